@@ -1,0 +1,83 @@
+# Stepmill. `make` lists what there is to do.
+
+MODULE   := github.com/stepmill/stepmill
+PKG      ?= ./...
+ARGS     ?=
+FUZZTIME ?= 30s
+
+# Evaluated only by the targets that use it.
+VERSION = $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+LDFLAGS = -s -w -X $(MODULE)/internal/config.Version=$(VERSION)
+
+LINTER := bin/golangci-lint
+
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+.PHONY: help run build test race lint gen verify verify-tidy verify-gen bench fuzz clean
+
+help: ## List the targets
+	@awk 'BEGIN { FS = ":.*## " } /^[a-z][a-z-]*:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+run: ## Start the server (ARGS="--help" for its flags)
+	go run ./cmd/stepmill serve $(ARGS)
+
+build: ## Build bin/stepmill: static, without cgo
+	CGO_ENABLED=0 go build -trimpath -ldflags "$(LDFLAGS)" -o bin/stepmill ./cmd/stepmill
+
+test: ## Run every check and every test, as CI does
+	@sh scripts/test.sh
+
+race: ## Run the tests of PKG (./...) afresh under the race detector
+	CGO_ENABLED=1 go test -race -count=1 -timeout 20m $(PKG)
+
+lint: $(LINTER) ## Run the linters over PKG (./...)
+	$(LINTER) config verify
+	$(LINTER) run $(PKG)
+
+# A separate module, so that the linter's dependencies stay out of ours.
+$(LINTER): tools/go.mod tools/go.sum
+	go -C tools build -trimpath -o ../$(LINTER) github.com/golangci/golangci-lint/v2/cmd/golangci-lint
+	@touch $(LINTER)
+
+gen: ## Regenerate generated files
+	go generate ./...
+
+verify: ## What a change has to pass: tidy modules, fresh generated files, lint, gofmt, vet, tests
+	@$(MAKE) --no-print-directory verify-tidy
+	@$(MAKE) --no-print-directory verify-gen
+	@$(MAKE) --no-print-directory lint
+	@$(MAKE) --no-print-directory test
+
+verify-tidy:
+	go mod tidy -diff
+	go -C tools mod tidy -diff
+
+# Compares the tree before and after, not with the last commit: uncommitted work may be verified too.
+verify-gen:
+	@set -eu; tmp=$$(mktemp -d); trap 'rm -rf "$$tmp"' EXIT; \
+	sums() { git ls-files -z --cached --others --exclude-standard >"$$tmp/files"; xargs -0 cksum <"$$tmp/files" 2>/dev/null | sort -u; }; \
+	sums >"$$tmp/before"; \
+	$(MAKE) --no-print-directory gen; \
+	sums >"$$tmp/after"; \
+	diff "$$tmp/before" "$$tmp/after" || { echo "verify-gen: generated files were out of date; keep what make gen wrote" >&2; exit 1; }
+
+bench: ## Run the benchmark (ARGS for its flags)
+	go run ./bench $(ARGS)
+
+# Before Go 1.27 the end of the time itself can be reported as a failure, without an input that fails (go.dev/issue/75804).
+fuzz: ## Run each fuzz target for FUZZTIME (30s)
+	@log=$$(mktemp); trap 'rm -f "$$log"' EXIT; \
+	grep -rEo --include='*_test.go' --exclude-dir=node_modules --exclude-dir=testdata '^func Fuzz[A-Za-z0-9_]+' . \
+	| sed 's|/[^/]*:func | |' | sort | { \
+		failed=; \
+		while read -r dir name; do \
+			echo "== $$name in $$dir"; \
+			go test -run '^$$' -fuzz "^$$name\$$" -fuzztime $(FUZZTIME) "$$dir" >"$$log" 2>&1 </dev/null && { tail -n 1 "$$log"; continue; }; \
+			if grep -q '^    context deadline exceeded$$' "$$log" && ! grep -q 'Failing input' "$$log"; then echo "ok: time is up"; continue; fi; \
+			cat "$$log"; failed="$$failed $$name"; \
+		done; \
+		test -z "$$failed" || { echo "fuzz: failed:$$failed" >&2; exit 1; }; \
+	}
+
+clean: ## Remove what was built
+	rm -rf bin

@@ -1,0 +1,116 @@
+#!/bin/sh
+# Every check and every test: gofmt, vet, the packages' own tests, then the
+# black-box tests on the real binary, all under the race detector.
+# A missing tool is installed or named in an error; no step is left out.
+set -eu
+cd "$(dirname "$0")/.."
+
+started=$(date +%s)
+scratch=$(mktemp -d)
+
+finish() {
+	status=$?
+	rm -rf "$scratch"
+	if [ "$status" -eq 0 ]; then outcome=passed; else outcome=FAILED; fi
+	seconds=$(($(date +%s) - started))
+	printf '\n== %s in %dm %02ds\n' "$outcome" $((seconds / 60)) $((seconds % 60))
+}
+trap finish EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
+
+step() { printf '\n== %s\n' "$*"; }
+
+fail() {
+	printf 'test.sh: %s\n' "$*" >&2
+	exit 1
+}
+
+require_go() {
+	if ! command -v go >/dev/null 2>&1 && [ -x /usr/local/go/bin/go ]; then
+		PATH=$PATH:/usr/local/go/bin
+		export PATH
+	fi
+	command -v go >/dev/null 2>&1 || fail "Go is not installed; Stepmill needs Go 1.26 or newer: https://go.dev/dl/"
+	version=$(go version) || fail "\`go version\` failed; Stepmill needs Go 1.26 or newer: https://go.dev/dl/"
+	numbers=$(printf '%s\n' "$version" | sed -n 's/.*go\([0-9][0-9]*\)\.\([0-9][0-9]*\).*/\1 \2/p')
+	major=${numbers% *}
+	minor=${numbers#* }
+	if [ -z "$numbers" ] || [ "$major" -lt 1 ] || { [ "$major" -eq 1 ] && [ "$minor" -lt 26 ]; }; then
+		fail "found \"$version\"; Stepmill needs Go 1.26 or newer: https://go.dev/dl/"
+	fi
+}
+
+# The C compiler with the C library's headers: cgo needs both.
+has_cc() {
+	# shellcheck disable=SC2046 # CC may carry arguments
+	printf '#include <stdlib.h>\n' | $(go env CC) -fsyntax-only -x c - >/dev/null 2>&1
+}
+
+# The race detector needs cgo, and cgo a C compiler (except on macOS).
+require_cc() {
+	[ "$(uname -s)" != Darwin ] || return 0
+	if ! has_cc; then
+		step "no working C compiler: installing gcc"
+		install_cc || :
+		has_cc || fail "the race detector needs a C compiler and the C library's headers ($(go env CC) did not work);" \
+			"install gcc and libc6-dev (Debian, Ubuntu), gcc and glibc-devel (Fedora) or gcc and musl-dev (Alpine)"
+	fi
+	CGO_ENABLED=1
+	export CGO_ENABLED
+}
+
+install_cc() {
+	command -v apt-get >/dev/null 2>&1 || return 1
+	if [ "$(id -u)" -eq 0 ]; then
+		as_root=
+	elif command -v sudo >/dev/null 2>&1 && sudo -n true 2>/dev/null; then
+		as_root="sudo -n"
+	else
+		return 1
+	fi
+	$as_root apt-get update -q &&
+		$as_root env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends gcc libc6-dev
+}
+
+check_format() {
+	find . \( -name .git -o -name node_modules -o -name testdata -o -path ./bin \) -prune -o \
+		-type f -name '*.go' -exec gofmt -l {} + >"$scratch/unformatted"
+	[ ! -s "$scratch/unformatted" ] || fail "run gofmt -w on: $(tr '\n' ' ' <"$scratch/unformatted")"
+}
+
+require_go
+require_cc
+
+# The tests build the real binary; where the checkout belongs to another user
+# git refuses to describe it and the build would fail over the version stamp.
+GOFLAGS="${GOFLAGS:-} -buildvcs=false"
+export GOFLAGS
+
+# npm packages may carry Go files of their own.
+go list ./... >"$scratch/all"
+grep -v /node_modules/ "$scratch/all" >"$scratch/packages"
+grep -v '/stepmill/test/' "$scratch/packages" >"$scratch/unit" || :
+grep '/stepmill/test/' "$scratch/packages" >"$scratch/blackbox" || :
+
+step "gofmt"
+check_format
+
+step "go vet"
+xargs go vet <"$scratch/packages"
+
+failed=
+if [ -s "$scratch/unit" ]; then
+	step "tests of the packages"
+	xargs go test -race -timeout 20m <"$scratch/unit" || failed="tests of the packages"
+fi
+
+# One package at a time, so that they do not disturb each other's timing, and
+# never from the test cache, which does not know the binary they start.
+if [ -s "$scratch/blackbox" ]; then
+	step "black-box tests"
+	xargs go test -race -timeout 20m -count=1 -p 1 -v <"$scratch/blackbox" ||
+		failed="${failed:+$failed, }black-box tests"
+fi
+
+[ -z "$failed" ] || fail "failed: $failed"
