@@ -1,0 +1,90 @@
+package expr
+
+import (
+	"container/list"
+	"sync"
+)
+
+// Cache keeps the most recently used programs and templates by their source,
+// so that texts that come by often are compiled once. It is safe for
+// concurrent use. Sources that do not compile are not kept.
+type Cache struct {
+	mu      sync.Mutex
+	size    int
+	order   *list.List // of *entry, the most recently used first
+	entries map[cacheKey]*list.Element
+}
+
+type cacheKey struct {
+	template bool
+	source   string
+}
+
+type entry struct {
+	key   cacheKey
+	value any
+}
+
+// maxCached is the longest source that is kept, so that the number of entries
+// also bounds the memory they take.
+const maxCached = 16 << 10
+
+// NewCache returns a cache of at most size entries.
+func NewCache(size int) *Cache {
+	return &Cache{size: max(1, size), order: list.New(), entries: make(map[cacheKey]*list.Element)}
+}
+
+// Compile is [Compile], remembered.
+func (c *Cache) Compile(source string) (*Program, error) {
+	return remember(c, cacheKey{source: source}, Compile)
+}
+
+// CompileTemplate is [CompileTemplate], remembered.
+func (c *Cache) CompileTemplate(source string) (*Template, error) {
+	return remember(c, cacheKey{template: true, source: source}, CompileTemplate)
+}
+
+// Len returns the number of entries.
+func (c *Cache) Len() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.order.Len()
+}
+
+// remember compiles outside of the lock: two callers may compile the same
+// source at the same time, and neither waits for another source.
+func remember[T any](c *Cache, key cacheKey, compile func(string) (T, error)) (T, error) {
+	if v, ok := c.get(key); ok {
+		return v.(T), nil
+	}
+	v, err := compile(key.source)
+	if err == nil && len(key.source) <= maxCached {
+		c.put(key, v)
+	}
+	return v, err
+}
+
+func (c *Cache) get(key cacheKey) (any, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	e, ok := c.entries[key]
+	if !ok {
+		return nil, false
+	}
+	c.order.MoveToFront(e)
+	return e.Value.(*entry).value, true
+}
+
+func (c *Cache) put(key cacheKey, value any) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if _, ok := c.entries[key]; ok {
+		return
+	}
+	c.entries[key] = c.order.PushFront(&entry{key: key, value: value})
+	for c.order.Len() > c.size {
+		oldest := c.order.Back()
+		c.order.Remove(oldest)
+		delete(c.entries, oldest.Value.(*entry).key)
+	}
+}

@@ -1,0 +1,90 @@
+package expr
+
+import (
+	"github.com/expr-lang/expr/ast"
+
+	"github.com/stepmill/stepmill/internal/suggest"
+)
+
+// call compiles a function call. Only functions of the table exist.
+func (c *compiler) call(n ast.Node, name string, args []ast.Node) (node, error) {
+	f, ok := lookup(name)
+	if !ok {
+		return nil, invalidf(c.at(n), "unknown function %s%s", name, suggest.Hint(name, functionNames()))
+	}
+	if len(args) < f.min || len(args) > f.max {
+		return nil, invalidf(c.at(n), "%s takes %s, got %d: %s", name, arity(f), len(args), f.Signature)
+	}
+	if f.form != nil {
+		return c.loop(n, f, args)
+	}
+	nodes, err := c.nodes(args)
+	if err != nil {
+		return nil, err
+	}
+	return &call{at: c.at(n), function: f, args: nodes}, nil
+}
+
+func arity(f *function) string {
+	switch {
+	case f.max == anyNumber:
+		return arguments(f.min) + " or more"
+	case f.min == f.max:
+		return arguments(f.min)
+	}
+	return arguments(f.min) + " at least and " + arguments(f.max) + " at most"
+}
+
+// loop compiles filter, map and their kin: f(list, body, extra).
+func (c *compiler) loop(n ast.Node, f *function, args []ast.Node) (node, error) {
+	l := &loop{at: c.at(n), frame: len(c.loops), run: f.form}
+	var err error
+	if l.list, err = c.node(args[0]); err != nil {
+		return nil, err
+	}
+	if len(args) > 2 {
+		if l.extra, err = c.node(args[2]); err != nil {
+			return nil, err
+		}
+	}
+	before := c.size
+	if len(args) > 1 {
+		if l.body, err = c.body(f.Name, args[1]); err != nil {
+			return nil, err
+		}
+	}
+	l.cost = 1 + c.size - before
+	return l, nil
+}
+
+func (c *compiler) body(name string, n ast.Node) (node, error) {
+	p, ok := n.(*ast.PredicateNode)
+	if !ok {
+		return nil, invalidf(c.at(n), "%s needs an expression to evaluate for each element", name)
+	}
+	c.loops = append(c.loops, name)
+	c.frames = max(c.frames, len(c.loops))
+	defer func() { c.loops = c.loops[:len(c.loops)-1] }()
+	return c.node(p.Node)
+}
+
+// call is a call of a function that is not a loop.
+type call struct {
+	at       int
+	function *function
+	args     []node
+}
+
+func (n *call) eval(m *machine) (any, error) {
+	base := len(m.stack)
+	for _, arg := range n.args {
+		v, err := arg.eval(m)
+		if err != nil {
+			return nil, err
+		}
+		m.stack = append(m.stack, v)
+	}
+	v, err := n.function.call(m, args{name: n.function.Name, values: m.stack[base:]})
+	m.stack = m.stack[:base]
+	return v, locate(err, n.at)
+}

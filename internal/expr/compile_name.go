@@ -1,0 +1,141 @@
+package expr
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/expr-lang/expr/ast"
+
+	"github.com/stepmill/stepmill/internal/suggest"
+)
+
+// identifier compiles a name that stands alone.
+func (c *compiler) identifier(n *ast.IdentifierNode) (node, error) {
+	if i := slices.Index(c.vars, n.Value); i >= 0 {
+		return slot{i}, nil
+	}
+	switch n.Value {
+	case "item":
+		c.refs.Item = true
+		return loopItem{}, nil
+	case "index":
+		c.refs.Index = true
+		return loopIndex{}, nil
+	case "trigger", "run", "workflow":
+		return newRootObject(n.Value), nil
+	case "steps":
+		c.refs.AllSteps = true
+		return allSteps{}, nil
+	case "vars":
+		c.refs.AllVars = true
+		return allVars{}, nil
+	case "secrets":
+		return nil, invalidf(c.at(n), "a secret is read by a name written out: secrets.name")
+	}
+	return nil, c.unknown(n)
+}
+
+func (c *compiler) unknown(n *ast.IdentifierNode) error {
+	switch strings.ToLower(n.Value) {
+	case "null", "none", "undefined":
+		return invalidf(c.at(n), "unknown name %s (write nil)", n.Value)
+	}
+	if _, ok := lookup(n.Value); ok {
+		return invalidf(c.at(n), "%s is a function: write %s(…)", n.Value, n.Value)
+	}
+	names := append(rootNames(), c.vars...)
+	return invalidf(c.at(n), "unknown name %s%s; an expression can use %s",
+		n.Value, suggest.Hint(n.Value, names), strings.Join(rootNames(), ", "))
+}
+
+// member compiles a.b and a[b]. Where the name of a part of the environment is
+// written out it is resolved now: that checks it, records the reference, and
+// saves building the whole object.
+func (c *compiler) member(n *ast.MemberNode) (node, error) {
+	name, literal := n.Property.(*ast.StringNode)
+	if literal {
+		out, err := c.known(n, name.Value)
+		if err != nil || out != nil {
+			c.size++
+			return out, err
+		}
+	}
+	of, err := c.spine(n.Node)
+	if err != nil {
+		return nil, err
+	}
+	if literal {
+		return field{of: of, name: name.Value}, nil
+	}
+	key, err := c.node(n.Property)
+	return element{of: of, key: key}, err
+}
+
+// known compiles n.name if n is a root or a step, and returns nil otherwise.
+func (c *compiler) known(n *ast.MemberNode, name string) (node, error) {
+	if id, ok := c.stepID(n.Node); ok {
+		if !slices.Contains(stepFields(), name) {
+			return nil, c.noField(n, "steps."+id, name, stepFields())
+		}
+		return stepValue{id: id, name: name}, nil
+	}
+	switch root := c.root(n.Node); root {
+	case "trigger", "run", "workflow":
+		read := rootField(root + "." + name)
+		if read == nil {
+			return nil, c.noField(n, root, name, fieldsOf(root))
+		}
+		return rootValue{read}, nil
+	case "steps":
+		c.refs.Steps = addRef(c.refs.Steps, name, c.position(n))
+		return stepObject{name}, nil
+	case "secrets":
+		c.refs.Secrets = addRef(c.refs.Secrets, name, c.position(n))
+		return secret{name}, nil
+	case "vars":
+		c.refs.Vars = addRef(c.refs.Vars, name, c.position(n))
+		return variable{name}, nil
+	}
+	return nil, nil
+}
+
+func (c *compiler) noField(n *ast.MemberNode, of, name string, fields []string) error {
+	return invalidf(c.at(n), "%s has no %s%s; it has %s", of, name, suggest.Hint(name, fields), strings.Join(fields, ", "))
+}
+
+// root returns the name of the root n is, "" if it is none.
+func (c *compiler) root(n ast.Node) string {
+	id, ok := unchain(n).(*ast.IdentifierNode)
+	if !ok || slices.Contains(c.vars, id.Value) {
+		return ""
+	}
+	return id.Value
+}
+
+// stepID returns the id if n is steps.id, and records the reference.
+func (c *compiler) stepID(n ast.Node) (string, bool) {
+	m, ok := unchain(n).(*ast.MemberNode)
+	if !ok || c.root(m.Node) != "steps" {
+		return "", false
+	}
+	id, ok := m.Property.(*ast.StringNode)
+	if !ok {
+		return "", false
+	}
+	c.refs.Steps = addRef(c.refs.Steps, id.Value, c.position(m))
+	return id.Value, true
+}
+
+func unchain(n ast.Node) ast.Node {
+	for {
+		chain, ok := n.(*ast.ChainNode)
+		if !ok {
+			return n
+		}
+		n = chain.Node
+	}
+}
+
+func (c *compiler) position(n ast.Node) position {
+	return c.origin.advance(c.source[:byteOffset(c.source, c.at(n))])
+}

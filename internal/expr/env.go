@@ -1,0 +1,128 @@
+package expr
+
+import "time"
+
+// Env is everything an expression can see. Data is plain decoded JSON:
+// map[string]any, []any, string, int, float64, bool and nil, as [FromJSON]
+// makes it. An evaluation reads an Env and never changes it, so evaluations
+// may share one; results may share parts of it.
+type Env struct {
+	Trigger  Trigger
+	Steps    map[string]Step
+	Run      Run
+	Workflow Workflow
+	Secrets  map[string]string
+	Vars     map[string]any
+	// Loop is the iteration of the enclosing foreach, nil outside of one.
+	Loop *Loop
+	// Now is what now() returns. It is given, not read from a clock, so that
+	// evaluating again gives the same result. now() fails while it is zero.
+	Now time.Time
+}
+
+// Trigger is what started the run.
+type Trigger struct {
+	Type    string
+	ID      string
+	Payload any
+	Headers any
+	Query   any
+}
+
+// Step is the outcome of a step. One that was skipped or has not run has no
+// entry, or a nil Output.
+type Step struct {
+	Output any
+	Status string
+	Error  any
+}
+
+// Run identifies the run.
+type Run struct {
+	ID        string
+	StartedAt time.Time
+}
+
+// Workflow identifies the workflow and the version the run is pinned to.
+type Workflow struct {
+	ID      string
+	Name    string
+	Version int
+}
+
+// Loop is one iteration of a foreach.
+type Loop struct {
+	Item  any
+	Index int
+}
+
+// rootNames are the names an expression can begin with.
+func rootNames() []string {
+	return []string{"trigger", "steps", "item", "index", "run", "workflow", "secrets", "vars"}
+}
+
+// fieldsOf returns the keys of a root whose shape is fixed, nil for the others.
+func fieldsOf(root string) []string {
+	switch root {
+	case "trigger":
+		return []string{"type", "id", "payload", "headers", "query"}
+	case "run":
+		return []string{"id", "started_at"}
+	case "workflow":
+		return []string{"id", "name", "version"}
+	}
+	return nil
+}
+
+func stepFields() []string { return []string{"output", "status", "error"} }
+
+// rootField returns what reads one field of a root of fixed shape, nil if it
+// has no such field.
+func rootField(path string) func(*Env) any {
+	switch path {
+	case "trigger.type":
+		return func(e *Env) any { return e.Trigger.Type }
+	case "trigger.id":
+		return func(e *Env) any { return e.Trigger.ID }
+	case "trigger.payload":
+		return func(e *Env) any { return e.Trigger.Payload }
+	case "trigger.headers":
+		return func(e *Env) any { return e.Trigger.Headers }
+	case "trigger.query":
+		return func(e *Env) any { return e.Trigger.Query }
+	case "run.id":
+		return func(e *Env) any { return e.Run.ID }
+	case "run.started_at":
+		return (*Env).startedAt
+	case "workflow.id":
+		return func(e *Env) any { return e.Workflow.ID }
+	case "workflow.name":
+		return func(e *Env) any { return e.Workflow.Name }
+	case "workflow.version":
+		return func(e *Env) any { return e.Workflow.Version }
+	}
+	return nil
+}
+
+func (e *Env) startedAt() any {
+	if e.Run.StartedAt.IsZero() {
+		return nil
+	}
+	return timeText(e.Run.StartedAt)
+}
+
+func (s Step) field(name string) any {
+	switch name {
+	case "output":
+		return s.Output
+	case "status":
+		return s.Status
+	case "error":
+		return s.Error
+	}
+	return nil
+}
+
+func (s Step) object() map[string]any {
+	return map[string]any{"output": s.Output, "status": s.Status, "error": s.Error}
+}

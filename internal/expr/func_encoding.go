@@ -1,0 +1,131 @@
+package expr
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"net/url"
+	"strings"
+	"unicode/utf8"
+)
+
+func encodingFunctions() []function {
+	return []function{
+		fn("type", "type(value) string", `The type of a value: "nil", "bool", "int", "float", "string", "array", "map" or "time".`, 1, 1, typeOf,
+			`type("a")`, `"string"`, `type(1.5)`, `"float"`),
+		fn("string", "string(value) string", "The value as it would stand among text.", 1, 1, toString,
+			`string(42)`, `"42"`, `string([1, "a"])`, `"[1,\"a\"]"`),
+		fn("toJSON", "toJSON(value) string", "The value as compact JSON.", 1, 1, toJSON,
+			`toJSON({"a": [1, nil]})`, `"{\"a\":[1,null]}"`),
+		fn("fromJSON", "fromJSON(text) any", "The value that JSON text stands for.", 1, 1, fromJSON,
+			`fromJSON("[1, true]")`, `[1,true]`),
+		fn("toBase64", "toBase64(text) string", "The text in base64.", 1, 1, toBase64,
+			`toBase64("hello")`, `"aGVsbG8="`),
+		fn("fromBase64", "fromBase64(text) string", "The text that base64, also of the URL kind or unpadded, stands for.", 1, 1, fromBase64,
+			`fromBase64("aGVsbG8=")`, `"hello"`),
+		fn("urlEncode", "urlEncode(value) string", "The value as text for one part of a URL.", 1, 1, urlEncode,
+			`urlEncode("a b/ü&c")`, `"a%20b%2F%C3%BC%26c"`),
+		fn("sha256", "sha256(text) string", "The SHA-256 hash in hexadecimal.", 1, 1, hash,
+			`sha256("abc")`, `"ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"`),
+		fn("hmacSha256", "hmacSha256(key, text) string", "The HMAC-SHA-256 signature of the text in hexadecimal.", 2, 2, sign,
+			`hmacSha256("key", "message")`, `"6e9ef29b75fffc5b7abae527d58fdadb2fe42e7219011976917343065f58ed4a"`),
+	}
+}
+
+func typeOf(_ *machine, a args) (any, error) { return kind(a.values[0]), nil }
+
+func toString(m *machine, a args) (any, error) { return boxed(m.text(a.values[0])) }
+
+func toJSON(m *machine, a args) (any, error) {
+	out, err := m.appendJSON(nil, a.values[0], 0)
+	return string(out), err
+}
+
+func fromJSON(m *machine, a args) (any, error) {
+	s, err := a.text(0)
+	if err != nil {
+		return nil, err
+	}
+	return m.decode(s)
+}
+
+func toBase64(m *machine, a args) (any, error) {
+	s, err := a.text(0)
+	if err != nil {
+		return nil, err
+	}
+	if err := m.growText(2 * base64.StdEncoding.EncodedLen(len(s))); err != nil {
+		return nil, err
+	}
+	return base64.StdEncoding.EncodeToString([]byte(s)), nil
+}
+
+func fromBase64(m *machine, a args) (any, error) {
+	s, err := a.text(0)
+	if err != nil {
+		return nil, err
+	}
+	if err := m.growText(2 * len(s)); err != nil {
+		return nil, err
+	}
+	if err := m.spend(len(s) / 8); err != nil {
+		return nil, err
+	}
+	s = strings.NewReplacer("-", "+", "_", "/").Replace(strings.TrimRight(s, "="))
+	out, err := base64.RawStdEncoding.DecodeString(s)
+	if err != nil {
+		return nil, failf("the string is not base64")
+	}
+	if !utf8.Valid(out) {
+		return nil, failf("the base64 holds bytes that are not text")
+	}
+	return string(out), nil
+}
+
+// urlEncode writes a space as %20, which is right in a path and in a query.
+func urlEncode(m *machine, a args) (any, error) {
+	s, err := m.text(a.values[0])
+	if err != nil {
+		return nil, err
+	}
+	if err := m.growText(3 * len(s)); err != nil {
+		return nil, err
+	}
+	return strings.ReplaceAll(url.QueryEscape(s), "+", "%20"), nil
+}
+
+const hashSteps = 20 // per call, besides those per byte
+
+func hash(m *machine, a args) (any, error) {
+	s, err := a.text(0)
+	if err != nil {
+		return nil, err
+	}
+	if err := m.digest(len(s)); err != nil {
+		return nil, err
+	}
+	sum := sha256.Sum256([]byte(s))
+	return hex.EncodeToString(sum[:]), nil
+}
+
+func sign(m *machine, a args) (any, error) {
+	s, err := a.texts(2)
+	if err != nil {
+		return nil, err
+	}
+	if err := m.digest(len(s[0]) + len(s[1])); err != nil {
+		return nil, err
+	}
+	mac := hmac.New(sha256.New, []byte(s[0]))
+	mac.Write([]byte(s[1]))
+	return hex.EncodeToString(mac.Sum(nil)), nil
+}
+
+// digest charges for hashing n bytes, a copy of which is made to do so.
+func (m *machine) digest(n int) error {
+	if err := m.growText(n + 2*sha256.Size); err != nil {
+		return err
+	}
+	return m.spend(hashSteps + n/8)
+}

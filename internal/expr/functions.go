@@ -1,0 +1,113 @@
+package expr
+
+import (
+	"slices"
+	"strconv"
+)
+
+// Function describes one function of the language. The reference in the docs
+// is generated from these, and every example runs as a test.
+type Function struct {
+	Name      string    `json:"name"`
+	Group     string    `json:"group"`
+	Signature string    `json:"signature"`
+	Doc       string    `json:"doc"`
+	Examples  []Example `json:"examples"`
+}
+
+// Example is an expression and its result as JSON.
+type Example struct {
+	Source string `json:"source"`
+	Result string `json:"result"`
+}
+
+// function is a Function and how it works: either call or form is set.
+type function struct {
+	Function
+	min, max int
+	call     func(m *machine, a args) (any, error)
+	form     form
+}
+
+const anyNumber = 1 << 20 // of arguments
+
+// table is every function there is, by name. Nothing changes it.
+var table = newTable()
+
+func newTable() map[string]*function {
+	out := make(map[string]*function)
+	for _, group := range allGroups() {
+		for _, f := range group.functions {
+			f.Group = group.name
+			out[f.Name] = &f
+		}
+	}
+	return out
+}
+
+type group struct {
+	name      string
+	functions []function
+}
+
+func allGroups() []group {
+	return []group{
+		{"Text", slices.Concat(textFunctions(), searchFunctions())},
+		{"Numbers", numberFunctions()},
+		{"Lists", slices.Concat(loopFunctions(), listFunctions())},
+		{"Objects", objectFunctions()},
+		{"Types and encodings", encodingFunctions()},
+		{"Dates and times", timeFunctions()},
+	}
+}
+
+// Functions returns every function an expression can call, group by group.
+func Functions() []Function {
+	var out []Function
+	for _, group := range allGroups() {
+		for _, f := range group.functions {
+			f.Group = group.name
+			out = append(out, f.Function)
+		}
+	}
+	return out
+}
+
+func lookup(name string) (*function, bool) {
+	f, ok := table[name]
+	return f, ok
+}
+
+func functionNames() []string {
+	names := make([]string, 0, len(table))
+	for name := range table {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+func arguments(n int) string {
+	if n == 1 {
+		return "1 argument"
+	}
+	return strconv.Itoa(n) + " arguments"
+}
+
+// fn declares a plain function; example alternates sources and results.
+func fn(name, signature, doc string, lo, hi int, call func(*machine, args) (any, error), example ...string) function {
+	return function{Function: declare(name, signature, doc, example), min: lo, max: hi, call: call}
+}
+
+// loopFn declares a function that evaluates an expression per element.
+func loopFn(name, signature, doc string, lo, hi int, form form, example ...string) function {
+	return function{Function: declare(name, signature, doc, example), min: lo, max: hi, form: form}
+}
+
+func declare(name, signature, doc string, example []string) Function {
+	f := Function{Name: name, Signature: signature, Doc: doc}
+	for i := 0; i+1 < len(example); i += 2 {
+		f.Examples = append(f.Examples, Example{Source: example[i], Result: example[i+1]})
+	}
+	return f
+}

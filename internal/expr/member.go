@@ -1,0 +1,154 @@
+package expr
+
+import "unicode/utf8"
+
+// Access to the parts of a value never fails: a key that is missing, an index
+// out of range and any member of what has none are all nil.
+
+// field is .name or ["name"].
+type field struct {
+	of   node
+	name string
+}
+
+func (n field) eval(m *machine) (any, error) {
+	v, err := n.of.eval(m)
+	if err != nil {
+		return nil, err
+	}
+	if o, ok := v.(map[string]any); ok {
+		return m.norm(o[n.name])
+	}
+	return nil, nil
+}
+
+// element is [key] with a key that is computed, or a number.
+type element struct{ of, key node }
+
+func (n element) eval(m *machine) (any, error) {
+	v, err := n.of.eval(m)
+	if err != nil {
+		return nil, err
+	}
+	k, err := n.key.eval(m)
+	if err != nil {
+		return nil, err
+	}
+	return m.member(v, k)
+}
+
+func (m *machine) member(v, key any) (any, error) {
+	switch v := v.(type) {
+	case map[string]any:
+		return m.memberOfObject(v, key)
+	case []any:
+		i, ok := whole(key)
+		if i < 0 {
+			i += len(v)
+		}
+		if !ok || i < 0 || i >= len(v) {
+			return nil, nil
+		}
+		return m.norm(v[i])
+	}
+	return nil, nil
+}
+
+// memberOfObject looks up a number by its text, so that what groupBy and
+// fromPairs made of numbers can be found by them.
+func (m *machine) memberOfObject(v map[string]any, key any) (any, error) {
+	switch key.(type) {
+	case nil, []any, map[string]any:
+		return nil, nil
+	}
+	k, err := m.text(key)
+	if err != nil {
+		return nil, err
+	}
+	if err := m.read(len(k)); err != nil {
+		return nil, err
+	}
+	return m.norm(v[k])
+}
+
+// slice is [from:to] of an array or, by characters, of a string.
+type slice struct {
+	at           int
+	of, from, to node // from and to may be nil
+}
+
+func (n slice) eval(m *machine) (any, error) {
+	v, err := n.of.eval(m)
+	if err != nil {
+		return nil, err
+	}
+	from, err := bound(m, n.from, n.at)
+	if err != nil {
+		return nil, err
+	}
+	to, err := bound(m, n.to, n.at)
+	if err != nil {
+		return nil, err
+	}
+	switch v := v.(type) {
+	case nil:
+		return nil, nil
+	case []any:
+		a, b := clamp(from, to, len(v))
+		return v[a:b:b], nil
+	case string:
+		return boxed(m.substring(v, from, to))
+	}
+	return nil, locate(failf("cannot take a slice of %s", kind(v)), n.at)
+}
+
+// bound evaluates one end of a slice; nil stands for the end of the value.
+func bound(m *machine, n node, at int) (*int, error) {
+	if n == nil {
+		return nil, nil
+	}
+	v, err := n.eval(m)
+	if err != nil {
+		return nil, err
+	}
+	if v == nil {
+		return nil, nil
+	}
+	i, ok := whole(v)
+	if !ok {
+		return nil, locate(failf("the end of a slice must be a whole number, got %s", kind(v)), at)
+	}
+	return &i, nil
+}
+
+// clamp brings both ends into 0…size; negative ones count from the end.
+func clamp(from, to *int, size int) (a, b int) {
+	a, b = 0, size
+	if from != nil {
+		a = fromEnd(*from, size)
+	}
+	if to != nil {
+		b = fromEnd(*to, size)
+	}
+	return min(a, b), b
+}
+
+func fromEnd(i, size int) int {
+	if i < 0 {
+		i += size
+	}
+	return min(max(i, 0), size)
+}
+
+func (m *machine) substring(s string, from, to *int) (string, error) {
+	if err := m.read(2 * len(s)); err != nil {
+		return "", err
+	}
+	chars := utf8.RuneCountInString(s)
+	a, b := clamp(from, to, chars)
+	if chars == len(s) {
+		return s[a:b], nil
+	}
+	start := byteOffset(s, a)
+	return s[start : start+byteOffset(s[start:], b-a)], nil
+}

@@ -1,0 +1,88 @@
+package expr
+
+import "strings"
+
+// Program is one compiled expression. It is immutable and safe for concurrent
+// use.
+type Program struct{ code *code }
+
+// Compile compiles a bare expression, such as steps.get.output.total > 100.
+func Compile(source string) (*Program, error) {
+	c, err := compile(source, start())
+	if err != nil {
+		return nil, err
+	}
+	return &Program{c}, nil
+}
+
+// CompileBare compiles what if, until and foreach hold: an expression as
+// Compile takes it, or the same inside a single ${{ }}.
+func CompileBare(source string) (*Program, error) {
+	trimmed := strings.TrimSpace(source)
+	if !strings.HasPrefix(trimmed, opening) {
+		return Compile(source)
+	}
+	lead, _, _ := strings.Cut(source, opening)
+	parts, err := scan(trimmed, start().advance(lead))
+	if err != nil {
+		return nil, err
+	}
+	if len(parts) != 1 {
+		e := located(invalidf(-1, "one ${{ }} must hold the whole expression"), excerpt(trimmed), start())
+		return nil, e
+	}
+	c, err := compile(parts[0].text, parts[0].origin)
+	if err != nil {
+		return nil, err
+	}
+	return &Program{c}, nil
+}
+
+// Source returns the expression without the ${{ }} it may have stood in.
+func (p *Program) Source() string { return p.code.source }
+
+// Refs returns what the expression reads.
+func (p *Program) Refs() Refs { return p.code.refs.within("") }
+
+// Eval evaluates the expression. The result is plain JSON as [FromJSON] makes
+// it, times being RFC 3339 strings. It may share parts of env, so neither may
+// be changed afterwards. An error is always an *Error.
+func (p *Program) Eval(env *Env, budget Budget) (any, error) {
+	m := newMachine(env, budget)
+	v, err := m.run(p.code)
+	if err == nil {
+		v, err = m.finish(v)
+	}
+	if err != nil {
+		return nil, located(err, p.code.source, p.code.origin)
+	}
+	return v, nil
+}
+
+// EvalBool evaluates a condition. Nil is false; any other result that is not
+// true or false is an error.
+func (p *Program) EvalBool(env *Env, budget Budget) (bool, error) {
+	v, err := p.Eval(env, budget)
+	if err != nil {
+		return false, err
+	}
+	ok, err := truth(v)
+	if err != nil {
+		return false, located(err, p.code.source, p.code.origin)
+	}
+	return ok, nil
+}
+
+// EvalList evaluates what a foreach runs over. Nil is an empty list; any other
+// result that is not an array is an error.
+func (p *Program) EvalList(env *Env, budget Budget) ([]any, error) {
+	v, err := p.Eval(env, budget)
+	if err != nil {
+		return nil, err
+	}
+	items, err := elements(v)
+	if err != nil {
+		return nil, located(err, p.code.source, p.code.origin)
+	}
+	return items, nil
+}

@@ -1,0 +1,60 @@
+package expr
+
+// Refs is what an expression reads, known without evaluating it.
+type Refs struct {
+	// Steps, Secrets and Vars are the names written out, as in steps.get or
+	// vars["region"], each once per expression, in order of appearance.
+	Steps   []Ref
+	Secrets []Ref
+	Vars    []Ref
+	// AllSteps and AllVars report that steps or vars is also used with a name
+	// that is only known at run time, or as a whole.
+	AllSteps bool
+	AllVars  bool
+	// Item and Index report that the expression belongs inside a foreach.
+	Item  bool
+	Index bool
+}
+
+// Ref is one name and where it stands: see the same fields of [Error].
+type Ref struct {
+	Name    string
+	Line    int
+	Column  int
+	Offset  int
+	Pointer string
+}
+
+// merge adds the references of another expression.
+func (r *Refs) merge(o Refs) {
+	r.Steps = append(r.Steps, o.Steps...)
+	r.Secrets = append(r.Secrets, o.Secrets...)
+	r.Vars = append(r.Vars, o.Vars...)
+	r.AllSteps = r.AllSteps || o.AllSteps
+	r.AllVars = r.AllVars || o.AllVars
+	r.Item = r.Item || o.Item
+	r.Index = r.Index || o.Index
+}
+
+// within returns a copy of r whose references carry the pointer.
+func (r Refs) within(pointer string) Refs {
+	mark := func(refs []Ref) []Ref {
+		var out []Ref
+		for _, ref := range refs {
+			ref.Pointer = pointer
+			out = append(out, ref)
+		}
+		return out
+	}
+	r.Steps, r.Secrets, r.Vars = mark(r.Steps), mark(r.Secrets), mark(r.Vars)
+	return r
+}
+
+func addRef(refs []Ref, name string, at position) []Ref {
+	for _, r := range refs {
+		if r.Name == name {
+			return refs
+		}
+	}
+	return append(refs, Ref{Name: name, Line: at.line, Column: at.column, Offset: at.offset})
+}

@@ -1,0 +1,130 @@
+package expr
+
+import (
+	"errors"
+	"regexp"
+	"regexp/syntax"
+	"strings"
+	"unicode/utf8"
+)
+
+// regex is a compiled pattern and what it costs. Go's engine is linear in the
+// text, but the factor is the length of the program, so both are charged.
+type regex struct {
+	re *regexp.Regexp
+	// program estimates the instructions from above, counting the slow ones
+	// more than once.
+	program int
+}
+
+const (
+	maxProperties  = 16  // \p{…} in a pattern: each is a table of hundreds of ranges
+	maxFoldRanges  = 4   // wide ranges of a case-insensitive pattern
+	patternPerStep = 4   // bytes × instructions matched in the time of one step
+	patternCompile = 500 // steps to compile any pattern, 20 more per instruction
+)
+
+// compilePattern compiles a regular expression. Parsing is slow for a few
+// constructs and a repetition makes a long program out of a short pattern, so
+// both are refused before they are tried.
+func compilePattern(pattern string) (*regex, error) {
+	if len(pattern) > maxPattern {
+		return nil, failf("the pattern is longer than %d bytes", maxPattern)
+	}
+	if slowToParse(pattern) {
+		return nil, failf("the pattern uses too many large character classes")
+	}
+	tree, err := syntax.Parse(pattern, syntax.Perl)
+	if err != nil {
+		return nil, failf("the pattern is not a regular expression: %s", patternProblem(err))
+	}
+	program := programSize(tree)
+	if program > maxProgram {
+		return nil, failf("the pattern is too complex")
+	}
+	re, err := regexp.Compile(pattern)
+	if err != nil {
+		return nil, failf("the pattern is not a regular expression: %s", patternProblem(err))
+	}
+	return &regex{re: re, program: program}, nil
+}
+
+// patternProblem leaves out the part of the pattern the error quotes: a
+// pattern may come from data.
+func patternProblem(err error) string {
+	if e, ok := errors.AsType[*syntax.Error](err); ok {
+		return e.Code.String()
+	}
+	return "syntax error"
+}
+
+func slowToParse(pattern string) bool {
+	if strings.Count(pattern, `\p`)+strings.Count(pattern, `\P`) > maxProperties {
+		return true
+	}
+	wide := 0
+	for i := 0; i < len(pattern)-1; i++ {
+		next := pattern[i+1]
+		if pattern[i] == '-' && (next >= utf8.RuneSelf || next == '\\') {
+			wide++
+		}
+	}
+	return wide > maxFoldRanges && strings.Contains(pattern, "(?")
+}
+
+// programSize estimates from above the instructions tree compiles to, without
+// expanding its repetitions.
+func programSize(tree *syntax.Regexp) int {
+	size := 0
+	for _, sub := range tree.Sub {
+		size += programSize(sub)
+		if size > maxProgram {
+			return size
+		}
+	}
+	switch tree.Op {
+	case syntax.OpLiteral:
+		return len(tree.Rune)
+	case syntax.OpCharClass:
+		return 1 + min(2, len(tree.Rune)/8)
+	case syntax.OpRepeat:
+		return (size + 1) * max(1, tree.Min+1, tree.Max)
+	case syntax.OpCapture:
+		return size + 2
+	case syntax.OpAlternate:
+		return size + len(tree.Sub)
+	case syntax.OpConcat:
+		return size
+	}
+	return size + 1
+}
+
+// match charges for a match and makes it.
+func (r *regex) match(m *machine, text string) (bool, error) {
+	if err := m.spend(1 + len(text)*(r.program+2)/patternPerStep); err != nil {
+		return false, err
+	}
+	return r.re.MatchString(text), nil
+}
+
+// pattern compiles a pattern that is not a constant, once per evaluation.
+func (m *machine) pattern(text string) (*regex, error) {
+	if r, ok := m.patterns[text]; ok {
+		return r, nil
+	}
+	if err := m.spend(patternCompile); err != nil {
+		return nil, err
+	}
+	r, err := compilePattern(text)
+	if err != nil {
+		return nil, err
+	}
+	if err := m.spend(20 * r.program); err != nil {
+		return nil, err
+	}
+	if m.patterns == nil || len(m.patterns) >= maxDynamic {
+		m.patterns = make(map[string]*regex)
+	}
+	m.patterns[text] = r
+	return r, nil
+}

@@ -1,0 +1,125 @@
+package expr
+
+// Template is a compiled string that may hold expressions. It is immutable and
+// safe for concurrent use.
+type Template struct {
+	source string
+	pieces []piece
+	refs   Refs
+	escape Escape
+}
+
+// Escape makes text that an expression brings into a string fit the place it
+// is put in, given what stands before it.
+type Escape func(before, text string) string
+
+// piece is text, or an expression if code is set.
+type piece struct {
+	text string
+	code *code
+}
+
+// CompileTemplate compiles a string with any number of ${{ … }} in it. In the
+// text around them $${{ stands for ${{ itself.
+func CompileTemplate(source string) (*Template, error) {
+	t, errs := compileTemplate(source, 1)
+	if errs != nil {
+		return nil, errs[0]
+	}
+	return t, nil
+}
+
+// compileTemplate reports at most the given number of errors.
+func compileTemplate(source string, most int) (*Template, Errors) {
+	parts, err := scan(source, start())
+	if err != nil {
+		return nil, Errors{err}
+	}
+	t := &Template{source: source}
+	var errs Errors
+	for _, p := range parts {
+		if !p.isExpr {
+			t.pieces = append(t.pieces, piece{text: p.text})
+			continue
+		}
+		c, err := compile(p.text, p.origin)
+		if err != nil {
+			if errs = append(errs, err); len(errs) >= most {
+				return nil, errs
+			}
+			continue
+		}
+		t.pieces = append(t.pieces, piece{code: c})
+		t.refs.merge(c.refs)
+	}
+	if errs != nil {
+		return nil, errs
+	}
+	return t, nil
+}
+
+// Source returns the string that was compiled.
+func (t *Template) Source() string { return t.source }
+
+// Refs returns what the expressions of the string read.
+func (t *Template) Refs() Refs { return t.refs.within("") }
+
+// Eval renders the string. An expression that is the whole string keeps its
+// type; among text, or with other expressions, each becomes text. What data
+// brings in is never read as an expression again. See [Program.Eval] for what
+// else holds of the result.
+func (t *Template) Eval(env *Env, budget Budget) (any, error) {
+	return t.evalOn(newMachine(env, budget))
+}
+
+func (t *Template) evalOn(m *machine) (any, error) {
+	v, at, err := t.render(m)
+	if err == nil {
+		v, err = m.finish(v)
+	}
+	if err != nil {
+		return nil, t.located(err, at)
+	}
+	return v, nil
+}
+
+// render returns the value before it is measured, and on an error the piece
+// that failed.
+func (t *Template) render(m *machine) (any, int, error) {
+	if len(t.pieces) == 1 && t.pieces[0].code != nil {
+		v, err := m.run(t.pieces[0].code)
+		return v, 0, err
+	}
+	var out []byte
+	for i, p := range t.pieces {
+		text := p.text
+		if p.code != nil {
+			v, err := m.run(p.code)
+			if err == nil {
+				text, err = m.text(v)
+			}
+			if err != nil {
+				return nil, i, err
+			}
+			if t.escape != nil {
+				text = t.escape(string(out), text)
+			}
+		}
+		if len(out)+len(text) > m.result {
+			return nil, i, costf("the result is larger than is allowed")
+		}
+		if err := m.write(len(text)); err != nil {
+			return nil, i, err
+		}
+		out = append(out, text...)
+	}
+	return string(out), 0, nil
+}
+
+func (t *Template) located(err error, at int) *Error {
+	if at < len(t.pieces) && t.pieces[at].code != nil {
+		c := t.pieces[at].code
+		return located(err, c.source, c.origin)
+	}
+	return located(err, excerpt(t.source), start())
+}

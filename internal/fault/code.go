@@ -1,0 +1,101 @@
+package fault
+
+import (
+	"maps"
+	"net/http"
+)
+
+// Code is the machine-readable name of a failure. Codes are part of the public
+// contract: they are added, never changed.
+type Code string
+
+// The codes of the API, grouped by status.
+const (
+	InvalidJSON    Code = "invalid_json"
+	InvalidRequest Code = "invalid_request"
+	InvalidCursor  Code = "invalid_cursor"
+
+	Unauthorized Code = "unauthorized"
+
+	InsufficientScope Code = "insufficient_scope"
+	PlanLimitExceeded Code = "plan_limit_exceeded"
+
+	NotFound          Code = "not_found"
+	WorkflowNotFound  Code = "workflow_not_found"
+	VersionNotFound   Code = "version_not_found"
+	RunNotFound       Code = "run_not_found"
+	WebhookNotFound   Code = "webhook_not_found"
+	APIKeyNotFound    Code = "api_key_not_found"
+	WorkspaceNotFound Code = "workspace_not_found"
+
+	MethodNotAllowed Code = "method_not_allowed"
+
+	WorkflowActive        Code = "workflow_active"
+	WorkflowPaused        Code = "workflow_paused"
+	RunNotRunning         Code = "run_not_running"
+	IdempotencyInProgress Code = "idempotency_in_progress"
+
+	VersionConflict Code = "version_conflict"
+
+	PayloadTooLarge Code = "payload_too_large"
+
+	UnsupportedMediaType Code = "unsupported_media_type"
+
+	WorkflowInvalid      Code = "workflow_invalid"
+	WebhookURLNotAllowed Code = "webhook_url_not_allowed"
+	IdempotencyKeyReused Code = "idempotency_key_reused"
+
+	RateLimited Code = "rate_limited"
+
+	Internal Code = "internal_error"
+
+	Unavailable     Code = "unavailable"
+	StorageReadOnly Code = "storage_read_only"
+
+	StorageFull Code = "storage_full"
+)
+
+// Status is the HTTP status that goes with the code.
+func (c Code) Status() int {
+	if status, ok := statuses[c]; ok {
+		return status
+	}
+	return http.StatusInternalServerError
+}
+
+// Codes lists every code of the API with its status.
+func Codes() map[Code]int {
+	return maps.Clone(statuses)
+}
+
+var statuses = map[Code]int{
+	InvalidJSON:           http.StatusBadRequest,
+	InvalidRequest:        http.StatusBadRequest,
+	InvalidCursor:         http.StatusBadRequest,
+	Unauthorized:          http.StatusUnauthorized,
+	InsufficientScope:     http.StatusForbidden,
+	PlanLimitExceeded:     http.StatusForbidden,
+	NotFound:              http.StatusNotFound,
+	WorkflowNotFound:      http.StatusNotFound,
+	VersionNotFound:       http.StatusNotFound,
+	RunNotFound:           http.StatusNotFound,
+	WebhookNotFound:       http.StatusNotFound,
+	APIKeyNotFound:        http.StatusNotFound,
+	WorkspaceNotFound:     http.StatusNotFound,
+	MethodNotAllowed:      http.StatusMethodNotAllowed,
+	WorkflowActive:        http.StatusConflict,
+	WorkflowPaused:        http.StatusConflict,
+	RunNotRunning:         http.StatusConflict,
+	IdempotencyInProgress: http.StatusConflict,
+	VersionConflict:       http.StatusPreconditionFailed,
+	PayloadTooLarge:       http.StatusRequestEntityTooLarge,
+	UnsupportedMediaType:  http.StatusUnsupportedMediaType,
+	WorkflowInvalid:       http.StatusUnprocessableEntity,
+	WebhookURLNotAllowed:  http.StatusUnprocessableEntity,
+	IdempotencyKeyReused:  http.StatusUnprocessableEntity,
+	RateLimited:           http.StatusTooManyRequests,
+	Internal:              http.StatusInternalServerError,
+	Unavailable:           http.StatusServiceUnavailable,
+	StorageReadOnly:       http.StatusServiceUnavailable,
+	StorageFull:           http.StatusInsufficientStorage,
+}

@@ -1,0 +1,18 @@
+package strictjson
+
+import (
+	"bytes"
+	"encoding/json"
+)
+
+// Encode writes a value as compact JSON, with every character that JSON allows
+// as it is.
+func Encode(value any) ([]byte, error) {
+	var buffer bytes.Buffer
+	encoder := json.NewEncoder(&buffer)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(value); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(buffer.Bytes(), []byte("\n")), nil
+}

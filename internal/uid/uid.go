@@ -1,0 +1,116 @@
+// Package uid owns identifiers: a prefix that names the kind and 26 characters
+// of base32 that hold a UUIDv7, so that ids of one kind sort by the time they
+// were made. It knows nothing of what the ids stand for.
+package uid
+
+import (
+	"crypto/rand"
+	"encoding/binary"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Kind is the prefix of an identifier.
+type Kind string
+
+// The kinds of things that have an identifier.
+const (
+	Workspace Kind = "ws"
+	Key       Kind = "key"
+	Workflow  Kind = "wf"
+	Run       Kind = "run"
+	Webhook   Kind = "wh"
+	Event     Kind = "evt"
+	Delivery  Kind = "dlv"
+	Node      Kind = "node"
+	Audit     Kind = "aud"
+	Request   Kind = "req"
+)
+
+const (
+	alphabet   = "0123456789abcdefghjkmnpqrstvwxyz"
+	bodyLength = 26
+)
+
+// Source makes identifiers that never go back: each is greater than the one
+// before, also within one millisecond and when the clock is set back.
+type Source struct {
+	mu   sync.Mutex
+	last [16]byte
+}
+
+var shared = &Source{}
+
+// New makes an identifier of the kind for the current time.
+func New(kind Kind) string { return shared.New(kind, time.Now()) }
+
+// At makes an identifier of the kind for a given time.
+func At(kind Kind, at time.Time) string { return shared.New(kind, at) }
+
+// New makes the next identifier.
+func (s *Source) New(kind Kind, at time.Time) string {
+	var id [16]byte
+	binary.BigEndian.PutUint64(id[:8], uint64(at.UnixMilli())<<16)
+	// crypto/rand.Read never fails: it ends the process instead.
+	_, _ = rand.Read(id[6:])
+	setVersion(&id)
+
+	s.mu.Lock()
+	if string(id[:6]) <= string(s.last[:6]) {
+		id = next(s.last)
+	}
+	s.last = id
+	s.mu.Unlock()
+	return string(kind) + "_" + encode(id)
+}
+
+func setVersion(id *[16]byte) {
+	id[6] = id[6]&0x0f | 0x70
+	id[8] = id[8]&0x3f | 0x80
+}
+
+// next adds a small random step to the 62 low bits, so that ids of one
+// millisecond stay ordered and hard to guess.
+func next(id [16]byte) [16]byte {
+	var step [4]byte
+	_, _ = rand.Read(step[:])
+	const mask = 1<<62 - 1
+	low := binary.BigEndian.Uint64(id[8:]) & mask
+	sum := low + uint64(binary.BigEndian.Uint32(step[:])) + 1
+	if sum > mask {
+		high := binary.BigEndian.Uint64(id[:8])
+		rest := high&0x0fff + 1
+		milli := high>>16 + rest>>12
+		binary.BigEndian.PutUint64(id[:8], milli<<16|rest&0x0fff)
+	}
+	binary.BigEndian.PutUint64(id[8:], sum&mask)
+	setVersion(&id)
+	return id
+}
+
+// encode writes 128 bits as 26 characters of five bits; the first holds three.
+func encode(id [16]byte) string {
+	high, low := binary.BigEndian.Uint64(id[:8]), binary.BigEndian.Uint64(id[8:])
+	var out [bodyLength]byte
+	for i := bodyLength - 1; i >= 0; i-- {
+		out[i] = alphabet[low&31]
+		low = low>>5 | high<<59
+		high >>= 5
+	}
+	return string(out[:])
+}
+
+// Valid tells whether s has the form of an identifier of the kind.
+func Valid(kind Kind, s string) bool {
+	body, ok := strings.CutPrefix(s, string(kind)+"_")
+	if !ok || len(body) != bodyLength || body[0] > '7' {
+		return false
+	}
+	for i := range len(body) {
+		if strings.IndexByte(alphabet, body[i]) < 0 {
+			return false
+		}
+	}
+	return true
+}

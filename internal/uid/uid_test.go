@@ -1,0 +1,84 @@
+package uid_test
+
+import (
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stepmill/stepmill/internal/uid"
+)
+
+func TestIDsAreValidAndOrdered(t *testing.T) {
+	t.Parallel()
+	var source uid.Source
+	at := time.Date(2026, 11, 15, 9, 30, 0, 0, time.UTC)
+	last := ""
+	for i := range 20_000 {
+		moment := at
+		if i%7 == 0 {
+			moment = at.Add(-time.Hour) // a clock that was set back
+		}
+		if i%1000 == 0 {
+			at = at.Add(time.Millisecond)
+		}
+		id := source.New(uid.Run, moment)
+		if !uid.Valid(uid.Run, id) {
+			t.Fatalf("%q is not valid", id)
+		}
+		if id <= last {
+			t.Fatalf("id %d: %q is not after %q", i, id, last)
+		}
+		last = id
+	}
+}
+
+func TestIDsAreUniqueAcrossGoroutines(t *testing.T) {
+	t.Parallel()
+	var (
+		mu   sync.Mutex
+		seen = map[string]bool{}
+		wg   sync.WaitGroup
+	)
+	for range 8 {
+		wg.Go(func() {
+			for range 2_000 {
+				id := uid.New(uid.Event)
+				mu.Lock()
+				if seen[id] {
+					t.Errorf("%q was made twice", id)
+				}
+				seen[id] = true
+				mu.Unlock()
+			}
+		})
+	}
+	wg.Wait()
+}
+
+func TestTheTimeIsInTheID(t *testing.T) {
+	t.Parallel()
+	var source uid.Source
+	early := source.New(uid.Workflow, time.UnixMilli(1_000_000_000_000))
+	late := source.New(uid.Workflow, time.UnixMilli(1_800_000_000_000))
+	if early >= late {
+		t.Fatalf("%q does not sort before %q", early, late)
+	}
+}
+
+func TestValidRefusesForeignForms(t *testing.T) {
+	t.Parallel()
+	good := uid.New(uid.Run)
+	body := strings.TrimPrefix(good, "run_")
+	for _, id := range []string{
+		"", "run_", "wf_" + body, "run" + body, good + "0", good[:len(good)-1],
+		strings.ToUpper(good), "run_" + strings.Repeat("z", 26), "run_" + body[:25] + "u", "run_" + body[:25] + "'",
+	} {
+		if uid.Valid(uid.Run, id) {
+			t.Errorf("%q passes as a run id", id)
+		}
+	}
+	if !uid.Valid(uid.Run, good) {
+		t.Errorf("%q does not pass", good)
+	}
+}
