@@ -1,0 +1,67 @@
+package egress
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"net"
+	"strings"
+)
+
+// dialTLS is dial with the handshake on top.
+func (d *dialer) dialTLS(ctx context.Context, network, address string) (net.Conn, error) {
+	host, _, err := d.split(address)
+	if err != nil {
+		return nil, err
+	}
+	plain, err := d.dial(ctx, network, address)
+	if err != nil {
+		return nil, err
+	}
+	config := d.tls.Clone()
+	config.ServerName = strings.TrimSuffix(host, ".")
+	conn := tls.Client(plain, config)
+	limited, cancel := context.WithTimeout(ctx, d.limits.Handshake)
+	defer cancel()
+	if err := conn.HandshakeContext(limited); err != nil {
+		plain.Close()
+		switch {
+		case ctx.Err() != nil:
+			return nil, ctx.Err()
+		case limited.Err() != nil:
+			return nil, fail(TimedOut, err, "the TLS handshake with %s took longer than %s", host, d.limits.Handshake)
+		case isBroken(err) && !isAlert(err):
+			return nil, fail(ConnectionFailed, err, "%s broke off the TLS handshake%s", host, because(err))
+		}
+		return nil, fail(TLSFailed, err, "no safe connection to %s: %s", host, distrust(err))
+	}
+	return conn, nil
+}
+
+// isAlert tells what the other side says about TLS from what happens to the wire.
+func isAlert(err error) bool {
+	var op *net.OpError
+	return errors.As(err, &op) && op.Op == "remote error"
+}
+
+func distrust(err error) string {
+	var invalid x509.CertificateInvalidError
+	var name x509.HostnameError
+	var authority x509.UnknownAuthorityError
+	var record tls.RecordHeaderError
+	switch {
+	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
+		return "its certificate has expired or is not valid yet"
+	case errors.As(err, &name):
+		return "its certificate is for another name"
+	case errors.As(err, &authority):
+		return "its certificate is not from an authority that is trusted here"
+	case errors.As(err, &record):
+		return "it does not speak TLS"
+	case strings.Contains(err.Error(), "protocol version"):
+		return "it has no TLS version that is safe, 1.2 or later"
+	default:
+		return "the TLS handshake failed"
+	}
+}
