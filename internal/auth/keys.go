@@ -1,0 +1,103 @@
+package auth
+
+import (
+	"context"
+	"time"
+
+	"github.com/stepmill/stepmill/internal/clock"
+	"github.com/stepmill/stepmill/internal/fault"
+	"github.com/stepmill/stepmill/internal/paging"
+	"github.com/stepmill/stepmill/internal/uid"
+)
+
+const maxNameLength = 100
+
+// NewKey is what the maker of a key chooses.
+type NewKey struct {
+	Name      string
+	Scopes    []string
+	ExpiresAt *time.Time
+}
+
+// CreateKey makes a key in the actor's workspace and returns it with its value,
+// which is not kept.
+func (s *Service) CreateKey(ctx context.Context, actor Actor, in NewKey) (Key, string, error) {
+	key, token, err := makeKey(actor, in)
+	if err != nil {
+		return Key{}, "", err
+	}
+	limit := actor.Limits().APIKeys
+	entry := actor.Did("api_key.created", "api_key", key.ID, map[string]any{"name": key.Name, "scopes": key.Scopes})
+	inserted, err := s.store.InsertKey(ctx, key, limit, entry)
+	if err != nil {
+		return Key{}, "", err
+	}
+	if !inserted {
+		return Key{}, "", fault.New(fault.PlanLimitExceeded, "the %s plan allows %d API keys; revoke one first", actor.Workspace.Plan, limit)
+	}
+	return key, token, nil
+}
+
+func makeKey(actor Actor, in NewKey) (Key, string, error) {
+	name, err := fault.Name("/name", in.Name, maxNameLength)
+	if err != nil {
+		return Key{}, "", err
+	}
+	scopes, err := ParseScopes(in.Scopes)
+	if err != nil {
+		return Key{}, "", fault.Field("/scopes", "%s", err)
+	}
+	if len(scopes) == 0 {
+		return Key{}, "", fault.Field("/scopes", "must name at least one of read, write, execute, admin")
+	}
+	now := clock.Now()
+	if in.ExpiresAt != nil && !in.ExpiresAt.After(now) {
+		return Key{}, "", fault.Field("/expires_at", "must be in the future")
+	}
+	token, lookup := newToken()
+	return Key{
+		ID: uid.At(uid.Key, now), WorkspaceID: actor.Workspace.ID, Name: name, Scopes: scopes,
+		Lookup: lookup, Hash: hashToken(token), CreatedAt: now, CreatedBy: actor.Name(), ExpiresAt: in.ExpiresAt,
+	}, token, nil
+}
+
+// GetKey reads one key of the actor's workspace.
+func (s *Service) GetKey(ctx context.Context, actor Actor, id string) (Key, error) {
+	if !uid.Valid(uid.Key, id) {
+		return Key{}, noKey(id)
+	}
+	key, err := s.store.Key(ctx, actor.Workspace.ID, id)
+	if err != nil {
+		return Key{}, err
+	}
+	if key == nil {
+		return Key{}, noKey(id)
+	}
+	return *key, nil
+}
+
+// ListKeys lists the keys of the actor's workspace that are not revoked.
+func (s *Service) ListKeys(ctx context.Context, actor Actor, page paging.Request) (paging.Page[Key], error) {
+	return s.store.Keys(ctx, actor.Workspace.ID, page)
+}
+
+// RevokeKey ends a key for good.
+func (s *Service) RevokeKey(ctx context.Context, actor Actor, id string) error {
+	if !uid.Valid(uid.Key, id) {
+		return noKey(id)
+	}
+	entry := actor.Did("api_key.revoked", "api_key", id, nil)
+	revoked, err := s.store.RevokeKey(ctx, actor.Workspace.ID, id, entry.At, entry)
+	if err != nil {
+		return err
+	}
+	if !revoked {
+		return noKey(id)
+	}
+	s.cache.drop(id)
+	return nil
+}
+
+func noKey(id string) error {
+	return fault.New(fault.APIKeyNotFound, "there is no API key %q", id)
+}

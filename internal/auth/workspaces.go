@@ -1,0 +1,186 @@
+package auth
+
+import (
+	"context"
+
+	"github.com/stepmill/stepmill/internal/audit"
+	"github.com/stepmill/stepmill/internal/clock"
+	"github.com/stepmill/stepmill/internal/fault"
+	"github.com/stepmill/stepmill/internal/paging"
+	"github.com/stepmill/stepmill/internal/uid"
+)
+
+// NewWorkspace is what the maker of a workspace chooses.
+type NewWorkspace struct {
+	Name              string
+	Plan              Plan
+	RequestsPerMinute *int
+}
+
+// WorkspacePatch changes a workspace; nil leaves a field as it is.
+type WorkspacePatch struct {
+	Name              *string
+	Plan              *Plan
+	RequestsPerMinute *int
+}
+
+// Bootstrap writes the first workspace with an admin key on a new installation.
+// It returns the value of the key, or "" when there is a workspace already.
+func (s *Service) Bootstrap(ctx context.Context) (string, error) {
+	now := clock.Now()
+	workspace := Workspace{
+		ID: uid.At(uid.Workspace, now), Name: "Default", Plan: Enterprise,
+		RequestsPerMinute: FirstRequestsPerMinute, First: true, CreatedAt: now, UpdatedAt: now,
+	}
+	actor := Actor{Workspace: workspace, Type: audit.ActorSystem}
+	key, token, err := makeKey(actor, NewKey{Name: "First admin key", Scopes: []string{string(Admin)}})
+	if err != nil {
+		return "", err
+	}
+	installed, err := s.store.Install(ctx, Installation{
+		Workspace: workspace, DataKey: s.vault.NewDataKey(workspace.ID), KeyCheck: s.vault.Check(), AdminKey: key,
+		Entry: actor.Did("workspace.created", "workspace", workspace.ID, nil),
+	})
+	if err != nil || !installed {
+		return "", err
+	}
+	return token, nil
+}
+
+// CreateWorkspace makes a workspace and returns it with the value of its first
+// admin key. Only an operator may.
+func (s *Service) CreateWorkspace(ctx context.Context, actor Actor, in NewWorkspace) (Workspace, string, error) {
+	if !actor.Operator() {
+		return Workspace{}, "", notOperator()
+	}
+	name, err := fault.Name("/name", in.Name, maxNameLength)
+	if err != nil {
+		return Workspace{}, "", err
+	}
+	if in.Plan == "" {
+		in.Plan = Free
+	}
+	rate, err := checkPlan(in.Plan, in.RequestsPerMinute)
+	if err != nil {
+		return Workspace{}, "", err
+	}
+	now := clock.Now()
+	workspace := Workspace{
+		ID: uid.At(uid.Workspace, now), Name: name, Plan: in.Plan, RequestsPerMinute: rate, CreatedAt: now, UpdatedAt: now,
+	}
+	founder := actor
+	founder.Workspace = workspace
+	key, token, err := makeKey(founder, NewKey{Name: "First admin key", Scopes: []string{string(Admin)}})
+	if err != nil {
+		return Workspace{}, "", err
+	}
+	entry := actor.Did("workspace.created", "workspace", workspace.ID, map[string]any{"name": name, "plan": in.Plan})
+	if err := s.store.InsertWorkspace(ctx, workspace, s.vault.NewDataKey(workspace.ID), key, entry); err != nil {
+		return Workspace{}, "", err
+	}
+	return workspace, token, nil
+}
+
+// checkPlan returns the rate that goes with a plan: its own, or for enterprise
+// the number given.
+func checkPlan(plan Plan, rate *int) (int, error) {
+	switch {
+	case !plan.Known():
+		return 0, fault.Field("/plan", "must be one of free, pro, enterprise")
+	case plan != Enterprise && rate != nil:
+		return 0, fault.Field("/requests_per_minute", "is fixed by the %s plan; only enterprise has a number of its own", plan)
+	case plan != Enterprise:
+		return plan.RequestsPerMinute(), nil
+	case rate == nil:
+		return 0, fault.Field("/requests_per_minute", "is required for the enterprise plan")
+	case *rate < 1 || *rate > MaxRequestsPerMinute:
+		return 0, fault.Field("/requests_per_minute", "must be between 1 and %d", MaxRequestsPerMinute)
+	}
+	return *rate, nil
+}
+
+// GetWorkspace reads a workspace: any for an operator, their own for others.
+func (s *Service) GetWorkspace(ctx context.Context, actor Actor, id string) (Workspace, error) {
+	if !uid.Valid(uid.Workspace, id) || !actor.Operator() && id != actor.Workspace.ID {
+		return Workspace{}, noWorkspace(id)
+	}
+	workspace, err := s.store.Workspace(ctx, id)
+	if err != nil {
+		return Workspace{}, err
+	}
+	if workspace == nil {
+		return Workspace{}, noWorkspace(id)
+	}
+	return *workspace, nil
+}
+
+// ListWorkspaces lists every workspace for an operator, their own for others.
+func (s *Service) ListWorkspaces(ctx context.Context, actor Actor, page paging.Request) (paging.Page[Workspace], error) {
+	if actor.Operator() {
+		return s.store.Workspaces(ctx, page)
+	}
+	own, err := s.GetWorkspace(ctx, actor, actor.Workspace.ID)
+	if err != nil {
+		return paging.Page[Workspace]{}, err
+	}
+	return paging.Page[Workspace]{Items: []Workspace{own}}, nil
+}
+
+// UpdateWorkspace changes name, plan or rate. Only an operator may.
+func (s *Service) UpdateWorkspace(ctx context.Context, actor Actor, id string, patch WorkspacePatch) (Workspace, error) {
+	for {
+		was, err := s.GetWorkspace(ctx, actor, id)
+		if err != nil {
+			return Workspace{}, err
+		}
+		if !actor.Operator() {
+			return Workspace{}, notOperator()
+		}
+		now, err := patch.apply(was)
+		if err != nil {
+			return Workspace{}, err
+		}
+		now.UpdatedAt = clock.After(was.UpdatedAt)
+		details := map[string]any{"plan": now.Plan, "requests_per_minute": now.RequestsPerMinute, "name": now.Name}
+		entry := actor.Did("workspace.updated", "workspace", id, details)
+		updated, err := s.store.UpdateWorkspace(ctx, now, was.UpdatedAt, entry)
+		if err != nil {
+			return Workspace{}, err
+		}
+		if updated {
+			s.cache.dropWorkspace(id)
+			return now, nil
+		}
+	}
+}
+
+func (p WorkspacePatch) apply(w Workspace) (Workspace, error) {
+	if p.Name != nil {
+		name, err := fault.Name("/name", *p.Name, maxNameLength)
+		if err != nil {
+			return w, err
+		}
+		w.Name = name
+	}
+	if p.Plan == nil && p.RequestsPerMinute == nil {
+		return w, nil
+	}
+	rate, was := p.RequestsPerMinute, w.Plan
+	if p.Plan != nil {
+		w.Plan = *p.Plan
+	}
+	if rate == nil && was == Enterprise && w.Plan == Enterprise {
+		rate = &w.RequestsPerMinute
+	}
+	var err error
+	w.RequestsPerMinute, err = checkPlan(w.Plan, rate)
+	return w, err
+}
+
+func noWorkspace(id string) error {
+	return fault.New(fault.WorkspaceNotFound, "there is no workspace %q", id)
+}
+
+func notOperator() error {
+	return fault.New(fault.InsufficientScope, "this needs a key with scope admin in the installation's first workspace")
+}

@@ -1,0 +1,135 @@
+// Package vault owns secrecy at rest: the master key, the data key of each
+// workspace (kept wrapped by the master key) and sealing. What is sealed is
+// bound to its workspace and row, so that a ciphertext moved elsewhere does not
+// open. It does not own what is sealed, nor where it is stored.
+package vault
+
+import (
+	"context"
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/hkdf"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"sync"
+)
+
+const keySize = 32
+
+// ErrSealed says that a ciphertext does not belong where it was found, or was
+// sealed with another key.
+var ErrSealed = errors.New("vault: cannot open what was sealed")
+
+// Keys finds the wrapped data key of a workspace.
+type Keys interface {
+	DataKey(ctx context.Context, workspaceID string) ([]byte, error)
+}
+
+// Ref names the row that a sealed value belongs to.
+type Ref struct{ Workspace, Table, ID string }
+
+func (r Ref) bound() []byte { return []byte(r.Workspace + "|" + r.Table + "|" + r.ID) }
+
+// Vault seals and opens.
+type Vault struct {
+	master []byte
+	wrap   cipher.AEAD
+	keys   Keys
+
+	mu   sync.RWMutex
+	open map[string]cipher.AEAD
+}
+
+// New makes a vault from a 32-byte master key.
+func New(master []byte, keys Keys) (*Vault, error) {
+	if len(master) != keySize {
+		return nil, fmt.Errorf("the master key has %d bytes, not %d", len(master), keySize)
+	}
+	v := &Vault{master: master, keys: keys, open: map[string]cipher.AEAD{}}
+	wrap, err := newAEAD(v.Derive("wrap data keys"))
+	if err != nil {
+		return nil, err
+	}
+	v.wrap = wrap
+	return v, nil
+}
+
+// Derive makes a key for one purpose from the master key.
+func (v *Vault) Derive(purpose string) []byte {
+	key, err := hkdf.Key(sha256.New, v.master, nil, "stepmill: "+purpose, keySize)
+	if err != nil {
+		// Only a hash that is too short for the length asked can cause this.
+		panic(err)
+	}
+	return key
+}
+
+// Check is a value that tells, without revealing it, which master key this is.
+func (v *Vault) Check() []byte {
+	mac := hmac.New(sha256.New, v.Derive("key check"))
+	return mac.Sum(nil)
+}
+
+// NewDataKey makes the data key of a new workspace, wrapped for storing.
+func (v *Vault) NewDataKey(workspaceID string) []byte {
+	key := make([]byte, keySize)
+	_, _ = rand.Read(key)
+	return v.wrap.Seal(nil, nil, key, []byte(workspaceID))
+}
+
+// Seal encrypts a value for the row that ref names.
+func (v *Vault) Seal(ctx context.Context, ref Ref, plain []byte) ([]byte, error) {
+	aead, err := v.dataKey(ctx, ref.Workspace)
+	if err != nil {
+		return nil, err
+	}
+	return aead.Seal(nil, nil, plain, ref.bound()), nil
+}
+
+// Open decrypts what Seal made for the same row.
+func (v *Vault) Open(ctx context.Context, ref Ref, sealed []byte) ([]byte, error) {
+	aead, err := v.dataKey(ctx, ref.Workspace)
+	if err != nil {
+		return nil, err
+	}
+	plain, err := aead.Open(nil, nil, sealed, ref.bound())
+	if err != nil {
+		return nil, fmt.Errorf("%w (%s %s)", ErrSealed, ref.Table, ref.ID)
+	}
+	return plain, nil
+}
+
+func (v *Vault) dataKey(ctx context.Context, workspaceID string) (cipher.AEAD, error) {
+	v.mu.RLock()
+	aead, ok := v.open[workspaceID]
+	v.mu.RUnlock()
+	if ok {
+		return aead, nil
+	}
+	wrapped, err := v.keys.DataKey(ctx, workspaceID)
+	if err != nil {
+		return nil, fmt.Errorf("read the data key of %s: %w", workspaceID, err)
+	}
+	key, err := v.wrap.Open(nil, nil, wrapped, []byte(workspaceID))
+	if err != nil {
+		return nil, fmt.Errorf("%w (data key of %s)", ErrSealed, workspaceID)
+	}
+	if aead, err = newAEAD(key); err != nil {
+		return nil, err
+	}
+	v.mu.Lock()
+	v.open[workspaceID] = aead
+	v.mu.Unlock()
+	return aead, nil
+}
+
+func newAEAD(key []byte) (cipher.AEAD, error) {
+	block, err := aes.NewCipher(key)
+	if err != nil {
+		return nil, err
+	}
+	return cipher.NewGCMWithRandomNonce(block)
+}

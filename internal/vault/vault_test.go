@@ -1,0 +1,130 @@
+package vault_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stepmill/stepmill/internal/vault"
+)
+
+type keys map[string][]byte
+
+func (k keys) DataKey(_ context.Context, workspaceID string) ([]byte, error) {
+	if key, ok := k[workspaceID]; ok {
+		return key, nil
+	}
+	return nil, errors.New("no such workspace")
+}
+
+func master() []byte {
+	key := make([]byte, 32)
+	_, _ = rand.Read(key)
+	return key
+}
+
+func open(t *testing.T, key []byte, stored keys) *vault.Vault {
+	t.Helper()
+	v, err := vault.New(key, stored)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+func TestASealedValueOpensOnlyInItsPlace(t *testing.T) {
+	t.Parallel()
+	key, stored := master(), keys{}
+	v := open(t, key, stored)
+	stored["ws_a"], stored["ws_b"] = v.NewDataKey("ws_a"), v.NewDataKey("ws_b")
+	at := vault.Ref{Workspace: "ws_a", Table: "webhooks", ID: "wh_1"}
+	sealed, err := v.Seal(t.Context(), at, []byte("whsec_secret"))
+	if err != nil || bytes.Contains(sealed, []byte("whsec_secret")) {
+		t.Fatalf("%q, %v", sealed, err)
+	}
+	if plain, err := open(t, key, stored).Open(t.Context(), at, sealed); err != nil || string(plain) != "whsec_secret" {
+		t.Fatalf("%q, %v", plain, err)
+	}
+	for _, elsewhere := range []vault.Ref{
+		{Workspace: "ws_b", Table: "webhooks", ID: "wh_1"},
+		{Workspace: "ws_a", Table: "idempotency", ID: "wh_1"},
+		{Workspace: "ws_a", Table: "webhooks", ID: "wh_2"},
+	} {
+		if _, err := v.Open(t.Context(), elsewhere, sealed); !errors.Is(err, vault.ErrSealed) {
+			t.Errorf("%+v: %v", elsewhere, err)
+		}
+	}
+	sealed[len(sealed)-1] ^= 1
+	if _, err := v.Open(t.Context(), at, sealed); !errors.Is(err, vault.ErrSealed) {
+		t.Errorf("a changed byte: %v", err)
+	}
+}
+
+func TestAnotherMasterKeyOpensNothing(t *testing.T) {
+	t.Parallel()
+	stored := keys{}
+	v := open(t, master(), stored)
+	stored["ws_a"] = v.NewDataKey("ws_a")
+	at := vault.Ref{Workspace: "ws_a", Table: "t", ID: "1"}
+	sealed, err := v.Seal(t.Context(), at, []byte("x"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := open(t, master(), stored)
+	if _, err := other.Open(t.Context(), at, sealed); !errors.Is(err, vault.ErrSealed) {
+		t.Errorf("got %v", err)
+	}
+	if bytes.Equal(v.Check(), other.Check()) {
+		t.Error("two keys have one check value")
+	}
+	if bytes.Equal(v.Derive("cursors"), v.Derive("other")) {
+		t.Error("two purposes have one key")
+	}
+}
+
+func TestParseMasterKey(t *testing.T) {
+	t.Parallel()
+	key := master()
+	for _, text := range []string{
+		hex.EncodeToString(key), base64.StdEncoding.EncodeToString(key), base64.RawURLEncoding.EncodeToString(key),
+		" " + base64.StdEncoding.EncodeToString(key) + "\n",
+	} {
+		if got, err := vault.ParseMasterKey(text); err != nil || !bytes.Equal(got, key) {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+	for _, text := range []string{"", "short", hex.EncodeToString(key[:31]), base64.StdEncoding.EncodeToString(append(key, 1))} {
+		if _, err := vault.ParseMasterKey(text); err == nil {
+			t.Errorf("%q passes", text)
+		}
+	}
+}
+
+func TestTheMasterKeyFileIsMadeOnceAndPrivate(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "master.key")
+	if _, err := vault.ReadMasterKey(path); !errors.Is(err, fs.ErrNotExist) {
+		t.Fatalf("got %v", err)
+	}
+	made, err := vault.ReadOrCreateMasterKey(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := vault.ReadOrCreateMasterKey(path)
+	if err != nil || !bytes.Equal(made, again) {
+		t.Fatalf("the second read differs: %v", err)
+	}
+	if _, err := vault.CreateMasterKey(path); !errors.Is(err, fs.ErrExist) {
+		t.Fatalf("an existing key was replaced: %v", err)
+	}
+	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
+		t.Fatalf("mode %v, %v", info.Mode(), err)
+	}
+}
