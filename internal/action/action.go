@@ -1,0 +1,116 @@
+// Package action owns what an action is: its declaration (name, documentation,
+// JSON Schema of its input, examples), the one method that runs it and the
+// catalog that finds it by name. Concrete actions live in folders of their own
+// below this one; when and with what an action runs is the engine's business.
+package action
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+)
+
+// Spec declares an action.
+type Spec struct {
+	// Name is what a step writes in `uses`.
+	Name    string
+	Title   string
+	Summary string
+	// Input is the JSON Schema of a step's `with`, Output that of its result.
+	Input  string
+	Output string
+	// URLs are the JSON pointers of fields that are URLs: what expressions bring
+	// into their text is escaped.
+	URLs []string
+	// Pure says that the action has no effect outside the run and takes no time
+	// worth mentioning: it needs no checkpoint of its own and may be repeated.
+	Pure bool
+	// Check reports what a schema cannot say about the literal parts of `with`.
+	Check func(with map[string]any) []Problem
+	// Examples document the action and are run as tests.
+	Examples []Example
+}
+
+// Example is an input with the output it gives.
+type Example struct {
+	Title  string
+	With   string
+	Output string
+}
+
+// Problem is something wrong with a definition, at a JSON pointer.
+type Problem struct {
+	Pointer string `json:"pointer"`
+	Message string `json:"message"`
+	Hint    string `json:"hint,omitempty"`
+}
+
+// Action does the work of a step.
+type Action interface {
+	Run(ctx context.Context, req Request) (Result, error)
+}
+
+// Request is what an action is given.
+type Request struct {
+	// Input is `with` with every expression evaluated; it fits Spec.Input.
+	Input map[string]any
+	Now   time.Time
+	// Workspace is whom the step belongs to.
+	Workspace string
+	// IdempotencyKey names this step of this run: the same for every attempt,
+	// so that a receiver can tell a repetition.
+	IdempotencyKey string
+	// WokenAt is set when the step waited until this time and goes on now.
+	WokenAt time.Time
+}
+
+// Result is what an action gives back: an output, or the wish to wait.
+type Result struct {
+	Output any
+	Wait   *Wait
+}
+
+// Wait suspends the step until a time; the action is then run again.
+type Wait struct {
+	Until  time.Time
+	Reason string
+}
+
+// Error is a failure with a code that is shown in the run.
+type Error struct {
+	Code    string
+	Message string
+	// Retryable says that the reason may pass.
+	Retryable bool
+	// RetryAfter is what the other side asked for, if it did.
+	RetryAfter time.Duration
+}
+
+func (e *Error) Error() string { return e.Code + ": " + e.Message }
+
+// The codes that any step can fail with.
+const (
+	InvalidInput = "invalid_input"
+	TimedOut     = "timed_out"
+)
+
+// Entry is an action with its declaration.
+type Entry struct {
+	Spec   Spec
+	Action Action
+}
+
+// Func is a function that is an action.
+type Func func(ctx context.Context, req Request) (Result, error)
+
+// Run calls the function.
+func (f Func) Run(ctx context.Context, req Request) (Result, error) { return f(ctx, req) }
+
+// DecodeInput reads an input into a struct that mirrors the schema.
+func DecodeInput(input map[string]any, into any) error {
+	raw, err := json.Marshal(input)
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(raw, into)
+}

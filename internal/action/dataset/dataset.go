@@ -1,0 +1,39 @@
+// Package dataset is the action data.set: it builds an object.
+package dataset
+
+import (
+	"context"
+
+	"github.com/stepmill/stepmill/internal/action"
+)
+
+// Entry declares the action.
+func Entry() action.Entry {
+	return action.Entry{
+		Spec: action.Spec{
+			Name:    "data.set",
+			Title:   "Build an object",
+			Summary: "Builds an object from literal values and expressions. Later steps read it as the step's output.",
+			Pure:    true,
+			Input: `{
+				"type": "object",
+				"required": ["values"],
+				"additionalProperties": false,
+				"properties": {
+					"values": {"type": "object", "description": "The object to build; expressions may stand anywhere in it."}
+				}
+			}`,
+			Output: `{"type": "object"}`,
+			Examples: []action.Example{{
+				Title:  "A greeting",
+				With:   `{"values": {"greeting": "Hello", "tags": ["a", 1, null]}}`,
+				Output: `{"greeting": "Hello", "tags": ["a", 1, null]}`,
+			}},
+		},
+		Action: action.Func(run),
+	}
+}
+
+func run(_ context.Context, req action.Request) (action.Result, error) {
+	return action.Result{Output: req.Input["values"]}, nil
+}

@@ -1,0 +1,118 @@
+package httprequest
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+
+	"github.com/stepmill/stepmill/internal/action"
+	"github.com/stepmill/stepmill/internal/egress"
+
+	"github.com/stepmill/stepmill/internal/strictjson"
+)
+
+// compose makes the call from the input of the step.
+func compose(req action.Request) (egress.Request, error) {
+	in := req.Input
+	target, err := withQuery(in)
+	if err != nil {
+		return egress.Request{}, err
+	}
+	call := egress.Request{Workspace: req.Workspace, URL: target, Header: http.Header{}, FollowRedirects: in["follow_redirects"] != false}
+	call.Method, _ = in["method"].(string)
+	if call.Body, err = content(in, call.Header); err != nil {
+		return egress.Request{}, err
+	}
+	given, _ := in["headers"].(map[string]any)
+	for name, value := range given {
+		text, err := scalar(value)
+		if err != nil {
+			return egress.Request{}, fmt.Errorf("headers/%s: %w", name, err)
+		}
+		call.Header.Set(name, text)
+	}
+	if call.Header.Get("Idempotency-Key") == "" {
+		call.Header.Set("Idempotency-Key", req.IdempotencyKey)
+	}
+	return call, nil
+}
+
+// withQuery is the URL with the fields of query added to it.
+func withQuery(in map[string]any) (string, error) {
+	text, _ := in["url"].(string)
+	added, err := values("query", in["query"])
+	if err != nil || len(added) == 0 {
+		return text, err
+	}
+	u, err := url.Parse(text)
+	if err != nil {
+		return "", fmt.Errorf("url: is not valid")
+	}
+	query := added.Encode()
+	if u.RawQuery != "" {
+		query = u.RawQuery + "&" + query
+	}
+	u.RawQuery = query
+	return u.String(), nil
+}
+
+// content is the body: a string as text, a form as a form, anything else as
+// JSON.
+func content(in map[string]any, header http.Header) ([]byte, error) {
+	if form, ok := in["form"]; ok && form != nil {
+		fields, err := values("form", form)
+		header.Set("Content-Type", "application/x-www-form-urlencoded")
+		return []byte(fields.Encode()), err
+	}
+	switch body := in["body"].(type) {
+	case nil:
+		return nil, nil
+	case string:
+		header.Set("Content-Type", "text/plain; charset=utf-8")
+		return []byte(body), nil
+	default:
+		header.Set("Content-Type", "application/json")
+		return strictjson.Encode(body)
+	}
+}
+
+// values reads an object of scalars and lists of them; null leaves a field out.
+func values(where string, object any) (url.Values, error) {
+	fields, _ := object.(map[string]any)
+	out := url.Values{}
+	for name, value := range fields {
+		list, ok := value.([]any)
+		if !ok {
+			list = []any{value}
+		}
+		for _, item := range list {
+			if item == nil {
+				continue
+			}
+			text, err := scalar(item)
+			if err != nil {
+				return nil, fmt.Errorf("%s/%s: %w", where, name, err)
+			}
+			out.Add(name, text)
+		}
+	}
+	return out, nil
+}
+
+func scalar(value any) (string, error) {
+	switch v := value.(type) {
+	case string:
+		return v, nil
+	case bool:
+		return strconv.FormatBool(v), nil
+	case int:
+		return strconv.Itoa(v), nil
+	case float64:
+		return strconv.FormatFloat(v, 'f', -1, 64), nil
+	case json.Number:
+		return v.String(), nil
+	}
+	return "", fmt.Errorf("must be text, a number or a truth value")
+}

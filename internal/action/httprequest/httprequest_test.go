@@ -1,0 +1,218 @@
+package httprequest_test
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/stepmill/stepmill/internal/action"
+	"github.com/stepmill/stepmill/internal/action/httprequest"
+	"github.com/stepmill/stepmill/internal/egress"
+)
+
+// call runs the action against a server through the real client.
+func call(t *testing.T, handler http.HandlerFunc, with map[string]any) (map[string]any, *action.Error) {
+	t.Helper()
+	server := httptest.NewServer(handler)
+	t.Cleanup(server.Close)
+	client := egress.New(egress.Config{Policy: egress.Policy{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}})
+	t.Cleanup(client.Close)
+	if path, ok := with["url"].(string); ok && strings.HasPrefix(path, "/") {
+		with["url"] = server.URL + path
+	}
+	result, err := httprequest.Entry(client).Action.Run(t.Context(), action.Request{
+		Input: with, Now: time.Now(), Workspace: "ws_a", IdempotencyKey: "run_1/step",
+	})
+	if err != nil {
+		failure, ok := errors.AsType[*action.Error](err)
+		if !ok {
+			t.Fatal(err)
+		}
+		return nil, failure
+	}
+	output, _ := result.Output.(map[string]any)
+	return output, nil
+}
+
+// echo answers with what it was sent.
+func echo(w http.ResponseWriter, r *http.Request) {
+	body, _ := io.ReadAll(r.Body)
+	w.Header().Set("X-Method", r.Method)
+	w.Header().Set("X-Uri", r.URL.RequestURI())
+	w.Header().Set("X-Type", r.Header.Get("Content-Type"))
+	w.Header().Set("X-Key", r.Header.Get("Idempotency-Key"))
+	w.Header().Set("X-Token", r.Header.Get("X-Custom"))
+	w.Header().Set("Content-Type", "text/plain")
+	_, _ = w.Write(body)
+}
+
+func TestWhatIsSent(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		with map[string]any
+		want map[string]string
+		body string
+	}{
+		"a plain GET carries the key of the step": {
+			map[string]any{"url": "/x"},
+			map[string]string{"x-method": "GET", "x-uri": "/x", "x-key": "run_1/step", "x-type": ""}, "",
+		},
+		"an object is sent as JSON": {
+			map[string]any{"url": "/x", "method": "POST", "body": map[string]any{"n": 9007199254740993, "t": "<&>"}},
+			map[string]string{"x-method": "POST", "x-type": "application/json"}, `{"n":9007199254740993,"t":"<&>"}`,
+		},
+		"a string is sent as text": {
+			map[string]any{"url": "/x", "method": "PUT", "body": "hello"},
+			map[string]string{"x-method": "PUT", "x-type": "text/plain; charset=utf-8"}, "hello",
+		},
+		"a form is sent as a form": {
+			map[string]any{"url": "/x", "method": "POST", "form": map[string]any{"a": "1&2", "b": []any{1, true}}},
+			map[string]string{"x-type": "application/x-www-form-urlencoded"}, "a=1%262&b=1&b=true",
+		},
+		"query fields are added and escaped, null is left out": {
+			map[string]any{"url": "/x?a=1", "query": map[string]any{"b": "x y&z", "c": nil, "d": []any{1, 2.5}}},
+			map[string]string{"x-uri": "/x?a=1&b=x+y%26z&d=1&d=2.5"}, "",
+		},
+		"headers of the step win": {
+			map[string]any{"url": "/x", "method": "POST", "body": "<a/>", "headers": map[string]any{"Content-Type": "application/xml", "Idempotency-Key": "mine", "X-Custom": 7}},
+			map[string]string{"x-type": "application/xml", "x-key": "mine", "x-token": "7"}, "<a/>",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			output, failure := call(t, echo, test.with)
+			if failure != nil {
+				t.Fatal(failure)
+			}
+			headers, _ := output["headers"].(map[string]any)
+			for header, want := range test.want {
+				got, _ := headers[header].(string)
+				if got != want {
+					t.Errorf("%s is %q, not %q", header, got, want)
+				}
+			}
+			if output["body"] != test.body || output["status"] != 200 {
+				t.Errorf("got %v", output)
+			}
+		})
+	}
+}
+
+func TestWhatComesBack(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		media, body string
+		want        any
+	}{
+		"JSON is parsed":                      {"application/json; charset=utf-8", `{"id": 9007199254740993}`, map[string]any{"id": 9007199254740993}},
+		"a kind of JSON too":                  {"application/problem+json", `[1]`, []any{1}},
+		"what only claims to be JSON is text": {"application/json", `{"id"`, `{"id"`},
+		"text is text":                        {"text/html", "<p>é</p>", "<p>é</p>"},
+		"anything else is base64":             {"application/octet-stream", "\xff\x00", map[string]any{"base64": "/wA="}},
+		"nothing is empty text":               {"", "", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			output, failure := call(t, func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Content-Type", test.media)
+				_, _ = io.WriteString(w, test.body)
+			}, map[string]any{"url": "/"})
+			if failure != nil {
+				t.Fatal(failure)
+			}
+			if diff := cmp.Diff(test.want, output["body"]); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestWhichStatusesFail(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		status    int
+		failOn    any
+		fails     bool
+		retryable bool
+	}{
+		{200, nil, false, false}, {204, nil, false, false}, {399, nil, false, false},
+		{400, nil, true, false}, {401, nil, true, false}, {404, nil, true, false}, {422, nil, true, false},
+		{408, nil, true, true}, {425, nil, true, true}, {429, nil, true, true}, {500, nil, true, true}, {503, nil, true, true},
+		{404, ">=500", false, false}, {503, ">=500", true, true}, {503, "never", false, false}, {201, ">=200", true, false},
+	} {
+		with := map[string]any{"url": "/secret?token=abc"}
+		if test.failOn != nil {
+			with["fail_on"] = test.failOn
+		}
+		_, failure := call(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(test.status) }, with)
+		if (failure != nil) != test.fails {
+			t.Errorf("%d with %v: %v", test.status, test.failOn, failure)
+			continue
+		}
+		if failure == nil {
+			continue
+		}
+		if failure.Code != httprequest.HTTPError || failure.Retryable != test.retryable || strings.Contains(failure.Message, "token") {
+			t.Errorf("%d with %v: %+v", test.status, test.failOn, failure)
+		}
+	}
+}
+
+func TestRetryAfterIsPassedOn(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string][2]time.Duration{
+		"120":                  {120 * time.Second, 120 * time.Second},
+		"":                     {0, 0},
+		"-5":                   {0, 0},
+		"soon":                 {0, 0},
+		"99999999999999999999": {0, 0},
+		time.Now().Add(-time.Hour).UTC().Format(http.TimeFormat):       {0, 0},
+		time.Now().Add(10 * time.Minute).UTC().Format(http.TimeFormat): {9 * time.Minute, 10 * time.Minute},
+	} {
+		_, failure := call(t, func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Retry-After", text)
+			w.WriteHeader(http.StatusTooManyRequests)
+		}, map[string]any{"url": "/"})
+		if failure.RetryAfter < want[0] || failure.RetryAfter > want[1] {
+			t.Errorf("%q gives %s", text, failure.RetryAfter)
+		}
+	}
+}
+
+func TestFailuresOfTheClientAreTheStepsOwn(t *testing.T) {
+	t.Parallel()
+	for url, want := range map[string]action.Error{
+		"http://10.0.0.1/":            {Code: "egress_denied"},
+		"http://127.0.0.1:1/":         {Code: "connection_failed", Retryable: true},
+		"http://user:pass@127.0.0.1/": {Code: "egress_denied"},
+		"http://127.0.0.1:1/\x7f":     {Code: "invalid_request"},
+	} {
+		_, failure := call(t, echo, map[string]any{"url": url})
+		if failure == nil || failure.Code != want.Code || failure.Retryable != want.Retryable {
+			t.Errorf("%q: %+v", url, failure)
+		}
+	}
+}
+
+func TestValuesThatCannotBeSent(t *testing.T) {
+	t.Parallel()
+	for _, with := range []map[string]any{
+		{"url": "/", "query": map[string]any{"a": map[string]any{}}},
+		{"url": "/", "headers": map[string]any{"A": []any{1}}},
+		{"url": "/", "form": map[string]any{"a": []any{[]any{1}}}},
+	} {
+		if _, failure := call(t, echo, with); failure == nil || failure.Code != action.InvalidInput {
+			t.Errorf("%v: %+v", with, failure)
+		}
+	}
+	if _, failure := call(t, echo, map[string]any{"url": "/", "headers": map[string]any{"A": "x\r\nB: y"}}); failure == nil || failure.Retryable {
+		t.Errorf("a line break in a header passes: %+v", failure)
+	}
+}

@@ -1,0 +1,107 @@
+// Package wait is the action flow.wait: the run sleeps for a time, or until
+// one, as a row in the store that costs no memory.
+package wait
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/stepmill/stepmill/internal/action"
+	"github.com/stepmill/stepmill/internal/clock"
+	"github.com/stepmill/stepmill/internal/duration"
+)
+
+// Longest is the longest sleep.
+const Longest = 366 * 24 * time.Hour
+
+// Entry declares the action.
+func Entry() action.Entry {
+	return action.Entry{
+		Spec: action.Spec{
+			Name:    "flow.wait",
+			Title:   "Wait",
+			Summary: "Waits for a time or until a moment, at most 366 days. The wait survives restarts.",
+			Pure:    true,
+			Input: `{
+				"type": "object",
+				"additionalProperties": false,
+				"properties": {
+					"for": {"type": "string", "description": "How long, such as 90s, 2h or 3d."},
+					"until": {"type": "string", "description": "A moment in RFC 3339, such as 2026-11-15T09:30:00Z."}
+				}
+			}`,
+			Output: `{"type": "object", "properties": {"waited_until": {"type": "string", "format": "date-time"}}}`,
+			Check:  check,
+			Examples: []action.Example{{
+				Title:  "Until a moment that is already past",
+				With:   `{"until": "2020-01-01T00:00:00Z"}`,
+				Output: `{"waited_until": "2020-01-01T00:00:00.000Z"}`,
+			}},
+		},
+		Action: action.Func(run),
+	}
+}
+
+func check(with map[string]any) []action.Problem {
+	length, hasFor := with["for"].(string)
+	moment, hasUntil := with["until"].(string)
+	if hasFor == hasUntil {
+		return []action.Problem{{Message: "needs either \"for\" or \"until\""}}
+	}
+	if hasFor {
+		if _, err := parseFor(length); err != nil {
+			return []action.Problem{{Pointer: "/for", Message: err.Error()}}
+		}
+		return nil
+	}
+	if _, err := time.Parse(time.RFC3339, moment); err != nil {
+		return []action.Problem{{Pointer: "/until", Message: "must be a time such as 2026-11-15T09:30:00Z"}}
+	}
+	return nil
+}
+
+func parseFor(text string) (time.Duration, error) {
+	d, err := duration.Parse(text)
+	if err != nil {
+		return 0, err
+	}
+	if d > Longest {
+		return 0, fmt.Errorf("must be at most 366 days")
+	}
+	return d, nil
+}
+
+func run(_ context.Context, req action.Request) (action.Result, error) {
+	if !req.WokenAt.IsZero() {
+		return done(req.WokenAt), nil
+	}
+	until, err := target(req)
+	if err != nil {
+		return action.Result{}, &action.Error{Code: action.InvalidInput, Message: err.Error()}
+	}
+	if !until.After(req.Now) {
+		return done(until), nil
+	}
+	return action.Result{Wait: &action.Wait{Until: until, Reason: "waits until " + clock.Format(until)}}, nil
+}
+
+func target(req action.Request) (time.Time, error) {
+	if text, ok := req.Input["for"].(string); ok {
+		length, err := parseFor(text)
+		return req.Now.Add(length), err
+	}
+	text, _ := req.Input["until"].(string)
+	moment, err := time.Parse(time.RFC3339, text)
+	switch {
+	case err != nil:
+		return time.Time{}, fmt.Errorf("until: %q is not a time such as 2026-11-15T09:30:00Z", text)
+	case moment.Sub(req.Now) > Longest:
+		return time.Time{}, fmt.Errorf("until: must be at most 366 days away")
+	}
+	return moment.UTC(), nil
+}
+
+func done(until time.Time) action.Result {
+	return action.Result{Output: map[string]any{"waited_until": clock.Format(until)}}
+}

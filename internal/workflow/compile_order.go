@@ -1,0 +1,92 @@
+package workflow
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/stepmill/stepmill/internal/expr"
+)
+
+// checkOrder reports cycles, and returns for each step the set of steps that
+// come before it.
+func (c *compiler) checkOrder(at string, plan *Plan) []map[int]bool {
+	upstream := make([]map[int]bool, len(plan.Steps))
+	const (
+		unseen = iota
+		open
+		closed
+	)
+	state := make([]int, len(plan.Steps))
+	var path []int
+	var visit func(i int)
+	visit = func(i int) {
+		state[i] = open
+		path = append(path, i)
+		upstream[i] = map[int]bool{}
+		for _, before := range plan.Steps[i].After {
+			switch state[before] {
+			case open:
+				c.reportCycle(at, plan, path[slices.Index(path, before):])
+				continue
+			case unseen:
+				visit(before)
+			}
+			upstream[i][before] = true
+			for far := range upstream[before] {
+				upstream[i][far] = true
+			}
+		}
+		path = path[:len(path)-1]
+		state[i] = closed
+	}
+	for i := range plan.Steps {
+		if state[i] == unseen {
+			visit(i)
+		}
+	}
+	return upstream
+}
+
+func (c *compiler) reportCycle(at string, plan *Plan, cycle []int) {
+	var names []string
+	for _, i := range cycle {
+		names = append(names, plan.Steps[i].ID)
+	}
+	names = append(names, plan.Steps[cycle[0]].ID)
+	slices.Reverse(names)
+	c.report(fmt.Sprintf("%s/%d/needs", at, cycle[0]), "", "the steps wait for each other: %s", strings.Join(names, " → "))
+}
+
+// checkRefs reports names in expressions that do not exist, or need not have a
+// value by then.
+func (c *compiler) checkRefs(at string, refs expr.Refs, lv level) {
+	for _, ref := range refs.Steps {
+		c.checkStepRef(at+ref.Pointer, ref.Name, lv)
+	}
+	if refs.Item && !lv.item {
+		c.report(at, "", "item exists only inside a foreach")
+	}
+	if refs.Index && !lv.index {
+		c.report(at, "", "index exists only inside a loop")
+	}
+	for _, ref := range refs.Secrets {
+		c.report(at+ref.Pointer, "", "there is no secret %q", ref.Name)
+	}
+	for _, ref := range refs.Vars {
+		c.report(at+ref.Pointer, "", "there is no variable %q", ref.Name)
+	}
+}
+
+func (c *compiler) checkStepRef(at, id string, lv level) {
+	block, known := c.blocks[id]
+	switch {
+	case lv.visible[id]:
+	case !known:
+		c.report(at, c.didYouMean(id), "there is no step %q", id)
+	case block != "":
+		c.report(at, fmt.Sprintf("the results of its rounds are in steps.%s.output.items", block), "step %q is inside the block %q", id, block)
+	default:
+		c.report(at, fmt.Sprintf("add %q to needs", id), "step %q does not come before this one", id)
+	}
+}

@@ -1,0 +1,193 @@
+package workflow
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"unicode/utf8"
+
+	"github.com/stepmill/stepmill/internal/expr"
+	"github.com/stepmill/stepmill/internal/suggest"
+)
+
+var idPattern = regexp.MustCompile(`^[a-z][a-z0-9_]{0,62}$`)
+
+const idRule = "must start with a letter a-z and have at most 63 characters a-z, 0-9 and _"
+
+func (c *compiler) checkTriggers(triggers []Trigger) {
+	seen := map[string]bool{}
+	for i, trigger := range triggers {
+		at := fmt.Sprintf("/triggers/%d", i)
+		switch {
+		case !idPattern.MatchString(trigger.ID):
+			c.report(at+"/id", "", idRule)
+		case seen[trigger.ID]:
+			c.report(at+"/id", "", "the id %q is used by another trigger", trigger.ID)
+		}
+		seen[trigger.ID] = true
+		if trigger.Type != "manual" {
+			c.report(at+"/type", "", "unknown trigger type %q: there is manual", trigger.Type)
+		}
+	}
+}
+
+// checkIDs makes sure that an id is used once in the whole workflow.
+func (c *compiler) checkIDs(at string, steps []Step, block string) {
+	for i, step := range steps {
+		here := fmt.Sprintf("%s/%d", at, i)
+		_, taken := c.blocks[step.ID]
+		switch {
+		case !idPattern.MatchString(step.ID):
+			c.report(here+"/id", "", idRule)
+		case taken:
+			c.report(here+"/id", "", "the id %q is used by another step too", step.ID)
+		default:
+			c.blocks[step.ID] = block
+			c.names = append(c.names, step.ID)
+		}
+		c.checkIDs(here+"/steps", step.Steps, step.ID)
+	}
+}
+
+func (c *compiler) compileStep(at string, planned *PlannedStep, lv level) {
+	step := planned.Step
+	if utf8.RuneCountInString(step.Name) > maxName {
+		c.report(at+"/name", "", "must have at most %d characters", maxName)
+	}
+	if step.Join != "" && !slices.Contains([]Join{AnyRan, All, Always, First}, step.Join) {
+		c.report(at+"/join", "", "must be one of any_ran, all, always, first")
+	}
+	if step.OnError != "" && step.OnError != Fail && step.OnError != Continue {
+		c.report(at+"/on_error", "", "must be fail or continue")
+	}
+	if step.If != "" {
+		planned.When = c.program(at+"/if", string(step.If), lv)
+	}
+	if step.isBlock() {
+		c.compileBlock(at, planned, lv)
+		return
+	}
+	planned.Limit, planned.Policy = c.timeout(at, step), c.policy(at, step)
+	c.compileWith(at, planned, lv)
+}
+
+// program compiles an expression and checks what it refers to.
+func (c *compiler) program(at, source string, lv level) *expr.Program {
+	program, err := expr.CompileBare(source)
+	if err != nil {
+		c.reportExpr(at, err)
+		return nil
+	}
+	c.checkRefs(at, program.Refs(), lv)
+	return program
+}
+
+func (c *compiler) compileWith(at string, planned *PlannedStep, lv level) {
+	if planned.Uses == "" {
+		c.report(at+"/uses", "", "is required")
+		return
+	}
+	entry, known := c.catalog.Find(planned.Uses)
+	if !known {
+		hint := ""
+		if near := c.catalog.Hint(planned.Uses); near != "" {
+			hint = fmt.Sprintf("did you mean %q?", near)
+		}
+		c.report(at+"/uses", hint, "unknown action %q", planned.Uses)
+	}
+	planned.Action = entry
+	input, err := decodeWith(planned.With)
+	if err != nil {
+		c.report(at+"/with", "", "must be an object")
+		return
+	}
+	value, err := expr.CompileValue(input, escapes(entry.Spec.URLs))
+	if err != nil {
+		c.reportExpr(at+"/with", err)
+	} else {
+		c.checkRefs(at+"/with", value.Refs(), lv)
+	}
+	planned.Input = value
+	if !known {
+		return
+	}
+	for _, problem := range c.catalog.Check(planned.Uses, input, templated(input)) {
+		c.report(at+"/with"+problem.Pointer, problem.Hint, "%s", problem.Message)
+	}
+}
+
+func escapes(urls []string) map[string]expr.Escape {
+	out := make(map[string]expr.Escape, len(urls))
+	for _, pointer := range urls {
+		out[pointer] = expr.EscapeURL
+	}
+	return out
+}
+
+func decodeWith(raw json.RawMessage) (map[string]any, error) {
+	if raw == nil {
+		return map[string]any{}, nil
+	}
+	value, err := expr.FromJSON(raw)
+	if err != nil {
+		return nil, err
+	}
+	object, ok := value.(map[string]any)
+	if !ok {
+		return nil, errors.New("not an object")
+	}
+	return object, nil
+}
+
+// reportExpr reports the problems of expressions below a place.
+func (c *compiler) reportExpr(at string, err error) {
+	if many, ok := errors.AsType[expr.Errors](err); ok {
+		for _, e := range many {
+			c.report(at+e.Pointer, "", "%s (column %d)", e.Message, e.Column)
+		}
+		return
+	}
+	if single, ok := errors.AsType[*expr.Error](err); ok {
+		c.report(at+single.Pointer, "", "%s (column %d)", single.Message, single.Column)
+		return
+	}
+	c.report(at, "", "%s", err)
+}
+
+// needs resolves what a step comes after: what it names, or the step before it.
+func (c *compiler) needs(at string, i int, step Step, index map[string]int) []int {
+	if step.Needs == nil {
+		if i == 0 {
+			return nil
+		}
+		return []int{i - 1}
+	}
+	var after []int
+	for n, id := range *step.Needs {
+		place := fmt.Sprintf("%s/needs/%d", at, n)
+		position, known := index[id]
+		_, elsewhere := c.blocks[id]
+		switch {
+		case !known && elsewhere:
+			c.report(place, "", "step %q is not in this list of steps: a block and what is around it cannot need each other's steps", id)
+		case !known:
+			c.report(place, c.didYouMean(id), "there is no step %q", id)
+		case position == i:
+			c.report(place, "", "a step cannot need itself")
+		case slices.Contains(after, position):
+			c.report(place, "", "%q is named twice", id)
+		default:
+			after = append(after, position)
+		}
+	}
+	return after
+}
+
+func (c *compiler) didYouMean(id string) string {
+	if near := suggest.Nearest(id, c.names); near != "" {
+		return fmt.Sprintf("did you mean %q?", near)
+	}
+	return ""
+}

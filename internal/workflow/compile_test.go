@@ -1,0 +1,177 @@
+package workflow_test
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/stepmill/stepmill/internal/action/catalog"
+	"github.com/stepmill/stepmill/internal/workflow"
+)
+
+func compile(t *testing.T, steps string) (*workflow.Plan, []workflow.Problem) {
+	t.Helper()
+	actions, err := catalog.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var d workflow.Definition
+	if err := json.Unmarshal([]byte(steps), &d.Steps); err != nil {
+		t.Fatal(err)
+	}
+	return workflow.Compile(d, actions)
+}
+
+const set = `"uses": "data.set", "with": {"values": {}}`
+
+func TestProblemsNameTheirPlace(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		steps string
+		want  []workflow.Problem
+	}{
+		"an id that cannot be one": {
+			`[{"id": "Get-It", ` + set + `}]`,
+			[]workflow.Problem{{Pointer: "/steps/0/id", Message: "must start with a letter a-z and have at most 63 characters a-z, 0-9 and _"}},
+		},
+		"an id used twice": {
+			`[{"id": "a", ` + set + `}, {"id": "a", ` + set + `}]`,
+			[]workflow.Problem{{Pointer: "/steps/1/id", Message: `the id "a" is used by another step too`}},
+		},
+		"an unknown action": {
+			`[{"id": "a", "uses": "data.sett", "with": {}}]`,
+			[]workflow.Problem{{Pointer: "/steps/0/uses", Message: `unknown action "data.sett"`, Hint: `did you mean "data.set"?`}},
+		},
+		"a missing field of the input": {
+			`[{"id": "a", "uses": "data.set"}]`,
+			[]workflow.Problem{{Pointer: "/steps/0/with/values", Message: "is required"}},
+		},
+		"an unknown field of the input": {
+			`[{"id": "a", "uses": "data.set", "with": {"values": {}, "x/y": 1}}]`,
+			[]workflow.Problem{{Pointer: "/steps/0/with/x~1y", Message: `unknown field "x/y"`}},
+		},
+		"a wrong type in the input": {
+			`[{"id": "a", "uses": "data.set", "with": {"values": 5}}]`,
+			[]workflow.Problem{{Pointer: "/steps/0/with/values", Message: "must be object, not number"}},
+		},
+		"an input that is no object": {
+			`[{"id": "a", "uses": "data.set", "with": [1]}]`,
+			[]workflow.Problem{{Pointer: "/steps/0/with", Message: "must be an object"}},
+		},
+		"a wait without a time": {
+			`[{"id": "a", "uses": "flow.wait", "with": {}}]`,
+			[]workflow.Problem{{Pointer: "/steps/0/with", Message: `needs either "for" or "until"`}},
+		},
+		"a wait that is too long": {
+			`[{"id": "a", "uses": "flow.wait", "with": {"for": "367d"}}]`,
+			[]workflow.Problem{{Pointer: "/steps/0/with/for", Message: "must be at most 366 days"}},
+		},
+		"a need that does not exist": {
+			`[{"id": "get", ` + set + `}, {"id": "b", "needs": ["gett"], ` + set + `}]`,
+			[]workflow.Problem{{Pointer: "/steps/1/needs/0", Message: `there is no step "gett"`, Hint: `did you mean "get"?`}},
+		},
+		"a need of itself, and one named twice": {
+			`[{"id": "a", "needs": ["a"], ` + set + `}, {"id": "b", "needs": ["a", "a"], ` + set + `}]`,
+			[]workflow.Problem{
+				{Pointer: "/steps/0/needs/0", Message: "a step cannot need itself"},
+				{Pointer: "/steps/1/needs/1", Message: `"a" is named twice`},
+			},
+		},
+		"a cycle": {
+			`[{"id": "a", "needs": ["c"], ` + set + `}, {"id": "b", "needs": ["a"], ` + set + `}, {"id": "c", "needs": ["b"], ` + set + `}]`,
+			[]workflow.Problem{{Pointer: "/steps/0/needs", Message: "the steps wait for each other: a → b → c → a"}},
+		},
+		"an unknown join and on_error": {
+			`[{"id": "a", "join": "some", "on_error": "retry", ` + set + `}]`,
+			[]workflow.Problem{
+				{Pointer: "/steps/0/join", Message: "must be one of any_ran, all, always, first"},
+				{Pointer: "/steps/0/on_error", Message: "must be fail or continue"},
+			},
+		},
+		"an expression that refers to an unknown step": {
+			`[{"id": "a", ` + set + `}, {"id": "b", "if": "steps.aa.output.x", ` + set + `}]`,
+			[]workflow.Problem{{Pointer: "/steps/1/if", Message: `there is no step "aa"`, Hint: `did you mean "a"?`}},
+		},
+		"an expression that refers to a step beside it": {
+			`[{"id": "a", "needs": [], ` + set + `}, {"id": "b", "needs": [], "uses": "data.set", "with": {"values": {"x": ["${{ steps.a.output.x }}"]}}}]`,
+			[]workflow.Problem{{Pointer: "/steps/1/with/values/x/0", Message: `step "a" does not come before this one`, Hint: `add "a" to needs`}},
+		},
+		"item outside a loop": {
+			`[{"id": "a", "if": "item > 1", ` + set + `}]`,
+			[]workflow.Problem{{Pointer: "/steps/0/if", Message: "item exists only inside a foreach"}},
+		},
+		"a secret and a variable that are not there": {
+			`[{"id": "a", "uses": "data.set", "with": {"values": {"s": "${{ secrets.token }}", "v": "${{ vars.region }}"}}}]`,
+			[]workflow.Problem{
+				{Pointer: "/steps/0/with/values/s", Message: `there is no secret "token"`},
+				{Pointer: "/steps/0/with/values/v", Message: `there is no variable "region"`},
+			},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			plan, problems := compile(t, test.steps)
+			if plan != nil {
+				t.Error("a plan in spite of problems")
+			}
+			if diff := cmp.Diff(test.want, problems); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestAValueThatIsNotKnownYetIsNotJudged(t *testing.T) {
+	t.Parallel()
+	for _, steps := range []string{
+		`[{"id": "a", "uses": "data.set", "with": {"values": "${{ trigger.payload }}"}}]`,
+		`[{"id": "a", "uses": "flow.wait", "with": {"for": "${{ trigger.payload.for }}"}}]`,
+		`[{"id": "a", "uses": "flow.wait", "with": {"until": "${{ trigger.payload.day }}T00:00:00Z"}}]`,
+	} {
+		if _, problems := compile(t, steps); len(problems) > 0 {
+			t.Errorf("%s: %+v", steps, problems)
+		}
+	}
+}
+
+func TestAStepWithoutNeedsComesAfterTheOneBefore(t *testing.T) {
+	t.Parallel()
+	plan, problems := compile(t, `[{"id": "a", `+set+`}, {"id": "b", `+set+`}, {"id": "c", "needs": [], `+set+`}, {"id": "d", "needs": ["c", "a"], `+set+`}]`)
+	if len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	var got [][]int
+	for _, step := range plan.Steps {
+		got = append(got, step.After)
+	}
+	if diff := cmp.Diff([][]int{nil, {0}, nil, {2, 0}}, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestCanonicalFormRoundTrips(t *testing.T) {
+	t.Parallel()
+	var d workflow.Definition
+	const text = `{"triggers":[{"id":"t","type":"manual"}],"steps":[{"id":"a","name":"A","uses":"data.set","with":{"values":{"n":9007199254740993}},"needs":[],"if":"true","join":"all","on_error":"continue"}],"settings":{}}`
+	if err := json.Unmarshal([]byte(text), &d); err != nil {
+		t.Fatal(err)
+	}
+	canonical, err := d.Canonical()
+	if err != nil || string(canonical) != text {
+		t.Fatalf("%s, %v", canonical, err)
+	}
+	again, err := workflow.ParseDefinition(canonical)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(d, again); diff != "" {
+		t.Error(diff)
+	}
+	if empty, err := (workflow.Definition{}).Canonical(); err != nil || string(empty) != `{"triggers":[],"steps":[],"settings":{}}` {
+		t.Errorf("%s, %v", empty, err)
+	}
+	if _, err := workflow.ParseDefinition([]byte(`{"steps":7}`)); err == nil {
+		t.Error("a damaged definition passes")
+	}
+}

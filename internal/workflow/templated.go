@@ -1,0 +1,44 @@
+package workflow
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/stepmill/stepmill/internal/jsonpointer"
+)
+
+// templated returns a test for pointers whose value, or a value around it, is
+// an expression and therefore not known before the run.
+func templated(input map[string]any) func(pointer string) bool {
+	found := map[string]bool{}
+	markTemplates(input, "", found)
+	return func(pointer string) bool {
+		for {
+			if found[pointer] {
+				return true
+			}
+			cut := strings.LastIndexByte(pointer, '/')
+			if cut < 0 {
+				return false
+			}
+			pointer = pointer[:cut]
+		}
+	}
+}
+
+func markTemplates(value any, at string, found map[string]bool) {
+	switch v := value.(type) {
+	case string:
+		if strings.Contains(v, "${{") {
+			found[at] = true
+		}
+	case []any:
+		for i, item := range v {
+			markTemplates(item, fmt.Sprintf("%s/%d", at, i), found)
+		}
+	case map[string]any:
+		for key, item := range v {
+			markTemplates(item, at+jsonpointer.Of(key), found)
+		}
+	}
+}

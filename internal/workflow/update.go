@@ -1,0 +1,298 @@
+package workflow
+
+import (
+	"bytes"
+	"context"
+	"maps"
+	"math"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/stepmill/stepmill/internal/audit"
+	"github.com/stepmill/stepmill/internal/auth"
+	"github.com/stepmill/stepmill/internal/clock"
+	"github.com/stepmill/stepmill/internal/event"
+	"github.com/stepmill/stepmill/internal/fault"
+)
+
+// Patch changes a workflow; nil leaves a part as it is.
+type Patch struct {
+	Name *string
+	// Description is set when SetDescription is, nil clears it.
+	Description    *string
+	SetDescription bool
+	State          *State
+	Triggers       *[]Trigger
+	Steps          *[]Step
+	Settings       *Settings
+	Layout         *LayoutPatch
+}
+
+// LayoutPatch changes places on the canvas: a nil place removes one.
+type LayoutPatch struct {
+	Clear  bool
+	Places map[string]*Point
+}
+
+// apply returns a new layout; the old one may be shared.
+func (p LayoutPatch) apply(was Layout) Layout {
+	now := Layout{}
+	if !p.Clear {
+		maps.Copy(now, was)
+	}
+	for id, place := range p.Places {
+		if place == nil {
+			delete(now, id)
+		} else {
+			now[id] = *place
+		}
+	}
+	return now
+}
+
+// Match is the condition of an If-Match header: the ETags that the caller
+// accepts. The zero Match accepts all.
+type Match struct {
+	Given bool
+	Any   bool
+	Tags  []string
+}
+
+// ParseMatch reads an If-Match header.
+func ParseMatch(header string) Match {
+	m := Match{Given: header != ""}
+	for tag := range strings.SplitSeq(header, ",") {
+		tag = strings.TrimSpace(tag)
+		m.Any = m.Any || tag == "*"
+		m.Tags = append(m.Tags, tag)
+	}
+	return m
+}
+
+func (m Match) check(w Workflow) error {
+	if !m.Given || m.Any || slices.Contains(m.Tags, w.ETag()) {
+		return nil
+	}
+	return fault.New(fault.VersionConflict,
+		"workflow %q has changed since it was read: its ETag is now %s", w.ID, w.ETag())
+}
+
+// Update applies a patch. Without a condition it is applied to whatever the
+// workflow is at that moment; a change by somebody else in between is kept.
+func (s *Service) Update(ctx context.Context, actor auth.Actor, id string, patch Patch, match Match) (Workflow, error) {
+	return s.change(ctx, actor, id, match, func(w *Workflow) error {
+		if err := patch.applyTexts(w); err != nil {
+			return err
+		}
+		return s.applyDefinition(actor, patch, w)
+	})
+}
+
+// change reads, edits and writes a workflow until no other change came in
+// between.
+func (s *Service) change(ctx context.Context, actor auth.Actor, id string, match Match, edit func(*Workflow) error) (Workflow, error) {
+	for {
+		was, err := s.Get(ctx, actor, id)
+		if err != nil {
+			return Workflow{}, err
+		}
+		if err := match.check(was); err != nil {
+			return Workflow{}, err
+		}
+		now := was
+		if err := edit(&now); err != nil {
+			return Workflow{}, err
+		}
+		change, err := diff(actor, was, now)
+		if err != nil {
+			return Workflow{}, err
+		}
+		if change == nil {
+			return was, nil
+		}
+		updated, err := s.store.UpdateWorkflow(ctx, *change)
+		if err != nil {
+			return Workflow{}, err
+		}
+		if updated {
+			return change.Workflow, nil
+		}
+	}
+}
+
+func (p Patch) applyTexts(w *Workflow) error {
+	if p.Name != nil {
+		name, err := fault.Name("/name", *p.Name, maxName)
+		if err != nil {
+			return err
+		}
+		w.Name = name
+	}
+	if p.SetDescription {
+		description, err := checkDescription(p.Description)
+		if err != nil {
+			return err
+		}
+		w.Description = description
+	}
+	if p.State != nil {
+		if !p.State.Known() {
+			return fault.Field("/state", "must be one of draft, active, paused")
+		}
+		w.State = *p.State
+	}
+	return nil
+}
+
+func (s *Service) applyDefinition(actor auth.Actor, p Patch, w *Workflow) error {
+	if p.Layout != nil {
+		w.Layout = p.Layout.apply(w.Layout)
+		if err := checkLayout(w.Layout); err != nil {
+			return err
+		}
+	}
+	if p.Triggers == nil && p.Steps == nil && p.Settings == nil {
+		return nil
+	}
+	w.Definition = w.Definition.with(p)
+	if err := checkSize(actor, w.Definition); err != nil {
+		return err
+	}
+	if _, problems := Compile(w.Definition, s.catalog); len(problems) > 0 {
+		return invalid(problems)
+	}
+	return nil
+}
+
+// checkSize refuses a definition with more steps than the plan allows.
+func checkSize(actor auth.Actor, d Definition) *fault.Error {
+	limit := actor.Limits().StepsPerWorkflow
+	count := Count(d.Steps)
+	if count <= limit {
+		return nil
+	}
+	return fault.New(fault.PlanLimitExceeded, "the %s plan allows %d steps in a workflow, not %d", actor.Workspace.Plan, limit, count).
+		With(fault.Detail{Pointer: "/steps", Message: "has too many entries"})
+}
+
+// with returns the definition with the patched parts replaced whole.
+func (d Definition) with(p Patch) Definition {
+	if p.Triggers != nil {
+		d.Triggers = *p.Triggers
+	}
+	if p.Steps != nil {
+		d.Steps = *p.Steps
+	}
+	if p.Settings != nil {
+		d.Settings = *p.Settings
+	}
+	return d
+}
+
+func invalid(problems []Problem) error {
+	err := fault.New(fault.WorkflowInvalid, "the definition has %d problem(s); the first: %s: %s",
+		len(problems), problems[0].Pointer, text(problems[0]))
+	for _, problem := range problems {
+		err.Details = append(err.Details, fault.Detail{Pointer: problem.Pointer, Message: text(problem)})
+	}
+	return err
+}
+
+var layoutKey = regexp.MustCompile(`^@?[a-z][a-z0-9_]{0,62}$`)
+
+const (
+	maxLayout     = 2000
+	maxCoordinate = 1e6
+)
+
+func checkLayout(layout Layout) error {
+	if len(layout) > maxLayout {
+		return fault.Field("/layout", "must have at most %d entries", maxLayout)
+	}
+	for id, at := range layout {
+		if !layoutKey.MatchString(id) {
+			return fault.Field("/layout", "has a key that is neither the id of a step nor @ and the id of a trigger")
+		}
+		if math.Abs(at[0]) > maxCoordinate || math.Abs(at[1]) > maxCoordinate {
+			return fault.Field("/layout/"+id, "must be two numbers between -1000000 and 1000000")
+		}
+	}
+	return nil
+}
+
+// diff works out what a change means: nil when nothing changed, else the new
+// row and the version, events and audit entries that come with it.
+func diff(actor auth.Actor, was, now Workflow) (*Change, error) {
+	before, err := was.Definition.Canonical()
+	if err != nil {
+		return nil, err
+	}
+	after, err := now.Definition.Canonical()
+	if err != nil {
+		return nil, err
+	}
+	newVersion := !bytes.Equal(before, after)
+	if !newVersion && sameRow(was, now) {
+		return nil, nil
+	}
+	now.Revision = was.Revision + 1
+	now.UpdatedAt = clock.Now()
+	change := &Change{WasRevision: was.Revision}
+	if newVersion {
+		now.Version = was.Version + 1
+		change.NewVersion = &Version{
+			WorkflowID: now.ID, Number: now.Version, Definition: now.Definition, CreatedAt: now.UpdatedAt, CreatedBy: actor.Name(),
+		}
+	}
+	change.Workflow = now
+	if was.State != now.State {
+		if err := change.stateChanged(actor, was.State); err != nil {
+			return nil, err
+		}
+	}
+	return change, nil
+}
+
+func sameRow(a, b Workflow) bool {
+	sameDescription := a.Description == b.Description ||
+		a.Description != nil && b.Description != nil && *a.Description == *b.Description
+	if a.Name != b.Name || a.State != b.State || !sameDescription || len(a.Layout) != len(b.Layout) {
+		return false
+	}
+	for id, at := range a.Layout {
+		if other, ok := b.Layout[id]; !ok || other != at {
+			return false
+		}
+	}
+	return true
+}
+
+func (c *Change) stateChanged(actor auth.Actor, was State) error {
+	w := c.Workflow
+	actions := map[State]string{Active: "workflow.activated", Paused: "workflow.paused", Draft: "workflow.drafted"}
+	c.Entries = []audit.Entry{actor.Did(actions[w.State], "workflow", w.ID, map[string]any{"previous_state": was})}
+	kinds := map[State]event.Type{Active: event.WorkflowActivated, Paused: event.WorkflowPaused}
+	kind, ok := kinds[w.State]
+	if !ok {
+		return nil
+	}
+	e, err := stateEvent(kind, w, was, w.UpdatedAt)
+	c.Events = []event.Event{e}
+	return err
+}
+
+type stateData struct {
+	WorkflowID    string `json:"workflow_id"`
+	WorkflowName  string `json:"workflow_name"`
+	State         State  `json:"state"`
+	PreviousState State  `json:"previous_state"`
+	Version       int    `json:"version"`
+}
+
+func stateEvent(kind event.Type, w Workflow, was State, at time.Time) (event.Event, error) {
+	return event.New(kind, event.Subject{WorkspaceID: w.WorkspaceID, WorkflowID: w.ID}, at, stateData{
+		WorkflowID: w.ID, WorkflowName: w.Name, State: w.State, PreviousState: was, Version: w.Version,
+	})
+}

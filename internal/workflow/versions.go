@@ -1,0 +1,61 @@
+package workflow
+
+import (
+	"context"
+
+	"github.com/stepmill/stepmill/internal/auth"
+	"github.com/stepmill/stepmill/internal/fault"
+	"github.com/stepmill/stepmill/internal/paging"
+)
+
+// Versions lists the versions of a workflow, newest first, without their
+// definitions.
+func (s *Service) Versions(ctx context.Context, actor auth.Actor, id string, page paging.Request) (paging.Page[Version], error) {
+	if _, err := s.Get(ctx, actor, id); err != nil {
+		return paging.Page[Version]{}, err
+	}
+	return s.store.Versions(ctx, actor.Workspace.ID, id, page)
+}
+
+// Version reads one version with its definition.
+func (s *Service) Version(ctx context.Context, actor auth.Actor, id string, number int) (Version, error) {
+	if _, err := s.Get(ctx, actor, id); err != nil {
+		return Version{}, err
+	}
+	version, err := s.store.Version(ctx, actor.Workspace.ID, id, number)
+	if err != nil {
+		return Version{}, err
+	}
+	if version == nil {
+		return Version{}, fault.New(fault.VersionNotFound, "workflow %q has no version %d", id, number)
+	}
+	return *version, nil
+}
+
+// Restore makes the definition of an old version the current one, as a new
+// version; nothing changes when it is the current one already.
+func (s *Service) Restore(ctx context.Context, actor auth.Actor, id string, number int, match Match) (Workflow, error) {
+	version, err := s.Version(ctx, actor, id, number)
+	if err != nil {
+		return Workflow{}, err
+	}
+	d := version.Definition
+	patch := Patch{Triggers: &d.Triggers, Steps: &d.Steps, Settings: &d.Settings}
+	return s.Update(ctx, actor, id, patch, match)
+}
+
+// Validate checks the stored definition with the patched parts replaced, and
+// changes nothing.
+func (s *Service) Validate(ctx context.Context, actor auth.Actor, id string, patch Patch) ([]Problem, error) {
+	w, err := s.Get(ctx, actor, id)
+	if err != nil {
+		return nil, err
+	}
+	definition := w.Definition.with(patch)
+	// A definition that is too large to be saved is not worth compiling either.
+	if err := checkSize(actor, definition); err != nil {
+		return []Problem{{Pointer: "/steps", Message: err.Message}}, nil //nolint:nilerr // it is the answer
+	}
+	_, problems := Compile(definition, s.catalog)
+	return problems, nil
+}
