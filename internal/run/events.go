@@ -1,0 +1,88 @@
+package run
+
+import (
+	"time"
+
+	"github.com/stepmill/stepmill/internal/clock"
+	"github.com/stepmill/stepmill/internal/event"
+)
+
+// maxEventError keeps an event small: the whole text is in the run.
+const maxEventError = 2000
+
+type eventData struct {
+	RunID        string       `json:"run_id"`
+	WorkflowID   string       `json:"workflow_id"`
+	WorkflowName string       `json:"workflow_name"`
+	Status       Status       `json:"status"`
+	Trigger      eventTrigger `json:"trigger"`
+	StartedAt    string       `json:"started_at"`
+	FinishedAt   *string      `json:"finished_at,omitempty"`
+	DurationMS   *int64       `json:"duration_ms,omitempty"`
+	Error        *string      `json:"error,omitempty"`
+	FailedStepID *string      `json:"failed_step_id,omitempty"`
+}
+
+type eventTrigger struct {
+	Type string  `json:"type"`
+	ID   *string `json:"id"`
+}
+
+// StartedEvent is the event of a run that begins.
+func StartedEvent(r Run, workflowName string) (event.Event, error) {
+	return event.New(event.RunStarted, subject(r), r.StartedAt, newEventData(r, workflowName))
+}
+
+// EndedEvent is the event of a run that reached its final status.
+func EndedEvent(r Run, workflowName string, at time.Time) (event.Event, error) {
+	data := newEventData(r, workflowName)
+	duration := clock.Millis(r.StartedAt, at)
+	data.FinishedAt, data.DurationMS = clock.FormatPtr(&at), &duration
+	kind := event.RunSucceeded
+	switch r.Status {
+	case Cancelled:
+		kind = event.RunCancelled
+	case Failed:
+		kind = event.RunFailed
+		text, step := failureText(r.Error)
+		data.Error, data.FailedStepID = &text, step
+	}
+	return event.New(kind, subject(r), at, data)
+}
+
+func failureText(f *Failure) (string, *string) {
+	if f == nil {
+		return "The run failed.", nil
+	}
+	text := Clip(f.Message, maxEventError)
+	if f.StepID == "" {
+		return text, nil
+	}
+	return text, &f.StepID
+}
+
+// Clip cuts a text to at most limit bytes at the border of a character.
+func Clip(text string, limit int) string {
+	if len(text) <= limit {
+		return text
+	}
+	for limit > 0 && text[limit]&0xC0 == 0x80 {
+		limit--
+	}
+	return text[:limit]
+}
+
+func newEventData(r Run, workflowName string) eventData {
+	data := eventData{
+		RunID: r.ID, WorkflowID: r.WorkflowID, WorkflowName: workflowName, Status: r.Status,
+		Trigger: eventTrigger{Type: r.Trigger.Type}, StartedAt: clock.Format(r.StartedAt),
+	}
+	if r.Trigger.ID != "" {
+		data.Trigger.ID = &r.Trigger.ID
+	}
+	return data
+}
+
+func subject(r Run) event.Subject {
+	return event.Subject{WorkspaceID: r.WorkspaceID, WorkflowID: r.WorkflowID, RunID: r.ID}
+}

@@ -1,0 +1,164 @@
+// Package run owns executions of workflows: what a run and its steps are, the
+// states they go through, and the decision that moves a run forward. It does
+// not own the execution itself (engine) nor the definition (workflow).
+package run
+
+import (
+	"encoding/json"
+	"slices"
+	"time"
+)
+
+// Status is where a run stands. Every accepted run ends in exactly one of the
+// three final ones, and a final one never changes.
+type Status string
+
+// The statuses of a run.
+const (
+	Running   Status = "running"
+	Succeeded Status = "succeeded"
+	Failed    Status = "failed"
+	Cancelled Status = "cancelled"
+)
+
+// Statuses lists the statuses of a run.
+func Statuses() []Status { return []Status{Running, Succeeded, Failed, Cancelled} }
+
+// Known tells whether s is a status.
+func (s Status) Known() bool { return slices.Contains(Statuses(), s) }
+
+// StepStatus is where a step stands.
+type StepStatus string
+
+// The statuses of a step.
+const (
+	StepRunning   StepStatus = "running"
+	StepWaiting   StepStatus = "waiting"
+	StepSucceeded StepStatus = "succeeded"
+	StepFailed    StepStatus = "failed"
+	StepSkipped   StepStatus = "skipped"
+	StepCancelled StepStatus = "cancelled"
+)
+
+// Settled tells whether the step will not change any more.
+func (s StepStatus) Settled() bool { return s != StepRunning && s != StepWaiting }
+
+// Codes of failures inside runs, beside those that an action brings.
+const (
+	CodeInternal       = "internal_error"
+	CodeCorruptState   = "corrupt_state"
+	CodeOutputTooLarge = "output_too_large"
+	CodeStepLimit      = "step_limit_exceeded"
+	CodeRepeatLimit    = "repeat_limit_exceeded"
+)
+
+// Failure says why a run or a step failed.
+type Failure struct {
+	Code    string
+	Message string
+	StepID  string
+}
+
+// Trigger is what started a run.
+type Trigger struct {
+	Type    string
+	ID      string
+	Payload json.RawMessage
+}
+
+// Manual is the type of a trigger that is a request to the API.
+const Manual = "manual"
+
+// Run is one execution of a version of a workflow.
+type Run struct {
+	ID              string
+	WorkspaceID     string
+	WorkflowID      string
+	WorkflowVersion int
+	Status          Status
+	Trigger         Trigger
+	Error           *Failure
+	StartedAt       time.Time
+	FinishedAt      *time.Time
+	RetryOf         string
+}
+
+// Item is a run in a list.
+type Item struct {
+	ID         string
+	WorkflowID string
+	Status     Status
+	StartedAt  time.Time
+	FinishedAt *time.Time
+}
+
+// Step is one step of a run, from the moment it starts or is skipped.
+type Step struct {
+	Path       string // the API's step_id
+	Seq        int    // the order in which steps started
+	Name       string
+	Type       string
+	Status     StepStatus
+	Attempt    int
+	Input      json.RawMessage
+	Output     json.RawMessage // always an object
+	Error      *Failure
+	Reason     string // why it was skipped or waits
+	StartedAt  time.Time
+	AttemptAt  time.Time // when the current attempt began
+	FinishedAt *time.Time
+	WakeAt     *time.Time // set while it waits
+}
+
+// Types of steps that hold steps: they are under way for as long as those are.
+const (
+	Foreach = "foreach"
+	Repeat  = "repeat"
+)
+
+func (s Step) block() bool { return s.Type == Foreach || s.Type == Repeat }
+
+// Attempt is an earlier attempt of a step, one that failed and was repeated.
+type Attempt struct {
+	Path       string
+	Number     int
+	StartedAt  time.Time
+	FinishedAt time.Time
+	Error      Failure
+}
+
+// Detail is a run with its steps in the order they started.
+type Detail struct {
+	Run
+	Steps    []Step
+	Attempts []Attempt // earlier ones, oldest first
+}
+
+// Waiting says what a run waits for.
+type Waiting struct {
+	Reason string
+	StepID string
+	Until  *time.Time
+}
+
+// WaitingFor tells what holds the run up: the step that wakes first, provided
+// that nothing runs. It is nil for a run that works or is finished.
+func (d Detail) WaitingFor() *Waiting {
+	if d.Status != Running {
+		return nil
+	}
+	var first *Step
+	for i, step := range d.Steps {
+		switch {
+		case step.Status == StepRunning && !step.block():
+			return nil
+		case step.Status != StepWaiting:
+		case first == nil || step.WakeAt != nil && (first.WakeAt == nil || step.WakeAt.Before(*first.WakeAt)):
+			first = &d.Steps[i]
+		}
+	}
+	if first == nil {
+		return nil
+	}
+	return &Waiting{Reason: first.Reason, StepID: first.Path, Until: first.WakeAt}
+}
