@@ -1,0 +1,220 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/stepmill/stepmill/internal/audit"
+	"github.com/stepmill/stepmill/internal/auth"
+	"github.com/stepmill/stepmill/internal/paging"
+)
+
+// Install implements auth.Store.
+func (s *Store) Install(ctx context.Context, in auth.Installation) (bool, error) {
+	installed := false
+	err := s.write(ctx, func(u *unit) error {
+		n, err := u.Exec(`INSERT INTO installation (id, first_workspace_id, key_check, created_at)
+			VALUES (1, $1, $2, $3) ON CONFLICT (id) DO NOTHING`, in.Workspace.ID, in.KeyCheck, in.Workspace.CreatedAt)
+		if installed = n == 1; err != nil || !installed {
+			return err
+		}
+		return insertWorkspace(u, in.Workspace, in.DataKey, in.AdminKey, in.Entry)
+	})
+	return installed, err
+}
+
+// KeyCheck returns the value that tells which master key seals this store, or
+// nil when nothing was installed yet.
+func (s *Store) KeyCheck(ctx context.Context) ([]byte, error) {
+	var check []byte
+	err := s.read(ctx, func(c Conn) error {
+		return c.Query(`SELECT key_check FROM installation WHERE id = 1`, nil, func(r Row) error { return r.Scan(&check) })
+	})
+	return check, err
+}
+
+// DataKey implements vault.Keys.
+func (s *Store) DataKey(ctx context.Context, workspaceID string) ([]byte, error) {
+	var key []byte
+	err := s.read(ctx, func(c Conn) error {
+		return c.Query(`SELECT data_key FROM workspaces WHERE id = $1`, []any{workspaceID}, func(r Row) error { return r.Scan(&key) })
+	})
+	if err == nil && key == nil {
+		err = fmt.Errorf("there is no workspace %s", workspaceID)
+	}
+	return key, err
+}
+
+// InsertWorkspace implements auth.Store.
+func (s *Store) InsertWorkspace(ctx context.Context, w auth.Workspace, dataKey []byte, first auth.Key, entry audit.Entry) error {
+	return s.write(ctx, func(u *unit) error { return insertWorkspace(u, w, dataKey, first, entry) })
+}
+
+func insertWorkspace(u *unit, w auth.Workspace, dataKey []byte, first auth.Key, entry audit.Entry) error {
+	if _, err := u.Exec(`INSERT INTO workspaces (id, name, plan, requests_per_minute, data_key, created_at, updated_at, api_keys)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, 1)`,
+		w.ID, w.Name, string(w.Plan), w.RequestsPerMinute, dataKey, w.CreatedAt, w.UpdatedAt); err != nil {
+		return err
+	}
+	if err := insertKey(u, first); err != nil {
+		return err
+	}
+	return insertAudit(u, entry)
+}
+
+const selectWorkspace = `SELECT w.id, w.name, w.plan, w.requests_per_minute, w.created_at, w.updated_at, i.id IS NOT NULL
+	FROM workspaces w LEFT JOIN installation i ON i.first_workspace_id = w.id `
+
+func scanWorkspace(r Row) (w auth.Workspace, err error) {
+	err = r.Scan(&w.ID, &w.Name, (*string)(&w.Plan), &w.RequestsPerMinute, &w.CreatedAt, &w.UpdatedAt, &w.First)
+	return w, err
+}
+
+// Workspace implements auth.Store.
+func (s *Store) Workspace(ctx context.Context, id string) (*auth.Workspace, error) {
+	var found *auth.Workspace
+	err := s.read(ctx, func(c Conn) (err error) {
+		found, err = one(c, selectWorkspace+`WHERE w.id = $1`, []any{id}, scanWorkspace)
+		return err
+	})
+	return found, err
+}
+
+// FirstWorkspace returns the installation's first workspace, or nil.
+func (s *Store) FirstWorkspace(ctx context.Context) (*auth.Workspace, error) {
+	var found *auth.Workspace
+	err := s.read(ctx, func(c Conn) (err error) {
+		found, err = one(c, selectWorkspace+`WHERE i.id = 1`, nil, scanWorkspace)
+		return err
+	})
+	return found, err
+}
+
+// Workspaces implements auth.Store.
+func (s *Store) Workspaces(ctx context.Context, page paging.Request) (paging.Page[auth.Workspace], error) {
+	var found []auth.Workspace
+	err := s.read(ctx, func(c Conn) (err error) {
+		found, err = list(c, selectWorkspace+`WHERE w.id < $1 ORDER BY w.id DESC LIMIT $2`,
+			[]any{before(page.After), page.Limit + 1}, scanWorkspace)
+		return err
+	})
+	return paging.Cut(found, page.Limit, func(w auth.Workspace) string { return w.ID }), err
+}
+
+// UpdateWorkspace implements auth.Store.
+func (s *Store) UpdateWorkspace(ctx context.Context, w auth.Workspace, was time.Time, entry audit.Entry) (bool, error) {
+	updated := false
+	err := s.write(ctx, func(u *unit) error {
+		n, err := u.Exec(`UPDATE workspaces SET name = $1, plan = $2, requests_per_minute = $3, updated_at = $4
+			WHERE id = $5 AND updated_at = $6`, w.Name, string(w.Plan), w.RequestsPerMinute, w.UpdatedAt, w.ID, was)
+		if updated = n == 1; err != nil || !updated {
+			return err
+		}
+		return insertAudit(u, entry)
+	})
+	return updated, err
+}
+
+// InsertKey implements auth.Store.
+func (s *Store) InsertKey(ctx context.Context, k auth.Key, atMost int, entry audit.Entry) (bool, error) {
+	inserted := false
+	err := s.write(ctx, func(u *unit) error {
+		var err error
+		if inserted, err = grow(u, "api_keys", k.WorkspaceID, atMost); err != nil || !inserted {
+			return err
+		}
+		if err := insertKey(u, k); err != nil {
+			return err
+		}
+		return insertAudit(u, entry)
+	})
+	return inserted, err
+}
+
+func insertKey(u *unit, k auth.Key) error {
+	_, err := u.Exec(`INSERT INTO api_keys (id, workspace_id, name, scopes, lookup, hash, created_at, created_by, expires_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
+		k.ID, k.WorkspaceID, k.Name, auth.JoinScopes(k.Scopes), k.Lookup, k.Hash, k.CreatedAt, k.CreatedBy, timeOrNil(k.ExpiresAt))
+	return err
+}
+
+const selectKey = `SELECT id, workspace_id, name, scopes, lookup, hash, created_at, created_by, expires_at, last_used_at FROM api_keys `
+
+func scanKey(r Row) (k auth.Key, err error) {
+	var scopes string
+	err = r.Scan(&k.ID, &k.WorkspaceID, &k.Name, &scopes, &k.Lookup, &k.Hash, &k.CreatedAt, &k.CreatedBy, &k.ExpiresAt, &k.LastUsedAt)
+	k.Scopes = auth.SplitScopes(scopes)
+	return k, err
+}
+
+// Key implements auth.Store.
+func (s *Store) Key(ctx context.Context, workspaceID, id string) (*auth.Key, error) {
+	var found *auth.Key
+	err := s.read(ctx, func(c Conn) (err error) {
+		found, err = one(c, selectKey+`WHERE id = $1 AND workspace_id = $2 AND revoked_at IS NULL`, []any{id, workspaceID}, scanKey)
+		return err
+	})
+	return found, err
+}
+
+// Keys implements auth.Store.
+func (s *Store) Keys(ctx context.Context, workspaceID string, page paging.Request) (paging.Page[auth.Key], error) {
+	var found []auth.Key
+	err := s.read(ctx, func(c Conn) (err error) {
+		found, err = list(c, selectKey+`WHERE workspace_id = $1 AND revoked_at IS NULL AND id < $2 ORDER BY id DESC LIMIT $3`,
+			[]any{workspaceID, before(page.After), page.Limit + 1}, scanKey)
+		return err
+	})
+	return paging.Cut(found, page.Limit, func(k auth.Key) string { return k.ID }), err
+}
+
+// RevokeKey implements auth.Store.
+func (s *Store) RevokeKey(ctx context.Context, workspaceID, id string, at time.Time, entry audit.Entry) (bool, error) {
+	revoked := false
+	err := s.write(ctx, func(u *unit) error {
+		n, err := u.Exec(`UPDATE api_keys SET revoked_at = $1 WHERE id = $2 AND workspace_id = $3 AND revoked_at IS NULL`, at, id, workspaceID)
+		if revoked = n == 1; err != nil || !revoked {
+			return err
+		}
+		if err := shrink(u, "api_keys", workspaceID, 1); err != nil {
+			return err
+		}
+		return insertAudit(u, entry)
+	})
+	return revoked, err
+}
+
+// KeyByLookup implements auth.Store.
+func (s *Store) KeyByLookup(ctx context.Context, lookup string) (*auth.Key, *auth.Workspace, error) {
+	var (
+		key       *auth.Key
+		workspace *auth.Workspace
+	)
+	err := s.read(ctx, func(c Conn) (err error) {
+		key, err = one(c, selectKey+`WHERE lookup = $1 AND revoked_at IS NULL`, []any{lookup}, scanKey)
+		if err != nil || key == nil {
+			return err
+		}
+		workspace, err = one(c, selectWorkspace+`WHERE w.id = $1`, []any{key.WorkspaceID}, scanWorkspace)
+		if err == nil && workspace == nil {
+			err = fmt.Errorf("key %s has no workspace", key.ID)
+		}
+		return err
+	})
+	return key, workspace, err
+}
+
+// TouchKeys implements auth.Store.
+func (s *Store) TouchKeys(ctx context.Context, usedAt map[string]time.Time) error {
+	return s.write(ctx, func(u *unit) error {
+		for _, id := range slices.Sorted(maps.Keys(usedAt)) { // one order of locks
+			if _, err := u.Exec(`UPDATE api_keys SET last_used_at = $1 WHERE id = $2`, usedAt[id], id); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}

@@ -1,0 +1,176 @@
+package store
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/stepmill/stepmill/internal/run"
+	"github.com/stepmill/stepmill/internal/workflow"
+)
+
+// Activate makes the node the owner of a run that still has the epoch of the
+// wake-up. It answers false for a stale wake-up.
+func (s *Store) Activate(ctx context.Context, wake run.Wake, node string) (run.Lease, bool, error) {
+	activated := false
+	err := s.write(ctx, func(u *unit) error {
+		n, err := u.Exec(`UPDATE run_queue SET epoch = epoch + 1, node = $1, wake_at = NULL WHERE run_id = $2 AND epoch = $3`+notDeleted,
+			node, wake.RunID, wake.Epoch)
+		activated = n == 1
+		return err
+	})
+	return run.Lease{RunID: wake.RunID, Epoch: wake.Epoch + 1}, activated, err
+}
+
+// Snapshot reads a run for the engine; nil when it is gone.
+func (s *Store) Snapshot(ctx context.Context, runID string) (*run.Snapshot, error) {
+	var snapshot *run.Snapshot
+	err := s.read(ctx, func(c Conn) error {
+		found, err := one(c, selectRun+`WHERE r.id = $1`, []any{runID}, scanRun)
+		if err != nil || found == nil {
+			return err
+		}
+		steps, err := selectSteps(c, runID)
+		snapshot = &run.Snapshot{Detail: run.Detail{Run: found.Run, Steps: steps}, WorkflowName: found.workflowName}
+		return err
+	})
+	return snapshot, err
+}
+
+// Definition reads the version that a run is pinned to; nil when it is gone.
+func (s *Store) Definition(ctx context.Context, workflowID string, version int) (*workflow.Definition, error) {
+	var found *workflow.Definition
+	err := s.read(ctx, func(c Conn) (err error) {
+		found, err = one(c, `SELECT definition FROM workflow_versions WHERE workflow_id = $1 AND version = $2`,
+			[]any{workflowID, version}, func(r Row) (workflow.Definition, error) {
+				var definition []byte
+				if err := r.Scan(&definition); err != nil {
+					return workflow.Definition{}, err
+				}
+				return workflow.ParseDefinition(definition)
+			})
+		return err
+	})
+	return found, err
+}
+
+// Commit applies a decision as a whole if the lease still holds, and answers
+// false, having changed nothing, if it does not.
+func (s *Store) Commit(ctx context.Context, lease run.Lease, of run.Run, d run.Decision) (bool, error) {
+	held := false
+	err := s.write(ctx, func(u *unit) error {
+		n, err := fence(u, lease, d)
+		if held = n == 1; err != nil || !held {
+			return err
+		}
+		for _, step := range d.Steps {
+			if err := upsertStep(u, lease.RunID, step); err != nil {
+				return err
+			}
+		}
+		for _, attempt := range d.Attempts {
+			if err := insertAttempt(u, lease.RunID, attempt); err != nil {
+				return err
+			}
+		}
+		if d.Finish != nil {
+			return s.finish(u, of, *d.Finish)
+		}
+		if d.Release {
+			wake := run.Wake{RunID: lease.RunID, WorkspaceID: of.WorkspaceID, WorkflowID: of.WorkflowID, Epoch: lease.Epoch, At: d.WakeAt}
+			u.afterCommit(func() { s.notify.Wake(wake) })
+		}
+		return nil
+	})
+	return held, err
+}
+
+// fence touches the run's row in the queue under the lease's epoch: no row, no
+// right to write.
+func fence(u *unit, lease run.Lease, d run.Decision) (int64, error) {
+	switch {
+	case d.Finish != nil:
+		return u.Exec(`DELETE FROM run_queue WHERE run_id = $1 AND epoch = $2`+notDeleted, lease.RunID, lease.Epoch)
+	case d.Release:
+		return u.Exec(`UPDATE run_queue SET node = NULL, wake_at = $1, executing = NULL WHERE run_id = $2 AND epoch = $3`+notDeleted,
+			d.WakeAt, lease.RunID, lease.Epoch)
+	default:
+		return u.Exec(`UPDATE run_queue SET executing = $1 WHERE run_id = $2 AND epoch = $3`+notDeleted,
+			orNil(strings.Join(d.Executing, "\n")), lease.RunID, lease.Epoch)
+	}
+}
+
+func upsertStep(u *unit, runID string, step run.Step) error {
+	var code, text any
+	if step.Error != nil {
+		code, text = step.Error.Code, step.Error.Message
+	}
+	_, err := u.Exec(`INSERT INTO steps
+		(run_id, path, seq, name, type, status, attempt, started_at, attempt_at, finished_at, wake_at, reason, error_code, error_text, input, output)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)
+		ON CONFLICT (run_id, path) DO UPDATE SET status = excluded.status, attempt = excluded.attempt,
+		started_at = excluded.started_at, attempt_at = excluded.attempt_at, finished_at = excluded.finished_at, wake_at = excluded.wake_at, reason = excluded.reason,
+		error_code = excluded.error_code, error_text = excluded.error_text, input = excluded.input, output = excluded.output`,
+		runID, step.Path, step.Seq, step.Name, step.Type, string(step.Status), step.Attempt, step.StartedAt, step.AttemptAt, timeOrNil(step.FinishedAt),
+		timeOrNil(step.WakeAt), orNil(step.Reason), code, text, orNil(string(step.Input)), orNil(string(step.Output)))
+	return err
+}
+
+// insertAttempt keeps an attempt once, also when its commit is repeated.
+func insertAttempt(u *unit, runID string, a run.Attempt) error {
+	_, err := u.Exec(`INSERT INTO step_attempts (run_id, path, attempt, started_at, finished_at, error_code, error_text)
+		VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (run_id, path, attempt) DO NOTHING`,
+		runID, a.Path, a.Number, a.StartedAt, a.FinishedAt, a.Error.Code, a.Error.Message)
+	return err
+}
+
+func (s *Store) finish(u *unit, of run.Run, f run.Finish) error {
+	var code, text, step any
+	if f.Error != nil {
+		code, text, step = f.Error.Code, f.Error.Message, orNil(f.Error.StepID)
+	}
+	if _, err := u.Exec(`UPDATE runs SET status = $1, finished_at = $2, error_code = $3, error_text = $4, error_step = $5 WHERE id = $6`,
+		string(f.Status), f.At, code, text, step, of.ID); err != nil {
+		return err
+	}
+	u.afterCommit(func() { s.notify.Ended(of.WorkspaceID, of.ID, f.Status) })
+	return insertEvents(u, f.Event)
+}
+
+func scanWake(r Row) (w run.Wake, err error) {
+	err = r.Scan(&w.RunID, &w.WorkspaceID, &w.WorkflowID, &w.Epoch, &w.At)
+	return w, err
+}
+
+// Due lists runs that wait for a time that has come, the earliest first.
+func (s *Store) Due(ctx context.Context, now time.Time, limit int) ([]run.Wake, error) {
+	var wakes []run.Wake
+	err := s.read(ctx, func(c Conn) (err error) {
+		wakes, err = list(c, `SELECT run_id, workspace_id, workflow_id, epoch, wake_at FROM run_queue
+			WHERE node IS NULL AND wake_at <= $1`+notDeleted+` ORDER BY wake_at LIMIT $2`, []any{now, limit}, scanWake)
+		return err
+	})
+	return wakes, err
+}
+
+// NextDue tells when the first run wakes that waits for a later time than the
+// given one; nil when there is none.
+func (s *Store) NextDue(ctx context.Context, after time.Time) (*time.Time, error) {
+	var next *time.Time
+	err := s.read(ctx, func(c Conn) error {
+		return c.Query(`SELECT min(wake_at) FROM run_queue WHERE node IS NULL AND wake_at > $1`, []any{after}, func(r Row) error { return r.Scan(&next) })
+	})
+	return next, err
+}
+
+// Orphans lists runs held by another node than the given one, in order of
+// their id: after a restart these are the runs that the last process left.
+func (s *Store) Orphans(ctx context.Context, node, after string, limit int) ([]run.Wake, error) {
+	var wakes []run.Wake
+	err := s.read(ctx, func(c Conn) (err error) {
+		wakes, err = list(c, `SELECT run_id, workspace_id, workflow_id, epoch, NULL FROM run_queue
+			WHERE node IS NOT NULL AND node <> $1 AND run_id > $2`+notDeleted+` ORDER BY run_id LIMIT $3`, []any{node, after, limit}, scanWake)
+		return err
+	})
+	return wakes, err
+}

@@ -1,0 +1,97 @@
+package store
+
+import (
+	"context"
+	"time"
+)
+
+// PurgeDeleted removes up to limit runs of deleted workflows, and a workflow
+// itself once its runs are gone. It answers true when there is more to do, so
+// that callers can pause in between and let others write.
+func (s *Store) PurgeDeleted(ctx context.Context, limit int) (bool, error) {
+	more := false
+	err := s.write(ctx, func(u *unit) error {
+		id, err := one(u, `SELECT id FROM workflows WHERE deleted_at IS NOT NULL LIMIT 1`, nil, scanText)
+		if more = id != nil; err != nil || !more {
+			return err
+		}
+		runs, err := list(u, `SELECT id FROM runs WHERE workflow_id = $1 LIMIT $2`, []any{*id, limit}, scanText)
+		if err != nil {
+			return err
+		}
+		for _, runID := range runs {
+			if err := purgeRun(u, runID); err != nil {
+				return err
+			}
+		}
+		if len(runs) == limit {
+			return nil
+		}
+		if _, err := u.Exec(`DELETE FROM workflow_versions WHERE workflow_id = $1`, *id); err != nil {
+			return err
+		}
+		_, err = u.Exec(`DELETE FROM workflows WHERE id = $1`, *id)
+		return err
+	})
+	return more && err == nil, err
+}
+
+func purgeRun(u *unit, runID string) error {
+	for _, statement := range []string{
+		`DELETE FROM steps WHERE run_id = $1`,
+		`DELETE FROM step_attempts WHERE run_id = $1`,
+		`DELETE FROM run_queue WHERE run_id = $1`,
+		`DELETE FROM runs WHERE id = $1`,
+	} {
+		if _, err := u.Exec(statement, runID); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// PurgeIdempotency removes up to limit saved answers that have expired. It
+// answers true when there may be more.
+func (s *Store) PurgeIdempotency(ctx context.Context, now time.Time, limit int) (bool, error) {
+	more := false
+	err := s.write(ctx, func(u *unit) error {
+		n, err := u.Exec(`DELETE FROM idempotency WHERE (workspace_id, route, key_hash) IN
+			(SELECT workspace_id, route, key_hash FROM idempotency WHERE expires_at <= $1 LIMIT $2)`, now, limit)
+		more = n == int64(limit)
+		return err
+	})
+	return more, err
+}
+
+// PurgeOld removes up to limit rows of each kind that are older than they are
+// kept: events and their deliveries, webhooks that were deleted, audit entries.
+// All of them are found by the order of their keys, which is that of their age.
+// It answers true when there may be more.
+func (s *Store) PurgeOld(ctx context.Context, events, entries time.Time, limit int) (bool, error) {
+	more := false
+	err := s.write(ctx, func(u *unit) error {
+		more = false
+		for _, purge := range []struct {
+			statement string
+			before    time.Time
+		}{
+			{`DELETE FROM deliveries WHERE created_at < $1 AND id IN (SELECT id FROM deliveries ORDER BY id LIMIT $2)`, events},
+			{`DELETE FROM events WHERE at < $1 AND seq IN (SELECT seq FROM events ORDER BY seq LIMIT $2)`, events},
+			{`DELETE FROM audit WHERE at < $1 AND id IN (SELECT id FROM audit ORDER BY id LIMIT $2)`, entries},
+			{`DELETE FROM webhooks WHERE id IN (SELECT id FROM webhooks WHERE deleted_at < $1 LIMIT $2)`, events},
+		} {
+			n, err := u.Exec(purge.statement, purge.before, limit)
+			if err != nil {
+				return err
+			}
+			more = more || n == int64(limit)
+		}
+		return nil
+	})
+	return more, err
+}
+
+func scanText(r Row) (text string, err error) {
+	err = r.Scan(&text)
+	return text, err
+}

@@ -1,0 +1,203 @@
+package store
+
+import (
+	"context"
+	"slices"
+
+	"github.com/stepmill/stepmill/internal/paging"
+	"github.com/stepmill/stepmill/internal/run"
+)
+
+// notDeleted is the condition that voids every lease of a deleted workflow at
+// once.
+const notDeleted = ` AND NOT EXISTS (SELECT 1 FROM workflows w WHERE w.id = run_queue.workflow_id AND w.deleted_at IS NOT NULL)`
+
+// maxFresh bounds the payload of a run that is handed on in memory: many runs
+// may queue there.
+const maxFresh = 8 << 10
+
+// WorkflowHead implements run.Store.
+func (s *Store) WorkflowHead(ctx context.Context, workspaceID, workflowID string) (*run.Head, error) {
+	var head *run.Head
+	err := s.read(ctx, func(c Conn) (err error) {
+		head, err = one(c, `SELECT name, state, version, revision FROM workflows
+			WHERE id = $1 AND workspace_id = $2 AND deleted_at IS NULL`, []any{workflowID, workspaceID},
+			func(r Row) (h run.Head, err error) {
+				err = r.Scan(&h.Name, (*string)(&h.State), &h.Version, &h.Revision)
+				return h, err
+			})
+		return err
+	})
+	return head, err
+}
+
+// StartRun implements run.Store.
+func (s *Store) StartRun(ctx context.Context, start run.Start) (bool, error) {
+	r, started := start.Run, false
+	err := s.write(ctx, func(u *unit) error {
+		same, err := number(u, `SELECT count(*) FROM workflows WHERE id = $1 AND workspace_id = $2 AND revision = $3 AND deleted_at IS NULL`,
+			r.WorkflowID, r.WorkspaceID, start.Revision)
+		if started = same == 1; err != nil || !started {
+			return err
+		}
+		if err := insertRun(u, r); err != nil {
+			return err
+		}
+		wake := run.Wake{RunID: r.ID, WorkspaceID: r.WorkspaceID, WorkflowID: r.WorkflowID, Epoch: 1, At: r.StartedAt, Owned: start.Node != ""}
+		var wakeAt any
+		if !wake.Owned {
+			wakeAt = r.StartedAt
+		} else if len(r.Trigger.Payload) <= maxFresh {
+			wake.Fresh = &run.Snapshot{Detail: run.Detail{Run: r}, WorkflowName: start.WorkflowName}
+		}
+		if _, err := u.Exec(`INSERT INTO run_queue (run_id, workspace_id, workflow_id, epoch, node, wake_at) VALUES ($1, $2, $3, 1, $4, $5)`,
+			r.ID, r.WorkspaceID, r.WorkflowID, orNil(start.Node), wakeAt); err != nil {
+			return err
+		}
+		u.afterCommit(func() {
+			s.notify.Started(r.WorkspaceID)
+			s.notify.Wake(wake)
+		})
+		return insertEvents(u, start.Event)
+	})
+	return started, err
+}
+
+func insertRun(u *unit, r run.Run) error {
+	_, err := u.Exec(`INSERT INTO runs (id, workspace_id, workflow_id, workflow_version, status, started_at, trigger_type, trigger_id, retry_of, payload)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
+		r.ID, r.WorkspaceID, r.WorkflowID, r.WorkflowVersion, string(r.Status), r.StartedAt,
+		r.Trigger.Type, orNil(r.Trigger.ID), orNil(r.RetryOf), string(r.Trigger.Payload))
+	return err
+}
+
+const selectRun = `SELECT r.id, r.workspace_id, r.workflow_id, r.workflow_version, r.status, r.started_at, r.finished_at,
+	r.trigger_type, r.trigger_id, r.error_code, r.error_text, r.error_step, r.retry_of, r.payload, w.name
+	FROM runs r JOIN workflows w ON w.id = r.workflow_id AND w.deleted_at IS NULL `
+
+type namedRun struct {
+	run.Run
+	workflowName string
+}
+
+func scanRun(row Row) (namedRun, error) {
+	var (
+		r                       namedRun
+		code, text, step, retry string
+	)
+	err := row.Scan(&r.ID, &r.WorkspaceID, &r.WorkflowID, &r.WorkflowVersion, (*string)(&r.Status), &r.StartedAt, &r.FinishedAt,
+		&r.Trigger.Type, &r.Trigger.ID, &code, &text, &step, &retry, (*[]byte)(&r.Trigger.Payload), &r.workflowName)
+	r.RetryOf = retry
+	if code != "" {
+		r.Error = &run.Failure{Code: code, Message: text, StepID: step}
+	}
+	return r, err
+}
+
+// Run implements run.Store.
+func (s *Store) Run(ctx context.Context, workspaceID, id string) (*run.Detail, error) {
+	var detail *run.Detail
+	err := s.read(ctx, func(c Conn) error {
+		found, err := one(c, selectRun+`WHERE r.id = $1 AND r.workspace_id = $2`, []any{id, workspaceID}, scanRun)
+		if err != nil || found == nil {
+			return err
+		}
+		steps, err := selectSteps(c, id)
+		if err != nil {
+			return err
+		}
+		attempts, err := selectAttempts(c, id, steps)
+		detail = &run.Detail{Run: found.Run, Steps: steps, Attempts: attempts}
+		return err
+	})
+	return detail, err
+}
+
+func selectSteps(c Conn, runID string) ([]run.Step, error) {
+	return list(c, `SELECT path, seq, name, type, status, attempt, started_at, attempt_at, finished_at, wake_at, reason, error_code, error_text, input, output
+		FROM steps WHERE run_id = $1 ORDER BY seq`, []any{runID}, scanStep)
+}
+
+// selectAttempts reads earlier attempts, which most runs have none of.
+func selectAttempts(c Conn, runID string, steps []run.Step) ([]run.Attempt, error) {
+	// A step that was cancelled may have waited for its second attempt.
+	if !slices.ContainsFunc(steps, func(s run.Step) bool {
+		return s.Attempt > 1 || s.Status == run.StepWaiting || s.Status == run.StepCancelled
+	}) {
+		return nil, nil
+	}
+	return list(c, `SELECT path, attempt, started_at, finished_at, error_code, error_text FROM step_attempts
+		WHERE run_id = $1 ORDER BY path, attempt`, []any{runID}, func(r Row) (a run.Attempt, err error) {
+		err = r.Scan(&a.Path, &a.Number, &a.StartedAt, &a.FinishedAt, &a.Error.Code, &a.Error.Message)
+		a.Error.StepID = a.Path
+		return a, err
+	})
+}
+
+func scanStep(row Row) (run.Step, error) {
+	var (
+		s          run.Step
+		code, text string
+	)
+	err := row.Scan(&s.Path, &s.Seq, &s.Name, &s.Type, (*string)(&s.Status), &s.Attempt, &s.StartedAt, &s.AttemptAt, &s.FinishedAt, &s.WakeAt,
+		&s.Reason, &code, &text, (*[]byte)(&s.Input), (*[]byte)(&s.Output))
+	if code != "" {
+		s.Error = &run.Failure{Code: code, Message: text, StepID: s.Path}
+	}
+	return s, err
+}
+
+// Runs implements run.Store. Unfinished runs are few and found through the
+// queue, finished ones through an index of their own, so that a filter never
+// walks over what it does not return.
+func (s *Store) Runs(ctx context.Context, workspaceID, workflowID string, status run.Status, page paging.Request) (paging.Page[run.Item], error) {
+	const (
+		columns = `SELECT r.id, r.workflow_id, r.status, r.started_at, r.finished_at FROM `
+		live    = ` AND NOT EXISTS (SELECT 1 FROM workflows w WHERE w.id = $1 AND w.deleted_at IS NOT NULL) `
+	)
+	args := []any{workflowID, workspaceID, before(page.After), page.Limit + 1}
+	statement := columns + `runs r WHERE r.workflow_id = $1 AND r.workspace_id = $2 AND r.id < $3` + live + `ORDER BY r.id DESC LIMIT $4`
+	switch status {
+	case "":
+	case run.Running:
+		statement = columns + `run_queue q JOIN runs r ON r.id = q.run_id
+			WHERE q.workflow_id = $1 AND r.workspace_id = $2 AND q.run_id < $3` + live + `ORDER BY q.run_id DESC LIMIT $4`
+	default:
+		statement = columns + `runs r WHERE r.workflow_id = $1 AND r.workspace_id = $2 AND r.id < $3 AND r.status = $5 AND r.status <> 'running'` + live + `
+			ORDER BY r.id DESC LIMIT $4`
+		args = append(args, string(status))
+	}
+	var items []run.Item
+	err := s.read(ctx, func(c Conn) (err error) {
+		items, err = list(c, statement, args, func(r Row) (i run.Item, err error) {
+			err = r.Scan(&i.ID, &i.WorkflowID, (*string)(&i.Status), &i.StartedAt, &i.FinishedAt)
+			return i, err
+		})
+		return err
+	})
+	return paging.Cut(items, page.Limit, func(i run.Item) string { return i.ID }), err
+}
+
+// CancelRun implements run.Store.
+func (s *Store) CancelRun(ctx context.Context, cancel run.Cancellation) (bool, error) {
+	cancelled := false
+	err := s.write(ctx, func(u *unit) error {
+		n, err := u.Exec(`UPDATE runs SET status = 'cancelled', finished_at = $1 WHERE id = $2 AND workspace_id = $3 AND status = 'running'
+			AND NOT EXISTS (SELECT 1 FROM workflows w WHERE w.id = runs.workflow_id AND w.deleted_at IS NOT NULL)`,
+			cancel.At, cancel.RunID, cancel.WorkspaceID)
+		if cancelled = n == 1; err != nil || !cancelled {
+			return err
+		}
+		// Without its row in the queue the run has no lease that could write.
+		if _, err := u.Exec(`DELETE FROM run_queue WHERE run_id = $1`, cancel.RunID); err != nil {
+			return err
+		}
+		if _, err := u.Exec(`UPDATE steps SET status = 'cancelled', finished_at = $1, wake_at = NULL, reason = NULL
+			WHERE run_id = $2 AND status IN ('running', 'waiting')`, cancel.At, cancel.RunID); err != nil {
+			return err
+		}
+		u.afterCommit(func() { s.notify.Ended(cancel.WorkspaceID, cancel.RunID, run.Cancelled) })
+		return insertEvents(u, cancel.Event)
+	})
+	return cancelled, err
+}

@@ -1,0 +1,82 @@
+package sqlite
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"zombiezen.com/go/sqlite"
+
+	"github.com/stepmill/stepmill/internal/store"
+)
+
+// Backup writes a consistent copy of the database in a data directory to a new
+// file, also while a server uses it. The copy is on disk when it returns.
+func Backup(dir, target string) (err error) {
+	if _, err := os.Stat(target); err == nil {
+		return fmt.Errorf("%s exists already", target)
+	}
+	raw, err := openConn(filepath.Join(dir, FileName), true)
+	if err != nil {
+		return err
+	}
+	c := newConn(raw)
+	defer func() { err = errors.Join(err, c.close()) }()
+	// query_only forbids VACUUM INTO too.
+	if err := c.run("PRAGMA query_only = 0"); err != nil {
+		return err
+	}
+	partial := target + ".partial"
+	if err := os.Remove(partial); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	if err := createPrivate(partial); err != nil {
+		return err
+	}
+	if _, err := c.Exec("VACUUM INTO $1", partial); err != nil {
+		return fmt.Errorf("write the backup: %w", err)
+	}
+	if err := syncFile(partial); err != nil {
+		return err
+	}
+	if err := os.Rename(partial, target); err != nil {
+		return err
+	}
+	return syncFile(filepath.Dir(target))
+}
+
+// Inspect checks that a file is a whole Stepmill database and returns the value
+// that tells which master key seals it.
+func Inspect(path string) (keyCheck []byte, err error) {
+	if info, err := os.Stat(path); err != nil {
+		return nil, err
+	} else if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is not a file", path)
+	}
+	raw, err := sqlite.OpenConn(path, sqlite.OpenReadOnly)
+	if err != nil {
+		return nil, fmt.Errorf("open %s: %w", path, err)
+	}
+	c := newConn(raw)
+	defer func() { err = errors.Join(err, c.close()) }()
+	verdict := ""
+	err = c.Query("PRAGMA integrity_check(1)", nil, func(r store.Row) error { return r.Scan(&verdict) })
+	if err != nil || verdict != "ok" {
+		return nil, fmt.Errorf("%s is not a whole SQLite database (%s)", path, cmp.Or(verdict, fmt.Sprint(err)))
+	}
+	err = c.Query("SELECT key_check FROM installation WHERE id = 1", nil, func(r store.Row) error { return r.Scan(&keyCheck) })
+	if err != nil || keyCheck == nil {
+		return nil, fmt.Errorf("%s is not a backup of Stepmill", path)
+	}
+	return keyCheck, nil
+}
+
+func syncFile(path string) error {
+	file, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(file.Sync(), file.Close())
+}

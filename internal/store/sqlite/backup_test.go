@@ -1,0 +1,220 @@
+package sqlite_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	raw "zombiezen.com/go/sqlite"
+
+	"github.com/stepmill/stepmill/internal/store"
+	"github.com/stepmill/stepmill/internal/store/sqlite"
+)
+
+// install writes what makes a database one of Stepmill.
+func install(c store.Conn) error {
+	_, err := c.Exec(`INSERT INTO installation VALUES (1, 'ws_1', $1, 0)`, []byte("check"))
+	return err
+}
+
+func TestBackupsUnderLoad(t *testing.T) {
+	t.Parallel()
+	const backups, writers, burst = 20, 4, 40
+	dir, target := newDir(t), t.TempDir()
+	db := open(t, dir)
+	if err := db.Write(t.Context(), install); err != nil {
+		t.Fatal(err)
+	}
+	var acked [writers]atomic.Int64
+	var running sync.WaitGroup
+	work := make(chan struct{}, burst)
+	for i := range writers {
+		running.Go(func() {
+			for range work {
+				n := acked[i].Load() + 1
+				if err := db.Write(context.Background(), put(fmt.Sprintf("%d-%d", i, n))); err != nil {
+					t.Error(err)
+					return
+				}
+				acked[i].Store(n)
+			}
+		})
+	}
+	for n := range backups {
+		for range burst { // the last of them are written during the backup
+			work <- struct{}{}
+		}
+		var before [writers]int64
+		for i := range acked {
+			before[i] = acked[i].Load()
+		}
+		path := filepath.Join(target, fmt.Sprintf("%d.db", n))
+		if err := sqlite.Backup(dir, path); err != nil {
+			t.Fatal(err)
+		}
+		checkBackup(t, path, before[:])
+	}
+	close(work)
+	running.Wait()
+
+	// The last one goes on as a database of its own.
+	restored := t.TempDir()
+	last := filepath.Join(target, fmt.Sprintf("%d.db", backups-1))
+	if err := os.Rename(last, filepath.Join(restored, sqlite.FileName)); err != nil {
+		t.Fatal(err)
+	}
+	checkIntegrity(t, outside(t, filepath.Join(restored, sqlite.FileName)))
+	again := open(t, restored)
+	before := len(keys(t, again))
+	if err := again.Write(t.Context(), put("after the restore")); err != nil {
+		t.Fatal(err)
+	}
+	if got := len(keys(t, again)); got != before+1 || before < burst {
+		t.Errorf("%d rows, %d before", got, before)
+	}
+}
+
+// checkBackup checks that a copy is whole, holds every row that was
+// acknowledged before it was begun, and none without those before it.
+func checkBackup(t *testing.T, path string, acked []int64) {
+	t.Helper()
+	if check, err := sqlite.Inspect(path); err != nil || string(check) != "check" {
+		t.Errorf("inspect: %q, %v", check, err)
+	}
+	conn, err := raw.OpenConn(path, raw.OpenReadOnly)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	for i, want := range acked {
+		got, err := query(conn, `SELECT count(*) FROM usage WHERE workspace_id LIKE $1 || '-%'
+			UNION ALL SELECT count(*) FROM usage WHERE workspace_id LIKE $1 || '-%' AND CAST(substr(workspace_id, 3) AS INTEGER) <= $2`, i, want)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got[1] != fmt.Sprint(want) {
+			t.Errorf("writer %d: %s of the %d rows that were acknowledged before are in the copy", i, got[1], want)
+		}
+		whole, err := query(conn, `SELECT workspace_id FROM usage WHERE workspace_id = $1`, fmt.Sprintf("%d-%s", i, got[0]))
+		if err != nil || got[0] != "0" && len(whole) != 1 {
+			t.Errorf("writer %d: the %s rows in the copy are not its first: %v", i, got[0], err)
+		}
+	}
+}
+
+func TestABackupOverwritesNothing(t *testing.T) {
+	t.Parallel()
+	dir, target := newDir(t), filepath.Join(t.TempDir(), "backup.db")
+	for path, content := range map[string]string{target: "precious", target + ".partial": "left by a crash"} {
+		if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := sqlite.Backup(dir, target); err == nil {
+		t.Error("a file was overwritten")
+	}
+	if got, err := os.ReadFile(target); err != nil || string(got) != "precious" {
+		t.Errorf("it holds %q, %v", got, err)
+	}
+	if err := os.Remove(target); err != nil {
+		t.Fatal(err)
+	}
+	if err := sqlite.Backup(dir, target); err != nil {
+		t.Errorf("what was left of an earlier backup is in the way: %v", err)
+	}
+	if _, err := os.Stat(target + ".partial"); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the partial file: %v", err)
+	}
+	if err := sqlite.Backup(t.TempDir(), target+"2"); err == nil {
+		t.Error("a backup of nothing was made")
+	}
+	if err := sqlite.Backup(dir, filepath.Join(t.TempDir(), "missing", "backup.db")); err == nil {
+		t.Error("a backup was made where there is no directory")
+	}
+}
+
+func TestInspectRefusesWhatIsNoBackup(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	path := func(name string) string { return filepath.Join(dir, name) }
+	whole := newBackup(t, path("whole"))
+	write := func(name string, content []byte) {
+		if err := os.WriteFile(path(name), content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("empty", nil)
+	write("text", []byte(strings.Repeat("no database ", 1000)))
+	write("zeros", make([]byte, 1<<16))
+	write("truncated", whole[:len(whole)/2])
+	write("without its first page", whole[4096:])
+	write("damaged", hollowed(whole, 4096))
+	write("damaged at its end", hollowed(whole, len(whole)-4096))
+	content, err := template()
+	if err != nil {
+		t.Fatal(err)
+	}
+	write("not installed", content)
+	foreign, err := raw.OpenConn(path("foreign"), raw.OpenReadWrite|raw.OpenCreate)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := query(foreign, "CREATE TABLE recipes (name TEXT)"); err != nil {
+		t.Fatal(err)
+	}
+	if err := foreign.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{
+		"missing", "empty", "text", "zeros", "truncated", "without its first page", "damaged", "damaged at its end", "not installed", "foreign", ".",
+	} {
+		if check, err := sqlite.Inspect(path(name)); err == nil || check != nil {
+			t.Errorf("%s: got %q, %v", name, check, err)
+		}
+	}
+	if check, err := sqlite.Inspect(path("whole")); err != nil || string(check) != "check" {
+		t.Errorf("a backup: %q, %v", check, err)
+	}
+	if after, err := os.ReadFile(path("whole")); err != nil || !bytes.Equal(after, whole) {
+		t.Errorf("looking at a backup changed it: %v", err)
+	}
+}
+
+// newBackup makes a backup of a database with some rows.
+func newBackup(t *testing.T, path string) []byte {
+	t.Helper()
+	dir := newDir(t)
+	db := open(t, dir)
+	err := db.Write(t.Context(), func(c store.Conn) error {
+		for _, key := range numbered("a row of some length ", 2000) {
+			if err := put(key)(c); err != nil {
+				return err
+			}
+		}
+		return install(c)
+	})
+	if err := errors.Join(err, sqlite.Backup(dir, path)); err != nil {
+		t.Fatal(err)
+	}
+	content, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return content
+}
+
+// hollowed returns the content without the heads of its pages from a place on.
+func hollowed(content []byte, from int) []byte {
+	damaged := bytes.Clone(content)
+	for at := from; at < len(damaged); at += 4096 {
+		clear(damaged[at : at+8])
+	}
+	return damaged
+}

@@ -1,0 +1,5 @@
+//go:build !linux
+
+package sqlite
+
+func checkFilesystem(string) error { return nil }

@@ -1,0 +1,74 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+
+	"github.com/pressly/goose/v3"
+	_ "modernc.org/sqlite" // the database/sql driver that goose needs
+)
+
+//go:embed migrations/*.sql
+var migrations embed.FS
+
+// ErrMissing says that a data directory holds no database.
+var ErrMissing = errors.New("there is no Stepmill data here yet")
+
+// prepare makes sure that the file exists with the schema of this binary.
+func prepare(ctx context.Context, path string, migrate bool) (err error) {
+	if _, statErr := os.Stat(path); errors.Is(statErr, fs.ErrNotExist) {
+		if !migrate {
+			return fmt.Errorf("%s: %w", path, ErrMissing)
+		}
+		if err := createPrivate(path); err != nil {
+			return err
+		}
+	}
+	// auto_vacuum can only be chosen before the first table.
+	// In a URI, characters such as # and ? of the path would have a meaning.
+	uri := "file:" + (&url.URL{Path: path}).EscapedPath()
+	db, err := sql.Open("sqlite", uri+"?_pragma=busy_timeout(5000)&_pragma=auto_vacuum(2)&_pragma=journal_mode(wal)&_pragma=synchronous(full)")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	files, err := fs.Sub(migrations, "migrations")
+	if err != nil {
+		return err
+	}
+	provider, err := goose.NewProvider(goose.DialectSQLite3, db, files)
+	if err != nil {
+		return fmt.Errorf("read migrations: %w", err)
+	}
+	have, want, err := provider.GetVersions(ctx)
+	switch {
+	case err != nil:
+		return fmt.Errorf("open %s: %w", path, err)
+	case have > want:
+		return fmt.Errorf("%s was written by a newer Stepmill (schema %d, this binary knows %d): upgrade the binary", path, have, want)
+	case have == want:
+		return nil
+	case !migrate:
+		return fmt.Errorf("%s has schema %d, this binary needs %d: start the server once to migrate it", path, have, want)
+	}
+	if _, err := provider.Up(ctx); err != nil {
+		return fmt.Errorf("migrate %s: %w", path, err)
+	}
+	return nil
+}
+
+// createPrivate makes the file readable for its owner alone; SQLite gives its
+// other files the same rights.
+func createPrivate(path string) error {
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	return file.Close()
+}

@@ -1,0 +1,216 @@
+-- +goose Up
+
+-- Times are microseconds since 1970 in UTC. Ids are text that sorts by time.
+
+CREATE TABLE installation (
+    id                 INTEGER PRIMARY KEY CHECK (id = 1),
+    first_workspace_id TEXT    NOT NULL,
+    key_check          BLOB    NOT NULL, -- tells which master key seals this store
+    created_at         INTEGER NOT NULL
+);
+
+CREATE TABLE workspaces (
+    id                  TEXT PRIMARY KEY,
+    name                TEXT    NOT NULL,
+    plan                TEXT    NOT NULL,
+    requests_per_minute INTEGER NOT NULL,
+    data_key            BLOB    NOT NULL, -- wrapped by the master key
+    created_at          INTEGER NOT NULL,
+    updated_at          INTEGER NOT NULL,
+    -- What the workspace holds, kept beside the rows themselves so that a limit
+    -- is checked without counting them.
+    workflows           INTEGER NOT NULL DEFAULT 0,
+    webhooks            INTEGER NOT NULL DEFAULT 0,
+    api_keys            INTEGER NOT NULL DEFAULT 0
+) WITHOUT ROWID;
+
+CREATE TABLE api_keys (
+    id           TEXT PRIMARY KEY,
+    workspace_id TEXT    NOT NULL,
+    name         TEXT    NOT NULL,
+    scopes       TEXT    NOT NULL,
+    lookup       TEXT    NOT NULL UNIQUE, -- the id inside the key's value
+    hash         BLOB    NOT NULL,        -- SHA-256 of the key's value
+    created_at   INTEGER NOT NULL,
+    created_by   TEXT    NOT NULL,
+    expires_at   INTEGER,
+    last_used_at INTEGER,
+    revoked_at   INTEGER
+) WITHOUT ROWID;
+CREATE INDEX api_keys_live ON api_keys (workspace_id, id) WHERE revoked_at IS NULL;
+
+CREATE TABLE audit (
+    id           TEXT PRIMARY KEY,
+    workspace_id TEXT    NOT NULL,
+    at           INTEGER NOT NULL,
+    actor_type   TEXT    NOT NULL,
+    actor_id     TEXT    NOT NULL,
+    action       TEXT    NOT NULL,
+    target_type  TEXT    NOT NULL,
+    target_id    TEXT    NOT NULL,
+    details      TEXT    NOT NULL,
+    request_id   TEXT    NOT NULL
+) WITHOUT ROWID;
+CREATE INDEX audit_by_workspace ON audit (workspace_id, id);
+CREATE INDEX audit_by_target ON audit (workspace_id, target_id, id);
+CREATE INDEX audit_by_action ON audit (workspace_id, action, id);
+
+CREATE TABLE workflows (
+    id           TEXT PRIMARY KEY,
+    workspace_id TEXT    NOT NULL,
+    name         TEXT    NOT NULL,
+    description  TEXT,
+    state        TEXT    NOT NULL,
+    version      INTEGER NOT NULL,
+    revision     INTEGER NOT NULL, -- grows with every change
+    created_at   INTEGER NOT NULL,
+    updated_at   INTEGER NOT NULL,
+    deleted_at   INTEGER,          -- set: gone for everybody, rows are being purged
+    layout       TEXT    NOT NULL
+) WITHOUT ROWID;
+CREATE INDEX workflows_live ON workflows (workspace_id, id) WHERE deleted_at IS NULL;
+CREATE INDEX workflows_by_state ON workflows (workspace_id, state, id) WHERE deleted_at IS NULL;
+CREATE INDEX workflows_deleted ON workflows (id) WHERE deleted_at IS NOT NULL;
+
+CREATE TABLE workflow_versions (
+    workflow_id TEXT    NOT NULL,
+    version     INTEGER NOT NULL,
+    created_at  INTEGER NOT NULL,
+    created_by  TEXT    NOT NULL,
+    definition  TEXT    NOT NULL,
+    PRIMARY KEY (workflow_id, version)
+) WITHOUT ROWID;
+
+CREATE TABLE runs (
+    id               TEXT PRIMARY KEY,
+    workspace_id     TEXT    NOT NULL,
+    workflow_id      TEXT    NOT NULL,
+    workflow_version INTEGER NOT NULL,
+    status           TEXT    NOT NULL,
+    started_at       INTEGER NOT NULL,
+    finished_at      INTEGER,
+    trigger_type     TEXT    NOT NULL,
+    trigger_id       TEXT,
+    error_code       TEXT,
+    error_text       TEXT,
+    error_step       TEXT,
+    retry_of         TEXT,
+    payload          TEXT    NOT NULL
+) WITHOUT ROWID;
+CREATE INDEX runs_by_workflow ON runs (workflow_id, id);
+-- Runs that are not finished are found through run_queue: a run enters this
+-- index once, when its status is final.
+CREATE INDEX runs_finished ON runs (workflow_id, status, id) WHERE status <> 'running';
+
+-- One narrow row per run that is not finished, and nothing else: this is the
+-- table that changes all the time.
+CREATE TABLE run_queue (
+    run_id       TEXT PRIMARY KEY,
+    workspace_id TEXT    NOT NULL,
+    workflow_id  TEXT    NOT NULL,
+    epoch        INTEGER NOT NULL,
+    node         TEXT,    -- who holds the run; NULL while it waits
+    wake_at      INTEGER, -- when it goes on; NULL while it is held
+    executing    TEXT     -- paths of the steps under way
+) WITHOUT ROWID;
+CREATE INDEX run_queue_due ON run_queue (wake_at) WHERE node IS NULL;
+CREATE INDEX run_queue_by_workflow ON run_queue (workflow_id, run_id);
+
+CREATE TABLE steps (
+    run_id      TEXT    NOT NULL,
+    path        TEXT    NOT NULL,
+    seq         INTEGER NOT NULL,
+    name        TEXT    NOT NULL,
+    type        TEXT    NOT NULL,
+    status      TEXT    NOT NULL,
+    attempt     INTEGER NOT NULL,
+    started_at  INTEGER NOT NULL,
+    attempt_at  INTEGER NOT NULL, -- when the current attempt began
+    finished_at INTEGER,
+    wake_at     INTEGER,
+    reason      TEXT,
+    error_code  TEXT,
+    error_text  TEXT,
+    input       TEXT,
+    output      TEXT,
+    PRIMARY KEY (run_id, path)
+) WITHOUT ROWID;
+
+-- Attempts that failed and were repeated; the last one is in steps.
+CREATE TABLE step_attempts (
+    run_id      TEXT    NOT NULL,
+    path        TEXT    NOT NULL,
+    attempt     INTEGER NOT NULL,
+    started_at  INTEGER NOT NULL,
+    finished_at INTEGER NOT NULL,
+    error_code  TEXT    NOT NULL,
+    error_text  TEXT    NOT NULL,
+    PRIMARY KEY (run_id, path, attempt)
+) WITHOUT ROWID;
+
+CREATE TABLE webhooks (
+    id              TEXT PRIMARY KEY,
+    workspace_id    TEXT    NOT NULL,
+    url             TEXT    NOT NULL,
+    events          TEXT    NOT NULL,
+    workflow_id     TEXT    NOT NULL, -- '' for every workflow
+    enabled         INTEGER NOT NULL,
+    disabled_reason TEXT    NOT NULL,
+    secret          BLOB    NOT NULL, -- sealed
+    secret_hint     TEXT    NOT NULL,
+    created_at      INTEGER NOT NULL,
+    updated_at      INTEGER NOT NULL,
+    deleted_at      INTEGER           -- set: kept only for what is still to be sent
+) WITHOUT ROWID;
+CREATE INDEX webhooks_live ON webhooks (workspace_id, id) WHERE deleted_at IS NULL;
+
+CREATE TABLE events (
+    seq          INTEGER PRIMARY KEY AUTOINCREMENT,
+    id           TEXT    NOT NULL UNIQUE,
+    workspace_id TEXT    NOT NULL,
+    type         TEXT    NOT NULL,
+    workflow_id  TEXT    NOT NULL,
+    run_id       TEXT,
+    at           INTEGER NOT NULL,
+    body         BLOB    NOT NULL -- immutable, exactly as it is sent
+);
+
+CREATE TABLE deliveries (
+    id           TEXT PRIMARY KEY,
+    workspace_id TEXT    NOT NULL,
+    webhook_id   TEXT    NOT NULL,
+    event_id     TEXT    NOT NULL,
+    run_id       TEXT,
+    status       TEXT    NOT NULL,
+    attempt      INTEGER NOT NULL,
+    next_at      INTEGER,
+    created_at   INTEGER NOT NULL
+) WITHOUT ROWID;
+CREATE INDEX deliveries_by_webhook ON deliveries (webhook_id, id);
+CREATE INDEX deliveries_due ON deliveries (next_at) WHERE next_at IS NOT NULL;
+
+CREATE TABLE idempotency (
+    workspace_id TEXT    NOT NULL,
+    route        TEXT    NOT NULL,
+    key_hash     TEXT    NOT NULL,
+    fingerprint  BLOB    NOT NULL,
+    expires_at   INTEGER NOT NULL,
+    answer       BLOB    NOT NULL, -- sealed
+    PRIMARY KEY (workspace_id, route, key_hash)
+) WITHOUT ROWID;
+CREATE INDEX idempotency_expired ON idempotency (expires_at);
+
+CREATE TABLE usage (
+    workspace_id   TEXT    NOT NULL,
+    date           TEXT    NOT NULL,
+    requests       INTEGER NOT NULL,
+    runs_started   INTEGER NOT NULL,
+    runs_succeeded INTEGER NOT NULL,
+    runs_failed    INTEGER NOT NULL,
+    runs_cancelled INTEGER NOT NULL,
+    PRIMARY KEY (workspace_id, date)
+) WITHOUT ROWID;
+
+-- +goose Down
+-- A store is never migrated down: restore a backup instead.
+SELECT 1;

@@ -1,0 +1,193 @@
+// Package sqlite is the embedded database: one file in the data directory, one
+// writer that commits in groups, a pool of readers. It implements store.Driver
+// and knows nothing of the tables beyond their migrations.
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"sync"
+	"time"
+
+	"zombiezen.com/go/sqlite"
+
+	"github.com/stepmill/stepmill/internal/store"
+)
+
+// FileName is the name of the database in the data directory.
+const FileName = "stepmill.db"
+
+// DB is an open database.
+type DB struct {
+	path    string
+	writer  *writer
+	readers *pool
+	// checkLater says that the file is too large to be checked before serving.
+	checkLater bool
+}
+
+// Options say how to open a database.
+type Options struct {
+	// Migrate creates the file and brings the schema up to date; without it a
+	// missing file or an older schema is an error.
+	Migrate bool
+	// UnsafeFilesystem accepts a network file system, where locks and flushes
+	// may not do what durability needs.
+	UnsafeFilesystem bool
+}
+
+// Open opens the database in a data directory.
+func Open(ctx context.Context, dir string, opts Options) (*DB, error) {
+	path := filepath.Join(dir, FileName)
+	if err := checkFilesystem(dir); err != nil && !opts.UnsafeFilesystem {
+		return nil, err
+	}
+	// Only the one server can tell a crash from another process at work.
+	unclean := opts.Migrate && leftOpen(path)
+	later := false
+	if err := prepare(ctx, path, opts.Migrate); err != nil {
+		return nil, err
+	}
+	raw, err := openConn(path, false)
+	if err != nil {
+		return nil, err
+	}
+	if unclean {
+		if later, err = checkAfterCrash(raw, path); err != nil {
+			return nil, errors.Join(err, raw.Close())
+		}
+	}
+	readers, err := newPool(path, max(4, 2*runtime.GOMAXPROCS(0)))
+	if err != nil {
+		return nil, errors.Join(err, raw.Close())
+	}
+	return &DB{path: path, writer: newWriter(newConn(raw), path), readers: readers, checkLater: later}, nil
+}
+
+// Run commits writes until the context ends, then writes what is queued and
+// closes the database. It returns early only when the disk fails in a way that
+// leaves no doubt: after such an error nothing that was not answered yet can be
+// trusted, and the process must end.
+func (db *DB) Run(ctx context.Context) error {
+	ctx, damaged := context.WithCancelCause(ctx)
+	defer damaged(nil)
+	var checking sync.WaitGroup
+	if db.checkLater {
+		checking.Go(func() {
+			if err := db.checkWhileServing(ctx); err != nil {
+				damaged(err)
+			}
+		})
+	}
+	err := db.writer.run(ctx)
+	damaged(nil) // a check under way does not hold up the end
+	checking.Wait()
+	if cause := context.Cause(ctx); !errors.Is(cause, context.Canceled) {
+		err = errors.Join(err, cause)
+	}
+	return errors.Join(err, db.readers.close(), db.writer.close())
+}
+
+// Read implements store.Driver.
+func (db *DB) Read(ctx context.Context, fn func(store.Conn) error) error {
+	return db.readers.read(ctx, fn)
+}
+
+// Write implements store.Driver.
+func (db *DB) Write(ctx context.Context, fn func(store.Conn) error) error {
+	return db.writer.write(ctx, fn)
+}
+
+// settings are given to every connection. What is acknowledged must survive a
+// power cut, so every commit is flushed.
+func settings(readOnly bool) []string {
+	list := []string{
+		"PRAGMA synchronous = FULL",
+		"PRAGMA foreign_keys = ON",
+		"PRAGMA temp_store = MEMORY",
+		"PRAGMA mmap_size = 0",
+		"PRAGMA wal_autocheckpoint = 1000",
+		"PRAGMA cache_size = -16000",
+	}
+	if runtime.GOOS == "darwin" {
+		list = append(list, "PRAGMA fullfsync = 1", "PRAGMA checkpoint_fullfsync = 1")
+	}
+	if readOnly {
+		list = append(list, "PRAGMA query_only = 1", "PRAGMA cache_size = -4000")
+	}
+	return list
+}
+
+const busyTimeout = 5 * time.Second
+
+func openConn(path string, readOnly bool) (*sqlite.Conn, error) {
+	raw, err := sqlite.OpenConn(path, sqlite.OpenReadWrite|sqlite.OpenWAL)
+	if err != nil {
+		return nil, fmt.Errorf("open %s: %w", path, err)
+	}
+	raw.SetBusyTimeout(busyTimeout)
+	c := newConn(raw)
+	defer c.finalize()
+	for _, text := range settings(readOnly) {
+		if err := c.run(text); err != nil {
+			c.finalize()
+			return nil, errors.Join(fmt.Errorf("open %s: %s: %w", path, text, err), raw.Close())
+		}
+	}
+	return raw, nil
+}
+
+// leftOpen tells whether the last process that used the file did not close it:
+// then its write-ahead log is still there.
+func leftOpen(path string) bool {
+	info, err := os.Stat(path + "-wal")
+	return err == nil && info.Size() > 0
+}
+
+// checkLimit bounds how long a start can take after a crash: larger files are
+// checked while serving.
+const checkLimit = 128 << 20
+
+func checkAfterCrash(raw *sqlite.Conn, path string) (later bool, err error) {
+	if info, err := os.Stat(path); err != nil || info.Size() > checkLimit {
+		return true, err
+	}
+	c := newConn(raw)
+	defer c.finalize()
+	return false, quickCheck(c, path)
+}
+
+// checkWhileServing looks at the whole file through a connection of its own,
+// until the context ends.
+func (db *DB) checkWhileServing(ctx context.Context) (err error) {
+	raw, err := openConn(db.path, true)
+	if err != nil {
+		return err
+	}
+	raw.SetInterrupt(ctx.Done())
+	c := newConn(raw)
+	defer func() { err = errors.Join(err, c.close()) }()
+	if err := quickCheck(c, db.path); err != nil && ctx.Err() == nil {
+		return err
+	}
+	return nil
+}
+
+func quickCheck(c *conn, path string) error {
+	verdict := ""
+	err := c.Query("PRAGMA quick_check(1)", nil, func(r store.Row) error { return r.Scan(&verdict) })
+	switch {
+	case err != nil && !fatal(err):
+		return fmt.Errorf("check %s: %w", path, err)
+	case err != nil:
+		verdict = err.Error()
+	}
+	if verdict != "ok" {
+		return fmt.Errorf("%s is damaged (%s): restore a backup with `stepmill restore FILE`", path, verdict)
+	}
+	return nil
+}

@@ -1,0 +1,181 @@
+// Package store owns the tables: every statement that both databases
+// understand is written here once, in the style of PostgreSQL, on top of a
+// small Driver that a database provides. Each exported method is one atomic
+// unit. Rules do not live here: what may happen is decided above, the store
+// only checks the conditions it is given.
+package store
+
+import (
+	"context"
+	"time"
+
+	"github.com/stepmill/stepmill/internal/run"
+)
+
+// Driver is a database.
+type Driver interface {
+	// Read calls fn with a consistent view of what is committed.
+	Read(ctx context.Context, fn func(Conn) error) error
+	// Write calls fn in a transaction and returns nil when all it did is
+	// durable; after an error nothing of it is there. It may call fn again
+	// after a conflict, and it may share the transaction with other units.
+	Write(ctx context.Context, fn func(Conn) error) error
+}
+
+// Conn runs statements. Placeholders are $1, $2, …; a time.Time is stored as
+// microseconds.
+type Conn interface {
+	Exec(statement string, args ...any) (affected int64, err error)
+	Query(statement string, args []any, each func(Row) error) error
+}
+
+// Row is one row of a result.
+type Row interface {
+	// Scan copies the columns into pointers to string, int, int64, bool,
+	// []byte, time.Time, or into a pointer to a pointer for what may be NULL;
+	// NULL leaves other destinations at their zero value.
+	Scan(dest ...any) error
+}
+
+// Notify is told, after the commit, what happened. Its functions must not
+// block.
+type Notify struct {
+	// Wake hands over runs that have something to do.
+	Wake func(run.Wake)
+	// Started and Ended tell of the beginning and the end of a run.
+	Started func(workspaceID string)
+	Ended   func(workspaceID, runID string, status run.Status)
+	// WorkflowDeleted tells that all runs of a workflow are void.
+	WorkflowDeleted func(workflowID string)
+}
+
+// Store implements the Store interfaces of the nouns.
+type Store struct {
+	driver Driver
+	notify Notify
+}
+
+// New makes a store on a driver. Functions of notify that are nil are not
+// called.
+func New(driver Driver, notify Notify) *Store {
+	if notify.Wake == nil {
+		notify.Wake = func(run.Wake) {}
+	}
+	if notify.Started == nil {
+		notify.Started = func(string) {}
+	}
+	if notify.Ended == nil {
+		notify.Ended = func(string, string, run.Status) {}
+	}
+	if notify.WorkflowDeleted == nil {
+		notify.WorkflowDeleted = func(string) {}
+	}
+	return &Store{driver: driver, notify: notify}
+}
+
+// unit is an atomic unit under way, with what to tell once it is durable.
+type unit struct {
+	Conn
+	after []func()
+}
+
+func (u *unit) afterCommit(tell func()) { u.after = append(u.after, tell) }
+
+type unitKey struct{}
+
+// write runs fn as one atomic unit. Inside another unit of the same context it
+// becomes part of that one.
+func (s *Store) write(ctx context.Context, fn func(*unit) error) error {
+	if outer, ok := ctx.Value(unitKey{}).(*unit); ok {
+		return fn(outer)
+	}
+	u := &unit{}
+	err := s.driver.Write(ctx, func(c Conn) error {
+		u.Conn, u.after = c, nil
+		return fn(u)
+	})
+	if err != nil {
+		return err
+	}
+	for _, tell := range u.after {
+		tell()
+	}
+	return nil
+}
+
+// read runs fn on a consistent view; inside a unit it sees that unit's writes.
+func (s *Store) read(ctx context.Context, fn func(Conn) error) error {
+	if outer, ok := ctx.Value(unitKey{}).(*unit); ok {
+		return fn(outer.Conn)
+	}
+	return s.driver.Read(ctx, fn)
+}
+
+// within makes the unit the one that nested calls join.
+func within(ctx context.Context, u *unit) context.Context {
+	return context.WithValue(ctx, unitKey{}, u)
+}
+
+// list collects the rows of a query.
+func list[T any](c Conn, statement string, args []any, scan func(Row) (T, error)) ([]T, error) {
+	out := []T{}
+	err := c.Query(statement, args, func(r Row) error {
+		item, err := scan(r)
+		out = append(out, item)
+		return err
+	})
+	return out, err
+}
+
+// one returns the first row of a query, or nil.
+func one[T any](c Conn, statement string, args []any, scan func(Row) (T, error)) (*T, error) {
+	rows, err := list(c, statement, args, scan)
+	if err != nil || len(rows) == 0 {
+		return nil, err
+	}
+	return &rows[0], nil
+}
+
+// number returns the only column of the only row of a query.
+func number(c Conn, statement string, args ...any) (int, error) {
+	n := 0
+	err := c.Query(statement, args, func(r Row) error { return r.Scan(&n) })
+	return n, err
+}
+
+// grow adds one to what a workspace holds of a kind, and answers false when it
+// holds atMost already. The kind is a column of workspaces.
+func grow(u *unit, kind, workspaceID string, atMost int) (bool, error) {
+	n, err := u.Exec(`UPDATE workspaces SET `+kind+` = `+kind+` + 1 WHERE id = $1 AND `+kind+` < $2`, workspaceID, atMost)
+	return n == 1, err
+}
+
+// shrink takes back what grow added.
+func shrink(u *unit, kind, workspaceID string, by int64) error {
+	_, err := u.Exec(`UPDATE workspaces SET `+kind+` = `+kind+` - $1 WHERE id = $2`, by, workspaceID)
+	return err
+}
+
+// before is the position to start a descending list from.
+func before(position string) string {
+	if position == "" {
+		return "~" // after every id
+	}
+	return position
+}
+
+// orNil stores "" as NULL.
+func orNil(text string) any {
+	if text == "" {
+		return nil
+	}
+	return text
+}
+
+// timeOrNil stores an absent time as NULL.
+func timeOrNil(t *time.Time) any {
+	if t == nil {
+		return nil
+	}
+	return *t
+}

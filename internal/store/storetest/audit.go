@@ -1,0 +1,59 @@
+package storetest
+
+import (
+	"testing"
+
+	"github.com/stepmill/stepmill/internal/audit"
+	"github.com/stepmill/stepmill/internal/paging"
+)
+
+func testAudit(t *testing.T, w *world) {
+	ctx, ws := t.Context(), w.workspace(t)
+	founding := must(w.AuditEntries(ctx, ws.ID, audit.Filter{}, whole))(t).Items
+
+	// Entries come with a deed: each is written with a key that is made.
+	var entries []audit.Entry // newest first
+	write := func(action, target string, details map[string]any) {
+		entry := newEntry(ws.ID, action, target)
+		entry.Details = details
+		answers(w.InsertKey(ctx, newKey(ws.ID), plenty, entry))(t, "insert a key", true)
+		entries = append([]audit.Entry{entry}, entries...)
+	}
+	write("made", "a", nil)
+	write("made", "b", map[string]any{"name": "b", "count": 3.5, "nested": map[string]any{"list": []any{"x", nil, true}}})
+	write("changed", "a", map[string]any{})
+	write("changed", "b", map[string]any{"quote": `it's "quoted" \ 😀`})
+	write("changed", "a", nil)
+	pick := func(indices ...int) []audit.Entry {
+		return mapped(indices, func(i int) audit.Entry { return entries[i] })
+	}
+
+	t.Run("is listed newest first", func(t *testing.T) {
+		same(t, "all", must(w.AuditEntries(ctx, ws.ID, audit.Filter{}, whole))(t).Items, append(pick(0, 1, 2, 3, 4), founding...))
+		empty(w.AuditEntries(ctx, "ws_none", audit.Filter{}, whole))(t, "an unknown workspace")
+	})
+
+	t.Run("filters", func(t *testing.T) {
+		for name, tc := range map[string]struct {
+			filter audit.Filter
+			want   []audit.Entry
+		}{
+			"by action":     {audit.Filter{Action: "changed"}, pick(0, 1, 2)},
+			"by target":     {audit.Filter{TargetID: "a"}, pick(0, 2, 4)},
+			"by both":       {audit.Filter{Action: "changed", TargetID: "a"}, pick(0, 2)},
+			"by no match":   {audit.Filter{Action: "made", TargetID: "c"}, nil},
+			"by what is no": {audit.Filter{Action: "' OR 1 = 1 --"}, nil},
+		} {
+			same(t, name, must(w.AuditEntries(ctx, ws.ID, tc.filter, whole))(t).Items, tc.want)
+		}
+	})
+
+	t.Run("pages with a filter", func(t *testing.T) {
+		filter := audit.Filter{Action: "changed"}
+		page := must(w.AuditEntries(ctx, ws.ID, filter, paging.Request{Limit: 2}))(t)
+		same(t, "first", page, paging.Page[audit.Entry]{Items: pick(0, 1), Next: entries[1].ID})
+		page = must(w.AuditEntries(ctx, ws.ID, filter, paging.Request{Limit: 2, After: page.Next}))(t)
+		same(t, "last", page, paging.Page[audit.Entry]{Items: pick(2)})
+		empty(w.AuditEntries(ctx, ws.ID, filter, paging.Request{Limit: 2, After: entries[2].ID}))(t, "after the last")
+	})
+}

@@ -1,0 +1,194 @@
+package storetest
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/stepmill/stepmill/internal/auth"
+	"github.com/stepmill/stepmill/internal/run"
+	"github.com/stepmill/stepmill/internal/webhook"
+	"github.com/stepmill/stepmill/internal/workflow"
+)
+
+// texts are those that databases get wrong. None holds the character zero,
+// which the API does not let in.
+func texts() map[string]string {
+	return map[string]string{
+		"empty":          "",
+		"quotes":         `it's "quoted" and \escaped\ 100% $1 ?1 :a @b`,
+		"a statement":    `'); DROP TABLE runs; --`,
+		"spaces":         "  both ends  ",
+		"lines":          "one\r\ntwo\n\tthree\u2028four",
+		"accents":        "e\u0301 is not \u00e9",
+		"emoji":          "👩‍👩‍👧‍👦 🏳️‍🌈",
+		"scripts":        "日本語 العربية עברית हिन्दी",
+		"largest runes":  "\U0010FFFD\uFFFD\uFEFF",
+		"looks like nil": "NULL",
+		"looks like 0":   "0",
+		"long":           strings.Repeat("ä", 20_000),
+	}
+}
+
+func testValues(t *testing.T, w *world) {
+	t.Run("times", func(t *testing.T) { testTimes(t, w) })
+	t.Run("texts", func(t *testing.T) { testTexts(t, w) })
+	t.Run("documents", func(t *testing.T) { testDocuments(t, w) })
+	t.Run("nothing and empty", func(t *testing.T) { testEmpty(t, w) })
+	t.Run("upper and lower case", func(t *testing.T) { testCase(t, w) })
+	t.Run("numbers and bytes", func(t *testing.T) { testNumbers(t, w) })
+}
+
+// testTimes checks that what is finer than a microsecond is cut off, not
+// rounded, and that the zone does not matter.
+func testTimes(t *testing.T, w *world) {
+	ws := w.workspace(t)
+	last := newKey(ws.ID)
+	answers(w.InsertKey(t.Context(), last, plenty, newEntry(ws.ID, "x", "x")))(t, "insert", true)
+	zone := time.FixedZone("somewhere", 5*3600+45*60)
+	rapid.Check(t, func(rt *rapid.T) {
+		at := time.Unix(rapid.Int64Range(-2_000_000_000, 10_000_000_000).Draw(rt, "s"), rapid.Int64Range(0, 999_999_999).Draw(rt, "ns"))
+		if err := w.TouchKeys(rt.Context(), map[string]time.Time{last.ID: at.In(zone)}); err != nil {
+			rt.Fatal(err)
+		}
+		key, err := w.Key(rt.Context(), ws.ID, last.ID)
+		if err != nil || key == nil || key.LastUsedAt == nil {
+			rt.Fatalf("%+v, %v", key, err)
+		}
+		if got, want := *key.LastUsedAt, at.UTC().Truncate(time.Microsecond); got != want {
+			rt.Fatalf("%s became %s", want, got)
+		}
+	})
+}
+
+func testTexts(t *testing.T, w *world) {
+	ctx, ws := t.Context(), w.workspace(t)
+	for name, text := range texts() {
+		wf, first := newWorkflow(ws.ID)
+		wf.Name, wf.Description, first.CreatedBy = text, &text, text
+		entry := newEntry(ws.ID, "workflow.created", wf.ID)
+		entry.Details = map[string]any{"text": text}
+		answers(w.InsertWorkflow(ctx, wf, first, plenty, entry))(t, name, true)
+		same(t, name, found(w.Workflow(ctx, ws.ID, wf.ID))(t), wf)
+		same(t, name, found(w.Version(ctx, ws.ID, wf.ID, 1))(t), first)
+
+		hook := w.webhook(t, ws.ID, func(h *webhook.Webhook) { h.URL, h.DisabledReason = text, text })
+		same(t, name, found(w.Webhook(ctx, ws.ID, hook.ID))(t), hook)
+		key := newKey(ws.ID)
+		key.Name, key.CreatedBy = text, text
+		answers(w.InsertKey(ctx, key, plenty, newEntry(ws.ID, "x", text)))(t, name, true)
+		same(t, name, found(w.Key(ctx, ws.ID, key.ID))(t), key)
+
+		r := w.start(t, wf, "node_1")
+		step := newStep("a", 1, run.StepFailed)
+		step.Name, step.Reason, step.Error = text, text, &run.Failure{Code: "code", Message: text, StepID: "a"}
+		finish := newFinish(t, r, run.Failed)
+		finish.Steps, finish.Finish.Error = []run.Step{step}, &run.Failure{Code: "code", Message: text}
+		answers(w.Commit(ctx, firstLease(r), r, finish))(t, name, true)
+		detail := found(w.Run(ctx, ws.ID, r.ID))(t)
+		same(t, name, detail.Error, finish.Finish.Error)
+		same(t, name, detail.Steps, finish.Steps)
+	}
+	same(t, "runs", w.count(t, `SELECT count(*) FROM runs`), len(texts()))
+}
+
+// testDocuments checks that a document comes back byte for byte.
+func testDocuments(t *testing.T, w *world) {
+	ctx, ws := t.Context(), w.workspace(t)
+	wf := w.workflow(t, ws.ID)
+	for name, document := range map[string]string{
+		"empty":    `{}`,
+		"order":    `{"z":1,"a":2,"m":{"b":[],"a":null}}`,
+		"numbers":  `{"a":1.0,"b":1e400,"c":-0,"d":123456789012345678901234567890,"e":0.1000}`,
+		"spelling": `{"\u0041":"\u00e4ä\ud83d\ude00","a\/b":"\n"}`,
+		"1 MiB":    `{"text":"` + strings.Repeat(`\"ä😀`, 1<<20/8) + `"}`,
+	} {
+		start := newStart(t, wf, "node_1")
+		start.Run.Trigger.Payload = json.RawMessage(document)
+		answers(w.StartRun(ctx, start))(t, name, true)
+		step := newStep("a", 1, run.StepSucceeded)
+		step.Input, step.Output = json.RawMessage(document), json.RawMessage(document)
+		answers(w.Commit(ctx, firstLease(start.Run), start.Run, run.Decision{Steps: []run.Step{step}}))(t, name, true)
+		got := found(w.Run(ctx, ws.ID, start.Run.ID))(t)
+		for what, text := range map[string]json.RawMessage{
+			"payload": got.Trigger.Payload, "input": got.Steps[0].Input, "output": got.Steps[0].Output,
+		} {
+			if string(text) != document {
+				t.Errorf("%s: the %s of %d bytes has come back with %d: %.100s", name, what, len(document), len(text), text)
+			}
+		}
+	}
+}
+
+func testEmpty(t *testing.T, w *world) {
+	ctx, ws := t.Context(), w.workspace(t)
+	for _, description := range []*string{nil, new("")} {
+		made, first := newWorkflow(ws.ID)
+		made.Description, made.Definition, first.Definition = description, workflow.Definition{}, workflow.Definition{}
+		made.Layout = workflow.Layout{}
+		answers(w.InsertWorkflow(ctx, made, first, plenty, newEntry(ws.ID, "x", "x")))(t, "insert", true)
+		same(t, "description", found(w.Workflow(ctx, ws.ID, made.ID))(t).Description, description)
+		if layout := found(w.Workflow(ctx, ws.ID, made.ID))(t).Layout; layout == nil {
+			t.Error("an empty layout became nil")
+		}
+	}
+
+	r := w.start(t, w.workflow(t, ws.ID), "node_1")
+	none, some := newStep("none", 1, run.StepSkipped), newStep("some", 2, run.StepSucceeded)
+	none.Input, none.Output = nil, nil
+	some.Input, some.Output = json.RawMessage(`{}`), json.RawMessage(`{}`)
+	answers(w.Commit(ctx, firstLease(r), r, run.Decision{Steps: []run.Step{none, some}}))(t, "commit", true)
+	detail := found(w.Run(ctx, ws.ID, r.ID))(t)
+	if got := detail.Steps[0]; got.Input != nil || got.Output != nil || got.Error != nil || got.FinishedAt != nil || got.WakeAt != nil {
+		t.Errorf("what was not there is now: %+v", got)
+	}
+	same(t, "input", string(detail.Steps[1].Input), `{}`)
+	if detail.Trigger.ID != "" || detail.RetryOf != "" || detail.Error != nil || detail.FinishedAt != nil {
+		t.Errorf("what was not there is now: %+v", detail.Run)
+	}
+
+	// A value that was there can be taken away again.
+	some.Output, some.Status = nil, run.StepRunning
+	answers(w.Commit(ctx, firstLease(r), r, run.Decision{Steps: []run.Step{some}}))(t, "commit", true)
+	if got := found(w.Run(ctx, ws.ID, r.ID))(t).Steps[1]; got.Output != nil {
+		t.Errorf("the output is still %s", got.Output)
+	}
+}
+
+func testCase(t *testing.T, w *world) {
+	ctx, ws := t.Context(), w.workspace(t)
+	upper, lower := newKey(ws.ID), newKey(ws.ID)
+	upper.Lookup, lower.Lookup = "AbCdEfGh", "aBcDeFgH"
+	for _, key := range []auth.Key{upper, lower} {
+		answers(w.InsertKey(ctx, key, plenty, newEntry(ws.ID, "Made", "Key")))(t, "insert", true)
+	}
+	for _, want := range []auth.Key{upper, lower} {
+		key, _, err := w.KeyByLookup(ctx, want.Lookup)
+		same(t, "key", found(key, err)(t), want)
+	}
+	key, _, err := w.KeyByLookup(ctx, strings.ToUpper(upper.Lookup))
+	gone(key, err)(t, "the key of another spelling")
+	same(t, "audit entries", w.audited(t, ws.ID, "Key"), 2)
+	same(t, "audit entries of another spelling", w.audited(t, ws.ID, "key"), 0)
+}
+
+func testNumbers(t *testing.T, w *world) {
+	ctx, ws := t.Context(), w.workspace(t)
+	made := w.workflow(t, ws.ID)
+	change := renamed(made, made.Name)
+	change.Workflow.Revision = 1 << 60
+	change.Workflow.Layout = workflow.Layout{"a": {0.1, -1e6}, "@b": {1e-9, 123456.789}}
+	answers(w.UpdateWorkflow(ctx, change))(t, "update", true)
+	same(t, "workflow", found(w.Workflow(ctx, ws.ID, made.ID))(t), change.Workflow)
+	same(t, "head", found(w.WorkflowHead(ctx, ws.ID, made.ID))(t).Revision, int64(1<<60))
+
+	bytes := make([]byte, 256)
+	for i := range bytes {
+		bytes[i] = byte(i)
+	}
+	hook := w.webhook(t, ws.ID, func(h *webhook.Webhook) { h.SealedSecret = bytes })
+	same(t, "every byte", found(w.Webhook(ctx, ws.ID, hook.ID))(t).SealedSecret, bytes)
+}

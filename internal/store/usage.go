@@ -1,0 +1,63 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/stepmill/stepmill/internal/usage"
+)
+
+// AddUsage implements usage.Store.
+func (s *Store) AddUsage(ctx context.Context, counts map[usage.Key]usage.Day) error {
+	return s.write(ctx, func(u *unit) error {
+		byWorkspace := func(a, b usage.Key) int {
+			return cmp.Or(strings.Compare(a.WorkspaceID, b.WorkspaceID), strings.Compare(a.Date, b.Date))
+		}
+		for _, key := range slices.SortedFunc(maps.Keys(counts), byWorkspace) { // one order of locks
+			d := counts[key]
+			if _, err := u.Exec(`INSERT INTO usage
+				(workspace_id, date, requests, runs_started, runs_succeeded, runs_failed, runs_cancelled)
+				VALUES ($1, $2, $3, $4, $5, $6, $7)
+				ON CONFLICT (workspace_id, date) DO UPDATE SET
+				requests = usage.requests + excluded.requests, runs_started = usage.runs_started + excluded.runs_started,
+				runs_succeeded = usage.runs_succeeded + excluded.runs_succeeded, runs_failed = usage.runs_failed + excluded.runs_failed,
+				runs_cancelled = usage.runs_cancelled + excluded.runs_cancelled`,
+				key.WorkspaceID, key.Date, d.Requests, d.RunsStarted, d.RunsSucceeded, d.RunsFailed, d.RunsCancelled); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// UsageDays implements usage.Store.
+func (s *Store) UsageDays(ctx context.Context, workspaceID, since string) ([]usage.Day, error) {
+	var days []usage.Day
+	err := s.read(ctx, func(c Conn) (err error) {
+		days, err = list(c, `SELECT date, requests, runs_started, runs_succeeded, runs_failed, runs_cancelled FROM usage
+			WHERE workspace_id = $1 AND date >= $2 ORDER BY date DESC`, []any{workspaceID, since}, func(r Row) (d usage.Day, err error) {
+			err = r.Scan(&d.Date, &d.Requests, &d.RunsStarted, &d.RunsSucceeded, &d.RunsFailed, &d.RunsCancelled)
+			return d, err
+		})
+		return err
+	})
+	return days, err
+}
+
+// UsageCurrent implements usage.Store.
+func (s *Store) UsageCurrent(ctx context.Context, workspaceID string) (usage.Current, error) {
+	var now usage.Current
+	err := s.read(ctx, func(c Conn) error {
+		return c.Query(`SELECT workflows, webhooks, api_keys,
+			(SELECT count(*) FROM run_queue q JOIN workflows w ON w.id = q.workflow_id
+				WHERE w.workspace_id = $1 AND w.deleted_at IS NULL)
+			FROM workspaces WHERE id = $1`,
+			[]any{workspaceID}, func(r Row) error {
+				return r.Scan(&now.Workflows, &now.Webhooks, &now.APIKeys, &now.RunningRuns)
+			})
+	})
+	return now, err
+}

@@ -1,0 +1,142 @@
+package store
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/stepmill/stepmill/internal/audit"
+	"github.com/stepmill/stepmill/internal/event"
+	"github.com/stepmill/stepmill/internal/paging"
+	"github.com/stepmill/stepmill/internal/webhook"
+)
+
+const selectWebhook = `SELECT id, workspace_id, url, events, workflow_id, enabled, disabled_reason, secret, secret_hint, created_at, updated_at FROM webhooks `
+
+func scanWebhook(r Row) (w webhook.Webhook, err error) {
+	var events string
+	err = r.Scan(&w.ID, &w.WorkspaceID, &w.URL, &events, &w.WorkflowID, &w.Enabled, &w.DisabledReason,
+		&w.SealedSecret, &w.SecretHint, &w.CreatedAt, &w.UpdatedAt)
+	for name := range strings.SplitSeq(events, ",") {
+		w.Events = append(w.Events, event.Type(name))
+	}
+	return w, err
+}
+
+func joinEvents(events []event.Type) string {
+	names := make([]string, len(events))
+	for i, name := range events {
+		names[i] = string(name)
+	}
+	return strings.Join(names, ",")
+}
+
+// hasWorkflow tells whether the webhook's workflow is one of its workspace.
+func hasWorkflow(u *unit, w webhook.Webhook) (bool, error) {
+	if w.WorkflowID == "" {
+		return true, nil
+	}
+	n, err := number(u, `SELECT count(*) FROM workflows WHERE id = $1 AND workspace_id = $2 AND deleted_at IS NULL`, w.WorkflowID, w.WorkspaceID)
+	return n == 1, err
+}
+
+// InsertWebhook implements webhook.Store.
+func (s *Store) InsertWebhook(ctx context.Context, w webhook.Webhook, atMost int, entry audit.Entry) (webhook.Outcome, error) {
+	var outcome webhook.Outcome
+	err := s.write(ctx, func(u *unit) error {
+		outcome = webhook.Done // also when the unit runs again
+		known, err := hasWorkflow(u, w)
+		if err != nil {
+			return err
+		}
+		if !known {
+			outcome = webhook.NoWorkflow
+			return nil
+		}
+		room, err := grow(u, "webhooks", w.WorkspaceID, atMost)
+		if err != nil {
+			return err
+		}
+		if !room {
+			outcome = webhook.TooMany
+			return nil
+		}
+		if _, err := u.Exec(`INSERT INTO webhooks
+			(id, workspace_id, url, events, workflow_id, enabled, disabled_reason, secret, secret_hint, created_at, updated_at)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
+			w.ID, w.WorkspaceID, w.URL, joinEvents(w.Events), w.WorkflowID, w.Enabled, w.DisabledReason,
+			w.SealedSecret, w.SecretHint, w.CreatedAt, w.UpdatedAt); err != nil {
+			return err
+		}
+		return insertAudit(u, entry)
+	})
+	return outcome, err
+}
+
+// Webhook implements webhook.Store.
+func (s *Store) Webhook(ctx context.Context, workspaceID, id string) (*webhook.Webhook, error) {
+	var found *webhook.Webhook
+	err := s.read(ctx, func(c Conn) (err error) {
+		found, err = one(c, selectWebhook+`WHERE id = $1 AND workspace_id = $2 AND deleted_at IS NULL`, []any{id, workspaceID}, scanWebhook)
+		return err
+	})
+	return found, err
+}
+
+// Webhooks implements webhook.Store.
+func (s *Store) Webhooks(ctx context.Context, workspaceID string, page paging.Request) (paging.Page[webhook.Webhook], error) {
+	var found []webhook.Webhook
+	err := s.read(ctx, func(c Conn) (err error) {
+		found, err = list(c, selectWebhook+`WHERE workspace_id = $1 AND deleted_at IS NULL AND id < $2 ORDER BY id DESC LIMIT $3`,
+			[]any{workspaceID, before(page.After), page.Limit + 1}, scanWebhook)
+		return err
+	})
+	return paging.Cut(found, page.Limit, func(w webhook.Webhook) string { return w.ID }), err
+}
+
+// UpdateWebhook implements webhook.Store.
+func (s *Store) UpdateWebhook(ctx context.Context, w webhook.Webhook, was time.Time, entry audit.Entry) (webhook.Outcome, error) {
+	var outcome webhook.Outcome
+	err := s.write(ctx, func(u *unit) error {
+		outcome = webhook.Done // also when the unit runs again
+		known, err := hasWorkflow(u, w)
+		if err != nil {
+			return err
+		}
+		if !known {
+			outcome = webhook.NoWorkflow
+			return nil
+		}
+		n, err := u.Exec(`UPDATE webhooks SET url = $1, events = $2, workflow_id = $3, enabled = $4, disabled_reason = $5, updated_at = $6
+			WHERE id = $7 AND workspace_id = $8 AND updated_at = $9 AND deleted_at IS NULL`,
+			w.URL, joinEvents(w.Events), w.WorkflowID, w.Enabled, w.DisabledReason, w.UpdatedAt, w.ID, w.WorkspaceID, was)
+		if err != nil {
+			return err
+		}
+		if n == 0 {
+			outcome = webhook.Changed
+			return nil
+		}
+		return insertAudit(u, entry)
+	})
+	return outcome, err
+}
+
+// DeleteWebhook implements webhook.Store.
+func (s *Store) DeleteWebhook(ctx context.Context, workspaceID, id string, at time.Time, entry audit.Entry) (bool, error) {
+	deleted := false
+	err := s.write(ctx, func(u *unit) error {
+		n, err := u.Exec(`UPDATE webhooks SET deleted_at = $1 WHERE id = $2 AND workspace_id = $3 AND deleted_at IS NULL`, at, id, workspaceID)
+		if deleted = n == 1; err != nil || !deleted {
+			return err
+		}
+		if err := shrink(u, "webhooks", workspaceID, 1); err != nil {
+			return err
+		}
+		if _, err := u.Exec(`DELETE FROM deliveries WHERE webhook_id = $1 AND status = 'pending'`, id); err != nil {
+			return err
+		}
+		return insertAudit(u, entry)
+	})
+	return deleted, err
+}

@@ -1,0 +1,201 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/stepmill/stepmill/internal/audit"
+	"github.com/stepmill/stepmill/internal/paging"
+	"github.com/stepmill/stepmill/internal/workflow"
+)
+
+// InsertWorkflow implements workflow.Store.
+func (s *Store) InsertWorkflow(ctx context.Context, w workflow.Workflow, first workflow.Version, atMost int, entry audit.Entry) (bool, error) {
+	layout, err := json.Marshal(w.Layout)
+	if err != nil {
+		return false, err
+	}
+	inserted := false
+	err = s.write(ctx, func(u *unit) error {
+		var err error
+		if inserted, err = grow(u, "workflows", w.WorkspaceID, atMost); err != nil || !inserted {
+			return err
+		}
+		if _, err := u.Exec(`INSERT INTO workflows
+			(id, workspace_id, name, description, state, version, revision, created_at, updated_at, layout)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
+			w.ID, w.WorkspaceID, w.Name, w.Description, string(w.State), w.Version, w.Revision, w.CreatedAt, w.UpdatedAt, string(layout)); err != nil {
+			return err
+		}
+		if err := insertVersion(u, first); err != nil {
+			return err
+		}
+		return insertAudit(u, entry)
+	})
+	return inserted, err
+}
+
+func insertVersion(u *unit, v workflow.Version) error {
+	definition, err := v.Definition.Canonical()
+	if err != nil {
+		return err
+	}
+	_, err = u.Exec(`INSERT INTO workflow_versions (workflow_id, version, created_at, created_by, definition)
+		VALUES ($1, $2, $3, $4, $5)`, v.WorkflowID, v.Number, v.CreatedAt, v.CreatedBy, string(definition))
+	return err
+}
+
+// Workflow implements workflow.Store.
+func (s *Store) Workflow(ctx context.Context, workspaceID, id string) (*workflow.Workflow, error) {
+	var found *workflow.Workflow
+	err := s.read(ctx, func(c Conn) (err error) {
+		found, err = one(c, `SELECT w.id, w.workspace_id, w.name, w.description, w.state, w.version, w.revision,
+			w.created_at, w.updated_at, w.layout, v.definition
+			FROM workflows w JOIN workflow_versions v ON v.workflow_id = w.id AND v.version = w.version
+			WHERE w.id = $1 AND w.workspace_id = $2 AND w.deleted_at IS NULL`, []any{id, workspaceID}, scanWorkflow)
+		return err
+	})
+	return found, err
+}
+
+func scanWorkflow(r Row) (workflow.Workflow, error) {
+	var (
+		w                  workflow.Workflow
+		layout, definition []byte
+	)
+	if err := r.Scan(&w.ID, &w.WorkspaceID, &w.Name, &w.Description, (*string)(&w.State), &w.Version, &w.Revision,
+		&w.CreatedAt, &w.UpdatedAt, &layout, &definition); err != nil {
+		return w, err
+	}
+	if err := json.Unmarshal(layout, &w.Layout); err != nil {
+		return w, fmt.Errorf("decode the layout of %s: %w", w.ID, err)
+	}
+	var err error
+	w.Definition, err = workflow.ParseDefinition(definition)
+	return w, err
+}
+
+// Workflows implements workflow.Store.
+func (s *Store) Workflows(ctx context.Context, workspaceID string, state workflow.State, page paging.Request) (paging.Page[workflow.Item], error) {
+	statement := `SELECT id, name, state, created_at, updated_at FROM workflows
+		WHERE workspace_id = $1 AND deleted_at IS NULL AND id < $2 ORDER BY id DESC LIMIT $3`
+	args := []any{workspaceID, before(page.After), page.Limit + 1}
+	if state != "" {
+		statement = `SELECT id, name, state, created_at, updated_at FROM workflows
+			WHERE workspace_id = $1 AND deleted_at IS NULL AND id < $2 AND state = $4 ORDER BY id DESC LIMIT $3`
+		args = append(args, string(state))
+	}
+	var items []workflow.Item
+	err := s.read(ctx, func(c Conn) (err error) {
+		items, err = list(c, statement, args, func(r Row) (i workflow.Item, err error) {
+			err = r.Scan(&i.ID, &i.Name, (*string)(&i.State), &i.CreatedAt, &i.UpdatedAt)
+			return i, err
+		})
+		return err
+	})
+	return paging.Cut(items, page.Limit, func(i workflow.Item) string { return i.ID }), err
+}
+
+// UpdateWorkflow implements workflow.Store.
+func (s *Store) UpdateWorkflow(ctx context.Context, change workflow.Change) (bool, error) {
+	w := change.Workflow
+	layout, err := json.Marshal(w.Layout)
+	if err != nil {
+		return false, err
+	}
+	updated := false
+	err = s.write(ctx, func(u *unit) error {
+		n, err := u.Exec(`UPDATE workflows SET name = $1, description = $2, state = $3, version = $4, revision = $5, updated_at = $6, layout = $7
+			WHERE id = $8 AND workspace_id = $9 AND revision = $10 AND deleted_at IS NULL`,
+			w.Name, w.Description, string(w.State), w.Version, w.Revision, w.UpdatedAt, string(layout), w.ID, w.WorkspaceID, change.WasRevision)
+		if updated = n == 1; err != nil || !updated {
+			return err
+		}
+		if change.NewVersion != nil {
+			if err := insertVersion(u, *change.NewVersion); err != nil {
+				return err
+			}
+		}
+		if err := insertEvents(u, change.Events...); err != nil {
+			return err
+		}
+		return insertAudit(u, change.Entries...)
+	})
+	return updated, err
+}
+
+// DeleteWorkflow implements workflow.Store. The mark on the workflow is all it
+// takes: reads of runs and every write of the engine look at it. The rows
+// themselves go in small batches, see PurgeDeleted.
+func (s *Store) DeleteWorkflow(ctx context.Context, w workflow.Workflow, at time.Time, entry audit.Entry) (bool, error) {
+	deleted := false
+	err := s.write(ctx, func(u *unit) error {
+		n, err := u.Exec(`UPDATE workflows SET deleted_at = $1 WHERE id = $2 AND workspace_id = $3 AND revision = $4 AND deleted_at IS NULL`,
+			at, w.ID, w.WorkspaceID, w.Revision)
+		if deleted = n == 1; err != nil || !deleted {
+			return err
+		}
+		hooks, err := u.Exec(`UPDATE webhooks SET deleted_at = $1 WHERE workspace_id = $2 AND workflow_id = $3 AND deleted_at IS NULL`,
+			at, w.WorkspaceID, w.ID)
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(shrink(u, "webhooks", w.WorkspaceID, hooks), shrink(u, "workflows", w.WorkspaceID, 1)); err != nil {
+			return err
+		}
+		u.afterCommit(func() { s.notify.WorkflowDeleted(w.ID) })
+		return insertAudit(u, entry)
+	})
+	return deleted, err
+}
+
+// Versions implements workflow.Store.
+func (s *Store) Versions(ctx context.Context, workspaceID, id string, page paging.Request) (paging.Page[workflow.Version], error) {
+	below := 1 << 30
+	if n, err := strconv.Atoi(page.After); err == nil {
+		below = n
+	}
+	var versions []workflow.Version
+	err := s.read(ctx, func(c Conn) (err error) {
+		versions, err = list(c, `SELECT v.workflow_id, v.version, v.created_at, v.created_by
+			FROM workflow_versions v JOIN workflows w ON w.id = v.workflow_id
+			WHERE v.workflow_id = $1 AND w.workspace_id = $2 AND w.deleted_at IS NULL AND v.version < $3
+			ORDER BY v.version DESC LIMIT $4`, []any{id, workspaceID, below, page.Limit + 1},
+			func(r Row) (v workflow.Version, err error) {
+				err = r.Scan(&v.WorkflowID, &v.Number, &v.CreatedAt, &v.CreatedBy)
+				return v, err
+			})
+		return err
+	})
+	return paging.Cut(versions, page.Limit, func(v workflow.Version) string { return strconv.Itoa(v.Number) }), err
+}
+
+// Version implements workflow.Store.
+func (s *Store) Version(ctx context.Context, workspaceID, id string, number int) (*workflow.Version, error) {
+	var found *workflow.Version
+	err := s.read(ctx, func(c Conn) (err error) {
+		found, err = one(c, `SELECT v.workflow_id, v.version, v.created_at, v.created_by, v.definition
+			FROM workflow_versions v JOIN workflows w ON w.id = v.workflow_id
+			WHERE v.workflow_id = $1 AND v.version = $2 AND w.workspace_id = $3 AND w.deleted_at IS NULL`,
+			[]any{id, number, workspaceID}, scanVersion)
+		return err
+	})
+	return found, err
+}
+
+func scanVersion(r Row) (workflow.Version, error) {
+	var (
+		v          workflow.Version
+		definition []byte
+	)
+	if err := r.Scan(&v.WorkflowID, &v.Number, &v.CreatedAt, &v.CreatedBy, &definition); err != nil {
+		return v, err
+	}
+	var err error
+	v.Definition, err = workflow.ParseDefinition(definition)
+	return v, err
+}
