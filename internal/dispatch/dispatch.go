@@ -1,0 +1,17 @@
+// Package dispatch is the seam between the store, which knows which runs have
+// something to do, and the engine, which does it. How a wake-up travels from
+// one to the other is the business of the packages below.
+package dispatch
+
+import (
+	"context"
+
+	"github.com/stepmill/stepmill/internal/run"
+)
+
+// Source hands out runs that have something to do.
+type Source interface {
+	// Next waits for the next run. It returns an error only when the context
+	// has ended.
+	Next(ctx context.Context) (run.Wake, error)
+}

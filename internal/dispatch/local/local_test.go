@@ -1,0 +1,202 @@
+package local_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stepmill/stepmill/internal/dispatch/local"
+	"github.com/stepmill/stepmill/internal/run"
+)
+
+// rows is a store of waiting runs.
+type rows struct {
+	mu      sync.Mutex
+	waiting []run.Wake
+	orphans []run.Wake
+}
+
+func (r *rows) Due(_ context.Context, now time.Time, limit int) ([]run.Wake, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var due []run.Wake
+	for _, w := range r.waiting {
+		if !w.At.After(now) && len(due) < limit {
+			due = append(due, w)
+		}
+	}
+	return due, nil
+}
+
+func (r *rows) NextDue(_ context.Context, after time.Time) (*time.Time, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var next *time.Time
+	for _, w := range r.waiting {
+		if w.At.After(after) && (next == nil || w.At.Before(*next)) {
+			next = &w.At
+		}
+	}
+	return next, nil
+}
+
+func (r *rows) Orphans(_ context.Context, _, after string, limit int) ([]run.Wake, error) {
+	var found []run.Wake
+	for _, w := range r.orphans {
+		if w.RunID > after && len(found) < limit {
+			found = append(found, w)
+		}
+	}
+	return found, nil
+}
+
+func (r *rows) add(w run.Wake) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.waiting = append(r.waiting, w)
+}
+
+// taken removes a run that somebody took up.
+func (r *rows) taken(id string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.waiting = slices.DeleteFunc(r.waiting, func(w run.Wake) bool { return w.RunID == id })
+}
+
+func newDispatcher(store local.Store) *local.Dispatcher {
+	return local.New(store, "node_me", slog.New(slog.DiscardHandler))
+}
+
+func next(t *testing.T, d *local.Dispatcher) run.Wake {
+	t.Helper()
+	w, err := d.Next(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+func TestAWorkspaceWithOneRunIsNotBehindAThousand(t *testing.T) {
+	t.Parallel()
+	d := newDispatcher(&rows{})
+	for i := range 1000 {
+		d.Wake(run.Wake{RunID: fmt.Sprintf("a%d", i), WorkspaceID: "ws_a"})
+	}
+	d.Wake(run.Wake{RunID: "b", WorkspaceID: "ws_b"})
+	first, second := next(t, d), next(t, d)
+	if first.RunID != "a0" || second.RunID != "b" {
+		t.Fatalf("got %s, then %s", first.RunID, second.RunID)
+	}
+	for i := 1; i < 1000; i++ {
+		if w := next(t, d); w.RunID != fmt.Sprintf("a%d", i) {
+			t.Fatalf("run %d is %s", i, w.RunID)
+		}
+	}
+}
+
+func TestARunIsQueuedOnce(t *testing.T) {
+	t.Parallel()
+	d := newDispatcher(&rows{})
+	for range 3 {
+		d.Wake(run.Wake{RunID: "a", WorkspaceID: "ws"})
+	}
+	d.Wake(run.Wake{RunID: "b", WorkspaceID: "ws"})
+	if first, second := next(t, d), next(t, d); first.RunID != "a" || second.RunID != "b" {
+		t.Fatalf("got %s, then %s", first.RunID, second.RunID)
+	}
+	d.Wake(run.Wake{RunID: "a", WorkspaceID: "ws"})
+	if w := next(t, d); w.RunID != "a" {
+		t.Fatal("a run that was taken up cannot be queued again")
+	}
+}
+
+func TestTheLatestWakeUpCounts(t *testing.T) {
+	t.Parallel()
+	d := newDispatcher(&rows{})
+	for _, epoch := range []int64{3, 5, 4} {
+		d.Wake(run.Wake{RunID: "a", WorkspaceID: "ws", Epoch: epoch})
+	}
+	if w := next(t, d); w.Epoch != 5 {
+		t.Fatalf("epoch %d", w.Epoch)
+	}
+}
+
+func TestNextEndsWithItsContext(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := newDispatcher(&rows{}).Next(ctx); err == nil {
+		t.Fatal("no error")
+	}
+}
+
+func TestOrphansComeFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &rows{}
+		for i := range 2500 {
+			store.orphans = append(store.orphans, run.Wake{RunID: fmt.Sprintf("run_%05d", i), WorkspaceID: "ws"})
+		}
+		d := newDispatcher(store)
+		go func() { _ = d.Run(t.Context()) }()
+		for i := range 2500 {
+			if w := next(t, d); w.RunID != fmt.Sprintf("run_%05d", i) {
+				t.Fatalf("run %d is %s", i, w.RunID)
+			}
+		}
+	})
+}
+
+// TestEachWakesAtItsTime has waits that are added before and while the
+// dispatcher runs, in any order: each comes out at its time, not before, and
+// none is missed.
+func TestEachWakesAtItsTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &rows{}
+		d := newDispatcher(store)
+		begun := time.Now()
+		const count = 3000
+		add := func(i int) {
+			w := run.Wake{RunID: fmt.Sprint(i), WorkspaceID: fmt.Sprint(i % 7), At: begun.Add(time.Duration(1+i*7919%5000) * time.Millisecond * 20)}
+			store.add(w)
+			d.Wake(w)
+		}
+		for i := range count / 2 {
+			add(i)
+		}
+		go func() { _ = d.Run(t.Context()) }()
+		go func() {
+			for i := count / 2; i < count; i++ {
+				add(i)
+				time.Sleep(time.Millisecond)
+			}
+		}()
+		for range count {
+			w := next(t, d)
+			store.taken(w.RunID)
+			if now := time.Now(); now.Before(w.At) {
+				t.Fatalf("%s woke %s early", w.RunID, w.At.Sub(now))
+			} else if late := now.Sub(w.At); late > 3*time.Second {
+				t.Fatalf("%s woke %s late", w.RunID, late)
+			}
+		}
+	})
+}
+
+func TestARunThatCouldNotBeTakenUpComesAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &rows{}
+		store.add(run.Wake{RunID: "a", WorkspaceID: "ws", At: time.Now().Add(time.Second)})
+		d := newDispatcher(store)
+		go func() { _ = d.Run(t.Context()) }()
+		for range 3 {
+			if w := next(t, d); w.RunID != "a" {
+				t.Fatal(w.RunID)
+			}
+		}
+	})
+}

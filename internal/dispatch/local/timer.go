@@ -1,0 +1,107 @@
+package local
+
+import (
+	"context"
+	"time"
+
+	"github.com/stepmill/stepmill/internal/clock"
+)
+
+// Run queues the runs that the last process left, then those whose time comes,
+// until the context ends.
+func (d *Dispatcher) Run(ctx context.Context) error {
+	if err := d.recover(ctx); err != nil {
+		if ctx.Err() != nil {
+			return nil // the next process goes on from here
+		}
+		return err
+	}
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-timer.C:
+			d.collect(ctx)
+		case <-d.earlier:
+		}
+		timer.Reset(d.untilNext())
+	}
+}
+
+// recover wakes every run that another process held: on one machine that
+// process is gone.
+func (d *Dispatcher) recover(ctx context.Context) error {
+	after, count := "", 0
+	for {
+		wakes, err := d.store.Orphans(ctx, d.node, after, batch)
+		if err != nil {
+			return err
+		}
+		for _, w := range wakes {
+			d.Wake(w)
+			after = w.RunID
+		}
+		count += len(wakes)
+		if len(wakes) < batch {
+			break
+		}
+	}
+	if count > 0 {
+		d.log.Info("resuming runs of the last process", "count", count)
+	}
+	return nil
+}
+
+// collect queues what is due and works out when to look again. From its first
+// moment on, wake-ups for later times move nextAt: none falls between the look
+// into the store and the setting of the timer.
+func (d *Dispatcher) collect(ctx context.Context) {
+	d.mu.Lock()
+	d.nextAt, d.more = time.Time{}, false
+	d.mu.Unlock()
+
+	now := clock.Now()
+	due, err := d.store.Due(ctx, now, batch)
+	if err != nil {
+		if ctx.Err() == nil {
+			d.log.Error("cannot read the runs that are due", "error", err)
+		}
+		d.lookAt(now.Add(time.Second))
+		return
+	}
+	for _, w := range due {
+		d.Wake(w)
+	}
+	if len(due) > 0 {
+		d.lookAt(now.Add(lookAgain))
+	}
+	d.lookAt(now.Add(lookAnyway))
+	if next, err := d.store.NextDue(ctx, now); err == nil && next != nil {
+		d.lookAt(*next)
+	}
+	if len(due) == batch {
+		d.mu.Lock()
+		d.more = true
+		d.mu.Unlock()
+	}
+}
+
+// lookAt makes sure that the store is looked into by that time.
+func (d *Dispatcher) lookAt(at time.Time) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.nextAt.IsZero() || at.Before(d.nextAt) {
+		d.nextAt = at
+	}
+}
+
+func (d *Dispatcher) untilNext() time.Duration {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.more && d.queue.length < low {
+		return 0
+	}
+	return max(0, time.Until(d.nextAt))
+}

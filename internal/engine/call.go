@@ -1,0 +1,89 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"time"
+
+	"github.com/stepmill/stepmill/internal/action"
+	"github.com/stepmill/stepmill/internal/clock"
+	"github.com/stepmill/stepmill/internal/duration"
+	"github.com/stepmill/stepmill/internal/expr"
+	"github.com/stepmill/stepmill/internal/run"
+)
+
+// grace is how long an action may take to notice that its time is over.
+const grace = time.Second
+
+// launch executes a step with effects beside the driver, within its time. An
+// action that does not notice the end of its time is left to itself: from here
+// on it works on nothing that the driver changes.
+func (d *driver) launch(ctx context.Context, p place) {
+	d.inFlight[p.step()] = p
+	limit, call := p.planned().Limit, d.prepare(p)
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	done := make(chan result, 1)
+	go func() { done <- call(ctx) }()
+	go func() {
+		defer cancel()
+		d.results <- d.supervise(ctx, p, limit, done)
+	}()
+}
+
+func (d *driver) supervise(ctx context.Context, p place, limit time.Duration, done <-chan result) result {
+	select {
+	case r := <-done:
+		return timedOut(ctx, limit, r)
+	case <-ctx.Done():
+	}
+	timer := time.NewTimer(grace)
+	defer timer.Stop()
+	select {
+	case r := <-done:
+		return timedOut(ctx, limit, r)
+	case <-timer.C:
+		d.log.Error("an action goes on although its time is over", "step", p.planned().ID)
+		return timedOut(ctx, limit, result{at: p, err: ctx.Err()})
+	}
+}
+
+// timedOut gives the failure of a step whose time was over its name.
+func timedOut(ctx context.Context, limit time.Duration, r result) result {
+	if r.err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		r.err = &action.Error{
+			Code: action.TimedOut, Retryable: true,
+			Message: fmt.Sprintf("the step did not end within %s", duration.Format(limit)),
+		}
+	}
+	return r
+}
+
+// prepare returns the call of the step's action. Whatever goes wrong inside it
+// stays inside this step.
+func (d *driver) prepare(p place) func(context.Context) result {
+	step, log := p.step(), d.log.With("step", p.step().Path)
+	value, err := expr.FromJSON(step.Input)
+	input, _ := value.(map[string]any)
+	req := action.Request{
+		Input: input, Now: clock.Now(), Workspace: d.snap.WorkspaceID, IdempotencyKey: d.snap.ID + "/" + step.Path,
+	}
+	if step.WakeAt != nil {
+		req.WokenAt = *step.WakeAt
+	}
+	do := p.planned().Action.Action
+	return func(ctx context.Context) (out result) {
+		out.at = p
+		defer func() {
+			if cause := recover(); cause != nil {
+				log.Error("panic in an action", "panic", cause, "stack", string(debug.Stack()))
+				out.err = &action.Error{Code: run.CodeInternal, Message: "The step failed for a reason inside Stepmill."}
+			}
+		}()
+		if out.err = err; err == nil {
+			out.result, out.err = do.Run(ctx, req)
+		}
+		return out
+	}
+}

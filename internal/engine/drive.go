@@ -1,0 +1,178 @@
+package engine
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/stepmill/stepmill/internal/clock"
+	"github.com/stepmill/stepmill/internal/run"
+)
+
+const (
+	// maxChanged is how many steps a commit holds before another begins.
+	maxChanged = 500
+	// recent is how far back a step is looked for that changes again at once.
+	recent = 8
+)
+
+// drive is the loop of a run: move as far as results allow, commit, start what
+// has effects, wait for what comes back.
+func (d *driver) drive(ctx context.Context) {
+	defer d.settleInFlight()
+	for ctx.Err() == nil {
+		d.pending = d.pending[:0]
+		d.advance(ctx, d.root)
+		switch {
+		case d.fatal != nil:
+			d.cutShort(ctx)
+			return
+		case d.root.settled():
+			d.conclude(ctx)
+			return
+		case d.full():
+			if !d.commit(ctx, d.decide(run.Decision{Executing: d.executing()})) {
+				return
+			}
+			continue
+		case len(d.pending) == 0 && len(d.inFlight) == 0:
+			d.commit(ctx, d.decide(run.Decision{Release: true, WakeAt: d.nextWake()}))
+			return
+		}
+		decision := d.decide(run.Decision{Executing: d.executing()})
+		if !decision.Empty() && !d.commit(ctx, decision) {
+			return
+		}
+		for _, p := range d.pending {
+			d.launch(ctx, p)
+		}
+		if !d.await(ctx) {
+			return
+		}
+	}
+}
+
+// full tells that enough has gathered for a commit of its own: a loop of pure
+// steps must neither hold up other writes nor start all over after a crash.
+func (d *driver) full() bool { return len(d.changed) >= maxChanged }
+
+// await waits for a result or for the time of a waiting step. It answers false
+// when the work ends here: the run was taken away, or the engine has stopped
+// and the run was handed back.
+func (d *driver) await(ctx context.Context) bool {
+	timer := time.NewTimer(max(0, time.Until(d.nextWake())))
+	defer timer.Stop()
+	select {
+	case r := <-d.results:
+		d.apply(r)
+		for {
+			select {
+			case r := <-d.results:
+				d.apply(r)
+			default:
+				return true
+			}
+		}
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	case <-d.stop.Done():
+		d.drain(ctx)
+		return false
+	}
+}
+
+// drain lets steps under way finish for a while, then hands the run back. A
+// step that did not finish is executed again by whoever takes the run up.
+func (d *driver) drain(ctx context.Context) {
+	timer := time.NewTimer(drainTime)
+	defer timer.Stop()
+	for len(d.inFlight) > 0 {
+		select {
+		case r := <-d.results:
+			d.apply(r)
+			continue
+		case <-timer.C:
+		case <-ctx.Done():
+			return
+		}
+		break
+	}
+	if d.root.settled() {
+		d.conclude(ctx)
+		return
+	}
+	d.commit(ctx, d.decide(run.Decision{Release: true, WakeAt: clock.Now()}))
+}
+
+// conclude ends a run whose steps are all settled.
+func (d *driver) conclude(ctx context.Context) {
+	status, failure := ending(d.root)
+	d.finish(ctx, status, failure)
+}
+
+// cutShort ends a run that may not go on: what is open is cancelled.
+func (d *driver) cutShort(ctx context.Context) {
+	now := clock.Now()
+	d.root.each(func(p place) {
+		step := p.step()
+		step.Status, step.FinishedAt, step.WakeAt, step.Reason = run.StepCancelled, &now, nil, ""
+		d.change(step)
+	})
+	d.finish(ctx, run.Failed, d.fatal)
+}
+
+// settleInFlight ends what is still being executed and waits for it, so that
+// nothing of this run goes on once the driver has left it.
+func (d *driver) settleInFlight() {
+	d.abort()
+	for range d.inFlight {
+		<-d.results
+	}
+}
+
+// nextWake is the earliest time that a waiting step waits for; without one it
+// is so far away that something else comes first.
+func (d *driver) nextWake() time.Time {
+	next := clock.Now().Add(time.Hour)
+	d.root.each(func(p place) {
+		if step := p.step(); step.Status == run.StepWaiting && step.WakeAt != nil && step.WakeAt.Before(next) {
+			next = *step.WakeAt
+		}
+	})
+	return next
+}
+
+// change notes a step for the next commit.
+func (d *driver) change(step *run.Step) {
+	if !slices.Contains(d.changed[max(0, len(d.changed)-recent):], step) {
+		d.changed = append(d.changed, step)
+	}
+}
+
+// decide adds what changed since the last commit to a decision.
+func (d *driver) decide(decision run.Decision) run.Decision {
+	seen := make(map[*run.Step]bool, len(d.changed))
+	for _, step := range d.changed {
+		if !seen[step] {
+			seen[step] = true
+			decision.Steps = append(decision.Steps, *step)
+		}
+	}
+	decision.Attempts = d.attempts
+	d.attempts, d.changed = nil, d.changed[:0]
+	return decision
+}
+
+// executing lists the paths of what runs after the next commit.
+func (d *driver) executing() []string {
+	var paths []string
+	for _, p := range d.pending {
+		paths = append(paths, p.step().Path)
+	}
+	for step := range d.inFlight {
+		paths = append(paths, step.Path)
+	}
+	return paths
+}

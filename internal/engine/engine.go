@@ -1,0 +1,165 @@
+// Package engine moves runs forward: it decides what follows from the results
+// so far (pure), executes actions, and commits each decision as a whole under
+// the run's lease. It holds no state that matters: all of it is in the store,
+// and a run goes on from its last commit wherever it is taken up.
+package engine
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/stepmill/stepmill/internal/action"
+	"github.com/stepmill/stepmill/internal/dispatch"
+	"github.com/stepmill/stepmill/internal/run"
+	"github.com/stepmill/stepmill/internal/workflow"
+)
+
+// Store keeps runs for the engine. A method is one atomic unit.
+type Store interface {
+	Activate(ctx context.Context, wake run.Wake, node string) (run.Lease, bool, error)
+	Snapshot(ctx context.Context, runID string) (*run.Snapshot, error)
+	Definition(ctx context.Context, workflowID string, version int) (*workflow.Definition, error)
+	Commit(ctx context.Context, lease run.Lease, of run.Run, d run.Decision) (held bool, err error)
+}
+
+const (
+	// slots is how many runs are moved forward at the same time.
+	slots = 256
+	// drainTime is how long steps under way may go on after a stop was asked.
+	drainTime = 25 * time.Second
+	// maxSteps is how many steps a run executes at most, rounds of loops included.
+	maxSteps = 50_000
+)
+
+// Engine executes runs.
+type Engine struct {
+	store  Store
+	source dispatch.Source
+	node   string
+	plans  *planCache
+	log    *slog.Logger
+	// maxSteps bounds the steps of a run.
+	maxSteps int
+
+	mu     sync.Mutex
+	active map[string]*driver
+}
+
+// New makes an engine that takes runs from a source on behalf of a node.
+func New(store Store, source dispatch.Source, catalog *action.Catalog, node string, log *slog.Logger) *Engine {
+	return &Engine{
+		store: store, source: source, node: node, log: log,
+		plans: newPlanCache(store, catalog), active: map[string]*driver{}, maxSteps: maxSteps,
+	}
+}
+
+// Run executes runs until the context ends. Then it takes up nothing new and
+// returns when every run has reached a checkpoint.
+func (e *Engine) Run(ctx context.Context) error {
+	free := make(chan struct{}, slots)
+	var running sync.WaitGroup
+	defer running.Wait()
+	for {
+		select {
+		case free <- struct{}{}:
+		case <-ctx.Done():
+			return nil
+		}
+		wake, err := e.source.Next(ctx)
+		if err != nil {
+			return nil
+		}
+		running.Go(func() {
+			defer func() { <-free }()
+			e.take(ctx, wake)
+		})
+	}
+}
+
+// take moves one run forward until it is finished, waits or is taken away.
+func (e *Engine) take(stop context.Context, wake run.Wake) {
+	// Once taken up, a run goes on to its next checkpoint even when the engine
+	// stops: its writes must not depend on the context that says stop.
+	ctx, abort := context.WithCancel(context.WithoutCancel(stop))
+	defer abort()
+	d := &driver{
+		engine: e, stop: stop, abort: abort, left: make(chan struct{}), fresh: wake.Fresh,
+		workflowID: wake.WorkflowID, log: e.log.With("run_id", wake.RunID),
+	}
+	e.enter(wake.RunID, d)
+	defer e.leave(wake.RunID, d)
+	lease, ok := e.lease(ctx, d, wake)
+	if !ok {
+		return
+	}
+	d.lease = lease
+	if d.load(ctx) {
+		d.drive(ctx)
+	}
+}
+
+// lease makes this node the owner of the run. A store that does not answer is
+// asked again: nobody else would find a run that a process left when it died.
+func (e *Engine) lease(ctx context.Context, d *driver, wake run.Wake) (run.Lease, bool) {
+	if wake.Owned {
+		return run.Lease{RunID: wake.RunID, Epoch: wake.Epoch}, true
+	}
+	for pause := firstPause; ; pause = min(2*pause, longestPause) {
+		lease, ok, err := e.store.Activate(ctx, wake, e.node)
+		switch {
+		case err == nil:
+			return lease, ok
+		case ctx.Err() != nil: // the run was taken away
+			return run.Lease{}, false
+		}
+		d.log.Error("cannot take up a run; trying again", "error", err)
+		if !d.pause(ctx, pause) {
+			return run.Lease{}, false
+		}
+	}
+}
+
+// enter makes the driver the only one that works on the run in this process.
+// One that has just let go of the run may still be on its way out.
+func (e *Engine) enter(runID string, d *driver) {
+	for {
+		e.mu.Lock()
+		other := e.active[runID]
+		if other == nil {
+			e.active[runID] = d
+			e.mu.Unlock()
+			return
+		}
+		e.mu.Unlock()
+		<-other.left
+	}
+}
+
+func (e *Engine) leave(runID string, d *driver) {
+	e.mu.Lock()
+	delete(e.active, runID)
+	e.mu.Unlock()
+	close(d.left)
+}
+
+// Abort stops working on a run whose lease is void.
+func (e *Engine) Abort(runID string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if d := e.active[runID]; d != nil {
+		d.abort()
+	}
+}
+
+// AbortWorkflow stops working on every run of a workflow.
+func (e *Engine) AbortWorkflow(workflowID string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, d := range e.active {
+		if d.workflowID == workflowID {
+			d.abort()
+		}
+	}
+}

@@ -1,0 +1,134 @@
+package engine
+
+import (
+	"fmt"
+	"maps"
+	"strconv"
+	"strings"
+
+	"github.com/stepmill/stepmill/internal/expr"
+	"github.com/stepmill/stepmill/internal/run"
+	"github.com/stepmill/stepmill/internal/workflow"
+)
+
+// frame is one pass through a list of steps: the run's own, or one round of a
+// block. A round sees what its block sees, and its own steps.
+type frame struct {
+	plan   *workflow.Plan
+	prefix string      // of the paths of its steps: "" or "lines[3]."
+	steps  []*run.Step // by position in the plan; nil: not started
+	blocks []*block    // by position in the plan; nil: not a block, or not open
+	env    *expr.Env
+}
+
+// place is a step of a frame.
+type place struct {
+	*frame
+	i int
+}
+
+func (p place) step() *run.Step                { return p.steps[p.i] }
+func (p place) planned() *workflow.PlannedStep { return &p.plan.Steps[p.i] }
+
+func newFrame(plan *workflow.Plan, prefix string, env *expr.Env) *frame {
+	return &frame{
+		plan: plan, prefix: prefix, env: env,
+		steps: make([]*run.Step, len(plan.Steps)), blocks: make([]*block, len(plan.Steps)),
+	}
+}
+
+// round makes the frame of one round of a block.
+func (p place) round(n int, loop expr.Loop) *frame {
+	env := *p.env
+	env.Steps = maps.Clone(p.env.Steps)
+	env.Loop = &loop
+	return newFrame(p.planned().Block.Body, p.prefix+p.planned().ID+"["+strconv.Itoa(n)+"].", &env)
+}
+
+func (f *frame) status(i int) run.StepStatus {
+	if f.steps[i] == nil {
+		return ""
+	}
+	return f.steps[i].Status
+}
+
+// settled tells whether every step of the frame has come to its end.
+func (f *frame) settled() bool {
+	for _, step := range f.steps {
+		if step == nil || !step.Status.Settled() {
+			return false
+		}
+	}
+	return true
+}
+
+// publish makes the outcome of a settled step visible to expressions.
+func (p place) publish() error {
+	step := p.step()
+	if !step.Status.Settled() {
+		return nil
+	}
+	entry := expr.Step{Status: string(step.Status)}
+	if step.Error != nil {
+		entry.Error = map[string]any{"code": step.Error.Code, "message": step.Error.Message}
+	}
+	if step.Status == run.StepSucceeded && step.Output != nil {
+		output, err := expr.FromJSON(step.Output)
+		if err != nil {
+			return err
+		}
+		entry.Output = output
+	}
+	p.env.Steps[p.planned().ID] = entry
+	return nil
+}
+
+// each visits every step that has started and is not settled, in every open
+// round.
+func (f *frame) each(visit func(place)) {
+	for i, step := range f.steps {
+		if step == nil || step.Status.Settled() {
+			continue
+		}
+		visit(place{f, i})
+		if b := f.blocks[i]; b != nil {
+			for _, inner := range b.rounds {
+				inner.each(visit)
+			}
+		}
+	}
+}
+
+// find returns the place of a path such as lines[3].reserve, opening the rounds
+// on its way.
+func (d *driver) find(path string) (place, error) {
+	f := d.root
+	for {
+		head, rest, inner := strings.Cut(path, ".")
+		id, round, looped := strings.Cut(head, "[")
+		i := f.index(id)
+		if i < 0 || inner != looped {
+			return place{}, fmt.Errorf("step %q is not in the plan", path)
+		}
+		if !inner {
+			return place{f, i}, nil
+		}
+		n, err := strconv.Atoi(strings.TrimSuffix(round, "]"))
+		if err != nil || f.plan.Steps[i].Block == nil || f.steps[i] == nil {
+			return place{}, fmt.Errorf("step %q is not in the plan", path)
+		}
+		if f, err = d.reopen(place{f, i}, n); err != nil {
+			return place{}, err
+		}
+		path = rest
+	}
+}
+
+func (f *frame) index(id string) int {
+	for i := range f.plan.Steps {
+		if f.plan.Steps[i].ID == id {
+			return i
+		}
+	}
+	return -1
+}

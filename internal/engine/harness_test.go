@@ -1,0 +1,262 @@
+package engine_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stepmill/stepmill/internal/action"
+	"github.com/stepmill/stepmill/internal/action/dataset"
+	"github.com/stepmill/stepmill/internal/action/wait"
+	"github.com/stepmill/stepmill/internal/auth"
+	"github.com/stepmill/stepmill/internal/dispatch/local"
+	"github.com/stepmill/stepmill/internal/engine"
+	"github.com/stepmill/stepmill/internal/run"
+	"github.com/stepmill/stepmill/internal/store"
+	"github.com/stepmill/stepmill/internal/store/sqlite"
+	"github.com/stepmill/stepmill/internal/uid"
+	"github.com/stepmill/stepmill/internal/vault"
+	"github.com/stepmill/stepmill/internal/workflow"
+)
+
+// effects is an action with effects that a test scripts through its input:
+// {"returns": …}, {"fails": "message"}, {"panics": true}, {"gate": "name"},
+// which blocks until the test opens the gate or the step is aborted, {"deaf":
+// "name"}, which does not notice the latter, or {"call": "name",
+// "passes_after": n}, which fails n times for a passing reason.
+type effects struct {
+	mu    sync.Mutex
+	calls map[string]int // by the "call" of the input
+	gates map[string]chan struct{}
+	begun chan string // names of gates that were reached
+	ended chan string // names of gates whose step was aborted
+}
+
+func newEffects() *effects {
+	return &effects{
+		calls: map[string]int{}, gates: map[string]chan struct{}{},
+		begun: make(chan string, 1000), ended: make(chan string, 1000),
+	}
+}
+
+func (e *effects) entry() action.Entry {
+	return action.Entry{
+		Spec: action.Spec{Name: "test.effect", Input: `{"type": "object"}`, Output: `{}`},
+		Action: action.Func(func(ctx context.Context, req action.Request) (action.Result, error) {
+			return e.run(ctx, req.Input)
+		}),
+	}
+}
+
+func (e *effects) run(ctx context.Context, in map[string]any) (action.Result, error) {
+	if name, ok := in["call"].(string); ok {
+		e.mu.Lock()
+		e.calls[name]++
+		e.mu.Unlock()
+	}
+	if name, ok := in["gate"].(string); ok {
+		e.begun <- name
+		select {
+		case <-e.gate(name):
+		case <-ctx.Done():
+			e.ended <- name
+			return action.Result{}, ctx.Err()
+		}
+	}
+	if name, ok := in["deaf"].(string); ok {
+		<-e.gate(name)
+	}
+	if n, ok := in["passes_after"].(int); ok && e.count(in["call"].(string)) <= n {
+		text, _ := in["retry_after"].(string)
+		asked, _ := time.ParseDuration(text)
+		return action.Result{}, &action.Error{Code: "test_passing", Message: "not yet", Retryable: true, RetryAfter: asked}
+	}
+	if text, ok := in["fails"].(string); ok {
+		return action.Result{}, &action.Error{Code: "test_failed", Message: text}
+	}
+	if in["panics"] == true {
+		panic("scripted")
+	}
+	return action.Result{Output: in["returns"]}, nil
+}
+
+func (e *effects) gate(name string) chan struct{} {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.gates[name] == nil {
+		e.gates[name] = make(chan struct{})
+	}
+	return e.gates[name]
+}
+
+func (e *effects) open(name string) { close(e.gate(name)) }
+
+func (e *effects) count(name string) int {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.calls[name]
+}
+
+// world is a store with everything around it but the engine, which a test
+// starts, stops and lets crash.
+type world struct {
+	t        *testing.T
+	store    *store.Store
+	catalog  *action.Catalog
+	effects  *effects
+	actor    auth.Actor
+	flows    *workflow.Service
+	runs     *run.Service
+	watchers *run.Watchers
+
+	current atomic.Pointer[node]
+}
+
+// node is one life of the engine.
+type node struct {
+	dispatch *local.Dispatcher
+	engine   *engine.Engine
+	stop     context.CancelFunc
+	done     sync.WaitGroup
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	w := &world{t: t, effects: newEffects(), watchers: run.NewWatchers()}
+	db, err := sqlite.Open(t.Context(), t.TempDir(), sqlite.Options{Migrate: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = db.Run(ctx)
+	}()
+	t.Cleanup(func() {
+		stop()
+		<-ended
+	})
+	w.store = store.New(db, w.notify())
+	w.setUp()
+	return w
+}
+
+func (w *world) notify() store.Notify {
+	return store.Notify{
+		Wake: func(wake run.Wake) {
+			if n := w.current.Load(); n != nil {
+				n.dispatch.Wake(wake)
+			}
+		},
+		Ended: func(_, runID string, status run.Status) {
+			w.watchers.Ended(runID)
+			if n := w.current.Load(); n != nil && status == run.Cancelled {
+				n.engine.Abort(runID)
+			}
+		},
+		WorkflowDeleted: func(id string) {
+			if n := w.current.Load(); n != nil {
+				n.engine.AbortWorkflow(id)
+			}
+		},
+	}
+}
+
+func (w *world) setUp() {
+	w.t.Helper()
+	v, err := vault.New(make([]byte, 32), w.store)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if _, err := auth.NewService(w.store, v).Bootstrap(w.t.Context()); err != nil {
+		w.t.Fatal(err)
+	}
+	first, err := w.store.FirstWorkspace(w.t.Context())
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.actor = auth.Actor{Workspace: *first, Type: "system", Scopes: auth.Scopes()}
+	if w.catalog, err = action.NewCatalog(dataset.Entry(), wait.Entry(), w.effects.entry()); err != nil {
+		w.t.Fatal(err)
+	}
+	w.flows = workflow.NewService(w.store, w.catalog)
+	w.runs = run.NewService(w.store, w.watchers, "node_first")
+}
+
+// start begins a new life of the engine on a store, usually the world's own.
+func (w *world) start(st engine.Store) *node {
+	id := uid.New(uid.Node)
+	log := slog.New(slog.DiscardHandler)
+	ctx, stop := context.WithCancel(context.Background())
+	n := &node{dispatch: local.New(w.store, id, log), stop: stop}
+	n.engine = engine.New(st, n.dispatch, w.catalog, id, log)
+	w.current.Store(n)
+	n.done.Go(func() { _ = n.dispatch.Run(ctx) })
+	n.done.Go(func() { _ = n.engine.Run(ctx) })
+	w.t.Cleanup(func() { n.end() })
+	return n
+}
+
+func (n *node) end() {
+	n.stop()
+	n.done.Wait()
+}
+
+// workflow makes a workflow of the given steps, as JSON.
+func (w *world) workflow(steps string) string {
+	w.t.Helper()
+	made, err := w.flows.Create(w.t.Context(), w.actor, workflow.New{Name: "Test"})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	var list []workflow.Step
+	if err := json.Unmarshal([]byte(steps), &list); err != nil {
+		w.t.Fatal(err)
+	}
+	if _, err := w.flows.Update(w.t.Context(), w.actor, made.ID, workflow.Patch{Steps: &list}, workflow.Match{}); err != nil {
+		w.t.Fatal(err)
+	}
+	return made.ID
+}
+
+func (w *world) startRun(workflowID, payload string) string {
+	w.t.Helper()
+	started, err := w.runs.Start(context.WithoutCancel(w.t.Context()), w.actor, run.Request{WorkflowID: workflowID, Payload: []byte(payload)})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return started.ID
+}
+
+func (w *world) get(id string) run.Detail {
+	w.t.Helper()
+	detail, err := w.runs.Get(context.WithoutCancel(w.t.Context()), w.actor, id)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return detail
+}
+
+// finished waits for the end of a run.
+func (w *world) finished(id string) run.Detail {
+	w.t.Helper()
+	ended, stop := w.watchers.Watch(id)
+	defer stop()
+	if detail := w.get(id); detail.Status != run.Running {
+		return detail
+	}
+	select {
+	case <-ended:
+	case <-time.After(time.Minute):
+		w.t.Fatalf("run %s does not end: %+v", id, w.get(id).Steps)
+	}
+	return w.get(id)
+}
+
+var errInjected = errors.New("injected")

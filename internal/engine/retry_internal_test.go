@@ -1,0 +1,50 @@
+package engine
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/stepmill/stepmill/internal/workflow"
+)
+
+func TestBackoffStaysWithinItsBounds(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		p := workflow.Policy{
+			MaxAttempts: 20,
+			Initial:     time.Duration(rapid.Int64Range(1, int64(workflow.MaxDelay)).Draw(t, "initial")),
+			Factor:      rapid.Float64Range(1, 10).Draw(t, "factor"),
+			MaxDelay:    time.Duration(rapid.Int64Range(1, int64(workflow.MaxDelay)).Draw(t, "max")),
+		}
+		attempt := rapid.IntRange(-5, 10_000).Draw(t, "attempt")
+		asked := time.Duration(rapid.Int64Range(math.MinInt64, math.MaxInt64).Draw(t, "asked"))
+		delay := backoff(p, attempt, asked)
+		if delay < shortest || delay > workflow.MaxDelay {
+			t.Fatalf("%s", delay)
+		}
+		if asked <= 0 && delay > max(p.MaxDelay, shortest) {
+			t.Fatalf("%s is more than the bound %s", delay, p.MaxDelay)
+		}
+		if wanted := min(asked, longestAsked); delay < wanted {
+			t.Fatalf("%s is less than the %s that was asked for", delay, wanted)
+		}
+	})
+}
+
+// TestFailuresTogetherDoNotComeBackTogether spreads a thousand repetitions.
+func TestFailuresTogetherDoNotComeBackTogether(t *testing.T) {
+	t.Parallel()
+	p := workflow.Policy{MaxAttempts: 5, Initial: 16 * time.Second, Factor: 2, MaxDelay: 5 * time.Minute}
+	perSecond := make([]int, 16)
+	for range 16_000 {
+		perSecond[min(15, int(backoff(p, 1, 0)/time.Second))]++
+	}
+	for second, count := range perSecond {
+		if count > 3000 || count < 300 {
+			t.Errorf("%d of 16000 come back in second %d", count, second)
+		}
+	}
+}

@@ -1,0 +1,278 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/stepmill/stepmill/internal/action"
+	"github.com/stepmill/stepmill/internal/clock"
+	"github.com/stepmill/stepmill/internal/expr"
+	"github.com/stepmill/stepmill/internal/run"
+
+	"github.com/stepmill/stepmill/internal/strictjson"
+)
+
+// maxOutput bounds what a step can leave for later steps.
+const maxOutput = 1 << 20
+
+// result is what came of executing a step.
+type result struct {
+	at     place
+	result action.Result
+	err    error
+}
+
+// advance starts, skips and finishes steps as far as that is possible without
+// an effect outside the run. Those that have one become pending: they may only
+// start once everything they depend on is committed.
+func (d *driver) advance(ctx context.Context, f *frame) {
+	for again := true; again && ctx.Err() == nil && d.fatal == nil && !d.full(); {
+		again = false
+		for i := range f.plan.Steps {
+			p := place{f, i}
+			switch d.move(ctx, p) {
+			case settledNow:
+				again = true
+			case mustLaunch:
+				if !slices.Contains(d.pending, p) {
+					d.pending = append(d.pending, p)
+				}
+			}
+		}
+	}
+}
+
+type moved int
+
+const (
+	nothing moved = iota
+	settledNow
+	mustLaunch
+)
+
+func (d *driver) move(ctx context.Context, p place) moved {
+	step := p.step()
+	if step == nil {
+		return d.begin(ctx, p)
+	}
+	_, flying := d.inFlight[step]
+	switch {
+	case flying || step.Status.Settled():
+		return nothing
+	case step.Status == run.StepWaiting && (step.WakeAt == nil || step.WakeAt.After(clock.Now())):
+		return nothing
+	case p.planned().Block != nil:
+		d.wakeBlock(p)
+		return d.moveBlock(ctx, p)
+	case step.Status == run.StepWaiting && step.Error != nil:
+		d.again(p)
+	}
+	return d.execute(ctx, p)
+}
+
+// begin gives a step that has not started its verdict.
+func (d *driver) begin(ctx context.Context, p place) moved {
+	planned := p.planned()
+	verdict, reason := judge(p.plan, p.i, p.status)
+	if verdict == notYet {
+		return nothing
+	}
+	if limit := d.engine.maxSteps; d.seq >= limit {
+		failure := failureOf(tooMany(limit))
+		d.fatal = &failure
+		return nothing
+	}
+	now := clock.Now()
+	p.env.Now = now
+	d.seq++
+	p.steps[p.i] = &run.Step{
+		Path: p.prefix + planned.ID, Seq: d.seq, Name: planned.Title(), Type: planned.Kind(),
+		Status: run.StepRunning, Attempt: 1, StartedAt: now, AttemptAt: now,
+	}
+	d.change(p.step())
+	if verdict == skip {
+		return d.skip(p, reason)
+	}
+	if planned.When != nil {
+		holds, err := planned.When.EvalBool(p.env, expr.Budget{})
+		if err != nil {
+			d.settleFailed(p, failureOf(err))
+			return settledNow
+		}
+		if !holds {
+			return d.skip(p, "its condition is false")
+		}
+	}
+	if planned.Block != nil {
+		return d.moveBlock(ctx, p)
+	}
+	return d.execute(ctx, p)
+}
+
+func (d *driver) skip(p place, reason string) moved {
+	step := p.step()
+	step.Status, step.Reason, step.Attempt = run.StepSkipped, reason, 0
+	step.FinishedAt = &step.StartedAt
+	d.settle(p)
+	return settledNow
+}
+
+// execute runs a pure action on the spot; one with effects is left to launch.
+func (d *driver) execute(ctx context.Context, p place) moved {
+	if err := d.render(p); err != nil {
+		d.settleFailed(p, failureOf(err))
+		return settledNow
+	}
+	if !p.planned().Action.Spec.Pure {
+		return mustLaunch
+	}
+	d.apply(d.prepare(p)(ctx))
+	if p.step().Status.Settled() {
+		return settledNow
+	}
+	return nothing
+}
+
+// render evaluates the step's input and keeps it, once.
+func (d *driver) render(p place) error {
+	step := p.step()
+	if step.Input != nil {
+		return nil
+	}
+	value, err := p.planned().Input.Eval(p.env, expr.Budget{})
+	if err != nil {
+		return err
+	}
+	input, err := strictjson.Encode(value)
+	if err != nil {
+		return err
+	}
+	step.Input = input
+	d.change(step)
+	object, _ := value.(map[string]any)
+	known := func(string) bool { return false }
+	if problems := d.engine.plans.catalog.Check(step.Type, object, known); len(problems) > 0 {
+		return &action.Error{Code: action.InvalidInput, Message: fmt.Sprintf("with%s: %s", problems[0].Pointer, problems[0].Message)}
+	}
+	return nil
+}
+
+// apply takes the outcome of a step into the state.
+func (d *driver) apply(r result) {
+	step := r.at.step()
+	delete(d.inFlight, step)
+	d.change(step)
+	switch {
+	case r.err != nil:
+		d.failed(r.at, r.err)
+	case r.result.Wait != nil:
+		until := r.result.Wait.Until.UTC().Truncate(time.Microsecond)
+		step.Status, step.WakeAt, step.Reason = run.StepWaiting, &until, r.result.Wait.Reason
+	default:
+		d.succeed(r.at, r.result.Output)
+	}
+}
+
+// failed plans the next attempt of a step that failed for a passing reason and
+// has one left; else the step has failed.
+func (d *driver) failed(p place, err error) {
+	step, policy, failure := p.step(), p.planned().Policy, failureOf(err)
+	passing, ok := errors.AsType[*action.Error](err)
+	if !ok || !passing.Retryable || step.Attempt >= policy.MaxAttempts {
+		d.settleFailed(p, failure)
+		return
+	}
+	now := clock.Now()
+	next := now.Add(backoff(policy, step.Attempt, passing.RetryAfter)).Truncate(time.Microsecond)
+	d.attempts = append(d.attempts, run.Attempt{
+		Path: step.Path, Number: step.Attempt, StartedAt: step.AttemptAt, FinishedAt: now, Error: failure,
+	})
+	failure.StepID = step.Path
+	step.Status, step.WakeAt, step.Error = run.StepWaiting, &next, &failure
+	step.Reason = fmt.Sprintf("attempt %d of %d failed; the next is at %s", step.Attempt, policy.MaxAttempts, clock.Format(next))
+}
+
+// again begins the next attempt of a step that waited for it.
+func (d *driver) again(p place) {
+	step := p.step()
+	step.Attempt++
+	step.Status, step.AttemptAt = run.StepRunning, clock.Now()
+	step.WakeAt, step.Error, step.Reason = nil, nil, ""
+	d.change(step)
+}
+
+func (d *driver) succeed(p place, value any) {
+	output, err := encodeOutput(value)
+	if err != nil {
+		d.settleFailed(p, failureOf(err))
+		return
+	}
+	p.step().Status, p.step().Output = run.StepSucceeded, output
+	d.end(p)
+}
+
+// encodeOutput writes an output as an object: a bare value is wrapped.
+func encodeOutput(value any) (json.RawMessage, error) {
+	switch value.(type) {
+	case map[string]any:
+	case nil:
+		value = map[string]any{}
+	default:
+		value = map[string]any{"value": value}
+	}
+	output, err := strictjson.Encode(value)
+	if err != nil {
+		return nil, err
+	}
+	if len(output) > maxOutput {
+		return nil, &action.Error{Code: run.CodeOutputTooLarge, Message: fmt.Sprintf("the output has %d bytes; at most %d are kept", len(output), maxOutput)}
+	}
+	return output, nil
+}
+
+func (d *driver) settleFailed(p place, failure run.Failure) {
+	step := p.step()
+	if failure.StepID == "" {
+		failure.StepID = step.Path
+	}
+	step.Status, step.Error = run.StepFailed, &failure
+	d.end(p)
+}
+
+func (d *driver) end(p place) {
+	now := clock.Now()
+	step := p.step()
+	step.FinishedAt, step.WakeAt, step.Reason = &now, nil, ""
+	d.settle(p)
+}
+
+func (d *driver) settle(p place) {
+	d.change(p.step())
+	if err := p.publish(); err != nil {
+		// The output was encoded a moment ago, so this cannot happen.
+		d.log.Error("cannot read back a step's output", "step", p.step().Path, "error", err)
+	}
+}
+
+const maxMessage = 4 << 10
+
+// failureOf says what an error means for the one who wrote the workflow.
+func failureOf(err error) run.Failure {
+	var (
+		fromAction *action.Error
+		fromExpr   *expr.Error
+	)
+	failure := run.Failure{Code: run.CodeInternal, Message: "The step failed for a reason inside Stepmill."}
+	switch {
+	case errors.As(err, &fromAction):
+		failure = run.Failure{Code: fromAction.Code, Message: fromAction.Message}
+	case errors.As(err, &fromExpr):
+		failure = run.Failure{Code: fromExpr.Code, Message: fromExpr.Error()}
+	}
+	failure.Message = run.Clip(failure.Message, maxMessage)
+	return failure
+}

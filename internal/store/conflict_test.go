@@ -1,0 +1,137 @@
+package store_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stepmill/stepmill/internal/audit"
+	"github.com/stepmill/stepmill/internal/auth"
+	"github.com/stepmill/stepmill/internal/clock"
+	"github.com/stepmill/stepmill/internal/dispatch/local"
+	"github.com/stepmill/stepmill/internal/engine"
+	"github.com/stepmill/stepmill/internal/event"
+	"github.com/stepmill/stepmill/internal/idempotency"
+	"github.com/stepmill/stepmill/internal/run"
+	"github.com/stepmill/stepmill/internal/store"
+	"github.com/stepmill/stepmill/internal/store/sqlite"
+	"github.com/stepmill/stepmill/internal/uid"
+	"github.com/stepmill/stepmill/internal/usage"
+	"github.com/stepmill/stepmill/internal/vault"
+	"github.com/stepmill/stepmill/internal/webhook"
+	"github.com/stepmill/stepmill/internal/workflow"
+)
+
+// The store is what everybody asks for.
+var (
+	_ audit.Store       = (*store.Store)(nil)
+	_ auth.Store        = (*store.Store)(nil)
+	_ engine.Store      = (*store.Store)(nil)
+	_ idempotency.Store = (*store.Store)(nil)
+	_ local.Store       = (*store.Store)(nil)
+	_ run.Store         = (*store.Store)(nil)
+	_ usage.Store       = (*store.Store)(nil)
+	_ vault.Keys        = (*store.Store)(nil)
+	_ webhook.Store     = (*store.Store)(nil)
+	_ workflow.Store    = (*store.Store)(nil)
+)
+
+// conflicting is a database in which somebody else changes something while a
+// unit runs, so that it has to run again.
+type conflicting struct {
+	*sqlite.DB
+	meanwhile func()
+}
+
+func (d *conflicting) Write(ctx context.Context, fn func(store.Conn) error) error {
+	meanwhile := d.meanwhile
+	if meanwhile == nil {
+		return d.DB.Write(ctx, fn)
+	}
+	d.meanwhile = nil
+	conflict := errors.New("conflict")
+	err := d.DB.Write(ctx, func(c store.Conn) error {
+		if err := fn(c); err != nil {
+			return err
+		}
+		return conflict
+	})
+	if !errors.Is(err, conflict) {
+		return err
+	}
+	meanwhile()
+	return d.DB.Write(ctx, fn)
+}
+
+func open(t *testing.T) *conflicting {
+	t.Helper()
+	db, err := sqlite.Open(t.Context(), t.TempDir(), sqlite.Options{Migrate: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- db.Run(ctx) }()
+	t.Cleanup(func() {
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+	return &conflicting{DB: db}
+}
+
+func newWebhook(workspaceID, workflowID string) webhook.Webhook {
+	now := clock.Now()
+	return webhook.Webhook{
+		ID: uid.At(uid.Webhook, now), WorkspaceID: workspaceID, WorkflowID: workflowID, URL: "https://example.com", Enabled: true,
+		Events: []event.Type{event.RunStarted}, SealedSecret: []byte("s"), SecretHint: "abcd", CreatedAt: now, UpdatedAt: now,
+	}
+}
+
+// What a unit answers is what its last run found, not what an earlier one did.
+func TestTheAnswerIsThatOfTheLastRun(t *testing.T) {
+	t.Parallel()
+	ctx, db := t.Context(), open(t)
+	s := store.New(db, store.Notify{})
+	actor := auth.Actor{Workspace: auth.Workspace{ID: uid.New(uid.Workspace), Plan: auth.Free}, Type: audit.ActorSystem}
+	ws := actor.Workspace.ID
+	entry := func() audit.Entry { return actor.Did("deed", "thing", "id", nil) }
+	key := auth.Key{ID: uid.New(uid.Key), WorkspaceID: ws, Lookup: "lookup", Hash: []byte("h"), Scopes: []auth.Scope{auth.Admin}}
+	if err := s.InsertWorkspace(ctx, actor.Workspace, []byte("k"), key, entry()); err != nil {
+		t.Fatal(err)
+	}
+	expect := func(what string, got webhook.Outcome, err error, want webhook.Outcome) {
+		t.Helper()
+		if err != nil || got != want {
+			t.Errorf("%s: answered %v, %v; want %v", what, got, err, want)
+		}
+	}
+
+	first, second := newWebhook(ws, ""), newWebhook(ws, "")
+	got, err := s.InsertWebhook(ctx, first, 1, entry())
+	expect("the first webhook", got, err, webhook.Done)
+	db.meanwhile = func() {
+		if ok, err := s.DeleteWebhook(ctx, ws, first.ID, clock.Now(), entry()); err != nil || !ok {
+			t.Error(ok, err)
+		}
+	}
+	got, err = s.InsertWebhook(ctx, second, 1, entry())
+	expect("an insert for which room was made meanwhile", got, err, webhook.Done)
+
+	made := workflow.Workflow{ID: uid.New(uid.Workflow), WorkspaceID: ws, State: workflow.Draft, Version: 1, Revision: 1}
+	makeIt := func() {
+		if ok, err := s.InsertWorkflow(ctx, made, workflow.Version{WorkflowID: made.ID, Number: 1}, 10, entry()); err != nil || !ok {
+			t.Error(ok, err)
+		}
+	}
+	turned := second
+	turned.WorkflowID, turned.UpdatedAt = made.ID, second.UpdatedAt.Add(time.Second)
+	db.meanwhile = makeIt
+	got, err = s.UpdateWebhook(ctx, turned, second.UpdatedAt, entry())
+	expect("an update to a workflow that was made meanwhile", got, err, webhook.Done)
+	if stored, err := s.Webhook(ctx, ws, second.ID); err != nil || stored.WorkflowID != made.ID {
+		t.Errorf("stored %+v, %v", stored, err)
+	}
+}
