@@ -1,0 +1,206 @@
+package api
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/stepmill/stepmill/internal/auth"
+	"github.com/stepmill/stepmill/internal/fault"
+	"github.com/stepmill/stepmill/internal/suggest"
+)
+
+// request is a request with its body read.
+type request struct {
+	http  *http.Request
+	actor auth.Actor
+	body  []byte
+}
+
+// binder fills the input struct of a route. Fields are tagged with where they
+// come from: path:"id", query:"limit", header:"If-Match", body:"required" or
+// body:"optional". What is not declared is refused.
+type binder struct {
+	fields []boundField
+	query  []string
+	body   []int
+	// needsBody says that a request without a body is refused.
+	needsBody bool
+	// notNull are the members of the body for which null has no meaning.
+	notNull []string
+}
+
+type boundField struct {
+	index []int
+	from  string
+	name  string
+}
+
+func newBinder[In any](pattern string) *binder {
+	b := &binder{}
+	for _, field := range reflect.VisibleFields(reflect.TypeFor[In]()) {
+		if field.Anonymous {
+			continue
+		}
+		if need, ok := field.Tag.Lookup("body"); ok {
+			b.body, b.needsBody, b.notNull = field.Index, need == "required", notNull(field.Type)
+			continue
+		}
+		b.addField(pattern, field)
+	}
+	return b
+}
+
+func (b *binder) addField(pattern string, field reflect.StructField) {
+	for _, from := range []string{"path", "query", "header"} {
+		name, ok := field.Tag.Lookup(from)
+		if !ok {
+			continue
+		}
+		if kind := field.Type.Kind(); kind != reflect.String && kind != reflect.Int && field.Type != reflect.TypeFor[*int]() {
+			panic(fmt.Sprintf("%s: field %s must be a string, an int or a pointer to one", pattern, field.Name))
+		}
+		if from == "path" && !strings.Contains(pattern, "{"+name+"}") {
+			panic(fmt.Sprintf("%s has no {%s}", pattern, name))
+		}
+		if from == "query" {
+			b.query = append(b.query, name)
+		}
+		b.fields = append(b.fields, boundField{index: field.Index, from: from, name: name})
+		return
+	}
+	panic(fmt.Sprintf("%s: field %s does not say where it comes from", pattern, field.Name))
+}
+
+func (b *binder) bind(r *request, in any) error {
+	query, err := b.parseQuery(r.http.URL.RawQuery)
+	if err != nil {
+		return err
+	}
+	value := reflect.ValueOf(in).Elem()
+	for _, field := range b.fields {
+		text := ""
+		switch field.from {
+		case "path":
+			text = r.http.PathValue(field.name)
+		case "query":
+			text = query[field.name]
+		case "header":
+			text = strings.Join(r.http.Header.Values(field.name), ",")
+		}
+		if err := set(value.FieldByIndex(field.index), field, text); err != nil {
+			return err
+		}
+	}
+	return b.bindBody(r, value)
+}
+
+func set(target reflect.Value, field boundField, text string) error {
+	if target.Kind() == reflect.String {
+		target.SetString(text)
+		return nil
+	}
+	if text == "" {
+		return nil
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || strconv.Itoa(n) != text {
+		return parameter(field.name, "must be a whole number")
+	}
+	if target.Kind() == reflect.Pointer {
+		target.Set(reflect.ValueOf(&n))
+		return nil
+	}
+	target.SetInt(int64(n))
+	return nil
+}
+
+// parameter makes an error about what stands outside the body, where no JSON
+// pointer leads.
+func parameter(name, format string, args ...any) error {
+	return fault.New(fault.InvalidRequest, "%s: %s", clean(name), fmt.Sprintf(format, args...))
+}
+
+// parseQuery reads the query; every name must be known and be there once.
+func (b *binder) parseQuery(raw string) (map[string]string, error) {
+	if raw == "" {
+		return nil, nil
+	}
+	values, err := url.ParseQuery(raw)
+	if err != nil {
+		return nil, fault.New(fault.InvalidRequest, "the query of the URL is not well-formed")
+	}
+	out := make(map[string]string, len(values))
+	for name, list := range values {
+		switch {
+		case !slices.Contains(b.query, name):
+			return nil, parameter(name, "unknown query parameter%s", suggest.Hint(name, b.query))
+		case len(list) > 1:
+			return nil, parameter(name, "is given more than once")
+		case list[0] == "":
+			return nil, parameter(name, "must not be empty")
+		}
+		out[name] = list[0]
+	}
+	return out, nil
+}
+
+func (b *binder) bindBody(r *request, value reflect.Value) error {
+	if b.body == nil {
+		// Nothing is expected: nothing, or an empty object, is fine.
+		if len(r.body) > 0 {
+			return decodeJSON(r.body, &struct{}{})
+		}
+		return nil
+	}
+	if len(r.body) == 0 && !b.needsBody {
+		return nil
+	}
+	if err := decodeJSON(r.body, value.FieldByIndex(b.body).Addr().Interface()); err != nil {
+		return err
+	}
+	return refuseNull(r.body, b.notNull)
+}
+
+// notNull lists the members of a body that are plain pointers, which the
+// decoder leaves nil for null as for an absent member. Where null has a meaning
+// the field is an Optional, or tagged null:"ok" when it means the same.
+func notNull(body reflect.Type) []string {
+	var names []string
+	for _, field := range reflect.VisibleFields(body) {
+		if field.Type.Kind() == reflect.Pointer && field.Tag.Get("null") != "ok" {
+			name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+func refuseNull(body []byte, names []string) error {
+	if len(names) == 0 {
+		return nil
+	}
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(body, &members); err != nil {
+		return err
+	}
+	var refused *fault.Error
+	for _, name := range names {
+		if string(members[name]) != "null" {
+			continue
+		}
+		if refused == nil {
+			refused = fault.New(fault.InvalidRequest, "/%s: must not be null", name)
+		}
+		refused.Details = append(refused.Details, fault.Detail{Pointer: "/" + name, Message: "must not be null"})
+	}
+	if refused == nil {
+		return nil
+	}
+	return refused
+}

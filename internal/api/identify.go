@@ -1,0 +1,116 @@
+package api
+
+import (
+	"log/slog"
+	"net/http"
+	"net/netip"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/stepmill/stepmill/internal/clock"
+	"github.com/stepmill/stepmill/internal/fault"
+	"github.com/stepmill/stepmill/internal/ratelimit"
+)
+
+// identify finds out who calls and counts the request against their limit. The
+// three headers tell where they stand, whatever the answer will be. Where no key
+// is needed, the lack of one is not counted.
+func (s *Server) identify(w http.ResponseWriter, r *http.Request, c *caller, open bool) {
+	actor, err := s.authenticate(r)
+	now := clock.Now()
+	if err == nil {
+		actor.RequestID = c.requestID
+		c.actor = actor
+		state, ok := s.limits.Take(actor.Workspace.ID, actor.Workspace.RequestsPerMinute, now)
+		setLimitHeaders(w.Header(), state)
+		if !ok {
+			c.refusal = limited("the workspace has used up its %d requests of this minute", state, now)
+		}
+		return
+	}
+	c.refusal = err
+	address := network(s.clientAddress(r))
+	state := s.preauth.Peek(address, s.PreauthPerMinute, now)
+	if fault.Is(err, fault.Unauthorized) && !open {
+		var ok bool
+		if state, ok = s.preauth.Take(address, s.PreauthPerMinute, now); !ok {
+			c.refusal = limited("this address has failed to authenticate %d times in this minute", state, now)
+		}
+	}
+	setLimitHeaders(w.Header(), state)
+}
+
+func limited(format string, state ratelimit.State, now time.Time) error {
+	return fault.New(fault.RateLimited, format, state.Limit).After(max(time.Second, state.Reset.Sub(now)))
+}
+
+// setLimitHeaders writes the names as they are published, which is not how Go
+// would write them.
+func setLimitHeaders(h http.Header, state ratelimit.State) {
+	h["X-RateLimit-Limit"] = []string{strconv.Itoa(state.Limit)}
+	h["X-RateLimit-Remaining"] = []string{strconv.Itoa(state.Remaining)}
+	h["X-RateLimit-Reset"] = []string{strconv.FormatInt(state.Reset.Unix(), 10)}
+}
+
+// clientAddress is where a request comes from: the address connected to us, or,
+// behind proxies we trust, the last one they vouch for.
+func (s *Server) clientAddress(r *http.Request) netip.Addr {
+	at, err := netip.ParseAddrPort(r.RemoteAddr)
+	if err != nil {
+		return netip.Addr{}
+	}
+	addr := at.Addr().Unmap()
+	hops := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")
+	for i := len(hops) - 1; i >= 0 && s.trusts(addr); i-- {
+		hop, err := netip.ParseAddr(strings.TrimSpace(hops[i]))
+		if err != nil {
+			break
+		}
+		addr = hop.Unmap()
+	}
+	return addr
+}
+
+// network is what failed attempts are counted by: an IPv6 client owns a whole
+// /64.
+func network(addr netip.Addr) string {
+	if addr.Is6() {
+		if prefix, err := addr.WithZone("").Prefix(64); err == nil {
+			return prefix.String()
+		}
+	}
+	return addr.String()
+}
+
+func (s *Server) trusts(addr netip.Addr) bool {
+	for _, prefix := range s.TrustedProxies {
+		if prefix.Contains(addr) {
+			return true
+		}
+	}
+	return false
+}
+
+func setSecurityHeaders(h http.Header, r *http.Request) {
+	h.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Referrer-Policy", "no-referrer")
+	h.Set("Cross-Origin-Opener-Policy", "same-origin")
+	h.Set("Cross-Origin-Resource-Policy", "same-origin")
+	h.Set("Cache-Control", "no-store")
+	if r.TLS != nil {
+		h.Set("Strict-Transport-Security", "max-age=31536000")
+	}
+}
+
+func (s *Server) logRequest(r *http.Request, out *recorder, c *caller, begun time.Time) {
+	level := slog.LevelInfo
+	if (r.URL.Path == healthPath || r.URL.Path == readyPath) && out.status < http.StatusBadRequest {
+		level = slog.LevelDebug // health checks come every few seconds
+	}
+	s.Log.LogAttrs(r.Context(), level, "request",
+		slog.String("request_id", c.requestID), slog.String("method", clean(r.Method)), slog.String("path", clean(r.URL.Path)),
+		slog.Int("status", out.status), slog.Int("bytes", out.bytes), slog.Float64("duration_ms", float64(clock.Now().Sub(begun).Microseconds())/1000),
+		slog.String("workspace_id", c.actor.Workspace.ID), slog.String("key_id", c.actor.ID), slog.String("address", s.clientAddress(r).String()))
+}

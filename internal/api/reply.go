@@ -1,0 +1,129 @@
+package api
+
+import (
+	"context"
+	"math"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/stepmill/stepmill/internal/fault"
+
+	"github.com/stepmill/stepmill/internal/strictjson"
+)
+
+// reply is an answer before it is written.
+type reply struct {
+	status int // zero: the route's own
+	header map[string]string
+	body   any
+	raw    []byte // written as it is, with the content type in header
+	// then goes on with the answer once the effect is durable; the answer that
+	// is saved for an Idempotency-Key is the one before it.
+	then func(context.Context, *http.ResponseController) (*reply, error)
+}
+
+func ok(body any) *reply { return &reply{body: body} }
+
+func (r *reply) with(name, value string) *reply {
+	if r.header == nil {
+		r.header = map[string]string{}
+	}
+	r.header[name] = value
+	return r
+}
+
+func (r *reply) statusOr(status int) int {
+	if r.status != 0 {
+		return r.status
+	}
+	return status
+}
+
+func (s *Server) write(w http.ResponseWriter, e *endpoint, r *reply) {
+	header := w.Header()
+	for name, value := range r.header {
+		header.Set(name, value)
+	}
+	status := r.statusOr(e.Status)
+	switch {
+	case r.raw != nil:
+		writeBytes(w, status, r.raw)
+	case r.body == nil:
+		w.WriteHeader(status)
+	default:
+		writeJSON(w, status, r.body)
+	}
+}
+
+func writeJSON(w http.ResponseWriter, status int, body any) {
+	w.Header().Set("Content-Type", "application/json")
+	writeBytes(w, status, encodeJSON(body))
+}
+
+func encodeJSON(body any) []byte {
+	encoded, err := strictjson.Encode(body)
+	if err != nil {
+		// Wire types always encode: this would be a mistake in the program.
+		panic(err)
+	}
+	return append(encoded, '\n')
+}
+
+func writeBytes(w http.ResponseWriter, status int, body []byte) {
+	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+	w.WriteHeader(status)
+	//nolint:gosec // it is JSON or our own document, and says so; a client that went away is no failure of ours
+	_, _ = w.Write(body)
+}
+
+type errorBody struct {
+	Error errorDetail `json:"error"`
+}
+
+type errorDetail struct {
+	Code      fault.Code     `json:"code"`
+	Message   string         `json:"message"`
+	Details   []fault.Detail `json:"details,omitempty"`
+	RequestID string         `json:"request_id"`
+}
+
+func writeError(w http.ResponseWriter, f *fault.Error, requestID string) {
+	if f.Code == fault.Unauthorized {
+		w.Header().Set("WWW-Authenticate", "Bearer")
+	}
+	retry := f.RetryAfter
+	if retry == 0 && f.Code.Status() == http.StatusServiceUnavailable {
+		retry = time.Second
+	}
+	if retry > 0 {
+		w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(retry.Seconds()))))
+	}
+	writeJSON(w, f.Code.Status(), errorBody{errorDetail{f.Code, f.Message, f.Details, requestID}})
+}
+
+// recorder remembers what was answered, for the log.
+type recorder struct {
+	http.ResponseWriter
+	status int
+	bytes  int
+}
+
+func (r *recorder) WriteHeader(status int) {
+	if r.status == 0 {
+		r.status = status
+	}
+	r.ResponseWriter.WriteHeader(status)
+}
+
+func (r *recorder) Write(data []byte) (int, error) {
+	if r.status == 0 {
+		r.status = http.StatusOK
+	}
+	n, err := r.ResponseWriter.Write(data)
+	r.bytes += n
+	return n, err
+}
+
+// Unwrap lets http.ResponseController reach the connection.
+func (r *recorder) Unwrap() http.ResponseWriter { return r.ResponseWriter }

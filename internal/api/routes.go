@@ -1,0 +1,50 @@
+package api
+
+import (
+	"net/http"
+
+	"github.com/stepmill/stepmill/internal/auth"
+)
+
+// register is every route on one screen: pattern, scope, status and function.
+// A route cannot be written down without its scope.
+func (s *Server) register(t *table) {
+	handle(t, "GET /v1/workflows", auth.Read, http.StatusOK, s.listWorkflows)
+	handle(t, "POST /v1/workflows", auth.Write, http.StatusCreated, s.createWorkflow)
+	handle(t, "GET /v1/workflows/{id}", auth.Read, http.StatusOK, s.getWorkflow)
+	handle(t, "PATCH /v1/workflows/{id}", auth.Write, http.StatusOK, s.updateWorkflow)
+	handle(t, "DELETE /v1/workflows/{id}", auth.Write, http.StatusNoContent, s.deleteWorkflow)
+	handle(t, "POST /v1/workflows/{id}/validate", auth.Write, http.StatusOK, s.validateWorkflow)
+	handle(t, "GET /v1/workflows/{id}/versions", auth.Read, http.StatusOK, s.listVersions)
+	handle(t, "GET /v1/workflows/{id}/versions/{n}", auth.Read, http.StatusOK, s.getVersion)
+	handle(t, "POST /v1/workflows/{id}/versions/{n}/restore", auth.Write, http.StatusOK, s.restoreVersion)
+
+	handle(t, "GET /v1/workflows/{workflow_id}/runs", auth.Read, http.StatusOK, s.listRuns)
+	handle(t, "POST /v1/workflows/{workflow_id}/runs", auth.Execute, http.StatusCreated, s.startRun)
+	handle(t, "GET /v1/runs/{id}", auth.Read, http.StatusOK, s.getRun)
+	handle(t, "POST /v1/runs/{id}/cancel", auth.Execute, http.StatusOK, s.cancelRun)
+
+	handle(t, "GET /v1/webhooks", auth.Read, http.StatusOK, s.listWebhooks)
+	handle(t, "POST /v1/webhooks", auth.Write, http.StatusCreated, s.createWebhook)
+	handle(t, "GET /v1/webhooks/{id}", auth.Read, http.StatusOK, s.getWebhook)
+	handle(t, "PATCH /v1/webhooks/{id}", auth.Write, http.StatusOK, s.updateWebhook)
+	handle(t, "DELETE /v1/webhooks/{id}", auth.Write, http.StatusNoContent, s.deleteWebhook)
+
+	handle(t, "GET /v1/api-keys", auth.Admin, http.StatusOK, s.listKeys)
+	handle(t, "POST /v1/api-keys", auth.Admin, http.StatusCreated, s.createKey)
+	handle(t, "GET /v1/api-keys/{id}", auth.Admin, http.StatusOK, s.getKey)
+	handle(t, "DELETE /v1/api-keys/{id}", auth.Admin, http.StatusNoContent, s.revokeKey)
+
+	handle(t, "GET /v1/workspaces", auth.Read, http.StatusOK, s.listWorkspaces)
+	handle(t, "POST /v1/workspaces", auth.Admin, http.StatusCreated, s.createWorkspace)
+	handle(t, "GET /v1/workspaces/{id}", auth.Read, http.StatusOK, s.getWorkspace)
+	handle(t, "PATCH /v1/workspaces/{id}", auth.Admin, http.StatusOK, s.updateWorkspace)
+
+	handle(t, "GET /v1/usage", auth.Read, http.StatusOK, s.getUsage)
+	handle(t, "GET /v1/audit", auth.Admin, http.StatusOK, s.listAudit)
+
+	handle(t, "GET /v1/openapi.yaml", auth.Public, http.StatusOK, s.openapiYAML)
+	handle(t, "GET /v1/openapi.json", auth.Public, http.StatusOK, s.openapiJSON)
+	handle(t, "GET "+healthPath, auth.Public, http.StatusOK, s.health)
+	handle(t, "GET "+readyPath, auth.Public, http.StatusOK, s.ready)
+}

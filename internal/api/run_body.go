@@ -1,0 +1,127 @@
+package api
+
+import (
+	"encoding/json"
+
+	"github.com/stepmill/stepmill/internal/clock"
+	"github.com/stepmill/stepmill/internal/run"
+)
+
+type runBody struct {
+	ID              string       `json:"id"`
+	WorkflowID      string       `json:"workflow_id"`
+	WorkflowVersion int          `json:"workflow_version"`
+	Status          run.Status   `json:"status"`
+	Trigger         triggerBody  `json:"trigger"`
+	StartedAt       string       `json:"started_at"`
+	FinishedAt      *string      `json:"finished_at"`
+	DurationMS      int64        `json:"duration_ms"`
+	Error           *runError    `json:"error"`
+	WaitingFor      *waitingBody `json:"waiting_for"`
+	RetryOf         *string      `json:"retry_of"`
+	Steps           []stepBody   `json:"steps"`
+}
+
+type triggerBody struct {
+	Type    string          `json:"type"`
+	ID      *string         `json:"id"`
+	Payload json.RawMessage `json:"payload"`
+}
+
+type runError struct {
+	Code    string  `json:"code"`
+	Message string  `json:"message"`
+	StepID  *string `json:"step_id"`
+}
+
+type waitingBody struct {
+	Reason string  `json:"reason"`
+	StepID *string `json:"step_id"`
+	Until  *string `json:"until"`
+}
+
+type stepBody struct {
+	StepID     string          `json:"step_id"`
+	Name       string          `json:"name"`
+	Type       string          `json:"type"`
+	Status     run.StepStatus  `json:"status"`
+	Attempt    int             `json:"attempt"`
+	StartedAt  string          `json:"started_at"`
+	FinishedAt *string         `json:"finished_at"`
+	DurationMS int64           `json:"duration_ms"`
+	Input      json.RawMessage `json:"input"`
+	Output     json.RawMessage `json:"output"`
+	Error      *stepError      `json:"error"`
+	Reason     *string         `json:"reason"`
+	Attempts   []attemptBody   `json:"attempts"`
+}
+
+type stepError struct {
+	Code    string `json:"code"`
+	Message string `json:"message"`
+}
+
+type attemptBody struct {
+	Attempt    int            `json:"attempt"`
+	Status     run.StepStatus `json:"status"`
+	StartedAt  string         `json:"started_at"`
+	FinishedAt *string        `json:"finished_at"`
+	DurationMS int64          `json:"duration_ms"`
+	Error      *stepError     `json:"error"`
+}
+
+func showRun(d run.Detail) runBody {
+	body := runBody{
+		ID: d.ID, WorkflowID: d.WorkflowID, WorkflowVersion: d.WorkflowVersion, Status: d.Status,
+		Trigger:   triggerBody{Type: d.Trigger.Type, ID: orNull(d.Trigger.ID), Payload: d.Trigger.Payload},
+		StartedAt: clock.Format(d.StartedAt), FinishedAt: clock.FormatPtr(d.FinishedAt), DurationMS: duration(d.StartedAt, d.FinishedAt),
+		RetryOf: orNull(d.RetryOf), Steps: make([]stepBody, len(d.Steps)),
+	}
+	if d.Error != nil {
+		body.Error = &runError{d.Error.Code, d.Error.Message, orNull(d.Error.StepID)}
+	}
+	if w := d.WaitingFor(); w != nil {
+		body.WaitingFor = &waitingBody{w.Reason, orNull(w.StepID), clock.FormatPtr(w.Until)}
+	}
+	earlier := map[string][]run.Attempt{}
+	for _, attempt := range d.Attempts {
+		earlier[attempt.Path] = append(earlier[attempt.Path], attempt)
+	}
+	for i, step := range d.Steps {
+		body.Steps[i] = showStep(step, earlier[step.Path])
+	}
+	return body
+}
+
+func showStep(s run.Step, earlier []run.Attempt) stepBody {
+	body := stepBody{
+		StepID: s.Path, Name: s.Name, Type: s.Type, Status: s.Status, Attempt: s.Attempt,
+		StartedAt: clock.Format(s.StartedAt), FinishedAt: clock.FormatPtr(s.FinishedAt), DurationMS: duration(s.StartedAt, s.FinishedAt),
+		Input: orObject(s.Input), Output: orObject(s.Output), Reason: orNull(s.Reason), Attempts: []attemptBody{},
+	}
+	if s.Error != nil {
+		body.Error = &stepError{s.Error.Code, s.Error.Message}
+	}
+	for _, a := range earlier {
+		body.Attempts = append(body.Attempts, attemptBody{
+			Attempt: a.Number, Status: run.StepFailed, StartedAt: clock.Format(a.StartedAt), FinishedAt: clock.FormatPtr(&a.FinishedAt),
+			DurationMS: duration(a.StartedAt, &a.FinishedAt), Error: &stepError{a.Error.Code, a.Error.Message},
+		})
+	}
+	// While a step waits for its next attempt, the last one is among the earlier.
+	if s.Attempt > len(earlier) {
+		body.Attempts = append(body.Attempts, attemptBody{
+			Attempt: s.Attempt, Status: s.Status, StartedAt: clock.Format(s.AttemptAt), FinishedAt: body.FinishedAt,
+			DurationMS: duration(s.AttemptAt, s.FinishedAt), Error: body.Error,
+		})
+	}
+	return body
+}
+
+// orObject shows an absent input or output as an empty object.
+func orObject(raw json.RawMessage) json.RawMessage {
+	if raw == nil {
+		return json.RawMessage("{}")
+	}
+	return raw
+}

@@ -1,0 +1,151 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"runtime/debug"
+	"strings"
+
+	"github.com/stepmill/stepmill/internal/auth"
+	"github.com/stepmill/stepmill/internal/clock"
+	"github.com/stepmill/stepmill/internal/fault"
+	"github.com/stepmill/stepmill/internal/idempotency"
+	"github.com/stepmill/stepmill/internal/uid"
+	"github.com/stepmill/stepmill/internal/usage"
+)
+
+// caller is what is known of a request before it is routed.
+type caller struct {
+	requestID string
+	actor     auth.Actor
+	refusal   error // why there is no actor, or why nothing is answered now
+}
+
+type callerKey struct{}
+
+func callerOf(ctx context.Context) *caller { return ctx.Value(callerKey{}).(*caller) }
+
+func actorOf(ctx context.Context) auth.Actor { return callerOf(ctx).actor }
+
+// serve is what every request goes through.
+func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
+	c := &caller{requestID: uid.New(uid.Request)}
+	out := &recorder{ResponseWriter: w}
+	begun := clock.Now()
+	defer func() {
+		if p := recover(); p != nil {
+			s.Log.Error("panic in a handler", "request_id", c.requestID, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+			s.fail(out, c, fault.New(fault.Internal, "the service failed to handle the request"))
+		}
+		s.logRequest(r, out, c, begun)
+	}()
+	setSecurityHeaders(out.Header(), r)
+	out.Header().Set("X-Request-Id", c.requestID)
+	endpoint, allowed := s.routes.find(r)
+	open := !strings.HasPrefix(r.URL.Path, "/v1") || endpoint != nil && endpoint.Scope == auth.Public
+	s.identify(out, r, c, open)
+	r = r.WithContext(context.WithValue(r.Context(), callerKey{}, c))
+
+	switch {
+	case endpoint != nil:
+		s.routes.mux.ServeHTTP(out, r)
+	case c.refusal != nil && !open:
+		s.fail(out, c, c.refusal)
+	case len(allowed) > 0:
+		out.Header().Set("Allow", strings.Join(allowed, ", "))
+		s.fail(out, c, fault.New(fault.MethodNotAllowed, "%s is not allowed here; the path has %s", clean(r.Method), strings.Join(allowed, ", ")))
+	default:
+		s.fail(out, c, fault.New(fault.NotFound, "there is nothing at %q", clean(r.URL.Path)))
+	}
+}
+
+// answer runs an endpoint for a request that was matched to it.
+func (s *Server) answer(w http.ResponseWriter, r *http.Request, e *endpoint) {
+	c := callerOf(r.Context())
+	reply, err := s.perform(w, r, e, c)
+	if err != nil {
+		s.fail(w, c, err)
+		return
+	}
+	s.write(w, e, reply)
+}
+
+func (s *Server) perform(w http.ResponseWriter, r *http.Request, e *endpoint, c *caller) (*reply, error) {
+	if e.Scope != auth.Public {
+		if c.refusal != nil {
+			return nil, c.refusal
+		}
+		if !auth.Grants(c.actor.Scopes, e.Scope) {
+			return nil, fault.New(fault.InsufficientScope, "this needs a key with scope %s", e.Scope)
+		}
+		s.Usage.Count(c.actor.Workspace.ID, func(d *usage.Day) { d.Requests++ })
+	}
+	req := &request{http: r, actor: c.actor}
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		body, err := readBody(w, r, c.actor.Limits(), e.Method == http.MethodPatch)
+		if err != nil {
+			return nil, err
+		}
+		req.body = body
+	}
+	effect, err := e.bind(req)
+	if err != nil {
+		return nil, err
+	}
+	reply, err := s.once(r, e, req, effect)
+	if err != nil || reply.then == nil {
+		return reply, err
+	}
+	return reply.then(r.Context(), http.NewResponseController(w))
+}
+
+// once runs the effect; with an Idempotency-Key, only the first time.
+func (s *Server) once(r *http.Request, e *endpoint, req *request, effect call) (*reply, error) {
+	keys := r.Header.Values("Idempotency-Key")
+	if e.Method != http.MethodPost || len(keys) == 0 {
+		return effect(r.Context())
+	}
+	key := keys[0]
+	if len(keys) > 1 || key == "" || len(key) > idempotency.MaxKey || strings.ContainsFunc(key, unprintable) {
+		return nil, parameter("Idempotency-Key", "must be one value of 1 to %d printable characters", idempotency.MaxKey)
+	}
+	var first *reply
+	answer, replayed, err := s.Idempotency.Do(r.Context(), req.actor,
+		idempotency.Request{Route: r.Method + " " + r.URL.Path, Key: key, Body: req.body},
+		func(ctx context.Context) (idempotency.Answer, error) {
+			var err error
+			if first, err = effect(ctx); err != nil {
+				return idempotency.Answer{}, err
+			}
+			return idempotency.Answer{Status: first.statusOr(e.Status), Header: first.header, Body: encodeJSON(first.body)}, nil
+		})
+	if err != nil || !replayed {
+		return first, err
+	}
+	again := &reply{status: answer.Status, header: answer.Header, raw: answer.Body}
+	return again.with("Content-Type", "application/json").with("Idempotent-Replayed", "true"), nil
+}
+
+// fail writes an error.
+func (s *Server) fail(w http.ResponseWriter, c *caller, err error) {
+	f, ok := fault.As(err)
+	switch {
+	case ok:
+	case errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded):
+		f = fault.New(fault.Unavailable, "the request was given up").Because(err)
+	default:
+		f = fault.New(fault.Internal, "the service failed to handle the request").Because(err)
+	}
+	switch status := f.Code.Status(); {
+	case status == http.StatusServiceUnavailable: // it may pass, and is said to the client
+		s.Log.Warn("request refused", "request_id", c.requestID, "error", err)
+	case status >= http.StatusInternalServerError:
+		s.Log.Error("request failed", "request_id", c.requestID, "error", err)
+	}
+	if rec, ok := w.(*recorder); ok && rec.status != 0 {
+		return // the answer has begun: nothing can be added to it
+	}
+	writeError(w, f, c.requestID)
+}

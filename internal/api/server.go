@@ -1,0 +1,84 @@
+// Package api owns HTTP: the route table, decoding and checking of requests,
+// the shape of answers and errors, authentication, rate limits and the other
+// headers that every response carries. What a request does is decided by the
+// services; the wire types are this package's own.
+package api
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"net/netip"
+	"time"
+
+	"github.com/stepmill/stepmill/internal/audit"
+	"github.com/stepmill/stepmill/internal/auth"
+	"github.com/stepmill/stepmill/internal/idempotency"
+	"github.com/stepmill/stepmill/internal/paging"
+	"github.com/stepmill/stepmill/internal/ratelimit"
+	"github.com/stepmill/stepmill/internal/run"
+	"github.com/stepmill/stepmill/internal/usage"
+	"github.com/stepmill/stepmill/internal/webhook"
+	"github.com/stepmill/stepmill/internal/workflow"
+)
+
+// Services are the use cases that the API offers.
+type Services struct {
+	Auth        *auth.Service
+	Workflows   *workflow.Service
+	Runs        *run.Service
+	Webhooks    *webhook.Service
+	Audit       *audit.Service
+	Usage       *usage.Service
+	Idempotency *idempotency.Service
+}
+
+// Options are the settings of the API.
+type Options struct {
+	// Cursors seals the positions in lists.
+	Cursors *paging.Codec
+	// PreauthPerMinute bounds failed authentications of one address.
+	PreauthPerMinute int
+	// TrustedProxies are those whose X-Forwarded-For counts.
+	TrustedProxies []netip.Prefix
+	// Ready tells whether the service can work; an error says why not.
+	Ready func(context.Context) error
+	Log   *slog.Logger
+}
+
+// Server answers requests.
+type Server struct {
+	Services
+	Options
+	routes  table
+	limits  *ratelimit.Limiter
+	preauth *ratelimit.Limiter
+}
+
+// New makes a server.
+func New(services Services, options Options) *Server {
+	s := &Server{Services: services, Options: options, limits: ratelimit.New(), preauth: ratelimit.New()}
+	s.routes = newTable(s.answer)
+	s.register(&s.routes)
+	return s
+}
+
+// Handler is the whole API as one handler.
+func (s *Server) Handler() http.Handler { return http.HandlerFunc(s.serve) }
+
+// HTTP makes the HTTP server with its limits. Slow and oversized clients are
+// cut off before they cost anything.
+func (s *Server) HTTP() *http.Server {
+	return &http.Server{
+		Handler: s.Handler(),
+		// OPTIONS * is answered like everything else.
+		DisableGeneralOptionsHandler: true,
+
+		ReadHeaderTimeout: 5 * time.Second,
+		ReadTimeout:       30 * time.Second,
+		WriteTimeout:      60 * time.Second,
+		IdleTimeout:       120 * time.Second,
+		MaxHeaderBytes:    32 << 10,
+		ErrorLog:          slog.NewLogLogger(s.Log.Handler(), slog.LevelDebug),
+	}
+}

@@ -1,0 +1,270 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/stepmill/stepmill/internal/clock"
+	"github.com/stepmill/stepmill/internal/fault"
+	"github.com/stepmill/stepmill/internal/paging"
+	"github.com/stepmill/stepmill/internal/strictjson"
+	"github.com/stepmill/stepmill/internal/workflow"
+)
+
+type workflowBody struct {
+	ID          string             `json:"id"`
+	Name        string             `json:"name"`
+	Description *string            `json:"description"`
+	State       workflow.State     `json:"state"`
+	Version     int                `json:"version"`
+	Triggers    []workflow.Trigger `json:"triggers"`
+	Steps       []workflow.Step    `json:"steps"`
+	Settings    workflow.Settings  `json:"settings"`
+	Layout      workflow.Layout    `json:"layout"`
+	CreatedAt   string             `json:"created_at"`
+	UpdatedAt   string             `json:"updated_at"`
+}
+
+func showWorkflow(w workflow.Workflow) *reply {
+	return ok(workflowBody{
+		ID: w.ID, Name: w.Name, Description: w.Description, State: w.State, Version: w.Version,
+		Triggers: orEmpty(w.Definition.Triggers), Steps: orEmpty(w.Definition.Steps),
+		Settings: w.Definition.Settings, Layout: w.Layout,
+		CreatedAt: clock.Format(w.CreatedAt), UpdatedAt: clock.Format(w.UpdatedAt),
+	}).with("ETag", w.ETag())
+}
+
+func orEmpty[T any](list []T) []T {
+	if list == nil {
+		return []T{}
+	}
+	return list
+}
+
+type workflowItem struct {
+	ID        string         `json:"id"`
+	Name      string         `json:"name"`
+	State     workflow.State `json:"state"`
+	CreatedAt string         `json:"created_at"`
+	UpdatedAt string         `json:"updated_at"`
+}
+
+type listWorkflowsRequest struct {
+	page
+	State string `query:"state"`
+}
+
+func (s *Server) listWorkflows(ctx context.Context, in *listWorkflowsRequest) (*reply, error) {
+	state := workflow.State(in.State)
+	if in.State != "" && !state.Known() {
+		return nil, parameter("state", "must be one of draft, active, paused")
+	}
+	return listing(ctx, s, in.page, []string{"workflows", in.State},
+		func(p paging.Request) (paging.Page[workflow.Item], error) {
+			return s.Workflows.List(ctx, actorOf(ctx), state, p)
+		},
+		func(i workflow.Item) workflowItem {
+			return workflowItem{i.ID, i.Name, i.State, clock.Format(i.CreatedAt), clock.Format(i.UpdatedAt)}
+		})
+}
+
+type createWorkflowRequest struct {
+	Body struct {
+		Name        *string `json:"name"`
+		Description *string `json:"description" null:"ok"`
+		// Accepted by the decoder only to say where steps belong.
+		Steps    json.RawMessage `json:"steps"`
+		Triggers json.RawMessage `json:"triggers"`
+	} `body:"required"`
+}
+
+func (s *Server) createWorkflow(ctx context.Context, in *createWorkflowRequest) (*reply, error) {
+	switch {
+	case in.Body.Steps != nil:
+		return nil, fault.Field("/steps", "a workflow starts without steps; add them with PATCH /v1/workflows/{id}")
+	case in.Body.Triggers != nil:
+		return nil, fault.Field("/triggers", "a workflow starts without triggers; add them with PATCH /v1/workflows/{id}")
+	case in.Body.Name == nil:
+		return nil, fault.Field("/name", "is required")
+	}
+	w, err := s.Workflows.Create(ctx, actorOf(ctx), workflow.New{Name: *in.Body.Name, Description: in.Body.Description})
+	if err != nil {
+		return nil, err
+	}
+	return showWorkflow(w).with("Location", "/v1/workflows/"+w.ID), nil
+}
+
+type workflowRequest struct {
+	ID string `path:"id"`
+}
+
+func (s *Server) getWorkflow(ctx context.Context, in *workflowRequest) (*reply, error) {
+	w, err := s.Workflows.Get(ctx, actorOf(ctx), in.ID)
+	if err != nil {
+		return nil, err
+	}
+	return showWorkflow(w), nil
+}
+
+// definitionPatch is the part of a patch that describes what the workflow does.
+type definitionPatch struct {
+	Triggers *[]workflow.Trigger                    `json:"triggers"`
+	Steps    *[]workflow.Step                       `json:"steps"`
+	Settings strictjson.Optional[workflow.Settings] `json:"settings"`
+}
+
+func (p definitionPatch) patch() workflow.Patch {
+	out := workflow.Patch{Triggers: p.Triggers, Steps: p.Steps}
+	if p.Settings.Set {
+		out.Settings = &p.Settings.Value
+	}
+	return out
+}
+
+type updateWorkflowRequest struct {
+	ID      string `path:"id"`
+	IfMatch string `header:"If-Match"`
+	Body    struct {
+		definitionPatch
+		Name        *string                                    `json:"name"`
+		Description strictjson.Optional[string]                `json:"description"`
+		State       *workflow.State                            `json:"state"`
+		Layout      strictjson.Optional[map[string]*[]float64] `json:"layout"`
+	} `body:"required"`
+}
+
+func (s *Server) updateWorkflow(ctx context.Context, in *updateWorkflowRequest) (*reply, error) {
+	body := in.Body
+	patch := body.patch()
+	patch.Name, patch.State = body.Name, body.State
+	if body.Description.Set {
+		patch.SetDescription = true
+		if !body.Description.Null {
+			patch.Description = &body.Description.Value
+		}
+	}
+	if body.Layout.Set {
+		layout, err := layoutPatch(body.Layout.Value)
+		if err != nil {
+			return nil, err
+		}
+		patch.Layout = &workflow.LayoutPatch{Clear: body.Layout.Null, Places: layout}
+	}
+	w, err := s.Workflows.Update(ctx, actorOf(ctx), in.ID, patch, workflow.ParseMatch(in.IfMatch))
+	if err != nil {
+		return nil, err
+	}
+	return showWorkflow(w), nil
+}
+
+func layoutPatch(places map[string]*[]float64) (map[string]*workflow.Point, error) {
+	out := make(map[string]*workflow.Point, len(places))
+	for id, place := range places {
+		switch {
+		case place == nil:
+			out[id] = nil
+		case len(*place) != 2:
+			return nil, fault.Field("/layout"+pointerTo(id), "must be two numbers")
+		default:
+			out[id] = &workflow.Point{(*place)[0], (*place)[1]}
+		}
+	}
+	return out, nil
+}
+
+type deleteWorkflowRequest struct {
+	ID      string `path:"id"`
+	IfMatch string `header:"If-Match"`
+}
+
+func (s *Server) deleteWorkflow(ctx context.Context, in *deleteWorkflowRequest) (*reply, error) {
+	return &reply{}, s.Workflows.Delete(ctx, actorOf(ctx), in.ID, workflow.ParseMatch(in.IfMatch))
+}
+
+type validateWorkflowRequest struct {
+	ID   string          `path:"id"`
+	Body definitionPatch `body:"optional"`
+}
+
+type validationBody struct {
+	Valid    bool               `json:"valid"`
+	Problems []workflow.Problem `json:"problems"`
+}
+
+func (s *Server) validateWorkflow(ctx context.Context, in *validateWorkflowRequest) (*reply, error) {
+	if in.Body.Settings.Null {
+		return nil, fault.Field("/settings", "must not be null")
+	}
+	problems, err := s.Workflows.Validate(ctx, actorOf(ctx), in.ID, in.Body.patch())
+	if err != nil {
+		return nil, err
+	}
+	return ok(validationBody{Valid: len(problems) == 0, Problems: orEmpty(problems)}), nil
+}
+
+type versionItem struct {
+	Version   int     `json:"version"`
+	CreatedAt string  `json:"created_at"`
+	CreatedBy *string `json:"created_by"`
+}
+
+type versionBody struct {
+	WorkflowID string             `json:"workflow_id"`
+	Version    int                `json:"version"`
+	Triggers   []workflow.Trigger `json:"triggers"`
+	Steps      []workflow.Step    `json:"steps"`
+	Settings   workflow.Settings  `json:"settings"`
+	CreatedAt  string             `json:"created_at"`
+	CreatedBy  *string            `json:"created_by"`
+}
+
+type listVersionsRequest struct {
+	page
+	ID string `path:"id"`
+}
+
+func (s *Server) listVersions(ctx context.Context, in *listVersionsRequest) (*reply, error) {
+	return listing(ctx, s, in.page, []string{"versions", in.ID},
+		func(p paging.Request) (paging.Page[workflow.Version], error) {
+			return s.Workflows.Versions(ctx, actorOf(ctx), in.ID, p)
+		},
+		func(v workflow.Version) versionItem {
+			return versionItem{v.Number, clock.Format(v.CreatedAt), orNull(v.CreatedBy)}
+		})
+}
+
+type versionRequest struct {
+	ID string `path:"id"`
+	N  int    `path:"n"`
+}
+
+func (s *Server) getVersion(ctx context.Context, in *versionRequest) (*reply, error) {
+	if in.N < 1 {
+		return nil, parameter("n", "must be a positive whole number")
+	}
+	v, err := s.Workflows.Version(ctx, actorOf(ctx), in.ID, in.N)
+	if err != nil {
+		return nil, err
+	}
+	d := v.Definition
+	return ok(versionBody{
+		WorkflowID: v.WorkflowID, Version: v.Number, Triggers: orEmpty(d.Triggers), Steps: orEmpty(d.Steps), Settings: d.Settings,
+		CreatedAt: clock.Format(v.CreatedAt), CreatedBy: orNull(v.CreatedBy),
+	}), nil
+}
+
+type restoreVersionRequest struct {
+	versionRequest
+	IfMatch string `header:"If-Match"`
+}
+
+func (s *Server) restoreVersion(ctx context.Context, in *restoreVersionRequest) (*reply, error) {
+	if in.N < 1 {
+		return nil, parameter("n", "must be a positive whole number")
+	}
+	w, err := s.Workflows.Restore(ctx, actorOf(ctx), in.ID, in.N, workflow.ParseMatch(in.IfMatch))
+	if err != nil {
+		return nil, err
+	}
+	return showWorkflow(w), nil
+}
