@@ -1,0 +1,108 @@
+// Package app is the composition root: the only package that knows every
+// other. It builds a server, or the few parts that a command needs, from the
+// settings, and runs them until told to stop.
+package app
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/stepmill/stepmill/internal/auth"
+	"github.com/stepmill/stepmill/internal/config"
+	"github.com/stepmill/stepmill/internal/store"
+	"github.com/stepmill/stepmill/internal/store/sqlite"
+	"github.com/stepmill/stepmill/internal/vault"
+)
+
+// core is what every command that touches the data stands on.
+type core struct {
+	store *store.Store
+	vault *vault.Vault
+	auth  *auth.Service
+
+	db     *sqlite.DB
+	stop   context.CancelFunc
+	ended  chan struct{}
+	failed error
+}
+
+// openCore opens the data. The writer of the database runs until close.
+func openCore(ctx context.Context, data config.Data, opts sqlite.Options, notify store.Notify) (*core, error) {
+	master, err := masterKey(data, opts.Migrate)
+	if err != nil {
+		return nil, err
+	}
+	db, err := sqlite.Open(ctx, data.Dir, opts)
+	if err != nil {
+		return nil, explainMissing(err, data.Dir)
+	}
+	c := &core{db: db, store: store.New(db, notify), ended: make(chan struct{})}
+	// The database outlives the context of its users: they stop first.
+	dbCtx, stop := context.WithCancel(context.WithoutCancel(ctx))
+	c.stop = stop
+	go func() {
+		defer close(c.ended)
+		c.failed = db.Run(dbCtx)
+	}()
+	if c.vault, err = vault.New(master, c.store); err == nil {
+		err = c.checkMasterKey(ctx)
+	}
+	if err != nil {
+		return nil, errors.Join(err, c.close())
+	}
+	c.auth = auth.NewService(c.store, c.vault)
+	return c, nil
+}
+
+// close writes what is queued and closes the database.
+func (c *core) close() error {
+	c.stop()
+	<-c.ended
+	return c.failed
+}
+
+func explainMissing(err error, dir string) error {
+	if errors.Is(err, sqlite.ErrMissing) {
+		return fmt.Errorf("there is no Stepmill data in %s: start `stepmill serve` first, or name another --data-dir", dir)
+	}
+	return err
+}
+
+// masterKey reads the master key. Only a server that starts on an empty
+// directory makes one: a new key for old data would open nothing.
+func masterKey(data config.Data, serving bool) ([]byte, error) {
+	_, err := os.Stat(filepath.Join(data.Dir, sqlite.FileName))
+	empty := errors.Is(err, fs.ErrNotExist)
+	if empty && !serving {
+		return nil, explainMissing(sqlite.ErrMissing, data.Dir)
+	}
+	if data.MasterKey != "" {
+		return vault.ParseMasterKey(data.MasterKey)
+	}
+	path := data.KeyFile()
+	if empty && data.MasterKeyFile == "" {
+		return vault.ReadOrCreateMasterKey(path)
+	}
+	key, err := vault.ReadMasterKey(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("the master key %s is missing, and without it the secrets in %s cannot be read: put it back, or name it with --master-key-file", path, data.Dir)
+	}
+	return key, err
+}
+
+// checkMasterKey refuses a key that does not fit the data.
+func (c *core) checkMasterKey(ctx context.Context) error {
+	check, err := c.store.KeyCheck(ctx)
+	if err != nil {
+		return fmt.Errorf("read the installation: %w", err)
+	}
+	if check != nil && !bytes.Equal(check, c.vault.Check()) {
+		return errors.New("the master key does not fit this data: it was sealed with another one")
+	}
+	return nil
+}

@@ -1,0 +1,37 @@
+package app
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// lockDir makes this process the only server of a data directory, until the
+// returned file is closed or the process ends.
+func lockDir(dir string) (*os.File, error) {
+	path := filepath.Join(dir, "lock")
+	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("use the data directory: %w", err)
+	}
+	if err := tryLock(file); err != nil {
+		holder, _ := io.ReadAll(io.LimitReader(file, 32))
+		_ = file.Close()
+		return nil, fmt.Errorf("another Stepmill server%s is using %s: stop it, or choose another --data-dir", describe(holder), dir)
+	}
+	// The process id only helps people; the lock itself is what counts.
+	if err := file.Truncate(0); err == nil {
+		_, _ = file.WriteAt([]byte(strconv.Itoa(os.Getpid())), 0)
+	}
+	return file, nil
+}
+
+func describe(holder []byte) string {
+	if pid, err := strconv.Atoi(strings.TrimSpace(string(holder))); err == nil {
+		return fmt.Sprintf(" (process %d)", pid)
+	}
+	return ""
+}

@@ -1,0 +1,235 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"os"
+	"sync/atomic"
+	"time"
+
+	"github.com/stepmill/stepmill/internal/action/catalog"
+	"github.com/stepmill/stepmill/internal/api"
+	"github.com/stepmill/stepmill/internal/audit"
+	"github.com/stepmill/stepmill/internal/config"
+	"github.com/stepmill/stepmill/internal/dispatch/local"
+	"github.com/stepmill/stepmill/internal/egress"
+	"github.com/stepmill/stepmill/internal/engine"
+	"github.com/stepmill/stepmill/internal/idempotency"
+	"github.com/stepmill/stepmill/internal/paging"
+	"github.com/stepmill/stepmill/internal/run"
+	"github.com/stepmill/stepmill/internal/store"
+	"github.com/stepmill/stepmill/internal/store/sqlite"
+	"github.com/stepmill/stepmill/internal/uid"
+	"github.com/stepmill/stepmill/internal/usage"
+	"github.com/stepmill/stepmill/internal/webhook"
+	"github.com/stepmill/stepmill/internal/workflow"
+)
+
+// Server is the whole service on the embedded database.
+type Server struct {
+	config   config.Serve
+	log      *slog.Logger
+	core     *core
+	lock     *os.File
+	node     string
+	listener net.Listener
+	outside  *egress.Client
+	api      *api.Server
+	runs     *run.Service
+	usage    *usage.Service
+	engine   *engine.Engine
+	dispatch *local.Dispatcher
+	watchers *run.Watchers
+	stopping atomic.Bool
+	firstKey string
+}
+
+// NewServer opens the data and the listener. On a new installation it makes the
+// first workspace.
+func NewServer(ctx context.Context, data config.Data, serve config.Serve, log *slog.Logger) (s *Server, err error) {
+	if err := os.MkdirAll(data.Dir, 0o700); err != nil {
+		return nil, fmt.Errorf("make the data directory: %w", err)
+	}
+	s = &Server{config: serve, log: log, node: uid.New(uid.Node), watchers: run.NewWatchers()}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, s.release())
+		}
+	}()
+	if s.lock, err = lockDir(data.Dir); err != nil {
+		return s, err
+	}
+	options := sqlite.Options{Migrate: true, UnsafeFilesystem: serve.UnsafeFilesystem}
+	if s.core, err = openCore(ctx, data, options, s.notify()); err != nil {
+		return s, err
+	}
+	if err := s.assemble(); err != nil {
+		return s, err
+	}
+	if s.listener, err = (&net.ListenConfig{}).Listen(ctx, "tcp", serve.Listen); err != nil {
+		return s, fmt.Errorf("listen on %s: %w", serve.Listen, err)
+	}
+	// Last of all: the first key is shown once, by a server that does start.
+	if s.firstKey, err = s.core.auth.Bootstrap(ctx); err != nil {
+		return s, fmt.Errorf("set up the first workspace: %w", err)
+	}
+	return s, nil
+}
+
+// assemble builds the services on the store.
+func (s *Server) assemble() error {
+	st, v := s.core.store, s.core.vault
+	policy := egress.Policy{Allow: config.Prefixes(s.config.EgressAllow)}
+	s.outside = egress.New(egress.Config{
+		Policy: policy, UserAgent: "Stepmill/" + config.VersionText(), Own: s.own,
+	})
+	actions, err := catalog.New(s.outside)
+	if err != nil {
+		return err
+	}
+	cursors, err := paging.NewCodec(v.Derive("cursors"))
+	if err != nil {
+		return err
+	}
+	s.usage = usage.NewService(st)
+	s.runs = run.NewService(st, s.watchers, s.node)
+	s.dispatch = local.New(st, s.node, s.log)
+	s.engine = engine.New(st, s.dispatch, actions, s.node, s.log)
+	s.api = api.New(api.Services{
+		Auth: s.core.auth, Workflows: workflow.NewService(st, actions), Runs: s.runs, Audit: audit.NewService(st), Usage: s.usage,
+		Webhooks:    webhook.NewService(st, v, policy),
+		Idempotency: idempotency.NewService(st, v),
+	}, api.Options{
+		Cursors: cursors, PreauthPerMinute: s.config.PreauthRPM, TrustedProxies: config.Prefixes(s.config.TrustedProxy), Ready: s.ready, Log: s.log,
+	})
+	return nil
+}
+
+// own are the addresses that no step may reach: the service's own.
+func (s *Server) own() []netip.AddrPort {
+	if at, err := netip.ParseAddrPort(s.listener.Addr().String()); err == nil {
+		return []netip.AddrPort{at}
+	}
+	return nil
+}
+
+// notify connects what the store tells after a commit with those who wait for
+// it. The parts are made after the store, hence the functions.
+func (s *Server) notify() store.Notify {
+	return store.Notify{
+		Wake:    func(w run.Wake) { s.dispatch.Wake(w) },
+		Started: func(workspaceID string) { s.usage.Count(workspaceID, func(d *usage.Day) { d.RunsStarted++ }) },
+		Ended: func(workspaceID, runID string, status run.Status) {
+			s.watchers.Ended(runID)
+			s.usage.Count(workspaceID, func(d *usage.Day) { countEnd(d, status) })
+			if status == run.Cancelled {
+				s.engine.Abort(runID)
+			}
+		},
+		WorkflowDeleted: func(workflowID string) { s.engine.AbortWorkflow(workflowID) },
+	}
+}
+
+func countEnd(d *usage.Day, status run.Status) {
+	switch status {
+	case run.Succeeded:
+		d.RunsSucceeded++
+	case run.Failed:
+		d.RunsFailed++
+	case run.Cancelled:
+		d.RunsCancelled++
+	}
+}
+
+// ready tells whether requests can be served: the store answers and no stop was
+// asked for.
+func (s *Server) ready(ctx context.Context) error {
+	if s.stopping.Load() {
+		return errors.New("the service is shutting down")
+	}
+	if _, err := s.core.store.KeyCheck(ctx); err != nil {
+		return errors.New("the store does not answer")
+	}
+	return nil
+}
+
+// Address is where the server listens.
+func (s *Server) Address() string { return s.listener.Addr().String() }
+
+// Greet tells a person where the service is and, once, the first key.
+func (s *Server) Greet(out io.Writer) {
+	fmt.Fprintf(out, "Stepmill %s is ready at http://%s\n", config.VersionText(), s.Address())
+	if s.firstKey != "" {
+		fmt.Fprintf(out, "\nYour admin API key. It is shown this once, keep it safe:\n\n    %s\n\n", s.firstKey)
+	}
+}
+
+const shutdownTime = 25 * time.Second
+
+// Run serves until the context ends, then lets everything under way come to a
+// good end: first requests, then runs, last the store.
+func (s *Server) Run(ctx context.Context) (err error) {
+	defer func() { err = errors.Join(err, s.release()) }()
+	work, stopWork := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopWork()
+	parts := newGroup(stopWork)
+	parts.start(func() error { return s.dispatch.Run(work) })
+	parts.start(func() error { return s.engine.Run(work) })
+	parts.start(func() error { return s.housekeep(work) })
+
+	server := s.api.HTTP()
+	serving := make(chan error, 1)
+	go func() {
+		serving <- server.Serve(api.LimitConns(s.listener, s.config.ConnsPerAddress, config.Prefixes(s.config.TrustedProxy)))
+	}()
+	select {
+	case <-ctx.Done():
+		err = s.stopServing(ctx, server)
+	case err = <-serving:
+	case <-work.Done(): // a part gave up
+	case <-s.core.ended: // the disk failed: nothing may be acknowledged any more
+		_ = server.Close()
+	}
+	stopWork()
+	return errors.Join(err, parts.wait())
+}
+
+func (s *Server) stopServing(ctx context.Context, server *http.Server) error {
+	s.log.Info("stopping")
+	s.stopping.Store(true)
+	s.runs.Close()
+	time.Sleep(s.config.DrainDelay)
+	limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTime)
+	defer cancel()
+	if err := server.Shutdown(limit); err != nil {
+		s.log.Warn("some requests did not end in time", "error", err)
+		return server.Close()
+	}
+	return nil
+}
+
+// release gives back what NewServer took.
+func (s *Server) release() error {
+	var errs []error
+	if s.listener != nil {
+		if err := s.listener.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
+			errs = append(errs, err)
+		}
+	}
+	if s.outside != nil {
+		s.outside.Close()
+	}
+	if s.core != nil {
+		errs = append(errs, s.core.close())
+	}
+	if s.lock != nil {
+		errs = append(errs, s.lock.Close())
+	}
+	return errors.Join(errs...)
+}

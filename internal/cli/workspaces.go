@@ -1,0 +1,82 @@
+package cli
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/stepmill/stepmill/internal/app"
+	"github.com/stepmill/stepmill/internal/config"
+)
+
+type workspacesCommand struct {
+	Create createWorkspaceCommand `cmd:"" help:"Make a workspace and print its first admin key."`
+	List   listWorkspacesCommand  `cmd:"" help:"List the workspaces."`
+	Update updateWorkspaceCommand `cmd:"" help:"Change name, plan or rate of a workspace."`
+}
+
+type createWorkspaceCommand struct {
+	Name              string `arg:"" help:"What it is called."`
+	Plan              string `default:"free" enum:"free,pro,enterprise" help:"free, pro or enterprise."`
+	RequestsPerMinute *int   `placeholder:"N" help:"Requests per minute; only for enterprise."`
+	JSON              bool   `help:"Print JSON."`
+}
+
+// Run makes a workspace.
+func (c *createWorkspaceCommand) Run(con *console, data config.Data) error {
+	return withAdmin(con, data, func(admin *app.Admin) error {
+		w, key, err := admin.CreateWorkspace(con, c.Name, c.Plan, c.RequestsPerMinute)
+		if err != nil {
+			return err
+		}
+		if c.JSON {
+			return show(con, true, struct {
+				app.Workspace
+				APIKey string `json:"api_key"`
+			}{w, key}, nil)
+		}
+		_, err = fmt.Fprintf(con.out, "workspace  %s\nadmin key  %s\n", w.ID, key)
+		return err
+	})
+}
+
+type listWorkspacesCommand struct {
+	JSON bool `help:"Print JSON."`
+}
+
+// Run lists workspaces.
+func (c *listWorkspacesCommand) Run(con *console, data config.Data) error {
+	return withAdmin(con, data, func(admin *app.Admin) error {
+		workspaces, err := admin.Workspaces(con)
+		if err != nil {
+			return err
+		}
+		return show(con, c.JSON, workspaces, workspaceRows(workspaces...))
+	})
+}
+
+type updateWorkspaceCommand struct {
+	ID                string  `arg:"" help:"The id of the workspace, as listed."`
+	Name              *string `help:"A new name."`
+	Plan              *string `help:"free, pro or enterprise."`
+	RequestsPerMinute *int    `placeholder:"N" help:"Requests per minute; only for enterprise."`
+	JSON              bool    `help:"Print JSON."`
+}
+
+// Run changes a workspace.
+func (c *updateWorkspaceCommand) Run(con *console, data config.Data) error {
+	return withAdmin(con, data, func(admin *app.Admin) error {
+		w, err := admin.UpdateWorkspace(con, c.ID, c.Name, c.Plan, c.RequestsPerMinute)
+		if err != nil {
+			return err
+		}
+		return show(con, c.JSON, w, workspaceRows(w))
+	})
+}
+
+func workspaceRows(workspaces ...app.Workspace) [][]string {
+	rows := [][]string{{"ID", "NAME", "PLAN", "REQUESTS/MIN", "CREATED"}}
+	for _, w := range workspaces {
+		rows = append(rows, []string{w.ID, w.Name, w.Plan, strconv.Itoa(w.RequestsPerMinute), moment(&w.CreatedAt)})
+	}
+	return rows
+}

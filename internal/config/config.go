@@ -1,0 +1,92 @@
+// Package config owns the settings of a process: one struct per group, filled
+// from flags and STEPMILL_* variables by the command line, never a global.
+package config
+
+import (
+	"fmt"
+	"net/netip"
+	"path/filepath"
+	"runtime/debug"
+	"strings"
+	"time"
+)
+
+// Data says where the data is and what seals it.
+type Data struct {
+	Dir           string `name:"data-dir" env:"STEPMILL_DATA_DIR" default:"./stepmill-data" placeholder:"DIR" help:"Directory that holds the database and the master key (default: ${default})."`
+	MasterKeyFile string `env:"STEPMILL_MASTER_KEY_FILE" placeholder:"FILE" help:"File with the master key (default: master.key in the data directory, made on first start)."`
+	MasterKey     string `env:"STEPMILL_MASTER_KEY" placeholder:"KEY" help:"The master key itself, 32 bytes in base64 or hex. Prefer a file, or the environment."`
+}
+
+// KeyFile is where the master key is read from.
+func (d Data) KeyFile() string {
+	if d.MasterKeyFile != "" {
+		return d.MasterKeyFile
+	}
+	return filepath.Join(d.Dir, "master.key")
+}
+
+// KeyPlace tells a person where the master key is.
+func (d Data) KeyPlace() string {
+	if d.MasterKey != "" {
+		return "given with STEPMILL_MASTER_KEY"
+	}
+	return "in " + d.KeyFile()
+}
+
+// Serve has the settings of a server.
+type Serve struct {
+	Listen           string        `env:"STEPMILL_LISTEN" default:"127.0.0.1:8080" placeholder:"ADDR" help:"Address to serve on (default: ${default})."`
+	PreauthRPM       int           `name:"preauth-rpm" env:"STEPMILL_PREAUTH_RPM" default:"600" placeholder:"N" help:"Failed authentications allowed per client address and minute (default: ${default})."`
+	TrustedProxy     []Network     `env:"STEPMILL_TRUSTED_PROXY" placeholder:"CIDR" help:"Proxies whose X-Forwarded-For is believed."`
+	EgressAllow      []Network     `env:"STEPMILL_EGRESS_ALLOW" placeholder:"CIDR" help:"Private address ranges that steps and webhooks may reach."`
+	ConnsPerAddress  int           `env:"STEPMILL_CONNS_PER_ADDRESS" default:"100" placeholder:"N" help:"Open connections allowed per client address, other than loopback and trusted proxies (default: ${default})."`
+	DrainDelay       time.Duration `env:"STEPMILL_DRAIN_DELAY" default:"0s" placeholder:"TIME" help:"How long to go on serving, unready, after a stop was asked; for load balancers (default: ${default})."`
+	UnsafeFilesystem bool          `env:"STEPMILL_UNSAFE_FILESYSTEM" help:"Accept a data directory on a network file system, where data can be lost."`
+}
+
+// Network is a range of addresses, or a single one.
+type Network struct{ netip.Prefix }
+
+// UnmarshalText reads 10.0.0.0/8 or 10.0.0.1.
+func (n *Network) UnmarshalText(text []byte) error {
+	if addr, err := netip.ParseAddr(string(text)); err == nil {
+		n.Prefix = netip.PrefixFrom(addr, addr.BitLen())
+		return nil
+	}
+	prefix, err := netip.ParsePrefix(string(text))
+	if err != nil {
+		return fmt.Errorf("%q is neither an address nor a range such as 10.0.0.0/8", text)
+	}
+	n.Prefix = prefix.Masked()
+	return nil
+}
+
+// Prefixes returns the ranges as the standard library knows them.
+func Prefixes(networks []Network) []netip.Prefix {
+	out := make([]netip.Prefix, len(networks))
+	for i, network := range networks {
+		out[i] = network.Prefix
+	}
+	return out
+}
+
+// Log says what is logged and how.
+type Log struct {
+	Level  string `name:"log-level" env:"STEPMILL_LOG_LEVEL" default:"info" enum:"debug,info,warn,error" help:"Least level that is logged: debug, info, warn or error."`
+	Format string `name:"log-format" env:"STEPMILL_LOG_FORMAT" default:"auto" enum:"auto,json,text" help:"json, text, or auto: text on a terminal, JSON elsewhere."`
+}
+
+// Version is set when a release is built.
+var Version = ""
+
+// VersionText is the version of this binary.
+func VersionText() string {
+	if Version != "" {
+		return Version
+	}
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" && info.Main.Version != "(devel)" {
+		return strings.TrimPrefix(info.Main.Version, "v")
+	}
+	return "dev"
+}
