@@ -1,0 +1,188 @@
+package api_test
+
+import (
+	"fmt"
+	"net/http"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/stepmill/stepmill/internal/fault"
+)
+
+func TestErrorCodesAreDocumented(t *testing.T) {
+	t.Parallel()
+	want := map[string]int{}
+	for code, status := range fault.Codes() {
+		want[string(code)] = status
+	}
+	if diff := cmp.Diff(want, published().codes); diff != "" {
+		t.Errorf("x-error-codes (-in the program +in the document):\n%s", diff)
+	}
+	for code, status := range want {
+		if !regexp.MustCompile(`^[a-z]+(_[a-z]+)*$`).MatchString(code) || status < 400 || fault.Code(code).Status() != status {
+			t.Errorf("code %q has status %d", code, status)
+		}
+	}
+}
+
+// The body of an error is an object `error` with a code, a message and the id
+// of the request, and details when there are several places to point at.
+func TestErrorEnvelope(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.workflow("wf", setStep)
+	w.workflow("active")
+	w.patch("active", `{"state": "active"}`)
+	w.workflow("paused")
+	w.patch("paused", `{"state": "paused"}`)
+	w.finish("run", "wf", "")
+	reader := w.as("read")
+	w.call("POST", "/v1/workflows", `{"name": "a"}`, "Idempotency-Key", "envelope").want(201)
+	large := `{"name": "` + strings.Repeat("x", 4<<20) + `"}`
+
+	for _, tc := range []struct {
+		call, body string
+		headers    []string
+		status     int
+		code       string
+		details    bool
+	}{
+		{"POST /v1/workflows", `{`, nil, 400, "invalid_json", false},
+		{"POST /v1/workflows", `{"nmae": 1}`, nil, 400, "invalid_request", true},
+		{"GET /v1/workflows?limit=0", "", nil, 400, "invalid_request", false},
+		{"GET /v1/workflows?cursor=x", "", nil, 400, "invalid_cursor", false},
+		{"GET /v1/workflows", "", []string{"Authorization", ""}, 401, "unauthorized", false},
+		{"POST /v1/workflows", `{"name": "a"}`, []string{"Authorization", "Bearer " + reader.key}, 403, "insufficient_scope", false},
+		{"GET /v1/workflows/none", "", nil, 404, "workflow_not_found", false},
+		{"GET /v1/nothing", "", nil, 404, "not_found", false},
+		{"PUT /v1/workflows", "", nil, 405, "method_not_allowed", false},
+		{"DELETE /v1/workflows/$active", "", nil, 409, "workflow_active", false},
+		{"POST /v1/workflows/$paused/runs", "", nil, 409, "workflow_paused", false},
+		{"POST /v1/runs/$run/cancel", "", nil, 409, "run_not_running", false},
+		{"PATCH /v1/workflows/$wf", `{}`, []string{"If-Match", `"0"`}, 412, "version_conflict", false},
+		{"POST /v1/workflows", large, nil, 413, "payload_too_large", false},
+		{"POST /v1/workflows", `{}`, []string{"Content-Type", "text/plain"}, 415, "unsupported_media_type", false},
+		{"PATCH /v1/workflows/$wf", `{"steps": [{"id": "a", "uses": "b.c"}]}`, nil, 422, "workflow_invalid", true},
+		{"POST /v1/webhooks", `{"url": "http://10.0.0.1", "events": ["run.failed"]}`, nil, 422, "webhook_url_not_allowed", true},
+		{"POST /v1/workflows", `{"name": "b"}`, []string{"Idempotency-Key", "envelope"}, 422, "idempotency_key_reused", false},
+	} {
+		t.Run(fmt.Sprintf("%d %s", tc.status, tc.code), func(t *testing.T) {
+			method, path := splitCall(tc.call)
+			a := w.on(t).call(method, path, tc.body, tc.headers...).want(tc.status, tc.code)
+			wantKeys(t, a.object(), "error")
+			keys := "code message request_id"
+			if tc.details {
+				keys += " details"
+			}
+			wantKeys(t, a.object()["error"].(map[string]any), keys)
+			if tc.details {
+				for _, detail := range a.object()["error"].(map[string]any)["details"].([]any) {
+					wantKeys(t, detail.(map[string]any), "pointer message")
+				}
+			}
+			if !regexp.MustCompile(`^req_[0-9a-z]{26}$`).MatchString(a.header.Get("X-Request-Id")) {
+				t.Errorf("the request id is %q", a.header.Get("X-Request-Id"))
+			}
+			if got := a.header.Get("WWW-Authenticate"); (got == "Bearer") != (tc.status == 401) {
+				t.Errorf("WWW-Authenticate is %q", got)
+			}
+			if got := a.header.Get("Retry-After"); got != "" {
+				t.Errorf("Retry-After is %q", got)
+			}
+		})
+	}
+}
+
+// A path or method that does not exist is an error like any other.
+func TestUnknownPathsAndMethods(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.workflow("wf")
+	for _, path := range []string{
+		"/", "/v1", "/v1/", "/v2/workflows", "/v1/nothing", "/v1/workflows/", "/v1/workflows/$wf/", "/v1/workflows/$wf/nothing", "//v1/workflows", "/v1//workflows",
+		"/v1/./workflows", "/v1/../v1/workflows", "/v1/workflows/..", "/v1/workflows/../api-keys", "/v1/%2e%2e/v1/workflows", "/v1/workflows/%2e%2e/api-keys",
+		"/v1/workflows/%2E", "/v1/workflows%2f$wf", "/v1/workflows/$wf%2fruns/x/y", "/v1/workflows/a%2f%2fb", "/V1/workflows", "/v1/Workflows", "/healthz/", "/healthz/x", "/v1/workflows;x", "/v1/workflows/..;/api-keys",
+		"/metrics", "/debug/pprof/", "/debug/vars", "/configs", "/.git/config", "/ui/v1/workflows", "/hooks/x", "/v1/health", "/v1/ready", "/v1/openapi", "/v1/openapi.yml",
+	} {
+		a := w.call("GET", path, "")
+		if a.status != http.StatusNotFound || a.header.Get("Location") != "" || a.header.Get("Allow") != "" {
+			t.Errorf("GET %s: got %d %s", path, a.status, a.body)
+		}
+	}
+	for path, allow := range map[string]string{
+		"/v1/workflows":                          "GET, HEAD, POST",
+		"/v1/workflows/$wf":                      "GET, HEAD, PATCH, DELETE",
+		"/v1/workflows/$wf/validate":             "POST",
+		"/v1/workflows/$wf/versions/1":           "GET, HEAD",
+		"/v1/workflows/$wf/versions/1/restore":   "POST",
+		"/v1/runs/run_x/cancel":                  "POST",
+		"/healthz":                               "GET, HEAD",
+		"/v1/workflows/$wf/runs?unknown=ignored": "GET, HEAD, POST",
+	} {
+		for _, method := range []string{"PUT", "OPTIONS", "TRACE", "PROPFIND", "get", "QUERY"} {
+			a := w.call(method, path, "").want(405, "method_not_allowed")
+			if got := a.header.Get("Allow"); got != allow {
+				t.Errorf("%s %s: Allow is %q, want %q", method, path, got, allow)
+			}
+		}
+	}
+}
+
+// Without a key nothing under /v1 tells what is there.
+func TestPathsAreNotAnOracle(t *testing.T) {
+	t.Parallel()
+	anyone := sharedServer(t).anonymous(t)
+	for _, call := range []string{"GET /v1/nothing", "PUT /v1/workflows", "GET /v1/workflows/none", "POST /v1/openapi.yaml", "GET /v1/..%2fhealthz", "OPTIONS /v1/workflows"} {
+		method, path := splitCall(call)
+		anyone.call(method, path, "").want(401, "unauthorized")
+	}
+	for _, call := range []string{"GET /", "GET /metrics", "GET //v1/workflows", "GET /ui/v1/workflows"} {
+		method, path := splitCall(call)
+		anyone.call(method, path, "").want(404, "not_found")
+	}
+	anyone.call("DELETE", "/healthz", "").want(405, "method_not_allowed")
+}
+
+func TestHeadIsGetWithoutABody(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.workflow("wf", setStep)
+	w.finish("run", "wf", "")
+	for _, path := range []string{
+		"/v1/workflows", "/v1/workflows/$wf", "/v1/workflows/$wf/versions", "/v1/workflows/$wf/versions/1", "/v1/workflows/$wf/runs", "/v1/runs/$run", "/v1/webhooks",
+		"/v1/api-keys", "/v1/workspaces", "/v1/usage", "/v1/audit", "/v1/openapi.yaml", "/v1/openapi.json", "/healthz", "/readyz", "/v1/workflows/none", "/nothing",
+	} {
+		get, head := w.call("GET", path, ""), w.call("HEAD", path, "")
+		if head.status != get.status || len(head.body) != 0 {
+			t.Errorf("HEAD %s: got %d with %d bytes, want %d", path, head.status, len(head.body), get.status)
+		}
+		for _, name := range []string{"Content-Type", "Content-Length", "ETag"} {
+			// Counts and durations move on between the two.
+			if name == "Content-Length" && (path == "/v1/usage" || path == "/v1/workflows/$wf/runs") {
+				continue
+			}
+			if got, want := head.header.Get(name), get.header.Get(name); got != want {
+				t.Errorf("HEAD %s: %s is %q, want %q", path, name, got, want)
+			}
+		}
+	}
+	w.call("HEAD", "/v1/workflows/$wf/validate", "").want(405)
+}
+
+// What a client sends as a request id is not taken over, nor repeated in
+// headers or logs.
+func TestRequestIDsAreOurs(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	seen := map[string]bool{}
+	for range 20 {
+		id := w.call("GET", "/v1/workflows", "", "X-Request-Id", "req_mine").want(200).header.Get("X-Request-Id")
+		if seen[id] || id == "req_mine" {
+			t.Errorf("the request id is %q", id)
+		}
+		seen[id] = true
+	}
+}

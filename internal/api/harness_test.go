@@ -1,0 +1,243 @@
+package api_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"zombiezen.com/go/sqlite"
+	"zombiezen.com/go/sqlite/sqlitex"
+
+	"github.com/stepmill/stepmill/internal/app"
+	"github.com/stepmill/stepmill/internal/config"
+)
+
+// server is the whole service, running in this process on a directory of its
+// own.
+type server struct {
+	dir      string
+	config   config.Serve
+	url      string
+	firstKey string // the admin key that the first start printed
+	log      *logBuffer
+	http     *http.Client
+
+	stop    context.CancelFunc
+	stopped chan error
+
+	mu   sync.Mutex
+	conn *sqlite.Conn // beside the server's own, opened when needed
+}
+
+// shared is the server of all tests that need none of their own: they keep out
+// of each other's way in workspaces.
+var shared = sync.OnceValues(func() (*server, error) {
+	dir, err := os.MkdirTemp("", "stepmill-api-test-")
+	if err != nil {
+		return nil, err
+	}
+	s := &server{dir: dir, config: config.Serve{PreauthRPM: 1_000_000}}
+	sharedStarted.Store(s)
+	return s, s.start(context.Background())
+})
+
+var sharedStarted atomic.Pointer[server]
+
+func TestMain(m *testing.M) {
+	// Each check is dozens of requests. A flag on the command line wins.
+	if err := flag.Set("rapid.checks", "15"); err != nil {
+		panic(err)
+	}
+	m.Run()
+	if s := sharedStarted.Load(); s != nil {
+		if err := errors.Join(s.halt(), os.RemoveAll(s.dir)); err != nil {
+			fmt.Fprintln(os.Stderr, "the shared server:", err)
+		}
+	}
+}
+
+func sharedServer(t *testing.T) *server {
+	t.Helper()
+	s, err := shared()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// newServer starts a server for one test.
+func newServer(t *testing.T, adjust ...func(*config.Serve)) *server {
+	t.Helper()
+	s := &server{dir: t.TempDir(), config: config.Serve{PreauthRPM: 1_000_000}}
+	for _, change := range adjust {
+		change(&s.config)
+	}
+	if err := s.start(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.halt(); err != nil {
+			t.Errorf("stop the server: %v", err)
+		}
+	})
+	return s
+}
+
+func (s *server) start(ctx context.Context) error {
+	s.config.Listen, s.config.ConnsPerAddress = "127.0.0.1:0", 1000
+	if s.log == nil {
+		s.log = &logBuffer{}
+	}
+	running, err := app.NewServer(ctx, config.Data{Dir: s.dir}, s.config,
+		slog.New(slog.NewJSONHandler(s.log, &slog.HandlerOptions{Level: slog.LevelDebug})))
+	if err != nil {
+		return err
+	}
+	var greeting bytes.Buffer
+	running.Greet(&greeting)
+	if key := regexp.MustCompile(`smk_\w+`).FindString(greeting.String()); key != "" {
+		s.firstKey = key
+	}
+	s.url = "http://" + running.Address()
+	s.http = &http.Client{
+		Transport:     &http.Transport{MaxIdleConnsPerHost: 100, DisableCompression: true},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		Timeout:       time.Minute,
+	}
+	ctx, s.stop = context.WithCancel(ctx)
+	s.stopped = make(chan error, 1)
+	go func() { s.stopped <- running.Run(ctx) }()
+	return nil
+}
+
+func (s *server) halt() error {
+	if s.stop == nil {
+		return nil // it never started
+	}
+	s.http.CloseIdleConnections()
+	s.mu.Lock()
+	if s.conn != nil {
+		_ = s.conn.Close()
+		s.conn = nil
+	}
+	s.mu.Unlock()
+	s.stop()
+	select {
+	case err := <-s.stopped:
+		return err
+	case <-time.After(30 * time.Second):
+		return errors.New("the server did not stop")
+	}
+}
+
+// restart stops the server and starts it again on the same data.
+func (s *server) restart(t *testing.T) {
+	t.Helper()
+	if err := s.halt(); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.start(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// rows reads from the database beside the server, each row as its columns.
+func (s *server) rows(t *testing.T, query string, args ...any) [][]string {
+	t.Helper()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.conn == nil {
+		conn, err := sqlite.OpenConn(filepath.Join(s.dir, "stepmill.db"), sqlite.OpenReadWrite|sqlite.OpenWAL)
+		if err != nil {
+			t.Fatal(err)
+		}
+		conn.SetBusyTimeout(5 * time.Second)
+		s.conn = conn
+	}
+	var out [][]string
+	err := sqlitex.Execute(s.conn, query, &sqlitex.ExecOptions{Args: args, ResultFunc: func(stmt *sqlite.Stmt) error {
+		row := make([]string, stmt.ColumnCount())
+		for i := range row {
+			row[i] = stmt.ColumnText(i)
+		}
+		out = append(out, row)
+		return nil
+	}})
+	if err != nil {
+		t.Fatalf("%s: %v", query, err)
+	}
+	return out
+}
+
+// content is what the tables hold, by table, without what changes on its own:
+// counts of requests and times of use.
+func (s *server) content(t *testing.T) map[string]string {
+	t.Helper()
+	out := map[string]string{}
+	for _, table := range s.rows(t, `SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'`) {
+		if table[0] == "usage" {
+			continue
+		}
+		var columns []string
+		for _, column := range s.rows(t, `SELECT name FROM pragma_table_info(?)`, table[0]) {
+			if column[0] != "last_used_at" {
+				columns = append(columns, column[0])
+			}
+		}
+		var text strings.Builder
+		for _, row := range s.rows(t, `SELECT `+strings.Join(columns, ", ")+` FROM `+table[0]) {
+			fmt.Fprintf(&text, "%q\n", row)
+		}
+		out[table[0]] = text.String()
+	}
+	return out
+}
+
+// files returns every byte that the server keeps on disk.
+func (s *server) files(t *testing.T) []byte {
+	t.Helper()
+	entries, err := os.ReadDir(s.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []byte
+	for _, entry := range entries {
+		data, err := os.ReadFile(filepath.Join(s.dir, entry.Name()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = slices.Concat(out, data)
+	}
+	return out
+}
+
+// logBuffer keeps what is logged.
+type logBuffer struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (b *logBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.Write(p)
+}
+
+func (b *logBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.String()
+}

@@ -1,0 +1,193 @@
+package api_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/stepmill/stepmill/internal/config"
+	"github.com/stepmill/stepmill/openapi"
+)
+
+func TestUsage(t *testing.T) {
+	const members = "workspace_id plan requests_per_minute limits current days"
+	runScenarios(t, []scenario{
+		{
+			name: "usage tells the plan, its limits, what exists and what happened today",
+			given: func(w *world) {
+				w.workflow("wf", failStep)
+				w.workflow("wait", waitStep)
+				w.workflow("none")
+				givenWebhook(w)
+				w.finish("failed", "wf", "")
+				w.finish("succeeded", "none", "")
+				w.run("cancelled", "wait", "")
+				w.call("POST", "/v1/runs/$cancelled/cancel", "").want(200)
+				w.run("running", "wait", "")
+			},
+			call: "GET /v1/usage", as: "read", status: 200, keys: members,
+			answer: fmt.Sprintf(`{"workspace_id": "$workspace", "plan": "enterprise", "requests_per_minute": 1000000,
+				"limits": {"request_body_bytes": 4194304, "payload_bytes": 2097152, "steps_per_workflow": 500, "workflows": 10000, "webhooks": 500, "api_keys": 500},
+				"current": {"workflows": 3, "webhooks": 1, "api_keys": 2, "running_runs": 1},
+				"days": [{"date": %q, "requests": 13, "runs_started": 4, "runs_succeeded": 1, "runs_failed": 1, "runs_cancelled": 1}]}`, time.Now().UTC().Format(time.DateOnly)),
+			then: func(w *world, a *answer) {
+				wantKeys(w.t, a.object()["days"].([]any)[0].(map[string]any), "date requests runs_started runs_succeeded runs_failed runs_cancelled")
+			},
+		},
+		{name: "one day is the least", call: "GET /v1/usage?days=1", status: 200, keys: members},
+		{name: "ninety days are the most", call: "GET /v1/usage?days=90", status: 200, keys: members},
+		{name: "days=0 is refused", call: "GET /v1/usage?days=0", status: 400, code: "invalid_request", says: "days"},
+		{name: "days=91 is refused", call: "GET /v1/usage?days=91", status: 400, code: "invalid_request", says: "days"},
+		{name: "days=-1 is refused", call: "GET /v1/usage?days=-1", status: 400, code: "invalid_request", says: "days"},
+		{name: "days=x is refused", call: "GET /v1/usage?days=x", status: 400, code: "invalid_request", says: "days"},
+		{name: "days without a value is refused", call: "GET /v1/usage?days=", status: 400, code: "invalid_request", says: "days"},
+		{name: "days given twice is refused", call: "GET /v1/usage?days=1&days=2", status: 400, code: "invalid_request", says: "days"},
+	})
+}
+
+func TestUsageOfEachPlan(t *testing.T) {
+	t.Parallel()
+	for plan, want := range map[string]string{
+		"free": `{"plan": "free", "requests_per_minute": 60, "limits": {"request_body_bytes": 1048576, "payload_bytes": 262144,
+			"steps_per_workflow": 50, "workflows": 100, "webhooks": 20, "api_keys": 20}}`,
+		"pro": `{"plan": "pro", "requests_per_minute": 600, "limits": {"request_body_bytes": 2097152, "payload_bytes": 1048576,
+			"steps_per_workflow": 200, "workflows": 1000, "webhooks": 50, "api_keys": 100}}`,
+	} {
+		w := sharedServer(t).newWorldOn(t, `{"name": "n", "plan": "`+plan+`"}`)
+		wantContains(t, w.call("GET", "/v1/usage", "").want(200).json(), want)
+	}
+}
+
+// Every deed leaves an entry that names who did it, to what and in which
+// request.
+func TestAudit(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.names["admin"] = w.call("GET", "/v1/api-keys", "").column("id")[0]
+	deeds := []struct{ action, target, call, body, details string }{
+		{"workflow.created", "wf", "POST /v1/workflows", `{"name": "Greet"}`, `{"name": "Greet"}`},
+		{"workflow.activated", "wf", "PATCH /v1/workflows/$wf", `{"state": "active"}`, `{"previous_state": "draft"}`},
+		{"workflow.paused", "wf", "PATCH /v1/workflows/$wf", `{"state": "paused"}`, `{"previous_state": "active"}`},
+		{"workflow.drafted", "wf", "PATCH /v1/workflows/$wf", `{"state": "draft"}`, `{"previous_state": "paused"}`},
+		{"webhook.created", "wh", "POST /v1/webhooks", `{"url": "https://example.com/a?token=t0ps3cret", "events": ["run.failed"]}`, `{"url": "https://example.com/a"}`},
+		{"webhook.updated", "wh", "PATCH /v1/webhooks/$wh", `{"enabled": false}`, `{"url": "https://example.com/a", "enabled": false}`},
+		{"webhook.deleted", "wh", "DELETE /v1/webhooks/$wh", "", `{}`},
+		{"api_key.created", "key", "POST /v1/api-keys", `{"name": "k", "scopes": ["read", "write"]}`, `{"name": "k", "scopes": ["read", "write"]}`},
+		{"api_key.revoked", "key", "DELETE /v1/api-keys/$key", "", `{}`},
+		{"workflow.deleted", "wf", "DELETE /v1/workflows/$wf", "", `{"name": "Greet"}`},
+	}
+	kinds := map[string]string{"wf": "workflow", "wh": "webhook", "key": "api_key"}
+	for _, deed := range deeds {
+		method, path := splitCall(deed.call)
+		a := w.call(method, path, deed.body)
+		if method == http.MethodPost {
+			w.names[deed.target] = a.want(201).text("id")
+		}
+		newest := w.call("GET", "/v1/audit?limit=1", "").want(200)
+		wantKeys(t, newest.items()[0], "id at actor action target_type target_id details request_id")
+		wantContains(t, newest.json(), w.fill(fmt.Sprintf(`{"data": [{"id": "~aud_[0-9a-z]{26}", "actor": {"type": "api_key", "id": "$admin"}, "action": %q,
+			"target_type": %q, "target_id": "$%s", "details": %s, "request_id": %q}]}`,
+			deed.action, kinds[deed.target], deed.target, deed.details, a.header.Get("X-Request-Id"))))
+	}
+	t.Run("entries can be filtered by action", func(t *testing.T) {
+		wantContains(t, w.on(t).call("GET", "/v1/audit?action=workflow.paused", "").want(200).json(), `{"data": [{"action": "workflow.paused"}], "next_cursor": null}`)
+	})
+	t.Run("entries can be filtered by what was acted on", func(t *testing.T) {
+		wantContains(t, w.on(t).call("GET", "/v1/audit?target_id=$wh", "").want(200).json(),
+			`{"data": [{"action": "webhook.deleted"}, {"action": "webhook.updated"}, {"action": "webhook.created"}]}`)
+	})
+	t.Run("an action that nobody did has no entries", func(t *testing.T) {
+		wantContains(t, w.on(t).call("GET", "/v1/audit?action=nothing.done", "").want(200).json(), `{"data": [], "next_cursor": null}`)
+	})
+	t.Run("filters can be combined", func(t *testing.T) {
+		wantContains(t, w.on(t).call("GET", "/v1/audit?target_id=$wh&action=webhook.created", "").want(200).json(), `{"data": [{"action": "webhook.created"}]}`)
+	})
+	t.Run("starting and cancelling runs and changing texts are no deeds to record", func(t *testing.T) {
+		w := w.on(t)
+		before := len(w.audited())
+		w.workflow("other", waitStep)
+		w.patch("other", `{"name": "x"}`)
+		w.run("run", "other", "")
+		w.call("POST", "/v1/runs/$run/cancel", "").want(200)
+		if got := w.audited()[before:]; len(got) != 1 {
+			t.Errorf("recorded are %v", got)
+		}
+	})
+	if text := w.call("GET", "/v1/audit", "").body; bytes.Contains(text, []byte("t0ps3cret")) {
+		t.Errorf("the audit log holds a secret: %s", text)
+	}
+}
+
+func TestDocumentIsServed(t *testing.T) {
+	t.Parallel()
+	anyone := sharedServer(t).anonymous(t)
+	asYAML := anyone.call("GET", "/v1/openapi.yaml", "").want(200)
+	asJSON := anyone.call("GET", "/v1/openapi.json", "").want(200)
+	if !bytes.Equal(asYAML.body, openapi.YAML) || asYAML.header.Get("Content-Type") != "application/yaml" {
+		t.Errorf("the YAML is another document, of type %s", asYAML.header.Get("Content-Type"))
+	}
+	var fromYAML, fromJSON, again any
+	if err := yaml.Unmarshal(asYAML.body, &fromYAML); err != nil {
+		t.Fatal(err)
+	}
+	text, err := json.Marshal(fromYAML)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(text, &again); err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(asJSON.body, &fromJSON); err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(again, fromJSON) {
+		t.Error("the JSON is another document than the YAML")
+	}
+	for _, path := range []string{"/v1/openapi.yaml", "/v1/openapi.json", "/healthz", "/readyz"} {
+		anyone.call("GET", path+"?x=1", "").want(400, "invalid_request")
+		anyone.server.operator(t).call("POST", path, "{}").want(405, "method_not_allowed")
+	}
+}
+
+// A server that is about to stop is alive and not ready.
+func TestHealthWhileStopping(t *testing.T) {
+	t.Parallel()
+	s := newServer(t, func(c *config.Serve) { c.DrainDelay = 700 * time.Millisecond })
+	anyone := s.anonymous(t)
+	anyone.call("GET", "/readyz", "").want(200)
+	s.stop()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.url+"/readyz", http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var a *answer
+	eventually(t, "it is not ready", func() bool {
+		a, err = anyone.exchange(request, "")
+		return err != nil || a.status != 200
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.want(503, "unavailable")
+	if err := published().check(a); err != nil || a.header.Get("Retry-After") == "" || !strings.Contains(a.message(), "shutting down") {
+		t.Errorf("got %v %s: %v", a.header, a.body, err)
+	}
+	anyone.call("GET", "/healthz", "").want(200)
+}
+
+func TestHealth(t *testing.T) {
+	t.Parallel()
+	anyone := sharedServer(t).anonymous(t)
+	for path, want := range map[string]string{"/healthz": `{"status":"ok"}`, "/readyz": `{"status":"ready"}`} {
+		if got := bytes.TrimSpace(anyone.call("GET", path, "").want(200).body); string(got) != want {
+			t.Errorf("%s answers %s", path, got)
+		}
+	}
+}

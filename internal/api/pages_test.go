@@ -1,0 +1,255 @@
+package api_test
+
+import (
+	"encoding/base64"
+	"fmt"
+	"net/url"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// lists are all lists, with how to add an item and what tells items apart.
+var lists = []struct {
+	name, path, key string
+	given           func(w *world)
+	add             func(w *world)
+	filter          string // a filter that keeps what add makes
+	otherFilter     string
+}{
+	{
+		name: "workflows", path: "/v1/workflows", key: "id",
+		add: func(w *world) { w.workflow("item") }, filter: "state=draft", otherFilter: "state=active",
+	},
+	{
+		name: "runs", path: "/v1/workflows/$wf/runs", key: "id",
+		given: func(w *world) { w.workflow("wf") },
+		add:   func(w *world) { w.finish("item", "wf", "") }, filter: "status=succeeded", otherFilter: "status=failed",
+	},
+	{
+		name: "running runs", path: "/v1/workflows/$wf/runs", key: "id",
+		given: func(w *world) { w.workflow("wf", waitStep) },
+		add:   func(w *world) { w.run("item", "wf", "") }, filter: "status=running", otherFilter: "status=cancelled",
+	},
+	{
+		name: "versions", path: "/v1/workflows/$wf/versions", key: "version",
+		given: func(w *world) { w.workflow("wf"); w.names["n"] = "" },
+		add: func(w *world) {
+			w.names["n"] += "x"
+			w.patch("wf", `{"triggers": [{"id": "t`+w.names["n"]+`", "type": "manual"}]}`)
+		},
+	},
+	{
+		name: "webhooks", path: "/v1/webhooks", key: "id",
+		add: func(w *world) {
+			w.make("item", "/v1/webhooks", `{"url": "https://example.com", "events": ["run.failed"]}`)
+		},
+	},
+	{name: "API keys", path: "/v1/api-keys", key: "id", add: givenKey},
+	{
+		name: "audit entries", path: "/v1/audit", key: "id",
+		add: func(w *world) { w.workflow("item") }, filter: "action=workflow.created", otherFilter: "action=workflow.deleted",
+	},
+}
+
+// walk reads a list page by page and returns its pages.
+func walk(c client, path, key string) [][]string {
+	c.t.Helper()
+	var pages [][]string
+	cursor := ""
+	for range 1000 {
+		at := path
+		if cursor != "" {
+			at += "&cursor=" + url.QueryEscape(cursor)
+		}
+		a := c.call("GET", at, "").want(200)
+		pages = append(pages, a.column(key))
+		if a.object()["next_cursor"] == nil {
+			return pages
+		}
+		cursor = a.text("next_cursor")
+	}
+	c.t.Fatal("the list has no end")
+	return nil
+}
+
+func TestPages(t *testing.T) {
+	t.Parallel()
+	for _, list := range lists {
+		t.Run(list.name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			if list.given != nil {
+				list.given(w)
+			}
+			path := w.fill(list.path)
+			have := len(walk(w.client, path+"?limit=100", list.key)[0])
+			for range 21 - have {
+				list.add(w)
+			}
+			all := walk(w.client, path+"?limit=100", list.key)
+			if len(all) != 1 || len(all[0]) != 21 {
+				t.Fatalf("with limit=100 the pages are %v", all)
+			}
+			t.Run("a page has 20 items unless said otherwise", func(t *testing.T) {
+				a := w.client.on(t).call("GET", path, "").want(200)
+				if got := a.column(list.key); !slices.Equal(got, all[0][:20]) || a.object()["next_cursor"] == nil {
+					t.Errorf("got %d items, next_cursor %v", len(got), a.object()["next_cursor"])
+				}
+			})
+			t.Run("pages follow each other without a gap, whatever their size, also with a filter", func(t *testing.T) {
+				for _, query := range []string{"limit=1", "limit=2", "limit=7", "limit=20", "limit=21", "limit=4&" + list.filter} {
+					limit, err := strconv.Atoi(regexp.MustCompile(`\d+`).FindString(query))
+					if err != nil {
+						t.Fatal(err)
+					}
+					pages := walk(w.client.on(t), path+"?"+query, list.key)
+					if got := slices.Concat(pages...); !slices.Equal(got, all[0]) || len(pages) != (20+limit)/limit {
+						t.Errorf("with %s: %d pages, items %v, want %v", query, len(pages), got, all[0])
+					}
+				}
+			})
+			t.Run("items of one list are not repeated and newest first", func(t *testing.T) {
+				// Ids and numbers of versions grow; versions as numbers, ids as text.
+				for i := range len(all[0]) - 1 {
+					if newer, older := all[0][i], all[0][i+1]; len(newer) < len(older) || len(newer) == len(older) && newer <= older {
+						t.Errorf("%s comes before %s", newer, older)
+					}
+				}
+			})
+			t.Run("a limit outside 1 to 100 is refused", func(t *testing.T) {
+				for _, limit := range []string{"0", "-1", "101", "abc", "1.5", "1e2", "", "010", "+5", "NaN", "99999999999999999999", "0x10", "%2020", "5&limit=6"} {
+					w.client.on(t).call("GET", path+"?limit="+limit, "").want(400, "invalid_request")
+				}
+			})
+		})
+	}
+}
+
+func TestCursors(t *testing.T) {
+	t.Parallel()
+	cursors := map[string]string{}
+	w := newWorld(t)
+	for _, list := range lists {
+		if list.given != nil {
+			list.given(w)
+		}
+		list.add(w)
+		list.add(w)
+		list.add(w)
+		cursors[list.name] = w.call("GET", list.path+"?limit=1", "").want(200).text("next_cursor")
+	}
+	for _, list := range lists {
+		if list.name == "running runs" {
+			continue
+		}
+		if list.given != nil {
+			list.given(w)
+			list.add(w)
+			list.add(w)
+		}
+		good := w.call("GET", list.path+"?limit=1", "").want(200).text("next_cursor")
+		t.Run("a cursor of another list is invalid_cursor: "+list.name, func(t *testing.T) {
+			for name, cursor := range cursors {
+				if name != list.name || list.given != nil {
+					w.on(t).call("GET", list.path+"?cursor="+cursor, "").want(400, "invalid_cursor")
+				}
+			}
+		})
+		t.Run("a cursor that was tampered with is invalid_cursor: "+list.name, func(t *testing.T) {
+			for _, bad := range tampered(t, good) {
+				w.on(t).call("GET", list.path+"?cursor="+url.QueryEscape(bad), "").want(400, "invalid_cursor")
+			}
+		})
+		t.Run("an empty cursor is refused: "+list.name, func(t *testing.T) {
+			w.on(t).call("GET", list.path+"?cursor=", "").want(400, "invalid_request")
+		})
+		t.Run("the size of the page may change on the way: "+list.name, func(t *testing.T) {
+			w.on(t).call("GET", list.path+"?limit=7&cursor="+good, "").want(200)
+		})
+		if list.filter == "" {
+			continue
+		}
+		t.Run("a cursor of another filter is invalid_cursor: "+list.name, func(t *testing.T) {
+			w := w.on(t)
+			filtered := w.call("GET", list.path+"?limit=1&"+list.filter, "").want(200).text("next_cursor")
+			w.call("GET", list.path+"?limit=1&"+list.filter+"&cursor="+filtered, "").want(200)
+			w.call("GET", list.path+"?cursor="+filtered, "").want(400, "invalid_cursor")
+			w.call("GET", list.path+"?"+list.otherFilter+"&cursor="+filtered, "").want(400, "invalid_cursor")
+			w.call("GET", list.path+"?"+list.filter+"&cursor="+good, "").want(400, "invalid_cursor")
+		})
+	}
+}
+
+// tampered lists texts that are almost the cursor.
+func tampered(t *testing.T, cursor string) []string {
+	t.Helper()
+	raw, err := base64.RawURLEncoding.DecodeString(cursor)
+	if err != nil {
+		t.Fatalf("the cursor %q is not URL-safe: %v", cursor, err)
+	}
+	bad := []string{
+		"x", "null", "0", "AAAA", cursor + "A", cursor + "=", cursor[1:], cursor[:len(cursor)-2], cursor + cursor, strings.ToUpper(cursor), " " + cursor,
+		"../" + cursor, strings.Repeat("A", 10_000), base64.StdEncoding.EncodeToString(raw) + "==", "wf_01m7f8njhve3pt0yekqqme4qcm",
+	}
+	for _, i := range []int{0, len(raw) / 2, len(raw) - 1} {
+		flipped := slices.Clone(raw)
+		flipped[i] ^= 1
+		bad = append(bad, base64.RawURLEncoding.EncodeToString(flipped))
+	}
+	return bad
+}
+
+func TestCursorsOfAnotherWorkspace(t *testing.T) {
+	t.Parallel()
+	one, two := newWorld(t), newWorld(t)
+	for _, w := range []*world{one, two} {
+		for range 2 {
+			w.workflow("wf")
+			givenWebhook(w)
+			givenKey(w)
+		}
+	}
+	for _, path := range []string{"/v1/workflows", "/v1/webhooks", "/v1/api-keys", "/v1/audit"} {
+		cursor := one.call("GET", path+"?limit=1", "").text("next_cursor")
+		one.call("GET", path+"?limit=1&cursor="+cursor, "").want(200)
+		two.call("GET", path+"?limit=1&cursor="+cursor, "").want(400, "invalid_cursor")
+	}
+}
+
+// A cursor does not say where it stands.
+func TestCursorsAreSealed(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.workflow("a")
+	w.workflow("b")
+	first := w.call("GET", "/v1/workflows?limit=1", "").text("next_cursor")
+	raw, err := base64.RawURLEncoding.DecodeString(first)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(string(raw), "wf_") || first == w.call("GET", "/v1/workflows?limit=1", "").text("next_cursor") {
+		t.Errorf("the cursor %q can be read, or is always the same", first)
+	}
+}
+
+func TestPagesOfWorkspaces(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	for range 4 {
+		s.newWorld(t)
+	}
+	operator := s.operator(t)
+	all := walk(operator, "/v1/workspaces?limit=100", "id")
+	for _, limit := range []int{1, 2, 5} {
+		if got := slices.Concat(walk(operator, fmt.Sprintf("/v1/workspaces?limit=%d", limit), "id")...); !slices.Equal(got, all[0]) {
+			t.Errorf("with limit=%d: %v, want %v", limit, got, all[0])
+		}
+	}
+	for _, limit := range []string{"0", "101"} {
+		operator.call("GET", "/v1/workspaces?limit="+limit, "").want(400, "invalid_request")
+	}
+	operator.call("GET", "/v1/workspaces?cursor=x", "").want(400, "invalid_cursor")
+}

@@ -1,0 +1,163 @@
+package api_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/stepmill/stepmill/internal/api"
+	"github.com/stepmill/stepmill/internal/auth"
+)
+
+// routes are those of the program: the tests that are made from them fail when
+// a route is missing in routeBodies.
+func routes() []api.Route { return api.New(api.Services{}, api.Options{}).Routes() }
+
+func name(r api.Route) string { return r.Method + " " + r.Path }
+
+// routeBodies says with what body each route can be called; "-" for none.
+var routeBodies = map[string]string{
+	"GET /v1/workflows":                            "-",
+	"POST /v1/workflows":                           `{"name": "Matrix", "description": "d"}`,
+	"GET /v1/workflows/{id}":                       "-",
+	"PATCH /v1/workflows/{id}":                     `{"name": "Matrix", "description": "d", "state": "paused", "triggers": [], "steps": [], "settings": {}, "layout": {}}`,
+	"DELETE /v1/workflows/{id}":                    "-",
+	"POST /v1/workflows/{id}/validate":             `{"triggers": [], "steps": [], "settings": {}}`,
+	"GET /v1/workflows/{id}/versions":              "-",
+	"GET /v1/workflows/{id}/versions/{n}":          "-",
+	"POST /v1/workflows/{id}/versions/{n}/restore": "-",
+	"GET /v1/workflows/{workflow_id}/runs":         "-",
+	"POST /v1/workflows/{workflow_id}/runs":        `{"payload": {}}`,
+	"GET /v1/runs/{id}":                            "-",
+	"POST /v1/runs/{id}/cancel":                    "-",
+	"GET /v1/webhooks":                             "-",
+	"POST /v1/webhooks":                            `{"url": "https://example.com/", "events": ["run.failed"], "workflow_id": null}`,
+	"GET /v1/webhooks/{id}":                        "-",
+	"PATCH /v1/webhooks/{id}":                      `{"url": "https://example.com/", "events": ["run.failed"], "workflow_id": null, "enabled": true}`,
+	"DELETE /v1/webhooks/{id}":                     "-",
+	"GET /v1/api-keys":                             "-",
+	"POST /v1/api-keys":                            `{"name": "Matrix", "scopes": ["read"], "expires_at": null}`,
+	"GET /v1/api-keys/{id}":                        "-",
+	"DELETE /v1/api-keys/{id}":                     "-",
+	"GET /v1/workspaces":                           "-",
+	"POST /v1/workspaces":                          `{"name": "Matrix", "plan": "enterprise", "requests_per_minute": 5}`,
+	"GET /v1/workspaces/{id}":                      "-",
+	"PATCH /v1/workspaces/{id}":                    `{"name": "Matrix", "plan": "enterprise", "requests_per_minute": 5}`,
+	"GET /v1/usage":                                "-",
+	"GET /v1/audit":                                "-",
+	"GET /v1/openapi.yaml":                         "-",
+	"GET /v1/openapi.json":                         "-",
+	"GET /healthz":                                 "-",
+	"GET /readyz":                                  "-",
+}
+
+// operatorOnly are the routes that take an admin key of the first workspace.
+var operatorOnly = map[string]bool{"POST /v1/workspaces": true, "PATCH /v1/workspaces/{id}": true}
+
+// collections says what the ids below a path name, with an id that nothing has
+// and the code of the answer to it.
+var collections = map[string]struct{ name, missing, code string }{
+	"workflows":  {"$wf", "wf_01m7f8njhve3pt0yekqqme4qcm", "workflow_not_found"},
+	"runs":       {"$run", "run_01m7f9hb3mevr88y42wdngtn4v", "run_not_found"},
+	"webhooks":   {"$wh", "wh_01m7facgqmf46bs8r42wfv2z13", "webhook_not_found"},
+	"api-keys":   {"$key", "key_01m7fcp3q8e60tak362xesvjfr", "api_key_not_found"},
+	"workspaces": {"$workspace", "ws_01m7fe3gv0es8r65rzyjka792g", "workspace_not_found"},
+}
+
+// collection is the one that the first id in the route's path belongs to.
+func collection(r api.Route) (name, missing, code string, has bool) {
+	before, _, has := strings.Cut(r.Path, "/{")
+	c := collections[before[strings.LastIndexByte(before, '/')+1:]]
+	return c.name, c.missing, c.code, has
+}
+
+// routePath fills the path of a route with names for what it needs; versions
+// are always the first.
+func routePath(r api.Route, id string) string {
+	var out []string
+	for segment := range strings.SplitSeq(r.Path, "/") {
+		switch {
+		case segment == "{n}":
+			segment = "1"
+		case strings.HasPrefix(segment, "{"):
+			segment = id
+		}
+		out = append(out, segment)
+	}
+	return strings.Join(out, "/")
+}
+
+// routeBody is a body that the route accepts.
+func routeBody(t *testing.T, r api.Route) string {
+	t.Helper()
+	body, known := routeBodies[name(r)]
+	if !known {
+		t.Fatalf("%s is new: say in routeBodies how to call it", name(r))
+	}
+	return strings.TrimPrefix(body, "-")
+}
+
+// furnish puts one of everything into a world.
+func furnish(w *world) {
+	w.t.Helper()
+	w.workflow("wf", waitStep)
+	w.run("run", "wf", "")
+	givenWebhook(w)
+	givenKey(w)
+}
+
+// The document has exactly the routes of the program, with the same scopes and
+// the same status of success.
+func TestRoutesAreDocumented(t *testing.T) {
+	t.Parallel()
+	known := map[string]bool{}
+	for _, route := range routes() {
+		known[name(route)] = true
+		routeBody(t, route)
+		operation := published().root().at("paths", route.Path, strings.ToLower(route.Method))
+		if operation.value == nil {
+			t.Errorf("%s is not documented", name(route))
+			continue
+		}
+		if got := operation.at("x-required-scope").value; got != string(route.Scope) {
+			t.Errorf("%s needs the scope %s, documented is %v", name(route), route.Scope, got)
+		}
+		if operation.at("responses", fmt.Sprint(route.Status)).value == nil {
+			t.Errorf("%s: status %d is not documented", name(route), route.Status)
+		}
+		if got := operation.at("x-first-workspace-only").value == true; got != operatorOnly[name(route)] {
+			t.Errorf("%s: for the first workspace only is documented: %t", name(route), got)
+		}
+	}
+	paths := published().root().at("paths")
+	for path := range paths.members() {
+		for method := range paths.at(path).members() {
+			if method != "parameters" && !known[strings.ToUpper(method)+" "+path] {
+				t.Errorf("%s %s is documented and does not exist", strings.ToUpper(method), path)
+			}
+		}
+	}
+	for called := range routeBodies {
+		if !known[called] {
+			t.Errorf("routeBodies has %s, which does not exist", called)
+		}
+	}
+}
+
+// Scopes follow rules: reading needs read or admin, writing never only read.
+func TestScopesOfRoutes(t *testing.T) {
+	t.Parallel()
+	public := []string{"/v1/openapi.yaml", "/v1/openapi.json", "/healthz", "/readyz"}
+	for _, route := range routes() {
+		reads := route.Method == http.MethodGet
+		switch {
+		case route.Scope == auth.Public && !strings.Contains(strings.Join(public, " "), route.Path):
+			t.Errorf("%s is public", name(route))
+		case reads && (route.Scope == auth.Write || route.Scope == auth.Execute):
+			t.Errorf("%s reads and needs %s", name(route), route.Scope)
+		case !reads && route.Scope == auth.Read:
+			t.Errorf("%s writes and needs %s", name(route), route.Scope)
+		}
+	}
+}

@@ -1,0 +1,290 @@
+package api_test
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+func TestReadRun(t *testing.T) {
+	runScenarios(t, []scenario{
+		{
+			name: "a run that succeeded shows its steps with input, output and attempts",
+			given: func(w *world) {
+				w.workflow("wf", `{"id": "greet", "name": "Write it", "uses": "data.set", "with": {"values": {"text": "Hello ${{ trigger.payload.name }}"}}}`)
+				w.finish("run", "wf", `{"payload": {"name": "Ada"}}`)
+			},
+			call: "GET /v1/runs/$run", as: "read", status: 200, keys: runKeys,
+			answer: `{"id": "$run", "status": "succeeded", "finished_at": "~.+Z", "error": null, "waiting_for": null, "retry_of": null,
+				"steps": [{"step_id": "greet", "name": "Write it", "type": "data.set", "status": "succeeded", "attempt": 1, "finished_at": "~.+Z",
+				"input": {"values": {"text": "Hello Ada"}}, "output": {"text": "Hello Ada"}, "error": null, "reason": null,
+				"attempts": [{"attempt": 1, "status": "succeeded", "error": null}]}]}`,
+			then: func(w *world, a *answer) {
+				step := a.object()["steps"].([]any)[0].(map[string]any)
+				wantKeys(w.t, step, stepKeys)
+				wantKeys(w.t, step["attempts"].([]any)[0].(map[string]any), "attempt status started_at finished_at duration_ms error")
+				checkEnded(w, a, "run.succeeded", "run_id workflow_id workflow_name status trigger started_at finished_at duration_ms", `{"status": "succeeded"}`)
+			},
+		},
+		{
+			name:  "a step without a name is called by its id",
+			given: func(w *world) { w.workflow("wf", setStep); w.finish("run", "wf", "") },
+			call:  "GET /v1/runs/$run", status: 200, answer: `{"steps": [{"step_id": "set", "name": "set"}]}`,
+		},
+		{
+			name: "a run with a failing expression is failed, with the error of the run and of the step",
+			given: func(w *world) {
+				w.workflow("wf", setStep, failStep, `{"id": "after", "uses": "data.set", "with": {"values": {}}}`)
+				w.finish("run", "wf", "")
+			},
+			call: "GET /v1/runs/$run", status: 200,
+			answer: `{"status": "failed", "error": {"code": "invalid_input", "message": "~Step .Fail on purpose. failed: .+", "step_id": "fail"}, "waiting_for": null,
+				"steps": [{"step_id": "set", "status": "succeeded"}, {"step_id": "fail", "status": "failed", "output": {}, "reason": null,
+				"error": {"code": "invalid_input", "message": "~.+"}, "attempts": [{"attempt": 1, "status": "failed", "error": {"code": "invalid_input"}}]},
+				{"step_id": "after", "status": "skipped", "attempt": 0, "duration_ms": 0, "input": {}, "output": {}, "error": null, "reason": "~.*fail.*", "attempts": []}]}`,
+			then: func(w *world, a *answer) {
+				wantKeys(w.t, a.object()["error"].(map[string]any), "code message step_id")
+				wantKeys(w.t, a.object()["steps"].([]any)[1].(map[string]any)["error"].(map[string]any), "code message")
+				message := a.object()["error"].(map[string]any)["message"].(string)
+				checkEnded(w, a, "run.failed",
+					"run_id workflow_id workflow_name status trigger started_at finished_at duration_ms error failed_step_id",
+					fmt.Sprintf(`{"status": "failed", "error": %q, "failed_step_id": "fail"}`, message))
+			},
+		},
+		{
+			name: "an expression that cannot be evaluated fails the step with expression_failed",
+			given: func(w *world) {
+				w.workflow("wf", `{"id": "bad", "uses": "data.set", "with": {"values": {"x": "${{ trigger.payload.a + 1 }}"}}}`)
+				w.finish("run", "wf", `{"payload": {"a": {"b": 1}}}`)
+			},
+			call: "GET /v1/runs/$run", status: 200,
+			answer: `{"status": "failed", "error": {"code": "expression_failed", "step_id": "bad"}, "steps": [{"status": "failed", "input": {}}]}`,
+		},
+		{
+			name: "a skipped step has the moment it was skipped as its start and its end",
+			given: func(w *world) {
+				w.workflow("wf", `{"id": "never", "uses": "data.set", "with": {"values": {"a": 1}}, "if": "trigger.payload.go"}`,
+					`{"id": "after", "uses": "data.set", "with": {"values": {"out": "${{ steps.never.output }}", "how": "${{ steps.never.status }}"}}, "join": "always"}`)
+				w.finish("run", "wf", `{"payload": {"go": false}}`)
+			},
+			call: "GET /v1/runs/$run", status: 200,
+			answer: `{"status": "succeeded", "steps": [{"step_id": "never", "status": "skipped", "attempt": 0, "duration_ms": 0, "input": {}, "output": {},
+				"error": null, "reason": "its condition is false", "attempts": []}, {"step_id": "after", "output": {"out": null, "how": "skipped"}}]}`,
+			then: func(w *world, a *answer) {
+				step := a.object()["steps"].([]any)[0].(map[string]any)
+				wantKeys(w.t, step, stepKeys)
+				if step["started_at"] != step["finished_at"] {
+					w.t.Errorf("started %v, finished %v", step["started_at"], step["finished_at"])
+				}
+			},
+		},
+		{
+			name: "a step that may fail lets the run go on, with its error at hand",
+			given: func(w *world) {
+				w.workflow("wf", strings.Replace(failStep, `"uses"`, `"on_error": "continue", "uses"`, 1),
+					`{"id": "after", "uses": "data.set", "with": {"values": {"code": "${{ steps.fail.error.code }}", "how": "${{ steps.fail.status }}"}}}`)
+				w.finish("run", "wf", "")
+			},
+			call: "GET /v1/runs/$run", status: 200,
+			answer: `{"status": "succeeded", "error": null, "steps": [{"status": "failed"}, {"status": "succeeded", "output": {"code": "invalid_input", "how": "failed"}}]}`,
+		},
+		{
+			name: "a run that waits stays running and says why and until when",
+			given: func(w *world) {
+				w.workflow("wf", setStep, waitStep, `{"id": "later", "uses": "data.set", "with": {"values": {}}}`)
+				w.waiting("run", "wf")
+			},
+			call: "GET /v1/runs/$run", status: 200,
+			answer: `{"status": "running", "finished_at": null, "waiting_for": {"step_id": "pause", "reason": "~waits until .+", "until": "~.+Z"},
+				"steps": [{"step_id": "set"}, {"step_id": "pause", "status": "waiting", "finished_at": null, "input": {"for": "1h"}, "output": {}, "error": null,
+				"reason": "~waits until .+", "attempts": [{"status": "waiting", "finished_at": null}]}]}`,
+			then: func(w *world, a *answer) {
+				wait := a.object()["waiting_for"].(map[string]any)
+				wantKeys(w.t, wait, "reason step_id until")
+				until, err := time.Parse(time.RFC3339, wait["until"].(string))
+				if left := time.Until(until); err != nil || left < 59*time.Minute || left > time.Hour {
+					w.t.Errorf("it waits until %v, %v from now", wait["until"], left)
+				}
+			},
+		},
+		{
+			name: "a wait that is over has the moment as its output",
+			given: func(w *world) {
+				w.workflow("wf", `{"id": "nap", "uses": "flow.wait", "with": {"for": "20ms"}}`)
+				w.finish("run", "wf", "")
+			},
+			call: "GET /v1/runs/$run", status: 200,
+			answer: `{"status": "succeeded", "steps": [{"status": "succeeded", "reason": null, "output": {"waited_until": "~.+Z"}}]}`,
+		},
+		{
+			name: "the texts of errors are bounded, and shorter in the event than in the run",
+			given: func(w *world) {
+				w.workflow("wf", `{"id": "bad", "uses": "flow.wait", "with": {"until": "${{ trigger.payload.x }}"}}`)
+				w.finish("run", "wf", `{"payload": {"x": "`+strings.Repeat("é", 20_000)+`"}}`)
+			},
+			call: "GET /v1/runs/$run", status: 200, answer: `{"status": "failed", "error": {"code": "invalid_input"}}`,
+			then: func(w *world, a *answer) {
+				whole := a.object()["error"].(map[string]any)["message"].(string)
+				short := w.eventBodies("run.failed")[0]["data"].(map[string]any)["error"].(string)
+				if len(whole) > 5<<10 || len(short) > 2000 || !strings.HasPrefix(whole, short) || strings.ContainsRune(whole, '\uFFFD') {
+					w.t.Errorf("%d bytes in the run, %d in the event: %q", len(whole), len(short), short)
+				}
+			},
+		},
+		{
+			name: "an unknown run is run_not_found, and the message names it",
+			call: "GET /v1/runs/run_01m7f9hb3mevr88y42wdngtn4v", status: 404, code: "run_not_found", says: "run_01m7f9hb3mevr88y42wdngtn4v",
+		},
+		{
+			name: "an id of the wrong form is an unknown run",
+			call: "GET /v1/runs/1", status: 404, code: "run_not_found",
+		},
+	})
+}
+
+// checkEnded holds the event of a run's end against the run.
+func checkEnded(w *world, run *answer, kind, keys, data string) {
+	w.t.Helper()
+	bodies := w.eventBodies(kind)
+	if len(bodies) != 1 {
+		w.t.Fatalf("there are %d events %s", len(bodies), kind)
+	}
+	wantKeys(w.t, bodies[0], "id event timestamp data")
+	wantKeys(w.t, bodies[0]["data"].(map[string]any), keys)
+	wantContains(w.t, bodies[0]["data"], data)
+	finished := run.text("finished_at")
+	wantContains(w.t, bodies[0], fmt.Sprintf(`{"event": %q, "timestamp": %q, "data": {"run_id": %q, "workflow_id": %q,
+		"workflow_name": "Workflow wf", "trigger": {"type": "manual", "id": null}, "started_at": %q, "finished_at": %[2]q}}`,
+		kind, finished, run.text("id"), run.text("workflow_id"), run.text("started_at")))
+}
+
+func TestCancelRun(t *testing.T) {
+	runScenarios(t, []scenario{
+		{
+			name:  "cancelling a waiting run is immediate and final, with every open step cancelled and the finished ones as they were",
+			given: func(w *world) { w.workflow("wf", setStep, waitStep); w.waiting("run", "wf") },
+			call:  "POST /v1/runs/$run/cancel", as: "execute", status: 200, keys: runKeys,
+			answer: `{"id": "$run", "status": "cancelled", "finished_at": "~.+Z", "error": null, "waiting_for": null,
+				"steps": [{"step_id": "set", "status": "succeeded", "output": {"a": 1}},
+				{"step_id": "pause", "status": "cancelled", "finished_at": "~.+Z", "error": null, "output": {}, "attempts": [{"status": "cancelled"}]}]}`,
+			events: "run.cancelled",
+			then: func(w *world, a *answer) {
+				checkEnded(w, a, "run.cancelled", "run_id workflow_id workflow_name status trigger started_at finished_at duration_ms", `{"status": "cancelled"}`)
+				if got := w.call("GET", "/v1/runs/$run", ""); string(got.body) != string(a.body) {
+					w.t.Errorf("cancelling it gave %s, reading it gives %s", a.body, got.body)
+				}
+				w.call("POST", "/v1/runs/$run/cancel", "").want(409, "run_not_running")
+			},
+		},
+		{
+			name: "nothing starts after a cancel",
+			given: func(w *world) {
+				w.workflow("wf", `{"id": "nap", "uses": "flow.wait", "with": {"for": "150ms"}}`, setStep)
+				w.run("run", "wf", "")
+			},
+			call: "POST /v1/runs/$run/cancel", status: 200, answer: `{"status": "cancelled"}`, events: "run.cancelled",
+			then: func(w *world, a *answer) {
+				time.Sleep(300 * time.Millisecond)
+				if got := w.call("GET", "/v1/runs/$run", ""); string(got.body) != string(a.body) {
+					w.t.Errorf("it went on: %s, then %s", a.body, got.body)
+				}
+				if got := w.events(); !slices.Equal(got, []string{"run.started", "run.cancelled"}) {
+					w.t.Errorf("events are %v", got)
+				}
+			},
+		},
+		{
+			name:  "a run that succeeded is run_not_running, and the message names it",
+			given: func(w *world) { w.workflow("wf"); w.finish("run", "wf", "") },
+			call:  "POST /v1/runs/$run/cancel", status: 409, code: "run_not_running", says: "$run",
+		},
+		{
+			name:  "a run that failed is run_not_running",
+			given: func(w *world) { w.workflow("wf", failStep); w.finish("run", "wf", "") },
+			call:  "POST /v1/runs/$run/cancel", status: 409, code: "run_not_running", says: "failed",
+			then: func(w *world, _ *answer) {
+				wantContains(w.t, w.call("GET", "/v1/runs/$run", "").json(), `{"status": "failed"}`)
+			},
+		},
+		{
+			name: "an unknown run is run_not_found",
+			call: "POST /v1/runs/run_01m7f9hb3mevr88y42wdngtn4v/cancel", status: 404, code: "run_not_found", says: "run_01m7f9hb3mevr88y42wdngtn4v",
+		},
+		{
+			name: "a run of a paused workflow can be cancelled",
+			given: func(w *world) {
+				w.workflow("wf", waitStep)
+				w.waiting("run", "wf")
+				w.patch("wf", `{"state": "paused"}`)
+			},
+			call: "POST /v1/runs/$run/cancel", body: "{}", status: 200, answer: `{"status": "cancelled"}`, events: "run.cancelled",
+		},
+		{
+			name:  "cancelling takes no body",
+			given: func(w *world) { w.workflow("wf", waitStep); w.waiting("run", "wf") },
+			call:  "POST /v1/runs/$run/cancel", body: `{"reason": "x"}`, status: 400, code: "invalid_request", points: []string{"/reason"},
+		},
+		{
+			name:  "cancelling needs the scope execute",
+			given: func(w *world) { w.workflow("wf", waitStep); w.run("run", "wf", "") },
+			call:  "POST /v1/runs/$run/cancel", as: "write", status: 403, code: "insufficient_scope", says: "execute",
+		},
+	})
+}
+
+// A wait for a run ends when the run is cancelled.
+func TestCancelEndsAWait(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.workflow("wf", waitStep)
+	waited := make(chan *answer, 1)
+	go func() { waited <- w.call("POST", "/v1/workflows/$wf/runs", "", "Prefer", "wait=30") }()
+	var id string
+	eventually(t, "the run is listed", func() bool {
+		ids := w.client.call("GET", w.fill("/v1/workflows/$wf/runs"), "").column("id")
+		if len(ids) == 1 {
+			id = ids[0]
+		}
+		return id != ""
+	})
+	w.client.call("POST", "/v1/runs/"+id+"/cancel", "").want(200)
+	wantContains(t, (<-waited).want(200).json(), `{"status": "cancelled"}`)
+}
+
+// Of many who cancel a run at once, one does, and the event is there once.
+func TestCancelRace(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.workflow("wf", waitStep)
+	for range 10 {
+		w.run("run", "wf", "")
+		var (
+			group sync.WaitGroup
+			mu    sync.Mutex
+			seen  = map[int]int{}
+		)
+		for range 8 {
+			group.Go(func() {
+				a := w.call("POST", "/v1/runs/$run/cancel", "")
+				mu.Lock()
+				defer mu.Unlock()
+				seen[a.status]++
+			})
+		}
+		group.Wait()
+		if seen[http.StatusOK] != 1 || seen[http.StatusConflict] != 7 {
+			t.Errorf("answers by status: %v", seen)
+		}
+	}
+	counts := map[string]int{}
+	for _, kind := range w.events() {
+		counts[kind]++
+	}
+	if counts["run.started"] != 10 || counts["run.cancelled"] != 10 || len(counts) != 2 {
+		t.Errorf("events are %v", counts)
+	}
+}

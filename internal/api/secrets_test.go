@@ -1,0 +1,108 @@
+package api_test
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stepmill/stepmill/internal/config"
+)
+
+// Whatever is sent and answered, no secret reaches the log or the files.
+func TestSecretsStayOut(t *testing.T) {
+	t.Parallel()
+	s := newServer(t, func(c *config.Serve) { c.PreauthRPM = 3 })
+	w := s.newWorld(t)
+	made := w.once("canary-idempotency", "/v1/api-keys", `{"name": "n", "scopes": ["admin", "read"]}`).want(201)
+	hook := w.make("wh", "/v1/webhooks", `{"url": "https://example.com/hook?token=canary-in-url", "events": ["run.failed", "run.started"]}`)
+	key := made.text("key")
+	own := client{t: t, server: s, key: key}
+
+	w.workflow("wf", setStep, failStep)
+	w.finish("run", "wf", `{"payload": {"password": "canary-in-payload"}}`)
+	own.call("GET", "/v1/runs/"+w.names["run"], "").want(200)
+	for _, headers := range [][]string{
+		{"Authorization", "Bearer " + key + "x"}, {"Authorization", "Basic " + base64.StdEncoding.EncodeToString([]byte(key))}, {"Authorization", key}, {"Cookie", "s=" + key},
+	} {
+		own.call("GET", "/v1/workflows?key="+key+"&x=canary-in-query", "", append([]string{"X-Canary", "canary-in-header"}, headers...)...)
+	}
+	own.call("POST", "/v1/webhooks", `{"url": "https://user:canary-in-userinfo@example.com", "events": ["run.failed"]}`).want(400)
+	own.call("POST", "/v1/workflows", `{"canary-in-key": "canary-in-value"}`).want(400)
+	own.call("POST", "/v1/workflows", `{"name": "canary-cut-off`).want(400)
+	own.call("GET", "/v1/workflows?cursor="+key, "").want(400)
+	s.raw(t, "GET /"+" "+key+" HTTP/1.1\r\nAuthorization: Bearer "+key+"\r\n\r\n")
+	own.call("DELETE", "/v1/api-keys/"+made.text("id"), "").want(204)
+	if err := s.log.checkLines(); err != nil {
+		t.Error(err)
+	}
+
+	logged, stored := s.log.String(), string(s.files(t))
+	if !strings.Contains(logged, w.names["run"]) || !strings.Contains(stored, w.names["run"]) {
+		t.Fatal("the log or the files are not what was searched")
+	}
+	for _, secret := range []string{s.firstKey, w.key, key, hook.text("signing_secret")} {
+		for _, form := range []string{secret, secret[len(secret)-20:], base64.StdEncoding.EncodeToString([]byte(secret))} {
+			if strings.Contains(logged, form) {
+				t.Errorf("the log holds %q", form)
+			}
+			if strings.Contains(stored, form) {
+				t.Errorf("the files hold %q", form)
+			}
+		}
+	}
+	if i := strings.Index(logged, "canary"); i >= 0 {
+		t.Errorf("the log holds what was sent: %.200s", logged[max(0, i-100):])
+	}
+}
+
+// checkLines makes sure that every line of the log is one JSON object, whatever
+// was sent to break out of it.
+func (b *logBuffer) checkLines() error {
+	for line := range strings.SplitSeq(strings.TrimSpace(b.String()), "\n") {
+		var entry map[string]any
+		if err := json.Unmarshal([]byte(line), &entry); err != nil {
+			return fmt.Errorf("%w: %s", err, line)
+		}
+	}
+	return nil
+}
+
+// What is logged about a request cannot break out of its line or colour a
+// terminal.
+func TestLogsAreSafe(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	w := s.newWorld(t)
+	for _, text := range []string{"%0a%7b%22level%22:%22ERROR%22%7d", "%1b%5b31mred", "%00", "%e2%80%ae", "%7f", "%22,%22x%22:%22"} {
+		w.call("GET", "/v1/workflows/"+text, "")
+		w.call("GET", "/"+text, "")
+	}
+	w.make("wf", "/v1/workflows", `{"name": "\u202eevil\u2028<b>"}`)
+	s.raw(t, "GET /healthz HTTP/1.1\r\nHost: x\x1b[31m\r\nUser-Agent: \x1b[31mred\r\nConnection: close\r\n\r\n")
+	if err := s.log.checkLines(); err != nil {
+		t.Error(err)
+	}
+	if logged := s.log.String(); strings.ContainsAny(logged, "\x1b\x00\r\u202e\u2028") || strings.Contains(logged, `\u001b`) {
+		t.Errorf("the log holds control characters: %q", logged)
+	}
+}
+
+// Text that would be markup elsewhere is returned as JSON, never as HTML.
+func TestMarkupIsText(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	const markup = `<script>alert(1)</script><img src=x onerror=alert(1)>`
+	w.make("wf", "/v1/workflows", `{"name": "`+markup+`", "description": "`+markup+`"}`)
+	w.patch("wf", `{"steps": [{"id": "a", "name": "`+markup+`", "uses": "data.set", "with": {"values": {"x": "${{ trigger.payload.x }}"}}}]}`)
+	for _, a := range []*answer{
+		w.call("GET", "/v1/workflows/$wf", ""), w.call("GET", "/v1/workflows", ""), w.finish("run", "wf", `{"payload": {"x": "`+markup+`"}}`),
+		w.call("GET", "/v1/workflows/<b>x", "", "Accept", "text/html"), w.call("GET", "/<script>alert(1)</script>", "", "Accept", "text/html"),
+	} {
+		if got := a.header.Get("Content-Type"); got != "application/json" {
+			t.Errorf("%s: the content type is %s", a.request.URL, got)
+		}
+	}
+	wantContains(t, w.call("GET", "/v1/runs/$run", "").json(), `{"steps": [{"name": "`+markup+`", "output": {"x": "`+markup+`"}}]}`)
+}
