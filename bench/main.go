@@ -1,0 +1,143 @@
+// Command bench measures the service the way a client meets it: the real
+// binary, durable, over HTTP on loopback, beside references measured in the
+// same run on the same disk. Figures move with the machine; the ratios count.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+func main() {
+	length := flag.Duration("length", 5*time.Second, "how long each load runs")
+	flag.Parse()
+	if err := bench(context.Background(), *length); err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+// report collects the rows of the table.
+type report struct {
+	commits float64
+	ceiling float64
+}
+
+func bench(ctx context.Context, length time.Duration) (err error) {
+	dir, err := os.MkdirTemp(".", ".bench-")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	r := &report{}
+	if err := r.references(ctx, dir, length); err != nil {
+		return err
+	}
+	return r.product(ctx, dir, length)
+}
+
+func (r *report) references(ctx context.Context, dir string, length time.Duration) error {
+	fmt.Printf("%-58s %10s\n", "reference", "per second")
+	rate, err := flushes(dir, length/2)
+	if err != nil {
+		return err
+	}
+	fmt.Printf("%-58s %10.0f\n", "flushes of 4 KiB to this disk", rate)
+	if r.commits, err = rawCommits(dir, length/2); err != nil {
+		return err
+	}
+	fmt.Printf("%-58s %10.0f\n", "raw SQLite commits, one row each, flushed", r.commits)
+	binary, err := build(ctx, dir, "./bench/ceiling")
+	if err != nil {
+		return err
+	}
+	server, err := start(ctx, binary, dir)
+	if err != nil {
+		return err
+	}
+	body := `{"payload":{"name":"Ada","n":21}}`
+	echo := load(server.address, 32, length, 200, func(int, int) request { return newRequest("POST", "/echo", "", body) })
+	fmt.Printf("%-58s %10.0f\n", "bare HTTP + JSON echo, 32 clients", echo.rate())
+	ceiling := load(server.address, 32, length, 200, func(int, int) request { return newRequest("POST", "/runs", "", body) })
+	r.ceiling = ceiling.rate()
+	fmt.Printf("%-58s %10.0f\n", "ceiling: bare server, runs in group commits, 32 clients", r.ceiling)
+	return firstError(echo.err, ceiling.err, server.stop())
+}
+
+func firstError(errs ...error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *report) product(ctx context.Context, dir string, length time.Duration) error {
+	binary, err := build(ctx, dir, "./cmd/stepmill")
+	if err != nil {
+		return err
+	}
+	server, err := start(ctx, binary, "serve", "--listen", "127.0.0.1:0", "--data-dir", filepath.Join(dir, "data"), "--log-level", "warn")
+	if err != nil {
+		return err
+	}
+	setup := &client{server: server}
+	workspaces, err := setup.workspaces(8)
+	if err != nil {
+		return err
+	}
+	fmt.Printf("\n%-44s %9s %9s %9s %9s %9s %9s\n", "stepmill, durable", "per s", "p50 ms", "p99 ms", "CPU s/1k", "×commits", "×ceiling")
+	fmt.Printf("ready after %s on a new directory, %.0f MiB resident when idle\n", server.ready.Round(time.Millisecond), server.memory())
+	for _, row := range rows(workspaces) {
+		if err := r.measure(server, row, length); err != nil {
+			return fmt.Errorf("%s: %w", row.name, err)
+		}
+	}
+	fmt.Printf("%.0f MiB resident at the end\n", server.memory())
+	return server.stop()
+}
+
+func (r *report) measure(server *process, row row, length time.Duration) error {
+	before := server.cpu()
+	s := load(server.address, row.clients, length, row.want, row.next)
+	used := server.cpu() - before
+	if s.err != nil {
+		return s.err
+	}
+	fmt.Printf("%-44s %9.0f %9.2f %9.2f %9.3f %9.2f %9.2f\n", row.name, s.rate(),
+		milliseconds(s.percentile(0.5)), milliseconds(s.percentile(0.99)), used.Seconds()/float64(s.count)*1000, s.rate()/r.commits, s.rate()/r.ceiling)
+	return nil
+}
+
+func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
+
+// client sets things up.
+type client struct {
+	server *process
+	conn   *connection
+}
+
+// call sends a request and decodes its answer.
+func (c *client) call(method, path, key, body string, into any) error {
+	if c.conn == nil {
+		conn, err := dial(c.server.address)
+		if err != nil {
+			return err
+		}
+		c.conn = conn
+	}
+	status, answer, err := c.conn.do(newRequest(method, path, key, body))
+	if err != nil {
+		return err
+	}
+	if status >= 300 {
+		return fmt.Errorf("%s %s: %d: %s", method, path, status, answer)
+	}
+	return json.Unmarshal(answer, into)
+}

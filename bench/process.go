@@ -1,0 +1,92 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// process is a server started for the benchmark.
+type process struct {
+	cmd     *exec.Cmd
+	address string
+	key     string
+	ready   time.Duration
+}
+
+// build compiles a command of this module and returns the binary.
+func build(ctx context.Context, dir, pkg string) (string, error) {
+	target := filepath.Join(dir, filepath.Base(pkg))
+	cmd := exec.CommandContext(ctx, "go", "build", "-o", target, pkg)
+	cmd.Stderr = os.Stderr
+	return target, cmd.Run()
+}
+
+// start runs a server and waits for the line that says where it listens.
+func start(ctx context.Context, binary string, args ...string) (*process, error) {
+	p := &process{cmd: exec.CommandContext(ctx, binary, args...)}
+	out, err := p.cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	begun := time.Now()
+	if err := p.cmd.Start(); err != nil {
+		return nil, err
+	}
+	lines := bufio.NewScanner(out)
+	for lines.Scan() {
+		line := lines.Text()
+		if _, address, found := strings.Cut(line, "ready at http://"); found {
+			p.address, p.ready = address, time.Since(begun)
+			if !strings.HasPrefix(line, "Stepmill") {
+				return p, nil
+			}
+		}
+		if strings.HasPrefix(strings.TrimSpace(line), "smk_") {
+			p.key = strings.TrimSpace(line)
+			return p, nil
+		}
+	}
+	return nil, fmt.Errorf("%s did not start", binary)
+}
+
+// stop ends the server.
+func (p *process) stop() error {
+	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		return err
+	}
+	_ = p.cmd.Wait() // a server stopped by a signal has no status worth looking at
+	return nil
+}
+
+// cpu is the processor time used so far.
+func (p *process) cpu() time.Duration {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.cmd.Process.Pid))
+	if err != nil {
+		return 0
+	}
+	fields := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))
+	var user, system int64
+	_, _ = fmt.Sscan(fields[11], &user)
+	_, _ = fmt.Sscan(fields[12], &system)
+	const ticksPerSecond = 100
+	return time.Duration(user+system) * time.Second / ticksPerSecond
+}
+
+// memory is the resident memory in MiB.
+func (p *process) memory() float64 {
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))
+	if err != nil {
+		return 0
+	}
+	_, after, _ := strings.Cut(string(status), "VmRSS:")
+	var kib float64
+	_, _ = fmt.Sscan(after, &kib)
+	return kib / 1024
+}
