@@ -1,0 +1,171 @@
+// Package crash_test kills, stops and races the real server, and then holds it
+// to everything it has acknowledged: nothing is lost, nothing happens twice,
+// every accepted run comes to exactly one end.
+package crash_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stepmill/stepmill/test/harness"
+)
+
+func TestMain(m *testing.M) { harness.Main(m) }
+
+// limits of what a test waits for.
+const (
+	// quick is how soon a server must be ready again after a crash.
+	quick = 5 * time.Second
+	// settleTime is how soon after the last fault every run must have ended.
+	settleTime = 60 * time.Second
+)
+
+// status is where a run or a step stands, as the API says it.
+type status string
+
+const (
+	running   status = "running"
+	succeeded status = "succeeded"
+	cancelled status = "cancelled"
+)
+
+// runBody is a run as the API shows it.
+type runBody struct {
+	ID              string     `json:"id"`
+	WorkflowID      string     `json:"workflow_id"`
+	WorkflowVersion int        `json:"workflow_version"`
+	Status          status     `json:"status"`
+	StartedAt       time.Time  `json:"started_at"`
+	FinishedAt      *time.Time `json:"finished_at"`
+	Trigger         struct {
+		Payload struct {
+			N int64 `json:"n"`
+		} `json:"payload"`
+	} `json:"trigger"`
+	Error *struct {
+		Code    string `json:"code"`
+		Message string `json:"message"`
+	} `json:"error"`
+	WaitingFor *struct {
+		Until *time.Time `json:"until"`
+	} `json:"waiting_for"`
+	Steps []stepBody `json:"steps"`
+}
+
+type stepBody struct {
+	StepID     string     `json:"step_id"`
+	Status     status     `json:"status"`
+	Attempt    int        `json:"attempt"`
+	StartedAt  time.Time  `json:"started_at"`
+	FinishedAt *time.Time `json:"finished_at"`
+	Output     struct {
+		N           *int64     `json:"n"`
+		WaitedUntil *time.Time `json:"waited_until"`
+	} `json:"output"`
+}
+
+type workflowBody struct {
+	ID          string  `json:"id"`
+	Name        string  `json:"name"`
+	Description *string `json:"description"`
+	Version     int     `json:"version"`
+	Steps       []step  `json:"steps"`
+}
+
+// page is a page of a list whose items are only looked at by their id, name or
+// URL.
+type page struct {
+	Data []struct {
+		ID     string `json:"id"`
+		Name   string `json:"name"`
+		URL    string `json:"url"`
+		Status status `json:"status"`
+	} `json:"data"`
+	NextCursor *string `json:"next_cursor"`
+}
+
+// list reads a whole list, page by page.
+func list(t *testing.T, c *harness.Client, path string) page {
+	t.Helper()
+	var all page
+	for cursor := ""; ; {
+		var next page
+		c.Expect(t, 200, "GET", path+"?limit=100"+cursor, nil).Decode(t, &next)
+		all.Data = append(all.Data, next.Data...)
+		if next.NextCursor == nil {
+			return all
+		}
+		cursor = "&cursor=" + *next.NextCursor
+	}
+}
+
+// createWorkflow makes a workflow that does what the chain says.
+func createWorkflow(t *testing.T, c *harness.Client, name string, does chain) string {
+	t.Helper()
+	var w workflowBody
+	c.Expect(t, 201, "POST", "/v1/workflows", map[string]any{"name": name}).Decode(t, &w)
+	c.Expect(t, 200, "PATCH", "/v1/workflows/"+w.ID, map[string]any{"steps": does.steps()})
+	return w.ID
+}
+
+func startRun(t *testing.T, c *harness.Client, workflowID string, n int64) runBody {
+	t.Helper()
+	var r runBody
+	c.Expect(t, 201, "POST", "/v1/workflows/"+workflowID+"/runs", payload(n)).Decode(t, &r)
+	return r
+}
+
+func getRun(t *testing.T, c *harness.Client, id string) runBody {
+	t.Helper()
+	var r runBody
+	c.Expect(t, 200, "GET", "/v1/runs/"+id, nil).Decode(t, &r)
+	return r
+}
+
+// awaitEnd waits until a run has ended.
+func awaitEnd(t *testing.T, c *harness.Client, id string, atMost time.Duration) runBody {
+	t.Helper()
+	for deadline := time.Now().Add(atMost); ; {
+		r := getRun(t, c, id)
+		if r.Status != running {
+			return r
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("run %s is still running after %v: %+v", id, atMost, r)
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+}
+
+func payload(n int64) map[string]any { return map[string]any{"payload": map[string]any{"n": n}} }
+
+// restart starts a server on the directory of another one that has ended, with
+// the same admin key.
+func restart(t *testing.T, was *harness.Server, args ...string) *harness.Server {
+	t.Helper()
+	s := harness.Start(t, was.Dir, args...)
+	s.Key = was.Key
+	return s
+}
+
+// copyData copies the database and its log, as they are, to a new directory.
+func copyData(t *testing.T, dir string) string {
+	t.Helper()
+	to := t.TempDir()
+	for _, name := range []string{"stepmill.db", "stepmill.db-wal"} {
+		data, err := os.ReadFile(filepath.Join(dir, name))
+		if os.IsNotExist(err) && name != "stepmill.db" {
+			continue
+		}
+		if err == nil {
+			err = os.WriteFile(filepath.Join(to, name), data, 0o600)
+		}
+		if err != nil {
+			t.Fatal(fmt.Errorf("copy the data: %w", err))
+		}
+	}
+	return to
+}

@@ -1,0 +1,141 @@
+package crash_test
+
+import (
+	"database/sql"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	_ "modernc.org/sqlite" // the driver
+)
+
+// openTables opens a database for reading only, also that of a running server.
+func openTables(t *testing.T, dir string) *sql.DB {
+	t.Helper()
+	db, err := sql.Open("sqlite", "file:"+filepath.Join(dir, "stepmill.db")+"?mode=ro&_pragma=busy_timeout(5000)")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	return db
+}
+
+// texts returns the first column of a query, at most ten rows of it.
+func texts(t *testing.T, db *sql.DB, query string, args ...any) []string {
+	t.Helper()
+	rows, err := db.QueryContext(t.Context(), query, args...)
+	if err != nil {
+		t.Fatalf("%s: %v", query, err)
+	}
+	defer rows.Close()
+	var out []string
+	for rows.Next() && len(out) < 10 {
+		var text string
+		if err := rows.Scan(&text); err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, text)
+	}
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func number(t *testing.T, db *sql.DB, query string, args ...any) int {
+	t.Helper()
+	var n int
+	if err := db.QueryRowContext(t.Context(), query, args...).Scan(&n); err != nil {
+		t.Fatalf("%s: %v", query, err)
+	}
+	return n
+}
+
+// invariants hold after every commit, so also for whatever a crash has left.
+// Each query finds the ids of what violates it.
+var invariants = map[string]string{
+	"a run has exactly one run.started event, and exactly one final event, that of its status, once it has ended": `
+		WITH told AS (SELECT run_id, sum(type = 'run.started') AS started, sum(type <> 'run.started') AS ended, max(type) AS last,
+			min(type) AS other FROM events WHERE run_id IS NOT NULL GROUP BY run_id)
+		SELECT r.id FROM runs r LEFT JOIN told ON told.run_id = r.id
+		WHERE told.started IS NOT 1 OR told.ended <> (r.status <> 'running')
+			OR r.status <> 'running' AND 'run.' || r.status NOT IN (told.last, told.other)`,
+	"a run is queued exactly while it has not ended": `
+		SELECT r.id FROM runs r LEFT JOIN run_queue q ON q.run_id = r.id WHERE (q.run_id IS NULL) <> (r.status <> 'running')`,
+	"what is queued is a run": `
+		SELECT q.run_id FROM run_queue q LEFT JOIN runs r ON r.id = q.run_id WHERE r.id IS NULL`,
+	"a run has an end time exactly when it has ended": `
+		SELECT id FROM runs WHERE (finished_at IS NULL) <> (status = 'running')`,
+	"a run that has ended has no open steps": `
+		SELECT s.run_id FROM steps s JOIN runs r ON r.id = s.run_id WHERE r.status <> 'running' AND s.status IN ('running', 'waiting')`,
+	"a step belongs to a run": `
+		SELECT s.run_id FROM steps s LEFT JOIN runs r ON r.id = s.run_id WHERE r.id IS NULL`,
+	"a workflow has the version it names": `
+		SELECT w.id FROM workflows w LEFT JOIN workflow_versions v ON v.workflow_id = w.id AND v.version = w.version WHERE v.version IS NULL`,
+	"a run is pinned to a version that exists": `
+		SELECT r.id FROM runs r LEFT JOIN workflow_versions v ON v.workflow_id = r.workflow_id AND v.version = r.workflow_version
+		WHERE v.version IS NULL`,
+	"a delivery is of an event to a webhook": `
+		SELECT d.id FROM deliveries d LEFT JOIN events e ON e.id = d.event_id LEFT JOIN webhooks w ON w.id = d.webhook_id
+		WHERE e.id IS NULL OR w.id IS NULL`,
+}
+
+// checkFile looks at the file of a server that is not running, on a copy, so
+// that the next server finds everything as the last one left it.
+func checkFile(t *testing.T, dir string) *sql.DB {
+	t.Helper()
+	db, err := sql.Open("sqlite", "file:"+filepath.Join(copyData(t, dir), "stepmill.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	if got := texts(t, db, "PRAGMA integrity_check"); len(got) != 1 || got[0] != "ok" {
+		t.Errorf("integrity_check: %s", strings.Join(got, "; "))
+	}
+	if got := texts(t, db, "PRAGMA foreign_key_check"); len(got) != 0 {
+		t.Errorf("foreign_key_check: %s", strings.Join(got, "; "))
+	}
+	return db
+}
+
+// checkTables holds the tables against the invariants. The webhook is one that
+// wants every event of every run.
+func checkTables(t *testing.T, db *sql.DB, webhookID string) {
+	t.Helper()
+	for rule, query := range invariants {
+		if got := texts(t, db, query); len(got) != 0 {
+			t.Errorf("%s; not so: %s", rule, strings.Join(got, ", "))
+		}
+	}
+	if webhookID == "" {
+		return
+	}
+	if got := texts(t, db, `WITH sent AS (SELECT event_id, count(*) AS n FROM deliveries WHERE webhook_id = $1 GROUP BY event_id)
+		SELECT e.id FROM events e LEFT JOIN sent ON sent.event_id = e.id WHERE e.run_id IS NOT NULL AND sent.n IS NOT 1`, webhookID); len(got) != 0 {
+		t.Errorf("every event of a run has one delivery for a webhook that wants it; not so: %s", strings.Join(got, ", "))
+	}
+}
+
+// orphan copies a run many times, as if a process that died had held them all.
+func orphan(t *testing.T, dir, run string, copies int) {
+	t.Helper()
+	db, err := sql.Open("sqlite", "file:"+filepath.Join(dir, "stepmill.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	const many = "WITH RECURSIVE many(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM many WHERE n < $1) "
+	const copied = "'run_' || printf('%026d', n)"
+	for _, statement := range []string{
+		many + `INSERT INTO runs (id, workspace_id, workflow_id, workflow_version, status, started_at, trigger_type, payload)
+			SELECT ` + copied + `, workspace_id, workflow_id, workflow_version, status, started_at, trigger_type, payload FROM many, runs WHERE id = $2`,
+		many + `INSERT INTO run_queue (run_id, workspace_id, workflow_id, epoch, node)
+			SELECT ` + copied + `, workspace_id, workflow_id, 1, 'node_gone' FROM many, run_queue WHERE run_id = $2`,
+		many + `INSERT INTO events (id, workspace_id, type, workflow_id, run_id, at, body)
+			SELECT 'evt_' || n, workspace_id, type, workflow_id, ` + copied + `, at, body FROM many, events WHERE run_id = $2`,
+	} {
+		if _, err := db.ExecContext(t.Context(), statement, copies, run); err != nil {
+			t.Fatalf("%s: %v", statement, err)
+		}
+	}
+}

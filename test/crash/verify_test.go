@@ -1,0 +1,208 @@
+package crash_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/stepmill/stepmill/test/harness"
+)
+
+// verifySome holds a random sample of the ledger against the server.
+func (l *load) verifySome(t *testing.T, s *harness.Server, r *rand.Rand, size int) {
+	t.Helper()
+	for range size {
+		switch {
+		case len(l.ledger.keys) > 0 && r.IntN(8) == 0:
+			l.verifyKey(t, s, l.ledger.keys[r.IntN(len(l.ledger.keys))])
+		case len(l.ledger.webhooks) > 0 && r.IntN(6) == 0:
+			l.verifyWebhook(t, s, l.ledger.webhooks[r.IntN(len(l.ledger.webhooks))])
+		case len(l.ledger.runs) > 0 && r.IntN(3) > 0:
+			l.verifyRun(t, s, l.ledger.runs[r.IntN(len(l.ledger.runs))])
+		default:
+			l.verifyWorkflow(t, s, l.ledger.workflows[r.IntN(len(l.ledger.workflows))])
+		}
+	}
+}
+
+// verifyAll holds the whole ledger against the server, whose runs have ended.
+func (l *load) verifyAll(t *testing.T, s *harness.Server) {
+	t.Helper()
+	for _, w := range l.ledger.workflows {
+		l.verifyWorkflow(t, s, w)
+	}
+	for _, e := range l.ledger.runs {
+		if now := l.verifyRun(t, s, e); now.Status == running {
+			t.Errorf("run %s has not ended", e.id)
+		}
+	}
+	for _, w := range l.ledger.webhooks {
+		l.verifyWebhook(t, s, w)
+	}
+	for _, k := range l.ledger.keys {
+		l.verifyKey(t, s, k)
+	}
+	l.verifyOnce(t, s)
+}
+
+func (l *load) verifyRun(t *testing.T, s *harness.Server, e *execution) runBody {
+	t.Helper()
+	answer := s.Expect(t, 200, "GET", "/v1/runs/"+e.id, nil)
+	var now runBody
+	answer.Decode(t, &now)
+	for _, v := range e.judge(now, answer.Body) {
+		t.Error(v)
+	}
+	return now
+}
+
+func (l *load) verifyWorkflow(t *testing.T, s *harness.Server, w *workflow) {
+	t.Helper()
+	var now workflowBody
+	s.Expect(t, 200, "GET", "/v1/workflows/"+w.id, nil).Decode(t, &now)
+	if now.Version == w.version+1 && w.unsure != nil {
+		w.version++
+		w.versions[w.version], w.unsure = w.unsure, nil
+	}
+	description := ""
+	if now.Description != nil {
+		description = *now.Description
+	}
+	if now.Name != w.name || description != w.description || now.Version != w.version {
+		t.Errorf("workflow %s is %q, %q, version %d; acknowledged was %q, %q, version %d",
+			w.id, now.Name, description, now.Version, w.name, w.description, w.version)
+	}
+	if diff := cmp.Diff(w.versions[w.version].steps(), now.Steps); diff != "" {
+		t.Errorf("workflow %s has other steps than acknowledged (-want +got):\n%s", w.id, diff)
+	}
+}
+
+func (l *load) verifyWebhook(t *testing.T, s *harness.Server, w webhook) {
+	t.Helper()
+	var now struct {
+		URL        string   `json:"url"`
+		Events     []string `json:"events"`
+		WorkflowID *string  `json:"workflow_id"`
+		Enabled    bool     `json:"enabled"`
+		SecretHint string   `json:"secret_hint"`
+	}
+	s.Expect(t, 200, "GET", "/v1/webhooks/"+w.id, nil).Decode(t, &now)
+	workflowID := ""
+	if now.WorkflowID != nil {
+		workflowID = *now.WorkflowID
+	}
+	if now.URL != w.url || workflowID != w.workflowID || !now.Enabled || !strings.HasSuffix(w.secret, now.SecretHint) ||
+		!slices.Equal(now.Events, []string{"run.failed", "workflow.paused"}) {
+		t.Errorf("webhook %s is %+v; acknowledged was %+v", w.id, now, w)
+	}
+}
+
+// verifyKey also uses the key: its value was only shown in the answer.
+func (l *load) verifyKey(t *testing.T, s *harness.Server, k apiKey) {
+	t.Helper()
+	var now struct {
+		Name   string   `json:"name"`
+		Scopes []string `json:"scopes"`
+	}
+	s.Expect(t, 200, "GET", "/v1/api-keys/"+k.id, nil).Decode(t, &now)
+	if now.Name != k.name || !slices.Equal(now.Scopes, []string{"read"}) {
+		t.Errorf("key %s is %+v; acknowledged was %+v", k.id, now, k)
+	}
+	s.With(k.value).Expect(t, 200, "GET", "/v1/usage", nil)
+}
+
+// verifyOnce counts: what was ordered once is there once, however often the
+// order was repeated, and what was never answered is there at most once.
+func (l *load) verifyOnce(t *testing.T, s *harness.Server) {
+	t.Helper()
+	wanted := 0
+	for _, e := range l.ledger.runs {
+		if e.of == l.once {
+			wanted++
+		}
+	}
+	seen := map[int64]string{}
+	for _, item := range list(t, s.Client, "/v1/workflows/"+l.once.id+"/runs").Data {
+		n := getRun(t, s.Client, item.ID).Trigger.Payload.N
+		if other, twice := seen[n]; twice {
+			t.Errorf("runs %s and %s were both started by the order with payload %d", other, item.ID, n)
+		}
+		seen[n] = item.ID
+	}
+	if len(seen) != wanted {
+		t.Errorf("%d runs of the orders with a key, want %d", len(seen), wanted)
+	}
+	for path, nameOf := range map[string]func(i int, p page) string{
+		"/v1/workflows": func(i int, p page) string { return p.Data[i].Name },
+		"/v1/webhooks":  func(i int, p page) string { return p.Data[i].URL },
+		"/v1/api-keys":  func(i int, p page) string { return p.Data[i].Name },
+	} {
+		names := map[string]bool{}
+		found := list(t, s.Client, path)
+		for i := range found.Data {
+			if name := nameOf(i, found); names[name] {
+				t.Errorf("%s: %s is there twice", path, name)
+			} else {
+				names[name] = true
+			}
+		}
+	}
+}
+
+// settle lets every client repeat what was not answered, and waits until every
+// run has ended.
+func (l *load) settle(t *testing.T, s *harness.Server) {
+	t.Helper()
+	begun := time.Now()
+	for _, c := range l.clients {
+		c.api, c.work = harness.NewClient(s.URL, s.Key), func() {}
+		if !c.catchUp() {
+			t.Fatalf("client %d gets no answers from a healthy server", c.number)
+		}
+	}
+	for _, e := range l.ledger.runs {
+		for l.verifyRun(t, s, e).Status == running {
+			if time.Since(begun) > settleTime {
+				t.Fatalf("run %s is still running %v after the last fault", e.id, settleTime)
+			}
+			time.Sleep(20 * time.Millisecond)
+		}
+	}
+	// Also those whose start was never answered, and of which only the tables know.
+	for db := openTables(t, s.Dir); number(t, db, "SELECT count(*) FROM run_queue") > 0; {
+		if time.Since(begun) > settleTime {
+			t.Fatalf("runs are still queued %v after the last fault", settleTime)
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	t.Logf("every run had ended %v after the last fault", time.Since(begun).Round(time.Millisecond))
+}
+
+// longLoad is how many runs a load starts that has time for everything else too.
+const longLoad = 50
+
+// summarize prints the counts, and refuses a test in which too little happened.
+func (l *load) summarize(t *testing.T, leastRuns int) {
+	t.Helper()
+	workflows, runs, webhooks, keys := l.ledger.sizes()
+	n := l.ledger.counts
+	text, _ := json.Marshal(map[string]int{
+		"workflows": workflows, "runs": runs, "webhooks": webhooks, "keys": keys, "requests": n.attempts, "lost": n.lost,
+		"repeated": n.repeated, "replays": n.replays, "cancels": n.cancels, "refused_cancels": n.refusedCancels,
+	})
+	rate := fmt.Sprintf("%.1f %%", 100*float64(n.answered)/float64(max(1, n.attempts)))
+	t.Logf("%s succeeded; acknowledged: %s", rate, text)
+	if n.answered*100 < n.attempts*80 {
+		t.Errorf("only %s of the requests succeeded", rate)
+	}
+	kinds := min(workflows, webhooks, keys, n.cancels, n.replays)
+	if runs < leastRuns || leastRuns >= longLoad && kinds == 0 {
+		t.Errorf("too little happened for the test to mean anything")
+	}
+}

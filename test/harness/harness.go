@@ -1,0 +1,134 @@
+// Package harness starts the real binary for the black-box tests: it builds it
+// once per test process, runs servers and commands, speaks to the API over HTTP
+// and keeps what the processes print. It does not know what is tested.
+package harness
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+const command = "github.com/stepmill/stepmill/cmd/stepmill"
+
+// binary is the one that this test process built.
+var binary struct {
+	once sync.Once
+	dir  string
+	path string
+	err  error
+}
+
+// Main runs the tests of a package and removes the binary they built.
+func Main(m *testing.M) {
+	defer func() {
+		if binary.dir != "" {
+			_ = os.RemoveAll(binary.dir)
+		}
+	}()
+	m.Run()
+}
+
+// Binary is the path of the program under test. It has the race detector in it
+// when the tests have.
+func Binary() (string, error) {
+	binary.once.Do(func() { binary.path, binary.err = build() })
+	return binary.path, binary.err
+}
+
+func build() (string, error) {
+	dir, err := os.MkdirTemp("", "stepmill-test-")
+	if err != nil {
+		return "", err
+	}
+	binary.dir = dir
+	path := filepath.Join(dir, "stepmill")
+	if runtime.GOOS == "windows" {
+		path += ".exe"
+	}
+	args := []string{"build", "-buildvcs=false", "-o", path}
+	if raceEnabled {
+		args = append(args, "-race")
+	}
+	out, err := exec.Command("go", append(args, command)...).CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("build %s: %w\n%s", command, err, out)
+	}
+	return path, nil
+}
+
+// Environ is the environment of the processes under test: that of the tests
+// without settings of Stepmill, and with the given ones.
+func Environ(set ...string) []string {
+	var env []string
+	for _, entry := range os.Environ() {
+		if !strings.HasPrefix(entry, "STEPMILL_") && !strings.HasPrefix(entry, "GORACE=") {
+			env = append(env, entry)
+		}
+	}
+	// A program with the race detector otherwise takes a second to exit.
+	return append(append(env, "GORACE=atexit_sleep_ms=0"), set...)
+}
+
+const seedVariable = "CRASH_SEED"
+
+// Seed is where the random choices of a test come from: new every time, or the
+// one in the environment.
+func Seed(t testing.TB) uint64 {
+	t.Helper()
+	seed := uint64(time.Now().UnixNano())
+	if text := os.Getenv(seedVariable); text != "" {
+		var err error
+		if seed, err = strconv.ParseUint(text, 10, 64); err != nil {
+			t.Fatalf("%s: %v", seedVariable, err)
+		}
+	}
+	t.Logf("seed %d (repeat with %s=%[1]d)", seed, seedVariable)
+	return seed
+}
+
+// Random makes a source of random choices from a seed and a stream's number.
+func Random(seed uint64, stream int) *rand.Rand { return rand.New(rand.NewPCG(seed, uint64(stream))) }
+
+// Result is how a command ended.
+type Result struct {
+	Stdout, Stderr string
+	Code           int
+	Took           time.Duration
+}
+
+// Run runs a command of the binary to its end, which must come within a minute.
+func Run(t testing.TB, env []string, args ...string) Result {
+	t.Helper()
+	path, err := Binary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var stdout, stderr strings.Builder
+	cmd := exec.CommandContext(t.Context(), path, args...)
+	cmd.Env, cmd.Stdout, cmd.Stderr = Environ(env...), &stdout, &stderr
+	begun := time.Now()
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	guard := time.AfterFunc(time.Minute, func() { _ = cmd.Process.Kill() })
+	err = cmd.Wait()
+	took := time.Since(begun)
+	if !guard.Stop() {
+		t.Fatalf("stepmill %s did not end\n%s%s", strings.Join(args, " "), stdout.String(), stderr.String())
+	}
+	var failed *exec.ExitError
+	if err != nil && !errors.As(err, &failed) {
+		t.Fatal(err)
+	}
+	return Result{stdout.String(), stderr.String(), cmd.ProcessState.ExitCode(), took}
+}
