@@ -28,18 +28,21 @@ const (
 	lookEvery = 256
 	// makeWay is how long the writer waits for readers.
 	makeWay = time.Second
+	// optimizeEvery is how often SQLite looks at its statistics.
+	optimizeEvery = 24 * time.Hour
 )
 
 // writer owns the one connection that writes. Units that queue up while a
 // commit is being flushed share the next one: many requests, one flush, and
 // each is answered only after the flush that holds it.
 type writer struct {
-	conn    *conn
-	log     string // the file of the write-ahead log
-	bound   int64  // the size at which it is emptied
-	commits int
-	queue   chan *request
-	done    chan struct{}
+	conn      *conn
+	log       string // the file of the write-ahead log
+	bound     int64  // the size at which it is emptied
+	commits   int
+	optimized time.Time
+	queue     chan *request
+	done      chan struct{}
 }
 
 type request struct {
@@ -99,7 +102,7 @@ func (w *writer) run(ctx context.Context) error {
 		case r := <-w.queue:
 			group = w.gather(append(group[:0], r))
 		case <-idle.C:
-			w.checkpoint(0)
+			w.tidy()
 			continue
 		case <-ctx.Done():
 			return w.drain(group)
@@ -194,6 +197,18 @@ func (w *writer) runUnit(r *request) (err error) {
 		}
 	}()
 	return r.unit(w.conn)
+}
+
+// tidy does what can wait for a quiet moment: it gives free pages back to the
+// system a few at a time, lets SQLite look at its statistics once a day, and
+// empties the write-ahead log. None of it has to succeed.
+func (w *writer) tidy() {
+	_ = w.conn.run("PRAGMA incremental_vacuum(2000)")
+	if now := time.Now(); now.Sub(w.optimized) > optimizeEvery {
+		w.optimized = now
+		_ = w.conn.run("PRAGMA optimize")
+	}
+	w.checkpoint(0)
 }
 
 // boundLog empties the write-ahead log when it has grown too large. Where a
