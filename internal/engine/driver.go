@@ -88,12 +88,15 @@ func (d *driver) restore(plan *workflow.Plan) error {
 	})
 	d.inFlight, d.results = map[*run.Step]place{}, make(chan result)
 	for _, step := range d.snap.Steps {
-		p, err := d.find(step.Path)
+		d.seq = max(d.seq, step.Seq)
+		p, counts, err := d.find(step.Path)
 		if err != nil {
 			return &corruptError{err}
 		}
+		if !counts {
+			continue
+		}
 		p.steps[p.i] = &step
-		d.seq = max(d.seq, step.Seq)
 		if err := p.publish(); err != nil {
 			return &corruptError{err}
 		}

@@ -100,25 +100,29 @@ func (f *frame) each(visit func(place)) {
 }
 
 // find returns the place of a path such as lines[3].reserve, opening the rounds
-// on its way.
-func (d *driver) find(path string) (place, error) {
+// on its way. It answers false for a step inside a block that is settled: what
+// counts of it is in the output of the block.
+func (d *driver) find(path string) (place, bool, error) {
 	f := d.root
 	for {
 		head, rest, inner := strings.Cut(path, ".")
 		id, round, looped := strings.Cut(head, "[")
 		i := f.index(id)
 		if i < 0 || inner != looped {
-			return place{}, fmt.Errorf("step %q is not in the plan", path)
+			return place{}, false, fmt.Errorf("step %q is not in the plan", path)
 		}
 		if !inner {
-			return place{f, i}, nil
+			return place{f, i}, true, nil
 		}
 		n, err := strconv.Atoi(strings.TrimSuffix(round, "]"))
 		if err != nil || f.plan.Steps[i].Block == nil || f.steps[i] == nil {
-			return place{}, fmt.Errorf("step %q is not in the plan", path)
+			return place{}, false, fmt.Errorf("step %q is not in the plan", path)
+		}
+		if f.steps[i].Status.Settled() {
+			return place{}, false, nil
 		}
 		if f, err = d.reopen(place{f, i}, n); err != nil {
-			return place{}, err
+			return place{}, false, err
 		}
 		path = rest
 	}
