@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path"
 	"path/filepath"
 	"sync"
 	"testing"
@@ -47,9 +46,6 @@ func (d twice) Write(ctx context.Context, fn func(store.Conn) error) error {
 func TestConformanceWhenEveryUnitRunsTwice(t *testing.T) {
 	t.Parallel()
 	storetest.Run(t, func(t *testing.T, notify store.Notify) *store.Store {
-		if area := path.Base(t.Name()); area == "paging" || area == "values" {
-			t.Skip("it is about what is read")
-		}
 		return store.New(twice{open(t, newDir(t))}, notify)
 	})
 }
