@@ -6,7 +6,6 @@ package action
 
 import (
 	"context"
-	"encoding/json"
 	"time"
 )
 
@@ -105,12 +104,3 @@ type Func func(ctx context.Context, req Request) (Result, error)
 
 // Run calls the function.
 func (f Func) Run(ctx context.Context, req Request) (Result, error) { return f(ctx, req) }
-
-// DecodeInput reads an input into a struct that mirrors the schema.
-func DecodeInput(input map[string]any, into any) error {
-	raw, err := json.Marshal(input)
-	if err != nil {
-		return err
-	}
-	return json.Unmarshal(raw, into)
-}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"strings"
 
-	"github.com/stepmill/stepmill/internal/fault"
 	"github.com/stepmill/stepmill/internal/paging"
 )
 
@@ -35,7 +34,7 @@ func listing[T, W any](ctx context.Context, s *Server, p page, name []string,
 	if p.Cursor != "" {
 		position, err := s.Cursors.Open(p.Cursor, scope)
 		if err != nil {
-			return nil, fault.New(fault.InvalidCursor, "the cursor is not one that this list returned for the same filters")
+			return nil, err
 		}
 		request.After = position
 	}

@@ -67,13 +67,7 @@ func (s *Service) GetKey(ctx context.Context, actor Actor, id string) (Key, erro
 		return Key{}, noKey(id)
 	}
 	key, err := s.store.Key(ctx, actor.Workspace.ID, id)
-	if err != nil {
-		return Key{}, err
-	}
-	if key == nil {
-		return Key{}, noKey(id)
-	}
-	return *key, nil
+	return fault.Found(key, err, noKey, id)
 }
 
 // ListKeys lists the keys of the actor's workspace that are not revoked.

@@ -105,13 +105,7 @@ func (s *Service) GetWorkspace(ctx context.Context, actor Actor, id string) (Wor
 		return Workspace{}, noWorkspace(id)
 	}
 	workspace, err := s.store.Workspace(ctx, id)
-	if err != nil {
-		return Workspace{}, err
-	}
-	if workspace == nil {
-		return Workspace{}, noWorkspace(id)
-	}
-	return *workspace, nil
+	return fault.Found(workspace, err, noWorkspace, id)
 }
 
 // ListWorkspaces lists every workspace for an operator, their own for others.

@@ -81,3 +81,16 @@ func Is(err error, code Code) bool {
 	f, ok := As(err)
 	return ok && f.Code == code
 }
+
+// Found unwraps what a store returned: nothing, without an error, means that
+// there is no such thing.
+func Found[T any](value *T, err error, missing func(id string) error, id string) (T, error) {
+	if err == nil && value == nil {
+		err = missing(id)
+	}
+	if err != nil {
+		var none T
+		return none, err
+	}
+	return *value, nil
+}

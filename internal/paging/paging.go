@@ -70,9 +70,7 @@ func (c *Codec) Seal(position, scope string) string {
 
 // Open returns the position in a cursor, or invalid_cursor.
 func (c *Codec) Open(cursor, scope string) (string, error) {
-	refused := fault.New(fault.InvalidCursor,
-		"the cursor is not one that this list returned for the same filters").
-		With(fault.Detail{Pointer: "cursor", Message: "is not valid here"})
+	refused := fault.New(fault.InvalidCursor, "the cursor is not one that this list returned for the same filters")
 	if len(cursor) > maxCursor {
 		return "", refused
 	}

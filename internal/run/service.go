@@ -161,13 +161,7 @@ func (s *Service) head(ctx context.Context, actor auth.Actor, workflowID string)
 		return Head{}, workflow.NotFound(workflowID)
 	}
 	head, err := s.store.WorkflowHead(ctx, actor.Workspace.ID, workflowID)
-	if err != nil {
-		return Head{}, err
-	}
-	if head == nil {
-		return Head{}, workflow.NotFound(workflowID)
-	}
-	return *head, nil
+	return fault.Found(head, err, workflow.NotFound, workflowID)
 }
 
 // Get reads a run with its steps.
@@ -176,13 +170,7 @@ func (s *Service) Get(ctx context.Context, actor auth.Actor, id string) (Detail,
 		return Detail{}, notFound(id)
 	}
 	detail, err := s.store.Run(ctx, actor.Workspace.ID, id)
-	if err != nil {
-		return Detail{}, err
-	}
-	if detail == nil {
-		return Detail{}, notFound(id)
-	}
-	return *detail, nil
+	return fault.Found(detail, err, notFound, id)
 }
 
 // List lists the runs of a workflow, most recent first; an empty status means

@@ -136,13 +136,7 @@ func (s *Service) Get(ctx context.Context, actor auth.Actor, id string) (Webhook
 		return Webhook{}, notFound(id)
 	}
 	w, err := s.store.Webhook(ctx, actor.Workspace.ID, id)
-	if err != nil {
-		return Webhook{}, err
-	}
-	if w == nil {
-		return Webhook{}, notFound(id)
-	}
-	return *w, nil
+	return fault.Found(w, err, notFound, id)
 }
 
 // List lists the webhooks of a workspace, newest first.

@@ -153,13 +153,7 @@ func (s *Service) Get(ctx context.Context, actor auth.Actor, id string) (Workflo
 		return Workflow{}, NotFound(id)
 	}
 	w, err := s.store.Workflow(ctx, actor.Workspace.ID, id)
-	if err != nil {
-		return Workflow{}, err
-	}
-	if w == nil {
-		return Workflow{}, NotFound(id)
-	}
-	return *w, nil
+	return fault.Found(w, err, NotFound, id)
 }
 
 // List lists the workflows of a workspace, newest first; an empty state means
