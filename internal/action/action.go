@@ -59,24 +59,65 @@ type Request struct {
 	// IdempotencyKey names this step of this run: the same for every attempt,
 	// so that a receiver can tell a repetition.
 	IdempotencyKey string
+	// Run is the run that the step is part of.
+	Run Run
+	// Began is when the step began: the same for every attempt, also after a
+	// crash.
+	Began time.Time
 	// WokenAt is set when the step waited until this time and goes on now.
 	WokenAt time.Time
+	// Answer is what came for a step that waited for an answer; nil: none came.
+	Answer map[string]any
+	// Log adds a line to the log of the step. It can be called from one
+	// goroutine at a time, until the action returns.
+	Log func(level Level, message string)
 }
 
-// Result is what an action gives back: an output, or the wish to wait.
+// Run is what an action may know of the run around it.
+type Run struct {
+	ID string
+	// Path is that of the step in the run.
+	Path string
+	// Depth is how many runs stand above this one.
+	Depth int
+}
+
+// Level is how much a line of a log matters.
+type Level string
+
+// The levels.
+const (
+	Debug Level = "debug"
+	Info  Level = "info"
+	Warn  Level = "warn"
+	Error Level = "error"
+)
+
+// Result is what an action gives back: an output, the wish to wait, or the end
+// of the whole run.
 type Result struct {
 	Output any
 	Wait   *Wait
+	Stop   *Stop
 }
 
-// Wait suspends the step until a time; the action is then run again.
+// Wait suspends the step; the action is then run again.
 type Wait struct {
+	// Until is when it goes on at the latest.
 	Until  time.Time
 	Reason string
+	// ForAnswer says that an answer from outside ends the wait too.
+	ForAnswer bool
 }
 
-// Error is a failure with a code that is shown in the run.
-type Error struct {
+// Stop ends the run at once.
+type Stop struct {
+	Failed  bool
+	Message string
+}
+
+// Failure is an error with a code that is shown in the run.
+type Failure struct {
 	Code    string
 	Message string
 	// Retryable says that the reason may pass.
@@ -85,7 +126,7 @@ type Error struct {
 	RetryAfter time.Duration
 }
 
-func (e *Error) Error() string { return e.Code + ": " + e.Message }
+func (e *Failure) Error() string { return e.Code + ": " + e.Message }
 
 // The codes that any step can fail with.
 const (

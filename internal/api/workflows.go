@@ -108,15 +108,26 @@ func (s *Server) getWorkflow(ctx context.Context, in *workflowRequest) (*reply, 
 
 // definitionPatch is the part of a patch that describes what the workflow does.
 type definitionPatch struct {
-	Triggers *[]workflow.Trigger                    `json:"triggers"`
-	Steps    *[]workflow.Step                       `json:"steps"`
-	Settings strictjson.Optional[workflow.Settings] `json:"settings"`
+	Triggers *[]workflow.Trigger                `json:"triggers"`
+	Steps    *[]workflow.Step                   `json:"steps"`
+	Settings strictjson.Optional[settingsPatch] `json:"settings"`
+}
+
+type settingsPatch struct {
+	Timeout     strictjson.Optional[string]               `json:"timeout"`
+	Concurrency strictjson.Optional[workflow.Concurrency] `json:"concurrency"`
 }
 
 func (p definitionPatch) patch() workflow.Patch {
 	out := workflow.Patch{Triggers: p.Triggers, Steps: p.Steps}
 	if p.Settings.Set {
-		out.Settings = &p.Settings.Value
+		settings := p.Settings.Value
+		out.Settings = &workflow.SettingsPatch{
+			Clear: p.Settings.Null, SetTimeout: settings.Timeout.Set, Timeout: settings.Timeout.Value, SetConcurrency: settings.Concurrency.Set,
+		}
+		if settings.Concurrency.Set && !settings.Concurrency.Null {
+			out.Settings.Concurrency = &settings.Concurrency.Value
+		}
 	}
 	return out
 }

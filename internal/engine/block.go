@@ -215,6 +215,6 @@ func (d *driver) settleBlock(p place, b *block) {
 }
 
 // tooMany is the failure of a run that executes more steps than it may.
-func tooMany(limit int) *action.Error {
-	return &action.Error{Code: run.CodeStepLimit, Message: fmt.Sprintf("the run has executed %d steps, which is the most it may", limit)}
+func tooMany(limit int) *action.Failure {
+	return &action.Failure{Code: run.CodeStepLimit, Message: fmt.Sprintf("the run has executed %d steps, which is the most it may", limit)}
 }

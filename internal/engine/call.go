@@ -52,7 +52,7 @@ func (d *driver) supervise(ctx context.Context, p place, limit time.Duration, do
 // timedOut gives the failure of a step whose time was over its name.
 func timedOut(ctx context.Context, limit time.Duration, r result) result {
 	if r.err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		r.err = &action.Error{
+		r.err = &action.Failure{
 			Code: action.TimedOut, Retryable: true,
 			Message: fmt.Sprintf("the step did not end within %s", duration.Format(limit)),
 		}
@@ -78,7 +78,7 @@ func (d *driver) prepare(p place) func(context.Context) result {
 		defer func() {
 			if cause := recover(); cause != nil {
 				log.Error("panic in an action", "panic", cause, "stack", string(debug.Stack()))
-				out.err = &action.Error{Code: run.CodeInternal, Message: "The step failed for a reason inside Stepmill."}
+				out.err = &action.Failure{Code: run.CodeInternal, Message: "The step failed for a reason inside Stepmill."}
 			}
 		}()
 		if out.err = err; err == nil {

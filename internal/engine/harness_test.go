@@ -74,10 +74,10 @@ func (e *effects) run(ctx context.Context, in map[string]any) (action.Result, er
 	if n, ok := in["passes_after"].(int); ok && e.count(in["call"].(string)) <= n {
 		text, _ := in["retry_after"].(string)
 		asked, _ := time.ParseDuration(text)
-		return action.Result{}, &action.Error{Code: "test_passing", Message: "not yet", Retryable: true, RetryAfter: asked}
+		return action.Result{}, &action.Failure{Code: "test_passing", Message: "not yet", Retryable: true, RetryAfter: asked}
 	}
 	if text, ok := in["fails"].(string); ok {
-		return action.Result{}, &action.Error{Code: "test_failed", Message: text}
+		return action.Result{}, &action.Failure{Code: "test_failed", Message: text}
 	}
 	if in["panics"] == true {
 		panic("scripted")

@@ -156,7 +156,7 @@ func (d *driver) render(p place) error {
 	object, _ := value.(map[string]any)
 	known := func(string) bool { return false }
 	if problems := d.engine.plans.catalog.Check(step.Type, object, known); len(problems) > 0 {
-		return &action.Error{Code: action.InvalidInput, Message: fmt.Sprintf("with%s: %s", problems[0].Pointer, problems[0].Message)}
+		return &action.Failure{Code: action.InvalidInput, Message: fmt.Sprintf("with%s: %s", problems[0].Pointer, problems[0].Message)}
 	}
 	return nil
 }
@@ -181,7 +181,7 @@ func (d *driver) apply(r result) {
 // has one left; else the step has failed.
 func (d *driver) failed(p place, err error) {
 	step, policy, failure := p.step(), p.planned().Policy, failureOf(err)
-	passing, ok := errors.AsType[*action.Error](err)
+	passing, ok := errors.AsType[*action.Failure](err)
 	if !ok || !passing.Retryable || step.Attempt >= policy.MaxAttempts {
 		d.settleFailed(p, failure)
 		return
@@ -229,7 +229,7 @@ func encodeOutput(value any) (json.RawMessage, error) {
 		return nil, err
 	}
 	if len(output) > maxOutput {
-		return nil, &action.Error{Code: run.CodeOutputTooLarge, Message: fmt.Sprintf("the output has %d bytes; at most %d are kept", len(output), maxOutput)}
+		return nil, &action.Failure{Code: run.CodeOutputTooLarge, Message: fmt.Sprintf("the output has %d bytes; at most %d are kept", len(output), maxOutput)}
 	}
 	return output, nil
 }
@@ -263,7 +263,7 @@ const maxMessage = 4 << 10
 // failureOf says what an error means for the one who wrote the workflow.
 func failureOf(err error) run.Failure {
 	var (
-		fromAction *action.Error
+		fromAction *action.Failure
 		fromExpr   *expr.Error
 	)
 	failure := run.Failure{Code: run.CodeInternal, Message: "The step failed for a reason inside Stepmill."}

@@ -25,6 +25,10 @@ func text(p Problem) string {
 // compiled. It does not change and can be shared.
 type Plan struct {
 	Steps []PlannedStep
+	// Timeout and Share come from the settings; only the plan of a whole
+	// workflow has them.
+	Timeout time.Duration
+	Share   *Share
 }
 
 // PlannedStep is a step with what it refers to.
@@ -60,6 +64,7 @@ func Compile(d Definition, catalog *action.Catalog) (*Plan, []Problem) {
 	c.checkTriggers(d.Triggers)
 	c.checkIDs("/steps", d.Steps, "")
 	plan := c.compileLevel("/steps", d.Steps, level{visible: map[string]bool{}})
+	c.compileSettings(d.Settings, plan)
 	if len(c.problems) > 0 {
 		slices.SortStableFunc(c.problems, func(a, b Problem) int { return stepOf(a.Pointer) - stepOf(b.Pointer) })
 		return nil, c.problems

@@ -59,9 +59,33 @@ type Retry struct {
 	MaxDelay    string  `json:"max_delay,omitempty"`
 }
 
-// Settings are the options of a whole workflow. It has none yet that change
-// how a run behaves; the object is part of the format.
-type Settings struct{}
+// Settings are the options of a whole workflow.
+type Settings struct {
+	// Timeout bounds the time that steps of a run are executed; waiting does not
+	// count.
+	Timeout     string       `json:"timeout,omitempty"`
+	Concurrency *Concurrency `json:"concurrency,omitempty"`
+}
+
+// Concurrency bounds how many runs with the same key are under way at a time.
+type Concurrency struct {
+	Key     string  `json:"key,omitempty"`
+	Limit   int     `json:"limit,omitempty"`
+	OnLimit OnLimit `json:"on_limit,omitempty"`
+}
+
+// OnLimit says what becomes of a run that would be one too many.
+type OnLimit string
+
+// What becomes of it.
+const (
+	Queue         OnLimit = "queue"          // it waits for its turn
+	Drop          OnLimit = "drop"           // it is refused
+	CancelRunning OnLimit = "cancel_running" // the oldest is cancelled for it
+)
+
+// UnmarshalJSON reads a name; only a member that is absent means the default.
+func (o *OnLimit) UnmarshalJSON(data []byte) error { return unmarshalName(data, (*string)(o)) }
 
 // Join says when a step with several needs starts.
 type Join string

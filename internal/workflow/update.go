@@ -26,8 +26,35 @@ type Patch struct {
 	State          *State
 	Triggers       *[]Trigger
 	Steps          *[]Step
-	Settings       *Settings
+	Settings       *SettingsPatch
 	Layout         *LayoutPatch
+}
+
+// SettingsPatch changes options: a nil one is set to nothing.
+type SettingsPatch struct {
+	Clear          bool
+	SetTimeout     bool
+	Timeout        string
+	SetConcurrency bool
+	Concurrency    *Concurrency
+}
+
+// whole is the patch after which the settings are exactly those.
+func (s Settings) whole() *SettingsPatch {
+	return &SettingsPatch{SetTimeout: true, Timeout: s.Timeout, SetConcurrency: true, Concurrency: s.Concurrency}
+}
+
+func (p SettingsPatch) apply(s Settings) Settings {
+	if p.Clear {
+		return Settings{}
+	}
+	if p.SetTimeout {
+		s.Timeout = p.Timeout
+	}
+	if p.SetConcurrency {
+		s.Concurrency = p.Concurrency
+	}
+	return s
 }
 
 // LayoutPatch changes places on the canvas: a nil place removes one.
@@ -177,7 +204,7 @@ func checkSize(actor auth.Actor, d Definition) *fault.Error {
 		With(fault.Detail{Pointer: "/steps", Message: "has too many entries"})
 }
 
-// with returns the definition with the patched parts replaced whole.
+// with returns the definition with the patch applied: lists are replaced whole.
 func (d Definition) with(p Patch) Definition {
 	if p.Triggers != nil {
 		d.Triggers = *p.Triggers
@@ -186,7 +213,7 @@ func (d Definition) with(p Patch) Definition {
 		d.Steps = *p.Steps
 	}
 	if p.Settings != nil {
-		d.Settings = *p.Settings
+		d.Settings = p.Settings.apply(d.Settings)
 	}
 	return d
 }

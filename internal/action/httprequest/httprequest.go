@@ -64,11 +64,11 @@ func check(with map[string]any) []action.Problem {
 func run(ctx context.Context, client Client, req action.Request) (action.Result, error) {
 	call, err := compose(req)
 	if err != nil {
-		return action.Result{}, &action.Error{Code: action.InvalidInput, Message: err.Error()}
+		return action.Result{}, &action.Failure{Code: action.InvalidInput, Message: err.Error()}
 	}
 	answer, err := client.Do(ctx, call)
 	if failure, ok := errors.AsType[*egress.Error](err); ok {
-		return action.Result{}, &action.Error{Code: string(failure.Code), Message: failure.Message, Retryable: failure.Retryable}
+		return action.Result{}, &action.Failure{Code: string(failure.Code), Message: failure.Message, Retryable: failure.Retryable}
 	}
 	if err != nil {
 		return action.Result{}, err
@@ -93,7 +93,7 @@ func fails(rule any, status int) bool {
 }
 
 func refused(call egress.Request, answer *egress.Response, now time.Time) error {
-	failure := &action.Error{Code: HTTPError, Message: fmt.Sprintf("%s answered %d %s", place(call.URL), answer.Status, http.StatusText(answer.Status))}
+	failure := &action.Failure{Code: HTTPError, Message: fmt.Sprintf("%s answered %d %s", place(call.URL), answer.Status, http.StatusText(answer.Status))}
 	switch {
 	case answer.Status == http.StatusRequestTimeout, answer.Status == http.StatusTooEarly,
 		answer.Status == http.StatusTooManyRequests, answer.Status >= http.StatusInternalServerError:

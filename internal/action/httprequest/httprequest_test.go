@@ -18,7 +18,7 @@ import (
 )
 
 // call runs the action against a server through the real client.
-func call(t *testing.T, handler http.HandlerFunc, with map[string]any) (map[string]any, *action.Error) {
+func call(t *testing.T, handler http.HandlerFunc, with map[string]any) (map[string]any, *action.Failure) {
 	t.Helper()
 	server := httptest.NewServer(handler)
 	t.Cleanup(server.Close)
@@ -31,7 +31,7 @@ func call(t *testing.T, handler http.HandlerFunc, with map[string]any) (map[stri
 		Input: with, Now: time.Now(), Workspace: "ws_a", IdempotencyKey: "run_1/step",
 	})
 	if err != nil {
-		failure, ok := errors.AsType[*action.Error](err)
+		failure, ok := errors.AsType[*action.Failure](err)
 		if !ok {
 			t.Fatal(err)
 		}
@@ -188,7 +188,7 @@ func TestRetryAfterIsPassedOn(t *testing.T) {
 
 func TestFailuresOfTheClientAreTheStepsOwn(t *testing.T) {
 	t.Parallel()
-	for url, want := range map[string]action.Error{
+	for url, want := range map[string]action.Failure{
 		"http://10.0.0.1/":            {Code: "egress_denied"},
 		"http://127.0.0.1:1/":         {Code: "connection_failed", Retryable: true},
 		"http://user:pass@127.0.0.1/": {Code: "egress_denied"},

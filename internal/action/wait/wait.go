@@ -78,7 +78,7 @@ func run(_ context.Context, req action.Request) (action.Result, error) {
 	}
 	until, err := target(req)
 	if err != nil {
-		return action.Result{}, &action.Error{Code: action.InvalidInput, Message: err.Error()}
+		return action.Result{}, &action.Failure{Code: action.InvalidInput, Message: err.Error()}
 	}
 	if !until.After(req.Now) {
 		return done(until), nil
