@@ -30,10 +30,12 @@ type Spec struct {
 	Examples []Example
 }
 
-// Example is an input with the output it gives.
+// Example is an input with the output it gives, once the answer has come that it
+// waits for, if it does.
 type Example struct {
 	Title  string
 	With   string
+	Answer string
 	Output string
 }
 
@@ -106,9 +108,18 @@ type Wait struct {
 	// Until is when it goes on at the latest.
 	Until  time.Time
 	Reason string
-	// ForAnswer says that an answer from outside ends the wait too.
-	ForAnswer bool
+	// Awaits is what ends the wait before that, if anything does.
+	Awaits Awaits
 }
+
+// Awaits is what a step waits for beside a time.
+type Awaits string
+
+// What a step can wait for.
+const (
+	AwaitsAnswer Awaits = "answer" // of a person or another service
+	AwaitsRun    Awaits = "run"    // the end of a run that it started
+)
 
 // Stop ends the run at once.
 type Stop struct {

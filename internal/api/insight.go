@@ -25,6 +25,11 @@ type usageLimits struct {
 	Workflows        int   `json:"workflows"`
 	Webhooks         int   `json:"webhooks"`
 	APIKeys          int   `json:"api_keys"`
+	StepsPerRun      int   `json:"steps_per_run"`
+	OutputBytes      int   `json:"output_bytes"`
+	StateBytes       int   `json:"state_bytes"`
+	ConcurrentRuns   int   `json:"concurrent_runs"`
+	QueuedRuns       int   `json:"queued_runs"`
 }
 
 type usageNow struct {

@@ -34,7 +34,8 @@ func TestUsage(t *testing.T) {
 			},
 			call: "GET /v1/usage", as: "read", status: 200, keys: members,
 			answer: fmt.Sprintf(`{"workspace_id": "$workspace", "plan": "enterprise", "requests_per_minute": 1000000,
-				"limits": {"request_body_bytes": 4194304, "payload_bytes": 2097152, "steps_per_workflow": 500, "workflows": 10000, "webhooks": 500, "api_keys": 500},
+				"limits": {"request_body_bytes": 4194304, "payload_bytes": 2097152, "steps_per_workflow": 500, "workflows": 10000, "webhooks": 500, "api_keys": 500,
+					"steps_per_run": 50000, "output_bytes": 1048576, "state_bytes": 33554432, "concurrent_runs": 1000, "queued_runs": 100000},
 				"current": {"workflows": 3, "webhooks": 1, "api_keys": 2, "running_runs": 1},
 				"days": [{"date": %q, "requests": 13, "runs_started": 4, "runs_succeeded": 1, "runs_failed": 1, "runs_cancelled": 1}]}`, time.Now().UTC().Format(time.DateOnly)),
 			then: func(w *world, a *answer) {
@@ -56,9 +57,11 @@ func TestUsageOfEachPlan(t *testing.T) {
 	t.Parallel()
 	for plan, want := range map[string]string{
 		"free": `{"plan": "free", "requests_per_minute": 60, "limits": {"request_body_bytes": 1048576, "payload_bytes": 262144,
-			"steps_per_workflow": 50, "workflows": 100, "webhooks": 20, "api_keys": 20}}`,
+			"steps_per_workflow": 50, "workflows": 100, "webhooks": 20, "api_keys": 20,
+			"steps_per_run": 1000, "output_bytes": 262144, "state_bytes": 8388608, "concurrent_runs": 5, "queued_runs": 1000}}`,
 		"pro": `{"plan": "pro", "requests_per_minute": 600, "limits": {"request_body_bytes": 2097152, "payload_bytes": 1048576,
-			"steps_per_workflow": 200, "workflows": 1000, "webhooks": 50, "api_keys": 100}}`,
+			"steps_per_workflow": 200, "workflows": 1000, "webhooks": 50, "api_keys": 100,
+			"steps_per_run": 10000, "output_bytes": 1048576, "state_bytes": 16777216, "concurrent_runs": 50, "queued_runs": 10000}}`,
 	} {
 		w := sharedServer(t).newWorldOn(t, `{"name": "n", "plan": "`+plan+`"}`)
 		wantContains(t, w.call("GET", "/v1/usage", "").want(200).json(), want)

@@ -23,6 +23,10 @@ func (s *Server) register(t *table) {
 	handle(t, "POST /v1/workflows/{workflow_id}/runs", auth.Execute, http.StatusCreated, s.startRun)
 	handle(t, "GET /v1/runs/{id}", auth.Read, http.StatusOK, s.getRun)
 	handle(t, "POST /v1/runs/{id}/cancel", auth.Execute, http.StatusOK, s.cancelRun)
+	handle(t, "POST /v1/runs/{id}/retry", auth.Execute, http.StatusCreated, s.retryRun)
+	handle(t, "GET /v1/runs/{id}/logs", auth.Read, http.StatusOK, s.listLogs)
+	handle(t, "POST /v1/runs/{id}/steps/{step_id}/resume", auth.Execute, http.StatusOK, s.resumeStep)
+	handle(t, "GET /v1/approvals", auth.Read, http.StatusOK, s.listApprovals)
 
 	handle(t, "GET /v1/webhooks", auth.Read, http.StatusOK, s.listWebhooks)
 	handle(t, "POST /v1/webhooks", auth.Write, http.StatusCreated, s.createWebhook)

@@ -19,6 +19,7 @@ type runBody struct {
 	Error           *runError    `json:"error"`
 	WaitingFor      *waitingBody `json:"waiting_for"`
 	RetryOf         *string      `json:"retry_of"`
+	Parent          *parentBody  `json:"parent"`
 	Steps           []stepBody   `json:"steps"`
 }
 
@@ -26,6 +27,12 @@ type triggerBody struct {
 	Type    string          `json:"type"`
 	ID      *string         `json:"id"`
 	Payload json.RawMessage `json:"payload"`
+}
+
+// parentBody is the step of another run that started a run.
+type parentBody struct {
+	RunID  string `json:"run_id"`
+	StepID string `json:"step_id"`
 }
 
 type runError struct {
@@ -76,6 +83,9 @@ func showRun(d run.Detail) runBody {
 		Trigger:   triggerBody{Type: d.Trigger.Type, ID: orNull(d.Trigger.ID), Payload: d.Trigger.Payload},
 		StartedAt: clock.Format(d.StartedAt), FinishedAt: clock.FormatPtr(d.FinishedAt), DurationMS: duration(d.StartedAt, d.FinishedAt),
 		RetryOf: orNull(d.RetryOf), Steps: make([]stepBody, len(d.Steps)),
+	}
+	if d.Parent != nil {
+		body.Parent = &parentBody{d.Parent.RunID, d.Parent.StepID}
 	}
 	if d.Error != nil {
 		body.Error = &runError{d.Error.Code, d.Error.Message, orNull(d.Error.StepID)}

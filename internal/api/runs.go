@@ -64,13 +64,18 @@ func (s *Server) startRun(ctx context.Context, in *startRunRequest) (*reply, err
 	if err != nil {
 		return nil, err
 	}
+	return s.begun(started, wait, asked), nil
+}
+
+// begun answers with a run that was started, at once or when it has ended.
+func (s *Server) begun(started run.Started, wait time.Duration, asked bool) *reply {
 	answer := ok(showRun(started.Detail)).with("Location", "/v1/runs/"+started.ID)
 	if asked {
 		answer.then = func(ctx context.Context, connection *http.ResponseController) (*reply, error) {
 			return s.awaitRun(ctx, connection, started, wait)
 		}
 	}
-	return answer, nil
+	return answer
 }
 
 // awaitRun answers with the finished run, or with the running one when the
@@ -120,6 +125,20 @@ func (s *Server) getRun(ctx context.Context, in *runRequest) (*reply, error) {
 		return nil, err
 	}
 	return ok(showRun(detail)), nil
+}
+
+type retryRunRequest struct {
+	ID     string `path:"id"`
+	Prefer string `header:"Prefer"`
+}
+
+func (s *Server) retryRun(ctx context.Context, in *retryRunRequest) (*reply, error) {
+	wait, asked := preferredWait(in.Prefer)
+	started, err := s.Runs.Retry(ctx, actorOf(ctx), in.ID, asked)
+	if err != nil {
+		return nil, err
+	}
+	return s.begun(started, wait, asked), nil
 }
 
 func (s *Server) cancelRun(ctx context.Context, in *runRequest) (*reply, error) {

@@ -89,7 +89,7 @@ func (s *Server) assemble() error {
 	s.outside = egress.New(egress.Config{
 		Policy: policy, UserAgent: "Stepmill/" + config.VersionText(), Own: s.own,
 	})
-	actions, err := catalog.New(s.outside)
+	actions, err := catalog.New(s.outside, starter{s})
 	if err != nil {
 		return err
 	}
@@ -98,9 +98,10 @@ func (s *Server) assemble() error {
 		return err
 	}
 	s.usage = usage.NewService(st)
-	s.runs = run.NewService(st, s.watchers, s.node)
+	plans := workflow.NewPlans(st, actions)
 	s.dispatch = local.New(st, s.node, s.log)
-	s.engine = engine.New(st, s.dispatch, actions, s.node, s.log)
+	s.runs = run.NewService(st, plans, s.watchers, s.dispatch, s.node)
+	s.engine = engine.New(st, s.dispatch, plans, s.node, s.log)
 	s.api = api.New(api.Services{
 		Auth: s.core.auth, Workflows: workflow.NewService(st, actions), Runs: s.runs, Audit: audit.NewService(st), Usage: s.usage,
 		Webhooks:    webhook.NewService(st, v, policy),
@@ -124,6 +125,7 @@ func (s *Server) own() []netip.AddrPort {
 func (s *Server) notify() store.Notify {
 	return store.Notify{
 		Wake:    func(w run.Wake) { s.dispatch.Wake(w) },
+		Stirred: func(runID string) { s.engine.Stir(runID) },
 		Started: func(workspaceID string) { s.usage.Count(workspaceID, func(d *usage.Day) { d.RunsStarted++ }) },
 		Ended: func(workspaceID, runID string, status run.Status) {
 			s.watchers.Ended(runID)

@@ -26,6 +26,15 @@ type Limits struct {
 	Workflows        int
 	Webhooks         int
 	APIKeys          int
+	// StepsPerRun is how many steps a run executes, rounds of loops included.
+	StepsPerRun int
+	// OutputBytes bounds the output of a step, StateBytes all that a run keeps.
+	OutputBytes int
+	StateBytes  int
+	// ConcurrentRuns is how many runs are executed at a time, QueuedRuns how many
+	// wait for that. Runs that wait for something else do not count.
+	ConcurrentRuns int
+	QueuedRuns     int
 }
 
 const (
@@ -62,16 +71,19 @@ func (p Plan) Limits() Limits {
 		return Limits{
 			RequestBodyBytes: 4 * mib, PayloadBytes: 2 * mib, StepsPerWorkflow: 500,
 			Workflows: 10_000, Webhooks: 500, APIKeys: 500,
+			StepsPerRun: 50_000, OutputBytes: 1 * mib, StateBytes: 32 * mib, ConcurrentRuns: 1_000, QueuedRuns: 100_000,
 		}
 	case Pro:
 		return Limits{
 			RequestBodyBytes: 2 * mib, PayloadBytes: 1 * mib, StepsPerWorkflow: 200,
 			Workflows: 1_000, Webhooks: 50, APIKeys: 100,
+			StepsPerRun: 10_000, OutputBytes: 1 * mib, StateBytes: 16 * mib, ConcurrentRuns: 50, QueuedRuns: 10_000,
 		}
 	default:
 		return Limits{
 			RequestBodyBytes: 1 * mib, PayloadBytes: 256 * kib, StepsPerWorkflow: 50,
 			Workflows: 100, Webhooks: 20, APIKeys: 20,
+			StepsPerRun: 1_000, OutputBytes: 256 * kib, StateBytes: 8 * mib, ConcurrentRuns: 5, QueuedRuns: 1_000,
 		}
 	}
 }

@@ -14,4 +14,6 @@ type Source interface {
 	// Next waits for the next run. It returns an error only when the context
 	// has ended.
 	Next(ctx context.Context) (run.Wake, error)
+	// Done says that a run that was handed out is not worked on any more.
+	Done(run.Wake)
 }

@@ -6,10 +6,10 @@ import (
 	"slices"
 	"time"
 
-	"github.com/stepmill/stepmill/internal/action"
 	"github.com/stepmill/stepmill/internal/clock"
 	"github.com/stepmill/stepmill/internal/expr"
 	"github.com/stepmill/stepmill/internal/run"
+	"github.com/stepmill/stepmill/internal/strictjson"
 )
 
 // block is a loop that is under way. Rounds that have ended are only their
@@ -26,11 +26,8 @@ type block struct {
 // openBlock begins a loop.
 func (d *driver) openBlock(p place) error {
 	b := &block{rounds: map[int]*frame{}}
-	loop := p.planned().Block
-	if loop.Items != nil {
-		// A list that depends on the time must be the same after a restart.
-		p.env.Now = p.step().StartedAt
-		items, err := loop.Items.EvalList(p.env, expr.Budget{})
+	if p.planned().Block.Items != nil {
+		items, err := d.items(p)
 		if err != nil {
 			return err
 		}
@@ -38,6 +35,32 @@ func (d *driver) openBlock(p place) error {
 	}
 	p.blocks[p.i] = b
 	return nil
+}
+
+// items is the list of a foreach. It is worked out once and kept as the input of
+// the step, so that it is the same after a restart.
+func (d *driver) items(p place) ([]any, error) {
+	step := p.step()
+	if step.Input != nil {
+		value, err := expr.FromJSON(step.Input)
+		if err != nil {
+			return nil, err
+		}
+		input, _ := value.(map[string]any)
+		items, _ := input["items"].([]any)
+		return items, nil
+	}
+	p.env.Now = step.StartedAt
+	items, err := p.planned().Block.Items.EvalList(p.env, expr.Budget{})
+	if err != nil {
+		return nil, err
+	}
+	if step.Input, err = strictjson.Encode(map[string]any{"items": items}); err != nil {
+		return nil, err
+	}
+	d.keep(len(step.Input))
+	d.change(step)
+	return items, nil
 }
 
 // reopen finds a round of a block while the rows of a run are read back.
@@ -48,9 +71,9 @@ func (d *driver) reopen(p place, n int) (*frame, error) {
 		}
 	}
 	b := p.blocks[p.i]
-	if b.rounds[n] == nil {
-		b.rounds[n] = p.round(n, b.loop(p, n))
-		b.next = max(b.next, n+1)
+	// A retry may bring a later round along, but nothing of an earlier one.
+	for ; b.next <= n; b.next++ {
+		b.rounds[b.next] = p.round(b.next, b.loop(p, b.next))
 	}
 	return b.rounds[n], nil
 }
@@ -201,7 +224,7 @@ func (d *driver) settleBlock(p place, b *block) {
 	if b.outputs == nil {
 		b.outputs = []any{}
 	}
-	output, err := encodeOutput(map[string]any{"items": b.outputs})
+	output, err := d.encodeOutput(map[string]any{"items": b.outputs})
 	switch {
 	case b.failure != nil:
 		p.step().Output = nil
@@ -212,9 +235,4 @@ func (d *driver) settleBlock(p place, b *block) {
 		p.step().Status, p.step().Output = run.StepSucceeded, output
 		d.end(p)
 	}
-}
-
-// tooMany is the failure of a run that executes more steps than it may.
-func tooMany(limit int) *action.Failure {
-	return &action.Failure{Code: run.CodeStepLimit, Message: fmt.Sprintf("the run has executed %d steps, which is the most it may", limit)}
 }

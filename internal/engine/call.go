@@ -21,15 +21,31 @@ const grace = time.Second
 // action that does not notice the end of its time is left to itself: from here
 // on it works on nothing that the driver changes.
 func (d *driver) launch(ctx context.Context, p place) {
+	if len(d.inFlight) == 0 {
+		d.busySince = clock.Now()
+	}
 	d.inFlight[p.step()] = p
-	limit, call := p.planned().Limit, d.prepare(p)
+	limit := p.planned().Limit
+	call, book := d.prepare(p)
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	done := make(chan result, 1)
 	go func() { done <- call(ctx) }()
 	go func() {
 		defer cancel()
-		d.results <- d.supervise(ctx, p, limit, done)
+		r := d.supervise(ctx, p, limit, done)
+		r.log = book
+		d.results <- r
 	}()
+}
+
+// landed notes that a step is not executed any more.
+func (d *driver) landed(step *run.Step) {
+	if _, flying := d.inFlight[step]; !flying {
+		return
+	}
+	d.ran = d.ranSoFar()
+	d.busySince = clock.Now()
+	delete(d.inFlight, step)
 }
 
 func (d *driver) supervise(ctx context.Context, p place, limit time.Duration, done <-chan result) result {
@@ -60,21 +76,16 @@ func timedOut(ctx context.Context, limit time.Duration, r result) result {
 	return r
 }
 
-// prepare returns the call of the step's action. Whatever goes wrong inside it
-// stays inside this step.
-func (d *driver) prepare(p place) func(context.Context) result {
+// prepare returns the call of the step's action, and the log that it writes.
+// Whatever goes wrong inside it stays inside this step.
+func (d *driver) prepare(p place) (func(context.Context) result, *logbook) {
 	step, log := p.step(), d.log.With("step", p.step().Path)
-	value, err := expr.FromJSON(step.Input)
-	input, _ := value.(map[string]any)
-	req := action.Request{
-		Input: input, Now: clock.Now(), Workspace: d.snap.WorkspaceID, IdempotencyKey: d.snap.ID + "/" + step.Path,
-	}
-	if step.WakeAt != nil {
-		req.WokenAt = *step.WakeAt
-	}
+	req, err := d.request(step)
+	book := &logbook{path: step.Path, attempt: step.Attempt}
+	req.Log = book.write
 	do := p.planned().Action.Action
 	return func(ctx context.Context) (out result) {
-		out.at = p
+		out.at, out.log = p, book
 		defer func() {
 			if cause := recover(); cause != nil {
 				log.Error("panic in an action", "panic", cause, "stack", string(debug.Stack()))
@@ -85,5 +96,28 @@ func (d *driver) prepare(p place) func(context.Context) result {
 			out.result, out.err = do.Run(ctx, req)
 		}
 		return out
+	}, book
+}
+
+// request is what the action of a step is given.
+func (d *driver) request(step *run.Step) (action.Request, error) {
+	req := action.Request{
+		Now: clock.Now(), Began: step.StartedAt, Workspace: d.snap.WorkspaceID, IdempotencyKey: d.snap.ID + "/" + step.Path,
+		Run: action.Run{ID: d.snap.ID, Path: step.Path, Depth: d.snap.Depth},
 	}
+	if step.WakeAt != nil {
+		req.WokenAt = *step.WakeAt
+	}
+	value, err := expr.FromJSON(step.Input)
+	if err != nil {
+		return req, err
+	}
+	req.Input, _ = value.(map[string]any)
+	if step.Answer != nil {
+		if value, err = expr.FromJSON(step.Answer); err != nil {
+			return req, err
+		}
+		req.Answer, _ = value.(map[string]any)
+	}
+	return req, nil
 }

@@ -2,10 +2,12 @@ package engine
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"time"
 
 	"github.com/stepmill/stepmill/internal/clock"
+	"github.com/stepmill/stepmill/internal/duration"
 	"github.com/stepmill/stepmill/internal/run"
 )
 
@@ -24,11 +26,15 @@ func (d *driver) drive(ctx context.Context) {
 		d.pending = d.pending[:0]
 		d.advance(ctx, d.root)
 		switch {
-		case d.fatal != nil:
+		case d.over != nil:
 			d.cutShort(ctx)
 			return
 		case d.root.settled():
 			d.conclude(ctx)
+			return
+		case d.timeOver():
+			d.giveUp(run.Failure{Code: run.CodeRunTimeout, Message: fmt.Sprintf("The steps of the run were executed for %s, which is the most its settings allow.", duration.Format(d.timeout))})
+			d.cutShort(ctx)
 			return
 		case d.full():
 			if !d.commit(ctx, d.decide(run.Decision{Executing: d.executing()})) {
@@ -60,9 +66,12 @@ func (d *driver) full() bool { return len(d.changed) >= maxChanged }
 // when the work ends here: the run was taken away, or the engine has stopped
 // and the run was handed back.
 func (d *driver) await(ctx context.Context) bool {
-	timer := time.NewTimer(max(0, time.Until(d.nextWake())))
+	timer := time.NewTimer(max(0, min(time.Until(d.nextWake()), d.timeLeft())))
 	defer timer.Stop()
 	select {
+	case <-d.news:
+		d.fetchAnswers(ctx)
+		return true
 	case r := <-d.results:
 		d.apply(r)
 		for {
@@ -99,28 +108,29 @@ func (d *driver) drain(ctx context.Context) {
 		}
 		break
 	}
-	if d.root.settled() {
+	switch {
+	case d.over != nil:
+		d.cutShort(ctx)
+	case d.root.settled():
 		d.conclude(ctx)
-		return
+	default:
+		d.commit(ctx, d.decide(run.Decision{Release: true, WakeAt: clock.Now()}))
 	}
-	d.commit(ctx, d.decide(run.Decision{Release: true, WakeAt: clock.Now()}))
 }
 
 // conclude ends a run whose steps are all settled.
 func (d *driver) conclude(ctx context.Context) {
 	status, failure := ending(d.root)
-	d.finish(ctx, status, failure)
+	end := run.Finish{Status: status, Error: failure}
+	if n := len(d.root.steps); n > 0 && d.snap.Parent != nil {
+		end.Output = d.root.steps[n-1].Output
+	}
+	d.finish(ctx, end)
 }
 
-// cutShort ends a run that may not go on: what is open is cancelled.
+// cutShort ends a run that does not go on: what is open is cancelled.
 func (d *driver) cutShort(ctx context.Context) {
-	now := clock.Now()
-	d.root.each(func(p place) {
-		step := p.step()
-		step.Status, step.FinishedAt, step.WakeAt, step.Reason = run.StepCancelled, &now, nil, ""
-		d.change(step)
-	})
-	d.finish(ctx, run.Failed, d.fatal)
+	d.finish(ctx, run.Finish{Status: d.over.status, Error: d.over.failure, CutShort: true})
 }
 
 // settleInFlight ends what is still being executed and waits for it, so that
@@ -158,10 +168,15 @@ func (d *driver) decide(decision run.Decision) run.Decision {
 		if !seen[step] {
 			seen[step] = true
 			decision.Steps = append(decision.Steps, *step)
+			decision.Acquit = decision.Acquit || d.crashes > 0 && step.Status.Settled()
 		}
 	}
-	decision.Attempts = d.attempts
-	d.attempts, d.changed = nil, d.changed[:0]
+	if decision.Acquit {
+		d.crashes = 0
+	}
+	d.rev++
+	decision.Rev, decision.Attempts, decision.Logs, decision.Ran = d.rev, d.attempts, d.logs, d.ranSoFar()
+	d.attempts, d.logs, d.changed = nil, nil, d.changed[:0]
 	return decision
 }
 
@@ -174,5 +189,45 @@ func (d *driver) executing() []string {
 	for step := range d.inFlight {
 		paths = append(paths, step.Path)
 	}
+	slices.Sort(paths)
 	return paths
+}
+
+// fetchAnswers takes in what has come for steps that wait.
+func (d *driver) fetchAnswers(ctx context.Context) {
+	answers, err := d.engine.store.Answers(ctx, d.lease.RunID)
+	if err != nil {
+		if ctx.Err() == nil {
+			d.log.Error("cannot read the answers for a run; trying again", "error", err)
+			time.AfterFunc(time.Second, d.tell)
+		}
+		return
+	}
+	d.root.each(func(p place) {
+		if answer, ok := answers[p.step().Path]; ok {
+			p.step().Answer = answer
+		}
+	})
+}
+
+// ranSoFar is how long steps of the run have been executed.
+func (d *driver) ranSoFar() time.Duration {
+	if len(d.inFlight) == 0 {
+		return d.ran
+	}
+	return d.ran + clock.Now().Sub(d.busySince)
+}
+
+// timeOver tells that the run has had all the time it may have and wants more.
+func (d *driver) timeOver() bool {
+	return len(d.pending)+len(d.inFlight) > 0 && d.ranSoFar() >= d.timeout
+}
+
+// timeLeft is how long what is in flight may go on before the run is over its
+// time.
+func (d *driver) timeLeft() time.Duration {
+	if len(d.inFlight) == 0 {
+		return d.timeout
+	}
+	return d.timeout - d.ranSoFar()
 }

@@ -3,9 +3,11 @@ package engine
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"time"
 
+	"github.com/stepmill/stepmill/internal/auth"
 	"github.com/stepmill/stepmill/internal/clock"
 	"github.com/stepmill/stepmill/internal/expr"
 	"github.com/stepmill/stepmill/internal/run"
@@ -18,21 +20,51 @@ type driver struct {
 	stop       context.Context // ends when the engine should stop
 	abort      context.CancelFunc
 	left       chan struct{}
+	news       chan struct{} // there is something new for the run in the store
 	workflowID string
 	log        *slog.Logger
 
-	lease run.Lease
-	fresh *run.Snapshot // the run as it was handed over, if it was
-	snap  run.Snapshot
-	root  *frame
-	seq   int
+	lease   run.Lease
+	fresh   *run.Snapshot // the run as it was handed over, if it was
+	snap    run.Snapshot
+	limits  auth.Limits
+	timeout time.Duration
+	root    *frame
+	seq     int // of the last step that started
+	rev     int // of the last commit
+	size    int // of all that the run keeps, in bytes
+	crashes int // held against the run until it gets further
 
-	inFlight map[*run.Step]place // being executed right now
-	pending  []place             // to be executed once all is committed
-	changed  []*run.Step         // to write with the next commit
-	attempts []run.Attempt       // to write with it
-	fatal    *run.Failure        // ends the run whatever its steps do
-	results  chan result
+	inFlight  map[*run.Step]place // being executed right now
+	busySince time.Time           // since when something is
+	ran       time.Duration       // how long something was, before that
+	pending   []place             // to be executed once all is committed
+	changed   []*run.Step         // to write with the next commit
+	attempts  []run.Attempt       // to write with it
+	logs      []run.LogLine       // to write with it
+	over      *finale             // ends the run whatever its steps do
+	results   chan result
+}
+
+// finale is an end that does not come from all steps having settled.
+type finale struct {
+	status  run.Status
+	failure *run.Failure
+}
+
+// giveUp ends the run as failed once the current move is over.
+func (d *driver) giveUp(failure run.Failure) {
+	if d.over == nil {
+		d.over = &finale{run.Failed, &failure}
+	}
+}
+
+// tell wakes the driver up to look into the store.
+func (d *driver) tell() {
+	select {
+	case d.news <- struct{}{}:
+	default:
+	}
 }
 
 // load reads the run and its plan. It answers false when there is nothing to
@@ -67,7 +99,10 @@ func (d *driver) tryLoad(ctx context.Context) (bool, error) {
 		return false, err
 	}
 	d.snap = *snap
-	plan, err := d.engine.plans.get(ctx, snap.WorkflowID, snap.WorkflowVersion)
+	plan, err := d.engine.plans.Get(ctx, snap.WorkflowID, snap.WorkflowVersion)
+	if errors.Is(err, workflow.ErrCorrupt) {
+		err = &corruptError{err}
+	}
 	if err != nil || plan == nil {
 		return false, err
 	}
@@ -87,8 +122,10 @@ func (d *driver) restore(plan *workflow.Plan) error {
 		Workflow: expr.Workflow{ID: d.snap.WorkflowID, Name: d.snap.WorkflowName, Version: d.snap.WorkflowVersion},
 	})
 	d.inFlight, d.results = map[*run.Step]place{}, make(chan result)
+	d.limits, d.timeout, d.ran, d.size = d.snap.Plan.Limits(), plan.Timeout, d.snap.Ran, len(d.snap.Trigger.Payload)
 	for _, step := range d.snap.Steps {
-		d.seq = max(d.seq, step.Seq)
+		d.seq, d.rev = max(d.seq, step.Seq), max(d.rev, step.Rev)
+		d.size += len(step.Input) + len(step.Output)
 		p, counts, err := d.find(step.Path)
 		if err != nil {
 			return &corruptError{err}
@@ -146,18 +183,32 @@ func (d *driver) commit(ctx context.Context, decision run.Decision) bool {
 
 // fail ends the run for a reason that lies outside its steps.
 func (d *driver) fail(ctx context.Context, code, message string) {
-	d.finish(ctx, run.Failed, &run.Failure{Code: code, Message: message})
+	d.finish(ctx, run.Finish{Status: run.Failed, Error: &run.Failure{Code: code, Message: message}, CutShort: true})
+}
+
+// quarantine ends a run that is under suspicion of ending the process.
+func (d *driver) quarantine(ctx context.Context) {
+	d.log.Error("a run is quarantined: the process has died again and again while it was executed", "crashes", d.crashes)
+	d.fail(ctx, run.CodeQuarantined, fmt.Sprintf(
+		"The service stopped abruptly %d times while the same step of this run was executed. It is not executed again; a retry is.", d.crashes))
 }
 
 // finish commits the last steps and the end of the run.
-func (d *driver) finish(ctx context.Context, status run.Status, failure *run.Failure) {
-	now := clock.Now()
+func (d *driver) finish(ctx context.Context, end run.Finish) {
+	end.At = clock.Now()
 	ended := d.snap.Run
-	ended.Status, ended.Error = status, failure
-	e, err := run.EndedEvent(ended, d.snap.WorkflowName, now)
+	ended.Status, ended.Error = end.Status, end.Error
+	e, err := run.EndedEvent(ended, d.snap.WorkflowName, end.At)
 	if err != nil {
 		d.log.Error("cannot make the event of a run's end", "error", err)
 		return
 	}
-	d.commit(ctx, d.decide(run.Decision{Finish: &run.Finish{Status: status, Error: failure, At: now, Event: e}}))
+	end.Event = e
+	d.commit(ctx, d.decide(run.Decision{Finish: &end}))
 }
+
+// corruptError says that what is stored of a run cannot be understood, so that
+// trying again is of no use.
+type corruptError struct{ error }
+
+func (e *corruptError) Unwrap() error { return e.error }

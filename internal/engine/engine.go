@@ -6,11 +6,11 @@ package engine
 
 import (
 	"context"
+	"encoding/json"
 	"log/slog"
 	"sync"
 	"time"
 
-	"github.com/stepmill/stepmill/internal/action"
 	"github.com/stepmill/stepmill/internal/dispatch"
 	"github.com/stepmill/stepmill/internal/run"
 	"github.com/stepmill/stepmill/internal/workflow"
@@ -20,7 +20,8 @@ import (
 type Store interface {
 	Activate(ctx context.Context, wake run.Wake, node string) (run.Lease, bool, error)
 	Snapshot(ctx context.Context, runID string) (*run.Snapshot, error)
-	Definition(ctx context.Context, workflowID string, version int) (*workflow.Definition, error)
+	// Answers reads what has come for the open steps of a run, by their paths.
+	Answers(ctx context.Context, runID string) (map[string]json.RawMessage, error)
 	Commit(ctx context.Context, lease run.Lease, of run.Run, d run.Decision) (held bool, err error)
 }
 
@@ -29,8 +30,6 @@ const (
 	slots = 256
 	// drainTime is how long steps under way may go on after a stop was asked.
 	drainTime = 25 * time.Second
-	// maxSteps is how many steps a run executes at most, rounds of loops included.
-	maxSteps = 50_000
 )
 
 // Engine executes runs.
@@ -38,21 +37,16 @@ type Engine struct {
 	store  Store
 	source dispatch.Source
 	node   string
-	plans  *planCache
+	plans  *workflow.Plans
 	log    *slog.Logger
-	// maxSteps bounds the steps of a run.
-	maxSteps int
 
 	mu     sync.Mutex
 	active map[string]*driver
 }
 
 // New makes an engine that takes runs from a source on behalf of a node.
-func New(store Store, source dispatch.Source, catalog *action.Catalog, node string, log *slog.Logger) *Engine {
-	return &Engine{
-		store: store, source: source, node: node, log: log,
-		plans: newPlanCache(store, catalog), active: map[string]*driver{}, maxSteps: maxSteps,
-	}
+func New(store Store, source dispatch.Source, plans *workflow.Plans, node string, log *slog.Logger) *Engine {
+	return &Engine{store: store, source: source, node: node, log: log, plans: plans, active: map[string]*driver{}}
 }
 
 // Run executes runs until the context ends. Then it takes up nothing new and
@@ -73,6 +67,7 @@ func (e *Engine) Run(ctx context.Context) error {
 		}
 		running.Go(func() {
 			defer func() { <-free }()
+			defer e.source.Done(wake)
 			e.take(ctx, wake)
 		})
 	}
@@ -85,8 +80,8 @@ func (e *Engine) take(stop context.Context, wake run.Wake) {
 	ctx, abort := context.WithCancel(context.WithoutCancel(stop))
 	defer abort()
 	d := &driver{
-		engine: e, stop: stop, abort: abort, left: make(chan struct{}), fresh: wake.Fresh,
-		workflowID: wake.WorkflowID, log: e.log.With("run_id", wake.RunID),
+		engine: e, stop: stop, abort: abort, left: make(chan struct{}), news: make(chan struct{}, 1), fresh: wake.Fresh,
+		workflowID: wake.WorkflowID, crashes: wake.Crashes, log: e.log.With("run_id", wake.RunID),
 	}
 	e.enter(wake.RunID, d)
 	defer e.leave(wake.RunID, d)
@@ -95,7 +90,11 @@ func (e *Engine) take(stop context.Context, wake run.Wake) {
 		return
 	}
 	d.lease = lease
-	if d.load(ctx) {
+	switch {
+	case !d.load(ctx):
+	case wake.Quarantined():
+		d.quarantine(ctx)
+	default:
 		d.drive(ctx)
 	}
 }
@@ -150,6 +149,15 @@ func (e *Engine) Abort(runID string) {
 	defer e.mu.Unlock()
 	if d := e.active[runID]; d != nil {
 		d.abort()
+	}
+}
+
+// Stir tells the one who works on a run that there is news for it.
+func (e *Engine) Stir(runID string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if d := e.active[runID]; d != nil {
+		d.tell()
 	}
 }
 

@@ -11,7 +11,11 @@ import (
 	"time"
 
 	"github.com/stepmill/stepmill/internal/action"
+	"github.com/stepmill/stepmill/internal/action/approval"
 	"github.com/stepmill/stepmill/internal/action/dataset"
+	"github.com/stepmill/stepmill/internal/action/logwrite"
+	"github.com/stepmill/stepmill/internal/action/stop"
+	"github.com/stepmill/stepmill/internal/action/subrun"
 	"github.com/stepmill/stepmill/internal/action/wait"
 	"github.com/stepmill/stepmill/internal/auth"
 	"github.com/stepmill/stepmill/internal/dispatch/local"
@@ -107,7 +111,7 @@ func (e *effects) count(name string) int {
 type world struct {
 	t        *testing.T
 	store    *store.Store
-	catalog  *action.Catalog
+	plans    *workflow.Plans
 	effects  *effects
 	actor    auth.Actor
 	flows    *workflow.Service
@@ -154,6 +158,11 @@ func (w *world) notify() store.Notify {
 				n.dispatch.Wake(wake)
 			}
 		},
+		Stirred: func(runID string) {
+			if n := w.current.Load(); n != nil {
+				n.engine.Stir(runID)
+			}
+		},
 		Ended: func(_, runID string, status run.Status) {
 			w.watchers.Ended(runID)
 			if n := w.current.Load(); n != nil && status == run.Cancelled {
@@ -182,11 +191,52 @@ func (w *world) setUp() {
 		w.t.Fatal(err)
 	}
 	w.actor = auth.Actor{Workspace: *first, Type: "system", Scopes: auth.Scopes()}
-	if w.catalog, err = action.NewCatalog(dataset.Entry(), wait.Entry(), w.effects.entry()); err != nil {
+	catalog, err := action.NewCatalog(
+		approval.Entry(), dataset.Entry(), logwrite.Entry(), stop.Entry(), subrun.Entry(w), wait.Entry(), w.effects.entry(),
+	)
+	if err != nil {
 		w.t.Fatal(err)
 	}
-	w.flows = workflow.NewService(w.store, w.catalog)
-	w.runs = run.NewService(w.store, w.watchers, "node_first")
+	w.flows, w.plans = workflow.NewService(w.store, catalog), workflow.NewPlans(w.store, catalog)
+	w.runs = run.NewService(w.store, w.plans, w.watchers, w, "node_first")
+}
+
+// setPlan changes what the workspace is entitled to.
+func (w *world) setPlan(plan auth.Plan) {
+	w.t.Helper()
+	changed := w.actor.Workspace
+	changed.Plan, changed.UpdatedAt = plan, time.Now()
+	entry := w.actor.Did("workspace.updated", "workspace", changed.ID, nil)
+	if ok, err := w.store.UpdateWorkspace(w.t.Context(), changed, w.actor.Workspace.UpdatedAt, entry); err != nil || !ok {
+		w.t.Fatal(ok, err)
+	}
+	w.actor.Workspace = changed
+}
+
+// StartChild implements subrun.Starter.
+func (w *world) StartChild(ctx context.Context, c subrun.Child) (string, error) {
+	return w.runs.StartChild(ctx, run.Child{
+		WorkspaceID: c.Workspace, WorkflowID: c.WorkflowID, Payload: c.Payload, Depth: c.Run.Depth + 1, Began: c.Began,
+		Parent: run.Parent{RunID: c.Run.ID, StepID: c.Run.Path, Waits: c.Waited},
+	})
+}
+
+// The queue of a world is that of its current node, if it has one.
+
+func (w *world) Reserve(workspaceID, runID string, atMost int) bool {
+	n := w.current.Load()
+	return n == nil || n.dispatch.Reserve(workspaceID, runID, atMost)
+}
+
+func (w *world) Unreserve(runID string) {
+	if n := w.current.Load(); n != nil {
+		n.dispatch.Unreserve(runID)
+	}
+}
+
+func (w *world) Queued(runID string) bool {
+	n := w.current.Load()
+	return n != nil && n.dispatch.Queued(runID)
 }
 
 // start begins a new life of the engine on a store, usually the world's own.
@@ -195,7 +245,7 @@ func (w *world) start(st engine.Store) *node {
 	log := slog.New(slog.DiscardHandler)
 	ctx, stop := context.WithCancel(context.Background())
 	n := &node{dispatch: local.New(w.store, id, log), stop: stop}
-	n.engine = engine.New(st, n.dispatch, w.catalog, id, log)
+	n.engine = engine.New(st, n.dispatch, w.plans, id, log)
 	w.current.Store(n)
 	n.done.Go(func() { _ = n.dispatch.Run(ctx) })
 	n.done.Go(func() { _ = n.engine.Run(ctx) })

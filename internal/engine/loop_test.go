@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/stepmill/stepmill/internal/auth"
 	"github.com/stepmill/stepmill/internal/run"
 )
 
@@ -60,12 +61,13 @@ func TestALoopOverTenThousandItems(t *testing.T) {
 func TestARunThatExecutesTooManySteps(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.start(w.store).engine.SetMaxSteps(1200)
+	w.setPlan(auth.Free)
+	w.start(w.store)
 	d := w.finished(w.startRun(w.workflow(`[
 		{"id": "rows", "foreach": "trigger.payload.items", "steps": [
 			{"id": "cells", "foreach": "trigger.payload.items", "steps": [
 				{"id": "cell", "if": "false", "uses": "data.set", "with": {"values": {}}}]}]}]`), numbers(1000)))
-	if d.Status != run.Failed || d.Error.Code != run.CodeStepLimit || len(d.Steps) != 1200 {
+	if d.Status != run.Failed || d.Error.Code != run.CodeStepLimit || len(d.Steps) != 1000 {
 		t.Fatalf("%s after %d steps: %+v", d.Status, len(d.Steps), d.Error)
 	}
 	for _, step := range d.Steps {

@@ -16,23 +16,21 @@ import (
 	"github.com/stepmill/stepmill/internal/strictjson"
 )
 
-// maxOutput bounds what a step can leave for later steps.
-const maxOutput = 1 << 20
-
 // result is what came of executing a step.
 type result struct {
 	at     place
 	result action.Result
 	err    error
+	log    *logbook
 }
 
 // advance starts, skips and finishes steps as far as that is possible without
 // an effect outside the run. Those that have one become pending: they may only
 // start once everything they depend on is committed.
 func (d *driver) advance(ctx context.Context, f *frame) {
-	for again := true; again && ctx.Err() == nil && d.fatal == nil && !d.full(); {
+	for again := true; again && ctx.Err() == nil && !d.full(); {
 		again = false
-		for i := range f.plan.Steps {
+		for i := 0; i < len(f.plan.Steps) && d.over == nil; i++ {
 			p := place{f, i}
 			switch d.move(ctx, p) {
 			case settledNow:
@@ -63,7 +61,7 @@ func (d *driver) move(ctx context.Context, p place) moved {
 	switch {
 	case flying || step.Status.Settled():
 		return nothing
-	case step.Status == run.StepWaiting && (step.WakeAt == nil || step.WakeAt.After(clock.Now())):
+	case step.Status == run.StepWaiting && step.Answer == nil && (step.WakeAt == nil || step.WakeAt.After(clock.Now())):
 		return nothing
 	case p.planned().Block != nil:
 		d.wakeBlock(p)
@@ -81,9 +79,8 @@ func (d *driver) begin(ctx context.Context, p place) moved {
 	if verdict == notYet {
 		return nothing
 	}
-	if limit := d.engine.maxSteps; d.seq >= limit {
-		failure := failureOf(tooMany(limit))
-		d.fatal = &failure
+	if limit := d.limits.StepsPerRun; d.seq >= limit {
+		d.giveUp(run.Failure{Code: run.CodeStepLimit, Message: fmt.Sprintf("The run has executed %d steps, which is the most the %s plan allows.", limit, d.snap.Plan)})
 		return nothing
 	}
 	now := clock.Now()
@@ -130,7 +127,8 @@ func (d *driver) execute(ctx context.Context, p place) moved {
 	if !p.planned().Action.Spec.Pure {
 		return mustLaunch
 	}
-	d.apply(d.prepare(p)(ctx))
+	call, _ := d.prepare(p)
+	d.apply(call(ctx))
 	if p.step().Status.Settled() {
 		return settledNow
 	}
@@ -152,10 +150,11 @@ func (d *driver) render(p place) error {
 		return err
 	}
 	step.Input = input
+	d.keep(len(input))
 	d.change(step)
 	object, _ := value.(map[string]any)
 	known := func(string) bool { return false }
-	if problems := d.engine.plans.catalog.Check(step.Type, object, known); len(problems) > 0 {
+	if problems := d.engine.plans.Catalog().Check(step.Type, object, known); len(problems) > 0 {
 		return &action.Failure{Code: action.InvalidInput, Message: fmt.Sprintf("with%s: %s", problems[0].Pointer, problems[0].Message)}
 	}
 	return nil
@@ -164,16 +163,41 @@ func (d *driver) render(p place) error {
 // apply takes the outcome of a step into the state.
 func (d *driver) apply(r result) {
 	step := r.at.step()
-	delete(d.inFlight, step)
+	d.landed(step)
 	d.change(step)
+	d.logs = append(d.logs, r.log.take()...)
 	switch {
 	case r.err != nil:
 		d.failed(r.at, r.err)
 	case r.result.Wait != nil:
 		until := r.result.Wait.Until.UTC().Truncate(time.Microsecond)
-		step.Status, step.WakeAt, step.Reason = run.StepWaiting, &until, r.result.Wait.Reason
+		step.Status, step.WakeAt, step.Reason, step.Awaits = run.StepWaiting, &until, r.result.Wait.Reason, r.result.Wait.Awaits
 	default:
 		d.succeed(r.at, r.result.Output)
+		if r.result.Stop != nil {
+			d.stopRun(r.at, *r.result.Stop)
+		}
+	}
+}
+
+// stopRun ends the run because a step says so.
+func (d *driver) stopRun(p place, stop action.Stop) {
+	if !stop.Failed {
+		d.over = &finale{status: run.Succeeded}
+		return
+	}
+	message := stop.Message
+	if message == "" {
+		message = fmt.Sprintf("Step %q stopped the run.", p.step().Name)
+	}
+	d.giveUp(run.Failure{Code: run.CodeStopped, Message: run.Clip(message, maxMessage), StepID: p.step().Path})
+}
+
+// keep counts what the run keeps from now on.
+func (d *driver) keep(bytes int) {
+	d.size += bytes
+	if limit := d.limits.StateBytes; d.size > limit {
+		d.giveUp(run.Failure{Code: run.CodeStateTooLarge, Message: fmt.Sprintf("The inputs and outputs of the run have more than %d bytes, which is the most the %s plan allows.", limit, d.snap.Plan)})
 	}
 }
 
@@ -201,12 +225,12 @@ func (d *driver) again(p place) {
 	step := p.step()
 	step.Attempt++
 	step.Status, step.AttemptAt = run.StepRunning, clock.Now()
-	step.WakeAt, step.Error, step.Reason = nil, nil, ""
+	step.WakeAt, step.Error, step.Awaits, step.Reason = nil, nil, "", ""
 	d.change(step)
 }
 
 func (d *driver) succeed(p place, value any) {
-	output, err := encodeOutput(value)
+	output, err := d.encodeOutput(value)
 	if err != nil {
 		d.settleFailed(p, failureOf(err))
 		return
@@ -216,7 +240,7 @@ func (d *driver) succeed(p place, value any) {
 }
 
 // encodeOutput writes an output as an object: a bare value is wrapped.
-func encodeOutput(value any) (json.RawMessage, error) {
+func (d *driver) encodeOutput(value any) (json.RawMessage, error) {
 	switch value.(type) {
 	case map[string]any:
 	case nil:
@@ -228,9 +252,10 @@ func encodeOutput(value any) (json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(output) > maxOutput {
-		return nil, &action.Failure{Code: run.CodeOutputTooLarge, Message: fmt.Sprintf("the output has %d bytes; at most %d are kept", len(output), maxOutput)}
+	if limit := d.limits.OutputBytes; len(output) > limit {
+		return nil, &action.Failure{Code: run.CodeOutputTooLarge, Message: fmt.Sprintf("the output has %d bytes; the %s plan keeps at most %d", len(output), d.snap.Plan, limit)}
 	}
+	d.keep(len(output))
 	return output, nil
 }
 
@@ -246,7 +271,7 @@ func (d *driver) settleFailed(p place, failure run.Failure) {
 func (d *driver) end(p place) {
 	now := clock.Now()
 	step := p.step()
-	step.FinishedAt, step.WakeAt, step.Reason = &now, nil, ""
+	step.FinishedAt, step.WakeAt, step.Awaits, step.Reason = &now, nil, "", ""
 	d.settle(p)
 }
 

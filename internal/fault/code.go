@@ -24,6 +24,7 @@ const (
 	WorkflowNotFound  Code = "workflow_not_found"
 	VersionNotFound   Code = "version_not_found"
 	RunNotFound       Code = "run_not_found"
+	StepNotFound      Code = "step_not_found"
 	WebhookNotFound   Code = "webhook_not_found"
 	APIKeyNotFound    Code = "api_key_not_found"
 	WorkspaceNotFound Code = "workspace_not_found"
@@ -33,6 +34,9 @@ const (
 	WorkflowActive        Code = "workflow_active"
 	WorkflowPaused        Code = "workflow_paused"
 	RunNotRunning         Code = "run_not_running"
+	RunNotRetryable       Code = "run_not_retryable"
+	StepNotWaiting        Code = "step_not_waiting"
+	ConcurrencyLimit      Code = "concurrency_limit"
 	IdempotencyInProgress Code = "idempotency_in_progress"
 
 	VersionConflict Code = "version_conflict"
@@ -45,7 +49,8 @@ const (
 	WebhookURLNotAllowed Code = "webhook_url_not_allowed"
 	IdempotencyKeyReused Code = "idempotency_key_reused"
 
-	RateLimited Code = "rate_limited"
+	RateLimited  Code = "rate_limited"
+	RunQueueFull Code = "run_queue_full"
 
 	Internal Code = "internal_error"
 
@@ -79,6 +84,7 @@ var statuses = map[Code]int{
 	WorkflowNotFound:      http.StatusNotFound,
 	VersionNotFound:       http.StatusNotFound,
 	RunNotFound:           http.StatusNotFound,
+	StepNotFound:          http.StatusNotFound,
 	WebhookNotFound:       http.StatusNotFound,
 	APIKeyNotFound:        http.StatusNotFound,
 	WorkspaceNotFound:     http.StatusNotFound,
@@ -86,6 +92,9 @@ var statuses = map[Code]int{
 	WorkflowActive:        http.StatusConflict,
 	WorkflowPaused:        http.StatusConflict,
 	RunNotRunning:         http.StatusConflict,
+	RunNotRetryable:       http.StatusConflict,
+	StepNotWaiting:        http.StatusConflict,
+	ConcurrencyLimit:      http.StatusConflict,
 	IdempotencyInProgress: http.StatusConflict,
 	VersionConflict:       http.StatusPreconditionFailed,
 	PayloadTooLarge:       http.StatusRequestEntityTooLarge,
@@ -94,6 +103,7 @@ var statuses = map[Code]int{
 	WebhookURLNotAllowed:  http.StatusUnprocessableEntity,
 	IdempotencyKeyReused:  http.StatusUnprocessableEntity,
 	RateLimited:           http.StatusTooManyRequests,
+	RunQueueFull:          http.StatusTooManyRequests,
 	Internal:              http.StatusInternalServerError,
 	Unavailable:           http.StatusServiceUnavailable,
 	StorageReadOnly:       http.StatusServiceUnavailable,

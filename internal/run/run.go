@@ -7,6 +7,8 @@ import (
 	"encoding/json"
 	"slices"
 	"time"
+
+	"github.com/stepmill/stepmill/internal/action"
 )
 
 // Status is where a run stands. Every accepted run ends in exactly one of the
@@ -50,6 +52,10 @@ const (
 	CodeOutputTooLarge = "output_too_large"
 	CodeStepLimit      = "step_limit_exceeded"
 	CodeRepeatLimit    = "repeat_limit_exceeded"
+	CodeStateTooLarge  = "state_too_large"
+	CodeRunTimeout     = "run_timeout"
+	CodeStopped        = "stopped"
+	CodeQuarantined    = "quarantined"
 )
 
 // Failure says why a run or a step failed.
@@ -80,7 +86,23 @@ type Run struct {
 	Error           *Failure
 	StartedAt       time.Time
 	FinishedAt      *time.Time
-	RetryOf         string
+	// RetryOf is the run whose finished steps this one took over.
+	RetryOf string
+	// Parent is the step that started the run, nil for a run of its own.
+	Parent *Parent
+	// Depth is how many runs stand above it.
+	Depth int
+	// ShareKey names the places that the run shares with others of its workflow;
+	// empty: it shares none.
+	ShareKey string
+}
+
+// Parent is a step of another run that started a run.
+type Parent struct {
+	RunID  string
+	StepID string
+	// Waits says that the step waits for the end of the run.
+	Waits bool
 }
 
 // Item is a run in a list.
@@ -108,6 +130,21 @@ type Step struct {
 	AttemptAt  time.Time // when the current attempt began
 	FinishedAt *time.Time
 	WakeAt     *time.Time // set while it waits
+	// Awaits is what ends the wait beside its time.
+	Awaits action.Awaits
+	// Answer is what came for it, nil while nothing has.
+	Answer json.RawMessage
+	// Rev is the commit of the run that wrote the step last.
+	Rev int
+}
+
+// LogLine is what a step wrote to its log.
+type LogLine struct {
+	Path    string
+	Attempt int
+	At      time.Time
+	Level   string
+	Message string
 }
 
 // Types of steps that hold steps: they are under way for as long as those are.
@@ -132,33 +169,10 @@ type Detail struct {
 	Run
 	Steps    []Step
 	Attempts []Attempt // earlier ones, oldest first
-}
-
-// Waiting says what a run waits for.
-type Waiting struct {
-	Reason string
-	StepID string
-	Until  *time.Time
-}
-
-// WaitingFor tells what holds the run up: the step that wakes first, provided
-// that nothing runs. It is nil for a run that works or is finished.
-func (d Detail) WaitingFor() *Waiting {
-	if d.Status != Running {
-		return nil
-	}
-	var first *Step
-	for i, step := range d.Steps {
-		switch {
-		case step.Status == StepRunning && !step.block():
-			return nil
-		case step.Status != StepWaiting:
-		case first == nil || step.WakeAt != nil && (first.WakeAt == nil || step.WakeAt.Before(*first.WakeAt)):
-			first = &d.Steps[i]
-		}
-	}
-	if first == nil {
-		return nil
-	}
-	return &Waiting{Reason: first.Reason, StepID: first.Path, Until: first.WakeAt}
+	// HeldBack says that the run waits for one of the places that it shares.
+	HeldBack bool
+	// Queued says that it waits to be executed.
+	Queued bool
+	// Crashes is how often a process died while it executed the same steps.
+	Crashes int
 }

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"strconv"
 	"strings"
 	"time"
 
@@ -31,8 +32,12 @@ func (s *Store) Snapshot(ctx context.Context, runID string) (*run.Snapshot, erro
 			return err
 		}
 		steps, err := selectSteps(c, runID)
+		if err != nil {
+			return err
+		}
 		snapshot = &run.Snapshot{Detail: run.Detail{Run: found.Run, Steps: steps}, WorkflowName: found.workflowName}
-		return err
+		return c.Query(`SELECT w.plan, q.ran FROM run_queue q JOIN workspaces w ON w.id = q.workspace_id WHERE q.run_id = $1`, []any{runID},
+			func(r Row) error { return r.Scan((*string)(&snapshot.Plan), (*int64)(&snapshot.Ran)) })
 	})
 	return snapshot, err
 }
@@ -64,7 +69,12 @@ func (s *Store) Commit(ctx context.Context, lease run.Lease, of run.Run, d run.D
 			return err
 		}
 		for _, step := range d.Steps {
-			if err := upsertStep(u, lease.RunID, step); err != nil {
+			if err := upsertStep(u, lease.RunID, d.Rev, step); err != nil {
+				return err
+			}
+		}
+		for i, line := range d.Logs {
+			if err := insertLog(u, lease.RunID, d.Rev, i, line); err != nil {
 				return err
 			}
 		}
@@ -73,17 +83,35 @@ func (s *Store) Commit(ctx context.Context, lease run.Lease, of run.Run, d run.D
 				return err
 			}
 		}
-		if d.Finish != nil {
+		if len(d.Steps) > 0 {
+			u.afterCommit(func() { s.notify.Changed(lease.RunID) })
+		}
+		switch {
+		case d.Finish != nil:
 			return s.finish(u, of, *d.Finish)
+		case d.Acquit:
+			_, err = u.Exec(`UPDATE run_queue SET crashes = 0, blamed = NULL WHERE run_id = $1`, lease.RunID)
 		}
-		if d.Release {
-			wake := run.Wake{RunID: lease.RunID, WorkspaceID: of.WorkspaceID, WorkflowID: of.WorkflowID, Epoch: lease.Epoch, At: d.WakeAt}
-			u.afterCommit(func() { s.notify.Wake(wake) })
+		if d.Release && err == nil {
+			err = s.wake(u, lease.RunID)
 		}
-		return nil
+		return err
 	})
 	return held, err
 }
+
+// wake hands a run that nobody holds to the one who watches the time. One that
+// was just given back wakes at once when something came for it in the meantime.
+func (s *Store) wake(u *unit, runID string) error {
+	wake, err := one(u, selectWake+`WHERE run_queue.run_id = $1`, []any{runID}, scanWake)
+	if err == nil && wake != nil {
+		u.afterCommit(func() { s.notify.Wake(*wake) })
+	}
+	return err
+}
+
+const selectWake = `SELECT run_queue.run_id, run_queue.workspace_id, run_queue.workflow_id, run_queue.epoch, run_queue.wake_at, run_queue.crashes, s.plan
+	FROM run_queue JOIN workspaces s ON s.id = run_queue.workspace_id `
 
 // fence touches the run's row in the queue under the lease's epoch: no row, no
 // right to write.
@@ -92,27 +120,28 @@ func fence(u *unit, lease run.Lease, d run.Decision) (int64, error) {
 	case d.Finish != nil:
 		return u.Exec(`DELETE FROM run_queue WHERE run_id = $1 AND epoch = $2`+notDeleted, lease.RunID, lease.Epoch)
 	case d.Release:
-		return u.Exec(`UPDATE run_queue SET node = NULL, wake_at = $1, executing = NULL WHERE run_id = $2 AND epoch = $3`+notDeleted,
-			d.WakeAt, lease.RunID, lease.Epoch)
+		return u.Exec(`UPDATE run_queue SET node = NULL, wake_at = CASE WHEN wake_at < $1 THEN wake_at ELSE $1 END, executing = NULL, ran = $2
+			WHERE run_id = $3 AND epoch = $4`+notDeleted, d.WakeAt, int64(d.Ran), lease.RunID, lease.Epoch)
 	default:
-		return u.Exec(`UPDATE run_queue SET executing = $1 WHERE run_id = $2 AND epoch = $3`+notDeleted,
-			orNil(strings.Join(d.Executing, "\n")), lease.RunID, lease.Epoch)
+		return u.Exec(`UPDATE run_queue SET executing = $1, ran = $2 WHERE run_id = $3 AND epoch = $4`+notDeleted,
+			orNil(strings.Join(d.Executing, "\n")), int64(d.Ran), lease.RunID, lease.Epoch)
 	}
 }
 
-func upsertStep(u *unit, runID string, step run.Step) error {
+func upsertStep(u *unit, runID string, rev int, step run.Step) error {
 	var code, text any
 	if step.Error != nil {
 		code, text = step.Error.Code, step.Error.Message
 	}
-	_, err := u.Exec(`INSERT INTO steps
-		(run_id, path, seq, name, type, status, attempt, started_at, attempt_at, finished_at, wake_at, reason, error_code, error_text, input, output)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)
+	_, err := u.Exec(`INSERT INTO steps (run_id, path, seq, name, type, status, attempt, started_at, attempt_at, finished_at, wake_at,
+		awaits, reason, error_code, error_text, rev, input, output)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)
 		ON CONFLICT (run_id, path) DO UPDATE SET status = excluded.status, attempt = excluded.attempt,
-		started_at = excluded.started_at, attempt_at = excluded.attempt_at, finished_at = excluded.finished_at, wake_at = excluded.wake_at, reason = excluded.reason,
-		error_code = excluded.error_code, error_text = excluded.error_text, input = excluded.input, output = excluded.output`,
+		started_at = excluded.started_at, attempt_at = excluded.attempt_at, finished_at = excluded.finished_at, wake_at = excluded.wake_at,
+		awaits = excluded.awaits, reason = excluded.reason, error_code = excluded.error_code, error_text = excluded.error_text,
+		rev = excluded.rev, input = excluded.input, output = excluded.output`,
 		runID, step.Path, step.Seq, step.Name, step.Type, string(step.Status), step.Attempt, step.StartedAt, step.AttemptAt, timeOrNil(step.FinishedAt),
-		timeOrNil(step.WakeAt), orNil(step.Reason), code, text, orNil(string(step.Input)), orNil(string(step.Output)))
+		timeOrNil(step.WakeAt), orNil(string(step.Awaits)), orNil(step.Reason), code, text, rev, orNil(string(step.Input)), orNil(string(step.Output)))
 	return err
 }
 
@@ -133,21 +162,25 @@ func (s *Store) finish(u *unit, of run.Run, f run.Finish) error {
 		string(f.Status), f.At, code, text, step, of.ID); err != nil {
 		return err
 	}
-	u.afterCommit(func() { s.notify.Ended(of.WorkspaceID, of.ID, f.Status) })
-	return insertEvents(u, f.Event)
+	return s.ended(u, of, f)
 }
 
 func scanWake(r Row) (w run.Wake, err error) {
-	err = r.Scan(&w.RunID, &w.WorkspaceID, &w.WorkflowID, &w.Epoch, &w.At)
+	err = r.Scan(&w.RunID, &w.WorkspaceID, &w.WorkflowID, &w.Epoch, &w.At, &w.Crashes, (*string)(&w.Plan))
 	return w, err
 }
 
-// Due lists runs that wait for a time that has come, the earliest first.
-func (s *Store) Due(ctx context.Context, now time.Time, limit int) ([]run.Wake, error) {
+// Due lists runs that wait for a time that has come, the earliest first, without
+// those of the given workspaces.
+func (s *Store) Due(ctx context.Context, now time.Time, except []string, limit int) ([]run.Wake, error) {
+	statement, args := selectWake+`WHERE run_queue.node IS NULL AND run_queue.wake_at <= $1`+notDeleted, []any{now, limit}
+	for _, workspaceID := range except {
+		args = append(args, workspaceID)
+		statement += ` AND run_queue.workspace_id <> $` + strconv.Itoa(len(args))
+	}
 	var wakes []run.Wake
 	err := s.read(ctx, func(c Conn) (err error) {
-		wakes, err = list(c, `SELECT run_id, workspace_id, workflow_id, epoch, wake_at FROM run_queue
-			WHERE node IS NULL AND wake_at <= $1`+notDeleted+` ORDER BY wake_at LIMIT $2`, []any{now, limit}, scanWake)
+		wakes, err = list(c, statement+` ORDER BY run_queue.wake_at LIMIT $2`, args, scanWake)
 		return err
 	})
 	return wakes, err
@@ -163,13 +196,23 @@ func (s *Store) NextDue(ctx context.Context, after time.Time) (*time.Time, error
 	return next, err
 }
 
+// Blame counts a crash against every run whose steps were being executed by a
+// process that is gone: one of them may be the reason.
+func (s *Store) Blame(ctx context.Context, node string) error {
+	return s.write(ctx, func(u *unit) error {
+		_, err := u.Exec(`UPDATE run_queue SET crashes = CASE WHEN blamed = executing THEN crashes + 1 ELSE 1 END, blamed = executing, executing = NULL
+			WHERE node IS NOT NULL AND node <> $1 AND executing IS NOT NULL`, node)
+		return err
+	})
+}
+
 // Orphans lists runs held by another node than the given one, in order of
 // their id: after a restart these are the runs that the last process left.
 func (s *Store) Orphans(ctx context.Context, node, after string, limit int) ([]run.Wake, error) {
 	var wakes []run.Wake
 	err := s.read(ctx, func(c Conn) (err error) {
-		wakes, err = list(c, `SELECT run_id, workspace_id, workflow_id, epoch, NULL FROM run_queue
-			WHERE node IS NOT NULL AND node <> $1 AND run_id > $2`+notDeleted+` ORDER BY run_id LIMIT $3`, []any{node, after, limit}, scanWake)
+		wakes, err = list(c, selectWake+`WHERE run_queue.node IS NOT NULL AND run_queue.node <> $1 AND run_queue.run_id > $2`+notDeleted+`
+			ORDER BY run_queue.run_id LIMIT $3`, []any{node, after, limit}, scanWake)
 		return err
 	})
 	return wakes, err

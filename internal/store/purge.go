@@ -40,6 +40,7 @@ func purgeRun(u *unit, runID string) error {
 	for _, statement := range []string{
 		`DELETE FROM steps WHERE run_id = $1`,
 		`DELETE FROM step_attempts WHERE run_id = $1`,
+		`DELETE FROM step_logs WHERE run_id = $1`,
 		`DELETE FROM run_queue WHERE run_id = $1`,
 		`DELETE FROM runs WHERE id = $1`,
 	} {

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"github.com/stepmill/stepmill/internal/paging"
@@ -20,10 +21,10 @@ const maxFresh = 8 << 10
 func (s *Store) WorkflowHead(ctx context.Context, workspaceID, workflowID string) (*run.Head, error) {
 	var head *run.Head
 	err := s.read(ctx, func(c Conn) (err error) {
-		head, err = one(c, `SELECT name, state, version, revision FROM workflows
-			WHERE id = $1 AND workspace_id = $2 AND deleted_at IS NULL`, []any{workflowID, workspaceID},
+		head, err = one(c, `SELECT w.name, w.state, w.version, w.revision, s.plan FROM workflows w JOIN workspaces s ON s.id = w.workspace_id
+			WHERE w.id = $1 AND w.workspace_id = $2 AND w.deleted_at IS NULL`, []any{workflowID, workspaceID},
 			func(r Row) (h run.Head, err error) {
-				err = r.Scan(&h.Name, (*string)(&h.State), &h.Version, &h.Revision)
+				err = r.Scan(&h.Name, (*string)(&h.State), &h.Version, &h.Revision, (*string)(&h.Plan))
 				return h, err
 			})
 		return err
@@ -40,39 +41,78 @@ func (s *Store) StartRun(ctx context.Context, start run.Start) (bool, error) {
 		if started = same == 1; err != nil || !started {
 			return err
 		}
+		if r.Parent != nil {
+			if there, err := number(u, `SELECT count(*) FROM runs WHERE id = $1`, r.ID); err != nil || there == 1 {
+				return errors.Join(err, run.ErrStarted)
+			}
+		}
+		turn, err := s.takePlace(u, start)
+		if err != nil {
+			return err
+		}
 		if err := insertRun(u, r); err != nil {
 			return err
 		}
-		wake := run.Wake{RunID: r.ID, WorkspaceID: r.WorkspaceID, WorkflowID: r.WorkflowID, Epoch: 1, At: r.StartedAt, Owned: start.Node != ""}
-		var wakeAt any
-		if !wake.Owned {
-			wakeAt = r.StartedAt
-		} else if len(r.Trigger.Payload) <= maxFresh {
-			wake.Fresh = &run.Snapshot{Detail: run.Detail{Run: r}, WorkflowName: start.WorkflowName}
+		for _, step := range start.Steps {
+			if err := upsertStep(u, r.ID, 0, step); err != nil {
+				return err
+			}
 		}
-		if _, err := u.Exec(`INSERT INTO run_queue (run_id, workspace_id, workflow_id, epoch, node, wake_at) VALUES ($1, $2, $3, 1, $4, $5)`,
-			r.ID, r.WorkspaceID, r.WorkflowID, orNil(start.Node), wakeAt); err != nil {
+		if err := s.enqueue(u, start, turn); err != nil {
 			return err
 		}
-		u.afterCommit(func() {
-			s.notify.Started(r.WorkspaceID)
-			s.notify.Wake(wake)
-		})
 		return insertEvents(u, start.Event)
 	})
-	return started, err
+	return started && err == nil, err
+}
+
+// enqueue puts a new run into the queue: in the hands of its node, or waiting
+// for its turn.
+func (s *Store) enqueue(u *unit, start run.Start, turn bool) error {
+	r := start.Run
+	wake := run.Wake{RunID: r.ID, WorkspaceID: r.WorkspaceID, WorkflowID: r.WorkflowID, Epoch: 1, At: r.StartedAt, Plan: start.Plan, Owned: start.Node != ""}
+	var node, wakeAt any
+	switch {
+	case !turn:
+	case !wake.Owned:
+		wakeAt = r.StartedAt
+	default:
+		node = start.Node
+		if len(r.Trigger.Payload) <= maxFresh && len(start.Steps) == 0 {
+			wake.Fresh = &run.Snapshot{Detail: run.Detail{Run: r}, WorkflowName: start.WorkflowName, Plan: start.Plan}
+		}
+	}
+	var limit any
+	if start.Share != nil {
+		limit = start.Share.Limit
+	}
+	_, err := u.Exec(`INSERT INTO run_queue (run_id, workspace_id, workflow_id, epoch, node, wake_at, share_key, share_limit, turn)
+		VALUES ($1, $2, $3, 1, $4, $5, $6, $7, $8)`, r.ID, r.WorkspaceID, r.WorkflowID, node, wakeAt, orNil(r.ShareKey), limit, turn)
+	u.afterCommit(func() {
+		s.notify.Started(r.WorkspaceID)
+		if turn {
+			s.notify.Wake(wake)
+		}
+	})
+	return err
 }
 
 func insertRun(u *unit, r run.Run) error {
-	_, err := u.Exec(`INSERT INTO runs (id, workspace_id, workflow_id, workflow_version, status, started_at, trigger_type, trigger_id, retry_of, payload)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
-		r.ID, r.WorkspaceID, r.WorkflowID, r.WorkflowVersion, string(r.Status), r.StartedAt,
-		r.Trigger.Type, orNil(r.Trigger.ID), orNil(r.RetryOf), string(r.Trigger.Payload))
+	var parent, step, waits any
+	if r.Parent != nil {
+		parent, step, waits = r.Parent.RunID, r.Parent.StepID, r.Parent.Waits
+	}
+	_, err := u.Exec(`INSERT INTO runs (id, workspace_id, workflow_id, workflow_version, status, started_at, trigger_type, trigger_id, retry_of,
+		parent_run, parent_step, parent_waits, depth, share_key, payload)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)`,
+		r.ID, r.WorkspaceID, r.WorkflowID, r.WorkflowVersion, string(r.Status), r.StartedAt, r.Trigger.Type, orNil(r.Trigger.ID), orNil(r.RetryOf),
+		parent, step, waits, r.Depth, orNil(r.ShareKey), string(r.Trigger.Payload))
 	return err
 }
 
 const selectRun = `SELECT r.id, r.workspace_id, r.workflow_id, r.workflow_version, r.status, r.started_at, r.finished_at,
-	r.trigger_type, r.trigger_id, r.error_code, r.error_text, r.error_step, r.retry_of, r.payload, w.name
+	r.trigger_type, r.trigger_id, r.error_code, r.error_text, r.error_step, r.retry_of,
+	r.parent_run, r.parent_step, r.parent_waits, r.depth, r.share_key, r.payload, w.name
 	FROM runs r JOIN workflows w ON w.id = r.workflow_id AND w.deleted_at IS NULL `
 
 type namedRun struct {
@@ -82,12 +122,16 @@ type namedRun struct {
 
 func scanRun(row Row) (namedRun, error) {
 	var (
-		r                       namedRun
-		code, text, step, retry string
+		r                namedRun
+		code, text, step string
+		parent           run.Parent
 	)
 	err := row.Scan(&r.ID, &r.WorkspaceID, &r.WorkflowID, &r.WorkflowVersion, (*string)(&r.Status), &r.StartedAt, &r.FinishedAt,
-		&r.Trigger.Type, &r.Trigger.ID, &code, &text, &step, &retry, (*[]byte)(&r.Trigger.Payload), &r.workflowName)
-	r.RetryOf = retry
+		&r.Trigger.Type, &r.Trigger.ID, &code, &text, &step, &r.RetryOf,
+		&parent.RunID, &parent.StepID, &parent.Waits, &r.Depth, &r.ShareKey, (*[]byte)(&r.Trigger.Payload), &r.workflowName)
+	if parent.RunID != "" {
+		r.Parent = &parent
+	}
 	if code != "" {
 		r.Error = &run.Failure{Code: code, Message: text, StepID: step}
 	}
@@ -108,15 +152,21 @@ func (s *Store) Run(ctx context.Context, workspaceID, id string) (*run.Detail, e
 		}
 		attempts, err := selectAttempts(c, id, steps)
 		detail = &run.Detail{Run: found.Run, Steps: steps, Attempts: attempts}
-		return err
+		if err != nil || found.Status != run.Running {
+			return err
+		}
+		return c.Query(`SELECT NOT turn, crashes FROM run_queue WHERE run_id = $1`, []any{id},
+			func(r Row) error { return r.Scan(&detail.HeldBack, &detail.Crashes) })
 	})
 	return detail, err
 }
 
 func selectSteps(c Conn, runID string) ([]run.Step, error) {
-	return list(c, `SELECT path, seq, name, type, status, attempt, started_at, attempt_at, finished_at, wake_at, reason, error_code, error_text, input, output
-		FROM steps WHERE run_id = $1 ORDER BY seq`, []any{runID}, scanStep)
+	return list(c, selectStep+`WHERE run_id = $1 ORDER BY seq`, []any{runID}, scanStep)
 }
+
+const selectStep = `SELECT path, seq, name, type, status, attempt, started_at, attempt_at, finished_at, wake_at, awaits, reason,
+	error_code, error_text, rev, input, output, answer FROM steps `
 
 // selectAttempts reads earlier attempts, which most runs have none of.
 func selectAttempts(c Conn, runID string, steps []run.Step) ([]run.Attempt, error) {
@@ -140,7 +190,7 @@ func scanStep(row Row) (run.Step, error) {
 		code, text string
 	)
 	err := row.Scan(&s.Path, &s.Seq, &s.Name, &s.Type, (*string)(&s.Status), &s.Attempt, &s.StartedAt, &s.AttemptAt, &s.FinishedAt, &s.WakeAt,
-		&s.Reason, &code, &text, (*[]byte)(&s.Input), (*[]byte)(&s.Output))
+		(*string)(&s.Awaits), &s.Reason, &code, &text, &s.Rev, (*[]byte)(&s.Input), (*[]byte)(&s.Output), (*[]byte)(&s.Answer))
 	if code != "" {
 		s.Error = &run.Failure{Code: code, Message: text, StepID: s.Path}
 	}
@@ -176,28 +226,4 @@ func (s *Store) Runs(ctx context.Context, workspaceID, workflowID string, status
 		return err
 	})
 	return paging.Cut(items, page.Limit, func(i run.Item) string { return i.ID }), err
-}
-
-// CancelRun implements run.Store.
-func (s *Store) CancelRun(ctx context.Context, cancel run.Cancellation) (bool, error) {
-	cancelled := false
-	err := s.write(ctx, func(u *unit) error {
-		n, err := u.Exec(`UPDATE runs SET status = 'cancelled', finished_at = $1 WHERE id = $2 AND workspace_id = $3 AND status = 'running'
-			AND NOT EXISTS (SELECT 1 FROM workflows w WHERE w.id = runs.workflow_id AND w.deleted_at IS NOT NULL)`,
-			cancel.At, cancel.RunID, cancel.WorkspaceID)
-		if cancelled = n == 1; err != nil || !cancelled {
-			return err
-		}
-		// Without its row in the queue the run has no lease that could write.
-		if _, err := u.Exec(`DELETE FROM run_queue WHERE run_id = $1`, cancel.RunID); err != nil {
-			return err
-		}
-		if _, err := u.Exec(`UPDATE steps SET status = 'cancelled', finished_at = $1, wake_at = NULL, reason = NULL
-			WHERE run_id = $2 AND status IN ('running', 'waiting')`, cancel.At, cancel.RunID); err != nil {
-			return err
-		}
-		u.afterCommit(func() { s.notify.Ended(cancel.WorkspaceID, cancel.RunID, run.Cancelled) })
-		return insertEvents(u, cancel.Event)
-	})
-	return cancelled, err
 }

@@ -42,6 +42,11 @@ type Row interface {
 type Notify struct {
 	// Wake hands over runs that have something to do.
 	Wake func(run.Wake)
+	// Stirred tells that there is news for a run that this or another node works
+	// on.
+	Stirred func(runID string)
+	// Changed tells that steps of a run were written.
+	Changed func(runID string)
 	// Started and Ended tell of the beginning and the end of a run.
 	Started func(workspaceID string)
 	Ended   func(workspaceID, runID string, status run.Status)
@@ -60,6 +65,12 @@ type Store struct {
 func New(driver Driver, notify Notify) *Store {
 	if notify.Wake == nil {
 		notify.Wake = func(run.Wake) {}
+	}
+	if notify.Stirred == nil {
+		notify.Stirred = func(string) {}
+	}
+	if notify.Changed == nil {
+		notify.Changed = func(string) {}
 	}
 	if notify.Started == nil {
 		notify.Started = func(string) {}

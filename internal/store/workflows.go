@@ -147,6 +147,9 @@ func (s *Store) DeleteWorkflow(ctx context.Context, w workflow.Workflow, at time
 		if err := errors.Join(shrink(u, "webhooks", w.WorkspaceID, hooks), shrink(u, "workflows", w.WorkspaceID, 1)); err != nil {
 			return err
 		}
+		if err := s.tellParents(u, w.ID, at); err != nil {
+			return err
+		}
 		u.afterCommit(func() { s.notify.WorkflowDeleted(w.ID) })
 		return insertAudit(u, entry)
 	})

@@ -5,6 +5,7 @@ package uid
 
 import (
 	"crypto/rand"
+	"crypto/sha256"
 	"encoding/binary"
 	"strings"
 	"sync"
@@ -62,6 +63,17 @@ func (s *Source) New(kind Kind, at time.Time) string {
 	}
 	s.last = id
 	s.mu.Unlock()
+	return string(kind) + "_" + encode(id)
+}
+
+// Derived makes the one identifier of the kind that belongs to a time and a
+// text: whoever asks again gets the same.
+func Derived(kind Kind, at time.Time, from string) string {
+	var id [16]byte
+	binary.BigEndian.PutUint64(id[:8], uint64(at.UnixMilli())<<16)
+	sum := sha256.Sum256([]byte(from))
+	copy(id[6:], sum[:])
+	setVersion(&id)
 	return string(kind) + "_" + encode(id)
 }
 

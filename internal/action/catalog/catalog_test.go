@@ -18,7 +18,7 @@ import (
 // outside world: documentation that is not true does not pass.
 func TestExamples(t *testing.T) {
 	t.Parallel()
-	c, err := catalog.New(shop{})
+	c, err := catalog.New(shop{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +61,15 @@ func runExample(t *testing.T, c *action.Catalog, entry action.Entry, example act
 	if problems := c.Check(entry.Spec.Name, with, func(string) bool { return false }); len(problems) > 0 {
 		t.Fatalf("the input does not fit: %+v", problems)
 	}
-	result, err := entry.Action.Run(t.Context(), action.Request{Input: with, Now: time.Now()})
+	req := action.Request{Input: with, Now: time.Now(), Log: func(action.Level, string) {}}
+	if example.Answer != "" {
+		answer, err := expr.FromJSON([]byte(example.Answer))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Answer, _ = answer.(map[string]any)
+	}
+	result, err := entry.Action.Run(t.Context(), req)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,13 +3,15 @@ package local
 import "github.com/stepmill/stepmill/internal/run"
 
 // fair is a queue that takes turns between workspaces: one with a single run is
-// not behind another's ten thousand. Within a workspace it is first in, first
-// out. A run is in it at most once, with its latest wake-up.
+// not behind another's ten thousand, and none has more runs under way than its
+// plan allows. Within a workspace it is first in, first out. A run is in it at
+// most once, with its latest wake-up.
 type fair struct {
 	lines  map[string]*line
-	turns  []string            // workspaces with something queued, next first
+	turns  []string            // lines with something queued, next first
 	wakes  map[string]run.Wake // of the runs that are queued
 	length int
+	out    map[string]int // how many runs of each line are under way
 }
 
 // line holds the ids of the runs of one workspace.
@@ -18,47 +20,89 @@ type line struct {
 	head int
 }
 
-func newFair() fair { return fair{lines: map[string]*line{}, wakes: map[string]run.Wake{}} }
+// suspects is the line of all runs that are executed one at a time.
+const suspects = "suspects"
+
+func newFair() fair {
+	return fair{lines: map[string]*line{}, wakes: map[string]run.Wake{}, out: map[string]int{}}
+}
+
+// lineOf is where a run queues, mostOf how many of that line are under way at a
+// time.
+func lineOf(w run.Wake) string {
+	if w.Isolated() {
+		return suspects
+	}
+	return w.WorkspaceID
+}
+
+func mostOf(w run.Wake) int {
+	if w.Isolated() {
+		return 1
+	}
+	return w.Plan.Limits().ConcurrentRuns
+}
 
 // push queues a wake-up, or answers false when the run is queued already.
 func (f *fair) push(w run.Wake) bool {
 	if queued, ok := f.wakes[w.RunID]; ok {
-		if w.Epoch > queued.Epoch {
+		if w.Epoch > queued.Epoch && lineOf(w) == lineOf(queued) {
 			f.wakes[w.RunID] = w
 		}
 		return false
 	}
 	f.wakes[w.RunID] = w
 	f.length++
-	l := f.lines[w.WorkspaceID]
+	name := lineOf(w)
+	l := f.lines[name]
 	if l == nil {
 		l = &line{}
-		f.lines[w.WorkspaceID] = l
-		f.turns = append(f.turns, w.WorkspaceID)
+		f.lines[name] = l
+		f.turns = append(f.turns, name)
 	}
 	l.runs = append(l.runs, w.RunID)
 	return true
 }
 
+// pop takes the next run of the first line that may have another one under way.
 func (f *fair) pop() (run.Wake, bool) {
-	if len(f.turns) == 0 {
-		return run.Wake{}, false
+	for i, name := range f.turns {
+		l := f.lines[name]
+		w := f.wakes[l.runs[l.head]]
+		if f.out[name] >= mostOf(w) {
+			continue
+		}
+		f.turns = append(f.turns[:i], f.turns[i+1:]...)
+		l.head++
+		if l.head == len(l.runs) {
+			delete(f.lines, name)
+		} else {
+			f.turns = append(f.turns, name)
+			l.compact()
+		}
+		delete(f.wakes, w.RunID)
+		f.length--
+		f.out[name]++
+		return w, true
 	}
-	workspace := f.turns[0]
-	f.turns = f.turns[1:]
-	l := f.lines[workspace]
-	id := l.runs[l.head]
-	l.head++
-	if l.head == len(l.runs) {
-		delete(f.lines, workspace)
-	} else {
-		f.turns = append(f.turns, workspace)
-		l.compact()
+	return run.Wake{}, false
+}
+
+// done counts a run that was taken as not under way any more.
+func (f *fair) done(w run.Wake) {
+	name := lineOf(w)
+	if f.out[name]--; f.out[name] <= 0 {
+		delete(f.out, name)
 	}
-	w := f.wakes[id]
-	delete(f.wakes, id)
-	f.length--
-	return w, true
+}
+
+// queued is the number of runs in a line.
+func (f *fair) queued(name string) int {
+	l := f.lines[name]
+	if l == nil {
+		return 0
+	}
+	return len(l.runs) - l.head
 }
 
 // compact gives back the room of what was taken, once that is most of it.

@@ -16,7 +16,8 @@ import (
 const (
 	// batch is how many due runs are taken from the store at once.
 	batch = 1000
-	// low is the queue length below which more due runs are taken.
+	// low is the queue length below which more due runs are taken. A workspace
+	// that has more queued by itself is passed over.
 	low = 500
 	// lookAgain is when runs that were due are looked for once more, in case one
 	// of them could not be taken up.
@@ -27,8 +28,10 @@ const (
 
 // Store knows the runs that wait.
 type Store interface {
-	Due(ctx context.Context, now time.Time, limit int) ([]run.Wake, error)
+	Due(ctx context.Context, now time.Time, except []string, limit int) ([]run.Wake, error)
 	NextDue(ctx context.Context, after time.Time) (*time.Time, error)
+	// Blame counts a crash against the runs that another node was executing.
+	Blame(ctx context.Context, node string) error
 	Orphans(ctx context.Context, node, after string, limit int) ([]run.Wake, error)
 }
 
@@ -38,18 +41,20 @@ type Dispatcher struct {
 	node  string
 	log   *slog.Logger
 
-	mu      sync.Mutex
-	queue   fair
-	nextAt  time.Time     // when to look into the store again
-	more    bool          // the store has more that is due than was taken
-	earlier chan struct{} // tells the timer to look sooner
-	ready   chan struct{} // tells Next that the queue is not empty
+	mu       sync.Mutex
+	queue    fair
+	reserved places
+	nextAt   time.Time       // when to look into the store again
+	more     bool            // the store has more that is due than was taken
+	passed   map[string]bool // lines that were passed over: there may be more of them
+	earlier  chan struct{}   // tells the timer to look sooner
+	ready    chan struct{}   // tells Next that there may be something to take
 }
 
 // New makes a dispatcher for the runs of one node.
 func New(store Store, node string, log *slog.Logger) *Dispatcher {
 	return &Dispatcher{
-		store: store, node: node, log: log, queue: newFair(),
+		store: store, node: node, log: log, queue: newFair(), reserved: newPlaces(), passed: map[string]bool{},
 		earlier: make(chan struct{}, 1), ready: make(chan struct{}, 1),
 	}
 }
@@ -58,6 +63,7 @@ func New(store Store, node string, log *slog.Logger) *Dispatcher {
 func (d *Dispatcher) Wake(w run.Wake) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	d.reserved.free(w.RunID)
 	if w.At.After(clock.Now()) {
 		if d.nextAt.IsZero() || w.At.Before(d.nextAt) {
 			d.nextAt = w.At
@@ -75,10 +81,10 @@ func (d *Dispatcher) Next(ctx context.Context) (run.Wake, error) {
 	for {
 		d.mu.Lock()
 		w, ok := d.queue.pop()
-		if d.queue.length > 0 {
+		if ok && d.queue.length > 0 {
 			signal(d.ready)
 		}
-		if d.more && d.queue.length < low {
+		if d.hungry(lineOf(w)) {
 			signal(d.earlier)
 		}
 		d.mu.Unlock()
@@ -91,6 +97,36 @@ func (d *Dispatcher) Next(ctx context.Context) (run.Wake, error) {
 			return run.Wake{}, ctx.Err()
 		}
 	}
+}
+
+// Done implements dispatch.Source.
+func (d *Dispatcher) Done(w run.Wake) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.queue.done(w)
+	if d.queue.length > 0 {
+		signal(d.ready)
+	}
+}
+
+// hungry tells whether the store should be looked into for more: a line has
+// become short that was passed over, or the whole queue.
+func (d *Dispatcher) hungry(name string) bool {
+	if d.passed[name] && d.queue.queued(name) < low/2 {
+		delete(d.passed, name)
+		d.nextAt = clock.Now()
+		return true
+	}
+	return d.more && d.short()
+}
+
+// short tells whether little is queued, apart from the lines passed over.
+func (d *Dispatcher) short() bool {
+	length := d.queue.length
+	for name := range d.passed {
+		length -= d.queue.queued(name)
+	}
+	return length < low
 }
 
 func signal(c chan struct{}) {

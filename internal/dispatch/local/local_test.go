@@ -21,12 +21,14 @@ type rows struct {
 	orphans []run.Wake
 }
 
-func (r *rows) Due(_ context.Context, now time.Time, limit int) ([]run.Wake, error) {
+func (r *rows) Blame(context.Context, string) error { return nil }
+
+func (r *rows) Due(_ context.Context, now time.Time, except []string, limit int) ([]run.Wake, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var due []run.Wake
 	for _, w := range r.waiting {
-		if !w.At.After(now) && len(due) < limit {
+		if !w.At.After(now) && len(due) < limit && !slices.Contains(except, w.WorkspaceID) {
 			due = append(due, w)
 		}
 	}
@@ -75,6 +77,7 @@ func newDispatcher(store local.Store) *local.Dispatcher {
 func next(t *testing.T, d *local.Dispatcher) run.Wake {
 	t.Helper()
 	w, err := d.Next(t.Context())
+	d.Done(w)
 	if err != nil {
 		t.Fatal(err)
 	}

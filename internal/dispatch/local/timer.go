@@ -33,6 +33,9 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 // recover wakes every run that another process held: on one machine that
 // process is gone.
 func (d *Dispatcher) recover(ctx context.Context) error {
+	if err := d.store.Blame(ctx, d.node); err != nil {
+		return err
+	}
 	after, count := "", 0
 	for {
 		wakes, err := d.store.Orphans(ctx, d.node, after, batch)
@@ -60,10 +63,11 @@ func (d *Dispatcher) recover(ctx context.Context) error {
 func (d *Dispatcher) collect(ctx context.Context) {
 	d.mu.Lock()
 	d.nextAt, d.more = time.Time{}, false
+	except := d.passOver()
 	d.mu.Unlock()
 
 	now := clock.Now()
-	due, err := d.store.Due(ctx, now, batch)
+	due, err := d.store.Due(ctx, now, except, batch)
 	if err != nil {
 		if ctx.Err() == nil {
 			d.log.Error("cannot read the runs that are due", "error", err)
@@ -74,7 +78,7 @@ func (d *Dispatcher) collect(ctx context.Context) {
 	for _, w := range due {
 		d.Wake(w)
 	}
-	if len(due) > 0 {
+	if len(due)+len(except) > 0 {
 		d.lookAt(now.Add(lookAgain))
 	}
 	d.lookAt(now.Add(lookAnyway))
@@ -86,6 +90,20 @@ func (d *Dispatcher) collect(ctx context.Context) {
 		d.more = true
 		d.mu.Unlock()
 	}
+}
+
+// passOver notes the workspaces that have enough queued: nothing of theirs is
+// taken until that has become less.
+func (d *Dispatcher) passOver() []string {
+	clear(d.passed)
+	var names []string
+	for name := range d.queue.lines {
+		if name != suspects && d.queue.queued(name) >= low {
+			d.passed[name] = true
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // lookAt makes sure that the store is looked into by that time.
@@ -100,7 +118,7 @@ func (d *Dispatcher) lookAt(at time.Time) {
 func (d *Dispatcher) untilNext() time.Duration {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.more && d.queue.length < low {
+	if d.more && d.short() {
 		return 0
 	}
 	return max(0, time.Until(d.nextAt))

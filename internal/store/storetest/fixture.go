@@ -105,7 +105,7 @@ func newStart(t *testing.T, of workflow.Workflow, node string) run.Start {
 		Trigger: run.Trigger{Type: run.Manual, Payload: json.RawMessage(`{"a":1}`)}, StartedAt: now,
 	}
 	return run.Start{
-		Run: r, WorkflowName: of.Name, Revision: of.Revision, Node: node, Event: newEvent(t, event.RunStarted, subjectOf(r)),
+		Run: r, WorkflowName: of.Name, Revision: of.Revision, Node: node, Plan: auth.Pro, Event: newEvent(t, event.RunStarted, subjectOf(r)),
 	}
 }
 
@@ -136,8 +136,7 @@ func (w *world) finish(t *testing.T, r run.Run, status run.Status) {
 
 func newCancellation(t *testing.T, r run.Run) run.Cancellation {
 	t.Helper()
-	e := newEvent(t, event.RunCancelled, subjectOf(r))
-	return run.Cancellation{WorkspaceID: r.WorkspaceID, RunID: r.ID, At: e.At, Event: e}
+	return run.Cancellation{WorkspaceID: r.WorkspaceID, RunID: r.ID, At: clock.Now()}
 }
 
 func newStep(path string, seq int, status run.StepStatus) run.Step {

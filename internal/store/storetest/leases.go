@@ -84,7 +84,7 @@ func testCommitSteps(t *testing.T, w *world) {
 	answers(w.Commit(ctx, firstLease(r), r, decision))(t, "start of two steps", true)
 	want := run.Detail{Run: r, Steps: []run.Step{first, second}}
 	same(t, "run", found(w.Run(ctx, ws.ID, r.ID))(t), want)
-	same(t, "snapshot", found(w.Snapshot(ctx, r.ID))(t), run.Snapshot{Detail: want, WorkflowName: wf.Name})
+	same(t, "snapshot", found(w.Snapshot(ctx, r.ID))(t), run.Snapshot{Detail: want, WorkflowName: wf.Name, Plan: ws.Plan})
 	same(t, "queue", w.queue(t, r.ID), &queued{Epoch: 1, Node: new("node_1"), Executing: new("a\nb[0].c")})
 
 	now := clock.Now()
@@ -154,9 +154,9 @@ func testRelease(t *testing.T, w *world) {
 	answers(w.Commit(ctx, firstLease(r), r, run.Decision{Steps: []run.Step{step}, Release: true, WakeAt: at}))(t, "release", true)
 	same(t, "queue", w.queue(t, r.ID), &queued{Epoch: 1, WakeAt: &at})
 	same(t, "steps", found(w.Run(ctx, ws.ID, r.ID))(t).Steps, []run.Step{step})
-	wake := run.Wake{RunID: r.ID, WorkspaceID: ws.ID, WorkflowID: wf.ID, Epoch: 1, At: at}
+	wake := run.Wake{RunID: r.ID, WorkspaceID: ws.ID, WorkflowID: wf.ID, Epoch: 1, At: at, Plan: ws.Plan}
 	same(t, "told", w.told.take(), heard{Wakes: []run.Wake{wake}})
-	due := must(w.Due(ctx, at, plenty))(t)
+	due := must(w.Due(ctx, at, nil, plenty))(t)
 	same(t, "due", due[len(due)-1], wake)
 
 	lease, ok, err := w.Activate(ctx, wake, "node_2")

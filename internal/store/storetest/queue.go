@@ -15,7 +15,7 @@ func testQueue(t *testing.T, w *world) {
 	now := clock.Now()
 
 	t.Run("when it is empty", func(t *testing.T) {
-		same(t, "due", must(w.Due(ctx, now, plenty))(t), nil)
+		same(t, "due", must(w.Due(ctx, now, nil, plenty))(t), nil)
 		gone(w.NextDue(ctx, now))(t, "next due")
 		same(t, "orphans", must(w.Orphans(ctx, "node_1", "", plenty))(t), nil)
 	})
@@ -25,15 +25,15 @@ func testQueue(t *testing.T, w *world) {
 	for _, wait := range []time.Duration{time.Hour, -time.Hour, time.Microsecond, 0, -time.Microsecond, -time.Minute} {
 		r := w.start(t, wf, "node_1")
 		answers(w.Commit(ctx, firstLease(r), r, run.Decision{Release: true, WakeAt: now.Add(wait)}))(t, "release", true)
-		waits[wait] = run.Wake{RunID: r.ID, WorkspaceID: ws.ID, WorkflowID: wf.ID, Epoch: 1, At: now.Add(wait)}
+		waits[wait] = run.Wake{RunID: r.ID, WorkspaceID: ws.ID, WorkflowID: wf.ID, Epoch: 1, At: now.Add(wait), Plan: ws.Plan}
 	}
 	due := []run.Wake{waits[-time.Hour], waits[-time.Minute], waits[-time.Microsecond], waits[0]}
 
 	t.Run("due", func(t *testing.T) {
-		same(t, "now", must(w.Due(ctx, now, plenty))(t), due)
-		same(t, "the first two", must(w.Due(ctx, now, 2))(t), due[:2])
-		same(t, "a little later", must(w.Due(ctx, now.Add(time.Microsecond), plenty))(t), append(due[:4:4], waits[time.Microsecond]))
-		same(t, "long ago", must(w.Due(ctx, now.Add(-24*time.Hour), plenty))(t), nil)
+		same(t, "now", must(w.Due(ctx, now, nil, plenty))(t), due)
+		same(t, "the first two", must(w.Due(ctx, now, nil, 2))(t), due[:2])
+		same(t, "a little later", must(w.Due(ctx, now.Add(time.Microsecond), nil, plenty))(t), append(due[:4:4], waits[time.Microsecond]))
+		same(t, "long ago", must(w.Due(ctx, now.Add(-24*time.Hour), nil, plenty))(t), nil)
 	})
 
 	t.Run("next due", func(t *testing.T) {
@@ -48,16 +48,16 @@ func testQueue(t *testing.T, w *world) {
 	t.Run("what is taken up is not due", func(t *testing.T) {
 		_, ok, err := w.Activate(ctx, waits[-time.Hour], "node_1")
 		answers(ok, err)(t, "activate", true)
-		same(t, "due", must(w.Due(ctx, now, plenty))(t), due[1:])
+		same(t, "due", must(w.Due(ctx, now, nil, plenty))(t), due[1:])
 		same(t, "next due", found(w.NextDue(ctx, now.Add(-2*time.Hour)))(t), now.Add(-time.Minute))
 	})
 
 	t.Run("orphans", func(t *testing.T) {
 		taken := waits[-time.Hour]
-		orphans := []run.Wake{{RunID: taken.RunID, WorkspaceID: ws.ID, WorkflowID: wf.ID, Epoch: 2}}
+		orphans := []run.Wake{{RunID: taken.RunID, WorkspaceID: ws.ID, WorkflowID: wf.ID, Epoch: 2, Plan: ws.Plan}}
 		for range 4 {
 			r := w.start(t, wf, "node_1")
-			orphans = append(orphans, run.Wake{RunID: r.ID, WorkspaceID: ws.ID, WorkflowID: wf.ID, Epoch: 1})
+			orphans = append(orphans, run.Wake{RunID: r.ID, WorkspaceID: ws.ID, WorkflowID: wf.ID, Epoch: 1, Plan: ws.Plan})
 		}
 		w.start(t, wf, "node_2")
 		w.start(t, wf, "")

@@ -27,7 +27,7 @@ func testStart(t *testing.T, w *world) {
 		same(t, "events", w.events(t, r.ID, string(event.RunStarted)), 1)
 		same(t, "deliveries", w.deliveries(t, start.Event.ID), []string{hook.ID})
 		fresh := found(w.Snapshot(ctx, r.ID))(t)
-		wake := run.Wake{RunID: r.ID, WorkspaceID: ws.ID, WorkflowID: wf.ID, Epoch: 1, At: r.StartedAt, Owned: true, Fresh: &fresh}
+		wake := run.Wake{RunID: r.ID, WorkspaceID: ws.ID, WorkflowID: wf.ID, Epoch: 1, At: r.StartedAt, Plan: ws.Plan, Owned: true, Fresh: &fresh}
 		same(t, "told", w.told.take(), heard{Wakes: []run.Wake{wake}, Started: []string{ws.ID}})
 	})
 
@@ -43,7 +43,7 @@ func testStart(t *testing.T, w *world) {
 	t.Run("for whoever wakes", func(t *testing.T) {
 		r := w.start(t, wf, "")
 		same(t, "queue", w.queue(t, r.ID), &queued{Epoch: 1, WakeAt: &r.StartedAt})
-		wake := run.Wake{RunID: r.ID, WorkspaceID: ws.ID, WorkflowID: wf.ID, Epoch: 1, At: r.StartedAt}
+		wake := run.Wake{RunID: r.ID, WorkspaceID: ws.ID, WorkflowID: wf.ID, Epoch: 1, At: r.StartedAt, Plan: ws.Plan}
 		same(t, "told", w.told.take(), heard{Wakes: []run.Wake{wake}, Started: []string{ws.ID}})
 	})
 
@@ -164,7 +164,7 @@ func testCancel(t *testing.T, w *world) {
 	t.Run("of a run that nobody took up", func(t *testing.T) {
 		r := w.start(t, wf, "")
 		answers(w.CancelRun(ctx, newCancellation(t, r)))(t, "cancel", true)
-		for _, wake := range must(w.Due(ctx, clock.Now(), plenty))(t) {
+		for _, wake := range must(w.Due(ctx, clock.Now(), nil, plenty))(t) {
 			if wake.RunID == r.ID {
 				t.Error("the run is still due")
 			}
@@ -183,21 +183,9 @@ func testCancel(t *testing.T, w *world) {
 	})
 
 	t.Run("of an unknown run", func(t *testing.T) {
-		cancel := newCancellation(t, newStart(t, wf, "").Run)
-		answers(w.CancelRun(ctx, cancel))(t, "cancel", false)
-		same(t, "events", w.count(t, `SELECT count(*) FROM events WHERE id = $1`, cancel.Event.ID), 0)
-	})
-
-	t.Run("is written whole or not at all", func(t *testing.T) {
-		start := newStart(t, wf, "node_1")
-		answers(w.StartRun(ctx, start))(t, "start", true)
-		w.told.take()
-		cancel := newCancellation(t, start.Run)
-		cancel.Event.ID = start.Event.ID
-		fails(w.CancelRun(ctx, cancel))(t, "an event that was told before")
-		same(t, "run", found(w.Run(ctx, ws.ID, start.Run.ID))(t), run.Detail{Run: start.Run})
-		same(t, "queue", w.queue(t, start.Run.ID), &queued{Epoch: 1, Node: new("node_1")})
-		same(t, "told", w.told.take(), heard{})
+		unknown := newStart(t, wf, "").Run
+		answers(w.CancelRun(ctx, newCancellation(t, unknown)))(t, "cancel", false)
+		same(t, "events", w.events(t, unknown.ID, string(event.RunCancelled)), 0)
 	})
 }
 
@@ -213,13 +201,13 @@ func testCancelAtWork(t *testing.T, w *world, wf workflow.Workflow) {
 	cancel := newCancellation(t, r)
 	answers(w.CancelRun(ctx, cancel))(t, "cancel", true)
 	r.Status, r.FinishedAt = run.Cancelled, &cancel.At
-	open.Status, open.FinishedAt = run.StepCancelled, &cancel.At
-	waiting.Status, waiting.FinishedAt, waiting.WakeAt = run.StepCancelled, &cancel.At, nil
+	open.Status, open.FinishedAt, open.Rev = run.StepCancelled, &cancel.At, 1
+	waiting.Status, waiting.FinishedAt, waiting.WakeAt, waiting.Rev = run.StepCancelled, &cancel.At, nil, 1
 	want := run.Detail{Run: r, Steps: []run.Step{done, open, waiting}}
 	same(t, "run", found(w.Run(ctx, ws, r.ID))(t), want)
 	gone(w.queue(t, r.ID), nil)(t, "its row in the queue")
 	same(t, "events", w.events(t, r.ID, string(event.RunCancelled)), 1)
-	same(t, "deliveries", w.deliveries(t, cancel.Event.ID), []string{hook.ID})
+	same(t, "deliveries", w.deliveries(t, w.eventOf(t, r.ID, event.RunCancelled)), []string{hook.ID})
 	same(t, "told", w.told.take(), heard{Ended: []ended{{ws, r.ID, run.Cancelled}}})
 
 	answers(w.CancelRun(ctx, newCancellation(t, r)))(t, "once more", false)

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stepmill/stepmill/internal/event"
 	"github.com/stepmill/stepmill/internal/store"
 )
 
@@ -133,6 +134,15 @@ func (w *world) queue(t *testing.T, runID string) *queued {
 func (w *world) events(t *testing.T, runID string, kind string) int {
 	t.Helper()
 	return w.count(t, `SELECT count(*) FROM events WHERE run_id = $1 AND type = $2`, runID, kind)
+}
+
+// eventOf is the id of the event of a kind that tells of a run.
+func (w *world) eventOf(t *testing.T, runID string, kind event.Type) string {
+	t.Helper()
+	return collect(t, w, `SELECT id FROM events WHERE run_id = $1 AND type = $2`, []any{runID, string(kind)}, func(r store.Row) (id string, err error) {
+		err = r.Scan(&id)
+		return id, err
+	})[0]
 }
 
 // endings counts the events that tell of the end of a run.

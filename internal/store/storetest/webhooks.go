@@ -136,7 +136,7 @@ func testDeliveries(t *testing.T, w *world) {
 		cancelled := w.start(t, wf, "node_1")
 		cancel := newCancellation(t, cancelled)
 		answers(w.CancelRun(ctx, cancel))(t, "cancel", true)
-		same(t, "of the cancellation", w.deliveries(t, cancel.Event.ID), []string{all.ID, own.ID})
+		same(t, "of the cancellation", w.deliveries(t, w.eventOf(t, cancelled.ID, event.RunCancelled)), []string{all.ID, own.ID})
 		change := activated(t, wf)
 		answers(w.UpdateWorkflow(ctx, change))(t, "activate", true)
 		same(t, "of the activation", w.deliveries(t, change.Events[0].ID), []string{all.ID, own.ID})

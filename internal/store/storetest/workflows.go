@@ -49,7 +49,7 @@ func testWorkflows(t *testing.T, w *world) {
 		made := w.workflow(t, ws.ID)
 		same(t, "workflow", found(w.Workflow(ctx, ws.ID, made.ID))(t), made)
 		same(t, "head", found(w.WorkflowHead(ctx, ws.ID, made.ID))(t),
-			run.Head{Name: made.Name, State: made.State, Version: made.Version, Revision: made.Revision})
+			run.Head{Name: made.Name, State: made.State, Version: made.Version, Revision: made.Revision, Plan: ws.Plan})
 		same(t, "audit entries", w.audited(t, ws.ID, made.ID), 1)
 		gone(w.Workflow(ctx, ws.ID, "wf_none"))(t, "an unknown workflow")
 		gone(w.WorkflowHead(ctx, ws.ID, "wf_none"))(t, "the head of an unknown workflow")

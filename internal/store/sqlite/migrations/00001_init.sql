@@ -95,9 +95,15 @@ CREATE TABLE runs (
     error_text       TEXT,
     error_step       TEXT,
     retry_of         TEXT,
+    parent_run       TEXT,             -- the run whose step started this one
+    parent_step      TEXT,
+    parent_waits     INTEGER,          -- whether that step waits for the end
+    depth            INTEGER NOT NULL, -- how many runs stand above it
+    share_key        TEXT,             -- the places it shares with other runs
     payload          TEXT    NOT NULL
 ) WITHOUT ROWID;
 CREATE INDEX runs_by_workflow ON runs (workflow_id, id);
+CREATE INDEX runs_by_parent ON runs (parent_run) WHERE parent_run IS NOT NULL;
 -- Runs that are not finished are found through run_queue: a run enters this
 -- index once, when its status is final.
 CREATE INDEX runs_finished ON runs (workflow_id, status, id) WHERE status <> 'running';
@@ -110,10 +116,17 @@ CREATE TABLE run_queue (
     workflow_id  TEXT    NOT NULL,
     epoch        INTEGER NOT NULL,
     node         TEXT,    -- who holds the run; NULL while it waits
-    wake_at      INTEGER, -- when it goes on; NULL while it is held
-    executing    TEXT     -- paths of the steps under way
+    wake_at      INTEGER, -- when it goes on; while it is held: that there is news for it
+    executing    TEXT,    -- paths of the steps under way
+    ran          INTEGER NOT NULL DEFAULT 0, -- how long steps have been executed
+    crashes      INTEGER NOT NULL DEFAULT 0, -- how often a process died at the same steps
+    blamed       TEXT,                       -- those steps
+    share_key    TEXT,
+    share_limit  INTEGER,
+    turn         INTEGER NOT NULL DEFAULT 1  -- 0: waits for one of the shared places
 ) WITHOUT ROWID;
 CREATE INDEX run_queue_due ON run_queue (wake_at) WHERE node IS NULL;
+CREATE INDEX run_queue_by_share ON run_queue (workflow_id, share_key, turn, run_id) WHERE share_key IS NOT NULL;
 CREATE INDEX run_queue_by_workflow ON run_queue (workflow_id, run_id);
 
 CREATE TABLE steps (
@@ -128,12 +141,29 @@ CREATE TABLE steps (
     attempt_at  INTEGER NOT NULL, -- when the current attempt began
     finished_at INTEGER,
     wake_at     INTEGER,
+    awaits      TEXT,             -- what ends the wait beside its time: an answer, or a run
     reason      TEXT,
     error_code  TEXT,
     error_text  TEXT,
+    rev         INTEGER NOT NULL, -- the commit of the run that wrote the row last
     input       TEXT,
     output      TEXT,
+    answer      TEXT,             -- what came for it while it was open
     PRIMARY KEY (run_id, path)
+) WITHOUT ROWID;
+CREATE INDEX steps_awaiting ON steps (run_id, path) WHERE awaits = 'answer' AND status = 'waiting';
+
+-- What steps wrote to their logs, in the order of the run's commits.
+CREATE TABLE step_logs (
+    run_id  TEXT    NOT NULL,
+    rev     INTEGER NOT NULL,
+    line    INTEGER NOT NULL,
+    path    TEXT    NOT NULL,
+    attempt INTEGER NOT NULL,
+    at      INTEGER NOT NULL,
+    level   TEXT    NOT NULL,
+    message TEXT    NOT NULL,
+    PRIMARY KEY (run_id, rev, line)
 ) WITHOUT ROWID;
 
 -- Attempts that failed and were repeated; the last one is in steps.

@@ -1,0 +1,43 @@
+// Package logwrite is the action log.write: it adds a line to the log of its
+// step.
+package logwrite
+
+import (
+	"context"
+
+	"github.com/stepmill/stepmill/internal/action"
+)
+
+// Entry declares the action.
+func Entry() action.Entry {
+	return action.Entry{
+		Spec: action.Spec{
+			Name:    "log.write",
+			Title:   "Write to the log",
+			Summary: "Adds a line to the log of the step. A line has at most 2 KiB; what is longer is cut.",
+			Pure:    true,
+			Input: `{
+				"type": "object",
+				"required": ["message"],
+				"additionalProperties": false,
+				"properties": {
+					"message": {"type": "string", "description": "The line."},
+					"level": {"type": "string", "enum": ["debug", "info", "warn", "error"], "description": "How much it matters: info unless given."}
+				}
+			}`,
+			Output:   `{"type": "object"}`,
+			Examples: []action.Example{{Title: "A warning", With: `{"message": "The stock is low", "level": "warn"}`, Output: `null`}},
+		},
+		Action: action.Func(run),
+	}
+}
+
+func run(_ context.Context, req action.Request) (action.Result, error) {
+	level := action.Info
+	if name, ok := req.Input["level"].(string); ok {
+		level = action.Level(name)
+	}
+	message, _ := req.Input["message"].(string)
+	req.Log(level, message)
+	return action.Result{}, nil
+}

@@ -1,0 +1,53 @@
+package engine
+
+import (
+	"fmt"
+	"sync"
+
+	"github.com/stepmill/stepmill/internal/action"
+	"github.com/stepmill/stepmill/internal/clock"
+	"github.com/stepmill/stepmill/internal/run"
+)
+
+const (
+	maxLogLines   = 1000
+	maxLogMessage = 2 << 10
+)
+
+// logbook collects what one attempt of a step writes to its log. An action that
+// is left to itself may still write: what comes after take is dropped.
+type logbook struct {
+	path    string
+	attempt int
+
+	mu    sync.Mutex
+	lines []run.LogLine
+	count int
+	shut  bool
+}
+
+func (l *logbook) write(level action.Level, message string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.count++
+	switch {
+	case l.shut || l.count > maxLogLines:
+		return
+	case l.count == maxLogLines:
+		level, message = action.Warn, fmt.Sprintf("the log of a step has at most %d lines: what follows is left out", maxLogLines)
+	}
+	l.lines = append(l.lines, run.LogLine{
+		Path: l.path, Attempt: l.attempt, At: clock.Now(), Level: string(level), Message: run.Clip(message, maxLogMessage),
+	})
+}
+
+// take returns the lines and ends the log.
+func (l *logbook) take() []run.LogLine {
+	if l == nil {
+		return nil
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.shut = true
+	return l.lines
+}

@@ -1,0 +1,104 @@
+package run
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"time"
+
+	"github.com/stepmill/stepmill/internal/action"
+	"github.com/stepmill/stepmill/internal/audit"
+	"github.com/stepmill/stepmill/internal/auth"
+	"github.com/stepmill/stepmill/internal/clock"
+	"github.com/stepmill/stepmill/internal/fault"
+	"github.com/stepmill/stepmill/internal/paging"
+	"github.com/stepmill/stepmill/internal/strictjson"
+)
+
+// Answer is what a step that waits for it is given.
+type Answer struct {
+	WorkspaceID string
+	RunID       string
+	StepID      string
+	Value       json.RawMessage
+	At          time.Time
+	Entry       audit.Entry
+}
+
+// Approval is a step that waits for somebody's answer.
+type Approval struct {
+	RunID        string
+	StepID       string
+	WorkflowID   string
+	WorkflowName string
+	StepName     string
+	Input        json.RawMessage
+	Since        time.Time
+	Until        *time.Time
+}
+
+// Resumption is how somebody answers a step.
+type Resumption struct {
+	Approved bool
+	Comment  string
+	Data     json.RawMessage
+}
+
+const maxComment = 4000
+
+// Resume answers a step that waits for an answer. The first answer counts.
+func (s *Service) Resume(ctx context.Context, actor auth.Actor, runID, stepID string, in Resumption) (Detail, error) {
+	comment, err := fault.Text("/comment", in.Comment, maxComment)
+	if err != nil {
+		return Detail{}, err
+	}
+	if limit := actor.Limits().PayloadBytes; len(in.Data) > limit {
+		return Detail{}, fault.New(fault.PayloadTooLarge, "the data has %d bytes; the %s plan allows %d", len(in.Data), actor.Workspace.Plan, limit).
+			With(fault.Detail{Pointer: "/data", Message: "is too large"})
+	}
+	detail, err := s.Get(ctx, actor, runID)
+	if err != nil {
+		return Detail{}, err
+	}
+	i := slices.IndexFunc(detail.Steps, func(step Step) bool { return step.Path == stepID })
+	if i < 0 {
+		return Detail{}, fault.New(fault.StepNotFound, "run %q has no step %q so far", runID, stepID)
+	}
+	value, err := strictjson.Encode(map[string]any{"approved": in.Approved, "by": actor.Name(), "comment": comment, "data": in.Data})
+	if err != nil {
+		return Detail{}, err
+	}
+	answered, err := s.store.AnswerStep(ctx, Answer{
+		WorkspaceID: actor.Workspace.ID, RunID: runID, StepID: stepID, Value: value, At: clock.Now(),
+		Entry: actor.Did("run.answered", "run", runID, map[string]any{"step_id": stepID, "approved": in.Approved}),
+	})
+	if err != nil {
+		return Detail{}, err
+	}
+	if !answered {
+		return Detail{}, notWaiting(detail.Steps[i])
+	}
+	return s.Get(ctx, actor, runID)
+}
+
+func notWaiting(step Step) error {
+	if step.Status == StepWaiting && step.Awaits == action.AwaitsAnswer {
+		return fault.New(fault.StepNotWaiting, "step %q has its answer already", step.Path)
+	}
+	return fault.New(fault.StepNotWaiting, "step %q does not wait for an answer: it is a %s that is %s", step.Path, step.Type, step.Status)
+}
+
+// Approvals lists the steps of a workspace that wait for an answer, those of
+// the newest runs first.
+func (s *Service) Approvals(ctx context.Context, actor auth.Actor, page paging.Request) (paging.Page[Approval], error) {
+	return s.store.Approvals(ctx, actor.Workspace.ID, page)
+}
+
+// Logs lists what the steps of a run, or one of them, wrote to their logs,
+// oldest first.
+func (s *Service) Logs(ctx context.Context, actor auth.Actor, runID, stepID string, page paging.Request) (paging.Page[LogLine], error) {
+	if _, err := s.Get(ctx, actor, runID); err != nil {
+		return paging.Page[LogLine]{}, err
+	}
+	return s.store.Logs(ctx, runID, stepID, page)
+}

@@ -1,0 +1,32 @@
+package run
+
+import (
+	"context"
+
+	"github.com/stepmill/stepmill/internal/auth"
+	"github.com/stepmill/stepmill/internal/fault"
+)
+
+// Retry starts a new run in the place of one that failed or was cancelled: of
+// the same version, with the same payload and the steps that came to a good
+// end.
+func (s *Service) Retry(ctx context.Context, actor auth.Actor, id string, watch bool) (Started, error) {
+	source, err := s.Get(ctx, actor, id)
+	if err != nil {
+		return Started{}, err
+	}
+	if source.Status != Failed && source.Status != Cancelled {
+		return Started{}, fault.New(fault.RunNotRetryable, "run %q is %s: only a failed or cancelled run can be retried", id, source.Status)
+	}
+	plan, err := s.plans.Get(ctx, source.WorkflowID, source.WorkflowVersion)
+	if err != nil {
+		return Started{}, err
+	}
+	if plan == nil {
+		return Started{}, notFound(id)
+	}
+	return s.begin(ctx, Run{
+		WorkspaceID: source.WorkspaceID, WorkflowID: source.WorkflowID, WorkflowVersion: source.WorkflowVersion,
+		Trigger: source.Trigger, RetryOf: source.ID, Depth: source.Depth,
+	}, Inherit(plan, source), watch)
+}

@@ -1,0 +1,94 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"time"
+
+	"github.com/stepmill/stepmill/internal/paging"
+	"github.com/stepmill/stepmill/internal/run"
+)
+
+// AnswerStep implements run.Store.
+func (s *Store) AnswerStep(ctx context.Context, a run.Answer) (bool, error) {
+	answered := false
+	err := s.write(ctx, func(u *unit) error {
+		open, err := number(u, `SELECT count(*) FROM steps JOIN runs r ON r.id = steps.run_id
+			JOIN workflows w ON w.id = r.workflow_id AND w.deleted_at IS NULL
+			WHERE steps.run_id = $1 AND steps.path = $2 AND r.workspace_id = $3 AND steps.awaits = 'answer' AND steps.status = 'waiting'`,
+			a.RunID, a.StepID, a.WorkspaceID)
+		if err != nil || open == 0 {
+			answered = false
+			return err
+		}
+		if answered, err = s.answer(u, a.RunID, a.StepID, a.Value, a.At); err != nil || !answered {
+			return err
+		}
+		return insertAudit(u, a.Entry)
+	})
+	return answered, err
+}
+
+// answer hands a value to a step that is open and has none yet. Whoever works
+// on the run is told; if nobody does, the run wakes.
+func (s *Store) answer(u *unit, runID, path string, value []byte, at time.Time) (bool, error) {
+	n, err := u.Exec(`UPDATE steps SET answer = $1 WHERE run_id = $2 AND path = $3 AND status IN ('running', 'waiting') AND answer IS NULL`,
+		string(value), runID, path)
+	if err != nil || n == 0 {
+		return false, err
+	}
+	return true, s.stir(u, runID, at)
+}
+
+// stir makes a run look at what there is for it.
+func (s *Store) stir(u *unit, runID string, at time.Time) error {
+	if _, err := u.Exec(`UPDATE run_queue SET wake_at = $1 WHERE run_id = $2 AND turn`, at, runID); err != nil {
+		return err
+	}
+	held, err := number(u, `SELECT count(*) FROM run_queue WHERE run_id = $1 AND node IS NOT NULL`, runID)
+	if err != nil {
+		return err
+	}
+	if held == 1 {
+		u.afterCommit(func() { s.notify.Stirred(runID) })
+		return nil
+	}
+	return s.wake(u, runID)
+}
+
+// Approvals implements run.Store. The index has nothing but steps that wait.
+func (s *Store) Approvals(ctx context.Context, workspaceID string, page paging.Request) (paging.Page[run.Approval], error) {
+	runID, path, _ := strings.Cut(page.After, "/")
+	var found []run.Approval
+	err := s.read(ctx, func(c Conn) (err error) {
+		found, err = list(c, `SELECT s.run_id, s.path, r.workflow_id, w.name, s.name, s.input, s.started_at, s.wake_at
+			FROM steps s JOIN runs r ON r.id = s.run_id JOIN workflows w ON w.id = r.workflow_id AND w.deleted_at IS NULL
+			WHERE s.awaits = 'answer' AND s.status = 'waiting' AND s.answer IS NULL AND r.workspace_id = $1
+			AND (s.run_id < $2 OR s.run_id = $2 AND s.path > $3) ORDER BY s.run_id DESC, s.path LIMIT $4`,
+			[]any{workspaceID, before(runID), path, page.Limit + 1}, func(r Row) (a run.Approval, err error) {
+				err = r.Scan(&a.RunID, &a.StepID, &a.WorkflowID, &a.WorkflowName, &a.StepName, (*[]byte)(&a.Input), &a.Since, &a.Until)
+				return a, err
+			})
+		return err
+	})
+	return paging.Cut(found, page.Limit, func(a run.Approval) string { return a.RunID + "/" + a.StepID }), err
+}
+
+// Answers reads what has come for the open steps of a run, by their paths.
+func (s *Store) Answers(ctx context.Context, runID string) (map[string]json.RawMessage, error) {
+	answers := map[string]json.RawMessage{}
+	err := s.read(ctx, func(c Conn) error {
+		return c.Query(`SELECT path, answer FROM steps WHERE run_id = $1 AND answer IS NOT NULL AND status IN ('running', 'waiting')`,
+			[]any{runID}, func(r Row) error {
+				var (
+					path  string
+					value []byte
+				)
+				err := r.Scan(&path, &value)
+				answers[path] = value
+				return err
+			})
+	})
+	return answers, err
+}

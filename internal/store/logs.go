@@ -1,0 +1,46 @@
+package store
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/stepmill/stepmill/internal/paging"
+	"github.com/stepmill/stepmill/internal/run"
+)
+
+func insertLog(u *unit, runID string, rev, line int, l run.LogLine) error {
+	_, err := u.Exec(`INSERT INTO step_logs (run_id, rev, line, path, attempt, at, level, message) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+		ON CONFLICT (run_id, rev, line) DO NOTHING`, runID, rev, line, l.Path, l.Attempt, l.At, l.Level, l.Message)
+	return err
+}
+
+// Logs implements run.Store.
+func (s *Store) Logs(ctx context.Context, runID, path string, page paging.Request) (paging.Page[run.LogLine], error) {
+	var rev, line int
+	if page.After == "" {
+		rev = -1
+	} else if _, err := fmt.Sscanf(page.After, "%d.%d", &rev, &line); err != nil {
+		return paging.Page[run.LogLine]{}, err
+	}
+	var lines []placedLine
+	err := s.read(ctx, func(c Conn) (err error) {
+		lines, err = list(c, `SELECT rev, line, path, attempt, at, level, message FROM step_logs
+			WHERE run_id = $1 AND (rev, line) > ($2, $3) AND ($4 = '' OR path = $4) ORDER BY rev, line LIMIT $5`,
+			[]any{runID, rev, line, path, page.Limit + 1}, func(r Row) (l placedLine, err error) {
+				err = r.Scan(&l.rev, &l.line, &l.Path, &l.Attempt, &l.At, &l.Level, &l.Message)
+				return l, err
+			})
+		return err
+	})
+	cut := paging.Cut(lines, page.Limit, func(l placedLine) string { return fmt.Sprintf("%d.%d", l.rev, l.line) })
+	out := paging.Page[run.LogLine]{Next: cut.Next}
+	for _, l := range cut.Items {
+		out.Items = append(out.Items, l.LogLine)
+	}
+	return out, err
+}
+
+type placedLine struct {
+	run.LogLine
+	rev, line int
+}

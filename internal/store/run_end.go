@@ -1,0 +1,122 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"github.com/stepmill/stepmill/internal/run"
+	"github.com/stepmill/stepmill/internal/strictjson"
+)
+
+// CancelRun implements run.Store.
+func (s *Store) CancelRun(ctx context.Context, cancel run.Cancellation) (bool, error) {
+	cancelled := false
+	err := s.write(ctx, func(u *unit) error {
+		found, err := one(u, selectRun+`WHERE r.id = $1 AND r.workspace_id = $2 AND r.status = 'running'`,
+			[]any{cancel.RunID, cancel.WorkspaceID}, scanRun)
+		if cancelled = found != nil; err != nil || !cancelled {
+			return err
+		}
+		return s.cancel(u, *found, cancel.At)
+	})
+	return cancelled, err
+}
+
+// cancel ends a running run for good.
+func (s *Store) cancel(u *unit, of namedRun, at time.Time) error {
+	if _, err := u.Exec(`UPDATE runs SET status = 'cancelled', finished_at = $1 WHERE id = $2`, at, of.ID); err != nil {
+		return err
+	}
+	// Without its row in the queue the run has no lease that could write.
+	if _, err := u.Exec(`DELETE FROM run_queue WHERE run_id = $1`, of.ID); err != nil {
+		return err
+	}
+	ended := of.Run
+	ended.Status, ended.FinishedAt = run.Cancelled, &at
+	event, err := run.EndedEvent(ended, of.workflowName, at)
+	if err != nil {
+		return err
+	}
+	return s.ended(u, ended, run.Finish{Status: run.Cancelled, At: at, Event: event, CutShort: true})
+}
+
+// ended is what follows from the end of a run: for what it leaves open, its
+// event, the runs that share places with it, the run that waits for it.
+func (s *Store) ended(u *unit, of run.Run, f run.Finish) error {
+	u.afterCommit(func() { s.notify.Ended(of.WorkspaceID, of.ID, f.Status) })
+	if f.CutShort {
+		if err := s.cutShort(u, of.ID, f.At); err != nil {
+			return err
+		}
+	}
+	if err := insertEvents(u, f.Event); err != nil {
+		return err
+	}
+	if of.ShareKey != "" {
+		if err := s.passPlace(u, of, f.At); err != nil {
+			return err
+		}
+	}
+	if of.Parent != nil && of.Parent.Waits {
+		if err := s.tellParent(u, of, f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// cutShort ends what the end of a run leaves open: its steps, and the runs that
+// these waited for.
+func (s *Store) cutShort(u *unit, runID string, at time.Time) error {
+	if _, err := u.Exec(`UPDATE steps SET status = 'cancelled', finished_at = $1, wake_at = NULL, awaits = NULL, reason = NULL,
+		rev = (SELECT max(l.rev) + 1 FROM steps l WHERE l.run_id = $2)
+		WHERE run_id = $2 AND status IN ('running', 'waiting')`, at, runID); err != nil {
+		return err
+	}
+	return s.cancelChildren(u, runID, at)
+}
+
+// tellParent hands the outcome of a run to the step that waits for it.
+func (s *Store) tellParent(u *unit, of run.Run, f run.Finish) error {
+	outcome, err := strictjson.Encode(run.NewOutcome(of.ID, f))
+	if err != nil {
+		return err
+	}
+	_, err = s.answer(u, of.Parent.RunID, of.Parent.StepID, outcome, f.At)
+	return err
+}
+
+// tellParents tells the steps that wait for runs of a workflow that these are
+// gone.
+func (s *Store) tellParents(u *unit, workflowID string, at time.Time) error {
+	gone, err := list(u, `SELECT r.id, r.parent_run, r.parent_step FROM run_queue q JOIN runs r ON r.id = q.run_id
+		WHERE q.workflow_id = $1 AND r.parent_run IS NOT NULL AND r.parent_waits`, []any{workflowID},
+		func(r Row) (of run.Run, err error) {
+			of.Parent = &run.Parent{}
+			err = r.Scan(&of.ID, &of.Parent.RunID, &of.Parent.StepID)
+			return of, err
+		})
+	if err != nil {
+		return err
+	}
+	for _, of := range gone {
+		if err := s.tellParent(u, of, run.Finish{Status: run.Deleted, At: at}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// cancelChildren ends the runs that the steps of a run waited for.
+func (s *Store) cancelChildren(u *unit, runID string, at time.Time) error {
+	children, err := list(u, selectRun+`WHERE r.parent_run = $1 AND r.parent_waits AND r.status = 'running'`, []any{runID}, scanRun)
+	if err != nil {
+		return err
+	}
+	for _, child := range children {
+		if err := s.cancel(u, child, at); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,84 @@
+package store
+
+import (
+	"time"
+
+	"github.com/stepmill/stepmill/internal/run"
+	"github.com/stepmill/stepmill/internal/workflow"
+)
+
+// takePlace gives a new run one of the places that it shares with others. It
+// answers false when the run has to wait for one, and refuses, with an error,
+// one that may not.
+func (s *Store) takePlace(u *unit, start run.Start) (bool, error) {
+	if start.Share == nil {
+		return true, nil
+	}
+	taken, err := placesTaken(u, start.Run)
+	if err != nil || taken < start.Share.Limit {
+		return true, err
+	}
+	switch start.Share.OnLimit {
+	case workflow.Drop:
+		return false, run.ErrAtLimit
+	case workflow.CancelRunning:
+		oldest, err := list(u, selectRun+`JOIN run_queue q ON q.run_id = r.id
+			WHERE q.workflow_id = $1 AND q.share_key = $2 AND q.turn ORDER BY q.run_id LIMIT $3`,
+			[]any{start.Run.WorkflowID, start.Run.ShareKey, taken - start.Share.Limit + 1}, scanRun)
+		if err != nil {
+			return false, err
+		}
+		for _, old := range oldest {
+			// The place goes to the new run, not to one that waits.
+			old.ShareKey = ""
+			if err := s.cancel(u, old, start.Run.StartedAt); err != nil {
+				return false, err
+			}
+		}
+		return true, nil
+	default:
+		queued, err := number(u, `SELECT count(*) FROM run_queue WHERE workflow_id = $1 AND share_key = $2 AND NOT turn`,
+			start.Run.WorkflowID, start.Run.ShareKey)
+		if err == nil && queued >= start.Plan.Limits().QueuedRuns {
+			err = run.ErrQueueFull
+		}
+		return false, err
+	}
+}
+
+// placesTaken counts the runs that have one of the places of a run.
+func placesTaken(u *unit, of run.Run) (int, error) {
+	return number(u, `SELECT count(*) FROM run_queue WHERE workflow_id = $1 AND share_key = $2 AND turn`, of.WorkflowID, of.ShareKey)
+}
+
+// passPlace gives the place of a run that has ended to those that wait for one,
+// in the order in which they started.
+func (s *Store) passPlace(u *unit, of run.Run, at time.Time) error {
+	for {
+		next, err := one(u, `SELECT run_id, share_limit FROM run_queue
+			WHERE workflow_id = $1 AND share_key = $2 AND NOT turn`+notDeleted+` ORDER BY run_id LIMIT 1`,
+			[]any{of.WorkflowID, of.ShareKey}, func(r Row) (w waiting, err error) {
+				err = r.Scan(&w.runID, &w.limit)
+				return w, err
+			})
+		if err != nil || next == nil {
+			return err
+		}
+		taken, err := placesTaken(u, of)
+		if err != nil || taken >= next.limit {
+			return err
+		}
+		if _, err := u.Exec(`UPDATE run_queue SET turn = $1, wake_at = $2 WHERE run_id = $3`, true, at, next.runID); err != nil {
+			return err
+		}
+		if err := s.wake(u, next.runID); err != nil {
+			return err
+		}
+	}
+}
+
+// waiting is a run that waits for its turn.
+type waiting struct {
+	runID string
+	limit int
+}

@@ -1,0 +1,89 @@
+package workflow
+
+import (
+	"container/list"
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/stepmill/stepmill/internal/action"
+)
+
+const cachedPlans = 1000
+
+// Definitions finds the definitions of versions; nil when one is gone.
+type Definitions interface {
+	Definition(ctx context.Context, workflowID string, version int) (*Definition, error)
+}
+
+// Plans keeps compiled versions: they never change.
+type Plans struct {
+	store   Definitions
+	catalog *action.Catalog
+
+	mu      sync.Mutex
+	order   *list.List // most recently used first
+	entries map[planKey]*list.Element
+}
+
+type planKey struct {
+	workflowID string
+	version    int
+}
+
+type planEntry struct {
+	key  planKey
+	plan *Plan
+}
+
+// NewPlans compiles versions against a catalog.
+func NewPlans(store Definitions, catalog *action.Catalog) *Plans {
+	return &Plans{store: store, catalog: catalog, order: list.New(), entries: map[planKey]*list.Element{}}
+}
+
+// Catalog is what the versions are compiled against.
+func (c *Plans) Catalog() *action.Catalog { return c.catalog }
+
+// Get returns the plan of a version; nil when the version is gone. It fails
+// with ErrCorrupt for one that cannot be understood.
+func (c *Plans) Get(ctx context.Context, workflowID string, version int) (*Plan, error) {
+	key := planKey{workflowID, version}
+	if plan := c.find(key); plan != nil {
+		return plan, nil
+	}
+	definition, err := c.store.Definition(ctx, workflowID, version)
+	if err != nil || definition == nil {
+		return nil, err
+	}
+	plan, problems := Compile(*definition, c.catalog)
+	if len(problems) > 0 {
+		return nil, fmt.Errorf("%w: version %d of %s does not compile: %s: %s", ErrCorrupt, version, workflowID, problems[0].Pointer, problems[0].Message)
+	}
+	c.keep(key, plan)
+	return plan, nil
+}
+
+func (c *Plans) find(key planKey) *Plan {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	element := c.entries[key]
+	if element == nil {
+		return nil
+	}
+	c.order.MoveToFront(element)
+	return element.Value.(planEntry).plan
+}
+
+func (c *Plans) keep(key planKey, plan *Plan) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.entries[key] != nil {
+		return
+	}
+	c.entries[key] = c.order.PushFront(planEntry{key, plan})
+	if c.order.Len() > cachedPlans {
+		oldest := c.order.Back()
+		c.order.Remove(oldest)
+		delete(c.entries, oldest.Value.(planEntry).key)
+	}
+}
