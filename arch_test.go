@@ -28,7 +28,7 @@ const (
 // Groups that the table below names. Nouns are the product's nouns themselves,
 // without the concrete actions and the catalog that lists them.
 const (
-	words = "clock duration expr fault jsonpointer paging strictjson suggest uid"
+	words = "clock duration expr failpoint fault jsonpointer paging strictjson suggest uid"
 	nouns = "action audit auth event idempotency integration run trigger usage vault webhook workflow"
 )
 
@@ -49,6 +49,7 @@ var places = []place{
 	{pkg: "clock", may: words},
 	{pkg: "duration", may: words},
 	{pkg: "expr", may: words},
+	{pkg: "failpoint", may: words},
 	{pkg: "fault", may: words},
 	{pkg: "jsonpointer", may: words},
 	{pkg: "paging", may: words},

@@ -20,6 +20,7 @@ import (
 	"github.com/stepmill/stepmill/internal/dispatch/local"
 	"github.com/stepmill/stepmill/internal/egress"
 	"github.com/stepmill/stepmill/internal/engine"
+	"github.com/stepmill/stepmill/internal/failpoint"
 	"github.com/stepmill/stepmill/internal/idempotency"
 	"github.com/stepmill/stepmill/internal/paging"
 	"github.com/stepmill/stepmill/internal/run"
@@ -46,6 +47,7 @@ type Server struct {
 	engine   *engine.Engine
 	dispatch *local.Dispatcher
 	watchers *run.Watchers
+	starts   *starts
 	stopping atomic.Bool
 	firstKey string
 }
@@ -65,6 +67,10 @@ func NewServer(ctx context.Context, data config.Data, serve config.Serve, log *s
 	if s.lock, err = lockDir(data.Dir); err != nil {
 		return s, err
 	}
+	if s.starts, err = countStart(data.Dir, serve.LeaveSafeMode); err != nil {
+		return s, err
+	}
+	failpoint.Hit(failpoint.AtStart, "")
 	options := sqlite.Options{Migrate: true, UnsafeFilesystem: serve.UnsafeFilesystem}
 	if s.core, err = openCore(ctx, data, options, s.notify()); err != nil {
 		return s, err
@@ -158,6 +164,9 @@ func (s *Server) ready(ctx context.Context) error {
 	if _, err := s.core.store.KeyCheck(ctx); err != nil {
 		return errors.New("the store does not answer")
 	}
+	if s.starts.safe {
+		return errSafeMode
+	}
 	return nil
 }
 
@@ -181,8 +190,15 @@ func (s *Server) Run(ctx context.Context) (err error) {
 	work, stopWork := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopWork()
 	parts := newGroup(stopWork)
-	parts.start(func() error { return s.dispatch.Run(work) })
-	parts.start(func() error { return s.engine.Run(work) })
+	if s.starts.safe {
+		s.log.Warn(errSafeMode.Error())
+	} else {
+		if err := s.dispatch.Recover(ctx); err != nil && ctx.Err() == nil {
+			return fmt.Errorf("take up the runs of the last process: %w", err)
+		}
+		parts.start(func() error { return s.dispatch.Run(work) })
+		parts.start(func() error { return s.engine.Run(work) })
+	}
 	parts.start(func() error { return s.housekeep(work) })
 
 	server := s.api.HTTP()
@@ -190,6 +206,9 @@ func (s *Server) Run(ctx context.Context) (err error) {
 	go func() {
 		serving <- server.Serve(api.LimitConns(s.listener, s.config.ConnsPerAddress, config.Prefixes(s.config.TrustedProxy)))
 	}()
+	if err := s.starts.ready(); err != nil {
+		s.log.Warn("cannot note that the service is ready", "error", err)
+	}
 	select {
 	case <-ctx.Done():
 		err = s.stopServing(ctx, server)

@@ -42,6 +42,7 @@ type Serve struct {
 	EgressAllow      []Network     `env:"STEPMILL_EGRESS_ALLOW" placeholder:"CIDR" help:"Private address ranges that steps and webhooks may reach."`
 	ConnsPerAddress  int           `env:"STEPMILL_CONNS_PER_ADDRESS" default:"100" placeholder:"N" help:"Open connections allowed per client address, other than loopback and trusted proxies (default: ${default})."`
 	DrainDelay       time.Duration `env:"STEPMILL_DRAIN_DELAY" default:"0s" placeholder:"TIME" help:"How long to go on serving, unready, after a stop was asked; for load balancers (default: ${default})."`
+	LeaveSafeMode    bool          `env:"STEPMILL_LEAVE_SAFE_MODE" help:"Execute runs again after the service was started without, because it had died too often before it was ready."`
 	UnsafeFilesystem bool          `env:"STEPMILL_UNSAFE_FILESYSTEM" help:"Accept a data directory on a network file system, where data can be lost."`
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/stepmill/stepmill/internal/clock"
 	"github.com/stepmill/stepmill/internal/duration"
 	"github.com/stepmill/stepmill/internal/expr"
+	"github.com/stepmill/stepmill/internal/failpoint"
 	"github.com/stepmill/stepmill/internal/run"
 )
 
@@ -93,7 +94,9 @@ func (d *driver) prepare(p place) (func(context.Context) result, *logbook) {
 			}
 		}()
 		if out.err = err; err == nil {
+			failpoint.Hit(failpoint.BeforeEffect, req.IdempotencyKey)
 			out.result, out.err = do.Run(ctx, req)
+			failpoint.Hit(failpoint.AfterEffect, req.IdempotencyKey)
 		}
 		return out
 	}, book

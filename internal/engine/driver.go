@@ -10,6 +10,7 @@ import (
 	"github.com/stepmill/stepmill/internal/auth"
 	"github.com/stepmill/stepmill/internal/clock"
 	"github.com/stepmill/stepmill/internal/expr"
+	"github.com/stepmill/stepmill/internal/failpoint"
 	"github.com/stepmill/stepmill/internal/run"
 	"github.com/stepmill/stepmill/internal/workflow"
 )
@@ -166,6 +167,7 @@ func (d *driver) commit(ctx context.Context, decision run.Decision) bool {
 	for pause := firstPause; ; pause = min(2*pause, longestPause) {
 		held, err := d.engine.store.Commit(ctx, d.lease, d.snap.Run, decision)
 		if err == nil {
+			failpoint.Hit(failpoint.AfterCheckpoint, d.lease.RunID)
 			if !held {
 				d.log.Info("the lease of a run is lost; its work is dropped")
 			}

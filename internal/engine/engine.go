@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/stepmill/stepmill/internal/dispatch"
+	"github.com/stepmill/stepmill/internal/failpoint"
 	"github.com/stepmill/stepmill/internal/run"
 	"github.com/stepmill/stepmill/internal/workflow"
 )
@@ -90,6 +91,7 @@ func (e *Engine) take(stop context.Context, wake run.Wake) {
 		return
 	}
 	d.lease = lease
+	failpoint.Hit(failpoint.AfterClaim, wake.RunID)
 	switch {
 	case !d.load(ctx):
 	case wake.Quarantined():

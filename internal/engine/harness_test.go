@@ -247,6 +247,9 @@ func (w *world) start(st engine.Store) *node {
 	n := &node{dispatch: local.New(w.store, id, log), stop: stop}
 	n.engine = engine.New(st, n.dispatch, w.plans, id, log)
 	w.current.Store(n)
+	if err := n.dispatch.Recover(ctx); err != nil {
+		w.t.Fatal(err)
+	}
 	n.done.Go(func() { _ = n.dispatch.Run(ctx) })
 	n.done.Go(func() { _ = n.engine.Run(ctx) })
 	w.t.Cleanup(func() { n.end() })

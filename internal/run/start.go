@@ -12,6 +12,7 @@ import (
 	"github.com/stepmill/stepmill/internal/clock"
 	"github.com/stepmill/stepmill/internal/event"
 	"github.com/stepmill/stepmill/internal/expr"
+	"github.com/stepmill/stepmill/internal/failpoint"
 	"github.com/stepmill/stepmill/internal/fault"
 	"github.com/stepmill/stepmill/internal/uid"
 	"github.com/stepmill/stepmill/internal/workflow"
@@ -127,7 +128,9 @@ func (s *Service) tryStart(ctx context.Context, start Start, watch bool) (Starte
 	if watch {
 		started.ended = s.watch(ctx, r.ID)
 	}
+	failpoint.Hit(failpoint.BeforeAcceptCommit, r.ID)
 	ok, err := s.store.StartRun(ctx, start)
+	failpoint.Hit(failpoint.AfterAcceptCommit, r.ID)
 	if !ok {
 		s.queue.Unreserve(r.ID)
 	}

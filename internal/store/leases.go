@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/stepmill/stepmill/internal/failpoint"
 	"github.com/stepmill/stepmill/internal/run"
 	"github.com/stepmill/stepmill/internal/workflow"
 )
@@ -73,6 +74,7 @@ func (s *Store) Commit(ctx context.Context, lease run.Lease, of run.Run, d run.D
 				return err
 			}
 		}
+		failpoint.Hit(failpoint.MidCheckpoint, lease.RunID)
 		for i, line := range d.Logs {
 			if err := insertLog(u, lease.RunID, d.Rev, i, line); err != nil {
 				return err

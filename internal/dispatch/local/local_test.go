@@ -145,6 +145,9 @@ func TestOrphansComeFirst(t *testing.T) {
 			store.orphans = append(store.orphans, run.Wake{RunID: fmt.Sprintf("run_%05d", i), WorkspaceID: "ws"})
 		}
 		d := newDispatcher(store)
+		if err := d.Recover(t.Context()); err != nil {
+			t.Fatal(err)
+		}
 		go func() { _ = d.Run(t.Context()) }()
 		for i := range 2500 {
 			if w := next(t, d); w.RunID != fmt.Sprintf("run_%05d", i) {

@@ -7,15 +7,8 @@ import (
 	"github.com/stepmill/stepmill/internal/clock"
 )
 
-// Run queues the runs that the last process left, then those whose time comes,
-// until the context ends.
+// Run queues the runs whose time comes, until the context ends.
 func (d *Dispatcher) Run(ctx context.Context) error {
-	if err := d.recover(ctx); err != nil {
-		if ctx.Err() != nil {
-			return nil // the next process goes on from here
-		}
-		return err
-	}
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
@@ -30,9 +23,9 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 	}
 }
 
-// recover wakes every run that another process held: on one machine that
-// process is gone.
-func (d *Dispatcher) recover(ctx context.Context) error {
+// Recover queues every run that another process held, before Run: on one machine
+// that process is gone.
+func (d *Dispatcher) Recover(ctx context.Context) error {
 	if err := d.store.Blame(ctx, d.node); err != nil {
 		return err
 	}

@@ -1,0 +1,20 @@
+// Package failpoint names the moments at which tests let the process die, panic
+// or pause. A normal build has none of it: Hit is empty and costs nothing. Built
+// with the tag failpoint, the environment variable FP says what happens where.
+package failpoint
+
+// Point is a moment.
+type Point string
+
+// The moments that matter.
+const (
+	BeforeAcceptCommit Point = "before_accept_commit" // a run is about to be written
+	AfterAcceptCommit  Point = "after_accept_commit"  // it is durable, nobody has been told
+	AfterClaim         Point = "after_claim"          // a node owns the run
+	BeforeEffect       Point = "before_effect"        // an action is about to be run
+	AfterEffect        Point = "after_effect"         // it has been, nothing is written
+	MidCheckpoint      Point = "mid_checkpoint"       // a commit is half written
+	AfterCheckpoint    Point = "after_checkpoint"     // it is durable
+	DuringMigration    Point = "during_migration"     // the tables are being made
+	AtStart            Point = "at_start"             // the process has begun
+)
