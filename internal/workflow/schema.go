@@ -99,10 +99,10 @@ func closed(title, description string, properties node) node {
 	}
 }
 
-// whole is a whole number within bounds.
-func whole(title, description string, least, most, standard int) node {
+// whole is a whole number from 1 on.
+func whole(title, description string, most, standard int) node {
 	return node{
-		"title": title, "description": description, "type": "integer", "minimum": least, "maximum": most, "default": standard,
+		"title": title, "description": description, "type": "integer", "minimum": 1, "maximum": most, "default": standard,
 	}
 }
 

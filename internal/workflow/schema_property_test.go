@@ -111,7 +111,9 @@ func (m *maker) list(depth int) []any {
 		m.some(step, "join", func() any { return pick(m, "join", "any_ran", "all", "always", "first") })
 		m.some(step, "on_error", func() any { return pick(m, "on_error", "fail", "continue") })
 		if len(before) > 0 {
-			m.some(step, "needs", func() any { return rapid.SliceOfNDistinct(rapid.SampledFrom(before), 0, 1, rapid.ID[any]).Draw(m.t, "needs") })
+			m.some(step, "needs", func() any {
+				return rapid.SliceOfNDistinct(rapid.SampledFrom(before), 0, 1, rapid.ID[any]).Draw(m.t, "needs")
+			})
 		}
 		if depth < 3 && rapid.IntRange(0, 3).Draw(m.t, "is block") == 0 {
 			m.block(step, depth)

@@ -25,7 +25,7 @@ func concurrencySchema() node {
 			"title": "Key", "description": "Text with expressions, such as ${{ trigger.payload.customer }}. Without a key all runs of the workflow count together.",
 			"type": "string",
 		},
-		"limit": whole("Limit", "How many runs are under way at a time.", 1, maxRunLimit, 1),
+		"limit": whole("Limit", "How many runs are under way at a time.", maxRunLimit, 1),
 		"on_limit": node{
 			"title": "On limit", "description": "What becomes of a run that would be one too many.",
 			"type": "string", "enum": []OnLimit{Queue, Drop, CancelRunning}, "default": Queue,

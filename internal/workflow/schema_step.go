@@ -36,7 +36,7 @@ func stepSchema(catalog *action.Catalog) node {
 			"title": "For each", "description": "An expression for a list. The steps of the block run once for each element, which they see as item and index.",
 			"type": "string", "minLength": 1,
 		},
-		"parallel": whole("Parallel", "How many rounds of a foreach run at the same time.", 1, maxParallel, 1),
+		"parallel": whole("Parallel", "How many rounds of a foreach run at the same time.", maxParallel, 1),
 		"repeat":   ref("repeat"),
 		"steps":    list("Steps", "The steps of the block, run in rounds. Inside, steps.<id> means the step of this round.", ref("step")),
 	})
@@ -50,11 +50,11 @@ func stepSchema(catalog *action.Catalog) node {
 func bounded(title, description string) node { return described("duration", title, description) }
 
 func anyMember(names ...string) node {
-	var any []node
+	var cases []node
 	for _, name := range names {
-		any = append(any, hasMember(name))
+		cases = append(cases, hasMember(name))
 	}
-	return node{"anyOf": any}
+	return node{"anyOf": cases}
 }
 
 func hasMember(name string) node { return node{"required": []string{name}} }
@@ -115,7 +115,7 @@ func repeatSchema() node {
 			"type": "string", "minLength": 1,
 		},
 		"every": bounded("Every", "How long to rest between two rounds; not at all unless given."),
-		"max":   whole("Rounds", "How many rounds there are at most. If the condition does not hold after the last, the block fails.", 1, maxRounds, defaultRounds),
+		"max":   whole("Rounds", "How many rounds there are at most. If the condition does not hold after the last, the block fails.", maxRounds, defaultRounds),
 	})
 	repeat["required"] = []string{"until"}
 	return repeat
@@ -124,7 +124,7 @@ func repeatSchema() node {
 func retrySchema() node {
 	standard := defaultPolicy()
 	return closed("Retry", "When a failure that may pass is tried again: a network error, a time-out, or the status 408, 425, 429 or 5xx.", node{
-		"max_attempts": whole("Attempts", "How many attempts there are, the first included.", 1, maxAttempts, standard.MaxAttempts),
+		"max_attempts": whole("Attempts", "How many attempts there are, the first included.", maxAttempts, standard.MaxAttempts),
 		"initial":      bounded("Initial delay", "The bound of the first delay, "+duration.Format(standard.Initial)+" unless given, at most "+duration.Format(MaxDelay)+"."),
 		"factor": node{
 			"title": "Factor", "description": "By how much the bound of the delay grows each time.",
