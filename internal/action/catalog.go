@@ -7,6 +7,7 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
+	"github.com/stepmill/stepmill/internal/fault"
 	"github.com/stepmill/stepmill/internal/suggest"
 )
 
@@ -63,6 +64,15 @@ func (c *Catalog) Find(name string) (Entry, bool) {
 		return Entry{}, false
 	}
 	return found.Entry, true
+}
+
+// Get returns the declaration of an action, or action_not_found.
+func (c *Catalog) Get(name string) (Spec, error) {
+	found, ok := c.entries[name]
+	if !ok {
+		return Spec{}, fault.New(fault.ActionNotFound, "there is no action %q%s", name, suggest.Hint(name, c.names))
+	}
+	return found.Spec, nil
 }
 
 // Hint suggests the action that an unknown name may have meant.

@@ -230,7 +230,10 @@ func TestSchemaAcceptsTheHistoriesOfTheEngine(t *testing.T) {
 	}
 }
 
-var sampleBlock = regexp.MustCompile("(?s)<!-- workflow -->\n```json\n(.*?\n)```\n")
+var (
+	sampleBlock = regexp.MustCompile("(?s)<!-- workflow -->\n```json\n(.*?\n)```\n")
+	yamlBlock   = regexp.MustCompile("(?s)```yaml\n(# yaml-language-server.*?\n)```\n")
+)
 
 func TestSchemaAcceptsTheSamplesOfTheDocs(t *testing.T) {
 	t.Parallel()
@@ -244,8 +247,12 @@ func TestSchemaAcceptsTheSamplesOfTheDocs(t *testing.T) {
 			accepts(t, schema, string(sample[1]))
 			samples++
 		}
+		for _, sample := range yamlBlock.FindAllSubmatch(text, -1) {
+			accepts(t, schema, fromYAML(t, sample[1]))
+			samples++
+		}
 	}
-	if samples < 5 {
+	if samples < 6 {
 		t.Errorf("only %d samples found", samples)
 	}
 }
@@ -293,18 +300,24 @@ layout: {get: [0, 0], rest: [240, -80.5], "@by_hand": [-200, 0]}
 
 func TestSchemaAcceptsYAML(t *testing.T) {
 	t.Parallel()
+	text := fromYAML(t, []byte(bigOrder))
+	accepts(t, format(t, actions(t)), text)
+	if found := compilePlaces(t, text); found != nil {
+		t.Errorf("Compile objects at %v", found)
+	}
+}
+
+func fromYAML(t *testing.T, text []byte) string {
+	t.Helper()
 	var document map[string]any
-	if err := yaml.Unmarshal([]byte(bigOrder), &document); err != nil {
+	if err := yaml.Unmarshal(text, &document); err != nil {
 		t.Fatal(err)
 	}
-	text, err := json.Marshal(document)
+	out, err := json.Marshal(document)
 	if err != nil {
 		t.Fatal(err)
 	}
-	accepts(t, format(t, actions(t)), string(text))
-	if found := compilePlaces(t, string(text)); found != nil {
-		t.Errorf("Compile objects at %v", found)
-	}
+	return string(out)
 }
 
 func TestSchemaLetsAnyValueBeAnExpression(t *testing.T) {
