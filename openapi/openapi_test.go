@@ -281,7 +281,7 @@ func TestErrorCodes(t *testing.T) {
 	codes := doc.Extensions["x-error-codes"].(map[string]any)
 	for _, op := range operations(doc) {
 		for status, res := range op.Responses.Map() {
-			if strings.HasPrefix(status, "2") {
+			if strings.HasPrefix(status, "2") || status == "304" {
 				continue
 			}
 			listed, _ := res.Value.Extensions["x-error-codes"].([]any)
@@ -317,6 +317,7 @@ func TestObjectsAreClosed(t *testing.T) {
 	t.Parallel()
 	optional := map[string][]string{
 		"Error":             {"details"},
+		"FieldDiff":         {"from", "to"}, // absent: the member is not there, which null would not say
 		"ValidationProblem": {"hint"},
 	}
 	written := []string{ // by clients, and returned as they were written

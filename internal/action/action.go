@@ -26,8 +26,18 @@ type Spec struct {
 	Pure bool
 	// Check reports what a schema cannot say about the literal parts of `with`.
 	Check func(with map[string]any) []Problem
+	// Limits are the bounds that the schemas do not show, a sentence each.
+	Limits []string
+	// Codes are what the action itself can fail with, beside what any step can.
+	Codes []Code
 	// Examples document the action and are run as tests.
 	Examples []Example
+}
+
+// Code is a code that a step can fail with.
+type Code struct {
+	Name    string `json:"code"`
+	Meaning string `json:"meaning"`
 }
 
 // Example is an input with the output it gives, once the answer has come that it

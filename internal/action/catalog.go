@@ -7,6 +7,7 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
+	"github.com/stepmill/stepmill/internal/fault"
 	"github.com/stepmill/stepmill/internal/suggest"
 )
 
@@ -65,6 +66,15 @@ func (c *Catalog) Find(name string) (Entry, bool) {
 	return found.Entry, true
 }
 
+// Get returns the declaration of an action, or action_not_found.
+func (c *Catalog) Get(name string) (Spec, error) {
+	found, ok := c.entries[name]
+	if !ok {
+		return Spec{}, fault.New(fault.ActionNotFound, "there is no action %q%s", name, suggest.Hint(name, c.names))
+	}
+	return found.Spec, nil
+}
+
 // Hint suggests the action that an unknown name may have meant.
 func (c *Catalog) Hint(name string) string { return suggest.Nearest(name, c.names) }
 
@@ -73,18 +83,14 @@ func (c *Catalog) Names() []string { return slices.Clone(c.names) }
 
 // Check holds an input against the action's schema. Values for which deferred
 // is true are expressions whose value is not known yet: they may become
-// anything, so nothing is said about them.
+// anything, so nothing is said about them. That a field is missing or not known
+// is said whatever its value.
 func (c *Catalog) Check(name string, input map[string]any, deferred func(pointer string) bool) []Problem {
 	entry, ok := c.entries[name]
 	if !ok {
 		return []Problem{{Message: "unknown action " + name}}
 	}
-	var problems []Problem
-	for _, problem := range explain(entry.input.Validate(input)) {
-		if !deferred(problem.Pointer) {
-			problems = append(problems, problem)
-		}
-	}
+	problems := explain(entry.input.Validate(input), deferred)
 	if len(problems) == 0 && entry.Spec.Check != nil {
 		for _, problem := range entry.Spec.Check(input) {
 			if !deferred(problem.Pointer) {

@@ -14,7 +14,8 @@ import (
 )
 
 // explain turns the error of a schema into problems for people, one per place.
-func explain(err error) []Problem {
+// What is wrong with a value that is deferred is left out.
+func explain(err error, deferred func(pointer string) bool) []Problem {
 	var invalid *jsonschema.ValidationError
 	if !errors.As(err, &invalid) {
 		if err != nil {
@@ -25,9 +26,12 @@ func explain(err error) []Problem {
 	if len(invalid.Causes) > 0 {
 		var out []Problem
 		for _, cause := range invalid.Causes {
-			out = append(out, explain(cause)...)
+			out = append(out, explain(cause, deferred)...)
 		}
 		return out
+	}
+	if deferred(jsonpointer.Of(invalid.InstanceLocation...)) {
+		return nil
 	}
 	return explainLeaf(invalid)
 }

@@ -2,6 +2,10 @@ package api
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"net/http"
+	"strings"
 
 	"github.com/stepmill/stepmill/internal/fault"
 	"github.com/stepmill/stepmill/openapi"
@@ -15,18 +19,56 @@ const (
 
 type noInput struct{}
 
-func (s *Server) openapiYAML(context.Context, *noInput) (*reply, error) {
-	r := &reply{raw: openapi.YAML}
-	return r.with("Content-Type", "application/yaml"), nil
+// documentRequest asks for a document that changes with the version of the
+// program alone.
+type documentRequest struct {
+	IfNoneMatch string `header:"If-None-Match"`
 }
 
-func (s *Server) openapiJSON(context.Context, *noInput) (*reply, error) {
-	document, err := openapi.JSON()
+// document answers with a text that caches may keep, as long as they ask
+// whether it is still the same.
+func document(in *documentRequest, mediaType string, text []byte) *reply {
+	sum := sha256.Sum256(text)
+	etag := `"` + hex.EncodeToString(sum[:16]) + `"`
+	r := (&reply{}).with("ETag", etag).with("Cache-Control", "no-cache")
+	if matches(in.IfNoneMatch, etag) {
+		r.status = http.StatusNotModified
+		return r
+	}
+	r.raw = text
+	return r.with("Content-Type", mediaType)
+}
+
+// matches reads an If-None-Match header. A cache may have made a tag weak on
+// its way; that does not matter for reading.
+func matches(header, etag string) bool {
+	for tag := range strings.SplitSeq(header, ",") {
+		tag = strings.TrimSpace(tag)
+		if tag == "*" || strings.TrimPrefix(tag, "W/") == etag {
+			return true
+		}
+	}
+	return false
+}
+
+func (s *Server) openapiYAML(_ context.Context, in *documentRequest) (*reply, error) {
+	return document(in, "application/yaml", openapi.YAML), nil
+}
+
+func (s *Server) openapiJSON(_ context.Context, in *documentRequest) (*reply, error) {
+	text, err := openapi.JSON()
 	if err != nil {
 		return nil, err
 	}
-	r := &reply{raw: document}
-	return r.with("Content-Type", "application/json"), nil
+	return document(in, "application/json", text), nil
+}
+
+func (s *Server) workflowSchema(_ context.Context, in *documentRequest) (*reply, error) {
+	text, err := s.Workflows.Schema()
+	if err != nil {
+		return nil, err
+	}
+	return document(in, "application/schema+json", text), nil
 }
 
 type statusBody struct {

@@ -17,6 +17,7 @@ func (s *Server) register(t *table) {
 	handle(t, "POST /v1/workflows/{id}/validate", auth.Write, http.StatusOK, s.validateWorkflow)
 	handle(t, "GET /v1/workflows/{id}/versions", auth.Read, http.StatusOK, s.listVersions)
 	handle(t, "GET /v1/workflows/{id}/versions/{n}", auth.Read, http.StatusOK, s.getVersion)
+	handle(t, "GET /v1/workflows/{id}/versions/{n}/diff", auth.Read, http.StatusOK, s.diffVersions)
 	handle(t, "POST /v1/workflows/{id}/versions/{n}/restore", auth.Write, http.StatusOK, s.restoreVersion)
 
 	handle(t, "GET /v1/workflows/{workflow_id}/runs", auth.Read, http.StatusOK, s.listRuns)
@@ -44,11 +45,15 @@ func (s *Server) register(t *table) {
 	handle(t, "GET /v1/workspaces/{id}", auth.Read, http.StatusOK, s.getWorkspace)
 	handle(t, "PATCH /v1/workspaces/{id}", auth.Admin, http.StatusOK, s.updateWorkspace)
 
+	handle(t, "GET /v1/actions", auth.Read, http.StatusOK, s.listActions)
+	handle(t, "GET /v1/actions/{name}", auth.Read, http.StatusOK, s.getAction)
+
 	handle(t, "GET /v1/usage", auth.Read, http.StatusOK, s.getUsage)
 	handle(t, "GET /v1/audit", auth.Admin, http.StatusOK, s.listAudit)
 
 	handle(t, "GET /v1/openapi.yaml", auth.Public, http.StatusOK, s.openapiYAML)
 	handle(t, "GET /v1/openapi.json", auth.Public, http.StatusOK, s.openapiJSON)
+	handle(t, "GET /v1/schemas/workflow.json", auth.Public, http.StatusOK, s.workflowSchema)
 	handle(t, "GET "+healthPath, auth.Public, http.StatusOK, s.health)
 	handle(t, "GET "+readyPath, auth.Public, http.StatusOK, s.ready)
 }

@@ -26,6 +26,7 @@ var routeBodies = map[string]string{
 	"POST /v1/workflows/{id}/validate":             `{"triggers": [], "steps": [], "settings": {}}`,
 	"GET /v1/workflows/{id}/versions":              "-",
 	"GET /v1/workflows/{id}/versions/{n}":          "-",
+	"GET /v1/workflows/{id}/versions/{n}/diff":     "-",
 	"POST /v1/workflows/{id}/versions/{n}/restore": "-",
 	"GET /v1/workflows/{workflow_id}/runs":         "-",
 	"POST /v1/workflows/{workflow_id}/runs":        `{"payload": {}}`,
@@ -44,10 +45,13 @@ var routeBodies = map[string]string{
 	"POST /v1/workspaces":                          `{"name": "Matrix", "plan": "enterprise", "requests_per_minute": 5}`,
 	"GET /v1/workspaces/{id}":                      "-",
 	"PATCH /v1/workspaces/{id}":                    `{"name": "Matrix", "plan": "enterprise", "requests_per_minute": 5}`,
+	"GET /v1/actions":                              "-",
+	"GET /v1/actions/{name}":                       "-",
 	"GET /v1/usage":                                "-",
 	"GET /v1/audit":                                "-",
 	"GET /v1/openapi.yaml":                         "-",
 	"GET /v1/openapi.json":                         "-",
+	"GET /v1/schemas/workflow.json":                "-",
 	"GET /healthz":                                 "-",
 	"GET /readyz":                                  "-",
 }
@@ -56,12 +60,14 @@ var routeBodies = map[string]string{
 var operatorOnly = map[string]bool{"POST /v1/workspaces": true, "PATCH /v1/workspaces/{id}": true}
 
 // collections says what the ids below a path name, with an id that nothing has
-// and the code of the answer to it.
+// and the code of the answer to it. Names that do not begin with $ are the same
+// in all workspaces.
 var collections = map[string]struct{ name, missing, code string }{
 	"workflows":  {"$wf", "wf_01m7f8njhve3pt0yekqqme4qcm", "workflow_not_found"},
 	"runs":       {"$run", "run_01m7f9hb3mevr88y42wdngtn4v", "run_not_found"},
 	"webhooks":   {"$wh", "wh_01m7facgqmf46bs8r42wfv2z13", "webhook_not_found"},
 	"api-keys":   {"$key", "key_01m7fcp3q8e60tak362xesvjfr", "api_key_not_found"},
+	"actions":    {"data.set", "data.nothing", "action_not_found"},
 	"workspaces": {"$workspace", "ws_01m7fe3gv0es8r65rzyjka792g", "workspace_not_found"},
 }
 
@@ -148,7 +154,7 @@ func TestRoutesAreDocumented(t *testing.T) {
 // Scopes follow rules: reading needs read or admin, writing never only read.
 func TestScopesOfRoutes(t *testing.T) {
 	t.Parallel()
-	public := []string{"/v1/openapi.yaml", "/v1/openapi.json", "/healthz", "/readyz"}
+	public := []string{"/v1/openapi.yaml", "/v1/openapi.json", "/v1/schemas/workflow.json", "/healthz", "/readyz"}
 	for _, route := range routes() {
 		reads := route.Method == http.MethodGet
 		switch {

@@ -11,6 +11,7 @@ import (
 	"net/netip"
 	"time"
 
+	"github.com/stepmill/stepmill/internal/action"
 	"github.com/stepmill/stepmill/internal/audit"
 	"github.com/stepmill/stepmill/internal/auth"
 	"github.com/stepmill/stepmill/internal/idempotency"
@@ -25,6 +26,7 @@ import (
 // Services are the use cases that the API offers.
 type Services struct {
 	Auth        *auth.Service
+	Actions     *action.Catalog
 	Workflows   *workflow.Service
 	Runs        *run.Service
 	Webhooks    *webhook.Service

@@ -109,7 +109,7 @@ func (s *Server) assemble() error {
 	s.runs = run.NewService(st, plans, s.watchers, s.dispatch, s.node)
 	s.engine = engine.New(st, s.dispatch, plans, s.node, s.log)
 	s.api = api.New(api.Services{
-		Auth: s.core.auth, Workflows: workflow.NewService(st, actions), Runs: s.runs, Audit: audit.NewService(st), Usage: s.usage,
+		Auth: s.core.auth, Actions: actions, Workflows: workflow.NewService(st, actions), Runs: s.runs, Audit: audit.NewService(st), Usage: s.usage,
 		Webhooks:    webhook.NewService(st, v, policy),
 		Idempotency: idempotency.NewService(st, v),
 	}, api.Options{

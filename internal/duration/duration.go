@@ -23,7 +23,7 @@ func Parse(text string) (time.Duration, error) {
 	total := days
 	if rest != "" {
 		d, err := time.ParseDuration(rest)
-		if err != nil {
+		if err != nil || rest == "0" { // the one number that Go takes without a unit
 			return 0, invalid(text)
 		}
 		total += d

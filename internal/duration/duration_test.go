@@ -17,7 +17,7 @@ func TestParse(t *testing.T) {
 			t.Errorf("%q: got %v, %v", text, got, err)
 		}
 	}
-	for _, text := range []string{"", "0", "0s", "5", "-1s", "+1s", "1w", "d", "1h2d", "3 d", "9999999999999d", "1e3s", "1d-1h"} {
+	for _, text := range []string{"", "0", "0s", "5", "-1s", "+1s", "1w", "d", "1h2d", "3 d", "9999999999999d", "1e3s", "1d-1h", "1d0"} {
 		if got, err := duration.Parse(text); err == nil {
 			t.Errorf("%q passes as %v", text, got)
 		}

@@ -27,6 +27,11 @@ const (
 	InvalidRequest   Code = "invalid_request"
 )
 
+// Codes lists every way a call can fail.
+func Codes() []Code {
+	return []Code{Denied, ConnectionFailed, TimedOut, Cancelled, TLSFailed, ResponseTooLarge, TooManyRedirects, InvalidResponse, InvalidRequest}
+}
+
 // Error is why a call has no answer. Its Message is for people: it names the
 // host and never a header, a query or an address behind a name. The cause may
 // quote the answer, so it is not part of the text.

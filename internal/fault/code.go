@@ -28,6 +28,7 @@ const (
 	WebhookNotFound   Code = "webhook_not_found"
 	APIKeyNotFound    Code = "api_key_not_found"
 	WorkspaceNotFound Code = "workspace_not_found"
+	ActionNotFound    Code = "action_not_found"
 
 	MethodNotAllowed Code = "method_not_allowed"
 
@@ -88,6 +89,7 @@ var statuses = map[Code]int{
 	WebhookNotFound:       http.StatusNotFound,
 	APIKeyNotFound:        http.StatusNotFound,
 	WorkspaceNotFound:     http.StatusNotFound,
+	ActionNotFound:        http.StatusNotFound,
 	MethodNotAllowed:      http.StatusMethodNotAllowed,
 	WorkflowActive:        http.StatusConflict,
 	WorkflowPaused:        http.StatusConflict,

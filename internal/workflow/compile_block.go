@@ -67,8 +67,11 @@ func (c *compiler) checkBlockFields(at string, step Step) {
 	if step.With != nil {
 		c.report(at+"/with", "", "a block has no input")
 	}
-	if step.Retry != nil || step.Timeout != "" {
-		c.report(at, "", "retry and timeout belong to the steps inside the block")
+	if step.Retry != nil {
+		c.report(at+"/retry", "", "belongs to the steps inside the block")
+	}
+	if step.Timeout != "" {
+		c.report(at+"/timeout", "", "belongs to the steps inside the block")
 	}
 	if step.Parallel != 0 && step.Foreach == "" {
 		c.report(at+"/parallel", "", "only foreach can run rounds in parallel")

@@ -1,7 +1,7 @@
 package workflow
 
 import (
-	"container/list"
+	lru "container/list"
 	"context"
 	"fmt"
 	"sync"
@@ -22,8 +22,8 @@ type Plans struct {
 	catalog *action.Catalog
 
 	mu      sync.Mutex
-	order   *list.List // most recently used first
-	entries map[planKey]*list.Element
+	order   *lru.List // most recently used first
+	entries map[planKey]*lru.Element
 }
 
 type planKey struct {
@@ -38,7 +38,7 @@ type planEntry struct {
 
 // NewPlans compiles versions against a catalog.
 func NewPlans(store Definitions, catalog *action.Catalog) *Plans {
-	return &Plans{store: store, catalog: catalog, order: list.New(), entries: map[planKey]*list.Element{}}
+	return &Plans{store: store, catalog: catalog, order: lru.New(), entries: map[planKey]*lru.Element{}}
 }
 
 // Catalog is what the versions are compiled against.

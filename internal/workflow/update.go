@@ -132,7 +132,7 @@ func (s *Service) change(ctx context.Context, actor auth.Actor, id string, match
 		if err := edit(&now); err != nil {
 			return Workflow{}, err
 		}
-		change, err := diff(actor, was, now)
+		change, err := changeOf(actor, was, now)
 		if err != nil {
 			return Workflow{}, err
 		}
@@ -249,9 +249,9 @@ func checkLayout(layout Layout) error {
 	return nil
 }
 
-// diff works out what a change means: nil when nothing changed, else the new
+// changeOf works out what a change means: nil when nothing changed, else the new
 // row and the version, events and audit entries that come with it.
-func diff(actor auth.Actor, was, now Workflow) (*Change, error) {
+func changeOf(actor auth.Actor, was, now Workflow) (*Change, error) {
 	before, err := was.Definition.Canonical()
 	if err != nil {
 		return nil, err

@@ -59,3 +59,32 @@ func (s *Service) Validate(ctx context.Context, actor auth.Actor, id string, pat
 	_, problems := Compile(definition, s.catalog)
 	return problems, nil
 }
+
+// Comparison is what differs between two versions of a workflow.
+type Comparison struct {
+	WorkflowID string
+	From       int
+	To         int
+	Diff
+}
+
+// Diff compares two versions; to is the current one if it is zero.
+func (s *Service) Diff(ctx context.Context, actor auth.Actor, id string, from, to int) (Comparison, error) {
+	was, err := s.Version(ctx, actor, id, from)
+	if err != nil {
+		return Comparison{}, err
+	}
+	if to == 0 {
+		w, err := s.Get(ctx, actor, id)
+		if err != nil {
+			return Comparison{}, err
+		}
+		to = w.Version
+	}
+	now, err := s.Version(ctx, actor, id, to)
+	if err != nil {
+		return Comparison{}, err
+	}
+	diff, err := Compare(was.Definition, now.Definition)
+	return Comparison{WorkflowID: id, From: from, To: to, Diff: diff}, err
+}

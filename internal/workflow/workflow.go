@@ -7,6 +7,7 @@ import (
 	"context"
 	"slices"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/stepmill/stepmill/internal/action"
@@ -101,11 +102,15 @@ type Store interface {
 type Service struct {
 	store   Store
 	catalog *action.Catalog
+	schema  func() ([]byte, error)
 }
 
 // NewService makes a service on a store; the catalog says which actions exist.
 func NewService(store Store, catalog *action.Catalog) *Service {
-	return &Service{store: store, catalog: catalog}
+	return &Service{
+		store: store, catalog: catalog,
+		schema: sync.OnceValues(func() ([]byte, error) { return Schema(catalog) }),
+	}
 }
 
 const (

@@ -47,6 +47,7 @@ func Entry() action.Entry {
 				}
 			}`,
 			Check: check,
+			Codes: []action.Code{{Name: TimedOut, Meaning: "Nobody answered in time, and on_timeout is not continue."}},
 			Examples: []action.Example{{
 				Title:  "Somebody approved",
 				With:   `{"message": "Ship order 42?", "timeout": "2d"}`,

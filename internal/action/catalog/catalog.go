@@ -1,5 +1,8 @@
-// Package catalog is the explicit list of the actions that ship.
+// Package catalog is the explicit list of the actions that ship. Their pages in
+// docs/actions are written from the declarations.
 package catalog
+
+//go:generate go test . -run TestDocs -update
 
 import (
 	"github.com/stepmill/stepmill/internal/action"

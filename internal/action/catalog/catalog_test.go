@@ -2,6 +2,7 @@ package catalog_test
 
 import (
 	"context"
+	"encoding/json"
 	"net/http"
 	"testing"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"github.com/stepmill/stepmill/internal/action/catalog"
 	"github.com/stepmill/stepmill/internal/egress"
 	"github.com/stepmill/stepmill/internal/expr"
+	"github.com/stepmill/stepmill/openapi"
 )
 
 // TestExamples runs the examples of every action that can run without the
@@ -32,6 +34,38 @@ func TestExamples(t *testing.T) {
 				t.Parallel()
 				runExample(t, c, entry, example)
 			})
+		}
+	}
+}
+
+// TestCodesAreInTheContract holds what actions can fail with against the list
+// that clients know.
+func TestCodesAreInTheContract(t *testing.T) {
+	t.Parallel()
+	c, err := catalog.New(nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := openapi.JSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var contract struct {
+		Codes struct {
+			InRuns map[string]any `json:"in_runs"`
+		} `json:"x-error-codes"`
+	}
+	if err := json.Unmarshal(text, &contract); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range c.Names() {
+		entry, _ := c.Find(name)
+		seen := map[string]bool{}
+		for _, code := range entry.Spec.Codes {
+			if contract.Codes.InRuns[code.Name] == nil || code.Meaning == "" || seen[code.Name] {
+				t.Errorf("%s: %q is not in the contract, without a meaning, or there twice", name, code.Name)
+			}
+			seen[code.Name] = true
 		}
 	}
 }

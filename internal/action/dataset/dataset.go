@@ -23,7 +23,7 @@ func Entry() action.Entry {
 					"values": {"type": "object", "description": "The object to build; expressions may stand anywhere in it."}
 				}
 			}`,
-			Output: `{"type": "object"}`,
+			Output: `{"type": "object", "description": "The object that was built."}`,
 			Examples: []action.Example{{
 				Title:  "A greeting",
 				With:   `{"values": {"greeting": "Hello", "tags": ["a", 1, null]}}`,

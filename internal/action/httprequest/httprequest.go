@@ -40,6 +40,8 @@ func Entry(client Client) action.Entry {
 			Input:    inputSchema,
 			Output:   outputSchema,
 			Check:    check,
+			Limits:   limits,
+			Codes:    codes,
 			Examples: examples,
 		},
 		Action: action.Func(func(ctx context.Context, req action.Request) (action.Result, error) {

@@ -201,6 +201,21 @@ func TestFailuresOfTheClientAreTheStepsOwn(t *testing.T) {
 	}
 }
 
+func TestEveryWayToFailIsDeclared(t *testing.T) {
+	t.Parallel()
+	var declared []string
+	for _, code := range httprequest.Entry(nil).Spec.Codes {
+		declared = append(declared, code.Name)
+	}
+	want := []string{httprequest.HTTPError}
+	for _, code := range egress.Codes() {
+		want = append(want, string(code))
+	}
+	if diff := cmp.Diff(want, declared); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestValuesThatCannotBeSent(t *testing.T) {
 	t.Parallel()
 	for _, with := range []map[string]any{

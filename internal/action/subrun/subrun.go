@@ -72,6 +72,14 @@ func Entry(starter Starter) action.Entry {
 					"output": {"description": "The output of the last step of that workflow; null for a step that does not wait."}
 				}
 			}`,
+			Limits: []string{"At most 10 runs can stand above one another.", "The step waits at most 366 days."},
+			Codes: []action.Code{
+				{Name: NotStarted, Meaning: "The run could not be started: the workflow is unknown, paused or refuses another run. A full queue is tried again."},
+				{Name: RunFailed, Meaning: "The run failed."},
+				{Name: RunCancelled, Meaning: "The run was cancelled."},
+				{Name: RunDeleted, Meaning: "The workflow of the run was deleted."},
+				{Name: ChainDepth, Meaning: "Ten runs stand above this one already."},
+			},
 			Examples: []action.Example{{
 				Title:  "After the run has ended",
 				With:   `{"workflow_id": "wf_01m7fe3gv0es8r65rzyjka792g", "payload": {"id": 42}}`,

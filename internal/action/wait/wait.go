@@ -31,8 +31,16 @@ func Entry() action.Entry {
 					"until": {"type": "string", "description": "A moment in RFC 3339, such as 2026-11-15T09:30:00Z."}
 				}
 			}`,
-			Output: `{"type": "object", "properties": {"waited_until": {"type": "string", "format": "date-time"}}}`,
-			Check:  check,
+			Output: `{
+				"type": "object",
+				"properties": {"waited_until": {"type": "string", "format": "date-time", "description": "The moment that was waited for."}}
+			}`,
+			Check: check,
+			Limits: []string{
+				"Takes one of the two fields, not both.",
+				"A wait has at most 366 days. A moment that is past does not wait.",
+				"A waiting run is a row in the database and takes no memory. If the server is down when its time comes, the run goes on when the server is back.",
+			},
 			Examples: []action.Example{{
 				Title:  "Until a moment that is already past",
 				With:   `{"until": "2020-01-01T00:00:00Z"}`,

@@ -1,0 +1,74 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/stepmill/stepmill/internal/action"
+	"github.com/stepmill/stepmill/internal/paging"
+)
+
+type actionBody struct {
+	Name         string          `json:"name"`
+	Title        string          `json:"title"`
+	Summary      string          `json:"summary"`
+	Pure         bool            `json:"pure"`
+	InputSchema  json.RawMessage `json:"input_schema"`
+	OutputSchema json.RawMessage `json:"output_schema"`
+	Limits       []string        `json:"limits"`
+	Codes        []action.Code   `json:"codes"`
+	Examples     []actionExample `json:"examples"`
+}
+
+type actionExample struct {
+	Title  string          `json:"title"`
+	With   json.RawMessage `json:"with"`
+	Output json.RawMessage `json:"output"`
+}
+
+func showAction(spec action.Spec) actionBody {
+	body := actionBody{
+		Name: spec.Name, Title: spec.Title, Summary: spec.Summary, Pure: spec.Pure,
+		InputSchema: written(spec.Input), OutputSchema: written(spec.Output),
+		Limits: orEmpty(spec.Limits), Codes: orEmpty(spec.Codes), Examples: make([]actionExample, len(spec.Examples)),
+	}
+	for i, example := range spec.Examples {
+		body.Examples[i] = actionExample{example.Title, written(example.With), written(example.Output)}
+	}
+	return body
+}
+
+// written is JSON text from a declaration; none is null.
+func written(text string) json.RawMessage {
+	if text == "" {
+		return json.RawMessage("null")
+	}
+	return json.RawMessage(text)
+}
+
+type listActionsRequest struct{ page }
+
+func (s *Server) listActions(ctx context.Context, in *listActionsRequest) (*reply, error) {
+	return listing(ctx, s, in.page, []string{"actions"},
+		func(p paging.Request) (paging.Page[action.Spec], error) {
+			var specs []action.Spec
+			for _, name := range s.Actions.Names() {
+				if entry, _ := s.Actions.Find(name); name > p.After && len(specs) <= p.Limit {
+					specs = append(specs, entry.Spec)
+				}
+			}
+			return paging.Cut(specs, p.Limit, func(spec action.Spec) string { return spec.Name }), nil
+		}, showAction)
+}
+
+type actionRequest struct {
+	Name string `path:"name"`
+}
+
+func (s *Server) getAction(_ context.Context, in *actionRequest) (*reply, error) {
+	spec, err := s.Actions.Get(in.Name)
+	if err != nil {
+		return nil, err
+	}
+	return ok(showAction(spec)), nil
+}

@@ -1,0 +1,120 @@
+package api_test
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/stepmill/stepmill/internal/workflow"
+)
+
+func TestActions(t *testing.T) {
+	const keys = "name title summary pure input_schema output_schema limits codes examples"
+	runScenarios(t, []scenario{
+		{
+			name: "the list has every action in alphabetical order",
+			call: "GET /v1/actions", as: "read", status: 200, keys: "data next_cursor", answer: `{"next_cursor": null}`,
+			then: func(w *world, a *answer) {
+				names := a.column("name")
+				if !slices.IsSorted(names) || !slices.Contains(names, "data.set") || !slices.Contains(names, "http.request") {
+					w.t.Errorf("actions are %v", names)
+				}
+				for _, item := range a.items() {
+					wantKeys(w.t, item, keys)
+				}
+			},
+		},
+		{
+			name: "the list is read page by page like every list",
+			call: "GET /v1/actions?limit=1", status: 200, answer: `{"data": [{}], "next_cursor": "~.+"}`,
+			then: func(w *world, a *answer) {
+				all := w.call("GET", "/v1/actions?limit=100", "").want(200).column("name")
+				var walked []string
+				for _, page := range walk(w.client, "/v1/actions?limit=2", "name") {
+					walked = append(walked, page...)
+				}
+				if fmt.Sprint(all) != fmt.Sprint(walked) || len(all) < 3 {
+					w.t.Errorf("all are %v, page by page %v", all, walked)
+				}
+				w.call("GET", "/v1/workflows?cursor="+a.text("next_cursor"), "").want(400, "invalid_cursor")
+			},
+		},
+		{name: "the size of a page is checked", call: "GET /v1/actions?limit=0", status: 400, code: "invalid_request"},
+		{name: "an unknown parameter is refused", call: "GET /v1/actions?type=x", status: 400, code: "invalid_request"},
+		{
+			name: "an action has its schemas and examples",
+			call: "GET /v1/actions/data.set", as: "read", status: 200, keys: keys,
+			answer: `{"name": "data.set", "pure": true, "input_schema": {"type": "object", "required": ["values"]}, "output_schema": {"type": "object"},
+				"limits": [], "codes": [], "examples": [{"title": "A greeting", "with": {"values": {"greeting": "Hello"}}, "output": {"greeting": "Hello"}}]}`,
+		},
+		{
+			name: "an action says what it can fail with",
+			call: "GET /v1/actions/http.request", status: 200,
+			then: func(w *world, a *answer) {
+				codes, _ := a.object()["codes"].([]any)
+				if len(codes) != 10 {
+					w.t.Errorf("codes are %v", codes)
+				}
+			},
+		},
+		{
+			name: "an unknown action is action_not_found, with the nearest one",
+			call: "GET /v1/actions/data.sett", status: 404, code: "action_not_found", says: `"data.sett" (did you mean "data.set"?)`,
+		},
+		{
+			name: "what is far from every action has no hint",
+			call: "GET /v1/actions/zzzzzzzzzzzz", status: 404, code: "action_not_found", says: `there is no action "zzzzzzzzzzzz"`,
+		},
+		{name: "actions need a key", call: "GET /v1/actions", as: "nobody", status: 401, code: "unauthorized"},
+		{name: "actions need the scope read", call: "GET /v1/actions/data.set", as: "write", status: 403, code: "insufficient_scope"},
+	})
+}
+
+func TestWorkflowSchema(t *testing.T) {
+	t.Parallel()
+	anyone := newWorld(t).server.anonymous(t)
+	a := anyone.call("GET", "/v1/schemas/workflow.json", "").want(200)
+	if got := a.header.Get("Content-Type"); got != "application/schema+json" {
+		t.Errorf("content type is %q", got)
+	}
+	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(a.body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if id := document.(map[string]any)["$id"]; id != workflow.SchemaID {
+		t.Errorf("its id is %v", id)
+	}
+	compiler := jsonschema.NewCompiler()
+	if err := compiler.AddResource("workflow.json", document); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := compiler.Compile("workflow.json"); err != nil {
+		t.Error(err)
+	}
+}
+
+// What anybody may keep is sent again only when it has changed.
+func TestDocumentsAreCached(t *testing.T) {
+	t.Parallel()
+	anyone := newWorld(t).server.anonymous(t)
+	seen := map[string]bool{}
+	for _, path := range []string{"/v1/openapi.yaml", "/v1/openapi.json", "/v1/schemas/workflow.json"} {
+		etag := anyone.call("GET", path, "").want(200).header.Get("ETag")
+		if seen[etag] {
+			t.Errorf("%s has the ETag of another document", path)
+		}
+		seen[etag] = true
+		for _, match := range []string{etag, "W/" + etag, `"other", ` + etag, "*"} {
+			a := anyone.call("GET", path, "", "If-None-Match", match)
+			if a.status != 304 || len(a.body) > 0 || a.header.Get("ETag") != etag {
+				t.Errorf("%s with %s: got %d with %d bytes", path, match, a.status, len(a.body))
+			}
+		}
+		for _, match := range []string{`"other"`, "x", etag[1:]} {
+			anyone.call("GET", path, "", "If-None-Match", match).want(200)
+		}
+	}
+}
