@@ -26,6 +26,11 @@ type Limits struct {
 	Workflows        int
 	Webhooks         int
 	APIKeys          int
+	Secrets          int
+	Variables        int
+	// VariableBytes bounds the values of all variables together: a run that
+	// refers to one reads them all.
+	VariableBytes int
 }
 
 const (
@@ -62,16 +67,19 @@ func (p Plan) Limits() Limits {
 		return Limits{
 			RequestBodyBytes: 4 * mib, PayloadBytes: 2 * mib, StepsPerWorkflow: 500,
 			Workflows: 10_000, Webhooks: 500, APIKeys: 500,
+			Secrets: 10_000, Variables: 10_000, VariableBytes: 16 * mib,
 		}
 	case Pro:
 		return Limits{
 			RequestBodyBytes: 2 * mib, PayloadBytes: 1 * mib, StepsPerWorkflow: 200,
 			Workflows: 1_000, Webhooks: 50, APIKeys: 100,
+			Secrets: 1_000, Variables: 1_000, VariableBytes: 4 * mib,
 		}
 	default:
 		return Limits{
 			RequestBodyBytes: 1 * mib, PayloadBytes: 256 * kib, StepsPerWorkflow: 50,
 			Workflows: 100, Webhooks: 20, APIKeys: 20,
+			Secrets: 100, Variables: 100, VariableBytes: 1 * mib,
 		}
 	}
 }

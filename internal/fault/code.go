@@ -27,6 +27,8 @@ const (
 	WebhookNotFound   Code = "webhook_not_found"
 	APIKeyNotFound    Code = "api_key_not_found"
 	WorkspaceNotFound Code = "workspace_not_found"
+	SecretNotFound    Code = "secret_not_found"
+	VariableNotFound  Code = "variable_not_found"
 
 	MethodNotAllowed Code = "method_not_allowed"
 
@@ -82,6 +84,8 @@ var statuses = map[Code]int{
 	WebhookNotFound:       http.StatusNotFound,
 	APIKeyNotFound:        http.StatusNotFound,
 	WorkspaceNotFound:     http.StatusNotFound,
+	SecretNotFound:        http.StatusNotFound,
+	VariableNotFound:      http.StatusNotFound,
 	MethodNotAllowed:      http.StatusMethodNotAllowed,
 	WorkflowActive:        http.StatusConflict,
 	WorkflowPaused:        http.StatusConflict,
