@@ -185,7 +185,7 @@ func (w *world) setUp() {
 	if w.catalog, err = action.NewCatalog(dataset.Entry(), wait.Entry(), w.effects.entry()); err != nil {
 		w.t.Fatal(err)
 	}
-	w.flows = workflow.NewService(w.store, w.catalog)
+	w.flows = workflow.NewService(w.store, w.catalog, nil)
 	w.runs = run.NewService(w.store, w.watchers, "node_first")
 }
 

@@ -155,6 +155,9 @@ func (s *Service) PutSecret(ctx context.Context, actor auth.Actor, name, value s
 
 // GetSecret reads one secret, without its value.
 func (s *Service) GetSecret(ctx context.Context, actor auth.Actor, name string) (Secret, error) {
+	if !namePattern.MatchString(name) {
+		return Secret{}, noSecret(name)
+	}
 	found, err := s.store.Secret(ctx, actor.Workspace.ID, name)
 	return fault.Found(found, err, noSecret, name)
 }
@@ -166,6 +169,9 @@ func (s *Service) ListSecrets(ctx context.Context, actor auth.Actor, page paging
 
 // DeleteSecret removes a secret; a step that refers to it fails from now on.
 func (s *Service) DeleteSecret(ctx context.Context, actor auth.Actor, name string) error {
+	if !namePattern.MatchString(name) {
+		return noSecret(name)
+	}
 	deleted, err := s.store.DeleteSecret(ctx, actor.Workspace.ID, name, actor.Did("secret.deleted", "secret", name, nil))
 	if err == nil && !deleted {
 		err = noSecret(name)

@@ -43,6 +43,9 @@ func (s *Service) PutVariable(ctx context.Context, actor auth.Actor, name string
 
 // GetVariable reads one variable.
 func (s *Service) GetVariable(ctx context.Context, actor auth.Actor, name string) (Variable, error) {
+	if !namePattern.MatchString(name) {
+		return Variable{}, noVariable(name)
+	}
 	found, err := s.store.Variable(ctx, actor.Workspace.ID, name)
 	return fault.Found(found, err, noVariable, name)
 }
@@ -54,6 +57,9 @@ func (s *Service) ListVariables(ctx context.Context, actor auth.Actor, page pagi
 
 // DeleteVariable removes a variable; expressions that refer to it find nil.
 func (s *Service) DeleteVariable(ctx context.Context, actor auth.Actor, name string) error {
+	if !namePattern.MatchString(name) {
+		return noVariable(name)
+	}
 	deleted, err := s.store.DeleteVariable(ctx, actor.Workspace.ID, name, actor.Did("variable.deleted", "variable", name, nil))
 	if err == nil && !deleted {
 		err = noVariable(name)
