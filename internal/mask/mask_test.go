@@ -131,8 +131,7 @@ func TestNoValueSurvives(t *testing.T) {
 			if masked == text {
 				t.Errorf("%s: nothing is covered in %q", name, text)
 			}
-			again := strings.Split(masked, mask.Cover)
-			for _, part := range again {
+			for part := range strings.SplitSeq(masked, mask.Cover) {
 				if m.Text(part) != part {
 					t.Errorf("%s: %q has something left to cover", name, masked)
 				}
