@@ -77,6 +77,15 @@ type failedEvaluationBody struct {
 	Error expressionError `json:"error"`
 }
 
+func showEvaluation(e run.Evaluation) any {
+	if wrong := e.Error; wrong != nil {
+		return failedEvaluationBody{Error: expressionError{
+			Code: wrong.Code, Message: wrong.Message, Line: wrong.Line, Column: wrong.Column, Pointer: wrong.Pointer,
+		}}
+	}
+	return evaluationBody{Valid: true, Value: e.Value, Type: jsonType(e.Value)}
+}
+
 type expressionError struct {
 	Code    string `json:"code"`
 	Message string `json:"message"`
@@ -110,12 +119,7 @@ func (s *Server) evaluateExpression(ctx context.Context, in *evaluateRequest) (*
 	if err != nil {
 		return nil, err
 	}
-	if wrong := got.Error; wrong != nil {
-		return ok(failedEvaluationBody{Error: expressionError{
-			Code: wrong.Code, Message: wrong.Message, Line: wrong.Line, Column: wrong.Column, Pointer: wrong.Pointer,
-		}}), nil //nolint:nilerr // it is the answer
-	}
-	return ok(evaluationBody{Valid: true, Value: got.Value, Type: jsonType(got.Value)}), nil
+	return ok(showEvaluation(got)), nil
 }
 
 // jsonType names the type of a value in the words of JSON, but for a list.
