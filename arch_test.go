@@ -28,8 +28,8 @@ const (
 // Groups that the table below names. Nouns are the product's nouns themselves,
 // without the concrete actions and the catalog that lists them.
 const (
-	words = "clock duration expr failpoint fault jsonpointer paging strictjson suggest uid"
-	nouns = "action audit auth event idempotency integration run trigger usage vault webhook workflow"
+	words = "clock duration expr failpoint fault jsonpointer mask paging strictjson suggest uid"
+	nouns = "action audit auth event idempotency integration run secret trigger usage vault webhook workflow"
 )
 
 // place is where a package stands: what of this module it may import.
@@ -52,6 +52,7 @@ var places = []place{
 	{pkg: "failpoint", may: words},
 	{pkg: "fault", may: words},
 	{pkg: "jsonpointer", may: words},
+	{pkg: "mask", may: words},
 	{pkg: "paging", may: words},
 	{pkg: "strictjson", may: words},
 	{pkg: "suggest", may: words},
@@ -67,6 +68,7 @@ var places = []place{
 	{pkg: "idempotency", may: words + " auth vault"},
 	{pkg: "integration", may: words + " action egress vault"},
 	{pkg: "run", may: words + " action audit auth event workflow"},
+	{pkg: "secret", may: words + " audit auth vault"},
 	{pkg: "trigger", may: words + " auth event run workflow"},
 	{pkg: "usage", may: words + " auth"},
 	{pkg: "vault", may: words},
@@ -203,6 +205,8 @@ func TestImportTable(t *testing.T) {
 		{"internal/workflow", "internal/run", false},
 		{"internal/audit", "internal/auth", false},
 		{"internal/webhook", "internal/egress", true},
+		{"internal/secret", "internal/vault", true},
+		{"internal/workflow", "internal/secret", false},
 		{"internal/action/wait", "internal/action", true},
 		{"internal/action/wait", "internal/action/dataset", false},
 		{"internal/action/wait", "internal/store", false},

@@ -210,7 +210,7 @@ func TestOperationsListTheirStatuses(t *testing.T) {
 		if len(op.params) > 0 || op.method != http.MethodGet {
 			want = append(want, "400")
 		}
-		if strings.Contains(op.name, "{") {
+		if strings.Contains(op.name, "{") && op.method != http.MethodPut { // which makes what is missing
 			want = append(want, "404")
 		}
 		if op.method != http.MethodGet {
@@ -321,8 +321,8 @@ func TestObjectsAreClosed(t *testing.T) {
 		"ValidationProblem": {"hint"},
 	}
 	written := []string{ // by clients, and returned as they were written
-		"ApiKeyCreate", "Concurrency", "DataSetInput", "FlowWaitInput", "HttpRequestInput", "Repeat", "Retry", "RunStart", "Settings", "SettingsPatch", "Step",
-		"WebhookCreate", "WebhookPatch", "WorkflowCreate", "WorkflowDefinition", "WorkflowPatch", "WorkspaceCreate",
+		"ApiKeyCreate", "Concurrency", "DataSetInput", "ExpressionEvaluate", "FlowWaitInput", "HttpRequestInput", "Repeat", "Retry", "RunStart", "SecretPut", "Settings", "SettingsPatch", "Step",
+		"VariablePut", "WebhookCreate", "WebhookPatch", "WorkflowCreate", "WorkflowDefinition", "WorkflowPatch", "WorkspaceCreate",
 		"WorkspacePatch",
 	}
 	for name, ref := range load(t).Components.Schemas {

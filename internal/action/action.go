@@ -24,6 +24,9 @@ type Spec struct {
 	// Pure says that the action has no effect outside the run and takes no time
 	// worth mentioning: it needs no checkpoint of its own and may be repeated.
 	Pure bool
+	// Stores says that what goes in is kept in the open, so that secrets are
+	// refused in it.
+	Stores bool
 	// Check reports what a schema cannot say about the literal parts of `with`.
 	Check func(with map[string]any) []Problem
 	// Limits are the bounds that the schemas do not show, a sentence each.

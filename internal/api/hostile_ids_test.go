@@ -22,7 +22,7 @@ func TestHostileIDs(t *testing.T) {
 		"wf_" + strings.Repeat("z", 26), "wf_" + strings.Repeat("0", 25), "WF_" + good[3:], "run" + good[2:], "😀", "\u202e", "\xff\xfe", "a/b", strings.Repeat("a", 8000),
 	}
 	for _, route := range routes() {
-		if _, _, _, has := collection(route); !has {
+		if _, _, _, has := collection(route); !has || makes(route) {
 			continue
 		}
 		t.Run(name(route), func(t *testing.T) {

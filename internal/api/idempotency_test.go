@@ -69,7 +69,7 @@ func TestEveryPostIsIdempotent(t *testing.T) {
 func (w *world) counts() string {
 	w.t.Helper()
 	var out []string
-	for _, table := range []string{"workflows", "runs", "webhooks", "api_keys", "events", "audit"} {
+	for _, table := range []string{"workflows", "runs", "webhooks", "api_keys", "secrets", "variables", "events", "audit"} {
 		out = append(out, table+" "+w.server.rows(w.t, `SELECT count(*) FROM `+table+` WHERE workspace_id = ?`, w.id)[0][0])
 	}
 	return strings.Join(out, ", ")

@@ -30,13 +30,19 @@ type usageLimits struct {
 	StateBytes       int   `json:"state_bytes"`
 	ConcurrentRuns   int   `json:"concurrent_runs"`
 	QueuedRuns       int   `json:"queued_runs"`
+	Secrets          int   `json:"secrets"`
+	Variables        int   `json:"variables"`
+	VariableBytes    int   `json:"variable_bytes"`
 }
 
 type usageNow struct {
-	Workflows   int `json:"workflows"`
-	Webhooks    int `json:"webhooks"`
-	APIKeys     int `json:"api_keys"`
-	RunningRuns int `json:"running_runs"`
+	Workflows     int `json:"workflows"`
+	Webhooks      int `json:"webhooks"`
+	APIKeys       int `json:"api_keys"`
+	Secrets       int `json:"secrets"`
+	Variables     int `json:"variables"`
+	VariableBytes int `json:"variable_bytes"`
+	RunningRuns   int `json:"running_runs"`
 }
 
 type usageDay struct {

@@ -35,8 +35,9 @@ func TestUsage(t *testing.T) {
 			call: "GET /v1/usage", as: "read", status: 200, keys: members,
 			answer: fmt.Sprintf(`{"workspace_id": "$workspace", "plan": "enterprise", "requests_per_minute": 1000000,
 				"limits": {"request_body_bytes": 4194304, "payload_bytes": 2097152, "steps_per_workflow": 500, "workflows": 10000, "webhooks": 500, "api_keys": 500,
-					"steps_per_run": 50000, "output_bytes": 1048576, "state_bytes": 33554432, "concurrent_runs": 1000, "queued_runs": 100000},
-				"current": {"workflows": 3, "webhooks": 1, "api_keys": 2, "running_runs": 1},
+					"steps_per_run": 50000, "output_bytes": 1048576, "state_bytes": 33554432, "concurrent_runs": 1000, "queued_runs": 100000,
+					"secrets": 10000, "variables": 10000, "variable_bytes": 16777216},
+				"current": {"workflows": 3, "webhooks": 1, "api_keys": 2, "secrets": 0, "variables": 0, "variable_bytes": 0, "running_runs": 1},
 				"days": [{"date": %q, "requests": 13, "runs_started": 4, "runs_succeeded": 1, "runs_failed": 1, "runs_cancelled": 1}]}`, time.Now().UTC().Format(time.DateOnly)),
 			then: func(w *world, a *answer) {
 				wantKeys(w.t, a.object()["days"].([]any)[0].(map[string]any), "date requests runs_started runs_succeeded runs_failed runs_cancelled")
@@ -58,10 +59,12 @@ func TestUsageOfEachPlan(t *testing.T) {
 	for plan, want := range map[string]string{
 		"free": `{"plan": "free", "requests_per_minute": 60, "limits": {"request_body_bytes": 1048576, "payload_bytes": 262144,
 			"steps_per_workflow": 50, "workflows": 100, "webhooks": 20, "api_keys": 20,
-			"steps_per_run": 1000, "output_bytes": 262144, "state_bytes": 8388608, "concurrent_runs": 5, "queued_runs": 1000}}`,
+			"steps_per_run": 1000, "output_bytes": 262144, "state_bytes": 8388608, "concurrent_runs": 5, "queued_runs": 1000,
+			"secrets": 100, "variables": 100, "variable_bytes": 1048576}}`,
 		"pro": `{"plan": "pro", "requests_per_minute": 600, "limits": {"request_body_bytes": 2097152, "payload_bytes": 1048576,
 			"steps_per_workflow": 200, "workflows": 1000, "webhooks": 50, "api_keys": 100,
-			"steps_per_run": 10000, "output_bytes": 1048576, "state_bytes": 16777216, "concurrent_runs": 50, "queued_runs": 10000}}`,
+			"steps_per_run": 10000, "output_bytes": 1048576, "state_bytes": 16777216, "concurrent_runs": 50, "queued_runs": 10000,
+			"secrets": 1000, "variables": 1000, "variable_bytes": 4194304}}`,
 	} {
 		w := sharedServer(t).newWorldOn(t, `{"name": "n", "plan": "`+plan+`"}`)
 		wantContains(t, w.call("GET", "/v1/usage", "").want(200).json(), want)
@@ -84,9 +87,16 @@ func TestAudit(t *testing.T) {
 		{"webhook.deleted", "wh", "DELETE /v1/webhooks/$wh", "", `{}`},
 		{"api_key.created", "key", "POST /v1/api-keys", `{"name": "k", "scopes": ["read", "write"]}`, `{"name": "k", "scopes": ["read", "write"]}`},
 		{"api_key.revoked", "key", "DELETE /v1/api-keys/$key", "", `{}`},
+		{"secret.created", "secret", "PUT /v1/secrets/$secret", `{"value": "t0ps3cret"}`, `{}`},
+		{"secret.updated", "secret", "PUT /v1/secrets/$secret", `{"value": "t0ps3cret too"}`, `{}`},
+		{"secret.deleted", "secret", "DELETE /v1/secrets/$secret", "", `{}`},
+		{"variable.created", "variable", "PUT /v1/variables/$variable", `{"value": 1}`, `{}`},
+		{"variable.updated", "variable", "PUT /v1/variables/$variable", `{"value": 1}`, `{}`},
+		{"variable.deleted", "variable", "DELETE /v1/variables/$variable", "", `{}`},
 		{"workflow.deleted", "wf", "DELETE /v1/workflows/$wf", "", `{"name": "Greet"}`},
 	}
-	kinds := map[string]string{"wf": "workflow", "wh": "webhook", "key": "api_key"}
+	kinds := map[string]string{"wf": "workflow", "wh": "webhook", "key": "api_key", "secret": "secret", "variable": "variable"}
+	w.names["secret"], w.names["variable"] = "token", "region"
 	for _, deed := range deeds {
 		method, path := splitCall(deed.call)
 		a := w.call(method, path, deed.body)

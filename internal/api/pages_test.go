@@ -18,6 +18,7 @@ var lists = []struct {
 	add             func(w *world)
 	filter          string // a filter that keeps what add makes
 	otherFilter     string
+	byName          bool // else the newest comes first
 }{
 	{
 		name: "workflows", path: "/v1/workflows", key: "id",
@@ -47,6 +48,8 @@ var lists = []struct {
 			w.make("item", "/v1/webhooks", `{"url": "https://example.com", "events": ["run.failed"]}`)
 		},
 	},
+	{name: "secrets", path: "/v1/secrets", key: "name", add: givenSecret, byName: true},
+	{name: "variables", path: "/v1/variables", key: "name", add: givenVariable, byName: true},
 	{name: "API keys", path: "/v1/api-keys", key: "id", add: givenKey},
 	{
 		name: "audit entries", path: "/v1/audit", key: "id",
@@ -111,10 +114,14 @@ func TestPages(t *testing.T) {
 					}
 				}
 			})
-			t.Run("items of one list are not repeated and newest first", func(t *testing.T) {
+			t.Run("items of one list are not repeated and in order", func(t *testing.T) {
+				inOrder := slices.Clone(all[0])
+				if list.byName {
+					slices.Reverse(inOrder)
+				}
 				// Ids and numbers of versions grow; versions as numbers, ids as text.
-				for i := range len(all[0]) - 1 {
-					if newer, older := all[0][i], all[0][i+1]; len(newer) < len(older) || len(newer) == len(older) && newer <= older {
+				for i := range len(inOrder) - 1 {
+					if newer, older := inOrder[i], inOrder[i+1]; len(newer) < len(older) || len(newer) == len(older) && newer <= older {
 						t.Errorf("%s comes before %s", newer, older)
 					}
 				}
@@ -210,9 +217,11 @@ func TestCursorsOfAnotherWorkspace(t *testing.T) {
 			w.workflow("wf")
 			givenWebhook(w)
 			givenKey(w)
+			givenSecret(w)
+			givenVariable(w)
 		}
 	}
-	for _, path := range []string{"/v1/workflows", "/v1/webhooks", "/v1/api-keys", "/v1/audit"} {
+	for _, path := range []string{"/v1/workflows", "/v1/webhooks", "/v1/secrets", "/v1/variables", "/v1/api-keys", "/v1/audit"} {
 		cursor := one.call("GET", path+"?limit=1", "").text("next_cursor")
 		one.call("GET", path+"?limit=1&cursor="+cursor, "").want(200)
 		two.call("GET", path+"?limit=1&cursor="+cursor, "").want(400, "invalid_cursor")

@@ -35,6 +35,17 @@ func (s *Server) register(t *table) {
 	handle(t, "PATCH /v1/webhooks/{id}", auth.Write, http.StatusOK, s.updateWebhook)
 	handle(t, "DELETE /v1/webhooks/{id}", auth.Write, http.StatusNoContent, s.deleteWebhook)
 
+	handle(t, "GET /v1/secrets", auth.Read, http.StatusOK, s.listSecrets)
+	handle(t, "GET /v1/secrets/{name}", auth.Read, http.StatusOK, s.getSecret)
+	handle(t, "PUT /v1/secrets/{name}", auth.Write, http.StatusOK, s.putSecret)
+	handle(t, "DELETE /v1/secrets/{name}", auth.Write, http.StatusNoContent, s.deleteSecret)
+	handle(t, "GET /v1/variables", auth.Read, http.StatusOK, s.listVariables)
+	handle(t, "GET /v1/variables/{name}", auth.Read, http.StatusOK, s.getVariable)
+	handle(t, "PUT /v1/variables/{name}", auth.Write, http.StatusOK, s.putVariable)
+	handle(t, "DELETE /v1/variables/{name}", auth.Write, http.StatusNoContent, s.deleteVariable)
+
+	handle(t, "POST /v1/expressions/evaluate", auth.Read, http.StatusOK, s.evaluateExpression)
+
 	handle(t, "GET /v1/api-keys", auth.Admin, http.StatusOK, s.listKeys)
 	handle(t, "POST /v1/api-keys", auth.Admin, http.StatusCreated, s.createKey)
 	handle(t, "GET /v1/api-keys/{id}", auth.Admin, http.StatusOK, s.getKey)

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/stepmill/stepmill/internal/config"
+	"github.com/stepmill/stepmill/internal/mask"
 )
 
 // Whatever is sent and answered, no secret reaches the log or the files.
@@ -54,6 +55,59 @@ func TestSecretsStayOut(t *testing.T) {
 	}
 	if i := strings.Index(logged, "canary"); i >= 0 {
 		t.Errorf("the log holds what was sent: %.200s", logged[max(0, i-100):])
+	}
+}
+
+// Values of secrets are nowhere but where they are used: not in the files, the
+// log or any answer, whatever is done with them.
+func TestValuesOfSecretsStayOut(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	w := s.newWorld(t)
+	canaries := []string{"canary-first-4711", "canary-second \"quoted\" é", "canary-third-0815"}
+	var answers []*answer
+	call := func(method, path, body string, headers ...string) *answer {
+		a := w.call(method, path, body, headers...)
+		answers = append(answers, a)
+		return a
+	}
+	for _, canary := range canaries {
+		value, err := json.Marshal(map[string]string{"value": canary})
+		if err != nil {
+			t.Fatal(err)
+		}
+		a := call("PUT", "/v1/secrets/token", string(value), "Idempotency-Key", "canary")
+		w.names["token"] = a.text("name")
+	}
+	call("PUT", "/v1/secrets/bad-name", `{"value": "canary-first-4711"}`).want(400)
+	call("PUT", "/v1/secrets/token", `{"value": "canary-first-4711\u0000"}`).want(400)
+	call("PUT", "/v1/secrets/token", `{"value": "canary-first-4711", "x": 1}`).want(400)
+	call("PUT", "/v1/secrets/token", `{"value": "canary-first-4711"`).want(400)
+	call("GET", "/v1/secrets/token", "").want(200)
+	call("GET", "/v1/secrets", "").want(200)
+	w.workflow("wf")
+	call("PATCH", "/v1/workflows/$wf", `{"steps": [{"id": "a", "if": "secrets.token == 'x'", "uses": "http.request", "with": {"url": "https://example.com/${{ secrets.token }}"}}]}`).want(200)
+	w.finish("run", "wf", "")
+	call("GET", "/v1/runs/$run", "").want(200)
+	call("POST", "/v1/expressions/evaluate", `{"expression": "secrets.token", "run_id": "$run"}`).want(200)
+	call("POST", "/v1/expressions/evaluate", `{"expression": "secrets.token + 1"}`, "Idempotency-Key", "canary").want(200)
+	call("POST", "/v1/expressions/evaluate", `{"expression": "fromJSON(secrets.token)"}`).want(200)
+	call("GET", "/v1/audit", "").want(200)
+	call("GET", "/v1/usage", "").want(200)
+	call("DELETE", "/v1/secrets/token", "").want(204)
+
+	places := map[string]string{"the log": s.log.String(), "the files": string(s.files(t))}
+	for i, a := range answers {
+		places[fmt.Sprintf("answer %d", i)] = fmt.Sprint(string(a.body), a.header)
+	}
+	if !strings.Contains(places["the files"], "token") || !strings.Contains(places["the log"], "/v1/secrets") {
+		t.Fatal("the log or the files are not what was searched")
+	}
+	m := mask.New(append(canaries, "canary"))
+	for where, text := range places {
+		if masked := m.Text(text); masked != text {
+			t.Errorf("%s: a value is in it, at %.100q", where, masked[max(0, strings.Index(masked, mask.Cover)-50):])
+		}
 	}
 }
 

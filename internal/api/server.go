@@ -18,6 +18,7 @@ import (
 	"github.com/stepmill/stepmill/internal/paging"
 	"github.com/stepmill/stepmill/internal/ratelimit"
 	"github.com/stepmill/stepmill/internal/run"
+	"github.com/stepmill/stepmill/internal/secret"
 	"github.com/stepmill/stepmill/internal/usage"
 	"github.com/stepmill/stepmill/internal/webhook"
 	"github.com/stepmill/stepmill/internal/workflow"
@@ -30,6 +31,8 @@ type Services struct {
 	Workflows   *workflow.Service
 	Runs        *run.Service
 	Webhooks    *webhook.Service
+	Secrets     *secret.Service
+	Previews    *run.Previews
 	Audit       *audit.Service
 	Usage       *usage.Service
 	Idempotency *idempotency.Service

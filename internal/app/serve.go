@@ -24,6 +24,7 @@ import (
 	"github.com/stepmill/stepmill/internal/idempotency"
 	"github.com/stepmill/stepmill/internal/paging"
 	"github.com/stepmill/stepmill/internal/run"
+	"github.com/stepmill/stepmill/internal/secret"
 	"github.com/stepmill/stepmill/internal/store"
 	"github.com/stepmill/stepmill/internal/store/sqlite"
 	"github.com/stepmill/stepmill/internal/uid"
@@ -103,19 +104,31 @@ func (s *Server) assemble() error {
 	if err != nil {
 		return err
 	}
+	secrets := secret.NewService(st, v)
 	s.usage = usage.NewService(st)
 	plans := workflow.NewPlans(st, actions)
 	s.dispatch = local.New(st, s.node, s.log)
 	s.runs = run.NewService(st, plans, s.watchers, s.dispatch, s.node)
-	s.engine = engine.New(st, s.dispatch, plans, s.node, s.log)
+	s.engine = engine.New(st, s.dispatch, plans, secrets, s.node, s.log)
 	s.api = api.New(api.Services{
-		Auth: s.core.auth, Actions: actions, Workflows: workflow.NewService(st, actions), Runs: s.runs, Audit: audit.NewService(st), Usage: s.usage,
+		Auth: s.core.auth, Actions: actions, Workflows: workflow.NewService(st, actions, names{secrets}), Runs: s.runs, Audit: audit.NewService(st), Usage: s.usage,
 		Webhooks:    webhook.NewService(st, v, policy),
+		Secrets:     secrets,
+		Previews:    run.NewPreviews(s.runs, secrets),
 		Idempotency: idempotency.NewService(st, v),
 	}, api.Options{
 		Cursors: cursors, PreauthPerMinute: s.config.PreauthRPM, TrustedProxies: config.Prefixes(s.config.TrustedProxy), Ready: s.ready, Log: s.log,
 	})
 	return nil
+}
+
+// names tells workflows what their expressions can refer to.
+type names struct{ secrets *secret.Service }
+
+// Names implements workflow.Known.
+func (n names) Names(ctx context.Context, workspaceID string) (workflow.Names, error) {
+	found, err := n.secrets.Names(ctx, workspaceID)
+	return workflow.Names(found), err
 }
 
 // own are the addresses that no step may reach: the service's own.

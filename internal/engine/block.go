@@ -96,7 +96,7 @@ func (b *block) loop(p place, n int) expr.Loop {
 func (d *driver) moveBlock(ctx context.Context, p place) moved {
 	if p.blocks[p.i] == nil {
 		if err := d.openBlock(p); err != nil {
-			d.settleFailed(p, failureOf(err))
+			d.settleFailed(p, d.failureOf(err))
 			return settledNow
 		}
 	}
@@ -204,7 +204,7 @@ func (d *driver) endRepetition(p place, b *block, n int, round *frame) {
 	holds, err := loop.Until.EvalBool(round.env, expr.Budget{})
 	switch {
 	case err != nil:
-		failure := failureOf(err)
+		failure := d.failureOf(err)
 		b.failure, b.done = &failure, true
 	case holds:
 		b.done = true
@@ -230,7 +230,7 @@ func (d *driver) settleBlock(p place, b *block) {
 		p.step().Output = nil
 		d.settleFailed(p, *b.failure)
 	case err != nil:
-		d.settleFailed(p, failureOf(err))
+		d.settleFailed(p, d.failureOf(err))
 	default:
 		p.step().Status, p.step().Output = run.StepSucceeded, output
 		d.end(p)

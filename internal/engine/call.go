@@ -111,9 +111,11 @@ func (d *driver) request(step *run.Step) (action.Request, error) {
 	if step.WakeAt != nil {
 		req.WokenAt = *step.WakeAt
 	}
-	value, err := expr.FromJSON(step.Input)
-	if err != nil {
-		return req, err
+	value, err := any(d.inputs[step]), error(nil)
+	if d.inputs[step] == nil {
+		if value, err = expr.FromJSON(step.Input); err != nil {
+			return req, err
+		}
 	}
 	req.Input, _ = value.(map[string]any)
 	if step.Answer != nil {

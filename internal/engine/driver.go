@@ -11,6 +11,7 @@ import (
 	"github.com/stepmill/stepmill/internal/clock"
 	"github.com/stepmill/stepmill/internal/expr"
 	"github.com/stepmill/stepmill/internal/failpoint"
+	"github.com/stepmill/stepmill/internal/mask"
 	"github.com/stepmill/stepmill/internal/run"
 	"github.com/stepmill/stepmill/internal/workflow"
 )
@@ -35,6 +36,10 @@ type driver struct {
 	rev     int // of the last commit
 	size    int // of all that the run keeps, in bytes
 	crashes int // held against the run until it gets further
+
+	secrets map[string]string            // that the plan refers to
+	mask    *mask.Masker                 // hides them in all that is kept
+	inputs  map[*run.Step]map[string]any // with secrets in them
 
 	inFlight  map[*run.Step]place // being executed right now
 	busySince time.Time           // since when something is
@@ -107,11 +112,15 @@ func (d *driver) tryLoad(ctx context.Context) (bool, error) {
 	if err != nil || plan == nil {
 		return false, err
 	}
-	return true, d.restore(plan)
+	vars, err := d.fetchValues(ctx, plan)
+	if err != nil {
+		return false, err
+	}
+	return true, d.restore(plan, vars)
 }
 
 // restore rebuilds the state in memory from the rows.
-func (d *driver) restore(plan *workflow.Plan) error {
+func (d *driver) restore(plan *workflow.Plan, vars map[string]any) error {
 	payload, err := expr.FromJSON(d.snap.Trigger.Payload)
 	if err != nil {
 		return &corruptError{err}
@@ -121,7 +130,10 @@ func (d *driver) restore(plan *workflow.Plan) error {
 		Steps:    map[string]expr.Step{},
 		Run:      expr.Run{ID: d.snap.ID, StartedAt: d.snap.StartedAt},
 		Workflow: expr.Workflow{ID: d.snap.WorkflowID, Name: d.snap.WorkflowName, Version: d.snap.WorkflowVersion},
+		Secrets:  d.secrets,
+		Vars:     vars,
 	})
+	d.inputs = map[*run.Step]map[string]any{}
 	d.inFlight, d.results = map[*run.Step]place{}, make(chan result)
 	d.limits, d.timeout, d.ran, d.size = d.snap.Plan.Limits(), plan.Timeout, d.snap.Ran, len(d.snap.Trigger.Payload)
 	for _, step := range d.snap.Steps {

@@ -39,6 +39,7 @@ type Engine struct {
 	source dispatch.Source
 	node   string
 	plans  *workflow.Plans
+	values Values
 	log    *slog.Logger
 
 	mu     sync.Mutex
@@ -46,8 +47,8 @@ type Engine struct {
 }
 
 // New makes an engine that takes runs from a source on behalf of a node.
-func New(store Store, source dispatch.Source, plans *workflow.Plans, node string, log *slog.Logger) *Engine {
-	return &Engine{store: store, source: source, node: node, log: log, plans: plans, active: map[string]*driver{}}
+func New(store Store, source dispatch.Source, plans *workflow.Plans, values Values, node string, log *slog.Logger) *Engine {
+	return &Engine{store: store, source: source, node: node, log: log, plans: plans, values: values, active: map[string]*driver{}}
 }
 
 // Run executes runs until the context ends. Then it takes up nothing new and

@@ -68,16 +68,9 @@ func (p place) publish() error {
 	if !step.Status.Settled() {
 		return nil
 	}
-	entry := expr.Step{Status: string(step.Status)}
-	if step.Error != nil {
-		entry.Error = map[string]any{"code": step.Error.Code, "message": step.Error.Message}
-	}
-	if step.Status == run.StepSucceeded && step.Output != nil {
-		output, err := expr.FromJSON(step.Output)
-		if err != nil {
-			return err
-		}
-		entry.Output = output
+	entry, err := step.Seen()
+	if err != nil {
+		return err
 	}
 	p.env.Steps[p.planned().ID] = entry
 	return nil

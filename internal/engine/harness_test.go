@@ -21,6 +21,7 @@ import (
 	"github.com/stepmill/stepmill/internal/dispatch/local"
 	"github.com/stepmill/stepmill/internal/engine"
 	"github.com/stepmill/stepmill/internal/run"
+	"github.com/stepmill/stepmill/internal/secret"
 	"github.com/stepmill/stepmill/internal/store"
 	"github.com/stepmill/stepmill/internal/store/sqlite"
 	"github.com/stepmill/stepmill/internal/uid"
@@ -36,6 +37,7 @@ import (
 type effects struct {
 	mu    sync.Mutex
 	calls map[string]int // by the "call" of the input
+	texts map[string]string
 	gates map[string]chan struct{}
 	begun chan string // names of gates that were reached
 	ended chan string // names of gates whose step was aborted
@@ -43,7 +45,7 @@ type effects struct {
 
 func newEffects() *effects {
 	return &effects{
-		calls: map[string]int{}, gates: map[string]chan struct{}{},
+		calls: map[string]int{}, texts: map[string]string{}, gates: map[string]chan struct{}{},
 		begun: make(chan string, 1000), ended: make(chan string, 1000),
 	}
 }
@@ -52,9 +54,29 @@ func (e *effects) entry() action.Entry {
 	return action.Entry{
 		Spec: action.Spec{Name: "test.effect", Input: `{"type": "object"}`, Output: `{}`},
 		Action: action.Func(func(ctx context.Context, req action.Request) (action.Result, error) {
+			e.take(req)
 			return e.run(ctx, req.Input)
 		}),
 	}
+}
+
+// take keeps what the action was given, and writes what it says to the log.
+func (e *effects) take(req action.Request) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, key := range []string{"header", "says"} {
+		if text, ok := req.Input[key].(string); ok {
+			req.Log(action.Info, text)
+			e.texts[key] = text
+		}
+	}
+}
+
+// given is the text that the action was last given under a key.
+func (e *effects) given(key string) string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.texts[key]
 }
 
 func (e *effects) run(ctx context.Context, in map[string]any) (action.Result, error) {
@@ -86,6 +108,9 @@ func (e *effects) run(ctx context.Context, in map[string]any) (action.Result, er
 	if in["panics"] == true {
 		panic("scripted")
 	}
+	if in["echoes"] == true {
+		return action.Result{Output: in}, nil
+	}
 	return action.Result{Output: in["returns"]}, nil
 }
 
@@ -112,6 +137,7 @@ type world struct {
 	t        *testing.T
 	store    *store.Store
 	plans    *workflow.Plans
+	values   *secret.Service
 	effects  *effects
 	actor    auth.Actor
 	flows    *workflow.Service
@@ -191,14 +217,23 @@ func (w *world) setUp() {
 		w.t.Fatal(err)
 	}
 	w.actor = auth.Actor{Workspace: *first, Type: "system", Scopes: auth.Scopes()}
+	w.values = secret.NewService(w.store, v)
 	catalog, err := action.NewCatalog(
 		approval.Entry(), dataset.Entry(), logwrite.Entry(), stop.Entry(), subrun.Entry(w), wait.Entry(), w.effects.entry(),
 	)
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	w.flows, w.plans = workflow.NewService(w.store, catalog), workflow.NewPlans(w.store, catalog)
+	w.flows, w.plans = workflow.NewService(w.store, catalog, names{w.values}), workflow.NewPlans(w.store, catalog)
 	w.runs = run.NewService(w.store, w.plans, w.watchers, w, "node_first")
+}
+
+// names tells the service of workflows what there is to refer to.
+type names struct{ values *secret.Service }
+
+func (n names) Names(ctx context.Context, workspaceID string) (workflow.Names, error) {
+	found, err := n.values.Names(ctx, workspaceID)
+	return workflow.Names(found), err
 }
 
 // setPlan changes what the workspace is entitled to.
@@ -245,7 +280,7 @@ func (w *world) start(st engine.Store) *node {
 	log := slog.New(slog.DiscardHandler)
 	ctx, stop := context.WithCancel(context.Background())
 	n := &node{dispatch: local.New(w.store, id, log), stop: stop}
-	n.engine = engine.New(st, n.dispatch, w.plans, id, log)
+	n.engine = engine.New(st, n.dispatch, w.plans, w.values, id, log)
 	w.current.Store(n)
 	if err := n.dispatch.Recover(ctx); err != nil {
 		w.t.Fatal(err)

@@ -97,7 +97,7 @@ func (d *driver) begin(ctx context.Context, p place) moved {
 	if planned.When != nil {
 		holds, err := planned.When.EvalBool(p.env, expr.Budget{})
 		if err != nil {
-			d.settleFailed(p, failureOf(err))
+			d.settleFailed(p, d.failureOf(err))
 			return settledNow
 		}
 		if !holds {
@@ -121,7 +121,7 @@ func (d *driver) skip(p place, reason string) moved {
 // execute runs a pure action on the spot; one with effects is left to launch.
 func (d *driver) execute(ctx context.Context, p place) moved {
 	if err := d.render(p); err != nil {
-		d.settleFailed(p, failureOf(err))
+		d.settleFailed(p, d.failureOf(err))
 		return settledNow
 	}
 	if !p.planned().Action.Spec.Pure {
@@ -138,6 +138,16 @@ func (d *driver) execute(ctx context.Context, p place) moved {
 // render evaluates the step's input and keeps it, once.
 func (d *driver) render(p place) error {
 	step := p.step()
+	if len(p.planned().Secrets) > 0 {
+		if err := d.missing(p); err != nil {
+			return err
+		}
+		input, err := d.renderSecretly(p)
+		if err != nil {
+			return err
+		}
+		return d.checkInput(step, input)
+	}
 	if step.Input != nil {
 		return nil
 	}
@@ -149,12 +159,18 @@ func (d *driver) render(p place) error {
 	if err != nil {
 		return err
 	}
-	step.Input = input
+	step.Input = d.mask.JSON(input)
 	d.keep(len(input))
 	d.change(step)
 	object, _ := value.(map[string]any)
+	return d.checkInput(step, object)
+}
+
+// checkInput holds an input against the schema of its action, now that every
+// value is known.
+func (d *driver) checkInput(step *run.Step, input map[string]any) error {
 	known := func(string) bool { return false }
-	if problems := d.engine.plans.Catalog().Check(step.Type, object, known); len(problems) > 0 {
+	if problems := d.engine.plans.Catalog().Check(step.Type, input, known); len(problems) > 0 {
 		return &action.Failure{Code: action.InvalidInput, Message: fmt.Sprintf("with%s: %s", problems[0].Pointer, problems[0].Message)}
 	}
 	return nil
@@ -165,13 +181,16 @@ func (d *driver) apply(r result) {
 	step := r.at.step()
 	d.landed(step)
 	d.change(step)
-	d.logs = append(d.logs, r.log.take()...)
+	for _, line := range r.log.take() {
+		line.Message = d.mask.Text(line.Message)
+		d.logs = append(d.logs, line)
+	}
 	switch {
 	case r.err != nil:
 		d.failed(r.at, r.err)
 	case r.result.Wait != nil:
 		until := r.result.Wait.Until.UTC().Truncate(time.Microsecond)
-		step.Status, step.WakeAt, step.Reason, step.Awaits = run.StepWaiting, &until, r.result.Wait.Reason, r.result.Wait.Awaits
+		step.Status, step.WakeAt, step.Reason, step.Awaits = run.StepWaiting, &until, d.mask.Text(r.result.Wait.Reason), r.result.Wait.Awaits
 	default:
 		d.succeed(r.at, r.result.Output)
 		if r.result.Stop != nil {
@@ -190,7 +209,7 @@ func (d *driver) stopRun(p place, stop action.Stop) {
 	if message == "" {
 		message = fmt.Sprintf("Step %q stopped the run.", p.step().Name)
 	}
-	d.giveUp(run.Failure{Code: run.CodeStopped, Message: run.Clip(message, maxMessage), StepID: p.step().Path})
+	d.giveUp(run.Failure{Code: run.CodeStopped, Message: run.Clip(d.mask.Text(message), maxMessage), StepID: p.step().Path})
 }
 
 // keep counts what the run keeps from now on.
@@ -204,7 +223,7 @@ func (d *driver) keep(bytes int) {
 // failed plans the next attempt of a step that failed for a passing reason and
 // has one left; else the step has failed.
 func (d *driver) failed(p place, err error) {
-	step, policy, failure := p.step(), p.planned().Policy, failureOf(err)
+	step, policy, failure := p.step(), p.planned().Policy, d.failureOf(err)
 	passing, ok := errors.AsType[*action.Failure](err)
 	if !ok || !passing.Retryable || step.Attempt >= policy.MaxAttempts {
 		d.settleFailed(p, failure)
@@ -232,7 +251,7 @@ func (d *driver) again(p place) {
 func (d *driver) succeed(p place, value any) {
 	output, err := d.encodeOutput(value)
 	if err != nil {
-		d.settleFailed(p, failureOf(err))
+		d.settleFailed(p, d.failureOf(err))
 		return
 	}
 	p.step().Status, p.step().Output = run.StepSucceeded, output
@@ -252,6 +271,7 @@ func (d *driver) encodeOutput(value any) (json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
+	output = d.mask.JSON(output)
 	if limit := d.limits.OutputBytes; len(output) > limit {
 		return nil, &action.Failure{Code: run.CodeOutputTooLarge, Message: fmt.Sprintf("the output has %d bytes; the %s plan keeps at most %d", len(output), d.snap.Plan, limit)}
 	}
@@ -271,6 +291,7 @@ func (d *driver) settleFailed(p place, failure run.Failure) {
 func (d *driver) end(p place) {
 	now := clock.Now()
 	step := p.step()
+	delete(d.inputs, step)
 	step.FinishedAt, step.WakeAt, step.Awaits, step.Reason = &now, nil, "", ""
 	d.settle(p)
 }
@@ -286,7 +307,7 @@ func (d *driver) settle(p place) {
 const maxMessage = 4 << 10
 
 // failureOf says what an error means for the one who wrote the workflow.
-func failureOf(err error) run.Failure {
+func (d *driver) failureOf(err error) run.Failure {
 	var (
 		fromAction *action.Failure
 		fromExpr   *expr.Error
@@ -298,6 +319,6 @@ func failureOf(err error) run.Failure {
 	case errors.As(err, &fromExpr):
 		failure = run.Failure{Code: fromExpr.Code, Message: fromExpr.Error()}
 	}
-	failure.Message = run.Clip(failure.Message, maxMessage)
+	failure.Message = run.Clip(d.mask.Text(failure.Message), maxMessage)
 	return failure
 }

@@ -34,9 +34,9 @@ func NewCache(size int) *Cache {
 	return &Cache{size: max(1, size), order: list.New(), entries: make(map[cacheKey]*list.Element)}
 }
 
-// Compile is [Compile], remembered.
-func (c *Cache) Compile(source string) (*Program, error) {
-	return remember(c, cacheKey{source: source}, Compile)
+// CompileBare is [CompileBare], remembered.
+func (c *Cache) CompileBare(source string) (*Program, error) {
+	return remember(c, cacheKey{source: source}, CompileBare)
 }
 
 // CompileTemplate is [CompileTemplate], remembered.

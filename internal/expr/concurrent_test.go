@@ -56,7 +56,7 @@ func TestCache(t *testing.T) {
 		t.Error("compiled twice")
 	}
 	// The same text as an expression is another entry.
-	if _, err := c.Compile("1"); err != nil {
+	if _, err := c.CompileBare("1"); err != nil {
 		t.Fatal(err)
 	}
 	if v, err := c.CompileTemplate("1"); err != nil || v.Source() != "1" {
@@ -68,7 +68,7 @@ func TestCache(t *testing.T) {
 	if a2, _ := c.CompileTemplate("a ${{ 1 }}"); a1 == a2 {
 		t.Error("the least recently used entry was kept")
 	}
-	if _, err := c.Compile("banana"); err == nil || c.Len() != 2 {
+	if _, err := c.CompileBare("banana"); err == nil || c.Len() != 2 {
 		t.Errorf("%v, %d entries", err, c.Len())
 	}
 }
@@ -80,7 +80,7 @@ func TestCacheConcurrentUse(t *testing.T) {
 	for range 8 {
 		wg.Go(func() {
 			for i := range 200 {
-				p, err := c.Compile(fmt.Sprintf("%d + 1", i%20))
+				p, err := c.CompileBare(fmt.Sprintf("%d + 1", i%20))
 				if err != nil {
 					t.Error(err)
 					continue

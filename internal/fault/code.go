@@ -29,6 +29,8 @@ const (
 	APIKeyNotFound    Code = "api_key_not_found"
 	WorkspaceNotFound Code = "workspace_not_found"
 	ActionNotFound    Code = "action_not_found"
+	SecretNotFound    Code = "secret_not_found"
+	VariableNotFound  Code = "variable_not_found"
 
 	MethodNotAllowed Code = "method_not_allowed"
 
@@ -90,6 +92,8 @@ var statuses = map[Code]int{
 	APIKeyNotFound:        http.StatusNotFound,
 	WorkspaceNotFound:     http.StatusNotFound,
 	ActionNotFound:        http.StatusNotFound,
+	SecretNotFound:        http.StatusNotFound,
+	VariableNotFound:      http.StatusNotFound,
 	MethodNotAllowed:      http.StatusMethodNotAllowed,
 	WorkflowActive:        http.StatusConflict,
 	WorkflowPaused:        http.StatusConflict,

@@ -21,8 +21,8 @@ const (
 )
 
 // Request asks for one page: at most Limit rows after the position. Rows are
-// ordered by a key that is unique and never changes, newest first; the
-// position is the key of the last row seen, empty for the first page.
+// ordered by a key that is unique and never changes, newest first or by name;
+// the position is the key of the last row seen, empty for the first page.
 type Request struct {
 	Limit int
 	After string

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/stepmill/stepmill/internal/action"
+	"github.com/stepmill/stepmill/internal/expr"
 )
 
 // Status is where a run stands. Every accepted run ends in exactly one of the
@@ -56,6 +57,7 @@ const (
 	CodeRunTimeout     = "run_timeout"
 	CodeStopped        = "stopped"
 	CodeQuarantined    = "quarantined"
+	CodeSecretMissing  = "secret_missing"
 )
 
 // Failure says why a run or a step failed.
@@ -136,6 +138,19 @@ type Step struct {
 	Answer json.RawMessage
 	// Rev is the commit of the run that wrote the step last.
 	Rev int
+}
+
+// Seen is a settled step as expressions see it.
+func (s Step) Seen() (expr.Step, error) {
+	out := expr.Step{Status: string(s.Status)}
+	if s.Error != nil {
+		out.Error = map[string]any{"code": s.Error.Code, "message": s.Error.Message}
+	}
+	var err error
+	if s.Status == StepSucceeded && s.Output != nil {
+		out.Output, err = expr.FromJSON(s.Output)
+	}
+	return out, err
 }
 
 // LogLine is what a step wrote to its log.

@@ -51,12 +51,12 @@ func (s *Store) UsageDays(ctx context.Context, workspaceID, since string) ([]usa
 func (s *Store) UsageCurrent(ctx context.Context, workspaceID string) (usage.Current, error) {
 	var now usage.Current
 	err := s.read(ctx, func(c Conn) error {
-		return c.Query(`SELECT workflows, webhooks, api_keys,
+		return c.Query(`SELECT workflows, webhooks, api_keys, secrets, variables, variable_bytes,
 			(SELECT count(*) FROM run_queue q JOIN workflows w ON w.id = q.workflow_id
 				WHERE w.workspace_id = $1 AND w.deleted_at IS NULL)
 			FROM workspaces WHERE id = $1`,
 			[]any{workspaceID}, func(r Row) error {
-				return r.Scan(&now.Workflows, &now.Webhooks, &now.APIKeys, &now.RunningRuns)
+				return r.Scan(&now.Workflows, &now.Webhooks, &now.APIKeys, &now.Secrets, &now.Variables, &now.VariableBytes, &now.RunningRuns)
 			})
 	})
 	return now, err

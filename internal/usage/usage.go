@@ -25,10 +25,13 @@ type Day struct {
 
 // Current is what a workspace holds now.
 type Current struct {
-	Workflows   int
-	Webhooks    int
-	APIKeys     int
-	RunningRuns int
+	Workflows     int
+	Webhooks      int
+	APIKeys       int
+	Secrets       int
+	Variables     int
+	VariableBytes int
+	RunningRuns   int
 }
 
 // Key names the counts of one workspace and day.

@@ -26,9 +26,13 @@ func text(p Problem) string {
 type Plan struct {
 	Steps []PlannedStep
 	// Timeout and Share come from the settings; only the plan of a whole
-	// workflow has them.
+	// workflow has them, and what follows.
 	Timeout time.Duration
 	Share   *Share
+	// Secrets are the names of all secrets that steps refer to, sorted.
+	Secrets []string
+	// Vars tells whether any expression reads a variable.
+	Vars bool
 }
 
 // PlannedStep is a step with what it refers to.
@@ -42,6 +46,9 @@ type PlannedStep struct {
 	// Limit bounds one attempt, Policy says what follows a passing failure.
 	Limit  time.Duration
 	Policy Policy
+	// Secrets are the names that the step's own input and condition refer to,
+	// sorted.
+	Secrets []string
 	// Block is set for a step that holds steps.
 	Block *Block
 }
@@ -57,19 +64,53 @@ type Block struct {
 	Max      int
 }
 
+// Names are what expressions of a workspace can refer to.
+type Names struct {
+	Secrets   []string
+	Variables []string
+}
+
 // Compile checks a definition and makes it ready to run. It reports every
-// problem at once; a plan is only returned when there are none.
+// problem at once; a plan is only returned when there are none. Names of
+// secrets and variables are not looked up: they may come and go.
 func Compile(d Definition, catalog *action.Catalog) (*Plan, []Problem) {
+	c, plan := compile(d, catalog)
+	if problems := c.reported(); len(problems) > 0 {
+		return nil, problems
+	}
+	return plan, nil
+}
+
+// Check reports what keeps a definition from being saved: what Compile reports,
+// and secrets and variables that do not exist. It asks for the known names only
+// if the definition refers to any.
+func Check(d Definition, catalog *action.Catalog, known func() (Names, error)) ([]Problem, error) {
+	c, _ := compile(d, catalog)
+	if len(c.secrets)+len(c.vars) > 0 {
+		names, err := known()
+		if err != nil {
+			return nil, err
+		}
+		c.checkNames("secret", c.secrets, names.Secrets)
+		c.checkNames("variable", c.vars, names.Variables)
+	}
+	return c.reported(), nil
+}
+
+func compile(d Definition, catalog *action.Catalog) (*compiler, *Plan) {
 	c := &compiler{catalog: catalog, blocks: map[string]string{}}
 	c.checkTriggers(d.Triggers)
 	c.checkIDs("/steps", d.Steps, "")
 	plan := c.compileLevel("/steps", d.Steps, level{visible: map[string]bool{}})
 	c.compileSettings(d.Settings, plan)
-	if len(c.problems) > 0 {
-		slices.SortStableFunc(c.problems, func(a, b Problem) int { return stepOf(a.Pointer) - stepOf(b.Pointer) })
-		return nil, c.problems
-	}
-	return plan, nil
+	plan.Secrets, plan.Vars = union(nil, c.secrets), len(c.vars) > 0 || c.allVars
+	return c, plan
+}
+
+// reported are the problems in the order of the document.
+func (c *compiler) reported() []Problem {
+	slices.SortStableFunc(c.problems, func(a, b Problem) int { return stepOf(a.Pointer) - stepOf(b.Pointer) })
+	return c.problems
 }
 
 // stepOf is the position of the top-level step that a pointer leads into, so
@@ -91,6 +132,9 @@ type compiler struct {
 	catalog  *action.Catalog
 	names    []string
 	blocks   map[string]string // of each step, the id of the block it is in
+	secrets  []expr.Ref        // with pointers from the top
+	vars     []expr.Ref
+	allVars  bool
 	problems []Problem
 }
 

@@ -36,7 +36,7 @@ func (c *compiler) compileBlock(at string, planned *PlannedStep, lv level) {
 	c.checkBlockFields(at, step)
 	block := &Block{Parallel: max(1, step.Parallel)}
 	if step.Foreach != "" {
-		block.Items = c.program(at+"/foreach", step.Foreach, lv)
+		block.Items = c.openProgram(at+"/foreach", step.Foreach, lv)
 	}
 	body := lv
 	body.index, body.item, body.depth = true, lv.item || step.Foreach != "", lv.depth+1
@@ -95,7 +95,7 @@ func (c *compiler) compileRepeat(at string, step Step, block *Block, body level)
 	if step.Repeat.Until == "" {
 		c.report(at+"/until", "", "is required")
 	} else {
-		block.Until = c.program(at+"/until", step.Repeat.Until, seen)
+		block.Until = c.openProgram(at+"/until", step.Repeat.Until, seen)
 	}
 	if step.Repeat.Every != "" {
 		block.Every = c.length(at+"/every", step.Repeat.Every, maxEvery)

@@ -70,12 +70,9 @@ func (c *compiler) checkRefs(at string, refs expr.Refs, lv level) {
 	if refs.Index && !lv.index {
 		c.report(at, "", "index exists only inside a loop")
 	}
-	for _, ref := range refs.Secrets {
-		c.report(at+ref.Pointer, "", "there is no secret %q", ref.Name)
-	}
-	for _, ref := range refs.Vars {
-		c.report(at+ref.Pointer, "", "there is no variable %q", ref.Name)
-	}
+	c.secrets = append(c.secrets, below(at, refs.Secrets)...)
+	c.vars = append(c.vars, below(at, refs.Vars)...)
+	c.allVars = c.allVars || refs.AllVars
 }
 
 func (c *compiler) checkStepRef(at, id string, lv level) {

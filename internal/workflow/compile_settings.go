@@ -61,7 +61,10 @@ func (c *compiler) compileShare(at string, given Concurrency) *Share {
 	if len(refs.Secrets) > 0 {
 		c.report(at+"/key", "", "the key is stored in the open: it cannot be made from a secret")
 	}
-	refs.Steps, refs.Secrets = nil, nil
+	if len(refs.Vars) > 0 || refs.AllVars {
+		c.report(at+"/key", "use trigger.payload", "the key cannot be made from variables")
+	}
+	refs.Steps, refs.Secrets, refs.Vars = nil, nil, nil
 	c.checkRefs(at+"/key", refs, level{})
 	share.Key = key
 	return share

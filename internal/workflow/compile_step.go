@@ -65,6 +65,9 @@ func (c *compiler) compileStep(at string, planned *PlannedStep, lv level) {
 	if step.If != "" {
 		planned.When = c.program(at+"/if", string(step.If), lv)
 	}
+	if planned.When != nil {
+		planned.Secrets = union(nil, planned.When.Refs().Secrets)
+	}
 	if step.isBlock() {
 		c.compileBlock(at, planned, lv)
 		return
@@ -73,14 +76,31 @@ func (c *compiler) compileStep(at string, planned *PlannedStep, lv level) {
 	c.compileWith(at, planned, lv)
 }
 
-// program compiles an expression and checks what it refers to.
-func (c *compiler) program(at, source string, lv level) *expr.Program {
+// bare compiles an expression, or reports why it cannot.
+func (c *compiler) bare(at, source string) *expr.Program {
 	program, err := expr.CompileBare(source)
 	if err != nil {
 		c.reportExpr(at, err)
 		return nil
 	}
-	c.checkRefs(at, program.Refs(), lv)
+	return program
+}
+
+// program compiles an expression and checks what it refers to.
+func (c *compiler) program(at, source string, lv level) *expr.Program {
+	program := c.bare(at, source)
+	if program != nil {
+		c.checkRefs(at, program.Refs(), lv)
+	}
+	return program
+}
+
+// openProgram is program for what is recorded in the open.
+func (c *compiler) openProgram(at, source string, lv level) *expr.Program {
+	program := c.bare(at, source)
+	if program != nil {
+		c.checkRefs(at, c.refuseSecrets(at, program.Refs(), "the rounds of a loop are recorded in the open"), lv)
+	}
 	return program
 }
 
@@ -107,7 +127,7 @@ func (c *compiler) compileWith(at string, planned *PlannedStep, lv level) {
 	if err != nil {
 		c.reportExpr(at+"/with", err)
 	} else {
-		c.checkRefs(at+"/with", value.Refs(), lv)
+		c.checkInput(at+"/with", planned, value.Refs(), lv)
 	}
 	planned.Input = value
 	if !known {
@@ -185,8 +205,10 @@ func (c *compiler) needs(at string, i int, step Step, index map[string]int) []in
 	return after
 }
 
-func (c *compiler) didYouMean(id string) string {
-	if near := suggest.Nearest(id, c.names); near != "" {
+func (c *compiler) didYouMean(id string) string { return didYouMean(id, c.names) }
+
+func didYouMean(name string, known []string) string {
+	if near := suggest.Nearest(name, known); near != "" {
 		return fmt.Sprintf("did you mean %q?", near)
 	}
 	return ""

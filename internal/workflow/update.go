@@ -113,7 +113,7 @@ func (s *Service) Update(ctx context.Context, actor auth.Actor, id string, patch
 		if err := patch.applyTexts(w); err != nil {
 			return err
 		}
-		return s.applyDefinition(actor, patch, w)
+		return s.applyDefinition(ctx, actor, patch, w)
 	})
 }
 
@@ -173,7 +173,7 @@ func (p Patch) applyTexts(w *Workflow) error {
 	return nil
 }
 
-func (s *Service) applyDefinition(actor auth.Actor, p Patch, w *Workflow) error {
+func (s *Service) applyDefinition(ctx context.Context, actor auth.Actor, p Patch, w *Workflow) error {
 	if p.Layout != nil {
 		w.Layout = p.Layout.apply(w.Layout)
 		if err := checkLayout(w.Layout); err != nil {
@@ -187,10 +187,11 @@ func (s *Service) applyDefinition(actor auth.Actor, p Patch, w *Workflow) error 
 	if err := checkSize(actor, w.Definition); err != nil {
 		return err
 	}
-	if _, problems := Compile(w.Definition, s.catalog); len(problems) > 0 {
-		return invalid(problems)
+	problems, err := s.check(ctx, actor, w.Definition)
+	if err == nil && len(problems) > 0 {
+		err = invalid(problems)
 	}
-	return nil
+	return err
 }
 
 // checkSize refuses a definition with more steps than the plan allows.

@@ -56,8 +56,7 @@ func (s *Service) Validate(ctx context.Context, actor auth.Actor, id string, pat
 	if err := checkSize(actor, definition); err != nil {
 		return []Problem{{Pointer: "/steps", Message: err.Message}}, nil //nolint:nilerr // it is the answer
 	}
-	_, problems := Compile(definition, s.catalog)
-	return problems, nil
+	return s.check(ctx, actor, definition)
 }
 
 // Comparison is what differs between two versions of a workflow.

@@ -102,15 +102,26 @@ type Store interface {
 type Service struct {
 	store   Store
 	catalog *action.Catalog
+	known   Known
 	schema  func() ([]byte, error)
 }
 
-// NewService makes a service on a store; the catalog says which actions exist.
-func NewService(store Store, catalog *action.Catalog) *Service {
+// Known tells what secrets and variables a workspace has.
+type Known interface {
+	Names(ctx context.Context, workspaceID string) (Names, error)
+}
+
+// NewService makes a service on a store; the catalog says which actions exist,
+// known what expressions can refer to.
+func NewService(store Store, catalog *action.Catalog, known Known) *Service {
 	return &Service{
-		store: store, catalog: catalog,
+		store: store, catalog: catalog, known: known,
 		schema: sync.OnceValues(func() ([]byte, error) { return Schema(catalog) }),
 	}
+}
+
+func (s *Service) check(ctx context.Context, actor auth.Actor, d Definition) ([]Problem, error) {
+	return Check(d, s.catalog, func() (Names, error) { return s.known.Names(ctx, actor.Workspace.ID) })
 }
 
 const (

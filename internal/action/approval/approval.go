@@ -27,7 +27,8 @@ func Entry() action.Entry {
 			Title: "Ask for approval",
 			Summary: "Waits until somebody approves or rejects, with a comment and data if they like. A rejection is no failure: " +
 				"later steps look at `approved`. The wait survives restarts.",
-			Pure: true,
+			Pure:   true,
+			Stores: true,
 			Input: `{
 				"type": "object",
 				"additionalProperties": false,

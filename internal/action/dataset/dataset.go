@@ -15,6 +15,7 @@ func Entry() action.Entry {
 			Title:   "Build an object",
 			Summary: "Builds an object from literal values and expressions. Later steps read it as the step's output.",
 			Pure:    true,
+			Stores:  true,
 			Input: `{
 				"type": "object",
 				"required": ["values"],

@@ -16,6 +16,7 @@ func Entry() action.Entry {
 			Title:   "Write to the log",
 			Summary: "Adds a line to the log of the step. A line has at most 2 KiB; what is longer is cut.",
 			Pure:    true,
+			Stores:  true,
 			Input: `{
 				"type": "object",
 				"required": ["message"],

@@ -15,6 +15,7 @@ func Entry() action.Entry {
 			Title:   "Stop the run",
 			Summary: "Ends the run at once, also from inside a loop. Steps that are under way are cancelled, no other starts.",
 			Pure:    true,
+			Stores:  true,
 			Input: `{
 				"type": "object",
 				"additionalProperties": false,

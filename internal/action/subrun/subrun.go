@@ -54,6 +54,7 @@ func Entry(starter Starter) action.Entry {
 			Title: "Run another workflow",
 			Summary: "Starts a run of a workflow of the same workspace and waits for its end, unless told otherwise. " +
 				"The step fails when that run fails. At most 10 runs can stand above one another.",
+			Stores: true,
 			Input: `{
 				"type": "object",
 				"required": ["workflow_id"],

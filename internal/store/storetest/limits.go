@@ -19,6 +19,7 @@ type limited struct {
 func testLimits(t *testing.T, w *world) {
 	for name, kind := range map[string]func(*testing.T, *world, string) limited{
 		"keys": limitedKeys, "workflows": limitedWorkflows, "webhooks": limitedWebhooks,
+		"secrets": limitedSecrets, "variables": limitedVariables,
 	} {
 		t.Run(name, func(t *testing.T) {
 			const most = 10

@@ -25,6 +25,7 @@ import (
 // anywhere: insert takes the id.
 type listing struct {
 	kind   uid.Kind
+	byName bool // in ascending order; else the newest comes first
 	insert func(ctx context.Context, id string) error
 	remove func(ctx context.Context, id string) error // nil: rows stay
 	page   func(ctx context.Context, page paging.Request) (ids []string, next string, err error)
@@ -32,6 +33,7 @@ type listing struct {
 
 var listings = map[string]func(*testing.T, *world) listing{
 	"workflows": listWorkflows, "keys": listKeys, "webhooks": listWebhooks, "audit": listAudit,
+	"secrets": listSecrets, "variables": listVariables,
 	"runs": listRuns(""), "running runs": listRuns(run.Running),
 }
 
@@ -68,8 +70,8 @@ func (k *walk) step(ctx context.Context, next string) (string, error) {
 	}
 	k.seen = append(k.seen, ids...)
 	for i := 1; i < len(k.seen); i++ {
-		if k.seen[i-1] <= k.seen[i] {
-			return "", errors.New("the order is not strictly descending")
+		if was, is := k.seen[i-1], k.seen[i]; was == is || was < is != k.of.byName {
+			return "", errors.New("the order is not strictly that of the list")
 		}
 	}
 	return next, nil

@@ -21,7 +21,10 @@ CREATE TABLE workspaces (
     -- is checked without counting them.
     workflows           INTEGER NOT NULL DEFAULT 0,
     webhooks            INTEGER NOT NULL DEFAULT 0,
-    api_keys            INTEGER NOT NULL DEFAULT 0
+    api_keys            INTEGER NOT NULL DEFAULT 0,
+    secrets             INTEGER NOT NULL DEFAULT 0,
+    variables           INTEGER NOT NULL DEFAULT 0,
+    variable_bytes      INTEGER NOT NULL DEFAULT 0
 ) WITHOUT ROWID;
 
 CREATE TABLE api_keys (
@@ -54,6 +57,28 @@ CREATE TABLE audit (
 CREATE INDEX audit_by_workspace ON audit (workspace_id, id);
 CREATE INDEX audit_by_target ON audit (workspace_id, target_id, id);
 CREATE INDEX audit_by_action ON audit (workspace_id, action, id);
+
+CREATE TABLE secrets (
+    workspace_id TEXT    NOT NULL,
+    name         TEXT    NOT NULL,
+    value        BLOB    NOT NULL, -- sealed
+    created_at   INTEGER NOT NULL,
+    created_by   TEXT    NOT NULL,
+    updated_at   INTEGER NOT NULL,
+    updated_by   TEXT    NOT NULL,
+    PRIMARY KEY (workspace_id, name)
+) WITHOUT ROWID;
+
+CREATE TABLE variables (
+    workspace_id TEXT    NOT NULL,
+    name         TEXT    NOT NULL,
+    value        TEXT    NOT NULL, -- JSON
+    created_at   INTEGER NOT NULL,
+    created_by   TEXT    NOT NULL,
+    updated_at   INTEGER NOT NULL,
+    updated_by   TEXT    NOT NULL,
+    PRIMARY KEY (workspace_id, name)
+) WITHOUT ROWID;
 
 CREATE TABLE workflows (
     id           TEXT PRIMARY KEY,

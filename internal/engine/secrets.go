@@ -1,0 +1,91 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/stepmill/stepmill/internal/action"
+	"github.com/stepmill/stepmill/internal/expr"
+	"github.com/stepmill/stepmill/internal/mask"
+	"github.com/stepmill/stepmill/internal/run"
+	"github.com/stepmill/stepmill/internal/strictjson"
+	"github.com/stepmill/stepmill/internal/workflow"
+)
+
+// Values are what expressions can refer to outside of their run.
+type Values interface {
+	// Open opens the named secrets; those that do not exist are left out.
+	Open(ctx context.Context, workspaceID string, names []string) (map[string]string, error)
+	Variables(ctx context.Context, workspaceID string) (map[string]any, error)
+}
+
+// hidden is what stands in the place of a secret in all that is kept.
+const hidden = "***"
+
+// fetchValues reads what the plan refers to. Secrets are only ever in memory;
+// whatever is kept of the run goes through the mask.
+func (d *driver) fetchValues(ctx context.Context, plan *workflow.Plan) (vars map[string]any, err error) {
+	if plan.Vars {
+		if vars, err = d.engine.values.Variables(ctx, d.snap.WorkspaceID); err != nil {
+			return nil, err
+		}
+	}
+	if len(plan.Secrets) == 0 {
+		return vars, nil
+	}
+	if d.secrets, err = d.engine.values.Open(ctx, d.snap.WorkspaceID, plan.Secrets); err != nil {
+		return nil, err
+	}
+	values := make([]string, 0, len(d.secrets))
+	for _, value := range d.secrets {
+		values = append(values, value)
+	}
+	slices.Sort(values)
+	d.mask = mask.New(values)
+	return vars, nil
+}
+
+// missing is the failure of a step that refers to a secret that is gone.
+func (d *driver) missing(p place) error {
+	for _, name := range p.planned().Secrets {
+		if _, ok := d.secrets[name]; !ok {
+			return &action.Failure{Code: run.CodeSecretMissing, Message: fmt.Sprintf("there is no secret %q any more", name)}
+		}
+	}
+	return nil
+}
+
+// renderSecretly evaluates an input that holds secrets: what the action gets
+// stays in memory, what is kept is the same with every secret hidden.
+func (d *driver) renderSecretly(p place) (map[string]any, error) {
+	step := p.step()
+	p.env.Now = step.StartedAt
+	value, err := p.planned().Input.Eval(p.env, expr.Budget{})
+	if err != nil {
+		return nil, err
+	}
+	input, _ := value.(map[string]any)
+	d.inputs[step] = input
+	if step.Input != nil {
+		return input, nil
+	}
+	shown := *p.env
+	shown.Secrets = map[string]string{}
+	for name := range d.secrets {
+		shown.Secrets[name] = hidden
+	}
+	// An expression that only works with the real value shows nothing.
+	value, err = p.planned().Input.Eval(&shown, expr.Budget{})
+	if err != nil {
+		value = map[string]any{}
+	}
+	encoded, err := strictjson.Encode(value)
+	if err != nil {
+		return nil, err
+	}
+	step.Input = d.mask.JSON(encoded)
+	d.keep(len(step.Input))
+	d.change(step)
+	return input, nil
+}

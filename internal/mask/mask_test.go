@@ -1,0 +1,293 @@
+package mask_test
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/stepmill/stepmill/internal/mask"
+)
+
+func TestText(t *testing.T) {
+	t.Parallel()
+	const pass = "pä$$/w?rd <1>"
+	basic := base64.StdEncoding.EncodeToString([]byte("user:hunter22"))
+	for _, tc := range []struct {
+		name   string
+		values []string
+		text   string
+		want   string
+	}{
+		{"nothing to cover", nil, "hunter22", "hunter22"},
+		{"no value in the text", []string{"hunter22"}, "hunter2", "hunter2"},
+		{"the text is the value", []string{"hunter22"}, "hunter22", "***"},
+		{"inside of text", []string{"hunter22"}, "a hunter22 b", "a *** b"},
+		{"several times", []string{"hunter22"}, "hunter22 hunter22", "*** ***"},
+		{"values side by side are one", []string{"hunter22", "swordfish"}, "<hunter22swordfish>", "<***>"},
+		{"a value in a value", []string{"fish", "swordfish"}, "swordfish fish", "*** ***"},
+		{"a value in a value, the other way round", []string{"swordfish", "sword"}, "swordfish swords", "*** ***s"},
+		{"values that overlap", []string{"abcdef", "defghi"}, "xabcdefghix", "x***x"},
+		{"a value that overlaps itself", []string{"abab"}, "xabababx", "x***x"},
+		{"too short to be covered", []string{"abc", ""}, "abc", "abc"},
+		{"four characters", []string{"äöüß"}, "x äöüß", "x ***"},
+		{"case counts", []string{"hunter22"}, "Hunter22", "Hunter22"},
+		{"in JSON", []string{pass}, `{"a": "pä$$/w?rd <1>"}`, `{"a": "***"}`},
+		{"in JSON for HTML", []string{pass}, `pä$$/w?rd \u003c1\u003e`, `***`},
+		{"in JSON in ASCII", []string{pass}, `p\u00e4$$/w?rd <1>`, `***`},
+		{"in JSON with slashes escaped", []string{pass}, `p\u00e4$$\/w?rd <1>`, `***`},
+		{"in JSON beyond the basic plane", []string{"key🔑x"}, `key\ud83d\udd11x`, `***`},
+		{"quotes and lines in JSON", []string{"a\"b\nc"}, `"a\"b\nc"`, `"***"`},
+		{"in a query", []string{pass}, "?p=" + url.QueryEscape(pass) + "&x", "?p=***&x"},
+		{"in a path", []string{pass}, "/" + url.PathEscape(pass) + "/", "/***/"},
+		{"in a query, in small letters", []string{"a/b/c/d"}, "a%2fb%2fc%2fd", "***"},
+		{"as browsers escape", []string{"a b(c)!"}, "a%20b(c)!", "***"},
+		{"in hex", []string{"hunter22"}, hex.EncodeToString([]byte("hunter22")), "***"},
+		{"in hex, in capitals", []string{"hunter22"}, strings.ToUpper(hex.EncodeToString([]byte("hunter22"))), "***"},
+		{"in base64", []string{"hunter22"}, base64.StdEncoding.EncodeToString([]byte("hunter22")), "***"},
+		{"in base64 without padding", []string{"hunter22"}, base64.RawURLEncoding.EncodeToString([]byte("hunter22")), "***"},
+		{"at the end of base64", []string{"hunter22"}, "Basic " + basic, "Basic " + basic[:7] + "***"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			if got := mask.New(tc.values).Text(tc.text); got != tc.want {
+				t.Errorf("got %q, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestJSON(t *testing.T) {
+	t.Parallel()
+	values := []string{"hunter22", "12345678", "true", "line\nbreak", `"},{"`}
+	for _, tc := range []struct{ name, text, want string }{
+		{"nothing", `{"a": [1, "x", null]}`, `{"a": [1, "x", null]}`},
+		{"a string", `{"a":"my hunter22!"}`, `{"a":"my ***!"}`},
+		{"the name of a member", `{"hunter22":1}`, `{"***":1}`},
+		{"an escaped string", `["\u0068unter22\t<"]`, `["***\t<"]`},
+		{"a line break", `["line\nbreak"]`, `["***"]`},
+		{"a number", `[12345678, 1, 123456789]`, `["***", 1, "***"]`},
+		{"a truth value", `{"a":true,"b":false}`, `{"a":"***","b":false}`},
+		{"JSON in JSON", `["{\"a\":\"line\\nbreak\"}"]`, `["{\"a\":\"***\"}"]`},
+		{"structure is no value", `[{"a":"x"},{"b":"y"}]`, `[{"a":"x"},{"b":"y"}]`},
+		{"what is not JSON", `{"a": "hunter22`, `{"a": "***`},
+		{"white space stays", " [ \"hunter22\" ,\n2 ] ", " [ \"***\" ,\n2 ] "},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			if diff := cmp.Diff(tc.want, string(mask.New(values).JSON([]byte(tc.text)))); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// encodings are the forms that are promised to be found, with what may stand
+// around the value before it is encoded.
+var encodings = map[string]func(before, value, after string) string{
+	"plain": func(before, value, after string) string { return before + value + after },
+	"query": func(before, value, after string) string { return url.QueryEscape(before + value + after) },
+	"path":  func(before, value, after string) string { return url.PathEscape(before + value + after) },
+	"JSON": func(before, value, after string) string {
+		out, _ := json.Marshal(before + value + after)
+		return string(out)
+	},
+	"hex": func(before, value, after string) string { return hex.EncodeToString([]byte(before + value + after)) },
+	"HEX": func(before, value, after string) string { return fmt.Sprintf("%X", before+value+after) },
+	"base64": func(before, value, after string) string {
+		return base64.StdEncoding.EncodeToString([]byte(before + value + after))
+	},
+	"base64url": func(before, value, after string) string {
+		return base64.RawURLEncoding.EncodeToString([]byte(before + value + after))
+	},
+}
+
+// The values of the properties are made of few characters, so that they contain
+// each other, overlap and begin alike. An asterisk is left out: covers may
+// stand together with one.
+var (
+	valueOf = rapid.StringOfN(rapid.RuneFrom([]rune(`ab1 "/+ä<`+"\n🔑")), mask.Shortest, 12, -1)
+	longOf  = rapid.StringOfN(rapid.RuneFrom([]rune(`ab`)), 20, 90, -1)
+	textOf  = rapid.StringOfN(rapid.RuneFrom([]rune(`ab1 "/+ä<xyz%\`+"\n🔑")), 0, 40, -1)
+)
+
+func TestNoValueSurvives(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		values := rapid.SliceOfN(rapid.OneOf(valueOf, longOf), 1, 5).Draw(t, "values")
+		value := rapid.SampledFrom(values).Draw(t, "value")
+		before, after := textOf.Draw(t, "before"), textOf.Draw(t, "after")
+		m := mask.New(values)
+		for name, encode := range encodings {
+			text := encode(before, value, after)
+			masked := m.Text(text)
+			if masked == text {
+				t.Errorf("%s: nothing is covered in %q", name, text)
+			}
+			for part := range strings.SplitSeq(masked, mask.Cover) {
+				if m.Text(part) != part {
+					t.Errorf("%s: %q has something left to cover", name, masked)
+				}
+			}
+			if name != "JSON" && name != "path" && name != "query" && strings.Contains(masked, encode("", value, "")) {
+				t.Errorf("%s: %q survives in %q", name, value, masked)
+			}
+		}
+	})
+}
+
+func TestJSONStaysJSON(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		values := rapid.SliceOfN(rapid.OneOf(valueOf, rapid.StringMatching(`[0-9]{4,6}`)), 1, 4).Draw(t, "values")
+		str := rapid.OneOf(textOf, rapid.SampledFrom(values))
+		tree := map[string]any{}
+		for range rapid.IntRange(0, 4).Draw(t, "members") {
+			tree[str.Draw(t, "name")] = []any{str.Draw(t, "text"), rapid.Int().Draw(t, "number"), true, nil, map[string]any{str.Draw(t, "inner"): str.Draw(t, "deep")}}
+		}
+		raw, err := json.Marshal(tree)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := mask.New(values)
+		masked := m.JSON(raw)
+		var decoded any
+		if err := json.Unmarshal(masked, &decoded); err != nil {
+			t.Fatalf("%s: %v", masked, err)
+		}
+		each(decoded, func(text string) {
+			for _, value := range values {
+				if strings.Contains(text, value) {
+					t.Errorf("%q survives in %s", value, masked)
+				}
+			}
+		})
+		if !bytes.Equal(m.JSON(masked), masked) && !strings.Contains(strings.Join(values, ""), "*") {
+			t.Errorf("%s has something left to cover", masked)
+		}
+	})
+}
+
+// each visits every string, name and literal of decoded JSON.
+func each(value any, visit func(string)) {
+	switch v := value.(type) {
+	case map[string]any:
+		for name, member := range v {
+			visit(name)
+			each(member, visit)
+		}
+	case []any:
+		for _, item := range v {
+			each(item, visit)
+		}
+	case string:
+		visit(v)
+	case float64:
+		visit(fmt.Sprintf("%.0f", v))
+	}
+}
+
+func TestWithoutValuesNothingChanges(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		text := rapid.StringOf(rapid.RuneFrom([]rune("abc \"\\\n🔑"))).Draw(t, "text")
+		m := mask.New([]string{"zzzz-not-there", strings.Repeat("z", 100), "äöüß"})
+		if got := m.Text(text); got != text {
+			t.Errorf("%q became %q", text, got)
+		}
+		if got := m.JSON([]byte(text)); string(got) != text {
+			t.Errorf("%q became %q", text, got)
+		}
+	})
+}
+
+// A text that keeps beginning like a long value is no slower than any other.
+func TestLongValues(t *testing.T) {
+	t.Parallel()
+	value := strings.Repeat("a", 60_000) + "b"
+	m := mask.New([]string{value})
+	text := strings.Repeat("a", 1<<20)
+	if m.Text(text) != text {
+		t.Error("something was covered")
+	}
+	if got := m.Text(text + "b!"); got != text[60_000:]+mask.Cover+"!" {
+		t.Errorf("got %d bytes", len(got))
+	}
+	encoded := base64.StdEncoding.EncodeToString([]byte("id:" + value))
+	if got := m.Text(encoded); got != encoded[:4]+mask.Cover {
+		t.Errorf("got %d bytes", len(got))
+	}
+}
+
+func FuzzMask(f *testing.F) {
+	f.Add("hunter22", "hunter", "my hunter22", "!")
+	f.Add("a\"b\\c", "\"b\\c", "{\"x\":\"", "\"}")
+	f.Fuzz(func(t *testing.T, one, two, before, after string) {
+		values := []string{strings.ToValidUTF8(one, "?"), strings.ToValidUTF8(two, "?")}
+		m := mask.New(values)
+		raw, err := json.Marshal(map[string]any{before + one: two + after, "n": []string{one, two, before, after}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		masked := m.JSON(raw)
+		if !json.Valid(masked) {
+			t.Fatalf("%s became %s", raw, masked)
+		}
+		for _, value := range values {
+			if len([]rune(value)) < mask.Shortest || strings.Contains(value, "*") {
+				continue
+			}
+			if text := m.Text(before + value + after); strings.Contains(text, value) {
+				t.Errorf("%q survives in %q", value, text)
+			}
+			var decoded any
+			if err := json.Unmarshal(masked, &decoded); err != nil {
+				t.Fatal(err)
+			}
+			each(decoded, func(text string) {
+				if strings.Contains(text, value) {
+					t.Errorf("%q survives in %s", value, masked)
+				}
+			})
+		}
+	})
+}
+
+func BenchmarkText(b *testing.B) {
+	var values []string
+	for i := range 20 {
+		values = append(values, fmt.Sprintf("secret-%02d-%s", i, strings.Repeat("xY7", 8)))
+	}
+	m := mask.New(values)
+	text := strings.Repeat(`{"id": 4711, "name": "Ada Lovelace", "note": "nothing to see"} `, 1<<20/63)
+	b.SetBytes(int64(len(text)))
+	for b.Loop() {
+		if m.Text(text) != text {
+			b.Fatal("something was covered")
+		}
+	}
+}
+
+func BenchmarkJSON(b *testing.B) {
+	m := mask.New([]string{"secret-one-1234", "secret-two-5678"})
+	text := []byte("[" + strings.Repeat(`{"id": 4711, "name": "Ada \"Lovelace\"", "note": "nothing to see"},`, 1<<20/68) + "1]")
+	b.SetBytes(int64(len(text)))
+	for b.Loop() {
+		if len(m.JSON(text)) != len(text) {
+			b.Fatal("something was covered")
+		}
+	}
+}
+
+func BenchmarkNew(b *testing.B) {
+	for b.Loop() {
+		mask.New([]string{"a-usual-api-key-of-40-characters-xxxxxxx", "another"})
+	}
+}

@@ -1,0 +1,239 @@
+package run
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"maps"
+	"strings"
+	"time"
+
+	"github.com/stepmill/stepmill/internal/auth"
+	"github.com/stepmill/stepmill/internal/clock"
+	"github.com/stepmill/stepmill/internal/expr"
+	"github.com/stepmill/stepmill/internal/fault"
+	"github.com/stepmill/stepmill/internal/mask"
+)
+
+// Variables reads those of a workspace.
+type Variables interface {
+	Variables(ctx context.Context, workspaceID string) (map[string]any, error)
+}
+
+// Previews evaluates expressions while they are being written: with the data of
+// a run that was, or with examples. Nothing of it has an effect.
+type Previews struct {
+	runs  *Service
+	vars  Variables
+	cache *expr.Cache
+}
+
+// previewCache is the number of expressions that are kept compiled.
+const previewCache = 1000
+
+// NewPreviews makes previews with the data of runs.
+func NewPreviews(runs *Service, vars Variables) *Previews {
+	return &Previews{runs: runs, vars: vars, cache: expr.NewCache(previewCache)}
+}
+
+// Preview asks for the value of an expression, or of any JSON value with
+// expressions in its strings when Template is set.
+type Preview struct {
+	Expression string
+	Template   json.RawMessage
+	// RunID names the run whose data is used; empty for none.
+	RunID  string
+	Sample Sample
+}
+
+// Sample is data to evaluate with. What is given stands in the place of what
+// the run has; nil leaves a part as it is.
+type Sample struct {
+	Trigger  SampleTrigger
+	Steps    map[string]SampleStep // each as a whole
+	Item     json.RawMessage
+	Index    *int
+	Vars     map[string]json.RawMessage
+	Run      SampleRun
+	Workflow SampleWorkflow
+}
+
+// SampleTrigger is what trigger has.
+type SampleTrigger struct {
+	Type    *string
+	ID      *string
+	Payload json.RawMessage
+	Headers json.RawMessage
+	Query   json.RawMessage
+}
+
+// SampleStep is what a step has.
+type SampleStep struct {
+	Output json.RawMessage
+	Status string
+	Error  json.RawMessage
+}
+
+// SampleRun is what run has.
+type SampleRun struct {
+	ID        *string
+	StartedAt *time.Time
+}
+
+// SampleWorkflow is what workflow has.
+type SampleWorkflow struct {
+	ID      *string
+	Name    *string
+	Version *int
+}
+
+// Evaluation is a value, or what is wrong with the expression.
+type Evaluation struct {
+	Value any
+	Error *expr.Error
+}
+
+// Evaluate evaluates. An expression that does not compile or fails is an answer
+// like any other. Secrets are never read: each one is "***".
+func (p *Previews) Evaluate(ctx context.Context, actor auth.Actor, in Preview) (Evaluation, error) {
+	env := &expr.Env{Steps: map[string]expr.Step{}, Now: clock.Now()}
+	if in.RunID != "" {
+		if err := p.recorded(ctx, actor, in.RunID, env); err != nil {
+			return Evaluation{}, err
+		}
+	}
+	compiled, err := p.compile(in)
+	if err != nil {
+		return failed(err)
+	}
+	refs := compiled.Refs()
+	env.Secrets = make(map[string]string, len(refs.Secrets))
+	for _, ref := range refs.Secrets {
+		env.Secrets[ref.Name] = mask.Cover
+	}
+	if len(refs.Vars) > 0 || refs.AllVars {
+		if env.Vars, err = p.vars.Variables(ctx, actor.Workspace.ID); err != nil {
+			return Evaluation{}, err
+		}
+	}
+	if err := in.Sample.apply(env); err != nil {
+		return Evaluation{}, err
+	}
+	value, err := compiled.Eval(env, expr.Budget{})
+	if err != nil {
+		return failed(err)
+	}
+	return Evaluation{Value: value}, nil
+}
+
+// evaluator is a program, a template or a value with templates in it.
+type evaluator interface {
+	Refs() expr.Refs
+	Eval(env *expr.Env, budget expr.Budget) (any, error)
+}
+
+func (p *Previews) compile(in Preview) (evaluator, error) {
+	if in.Template == nil {
+		return p.cache.CompileBare(in.Expression)
+	}
+	value, err := expr.FromJSON(in.Template)
+	if err != nil {
+		return nil, fault.Field("/template", "is not JSON")
+	}
+	if text, ok := value.(string); ok {
+		return p.cache.CompileTemplate(text)
+	}
+	return expr.CompileValue(value, nil)
+}
+
+// failed makes an answer of an error of the expression; others stay errors.
+func failed(err error) (Evaluation, error) {
+	if wrong, ok := errors.AsType[*expr.Error](err); ok {
+		return Evaluation{Error: wrong}, nil
+	}
+	return Evaluation{}, err
+}
+
+// recorded fills in what a run has recorded, of its steps those outside of
+// loops.
+func (p *Previews) recorded(ctx context.Context, actor auth.Actor, runID string, env *expr.Env) error {
+	detail, err := p.runs.Get(ctx, actor, runID)
+	if err != nil {
+		return err
+	}
+	head, err := p.runs.head(ctx, actor.Workspace.ID, detail.WorkflowID)
+	if err != nil {
+		return notFound(runID) // its workflow has just been deleted
+	}
+	env.Run = expr.Run{ID: detail.ID, StartedAt: detail.StartedAt}
+	env.Workflow = expr.Workflow{ID: detail.WorkflowID, Name: head.Name, Version: detail.WorkflowVersion}
+	env.Trigger = expr.Trigger{Type: detail.Trigger.Type, ID: detail.Trigger.ID}
+	if env.Trigger.Payload, err = expr.FromJSON(detail.Trigger.Payload); err != nil {
+		return err
+	}
+	for _, step := range detail.Steps {
+		if strings.Contains(step.Path, ".") || !step.Status.Settled() {
+			continue
+		}
+		if env.Steps[step.Path], err = step.Seen(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// apply puts the sample in the place of what the environment has.
+func (s Sample) apply(env *expr.Env) error {
+	var errs []error
+	decode := func(raw json.RawMessage, into *any) {
+		if raw == nil {
+			return
+		}
+		value, err := expr.FromJSON(raw)
+		*into, errs = value, append(errs, err)
+	}
+	decode(s.Trigger.Payload, &env.Trigger.Payload)
+	decode(s.Trigger.Headers, &env.Trigger.Headers)
+	decode(s.Trigger.Query, &env.Trigger.Query)
+	for id, given := range s.Steps {
+		step := expr.Step{Status: given.Status}
+		decode(given.Output, &step.Output)
+		decode(given.Error, &step.Error)
+		env.Steps[id] = step
+	}
+	if s.Item != nil || s.Index != nil {
+		env.Loop = &expr.Loop{}
+		decode(s.Item, &env.Loop.Item)
+		replace(&env.Loop.Index, s.Index)
+	}
+	if len(s.Vars) > 0 {
+		vars := maps.Clone(env.Vars)
+		if vars == nil {
+			vars = map[string]any{}
+		}
+		for name, raw := range s.Vars {
+			var value any
+			decode(raw, &value)
+			vars[name] = value
+		}
+		env.Vars = vars
+	}
+	s.applyNames(env)
+	return errors.Join(errs...)
+}
+
+func (s Sample) applyNames(env *expr.Env) {
+	replace(&env.Trigger.Type, s.Trigger.Type)
+	replace(&env.Trigger.ID, s.Trigger.ID)
+	replace(&env.Run.ID, s.Run.ID)
+	replace(&env.Run.StartedAt, s.Run.StartedAt)
+	replace(&env.Workflow.ID, s.Workflow.ID)
+	replace(&env.Workflow.Name, s.Workflow.Name)
+	replace(&env.Workflow.Version, s.Workflow.Version)
+}
+
+func replace[T any](target, given *T) {
+	if given != nil {
+		*target = *given
+	}
+}
