@@ -95,6 +95,8 @@ type Run struct {
 	Path string
 	// Depth is how many runs stand above this one.
 	Depth int
+	// Trial says that there is no run: the step is only tried out.
+	Trial bool
 }
 
 // Level is how much a line of a log matters.

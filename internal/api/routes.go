@@ -20,6 +20,8 @@ func (s *Server) register(t *table) {
 	handle(t, "GET /v1/workflows/{id}/versions/{n}/diff", auth.Read, http.StatusOK, s.diffVersions)
 	handle(t, "POST /v1/workflows/{id}/versions/{n}/restore", auth.Write, http.StatusOK, s.restoreVersion)
 
+	handle(t, "POST /v1/workflows/{id}/steps/{step_id}/test", auth.Execute, http.StatusOK, s.testStep).apart()
+
 	handle(t, "GET /v1/workflows/{workflow_id}/runs", auth.Read, http.StatusOK, s.listRuns)
 	handle(t, "POST /v1/workflows/{workflow_id}/runs", auth.Execute, http.StatusCreated, s.startRun)
 	handle(t, "GET /v1/runs/{id}", auth.Read, http.StatusOK, s.getRun)
@@ -44,7 +46,7 @@ func (s *Server) register(t *table) {
 	handle(t, "PUT /v1/variables/{name}", auth.Write, http.StatusOK, s.putVariable)
 	handle(t, "DELETE /v1/variables/{name}", auth.Write, http.StatusNoContent, s.deleteVariable)
 
-	handle(t, "POST /v1/expressions/evaluate", auth.Read, http.StatusOK, s.evaluateExpression)
+	handle(t, "POST /v1/expressions/evaluate", auth.Read, http.StatusOK, s.evaluateExpression).apart()
 
 	handle(t, "GET /v1/api-keys", auth.Admin, http.StatusOK, s.listKeys)
 	handle(t, "POST /v1/api-keys", auth.Admin, http.StatusCreated, s.createKey)

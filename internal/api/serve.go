@@ -101,6 +101,9 @@ func (s *Server) perform(w http.ResponseWriter, r *http.Request, e *endpoint, c 
 	return reply.then(r.Context(), http.NewResponseController(w))
 }
 
+// errFirst says that no answer was saved yet.
+var errFirst = errors.New("the first request with this key")
+
 // once runs the effect; with an Idempotency-Key, only the first time.
 func (s *Server) once(r *http.Request, e *endpoint, req *request, effect call) (*reply, error) {
 	keys := r.Header.Values("Idempotency-Key")
@@ -111,22 +114,29 @@ func (s *Server) once(r *http.Request, e *endpoint, req *request, effect call) (
 	if len(keys) > 1 || key == "" || len(key) > idempotency.MaxKey || strings.ContainsFunc(key, unprintable) {
 		return nil, parameter("Idempotency-Key", "must be one value of 1 to %d printable characters", idempotency.MaxKey)
 	}
-	if e.Scope == auth.Read {
-		// It changes nothing, so it is worked out before the unit and does not
-		// hold up those who do.
-		ahead, err := effect(r.Context())
-		effect = func(context.Context) (*reply, error) { return ahead, err }
-	}
 	var first *reply
-	answer, replayed, err := s.Idempotency.Do(r.Context(), req.actor,
-		idempotency.Request{Route: r.Method + " " + r.URL.Path, Key: key, Body: req.body},
-		func(ctx context.Context) (idempotency.Answer, error) {
-			var err error
-			if first, err = effect(ctx); err != nil {
-				return idempotency.Answer{}, err
+	do := func(effect call) (idempotency.Answer, bool, error) {
+		return s.Idempotency.Do(r.Context(), req.actor, idempotency.Request{Route: r.Method + " " + r.URL.Path, Key: key, Body: req.body},
+			func(ctx context.Context) (idempotency.Answer, error) {
+				var err error
+				if first, err = effect(ctx); err != nil {
+					return idempotency.Answer{}, err
+				}
+				return idempotency.Answer{Status: first.statusOr(e.Status), Header: first.header, Body: encodeJSON(first.body)}, nil
+			})
+	}
+	if !e.stores {
+		// What stores nothing must not hold up those who do: after a look for a
+		// saved answer it is worked out beside the unit, which then saves it.
+		if _, _, err := do(func(context.Context) (*reply, error) { return nil, errFirst }); errors.Is(err, errFirst) {
+			ahead, err := effect(r.Context())
+			if err != nil {
+				return nil, err
 			}
-			return idempotency.Answer{Status: first.statusOr(e.Status), Header: first.header, Body: encodeJSON(first.body)}, nil
-		})
+			effect = func(context.Context) (*reply, error) { return ahead, nil }
+		}
+	}
+	answer, replayed, err := do(effect)
 	if err != nil || !replayed {
 		return first, err
 	}

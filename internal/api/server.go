@@ -33,6 +33,7 @@ type Services struct {
 	Webhooks    *webhook.Service
 	Secrets     *secret.Service
 	Previews    *run.Previews
+	Trials      *run.Trials
 	Audit       *audit.Service
 	Usage       *usage.Service
 	Idempotency *idempotency.Service

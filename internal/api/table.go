@@ -23,7 +23,13 @@ type Route struct {
 type endpoint struct {
 	Route
 	bind func(*request) (call, error)
+	// stores says that the effect is something in the store: it is committed
+	// together with its saved answer.
+	stores bool
 }
+
+// apart marks an endpoint that stores nothing and may take its time.
+func (e *endpoint) apart() { e.stores = false }
 
 // call is a request that was found to be in order, ready to have its effect.
 type call func(ctx context.Context) (*reply, error)
@@ -42,13 +48,13 @@ func newTable(serve func(http.ResponseWriter, *http.Request, *endpoint)) table {
 
 // handle adds a route. In is a struct whose fields say by their tags where in
 // the request they come from; see binder.
-func handle[In any](t *table, pattern string, scope auth.Scope, status int, fn func(context.Context, *In) (*reply, error)) {
+func handle[In any](t *table, pattern string, scope auth.Scope, status int, fn func(context.Context, *In) (*reply, error)) *endpoint {
 	method, path, _ := strings.Cut(pattern, " ")
 	if scope == "" {
 		panic(fmt.Sprintf("route %s has no scope", pattern))
 	}
 	binder := newBinder[In](pattern)
-	e := &endpoint{Route: Route{Method: method, Path: path, Scope: scope, Status: status}}
+	e := &endpoint{Route: Route{Method: method, Path: path, Scope: scope, Status: status}, stores: true}
 	e.bind = func(r *request) (call, error) {
 		in := new(In)
 		if err := binder.bind(r, in); err != nil {
@@ -59,6 +65,7 @@ func handle[In any](t *table, pattern string, scope auth.Scope, status int, fn f
 	t.routes = append(t.routes, e.Route)
 	t.endpoints[pattern] = e
 	t.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) { t.serve(w, r, e) })
+	return e
 }
 
 // Routes lists the table.

@@ -110,11 +110,13 @@ func (s *Server) assemble() error {
 	s.dispatch = local.New(st, s.node, s.log)
 	s.runs = run.NewService(st, plans, s.watchers, s.dispatch, s.node)
 	s.engine = engine.New(st, s.dispatch, plans, secrets, s.node, s.log)
+	previews := run.NewPreviews(s.runs, secrets)
 	s.api = api.New(api.Services{
 		Auth: s.core.auth, Actions: actions, Workflows: workflow.NewService(st, actions, names{secrets}), Runs: s.runs, Audit: audit.NewService(st), Usage: s.usage,
 		Webhooks:    webhook.NewService(st, v, policy),
 		Secrets:     secrets,
-		Previews:    run.NewPreviews(s.runs, secrets),
+		Previews:    previews,
+		Trials:      run.NewTrials(previews, plans, s.engine),
 		Idempotency: idempotency.NewService(st, v),
 	}, api.Options{
 		Cursors: cursors, PreauthPerMinute: s.config.PreauthRPM, TrustedProxies: config.Prefixes(s.config.TrustedProxy), Ready: s.ready, Log: s.log,

@@ -106,7 +106,7 @@ func (d *driver) prepare(p place) (func(context.Context) result, *logbook) {
 func (d *driver) request(step *run.Step) (action.Request, error) {
 	req := action.Request{
 		Now: clock.Now(), Began: step.StartedAt, Workspace: d.snap.WorkspaceID, IdempotencyKey: d.snap.ID + "/" + step.Path,
-		Run: action.Run{ID: d.snap.ID, Path: step.Path, Depth: d.snap.Depth},
+		Run: action.Run{ID: d.snap.ID, Path: step.Path, Depth: d.snap.Depth, Trial: d.trial},
 	}
 	if step.WakeAt != nil {
 		req.WokenAt = *step.WakeAt

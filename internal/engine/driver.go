@@ -36,6 +36,7 @@ type driver struct {
 	rev     int // of the last commit
 	size    int // of all that the run keeps, in bytes
 	crashes int // held against the run until it gets further
+	trial   bool
 
 	secrets map[string]string            // that the plan refers to
 	mask    *mask.Masker                 // hides them in all that is kept

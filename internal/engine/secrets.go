@@ -20,9 +20,6 @@ type Values interface {
 	Variables(ctx context.Context, workspaceID string) (map[string]any, error)
 }
 
-// hidden is what stands in the place of a secret in all that is kept.
-const hidden = "***"
-
 // fetchValues reads what the plan refers to. Secrets are only ever in memory;
 // whatever is kept of the run goes through the mask.
 func (d *driver) fetchValues(ctx context.Context, plan *workflow.Plan) (vars map[string]any, err error) {
@@ -73,7 +70,7 @@ func (d *driver) renderSecretly(p place) (map[string]any, error) {
 	shown := *p.env
 	shown.Secrets = map[string]string{}
 	for name := range d.secrets {
-		shown.Secrets[name] = hidden
+		shown.Secrets[name] = mask.Cover
 	}
 	// An expression that only works with the real value shows nothing.
 	value, err = p.planned().Input.Eval(&shown, expr.Budget{})

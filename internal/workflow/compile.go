@@ -70,6 +70,23 @@ type Names struct {
 	Variables []string
 }
 
+// Find returns the step with an id, wherever it is; nil when there is none.
+func (p *Plan) Find(id string) *PlannedStep {
+	for i := range p.Steps {
+		step := &p.Steps[i]
+		if step.ID == id {
+			return step
+		}
+		if step.Block == nil {
+			continue
+		}
+		if inner := step.Block.Body.Find(id); inner != nil {
+			return inner
+		}
+	}
+	return nil
+}
+
 // Compile checks a definition and makes it ready to run. It reports every
 // problem at once; a plan is only returned when there are none. Names of
 // secrets and variables are not looked up: they may come and go.

@@ -101,6 +101,9 @@ func Entry(starter Starter) action.Entry {
 }
 
 func start(ctx context.Context, starter Starter, req action.Request) (action.Result, error) {
+	if req.Run.Trial {
+		return action.Result{}, &action.Failure{Code: NotStarted, Message: "a step that is only tried out starts no run"}
+	}
 	if req.Run.Depth >= MaxDepth {
 		return action.Result{}, &action.Failure{Code: ChainDepth, Message: fmt.Sprintf("%d runs stand above this one, which is the most there can be", MaxDepth)}
 	}
