@@ -320,9 +320,8 @@ func TestObjectsAreClosed(t *testing.T) {
 		"ValidationProblem": {"hint"},
 	}
 	written := []string{ // by clients, and returned as they were written
-		"ApiKeyCreate", "Concurrency", "DataSetInput", "FlowWaitInput", "HttpRequestInput", "Repeat", "Retry", "RunStart", "Settings", "SettingsPatch", "Step",
-		"WebhookCreate", "WebhookPatch", "WorkflowCreate", "WorkflowDefinition", "WorkflowPatch", "WorkspaceCreate",
-		"WorkspacePatch",
+		"ApiKeyCreate", "Concurrency", "DataSetInput", "FlowApprovalInput", "FlowRunInput", "FlowStopInput", "FlowWaitInput", "HttpRequestInput",
+		"LogWriteInput", "Repeat", "Retry", "RunStart", "Settings", "SettingsPatch", "Step", "StepAnswer", "WebhookCreate", "WebhookPatch", "WorkflowCreate", "WorkflowDefinition", "WorkflowPatch", "WorkspaceCreate", "WorkspacePatch",
 	}
 	for name, ref := range load(t).Components.Schemas {
 		visit := func(_ string, ref *openapi3.SchemaRef) error {

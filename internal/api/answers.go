@@ -46,7 +46,9 @@ type approvalBody struct {
 
 func (s *Server) listApprovals(ctx context.Context, in *page) (*reply, error) {
 	return listing(ctx, s, *in, []string{"approvals"},
-		func(p paging.Request) (paging.Page[run.Approval], error) { return s.Runs.Approvals(ctx, actorOf(ctx), p) },
+		func(p paging.Request) (paging.Page[run.Approval], error) {
+			return s.Runs.Approvals(ctx, actorOf(ctx), p)
+		},
 		func(a run.Approval) approvalBody {
 			var input struct {
 				Message *string `json:"message"`
