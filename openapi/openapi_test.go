@@ -321,9 +321,9 @@ func TestObjectsAreClosed(t *testing.T) {
 		"ValidationProblem": {"hint"},
 	}
 	written := []string{ // by clients, and returned as they were written
-		"ApiKeyCreate", "Concurrency", "DataSetInput", "ExpressionEvaluate", "FlowWaitInput", "HttpRequestInput", "Repeat", "Retry", "RunStart", "SecretPut", "Settings", "SettingsPatch", "Step",
-		"VariablePut", "WebhookCreate", "WebhookPatch", "WorkflowCreate", "WorkflowDefinition", "WorkflowPatch", "WorkspaceCreate",
-		"WorkspacePatch",
+		"ApiKeyCreate", "Concurrency", "DataSetInput", "ExpressionEvaluate", "FlowApprovalInput", "FlowRunInput", "FlowStopInput", "FlowWaitInput",
+		"HttpRequestInput", "LogWriteInput", "Repeat", "Retry", "RunStart", "SampleData", "SecretPut", "Settings", "SettingsPatch", "Step", "StepAnswer", "StepTest",
+		"VariablePut", "WebhookCreate", "WebhookPatch", "WorkflowCreate", "WorkflowDefinition", "WorkflowPatch", "WorkspaceCreate", "WorkspacePatch",
 	}
 	for name, ref := range load(t).Components.Schemas {
 		visit := func(_ string, ref *openapi3.SchemaRef) error {

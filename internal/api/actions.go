@@ -23,6 +23,7 @@ type actionBody struct {
 type actionExample struct {
 	Title  string          `json:"title"`
 	With   json.RawMessage `json:"with"`
+	Answer json.RawMessage `json:"answer"`
 	Output json.RawMessage `json:"output"`
 }
 
@@ -33,7 +34,7 @@ func showAction(spec action.Spec) actionBody {
 		Limits: orEmpty(spec.Limits), Codes: orEmpty(spec.Codes), Examples: make([]actionExample, len(spec.Examples)),
 	}
 	for i, example := range spec.Examples {
-		body.Examples[i] = actionExample{example.Title, written(example.With), written(example.Output)}
+		body.Examples[i] = actionExample{example.Title, written(example.With), written(example.Answer), written(example.Output)}
 	}
 	return body
 }

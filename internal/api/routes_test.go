@@ -28,10 +28,15 @@ var routeBodies = map[string]string{
 	"GET /v1/workflows/{id}/versions/{n}":          "-",
 	"GET /v1/workflows/{id}/versions/{n}/diff":     "-",
 	"POST /v1/workflows/{id}/versions/{n}/restore": "-",
+	"POST /v1/workflows/{id}/steps/{step_id}/test": `{"context": {"trigger": {"payload": {}}}}`,
 	"GET /v1/workflows/{workflow_id}/runs":         "-",
 	"POST /v1/workflows/{workflow_id}/runs":        `{"payload": {}}`,
 	"GET /v1/runs/{id}":                            "-",
 	"POST /v1/runs/{id}/cancel":                    "-",
+	"POST /v1/runs/{id}/retry":                     "-",
+	"GET /v1/runs/{id}/logs":                       "-",
+	"POST /v1/runs/{id}/steps/{step_id}/resume":    `{"approved": true, "comment": "c", "data": {}}`,
+	"GET /v1/approvals":                            "-",
 	"GET /v1/webhooks":                             "-",
 	"POST /v1/webhooks":                            `{"url": "https://example.com/", "events": ["run.failed"], "workflow_id": null}`,
 	"GET /v1/webhooks/{id}":                        "-",
@@ -86,17 +91,22 @@ var collections = map[string]struct{ name, missing, code string }{
 func collection(r api.Route) (name, missing, code string, has bool) {
 	before, _, has := strings.Cut(r.Path, "/{")
 	c := collections[before[strings.LastIndexByte(before, '/')+1:]]
+	if strings.HasSuffix(r.Path, "/retry") {
+		c.name = "$ended" // a run that goes on cannot be retried
+	}
 	return c.name, c.missing, c.code, has
 }
 
 // routePath fills the path of a route with names for what it needs; versions
-// are always the first.
+// are always the first, steps the one that asks.
 func routePath(r api.Route, id string) string {
 	var out []string
 	for segment := range strings.SplitSeq(r.Path, "/") {
 		switch {
 		case segment == "{n}":
 			segment = "1"
+		case segment == "{step_id}":
+			segment = "ask"
 		case strings.HasPrefix(segment, "{"):
 			segment = id
 		}
@@ -118,8 +128,10 @@ func routeBody(t *testing.T, r api.Route) string {
 // furnish puts one of everything into a world.
 func furnish(w *world) {
 	w.t.Helper()
-	w.workflow("wf", waitStep)
-	w.run("run", "wf", "")
+	w.workflow("wf", askStep, waitStep)
+	w.run("ended", "wf", "")
+	w.call("POST", "/v1/runs/$ended/cancel", "").want(http.StatusOK)
+	w.waiting("run", "wf")
 	givenWebhook(w)
 	givenKey(w)
 	givenSecret(w)

@@ -8,7 +8,7 @@ import (
 )
 
 const (
-	runKeys = "id workflow_id workflow_version status trigger started_at finished_at duration_ms error waiting_for retry_of steps"
+	runKeys = "id workflow_id workflow_version status trigger started_at finished_at duration_ms error waiting_for retry_of parent steps"
 
 	stepKeys = "step_id name type status attempt started_at finished_at duration_ms input output error reason attempts"
 )

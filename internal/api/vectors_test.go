@@ -126,7 +126,6 @@ func abused(t *testing.T) (*server, *world) {
 	s := newServer(t)
 	w := s.newWorld(t)
 	furnish(w)
-	eventually(t, "the run waits", func() bool { return w.call("GET", "/v1/runs/$run", "").object()["waiting_for"] != nil })
 	return s, w
 }
 

@@ -181,5 +181,6 @@ func column(rows [][]string) []string {
 const (
 	setStep  = `{"id": "set", "uses": "data.set", "with": {"values": {"a": 1}}}`
 	waitStep = `{"id": "pause", "uses": "flow.wait", "with": {"for": "1h"}}`
+	askStep  = `{"id": "ask", "uses": "flow.approval", "with": {"message": "Go on?"}}`
 	failStep = `{"id": "fail", "name": "Fail on purpose", "uses": "flow.wait", "with": {"for": "${{ trigger.payload.none }}"}}`
 )

@@ -27,7 +27,7 @@ func Entry() action.Entry {
 				}
 			}`,
 			Output:   `{"type": "object"}`,
-			Examples: []action.Example{{Title: "A warning", With: `{"message": "The stock is low", "level": "warn"}`, Output: `null`}},
+			Examples: []action.Example{{Title: "A warning", With: `{"message": "The stock is low", "level": "warn"}`, Output: `{}`}},
 		},
 		Action: action.Func(run),
 	}
@@ -40,5 +40,5 @@ func run(_ context.Context, req action.Request) (action.Result, error) {
 	}
 	message, _ := req.Input["message"].(string)
 	req.Log(level, message)
-	return action.Result{}, nil
+	return action.Result{Output: map[string]any{}}, nil
 }

@@ -25,7 +25,7 @@ func Entry() action.Entry {
 				}
 			}`,
 			Output:   `{"type": "object"}`,
-			Examples: []action.Example{{Title: "Nothing to do", With: `{"status": "succeeded", "message": "No new orders"}`, Output: `null`}},
+			Examples: []action.Example{{Title: "Nothing to do", With: `{"status": "succeeded", "message": "No new orders"}`, Output: `{}`}},
 		},
 		Action: action.Func(run),
 	}
@@ -36,5 +36,5 @@ func run(_ context.Context, req action.Request) (action.Result, error) {
 	if message != "" {
 		req.Log(action.Info, message)
 	}
-	return action.Result{Stop: &action.Stop{Failed: req.Input["status"] == "failed", Message: message}}, nil
+	return action.Result{Output: map[string]any{}, Stop: &action.Stop{Failed: req.Input["status"] == "failed", Message: message}}, nil
 }
