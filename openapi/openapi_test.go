@@ -317,7 +317,8 @@ func TestObjectsAreClosed(t *testing.T) {
 	t.Parallel()
 	optional := map[string][]string{
 		"Error":             {"details"},
-		"ValidationProblem": {"hint"},
+		"ErrorDetail":       {"line", "column"},
+		"ValidationProblem": {"hint", "line", "column"},
 	}
 	written := []string{ // by clients, and returned as they were written
 		"ApiKeyCreate", "Concurrency", "DataSetInput", "FlowWaitInput", "HttpRequestInput", "Repeat", "Retry", "RunStart", "Settings", "SettingsPatch", "Step",

@@ -12,6 +12,7 @@ import (
 
 	"github.com/stepmill/stepmill/internal/auth"
 	"github.com/stepmill/stepmill/internal/fault"
+	"github.com/stepmill/stepmill/internal/strictyaml"
 	"github.com/stepmill/stepmill/internal/suggest"
 )
 
@@ -20,17 +21,22 @@ type request struct {
 	http  *http.Request
 	actor auth.Actor
 	body  []byte
+	yaml  bool // the body is YAML
+	// document is the body that was YAML, once it has been read.
+	document *strictyaml.Document
 }
 
 // binder fills the input struct of a route. Fields are tagged with where they
 // come from: path:"id", query:"limit", header:"If-Match", body:"required" or
-// body:"optional". What is not declared is refused.
+// body:"optional". A body that may be YAML says so with yaml:"ok". What is not
+// declared is refused.
 type binder struct {
 	fields []boundField
 	query  []string
 	body   []int
 	// needsBody says that a request without a body is refused.
 	needsBody bool
+	yaml      bool
 	// notNull are the members of the body for which null has no meaning.
 	notNull []string
 }
@@ -49,6 +55,7 @@ func newBinder[In any](pattern string) *binder {
 		}
 		if need, ok := field.Tag.Lookup("body"); ok {
 			b.body, b.needsBody, b.notNull = field.Index, need == "required", notNull(field.Type)
+			b.yaml = field.Tag.Get("yaml") == "ok"
 			continue
 		}
 		b.addField(pattern, field)
@@ -154,17 +161,21 @@ func (b *binder) bindBody(r *request, value reflect.Value) error {
 	if b.body == nil {
 		// Nothing is expected: nothing, or an empty object, is fine.
 		if len(r.body) > 0 {
-			return decodeJSON(r.body, &struct{}{})
+			return r.decode(&struct{}{})
 		}
 		return nil
 	}
 	if len(r.body) == 0 && !b.needsBody {
 		return nil
 	}
-	if err := decodeJSON(r.body, value.FieldByIndex(b.body).Addr().Interface()); err != nil {
+	if err := r.decode(value.FieldByIndex(b.body).Addr().Interface()); err != nil {
 		return err
 	}
-	return refuseNull(r.body, b.notNull)
+	body := r.body
+	if r.document != nil {
+		body = r.document.JSON
+	}
+	return r.locate(refuseNull(body, b.notNull))
 }
 
 // notNull lists the members of a body that are plain pointers, which the

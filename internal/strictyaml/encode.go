@@ -10,8 +10,8 @@ import (
 )
 
 // Encode writes a JSON document as YAML: in block style, with the keys in their
-// order, so that equal texts give equal bytes. Decode reads the same document
-// from it, and so does any other reader of YAML 1.1 or 1.2.
+// order and numbers as they were written, so that Decode reads the same document
+// from it. Text is written so that it is text to readers of YAML 1.1 as well.
 func Encode(document []byte) ([]byte, error) {
 	if err := strictjson.Check(document); err != nil {
 		return nil, err
@@ -52,7 +52,7 @@ func (e *encoder) value(column int) error {
 	case string:
 		e.text(token, column)
 	case json.Number:
-		e.word(number(token.String()))
+		e.word(token.String())
 	case bool:
 		e.word(fmt.Sprint(token))
 	case nil:
@@ -150,21 +150,4 @@ func (e *encoder) text(text string, column int) {
 		}
 		e.out = append(e.out, '\n')
 	}
-}
-
-// number writes a number so that readers of YAML 1.1 see one too: with a point
-// and a sign if there is an exponent.
-func number(text string) string {
-	at := strings.IndexAny(text, "eE")
-	if at < 0 {
-		return text
-	}
-	mantissa, exponent := text[:at], text[at+1:]
-	if !strings.Contains(mantissa, ".") {
-		mantissa += ".0"
-	}
-	if exponent[0] != '-' && exponent[0] != '+' {
-		exponent = "+" + exponent
-	}
-	return mantissa + "e" + exponent
 }

@@ -31,7 +31,7 @@ steps:
     uses: http.request
     with:
       url: https://x.example/${{ trigger.payload.id }}
-      count: 1.0e+3
+      count: 1e3
       big: 12345678901234567890
   - id: loop
     foreach: ${{ steps.get.output }}
