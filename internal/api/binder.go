@@ -1,7 +1,6 @@
 package api
 
 import (
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -37,8 +36,6 @@ type binder struct {
 	// needsBody says that a request without a body is refused.
 	needsBody bool
 	yaml      bool
-	// notNull are the members of the body for which null has no meaning.
-	notNull []string
 }
 
 type boundField struct {
@@ -54,8 +51,7 @@ func newBinder[In any](pattern string) *binder {
 			continue
 		}
 		if need, ok := field.Tag.Lookup("body"); ok {
-			b.body, b.needsBody, b.notNull = field.Index, need == "required", notNull(field.Type)
-			b.yaml = field.Tag.Get("yaml") == "ok"
+			b.body, b.needsBody, b.yaml = field.Index, need == "required", field.Tag.Get("yaml") == "ok"
 			continue
 		}
 		b.addField(pattern, field)
@@ -168,50 +164,5 @@ func (b *binder) bindBody(r *request, value reflect.Value) error {
 	if len(r.body) == 0 && !b.needsBody {
 		return nil
 	}
-	if err := r.decode(value.FieldByIndex(b.body).Addr().Interface()); err != nil {
-		return err
-	}
-	body := r.body
-	if r.document != nil {
-		body = r.document.JSON
-	}
-	return r.locate(refuseNull(body, b.notNull))
-}
-
-// notNull lists the members of a body that are plain pointers, which the
-// decoder leaves nil for null as for an absent member. Where null has a meaning
-// the field is an Optional, or tagged null:"ok" when it means the same.
-func notNull(body reflect.Type) []string {
-	var names []string
-	for _, field := range reflect.VisibleFields(body) {
-		if field.Type.Kind() == reflect.Pointer && field.Tag.Get("null") != "ok" {
-			name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
-			names = append(names, name)
-		}
-	}
-	return names
-}
-
-func refuseNull(body []byte, names []string) error {
-	if len(names) == 0 {
-		return nil
-	}
-	var members map[string]json.RawMessage
-	if err := json.Unmarshal(body, &members); err != nil {
-		return err
-	}
-	var refused *fault.Error
-	for _, name := range names {
-		if string(members[name]) != "null" {
-			continue
-		}
-		if refused == nil {
-			refused = fault.New(fault.InvalidRequest, "/%s: must not be null", name)
-		}
-		refused.Details = append(refused.Details, fault.Detail{Pointer: "/" + name, Message: "must not be null"})
-	}
-	if refused == nil {
-		return nil
-	}
-	return refused
+	return r.decode(value.FieldByIndex(b.body).Addr().Interface())
 }

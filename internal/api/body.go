@@ -89,7 +89,7 @@ func (r *request) decode(into any) error {
 	if r.yaml {
 		return r.decodeYAML(into)
 	}
-	return refusal(strictjson.Decode(r.body, into), false)
+	return refusal(strictjson.DecodeBody(r.body, into), false)
 }
 
 // refusal makes the answer from what is wrong with a body. Places in JSON are

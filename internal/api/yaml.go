@@ -27,7 +27,7 @@ func (r *request) decodeYAML(into any) error {
 	document, err := strictyaml.Decode(r.body)
 	if err == nil {
 		r.document = document
-		err = strictjson.Decode(document.JSON, into)
+		err = strictjson.DecodeBody(document.JSON, into)
 		problems, _ := errors.AsType[strictjson.Errors](err)
 		for _, problem := range problems {
 			find := document.At
