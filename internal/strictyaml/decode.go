@@ -20,10 +20,12 @@ import (
 	"github.com/stepmill/stepmill/internal/strictjson"
 )
 
-// Limits on documents. Those that strictjson has too are the same there, so
-// that every document that is accepted as JSON can be written as YAML.
+// Limits on documents. Those that strictjson has too are the same there. The
+// number of values bounds the memory for their places, which is a multiple of
+// what a small value takes in the text.
 const (
 	maxBytes       = 4 << 20
+	maxValues      = 200_000
 	maxDepth       = 64
 	maxKeys        = 10_000
 	maxElements    = 100_000

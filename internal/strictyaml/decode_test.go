@@ -153,6 +153,7 @@ func TestDecodeRefuses(t *testing.T) {
 		{"too deep in dashes", strings.Repeat("- ", 65) + "a", "1:129 " + strings.Repeat("/0", 64), "deeper than 64"},
 		{"too many keys", manyKeys(10_001), "10001:1 ", "more than 10000 keys"},
 		{"too many entries", strings.Repeat("- 1\n", 100_001), "100001:3 /100000", "more than 100000 entries"},
+		{"too many values", "[" + strings.Repeat("["+strings.Repeat("1,", 999)+"],", 201) + "]", "1:400198 /199/998", "more than 200000 values"},
 		{"too long a key", strings.Repeat("k", 1025) + ": 1", "1:1 ", "longer than 1024"},
 		{"too large", strings.Repeat("#", 4<<20+1), "1:1 ", "larger than 4194304 bytes"},
 	} {

@@ -9,7 +9,8 @@ import (
 )
 
 // Documents that are made to cost time take no longer than others of their
-// size: 4 MiB are read at 4 MB a second at the very least.
+// size. The bound is far above what they take, and far below what anything
+// quadratic would.
 func TestHostileDocumentsTakeNoTime(t *testing.T) {
 	t.Parallel()
 	const size = 4 << 20
@@ -27,7 +28,7 @@ func TestHostileDocumentsTakeNoTime(t *testing.T) {
 		in = in[:min(len(in), size)]
 		began := time.Now()
 		_, err := strictyaml.Decode([]byte(in))
-		if took := time.Since(began); took > 4*time.Second {
+		if took := time.Since(began); took > 10*time.Second {
 			t.Errorf("%s: %v for %d bytes (%v)", name, took, len(in), err)
 		}
 	}

@@ -10,4 +10,33 @@ var seeds = []string{
 	"a: &x 1\nb: *x\n", "<<: {a: b}\n", "!!str a\n", "? a\n: b\n", "a: b: c\n", "\ta: b\n", "a:\n\tb: c\n", "a: 1\na: 2\n", "\uFEFFa: b\n", "a: \x00\n",
 	"a: \xff\n", "%YAML 1.2\n---\na\n", "a\n---\nb\n", "a: [\n", "a: \"\n", "a: .inf\n", "1: a\n", "a: @x\n", "a: b\r\nc: d\r", "- # x\n  a\n", "-\t- a\n",
 	"a: |\n\n   \n  x\n", "a: >\n  x\n   y\n  z\n\n   w\n  v\n", "'a\n b': c\n", "- >\n x\n- |\n\n", "[a, [b, [c]], {d: [e]}]", "{a: 'b\n  c', d: e\n f}",
+	`name: Big order
+triggers:
+  - {id: hook, type: webhook, verify: {scheme: github, secret: "${{ secrets.gh }}"}, dedupe: "${{ trigger.headers['x-github-delivery'] }}"}
+  - {id: nightly, type: schedule, cron: "0 3 * * *", timezone: Europe/Paris, missed: latest}
+settings:
+  timeout: 1h
+  concurrency: {key: "${{ trigger.payload.customer }}", limit: 1, on_limit: queue}   # queue | drop | cancel_running
+steps:
+  - id: get
+    name: Get the order
+    uses: http.request
+    with: {url: "https://shop.example/orders/${{ trigger.payload.id }}"}
+  - id: approve
+    needs: [get]
+    if: steps.get.output.body.total > 100
+    uses: flow.approval
+    with: {message: "Order ${{ trigger.payload.id }}", timeout: 2d}
+  - id: lines
+    needs: [get]
+    foreach: ${{ steps.get.output.body.lines }}
+    parallel: 5
+    steps:
+      - {id: reserve, uses: http.request, with: {method: POST, url: "https://stock.example/${{ item.sku }}"}}
+  - id: notify
+    needs: [approve, lines]
+    uses: email.send
+    with: {to: "${{ trigger.payload.email }}", subject: "Order ready"}
+layout: {get: [0, 0], approve: [240, -80]}
+`,
 }

@@ -25,6 +25,9 @@ func (p *parser) value(at int) (index int, ok bool) {
 		}
 		p.entries = append(p.entries, entry{})
 	}
+	if len(p.entries) > maxValues {
+		return 0, p.refuse(at, fmt.Sprintf("the document has more than %d values", maxValues))
+	}
 	index = len(p.entries) - 1
 	p.entries[index].at = p.mark(at)
 	p.entries[index].end = int32(len(p.entries))
