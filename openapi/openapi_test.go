@@ -317,8 +317,9 @@ func TestObjectsAreClosed(t *testing.T) {
 	t.Parallel()
 	optional := map[string][]string{
 		"Error":             {"details"},
+		"ErrorDetail":       {"line", "column"},
 		"FieldDiff":         {"from", "to"}, // absent: the member is not there, which null would not say
-		"ValidationProblem": {"hint"},
+		"ValidationProblem": {"hint", "line", "column"},
 	}
 	written := []string{ // by clients, and returned as they were written
 		"ApiKeyCreate", "Concurrency", "DataSetInput", "ExpressionEvaluate", "FlowApprovalInput", "FlowRunInput", "FlowStopInput", "FlowWaitInput",

@@ -52,11 +52,14 @@ type Example struct {
 	Output string
 }
 
-// Problem is something wrong with a definition, at a JSON pointer.
+// Problem is something wrong with a definition, at a JSON pointer. Line and
+// Column are set where the text is known that the definition was read from.
 type Problem struct {
 	Pointer string `json:"pointer"`
 	Message string `json:"message"`
 	Hint    string `json:"hint,omitempty"`
+	Line    int    `json:"line,omitempty"`
+	Column  int    `json:"column,omitempty"`
 }
 
 // Action does the work of a step.

@@ -1,7 +1,6 @@
 package api
 
 import (
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/stepmill/stepmill/internal/auth"
 	"github.com/stepmill/stepmill/internal/fault"
+	"github.com/stepmill/stepmill/internal/strictyaml"
 	"github.com/stepmill/stepmill/internal/suggest"
 )
 
@@ -20,19 +20,22 @@ type request struct {
 	http  *http.Request
 	actor auth.Actor
 	body  []byte
+	yaml  bool // the body is YAML
+	// document is the body that was YAML, once it has been read.
+	document *strictyaml.Document
 }
 
 // binder fills the input struct of a route. Fields are tagged with where they
 // come from: path:"id", query:"limit", header:"If-Match", body:"required" or
-// body:"optional". What is not declared is refused.
+// body:"optional". A body that may be YAML says so with yaml:"ok". What is not
+// declared is refused.
 type binder struct {
 	fields []boundField
 	query  []string
 	body   []int
 	// needsBody says that a request without a body is refused.
 	needsBody bool
-	// notNull are the members of the body for which null has no meaning.
-	notNull []string
+	yaml      bool
 }
 
 type boundField struct {
@@ -48,7 +51,7 @@ func newBinder[In any](pattern string) *binder {
 			continue
 		}
 		if need, ok := field.Tag.Lookup("body"); ok {
-			b.body, b.needsBody, b.notNull = field.Index, need == "required", notNull(field.Type)
+			b.body, b.needsBody, b.yaml = field.Index, need == "required", field.Tag.Get("yaml") == "ok"
 			continue
 		}
 		b.addField(pattern, field)
@@ -154,53 +157,12 @@ func (b *binder) bindBody(r *request, value reflect.Value) error {
 	if b.body == nil {
 		// Nothing is expected: nothing, or an empty object, is fine.
 		if len(r.body) > 0 {
-			return decodeJSON(r.body, &struct{}{})
+			return r.decode(&struct{}{})
 		}
 		return nil
 	}
 	if len(r.body) == 0 && !b.needsBody {
 		return nil
 	}
-	if err := decodeJSON(r.body, value.FieldByIndex(b.body).Addr().Interface()); err != nil {
-		return err
-	}
-	return refuseNull(r.body, b.notNull)
-}
-
-// notNull lists the members of a body that are plain pointers, which the
-// decoder leaves nil for null as for an absent member. Where null has a meaning
-// the field is an Optional, or tagged null:"ok" when it means the same.
-func notNull(body reflect.Type) []string {
-	var names []string
-	for _, field := range reflect.VisibleFields(body) {
-		if field.Type.Kind() == reflect.Pointer && field.Tag.Get("null") != "ok" {
-			name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
-			names = append(names, name)
-		}
-	}
-	return names
-}
-
-func refuseNull(body []byte, names []string) error {
-	if len(names) == 0 {
-		return nil
-	}
-	var members map[string]json.RawMessage
-	if err := json.Unmarshal(body, &members); err != nil {
-		return err
-	}
-	var refused *fault.Error
-	for _, name := range names {
-		if string(members[name]) != "null" {
-			continue
-		}
-		if refused == nil {
-			refused = fault.New(fault.InvalidRequest, "/%s: must not be null", name)
-		}
-		refused.Details = append(refused.Details, fault.Detail{Pointer: "/" + name, Message: "must not be null"})
-	}
-	if refused == nil {
-		return nil
-	}
-	return refused
+	return r.decode(value.FieldByIndex(b.body).Addr().Interface())
 }

@@ -8,51 +8,58 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/stepmill/stepmill/internal/auth"
 	"github.com/stepmill/stepmill/internal/fault"
 	"github.com/stepmill/stepmill/internal/strictjson"
 
 	"github.com/stepmill/stepmill/internal/jsonpointer"
 )
 
-// readBody reads the body of a write within the limit of the plan.
-func readBody(w http.ResponseWriter, r *http.Request, limits auth.Limits, merge bool) ([]byte, error) {
-	if r.Body == nil || r.Body == http.NoBody {
-		return nil, nil
+// read reads the body of a write within the limit of the plan.
+func (r *request) read(w http.ResponseWriter, e *endpoint) error {
+	if r.http.Body == nil || r.http.Body == http.NoBody {
+		return nil
 	}
-	badMedia := checkMedia(r, merge)
-	if badMedia != nil && r.ContentLength > 0 {
-		return nil, badMedia
+	media, badMedia := checkMedia(r.http, e)
+	r.yaml = isYAML(media)
+	if badMedia != nil && r.http.ContentLength > 0 {
+		return badMedia
 	}
+	limits := r.actor.Limits()
 	tooLarge := fault.New(fault.PayloadTooLarge, "the body is larger than the %d bytes that the plan allows", limits.RequestBodyBytes)
-	if r.ContentLength > limits.RequestBodyBytes {
-		return nil, tooLarge
+	if r.http.ContentLength > limits.RequestBodyBytes {
+		return tooLarge
 	}
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, limits.RequestBodyBytes))
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.http.Body, limits.RequestBodyBytes))
 	var over *http.MaxBytesError
 	switch {
 	case errors.As(err, &over):
-		return nil, tooLarge
+		return tooLarge
 	case err != nil:
-		return nil, fault.New(fault.InvalidRequest, "the body could not be read to its end").Because(err)
+		return fault.New(fault.InvalidRequest, "the body could not be read to its end").Because(err)
 	case len(body) > 0 && badMedia != nil: // its length was not known before
-		return nil, badMedia
+		return badMedia
 	}
-	return body, nil
+	r.body = body
+	return nil
 }
 
-func checkMedia(r *http.Request, merge bool) error {
+// checkMedia is the media type of the body, if the endpoint takes it.
+func checkMedia(r *http.Request, e *endpoint) (media string, err error) {
 	if encoding := r.Header.Get("Content-Encoding"); encoding != "" && !strings.EqualFold(encoding, "identity") {
-		return fault.New(fault.UnsupportedMediaType, "the body must not be compressed (Content-Encoding: %s)", clean(encoding))
+		return "", fault.New(fault.UnsupportedMediaType, "the body must not be compressed (Content-Encoding: %s)", clean(encoding))
 	}
 	given := r.Header.Get("Content-Type")
 	media, params, err := mime.ParseMediaType(given)
 	charset := params["charset"]
-	known := media == "application/json" || merge && media == "application/merge-patch+json"
-	if err != nil || !known || charset != "" && !strings.EqualFold(charset, "utf-8") {
-		return fault.New(fault.UnsupportedMediaType, "the body must be application/json, not %q", clean(given))
+	known := media == "application/json" || e.Method == http.MethodPatch && media == "application/merge-patch+json" || e.yaml && isYAML(media)
+	if err == nil && known && (charset == "" || strings.EqualFold(charset, "utf-8")) {
+		return media, nil
 	}
-	return nil
+	wanted := "application/json"
+	if e.yaml {
+		wanted += " or " + mediaYAML
+	}
+	return "", fault.New(fault.UnsupportedMediaType, "the body must be %s, not %q", wanted, clean(given))
 }
 
 // clean keeps what a client sent short and printable.
@@ -77,26 +84,38 @@ func pointerTo(name string) string {
 	return short(jsonpointer.Of(name))
 }
 
-// decodeJSON reads a body strictly and says what is wrong with it.
-func decodeJSON(body []byte, into any) error {
-	err := strictjson.Decode(body, into)
-	if err == nil {
-		return nil
+// decode reads the body strictly and says what is wrong with it.
+func (r *request) decode(into any) error {
+	if r.yaml {
+		return r.decodeYAML(into)
 	}
+	return refusal(strictjson.DecodeBody(r.body, into), false)
+}
+
+// refusal makes the answer from what is wrong with a body. Places in JSON are
+// told by their pointers, those in YAML also by line and column.
+func refusal(err error, isYAML bool) error {
 	var problems strictjson.Errors
 	if !errors.As(err, &problems) {
 		return err
 	}
 	first := problems[0]
-	if problems.Kind() == strictjson.Syntax {
+	if problems.Kind() == strictjson.Syntax && !isYAML {
 		return fault.New(fault.InvalidJSON, "the body is not valid JSON: line %d, column %d: %s", first.Line, first.Column, first.Message)
 	}
 	refused := fault.New(fault.InvalidRequest, "%s", first.Message)
 	if first.Pointer != "" {
 		refused = fault.New(fault.InvalidRequest, "%s: %s", short(first.Pointer), first.Message)
 	}
+	if problems.Kind() == strictjson.Syntax {
+		refused = fault.New(fault.InvalidJSON, "the body is not valid YAML: line %d, column %d: %s", first.Line, first.Column, first.Message)
+	}
 	for _, problem := range problems {
-		refused.Details = append(refused.Details, fault.Detail{Pointer: short(problem.Pointer), Message: problem.Message})
+		detail := fault.Detail{Pointer: short(problem.Pointer), Message: problem.Message}
+		if isYAML {
+			detail.Line, detail.Column = problem.Line, problem.Column
+		}
+		refused.Details = append(refused.Details, detail)
 	}
 	return refused
 }

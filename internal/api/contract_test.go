@@ -20,6 +20,7 @@ import (
 	"github.com/getkin/kin-openapi/routers"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
+	"github.com/stepmill/stepmill/internal/strictyaml"
 	"github.com/stepmill/stepmill/openapi"
 )
 
@@ -231,17 +232,29 @@ func checkBody(response node, a *answer) error {
 	if err != nil || content.at(media).value == nil {
 		return fmt.Errorf("content type %q is not documented", a.header.Get("Content-Type"))
 	}
-	if media != "application/json" {
+	if media != "application/json" && content.at(media, "schema", "type").value == "string" {
 		return nil
 	}
-	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(a.body))
+	value, err := parse(media, a.body)
 	if err != nil {
-		return fmt.Errorf("the body is not JSON: %w: %s", err, a.body)
+		return fmt.Errorf("the body is not %s: %w: %s", media, err, a.body)
 	}
 	if err := content.at(media, "schema").validate(value); err != nil {
 		return fmt.Errorf("the body does not fit: %w: %s", err, a.body)
 	}
 	return nil
+}
+
+// parse reads a body that is JSON or YAML.
+func parse(media string, body []byte) (any, error) {
+	if media == "application/yaml" {
+		document, err := strictyaml.Decode(body)
+		if err != nil {
+			return nil, err
+		}
+		body = document.JSON
+	}
+	return jsonschema.UnmarshalJSON(bytes.NewReader(body))
 }
 
 // checkCode makes sure that a code is one that this answer may carry.
@@ -298,7 +311,7 @@ func checkRequest(operation node, a *answer) error {
 	if err != nil || content.at(media).value == nil {
 		return fmt.Errorf("a body of type %q was accepted", a.request.Header.Get("Content-Type"))
 	}
-	value, err := jsonschema.UnmarshalJSON(strings.NewReader(a.sent))
+	value, err := parse(media, []byte(a.sent))
 	if err == nil {
 		err = content.at(media, "schema").validate(value)
 	}

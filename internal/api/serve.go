@@ -84,17 +84,15 @@ func (s *Server) perform(w http.ResponseWriter, r *http.Request, e *endpoint, c 
 	}
 	req := &request{http: r, actor: c.actor}
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
-		body, err := readBody(w, r, c.actor.Limits(), e.Method == http.MethodPatch)
-		if err != nil {
+		if err := req.read(w, e); err != nil {
 			return nil, err
 		}
-		req.body = body
 	}
 	effect, err := e.bind(req)
 	if err != nil {
 		return nil, err
 	}
-	reply, err := s.once(r, e, req, effect)
+	reply, err := s.once(r, e, req, req.located(effect))
 	if err != nil || reply.then == nil {
 		return reply, err
 	}

@@ -22,6 +22,7 @@ type Route struct {
 // endpoint is a route with what it does: bind turns a request into a call.
 type endpoint struct {
 	Route
+	yaml bool // its body may be YAML
 	bind func(*request) (call, error)
 	// stores says that the effect is something in the store: it is committed
 	// together with its saved answer.
@@ -54,7 +55,7 @@ func handle[In any](t *table, pattern string, scope auth.Scope, status int, fn f
 		panic(fmt.Sprintf("route %s has no scope", pattern))
 	}
 	binder := newBinder[In](pattern)
-	e := &endpoint{Route: Route{Method: method, Path: path, Scope: scope, Status: status}, stores: true}
+	e := &endpoint{Route: Route{Method: method, Path: path, Scope: scope, Status: status}, yaml: binder.yaml, stores: true}
 	e.bind = func(r *request) (call, error) {
 		in := new(In)
 		if err := binder.bind(r, in); err != nil {

@@ -135,7 +135,7 @@ func TestPatchWorkflowRefuses(t *testing.T) {
 	var scenarios []scenario
 	for _, tc := range []struct{ body, points string }{
 		{`{"name": null}`, "/name"},
-		{`{"state": null, "steps": null, "triggers": null}`, "/triggers /steps /state"},
+		{`{"state": null, "steps": null, "triggers": null}`, "/state /steps /triggers"},
 		{`{"name": ""}`, "/name"},
 		{`{"name": 5}`, "/name"},
 		{`{"description": ["a"]}`, "/description"},

@@ -8,6 +8,7 @@ import (
 	"github.com/stepmill/stepmill/internal/fault"
 	"github.com/stepmill/stepmill/internal/paging"
 	"github.com/stepmill/stepmill/internal/strictjson"
+	"github.com/stepmill/stepmill/internal/strictyaml"
 	"github.com/stepmill/stepmill/internal/workflow"
 )
 
@@ -95,7 +96,26 @@ func (s *Server) createWorkflow(ctx context.Context, in *createWorkflowRequest) 
 }
 
 type workflowRequest struct {
-	ID string `path:"id"`
+	ID     string `path:"id"`
+	Accept string `header:"Accept"`
+}
+
+// workflowDocument is a workflow in a file: what a patch takes back.
+type workflowDocument struct {
+	Name        string  `json:"name"`
+	Description *string `json:"description,omitempty"`
+	definitionDocument
+	Layout workflow.Layout `json:"layout,omitempty"`
+}
+
+type definitionDocument struct {
+	Triggers []workflow.Trigger `json:"triggers"`
+	Steps    []workflow.Step    `json:"steps"`
+	Settings workflow.Settings  `json:"settings,omitzero"`
+}
+
+func documentOf(d workflow.Definition) definitionDocument {
+	return definitionDocument{orEmpty(d.Triggers), orEmpty(d.Steps), d.Settings}
 }
 
 func (s *Server) getWorkflow(ctx context.Context, in *workflowRequest) (*reply, error) {
@@ -103,7 +123,14 @@ func (s *Server) getWorkflow(ctx context.Context, in *workflowRequest) (*reply, 
 	if err != nil {
 		return nil, err
 	}
-	return showWorkflow(w), nil
+	answer := showWorkflow(w)
+	if prefersYAML(in.Accept) {
+		if answer, err = showYAML(workflowDocument{w.Name, w.Description, documentOf(w.Definition), w.Layout}); err != nil {
+			return nil, err
+		}
+		answer.with("ETag", w.ETag())
+	}
+	return answer.with("Vary", "Accept"), nil
 }
 
 // definitionPatch is the part of a patch that describes what the workflow does.
@@ -141,7 +168,7 @@ type updateWorkflowRequest struct {
 		Description strictjson.Optional[string]                `json:"description"`
 		State       *workflow.State                            `json:"state"`
 		Layout      strictjson.Optional[map[string]*[]float64] `json:"layout"`
-	} `body:"required"`
+	} `body:"required" yaml:"ok"`
 }
 
 func (s *Server) updateWorkflow(ctx context.Context, in *updateWorkflowRequest) (*reply, error) {
@@ -194,12 +221,19 @@ func (s *Server) deleteWorkflow(ctx context.Context, in *deleteWorkflowRequest) 
 
 type validateWorkflowRequest struct {
 	ID   string          `path:"id"`
-	Body definitionPatch `body:"optional"`
+	Body definitionPatch `body:"optional" yaml:"ok"`
 }
 
 type validationBody struct {
 	Valid    bool               `json:"valid"`
 	Problems []workflow.Problem `json:"problems"`
+}
+
+func (b validationBody) locate(document *strictyaml.Document) {
+	for i := range b.Problems {
+		problem := &b.Problems[i]
+		problem.Line, problem.Column, _ = document.At(problem.Pointer)
+	}
 }
 
 func (s *Server) validateWorkflow(ctx context.Context, in *validateWorkflowRequest) (*reply, error) {
@@ -249,7 +283,12 @@ type versionRequest struct {
 	N  int    `path:"n"`
 }
 
-func (s *Server) getVersion(ctx context.Context, in *versionRequest) (*reply, error) {
+type getVersionRequest struct {
+	versionRequest
+	Accept string `header:"Accept"`
+}
+
+func (s *Server) getVersion(ctx context.Context, in *getVersionRequest) (*reply, error) {
 	if in.N < 1 {
 		return nil, parameter("n", "must be a positive whole number")
 	}
@@ -258,10 +297,16 @@ func (s *Server) getVersion(ctx context.Context, in *versionRequest) (*reply, er
 		return nil, err
 	}
 	d := v.Definition
-	return ok(versionBody{
+	answer := ok(versionBody{
 		WorkflowID: v.WorkflowID, Version: v.Number, Triggers: orEmpty(d.Triggers), Steps: orEmpty(d.Steps), Settings: d.Settings,
 		CreatedAt: clock.Format(v.CreatedAt), CreatedBy: orNull(v.CreatedBy),
-	}), nil
+	})
+	if prefersYAML(in.Accept) {
+		if answer, err = showYAML(documentOf(d)); err != nil {
+			return nil, err
+		}
+	}
+	return answer.with("Vary", "Accept"), nil
 }
 
 type restoreVersionRequest struct {

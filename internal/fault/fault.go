@@ -21,10 +21,13 @@ type Error struct {
 	cause      error
 }
 
-// Detail points at one place in the input.
+// Detail points at one place in the input. Line and Column are known when the
+// input is a text that people look at, such as YAML.
 type Detail struct {
 	Pointer string `json:"pointer"`
 	Message string `json:"message"`
+	Line    int    `json:"line,omitempty"`
+	Column  int    `json:"column,omitempty"`
 }
 
 // New makes an error with a formatted message.

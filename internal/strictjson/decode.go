@@ -44,7 +44,15 @@ const (
 // A type with its own UnmarshalJSON is checked for structure only, and is
 // itself responsible for null. When it uses this package, the pointers and
 // positions of its Errors are made relative to the whole document.
-func Decode(data []byte, dst any) error {
+func Decode(data []byte, dst any) error { return decode(data, dst, false) }
+
+// DecodeBody decodes like Decode, into a pointer to a struct, and refuses null
+// for the members whose fields are pointers: they would be left nil, as if the
+// member were absent. Where null has a meaning of its own the field is an
+// Optional, and where it means the same it is tagged null:"ok".
+func DecodeBody(data []byte, dst any) error { return decode(data, dst, true) }
+
+func decode(data []byte, dst any, body bool) error {
 	v := reflect.ValueOf(dst)
 	if v.Kind() != reflect.Pointer || v.IsNil() {
 		return fmt.Errorf("strictjson: cannot decode into %T, need a non-nil pointer", dst)
@@ -53,7 +61,7 @@ func Decode(data []byte, dst any) error {
 	if err != nil {
 		return err
 	}
-	errs, exact := scan(data, p, false)
+	errs, exact := scan(data, p, scanOptions{body: body})
 	if errs != nil && errs.Kind() == Syntax {
 		return errs
 	}
@@ -65,7 +73,7 @@ func Decode(data []byte, dst any) error {
 	}
 	// Only now are the values tried whose rules live in their own methods:
 	// trying each one beforehand would decode every valid document twice.
-	if errs, _ = scan(data, p, true); errs != nil {
+	if errs, _ = scan(data, p, scanOptions{body: body, probe: true}); errs != nil {
 		return errs
 	}
 	return Errors{{Kind: Shape, Message: plainMessage(err), Line: 1, Column: 1}}
@@ -89,7 +97,7 @@ func DecodeAny(data []byte) (any, error) {
 // Check reports whether data is a document that DecodeAny would accept,
 // without decoding it.
 func Check(data []byte) error {
-	if errs, _ := scan(data, nil, false); errs != nil {
+	if errs, _ := scan(data, nil, scanOptions{}); errs != nil {
 		return errs
 	}
 	return nil

@@ -34,6 +34,7 @@ func (k Kind) String() string {
 type Error struct {
 	Kind    Kind
 	Pointer string // JSON Pointer (RFC 6901) to the value, "" for the whole document
+	Key     bool   // it is about the key that leads there, not about the value
 	Message string
 	Line    int // from 1
 	Column  int // in characters, from 1

@@ -12,6 +12,8 @@ type field struct {
 	typ   reflect.Type
 	index []int // for reflect.Value.FieldByIndex
 	plan  *plan
+	// nullOK says that null means the same as no member.
+	nullOK bool
 }
 
 // embedded is a struct whose fields count as fields of the outermost one.
@@ -97,7 +99,7 @@ func (l *levelFields) collect(e embedded) error {
 			l.next = append(l.next, embedded{typ: inner, index: index})
 			continue
 		}
-		l.add(field{name: name, typ: sf.Type, index: index}, sf.Name)
+		l.add(field{name: name, typ: sf.Type, index: index, nullOK: sf.Tag.Get("null") == "ok"}, sf.Name)
 	}
 	return nil
 }

@@ -63,7 +63,9 @@ func (s *scanner) field(f *frame, start int) (*plan, bool) {
 		return nil, false
 	}
 	if f.object != nil {
-		return nil, s.shape(start, "unknown field %s%s", quote(f.key), f.object.didYouMean(string(f.key)))
+		more := s.shape(start, "unknown field %s%s", quote(f.key), f.object.didYouMean(string(f.key)))
+		s.errs[len(s.errs)-1].Key = true
+		return nil, more
 	}
 	return f.elem, true
 }

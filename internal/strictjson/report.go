@@ -116,6 +116,7 @@ func (s *scanner) try(p *plan, start int) bool {
 func (s *scanner) adopt(e *Error, start int) bool {
 	moved := s.newError(Shape, start, len(s.stack), e.Message)
 	moved.Pointer += e.Pointer
+	moved.Key = e.Key
 	if e.Line > 1 {
 		moved.Line += e.Line - 1
 		moved.Column = e.Column

@@ -15,8 +15,13 @@ type scanner struct {
 	stack   []frame
 	keys    [][]byte // keys of the open objects, see frame.firstKey
 	errs    Errors
-	probe   bool // try the values of lazy plans
-	exact   bool // some number does not survive a float64
+	scanOptions
+	exact bool // some number does not survive a float64
+}
+
+type scanOptions struct {
+	probe bool // try the values of lazy plans
+	body  bool // refuse null for members of the document that are pointers
 }
 
 // frame is an open object or array.
@@ -36,13 +41,13 @@ type frame struct {
 
 // scan checks data against p, or only its structure if p is nil. exact reports
 // whether numbers decoded into any must be read from their digits.
-func scan(data []byte, p *plan, probe bool) (errs Errors, exact bool) {
+func scan(data []byte, p *plan, options scanOptions) (errs Errors, exact bool) {
 	s := scanner{
-		data:    data,
-		badUTF8: firstInvalid(data),
-		stack:   make([]frame, 0, 8),
-		keys:    make([][]byte, 0, fewKeys),
-		probe:   probe,
+		data:        data,
+		badUTF8:     firstInvalid(data),
+		stack:       make([]frame, 0, 8),
+		keys:        make([][]byte, 0, fewKeys),
+		scanOptions: options,
 	}
 	s.run(p)
 	return s.errs, s.exact
@@ -159,7 +164,7 @@ func (s *scanner) value(p *plan) bool {
 func (s *scanner) accept(p *plan, got jsonType) (*plan, bool) {
 	for p.kind == kindPointer || p.kind == kindOptional {
 		if got == typeNull {
-			return nil, true
+			return nil, p.kind == kindOptional || s.null()
 		}
 		p = p.elem
 	}
@@ -167,6 +172,18 @@ func (s *scanner) accept(p *plan, got jsonType) (*plan, bool) {
 		return nil, s.shape(s.pos, "must be %s, not %s", p.noun, got)
 	}
 	return p, true
+}
+
+// null checks a null where a pointer would be left nil.
+func (s *scanner) null() bool {
+	if !s.body || len(s.stack) != 1 || s.stack[0].object == nil {
+		return true
+	}
+	of := s.stack[0].object
+	if of.fields[of.byName[string(s.stack[0].key)]].nullOK {
+		return true
+	}
+	return s.shape(s.pos, "must not be null")
 }
 
 func (s *scanner) open(p *plan, closer byte) bool {

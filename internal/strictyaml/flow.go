@@ -1,0 +1,117 @@
+package strictyaml
+
+// flow reads a value in flow style: with brackets, quotes or plain.
+func (p *parser) flow(parent int) bool {
+	switch at := p.pos; p.src[at] {
+	case '[':
+		return p.flowSequence(parent)
+	case '{':
+		return p.flowMapping(parent)
+	case '"', '\'':
+		text, ok := p.quoted(parent, false)
+		return ok && p.text(at, text)
+	}
+	return p.plain(parent, true)
+}
+
+func (p *parser) flowSequence(parent int) bool {
+	opened := p.pos
+	if !p.open(opened, '[', ']') {
+		return false
+	}
+	for p.pos++; ; {
+		if !p.separate(parent, opened) {
+			return false
+		}
+		if p.at(']') {
+			p.pos++
+			return p.close()
+		}
+		if !p.flow(parent) || !p.separate(parent, opened) {
+			return false
+		}
+		p.between()
+		switch {
+		case p.at(','):
+			p.pos++
+		case p.at(':'):
+			return p.syntax(p.pos, "a pair inside of [ ] needs { } around it")
+		case !p.at(']'):
+			return p.syntax(p.pos, "expected a comma or ]")
+		}
+	}
+}
+
+func (p *parser) flowMapping(parent int) bool {
+	opened := p.pos
+	if !p.open(opened, '{', '}') {
+		return false
+	}
+	for p.pos++; ; {
+		if !p.separate(parent, opened) {
+			return false
+		}
+		if p.at('}') {
+			p.pos++
+			return p.close()
+		}
+		if !p.flowMember(parent, opened) || !p.separate(parent, opened) {
+			return false
+		}
+		p.between()
+		switch {
+		case p.at(','):
+			p.pos++
+		case !p.at('}'):
+			return p.syntax(p.pos, "expected a comma or }")
+		}
+	}
+}
+
+func (p *parser) flowMember(parent, opened int) bool {
+	at, quoted := p.pos, p.at('"') || p.at('\'')
+	key, ok := p.keyText(parent, true)
+	if !ok || !p.member(at, key) {
+		return false
+	}
+	p.skipBlanks()
+	after := p.pos + 1
+	if !p.at(':') || !quoted && !p.blankAt(after) {
+		return p.syntax(p.pos, "expected a colon and a space after the key")
+	}
+	p.pos = after
+	if !p.separate(parent, opened) {
+		return false
+	}
+	if p.at(',') || p.at('}') {
+		return p.null(at)
+	}
+	return p.flow(parent)
+}
+
+// separate moves to what comes next between the brackets that were opened at
+// an offset: over blanks, comments and line breaks. A new line stays indented
+// further than the block around it, but may begin with a closing bracket.
+func (p *parser) separate(parent, opened int) bool {
+	broke := false
+	for {
+		for broke && p.at(' ') {
+			p.pos++
+		}
+		column := p.column()
+		p.skipBlanks()
+		p.skipComment()
+		switch {
+		case p.newline():
+			broke = true
+			continue
+		case p.pos == len(p.src):
+			return p.syntax(opened, "the bracket is not closed")
+		case p.marker("---"), p.marker("..."):
+			return p.syntax(opened, "the bracket is not closed before the document ends")
+		case broke && column <= parent && !p.at(']') && !p.at('}'):
+			return p.syntax(p.pos, "this line is not indented far enough: the bracket of line "+p.lineOf(opened)+" is not closed")
+		}
+		return true
+	}
+}

@@ -1,0 +1,88 @@
+package strictyaml
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// longLine is from where on text that needs quotes is better read as a block.
+const longLine = 80
+
+// words are read as something else than text by some reader, in any letter case.
+var words = []string{"null", "true", "false", "y", "n", "yes", "no", "on", "off"}
+
+// numberLike is what YAML 1.1 or 1.2 may take for a number or a time: digits in
+// groups, in base 2, 8, 16 or 60, with a fraction or an exponent, or a date.
+var numberLike = regexp.MustCompile(`^(?:[0-9][0-9_.,:]*(?:[eE][-+]?[0-9]+)?|0[xX][0-9a-fA-F_]+|0[oO][0-7_]+|0[bB][01_]+|[0-9]{4}-[0-9].*)$`)
+
+// isPlain tells whether text can stand without quotes and is text to every
+// reader. It is narrower than YAML: what looks doubtful is quoted.
+func isPlain(text string) bool {
+	first, _ := utf8.DecodeRuneInString(text)
+	if text == "" || !unicode.IsLetter(first) && !unicode.IsDigit(first) && !strings.ContainsRune("$/_(", first) {
+		return false
+	}
+	if strings.HasSuffix(text, " ") || strings.HasSuffix(text, ":") || strings.Contains(text, ": ") || strings.Contains(text, " #") {
+		return false
+	}
+	if slices.Contains(words, strings.ToLower(text)) || numberLike.MatchString(text) {
+		return false
+	}
+	return !strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) })
+}
+
+// isLiteral tells whether text can and should be written as a block of lines.
+func isLiteral(text string) bool {
+	if !strings.Contains(text, "\n") && utf8.RuneCountInString(text) <= longLine {
+		return false
+	}
+	if strings.Trim(text, " \t\n") == "" {
+		return false
+	}
+	return !strings.ContainsFunc(text, func(r rune) bool {
+		return r != '\n' && (!printable(r) || ambiguousBreak(r))
+	})
+}
+
+// oneLine writes text on one line, in quotes unless it is plain.
+func oneLine(text string) string {
+	simple := !strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) })
+	switch {
+	case isPlain(text):
+		return text
+	case simple && strings.ContainsAny(text, `"\`):
+		return "'" + strings.ReplaceAll(text, "'", "''") + "'"
+	}
+	return doubleQuoted(text)
+}
+
+// doubleQuoted writes text with escapes for all that does not print.
+func doubleQuoted(text string) string {
+	var b strings.Builder
+	b.WriteByte('"')
+	for _, r := range text {
+		switch {
+		case r == '"' || r == '\\':
+			b.WriteByte('\\')
+			b.WriteRune(r)
+		case r == '\n':
+			b.WriteString(`\n`)
+		case r == '\t':
+			b.WriteString(`\t`)
+		case unicode.IsPrint(r):
+			b.WriteRune(r)
+		case r <= 0xFF:
+			fmt.Fprintf(&b, `\x%02X`, r)
+		case r <= 0xFFFF:
+			fmt.Fprintf(&b, `\u%04X`, r)
+		default:
+			fmt.Fprintf(&b, `\U%08X`, r)
+		}
+	}
+	b.WriteByte('"')
+	return b.String()
+}
