@@ -23,6 +23,7 @@ import (
 	"github.com/stepmill/stepmill/internal/idempotency"
 	"github.com/stepmill/stepmill/internal/paging"
 	"github.com/stepmill/stepmill/internal/run"
+	"github.com/stepmill/stepmill/internal/sandbox"
 	"github.com/stepmill/stepmill/internal/store"
 	"github.com/stepmill/stepmill/internal/store/sqlite"
 	"github.com/stepmill/stepmill/internal/uid"
@@ -40,6 +41,7 @@ type Server struct {
 	node     string
 	listener net.Listener
 	outside  *egress.Client
+	scripts  *sandbox.Pool
 	api      *api.Server
 	runs     *run.Service
 	usage    *usage.Service
@@ -89,7 +91,12 @@ func (s *Server) assemble() error {
 	s.outside = egress.New(egress.Config{
 		Policy: policy, UserAgent: "Stepmill/" + config.VersionText(), Own: s.own,
 	})
-	actions, err := catalog.New(s.outside)
+	scripts, err := s.newSandbox()
+	if err != nil {
+		return err
+	}
+	s.scripts = scripts
+	actions, err := catalog.New(s.outside, s.scripts)
 	if err != nil {
 		return err
 	}
@@ -224,6 +231,9 @@ func (s *Server) release() error {
 	}
 	if s.outside != nil {
 		s.outside.Close()
+	}
+	if s.scripts != nil {
+		s.scripts.Close()
 	}
 	if s.core != nil {
 		errs = append(errs, s.core.close())
