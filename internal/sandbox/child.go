@@ -121,6 +121,9 @@ var causes = []struct{ text, message string }{
 	{"stack overflow", "the script went too deep: its data or its code is nested beyond what the memory allows"},
 	{"out of memory", "the script asked for more memory than it may use"},
 	{"cannot allocate memory", "the script asked for more memory than it may use"},
+	// The collector does not survive that it is refused memory. A nil pointer in
+	// the interpreter would be a panic, and that is told.
+	{"SIGSEGV: segmentation violation", "the script asked for more memory than it may use"},
 }
 
 // postMortem says why a process is gone that was not told to go.
@@ -143,7 +146,7 @@ type head struct {
 	text bytes.Buffer
 }
 
-const headSize = 4 << 10
+const headSize = 1 << 10
 
 // Write implements io.Writer.
 func (h *head) Write(data []byte) (int, error) {

@@ -143,7 +143,11 @@ func (p *Pool) ask(ctx context.Context, c *child, frame []byte, limit time.Durat
 		return outcome, &Failure{Kind: Memory, Message: errMemory.Error()}
 	}
 	failure = c.postMortem()
-	p.config.Log.Warn("a process that runs scripts ended in the middle",
+	level := slog.LevelWarn
+	if failure.Kind == Memory {
+		level = slog.LevelDebug
+	}
+	p.config.Log.Log(ctx, level, "a process that runs scripts ended in the middle",
 		"kind", failure.Kind, "error", err, "state", c.cmd.ProcessState.String(), "stderr", c.last.String())
 	return outcome, failure
 }
