@@ -1,6 +1,8 @@
 package app
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -10,14 +12,18 @@ import (
 	"github.com/stepmill/stepmill/internal/sandbox"
 )
 
-// minMemory is what a script is given at least, in MiB: with less the
-// interpreter itself has no room.
-const minMemory = 16
+// What a script may use, in MiB. With less than the minimum the interpreter
+// itself has no room.
+const (
+	defaultMemory = 64
+	minMemory     = 16
+)
 
 // newSandbox makes the pool of processes that run scripts. They are this very
 // program with another command.
 func (s *Server) newSandbox() (*sandbox.Pool, error) {
-	if s.config.JSMemory < minMemory {
+	memory := cmp.Or(s.config.JSMemory, defaultMemory)
+	if memory < minMemory {
 		return nil, fmt.Errorf("--js-memory must be at least %d", minMemory)
 	}
 	program, err := os.Executable()
@@ -25,11 +31,14 @@ func (s *Server) newSandbox() (*sandbox.Pool, error) {
 		return nil, fmt.Errorf("find the program itself: %w", err)
 	}
 	size := s.config.JSProcesses
-	if size <= 0 {
+	if size < 0 {
+		return nil, errors.New("--js-processes must not be negative")
+	}
+	if size == 0 {
 		size = max(2, runtime.NumCPU())
 	}
 	return sandbox.New(sandbox.Config{
-		Command: []string{program, "sandbox", "--memory", strconv.Itoa(s.config.JSMemory)}, Size: size, Log: s.log,
+		Command: []string{program, "sandbox", "--memory", strconv.Itoa(memory)}, Size: size, Log: s.log,
 	}), nil
 }
 

@@ -3,6 +3,7 @@ package catalog_test
 import (
 	"context"
 	"net/http"
+	"os"
 	"testing"
 	"time"
 
@@ -12,13 +13,14 @@ import (
 	"github.com/stepmill/stepmill/internal/action/catalog"
 	"github.com/stepmill/stepmill/internal/egress"
 	"github.com/stepmill/stepmill/internal/expr"
+	"github.com/stepmill/stepmill/internal/sandbox"
 )
 
 // TestExamples runs the examples of every action that can run without the
 // outside world: documentation that is not true does not pass.
 func TestExamples(t *testing.T) {
 	t.Parallel()
-	c, err := catalog.New(shop{})
+	c, err := catalog.New(shop{}, scripts(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,6 +36,26 @@ func TestExamples(t *testing.T) {
 			})
 		}
 	}
+}
+
+// TestMain lets the test binary be the child that runs scripts.
+func TestMain(m *testing.M) {
+	if len(os.Args) == 2 && os.Args[1] == "sandbox" {
+		_ = sandbox.Serve(os.Stdin, os.Stdout, 64<<20)
+		return
+	}
+	m.Run()
+}
+
+func scripts(t *testing.T) *sandbox.Pool {
+	t.Helper()
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	pool := sandbox.New(sandbox.Config{Command: []string{program, "sandbox"}, Size: 2})
+	t.Cleanup(pool.Close)
+	return pool
 }
 
 // shop answers every call the way the examples say.
