@@ -119,12 +119,17 @@ func (c *child) take(body []byte, out *Outcome) error {
 // causes are what the Go runtime says when it has to give up.
 var causes = []struct{ text, message string }{
 	{"stack overflow", "the script went too deep: its data or its code is nested beyond what the memory allows"},
-	{"out of memory", "the script asked for more memory than it may use"},
-	{"cannot allocate memory", "the script asked for more memory than it may use"},
+	{"out of memory", refused},
+	{"cannot allocate memory", refused},
+	{"failed to create new OS thread", refused},
+	{"pthread_create failed", refused},
+	{"ThreadSanitizer failed to allocate", refused}, // the race detector
 	// The collector does not survive that it is refused memory. A nil pointer in
 	// the interpreter would be a panic, and that is told.
-	{"SIGSEGV: segmentation violation", "the script asked for more memory than it may use"},
+	{"SIGSEGV: segmentation violation", refused},
 }
+
+const refused = "the script asked for more memory than it may use"
 
 // postMortem says why a process is gone that was not told to go.
 func (c *child) postMortem() *Failure {

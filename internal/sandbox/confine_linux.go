@@ -38,7 +38,7 @@ func confine(memory int64) error {
 
 // headroom is what may still be mapped. It is more than the memory of a script:
 // Go maps 64 MiB at a time, and the gauge is there to be the first to notice.
-func headroom(memory int64) uint64 { return 2*uint64(memory) + 128<<20 }
+func headroom(memory int64) uint64 { return shadow * (2*uint64(memory) + 128<<20) }
 
 // mappedData is what the process has mapped by now, as RLIMIT_DATA counts it.
 func mappedData() (uint64, error) {

@@ -1,5 +1,8 @@
 package sandbox
 
+// Shadow is more than 1 under the race detector, where all is slow and large.
+const Shadow = shadow
+
 // Pids are the processes that wait for a script.
 func (p *Pool) Pids() []int {
 	p.mu.Lock()

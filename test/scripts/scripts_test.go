@@ -19,17 +19,17 @@ func TestMain(m *testing.M) { harness.Main(m) }
 // hostile are scripts with the code that their runs must fail with.
 var hostile = map[string]string{
 	"for (;;) {}": "script_timeout",
-	"return /^(?=a)(a+)+$/.test('a'.repeat(40) + 'b')":                 "script_timeout",
-	"return {toJSON() { for (;;) {} }}":                                "script_timeout",
-	"let a = []; for (;;) a.push(new Array(1e6))":                      "script_memory",
-	"let s = 'x'; for (;;) s += s":                                     "script_memory",
-	"return new ArrayBuffer(1e10)":                                     "script_memory",
-	"let a = []; for (let i = 0; i < 1e6; i++) a = [a]; return a":      "script_memory",
-	"const f = () => f() + 1; return f()":                              "script_error",
-	"return ''.constructor.constructor('return process.env')()":        "script_error",
-	"return require('child_process').execSync('id')":                   "script_error",
-	"return 'x'.repeat(3e6)":                                           "output_too_large",
-	"for (let i = 0; i < 1e5; i++) console.log('x'.repeat(1e4)); nope": "script_error",
+	"return /^(?=a)(a+)+$/.test('a'.repeat(40) + 'b')":                      "script_timeout",
+	"return {toJSON() { for (;;) {} }}":                                     "script_timeout",
+	"let a = []; for (;;) a.push(new ArrayBuffer(1e6))":                     "script_memory",
+	"let s = 'x'; for (;;) s += s":                                          "script_memory",
+	"return new ArrayBuffer(1e10)":                                          "script_memory",
+	"return JSON.parse('['.repeat(1e6))":                                    "script_memory",
+	"const f = () => f() + 1; return f()":                                   "script_error",
+	"return ''.constructor.constructor('return process.env')()":             "script_error",
+	"return require('child_process').execSync('id')":                        "script_error",
+	"return 'x'.repeat(3e6)":                                                "output_too_large",
+	"for (let i = 0; i < 5000; i++) console.log('xxxxx'.repeat(500)); nope": "script_error",
 }
 
 type runBody struct {
