@@ -320,7 +320,7 @@ func TestObjectsAreClosed(t *testing.T) {
 		"ValidationProblem": {"hint"},
 	}
 	written := []string{ // by clients, and returned as they were written
-		"ApiKeyCreate", "Concurrency", "DataSetInput", "FlowWaitInput", "HttpRequestInput", "Repeat", "Retry", "RunStart", "Settings", "SettingsPatch", "Step",
+		"ApiKeyCreate", "CodeJsInput", "Concurrency", "DataSetInput", "FlowWaitInput", "HttpRequestInput", "Repeat", "Retry", "RunStart", "Settings", "SettingsPatch", "Step",
 		"WebhookCreate", "WebhookPatch", "WorkflowCreate", "WorkflowDefinition", "WorkflowPatch", "WorkspaceCreate",
 		"WorkspacePatch",
 	}

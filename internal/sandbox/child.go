@@ -92,7 +92,8 @@ func (c *child) ask(frame []byte) (Outcome, error) {
 			}
 			out.Lines = append(out.Lines, line)
 		case frameReply:
-			return out, c.take(body, &out)
+			out.Output, err = decodeReply(body)
+			return out, err
 		case frameMemory:
 			return out, errMemory
 		default:
@@ -101,19 +102,17 @@ func (c *child) ask(frame []byte) (Outcome, error) {
 	}
 }
 
-func (c *child) take(body []byte, out *Outcome) error {
+func decodeReply(body []byte) (json.RawMessage, error) {
 	var r reply
-	if err := json.Unmarshal(body, &r); err != nil {
-		return fmt.Errorf("read a reply: %w", err)
+	switch err := json.Unmarshal(body, &r); {
+	case err != nil:
+		return nil, fmt.Errorf("read a reply: %w", err)
+	case r.Failure != nil:
+		return nil, r.Failure
+	case len(r.Output) > MaxOutput:
+		return nil, errors.New("the child returns more than it may")
 	}
-	if r.Failure != nil {
-		return r.Failure
-	}
-	if len(r.Output) > MaxOutput {
-		return errors.New("the child returns more than it may")
-	}
-	out.Output = r.Output
-	return nil
+	return r.Output, nil
 }
 
 // causes are what the Go runtime says when it has to give up.

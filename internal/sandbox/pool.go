@@ -211,8 +211,8 @@ func (p *Pool) retire(c *child) {
 // Close ends every child, also in the middle of a script, and waits until they
 // are gone.
 func (p *Pool) Close() {
-	p.close()
 	p.mu.Lock() // nobody is about to start one
+	p.close()
 	p.mu.Unlock()
 	p.alive.Wait()
 }

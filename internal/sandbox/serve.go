@@ -21,7 +21,7 @@ func Serve(in io.Reader, out io.Writer, memory int64) error {
 	runtime.GOMAXPROCS(2)
 	debug.SetTraceback("none")
 	debug.SetMaxStack(int(min(memory/2, 1<<30)))
-	time.Local = time.UTC //nolint:reassign // scripts see the same time of day on every machine
+	time.Local = time.UTC // scripts see the same time of day on every machine
 	gauge := newGauge(memory)
 	if err := confine(memory); err != nil {
 		return fmt.Errorf("confine the process: %w", err)

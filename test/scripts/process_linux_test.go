@@ -31,7 +31,7 @@ func children(t *testing.T, parent int) []int {
 	var pids []int
 	for _, path := range paths {
 		pid, _ := strconv.Atoi(strings.Split(path, "/")[2])
-		if match := parentLine.FindStringSubmatch(status(pid)); match != nil && match[1] == strconv.Itoa(parent) {
+		if match := parentLine.FindStringSubmatch(status(pid)); len(match) == 2 && match[1] == strconv.Itoa(parent) {
 			pids = append(pids, pid)
 		}
 	}
@@ -41,7 +41,7 @@ func children(t *testing.T, parent int) []int {
 // alive tells whether a process still runs; a zombie does not.
 func alive(pid int) bool {
 	match := stateLine.FindStringSubmatch(status(pid))
-	return match != nil && match[1] != "Z" && match[1] != "X"
+	return len(match) == 2 && match[1] != "Z" && match[1] != "X"
 }
 
 func residentMemory(t *testing.T, pid int) int64 {
