@@ -62,7 +62,7 @@ var places = []place{
 	// Nouns: words, and the nouns they are about.
 	{pkg: "action", may: words},
 	{pkg: "action/catalog", may: words + " action action/*"},
-	{pkg: "action/*", may: words + " action egress vault"},
+	{pkg: "action/*", may: words + " action egress sandbox vault"},
 	{pkg: "audit", may: words},
 	{pkg: "auth", may: words + " audit vault"},
 	{pkg: "event", may: words},
@@ -83,6 +83,7 @@ var places = []place{
 	{pkg: "egress", may: words},
 	{pkg: "engine", may: words + " " + nouns + " dispatch"},
 	{pkg: "ratelimit", may: words},
+	{pkg: "sandbox", may: words},
 	{pkg: "telemetry", may: words},
 
 	// Edges: the API and the stores know the nouns, not each other.

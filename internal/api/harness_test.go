@@ -57,6 +57,11 @@ var shared = sync.OnceValues(func() (*server, error) {
 var sharedStarted atomic.Pointer[server]
 
 func TestMain(m *testing.M) {
+	// A server starts its own program to run scripts, and here that is this one.
+	if len(os.Args) > 1 && os.Args[1] == "sandbox" {
+		_ = app.Sandbox(os.Stdin, os.Stdout, 64)
+		return
+	}
 	// Each check is dozens of requests. A flag on the command line wins.
 	if err := flag.Set("rapid.checks", "15"); err != nil {
 		panic(err)

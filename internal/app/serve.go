@@ -24,6 +24,7 @@ import (
 	"github.com/stepmill/stepmill/internal/idempotency"
 	"github.com/stepmill/stepmill/internal/paging"
 	"github.com/stepmill/stepmill/internal/run"
+	"github.com/stepmill/stepmill/internal/sandbox"
 	"github.com/stepmill/stepmill/internal/secret"
 	"github.com/stepmill/stepmill/internal/store"
 	"github.com/stepmill/stepmill/internal/store/sqlite"
@@ -42,6 +43,7 @@ type Server struct {
 	node     string
 	listener net.Listener
 	outside  *egress.Client
+	scripts  *sandbox.Pool
 	api      *api.Server
 	runs     *run.Service
 	usage    *usage.Service
@@ -90,13 +92,16 @@ func NewServer(ctx context.Context, data config.Data, serve config.Serve, log *s
 }
 
 // assemble builds the services on the store.
-func (s *Server) assemble() error {
+func (s *Server) assemble() (err error) {
 	st, v := s.core.store, s.core.vault
 	policy := egress.Policy{Allow: config.Prefixes(s.config.EgressAllow)}
 	s.outside = egress.New(egress.Config{
 		Policy: policy, UserAgent: "Stepmill/" + config.VersionText(), Own: s.own,
 	})
-	actions, err := catalog.New(s.outside, starter{s})
+	if s.scripts, err = s.newSandbox(); err != nil {
+		return err
+	}
+	actions, err := catalog.New(catalog.Means{HTTP: s.outside, Runs: starter{s}, Scripts: s.scripts})
 	if err != nil {
 		return err
 	}
@@ -260,6 +265,9 @@ func (s *Server) release() error {
 	}
 	if s.outside != nil {
 		s.outside.Close()
+	}
+	if s.scripts != nil {
+		s.scripts.Close()
 	}
 	if s.core != nil {
 		errs = append(errs, s.core.close())

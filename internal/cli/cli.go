@@ -24,6 +24,7 @@ type commands struct {
 	Backup     backupCommand     `cmd:"" help:"Write a consistent copy of the data, also while the server runs."`
 	Restore    restoreCommand    `cmd:"" help:"Put a backup in the place of the data. The server must be stopped."`
 	Version    versionCommand    `cmd:"" help:"Print the version."`
+	Sandbox    sandboxCommand    `cmd:"" hidden:"" help:"Run scripts that a server sends on standard input."`
 }
 
 // console is where a command talks to the person.

@@ -43,6 +43,8 @@ type Serve struct {
 	ConnsPerAddress  int           `env:"STEPMILL_CONNS_PER_ADDRESS" default:"100" placeholder:"N" help:"Open connections allowed per client address, other than loopback and trusted proxies (default: ${default})."`
 	DrainDelay       time.Duration `env:"STEPMILL_DRAIN_DELAY" default:"0s" placeholder:"TIME" help:"How long to go on serving, unready, after a stop was asked; for load balancers (default: ${default})."`
 	LeaveSafeMode    bool          `env:"STEPMILL_LEAVE_SAFE_MODE" help:"Execute runs again after the service was started without, because it had died too often before it was ready."`
+	JSProcesses      int           `name:"js-processes" env:"STEPMILL_JS_PROCESSES" default:"0" placeholder:"N" help:"Scripts of code.js that run at the same time, each in a process of its own (default: the number of processors, at least 2)."`
+	JSMemory         int           `name:"js-memory" env:"STEPMILL_JS_MEMORY" default:"64" placeholder:"MIB" help:"Memory that a script of code.js may use, in MiB, at least 16 (default: ${default})."`
 	UnsafeFilesystem bool          `env:"STEPMILL_UNSAFE_FILESYSTEM" help:"Accept a data directory on a network file system, where data can be lost."`
 }
 

@@ -15,7 +15,7 @@ import (
 // and tells whether it was asked for the names.
 func check(t *testing.T, definition string) (problems []workflow.Problem, asked bool) {
 	t.Helper()
-	actions, err := catalog.New(nil, nil)
+	actions, err := catalog.New(catalog.Means{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +62,7 @@ func TestNamesAreChecked(t *testing.T) {
 		},
 		"a variable of the settings": {
 			`{"settings": {"concurrency": {"key": "${{ vars.regions }}"}}, "steps": []}`,
-			[]workflow.Problem{{Pointer: "/settings/concurrency/key", Message: `there is no variable "regions"`, Hint: `did you mean "region"?`}},
+			[]workflow.Problem{{Pointer: "/settings/concurrency/key", Message: "the key cannot be made from variables", Hint: "use trigger.payload"}},
 		},
 		"problems in the order of the document": {
 			`{"steps": [{"id": "a", "if": "vars.none == 1", "uses": "data.set", "with": {"values": {}}}, {"id": "b", "uses": "data.set"}]}`,
@@ -105,7 +105,7 @@ func TestNamesAreAskedForWhenNeeded(t *testing.T) {
 	if _, asked := check(t, `{"steps": [{"id": "a", `+call+`}]}`); !asked {
 		t.Error("the names were not asked for")
 	}
-	actions, err := catalog.New(nil, nil)
+	actions, err := catalog.New(catalog.Means{})
 	if err != nil {
 		t.Fatal(err)
 	}

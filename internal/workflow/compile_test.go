@@ -12,7 +12,7 @@ import (
 
 func compile(t *testing.T, steps string) (*workflow.Plan, []workflow.Problem) {
 	t.Helper()
-	actions, err := catalog.New(nil, nil)
+	actions, err := catalog.New(catalog.Means{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -29,7 +29,7 @@ import (
 	"github.com/stepmill/stepmill/internal/workflow"
 )
 
-var shipped = sync.OnceValues(func() (*action.Catalog, error) { return catalog.New(nil, nil) })
+var shipped = sync.OnceValues(func() (*action.Catalog, error) { return catalog.New(catalog.Means{}) })
 
 func actions(t testing.TB) *action.Catalog {
 	t.Helper()

@@ -7,6 +7,7 @@ package catalog
 import (
 	"github.com/stepmill/stepmill/internal/action"
 	"github.com/stepmill/stepmill/internal/action/approval"
+	"github.com/stepmill/stepmill/internal/action/codejs"
 	"github.com/stepmill/stepmill/internal/action/dataset"
 	"github.com/stepmill/stepmill/internal/action/httprequest"
 	"github.com/stepmill/stepmill/internal/action/logwrite"
@@ -15,16 +16,23 @@ import (
 	"github.com/stepmill/stepmill/internal/action/wait"
 )
 
-// New makes the catalog of everything that ships: the client is the way out,
-// the starter starts runs.
-func New(client httprequest.Client, starter subrun.Starter) (*action.Catalog, error) {
+// Means are what actions reach beyond the run with.
+type Means struct {
+	HTTP    httprequest.Client
+	Runs    subrun.Starter
+	Scripts codejs.Runner
+}
+
+// New makes the catalog of everything that ships.
+func New(means Means) (*action.Catalog, error) {
 	return action.NewCatalog(
 		approval.Entry(),
+		codejs.Entry(means.Scripts),
 		dataset.Entry(),
-		httprequest.Entry(client),
+		httprequest.Entry(means.HTTP),
 		logwrite.Entry(),
 		stop.Entry(),
-		subrun.Entry(starter),
+		subrun.Entry(means.Runs),
 		wait.Entry(),
 	)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"os"
 	"testing"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	"github.com/stepmill/stepmill/internal/action/catalog"
 	"github.com/stepmill/stepmill/internal/egress"
 	"github.com/stepmill/stepmill/internal/expr"
+	"github.com/stepmill/stepmill/internal/sandbox"
 	"github.com/stepmill/stepmill/openapi"
 )
 
@@ -20,7 +22,7 @@ import (
 // outside world: documentation that is not true does not pass.
 func TestExamples(t *testing.T) {
 	t.Parallel()
-	c, err := catalog.New(shop{}, nil)
+	c, err := catalog.New(catalog.Means{HTTP: shop{}, Scripts: scripts(t)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,7 +44,7 @@ func TestExamples(t *testing.T) {
 // that clients know.
 func TestCodesAreInTheContract(t *testing.T) {
 	t.Parallel()
-	c, err := catalog.New(nil, nil)
+	c, err := catalog.New(catalog.Means{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,6 +70,26 @@ func TestCodesAreInTheContract(t *testing.T) {
 			seen[code.Name] = true
 		}
 	}
+}
+
+// TestMain lets the test binary be the child that runs scripts.
+func TestMain(m *testing.M) {
+	if len(os.Args) == 2 && os.Args[1] == "sandbox" {
+		_ = sandbox.Serve(os.Stdin, os.Stdout, 64<<20)
+		return
+	}
+	m.Run()
+}
+
+func scripts(t *testing.T) *sandbox.Pool {
+	t.Helper()
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	pool := sandbox.New(sandbox.Config{Command: []string{program, "sandbox"}, Size: 2})
+	t.Cleanup(pool.Close)
+	return pool
 }
 
 // shop answers every call the way the examples say.

@@ -25,7 +25,7 @@ const written = "<!-- Written by `make gen` from the declaration of the action; 
 
 // TestDocs holds the pages of the actions against their declarations.
 func TestDocs(t *testing.T) {
-	c, err := catalog.New(nil, nil)
+	c, err := catalog.New(catalog.Means{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,71 @@
+package sandbox
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"io"
+)
+
+// Server and child speak in frames: a kind, the length of what follows in four
+// bytes, and JSON.
+const (
+	frameRun    = 'r' // to the child: a request
+	frameCheck  = 'c' // to the child: a request that is only compiled
+	frameLine   = 'l' // from the child: a Line
+	frameReply  = 'a' // from the child: a reply
+	frameMemory = 'm' // from the child: the script has used up its memory
+)
+
+const (
+	frameHeader = 5
+	// maxFrame has room for the largest content with every byte escaped.
+	maxFrame = 6*MaxCode + MaxInput + 1<<10
+)
+
+type request struct {
+	Code  string          `json:"code"`
+	Input json.RawMessage `json:"input,omitempty"`
+}
+
+type reply struct {
+	Output  json.RawMessage `json:"output,omitempty"`
+	Failure *Failure        `json:"failure,omitempty"`
+}
+
+// encodeFrame makes a frame that is sent with one write.
+func encodeFrame(kind byte, content any) ([]byte, error) {
+	var frame bytes.Buffer
+	frame.Write(make([]byte, frameHeader))
+	encoder := json.NewEncoder(&frame)
+	encoder.SetEscapeHTML(false) // it would let the content grow
+	if err := encoder.Encode(content); err != nil {
+		return nil, err
+	}
+	length := frame.Len() - frameHeader
+	if length > maxFrame {
+		return nil, fmt.Errorf("a frame of %d bytes is too large", length)
+	}
+	frame.Bytes()[0] = kind
+	binary.BigEndian.PutUint32(frame.Bytes()[1:], uint32(length))
+	return frame.Bytes(), nil
+}
+
+// readFrame reads a frame. The length is checked before anything is allocated
+// for it.
+func readFrame(r io.Reader) (kind byte, body []byte, err error) {
+	var header [frameHeader]byte
+	if _, err := io.ReadFull(r, header[:]); err != nil {
+		return 0, nil, err
+	}
+	length := binary.BigEndian.Uint32(header[1:])
+	if length > maxFrame {
+		return 0, nil, fmt.Errorf("a frame of %d bytes is too large", length)
+	}
+	body = make([]byte, length)
+	if _, err := io.ReadFull(r, body); err != nil {
+		return 0, nil, err
+	}
+	return header[0], body, nil
+}

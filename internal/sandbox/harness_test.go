@@ -1,0 +1,75 @@
+package sandbox_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/stepmill/stepmill/internal/sandbox"
+)
+
+const memory = 64 << 20
+
+// TestMain lets the test binary be its own child, as stepmill is.
+func TestMain(m *testing.M) {
+	if len(os.Args) == 2 && os.Args[1] == "sandbox" {
+		if err := sandbox.Serve(os.Stdin, os.Stdout, memory); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
+	if len(os.Args) == 3 && os.Args[1] == "liar" {
+		// A child that says what it should not, whatever it is asked.
+		fmt.Print(os.Args[2])
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		return
+	}
+	m.Run()
+}
+
+func newPool(t testing.TB, config sandbox.Config) *sandbox.Pool {
+	t.Helper()
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if config.Command == nil {
+		config.Command = []string{program, "sandbox"}
+	}
+	if config.Size == 0 {
+		config.Size = 1
+	}
+	pool := sandbox.New(config)
+	t.Cleanup(pool.Close)
+	return pool
+}
+
+// succeed runs a script that must succeed and gives its output.
+func succeed(t testing.TB, pool *sandbox.Pool, code, input string) string {
+	t.Helper()
+	script := sandbox.Script{Code: code, Limit: 20 * time.Second}
+	if input != "" {
+		script.Input = json.RawMessage(input)
+	}
+	outcome, err := pool.Run(t.Context(), script)
+	if err != nil {
+		t.Fatalf("%s\n%v", code, err)
+	}
+	return string(outcome.Output)
+}
+
+// fail runs a script that must fail and gives how.
+func fail(t testing.TB, pool *sandbox.Pool, code string, limit time.Duration) (*sandbox.Failure, sandbox.Outcome) {
+	t.Helper()
+	outcome, err := pool.Run(t.Context(), sandbox.Script{Code: code, Limit: limit})
+	failure, ok := errors.AsType[*sandbox.Failure](err)
+	if !ok {
+		t.Fatalf("%s\ngave %s, %v", code, outcome.Output, err)
+	}
+	return failure, outcome
+}

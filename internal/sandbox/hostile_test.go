@@ -1,0 +1,200 @@
+package sandbox_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stepmill/stepmill/internal/sandbox"
+)
+
+// Scripts that do not end by themselves are ended, and the next one works.
+func TestEndless(t *testing.T) {
+	t.Parallel()
+	const limit = 300 * time.Millisecond
+	for name, code := range map[string]string{
+		"loop":         "for (;;) {}",
+		"caught":       "for (;;) { try { for (;;) {} } catch (e) {} }",
+		"promises":     "const f = () => Promise.resolve().then(f); await f()",
+		"regex":        "return /^(?=a)(a+)+$/.test('a'.repeat(40) + 'b')",
+		"backtracking": "return /(a*)*\\1b/.test('a'.repeat(60))",
+		"native":       "return new Array(1e9).join()",
+		"sort":         "[3, 1, 2].sort(() => { for (;;) {} })",
+		"getter":       "return {get a() { for (;;) {} }}",
+		"toJSON":       "return {toJSON() { for (;;) {} }}",
+		"thrown":       "throw {toString() { for (;;) {} }}",
+		"stack":        "throw {get stack() { for (;;) {} }}",
+		"thenable":     "return {then() { for (;;) {} }}",
+		"proxy":        "return new Proxy({}, {ownKeys() { for (;;) {} }})",
+		"generator":    "for (const x of (function* () { for (;;) yield 1 })()) {}",
+		"bigint":       "let n = 3n; for (;;) n = n * n",
+		"spread":       "let a = [1]; for (;;) a = [...a, ...a]",
+		"finally":      "try { for (;;) {} } finally { for (;;) {} }",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			pool := newPool(t, sandbox.Config{})
+			if got := succeed(t, pool, "return 1", ""); got != "1" {
+				t.Fatal(got)
+			}
+			begun := time.Now()
+			failure, _ := fail(t, pool, code, limit)
+			if failure.Kind != sandbox.Timeout && failure.Kind != sandbox.Memory {
+				t.Errorf("ended by %+v", failure)
+			}
+			if took := time.Since(begun); took > limit+time.Second {
+				t.Errorf("took %v", took)
+			}
+			if got := succeed(t, pool, "return 2", ""); got != "2" {
+				t.Error(got)
+			}
+		})
+	}
+}
+
+// Scripts that take all the memory they can get are ended before it is much.
+// They run one after the other: what they do is hard on the machine.
+func TestMemory(t *testing.T) {
+	for _, tc := range []struct {
+		name, code string
+		slow       bool
+	}{
+		{"arrays", "let a = []; for (;;) a.push(new Array(1e6).fill(1))", true},
+		{"sparse", "let a = []; for (;;) a.push(new Array(1e6))", false},
+		{"objects", "let a = []; for (let i = 0;; i++) a.push({i, s: 'x' + i})", true},
+		{"repeat", "return 'x'.repeat(1 << 28).length", false},
+		{"repeats", "let a = []; for (;;) a.push('x'.repeat(1 << 20))", false},
+		{"doubling", "let s = 'x'; for (;;) s += s", false},
+		{"unicode", "let s = '€'; for (;;) s += s", false},
+		{"buffer", "return new ArrayBuffer(1e10).byteLength", false},
+		{"buffers", "let a = []; for (;;) a.push(new ArrayBuffer(1e6))", false},
+		{"typed", "return new Float64Array(1e9).length", false},
+		{"join", "return new Array(1e8).join('xxxxxxxxxx').length", true},
+		{"pad", "return ''.padEnd(2 ** 29, 'ab').length", false},
+		{"map", "const m = new Map(); for (let i = 0;; i++) m.set(i, [i])", true},
+		{"closures", "let f = () => 1; for (;;) { const g = f; f = () => g }", true},
+		{"json", "let a = {}; for (let i = 0; i < 30; i++) a = {l: a, r: a}; return a", true},
+		{"nested", "return JSON.parse('['.repeat(1e6) + ']'.repeat(1e6))", false},
+		{"deep", "let a = []; for (let i = 0; i < 1e6; i++) a = [a]; return a", true},
+		{"code", "return eval('('.repeat(2e5))", true},
+		{"promises", "let a = []; for (;;) a.push(Promise.resolve().then(() => 1))", true},
+		{"log", "for (;;) console.log('x'.repeat(1 << 27))", false},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			if tc.slow && sandbox.Shadow > 1 {
+				t.Skip("too slow under the race detector")
+			}
+			pool := newPool(t, sandbox.Config{})
+			succeed(t, pool, "return 1", "")
+			peak := watchPeak(t, pool)
+			failure, _ := fail(t, pool, tc.code, 20*time.Second)
+			if failure.Kind != sandbox.Memory {
+				t.Errorf("ended by %+v", failure)
+			}
+			if got := peak(); got > 6*memory*sandbox.Shadow {
+				t.Errorf("the process took %d MiB", got>>20)
+			} else {
+				t.Logf("%s; at most %d MiB", failure.Message, got>>20)
+			}
+			if got := succeed(t, pool, "return 2", ""); got != "2" {
+				t.Error(got)
+			}
+		})
+	}
+}
+
+// Garbage does not count: a script may make much more of it than it may keep.
+func TestGarbage(t *testing.T) {
+	t.Parallel()
+	pool := newPool(t, sandbox.Config{})
+	const code = "let n = 0; for (let i = 0; i < 120; i++) n += new ArrayBuffer(1 << 20).byteLength; return n"
+	for range 3 {
+		if got := succeed(t, pool, code, ""); got != "125829120" {
+			t.Fatal(got)
+		}
+	}
+}
+
+// What a script may keep is near what is promised.
+func TestMemoryIsGranted(t *testing.T) {
+	t.Parallel()
+	pool := newPool(t, sandbox.Config{})
+	const code = "const a = []; for (let i = 0; i < 40; i++) a.push(new ArrayBuffer(1 << 20)); return a.length"
+	for range 5 {
+		if got := succeed(t, pool, code, ""); got != "40" {
+			t.Fatal(got)
+		}
+	}
+}
+
+// One script leaves nothing behind for the next, although both run in the same
+// process: whatever it changes belongs to its own runtime.
+func TestNothingSurvives(t *testing.T) {
+	t.Parallel()
+	pool := newPool(t, sandbox.Config{})
+	const state = `
+		const seen = [];
+		const walk = (o, path) => {
+			for (const key of Reflect.ownKeys(o)) {
+				const d = Object.getOwnPropertyDescriptor(o, key);
+				seen.push(path + String(key) + ':' + typeof d.value + d.writable + d.enumerable + d.configurable);
+				if (d.value && (typeof d.value === 'object' || typeof d.value === 'function') && path.length < 40 && key !== 'constructor' && d.value !== globalThis) walk(d.value, path + String(key) + '.');
+			}
+		};
+		walk(globalThis, '');
+		return [seen.length, seen.join('|').length, typeof x, ({}).x, [].y, ''.z, Math.abs(-1), JSON.stringify([1]),
+			Symbol.for('shared') === globalThis.shared, new Date(0).getTimezoneOffset(), /a/.test('b'), Number.prototype.w, Function.prototype.v,
+			Symbol.iterator.description, RegExp.$1]`
+	before := succeed(t, pool, state, "")
+	for _, code := range []string{
+		"x = 1; globalThis.y = 2; this.z = 3; var w = 4",
+		"Object.prototype.x = 1; Array.prototype.y = 1; String.prototype.z = 1; Number.prototype.w = 1; Function.prototype.v = 1",
+		"globalThis.shared = Symbol.for('shared')",
+		"Math.abs = () => 'mine'; JSON.stringify = () => 'mine'; Date.prototype.getTimezoneOffset = () => 7",
+		"RegExp.prototype.test = () => true; /(q)/.exec('q')",
+		"Promise.prototype.then = null; Symbol.iterator.x = 1",
+		"Object.defineProperty(Object.prototype, 'x', {get() { return 'mine' }})",
+		"delete globalThis.Math; delete globalThis.console; delete Array.prototype.map",
+		"Object.freeze(Object.prototype); Object.freeze(globalThis); Object.preventExtensions(Array.prototype)",
+		"Object.setPrototypeOf(Array.prototype, null); Object.setPrototypeOf(globalThis, null)",
+		"for (const k of Reflect.ownKeys(globalThis)) { try { globalThis[k] = null } catch (e) {} }",
+		"console.log = null; console.error.x = 1; Object.getPrototypeOf(async function () {}).x = 1",
+		"Object.getPrototypeOf(function* () {}).prototype.next = null; [][Symbol.iterator]().__proto__.next = null",
+	} {
+		if _, err := pool.Run(t.Context(), sandbox.Script{Code: code}); err != nil {
+			t.Logf("%s\n%v", code, err) // some break themselves
+		}
+		if after := succeed(t, pool, state, ""); after != before {
+			t.Errorf("after\n%s\nthe next script sees\n%s\nand not\n%s", code, after, before)
+		}
+	}
+	if !strings.Contains(before, `"undefined",null,null,null,1,"[1]",false,0,false`) {
+		t.Errorf("the first script sees %s", before)
+	}
+}
+
+// Compiling is as hostile as running: it is bounded too.
+func TestHostileCode(t *testing.T) {
+	t.Parallel()
+	pool := newPool(t, sandbox.Config{})
+	for _, code := range []string{
+		strings.Repeat("(", 200_000),
+		strings.Repeat("[", 200_000),
+		"return " + strings.Repeat("!", 200_000) + "1",
+		strings.Repeat("a=>", 80_000) + "1",
+		strings.Repeat("`${", 80_000),
+		"return 1" + strings.Repeat("+1", 100_000),
+		strings.Repeat("{", 200_000) + strings.Repeat("}", 200_000)[:50_000],
+	} {
+		begun := time.Now()
+		if _, err := pool.Check(t.Context(), code); err != nil {
+			t.Errorf("%.10s: %v", code, err)
+		}
+		if took := time.Since(begun); took > 4*time.Second {
+			t.Errorf("%.10s took %v", code, took)
+		}
+		if got := succeed(t, pool, "return 2", ""); got != "2" {
+			t.Error(got)
+		}
+	}
+}
