@@ -21,8 +21,11 @@ func (s *Server) register(t *table) {
 
 	handle(t, "GET /v1/workflows/{workflow_id}/runs", auth.Read, http.StatusOK, s.listRuns)
 	handle(t, "POST /v1/workflows/{workflow_id}/runs", auth.Execute, http.StatusCreated, s.startRun)
+	handle(t, "GET /v1/runs", auth.Read, http.StatusOK, s.listAllRuns)
 	handle(t, "GET /v1/runs/{id}", auth.Read, http.StatusOK, s.getRun)
 	handle(t, "POST /v1/runs/{id}/cancel", auth.Execute, http.StatusOK, s.cancelRun)
+	handle(t, "GET /v1/runs/{id}/steps", auth.Read, http.StatusOK, s.listSteps)
+	handle(t, "GET /v1/runs/{id}/steps/{step_id}", auth.Read, http.StatusOK, s.getStep)
 
 	handle(t, "GET /v1/webhooks", auth.Read, http.StatusOK, s.listWebhooks)
 	handle(t, "POST /v1/webhooks", auth.Write, http.StatusCreated, s.createWebhook)

@@ -29,8 +29,11 @@ var routeBodies = map[string]string{
 	"POST /v1/workflows/{id}/versions/{n}/restore": "-",
 	"GET /v1/workflows/{workflow_id}/runs":         "-",
 	"POST /v1/workflows/{workflow_id}/runs":        `{"payload": {}}`,
+	"GET /v1/runs":                                 "-",
 	"GET /v1/runs/{id}":                            "-",
 	"POST /v1/runs/{id}/cancel":                    "-",
+	"GET /v1/runs/{id}/steps":                      "-",
+	"GET /v1/runs/{id}/steps/{step_id}":            "-",
 	"GET /v1/webhooks":                             "-",
 	"POST /v1/webhooks":                            `{"url": "https://example.com/", "events": ["run.failed"], "workflow_id": null}`,
 	"GET /v1/webhooks/{id}":                        "-",
@@ -73,13 +76,15 @@ func collection(r api.Route) (name, missing, code string, has bool) {
 }
 
 // routePath fills the path of a route with names for what it needs; versions
-// are always the first.
+// and steps are always the first.
 func routePath(r api.Route, id string) string {
 	var out []string
 	for segment := range strings.SplitSeq(r.Path, "/") {
 		switch {
 		case segment == "{n}":
 			segment = "1"
+		case segment == "{step_id}":
+			segment = "pause"
 		case strings.HasPrefix(segment, "{"):
 			segment = id
 		}
@@ -102,7 +107,7 @@ func routeBody(t *testing.T, r api.Route) string {
 func furnish(w *world) {
 	w.t.Helper()
 	w.workflow("wf", waitStep)
-	w.run("run", "wf", "")
+	w.waiting("run", "wf")
 	givenWebhook(w)
 	givenKey(w)
 }

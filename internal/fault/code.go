@@ -24,6 +24,7 @@ const (
 	WorkflowNotFound  Code = "workflow_not_found"
 	VersionNotFound   Code = "version_not_found"
 	RunNotFound       Code = "run_not_found"
+	StepNotFound      Code = "step_not_found"
 	WebhookNotFound   Code = "webhook_not_found"
 	APIKeyNotFound    Code = "api_key_not_found"
 	WorkspaceNotFound Code = "workspace_not_found"
@@ -79,6 +80,7 @@ var statuses = map[Code]int{
 	WorkflowNotFound:      http.StatusNotFound,
 	VersionNotFound:       http.StatusNotFound,
 	RunNotFound:           http.StatusNotFound,
+	StepNotFound:          http.StatusNotFound,
 	WebhookNotFound:       http.StatusNotFound,
 	APIKeyNotFound:        http.StatusNotFound,
 	WorkspaceNotFound:     http.StatusNotFound,

@@ -98,9 +98,12 @@ CREATE TABLE runs (
     payload          TEXT    NOT NULL
 ) WITHOUT ROWID;
 CREATE INDEX runs_by_workflow ON runs (workflow_id, id);
+CREATE INDEX runs_by_workspace ON runs (workspace_id, id);
 -- Runs that are not finished are found through run_queue: a run enters this
 -- index once, when its status is final.
 CREATE INDEX runs_finished ON runs (workflow_id, status, id) WHERE status <> 'running';
+-- Those that somebody looks for among many that went well.
+CREATE INDEX runs_unsuccessful ON runs (workspace_id, status, id) WHERE status IN ('failed', 'cancelled');
 
 -- One narrow row per run that is not finished, and nothing else: this is the
 -- table that changes all the time.
@@ -115,6 +118,7 @@ CREATE TABLE run_queue (
 ) WITHOUT ROWID;
 CREATE INDEX run_queue_due ON run_queue (wake_at) WHERE node IS NULL;
 CREATE INDEX run_queue_by_workflow ON run_queue (workflow_id, run_id);
+CREATE INDEX run_queue_by_workspace ON run_queue (workspace_id, run_id);
 
 CREATE TABLE steps (
     run_id      TEXT    NOT NULL,
