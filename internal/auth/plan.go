@@ -1,6 +1,9 @@
 package auth
 
-import "slices"
+import (
+	"slices"
+	"time"
+)
 
 // Plan is what a workspace is entitled to.
 type Plan string
@@ -73,5 +76,25 @@ func (p Plan) Limits() Limits {
 			RequestBodyBytes: 1 * mib, PayloadBytes: 256 * kib, StepsPerWorkflow: 50,
 			Workflows: 100, Webhooks: 20, APIKeys: 20,
 		}
+	}
+}
+
+// Retention is how much of the past a plan keeps.
+type Retention struct {
+	// KeepRuns is how long a run is kept after its end; zero means forever.
+	KeepRuns time.Duration
+	// RunsPerWorkflow is how many runs of a workflow are kept, the newest; zero
+	// means any number. Runs that are not finished stay beyond it.
+	RunsPerWorkflow int
+}
+
+// Retention returns how much of the past the plan keeps.
+func (p Plan) Retention() Retention {
+	const day = 24 * time.Hour
+	switch p {
+	case Enterprise, Pro:
+		return Retention{KeepRuns: 30 * day}
+	default:
+		return Retention{KeepRuns: 7 * day, RunsPerWorkflow: 10_000}
 	}
 }

@@ -9,6 +9,8 @@ import (
 	"runtime/debug"
 	"strings"
 	"time"
+
+	"github.com/stepmill/stepmill/internal/duration"
 )
 
 // Data says where the data is and what seals it.
@@ -42,7 +44,32 @@ type Serve struct {
 	EgressAllow      []Network     `env:"STEPMILL_EGRESS_ALLOW" placeholder:"CIDR" help:"Private address ranges that steps and webhooks may reach."`
 	ConnsPerAddress  int           `env:"STEPMILL_CONNS_PER_ADDRESS" default:"100" placeholder:"N" help:"Open connections allowed per client address, other than loopback and trusted proxies (default: ${default})."`
 	DrainDelay       time.Duration `env:"STEPMILL_DRAIN_DELAY" default:"0s" placeholder:"TIME" help:"How long to go on serving, unready, after a stop was asked; for load balancers (default: ${default})."`
+	KeepRuns         KeepRuns      `env:"STEPMILL_KEEP_RUNS" default:"plan" placeholder:"TIME" help:"How long finished runs are kept, such as 90d; plan: as the plan of the workspace says; forever (default: ${default})."`
 	UnsafeFilesystem bool          `env:"STEPMILL_UNSAFE_FILESYSTEM" help:"Accept a data directory on a network file system, where data can be lost."`
+}
+
+// KeepRuns is how long finished runs are kept. The zero value leaves that to the
+// plan of each workspace.
+type KeepRuns struct {
+	For     time.Duration
+	Forever bool
+}
+
+// UnmarshalText reads plan, forever or a length of time such as 90d.
+func (k *KeepRuns) UnmarshalText(text []byte) error {
+	*k = KeepRuns{}
+	switch string(text) {
+	case "plan":
+		return nil
+	case "forever":
+		k.Forever = true
+		return nil
+	}
+	var err error
+	if k.For, err = duration.Parse(string(text)); err != nil {
+		return fmt.Errorf("%w, nor plan or forever", err)
+	}
+	return nil
 }
 
 // Network is a range of addresses, or a single one.

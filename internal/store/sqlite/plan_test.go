@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stepmill/stepmill/internal/auth"
 	"github.com/stepmill/stepmill/internal/clock"
 	"github.com/stepmill/stepmill/internal/paging"
 	"github.com/stepmill/stepmill/internal/run"
@@ -60,7 +61,7 @@ func (c plannedConn) explain(text string, args []any) error {
 	return err
 }
 
-// Lists of runs walk along an index, with and without
+// Lists of runs and their removal walk along an index, with and without
 // statistics, and whatever the size of the tables.
 func TestQueryPlansOfRuns(t *testing.T) {
 	t.Parallel()
@@ -113,6 +114,10 @@ func testQueryPlansOfRuns(t *testing.T, analyzed bool) {
 		{"of a workflow", of(""), `SEARCH r USING (COVERING )?INDEX runs_by_workflow \(workflow_id=\? AND id<\?\)`},
 		{"of a workflow that failed", of(run.Failed), `SEARCH r USING (COVERING )?INDEX runs_finished \(workflow_id=\? AND status=\? AND id<\?\)`},
 		{"of a workflow that run", of(run.Running), `SEARCH q USING (COVERING )?INDEX run_queue_by_workflow \(workflow_id=\? AND run_id<\?\)`},
+		{"expired", func() error {
+			_, err := s.Expired(ctx, "wf_1", auth.Free.Retention(), now, "", 500)
+			return err
+		}, `SEARCH runs USING COVERING INDEX runs_by_workflow \(workflow_id=\? AND id>\? AND id<\?\)`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			d.plans = nil

@@ -152,6 +152,12 @@ CREATE TABLE step_attempts (
     PRIMARY KEY (run_id, path, attempt)
 ) WITHOUT ROWID;
 
+-- Runs that are gone while rows of their steps are still there: they are
+-- removed a little at a time.
+CREATE TABLE run_remains (
+    run_id TEXT PRIMARY KEY
+) WITHOUT ROWID;
+
 CREATE TABLE webhooks (
     id              TEXT PRIMARY KEY,
     workspace_id    TEXT    NOT NULL,
