@@ -96,7 +96,6 @@ func testPurgeRuns(t *testing.T, w *world) {
 	})
 	t.Run("by number", func(t *testing.T) { testPurgeByNumber(t, w) })
 	t.Run("of a run with many steps", func(t *testing.T) { testPurgeLarge(t, newWorld(t, w.open)) })
-	t.Run("lets others write between batches", func(t *testing.T) { testPurgeBeside(t, newWorld(t, w.open)) })
 }
 
 func testPurgeByNumber(t *testing.T, w *world) {
@@ -141,30 +140,4 @@ func testPurgeLarge(t *testing.T, w *world) {
 	for _, table := range []string{"steps", "step_attempts", "run_remains"} {
 		same(t, "left in "+table, w.count(t, `SELECT count(*) FROM `+table+` WHERE run_id = $1`, id), 0)
 	}
-}
-
-// testPurgeBeside removes many runs, and writes something after every batch.
-func testPurgeBeside(t *testing.T, w *world) {
-	const runs, limit = 20_000, 500
-	ctx, now, wf := t.Context(), clock.Now(), w.workflowOn(t, auth.Free)
-	old, seeds := now.Add(-30*24*time.Hour), make([]seeded, runs)
-	for i := range seeds {
-		seeds[i] = seeded{of: wf, status: run.Succeeded, started: old.Add(time.Duration(i) * time.Millisecond), finished: old.Add(time.Hour)}
-	}
-	w.seed(t, seeds...)
-	pruner, started := w.pruner(), 0
-	for more, before := true, runs; more; {
-		more = must(pruner.Batch(ctx, now, limit))(t)
-		left := w.count(t, `SELECT count(*) FROM runs`) - started
-		if before-left > limit {
-			t.Fatalf("a batch took away %d runs", before-left)
-		}
-		before = left
-		w.start(t, wf, "node_1")
-		started++
-	}
-	if started < runs/limit {
-		t.Errorf("%d writes came in between", started)
-	}
-	same(t, "runs", w.count(t, `SELECT count(*) FROM runs`), started)
 }
