@@ -19,15 +19,17 @@ func (s *Server) register(t *table) {
 	handle(t, "GET /v1/workflows/{id}/versions/{n}", auth.Read, http.StatusOK, s.getVersion)
 	handle(t, "GET /v1/workflows/{id}/versions/{n}/diff", auth.Read, http.StatusOK, s.diffVersions)
 	handle(t, "POST /v1/workflows/{id}/versions/{n}/restore", auth.Write, http.StatusOK, s.restoreVersion)
-
 	handle(t, "POST /v1/workflows/{id}/steps/{step_id}/test", auth.Execute, http.StatusOK, s.testStep).apart()
 
 	handle(t, "GET /v1/workflows/{workflow_id}/runs", auth.Read, http.StatusOK, s.listRuns)
 	handle(t, "POST /v1/workflows/{workflow_id}/runs", auth.Execute, http.StatusCreated, s.startRun)
+	handle(t, "GET /v1/runs", auth.Read, http.StatusOK, s.listAllRuns)
 	handle(t, "GET /v1/runs/{id}", auth.Read, http.StatusOK, s.getRun)
 	handle(t, "POST /v1/runs/{id}/cancel", auth.Execute, http.StatusOK, s.cancelRun)
 	handle(t, "POST /v1/runs/{id}/retry", auth.Execute, http.StatusCreated, s.retryRun)
 	handle(t, "GET /v1/runs/{id}/logs", auth.Read, http.StatusOK, s.listLogs)
+	handle(t, "GET /v1/runs/{id}/steps", auth.Read, http.StatusOK, s.listSteps)
+	handle(t, "GET /v1/runs/{id}/steps/{step_id}", auth.Read, http.StatusOK, s.getStep)
 	handle(t, "POST /v1/runs/{id}/steps/{step_id}/resume", auth.Execute, http.StatusOK, s.resumeStep)
 	handle(t, "GET /v1/approvals", auth.Read, http.StatusOK, s.listApprovals)
 

@@ -220,6 +220,7 @@ func (s *Server) Run(ctx context.Context) (err error) {
 		parts.start(func() error { return s.engine.Run(work) })
 	}
 	parts.start(func() error { return s.housekeep(work) })
+	parts.start(func() error { return s.sweep(work) })
 
 	server := s.api.HTTP()
 	serving := make(chan error, 1)

@@ -1,6 +1,9 @@
 package auth
 
-import "slices"
+import (
+	"slices"
+	"time"
+)
 
 // Plan is what a workspace is entitled to.
 type Plan string
@@ -93,5 +96,25 @@ func (p Plan) Limits() Limits {
 			StepsPerRun: 1_000, OutputBytes: 256 * kib, StateBytes: 8 * mib, ConcurrentRuns: 5, QueuedRuns: 1_000,
 			Secrets: 100, Variables: 100, VariableBytes: 1 * mib,
 		}
+	}
+}
+
+// Retention is how much of the past a plan keeps.
+type Retention struct {
+	// KeepRuns is how long a run is kept after its end; zero means forever.
+	KeepRuns time.Duration
+	// RunsPerWorkflow is how many runs of a workflow are kept, the newest; zero
+	// means any number. Runs that are not finished stay beyond it.
+	RunsPerWorkflow int
+}
+
+// Retention returns how much of the past the plan keeps.
+func (p Plan) Retention() Retention {
+	const day = 24 * time.Hour
+	switch p {
+	case Enterprise, Pro:
+		return Retention{KeepRuns: 30 * day}
+	default:
+		return Retention{KeepRuns: 7 * day, RunsPerWorkflow: 10_000}
 	}
 }

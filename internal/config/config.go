@@ -9,6 +9,8 @@ import (
 	"runtime/debug"
 	"strings"
 	"time"
+
+	"github.com/stepmill/stepmill/internal/duration"
 )
 
 // Data says where the data is and what seals it.
@@ -45,7 +47,32 @@ type Serve struct {
 	LeaveSafeMode    bool          `env:"STEPMILL_LEAVE_SAFE_MODE" help:"Execute runs again after the service was started without, because it had died too often before it was ready."`
 	JSProcesses      int           `name:"js-processes" env:"STEPMILL_JS_PROCESSES" default:"0" placeholder:"N" help:"Scripts of code.js that run at the same time, each in a process of its own (default: the number of processors, at least 2)."`
 	JSMemory         int           `name:"js-memory" env:"STEPMILL_JS_MEMORY" default:"64" placeholder:"MIB" help:"Memory that a script of code.js may use, in MiB, at least 16 (default: ${default})."`
+	KeepRuns         KeepRuns      `env:"STEPMILL_KEEP_RUNS" default:"plan" placeholder:"TIME" help:"How long finished runs are kept, such as 90d; plan: as the plan of the workspace says; forever (default: ${default})."`
 	UnsafeFilesystem bool          `env:"STEPMILL_UNSAFE_FILESYSTEM" help:"Accept a data directory on a network file system, where data can be lost."`
+}
+
+// KeepRuns is how long finished runs are kept. The zero value leaves that to the
+// plan of each workspace.
+type KeepRuns struct {
+	For     time.Duration
+	Forever bool
+}
+
+// UnmarshalText reads plan, forever or a length of time such as 90d.
+func (k *KeepRuns) UnmarshalText(text []byte) error {
+	*k = KeepRuns{}
+	switch string(text) {
+	case "plan":
+		return nil
+	case "forever":
+		k.Forever = true
+		return nil
+	}
+	var err error
+	if k.For, err = duration.Parse(string(text)); err != nil {
+		return fmt.Errorf("%w, nor plan or forever", err)
+	}
+	return nil
 }
 
 // Network is a range of addresses, or a single one.

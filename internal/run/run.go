@@ -43,6 +43,14 @@ const (
 	StepCancelled StepStatus = "cancelled"
 )
 
+// StepStatuses lists the statuses of a step.
+func StepStatuses() []StepStatus {
+	return []StepStatus{StepRunning, StepWaiting, StepSucceeded, StepFailed, StepSkipped, StepCancelled}
+}
+
+// Known tells whether s is a status.
+func (s StepStatus) Known() bool { return slices.Contains(StepStatuses(), s) }
+
 // Settled tells whether the step will not change any more.
 func (s StepStatus) Settled() bool { return s != StepRunning && s != StepWaiting }
 

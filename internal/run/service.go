@@ -32,6 +32,7 @@ type Cancellation struct {
 // Store keeps runs. A method is one atomic unit; a pointer result is nil when
 // there is no such row.
 type Store interface {
+	Lists
 	WorkflowHead(ctx context.Context, workspaceID, workflowID string) (*Head, error)
 	// StartRun writes the run if the workflow still has the revision. It fails
 	// with ErrAtLimit when the run may not be one too many, and with ErrStarted

@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// PurgeDeleted removes up to limit runs of deleted workflows, and a workflow
-// itself once its runs are gone. It answers true when there is more to do, so
-// that callers can pause in between and let others write.
+// PurgeDeleted removes up to limit rows of deleted workflows: their runs, then
+// their versions, last the workflows themselves. It answers true when there is
+// more to do, so that callers can pause in between and let others write.
 func (s *Store) PurgeDeleted(ctx context.Context, limit int) (bool, error) {
 	more := false
 	err := s.write(ctx, func(u *unit) error {
@@ -19,36 +19,26 @@ func (s *Store) PurgeDeleted(ctx context.Context, limit int) (bool, error) {
 		if err != nil {
 			return err
 		}
+		b := newBudget(limit)
 		for _, runID := range runs {
-			if err := purgeRun(u, runID); err != nil {
+			if b.spent() {
+				return nil
+			}
+			if err := b.exec(u, `DELETE FROM run_queue WHERE run_id = $1`, runID); err != nil {
+				return err
+			}
+			if err := b.purgeRun(u, runID, `DELETE FROM runs WHERE id = $1`, runID); err != nil {
 				return err
 			}
 		}
-		if len(runs) == limit {
-			return nil
-		}
-		if _, err := u.Exec(`DELETE FROM workflow_versions WHERE workflow_id = $1`, *id); err != nil {
+		versions := part{"workflow_versions", "workflow_id", "version"}
+		if whole, err := b.purgePart(u, versions, *id); err != nil || !whole {
 			return err
 		}
 		_, err = u.Exec(`DELETE FROM workflows WHERE id = $1`, *id)
 		return err
 	})
 	return more && err == nil, err
-}
-
-func purgeRun(u *unit, runID string) error {
-	for _, statement := range []string{
-		`DELETE FROM steps WHERE run_id = $1`,
-		`DELETE FROM step_attempts WHERE run_id = $1`,
-		`DELETE FROM step_logs WHERE run_id = $1`,
-		`DELETE FROM run_queue WHERE run_id = $1`,
-		`DELETE FROM runs WHERE id = $1`,
-	} {
-		if _, err := u.Exec(statement, runID); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // PurgeIdempotency removes up to limit saved answers that have expired. It

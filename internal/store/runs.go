@@ -167,6 +167,7 @@ func selectSteps(c Conn, runID string) ([]run.Step, error) {
 
 const selectStep = `SELECT path, seq, name, type, status, attempt, started_at, attempt_at, finished_at, wake_at, awaits, reason,
 	error_code, error_text, rev, input, output, answer FROM steps `
+const selectAttempt = `SELECT path, attempt, started_at, finished_at, error_code, error_text FROM step_attempts `
 
 // selectAttempts reads earlier attempts, which most runs have none of.
 func selectAttempts(c Conn, runID string, steps []run.Step) ([]run.Attempt, error) {
@@ -176,12 +177,13 @@ func selectAttempts(c Conn, runID string, steps []run.Step) ([]run.Attempt, erro
 	}) {
 		return nil, nil
 	}
-	return list(c, `SELECT path, attempt, started_at, finished_at, error_code, error_text FROM step_attempts
-		WHERE run_id = $1 ORDER BY path, attempt`, []any{runID}, func(r Row) (a run.Attempt, err error) {
-		err = r.Scan(&a.Path, &a.Number, &a.StartedAt, &a.FinishedAt, &a.Error.Code, &a.Error.Message)
-		a.Error.StepID = a.Path
-		return a, err
-	})
+	return list(c, selectAttempt+`WHERE run_id = $1 ORDER BY path, attempt`, []any{runID}, scanAttempt)
+}
+
+func scanAttempt(r Row) (a run.Attempt, err error) {
+	err = r.Scan(&a.Path, &a.Number, &a.StartedAt, &a.FinishedAt, &a.Error.Code, &a.Error.Message)
+	a.Error.StepID = a.Path
+	return a, err
 }
 
 func scanStep(row Row) (run.Step, error) {
@@ -203,17 +205,17 @@ func scanStep(row Row) (run.Step, error) {
 func (s *Store) Runs(ctx context.Context, workspaceID, workflowID string, status run.Status, page paging.Request) (paging.Page[run.Item], error) {
 	const (
 		columns = `SELECT r.id, r.workflow_id, r.status, r.started_at, r.finished_at FROM `
-		live    = ` AND NOT EXISTS (SELECT 1 FROM workflows w WHERE w.id = $1 AND w.deleted_at IS NOT NULL) `
+		live    = ` AND EXISTS (SELECT 1 FROM workflows w WHERE w.id = $1 AND w.workspace_id = $2 AND w.deleted_at IS NULL) `
 	)
 	args := []any{workflowID, workspaceID, before(page.After), page.Limit + 1}
-	statement := columns + `runs r WHERE r.workflow_id = $1 AND r.workspace_id = $2 AND r.id < $3` + live + `ORDER BY r.id DESC LIMIT $4`
+	statement := columns + `runs r WHERE r.workflow_id = $1 AND r.id < $3` + live + `ORDER BY r.id DESC LIMIT $4`
 	switch status {
 	case "":
 	case run.Running:
 		statement = columns + `run_queue q JOIN runs r ON r.id = q.run_id
-			WHERE q.workflow_id = $1 AND r.workspace_id = $2 AND q.run_id < $3` + live + `ORDER BY q.run_id DESC LIMIT $4`
+			WHERE q.workflow_id = $1 AND q.run_id < $3` + live + `ORDER BY q.run_id DESC LIMIT $4`
 	default:
-		statement = columns + `runs r WHERE r.workflow_id = $1 AND r.workspace_id = $2 AND r.id < $3 AND r.status = $5 AND r.status <> 'running'` + live + `
+		statement = columns + `runs r WHERE r.workflow_id = $1 AND r.id < $3 AND r.status = $5 AND r.status <> 'running'` + live + `
 			ORDER BY r.id DESC LIMIT $4`
 		args = append(args, string(status))
 	}

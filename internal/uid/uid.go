@@ -77,6 +77,19 @@ func Derived(kind Kind, at time.Time, from string) string {
 	return string(kind) + "_" + encode(id)
 }
 
+// Least is the position before every identifier of the kind that was made at
+// the given time or later, and after all earlier ones. Identifiers know the
+// millisecond: a part of one counts as the next.
+func Least(kind Kind, at time.Time) string {
+	milli := at.UnixMilli()
+	if at.Nanosecond()%int(time.Millisecond) != 0 {
+		milli++
+	}
+	var id [16]byte
+	binary.BigEndian.PutUint64(id[:8], uint64(max(0, milli))<<16)
+	return string(kind) + "_" + encode(id)
+}
+
 func setVersion(id *[16]byte) {
 	id[6] = id[6]&0x0f | 0x70
 	id[8] = id[8]&0x3f | 0x80

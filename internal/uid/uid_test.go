@@ -82,3 +82,22 @@ func TestValidRefusesForeignForms(t *testing.T) {
 		t.Errorf("%q does not pass", good)
 	}
 }
+
+func TestLeastStandsBetweenMoments(t *testing.T) {
+	t.Parallel()
+	moment := time.Date(2026, 11, 15, 9, 30, 0, int(5*time.Millisecond), time.UTC)
+	idAt := func(at time.Time) string { return (&uid.Source{}).New(uid.Run, at) }
+	for range 1000 {
+		least := uid.Least(uid.Run, moment)
+		if idAt(moment) < least || idAt(moment.Add(999*time.Microsecond)) < least || idAt(moment.Add(-time.Nanosecond)) >= least {
+			t.Fatalf("%s does not stand at its moment", least)
+		}
+		if idAt(moment.Add(999*time.Microsecond)) >= uid.Least(uid.Run, moment.Add(time.Nanosecond)) {
+			t.Fatal("a part of a millisecond does not count as the next")
+		}
+	}
+	first := uid.Least(uid.Run, time.Time{})
+	if !uid.Valid(uid.Run, first) || first > uid.Least(uid.Run, time.UnixMilli(0)) || uid.Least(uid.Run, time.Date(9999, 12, 31, 23, 59, 59, 999_999_999, time.UTC)) <= idAt(moment) {
+		t.Error("the ends of time are in the wrong places")
+	}
+}

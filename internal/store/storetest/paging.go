@@ -3,6 +3,7 @@ package storetest
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"sync"
@@ -38,6 +39,10 @@ var listings = map[string]func(*testing.T, *world) listing{
 }
 
 func testPaging(t *testing.T, w *world) {
+	listings := maps.Clone(listings)
+	for i := range allRunsFilters {
+		listings[fmt.Sprintf("all runs %05b", i)] = listAllRuns(i)
+	}
 	t.Run("sees every row that stays exactly once", func(t *testing.T) {
 		names := rapid.SampledFrom(slices.Sorted(maps.Keys(listings)))
 		rapid.Check(t, func(rt *rapid.T) {

@@ -28,6 +28,8 @@ func Run(t *testing.T, open func(t *testing.T, notify store.Notify) *store.Store
 		{"purge", testPurge},
 		{"start of runs", testStart},
 		{"lists of runs", testRuns},
+		{"lists of all runs", testAllRuns},
+		{"lists of steps", testSteps},
 		{"cancellation", testCancel},
 		{"activation", testActivate},
 		{"commits", testCommit},

@@ -123,15 +123,18 @@ CREATE TABLE runs (
     parent_run       TEXT,             -- the run whose step started this one
     parent_step      TEXT,
     parent_waits     INTEGER,          -- whether that step waits for the end
-    depth            INTEGER NOT NULL, -- how many runs stand above it
+    depth            INTEGER NOT NULL DEFAULT 0, -- how many runs stand above it
     share_key        TEXT,             -- the places it shares with other runs
     payload          TEXT    NOT NULL
 ) WITHOUT ROWID;
 CREATE INDEX runs_by_workflow ON runs (workflow_id, id);
 CREATE INDEX runs_by_parent ON runs (parent_run) WHERE parent_run IS NOT NULL;
+CREATE INDEX runs_by_workspace ON runs (workspace_id, id);
 -- Runs that are not finished are found through run_queue: a run enters this
 -- index once, when its status is final.
 CREATE INDEX runs_finished ON runs (workflow_id, status, id) WHERE status <> 'running';
+-- Those that somebody looks for among many that went well.
+CREATE INDEX runs_unsuccessful ON runs (workspace_id, status, id) WHERE status IN ('failed', 'cancelled');
 
 -- One narrow row per run that is not finished, and nothing else: this is the
 -- table that changes all the time.
@@ -153,6 +156,7 @@ CREATE TABLE run_queue (
 CREATE INDEX run_queue_due ON run_queue (wake_at) WHERE node IS NULL;
 CREATE INDEX run_queue_by_share ON run_queue (workflow_id, share_key, turn, run_id) WHERE share_key IS NOT NULL;
 CREATE INDEX run_queue_by_workflow ON run_queue (workflow_id, run_id);
+CREATE INDEX run_queue_by_workspace ON run_queue (workspace_id, run_id);
 
 CREATE TABLE steps (
     run_id      TEXT    NOT NULL,
@@ -170,7 +174,7 @@ CREATE TABLE steps (
     reason      TEXT,
     error_code  TEXT,
     error_text  TEXT,
-    rev         INTEGER NOT NULL, -- the commit of the run that wrote the row last
+    rev         INTEGER NOT NULL DEFAULT 0, -- the commit of the run that wrote the row last
     input       TEXT,
     output      TEXT,
     answer      TEXT,             -- what came for it while it was open
@@ -201,6 +205,12 @@ CREATE TABLE step_attempts (
     error_code  TEXT    NOT NULL,
     error_text  TEXT    NOT NULL,
     PRIMARY KEY (run_id, path, attempt)
+) WITHOUT ROWID;
+
+-- Runs that are gone while rows of their steps are still there: they are
+-- removed a little at a time.
+CREATE TABLE run_remains (
+    run_id TEXT PRIMARY KEY
 ) WITHOUT ROWID;
 
 CREATE TABLE webhooks (

@@ -1,0 +1,139 @@
+package api
+
+import (
+	"context"
+	"strconv"
+	"time"
+
+	"github.com/stepmill/stepmill/internal/clock"
+	"github.com/stepmill/stepmill/internal/paging"
+	"github.com/stepmill/stepmill/internal/run"
+)
+
+// maxFilter bounds the texts that runs are looked for with.
+const maxFilter = 200
+
+type listedRun struct {
+	ID           string     `json:"id"`
+	WorkflowID   string     `json:"workflow_id"`
+	WorkflowName string     `json:"workflow_name"`
+	Status       run.Status `json:"status"`
+	Trigger      string     `json:"trigger"`
+	StartedAt    string     `json:"started_at"`
+	FinishedAt   *string    `json:"finished_at"`
+	DurationMS   int64      `json:"duration_ms"`
+	Error        *stepError `json:"error"`
+}
+
+type listAllRunsRequest struct {
+	page
+	Status        string `query:"status"`
+	WorkflowID    string `query:"workflow_id"`
+	Trigger       string `query:"trigger"`
+	StartedAfter  string `query:"started_after"`
+	StartedBefore string `query:"started_before"`
+	Text          string `query:"text"`
+}
+
+func (in *listAllRunsRequest) filter() (run.Filter, error) {
+	f := run.Filter{Status: run.Status(in.Status), WorkflowID: in.WorkflowID, Trigger: in.Trigger, Text: in.Text}
+	if in.Status != "" && !f.Status.Known() {
+		return f, parameter("status", "must be one of running, succeeded, failed, cancelled")
+	}
+	for _, text := range []struct{ name, value string }{{"trigger", in.Trigger}, {"text", in.Text}} {
+		if len(text.value) > maxFilter {
+			return f, parameter(text.name, "must not be longer than %d bytes", maxFilter)
+		}
+	}
+	for _, moment := range []struct {
+		name, value string
+		into        **time.Time
+	}{{"started_after", in.StartedAfter, &f.StartedAfter}, {"started_before", in.StartedBefore, &f.StartedBefore}} {
+		if moment.value == "" {
+			continue
+		}
+		at, err := time.Parse(time.RFC3339, moment.value)
+		if err != nil {
+			return f, parameter(moment.name, "must be a time such as 2026-11-15T09:30:00Z; a plus sign is written %%2B")
+		}
+		*moment.into = &at
+	}
+	return f, nil
+}
+
+func (s *Server) listAllRuns(ctx context.Context, in *listAllRunsRequest) (*reply, error) {
+	filter, err := in.filter()
+	if err != nil {
+		return nil, err
+	}
+	name := []string{"all runs", in.Status, strconv.Quote(in.WorkflowID), strconv.Quote(in.Trigger), in.StartedAfter, in.StartedBefore, strconv.Quote(in.Text)}
+	return listing(ctx, s, in.page, name,
+		func(p paging.Request) (paging.Page[run.Listed], error) {
+			return s.Runs.ListAll(ctx, actorOf(ctx), filter, p)
+		},
+		func(r run.Listed) listedRun {
+			return listedRun{
+				ID: r.ID, WorkflowID: r.WorkflowID, WorkflowName: r.WorkflowName, Status: r.Status, Trigger: r.Trigger,
+				StartedAt: clock.Format(r.StartedAt), FinishedAt: clock.FormatPtr(r.FinishedAt), DurationMS: duration(r.StartedAt, r.FinishedAt),
+				Error: showFailure(r.Error),
+			}
+		})
+}
+
+func showFailure(f *run.Failure) *stepError {
+	if f == nil {
+		return nil
+	}
+	return &stepError{f.Code, f.Message}
+}
+
+type listedStep struct {
+	StepID     string         `json:"step_id"`
+	Name       string         `json:"name"`
+	Type       string         `json:"type"`
+	Status     run.StepStatus `json:"status"`
+	Attempt    int            `json:"attempt"`
+	StartedAt  string         `json:"started_at"`
+	FinishedAt *string        `json:"finished_at"`
+	DurationMS int64          `json:"duration_ms"`
+	Error      *stepError     `json:"error"`
+	Reason     *string        `json:"reason"`
+}
+
+type listStepsRequest struct {
+	page
+	ID     string `path:"id"`
+	Status string `query:"status"`
+	Block  string `query:"block"`
+}
+
+func (s *Server) listSteps(ctx context.Context, in *listStepsRequest) (*reply, error) {
+	filter := run.StepFilter{Status: run.StepStatus(in.Status), Block: in.Block}
+	if in.Status != "" && !filter.Status.Known() {
+		return nil, parameter("status", "must be one of running, waiting, succeeded, failed, skipped, cancelled")
+	}
+	return listing(ctx, s, in.page, []string{"steps", in.ID, in.Status, in.Block},
+		func(p paging.Request) (paging.Page[run.Step], error) {
+			return s.Runs.Steps(ctx, actorOf(ctx), in.ID, filter, p)
+		},
+		func(step run.Step) listedStep {
+			return listedStep{
+				StepID: step.Path, Name: step.Name, Type: step.Type, Status: step.Status, Attempt: step.Attempt,
+				StartedAt: clock.Format(step.StartedAt), FinishedAt: clock.FormatPtr(step.FinishedAt), DurationMS: duration(step.StartedAt, step.FinishedAt),
+				Error: showFailure(step.Error), Reason: orNull(step.Reason),
+			}
+		})
+}
+
+type stepRequest struct {
+	ID     string `path:"id"`
+	StepID string `path:"step_id"`
+}
+
+func (s *Server) getStep(ctx context.Context, in *stepRequest) (*reply, error) {
+	step, err := s.Runs.Step(ctx, actorOf(ctx), in.ID, in.StepID)
+	if err != nil {
+		return nil, err
+	}
+	return ok(showStep(step.Step, step.Attempts)), nil
+}

@@ -1,0 +1,330 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stepmill/stepmill/internal/clock"
+	"github.com/stepmill/stepmill/internal/paging"
+	"github.com/stepmill/stepmill/internal/run"
+	"github.com/stepmill/stepmill/internal/store"
+	"github.com/stepmill/stepmill/internal/uid"
+	"github.com/stepmill/stepmill/internal/workflow"
+)
+
+// seeded is a run that is written behind the back of the store.
+type seeded struct {
+	of                workflow.Workflow
+	status            run.Status
+	started, finished time.Time
+	trigger           string // manual unless said
+	code              string // of its error
+	steps, attempts   int
+}
+
+// seed writes many runs at once, each with as many steps as it says, and
+// returns their ids. Runs of one call are in the order of their start.
+func (w *world) seed(t *testing.T, runs ...seeded) []string {
+	t.Helper()
+	ids, source := make([]string, len(runs)), &uid.Source{}
+	for i, r := range runs {
+		ids[i] = source.New(uid.Run, r.started)
+	}
+	err := w.rows.Write(t.Context(), func(c store.Conn) error {
+		for i, r := range runs {
+			if err := seedRun(c, ids[i], r); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ids
+}
+
+func seedRun(c store.Conn, id string, r seeded) error {
+	var finished, code any
+	if r.status != run.Running {
+		finished = r.finished
+	}
+	if r.code != "" {
+		code = r.code
+	}
+	if r.trigger == "" {
+		r.trigger = run.Manual
+	}
+	if _, err := c.Exec(`INSERT INTO runs (id, workspace_id, workflow_id, workflow_version, status, started_at, finished_at, trigger_type, error_code, error_text, payload)
+		VALUES ($1, $2, $3, 1, $4, $5, $6, $7, $8, 'It failed.', '{}')`,
+		id, r.of.WorkspaceID, r.of.ID, string(r.status), r.started, finished, r.trigger, code); err != nil {
+		return err
+	}
+	if r.status == run.Running {
+		if _, err := c.Exec(`INSERT INTO run_queue (run_id, workspace_id, workflow_id, epoch) VALUES ($1, $2, $3, 1)`, id, r.of.WorkspaceID, r.of.ID); err != nil {
+			return err
+		}
+	}
+	for i := range r.steps {
+		if _, err := c.Exec(`INSERT INTO steps (run_id, path, seq, name, type, status, attempt, started_at, attempt_at, finished_at, input, output)
+			VALUES ($1, $2, $3, 'n', 'data.set', 'succeeded', 1, $4, $4, $4, '{}', '{}')`, id, fmt.Sprintf("lines[%d].x", i), i, r.started); err != nil {
+			return err
+		}
+	}
+	for i := range r.attempts {
+		if _, err := c.Exec(`INSERT INTO step_attempts (run_id, path, attempt, started_at, finished_at, error_code, error_text)
+			VALUES ($1, 'lines', $2, $3, $3, 'timed_out', 'x')`, id, i+1, r.started); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func listedIDs(page paging.Page[run.Listed]) []string {
+	return mapped(page.Items, func(r run.Listed) string { return r.ID })
+}
+
+func testAllRuns(t *testing.T, w *world) {
+	ctx, ws := t.Context(), w.workspace(t)
+	first, second := w.workflow(t, ws.ID), w.workflow(t, ws.ID)
+	answers(w.UpdateWorkflow(ctx, renamed(second, "Über_100%")))(t, "rename", true)
+	stranger := w.workflow(t, w.workspace(t).ID)
+	base := time.UnixMilli(clock.Now().UnixMilli()).UTC()
+	at := func(ms int) time.Time { return base.Add(time.Duration(ms) * time.Millisecond) }
+	end := base.Add(time.Hour)
+	ids := w.seed(t,
+		seeded{of: first, status: run.Succeeded, started: at(0), finished: end},
+		seeded{of: second, status: run.Failed, started: at(1), finished: end, code: "timed_out"},
+		seeded{of: stranger, status: run.Failed, started: at(1), finished: end, code: "timed_out"},
+		seeded{of: first, status: run.Cancelled, started: at(2), finished: end},
+		seeded{of: second, status: run.Running, started: at(3), trigger: "schedule"},
+		seeded{of: stranger, status: run.Running, started: at(3)},
+		seeded{of: first, status: run.Failed, started: at(4), finished: end, code: "http_error"},
+		seeded{of: second, status: run.Succeeded, started: at(5), finished: end, trigger: "schedule"},
+	)
+	tests := []struct {
+		name   string
+		filter run.Filter
+		want   []int
+	}{
+		{"all", run.Filter{}, []int{7, 6, 4, 3, 1, 0}},
+		{"running", run.Filter{Status: run.Running}, []int{4}},
+		{"succeeded", run.Filter{Status: run.Succeeded}, []int{7, 0}},
+		{"failed", run.Filter{Status: run.Failed}, []int{6, 1}},
+		{"cancelled", run.Filter{Status: run.Cancelled}, []int{3}},
+		{"of a workflow", run.Filter{WorkflowID: second.ID}, []int{7, 4, 1}},
+		{"of a workflow, running", run.Filter{WorkflowID: second.ID, Status: run.Running}, []int{4}},
+		{"of a workflow, failed", run.Filter{WorkflowID: second.ID, Status: run.Failed}, []int{1}},
+		{"of another's workflow", run.Filter{WorkflowID: stranger.ID}, nil},
+		{"of another's workflow, running", run.Filter{WorkflowID: stranger.ID, Status: run.Running}, nil},
+		{"of another's workflow, failed", run.Filter{WorkflowID: stranger.ID, Status: run.Failed}, nil},
+		{"by trigger", run.Filter{Trigger: "schedule"}, []int{7, 4}},
+		{"by trigger and status", run.Filter{Trigger: "schedule", Status: run.Running}, []int{4}},
+		{"from a time on", run.Filter{StartedAfter: new(at(4))}, []int{7, 6}},
+		{"from a moment later on", run.Filter{StartedAfter: new(at(4).Add(time.Microsecond))}, []int{7}},
+		{"up to a time", run.Filter{StartedBefore: new(at(2))}, []int{1, 0}},
+		{"up to a moment later", run.Filter{StartedBefore: new(at(2).Add(time.Microsecond))}, []int{3, 1, 0}},
+		{"between", run.Filter{StartedAfter: new(at(1)), StartedBefore: new(at(4)), Status: run.Running}, []int{4}},
+		{"from the end on", run.Filter{StartedAfter: new(at(2)), StartedBefore: new(at(2))}, nil},
+		{"by id", run.Filter{Text: ids[3]}, []int{3}},
+		{"by id and another status", run.Filter{Text: ids[3], Status: run.Failed}, nil},
+		{"by id of a running one", run.Filter{Text: ids[4], Status: run.Running}, []int{4}},
+		{"by id and another time", run.Filter{Text: ids[3], StartedAfter: new(at(3))}, nil},
+		{"by id of another's", run.Filter{Text: ids[2]}, nil},
+		{"by name", run.Filter{Text: "üBER_1"}, []int{7, 4, 1}},
+		{"by name with what is special elsewhere", run.Filter{Text: "über%"}, nil},
+		{"by name and status", run.Filter{Text: "a work", Status: run.Failed}, []int{6}},
+		{"by error code", run.Filter{Text: "timed_"}, []int{1}},
+		{"by error code among the cancelled", run.Filter{Text: "timed_", Status: run.Cancelled}, nil},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			w.checkListed(t, ws.ID, test.filter, mapped(test.want, func(i int) string { return ids[i] }))
+		})
+	}
+	t.Run("what an item says", func(t *testing.T) {
+		page := must(w.AllRuns(ctx, ws.ID, run.Filter{Status: run.Failed}, whole))(t)
+		same(t, "item", page.Items[1], run.Listed{
+			Item:         run.Item{ID: ids[1], WorkflowID: second.ID, Status: run.Failed, StartedAt: at(1), FinishedAt: &end},
+			WorkflowName: "Über_100%", Trigger: run.Manual, Error: &run.Failure{Code: "timed_out", Message: "It failed."},
+		})
+	})
+	t.Run("looks at a bounded number of rows", func(t *testing.T) { testBoundedLook(t, newWorld(t, w.open)) })
+	t.Run("of a deleted workflow", func(t *testing.T) { testListedDeleted(t, w, first) })
+}
+
+func testListedDeleted(t *testing.T, w *world, wf workflow.Workflow) {
+	w.deleteWorkflow(t, wf)
+	for _, status := range append(run.Statuses(), "") {
+		for _, item := range must(w.AllRuns(t.Context(), wf.WorkspaceID, run.Filter{Status: status}, whole))(t).Items {
+			if item.WorkflowID == wf.ID {
+				t.Errorf("among the %s ones: %+v", status, item)
+			}
+		}
+	}
+	empty(w.AllRuns(t.Context(), wf.WorkspaceID, run.Filter{Status: run.Cancelled}, whole))(t, "cancelled")
+}
+
+// checkListed reads a list as a whole and one by one.
+func (w *world) checkListed(t *testing.T, workspaceID string, filter run.Filter, want []string) {
+	t.Helper()
+	same(t, "runs", listedIDs(must(w.AllRuns(t.Context(), workspaceID, filter, whole))(t)), want)
+	var seen []string
+	for next, first := "", true; first || next != ""; first = false {
+		page := must(w.AllRuns(t.Context(), workspaceID, filter, paging.Request{Limit: 1, After: next}))(t)
+		seen, next = append(seen, listedIDs(page)...), page.Next
+	}
+	same(t, "one by one", seen, want)
+}
+
+// testBoundedLook looks for something rare among more runs than one page looks
+// at.
+func testBoundedLook(t *testing.T, w *world) {
+	const looked = 5000
+	ctx, wf := t.Context(), w.workflow(t, w.workspace(t).ID)
+	base := clock.Now()
+	runs := make([]seeded, looked+10)
+	for i := range runs {
+		runs[i] = seeded{of: wf, status: run.Succeeded, started: base.Add(time.Duration(i) * time.Millisecond), finished: base}
+	}
+	runs[0].trigger, runs[looked].trigger = "rare", "rare"
+	ids := w.seed(t, runs...)
+	filter := run.Filter{Trigger: "rare"}
+	page := must(w.AllRuns(ctx, wf.WorkspaceID, filter, paging.Request{Limit: 2}))(t)
+	same(t, "first page", listedIDs(page), []string{ids[looked]})
+	same(t, "its end", page.Next, ids[10])
+	page = must(w.AllRuns(ctx, wf.WorkspaceID, filter, paging.Request{Limit: 2, After: page.Next}))(t)
+	same(t, "last page", listedIDs(page), []string{ids[0]})
+	same(t, "its end", page.Next, "")
+	empty(w.AllRuns(ctx, wf.WorkspaceID, run.Filter{Trigger: "none"}, paging.Request{Limit: 1, After: ids[10]}))(t, "nothing to find")
+	page = must(w.AllRuns(ctx, wf.WorkspaceID, run.Filter{Trigger: "none"}, whole))(t)
+	same(t, "an empty page", listedIDs(page), nil)
+	same(t, "its end", page.Next, ids[10])
+}
+
+func testSteps(t *testing.T, w *world) {
+	ctx, ws := t.Context(), w.workspace(t)
+	wf := w.workflow(t, ws.ID)
+	r := w.start(t, wf, "node_1")
+	failed := newStep("lines[1].reserve", 3, run.StepFailed)
+	failed.Error, failed.Attempt = &run.Failure{Code: "timed_out", Message: "It took too long.", StepID: failed.Path}, 3
+	failed.Output = []byte(`{"out":1}`)
+	steps := []run.Step{
+		newStep("z", 0, run.StepSucceeded), newStep("lines", 1, run.StepRunning), newStep("lines[0].reserve", 2, run.StepSucceeded), failed,
+		newStep("lines[10].reserve", 4, run.StepSucceeded), newStep("lines[0].parts", 5, run.StepRunning), newStep("lines[0].parts[0].pick", 6, run.StepSucceeded),
+		newStep("lines_too[0].reserve", 7, run.StepSucceeded), newStep("line", 8, run.StepWaiting),
+	}
+	attempts := []run.Attempt{failedAttempt(newStep(failed.Path, 3, run.StepRunning)), failedAttempt(newStep(failed.Path, 3, run.StepRunning))}
+	attempts[1].Number = 2
+	other := failedAttempt(steps[4])
+	shuffled := slices.Clone(steps)
+	slices.Reverse(shuffled)
+	answers(w.Commit(ctx, firstLease(r), r, run.Decision{Steps: shuffled, Attempts: append(slices.Clone(attempts), other)}))(t, "commit", true)
+
+	for _, test := range []struct {
+		name   string
+		filter run.StepFilter
+		want   []int
+	}{
+		{"all", run.StepFilter{}, []int{0, 1, 2, 3, 4, 5, 6, 7, 8}},
+		{"by status", run.StepFilter{Status: run.StepFailed}, []int{3}},
+		{"of a block", run.StepFilter{Block: "lines"}, []int{2, 3, 4, 5}},
+		{"of a block in a block", run.StepFilter{Block: "lines[0].parts"}, []int{6}},
+		{"of a block by status", run.StepFilter{Block: "lines", Status: run.StepRunning}, []int{5}},
+		{"of what is no block", run.StepFilter{Block: "z"}, nil},
+		{"of a round", run.StepFilter{Block: "lines[0]"}, nil},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			want := mapped(test.want, func(i int) run.Step {
+				step := steps[i]
+				step.Input, step.Output = nil, nil
+				return step
+			})
+			for _, limit := range []int{whole.Limit, 2} {
+				var seen []run.Step
+				for next, first := "", true; first || next != ""; first = false {
+					page, ok, err := w.Steps(ctx, ws.ID, r.ID, test.filter, paging.Request{Limit: limit, After: next})
+					answers(ok, err)(t, "steps", true)
+					seen, next = append(seen, page.Items...), page.Next
+				}
+				same(t, fmt.Sprintf("in pages of %d", limit), seen, want)
+			}
+		})
+	}
+	t.Run("one", func(t *testing.T) {
+		step, ok, err := w.Step(ctx, ws.ID, r.ID, failed.Path)
+		answers(ok, err)(t, "step", true)
+		same(t, "step", found(step, err)(t), run.StepDetail{Step: failed, Attempts: attempts})
+		step, ok, err = w.Step(ctx, ws.ID, r.ID, "lines[2].reserve")
+		answers(ok, err)(t, "a step that there is not", true)
+		gone(step, err)(t, "a step that there is not")
+	})
+	w.checkNoSteps(t, "an unknown run", ws.ID, "run_none", failed.Path)
+	w.checkNoSteps(t, "another's run", w.workspace(t).ID, r.ID, failed.Path)
+	w.deleteWorkflow(t, wf)
+	w.checkNoSteps(t, "a run of a deleted workflow", ws.ID, r.ID, failed.Path)
+}
+
+func (w *world) checkNoSteps(t *testing.T, what, workspaceID, runID, path string) {
+	t.Helper()
+	page, ok, err := w.Steps(t.Context(), workspaceID, runID, run.StepFilter{}, whole)
+	answers(ok, err)(t, "steps of "+what, false)
+	empty(page, err)(t, "steps of "+what)
+	step, ok, err := w.Step(t.Context(), workspaceID, runID, path)
+	answers(ok, err)(t, "a step of "+what, false)
+	gone(step, err)(t, "a step of "+what)
+}
+
+// allRunsFilters is how many combinations of filters there are.
+const allRunsFilters = 1 << 5
+
+// listAllRuns lists the runs of all workflows with a combination of filters that
+// leaves those of one workflow. Runs of another come in between.
+func listAllRuns(combination int) func(*testing.T, *world) listing {
+	return func(t *testing.T, w *world) listing {
+		wf := w.workflow(t, w.workspace(t).ID)
+		change := renamed(w.workflow(t, wf.WorkspaceID), "Another")
+		answers(w.UpdateWorkflow(t.Context(), change))(t, "rename", true)
+		filter := combinedFilter(combination, wf)
+		of := listing{
+			kind: uid.Run,
+			insert: func(ctx context.Context, id string) error {
+				start := newStart(t, wf, "node_1")
+				start.Run.ID, start.Event.RunID = id, id
+				return errors.Join(went(w.StartRun(ctx, newStart(t, change.Workflow, "node_1"))), went(w.StartRun(ctx, start)))
+			},
+			page: func(ctx context.Context, page paging.Request) ([]string, string, error) {
+				got, err := w.AllRuns(ctx, wf.WorkspaceID, filter, page)
+				return listedIDs(got), got.Next, err
+			},
+		}
+		if filter.Status == run.Running {
+			of.remove = func(ctx context.Context, id string) error {
+				ending := run.Run{ID: id, WorkspaceID: wf.WorkspaceID, WorkflowID: wf.ID}
+				return went(w.Commit(ctx, firstLease(ending), ending, newFinish(t, ending, run.Succeeded)))
+			}
+		}
+		return of
+	}
+}
+
+func combinedFilter(combination int, wf workflow.Workflow) run.Filter {
+	filter, now := run.Filter{Text: strings.ToUpper(wf.Name[:3])}, clock.Now()
+	for bit, set := range []func(){
+		func() { filter.Status = run.Running },
+		func() { filter.WorkflowID, filter.Text = wf.ID, "" },
+		func() { filter.Trigger = run.Manual },
+		func() { filter.StartedAfter = new(now.Add(-time.Hour)) },
+		func() { filter.StartedBefore = new(now.Add(time.Hour)) },
+	} {
+		if combination&(1<<bit) != 0 {
+			set()
+		}
+	}
+	return filter
+}
