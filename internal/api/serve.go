@@ -84,6 +84,11 @@ func (s *Server) perform(w http.ResponseWriter, r *http.Request, e *endpoint, c 
 	}
 	req := &request{http: r, actor: c.actor}
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		release, err := s.bodies.take(r, c.actor.Limits().RequestBodyBytes)
+		if err != nil {
+			return nil, err
+		}
+		defer release()
 		if err := req.read(w, e); err != nil {
 			return nil, err
 		}

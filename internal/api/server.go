@@ -47,6 +47,8 @@ type Options struct {
 	PreauthPerMinute int
 	// TrustedProxies are those whose X-Forwarded-For counts.
 	TrustedProxies []netip.Prefix
+	// BodyBytes bounds the bodies of all requests together; zero: nothing does.
+	BodyBytes int64
 	// Ready tells whether the service can work; an error says why not.
 	Ready func(context.Context) error
 	Log   *slog.Logger
@@ -59,11 +61,12 @@ type Server struct {
 	routes  table
 	limits  *ratelimit.Limiter
 	preauth *ratelimit.Limiter
+	bodies  bodies
 }
 
 // New makes a server.
 func New(services Services, options Options) *Server {
-	s := &Server{Services: services, Options: options, limits: ratelimit.New(), preauth: ratelimit.New()}
+	s := &Server{Services: services, Options: options, limits: ratelimit.New(), preauth: ratelimit.New(), bodies: bodies{most: options.BodyBytes}}
 	s.routes = newTable(s.answer)
 	s.register(&s.routes)
 	return s

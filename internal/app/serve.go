@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"math"
 	"net"
 	"net/http"
 	"net/netip"
 	"os"
+	"runtime/debug"
 	"sync/atomic"
 	"time"
 
@@ -124,7 +126,7 @@ func (s *Server) assemble() (err error) {
 		Trials:      run.NewTrials(previews, plans, s.engine),
 		Idempotency: idempotency.NewService(st, v),
 	}, api.Options{
-		Cursors: cursors, PreauthPerMinute: s.config.PreauthRPM, TrustedProxies: config.Prefixes(s.config.TrustedProxy), Ready: s.ready, Log: s.log,
+		Cursors: cursors, PreauthPerMinute: s.config.PreauthRPM, BodyBytes: bodyBytes(), TrustedProxies: config.Prefixes(s.config.TrustedProxy), Ready: s.ready, Log: s.log,
 	})
 	return nil
 }
@@ -136,6 +138,16 @@ type names struct{ secrets *secret.Service }
 func (n names) Names(ctx context.Context, workspaceID string) (workflow.Names, error) {
 	found, err := n.secrets.Names(ctx, workspaceID)
 	return workflow.Names(found), err
+}
+
+// bodyBytes is what the bodies of all requests may take together: a quarter of
+// the memory that GOMEMLIMIT allows, if it does.
+func bodyBytes() int64 {
+	const unless = 512 << 20
+	if limit := debug.SetMemoryLimit(-1); limit < math.MaxInt64 {
+		return limit / 4
+	}
+	return unless
 }
 
 // own are the addresses that no step may reach: the service's own.
@@ -187,8 +199,14 @@ func (s *Server) ready(ctx context.Context) error {
 	if s.starts.safe {
 		return errSafeMode
 	}
+	if s.engine.Stuck() >= mostStuck {
+		return fmt.Errorf("%d actions go on although their time is over: restart the service", mostStuck)
+	}
 	return nil
 }
+
+// mostStuck is how many actions may be left to themselves.
+const mostStuck = 100
 
 // Address is where the server listens.
 func (s *Server) Address() string { return s.listener.Addr().String() }

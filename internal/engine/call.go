@@ -62,6 +62,11 @@ func (d *driver) supervise(ctx context.Context, p place, limit time.Duration, do
 		return timedOut(ctx, limit, r)
 	case <-timer.C:
 		d.log.Error("an action goes on although its time is over", "step", p.planned().ID)
+		d.engine.stuck.Add(1)
+		go func() {
+			<-done
+			d.engine.stuck.Add(-1)
+		}()
 		return timedOut(ctx, limit, result{at: p, err: ctx.Err()})
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/stepmill/stepmill/internal/dispatch"
@@ -44,7 +45,13 @@ type Engine struct {
 
 	mu     sync.Mutex
 	active map[string]*driver
+
+	stuck atomic.Int64
 }
+
+// Stuck is the number of actions that went on after their time and were left to
+// themselves.
+func (e *Engine) Stuck() int { return int(e.stuck.Load()) }
 
 // New makes an engine that takes runs from a source on behalf of a node.
 func New(store Store, source dispatch.Source, plans *workflow.Plans, values Values, node string, log *slog.Logger) *Engine {
