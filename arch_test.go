@@ -28,7 +28,7 @@ const (
 // Groups that the table below names. Nouns are the product's nouns themselves,
 // without the concrete actions and the catalog that lists them.
 const (
-	words = "clock duration expr fault jsonpointer paging strictjson suggest uid"
+	words = "clock duration expr fault jsonpointer news paging strictjson suggest uid"
 	nouns = "action audit auth event idempotency integration run trigger usage vault webhook workflow"
 )
 
@@ -51,6 +51,7 @@ var places = []place{
 	{pkg: "expr", may: words},
 	{pkg: "fault", may: words},
 	{pkg: "jsonpointer", may: words},
+	{pkg: "news", may: words},
 	{pkg: "paging", may: words},
 	{pkg: "strictjson", may: words},
 	{pkg: "suggest", may: words},
