@@ -13,6 +13,7 @@ import (
 
 	"github.com/stepmill/stepmill/internal/audit"
 	"github.com/stepmill/stepmill/internal/auth"
+	"github.com/stepmill/stepmill/internal/event"
 	"github.com/stepmill/stepmill/internal/idempotency"
 	"github.com/stepmill/stepmill/internal/paging"
 	"github.com/stepmill/stepmill/internal/ratelimit"
@@ -31,6 +32,7 @@ type Services struct {
 	Audit       *audit.Service
 	Usage       *usage.Service
 	Idempotency *idempotency.Service
+	Events      *event.Service
 }
 
 // Options are the settings of the API.
@@ -41,6 +43,8 @@ type Options struct {
 	PreauthPerMinute int
 	// TrustedProxies are those whose X-Forwarded-For counts.
 	TrustedProxies []netip.Prefix
+	// StreamsPerWorkspace bounds the open streams of a workspace; zero for 100.
+	StreamsPerWorkspace int
 	// Ready tells whether the service can work; an error says why not.
 	Ready func(context.Context) error
 	Log   *slog.Logger
@@ -53,11 +57,19 @@ type Server struct {
 	routes  table
 	limits  *ratelimit.Limiter
 	preauth *ratelimit.Limiter
+	streams *openStreams
+	// stopping ends every stream when it ends.
+	stopping   context.Context
+	endStreams context.CancelFunc
 }
 
 // New makes a server.
 func New(services Services, options Options) *Server {
-	s := &Server{Services: services, Options: options, limits: ratelimit.New(), preauth: ratelimit.New()}
+	s := &Server{Services: services, Options: options, limits: ratelimit.New(), preauth: ratelimit.New(), streams: newOpenStreams()}
+	s.stopping, s.endStreams = context.WithCancel(context.Background())
+	if s.StreamsPerWorkspace == 0 {
+		s.StreamsPerWorkspace = defaultStreams
+	}
 	s.routes = newTable(s.answer)
 	s.register(&s.routes)
 	return s
@@ -69,7 +81,7 @@ func (s *Server) Handler() http.Handler { return http.HandlerFunc(s.serve) }
 // HTTP makes the HTTP server with its limits. Slow and oversized clients are
 // cut off before they cost anything.
 func (s *Server) HTTP() *http.Server {
-	return &http.Server{
+	server := &http.Server{
 		Handler: s.Handler(),
 		// OPTIONS * is answered like everything else.
 		DisableGeneralOptionsHandler: true,
@@ -81,4 +93,7 @@ func (s *Server) HTTP() *http.Server {
 		MaxHeaderBytes:    32 << 10,
 		ErrorLog:          slog.NewLogLogger(s.Log.Handler(), slog.LevelDebug),
 	}
+	// Streams end when the server begins to stop, which waits for all requests.
+	server.RegisterOnShutdown(s.endStreams)
+	return server
 }

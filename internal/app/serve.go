@@ -20,7 +20,9 @@ import (
 	"github.com/stepmill/stepmill/internal/dispatch/local"
 	"github.com/stepmill/stepmill/internal/egress"
 	"github.com/stepmill/stepmill/internal/engine"
+	"github.com/stepmill/stepmill/internal/event"
 	"github.com/stepmill/stepmill/internal/idempotency"
+	"github.com/stepmill/stepmill/internal/news"
 	"github.com/stepmill/stepmill/internal/paging"
 	"github.com/stepmill/stepmill/internal/run"
 	"github.com/stepmill/stepmill/internal/store"
@@ -46,6 +48,8 @@ type Server struct {
 	engine   *engine.Engine
 	dispatch *local.Dispatcher
 	watchers *run.Watchers
+	runNews  *news.Hub // by the ids of runs
+	written  *news.Hub // events, by the ids of workspaces
 	stopping atomic.Bool
 	firstKey string
 }
@@ -56,7 +60,7 @@ func NewServer(ctx context.Context, data config.Data, serve config.Serve, log *s
 	if err := os.MkdirAll(data.Dir, 0o700); err != nil {
 		return nil, fmt.Errorf("make the data directory: %w", err)
 	}
-	s = &Server{config: serve, log: log, node: uid.New(uid.Node), watchers: run.NewWatchers()}
+	s = &Server{config: serve, log: log, node: uid.New(uid.Node), watchers: run.NewWatchers(), runNews: news.NewHub(), written: news.NewHub()}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, s.release())
@@ -100,14 +104,16 @@ func (s *Server) assemble() error {
 	s.usage = usage.NewService(st)
 	plans := workflow.NewPlans(st, actions)
 	s.dispatch = local.New(st, s.node, s.log)
-	s.runs = run.NewService(st, plans, s.watchers, s.dispatch, s.node)
+	s.runs = run.NewService(st, plans, s.watchers, s.dispatch, s.runNews, s.node)
 	s.engine = engine.New(st, s.dispatch, plans, s.node, s.log)
 	s.api = api.New(api.Services{
 		Auth: s.core.auth, Workflows: workflow.NewService(st, actions), Runs: s.runs, Audit: audit.NewService(st), Usage: s.usage,
 		Webhooks:    webhook.NewService(st, v, policy),
 		Idempotency: idempotency.NewService(st, v),
+		Events:      event.NewService(st, s.written),
 	}, api.Options{
 		Cursors: cursors, PreauthPerMinute: s.config.PreauthRPM, TrustedProxies: config.Prefixes(s.config.TrustedProxy), Ready: s.ready, Log: s.log,
+		StreamsPerWorkspace: s.config.StreamsPerWorkspace,
 	})
 	return nil
 }
@@ -124,17 +130,23 @@ func (s *Server) own() []netip.AddrPort {
 // it. The parts are made after the store, hence the functions.
 func (s *Server) notify() store.Notify {
 	return store.Notify{
-		Wake:    func(w run.Wake) { s.dispatch.Wake(w) },
-		Stirred: func(runID string) { s.engine.Stir(runID) },
-		Started: func(workspaceID string) { s.usage.Count(workspaceID, func(d *usage.Day) { d.RunsStarted++ }) },
+		Wake:     func(w run.Wake) { s.dispatch.Wake(w) },
+		Stirred:  func(runID string) { s.engine.Stir(runID) },
+		Changed:  func(runID string) { s.runNews.Tell(runID) },
+		Recorded: func(workspaceID string) { s.written.Tell(workspaceID) },
+		Started:  func(workspaceID string) { s.usage.Count(workspaceID, func(d *usage.Day) { d.RunsStarted++ }) },
 		Ended: func(workspaceID, runID string, status run.Status) {
 			s.watchers.Ended(runID)
+			s.runNews.Tell(runID)
 			s.usage.Count(workspaceID, func(d *usage.Day) { countEnd(d, status) })
 			if status == run.Cancelled {
 				s.engine.Abort(runID)
 			}
 		},
-		WorkflowDeleted: func(workflowID string) { s.engine.AbortWorkflow(workflowID) },
+		WorkflowDeleted: func(workflowID string) {
+			s.engine.AbortWorkflow(workflowID)
+			s.runNews.TellAll() // those who follow its runs find them gone
+		},
 	}
 }
 
