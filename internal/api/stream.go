@@ -64,9 +64,6 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, e *endpoint, f f
 	out := newSSE(w)
 	defer out.finish()
 	defer context.AfterFunc(ctx, out.interrupt)()
-	// The request is read. Without this, the time limit for reading it would end
-	// the stream.
-	_ = out.connection.SetReadDeadline(time.Time{})
 	p := pump{out: out, feed: f, permit: func(ctx context.Context) error { return s.permit(ctx, r, e, c) }}
 	if err := p.run(ctx); err != nil && ctx.Err() == nil && !out.broken {
 		s.fail(w, c, err)
