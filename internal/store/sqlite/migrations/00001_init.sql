@@ -239,6 +239,7 @@ CREATE TABLE events (
     at           INTEGER NOT NULL,
     body         BLOB    NOT NULL -- immutable, exactly as it is sent
 );
+CREATE INDEX events_by_workspace ON events (workspace_id, seq);
 
 CREATE TABLE deliveries (
     id           TEXT PRIMARY KEY,
