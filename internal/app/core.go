@@ -29,6 +29,8 @@ type core struct {
 	stop   context.CancelFunc
 	ended  chan struct{}
 	failed error
+
+	rotated bool // the key in use is still to be put in force
 }
 
 // openCore opens the data. The writer of the database runs until close.
@@ -50,7 +52,7 @@ func openCore(ctx context.Context, data config.Data, opts sqlite.Options, notify
 		c.failed = db.Run(dbCtx)
 	}()
 	if c.vault, err = vault.New(master, c.store); err == nil {
-		err = c.checkMasterKey(ctx)
+		err = c.checkMasterKey(ctx, data)
 	}
 	if err != nil {
 		return nil, errors.Join(err, c.close())
@@ -95,14 +97,26 @@ func masterKey(data config.Data, serving bool) ([]byte, error) {
 	return key, err
 }
 
-// checkMasterKey refuses a key that does not fit the data.
-func (c *core) checkMasterKey(ctx context.Context) error {
+// checkMasterKey refuses a key that does not fit the data. When a rotation was
+// cut short after the data had been sealed anew, the key that was to follow
+// fits, and is used.
+func (c *core) checkMasterKey(ctx context.Context, data config.Data) error {
 	check, err := c.store.KeyCheck(ctx)
 	if err != nil {
 		return fmt.Errorf("read the installation: %w", err)
 	}
-	if check != nil && !bytes.Equal(check, c.vault.Check()) {
-		return errors.New("the master key does not fit this data: it was sealed with another one")
+	if check == nil || bytes.Equal(check, c.vault.Check()) {
+		return nil
 	}
-	return nil
+	if data.MasterKey == "" {
+		if next, err := vault.ReadDraft(data.KeyFile()); err == nil {
+			if c.vault, err = vault.New(next, c.store); err != nil {
+				return err
+			}
+			if c.rotated = bytes.Equal(check, c.vault.Check()); c.rotated {
+				return nil
+			}
+		}
+	}
+	return errors.New("the master key does not fit this data: it was sealed with another one")
 }

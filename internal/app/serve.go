@@ -84,6 +84,9 @@ func NewServer(ctx context.Context, data config.Data, serve config.Serve, log *s
 	if s.core, err = openCore(ctx, data, options, s.notify()); err != nil {
 		return s, err
 	}
+	if err := s.core.settleMasterKey(data); err != nil {
+		return s, err
+	}
 	if err := s.assemble(); err != nil {
 		return s, err
 	}

@@ -23,6 +23,7 @@ type commands struct {
 	Workspaces workspacesCommand `cmd:"" help:"Manage workspaces and their plans."`
 	Backup     backupCommand     `cmd:"" help:"Write a consistent copy of the data, also while the server runs."`
 	Restore    restoreCommand    `cmd:"" help:"Put a backup in the place of the data. The server must be stopped."`
+	MasterKey  masterKeyCommand  `cmd:"" help:"Manage the key that seals all secrets."`
 	Version    versionCommand    `cmd:"" help:"Print the version."`
 	Sandbox    sandboxCommand    `cmd:"" hidden:"" help:"Run scripts that a server sends on standard input."`
 }

@@ -36,6 +36,35 @@ func (s *Store) KeyCheck(ctx context.Context) ([]byte, error) {
 	return check, err
 }
 
+// RewrapDataKeys replaces the data keys of all workspaces and the value that
+// tells which master key wraps them: all of them or none.
+func (s *Store) RewrapDataKeys(ctx context.Context, check []byte, rewrap func(workspaceID string, wrapped []byte) ([]byte, error)) error {
+	type key struct {
+		workspaceID string
+		wrapped     []byte
+	}
+	return s.write(ctx, func(u *unit) error {
+		keys, err := list(u, `SELECT id, data_key FROM workspaces`, nil, func(r Row) (k key, err error) {
+			err = r.Scan(&k.workspaceID, &k.wrapped)
+			return k, err
+		})
+		if err != nil {
+			return err
+		}
+		for _, k := range keys {
+			wrapped, err := rewrap(k.workspaceID, k.wrapped)
+			if err != nil {
+				return err
+			}
+			if _, err := u.Exec(`UPDATE workspaces SET data_key = $1 WHERE id = $2`, wrapped, k.workspaceID); err != nil {
+				return err
+			}
+		}
+		_, err = u.Exec(`UPDATE installation SET key_check = $1 WHERE id = 1`, check)
+		return err
+	})
+}
+
 // DataKey implements vault.Keys.
 func (s *Store) DataKey(ctx context.Context, workspaceID string) ([]byte, error) {
 	var key []byte

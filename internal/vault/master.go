@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 )
 
 // ParseMasterKey reads a master key from text: 32 bytes in base64 or hex.
@@ -60,6 +61,58 @@ func CreateMasterKey(path string) ([]byte, error) {
 		return nil, fmt.Errorf("write the master key: %w", err)
 	}
 	return key, nil
+}
+
+// nextSuffix marks the key that a rotation is about to put in the place of the
+// one in force.
+const nextSuffix = ".next"
+
+// DraftMasterKey makes the key that is to follow, in a file beside the one in
+// force, and replaces an earlier draft.
+func DraftMasterKey(path string) ([]byte, error) {
+	key := make([]byte, keySize)
+	_, _ = rand.Read(key)
+	return key, Draft(path, key)
+}
+
+// Draft writes the key that is to follow beside the one in force.
+func Draft(path string, key []byte) error {
+	dir := filepath.Dir(path)
+	draft, err := writeDraft(dir, base64.StdEncoding.EncodeToString(key)+"\n")
+	if err == nil {
+		err = os.Rename(draft, path+nextSuffix)
+	}
+	if err == nil {
+		err = syncDir(dir)
+	}
+	if err != nil {
+		return fmt.Errorf("write the new master key: %w", err)
+	}
+	return nil
+}
+
+// ReadDraft reads the key that is to follow.
+func ReadDraft(path string) ([]byte, error) { return ReadMasterKey(path + nextSuffix) }
+
+// DropDraft forgets the key that was to follow.
+func DropDraft(path string) error {
+	if err := os.Remove(path + nextSuffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// Promote puts the key that is to follow in force. The one before is kept under
+// another name, which it returns: old backups need it.
+func Promote(path string, at time.Time) (kept string, err error) {
+	kept = path + ".until-" + at.UTC().Format("20060102T150405Z")
+	if err := os.Link(path, kept); err != nil && !errors.Is(err, fs.ErrExist) {
+		return "", fmt.Errorf("keep the master key: %w", err)
+	}
+	if err := os.Rename(path+nextSuffix, path); err != nil {
+		return "", fmt.Errorf("put the new master key in force: %w", err)
+	}
+	return kept, syncDir(filepath.Dir(path))
 }
 
 // writeDraft writes a private file of a name of its own.

@@ -80,6 +80,16 @@ func (v *Vault) NewDataKey(workspaceID string) []byte {
 	return v.wrap.Seal(nil, nil, key, []byte(workspaceID))
 }
 
+// Rewrap wraps the data key of a workspace for another vault. What is sealed with
+// it stays as it is.
+func (v *Vault) Rewrap(workspaceID string, wrapped []byte, to *Vault) ([]byte, error) {
+	key, err := v.wrap.Open(nil, nil, wrapped, []byte(workspaceID))
+	if err != nil {
+		return nil, fmt.Errorf("%w (data key of %s)", ErrSealed, workspaceID)
+	}
+	return to.wrap.Seal(nil, nil, key, []byte(workspaceID)), nil
+}
+
 // Seal encrypts a value for the row that ref names.
 func (v *Vault) Seal(ctx context.Context, ref Ref, plain []byte) ([]byte, error) {
 	aead, err := v.dataKey(ctx, ref.Workspace)
