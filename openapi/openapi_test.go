@@ -320,7 +320,7 @@ func TestObjectsAreClosed(t *testing.T) {
 		"ValidationProblem": {"hint"},
 	}
 	written := []string{ // by clients, and returned as they were written
-		"ApiKeyCreate", "Concurrency", "DataSetInput", "FlowApprovalInput", "FlowRunInput", "FlowStopInput", "FlowWaitInput", "HttpRequestInput",
+		"ApiKeyCreate", "Concurrency", "ConcurrencyPatch", "DataSetInput", "FlowApprovalInput", "FlowRunInput", "FlowStopInput", "FlowWaitInput", "HttpRequestInput",
 		"LogWriteInput", "Repeat", "Retry", "RunStart", "Settings", "SettingsPatch", "Step", "StepAnswer", "WebhookCreate", "WebhookPatch", "WorkflowCreate", "WorkflowDefinition", "WorkflowPatch", "WorkspaceCreate", "WorkspacePatch",
 	}
 	for name, ref := range load(t).Components.Schemas {
