@@ -54,26 +54,7 @@ func (w *world) outcome(t *testing.T, of run.Run, path string) *run.Outcome {
 func testBelow(t *testing.T, w *world) {
 	ctx, ws := t.Context(), w.workspace(t)
 	wf := w.workflow(t, ws.ID)
-
-	t.Run("is started once", func(t *testing.T) {
-		parent := w.above(t, wf, "sub")
-		child := w.below(t, wf, parent, "sub", true)
-		got := found(w.Run(ctx, ws.ID, child.ID))(t)
-		same(t, "run", got.Run, child)
-		start := newStart(t, wf, "node_2")
-		start.Run = child
-		if ok, err := w.StartRun(ctx, start); ok || !errors.Is(err, run.ErrStarted) {
-			t.Errorf("once more: answered %t, %v", ok, err)
-		}
-		same(t, "queue", w.queue(t, child.ID), &queued{Epoch: 1, Node: new("node_1")})
-		same(t, "events", w.events(t, child.ID, string(event.RunStarted)), 1)
-		same(t, "told", w.told.take(), heard{})
-		w.finish(t, child, run.Succeeded)
-		if ok, err := w.StartRun(ctx, start); ok || !errors.Is(err, run.ErrStarted) {
-			t.Errorf("after its end: answered %t, %v", ok, err)
-		}
-		w.told.take()
-	})
+	t.Run("is started once", func(t *testing.T) { testBelowOnce(t, w, wf) })
 
 	t.Run("tells of its end", func(t *testing.T) {
 		parent := w.above(t, wf, "each[1].sub")
@@ -124,6 +105,25 @@ func testBelow(t *testing.T, w *world) {
 		same(t, "deleted", told.Deleted, []string{other.ID})
 	})
 	t.Run("ends with the run above", func(t *testing.T) { testCascade(t, w, wf) })
+}
+
+func testBelowOnce(t *testing.T, w *world, wf workflow.Workflow) {
+	ctx, parent := t.Context(), w.above(t, wf, "sub")
+	child := w.below(t, wf, parent, "sub", true)
+	same(t, "run", found(w.Run(ctx, wf.WorkspaceID, child.ID))(t).Run, child)
+	start := newStart(t, wf, "node_2")
+	start.Run = child
+	if ok, err := w.StartRun(ctx, start); ok || !errors.Is(err, run.ErrStarted) {
+		t.Errorf("once more: answered %t, %v", ok, err)
+	}
+	same(t, "queue", w.queue(t, child.ID), &queued{Epoch: 1, Node: new("node_1")})
+	same(t, "events", w.events(t, child.ID, string(event.RunStarted)), 1)
+	same(t, "told", w.told.take(), heard{})
+	w.finish(t, child, run.Succeeded)
+	if ok, err := w.StartRun(ctx, start); ok || !errors.Is(err, run.ErrStarted) {
+		t.Errorf("after its end: answered %t, %v", ok, err)
+	}
+	w.told.take()
 }
 
 // What a run waits for ends with it, however deep; what it does not wait for
