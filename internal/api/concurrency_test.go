@@ -210,3 +210,32 @@ func TestRunQueueFull(t *testing.T) {
 	w.run("again", "quick", "")
 	w.ends("again", "succeeded")
 }
+
+// What runs wait for is not forgotten by a restart: an answer, the end of
+// another run, a place.
+func TestWaitsSurviveARestart(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	w := s.newWorld(t)
+	w.sharing("child", `{}`)
+	w.workflow("wf", subStep)
+	w.run("first", "wf", "")
+	w.waits("first", "sub")
+	w.run("second", "wf", "")
+	w.waits("second", "sub")
+	below := w.call("GET", "/v1/workflows/$child/runs", "").column("id")
+	if len(below) != 2 {
+		t.Fatalf("the runs below are %v", below)
+	}
+	w.names["late"], w.names["early"] = below[0], below[1]
+	s.restart(t)
+	w.heldBack("late", "waits until another run of this workflow has ended")
+	for _, name := range []string{"early", "late"} {
+		w.waits(name, "ask")
+		s.restart(t)
+		w.approve(name)
+		w.ends(name, "succeeded")
+	}
+	w.ends("first", "succeeded")
+	w.ends("second", "succeeded")
+}

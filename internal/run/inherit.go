@@ -38,8 +38,8 @@ type heir struct {
 	failedAt string
 }
 
-// level goes through a list of steps and tells whether all of them are kept.
-func (h *heir) level(plan *workflow.Plan, prefix string) bool {
+// level goes through a list of steps and keeps those that can be.
+func (h *heir) level(plan *workflow.Plan, prefix string) {
 	const (
 		unknown = iota
 		no
@@ -62,11 +62,9 @@ func (h *heir) level(plan *workflow.Plan, prefix string) bool {
 		}
 		return known[i] == yes
 	}
-	all := true
 	for i := range plan.Steps {
-		all = keeps(i) && all
+		keeps(i)
 	}
-	return all
 }
 
 // keep takes a step over if it came to a good end, or the good part of a loop.

@@ -8,7 +8,6 @@ import (
 	"github.com/stepmill/stepmill/internal/auth"
 	"github.com/stepmill/stepmill/internal/event"
 	"github.com/stepmill/stepmill/internal/run"
-	"github.com/stepmill/stepmill/internal/store"
 	"github.com/stepmill/stepmill/internal/workflow"
 )
 
@@ -216,9 +215,7 @@ func testShareRaces(t *testing.T, w *world, ws auth.Workspace) {
 		_, started := startAll(wf, workflow.CancelRunning)
 		same(t, "started", started, many)
 		same(t, "placed", len(w.placed(t, wf)), limit)
-		ends := collect(t, w, `SELECT run_id FROM events WHERE workflow_id = $1 AND type = 'run.cancelled'`, []any{wf.ID},
-			func(r store.Row) (id string, err error) { return id, r.Scan(&id) })
-		same(t, "cancelled", len(ends), many-limit)
+		same(t, "cancelled", w.count(t, `SELECT count(*) FROM events WHERE workflow_id = $1 AND type = 'run.cancelled'`, wf.ID), many-limit)
 	})
 	w.told.take()
 }
