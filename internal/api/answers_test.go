@@ -232,6 +232,8 @@ func TestApprovals(t *testing.T) {
 		members = "run_id step_id step_name workflow_id workflow_name message since until"
 	)
 	list(doomed + "," + newer + "," + older)
+	wantContains(t, w.call("GET", "/v1/runs/$new", "").json(),
+		`{"waiting_for": {"reason": "~waits for somebody to approve or reject, until .+Z", "step_id": "ask", "until": "~.+Z"}}`)
 	wantKeys(t, w.call("GET", "/v1/approvals", "").items()[0], members)
 	if got := slices.Concat(walk(w.client, "/v1/approvals?limit=1", "step_id")...); !slices.Equal(got, []string{"ask", "ask", "a", "b"}) {
 		t.Errorf("page by page it is %v", got)
