@@ -101,5 +101,5 @@ func (s *Service) Logs(ctx context.Context, actor auth.Actor, runID, stepID stri
 	if _, err := s.Get(ctx, actor, runID); err != nil {
 		return paging.Page[LogLine]{}, err
 	}
-	return s.store.Logs(ctx, runID, stepID, page)
+	return s.store.Logs(ctx, actor.Workspace.ID, runID, stepID, page)
 }

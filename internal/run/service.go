@@ -45,7 +45,7 @@ type Store interface {
 	// AnswerStep gives a step that waits for an answer its answer.
 	AnswerStep(ctx context.Context, a Answer) (answered bool, err error)
 	Approvals(ctx context.Context, workspaceID string, page paging.Request) (paging.Page[Approval], error)
-	Logs(ctx context.Context, runID, path string, page paging.Request) (paging.Page[LogLine], error)
+	Logs(ctx context.Context, workspaceID, runID, path string, page paging.Request) (paging.Page[LogLine], error)
 }
 
 // Endings tells when runs end.

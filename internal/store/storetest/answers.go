@@ -199,7 +199,7 @@ func testLogs(t *testing.T, w *world) {
 	answers(w.Commit(ctx, run.Lease{RunID: r.ID, Epoch: 9}, r, run.Decision{Rev: 9, Logs: []run.LogLine{line("a", "too late")}}))(t, "a commit under a lost lease", false)
 	read := func(path string, limit int) (got []run.LogLine) {
 		for page := (paging.Request{Limit: limit}); ; {
-			found := must(w.Logs(ctx, r.ID, path, page))(t)
+			found := must(w.Logs(ctx, ws.ID, r.ID, path, page))(t)
 			got = append(got, found.Items...)
 			if page.After = found.Next; found.Next == "" {
 				return got
@@ -211,5 +211,6 @@ func testLogs(t *testing.T, w *world) {
 		same(t, "of one step", read("a", limit), []run.LogLine{all[0], all[2], all[3]})
 	}
 	same(t, "of a step without one", read("none", 10), nil)
+	empty(w.Logs(ctx, w.workspace(t).ID, r.ID, "", whole))(t, "from another workspace")
 	w.told.take()
 }
