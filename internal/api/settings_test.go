@@ -71,7 +71,6 @@ func TestPatchSettingsRefuses(t *testing.T) {
 		{`{"timeout": "soon"}`, "/settings/timeout"},
 		{`{"timeout": "25h"}`, "/settings/timeout"},
 		{`{"timeout": "0s"}`, "/settings/timeout"},
-		{`{"concurrency": {"limit": -1}}`, "/settings/concurrency/limit"},
 		{`{"concurrency": {"limit": 1001}}`, "/settings/concurrency/limit"},
 		{`{"concurrency": {"on_limit": "wait"}}`, "/settings/concurrency/on_limit"},
 		{`{"concurrency": {"key": "${{ 1 + }}"}}`, "/settings/concurrency/key"},

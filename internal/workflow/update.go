@@ -43,7 +43,7 @@ type SettingsPatch struct {
 // ConcurrencyPatch changes members: null removes one.
 type ConcurrencyPatch struct {
 	Key     strictjson.Optional[string]  `json:"key"`
-	Limit   strictjson.Optional[int]     `json:"limit"`
+	Limit   strictjson.Optional[Places]  `json:"limit"`
 	OnLimit strictjson.Optional[OnLimit] `json:"on_limit"`
 }
 
