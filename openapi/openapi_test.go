@@ -322,7 +322,7 @@ func TestObjectsAreClosed(t *testing.T) {
 		"ValidationProblem": {"hint", "line", "column"},
 	}
 	written := []string{ // by clients, and returned as they were written
-		"ApiKeyCreate", "CodeJsInput", "Concurrency", "DataSetInput", "ExpressionEvaluate", "FlowApprovalInput", "FlowRunInput", "FlowStopInput", "FlowWaitInput",
+		"ApiKeyCreate", "CodeJsInput", "Concurrency", "ConcurrencyPatch", "DataSetInput", "ExpressionEvaluate", "FlowApprovalInput", "FlowRunInput", "FlowStopInput", "FlowWaitInput",
 		"HttpRequestInput", "LogWriteInput", "Repeat", "Retry", "RunStart", "SampleData", "SecretPut", "Settings", "SettingsPatch", "Step", "StepAnswer", "StepTest",
 		"VariablePut", "WebhookCreate", "WebhookPatch", "WorkflowCreate", "WorkflowDefinition", "WorkflowPatch", "WorkspaceCreate", "WorkspacePatch",
 	}

@@ -48,6 +48,10 @@ var lists = []struct {
 		},
 	},
 	{
+		name: "approvals", path: "/v1/approvals", key: "run_id",
+		add: func(w *world) { w.workflow("item", askStep); w.waiting("item_run", "item") },
+	},
+	{
 		name: "webhooks", path: "/v1/webhooks", key: "id",
 		add: func(w *world) {
 			w.make("item", "/v1/webhooks", `{"url": "https://example.com", "events": ["run.failed"]}`)
@@ -219,14 +223,15 @@ func TestCursorsOfAnotherWorkspace(t *testing.T) {
 	one, two := newWorld(t), newWorld(t)
 	for _, w := range []*world{one, two} {
 		for range 2 {
-			w.workflow("wf")
+			w.workflow("wf", askStep)
+			w.waiting("run", "wf")
 			givenWebhook(w)
 			givenKey(w)
 			givenSecret(w)
 			givenVariable(w)
 		}
 	}
-	for _, path := range []string{"/v1/workflows", "/v1/webhooks", "/v1/secrets", "/v1/variables", "/v1/api-keys", "/v1/audit"} {
+	for _, path := range []string{"/v1/workflows", "/v1/approvals", "/v1/webhooks", "/v1/secrets", "/v1/variables", "/v1/api-keys", "/v1/audit"} {
 		cursor := one.call("GET", path+"?limit=1", "").text("next_cursor")
 		one.call("GET", path+"?limit=1&cursor="+cursor, "").want(200)
 		two.call("GET", path+"?limit=1&cursor="+cursor, "").want(400, "invalid_cursor")

@@ -14,20 +14,12 @@ import (
 	"github.com/stepmill/stepmill/internal/config"
 )
 
-const (
-	approveStep = `{"id": "approve", "uses": "flow.approval", "with": {"message": "Go on?"}}`
-	logStep     = `{"id": "note", "uses": "log.write", "with": {"message": "Line one\nand two"}}`
-)
-
-func (w *world) approve(run string) {
-	w.t.Helper()
-	w.call("POST", "/v1/runs/$"+run+"/steps/approve/resume", `{"approved": true}`).want(200)
-}
+const logStep = `{"id": "note", "uses": "log.write", "with": {"message": "Line one\nand two"}}`
 
 func TestFollowRun(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.workflow("wf", setStep, approveStep, logStep)
+	w.workflow("wf", setStep, askStep, logStep)
 	w.waiting("run", "wf")
 
 	s := w.follow("run", "")
@@ -38,7 +30,7 @@ func TestFollowRun(t *testing.T) {
 	if set := s.want("step"); set.text(t, "step_id") != "set" || set.text(t, "status") != "succeeded" {
 		t.Errorf("the first step is told as %s", set.data)
 	}
-	if waits := s.want("step"); waits.text(t, "step_id") != "approve" || waits.text(t, "status") != "waiting" || waits.id == "" {
+	if waits := s.want("step"); waits.text(t, "step_id") != "ask" || waits.text(t, "status") != "waiting" || waits.id == "" {
 		t.Errorf("the second step is told as %+v", waits)
 	}
 	w.approve("run")

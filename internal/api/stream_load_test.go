@@ -56,7 +56,7 @@ func TestAThousandStreams(t *testing.T) {
 	const streams = 1000
 	s := newServer(t, func(c *config.Serve) { c.StreamsPerWorkspace = streams })
 	w := s.newWorld(t)
-	w.workflow("wf", setStep, approveStep, logStep)
+	w.workflow("wf", setStep, askStep, logStep)
 	w.waiting("run", "wf")
 	goroutines, memory := inUse()
 
@@ -89,7 +89,7 @@ func TestRunsDoNotWaitForReaders(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
 	w := s.newWorld(t)
-	w.workflow("wf", approveStep, `{"id": "each", "repeat": {"until": "index == 400", "max": 1000}, "steps": [
+	w.workflow("wf", askStep, `{"id": "each", "repeat": {"until": "index == 400", "max": 1000}, "steps": [
 		{"id": "say", "uses": "log.write", "with": {"message": "`+strings.Repeat("x", 2000)+`"}}]}`)
 	took := map[string]time.Duration{}
 	for name, readers := range map[string]int{"unwatched": 0, "watched": 50} {

@@ -141,8 +141,8 @@ type definitionPatch struct {
 }
 
 type settingsPatch struct {
-	Timeout     strictjson.Optional[string]               `json:"timeout"`
-	Concurrency strictjson.Optional[workflow.Concurrency] `json:"concurrency"`
+	Timeout     strictjson.Optional[string]                    `json:"timeout"`
+	Concurrency strictjson.Optional[workflow.ConcurrencyPatch] `json:"concurrency"`
 }
 
 func (p definitionPatch) patch() workflow.Patch {
@@ -150,7 +150,10 @@ func (p definitionPatch) patch() workflow.Patch {
 	if p.Settings.Set {
 		settings := p.Settings.Value
 		out.Settings = &workflow.SettingsPatch{
-			Clear: p.Settings.Null, SetTimeout: settings.Timeout.Set, Timeout: settings.Timeout.Value, SetConcurrency: settings.Concurrency.Set,
+			SetTimeout: settings.Timeout.Set, Timeout: settings.Timeout.Value, SetConcurrency: settings.Concurrency.Set,
+		}
+		if p.Settings.Null {
+			out.Settings.Replace = &workflow.Settings{}
 		}
 		if settings.Concurrency.Set && !settings.Concurrency.Null {
 			out.Settings.Concurrency = &settings.Concurrency.Value

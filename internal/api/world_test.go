@@ -143,6 +143,33 @@ func (w *world) waiting(name, workflow string) *answer {
 	return a
 }
 
+// waits comes back once a run waits for a step.
+func (w *world) waits(name, step string) *answer {
+	w.t.Helper()
+	var a *answer
+	eventually(w.t, "the run waits for "+step, func() bool {
+		a = w.call("GET", "/v1/runs/$"+name, "").want(http.StatusOK)
+		waiting, _ := a.object()["waiting_for"].(map[string]any)
+		return waiting["step_id"] == step
+	})
+	return a
+}
+
+// ends comes back once a run has ended, and fails the test unless it has the
+// status.
+func (w *world) ends(name, status string) *answer {
+	w.t.Helper()
+	var a *answer
+	eventually(w.t, "the run ends", func() bool {
+		a = w.call("GET", "/v1/runs/$"+name, "").want(http.StatusOK)
+		return a.text("status") != "running"
+	})
+	if got := a.text("status"); got != status {
+		w.t.Fatalf("the run ended as %s: %s", got, a.body)
+	}
+	return a
+}
+
 // events lists the events of the workspace in the order they were stored.
 func (w *world) events() []string {
 	w.t.Helper()

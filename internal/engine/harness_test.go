@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"log/slog"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -33,8 +34,9 @@ import (
 // effects is an action with effects that a test scripts through its input:
 // {"returns": …}, {"fails": "message"}, {"panics": true}, {"gate": "name"},
 // which blocks until the test opens the gate or the step is aborted, {"deaf":
-// "name"}, which does not notice the latter, or {"call": "name",
-// "passes_after": n}, which fails n times for a passing reason.
+// "name"}, which does not notice the latter, {"call": "name", "passes_after":
+// n}, which fails n times for a passing reason, or {"logs": n}, which writes that
+// many lines.
 type effects struct {
 	mu    sync.Mutex
 	calls map[string]int // by the "call" of the input
@@ -56,6 +58,10 @@ func (e *effects) entry() action.Entry {
 		Spec: action.Spec{Name: "test.effect", Input: `{"type": "object"}`, Output: `{}`},
 		Action: action.Func(func(ctx context.Context, req action.Request) (action.Result, error) {
 			e.take(req)
+			lines, _ := req.Input["logs"].(int)
+			for i := range lines {
+				req.Log(action.Info, strconv.Itoa(i))
+			}
 			return e.run(ctx, req.Input)
 		}),
 	}

@@ -52,10 +52,6 @@ func (s *Service) Resume(ctx context.Context, actor auth.Actor, runID, stepID st
 	if err != nil {
 		return Detail{}, err
 	}
-	if limit := actor.Limits().PayloadBytes; len(in.Data) > limit {
-		return Detail{}, fault.New(fault.PayloadTooLarge, "the data has %d bytes; the %s plan allows %d", len(in.Data), actor.Workspace.Plan, limit).
-			With(fault.Detail{Pointer: "/data", Message: "is too large"})
-	}
 	detail, err := s.Get(ctx, actor, runID)
 	if err != nil {
 		return Detail{}, err
@@ -67,6 +63,11 @@ func (s *Service) Resume(ctx context.Context, actor auth.Actor, runID, stepID st
 	value, err := strictjson.Encode(map[string]any{"approved": in.Approved, "by": actor.Name(), "comment": comment, "data": in.Data})
 	if err != nil {
 		return Detail{}, err
+	}
+	// The answer becomes the output of the step.
+	if limit := actor.Limits().OutputBytes; len(value) > limit {
+		return Detail{}, fault.New(fault.PayloadTooLarge, "the answer has %d bytes; the %s plan keeps at most %d of a step", len(value), actor.Workspace.Plan, limit).
+			With(fault.Detail{Pointer: "/data", Message: "is too large"})
 	}
 	answered, err := s.store.AnswerStep(ctx, Answer{
 		WorkspaceID: actor.Workspace.ID, RunID: runID, StepID: stepID, Value: value, At: clock.Now(),
@@ -100,5 +101,5 @@ func (s *Service) Logs(ctx context.Context, actor auth.Actor, runID, stepID stri
 	if _, err := s.Get(ctx, actor, runID); err != nil {
 		return paging.Page[LogLine]{}, err
 	}
-	return s.store.Logs(ctx, runID, stepID, page)
+	return s.store.Logs(ctx, actor.Workspace.ID, runID, stepID, page)
 }

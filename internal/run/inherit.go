@@ -9,10 +9,14 @@ import (
 
 // Inherit picks the steps of an ended run that a retry of it need not execute
 // again: those that came to a good end and come after nothing but such steps.
-// A foreach that did not end well keeps the rounds that did; a repeat begins
+// The step that the run failed at is none of them: one that stopped the run has
+// done what it is there for. A foreach that did not end well keeps the rounds that did; a repeat begins
 // anew.
 func Inherit(plan *workflow.Plan, of Detail) []Step {
 	h := heir{steps: map[string]Step{}, kept: map[string]Step{}, reason: "copied from " + of.ID}
+	if of.Error != nil {
+		h.failedAt = of.Error.StepID
+	}
 	for _, step := range of.Steps {
 		h.steps[step.Path] = step
 	}
@@ -30,10 +34,12 @@ type heir struct {
 	steps  map[string]Step
 	kept   map[string]Step
 	reason string
+	// failedAt is the step that the run failed at, if it was one.
+	failedAt string
 }
 
-// level goes through a list of steps and tells whether all of them are kept.
-func (h *heir) level(plan *workflow.Plan, prefix string) bool {
+// level goes through a list of steps and keeps those that can be.
+func (h *heir) level(plan *workflow.Plan, prefix string) {
 	const (
 		unknown = iota
 		no
@@ -56,11 +62,9 @@ func (h *heir) level(plan *workflow.Plan, prefix string) bool {
 		}
 		return known[i] == yes
 	}
-	all := true
 	for i := range plan.Steps {
-		all = keeps(i) && all
+		keeps(i)
 	}
-	return all
 }
 
 // keep takes a step over if it came to a good end, or the good part of a loop.
@@ -69,8 +73,8 @@ func (h *heir) keep(planned *workflow.PlannedStep, prefix string) bool {
 	if !there {
 		return false
 	}
-	good := step.Status == StepSucceeded || step.Status == StepSkipped ||
-		step.Status == StepFailed && planned.OnError == workflow.Continue
+	good := step.Path != h.failedAt && (step.Status == StepSucceeded || step.Status == StepSkipped ||
+		step.Status == StepFailed && planned.OnError == workflow.Continue)
 	switch {
 	case good:
 		h.take(step)

@@ -25,8 +25,13 @@ func (s *Service) Retry(ctx context.Context, actor auth.Actor, id string, watch 
 	if plan == nil {
 		return Started{}, notFound(id)
 	}
-	return s.begin(ctx, Run{
+	started, err := s.begin(ctx, Run{
 		WorkspaceID: source.WorkspaceID, WorkflowID: source.WorkflowID, WorkflowVersion: source.WorkflowVersion,
 		Trigger: source.Trigger, RetryOf: source.ID, Depth: source.Depth,
 	}, Inherit(plan, source), watch)
+	if fault.Is(err, fault.WorkflowNotFound) {
+		// It was deleted a moment ago, and its runs with it.
+		err = notFound(id)
+	}
+	return started, err
 }

@@ -47,7 +47,7 @@ type Store interface {
 	// AnswerStep gives a step that waits for an answer its answer.
 	AnswerStep(ctx context.Context, a Answer) (answered bool, err error)
 	Approvals(ctx context.Context, workspaceID string, page paging.Request) (paging.Page[Approval], error)
-	Logs(ctx context.Context, runID, path string, page paging.Request) (paging.Page[LogLine], error)
+	Logs(ctx context.Context, workspaceID, runID, path string, page paging.Request) (paging.Page[LogLine], error)
 	RunProgress(ctx context.Context, workspaceID, id string) (*Progress, error)
 	// RunChanges reads the first changes of a run after a position.
 	RunChanges(ctx context.Context, workspaceID, id string, after Position, limit int) (*Changes, error)

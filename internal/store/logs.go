@@ -15,7 +15,7 @@ func insertLog(u *unit, runID string, rev, line int, l run.LogLine) error {
 }
 
 // Logs implements run.Store.
-func (s *Store) Logs(ctx context.Context, runID, path string, page paging.Request) (paging.Page[run.LogLine], error) {
+func (s *Store) Logs(ctx context.Context, workspaceID, runID, path string, page paging.Request) (paging.Page[run.LogLine], error) {
 	var rev, line int
 	if page.After == "" {
 		rev = -1
@@ -24,8 +24,9 @@ func (s *Store) Logs(ctx context.Context, runID, path string, page paging.Reques
 	}
 	var lines []placedLine
 	err := s.read(ctx, func(c Conn) (err error) {
-		lines, err = list(c, selectLine+`WHERE run_id = $1 AND (rev, line) > ($2, $3) AND ($4 = '' OR path = $4) ORDER BY rev, line LIMIT $5`,
-			[]any{runID, rev, line, path, page.Limit + 1}, scanLine)
+		lines, err = list(c, selectLine+`WHERE run_id = $1 AND (rev, line) > ($2, $3) AND ($4 = '' OR path = $4)
+			AND EXISTS (SELECT 1 FROM runs r WHERE r.id = $1 AND r.workspace_id = $6) ORDER BY rev, line LIMIT $5`,
+			[]any{runID, rev, line, path, page.Limit + 1, workspaceID}, scanLine)
 		return err
 	})
 	cut := paging.Cut(lines, page.Limit, func(l placedLine) string { return fmt.Sprintf("%d.%d", l.rev, l.line) })

@@ -32,12 +32,12 @@ func (c *compiler) compileSettings(s Settings, plan *Plan) {
 }
 
 func (c *compiler) compileShare(at string, given Concurrency) *Share {
-	share := &Share{Limit: given.Limit, OnLimit: given.OnLimit}
+	share := &Share{Limit: int(given.Limit), OnLimit: given.OnLimit}
 	if share.Limit == 0 {
 		share.Limit = 1
 	}
-	if share.Limit < 1 || share.Limit > maxRunLimit {
-		c.report(at+"/limit", "", "must be between 1 and %d", maxRunLimit)
+	if share.Limit > maxRunLimit {
+		c.report(at+"/limit", "", "must be at most %d", maxRunLimit)
 	}
 	switch share.OnLimit {
 	case "":

@@ -70,8 +70,22 @@ type Settings struct {
 // Concurrency bounds how many runs with the same key are under way at a time.
 type Concurrency struct {
 	Key     string  `json:"key,omitempty"`
-	Limit   int     `json:"limit,omitempty"`
+	Limit   Places  `json:"limit,omitempty"`
 	OnLimit OnLimit `json:"on_limit,omitempty"`
+}
+
+// Places is how many runs are under way at a time.
+type Places int
+
+// UnmarshalJSON reads a number; only a member that is absent means the default.
+func (p *Places) UnmarshalJSON(data []byte) error {
+	if err := json.Unmarshal(data, (*int)(p)); err != nil {
+		return err
+	}
+	if *p < 1 {
+		return errors.New("must be at least 1")
+	}
+	return nil
 }
 
 // OnLimit says what becomes of a run that would be one too many.

@@ -15,6 +15,7 @@ import (
 	"github.com/stepmill/stepmill/internal/clock"
 	"github.com/stepmill/stepmill/internal/event"
 	"github.com/stepmill/stepmill/internal/fault"
+	"github.com/stepmill/stepmill/internal/strictjson"
 )
 
 // Patch changes a workflow; nil leaves a part as it is.
@@ -30,31 +31,53 @@ type Patch struct {
 	Layout         *LayoutPatch
 }
 
-// SettingsPatch changes options: a nil one is set to nothing.
+// SettingsPatch changes options, or replaces all of them.
 type SettingsPatch struct {
-	Clear          bool
+	Replace        *Settings
 	SetTimeout     bool
 	Timeout        string
 	SetConcurrency bool
-	Concurrency    *Concurrency
+	Concurrency    *ConcurrencyPatch // nil removes it
 }
 
-// whole is the patch after which the settings are exactly those.
-func (s Settings) whole() *SettingsPatch {
-	return &SettingsPatch{SetTimeout: true, Timeout: s.Timeout, SetConcurrency: true, Concurrency: s.Concurrency}
+// ConcurrencyPatch changes members: null removes one.
+type ConcurrencyPatch struct {
+	Key     strictjson.Optional[string]  `json:"key"`
+	Limit   strictjson.Optional[Places]  `json:"limit"`
+	OnLimit strictjson.Optional[OnLimit] `json:"on_limit"`
 }
 
 func (p SettingsPatch) apply(s Settings) Settings {
-	if p.Clear {
-		return Settings{}
+	if p.Replace != nil {
+		return *p.Replace
 	}
 	if p.SetTimeout {
 		s.Timeout = p.Timeout
 	}
 	if p.SetConcurrency {
-		s.Concurrency = p.Concurrency
+		s.Concurrency = p.Concurrency.apply(s.Concurrency)
 	}
 	return s
+}
+
+func (p *ConcurrencyPatch) apply(was *Concurrency) *Concurrency {
+	if p == nil {
+		return nil
+	}
+	var now Concurrency
+	if was != nil {
+		now = *was
+	}
+	if p.Key.Set {
+		now.Key = p.Key.Value
+	}
+	if p.Limit.Set {
+		now.Limit = p.Limit.Value
+	}
+	if p.OnLimit.Set {
+		now.OnLimit = p.OnLimit.Value
+	}
+	return &now
 }
 
 // LayoutPatch changes places on the canvas: a nil place removes one.

@@ -40,7 +40,7 @@ func (s *Service) Restore(ctx context.Context, actor auth.Actor, id string, numb
 		return Workflow{}, err
 	}
 	d := version.Definition
-	patch := Patch{Triggers: &d.Triggers, Steps: &d.Steps, Settings: d.Settings.whole()}
+	patch := Patch{Triggers: &d.Triggers, Steps: &d.Steps, Settings: &SettingsPatch{Replace: &d.Settings}}
 	return s.Update(ctx, actor, id, patch, match)
 }
 

@@ -26,7 +26,10 @@ func newDoomed(t *testing.T, w *world, workspaceID string) doomed {
 	step := newStep("pause", 1, run.StepRunning)
 	attempt := failedAttempt(step)
 	step.Attempt++
-	decision := run.Decision{Steps: []run.Step{step}, Attempts: []run.Attempt{attempt}}
+	decision := run.Decision{
+		Rev: 1, Steps: []run.Step{step}, Attempts: []run.Attempt{attempt},
+		Logs: []run.LogLine{{Path: step.Path, Attempt: 1, At: step.StartedAt, Level: "info", Message: "m"}},
+	}
 	answers(w.Commit(t.Context(), firstLease(d.held), d.held, decision))(t, "a step", true)
 	w.finish(t, d.finished, run.Succeeded)
 	w.told.take()
@@ -180,6 +183,7 @@ func testPurge(t *testing.T, w *world) {
 			same(t, "rows left in "+table, w.count(t, `SELECT count(*) FROM `+table+` WHERE `+key+` <> $1`, kept.ID), 0)
 		}
 		same(t, "steps of other runs", w.count(t, `SELECT count(*) FROM steps WHERE run_id <> $1`, kept.held.ID), 0)
+		same(t, "lines of other runs", w.count(t, `SELECT count(*) FROM step_logs WHERE run_id <> $1`, kept.held.ID), 0)
 		same(t, "attempts of other runs", w.count(t, `SELECT count(*) FROM step_attempts WHERE run_id <> $1`, kept.held.ID), 0)
 		same(t, "deliveries", w.count(t, `SELECT count(*) FROM deliveries`), toSend)
 		same(t, "webhook", found(w.Webhook(ctx, ws.ID, hook.ID))(t), hook)

@@ -136,6 +136,7 @@ type ended struct {
 // heard is all that a store told.
 type heard struct {
 	Wakes   []run.Wake
+	Stirred []string
 	Started []string
 	Ended   []ended
 	Deleted []string
@@ -156,6 +157,7 @@ func (e *ear) notify() store.Notify {
 				e.onWake(w)
 			}
 		},
+		Stirred: func(runID string) { e.add(func(h *heard) { h.Stirred = append(h.Stirred, runID) }) },
 		Started: func(workspaceID string) { e.add(func(h *heard) { h.Started = append(h.Started, workspaceID) }) },
 		Ended: func(workspaceID, runID string, status run.Status) {
 			e.add(func(h *heard) { h.Ended = append(h.Ended, ended{workspaceID, runID, status}) })

@@ -1,0 +1,57 @@
+package engine_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stepmill/stepmill/internal/paging"
+	"github.com/stepmill/stepmill/internal/run"
+)
+
+// An attempt of a step keeps 1,000 lines; the last says what became of others.
+func TestLogsAreBounded(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.start(w.store)
+	for _, tc := range []struct {
+		written, kept int
+		last          run.LogLine
+	}{
+		{written: 999, kept: 999, last: run.LogLine{Level: "info", Message: "998"}},
+		{written: 5000, kept: 1000, last: run.LogLine{Level: "warn", Message: "the log of a step has at most 1000 lines: what follows is left out"}},
+	} {
+		steps := fmt.Sprintf(`[{"id": "a", "uses": "test.effect", "with": {"logs": %d}}]`, tc.written)
+		id := w.startRun(w.workflow(steps), "{}")
+		w.finished(id)
+		log, err := w.store.Logs(t.Context(), w.actor.Workspace.ID, id, "a", paging.Request{Limit: 10_000})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(log.Items) != tc.kept {
+			t.Fatalf("of %d lines %d are kept", tc.written, len(log.Items))
+		}
+		if got := log.Items[tc.kept-1]; got.Level != tc.last.Level || got.Message != tc.last.Message || got.Path != "a" || got.Attempt != 1 {
+			t.Errorf("the last of %d lines is %+v", tc.written, got)
+		}
+	}
+}
+
+// Every attempt has a log of its own.
+func TestLogsOfAttempts(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.start(w.store)
+	id := w.startRun(w.workflow(`[{"id": "a", "retry": {"initial": "10ms"}, "uses": "test.effect", "with": {"call": "a", "passes_after": 2, "logs": 1}}]`), "{}")
+	w.finished(id)
+	log, err := w.store.Logs(t.Context(), w.actor.Workspace.ID, id, "", paging.Request{Limit: 10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var attempts []int
+	for _, line := range log.Items {
+		attempts = append(attempts, line.Attempt)
+	}
+	if fmt.Sprint(attempts) != "[1 2 3]" {
+		t.Errorf("the lines are of the attempts %v", attempts)
+	}
+}

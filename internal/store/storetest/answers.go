@@ -1,0 +1,216 @@
+package storetest
+
+import (
+	"encoding/json"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stepmill/stepmill/internal/action"
+	"github.com/stepmill/stepmill/internal/auth"
+	"github.com/stepmill/stepmill/internal/clock"
+	"github.com/stepmill/stepmill/internal/paging"
+	"github.com/stepmill/stepmill/internal/run"
+	"github.com/stepmill/stepmill/internal/workflow"
+)
+
+// waitingStep is a step that waits for what its action said.
+func waitingStep(path string, seq int, awaits action.Awaits) run.Step {
+	step := newStep(path, seq, run.StepWaiting)
+	until := step.StartedAt.Add(time.Hour)
+	step.WakeAt, step.Awaits, step.Reason = &until, awaits, "waits"
+	return step
+}
+
+// ask starts a run whose steps wait for an answer; it is held by nobody.
+func (w *world) ask(t *testing.T, of workflow.Workflow, paths ...string) run.Run {
+	t.Helper()
+	r := w.start(t, of, "node_1")
+	var steps []run.Step
+	for i, path := range paths {
+		steps = append(steps, waitingStep(path, i+1, action.AwaitsAnswer))
+	}
+	decision := run.Decision{Rev: 1, Steps: steps, Release: true, WakeAt: *steps[0].WakeAt}
+	answers(w.Commit(t.Context(), firstLease(r), r, decision))(t, "wait for answers", true)
+	w.told.take()
+	return r
+}
+
+func newAnswer(r run.Run, path, value string) run.Answer {
+	return run.Answer{
+		WorkspaceID: r.WorkspaceID, RunID: r.ID, StepID: path, Value: json.RawMessage(value), At: clock.Now(),
+		Entry: newEntry(r.WorkspaceID, "run.answered", r.ID),
+	}
+}
+
+func testAnswers(t *testing.T, w *world) {
+	ws := w.workspace(t)
+	t.Run("of a run that nobody holds", func(t *testing.T) { testAnswerWakes(t, w, ws) })
+	t.Run("of a run that is held", func(t *testing.T) { testAnswerStirs(t, w, ws) })
+	t.Run("that come to nothing", func(t *testing.T) { testAnswerRefused(t, w, ws) })
+	t.Run("at once", func(t *testing.T) {
+		wf := w.workflow(t, ws.ID)
+		for range 10 {
+			r := w.ask(t, wf, "a")
+			values := make([]run.Answer, 16)
+			for i := range values {
+				values[i] = newAnswer(r, "a", fmt.Sprintf(`{"n":%d}`, i))
+			}
+			same(t, "winners", together(t, len(values), func(i int) (bool, error) { return w.AnswerStep(t.Context(), values[i]) }), 1)
+			same(t, "audit entries", w.audited(t, ws.ID, r.ID), 1)
+		}
+		w.told.take()
+	})
+	t.Run("still to come", func(t *testing.T) { testApprovals(t, w) })
+}
+
+func testAnswerWakes(t *testing.T, w *world, ws auth.Workspace) {
+	ctx, wf := t.Context(), w.workflow(t, ws.ID)
+	r := w.ask(t, wf, "a", "b[0].c")
+	answer := newAnswer(r, "b[0].c", `{"approved":true}`)
+	answers(w.AnswerStep(ctx, answer))(t, "answer", true)
+	wake := run.Wake{RunID: r.ID, WorkspaceID: ws.ID, WorkflowID: wf.ID, Epoch: 1, At: answer.At, Plan: ws.Plan}
+	same(t, "told", w.told.take(), heard{Wakes: []run.Wake{wake}})
+	same(t, "queue", w.queue(t, r.ID), &queued{Epoch: 1, WakeAt: &answer.At})
+	same(t, "answers", must(w.Answers(ctx, r.ID))(t), map[string]json.RawMessage{"b[0].c": answer.Value})
+	steps := found(w.Snapshot(ctx, r.ID))(t).Steps
+	same(t, "the step", steps[1].Answer, answer.Value)
+	same(t, "the other step", steps[0].Answer, nil)
+	same(t, "audit entries", w.audited(t, ws.ID, r.ID), 1)
+	answers(w.AnswerStep(ctx, newAnswer(r, "b[0].c", `{"approved":false}`)))(t, "once more", false)
+	same(t, "answers", must(w.Answers(ctx, r.ID))(t), map[string]json.RawMessage{"b[0].c": answer.Value})
+	same(t, "told", w.told.take(), heard{})
+
+	lease, ok, err := w.Activate(ctx, wake, "node_2")
+	answers(ok, err)(t, "activate", true)
+	done := steps[1]
+	done.Status, done.Awaits, done.WakeAt = run.StepSucceeded, "", nil
+	answers(w.Commit(ctx, lease, r, run.Decision{Rev: 2, Steps: []run.Step{done}}))(t, "commit", true)
+	same(t, "answers for open steps", must(w.Answers(ctx, r.ID))(t), nil)
+	same(t, "revs", mapped(found(w.Run(ctx, ws.ID, r.ID))(t).Steps, func(s run.Step) int { return s.Rev }), []int{1, 2})
+}
+
+// News that comes while a run is held is not lost when the run is given back.
+func testAnswerStirs(t *testing.T, w *world, ws auth.Workspace) {
+	ctx, wf := t.Context(), w.workflow(t, ws.ID)
+	r := w.start(t, wf, "node_1")
+	step := waitingStep("a", 1, action.AwaitsAnswer)
+	answers(w.Commit(ctx, firstLease(r), r, run.Decision{Rev: 1, Steps: []run.Step{step}}))(t, "a step that waits", true)
+	w.told.take()
+	answer := newAnswer(r, "a", `{"approved":true}`)
+	answers(w.AnswerStep(ctx, answer))(t, "answer", true)
+	same(t, "told", w.told.take(), heard{Stirred: []string{r.ID}})
+	same(t, "queue", w.queue(t, r.ID), &queued{Epoch: 1, Node: new("node_1"), WakeAt: &answer.At})
+	// The holder does not know of it yet.
+	step.Reason = "still waits"
+	answers(w.Commit(ctx, firstLease(r), r, run.Decision{Rev: 2, Steps: []run.Step{step}, Release: true, WakeAt: *step.WakeAt}))(t, "release", true)
+	same(t, "queue", w.queue(t, r.ID), &queued{Epoch: 1, WakeAt: &answer.At})
+	wake := run.Wake{RunID: r.ID, WorkspaceID: ws.ID, WorkflowID: wf.ID, Epoch: 1, At: answer.At, Plan: ws.Plan}
+	same(t, "told", w.told.take(), heard{Wakes: []run.Wake{wake}})
+	same(t, "answers", must(w.Answers(ctx, r.ID))(t), map[string]json.RawMessage{"a": answer.Value})
+	_, ok, err := w.Activate(ctx, wake, "node_2")
+	answers(ok, err)(t, "activate", true)
+	same(t, "queue", w.queue(t, r.ID), &queued{Epoch: 2, Node: new("node_2")})
+}
+
+func testAnswerRefused(t *testing.T, w *world, ws auth.Workspace) {
+	ctx, wf, other := t.Context(), w.workflow(t, ws.ID), w.workspace(t)
+	r := w.ask(t, wf, "a")
+	foreign := newAnswer(r, "a", `{}`)
+	foreign.WorkspaceID = other.ID
+	answers(w.AnswerStep(ctx, foreign))(t, "from another workspace", false)
+	answers(w.AnswerStep(ctx, newAnswer(r, "b", `{}`)))(t, "for a step that is not there", false)
+	answers(w.AnswerStep(ctx, newAnswer(run.Run{ID: "run_none", WorkspaceID: ws.ID}, "a", `{}`)))(t, "for a run that is not there", false)
+
+	mixed := w.start(t, wf, "node_1")
+	steps := []run.Step{waitingStep("time", 1, ""), waitingStep("run", 2, action.AwaitsRun), newStep("runs", 3, run.StepRunning), newStep("done", 4, run.StepSucceeded)}
+	answers(w.Commit(ctx, firstLease(mixed), mixed, run.Decision{Rev: 1, Steps: steps}))(t, "steps", true)
+	w.told.take()
+	for _, step := range steps {
+		answers(w.AnswerStep(ctx, newAnswer(mixed, step.Path, `{}`)))(t, "for the step "+step.Path, false)
+	}
+	cancelled := w.ask(t, wf, "a")
+	answers(w.CancelRun(ctx, newCancellation(t, cancelled)))(t, "cancel", true)
+	w.told.take()
+	answers(w.AnswerStep(ctx, newAnswer(cancelled, "a", `{}`)))(t, "for a cancelled run", false)
+	same(t, "answers", must(w.Answers(ctx, r.ID))(t), nil)
+	same(t, "told", w.told.take(), heard{})
+	w.deleteWorkflow(t, wf)
+	w.told.take()
+	answers(w.AnswerStep(ctx, newAnswer(r, "a", `{}`)))(t, "for a deleted workflow", false)
+	same(t, "audit entries", w.audited(t, ws.ID, r.ID), 0)
+	same(t, "told", w.told.take(), heard{})
+}
+
+func testApprovals(t *testing.T, w *world) {
+	ctx, ws, other := t.Context(), w.workspace(t), w.workspace(t)
+	wf, doomed := w.workflow(t, ws.ID), w.workflow(t, ws.ID)
+	w.ask(t, w.workflow(t, other.ID), "foreign")
+	old := w.ask(t, wf, "c", "a", "b[10].x", "b[9].x")
+	newer := w.ask(t, doomed, "a")
+	list := func(what string, want ...string) {
+		t.Helper()
+		var got []string
+		page := paging.Request{Limit: 2}
+		for {
+			found := must(w.Approvals(ctx, ws.ID, page))(t)
+			for _, a := range found.Items {
+				got = append(got, a.RunID+" "+a.StepID)
+			}
+			if found.Next == "" {
+				break
+			}
+			page.After = found.Next
+		}
+		same(t, what, got, want)
+	}
+	list("in order", newer.ID+" a", old.ID+" a", old.ID+" b[10].x", old.ID+" b[9].x", old.ID+" c")
+	first := must(w.Approvals(ctx, ws.ID, whole))(t).Items[0]
+	step := found(w.Run(ctx, ws.ID, newer.ID))(t).Steps[0]
+	same(t, "an approval", first, run.Approval{
+		RunID: newer.ID, StepID: "a", WorkflowID: doomed.ID, WorkflowName: doomed.Name, StepName: step.Name, Input: step.Input, Since: step.StartedAt, Until: step.WakeAt,
+	})
+	answers(w.AnswerStep(ctx, newAnswer(old, "b[10].x", `{}`)))(t, "answer", true)
+	list("after an answer", newer.ID+" a", old.ID+" a", old.ID+" b[9].x", old.ID+" c")
+	w.deleteWorkflow(t, doomed)
+	list("after a deletion", old.ID+" a", old.ID+" b[9].x", old.ID+" c")
+	answers(w.CancelRun(ctx, newCancellation(t, old)))(t, "cancel", true)
+	list("after a cancellation")
+	w.told.take()
+}
+
+func testLogs(t *testing.T, w *world) {
+	ctx, ws := t.Context(), w.workspace(t)
+	wf := w.workflow(t, ws.ID)
+	r, other := w.start(t, wf, "node_1"), w.start(t, wf, "node_1")
+	now := clock.Now()
+	line := func(path, message string) run.LogLine {
+		return run.LogLine{Path: path, Attempt: 1, At: now, Level: "info", Message: message}
+	}
+	batches := [][]run.LogLine{{line("a", "1"), line("b[0].c", "2"), line("a", "3")}, {}, {line("a", "4")}}
+	var all []run.LogLine
+	for i, lines := range batches {
+		for range 2 { // a commit that is repeated adds nothing
+			answers(w.Commit(ctx, firstLease(r), r, run.Decision{Rev: i + 1, Logs: lines, Steps: []run.Step{newStep("a", 1, run.StepRunning)}}))(t, "commit", true)
+		}
+		all = append(all, lines...)
+	}
+	answers(w.Commit(ctx, firstLease(other), other, run.Decision{Rev: 1, Logs: []run.LogLine{line("a", "of another run")}}))(t, "commit", true)
+	answers(w.Commit(ctx, run.Lease{RunID: r.ID, Epoch: 9}, r, run.Decision{Rev: 9, Logs: []run.LogLine{line("a", "too late")}}))(t, "a commit under a lost lease", false)
+	read := func(path string, limit int) (got []run.LogLine) {
+		for page := (paging.Request{Limit: limit}); ; {
+			found := must(w.Logs(ctx, ws.ID, r.ID, path, page))(t)
+			got = append(got, found.Items...)
+			if page.After = found.Next; found.Next == "" {
+				return got
+			}
+		}
+	}
+	for _, limit := range []int{1, 2, 3, 4, 100} {
+		same(t, "all", read("", limit), all)
+		same(t, "of one step", read("a", limit), []run.LogLine{all[0], all[2], all[3]})
+	}
+	same(t, "of a step without one", read("none", 10), nil)
+	empty(w.Logs(ctx, w.workspace(t).ID, r.ID, "", whole))(t, "from another workspace")
+	w.told.take()
+}
