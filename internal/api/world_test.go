@@ -138,7 +138,8 @@ func (w *world) waiting(name, workflow string) *answer {
 	var a *answer
 	eventually(w.t, "the run waits", func() bool {
 		a = w.call("GET", "/v1/runs/$"+name, "").want(http.StatusOK)
-		return a.object()["waiting_for"] != nil
+		waits, ok := a.object()["waiting_for"].(map[string]any)
+		return ok && waits["step_id"] != nil // and not only for its turn
 	})
 	return a
 }
