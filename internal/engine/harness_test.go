@@ -31,8 +31,9 @@ import (
 // effects is an action with effects that a test scripts through its input:
 // {"returns": …}, {"fails": "message"}, {"panics": true}, {"gate": "name"},
 // which blocks until the test opens the gate or the step is aborted, {"deaf":
-// "name"}, which does not notice the latter, or {"call": "name",
-// "passes_after": n}, which fails n times for a passing reason.
+// "name"}, which does not notice the latter, {"logs": "text"}, which writes to
+// the log of the step first, or {"call": "name", "passes_after": n}, which fails
+// n times for a passing reason.
 type effects struct {
 	mu    sync.Mutex
 	calls map[string]int // by the "call" of the input
@@ -52,6 +53,9 @@ func (e *effects) entry() action.Entry {
 	return action.Entry{
 		Spec: action.Spec{Name: "test.effect", Input: `{"type": "object"}`, Output: `{}`},
 		Action: action.Func(func(ctx context.Context, req action.Request) (action.Result, error) {
+			if text, ok := req.Input["logs"].(string); ok {
+				req.Log(action.Info, text)
+			}
 			return e.run(ctx, req.Input)
 		}),
 	}
@@ -261,6 +265,12 @@ func (n *node) end() {
 // workflow makes a workflow of the given steps, as JSON.
 func (w *world) workflow(steps string) string {
 	w.t.Helper()
+	return w.workflowWith(steps, "{}")
+}
+
+// workflowWith makes a workflow of the given steps and settings, as JSON.
+func (w *world) workflowWith(steps, settings string) string {
+	w.t.Helper()
 	made, err := w.flows.Create(w.t.Context(), w.actor, workflow.New{Name: "Test"})
 	if err != nil {
 		w.t.Fatal(err)
@@ -269,7 +279,14 @@ func (w *world) workflow(steps string) string {
 	if err := json.Unmarshal([]byte(steps), &list); err != nil {
 		w.t.Fatal(err)
 	}
-	if _, err := w.flows.Update(w.t.Context(), w.actor, made.ID, workflow.Patch{Steps: &list}, workflow.Match{}); err != nil {
+	var options workflow.Settings
+	if err := json.Unmarshal([]byte(settings), &options); err != nil {
+		w.t.Fatal(err)
+	}
+	patch := workflow.Patch{Steps: &list, Settings: &workflow.SettingsPatch{
+		SetTimeout: true, Timeout: options.Timeout, SetConcurrency: true, Concurrency: options.Concurrency,
+	}}
+	if _, err := w.flows.Update(w.t.Context(), w.actor, made.ID, patch, workflow.Match{}); err != nil {
 		w.t.Fatal(err)
 	}
 	return made.ID
