@@ -145,13 +145,18 @@ func (d *driver) settleInFlight() {
 // nextWake is the earliest time that a waiting step waits for; without one it
 // is so far away that something else comes first.
 func (d *driver) nextWake() time.Time {
-	next := clock.Now().Add(time.Hour)
+	var next *time.Time
 	d.root.each(func(p place) {
-		if step := p.step(); step.Status == run.StepWaiting && step.WakeAt != nil && step.WakeAt.Before(next) {
-			next = *step.WakeAt
+		step := p.step()
+		_, flying := d.inFlight[step]
+		if step.Status == run.StepWaiting && !flying && step.WakeAt != nil && (next == nil || step.WakeAt.Before(*next)) {
+			next = step.WakeAt
 		}
 	})
-	return next
+	if next == nil {
+		return clock.Now().Add(time.Hour)
+	}
+	return *next
 }
 
 // change notes a step for the next commit.

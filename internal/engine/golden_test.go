@@ -91,14 +91,7 @@ func golden(t *testing.T, s *story) {
 	w := newWorld(t)
 	n := w.start(w.store)
 	defer n.end()
-	steps := s.part("steps.json", "")
-	for _, f := range s.Files {
-		if name, ok := strings.CutPrefix(f.Name, "workflow "); ok {
-			id := w.workflow(string(f.Data))
-			steps = strings.ReplaceAll(steps, "@"+strings.TrimSuffix(name, ".json"), id)
-		}
-	}
-	id := w.startRun(w.workflowWith(steps, s.part("settings.json", "{}")), s.part("payload.json", "{}"))
+	id := s.begin(w)
 	waiting := w.answerAll(id, s.part("answers.json", "{}"))
 	detail := w.endOf(id)
 	got := map[string]string{"waiting": waiting, "history": history(detail), "logs": w.logs(id)}
@@ -115,6 +108,18 @@ func golden(t *testing.T, s *story) {
 			t.Fatal(err)
 		}
 	}
+}
+
+// begin starts the run of a golden file.
+func (s *story) begin(w *world) string {
+	steps := s.part("steps.json", "")
+	for _, f := range s.Files {
+		if name, ok := strings.CutPrefix(f.Name, "workflow "); ok {
+			id := w.workflow(string(f.Data))
+			steps = strings.ReplaceAll(steps, "@"+strings.TrimSuffix(name, ".json"), id)
+		}
+	}
+	return w.startRun(w.workflowWith(steps, s.part("settings.json", "{}")), s.part("payload.json", "{}"))
 }
 
 var runIDs = regexp.MustCompile(`run_[0-9a-z]{26}`)

@@ -166,7 +166,7 @@ func selectSteps(c Conn, runID string) ([]run.Step, error) {
 }
 
 const selectStep = `SELECT path, seq, name, type, status, attempt, started_at, attempt_at, finished_at, wake_at, awaits, reason,
-	error_code, error_text, rev, input, output, answer FROM steps `
+	error_code, error_text, error_step, rev, input, output, answer FROM steps `
 
 // selectAttempts reads earlier attempts, which most runs have none of.
 func selectAttempts(c Conn, runID string, steps []run.Step) ([]run.Attempt, error) {
@@ -186,13 +186,13 @@ func selectAttempts(c Conn, runID string, steps []run.Step) ([]run.Attempt, erro
 
 func scanStep(row Row) (run.Step, error) {
 	var (
-		s          run.Step
-		code, text string
+		s              run.Step
+		code, text, at string
 	)
 	err := row.Scan(&s.Path, &s.Seq, &s.Name, &s.Type, (*string)(&s.Status), &s.Attempt, &s.StartedAt, &s.AttemptAt, &s.FinishedAt, &s.WakeAt,
-		(*string)(&s.Awaits), &s.Reason, &code, &text, &s.Rev, (*[]byte)(&s.Input), (*[]byte)(&s.Output), (*[]byte)(&s.Answer))
+		(*string)(&s.Awaits), &s.Reason, &code, &text, &at, &s.Rev, (*[]byte)(&s.Input), (*[]byte)(&s.Output), (*[]byte)(&s.Answer))
 	if code != "" {
-		s.Error = &run.Failure{Code: code, Message: text, StepID: s.Path}
+		s.Error = &run.Failure{Code: code, Message: text, StepID: at}
 	}
 	return s, err
 }
