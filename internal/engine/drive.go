@@ -83,6 +83,8 @@ func (d *driver) await(ctx context.Context) bool {
 			}
 		}
 	case <-timer.C:
+		// An answer that came in time counts, also if it is not heard of yet.
+		d.fetchAnswers(ctx)
 		return true
 	case <-ctx.Done():
 		return false
@@ -198,21 +200,27 @@ func (d *driver) executing() []string {
 	return paths
 }
 
-// fetchAnswers takes in what has come for steps that wait.
+// fetchAnswers takes in what has come for steps that wait. A store that does not
+// answer is asked again: without it, a step could time out that has its answer.
 func (d *driver) fetchAnswers(ctx context.Context) {
-	answers, err := d.engine.store.Answers(ctx, d.lease.RunID)
-	if err != nil {
-		if ctx.Err() == nil {
-			d.log.Error("cannot read the answers for a run; trying again", "error", err)
-			time.AfterFunc(time.Second, d.tell)
+	for pause := firstPause; ; pause = min(2*pause, longestPause) {
+		answers, err := d.engine.store.Answers(ctx, d.lease.RunID)
+		if err == nil {
+			d.root.each(func(p place) {
+				if answer, ok := answers[p.step().Path]; ok {
+					p.step().Answer = answer
+				}
+			})
+			return
 		}
-		return
+		if ctx.Err() != nil {
+			return
+		}
+		d.log.Error("cannot read the answers for a run; trying again", "error", err)
+		if !d.pause(ctx, pause) {
+			return
+		}
 	}
-	d.root.each(func(p place) {
-		if answer, ok := answers[p.step().Path]; ok {
-			p.step().Answer = answer
-		}
-	})
 }
 
 // ranSoFar is how long steps of the run have been executed.

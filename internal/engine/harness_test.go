@@ -32,8 +32,8 @@ import (
 // {"returns": …}, {"fails": "message"}, {"panics": true}, {"gate": "name"},
 // which blocks until the test opens the gate or the step is aborted, {"deaf":
 // "name"}, which does not notice the latter, {"logs": "text"}, which writes to
-// the log of the step first, or {"call": "name", "passes_after": n}, which fails
-// n times for a passing reason.
+// the log of the step first, {"takes": "25s"}, or {"call": "name",
+// "passes_after": n}, which fails n times for a passing reason.
 type effects struct {
 	mu    sync.Mutex
 	calls map[string]int // by the "call" of the input
@@ -78,6 +78,14 @@ func (e *effects) run(ctx context.Context, in map[string]any) (action.Result, er
 	}
 	if name, ok := in["deaf"].(string); ok {
 		<-e.gate(name)
+	}
+	if text, ok := in["takes"].(string); ok {
+		length, _ := time.ParseDuration(text)
+		select {
+		case <-time.After(length):
+		case <-ctx.Done():
+			return action.Result{}, ctx.Err()
+		}
 	}
 	if n, ok := in["passes_after"].(int); ok && e.count(in["call"].(string)) <= n {
 		text, _ := in["retry_after"].(string)
@@ -255,6 +263,58 @@ func (w *world) start(st engine.Store) *node {
 	n.done.Go(func() { _ = n.engine.Run(ctx) })
 	w.t.Cleanup(func() { n.end() })
 	return n
+}
+
+// hooked is a store that tells what the engine does, and that can fall silent
+// as if the process had ended.
+type hooked struct {
+	engine.Store
+	// before and after are called around a commit, unless they are nil.
+	before, after func(run.Lease, run.Decision)
+	answers       func() error
+	dead          atomic.Bool
+}
+
+func (h *hooked) Commit(ctx context.Context, lease run.Lease, of run.Run, d run.Decision) (bool, error) {
+	if h.before != nil {
+		h.before(lease, d)
+	}
+	if h.dead.Load() {
+		return false, errInjected
+	}
+	held, err := h.Store.Commit(ctx, lease, of, d)
+	if h.after != nil {
+		h.after(lease, d)
+	}
+	return held, err
+}
+
+func (h *hooked) Answers(ctx context.Context, runID string) (map[string]json.RawMessage, error) {
+	if h.answers != nil {
+		if err := h.answers(); err != nil {
+			return nil, err
+		}
+	}
+	return h.Store.Answers(ctx, runID)
+}
+
+func (h *hooked) Activate(ctx context.Context, wake run.Wake, node string) (run.Lease, bool, error) {
+	if h.dead.Load() {
+		return run.Lease{}, false, errInjected
+	}
+	return h.Store.Activate(ctx, wake, node)
+}
+
+// crash ends a life of the engine in the middle of everything: nothing that it
+// does from now on counts.
+func (w *world) crash(n *node, st *hooked, runs ...string) {
+	st.dead.Store(true)
+	w.current.CompareAndSwap(n, nil)
+	n.stop()
+	for _, id := range runs {
+		n.engine.Abort(id)
+	}
+	n.done.Wait()
 }
 
 func (n *node) end() {
