@@ -129,6 +129,8 @@ type world struct {
 	flows    *workflow.Service
 	runs     *run.Service
 	watchers *run.Watchers
+	// childStarts is called before a run is started by another, unless it is nil.
+	childStarts func(parent string)
 
 	current atomic.Pointer[node]
 }
@@ -227,6 +229,10 @@ func (w *world) setPlan(plan auth.Plan) {
 
 // StartChild implements subrun.Starter.
 func (w *world) StartChild(ctx context.Context, c subrun.Child) (string, error) {
+	if w.childStarts != nil {
+		w.childStarts(c.Run.ID)
+		ctx = context.WithoutCancel(ctx) // what is on its way to the store is not given up
+	}
 	return w.runs.StartChild(ctx, run.Child{
 		WorkspaceID: c.Workspace, WorkflowID: c.WorkflowID, Payload: c.Payload, Depth: c.Run.Depth + 1, Began: c.Began,
 		Parent: run.Parent{RunID: c.Run.ID, StepID: c.Run.Path, Waits: c.Waited},

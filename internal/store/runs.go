@@ -41,10 +41,8 @@ func (s *Store) StartRun(ctx context.Context, start run.Start) (bool, error) {
 		if started = same == 1; err != nil || !started {
 			return err
 		}
-		if r.Parent != nil {
-			if there, err := number(u, `SELECT count(*) FROM runs WHERE id = $1`, r.ID); err != nil || there == 1 {
-				return errors.Join(err, run.ErrStarted)
-			}
+		if err := checkParent(u, r); err != nil {
+			return err
 		}
 		turn, err := s.takePlace(u, start)
 		if err != nil {
@@ -64,6 +62,22 @@ func (s *Store) StartRun(ctx context.Context, start run.Start) (bool, error) {
 		return insertEvents(u, start.Event)
 	})
 	return started && err == nil, err
+}
+
+// checkParent refuses the run of a step that was started before, or that nobody
+// waits for any more.
+func checkParent(u *unit, r run.Run) error {
+	if r.Parent == nil {
+		return nil
+	}
+	if there, err := number(u, `SELECT count(*) FROM runs WHERE id = $1`, r.ID); err != nil || there == 1 {
+		return errors.Join(err, run.ErrStarted)
+	}
+	open, err := number(u, `SELECT count(*) FROM run_queue WHERE run_id = $1`+notDeleted, r.Parent.RunID)
+	if err == nil && open == 0 {
+		err = run.ErrParentEnded
+	}
+	return err
 }
 
 // enqueue puts a new run into the queue: in the hands of its node, or waiting
