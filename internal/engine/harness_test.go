@@ -32,14 +32,16 @@ import (
 // {"returns": …}, {"fails": "message"}, {"panics": true}, {"gate": "name"},
 // which blocks until the test opens the gate or the step is aborted, {"deaf":
 // "name"}, which does not notice the latter, {"logs": "text"}, which writes to
-// the log of the step first, {"takes": "25s"}, or {"call": "name",
-// "passes_after": n}, which fails n times for a passing reason.
+// the log of the step first, {"takes": "25s"}, {"call": "name", "passes_after":
+// n}, which fails n times for a passing reason, or {"scripted": true}, of which
+// the test decides by its run and path whether it fails.
 type effects struct {
 	mu    sync.Mutex
 	calls map[string]int // by the "call" of the input
 	gates map[string]chan struct{}
 	begun chan string // names of gates that were reached
 	ended chan string // names of gates whose step was aborted
+	fails atomic.Pointer[func(runID, path string) bool]
 }
 
 func newEffects() *effects {
@@ -55,6 +57,12 @@ func (e *effects) entry() action.Entry {
 		Action: action.Func(func(ctx context.Context, req action.Request) (action.Result, error) {
 			if text, ok := req.Input["logs"].(string); ok {
 				req.Log(action.Info, text)
+			}
+			if req.Input["scripted"] == true {
+				if fails := e.fails.Load(); (*fails)(req.Run.ID, req.Run.Path) {
+					return action.Result{}, &action.Failure{Code: "test_failed", Message: "scripted"}
+				}
+				return action.Result{Output: map[string]any{"path": req.Run.Path}}, nil
 			}
 			return e.run(ctx, req.Input)
 		}),
@@ -100,6 +108,9 @@ func (e *effects) run(ctx context.Context, in map[string]any) (action.Result, er
 	}
 	return action.Result{Output: in["returns"]}, nil
 }
+
+// script decides which scripted steps fail from now on.
+func (e *effects) script(fails func(runID, path string) bool) { e.fails.Store(&fails) }
 
 func (e *effects) gate(name string) chan struct{} {
 	e.mu.Lock()
