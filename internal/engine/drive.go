@@ -175,7 +175,8 @@ func (d *driver) decide(decision run.Decision) run.Decision {
 		if !seen[step] {
 			seen[step] = true
 			decision.Steps = append(decision.Steps, *step)
-			decision.Acquit = decision.Acquit || d.crashes > 0 && step.Status.Settled()
+			// Also an attempt that failed is something it got past.
+			decision.Acquit = decision.Acquit || d.crashes > 0 && step.Status != run.StepRunning
 		}
 	}
 	if decision.Acquit {
