@@ -126,7 +126,9 @@ func (s *Server) notify() store.Notify {
 	return store.Notify{
 		Wake:    func(w run.Wake) { s.dispatch.Wake(w) },
 		Stirred: func(runID string) { s.engine.Stir(runID) },
-		Started: func(workspaceID string) { s.usage.Count(workspaceID, func(d *usage.Day) { d.RunsStarted++ }) },
+		// It is not queued to be executed: the place that was kept for it is free.
+		HeldBack: func(runID string) { s.dispatch.Unreserve(runID) },
+		Started:  func(workspaceID string) { s.usage.Count(workspaceID, func(d *usage.Day) { d.RunsStarted++ }) },
 		Ended: func(workspaceID, runID string, status run.Status) {
 			s.watchers.Ended(runID)
 			s.usage.Count(workspaceID, func(d *usage.Day) { countEnd(d, status) })

@@ -189,6 +189,7 @@ func (w *world) notify() store.Notify {
 				n.engine.Stir(runID)
 			}
 		},
+		HeldBack: w.Unreserve,
 		Ended: func(_, runID string, status run.Status) {
 			w.watchers.Ended(runID)
 			if n := w.current.Load(); n != nil && status == run.Cancelled {

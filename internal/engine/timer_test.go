@@ -232,3 +232,27 @@ func TestALongWaitIsTakenUpOnce(t *testing.T) {
 		}
 	})
 }
+
+// TestARunThatIsHeldBackTakesNoPlaceInTheQueue starts one that waits for another:
+// what was reserved for it is free.
+func TestARunThatIsHeldBackTakesNoPlaceInTheQueue(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		n := w.start(w.store)
+		flow := w.workflowWith(`[{"id": "a", "uses": "flow.wait", "with": {"for": "1h"}}]`, `{"concurrency": {"limit": 1}}`)
+		first, second := w.startRun(flow, "{}"), w.startRun(flow, "{}")
+		synctest.Wait()
+		if d := w.get(second); !d.HeldBack {
+			t.Fatalf("%+v", d)
+		}
+		if !n.dispatch.Reserve(w.actor.Workspace.ID, "another", 1) {
+			t.Error("it takes a place in the queue")
+		}
+		for _, id := range []string{first, second} {
+			if d := w.endOf(id); d.Status != run.Succeeded {
+				t.Errorf("%+v", d.Error)
+			}
+		}
+	})
+}

@@ -106,6 +106,8 @@ func (s *Store) enqueue(u *unit, start run.Start, turn bool) error {
 		s.notify.Started(r.WorkspaceID)
 		if turn {
 			s.notify.Wake(wake)
+		} else {
+			s.notify.HeldBack(r.ID)
 		}
 	})
 	return err
