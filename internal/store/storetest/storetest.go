@@ -31,6 +31,7 @@ func Run(t *testing.T, open func(t *testing.T, notify store.Notify) *store.Store
 		{"cancellation", testCancel},
 		{"activation", testActivate},
 		{"commits", testCommit},
+		{"families of runs", testFamily},
 		{"races", testRaces},
 		{"queue", testQueue},
 		{"webhooks", testWebhooks},
