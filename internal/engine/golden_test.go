@@ -148,8 +148,7 @@ func (w *world) answerAll(id, text string) string {
 			held := detail.WaitingFor()
 			fmt.Fprintf(&waiting, "%s: %s\n", held.StepID, held.Reason)
 			given := run.Resumption{Approved: answer.Approved, Comment: answer.Comment, Data: answer.Data}
-			var err error
-			if detail, err = w.runs.Resume(context.WithoutCancel(w.t.Context()), w.actor, id, step.Path, given); err != nil {
+			if _, err := w.runs.Resume(context.WithoutCancel(w.t.Context()), w.actor, id, step.Path, given); err != nil {
 				w.t.Fatal(err)
 			}
 			delete(answers, step.Path)
