@@ -175,6 +175,8 @@ func (s *Server) notify() store.Notify {
 		Stirred:  func(runID string) { s.engine.Stir(runID) },
 		Changed:  func(runID string) { s.runNews.Tell(runID) },
 		Recorded: func(workspaceID string) { s.written.Tell(workspaceID) },
+		// It is not queued to be executed: the place that was kept for it is free.
+		HeldBack: func(runID string) { s.dispatch.Unreserve(runID) },
 		Started:  func(workspaceID string) { s.usage.Count(workspaceID, func(d *usage.Day) { d.RunsStarted++ }) },
 		Ended: func(workspaceID, runID string, status run.Status) {
 			s.watchers.Ended(runID)

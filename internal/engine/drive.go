@@ -83,6 +83,8 @@ func (d *driver) await(ctx context.Context) bool {
 			}
 		}
 	case <-timer.C:
+		// An answer that came in time counts, also if it is not heard of yet.
+		d.fetchAnswers(ctx)
 		return true
 	case <-ctx.Done():
 		return false
@@ -145,13 +147,18 @@ func (d *driver) settleInFlight() {
 // nextWake is the earliest time that a waiting step waits for; without one it
 // is so far away that something else comes first.
 func (d *driver) nextWake() time.Time {
-	next := clock.Now().Add(time.Hour)
+	var next *time.Time
 	d.root.each(func(p place) {
-		if step := p.step(); step.Status == run.StepWaiting && step.WakeAt != nil && step.WakeAt.Before(next) {
-			next = *step.WakeAt
+		step := p.step()
+		_, flying := d.inFlight[step]
+		if step.Status == run.StepWaiting && !flying && step.WakeAt != nil && (next == nil || step.WakeAt.Before(*next)) {
+			next = step.WakeAt
 		}
 	})
-	return next
+	if next == nil {
+		return clock.Now().Add(time.Hour)
+	}
+	return *next
 }
 
 // change notes a step for the next commit.
@@ -168,7 +175,8 @@ func (d *driver) decide(decision run.Decision) run.Decision {
 		if !seen[step] {
 			seen[step] = true
 			decision.Steps = append(decision.Steps, *step)
-			decision.Acquit = decision.Acquit || d.crashes > 0 && step.Status.Settled()
+			// Also an attempt that failed is something it got past.
+			decision.Acquit = decision.Acquit || d.crashes > 0 && step.Status != run.StepRunning
 		}
 	}
 	if decision.Acquit {
@@ -193,21 +201,27 @@ func (d *driver) executing() []string {
 	return paths
 }
 
-// fetchAnswers takes in what has come for steps that wait.
+// fetchAnswers takes in what has come for steps that wait. A store that does not
+// answer is asked again: without it, a step could time out that has its answer.
 func (d *driver) fetchAnswers(ctx context.Context) {
-	answers, err := d.engine.store.Answers(ctx, d.lease.RunID)
-	if err != nil {
-		if ctx.Err() == nil {
-			d.log.Error("cannot read the answers for a run; trying again", "error", err)
-			time.AfterFunc(time.Second, d.tell)
+	for pause := firstPause; ; pause = min(2*pause, longestPause) {
+		answers, err := d.engine.store.Answers(ctx, d.lease.RunID)
+		if err == nil {
+			d.root.each(func(p place) {
+				if answer, ok := answers[p.step().Path]; ok {
+					p.step().Answer = answer
+				}
+			})
+			return
 		}
-		return
+		if ctx.Err() != nil {
+			return
+		}
+		d.log.Error("cannot read the answers for a run; trying again", "error", err)
+		if !d.pause(ctx, pause) {
+			return
+		}
 	}
-	d.root.each(func(p place) {
-		if answer, ok := answers[p.step().Path]; ok {
-			p.step().Answer = answer
-		}
-	})
 }
 
 // ranSoFar is how long steps of the run have been executed.

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -147,6 +148,9 @@ func (d *driver) restore(plan *workflow.Plan, vars map[string]any) error {
 		if !counts {
 			continue
 		}
+		if !step.Status.Settled() && !(readable(step.Input) && readable(step.Answer)) {
+			return &corruptError{fmt.Errorf("the input or the answer of step %q is not JSON", step.Path)}
+		}
 		p.steps[p.i] = &step
 		if err := p.publish(); err != nil {
 			return &corruptError{err}
@@ -154,6 +158,8 @@ func (d *driver) restore(plan *workflow.Plan, vars map[string]any) error {
 	}
 	return nil
 }
+
+func readable(value json.RawMessage) bool { return value == nil || json.Valid(value) }
 
 const (
 	firstPause   = 50 * time.Millisecond

@@ -1,24 +1,43 @@
 package engine_test
 
 import (
+	"context"
+	"encoding/json"
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/txtar"
 
+	"github.com/stepmill/stepmill/internal/action"
+	"github.com/stepmill/stepmill/internal/paging"
 	"github.com/stepmill/stepmill/internal/run"
 )
 
 var update = flag.Bool("update", false, "rewrite the expected histories")
 
-// TestGolden runs each file of testdata: the steps and the payload in it must
-// give the history in it.
+// TestGolden runs each file of testdata: the steps in it must give the history
+// in it. A file has these parts, of which steps.json and history must be there:
+//
+//	steps.json          the steps of the workflow
+//	settings.json       its settings
+//	payload.json        the payload of the run
+//	workflow NAME.json  the steps of another one, whose id stands for @NAME
+//	answers.json        the answers to steps, by their paths
+//	waiting             what the run waits for when they are given
+//	history             how the steps and the run ended
+//	logs                what the steps wrote to their logs
+//
+// Time is that of a bubble: it begins in the year 2000 and passes at once.
 func TestGolden(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("testdata/*.txtar")
@@ -28,38 +47,148 @@ func TestGolden(t *testing.T) {
 	for _, file := range files {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
 			t.Parallel()
-			golden(t, file)
+			archive, err := txtar.ParseFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			synctest.Test(t, func(t *testing.T) { golden(t, &story{file, archive}) })
 		})
 	}
 }
 
-func golden(t *testing.T, file string) {
-	archive, err := txtar.ParseFile(file)
-	if err != nil {
-		t.Fatal(err)
+// story is a golden file.
+type story struct {
+	file string
+	*txtar.Archive
+}
+
+func (s *story) index(name string) int {
+	return slices.IndexFunc(s.Files, func(f txtar.File) bool { return f.Name == name })
+}
+
+// part is what a part of the file says, or the default.
+func (s *story) part(name, without string) string {
+	if i := s.index(name); i >= 0 {
+		return string(s.Files[i].Data)
 	}
-	part := func(name string) int {
-		return slices.IndexFunc(archive.Files, func(f txtar.File) bool { return f.Name == name })
+	return without
+}
+
+// set writes a part that is expected; one that is empty is left out.
+func (s *story) set(name, text string) {
+	i := s.index(name)
+	switch {
+	case i >= 0 && text == "":
+		s.Files = slices.Delete(s.Files, i, i+1)
+	case i >= 0:
+		s.Files[i].Data = []byte(text)
+	case text != "":
+		s.Files = append(s.Files, txtar.File{Name: name, Data: []byte(text)})
 	}
-	payload := "{}"
-	if i := part("payload.json"); i >= 0 {
-		payload = string(archive.Files[i].Data)
-	}
+}
+
+func golden(t *testing.T, s *story) {
 	w := newWorld(t)
-	w.start(w.store)
-	id := w.startRun(w.workflow(string(archive.Files[part("steps.json")].Data)), payload)
-	got := history(w.finished(id))
-	want := part("history")
+	n := w.start(w.store)
+	defer n.end()
+	id := s.begin(w)
+	waiting := w.answerAll(id, s.part("answers.json", "{}"))
+	detail := w.endOf(id)
+	got := map[string]string{"waiting": waiting, "history": history(detail), "logs": w.logs(id)}
+	for _, name := range slices.Sorted(maps.Keys(got)) {
+		text := runIDs.ReplaceAllString(got[name], "<run>")
+		if *update {
+			s.set(name, text)
+		} else if diff := cmp.Diff(s.part(name, ""), text); diff != "" {
+			t.Errorf("%s differs (-want +got):\n%s", name, diff)
+		}
+	}
 	if *update {
-		archive.Files[want].Data = []byte(got)
-		if err := os.WriteFile(file, txtar.Format(archive), 0o600); err != nil {
+		if err := os.WriteFile(s.file, txtar.Format(s.Archive), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		return
 	}
-	if diff := cmp.Diff(string(archive.Files[want].Data), got); diff != "" {
-		t.Errorf("the history differs (-want +got):\n%s", diff)
+}
+
+// begin starts the run of a golden file.
+func (s *story) begin(w *world) string {
+	steps := s.part("steps.json", "")
+	for _, f := range s.Files {
+		if name, ok := strings.CutPrefix(f.Name, "workflow "); ok {
+			id := w.workflow(string(f.Data))
+			steps = strings.ReplaceAll(steps, "@"+strings.TrimSuffix(name, ".json"), id)
+		}
 	}
+	return w.startRun(w.workflowWith(steps, s.part("settings.json", "{}")), s.part("payload.json", "{}"))
+}
+
+var runIDs = regexp.MustCompile(`run_[0-9a-z]{26}`)
+
+// answerAll gives each answer when its step waits for it, and returns what the
+// run was waiting for then.
+func (w *world) answerAll(id, text string) string {
+	w.t.Helper()
+	var answers map[string]struct {
+		Approved bool            `json:"approved"`
+		Comment  string          `json:"comment"`
+		Data     json.RawMessage `json:"data"`
+	}
+	if err := json.Unmarshal([]byte(text), &answers); err != nil {
+		w.t.Fatal(err)
+	}
+	var waiting strings.Builder
+	for begun := time.Now(); len(answers) > 0; time.Sleep(time.Minute) {
+		synctest.Wait()
+		detail := w.get(id)
+		for _, step := range detail.Steps {
+			answer, ok := answers[step.Path]
+			if !ok || step.Status != run.StepWaiting || step.Awaits != action.AwaitsAnswer {
+				continue
+			}
+			held := detail.WaitingFor()
+			fmt.Fprintf(&waiting, "%s: %s\n", held.StepID, held.Reason)
+			given := run.Resumption{Approved: answer.Approved, Comment: answer.Comment, Data: answer.Data}
+			if _, err := w.runs.Resume(context.WithoutCancel(w.t.Context()), w.actor, id, step.Path, given); err != nil {
+				w.t.Fatal(err)
+			}
+			delete(answers, step.Path)
+			synctest.Wait()
+			detail = w.get(id)
+		}
+		if detail.Status != run.Running && len(answers) > 0 || time.Since(begun) > 24*time.Hour {
+			w.t.Fatalf("nobody waits for the answers %v: %+v", answers, detail)
+		}
+	}
+	return waiting.String()
+}
+
+// endOf waits in a bubble for the end of a run, however long it takes.
+func (w *world) endOf(id string) run.Detail {
+	w.t.Helper()
+	ended, stop := w.watchers.Watch(id)
+	defer stop()
+	if detail := w.get(id); detail.Status == run.Running {
+		select {
+		case <-ended:
+		case <-time.After(60 * 24 * time.Hour):
+			w.t.Fatalf("run %s does not end: %+v", id, w.get(id).Steps)
+		}
+	}
+	return w.get(id)
+}
+
+// logs writes what the steps of a run have in their logs.
+func (w *world) logs(id string) string {
+	w.t.Helper()
+	page, err := w.runs.Logs(context.WithoutCancel(w.t.Context()), w.actor, id, "", paging.Request{Limit: 1000})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	var out strings.Builder
+	for _, line := range page.Items {
+		fmt.Fprintf(&out, "%s, attempt %d, %s: %s\n", line.Path, line.Attempt, line.Level, line.Message)
+	}
+	return out.String()
 }
 
 // history writes what happened without what differs from run to run: parallel
@@ -70,6 +199,9 @@ func history(d run.Detail) string {
 		line := fmt.Sprintf("%s: %s", s.Path, s.Status)
 		if s.Output != nil {
 			line += " " + string(s.Output)
+		}
+		if s.Attempt > 1 {
+			line += fmt.Sprintf(" after %d attempts", s.Attempt)
 		}
 		if s.Reason != "" {
 			line += fmt.Sprintf(" (%s)", s.Reason)

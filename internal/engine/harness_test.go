@@ -34,9 +34,10 @@ import (
 // effects is an action with effects that a test scripts through its input:
 // {"returns": …}, {"fails": "message"}, {"panics": true}, {"gate": "name"},
 // which blocks until the test opens the gate or the step is aborted, {"deaf":
-// "name"}, which does not notice the latter, {"call": "name", "passes_after":
-// n}, which fails n times for a passing reason, or {"logs": n}, which writes that
-// many lines.
+// "name"}, which does not notice the latter, {"logs": "text"} or {"lines": n},
+// which write to the log of the step first, {"takes": "25s"}, {"call": "name",
+// "passes_after": n}, which fails n times for a passing reason, or {"scripted":
+// true}, of which the test decides by its run and path whether it fails.
 type effects struct {
 	mu    sync.Mutex
 	calls map[string]int // by the "call" of the input
@@ -44,6 +45,7 @@ type effects struct {
 	gates map[string]chan struct{}
 	begun chan string // names of gates that were reached
 	ended chan string // names of gates whose step was aborted
+	fails atomic.Pointer[func(runID, path string) bool]
 }
 
 func newEffects() *effects {
@@ -58,9 +60,11 @@ func (e *effects) entry() action.Entry {
 		Spec: action.Spec{Name: "test.effect", Input: `{"type": "object"}`, Output: `{}`},
 		Action: action.Func(func(ctx context.Context, req action.Request) (action.Result, error) {
 			e.take(req)
-			lines, _ := req.Input["logs"].(int)
-			for i := range lines {
-				req.Log(action.Info, strconv.Itoa(i))
+			if req.Input["scripted"] == true {
+				if fails := e.fails.Load(); (*fails)(req.Run.ID, req.Run.Path) {
+					return action.Result{}, &action.Failure{Code: "test_failed", Message: "scripted"}
+				}
+				return action.Result{Output: map[string]any{"path": req.Run.Path}}, nil
 			}
 			return e.run(ctx, req.Input)
 		}),
@@ -71,7 +75,11 @@ func (e *effects) entry() action.Entry {
 func (e *effects) take(req action.Request) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	for _, key := range []string{"header", "says"} {
+	lines, _ := req.Input["lines"].(int)
+	for i := range lines {
+		req.Log(action.Info, strconv.Itoa(i))
+	}
+	for _, key := range []string{"header", "says", "logs"} {
 		if text, ok := req.Input[key].(string); ok {
 			req.Log(action.Info, text)
 			e.texts[key] = text
@@ -104,6 +112,14 @@ func (e *effects) run(ctx context.Context, in map[string]any) (action.Result, er
 	if name, ok := in["deaf"].(string); ok {
 		<-e.gate(name)
 	}
+	if text, ok := in["takes"].(string); ok {
+		length, _ := time.ParseDuration(text)
+		select {
+		case <-time.After(length):
+		case <-ctx.Done():
+			return action.Result{}, ctx.Err()
+		}
+	}
 	if n, ok := in["passes_after"].(int); ok && e.count(in["call"].(string)) <= n {
 		text, _ := in["retry_after"].(string)
 		asked, _ := time.ParseDuration(text)
@@ -120,6 +136,9 @@ func (e *effects) run(ctx context.Context, in map[string]any) (action.Result, er
 	}
 	return action.Result{Output: in["returns"]}, nil
 }
+
+// script decides which scripted steps fail from now on.
+func (e *effects) script(fails func(runID, path string) bool) { e.fails.Store(&fails) }
 
 func (e *effects) gate(name string) chan struct{} {
 	e.mu.Lock()
@@ -142,6 +161,7 @@ func (e *effects) count(name string) int {
 // starts, stops and lets crash.
 type world struct {
 	t        *testing.T
+	db       *sqlite.DB
 	store    *store.Store
 	plans    *workflow.Plans
 	values   *secret.Service
@@ -150,6 +170,8 @@ type world struct {
 	flows    *workflow.Service
 	runs     *run.Service
 	watchers *run.Watchers
+	// childStarts is called before a run is started by another, unless it is nil.
+	childStarts func(parent string)
 
 	current atomic.Pointer[node]
 }
@@ -179,7 +201,7 @@ func newWorld(t *testing.T) *world {
 		stop()
 		<-ended
 	})
-	w.store = store.New(db, w.notify())
+	w.db, w.store = db, store.New(db, w.notify())
 	w.setUp()
 	return w
 }
@@ -196,6 +218,7 @@ func (w *world) notify() store.Notify {
 				n.engine.Stir(runID)
 			}
 		},
+		HeldBack: w.Unreserve,
 		Ended: func(_, runID string, status run.Status) {
 			w.watchers.Ended(runID)
 			if n := w.current.Load(); n != nil && status == run.Cancelled {
@@ -257,6 +280,10 @@ func (w *world) setPlan(plan auth.Plan) {
 
 // StartChild implements subrun.Starter.
 func (w *world) StartChild(ctx context.Context, c subrun.Child) (string, error) {
+	if w.childStarts != nil {
+		w.childStarts(c.Run.ID)
+		ctx = context.WithoutCancel(ctx) // what is on its way to the store is not given up
+	}
 	return w.runs.StartChild(ctx, run.Child{
 		WorkspaceID: c.Workspace, WorkflowID: c.WorkflowID, Payload: c.Payload, Depth: c.Run.Depth + 1, Began: c.Began,
 		Parent: run.Parent{RunID: c.Run.ID, StepID: c.Run.Path, Waits: c.Waited},
@@ -298,6 +325,58 @@ func (w *world) start(st engine.Store) *node {
 	return n
 }
 
+// hooked is a store that tells what the engine does, and that can fall silent
+// as if the process had ended.
+type hooked struct {
+	engine.Store
+	// before and after are called around a commit, unless they are nil.
+	before, after func(run.Lease, run.Decision)
+	answers       func() error
+	dead          atomic.Bool
+}
+
+func (h *hooked) Commit(ctx context.Context, lease run.Lease, of run.Run, d run.Decision) (bool, error) {
+	if h.before != nil {
+		h.before(lease, d)
+	}
+	if h.dead.Load() {
+		return false, errInjected
+	}
+	held, err := h.Store.Commit(ctx, lease, of, d)
+	if h.after != nil {
+		h.after(lease, d)
+	}
+	return held, err
+}
+
+func (h *hooked) Answers(ctx context.Context, runID string) (map[string]json.RawMessage, error) {
+	if h.answers != nil {
+		if err := h.answers(); err != nil {
+			return nil, err
+		}
+	}
+	return h.Store.Answers(ctx, runID)
+}
+
+func (h *hooked) Activate(ctx context.Context, wake run.Wake, node string) (run.Lease, bool, error) {
+	if h.dead.Load() {
+		return run.Lease{}, false, errInjected
+	}
+	return h.Store.Activate(ctx, wake, node)
+}
+
+// crash ends a life of the engine in the middle of everything: nothing that it
+// does from now on counts.
+func (w *world) crash(n *node, st *hooked, runs ...string) {
+	st.dead.Store(true)
+	w.current.CompareAndSwap(n, nil)
+	n.stop()
+	for _, id := range runs {
+		n.engine.Abort(id)
+	}
+	n.done.Wait()
+}
+
 func (n *node) end() {
 	n.stop()
 	n.done.Wait()
@@ -305,6 +384,12 @@ func (n *node) end() {
 
 // workflow makes a workflow of the given steps, as JSON.
 func (w *world) workflow(steps string) string {
+	w.t.Helper()
+	return w.workflowWith(steps, "{}")
+}
+
+// workflowWith makes a workflow of the given steps and settings, as JSON.
+func (w *world) workflowWith(steps, settings string) string {
 	w.t.Helper()
 	made, err := w.flows.Create(w.t.Context(), w.actor, workflow.New{Name: "Test"})
 	if err != nil {
@@ -314,7 +399,12 @@ func (w *world) workflow(steps string) string {
 	if err := json.Unmarshal([]byte(steps), &list); err != nil {
 		w.t.Fatal(err)
 	}
-	if _, err := w.flows.Update(w.t.Context(), w.actor, made.ID, workflow.Patch{Steps: &list}, workflow.Match{}); err != nil {
+	var options workflow.Settings
+	if err := json.Unmarshal([]byte(settings), &options); err != nil {
+		w.t.Fatal(err)
+	}
+	patch := workflow.Patch{Steps: &list, Settings: &workflow.SettingsPatch{Replace: &options}}
+	if _, err := w.flows.Update(w.t.Context(), w.actor, made.ID, patch, workflow.Match{}); err != nil {
 		w.t.Fatal(err)
 	}
 	return made.ID

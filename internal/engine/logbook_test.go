@@ -20,7 +20,7 @@ func TestLogsAreBounded(t *testing.T) {
 		{written: 999, kept: 999, last: run.LogLine{Level: "info", Message: "998"}},
 		{written: 5000, kept: 1000, last: run.LogLine{Level: "warn", Message: "the log of a step has at most 1000 lines: what follows is left out"}},
 	} {
-		steps := fmt.Sprintf(`[{"id": "a", "uses": "test.effect", "with": {"logs": %d}}]`, tc.written)
+		steps := fmt.Sprintf(`[{"id": "a", "uses": "test.effect", "with": {"lines": %d}}]`, tc.written)
 		id := w.startRun(w.workflow(steps), "{}")
 		w.finished(id)
 		log, err := w.store.Logs(t.Context(), w.actor.Workspace.ID, id, "a", paging.Request{Limit: 10_000})
@@ -41,7 +41,7 @@ func TestLogsOfAttempts(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.start(w.store)
-	id := w.startRun(w.workflow(`[{"id": "a", "retry": {"initial": "10ms"}, "uses": "test.effect", "with": {"call": "a", "passes_after": 2, "logs": 1}}]`), "{}")
+	id := w.startRun(w.workflow(`[{"id": "a", "retry": {"initial": "10ms"}, "uses": "test.effect", "with": {"call": "a", "passes_after": 2, "lines": 1}}]`), "{}")
 	w.finished(id)
 	log, err := w.store.Logs(t.Context(), w.actor.Workspace.ID, id, "", paging.Request{Limit: 10})
 	if err != nil {

@@ -34,6 +34,31 @@ func TestBackoffStaysWithinItsBounds(t *testing.T) {
 	})
 }
 
+// TestBackoffOfEveryAttempt goes through all attempts there can be, with what a
+// hostile server may ask for and policies at the edge of what numbers can hold.
+func TestBackoffOfEveryAttempt(t *testing.T) {
+	t.Parallel()
+	policies := []workflow.Policy{
+		{Initial: time.Second, Factor: 2, MaxDelay: 5 * time.Minute},
+		{Initial: 1, Factor: 1, MaxDelay: 1},
+		{Initial: workflow.MaxDelay, Factor: 10, MaxDelay: workflow.MaxDelay},
+		{Initial: math.MaxInt64, Factor: math.MaxFloat64, MaxDelay: math.MaxInt64},
+		{Initial: time.Second, Factor: math.Inf(1), MaxDelay: time.Hour},
+		{Initial: time.Second, Factor: math.NaN(), MaxDelay: time.Hour},
+		{Initial: 0, Factor: math.Inf(1), MaxDelay: time.Hour},
+	}
+	asked := []time.Duration{0, 1, -1, math.MinInt64, math.MaxInt64, time.Minute, -time.Hour, 366 * 24 * time.Hour}
+	for _, p := range policies {
+		for attempt := 1; attempt <= 10_000; attempt++ {
+			for _, a := range asked {
+				if delay := backoff(p, attempt, a); delay < shortest || delay > workflow.MaxDelay || delay < min(a, longestAsked) {
+					t.Fatalf("%+v, attempt %d, asked for %s: %s", p, attempt, a, delay)
+				}
+			}
+		}
+	}
+}
+
 // TestFailuresTogetherDoNotComeBackTogether spreads a thousand repetitions.
 func TestFailuresTogetherDoNotComeBackTogether(t *testing.T) {
 	t.Parallel()

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/stepmill/stepmill/internal/run"
@@ -110,11 +111,19 @@ func (s *Store) tellParents(u *unit, workflowID string, at time.Time) error {
 // cancelChildren ends the runs that the steps of a run waited for.
 func (s *Store) cancelChildren(u *unit, runID string, at time.Time) error {
 	children, err := list(u, selectRun+`WHERE r.parent_run = $1 AND r.parent_waits AND r.status = 'running'`, []any{runID}, scanRun)
-	if err != nil {
-		return err
-	}
-	for _, child := range children {
-		if err := s.cancel(u, child, at); err != nil {
+	return errors.Join(err, s.cancelAll(u, children, at))
+}
+
+// cancelChildrenOf ends the runs that those of a workflow waited for.
+func (s *Store) cancelChildrenOf(u *unit, workflowID string, at time.Time) error {
+	children, err := list(u, selectRun+`JOIN run_queue q ON q.run_id = r.parent_run
+		WHERE q.workflow_id = $1 AND r.parent_waits AND r.status = 'running'`, []any{workflowID}, scanRun)
+	return errors.Join(err, s.cancelAll(u, children, at))
+}
+
+func (s *Store) cancelAll(u *unit, runs []namedRun, at time.Time) error {
+	for _, of := range runs {
+		if err := s.cancel(u, of, at); err != nil {
 			return err
 		}
 	}

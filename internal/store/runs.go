@@ -41,10 +41,8 @@ func (s *Store) StartRun(ctx context.Context, start run.Start) (bool, error) {
 		if started = same == 1; err != nil || !started {
 			return err
 		}
-		if r.Parent != nil {
-			if there, err := number(u, `SELECT count(*) FROM runs WHERE id = $1`, r.ID); err != nil || there == 1 {
-				return errors.Join(err, run.ErrStarted)
-			}
+		if err := checkParent(u, r); err != nil {
+			return err
 		}
 		turn, err := s.takePlace(u, start)
 		if err != nil {
@@ -64,6 +62,22 @@ func (s *Store) StartRun(ctx context.Context, start run.Start) (bool, error) {
 		return s.insertEvents(u, start.Event)
 	})
 	return started && err == nil, err
+}
+
+// checkParent refuses the run of a step that was started before, or that nobody
+// waits for any more.
+func checkParent(u *unit, r run.Run) error {
+	if r.Parent == nil {
+		return nil
+	}
+	if there, err := number(u, `SELECT count(*) FROM runs WHERE id = $1`, r.ID); err != nil || there == 1 {
+		return errors.Join(err, run.ErrStarted)
+	}
+	open, err := number(u, `SELECT count(*) FROM run_queue WHERE run_id = $1`+notDeleted, r.Parent.RunID)
+	if err == nil && open == 0 {
+		err = run.ErrParentEnded
+	}
+	return err
 }
 
 // enqueue puts a new run into the queue: in the hands of its node, or waiting
@@ -92,6 +106,8 @@ func (s *Store) enqueue(u *unit, start run.Start, turn bool) error {
 		s.notify.Started(r.WorkspaceID)
 		if turn {
 			s.notify.Wake(wake)
+		} else {
+			s.notify.HeldBack(r.ID)
 		}
 	})
 	return err
@@ -177,7 +193,7 @@ func selectSteps(c Conn, runID string) ([]run.Step, error) {
 }
 
 const stepColumns = `path, seq, name, type, status, attempt, started_at, attempt_at, finished_at, wake_at, awaits, reason,
-	error_code, error_text, rev`
+	error_code, error_text, error_step, rev`
 
 const selectStep = `SELECT ` + stepColumns + `, input, output, answer FROM steps `
 
@@ -205,13 +221,13 @@ func scanAttempt(r Row) (a run.Attempt, err error) {
 
 func scanStep(row Row) (run.Step, error) {
 	var (
-		s          run.Step
-		code, text string
+		s              run.Step
+		code, text, at string
 	)
 	err := row.Scan(&s.Path, &s.Seq, &s.Name, &s.Type, (*string)(&s.Status), &s.Attempt, &s.StartedAt, &s.AttemptAt, &s.FinishedAt, &s.WakeAt,
-		(*string)(&s.Awaits), &s.Reason, &code, &text, &s.Rev, (*[]byte)(&s.Input), (*[]byte)(&s.Output), (*[]byte)(&s.Answer))
+		(*string)(&s.Awaits), &s.Reason, &code, &text, &at, &s.Rev, (*[]byte)(&s.Input), (*[]byte)(&s.Output), (*[]byte)(&s.Answer))
 	if code != "" {
-		s.Error = &run.Failure{Code: code, Message: text, StepID: s.Path}
+		s.Error = &run.Failure{Code: code, Message: text, StepID: at}
 	}
 	return s, err
 }

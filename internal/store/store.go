@@ -47,6 +47,8 @@ type Notify struct {
 	Stirred func(runID string)
 	// Changed tells that steps of a run were written.
 	Changed func(runID string)
+	// HeldBack tells that a new run waits for one of the places that it shares.
+	HeldBack func(runID string)
 	// Started and Ended tell of the beginning and the end of a run.
 	Started func(workspaceID string)
 	Ended   func(workspaceID, runID string, status run.Status)
@@ -73,6 +75,9 @@ func New(driver Driver, notify Notify) *Store {
 	}
 	if notify.Changed == nil {
 		notify.Changed = func(string) {}
+	}
+	if notify.HeldBack == nil {
+		notify.HeldBack = func(string) {}
 	}
 	if notify.Started == nil {
 		notify.Started = func(string) {}

@@ -147,7 +147,7 @@ func (s *Store) DeleteWorkflow(ctx context.Context, w workflow.Workflow, at time
 		if err := errors.Join(shrink(u, "webhooks", w.WorkspaceID, hooks), shrink(u, "workflows", w.WorkspaceID, 1)); err != nil {
 			return err
 		}
-		if err := s.tellParents(u, w.ID, at); err != nil {
+		if err := errors.Join(s.tellParents(u, w.ID, at), s.cancelChildrenOf(u, w.ID, at)); err != nil {
 			return err
 		}
 		u.afterCommit(func() { s.notify.WorkflowDeleted(w.ID) })

@@ -1,6 +1,10 @@
 package local
 
-import "github.com/stepmill/stepmill/internal/run"
+import (
+	"slices"
+
+	"github.com/stepmill/stepmill/internal/run"
+)
 
 // fair is a queue that takes turns between workspaces: one with a single run is
 // not behind another's ten thousand, and none has more runs under way than its
@@ -46,10 +50,14 @@ func mostOf(w run.Wake) int {
 // push queues a wake-up, or answers false when the run is queued already.
 func (f *fair) push(w run.Wake) bool {
 	if queued, ok := f.wakes[w.RunID]; ok {
-		if w.Epoch > queued.Epoch && lineOf(w) == lineOf(queued) {
+		switch {
+		case w.Epoch <= queued.Epoch:
+			return false
+		case lineOf(w) == lineOf(queued):
 			f.wakes[w.RunID] = w
+			return false
 		}
-		return false
+		f.remove(queued)
 	}
 	f.wakes[w.RunID] = w
 	f.length++
@@ -86,6 +94,20 @@ func (f *fair) pop() (run.Wake, bool) {
 		return w, true
 	}
 	return run.Wake{}, false
+}
+
+// remove takes a run out of its line, which is rare: it has to be looked for.
+func (f *fair) remove(w run.Wake) {
+	name := lineOf(w)
+	l := f.lines[name]
+	l.runs = slices.DeleteFunc(l.runs[l.head:], func(id string) bool { return id == w.RunID })
+	l.head = 0
+	if len(l.runs) == 0 {
+		delete(f.lines, name)
+		f.turns = slices.DeleteFunc(f.turns, func(other string) bool { return other == name })
+	}
+	delete(f.wakes, w.RunID)
+	f.length--
 }
 
 // done counts a run that was taken as not under way any more.

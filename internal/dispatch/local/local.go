@@ -120,13 +120,22 @@ func (d *Dispatcher) hungry(name string) bool {
 	return d.more && d.short()
 }
 
-// short tells whether little is queued, apart from the lines passed over.
+// short tells whether little is queued, apart from the workspaces that have
+// enough by themselves.
 func (d *Dispatcher) short() bool {
 	length := d.queue.length
-	for name := range d.passed {
-		length -= d.queue.queued(name)
+	for name := range d.queue.lines {
+		if d.enough(name) {
+			length -= d.queue.queued(name)
+		}
 	}
 	return length < low
+}
+
+// enough tells whether a workspace has so much queued that nothing more of it
+// need be taken from the store.
+func (d *Dispatcher) enough(name string) bool {
+	return name != suspects && d.queue.queued(name) >= low
 }
 
 func signal(c chan struct{}) {

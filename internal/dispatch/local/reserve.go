@@ -26,6 +26,7 @@ func newPlaces() places {
 }
 
 func (p *places) take(workspaceID, runID string, until time.Time) {
+	p.free(runID) // the run of a step may be asked for twice
 	p.runs[runID] = place{workspaceID, until}
 	p.byWorkspace[workspaceID]++
 }

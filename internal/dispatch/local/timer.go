@@ -91,7 +91,7 @@ func (d *Dispatcher) passOver() []string {
 	clear(d.passed)
 	var names []string
 	for name := range d.queue.lines {
-		if name != suspects && d.queue.queued(name) >= low {
+		if d.enough(name) {
 			d.passed[name] = true
 			names = append(names, name)
 		}

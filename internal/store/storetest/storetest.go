@@ -39,6 +39,7 @@ func Run(t *testing.T, open func(t *testing.T, notify store.Notify) *store.Store
 		{"answers", testAnswers},
 		{"logs", testLogs},
 		{"runs below runs", testBelow},
+		{"families of runs", testFamily},
 		{"races", testRaces},
 		{"queue", testQueue},
 		{"webhooks", testWebhooks},

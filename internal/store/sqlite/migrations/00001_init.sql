@@ -174,6 +174,7 @@ CREATE TABLE steps (
     reason      TEXT,
     error_code  TEXT,
     error_text  TEXT,
+    error_step  TEXT,             -- where it failed: for a loop, a step inside
     rev         INTEGER NOT NULL DEFAULT 0, -- the commit of the run that wrote the row last
     input       TEXT,
     output      TEXT,

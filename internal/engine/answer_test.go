@@ -1,0 +1,245 @@
+package engine_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stepmill/stepmill/internal/fault"
+	"github.com/stepmill/stepmill/internal/run"
+)
+
+// asks waits for an answer beside a step that a gate holds, and does something
+// with the answer that must happen once.
+const asks = `[
+	{"id": "ask", "needs": [], "uses": "flow.approval", "with": {"timeout": "30d"}},
+	{"id": "then", "needs": ["ask"], "uses": "test.effect", "with": {"call": "then", "returns": {"said": "${{ steps.ask.output.comment }}"}}}%s]`
+
+var (
+	asksAlone  = fmt.Sprintf(asks, "")
+	asksBeside = fmt.Sprintf(asks, `, {"id": "beside", "needs": [], "timeout": "15m", "uses": "test.effect", "with": {"gate": "beside", "call": "beside"}}`)
+)
+
+func (w *world) answer(id, step, comment string) error {
+	_, err := w.runs.Resume(context.WithoutCancel(w.t.Context()), w.actor, id, step, run.Resumption{Approved: true, Comment: comment})
+	return err
+}
+
+func (w *world) mustAnswer(id, step, comment string) {
+	w.t.Helper()
+	if err := w.answer(id, step, comment); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// wentOn checks that a run did what follows the answer, once and at that time.
+func (w *world) wentOn(id, said string, at time.Time) {
+	w.t.Helper()
+	synctest.Wait()
+	for _, step := range w.get(id).Steps {
+		if step.Path != "then" {
+			continue
+		}
+		if want := fmt.Sprintf(`{"said":%q}`, said); string(step.Output) != want || w.effects.count("then") != 1 {
+			w.t.Errorf("%s after %d calls", step.Output, w.effects.count("then"))
+		}
+		if !step.StartedAt.Equal(at) {
+			w.t.Errorf("it went on %s after the answer", step.StartedAt.Sub(at))
+		}
+		return
+	}
+	w.t.Errorf("it did not go on: %+v", w.get(id).Steps)
+}
+
+func TestAnAnswerToARunThatWaits(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.start(w.store)
+		id := w.startRun(w.workflow(asksAlone), "{}")
+		time.Sleep(50 * time.Hour)
+		w.mustAnswer(id, "ask", "yes")
+		w.wentOn(id, "yes", time.Now())
+		if d := w.get(id); d.Status != run.Succeeded {
+			t.Errorf("%s", d.Status)
+		}
+	})
+}
+
+func TestAnAnswerWhileOtherStepsAreUnderWay(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.start(w.store)
+		id := w.startRun(w.workflow(asksBeside), "{}")
+		time.Sleep(time.Minute)
+		w.mustAnswer(id, "ask", "yes")
+		w.wentOn(id, "yes", time.Now())
+		w.effects.open("beside")
+		if d := w.endOf(id); d.Status != run.Succeeded || w.effects.count("beside") != 1 || w.effects.count("then") != 1 {
+			t.Errorf("%+v", d)
+		}
+	})
+}
+
+// TestAnAnswerBeforeTheStepWaits comes while the commit that says so is under
+// way: it is refused, and can be given once the commit has taken place.
+func TestAnAnswerBeforeTheStepWaits(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		var id atomic.Value
+		var early error
+		st := &hooked{Store: w.store, before: func(lease run.Lease, d run.Decision) {
+			if slices.ContainsFunc(d.Steps, func(s run.Step) bool { return s.Path == "ask" && s.Status == run.StepWaiting }) {
+				early = w.answer(lease.RunID, "ask", "early")
+			}
+		}, after: func(lease run.Lease, d run.Decision) {
+			if d.Release && id.CompareAndSwap(nil, lease.RunID) {
+				w.mustAnswer(lease.RunID, "ask", "yes")
+			}
+		}}
+		w.start(st)
+		run := w.startRun(w.workflow(asksAlone), "{}")
+		w.wentOn(run, "yes", time.Now())
+		if !fault.Is(early, fault.StepNotFound) {
+			t.Errorf("the early answer: %v", early)
+		}
+	})
+}
+
+// TestAnAnswerInTheMomentOfRelease is given right before and right after the
+// commit in which the run is given back.
+func TestAnAnswerInTheMomentOfRelease(t *testing.T) {
+	t.Parallel()
+	for _, moment := range []string{"before", "after"} {
+		t.Run(moment, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t)
+				var once sync.Once
+				hook := func(lease run.Lease, d run.Decision) {
+					if d.Release {
+						once.Do(func() { w.mustAnswer(lease.RunID, "ask", "yes") })
+					}
+				}
+				st := &hooked{Store: w.store}
+				if moment == "before" {
+					st.before = hook
+				} else {
+					st.after = hook
+				}
+				w.start(st)
+				id := w.startRun(w.workflow(asksBeside), "{}")
+				time.Sleep(time.Minute)
+				w.effects.open("beside")
+				w.wentOn(id, "yes", time.Now())
+				if d := w.endOf(id); d.Status != run.Succeeded || w.effects.count("beside") != 1 || w.effects.count("then") != 1 {
+					t.Errorf("%+v", d)
+				}
+			})
+		})
+	}
+}
+
+func TestTheFirstAnswerCounts(t *testing.T) {
+	t.Parallel()
+	for name, steps := range map[string]string{"released": asksAlone, "held": asksBeside} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t)
+				w.start(w.store)
+				id := w.startRun(w.workflow(steps), "{}")
+				time.Sleep(time.Minute)
+				var (
+					all  sync.WaitGroup
+					mu   sync.Mutex
+					said []string
+				)
+				for i := range 16 {
+					all.Go(func() {
+						comment := fmt.Sprint("answer ", i)
+						err := w.answer(id, "ask", comment)
+						mu.Lock()
+						defer mu.Unlock()
+						if err == nil {
+							said = append(said, comment)
+						} else if !fault.Is(err, fault.StepNotWaiting) {
+							t.Errorf("%v", err)
+						}
+					})
+				}
+				all.Wait()
+				if len(said) != 1 {
+					t.Fatalf("%d answers were taken", len(said))
+				}
+				w.wentOn(id, said[0], time.Now())
+			})
+		})
+	}
+}
+
+// TestAnAnswerSurvivesACrash is given while nobody works on the run, or to one
+// who dies before it is heard.
+func TestAnAnswerSurvivesACrash(t *testing.T) {
+	t.Parallel()
+	for name, steps := range map[string]string{"released": asksAlone, "held": asksBeside} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t)
+				st := &hooked{Store: w.store}
+				n := w.start(st)
+				id := w.startRun(w.workflow(steps), "{}")
+				time.Sleep(time.Minute)
+				st.dead.Store(true)
+				w.current.Store(nil)
+				w.mustAnswer(id, "ask", "yes")
+				w.crash(n, st, id)
+				time.Sleep(time.Hour)
+				w.start(w.store)
+				w.wentOn(id, "yes", time.Now())
+				w.effects.open("beside")
+				if d := w.endOf(id); d.Status != run.Succeeded || w.effects.count("then") != 1 {
+					t.Errorf("%+v", d)
+				}
+			})
+		})
+	}
+}
+
+// TestAnAnswerInTimeCounts is given shortly before the time of the step is over,
+// when the store cannot be read for a while.
+func TestAnAnswerInTimeCounts(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		var silent atomic.Bool
+		st := &hooked{Store: w.store, answers: func() error {
+			if silent.Load() {
+				return errInjected
+			}
+			return nil
+		}}
+		w.start(st)
+		id := w.startRun(w.workflow(`[
+			{"id": "ask", "needs": [], "uses": "flow.approval", "with": {"timeout": "10m"}},
+			{"id": "beside", "needs": [], "timeout": "15m", "uses": "test.effect", "with": {"gate": "beside"}}]`), "{}")
+		time.Sleep(10*time.Minute - 100*time.Millisecond)
+		silent.Store(true)
+		w.mustAnswer(id, "ask", "yes")
+		time.Sleep(time.Minute)
+		silent.Store(false)
+		time.Sleep(time.Minute)
+		w.effects.open("beside")
+		if d := w.endOf(id); d.Status != run.Succeeded || d.Steps[0].Status != run.StepSucceeded {
+			t.Errorf("%+v", d.Error)
+		}
+	})
+}

@@ -1,0 +1,192 @@
+package engine_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stepmill/stepmill/internal/run"
+	"github.com/stepmill/stepmill/internal/store"
+)
+
+// live begins a life of the engine that dies when it is told to.
+func (w *world) live() (*node, *hooked) {
+	st := &hooked{Store: w.store}
+	n := w.start(st)
+	synctest.Wait()
+	return n, st
+}
+
+// gated is a step that is under way until a test opens its gate.
+func gated(name string) string {
+	return fmt.Sprintf(`{"id": %q, "timeout": "15m", "uses": "test.effect", "with": {"call": %q, "gate": %q}}`, name, name, name)
+}
+
+// TestARunThatKillsTheProcess is under way each time the process dies.
+func TestARunThatKillsTheProcess(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		bad := w.startRun(w.workflow(`[`+gated("bad")+`]`), "{}")
+		waits := w.startRun(w.workflow(`[{"id": "rest", "uses": "flow.wait", "with": {"for": "5d"}}]`), "{}")
+		for life := 1; life <= 5; life++ {
+			n, st := w.live()
+			if got := w.effects.count("bad"); got != life {
+				t.Fatalf("life %d: executed %d times", life, got)
+			}
+			if got := w.get(bad).Crashes; got != life-1 {
+				t.Errorf("life %d: %d crashes are held against it", life, got)
+			}
+			w.crash(n, st, bad)
+		}
+		w.live()
+		d := w.get(bad)
+		if d.Status != run.Failed || d.Error.Code != run.CodeQuarantined || w.effects.count("bad") != 5 || d.Steps[0].Status != run.StepCancelled {
+			t.Fatalf("%s after %d calls: %+v", d.Status, w.effects.count("bad"), d.Error)
+		}
+		// Somebody who knows better can have it executed again.
+		again, err := w.runs.Retry(context.WithoutCancel(t.Context()), w.actor, bad, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.effects.open("bad")
+		if d := w.endOf(again.ID); d.Status != run.Succeeded || w.effects.count("bad") != 6 {
+			t.Errorf("%s after %d calls: %+v", d.Status, w.effects.count("bad"), d.Error)
+		}
+		if d := w.endOf(waits); d.Status != run.Succeeded {
+			t.Errorf("the one that waited: %+v", d.Error)
+		}
+	})
+}
+
+// TestSuspectsAreExecutedOneAtATime has two runs that were under way when the
+// process died twice: from then on only one of them is, so that it is clear
+// which it is.
+func TestSuspectsAreExecutedOneAtATime(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		names := map[string]string{}
+		for _, name := range []string{"one", "two"} {
+			names[name] = w.startRun(w.workflow(`[`+gated(name)+`]`), "{}")
+		}
+		for range 2 {
+			n, st := w.live()
+			w.crash(n, st, names["one"], names["two"])
+		}
+		begun := func() int { return w.effects.count("one") + w.effects.count("two") }
+		if begun() != 4 {
+			t.Fatalf("%d calls", begun())
+		}
+		w.live()
+		if begun() != 5 {
+			t.Fatalf("%d suspects are under way", begun()-4)
+		}
+		first, second := "one", "two"
+		if w.effects.count("two") == 3 {
+			first, second = second, first
+		}
+		if held := w.get(names[second]).WaitingFor(); held == nil || held.StepID != "" {
+			t.Errorf("the other waits for %+v", held)
+		}
+		fresh := w.startRun(w.workflow(`[{"id": "a", "uses": "test.effect", "with": {}}]`), "{}")
+		synctest.Wait()
+		if d := w.get(fresh); d.Status != run.Succeeded {
+			t.Errorf("a run that is not under suspicion is %s", d.Status)
+		}
+		w.effects.open(first)
+		synctest.Wait()
+		if w.effects.count(second) != 3 {
+			t.Error("the other was not executed after the first had ended")
+		}
+		w.effects.open(second)
+		for name, id := range names {
+			if d := w.endOf(id); d.Status != run.Succeeded {
+				t.Errorf("%s: %+v", name, d.Error)
+			}
+		}
+	})
+}
+
+// TestInnocentsAreNotQuarantined has runs that get on between crashes: one ends
+// a step in each life, one ends an attempt, one is only queued.
+func TestInnocentsAreNotQuarantined(t *testing.T) {
+	t.Parallel()
+	const lives = 12
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		steps := gated("s0")
+		for i := 1; i <= lives; i++ {
+			steps += "," + gated(fmt.Sprint("s", i))
+		}
+		walks := w.startRun(w.workflow(`[`+steps+`]`), "{}")
+		tries := w.startRun(w.workflow(`[{"id": "a", "timeout": "30s", "retry": {"max_attempts": 20, "initial": "1s", "max_delay": "1s"}, "uses": "test.effect", "with": {"call": "tries", "gate": "tries"}}]`), "{}")
+		for life := range lives {
+			n, st := w.live()
+			w.effects.open(fmt.Sprint("s", life))
+			// By now the attempt is over and the next one under way.
+			time.Sleep(40 * time.Second)
+			for name, id := range map[string]string{"walks": walks, "tries": tries} {
+				if d := w.get(id); d.Status != run.Running || d.Crashes != 0 {
+					t.Fatalf("life %d: %s is %s, %d crashes are held against it: %+v", life, name, d.Status, d.Crashes, d.Error)
+				}
+			}
+			w.crash(n, st, walks, tries)
+		}
+		w.effects.open(fmt.Sprint("s", lives))
+		w.effects.open("tries")
+		w.live()
+		for name, id := range map[string]string{"walks": walks, "tries": tries} {
+			if d := w.endOf(id); d.Status != run.Succeeded {
+				t.Errorf("%s: %+v", name, d.Error)
+			}
+		}
+	})
+}
+
+// TestAnUnreadableRowFailsItsRunOnly damages one of fifty runs in the store.
+func TestAnUnreadableRowFailsItsRunOnly(t *testing.T) {
+	t.Parallel()
+	for name, damage := range map[string]string{
+		"payload": `UPDATE runs SET payload = '{"broken' WHERE id = $1`,
+		"output":  `UPDATE steps SET output = 'not json' WHERE run_id = $1 AND path = 'a'`,
+		"input":   `UPDATE steps SET input = '{"for": ' WHERE run_id = $1 AND path = 'rest'`,
+		"answer":  `UPDATE steps SET answer = '{' WHERE run_id = $1 AND path = 'rest'`,
+		"path":    `UPDATE steps SET path = 'a[0].b' WHERE run_id = $1 AND path = 'a'`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t)
+				w.start(w.store)
+				flow := w.workflow(`[
+					{"id": "a", "uses": "data.set", "with": {"values": {"n": "${{ trigger.payload.n }}"}}},
+					{"id": "rest", "uses": "flow.wait", "with": {"for": "1h"}},
+					{"id": "b", "uses": "data.set", "with": {"values": {"n": "${{ steps.a.output.n }}"}}}]`)
+				var ids []string
+				for i := range 50 {
+					ids = append(ids, w.startRun(flow, fmt.Sprintf(`{"n": %d}`, i)))
+				}
+				synctest.Wait()
+				err := w.db.Write(context.WithoutCancel(t.Context()), func(c store.Conn) error {
+					_, err := c.Exec(damage, ids[17])
+					return err
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
+				time.Sleep(time.Hour + 10*time.Second)
+				for i, id := range ids {
+					switch d := w.get(id); {
+					case i == 17 && (d.Status != run.Failed || d.Error.Code != run.CodeCorruptState):
+						t.Errorf("the damaged one is %s: %+v", d.Status, d.Error)
+					case i != 17 && d.Status != run.Succeeded:
+						t.Errorf("run %d is %s: %+v", i, d.Status, d.Error)
+					}
+				}
+			})
+		})
+	}
+}

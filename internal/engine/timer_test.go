@@ -1,0 +1,258 @@
+package engine_test
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stepmill/stepmill/internal/engine"
+	"github.com/stepmill/stepmill/internal/run"
+)
+
+// TestTheTimeOfARun bounds how long steps are executed, and nothing else.
+func TestTheTimeOfARun(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		timeout, steps string
+		failsAfter     time.Duration // zero: it succeeds
+	}{
+		"one step": {"1m", `[{"id": "a", "timeout": "5m", "uses": "test.effect", "with": {"takes": "2m"}}]`, time.Minute},
+		"it adds up over waits": {"1m", `[{"id": "poll", "repeat": {"until": "index == 3", "every": "1h"}, "steps": [
+			{"id": "work", "uses": "test.effect", "with": {"takes": "25s"}}]}]`, 2*time.Hour + time.Minute},
+		"enough for all rounds": {"101s", `[{"id": "poll", "repeat": {"until": "index == 3", "every": "1h"}, "steps": [
+			{"id": "work", "uses": "test.effect", "with": {"takes": "25s"}}]}]`, 0},
+		"beside each other they count once": {"41s", `[
+			{"id": "a", "needs": [], "uses": "test.effect", "with": {"takes": "40s"}},
+			{"id": "b", "needs": [], "uses": "test.effect", "with": {"takes": "40s"}},
+			{"id": "c", "needs": [], "uses": "test.effect", "with": {"takes": "40s"}}]`, 0},
+		"overlapping they count once": {"61s", `[
+			{"id": "a", "needs": [], "uses": "test.effect", "with": {"takes": "40s"}},
+			{"id": "rest", "needs": [], "uses": "flow.wait", "with": {"for": "20s"}},
+			{"id": "b", "needs": ["rest"], "uses": "test.effect", "with": {"takes": "40s"}}]`, 0},
+		"overlapping they count all the same": {"59s", `[
+			{"id": "a", "needs": [], "uses": "test.effect", "with": {"takes": "40s"}},
+			{"id": "rest", "needs": [], "uses": "flow.wait", "with": {"for": "20s"}},
+			{"id": "b", "needs": ["rest"], "uses": "test.effect", "with": {"takes": "40s"}}]`, 59 * time.Second},
+		"a wait beside a step does not stop the count": {"50s", `[
+			{"id": "a", "needs": [], "timeout": "5m", "uses": "test.effect", "with": {"takes": "2m"}},
+			{"id": "rest", "needs": [], "uses": "flow.wait", "with": {"for": "10s"}},
+			{"id": "ask", "needs": [], "uses": "flow.approval", "with": {"timeout": "30s", "on_timeout": "continue"}}]`, 50 * time.Second},
+		"pauses between attempts do not count": {"50s", `[
+			{"id": "a", "uses": "test.effect", "with": {"call": "a", "takes": "20s", "passes_after": 9, "retry_after": "30m"}}]`, time.Hour + 50*time.Second},
+		"approvals do not count": {"50s", `[
+			{"id": "a", "uses": "test.effect", "with": {"takes": "20s"}},
+			{"id": "ask", "uses": "flow.approval", "with": {"timeout": "3d", "on_timeout": "continue"}},
+			{"id": "b", "uses": "test.effect", "with": {"takes": "20s"}}]`, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t)
+				w.start(w.store)
+				d := w.endOf(w.startRun(w.workflowWith(tc.steps, `{"timeout": "`+tc.timeout+`"}`), "{}"))
+				if tc.failsAfter == 0 {
+					if d.Status != run.Succeeded {
+						t.Fatalf("%s: %+v", d.Status, d.Error)
+					}
+					return
+				}
+				if d.Error == nil || d.Error.Code != run.CodeRunTimeout {
+					t.Fatalf("%s: %+v", d.Status, d.Error)
+				}
+				if took := d.FinishedAt.Sub(d.StartedAt); took != tc.failsAfter {
+					t.Errorf("failed after %s instead of %s", took, tc.failsAfter)
+				}
+			})
+		})
+	}
+}
+
+// TestTheTimeOfARunAddsUpOverRestarts stops the engine while a step hangs: what
+// it was executed for counts when it is executed again.
+func TestTheTimeOfARunAddsUpOverRestarts(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		n := w.start(w.store)
+		id := w.startRun(w.workflowWith(`[{"id": "a", "timeout": "10m", "uses": "test.effect", "with": {"gate": "never"}}]`, `{"timeout": "2m"}`), "{}")
+		time.Sleep(20 * time.Second)
+		stopped := time.Now()
+		n.end()
+		if took := time.Since(stopped); took != 25*time.Second {
+			t.Fatalf("the step was given %s to end", took)
+		}
+		time.Sleep(time.Hour)
+		w.start(w.store)
+		again := time.Now()
+		d := w.endOf(id)
+		if d.Error == nil || d.Error.Code != run.CodeRunTimeout || d.FinishedAt.Sub(again) != 75*time.Second {
+			t.Fatalf("%+v after %s", d.Error, d.FinishedAt.Sub(again))
+		}
+		if d.Steps[0].Status != run.StepCancelled || d.Steps[0].Attempt != 1 || len(d.Attempts) != 0 {
+			t.Errorf("%+v", d.Steps[0])
+		}
+	})
+}
+
+func TestBeingHeldBackDoesNotCountForTheTimeOfARun(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.start(w.store)
+		flow := w.workflowWith(`[{"id": "a", "timeout": "10m", "uses": "test.effect", "with": {"takes": "50s"}}]`, `{"timeout": "1m", "concurrency": {"limit": 1}}`)
+		ids := []string{w.startRun(flow, "{}"), w.startRun(flow, "{}"), w.startRun(flow, "{}")}
+		begun := time.Now()
+		if held := w.get(ids[2]).WaitingFor(); held == nil || held.Reason != "waits until another run of this workflow has ended" {
+			t.Errorf("%+v", held)
+		}
+		for i, id := range ids {
+			d := w.endOf(id)
+			if took := d.FinishedAt.Sub(begun); d.Status != run.Succeeded || took != time.Duration(i+1)*50*time.Second {
+				t.Errorf("run %d: %s after %s, %+v", i, d.Status, took, d.Error)
+			}
+		}
+	})
+}
+
+// TestAStepEndsWithItsTime has an action that notices the end of its time, and
+// one that never does: that is given a second.
+func TestAStepEndsWithItsTime(t *testing.T) {
+	t.Parallel()
+	for with, want := range map[string]time.Duration{`{"gate": "never"}`: 30 * time.Second, `{"deaf": "stuck"}`: 31 * time.Second} {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld(t)
+			w.start(w.store)
+			d := w.endOf(w.startRun(w.workflow(`[{"id": "a", "timeout": "30s", "retry": {"max_attempts": 1}, "uses": "test.effect", "with": `+with+`}]`), "{}"))
+			step := d.Steps[0]
+			if step.Status != run.StepFailed || step.Error.Code != "timed_out" {
+				t.Fatalf("%s: %+v", with, step)
+			}
+			if took := step.FinishedAt.Sub(step.StartedAt); took != want || !d.FinishedAt.Equal(*step.FinishedAt) {
+				t.Errorf("%s: ended after %s, the run after %s", with, took, d.FinishedAt.Sub(step.StartedAt))
+			}
+			w.effects.open("stuck")
+		})
+	}
+}
+
+// TestAStopWaitsForSteps lets a step end within the time to drain, and gives up
+// one that does not notice: it is executed again, as the same attempt.
+func TestAStopWaitsForSteps(t *testing.T) {
+	t.Parallel()
+	for with, want := range map[string]struct {
+		stop  time.Duration
+		calls int
+	}{
+		`{"call": "a", "takes": "20s"}`:   {15 * time.Second, 1},
+		`{"call": "a", "takes": "40s"}`:   {25 * time.Second, 2},
+		`{"call": "a", "deaf": "$stuck"}`: {26 * time.Second, 2},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld(t)
+			n := w.start(w.store)
+			id := w.startRun(w.workflow(`[{"id": "a", "uses": "test.effect", "with": `+with+`}, {"id": "b", "uses": "data.set", "with": {"values": {}}}]`), "{}")
+			time.Sleep(5 * time.Second)
+			begun := time.Now()
+			n.end()
+			if took := time.Since(begun); took != want.stop {
+				t.Errorf("%s: the stop took %s", with, took)
+			}
+			w.effects.open("$stuck")
+			w.start(w.store)
+			if d := w.endOf(id); d.Status != run.Succeeded || d.Steps[0].Attempt != 1 || w.effects.count("a") != want.calls {
+				t.Errorf("%s: %s after %d calls, %+v", with, d.Status, w.effects.count("a"), d.Steps)
+			}
+		})
+	}
+}
+
+func TestAnApprovalEndsWithItsTime(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		n := w.start(w.store)
+		id := w.startRun(w.workflow(`[{"id": "ask", "uses": "flow.approval", "with": {"timeout": "36h"}}]`), "{}")
+		time.Sleep(10 * time.Hour)
+		n.end()
+		w.start(w.store)
+		d := w.endOf(id)
+		if took := d.FinishedAt.Sub(d.StartedAt); took != 36*time.Hour || d.Error.Code != "approval_timed_out" {
+			t.Fatalf("%+v after %s", d.Error, took)
+		}
+	})
+}
+
+// TestPausesGrow has attempts that fail at once: each pause is at most the bound
+// of its attempt.
+func TestPausesGrow(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.start(w.store)
+		d := w.endOf(w.startRun(w.workflow(`[{"id": "a", "retry": {"max_attempts": 8, "initial": "1m", "factor": 3, "max_delay": "1h"},
+			"uses": "test.effect", "with": {"call": "a", "passes_after": 99}}]`), "{}"))
+		bounds := []time.Duration{time.Minute, 3 * time.Minute, 9 * time.Minute, 27 * time.Minute, time.Hour, time.Hour, time.Hour}
+		if len(d.Attempts) != len(bounds) {
+			t.Fatalf("%d attempts", len(d.Attempts))
+		}
+		for i, a := range d.Attempts {
+			next := d.Steps[0].AttemptAt
+			if i+1 < len(d.Attempts) {
+				next = d.Attempts[i+1].StartedAt
+			}
+			if pause := next.Sub(a.FinishedAt); pause <= 0 || pause > bounds[i]+time.Millisecond {
+				t.Errorf("after attempt %d came a pause of %s, the bound is %s", a.Number, pause, bounds[i])
+			}
+		}
+	})
+}
+
+// counting counts how often runs are taken up.
+type counting struct {
+	engine.Store
+	activations atomic.Int64
+}
+
+func (c *counting) Activate(ctx context.Context, wake run.Wake, node string) (run.Lease, bool, error) {
+	c.activations.Add(1)
+	return c.Store.Activate(ctx, wake, node)
+}
+
+func TestALongWaitIsTakenUpOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		st := &counting{Store: w.store}
+		w.start(st)
+		d := w.endOf(w.startRun(w.workflow(`[{"id": "a", "uses": "flow.wait", "with": {"for": "30d"}}]`), "{}"))
+		if n := st.activations.Load(); d.Status != run.Succeeded || n != 1 {
+			t.Fatalf("%s, taken up %d times", d.Status, n)
+		}
+	})
+}
+
+// TestARunThatIsHeldBackTakesNoPlaceInTheQueue starts one that waits for another:
+// what was reserved for it is free.
+func TestARunThatIsHeldBackTakesNoPlaceInTheQueue(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		n := w.start(w.store)
+		flow := w.workflowWith(`[{"id": "a", "uses": "flow.wait", "with": {"for": "1h"}}]`, `{"concurrency": {"limit": 1}}`)
+		first, second := w.startRun(flow, "{}"), w.startRun(flow, "{}")
+		synctest.Wait()
+		if d := w.get(second); !d.HeldBack {
+			t.Fatalf("%+v", d)
+		}
+		if !n.dispatch.Reserve(w.actor.Workspace.ID, "another", 1) {
+			t.Error("it takes a place in the queue")
+		}
+		for _, id := range []string{first, second} {
+			if d := w.endOf(id); d.Status != run.Succeeded {
+				t.Errorf("%+v", d.Error)
+			}
+		}
+	})
+}
