@@ -46,7 +46,7 @@ type nowhere struct{ run.Queue }
 
 func (nowhere) Queued(string) bool { return false }
 
-func newStage(t *testing.T) *stage {
+func newStage(t testing.TB) *stage {
 	t.Helper()
 	db, err := sqlite.Open(t.Context(), t.TempDir(), sqlite.Options{Migrate: true})
 	if err != nil {
@@ -187,6 +187,7 @@ type known struct {
 	lastSeen string
 	steps    map[string]run.Change
 	lines    []run.LogLine
+	waits    *run.Waiting
 }
 
 // learn follows the run for a while: until it has heard so many changes, or has
@@ -217,6 +218,7 @@ func (k *known) learn(m *mover, atMost int) {
 			}
 		}
 		if !changes.More {
+			k.waits = changes.WaitingFor()
 			return
 		}
 	}
@@ -227,6 +229,9 @@ func (k *known) compare(m *mover) {
 	detail, err := m.service.Get(context.Background(), m.actor, m.run.ID)
 	if err != nil {
 		m.t.Fatal(err)
+	}
+	if diff := cmp.Diff(detail.WaitingFor(), k.waits); diff != "" {
+		m.t.Errorf("what it waits for (-is +known):\n%s", diff)
 	}
 	if len(detail.Steps) != len(k.steps) {
 		m.t.Errorf("the client knows %d steps of %d", len(k.steps), len(detail.Steps))
