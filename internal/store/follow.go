@@ -9,8 +9,8 @@ import (
 // Rows without what can be large: those who follow a run read them again and
 // again.
 const (
-	selectSlimRun  = `SELECT ` + runColumns + `, NULL, w.name` + fromRuns
-	selectSlimStep = `SELECT ` + stepColumns + `, NULL, NULL, NULL FROM steps `
+	selectSlimRun  = `SELECT ` + runColumns + `, NULL AS payload, w.name` + fromRuns
+	selectSlimStep = `SELECT ` + stepColumns + `, NULL AS input, NULL AS output, NULL AS answer FROM steps `
 )
 
 // RunProgress implements run.Store.

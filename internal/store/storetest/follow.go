@@ -13,7 +13,7 @@ import (
 // seen names changes in their order: the path of a step, or a line.
 func seen(changes *run.Changes) []string {
 	return mapped(changes.List, func(c run.Change) string {
-		what := ""
+		var what string
 		if c.Line != nil {
 			what = c.Line.Message
 		} else {
