@@ -16,8 +16,11 @@ const (
 	// recheck is how often the key of a stream is looked at. A change that
 	// another process made is seen up to two seconds later than that.
 	recheck = 2500 * time.Millisecond
-	// pace bounds how often a stream asks the store, however much happens.
-	pace = 100 * time.Millisecond
+	// A stream asks the store at most once in shortPause, however much happens,
+	// and is at rest for most of the time, but not for longer than longPause.
+	shortPause = 100 * time.Millisecond
+	longPause  = 2 * time.Second
+	restFor    = 10 // times as long as it asked
 	// reconnect is how long clients wait before they connect again.
 	reconnect = 2 * time.Second
 	// defaultStreams is how many streams a workspace may have open.
@@ -109,7 +112,8 @@ func (p *pump) run(ctx context.Context) error {
 			default:
 			}
 		default:
-			err = p.wait(ctx, begun.Add(pace), checks.C)
+			pause := min(max(shortPause, restFor*time.Since(begun)), longPause)
+			err = p.wait(ctx, begun.Add(pause), checks.C)
 		}
 		if err != nil {
 			return err

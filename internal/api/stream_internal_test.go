@@ -107,6 +107,7 @@ func TestPace(t *testing.T) {
 			feed.ring()
 		}
 		time.Sleep(5 * time.Second)
+		synctest.Wait()
 		if n := len(feed.asked); n < 10 || n > 12 {
 			t.Errorf("in the second in which everything happened it asked %d times", n)
 		}

@@ -50,8 +50,6 @@ func inUse() (goroutines int, memory uint64) {
 
 // A thousand who watch one run cost little, all hear of its end, and leave
 // nothing behind. It counts what the process uses, so nothing runs beside it.
-//
-//nolint:paralleltest // see above
 func TestAThousandStreams(t *testing.T) {
 	const streams = 1000
 	s := newServer(t, func(c *config.Serve) { c.StreamsPerWorkspace = streams })

@@ -2,6 +2,8 @@ package run
 
 import (
 	"context"
+	"maps"
+	"slices"
 
 	"github.com/stepmill/stepmill/internal/auth"
 	"github.com/stepmill/stepmill/internal/fault"
@@ -21,17 +23,15 @@ type Change struct {
 
 // Changes are what happened to a run since a position, in order.
 type Changes struct {
-	// Detail is the run as it is now, without its payload, and of its steps only
-	// those that are open.
+	// Detail is the run as it is now, without its payload and its steps.
 	Detail
 	List []Change
 	// More says that the list was cut at its limit.
 	More bool
 }
 
-// changesAtOnce is how many changes are read at a time: as many steps as a
-// commit has at most.
-const changesAtOnce = 500
+// changesAtOnce is how many changes are read at a time.
+const changesAtOnce = 1000
 
 // End is what somebody has seen last who has seen the end of a run.
 const End = "end"
@@ -42,6 +42,7 @@ type Feed struct {
 	actor   auth.Actor
 	runID   string
 	at      Position
+	open    map[string]Step // the steps that are open, by their paths
 	seenEnd bool
 	// News has an element when the run has changed since the last one was taken.
 	News <-chan struct{}
@@ -53,7 +54,10 @@ func (s *Service) Follow(ctx context.Context, actor auth.Actor, runID, lastSeen 
 	if !uid.Valid(uid.Run, runID) {
 		return nil, notFound(runID)
 	}
-	f := &Feed{service: s, actor: actor, runID: runID, at: Beginning()}
+	f := &Feed{service: s, actor: actor, runID: runID, at: Beginning(), open: map[string]Step{}}
+	heard, stop := s.news.Wait(runID)
+	context.AfterFunc(ctx, stop)
+	f.News = heard
 	found, err := s.store.RunProgress(ctx, actor.Workspace.ID, runID)
 	progress, err := fault.Found(found, err, notFound, runID)
 	if err != nil {
@@ -71,27 +75,36 @@ func (s *Service) Follow(ctx context.Context, actor auth.Actor, runID, lastSeen 
 		// The run is not as far as it was: it was restored from a backup. It is
 		// told from the beginning.
 	}
-	heard, stop := s.news.Wait(runID)
-	context.AfterFunc(ctx, stop)
-	f.News = heard
+	for _, step := range progress.Open {
+		f.open[step.Path] = step
+	}
 	return f, nil
 }
 
 // SeenEnd tells that there is nothing left to follow.
 func (f *Feed) SeenEnd() bool { return f.seenEnd }
 
-// Next reads what happened since the last time. It answers nil when the run is
-// gone, because its workflow was deleted.
+// Next reads what happened since the last time. The run comes with the steps
+// that are open. It answers nil when the run is gone, because its workflow was
+// deleted.
 func (f *Feed) Next(ctx context.Context) (*Changes, error) {
 	changes, err := f.service.store.RunChanges(ctx, f.actor.Workspace.ID, f.runID, f.at, changesAtOnce)
 	if err != nil || changes == nil {
 		return nil, err
 	}
+	for _, change := range changes.List {
+		f.at = change.After
+		switch {
+		case change.Step == nil:
+		case change.Step.Status.Settled():
+			delete(f.open, change.Step.Path)
+		default:
+			f.open[change.Step.Path] = *change.Step
+		}
+	}
 	if changes.Status == Running {
 		changes.Queued = f.service.queue.Queued(f.runID)
-	}
-	if n := len(changes.List); n > 0 {
-		f.at = changes.List[n-1].After
+		changes.Steps = slices.SortedFunc(maps.Values(f.open), func(a, b Step) int { return a.Seq - b.Seq })
 	}
 	return changes, nil
 }
@@ -99,7 +112,8 @@ func (f *Feed) Next(ctx context.Context) (*Changes, error) {
 // Progress is how far a run has come.
 type Progress struct {
 	Status Status
-	Rev    int // of its last commit that wrote a step, -1 before the first
+	Rev    int    // of its last commit that wrote a step, -1 before the first
+	Open   []Step // those that are open, without what went in
 }
 
 // Merge brings log lines and steps, each in their order, into the order of

@@ -27,7 +27,7 @@ import (
 
 func TestMain(m *testing.M) {
 	// Each check is dozens of commits. A flag on the command line wins.
-	if err := flag.Set("rapid.checks", "25"); err != nil {
+	if err := flag.Set("rapid.checks", "15"); err != nil {
 		panic(err)
 	}
 	m.Run()
@@ -46,7 +46,7 @@ type nowhere struct{ run.Queue }
 
 func (nowhere) Queued(string) bool { return false }
 
-func newStage(t *testing.T) *stage {
+func newStage(t testing.TB) *stage {
 	t.Helper()
 	db, err := sqlite.Open(t.Context(), t.TempDir(), sqlite.Options{Migrate: true})
 	if err != nil {
@@ -86,13 +86,14 @@ func newStage(t *testing.T) *stage {
 // lines in the log and attempts that failed.
 type mover struct {
 	*stage
-	t     *rapid.T
+	t     rapid.TB
 	run   run.Run
 	rev   int
 	steps []run.Step
 }
 
-func (s *stage) start(t *rapid.T) *mover {
+func (s *stage) start(t rapid.TB, inherited int) *mover {
+	t.Helper()
 	now := clock.Now()
 	r := run.Run{
 		ID: uid.New(uid.Run), WorkspaceID: s.workflow.WorkspaceID, WorkflowID: s.workflow.ID, WorkflowVersion: 1, Status: run.Running,
@@ -100,7 +101,7 @@ func (s *stage) start(t *rapid.T) *mover {
 	}
 	m := &mover{stage: s, t: t, run: r}
 	start := run.Start{Run: r, Revision: 1, Node: "node", WorkflowName: "w", Plan: auth.Pro, Event: m.event(event.RunStarted)}
-	for range rapid.IntRange(0, 2).Draw(t, "inherited") { // as a retry does
+	for range inherited { // as by a retry
 		start.Steps = append(start.Steps, m.newStep(run.StepSucceeded))
 	}
 	if ok, err := s.store.StartRun(context.Background(), start); err != nil || !ok {
@@ -131,23 +132,23 @@ func (m *mover) newStep(status run.StepStatus) run.Step {
 var statuses = []run.StepStatus{run.StepRunning, run.StepWaiting, run.StepSucceeded, run.StepFailed, run.StepSkipped}
 
 // move commits a decision.
-func (m *mover) move() {
+func (m *mover) move(t *rapid.T) {
 	m.rev++
 	d := run.Decision{Rev: m.rev}
-	for range rapid.IntRange(0, 3).Draw(m.t, "new steps") {
-		d.Steps = append(d.Steps, m.newStep(rapid.SampledFrom(statuses).Draw(m.t, "status")))
+	for range rapid.IntRange(0, 3).Draw(t, "new steps") {
+		d.Steps = append(d.Steps, m.newStep(rapid.SampledFrom(statuses).Draw(t, "status")))
 	}
 	for i := range m.steps {
 		step := &m.steps[i]
-		if step.Status.Settled() || rapid.IntRange(0, 2).Draw(m.t, "changes") > 0 || step.Seq > len(m.steps)-len(d.Steps) {
+		if step.Status.Settled() || rapid.IntRange(0, 2).Draw(t, "changes") > 0 || step.Seq > len(m.steps)-len(d.Steps) {
 			continue
 		}
-		if rapid.Bool().Draw(m.t, "failed before") {
+		if rapid.Bool().Draw(t, "failed before") {
 			failure := run.Failure{Code: "timed_out", Message: "It took too long.", StepID: step.Path}
 			d.Attempts = append(d.Attempts, run.Attempt{Path: step.Path, Number: step.Attempt, StartedAt: step.AttemptAt, FinishedAt: clock.Now(), Error: failure})
 			step.Attempt, step.AttemptAt = step.Attempt+1, clock.Now()
 		}
-		step.Status = rapid.SampledFrom(statuses).Draw(m.t, "status")
+		step.Status = rapid.SampledFrom(statuses).Draw(t, "status")
 		if step.Status.Settled() {
 			now := clock.Now()
 			step.FinishedAt, step.Output = &now, json.RawMessage(`{"a":1}`)
@@ -155,7 +156,7 @@ func (m *mover) move() {
 		d.Steps = append(d.Steps, *step)
 	}
 	for i := range d.Steps {
-		for n := range rapid.IntRange(0, 2).Draw(m.t, "lines") {
+		for n := range rapid.IntRange(0, 2).Draw(t, "lines") {
 			d.Logs = append(d.Logs, run.LogLine{Path: d.Steps[i].Path, Attempt: 1, At: clock.Now(), Level: "info", Message: fmt.Sprintf("line %d of %d", n, m.rev)})
 		}
 	}
@@ -169,8 +170,8 @@ func (m *mover) commit(d run.Decision) {
 }
 
 // end ends the run in one of the ways there are.
-func (m *mover) end() {
-	if rapid.Bool().Draw(m.t, "cancelled") {
+func (m *mover) end(t *rapid.T) {
+	if rapid.Bool().Draw(t, "cancelled") {
 		if _, err := m.service.Cancel(context.Background(), m.actor, m.run.ID); err != nil {
 			m.t.Fatal(err)
 		}
@@ -178,7 +179,7 @@ func (m *mover) end() {
 	}
 	m.rev++
 	m.commit(run.Decision{Rev: m.rev, Finish: &run.Finish{
-		Status: run.Succeeded, At: clock.Now(), Event: m.event(event.RunSucceeded), CutShort: rapid.Bool().Draw(m.t, "cut short"),
+		Status: run.Succeeded, At: clock.Now(), Event: m.event(event.RunSucceeded), CutShort: rapid.Bool().Draw(t, "cut short"),
 	}})
 }
 
@@ -187,6 +188,7 @@ type known struct {
 	lastSeen string
 	steps    map[string]run.Change
 	lines    []run.LogLine
+	waits    *run.Waiting
 }
 
 // learn follows the run for a while: until it has heard so many changes, or has
@@ -217,6 +219,7 @@ func (k *known) learn(m *mover, atMost int) {
 			}
 		}
 		if !changes.More {
+			k.waits = changes.WaitingFor()
 			return
 		}
 	}
@@ -227,6 +230,9 @@ func (k *known) compare(m *mover) {
 	detail, err := m.service.Get(context.Background(), m.actor, m.run.ID)
 	if err != nil {
 		m.t.Fatal(err)
+	}
+	if diff := cmp.Diff(detail.WaitingFor(), k.waits); diff != "" {
+		m.t.Errorf("what it waits for (-is +known):\n%s", diff)
 	}
 	if len(detail.Steps) != len(k.steps) {
 		m.t.Errorf("the client knows %d steps of %d", len(k.steps), len(detail.Steps))
@@ -261,15 +267,15 @@ func TestWhoFollowsARunMissesNothing(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	rapid.Check(t, func(t *rapid.T) {
-		m, client := s.start(t), &known{steps: map[string]run.Change{}}
+		m, client := s.start(t, rapid.IntRange(0, 2).Draw(t, "inherited")), &known{steps: map[string]run.Change{}}
 		for range rapid.IntRange(1, 12).Draw(t, "moves") {
-			m.move()
+			m.move(t)
 			if rapid.Bool().Draw(t, "connects") {
 				client.learn(m, rapid.IntRange(0, 12).Draw(t, "hears"))
 			}
 		}
 		if rapid.Bool().Draw(t, "ends") {
-			m.end()
+			m.end(t)
 			client.learn(m, rapid.IntRange(0, 5).Draw(t, "hears"))
 		}
 		client.learn(m, 1<<20)
@@ -277,24 +283,25 @@ func TestWhoFollowsARunMissesNothing(t *testing.T) {
 	})
 }
 
-// A long run is told in parts, and the parts make up the whole.
+// A long run is told in parts, and the parts make up the whole, wherever the
+// connection breaks.
 func TestALongRunIsToldInParts(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
-	rapid.Check(t, func(t *rapid.T) {
-		m, client := s.start(t), &known{steps: map[string]run.Change{}}
-		for range 4 {
-			m.rev++
-			d := run.Decision{Rev: m.rev}
-			for range rapid.SampledFrom([]int{1, 249, 250, 499, 500, 501}).Draw(t, "steps") {
-				step := m.newStep(run.StepSucceeded)
-				d.Steps = append(d.Steps, step)
-				d.Logs = append(d.Logs, run.LogLine{Path: step.Path, Attempt: 1, At: clock.Now(), Level: "info", Message: step.Path})
-			}
-			m.commit(d)
+	m := newStage(t).start(t, 0)
+	for _, steps := range []int{1, 500, 1, 499, 2} { // with as many lines
+		m.rev++
+		d := run.Decision{Rev: m.rev}
+		for range steps {
+			step := m.newStep(run.StepSucceeded)
+			d.Steps = append(d.Steps, step)
+			d.Logs = append(d.Logs, run.LogLine{Path: step.Path, Attempt: 1, At: clock.Now(), Level: "info", Message: step.Path})
 		}
-		client.learn(m, rapid.IntRange(0, 3000).Draw(t, "hears"))
+		m.commit(d)
+	}
+	for _, hears := range []int{0, 2, 502, 999, 1000, 1001, 2001} {
+		client := &known{steps: map[string]run.Change{}}
+		client.learn(m, hears)
 		client.learn(m, 1<<20)
 		client.compare(m)
-	})
+	}
 }

@@ -9,19 +9,23 @@ import (
 // Rows without what can be large: those who follow a run read them again and
 // again.
 const (
-	selectSlimRun  = `SELECT ` + runColumns + `, NULL, w.name` + fromRuns
-	selectSlimStep = `SELECT ` + stepColumns + `, NULL, NULL, NULL FROM steps `
+	selectSlimRun  = `SELECT ` + runColumns + `, NULL AS payload, w.name` + fromRuns
+	selectSlimStep = `SELECT ` + stepColumns + `, NULL AS input, NULL AS output, NULL AS answer FROM steps `
 )
 
 // RunProgress implements run.Store.
 func (s *Store) RunProgress(ctx context.Context, workspaceID, id string) (*run.Progress, error) {
 	var progress *run.Progress
-	err := s.read(ctx, func(c Conn) (err error) {
-		progress, err = one(c, `SELECT r.status, COALESCE((SELECT max(rev) FROM steps WHERE run_id = r.id), -1)`+fromRuns+`
+	err := s.read(ctx, func(c Conn) error {
+		found, err := one(c, `SELECT r.status, COALESCE((SELECT max(rev) FROM steps WHERE run_id = r.id), -1)`+fromRuns+`
 			WHERE r.id = $1 AND r.workspace_id = $2`, []any{id, workspaceID}, func(r Row) (p run.Progress, err error) {
 			err = r.Scan((*string)(&p.Status), &p.Rev)
 			return p, err
 		})
+		if progress = found; err != nil || found == nil {
+			return err
+		}
+		progress.Open, err = list(c, selectSlimStep+`WHERE run_id = $1 AND status IN ('running', 'waiting')`, []any{id}, scanStep)
 		return err
 	})
 	return progress, err
@@ -37,12 +41,6 @@ func (s *Store) RunChanges(ctx context.Context, workspaceID, id string, after ru
 			return err
 		}
 		changes = &run.Changes{Detail: run.Detail{Run: found.Run}}
-		if found.Status == run.Running {
-			changes.Steps, err = list(c, selectSlimStep+`WHERE run_id = $1 AND status IN ('running', 'waiting') ORDER BY seq`, []any{id}, scanStep)
-			if err != nil {
-				return err
-			}
-		}
 		lines, err := changedLines(c, id, after, limit+1)
 		if err != nil {
 			return err

@@ -76,6 +76,11 @@ func TestAPIExamples(t *testing.T) {
 	if want := []string{"workflow_invalid", "version_conflict"}; !slices.Equal(codes, want) {
 		t.Errorf("the examples are answered with the errors %v, want %v\n%s", codes, want, out)
 	}
+	for _, line := range []string{"event: step", "event: end", "id: end", "event: run.succeeded"} {
+		if !strings.Contains(out, "\n"+line+"\n") {
+			t.Errorf("the streams do not tell %q\n%s", line, out)
+		}
+	}
 	// Started, started and awaited, started once and repeated.
 	if runs := bodies[runBody](out, "run_"); len(runs) != 4 || runs[2].ID != runs[3].ID {
 		t.Errorf("want four answers with runs, the last two with the same, got %+v", runs)
