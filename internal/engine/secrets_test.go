@@ -53,6 +53,24 @@ func TestSecretsReachTheActionAndNothingElse(t *testing.T) {
 	}
 }
 
+// TestASecretAtTheEndOfALongLine has a log line that is cut in the middle of a
+// secret: its beginning is not kept either.
+func TestASecretAtTheEndOfALongLine(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.putSecret("token", canary)
+	w.start(w.store)
+	d := w.finished(w.startRun(w.workflow(`[
+		{"id": "a", "uses": "test.effect", "with": {"says": "`+strings.Repeat("x", 2<<10-8)+`${{ secrets.token }}"}}]`), `{}`))
+	logs, err := w.runs.Logs(t.Context(), w.actor, d.ID, "", paging.Request{Limit: 100})
+	if err != nil || len(logs.Items) != 1 {
+		t.Fatal(logs, err)
+	}
+	if got := logs.Items[0].Message; !strings.HasSuffix(got, "x***") {
+		t.Errorf("the line ends with %q", got[len(got)-20:])
+	}
+}
+
 func TestASecretThatWasDeletedFailsTheStep(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

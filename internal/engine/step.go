@@ -181,10 +181,7 @@ func (d *driver) apply(r result) {
 	step := r.at.step()
 	d.landed(step)
 	d.change(step)
-	for _, line := range r.log.take() {
-		line.Message = d.mask.Text(line.Message)
-		d.logs = append(d.logs, line)
-	}
+	d.logs = append(d.logs, r.log.take()...)
 	switch {
 	case r.err != nil:
 		d.failed(r.at, r.err)
