@@ -40,7 +40,7 @@ type driver struct {
 
 	secrets map[string]string            // that the plan refers to
 	mask    *mask.Masker                 // hides them in all that is kept
-	inputs  map[*run.Step]map[string]any // with secrets in them
+	inputs  map[*run.Step]map[string]any // as they were before that
 
 	inFlight  map[*run.Step]place // being executed right now
 	busySince time.Time           // since when something is

@@ -105,6 +105,35 @@ func TestASecretSurvivesACrash(t *testing.T) {
 	first.end()
 }
 
+// TestWhatOnlyLooksLikeASecret is covered in what is kept, and reaches the
+// action as it is, also after a crash.
+func TestWhatOnlyLooksLikeASecret(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.putSecret("user", "admin")
+	first := w.start(w.store)
+	id := w.startRun(w.workflow(`[
+		{"id": "login", "uses": "test.effect", "with": {"header": "${{ secrets.user }}"}},
+		{"id": "a", "uses": "test.effect", "with": {"gate": "g", "says": "${{ trigger.payload.role }}"}}]`), `{"role": "administrator"}`)
+	<-w.effects.begun
+	if got := w.effects.given("says"); got != "administrator" {
+		t.Errorf("the action was given %q", got)
+	}
+	w.effects.forget("says")
+	w.current.Store(nil)
+	w.start(w.store)
+	<-w.effects.begun
+	w.effects.open("g")
+	d := w.finished(id)
+	if got := w.effects.given("says"); got != "administrator" {
+		t.Errorf("after the crash the action was given %q", got)
+	}
+	if want := `{"gate":"g","says":"***istrator"}`; d.Status != run.Succeeded || string(d.Steps[1].Input) != want {
+		t.Errorf("%s: %+v: %s", d.Status, d.Error, d.Steps[1].Input)
+	}
+	first.end()
+}
+
 func TestVariables(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
