@@ -35,8 +35,9 @@ type Store interface {
 	Lists
 	WorkflowHead(ctx context.Context, workspaceID, workflowID string) (*Head, error)
 	// StartRun writes the run if the workflow still has the revision. It fails
-	// with ErrAtLimit when the run may not be one too many, and with ErrStarted
-	// when the run of a step is there already.
+	// with ErrAtLimit when the run may not be one too many, with ErrStarted when
+	// the run of a step is there already, and with ErrParentEnded when the run of
+	// that step has ended.
 	StartRun(ctx context.Context, start Start) (started bool, err error)
 	Run(ctx context.Context, workspaceID, id string) (*Detail, error)
 	Runs(ctx context.Context, workspaceID, workflowID string, status Status, page paging.Request) (paging.Page[Item], error)

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"errors"
 	"slices"
 
 	"github.com/stepmill/stepmill/internal/paging"
@@ -42,8 +41,8 @@ func (s *Store) StartRun(ctx context.Context, start run.Start) (bool, error) {
 			return err
 		}
 		if r.Parent != nil {
-			if there, err := number(u, `SELECT count(*) FROM runs WHERE id = $1`, r.ID); err != nil || there == 1 {
-				return errors.Join(err, run.ErrStarted)
+			if err := mayStart(u, r); err != nil {
+				return err
 			}
 		}
 		turn, err := s.takePlace(u, start)
@@ -64,6 +63,23 @@ func (s *Store) StartRun(ctx context.Context, start run.Start) (bool, error) {
 		return insertEvents(u, start.Event)
 	})
 	return started && err == nil, err
+}
+
+// mayStart refuses the run of a step that was started before, or whose own run
+// has ended: whoever asks may not know yet, and nobody would end it.
+func mayStart(u *unit, r run.Run) error {
+	there, err := number(u, `SELECT count(*) FROM runs WHERE id = $1`, r.ID)
+	if err != nil {
+		return err
+	}
+	if there == 1 {
+		return run.ErrStarted
+	}
+	live, err := number(u, `SELECT count(*) FROM run_queue WHERE run_id = $1 AND workspace_id = $2`+notDeleted, r.Parent.RunID, r.WorkspaceID)
+	if err == nil && live == 0 {
+		err = run.ErrParentEnded
+	}
+	return err
 }
 
 // enqueue puts a new run into the queue: in the hands of its node, or waiting
