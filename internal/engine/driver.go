@@ -151,6 +151,7 @@ func (d *driver) restore(plan *workflow.Plan, vars map[string]any) error {
 		if err := p.publish(); err != nil {
 			return &corruptError{err}
 		}
+		d.fold(p.frame)
 	}
 	return nil
 }
