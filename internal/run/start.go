@@ -133,7 +133,8 @@ func (s *Service) tryStart(ctx context.Context, start Start, watch bool) (Starte
 	failpoint.Hit(failpoint.BeforeAcceptCommit, r.ID)
 	ok, err := s.store.StartRun(ctx, start)
 	failpoint.Hit(failpoint.AfterAcceptCommit, r.ID)
-	if !ok {
+	// A run that has to wait for its turn has no wake-up that would take the place.
+	if !ok || start.Share != nil {
 		s.queue.Unreserve(r.ID)
 	}
 	switch {
