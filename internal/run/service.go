@@ -47,7 +47,9 @@ type Store interface {
 	// AnswerStep gives a step that waits for an answer its answer.
 	AnswerStep(ctx context.Context, a Answer) (answered bool, err error)
 	Approvals(ctx context.Context, workspaceID string, page paging.Request) (paging.Page[Approval], error)
-	Logs(ctx context.Context, runID, path string, page paging.Request) (paging.Page[LogLine], error)
+	// Logs lists the lines of a run, or of one of its steps; false when there is
+	// no such run.
+	Logs(ctx context.Context, workspaceID, runID, path string, page paging.Request) (paging.Page[LogLine], bool, error)
 }
 
 // Endings tells when runs end.

@@ -15,15 +15,21 @@ func insertLog(u *unit, runID string, rev, line int, l run.LogLine) error {
 }
 
 // Logs implements run.Store.
-func (s *Store) Logs(ctx context.Context, runID, path string, page paging.Request) (paging.Page[run.LogLine], error) {
+func (s *Store) Logs(ctx context.Context, workspaceID, runID, path string, page paging.Request) (paging.Page[run.LogLine], bool, error) {
 	var rev, line int
 	if page.After == "" {
 		rev = -1
 	} else if _, err := fmt.Sscanf(page.After, "%d.%d", &rev, &line); err != nil {
-		return paging.Page[run.LogLine]{}, err
+		return paging.Page[run.LogLine]{}, false, err
 	}
-	var lines []placedLine
+	var (
+		lines  []placedLine
+		exists bool
+	)
 	err := s.read(ctx, func(c Conn) (err error) {
+		if exists, err = runExists(c, workspaceID, runID); err != nil || !exists {
+			return err
+		}
 		lines, err = list(c, `SELECT rev, line, path, attempt, at, level, message FROM step_logs
 			WHERE run_id = $1 AND (rev, line) > ($2, $3) AND ($4 = '' OR path = $4) ORDER BY rev, line LIMIT $5`,
 			[]any{runID, rev, line, path, page.Limit + 1}, func(r Row) (l placedLine, err error) {
@@ -37,7 +43,7 @@ func (s *Store) Logs(ctx context.Context, runID, path string, page paging.Reques
 	for _, l := range cut.Items {
 		out.Items = append(out.Items, l.LogLine)
 	}
-	return out, err
+	return out, exists, err
 }
 
 type placedLine struct {
