@@ -29,6 +29,9 @@ type Spec struct {
 	Stores bool
 	// Check reports what a schema cannot say about the literal parts of `with`.
 	Check func(with map[string]any) []Problem
+	// Slow says that Check takes its time and may be wrong under load: it is asked
+	// when a workflow is saved, and not again for its runs.
+	Slow bool
 	// Limits are the bounds that the schemas do not show, a sentence each.
 	Limits []string
 	// Codes are what the action itself can fail with, beside what any step can.

@@ -75,6 +75,34 @@ func (w *world) counts() string {
 	return strings.Join(out, ", ")
 }
 
+// A check of a definition compiles its scripts, which takes its time. With a key
+// it holds up nobody who writes either.
+func TestACheckHoldsUpNobody(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.workflow("wf")
+	var steps []string
+	for i := range 3 {
+		code := "return " + strings.Repeat("[", 40_000+i) + strings.Repeat("]", 40_000+i)
+		steps = append(steps, fmt.Sprintf(`{"id": "s%d", "uses": "code.js", "with": {"code": %q}}`, i, code))
+	}
+	checked := make(chan struct{})
+	go func() {
+		defer close(checked)
+		w.once("check", "/v1/workflows/$wf/validate", `{"steps": [`+strings.Join(steps, ",")+`]}`).want(http.StatusOK)
+	}()
+	const enough = 5
+	for written := 0; written < enough; written++ {
+		w.call("PUT", "/v1/variables/x", `{"value": 1}`)
+		select {
+		case <-checked:
+			t.Fatalf("only %d writes went on beside the check", written)
+		default:
+		}
+	}
+	<-checked
+}
+
 func TestIdempotencyKeys(t *testing.T) {
 	t.Parallel()
 	const body = `{"name": "Once"}`

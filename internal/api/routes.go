@@ -14,7 +14,7 @@ func (s *Server) register(t *table) {
 	handle(t, "GET /v1/workflows/{id}", auth.Read, http.StatusOK, s.getWorkflow)
 	handle(t, "PATCH /v1/workflows/{id}", auth.Write, http.StatusOK, s.updateWorkflow)
 	handle(t, "DELETE /v1/workflows/{id}", auth.Write, http.StatusNoContent, s.deleteWorkflow)
-	handle(t, "POST /v1/workflows/{id}/validate", auth.Write, http.StatusOK, s.validateWorkflow)
+	handle(t, "POST /v1/workflows/{id}/validate", auth.Write, http.StatusOK, s.validateWorkflow).apart()
 	handle(t, "GET /v1/workflows/{id}/versions", auth.Read, http.StatusOK, s.listVersions)
 	handle(t, "GET /v1/workflows/{id}/versions/{n}", auth.Read, http.StatusOK, s.getVersion)
 	handle(t, "GET /v1/workflows/{id}/versions/{n}/diff", auth.Read, http.StatusOK, s.diffVersions)

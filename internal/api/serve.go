@@ -135,20 +135,30 @@ func (s *Server) once(r *http.Request, e *endpoint, req *request, effect call) (
 	if !e.stores {
 		// What stores nothing must not hold up those who do: after a look for a
 		// saved answer it is worked out beside the unit, which then saves it.
-		if _, _, err := do(func(context.Context) (*reply, error) { return nil, errFirst }); errors.Is(err, errFirst) {
-			ahead, err := effect(r.Context())
-			if err != nil {
-				return nil, err
-			}
-			effect = func(context.Context) (*reply, error) { return ahead, nil }
+		answer, _, err := do(func(context.Context) (*reply, error) { return nil, errFirst })
+		switch {
+		case err == nil:
+			return replay(answer), nil
+		case !errors.Is(err, errFirst):
+			return nil, err
 		}
+		ahead, err := effect(r.Context())
+		if err != nil {
+			return nil, err
+		}
+		effect = func(context.Context) (*reply, error) { return ahead, nil }
 	}
 	answer, replayed, err := do(effect)
 	if err != nil || !replayed {
 		return first, err
 	}
-	again := &reply{status: answer.Status, header: answer.Header, raw: answer.Body}
-	return again.with("Content-Type", "application/json").with("Idempotent-Replayed", "true"), nil
+	return replay(answer), nil
+}
+
+// replay is a saved answer once more.
+func replay(saved idempotency.Answer) *reply {
+	again := &reply{status: saved.Status, header: saved.Header, raw: saved.Body}
+	return again.with("Content-Type", "application/json").with("Idempotent-Replayed", "true")
 }
 
 // fail writes an error.

@@ -20,14 +20,14 @@ const startsFile = "unready-starts"
 
 // starts is that count.
 type starts struct {
-	path string
-	safe bool
+	path   string
+	before int // without this start
+	safe   bool
 }
 
 // countStart notes that a start is under way, before anything can go wrong.
 func countStart(dir string, leaveSafeMode bool) (*starts, error) {
 	s := &starts{path: filepath.Join(dir, startsFile)}
-	count := 0
 	text, err := os.ReadFile(s.path)
 	switch {
 	case leaveSafeMode || errors.Is(err, fs.ErrNotExist):
@@ -35,15 +35,28 @@ func countStart(dir string, leaveSafeMode bool) (*starts, error) {
 		return nil, err
 	default:
 		// A count that cannot be read was being written when the process died.
-		count, _ = strconv.Atoi(strings.TrimSpace(string(text)))
+		s.before, _ = strconv.Atoi(strings.TrimSpace(string(text)))
 	}
-	if s.safe = count >= startsToSafeMode; s.safe {
+	if s.safe = s.before >= startsToSafeMode; s.safe {
 		return s, nil
 	}
-	if err := os.WriteFile(s.path, []byte(strconv.Itoa(count+1)+"\n"), 0o600); err != nil {
-		return nil, fmt.Errorf("count the start: %w", err)
+	return s, s.write(s.before + 1)
+}
+
+func (s *starts) write(count int) error {
+	if err := os.WriteFile(s.path, []byte(strconv.Itoa(count)+"\n"), 0o600); err != nil {
+		return fmt.Errorf("count the start: %w", err)
 	}
-	return s, nil
+	return nil
+}
+
+// gaveUp takes the start back: the service has said what is wrong and ended by
+// itself, before it executed anything.
+func (s *starts) gaveUp() error {
+	if s.safe {
+		return nil
+	}
+	return s.write(s.before)
 }
 
 // ready forgets the starts before this one. Safe mode stays until it is left.

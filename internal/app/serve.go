@@ -69,9 +69,13 @@ func NewServer(ctx context.Context, data config.Data, serve config.Serve, log *s
 	}
 	s = &Server{config: serve, log: log, node: uid.New(uid.Node), watchers: run.NewWatchers(), runNews: news.NewHub(), written: news.NewHub()}
 	defer func() {
-		if err != nil {
-			err = errors.Join(err, s.release())
+		if err == nil {
+			return
 		}
+		if s.starts != nil {
+			err = errors.Join(err, s.starts.gaveUp())
+		}
+		err = errors.Join(err, s.release())
 	}()
 	if s.lock, err = lockDir(data.Dir); err != nil {
 		return s, err

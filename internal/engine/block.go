@@ -63,7 +63,8 @@ func (d *driver) items(p place) ([]any, error) {
 	return items, nil
 }
 
-// reopen finds a round of a block while the rows of a run are read back.
+// reopen finds a round of a block while the rows of a run are read back; nil if
+// it has ended.
 func (d *driver) reopen(p place, n int) (*frame, error) {
 	if p.blocks[p.i] == nil {
 		if err := d.openBlock(p); err != nil {
@@ -75,7 +76,23 @@ func (d *driver) reopen(p place, n int) (*frame, error) {
 	for ; b.next <= n; b.next++ {
 		b.rounds[b.next] = p.round(b.next, b.loop(p, b.next))
 	}
+	if before := b.rounds[n-1]; before != nil {
+		d.fold(before)
+	}
 	return b.rounds[n], nil
+}
+
+// fold ends a round whose last row was read back, so that no more of them are in
+// memory than when they ran. What follows from the last round of a repetition is
+// decided when the run moves.
+func (d *driver) fold(f *frame) {
+	if f.of == nil || !f.settled() {
+		return
+	}
+	b := f.of.blocks[f.of.i]
+	if f.of.planned().Block.Until == nil || f.n+1 < b.next {
+		d.endRound(*f.of, b, f.n)
+	}
 }
 
 // loop is what item and index are in a round. Inside a block that is repeated,

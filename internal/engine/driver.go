@@ -41,7 +41,7 @@ type driver struct {
 
 	secrets map[string]string            // that the plan refers to
 	mask    *mask.Masker                 // hides them in all that is kept
-	inputs  map[*run.Step]map[string]any // with secrets in them
+	inputs  map[*run.Step]map[string]any // as they were before that
 
 	inFlight  map[*run.Step]place // being executed right now
 	busySince time.Time           // since when something is
@@ -155,6 +155,7 @@ func (d *driver) restore(plan *workflow.Plan, vars map[string]any) error {
 		if err := p.publish(); err != nil {
 			return &corruptError{err}
 		}
+		d.fold(p.frame)
 	}
 	return nil
 }

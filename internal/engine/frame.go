@@ -19,6 +19,8 @@ type frame struct {
 	steps  []*run.Step // by position in the plan; nil: not started
 	blocks []*block    // by position in the plan; nil: not a block, or not open
 	env    *expr.Env
+	of     *place // the block that it is a round of; nil: it is the run itself
+	n      int    // the number of the round
 }
 
 // place is a step of a frame.
@@ -42,7 +44,9 @@ func (p place) round(n int, loop expr.Loop) *frame {
 	env := *p.env
 	env.Steps = maps.Clone(p.env.Steps)
 	env.Loop = &loop
-	return newFrame(p.planned().Block.Body, p.prefix+p.planned().ID+"["+strconv.Itoa(n)+"].", &env)
+	f := newFrame(p.planned().Block.Body, p.prefix+p.planned().ID+"["+strconv.Itoa(n)+"].", &env)
+	f.of, f.n = &p, n
+	return f
 }
 
 func (f *frame) status(i int) run.StepStatus {
@@ -93,8 +97,8 @@ func (f *frame) each(visit func(place)) {
 }
 
 // find returns the place of a path such as lines[3].reserve, opening the rounds
-// on its way. It answers false for a step inside a block that is settled: what
-// counts of it is in the output of the block.
+// on its way. It answers false for a step inside a block or a round that is
+// settled: what counts of it is in the output of the block.
 func (d *driver) find(path string) (place, bool, error) {
 	f := d.root
 	for {
@@ -114,7 +118,7 @@ func (d *driver) find(path string) (place, bool, error) {
 		if f.steps[i].Status.Settled() {
 			return place{}, false, nil
 		}
-		if f, err = d.reopen(place{f, i}, n); err != nil {
+		if f, err = d.reopen(place{f, i}, n); err != nil || f == nil {
 			return place{}, false, err
 		}
 		path = rest

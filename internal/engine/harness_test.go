@@ -94,6 +94,12 @@ func (e *effects) given(key string) string {
 	return e.texts[key]
 }
 
+func (e *effects) forget(key string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	delete(e.texts, key)
+}
+
 func (e *effects) run(ctx context.Context, in map[string]any) (action.Result, error) {
 	if name, ok := in["call"].(string); ok {
 		e.mu.Lock()

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stepmill/stepmill/internal/action"
 	"github.com/stepmill/stepmill/internal/clock"
+	"github.com/stepmill/stepmill/internal/mask"
 	"github.com/stepmill/stepmill/internal/run"
 )
 
@@ -19,6 +20,7 @@ const (
 type logbook struct {
 	path    string
 	attempt int
+	mask    *mask.Masker
 
 	mu    sync.Mutex
 	lines []run.LogLine
@@ -36,8 +38,9 @@ func (l *logbook) write(level action.Level, message string) {
 	case l.count == maxLogLines:
 		level, message = action.Warn, fmt.Sprintf("the log of a step has at most %d lines: what follows is left out", maxLogLines)
 	}
+	// Masked first: of a secret that is cut in two, neither part is found.
 	l.lines = append(l.lines, run.LogLine{
-		Path: l.path, Attempt: l.attempt, At: clock.Now(), Level: string(level), Message: run.Clip(message, maxLogMessage),
+		Path: l.path, Attempt: l.attempt, At: clock.Now(), Level: string(level), Message: run.Clip(l.mask.Text(message), maxLogMessage),
 	})
 }
 

@@ -23,7 +23,7 @@ func TestLogsAreBounded(t *testing.T) {
 		steps := fmt.Sprintf(`[{"id": "a", "uses": "test.effect", "with": {"lines": %d}}]`, tc.written)
 		id := w.startRun(w.workflow(steps), "{}")
 		w.finished(id)
-		log, err := w.store.Logs(t.Context(), w.actor.Workspace.ID, id, "a", paging.Request{Limit: 10_000})
+		log, _, err := w.store.Logs(t.Context(), w.actor.Workspace.ID, id, "a", paging.Request{Limit: 10_000})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -43,7 +43,7 @@ func TestLogsOfAttempts(t *testing.T) {
 	w.start(w.store)
 	id := w.startRun(w.workflow(`[{"id": "a", "retry": {"initial": "10ms"}, "uses": "test.effect", "with": {"call": "a", "passes_after": 2, "lines": 1}}]`), "{}")
 	w.finished(id)
-	log, err := w.store.Logs(t.Context(), w.actor.Workspace.ID, id, "", paging.Request{Limit: 10})
+	log, _, err := w.store.Logs(t.Context(), w.actor.Workspace.ID, id, "", paging.Request{Limit: 10})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"slices"
@@ -51,6 +52,12 @@ func (d *driver) missing(p place) error {
 		}
 	}
 	return nil
+}
+
+// lost tells whether the input that is kept may not be what the action is to be
+// given: text that only looks like a secret is covered too.
+func (d *driver) lost(step *run.Step) bool {
+	return d.mask != nil && d.inputs[step] == nil && bytes.Contains(step.Input, []byte(mask.Cover))
 }
 
 // renderSecretly evaluates an input that holds secrets: what the action gets

@@ -53,6 +53,24 @@ func TestSecretsReachTheActionAndNothingElse(t *testing.T) {
 	}
 }
 
+// TestASecretAtTheEndOfALongLine has a log line that is cut in the middle of a
+// secret: its beginning is not kept either.
+func TestASecretAtTheEndOfALongLine(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.putSecret("token", canary)
+	w.start(w.store)
+	d := w.finished(w.startRun(w.workflow(`[
+		{"id": "a", "uses": "test.effect", "with": {"says": "`+strings.Repeat("x", 2<<10-8)+`${{ secrets.token }}"}}]`), `{}`))
+	logs, err := w.runs.Logs(t.Context(), w.actor, d.ID, "", paging.Request{Limit: 100})
+	if err != nil || len(logs.Items) != 1 {
+		t.Fatal(logs, err)
+	}
+	if got := logs.Items[0].Message; !strings.HasSuffix(got, "x***") {
+		t.Errorf("the line ends with %q", got[len(got)-20:])
+	}
+}
+
 func TestASecretThatWasDeletedFailsTheStep(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -83,6 +101,35 @@ func TestASecretSurvivesACrash(t *testing.T) {
 	w.effects.open("g")
 	if d := w.finished(id); d.Status != run.Succeeded || w.effects.given("header") != canary {
 		t.Errorf("%s, given %q", d.Status, w.effects.given("header"))
+	}
+	first.end()
+}
+
+// TestWhatOnlyLooksLikeASecret is covered in what is kept, and reaches the
+// action as it is, also after a crash.
+func TestWhatOnlyLooksLikeASecret(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.putSecret("user", "admin")
+	first := w.start(w.store)
+	id := w.startRun(w.workflow(`[
+		{"id": "login", "uses": "test.effect", "with": {"header": "${{ secrets.user }}"}},
+		{"id": "a", "uses": "test.effect", "with": {"gate": "g", "says": "${{ trigger.payload.role }}"}}]`), `{"role": "administrator"}`)
+	<-w.effects.begun
+	if got := w.effects.given("says"); got != "administrator" {
+		t.Errorf("the action was given %q", got)
+	}
+	w.effects.forget("says")
+	w.current.Store(nil)
+	w.start(w.store)
+	<-w.effects.begun
+	w.effects.open("g")
+	d := w.finished(id)
+	if got := w.effects.given("says"); got != "administrator" {
+		t.Errorf("after the crash the action was given %q", got)
+	}
+	if want := `{"gate":"g","says":"***istrator"}`; d.Status != run.Succeeded || string(d.Steps[1].Input) != want {
+		t.Errorf("%s: %+v: %s", d.Status, d.Error, d.Steps[1].Input)
 	}
 	first.end()
 }

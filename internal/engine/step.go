@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -148,9 +149,10 @@ func (d *driver) render(p place) error {
 		}
 		return d.checkInput(step, input)
 	}
-	if step.Input != nil {
+	if step.Input != nil && !d.lost(step) {
 		return nil
 	}
+	p.env.Now = step.StartedAt
 	value, err := p.planned().Input.Eval(p.env, expr.Budget{})
 	if err != nil {
 		return err
@@ -159,10 +161,15 @@ func (d *driver) render(p place) error {
 	if err != nil {
 		return err
 	}
-	step.Input = d.mask.JSON(input)
-	d.keep(len(input))
-	d.change(step)
+	if step.Input == nil {
+		step.Input = d.mask.JSON(input)
+		d.keep(len(input))
+		d.change(step)
+	}
 	object, _ := value.(map[string]any)
+	if !bytes.Equal(step.Input, input) {
+		d.inputs[step] = object
+	}
 	return d.checkInput(step, object)
 }
 
@@ -181,10 +188,7 @@ func (d *driver) apply(r result) {
 	step := r.at.step()
 	d.landed(step)
 	d.change(step)
-	for _, line := range r.log.take() {
-		line.Message = d.mask.Text(line.Message)
-		d.logs = append(d.logs, line)
-	}
+	d.logs = append(d.logs, r.log.take()...)
 	switch {
 	case r.err != nil:
 		d.failed(r.at, r.err)

@@ -13,6 +13,7 @@ import (
 	"github.com/stepmill/stepmill/internal/fault"
 	"github.com/stepmill/stepmill/internal/paging"
 	"github.com/stepmill/stepmill/internal/strictjson"
+	"github.com/stepmill/stepmill/internal/uid"
 )
 
 // Answer is what a step that waits for it is given.
@@ -98,8 +99,12 @@ func (s *Service) Approvals(ctx context.Context, actor auth.Actor, page paging.R
 // Logs lists what the steps of a run, or one of them, wrote to their logs,
 // oldest first.
 func (s *Service) Logs(ctx context.Context, actor auth.Actor, runID, stepID string, page paging.Request) (paging.Page[LogLine], error) {
-	if _, err := s.Get(ctx, actor, runID); err != nil {
-		return paging.Page[LogLine]{}, err
+	if !uid.Valid(uid.Run, runID) {
+		return paging.Page[LogLine]{}, notFound(runID)
 	}
-	return s.store.Logs(ctx, actor.Workspace.ID, runID, stepID, page)
+	lines, exists, err := s.store.Logs(ctx, actor.Workspace.ID, runID, stepID, page)
+	if err == nil && !exists {
+		err = notFound(runID)
+	}
+	return lines, err
 }

@@ -37,8 +37,8 @@ type Store interface {
 	WorkflowHead(ctx context.Context, workspaceID, workflowID string) (*Head, error)
 	// StartRun writes the run if the workflow still has the revision. It fails
 	// with ErrAtLimit when the run may not be one too many, with ErrStarted when
-	// the run of a step is there already, and with ErrParentEnded when it is too
-	// late for it.
+	// the run of a step is there already, and with ErrParentEnded when the run of
+	// that step has ended.
 	StartRun(ctx context.Context, start Start) (started bool, err error)
 	Run(ctx context.Context, workspaceID, id string) (*Detail, error)
 	Runs(ctx context.Context, workspaceID, workflowID string, status Status, page paging.Request) (paging.Page[Item], error)
@@ -48,7 +48,9 @@ type Store interface {
 	// AnswerStep gives a step that waits for an answer its answer.
 	AnswerStep(ctx context.Context, a Answer) (answered bool, err error)
 	Approvals(ctx context.Context, workspaceID string, page paging.Request) (paging.Page[Approval], error)
-	Logs(ctx context.Context, workspaceID, runID, path string, page paging.Request) (paging.Page[LogLine], error)
+	// Logs lists the lines of a run, or of one of its steps; false when there is
+	// no such run.
+	Logs(ctx context.Context, workspaceID, runID, path string, page paging.Request) (paging.Page[LogLine], bool, error)
 	RunProgress(ctx context.Context, workspaceID, id string) (*Progress, error)
 	// RunChanges reads the first changes of a run after a position.
 	RunChanges(ctx context.Context, workspaceID, id string, after Position, limit int) (*Changes, error)

@@ -42,7 +42,7 @@ var (
 	ErrQueueFull = errors.New("as many runs as may be wait for their turn")
 	// ErrStarted says that the run is there already.
 	ErrStarted = errors.New("the run was started before")
-	// ErrParentEnded says that the run whose step asks for it has ended.
+	// ErrParentEnded says that the run that asks for it has ended meanwhile.
 	ErrParentEnded = errors.New("the run that asks for it has ended")
 )
 

@@ -15,18 +15,23 @@ func insertLog(u *unit, runID string, rev, line int, l run.LogLine) error {
 }
 
 // Logs implements run.Store.
-func (s *Store) Logs(ctx context.Context, workspaceID, runID, path string, page paging.Request) (paging.Page[run.LogLine], error) {
+func (s *Store) Logs(ctx context.Context, workspaceID, runID, path string, page paging.Request) (paging.Page[run.LogLine], bool, error) {
 	var rev, line int
 	if page.After == "" {
 		rev = -1
 	} else if _, err := fmt.Sscanf(page.After, "%d.%d", &rev, &line); err != nil {
-		return paging.Page[run.LogLine]{}, err
+		return paging.Page[run.LogLine]{}, false, err
 	}
-	var lines []placedLine
+	var (
+		lines  []placedLine
+		exists bool
+	)
 	err := s.read(ctx, func(c Conn) (err error) {
-		lines, err = list(c, selectLine+`WHERE run_id = $1 AND (rev, line) > ($2, $3) AND ($4 = '' OR path = $4)
-			AND EXISTS (SELECT 1 FROM runs r WHERE r.id = $1 AND r.workspace_id = $6) ORDER BY rev, line LIMIT $5`,
-			[]any{runID, rev, line, path, page.Limit + 1, workspaceID}, scanLine)
+		if exists, err = runExists(c, workspaceID, runID); err != nil || !exists {
+			return err
+		}
+		lines, err = list(c, selectLine+`WHERE run_id = $1 AND (rev, line) > ($2, $3) AND ($4 = '' OR path = $4) ORDER BY rev, line LIMIT $5`,
+			[]any{runID, rev, line, path, page.Limit + 1}, scanLine)
 		return err
 	})
 	cut := paging.Cut(lines, page.Limit, func(l placedLine) string { return fmt.Sprintf("%d.%d", l.rev, l.line) })
@@ -34,7 +39,7 @@ func (s *Store) Logs(ctx context.Context, workspaceID, runID, path string, page 
 	for _, l := range cut.Items {
 		out.Items = append(out.Items, l.LogLine)
 	}
-	return out, err
+	return out, exists, err
 }
 
 type placedLine struct {

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"errors"
 	"slices"
 
 	"github.com/stepmill/stepmill/internal/paging"
@@ -41,8 +40,10 @@ func (s *Store) StartRun(ctx context.Context, start run.Start) (bool, error) {
 		if started = same == 1; err != nil || !started {
 			return err
 		}
-		if err := checkParent(u, r); err != nil {
-			return err
+		if r.Parent != nil {
+			if err := mayStart(u, r); err != nil {
+				return err
+			}
 		}
 		turn, err := s.takePlace(u, start)
 		if err != nil {
@@ -64,17 +65,18 @@ func (s *Store) StartRun(ctx context.Context, start run.Start) (bool, error) {
 	return started && err == nil, err
 }
 
-// checkParent refuses the run of a step that was started before, or that nobody
-// waits for any more.
-func checkParent(u *unit, r run.Run) error {
-	if r.Parent == nil {
-		return nil
+// mayStart refuses the run of a step that was started before, or whose own run
+// has ended: whoever asks may not know yet, and nobody would end it.
+func mayStart(u *unit, r run.Run) error {
+	there, err := number(u, `SELECT count(*) FROM runs WHERE id = $1`, r.ID)
+	if err != nil {
+		return err
 	}
-	if there, err := number(u, `SELECT count(*) FROM runs WHERE id = $1`, r.ID); err != nil || there == 1 {
-		return errors.Join(err, run.ErrStarted)
+	if there == 1 {
+		return run.ErrStarted
 	}
-	open, err := number(u, `SELECT count(*) FROM run_queue WHERE run_id = $1`+notDeleted, r.Parent.RunID)
-	if err == nil && open == 0 {
+	live, err := number(u, `SELECT count(*) FROM run_queue WHERE run_id = $1 AND workspace_id = $2`+notDeleted, r.Parent.RunID, r.WorkspaceID)
+	if err == nil && live == 0 {
 		err = run.ErrParentEnded
 	}
 	return err

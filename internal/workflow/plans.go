@@ -36,9 +36,10 @@ type planEntry struct {
 	plan *Plan
 }
 
-// NewPlans compiles versions against a catalog.
+// NewPlans compiles versions against a catalog. They were checked when they were
+// saved.
 func NewPlans(store Definitions, catalog *action.Catalog) *Plans {
-	return &Plans{store: store, catalog: catalog, order: lru.New(), entries: map[planKey]*lru.Element{}}
+	return &Plans{store: store, catalog: catalog.Saved(), order: lru.New(), entries: map[planKey]*lru.Element{}}
 }
 
 // Catalog is what the versions are compiled against.

@@ -22,8 +22,12 @@ import (
 
 	"github.com/stepmill/stepmill/internal/action"
 	"github.com/stepmill/stepmill/internal/action/catalog"
+	"github.com/stepmill/stepmill/internal/action/approval"
 	"github.com/stepmill/stepmill/internal/action/dataset"
 	"github.com/stepmill/stepmill/internal/action/httprequest"
+	"github.com/stepmill/stepmill/internal/action/logwrite"
+	"github.com/stepmill/stepmill/internal/action/stop"
+	"github.com/stepmill/stepmill/internal/action/subrun"
 	"github.com/stepmill/stepmill/internal/action/wait"
 	"github.com/stepmill/stepmill/internal/jsonpointer"
 	"github.com/stepmill/stepmill/internal/workflow"
@@ -202,8 +206,10 @@ func TestSchemaExplainsItself(t *testing.T) {
 // withEffect has what the histories of the engine use.
 func withEffect(t testing.TB) *action.Catalog {
 	t.Helper()
-	c, err := action.NewCatalog(dataset.Entry(), wait.Entry(), httprequest.Entry(nil),
-		action.Entry{Spec: action.Spec{Name: "test.effect", Input: `{"type": "object"}`, Output: `{}`}})
+	c, err := action.NewCatalog(
+		approval.Entry(), dataset.Entry(), httprequest.Entry(nil), logwrite.Entry(), stop.Entry(), subrun.Entry(nil), wait.Entry(),
+		action.Entry{Spec: action.Spec{Name: "test.effect", Input: `{"type": "object"}`, Output: `{}`}},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}

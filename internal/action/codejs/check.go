@@ -14,7 +14,8 @@ const maxKnown = 4096
 
 // checker compiles scripts before they run. Code is compiled in the sandbox
 // only: hostile code can cost a compiler as much as it can cost an interpreter.
-// The same code is asked about again with every run, so verdicts are kept.
+// The same code is asked about again whenever its workflow is saved, so verdicts
+// are kept.
 type checker struct {
 	runner Runner
 	mu     sync.Mutex

@@ -52,6 +52,7 @@ func Entry(runner Runner) action.Entry {
 			Input:  inputSchema,
 			Output: outputSchema,
 			Check:  newChecker(runner).check,
+			Slow:   true,
 			Limits: []string{
 				"The code has at most 256 KiB, the input 4 MiB, the result 1 MiB, nested at most 64 deep.",
 				"A script has the time of its step, at most a minute, and 64 MiB of memory unless the operator says otherwise.",

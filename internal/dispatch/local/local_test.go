@@ -2,6 +2,7 @@ package local_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -203,6 +204,34 @@ func TestARunThatCouldNotBeTakenUpComesAgain(t *testing.T) {
 			if w := next(t, d); w.RunID != "a" {
 				t.Fatal(w.RunID)
 			}
+		}
+	})
+}
+
+// blind is a store that once does not know what comes next.
+type blind struct {
+	*rows
+	asked bool
+}
+
+func (b *blind) NextDue(ctx context.Context, after time.Time) (*time.Time, error) {
+	if !b.asked {
+		b.asked = true
+		return nil, errors.New("no answer")
+	}
+	return b.rows.NextDue(ctx, after)
+}
+
+func TestAStoreThatDidNotAnswerIsAskedAgainSoon(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &blind{rows: &rows{}}
+		at := time.Now().Add(time.Minute)
+		store.add(run.Wake{RunID: "a", WorkspaceID: "ws", At: at})
+		d := newDispatcher(store)
+		go func() { _ = d.Run(t.Context()) }()
+		next(t, d)
+		if late := time.Since(at); late > time.Second {
+			t.Errorf("it woke %s late", late)
 		}
 	})
 }

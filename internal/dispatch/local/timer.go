@@ -62,10 +62,7 @@ func (d *Dispatcher) collect(ctx context.Context) {
 	now := clock.Now()
 	due, err := d.store.Due(ctx, now, except, batch)
 	if err != nil {
-		if ctx.Err() == nil {
-			d.log.Error("cannot read the runs that are due", "error", err)
-		}
-		d.lookAt(now.Add(time.Second))
+		d.failed(ctx, now, err)
 		return
 	}
 	for _, w := range due {
@@ -75,7 +72,10 @@ func (d *Dispatcher) collect(ctx context.Context) {
 		d.lookAt(now.Add(lookAgain))
 	}
 	d.lookAt(now.Add(lookAnyway))
-	if next, err := d.store.NextDue(ctx, now); err == nil && next != nil {
+	switch next, err := d.store.NextDue(ctx, now); {
+	case err != nil:
+		d.failed(ctx, now, err)
+	case next != nil:
 		d.lookAt(*next)
 	}
 	if len(due) == batch {
@@ -83,6 +83,14 @@ func (d *Dispatcher) collect(ctx context.Context) {
 		d.more = true
 		d.mu.Unlock()
 	}
+}
+
+// failed looks again soon: the store did not answer.
+func (d *Dispatcher) failed(ctx context.Context, now time.Time, err error) {
+	if ctx.Err() == nil {
+		d.log.Error("cannot read the runs that are due", "error", err)
+	}
+	d.lookAt(now.Add(time.Second))
 }
 
 // passOver notes the workspaces that have enough queued: nothing of theirs is

@@ -178,39 +178,3 @@ func testApprovals(t *testing.T, w *world) {
 	list("after a cancellation")
 	w.told.take()
 }
-
-func testLogs(t *testing.T, w *world) {
-	ctx, ws := t.Context(), w.workspace(t)
-	wf := w.workflow(t, ws.ID)
-	r, other := w.start(t, wf, "node_1"), w.start(t, wf, "node_1")
-	now := clock.Now()
-	line := func(path, message string) run.LogLine {
-		return run.LogLine{Path: path, Attempt: 1, At: now, Level: "info", Message: message}
-	}
-	batches := [][]run.LogLine{{line("a", "1"), line("b[0].c", "2"), line("a", "3")}, {}, {line("a", "4")}}
-	var all []run.LogLine
-	for i, lines := range batches {
-		for range 2 { // a commit that is repeated adds nothing
-			answers(w.Commit(ctx, firstLease(r), r, run.Decision{Rev: i + 1, Logs: lines, Steps: []run.Step{newStep("a", 1, run.StepRunning)}}))(t, "commit", true)
-		}
-		all = append(all, lines...)
-	}
-	answers(w.Commit(ctx, firstLease(other), other, run.Decision{Rev: 1, Logs: []run.LogLine{line("a", "of another run")}}))(t, "commit", true)
-	answers(w.Commit(ctx, run.Lease{RunID: r.ID, Epoch: 9}, r, run.Decision{Rev: 9, Logs: []run.LogLine{line("a", "too late")}}))(t, "a commit under a lost lease", false)
-	read := func(path string, limit int) (got []run.LogLine) {
-		for page := (paging.Request{Limit: limit}); ; {
-			found := must(w.Logs(ctx, ws.ID, r.ID, path, page))(t)
-			got = append(got, found.Items...)
-			if page.After = found.Next; found.Next == "" {
-				return got
-			}
-		}
-	}
-	for _, limit := range []int{1, 2, 3, 4, 100} {
-		same(t, "all", read("", limit), all)
-		same(t, "of one step", read("a", limit), []run.LogLine{all[0], all[2], all[3]})
-	}
-	same(t, "of a step without one", read("none", 10), nil)
-	empty(w.Logs(ctx, w.workspace(t).ID, r.ID, "", whole))(t, "from another workspace")
-	w.told.take()
-}

@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"encoding/json"
+	"errors"
 	"strings"
 	"testing"
 
@@ -88,6 +89,24 @@ func testStartRefused(t *testing.T, w *world, wf workflow.Workflow) {
 		start := newStart(t, unknown, "node_1")
 		answers(w.StartRun(ctx, start))(t, "start", false)
 		w.checkNotStarted(t, start)
+	})
+
+	t.Run("of a step whose run has ended", func(t *testing.T) {
+		parent := w.start(t, wf, "node_1")
+		first, second := newStart(t, wf, "node_1"), newStart(t, wf, "node_1")
+		first.Run.Parent = &run.Parent{RunID: parent.ID, StepID: "a", Waits: true}
+		second.Run.Parent = &run.Parent{RunID: parent.ID, StepID: "b", Waits: true}
+		answers(w.StartRun(ctx, first))(t, "start while it runs", true)
+		answers(w.CancelRun(ctx, newCancellation(t, parent)))(t, "cancel", true)
+		same(t, "the run it waited for", found(w.Run(ctx, wf.WorkspaceID, first.Run.ID))(t).Status, run.Cancelled)
+		w.told.take()
+		if _, err := w.StartRun(ctx, first); !errors.Is(err, run.ErrStarted) {
+			t.Errorf("the one that was started: %v", err)
+		}
+		if _, err := w.StartRun(ctx, second); !errors.Is(err, run.ErrParentEnded) {
+			t.Errorf("the one that was not: %v", err)
+		}
+		w.checkNotStarted(t, second)
 	})
 
 	t.Run("is written whole or not at all", func(t *testing.T) {

@@ -30,6 +30,7 @@ func Run(t *testing.T, open func(t *testing.T, notify store.Notify) *store.Store
 		{"lists of runs", testRuns},
 		{"lists of all runs", testAllRuns},
 		{"lists of steps", testSteps},
+		{"logs", testLogs},
 		{"cancellation", testCancel},
 		{"activation", testActivate},
 		{"commits", testCommit},

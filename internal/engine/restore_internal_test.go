@@ -1,0 +1,83 @@
+package engine
+
+import (
+	"encoding/json"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stepmill/stepmill/internal/action"
+	"github.com/stepmill/stepmill/internal/action/dataset"
+	"github.com/stepmill/stepmill/internal/auth"
+	"github.com/stepmill/stepmill/internal/run"
+	"github.com/stepmill/stepmill/internal/workflow"
+)
+
+// TestRoundsThatEndedAreNotInMemory reads back loops in the middle: of the
+// rounds that have ended only the outputs are left.
+func TestRoundsThatEndedAreNotInMemory(t *testing.T) {
+	t.Parallel()
+	const rounds = 100
+	for _, test := range []struct{ name, loop, input string }{
+		{"foreach", `"foreach": "1..100"`, `{"items": [` + numbers(rounds) + `]}`},
+		{"repeat", `"repeat": {"until": "index == 1000", "max": 2000}`, ``},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			plan := compile(t, `[{"id": "l", `+test.loop+`, "steps": [
+				{"id": "inner", "foreach": "[1]", "steps": [{"id": "x", "uses": "data.set", "with": {"values": {}}}]},
+				{"id": "beside", "needs": [], "uses": "data.set", "with": {"values": {}}}]}]`)
+			d := &driver{}
+			d.snap.Plan, d.snap.Trigger.Payload = auth.Free, json.RawMessage(`{}`)
+			d.snap.Steps = []run.Step{{Path: "l", Seq: 1, Status: run.StepRunning, StartedAt: time.Now(), Input: json.RawMessage(test.input)}}
+			if test.input == "" {
+				d.snap.Steps[0].Input = nil
+			}
+			add := func(path string, status run.StepStatus, output string) {
+				d.snap.Steps = append(d.snap.Steps, run.Step{Path: path, Seq: len(d.snap.Steps) + 1, Status: status, Output: json.RawMessage(output)})
+			}
+			for n := range rounds - 1 {
+				round := fmt.Sprintf("l[%d].", n)
+				add(round+"inner", run.StepSucceeded, `{"items":[{}]}`)
+				add(round+"beside", run.StepSucceeded, fmt.Sprintf(`{"n":%d}`, n))
+				add(round+"inner[0].x", run.StepSucceeded, `{}`) // it started after the one beside its block
+			}
+			add(fmt.Sprintf("l[%d].inner", rounds-1), run.StepRunning, "")
+			if err := d.restore(plan, nil); err != nil {
+				t.Fatal(err)
+			}
+			b := d.root.blocks[0]
+			if len(b.rounds) != 1 || b.next != rounds || b.failure != nil {
+				t.Errorf("%d rounds are open, the next is %d: %+v", len(b.rounds), b.next, b.failure)
+			}
+			if got := fmt.Sprint(b.outputs[rounds-3]); got != fmt.Sprintf("map[n:%d]", rounds-3) {
+				t.Errorf("the output of a round is %s", got)
+			}
+		})
+	}
+}
+
+func numbers(n int) string {
+	text := "1"
+	for i := 2; i <= n; i++ {
+		text += fmt.Sprint(", ", i)
+	}
+	return text
+}
+
+func compile(t *testing.T, steps string) *workflow.Plan {
+	t.Helper()
+	catalog, err := action.NewCatalog(dataset.Entry())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var definition workflow.Definition
+	if err := json.Unmarshal([]byte(steps), &definition.Steps); err != nil {
+		t.Fatal(err)
+	}
+	plan, problems := workflow.Compile(definition, catalog)
+	if len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	return plan
+}

@@ -1,0 +1,42 @@
+package workflow_test
+
+import (
+	"context"
+	"encoding/json"
+	"testing"
+
+	"github.com/stepmill/stepmill/internal/action"
+	"github.com/stepmill/stepmill/internal/workflow"
+)
+
+// stored has one definition.
+type stored workflow.Definition
+
+func (s stored) Definition(context.Context, string, int) (*workflow.Definition, error) {
+	definition := workflow.Definition(s)
+	return &definition, nil
+}
+
+// A check that takes its time is asked when a workflow is saved. A version that
+// was is not refused because the check has another opinion now.
+func TestPlansOfWhatWasSaved(t *testing.T) {
+	t.Parallel()
+	refuse := func(map[string]any) []action.Problem { return []action.Problem{{Message: "too slow"}} }
+	for _, slow := range []bool{false, true} {
+		catalog, err := action.NewCatalog(action.Entry{Spec: action.Spec{Name: "test.check", Input: `{}`, Check: refuse, Slow: slow}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var definition workflow.Definition
+		if err := json.Unmarshal([]byte(`{"steps": [{"id": "a", "uses": "test.check"}]}`), &definition); err != nil {
+			t.Fatal(err)
+		}
+		if _, problems := workflow.Compile(definition, catalog); len(problems) != 1 {
+			t.Errorf("slow %v: when it is saved: %v", slow, problems)
+		}
+		plan, err := workflow.NewPlans(stored(definition), catalog).Get(t.Context(), "wf", 1)
+		if refused := err != nil; refused == slow || (plan == nil) == slow {
+			t.Errorf("slow %v: when it runs: %v", slow, err)
+		}
+	}
+}
