@@ -15,6 +15,6 @@ const (
 	AfterEffect        Point = "after_effect"         // it has been, nothing is written
 	MidCheckpoint      Point = "mid_checkpoint"       // a commit is half written
 	AfterCheckpoint    Point = "after_checkpoint"     // it is durable
-	DuringMigration    Point = "during_migration"     // the tables are being made
+	DuringMigration    Point = "during_migration"     // the file is there, the tables are not
 	AtStart            Point = "at_start"             // the process has begun
 )

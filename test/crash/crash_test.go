@@ -29,6 +29,7 @@ type status string
 const (
 	running   status = "running"
 	succeeded status = "succeeded"
+	failed    status = "failed"
 	cancelled status = "cancelled"
 )
 

@@ -11,9 +11,8 @@ import (
 )
 
 var (
-	parentLine   = regexp.MustCompile(`(?m)^PPid:\s+(\d+)$`)
-	stateLine    = regexp.MustCompile(`(?m)^State:\s+(\w)`)
-	residentLine = regexp.MustCompile(`(?m)^VmRSS:\s+(\d+) kB$`)
+	parentLine = regexp.MustCompile(`(?m)^PPid:\s+(\d+)$`)
+	stateLine  = regexp.MustCompile(`(?m)^State:\s+(\w)`)
 )
 
 func status(pid int) string {
@@ -42,16 +41,6 @@ func children(t *testing.T, parent int) []int {
 func alive(pid int) bool {
 	match := stateLine.FindStringSubmatch(status(pid))
 	return len(match) == 2 && match[1] != "Z" && match[1] != "X"
-}
-
-func residentMemory(t *testing.T, pid int) int64 {
-	t.Helper()
-	match := residentLine.FindStringSubmatch(status(pid))
-	if match == nil {
-		t.Fatalf("process %d has no memory", pid)
-	}
-	kilobytes, _ := strconv.ParseInt(match[1], 10, 64)
-	return kilobytes << 10
 }
 
 func environ(t *testing.T, pid int) string {

@@ -62,7 +62,7 @@ func TestHostileScripts(t *testing.T) {
 	s := harness.Start(t, t.TempDir(), "--js-processes", "3")
 	good := prepare(t, s.Client, "return {n: input.n + 1, clean: typeof kept === 'undefined' && ({}).kept === undefined, set: (kept = Object.prototype.kept = 1)}")
 	finish(t, s.Client, good, map[string]any{"n": 0})
-	before := residentMemory(t, s.Pid())
+	before := s.Memory(t)
 
 	var bad, fine sync.WaitGroup
 	done := make(chan struct{})
@@ -94,7 +94,7 @@ func TestHostileScripts(t *testing.T) {
 	close(done)
 	fine.Wait()
 
-	if grown := residentMemory(t, s.Pid()) - before; grown > 256<<20 {
+	if grown := s.Memory(t) - before; grown > 256<<20 {
 		t.Errorf("the server has grown by %d MiB", grown>>20)
 	}
 	s.Stop(t)
