@@ -51,9 +51,12 @@ type runBody struct {
 		Message string `json:"message"`
 	} `json:"error"`
 	WaitingFor *struct {
-		Until *time.Time `json:"until"`
+		Reason string     `json:"reason"`
+		StepID *string    `json:"step_id"`
+		Until  *time.Time `json:"until"`
 	} `json:"waiting_for"`
-	Steps []stepBody `json:"steps"`
+	RetryOf *string    `json:"retry_of"`
+	Steps   []stepBody `json:"steps"`
 }
 
 type stepBody struct {
@@ -66,6 +69,9 @@ type stepBody struct {
 		N           *int64     `json:"n"`
 		WaitedUntil *time.Time `json:"waited_until"`
 	} `json:"output"`
+	Error *struct {
+		Code string `json:"code"`
+	} `json:"error"`
 }
 
 type workflowBody struct {

@@ -11,14 +11,17 @@ import (
 
 // moments are where a server is killed, with how many times it passes there at
 // least until then. A run passes five calls, and six checkpoints.
-var moments = map[string]int64{
-	"before_accept_commit": 40,
-	"after_accept_commit":  40,
-	"after_claim":          40,
-	"before_effect":        200,
-	"after_effect":         200,
-	"mid_checkpoint":       240,
-	"after_checkpoint":     240,
+var moments = []struct {
+	point string
+	least int64
+}{
+	{"before_accept_commit", 40},
+	{"after_accept_commit", 40},
+	{"after_claim", 40},
+	{"before_effect", 200},
+	{"after_effect", 200},
+	{"mid_checkpoint", 240},
+	{"after_checkpoint", 240},
 }
 
 // A server is killed at each of the moments that matter, under load. Whatever
@@ -27,11 +30,9 @@ var moments = map[string]int64{
 func TestKillAtEachMoment(t *testing.T) {
 	t.Parallel()
 	seed := harness.Seed(t)
-	stream := 0
-	for point, least := range moments {
+	for stream, m := range moments {
 		random := harness.Random(seed, stream)
-		stream++
-		t.Run(point, func(t *testing.T) {
+		t.Run(m.point, func(t *testing.T) {
 			t.Parallel()
 			const deaths = 3
 			outside := newSink(t)
@@ -39,7 +40,7 @@ func TestKillAtEachMoment(t *testing.T) {
 			l := newCalling(t, s, outside)
 			s.Stop(t)
 			for range deaths {
-				fail := fmt.Sprintf("%s:kill:#%d", point, least+random.Int64N(least))
+				fail := fmt.Sprintf("%s:kill:#%d", m.point, m.least+random.Int64N(m.least))
 				dying := spawn(t, s.Dir, fail)
 				if dying.Client != nil {
 					l.work(dying, func() bool { return gone(dying) })
@@ -49,7 +50,7 @@ func TestKillAtEachMoment(t *testing.T) {
 			}
 			repeated := l.verify(restart(t, s, egress))
 			t.Logf("%d runs, %d calls repeated after %d deaths", len(l.runs), repeated, deaths)
-			if point == "after_effect" && repeated < deaths {
+			if m.point == "after_effect" && repeated < deaths {
 				t.Errorf("%d calls were repeated; at each of %d deaths one had been made and not recorded", repeated, deaths)
 			}
 		})
