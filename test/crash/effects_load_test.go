@@ -101,6 +101,7 @@ func (l *calling) work(s *harness.Server, enough func() bool) {
 	var group sync.WaitGroup
 	for i := range tenants {
 		c := harness.NewClient(s.URL, l.tenants[i].key)
+		defer c.Close()
 		for range perTenant {
 			group.Go(func() {
 				for !l.t.Failed() && !enough() && l.start(c, i) {
@@ -114,7 +115,7 @@ func (l *calling) work(s *harness.Server, enough func() bool) {
 // catchUp repeats the orders that were not answered.
 func (l *calling) catchUp(s *harness.Server) {
 	for i := range tenants {
-		c := harness.NewClient(s.URL, l.tenants[i].key)
+		c := s.With(l.tenants[i].key)
 		for len(l.orders[i]) > 0 && l.start(c, i) {
 		}
 	}
