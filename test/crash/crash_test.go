@@ -82,13 +82,14 @@ type workflowBody struct {
 	Steps       []step  `json:"steps"`
 }
 
-// page is a page of a list whose items are only looked at by their id, name or
-// URL.
+// page is a page of a list whose items are only looked at by their ids, name
+// or URL.
 type page struct {
 	Data []struct {
 		ID     string `json:"id"`
 		Name   string `json:"name"`
 		URL    string `json:"url"`
+		RunID  string `json:"run_id"`
 		Status status `json:"status"`
 	} `json:"data"`
 	NextCursor *string `json:"next_cursor"`
