@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 )
 
 var (
@@ -41,6 +42,24 @@ func children(t *testing.T, parent int) []int {
 func alive(pid int) bool {
 	match := stateLine.FindStringSubmatch(status(pid))
 	return len(match) == 2 && match[1] != "Z" && match[1] != "X"
+}
+
+// busy tells whether a process is at work.
+func busy(pid int) bool {
+	before := processorTime(pid)
+	time.Sleep(100 * time.Millisecond)
+	return processorTime(pid) > before+1
+}
+
+// processorTime is what a process has used, in hundredths of a second.
+func processorTime(pid int) int {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return 0
+	}
+	fields := strings.Fields(string(text[strings.LastIndexByte(string(text), ')')+1:]))
+	user, _ := strconv.Atoi(fields[11])
+	return user
 }
 
 func environ(t *testing.T, pid int) string {
