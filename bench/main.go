@@ -15,8 +15,9 @@ import (
 
 func main() {
 	length := flag.Duration("length", 5*time.Second, "how long each load runs")
+	wait := flag.Int("waiting", 0, "measure only the memory that so many waiting runs take")
 	flag.Parse()
-	if err := bench(context.Background(), *length); err != nil {
+	if err := bench(context.Background(), *length, *wait); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
@@ -28,12 +29,15 @@ type report struct {
 	ceiling float64
 }
 
-func bench(ctx context.Context, length time.Duration) (err error) {
+func bench(ctx context.Context, length time.Duration, wait int) (err error) {
 	dir, err := os.MkdirTemp(".", ".bench-")
 	if err != nil {
 		return err
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
+	if wait > 0 {
+		return waiting(ctx, dir, wait)
+	}
 	r := &report{}
 	if err := r.references(ctx, dir, length); err != nil {
 		return err

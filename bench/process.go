@@ -28,8 +28,18 @@ func build(ctx context.Context, dir, pkg string) (string, error) {
 	return target, cmd.Run()
 }
 
-// start runs a server and waits for the line that says where it listens.
+// start runs a server and waits until it has said where it listens and, if it
+// is the product on a new directory, shown its key.
 func start(ctx context.Context, binary string, args ...string) (*process, error) {
+	return launch(ctx, true, binary, args...)
+}
+
+// restart runs the product on a directory whose key was shown before.
+func restart(ctx context.Context, binary string, args ...string) (*process, error) {
+	return launch(ctx, false, binary, args...)
+}
+
+func launch(ctx context.Context, awaitKey bool, binary string, args ...string) (*process, error) {
 	p := &process{cmd: exec.CommandContext(ctx, binary, args...)}
 	out, err := p.cmd.StdoutPipe()
 	if err != nil {
@@ -44,7 +54,7 @@ func start(ctx context.Context, binary string, args ...string) (*process, error)
 		line := lines.Text()
 		if _, address, found := strings.Cut(line, "ready at http://"); found {
 			p.address, p.ready = address, time.Since(begun)
-			if !strings.HasPrefix(line, "Stepmill") {
+			if !awaitKey || !strings.HasPrefix(line, "Stepmill") {
 				return p, nil
 			}
 		}

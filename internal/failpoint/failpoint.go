@@ -15,7 +15,7 @@ const (
 	AfterEffect        Point = "after_effect"         // it has been, nothing is written
 	MidCheckpoint      Point = "mid_checkpoint"       // a commit is half written
 	AfterCheckpoint    Point = "after_checkpoint"     // it is durable
-	DuringMigration    Point = "during_migration"     // the tables are being made
+	DuringMigration    Point = "during_migration"     // the file is there, the tables are not
 	BeforeRewrap       Point = "before_rewrap"        // a new master key is written, nothing is sealed with it
 	AfterRewrap        Point = "after_rewrap"         // all is, the key is not in force yet
 	AtStart            Point = "at_start"             // the process has begun

@@ -9,21 +9,24 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
-// rule is one entry of FP, such as after_effect:kill:0.02 or
-// before_effect@poison:exit: at the moment (for what contains the text after the
-// @), do that (with a probability, 1 unless given).
+// rule is one entry of FP, such as after_effect:kill:0.02, after_effect:kill:#40
+// or before_effect@poison:exit: at the moment (for what contains the text after
+// the @), do that: each time, with a probability, or at one of the times only.
 type rule struct {
 	point   Point
 	about   string
 	do      func()
 	chances float64
+	only    int64 // the time at which it is done, 0: any
+	times   atomic.Int64
 }
 
-var rules = sync.OnceValue(func() []rule {
-	var out []rule
+var rules = sync.OnceValue(func() []*rule {
+	var out []*rule
 	for _, text := range strings.FieldsFunc(os.Getenv("FP"), func(r rune) bool { return r == ',' }) {
 		r, err := parse(text)
 		if err != nil {
@@ -35,13 +38,13 @@ var rules = sync.OnceValue(func() []rule {
 	return out
 })
 
-func parse(text string) (rule, error) {
+func parse(text string) (*rule, error) {
 	parts := strings.Split(text, ":")
 	if len(parts) < 2 || len(parts) > 3 {
-		return rule{}, fmt.Errorf("is not point[@about]:what[:chances]")
+		return nil, fmt.Errorf("is not point[@about]:what[:chances]")
 	}
 	name, about, _ := strings.Cut(parts[0], "@")
-	r := rule{point: Point(name), about: about, chances: 1}
+	r := &rule{point: Point(name), about: about, chances: 1}
 	what, length, _ := strings.Cut(parts[1], "=")
 	switch what {
 	case "kill":
@@ -53,20 +56,22 @@ func parse(text string) (rule, error) {
 	case "pause":
 		d, err := time.ParseDuration(length)
 		if err != nil {
-			return rule{}, err
+			return nil, err
 		}
 		r.do = func() { time.Sleep(d) }
 	default:
-		return rule{}, fmt.Errorf("there is kill, exit, panic, pause=<time>")
+		return nil, fmt.Errorf("there is kill, exit, panic, pause=<time>")
 	}
-	if len(parts) == 3 {
-		chances, err := strconv.ParseFloat(parts[2], 64)
-		if err != nil {
-			return rule{}, err
-		}
-		r.chances = chances
+	if len(parts) == 2 {
+		return r, nil
 	}
-	return r, nil
+	var err error
+	if number, found := strings.CutPrefix(parts[2], "#"); found {
+		r.only, err = strconv.ParseInt(number, 10, 64)
+	} else {
+		r.chances, err = strconv.ParseFloat(parts[2], 64)
+	}
+	return r, err
 }
 
 // kill ends the process the way the kernel does: nothing is run any more.
@@ -84,8 +89,16 @@ func kill() {
 // Hit does what FP says for this moment and what it concerns.
 func Hit(point Point, about string) {
 	for _, r := range rules() {
-		if r.point == point && strings.Contains(about, r.about) && rand.Float64() < r.chances {
+		if r.point == point && strings.Contains(about, r.about) && r.strikes() {
 			r.do()
 		}
 	}
+}
+
+// strikes tells whether this time is one of those at which it is done.
+func (r *rule) strikes() bool {
+	if r.only > 0 {
+		return r.times.Add(1) == r.only
+	}
+	return rand.Float64() < r.chances
 }

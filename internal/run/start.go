@@ -132,7 +132,6 @@ func (s *Service) tryStart(ctx context.Context, start Start, watch bool) (Starte
 	}
 	failpoint.Hit(failpoint.BeforeAcceptCommit, r.ID)
 	ok, err := s.store.StartRun(ctx, start)
-	failpoint.Hit(failpoint.AfterAcceptCommit, r.ID)
 	if !ok {
 		s.queue.Unreserve(r.ID)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/stepmill/stepmill/internal/failpoint"
 	"github.com/stepmill/stepmill/internal/paging"
 	"github.com/stepmill/stepmill/internal/run"
 )
@@ -105,6 +106,7 @@ func (s *Store) enqueue(u *unit, start run.Start, turn bool) error {
 	_, err := u.Exec(`INSERT INTO run_queue (run_id, workspace_id, workflow_id, epoch, node, wake_at, share_key, share_limit, turn)
 		VALUES ($1, $2, $3, 1, $4, $5, $6, $7, $8)`, r.ID, r.WorkspaceID, r.WorkflowID, node, wakeAt, orNil(r.ShareKey), limit, turn)
 	u.afterCommit(func() {
+		failpoint.Hit(failpoint.AfterAcceptCommit, r.ID)
 		s.notify.Started(r.WorkspaceID)
 		if turn {
 			s.notify.Wake(wake)

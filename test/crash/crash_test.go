@@ -29,6 +29,7 @@ type status string
 const (
 	running   status = "running"
 	succeeded status = "succeeded"
+	failed    status = "failed"
 	cancelled status = "cancelled"
 )
 
@@ -50,9 +51,12 @@ type runBody struct {
 		Message string `json:"message"`
 	} `json:"error"`
 	WaitingFor *struct {
-		Until *time.Time `json:"until"`
+		Reason string     `json:"reason"`
+		StepID *string    `json:"step_id"`
+		Until  *time.Time `json:"until"`
 	} `json:"waiting_for"`
-	Steps []stepBody `json:"steps"`
+	RetryOf *string    `json:"retry_of"`
+	Steps   []stepBody `json:"steps"`
 }
 
 type stepBody struct {
@@ -65,6 +69,9 @@ type stepBody struct {
 		N           *int64     `json:"n"`
 		WaitedUntil *time.Time `json:"waited_until"`
 	} `json:"output"`
+	Error *struct {
+		Code string `json:"code"`
+	} `json:"error"`
 }
 
 type workflowBody struct {
@@ -75,13 +82,14 @@ type workflowBody struct {
 	Steps       []step  `json:"steps"`
 }
 
-// page is a page of a list whose items are only looked at by their id, name or
-// URL.
+// page is a page of a list whose items are only looked at by their ids, name
+// or URL.
 type page struct {
 	Data []struct {
 		ID     string `json:"id"`
 		Name   string `json:"name"`
 		URL    string `json:"url"`
+		RunID  string `json:"run_id"`
 		Status status `json:"status"`
 	} `json:"data"`
 	NextCursor *string `json:"next_cursor"`

@@ -1,39 +1,12 @@
 package crash_test
 
 import (
-	"encoding/json"
 	"net/http"
-	"net/http/httptest"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/stepmill/stepmill/test/harness"
 )
-
-// sink is a server that remembers every call by its Idempotency-Key and answers
-// with how often it has seen it.
-type sink struct {
-	*httptest.Server
-	mu    sync.Mutex
-	calls map[string]int
-}
-
-func newSink(t *testing.T) *sink {
-	s := &sink{calls: map[string]int{}}
-	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		key := r.Header.Get("Idempotency-Key")
-		s.mu.Lock()
-		s.calls[key]++
-		count := s.calls[key]
-		s.mu.Unlock()
-		time.Sleep(5 * time.Millisecond)
-		w.Header().Set("Content-Type", "application/json")
-		_ = json.NewEncoder(w).Encode(map[string]any{"key": key, "count": count})
-	}))
-	t.Cleanup(s.Close)
-	return s
-}
 
 // Steps with effects are killed in the middle again and again. Every run ends;
 // a call is only repeated when it was under way at the moment of a kill, and
@@ -85,20 +58,18 @@ func effectsWorkflow(t *testing.T, c *harness.Client, url string) string {
 // key, and no more often than kills explain.
 func (s *sink) check(t *testing.T, runs []string, kills int) {
 	t.Helper()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	repeated := 0
+	calls, repeated := s.counted(), 0
 	for _, id := range runs {
 		for _, path := range []string{"first", "all[0].one", "all[1].one", "all[2].one", "last"} {
-			count := s.calls[id+"/"+path]
+			count := calls[id+"/"+path]
 			if count < 1 || count > 1+kills {
 				t.Errorf("%s/%s was called %d times", id, path, count)
 			}
 			repeated += count - 1
-			delete(s.calls, id+"/"+path)
+			delete(calls, id+"/"+path)
 		}
 	}
-	for key := range s.calls {
+	for key := range calls {
 		t.Errorf("a call with the key %q belongs to no step", key)
 	}
 	t.Logf("%d runs, %d calls repeated after %d kills", len(runs), repeated, kills)

@@ -26,6 +26,9 @@ func NewClient(url, key string) *Client {
 // With makes a client that shares the connections but shows another key.
 func (c *Client) With(key string) *Client { return &Client{URL: c.URL, Key: key, http: c.http} }
 
+// Close gives up the connections that are idle.
+func (c *Client) Close() { c.http.CloseIdleConnections() }
+
 // Answer is a response that was read to its end.
 type Answer struct {
 	Status int

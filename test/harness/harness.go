@@ -20,19 +20,28 @@ import (
 
 const command = "github.com/stepmill/stepmill/cmd/stepmill"
 
-// binary is the one that this test process built.
-var binary struct {
+// program is one that this test process builds when it is first asked for.
+type program struct {
+	tags string
 	once sync.Once
 	dir  string
 	path string
 	err  error
 }
 
-// Main runs the tests of a package and removes the binary they built.
+var (
+	product program
+	// fragile dies, panics or pauses where it is told to.
+	fragile = program{tags: "failpoint"}
+)
+
+// Main runs the tests of a package and removes the binaries they built.
 func Main(m *testing.M) {
 	defer func() {
-		if binary.dir != "" {
-			_ = os.RemoveAll(binary.dir)
+		for _, p := range []*program{&product, &fragile} {
+			if p.dir != "" {
+				_ = os.RemoveAll(p.dir)
+			}
 		}
 	}()
 	m.Run()
@@ -40,22 +49,24 @@ func Main(m *testing.M) {
 
 // Binary is the path of the program under test. It has the race detector in it
 // when the tests have.
-func Binary() (string, error) {
-	binary.once.Do(func() { binary.path, binary.err = build() })
-	return binary.path, binary.err
+func Binary() (string, error) { return product.binary() }
+
+func (p *program) binary() (string, error) {
+	p.once.Do(func() { p.path, p.err = p.build() })
+	return p.path, p.err
 }
 
-func build() (string, error) {
+func (p *program) build() (string, error) {
 	dir, err := os.MkdirTemp("", "stepmill-test-")
 	if err != nil {
 		return "", err
 	}
-	binary.dir = dir
+	p.dir = dir
 	path := filepath.Join(dir, "stepmill")
 	if runtime.GOOS == "windows" {
 		path += ".exe"
 	}
-	args := []string{"build", "-buildvcs=false", "-o", path}
+	args := []string{"build", "-buildvcs=false", "-tags", p.tags, "-o", path}
 	if raceEnabled {
 		args = append(args, "-race")
 	}
@@ -71,7 +82,7 @@ func build() (string, error) {
 func Environ(set ...string) []string {
 	var env []string
 	for _, entry := range os.Environ() {
-		if !strings.HasPrefix(entry, "STEPMILL_") && !strings.HasPrefix(entry, "GORACE=") {
+		if !strings.HasPrefix(entry, "STEPMILL_") && !strings.HasPrefix(entry, "GORACE=") && !strings.HasPrefix(entry, "FP=") {
 			env = append(env, entry)
 		}
 	}

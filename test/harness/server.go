@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"syscall"
 	"testing"
 	"time"
@@ -59,6 +60,9 @@ type Options struct {
 	Env  []string
 	// Work is the directory to start in, if not that of the tests.
 	Work string
+	// Fail says where the server dies, panics or pauses: the FP of the package
+	// failpoint, for a binary that has it.
+	Fail string
 }
 
 // Start starts a server on a free port and waits until it is ready. Its client
@@ -66,7 +70,13 @@ type Options struct {
 // is killed, if it still runs, and held to account for what it logged.
 func Start(t testing.TB, dir string, args ...string) *Server {
 	t.Helper()
-	s, err := Launch(t.Context(), Options{Dir: dir, Args: args})
+	return StartWith(t, Options{Dir: dir, Args: args})
+}
+
+// StartWith is Start with all that can be said about a server.
+func StartWith(t testing.TB, o Options) *Server {
+	t.Helper()
+	s, err := Launch(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,7 +121,11 @@ func (s *Server) AwaitReadyLine() error {
 
 // Spawn starts a server and waits for nothing; it has no client yet.
 func Spawn(o Options) (*Server, error) {
-	path, err := Binary()
+	program, env := &product, o.Env
+	if o.Fail != "" {
+		program, env = &fragile, append(slices.Clone(env), "FP="+o.Fail)
+	}
+	path, err := program.binary()
 	if err != nil {
 		return nil, err
 	}
@@ -122,7 +136,7 @@ func Spawn(o Options) (*Server, error) {
 	}
 	s.cmd = exec.Command(path, args...)
 	s.cmd.Dir = o.Work
-	s.cmd.Env, s.cmd.Stdout, s.cmd.Stderr = Environ(o.Env...), s.out, s.log
+	s.cmd.Env, s.cmd.Stdout, s.cmd.Stderr = Environ(env...), s.out, s.log
 	if err := s.cmd.Start(); err != nil {
 		return nil, err
 	}
@@ -202,6 +216,9 @@ func (s *Server) kill() bool {
 		return false
 	}
 }
+
+// Gone is closed when the process has ended.
+func (s *Server) Gone() <-chan struct{} { return s.exited }
 
 // Signal sends a signal.
 func (s *Server) Signal(t testing.TB, signal syscall.Signal) {

@@ -8,12 +8,12 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 )
 
 var (
-	parentLine   = regexp.MustCompile(`(?m)^PPid:\s+(\d+)$`)
-	stateLine    = regexp.MustCompile(`(?m)^State:\s+(\w)`)
-	residentLine = regexp.MustCompile(`(?m)^VmRSS:\s+(\d+) kB$`)
+	parentLine = regexp.MustCompile(`(?m)^PPid:\s+(\d+)$`)
+	stateLine  = regexp.MustCompile(`(?m)^State:\s+(\w)`)
 )
 
 func status(pid int) string {
@@ -44,14 +44,22 @@ func alive(pid int) bool {
 	return len(match) == 2 && match[1] != "Z" && match[1] != "X"
 }
 
-func residentMemory(t *testing.T, pid int) int64 {
-	t.Helper()
-	match := residentLine.FindStringSubmatch(status(pid))
-	if match == nil {
-		t.Fatalf("process %d has no memory", pid)
+// busy tells whether a process is at work.
+func busy(pid int) bool {
+	before := processorTime(pid)
+	time.Sleep(100 * time.Millisecond)
+	return processorTime(pid) > before+1
+}
+
+// processorTime is what a process has used, in hundredths of a second.
+func processorTime(pid int) int {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return 0
 	}
-	kilobytes, _ := strconv.ParseInt(match[1], 10, 64)
-	return kilobytes << 10
+	fields := strings.Fields(string(text[strings.LastIndexByte(string(text), ')')+1:]))
+	user, _ := strconv.Atoi(fields[11])
+	return user
 }
 
 func environ(t *testing.T, pid int) string {

@@ -1,7 +1,8 @@
 //go:build linux
 
-// Package scripts_test lets a real server run JavaScript, good and hostile side
-// by side, and checks that the hostile scripts harm nobody but themselves.
+// Package scripts_test lets a real server run scripts and expressions, good and
+// hostile side by side, and checks that the hostile ones harm nobody but
+// themselves.
 package scripts_test
 
 import (
@@ -62,7 +63,7 @@ func TestHostileScripts(t *testing.T) {
 	s := harness.Start(t, t.TempDir(), "--js-processes", "3")
 	good := prepare(t, s.Client, "return {n: input.n + 1, clean: typeof kept === 'undefined' && ({}).kept === undefined, set: (kept = Object.prototype.kept = 1)}")
 	finish(t, s.Client, good, map[string]any{"n": 0})
-	before := residentMemory(t, s.Pid())
+	before := s.Memory(t)
 
 	var bad, fine sync.WaitGroup
 	done := make(chan struct{})
@@ -94,7 +95,7 @@ func TestHostileScripts(t *testing.T) {
 	close(done)
 	fine.Wait()
 
-	if grown := residentMemory(t, s.Pid()) - before; grown > 256<<20 {
+	if grown := s.Memory(t) - before; grown > 256<<20 {
 		t.Errorf("the server has grown by %d MiB", grown>>20)
 	}
 	s.Stop(t)
@@ -134,6 +135,43 @@ func TestChildrenDieWithTheServer(t *testing.T) {
 		return run.Status == "failed" && run.Error.Code == "script_timeout"
 	})
 	next.Stop(t)
+}
+
+// A run is cancelled in the middle of a script. The child that runs it is killed
+// at once, and the next script has its place.
+func TestCancelKillsTheScript(t *testing.T) {
+	s := harness.Start(t, t.TempDir(), "--js-processes", "2")
+	quick := prepare(t, s.Client, "return {n: input.n}")
+	var endless struct{ ID string }
+	s.Expect(t, http.StatusCreated, "POST", "/v1/workflows", map[string]any{"name": "endless"}).Decode(t, &endless)
+	s.Expect(t, http.StatusOK, "PATCH", "/v1/workflows/"+endless.ID, map[string]any{"state": "active", "steps": []any{
+		map[string]any{"id": "js", "uses": "code.js", "timeout": "5m", "with": map[string]any{"code": "for (;;) {}"}},
+	}})
+	for n := range 5 {
+		var runs []string
+		for range 2 { // as many as may run
+			var started struct{ ID string }
+			s.Expect(t, http.StatusCreated, "POST", "/v1/workflows/"+endless.ID+"/runs", nil).Decode(t, &started)
+			runs = append(runs, started.ID)
+		}
+		var pids []int
+		within(t, "both scripts run", func() bool {
+			pids = slices.DeleteFunc(children(t, s.Pid()), func(pid int) bool { return !busy(pid) })
+			return len(pids) == 2
+		})
+		for _, id := range runs {
+			s.Expect(t, http.StatusOK, "POST", "/v1/runs/"+id+"/cancel", nil)
+		}
+		cancelled := time.Now()
+		within(t, "the children are gone", func() bool { return !slices.ContainsFunc(pids, alive) })
+		if took := time.Since(cancelled); took > time.Second {
+			t.Errorf("the children were gone %v after the cancel", took)
+		}
+		if run := finish(t, s.Client, quick, map[string]any{"n": n}); run.Status != "succeeded" {
+			t.Errorf("the next script: %s %+v", run.Status, run.Error)
+		}
+	}
+	s.Stop(t)
 }
 
 func within(t *testing.T, what string, is func() bool) {

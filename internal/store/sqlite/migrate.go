@@ -12,6 +12,8 @@ import (
 
 	"github.com/pressly/goose/v3"
 	_ "modernc.org/sqlite" // the database/sql driver that goose needs
+
+	"github.com/stepmill/stepmill/internal/failpoint"
 )
 
 //go:embed migrations/*.sql
@@ -57,6 +59,7 @@ func prepare(ctx context.Context, path string, migrate bool) (err error) {
 	case !migrate:
 		return fmt.Errorf("%s has schema %d, this binary needs %d: start the server once to migrate it", path, have, want)
 	}
+	failpoint.Hit(failpoint.DuringMigration, path)
 	if _, err := provider.Up(ctx); err != nil {
 		return fmt.Errorf("migrate %s: %w", path, err)
 	}

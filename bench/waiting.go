@@ -1,0 +1,115 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"sync"
+	"time"
+)
+
+// waitOneHour is a workflow whose runs do nothing but wait.
+const waitOneHour = `{"state":"active","steps":[{"id":"wait","uses":"flow.wait","with":{"for":"1h"}}]}`
+
+// waiting measures what runs cost that wait: they are rows, and the memory of
+// the server must not grow with them.
+func waiting(ctx context.Context, dir string, runs int) error {
+	binary, err := build(ctx, dir, "./cmd/stepmill")
+	if err != nil {
+		return err
+	}
+	args := []string{"serve", "--listen", "127.0.0.1:0", "--data-dir", filepath.Join(dir, "data"), "--log-level", "warn"}
+	server, err := start(ctx, binary, args...)
+	if err != nil {
+		return err
+	}
+	fmt.Printf("%-44s %9s\n", "stepmill, runs that wait for an hour", "MiB")
+	fmt.Printf("%-44s %9.0f\n", "resident on a new directory", server.memory())
+	begun := time.Now()
+	if err := startWaiting(server, runs); err != nil {
+		return err
+	}
+	took := time.Since(begun)
+	fmt.Printf("%-44s %9.0f\n", fmt.Sprintf("resident after %d starts in %.0f s", runs, took.Seconds()), server.memory())
+	if err := rest(ctx); err != nil {
+		return err
+	}
+	fmt.Printf("%-44s %9.0f\n", "resident a while later", server.memory())
+	if err := server.stop(); err != nil {
+		return err
+	}
+	key := server.key
+	if server, err = restart(ctx, binary, args...); err != nil {
+		return err
+	}
+	server.key = key
+	fmt.Printf("%-44s %9.0f\n", fmt.Sprintf("resident after a restart that took %s", server.ready.Round(time.Millisecond)), server.memory())
+	if err := rest(ctx); err != nil {
+		return err
+	}
+	fmt.Printf("%-44s %9.0f\n", "resident a while later", server.memory())
+	return server.stop()
+}
+
+// rest lets a server come to rest.
+func rest(ctx context.Context) error {
+	select {
+	case <-time.After(15 * time.Second):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// startWaiting starts runs from many clients at once.
+func startWaiting(server *process, runs int) error {
+	setup := &client{server: server}
+	workspaces, err := setup.workspaces(8)
+	if err != nil {
+		return err
+	}
+	var wg sync.WaitGroup
+	errs := make(chan error, len(workspaces))
+	for i, w := range workspaces {
+		id, err := setup.workflow(w.key, waitOneHour)
+		if err != nil {
+			return err
+		}
+		share := runs / len(workspaces)
+		if i == 0 {
+			share += runs % len(workspaces)
+		}
+		wg.Go(func() { errs <- startMany(server.address, w.key, id, share) })
+	}
+	wg.Wait()
+	close(errs)
+	for err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// startMany starts runs of one workflow, several at a time.
+func startMany(address, key, workflowID string, runs int) error {
+	const at = 4
+	var wg sync.WaitGroup
+	errs := make([]error, at)
+	for i := range at {
+		wg.Go(func() {
+			conn, err := dial(address)
+			for n := i; n < runs && err == nil; n += at {
+				var status int
+				var body []byte
+				status, body, err = conn.do(newRequest("POST", "/v1/workflows/"+workflowID+"/runs", key, `{"payload":{"name":"Ada","n":21}}`))
+				if err == nil && status != 201 {
+					err = fmt.Errorf("start a run: %d: %s", status, body)
+				}
+			}
+			errs[i] = err
+		})
+	}
+	wg.Wait()
+	return firstError(errs...)
+}
