@@ -31,6 +31,7 @@ func Run(t *testing.T, open func(t *testing.T, notify store.Notify) *store.Store
 		{"lists of all runs", testAllRuns},
 		{"lists of steps", testSteps},
 		{"logs", testLogs},
+		{"approvals", testApprovals},
 		{"cancellation", testCancel},
 		{"activation", testActivate},
 		{"commits", testCommit},
