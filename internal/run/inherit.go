@@ -32,8 +32,8 @@ type heir struct {
 	reason string
 }
 
-// level goes through a list of steps and tells whether all of them are kept.
-func (h *heir) level(plan *workflow.Plan, prefix string) bool {
+// level goes through a list of steps.
+func (h *heir) level(plan *workflow.Plan, prefix string) {
 	const (
 		unknown = iota
 		no
@@ -56,11 +56,9 @@ func (h *heir) level(plan *workflow.Plan, prefix string) bool {
 		}
 		return known[i] == yes
 	}
-	all := true
 	for i := range plan.Steps {
-		all = keeps(i) && all
+		keeps(i)
 	}
-	return all
 }
 
 // keep takes a step over if it came to a good end, or the good part of a loop.

@@ -153,7 +153,10 @@ func TestQueryPlansOfWaitingRuns(t *testing.T) {
 			t.Fatal(err)
 		}
 		for i, onLimit := range []workflow.OnLimit{workflow.Queue, workflow.Queue, workflow.CancelRunning} {
-			r := run.Run{ID: fmt.Sprintf("run_x%d", i), WorkspaceID: "ws_1", WorkflowID: "wf_2", Status: run.Running, ShareKey: "=k", Trigger: run.Trigger{Payload: []byte("{}")}}
+			r := run.Run{
+				ID: fmt.Sprintf("run_x%d", i), WorkspaceID: "ws_1", WorkflowID: "wf_2", Status: run.Running, StartedAt: clock.Now(),
+				ShareKey: "=k", Trigger: run.Trigger{Payload: []byte("{}")},
+			}
 			start := run.Start{Run: r, Revision: 1, Node: "node_1", Plan: auth.Free, Share: &workflow.Share{Limit: 1, OnLimit: onLimit}}
 			start.Event.ID = r.ID
 			if ok, err := s.StartRun(t.Context(), start); err != nil || !ok {
