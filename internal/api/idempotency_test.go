@@ -92,7 +92,7 @@ func TestACheckHoldsUpNobody(t *testing.T) {
 		w.once("check", "/v1/workflows/$wf/validate", `{"steps": [`+strings.Join(steps, ",")+`]}`).want(http.StatusOK)
 	}()
 	const enough = 5
-	for written := 0; written < enough; written++ {
+	for written := range enough {
 		w.call("PUT", "/v1/variables/x", `{"value": 1}`)
 		select {
 		case <-checked:

@@ -40,7 +40,10 @@ func countStart(dir string, leaveSafeMode bool) (*starts, error) {
 	if s.safe = s.before >= startsToSafeMode; s.safe {
 		return s, nil
 	}
-	return s, s.write(s.before + 1)
+	if err := s.write(s.before + 1); err != nil {
+		return nil, err
+	}
+	return s, nil
 }
 
 func (s *starts) write(count int) error {

@@ -250,7 +250,7 @@ func (s *Server) Run(ctx context.Context) (err error) {
 	defer stopWork()
 	parts := newGroup(stopWork)
 	if s.starts.safe {
-		s.log.Warn(errSafeMode.Error())
+		s.log.Warn("runs are not executed", "error", errSafeMode)
 	} else {
 		if err := s.dispatch.Recover(ctx); err != nil && ctx.Err() == nil {
 			return fmt.Errorf("take up the runs of the last process: %w", err)

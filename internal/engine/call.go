@@ -116,15 +116,16 @@ func (d *driver) request(step *run.Step) (action.Request, error) {
 	if step.WakeAt != nil {
 		req.WokenAt = *step.WakeAt
 	}
-	value, err := any(d.inputs[step]), error(nil)
-	if d.inputs[step] == nil {
-		if value, err = expr.FromJSON(step.Input); err != nil {
+	if req.Input = d.inputs[step]; req.Input == nil {
+		value, err := expr.FromJSON(step.Input)
+		if err != nil {
 			return req, err
 		}
+		req.Input, _ = value.(map[string]any)
 	}
-	req.Input, _ = value.(map[string]any)
 	if step.Answer != nil {
-		if value, err = expr.FromJSON(step.Answer); err != nil {
+		value, err := expr.FromJSON(step.Answer)
+		if err != nil {
 			return req, err
 		}
 		req.Answer, _ = value.(map[string]any)

@@ -57,15 +57,16 @@ func (s *Store) stir(u *unit, runID string, at time.Time) error {
 	return s.wake(u, runID)
 }
 
-// Approvals implements run.Store. The index has nothing but steps that wait.
+// Approvals implements run.Store. Only runs that are not finished have steps that
+// wait, and these are found through the queue.
 func (s *Store) Approvals(ctx context.Context, workspaceID string, page paging.Request) (paging.Page[run.Approval], error) {
 	runID, path, _ := strings.Cut(page.After, "/")
 	var found []run.Approval
 	err := s.read(ctx, func(c Conn) (err error) {
-		found, err = list(c, `SELECT s.run_id, s.path, r.workflow_id, w.name, s.name, s.input, s.started_at, s.wake_at
-			FROM steps s JOIN runs r ON r.id = s.run_id JOIN workflows w ON w.id = r.workflow_id AND w.deleted_at IS NULL
-			WHERE s.awaits = 'answer' AND s.status = 'waiting' AND s.answer IS NULL AND r.workspace_id = $1
-			AND (s.run_id < $2 OR s.run_id = $2 AND s.path > $3) ORDER BY s.run_id DESC, s.path LIMIT $4`,
+		found, err = list(c, `SELECT s.run_id, s.path, q.workflow_id, w.name, s.name, s.input, s.started_at, s.wake_at
+			FROM run_queue q JOIN steps s ON s.run_id = q.run_id JOIN workflows w ON w.id = q.workflow_id AND w.deleted_at IS NULL
+			WHERE q.workspace_id = $1 AND q.run_id <= $2 AND (q.run_id < $2 OR s.path > $3)
+			AND s.awaits = 'answer' AND s.status = 'waiting' AND s.answer IS NULL ORDER BY q.run_id DESC, s.path LIMIT $4`,
 			[]any{workspaceID, before(runID), path, page.Limit + 1}, func(r Row) (a run.Approval, err error) {
 				err = r.Scan(&a.RunID, &a.StepID, &a.WorkflowID, &a.WorkflowName, &a.StepName, (*[]byte)(&a.Input), &a.Since, &a.Until)
 				return a, err

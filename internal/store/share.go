@@ -14,7 +14,7 @@ func (s *Store) takePlace(u *unit, start run.Start) (bool, error) {
 	if start.Share == nil {
 		return true, nil
 	}
-	taken, err := placesTaken(u, start.Run)
+	taken, err := sharing(u, start.Run, true)
 	if err != nil || taken < start.Share.Limit {
 		return true, err
 	}
@@ -23,8 +23,8 @@ func (s *Store) takePlace(u *unit, start run.Start) (bool, error) {
 		return false, run.ErrAtLimit
 	case workflow.CancelRunning:
 		oldest, err := list(u, selectRun+`JOIN run_queue q ON q.run_id = r.id
-			WHERE q.workflow_id = $1 AND q.share_key = $2 AND q.turn ORDER BY q.run_id LIMIT $3`,
-			[]any{start.Run.WorkflowID, start.Run.ShareKey, taken - start.Share.Limit + 1}, scanRun)
+			WHERE q.workflow_id = $1 AND q.share_key = $2 AND q.turn = $3 ORDER BY q.run_id LIMIT $4`,
+			[]any{start.Run.WorkflowID, start.Run.ShareKey, true, taken - start.Share.Limit + 1}, scanRun)
 		if err != nil {
 			return false, err
 		}
@@ -37,8 +37,7 @@ func (s *Store) takePlace(u *unit, start run.Start) (bool, error) {
 		}
 		return true, nil
 	default:
-		queued, err := number(u, `SELECT count(*) FROM run_queue WHERE workflow_id = $1 AND share_key = $2 AND NOT turn`,
-			start.Run.WorkflowID, start.Run.ShareKey)
+		queued, err := sharing(u, start.Run, false)
 		if err == nil && queued >= start.Plan.Limits().QueuedRuns {
 			err = run.ErrQueueFull
 		}
@@ -46,9 +45,10 @@ func (s *Store) takePlace(u *unit, start run.Start) (bool, error) {
 	}
 }
 
-// placesTaken counts the runs that have one of the places of a run.
-func placesTaken(u *unit, of run.Run) (int, error) {
-	return number(u, `SELECT count(*) FROM run_queue WHERE workflow_id = $1 AND share_key = $2 AND turn`, of.WorkflowID, of.ShareKey)
+// sharing counts the runs that have one of the places of a run, or wait for one.
+// The turn is compared, not only looked at: so the index knows it.
+func sharing(u *unit, of run.Run, turn bool) (int, error) {
+	return number(u, `SELECT count(*) FROM run_queue WHERE workflow_id = $1 AND share_key = $2 AND turn = $3`, of.WorkflowID, of.ShareKey, turn)
 }
 
 // passPlace gives the place of a run that has ended to those that wait for one,
@@ -56,15 +56,15 @@ func placesTaken(u *unit, of run.Run) (int, error) {
 func (s *Store) passPlace(u *unit, of run.Run, at time.Time) error {
 	for {
 		next, err := one(u, `SELECT run_id, share_limit FROM run_queue
-			WHERE workflow_id = $1 AND share_key = $2 AND NOT turn`+notDeleted+` ORDER BY run_id LIMIT 1`,
-			[]any{of.WorkflowID, of.ShareKey}, func(r Row) (w waiting, err error) {
+			WHERE workflow_id = $1 AND share_key = $2 AND turn = $3`+notDeleted+` ORDER BY run_id LIMIT 1`,
+			[]any{of.WorkflowID, of.ShareKey, false}, func(r Row) (w waiting, err error) {
 				err = r.Scan(&w.runID, &w.limit)
 				return w, err
 			})
 		if err != nil || next == nil {
 			return err
 		}
-		taken, err := placesTaken(u, of)
+		taken, err := sharing(u, of, true)
 		if err != nil || taken >= next.limit {
 			return err
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/stepmill/stepmill/internal/run"
 	"github.com/stepmill/stepmill/internal/store"
 	"github.com/stepmill/stepmill/internal/store/sqlite"
+	"github.com/stepmill/stepmill/internal/workflow"
 )
 
 // planned is a driver that notes how SQLite means to answer each query.
@@ -133,6 +134,53 @@ func testQueryPlansOfRuns(t *testing.T, analyzed bool) {
 				t.Errorf("the plans are %q, want %s", d.plans, test.want)
 			}
 		})
+	}
+}
+
+// What ends or starts a run that shares places, and the list of approvals, look
+// only at runs that are not finished and have to do with it.
+func TestQueryPlansOfWaitingRuns(t *testing.T) {
+	t.Parallel()
+	for _, analyzed := range []bool{false, true} {
+		d := &planned{DB: open(t, newDir(t))}
+		if analyzed {
+			analyze(t, d.DB)
+		}
+		s := store.New(d, store.Notify{})
+		const made = `INSERT INTO workflows (id, workspace_id, name, state, version, revision, created_at, updated_at, layout)
+			VALUES ('wf_2', 'ws_1', 'n', 'draft', 1, 1, 0, 0, '{}')`
+		if err := d.DB.Write(t.Context(), func(c store.Conn) error { _, err := c.Exec(made); return err }); err != nil {
+			t.Fatal(err)
+		}
+		for i, onLimit := range []workflow.OnLimit{workflow.Queue, workflow.Queue, workflow.CancelRunning} {
+			r := run.Run{
+				ID: fmt.Sprintf("run_x%d", i), WorkspaceID: "ws_1", WorkflowID: "wf_2", Status: run.Running, StartedAt: clock.Now(),
+				ShareKey: "=k", Trigger: run.Trigger{Payload: []byte("{}")},
+			}
+			start := run.Start{Run: r, Revision: 1, Node: "node_1", Plan: auth.Free, Share: &workflow.Share{Limit: 1, OnLimit: onLimit}}
+			start.Event.ID = r.ID
+			if ok, err := s.StartRun(t.Context(), start); err != nil || !ok {
+				t.Fatal(ok, err)
+			}
+		}
+		if ok, err := s.CancelRun(t.Context(), run.Cancellation{WorkspaceID: "ws_1", RunID: "run_x2", At: clock.Now()}); err != nil || !ok {
+			t.Fatal(ok, err)
+		}
+		if _, err := s.Approvals(t.Context(), "ws_1", paging.Request{Limit: 20}); err != nil {
+			t.Fatal(err)
+		}
+		shared := 0
+		for _, plan := range d.plans {
+			if strings.Contains(plan, "run_queue_by_share (workflow_id=? AND share_key=? AND turn=?)") {
+				shared++
+			}
+			if strings.Contains(plan, "SCAN") || strings.Contains(plan, "runs_by_workspace") || strings.Contains(plan, "run_queue_by_workflow") {
+				t.Errorf("analyzed %v: the plan is %s", analyzed, plan)
+			}
+		}
+		if last := d.plans[len(d.plans)-1]; shared < 6 || !strings.Contains(last, "INDEX run_queue_by_workspace (workspace_id=? AND run_id<?)") {
+			t.Errorf("analyzed %v: the plans are %q", analyzed, d.plans)
+		}
 	}
 }
 
