@@ -135,6 +135,7 @@ func (e *effects) count(name string) int {
 // starts, stops and lets crash.
 type world struct {
 	t        *testing.T
+	db       *sqlite.DB
 	store    *store.Store
 	plans    *workflow.Plans
 	values   *secret.Service
@@ -172,7 +173,7 @@ func newWorld(t *testing.T) *world {
 		stop()
 		<-ended
 	})
-	w.store = store.New(db, w.notify())
+	w.db, w.store = db, store.New(db, w.notify())
 	w.setUp()
 	return w
 }

@@ -12,16 +12,19 @@ import (
 )
 
 // Activate makes the node the owner of a run that still has the epoch of the
-// wake-up. It answers false for a stale wake-up.
+// wake-up. It answers false for a stale wake-up. One who has become the owner
+// without learning of it may ask again.
 func (s *Store) Activate(ctx context.Context, wake run.Wake, node string) (run.Lease, bool, error) {
 	activated := false
+	lease := run.Lease{RunID: wake.RunID, Epoch: wake.Epoch + 1}
 	err := s.write(ctx, func(u *unit) error {
-		n, err := u.Exec(`UPDATE run_queue SET epoch = epoch + 1, node = $1, wake_at = NULL WHERE run_id = $2 AND epoch = $3`+notDeleted,
-			node, wake.RunID, wake.Epoch)
+		n, err := u.Exec(`UPDATE run_queue SET epoch = $1, node = $2, wake_at = NULL
+			WHERE run_id = $3 AND (epoch = $4 OR epoch = $1 AND node = $2)`+notDeleted,
+			lease.Epoch, node, lease.RunID, wake.Epoch)
 		activated = n == 1
 		return err
 	})
-	return run.Lease{RunID: wake.RunID, Epoch: wake.Epoch + 1}, activated, err
+	return lease, activated, err
 }
 
 // Snapshot reads a run for the engine; nil when it is gone.
@@ -131,19 +134,22 @@ func fence(u *unit, lease run.Lease, d run.Decision) (int64, error) {
 }
 
 func upsertStep(u *unit, runID string, rev int, step run.Step) error {
-	var code, text any
+	var code, text, from any
 	if step.Error != nil {
 		code, text = step.Error.Code, step.Error.Message
+		if step.Error.StepID != step.Path {
+			from = orNil(step.Error.StepID)
+		}
 	}
 	_, err := u.Exec(`INSERT INTO steps (run_id, path, seq, name, type, status, attempt, started_at, attempt_at, finished_at, wake_at,
-		awaits, reason, error_code, error_text, rev, input, output)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)
+		awaits, reason, error_code, error_text, error_step, rev, input, output)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19)
 		ON CONFLICT (run_id, path) DO UPDATE SET status = excluded.status, attempt = excluded.attempt,
 		started_at = excluded.started_at, attempt_at = excluded.attempt_at, finished_at = excluded.finished_at, wake_at = excluded.wake_at,
-		awaits = excluded.awaits, reason = excluded.reason, error_code = excluded.error_code, error_text = excluded.error_text,
+		awaits = excluded.awaits, reason = excluded.reason, error_code = excluded.error_code, error_text = excluded.error_text, error_step = excluded.error_step,
 		rev = excluded.rev, input = excluded.input, output = excluded.output`,
 		runID, step.Path, step.Seq, step.Name, step.Type, string(step.Status), step.Attempt, step.StartedAt, step.AttemptAt, timeOrNil(step.FinishedAt),
-		timeOrNil(step.WakeAt), orNil(string(step.Awaits)), orNil(step.Reason), code, text, rev, orNil(string(step.Input)), orNil(string(step.Output)))
+		timeOrNil(step.WakeAt), orNil(string(step.Awaits)), orNil(step.Reason), code, text, from, rev, orNil(string(step.Input)), orNil(string(step.Output)))
 	return err
 }
 

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -166,7 +167,7 @@ func selectSteps(c Conn, runID string) ([]run.Step, error) {
 }
 
 const selectStep = `SELECT path, seq, name, type, status, attempt, started_at, attempt_at, finished_at, wake_at, awaits, reason,
-	error_code, error_text, rev, input, output, answer FROM steps `
+	error_code, error_text, error_step, rev, input, output, answer FROM steps `
 const selectAttempt = `SELECT path, attempt, started_at, finished_at, error_code, error_text FROM step_attempts `
 
 // selectAttempts reads earlier attempts, which most runs have none of.
@@ -188,13 +189,13 @@ func scanAttempt(r Row) (a run.Attempt, err error) {
 
 func scanStep(row Row) (run.Step, error) {
 	var (
-		s          run.Step
-		code, text string
+		s                run.Step
+		code, text, from string
 	)
 	err := row.Scan(&s.Path, &s.Seq, &s.Name, &s.Type, (*string)(&s.Status), &s.Attempt, &s.StartedAt, &s.AttemptAt, &s.FinishedAt, &s.WakeAt,
-		(*string)(&s.Awaits), &s.Reason, &code, &text, &s.Rev, (*[]byte)(&s.Input), (*[]byte)(&s.Output), (*[]byte)(&s.Answer))
+		(*string)(&s.Awaits), &s.Reason, &code, &text, &from, &s.Rev, (*[]byte)(&s.Input), (*[]byte)(&s.Output), (*[]byte)(&s.Answer))
 	if code != "" {
-		s.Error = &run.Failure{Code: code, Message: text, StepID: s.Path}
+		s.Error = &run.Failure{Code: code, Message: text, StepID: cmp.Or(from, s.Path)}
 	}
 	return s, err
 }

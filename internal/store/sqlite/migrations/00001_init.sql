@@ -174,6 +174,7 @@ CREATE TABLE steps (
     reason      TEXT,
     error_code  TEXT,
     error_text  TEXT,
+    error_step  TEXT,             -- the path of the step that the failure came from, if it is another one
     rev         INTEGER NOT NULL DEFAULT 0, -- the commit of the run that wrote the row last
     input       TEXT,
     output      TEXT,
