@@ -53,6 +53,7 @@ type watch struct {
 	finished  bool
 	cancelled bool
 	calls     map[call]int
+	announced map[call]bool   // committed as what is executed next
 	asked     map[string]bool // approvals with an answer on its way
 	problems  []string
 }
@@ -67,7 +68,7 @@ type call struct {
 func newWatch(w *world, s *sketch, faults []fault) *watch {
 	return &watch{
 		world: w, sketch: s, faults: faults, fallen: make(chan string, 10),
-		mirror: map[string]run.Step{}, calls: map[call]int{}, asked: map[string]bool{},
+		mirror: map[string]run.Step{}, calls: map[call]int{}, announced: map[call]bool{}, asked: map[string]bool{},
 	}
 }
 
@@ -122,6 +123,9 @@ func (w *watch) committed(runID string, d run.Decision) {
 		}
 		w.seq = max(w.seq, step.Seq)
 	}
+	for _, path := range d.Executing {
+		w.announced[call{w.life, path, w.mirror[path].Attempt}] = w.mirror[path].Status == run.StepRunning
+	}
 	for _, step := range d.Steps {
 		w.startedInTime(step)
 		if step.Awaits == action.AwaitsAnswer {
@@ -173,7 +177,7 @@ func (w *watch) answer(runID string, step run.Step) {
 // perform is the action test.act. It fails by the number of the attempt as it is
 // committed, so that an attempt that a crash repeats ends the same way.
 func (w *watch) perform(ctx context.Context, req action.Request) (action.Result, error) {
-	attempt := w.enter(req)
+	attempt := w.enter(ctx, req)
 	takes, _ := req.Input["takes"].(int)
 	length := time.Duration(takes) * time.Millisecond
 	if req.Input["does"] == "hangs" {
@@ -200,7 +204,7 @@ func (w *watch) perform(ctx context.Context, req action.Request) (action.Result,
 }
 
 // enter notes a call of an effect, and checks that it may be made.
-func (w *watch) enter(req action.Request) (attempt int) {
+func (w *watch) enter(ctx context.Context, req action.Request) (attempt int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	path := req.Run.Path
@@ -208,14 +212,14 @@ func (w *watch) enter(req action.Request) (attempt int) {
 	this := call{w.life, path, step.Attempt}
 	w.calls[this]++
 	switch {
-	case step.Status != run.StepRunning || !slices.Contains(w.last.Executing, path):
+	case !w.announced[this]:
 		w.problem("%s is executed, but what is committed of it is %q, executing %v", path, step.Status, w.last.Executing)
 	case w.calls[this] > 1:
 		w.problem("attempt %d of %s was executed twice without a crash", step.Attempt, path)
 	case req.IdempotencyKey != req.Run.ID+"/"+path:
 		w.problem("%s has the idempotency key %s", path, req.IdempotencyKey)
-	case w.finished || w.cancelled:
-		w.problem("%s is executed after the end of the run", path)
+	case w.cancelled && ctx.Err() == nil:
+		w.problem("%s is executed after the run was cancelled", path)
 	}
 	w.startedInTime(step)
 	return step.Attempt
