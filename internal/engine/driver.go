@@ -175,8 +175,7 @@ func (d *driver) pause(ctx context.Context, length time.Duration) bool {
 }
 
 // commit writes a decision, again and again while the store does not answer.
-// It answers false when the lease is lost, the run was taken away in the
-// meantime, or the engine stops: nothing may be started any more.
+// It answers false when the lease is lost or the engine stops.
 func (d *driver) commit(ctx context.Context, decision run.Decision) bool {
 	for pause := firstPause; ; pause = min(2*pause, longestPause) {
 		held, err := d.engine.store.Commit(ctx, d.lease, d.snap.Run, decision)
@@ -185,7 +184,7 @@ func (d *driver) commit(ctx context.Context, decision run.Decision) bool {
 			if !held {
 				d.log.Info("the lease of a run is lost; its work is dropped")
 			}
-			return held && ctx.Err() == nil
+			return held
 		}
 		if ctx.Err() != nil {
 			return false

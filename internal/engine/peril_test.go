@@ -17,9 +17,9 @@ import (
 	"github.com/stepmill/stepmill/internal/run"
 )
 
-// fault is something that happens at the n-th write of the engine, counted over
+// mishap is something that happens at the n-th write of the engine, counted over
 // all its lives.
-type fault struct {
+type mishap struct {
 	Write int
 	Kind  string
 }
@@ -40,7 +40,7 @@ const (
 type watch struct {
 	world  *world
 	sketch *sketch
-	faults []fault
+	faults []mishap
 	fallen chan string // this life of the engine ends
 
 	mu        sync.Mutex
@@ -65,7 +65,7 @@ type call struct {
 	attempt int
 }
 
-func newWatch(w *world, s *sketch, faults []fault) *watch {
+func newWatch(w *world, s *sketch, faults []mishap) *watch {
 	return &watch{
 		world: w, sketch: s, faults: faults, fallen: make(chan string, 10),
 		mirror: map[string]run.Step{}, calls: map[call]int{}, announced: map[call]bool{}, asked: map[string]bool{},

@@ -199,7 +199,7 @@ func findPart(parts []*part, id string) *part {
 }
 
 // describe is what is needed to repeat a failure by hand.
-func (s *sketch) describe(faults []fault, cancelAt int) string {
+func (s *sketch) describe(faults []mishap, cancelAt int) string {
 	text := fmt.Sprintf("steps: %s\nfaults: %v", s.json(), faults)
 	if cancelAt > 0 {
 		text += fmt.Sprintf("\ncancelled after: %d.5ms", cancelAt)

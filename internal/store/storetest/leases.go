@@ -164,6 +164,7 @@ func testRelease(t *testing.T, w *world) {
 	at := clock.Now().Add(time.Hour)
 	step := newStep("a", 1, run.StepWaiting)
 	step.WakeAt = &at
+	step.Error = &run.Failure{Code: "timed_out", Message: "It took too long.", StepID: "a[0].b"}
 	answers(w.Commit(ctx, firstLease(r), r, run.Decision{Steps: []run.Step{step}, Release: true, WakeAt: at}))(t, "release", true)
 	same(t, "queue", w.queue(t, r.ID), &queued{Epoch: 1, WakeAt: &at})
 	same(t, "steps", found(w.Run(ctx, ws.ID, r.ID))(t).Steps, []run.Step{step})
