@@ -72,6 +72,14 @@ func newWatch(w *world, s *sketch, faults []mishap) *watch {
 	}
 }
 
+// inherit takes in the steps that a retry begins with.
+func (w *watch) inherit(steps []run.Step) {
+	for _, step := range steps {
+		w.mirror[step.Path] = step
+		w.seq = max(w.seq, step.Seq)
+	}
+}
+
 func (w *watch) problem(format string, args ...any) {
 	w.problems = append(w.problems, fmt.Sprintf(format, args...))
 }

@@ -108,7 +108,39 @@ func (s *stage) play(sk *sketch, faults []mishap, cancelAt int) (w *watch, probl
 	}
 	n.end() // nothing may follow
 	w.restored(id)
-	return w, append(append(w.found(), compare(sk, s.actor.Name(), s.get(id))...), s.events(id)...)
+	problems = append(append(w.found(), compare(sk, s.actor.Name(), s.get(id))...), s.events(id)...)
+	if s.get(id).Status == run.Cancelled && len(problems) == 0 {
+		problems = s.retry(sk, id)
+	}
+	return w, problems
+}
+
+// retry runs the rest of a run that was cancelled: together with what it takes
+// over, that is what the model says of the whole.
+func (s *stage) retry(sk *sketch, id string) []string {
+	w := newWatch(s.world, sk, nil)
+	s.watch.Store(w)
+	s.current.Store(nil)
+	again, err := s.runs.Retry(context.Background(), s.actor, id, false)
+	if err != nil {
+		return []string{"the run cannot be retried: " + err.Error()}
+	}
+	w.inherit(s.get(again.ID).Steps)
+	ended, stopWatching := s.watchers.Watch(again.ID)
+	defer stopWatching()
+	n := s.start(&perilous{Store: s.store, watch: w})
+	select {
+	case <-ended:
+	case <-time.After(longest):
+		w.cancel(again.ID)
+		w.problems = append(w.problems, "the retry does not end")
+	}
+	n.end()
+	problems := append(append(w.found(), compare(sk, s.actor.Name(), s.get(again.ID))...), s.events(again.ID)...)
+	if len(problems) > 0 {
+		problems = append([]string{"in a retry:"}, problems...)
+	}
+	return problems
 }
 
 // events checks that there is one event of the run's start and one of its end.
