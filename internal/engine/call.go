@@ -99,6 +99,9 @@ func (d *driver) prepare(p place) (func(context.Context) result, *logbook) {
 			}
 		}()
 		if out.err = err; err == nil {
+			out.err = ctx.Err() // the run may have been taken away before this began
+		}
+		if out.err == nil {
 			failpoint.Hit(failpoint.BeforeEffect, req.IdempotencyKey)
 			out.result, out.err = do.Run(ctx, req)
 			failpoint.Hit(failpoint.AfterEffect, req.IdempotencyKey)

@@ -77,10 +77,11 @@ func (s *Service) Resume(ctx context.Context, actor auth.Actor, runID, stepID st
 	if err != nil {
 		return Detail{}, err
 	}
-	if !answered {
-		return Detail{}, notWaiting(detail.Steps[i])
+	after, err := s.Get(ctx, actor, runID)
+	if err == nil && !answered {
+		err = notWaiting(after.Steps[i])
 	}
-	return s.Get(ctx, actor, runID)
+	return after, err
 }
 
 func notWaiting(step Step) error {

@@ -12,16 +12,19 @@ import (
 )
 
 // Activate makes the node the owner of a run that still has the epoch of the
-// wake-up. It answers false for a stale wake-up.
+// wake-up. It answers false for a stale wake-up. One who has become the owner
+// without learning of it may ask again.
 func (s *Store) Activate(ctx context.Context, wake run.Wake, node string) (run.Lease, bool, error) {
 	activated := false
+	lease := run.Lease{RunID: wake.RunID, Epoch: wake.Epoch + 1}
 	err := s.write(ctx, func(u *unit) error {
-		n, err := u.Exec(`UPDATE run_queue SET epoch = epoch + 1, node = $1, wake_at = NULL WHERE run_id = $2 AND epoch = $3`+notDeleted,
-			node, wake.RunID, wake.Epoch)
+		n, err := u.Exec(`UPDATE run_queue SET epoch = $1, node = $2, wake_at = NULL
+			WHERE run_id = $3 AND (epoch = $4 OR epoch = $1 AND node = $2)`+notDeleted,
+			lease.Epoch, node, lease.RunID, wake.Epoch)
 		activated = n == 1
 		return err
 	})
-	return run.Lease{RunID: wake.RunID, Epoch: wake.Epoch + 1}, activated, err
+	return lease, activated, err
 }
 
 // Snapshot reads a run for the engine; nil when it is gone.

@@ -3,6 +3,7 @@ package storetest
 import (
 	"cmp"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -45,6 +46,18 @@ func testActivate(t *testing.T, w *world) {
 		same(t, "endings", w.endings(t, r.ID), 1)
 	})
 
+	t.Run("may be asked for again by who has it", func(t *testing.T) {
+		r := w.start(t, wf, "")
+		for range 2 {
+			lease, ok, err := w.Activate(ctx, run.Wake{RunID: r.ID, Epoch: 1}, "node_1")
+			answers(ok, err)(t, "activate", true)
+			same(t, "lease", lease, run.Lease{RunID: r.ID, Epoch: 2})
+		}
+		answers(w.Commit(ctx, run.Lease{RunID: r.ID, Epoch: 2}, r, run.Decision{Release: true, WakeAt: clock.Now()}))(t, "release", true)
+		_, ok, err := w.Activate(ctx, run.Wake{RunID: r.ID, Epoch: 1}, "node_1")
+		answers(ok, err)(t, "activate what was given back", false)
+	})
+
 	t.Run("of what is not there", func(t *testing.T) {
 		_, ok, err := w.Activate(ctx, run.Wake{RunID: "run_none", Epoch: 1}, "node_1")
 		answers(ok, err)(t, "activate", false)
@@ -53,12 +66,12 @@ func testActivate(t *testing.T, w *world) {
 	t.Run("has one winner", func(t *testing.T) {
 		for range 10 {
 			r := w.start(t, wf, "")
-			won := together(t, 16, func(int) (bool, error) {
-				_, ok, err := w.Activate(ctx, run.Wake{RunID: r.ID, Epoch: 1}, "node_1")
+			won := together(t, 16, func(n int) (bool, error) {
+				_, ok, err := w.Activate(ctx, run.Wake{RunID: r.ID, Epoch: 1}, fmt.Sprintf("node_%d", n))
 				return ok, err
 			})
 			same(t, "winners", won, 1)
-			same(t, "queue", w.queue(t, r.ID), &queued{Epoch: 2, Node: new("node_1")})
+			same(t, "epoch", w.queue(t, r.ID).Epoch, int64(2))
 		}
 	})
 	w.told.take()
@@ -151,6 +164,7 @@ func testRelease(t *testing.T, w *world) {
 	at := clock.Now().Add(time.Hour)
 	step := newStep("a", 1, run.StepWaiting)
 	step.WakeAt = &at
+	step.Error = &run.Failure{Code: "timed_out", Message: "It took too long.", StepID: "a[0].b"}
 	answers(w.Commit(ctx, firstLease(r), r, run.Decision{Steps: []run.Step{step}, Release: true, WakeAt: at}))(t, "release", true)
 	same(t, "queue", w.queue(t, r.ID), &queued{Epoch: 1, WakeAt: &at})
 	same(t, "steps", found(w.Run(ctx, ws.ID, r.ID))(t).Steps, []run.Step{step})

@@ -1,0 +1,252 @@
+package engine_test
+
+import (
+	"fmt"
+	"slices"
+
+	"pgregory.net/rapid"
+)
+
+const (
+	mostParts = 14
+	mostDepth = 3
+)
+
+// artist draws sketches. What it draws first is what a failure shrinks to.
+type artist struct {
+	t     *rapid.T
+	count int
+	racy  bool // expressions may read steps that need not have ended
+	found bool // one does
+}
+
+// view is what the steps of a level can read.
+type view struct {
+	sure   []*part // have ended by then
+	unsure []*part // may have
+	item   bool
+	index  bool
+}
+
+func drawSketch(t *rapid.T) *sketch {
+	a := &artist{t: t}
+	a.racy = a.chance("racy", 12)
+	parts := a.level(0, view{}, rapid.IntRange(1, 8).Draw(t, "steps"))
+	return &sketch{parts: parts, racy: a.found}
+}
+
+func (a *artist) pick(label string, from ...string) string {
+	return rapid.SampledFrom(from).Draw(a.t, label)
+}
+
+// chance is true in one of n cases, and false in the simplest.
+func (a *artist) chance(label string, n int) bool {
+	return rapid.IntRange(0, n-1).Draw(a.t, label) == n-1
+}
+
+// level draws a list of steps. They are drawn in an order that their needs
+// allow; the list may have another one.
+func (a *artist) level(depth int, outer view, n int) []*part {
+	var parts []*part
+	views := map[string]view{}
+	for range n {
+		if a.count >= mostParts && len(parts) > 0 {
+			break
+		}
+		a.count++
+		p := &part{id: fmt.Sprintf("s%d", a.count)}
+		a.needs(p, parts)
+		v := a.view(p, parts, views, outer)
+		views[p.id] = v
+		if a.chance("if", 4) {
+			c := a.condition(v)
+			p.when = &c
+		}
+		p.goesOn = a.chance("goes on", 4)
+		if depth < mostDepth && a.chance("loop", 5) {
+			p.loop = a.loop(depth, v)
+		} else {
+			p.deed = a.deed(v)
+		}
+		parts = append(parts, p)
+	}
+	if a.chance("shuffled", 6) {
+		parts = rapid.Permutation(parts).Draw(a.t, "order")
+	}
+	for i, p := range parts {
+		before := []string{}
+		if i > 0 {
+			before = []string{parts[i-1].id}
+		}
+		p.implicit = slices.Equal(p.needs, before) && !a.chance("explicit", 4)
+	}
+	return parts
+}
+
+func (a *artist) needs(p *part, earlier []*part) {
+	if len(earlier) == 0 {
+		return
+	}
+	p.needs = []string{earlier[len(earlier)-1].id}
+	if a.chance("own needs", 2) {
+		p.needs = nil
+		for _, one := range rapid.SliceOfNDistinct(rapid.SampledFrom(earlier), 0, 3, rapid.ID[*part]).Draw(a.t, "needs") {
+			p.needs = append(p.needs, one.id)
+		}
+	}
+	if a.chance("join", 3) {
+		p.join = a.pick("joined", "any_ran", "all", "always", "first")
+	}
+}
+
+// view works out what a step can read: all that comes before it has ended,
+// unless a join somewhere on the way did not wait for it.
+func (a *artist) view(p *part, parts []*part, views map[string]view, outer view) view {
+	v := view{item: outer.item, index: outer.index}
+	var sure, unsure map[*part]bool
+	for n, id := range p.needs {
+		mine := map[*part]bool{}
+		i := slices.IndexFunc(parts, func(q *part) bool { return q.id == id })
+		mine[parts[i]] = true
+		for _, q := range views[id].sure {
+			mine[q] = true
+		}
+		if n == 0 {
+			sure, unsure = map[*part]bool{}, map[*part]bool{}
+		}
+		for _, q := range views[id].unsure {
+			unsure[q] = true
+		}
+		for q := range mine {
+			unsure[q] = true
+			if n == 0 || p.join != "first" {
+				sure[q] = true
+			}
+		}
+		if p.join == "first" {
+			for q := range sure {
+				if !mine[q] {
+					delete(sure, q)
+				}
+			}
+		}
+	}
+	for _, q := range parts {
+		switch {
+		case sure[q]:
+			v.sure = append(v.sure, q)
+		case unsure[q]:
+			v.unsure = append(v.unsure, q)
+		}
+	}
+	v.sure = append(v.sure, outer.sure...)
+	v.unsure = append(v.unsure, outer.unsure...)
+	return v
+}
+
+// step picks one that an expression can read, nil if there is none.
+func (a *artist) step(v view) *part {
+	if a.racy && len(v.unsure) > 0 && a.chance("reads too early", 2) {
+		a.found = true
+		return rapid.SampledFrom(v.unsure).Draw(a.t, "read")
+	}
+	if len(v.sure) == 0 {
+		return nil
+	}
+	return rapid.SampledFrom(v.sure).Draw(a.t, "read")
+}
+
+func (a *artist) amount(v view) amount {
+	from := []string{"", "payload", "step", "step"}
+	if v.item {
+		from = append(from, "item")
+	}
+	if v.index {
+		from = append(from, "index")
+	}
+	out := amount{of: a.pick("amount", from...), plus: rapid.IntRange(0, 3).Draw(a.t, "plus")}
+	if out.of == "step" {
+		p := a.step(v)
+		switch {
+		case p == nil:
+			out.of = ""
+		case p.loop != nil:
+			out.of, out.step = "rounds", p.id
+		default:
+			out.step = p.id
+		}
+	}
+	return out
+}
+
+func (a *artist) condition(v view) condition {
+	c := condition{kind: a.pick("condition", "true", "false", "above", "above", "ended", "ended", "empty", "missing", "broken")}
+	switch c.kind {
+	case "above":
+		c.amount, c.than = a.amount(v), rapid.IntRange(0, 6).Draw(a.t, "than")
+	case "ended", "empty":
+		p := a.step(v)
+		if p == nil {
+			return condition{kind: "true"}
+		}
+		c.step, c.status = p.id, a.pick("status", "succeeded", "failed", "skipped")
+	}
+	return c
+}
+
+func (a *artist) deed(v view) deed {
+	d := deed{
+		kind: a.pick("deed", "set", "returns", "returns", "bare", "fails", "passing", "passing", "hangs", "panics",
+			"wait", "wait", "past", "unfit", "approved", "rejected", "unanswered", "log", "broken", "rare"),
+		attempts: rapid.IntRange(1, 3).Draw(a.t, "attempts"),
+		takes:    rapid.IntRange(0, 4).Draw(a.t, "takes"),
+	}
+	switch d.kind {
+	case "wait", "unanswered":
+		d.takes++
+		d.text = a.pick("on timeout", "continue", "fail")
+	case "passing":
+		d.failures = rapid.IntRange(1, 3).Draw(a.t, "failures")
+	case "broken":
+		d.kind, d.value = "set", amount{of: "broken"}
+		return d
+	case "rare":
+		d.kind = "set"
+		if a.chance("stop", 2) {
+			d.kind, d.text = "stop", a.pick("stop as", "succeeded", "failed")
+		}
+	}
+	d.value = a.amount(v)
+	return d
+}
+
+func (a *artist) loop(depth int, v view) *loop {
+	l := &loop{}
+	inside := v
+	inside.index = true
+	if a.chance("repeat", 2) {
+		l.max = rapid.IntRange(1, 4-depth).Draw(a.t, "max")
+		if a.chance("rests", 2) {
+			l.every = "2ms"
+		}
+	} else {
+		n := rapid.IntRange(0, 4-depth).Draw(a.t, "items")
+		for i := range n {
+			l.items = append(l.items, 4+i)
+		}
+		l.foreach = a.pick("list", fmt.Sprintf("trigger.payload.lists[%d]", n), fmt.Sprintf("trigger.payload.lists[4][:%d]", n))
+		l.parallel = rapid.IntRange(1, 3).Draw(a.t, "parallel")
+		inside.item = true
+	}
+	l.body = a.level(depth+1, inside, rapid.IntRange(1, 3).Draw(a.t, "body"))
+	if l.foreach == "" {
+		after := inside
+		after.sure = append(slices.Clone(l.body), v.sure...)
+		c := condition{kind: "above", amount: amount{of: "index"}, than: rapid.IntRange(-1, 2).Draw(a.t, "rounds")}
+		if a.chance("looks at its round", 3) {
+			c = a.condition(after)
+		}
+		l.until = &c
+	}
+	return l
+}

@@ -1,0 +1,106 @@
+package workflow_test
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"regexp"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/stepmill/stepmill/internal/action/catalog"
+	"github.com/stepmill/stepmill/internal/action/codejs"
+	"github.com/stepmill/stepmill/internal/sandbox"
+	"github.com/stepmill/stepmill/internal/strictjson"
+	"github.com/stepmill/stepmill/internal/strictyaml"
+	"github.com/stepmill/stepmill/internal/workflow"
+)
+
+var example = regexp.MustCompile("(?s)<!-- workflow -->\n```json\n(.*?)```")
+
+// anyScript compiles no scripts: that is not part of the format.
+type anyScript struct{ codejs.Runner }
+
+func (anyScript) Check(context.Context, string) (*sandbox.Failure, error) { return nil, nil }
+
+// FuzzDefinition reads definitions as the API does. Whatever they say, Compile
+// answers, and always the same; what is written of them is read as the same
+// definition, in JSON and in YAML.
+func FuzzDefinition(f *testing.F) {
+	guide, err := os.ReadFile(filepath.Join("..", "..", "docs", "workflows.md"))
+	if err != nil {
+		f.Fatal(err)
+	}
+	found := example.FindAllSubmatch(guide, -1)
+	if len(found) == 0 {
+		f.Fatal("no workflows in the documentation")
+	}
+	for _, match := range found {
+		f.Add(match[1])
+	}
+	for _, seed := range []string{
+		`{}`, `{"steps": [{"id": "a", "needs": ["b"]}, {"id": "b", "needs": ["a"]}]}`,
+		`{"steps": [{"id": "a", "if": false, "join": "first", "on_error": "continue", "uses": "flow.wait", "with": {"for": "${{ 1 +"}}]}`,
+		`{"steps": [{"id": "a", "repeat": {"until": "index > 1", "every": "1s"}, "steps": [{"id": "b", "foreach": "[1]", "steps": []}]}]}`,
+		`{"triggers": [{"id": "a", "type": "manual"}], "settings": {"timeout": "1h", "concurrency": {"key": "${{ trigger.payload.k }}", "limit": 1}}}`,
+		`{"steps": [{"id": "a", "with": {"n": 1.0e2, "big": 9007199254740993, "text": "\u2028<&>no"}, "retry": {"factor": 1.5}}]}`,
+	} {
+		f.Add([]byte(seed))
+	}
+	known, err := catalog.New(catalog.Means{Scripts: anyScript{}})
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		var d workflow.Definition
+		if strictjson.Decode(data, &d) != nil {
+			return
+		}
+		plan, problems := workflow.Compile(d, known)
+		if (plan == nil) != (len(problems) > 0) {
+			t.Fatalf("a plan and problems: %v", problems)
+		}
+		if _, again := workflow.Compile(d, known); !cmp.Equal(problems, again) {
+			t.Fatalf("the problems differ from time to time (-first +second):\n%s", cmp.Diff(problems, again))
+		}
+		canonical := canonicalOf(t, d)
+		parsed, err := workflow.ParseDefinition(canonical)
+		if err != nil {
+			t.Fatalf("%s: %v", canonical, err)
+		}
+		if again := canonicalOf(t, parsed); !bytes.Equal(canonical, again) {
+			t.Fatalf("read back it is another definition:\n%s\n%s", canonical, again)
+		}
+		if again := canonicalOf(t, throughYAML(t, canonical)); !bytes.Equal(canonical, again) {
+			t.Fatalf("in YAML it is another definition:\n%s\n%s", canonical, again)
+		}
+	})
+}
+
+func canonicalOf(t *testing.T, d workflow.Definition) []byte {
+	t.Helper()
+	canonical, err := d.Canonical()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return canonical
+}
+
+// throughYAML writes a definition as YAML and reads it again.
+func throughYAML(t *testing.T, canonical []byte) (d workflow.Definition) {
+	t.Helper()
+	text, err := strictyaml.Encode(canonical)
+	if err != nil {
+		t.Fatalf("%s: %v", canonical, err)
+	}
+	document, err := strictyaml.Decode(text)
+	if err != nil {
+		t.Fatalf("%s: %v", text, err)
+	}
+	if err := strictjson.Decode(document.JSON, &d); err != nil {
+		t.Fatalf("%s: %v", text, err)
+	}
+	return d
+}
