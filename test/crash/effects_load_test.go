@@ -222,10 +222,18 @@ func (l *calling) verify(s *harness.Server) int {
 			l.t.Errorf("run %s changed after its end\nwas %s\nis  %s", id, was, now)
 		}
 	}
-	if l.answered*100 < l.attempts*80 || len(l.runs) < 50 {
+	l.verifyEnough()
+	return repeated
+}
+
+// verifyEnough refuses a test in which too little happened: starts and runs
+// count alike.
+func (l *calling) verifyEnough() {
+	l.t.Helper()
+	good, all := l.answered+len(l.runs), l.attempts+len(l.runs)
+	if good*100 < all*80 || len(l.runs) < 50 {
 		l.t.Errorf("%d of %d starts were answered, %d runs: too little for the test to mean anything", l.answered, l.attempts, len(l.runs))
 	}
-	return repeated
 }
 
 // verifyCalls holds the calls against the deaths: a step is called once, and
