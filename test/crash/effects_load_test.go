@@ -99,9 +99,10 @@ func newCalling(t *testing.T, s *harness.Server, outside *sink) *calling {
 // gone or enough is done.
 func (l *calling) work(s *harness.Server, enough func() bool) {
 	var group sync.WaitGroup
+	connections := harness.NewClient(s.URL, "")
+	defer connections.Close()
 	for i := range tenants {
-		c := harness.NewClient(s.URL, l.tenants[i].key)
-		defer c.Close()
+		c := connections.With(l.tenants[i].key)
 		for range perTenant {
 			group.Go(func() {
 				for !l.t.Failed() && !enough() && l.start(c, i) {
