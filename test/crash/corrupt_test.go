@@ -23,7 +23,7 @@ func TestDamagedRunsFailAlone(t *testing.T) {
 	t.Parallel()
 	const runs = 50
 	s := harness.Start(t, t.TempDir())
-	does := chain{{"add", 1}, {"wait", 1500}, {"times", 2}}
+	does := chain{{"add", 1}, {"wait", 3_600_000}, {"times", 2}}
 	id := createWorkflow(t, s.Client, "some are damaged", does)
 	var started []string
 	for n := range int64(runs) {
@@ -44,6 +44,12 @@ func TestDamagedRunsFailAlone(t *testing.T) {
 			t.Fatal(err)
 		}
 		damaged[run] = true
+	}
+	// The hour has passed.
+	for _, statement := range []string{`UPDATE run_queue SET wake_at = 1`, `UPDATE steps SET wake_at = 1 WHERE status = 'waiting'`} {
+		if _, err := db.ExecContext(t.Context(), statement); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if err := db.Close(); err != nil {
 		t.Fatal(err)

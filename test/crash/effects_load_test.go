@@ -99,9 +99,10 @@ func newCalling(t *testing.T, s *harness.Server, outside *sink) *calling {
 // gone or enough is done.
 func (l *calling) work(s *harness.Server, enough func() bool) {
 	var group sync.WaitGroup
+	connections := harness.NewClient(s.URL, "")
+	defer connections.Close()
 	for i := range tenants {
-		c := harness.NewClient(s.URL, l.tenants[i].key)
-		defer c.Close()
+		c := connections.With(l.tenants[i].key)
 		for range perTenant {
 			group.Go(func() {
 				for !l.t.Failed() && !enough() && l.start(c, i) {
@@ -222,10 +223,18 @@ func (l *calling) verify(s *harness.Server) int {
 			l.t.Errorf("run %s changed after its end\nwas %s\nis  %s", id, was, now)
 		}
 	}
-	if l.answered*100 < l.attempts*80 || len(l.runs) < 50 {
+	l.verifyEnough()
+	return repeated
+}
+
+// verifyEnough refuses a test in which too little happened: starts and runs
+// count alike.
+func (l *calling) verifyEnough() {
+	l.t.Helper()
+	good, all := l.answered+len(l.runs), l.attempts+len(l.runs)
+	if good*100 < all*80 || len(l.runs) < 50 {
 		l.t.Errorf("%d of %d starts were answered, %d runs: too little for the test to mean anything", l.answered, l.attempts, len(l.runs))
 	}
-	return repeated
 }
 
 // verifyCalls holds the calls against the deaths: a step is called once, and

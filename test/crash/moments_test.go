@@ -15,13 +15,13 @@ var moments = []struct {
 	point string
 	least int64
 }{
-	{"before_accept_commit", 40},
-	{"after_accept_commit", 40},
-	{"after_claim", 40},
-	{"before_effect", 200},
-	{"after_effect", 200},
-	{"mid_checkpoint", 240},
-	{"after_checkpoint", 240},
+	{"before_accept_commit", 30},
+	{"after_accept_commit", 30},
+	{"after_claim", 30},
+	{"before_effect", 150},
+	{"after_effect", 150},
+	{"mid_checkpoint", 180},
+	{"after_checkpoint", 180},
 }
 
 // A server is killed at each of the moments that matter, under load. Whatever

@@ -3,6 +3,7 @@ package crash_test
 import (
 	"encoding/json"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"strconv"
@@ -109,11 +110,7 @@ func (s *sink) of(run string) []call {
 func (s *sink) counted() map[string]int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	out := make(map[string]int, len(s.count))
-	for key, n := range s.count {
-		out[key] = n
-	}
-	return out
+	return maps.Clone(s.count)
 }
 
 // await waits until there are calls that are wanted.
