@@ -255,6 +255,10 @@ func (s *Server) Run(ctx context.Context) (err error) {
 		if err := s.dispatch.Recover(ctx); err != nil && ctx.Err() == nil {
 			return fmt.Errorf("take up the runs of the last process: %w", err)
 		}
+		// From here on a run that ends the process is blamed for it.
+		if err := s.starts.ready(); err != nil {
+			s.log.Warn("cannot note that the service is ready", "error", err)
+		}
 		parts.start(func() error { return s.dispatch.Run(work) })
 		parts.start(func() error { return s.engine.Run(work) })
 	}
@@ -266,9 +270,6 @@ func (s *Server) Run(ctx context.Context) (err error) {
 	go func() {
 		serving <- server.Serve(api.LimitConns(s.listener, s.config.ConnsPerAddress, config.Prefixes(s.config.TrustedProxy)))
 	}()
-	if err := s.starts.ready(); err != nil {
-		s.log.Warn("cannot note that the service is ready", "error", err)
-	}
 	select {
 	case <-ctx.Done():
 		err = s.stopServing(ctx, server)

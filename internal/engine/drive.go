@@ -183,8 +183,9 @@ func (d *driver) decide(decision run.Decision) run.Decision {
 		d.crashes = 0
 	}
 	d.rev++
-	decision.Rev, decision.Attempts, decision.Logs, decision.Ran = d.rev, d.attempts, d.logs, d.ranSoFar()
-	d.attempts, d.logs, d.changed = nil, nil, d.changed[:0]
+	decision.Rev, decision.Attempts, decision.Logs, decision.Ran, decision.Logged = d.rev, d.attempts, d.logs, d.ranSoFar(), d.logged
+	decision.Unanswered = d.unanswered
+	d.attempts, d.logs, d.unanswered, d.changed = nil, nil, nil, d.changed[:0]
 	return decision
 }
 

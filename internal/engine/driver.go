@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"runtime/debug"
 	"time"
 
 	"github.com/stepmill/stepmill/internal/auth"
@@ -38,6 +39,8 @@ type driver struct {
 	size    int // of all that the run keeps, in bytes
 	crashes int // held against the run until it gets further
 	trial   bool
+	stale   bool // the store knows more than this driver: it has to be read anew
+	logged  int  // of the run's logs, in bytes
 
 	secrets map[string]string            // that the plan refers to
 	mask    *mask.Masker                 // hides them in all that is kept
@@ -49,9 +52,11 @@ type driver struct {
 	pending   []place             // to be executed once all is committed
 	changed   []*run.Step         // to write with the next commit
 	attempts  []run.Attempt       // to write with it
-	logs      []run.LogLine       // to write with it
-	over      *finale             // ends the run whatever its steps do
-	results   chan result
+	// unanswered are the steps among changed that settled for want of an answer.
+	unanswered []string
+	logs       []run.LogLine // to write with it
+	over       *finale       // ends the run whatever its steps do
+	results    chan result
 }
 
 // finale is an end that does not come from all steps having settled.
@@ -137,7 +142,7 @@ func (d *driver) restore(plan *workflow.Plan, vars map[string]any) error {
 	})
 	d.inputs = map[*run.Step]map[string]any{}
 	d.inFlight, d.results = map[*run.Step]place{}, make(chan result)
-	d.limits, d.timeout, d.ran, d.size = d.snap.Plan.Limits(), plan.Timeout, d.snap.Ran, len(d.snap.Trigger.Payload)
+	d.limits, d.timeout, d.ran, d.size, d.logged = d.snap.Plan.Limits(), plan.Timeout, d.snap.Ran, len(d.snap.Trigger.Payload), d.snap.Logged
 	for _, step := range d.snap.Steps {
 		d.seq, d.rev = max(d.seq, step.Seq), max(d.rev, step.Rev)
 		d.size += len(step.Input) + len(step.Output)
@@ -193,7 +198,7 @@ func (d *driver) commit(ctx context.Context, decision run.Decision) bool {
 			}
 			return held
 		}
-		if ctx.Err() != nil {
+		if d.stale = errors.Is(err, run.ErrAnswered); d.stale || ctx.Err() != nil {
 			return false
 		}
 		d.log.Error("cannot write a checkpoint; trying again", "error", err)
@@ -206,6 +211,18 @@ func (d *driver) commit(ctx context.Context, decision run.Decision) bool {
 // fail ends the run for a reason that lies outside its steps.
 func (d *driver) fail(ctx context.Context, code, message string) {
 	d.finish(ctx, run.Finish{Status: run.Failed, Error: &run.Failure{Code: code, Message: message}, CutShort: true})
+}
+
+// survive keeps a mistake in the handling of one run from ending the process:
+// that run fails.
+func (d *driver) survive(ctx context.Context) {
+	cause := recover()
+	if cause == nil {
+		return
+	}
+	d.log.Error("panic while a run was worked on", "panic", cause, "stack", string(debug.Stack()))
+	d.changed, d.attempts, d.logs = nil, nil, nil // nobody knows in what state they are
+	d.fail(context.WithoutCancel(ctx), run.CodeInternal, "The run failed for a reason inside Stepmill.")
 }
 
 // quarantine ends a run that is under suspicion of ending the process.

@@ -84,6 +84,14 @@ func (e *Engine) Run(ctx context.Context) error {
 
 // take moves one run forward until it is finished, waits or is taken away.
 func (e *Engine) take(stop context.Context, wake run.Wake) {
+	for again := true; again; {
+		wake, again = e.attend(stop, wake)
+	}
+}
+
+// attend works on a run once. It answers true when the run has to be read anew,
+// with the wake-up to do so.
+func (e *Engine) attend(stop context.Context, wake run.Wake) (run.Wake, bool) {
 	// Once taken up, a run goes on to its next checkpoint even when the engine
 	// stops: its writes must not depend on the context that says stop.
 	ctx, abort := context.WithCancel(context.WithoutCancel(stop))
@@ -96,10 +104,11 @@ func (e *Engine) take(stop context.Context, wake run.Wake) {
 	defer e.leave(wake.RunID, d)
 	lease, ok := e.lease(ctx, d, wake)
 	if !ok {
-		return
+		return wake, false
 	}
 	d.lease = lease
 	failpoint.Hit(failpoint.AfterClaim, wake.RunID)
+	defer d.survive(ctx)
 	switch {
 	case !d.load(ctx):
 	case wake.Quarantined():
@@ -107,6 +116,8 @@ func (e *Engine) take(stop context.Context, wake run.Wake) {
 	default:
 		d.drive(ctx)
 	}
+	wake.Owned, wake.Epoch, wake.Fresh = true, lease.Epoch, nil
+	return wake, d.stale
 }
 
 // lease makes this node the owner of the run. A store that does not answer is

@@ -13,7 +13,25 @@ import (
 const (
 	maxLogLines   = 1000
 	maxLogMessage = 2 << 10
+	// maxRunLog bounds the logs of all steps of a run, in bytes.
+	maxRunLog = 8 << 20
 )
+
+// record takes the lines of a step into the log of its run, as long as there is
+// room.
+func (d *driver) record(lines []run.LogLine) {
+	for _, line := range lines {
+		before := d.logged
+		d.logged += len(line.Message) + len(line.Path)
+		switch {
+		case before > maxRunLog:
+			return
+		case d.logged > maxRunLog:
+			line.Level, line.Message = string(action.Warn), fmt.Sprintf("the logs of a run have at most %d bytes: what follows is left out", maxRunLog)
+		}
+		d.logs = append(d.logs, line)
+	}
+}
 
 // logbook collects what one attempt of a step writes to its log. An action that
 // is left to itself may still write: what comes after take is dropped.

@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"fmt"
+	"iter"
 	"testing"
 
 	"github.com/stepmill/stepmill/internal/paging"
@@ -53,5 +54,25 @@ func TestLogsOfAttempts(t *testing.T) {
 	}
 	if fmt.Sprint(attempts) != "[1 2 3]" {
 		t.Errorf("the lines are of the attempts %v", attempts)
+	}
+}
+
+// logLines goes through the whole log of a run.
+func (w *world) logLines(id string) iter.Seq[run.LogLine] {
+	return func(yield func(run.LogLine) bool) {
+		for page := (paging.Request{Limit: 1000}); ; {
+			found, _, err := w.store.Logs(w.t.Context(), w.actor.Workspace.ID, id, "", page)
+			if err != nil {
+				w.t.Fatal(err)
+			}
+			for _, line := range found.Items {
+				if !yield(line) {
+					return
+				}
+			}
+			if page.After = found.Next; found.Next == "" {
+				return
+			}
+		}
 	}
 }

@@ -188,7 +188,8 @@ func (d *driver) apply(r result) {
 	step := r.at.step()
 	d.landed(step)
 	d.change(step)
-	d.logs = append(d.logs, r.log.take()...)
+	d.record(r.log.take())
+	awaited := step.Awaits != "" && step.Answer == nil
 	switch {
 	case r.err != nil:
 		d.failed(r.at, r.err)
@@ -200,6 +201,9 @@ func (d *driver) apply(r result) {
 		if r.result.Stop != nil {
 			d.stopRun(r.at, *r.result.Stop)
 		}
+	}
+	if awaited && step.Status.Settled() {
+		d.unanswered = append(d.unanswered, step.Path)
 	}
 }
 

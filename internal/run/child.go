@@ -29,6 +29,10 @@ const SubRun = "run"
 // returns its id.
 func (s *Service) StartChild(ctx context.Context, c Child) (string, error) {
 	id := uid.Derived(uid.Run, c.Began, c.Parent.RunID+"/"+c.Parent.StepID)
+	// What may refuse a new run says nothing about one that is there.
+	if there, err := s.store.Run(ctx, c.WorkspaceID, id); err != nil || there != nil {
+		return id, err
+	}
 	_, err := s.begin(ctx, Run{
 		ID: id, WorkspaceID: c.WorkspaceID, WorkflowID: c.WorkflowID,
 		Trigger: Trigger{Type: SubRun, ID: c.Parent.RunID, Payload: c.Payload}, Parent: &c.Parent, Depth: c.Depth,

@@ -2,6 +2,7 @@ package run
 
 import (
 	"encoding/json"
+	"errors"
 	"time"
 
 	"github.com/stepmill/stepmill/internal/auth"
@@ -58,6 +59,9 @@ type Decision struct {
 	Rev int
 	// Steps are the rows to write, as they are from now on.
 	Steps []Step
+	// Unanswered are the paths of steps that are settled because no answer came:
+	// nothing is written when one has.
+	Unanswered []string
 	// Attempts are those that failed and will be repeated.
 	Attempts []Attempt
 	// Logs are the lines that steps have written.
@@ -66,6 +70,8 @@ type Decision struct {
 	Executing []string
 	// Ran is how long steps have been executed so far.
 	Ran time.Duration
+	// Logged is the size of all lines so far, in bytes.
+	Logged int
 	// Acquit says that a run under suspicion got past where it was caught.
 	Acquit bool
 	// Release gives the lease back; the run wakes at WakeAt.
@@ -86,6 +92,9 @@ type Finish struct {
 	// CutShort says that steps were open: runs that they wait for end too.
 	CutShort bool
 }
+
+// ErrAnswered says that a decision takes for unanswered what has its answer.
+var ErrAnswered = errors.New("an answer has come")
 
 // Empty tells whether the decision changes nothing.
 func (d Decision) Empty() bool {

@@ -14,4 +14,6 @@ type Snapshot struct {
 	Plan auth.Plan
 	// Ran is how long its steps have been executed so far.
 	Ran time.Duration
+	// Logged is the size of what they have written to their logs.
+	Logged int
 }

@@ -16,9 +16,10 @@ const (
 	MaxCode   = 256 << 10
 	MaxInput  = 4 << 20
 	MaxOutput = 4 << 20
-	// MaxLines is how many lines a script can log, MaxLine how long one is.
+	// MaxLines is how many lines a script can log, MaxLine how long one is: longer
+	// than what is kept, so that no secret is cut before it is masked.
 	MaxLines = 1000
-	MaxLine  = 2 << 10
+	MaxLine  = 8 << 10
 	// MaxDepth is how deeply a result may be nested.
 	MaxDepth = 64
 )

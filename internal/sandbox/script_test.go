@@ -123,7 +123,7 @@ func TestConsole(t *testing.T) {
 		console.warn()
 		console.error(() => 1)
 		console.debug({toJSON() { throw 1 }, toString() { throw 2 }})
-		console.log('x'.repeat(5000))
+		console.log('x'.repeat(20000))
 	`})
 	if err != nil {
 		t.Fatal(err)

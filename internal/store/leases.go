@@ -19,7 +19,7 @@ func (s *Store) Activate(ctx context.Context, wake run.Wake, node string) (run.L
 	lease := run.Lease{RunID: wake.RunID, Epoch: wake.Epoch + 1}
 	err := s.write(ctx, func(u *unit) error {
 		n, err := u.Exec(`UPDATE run_queue SET epoch = $1, node = $2, wake_at = NULL
-			WHERE run_id = $3 AND (epoch = $4 OR epoch = $1 AND node = $2)`+notDeleted,
+			WHERE run_id = $3 AND turn AND (epoch = $4 OR epoch = $1 AND node = $2)`+notDeleted,
 			lease.Epoch, node, lease.RunID, wake.Epoch)
 		activated = n == 1
 		return err
@@ -40,8 +40,8 @@ func (s *Store) Snapshot(ctx context.Context, runID string) (*run.Snapshot, erro
 			return err
 		}
 		snapshot = &run.Snapshot{Detail: run.Detail{Run: found.Run, Steps: steps}, WorkflowName: found.workflowName}
-		return c.Query(`SELECT w.plan, q.ran FROM run_queue q JOIN workspaces w ON w.id = q.workspace_id WHERE q.run_id = $1`, []any{runID},
-			func(r Row) error { return r.Scan((*string)(&snapshot.Plan), (*int64)(&snapshot.Ran)) })
+		return c.Query(`SELECT w.plan, q.ran, q.logged FROM run_queue q JOIN workspaces w ON w.id = q.workspace_id WHERE q.run_id = $1`, []any{runID},
+			func(r Row) error { return r.Scan((*string)(&snapshot.Plan), (*int64)(&snapshot.Ran), &snapshot.Logged) })
 	})
 	return snapshot, err
 }
@@ -70,6 +70,9 @@ func (s *Store) Commit(ctx context.Context, lease run.Lease, of run.Run, d run.D
 	err := s.write(ctx, func(u *unit) error {
 		n, err := fence(u, lease, d)
 		if held = n == 1; err != nil || !held {
+			return err
+		}
+		if err := checkUnanswered(u, lease.RunID, d.Unanswered); err != nil {
 			return err
 		}
 		for _, step := range d.Steps {
@@ -125,12 +128,26 @@ func fence(u *unit, lease run.Lease, d run.Decision) (int64, error) {
 	case d.Finish != nil:
 		return u.Exec(`DELETE FROM run_queue WHERE run_id = $1 AND epoch = $2`+notDeleted, lease.RunID, lease.Epoch)
 	case d.Release:
-		return u.Exec(`UPDATE run_queue SET node = NULL, wake_at = CASE WHEN wake_at < $1 THEN wake_at ELSE $1 END, executing = NULL, ran = $2
-			WHERE run_id = $3 AND epoch = $4`+notDeleted, d.WakeAt, int64(d.Ran), lease.RunID, lease.Epoch)
+		return u.Exec(`UPDATE run_queue SET node = NULL, wake_at = CASE WHEN wake_at < $1 THEN wake_at ELSE $1 END, executing = NULL, ran = $2, logged = $3
+			WHERE run_id = $4 AND epoch = $5`+notDeleted, d.WakeAt, int64(d.Ran), d.Logged, lease.RunID, lease.Epoch)
 	default:
-		return u.Exec(`UPDATE run_queue SET executing = $1, ran = $2 WHERE run_id = $3 AND epoch = $4`+notDeleted,
-			orNil(strings.Join(d.Executing, "\n")), int64(d.Ran), lease.RunID, lease.Epoch)
+		return u.Exec(`UPDATE run_queue SET executing = $1, ran = $2, logged = $3 WHERE run_id = $4 AND epoch = $5`+notDeleted,
+			orNil(strings.Join(d.Executing, "\n")), int64(d.Ran), d.Logged, lease.RunID, lease.Epoch)
 	}
+}
+
+// checkUnanswered refuses to settle steps for want of an answer that has come.
+func checkUnanswered(u *unit, runID string, paths []string) error {
+	for _, path := range paths {
+		n, err := number(u, `SELECT count(*) FROM steps WHERE run_id = $1 AND path = $2 AND answer IS NOT NULL`, runID, path)
+		if err != nil {
+			return err
+		}
+		if n > 0 {
+			return run.ErrAnswered
+		}
+	}
+	return nil
 }
 
 func upsertStep(u *unit, runID string, rev int, step run.Step) error {

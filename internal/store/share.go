@@ -18,6 +18,9 @@ func (s *Store) takePlace(u *unit, start run.Start) (bool, error) {
 	if err != nil || taken < start.Share.Limit {
 		return true, err
 	}
+	if err := checkAbove(u, start.Run); err != nil {
+		return false, err
+	}
 	switch start.Share.OnLimit {
 	case workflow.Drop:
 		return false, run.ErrAtLimit
@@ -43,6 +46,22 @@ func (s *Store) takePlace(u *unit, start run.Start) (bool, error) {
 		}
 		return false, err
 	}
+}
+
+// checkAbove refuses a run that would wait for a run above it, or end it, while
+// that one waits for it.
+func checkAbove(u *unit, r run.Run) error {
+	for parent := r.Parent; parent != nil && parent.Waits; {
+		above, err := one(u, selectRun+`WHERE r.id = $1`, []any{parent.RunID}, scanRun)
+		if err != nil || above == nil {
+			return err
+		}
+		if above.WorkflowID == r.WorkflowID && above.ShareKey == r.ShareKey {
+			return run.ErrAtLimit
+		}
+		parent = above.Parent
+	}
+	return nil
 }
 
 // sharing counts the runs that have one of the places of a run, or wait for one.

@@ -147,6 +147,7 @@ CREATE TABLE run_queue (
     wake_at      INTEGER, -- when it goes on; while it is held: that there is news for it
     executing    TEXT,    -- paths of the steps under way
     ran          INTEGER NOT NULL DEFAULT 0, -- how long steps have been executed
+    logged       INTEGER NOT NULL DEFAULT 0, -- the size of their logs
     crashes      INTEGER NOT NULL DEFAULT 0, -- how often a process died at the same steps
     blamed       TEXT,                       -- those steps
     share_key    TEXT,
