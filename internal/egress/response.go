@@ -30,6 +30,19 @@ type Response struct {
 	Duration time.Duration
 }
 
+// RetryAfter is how long the answer asks to wait: seconds or a date; anything
+// else, or the past, is nothing.
+func (r *Response) RetryAfter(now time.Time) time.Duration {
+	text := r.Header.Get("Retry-After")
+	if seconds, err := strconv.Atoi(text); err == nil && seconds > 0 {
+		return time.Duration(min(seconds, 1<<20)) * time.Second
+	}
+	if moment, err := http.ParseTime(text); err == nil && moment.After(now) {
+		return moment.Sub(now)
+	}
+	return 0
+}
+
 // receive reads the answer, as far as it may go.
 func receive(resp *http.Response, r Request) (*Response, error) {
 	defer resp.Body.Close()

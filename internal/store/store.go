@@ -183,6 +183,14 @@ func orNil(text string) any {
 	return text
 }
 
+// bytesOrNil stores absent bytes as NULL.
+func bytesOrNil(b []byte) any {
+	if b == nil {
+		return nil
+	}
+	return b
+}
+
 // timeOrNil stores an absent time as NULL.
 func timeOrNil(t *time.Time) any {
 	if t == nil {

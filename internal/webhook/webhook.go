@@ -33,8 +33,12 @@ type Webhook struct {
 	DisabledReason string
 	SealedSecret   []byte
 	SecretHint     string
-	CreatedAt      time.Time
-	UpdatedAt      time.Time
+	// OldSecret, sealed, is the one before, which receivers may still use until
+	// OldUntil.
+	OldSecret []byte
+	OldUntil  *time.Time
+	CreatedAt time.Time
+	UpdatedAt time.Time
 }
 
 // Wants tells whether the webhook receives an event of its workspace.

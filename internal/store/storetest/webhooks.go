@@ -205,7 +205,7 @@ func checkStored(t *testing.T, w *world, e event.Event, hookID string) {
 		Attempt                int
 		NextAt, CreatedAt      time.Time
 	}
-	pending := collect(t, w, `SELECT workspace_id, run_id, status, attempt, next_at, created_at FROM deliveries
+	pending := collect(t, w, `SELECT workspace_id, run_id, status, attempts, next_at, created_at FROM deliveries
 		WHERE event_id = $1 AND webhook_id = $2`, []any{e.ID, hookID}, func(r store.Row) (d delivery, err error) {
 		err = r.Scan(&d.Workspace, &d.Run, &d.Status, &d.Attempt, &d.NextAt, &d.CreatedAt)
 		return d, err
