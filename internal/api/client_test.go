@@ -83,14 +83,16 @@ func (c client) exchange(request *http.Request, sent string) (*answer, error) {
 		return nil, err
 	}
 	defer response.Body.Close()
-	body, err := io.ReadAll(response.Body)
-	if err != nil {
-		return nil, err
+	a := &answer{t: c.t, request: request, sent: sent, loose: c.loose, status: response.StatusCode, header: response.Header}
+	if a.streamed() {
+		return a, nil // it would not end
 	}
-	return &answer{
-		t: c.t, request: request, sent: sent, loose: c.loose, status: response.StatusCode, header: response.Header, body: body,
-	}, nil
+	a.body, err = io.ReadAll(response.Body)
+	return a, err
 }
+
+// streamed tells that the answer is a stream, of which nothing was read.
+func (a *answer) streamed() bool { return a.header.Get("Content-Type") == "text/event-stream" }
 
 // check holds the answer against the document and against the promises made
 // for every response.

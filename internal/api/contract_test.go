@@ -336,6 +336,6 @@ func (c *contract) secondOpinion(a *answer, pattern string) error {
 			Spec: c.kin, Path: pattern, PathItem: item, Method: a.request.Method, Operation: item.GetOperation(a.request.Method),
 		}},
 		Status: a.status, Header: a.header, Body: io.NopCloser(bytes.NewReader(a.body)),
-		Options: &openapi3filter.Options{IncludeResponseStatus: true, MultiError: true},
+		Options: &openapi3filter.Options{IncludeResponseStatus: true, MultiError: true, ExcludeResponseBody: a.streamed()},
 	})
 }

@@ -21,6 +21,8 @@ type reply struct {
 	// then goes on with the answer once the effect is durable; the answer that
 	// is saved for an Idempotency-Key is the one before it.
 	then func(context.Context, *http.ResponseController) (*reply, error)
+	// stream is what the answer goes on with, event by event, instead of a body.
+	stream feed
 }
 
 func ok(body any) *reply { return &reply{body: body} }

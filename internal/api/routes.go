@@ -25,6 +25,7 @@ func (s *Server) register(t *table) {
 	handle(t, "POST /v1/workflows/{workflow_id}/runs", auth.Execute, http.StatusCreated, s.startRun)
 	handle(t, "GET /v1/runs", auth.Read, http.StatusOK, s.listAllRuns)
 	handle(t, "GET /v1/runs/{id}", auth.Read, http.StatusOK, s.getRun)
+	handle(t, "GET /v1/runs/{id}/events", auth.Read, http.StatusOK, s.followRun)
 	handle(t, "POST /v1/runs/{id}/cancel", auth.Execute, http.StatusOK, s.cancelRun)
 	handle(t, "POST /v1/runs/{id}/retry", auth.Execute, http.StatusCreated, s.retryRun)
 	handle(t, "GET /v1/runs/{id}/logs", auth.Read, http.StatusOK, s.listLogs)
@@ -63,6 +64,7 @@ func (s *Server) register(t *table) {
 	handle(t, "GET /v1/actions", auth.Read, http.StatusOK, s.listActions)
 	handle(t, "GET /v1/actions/{name}", auth.Read, http.StatusOK, s.getAction)
 
+	handle(t, "GET /v1/events/stream", auth.Read, http.StatusOK, s.followEvents)
 	handle(t, "GET /v1/usage", auth.Read, http.StatusOK, s.getUsage)
 	handle(t, "GET /v1/audit", auth.Admin, http.StatusOK, s.listAudit)
 

@@ -69,6 +69,10 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, e *endpoint) {
 		s.fail(w, c, err)
 		return
 	}
+	if reply.stream != nil {
+		s.stream(w, r, e, reply.stream)
+		return
+	}
 	s.write(w, e, reply)
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/stepmill/stepmill/internal/action"
 	"github.com/stepmill/stepmill/internal/audit"
 	"github.com/stepmill/stepmill/internal/auth"
+	"github.com/stepmill/stepmill/internal/event"
 	"github.com/stepmill/stepmill/internal/idempotency"
 	"github.com/stepmill/stepmill/internal/paging"
 	"github.com/stepmill/stepmill/internal/ratelimit"
@@ -37,6 +38,7 @@ type Services struct {
 	Audit       *audit.Service
 	Usage       *usage.Service
 	Idempotency *idempotency.Service
+	Events      *event.Service
 }
 
 // Options are the settings of the API.
@@ -49,6 +51,8 @@ type Options struct {
 	TrustedProxies []netip.Prefix
 	// BodyBytes bounds the bodies of all requests together; zero: nothing does.
 	BodyBytes int64
+	// StreamsPerWorkspace bounds the open streams of a workspace; zero for 100.
+	StreamsPerWorkspace int
 	// Ready tells whether the service can work; an error says why not.
 	Ready func(context.Context) error
 	Log   *slog.Logger
@@ -62,11 +66,22 @@ type Server struct {
 	limits  *ratelimit.Limiter
 	preauth *ratelimit.Limiter
 	bodies  bodies
+	streams *openStreams
+	// stopping ends every stream when it ends.
+	stopping   context.Context
+	endStreams context.CancelFunc
 }
 
 // New makes a server.
 func New(services Services, options Options) *Server {
-	s := &Server{Services: services, Options: options, limits: ratelimit.New(), preauth: ratelimit.New(), bodies: bodies{most: options.BodyBytes}}
+	s := &Server{
+		Services: services, Options: options, limits: ratelimit.New(), preauth: ratelimit.New(),
+		bodies: bodies{most: options.BodyBytes}, streams: newOpenStreams(),
+	}
+	s.stopping, s.endStreams = context.WithCancel(context.Background())
+	if s.StreamsPerWorkspace == 0 {
+		s.StreamsPerWorkspace = defaultStreams
+	}
 	s.routes = newTable(s.answer)
 	s.register(&s.routes)
 	return s
@@ -78,7 +93,7 @@ func (s *Server) Handler() http.Handler { return http.HandlerFunc(s.serve) }
 // HTTP makes the HTTP server with its limits. Slow and oversized clients are
 // cut off before they cost anything.
 func (s *Server) HTTP() *http.Server {
-	return &http.Server{
+	server := &http.Server{
 		Handler: s.Handler(),
 		// OPTIONS * is answered like everything else.
 		DisableGeneralOptionsHandler: true,
@@ -90,4 +105,7 @@ func (s *Server) HTTP() *http.Server {
 		MaxHeaderBytes:    32 << 10,
 		ErrorLog:          slog.NewLogLogger(s.Log.Handler(), slog.LevelDebug),
 	}
+	// Streams end when the server begins to stop, which waits for all requests.
+	server.RegisterOnShutdown(s.endStreams)
+	return server
 }

@@ -22,8 +22,10 @@ import (
 	"github.com/stepmill/stepmill/internal/dispatch/local"
 	"github.com/stepmill/stepmill/internal/egress"
 	"github.com/stepmill/stepmill/internal/engine"
+	"github.com/stepmill/stepmill/internal/event"
 	"github.com/stepmill/stepmill/internal/failpoint"
 	"github.com/stepmill/stepmill/internal/idempotency"
+	"github.com/stepmill/stepmill/internal/news"
 	"github.com/stepmill/stepmill/internal/paging"
 	"github.com/stepmill/stepmill/internal/run"
 	"github.com/stepmill/stepmill/internal/sandbox"
@@ -53,6 +55,8 @@ type Server struct {
 	dispatch *local.Dispatcher
 	watchers *run.Watchers
 	starts   *starts
+	runNews  *news.Hub // by the ids of runs
+	written  *news.Hub // events, by the ids of workspaces
 	stopping atomic.Bool
 	firstKey string
 }
@@ -63,7 +67,7 @@ func NewServer(ctx context.Context, data config.Data, serve config.Serve, log *s
 	if err := os.MkdirAll(data.Dir, 0o700); err != nil {
 		return nil, fmt.Errorf("make the data directory: %w", err)
 	}
-	s = &Server{config: serve, log: log, node: uid.New(uid.Node), watchers: run.NewWatchers()}
+	s = &Server{config: serve, log: log, node: uid.New(uid.Node), watchers: run.NewWatchers(), runNews: news.NewHub(), written: news.NewHub()}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, s.release())
@@ -115,7 +119,7 @@ func (s *Server) assemble() (err error) {
 	s.usage = usage.NewService(st)
 	plans := workflow.NewPlans(st, actions)
 	s.dispatch = local.New(st, s.node, s.log)
-	s.runs = run.NewService(st, plans, s.watchers, s.dispatch, s.node)
+	s.runs = run.NewService(st, plans, s.watchers, s.dispatch, s.runNews, s.node)
 	s.engine = engine.New(st, s.dispatch, plans, secrets, s.node, s.log)
 	previews := run.NewPreviews(s.runs, secrets)
 	s.api = api.New(api.Services{
@@ -125,8 +129,10 @@ func (s *Server) assemble() (err error) {
 		Previews:    previews,
 		Trials:      run.NewTrials(previews, plans, s.engine),
 		Idempotency: idempotency.NewService(st, v),
+		Events:      event.NewService(st, s.written),
 	}, api.Options{
 		Cursors: cursors, PreauthPerMinute: s.config.PreauthRPM, BodyBytes: bodyBytes(), TrustedProxies: config.Prefixes(s.config.TrustedProxy), Ready: s.ready, Log: s.log,
+		StreamsPerWorkspace: s.config.StreamsPerWorkspace,
 	})
 	return nil
 }
@@ -162,17 +168,23 @@ func (s *Server) own() []netip.AddrPort {
 // it. The parts are made after the store, hence the functions.
 func (s *Server) notify() store.Notify {
 	return store.Notify{
-		Wake:    func(w run.Wake) { s.dispatch.Wake(w) },
-		Stirred: func(runID string) { s.engine.Stir(runID) },
-		Started: func(workspaceID string) { s.usage.Count(workspaceID, func(d *usage.Day) { d.RunsStarted++ }) },
+		Wake:     func(w run.Wake) { s.dispatch.Wake(w) },
+		Stirred:  func(runID string) { s.engine.Stir(runID) },
+		Changed:  func(runID string) { s.runNews.Tell(runID) },
+		Recorded: func(workspaceID string) { s.written.Tell(workspaceID) },
+		Started:  func(workspaceID string) { s.usage.Count(workspaceID, func(d *usage.Day) { d.RunsStarted++ }) },
 		Ended: func(workspaceID, runID string, status run.Status) {
 			s.watchers.Ended(runID)
+			s.runNews.Tell(runID)
 			s.usage.Count(workspaceID, func(d *usage.Day) { countEnd(d, status) })
 			if status == run.Cancelled {
 				s.engine.Abort(runID)
 			}
 		},
-		WorkflowDeleted: func(workflowID string) { s.engine.AbortWorkflow(workflowID) },
+		WorkflowDeleted: func(workflowID string) {
+			s.engine.AbortWorkflow(workflowID)
+			s.runNews.TellAll() // those who follow its runs find them gone
+		},
 	}
 }
 

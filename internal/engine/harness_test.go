@@ -20,6 +20,7 @@ import (
 	"github.com/stepmill/stepmill/internal/auth"
 	"github.com/stepmill/stepmill/internal/dispatch/local"
 	"github.com/stepmill/stepmill/internal/engine"
+	"github.com/stepmill/stepmill/internal/news"
 	"github.com/stepmill/stepmill/internal/run"
 	"github.com/stepmill/stepmill/internal/secret"
 	"github.com/stepmill/stepmill/internal/store"
@@ -225,7 +226,7 @@ func (w *world) setUp() {
 		w.t.Fatal(err)
 	}
 	w.flows, w.plans = workflow.NewService(w.store, catalog, names{w.values}), workflow.NewPlans(w.store, catalog)
-	w.runs = run.NewService(w.store, w.plans, w.watchers, w, "node_first")
+	w.runs = run.NewService(w.store, w.plans, w.watchers, w, news.NewHub(), "node_first")
 }
 
 // names tells the service of workflows what there is to refer to.

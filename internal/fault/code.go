@@ -52,8 +52,9 @@ const (
 	WebhookURLNotAllowed Code = "webhook_url_not_allowed"
 	IdempotencyKeyReused Code = "idempotency_key_reused"
 
-	RateLimited  Code = "rate_limited"
-	RunQueueFull Code = "run_queue_full"
+	RateLimited    Code = "rate_limited"
+	RunQueueFull   Code = "run_queue_full"
+	TooManyStreams Code = "too_many_streams"
 
 	Internal Code = "internal_error"
 
@@ -110,6 +111,7 @@ var statuses = map[Code]int{
 	IdempotencyKeyReused:  http.StatusUnprocessableEntity,
 	RateLimited:           http.StatusTooManyRequests,
 	RunQueueFull:          http.StatusTooManyRequests,
+	TooManyStreams:        http.StatusTooManyRequests,
 	Internal:              http.StatusInternalServerError,
 	Unavailable:           http.StatusServiceUnavailable,
 	StorageReadOnly:       http.StatusServiceUnavailable,

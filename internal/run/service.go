@@ -7,6 +7,7 @@ import (
 	"github.com/stepmill/stepmill/internal/auth"
 	"github.com/stepmill/stepmill/internal/clock"
 	"github.com/stepmill/stepmill/internal/fault"
+	"github.com/stepmill/stepmill/internal/news"
 	"github.com/stepmill/stepmill/internal/paging"
 	"github.com/stepmill/stepmill/internal/uid"
 	"github.com/stepmill/stepmill/internal/workflow"
@@ -47,6 +48,9 @@ type Store interface {
 	AnswerStep(ctx context.Context, a Answer) (answered bool, err error)
 	Approvals(ctx context.Context, workspaceID string, page paging.Request) (paging.Page[Approval], error)
 	Logs(ctx context.Context, runID, path string, page paging.Request) (paging.Page[LogLine], error)
+	RunProgress(ctx context.Context, workspaceID, id string) (*Progress, error)
+	// RunChanges reads the first changes of a run after a position.
+	RunChanges(ctx context.Context, workspaceID, id string, after Position, limit int) (*Changes, error)
 }
 
 // Endings tells when runs end.
@@ -78,13 +82,15 @@ type Service struct {
 	plans   Plans
 	endings Endings
 	queue   Queue
+	news    *news.Hub // by the ids of runs
 	node    string
 	closing chan struct{}
 }
 
-// NewService makes a service on a store; node owns the runs started here.
-func NewService(store Store, plans Plans, endings Endings, queue Queue, node string) *Service {
-	return &Service{store: store, plans: plans, endings: endings, queue: queue, node: node, closing: make(chan struct{})}
+// NewService makes a service on a store; node owns the runs started here, and
+// changes has news of runs by their ids.
+func NewService(store Store, plans Plans, endings Endings, queue Queue, changes *news.Hub, node string) *Service {
+	return &Service{store: store, plans: plans, endings: endings, queue: queue, news: changes, node: node, closing: make(chan struct{})}
 }
 
 // Close ends every wait for a run: the service is about to stop.

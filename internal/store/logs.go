@@ -24,12 +24,8 @@ func (s *Store) Logs(ctx context.Context, runID, path string, page paging.Reques
 	}
 	var lines []placedLine
 	err := s.read(ctx, func(c Conn) (err error) {
-		lines, err = list(c, `SELECT rev, line, path, attempt, at, level, message FROM step_logs
-			WHERE run_id = $1 AND (rev, line) > ($2, $3) AND ($4 = '' OR path = $4) ORDER BY rev, line LIMIT $5`,
-			[]any{runID, rev, line, path, page.Limit + 1}, func(r Row) (l placedLine, err error) {
-				err = r.Scan(&l.rev, &l.line, &l.Path, &l.Attempt, &l.At, &l.Level, &l.Message)
-				return l, err
-			})
+		lines, err = list(c, selectLine+`WHERE run_id = $1 AND (rev, line) > ($2, $3) AND ($4 = '' OR path = $4) ORDER BY rev, line LIMIT $5`,
+			[]any{runID, rev, line, path, page.Limit + 1}, scanLine)
 		return err
 	})
 	cut := paging.Cut(lines, page.Limit, func(l placedLine) string { return fmt.Sprintf("%d.%d", l.rev, l.line) })
@@ -43,4 +39,11 @@ func (s *Store) Logs(ctx context.Context, runID, path string, page paging.Reques
 type placedLine struct {
 	run.LogLine
 	rev, line int
+}
+
+const selectLine = `SELECT rev, line, path, attempt, at, level, message FROM step_logs `
+
+func scanLine(r Row) (l placedLine, err error) {
+	err = r.Scan(&l.rev, &l.line, &l.Path, &l.Attempt, &l.At, &l.Level, &l.Message)
+	return l, err
 }

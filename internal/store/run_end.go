@@ -49,7 +49,7 @@ func (s *Store) ended(u *unit, of run.Run, f run.Finish) error {
 			return err
 		}
 	}
-	if err := insertEvents(u, f.Event); err != nil {
+	if err := s.insertEvents(u, f.Event); err != nil {
 		return err
 	}
 	if of.ShareKey != "" {

@@ -118,7 +118,7 @@ func (s *Store) Steps(ctx context.Context, workspaceID, runID string, filter run
 	if err != nil {
 		after = -1 // before the first
 	}
-	statement := `SELECT path, seq, name, type, status, attempt, started_at, attempt_at, finished_at, wake_at, awaits, reason, error_code, error_text, rev, NULL, NULL, NULL
+	statement := `SELECT ` + stepColumns + `, NULL, NULL, NULL
 		FROM steps WHERE run_id = $1 AND seq > $2`
 	args := []any{runID, after, page.Limit + 1}
 	if filter.Status != "" {

@@ -61,7 +61,7 @@ func (s *Store) StartRun(ctx context.Context, start run.Start) (bool, error) {
 		if err := s.enqueue(u, start, turn); err != nil {
 			return err
 		}
-		return insertEvents(u, start.Event)
+		return s.insertEvents(u, start.Event)
 	})
 	return started && err == nil, err
 }
@@ -110,10 +110,13 @@ func insertRun(u *unit, r run.Run) error {
 	return err
 }
 
-const selectRun = `SELECT r.id, r.workspace_id, r.workflow_id, r.workflow_version, r.status, r.started_at, r.finished_at,
+const runColumns = `r.id, r.workspace_id, r.workflow_id, r.workflow_version, r.status, r.started_at, r.finished_at,
 	r.trigger_type, r.trigger_id, r.error_code, r.error_text, r.error_step, r.retry_of,
-	r.parent_run, r.parent_step, r.parent_waits, r.depth, r.share_key, r.payload, w.name
-	FROM runs r JOIN workflows w ON w.id = r.workflow_id AND w.deleted_at IS NULL `
+	r.parent_run, r.parent_step, r.parent_waits, r.depth, r.share_key`
+
+const fromRuns = ` FROM runs r JOIN workflows w ON w.id = r.workflow_id AND w.deleted_at IS NULL `
+
+const selectRun = `SELECT ` + runColumns + `, r.payload, w.name` + fromRuns
 
 type namedRun struct {
 	run.Run
@@ -152,33 +155,47 @@ func (s *Store) Run(ctx context.Context, workspaceID, id string) (*run.Detail, e
 		}
 		attempts, err := selectAttempts(c, id, steps)
 		detail = &run.Detail{Run: found.Run, Steps: steps, Attempts: attempts}
-		if err != nil || found.Status != run.Running {
+		if err != nil {
 			return err
 		}
-		return c.Query(`SELECT NOT turn, crashes FROM run_queue WHERE run_id = $1`, []any{id},
-			func(r Row) error { return r.Scan(&detail.HeldBack, &detail.Crashes) })
+		return selectPlace(c, detail)
 	})
 	return detail, err
+}
+
+// selectPlace reads where a run that is running stands among others.
+func selectPlace(c Conn, d *run.Detail) error {
+	if d.Status != run.Running {
+		return nil
+	}
+	return c.Query(`SELECT NOT turn, crashes FROM run_queue WHERE run_id = $1`, []any{d.ID},
+		func(r Row) error { return r.Scan(&d.HeldBack, &d.Crashes) })
 }
 
 func selectSteps(c Conn, runID string) ([]run.Step, error) {
 	return list(c, selectStep+`WHERE run_id = $1 ORDER BY seq`, []any{runID}, scanStep)
 }
 
-const selectStep = `SELECT path, seq, name, type, status, attempt, started_at, attempt_at, finished_at, wake_at, awaits, reason,
-	error_code, error_text, rev, input, output, answer FROM steps `
-const selectAttempt = `SELECT path, attempt, started_at, finished_at, error_code, error_text FROM step_attempts `
+const stepColumns = `path, seq, name, type, status, attempt, started_at, attempt_at, finished_at, wake_at, awaits, reason,
+	error_code, error_text, rev`
+
+const selectStep = `SELECT ` + stepColumns + `, input, output, answer FROM steps `
 
 // selectAttempts reads earlier attempts, which most runs have none of.
 func selectAttempts(c Conn, runID string, steps []run.Step) ([]run.Attempt, error) {
-	// A step that was cancelled may have waited for its second attempt.
-	if !slices.ContainsFunc(steps, func(s run.Step) bool {
-		return s.Attempt > 1 || s.Status == run.StepWaiting || s.Status == run.StepCancelled
-	}) {
+	if !slices.ContainsFunc(steps, mayHaveFailedBefore) {
 		return nil, nil
 	}
 	return list(c, selectAttempt+`WHERE run_id = $1 ORDER BY path, attempt`, []any{runID}, scanAttempt)
 }
+
+// mayHaveFailedBefore tells whether a step can have earlier attempts. One that
+// was cancelled may have waited for its second.
+func mayHaveFailedBefore(s run.Step) bool {
+	return s.Attempt > 1 || s.Status == run.StepWaiting || s.Status == run.StepCancelled
+}
+
+const selectAttempt = `SELECT path, attempt, started_at, finished_at, error_code, error_text FROM step_attempts `
 
 func scanAttempt(r Row) (a run.Attempt, err error) {
 	err = r.Scan(&a.Path, &a.Number, &a.StartedAt, &a.FinishedAt, &a.Error.Code, &a.Error.Message)

@@ -50,6 +50,8 @@ type Notify struct {
 	// Started and Ended tell of the beginning and the end of a run.
 	Started func(workspaceID string)
 	Ended   func(workspaceID, runID string, status run.Status)
+	// Recorded tells that an event of a workspace was written.
+	Recorded func(workspaceID string)
 	// WorkflowDeleted tells that all runs of a workflow are void.
 	WorkflowDeleted func(workflowID string)
 }
@@ -77,6 +79,9 @@ func New(driver Driver, notify Notify) *Store {
 	}
 	if notify.Ended == nil {
 		notify.Ended = func(string, string, run.Status) {}
+	}
+	if notify.Recorded == nil {
+		notify.Recorded = func(string) {}
 	}
 	if notify.WorkflowDeleted == nil {
 		notify.WorkflowDeleted = func(string) {}

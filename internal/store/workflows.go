@@ -120,7 +120,7 @@ func (s *Store) UpdateWorkflow(ctx context.Context, change workflow.Change) (boo
 				return err
 			}
 		}
-		if err := insertEvents(u, change.Events...); err != nil {
+		if err := s.insertEvents(u, change.Events...); err != nil {
 			return err
 		}
 		return insertAudit(u, change.Entries...)

@@ -54,20 +54,10 @@ func (c *Client) Do(ctx context.Context, method, path string, body any, headers 
 		}
 		content = bytes.NewReader(text)
 	}
-	request, err := http.NewRequestWithContext(ctx, method, c.URL+path, content)
-	if err != nil {
-		return Answer{}, err
-	}
-	if c.Key != "" {
-		request.Header.Set("Authorization", "Bearer "+c.Key)
-	}
 	if body != nil {
-		request.Header.Set("Content-Type", "application/json")
+		headers = append([]string{"Content-Type", "application/json"}, headers...)
 	}
-	for i := 0; i+1 < len(headers); i += 2 {
-		request.Header.Set(headers[i], headers[i+1])
-	}
-	response, err := c.http.Do(request)
+	response, err := c.Open(ctx, method, path, content, headers...)
 	if err != nil {
 		return Answer{}, err
 	}
@@ -77,6 +67,22 @@ func (c *Client) Do(ctx context.Context, method, path string, body any, headers 
 		return Answer{}, err
 	}
 	return Answer{response.StatusCode, response.Header, text}, nil
+}
+
+// Open sends a request and returns its answer unread. The caller closes its
+// body.
+func (c *Client) Open(ctx context.Context, method, path string, content io.Reader, headers ...string) (*http.Response, error) {
+	request, err := http.NewRequestWithContext(ctx, method, c.URL+path, content)
+	if err != nil {
+		return nil, err
+	}
+	if c.Key != "" {
+		request.Header.Set("Authorization", "Bearer "+c.Key)
+	}
+	for i := 0; i+1 < len(headers); i += 2 {
+		request.Header.Set(headers[i], headers[i+1])
+	}
+	return c.http.Do(request)
 }
 
 // Expect sends a request and ends the test unless it is answered with the

@@ -244,6 +244,7 @@ CREATE TABLE events (
     sample       INTEGER NOT NULL DEFAULT 0, -- 1: made to try a webhook out, it did not happen
     body         BLOB    NOT NULL -- immutable, exactly as it is sent
 );
+CREATE INDEX events_by_workspace ON events (workspace_id, seq);
 
 CREATE TABLE deliveries (
     seq          INTEGER PRIMARY KEY AUTOINCREMENT,
