@@ -26,6 +26,7 @@ func (s *Store) insertEvents(u *unit, events ...event.Event) error {
 			if !hook.Wants(e) {
 				continue
 			}
+			u.afterCommit(s.notify.Deliverable)
 			if _, err := u.Exec(`INSERT INTO deliveries (id, workspace_id, webhook_id, event_id, run_id, status, attempts, next_at, created_at)
 				VALUES ($1, $2, $3, $4, $5, 'pending', 0, $6, $7)`,
 				uid.At(uid.Delivery, e.At), e.WorkspaceID, hook.ID, e.ID, orNil(e.RunID), e.At, e.At); err != nil {

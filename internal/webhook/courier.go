@@ -262,7 +262,7 @@ func (c *Courier) ended(o outcome) {
 	e := c.endpoint(o.parcel.WebhookID)
 	e.flying--
 	e.note(o.ok, now)
-	c.host(o.parcel).note(o.ok, now)
+	c.host(o.parcel).note(o.ok)
 	if e.closed(now) {
 		c.lookAt(e.openAt)
 	}

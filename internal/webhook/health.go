@@ -55,18 +55,22 @@ const (
 	perSecond = 10
 	// weight is how much the latest outcome counts.
 	weight = 0.1
+	// leastSeen is how many outcomes it takes to tell.
+	leastSeen = 20
 )
 
 // host is how a host has answered one workspace lately, over all endpoints that
 // lead to it.
 type host struct {
 	health float64 // the share of successes, the latest counting most
+	seen   int
 	nextAt time.Time
 }
 
-func (h *host) healthy() bool { return h.health >= sick }
+func (h *host) healthy() bool { return h.seen < leastSeen || h.health >= sick }
 
-func (h *host) note(ok bool, _ time.Time) {
+func (h *host) note(ok bool) {
+	h.seen++
 	outcome := 0.0
 	if ok {
 		outcome = 1
