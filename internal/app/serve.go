@@ -126,7 +126,7 @@ func (s *Server) assemble() (err error) {
 	previews := run.NewPreviews(s.runs, secrets)
 	s.api = api.New(api.Services{
 		Auth: s.core.auth, Actions: actions, Workflows: workflow.NewService(st, actions, names{secrets}), Runs: s.runs, Audit: audit.NewService(st), Usage: s.usage,
-		Webhooks:    webhook.NewService(st, v, policy),
+		Webhooks:    webhook.NewService(st, v, policy, sampleEvent),
 		Secrets:     secrets,
 		Previews:    previews,
 		Trials:      run.NewTrials(previews, plans, s.engine),

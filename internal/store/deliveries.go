@@ -12,7 +12,7 @@ import (
 // went with its workflow is still sent: its row is kept for that.
 func (s *Store) DueDeliveries(ctx context.Context, now time.Time, except []string, limit int) ([]webhook.Parcel, error) {
 	statement, args := `SELECT d.id, d.workspace_id, d.webhook_id, d.run_id, d.attempts, w.url, w.secret, w.old_secret, w.old_until,
-		e.id, e.type, e.at, e.body
+		e.id, e.type, e.at, e.depth, e.body
 		FROM deliveries d JOIN webhooks w ON w.id = d.webhook_id JOIN events e ON e.id = d.event_id
 		WHERE d.next_at <= $1`, []any{now, limit}
 	for _, id := range except {
@@ -29,7 +29,7 @@ func (s *Store) DueDeliveries(ctx context.Context, now time.Time, except []strin
 
 func scanParcel(r Row) (p webhook.Parcel, err error) {
 	err = r.Scan(&p.DeliveryID, &p.WorkspaceID, &p.WebhookID, &p.RunID, &p.Attempts, &p.URL, &p.Secret, &p.OldSecret, &p.OldUntil,
-		&p.Event.ID, (*string)(&p.Event.Type), &p.Event.At, &p.Event.Body)
+		&p.Event.ID, (*string)(&p.Event.Type), &p.Event.At, &p.Event.Depth, &p.Event.Body)
 	return p, err
 }
 
@@ -89,8 +89,14 @@ func noteFailure(u *unit, r webhook.Report, at time.Time) error {
 	if err != nil {
 		return err
 	}
-	if _, err := u.Exec(`UPDATE deliveries SET status = 'dropped', next_at = NULL, finished_at = $1 WHERE webhook_id = $2 AND status = 'pending'`, at, id); err != nil || n == 0 {
+	if err := dropDeliveries(u, id, at); err != nil || n == 0 {
 		return err
 	}
 	return insertAudit(u, r.Entry)
+}
+
+// dropDeliveries ends what waits for a webhook.
+func dropDeliveries(u *unit, webhookID string, at time.Time) error {
+	_, err := u.Exec(`UPDATE deliveries SET status = 'dropped', next_at = NULL, finished_at = $1 WHERE webhook_id = $2 AND status = 'pending'`, at, webhookID)
+	return err
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strconv"
 	"strings"
 	"time"
 
@@ -15,6 +16,9 @@ import (
 )
 
 const (
+	// depthHeader tells how many runs stand above the one that an event is about.
+	// A receiver that starts a run because of it passes the header on.
+	depthHeader = "X-Service-Depth"
 	// patience is how long an endpoint may take to answer.
 	patience = 15 * time.Second
 	// keptAnswer is how much of its answer is kept.
@@ -52,6 +56,9 @@ func (c *Courier) send(ctx context.Context, p Parcel, now time.Time) (*egress.Re
 		"Content-Type":       {"application/json"},
 		"X-Service-Event":    {string(p.Event.Type)},
 		"X-Service-Delivery": {p.DeliveryID},
+	}
+	if p.RunID != "" {
+		header.Set(depthHeader, strconv.Itoa(p.Event.Depth))
 	}
 	sign(header, secrets, p.Event.ID, now, p.Event.Body)
 	return c.client.Do(ctx, egress.Request{

@@ -30,6 +30,7 @@ type Delivery struct {
 	Event       event.Type
 	RunID       string
 	WorkflowID  string
+	Sample      bool // the event did not happen: somebody tried the webhook out
 	Status      Status
 	Attempts    int
 	NextAt      *time.Time

@@ -35,7 +35,7 @@ func Entry(client Client) action.Entry {
 			Name:  "http.request",
 			Title: "Call a URL",
 			Summary: "Sends an HTTP request and gives the answer. Network errors, time-outs and the statuses 408, 425, 429 and 5xx are tried again. " +
-				"Every attempt carries the same Idempotency-Key, unless the step sets one.",
+				"Every attempt carries the same Idempotency-Key, unless the step sets one. X-Service-Depth says how many runs stand above this one.",
 			URLs:     []string{"/url"},
 			Input:    inputSchema,
 			Output:   outputSchema,

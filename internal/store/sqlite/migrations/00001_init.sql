@@ -241,10 +241,12 @@ CREATE TABLE events (
     workflow_id  TEXT    NOT NULL,
     run_id       TEXT,
     at           INTEGER NOT NULL,
+    depth        INTEGER NOT NULL DEFAULT 0, -- that of the run
     sample       INTEGER NOT NULL DEFAULT 0, -- 1: made to try a webhook out, it did not happen
     body         BLOB    NOT NULL -- immutable, exactly as it is sent
 );
 CREATE INDEX events_by_workspace ON events (workspace_id, seq);
+CREATE INDEX events_by_run ON events (run_id, workspace_id) WHERE run_id IS NOT NULL;
 
 CREATE TABLE deliveries (
     seq          INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -260,6 +262,8 @@ CREATE TABLE deliveries (
     finished_at  INTEGER
 );
 CREATE INDEX deliveries_by_webhook ON deliveries (webhook_id, id);
+CREATE INDEX deliveries_by_status ON deliveries (webhook_id, status, id);
+CREATE INDEX deliveries_by_event ON deliveries (event_id, webhook_id, id);
 CREATE INDEX deliveries_due ON deliveries (next_at) WHERE next_at IS NOT NULL;
 
 CREATE TABLE delivery_attempts (
