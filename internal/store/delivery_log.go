@@ -12,9 +12,12 @@ import (
 	"github.com/stepmill/stepmill/internal/webhook"
 )
 
-const selectDelivery = `SELECT d.id, d.workspace_id, d.webhook_id, d.event_id, e.type, d.run_id, e.workflow_id, e.sample, d.status, d.attempts,
-	d.next_at, d.created_at, d.finished_at, a.attempt, a.at, a.duration, a.status, a.error
-	FROM deliveries d JOIN events e ON e.id = d.event_id LEFT JOIN delivery_attempts a ON a.delivery_id = d.id AND a.attempt = d.attempts `
+const (
+	selectDelivery = `SELECT d.id, d.workspace_id, d.webhook_id, d.event_id, e.type, d.run_id, e.workflow_id, e.sample, d.status, d.attempts,
+	d.next_at, d.created_at, d.finished_at, a.attempt, a.at, a.duration, a.status, a.error FROM `
+	withAttempt = ` LEFT JOIN delivery_attempts a ON a.delivery_id = d.id AND a.attempt = d.attempts `
+	fromLog     = `deliveries d JOIN events e ON e.id = d.event_id` + withAttempt
+)
 
 func scanDelivery(r Row) (d webhook.Delivery, err error) {
 	var last webhook.Attempt
@@ -30,22 +33,26 @@ func scanDelivery(r Row) (d webhook.Delivery, err error) {
 // type of the event is compared row by row.
 func (s *Store) Deliveries(ctx context.Context, workspaceID, webhookID string, filter webhook.Filter, page paging.Request) (paging.Page[webhook.Delivery], error) {
 	from, below := filter.Span()
-	statement := selectDelivery + `WHERE d.webhook_id = $1 AND d.workspace_id = $2 AND d.id >= $3 AND d.id < $4`
 	args := []any{webhookID, workspaceID, from, min(below, before(page.After)), maxLooked}
+	wanted := `d.webhook_id = $1 AND d.workspace_id = $2 AND d.id >= $3 AND d.id < $4`
 	if filter.Status != "" {
 		args = append(args, string(filter.Status))
-		statement += ` AND d.status = $` + strconv.Itoa(len(args))
+		wanted += ` AND d.status = $` + strconv.Itoa(len(args))
 	}
+	statement := selectDelivery + fromLog + `WHERE ` + wanted
 	if filter.RunID != "" {
+		// A run has few events: the outer join keeps the walk on their side,
+		// whatever the database thinks of the size of the tables.
 		args = append(args, filter.RunID)
-		statement += ` AND d.event_id IN (SELECT id FROM events WHERE workspace_id = $2 AND run_id = $` + strconv.Itoa(len(args)) + `)`
+		statement = selectDelivery + `events e LEFT JOIN deliveries d ON d.event_id = e.id AND ` + wanted + withAttempt +
+			`WHERE e.workspace_id = $2 AND e.run_id = $` + strconv.Itoa(len(args))
 	}
 	var found paging.Page[webhook.Delivery]
 	err := s.read(ctx, func(c Conn) (err error) {
 		found, err = walk(c, statement+` ORDER BY d.id DESC LIMIT $5`, args, page.Limit, func(d webhook.Delivery) string { return d.ID },
 			func(r Row) (webhook.Delivery, bool, error) {
 				d, err := scanDelivery(r)
-				return d, filter.Event == "" || d.Event == filter.Event, err
+				return d, d.ID != "" && (filter.Event == "" || d.Event == filter.Event), err
 			})
 		return err
 	})
@@ -56,7 +63,7 @@ func (s *Store) Deliveries(ctx context.Context, workspaceID, webhookID string, f
 func (s *Store) Delivery(ctx context.Context, workspaceID, id string) (*webhook.Detail, error) {
 	var detail *webhook.Detail
 	err := s.read(ctx, func(c Conn) error {
-		d, err := one(c, selectDelivery+`JOIN webhooks w ON w.id = d.webhook_id AND w.deleted_at IS NULL WHERE d.id = $1 AND d.workspace_id = $2`,
+		d, err := one(c, selectDelivery+fromLog+`JOIN webhooks w ON w.id = d.webhook_id AND w.deleted_at IS NULL WHERE d.id = $1 AND d.workspace_id = $2`,
 			[]any{id, workspaceID}, scanDelivery)
 		if err != nil || d == nil {
 			return err
@@ -96,7 +103,7 @@ func (s *Store) SendSamples(ctx context.Context, workspaceID, webhookID string, 
 			if err := s.insertDelivery(u, id, webhookID, e, e.At); err != nil {
 				return err
 			}
-			d, err := one(u, selectDelivery+`WHERE d.id = $1 AND d.workspace_id = $2`, []any{id, workspaceID}, scanDelivery)
+			d, err := one(u, selectDelivery+fromLog+`WHERE d.id = $1 AND d.workspace_id = $2`, []any{id, workspaceID}, scanDelivery)
 			if err != nil {
 				return err
 			}

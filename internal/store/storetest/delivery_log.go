@@ -119,6 +119,7 @@ func testDeliveryFilters(t *testing.T, w *world, workspaceID string) {
 	same(t, "exhausted", ids(webhook.Filter{Status: webhook.Exhausted}), []string{all[1].ID})
 	same(t, "of a type", ids(webhook.Filter{Event: event.RunFailed}), []string{all[0].ID})
 	same(t, "of a run", ids(webhook.Filter{RunID: runs[0].ID}), []string{all[0].ID, all[4].ID})
+	same(t, "of a run that it hears nothing of", ids(webhook.Filter{RunID: w.start(t, w.workflow(t, workspaceID), "node_1").ID}), nil)
 	same(t, "of a run and a status", ids(webhook.Filter{RunID: runs[0].ID, Status: webhook.Exhausted}), nil)
 	later, now := clock.Now().Add(time.Hour), all[4].CreatedAt.Truncate(time.Millisecond)
 	same(t, "since", len(ids(webhook.Filter{Since: &now})), 5)
