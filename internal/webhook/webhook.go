@@ -1,5 +1,6 @@
 // Package webhook owns outbound webhooks: the endpoints that clients register,
-// their signing secrets and which events they receive.
+// their signing secrets, which events they receive, and the deliveries of these:
+// sending them, the log of it, samples and repetitions.
 package webhook
 
 import (
