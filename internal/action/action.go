@@ -94,6 +94,13 @@ type Request struct {
 	Log func(level Level, message string)
 }
 
+// MaxDepth is how many runs can stand above a run: those that had it started,
+// one after the other, by a step or by a message that a receiver acted on.
+const MaxDepth = 10
+
+// DepthHeader carries the depth of a run to those who may start another.
+const DepthHeader = "X-Service-Depth"
+
 // Run is what an action may know of the run around it.
 type Run struct {
 	ID string

@@ -291,11 +291,17 @@ func TestIdempotencyIsKept(t *testing.T) {
 	w := s.newWorld(t)
 	const key, hook = `{"name": "n", "scopes": ["admin"]}`, `{"url": "https://example.com", "events": ["run.failed"]}`
 	madeKey, madeHook := w.once("IDEMPOTENCY-KEY", "/v1/api-keys", key).want(201), w.once("k", "/v1/webhooks", hook).want(201)
+	rotate := "/v1/webhooks/" + madeHook.text("id") + "/rotate-secret"
+	rotated := w.once("r", rotate, "").want(200)
 	s.restart(t)
 	w.client.server = s
+	wantReplay(t, rotated, w.once("r", rotate, ""))
 	wantReplay(t, madeKey, w.once("IDEMPOTENCY-KEY", "/v1/api-keys", key))
 	wantReplay(t, madeHook, w.once("k", "/v1/webhooks", hook))
-	secrets := []string{madeKey.text("key"), madeHook.text("signing_secret"), w.key, s.firstKey, "IDEMPOTENCY-KEY"}
+	secrets := []string{madeKey.text("key"), madeHook.text("signing_secret"), rotated.text("signing_secret"), w.key, s.firstKey, "IDEMPOTENCY-KEY"}
+	if strings.Contains(s.log.String(), rotated.text("signing_secret")) {
+		t.Error("the new signing secret is in the log")
+	}
 	files := s.files(t)
 	for _, secret := range secrets {
 		for _, part := range []string{secret, secret[len(secret)-15:]} {

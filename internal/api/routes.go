@@ -6,8 +6,8 @@ import (
 	"github.com/stepmill/stepmill/internal/auth"
 )
 
-// register is every route on one screen: pattern, scope, status and function.
-// A route cannot be written down without its scope.
+// register and registerWebhooks are every route on one screen: pattern, scope,
+// status and function. A route cannot be written down without its scope.
 func (s *Server) register(t *table) {
 	handle(t, "GET /v1/workflows", auth.Read, http.StatusOK, s.listWorkflows)
 	handle(t, "POST /v1/workflows", auth.Write, http.StatusCreated, s.createWorkflow)
@@ -34,11 +34,7 @@ func (s *Server) register(t *table) {
 	handle(t, "POST /v1/runs/{id}/steps/{step_id}/resume", auth.Execute, http.StatusOK, s.resumeStep)
 	handle(t, "GET /v1/approvals", auth.Read, http.StatusOK, s.listApprovals)
 
-	handle(t, "GET /v1/webhooks", auth.Read, http.StatusOK, s.listWebhooks)
-	handle(t, "POST /v1/webhooks", auth.Write, http.StatusCreated, s.createWebhook)
-	handle(t, "GET /v1/webhooks/{id}", auth.Read, http.StatusOK, s.getWebhook)
-	handle(t, "PATCH /v1/webhooks/{id}", auth.Write, http.StatusOK, s.updateWebhook)
-	handle(t, "DELETE /v1/webhooks/{id}", auth.Write, http.StatusNoContent, s.deleteWebhook)
+	s.registerWebhooks(t)
 
 	handle(t, "GET /v1/secrets", auth.Read, http.StatusOK, s.listSecrets)
 	handle(t, "GET /v1/secrets/{name}", auth.Read, http.StatusOK, s.getSecret)
@@ -64,7 +60,6 @@ func (s *Server) register(t *table) {
 	handle(t, "GET /v1/actions", auth.Read, http.StatusOK, s.listActions)
 	handle(t, "GET /v1/actions/{name}", auth.Read, http.StatusOK, s.getAction)
 
-	handle(t, "GET /v1/events/stream", auth.Read, http.StatusOK, s.followEvents)
 	handle(t, "GET /v1/usage", auth.Read, http.StatusOK, s.getUsage)
 	handle(t, "GET /v1/audit", auth.Admin, http.StatusOK, s.listAudit)
 
@@ -73,4 +68,21 @@ func (s *Server) register(t *table) {
 	handle(t, "GET /v1/schemas/workflow.json", auth.Public, http.StatusOK, s.workflowSchema)
 	handle(t, "GET "+healthPath, auth.Public, http.StatusOK, s.health)
 	handle(t, "GET "+readyPath, auth.Public, http.StatusOK, s.ready)
+}
+
+// registerWebhooks has the routes of events and of whom they are sent to.
+func (s *Server) registerWebhooks(t *table) {
+	handle(t, "GET /v1/webhooks", auth.Read, http.StatusOK, s.listWebhooks)
+	handle(t, "POST /v1/webhooks", auth.Write, http.StatusCreated, s.createWebhook)
+	handle(t, "GET /v1/webhooks/{id}", auth.Read, http.StatusOK, s.getWebhook)
+	handle(t, "PATCH /v1/webhooks/{id}", auth.Write, http.StatusOK, s.updateWebhook)
+	handle(t, "DELETE /v1/webhooks/{id}", auth.Write, http.StatusNoContent, s.deleteWebhook)
+	handle(t, "POST /v1/webhooks/{id}/rotate-secret", auth.Write, http.StatusOK, s.rotateSecret)
+	handle(t, "POST /v1/webhooks/{id}/test", auth.Write, http.StatusAccepted, s.testWebhook)
+	handle(t, "GET /v1/webhooks/{id}/deliveries", auth.Read, http.StatusOK, s.listDeliveries)
+	handle(t, "POST /v1/webhooks/{id}/redeliver", auth.Write, http.StatusOK, s.redeliverRange)
+	handle(t, "GET /v1/deliveries/{id}", auth.Read, http.StatusOK, s.getDelivery)
+	handle(t, "POST /v1/deliveries/{id}/redeliver", auth.Write, http.StatusCreated, s.redeliver)
+	handle(t, "GET /v1/events", auth.Read, http.StatusOK, s.listEvents)
+	handle(t, "GET /v1/events/stream", auth.Read, http.StatusOK, s.followEvents)
 }

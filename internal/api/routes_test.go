@@ -46,6 +46,12 @@ var routeBodies = map[string]string{
 	"GET /v1/webhooks/{id}":                        "-",
 	"PATCH /v1/webhooks/{id}":                      `{"url": "https://example.com/", "events": ["run.failed"], "workflow_id": null, "enabled": true}`,
 	"DELETE /v1/webhooks/{id}":                     "-",
+	"POST /v1/webhooks/{id}/rotate-secret":         "-",
+	"POST /v1/webhooks/{id}/test":                  `{"events": ["run.failed"]}`,
+	"GET /v1/webhooks/{id}/deliveries":             "-",
+	"POST /v1/webhooks/{id}/redeliver":             `{"since": "2026-01-01T00:00:00Z", "until": "2026-01-02T00:00:00Z", "status": ["exhausted"]}`,
+	"GET /v1/deliveries/{id}":                      "-",
+	"POST /v1/deliveries/{id}/redeliver":           "-",
 	"GET /v1/secrets":                              "-",
 	"GET /v1/secrets/{name}":                       "-",
 	"PUT /v1/secrets/{name}":                       `{"value": "matrix"}`,
@@ -65,6 +71,7 @@ var routeBodies = map[string]string{
 	"PATCH /v1/workspaces/{id}":                    `{"name": "Matrix", "plan": "enterprise", "requests_per_minute": 5}`,
 	"GET /v1/actions":                              "-",
 	"GET /v1/actions/{name}":                       "-",
+	"GET /v1/events":                               "-",
 	"GET /v1/events/stream":                        "-",
 	"GET /v1/usage":                                "-",
 	"GET /v1/audit":                                "-",
@@ -85,6 +92,7 @@ var collections = map[string]struct{ name, missing, code string }{
 	"workflows":  {"$wf", "wf_01m7f8njhve3pt0yekqqme4qcm", "workflow_not_found"},
 	"runs":       {"$run", "run_01m7f9hb3mevr88y42wdngtn4v", "run_not_found"},
 	"webhooks":   {"$wh", "wh_01m7facgqmf46bs8r42wfv2z13", "webhook_not_found"},
+	"deliveries": {"$dlv", "dlv_01m7facgqmf46bs8r42wfv2z13", "delivery_not_found"},
 	"secrets":    {"$secret", "none", "secret_not_found"},
 	"variables":  {"$variable", "none", "variable_not_found"},
 	"api-keys":   {"$key", "key_01m7fcp3q8e60tak362xesvjfr", "api_key_not_found"},
@@ -137,7 +145,10 @@ func furnish(w *world) {
 	w.run("ended", "wf", "")
 	w.call("POST", "/v1/runs/$ended/cancel", "").want(http.StatusOK)
 	w.waiting("run", "wf")
-	givenWebhook(w)
+	givenDelivery(w)
+	// Nothing is to be sent any more that would change what is stored.
+	w.call("PATCH", "/v1/webhooks/$wh", `{"enabled": false}`).want(http.StatusOK)
+	w.call("PATCH", "/v1/webhooks/$wh", `{"enabled": true}`).want(http.StatusOK)
 	givenKey(w)
 	givenSecret(w)
 	givenVariable(w)

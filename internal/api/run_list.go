@@ -45,20 +45,24 @@ func (in *listAllRunsRequest) filter() (run.Filter, error) {
 			return f, parameter(text.name, "must not be longer than %d bytes", maxFilter)
 		}
 	}
-	for _, moment := range []struct {
-		name, value string
-		into        **time.Time
-	}{{"started_after", in.StartedAfter, &f.StartedAfter}, {"started_before", in.StartedBefore, &f.StartedBefore}} {
-		if moment.value == "" {
-			continue
-		}
-		at, err := time.Parse(time.RFC3339, moment.value)
-		if err != nil {
-			return f, parameter(moment.name, "must be a time such as 2026-11-15T09:30:00Z; a plus sign is written %%2B")
-		}
-		*moment.into = &at
+	var err error
+	if f.StartedAfter, err = moment("started_after", in.StartedAfter); err != nil {
+		return f, err
 	}
-	return f, nil
+	f.StartedBefore, err = moment("started_before", in.StartedBefore)
+	return f, err
+}
+
+// moment reads a parameter that is a time, nil when it is not given.
+func moment(name, value string) (*time.Time, error) {
+	if value == "" {
+		return nil, nil
+	}
+	at, err := time.Parse(time.RFC3339, value)
+	if err != nil {
+		return nil, parameter(name, "must be a time such as 2026-11-15T09:30:00Z; a plus sign is written %%2B")
+	}
+	return &at, nil
 }
 
 func (s *Server) listAllRuns(ctx context.Context, in *listAllRunsRequest) (*reply, error) {

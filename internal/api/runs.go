@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/stepmill/stepmill/internal/action"
 	"github.com/stepmill/stepmill/internal/clock"
 	"github.com/stepmill/stepmill/internal/paging"
 	"github.com/stepmill/stepmill/internal/run"
@@ -53,6 +54,7 @@ func (s *Server) listRuns(ctx context.Context, in *listRunsRequest) (*reply, err
 type startRunRequest struct {
 	WorkflowID string `path:"workflow_id"`
 	Prefer     string `header:"Prefer"`
+	Depth      *int   `header:"X-Service-Depth"`
 	Body       struct {
 		Payload json.RawMessage `json:"payload"`
 	} `body:"optional"`
@@ -60,7 +62,14 @@ type startRunRequest struct {
 
 func (s *Server) startRun(ctx context.Context, in *startRunRequest) (*reply, error) {
 	wait, asked := preferredWait(in.Prefer)
-	started, err := s.Runs.Start(ctx, actorOf(ctx), run.Request{WorkflowID: in.WorkflowID, Payload: in.Body.Payload, Watch: asked})
+	wanted := run.Request{WorkflowID: in.WorkflowID, Payload: in.Body.Payload, Watch: asked}
+	if in.Depth != nil { // that of the run which the client was told of
+		if *in.Depth < 0 {
+			return nil, parameter(action.DepthHeader, "must not be negative")
+		}
+		wanted.Depth = min(*in.Depth, action.MaxDepth) + 1
+	}
+	started, err := s.Runs.Start(ctx, actorOf(ctx), wanted)
 	if err != nil {
 		return nil, err
 	}

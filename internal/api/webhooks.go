@@ -18,7 +18,9 @@ type webhookBody struct {
 	WorkflowID     *string      `json:"workflow_id"`
 	Enabled        bool         `json:"enabled"`
 	DisabledReason *string      `json:"disabled_reason"`
+	FailingSince   *string      `json:"failing_since"`
 	SecretHint     string       `json:"secret_hint"`
+	OldSecretUntil *string      `json:"old_secret_until"`
 	CreatedAt      string       `json:"created_at"`
 	UpdatedAt      string       `json:"updated_at"`
 }
@@ -31,7 +33,8 @@ type createdWebhookBody struct {
 func showWebhook(w webhook.Webhook) webhookBody {
 	return webhookBody{
 		ID: w.ID, URL: w.URL, Events: w.Events, WorkflowID: orNull(w.WorkflowID), Enabled: w.Enabled,
-		DisabledReason: orNull(w.DisabledReason), SecretHint: w.SecretHint,
+		DisabledReason: orNull(w.DisabledReason), FailingSince: clock.FormatPtr(w.FailingSince),
+		SecretHint: w.SecretHint, OldSecretUntil: clock.FormatPtr(w.OldSecretUntil(clock.Now())),
 		CreatedAt: clock.Format(w.CreatedAt), UpdatedAt: clock.Format(w.UpdatedAt),
 	}
 }
@@ -108,6 +111,14 @@ func (s *Server) updateWebhook(ctx context.Context, in *updateWebhookRequest) (*
 		return nil, err
 	}
 	return ok(showWebhook(w)), nil
+}
+
+func (s *Server) rotateSecret(ctx context.Context, in *webhookRequest) (*reply, error) {
+	w, secret, err := s.Webhooks.RotateSecret(ctx, actorOf(ctx), in.ID)
+	if err != nil {
+		return nil, err
+	}
+	return ok(createdWebhookBody{showWebhook(w), secret}), nil
 }
 
 func (s *Server) deleteWebhook(ctx context.Context, in *webhookRequest) (*reply, error) {

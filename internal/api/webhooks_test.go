@@ -6,11 +6,18 @@ import (
 	"testing"
 )
 
-const webhookKeys = "id url events workflow_id enabled disabled_reason secret_hint created_at updated_at"
+const webhookKeys = "id url events workflow_id enabled disabled_reason failing_since secret_hint old_secret_until created_at updated_at"
 
 func givenWebhook(w *world) {
 	a := w.make("wh", "/v1/webhooks", `{"url": "https://hooks.example.com/a?token=t", "events": ["run.failed", "run.started"]}`)
 	w.names["secret"] = a.text("signing_secret")
+}
+
+// givenDelivery puts a webhook with one delivery into a world: a sample.
+func givenDelivery(w *world) {
+	givenWebhook(w)
+	sent := w.call("POST", "/v1/webhooks/$wh/test", `{"events": ["run.failed"]}`).want(202)
+	w.names["dlv"] = sent.object()["deliveries"].([]any)[0].(map[string]any)["id"].(string)
 }
 
 func TestCreateWebhook(t *testing.T) {

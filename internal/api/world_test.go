@@ -174,7 +174,7 @@ func (w *world) ends(name, status string) *answer {
 // events lists the events of the workspace in the order they were stored.
 func (w *world) events() []string {
 	w.t.Helper()
-	return column(w.server.rows(w.t, `SELECT type FROM events WHERE workspace_id = ? ORDER BY seq`, w.id))
+	return column(w.server.rows(w.t, `SELECT type FROM events WHERE workspace_id = ? AND NOT sample ORDER BY seq`, w.id))
 }
 
 // eventBodies lists what is sent to webhooks, by type.

@@ -7,6 +7,7 @@ import (
 	"github.com/stepmill/stepmill/internal/auth"
 	"github.com/stepmill/stepmill/internal/clock"
 	"github.com/stepmill/stepmill/internal/config"
+	"github.com/stepmill/stepmill/internal/event"
 	"github.com/stepmill/stepmill/internal/run"
 )
 
@@ -17,8 +18,6 @@ const (
 	// purgeBatch and purgePause keep the purge from holding up other writes.
 	purgeBatch = 500
 	purgePause = 10 * time.Millisecond
-	// keepEvents is longer than the attempts to deliver one go on.
-	keepEvents = 7 * 24 * time.Hour
 	keepAudit  = 366 * 24 * time.Hour
 )
 
@@ -67,7 +66,7 @@ func (s *Server) sweep(ctx context.Context) error {
 		s.purge(ctx, func() (bool, error) { return st.PurgeRemains(ctx, purgeBatch) })
 		s.purge(ctx, func() (bool, error) { return st.PurgeIdempotency(ctx, now, purgeBatch) })
 		s.purge(ctx, func() (bool, error) {
-			return st.PurgeOld(ctx, now.Add(-keepEvents), now.Add(-keepAudit), purgeBatch/4) // of four kinds
+			return st.PurgeOld(ctx, now.Add(-event.Keep), now.Add(-keepAudit), purgeBatch/4) // of four kinds
 		})
 	}
 }

@@ -52,6 +52,7 @@ type Server struct {
 	runs     *run.Service
 	usage    *usage.Service
 	engine   *engine.Engine
+	courier  *webhook.Courier
 	dispatch *local.Dispatcher
 	watchers *run.Watchers
 	starts   *starts
@@ -128,10 +129,11 @@ func (s *Server) assemble() (err error) {
 	s.dispatch = local.New(st, s.node, s.log)
 	s.runs = run.NewService(st, plans, s.watchers, s.dispatch, s.runNews, s.node)
 	s.engine = engine.New(st, s.dispatch, plans, secrets, s.node, s.log)
+	s.courier = webhook.NewCourier(st, s.outside, v, s.log)
 	previews := run.NewPreviews(s.runs, secrets)
 	s.api = api.New(api.Services{
 		Auth: s.core.auth, Actions: actions, Workflows: workflow.NewService(st, actions, names{secrets}), Runs: s.runs, Audit: audit.NewService(st), Usage: s.usage,
-		Webhooks:    webhook.NewService(st, v, policy),
+		Webhooks:    webhook.NewService(st, v, policy, sampleEvent),
 		Secrets:     secrets,
 		Previews:    previews,
 		Trials:      run.NewTrials(previews, plans, s.engine),
@@ -190,6 +192,7 @@ func (s *Server) notify() store.Notify {
 				s.engine.Abort(runID)
 			}
 		},
+		Deliverable: func() { s.courier.Wake() },
 		WorkflowDeleted: func(workflowID string) {
 			s.engine.AbortWorkflow(workflowID)
 			s.runNews.TellAll() // those who follow its runs find them gone
@@ -261,6 +264,7 @@ func (s *Server) Run(ctx context.Context) (err error) {
 		}
 		parts.start(func() error { return s.dispatch.Run(work) })
 		parts.start(func() error { return s.engine.Run(work) })
+		parts.start(func() error { return s.courier.Run(work) })
 	}
 	parts.start(func() error { return s.housekeep(work) })
 	parts.start(func() error { return s.sweep(work) })

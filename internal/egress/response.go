@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -28,6 +29,19 @@ type Response struct {
 	// URL is where the answer came from, after redirects.
 	URL      string
 	Duration time.Duration
+}
+
+// RetryAfter is how long the answer asks to wait: seconds or a date; anything
+// else, or the past, is nothing.
+func (r *Response) RetryAfter(now time.Time) time.Duration {
+	text := r.Header.Get("Retry-After")
+	if seconds, err := strconv.Atoi(text); err == nil && seconds > 0 {
+		return time.Duration(min(seconds, 1<<20)) * time.Second
+	}
+	if moment, err := http.ParseTime(text); err == nil && moment.After(now) {
+		return moment.Sub(now)
+	}
+	return 0
 }
 
 // receive reads the answer, as far as it may go.

@@ -43,7 +43,9 @@ type Event struct {
 	WorkflowID  string
 	RunID       string
 	At          time.Time
-	Body        []byte
+	// Depth is how many runs stand above the run.
+	Depth int
+	Body  []byte
 }
 
 type envelope struct {
@@ -54,13 +56,16 @@ type envelope struct {
 }
 
 // Subject says whom an event is about.
-type Subject struct{ WorkspaceID, WorkflowID, RunID string }
+type Subject struct {
+	WorkspaceID, WorkflowID, RunID string
+	Depth                          int // of the run
+}
 
 // New makes an event. Data must be a value that encoding/json accepts.
 func New(kind Type, subject Subject, at time.Time, data any) (Event, error) {
 	e := Event{
 		ID: uid.At(uid.Event, at), Type: kind, At: at,
-		WorkspaceID: subject.WorkspaceID, WorkflowID: subject.WorkflowID, RunID: subject.RunID,
+		WorkspaceID: subject.WorkspaceID, WorkflowID: subject.WorkflowID, RunID: subject.RunID, Depth: subject.Depth,
 	}
 	body, err := json.Marshal(envelope{ID: e.ID, Event: kind, Timestamp: clock.Format(at), Data: data})
 	if err != nil {

@@ -3,17 +3,19 @@ package event
 import (
 	"context"
 	"strconv"
+	"time"
 
+	"github.com/stepmill/stepmill/internal/clock"
 	"github.com/stepmill/stepmill/internal/fault"
 	"github.com/stepmill/stepmill/internal/news"
+	"github.com/stepmill/stepmill/internal/paging"
 )
 
 // Stored is an event with its number. Numbers grow with the commits that wrote
 // the events.
 type Stored struct {
-	Seq  int64
-	Type Type
-	Body []byte
+	Seq int64
+	Event
 }
 
 // Filter says which events are wanted; its zero value wants all.
@@ -22,16 +24,22 @@ type Filter struct {
 	WorkflowID string
 }
 
-// Extent is the oldest and the newest event that is kept, of all workspaces;
-// zero when none is.
+// Extent is the oldest event that is shown and the newest there is, of all
+// workspaces. Without any the oldest would be the next one.
 type Extent struct{ Oldest, Newest int64 }
 
-// Store keeps events. A method is one atomic unit.
+// Store keeps events. A method is one atomic unit. Samples, which did not
+// happen, are never among what it lists.
 type Store interface {
-	EventExtent(ctx context.Context) (Extent, error)
+	// EventExtent takes what happened before that time for gone.
+	EventExtent(ctx context.Context, since time.Time) (Extent, error)
 	// EventsAfter lists the first wanted events after a number, and returns the
 	// number that it has looked up to.
 	EventsAfter(ctx context.Context, workspaceID string, want Filter, after int64, limit int) (events []Stored, upTo int64, err error)
+	// Events lists the wanted events, newest first. A page may hold fewer than
+	// asked for, or none, and still have a next one: how many rows are looked at
+	// for it is bounded.
+	Events(ctx context.Context, workspaceID string, want Query, page paging.Request) (paging.Page[Stored], error)
 }
 
 // Service has the use cases of events.
@@ -72,7 +80,7 @@ func (s *Service) Follow(ctx context.Context, workspaceID string, want Filter, l
 	heard, stop := s.news.Wait(workspaceID)
 	context.AfterFunc(ctx, stop)
 	f.News = heard
-	kept, err := s.store.EventExtent(ctx)
+	kept, err := s.store.EventExtent(ctx, clock.Now().Add(-Keep))
 	if err != nil {
 		return nil, err
 	}

@@ -26,6 +26,7 @@ const (
 	RunNotFound       Code = "run_not_found"
 	StepNotFound      Code = "step_not_found"
 	WebhookNotFound   Code = "webhook_not_found"
+	DeliveryNotFound  Code = "delivery_not_found"
 	APIKeyNotFound    Code = "api_key_not_found"
 	WorkspaceNotFound Code = "workspace_not_found"
 	ActionNotFound    Code = "action_not_found"
@@ -40,6 +41,8 @@ const (
 	RunNotRetryable       Code = "run_not_retryable"
 	StepNotWaiting        Code = "step_not_waiting"
 	ConcurrencyLimit      Code = "concurrency_limit"
+	ChainDepthExceeded    Code = "chain_depth_exceeded"
+	WebhookDisabled       Code = "webhook_disabled"
 	IdempotencyInProgress Code = "idempotency_in_progress"
 
 	VersionConflict Code = "version_conflict"
@@ -90,6 +93,7 @@ var statuses = map[Code]int{
 	RunNotFound:           http.StatusNotFound,
 	StepNotFound:          http.StatusNotFound,
 	WebhookNotFound:       http.StatusNotFound,
+	DeliveryNotFound:      http.StatusNotFound,
 	APIKeyNotFound:        http.StatusNotFound,
 	WorkspaceNotFound:     http.StatusNotFound,
 	ActionNotFound:        http.StatusNotFound,
@@ -102,6 +106,8 @@ var statuses = map[Code]int{
 	RunNotRetryable:       http.StatusConflict,
 	StepNotWaiting:        http.StatusConflict,
 	ConcurrencyLimit:      http.StatusConflict,
+	ChainDepthExceeded:    http.StatusConflict,
+	WebhookDisabled:       http.StatusConflict,
 	IdempotencyInProgress: http.StatusConflict,
 	VersionConflict:       http.StatusPreconditionFailed,
 	PayloadTooLarge:       http.StatusRequestEntityTooLarge,

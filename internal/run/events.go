@@ -84,5 +84,5 @@ func newEventData(r Run, workflowName string) eventData {
 }
 
 func subject(r Run) event.Subject {
-	return event.Subject{WorkspaceID: r.WorkspaceID, WorkflowID: r.WorkflowID, RunID: r.ID}
+	return event.Subject{WorkspaceID: r.WorkspaceID, WorkflowID: r.WorkflowID, RunID: r.ID, Depth: r.Depth}
 }

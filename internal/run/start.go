@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/stepmill/stepmill/internal/action"
 	"github.com/stepmill/stepmill/internal/auth"
 	"github.com/stepmill/stepmill/internal/clock"
 	"github.com/stepmill/stepmill/internal/event"
@@ -50,6 +51,8 @@ var (
 type Request struct {
 	WorkflowID string
 	Payload    json.RawMessage
+	// Depth is how many runs stand above the new one.
+	Depth int
 	// Watch says that somebody will wait for the end of the run.
 	Watch bool
 }
@@ -64,7 +67,11 @@ type Started struct {
 // Start starts a run of the current version. The run is durable when it
 // returns.
 func (s *Service) Start(ctx context.Context, actor auth.Actor, in Request) (Started, error) {
-	r := Run{WorkspaceID: actor.Workspace.ID, WorkflowID: in.WorkflowID, Trigger: Trigger{Type: Manual, Payload: in.Payload}}
+	if in.Depth > action.MaxDepth {
+		return Started{}, fault.New(fault.ChainDepthExceeded,
+			"more than %d runs would stand above this one: runs seem to start one another in a circle", action.MaxDepth)
+	}
+	r := Run{WorkspaceID: actor.Workspace.ID, WorkflowID: in.WorkflowID, Trigger: Trigger{Type: Manual, Payload: in.Payload}, Depth: in.Depth}
 	return s.begin(ctx, r, nil, in.Watch)
 }
 

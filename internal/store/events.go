@@ -4,8 +4,10 @@ import (
 	"context"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/stepmill/stepmill/internal/event"
+	"github.com/stepmill/stepmill/internal/paging"
 	"github.com/stepmill/stepmill/internal/uid"
 )
 
@@ -14,8 +16,7 @@ import (
 func (s *Store) insertEvents(u *unit, events ...event.Event) error {
 	for _, e := range events {
 		u.afterCommit(func() { s.notify.Recorded(e.WorkspaceID) })
-		if _, err := u.Exec(`INSERT INTO events (id, workspace_id, type, workflow_id, run_id, at, body) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
-			e.ID, e.WorkspaceID, string(e.Type), e.WorkflowID, orNil(e.RunID), e.At, e.Body); err != nil {
+		if err := insertEvent(u, e, false); err != nil {
 			return err
 		}
 		hooks, err := list(u, selectWebhook+`WHERE workspace_id = $1 AND deleted_at IS NULL`, []any{e.WorkspaceID}, scanWebhook)
@@ -26,9 +27,7 @@ func (s *Store) insertEvents(u *unit, events ...event.Event) error {
 			if !hook.Wants(e) {
 				continue
 			}
-			if _, err := u.Exec(`INSERT INTO deliveries (id, workspace_id, webhook_id, event_id, run_id, status, attempt, next_at, created_at)
-				VALUES ($1, $2, $3, $4, $5, 'pending', 0, $6, $7)`,
-				uid.At(uid.Delivery, e.At), e.WorkspaceID, hook.ID, e.ID, orNil(e.RunID), e.At, e.At); err != nil {
+			if err := s.insertDelivery(u, uid.At(uid.Delivery, e.At), hook.ID, e, e.At); err != nil {
 				return err
 			}
 		}
@@ -36,19 +35,44 @@ func (s *Store) insertEvents(u *unit, events ...event.Event) error {
 	return nil
 }
 
+func insertEvent(u *unit, e event.Event, sample bool) error {
+	_, err := u.Exec(`INSERT INTO events (id, workspace_id, type, workflow_id, run_id, at, depth, sample, body) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
+		e.ID, e.WorkspaceID, string(e.Type), e.WorkflowID, orNil(e.RunID), e.At, e.Depth, sample, e.Body)
+	return err
+}
+
+// insertDelivery puts an event on its way to a webhook.
+func (s *Store) insertDelivery(u *unit, id, webhookID string, e event.Event, at time.Time) error {
+	u.afterCommit(s.notify.Deliverable)
+	_, err := u.Exec(`INSERT INTO deliveries (id, workspace_id, webhook_id, event_id, run_id, status, attempts, next_at, created_at)
+		VALUES ($1, $2, $3, $4, $5, 'pending', 0, $6, $7)`, id, e.WorkspaceID, webhookID, e.ID, orNil(e.RunID), at, at)
+	return err
+}
+
 // EventExtent implements event.Store.
-func (s *Store) EventExtent(ctx context.Context) (event.Extent, error) {
+func (s *Store) EventExtent(ctx context.Context, since time.Time) (event.Extent, error) {
 	var kept event.Extent
 	err := s.read(ctx, func(c Conn) error {
-		return c.Query(`SELECT (SELECT min(seq) FROM events), (SELECT max(seq) FROM events)`, nil,
-			func(r Row) error { return r.Scan(&kept.Oldest, &kept.Newest) })
+		err := c.Query(`SELECT (SELECT max(seq) FROM events), (SELECT seq FROM events WHERE id >= $1 ORDER BY id LIMIT 1)`,
+			[]any{uid.Least(uid.Event, since)}, func(r Row) error { return r.Scan(&kept.Newest, &kept.Oldest) })
+		if kept.Oldest == 0 {
+			kept.Oldest = kept.Newest + 1
+		}
+		return err
 	})
 	return kept, err
 }
 
+const selectEvent = `SELECT seq, id, workspace_id, type, workflow_id, run_id, at, depth, body FROM events `
+
+func scanEvent(r Row) (e event.Stored, err error) {
+	err = r.Scan(&e.Seq, &e.ID, &e.WorkspaceID, (*string)(&e.Type), &e.WorkflowID, &e.RunID, &e.At, &e.Depth, &e.Body)
+	return e, err
+}
+
 // EventsAfter implements event.Store.
 func (s *Store) EventsAfter(ctx context.Context, workspaceID string, want event.Filter, after int64, limit int) (events []event.Stored, upTo int64, err error) {
-	statement, args := `SELECT seq, type, body FROM events WHERE workspace_id = $1 AND seq > $2`, []any{workspaceID, after, limit}
+	statement, args := selectEvent+`WHERE workspace_id = $1 AND NOT sample AND seq > $2`, []any{workspaceID, after, limit}
 	bind := func(value string) string {
 		args = append(args, value)
 		return `$` + strconv.Itoa(len(args))
@@ -70,14 +94,57 @@ func (s *Store) EventsAfter(ctx context.Context, workspaceID string, want event.
 		}
 		upTo = max(upTo, after) // all may be too old to be kept
 		var err error
-		events, err = list(c, statement+` ORDER BY seq LIMIT $3`, args, func(r Row) (e event.Stored, err error) {
-			err = r.Scan(&e.Seq, (*string)(&e.Type), &e.Body)
-			return e, err
-		})
+		events, err = list(c, statement+` ORDER BY seq LIMIT $3`, args, scanEvent)
 		if n := len(events); n == limit {
 			upTo = events[n-1].Seq
 		}
 		return err
 	})
 	return events, upTo, err
+}
+
+// Events implements event.Store. The list is one range of one index; what no
+// index knows is compared row by row.
+func (s *Store) Events(ctx context.Context, workspaceID string, want event.Query, page paging.Request) (paging.Page[event.Stored], error) {
+	var found paging.Page[event.Stored]
+	err := s.read(ctx, func(c Conn) error {
+		from, below, err := eventSpan(c, want)
+		if err != nil {
+			return err
+		}
+		if after, err := strconv.ParseInt(page.After, 10, 64); err == nil {
+			below = min(below, after)
+		}
+		statement, args := selectEvent+`WHERE workspace_id = $1 AND NOT sample AND seq >= $2 AND seq < $3`, []any{workspaceID, from, below, maxLooked}
+		if want.RunID != "" {
+			statement, args = statement+` AND run_id = $5`, append(args, want.RunID)
+		}
+		found, err = walk(c, statement+` ORDER BY seq DESC LIMIT $4`, args, page.Limit,
+			func(e event.Stored) string { return strconv.FormatInt(e.Seq, 10) },
+			func(r Row) (event.Stored, bool, error) {
+				e, err := scanEvent(r)
+				return e, want.Matches(e.Event), err
+			})
+		return err
+	})
+	return found, err
+}
+
+// commitTime is longer than it can take from the making of an event to its
+// commit, which is what gives it its number.
+const commitTime = time.Hour
+
+// eventSpan is the range of numbers that the events of a time have: from the
+// first on, up to but not including the second. The time is in their ids.
+func eventSpan(c Conn, want event.Query) (from, below int64, err error) {
+	below = 1<<63 - 1
+	if err := c.Query(`SELECT seq FROM events WHERE id < $1 ORDER BY id DESC LIMIT 1`, []any{uid.Least(uid.Event, want.After.Add(-commitTime))},
+		func(r Row) error { return r.Scan(&from) }); err != nil {
+		return 0, 0, err
+	}
+	if want.Before != nil {
+		err = c.Query(`SELECT seq FROM events WHERE id >= $1 ORDER BY id LIMIT 1`, []any{uid.Least(uid.Event, want.Before.Add(commitTime))},
+			func(r Row) error { return r.Scan(&below) })
+	}
+	return from, below, err
 }

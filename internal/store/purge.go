@@ -3,6 +3,8 @@ package store
 import (
 	"context"
 	"time"
+
+	"github.com/stepmill/stepmill/internal/uid"
 )
 
 // PurgeDeleted removes up to limit rows of deleted workflows: their runs, then
@@ -55,23 +57,30 @@ func (s *Store) PurgeIdempotency(ctx context.Context, now time.Time, limit int) 
 }
 
 // PurgeOld removes up to limit rows of each kind that are older than they are
-// kept: events and their deliveries, webhooks that were deleted, audit entries.
-// All of them are found by the order of their keys, which is that of their age.
-// It answers true when there may be more.
+// kept: deliveries with their attempts, events, webhooks that were deleted,
+// audit entries. All of them are found by the order of their keys, which is that
+// of their age. An event stays as long as one of its deliveries does. It answers
+// true when there may be more.
 func (s *Store) PurgeOld(ctx context.Context, events, entries time.Time, limit int) (bool, error) {
+	const oldest = `(SELECT id FROM deliveries ORDER BY id LIMIT $2)`
 	more := false
 	err := s.write(ctx, func(u *unit) error {
 		more = false
+		if _, err := u.Exec(`DELETE FROM delivery_attempts WHERE delivery_id IN (SELECT id FROM deliveries WHERE created_at < $1 AND id IN `+oldest+`)`,
+			events, limit); err != nil {
+			return err
+		}
 		for _, purge := range []struct {
 			statement string
-			before    time.Time
+			args      []any
 		}{
-			{`DELETE FROM deliveries WHERE created_at < $1 AND id IN (SELECT id FROM deliveries ORDER BY id LIMIT $2)`, events},
-			{`DELETE FROM events WHERE at < $1 AND seq IN (SELECT seq FROM events ORDER BY seq LIMIT $2)`, events},
-			{`DELETE FROM audit WHERE at < $1 AND id IN (SELECT id FROM audit ORDER BY id LIMIT $2)`, entries},
-			{`DELETE FROM webhooks WHERE id IN (SELECT id FROM webhooks WHERE deleted_at < $1 LIMIT $2)`, events},
+			{`DELETE FROM deliveries WHERE created_at < $1 AND id IN ` + oldest, []any{events, limit}},
+			{`DELETE FROM events WHERE seq IN (SELECT seq FROM events e WHERE id < $3 AND at < $1
+				AND NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.event_id = e.id) ORDER BY id LIMIT $2)`, []any{events, limit, uid.Least(uid.Event, events)}},
+			{`DELETE FROM audit WHERE at < $1 AND id IN (SELECT id FROM audit ORDER BY id LIMIT $2)`, []any{entries, limit}},
+			{`DELETE FROM webhooks WHERE id IN (SELECT id FROM webhooks WHERE deleted_at < $1 LIMIT $2)`, []any{events, limit}},
 		} {
-			n, err := u.Exec(purge.statement, purge.before, limit)
+			n, err := u.Exec(purge.statement, purge.args...)
 			if err != nil {
 				return err
 			}

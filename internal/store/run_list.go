@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -12,13 +11,6 @@ import (
 	"github.com/stepmill/stepmill/internal/run"
 )
 
-// maxLooked bounds how many runs one page looks at. What a filter leaves may be
-// rare among millions; the page then ends where looking ended.
-const maxLooked = 5000
-
-// errEnough ends a query whose further rows are not needed.
-var errEnough = errors.New("enough rows")
-
 // AllRuns implements run.Store. Every list is one range of one index, walked
 // from its newest end; what no index knows is compared here, row by row, so that
 // the page knows how far it has looked.
@@ -27,30 +19,11 @@ func (s *Store) AllRuns(ctx context.Context, workspaceID string, filter run.Filt
 	args := []any{workspaceID, min(below, before(page.After)), from, maxLooked}
 	statement := allRuns(filter, &args)
 	var found paging.Page[run.Listed]
-	err := s.read(ctx, func(c Conn) error {
-		found = paging.Page[run.Listed]{Items: []run.Listed{}}
-		looked, last := 0, ""
-		err := c.Query(statement, args, func(r Row) error {
+	err := s.read(ctx, func(c Conn) (err error) {
+		found, err = walk(c, statement, args, page.Limit, func(l run.Listed) string { return l.ID }, func(r Row) (run.Listed, bool, error) {
 			item, deleted, err := scanListed(r)
-			if err != nil {
-				return err
-			}
-			if looked, last = looked+1, item.ID; deleted || !filter.Matches(item) {
-				return nil
-			}
-			if len(found.Items) == page.Limit {
-				found.Next = found.Items[page.Limit-1].ID
-				return errEnough
-			}
-			found.Items = append(found.Items, item)
-			return nil
+			return item, !deleted && filter.Matches(item), err
 		})
-		if errors.Is(err, errEnough) {
-			return nil
-		}
-		if looked == maxLooked {
-			found.Next = last
-		}
 		return err
 	})
 	return found, err

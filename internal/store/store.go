@@ -54,6 +54,8 @@ type Notify struct {
 	Ended   func(workspaceID, runID string, status run.Status)
 	// Recorded tells that an event of a workspace was written.
 	Recorded func(workspaceID string)
+	// Deliverable tells that there is something to send to a webhook.
+	Deliverable func()
 	// WorkflowDeleted tells that all runs of a workflow are void.
 	WorkflowDeleted func(workflowID string)
 }
@@ -87,6 +89,9 @@ func New(driver Driver, notify Notify) *Store {
 	}
 	if notify.Recorded == nil {
 		notify.Recorded = func(string) {}
+	}
+	if notify.Deliverable == nil {
+		notify.Deliverable = func() {}
 	}
 	if notify.WorkflowDeleted == nil {
 		notify.WorkflowDeleted = func(string) {}
@@ -191,6 +196,14 @@ func orNil(text string) any {
 		return nil
 	}
 	return text
+}
+
+// bytesOrNil stores absent bytes as NULL.
+func bytesOrNil(b []byte) any {
+	if b == nil {
+		return nil
+	}
+	return b
 }
 
 // timeOrNil stores an absent time as NULL.

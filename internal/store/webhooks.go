@@ -11,12 +11,13 @@ import (
 	"github.com/stepmill/stepmill/internal/webhook"
 )
 
-const selectWebhook = `SELECT id, workspace_id, url, events, workflow_id, enabled, disabled_reason, secret, secret_hint, created_at, updated_at FROM webhooks `
+const selectWebhook = `SELECT id, workspace_id, url, events, workflow_id, enabled, disabled_reason, secret, secret_hint,
+	old_secret, old_until, failing_since, created_at, updated_at FROM webhooks `
 
 func scanWebhook(r Row) (w webhook.Webhook, err error) {
 	var events string
 	err = r.Scan(&w.ID, &w.WorkspaceID, &w.URL, &events, &w.WorkflowID, &w.Enabled, &w.DisabledReason,
-		&w.SealedSecret, &w.SecretHint, &w.CreatedAt, &w.UpdatedAt)
+		&w.SealedSecret, &w.SecretHint, &w.OldSecret, &w.OldUntil, &w.FailingSince, &w.CreatedAt, &w.UpdatedAt)
 	for name := range strings.SplitSeq(events, ",") {
 		w.Events = append(w.Events, event.Type(name))
 	}
@@ -107,15 +108,28 @@ func (s *Store) UpdateWebhook(ctx context.Context, w webhook.Webhook, was time.T
 			outcome = webhook.NoWorkflow
 			return nil
 		}
-		n, err := u.Exec(`UPDATE webhooks SET url = $1, events = $2, workflow_id = $3, enabled = $4, disabled_reason = $5, updated_at = $6
+		on, err := number(u, `SELECT count(*) FROM webhooks WHERE id = $1 AND workspace_id = $2 AND enabled`, w.ID, w.WorkspaceID)
+		if err != nil {
+			return err
+		}
+		// One that is enabled again begins with a clean record.
+		n, err := u.Exec(`UPDATE webhooks SET url = $1, events = $2, workflow_id = $3, disabled_reason = $5, updated_at = $6,
+			secret = $10, secret_hint = $11, old_secret = $12, old_until = $13,
+			failures = CASE WHEN enabled = $4 THEN failures ELSE 0 END, failing_since = CASE WHEN enabled = $4 THEN failing_since END, enabled = $4
 			WHERE id = $7 AND workspace_id = $8 AND updated_at = $9 AND deleted_at IS NULL`,
-			w.URL, joinEvents(w.Events), w.WorkflowID, w.Enabled, w.DisabledReason, w.UpdatedAt, w.ID, w.WorkspaceID, was)
+			w.URL, joinEvents(w.Events), w.WorkflowID, w.Enabled, w.DisabledReason, w.UpdatedAt, w.ID, w.WorkspaceID, was,
+			w.SealedSecret, w.SecretHint, bytesOrNil(w.OldSecret), timeOrNil(w.OldUntil))
 		if err != nil {
 			return err
 		}
 		if n == 0 {
 			outcome = webhook.Changed
 			return nil
+		}
+		if on == 1 && !w.Enabled {
+			if err := dropDeliveries(u, w.ID, w.UpdatedAt); err != nil {
+				return err
+			}
 		}
 		return insertAudit(u, entry)
 	})

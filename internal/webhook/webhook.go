@@ -1,11 +1,10 @@
 // Package webhook owns outbound webhooks: the endpoints that clients register,
-// their signing secrets and which events they receive.
+// their signing secrets, which events they receive, and the deliveries of these:
+// sending them, the log of it, samples and repetitions.
 package webhook
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/base64"
 	"net/url"
 	"slices"
 	"strings"
@@ -33,8 +32,15 @@ type Webhook struct {
 	DisabledReason string
 	SealedSecret   []byte
 	SecretHint     string
-	CreatedAt      time.Time
-	UpdatedAt      time.Time
+	// OldSecret, sealed, is the one before, which receivers may still use until
+	// OldUntil.
+	OldSecret []byte
+	OldUntil  *time.Time
+	// FailingSince is when the first of its attempts failed that no success came
+	// after, nil: the last one succeeded.
+	FailingSince *time.Time
+	CreatedAt    time.Time
+	UpdatedAt    time.Time
 }
 
 // Wants tells whether the webhook receives an event of its workspace.
@@ -50,9 +56,11 @@ type Store interface {
 	Webhook(ctx context.Context, workspaceID, id string) (*Webhook, error)
 	Webhooks(ctx context.Context, workspaceID string, page paging.Request) (paging.Page[Webhook], error)
 	// UpdateWebhook applies the change if the row was last changed at that
-	// time, else it answers Changed; a foreign workflow gives NoWorkflow.
+	// time, else it answers Changed; a foreign workflow gives NoWorkflow. What
+	// waits for one that becomes disabled is dropped.
 	UpdateWebhook(ctx context.Context, w Webhook, was time.Time, entry audit.Entry) (Outcome, error)
 	DeleteWebhook(ctx context.Context, workspaceID, id string, at time.Time, entry audit.Entry) (deleted bool, err error)
+	Log
 }
 
 // Outcome is how a write ended.
@@ -64,6 +72,7 @@ const (
 	TooMany
 	NoWorkflow
 	Changed
+	Disabled
 )
 
 // Guard says which URLs may be called.
@@ -78,20 +87,18 @@ type Sealer interface {
 
 // Service has the use cases of webhooks.
 type Service struct {
-	store Store
-	vault Sealer
-	guard Guard
+	store  Store
+	vault  Sealer
+	guard  Guard
+	sample Sampler
 }
 
 // NewService makes a service on a store.
-func NewService(store Store, vault Sealer, guard Guard) *Service {
-	return &Service{store: store, vault: vault, guard: guard}
+func NewService(store Store, vault Sealer, guard Guard, sample Sampler) *Service {
+	return &Service{store: store, vault: vault, guard: guard, sample: sample}
 }
 
-const (
-	maxURL     = 2048
-	hintLength = 4
-)
+const maxURL = 2048
 
 // New is what the maker of a webhook chooses.
 type New struct {
@@ -109,12 +116,10 @@ func (s *Service) Create(ctx context.Context, actor auth.Actor, in New) (Webhook
 	}
 	now := clock.Now()
 	w.ID, w.CreatedAt, w.UpdatedAt = uid.At(uid.Webhook, now), now, now
-	secret := newSecret()
-	sealed, err := s.vault.Seal(ctx, SecretRef(w), []byte(secret))
+	secret, err := s.giveSecret(ctx, &w)
 	if err != nil {
 		return Webhook{}, "", err
 	}
-	w.SealedSecret, w.SecretHint = sealed, secret[len(secret)-hintLength:]
 	limit := actor.Limits().Webhooks
 	entry := actor.Did("webhook.created", "webhook", w.ID, map[string]any{"url": redact(w.URL)})
 	outcome, err := s.store.InsertWebhook(ctx, w, limit, entry)
@@ -165,7 +170,9 @@ func (s *Service) Update(ctx context.Context, actor auth.Actor, id string, patch
 			return Webhook{}, err
 		}
 		if patch.Enabled != nil {
-			w.Enabled = *patch.Enabled
+			if w.Enabled != *patch.Enabled {
+				w.Enabled, w.FailingSince = *patch.Enabled, nil
+			}
 			w.DisabledReason = "" // it tells why Stepmill itself disabled it
 		}
 		w.UpdatedAt = clock.After(was)
@@ -255,17 +262,6 @@ func checkEvents(names []string) ([]event.Type, error) {
 		}
 	}
 	return out, nil
-}
-
-// SecretRef is where the signing secret of a webhook is sealed.
-func SecretRef(w Webhook) vault.Ref {
-	return vault.Ref{Workspace: w.WorkspaceID, Table: "webhooks", ID: w.ID}
-}
-
-func newSecret() string {
-	key := make([]byte, 32)
-	_, _ = rand.Read(key)
-	return "whsec_" + base64.StdEncoding.EncodeToString(key)
 }
 
 // redact leaves out the query of a URL, where people keep tokens.

@@ -36,6 +36,8 @@ func compose(req action.Request) (egress.Request, error) {
 	if call.Header.Get("Idempotency-Key") == "" {
 		call.Header.Set("Idempotency-Key", req.IdempotencyKey)
 	}
+	// Whoever starts a run because of this call passes it on: a circle ends.
+	call.Header.Set(action.DepthHeader, strconv.Itoa(req.Run.Depth))
 	return call, nil
 }
 

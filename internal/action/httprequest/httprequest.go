@@ -35,7 +35,7 @@ func Entry(client Client) action.Entry {
 			Name:  "http.request",
 			Title: "Call a URL",
 			Summary: "Sends an HTTP request and gives the answer. Network errors, time-outs and the statuses 408, 425, 429 and 5xx are tried again. " +
-				"Every attempt carries the same Idempotency-Key, unless the step sets one.",
+				"Every attempt carries the same Idempotency-Key, unless the step sets one. X-Service-Depth says how many runs stand above this one.",
 			URLs:     []string{"/url"},
 			Input:    inputSchema,
 			Output:   outputSchema,
@@ -100,20 +100,9 @@ func refused(call egress.Request, answer *egress.Response, now time.Time) error 
 	case answer.Status == http.StatusRequestTimeout, answer.Status == http.StatusTooEarly,
 		answer.Status == http.StatusTooManyRequests, answer.Status >= http.StatusInternalServerError:
 		failure.Retryable = true
-		failure.RetryAfter = retryAfter(answer.Header.Get("Retry-After"), now)
+		failure.RetryAfter = answer.RetryAfter(now)
 	}
 	return failure
-}
-
-// retryAfter reads seconds or a date; anything else, or the past, is nothing.
-func retryAfter(text string, now time.Time) time.Duration {
-	if seconds, err := strconv.Atoi(text); err == nil && seconds > 0 {
-		return time.Duration(min(seconds, 1<<20)) * time.Second
-	}
-	if moment, err := http.ParseTime(text); err == nil && moment.After(now) {
-		return moment.Sub(now)
-	}
-	return 0
 }
 
 // place names a URL without its query, where people keep tokens.

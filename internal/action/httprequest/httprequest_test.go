@@ -28,7 +28,7 @@ func call(t *testing.T, handler http.HandlerFunc, with map[string]any) (map[stri
 		with["url"] = server.URL + path
 	}
 	result, err := httprequest.Entry(client).Action.Run(t.Context(), action.Request{
-		Input: with, Now: time.Now(), Workspace: "ws_a", IdempotencyKey: "run_1/step",
+		Input: with, Now: time.Now(), Workspace: "ws_a", IdempotencyKey: "run_1/step", Run: action.Run{Depth: 4},
 	})
 	if err != nil {
 		failure, ok := errors.AsType[*action.Failure](err)
@@ -48,6 +48,7 @@ func echo(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("X-Uri", r.URL.RequestURI())
 	w.Header().Set("X-Type", r.Header.Get("Content-Type"))
 	w.Header().Set("X-Key", r.Header.Get("Idempotency-Key"))
+	w.Header().Set("X-Depth", r.Header.Get("X-Service-Depth"))
 	w.Header().Set("X-Token", r.Header.Get("X-Custom"))
 	w.Header().Set("Content-Type", "text/plain")
 	_, _ = w.Write(body)
@@ -60,9 +61,9 @@ func TestWhatIsSent(t *testing.T) {
 		want map[string]string
 		body string
 	}{
-		"a plain GET carries the key of the step": {
+		"a plain GET carries the key of the step and the depth of the run": {
 			map[string]any{"url": "/x"},
-			map[string]string{"x-method": "GET", "x-uri": "/x", "x-key": "run_1/step", "x-type": ""}, "",
+			map[string]string{"x-depth": "4", "x-method": "GET", "x-uri": "/x", "x-key": "run_1/step", "x-type": ""}, "",
 		},
 		"an object is sent as JSON": {
 			map[string]any{"url": "/x", "method": "POST", "body": map[string]any{"n": 9007199254740993, "t": "<&>"}},
@@ -80,9 +81,9 @@ func TestWhatIsSent(t *testing.T) {
 			map[string]any{"url": "/x?a=1", "query": map[string]any{"b": "x y&z", "c": nil, "d": []any{1, 2.5}}},
 			map[string]string{"x-uri": "/x?a=1&b=x+y%26z&d=1&d=2.5"}, "",
 		},
-		"headers of the step win": {
-			map[string]any{"url": "/x", "method": "POST", "body": "<a/>", "headers": map[string]any{"Content-Type": "application/xml", "Idempotency-Key": "mine", "X-Custom": 7}},
-			map[string]string{"x-type": "application/xml", "x-key": "mine", "x-token": "7"}, "<a/>",
+		"headers of the step win, but for the depth": {
+			map[string]any{"url": "/x", "method": "POST", "body": "<a/>", "headers": map[string]any{"Content-Type": "application/xml", "Idempotency-Key": "mine", "X-Custom": 7, "x-service-depth": 0}},
+			map[string]string{"x-type": "application/xml", "x-key": "mine", "x-token": "7", "x-depth": "4"}, "<a/>",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

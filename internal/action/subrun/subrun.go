@@ -14,9 +14,6 @@ import (
 	"github.com/stepmill/stepmill/internal/strictjson"
 )
 
-// MaxDepth is how many runs can stand above a run.
-const MaxDepth = 10
-
 // The codes of the action.
 const (
 	ChainDepth   = "chain_depth_exceeded"
@@ -104,8 +101,8 @@ func start(ctx context.Context, starter Starter, req action.Request) (action.Res
 	if req.Run.Trial {
 		return action.Result{}, &action.Failure{Code: NotStarted, Message: "a step that is only tried out starts no run"}
 	}
-	if req.Run.Depth >= MaxDepth {
-		return action.Result{}, &action.Failure{Code: ChainDepth, Message: fmt.Sprintf("%d runs stand above this one, which is the most there can be", MaxDepth)}
+	if req.Run.Depth >= action.MaxDepth {
+		return action.Result{}, &action.Failure{Code: ChainDepth, Message: fmt.Sprintf("%d runs stand above this one, which is the most there can be", action.MaxDepth)}
 	}
 	payload := []byte("{}")
 	if given, ok := req.Input["payload"]; ok && given != nil {

@@ -191,9 +191,9 @@ func testDeliveriesEnd(t *testing.T, w *world, wf workflow.Workflow) {
 // checkStored looks at the rows of an event and of its delivery to a webhook.
 func checkStored(t *testing.T, w *world, e event.Event, hookID string) {
 	t.Helper()
-	stored := collect(t, w, `SELECT id, workspace_id, type, workflow_id, run_id, at, body FROM events WHERE id = $1`, []any{e.ID},
+	stored := collect(t, w, `SELECT id, workspace_id, type, workflow_id, run_id, at, depth, body FROM events WHERE id = $1`, []any{e.ID},
 		func(r store.Row) (got event.Event, err error) {
-			err = r.Scan(&got.ID, &got.WorkspaceID, (*string)(&got.Type), &got.WorkflowID, &got.RunID, &got.At, &got.Body)
+			err = r.Scan(&got.ID, &got.WorkspaceID, (*string)(&got.Type), &got.WorkflowID, &got.RunID, &got.At, &got.Depth, &got.Body)
 			return got, err
 		})[0]
 	same(t, "event", stored, e)
@@ -205,7 +205,7 @@ func checkStored(t *testing.T, w *world, e event.Event, hookID string) {
 		Attempt                int
 		NextAt, CreatedAt      time.Time
 	}
-	pending := collect(t, w, `SELECT workspace_id, run_id, status, attempt, next_at, created_at FROM deliveries
+	pending := collect(t, w, `SELECT workspace_id, run_id, status, attempts, next_at, created_at FROM deliveries
 		WHERE event_id = $1 AND webhook_id = $2`, []any{e.ID, hookID}, func(r store.Row) (d delivery, err error) {
 		err = r.Scan(&d.Workspace, &d.Run, &d.Status, &d.Attempt, &d.NextAt, &d.CreatedAt)
 		return d, err

@@ -225,6 +225,10 @@ CREATE TABLE webhooks (
     disabled_reason TEXT    NOT NULL,
     secret          BLOB    NOT NULL, -- sealed
     secret_hint     TEXT    NOT NULL,
+    old_secret      BLOB,             -- sealed; the one before, which receivers may still use
+    old_until       INTEGER,          -- until then
+    failures        INTEGER NOT NULL DEFAULT 0, -- in a row
+    failing_since   INTEGER,
     created_at      INTEGER NOT NULL,
     updated_at      INTEGER NOT NULL,
     deleted_at      INTEGER           -- set: kept only for what is still to be sent
@@ -239,23 +243,41 @@ CREATE TABLE events (
     workflow_id  TEXT    NOT NULL,
     run_id       TEXT,
     at           INTEGER NOT NULL,
+    depth        INTEGER NOT NULL DEFAULT 0, -- that of the run
+    sample       INTEGER NOT NULL DEFAULT 0, -- 1: made to try a webhook out, it did not happen
     body         BLOB    NOT NULL -- immutable, exactly as it is sent
 );
 CREATE INDEX events_by_workspace ON events (workspace_id, seq);
+CREATE INDEX events_by_run ON events (run_id, workspace_id) WHERE run_id IS NOT NULL;
 
 CREATE TABLE deliveries (
-    id           TEXT PRIMARY KEY,
+    seq          INTEGER PRIMARY KEY AUTOINCREMENT,
+    id           TEXT    NOT NULL UNIQUE,
     workspace_id TEXT    NOT NULL,
     webhook_id   TEXT    NOT NULL,
     event_id     TEXT    NOT NULL,
     run_id       TEXT,
     status       TEXT    NOT NULL,
-    attempt      INTEGER NOT NULL,
-    next_at      INTEGER,
-    created_at   INTEGER NOT NULL
-) WITHOUT ROWID;
+    attempts     INTEGER NOT NULL,
+    next_at      INTEGER, -- NULL once it is not tried any more
+    created_at   INTEGER NOT NULL,
+    finished_at  INTEGER
+);
 CREATE INDEX deliveries_by_webhook ON deliveries (webhook_id, id);
+CREATE INDEX deliveries_by_status ON deliveries (webhook_id, status, id);
+CREATE INDEX deliveries_by_event ON deliveries (event_id, webhook_id, id);
 CREATE INDEX deliveries_due ON deliveries (next_at) WHERE next_at IS NOT NULL;
+
+CREATE TABLE delivery_attempts (
+    delivery_id TEXT    NOT NULL,
+    attempt     INTEGER NOT NULL,
+    at          INTEGER NOT NULL,
+    duration    INTEGER NOT NULL,
+    status      INTEGER NOT NULL, -- of the answer; 0: there was none
+    error       TEXT,
+    answer      TEXT,
+    PRIMARY KEY (delivery_id, attempt)
+) WITHOUT ROWID;
 
 CREATE TABLE idempotency (
     workspace_id TEXT    NOT NULL,

@@ -1,0 +1,243 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/stepmill/stepmill/internal/clock"
+	"github.com/stepmill/stepmill/internal/event"
+	"github.com/stepmill/stepmill/internal/fault"
+	"github.com/stepmill/stepmill/internal/paging"
+	"github.com/stepmill/stepmill/internal/webhook"
+)
+
+type deliveryBody struct {
+	ID           string           `json:"id"`
+	WebhookID    string           `json:"webhook_id"`
+	EventID      string           `json:"event_id"`
+	Event        event.Type       `json:"event"`
+	WorkflowID   string           `json:"workflow_id"`
+	RunID        *string          `json:"run_id"`
+	Sample       bool             `json:"sample"`
+	Status       webhook.Status   `json:"status"`
+	AttemptCount int              `json:"attempt_count"`
+	LastAttempt  *deliveryAttempt `json:"last_attempt"`
+	NextAt       *string          `json:"next_at"`
+	CreatedAt    string           `json:"created_at"`
+	FinishedAt   *string          `json:"finished_at"`
+}
+
+type deliveryAttempt struct {
+	Number     int     `json:"number"`
+	At         string  `json:"at"`
+	DurationMS int64   `json:"duration_ms"`
+	StatusCode *int    `json:"status_code"`
+	Error      *string `json:"error"`
+}
+
+// loggedAttempt is an attempt with what the endpoint answered.
+type loggedAttempt struct {
+	deliveryAttempt
+	Answer *string `json:"answer"`
+}
+
+type deliveryDetail struct {
+	deliveryBody
+	Attempts []loggedAttempt `json:"attempts"`
+	Body     json.RawMessage `json:"body"`
+}
+
+func showDelivery(d webhook.Delivery) deliveryBody {
+	body := deliveryBody{
+		ID: d.ID, WebhookID: d.WebhookID, EventID: d.EventID, Event: d.Event, WorkflowID: d.WorkflowID, RunID: orNull(d.RunID), Sample: d.Sample,
+		Status: d.Status, AttemptCount: d.Attempts, NextAt: clock.FormatPtr(d.NextAt), CreatedAt: clock.Format(d.CreatedAt), FinishedAt: clock.FormatPtr(d.FinishedAt),
+	}
+	if d.Last != nil {
+		last := showDeliveryAttempt(*d.Last)
+		body.LastAttempt = &last
+	}
+	return body
+}
+
+func showDeliveryAttempt(a webhook.Attempt) deliveryAttempt {
+	body := deliveryAttempt{Number: a.Number, At: clock.Format(a.At), DurationMS: a.Duration.Milliseconds(), Error: orNull(a.Error)}
+	if a.Status != 0 {
+		body.StatusCode = &a.Status
+	}
+	return body
+}
+
+type listDeliveriesRequest struct {
+	page
+	ID     string `path:"id"`
+	Status string `query:"status"`
+	Event  string `query:"event"`
+	RunID  string `query:"run_id"`
+	Since  string `query:"since"`
+	Until  string `query:"until"`
+}
+
+func (in *listDeliveriesRequest) filter() (webhook.Filter, error) {
+	f := webhook.Filter{Status: webhook.Status(in.Status), RunID: in.RunID}
+	if in.Status != "" && !slices.Contains(webhook.Statuses(), f.Status) {
+		return f, parameter("status", "must be one of %s", textOf(webhook.Statuses()))
+	}
+	if in.Event != "" {
+		if !event.Known(in.Event) {
+			return f, unknownEvent("event", in.Event)
+		}
+		f.Event = event.Type(in.Event)
+	}
+	if len(in.RunID) > maxFilter {
+		return f, parameter("run_id", "must not be longer than %d bytes", maxFilter)
+	}
+	var err error
+	if f.Since, err = moment("since", in.Since); err != nil {
+		return f, err
+	}
+	f.Until, err = moment("until", in.Until)
+	return f, err
+}
+
+// textOf writes a list with commas.
+func textOf[T ~string](list []T) string {
+	out := make([]string, len(list))
+	for i, item := range list {
+		out[i] = string(item)
+	}
+	return strings.Join(out, ", ")
+}
+
+func (s *Server) listDeliveries(ctx context.Context, in *listDeliveriesRequest) (*reply, error) {
+	filter, err := in.filter()
+	if err != nil {
+		return nil, err
+	}
+	return listing(ctx, s, in.page, []string{"deliveries", in.ID, in.Status, in.Event, in.Since, in.Until, in.RunID},
+		func(p paging.Request) (paging.Page[webhook.Delivery], error) {
+			return s.Webhooks.Deliveries(ctx, actorOf(ctx), in.ID, filter, p)
+		},
+		showDelivery)
+}
+
+type deliveryRequest struct {
+	ID string `path:"id"`
+}
+
+func (s *Server) getDelivery(ctx context.Context, in *deliveryRequest) (*reply, error) {
+	d, err := s.Webhooks.Delivery(ctx, actorOf(ctx), in.ID)
+	if err != nil {
+		return nil, err
+	}
+	body := deliveryDetail{deliveryBody: showDelivery(d.Delivery), Attempts: make([]loggedAttempt, len(d.Log)), Body: d.Body}
+	for i, a := range d.Log {
+		body.Attempts[i] = loggedAttempt{showDeliveryAttempt(a), orNull(a.Answer)}
+	}
+	return ok(body), nil
+}
+
+func (s *Server) redeliver(ctx context.Context, in *deliveryRequest) (*reply, error) {
+	d, err := s.Webhooks.Redeliver(ctx, actorOf(ctx), in.ID)
+	if err != nil {
+		return nil, err
+	}
+	return ok(showDelivery(d)).with("Location", "/v1/deliveries/"+d.ID), nil
+}
+
+type redeliverRangeRequest struct {
+	ID   string `path:"id"`
+	Body struct {
+		Since  *string   `json:"since"`
+		Until  *string   `json:"until"`
+		Status *[]string `json:"status"`
+	} `body:"required"`
+}
+
+type redeliveredBody struct {
+	Redelivered int  `json:"redelivered"`
+	More        bool `json:"more"`
+}
+
+func (s *Server) redeliverRange(ctx context.Context, in *redeliverRangeRequest) (*reply, error) {
+	wanted, err := in.wanted()
+	if err != nil {
+		return nil, err
+	}
+	count, more, err := s.Webhooks.RedeliverRange(ctx, actorOf(ctx), in.ID, wanted)
+	if err != nil {
+		return nil, err
+	}
+	return ok(redeliveredBody{count, more}), nil
+}
+
+func (in *redeliverRangeRequest) wanted() (webhook.Range, error) {
+	var wanted webhook.Range
+	if in.Body.Since == nil {
+		return wanted, fault.Field("/since", "is required")
+	}
+	for _, at := range []struct {
+		pointer string
+		text    *string
+		set     func(time.Time)
+	}{
+		{"/since", in.Body.Since, func(t time.Time) { wanted.Since = t }},
+		{"/until", in.Body.Until, func(t time.Time) { wanted.Until = &t }},
+	} {
+		if at.text == nil {
+			continue
+		}
+		t, err := time.Parse(time.RFC3339, *at.text)
+		if err != nil {
+			return wanted, fault.Field(at.pointer, "must be a time such as 2026-11-15T09:30:00Z")
+		}
+		at.set(t)
+	}
+	if in.Body.Status == nil {
+		return wanted, nil
+	}
+	ended := []webhook.Status{webhook.Delivered, webhook.Exhausted, webhook.Dropped}
+	for _, status := range ended {
+		if slices.Contains(*in.Body.Status, string(status)) {
+			wanted.Statuses = append(wanted.Statuses, status)
+		}
+	}
+	for _, status := range *in.Body.Status {
+		if !slices.Contains(ended, webhook.Status(status)) {
+			return wanted, fault.Field("/status", "%q is not one of %s", status, textOf(ended))
+		}
+	}
+	if len(wanted.Statuses) == 0 {
+		return wanted, fault.Field("/status", "must name at least one of %s", textOf(ended))
+	}
+	return wanted, nil
+}
+
+type testWebhookRequest struct {
+	ID   string `path:"id"`
+	Body struct {
+		Events *[]string `json:"events"`
+	} `body:"optional"`
+}
+
+type testedBody struct {
+	Deliveries []deliveryBody `json:"deliveries"`
+}
+
+func (s *Server) testWebhook(ctx context.Context, in *testWebhookRequest) (*reply, error) {
+	var events []string
+	if in.Body.Events != nil {
+		events = append([]string{}, *in.Body.Events...)
+	}
+	sent, err := s.Webhooks.Test(ctx, actorOf(ctx), in.ID, events)
+	if err != nil {
+		return nil, err
+	}
+	body := testedBody{Deliveries: make([]deliveryBody, len(sent))}
+	for i, d := range sent {
+		body.Deliveries[i] = showDelivery(d)
+	}
+	return ok(body), nil
+}

@@ -1,0 +1,102 @@
+package store
+
+import (
+	"context"
+	"strconv"
+	"time"
+
+	"github.com/stepmill/stepmill/internal/webhook"
+)
+
+// DueDeliveries implements webhook.Outbox. What was queued for a webhook that
+// went with its workflow is still sent: its row is kept for that.
+func (s *Store) DueDeliveries(ctx context.Context, now time.Time, except []string, limit int) ([]webhook.Parcel, error) {
+	statement, args := `SELECT d.id, d.workspace_id, d.webhook_id, d.run_id, d.attempts, w.url, w.secret, w.old_secret, w.old_until,
+		e.id, e.type, e.at, e.depth, e.body
+		FROM deliveries d JOIN webhooks w ON w.id = d.webhook_id JOIN events e ON e.id = d.event_id
+		WHERE d.next_at <= $1`, []any{now, limit}
+	for _, id := range except {
+		args = append(args, id)
+		statement += ` AND d.webhook_id <> $` + strconv.Itoa(len(args))
+	}
+	var parcels []webhook.Parcel
+	err := s.read(ctx, func(c Conn) (err error) {
+		parcels, err = list(c, statement+` ORDER BY d.next_at, d.seq LIMIT $2`, args, scanParcel)
+		return err
+	})
+	return parcels, err
+}
+
+func scanParcel(r Row) (p webhook.Parcel, err error) {
+	err = r.Scan(&p.DeliveryID, &p.WorkspaceID, &p.WebhookID, &p.RunID, &p.Attempts, &p.URL, &p.Secret, &p.OldSecret, &p.OldUntil,
+		&p.Event.ID, (*string)(&p.Event.Type), &p.Event.At, &p.Event.Depth, &p.Event.Body)
+	return p, err
+}
+
+// NextDelivery implements webhook.Outbox.
+func (s *Store) NextDelivery(ctx context.Context, after time.Time) (*time.Time, error) {
+	var next *time.Time
+	err := s.read(ctx, func(c Conn) error {
+		return c.Query(`SELECT min(next_at) FROM deliveries WHERE next_at > $1`, []any{after}, func(r Row) error { return r.Scan(&next) })
+	})
+	return next, err
+}
+
+// ReportDelivery implements webhook.Outbox. An attempt counts once, also when it
+// is reported again; one of a delivery that is gone does not.
+func (s *Store) ReportDelivery(ctx context.Context, r webhook.Report) error {
+	return s.write(ctx, func(u *unit) error {
+		ended := r.Attempt.At.Add(r.Attempt.Duration)
+		var finishedAt any
+		if r.Status != webhook.Pending {
+			finishedAt = ended
+		}
+		n, err := u.Exec(`UPDATE deliveries SET status = $1, attempts = $2, next_at = $3, finished_at = $4
+			WHERE id = $5 AND attempts = $6 AND status = 'pending'`,
+			string(r.Status), r.Attempt.Number, timeOrNil(r.NextAt), finishedAt, r.Parcel.DeliveryID, r.Parcel.Attempts)
+		if err != nil || n == 0 {
+			return err
+		}
+		if _, err := u.Exec(`INSERT INTO delivery_attempts (delivery_id, attempt, at, duration, status, error, answer) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
+			r.Parcel.DeliveryID, r.Attempt.Number, r.Attempt.At, int64(r.Attempt.Duration), r.Attempt.Status,
+			orNil(r.Attempt.Error), orNil(r.Attempt.Answer)); err != nil {
+			return err
+		}
+		if r.Status == webhook.Delivered {
+			_, err := u.Exec(`UPDATE webhooks SET failures = 0, failing_since = NULL WHERE id = $1 AND failures > 0`, r.Parcel.WebhookID)
+			return err
+		}
+		return noteFailure(u, r, ended)
+	})
+}
+
+// noteFailure counts a failure of a webhook, and disables it when that is
+// enough.
+func noteFailure(u *unit, r webhook.Report, at time.Time) error {
+	id, reason := r.Parcel.WebhookID, r.Disable
+	if _, err := u.Exec(`UPDATE webhooks SET failures = failures + 1, failing_since = COALESCE(failing_since, $1) WHERE id = $2`, at, id); err != nil {
+		return err
+	}
+	if reason == "" {
+		n, err := number(u, `SELECT count(*) FROM webhooks WHERE id = $1 AND failing_since <= $2 AND failures >= $3`, id, r.FailingSince, r.Failures)
+		if err != nil || n == 0 {
+			return err
+		}
+		reason = r.GaveUp
+	}
+	n, err := u.Exec(`UPDATE webhooks SET enabled = $1, disabled_reason = $2, updated_at = $3 WHERE id = $4 AND enabled AND deleted_at IS NULL`,
+		false, reason, at, id)
+	if err != nil {
+		return err
+	}
+	if err := dropDeliveries(u, id, at); err != nil || n == 0 {
+		return err
+	}
+	return insertAudit(u, r.Entry)
+}
+
+// dropDeliveries ends what waits for a webhook.
+func dropDeliveries(u *unit, webhookID string, at time.Time) error {
+	_, err := u.Exec(`UPDATE deliveries SET status = 'dropped', next_at = NULL, finished_at = $1 WHERE webhook_id = $2 AND status = 'pending'`, at, webhookID)
+	return err
+}

@@ -1,0 +1,169 @@
+package store
+
+import (
+	"context"
+	"strconv"
+	"time"
+
+	"github.com/stepmill/stepmill/internal/audit"
+	"github.com/stepmill/stepmill/internal/event"
+	"github.com/stepmill/stepmill/internal/paging"
+	"github.com/stepmill/stepmill/internal/uid"
+	"github.com/stepmill/stepmill/internal/webhook"
+)
+
+const (
+	selectDelivery = `SELECT d.id, d.workspace_id, d.webhook_id, d.event_id, e.type, d.run_id, e.workflow_id, e.sample, d.status, d.attempts,
+	d.next_at, d.created_at, d.finished_at, a.attempt, a.at, a.duration, a.status, a.error FROM `
+	withAttempt = ` LEFT JOIN delivery_attempts a ON a.delivery_id = d.id AND a.attempt = d.attempts `
+	fromLog     = `deliveries d JOIN events e ON e.id = d.event_id` + withAttempt
+)
+
+func scanDelivery(r Row) (d webhook.Delivery, err error) {
+	var last webhook.Attempt
+	err = r.Scan(&d.ID, &d.WorkspaceID, &d.WebhookID, &d.EventID, (*string)(&d.Event), &d.RunID, &d.WorkflowID, &d.Sample, (*string)(&d.Status), &d.Attempts,
+		&d.NextAt, &d.CreatedAt, &d.FinishedAt, &last.Number, &last.At, (*int64)(&last.Duration), &last.Status, &last.Error)
+	if last.Number > 0 {
+		d.Last = &last
+	}
+	return d, err
+}
+
+// Deliveries implements webhook.Log. The list is one range of one index; the
+// type of the event is compared row by row.
+func (s *Store) Deliveries(ctx context.Context, workspaceID, webhookID string, filter webhook.Filter, page paging.Request) (paging.Page[webhook.Delivery], error) {
+	from, below := filter.Span()
+	args := []any{webhookID, workspaceID, from, min(below, before(page.After)), maxLooked}
+	wanted := `d.webhook_id = $1 AND d.workspace_id = $2 AND d.id >= $3 AND d.id < $4`
+	if filter.Status != "" {
+		args = append(args, string(filter.Status))
+		wanted += ` AND d.status = $` + strconv.Itoa(len(args))
+	}
+	statement := selectDelivery + fromLog + `WHERE ` + wanted
+	if filter.RunID != "" {
+		// A run has few events: the outer join keeps the walk on their side,
+		// whatever the database thinks of the size of the tables.
+		args = append(args, filter.RunID)
+		statement = selectDelivery + `events e LEFT JOIN deliveries d ON d.event_id = e.id AND ` + wanted + withAttempt +
+			`WHERE e.workspace_id = $2 AND e.run_id = $` + strconv.Itoa(len(args))
+	}
+	var found paging.Page[webhook.Delivery]
+	err := s.read(ctx, func(c Conn) (err error) {
+		found, err = walk(c, statement+` ORDER BY d.id DESC LIMIT $5`, args, page.Limit, func(d webhook.Delivery) string { return d.ID },
+			func(r Row) (webhook.Delivery, bool, error) {
+				d, err := scanDelivery(r)
+				return d, d.ID != "" && (filter.Event == "" || d.Event == filter.Event), err
+			})
+		return err
+	})
+	return found, err
+}
+
+// Delivery implements webhook.Log.
+func (s *Store) Delivery(ctx context.Context, workspaceID, id string) (*webhook.Detail, error) {
+	var detail *webhook.Detail
+	err := s.read(ctx, func(c Conn) error {
+		d, err := one(c, selectDelivery+fromLog+`JOIN webhooks w ON w.id = d.webhook_id AND w.deleted_at IS NULL WHERE d.id = $1 AND d.workspace_id = $2`,
+			[]any{id, workspaceID}, scanDelivery)
+		if err != nil || d == nil {
+			return err
+		}
+		detail = &webhook.Detail{Delivery: *d}
+		if err := c.Query(`SELECT body FROM events WHERE id = $1 AND workspace_id = $2`, []any{d.EventID, workspaceID},
+			func(r Row) error { return r.Scan(&detail.Body) }); err != nil {
+			return err
+		}
+		detail.Log, err = list(c, `SELECT attempt, at, duration, status, error, answer FROM delivery_attempts WHERE delivery_id = $1 ORDER BY attempt`,
+			[]any{id}, func(r Row) (a webhook.Attempt, err error) {
+				err = r.Scan(&a.Number, &a.At, (*int64)(&a.Duration), &a.Status, &a.Error, &a.Answer)
+				return a, err
+			})
+		return err
+	})
+	return detail, err
+}
+
+// SendSamples implements webhook.Log.
+func (s *Store) SendSamples(ctx context.Context, workspaceID, webhookID string, samples []event.Event, entry audit.Entry) ([]webhook.Delivery, bool, error) {
+	var (
+		sent  []webhook.Delivery
+		found bool
+	)
+	err := s.write(ctx, func(u *unit) error {
+		sent = nil // also when the unit runs again
+		n, err := number(u, `SELECT count(*) FROM webhooks WHERE id = $1 AND workspace_id = $2 AND deleted_at IS NULL`, webhookID, workspaceID)
+		if found = n == 1; err != nil || !found {
+			return err
+		}
+		for _, e := range samples {
+			id := uid.At(uid.Delivery, e.At)
+			if err := insertEvent(u, e, true); err != nil {
+				return err
+			}
+			if err := s.insertDelivery(u, id, webhookID, e, e.At); err != nil {
+				return err
+			}
+			d, err := one(u, selectDelivery+fromLog+`WHERE d.id = $1 AND d.workspace_id = $2`, []any{id, workspaceID}, scanDelivery)
+			if err != nil {
+				return err
+			}
+			sent = append(sent, *d)
+		}
+		return insertAudit(u, entry)
+	})
+	return sent, found, err
+}
+
+// Lost implements webhook.Log.
+func (s *Store) Lost(ctx context.Context, workspaceID, webhookID string, status webhook.Status, from, below string, limit int) ([]string, error) {
+	var ids []string
+	err := s.read(ctx, func(c Conn) (err error) {
+		ids, err = list(c, `SELECT d.id FROM deliveries d WHERE d.webhook_id = $1 AND d.workspace_id = $2 AND d.status = $3 AND d.id >= $4 AND d.id < $5
+			AND NOT EXISTS (SELECT 1 FROM deliveries n WHERE n.event_id = d.event_id AND n.webhook_id = d.webhook_id AND n.id > d.id)
+			ORDER BY d.id LIMIT $6`, []any{webhookID, workspaceID, string(status), from, below, limit}, scanText)
+		return err
+	})
+	return ids, err
+}
+
+// Redeliver implements webhook.Log.
+func (s *Store) Redeliver(ctx context.Context, workspaceID, webhookID string, ids []string, at time.Time, entry *audit.Entry) ([]string, webhook.Outcome, error) {
+	var (
+		made    []string
+		outcome webhook.Outcome
+	)
+	err := s.write(ctx, func(u *unit) error {
+		made, outcome = nil, webhook.Done // also when the unit runs again
+		n, err := number(u, `SELECT count(*) FROM webhooks WHERE id = $1 AND workspace_id = $2 AND enabled AND deleted_at IS NULL`, webhookID, workspaceID)
+		if err != nil {
+			return err
+		}
+		if n == 0 {
+			outcome = webhook.Disabled
+			return nil
+		}
+		for _, id := range ids {
+			e, err := one(u, `SELECT event_id, run_id FROM deliveries WHERE id = $1 AND workspace_id = $2 AND webhook_id = $3`,
+				[]any{id, workspaceID, webhookID}, func(r Row) (e event.Event, err error) {
+					e.WorkspaceID = workspaceID
+					return e, r.Scan(&e.ID, &e.RunID)
+				})
+			if err != nil {
+				return err
+			}
+			if e == nil {
+				continue // it became too old to be kept
+			}
+			again := uid.At(uid.Delivery, at)
+			if err := s.insertDelivery(u, again, webhookID, *e, at); err != nil {
+				return err
+			}
+			made = append(made, again)
+		}
+		if entry == nil || len(made) == 0 {
+			return nil
+		}
+		return insertAudit(u, *entry)
+	})
+	return made, outcome, err
+}

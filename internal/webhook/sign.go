@@ -1,0 +1,50 @@
+package webhook
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+)
+
+const secretPrefix = "whsec_"
+
+// signService is the value of X-Service-Signature: keyed with the whole secret
+// as it is written.
+func signService(secret string, body []byte) string {
+	return "sha256=" + hex.EncodeToString(digest([]byte(secret), body))
+}
+
+// signStandard is one entry of webhook-signature as Standard Webhooks has it:
+// keyed with the bytes that the secret stands for, over the id and the time too.
+func signStandard(secret, id string, at time.Time, body []byte) string {
+	key, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(secret, secretPrefix))
+	if err != nil {
+		key = []byte(secret)
+	}
+	content := id + "." + strconv.FormatInt(at.Unix(), 10) + "."
+	return "v1," + base64.StdEncoding.EncodeToString(digest(key, append([]byte(content), body...)))
+}
+
+func digest(key, content []byte) []byte {
+	mac := hmac.New(sha256.New, key)
+	mac.Write(content)
+	return mac.Sum(nil)
+}
+
+// sign adds both kinds of signatures to a request. The first secret is the one
+// in force; Standard Webhooks can carry those that were before it.
+func sign(h http.Header, secrets []string, id string, at time.Time, body []byte) {
+	h.Set("X-Service-Signature", signService(secrets[0], body))
+	standard := make([]string, len(secrets))
+	for i, secret := range secrets {
+		standard[i] = signStandard(secret, id, at, body)
+	}
+	h.Set("Webhook-Id", id)
+	h.Set("Webhook-Timestamp", strconv.FormatInt(at.Unix(), 10))
+	h.Set("Webhook-Signature", strings.Join(standard, " "))
+}

@@ -1,0 +1,18 @@
+package workflow
+
+import (
+	"time"
+
+	"github.com/stepmill/stepmill/internal/event"
+	"github.com/stepmill/stepmill/internal/uid"
+)
+
+// SampleEvent makes an event of a workflow that does not exist, to try out who
+// receives such events.
+func SampleEvent(kind event.Type, workspaceID string, at time.Time) (event.Event, error) {
+	w, was := Workflow{ID: uid.At(uid.Workflow, at), WorkspaceID: workspaceID, Name: "Sample workflow", State: Active, Version: 3}, Draft
+	if kind == event.WorkflowPaused {
+		w.State, was = Paused, Active
+	}
+	return stateEvent(kind, w, was, at)
+}
