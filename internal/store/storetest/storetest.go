@@ -37,6 +37,7 @@ func Run(t *testing.T, open func(t *testing.T, notify store.Notify) *store.Store
 		{"queue", testQueue},
 		{"webhooks", testWebhooks},
 		{"deliveries", testDeliveries},
+		{"outbox", testOutbox},
 		{"secrets", testSecrets},
 		{"variables", testVariables},
 		{"tenants of names", testNamedTenants},

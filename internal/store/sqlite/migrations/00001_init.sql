@@ -260,7 +260,7 @@ CREATE TABLE deliveries (
     finished_at  INTEGER
 );
 CREATE INDEX deliveries_by_webhook ON deliveries (webhook_id, id);
-CREATE INDEX deliveries_due ON deliveries (next_at) WHERE next_at IS NOT NULL;
+CREATE INDEX deliveries_due ON deliveries (next_at, seq, webhook_id) WHERE next_at IS NOT NULL;
 
 CREATE TABLE delivery_attempts (
     delivery_id TEXT    NOT NULL,
