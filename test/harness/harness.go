@@ -20,19 +20,28 @@ import (
 
 const command = "github.com/stepmill/stepmill/cmd/stepmill"
 
-// binary is the one that this test process built.
-var binary struct {
+// binary is a build of the program. This test process makes each once.
+type binary struct {
+	tags string
 	once sync.Once
 	dir  string
 	path string
 	err  error
 }
 
-// Main runs the tests of a package and removes the binary they built.
+var (
+	normal = &binary{}
+	// failing has the failpoints in it.
+	failing = &binary{tags: "failpoint"}
+)
+
+// Main runs the tests of a package and removes what they built.
 func Main(m *testing.M) {
 	defer func() {
-		if binary.dir != "" {
-			_ = os.RemoveAll(binary.dir)
+		for _, b := range []*binary{normal, failing} {
+			if b.dir != "" {
+				_ = os.RemoveAll(b.dir)
+			}
 		}
 	}()
 	m.Run()
@@ -40,22 +49,24 @@ func Main(m *testing.M) {
 
 // Binary is the path of the program under test. It has the race detector in it
 // when the tests have.
-func Binary() (string, error) {
-	binary.once.Do(func() { binary.path, binary.err = build() })
-	return binary.path, binary.err
+func Binary() (string, error) { return normal.get() }
+
+func (b *binary) get() (string, error) {
+	b.once.Do(func() { b.path, b.err = b.build() })
+	return b.path, b.err
 }
 
-func build() (string, error) {
+func (b *binary) build() (string, error) {
 	dir, err := os.MkdirTemp("", "stepmill-test-")
 	if err != nil {
 		return "", err
 	}
-	binary.dir = dir
+	b.dir = dir
 	path := filepath.Join(dir, "stepmill")
 	if runtime.GOOS == "windows" {
 		path += ".exe"
 	}
-	args := []string{"build", "-buildvcs=false", "-o", path}
+	args := []string{"build", "-buildvcs=false", "-tags=" + b.tags, "-o", path}
 	if raceEnabled {
 		args = append(args, "-race")
 	}

@@ -57,6 +57,8 @@ type Options struct {
 	Dir  string
 	Args []string
 	Env  []string
+	// Failpoints say where the server fails, in the words of internal/failpoint.
+	Failpoints string
 	// Work is the directory to start in, if not that of the tests.
 	Work string
 }
@@ -111,7 +113,11 @@ func (s *Server) AwaitReadyLine() error {
 
 // Spawn starts a server and waits for nothing; it has no client yet.
 func Spawn(o Options) (*Server, error) {
-	path, err := Binary()
+	build := normal
+	if o.Failpoints != "" {
+		build, o.Env = failing, append(o.Env, "FP="+o.Failpoints)
+	}
+	path, err := build.get()
 	if err != nil {
 		return nil, err
 	}
