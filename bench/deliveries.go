@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -31,8 +32,8 @@ type arrival struct {
 	end time.Time // of the run, zero when it is not about one
 }
 
-func newReceiver() (*receiver, error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+func newReceiver(ctx context.Context) (*receiver, error) {
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
 	}
@@ -78,8 +79,8 @@ func (r *receiver) await(count int) ([]arrival, error) {
 
 // deliveries measures how soon webhooks are told of the end of a run, and how
 // many deliveries go out to receivers that answer at once.
-func (c *client) deliveries(w workspace) error {
-	r, err := newReceiver()
+func (c *client) deliveries(ctx context.Context, w workspace) error {
+	r, err := newReceiver(ctx)
 	if err != nil {
 		return err
 	}

@@ -102,7 +102,7 @@ func (r *report) product(ctx context.Context, dir string, length time.Duration) 
 			return fmt.Errorf("%s: %w", row.name, err)
 		}
 	}
-	if err := setup.deliveries(workspaces[tenants]); err != nil {
+	if err := setup.deliveries(ctx, workspaces[tenants]); err != nil {
 		return fmt.Errorf("deliveries: %w", err)
 	}
 	fmt.Printf("%.0f MiB resident at the end\n", server.memory())

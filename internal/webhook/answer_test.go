@@ -62,7 +62,7 @@ func TestReceivers(t *testing.T) {
 		says   string // how the error begins
 		kept   string
 	}{
-		{"says nothing", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(204) }, 204, webhook.Delivered, "", ""},
+		{"says nothing", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }, 204, webhook.Delivered, "", ""},
 		{"says something", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "thank you") }, 200, webhook.Delivered, "", "thank you"},
 		{"talks without end", func(w http.ResponseWriter, _ *http.Request) {
 			for range 1000 {

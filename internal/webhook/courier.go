@@ -118,8 +118,9 @@ func (c *Courier) Run(ctx context.Context) error {
 	for {
 		select {
 		case <-ctx.Done():
-			defer time.AfterFunc(farewell, cut).Stop()
+			limit := time.AfterFunc(farewell, cut)
 			c.sending.Wait()
+			limit.Stop()
 			return nil
 		case <-c.wake:
 			c.stale = true

@@ -1,7 +1,5 @@
 package webhook
 
-import "time"
-
 // The parts that tests look at.
 var (
 	SignService  = signService
@@ -31,6 +29,3 @@ type Held struct {
 func (c *Courier) Held() Held {
 	return Held{len(c.endpoints), len(c.waiting), len(c.hosts), len(c.known), len(c.first), c.queued, c.flying, c.slow}
 }
-
-// NextLook is when the courier looks into the store by itself.
-func (c *Courier) NextLook() time.Time { return c.nextAt }

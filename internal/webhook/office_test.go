@@ -6,11 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
 	"net/http"
 	"slices"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stepmill/stepmill/internal/audit"
@@ -200,8 +200,18 @@ func (o *office) statuses() map[webhook.Status]int {
 	return counts
 }
 
-// hookIDs lists the webhooks.
-func (o *office) hookIDs() []string { return slices.Sorted(maps.Keys(o.hooks)) }
+func (o *office) status(d *delivery) webhook.Status {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return d.status
+}
+
+// reason is why a webhook is disabled.
+func (o *office) reason(h *hook) string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return h.disabled
+}
 
 // plain is a vault that seals nothing.
 type plain struct{}
@@ -238,16 +248,6 @@ func taking(length time.Duration, status int) receivers {
 	}
 }
 
-// tarpit does not answer in time.
-func tarpit(ctx context.Context, _ egress.Request) (*egress.Response, error) {
-	select {
-	case <-time.After(webhook.Patience):
-		return nil, &egress.Error{Code: egress.TimedOut, Message: "it did not answer in time"}
-	case <-ctx.Done():
-		return nil, &egress.Error{Code: egress.Cancelled, Message: "cancelled"}
-	}
-}
-
 // launch runs a courier. The function that it returns stops it and waits until
 // it has.
 func launch(t *testing.T, o webhook.Outbox, client webhook.Client) (*webhook.Courier, func()) {
@@ -262,4 +262,13 @@ func launch(t *testing.T, o webhook.Outbox, client webhook.Client) (*webhook.Cou
 			t.Errorf("the courier ended with %v", err)
 		}
 	}
+}
+
+// held is what a courier that runs has in memory.
+func held(c *webhook.Courier) webhook.Held {
+	synctest.Wait()
+	now := c.Held()
+	c.Wake() // so that it goes on only after this look at it
+	synctest.Wait()
+	return now
 }

@@ -98,14 +98,14 @@ func TestOrder(t *testing.T) {
 		slowest := rapid.SampledFrom([]time.Duration{time.Millisecond, time.Second, 15 * time.Second}).Draw(rt, "slowest")
 		hosts := rapid.IntRange(1, 5).Draw(rt, "hosts")
 		synctest.Test(t, func(t *testing.T) {
-			random := rand.New(rand.NewPCG(seed, 1))
+			random, luck := rand.New(rand.NewPCG(seed, 1)), rand.New(rand.NewPCG(seed, 2))
 			o := newOffice()
 			l := newLedger(func(egress.Request) (time.Duration, int) {
 				status := 200
-				if random.Float64() < failing {
+				if luck.Float64() < failing {
 					status = 500
 				}
-				return time.Duration(random.Int64N(int64(slowest))), status
+				return time.Duration(luck.Int64N(int64(slowest))), status
 			})
 			c, stop := launch(t, o, l)
 			var all []*hook

@@ -3,6 +3,7 @@ package receivers_test
 import (
 	"bytes"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -100,10 +101,7 @@ func deliveries(t *testing.T) []delivery {
 
 // change makes a delivery that differs in some headers; "" leaves one out.
 func (d delivery) change(headers ...string) delivery {
-	all := map[string]string{}
-	for name, value := range d.Headers {
-		all[name] = value
-	}
+	all := maps.Clone(d.Headers)
 	for i := 0; i+1 < len(headers); i += 2 {
 		if all[headers[i]] = headers[i+1]; headers[i+1] == "" {
 			delete(all, headers[i])
