@@ -84,7 +84,6 @@ type Courier struct {
 	flying    int
 	slow      int  // of those, to slow endpoints
 	stale     bool // the store has something that was not taken yet
-	full      bool // mostQueued kept the last look from taking all
 	nextAt    time.Time
 	tidyAt    time.Time
 }
@@ -157,8 +156,8 @@ func (c *Courier) collect(ctx context.Context, now time.Time) {
 	c.forget(now)
 	for {
 		passed := c.passOver(now)
-		if c.full = c.queued >= mostQueued; c.full {
-			break
+		if c.queued >= mostQueued {
+			break // the first of them that is empty has the store looked into again
 		}
 		due, err := c.outbox.DueDeliveries(ctx, now, passed, batch)
 		if err != nil {

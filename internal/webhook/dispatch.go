@@ -37,7 +37,7 @@ func (c *Courier) dispatch(ctx context.Context, now time.Time) time.Duration {
 			c.launch(ctx, d, e)
 			if len(e.queue) == 0 {
 				delete(c.waiting, id)
-				c.stale = c.stale || e.more || c.full
+				c.stale = c.stale || e.more
 				e.more = false
 			}
 		}

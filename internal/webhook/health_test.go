@@ -253,29 +253,61 @@ func TestBacklog(t *testing.T) {
 }
 
 // Many endpoints with much to send do not fill the memory either, and all of
-// them get through.
+// them get through without a pause.
 func TestManyBacklogs(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct{ hooks, each, seconds int }{
+		{1, 1000, 250},   // four at a time
+		{120, 150, 282},  // 64 at a time
+		{120, 100, 188},  // no more of any than is kept in memory, but more of all
+		{1000, 10, 157},  // many with little
+		{11_000, 1, 172}, // more than can be kept in memory, with one each
+	} {
+		t.Run(fmt.Sprintf("%d of %d", test.each, test.hooks), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				o := newOffice()
+				for i := range test.hooks {
+					h := o.hook("ws_1", fmt.Sprintf("wh_%d", i), fmt.Sprintf("https://host%d.example/", i))
+					for range test.each {
+						o.send(h, "")
+					}
+				}
+				c, stop := launch(t, o, taking(time.Second, 200))
+				time.Sleep(time.Millisecond)
+				for range 4 {
+					if got := held(c); got.Queued > webhook.MostQueued+500 || got.Flying != min(webhook.PerNode, webhook.PerEndpoint*test.hooks) {
+						t.Errorf("in memory is %+v", got)
+					}
+					time.Sleep(10 * time.Second)
+				}
+				time.Sleep(time.Duration(test.seconds+test.seconds/8-40) * time.Second) // turns are not exactly fair
+				stop()
+				if got := o.statuses(); got[webhook.Delivered] != test.hooks*test.each {
+					t.Errorf("the deliveries are %v, want all delivered after %d s", got, test.seconds)
+				}
+			})
+		})
+	}
+}
+
+// What comes while an endpoint has something queued follows on its heels.
+func TestLatecomer(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		o := newOffice()
-		for i := range 120 {
-			h := o.hook("ws_1", fmt.Sprintf("wh_%d", i), fmt.Sprintf("https://host%d.example/", i))
-			for range 150 {
-				o.send(h, "")
-			}
+		h := o.hook("ws_1", "wh_1", "https://one.example/hook")
+		for range 10 {
+			o.send(h, "")
 		}
 		c, stop := launch(t, o, taking(time.Second, 200))
-		for range 10 {
-			time.Sleep(10*time.Second + time.Millisecond)
-			synctest.Wait()
-			if got := held(c); got.Queued > webhook.MostQueued+500 || got.Flying != webhook.PerNode {
-				t.Fatalf("in memory is %+v", got)
-			}
-		}
-		time.Sleep(time.Hour)
+		time.Sleep(1500 * time.Millisecond)
+		late := o.send(h, "")
+		c.Wake()
+		time.Sleep(2 * time.Second)
 		stop()
-		if got := o.statuses(); got[webhook.Delivered] != 120*150 {
-			t.Errorf("the deliveries are %v, want all delivered", got)
+		if late.status != webhook.Delivered || late.attempts[0].At.Sub(late.event.At) > time.Second {
+			t.Errorf("it is %s: %+v", late.status, late.attempts)
 		}
 	})
 }
