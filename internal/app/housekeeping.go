@@ -67,7 +67,7 @@ func (s *Server) sweep(ctx context.Context) error {
 		s.purge(ctx, func() (bool, error) { return st.PurgeRemains(ctx, purgeBatch) })
 		s.purge(ctx, func() (bool, error) { return st.PurgeIdempotency(ctx, now, purgeBatch) })
 		s.purge(ctx, func() (bool, error) {
-			return st.PurgeOld(ctx, now.Add(-keepEvents), now.Add(-keepAudit), purgeBatch/5) // of five kinds
+			return st.PurgeOld(ctx, now.Add(-keepEvents), now.Add(-keepAudit), purgeBatch/4) // of four kinds
 		})
 	}
 }

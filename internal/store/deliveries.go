@@ -38,7 +38,7 @@ func (s *Store) DueDeliveries(ctx context.Context, now time.Time, except []strin
 func (s *Store) Parcel(ctx context.Context, workspaceID, deliveryID string) (*webhook.Parcel, error) {
 	var found *webhook.Parcel
 	err := s.read(ctx, func(c Conn) (err error) {
-		found, err = one(c, `SELECT d.id, d.workspace_id, d.webhook_id, d.attempts, w.url, w.secret, w.old_secret, w.old_until,
+		found, err = one(c, `SELECT d.id, d.workspace_id, d.webhook_id, d.run_id, d.attempts, w.url, w.secret, w.old_secret, w.old_until,
 			e.id, e.workspace_id, e.type, e.workflow_id, e.run_id, e.at, e.body
 			FROM deliveries d JOIN webhooks w ON w.id = d.webhook_id AND w.workspace_id = d.workspace_id
 			JOIN events e ON e.id = d.event_id AND e.workspace_id = d.workspace_id
@@ -49,7 +49,7 @@ func (s *Store) Parcel(ctx context.Context, workspaceID, deliveryID string) (*we
 }
 
 func scanParcel(r Row) (p webhook.Parcel, err error) {
-	err = r.Scan(&p.DeliveryID, &p.WorkspaceID, &p.WebhookID, &p.Attempts, &p.URL, &p.Secret, &p.OldSecret, &p.OldUntil,
+	err = r.Scan(&p.DeliveryID, &p.WorkspaceID, &p.WebhookID, &p.RunID, &p.Attempts, &p.URL, &p.Secret, &p.OldSecret, &p.OldUntil,
 		&p.Event.ID, &p.Event.WorkspaceID, (*string)(&p.Event.Type), &p.Event.WorkflowID, &p.Event.RunID, &p.Event.At, &p.Event.Body)
 	return p, err
 }

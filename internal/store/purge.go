@@ -55,8 +55,7 @@ func (s *Store) PurgeIdempotency(ctx context.Context, now time.Time, limit int) 
 }
 
 // PurgeOld removes up to limit rows of each kind that are older than they are
-// kept: events and their deliveries with the attempts, webhooks that were deleted,
-// audit entries.
+// kept: events and their deliveries, webhooks that were deleted, audit entries.
 // All of them are found by the order of their keys, which is that of their age.
 // It answers true when there may be more.
 func (s *Store) PurgeOld(ctx context.Context, events, entries time.Time, limit int) (bool, error) {
@@ -68,8 +67,6 @@ func (s *Store) PurgeOld(ctx context.Context, events, entries time.Time, limit i
 			before    time.Time
 		}{
 			{`DELETE FROM deliveries WHERE created_at < $1 AND id IN (SELECT id FROM deliveries ORDER BY id LIMIT $2)`, events},
-			{`DELETE FROM delivery_attempts WHERE at < $1 AND (delivery_id, attempt) IN
-				(SELECT delivery_id, attempt FROM delivery_attempts ORDER BY delivery_id, attempt LIMIT $2)`, events},
 			{`DELETE FROM events WHERE at < $1 AND seq IN (SELECT seq FROM events ORDER BY seq LIMIT $2)`, events},
 			{`DELETE FROM audit WHERE at < $1 AND id IN (SELECT id FROM audit ORDER BY id LIMIT $2)`, entries},
 			{`DELETE FROM webhooks WHERE id IN (SELECT id FROM webhooks WHERE deleted_at < $1 LIMIT $2)`, events},

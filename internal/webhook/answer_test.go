@@ -38,7 +38,7 @@ func once(t *testing.T, url string) webhook.Report {
 	})
 	defer client.Close()
 	o := reported{newOffice(), make(chan webhook.Report, 1)}
-	o.send(o.hook("ws_1", "wh_1", url), "run_1")
+	o.send(o.hook("ws_1", "wh_1", url), "") // not about a run
 	_, stop := launch(t, o, client)
 	defer stop()
 	select {

@@ -84,6 +84,7 @@ type Parcel struct {
 	DeliveryID  string
 	WorkspaceID string
 	WebhookID   string
+	RunID       string
 	Attempts    int // so far
 	URL         string
 	Secret      []byte // sealed

@@ -131,7 +131,7 @@ func (o *office) Parcel(_ context.Context, workspaceID, deliveryID string) (*web
 	}
 	h := o.hooks[d.WebhookID]
 	p := &webhook.Parcel{
-		DeliveryID: deliveryID, WorkspaceID: workspaceID, WebhookID: h.id, Attempts: len(d.attempts), URL: h.url,
+		DeliveryID: deliveryID, WorkspaceID: workspaceID, WebhookID: h.id, RunID: d.RunID, Attempts: len(d.attempts), URL: h.url,
 		Secret: []byte(h.secret), OldUntil: h.oldUntil, Event: d.event,
 	}
 	if h.oldSecret != "" {

@@ -80,7 +80,7 @@ func testOutbox(t *testing.T, w *world) {
 	t.Run("a parcel", func(t *testing.T) {
 		got := w.parcel(t, first, start.Event.ID)
 		same(t, "parcel", got, webhook.Parcel{
-			DeliveryID: got.DeliveryID, WorkspaceID: ws.ID, WebhookID: first.ID, URL: first.URL, Secret: first.SealedSecret, Event: start.Event,
+			DeliveryID: got.DeliveryID, WorkspaceID: ws.ID, WebhookID: first.ID, RunID: start.Run.ID, URL: first.URL, Secret: first.SealedSecret, Event: start.Event,
 		})
 		gone(w.Parcel(ctx, w.workspace(t).ID, got.DeliveryID))(t, "that of another workspace")
 		gone(w.Parcel(ctx, ws.ID, "dlv_none"))(t, "an unknown one")
@@ -91,7 +91,7 @@ func testOutbox(t *testing.T, w *world) {
 		answers(w.UpdateWebhook(ctx, now, first.UpdatedAt, newEntry(ws.ID, "webhook.updated", first.ID)))(t, "update", webhook.Done)
 		after := w.parcel(t, first, start.Event.ID)
 		same(t, "after the webhook was changed", after, webhook.Parcel{
-			DeliveryID: got.DeliveryID, WorkspaceID: ws.ID, WebhookID: first.ID, URL: now.URL, Secret: now.SealedSecret,
+			DeliveryID: got.DeliveryID, WorkspaceID: ws.ID, WebhookID: first.ID, RunID: start.Run.ID, URL: now.URL, Secret: now.SealedSecret,
 			OldSecret: now.OldSecret, OldUntil: now.OldUntil, Event: start.Event,
 		})
 	})
