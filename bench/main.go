@@ -23,6 +23,9 @@ func main() {
 	}
 }
 
+// tenants is how many workspaces share the load; one more has webhooks.
+const tenants = 8
+
 // report collects the rows of the table.
 type report struct {
 	commits float64
@@ -87,21 +90,24 @@ func (r *report) product(ctx context.Context, dir string, length time.Duration) 
 	if err != nil {
 		return err
 	}
-	server, err := start(ctx, binary, "serve", "--listen", "127.0.0.1:0", "--data-dir", filepath.Join(dir, "data"), "--log-level", "warn")
+	server, err := start(ctx, binary, "serve", "--listen", "127.0.0.1:0", "--data-dir", filepath.Join(dir, "data"), "--log-level", "warn", "--egress-allow", "127.0.0.0/8")
 	if err != nil {
 		return err
 	}
 	setup := &client{server: server}
-	workspaces, err := setup.workspaces(8)
+	workspaces, err := setup.workspaces(tenants + 1)
 	if err != nil {
 		return err
 	}
 	fmt.Printf("\n%-44s %9s %9s %9s %9s %9s %9s\n", "stepmill, durable", "per s", "p50 ms", "p99 ms", "CPU s/1k", "×commits", "×ceiling")
 	fmt.Printf("ready after %s on a new directory, %.0f MiB resident when idle\n", server.ready.Round(time.Millisecond), server.memory())
-	for _, row := range rows(workspaces) {
+	for _, row := range rows(workspaces[:tenants]) {
 		if err := r.measure(server, row, length); err != nil {
 			return fmt.Errorf("%s: %w", row.name, err)
 		}
+	}
+	if err := setup.deliveries(ctx, workspaces[tenants]); err != nil {
+		return fmt.Errorf("deliveries: %w", err)
 	}
 	fmt.Printf("%.0f MiB resident at the end\n", server.memory())
 	return server.stop()

@@ -79,8 +79,19 @@ check_format() {
 	[ ! -s "$scratch/unformatted" ] || fail "run gofmt -w on: $(tr '\n' ' ' <"$scratch/unformatted")"
 }
 
+# The tests of deliveries verify signatures with libraries from npm.
+require_node() {
+	for tool in node npm; do
+		command -v "$tool" >/dev/null 2>&1 || fail "$tool is not installed; the tests of deliveries need Node 20 or newer: https://nodejs.org"
+	done
+	version=$(node --version)
+	major=${version#v}
+	[ "${major%%.*}" -ge 20 ] || fail "found Node $version; the tests of deliveries need Node 20 or newer: https://nodejs.org"
+}
+
 require_go
 require_cc
+require_node
 
 # The tests build the real binary; where the checkout belongs to another user
 # git refuses to describe it and the build would fail over the version stamp.
@@ -98,6 +109,9 @@ check_format
 
 step "go vet"
 xargs go vet <"$scratch/packages"
+
+step "npm packages of the tests"
+npm ci --prefix test/receivers --ignore-scripts --no-audit --no-fund
 
 failed=
 if [ -s "$scratch/unit" ]; then

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/stepmill/stepmill/internal/webhook"
@@ -10,26 +11,46 @@ import (
 
 // DueDeliveries implements webhook.Outbox. What was queued for a webhook that
 // went with its workflow is still sent: its row is kept for that.
-func (s *Store) DueDeliveries(ctx context.Context, now time.Time, except []string, limit int) ([]webhook.Parcel, error) {
-	statement, args := `SELECT d.id, d.workspace_id, d.webhook_id, d.run_id, d.attempts, w.url, w.secret, w.old_secret, w.old_until,
-		e.id, e.type, e.at, e.depth, e.body
-		FROM deliveries d JOIN webhooks w ON w.id = d.webhook_id JOIN events e ON e.id = d.event_id
+func (s *Store) DueDeliveries(ctx context.Context, now time.Time, except []string, limit int) ([]webhook.Due, error) {
+	statement, args := `SELECT d.id, d.workspace_id, d.webhook_id, d.run_id, d.attempts, w.url
+		FROM deliveries d JOIN webhooks w ON w.id = d.webhook_id AND w.workspace_id = d.workspace_id
 		WHERE d.next_at <= $1`, []any{now, limit}
-	for _, id := range except {
-		args = append(args, id)
-		statement += ` AND d.webhook_id <> $` + strconv.Itoa(len(args))
+	if len(except) > 0 {
+		places := make([]string, len(except))
+		for i, id := range except {
+			args = append(args, id)
+			places[i] = `$` + strconv.Itoa(len(args))
+		}
+		statement += ` AND d.webhook_id NOT IN (` + strings.Join(places, `, `) + `)`
 	}
-	var parcels []webhook.Parcel
+	var due []webhook.Due
 	err := s.read(ctx, func(c Conn) (err error) {
-		parcels, err = list(c, statement+` ORDER BY d.next_at, d.seq LIMIT $2`, args, scanParcel)
+		due, err = list(c, statement+` ORDER BY d.next_at, d.seq LIMIT $2`, args, func(r Row) (d webhook.Due, err error) {
+			err = r.Scan(&d.DeliveryID, &d.WorkspaceID, &d.WebhookID, &d.RunID, &d.Attempts, &d.URL)
+			return d, err
+		})
 		return err
 	})
-	return parcels, err
+	return due, err
+}
+
+// Parcel implements webhook.Outbox.
+func (s *Store) Parcel(ctx context.Context, workspaceID, deliveryID string) (*webhook.Parcel, error) {
+	var found *webhook.Parcel
+	err := s.read(ctx, func(c Conn) (err error) {
+		found, err = one(c, `SELECT d.id, d.workspace_id, d.webhook_id, d.run_id, d.attempts, w.url, w.secret, w.old_secret, w.old_until,
+			e.id, e.workspace_id, e.type, e.workflow_id, e.run_id, e.at, e.depth, e.body
+			FROM deliveries d JOIN webhooks w ON w.id = d.webhook_id AND w.workspace_id = d.workspace_id
+			JOIN events e ON e.id = d.event_id AND e.workspace_id = d.workspace_id
+			WHERE d.id = $1 AND d.workspace_id = $2 AND d.status = 'pending'`, []any{deliveryID, workspaceID}, scanParcel)
+		return err
+	})
+	return found, err
 }
 
 func scanParcel(r Row) (p webhook.Parcel, err error) {
 	err = r.Scan(&p.DeliveryID, &p.WorkspaceID, &p.WebhookID, &p.RunID, &p.Attempts, &p.URL, &p.Secret, &p.OldSecret, &p.OldUntil,
-		&p.Event.ID, (*string)(&p.Event.Type), &p.Event.At, &p.Event.Depth, &p.Event.Body)
+		&p.Event.ID, &p.Event.WorkspaceID, (*string)(&p.Event.Type), &p.Event.WorkflowID, &p.Event.RunID, &p.Event.At, &p.Event.Depth, &p.Event.Body)
 	return p, err
 }
 
@@ -52,8 +73,8 @@ func (s *Store) ReportDelivery(ctx context.Context, r webhook.Report) error {
 			finishedAt = ended
 		}
 		n, err := u.Exec(`UPDATE deliveries SET status = $1, attempts = $2, next_at = $3, finished_at = $4
-			WHERE id = $5 AND attempts = $6 AND status = 'pending'`,
-			string(r.Status), r.Attempt.Number, timeOrNil(r.NextAt), finishedAt, r.Parcel.DeliveryID, r.Parcel.Attempts)
+			WHERE id = $5 AND workspace_id = $6 AND attempts = $7 AND status = 'pending'`,
+			string(r.Status), r.Attempt.Number, timeOrNil(r.NextAt), finishedAt, r.Parcel.DeliveryID, r.Parcel.WorkspaceID, r.Parcel.Attempts)
 		if err != nil || n == 0 {
 			return err
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/stepmill/stepmill/internal/auth"
 	"github.com/stepmill/stepmill/internal/clock"
 	"github.com/stepmill/stepmill/internal/egress"
+	"github.com/stepmill/stepmill/internal/failpoint"
 )
 
 const (
@@ -29,22 +30,26 @@ const (
 	leastFailures  = 20
 )
 
-// attempt sends a parcel once. It answers false when the attempt was cut short
-// by the end of the service and does not count.
-func (c *Courier) attempt(ctx context.Context, p Parcel) (Report, bool) {
+// attempt sends a parcel once. An error means that the attempt does not count:
+// the end of the service has cut it short.
+func (c *Courier) attempt(ctx context.Context, p Parcel) (Report, error) {
 	begun := clock.Now()
 	report := Report{
 		Parcel: p, Attempt: Attempt{Number: p.Attempts + 1, At: begun}, FailingSince: begun.Add(-longestFailing), Failures: leastFailures,
 		GaveUp: "nothing but failures for 5 days",
 		Entry:  auth.Actor{Workspace: auth.Workspace{ID: p.WorkspaceID}, Type: audit.ActorSystem}.Did("webhook.disabled", "webhook", p.WebhookID, nil),
 	}
+	failpoint.Hit(failpoint.BeforeOutboxSend, p.DeliveryID)
 	answer, err := c.send(ctx, p, begun)
 	report.Attempt.Duration = clock.Now().Sub(begun)
 	if err != nil && ctx.Err() != nil {
-		return report, false
+		return report, ctx.Err()
 	}
 	report.judge(answer, err)
-	return report, true
+	if report.Status == Delivered {
+		failpoint.Hit(failpoint.After2xxBeforeMark, p.DeliveryID)
+	}
+	return report, nil
 }
 
 func (c *Courier) send(ctx context.Context, p Parcel, now time.Time) (*egress.Response, error) {

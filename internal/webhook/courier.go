@@ -3,7 +3,6 @@ package webhook
 import (
 	"context"
 	"log/slog"
-	"net/url"
 	"sync"
 	"time"
 
@@ -14,26 +13,38 @@ import (
 
 const (
 	// perNode and perEndpoint bound what is under way at a time: one slow
-	// receiver holds up nobody but itself.
+	// receiver holds up nobody but itself. Slow ones together get a part of the
+	// places only.
 	perNode     = 64
 	perEndpoint = 4
+	forSlow     = perNode / 2
+	slowAfter   = 2 * time.Second
 	// batch is how many deliveries are read at once, enough how many of one
-	// endpoint are kept in memory.
-	batch  = 500
-	enough = 200
-	// lookAnyway is when the store is looked into although nothing is expected.
-	lookAnyway = time.Hour
-	lookAgain  = 5 * time.Second
+	// endpoint are kept in memory, and mostQueued about how many of all.
+	batch      = 500
+	enough     = 100
+	mostQueued = 10_000
+	// mostPassed is how many webhooks a read can leave out.
+	mostPassed = 10_000
+	// lookAnyway is when the store is looked into although nothing is expected,
+	// lookAgain when it could not be read.
+	lookAnyway = time.Minute
+	lookAgain  = time.Second
+	// farewell is how long attempts may go on when the service stops.
+	farewell = 5 * time.Second
 )
 
 // Outbox knows the deliveries that are to be sent.
 type Outbox interface {
 	// DueDeliveries lists those whose time has come, the earliest first, without
 	// those of the given webhooks.
-	DueDeliveries(ctx context.Context, now time.Time, except []string, limit int) ([]Parcel, error)
+	DueDeliveries(ctx context.Context, now time.Time, except []string, limit int) ([]Due, error)
 	// NextDelivery tells when the first is due that is due after a time; nil when
 	// there is none.
 	NextDelivery(ctx context.Context, after time.Time) (*time.Time, error)
+	// Parcel reads a delivery as it is to be sent now; nil when it is not to be
+	// sent any more.
+	Parcel(ctx context.Context, workspaceID, deliveryID string) (*Parcel, error)
 	// ReportDelivery records an attempt with what follows from it.
 	ReportDelivery(ctx context.Context, r Report) error
 }
@@ -50,7 +61,9 @@ type Opener interface {
 
 // Courier sends deliveries until each has got through or every attempt has
 // failed. What it knows is in the store: after a restart it goes on, and what
-// was under way is sent again with the same bytes.
+// was under way is sent again with the same bytes. In memory it only keeps which
+// deliveries are due. What is sent is read at the moment of sending, so that a
+// webhook that was changed, disabled or deleted is heeded at once.
 type Courier struct {
 	outbox Outbox
 	client Client
@@ -62,21 +75,17 @@ type Courier struct {
 	sending sync.WaitGroup
 
 	// Only the goroutine of Run touches what follows.
-	endpoints map[string]*endpoint
+	endpoints map[string]*endpoint // by the ids of webhooks
+	waiting   map[string]*endpoint // those with something queued
 	hosts     map[hostKey]*host
 	known     map[string]bool // deliveries that are queued or under way
 	first     map[lane]bool   // lanes with a first attempt under way
-	flying    int
 	queued    int
-	more      bool // the store has more that is due than was taken
+	flying    int
+	slow      int  // of those, to slow endpoints
+	stale     bool // the store has something that was not taken yet
 	nextAt    time.Time
-}
-
-// outcome is an attempt that has ended.
-type outcome struct {
-	parcel Parcel
-	ok     bool
-	nextAt *time.Time
+	tidyAt    time.Time
 }
 
 // NewCourier makes a courier.
@@ -84,7 +93,8 @@ func NewCourier(outbox Outbox, client Client, vault Opener, log *slog.Logger) *C
 	return &Courier{
 		outbox: outbox, client: client, vault: vault, log: log,
 		wake: make(chan struct{}, 1), reports: make(chan outcome, perNode),
-		endpoints: map[string]*endpoint{}, hosts: map[hostKey]*host{}, known: map[string]bool{}, first: map[lane]bool{},
+		endpoints: map[string]*endpoint{}, waiting: map[string]*endpoint{}, hosts: map[hostKey]*host{},
+		known: map[string]bool{}, first: map[lane]bool{},
 	}
 }
 
@@ -96,185 +106,146 @@ func (c *Courier) Wake() {
 	}
 }
 
-// Run sends until the context ends. Attempts under way are then ended: they are
-// made again after the next start.
+// Run sends until the context ends. Attempts under way may then come to their
+// end for a little while; those that take longer are made again after the next
+// start.
 func (c *Courier) Run(ctx context.Context) error {
-	defer c.sending.Wait()
+	sending, cut := context.WithCancel(context.WithoutCancel(ctx))
+	defer cut()
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
 		select {
 		case <-ctx.Done():
+			limit := time.AfterFunc(farewell, cut)
+			c.sending.Wait()
+			limit.Stop()
 			return nil
 		case <-c.wake:
-			c.collect(ctx)
+			c.stale = true
 		case <-timer.C:
-			c.collect(ctx)
 		case o := <-c.reports:
 			c.ended(o)
-			if c.more && c.queued < batch/2 {
-				c.collect(ctx)
-			}
 		}
-		timer.Reset(max(0, min(time.Until(c.nextAt), c.dispatch(ctx))))
+		timer.Reset(c.round(ctx, sending))
+	}
+}
+
+// round takes in what has ended, takes what is due and starts what may start. It
+// answers how long nothing more is to be done.
+func (c *Courier) round(ctx, sending context.Context) time.Duration {
+	for range len(c.reports) {
+		c.ended(<-c.reports)
+	}
+	for {
+		now := clock.Now()
+		if c.stale || !now.Before(c.nextAt) {
+			c.collect(ctx, now)
+		}
+		wait := c.dispatch(sending, now)
+		if !c.stale {
+			return max(0, min(c.nextAt.Sub(now), wait))
+		}
 	}
 }
 
 // collect takes what is due from the store and works out when to look again.
-func (c *Courier) collect(ctx context.Context) {
-	now := clock.Now()
-	due, err := c.outbox.DueDeliveries(ctx, now, c.passOver(now), batch)
-	if err != nil {
-		if ctx.Err() == nil {
-			c.log.Error("cannot read the deliveries that are due", "error", err)
-		}
-		c.nextAt = now.Add(time.Second)
-		return
-	}
-	for _, p := range due {
-		if !c.known[p.DeliveryID] {
-			c.known[p.DeliveryID] = true
-			e := c.endpoint(p.WebhookID)
-			e.queue = append(e.queue, p)
-			c.queued++
-		}
-	}
-	c.more = len(due) == batch
+func (c *Courier) collect(ctx context.Context, now time.Time) {
+	c.stale = false
 	c.nextAt = now.Add(lookAnyway)
-	if next, err := c.outbox.NextDelivery(ctx, now); err != nil {
-		c.nextAt = now.Add(lookAgain)
-	} else if next != nil && next.Before(c.nextAt) {
-		c.nextAt = *next
+	c.forget(now)
+	for {
+		passed := c.passOver(now)
+		if c.queued >= mostQueued {
+			break // the first of them that is empty has the store looked into again
+		}
+		due, err := c.outbox.DueDeliveries(ctx, now, passed, batch)
+		if err != nil {
+			c.unreadable(ctx, err, now)
+			return
+		}
+		before := c.queued
+		for _, d := range due {
+			c.enqueue(d, now)
+		}
+		if len(due) < batch || c.queued == before {
+			break
+		}
+	}
+	next, err := c.outbox.NextDelivery(ctx, now)
+	if err != nil {
+		c.unreadable(ctx, err, now)
+	} else if next != nil {
+		c.lookAt(*next)
 	}
 }
 
-// passOver lists the webhooks of which enough is in memory, or which are not
-// tried for a while.
-func (c *Courier) passOver(now time.Time) []string {
-	var ids []string
-	for id, e := range c.endpoints {
-		if len(e.queue) >= enough || e.closed(now) {
-			ids = append(ids, id)
-		}
+func (c *Courier) unreadable(ctx context.Context, err error, now time.Time) {
+	if ctx.Err() == nil {
+		c.log.Error("cannot read the deliveries that are due", "error", err)
 	}
-	return ids
-}
-
-// dispatch starts as many attempts as may be under way, in turns between the
-// endpoints. It answers how long to wait for what is held back for a moment.
-func (c *Courier) dispatch(ctx context.Context) time.Duration {
-	now := clock.Now()
-	wait := lookAnyway
-	for progress := true; progress; {
-		progress = false
-		for id, e := range c.endpoints {
-			if c.flying >= perNode {
-				return wait
-			}
-			p, again, ok := c.pick(e, now)
-			wait = min(wait, again)
-			if ok {
-				c.launch(ctx, p)
-				progress = true
-			}
-			if e.idle(now) {
-				delete(c.endpoints, id)
-			}
-		}
-	}
-	return wait
-}
-
-// pick takes the next delivery of an endpoint that may be sent now.
-func (c *Courier) pick(e *endpoint, now time.Time) (Parcel, time.Duration, bool) {
-	if e.closed(now) {
-		// What is in memory may be stale by then.
-		for _, p := range e.queue {
-			delete(c.known, p.DeliveryID)
-		}
-		c.queued -= len(e.queue)
-		e.queue = nil
-		return Parcel{}, e.openAt.Sub(now), false
-	}
-	if e.flying >= e.most() {
-		return Parcel{}, lookAnyway, false
-	}
-	for i, p := range e.queue {
-		key, ordered := p.lane()
-		if ordered && c.first[key] {
-			continue
-		}
-		if wait := c.host(p).reserve(now); wait > 0 {
-			return Parcel{}, wait, false
-		}
-		e.queue = append(e.queue[:i], e.queue[i+1:]...)
-		c.queued--
-		if ordered {
-			c.first[key] = true
-		}
-		return p, lookAnyway, true
-	}
-	return Parcel{}, lookAnyway, false
-}
-
-func (c *Courier) launch(ctx context.Context, p Parcel) {
-	c.flying++
-	c.endpoint(p.WebhookID).flying++
-	c.sending.Go(func() {
-		report, counts := c.attempt(ctx, p)
-		if !counts || !c.record(ctx, report) {
-			return // the service stops
-		}
-		select {
-		case c.reports <- outcome{p, report.Status == Delivered, report.NextAt}:
-		case <-ctx.Done():
-		}
-	})
-}
-
-// record writes what came of an attempt, again and again while the store does
-// not answer.
-func (c *Courier) record(ctx context.Context, report Report) bool {
-	const first, longest = 50 * time.Millisecond, 5 * time.Second
-	for pause := first; ; pause = min(2*pause, longest) {
-		// What the receiver was told is written also while the service stops.
-		err := c.outbox.ReportDelivery(context.WithoutCancel(ctx), report)
-		if err == nil {
-			return true
-		}
-		c.log.Error("cannot record a delivery; trying again", "delivery_id", report.Parcel.DeliveryID, "error", err)
-		select {
-		case <-time.After(pause):
-		case <-ctx.Done():
-			return false
-		}
-	}
-}
-
-// ended takes note of an attempt that is over.
-func (c *Courier) ended(o outcome) {
-	c.flying--
-	delete(c.known, o.parcel.DeliveryID)
-	if key, ordered := o.parcel.lane(); ordered {
-		delete(c.first, key)
-	}
-	now := clock.Now()
-	e := c.endpoint(o.parcel.WebhookID)
-	e.flying--
-	e.note(o.ok, now)
-	c.host(o.parcel).note(o.ok)
-	if e.closed(now) {
-		c.lookAt(e.openAt)
-	}
-	if o.nextAt != nil {
-		c.lookAt(*o.nextAt)
-	}
+	c.lookAt(now.Add(lookAgain))
 }
 
 // lookAt makes sure that the store is looked into by that time.
 func (c *Courier) lookAt(at time.Time) {
 	if at.Before(c.nextAt) {
 		c.nextAt = at
+	}
+}
+
+// passOver lists the webhooks of which something is in memory, or which are not
+// tried for a while. So what is read is new, but for what is under way, and no
+// endpoint with much to send hides the others.
+func (c *Courier) passOver(now time.Time) []string {
+	var ids []string
+	for id, e := range c.endpoints {
+		switch {
+		case e.closed(now):
+			c.lookAt(e.openAt)
+		case len(e.queue) > 0:
+			e.more = true
+		default:
+			continue
+		}
+		if len(ids) < mostPassed {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+// enqueue takes a delivery in, unless enough of its endpoint is there.
+func (c *Courier) enqueue(d Due, now time.Time) {
+	e := c.endpoint(d.WebhookID)
+	switch {
+	case c.known[d.DeliveryID], e.closed(now):
+	case len(e.queue) >= enough:
+		e.more = true
+	default:
+		c.known[d.DeliveryID] = true
+		e.host = d.host()
+		e.queue = append(e.queue, d)
+		c.waiting[d.WebhookID] = e
+		c.queued++
+	}
+}
+
+// forget keeps the memory of those that have failed small.
+func (c *Courier) forget(now time.Time) {
+	if now.Before(c.tidyAt) {
+		return
+	}
+	c.tidyAt = now.Add(lookAnyway)
+	for id, e := range c.endpoints {
+		if e.forgettable(now) {
+			delete(c.endpoints, id)
+		}
+	}
+	for key, h := range c.hosts {
+		if h.forgettable(now) {
+			delete(c.hosts, key)
+		}
 	}
 }
 
@@ -287,32 +258,11 @@ func (c *Courier) endpoint(webhookID string) *endpoint {
 	return e
 }
 
-// hostKey is a host as one workspace reaches it.
-type hostKey struct{ workspaceID, name string }
-
-func (c *Courier) host(p Parcel) *host {
-	key := hostKey{workspaceID: p.WorkspaceID}
-	if u, err := url.Parse(p.URL); err == nil {
-		key.name = u.Host
-	}
+func (c *Courier) host(key hostKey) *host {
 	h := c.hosts[key]
 	if h == nil {
-		c.forgetHosts()
 		h = &host{health: 1}
 		c.hosts[key] = h
 	}
 	return h
-}
-
-// forgetHosts keeps the memory of hosts small.
-func (c *Courier) forgetHosts() {
-	const most = 10_000
-	if len(c.hosts) < most {
-		return
-	}
-	for key, h := range c.hosts {
-		if h.healthy() {
-			delete(c.hosts, key)
-		}
-	}
 }

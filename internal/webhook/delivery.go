@@ -1,6 +1,7 @@
 package webhook
 
 import (
+	"net/url"
 	"time"
 
 	"github.com/stepmill/stepmill/internal/audit"
@@ -53,6 +54,32 @@ type Attempt struct {
 	Answer string
 }
 
+// Due is a delivery whose time has come, with what decides when it is sent.
+type Due struct {
+	DeliveryID  string
+	WorkspaceID string
+	WebhookID   string
+	RunID       string
+	Attempts    int // so far
+	URL         string
+}
+
+// lane is what first attempts keep their order in: the events of one run for
+// one webhook.
+type lane struct{ webhookID, runID string }
+
+func (d Due) lane() (lane, bool) {
+	return lane{d.WebhookID, d.RunID}, d.Attempts == 0 && d.RunID != ""
+}
+
+func (d Due) host() hostKey {
+	key := hostKey{workspaceID: d.WorkspaceID}
+	if u, err := url.Parse(d.URL); err == nil {
+		key.name = u.Host
+	}
+	return key
+}
+
 // Parcel is a delivery with all that is needed to send it.
 type Parcel struct {
 	DeliveryID  string
@@ -66,14 +93,6 @@ type Parcel struct {
 	OldSecret []byte
 	OldUntil  *time.Time
 	Event     event.Event
-}
-
-// lane is what first attempts keep their order in: the events of one run for
-// one webhook.
-type lane struct{ webhookID, runID string }
-
-func (p Parcel) lane() (lane, bool) {
-	return lane{p.WebhookID, p.RunID}, p.Attempts == 0 && p.RunID != ""
 }
 
 // Report is what came of an attempt, and what follows from it.

@@ -4,19 +4,24 @@ import "time"
 
 const (
 	// failuresToClose is after how many failures in a row an endpoint is only
-	// probed.
+	// probed, with one request at a time.
 	failuresToClose = 10
-	// An endpoint that is probed gets one request at a time.
-	perProbe = 1
+	perProbe        = 1
+	// memory is how long it is remembered that an endpoint or a host has failed.
+	memory = time.Hour
 )
 
-// endpoint is what the courier knows of a webhook while there is something to
-// send to it.
+// endpoint is what the courier knows of a webhook.
 type endpoint struct {
-	queue    []Parcel
+	host     hostKey
+	queue    []Due
+	more     bool // the store may have more of it
 	flying   int
+	slow     bool
 	failures int // in a row
+	probes   int // that failed since it is only probed
 	openAt   time.Time
+	notedAt  time.Time
 }
 
 // most is how many requests may be under way.
@@ -31,21 +36,27 @@ func (e *endpoint) most() int {
 func (e *endpoint) closed(now time.Time) bool { return now.Before(e.openAt) }
 
 // note takes an outcome in. After many failures in a row the endpoint is left
-// alone for the times of the schedule, with one probe after each.
-func (e *endpoint) note(ok bool, now time.Time) {
+// alone for the times of the schedule, with one probe after each. What was under
+// way when it was closed does not count as a probe.
+func (e *endpoint) note(ok bool, took time.Duration, now time.Time) {
+	e.notedAt, e.slow = now, took > slowAfter
 	if ok {
-		e.failures, e.openAt = 0, time.Time{}
+		e.failures, e.probes, e.openAt = 0, 0, time.Time{}
 		return
 	}
 	e.failures++
-	if over := e.failures - failuresToClose; over >= 0 {
-		e.openAt = now.Add(delays[min(over, len(delays)-1)])
+	if e.failures >= failuresToClose && !e.closed(now) {
+		e.openAt = now.Add(delays[min(e.probes, len(delays)-1)])
+		e.probes++
 	}
 }
 
-// idle tells that nothing is known of the endpoint that must be kept.
-func (e *endpoint) idle(now time.Time) bool {
-	return len(e.queue) == 0 && e.flying == 0 && e.failures == 0 && !e.closed(now)
+// forgettable tells that nothing is known of the endpoint that must be kept.
+func (e *endpoint) forgettable(now time.Time) bool {
+	if len(e.queue) > 0 || e.flying > 0 {
+		return false
+	}
+	return e.failures == 0 && !e.slow || now.Sub(e.notedAt) >= memory && now.Sub(e.openAt) >= memory
 }
 
 const (
@@ -59,18 +70,21 @@ const (
 	leastSeen = 20
 )
 
+// hostKey is a host as one workspace reaches it.
+type hostKey struct{ workspaceID, name string }
+
 // host is how a host has answered one workspace lately, over all endpoints that
 // lead to it.
 type host struct {
-	health float64 // the share of successes, the latest counting most
-	seen   int
-	nextAt time.Time
+	health  float64 // the share of successes, the latest counting most
+	seen    int
+	nextAt  time.Time
+	notedAt time.Time
 }
 
-func (h *host) healthy() bool { return h.seen < leastSeen || h.health >= sick }
-
-func (h *host) note(ok bool) {
+func (h *host) note(ok bool, now time.Time) {
 	h.seen++
+	h.notedAt = now
 	outcome := 0.0
 	if ok {
 		outcome = 1
@@ -78,10 +92,12 @@ func (h *host) note(ok bool) {
 	h.health += weight * (outcome - h.health)
 }
 
+func (h *host) forgettable(now time.Time) bool { return now.Sub(h.notedAt) >= memory }
+
 // reserve answers how long to wait before the next request to the host, or
 // takes the turn and answers zero.
 func (h *host) reserve(now time.Time) time.Duration {
-	if h.healthy() {
+	if h.seen < leastSeen || h.health >= sick {
 		return 0
 	}
 	if wait := h.nextAt.Sub(now); wait > 0 {

@@ -24,19 +24,19 @@ const (
 )
 
 // nextDelay is how long to wait after an attempt failed; false when it was the
-// last. What the endpoint asked for counts between the planned delay and twice
-// that.
+// last. What the endpoint asked for, zero when nothing, counts between the
+// planned delay and twice that.
 func nextDelay(attempt int, overloaded bool, asked time.Duration) (time.Duration, bool) {
 	if attempt < 1 || attempt > len(delays) {
 		return 0, false
 	}
 	base := delays[attempt-1]
 	delay := time.Duration(float64(base) * (1 - spread + 2*spread*rand.Float64()))
-	if asked > delay {
-		delay = min(asked, 2*base)
+	if asked > 0 {
+		delay = min(max(asked, base), 2*base)
 	}
-	if overloaded {
-		delay = max(delay, breather)
+	if overloaded && delay < breather {
+		delay = time.Duration(float64(breather) * (1 + spread*rand.Float64()))
 	}
 	return delay, true
 }

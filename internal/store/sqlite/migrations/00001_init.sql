@@ -266,7 +266,7 @@ CREATE TABLE deliveries (
 CREATE INDEX deliveries_by_webhook ON deliveries (webhook_id, id);
 CREATE INDEX deliveries_by_status ON deliveries (webhook_id, status, id);
 CREATE INDEX deliveries_by_event ON deliveries (event_id, webhook_id, id);
-CREATE INDEX deliveries_due ON deliveries (next_at) WHERE next_at IS NOT NULL;
+CREATE INDEX deliveries_due ON deliveries (next_at, seq, webhook_id) WHERE next_at IS NOT NULL;
 
 CREATE TABLE delivery_attempts (
     delivery_id TEXT    NOT NULL,

@@ -1,0 +1,111 @@
+package receivers_test
+
+import (
+	"bufio"
+	"encoding/json"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/stepmill/stepmill/test/harness"
+)
+
+// The libraries that receivers use for GitHub's webhooks and for Standard
+// Webhooks accept deliveries as they come from the real service, and nothing
+// that was tampered with.
+func TestLibraries(t *testing.T) {
+	t.Parallel()
+	url := startNode(t)
+	s := harness.Start(t, t.TempDir(), egress)
+	secret := subscribe(t, s.Client, url+"/hook")
+	call(t, http.MethodPut, url+"/secret", nil, secret)
+	happen(t, s.Client)
+	type verdict struct {
+		Delivery, Event   string
+		Octokit, Standard bool
+	}
+	var seen []verdict
+	for deadline := time.Now().Add(20 * time.Second); len(seen) < len(kinds) && time.Now().Before(deadline); {
+		_, text := call(t, http.MethodGet, url+"/seen", nil, "")
+		if err := json.Unmarshal([]byte(text), &seen); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	got := map[string]bool{}
+	for _, v := range seen {
+		if !v.Octokit || !v.Standard || v.Delivery == "" {
+			t.Errorf("a delivery was refused: %+v", v)
+		}
+		got[v.Event] = true
+	}
+	if diff := cmp.Diff(map[string]bool{kinds[0]: true, kinds[1]: true, kinds[2]: true}, got); diff != "" {
+		t.Errorf("events that arrived (-want +got):\n%s", diff)
+	}
+
+	genuine := deliveries(t)[0]
+	call(t, http.MethodPut, url+"/secret", nil, genuine.Secret)
+	if status, text := call(t, http.MethodPost, url+"/hook", genuine.Headers, string(genuine.Body)); status != http.StatusNoContent {
+		t.Errorf("a genuine delivery was answered with %d %s", status, text)
+	}
+	for name, c := range forgeries(genuine) {
+		if status, text := call(t, http.MethodPost, url+"/hook", c.Headers, string(c.Body)); status != http.StatusUnauthorized {
+			// The header of GitHub does not cover the time: together they must refuse.
+			t.Errorf("%s: answered with %d %s", name, status, text)
+		}
+	}
+}
+
+// startNode starts the receiver in Node and returns its URL.
+func startNode(t *testing.T) string {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), node(t), "libraries.mjs")
+	cmd.Stderr = os.Stderr
+	input, err := cmd.StdinPipe() // it ends when this is closed
+	if err != nil {
+		t.Fatal(err)
+	}
+	output, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = input.Close()
+		_ = cmd.Wait()
+	})
+	line, err := bufio.NewReader(output).ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSpace(line)
+}
+
+func call(t *testing.T, method, url string, headers map[string]string, body string) (int, string) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, value := range headers {
+		request.Header.Set(name, value)
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return response.StatusCode, string(text)
+}

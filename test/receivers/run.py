@@ -1,0 +1,11 @@
+"""Asks verify.py about cases: JSON on standard input, a list of answers on
+standard output."""
+import base64
+import json
+import sys
+
+from verify import verify
+
+cases = json.load(sys.stdin)
+answers = [verify(c["secret"], c["headers"], base64.b64decode(c["body"]), c["now"]) for c in cases]
+json.dump(answers, sys.stdout)

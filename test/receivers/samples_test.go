@@ -1,0 +1,140 @@
+package receivers_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"os"
+	"os/exec"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/stepmill/stepmill/test/receivers"
+)
+
+// verifiers are the samples that can be run here.
+func verifiers(t *testing.T) map[string]func(*testing.T, []delivery) []bool {
+	t.Helper()
+	compiled := t.TempDir()
+	compile := exec.CommandContext(t.Context(), node(t), "node_modules/typescript/bin/tsc", "--strict", "--target", "es2022",
+		"--module", "nodenext", "--types", "node", "--skipLibCheck", "--outDir", compiled, "verify.ts")
+	if out, err := compile.CombinedOutput(); err != nil {
+		t.Fatalf("compile verify.ts: %v\n%s", err, out)
+	}
+	if err := os.WriteFile(compiled+"/package.json", []byte(`{"type":"module"}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	found := map[string]func(*testing.T, []delivery) []bool{
+		"verify.go": func(_ *testing.T, cases []delivery) []bool { return each(cases, verifyGo) },
+		"verify.ts": func(t *testing.T, cases []delivery) []bool { return ask(t, cases, node(t), "run.mjs", compiled) },
+	}
+	if path, err := exec.LookPath("python3"); err == nil {
+		found["verify.py"] = func(t *testing.T, cases []delivery) []bool { return ask(t, cases, path, "-B", "run.py") }
+	} else {
+		t.Log("there is no python3: verify.py is left out")
+	}
+	_, noShell := exec.LookPath("sh")
+	_, noOpenSSL := exec.LookPath("openssl")
+	if noShell == nil && noOpenSSL == nil {
+		found["verify.sh"] = func(t *testing.T, cases []delivery) []bool {
+			return each(cases, func(d delivery) bool { return verifyShell(t, d) })
+		}
+	} else {
+		t.Log("there is no sh or no openssl: verify.sh is left out")
+	}
+	return found
+}
+
+func each(cases []delivery, verify func(delivery) bool) []bool {
+	out := make([]bool, len(cases))
+	for i, d := range cases {
+		out[i] = verify(d)
+	}
+	return out
+}
+
+func verifyGo(d delivery) bool {
+	header := http.Header{}
+	for name, value := range d.Headers {
+		header.Set(name, value)
+	}
+	return receivers.Verify(d.Secret, header, d.Body, time.Unix(d.Now, 0)) == nil
+}
+
+func verifyShell(t *testing.T, d delivery) bool {
+	t.Helper()
+	h := d.Headers
+	cmd := exec.CommandContext(t.Context(), "sh", "verify.sh", d.Secret, h["webhook-id"], h["webhook-timestamp"], h["webhook-signature"])
+	cmd.Env = append(os.Environ(), "NOW="+strconv.FormatInt(d.Now, 10))
+	cmd.Stdin = bytes.NewReader(d.Body)
+	out, err := cmd.CombinedOutput()
+	var refused *exec.ExitError
+	if err != nil && (!errors.As(err, &refused) || refused.ExitCode() != 1) || len(out) > 0 {
+		t.Errorf("verify.sh: %v: %s", err, out)
+	}
+	return err == nil
+}
+
+// ask sends all cases to a program and reads its answers.
+func ask(t *testing.T, cases []delivery, program string, args ...string) []bool {
+	t.Helper()
+	input, err := json.Marshal(cases)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), program, args...)
+	cmd.Stdin, cmd.Stderr = bytes.NewReader(input), os.Stderr
+	out, err := cmd.Output()
+	var answers []bool
+	if err == nil {
+		err = json.Unmarshal(out, &answers)
+	}
+	if err != nil || len(answers) != len(cases) {
+		t.Fatalf("%s: %v: %s", program, err, out)
+	}
+	return answers
+}
+
+// The samples accept deliveries of the real service, also during a rotation and
+// with a clock that is a little wrong, and refuse forgeries and replays.
+func TestSamples(t *testing.T) {
+	t.Parallel()
+	type expectation struct {
+		name string
+		want bool
+	}
+	var cases []delivery
+	var wants []expectation
+	add := func(name string, d delivery, want bool) {
+		cases, wants = append(cases, d), append(wants, expectation{name, want})
+	}
+	for _, d := range deliveries(t) {
+		add("genuine", d, true)
+		add("beside that of another secret", d.change("webhook-signature", "v1,AAAA "+d.Headers["webhook-signature"]), true)
+		add("beside that of another kind", d.change("webhook-signature", d.Headers["webhook-signature"]+" v1a,AAAA"), true)
+		seconds, _ := strconv.ParseInt(d.Headers["webhook-timestamp"], 10, 64)
+		for offset, want := range map[int64]bool{-301: false, -300: true, 300: true, 301: false} {
+			at := d
+			at.Now = seconds + offset
+			add("verified "+strconv.FormatInt(offset, 10)+" s later", at, want)
+		}
+		other := d
+		other.Secret = "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
+		add("another secret", other, false)
+		for name, forged := range forgeries(d) {
+			add(name, forged, false)
+		}
+	}
+	for sample, verify := range verifiers(t) {
+		t.Run(sample, func(t *testing.T) {
+			for i, got := range verify(t, cases) {
+				if got != wants[i].want {
+					t.Errorf("%s: accepted is %t, want %t: %+v", wants[i].name, got, wants[i].want, cases[i])
+				}
+			}
+			t.Logf("%s judged %d deliveries", sample, len(cases))
+		})
+	}
+}
