@@ -41,7 +41,7 @@ func newReport(p webhook.Parcel, status webhook.Status, at time.Time) webhook.Re
 	return r
 }
 
-func (w *world) report(t *testing.T, r webhook.Report) {
+func (w *world) record(t *testing.T, r webhook.Report) {
 	t.Helper()
 	if err := w.ReportDelivery(t.Context(), r); err != nil {
 		t.Fatal(err)
@@ -109,8 +109,8 @@ func testDeliveryAttempts(t *testing.T, w *world, wf workflow.Workflow) {
 	at := clock.Now()
 
 	failed := newReport(p, webhook.Pending, at)
-	w.report(t, failed)
-	w.report(t, failed) // once more, as after an answer that was lost
+	w.record(t, failed)
+	w.record(t, failed) // once more, as after an answer that was lost
 	again := w.parcel(t, hook, start.Event.ID)
 	same(t, "attempts", again.Attempts, 1)
 	same(t, "when the next is due", *must(w.NextDelivery(t.Context(), at))(t), *failed.NextAt)
@@ -118,11 +118,11 @@ func testDeliveryAttempts(t *testing.T, w *world, wf workflow.Workflow) {
 
 	foreign := newReport(again, webhook.Delivered, at)
 	foreign.Parcel.WorkspaceID = w.workspace(t).ID
-	w.report(t, foreign)
+	w.record(t, foreign)
 	same(t, "after a report from another workspace", w.deliveryStatus(t, p), "pending")
 
-	w.report(t, newReport(again, webhook.Delivered, at))
-	w.report(t, newReport(p, webhook.Pending, at)) // one that comes too late
+	w.record(t, newReport(again, webhook.Delivered, at))
+	w.record(t, newReport(p, webhook.Pending, at)) // one that comes too late
 	same(t, "status", w.deliveryStatus(t, p), "delivered")
 	same(t, "failures", w.count(t, `SELECT failures FROM webhooks WHERE id = $1`, hook.ID), 0)
 	same(t, "without a time since when", w.count(t, `SELECT count(*) FROM webhooks WHERE id = $1 AND failing_since IS NULL`, hook.ID), 1)
@@ -152,18 +152,18 @@ func testFailures(t *testing.T, w *world, wf workflow.Workflow) {
 		parcels = append(parcels, w.parcel(t, hook, start.Event.ID))
 	}
 	long := clock.Now()
-	w.report(t, newReport(parcels[0], webhook.Exhausted, long))
-	w.report(t, newReport(parcels[1], webhook.Pending, long.Add(6*24*time.Hour)))
+	w.record(t, newReport(parcels[0], webhook.Exhausted, long))
+	w.record(t, newReport(parcels[1], webhook.Pending, long.Add(6*24*time.Hour)))
 	same(t, "after too few failures", disabled(hook), "")
-	w.report(t, newReport(parcels[2], webhook.Pending, long.Add(24*time.Hour)))
+	w.record(t, newReport(parcels[2], webhook.Pending, long.Add(24*time.Hour)))
 	same(t, "after too short a time", disabled(hook), "")
-	w.report(t, newReport(parcels[3], webhook.Pending, long.Add(6*24*time.Hour)))
+	w.record(t, newReport(parcels[3], webhook.Pending, long.Add(6*24*time.Hour)))
 	same(t, "after many failures over days", disabled(hook), "nothing but failures")
 	same(t, "audit entries", entries(hook), 1)
 	for i, want := range []string{"exhausted", "dropped", "dropped", "dropped", "dropped"} {
 		same(t, fmt.Sprintf("delivery %d", i), w.deliveryStatus(t, parcels[i]), want)
 	}
-	w.report(t, newReport(parcels[4], webhook.Pending, long.Add(6*24*time.Hour))) // it was under way
+	w.record(t, newReport(parcels[4], webhook.Pending, long.Add(6*24*time.Hour))) // it was under way
 	same(t, "audit entries after one more failure", entries(hook), 1)
 
 	refuses := w.webhook(t, wf.WorkspaceID, nil)
@@ -171,7 +171,7 @@ func testFailures(t *testing.T, w *world, wf workflow.Workflow) {
 	answers(w.StartRun(ctx, start))(t, "start", true)
 	r := newReport(w.parcel(t, refuses, start.Event.ID), webhook.Pending, clock.Now())
 	r.Disable = "it answered 410"
-	w.report(t, r)
+	w.record(t, r)
 	same(t, "after it said to stop", disabled(refuses), "it answered 410")
 	same(t, "audit entries", entries(refuses), 1)
 	same(t, "the delivery", w.deliveryStatus(t, r.Parcel), "dropped")
@@ -196,7 +196,7 @@ func testOrphans(t *testing.T, w *world) {
 	p := found(w.Parcel(t.Context(), ws.ID, mine[0].DeliveryID))(t)
 	stop := newReport(p, webhook.Pending, clock.Now())
 	stop.Disable = "it answered 410"
-	w.report(t, stop)
+	w.record(t, stop)
 	gone(w.Parcel(t.Context(), ws.ID, mine[1].DeliveryID))(t, "the other after it said to stop")
 	same(t, "audit entries", len(must(w.AuditEntries(t.Context(), ws.ID, audit.Filter{Action: "webhook.disabled"}, whole))(t).Items), 0)
 }
