@@ -131,7 +131,7 @@ func TestTerminateWhileDelivering(t *testing.T) {
 // time get everything, those that were not there get nothing, and what the
 // others get is what the tables say.
 func TestWebhooksComeAndGo(t *testing.T) {
-	const rounds = 40
+	const workers, rounds = 3, 15
 	hooks := newReceiver(t)
 	s := harness.Start(t, t.TempDir(), egress)
 	workflow := createWorkflow(t, s.Client, "waits", chain{{"add", 1}, {"wait", 5}, {"times", 2}})
@@ -141,11 +141,11 @@ func TestWebhooksComeAndGo(t *testing.T) {
 	var mu sync.Mutex
 	gone := map[string]bool{} // webhooks that were deleted before the last runs
 	var group sync.WaitGroup
-	for worker := range 3 {
+	for worker := range workers {
 		group.Go(func() {
 			for n := range rounds {
 				id := hooks.subscribe(s.Client, fmt.Sprintf("/passing/%d/%d", worker, n), kinds...)
-				time.Sleep(time.Duration(n%7) * time.Millisecond)
+				time.Sleep(time.Duration(n%5) * 25 * time.Millisecond)
 				s.Expect(t, 204, "DELETE", "/v1/webhooks/"+id, nil)
 				mu.Lock()
 				gone[id] = true
@@ -153,10 +153,19 @@ func TestWebhooksComeAndGo(t *testing.T) {
 			}
 		})
 	}
-	for n := range int64(3 * rounds) {
+	done := make(chan struct{})
+	go func() {
+		group.Wait()
+		close(done)
+	}()
+	for n, busy := int64(0), true; busy; n++ {
 		startRun(t, s.Client, workflow, n)
+		select {
+		case <-done:
+			busy = false
+		default:
+		}
 	}
-	group.Wait()
 	awaitDelivered(t, s)
 	late := startRun(t, s.Client, workflow, 1).ID
 	awaitDelivered(t, s)
@@ -174,7 +183,7 @@ func TestWebhooksComeAndGo(t *testing.T) {
 	}
 	passing := number(t, db, `SELECT count(*) FROM deliveries WHERE webhook_id <> $1`, always)
 	t.Logf("%d deliveries to webhooks that came and went", passing)
-	if passing == 0 || len(gone) != 3*rounds {
+	if passing == 0 || len(gone) != workers*rounds {
 		t.Error("too little happened for the test to mean anything")
 	}
 }
