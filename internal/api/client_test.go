@@ -242,7 +242,7 @@ func (a *answer) message() string {
 // eventually asks again and again until the answer is yes.
 func eventually(t *testing.T, what string, is func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); !is(); time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); !is(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("it never came about that %s", what)
 		}
