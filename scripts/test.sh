@@ -52,7 +52,7 @@ require_cc() {
 	[ "$(uname -s)" != Darwin ] || return 0
 	if ! has_cc; then
 		step "no working C compiler: installing gcc"
-		install_cc || :
+		install gcc libc6-dev || :
 		has_cc || fail "the race detector needs a C compiler and the C library's headers ($(go env CC) did not work);" \
 			"install gcc and libc6-dev (Debian, Ubuntu), gcc and glibc-devel (Fedora) or gcc and musl-dev (Alpine)"
 	fi
@@ -60,7 +60,8 @@ require_cc() {
 	export CGO_ENABLED
 }
 
-install_cc() {
+# Installs packages of the distribution, where that is possible.
+install() {
 	command -v apt-get >/dev/null 2>&1 || return 1
 	if [ "$(id -u)" -eq 0 ]; then
 		as_root=
@@ -70,7 +71,7 @@ install_cc() {
 		return 1
 	fi
 	$as_root apt-get update -q &&
-		$as_root env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends gcc libc6-dev
+		$as_root env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends "$@"
 }
 
 check_format() {
@@ -81,6 +82,10 @@ check_format() {
 
 # The tests of deliveries verify signatures with libraries from npm.
 require_node() {
+	if ! command -v node >/dev/null 2>&1 || ! command -v npm >/dev/null 2>&1; then
+		step "no Node: installing nodejs and npm"
+		install nodejs npm || :
+	fi
 	for tool in node npm; do
 		command -v "$tool" >/dev/null 2>&1 || fail "$tool is not installed; the tests of deliveries need Node 20 or newer: https://nodejs.org"
 	done
