@@ -22,7 +22,7 @@ func TestTheDocumentationHasTheSamples(t *testing.T) {
 			t.Fatal(err)
 		}
 		sample := marked.FindSubmatch(text)
-		if sample == nil || !strings.Contains(string(page), "\n"+strings.Trim(string(sample[1]), "\n")+"\n```") {
+		if len(sample) < 2 || !strings.Contains(string(page), "\n"+strings.Trim(string(sample[1]), "\n")+"\n```") {
 			t.Errorf("docs/webhooks.md does not have %s as it is", file)
 		}
 	}
