@@ -397,10 +397,10 @@ func TestCircleOfRunsEnds(t *testing.T) {
 	w, endpoint := newSendingWorld(t), newReceiver(t)
 	w.hook("wh", endpoint.url, `["run.succeeded"]`)
 	w.workflow("wf", setStep)
-	refused := make(chan *answer, 1)
+	refused, start := make(chan *answer, 1), w.server.url+w.fill("/v1/workflows/$wf/runs")
 	endpoint.mu.Lock()
 	endpoint.answer = func(_ http.ResponseWriter, r *http.Request) {
-		request, err := http.NewRequest(http.MethodPost, w.server.url+w.fill("/v1/workflows/$wf/runs"), http.NoBody)
+		request, err := http.NewRequest(http.MethodPost, start, http.NoBody)
 		if err != nil {
 			return
 		}

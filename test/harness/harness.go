@@ -120,7 +120,19 @@ type Result struct {
 // Run runs a command of the binary to its end, which must come within a minute.
 func Run(t testing.TB, env []string, args ...string) Result {
 	t.Helper()
-	path, err := Binary()
+	return product.run(t, env, args)
+}
+
+// RunFailing does the same with a binary that fails where it is told to: see
+// Options.Fail.
+func RunFailing(t testing.TB, fail string, args ...string) Result {
+	t.Helper()
+	return fragile.run(t, []string{"FP=" + fail}, args)
+}
+
+func (p *program) run(t testing.TB, env, args []string) Result {
+	t.Helper()
+	path, err := p.binary()
 	if err != nil {
 		t.Fatal(err)
 	}
