@@ -2,8 +2,6 @@ package store
 
 import (
 	"context"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/stepmill/stepmill/internal/webhook"
@@ -15,14 +13,7 @@ func (s *Store) DueDeliveries(ctx context.Context, now time.Time, except []strin
 	statement, args := `SELECT d.id, d.workspace_id, d.webhook_id, d.run_id, d.attempts, w.url
 		FROM deliveries d JOIN webhooks w ON w.id = d.webhook_id AND w.workspace_id = d.workspace_id
 		WHERE d.next_at <= $1`, []any{now, limit}
-	if len(except) > 0 {
-		places := make([]string, len(except))
-		for i, id := range except {
-			args = append(args, id)
-			places[i] = `$` + strconv.Itoa(len(args))
-		}
-		statement += ` AND d.webhook_id NOT IN (` + strings.Join(places, `, `) + `)`
-	}
+	statement, args = without(statement, "d.webhook_id", except, args)
 	var due []webhook.Due
 	err := s.read(ctx, func(c Conn) (err error) {
 		due, err = list(c, statement+` ORDER BY d.next_at, d.seq LIMIT $2`, args, func(r Row) (d webhook.Due, err error) {

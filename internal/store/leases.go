@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"strconv"
 	"strings"
 	"time"
 
@@ -196,10 +195,7 @@ func scanWake(r Row) (w run.Wake, err error) {
 // those of the given workspaces.
 func (s *Store) Due(ctx context.Context, now time.Time, except []string, limit int) ([]run.Wake, error) {
 	statement, args := selectWake+`WHERE run_queue.node IS NULL AND run_queue.wake_at <= $1`+notDeleted, []any{now, limit}
-	for _, workspaceID := range except {
-		args = append(args, workspaceID)
-		statement += ` AND run_queue.workspace_id <> $` + strconv.Itoa(len(args))
-	}
+	statement, args = without(statement, "run_queue.workspace_id", except, args)
 	var wakes []run.Wake
 	err := s.read(ctx, func(c Conn) (err error) {
 		wakes, err = list(c, statement+` ORDER BY run_queue.wake_at LIMIT $2`, args, scanWake)

@@ -7,6 +7,9 @@ package store
 
 import (
 	"context"
+	"math/bits"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/stepmill/stepmill/internal/run"
@@ -188,6 +191,21 @@ func before(position string) string {
 		return "~" // after every id
 	}
 	return position
+}
+
+// without adds the condition that a column has none of the given values. Their
+// number is rounded up by repeating one, so that there are few different
+// statements: each is prepared once and kept.
+func without(statement, column string, values []string, args []any) (string, []any) {
+	if len(values) == 0 {
+		return statement, args
+	}
+	places := make([]string, 1<<bits.Len(uint(len(values)-1)))
+	for i := range places {
+		args = append(args, values[min(i, len(values)-1)])
+		places[i] = `$` + strconv.Itoa(len(args))
+	}
+	return statement + ` AND ` + column + ` NOT IN (` + strings.Join(places, `, `) + `)`, args
 }
 
 // orNil stores "" as NULL.

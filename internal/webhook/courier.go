@@ -25,7 +25,7 @@ const (
 	enough     = 100
 	mostQueued = 10_000
 	// mostPassed is how many webhooks a read can leave out.
-	mostPassed = 10_000
+	mostPassed = 1_000
 	// lookAnyway is when the store is looked into although nothing is expected,
 	// lookAgain when it could not be read.
 	lookAnyway = time.Minute
