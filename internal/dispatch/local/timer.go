@@ -26,7 +26,7 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 // Recover queues every run that another process held, before Run: on one machine
 // that process is gone.
 func (d *Dispatcher) Recover(ctx context.Context) error {
-	if err := d.store.Blame(ctx, d.node); err != nil {
+	if err := d.blame(ctx); err != nil {
 		return err
 	}
 	after, count := "", 0
@@ -48,6 +48,20 @@ func (d *Dispatcher) Recover(ctx context.Context) error {
 		d.log.Info("resuming runs of the last process", "count", count)
 	}
 	return nil
+}
+
+// blame counts the crash of the last process. A store that is busy just now is
+// asked again.
+func (d *Dispatcher) blame(ctx context.Context) error {
+	const pause, attempts = 100 * time.Millisecond, 300
+	for n := 1; ; n++ {
+		err := d.store.Blame(ctx, d.node)
+		if err == nil || ctx.Err() != nil || n == attempts {
+			return err
+		}
+		d.log.Warn("cannot note which runs the last process was executing; trying again", "error", err)
+		time.Sleep(pause)
+	}
 }
 
 // collect queues what is due and works out when to look again. From its first
