@@ -62,11 +62,14 @@ func TestConcurrencyQueues(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.sharing("wf", `{}`)
+	const reason = "waits until another run of this workflow has ended"
 	for _, name := range []string{"first", "second", "third", "fourth"} {
-		w.run(name, "wf", "")
+		begun := w.run(name, "wf", "")
+		if waits, _ := begun.object()["waiting_for"].(map[string]any); name != "first" && waits["reason"] != reason {
+			t.Errorf("the start of the %s does not say that it waits: %s", name, begun.body)
+		}
 	}
 	w.waits("first", "ask")
-	const reason = "waits until another run of this workflow has ended"
 	for _, name := range []string{"second", "third", "fourth"} {
 		w.heldBack(name, reason)
 	}

@@ -7,12 +7,12 @@ import (
 	"github.com/stepmill/stepmill/internal/run"
 )
 
-type runBody struct {
+// runFacts is what every view of a run shows.
+type runFacts struct {
 	ID              string       `json:"id"`
 	WorkflowID      string       `json:"workflow_id"`
 	WorkflowVersion int          `json:"workflow_version"`
 	Status          run.Status   `json:"status"`
-	Trigger         triggerBody  `json:"trigger"`
 	StartedAt       string       `json:"started_at"`
 	FinishedAt      *string      `json:"finished_at"`
 	DurationMS      int64        `json:"duration_ms"`
@@ -20,7 +20,12 @@ type runBody struct {
 	WaitingFor      *waitingBody `json:"waiting_for"`
 	RetryOf         *string      `json:"retry_of"`
 	Parent          *parentBody  `json:"parent"`
-	Steps           []stepBody   `json:"steps"`
+}
+
+type runBody struct {
+	runFacts
+	Trigger triggerBody `json:"trigger"`
+	Steps   []stepBody  `json:"steps"`
 }
 
 type triggerBody struct {
@@ -47,20 +52,30 @@ type waitingBody struct {
 	Until  *string `json:"until"`
 }
 
+// stepFacts is what every view of a step shows.
+type stepFacts struct {
+	StepID     string         `json:"step_id"`
+	Name       string         `json:"name"`
+	Type       string         `json:"type"`
+	Status     run.StepStatus `json:"status"`
+	Attempt    int            `json:"attempt"`
+	StartedAt  string         `json:"started_at"`
+	FinishedAt *string        `json:"finished_at"`
+	DurationMS int64          `json:"duration_ms"`
+	Error      *stepError     `json:"error"`
+	Reason     *string        `json:"reason"`
+}
+
+// stepHead is a step without what went in and came out.
+type stepHead struct {
+	stepFacts
+	Attempts []attemptBody `json:"attempts"`
+}
+
 type stepBody struct {
-	StepID     string          `json:"step_id"`
-	Name       string          `json:"name"`
-	Type       string          `json:"type"`
-	Status     run.StepStatus  `json:"status"`
-	Attempt    int             `json:"attempt"`
-	StartedAt  string          `json:"started_at"`
-	FinishedAt *string         `json:"finished_at"`
-	DurationMS int64           `json:"duration_ms"`
-	Input      json.RawMessage `json:"input"`
-	Output     json.RawMessage `json:"output"`
-	Error      *stepError      `json:"error"`
-	Reason     *string         `json:"reason"`
-	Attempts   []attemptBody   `json:"attempts"`
+	stepHead
+	Input  json.RawMessage `json:"input"`
+	Output json.RawMessage `json:"output"`
 }
 
 type stepError struct {
@@ -77,21 +92,28 @@ type attemptBody struct {
 	Error      *stepError     `json:"error"`
 }
 
-func showRun(d run.Detail) runBody {
-	body := runBody{
+func showRunFacts(d run.Detail) runFacts {
+	facts := runFacts{
 		ID: d.ID, WorkflowID: d.WorkflowID, WorkflowVersion: d.WorkflowVersion, Status: d.Status,
-		Trigger:   triggerBody{Type: d.Trigger.Type, ID: orNull(d.Trigger.ID), Payload: d.Trigger.Payload},
 		StartedAt: clock.Format(d.StartedAt), FinishedAt: clock.FormatPtr(d.FinishedAt), DurationMS: duration(d.StartedAt, d.FinishedAt),
-		RetryOf: orNull(d.RetryOf), Steps: make([]stepBody, len(d.Steps)),
+		RetryOf: orNull(d.RetryOf),
 	}
 	if d.Parent != nil {
-		body.Parent = &parentBody{d.Parent.RunID, d.Parent.StepID}
+		facts.Parent = &parentBody{d.Parent.RunID, d.Parent.StepID}
 	}
 	if d.Error != nil {
-		body.Error = &runError{d.Error.Code, d.Error.Message, orNull(d.Error.StepID)}
+		facts.Error = &runError{d.Error.Code, d.Error.Message, orNull(d.Error.StepID)}
 	}
 	if w := d.WaitingFor(); w != nil {
-		body.WaitingFor = &waitingBody{w.Reason, orNull(w.StepID), clock.FormatPtr(w.Until)}
+		facts.WaitingFor = &waitingBody{w.Reason, orNull(w.StepID), clock.FormatPtr(w.Until)}
+	}
+	return facts
+}
+
+func showRun(d run.Detail) runBody {
+	body := runBody{
+		runFacts: showRunFacts(d), Steps: make([]stepBody, len(d.Steps)),
+		Trigger: triggerBody{Type: d.Trigger.Type, ID: orNull(d.Trigger.ID), Payload: d.Trigger.Payload},
 	}
 	earlier := map[string][]run.Attempt{}
 	for _, attempt := range d.Attempts {
@@ -104,28 +126,40 @@ func showRun(d run.Detail) runBody {
 }
 
 func showStep(s run.Step, earlier []run.Attempt) stepBody {
-	body := stepBody{
+	return stepBody{stepHead: showStepHead(s, earlier), Input: orObject(s.Input), Output: orObject(s.Output)}
+}
+
+func showStepFacts(s run.Step) stepFacts {
+	return stepFacts{
 		StepID: s.Path, Name: s.Name, Type: s.Type, Status: s.Status, Attempt: s.Attempt,
 		StartedAt: clock.Format(s.StartedAt), FinishedAt: clock.FormatPtr(s.FinishedAt), DurationMS: duration(s.StartedAt, s.FinishedAt),
-		Input: orObject(s.Input), Output: orObject(s.Output), Reason: orNull(s.Reason), Attempts: []attemptBody{},
+		Error: showFailure(s.Error), Reason: orNull(s.Reason),
 	}
-	if s.Error != nil {
-		body.Error = &stepError{s.Error.Code, s.Error.Message}
-	}
+}
+
+func showStepHead(s run.Step, earlier []run.Attempt) stepHead {
+	head := stepHead{stepFacts: showStepFacts(s), Attempts: []attemptBody{}}
 	for _, a := range earlier {
-		body.Attempts = append(body.Attempts, attemptBody{
+		head.Attempts = append(head.Attempts, attemptBody{
 			Attempt: a.Number, Status: run.StepFailed, StartedAt: clock.Format(a.StartedAt), FinishedAt: clock.FormatPtr(&a.FinishedAt),
-			DurationMS: duration(a.StartedAt, &a.FinishedAt), Error: &stepError{a.Error.Code, a.Error.Message},
+			DurationMS: duration(a.StartedAt, &a.FinishedAt), Error: showFailure(&a.Error),
 		})
 	}
 	// While a step waits for its next attempt, the last one is among the earlier.
 	if s.Attempt > len(earlier) {
-		body.Attempts = append(body.Attempts, attemptBody{
-			Attempt: s.Attempt, Status: s.Status, StartedAt: clock.Format(s.AttemptAt), FinishedAt: body.FinishedAt,
-			DurationMS: duration(s.AttemptAt, s.FinishedAt), Error: body.Error,
+		head.Attempts = append(head.Attempts, attemptBody{
+			Attempt: s.Attempt, Status: s.Status, StartedAt: clock.Format(s.AttemptAt), FinishedAt: head.FinishedAt,
+			DurationMS: duration(s.AttemptAt, s.FinishedAt), Error: head.Error,
 		})
 	}
-	return body
+	return head
+}
+
+func showFailure(f *run.Failure) *stepError {
+	if f == nil {
+		return nil
+	}
+	return &stepError{f.Code, f.Message}
 }
 
 // orObject shows an absent input or output as an empty object.

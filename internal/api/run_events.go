@@ -27,18 +27,8 @@ func (s *Server) followRun(ctx context.Context, in *followRunRequest) (*reply, e
 
 // runHead is a run without its steps and its payload, which can be large.
 type runHead struct {
-	ID              string       `json:"id"`
-	WorkflowID      string       `json:"workflow_id"`
-	WorkflowVersion int          `json:"workflow_version"`
-	Status          run.Status   `json:"status"`
-	Trigger         triggerHead  `json:"trigger"`
-	StartedAt       string       `json:"started_at"`
-	FinishedAt      *string      `json:"finished_at"`
-	DurationMS      int64        `json:"duration_ms"`
-	Error           *runError    `json:"error"`
-	WaitingFor      *waitingBody `json:"waiting_for"`
-	RetryOf         *string      `json:"retry_of"`
-	Parent          *parentBody  `json:"parent"`
+	runFacts
+	Trigger triggerHead `json:"trigger"`
 }
 
 type triggerHead struct {
@@ -47,37 +37,7 @@ type triggerHead struct {
 }
 
 func showRunHead(d run.Detail) runHead {
-	b := showRun(d)
-	return runHead{
-		ID: b.ID, WorkflowID: b.WorkflowID, WorkflowVersion: b.WorkflowVersion, Status: b.Status,
-		Trigger:   triggerHead{b.Trigger.Type, b.Trigger.ID},
-		StartedAt: b.StartedAt, FinishedAt: b.FinishedAt, DurationMS: b.DurationMS,
-		Error: b.Error, WaitingFor: b.WaitingFor, RetryOf: b.RetryOf, Parent: b.Parent,
-	}
-}
-
-// stepHead is a step without what went in and came out.
-type stepHead struct {
-	StepID     string         `json:"step_id"`
-	Name       string         `json:"name"`
-	Type       string         `json:"type"`
-	Status     run.StepStatus `json:"status"`
-	Attempt    int            `json:"attempt"`
-	StartedAt  string         `json:"started_at"`
-	FinishedAt *string        `json:"finished_at"`
-	DurationMS int64          `json:"duration_ms"`
-	Error      *stepError     `json:"error"`
-	Reason     *string        `json:"reason"`
-	Attempts   []attemptBody  `json:"attempts"`
-}
-
-func showStepHead(s run.Step, earlier []run.Attempt) stepHead {
-	b := showStep(s, earlier)
-	return stepHead{
-		StepID: b.StepID, Name: b.Name, Type: b.Type, Status: b.Status, Attempt: b.Attempt,
-		StartedAt: b.StartedAt, FinishedAt: b.FinishedAt, DurationMS: b.DurationMS,
-		Error: b.Error, Reason: b.Reason, Attempts: b.Attempts,
-	}
+	return runHead{runFacts: showRunFacts(d), Trigger: triggerHead{d.Trigger.Type, orNull(d.Trigger.ID)}}
 }
 
 // endBody says why a stream has ended.

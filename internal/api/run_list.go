@@ -84,26 +84,6 @@ func (s *Server) listAllRuns(ctx context.Context, in *listAllRunsRequest) (*repl
 		})
 }
 
-func showFailure(f *run.Failure) *stepError {
-	if f == nil {
-		return nil
-	}
-	return &stepError{f.Code, f.Message}
-}
-
-type listedStep struct {
-	StepID     string         `json:"step_id"`
-	Name       string         `json:"name"`
-	Type       string         `json:"type"`
-	Status     run.StepStatus `json:"status"`
-	Attempt    int            `json:"attempt"`
-	StartedAt  string         `json:"started_at"`
-	FinishedAt *string        `json:"finished_at"`
-	DurationMS int64          `json:"duration_ms"`
-	Error      *stepError     `json:"error"`
-	Reason     *string        `json:"reason"`
-}
-
 type listStepsRequest struct {
 	page
 	ID     string `path:"id"`
@@ -120,13 +100,7 @@ func (s *Server) listSteps(ctx context.Context, in *listStepsRequest) (*reply, e
 		func(p paging.Request) (paging.Page[run.Step], error) {
 			return s.Runs.Steps(ctx, actorOf(ctx), in.ID, filter, p)
 		},
-		func(step run.Step) listedStep {
-			return listedStep{
-				StepID: step.Path, Name: step.Name, Type: step.Type, Status: step.Status, Attempt: step.Attempt,
-				StartedAt: clock.Format(step.StartedAt), FinishedAt: clock.FormatPtr(step.FinishedAt), DurationMS: duration(step.StartedAt, step.FinishedAt),
-				Error: showFailure(step.Error), Reason: orNull(step.Reason),
-			}
-		})
+		showStepFacts)
 }
 
 type stepRequest struct {

@@ -50,11 +50,8 @@ func (s *Server) testStep(ctx context.Context, in *testStepRequest) (*reply, err
 		return nil, err
 	}
 	body := triedBody{
-		Status: tried.Status, Input: orObject(tried.Input), Output: orObject(tried.Output), Reason: orNull(tried.Reason),
+		Status: tried.Status, Input: orObject(tried.Input), Output: orObject(tried.Output), Reason: orNull(tried.Reason), Error: showFailure(tried.Error),
 		Logs: make([]triedLine, len(tried.Logs)), DurationMS: tried.Duration.Milliseconds(),
-	}
-	if tried.Error != nil {
-		body.Error = &stepError{tried.Error.Code, tried.Error.Message}
 	}
 	for i, line := range tried.Logs {
 		body.Logs[i] = triedLine{clock.Format(line.At), line.Level, line.Message}

@@ -142,6 +142,11 @@ func (s *Service) tryStart(ctx context.Context, start Start, watch bool) (Starte
 	if !ok {
 		s.queue.Unreserve(r.ID)
 	}
+	if ok && start.Share != nil {
+		if found, err := s.store.Run(ctx, r.WorkspaceID, r.ID); err == nil && found != nil {
+			started.HeldBack = found.HeldBack
+		}
+	}
 	switch {
 	case errors.Is(err, ErrQueueFull):
 		err = queueFull(start.Plan)
