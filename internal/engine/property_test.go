@@ -181,6 +181,7 @@ type bubbled struct{ rapid.TB }
 // TestRunsEndAsTheModelSays draws workflows, runs them while the process dies,
 // the store fails and somebody cancels, and compares each run with the model.
 func TestRunsEndAsTheModelSays(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s, first := newStage(t), ""
 		// Timing may hide what a smaller case did not show again.
@@ -210,6 +211,7 @@ func TestRunsEndAsTheModelSays(t *testing.T) {
 // TestCrashAtEveryWriteOfManySketches draws a fixed set of workflows and lets
 // the process die before and after every single write of each.
 func TestCrashAtEveryWriteOfManySketches(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := newStage(t)
 		sketches := rapid.Custom(drawSketch).Filter(func(sk *sketch) bool { return len(sk.parts) > 5 })

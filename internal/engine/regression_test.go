@@ -13,6 +13,7 @@ import (
 
 // TestMishaps has the smallest cases of mistakes that random ones have shown.
 func TestMishaps(t *testing.T) {
+	t.Parallel()
 	act := func(kind string, takes int) deed { return deed{kind: kind, takes: takes, attempts: 1} }
 	for name, test := range map[string]struct {
 		parts   []*part
@@ -39,6 +40,7 @@ func TestMishaps(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				s, sk := newStage(t), &sketch{parts: test.parts}
 				w, problems := s.play(sk, test.mishaps, 0)
@@ -70,6 +72,7 @@ func (s tardy) AnswerStep(ctx context.Context, a run.Answer) (bool, error) {
 }
 
 func TestAnAnswerThatComesTooLateIsToldWhy(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		w.start(w.store)
