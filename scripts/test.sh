@@ -124,6 +124,10 @@ if [ -s "$scratch/unit" ]; then
 	xargs go test -race -timeout 20m <"$scratch/unit" || failed="tests of the packages"
 fi
 
+# Some scripts that take memory would take too long under the race detector.
+step "scripts that take memory, without the race detector"
+go test -timeout 10m -run '^TestMemory$' ./internal/sandbox || failed="${failed:+$failed, }scripts that take memory"
+
 # One package at a time, so that they do not disturb each other's timing, and
 # never from the test cache, which does not know the binary they start.
 if [ -s "$scratch/blackbox" ]; then
