@@ -221,7 +221,7 @@ func (d *driver) survive(ctx context.Context) {
 		return
 	}
 	d.log.Error("panic while a run was worked on", "panic", cause, "stack", string(debug.Stack()))
-	d.changed, d.attempts, d.logs = nil, nil, nil // nobody knows in what state they are
+	d.changed, d.attempts, d.logs, d.unanswered = nil, nil, nil, nil // nobody knows in what state they are
 	d.fail(context.WithoutCancel(ctx), run.CodeInternal, "The run failed for a reason inside Stepmill.")
 }
 

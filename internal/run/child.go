@@ -30,7 +30,7 @@ const SubRun = "run"
 func (s *Service) StartChild(ctx context.Context, c Child) (string, error) {
 	id := uid.Derived(uid.Run, c.Began, c.Parent.RunID+"/"+c.Parent.StepID)
 	// What may refuse a new run says nothing about one that is there.
-	if there, err := s.store.Run(ctx, c.WorkspaceID, id); err != nil || there != nil {
+	if there, err := s.store.RunProgress(ctx, c.WorkspaceID, id); err != nil || there != nil {
 		return id, err
 	}
 	_, err := s.begin(ctx, Run{

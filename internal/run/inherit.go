@@ -10,8 +10,8 @@ import (
 // Inherit picks the steps of an ended run that a retry of it need not execute
 // again: those that came to a good end and come after nothing but such steps.
 // The step that the run failed at is none of them: one that stopped the run has
-// done what it is there for. A foreach that did not end well keeps the rounds that did; a repeat begins
-// anew.
+// done what it is there for. A foreach that did not end well keeps the rounds
+// that did; a repeat begins anew.
 func Inherit(plan *workflow.Plan, of Detail) []Step {
 	h := heir{steps: map[string]Step{}, kept: map[string]Step{}, reason: "copied from " + of.ID}
 	if of.Error != nil {
