@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"time"
@@ -205,24 +206,16 @@ func (d *driver) executing() []string {
 // fetchAnswers takes in what has come for steps that wait. A store that does not
 // answer is asked again: without it, a step could time out that has its answer.
 func (d *driver) fetchAnswers(ctx context.Context) {
-	for pause := firstPause; ; pause = min(2*pause, longestPause) {
-		answers, err := d.engine.store.Answers(ctx, d.lease.RunID)
-		if err == nil {
-			d.root.each(func(p place) {
-				if answer, ok := answers[p.step().Path]; ok {
-					p.step().Answer = answer
-				}
-			})
-			return
+	var answers map[string]json.RawMessage
+	d.insist(ctx, "read the answers for a run", func() (err error) {
+		answers, err = d.engine.store.Answers(ctx, d.lease.RunID)
+		return err
+	})
+	d.root.each(func(p place) {
+		if answer, ok := answers[p.step().Path]; ok {
+			p.step().Answer = answer
 		}
-		if ctx.Err() != nil {
-			return
-		}
-		d.log.Error("cannot read the answers for a run; trying again", "error", err)
-		if !d.pause(ctx, pause) {
-			return
-		}
-	}
+	})
 }
 
 // ranSoFar is how long steps of the run have been executed.

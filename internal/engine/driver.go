@@ -83,24 +83,22 @@ func (d *driver) tell() {
 // load reads the run and its plan. It answers false when there is nothing to
 // work on; a store that does not answer is asked again.
 func (d *driver) load(ctx context.Context) bool {
-	for pause := firstPause; ; pause = min(2*pause, longestPause) {
-		found, err := d.tryLoad(ctx)
-		var corrupt *corruptError
-		switch {
-		case err == nil:
-			return found
-		case ctx.Err() != nil: // the run was taken away
-			return false
-		case errors.As(err, &corrupt):
-			d.log.Error("the stored state of a run cannot be read", "error", err)
-			d.fail(ctx, run.CodeCorruptState, "The stored state of the run cannot be read.")
-			return false
+	var (
+		found   bool
+		corrupt *corruptError
+	)
+	done := d.insist(ctx, "load a run", func() (err error) {
+		if found, err = d.tryLoad(ctx); errors.As(err, &corrupt) {
+			return nil // it would be the same again
 		}
-		d.log.Error("cannot load a run; trying again", "error", err)
-		if !d.pause(ctx, pause) {
-			return false
-		}
+		return err
+	})
+	if corrupt != nil && ctx.Err() == nil {
+		d.log.Error("the stored state of a run cannot be read", "error", corrupt)
+		d.fail(ctx, run.CodeCorruptState, "The stored state of the run cannot be read.")
+		return false
 	}
+	return done && found
 }
 
 func (d *driver) tryLoad(ctx context.Context) (bool, error) {
@@ -172,6 +170,25 @@ const (
 	longestPause = 5 * time.Second
 )
 
+// insist asks the store again and again while it does not answer. It answers
+// false when there is no point in going on: the run was taken away, or the
+// engine stops.
+func (d *driver) insist(ctx context.Context, doing string, ask func() error) bool {
+	for pause := firstPause; ; pause = min(2*pause, longestPause) {
+		err := ask()
+		switch {
+		case err == nil:
+			return true
+		case ctx.Err() != nil:
+			return false
+		}
+		d.log.Error("the store does not answer; trying again", "doing", doing, "error", err)
+		if !d.pause(ctx, pause) {
+			return false
+		}
+	}
+}
+
 // pause waits, and answers false when there is no point in going on.
 func (d *driver) pause(ctx context.Context, length time.Duration) bool {
 	timer := time.NewTimer(length)
@@ -189,23 +206,22 @@ func (d *driver) pause(ctx context.Context, length time.Duration) bool {
 // commit writes a decision, again and again while the store does not answer.
 // It answers false when the lease is lost or the engine stops.
 func (d *driver) commit(ctx context.Context, decision run.Decision) bool {
-	for pause := firstPause; ; pause = min(2*pause, longestPause) {
-		held, err := d.engine.store.Commit(ctx, d.lease, d.snap.Run, decision)
-		if err == nil {
-			failpoint.Hit(failpoint.AfterCheckpoint, d.lease.RunID)
-			if !held {
-				d.log.Info("the lease of a run is lost; its work is dropped")
-			}
-			return held
+	held := false
+	done := d.insist(ctx, "write a checkpoint", func() (err error) {
+		held, err = d.engine.store.Commit(ctx, d.lease, d.snap.Run, decision)
+		if d.stale = errors.Is(err, run.ErrAnswered); d.stale {
+			return nil // it would be the same again
 		}
-		if d.stale = errors.Is(err, run.ErrAnswered); d.stale || ctx.Err() != nil {
-			return false
-		}
-		d.log.Error("cannot write a checkpoint; trying again", "error", err)
-		if !d.pause(ctx, pause) {
-			return false
-		}
+		return err
+	})
+	if !done || d.stale {
+		return false
 	}
+	failpoint.Hit(failpoint.AfterCheckpoint, d.lease.RunID)
+	if !held {
+		d.log.Info("the lease of a run is lost; its work is dropped")
+	}
+	return held
 }
 
 // fail ends the run for a reason that lies outside its steps.

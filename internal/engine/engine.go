@@ -126,19 +126,13 @@ func (e *Engine) lease(ctx context.Context, d *driver, wake run.Wake) (run.Lease
 	if wake.Owned {
 		return run.Lease{RunID: wake.RunID, Epoch: wake.Epoch}, true
 	}
-	for pause := firstPause; ; pause = min(2*pause, longestPause) {
-		lease, ok, err := e.store.Activate(ctx, wake, e.node)
-		switch {
-		case err == nil:
-			return lease, ok
-		case ctx.Err() != nil: // the run was taken away
-			return run.Lease{}, false
-		}
-		d.log.Error("cannot take up a run; trying again", "error", err)
-		if !d.pause(ctx, pause) {
-			return run.Lease{}, false
-		}
-	}
+	var lease run.Lease
+	held := false
+	done := d.insist(ctx, "take up a run", func() (err error) {
+		lease, held, err = e.store.Activate(ctx, wake, e.node)
+		return err
+	})
+	return lease, done && held
 }
 
 // enter makes the driver the only one that works on the run in this process.
