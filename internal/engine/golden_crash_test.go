@@ -1,14 +1,11 @@
 package engine_test
 
 import (
-	"path/filepath"
 	"strings"
 	"testing"
 	"testing/synctest"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/rogpeppe/go-internal/txtar"
-
 	"github.com/stepmill/stepmill/internal/run"
 )
 
@@ -17,21 +14,14 @@ import (
 // every single commit is tested on fewer workflows (TestCrashAtEveryCommit).
 func TestGoldenAfterACrash(t *testing.T) {
 	t.Parallel()
-	files, err := filepath.Glob("testdata/*.txtar")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no golden files: %v", err)
-	}
-	for _, file := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
+	for _, s := range stories(t) {
+		// One that counts its calls tells another story: what is under way at the
+		// moment of death is called again.
+		if strings.Contains(s.part("steps.json", ""), "passes_after") {
+			continue
+		}
+		t.Run(s.name(), func(t *testing.T) {
 			t.Parallel()
-			archive, err := txtar.ParseFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			s := &story{file, archive}
-			if strings.Contains(s.part("steps.json", ""), "passes_after") {
-				t.Skip("counts its calls, and one that is under way at the moment of death is made again")
-			}
 			for commits, died := len(s.Files)%2, true; died && !t.Failed(); commits += 2 {
 				synctest.Test(t, func(t *testing.T) { died = goldenAfterACrash(t, s, commits, commits%4 < 2) })
 			}

@@ -40,20 +40,30 @@ var update = flag.Bool("update", false, "rewrite the expected histories")
 // Time is that of a bubble: it begins in the year 2000 and passes at once.
 func TestGolden(t *testing.T) {
 	t.Parallel()
+	for _, s := range stories(t) {
+		t.Run(s.name(), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) { golden(t, s) })
+		})
+	}
+}
+
+// stories are all golden files.
+func stories(t *testing.T) []*story {
+	t.Helper()
 	files, err := filepath.Glob("testdata/*.txtar")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no golden files: %v", err)
 	}
-	for _, file := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
-			t.Parallel()
-			archive, err := txtar.ParseFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			synctest.Test(t, func(t *testing.T) { golden(t, &story{file, archive}) })
-		})
+	all := make([]*story, len(files))
+	for i, file := range files {
+		archive, err := txtar.ParseFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all[i] = &story{file, archive}
 	}
+	return all
 }
 
 // story is a golden file.
@@ -61,6 +71,8 @@ type story struct {
 	file string
 	*txtar.Archive
 }
+
+func (s *story) name() string { return strings.TrimSuffix(filepath.Base(s.file), ".txtar") }
 
 func (s *story) index(name string) int {
 	return slices.IndexFunc(s.Files, func(f txtar.File) bool { return f.Name == name })
