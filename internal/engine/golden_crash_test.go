@@ -6,6 +6,7 @@ import (
 	"testing/synctest"
 
 	"github.com/google/go-cmp/cmp"
+
 	"github.com/stepmill/stepmill/internal/run"
 )
 
