@@ -43,7 +43,7 @@ func (s *Store) answer(u *unit, runID, path string, value []byte, at time.Time) 
 
 // stir makes a run look at what there is for it.
 func (s *Store) stir(u *unit, runID string, at time.Time) error {
-	if _, err := u.Exec(`UPDATE run_queue SET wake_at = $1 WHERE run_id = $2 AND turn`, at, runID); err != nil {
+	if err := u.Do(`UPDATE run_queue SET wake_at = $1 WHERE run_id = $2 AND turn`, at, runID); err != nil {
 		return err
 	}
 	held, err := number(u, `SELECT count(*) FROM run_queue WHERE run_id = $1 AND node IS NOT NULL`, runID)

@@ -69,13 +69,13 @@ func (s *Store) ReportDelivery(ctx context.Context, r webhook.Report) error {
 		if err != nil || n == 0 {
 			return err
 		}
-		if _, err := u.Exec(`INSERT INTO delivery_attempts (delivery_id, attempt, at, duration, status, error, answer) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
+		if err := u.Do(`INSERT INTO delivery_attempts (delivery_id, attempt, at, duration, status, error, answer) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
 			r.Parcel.DeliveryID, r.Attempt.Number, r.Attempt.At, int64(r.Attempt.Duration), r.Attempt.Status,
 			orNil(r.Attempt.Error), orNil(r.Attempt.Answer)); err != nil {
 			return err
 		}
 		if r.Status == webhook.Delivered {
-			_, err := u.Exec(`UPDATE webhooks SET failures = 0, failing_since = NULL WHERE id = $1 AND failures > 0`, r.Parcel.WebhookID)
+			err := u.Do(`UPDATE webhooks SET failures = 0, failing_since = NULL WHERE id = $1 AND failures > 0`, r.Parcel.WebhookID)
 			return err
 		}
 		return noteFailure(u, r, ended)
@@ -86,7 +86,7 @@ func (s *Store) ReportDelivery(ctx context.Context, r webhook.Report) error {
 // enough.
 func noteFailure(u *unit, r webhook.Report, at time.Time) error {
 	id, reason := r.Parcel.WebhookID, r.Disable
-	if _, err := u.Exec(`UPDATE webhooks SET failures = failures + 1, failing_since = COALESCE(failing_since, $1) WHERE id = $2`, at, id); err != nil {
+	if err := u.Do(`UPDATE webhooks SET failures = failures + 1, failing_since = COALESCE(failing_since, $1) WHERE id = $2`, at, id); err != nil {
 		return err
 	}
 	if reason == "" {
@@ -109,6 +109,6 @@ func noteFailure(u *unit, r webhook.Report, at time.Time) error {
 
 // dropDeliveries ends what waits for a webhook.
 func dropDeliveries(u *unit, webhookID string, at time.Time) error {
-	_, err := u.Exec(`UPDATE deliveries SET status = 'dropped', next_at = NULL, finished_at = $1 WHERE webhook_id = $2 AND status = 'pending'`, at, webhookID)
+	err := u.Do(`UPDATE deliveries SET status = 'dropped', next_at = NULL, finished_at = $1 WHERE webhook_id = $2 AND status = 'pending'`, at, webhookID)
 	return err
 }

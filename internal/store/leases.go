@@ -97,7 +97,7 @@ func (s *Store) Commit(ctx context.Context, lease run.Lease, of run.Run, d run.D
 		case d.Finish != nil:
 			return s.finish(u, of, *d.Finish)
 		case d.Acquit:
-			_, err = u.Exec(`UPDATE run_queue SET crashes = 0, blamed = NULL WHERE run_id = $1`, lease.RunID)
+			err = u.Do(`UPDATE run_queue SET crashes = 0, blamed = NULL WHERE run_id = $1`, lease.RunID)
 		}
 		if d.Release && err == nil {
 			err = s.wake(u, lease.RunID)
@@ -154,7 +154,7 @@ func upsertStep(u *unit, runID string, rev int, step run.Step) error {
 	if step.Error != nil {
 		code, text, at = step.Error.Code, step.Error.Message, orNil(step.Error.StepID)
 	}
-	_, err := u.Exec(`INSERT INTO steps (run_id, path, seq, name, type, status, attempt, started_at, attempt_at, finished_at, wake_at,
+	err := u.Do(`INSERT INTO steps (run_id, path, seq, name, type, status, attempt, started_at, attempt_at, finished_at, wake_at,
 		awaits, reason, error_code, error_text, error_step, rev, input, output)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19)
 		ON CONFLICT (run_id, path) DO UPDATE SET status = excluded.status, attempt = excluded.attempt,
@@ -168,7 +168,7 @@ func upsertStep(u *unit, runID string, rev int, step run.Step) error {
 
 // insertAttempt keeps an attempt once, also when its commit is repeated.
 func insertAttempt(u *unit, runID string, a run.Attempt) error {
-	_, err := u.Exec(`INSERT INTO step_attempts (run_id, path, attempt, started_at, finished_at, error_code, error_text)
+	err := u.Do(`INSERT INTO step_attempts (run_id, path, attempt, started_at, finished_at, error_code, error_text)
 		VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (run_id, path, attempt) DO NOTHING`,
 		runID, a.Path, a.Number, a.StartedAt, a.FinishedAt, a.Error.Code, a.Error.Message)
 	return err
@@ -179,7 +179,7 @@ func (s *Store) finish(u *unit, of run.Run, f run.Finish) error {
 	if f.Error != nil {
 		code, text, step = f.Error.Code, f.Error.Message, orNil(f.Error.StepID)
 	}
-	if _, err := u.Exec(`UPDATE runs SET status = $1, finished_at = $2, error_code = $3, error_text = $4, error_step = $5 WHERE id = $6`,
+	if err := u.Do(`UPDATE runs SET status = $1, finished_at = $2, error_code = $3, error_text = $4, error_step = $5 WHERE id = $6`,
 		string(f.Status), f.At, code, text, step, of.ID); err != nil {
 		return err
 	}
@@ -218,7 +218,7 @@ func (s *Store) NextDue(ctx context.Context, after time.Time) (*time.Time, error
 // process that is gone: one of them may be the reason.
 func (s *Store) Blame(ctx context.Context, node string) error {
 	return s.write(ctx, func(u *unit) error {
-		_, err := u.Exec(`UPDATE run_queue SET crashes = CASE WHEN blamed = executing THEN crashes + 1 ELSE 1 END, blamed = executing, executing = NULL
+		err := u.Do(`UPDATE run_queue SET crashes = CASE WHEN blamed = executing THEN crashes + 1 ELSE 1 END, blamed = executing, executing = NULL
 			WHERE node IS NOT NULL AND node <> $1 AND executing IS NOT NULL`, node)
 		return err
 	})

@@ -25,11 +25,11 @@ func (s *Store) CancelRun(ctx context.Context, cancel run.Cancellation) (bool, e
 
 // cancel ends a running run for good.
 func (s *Store) cancel(u *unit, of namedRun, at time.Time) error {
-	if _, err := u.Exec(`UPDATE runs SET status = 'cancelled', finished_at = $1 WHERE id = $2`, at, of.ID); err != nil {
+	if err := u.Do(`UPDATE runs SET status = 'cancelled', finished_at = $1 WHERE id = $2`, at, of.ID); err != nil {
 		return err
 	}
 	// Without its row in the queue the run has no lease that could write.
-	if _, err := u.Exec(`DELETE FROM run_queue WHERE run_id = $1`, of.ID); err != nil {
+	if err := u.Do(`DELETE FROM run_queue WHERE run_id = $1`, of.ID); err != nil {
 		return err
 	}
 	ended := of.Run
@@ -50,9 +50,7 @@ func (s *Store) ended(u *unit, of run.Run, f run.Finish) error {
 			return err
 		}
 	}
-	if err := s.insertEvents(u, f.Event); err != nil {
-		return err
-	}
+	u.record(f.Event)
 	if of.ShareKey != "" {
 		if err := s.passPlace(u, of, f.At); err != nil {
 			return err
@@ -69,7 +67,7 @@ func (s *Store) ended(u *unit, of run.Run, f run.Finish) error {
 // cutShort ends what the end of a run leaves open: its steps, and the runs that
 // these waited for.
 func (s *Store) cutShort(u *unit, runID string, at time.Time) error {
-	if _, err := u.Exec(`UPDATE steps SET status = 'cancelled', finished_at = $1, wake_at = NULL, awaits = NULL, reason = NULL,
+	if err := u.Do(`UPDATE steps SET status = 'cancelled', finished_at = $1, wake_at = NULL, awaits = NULL, reason = NULL,
 		rev = (SELECT max(l.rev) + 1 FROM steps l WHERE l.run_id = $2)
 		WHERE run_id = $2 AND status IN ('running', 'waiting')`, at, runID); err != nil {
 		return err

@@ -61,7 +61,8 @@ func (s *Store) StartRun(ctx context.Context, start run.Start) (bool, error) {
 		if err := s.enqueue(u, start, turn); err != nil {
 			return err
 		}
-		return s.insertEvents(u, start.Event)
+		u.record(start.Event)
+		return nil
 	})
 	return started && err == nil, err
 }
@@ -103,7 +104,7 @@ func (s *Store) enqueue(u *unit, start run.Start, turn bool) error {
 	if start.Share != nil {
 		limit = start.Share.Limit
 	}
-	_, err := u.Exec(`INSERT INTO run_queue (run_id, workspace_id, workflow_id, epoch, node, wake_at, share_key, share_limit, turn)
+	err := u.Do(`INSERT INTO run_queue (run_id, workspace_id, workflow_id, epoch, node, wake_at, share_key, share_limit, turn)
 		VALUES ($1, $2, $3, 1, $4, $5, $6, $7, $8)`, r.ID, r.WorkspaceID, r.WorkflowID, node, wakeAt, orNil(r.ShareKey), limit, turn)
 	u.afterCommit(func() {
 		failpoint.Hit(failpoint.AfterAcceptCommit, r.ID)
@@ -122,7 +123,7 @@ func insertRun(u *unit, r run.Run) error {
 	if r.Parent != nil {
 		parent, step, waits = r.Parent.RunID, r.Parent.StepID, r.Parent.Waits
 	}
-	_, err := u.Exec(`INSERT INTO runs (id, workspace_id, workflow_id, workflow_version, status, started_at, trigger_type, trigger_id, retry_of,
+	err := u.Do(`INSERT INTO runs (id, workspace_id, workflow_id, workflow_version, status, started_at, trigger_type, trigger_id, retry_of,
 		parent_run, parent_step, parent_waits, depth, share_key, payload)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)`,
 		r.ID, r.WorkspaceID, r.WorkflowID, r.WorkflowVersion, string(r.Status), r.StartedAt, r.Trigger.Type, orNil(r.Trigger.ID), orNil(r.RetryOf),

@@ -87,7 +87,7 @@ func (s *Store) passPlace(u *unit, of run.Run, at time.Time) error {
 		if err != nil || taken >= next.limit {
 			return err
 		}
-		if _, err := u.Exec(`UPDATE run_queue SET turn = $1, wake_at = $2 WHERE run_id = $3`, true, at, next.runID); err != nil {
+		if err := u.Do(`UPDATE run_queue SET turn = $1, wake_at = $2 WHERE run_id = $3`, true, at, next.runID); err != nil {
 			return err
 		}
 		if err := s.wake(u, next.runID); err != nil {

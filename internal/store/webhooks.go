@@ -62,7 +62,7 @@ func (s *Store) InsertWebhook(ctx context.Context, w webhook.Webhook, atMost int
 			outcome = webhook.TooMany
 			return nil
 		}
-		if _, err := u.Exec(`INSERT INTO webhooks
+		if err := u.Do(`INSERT INTO webhooks
 			(id, workspace_id, url, events, workflow_id, enabled, disabled_reason, secret, secret_hint, created_at, updated_at)
 			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
 			w.ID, w.WorkspaceID, w.URL, joinEvents(w.Events), w.WorkflowID, w.Enabled, w.DisabledReason,
@@ -147,7 +147,7 @@ func (s *Store) DeleteWebhook(ctx context.Context, workspaceID, id string, at ti
 		if err := shrink(u, "webhooks", workspaceID, 1); err != nil {
 			return err
 		}
-		if _, err := u.Exec(`DELETE FROM deliveries WHERE webhook_id = $1 AND status = 'pending'`, id); err != nil {
+		if err := u.Do(`DELETE FROM deliveries WHERE webhook_id = $1 AND status = 'pending'`, id); err != nil {
 			return err
 		}
 		return insertAudit(u, entry)

@@ -25,7 +25,7 @@ func (s *Store) InsertWorkflow(ctx context.Context, w workflow.Workflow, first w
 		if inserted, err = grow(u, "workflows", w.WorkspaceID, atMost); err != nil || !inserted {
 			return err
 		}
-		if _, err := u.Exec(`INSERT INTO workflows
+		if err := u.Do(`INSERT INTO workflows
 			(id, workspace_id, name, description, state, version, revision, created_at, updated_at, layout)
 			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
 			w.ID, w.WorkspaceID, w.Name, w.Description, string(w.State), w.Version, w.Revision, w.CreatedAt, w.UpdatedAt, string(layout)); err != nil {
@@ -44,7 +44,7 @@ func insertVersion(u *unit, v workflow.Version) error {
 	if err != nil {
 		return err
 	}
-	_, err = u.Exec(`INSERT INTO workflow_versions (workflow_id, version, created_at, created_by, definition)
+	err = u.Do(`INSERT INTO workflow_versions (workflow_id, version, created_at, created_by, definition)
 		VALUES ($1, $2, $3, $4, $5)`, v.WorkflowID, v.Number, v.CreatedAt, v.CreatedBy, string(definition))
 	return err
 }
@@ -120,9 +120,7 @@ func (s *Store) UpdateWorkflow(ctx context.Context, change workflow.Change) (boo
 				return err
 			}
 		}
-		if err := s.insertEvents(u, change.Events...); err != nil {
-			return err
-		}
+		u.record(change.Events...)
 		return insertAudit(u, change.Entries...)
 	})
 	return updated, err
