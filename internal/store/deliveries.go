@@ -96,6 +96,9 @@ func noteFailure(u *unit, r webhook.Report, at time.Time) error {
 		}
 		reason = r.GaveUp
 	}
+	if err := lockWebhooks(u, r.Parcel.WorkspaceID); err != nil {
+		return err
+	}
 	n, err := u.Exec(`UPDATE webhooks SET enabled = $1, disabled_reason = $2, updated_at = $3 WHERE id = $4 AND enabled AND deleted_at IS NULL`,
 		false, reason, at, id)
 	if err != nil {

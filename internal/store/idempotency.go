@@ -13,6 +13,9 @@ import (
 func (s *Store) Once(ctx context.Context, record idempotency.Record, now time.Time, effect func(context.Context) ([]byte, error)) (*idempotency.Record, error) {
 	var earlier *idempotency.Record
 	err := s.write(ctx, func(u *unit) error {
+		if err := u.Lock(Lock{Kind: lockOnce, Key: record.WorkspaceID + " " + record.Route + " " + record.KeyHash}); err != nil {
+			return err
+		}
 		key := []any{record.WorkspaceID, record.Route, record.KeyHash}
 		var err error
 		earlier, err = one(u, `SELECT workspace_id, route, key_hash, fingerprint, answer, expires_at FROM idempotency

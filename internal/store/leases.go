@@ -66,7 +66,16 @@ func (s *Store) Definition(ctx context.Context, workflowID string, version int) 
 // false, having changed nothing, if it does not.
 func (s *Store) Commit(ctx context.Context, lease run.Lease, of run.Run, d run.Decision) (bool, error) {
 	held := false
-	err := s.write(ctx, func(u *unit) error {
+	write := s.write
+	if aloneDecision(of, d) {
+		write = func(ctx context.Context, fn func(*unit) error) error { return s.writeRun(ctx, lease.RunID, fn) }
+	}
+	err := write(ctx, func(u *unit) error {
+		if d.Finish != nil {
+			if err := holdAbove(u, of); err != nil {
+				return err
+			}
+		}
 		n, err := fence(u, lease, d)
 		if held = n == 1; err != nil || !held {
 			return err
@@ -105,6 +114,11 @@ func (s *Store) Commit(ctx context.Context, lease run.Lease, of run.Run, d run.D
 		return err
 	})
 	return held, err
+}
+
+// aloneDecision tells that a decision touches nothing but its run.
+func aloneDecision(of run.Run, d run.Decision) bool {
+	return of.ShareKey == "" && of.Parent == nil && (d.Finish == nil || !d.Finish.CutShort)
 }
 
 // wake hands a run that nobody holds to the one who watches the time. One that

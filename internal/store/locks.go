@@ -1,5 +1,7 @@
 package store
 
+import "github.com/stepmill/stepmill/internal/run"
+
 // Lock names something that units of work on one at a time, where they run side
 // by side. A unit that takes several takes them in the order of this list, and
 // the one of a workspace last of all: two units never wait for each other.
@@ -26,3 +28,31 @@ const (
 	// number of its runs under way. It is taken at the end of a unit.
 	LockWorkspace LockKind = "workspace"
 )
+
+// hold keeps every other unit away from a run until this one has ended, and
+// answers false when the run is not under way any more. Who writes about a run
+// holds it, or has its lease. Of a family the runs above are held first.
+func hold(u *unit, runID string) (bool, error) {
+	n, err := u.Exec(`UPDATE run_queue SET epoch = epoch WHERE run_id = $1`, runID)
+	return n == 1, err
+}
+
+// holdAbove holds the run whose step waits for the end of this one, and the
+// places that it shares, in the order in which all do: the end of a run reaches
+// both.
+func holdAbove(u *unit, of run.Run) error {
+	if of.Parent != nil && of.Parent.Waits {
+		if _, err := hold(u, of.Parent.RunID); err != nil {
+			return err
+		}
+	}
+	return lockPlaces(u, of)
+}
+
+// lockPlaces lets one unit at a time give away the places that runs share.
+func lockPlaces(u *unit, of run.Run) error {
+	if of.ShareKey == "" {
+		return nil
+	}
+	return u.Lock(Lock{Kind: lockShare, Key: of.WorkflowID + "/" + of.ShareKey})
+}

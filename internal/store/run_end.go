@@ -18,13 +18,25 @@ func (s *Store) CancelRun(ctx context.Context, cancel run.Cancellation) (bool, e
 		if cancelled = found != nil; err != nil || !cancelled {
 			return err
 		}
-		return s.cancel(u, *found, cancel.At)
+		if err := holdAbove(u, found.Run); err != nil {
+			return err
+		}
+		cancelled, err = s.cancel(u, *found, cancel.At)
+		return err
 	})
 	return cancelled, err
 }
 
-// cancel ends a running run for good.
-func (s *Store) cancel(u *unit, of namedRun, at time.Time) error {
+// cancel ends a running run for good. It answers false when the run has ended
+// in the meantime.
+func (s *Store) cancel(u *unit, of namedRun, at time.Time) (bool, error) {
+	if held, err := hold(u, of.ID); err != nil || !held {
+		return false, err
+	}
+	return true, s.cancelHeld(u, of, at)
+}
+
+func (s *Store) cancelHeld(u *unit, of namedRun, at time.Time) error {
 	if err := u.Do(`UPDATE runs SET status = 'cancelled', finished_at = $1 WHERE id = $2`, at, of.ID); err != nil {
 		return err
 	}
@@ -121,7 +133,7 @@ func (s *Store) cancelChildrenOf(u *unit, workflowID string, at time.Time) error
 
 func (s *Store) cancelAll(u *unit, runs []namedRun, at time.Time) error {
 	for _, of := range runs {
-		if err := s.cancel(u, of, at); err != nil {
+		if _, err := s.cancel(u, of, at); err != nil {
 			return err
 		}
 	}

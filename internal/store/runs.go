@@ -35,7 +35,14 @@ func (s *Store) WorkflowHead(ctx context.Context, workspaceID, workflowID string
 // StartRun implements run.Store.
 func (s *Store) StartRun(ctx context.Context, start run.Start) (bool, error) {
 	r, started := start.Run, false
-	err := s.write(ctx, func(u *unit) error {
+	write := s.write
+	if aloneStart(start) {
+		write = func(ctx context.Context, fn func(*unit) error) error { return s.writeRun(ctx, r.ID, fn) }
+	}
+	err := write(ctx, func(u *unit) error {
+		if err := u.Lock(Lock{Kind: lockWorkflow, Key: r.WorkflowID, Shared: true}); err != nil {
+			return err
+		}
 		same, err := number(u, `SELECT count(*) FROM workflows WHERE id = $1 AND workspace_id = $2 AND revision = $3 AND deleted_at IS NULL`,
 			r.WorkflowID, r.WorkspaceID, start.Revision)
 		if started = same == 1; err != nil || !started {
@@ -67,9 +74,17 @@ func (s *Store) StartRun(ctx context.Context, start run.Start) (bool, error) {
 	return started && err == nil, err
 }
 
+// aloneStart tells that a start touches nothing but the new run.
+func aloneStart(start run.Start) bool {
+	return start.Share == nil && start.Run.Parent == nil && len(start.Steps) == 0
+}
+
 // mayStart refuses the run of a step that was started before, or whose own run
 // has ended: whoever asks may not know yet, and nobody would end it.
 func mayStart(u *unit, r run.Run) error {
+	if _, err := hold(u, r.Parent.RunID); err != nil {
+		return err
+	}
 	there, err := number(u, `SELECT count(*) FROM runs WHERE id = $1`, r.ID)
 	if err != nil {
 		return err

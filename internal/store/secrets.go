@@ -224,6 +224,9 @@ func (s *Store) DeleteVariable(ctx context.Context, workspaceID, name string, en
 	deleted := false
 	err := s.write(ctx, func(u *unit) error {
 		deleted = false // also when the unit runs again
+		if err := oneAtATime(u, variables, workspaceID); err != nil {
+			return err
+		}
 		was, err := one(u, selectVariable+`WHERE workspace_id = $1 AND name = $2`, []any{workspaceID, name}, scanVariable)
 		if err != nil || was == nil {
 			return err

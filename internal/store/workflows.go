@@ -132,26 +132,37 @@ func (s *Store) UpdateWorkflow(ctx context.Context, change workflow.Change) (boo
 func (s *Store) DeleteWorkflow(ctx context.Context, w workflow.Workflow, at time.Time, entry audit.Entry) (bool, error) {
 	deleted := false
 	err := s.write(ctx, func(u *unit) error {
+		if err := u.Lock(Lock{Kind: lockWorkflow, Key: w.ID}); err != nil {
+			return err
+		}
 		n, err := u.Exec(`UPDATE workflows SET deleted_at = $1 WHERE id = $2 AND workspace_id = $3 AND revision = $4 AND deleted_at IS NULL`,
 			at, w.ID, w.WorkspaceID, w.Revision)
 		if deleted = n == 1; err != nil || !deleted {
-			return err
-		}
-		hooks, err := u.Exec(`UPDATE webhooks SET deleted_at = $1 WHERE workspace_id = $2 AND workflow_id = $3 AND deleted_at IS NULL`,
-			at, w.WorkspaceID, w.ID)
-		if err != nil {
-			return err
-		}
-		if err := errors.Join(shrink(u, "webhooks", w.WorkspaceID, hooks), shrink(u, "workflows", w.WorkspaceID, 1)); err != nil {
 			return err
 		}
 		if err := errors.Join(s.tellParents(u, w.ID, at), s.cancelChildrenOf(u, w.ID, at)); err != nil {
 			return err
 		}
 		u.afterCommit(func() { s.notify.WorkflowDeleted(w.ID) })
+		if err := deleteWebhooks(u, w, at); err != nil {
+			return err
+		}
 		return insertAudit(u, entry)
 	})
 	return deleted, err
+}
+
+// deleteWebhooks deletes the webhooks that are bound to a workflow.
+func deleteWebhooks(u *unit, w workflow.Workflow, at time.Time) error {
+	if err := lockWebhooks(u, w.WorkspaceID); err != nil {
+		return err
+	}
+	hooks, err := u.Exec(`UPDATE webhooks SET deleted_at = $1 WHERE workspace_id = $2 AND workflow_id = $3 AND deleted_at IS NULL`,
+		at, w.WorkspaceID, w.ID)
+	if err != nil {
+		return err
+	}
+	return errors.Join(shrink(u, "webhooks", w.WorkspaceID, hooks), shrink(u, "workflows", w.WorkspaceID, 1))
 }
 
 // Versions implements workflow.Store.
