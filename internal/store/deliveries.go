@@ -10,19 +10,25 @@ import (
 // DueDeliveries implements webhook.Outbox. What was queued for a webhook that
 // went with its workflow is still sent: its row is kept for that.
 func (s *Store) DueDeliveries(ctx context.Context, now time.Time, except []string, limit int) ([]webhook.Due, error) {
-	statement, args := `SELECT d.id, d.workspace_id, d.webhook_id, d.run_id, d.attempts, w.url
-		FROM deliveries d JOIN webhooks w ON w.id = d.webhook_id AND w.workspace_id = d.workspace_id
-		WHERE d.next_at <= $1`, []any{now, limit}
+	if s.cluster != nil {
+		return s.dueHere(ctx, now, except, limit)
+	}
+	statement, args := selectDue+`WHERE d.next_at <= $1`, []any{now, limit}
 	statement, args = without(statement, "d.webhook_id", except, args)
 	var due []webhook.Due
 	err := s.read(ctx, func(c Conn) (err error) {
-		due, err = list(c, statement+` ORDER BY d.next_at, d.seq LIMIT $2`, args, func(r Row) (d webhook.Due, err error) {
-			err = r.Scan(&d.DeliveryID, &d.WorkspaceID, &d.WebhookID, &d.RunID, &d.Attempts, &d.URL)
-			return d, err
-		})
+		due, err = list(c, statement+` ORDER BY d.next_at, d.seq LIMIT $2`, args, scanDue)
 		return err
 	})
 	return due, err
+}
+
+const selectDue = `SELECT d.id, d.workspace_id, d.webhook_id, d.run_id, d.attempts, w.url
+	FROM deliveries d JOIN webhooks w ON w.id = d.webhook_id AND w.workspace_id = d.workspace_id `
+
+func scanDue(r Row) (d webhook.Due, err error) {
+	err = r.Scan(&d.DeliveryID, &d.WorkspaceID, &d.WebhookID, &d.RunID, &d.Attempts, &d.URL)
+	return d, err
 }
 
 // Parcel implements webhook.Outbox.
@@ -96,7 +102,7 @@ func noteFailure(u *unit, r webhook.Report, at time.Time) error {
 		}
 		reason = r.GaveUp
 	}
-	if err := lockWebhooks(u, r.Parcel.WorkspaceID); err != nil {
+	if err := lockWorkspace(u, r.Parcel.WorkspaceID); err != nil {
 		return err
 	}
 	n, err := u.Exec(`UPDATE webhooks SET enabled = $1, disabled_reason = $2, updated_at = $3 WHERE id = $4 AND enabled AND deleted_at IS NULL`,

@@ -17,10 +17,21 @@ import (
 // webhook that wants it: the webhooks that exist at this commit.
 func (u *unit) record(events ...event.Event) { u.events = append(u.events, events...) }
 
-// seal writes the events of a unit. They come last, under the lock of their
-// workspace: so their numbers are in the order of the commits, and nobody is
-// kept waiting for longer than the end of a unit takes.
-func (s *Store) seal(u *unit) error {
+// seal writes what a unit ends with.
+func (s *Store) seal(ctx context.Context, u *unit) error {
+	if err := s.settleLoads(u); err != nil {
+		return err
+	}
+	if err := s.writeEvents(u); err != nil {
+		return err
+	}
+	return s.hand(ctx, u)
+}
+
+// writeEvents writes the events of a unit. They come last, under the lock of
+// their workspace: so their numbers are in the order of the commits, and nobody
+// is kept waiting for longer than the end of a unit takes.
+func (s *Store) writeEvents(u *unit) error {
 	slices.SortStableFunc(u.events, func(a, b event.Event) int { return strings.Compare(a.WorkspaceID, b.WorkspaceID) })
 	for len(u.events) > 0 {
 		workspaceID := u.events[0].WorkspaceID
@@ -38,7 +49,7 @@ func (s *Store) seal(u *unit) error {
 
 func (s *Store) insertEvents(u *unit, workspaceID string, events []event.Event) error {
 	u.afterCommit(func() { s.notify.Recorded(workspaceID) })
-	if err := u.Lock(Lock{Kind: LockWorkspace, Key: workspaceID}); err != nil {
+	if err := lockWorkspace(u, workspaceID); err != nil {
 		return err
 	}
 	for _, e := range events {

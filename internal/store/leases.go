@@ -67,7 +67,7 @@ func (s *Store) Definition(ctx context.Context, workflowID string, version int) 
 func (s *Store) Commit(ctx context.Context, lease run.Lease, of run.Run, d run.Decision) (bool, error) {
 	held := false
 	write := s.write
-	if aloneDecision(of, d) {
+	if s.aloneDecision(of, d) {
 		write = func(ctx context.Context, fn func(*unit) error) error { return s.writeRun(ctx, lease.RunID, fn) }
 	}
 	err := write(ctx, func(u *unit) error {
@@ -76,9 +76,12 @@ func (s *Store) Commit(ctx context.Context, lease run.Lease, of run.Run, d run.D
 				return err
 			}
 		}
-		n, err := fence(u, lease, d)
+		n, err := s.fence(u, lease, d)
 		if held = n == 1; err != nil || !held {
 			return err
+		}
+		if s.cluster != nil && (d.Finish != nil || d.Release) {
+			u.free(of.WorkspaceID, 1, 0)
 		}
 		if err := checkUnanswered(u, lease.RunID, d.Unanswered); err != nil {
 			return err
@@ -116,14 +119,18 @@ func (s *Store) Commit(ctx context.Context, lease run.Lease, of run.Run, d run.D
 	return held, err
 }
 
-// aloneDecision tells that a decision touches nothing but its run.
-func aloneDecision(of run.Run, d run.Decision) bool {
-	return of.ShareKey == "" && of.Parent == nil && (d.Finish == nil || !d.Finish.CutShort)
+// aloneDecision tells that a decision touches nothing but its run: it neither
+// ends others nor hands the run over.
+func (s *Store) aloneDecision(of run.Run, d run.Decision) bool {
+	return of.ShareKey == "" && of.Parent == nil && (d.Finish == nil || !d.Finish.CutShort) && (s.cluster == nil || !d.Release)
 }
 
 // wake hands a run that nobody holds to the one who watches the time. One that
 // was just given back wakes at once when something came for it in the meantime.
 func (s *Store) wake(u *unit, runID string) error {
+	if s.cluster != nil {
+		return s.wakeInCluster(u, runID)
+	}
 	wake, err := one(u, selectWake+`WHERE run_queue.run_id = $1`, []any{runID}, scanWake)
 	if err == nil && wake != nil {
 		u.afterCommit(func() { s.notify.Wake(*wake) })
@@ -131,17 +138,24 @@ func (s *Store) wake(u *unit, runID string) error {
 	return err
 }
 
-const selectWake = `SELECT run_queue.run_id, run_queue.workspace_id, run_queue.workflow_id, run_queue.epoch, run_queue.wake_at, run_queue.crashes, s.plan
-	FROM run_queue JOIN workspaces s ON s.id = run_queue.workspace_id `
+const (
+	wakeFields  = `run_queue.run_id, run_queue.workspace_id, run_queue.workflow_id, run_queue.epoch, run_queue.wake_at, run_queue.crashes, s.plan`
+	wakeColumns = wakeFields + ` FROM run_queue JOIN workspaces s ON s.id = run_queue.workspace_id`
+	selectWake  = `SELECT ` + wakeColumns + ` `
+)
 
 // fence touches the run's row in the queue under the lease's epoch: no row, no
 // right to write.
-func fence(u *unit, lease run.Lease, d run.Decision) (int64, error) {
+func (s *Store) fence(u *unit, lease run.Lease, d run.Decision) (int64, error) {
+	giveBack := ``
+	if s.cluster != nil {
+		giveBack = `slot = false, `
+	}
 	switch {
 	case d.Finish != nil:
 		return u.Exec(`DELETE FROM run_queue WHERE run_id = $1 AND epoch = $2`+notDeleted, lease.RunID, lease.Epoch)
 	case d.Release:
-		return u.Exec(`UPDATE run_queue SET node = NULL, wake_at = CASE WHEN wake_at < $1 THEN wake_at ELSE $1 END, executing = NULL, ran = $2, logged = $3
+		return u.Exec(`UPDATE run_queue SET `+giveBack+`node = NULL, wake_at = CASE WHEN wake_at < $1 THEN wake_at ELSE $1 END, executing = NULL, ran = $2, logged = $3
 			WHERE run_id = $4 AND epoch = $5`+notDeleted, d.WakeAt, int64(d.Ran), d.Logged, lease.RunID, lease.Epoch)
 	default:
 		return u.Exec(`UPDATE run_queue SET executing = $1, ran = $2, logged = $3 WHERE run_id = $4 AND epoch = $5`+notDeleted,

@@ -56,3 +56,10 @@ func lockPlaces(u *unit, of run.Run) error {
 	}
 	return u.Lock(Lock{Kind: lockShare, Key: of.WorkflowID + "/" + of.ShareKey})
 }
+
+// lockWorkspace lets one unit at a time end with something about the workspace:
+// events are numbered in the order of their commits, and find the webhooks of
+// that moment.
+func lockWorkspace(u *unit, workspaceID string) error {
+	return u.Lock(Lock{Kind: LockWorkspace, Key: workspaceID})
+}

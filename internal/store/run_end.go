@@ -41,7 +41,7 @@ func (s *Store) cancelHeld(u *unit, of namedRun, at time.Time) error {
 		return err
 	}
 	// Without its row in the queue the run has no lease that could write.
-	if err := u.Do(`DELETE FROM run_queue WHERE run_id = $1`, of.ID); err != nil {
+	if err := s.drop(u, of.Run); err != nil {
 		return err
 	}
 	ended := of.Run
@@ -138,4 +138,23 @@ func (s *Store) cancelAll(u *unit, runs []namedRun, at time.Time) error {
 		}
 	}
 	return nil
+}
+
+// EndedOf tells which of the given runs are not running any more.
+func (s *Store) EndedOf(ctx context.Context, ids []string) ([]string, error) {
+	var ended []string
+	err := s.read(ctx, func(c Conn) error {
+		ended = nil
+		for _, id := range ids {
+			running, err := number(c, `SELECT count(*) FROM run_queue WHERE run_id = $1`, id)
+			if err != nil {
+				return err
+			}
+			if running == 0 {
+				ended = append(ended, id)
+			}
+		}
+		return nil
+	})
+	return ended, err
 }

@@ -36,7 +36,7 @@ func (s *Store) WorkflowHead(ctx context.Context, workspaceID, workflowID string
 func (s *Store) StartRun(ctx context.Context, start run.Start) (bool, error) {
 	r, started := start.Run, false
 	write := s.write
-	if aloneStart(start) {
+	if s.aloneStart(start) {
 		write = func(ctx context.Context, fn func(*unit) error) error { return s.writeRun(ctx, r.ID, fn) }
 	}
 	err := write(ctx, func(u *unit) error {
@@ -74,9 +74,10 @@ func (s *Store) StartRun(ctx context.Context, start run.Start) (bool, error) {
 	return started && err == nil, err
 }
 
-// aloneStart tells that a start touches nothing but the new run.
-func aloneStart(start run.Start) bool {
-	return start.Share == nil && start.Run.Parent == nil && len(start.Steps) == 0
+// aloneStart tells that a start touches nothing but the new run, which stays
+// here.
+func (s *Store) aloneStart(start run.Start) bool {
+	return start.Share == nil && start.Run.Parent == nil && len(start.Steps) == 0 && (s.cluster == nil || start.Node != "")
 }
 
 // mayStart refuses the run of a step that was started before, or whose own run
@@ -102,35 +103,44 @@ func mayStart(u *unit, r run.Run) error {
 // enqueue puts a new run into the queue: in the hands of its node, or waiting
 // for its turn.
 func (s *Store) enqueue(u *unit, start run.Start, turn bool) error {
+	if s.cluster != nil {
+		return s.enqueueInCluster(u, start, turn)
+	}
 	r := start.Run
-	wake := run.Wake{RunID: r.ID, WorkspaceID: r.WorkspaceID, WorkflowID: r.WorkflowID, Epoch: 1, At: r.StartedAt, Plan: start.Plan, Owned: start.Node != ""}
 	var node, wakeAt any
 	switch {
 	case !turn:
-	case !wake.Owned:
+	case start.Node == "":
 		wakeAt = r.StartedAt
 	default:
 		node = start.Node
-		if len(r.Trigger.Payload) <= maxFresh && len(start.Steps) == 0 {
-			wake.Fresh = &run.Snapshot{Detail: run.Detail{Run: r}, WorkflowName: start.WorkflowName, Plan: start.Plan}
-		}
 	}
 	var limit any
 	if start.Share != nil {
 		limit = start.Share.Limit
 	}
-	err := u.Do(`INSERT INTO run_queue (run_id, workspace_id, workflow_id, epoch, node, wake_at, share_key, share_limit, turn)
-		VALUES ($1, $2, $3, 1, $4, $5, $6, $7, $8)`, r.ID, r.WorkspaceID, r.WorkflowID, node, wakeAt, orNil(r.ShareKey), limit, turn)
 	u.afterCommit(func() {
 		failpoint.Hit(failpoint.AfterAcceptCommit, r.ID)
 		s.notify.Started(r.WorkspaceID)
 		if turn {
-			s.notify.Wake(wake)
+			s.notify.Wake(firstWake(start))
 		} else {
 			s.notify.HeldBack(r.ID)
 		}
 	})
-	return err
+	return u.Do(`INSERT INTO run_queue (run_id, workspace_id, workflow_id, epoch, node, wake_at, share_key, share_limit, turn)
+		VALUES ($1, $2, $3, 1, $4, $5, $6, $7, $8)`, r.ID, r.WorkspaceID, r.WorkflowID, node, wakeAt, orNil(r.ShareKey), limit, turn)
+}
+
+// firstWake is the wake-up of a new run. One that stays here carries the run
+// with it.
+func firstWake(start run.Start) run.Wake {
+	r := start.Run
+	wake := run.Wake{RunID: r.ID, WorkspaceID: r.WorkspaceID, WorkflowID: r.WorkflowID, Epoch: 1, At: r.StartedAt, Plan: start.Plan, Owned: start.Node != ""}
+	if wake.Owned && len(r.Trigger.Payload) <= maxFresh && len(start.Steps) == 0 {
+		wake.Fresh = &run.Snapshot{Detail: run.Detail{Run: r}, WorkflowName: start.WorkflowName, Plan: start.Plan}
+	}
+	return wake
 }
 
 func insertRun(u *unit, r run.Run) error {
@@ -194,15 +204,19 @@ func (s *Store) Run(ctx context.Context, workspaceID, id string) (*run.Detail, e
 		if err != nil {
 			return err
 		}
-		return selectPlace(c, detail)
+		return s.selectPlace(c, detail)
 	})
 	return detail, err
 }
 
 // selectPlace reads where a run that is running stands among others.
-func selectPlace(c Conn, d *run.Detail) error {
+func (s *Store) selectPlace(c Conn, d *run.Detail) error {
 	if d.Status != run.Running {
 		return nil
+	}
+	if s.cluster != nil {
+		return c.Query(`SELECT NOT turn, crashes, parked OR slot AND node IS NULL FROM run_queue WHERE run_id = $1`, []any{d.ID},
+			func(r Row) error { return r.Scan(&d.HeldBack, &d.Crashes, &d.Queued) })
 	}
 	return c.Query(`SELECT NOT turn, crashes FROM run_queue WHERE run_id = $1`, []any{d.ID},
 		func(r Row) error { return r.Scan(&d.HeldBack, &d.Crashes) })

@@ -79,8 +79,9 @@ type Notify struct {
 
 // Store implements the Store interfaces of the nouns.
 type Store struct {
-	driver Driver
-	notify Notify
+	driver  Driver
+	notify  Notify
+	cluster *Cluster // nil: a process by itself
 }
 
 // New makes a store on a driver. Functions of notify that are nil are not
@@ -116,12 +117,15 @@ func New(driver Driver, notify Notify) *Store {
 	return &Store{driver: driver, notify: notify}
 }
 
-// unit is an atomic unit under way, with the events that it ends with and what
-// to tell once it is durable.
+// unit is an atomic unit under way, with what it ends with: the slots it gives
+// back, its events, the runs it hands over; and with what to tell once it is
+// durable.
 type unit struct {
 	Conn
-	events []event.Event
-	after  []func()
+	events    []event.Event
+	loads     map[string]load
+	handovers []run.Handover
+	after     []func()
 }
 
 func (u *unit) afterCommit(tell func()) { u.after = append(u.after, tell) }
@@ -150,7 +154,7 @@ func (s *Store) commit(ctx context.Context, fn func(*unit) error, write func(con
 		if err := fn(u); err != nil {
 			return err
 		}
-		return s.seal(u)
+		return s.seal(ctx, u)
 	})
 	if err != nil {
 		return err

@@ -44,12 +44,6 @@ func hasWorkflow(u *unit, w webhook.Webhook) (bool, error) {
 	return n == 1, err
 }
 
-// lockWebhooks keeps events from finding their webhooks while these change:
-// nothing is sent to one that is gone or disabled.
-func lockWebhooks(u *unit, workspaceID string) error {
-	return u.Lock(Lock{Kind: LockWorkspace, Key: workspaceID})
-}
-
 // InsertWebhook implements webhook.Store.
 func (s *Store) InsertWebhook(ctx context.Context, w webhook.Webhook, atMost int, entry audit.Entry) (webhook.Outcome, error) {
 	var outcome webhook.Outcome
@@ -117,7 +111,7 @@ func (s *Store) UpdateWebhook(ctx context.Context, w webhook.Webhook, was time.T
 			outcome = webhook.NoWorkflow
 			return nil
 		}
-		if err := lockWebhooks(u, w.WorkspaceID); err != nil {
+		if err := lockWorkspace(u, w.WorkspaceID); err != nil {
 			return err
 		}
 		on, err := number(u, `SELECT count(*) FROM webhooks WHERE id = $1 AND workspace_id = $2 AND enabled`, w.ID, w.WorkspaceID)
@@ -152,7 +146,7 @@ func (s *Store) UpdateWebhook(ctx context.Context, w webhook.Webhook, was time.T
 func (s *Store) DeleteWebhook(ctx context.Context, workspaceID, id string, at time.Time, entry audit.Entry) (bool, error) {
 	deleted := false
 	err := s.write(ctx, func(u *unit) error {
-		if err := lockWebhooks(u, workspaceID); err != nil {
+		if err := lockWorkspace(u, workspaceID); err != nil {
 			return err
 		}
 		n, err := u.Exec(`UPDATE webhooks SET deleted_at = $1 WHERE id = $2 AND workspace_id = $3 AND deleted_at IS NULL`, at, id, workspaceID)

@@ -143,6 +143,9 @@ func (s *Store) DeleteWorkflow(ctx context.Context, w workflow.Workflow, at time
 		if err := errors.Join(s.tellParents(u, w.ID, at), s.cancelChildrenOf(u, w.ID, at)); err != nil {
 			return err
 		}
+		if err := s.dropAll(u, w.WorkspaceID, w.ID); err != nil {
+			return err
+		}
 		u.afterCommit(func() { s.notify.WorkflowDeleted(w.ID) })
 		if err := deleteWebhooks(u, w, at); err != nil {
 			return err
@@ -154,7 +157,7 @@ func (s *Store) DeleteWorkflow(ctx context.Context, w workflow.Workflow, at time
 
 // deleteWebhooks deletes the webhooks that are bound to a workflow.
 func deleteWebhooks(u *unit, w workflow.Workflow, at time.Time) error {
-	if err := lockWebhooks(u, w.WorkspaceID); err != nil {
+	if err := lockWorkspace(u, w.WorkspaceID); err != nil {
 		return err
 	}
 	hooks, err := u.Exec(`UPDATE webhooks SET deleted_at = $1 WHERE workspace_id = $2 AND workflow_id = $3 AND deleted_at IS NULL`,

@@ -18,6 +18,7 @@ type exchange func([]*statement) error
 type conn struct {
 	raw      *pgx.Conn
 	exchange exchange
+	tx       *transaction // nil: shared with other units
 	waiting  []*statement
 	// wrote says that the unit has left something in the transaction.
 	wrote bool
@@ -57,7 +58,7 @@ func (c *conn) Lock(lock store.Lock) error {
 		text = `SELECT pg_advisory_xact_lock_shared($1)`
 	}
 	s := newStatement(text, []any{lockNumber(lock)}, false)
-	s.last = lock.Kind == store.LockWorkspace
+	s.lock, s.last = true, lock.Kind == store.LockWorkspace
 	c.waiting = append(c.waiting, s)
 	return nil
 }
@@ -86,6 +87,17 @@ func (c *conn) run(s *statement) error {
 	c.wrote = c.wrote || len(c.waiting) > 0
 	c.waiting = nil
 	return c.exchange(all)
+}
+
+// flush runs what waits.
+func (c *conn) flush() error {
+	waiting := c.waiting
+	c.waiting = nil
+	if len(waiting) == 0 && c.tx.begun {
+		return nil
+	}
+	c.wrote = c.wrote || len(waiting) > 0
+	return c.exchange(waiting)
 }
 
 // sending is an exchange that sends at once.

@@ -21,11 +21,22 @@ func TestConformance(t *testing.T) {
 // newDatabase makes a database that holds the schema and no rows.
 func newDatabase(t *testing.T) postgres.Options {
 	t.Helper()
-	opts := postgres.Options{URL: server.Shared(t).NewDatabase(t), Name: "test"}
-	if err := postgres.Migrate(t.Context(), opts); err != nil {
-		t.Fatal(err)
-	}
-	return opts
+	return postgres.Options{URL: server.Shared(t).CopyDatabase(t, migrated(t)), Name: "test"}
+}
+
+var (
+	template     string
+	makeTemplate sync.Once
+)
+
+// migrated is the name of a database with the schema, which is made once.
+func migrated(t *testing.T) string {
+	makeTemplate.Do(func() {
+		template = server.Shared(t).NewTemplate(t, func(url string) error {
+			return postgres.Migrate(t.Context(), postgres.Options{URL: url, Name: "test"})
+		})
+	})
+	return template
 }
 
 // open opens a database until the test ends.

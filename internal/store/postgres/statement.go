@@ -17,8 +17,8 @@ import (
 type statement struct {
 	text string
 	args []any
-	// last says that it takes a lock for the end of the unit.
-	last bool
+	// lock says that it takes one, last that this one is for the end of a unit.
+	lock, last bool
 	// want says that its rows are wanted.
 	want     bool
 	affected int64
@@ -47,6 +47,30 @@ type transaction struct {
 	// id is that of the transaction in the database, which remembers what became
 	// of it; zero while it is not known.
 	id int64
+	// held are the locks that it has, by their statements and numbers.
+	held map[heldLock]bool
+}
+
+type heldLock struct {
+	text   string
+	number any
+}
+
+// needs tells whether a statement has to be sent: locks last for the
+// transaction, which units of a group share.
+func (t *transaction) needs(s *statement) bool {
+	if !s.lock {
+		return true
+	}
+	l := heldLock{s.text, s.args[0]}
+	if t.held[l] {
+		return false
+	}
+	if t.held == nil {
+		t.held = map[heldLock]bool{}
+	}
+	t.held[l] = true
+	return true
 }
 
 const (
@@ -68,11 +92,18 @@ func (t *transaction) send(ctx context.Context, statements []*statement) error {
 		opening = len(t.begin)
 		t.begun = true
 	}
+	sent := make([]*statement, 0, len(statements))
 	for _, s := range statements {
-		batch.Queue(s.text, s.args...)
+		if t.needs(s) {
+			batch.Queue(s.text, s.args...)
+			sent = append(sent, s)
+		}
+	}
+	if batch.Len() == 0 {
+		return nil
 	}
 	answers := t.conn.SendBatch(ctx, batch)
-	err := t.receive(answers, opening, statements)
+	err := t.receive(answers, opening, sent)
 	return errors.Join(err, closing(err, answers.Close()))
 }
 

@@ -79,7 +79,7 @@ func (db *DB) writeOnce(ctx context.Context, fn func(store.Conn) error) error {
 	}
 	defer lent.Release()
 	t := db.newTransaction(lent)
-	c := &conn{raw: t.conn, exchange: sending(ctx, t)}
+	c := &conn{raw: t.conn, exchange: sending(ctx, t), tx: t}
 	if err := call(fn, c); err != nil {
 		t.abandon(ctx)
 		return err

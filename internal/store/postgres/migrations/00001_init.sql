@@ -152,9 +152,13 @@ CREATE TABLE run_queue (
     blamed       TEXT COLLATE "C",                       -- those steps
     share_key    TEXT COLLATE "C",
     share_limit  BIGINT ,
-    turn         BOOLEAN NOT NULL DEFAULT true  -- 0: waits for one of the shared places
-);
+    turn         BOOLEAN NOT NULL DEFAULT true,  -- false: waits for one of the shared places
+    slot         BOOLEAN NOT NULL DEFAULT false, -- one of those that its workspace may have under way
+    parked       BOOLEAN NOT NULL DEFAULT false  -- due, and no slot is free
+) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 500, autovacuum_vacuum_cost_delay = 0);
 CREATE INDEX run_queue_due ON run_queue (wake_at) WHERE node IS NULL;
+CREATE INDEX run_queue_parked ON run_queue (workspace_id, wake_at, run_id) WHERE parked;
+CREATE INDEX run_queue_by_node ON run_queue (node, run_id) WHERE node IS NOT NULL;
 CREATE INDEX run_queue_by_share ON run_queue (workflow_id, share_key, turn, run_id) WHERE share_key IS NOT NULL;
 CREATE INDEX run_queue_by_workflow ON run_queue (workflow_id, run_id);
 CREATE INDEX run_queue_by_workspace ON run_queue (workspace_id, run_id);
@@ -299,6 +303,42 @@ CREATE TABLE usage (
     runs_failed    BIGINT  NOT NULL,
     runs_cancelled BIGINT  NOT NULL,
     PRIMARY KEY (workspace_id, date)
+);
+
+-- What belongs to the nodes that share this database, and to none of them.
+
+CREATE TABLE nodes (
+    id         TEXT COLLATE "C" PRIMARY KEY,
+    name       TEXT    NOT NULL,
+    version    TEXT    NOT NULL,
+    role       TEXT    NOT NULL,
+    capacity   BIGINT  NOT NULL, -- how many runs it executes at a time
+    started_at BIGINT  NOT NULL,
+    seen_at    BIGINT  NOT NULL, -- by the clock of the database
+    expires_at BIGINT  NOT NULL,
+    dead       BOOLEAN NOT NULL DEFAULT false -- it missed its time: its runs are being taken from it
+) WITH (fillfactor = 50);
+
+-- How many runs of a workspace are under way or on their way, and how many are
+-- parked.
+CREATE TABLE workspace_load (
+    workspace_id TEXT COLLATE "C" PRIMARY KEY,
+    running      BIGINT NOT NULL,
+    parked       BIGINT NOT NULL
+) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 500, autovacuum_vacuum_cost_delay = 0);
+
+-- Which node sends what there is for a webhook.
+CREATE TABLE couriers (
+    webhook_id TEXT COLLATE "C" PRIMARY KEY,
+    node       TEXT COLLATE "C" NOT NULL
+);
+CREATE INDEX couriers_by_node ON couriers (node);
+
+-- What one node at a time does for all.
+CREATE TABLE terms (
+    name   TEXT COLLATE "C" PRIMARY KEY,
+    holder TEXT   NOT NULL,
+    until  BIGINT NOT NULL -- by the clock of the database
 );
 
 -- +goose Down
