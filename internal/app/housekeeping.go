@@ -22,6 +22,9 @@ const (
 	purgeBatch = 500
 	purgePause = 10 * time.Millisecond
 	keepAudit  = 366 * 24 * time.Hour
+	// keepTokens is far more than the minute for which they count: clocks of
+	// nodes differ.
+	keepTokens = time.Hour
 )
 
 // housekeep writes counts and times of use.
@@ -72,6 +75,7 @@ func (s *Server) sweep(ctx context.Context) error {
 		s.purge(ctx, func() (bool, error) { return st.PurgeDeleted(ctx, purgeBatch) })
 		if now.Sub(pruned) >= pruneEvery {
 			s.purge(ctx, func() (bool, error) { return pruner.Batch(ctx, now, purgeBatch) })
+			s.purge(ctx, func() (bool, error) { return st.PurgeTokens(ctx, now.Add(-keepTokens), purgeBatch) })
 			pruned = now
 		}
 		s.purge(ctx, func() (bool, error) { return st.PurgeRemains(ctx, purgeBatch) })
