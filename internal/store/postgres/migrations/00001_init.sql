@@ -305,6 +305,15 @@ CREATE TABLE usage (
     PRIMARY KEY (workspace_id, date)
 );
 
+-- What nodes have taken of the requests that a workspace may make in a minute.
+CREATE TABLE rate_windows (
+    window_start BIGINT NOT NULL,
+    workspace_id TEXT COLLATE "C" NOT NULL,
+    taken        BIGINT NOT NULL,
+    granted      BIGINT NOT NULL, -- what the last one who took got of it
+    PRIMARY KEY (window_start, workspace_id)
+);
+
 -- What belongs to the nodes that share this database, and to none of them.
 
 CREATE TABLE nodes (
