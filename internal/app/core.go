@@ -33,12 +33,32 @@ type core struct {
 	rotated bool // the key in use is still to be put in force
 }
 
-// openCore opens the data. The writer of the database runs until close.
+// openCore opens the data of a whole installation, or of a new one. The writer
+// of the database runs until close.
 func openCore(ctx context.Context, data config.Data, opts sqlite.Options, notify store.Notify) (*core, error) {
 	master, err := masterKey(data, opts.Migrate)
 	if err != nil {
 		return nil, err
 	}
+	c, err := openStore(ctx, data, opts, notify)
+	if err != nil {
+		return nil, err
+	}
+	if err = c.checkWhole(ctx); err == nil {
+		c.vault, err = vault.New(master, c.store)
+	}
+	if err == nil {
+		err = c.checkMasterKey(ctx, data)
+	}
+	if err != nil {
+		return nil, errors.Join(err, c.close())
+	}
+	c.auth = auth.NewService(c.store, c.vault)
+	return c, nil
+}
+
+// openStore opens the database alone, whatever is in it.
+func openStore(ctx context.Context, data config.Data, opts sqlite.Options, notify store.Notify) (*core, error) {
 	db, err := sqlite.Open(ctx, data.Dir, opts)
 	if err != nil {
 		return nil, explainMissing(err, data.Dir)
@@ -51,14 +71,40 @@ func openCore(ctx context.Context, data config.Data, opts sqlite.Options, notify
 		defer close(c.ended)
 		c.failed = db.Run(dbCtx)
 	}()
-	if c.vault, err = vault.New(master, c.store); err == nil {
-		err = c.checkMasterKey(ctx, data)
-	}
-	if err != nil {
-		return nil, errors.Join(err, c.close())
-	}
-	c.auth = auth.NewService(c.store, c.vault)
 	return c, nil
+}
+
+// checkWhole refuses an installation of which an import has written a part only.
+func (c *core) checkWhole(ctx context.Context) error {
+	half, err := c.store.Half(ctx)
+	if err != nil {
+		return fmt.Errorf("read the installation: %w", err)
+	}
+	if half {
+		return fmt.Errorf("%w: run `stepmill import FILE` again, which replaces what is there of it", store.ErrHalf)
+	}
+	return nil
+}
+
+// openAlone opens the data of an installation for one who has it alone, until
+// release. The lock on the data directory says that no server runs.
+func openAlone(ctx context.Context, data config.Data) (_ *core, release func() error, err error) {
+	if _, err := os.Stat(filepath.Join(data.Dir, sqlite.FileName)); errors.Is(err, fs.ErrNotExist) {
+		return nil, nil, explainMissing(sqlite.ErrMissing, data.Dir)
+	}
+	lock, err := lockDir(data.Dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	c, err := openCore(ctx, data, sqlite.Options{}, store.Notify{})
+	if err != nil {
+		return nil, nil, errors.Join(err, lock.Close())
+	}
+	release = func() error { return errors.Join(c.close(), lock.Close()) }
+	if err := c.settleMasterKey(data); err != nil {
+		return nil, nil, errors.Join(err, release())
+	}
+	return c, release, nil
 }
 
 // close writes what is queued and closes the database.

@@ -218,11 +218,13 @@ func (s *Store) NextDue(ctx context.Context, after time.Time) (*time.Time, error
 // process that is gone: one of them may be the reason.
 func (s *Store) Blame(ctx context.Context, node string) error {
 	return s.write(ctx, func(u *unit) error {
-		_, err := u.Exec(`UPDATE run_queue SET crashes = CASE WHEN blamed = executing THEN crashes + 1 ELSE 1 END, blamed = executing, executing = NULL
-			WHERE node IS NOT NULL AND node <> $1 AND executing IS NOT NULL`, node)
+		_, err := u.Exec(blame, node)
 		return err
 	})
 }
+
+const blame = `UPDATE run_queue SET crashes = CASE WHEN blamed = executing THEN crashes + 1 ELSE 1 END, blamed = executing, executing = NULL
+	WHERE node IS NOT NULL AND node <> $1 AND executing IS NOT NULL`
 
 // Orphans lists runs held by another node than the given one, in order of
 // their id: after a restart these are the runs that the last process left.
