@@ -94,7 +94,7 @@ var places = []place{
 	{pkg: "store", may: words + " " + nouns + " archive"},
 	{pkg: "store/postgres", may: words + " " + nouns + " store"},
 	{pkg: "store/sqlite", may: words + " " + nouns + " store"},
-	{pkg: "store/storetest", may: words + " " + nouns + " store"},
+	{pkg: "store/storetest", may: words + " " + nouns + " archive store"},
 
 	// Assembly: only app sees everything.
 	{pkg: "app", may: "* */* /openapi /web"},

@@ -6,8 +6,10 @@
 package archive
 
 import (
+	"encoding/hex"
 	"errors"
 	"fmt"
+	"hash"
 	"slices"
 	"time"
 )
@@ -72,6 +74,10 @@ type Section struct {
 type trailer struct {
 	Rows   map[string]int64 `json:"rows"`
 	SHA256 string           `json:"sha256"`
+}
+
+func newTrailer(rows map[string]int64, sum hash.Hash) trailer {
+	return trailer{rows, hex.EncodeToString(sum.Sum(nil))}
 }
 
 // raw is text that is not UTF-8 and would not survive as a string of JSON.

@@ -3,7 +3,6 @@ package archive
 import (
 	"compress/gzip"
 	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -36,9 +35,15 @@ func NewWriter(to io.Writer, h Header) (*Writer, error) {
 		return nil, err
 	}
 	w := &Writer{tables: h.Tables, rows: map[string]int64{}, packed: packed, sum: sha256.New()}
-	w.lines = json.NewEncoder(io.MultiWriter(w.sum, packed))
-	w.lines.SetEscapeHTML(false)
+	w.lines = encoder(io.MultiWriter(w.sum, packed))
 	return w, w.lines.Encode(h)
+}
+
+// encoder writes values as lines of JSON.
+func encoder(to io.Writer) *json.Encoder {
+	e := json.NewEncoder(to)
+	e.SetEscapeHTML(false)
+	return e
 }
 
 // Begin begins the next table of the header.
@@ -108,7 +113,7 @@ func (w *Writer) Close() error {
 	if w.begun < len(w.tables) {
 		return fmt.Errorf("archive: table %s is missing", w.tables[w.begun].Name)
 	}
-	if err := w.lines.Encode(trailer{w.rows, hex.EncodeToString(w.sum.Sum(nil))}); err != nil {
+	if err := w.lines.Encode(newTrailer(w.rows, w.sum)); err != nil {
 		return err
 	}
 	return w.packed.Close()
