@@ -60,7 +60,7 @@ func (r *Reader) Rows() int64 { return total(r.rows) }
 // end and nothing in it is missing or changed.
 func (r *Reader) Next() (Section, error) {
 	for r.inside {
-		if _, err := r.Row(); err != nil && !errors.Is(err, io.EOF) {
+		if _, err := r.row(); err != nil && !errors.Is(err, io.EOF) {
 			return Section{}, err
 		}
 	}
@@ -88,6 +88,20 @@ func (r *Reader) Next() (Section, error) {
 // Row returns the values of the next row of the table, and io.EOF after the
 // last one.
 func (r *Reader) Row() ([]any, error) {
+	line, err := r.row()
+	if err != nil {
+		return nil, err
+	}
+	table := r.header.Tables[r.begun-1]
+	values, err := r.values(table, line)
+	if err != nil {
+		return nil, damaged("row %d of %s: %v", r.rows[table.Name], table.Name, err)
+	}
+	return values, nil
+}
+
+// row is the line of the next row of the table.
+func (r *Reader) row() ([]byte, error) {
 	if !r.inside {
 		return nil, io.EOF
 	}
@@ -99,14 +113,9 @@ func (r *Reader) Row() ([]any, error) {
 		r.last, r.inside = bytes.Clone(line), false
 		return nil, io.EOF
 	}
-	table := r.header.Tables[r.begun-1]
-	r.rows[table.Name]++
+	r.rows[r.header.Tables[r.begun-1].Name]++
 	r.sum.Write(line)
-	values, err := r.values(table, line)
-	if err != nil {
-		return nil, damaged("row %d of %s: %v", r.rows[table.Name], table.Name, err)
-	}
-	return values, nil
+	return line, nil
 }
 
 func (r *Reader) values(table Table, line []byte) ([]any, error) {
