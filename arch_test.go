@@ -106,7 +106,7 @@ var places = []place{
 
 	// Outside internal.
 	{pkg: "/"},
-	{pkg: "/bench", may: "/client"},
+	{pkg: "/bench", may: "/client /test/postgres"},
 	{pkg: "/bench/ceiling"},
 	{pkg: "/client", stdOnly: true},
 	{pkg: "/openapi"},
