@@ -9,7 +9,6 @@ import (
 	"math"
 	"net"
 	"net/http"
-	"net/netip"
 	"os"
 	"runtime/debug"
 	"sync/atomic"
@@ -32,6 +31,7 @@ import (
 	"github.com/stepmill/stepmill/internal/secret"
 	"github.com/stepmill/stepmill/internal/store"
 	"github.com/stepmill/stepmill/internal/store/sqlite"
+	"github.com/stepmill/stepmill/internal/telemetry"
 	"github.com/stepmill/stepmill/internal/uid"
 	"github.com/stepmill/stepmill/internal/usage"
 	"github.com/stepmill/stepmill/internal/webhook"
@@ -40,26 +40,29 @@ import (
 
 // Server is the whole service on the embedded database.
 type Server struct {
-	config   config.Serve
-	log      *slog.Logger
-	core     *core
-	lock     *os.File
-	node     string
-	listener net.Listener
-	outside  *egress.Client
-	scripts  *sandbox.Pool
-	api      *api.Server
-	runs     *run.Service
-	usage    *usage.Service
-	engine   *engine.Engine
-	courier  *webhook.Courier
-	dispatch *local.Dispatcher
-	watchers *run.Watchers
-	starts   *starts
-	runNews  *news.Hub // by the ids of runs
-	written  *news.Hub // events, by the ids of workspaces
-	stopping atomic.Bool
-	firstKey string
+	config    config.Serve
+	log       *slog.Logger
+	core      *core
+	lock      *os.File
+	node      string
+	listener  *api.LimitListener
+	metrics   net.Listener // nil: they are not shown
+	outside   *egress.Client
+	scripts   *sandbox.Pool
+	api       *api.Server
+	runs      *run.Service
+	usage     *usage.Service
+	engine    *engine.Engine
+	courier   *webhook.Courier
+	dispatch  *local.Dispatcher
+	watchers  *run.Watchers
+	starts    *starts
+	counts    *runCounts
+	runNews   *news.Hub // by the ids of runs
+	written   *news.Hub // events, by the ids of workspaces
+	stopping  atomic.Bool
+	telemetry *telemetry.Telemetry
+	firstKey  string
 }
 
 // NewServer opens the data and the listener. On a new installation it makes the
@@ -68,7 +71,7 @@ func NewServer(ctx context.Context, data config.Data, serve config.Serve, log *s
 	if err := os.MkdirAll(data.Dir, 0o700); err != nil {
 		return nil, fmt.Errorf("make the data directory: %w", err)
 	}
-	s = &Server{config: serve, log: log, node: uid.New(uid.Node), watchers: run.NewWatchers(), runNews: news.NewHub(), written: news.NewHub()}
+	s = &Server{config: serve, log: log, node: uid.New(uid.Node), watchers: run.NewWatchers(), counts: newRunCounts(), runNews: news.NewHub(), written: news.NewHub()}
 	defer func() {
 		if err == nil {
 			return
@@ -95,8 +98,8 @@ func NewServer(ctx context.Context, data config.Data, serve config.Serve, log *s
 	if err := s.assemble(); err != nil {
 		return s, err
 	}
-	if s.listener, err = (&net.ListenConfig{}).Listen(ctx, "tcp", serve.Listen); err != nil {
-		return s, fmt.Errorf("listen on %s: %w", serve.Listen, err)
+	if err := s.listen(ctx); err != nil {
+		return s, err
 	}
 	// Last of all: the first key is shown once, by a server that does start.
 	if s.firstKey, err = s.core.auth.Bootstrap(ctx); err != nil {
@@ -165,14 +168,6 @@ func bodyBytes() int64 {
 	return unless
 }
 
-// own are the addresses that no step may reach: the service's own.
-func (s *Server) own() []netip.AddrPort {
-	if at, err := netip.ParseAddrPort(s.listener.Addr().String()); err == nil {
-		return []netip.AddrPort{at}
-	}
-	return nil
-}
-
 // notify connects what the store tells after a commit with those who wait for
 // it. The parts are made after the store, hence the functions.
 func (s *Server) notify() store.Notify {
@@ -183,10 +178,14 @@ func (s *Server) notify() store.Notify {
 		Recorded: func(workspaceID string) { s.written.Tell(workspaceID) },
 		// It is not queued to be executed: the place that was kept for it is free.
 		HeldBack: func(runID string) { s.dispatch.Unreserve(runID) },
-		Started:  func(workspaceID string) { s.usage.Count(workspaceID, func(d *usage.Day) { d.RunsStarted++ }) },
+		Started: func(workspaceID string) {
+			s.counts.started.Add(1)
+			s.usage.Count(workspaceID, func(d *usage.Day) { d.RunsStarted++ })
+		},
 		Ended: func(workspaceID, runID string, status run.Status) {
 			s.watchers.Ended(runID)
 			s.runNews.Tell(runID)
+			s.counts.ended.Add(string(status))
 			s.usage.Count(workspaceID, func(d *usage.Day) { countEnd(d, status) })
 			if status == run.Cancelled {
 				s.engine.Abort(runID)
@@ -249,6 +248,7 @@ const shutdownTime = 25 * time.Second
 // good end: first requests, then runs, last the store.
 func (s *Server) Run(ctx context.Context) (err error) {
 	defer func() { err = errors.Join(err, s.release()) }()
+	defer s.serveMetrics()()
 	work, stopWork := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopWork()
 	parts := newGroup(stopWork)
@@ -272,7 +272,7 @@ func (s *Server) Run(ctx context.Context) (err error) {
 	server := s.api.HTTP()
 	serving := make(chan error, 1)
 	go func() {
-		serving <- server.Serve(api.LimitConns(s.listener, s.config.ConnsPerAddress, config.Prefixes(s.config.TrustedProxy)))
+		serving <- server.Serve(s.listener)
 	}()
 	select {
 	case <-ctx.Done():
@@ -303,8 +303,8 @@ func (s *Server) stopServing(ctx context.Context, server *http.Server) error {
 // release gives back what NewServer took.
 func (s *Server) release() error {
 	var errs []error
-	if s.listener != nil {
-		if err := s.listener.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
+	for _, listener := range s.listeners() {
+		if err := listener.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
 			errs = append(errs, err)
 		}
 	}

@@ -39,6 +39,8 @@ func (d Data) KeyPlace() string {
 // Serve has the settings of a server.
 type Serve struct {
 	Listen              string        `env:"STEPMILL_LISTEN" default:"127.0.0.1:8080" placeholder:"ADDR" help:"Address to serve on (default: ${default})."`
+	MetricsListen       string        `env:"STEPMILL_METRICS_LISTEN" placeholder:"ADDR" help:"Address to show metrics and health on, without a key, such as 127.0.0.1:9090 (default: none)."`
+	MetricsPprof        bool          `env:"STEPMILL_METRICS_PPROF" help:"Show profiles of the process there too, under /debug/pprof."`
 	PreauthRPM          int           `name:"preauth-rpm" env:"STEPMILL_PREAUTH_RPM" default:"600" placeholder:"N" help:"Failed authentications allowed per client address and minute (default: ${default})."`
 	TrustedProxy        []Network     `env:"STEPMILL_TRUSTED_PROXY" placeholder:"CIDR" help:"Proxies whose X-Forwarded-For is believed."`
 	EgressAllow         []Network     `env:"STEPMILL_EGRESS_ALLOW" placeholder:"CIDR" help:"Private address ranges that steps and webhooks may reach."`

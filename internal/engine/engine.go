@@ -46,7 +46,8 @@ type Engine struct {
 	mu     sync.Mutex
 	active map[string]*driver
 
-	stuck atomic.Int64
+	stuck  atomic.Int64
+	counts *counts
 }
 
 // Stuck is the number of actions that went on after their time and were left to
@@ -55,7 +56,10 @@ func (e *Engine) Stuck() int { return int(e.stuck.Load()) }
 
 // New makes an engine that takes runs from a source on behalf of a node.
 func New(store Store, source dispatch.Source, plans *workflow.Plans, values Values, node string, log *slog.Logger) *Engine {
-	return &Engine{store: store, source: source, node: node, log: log, plans: plans, values: values, active: map[string]*driver{}}
+	return &Engine{
+		store: store, source: source, node: node, log: log, plans: plans, values: values, active: map[string]*driver{},
+		counts: newCounts(plans.Catalog()),
+	}
 }
 
 // Run executes runs until the context ends. Then it takes up nothing new and
