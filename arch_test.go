@@ -29,7 +29,7 @@ const (
 // without the concrete actions and the catalog that lists them.
 const (
 	words = "clock duration expr failpoint fault jsonpointer mask news paging strictjson strictyaml suggest tally uid"
-	nouns = "action audit auth event idempotency integration run secret trigger usage vault webhook workflow"
+	nouns = "action audit auth event idempotency integration node run secret trigger usage vault webhook workflow"
 )
 
 // place is where a package stands: what of this module it may import.
@@ -69,6 +69,7 @@ var places = []place{
 	{pkg: "auth", may: words + " audit vault"},
 	{pkg: "event", may: words},
 	{pkg: "idempotency", may: words + " auth vault"},
+	{pkg: "node", may: words + " auth"},
 	{pkg: "integration", may: words + " action egress vault"},
 	{pkg: "run", may: words + " action audit auth event workflow"},
 	{pkg: "secret", may: words + " audit auth vault"},
@@ -84,6 +85,7 @@ var places = []place{
 	{pkg: "dispatch/river", may: words + " dispatch run"},
 	{pkg: "egress", may: words},
 	{pkg: "engine", may: words + " " + nouns + " dispatch"},
+	{pkg: "membership", may: words + " node run"},
 	{pkg: "ratelimit", may: words},
 	{pkg: "sandbox", may: words},
 	{pkg: "telemetry", may: words},

@@ -46,6 +46,9 @@ type Services struct {
 type Options struct {
 	// Cursors seals the positions in lists.
 	Cursors *paging.Codec
+	// Limits counts the requests of workspaces; nil: in memory, for this process
+	// alone.
+	Limits Limits
 	// PreauthPerMinute bounds failed authentications of one address.
 	PreauthPerMinute int
 	// TrustedProxies are those whose X-Forwarded-For counts.
@@ -59,12 +62,19 @@ type Options struct {
 	Log   *slog.Logger
 }
 
+// Limits counts the requests of workspaces.
+type Limits interface {
+	// Take counts a request of one that is allowed a number of them a minute.
+	// It answers where the workspace stands, whatever else it answers, and
+	// false for a request too many.
+	Take(ctx context.Context, workspaceID string, perMinute int, now time.Time) (ratelimit.State, bool, error)
+}
+
 // Server answers requests.
 type Server struct {
 	Services
 	Options
 	routes  table
-	limits  *ratelimit.Limiter
 	preauth *ratelimit.Limiter
 	bodies  bodies
 	streams *openStreams
@@ -79,10 +89,13 @@ type Server struct {
 // New makes a server.
 func New(services Services, options Options) *Server {
 	s := &Server{
-		Services: services, Options: options, limits: ratelimit.New(), preauth: ratelimit.New(),
+		Services: services, Options: options, preauth: ratelimit.New(),
 		bodies: bodies{most: options.BodyBytes}, streams: newOpenStreams(), unmatched: newServed(), errors: newErrors(),
 	}
 	s.stopping, s.endStreams = context.WithCancel(context.Background())
+	if s.Limits == nil {
+		s.Limits = ratelimit.New()
+	}
 	if s.StreamsPerWorkspace == 0 {
 		s.StreamsPerWorkspace = defaultStreams
 	}

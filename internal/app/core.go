@@ -15,6 +15,7 @@ import (
 	"github.com/stepmill/stepmill/internal/auth"
 	"github.com/stepmill/stepmill/internal/config"
 	"github.com/stepmill/stepmill/internal/store"
+	"github.com/stepmill/stepmill/internal/store/postgres"
 	"github.com/stepmill/stepmill/internal/store/sqlite"
 	"github.com/stepmill/stepmill/internal/vault"
 )
@@ -25,7 +26,9 @@ type core struct {
 	vault *vault.Vault
 	auth  *auth.Service
 
-	db     *sqlite.DB
+	pg     *postgres.DB // nil: the data is in the data directory
+	lite   *sqlite.DB   // nil: it is not
+	db     driver
 	stop   context.CancelFunc
 	ended  chan struct{}
 	failed error
@@ -35,6 +38,9 @@ type core struct {
 
 // openCore opens the data. The writer of the database runs until close.
 func openCore(ctx context.Context, data config.Data, opts sqlite.Options, notify store.Notify) (*core, error) {
+	if data.Shared() {
+		return openShared(ctx, data, opts.Migrate, notify)
+	}
 	master, err := masterKey(data, opts.Migrate)
 	if err != nil {
 		return nil, err
@@ -43,7 +49,23 @@ func openCore(ctx context.Context, data config.Data, opts sqlite.Options, notify
 	if err != nil {
 		return nil, explainMissing(err, data.Dir)
 	}
-	c := &core{db: db, store: store.New(db, notify), ended: make(chan struct{})}
+	c, err := newCore(ctx, data, db, master, notify)
+	if err != nil {
+		return nil, err
+	}
+	c.lite = db
+	return c, nil
+}
+
+// driver is a database that has to be run.
+type driver interface {
+	store.Driver
+	Run(ctx context.Context) error
+	Stats() store.Stats
+}
+
+func newCore(ctx context.Context, data config.Data, db driver, master []byte, notify store.Notify) (c *core, err error) {
+	c = &core{store: store.New(db, notify), db: db, ended: make(chan struct{})}
 	// The database outlives the context of its users: they stop first.
 	dbCtx, stop := context.WithCancel(context.WithoutCancel(ctx))
 	c.stop = stop

@@ -13,6 +13,9 @@ import (
 	"github.com/stepmill/stepmill/internal/telemetry"
 )
 
+// metricsConns is how many connections one address may have to the metrics.
+const metricsConns = 32
+
 // listen opens the listeners.
 func (s *Server) listen(ctx context.Context) error {
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", s.config.Listen)
@@ -72,7 +75,7 @@ func (s *Server) serveMetrics() (stop func()) {
 	s.log.Info("metrics are served", "address", s.metrics.Addr().String())
 	server := s.telemetry.HTTP(telemetry.Options{Ready: s.ready, Profiles: s.config.MetricsPprof})
 	go func() {
-		limited := api.LimitConns(s.metrics, s.config.ConnsPerAddress, nil)
+		limited := api.LimitConns(s.metrics, metricsConns, nil)
 		if err := server.Serve(limited); err != nil && !errors.Is(err, http.ErrServerClosed) {
 			s.log.Error("metrics are not served any more", "error", err)
 		}

@@ -14,9 +14,6 @@ import (
 	"github.com/stepmill/stepmill/internal/telemetry"
 )
 
-// roleServe is the role of a node that serves the API and executes runs.
-const roleServe = "serve"
-
 // runCounts counts the beginnings and the ends of runs that the store tells of.
 type runCounts struct {
 	started atomic.Int64
@@ -29,15 +26,24 @@ func newRunCounts() *runCounts {
 
 func (s *Server) tellNode(ctx context.Context, m *telemetry.Scrape) {
 	m.Set(telemetry.BuildInfo, 1, config.VersionText(), runtime.Version())
-	m.Set(telemetry.NodeInfo, 1, s.node, roleServe)
+	m.Set(telemetry.NodeInfo, 1, s.node, s.role)
 	ready := 1.0
 	if s.ready(ctx) != nil {
 		ready = 0
 	}
 	m.Set(telemetry.Ready, ready)
+	if s.cluster != nil {
+		_, nodes := s.cluster.member.Cluster()
+		m.Set(telemetry.Nodes, float64(nodes))
+		m.Set(telemetry.NodeLost, float64(s.cluster.member.Stats().Lost))
+		m.Set(telemetry.ClockOffset, clock.Ahead().Seconds())
+	}
 }
 
 func (s *Server) tellAPI(_ context.Context, m *telemetry.Scrape) {
+	if s.listener == nil {
+		return // a worker
+	}
 	stats := s.api.Stats()
 	for _, route := range stats.Routes {
 		method, path := route.Method, route.Path
@@ -60,7 +66,13 @@ func (s *Server) tellRuns(_ context.Context, m *telemetry.Scrape) {
 	m.SetAll(telemetry.RunsEnded, s.counts.ended.Counts())
 	queue := s.dispatch.Stats()
 	m.Set(telemetry.RunsQueued, float64(queue.Queued))
-	m.Set(telemetry.RunsResumed, float64(queue.Resumed))
+	resumed := queue.Resumed
+	if s.cluster != nil {
+		member := s.cluster.member.Stats()
+		resumed = member.TakenOver
+		m.Set(telemetry.RunsFound, float64(member.Found))
+	}
+	m.Set(telemetry.RunsResumed, float64(resumed))
 	stats := s.engine.Stats()
 	m.Set(telemetry.RunsActive, float64(stats.Active))
 	m.SetAll(telemetry.RunFailures, stats.RunFailures)
@@ -95,12 +107,8 @@ func (s *Server) tellStore(ctx context.Context, m *telemetry.Scrape) {
 	m.Spread(telemetry.StoreCommits, stats.Commits)
 	m.SetAll(telemetry.StoreErrors, stats.Errors)
 	m.Set(telemetry.StoreWaiting, float64(stats.Waiting))
-	files := s.core.db.Files()
-	m.Set(telemetry.SQLiteBytes, float64(files.Bytes))
-	m.Set(telemetry.SQLiteLog, float64(files.LogBytes))
-	if files.Free >= 0 {
-		m.Set(telemetry.DiskFree, float64(files.Free))
-	}
+	m.SetAll(telemetry.PostgresConns, stats.Connections)
+	s.tellFiles(m)
 	now := clock.Now()
 	backlog, err := s.core.store.Backlog(ctx, now)
 	if err != nil {
@@ -110,6 +118,18 @@ func (s *Server) tellStore(ctx context.Context, m *telemetry.Scrape) {
 	m.Age(telemetry.WebhookOldest, backlog.Undelivered, now)
 	m.Age(telemetry.WebhookLate, backlog.Due, now)
 	m.Age(telemetry.RunsOldest, earlier(backlog.Ready, s.dispatch.Stats().Oldest), now)
+}
+
+func (s *Server) tellFiles(m *telemetry.Scrape) {
+	if s.core.lite == nil {
+		return // they are somewhere else
+	}
+	files := s.core.lite.Files()
+	m.Set(telemetry.SQLiteBytes, float64(files.Bytes))
+	m.Set(telemetry.SQLiteLog, float64(files.LogBytes))
+	if files.Free >= 0 {
+		m.Set(telemetry.DiskFree, float64(files.Free))
+	}
 }
 
 // earlier is the first of two times of which either may be missing.

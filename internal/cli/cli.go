@@ -19,6 +19,8 @@ type commands struct {
 	config.Data
 
 	Serve      serveCommand      `cmd:"" help:"Run the service."`
+	Worker     workerCommand     `cmd:"" help:"Execute runs of a shared database, without serving requests."`
+	Migrate    migrateCommand    `cmd:"" help:"Bring the schema of a shared database up to date."`
 	Keys       keysCommand       `cmd:"" help:"Manage API keys."`
 	Workspaces workspacesCommand `cmd:"" help:"Manage workspaces and their plans."`
 	Backup     backupCommand     `cmd:"" help:"Write a consistent copy of the data, also while the server runs."`

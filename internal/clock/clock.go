@@ -3,12 +3,40 @@
 // machine for the time.
 package clock
 
-import "time"
+import (
+	"sync/atomic"
+	"time"
+)
 
 const layout = "2006-01-02T15:04:05.000Z"
 
+// ahead is how far the clock that is followed is ahead of the machine's own.
+var ahead atomic.Int64
+
 // Now is the current time in UTC, to the microsecond.
-func Now() time.Time { return time.Now().UTC().Truncate(time.Microsecond) }
+func Now() time.Time {
+	return time.Now().Add(time.Duration(ahead.Load())).UTC().Truncate(time.Microsecond)
+}
+
+// Until is how long it is until t.
+func Until(t time.Time) time.Duration { return t.Sub(Now()) }
+
+// Follow makes Now go by another clock from here on: nodes that share a database
+// go by that of the database, whatever their own ones show. It answers by how
+// much the two differ.
+func Follow(now time.Time) time.Duration {
+	offset := now.Sub(time.Now())
+	// Less than that is the way of the answer, not a difference of clocks.
+	if diff := offset - time.Duration(ahead.Load()); diff.Abs() > tolerated {
+		ahead.Store(int64(offset))
+	}
+	return offset
+}
+
+// Ahead is how far the clock that is followed is ahead of the machine's own.
+func Ahead() time.Duration { return time.Duration(ahead.Load()) }
+
+const tolerated = 50 * time.Millisecond
 
 // Format writes a time the way every answer and event does.
 func Format(t time.Time) string { return t.UTC().Format(layout) }

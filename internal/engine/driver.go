@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime/debug"
+	"sync/atomic"
 	"time"
 
 	"github.com/stepmill/stepmill/internal/auth"
@@ -29,6 +30,7 @@ type driver struct {
 	log        *slog.Logger
 
 	lease   run.Lease
+	epoch   atomic.Int64  // of the lease, for others to see
 	fresh   *run.Snapshot // the run as it was handed over, if it was
 	snap    run.Snapshot
 	limits  auth.Limits

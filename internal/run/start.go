@@ -24,7 +24,8 @@ type Start struct {
 	Run Run
 	// Revision is that of the workflow when the run was decided on.
 	Revision int64
-	// Node owns the run from its first moment; empty leaves it to whoever wakes.
+	// Node owns the run from its first moment; empty leaves it to whoever takes it
+	// up.
 	Node         string
 	WorkflowName string
 	Plan         auth.Plan
@@ -93,7 +94,7 @@ func (s *Service) begin(ctx context.Context, r Run, steps []Step, watch bool) (S
 		if current {
 			r.WorkflowVersion = head.Version
 		}
-		start := Start{Run: r, Revision: head.Revision, Node: s.node, WorkflowName: head.Name, Plan: head.Plan, Steps: steps}
+		start := Start{Run: r, Revision: head.Revision, WorkflowName: head.Name, Plan: head.Plan, Steps: steps}
 		if err := s.complete(ctx, &start); err != nil {
 			return Started{}, err
 		}
@@ -130,7 +131,8 @@ func (s *Service) complete(ctx context.Context, start *Start) error {
 // the meantime.
 func (s *Service) tryStart(ctx context.Context, start Start, watch bool) (Started, bool, error) {
 	r := start.Run
-	if !s.queue.Reserve(r.WorkspaceID, r.ID, start.Plan.Limits().QueuedRuns) {
+	var room bool
+	if start.Node, room = s.queue.Reserve(r.WorkspaceID, r.ID, start.Plan.Limits().QueuedRuns); !room {
 		return Started{}, false, queueFull(start.Plan)
 	}
 	started := Started{Detail: Detail{Run: r, Steps: start.Steps}}

@@ -37,7 +37,7 @@ func (s *Store) PurgeDeleted(ctx context.Context, limit int) (bool, error) {
 		if whole, err := b.purgePart(u, versions, *id); err != nil || !whole {
 			return err
 		}
-		_, err = u.Exec(`DELETE FROM workflows WHERE id = $1`, *id)
+		err = u.Do(`DELETE FROM workflows WHERE id = $1`, *id)
 		return err
 	})
 	return more && err == nil, err
@@ -66,7 +66,7 @@ func (s *Store) PurgeOld(ctx context.Context, events, entries time.Time, limit i
 	more := false
 	err := s.write(ctx, func(u *unit) error {
 		more = false
-		if _, err := u.Exec(`DELETE FROM delivery_attempts WHERE delivery_id IN (SELECT id FROM deliveries WHERE created_at < $1 AND id IN `+oldest+`)`,
+		if err := u.Do(`DELETE FROM delivery_attempts WHERE delivery_id IN (SELECT id FROM deliveries WHERE created_at < $1 AND id IN `+oldest+`)`,
 			events, limit); err != nil {
 			return err
 		}

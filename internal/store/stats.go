@@ -18,6 +18,9 @@ type Stats struct {
 	Errors map[string]int64
 	// Waiting is how many units wait to be written.
 	Waiting int
+	// Connections counts those that this process may have, by what they do; nil
+	// where they are no matter.
+	Connections map[string]int64
 }
 
 // What can come of a unit.

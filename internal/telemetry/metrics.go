@@ -28,6 +28,9 @@ const (
 	BuildInfo    Name = "stepmill_build_info"
 	NodeInfo     Name = "stepmill_node_info"
 	Ready        Name = "stepmill_ready"
+	Nodes        Name = "stepmill_nodes"
+	NodeLost     Name = "stepmill_node_lost_total"
+	ClockOffset  Name = "stepmill_clock_offset_seconds"
 	ScrapeErrors Name = "stepmill_scrape_errors_total"
 
 	HTTPRequests           Name = "stepmill_http_requests_total"
@@ -44,6 +47,7 @@ const (
 	RunsQueued  Name = "stepmill_runs_queued"
 	RunsOldest  Name = "stepmill_runs_oldest_ready_seconds"
 	RunsResumed Name = "stepmill_runs_resumed_total"
+	RunsFound   Name = "stepmill_runs_found_total"
 
 	Steps        Name = "stepmill_steps_total"
 	StepDuration Name = "stepmill_step_duration_seconds"
@@ -66,6 +70,7 @@ const (
 	StoreCommits  Name = "stepmill_store_commit_duration_seconds"
 	StoreErrors   Name = "stepmill_store_errors_total"
 	StoreWaiting  Name = "stepmill_store_units_waiting"
+	PostgresConns Name = "stepmill_postgres_connections"
 	SQLiteBytes   Name = "stepmill_sqlite_file_bytes"
 	SQLiteLog     Name = "stepmill_sqlite_wal_bytes"
 	DiskFree      Name = "stepmill_disk_free_bytes"
@@ -81,6 +86,9 @@ var metrics = []Metric{
 	{BuildInfo, Gauge, []string{"version", "go_version"}, "Always 1. The labels say what runs."},
 	{NodeInfo, Gauge, []string{"node", "role"}, "Always 1. The labels say which node this is."},
 	{Ready, Gauge, nil, "1 if /readyz answers 200, else 0."},
+	{Nodes, Gauge, nil, "Nodes that share the database."},
+	{NodeLost, Counter, nil, "How often this node was not heard of for so long that its runs went to others."},
+	{ClockOffset, Gauge, nil, "How far the clock of the database is ahead of that of this machine."},
 	{ScrapeErrors, Counter, nil, "Looks at the metrics that could not read some of them."},
 
 	{HTTPRequests, Counter, []string{"method", "route", "status"}, "Requests that were answered, by route and by class of status."},
@@ -97,6 +105,7 @@ var metrics = []Metric{
 	{RunsQueued, Gauge, nil, "Runs that wait in this node to be taken up."},
 	{RunsOldest, Gauge, nil, "How long the run has waited that could have been taken up first; 0 if none waits."},
 	{RunsResumed, Counter, nil, "Runs that this node took over from nodes that are gone."},
+	{RunsFound, Counter, nil, "Runs that were due and on nobody's way, and were brought on it."},
 
 	{Steps, Counter, []string{"action", "outcome"}, "Executions of steps, by action and outcome."},
 	{StepDuration, Histogram, []string{"action"}, "How long actions were at work, without waiting."},
@@ -119,6 +128,7 @@ var metrics = []Metric{
 	{StoreCommits, Histogram, nil, "How long a commit took, from its first statement until it was durable."},
 	{StoreErrors, Counter, []string{"kind"}, "Errors of the database, by kind."},
 	{StoreWaiting, Gauge, nil, "Units that wait to be written."},
+	{PostgresConns, Gauge, []string{"state"}, "Connections to the database that this node may have: in_use, idle, free."},
 	{SQLiteBytes, Gauge, nil, "Size of the database file."},
 	{SQLiteLog, Gauge, nil, "Size of the write-ahead log."},
 	{DiskFree, Gauge, nil, "What can still be written to the disk of the data directory."},

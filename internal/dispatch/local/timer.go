@@ -139,5 +139,5 @@ func (d *Dispatcher) untilNext() time.Duration {
 	if d.more && d.short() {
 		return 0
 	}
-	return max(0, time.Until(d.nextAt))
+	return max(0, clock.Until(d.nextAt))
 }

@@ -55,6 +55,15 @@ func (c *conn) Exec(text string, args ...any) (int64, error) {
 	return int64(c.raw.Changes()), err
 }
 
+// Do implements store.Conn.
+func (c *conn) Do(text string, args ...any) error {
+	_, err := c.Exec(text, args...)
+	return err
+}
+
+// Lock implements store.Conn. There is one writer: nobody else is in its way.
+func (c *conn) Lock(store.Lock) error { return nil }
+
 // Query implements store.Conn.
 func (c *conn) Query(text string, args []any, each func(store.Row) error) (err error) {
 	s, err := c.prepare(text)

@@ -108,6 +108,11 @@ func (db *DB) Write(ctx context.Context, fn func(store.Conn) error) error {
 	return db.writer.write(ctx, fn)
 }
 
+// WriteRun implements store.Driver.
+func (db *DB) WriteRun(ctx context.Context, _ string, fn func(store.Conn) error) error {
+	return db.writer.write(ctx, fn)
+}
+
 // settings are given to every connection. What is acknowledged must survive a
 // power cut, so every commit is flushed.
 func settings(readOnly bool) []string {

@@ -60,6 +60,7 @@ func Run(t *testing.T, open func(t *testing.T, notify store.Notify) *store.Store
 		{"audit", testAudit},
 		{"idempotency", testIdempotency},
 		{"usage", testUsage},
+		{"tokens", testTokens},
 		{"limits", testLimits},
 		{"tenants", testTenants},
 		{"paging", testPaging},

@@ -301,6 +301,16 @@ CREATE TABLE usage (
     PRIMARY KEY (workspace_id, date)
 ) WITHOUT ROWID;
 
+-- What nodes that share a database have taken of the requests that a workspace
+-- may make in a minute. Empty where one process counts for itself.
+CREATE TABLE rate_windows (
+    window_start INTEGER NOT NULL,
+    workspace_id TEXT    NOT NULL,
+    taken        INTEGER NOT NULL,
+    granted      INTEGER NOT NULL, -- what the last one who took got of it
+    PRIMARY KEY (window_start, workspace_id)
+) WITHOUT ROWID;
+
 -- +goose Down
 -- A store is never migrated down: restore a backup instead.
 SELECT 1;

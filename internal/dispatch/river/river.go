@@ -1,0 +1,178 @@
+// Package river brings runs to nodes that share a PostgreSQL database. What a
+// node accepts it executes itself if it has room; River, an engine for jobs in
+// PostgreSQL, carries the rest: hand-overs between nodes and the times that runs
+// wait for. A job only says that a run has something to do. Taking the run up is
+// a write of the store that succeeds for one node, and the job is completed by
+// the same write; runs are never executed inside a job.
+package river
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/riverqueue/river"
+	"github.com/riverqueue/river/riverdriver/riverpgxv5"
+	"github.com/riverqueue/river/rivertype"
+
+	"github.com/stepmill/stepmill/internal/clock"
+	"github.com/stepmill/stepmill/internal/run"
+)
+
+const (
+	// queueName is that of ours among River's.
+	queueName = "runs"
+	// claims is how many runs a node takes up at the same time.
+	claims = 64
+	// fetchPause bounds how often a node asks for jobs, and tells others of new
+	// ones; fetchEvery is how often it asks without having been told.
+	fetchPause, fetchEvery = 50 * time.Millisecond, time.Second
+	// jobTime bounds the taking up of one run.
+	jobTime = 10 * time.Second
+	// keepJobs is how long a job that is done can be looked at.
+	keepJobs = time.Minute
+	// early is how long before its time a run is brought to a node, which then
+	// watches the time itself: River looks at what is scheduled every 5 seconds.
+	early = 2 * time.Second
+)
+
+// Store takes runs up for this node.
+type Store interface {
+	// Claim takes up a run, and completes what brought it in the same unit; nil
+	// when there is nothing to complete.
+	Claim(ctx context.Context, wake run.Wake, complete func(context.Context, pgx.Tx) error) (run.Wake, run.Claimed, error)
+	// PassOn gives the free slots of a workspace to runs that are parked. It
+	// answers true when there may be more.
+	PassOn(ctx context.Context, workspaceID string) (bool, error)
+}
+
+// Config says how a node takes part.
+type Config struct {
+	Node string
+	// Capacity is how many runs the node executes at a time.
+	Capacity int
+	// Pool has the connections of River.
+	Pool *pgxpool.Pool
+	// Schema is where River's tables are.
+	Schema string
+	// PollOnly says that the pool cannot be used to listen.
+	PollOnly bool
+	Log      *slog.Logger
+}
+
+// Dispatcher is a dispatch.Source.
+type Dispatcher struct {
+	config Config
+	store  Store
+	client *river.Client[pgx.Tx]
+	log    *slog.Logger
+
+	mu      sync.Mutex
+	ready   []run.Wake       // in our hands, to be worked on
+	out     int              // being worked on
+	suspect int              // of these and the ready ones, how many are under suspicion
+	kept    map[string]place // for runs that are about to come
+	timers  timers
+	passing map[string]bool
+	leaving bool
+
+	more    chan struct{} // there may be something for Next
+	room    chan struct{} // there may be room for another run
+	earlier chan struct{} // a timer may be due sooner
+	freed   chan struct{} // there are slots to pass on
+}
+
+// place is one that is kept for a run.
+type place struct {
+	until   time.Time
+	suspect bool
+}
+
+// New makes the dispatcher of a node.
+func New(store Store, config Config) (*Dispatcher, error) {
+	d := &Dispatcher{
+		config: config, store: store, log: config.Log,
+		kept: map[string]place{}, passing: map[string]bool{},
+		more: make(chan struct{}, 1), room: make(chan struct{}, 1), earlier: make(chan struct{}, 1), freed: make(chan struct{}, 1),
+	}
+	workers := river.NewWorkers()
+	if err := river.AddWorkerSafely(workers, &worker{dispatcher: d}); err != nil {
+		return nil, err
+	}
+	var err error
+	d.client, err = river.NewClient(riverpgxv5.New(config.Pool), &river.Config{
+		ID:                          config.Node,
+		Schema:                      config.Schema,
+		Queues:                      map[string]river.QueueConfig{queueName: {MaxWorkers: claims}},
+		Workers:                     workers,
+		FetchCooldown:               fetchPause,
+		FetchPollInterval:           fetchEvery,
+		JobTimeout:                  jobTime,
+		RescueStuckJobsAfter:        time.Minute,
+		CompletedJobRetentionPeriod: keepJobs,
+		PollOnly:                    config.PollOnly,
+		RetryPolicy:                 steady{},
+		Logger:                      slog.New(quiet{config.Log.Handler()}),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("set up the hand-over of runs: %w", err)
+	}
+	return d, nil
+}
+
+// Hand puts runs on their way to any node, in the transaction of whoever decided
+// so.
+func (d *Dispatcher) Hand(ctx context.Context, tx pgx.Tx, runs []run.Handover) error {
+	jobs := make([]river.InsertManyParams, len(runs))
+	for i, h := range runs {
+		at := h.At.Add(-early)
+		if now := clock.Now(); at.Before(now) {
+			at = now
+		}
+		jobs[i] = river.InsertManyParams{
+			Args: wakeUp{RunID: h.RunID, Epoch: h.Epoch, At: h.At, Suspect: h.Isolated()},
+			InsertOpts: &river.InsertOpts{
+				Queue: queueName, Priority: priority(h.Under), ScheduledAt: at, MaxAttempts: attempts,
+			},
+		}
+	}
+	_, err := d.client.InsertManyFastTx(ctx, tx, jobs)
+	return err
+}
+
+// priority puts runs of a workspace that has few under way before those of one
+// that has many: the one with a single run is not behind another's ten thousand.
+func priority(under int) int {
+	switch {
+	case under <= 8:
+		return 1
+	case under <= 64:
+		return 2
+	case under <= 256:
+		return 3
+	}
+	return 4
+}
+
+// attempts is how often a job is tried: as long as the database makes it fail.
+const attempts = 1000
+
+// steady tries again after a second: what fails is the database, and it comes
+// back.
+type steady struct{}
+
+// NextRetry implements river.ClientRetryPolicy.
+func (steady) NextRetry(*rivertype.JobRow) time.Time { return clock.Now().Add(time.Second) }
+
+// quiet keeps what River tells of its own work out of the log: of runs, the
+// store knows better.
+type quiet struct{ slog.Handler }
+
+// Enabled implements slog.Handler.
+func (q quiet) Enabled(ctx context.Context, level slog.Level) bool {
+	return level >= slog.LevelWarn && q.Handler.Enabled(ctx, level)
+}

@@ -1,0 +1,178 @@
+package membership
+
+import (
+	"context"
+	"time"
+
+	"github.com/stepmill/stepmill/internal/run"
+)
+
+// guard drops all work when this node was not seen for too long: it stops before
+// others begin.
+func (m *Member) guard(ctx context.Context) {
+	for {
+		m.mu.Lock()
+		left := time.Until(m.trusted)
+		m.mu.Unlock()
+		if left <= 0 {
+			m.drop()
+			left = m.every() / 10
+		}
+		if !wait(ctx, left) {
+			return
+		}
+	}
+}
+
+func wait(ctx context.Context, pause time.Duration) bool {
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// drop lets go of all runs, once.
+func (m *Member) drop() {
+	m.mu.Lock()
+	again := m.lost
+	m.lost = true
+	if !again {
+		m.trusted = time.Time{}
+		m.stats.Lost++
+	}
+	m.mu.Unlock()
+	if again {
+		return
+	}
+	m.log.Warn("this node cannot be sure of its runs any more; it lets go of them")
+	m.hands.DropAll()
+}
+
+// compare holds what this node works on against what the store says that it
+// has: leases that are void end, what has come for a run is told, and a run that
+// is ours and that nobody works on is taken up. Where nobody can be told of such
+// things as they happen, this is how they are heard of.
+func (m *Member) compare(ctx context.Context) {
+	leases := m.hands.Leases()
+	held, err := m.queue.Held(ctx, m.node.ID)
+	if err != nil {
+		m.log.Warn("cannot read the runs of this node", "error", err)
+		return
+	}
+	ours := make(map[string]run.Held, len(held))
+	for _, h := range held {
+		ours[h.RunID] = h
+	}
+	working := make(map[string]bool, len(leases))
+	for _, lease := range leases {
+		working[lease.RunID] = true
+		h, ok := ours[lease.RunID]
+		switch {
+		case lease.Epoch == 0: // about to begin
+		case !ok || h.Epoch != lease.Epoch:
+			m.hands.Abort(lease)
+		case h.News:
+			m.hands.Stir(lease.RunID)
+		}
+	}
+	m.retake(ours, working)
+}
+
+// retake takes up what is ours and lies about. It may be on its way from one
+// hand to another: what is seen twice is not.
+func (m *Member) retake(ours map[string]run.Held, working map[string]bool) {
+	m.mu.Lock()
+	before, sure := m.missing, m.lost
+	m.missing, m.lost = map[string]bool{}, false
+	m.mu.Unlock()
+	for id, h := range ours {
+		if working[id] || m.hands.Has(id) {
+			continue
+		}
+		if !sure && !before[id] {
+			m.mu.Lock()
+			m.missing[id] = true
+			m.mu.Unlock()
+			continue
+		}
+		m.hands.TakeUp(h.Wake)
+	}
+}
+
+// reap takes the runs of nodes whose time has run out.
+func (m *Member) reap(ctx context.Context) {
+	gone, err := m.registry.Expired(ctx)
+	if err != nil {
+		m.log.Warn("cannot look for nodes that are gone", "error", err)
+		return
+	}
+	for _, id := range gone {
+		count, err := m.takeFrom(ctx, id, true)
+		if err == nil {
+			err = m.registry.Forget(ctx, id)
+		}
+		if err != nil {
+			m.log.Warn("cannot take over all runs of a node that is gone; trying again", "node", id, "error", err)
+			continue
+		}
+		m.log.Info("a node is gone; others go on with its runs", "node", id, "runs", count)
+		m.mu.Lock()
+		m.stats.TakenOver += int64(count)
+		m.mu.Unlock()
+	}
+}
+
+func (m *Member) takeFrom(ctx context.Context, id string, died bool) (int, error) {
+	for total := 0; ; {
+		count, more, err := m.queue.TakeFrom(ctx, id, died)
+		if total += count; err != nil || !more {
+			return total, err
+		}
+	}
+}
+
+const (
+	// tendEvery is how often one node looks for what was lost on its way.
+	tendEvery = 10 * time.Second
+	// recountEvery is how many of these looks pass between counts of what
+	// workspaces have under way.
+	recountEvery = 6
+)
+
+// tend looks after what should not be: runs that nobody brings to a node, slots
+// that nobody uses. One node at a time does.
+func (m *Member) tend(ctx context.Context) {
+	for n := 1; wait(ctx, tendEvery); n++ {
+		mine, err := m.registry.Serve(ctx, "tend", m.node.ID, 3*tendEvery)
+		if err != nil || !mine {
+			continue
+		}
+		found, parked, err := m.queue.Sweep(ctx)
+		if err != nil {
+			m.log.Warn("cannot look for runs that were lost on their way", "error", err)
+			continue
+		}
+		if found > 0 {
+			m.log.Warn("runs were due and on nobody's way; they are now", "count", found)
+			m.mu.Lock()
+			m.stats.Found += int64(found)
+			m.mu.Unlock()
+		}
+		for _, workspaceID := range parked {
+			if n%recountEvery == 0 {
+				m.recount(ctx, workspaceID)
+			}
+			m.hands.PassOn(workspaceID)
+		}
+	}
+}
+
+func (m *Member) recount(ctx context.Context, workspaceID string) {
+	if wrong, err := m.queue.Recount(ctx, workspaceID); err == nil && wrong {
+		m.log.Error("the number of runs under way was wrong; it is corrected", "workspace_id", workspaceID)
+	}
+}

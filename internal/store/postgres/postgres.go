@@ -1,0 +1,141 @@
+// Package postgres is the database of several nodes: it implements store.Driver
+// on PostgreSQL 14 or newer, commits units of many runs together, and knows
+// nothing of the tables beyond their migrations.
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/stepmill/stepmill/internal/store"
+)
+
+// Options say how to reach a database.
+type Options struct {
+	URL string
+	// Connections is how many connections this process may have, at least 8.
+	Connections int
+	// Pooled says that a pooler stands in front that lends connections out for
+	// one transaction at a time: nothing may stay with a connection.
+	Pooled bool
+	// Name tells this process apart in the database.
+	Name string
+}
+
+// reserved is how many connections are kept for what must not wait: heartbeats,
+// the question whether the service is ready, what became of a COMMIT.
+const reserved = 2
+
+// DB is an open database.
+type DB struct {
+	pool    *pgxpool.Pool
+	reserve *pgxpool.Pool
+	groups  *groups
+	counts  *counts
+
+	begin, beginReading []string
+}
+
+// Open connects to the database and checks that its schema is one this binary
+// can work with. It does not wait for a database that is away.
+func Open(ctx context.Context, opts Options) (*DB, error) {
+	db := &DB{counts: newCounts(), begin: []string{begin, transactionID}, beginReading: []string{beginReading}}
+	if opts.Pooled {
+		db.begin = []string{begin, settingsOnce, transactionID}
+		db.beginReading = []string{beginReading, settingsOnce}
+	}
+	var err error
+	if db.pool, err = newPool(ctx, opts, max(8, opts.Connections)-reserved); err != nil {
+		return nil, err
+	}
+	if db.reserve, err = newPool(ctx, opts, reserved); err != nil {
+		db.pool.Close()
+		return nil, err
+	}
+	db.groups = newGroups(db)
+	if err := checkSchema(ctx, db.reserve); err != nil {
+		db.close()
+		return nil, err
+	}
+	return db, nil
+}
+
+// Reserved is the pool of connections for what must not wait.
+func (db *DB) Reserved() *pgxpool.Pool { return db.reserve }
+
+// Run commits units until the context ends, then waits for those under way and
+// closes the connections.
+func (db *DB) Run(ctx context.Context) error {
+	err := db.groups.run(ctx)
+	db.close()
+	return err
+}
+
+func (db *DB) close() {
+	db.pool.Close()
+	db.reserve.Close()
+}
+
+// settings are given to every connection. READ COMMITTED is what units are
+// written for: where that is not enough they lock.
+func settings(name string) map[string]string {
+	return map[string]string{
+		"application_name":                    name,
+		"statement_timeout":                   "10s",
+		"lock_timeout":                        "2s",
+		"idle_in_transaction_session_timeout": "15s",
+		"synchronous_commit":                  "on",
+		"default_transaction_isolation":       "read committed",
+		"timezone":                            "UTC",
+	}
+}
+
+// settingsOnce gives the same to one transaction, where connections are shared
+// with others.
+const settingsOnce = `SELECT set_config('statement_timeout', '10s', true), set_config('lock_timeout', '2s', true),
+	set_config('idle_in_transaction_session_timeout', '15s', true), set_config('synchronous_commit', 'on', true)`
+
+// Configure reads the address of a database and fills in what every connection
+// of Stepmill has.
+func Configure(opts Options, size int) (*pgxpool.Config, error) {
+	config, err := pgxpool.ParseConfig(opts.URL)
+	if err != nil {
+		return nil, errors.New("--database-url is not the address of a PostgreSQL database, such as postgres://user:password@host:5432/name")
+	}
+	config.MaxConns = int32(size)
+	config.MinConns = 1
+	config.MaxConnIdleTime = 5 * time.Minute
+	config.HealthCheckPeriod = time.Minute
+	config.ConnConfig.ConnectTimeout = 5 * time.Second
+	if opts.Pooled {
+		// Neither settings nor prepared statements would stay with us.
+		config.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeCacheDescribe
+		return config, nil
+	}
+	for name, value := range settings(opts.Name) {
+		config.ConnConfig.RuntimeParams[name] = value
+	}
+	return config, nil
+}
+
+func newPool(ctx context.Context, opts Options, size int) (*pgxpool.Pool, error) {
+	config, err := Configure(opts, size)
+	if err != nil {
+		return nil, err
+	}
+	pool, err := pgxpool.NewWithConfig(ctx, config)
+	if err != nil {
+		return nil, fmt.Errorf("connect to the database: %w", err)
+	}
+	return pool, nil
+}
+
+func isEnd(err error) bool { return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) }
+
+var _ store.Driver = (*DB)(nil)

@@ -1,0 +1,70 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/stepmill/stepmill/internal/store"
+)
+
+// Tx is the transaction of a unit for a library that wants to write in it. The
+// unit runs by itself, and what it did so far is in the database.
+func Tx(c store.Conn) (pgx.Tx, error) {
+	unit, ok := c.(*conn)
+	if !ok || unit.tx == nil {
+		return nil, errors.New("the unit has no transaction of its own")
+	}
+	if err := unit.flush(); err != nil {
+		return nil, err
+	}
+	unit.wrote = true
+	return unitTx{conn: unit.raw}, nil
+}
+
+// unitTx implements pgx.Tx on a transaction that somebody else began and ends.
+type unitTx struct {
+	pgx.Tx
+	conn *pgx.Conn
+}
+
+var errNotYours = errors.New("the transaction belongs to a unit")
+
+// Begin implements pgx.Tx.
+func (t unitTx) Begin(context.Context) (pgx.Tx, error) { return nil, errNotYours }
+
+// Commit implements pgx.Tx.
+func (t unitTx) Commit(context.Context) error { return errNotYours }
+
+// Rollback implements pgx.Tx.
+func (t unitTx) Rollback(context.Context) error { return errNotYours }
+
+// Conn implements pgx.Tx.
+func (t unitTx) Conn() *pgx.Conn { return t.conn }
+
+// Exec implements pgx.Tx.
+func (t unitTx) Exec(ctx context.Context, text string, args ...any) (pgconn.CommandTag, error) {
+	return t.conn.Exec(ctx, text, args...)
+}
+
+// Query implements pgx.Tx.
+func (t unitTx) Query(ctx context.Context, text string, args ...any) (pgx.Rows, error) {
+	return t.conn.Query(ctx, text, args...)
+}
+
+// QueryRow implements pgx.Tx.
+func (t unitTx) QueryRow(ctx context.Context, text string, args ...any) pgx.Row {
+	return t.conn.QueryRow(ctx, text, args...)
+}
+
+// SendBatch implements pgx.Tx.
+func (t unitTx) SendBatch(ctx context.Context, batch *pgx.Batch) pgx.BatchResults {
+	return t.conn.SendBatch(ctx, batch)
+}
+
+// CopyFrom implements pgx.Tx.
+func (t unitTx) CopyFrom(ctx context.Context, table pgx.Identifier, columns []string, rows pgx.CopyFromSource) (int64, error) {
+	return t.conn.CopyFrom(ctx, table, columns, rows)
+}
