@@ -20,6 +20,7 @@ import (
 	"github.com/stepmill/stepmill/internal/ratelimit"
 	"github.com/stepmill/stepmill/internal/run"
 	"github.com/stepmill/stepmill/internal/secret"
+	"github.com/stepmill/stepmill/internal/tally"
 	"github.com/stepmill/stepmill/internal/usage"
 	"github.com/stepmill/stepmill/internal/webhook"
 	"github.com/stepmill/stepmill/internal/workflow"
@@ -77,6 +78,9 @@ type Server struct {
 	preauth *ratelimit.Limiter
 	bodies  bodies
 	streams *openStreams
+	// unmatched counts requests that fit no route, errors all that failed.
+	unmatched *served
+	errors    *tally.Set
 	// stopping ends every stream when it ends.
 	stopping   context.Context
 	endStreams context.CancelFunc
@@ -86,7 +90,7 @@ type Server struct {
 func New(services Services, options Options) *Server {
 	s := &Server{
 		Services: services, Options: options, preauth: ratelimit.New(),
-		bodies: bodies{most: options.BodyBytes}, streams: newOpenStreams(),
+		bodies: bodies{most: options.BodyBytes}, streams: newOpenStreams(), unmatched: newServed(), errors: newErrors(),
 	}
 	s.stopping, s.endStreams = context.WithCancel(context.Background())
 	if s.Limits == nil {

@@ -195,6 +195,17 @@ func (s *Server) AwaitKey(t testing.TB) string {
 // Log is the end of what the server logged.
 func (s *Server) Log() string { return s.log.text() }
 
+// AwaitLog waits for a line of the log that matches the pattern and returns its
+// first group.
+func (s *Server) AwaitLog(t testing.TB, pattern string) string {
+	t.Helper()
+	found, ok := s.log.await(regexp.MustCompile(pattern), s.exited, endTime)
+	if !ok {
+		t.Fatalf("the server logged nothing like %s\n%s", pattern, s.Log())
+	}
+	return found
+}
+
 // ExpectErrors says which errors the server will log because of what the test
 // does to it.
 func (s *Server) ExpectErrors(pattern string) { s.expected = regexp.MustCompile(pattern) }

@@ -13,7 +13,7 @@ import (
 // transaction to see one state. One that turns out to have more is run again in
 // a transaction, and from then on at once.
 func (db *DB) Read(ctx context.Context, fn func(store.Conn) error) error {
-	return db.persist(ctx, func(ctx context.Context) error {
+	_, err := db.persist(ctx, func(ctx context.Context) error {
 		lent, err := db.acquire(ctx)
 		if err != nil {
 			return err
@@ -25,6 +25,7 @@ func (db *DB) Read(ctx context.Context, fn func(store.Conn) error) error {
 		}
 		return err
 	})
+	return err
 }
 
 // errSeveral says that a read needs a transaction.

@@ -26,31 +26,34 @@ const (
 
 // Write implements store.Driver.
 func (db *DB) Write(ctx context.Context, fn func(store.Conn) error) error {
-	return db.persist(ctx, func(ctx context.Context) error { return db.writeOnce(ctx, fn) })
+	k, err := db.persist(ctx, func(ctx context.Context) error { return db.writeOnce(ctx, fn) })
+	db.counts.unit(k, err)
+	return err
 }
 
 // persist tries again what met another unit, or found the database away for a
 // moment. A unit that has begun does not end with the request that asked for
 // it: its outcome would not be known.
-func (db *DB) persist(ctx context.Context, try func(context.Context) error) error {
+func (db *DB) persist(ctx context.Context, try func(context.Context) error) (kind, error) {
 	if ctx.Err() != nil {
-		return givenUp(ctx)
+		return other, givenUp(ctx)
 	}
 	work, cancel := context.WithTimeout(context.WithoutCancel(ctx), unitTime)
 	defer cancel()
 	began := time.Now()
 	for n := 1; ; n++ {
 		err := try(work)
-		kind := classify(err)
+		k := classify(err)
+		db.counts.failed(k, err)
 		switch {
-		case kind == conflict && n < attempts:
-		case kind == away && time.Since(began) < outage && work.Err() == nil:
+		case k == conflict && n < attempts:
+		case k == away && time.Since(began) < outage && work.Err() == nil:
 		default:
-			return explain(err, kind)
+			return k, explain(err, k)
 		}
 		pause := time.Duration(rand.Int64N(int64(10*time.Millisecond) << min(n, 5)))
 		if !wait(ctx, pause) {
-			return givenUp(ctx)
+			return k, givenUp(ctx)
 		}
 	}
 }
@@ -77,6 +80,7 @@ func (db *DB) writeOnce(ctx context.Context, fn func(store.Conn) error) error {
 		return err
 	}
 	defer lent.Release()
+	begun := time.Now()
 	t := db.newTransaction(lent)
 	c := &conn{raw: t.conn, exchange: sending(ctx, t), tx: t}
 	if err := call(fn, c); err != nil {
@@ -86,6 +90,7 @@ func (db *DB) writeOnce(ctx context.Context, fn func(store.Conn) error) error {
 	if !t.begun && len(c.waiting) == 0 {
 		return nil
 	}
+	defer db.counts.commit(1, begun)
 	return db.finish(ctx, t, c.waiting)
 }
 

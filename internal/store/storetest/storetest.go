@@ -46,6 +46,7 @@ func Run(t *testing.T, open func(t *testing.T, notify store.Notify) *store.Store
 		{"news", testNews},
 		{"races", testRaces},
 		{"queue", testQueue},
+		{"backlog", testBacklog},
 		{"outbox", testOutbox},
 		{"webhooks", testWebhooks},
 		{"deliveries", testDeliveries},
