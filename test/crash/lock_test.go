@@ -102,12 +102,16 @@ func TestWrongMasterKey(t *testing.T) {
 		if err := os.Remove(file); err != nil {
 			t.Fatal(err)
 		}
-		expectRefusal(t, s.Dir, nil, file, "missing", "--master-key-file")
+		missing := "missing"
+		if harness.OnPostgres() {
+			missing = "there is no master key"
+		}
+		expectRefusal(t, s.Dir, nil, file, missing, "--master-key-file")
 		if _, err := os.Stat(file); !os.IsNotExist(err) {
 			t.Errorf("a new master key was made for old data")
 		}
 		result := harness.Run(t, nil, append(harness.Where(t, s.Dir), "keys", "list")...)
-		if result.Code == 0 || !strings.Contains(result.Stderr, file) || !strings.Contains(result.Stderr, "missing") {
+		if result.Code == 0 || !strings.Contains(result.Stderr, file) || !strings.Contains(result.Stderr, missing) {
 			t.Errorf("a command without the master key: exit code %d: %s", result.Code, result.Stderr)
 		}
 	})
