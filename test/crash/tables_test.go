@@ -204,3 +204,26 @@ func orphan(t *testing.T, dir, run string, copies int) {
 		}
 	}
 }
+
+// queued shows what is in the queue of nodes that share a database, for a test
+// that failed because something is.
+func queued(t *testing.T, dir string) string {
+	t.Helper()
+	if !harness.OnPostgres() {
+		return ""
+	}
+	db := openTables(t, dir)
+	var out []string
+	for _, query := range []string{
+		`SELECT concat_ws(' ', 'queue', run_id, 'epoch', epoch, 'node', node, 'wake', to_timestamp(wake_at / 1000000), 'executing', executing, 'crashes', crashes,
+			CASE WHEN turn THEN 'turn' END, CASE WHEN slot THEN 'slot' END, CASE WHEN parked THEN 'parked' END) FROM run_queue ORDER BY run_id`,
+		`SELECT concat_ws(' ', 'load', workspace_id, running, parked) FROM workspace_load`,
+		`SELECT concat_ws(' ', 'node', id, to_timestamp(expires_at / 1000000), dead) FROM nodes`,
+		`SELECT concat_ws(' ', 'job', id, state, args, scheduled_at, attempt, attempted_by) FROM stepmill_river.river_job WHERE state <> 'completed' ORDER BY id`,
+		`SELECT concat_ws(' ', 'leader', leader_id, expires_at) FROM stepmill_river.river_leader`,
+		`SELECT 'now ' || now()`,
+	} {
+		out = append(out, texts(t, db, query)...)
+	}
+	return strings.Join(out, "\n")
+}
