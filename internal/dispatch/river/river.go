@@ -129,9 +129,11 @@ func New(store Store, config Config) (*Dispatcher, error) {
 func (d *Dispatcher) Hand(ctx context.Context, tx pgx.Tx, runs []run.Handover) error {
 	jobs := make([]river.InsertManyParams, len(runs))
 	for i, h := range runs {
-		at := h.At.Add(-early)
-		if now := clock.Now(); at.Before(now) {
-			at = now
+		// Without a time it can be worked at once; with one, even one that has
+		// passed, it waits until River looks at what is scheduled.
+		var at time.Time
+		if wait := h.At.Add(-early); wait.After(clock.Now()) {
+			at = wait
 		}
 		jobs[i] = river.InsertManyParams{
 			Args: wakeUp{RunID: h.RunID, Epoch: h.Epoch, At: h.At, Suspect: h.Isolated()},

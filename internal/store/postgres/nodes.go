@@ -47,9 +47,11 @@ func (db *DB) Expired(ctx context.Context) ([]string, error) {
 	return pgx.CollectRows(rows, pgx.RowTo[string])
 }
 
-// Forget removes a node that holds nothing any more.
+// Forget removes a node that holds nothing any more. What it did for all the
+// others is for one of them to do, without waiting for the end of its term.
 func (db *DB) Forget(ctx context.Context, id string) error {
-	_, err := db.reserve.Exec(ctx, `WITH c AS (DELETE FROM couriers WHERE node = $1), t AS (DELETE FROM terms WHERE holder = $1)
+	_, err := db.reserve.Exec(ctx, `WITH c AS (DELETE FROM couriers WHERE node = $1), t AS (DELETE FROM terms WHERE holder = $1),
+		l AS (DELETE FROM `+JobSchema+`.river_leader WHERE leader_id = $1)
 		DELETE FROM nodes WHERE id = $1`, id)
 	return err
 }
