@@ -24,7 +24,8 @@ func (db *DB) Beat(ctx context.Context, n node.Node, capacity int, life time.Dur
 		INSERT INTO nodes AS n (id, name, version, role, capacity, started_at, seen_at, expires_at)
 		VALUES ($1, $2, $3, $4, $5, $6, `+now+`, `+now+` + $7)
 		ON CONFLICT (id) DO UPDATE SET seen_at = excluded.seen_at, expires_at = CASE WHEN n.dead THEN n.expires_at ELSE excluded.expires_at END
-		RETURNING dead, capacity)
+		RETURNING dead, capacity),
+		marked AS (`+markRecovery+`)
 		SELECT `+now+`, mine.dead, o.expiry, COALESCE(o.capacity, 0) + mine.capacity, COALESCE(o.nodes, 0) + 1
 		FROM mine, (SELECT min(expires_at) AS expiry, sum(capacity)::bigint AS capacity, count(*) AS nodes FROM nodes WHERE id <> $1) o`,
 		n.ID, n.Name, n.Version, n.Role, capacity, n.StartedAt.UnixMicro(), life.Microseconds()).
