@@ -63,6 +63,8 @@ type Options struct {
 	// Fail says where the server dies, panics or pauses: the FP of the package
 	// failpoint, for a binary that has it.
 	Fail string
+	// Notice are texts whose lines in the log are counted.
+	Notice []string
 }
 
 // Start starts a server on a free port and waits until it is ready. Its client
@@ -129,7 +131,7 @@ func Spawn(o Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{Dir: o.Dir, out: newOutput(), log: newOutput(), exited: make(chan struct{})}
+	s := &Server{Dir: o.Dir, out: newOutput(), log: newOutput(o.Notice...), exited: make(chan struct{})}
 	args := append([]string{"serve"}, o.Args...)
 	if o.Dir != "" {
 		args = append(args, "--listen", "127.0.0.1:0", "--data-dir", o.Dir)
@@ -194,6 +196,9 @@ func (s *Server) AwaitKey(t testing.TB) string {
 
 // Log is the end of what the server logged.
 func (s *Server) Log() string { return s.log.text() }
+
+// Noticed is how many lines of its log had a text that was to be noticed.
+func (s *Server) Noticed(text string) int { return s.log.noticed(text) }
 
 // ExpectErrors says which errors the server will log because of what the test
 // does to it.
