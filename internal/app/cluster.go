@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/stepmill/stepmill/internal/api"
 	"github.com/stepmill/stepmill/internal/auth"
 	"github.com/stepmill/stepmill/internal/clock"
 	"github.com/stepmill/stepmill/internal/config"
@@ -16,6 +17,7 @@ import (
 	"github.com/stepmill/stepmill/internal/engine"
 	"github.com/stepmill/stepmill/internal/membership"
 	"github.com/stepmill/stepmill/internal/node"
+	"github.com/stepmill/stepmill/internal/ratelimit"
 	"github.com/stepmill/stepmill/internal/run"
 	"github.com/stepmill/stepmill/internal/store"
 	"github.com/stepmill/stepmill/internal/store/postgres"
@@ -111,6 +113,16 @@ func nodeName(given string) string {
 func (c *cluster) limit(plan auth.Plan) int {
 	capacity, _ := c.member.Cluster()
 	return min(plan.Limits().ConcurrentRuns, max(1, capacity*3/4))
+}
+
+// limits count the requests of a workspace: those to all nodes together, where
+// there are several.
+func (s *Server) limits() api.Limits {
+	if s.cluster == nil {
+		return ratelimit.New()
+	}
+	// The clock that Now goes by is the shared one already.
+	return ratelimit.NewLeased(s.core.store, func() time.Duration { return 0 })
 }
 
 func (c *cluster) close() {

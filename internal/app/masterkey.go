@@ -9,8 +9,6 @@ import (
 	"github.com/stepmill/stepmill/internal/clock"
 	"github.com/stepmill/stepmill/internal/config"
 	"github.com/stepmill/stepmill/internal/failpoint"
-	"github.com/stepmill/stepmill/internal/store"
-	"github.com/stepmill/stepmill/internal/store/sqlite"
 	"github.com/stepmill/stepmill/internal/vault"
 )
 
@@ -24,19 +22,11 @@ func RotateMasterKey(ctx context.Context, data config.Data, newFile string) (kep
 	if data.MasterKey != "" && newFile == "" {
 		return "", errors.New("the master key comes from the environment: name a file with the new one, and set the variable to it afterwards")
 	}
-	lock, err := lockDir(data.Dir)
+	c, release, err := openAlone(ctx, data)
 	if err != nil {
 		return "", err
 	}
-	defer func() { err = errors.Join(err, lock.Close()) }()
-	c, err := openCore(ctx, data, sqlite.Options{}, store.Notify{})
-	if err != nil {
-		return "", err
-	}
-	defer func() { err = errors.Join(err, c.close()) }()
-	if err := c.settleMasterKey(data); err != nil {
-		return "", err
-	}
+	defer func() { err = errors.Join(err, release()) }()
 	next, err := nextMasterKey(data, newFile)
 	if err != nil {
 		return "", err

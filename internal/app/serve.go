@@ -197,7 +197,7 @@ func (s *Server) assemble(ctx context.Context, data config.Data) (err error) {
 		Idempotency: idempotency.NewService(st, v),
 		Events:      event.NewService(st, s.written),
 	}, api.Options{
-		Cursors: cursors, PreauthPerMinute: s.config.PreauthRPM, BodyBytes: bodyBytes(), TrustedProxies: config.Prefixes(s.config.TrustedProxy), Ready: s.ready, Log: s.log,
+		Limits: s.limits(), Cursors: cursors, PreauthPerMinute: s.config.PreauthRPM, BodyBytes: bodyBytes(), TrustedProxies: config.Prefixes(s.config.TrustedProxy), Ready: s.ready, Log: s.log,
 		StreamsPerWorkspace: s.config.StreamsPerWorkspace,
 	})
 	return nil

@@ -6,7 +6,8 @@ CREATE TABLE installation (
     id                 BIGINT  PRIMARY KEY CHECK (id = 1),
     first_workspace_id TEXT COLLATE "C"    NOT NULL,
     key_check          BYTEA    NOT NULL, -- tells which master key seals this store
-    created_at         BIGINT  NOT NULL
+    created_at         BIGINT  NOT NULL,
+    importing          TEXT COLLATE "C"  -- the import that fills the tables; NULL: they are whole
 );
 
 CREATE TABLE workspaces (
@@ -154,10 +155,12 @@ CREATE TABLE run_queue (
     share_limit  BIGINT ,
     turn         BOOLEAN NOT NULL DEFAULT true,  -- false: waits for one of the shared places
     slot         BOOLEAN NOT NULL DEFAULT false, -- one of those that its workspace may have under way
-    parked       BOOLEAN NOT NULL DEFAULT false  -- due, and no slot is free
+    parked       BOOLEAN NOT NULL DEFAULT false, -- due, and no slot is free
+    adrift       BOOLEAN NOT NULL DEFAULT false  -- came with an import: nobody is bringing it to a node
 ) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 500, autovacuum_vacuum_cost_delay = 0);
 CREATE INDEX run_queue_due ON run_queue (wake_at) WHERE node IS NULL;
 CREATE INDEX run_queue_parked ON run_queue (workspace_id, wake_at, run_id) WHERE parked;
+CREATE INDEX run_queue_adrift ON run_queue (run_id) WHERE adrift;
 CREATE INDEX run_queue_by_node ON run_queue (node, run_id) WHERE node IS NOT NULL;
 CREATE INDEX run_queue_by_share ON run_queue (workflow_id, share_key, turn, run_id) WHERE share_key IS NOT NULL;
 CREATE INDEX run_queue_by_workflow ON run_queue (workflow_id, run_id);
@@ -303,6 +306,15 @@ CREATE TABLE usage (
     runs_failed    BIGINT  NOT NULL,
     runs_cancelled BIGINT  NOT NULL,
     PRIMARY KEY (workspace_id, date)
+);
+
+-- What nodes have taken of the requests that a workspace may make in a minute.
+CREATE TABLE rate_windows (
+    window_start BIGINT NOT NULL,
+    workspace_id TEXT COLLATE "C" NOT NULL,
+    taken        BIGINT NOT NULL,
+    granted      BIGINT NOT NULL, -- what the last one who took got of it
+    PRIMARY KEY (window_start, workspace_id)
 );
 
 -- What belongs to the nodes that share this database, and to none of them.
