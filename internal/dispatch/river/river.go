@@ -129,15 +129,15 @@ func New(store Store, config Config) (*Dispatcher, error) {
 func (d *Dispatcher) Hand(ctx context.Context, tx pgx.Tx, runs []run.Handover) error {
 	jobs := make([]river.InsertManyParams, len(runs))
 	for i, h := range runs {
-		at := h.At.Add(-early)
-		if now := clock.Now(); at.Before(now) {
-			at = now
+		opts := &river.InsertOpts{Queue: queueName, Priority: priority(h.Under), MaxAttempts: attempts}
+		// A job with a time, be it in the past, is only seen once River's leader has
+		// looked at it, and the leader may be the node that is gone.
+		if at := h.At.Add(-early); at.After(clock.Now()) {
+			opts.ScheduledAt = at
 		}
 		jobs[i] = river.InsertManyParams{
-			Args: wakeUp{RunID: h.RunID, Epoch: h.Epoch, At: h.At, Suspect: h.Isolated()},
-			InsertOpts: &river.InsertOpts{
-				Queue: queueName, Priority: priority(h.Under), ScheduledAt: at, MaxAttempts: attempts,
-			},
+			Args:       wakeUp{RunID: h.RunID, Epoch: h.Epoch, At: h.At, Suspect: h.Isolated()},
+			InsertOpts: opts,
 		}
 	}
 	_, err := d.client.InsertManyFastTx(ctx, tx, jobs)
