@@ -45,8 +45,9 @@ type transaction struct {
 	begin []string
 	begun bool
 	// id is that of the transaction in the database, which remembers what became
-	// of it; zero while it is not known.
+	// of it; zero while it is not known. at is when it began, there.
 	id int64
+	at time.Time
 	// held are the locks that it has, by their statements and numbers.
 	held map[heldLock]bool
 }
@@ -77,7 +78,7 @@ const (
 	begin         = "begin"
 	beginReading  = "begin isolation level repeatable read read only"
 	commit        = "commit"
-	transactionID = "SELECT pg_current_xact_id()::text::bigint"
+	transactionID = "SELECT pg_current_xact_id()::text::bigint, now()"
 )
 
 // send runs statements in one round trip. After an error nothing of the
@@ -119,7 +120,7 @@ func closing(before, err error) error {
 func (t *transaction) receive(answers pgx.BatchResults, opening int, statements []*statement) error {
 	for i := range opening {
 		if t.begin[i] == transactionID {
-			if err := answers.QueryRow().Scan(&t.id); err != nil {
+			if err := answers.QueryRow().Scan(&t.id, &t.at); err != nil {
 				return err
 			}
 			continue

@@ -127,7 +127,9 @@ func (db *DB) finish(ctx context.Context, t *transaction, last []*statement) err
 }
 
 // settle finds out what became of a transaction whose COMMIT was not answered:
-// the database remembers.
+// the database remembers. After a crash it may give the number of a transaction
+// that left no trace to another, which then seems to be the first: that one was
+// committed is only believed over a connection that was there before it began.
 func (db *DB) settle(t *transaction, lost error) error {
 	_ = t.conn.Close(context.Background())
 	if t.id == 0 {
@@ -136,11 +138,17 @@ func (db *DB) settle(t *transaction, lost error) error {
 	ctx, cancel := context.WithTimeout(context.Background(), settleTime)
 	defer cancel()
 	for {
-		var status *string
-		err := db.reserve.QueryRow(ctx, `SELECT pg_xact_status($1::text::xid8)`, fmt.Sprint(t.id)).Scan(&status)
+		var (
+			status  *string
+			witness bool
+		)
+		err := db.reserve.QueryRow(ctx, `SELECT pg_xact_status($1::text::xid8), (SELECT backend_start < $2 FROM pg_stat_activity WHERE pid = pg_backend_pid())`,
+			fmt.Sprint(t.id), t.at).Scan(&status, &witness)
 		switch {
-		case err == nil && status != nil && *status == "committed":
+		case err == nil && status != nil && *status == "committed" && witness:
 			return nil
+		case err == nil && status != nil && *status == "committed":
+			return &unknownError{lost}
 		case err == nil && status != nil && *status == "aborted":
 			return &awayError{lost}
 		}
