@@ -21,6 +21,8 @@ type Registry interface {
 	Beat(ctx context.Context, n node.Node, capacity int, life time.Duration) (node.Beat, error)
 	// Expired marks the nodes whose time has run out as dead, and lists them.
 	Expired(ctx context.Context) ([]string, error)
+	// Strays lists nodes that hold something and are not known.
+	Strays(ctx context.Context) ([]string, error)
 	Forget(ctx context.Context, id string) error
 	// Serve tells whether this node is the one that does what one does for all.
 	Serve(ctx context.Context, term, id string, life time.Duration) (bool, error)
@@ -48,8 +50,12 @@ type Hands interface {
 	Stir(runID string)
 	// TakeUp works on a run that is ours and that nobody works on.
 	TakeUp(run.Wake)
+	// Watch makes sure that the time of a run that is ours is watched.
+	Watch(run.Wake)
 	// PassOn gives slots of a workspace that are free to runs that are parked.
 	PassOn(workspaceID string)
+	// TookOver tells that there may be something to do that another node did.
+	TookOver()
 }
 
 // Member is this node.
@@ -66,7 +72,9 @@ type Member struct {
 	mu      sync.Mutex
 	trusted time.Time // until then, by the monotonic clock
 	beat    node.Beat
-	lost    bool // its time ran out, and it has not been seen since
+	lost    bool           // its time ran out, and it has not been seen since
+	dropped bool           // it has let go of its runs, and not looked since which are its own
+	seen    chan node.Beat // the last one, for whoever looks after what follows
 	missing map[string]bool
 	stats   Stats
 }
@@ -91,7 +99,7 @@ type Config struct {
 func New(config Config, registry Registry, queue Queue, hands Hands, log *slog.Logger) *Member {
 	return &Member{
 		node: config.Node, capacity: config.Capacity, life: config.Life, told: config.Told, registry: registry, queue: queue, hands: hands, log: log,
-		missing: map[string]bool{},
+		missing: map[string]bool{}, seen: make(chan node.Beat, 1),
 	}
 }
 
@@ -131,7 +139,9 @@ func (m *Member) Stats() Stats {
 func (m *Member) every() time.Duration  { return m.life * 3 / 10 }
 func (m *Member) margin() time.Duration { return m.life * 3 / 10 }
 
-// pulse is one heartbeat. What it learns counts from the moment it was sent.
+// pulse is one heartbeat. What it learns counts from the moment it was sent. A
+// node that has not been seen in time lets go of its runs before it trusts
+// itself again, however late it notices.
 func (m *Member) pulse(ctx context.Context) (node.Beat, error) {
 	sent := time.Now()
 	limit, cancel := context.WithTimeout(ctx, m.every())
@@ -143,57 +153,79 @@ func (m *Member) pulse(ctx context.Context) (node.Beat, error) {
 	clock.Follow(beat.Now.Add(time.Since(sent) / 2))
 	m.told(beat)
 	m.mu.Lock()
+	late := beat.Dead || !m.trusted.IsZero() && !time.Now().Before(m.trusted)
+	m.mu.Unlock()
+	if late {
+		m.drop()
+	}
+	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.beat = beat
 	if !beat.Dead {
-		m.trusted = sent.Add(m.life - m.margin())
+		m.trusted, m.lost = sent.Add(m.life-m.margin()), false
 	}
 	return beat, nil
 }
 
 // Run shows that the node is alive until the context ends, takes over the runs
-// of nodes that are gone, and looks after what was lost on the way.
+// of nodes that are gone, and looks after what was lost on the way. Nothing of
+// the latter holds up the heartbeat.
 func (m *Member) Run(ctx context.Context) error {
 	var parts sync.WaitGroup
 	parts.Go(func() { m.guard(ctx) })
 	parts.Go(func() { m.tend(ctx) })
-	reap := time.NewTimer(m.life)
-	defer reap.Stop()
+	parts.Go(func() { m.care(ctx) })
+	defer parts.Wait()
 	pulse := time.NewTicker(m.every())
 	defer pulse.Stop()
 	for {
 		select {
 		case <-pulse.C:
-			m.live(ctx, reap)
-		case <-reap.C:
-			m.reap(ctx)
-			m.live(ctx, reap)
+			m.live(ctx)
 		case <-ctx.Done():
-			parts.Wait()
 			return nil
 		}
 	}
 }
 
-// live is what happens with every heartbeat.
-func (m *Member) live(ctx context.Context, reap *time.Timer) {
+// live shows once that the node is alive.
+func (m *Member) live(ctx context.Context) {
 	beat, err := m.pulse(ctx)
-	switch {
-	case err != nil:
+	if err != nil {
 		if ctx.Err() == nil {
 			m.log.Warn("the database did not hear the heartbeat of this node", "error", err)
 		}
 		return
-	case beat.Dead:
-		m.log.Warn("this node was not seen for too long: its runs go to others")
-		m.drop()
-		m.reap(ctx)
-		return
 	}
-	m.compare(ctx)
-	if beat.NextExpiry != nil {
-		// Not all at the same moment: one is enough.
-		reap.Reset(max(0, beat.NextExpiry.Sub(beat.Now)) + 50*time.Millisecond + rand.N(m.life/20))
+	select { // who is still busy with an earlier one looks at this one next
+	case <-m.seen:
+	default:
+	}
+	m.seen <- beat
+}
+
+// care does what follows from heartbeats.
+func (m *Member) care(ctx context.Context) {
+	reap := time.NewTimer(m.life)
+	defer reap.Stop()
+	for {
+		select {
+		case beat := <-m.seen:
+			if beat.Dead {
+				m.log.Warn("this node was not seen for too long: its runs go to others")
+				m.reap(ctx)
+				continue
+			}
+			m.compare(ctx)
+			if beat.NextExpiry != nil {
+				// Not all at the same moment: one is enough.
+				reap.Reset(max(0, beat.NextExpiry.Sub(clock.Now())) + 50*time.Millisecond + rand.N(m.life/20))
+			}
+		case <-reap.C:
+			m.reap(ctx)
+		case <-ctx.Done():
+			return
+		}
 	}
 }
 

@@ -41,7 +41,7 @@ func (m *Member) drop() {
 	again := m.lost
 	m.lost = true
 	if !again {
-		m.trusted = time.Time{}
+		m.trusted, m.dropped = time.Time{}, true
 		m.stats.Lost++
 	}
 	m.mu.Unlock()
@@ -54,7 +54,8 @@ func (m *Member) drop() {
 
 // compare holds what this node works on against what the store says that it
 // has: leases that are void end, what has come for a run is told, and a run that
-// is ours and that nobody works on is taken up. Where nobody can be told of such
+// is ours and that nobody works on, or whose time nobody watches, is taken up.
+// Where nobody can be told of such
 // things as they happen, this is how they are heard of.
 func (m *Member) compare(ctx context.Context) {
 	leases := m.hands.Leases()
@@ -65,6 +66,10 @@ func (m *Member) compare(ctx context.Context) {
 	}
 	ours := make(map[string]run.Held, len(held))
 	for _, h := range held {
+		if h.Armed {
+			m.hands.Watch(h.Wake)
+			continue
+		}
 		ours[h.RunID] = h
 	}
 	working := make(map[string]bool, len(leases))
@@ -86,8 +91,8 @@ func (m *Member) compare(ctx context.Context) {
 // hand to another: what is seen twice is not.
 func (m *Member) retake(ours map[string]run.Held, working map[string]bool) {
 	m.mu.Lock()
-	before, sure := m.missing, m.lost
-	m.missing, m.lost = map[string]bool{}, false
+	before, sure := m.missing, m.dropped
+	m.missing, m.dropped = map[string]bool{}, false
 	m.mu.Unlock()
 	for id, h := range ours {
 		if working[id] || m.hands.Has(id) {
@@ -103,17 +108,32 @@ func (m *Member) retake(ours map[string]run.Held, working map[string]bool) {
 	}
 }
 
+// answerTime is how long the registry may take to answer: a database that was
+// cut off may never do.
+const answerTime = 5 * time.Second
+
+func within[T any](ctx context.Context, ask func(context.Context) (T, error)) (T, error) {
+	ctx, cancel := context.WithTimeout(ctx, answerTime)
+	defer cancel()
+	return ask(ctx)
+}
+
 // reap takes the runs of nodes whose time has run out.
 func (m *Member) reap(ctx context.Context) {
-	gone, err := m.registry.Expired(ctx)
+	gone, err := within(ctx, m.registry.Expired)
 	if err != nil {
 		m.log.Warn("cannot look for nodes that are gone", "error", err)
 		return
 	}
+	m.bury(ctx, gone)
+}
+
+// bury takes the runs of nodes that are gone.
+func (m *Member) bury(ctx context.Context, gone []string) {
 	for _, id := range gone {
 		count, err := m.takeFrom(ctx, id, true)
 		if err == nil {
-			err = m.registry.Forget(ctx, id)
+			_, err = within(ctx, func(ctx context.Context) (any, error) { return nil, m.registry.Forget(ctx, id) })
 		}
 		if err != nil {
 			m.log.Warn("cannot take over all runs of a node that is gone; trying again", "node", id, "error", err)
@@ -123,6 +143,7 @@ func (m *Member) reap(ctx context.Context) {
 		m.mu.Lock()
 		m.stats.TakenOver += int64(count)
 		m.mu.Unlock()
+		m.hands.TookOver()
 	}
 }
 
@@ -147,14 +168,27 @@ const (
 // that nobody uses. One node at a time does.
 func (m *Member) tend(ctx context.Context) {
 	for n := 0; ; n++ {
-		mine, err := m.registry.Serve(ctx, "tend", m.node.ID, 3*tendEvery)
+		mine, err := within(ctx, func(ctx context.Context) (bool, error) {
+			return m.registry.Serve(ctx, "tend", m.node.ID, 3*tendEvery)
+		})
 		if err == nil && mine {
+			m.findStrays(ctx)
 			m.sweep(ctx, n%recountEvery == 0)
 		}
 		if !wait(ctx, tendEvery) {
 			return
 		}
 	}
+}
+
+// findStrays takes the runs of nodes that nobody knows: one that was taken for
+// dead may have gone on, and have died in earnest before it was known again.
+func (m *Member) findStrays(ctx context.Context) {
+	strays, err := within(ctx, m.registry.Strays)
+	if err != nil && ctx.Err() == nil {
+		m.log.Warn("cannot look for nodes that nobody knows", "error", err)
+	}
+	m.bury(ctx, strays)
 }
 
 func (m *Member) sweep(ctx context.Context, recount bool) {

@@ -13,6 +13,8 @@ type Held struct {
 	Wake
 	// News says that something has come for it.
 	News bool
+	// Armed says that nobody works on it: the node watches its time.
+	Armed bool
 }
 
 // Claimed is what came of taking up a run.

@@ -145,9 +145,9 @@ func (s *Store) Recount(ctx context.Context, workspaceID string) (bool, error) {
 func (s *Store) Held(ctx context.Context, node string) ([]run.Held, error) {
 	var held []run.Held
 	err := s.read(ctx, func(c Conn) (err error) {
-		held, err = list(c, `SELECT run_queue.wake_at IS NOT NULL, `+wakeColumns+` WHERE run_queue.node = $1 AND run_queue.slot`+notDeleted, []any{node},
+		held, err = list(c, `SELECT run_queue.wake_at IS NOT NULL, NOT run_queue.slot, `+wakeColumns+` WHERE run_queue.node = $1`+notDeleted, []any{node},
 			func(r Row) (h run.Held, err error) {
-				err = r.Scan(&h.News, &h.RunID, &h.WorkspaceID, &h.WorkflowID, &h.Epoch, &h.At, &h.Crashes, (*string)(&h.Plan))
+				err = r.Scan(&h.News, &h.Armed, &h.RunID, &h.WorkspaceID, &h.WorkflowID, &h.Epoch, &h.At, &h.Crashes, (*string)(&h.Plan))
 				return h, err
 			})
 		return err

@@ -36,6 +36,17 @@ func (d *Dispatcher) TakeUp(w run.Wake) {
 	d.queue(w)
 }
 
+// Watch makes sure that the time of a run that is ours is watched.
+func (d *Dispatcher) Watch(w run.Wake) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.leaving || d.taking[w.RunID] || d.timers.has(w) {
+		return
+	}
+	d.timers.add(w)
+	signal(d.earlier)
+}
+
 // queue has a run worked on.
 func (d *Dispatcher) queue(w run.Wake) {
 	if w.Isolated() {

@@ -47,6 +47,17 @@ func (db *DB) Expired(ctx context.Context) ([]string, error) {
 	return pgx.CollectRows(rows, pgx.RowTo[string])
 }
 
+// Strays lists nodes that hold something and are not known: they were forgotten
+// and did not notice before they died.
+func (db *DB) Strays(ctx context.Context) ([]string, error) {
+	rows, err := db.reserve.Query(ctx, `SELECT h.node FROM (SELECT DISTINCT node FROM run_queue WHERE node IS NOT NULL UNION SELECT node FROM couriers) h
+		WHERE NOT EXISTS (SELECT 1 FROM nodes n WHERE n.id = h.node)`)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, pgx.RowTo[string])
+}
+
 // Forget removes a node that holds nothing any more.
 func (db *DB) Forget(ctx context.Context, id string) error {
 	_, err := db.reserve.Exec(ctx, `WITH c AS (DELETE FROM couriers WHERE node = $1), t AS (DELETE FROM terms WHERE holder = $1)
