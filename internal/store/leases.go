@@ -14,11 +14,14 @@ import (
 // wake-up. It answers false for a stale wake-up. One who has become the owner
 // without learning of it may ask again.
 func (s *Store) Activate(ctx context.Context, wake run.Wake, node string) (run.Lease, bool, error) {
-	activated := false
+	activated, hands := false, ``
+	if s.cluster != nil { // there, only what this node has in its hands
+		hands = ` AND node = $2 AND slot`
+	}
 	lease := run.Lease{RunID: wake.RunID, Epoch: wake.Epoch + 1}
 	err := s.write(ctx, func(u *unit) error {
 		n, err := u.Exec(`UPDATE run_queue SET epoch = $1, node = $2, wake_at = NULL
-			WHERE run_id = $3 AND turn AND (epoch = $4 OR epoch = $1 AND node = $2)`+notDeleted,
+			WHERE run_id = $3 AND turn AND (epoch = $4 OR epoch = $1 AND node = $2)`+hands+notDeleted,
 			lease.Epoch, node, lease.RunID, wake.Epoch)
 		activated = n == 1
 		return err
@@ -145,18 +148,19 @@ const (
 )
 
 // fence touches the run's row in the queue under the lease's epoch: no row, no
-// right to write.
+// right to write. In a cluster whoever lets go of the run gives a slot back, and
+// must have it: a decision may be written again after it was.
 func (s *Store) fence(u *unit, lease run.Lease, d run.Decision) (int64, error) {
-	giveBack := ``
+	giveBack, has := ``, ``
 	if s.cluster != nil {
-		giveBack = `slot = false, `
+		giveBack, has = `slot = false, `, ` AND slot AND node IS NOT NULL`
 	}
 	switch {
 	case d.Finish != nil:
-		return u.Exec(`DELETE FROM run_queue WHERE run_id = $1 AND epoch = $2`+notDeleted, lease.RunID, lease.Epoch)
+		return u.Exec(`DELETE FROM run_queue WHERE run_id = $1 AND epoch = $2`+has+notDeleted, lease.RunID, lease.Epoch)
 	case d.Release:
 		return u.Exec(`UPDATE run_queue SET `+giveBack+`node = NULL, wake_at = CASE WHEN wake_at < $1 THEN wake_at ELSE $1 END, executing = NULL, ran = $2, logged = $3
-			WHERE run_id = $4 AND epoch = $5`+notDeleted, d.WakeAt, int64(d.Ran), d.Logged, lease.RunID, lease.Epoch)
+			WHERE run_id = $4 AND epoch = $5`+has+notDeleted, d.WakeAt, int64(d.Ran), d.Logged, lease.RunID, lease.Epoch)
 	default:
 		return u.Exec(`UPDATE run_queue SET executing = $1, ran = $2, logged = $3 WHERE run_id = $4 AND epoch = $5`+notDeleted,
 			orNil(strings.Join(d.Executing, "\n")), int64(d.Ran), d.Logged, lease.RunID, lease.Epoch)
