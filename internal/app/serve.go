@@ -12,6 +12,7 @@ import (
 	"os"
 	"runtime/debug"
 	"sync/atomic"
+	"time"
 
 	"github.com/stepmill/stepmill/internal/action/catalog"
 	"github.com/stepmill/stepmill/internal/api"
@@ -293,20 +294,35 @@ func (s *Server) ready(ctx context.Context) error {
 	if s.stopping.Load() {
 		return errors.New("the service is shutting down")
 	}
-	if _, err := s.core.store.KeyCheck(ctx); err != nil {
+	if s.cluster != nil && !s.cluster.member.Trusted() {
+		return errors.New("the database has not heard of this node for too long")
+	}
+	if err := s.answers(ctx); err != nil {
 		return errors.New("the store does not answer")
 	}
 	if s.starts.safe {
 		return errSafeMode
-	}
-	if s.cluster != nil && !s.cluster.member.Trusted() {
-		return errors.New("the database has not heard of this node for too long")
 	}
 	if s.engine.Stuck() >= mostStuck {
 		return fmt.Errorf("%d actions go on although their time is over: restart the service", mostStuck)
 	}
 	return nil
 }
+
+// answers tells whether the store does. A database that nodes share is asked over
+// a connection that nobody else uses up, and not for long.
+func (s *Server) answers(ctx context.Context) error {
+	if s.cluster == nil {
+		_, err := s.core.store.KeyCheck(ctx)
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, readyTime)
+	defer cancel()
+	return s.core.pg.Reserved().Ping(ctx)
+}
+
+// readyTime is how long the database may take to answer for a node to be ready.
+const readyTime = 3 * time.Second
 
 // mostStuck is how many actions may be left to themselves.
 const mostStuck = 100

@@ -21,6 +21,8 @@ const (
 	listenAgain = time.Second
 	// stillThere is how often a quiet connection is asked whether it is alive.
 	stillThere = 30 * time.Second
+	// answerTime is how long the database may take to answer.
+	answerTime = 5 * time.Second
 )
 
 // News is something that nodes tell each other.
@@ -116,7 +118,10 @@ func (b *Bell) ringOut(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
-		if _, err := b.db.reserve.Exec(ctx, `SELECT pg_notify($1, $2)`, channel, b.gathered()); err != nil && ctx.Err() == nil {
+		answer, cancel := context.WithTimeout(ctx, answerTime)
+		_, err := b.db.reserve.Exec(answer, `SELECT pg_notify($1, $2)`, channel, b.gathered())
+		cancel()
+		if err != nil && ctx.Err() == nil {
 			b.log.Debug("cannot tell other nodes what happened", "error", err)
 		}
 		if !wait(ctx, ringEvery) {
@@ -185,7 +190,10 @@ func (b *Bell) listenOnce(ctx context.Context) error {
 		case ctx.Err() != nil || quiet.Err() == nil:
 			return err
 		default:
-			if err := conn.Ping(ctx); err != nil {
+			answer, cancel := context.WithTimeout(ctx, answerTime)
+			err := conn.Ping(answer)
+			cancel()
+			if err != nil {
 				return err
 			}
 		}

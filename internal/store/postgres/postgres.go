@@ -86,6 +86,12 @@ func (db *DB) close() {
 	db.reserve.Close()
 }
 
+// idleTime is how long a transaction may wait for the next statement of its unit.
+// Units are there within milliseconds, unless their node is paused or cut off:
+// then what they have locked keeps others waiting, also from taking its runs
+// over.
+const idleTime = "3s"
+
 // settings are given to every connection. READ COMMITTED is what units are
 // written for: where that is not enough they lock.
 func settings(name string) map[string]string {
@@ -93,7 +99,7 @@ func settings(name string) map[string]string {
 		"application_name":                    name,
 		"statement_timeout":                   "10s",
 		"lock_timeout":                        "2s",
-		"idle_in_transaction_session_timeout": "15s",
+		"idle_in_transaction_session_timeout": idleTime,
 		"synchronous_commit":                  "on",
 		"default_transaction_isolation":       "read committed",
 		"timezone":                            "UTC",
@@ -103,7 +109,7 @@ func settings(name string) map[string]string {
 // settingsOnce gives the same to one transaction, where connections are shared
 // with others.
 const settingsOnce = `SELECT set_config('statement_timeout', '10s', true), set_config('lock_timeout', '2s', true),
-	set_config('idle_in_transaction_session_timeout', '15s', true), set_config('synchronous_commit', 'on', true)`
+	set_config('idle_in_transaction_session_timeout', '` + idleTime + `', true), set_config('synchronous_commit', 'on', true)`
 
 // Configure reads the address of a database and fills in what every connection
 // of Stepmill has.
@@ -119,7 +125,9 @@ func Configure(opts Options, size int) (*pgxpool.Config, error) {
 	config.ConnConfig.ConnectTimeout = 5 * time.Second
 	// A connection that was lost is noticed when it is used, and the unit tried
 	// again.
-	config.ShouldPing = func(_ context.Context, p pgxpool.ShouldPingParams) bool { return p.IdleDuration > config.HealthCheckPeriod }
+	config.ShouldPing = func(_ context.Context, p pgxpool.ShouldPingParams) bool {
+		return p.IdleDuration > config.HealthCheckPeriod
+	}
 	if opts.Pooled {
 		// Neither settings nor prepared statements would stay with us.
 		config.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeCacheDescribe
