@@ -172,6 +172,9 @@ func (h hands) Stir(runID string) { h.server.stir(runID) }
 // TakeUp implements membership.Hands.
 func (h hands) TakeUp(w run.Wake) { h.cluster.dispatch.TakeUp(w) }
 
+// Gone implements membership.Hands.
+func (h hands) Gone() { h.server.courier.Wake() }
+
 // PassOn implements membership.Hands.
 func (h hands) PassOn(workspaceID string) { h.cluster.dispatch.Freed(workspaceID) }
 

@@ -22,6 +22,8 @@ type Registry interface {
 	// Expired marks the nodes whose time has run out as dead, and lists them.
 	Expired(ctx context.Context) ([]string, error)
 	Forget(ctx context.Context, id string) error
+	// Strangers lists nodes that hold runs and that are not known.
+	Strangers(ctx context.Context) ([]string, error)
 	// Serve tells whether this node is the one that does what one does for all.
 	Serve(ctx context.Context, term, id string, life time.Duration) (bool, error)
 }
@@ -48,6 +50,9 @@ type Hands interface {
 	Stir(runID string)
 	// TakeUp works on a run that is ours and that nobody works on.
 	TakeUp(run.Wake)
+	// Gone tells that another node is gone, and what it did for all is to be done
+	// by somebody else.
+	Gone()
 	// PassOn gives slots of a workspace that are free to runs that are parked.
 	PassOn(workspaceID string)
 }

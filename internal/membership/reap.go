@@ -110,6 +110,11 @@ func (m *Member) reap(ctx context.Context) {
 		m.log.Warn("cannot look for nodes that are gone", "error", err)
 		return
 	}
+	m.takeOver(ctx, gone)
+}
+
+// takeOver takes the runs of nodes that are gone.
+func (m *Member) takeOver(ctx context.Context, gone []string) {
 	for _, id := range gone {
 		count, err := m.takeFrom(ctx, id, true)
 		if err == nil {
@@ -120,6 +125,7 @@ func (m *Member) reap(ctx context.Context) {
 			continue
 		}
 		m.log.Info("a node is gone; others go on with its runs", "node", id, "runs", count)
+		m.hands.Gone()
 		m.mu.Lock()
 		m.stats.TakenOver += int64(count)
 		m.mu.Unlock()
@@ -151,6 +157,11 @@ func (m *Member) tend(ctx context.Context) {
 		if err != nil || !mine {
 			continue
 		}
+		strangers, err := m.registry.Strangers(ctx)
+		if err != nil {
+			m.log.Warn("cannot look for runs of nodes that are not known", "error", err)
+		}
+		m.takeOver(ctx, strangers)
 		found, parked, err := m.queue.Sweep(ctx)
 		if err != nil {
 			m.log.Warn("cannot look for runs that were lost on their way", "error", err)

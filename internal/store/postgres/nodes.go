@@ -51,9 +51,20 @@ func (db *DB) Expired(ctx context.Context) ([]string, error) {
 // others is for one of them to do, without waiting for the end of its term.
 func (db *DB) Forget(ctx context.Context, id string) error {
 	_, err := db.reserve.Exec(ctx, `WITH c AS (DELETE FROM couriers WHERE node = $1), t AS (DELETE FROM terms WHERE holder = $1),
-		l AS (DELETE FROM `+JobSchema+`.river_leader WHERE leader_id = $1)
-		DELETE FROM nodes WHERE id = $1`, id)
+		l AS (DELETE FROM `+JobSchema+`.river_leader WHERE leader_id = $1), n AS (DELETE FROM nodes WHERE id = $1)
+		SELECT pg_notify($2, $3)`, id, channel, id+"\n"+string(Deliverable))
 	return err
+}
+
+// Strangers lists nodes that hold runs and that nobody knows: one that was
+// forgotten, went on for a moment and died then.
+func (db *DB) Strangers(ctx context.Context) ([]string, error) {
+	rows, err := db.reserve.Query(ctx, `SELECT DISTINCT q.node FROM run_queue q WHERE q.node IS NOT NULL
+		AND NOT EXISTS (SELECT 1 FROM nodes n WHERE n.id = q.node)`)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, pgx.RowTo[string])
 }
 
 // Nodes lists the nodes.
