@@ -15,6 +15,8 @@ const (
 	channel = "stepmill"
 	// ringEvery bounds how often a node rings.
 	ringEvery = 100 * time.Millisecond
+	// lastRing bounds the ring with which a node leaves.
+	lastRing = time.Second
 	// longest is what fits into one ring.
 	longest = 7500
 	// listenAgain is when a lost connection is made anew.
@@ -114,14 +116,31 @@ func (b *Bell) ringOut(ctx context.Context) {
 		select {
 		case <-b.ring:
 		case <-ctx.Done():
+		}
+		if ctx.Err() != nil {
+			b.ringLast(ctx)
 			return
 		}
-		if _, err := b.db.reserve.Exec(ctx, `SELECT pg_notify($1, $2)`, channel, b.gathered()); err != nil && ctx.Err() == nil {
-			b.log.Debug("cannot tell other nodes what happened", "error", err)
-		}
-		if !wait(ctx, ringEvery) {
-			return
-		}
+		b.ringOnce(ctx)
+		wait(ctx, ringEvery)
+	}
+}
+
+func (b *Bell) ringOnce(ctx context.Context) {
+	if _, err := b.db.reserve.Exec(ctx, `SELECT pg_notify($1, $2)`, channel, b.gathered()); err != nil && ctx.Err() == nil {
+		b.log.Debug("cannot tell other nodes what happened", "error", err)
+	}
+}
+
+// ringLast tells what has happened just before the end.
+func (b *Bell) ringLast(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastRing)
+	defer cancel()
+	b.mu.Lock()
+	anything := len(b.waiting) > 0
+	b.mu.Unlock()
+	if anything {
+		b.ringOnce(ctx)
 	}
 }
 
