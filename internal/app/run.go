@@ -33,6 +33,7 @@ func (s *Server) Run(ctx context.Context) (err error) {
 	if s.cluster != nil {
 		vital.start(func() error { return s.cluster.member.Run(life) })
 		vital.start(func() error { return s.cluster.bell.Run(life) })
+		vital.start(func() error { return s.cluster.dispatch.PassOn(life) })
 	}
 	parts.start(func() error { return s.housekeep(work) })
 	if s.role == node.RoleServe { // a worker does not know what is to be kept

@@ -52,8 +52,8 @@ func (db *DB) Expired(ctx context.Context) ([]string, error) {
 // others is for one of them to do, without waiting for the end of its term.
 func (db *DB) Forget(ctx context.Context, id string) error {
 	_, err := db.reserve.Exec(ctx, `WITH c AS (DELETE FROM couriers WHERE node = $1), t AS (DELETE FROM terms WHERE holder = $1),
-		l AS (DELETE FROM `+JobSchema+`.river_leader WHERE leader_id = $1)
-		DELETE FROM nodes WHERE id = $1`, id)
+		l AS (DELETE FROM `+JobSchema+`.river_leader WHERE leader_id = $1), n AS (DELETE FROM nodes WHERE id = $1)
+		SELECT pg_notify($2, $3)`, id, channel, id+"\n"+string(Deliverable))
 	return err
 }
 
