@@ -203,6 +203,7 @@ func (s *Server) assemble(ctx context.Context, data config.Data) (err error) {
 		Trials:      run.NewTrials(previews, plans, s.engine),
 		Idempotency: idempotency.NewService(st, v),
 		Events:      event.NewService(st, s.written),
+		Nodes:       node.NewService(s.registry(), st, s.node),
 	}, api.Options{
 		Limits: s.limits(), Cursors: cursors, PreauthPerMinute: s.config.PreauthRPM, BodyBytes: bodyBytes(), TrustedProxies: config.Prefixes(s.config.TrustedProxy), Ready: s.ready, Log: s.log,
 		StreamsPerWorkspace: s.config.StreamsPerWorkspace,
