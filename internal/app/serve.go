@@ -119,7 +119,8 @@ func NewWorker(ctx context.Context, data config.Data, execute config.Execute, lo
 	if err := s.assemble(ctx, data); err != nil {
 		return s, err
 	}
-	return s, s.listenForMetrics(ctx)
+	err = s.listenForMetrics(ctx)
+	return s, err
 }
 
 func newServer(role string, serve config.Serve, log *slog.Logger) *Server {

@@ -30,7 +30,7 @@ type Registry interface {
 type Queue interface {
 	TakeFrom(ctx context.Context, node string, died bool) (count int, more bool, err error)
 	Held(ctx context.Context, node string) ([]run.Held, error)
-	Sweep(ctx context.Context) (found int, parked []string, err error)
+	Sweep(ctx context.Context) (found int, more bool, parked []string, err error)
 	Recount(ctx context.Context, workspaceID string) (wrong bool, err error)
 }
 

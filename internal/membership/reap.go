@@ -146,24 +146,38 @@ const (
 // tend looks after what should not be: runs that nobody brings to a node, slots
 // that nobody uses. One node at a time does.
 func (m *Member) tend(ctx context.Context) {
-	for n := 1; wait(ctx, tendEvery); n++ {
+	for n := 0; ; n++ {
 		mine, err := m.registry.Serve(ctx, "tend", m.node.ID, 3*tendEvery)
-		if err != nil || !mine {
-			continue
+		if err == nil && mine {
+			m.sweep(ctx, n%recountEvery == 0)
 		}
-		found, parked, err := m.queue.Sweep(ctx)
-		if err != nil {
-			m.log.Warn("cannot look for runs that were lost on their way", "error", err)
-			continue
+		if !wait(ctx, tendEvery) {
+			return
+		}
+	}
+}
+
+func (m *Member) sweep(ctx context.Context, recount bool) {
+	for more := true; more; {
+		var (
+			found  int
+			parked []string
+			err    error
+		)
+		if found, more, parked, err = m.queue.Sweep(ctx); err != nil {
+			if ctx.Err() == nil {
+				m.log.Warn("cannot look for runs that were lost on their way", "error", err)
+			}
+			return
 		}
 		if found > 0 {
-			m.log.Warn("runs were due and on nobody's way; they are now", "count", found)
+			m.log.Warn("runs were on nobody's way; they are now", "count", found)
 			m.mu.Lock()
 			m.stats.Found += int64(found)
 			m.mu.Unlock()
 		}
 		for _, workspaceID := range parked {
-			if n%recountEvery == 0 {
+			if recount {
 				m.recount(ctx, workspaceID)
 			}
 			m.hands.PassOn(workspaceID)

@@ -96,28 +96,32 @@ func (s *Store) TakeFrom(ctx context.Context, node string, died bool) (count int
 // lost is after which time a run that is due and on nobody's way is looked for.
 const lost = 15 * time.Second
 
-// Sweep finds runs that nobody is bringing to a node although they are due, and
-// workspaces that have slots free while runs are parked: nothing like it should
-// be, and nothing like it lasts.
-func (s *Store) Sweep(ctx context.Context) (found int, waiting []string, err error) {
+// Sweep finds runs that nobody is bringing to a node, and workspaces that have
+// runs parked, which may have slots for them: after an import all runs are like
+// that, else nothing should be, and nothing like it lasts. It answers true when
+// there may be more.
+func (s *Store) Sweep(ctx context.Context) (found int, more bool, waiting []string, err error) {
 	err = s.write(ctx, func(u *unit) error {
 		now := clock.Now()
-		wakes, err := list(u, selectWake+`WHERE run_queue.node IS NULL AND NOT run_queue.parked AND run_queue.turn AND run_queue.wake_at < $1`+notDeleted+`
-			ORDER BY run_queue.wake_at LIMIT $2 FOR UPDATE OF run_queue SKIP LOCKED`, []any{now.Add(-lost), taken}, scanWake)
+		wakes, err := list(u, selectWake+`WHERE run_queue.node IS NULL AND NOT run_queue.parked AND run_queue.turn
+			AND (run_queue.adrift OR run_queue.wake_at < $1)`+notDeleted+` LIMIT $2 FOR UPDATE OF run_queue SKIP LOCKED`,
+			[]any{now.Add(-lost), taken}, scanWake)
 		if err != nil {
 			return err
 		}
 		for _, wake := range wakes {
 			u.handovers = append(u.handovers, run.Handover{Wake: wake})
-			if err := u.Do(`UPDATE run_queue SET wake_at = $1 WHERE run_id = $2`, now, wake.RunID); err != nil {
+			// A job that is late is given time to come.
+			if err := u.Do(`UPDATE run_queue SET adrift = false, wake_at = CASE WHEN wake_at < $1 THEN $1 ELSE wake_at END WHERE run_id = $2`,
+				now, wake.RunID); err != nil {
 				return err
 			}
 		}
-		found = len(wakes)
+		found, more = len(wakes), len(wakes) == taken
 		waiting, err = list(u, `SELECT workspace_id FROM workspace_load WHERE parked > 0`, nil, scanText)
 		return err
 	})
-	return found, waiting, err
+	return found, more && err == nil, waiting, err
 }
 
 // Recount corrects the load of a workspace should it ever be wrong, and answers

@@ -246,11 +246,12 @@ func (s *Store) NextDue(ctx context.Context, after time.Time) (*time.Time, error
 // process that is gone: one of them may be the reason.
 func (s *Store) Blame(ctx context.Context, node string) error {
 	return s.write(ctx, func(u *unit) error {
-		err := u.Do(`UPDATE run_queue SET crashes = CASE WHEN blamed = executing THEN crashes + 1 ELSE 1 END, blamed = executing, executing = NULL
-			WHERE node IS NOT NULL AND node <> $1 AND executing IS NOT NULL`, node)
-		return err
+		return u.Do(blame, node)
 	})
 }
+
+const blame = `UPDATE run_queue SET crashes = CASE WHEN blamed = executing THEN crashes + 1 ELSE 1 END, blamed = executing, executing = NULL
+	WHERE node IS NOT NULL AND node <> $1 AND executing IS NOT NULL`
 
 // Orphans lists runs held by another node than the given one, in order of
 // their id: after a restart these are the runs that the last process left.

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -38,14 +39,18 @@ type DB struct {
 	reserve *pgxpool.Pool
 	groups  *groups
 	counts  *counts
+	pooled  bool
 
 	begin, beginReading []string
+	// several has the first statements of reads that need more than one: these
+	// get a transaction, the others are their own.
+	several sync.Map
 }
 
 // Open connects to the database and checks that its schema is one this binary
 // can work with. It does not wait for a database that is away.
 func Open(ctx context.Context, opts Options) (*DB, error) {
-	db := &DB{counts: newCounts(), begin: []string{begin, transactionID}, beginReading: []string{beginReading}}
+	db := &DB{pooled: opts.Pooled, counts: newCounts(), begin: []string{begin, transactionID}, beginReading: []string{beginReading}}
 	if opts.Pooled {
 		db.begin = []string{begin, settingsOnce, transactionID}
 		db.beginReading = []string{beginReading, settingsOnce}
@@ -113,6 +118,11 @@ func Configure(opts Options, size int) (*pgxpool.Config, error) {
 	config.MaxConnIdleTime = 5 * time.Minute
 	config.HealthCheckPeriod = time.Minute
 	config.ConnConfig.ConnectTimeout = 5 * time.Second
+	// A connection that was lost is noticed when it is used, and the unit tried
+	// again.
+	config.ShouldPing = func(_ context.Context, p pgxpool.ShouldPingParams) bool {
+		return p.IdleDuration > config.HealthCheckPeriod
+	}
 	if opts.Pooled {
 		// Neither settings nor prepared statements would stay with us.
 		config.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeCacheDescribe

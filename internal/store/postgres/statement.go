@@ -177,8 +177,13 @@ func keep(raw [][]byte) [][]byte {
 
 // argument is a value as the database takes it.
 func argument(arg any) any {
-	if t, ok := arg.(time.Time); ok {
-		return t.UnixMicro()
+	switch v := arg.(type) {
+	case time.Time:
+		return v.UnixMicro()
+	case []byte:
+		if v == nil {
+			return []byte{} // NULL is nil itself
+		}
 	}
 	return arg
 }

@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"runtime/debug"
@@ -169,24 +168,4 @@ func (t *transaction) abandon(ctx context.Context) {
 	if _, err := t.conn.Exec(ctx, "rollback"); err != nil {
 		_ = t.conn.Close(ctx)
 	}
-}
-
-// Read implements store.Driver.
-func (db *DB) Read(ctx context.Context, fn func(store.Conn) error) error {
-	_, err := db.persist(ctx, func(ctx context.Context) error {
-		lent, err := db.acquire(ctx)
-		if err != nil {
-			return err
-		}
-		defer lent.Release()
-		t := &transaction{conn: lent.Conn(), begin: db.beginReading}
-		c := &conn{raw: t.conn, exchange: sending(ctx, t)}
-		err = call(fn, c)
-		if err == nil && len(c.waiting) > 0 {
-			err = errors.New("a statement was left behind in a read")
-		}
-		t.abandon(ctx)
-		return err
-	})
-	return err
 }

@@ -159,8 +159,14 @@ func (r row) scanOne(i int, dest any) error {
 		*d = r.stmt.ColumnInt(i)
 	case *int64:
 		*d = r.stmt.ColumnInt64(i)
+	case **int64:
+		n := r.stmt.ColumnInt64(i)
+		*d = &n
 	case *bool:
 		*d = r.stmt.ColumnInt64(i) != 0
+	case **bool:
+		is := r.stmt.ColumnInt64(i) != 0
+		*d = &is
 	case *time.Time:
 		*d = time.UnixMicro(r.stmt.ColumnInt64(i)).UTC()
 	case **time.Time:

@@ -6,7 +6,8 @@ CREATE TABLE installation (
     id                 BIGINT  PRIMARY KEY CHECK (id = 1),
     first_workspace_id TEXT COLLATE "C"    NOT NULL,
     key_check          BYTEA    NOT NULL, -- tells which master key seals this store
-    created_at         BIGINT  NOT NULL
+    created_at         BIGINT  NOT NULL,
+    importing          TEXT COLLATE "C"  -- the import that fills the tables; NULL: they are whole
 );
 
 CREATE TABLE workspaces (
@@ -154,10 +155,12 @@ CREATE TABLE run_queue (
     share_limit  BIGINT ,
     turn         BOOLEAN NOT NULL DEFAULT true,  -- false: waits for one of the shared places
     slot         BOOLEAN NOT NULL DEFAULT false, -- one of those that its workspace may have under way
-    parked       BOOLEAN NOT NULL DEFAULT false  -- due, and no slot is free
+    parked       BOOLEAN NOT NULL DEFAULT false, -- due, and no slot is free
+    adrift       BOOLEAN NOT NULL DEFAULT false  -- came with an import: nobody is bringing it to a node
 ) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 500, autovacuum_vacuum_cost_delay = 0);
 CREATE INDEX run_queue_due ON run_queue (wake_at) WHERE node IS NULL;
 CREATE INDEX run_queue_parked ON run_queue (workspace_id, wake_at, run_id) WHERE parked;
+CREATE INDEX run_queue_adrift ON run_queue (run_id) WHERE adrift;
 CREATE INDEX run_queue_by_node ON run_queue (node, run_id) WHERE node IS NOT NULL;
 CREATE INDEX run_queue_by_share ON run_queue (workflow_id, share_key, turn, run_id) WHERE share_key IS NOT NULL;
 CREATE INDEX run_queue_by_workflow ON run_queue (workflow_id, run_id);

@@ -1,0 +1,36 @@
+package postgres_test
+
+import (
+	"testing"
+
+	"github.com/stepmill/stepmill/internal/archive"
+	"github.com/stepmill/stepmill/internal/store"
+	"github.com/stepmill/stepmill/internal/store/storetest"
+)
+
+// What moves with an installation is all that its tables hold, apart from what
+// belongs to the nodes.
+func TestTables(t *testing.T) {
+	t.Parallel()
+	db := open(t, newDatabase(t))
+	kinds := map[string]archive.Kind{"text": archive.Text, "bigint": archive.Int, "integer": archive.Int, "boolean": archive.Bool, "bytea": archive.Bytes}
+	have := map[string]map[string]archive.Kind{}
+	err := db.Read(t.Context(), func(c store.Conn) error {
+		return c.Query(`SELECT table_name::text, column_name::text, data_type::text FROM information_schema.columns WHERE table_schema = 'public'`, nil,
+			func(r store.Row) error {
+				var table, column, kind string
+				if err := r.Scan(&table, &column, &kind); err != nil {
+					return err
+				}
+				if have[table] == nil {
+					have[table] = map[string]archive.Kind{}
+				}
+				have[table][column] = kinds[kind]
+				return nil
+			})
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	storetest.CheckTables(t, have)
+}
