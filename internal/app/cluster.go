@@ -26,6 +26,8 @@ import (
 const (
 	// jobConnections is how many connections the hand-over of runs has.
 	jobConnections = 4
+	// listenConnections is how many listen to the other nodes.
+	listenConnections = 1
 	// leaveTime is how long a node has to hand its runs to others.
 	leaveTime = 5 * time.Second
 )
@@ -60,13 +62,27 @@ func (s *Server) newCluster(ctx context.Context, data config.Data) (*cluster, er
 	}
 	c.bell = postgres.NewBell(s.core.pg, s.node, listen, s.hear, s.log)
 	s.core.store.OfCluster(store.Cluster{
-		Node: s.node, Limit: c.limit, Room: c.dispatch.Room, Leaving: c.dispatch.Leaving, Freed: c.dispatch.Freed,
+		Node: s.node, Limit: c.limit, Room: c.dispatch.Room, Leaving: c.dispatch.Leaving,
 		Hand: func(ctx context.Context, conn store.Conn, runs []run.Handover) error {
 			tx, err := postgres.Tx(conn)
 			if err != nil {
 				return err
 			}
 			return c.dispatch.Hand(ctx, tx, runs)
+		},
+		Carried: func(ctx context.Context, conn store.Conn, ids []string) (map[string]bool, error) {
+			tx, err := postgres.Tx(conn)
+			if err != nil {
+				return nil, err
+			}
+			return c.dispatch.Carried(ctx, tx, ids)
+		},
+		Freed: func(workspaceID string) {
+			if c.dispatch.Leaving() { // it takes up nothing any more
+				c.bell.Tell(postgres.SlotFreed, workspaceID)
+				return
+			}
+			c.dispatch.Freed(workspaceID)
 		},
 	})
 	c.member = membership.New(membership.Config{
@@ -185,6 +201,9 @@ func (h hands) Stir(runID string) { h.server.stir(runID) }
 // TakeUp implements membership.Hands.
 func (h hands) TakeUp(w run.Wake) { h.cluster.dispatch.TakeUp(w) }
 
+// Watch implements membership.Hands.
+func (h hands) Watch(w run.Wake) { h.cluster.dispatch.Watch(w) }
+
 // PassOn implements membership.Hands.
 func (h hands) PassOn(workspaceID string) { h.cluster.dispatch.Freed(workspaceID) }
 
@@ -214,6 +233,8 @@ func (s *Server) hear(n postgres.News) {
 		s.written.Tell(n.ID)
 	case postgres.Deliverable:
 		s.courier.Wake()
+	case postgres.SlotFreed:
+		s.cluster.dispatch.Freed(n.ID)
 	case postgres.WorkflowDeleted:
 		s.engine.AbortWorkflow(n.ID)
 		s.runNews.TellAll()

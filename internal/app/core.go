@@ -130,6 +130,15 @@ func openAlone(ctx context.Context, data config.Data) (_ *core, release func() e
 	return c, release, nil
 }
 
+// answers tells whether the data can be read.
+func (c *core) answers(ctx context.Context) error {
+	if c.pg != nil {
+		return c.pg.Answers(ctx)
+	}
+	_, err := c.store.KeyCheck(ctx)
+	return err
+}
+
 // close writes what is queued and closes the database.
 func (c *core) close() error {
 	c.stop()

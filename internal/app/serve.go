@@ -295,7 +295,7 @@ func (s *Server) ready(ctx context.Context) error {
 	if s.stopping.Load() {
 		return errors.New("the service is shutting down")
 	}
-	if _, err := s.core.store.KeyCheck(ctx); err != nil {
+	if err := s.core.answers(ctx); err != nil {
 		return errors.New("the store does not answer")
 	}
 	if s.starts.safe {

@@ -18,6 +18,10 @@ func Now() time.Time {
 	return time.Now().Add(time.Duration(ahead.Load())).UTC().Truncate(time.Microsecond)
 }
 
+// Reading is the current time with what the machine needs to measure durations
+// by it. Now is for what is kept and shown.
+func Reading() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
+
 // Until is how long it is until t.
 func Until(t time.Time) time.Duration { return t.Sub(Now()) }
 

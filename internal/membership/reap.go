@@ -35,13 +35,12 @@ func wait(ctx context.Context, pause time.Duration) bool {
 	}
 }
 
-// drop lets go of all runs, once.
+// drop lets go of all runs, once until the node is seen again.
 func (m *Member) drop() {
 	m.mu.Lock()
-	again := m.lost
-	m.lost = true
+	again := m.lapsed
+	m.lapsed, m.lost, m.trusted = true, true, time.Time{}
 	if !again {
-		m.trusted = time.Time{}
 		m.stats.Lost++
 	}
 	m.mu.Unlock()
@@ -52,6 +51,18 @@ func (m *Member) drop() {
 	m.hands.DropAll()
 }
 
+// look compares what this node works on with what it has, after each heartbeat.
+func (m *Member) look(ctx context.Context) {
+	for {
+		select {
+		case <-m.seen:
+			m.compare(ctx)
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
 // compare holds what this node works on against what the store says that it
 // has: leases that are void end, what has come for a run is told, and a run that
 // is ours and that nobody works on is taken up. Where nobody can be told of such
@@ -60,7 +71,9 @@ func (m *Member) compare(ctx context.Context) {
 	leases := m.hands.Leases()
 	held, err := m.queue.Held(ctx, m.node.ID)
 	if err != nil {
-		m.log.Warn("cannot read the runs of this node", "error", err)
+		if ctx.Err() == nil {
+			m.log.Warn("cannot read the runs of this node", "error", err)
+		}
 		return
 	}
 	ours := make(map[string]run.Held, len(held))
@@ -73,7 +86,7 @@ func (m *Member) compare(ctx context.Context) {
 		h, ok := ours[lease.RunID]
 		switch {
 		case lease.Epoch == 0: // about to begin
-		case !ok || h.Epoch != lease.Epoch:
+		case !ok || h.Armed || h.Epoch != lease.Epoch:
 			m.hands.Abort(lease)
 		case h.News:
 			m.hands.Stir(lease.RunID)
@@ -93,6 +106,10 @@ func (m *Member) retake(ours map[string]run.Held, working map[string]bool) {
 		if working[id] || m.hands.Has(id) {
 			continue
 		}
+		if h.Armed {
+			m.hands.Watch(h.Wake)
+			continue
+		}
 		if !sure && !before[id] {
 			m.mu.Lock()
 			m.missing[id] = true
@@ -103,6 +120,27 @@ func (m *Member) retake(ours map[string]run.Held, working map[string]bool) {
 	}
 }
 
+// bury takes over from other nodes when their time has run out.
+func (m *Member) bury(ctx context.Context) {
+	timer := time.NewTimer(m.life)
+	defer timer.Stop()
+	for {
+		select {
+		case left := <-m.expiry:
+			timer.Reset(left)
+		case <-timer.C:
+			m.reap(ctx)
+			timer.Reset(m.life)
+			select {
+			case m.hurry <- struct{}{}: // it learns whose time runs out next
+			default:
+			}
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
 // reap takes the runs of nodes whose time has run out.
 func (m *Member) reap(ctx context.Context) {
 	gone, err := m.registry.Expired(ctx)
@@ -110,6 +148,11 @@ func (m *Member) reap(ctx context.Context) {
 		m.log.Warn("cannot look for nodes that are gone", "error", err)
 		return
 	}
+	m.takeOver(ctx, gone)
+}
+
+// takeOver takes what nodes have that are gone, and forgets them.
+func (m *Member) takeOver(ctx context.Context, gone []string) {
 	for _, id := range gone {
 		count, err := m.takeFrom(ctx, id, true)
 		if err == nil {
@@ -150,6 +193,7 @@ func (m *Member) tend(ctx context.Context) {
 		mine, err := m.registry.Serve(ctx, "tend", m.node.ID, 3*tendEvery)
 		if err == nil && mine {
 			m.sweep(ctx, n%recountEvery == 0)
+			m.findStrays(ctx)
 		}
 		if !wait(ctx, tendEvery) {
 			return
@@ -183,6 +227,16 @@ func (m *Member) sweep(ctx context.Context, recount bool) {
 			m.hands.PassOn(workspaceID)
 		}
 	}
+}
+
+// findStrays takes over from nodes that took something after they were forgotten
+// and died before they were seen again.
+func (m *Member) findStrays(ctx context.Context) {
+	strays, err := m.queue.Strays(ctx)
+	if err != nil && ctx.Err() == nil {
+		m.log.Warn("cannot look for what unknown nodes hold", "error", err)
+	}
+	m.takeOver(ctx, strays)
 }
 
 func (m *Member) recount(ctx context.Context, workspaceID string) {

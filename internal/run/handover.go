@@ -13,6 +13,8 @@ type Held struct {
 	Wake
 	// News says that something has come for it.
 	News bool
+	// Armed says that it is not executed: the node watches the time it waits for.
+	Armed bool
 }
 
 // Claimed is what came of taking up a run.

@@ -91,6 +91,7 @@ func LeftOut() map[string]string {
 		"workspace_load":   "what those nodes have under way, which is nothing while they are stopped",
 		"couriers":         "which of those nodes sends what",
 		"terms":            "which of those nodes does what one does for all",
+		"recovery":         "whether one database has crashed",
 	}
 }
 

@@ -107,6 +107,7 @@ func retryQuarantined(t *testing.T, s *harness.Server, outside *sink, culprit st
 // A process that dies five times in a row before it is ready is started without
 // executing runs, and says so, until it is told to leave safe mode.
 func TestCrashLoopLeadsToSafeMode(t *testing.T) {
+	harness.EmbeddedOnly(t, "starts are counted in the data directory; of several nodes the others go on")
 	t.Parallel()
 	s := harness.Start(t, t.TempDir())
 	does := chain{{"add", 1}, {"wait", 100}, {"times", 2}}
@@ -185,6 +186,7 @@ func startSafe(t *testing.T, was *harness.Server) *harness.Server {
 // Kills do not lead to safe mode, however many there are, when they come after
 // the service was ready, nor do four deaths before it was.
 func TestKillsDoNotLeadToSafeMode(t *testing.T) {
+	harness.EmbeddedOnly(t, "starts are counted in the data directory; of several nodes the others go on")
 	t.Parallel()
 	s := harness.Start(t, t.TempDir())
 	for range 6 {

@@ -4,9 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"os"
 	"os/exec"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"syscall"
@@ -60,6 +58,11 @@ type Options struct {
 	Env  []string
 	// Work is the directory to start in, if not that of the tests.
 	Work string
+	// Database is the URL of a database that the server shares with others: the
+	// directory then only holds the master key.
+	Database string
+	// Worker starts a node that serves no requests: it has no client.
+	Worker bool
 	// Fail says where the server dies, panics or pauses: the FP of the package
 	// failpoint, for a binary that has it.
 	Fail string
@@ -76,6 +79,9 @@ func Start(t testing.TB, dir string, args ...string) *Server {
 // StartWith is Start with all that can be said about a server.
 func StartWith(t testing.TB, o Options) *Server {
 	t.Helper()
+	if OnPostgres() && o.Dir != "" && o.Database == "" && isNew(o.Dir) {
+		t.Cleanup(func() { dropDatabase(t, o.Dir) }) // after the last of its servers
+	}
 	s, err := Launch(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
@@ -87,7 +93,7 @@ func StartWith(t testing.TB, o Options) *Server {
 // Launch starts a server and waits until it is ready. A server
 // that ends before it is ready is an error that shows what it printed.
 func Launch(ctx context.Context, o Options) (*Server, error) {
-	_, statErr := os.Stat(filepath.Join(o.Dir, "stepmill.db"))
+	first := o.Dir != "" && o.Database == "" && isNew(o.Dir)
 	begun := time.Now()
 	s, err := Spawn(o)
 	if err != nil {
@@ -100,7 +106,7 @@ func Launch(ctx context.Context, o Options) (*Server, error) {
 		return nil, s.failed(err.Error())
 	}
 	s.Ready = time.Since(begun)
-	if o.Dir != "" && os.IsNotExist(statErr) {
+	if first {
 		var ok bool
 		if s.Key, ok = s.out.await(keyLine, s.exited, startTime); !ok {
 			return nil, s.failed("printed no admin key on its first start")
@@ -130,9 +136,12 @@ func Spawn(o Options) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{Dir: o.Dir, out: newOutput(), log: newOutput(), exited: make(chan struct{})}
-	args := append([]string{"serve"}, o.Args...)
-	if o.Dir != "" {
-		args = append(args, "--listen", "127.0.0.1:0", "--data-dir", o.Dir)
+	args, err := o.arguments()
+	if err != nil {
+		return nil, err
+	}
+	if OnPostgres() && o.Database == "" {
+		env = append([]string{"STEPMILL_NODE_LEASE=" + lease}, env...)
 	}
 	s.cmd = exec.Command(path, args...)
 	s.cmd.Dir = o.Work
@@ -145,6 +154,30 @@ func Spawn(o Options) (*Server, error) {
 		close(s.exited)
 	}()
 	return s, nil
+}
+
+// arguments are those of the command line.
+func (o Options) arguments() ([]string, error) {
+	args := []string{"serve"}
+	if o.Worker {
+		args[0] = "worker"
+	}
+	args = append(args, o.Args...)
+	if o.Dir == "" {
+		return args, nil
+	}
+	args = append(args, "--data-dir", o.Dir)
+	if !o.Worker {
+		args = append(args, "--listen", "127.0.0.1:0")
+	}
+	switch {
+	case o.Database != "":
+		return append(args, "--database-url", o.Database), nil
+	case OnPostgres():
+		where, err := provide(o.Dir)
+		return append(args, where...), err
+	}
+	return args, nil
 }
 
 func (s *Server) failed(what string) error {

@@ -101,6 +101,24 @@ func Shared(tb testing.TB) *Server {
 	return shared.server
 }
 
+var durable struct {
+	once   sync.Once
+	server *Server
+	err    error
+}
+
+// Durable is the one server, with nothing given up for speed, that the tests of
+// a process share whose programs are killed. It ends with the process.
+func Durable() (*Server, error) {
+	durable.once.Do(func() {
+		durable.server, durable.err = Launch(context.Background(), Options{MaxConnections: 400})
+		if durable.err == nil {
+			durable.server.shared = true
+		}
+	})
+	return durable.server, durable.err
+}
+
 // Launch makes a cluster and starts it, for one who is not a test and closes it.
 func Launch(ctx context.Context, o Options) (*Server, error) {
 	bin, err := binaries()
@@ -344,21 +362,39 @@ func (s *Server) NewTemplate(tb testing.TB, fill func(url string) error) string 
 // lasts as long as the test, and returns its URL.
 func (s *Server) CopyDatabase(tb testing.TB, template string) string {
 	tb.Helper()
-	name := "test_" + strings.ToLower(rand.Text())
-	if err := s.exec(tb.Context(), "CREATE DATABASE "+name+" TEMPLATE "+template); err != nil {
-		tb.Fatalf("make a database: %v", err)
+	name, err := s.MakeDatabase(tb.Context(), template)
+	if err != nil {
+		tb.Fatal(err)
 	}
 	tb.Cleanup(func() {
-		if s.Pid() == 0 {
-			return // it goes with the cluster
-		}
-		ctx, cancel := context.WithTimeout(context.Background(), stopTime)
-		defer cancel()
-		if err := s.exec(ctx, "DROP DATABASE "+name+" WITH (FORCE)"); err != nil {
-			tb.Errorf("drop a database: %v", err)
+		if err := s.DropDatabase(name); err != nil {
+			tb.Error(err)
 		}
 	})
 	return s.URL(name)
+}
+
+// MakeDatabase makes a copy of a database and returns its name. It lasts until
+// it is dropped, or as long as the server.
+func (s *Server) MakeDatabase(ctx context.Context, template string) (string, error) {
+	name := "test_" + strings.ToLower(rand.Text())
+	if err := s.exec(ctx, "CREATE DATABASE "+name+" TEMPLATE "+template); err != nil {
+		return "", fmt.Errorf("make a database: %w", err)
+	}
+	return name, nil
+}
+
+// DropDatabase removes a database, whoever is connected to it.
+func (s *Server) DropDatabase(name string) error {
+	if s.Pid() == 0 {
+		return nil // it goes with the cluster
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), stopTime)
+	defer cancel()
+	if err := s.exec(ctx, "DROP DATABASE "+name+" WITH (FORCE)"); err != nil {
+		return fmt.Errorf("drop a database: %w", err)
+	}
+	return nil
 }
 
 func (s *Server) exec(ctx context.Context, sql string) error {

@@ -3,6 +3,7 @@ package river
 import (
 	"context"
 	"maps"
+	"slices"
 	"time"
 
 	"github.com/stepmill/stepmill/internal/clock"
@@ -26,6 +27,18 @@ func (d *Dispatcher) Wake(w run.Wake) {
 		return
 	}
 	d.queue(w)
+}
+
+// Watch makes sure that a run is watched that this node has to watch, by the time
+// that the store knows.
+func (d *Dispatcher) Watch(w run.Wake) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.taking[w.RunID] || d.timers.has(w.RunID, w.At) {
+		return
+	}
+	d.timers.add(w)
+	signal(d.earlier)
 }
 
 // TakeUp works on a run that is ours and that nobody works on: whether it still
@@ -145,12 +158,7 @@ func (d *Dispatcher) Has(runID string) bool {
 	if _, ok := d.kept[runID]; ok {
 		return true
 	}
-	for _, w := range d.ready {
-		if w.RunID == runID {
-			return true
-		}
-	}
-	return false
+	return d.taking[runID] || slices.ContainsFunc(d.ready, func(w run.Wake) bool { return w.RunID == runID })
 }
 
 // Stir takes up a run that is watched, at once: something has come for it.

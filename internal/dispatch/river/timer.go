@@ -65,6 +65,9 @@ func (d *Dispatcher) watch(ctx context.Context) {
 	for {
 		d.mu.Lock()
 		due, next := d.timers.due(clock.Now())
+		for _, wake := range due {
+			d.taking[wake.RunID] = true
+		}
 		d.mu.Unlock()
 		for _, wake := range due {
 			go d.take(ctx, wake)
@@ -82,6 +85,7 @@ func (d *Dispatcher) watch(ctx context.Context) {
 // take takes up a run that was watched. Where that fails it is tried again: the
 // run is in nobody else's hands.
 func (d *Dispatcher) take(ctx context.Context, wake run.Wake) {
+	defer d.taken(wake.RunID)
 	for ctx.Err() == nil {
 		if !d.keep(ctx, wake.RunID, wake.Isolated()) {
 			continue
@@ -94,6 +98,12 @@ func (d *Dispatcher) take(ctx context.Context, wake run.Wake) {
 		d.log.Error("cannot take up a run; trying again", "run_id", wake.RunID, "error", err)
 		wait(ctx, time.Second)
 	}
+}
+
+func (d *Dispatcher) taken(runID string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	delete(d.taking, runID)
 }
 
 // Freed tells that a workspace may have slots for runs that are parked.
@@ -171,6 +181,12 @@ func (t *timers) add(w run.Wake) {
 		heap.Remove(t, i)
 	}
 	heap.Push(t, w)
+}
+
+// has tells whether a run is watched and due no later than at a time.
+func (t *timers) has(runID string, at time.Time) bool {
+	i, ok := t.at[runID]
+	return ok && !t.list[i].At.After(at)
 }
 
 // hurry makes a run due.

@@ -19,8 +19,9 @@ const (
 	longest = 7500
 	// listenAgain is when a lost connection is made anew.
 	listenAgain = time.Second
-	// stillThere is how often a quiet connection is asked whether it is alive.
-	stillThere = 30 * time.Second
+	// stillThere is how often a quiet connection is asked whether it is alive, and
+	// how long it has to answer.
+	stillThere = 5 * time.Second
 )
 
 // News is something that nodes tell each other.
@@ -39,6 +40,7 @@ const (
 	RunStirred      byte = 's'
 	EventRecorded   byte = 'w'
 	Deliverable     byte = 'd'
+	SlotFreed       byte = 'f'
 	WorkflowDeleted byte = 'x'
 )
 
@@ -116,13 +118,23 @@ func (b *Bell) ringOut(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
-		if _, err := b.db.reserve.Exec(ctx, `SELECT pg_notify($1, $2)`, channel, b.gathered()); err != nil && ctx.Err() == nil {
-			b.log.Debug("cannot tell other nodes what happened", "error", err)
+		pause := ringEvery
+		if err := b.notify(ctx, b.gathered()); err != nil {
+			b.log.Debug("cannot tell other nodes what happened; trying again", "error", err)
+			b.Tell(Everything, "") // they cannot know what they have missed
+			pause = listenAgain
 		}
-		if !wait(ctx, ringEvery) {
+		if !wait(ctx, pause) {
 			return
 		}
 	}
+}
+
+func (b *Bell) notify(ctx context.Context, text string) error {
+	limit, cancel := context.WithTimeout(ctx, stillThere)
+	defer cancel()
+	_, err := b.db.reserve.Exec(limit, `SELECT pg_notify($1, $2)`, channel, text)
+	return err
 }
 
 // gathered is what there is to tell, or, when that is too much, that there is.
@@ -185,11 +197,18 @@ func (b *Bell) listenOnce(ctx context.Context) error {
 		case ctx.Err() != nil || quiet.Err() == nil:
 			return err
 		default:
-			if err := conn.Ping(ctx); err != nil {
+			if err := answers(ctx, conn); err != nil {
 				return err
 			}
 		}
 	}
+}
+
+// answers asks a connection whether it is alive.
+func answers(ctx context.Context, conn *pgx.Conn) error {
+	limit, cancel := context.WithTimeout(ctx, stillThere)
+	defer cancel()
+	return conn.Ping(limit)
 }
 
 func (b *Bell) heard(payload string) {

@@ -30,6 +30,7 @@ type groups struct {
 	db    *DB
 	queue chan *member
 	done  chan struct{}
+	apart sync.WaitGroup // units that are run by themselves
 }
 
 // member is a unit of a group.
@@ -88,6 +89,7 @@ func (g *groups) run(ctx context.Context) error {
 		workers.Go(func() { g.work(ctx) })
 	}
 	workers.Wait()
+	g.apart.Wait()
 	return nil
 }
 
@@ -116,7 +118,7 @@ func (g *groups) gather(first *member) []*member {
 		select {
 		case m := <-g.queue:
 			if runs[m.runID] {
-				go g.alone(m)
+				g.apart.Go(func() { g.alone(m) })
 				continue
 			}
 			runs[m.runID] = true
@@ -150,7 +152,7 @@ func (g *groups) commit(group []*member) {
 				m.answer <- explain(err, unknown)
 				continue
 			}
-			go g.alone(m)
+			g.apart.Go(func() { g.alone(m) })
 		}
 		return
 	}

@@ -24,7 +24,8 @@ func (db *DB) Beat(ctx context.Context, n node.Node, capacity int, life time.Dur
 		INSERT INTO nodes AS n (id, name, version, role, capacity, started_at, seen_at, expires_at)
 		VALUES ($1, $2, $3, $4, $5, $6, `+now+`, `+now+` + $7)
 		ON CONFLICT (id) DO UPDATE SET seen_at = excluded.seen_at, expires_at = CASE WHEN n.dead THEN n.expires_at ELSE excluded.expires_at END
-		RETURNING dead, capacity)
+		RETURNING dead, capacity),
+		marked AS (`+markRecovery+`)
 		SELECT `+now+`, mine.dead, o.expiry, COALESCE(o.capacity, 0) + mine.capacity, COALESCE(o.nodes, 0) + 1
 		FROM mine, (SELECT min(expires_at) AS expiry, sum(capacity)::bigint AS capacity, count(*) AS nodes FROM nodes WHERE id <> $1) o`,
 		n.ID, n.Name, n.Version, n.Role, capacity, n.StartedAt.UnixMicro(), life.Microseconds()).
@@ -47,9 +48,11 @@ func (db *DB) Expired(ctx context.Context) ([]string, error) {
 	return pgx.CollectRows(rows, pgx.RowTo[string])
 }
 
-// Forget removes a node that holds nothing any more.
+// Forget removes a node that holds nothing any more. What it did for all the
+// others is for one of them to do, without waiting for the end of its term.
 func (db *DB) Forget(ctx context.Context, id string) error {
-	_, err := db.reserve.Exec(ctx, `WITH c AS (DELETE FROM couriers WHERE node = $1), t AS (DELETE FROM terms WHERE holder = $1)
+	_, err := db.reserve.Exec(ctx, `WITH c AS (DELETE FROM couriers WHERE node = $1), t AS (DELETE FROM terms WHERE holder = $1),
+		l AS (DELETE FROM `+JobSchema+`.river_leader WHERE leader_id = $1)
 		DELETE FROM nodes WHERE id = $1`, id)
 	return err
 }

@@ -20,7 +20,7 @@ import (
 // Options say how to reach a database.
 type Options struct {
 	URL string
-	// Connections is how many connections this process may have, at least 8.
+	// Connections is how many connections this process may have, at least 7.
 	Connections int
 	// Pooled says that a pooler stands in front that lends connections out for
 	// one transaction at a time: nothing may stay with a connection.
@@ -38,8 +38,8 @@ type DB struct {
 	pool    *pgxpool.Pool
 	reserve *pgxpool.Pool
 	groups  *groups
-	counts  *counts
 	pooled  bool
+	counts  *counts
 
 	begin, beginReading []string
 	// several has the first statements of reads that need more than one: these
@@ -56,7 +56,7 @@ func Open(ctx context.Context, opts Options) (*DB, error) {
 		db.beginReading = []string{beginReading, settingsOnce}
 	}
 	var err error
-	if db.pool, err = newPool(ctx, opts, max(8, opts.Connections)-reserved); err != nil {
+	if db.pool, err = newPool(ctx, opts, max(7, opts.Connections)-reserved); err != nil {
 		return nil, err
 	}
 	if db.reserve, err = newPool(ctx, opts, reserved); err != nil {
@@ -68,11 +68,20 @@ func Open(ctx context.Context, opts Options) (*DB, error) {
 		db.close()
 		return nil, err
 	}
+	// Without the mark the outcome of a COMMIT that is not answered stays unknown.
+	_, _ = db.reserve.Exec(ctx, markRecovery)
 	return db, nil
 }
 
+// markRecovery leaves a mark that a recovery from a crash takes away.
+const markRecovery = `INSERT INTO recovery (id, mark) VALUES (1, gen_random_uuid()::text) ON CONFLICT (id) DO NOTHING`
+
 // Reserved is the pool of connections for what must not wait.
 func (db *DB) Reserved() *pgxpool.Pool { return db.reserve }
+
+// Answers tells whether the database does, on a connection that is kept for such
+// questions.
+func (db *DB) Answers(ctx context.Context) error { return db.reserve.Ping(ctx) }
 
 // Run commits units until the context ends, then waits for those under way and
 // closes the connections.

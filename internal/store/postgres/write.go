@@ -82,7 +82,7 @@ func (db *DB) writeOnce(ctx context.Context, fn func(store.Conn) error) error {
 	defer lent.Release()
 	begun := time.Now()
 	t := db.newTransaction(lent)
-	c := &conn{raw: t.conn, exchange: sending(ctx, t), tx: t}
+	c := &conn{raw: t.conn, exchange: sending(ctx, t), tx: t, ctx: ctx}
 	if err := call(fn, c); err != nil {
 		t.abandon(ctx)
 		return err
@@ -120,7 +120,12 @@ func call(fn func(store.Conn) error, c store.Conn) (err error) {
 
 // finish runs the last statements of a transaction and commits it.
 func (db *DB) finish(ctx context.Context, t *transaction, last []*statement) error {
-	err := t.send(ctx, append(last, &statement{text: commit}))
+	end := &statement{text: commit}
+	err := t.send(ctx, append(last, end))
+	if err == nil && end.tag != "COMMIT" {
+		// A statement had failed, and somebody went on all the same.
+		return fmt.Errorf("the database answered %s to a COMMIT", end.tag)
+	}
 	if err == nil {
 		return nil
 	}
@@ -132,21 +137,26 @@ func (db *DB) finish(ctx context.Context, t *transaction, last []*statement) err
 }
 
 // settle finds out what became of a transaction whose COMMIT was not answered:
-// the database remembers.
+// the database remembers, unless it has crashed since. Then the number of the
+// transaction may be that of another one by now.
 func (db *DB) settle(t *transaction, lost error) error {
 	_ = t.conn.Close(context.Background())
-	if t.id == 0 {
+	if t.id == 0 || t.mark == nil {
 		return &unknownError{lost}
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), settleTime)
 	defer cancel()
 	for {
-		var status *string
-		err := db.reserve.QueryRow(ctx, `SELECT pg_xact_status($1::text::xid8)`, fmt.Sprint(t.id)).Scan(&status)
+		var same, status *string
+		err := db.reserve.QueryRow(ctx, `SELECT mark, CASE WHEN mark = $2 THEN pg_xact_status($1::text::xid8) END
+			FROM (SELECT (SELECT mark FROM recovery) AS mark) r`, fmt.Sprint(t.id), *t.mark).Scan(&same, &status)
 		switch {
-		case err == nil && status != nil && *status == "committed":
+		case err != nil:
+		case same == nil || *same != *t.mark:
+			return &unknownError{lost}
+		case status != nil && *status == "committed":
 			return nil
-		case err == nil && status != nil && *status == "aborted":
+		case status != nil && *status == "aborted":
 			return &awayError{lost}
 		}
 		if !wait(ctx, 50*time.Millisecond) {

@@ -107,12 +107,12 @@ func bindOne(stmt *sqlite.Stmt, param int, arg any) error {
 	case nil:
 		stmt.BindNull(param)
 	case string:
-		stmt.BindText(param, v)
+		stmt.BindText(param, store.Text(v))
 	case *string:
 		if v == nil {
 			stmt.BindNull(param)
 		} else {
-			stmt.BindText(param, *v)
+			stmt.BindText(param, store.Text(*v))
 		}
 	case []byte:
 		stmt.BindBytes(param, v)
