@@ -204,6 +204,9 @@ func (h hands) TakeUp(w run.Wake) { h.cluster.dispatch.TakeUp(w) }
 // Watch implements membership.Hands.
 func (h hands) Watch(w run.Wake) { h.cluster.dispatch.Watch(w) }
 
+// TookOver implements membership.Hands.
+func (h hands) TookOver() { h.server.courier.Wake() }
+
 // PassOn implements membership.Hands.
 func (h hands) PassOn(workspaceID string) { h.cluster.dispatch.Freed(workspaceID) }
 

@@ -295,14 +295,14 @@ func (s *Server) ready(ctx context.Context) error {
 	if s.stopping.Load() {
 		return errors.New("the service is shutting down")
 	}
+	if s.cluster != nil && !s.cluster.member.Trusted() {
+		return errors.New("the database has not heard of this node for too long")
+	}
 	if err := s.core.answers(ctx); err != nil {
 		return errors.New("the store does not answer")
 	}
 	if s.starts.safe {
 		return errSafeMode
-	}
-	if s.cluster != nil && !s.cluster.member.Trusted() {
-		return errors.New("the database has not heard of this node for too long")
 	}
 	if s.engine.Stuck() >= mostStuck {
 		return fmt.Errorf("%d actions go on although their time is over: restart the service", mostStuck)
