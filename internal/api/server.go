@@ -16,6 +16,7 @@ import (
 	"github.com/stepmill/stepmill/internal/auth"
 	"github.com/stepmill/stepmill/internal/event"
 	"github.com/stepmill/stepmill/internal/idempotency"
+	"github.com/stepmill/stepmill/internal/node"
 	"github.com/stepmill/stepmill/internal/paging"
 	"github.com/stepmill/stepmill/internal/ratelimit"
 	"github.com/stepmill/stepmill/internal/run"
@@ -40,6 +41,7 @@ type Services struct {
 	Usage       *usage.Service
 	Idempotency *idempotency.Service
 	Events      *event.Service
+	Nodes       *node.Service
 }
 
 // Options are the settings of the API.

@@ -86,7 +86,7 @@ func (s *Server) newCluster(ctx context.Context, data config.Data) (*cluster, er
 		},
 	})
 	c.member = membership.New(membership.Config{
-		Node:     node.Node{ID: s.node, Name: nodeName(s.config.NodeName), Version: config.VersionText(), Role: s.role, StartedAt: clock.Now()},
+		Node:     s.self(),
 		Capacity: engine.Slots, Life: max(time.Second, s.config.NodeLease),
 		Told: func(b node.Beat) { c.bell.Alone(b.Nodes == 1) },
 	}, s.core.pg, s.core.store, hands{s, c}, s.log)
@@ -111,6 +111,19 @@ func listenConfig(data config.Data) (*pgx.ConnConfig, error) {
 		return nil, err
 	}
 	return pool.ConnConfig, nil
+}
+
+// self is this process as others see it.
+func (s *Server) self() node.Node {
+	return node.Node{ID: s.node, Name: nodeName(s.config.NodeName), Version: config.VersionText(), Role: s.role, StartedAt: clock.Now()}
+}
+
+// registry knows the nodes: those that share the database, or this one alone.
+func (s *Server) registry() node.Registry {
+	if s.cluster == nil {
+		return node.Alone(s.self())
+	}
+	return s.core.pg
 }
 
 func nodeName(given string) string {

@@ -119,7 +119,8 @@ func NewWorker(ctx context.Context, data config.Data, execute config.Execute, lo
 	if err := s.assemble(ctx, data); err != nil {
 		return s, err
 	}
-	return s, s.listenForMetrics(ctx)
+	err = s.listenForMetrics(ctx)
+	return s, err
 }
 
 func newServer(role string, serve config.Serve, log *slog.Logger) *Server {
@@ -203,6 +204,7 @@ func (s *Server) assemble(ctx context.Context, data config.Data) (err error) {
 		Trials:      run.NewTrials(previews, plans, s.engine),
 		Idempotency: idempotency.NewService(st, v),
 		Events:      event.NewService(st, s.written),
+		Nodes:       node.NewService(s.registry(), st, s.node),
 	}, api.Options{
 		Limits: s.limits(), Cursors: cursors, PreauthPerMinute: s.config.PreauthRPM, BodyBytes: bodyBytes(), TrustedProxies: config.Prefixes(s.config.TrustedProxy), Ready: s.ready, Log: s.log,
 		StreamsPerWorkspace: s.config.StreamsPerWorkspace,

@@ -51,7 +51,7 @@ func documented(t *testing.T, without string) (names []string) {
 	defer file.Close()
 	row := regexp.MustCompile("^\\| `(stepmill_\\w+)` \\| (\\w+) \\|.*?\\| (.*) \\|$")
 	for lines := bufio.NewScanner(file); lines.Scan(); {
-		if match := row.FindStringSubmatch(lines.Text()); match != nil && !strings.HasPrefix(match[3], without+": ") {
+		if match := row.FindStringSubmatch(lines.Text()); len(match) == 4 && !strings.HasPrefix(match[3], without+": ") {
 			names = append(names, match[1]+" "+match[2])
 		}
 	}

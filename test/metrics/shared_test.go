@@ -98,6 +98,19 @@ func TestNodesThatShareADatabase(t *testing.T) {
 		t.Error("the role is not shown")
 	}
 
+	var list struct {
+		Data []struct {
+			Role      string
+			This      bool
+			Runs      int
+			ExpiresAt *time.Time `json:"expires_at"`
+		}
+	}
+	s.Expect(t, 200, "GET", "/v1/nodes", nil).Decode(t, &list)
+	if n := list.Data; len(n) != 2 || n[0].Role != "worker" || n[0].This || n[1].Role != "serve" || !n[1].This || n[0].ExpiresAt == nil {
+		t.Errorf("the nodes are %+v", n)
+	}
+
 	const runs = 20
 	wf := s.workflow(t, s.Key, "three", set("a"), set("b"), set("c"))
 	for range runs {

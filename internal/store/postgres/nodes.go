@@ -57,8 +57,13 @@ func (db *DB) Forget(ctx context.Context, id string) error {
 	return err
 }
 
-// Nodes lists the nodes that are alive.
+// Nodes lists the nodes that are alive. It implements node.Registry.
 func (db *DB) Nodes(ctx context.Context) ([]node.Node, error) {
+	nodes, err := db.listNodes(ctx)
+	return nodes, explain(err, classify(err))
+}
+
+func (db *DB) listNodes(ctx context.Context) ([]node.Node, error) {
 	rows, err := db.reserve.Query(ctx, `SELECT id, name, version, role, started_at, seen_at, expires_at FROM nodes WHERE NOT dead AND expires_at > `+now+` ORDER BY id`)
 	if err != nil {
 		return nil, err

@@ -22,6 +22,14 @@ func some(counts map[string]int64) map[string]int64 {
 	return out
 }
 
+// connections is how many there may be, whatever they do.
+func connections(s store.Stats) (total int64) {
+	for _, n := range s.Connections {
+		total += n
+	}
+	return total
+}
+
 func TestStats(t *testing.T) {
 	t.Parallel()
 	db := open(t, newDatabase(t))
@@ -31,6 +39,7 @@ func TestStats(t *testing.T) {
 			return err
 		}
 	}
+	most := connections(db.Stats())
 	rule := errors.New("a rule")
 	const together = 100
 	var wg sync.WaitGroup
@@ -53,7 +62,7 @@ func TestStats(t *testing.T) {
 	if stats.Groups.Sum != together || stats.Groups.Total() != stats.Commits.Total() || stats.Groups.Total() > together || stats.Commits.Sum <= 0 {
 		t.Errorf("%+v", stats)
 	}
-	if len(some(stats.Errors)) != 0 || stats.Waiting != 0 || stats.Connections["in_use"]+stats.Connections["idle"]+stats.Connections["free"] != 6 {
+	if len(some(stats.Errors)) != 0 || stats.Waiting != 0 || stats.Connections["idle"] == 0 || connections(stats) != most {
 		t.Errorf("%+v", stats)
 	}
 	for _, statement := range []string{`SELECT nonsense`, `INSERT INTO rate_windows (window_start) VALUES (1)`} {

@@ -47,6 +47,7 @@ func Run(t *testing.T, open func(t *testing.T, notify store.Notify) *store.Store
 		{"races", testRaces},
 		{"queue", testQueue},
 		{"backlog", testBacklog},
+		{"nodes", testNodes},
 		{"outbox", testOutbox},
 		{"webhooks", testWebhooks},
 		{"deliveries", testDeliveries},
