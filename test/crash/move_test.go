@@ -1,6 +1,7 @@
 package crash_test
 
 import (
+	"database/sql"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -214,6 +215,7 @@ func (l *lived) listen(t *testing.T) {
 // An installation moves while everything is under way, out of one that was
 // killed. What could be read before can be read after, and all of it goes on.
 func TestMove(t *testing.T) {
+	harness.EmbeddedOnly(t, "it moves from one directory to another; TestMoveToPostgresAndBack does the rest")
 	t.Parallel()
 	l := live(t)
 	file := export(t, l.Dir)
@@ -221,7 +223,19 @@ func TestMove(t *testing.T) {
 	imported(t, file, home)
 	checkTables(t, checkFile(t, home), "")
 
-	// What both answer while nothing is executed.
+	deliveries := l.compare(t, home)
+	l.hooks.hears.Store(true)
+	s := harness.Start(t, home, egress, "--leave-safe-mode")
+	s.Key = l.Key
+	l.goesOn(t, s, deliveries, openTables(t, home))
+	checkTables(t, checkFile(t, home), "")
+}
+
+// compare holds what a directory answers, while nothing is executed, against
+// what the installation did when it was killed. It returns what had still to be
+// delivered then.
+func (l *lived) compare(t *testing.T, home string) map[string]string {
+	t.Helper()
 	copied := copyData(t, l.Dir)
 	copyKey(t, l.Dir, copied)
 	for _, key := range []string{l.Key, l.tenant} {
@@ -238,17 +252,13 @@ func TestMove(t *testing.T) {
 	if len(deliveries) < 3 {
 		t.Errorf("only %d deliveries are pending", len(deliveries))
 	}
-
-	l.hooks.hears.Store(true)
-	s := harness.Start(t, home, egress, "--leave-safe-mode")
-	s.Key = l.Key
-	l.goesOn(t, s, deliveries)
-	checkTables(t, checkFile(t, home), "")
+	return deliveries
 }
 
 // An import is killed again and again. Until one has come to its end no server
 // starts on what is there; the next one replaces it.
 func TestImportCutShort(t *testing.T) {
+	harness.EmbeddedOnly(t, "the same code marks both databases, and the tests of the store hold it")
 	t.Parallel()
 	dir, file, key := many(t)
 	home := newHome(t, dir)
@@ -293,6 +303,7 @@ func checkHalf(t *testing.T, dir string) {
 // An import that cannot write any more, and cannot take back what it has written
 // either, leaves nothing that a server starts on.
 func TestImportOnAFailingDisk(t *testing.T) {
+	harness.EmbeddedOnly(t, "the disk is that of the data directory")
 	t.Parallel()
 	dir, file, key := many(t)
 	home := newHome(t, dir)
@@ -359,7 +370,7 @@ func pending(t *testing.T, dir string) map[string]string {
 }
 
 // goesOn checks that nothing has been lost on the way.
-func (l *lived) goesOn(t *testing.T, s *harness.Server, deliveries map[string]string) {
+func (l *lived) goesOn(t *testing.T, s *harness.Server, deliveries map[string]string, tables *sql.DB) {
 	t.Helper()
 	// Keys, secrets, saved answers, cursors.
 	s.With(l.limited).Expect(t, 200, "GET", "/v1/workflows", nil)
@@ -413,18 +424,18 @@ func (l *lived) goesOn(t *testing.T, s *harness.Server, deliveries map[string]st
 	if _, over := l.followed.progress(); !over || len(l.followed.steps) != 3 {
 		t.Errorf("the stream of the run told %d steps, over: %t", len(l.followed.steps), over)
 	}
-	l.catchUp(t, s)
+	l.catchUp(t, s, tables)
 }
 
 // catchUp follows the events after what was heard before the move, and compares
 // with what one hears who begins anew.
-func (l *lived) catchUp(t *testing.T, s *harness.Server) {
+func (l *lived) catchUp(t *testing.T, s *harness.Server, tables *sql.DB) {
 	t.Helper()
 	all := &told{lastID: "0"}
 	var both sync.WaitGroup
 	both.Go(func() { l.followedEvent.follow(t, s, "/v1/events/stream") })
 	both.Go(func() { all.follow(t, s, "/v1/events/stream") })
-	want := number(t, openTables(t, s.Dir), "SELECT count(*) FROM events e JOIN installation i ON i.first_workspace_id = e.workspace_id")
+	want := number(t, tables, "SELECT count(*) FROM events e JOIN installation i ON i.first_workspace_id = e.workspace_id")
 	sink.Within(t, 20*time.Second, "all events are told", func() bool {
 		a, _ := l.followedEvent.progress()
 		b, _ := all.progress()

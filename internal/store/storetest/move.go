@@ -153,6 +153,12 @@ func (w *world) fill(t *testing.T, rows int) {
 					return fmt.Errorf("%s: %w", table.Name, err)
 				}
 			}
+			if !table.Numbered {
+				continue
+			}
+			if err := w.mover(t).Resequence(c, table.Name, 1<<30+int64(rows)); err != nil {
+				return err
+			}
 		}
 		return nil
 	})
