@@ -20,6 +20,7 @@ import (
 	"github.com/stepmill/stepmill/internal/ratelimit"
 	"github.com/stepmill/stepmill/internal/run"
 	"github.com/stepmill/stepmill/internal/secret"
+	"github.com/stepmill/stepmill/internal/trigger"
 	"github.com/stepmill/stepmill/internal/usage"
 	"github.com/stepmill/stepmill/internal/webhook"
 	"github.com/stepmill/stepmill/internal/workflow"
@@ -31,6 +32,7 @@ type Services struct {
 	Actions     *action.Catalog
 	Workflows   *workflow.Service
 	Runs        *run.Service
+	Triggers    *trigger.Service
 	Webhooks    *webhook.Service
 	Secrets     *secret.Service
 	Previews    *run.Previews
