@@ -54,6 +54,7 @@ type Server struct {
 	usage    *usage.Service
 	engine   *engine.Engine
 	courier  *webhook.Courier
+	schedule *trigger.Scheduler
 	dispatch *local.Dispatcher
 	watchers *run.Watchers
 	starts   *starts
@@ -132,6 +133,7 @@ func (s *Server) assemble() (err error) {
 	s.engine = engine.New(st, s.dispatch, plans, secrets, s.node, s.log)
 	s.courier = webhook.NewCourier(st, s.outside, v, s.log)
 	flows := workflow.NewService(st, actions, names{secrets}, trigger.NewArming(v))
+	s.schedule = trigger.NewScheduler(st, plans, s.runs, s.log)
 	previews := run.NewPreviews(s.runs, secrets)
 	s.api = api.New(api.Services{
 		Auth: s.core.auth, Actions: actions, Workflows: flows, Runs: s.runs, Audit: audit.NewService(st), Usage: s.usage,
@@ -196,10 +198,18 @@ func (s *Server) notify() store.Notify {
 			}
 		},
 		Deliverable: func() { s.courier.Wake() },
+		Scheduled:   func(kind string, at time.Time) { s.scheduled(kind, at) },
 		WorkflowDeleted: func(workflowID string) {
 			s.engine.AbortWorkflow(workflowID)
 			s.runNews.TellAll() // those who follow its runs find them gone
 		},
+	}
+}
+
+// scheduled tells those who fire triggers of a type.
+func (s *Server) scheduled(kind string, at time.Time) {
+	if kind == workflow.ScheduleTrigger {
+		s.schedule.Wake(at)
 	}
 }
 
@@ -268,6 +278,7 @@ func (s *Server) Run(ctx context.Context) (err error) {
 		parts.start(func() error { return s.dispatch.Run(work) })
 		parts.start(func() error { return s.engine.Run(work) })
 		parts.start(func() error { return s.courier.Run(work) })
+		parts.start(func() error { return s.schedule.Run(work) })
 	}
 	parts.start(func() error { return s.housekeep(work) })
 	parts.start(func() error { return s.sweep(work) })

@@ -23,6 +23,15 @@ type Fire struct {
 	EventID string
 	// Dedupe is a key that no run of the trigger may have had; nil for none.
 	Dedupe *Dedupe
+	// Idle is what is recorded beside it: why other times were left out; nil for
+	// nothing.
+	Idle *Idle
+}
+
+// Idle is why a trigger did not start a run.
+type Idle struct {
+	Code    string
+	Message string
 }
 
 // Dedupe is a key that tells calls apart, kept until a time.

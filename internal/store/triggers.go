@@ -35,7 +35,7 @@ func (s *Store) arm(u *unit, w workflow.Workflow, armed []workflow.Armed) error 
 			return err
 		}
 		if t.NextAt != nil {
-			u.afterCommit(func() { s.notify.Scheduled(*t.NextAt) })
+			u.afterCommit(func() { s.notify.Scheduled(t.Type, *t.NextAt) })
 		}
 	}
 	return nil
@@ -63,6 +63,12 @@ func fire(u *unit, r run.Run, f run.Fire) error {
 	}
 	if err := exactly(u, statement, args...); err != nil {
 		return err
+	}
+	if f.Idle != nil {
+		idle := &trigger.Note{At: f.At, Code: f.Idle.Code, Message: f.Idle.Message}
+		if err := note(u, trigger.Trigger{WorkspaceID: r.WorkspaceID, WorkflowID: r.WorkflowID, ID: r.Trigger.ID}, nil, idle); err != nil {
+			return err
+		}
 	}
 	if f.EventID != "" {
 		if err := exactly(u, `DELETE FROM occasions WHERE workflow_id = $1 AND trigger_id = $2 AND event_id = $3`, r.WorkflowID, r.Trigger.ID, f.EventID); err != nil {
@@ -141,20 +147,20 @@ func (s *Store) TriggerByToken(ctx context.Context, hash []byte) (*trigger.Trigg
 }
 
 // DueTriggers implements trigger.Store.
-func (s *Store) DueTriggers(ctx context.Context, now time.Time, limit int) ([]trigger.Trigger, error) {
+func (s *Store) DueTriggers(ctx context.Context, kind string, now time.Time, limit int) ([]trigger.Trigger, error) {
 	var due []trigger.Trigger
 	err := s.read(ctx, func(c Conn) (err error) {
-		due, err = list(c, selectTrigger+`WHERE t.next_at <= $1 ORDER BY t.next_at LIMIT $2`, []any{now, limit}, scanTrigger)
+		due, err = list(c, selectTrigger+`WHERE t.type = $1 AND t.next_at <= $2 ORDER BY t.next_at LIMIT $3`, []any{kind, now, limit}, scanTrigger)
 		return err
 	})
 	return due, err
 }
 
 // NextTrigger implements trigger.Store.
-func (s *Store) NextTrigger(ctx context.Context) (*time.Time, error) {
+func (s *Store) NextTrigger(ctx context.Context, kind string) (*time.Time, error) {
 	var next *time.Time
 	err := s.read(ctx, func(c Conn) error {
-		return c.Query(`SELECT min(next_at) FROM triggers WHERE next_at IS NOT NULL`, nil, func(r Row) error { return r.Scan(&next) })
+		return c.Query(`SELECT min(next_at) FROM triggers WHERE type = $1 AND next_at IS NOT NULL`, []any{kind}, func(r Row) error { return r.Scan(&next) })
 	})
 	return next, err
 }
@@ -183,7 +189,7 @@ func (s *Store) moveTrigger(u *unit, m trigger.Move) (bool, error) {
 		}
 	}
 	if m.Next != nil {
-		u.afterCommit(func() { s.notify.Scheduled(*m.Next) })
+		u.afterCommit(func() { s.notify.Scheduled(t.Type, *m.Next) })
 	}
 	return true, note(u, t, m.Error, m.Idle)
 }

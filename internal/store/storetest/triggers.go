@@ -127,15 +127,16 @@ func testArming(t *testing.T, w *world, workspaceID string, soon, later time.Tim
 
 func testDueTriggers(t *testing.T, w *world) {
 	ctx, ws, now := t.Context(), w.workspace(t), clock.Now()
-	same(t, "time of none", must(w.NextTrigger(ctx))(t), nil)
+	same(t, "time of none", must(w.NextTrigger(ctx, workflow.ScheduleTrigger))(t), nil)
 	made := w.armed(t, ws.ID, scheduled("b", "1", now), scheduled("a", "1", now.Add(-time.Second)), scheduled("c", "1", now.Add(time.Second)))
 	ids := func(due []trigger.Trigger) []string {
 		return mapped(due, func(t trigger.Trigger) string { return t.ID })
 	}
-	same(t, "due", ids(must(w.DueTriggers(ctx, now, 10))(t)), []string{"a", "b"})
-	same(t, "the first", ids(must(w.DueTriggers(ctx, now, 1))(t)), []string{"a"})
+	same(t, "due", ids(must(w.DueTriggers(ctx, workflow.ScheduleTrigger, now, 10))(t)), []string{"a", "b"})
+	same(t, "the first", ids(must(w.DueTriggers(ctx, workflow.ScheduleTrigger, now, 1))(t)), []string{"a"})
 	first := now.Add(-time.Second)
-	same(t, "the earliest time", must(w.NextTrigger(ctx))(t), &first)
+	same(t, "due of another type", len(must(w.DueTriggers(ctx, workflow.PollTrigger, now, 10))(t)), 0)
+	same(t, "the earliest time", must(w.NextTrigger(ctx, workflow.ScheduleTrigger))(t), &first)
 
 	was := w.trigger(t, made, "a")
 	next := now.Add(time.Hour)
