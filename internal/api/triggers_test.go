@@ -119,6 +119,28 @@ func TestTriggers(t *testing.T) {
 	})
 }
 
+// A workflow that deals with the failures of others.
+func TestAFailureStartsItsHandler(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.workflow("bad", failStep)
+	w.workflow("handler", `{"id": "see", "uses": "data.set", "with": {"values": {"step": "${{ trigger.payload.data.failed_step_id }}"}}}`)
+	w.patch("handler", `{"state": "active", "triggers": [{"id": "failures", "type": "event", "events": ["run.failed"], "workflows": ["`+w.names["bad"]+`"]}]}`)
+	w.finish("failed", "bad", "")
+	var run string
+	eventually(t, "the handler ran", func() bool {
+		runs := w.call("GET", "/v1/workflows/$handler/runs?status=succeeded", "").want(200).column("id")
+		if len(runs) == 1 {
+			run = runs[0]
+		}
+		return run != ""
+	})
+	wantContains(t, w.call("GET", "/v1/runs/"+run, "").json(), w.fill(`{"trigger": {"type": "event", "id": "failures",
+		"payload": {"event": "run.failed", "data": {"run_id": "$failed", "workflow_id": "$bad"}}, "test": false}, "steps": [{"output": {"step": "fail"}}]}`))
+	wantContains(t, w.call("GET", "/v1/workflows/$handler/triggers", "").json(), `{"data": [{"id": "failures", "last_run_id": "`+run+`", "last_fired_at": "~.+", "next_run_at": null}]}`)
+	wantContains(t, w.call("GET", "/v1/runs?trigger=event", "").json(), `{"data": [{"id": "`+run+`", "trigger": "event"}]}`)
+}
+
 func TestATestIsRepeatedOnce(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -55,6 +55,7 @@ type Server struct {
 	engine   *engine.Engine
 	courier  *webhook.Courier
 	schedule *trigger.Scheduler
+	respond  *trigger.Responder
 	dispatch *local.Dispatcher
 	watchers *run.Watchers
 	starts   *starts
@@ -134,6 +135,7 @@ func (s *Server) assemble() (err error) {
 	s.courier = webhook.NewCourier(st, s.outside, v, s.log)
 	flows := workflow.NewService(st, actions, names{secrets}, trigger.NewArming(v))
 	s.schedule = trigger.NewScheduler(st, plans, s.runs, s.log)
+	s.respond = trigger.NewResponder(st, s.runs, s.log)
 	previews := run.NewPreviews(s.runs, secrets)
 	s.api = api.New(api.Services{
 		Auth: s.core.auth, Actions: actions, Workflows: flows, Runs: s.runs, Audit: audit.NewService(st), Usage: s.usage,
@@ -198,6 +200,7 @@ func (s *Server) notify() store.Notify {
 			}
 		},
 		Deliverable: func() { s.courier.Wake() },
+		Occasion:    func(at time.Time) { s.respond.Wake(at) },
 		Scheduled:   func(kind string, at time.Time) { s.scheduled(kind, at) },
 		WorkflowDeleted: func(workflowID string) {
 			s.engine.AbortWorkflow(workflowID)
@@ -279,6 +282,7 @@ func (s *Server) Run(ctx context.Context) (err error) {
 		parts.start(func() error { return s.engine.Run(work) })
 		parts.start(func() error { return s.courier.Run(work) })
 		parts.start(func() error { return s.schedule.Run(work) })
+		parts.start(func() error { return s.respond.Run(work) })
 	}
 	parts.start(func() error { return s.housekeep(work) })
 	parts.start(func() error { return s.sweep(work) })

@@ -17,12 +17,14 @@ func (s *Store) arm(u *unit, w workflow.Workflow, armed []workflow.Armed) error 
 	for i, t := range armed {
 		left[i] = t.ID
 	}
-	statement, args := without(`DELETE FROM triggers WHERE workflow_id = $1`, "trigger_id", left, []any{w.ID})
-	if _, err := u.Exec(statement, args...); err != nil {
-		return err
+	for _, table := range triggerTables {
+		statement, args := without(`DELETE FROM `+table+` WHERE workflow_id = $1`, "trigger_id", left, []any{w.ID})
+		if _, err := u.Exec(statement, args...); err != nil {
+			return err
+		}
 	}
 	for _, t := range armed {
-		if _, err := u.Exec(`DELETE FROM triggers WHERE workflow_id = $1 AND trigger_id = $2 AND type <> $3`, w.ID, t.ID, t.Type); err != nil {
+		if err := replace(u, w.ID, t); err != nil {
 			return err
 		}
 		if _, err := u.Exec(`INSERT INTO triggers (workflow_id, trigger_id, workspace_id, type, version, active, next_at, spec, token, token_hash)
@@ -41,9 +43,26 @@ func (s *Store) arm(u *unit, w workflow.Workflow, armed []workflow.Armed) error 
 	return nil
 }
 
+// triggerTables are those with rows of triggers.
+var triggerTables = []string{"triggers", "occasions", "trigger_keys"}
+
+// replace removes what is kept of a trigger that has another type now.
+func replace(u *unit, workflowID string, t workflow.Armed) error {
+	n, err := u.Exec(`DELETE FROM triggers WHERE workflow_id = $1 AND trigger_id = $2 AND type <> $3`, workflowID, t.ID, t.Type)
+	if err != nil || n == 0 {
+		return err
+	}
+	for _, table := range triggerTables {
+		if _, err := u.Exec(`DELETE FROM `+table+` WHERE workflow_id = $1 AND trigger_id = $2`, workflowID, t.ID); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // disarm removes all that the triggers of a workflow have.
 func disarm(u *unit, workflowID string) error {
-	for _, table := range []string{"triggers", "occasions", "trigger_keys"} {
+	for _, table := range triggerTables {
 		if _, err := u.Exec(`DELETE FROM `+table+` WHERE workflow_id = $1`, workflowID); err != nil {
 			return err
 		}
@@ -106,17 +125,24 @@ func takeKey(u *unit, r run.Run, f run.Fire) error {
 	return &run.DuplicateError{RunID: *first}
 }
 
-const selectTrigger = `SELECT t.workspace_id, t.workflow_id, t.trigger_id, t.type, t.version, t.active, t.next_at, t.fired_at, t.run_id,
-	t.error_at, t.error_code, t.error_text, t.failures, t.idle_at, t.idle_code, t.idle_text, t.token, t.state FROM triggers t `
+const triggerColumns = `t.workspace_id, t.workflow_id, t.trigger_id, t.type, t.version, t.active, t.next_at, t.fired_at, t.run_id,
+	t.error_at, t.error_code, t.error_text, t.failures, t.idle_at, t.idle_code, t.idle_text, t.token, t.state`
 
-func scanTrigger(r Row) (trigger.Trigger, error) {
+const selectTrigger = `SELECT ` + triggerColumns + ` FROM triggers t `
+
+func scanTrigger(r Row) (trigger.Trigger, error) { return scanTriggerAnd(r) }
+
+// scanTriggerAnd scans the columns of a trigger and those after them.
+func scanTriggerAnd(r Row, more ...any) (trigger.Trigger, error) {
 	var (
 		t                trigger.Trigger
 		failed, idle     trigger.Note
 		failedAt, idleAt *time.Time
 	)
-	err := r.Scan(&t.WorkspaceID, &t.WorkflowID, &t.ID, &t.Type, &t.Version, &t.Active, &t.NextAt, &t.FiredAt, &t.RunID,
-		&failedAt, &failed.Code, &failed.Message, &t.Failures, &idleAt, &idle.Code, &idle.Message, &t.SealedToken, &t.State)
+	err := r.Scan(append([]any{
+		&t.WorkspaceID, &t.WorkflowID, &t.ID, &t.Type, &t.Version, &t.Active, &t.NextAt, &t.FiredAt, &t.RunID,
+		&failedAt, &failed.Code, &failed.Message, &t.Failures, &idleAt, &idle.Code, &idle.Message, &t.SealedToken, &t.State,
+	}, more...)...)
 	if failedAt != nil {
 		failed.At, t.Error = *failedAt, &failed
 	}

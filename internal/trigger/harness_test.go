@@ -45,9 +45,10 @@ type world struct {
 
 // node is one process that fires triggers.
 type node struct {
-	*trigger.Scheduler
-	stop context.CancelFunc
-	done sync.WaitGroup
+	schedule *trigger.Scheduler
+	respond  *trigger.Responder
+	stop     context.CancelFunc
+	done     sync.WaitGroup
 }
 
 func newWorld(t *testing.T) *world {
@@ -69,15 +70,27 @@ func newWorld(t *testing.T) *world {
 		<-ended
 	})
 	w.db = db
-	w.store = store.New(db, store.Notify{Scheduled: func(_ string, at time.Time) {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		for _, n := range w.nodes {
-			n.Wake(at)
-		}
-	}})
+	w.store = store.New(db, store.Notify{
+		Scheduled: func(kind string, at time.Time) {
+			w.each(func(n *node) {
+				if kind == workflow.ScheduleTrigger {
+					n.schedule.Wake(at)
+				}
+			})
+		},
+		Occasion: func(at time.Time) { w.each(func(n *node) { n.respond.Wake(at) }) },
+	})
 	w.setUp()
 	return w
+}
+
+// each tells all processes something.
+func (w *world) each(tell func(*node)) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, n := range w.nodes {
+		tell(n)
+	}
 }
 
 func (w *world) setUp() {
@@ -120,11 +133,13 @@ func (w *world) Queued(string) bool               { return false }
 // start begins a process that fires triggers.
 func (w *world) start() *node {
 	ctx, stop := context.WithCancel(context.Background())
-	n := &node{Scheduler: trigger.NewScheduler(w.store, w.plans, w.runs, slog.New(slog.DiscardHandler)), stop: stop}
+	log := slog.New(slog.DiscardHandler)
+	n := &node{schedule: trigger.NewScheduler(w.store, w.plans, w.runs, log), respond: trigger.NewResponder(w.store, w.runs, log), stop: stop}
 	w.mu.Lock()
 	w.nodes = append(w.nodes, n)
 	w.mu.Unlock()
-	n.done.Go(func() { _ = n.Run(ctx) })
+	n.done.Go(func() { _ = n.schedule.Run(ctx) })
+	n.done.Go(func() { _ = n.respond.Run(ctx) })
 	return n
 }
 

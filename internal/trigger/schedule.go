@@ -25,21 +25,22 @@ type Plans interface {
 
 // Scheduler fires schedules.
 type Scheduler struct {
-	*Ticker
+	*Ticker[Trigger]
+	store Store
 	plans Plans
 	runs  Runs
 }
 
 // NewScheduler makes a scheduler on a store.
 func NewScheduler(store Store, plans Plans, runs Runs, log *slog.Logger) *Scheduler {
-	s := &Scheduler{plans: plans, runs: runs}
-	s.Ticker = newTicker(store, workflow.ScheduleTrigger, s.tick, log)
+	s := &Scheduler{store: store, plans: plans, runs: runs}
+	s.Ticker = newTicker(ofType(store, workflow.ScheduleTrigger, s.tick), log)
 	return s
 }
 
 // tick fires a schedule whose time has come, or moves it on if it may not fire.
 func (s *Scheduler) tick(ctx context.Context, t Trigger, now time.Time) error {
-	planned, err := s.planned(ctx, t, now)
+	planned, err := planned(ctx, s.store, s.plans, t, now)
 	if err != nil || planned == nil {
 		return err
 	}
@@ -75,8 +76,8 @@ func (s *Scheduler) tick(ctx context.Context, t Trigger, now time.Time) error {
 
 // planned finds what the definition says of a trigger. One that it does not
 // know, or that cannot be read, is put to rest.
-func (s *Scheduler) planned(ctx context.Context, t Trigger, now time.Time) (*workflow.PlannedTrigger, error) {
-	plan, err := s.plans.Get(ctx, t.WorkflowID, t.Version)
+func planned(ctx context.Context, store Store, plans Plans, t Trigger, now time.Time) (*workflow.PlannedTrigger, error) {
+	plan, err := plans.Get(ctx, t.WorkflowID, t.Version)
 	if err != nil && !errors.Is(err, workflow.ErrCorrupt) {
 		return nil, err
 	}
@@ -86,7 +87,7 @@ func (s *Scheduler) planned(ctx context.Context, t Trigger, now time.Time) (*wor
 		}
 	}
 	note := &Note{At: now, Code: CodeCorrupt, Message: "the definition of the trigger cannot be read: save the workflow again"}
-	_, err = s.store.MoveTrigger(ctx, Move{Of: t, Error: note})
+	_, err = store.MoveTrigger(ctx, Move{Of: t, Error: note})
 	return nil, err
 }
 

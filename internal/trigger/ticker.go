@@ -22,30 +22,47 @@ const (
 	lookAgain = time.Second
 )
 
-// handler does what is to be done for a trigger whose time has come. After an
-// error the trigger is as it was, and its turn comes again.
-type handler func(ctx context.Context, t Trigger, now time.Time) error
+// work is what a ticker does: things that are due at a time, how to read them
+// and what to do with one.
+type work[T any] struct {
+	name string
+	due  func(ctx context.Context, now time.Time, limit int) ([]T, error)
+	next func(ctx context.Context) (*time.Time, error)
+	// handle does what is to be done for one. After an error it is as it was, and
+	// its turn comes again.
+	handle func(ctx context.Context, item T, now time.Time) error
+}
 
-// Ticker works on the triggers of a type when their time comes. However many
-// there are, it waits with one timer, set to the earliest. Several nodes may do
-// the same: it is the write that moves a trigger on that decides who was first.
-type Ticker struct {
-	store  Store
-	kind   string
-	handle handler
-	log    *slog.Logger
+// Ticker works on things when their time comes. However many there are, it waits
+// with one timer, set to the earliest. Several nodes may do the same: it is the
+// write that moves a thing on that decides who was first.
+type Ticker[T any] struct {
+	work[T]
+	log *slog.Logger
 
 	mu      sync.Mutex
 	nextAt  time.Time
 	earlier chan struct{}
 }
 
-func newTicker(store Store, kind string, handle handler, log *slog.Logger) *Ticker {
-	return &Ticker{store: store, kind: kind, handle: handle, log: log, earlier: make(chan struct{}, 1)}
+func newTicker[T any](w work[T], log *slog.Logger) *Ticker[T] {
+	return &Ticker[T]{work: w, log: log, earlier: make(chan struct{}, 1)}
+}
+
+// ofType is the work on triggers of one type.
+func ofType(store Store, kind string, handle func(ctx context.Context, t Trigger, now time.Time) error) work[Trigger] {
+	return work[Trigger]{
+		name: kind,
+		due: func(ctx context.Context, now time.Time, limit int) ([]Trigger, error) {
+			return store.DueTriggers(ctx, kind, now, limit)
+		},
+		next:   func(ctx context.Context) (*time.Time, error) { return store.NextTrigger(ctx, kind) },
+		handle: handle,
+	}
 }
 
 // Wake says that a trigger is due at a time, maybe before all others.
-func (k *Ticker) Wake(at time.Time) {
+func (k *Ticker[T]) Wake(at time.Time) {
 	if !k.lookBy(at) {
 		return
 	}
@@ -56,7 +73,7 @@ func (k *Ticker) Wake(at time.Time) {
 }
 
 // Run works until the context ends.
-func (k *Ticker) Run(ctx context.Context) error {
+func (k *Ticker[T]) Run(ctx context.Context) error {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
@@ -74,18 +91,18 @@ func (k *Ticker) Run(ctx context.Context) error {
 // round works on all that is due and finds out when to look again. From its
 // first moment on, Wake moves nextAt: nothing falls between the look into the
 // store and the setting of the timer.
-func (k *Ticker) round(ctx context.Context) {
+func (k *Ticker[T]) round(ctx context.Context) {
 	now := clock.Now()
 	k.mu.Lock()
 	k.nextAt = now.Add(lookAnyway)
 	k.mu.Unlock()
 	for ctx.Err() == nil {
-		due, err := k.store.DueTriggers(ctx, k.kind, now, batch)
+		due, err := k.due(ctx, now, batch)
 		if err != nil {
 			k.failed(ctx, now, err)
 			return
 		}
-		if failures := k.work(ctx, due, now); failures > 0 {
+		if failures := k.handleAll(ctx, due, now); failures > 0 {
 			k.lookBy(now.Add(lookAgain))
 			return
 		}
@@ -93,7 +110,7 @@ func (k *Ticker) round(ctx context.Context) {
 			break
 		}
 	}
-	switch next, err := k.store.NextTrigger(ctx, k.kind); {
+	switch next, err := k.next(ctx); {
 	case err != nil:
 		k.failed(ctx, now, err)
 	case next != nil:
@@ -101,22 +118,22 @@ func (k *Ticker) round(ctx context.Context) {
 	}
 }
 
-// work handles what is due, several at a time so that they share commits. It
+// handleAll handles what is due, several at a time so that they share commits. It
 // answers how many failed.
-func (k *Ticker) work(ctx context.Context, due []Trigger, now time.Time) int {
+func (k *Ticker[T]) handleAll(ctx context.Context, due []T, now time.Time) int {
 	var (
 		failures atomic.Int64
 		workers  sync.WaitGroup
 	)
 	places := make(chan struct{}, width)
-	for _, t := range due {
+	for _, item := range due {
 		places <- struct{}{}
 		workers.Go(func() {
 			defer func() { <-places }()
-			if err := k.handle(ctx, t, now); err != nil {
+			if err := k.handle(ctx, item, now); err != nil {
 				failures.Add(1)
 				if ctx.Err() == nil {
-					k.log.Error("cannot fire a trigger", "workflow_id", t.WorkflowID, "trigger_id", t.ID, "error", err)
+					k.log.Error("cannot fire a trigger", "type", k.name, "error", err)
 				}
 			}
 		})
@@ -125,16 +142,16 @@ func (k *Ticker) work(ctx context.Context, due []Trigger, now time.Time) int {
 	return int(failures.Load())
 }
 
-func (k *Ticker) failed(ctx context.Context, now time.Time, err error) {
+func (k *Ticker[T]) failed(ctx context.Context, now time.Time, err error) {
 	if ctx.Err() == nil {
-		k.log.Error("cannot read the triggers that are due", "type", k.kind, "error", err)
+		k.log.Error("cannot read the triggers that are due", "type", k.name, "error", err)
 	}
 	k.lookBy(now.Add(lookAgain))
 }
 
 // lookBy makes sure that the store is looked into by a time. It answers whether
 // that is sooner than before.
-func (k *Ticker) lookBy(at time.Time) bool {
+func (k *Ticker[T]) lookBy(at time.Time) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	sooner := k.nextAt.IsZero() || at.Before(k.nextAt)
@@ -144,7 +161,7 @@ func (k *Ticker) lookBy(at time.Time) bool {
 	return sooner
 }
 
-func (k *Ticker) untilNext() time.Duration {
+func (k *Ticker[T]) untilNext() time.Duration {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return max(0, time.Until(k.nextAt))

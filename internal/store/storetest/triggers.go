@@ -233,6 +233,20 @@ func testDedupe(t *testing.T, w *world) {
 		answers(w.StartRun(ctx, newFiring(t, made, "hook", run.Fire{At: next, Dedupe: &run.Dedupe{Hash: []byte("key"), Until: next.Add(time.Hour)}})))(t, "after its time", true)
 	})
 
+	t.Run("keys that have expired are purged", func(t *testing.T) {
+		made := w.armed(t, ws.ID, workflow.Armed{ID: "hook", Type: workflow.WebhookTrigger, Spec: "1"})
+		for i, until := range []time.Time{next.Add(-time.Minute), next.Add(-time.Minute), next.Add(time.Minute)} {
+			key := &run.Dedupe{Hash: []byte{byte(i)}, Until: until}
+			answers(w.StartRun(ctx, newFiring(t, made, "hook", run.Fire{Dedupe: key})))(t, "fire", true)
+		}
+		kept := func() int { return w.count(t, `SELECT count(*) FROM trigger_keys WHERE workflow_id = $1`, made.ID) }
+		answers(w.PurgeTriggerKeys(ctx, next.Add(-2*time.Minute), 100))(t, "too soon", false)
+		same(t, "keys", kept(), 3)
+		for must(w.PurgeTriggerKeys(ctx, next.Add(-time.Second), 1))(t) {
+		}
+		same(t, "keys", kept(), 1)
+	})
+
 	t.Run("one of many calls with a key wins", func(t *testing.T) {
 		made := w.armed(t, ws.ID, workflow.Armed{ID: "hook", Type: workflow.WebhookTrigger, Spec: "1"})
 		won := together(t, 64, func(int) (bool, error) {
