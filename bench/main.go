@@ -17,8 +17,9 @@ func main() {
 	length := flag.Duration("length", 5*time.Second, "how long each load runs")
 	wait := flag.Int("waiting", 0, "measure only the memory that so many waiting runs take")
 	runs := flag.Int("move", 0, "measure only an export and an import of so many finished runs")
+	ticks := flag.Int("schedules", 0, "measure only the processor time that so many idle schedules take")
 	flag.Parse()
-	if err := bench(context.Background(), *length, *wait, *runs); err != nil {
+	if err := bench(context.Background(), *length, *wait, *runs, *ticks); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
@@ -34,7 +35,7 @@ type report struct {
 	embedded map[string]float64 // rows per second on the embedded database
 }
 
-func bench(ctx context.Context, length time.Duration, wait, runs int) (err error) {
+func bench(ctx context.Context, length time.Duration, wait, runs, ticks int) (err error) {
 	dir, err := os.MkdirTemp(".", ".bench-")
 	if err != nil {
 		return err
@@ -45,6 +46,9 @@ func bench(ctx context.Context, length time.Duration, wait, runs int) (err error
 	}
 	if runs > 0 {
 		return move(ctx, dir, runs)
+	}
+	if ticks > 0 {
+		return schedules(ctx, dir, ticks)
 	}
 	r := &report{embedded: map[string]float64{}}
 	if err := r.references(ctx, dir, length); err != nil {

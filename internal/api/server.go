@@ -22,6 +22,7 @@ import (
 	"github.com/stepmill/stepmill/internal/run"
 	"github.com/stepmill/stepmill/internal/secret"
 	"github.com/stepmill/stepmill/internal/tally"
+	"github.com/stepmill/stepmill/internal/trigger"
 	"github.com/stepmill/stepmill/internal/usage"
 	"github.com/stepmill/stepmill/internal/webhook"
 	"github.com/stepmill/stepmill/internal/workflow"
@@ -33,6 +34,7 @@ type Services struct {
 	Actions     *action.Catalog
 	Workflows   *workflow.Service
 	Runs        *run.Service
+	Triggers    *trigger.Service
 	Webhooks    *webhook.Service
 	Secrets     *secret.Service
 	Previews    *run.Previews

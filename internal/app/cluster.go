@@ -205,7 +205,10 @@ func (h hands) TakeUp(w run.Wake) { h.cluster.dispatch.TakeUp(w) }
 func (h hands) Watch(w run.Wake) { h.cluster.dispatch.Watch(w) }
 
 // TookOver implements membership.Hands.
-func (h hands) TookOver() { h.server.courier.Wake() }
+func (h hands) TookOver() {
+	h.server.courier.Wake()
+	h.server.lookAtTriggers()
+}
 
 // PassOn implements membership.Hands.
 func (h hands) PassOn(workspaceID string) { h.cluster.dispatch.Freed(workspaceID) }
@@ -241,12 +244,23 @@ func (s *Server) hear(n postgres.News) {
 	case postgres.WorkflowDeleted:
 		s.engine.AbortWorkflow(n.ID)
 		s.runNews.TellAll()
+	case postgres.Scheduled:
+		s.lookAtTriggers()
 	case postgres.Everything:
+		s.lookAtTriggers()
 		go s.lookForEnds()
 		s.runNews.TellAll()
 		s.written.TellAll()
 		s.courier.Wake()
 	}
+}
+
+// lookAtTriggers finds out what is due and when the next one is: another node may
+// have changed that.
+func (s *Server) lookAtTriggers() {
+	now := clock.Now()
+	s.schedule.Wake(now)
+	s.respond.Wake(now)
 }
 
 // lookForEnds finds out which of the runs that somebody waits for have ended.

@@ -60,6 +60,8 @@ func (s *Server) startWork(ctx, work context.Context, parts *group) error {
 	parts.start(func() error { return s.dispatch.Run(work) })
 	parts.start(func() error { return s.engine.Run(work) })
 	parts.start(func() error { return s.courier.Run(work) })
+	parts.start(func() error { return s.schedule.Run(work) })
+	parts.start(func() error { return s.respond.Run(work) })
 	return nil
 }
 

@@ -11,6 +11,7 @@ import (
 	"os"
 	"runtime/debug"
 	"sync/atomic"
+	"time"
 
 	"github.com/stepmill/stepmill/internal/action/catalog"
 	"github.com/stepmill/stepmill/internal/api"
@@ -33,6 +34,7 @@ import (
 	"github.com/stepmill/stepmill/internal/store/postgres"
 	"github.com/stepmill/stepmill/internal/store/sqlite"
 	"github.com/stepmill/stepmill/internal/telemetry"
+	"github.com/stepmill/stepmill/internal/trigger"
 	"github.com/stepmill/stepmill/internal/uid"
 	"github.com/stepmill/stepmill/internal/usage"
 	"github.com/stepmill/stepmill/internal/webhook"
@@ -55,6 +57,8 @@ type Server struct {
 	usage     *usage.Service
 	engine    *engine.Engine
 	courier   *webhook.Courier
+	schedule  *trigger.Scheduler
+	respond   *trigger.Responder
 	dispatch  dispatcher
 	cluster   *cluster // nil: a process by itself
 	role      string
@@ -195,10 +199,14 @@ func (s *Server) assemble(ctx context.Context, data config.Data) (err error) {
 		s.engine.Trust(s.cluster.member.Trusted)
 	}
 	s.courier = webhook.NewCourier(st, s.outside, v, s.log)
+	flows := workflow.NewService(st, actions, names{secrets}, trigger.NewArming(v))
+	s.schedule = trigger.NewScheduler(st, plans, s.runs, s.log)
+	s.respond = trigger.NewResponder(st, s.runs, s.log)
 	previews := run.NewPreviews(s.runs, secrets)
 	s.api = api.New(api.Services{
-		Auth: s.core.auth, Actions: actions, Workflows: workflow.NewService(st, actions, names{secrets}), Runs: s.runs, Audit: audit.NewService(st), Usage: s.usage,
-		Webhooks:    webhook.NewService(st, v, policy, sampleEvent),
+		Auth: s.core.auth, Actions: actions, Workflows: flows, Runs: s.runs, Audit: audit.NewService(st), Usage: s.usage,
+		Triggers:    trigger.NewService(st, flows, s.runs, v, actions),
+		Webhooks:    webhook.NewService(st, v, policy, trigger.SampleEvent),
 		Secrets:     secrets,
 		Previews:    previews,
 		Trials:      run.NewTrials(previews, plans, s.engine),
@@ -270,11 +278,23 @@ func (s *Server) notify() store.Notify {
 			s.courier.Wake()
 			s.tell(postgres.Deliverable, "")
 		},
+		Occasion: func(at time.Time) { s.respond.Wake(at) },
+		Scheduled: func(kind string, at time.Time) {
+			s.scheduled(kind, at)
+			s.tell(postgres.Scheduled, "")
+		},
 		WorkflowDeleted: func(workflowID string) {
 			s.engine.AbortWorkflow(workflowID)
 			s.runNews.TellAll() // those who follow its runs find them gone
 			s.tell(postgres.WorkflowDeleted, workflowID)
 		},
+	}
+}
+
+// scheduled tells those who fire triggers of a type.
+func (s *Server) scheduled(kind string, at time.Time) {
+	if kind == workflow.ScheduleTrigger {
+		s.schedule.Wake(at)
 	}
 }
 

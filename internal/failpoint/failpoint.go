@@ -22,5 +22,7 @@ const (
 	AfterRewrap        Point = "after_rewrap"          // all is, the key is not in force yet
 	MidImport          Point = "mid_import"            // some rows of a table are durable, the installation is not whole
 	BeforeImportEnd    Point = "before_import_end"     // all of them are, and it still is not
+	BeforeTickCommit   Point = "before_tick_commit"    // a schedule is about to be moved on
+	AfterTickCommit    Point = "after_tick_commit"     // it is, and so is its run
 	AtStart            Point = "at_start"              // the process has begun
 )

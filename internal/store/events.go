@@ -61,6 +61,9 @@ func (s *Store) insertEvents(u *unit, workspaceID string, events []event.Event) 
 		if err := insertEvent(u, e, false); err != nil {
 			return err
 		}
+		if err := s.insertOccasions(u, e); err != nil {
+			return err
+		}
 	}
 	hooks, err := list(u, selectWebhook+`WHERE workspace_id = $1 AND deleted_at IS NULL`, []any{workspaceID}, scanWebhook)
 	if err != nil {

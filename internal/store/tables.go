@@ -47,10 +47,17 @@ func Tables() []Table {
 			Name: "workflows", Key: "id", Text: "id workspace_id name description state layout",
 			Int: "version revision created_at updated_at deleted_at",
 		},
+		{
+			Name: "triggers", Key: "workflow_id trigger_id",
+			Text: "workflow_id trigger_id workspace_id type run_id error_code error_text idle_code idle_text spec",
+			Int:  "version next_at fired_at error_at failures idle_at", Bool: "active", Bytes: "token_hash token state",
+		},
+		{Name: "occasions", Key: "workflow_id trigger_id event_id", Text: "workflow_id trigger_id event_id workspace_id", Int: "next_at"},
+		{Name: "trigger_keys", Key: "workflow_id trigger_id hash", Text: "workflow_id trigger_id run_id", Int: "expires_at", Bytes: "hash"},
 		{Name: "workflow_versions", Key: "workflow_id version", Text: "workflow_id created_by definition", Int: "version created_at"},
 		{
-			Name: "runs", Key: "id", Int: "workflow_version started_at finished_at depth", Bool: "parent_waits",
-			Text: "id workspace_id workflow_id status trigger_type trigger_id error_code error_text error_step retry_of parent_run parent_step share_key payload",
+			Name: "runs", Key: "id", Int: "workflow_version started_at finished_at depth", Bool: "parent_waits test",
+			Text: "id workspace_id workflow_id status trigger_type trigger_id error_code error_text error_step retry_of parent_run parent_step share_key payload headers query",
 		},
 		{
 			Name: "run_queue", Key: "run_id", Text: "run_id workspace_id workflow_id node executing blamed share_key",

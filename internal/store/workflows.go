@@ -123,6 +123,11 @@ func (s *Store) UpdateWorkflow(ctx context.Context, change workflow.Change) (boo
 				return err
 			}
 		}
+		if change.Armed != nil {
+			if err := s.arm(u, w, *change.Armed); err != nil {
+				return err
+			}
+		}
 		u.record(change.Events...)
 		return insertAudit(u, change.Entries...)
 	})
@@ -141,6 +146,9 @@ func (s *Store) DeleteWorkflow(ctx context.Context, w workflow.Workflow, at time
 		n, err := u.Exec(`UPDATE workflows SET deleted_at = $1 WHERE id = $2 AND workspace_id = $3 AND revision = $4 AND deleted_at IS NULL`,
 			at, w.ID, w.WorkspaceID, w.Revision)
 		if deleted = n == 1; err != nil || !deleted {
+			return err
+		}
+		if err := disarm(u, w.ID); err != nil {
 			return err
 		}
 		if err := errors.Join(s.tellParents(u, w.ID, at), s.cancelChildrenOf(u, w.ID, at)); err != nil {

@@ -41,6 +41,7 @@ const (
 	EventRecorded   byte = 'w'
 	Deliverable     byte = 'd'
 	SlotFreed       byte = 'f'
+	Scheduled       byte = 't'
 	WorkflowDeleted byte = 'x'
 )
 

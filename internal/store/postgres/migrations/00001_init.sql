@@ -98,6 +98,57 @@ CREATE INDEX workflows_live ON workflows (workspace_id, id) WHERE deleted_at IS 
 CREATE INDEX workflows_by_state ON workflows (workspace_id, state, id) WHERE deleted_at IS NULL;
 CREATE INDEX workflows_deleted ON workflows (id) WHERE deleted_at IS NOT NULL;
 
+-- The triggers of all workflows, in step with their current definitions.
+CREATE TABLE triggers (
+    workflow_id   TEXT COLLATE "C" NOT NULL,
+    trigger_id    TEXT COLLATE "C" NOT NULL,
+    workspace_id  TEXT COLLATE "C" NOT NULL,
+    type          TEXT COLLATE "C" NOT NULL,
+    version       BIGINT           NOT NULL, -- of the workflow
+    active        BOOLEAN          NOT NULL, -- whether the workflow is
+    next_at       BIGINT,                    -- when it fires next; NULL: not by time, or not active
+    fired_at      BIGINT,
+    run_id        TEXT COLLATE "C",          -- that it started last
+    error_at      BIGINT,
+    error_code    TEXT COLLATE "C",
+    error_text    TEXT COLLATE "C",
+    failures      BIGINT           NOT NULL DEFAULT 0, -- in a row
+    idle_at       BIGINT,                    -- when it last did not fire, and why
+    idle_code     TEXT COLLATE "C",
+    idle_text     TEXT COLLATE "C",
+    token_hash    BYTEA,                     -- of the secret part of its address
+    token         BYTEA,                     -- sealed
+    spec          TEXT COLLATE "C" NOT NULL, -- as it is written in the definition
+    state         BYTEA,                     -- how far it has come
+    PRIMARY KEY (workflow_id, trigger_id)
+);
+CREATE INDEX triggers_due ON triggers (type, next_at) WHERE next_at IS NOT NULL;
+CREATE UNIQUE INDEX triggers_by_token ON triggers (token_hash) WHERE token_hash IS NOT NULL;
+CREATE INDEX triggers_of_events ON triggers (workspace_id, active) WHERE type = 'event';
+
+-- What a trigger is to start a run for: the event of another workflow.
+CREATE TABLE occasions (
+    workflow_id  TEXT COLLATE "C" NOT NULL,
+    trigger_id   TEXT COLLATE "C" NOT NULL,
+    event_id     TEXT COLLATE "C" NOT NULL,
+    workspace_id TEXT COLLATE "C" NOT NULL,
+    next_at      BIGINT           NOT NULL,
+    PRIMARY KEY (workflow_id, trigger_id, event_id)
+);
+CREATE INDEX occasions_due ON occasions (next_at, event_id);
+CREATE INDEX occasions_by_event ON occasions (event_id);
+
+-- Keys of calls that started a run, so that the same call does so once.
+CREATE TABLE trigger_keys (
+    workflow_id TEXT COLLATE "C" NOT NULL,
+    trigger_id  TEXT COLLATE "C" NOT NULL,
+    hash        BYTEA            NOT NULL,
+    run_id      TEXT COLLATE "C" NOT NULL,
+    expires_at  BIGINT           NOT NULL,
+    PRIMARY KEY (workflow_id, trigger_id, hash)
+);
+CREATE INDEX trigger_keys_expired ON trigger_keys (expires_at);
+
 CREATE TABLE workflow_versions (
     workflow_id TEXT COLLATE "C" NOT NULL,
     version     BIGINT           NOT NULL,
@@ -126,7 +177,10 @@ CREATE TABLE runs (
     parent_waits     BOOLEAN,                             -- whether that step waits for the end
     depth            BIGINT           NOT NULL DEFAULT 0, -- how many runs stand above it
     share_key        TEXT COLLATE "C",                    -- the places it shares with other runs
-    payload          TEXT COLLATE "C" NOT NULL
+    test             BOOLEAN          NOT NULL DEFAULT false, -- somebody tried its trigger out
+    payload          TEXT COLLATE "C" NOT NULL,
+    headers          TEXT COLLATE "C",                        -- what came with the call of a webhook
+    query            TEXT COLLATE "C"
 );
 CREATE INDEX runs_by_workflow ON runs (workflow_id, id);
 CREATE INDEX runs_by_parent ON runs (parent_run) WHERE parent_run IS NOT NULL;
