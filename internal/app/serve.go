@@ -56,6 +56,7 @@ type Server struct {
 	courier  *webhook.Courier
 	schedule *trigger.Scheduler
 	respond  *trigger.Responder
+	poll     *trigger.Poller
 	dispatch *local.Dispatcher
 	watchers *run.Watchers
 	starts   *starts
@@ -136,6 +137,7 @@ func (s *Server) assemble() (err error) {
 	flows := workflow.NewService(st, actions, names{secrets}, trigger.NewArming(v))
 	s.schedule = trigger.NewScheduler(st, plans, s.runs, s.log)
 	s.respond = trigger.NewResponder(st, s.runs, s.log)
+	s.poll = trigger.NewPoller(st, plans, s.runs, secrets, actions, s.log)
 	previews := run.NewPreviews(s.runs, secrets)
 	s.api = api.New(api.Services{
 		Auth: s.core.auth, Actions: actions, Workflows: flows, Runs: s.runs, Audit: audit.NewService(st), Usage: s.usage,
@@ -211,8 +213,11 @@ func (s *Server) notify() store.Notify {
 
 // scheduled tells those who fire triggers of a type.
 func (s *Server) scheduled(kind string, at time.Time) {
-	if kind == workflow.ScheduleTrigger {
+	switch kind {
+	case workflow.ScheduleTrigger:
 		s.schedule.Wake(at)
+	case workflow.PollTrigger:
+		s.poll.Wake(at)
 	}
 }
 
@@ -283,6 +288,7 @@ func (s *Server) Run(ctx context.Context) (err error) {
 		parts.start(func() error { return s.courier.Run(work) })
 		parts.start(func() error { return s.schedule.Run(work) })
 		parts.start(func() error { return s.respond.Run(work) })
+		parts.start(func() error { return s.poll.Run(work) })
 	}
 	parts.start(func() error { return s.housekeep(work) })
 	parts.start(func() error { return s.sweep(work) })
