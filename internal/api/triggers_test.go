@@ -107,6 +107,14 @@ func TestTriggers(t *testing.T) {
 			given: givenTriggers, call: "POST /v1/workflows/$wf/triggers/none/test", status: 404, code: "trigger_not_found", says: `"none"`,
 		},
 		{
+			name: "a test of a poll needs an item",
+			given: func(w *world) {
+				givenWorkflow(w)
+				w.patch("wf", `{"triggers": [{"id": "p", "type": "poll", "every": "1m", "request": {"url": "https://example.com"}, "items": "response.body", "key": "item"}]}`)
+			},
+			call: "POST /v1/workflows/$wf/triggers/p/test", status: 400, code: "invalid_request", points: []string{"/payload"},
+		},
+		{
 			name:  "a test takes objects only",
 			given: givenTriggers, call: "POST /v1/workflows/$wf/triggers/hook/test", body: `{"headers": []}`, loose: true,
 			status: 400, code: "invalid_request", points: []string{"/headers"},

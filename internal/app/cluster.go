@@ -261,6 +261,7 @@ func (s *Server) lookAtTriggers() {
 	now := clock.Now()
 	s.schedule.Wake(now)
 	s.respond.Wake(now)
+	s.poll.Wake(now)
 }
 
 // lookForEnds finds out which of the runs that somebody waits for have ended.

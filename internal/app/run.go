@@ -62,6 +62,7 @@ func (s *Server) startWork(ctx, work context.Context, parts *group) error {
 	parts.start(func() error { return s.courier.Run(work) })
 	parts.start(func() error { return s.schedule.Run(work) })
 	parts.start(func() error { return s.respond.Run(work) })
+	parts.start(func() error { return s.poll.Run(work) })
 	return nil
 }
 

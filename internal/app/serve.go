@@ -59,6 +59,7 @@ type Server struct {
 	courier   *webhook.Courier
 	schedule  *trigger.Scheduler
 	respond   *trigger.Responder
+	poll      *trigger.Poller
 	dispatch  dispatcher
 	cluster   *cluster // nil: a process by itself
 	role      string
@@ -202,6 +203,7 @@ func (s *Server) assemble(ctx context.Context, data config.Data) (err error) {
 	flows := workflow.NewService(st, actions, names{secrets}, trigger.NewArming(v))
 	s.schedule = trigger.NewScheduler(st, plans, s.runs, s.log)
 	s.respond = trigger.NewResponder(st, s.runs, s.log)
+	s.poll = trigger.NewPoller(st, plans, s.runs, secrets, actions, s.log)
 	previews := run.NewPreviews(s.runs, secrets)
 	s.api = api.New(api.Services{
 		Auth: s.core.auth, Actions: actions, Workflows: flows, Runs: s.runs, Audit: audit.NewService(st), Usage: s.usage,
@@ -293,8 +295,11 @@ func (s *Server) notify() store.Notify {
 
 // scheduled tells those who fire triggers of a type.
 func (s *Server) scheduled(kind string, at time.Time) {
-	if kind == workflow.ScheduleTrigger {
+	switch kind {
+	case workflow.ScheduleTrigger:
 		s.schedule.Wake(at)
+	case workflow.PollTrigger:
+		s.poll.Wake(at)
 	}
 }
 

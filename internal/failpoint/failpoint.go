@@ -24,5 +24,7 @@ const (
 	BeforeImportEnd    Point = "before_import_end"     // all of them are, and it still is not
 	BeforeTickCommit   Point = "before_tick_commit"    // a schedule is about to be moved on
 	AfterTickCommit    Point = "after_tick_commit"     // it is, and so is its run
+	BeforePollCommit   Point = "before_poll_commit"    // new items are about to start runs
+	AfterPollCommit    Point = "after_poll_commit"     // they have, and are seen
 	AtStart            Point = "at_start"              // the process has begun
 )

@@ -26,6 +26,8 @@ type Fire struct {
 	// Idle is what is recorded beside it: why other times were left out; nil for
 	// nothing.
 	Idle *Idle
+	// State is how far the trigger has come; nil: as it is.
+	State []byte
 }
 
 // Idle is why a trigger did not start a run.

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"github.com/stepmill/stepmill/internal/failpoint"
@@ -34,49 +35,98 @@ func (s *Store) WorkflowHead(ctx context.Context, workspaceID, workflowID string
 
 // StartRun implements run.Store.
 func (s *Store) StartRun(ctx context.Context, start run.Start) (bool, error) {
-	r, started := start.Run, false
-	write := s.write
+	started, write := false, s.write
 	if s.aloneStart(start) {
-		write = func(ctx context.Context, fn func(*unit) error) error { return s.writeRun(ctx, r.ID, fn) }
+		write = func(ctx context.Context, fn func(*unit) error) error { return s.writeRun(ctx, start.Run.ID, fn) }
 	}
 	err := write(ctx, func(u *unit) error {
-		if err := u.Lock(Lock{Kind: lockWorkflow, Key: r.WorkflowID, Shared: true}); err != nil {
-			return err
-		}
-		same, err := number(u, `SELECT count(*) FROM workflows WHERE id = $1 AND workspace_id = $2 AND revision = $3 AND deleted_at IS NULL`,
-			r.WorkflowID, r.WorkspaceID, start.Revision)
-		if started = same == 1; err != nil || !started {
+		var err error
+		if started, err = hasRevision(u, start); err != nil || !started {
 			return err
 		}
 		if start.Fire != nil {
-			if err := fire(u, r, *start.Fire); err != nil {
+			if err := fire(u, start.Run, *start.Fire); err != nil {
 				return err
 			}
 		}
-		if r.Parent != nil {
-			if err := mayStart(u, r); err != nil {
-				return err
-			}
-		}
-		turn, err := s.takePlace(u, start)
-		if err != nil {
-			return err
-		}
-		if err := insertRun(u, r); err != nil {
-			return err
-		}
-		for _, step := range start.Steps {
-			if err := upsertStep(u, r.ID, 0, step); err != nil {
-				return err
-			}
-		}
-		if err := s.enqueue(u, start, turn); err != nil {
-			return err
-		}
-		u.record(start.Event)
-		return nil
+		return s.startRun(u, start)
 	})
 	return started && err == nil, err
+}
+
+// hasRevision tells whether the workflow of a run is as it was when the run was
+// decided on.
+func hasRevision(u *unit, start run.Start) (bool, error) {
+	if err := u.Lock(Lock{Kind: lockWorkflow, Key: start.Run.WorkflowID, Shared: true}); err != nil {
+		return false, err
+	}
+	same, err := number(u, `SELECT count(*) FROM workflows WHERE id = $1 AND workspace_id = $2 AND revision = $3 AND deleted_at IS NULL`,
+		start.Run.WorkflowID, start.Run.WorkspaceID, start.Revision)
+	return same == 1, err
+}
+
+// startRun writes a run with its place in the queue and its event. When it may
+// not start, nothing is written.
+func (s *Store) startRun(u *unit, start run.Start) error {
+	r := start.Run
+	if r.Parent != nil {
+		if err := mayStart(u, r); err != nil {
+			return err
+		}
+	}
+	turn, err := s.takePlace(u, start)
+	if err != nil {
+		return err
+	}
+	if err := insertRun(u, r); err != nil {
+		return err
+	}
+	for _, step := range start.Steps {
+		if err := upsertStep(u, r.ID, 0, step); err != nil {
+			return err
+		}
+	}
+	if err := s.enqueue(u, start, turn); err != nil {
+		return err
+	}
+	u.record(start.Event)
+	return nil
+}
+
+// StartRuns implements run.Store.
+func (s *Store) StartRuns(ctx context.Context, all run.Starts) ([]string, error) {
+	var started []string
+	err := s.write(ctx, func(u *unit) error {
+		started = nil
+		same, err := hasRevision(u, all.Starts[0])
+		if err != nil || !same {
+			return err
+		}
+		refused := all.Refused
+		for _, start := range all.Starts {
+			switch err := s.startRun(u, start); {
+			case errors.Is(err, run.ErrAtLimit):
+				refused++
+			case err != nil:
+				return err
+			default:
+				started = append(started, start.Run.ID)
+			}
+		}
+		if len(started) == 0 {
+			return run.ErrAtLimit
+		}
+		if refused > 0 {
+			all.Fire.Idle = all.Left(refused)
+		}
+		last := all.Starts[0].Run
+		last.ID = started[len(started)-1]
+		return fire(u, last, all.Fire)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return started, nil
 }
 
 // aloneStart tells that a start touches nothing but the new run, which stays

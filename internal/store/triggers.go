@@ -73,7 +73,7 @@ func disarm(u *unit, workflowID string) error {
 // fire writes what a trigger changes of itself when it starts a run, or fails
 // when it may not.
 func fire(u *unit, r run.Run, f run.Fire) error {
-	statement, args := `UPDATE triggers SET fired_at = $1, run_id = $2`, []any{f.At, r.ID, r.WorkflowID, r.Trigger.ID, r.WorkspaceID, true}
+	statement, args := `UPDATE triggers SET fired_at = $1, run_id = $2, failures = 0`, []any{f.At, r.ID, r.WorkflowID, r.Trigger.ID, r.WorkspaceID, true}
 	const armed = ` WHERE workflow_id = $3 AND trigger_id = $4 AND workspace_id = $5 AND active = $6`
 	if f.Was != nil {
 		statement, args = statement+`, next_at = $7`+armed+` AND next_at = $8`, append(args, timeOrNil(f.Next), *f.Was)
@@ -82,6 +82,11 @@ func fire(u *unit, r run.Run, f run.Fire) error {
 	}
 	if err := exactly(u, statement, args...); err != nil {
 		return err
+	}
+	if f.State != nil {
+		if err := u.Do(`UPDATE triggers SET state = $1 WHERE workflow_id = $2 AND trigger_id = $3`, f.State, r.WorkflowID, r.Trigger.ID); err != nil {
+			return err
+		}
 	}
 	if f.Idle != nil {
 		idle := &trigger.Note{At: f.At, Code: f.Idle.Code, Message: f.Idle.Message}

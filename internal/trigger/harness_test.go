@@ -38,6 +38,7 @@ type world struct {
 	plans   *workflow.Plans
 	runs    *run.Service
 	full    atomic.Bool // the queue takes nothing more
+	outside *outside
 
 	mu    sync.Mutex
 	nodes []*node
@@ -47,13 +48,14 @@ type world struct {
 type node struct {
 	schedule *trigger.Scheduler
 	respond  *trigger.Responder
+	poll     *trigger.Poller
 	stop     context.CancelFunc
 	done     sync.WaitGroup
 }
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	w := &world{t: t}
+	w := &world{t: t, outside: &outside{}}
 	db, err := sqlite.Open(t.Context(), t.TempDir(), sqlite.Options{Migrate: true})
 	if err != nil {
 		t.Fatal(err)
@@ -73,8 +75,11 @@ func newWorld(t *testing.T) *world {
 	w.store = store.New(db, store.Notify{
 		Scheduled: func(kind string, at time.Time) {
 			w.each(func(n *node) {
-				if kind == workflow.ScheduleTrigger {
+				switch kind {
+				case workflow.ScheduleTrigger:
 					n.schedule.Wake(at)
+				case workflow.PollTrigger:
+					n.poll.Wake(at)
 				}
 			})
 		},
@@ -103,7 +108,7 @@ func (w *world) setUp() {
 	w.must(err)
 	w.actor = auth.Actor{Workspace: *first, Type: "system", Scopes: auth.Scopes()}
 	w.values = secret.NewService(w.store, v)
-	w.catalog, err = catalog.New(catalog.Means{})
+	w.catalog, err = catalog.New(catalog.Means{HTTP: w.outside})
 	w.must(err)
 	w.flows = workflow.NewService(w.store, w.catalog, names{w.values}, trigger.NewArming(v))
 	w.plans = workflow.NewPlans(w.store, w.catalog)
@@ -134,12 +139,18 @@ func (w *world) Queued(string) bool                         { return false }
 func (w *world) start() *node {
 	ctx, stop := context.WithCancel(context.Background())
 	log := slog.New(slog.DiscardHandler)
-	n := &node{schedule: trigger.NewScheduler(w.store, w.plans, w.runs, log), respond: trigger.NewResponder(w.store, w.runs, log), stop: stop}
+	n := &node{
+		schedule: trigger.NewScheduler(w.store, w.plans, w.runs, log),
+		respond:  trigger.NewResponder(w.store, w.runs, log),
+		poll:     trigger.NewPoller(w.store, w.plans, w.runs, w.values, w.catalog, log),
+		stop:     stop,
+	}
 	w.mu.Lock()
 	w.nodes = append(w.nodes, n)
 	w.mu.Unlock()
 	n.done.Go(func() { _ = n.schedule.Run(ctx) })
 	n.done.Go(func() { _ = n.respond.Run(ctx) })
+	n.done.Go(func() { _ = n.poll.Run(ctx) })
 	return n
 }
 

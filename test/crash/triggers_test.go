@@ -2,8 +2,12 @@ package crash_test
 
 import (
 	"database/sql"
+	"encoding/json"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"path/filepath"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -107,6 +111,60 @@ func TestKillDuringAChain(t *testing.T) {
 				t.Errorf("each event has one run; not so: %v", wrong)
 			}
 			t.Logf("%d runs", number(t, tables, `SELECT count(*) FROM runs`))
+		})
+	}
+}
+
+// A server is killed while it starts runs for what a poll has found. Each item
+// has one run.
+func TestKillDuringAPoll(t *testing.T) {
+	t.Parallel()
+	for _, point := range []string{"before_poll_commit", "after_poll_commit", "before_accept_commit", "after_accept_commit"} {
+		t.Run(point, func(t *testing.T) {
+			t.Parallel()
+			var items atomic.Int64
+			feed := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Content-Type", "application/json")
+				list := []any{}
+				for n := range items.Load() {
+					list = append(list, map[string]any{"n": n})
+				}
+				_ = json.NewEncoder(w).Encode(list)
+			}))
+			t.Cleanup(feed.Close)
+			const old, rounds, each = 5, 3, 150
+			items.Store(old)
+			s := harness.Start(t, t.TempDir(), egress)
+			var made struct{ ID string }
+			s.Expect(t, 201, "POST", "/v1/workflows", map[string]any{"name": "polls"}).Decode(t, &made)
+			s.Expect(t, 200, "PATCH", "/v1/workflows/"+made.ID, map[string]any{
+				"state": "active", "steps": []any{}, "triggers": []any{map[string]any{
+					"id": "feed", "type": "poll", "every": "1d", "request": map[string]any{"url": feed.URL}, "items": "response.body", "key": "item.n",
+				}},
+			})
+			const asked = `SELECT count(*) FROM triggers WHERE state IS NOT NULL`
+			for deadline := time.Now().Add(settleTime); number(t, openTables(t, s.Dir), asked) == 0; time.Sleep(20 * time.Millisecond) {
+				if time.Now().After(deadline) {
+					t.Fatal("the poll did not ask")
+				}
+			}
+			for round := 1; round <= rounds; round++ {
+				s.Stop(t)
+				items.Add(each)
+				alter(t, s.Dir, `UPDATE triggers SET next_at = $1`, time.Now().UnixMicro())
+				awaitDeath(t, spawn(t, s.Dir, point+":kill:#1"))
+				// It died with the poll in its hands: nobody else asks for a while.
+				alter(t, s.Dir, `UPDATE triggers SET next_at = $1`, time.Now().UnixMicro())
+				s = restart(t, s, egress)
+				awaitTicks(t, s, round*each)
+			}
+			s.Stop(t)
+			tables := checkFile(t, s.Dir)
+			checkTables(t, tables, "")
+			const found = `SELECT count(DISTINCT json_extract(payload, '$.n')) FROM runs WHERE json_extract(payload, '$.n') >= $1`
+			if got := number(t, tables, found, old); got != rounds*each {
+				t.Errorf("%d of %d items have a run", got, rounds*each)
+			}
 		})
 	}
 }

@@ -46,6 +46,7 @@ func Run(t *testing.T, open func(t *testing.T, notify store.Notify) *store.Store
 		{"news", testNews},
 		{"triggers", testTriggers},
 		{"firing", testFire},
+		{"firing together", testFireAll},
 		{"keys of calls", testDedupe},
 		{"occasions", testOccasions},
 		{"races", testRaces},
