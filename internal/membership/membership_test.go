@@ -214,12 +214,12 @@ func TestTrust(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d, h := newDatabase(), &hands{}
 		m := member(t, d, h, "a")
-		after(d, h, 4 * life)
+		after(d, h, 4*life)
 		if !m.Trusted() || len(h.dropped) > 0 {
 			t.Fatal("a node that is seen is not trusted")
 		}
 		d.set(func() { d.away, d.held["a"] = true, []run.Held{held("r", 1)} })
-		after(d, h, 2 * life)
+		after(d, h, 2*life)
 		d.mu.Lock()
 		expiry := d.expires["a"]
 		d.mu.Unlock()
@@ -227,13 +227,13 @@ func TestTrust(t *testing.T) {
 			t.Fatalf("dropped at %v; the node expires at %v", h.dropped, expiry)
 		}
 		d.set(func() { d.away = false })
-		after(d, h, life / 2)
+		after(d, h, life/2)
 		if !m.Trusted() {
 			t.Error("a node that is seen again is not trusted")
 		}
 		same(t, "taken up at once", h.taken, []string{"r"})
 		d.set(func() { d.away = true })
-		after(d, h, 2 * life)
+		after(d, h, 2*life)
 		if len(h.dropped) != 2 || m.Stats().Lost != 2 {
 			t.Errorf("dropped %v, lost %d", h.dropped, m.Stats().Lost)
 		}
@@ -250,15 +250,15 @@ func TestTrustLostTwiceWithoutALook(t *testing.T) {
 		d.set(func() { d.slow = time.Hour })
 		for n := 1; n <= 3; n++ {
 			d.set(func() { d.away = true })
-			after(d, h, 2 * life)
+			after(d, h, 2*life)
 			d.set(func() { d.away = false })
-			after(d, h, life / 2)
+			after(d, h, life/2)
 			if len(h.dropped) != n {
 				t.Fatalf("dropped %d times, want %d", len(h.dropped), n)
 			}
 		}
 		d.set(func() { d.slow = 0 })
-		after(d, h, 2 * time.Hour)
+		after(d, h, 2*time.Hour)
 	})
 }
 
@@ -269,12 +269,12 @@ func TestASlowQueueDoesNotEndTrust(t *testing.T) {
 		d, h := newDatabase(), &hands{}
 		m := member(t, d, h, "a")
 		d.set(func() { d.slow = 3 * life })
-		after(d, h, 10 * life)
+		after(d, h, 10*life)
 		if !m.Trusted() || len(h.dropped) > 0 || d.beats < 30 {
 			t.Errorf("trusted %t, dropped %v, %d heartbeats", m.Trusted(), h.dropped, d.beats)
 		}
 		d.set(func() { d.slow = 0 })
-		after(d, h, 4 * life)
+		after(d, h, 4*life)
 	})
 }
 
@@ -287,9 +287,9 @@ func TestReap(t *testing.T) {
 		member(t, d, h, "a")
 		member(t, d, &hands{}, "b")
 		d.set(func() { d.expires["c"], d.held["c"] = time.Now().Add(life), []run.Held{held("r", 1), held("s", 1)} })
-		after(d, h, life - time.Second)
+		after(d, h, life-time.Second)
 		same(t, "taken from too early", d.taken, nil)
-		after(d, h, 3 * time.Second)
+		after(d, h, 3*time.Second)
 		if !slices.Contains(d.taken, "c") || !slices.Contains(d.forgot, "c") || len(d.held["c"]) > 0 {
 			t.Errorf("taken from %v, forgotten %v", d.taken, d.forgot)
 		}
@@ -306,7 +306,7 @@ func TestDead(t *testing.T) {
 		d, h := newDatabase(), &hands{leases: []run.Lease{{RunID: "r", Epoch: 1}}}
 		m := member(t, d, h, "a")
 		d.set(func() { d.dead["a"], d.expires["a"] = true, time.Now().Add(-time.Second) })
-		after(d, h, life / 2)
+		after(d, h, life/2)
 		if len(h.dropped) != 1 || !slices.Contains(d.forgot, "a") {
 			t.Errorf("dropped %v, forgotten %v", h.dropped, d.forgot)
 		}
@@ -323,7 +323,7 @@ func TestStrays(t *testing.T) {
 		d, h := newDatabase(), &hands{}
 		member(t, d, h, "a")
 		d.set(func() { d.strays = []string{"x"} })
-		after(d, h, 2 * life)
+		after(d, h, 2*life)
 		same(t, "taken from", d.taken, []string{"x"})
 		same(t, "forgotten", d.forgot, []string{"x"})
 	})
@@ -344,12 +344,12 @@ func TestCompare(t *testing.T) {
 			d.held["a"] = []run.Held{held("mine", 3), news, held("old", 2), held("queued", 1), held("lies about", 1), armed}
 		})
 		member(t, d, h, "a")
-		after(d, h, life*3/10 + time.Second)
+		after(d, h, life*3/10+time.Second)
 		same(t, "aborted", h.aborted, []run.Lease{{RunID: "old", Epoch: 1}, {RunID: "gone", Epoch: 1}})
 		same(t, "stirred", h.stirred, []string{"news"})
 		same(t, "watched", h.watched, []string{"armed"})
 		same(t, "taken up at first sight", h.taken, nil)
-		after(d, h, life * 3 / 10)
+		after(d, h, life*3/10)
 		same(t, "taken up", h.taken, []string{"lies about"})
 	})
 }
@@ -364,7 +364,7 @@ func TestLeave(t *testing.T) {
 		if err := m.Leave(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		after(d, h, 3 * life)
+		after(d, h, 3*life)
 		if _, known := d.expires["a"]; known || len(d.held["a"]) > 0 {
 			t.Errorf("known %t, holds %v", known, d.held["a"])
 		}
