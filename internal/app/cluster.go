@@ -169,6 +169,9 @@ func (h hands) DropAll() {
 // Stir implements membership.Hands.
 func (h hands) Stir(runID string) { h.server.stir(runID) }
 
+// Watch implements membership.Hands.
+func (h hands) Watch(w run.Wake) { h.cluster.dispatch.Watch(w) }
+
 // TakeUp implements membership.Hands.
 func (h hands) TakeUp(w run.Wake) { h.cluster.dispatch.TakeUp(w) }
 

@@ -48,6 +48,9 @@ type Hands interface {
 	DropAll()
 	// Stir tells that something has come for a run.
 	Stir(runID string)
+	// Watch takes up a run that this node watches and that is due: something has
+	// come for it, or its time was forgotten.
+	Watch(run.Wake)
 	// TakeUp works on a run that is ours and that nobody works on.
 	TakeUp(run.Wake)
 	// Gone tells that another node is gone, and what it did for all is to be done

@@ -65,6 +65,10 @@ func (m *Member) compare(ctx context.Context) {
 	}
 	ours := make(map[string]run.Held, len(held))
 	for _, h := range held {
+		if h.Watched {
+			m.hands.Watch(h.Wake)
+			continue
+		}
 		ours[h.RunID] = h
 	}
 	working := make(map[string]bool, len(leases))

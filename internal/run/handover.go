@@ -13,6 +13,8 @@ type Held struct {
 	Wake
 	// News says that something has come for it.
 	News bool
+	// Watched says that it has no slot: the node watches its time.
+	Watched bool
 }
 
 // Claimed is what came of taking up a run.

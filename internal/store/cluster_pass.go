@@ -137,13 +137,15 @@ func (s *Store) Recount(ctx context.Context, workspaceID string) (bool, error) {
 	return wrong, err
 }
 
-// Held lists what a node has in its hands, as the store knows it.
+// Held lists what a node has in its hands, as the store knows it: runs with a
+// slot, and those that it watches and that are due.
 func (s *Store) Held(ctx context.Context, node string) ([]run.Held, error) {
 	var held []run.Held
 	err := s.read(ctx, func(c Conn) (err error) {
-		held, err = list(c, `SELECT run_queue.wake_at IS NOT NULL, `+wakeColumns+` WHERE run_queue.node = $1 AND run_queue.slot`+notDeleted, []any{node},
+		held, err = list(c, `SELECT run_queue.wake_at IS NOT NULL, NOT run_queue.slot, `+wakeColumns+` WHERE run_queue.node = $1
+			AND (run_queue.slot OR run_queue.wake_at <= $2)`+notDeleted, []any{node, clock.Now()},
 			func(r Row) (h run.Held, err error) {
-				err = r.Scan(&h.News, &h.RunID, &h.WorkspaceID, &h.WorkflowID, &h.Epoch, &h.At, &h.Crashes, (*string)(&h.Plan))
+				err = r.Scan(&h.News, &h.Watched, &h.RunID, &h.WorkspaceID, &h.WorkflowID, &h.Epoch, &h.At, &h.Crashes, (*string)(&h.Plan))
 				return h, err
 			})
 		return err

@@ -77,6 +77,7 @@ type Dispatcher struct {
 	suspect int              // of these and the ready ones, how many are under suspicion
 	kept    map[string]place // for runs that are about to come
 	timers  timers
+	taking  map[string]bool // were watched, are being taken up
 	passing map[string]bool
 	leaving bool
 
@@ -96,7 +97,7 @@ type place struct {
 func New(store Store, config Config) (*Dispatcher, error) {
 	d := &Dispatcher{
 		config: config, store: store, log: config.Log,
-		kept: map[string]place{}, passing: map[string]bool{},
+		kept: map[string]place{}, passing: map[string]bool{}, taking: map[string]bool{},
 		more: make(chan struct{}, 1), room: make(chan struct{}, 1), earlier: make(chan struct{}, 1), freed: make(chan struct{}, 1),
 	}
 	workers := river.NewWorkers()

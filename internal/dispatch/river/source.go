@@ -161,6 +161,17 @@ func (d *Dispatcher) Stir(runID string) {
 	}
 }
 
+// Watch takes up a run that is watched, or should be, at its time.
+func (d *Dispatcher) Watch(w run.Wake) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.taking[w.RunID] || d.timers.newer(w) {
+		return
+	}
+	d.timers.add(w)
+	signal(d.earlier)
+}
+
 // Leaving tells that this node takes up nothing more.
 func (d *Dispatcher) Leaving() bool {
 	d.mu.Lock()

@@ -64,6 +64,9 @@ func (d *Dispatcher) watch(ctx context.Context) {
 	for {
 		d.mu.Lock()
 		due, next := d.timers.due(clock.Now())
+		for _, wake := range due {
+			d.taking[wake.RunID] = true
+		}
 		d.mu.Unlock()
 		for _, wake := range due {
 			go d.take(ctx, wake)
@@ -81,6 +84,11 @@ func (d *Dispatcher) watch(ctx context.Context) {
 // take takes up a run that was watched. Where that fails it is tried again: the
 // run is in nobody else's hands.
 func (d *Dispatcher) take(ctx context.Context, wake run.Wake) {
+	defer func() {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		delete(d.taking, wake.RunID)
+	}()
 	for ctx.Err() == nil {
 		if !d.keep(ctx, wake.RunID, wake.Isolated()) {
 			continue
@@ -181,6 +189,12 @@ func (t *timers) add(w run.Wake) {
 		heap.Remove(t, i)
 	}
 	heap.Push(t, w)
+}
+
+// newer tells whether a run is watched that has been taken up since.
+func (t *timers) newer(w run.Wake) bool {
+	i, ok := t.at[w.RunID]
+	return ok && t.list[i].Epoch > w.Epoch
 }
 
 // hurry makes a run due.
