@@ -117,6 +117,7 @@ func New(store Store, config Config) (*Dispatcher, error) {
 		CompletedJobRetentionPeriod: keepJobs,
 		PollOnly:                    config.PollOnly,
 		RetryPolicy:                 steady{},
+		Test:                        river.TestConfig{Time: shared{}},
 		Logger:                      slog.New(quiet{config.Log.Handler()}),
 	})
 	if err != nil {
@@ -170,6 +171,22 @@ type steady struct{}
 
 // NextRetry implements river.ClientRetryPolicy.
 func (steady) NextRetry(*rivertype.JobRow) time.Time { return clock.Now().Add(time.Second) }
+
+// shared is the time by the clock that all nodes go by. River would use the
+// machine's own for the times of jobs: one that is slow would hold up those of
+// everybody, as long as its node looks after what is scheduled.
+type shared struct{}
+
+// Now implements rivertype.TimeGenerator. Differences of its times are not
+// touched by a change of the machine's clock.
+func (shared) Now() time.Time {
+	now := time.Now()
+	return now.Add(clock.Now().Sub(now))
+}
+
+// NowOrNil implements rivertype.TimeGenerator: where the database has a clock,
+// it is that.
+func (shared) NowOrNil() *time.Time { return nil }
 
 // quiet keeps what River tells of its own work out of the log: of runs, the
 // store knows better.
