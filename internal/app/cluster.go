@@ -26,6 +26,9 @@ import (
 const (
 	// jobConnections is how many connections the hand-over of runs has.
 	jobConnections = 4
+	// askedEvery is how long such a connection may rest without being asked
+	// whether it is alive.
+	askedEvery = 5 * time.Second
 	// leaveTime is how long a node has to hand its runs to others.
 	leaveTime = 5 * time.Second
 )
@@ -45,6 +48,8 @@ func (s *Server) newCluster(ctx context.Context, data config.Data) (*cluster, er
 	if err != nil {
 		return nil, err
 	}
+	// They are asked for work every second: whether they are alive shows then.
+	pool.ShouldPing = func(_ context.Context, p pgxpool.ShouldPingParams) bool { return p.IdleDuration > askedEvery }
 	if c.jobs, err = pgxpool.NewWithConfig(ctx, pool); err != nil {
 		return nil, err
 	}
