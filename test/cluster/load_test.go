@@ -40,6 +40,7 @@ type load struct {
 
 	mu      sync.Mutex
 	serial  int
+	others  int // runs that a test started itself
 	runs    map[string]*execution
 	counts  counts
 	slowest time.Duration // answer
