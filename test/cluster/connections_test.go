@@ -71,12 +71,12 @@ func (c *cluster) exhaust() (release func()) {
 		}()
 		for ctx.Err() == nil {
 			conn, err := pgx.Connect(ctx, c.url)
-			if err != nil {
-				time.Sleep(time.Millisecond)
-				continue
+			if err == nil {
+				held = append(held, conn)
 			}
-			held = append(held, conn)
-			_, _ = conn.Exec(ctx, `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'stepmill'`)
+			if len(held) > 0 {
+				_, _ = held[0].Exec(ctx, `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'stepmill'`)
+			}
 		}
 	}()
 	return func() {

@@ -253,7 +253,7 @@ func (l *load) summarize() {
 	if rate < 80 {
 		l.t.Errorf("only %.1f %% of the operations succeeded", rate)
 	}
-	if len(l.runs) < 30 {
+	if len(l.runs) < l.least {
 		l.t.Errorf("%d runs are too few for the test to mean anything", len(l.runs))
 	}
 }
