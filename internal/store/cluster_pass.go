@@ -147,7 +147,7 @@ func (s *Store) Strays(ctx context.Context) ([]string, error) {
 	var strays []string
 	err := s.read(ctx, func(c Conn) (err error) {
 		strays, err = list(c, `SELECT DISTINCT node FROM run_queue q WHERE node IS NOT NULL AND NOT EXISTS (SELECT 1 FROM nodes n WHERE n.id = q.node)
-			UNION SELECT node FROM couriers c WHERE NOT EXISTS (SELECT 1 FROM nodes n WHERE n.id = c.node)`, nil, scanText)
+			UNION SELECT node FROM couriers c WHERE NOT EXISTS (SELECT 1 FROM nodes n WHERE n.id = c.node) ORDER BY node`, nil, scanText)
 		return err
 	})
 	return strays, err

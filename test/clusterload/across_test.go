@@ -34,7 +34,7 @@ func pooled(t *testing.T, nodes int, listening bool, args ...string) *cluster {
 	if err != nil {
 		t.Fatal(err)
 	}
-	bouncer := postgres.StartBouncer(t, postgres.BouncerOptions{Server: server, PoolSize: 20, Settings: map[string]string{"max_prepared_statements": "0"}})
+	bouncer := postgres.StartBouncer(t, postgres.BouncerOptions{Server: server, PoolSize: 20})
 	c := empty(t, append(args, "--database-pooled")...)
 	name := c.url[strings.LastIndex(c.url, "/")+1:]
 	name, _, _ = strings.Cut(name, "?")
@@ -112,7 +112,7 @@ func TestAnswerOnAnotherNode(t *testing.T) {
 				}
 			}
 			t.Logf("the slowest run had ended %s after its answer", ms(slowest))
-			if slowest > way.follow*patience {
+			if slowest > way.cancel*patience/2 {
 				t.Errorf("a run went on only %v after its answer", slowest)
 			}
 			c.settle()
@@ -133,12 +133,12 @@ func TestFollowOnAnotherNode(t *testing.T) {
 			for range 3 {
 				events := listen(t, c.nodes[1].Client, "/v1/events/stream")
 				r := begin(t, c.nodes[0].Client, id).ID
-				steps := listen(t, c.nodes[1].Client, "/v1/runs/"+r+"/stream")
+				steps := listen(t, c.nodes[1].Client, "/v1/runs/"+r+"/events")
 				end := steps.await(t, "end", "")
 				over := ended(t, c.nodes[1].Client, r, 10*time.Second)
 				slowest = max(slowest, end.Sub(*over.FinishedAt))
 				slowest = max(slowest, events.await(t, "run.succeeded", r).Sub(*over.FinishedAt))
-				if steps.count("step") < 4 {
+				if steps.count("step") < 2 {
 					t.Errorf("a follower heard of %d changes of steps", steps.count("step"))
 				}
 				events.close()

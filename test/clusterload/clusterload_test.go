@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -324,3 +325,16 @@ func within(t *testing.T, atMost time.Duration, what string, is func() bool) {
 }
 
 func ms(d time.Duration) string { return fmt.Sprint(d.Round(time.Millisecond)) }
+
+// nth is the value below which that many of a hundred are.
+func nth(took []time.Duration, percent int) time.Duration {
+	slices.Sort(took)
+	return took[len(took)*percent/100]
+}
+
+// sorted is largest first.
+func sorted(lines []string) []string {
+	slices.Sort(lines)
+	slices.Reverse(lines)
+	return lines
+}

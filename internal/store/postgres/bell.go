@@ -84,11 +84,14 @@ func (b *Bell) Alone(alone bool) {
 
 // Tell tells the other nodes, soon.
 func (b *Bell) Tell(kind byte, id string) {
-	if b.alone.Load() {
-		return
+	if !b.alone.Load() {
+		b.add(News{kind, id})
 	}
+}
+
+func (b *Bell) add(n News) {
 	b.mu.Lock()
-	b.waiting[News{kind, id}] = true
+	b.waiting[n] = true
 	first := len(b.waiting) == 1
 	b.mu.Unlock()
 	if first {
@@ -99,8 +102,10 @@ func (b *Bell) Tell(kind byte, id string) {
 	}
 }
 
-// Run rings and listens until the context ends.
+// Run rings and listens until the context ends. The first ring tells the others
+// that there is one more, who would hear of it with their next heartbeat only.
 func (b *Bell) Run(ctx context.Context) error {
+	b.add(News{Kind: Everything})
 	var parts sync.WaitGroup
 	parts.Go(func() { b.ringOut(ctx) })
 	parts.Go(func() { b.look(ctx) })
@@ -228,6 +233,7 @@ func (b *Bell) heard(payload string) {
 	if from == b.node {
 		return
 	}
+	b.alone.Store(false)
 	for line := range strings.SplitSeq(rest, "\n") {
 		if line != "" {
 			b.hear(News{Kind: line[0], ID: line[1:]})
