@@ -28,7 +28,7 @@ const (
 // Groups that the table below names. Nouns are the product's nouns themselves,
 // without the concrete actions and the catalog that lists them.
 const (
-	words = "clock duration expr failpoint fault jsonpointer mask news paging strictjson strictyaml suggest uid"
+	words = "clock duration expr failpoint fault jsonpointer mask news paging signature strictjson strictyaml suggest uid"
 	nouns = "action audit auth event idempotency integration run secret trigger usage vault webhook workflow"
 )
 
@@ -55,6 +55,7 @@ var places = []place{
 	{pkg: "mask", may: words},
 	{pkg: "news", may: words},
 	{pkg: "paging", may: words},
+	{pkg: "signature", may: words},
 	{pkg: "strictjson", may: words},
 	{pkg: "strictyaml", may: words},
 	{pkg: "suggest", may: words},
