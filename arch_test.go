@@ -28,7 +28,7 @@ const (
 // Groups that the table below names. Nouns are the product's nouns themselves,
 // without the concrete actions and the catalog that lists them.
 const (
-	words = "clock duration expr failpoint fault jsonpointer mask news paging signature strictjson strictyaml suggest uid"
+	words = "clock duration expr failpoint fault inbound jsonpointer mask news paging signature strictjson strictyaml suggest uid"
 	nouns = "action audit auth event idempotency integration run secret trigger usage vault webhook workflow"
 )
 
@@ -51,6 +51,7 @@ var places = []place{
 	{pkg: "expr", may: words},
 	{pkg: "failpoint", may: words},
 	{pkg: "fault", may: words},
+	{pkg: "inbound", may: words},
 	{pkg: "jsonpointer", may: words},
 	{pkg: "mask", may: words},
 	{pkg: "news", may: words},
