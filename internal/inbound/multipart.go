@@ -3,6 +3,7 @@ package inbound
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"io"
 	"mime/multipart"
 
@@ -14,13 +15,14 @@ import (
 // bounded with it.
 func readMultipart(body []byte, boundary string) (json.RawMessage, error) {
 	malformed := fault.New(fault.InvalidRequest, "the body is not a well-formed multipart form")
-	if boundary == "" {
+	// A reader takes one that is cut short inside a header for one that has ended.
+	if boundary == "" || !bytes.Contains(body, []byte("--"+boundary+"--")) {
 		return nil, malformed
 	}
 	reader, out := multipart.NewReader(bytes.NewReader(body), boundary), map[string]any{}
 	for n := 0; ; n++ {
 		part, err := reader.NextPart()
-		if err == io.EOF { //nolint:errorlint // wrapped in another it says that the form is cut short
+		if errors.Is(err, io.EOF) {
 			return strictjson.Encode(out)
 		}
 		if err != nil {

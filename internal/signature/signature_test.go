@@ -95,12 +95,12 @@ func documented() map[string]genuine {
 			headers("X-Signature", "v1="+base64.StdEncoding.EncodeToString(mac(sha512.New, "s", "body"))), "body",
 		},
 		"hmac with a time": {
-			signature.Rule{Scheme: signature.HMAC, Secret: "s", Header: "X-Signature", TimestampHeader: "X-Time"}, at,
+			signature.Rule{Scheme: signature.HMAC, Secret: "s", Header: "X-Signature", Timestamp: "X-Time"}, at,
 			headers("X-Signature", hexMAC("s", stamp+".body"), "X-Time", stamp), "body",
 		},
 		"hmac with a time in milliseconds, signed in its own way": {
-			signature.Rule{Scheme: signature.HMAC, Secret: "s", Header: "X-Signature", TimestampHeader: "X-Time", Signed: "v2:{body}:{timestamp}", Tolerance: "1s"}, at,
-			headers("X-Signature", hexMAC("s", "v2:body:"+stamp+"000"), "X-Time", stamp+"000"), "body",
+			signature.Rule{Scheme: signature.HMAC, Secret: "s", Header: "X-Signature", Timestamp: "X-Time", Signed: "v2:{X-Id}:{body}:{x-time}", Tolerance: time.Second}, at,
+			headers("X-Signature", hexMAC("s", "v2:msg-17:body:"+stamp+"000"), "X-Time", stamp+"000", "X-Id", "msg-17"), "body",
 		},
 		"basic": {
 			signature.Rule{Scheme: signature.Basic, Username: "Aladdin", Secret: "open sesame"}, at,
@@ -120,9 +120,6 @@ func TestWhatTheSendersDocumentIsGenuine(t *testing.T) {
 	for name, g := range documented() {
 		if err := g.rule.Verify(time.Unix(g.at, 0), g.header, []byte(g.body)); err != nil {
 			t.Errorf("%s: %v", name, err)
-		}
-		if problems := g.rule.Check(); len(problems) > 0 {
-			t.Errorf("%s: %v", name, problems)
 		}
 	}
 }
@@ -192,15 +189,15 @@ func TestEveryChangeOfAGenuineRequestIsRefused(t *testing.T) {
 func TestTheWindowIsWhatTheRuleSays(t *testing.T) {
 	t.Parallel()
 	g := documented()["slack"]
-	for tolerance, within := range map[string]time.Duration{"": 5 * time.Minute, "10s": 10 * time.Second, "1h": time.Hour} {
+	for tolerance, within := range map[time.Duration]time.Duration{0: 5 * time.Minute, 10 * time.Second: 10 * time.Second, time.Hour: time.Hour} {
 		g.rule.Tolerance = tolerance
 		for _, off := range []time.Duration{within, -within} {
 			if err := g.rule.Verify(time.Unix(g.at, 0).Add(off), g.header, []byte(g.body)); err != nil {
-				t.Errorf("%q: %v", tolerance, err)
+				t.Errorf("%s: %v", tolerance, err)
 			}
 		}
 		for _, off := range []time.Duration{within + time.Second, -within - time.Second} {
-			refused(t, tolerance, g, time.Unix(g.at, 0).Add(off))
+			refused(t, tolerance.String(), g, time.Unix(g.at, 0).Add(off))
 		}
 	}
 }
@@ -210,7 +207,7 @@ func TestTimesThatAreNoTimes(t *testing.T) {
 	const at = 1_700_000_000
 	for _, stamp := range []string{"", "-1", "+1700000000", "01700000000", "1.7e9", "1700000000 ", "0x6553f100", "99999999999999999999", "NaN", "9223372036854775807"} {
 		g := genuine{
-			signature.Rule{Scheme: signature.HMAC, Secret: "s", Header: "X-S", TimestampHeader: "X-T"}, at,
+			signature.Rule{Scheme: signature.HMAC, Secret: "s", Header: "X-S", Timestamp: "X-T"}, at,
 			headers("X-S", hexMAC("s", stamp+".body"), "X-T", stamp), "body",
 		}
 		refused(t, stamp, g, time.Unix(at, 0))
@@ -249,40 +246,6 @@ func TestARefusalCostsNoMoreThanAFewSignatures(t *testing.T) {
 	refused(t, "the right one far behind", g, time.Unix(at, 0))
 }
 
-func TestRulesThatCannotBe(t *testing.T) {
-	t.Parallel()
-	for name, test := range map[string]struct {
-		rule signature.Rule
-		want []string // the fields
-	}{
-		"no scheme":              {signature.Rule{Secret: "s"}, []string{"scheme"}},
-		"an unknown scheme":      {signature.Rule{Scheme: "githib", Secret: "s"}, []string{"scheme"}},
-		"no secret":              {signature.Rule{Scheme: signature.GitHub}, []string{"secret"}},
-		"a field of no use":      {signature.Rule{Scheme: signature.GitHub, Secret: "s", Header: "X", Tolerance: "5m"}, []string{"header", "tolerance"}},
-		"hmac without a header":  {signature.Rule{Scheme: signature.HMAC, Secret: "s"}, []string{"header"}},
-		"a header that is none":  {signature.Rule{Scheme: signature.HMAC, Secret: "s", Header: "X Y\r\n"}, []string{"header"}},
-		"an unknown hash":        {signature.Rule{Scheme: signature.HMAC, Secret: "s", Header: "X", Algorithm: "sha1"}, []string{"algorithm"}},
-		"an unknown encoding":    {signature.Rule{Scheme: signature.HMAC, Secret: "s", Header: "X", Encoding: "base32"}, []string{"encoding"}},
-		"the body is not signed": {signature.Rule{Scheme: signature.HMAC, Secret: "s", Header: "X", Signed: "hello"}, []string{"signed"}},
-		"the time is not signed": {signature.Rule{Scheme: signature.HMAC, Secret: "s", Header: "X", TimestampHeader: "T", Signed: "{body}"}, []string{"signed"}},
-		"a time from nowhere":    {signature.Rule{Scheme: signature.HMAC, Secret: "s", Header: "X", Signed: "{timestamp}{body}"}, []string{"signed"}},
-		"a window for no time":   {signature.Rule{Scheme: signature.HMAC, Secret: "s", Header: "X", Tolerance: "5m"}, []string{"tolerance"}},
-		"a window of no length":  {signature.Rule{Scheme: signature.Slack, Secret: "s", Tolerance: "soon"}, []string{"tolerance"}},
-		"a window too wide":      {signature.Rule{Scheme: signature.Slack, Secret: "s", Tolerance: "2d"}, []string{"tolerance"}},
-		"basic without a name":   {signature.Rule{Scheme: signature.Basic, Secret: "s"}, []string{"username"}},
-		"a name with a colon":    {signature.Rule{Scheme: signature.Basic, Secret: "s", Username: "a:b"}, []string{"username"}},
-		"a prefix of two lines":  {signature.Rule{Scheme: signature.HMAC, Secret: "s", Header: "X", Prefix: "a\nb"}, []string{"prefix"}},
-	} {
-		var got []string
-		for _, problem := range test.rule.Check() {
-			got = append(got, problem.Field)
-		}
-		if !slices.Equal(got, test.want) {
-			t.Errorf("%s: %v, not %v", name, test.rule.Check(), test.want)
-		}
-	}
-}
-
 func TestProofsAreKnownByTheirHeaders(t *testing.T) {
 	t.Parallel()
 	for name, g := range documented() {
@@ -319,7 +282,7 @@ func FuzzVerify(f *testing.F) {
 			rule := signature.Rule{Scheme: scheme, Secret: secret}
 			switch scheme {
 			case signature.HMAC:
-				rule.Header, rule.TimestampHeader = "X-S", "X-T"
+				rule.Header, rule.Timestamp = "X-S", "X-T"
 			case signature.Basic:
 				rule.Username = "u"
 			}

@@ -11,13 +11,14 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/stepmill/stepmill/internal/duration"
 )
 
 // mostSignatures bounds how many signatures of a request are looked at: a
 // rotation has two.
 const mostSignatures = 10
+
+// bodyMark stands for the body in what is signed.
+const bodyMark = "{body}"
 
 // single reads a header that has to be there once.
 func single(header http.Header, name string) (string, error) {
@@ -68,11 +69,9 @@ func (r Rule) fresh(now time.Time, text string) error {
 	if n >= milliseconds {
 		at = time.UnixMilli(n)
 	}
-	tolerance := defaultTolerance
-	if r.Tolerance != "" {
-		if tolerance, err = duration.Parse(r.Tolerance); err != nil {
-			return refuse("the tolerance cannot be read")
-		}
+	tolerance := r.Tolerance
+	if tolerance == 0 {
+		tolerance = DefaultTolerance
 	}
 	if off := now.Sub(at).Abs(); off > tolerance {
 		return refuse("the time in the request is %s away from ours; %s is tolerated", off.Truncate(time.Second), tolerance)
@@ -188,24 +187,20 @@ func (r Rule) verifyHMAC(now time.Time, header http.Header, body []byte) error {
 	if err != nil {
 		return err
 	}
-	timestamp, template := "", r.Signed
-	if r.TimestampHeader != "" {
-		if timestamp, err = single(header, r.TimestampHeader); err != nil {
+	if r.Timestamp != "" {
+		timestamp, err := single(header, r.Timestamp)
+		if err != nil {
 			return err
 		}
 		if err := r.fresh(now, timestamp); err != nil {
 			return err
 		}
-		if template == "" {
-			template = timestampMark + "." + bodyMark
-		}
 	}
-	if template == "" {
-		template = bodyMark
+	before, after, err := r.around(header)
+	if err != nil {
+		return err
 	}
-	before, after, _ := strings.Cut(template, bodyMark)
-	fill := strings.NewReplacer(timestampMark, timestamp)
-	want := sum(r.hash(), []byte(r.Secret), []byte(fill.Replace(before)), body, []byte(fill.Replace(after)))
+	want := sum(r.hash(), []byte(r.Secret), []byte(before), body, []byte(after))
 	signature, found := strings.CutPrefix(text, r.Prefix)
 	matches := matchHex
 	if r.Encoding == "base64" {
@@ -215,6 +210,45 @@ func (r Rule) verifyHMAC(now time.Time, header http.Header, body []byte) error {
 		return errDiffers()
 	}
 	return nil
+}
+
+// around is what is signed before and after the body.
+func (r Rule) around(header http.Header) (before, after string, err error) {
+	template := r.Signed
+	switch {
+	case template != "":
+	case r.Timestamp != "":
+		template = "{" + r.Timestamp + "}." + bodyMark
+	default:
+		template = bodyMark
+	}
+	before, after, found := strings.Cut(template, bodyMark)
+	if !found {
+		return "", "", refuse("what is signed has no body in it")
+	}
+	if before, err = fill(before, header); err == nil {
+		after, err = fill(after, header)
+	}
+	return before, after, err
+}
+
+// fill puts headers in the place of their names in braces.
+func fill(template string, header http.Header) (string, error) {
+	var out strings.Builder
+	for {
+		text, rest, found := strings.Cut(template, "{")
+		out.WriteString(text)
+		name, after, closed := strings.Cut(rest, "}")
+		if !found || !closed {
+			return out.String(), nil
+		}
+		value, err := single(header, name)
+		if err != nil {
+			return "", err
+		}
+		out.WriteString(value)
+		template = after
+	}
 }
 
 func (r Rule) verifyBasic(header http.Header) error {
