@@ -14,6 +14,8 @@ import (
 // a route is missing in routeBodies.
 func routes() []api.Route { return api.New(api.Services{}, api.Options{}).Routes() }
 
+func doors() []api.Route { return api.New(api.Services{}, api.Options{}).Doors() }
+
 func name(r api.Route) string { return r.Method + " " + r.Path }
 
 // routeBodies says with what body each route can be called; "-" for none.
@@ -175,6 +177,13 @@ func TestRoutesAreDocumented(t *testing.T) {
 		}
 		if got := operation.at("x-first-workspace-only").value == true; got != operatorOnly[name(route)] {
 			t.Errorf("%s: for the first workspace only is documented: %t", name(route), got)
+		}
+	}
+	for _, door := range doors() {
+		known[name(door)] = true
+		operation := published().root().at("paths", door.Path, strings.ToLower(door.Method))
+		if operation.at("x-door").value != true || operation.at("x-required-scope").value != string(door.Scope) {
+			t.Errorf("%s is not documented as a door", name(door))
 		}
 	}
 	paths := published().root().at("paths")

@@ -31,6 +31,7 @@ type Services struct {
 	Actions     *action.Catalog
 	Workflows   *workflow.Service
 	Runs        *run.Service
+	Links       *run.Links
 	Webhooks    *webhook.Service
 	Secrets     *secret.Service
 	Previews    *run.Previews
@@ -67,6 +68,8 @@ type Server struct {
 	preauth *ratelimit.Limiter
 	bodies  bodies
 	streams *openStreams
+	doors   []door
+	pages   pages
 	// stopping ends every stream when it ends.
 	stopping   context.Context
 	endStreams context.CancelFunc
@@ -76,8 +79,9 @@ type Server struct {
 func New(services Services, options Options) *Server {
 	s := &Server{
 		Services: services, Options: options, limits: ratelimit.New(), preauth: ratelimit.New(),
-		bodies: bodies{most: options.BodyBytes}, streams: newOpenStreams(),
+		bodies: bodies{most: options.BodyBytes}, streams: newOpenStreams(), pages: newPages(),
 	}
+	s.doors = s.openDoors()
 	s.stopping, s.endStreams = context.WithCancel(context.Background())
 	if s.StreamsPerWorkspace == 0 {
 		s.StreamsPerWorkspace = defaultStreams

@@ -124,15 +124,16 @@ func (s *Server) assemble() (err error) {
 		return err
 	}
 	secrets := secret.NewService(st, v)
+	links := run.NewLinks(st, v, func() string { return s.config.PublicURL.Or(s.listener.Addr()) })
 	s.usage = usage.NewService(st)
 	plans := workflow.NewPlans(st, actions)
 	s.dispatch = local.New(st, s.node, s.log)
 	s.runs = run.NewService(st, plans, s.watchers, s.dispatch, s.runNews, s.node)
-	s.engine = engine.New(st, s.dispatch, plans, secrets, s.node, s.log)
+	s.engine = engine.New(st, s.dispatch, plans, secrets, links, s.node, s.log)
 	s.courier = webhook.NewCourier(st, s.outside, v, s.log)
 	previews := run.NewPreviews(s.runs, secrets)
 	s.api = api.New(api.Services{
-		Auth: s.core.auth, Actions: actions, Workflows: workflow.NewService(st, actions, names{secrets}), Runs: s.runs, Audit: audit.NewService(st), Usage: s.usage,
+		Auth: s.core.auth, Actions: actions, Workflows: workflow.NewService(st, actions, names{secrets}), Runs: s.runs, Links: links, Audit: audit.NewService(st), Usage: s.usage,
 		Webhooks:    webhook.NewService(st, v, policy, sampleEvent),
 		Secrets:     secrets,
 		Previews:    previews,

@@ -39,6 +39,7 @@ func (d Data) KeyPlace() string {
 // Serve has the settings of a server.
 type Serve struct {
 	Listen              string        `env:"STEPMILL_LISTEN" default:"127.0.0.1:8080" placeholder:"ADDR" help:"Address to serve on (default: ${default})."`
+	PublicURL           PublicURL     `env:"STEPMILL_PUBLIC_URL" placeholder:"URL" help:"Where people and other services reach this one, such as https://flows.example.com; links are built from it (default: http:// and the address it serves on)."`
 	PreauthRPM          int           `name:"preauth-rpm" env:"STEPMILL_PREAUTH_RPM" default:"600" placeholder:"N" help:"Failed authentications allowed per client address and minute (default: ${default})."`
 	TrustedProxy        []Network     `env:"STEPMILL_TRUSTED_PROXY" placeholder:"CIDR" help:"Proxies whose X-Forwarded-For is believed."`
 	EgressAllow         []Network     `env:"STEPMILL_EGRESS_ALLOW" placeholder:"CIDR" help:"Private address ranges that steps and webhooks may reach."`

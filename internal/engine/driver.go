@@ -45,6 +45,7 @@ type driver struct {
 	secrets map[string]string            // that the plan refers to
 	mask    *mask.Masker                 // hides them in all that is kept
 	inputs  map[*run.Step]map[string]any // as they were before that
+	masks   map[*run.Step]*mask.Masker   // of steps with more to hide: links
 
 	inFlight  map[*run.Step]place // being executed right now
 	busySince time.Time           // since when something is
@@ -138,7 +139,7 @@ func (d *driver) restore(plan *workflow.Plan, vars map[string]any) error {
 		Secrets:  d.secrets,
 		Vars:     vars,
 	})
-	d.inputs = map[*run.Step]map[string]any{}
+	d.inputs, d.masks = map[*run.Step]map[string]any{}, map[*run.Step]*mask.Masker{}
 	d.inFlight, d.results = map[*run.Step]place{}, make(chan result)
 	d.limits, d.timeout, d.ran, d.size, d.logged = d.snap.Plan.Limits(), plan.Timeout, d.snap.Ran, len(d.snap.Trigger.Payload), d.snap.Logged
 	for _, step := range d.snap.Steps {

@@ -41,6 +41,7 @@ type Engine struct {
 	node   string
 	plans  *workflow.Plans
 	values Values
+	links  Links
 	log    *slog.Logger
 
 	mu     sync.Mutex
@@ -54,8 +55,8 @@ type Engine struct {
 func (e *Engine) Stuck() int { return int(e.stuck.Load()) }
 
 // New makes an engine that takes runs from a source on behalf of a node.
-func New(store Store, source dispatch.Source, plans *workflow.Plans, values Values, node string, log *slog.Logger) *Engine {
-	return &Engine{store: store, source: source, node: node, log: log, plans: plans, values: values, active: map[string]*driver{}}
+func New(store Store, source dispatch.Source, plans *workflow.Plans, values Values, links Links, node string, log *slog.Logger) *Engine {
+	return &Engine{store: store, source: source, node: node, log: log, plans: plans, values: values, links: links, active: map[string]*driver{}}
 }
 
 // Run executes runs until the context ends. Then it takes up nothing new and

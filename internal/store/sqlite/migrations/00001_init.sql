@@ -171,6 +171,7 @@ CREATE TABLE steps (
     attempt_at  INTEGER NOT NULL, -- when the current attempt began
     finished_at INTEGER,
     wake_at     INTEGER,
+    deadline    INTEGER,          -- when the wait ends, if the step wakes before
     awaits      TEXT,             -- what ends the wait beside its time: an answer, or a run
     reason      TEXT,
     error_code  TEXT,
@@ -183,6 +184,14 @@ CREATE TABLE steps (
     PRIMARY KEY (run_id, path)
 ) WITHOUT ROWID;
 CREATE INDEX steps_awaiting ON steps (run_id, path) WHERE awaits = 'answer' AND status = 'waiting';
+
+-- Answers that came over a link before their steps began to wait for them.
+CREATE TABLE early_answers (
+    run_id TEXT NOT NULL,
+    path   TEXT NOT NULL,
+    value  TEXT NOT NULL,
+    PRIMARY KEY (run_id, path)
+) WITHOUT ROWID;
 
 -- What steps wrote to their logs, in the order of the run's commits.
 CREATE TABLE step_logs (
