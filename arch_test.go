@@ -28,7 +28,7 @@ const (
 // Groups that the table below names. Nouns are the product's nouns themselves,
 // without the concrete actions and the catalog that lists them.
 const (
-	words = "clock duration expr failpoint fault inbound jsonpointer mask news paging signature strictjson strictyaml suggest uid"
+	words = "clock cron duration expr failpoint fault inbound jsonpointer mask news paging signature strictjson strictyaml suggest uid"
 	nouns = "action audit auth event idempotency integration run secret trigger usage vault webhook workflow"
 )
 
@@ -47,6 +47,7 @@ type place struct {
 var places = []place{
 	// Words: the vocabulary everything else speaks.
 	{pkg: "clock", may: words},
+	{pkg: "cron", may: words},
 	{pkg: "duration", may: words},
 	{pkg: "expr", may: words},
 	{pkg: "failpoint", may: words},
@@ -73,7 +74,7 @@ var places = []place{
 	{pkg: "integration", may: words + " action egress vault"},
 	{pkg: "run", may: words + " action audit auth event workflow"},
 	{pkg: "secret", may: words + " audit auth vault"},
-	{pkg: "trigger", may: words + " auth event run workflow"},
+	{pkg: "trigger", may: words + " action audit auth event run vault workflow"},
 	{pkg: "usage", may: words + " auth"},
 	{pkg: "vault", may: words},
 	{pkg: "webhook", may: words + " audit auth egress event vault workflow"},

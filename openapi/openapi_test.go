@@ -333,8 +333,8 @@ func TestObjectsAreClosed(t *testing.T) {
 	}
 	written := []string{ // by clients, and returned as they were written
 		"ApiKeyCreate", "CodeJsInput", "Concurrency", "ConcurrencyPatch", "DataSetInput", "ExpressionEvaluate", "FlowApprovalInput", "FlowRunInput", "FlowStopInput", "FlowWaitInput",
-		"HttpRequestInput", "LogWriteInput", "RedeliverRange", "Repeat", "Retry", "RunStart", "SampleData", "SecretPut", "Settings", "SettingsPatch", "Step", "StepAnswer", "StepTest",
-		"VariablePut", "WebhookCreate", "WebhookPatch", "WebhookTest", "WorkflowCreate", "WorkflowDefinition", "WorkflowPatch", "WorkspaceCreate", "WorkspacePatch",
+		"HttpRequestInput", "LogWriteInput", "RedeliverRange", "Repeat", "Retry", "RunStart", "SampleData", "SecretPut", "Settings", "SettingsPatch", "Step", "StepAnswer", "StepTest", "Trigger", "TriggerTest",
+		"VariablePut", "Verify", "WebhookCreate", "WebhookPatch", "WebhookTest", "WorkflowCreate", "WorkflowDefinition", "WorkflowPatch", "WorkspaceCreate", "WorkspacePatch",
 	}
 	for name, ref := range load(t).Components.Schemas {
 		visit := func(_ string, ref *openapi3.SchemaRef) error {

@@ -48,6 +48,14 @@ var lists = []struct {
 		},
 	},
 	{
+		name: "triggers", path: "/v1/workflows/$wf/triggers", key: "id", byName: true,
+		given: func(w *world) { w.workflow("wf"); w.names["list"] = "" },
+		add: func(w *world) {
+			w.names["list"] += fmt.Sprintf(`, {"id": "t%03d", "type": "manual"}`, strings.Count(w.names["list"], "type"))
+			w.patch("wf", `{"triggers": [`+strings.TrimPrefix(w.names["list"], ",")+`]}`)
+		},
+	},
+	{
 		name: "approvals", path: "/v1/approvals", key: "run_id",
 		add: func(w *world) { w.workflow("item", askStep); w.waiting("item_run", "item") },
 	},

@@ -19,6 +19,8 @@ func (s *Server) register(t *table) {
 	handle(t, "GET /v1/workflows/{id}/versions/{n}", auth.Read, http.StatusOK, s.getVersion)
 	handle(t, "GET /v1/workflows/{id}/versions/{n}/diff", auth.Read, http.StatusOK, s.diffVersions)
 	handle(t, "POST /v1/workflows/{id}/versions/{n}/restore", auth.Write, http.StatusOK, s.restoreVersion)
+	handle(t, "GET /v1/workflows/{id}/triggers", auth.Read, http.StatusOK, s.listTriggers)
+	handle(t, "POST /v1/workflows/{id}/triggers/{trigger_id}/test", auth.Execute, http.StatusCreated, s.testTrigger)
 	handle(t, "POST /v1/workflows/{id}/steps/{step_id}/test", auth.Execute, http.StatusOK, s.testStep).apart()
 
 	handle(t, "GET /v1/workflows/{workflow_id}/runs", auth.Read, http.StatusOK, s.listRuns)

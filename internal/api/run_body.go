@@ -32,6 +32,9 @@ type triggerBody struct {
 	Type    string          `json:"type"`
 	ID      *string         `json:"id"`
 	Payload json.RawMessage `json:"payload"`
+	Headers json.RawMessage `json:"headers"`
+	Query   json.RawMessage `json:"query"`
+	Test    bool            `json:"test"`
 }
 
 // parentBody is the step of another run that started a run.
@@ -113,7 +116,7 @@ func showRunFacts(d run.Detail) runFacts {
 func showRun(d run.Detail) runBody {
 	body := runBody{
 		runFacts: showRunFacts(d), Steps: make([]stepBody, len(d.Steps)),
-		Trigger: triggerBody{Type: d.Trigger.Type, ID: orNull(d.Trigger.ID), Payload: d.Trigger.Payload},
+		Trigger: showRunTrigger(d.Trigger),
 	}
 	earlier := map[string][]run.Attempt{}
 	for _, attempt := range d.Attempts {
@@ -123,6 +126,10 @@ func showRun(d run.Detail) runBody {
 		body.Steps[i] = showStep(step, earlier[step.Path])
 	}
 	return body
+}
+
+func showRunTrigger(t run.Trigger) triggerBody {
+	return triggerBody{Type: t.Type, ID: orNull(t.ID), Payload: t.Payload, Headers: t.Headers, Query: t.Query, Test: t.Test}
 }
 
 func showStep(s run.Step, earlier []run.Attempt) stepBody {

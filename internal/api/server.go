@@ -20,6 +20,7 @@ import (
 	"github.com/stepmill/stepmill/internal/ratelimit"
 	"github.com/stepmill/stepmill/internal/run"
 	"github.com/stepmill/stepmill/internal/secret"
+	"github.com/stepmill/stepmill/internal/trigger"
 	"github.com/stepmill/stepmill/internal/usage"
 	"github.com/stepmill/stepmill/internal/webhook"
 	"github.com/stepmill/stepmill/internal/workflow"
@@ -32,6 +33,7 @@ type Services struct {
 	Workflows   *workflow.Service
 	Runs        *run.Service
 	Links       *run.Links
+	Triggers    *trigger.Service
 	Webhooks    *webhook.Service
 	Secrets     *secret.Service
 	Previews    *run.Previews

@@ -32,6 +32,7 @@ import (
 	"github.com/stepmill/stepmill/internal/secret"
 	"github.com/stepmill/stepmill/internal/store"
 	"github.com/stepmill/stepmill/internal/store/sqlite"
+	"github.com/stepmill/stepmill/internal/trigger"
 	"github.com/stepmill/stepmill/internal/uid"
 	"github.com/stepmill/stepmill/internal/usage"
 	"github.com/stepmill/stepmill/internal/webhook"
@@ -131,10 +132,12 @@ func (s *Server) assemble() (err error) {
 	s.runs = run.NewService(st, plans, s.watchers, s.dispatch, s.runNews, s.node)
 	s.engine = engine.New(st, s.dispatch, plans, secrets, links, s.node, s.log)
 	s.courier = webhook.NewCourier(st, s.outside, v, s.log)
+	flows := workflow.NewService(st, actions, names{secrets}, trigger.NewArming(v))
 	previews := run.NewPreviews(s.runs, secrets)
 	s.api = api.New(api.Services{
-		Auth: s.core.auth, Actions: actions, Workflows: workflow.NewService(st, actions, names{secrets}), Runs: s.runs, Links: links, Audit: audit.NewService(st), Usage: s.usage,
-		Webhooks:    webhook.NewService(st, v, policy, sampleEvent),
+		Auth: s.core.auth, Actions: actions, Workflows: flows, Runs: s.runs, Links: links, Audit: audit.NewService(st), Usage: s.usage,
+		Triggers:    trigger.NewService(st, flows, s.runs, v, actions),
+		Webhooks:    webhook.NewService(st, v, policy, trigger.SampleEvent),
 		Secrets:     secrets,
 		Previews:    previews,
 		Trials:      run.NewTrials(previews, plans, s.engine),

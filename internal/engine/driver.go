@@ -127,12 +127,12 @@ func (d *driver) tryLoad(ctx context.Context) (bool, error) {
 
 // restore rebuilds the state in memory from the rows.
 func (d *driver) restore(plan *workflow.Plan, vars map[string]any) error {
-	payload, err := expr.FromJSON(d.snap.Trigger.Payload)
+	trigger, err := d.snap.Trigger.Seen()
 	if err != nil {
 		return &corruptError{err}
 	}
 	d.root = newFrame(plan, "", &expr.Env{
-		Trigger:  expr.Trigger{Type: d.snap.Trigger.Type, ID: d.snap.Trigger.ID, Payload: payload},
+		Trigger:  trigger,
 		Steps:    map[string]expr.Step{},
 		Run:      expr.Run{ID: d.snap.ID, StartedAt: d.snap.StartedAt},
 		Workflow: expr.Workflow{ID: d.snap.WorkflowID, Name: d.snap.WorkflowName, Version: d.snap.WorkflowVersion},
@@ -141,7 +141,7 @@ func (d *driver) restore(plan *workflow.Plan, vars map[string]any) error {
 	})
 	d.inputs, d.masks = map[*run.Step]map[string]any{}, map[*run.Step]*mask.Masker{}
 	d.inFlight, d.results = map[*run.Step]place{}, make(chan result)
-	d.limits, d.timeout, d.ran, d.size, d.logged = d.snap.Plan.Limits(), plan.Timeout, d.snap.Ran, len(d.snap.Trigger.Payload), d.snap.Logged
+	d.limits, d.timeout, d.ran, d.size, d.logged = d.snap.Plan.Limits(), plan.Timeout, d.snap.Ran, d.snap.Trigger.Size(), d.snap.Logged
 	for _, step := range d.snap.Steps {
 		d.seq, d.rev = max(d.seq, step.Seq), max(d.rev, step.Rev)
 		d.size += len(step.Input) + len(step.Output)

@@ -26,6 +26,7 @@ import (
 	"github.com/stepmill/stepmill/internal/secret"
 	"github.com/stepmill/stepmill/internal/store"
 	"github.com/stepmill/stepmill/internal/store/sqlite"
+	"github.com/stepmill/stepmill/internal/trigger"
 	"github.com/stepmill/stepmill/internal/uid"
 	"github.com/stepmill/stepmill/internal/vault"
 	"github.com/stepmill/stepmill/internal/workflow"
@@ -263,7 +264,7 @@ func (w *world) setUp() {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	w.flows, w.plans = workflow.NewService(w.store, catalog, names{w.values}), workflow.NewPlans(w.store, catalog)
+	w.flows, w.plans = workflow.NewService(w.store, catalog, names{w.values}, trigger.NewArming(nil)), workflow.NewPlans(w.store, catalog)
 	w.runs = run.NewService(w.store, w.plans, w.watchers, w, news.NewHub(), "node_first")
 }
 

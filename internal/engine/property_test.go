@@ -22,6 +22,7 @@ import (
 	"github.com/stepmill/stepmill/internal/news"
 	"github.com/stepmill/stepmill/internal/run"
 	"github.com/stepmill/stepmill/internal/store"
+	"github.com/stepmill/stepmill/internal/trigger"
 	"github.com/stepmill/stepmill/internal/workflow"
 )
 
@@ -56,7 +57,7 @@ func newStage(t *testing.T) *stage {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.flows, s.plans = workflow.NewService(s.store, catalog, names{s.values}), workflow.NewPlans(s.store, catalog)
+	s.flows, s.plans = workflow.NewService(s.store, catalog, names{s.values}, trigger.NewArming(nil)), workflow.NewPlans(s.store, catalog)
 	s.runs = run.NewService(s.store, s.plans, s.watchers, s.world, news.NewHub(), "node_first")
 	s.workflowID = s.workflow(`[]`)
 	return s

@@ -21,6 +21,12 @@ func (c *compiler) identifier(n *ast.IdentifierNode) (node, error) {
 	case "index":
 		c.refs.Index = true
 		return loopIndex{}, nil
+	case "response":
+		c.refs.Response = true
+		return pollResponse{}, nil
+	case "cursor":
+		c.refs.Cursor = true
+		return pollCursor{}, nil
 	case "trigger", "run", "workflow":
 		return newRootObject(n.Value), nil
 	case "steps":

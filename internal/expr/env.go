@@ -17,6 +17,10 @@ type Env struct {
 	Links map[string]Link
 	// Loop is the iteration of the enclosing foreach, nil outside of one.
 	Loop *Loop
+	// Response and Cursor are what a trigger that polls has: the answer it got,
+	// and how far it has come.
+	Response any
+	Cursor   any
 	// Now is what now() returns. It is given, not read from a clock, so that
 	// evaluating again gives the same result. now() fails while it is zero.
 	Now time.Time
@@ -67,7 +71,7 @@ type Loop struct {
 
 // rootNames are the names an expression can begin with.
 func rootNames() []string {
-	return []string{"trigger", "steps", "item", "index", "run", "workflow", "secrets", "vars", "links"}
+	return []string{"trigger", "steps", "item", "index", "run", "workflow", "secrets", "vars", "links", "response", "cursor"}
 }
 
 // fieldsOf returns the keys of a root whose shape is fixed, nil for the others.

@@ -16,6 +16,9 @@ type Refs struct {
 	// Item and Index report that the expression belongs inside a foreach.
 	Item  bool
 	Index bool
+	// Response and Cursor report that it belongs to a trigger that polls.
+	Response bool
+	Cursor   bool
 }
 
 // Ref is one name and where it stands: see the same fields of [Error].
@@ -37,6 +40,8 @@ func (r *Refs) merge(o Refs) {
 	r.AllVars = r.AllVars || o.AllVars
 	r.Item = r.Item || o.Item
 	r.Index = r.Index || o.Index
+	r.Response = r.Response || o.Response
+	r.Cursor = r.Cursor || o.Cursor
 }
 
 // within returns a copy of r whose references carry the pointer.

@@ -120,6 +120,14 @@ func (loopItem) eval(m *machine) (any, error) {
 	return m.norm(m.env.Loop.Item)
 }
 
+type pollResponse struct{}
+
+func (pollResponse) eval(m *machine) (any, error) { return m.norm(m.env.Response) }
+
+type pollCursor struct{}
+
+func (pollCursor) eval(m *machine) (any, error) { return m.norm(m.env.Cursor) }
+
 type loopIndex struct{}
 
 func (loopIndex) eval(m *machine) (any, error) {

@@ -32,6 +32,7 @@ const (
 	ActionNotFound    Code = "action_not_found"
 	SecretNotFound    Code = "secret_not_found"
 	VariableNotFound  Code = "variable_not_found"
+	TriggerNotFound   Code = "trigger_not_found"
 
 	MethodNotAllowed Code = "method_not_allowed"
 
@@ -99,6 +100,7 @@ var statuses = map[Code]int{
 	ActionNotFound:        http.StatusNotFound,
 	SecretNotFound:        http.StatusNotFound,
 	VariableNotFound:      http.StatusNotFound,
+	TriggerNotFound:       http.StatusNotFound,
 	MethodNotAllowed:      http.StatusMethodNotAllowed,
 	WorkflowActive:        http.StatusConflict,
 	WorkflowPaused:        http.StatusConflict,

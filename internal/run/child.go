@@ -33,10 +33,10 @@ func (s *Service) StartChild(ctx context.Context, c Child) (string, error) {
 	if there, err := s.store.RunProgress(ctx, c.WorkspaceID, id); err != nil || there != nil {
 		return id, err
 	}
-	_, err := s.begin(ctx, Run{
+	_, err := s.begin(ctx, Start{Run: Run{
 		ID: id, WorkspaceID: c.WorkspaceID, WorkflowID: c.WorkflowID,
 		Trigger: Trigger{Type: SubRun, ID: c.Parent.RunID, Payload: c.Payload}, Parent: &c.Parent, Depth: c.Depth,
-	}, nil, false)
+	}}, false)
 	if errors.Is(err, ErrStarted) {
 		err = nil
 	}

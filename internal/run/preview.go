@@ -171,8 +171,7 @@ func (p *Previews) recorded(ctx context.Context, actor auth.Actor, runID string,
 	}
 	env.Run = expr.Run{ID: detail.ID, StartedAt: detail.StartedAt}
 	env.Workflow = expr.Workflow{ID: detail.WorkflowID, Name: head.Name, Version: detail.WorkflowVersion}
-	env.Trigger = expr.Trigger{Type: detail.Trigger.Type, ID: detail.Trigger.ID}
-	if env.Trigger.Payload, err = expr.FromJSON(detail.Trigger.Payload); err != nil {
+	if env.Trigger, err = detail.Trigger.Seen(); err != nil {
 		return err
 	}
 	for _, step := range detail.Steps {

@@ -25,10 +25,10 @@ func (s *Service) Retry(ctx context.Context, actor auth.Actor, id string, watch 
 	if plan == nil {
 		return Started{}, notFound(id)
 	}
-	started, err := s.begin(ctx, Run{
+	started, err := s.begin(ctx, Start{Run: Run{
 		WorkspaceID: source.WorkspaceID, WorkflowID: source.WorkflowID, WorkflowVersion: source.WorkflowVersion,
 		Trigger: source.Trigger, RetryOf: source.ID, Depth: source.Depth,
-	}, Inherit(plan, source), watch)
+	}, Steps: Inherit(plan, source)}, watch)
 	if fault.Is(err, fault.WorkflowNotFound) {
 		// It was deleted a moment ago, and its runs with it.
 		err = notFound(id)

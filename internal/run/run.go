@@ -80,7 +80,33 @@ type Trigger struct {
 	Type    string
 	ID      string
 	Payload json.RawMessage
+	// Headers and Query came with the call of a webhook; nil for other triggers.
+	Headers json.RawMessage
+	Query   json.RawMessage
+	// Test says that somebody tried the trigger out.
+	Test bool
 }
+
+// Seen is the trigger as expressions see it.
+func (t Trigger) Seen() (expr.Trigger, error) {
+	out := expr.Trigger{Type: t.Type, ID: t.ID}
+	for _, part := range []struct {
+		raw  json.RawMessage
+		into *any
+	}{{t.Payload, &out.Payload}, {t.Headers, &out.Headers}, {t.Query, &out.Query}} {
+		if part.raw == nil {
+			continue
+		}
+		var err error
+		if *part.into, err = expr.FromJSON(part.raw); err != nil {
+			return expr.Trigger{}, err
+		}
+	}
+	return out, nil
+}
+
+// Size is what the run keeps of it, in bytes.
+func (t Trigger) Size() int { return len(t.Payload) + len(t.Headers) + len(t.Query) }
 
 // Manual is the type of a trigger that is a request to the API.
 const Manual = "manual"

@@ -33,6 +33,8 @@ type Start struct {
 	// Share says how many runs with its ShareKey may be under way, nil: any.
 	Share *workflow.Share
 	Event event.Event
+	// Fire is set for a run that a trigger of its workflow starts.
+	Fire *Fire
 }
 
 // Why a run was not started.
@@ -68,33 +70,18 @@ type Started struct {
 // returns.
 func (s *Service) Start(ctx context.Context, actor auth.Actor, in Request) (Started, error) {
 	if in.Depth > action.MaxDepth {
-		return Started{}, fault.New(fault.ChainDepthExceeded,
-			"more than %d runs would stand above this one: runs seem to start one another in a circle", action.MaxDepth)
+		return Started{}, tooDeep()
 	}
 	r := Run{WorkspaceID: actor.Workspace.ID, WorkflowID: in.WorkflowID, Trigger: Trigger{Type: Manual, Payload: in.Payload}, Depth: in.Depth}
-	return s.begin(ctx, r, nil, in.Watch)
+	return s.begin(ctx, Start{Run: r}, in.Watch)
 }
 
 // begin starts a run that says what it is a run of. One without a version gets
 // the current one, one without an id a new one.
-func (s *Service) begin(ctx context.Context, r Run, steps []Step, watch bool) (Started, error) {
-	current := r.WorkflowVersion == 0
+func (s *Service) begin(ctx context.Context, draft Start, watch bool) (Started, error) {
 	for {
-		head, err := s.head(ctx, r.WorkspaceID, r.WorkflowID)
-		if err != nil {
-			return Started{}, err
-		}
-		if head.State == workflow.Paused {
-			return Started{}, fault.New(fault.WorkflowPaused, "workflow %q is paused: activate it to run it", r.WorkflowID)
-		}
-		if r.Trigger.Payload, err = checkPayload(head.Plan, r.Trigger.Payload); err != nil {
-			return Started{}, err
-		}
-		if current {
-			r.WorkflowVersion = head.Version
-		}
-		start := Start{Run: r, Revision: head.Revision, Node: s.node, WorkflowName: head.Name, Plan: head.Plan, Steps: steps}
-		if err := s.complete(ctx, &start); err != nil {
+		start := draft
+		if err := s.prepare(ctx, &start); err != nil {
 			return Started{}, err
 		}
 		started, ok, err := s.tryStart(ctx, start, watch)
@@ -102,6 +89,29 @@ func (s *Service) begin(ctx context.Context, r Run, steps []Step, watch bool) (S
 			return started, err
 		}
 	}
+}
+
+// prepare fills in what a start has from its workflow as it is now.
+func (s *Service) prepare(ctx context.Context, start *Start) error {
+	r := &start.Run
+	head, err := s.head(ctx, r.WorkspaceID, r.WorkflowID)
+	if err != nil {
+		return err
+	}
+	switch {
+	case start.Fire != nil && head.State != workflow.Active:
+		return ErrNotArmed
+	case head.State == workflow.Paused:
+		return fault.New(fault.WorkflowPaused, "workflow %q is paused: activate it to run it", r.WorkflowID)
+	}
+	if r.Trigger.Payload, err = checkPayload(head.Plan, r.Trigger.Payload); err != nil {
+		return err
+	}
+	if r.WorkflowVersion == 0 {
+		r.WorkflowVersion = head.Version
+	}
+	start.Revision, start.Node, start.WorkflowName, start.Plan = head.Revision, s.node, head.Name, head.Plan
+	return s.complete(ctx, start)
 }
 
 // complete fills in what a start has from the moment and from its plan.
@@ -169,12 +179,12 @@ func shareKey(r Run, share *workflow.Share, workflowName string) (string, error)
 	if share.Key == nil {
 		return keyed, nil
 	}
-	payload, err := expr.FromJSON(r.Trigger.Payload)
+	trigger, err := r.Trigger.Seen()
 	if err != nil {
 		return "", fault.Field("/payload", "is not JSON")
 	}
 	value, err := share.Key.Eval(&expr.Env{
-		Trigger:  expr.Trigger{Type: r.Trigger.Type, ID: r.Trigger.ID, Payload: payload},
+		Trigger:  trigger,
 		Run:      expr.Run{ID: r.ID, StartedAt: r.StartedAt},
 		Workflow: expr.Workflow{ID: r.WorkflowID, Name: workflowName, Version: r.WorkflowVersion},
 		Now:      r.StartedAt,

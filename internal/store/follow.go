@@ -9,7 +9,7 @@ import (
 // Rows without what can be large: those who follow a run read them again and
 // again.
 const (
-	selectSlimRun  = `SELECT ` + runColumns + `, NULL AS payload, w.name` + fromRuns
+	selectSlimRun  = `SELECT ` + runColumns + `, NULL AS payload, NULL AS headers, NULL AS query, w.name` + fromRuns
 	selectSlimStep = `SELECT ` + stepColumns + `, NULL AS input, NULL AS output, NULL AS answer FROM steps `
 )
 

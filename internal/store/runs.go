@@ -41,6 +41,11 @@ func (s *Store) StartRun(ctx context.Context, start run.Start) (bool, error) {
 		if started = same == 1; err != nil || !started {
 			return err
 		}
+		if start.Fire != nil {
+			if err := fire(u, r, *start.Fire); err != nil {
+				return err
+			}
+		}
 		if r.Parent != nil {
 			if err := mayStart(u, r); err != nil {
 				return err
@@ -95,7 +100,7 @@ func (s *Store) enqueue(u *unit, start run.Start, turn bool) error {
 		wakeAt = r.StartedAt
 	default:
 		node = start.Node
-		if len(r.Trigger.Payload) <= maxFresh && len(start.Steps) == 0 {
+		if r.Trigger.Size() <= maxFresh && len(start.Steps) == 0 {
 			wake.Fresh = &run.Snapshot{Detail: run.Detail{Run: r}, WorkflowName: start.WorkflowName, Plan: start.Plan}
 		}
 	}
@@ -123,20 +128,20 @@ func insertRun(u *unit, r run.Run) error {
 		parent, step, waits = r.Parent.RunID, r.Parent.StepID, r.Parent.Waits
 	}
 	_, err := u.Exec(`INSERT INTO runs (id, workspace_id, workflow_id, workflow_version, status, started_at, trigger_type, trigger_id, retry_of,
-		parent_run, parent_step, parent_waits, depth, share_key, payload)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)`,
+		parent_run, parent_step, parent_waits, depth, share_key, test, payload, headers, query)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)`,
 		r.ID, r.WorkspaceID, r.WorkflowID, r.WorkflowVersion, string(r.Status), r.StartedAt, r.Trigger.Type, orNil(r.Trigger.ID), orNil(r.RetryOf),
-		parent, step, waits, r.Depth, orNil(r.ShareKey), string(r.Trigger.Payload))
+		parent, step, waits, r.Depth, orNil(r.ShareKey), r.Trigger.Test, string(r.Trigger.Payload), orNil(string(r.Trigger.Headers)), orNil(string(r.Trigger.Query)))
 	return err
 }
 
 const runColumns = `r.id, r.workspace_id, r.workflow_id, r.workflow_version, r.status, r.started_at, r.finished_at,
 	r.trigger_type, r.trigger_id, r.error_code, r.error_text, r.error_step, r.retry_of,
-	r.parent_run, r.parent_step, r.parent_waits, r.depth, r.share_key`
+	r.parent_run, r.parent_step, r.parent_waits, r.depth, r.share_key, r.test`
 
 const fromRuns = ` FROM runs r JOIN workflows w ON w.id = r.workflow_id AND w.deleted_at IS NULL `
 
-const selectRun = `SELECT ` + runColumns + `, r.payload, w.name` + fromRuns
+const selectRun = `SELECT ` + runColumns + `, r.payload, r.headers, r.query, w.name` + fromRuns
 
 type namedRun struct {
 	run.Run
@@ -151,7 +156,8 @@ func scanRun(row Row) (namedRun, error) {
 	)
 	err := row.Scan(&r.ID, &r.WorkspaceID, &r.WorkflowID, &r.WorkflowVersion, (*string)(&r.Status), &r.StartedAt, &r.FinishedAt,
 		&r.Trigger.Type, &r.Trigger.ID, &code, &text, &step, &r.RetryOf,
-		&parent.RunID, &parent.StepID, &parent.Waits, &r.Depth, &r.ShareKey, (*[]byte)(&r.Trigger.Payload), &r.workflowName)
+		&parent.RunID, &parent.StepID, &parent.Waits, &r.Depth, &r.ShareKey, &r.Trigger.Test,
+		(*[]byte)(&r.Trigger.Payload), (*[]byte)(&r.Trigger.Headers), (*[]byte)(&r.Trigger.Query), &r.workflowName)
 	if parent.RunID != "" {
 		r.Parent = &parent
 	}

@@ -59,6 +59,8 @@ type Notify struct {
 	Recorded func(workspaceID string)
 	// Deliverable tells that there is something to send to a webhook.
 	Deliverable func()
+	// Scheduled tells that a trigger fires at a time, maybe the next of all.
+	Scheduled func(at time.Time)
 	// WorkflowDeleted tells that all runs of a workflow are void.
 	WorkflowDeleted func(workflowID string)
 }
@@ -95,6 +97,9 @@ func New(driver Driver, notify Notify) *Store {
 	}
 	if notify.Deliverable == nil {
 		notify.Deliverable = func() {}
+	}
+	if notify.Scheduled == nil {
+		notify.Scheduled = func(time.Time) {}
 	}
 	if notify.WorkflowDeleted == nil {
 		notify.WorkflowDeleted = func(string) {}

@@ -120,6 +120,11 @@ func (s *Store) UpdateWorkflow(ctx context.Context, change workflow.Change) (boo
 				return err
 			}
 		}
+		if change.Armed != nil {
+			if err := s.arm(u, w, *change.Armed); err != nil {
+				return err
+			}
+		}
 		if err := s.insertEvents(u, change.Events...); err != nil {
 			return err
 		}
@@ -145,6 +150,9 @@ func (s *Store) DeleteWorkflow(ctx context.Context, w workflow.Workflow, at time
 			return err
 		}
 		if err := errors.Join(shrink(u, "webhooks", w.WorkspaceID, hooks), shrink(u, "workflows", w.WorkspaceID, 1)); err != nil {
+			return err
+		}
+		if err := disarm(u, w.ID); err != nil {
 			return err
 		}
 		if err := errors.Join(s.tellParents(u, w.ID, at), s.cancelChildrenOf(u, w.ID, at)); err != nil {

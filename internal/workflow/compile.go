@@ -32,8 +32,20 @@ type Plan struct {
 	Share   *Share
 	// Secrets are the names of all secrets that steps refer to, sorted.
 	Secrets []string
-	// Vars tells whether any expression reads a variable.
+	// Vars tells whether any expression of a step reads a variable.
 	Vars bool
+	// Triggers are in the order of the definition.
+	Triggers []PlannedTrigger
+}
+
+// Trigger returns the trigger with an id; nil when there is none.
+func (p *Plan) Trigger(id string) *PlannedTrigger {
+	for i := range p.Triggers {
+		if p.Triggers[i].ID == id {
+			return &p.Triggers[i]
+		}
+	}
+	return nil
 }
 
 // PlannedStep is a step with what it refers to.
@@ -121,11 +133,14 @@ func Check(d Definition, catalog *action.Catalog, known func() (Names, error)) (
 
 func compile(d Definition, catalog *action.Catalog) (*compiler, *Plan) {
 	c := &compiler{catalog: catalog, blocks: map[string]string{}, answered: map[string]bool{}}
-	c.checkTriggers(d.Triggers)
+	triggers := c.compileTriggers(d.Triggers)
+	secrets, vars := len(c.secrets), len(c.vars)
+	c.allVars = false
 	c.checkIDs("/steps", d.Steps, "")
 	plan := c.compileLevel("/steps", d.Steps, level{visible: map[string]bool{}, around: map[string]bool{}})
 	c.compileSettings(d.Settings, plan)
-	plan.Secrets, plan.Vars = union(nil, c.secrets), len(c.vars) > 0 || c.allVars
+	plan.Triggers = triggers
+	plan.Secrets, plan.Vars = union(nil, c.secrets[secrets:]), len(c.vars) > vars || c.allVars
 	return c, plan
 }
 
@@ -168,6 +183,9 @@ type level struct {
 	item    bool            // inside a foreach
 	index   bool            // inside any loop
 	depth   int
+	// In a trigger that polls: its answer, and how far it has come.
+	response bool
+	cursor   bool
 }
 
 func (c *compiler) report(pointer, hint, format string, args ...any) {

@@ -73,6 +73,12 @@ func (c *compiler) checkRefs(at string, refs expr.Refs, lv level) {
 	if refs.Index && !lv.index {
 		c.report(at, "", "index exists only inside a loop")
 	}
+	if refs.Response && !lv.response {
+		c.report(at, "", "response exists only in a trigger that polls, once it has its answer")
+	}
+	if refs.Cursor && !lv.cursor {
+		c.report(at, "", "cursor exists only in a trigger that polls")
+	}
 	c.secrets = append(c.secrets, below(at, refs.Secrets)...)
 	c.vars = append(c.vars, below(at, refs.Vars)...)
 	c.allVars = c.allVars || refs.AllVars

@@ -16,23 +16,6 @@ var idPattern = regexp.MustCompile(`^[a-z][a-z0-9_]{0,62}$`)
 
 const idRule = "must start with a letter a-z and have at most 63 characters a-z, 0-9 and _"
 
-func (c *compiler) checkTriggers(triggers []Trigger) {
-	seen := map[string]bool{}
-	for i, trigger := range triggers {
-		at := fmt.Sprintf("/triggers/%d", i)
-		switch {
-		case !idPattern.MatchString(trigger.ID):
-			c.report(at+"/id", "", idRule)
-		case seen[trigger.ID]:
-			c.report(at+"/id", "", "the id %q is used by another trigger", trigger.ID)
-		}
-		seen[trigger.ID] = true
-		if trigger.Type != "manual" {
-			c.report(at+"/type", "", "unknown trigger type %q: there is manual", trigger.Type)
-		}
-	}
-}
-
 // checkIDs makes sure that an id is used once in the whole workflow.
 func (c *compiler) checkIDs(at string, steps []Step, block string) {
 	for i, step := range steps {

@@ -14,12 +14,6 @@ type Definition struct {
 	Settings Settings  `json:"settings"`
 }
 
-// Trigger is an entry of `triggers`.
-type Trigger struct {
-	ID   string `json:"id"`
-	Type string `json:"type"`
-}
-
 // Step is an entry of `steps`.
 type Step struct {
 	ID      string          `json:"id"`

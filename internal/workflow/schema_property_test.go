@@ -137,10 +137,61 @@ func (m *maker) workflow() map[string]any {
 		return concurrency
 	})
 	out := map[string]any{"steps": m.list(1), "settings": settings}
-	m.some(out, "triggers", func() any {
-		return []any{map[string]any{"id": pick(m, "trigger", "a", "by_hand"), "type": pick(m, "type", "manual")}}
-	})
+	m.some(out, "triggers", func() any { return []any{m.trigger()} })
 	return out
+}
+
+func (m *maker) trigger() any {
+	t := map[string]any{"id": pick(m, "trigger", "a", "by_hand"), "type": pick(m, "type", workflow.TriggerTypes()...)}
+	switch t["type"] {
+	case workflow.ScheduleTrigger:
+		if rapid.Bool().Draw(m.t, "interval") {
+			t["every"] = m.duration()
+		} else {
+			t["cron"] = pick(m, "cron", "0 3 * * *", "*/5 8-18 * JAN,FEB MON-FRI", "@daily", "@every 15m", "0 0 31 2 *")
+			m.some(t, "timezone", func() any { return pick(m, "zone", "UTC", "Europe/Paris", "Nowhere") })
+		}
+		m.some(t, "missed", func() any { return pick(m, "missed", "skip", "latest") })
+		m.some(t, "jitter", func() any { return pick(m, "jitter", "0s", "5s", "1h") })
+	case workflow.WebhookTrigger:
+		m.some(t, "methods", func() any { return pick(m, "methods", []any{"GET"}, []any{"POST", "PUT"}) })
+		m.some(t, "respond", func() any { return pick(m, "respond", "now", "result") })
+		m.some(t, "rate", func() any { return pick(m, "rate", 1, 600) })
+		m.some(t, "dedupe", func() any { return "${{ trigger.headers['x-id'] }}" })
+		m.some(t, "verify", m.verify)
+	case workflow.EventTrigger:
+		t["events"] = pick(m, "events", []any{"run.failed"}, []any{"run.started", "workflow.paused"})
+		m.some(t, "workflows", func() any { return []any{"wf_01m7f8njhve3pt0yekqqme4qcm"} })
+	case workflow.PollTrigger:
+		t["every"], t["items"] = m.duration(), "response.body.items"
+		t["request"] = map[string]any{"url": m.value("https://a.example/x", "https://a.example/${{ cursor }}"), "headers": map[string]any{"x": "${{ secrets.s }}"}}
+		m.some(t, "key", func() any { return "item.id" })
+		m.some(t, "cursor", func() any { return "${{ response.body.next }}" })
+	}
+	if m.rarely("stray member") {
+		t[pick(m, "stray", "cron", "every", "rate", "events")] = pick[any](m, "stray value", "@daily", "1h", 5, []any{"run.failed"})
+	}
+	return t
+}
+
+func (m *maker) verify() any {
+	v := map[string]any{"scheme": pick(m, "scheme", workflow.Schemes()...)}
+	if v["scheme"] != workflow.SchemeNone {
+		v["secret"] = "${{ secrets.hook }}"
+	}
+	switch v["scheme"] {
+	case workflow.SchemeBasic:
+		v["username"] = "ada"
+	case workflow.SchemeHMAC:
+		v["header"] = "X-Signature"
+		m.some(v, "algorithm", func() any { return pick(m, "algorithm", "sha256", "sha1") })
+		m.some(v, "encoding", func() any { return pick(m, "encoding", "hex", "base64") })
+		m.some(v, "prefix", func() any { return "v1=" })
+		m.some(v, "signed", func() any { return pick(m, "signed", "{body}", "{x-time}.{body}", "{body}{body}") })
+		m.some(v, "timestamp", func() any { return "x-time" })
+	}
+	m.some(v, "tolerance", m.duration)
+	return v
 }
 
 // decoded is the definition if the API takes it.

@@ -2,15 +2,6 @@ package workflow
 
 import "github.com/stepmill/stepmill/internal/duration"
 
-func triggerSchema() node {
-	trigger := closed("Trigger", "Something that starts runs.", node{
-		"id":   described("id", "Id", "The name of the trigger, unique among the triggers."),
-		"type": node{"title": "Type", "description": "manual: started by a request.", "type": "string", "enum": []string{"manual"}},
-	})
-	trigger["required"] = []string{"id", "type"}
-	return trigger
-}
-
 func settingsSchema() node {
 	return closed("Settings", "The options of the whole workflow.", node{
 		"timeout": bounded("Time limit", "How long the steps of a run may be executed in all, "+duration.Format(defaultRunTimeout)+

@@ -162,6 +162,9 @@ func (s *Service) change(ctx context.Context, actor auth.Actor, id string, match
 		if change == nil {
 			return was, nil
 		}
+		if err := s.arm(ctx, was.State, change); err != nil {
+			return Workflow{}, err
+		}
 		updated, err := s.store.UpdateWorkflow(ctx, *change)
 		if err != nil {
 			return Workflow{}, err

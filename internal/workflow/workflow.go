@@ -80,6 +80,8 @@ type Change struct {
 	NewVersion  *Version
 	Events      []event.Event
 	Entries     []audit.Entry
+	// Armed are all triggers of the workflow; nil when they stay as they are.
+	Armed *[]Armed
 }
 
 // Store keeps workflows. A method is one atomic unit; a pointer result is nil
@@ -103,6 +105,7 @@ type Service struct {
 	store   Store
 	catalog *action.Catalog
 	known   Known
+	arming  Arming
 	schema  func() ([]byte, error)
 }
 
@@ -112,10 +115,10 @@ type Known interface {
 }
 
 // NewService makes a service on a store; the catalog says which actions exist,
-// known what expressions can refer to.
-func NewService(store Store, catalog *action.Catalog, known Known) *Service {
+// known what expressions can refer to, arming makes triggers ready.
+func NewService(store Store, catalog *action.Catalog, known Known, arming Arming) *Service {
 	return &Service{
-		store: store, catalog: catalog, known: known,
+		store: store, catalog: catalog, known: known, arming: arming,
 		schema: sync.OnceValues(func() ([]byte, error) { return Schema(catalog) }),
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -135,11 +136,12 @@ type ended struct {
 
 // heard is all that a store told.
 type heard struct {
-	Wakes   []run.Wake
-	Stirred []string
-	Started []string
-	Ended   []ended
-	Deleted []string
+	Wakes     []run.Wake
+	Stirred   []string
+	Started   []string
+	Ended     []ended
+	Deleted   []string
+	Scheduled []time.Time
 }
 
 // ear collects what a store tells.
@@ -162,6 +164,7 @@ func (e *ear) notify() store.Notify {
 		Ended: func(workspaceID, runID string, status run.Status) {
 			e.add(func(h *heard) { h.Ended = append(h.Ended, ended{workspaceID, runID, status}) })
 		},
+		Scheduled:       func(at time.Time) { e.add(func(h *heard) { h.Scheduled = append(h.Scheduled, at) }) },
 		WorkflowDeleted: func(workflowID string) { e.add(func(h *heard) { h.Deleted = append(h.Deleted, workflowID) }) },
 	}
 }

@@ -125,7 +125,10 @@ CREATE TABLE runs (
     parent_waits     INTEGER,          -- whether that step waits for the end
     depth            INTEGER NOT NULL DEFAULT 0, -- how many runs stand above it
     share_key        TEXT,             -- the places it shares with other runs
-    payload          TEXT    NOT NULL
+    test             INTEGER NOT NULL DEFAULT 0, -- 1: somebody tried its trigger out
+    payload          TEXT    NOT NULL,
+    headers          TEXT,             -- what came with the call of a webhook
+    query            TEXT
 ) WITHOUT ROWID;
 CREATE INDEX runs_by_workflow ON runs (workflow_id, id);
 CREATE INDEX runs_by_parent ON runs (parent_run) WHERE parent_run IS NOT NULL;
@@ -243,6 +246,57 @@ CREATE TABLE webhooks (
     deleted_at      INTEGER           -- set: kept only for what is still to be sent
 ) WITHOUT ROWID;
 CREATE INDEX webhooks_live ON webhooks (workspace_id, id) WHERE deleted_at IS NULL;
+
+-- The triggers of all workflows, in step with their current definitions.
+CREATE TABLE triggers (
+    workflow_id   TEXT    NOT NULL,
+    trigger_id    TEXT    NOT NULL,
+    workspace_id  TEXT    NOT NULL,
+    type          TEXT    NOT NULL,
+    version       INTEGER NOT NULL, -- of the workflow
+    active        INTEGER NOT NULL, -- whether the workflow is
+    next_at       INTEGER,          -- when it fires next; NULL: not by time, or not active
+    fired_at      INTEGER,
+    run_id        TEXT,             -- that it started last
+    error_at      INTEGER,
+    error_code    TEXT,
+    error_text    TEXT,
+    failures      INTEGER NOT NULL DEFAULT 0, -- in a row
+    idle_at       INTEGER,          -- when it last did not fire, and why
+    idle_code     TEXT,
+    idle_text     TEXT,
+    token_hash    BLOB,             -- of the secret part of its address
+    token         BLOB,             -- sealed
+    spec          TEXT    NOT NULL, -- as it is written in the definition
+    state         BLOB,             -- how far it has come
+    PRIMARY KEY (workflow_id, trigger_id)
+) WITHOUT ROWID;
+CREATE INDEX triggers_due ON triggers (next_at) WHERE next_at IS NOT NULL;
+CREATE UNIQUE INDEX triggers_by_token ON triggers (token_hash) WHERE token_hash IS NOT NULL;
+CREATE INDEX triggers_of_events ON triggers (workspace_id, active) WHERE type = 'event';
+
+-- What a trigger is to start a run for: the event of another workflow.
+CREATE TABLE occasions (
+    workflow_id  TEXT    NOT NULL,
+    trigger_id   TEXT    NOT NULL,
+    event_id     TEXT    NOT NULL,
+    workspace_id TEXT    NOT NULL,
+    next_at      INTEGER NOT NULL,
+    PRIMARY KEY (workflow_id, trigger_id, event_id)
+) WITHOUT ROWID;
+CREATE INDEX occasions_due ON occasions (next_at, event_id);
+CREATE INDEX occasions_by_event ON occasions (event_id);
+
+-- Keys of calls that started a run, so that the same call does so once.
+CREATE TABLE trigger_keys (
+    workflow_id TEXT    NOT NULL,
+    trigger_id  TEXT    NOT NULL,
+    hash        BLOB    NOT NULL,
+    run_id      TEXT    NOT NULL,
+    expires_at  INTEGER NOT NULL,
+    PRIMARY KEY (workflow_id, trigger_id, hash)
+) WITHOUT ROWID;
+CREATE INDEX trigger_keys_expired ON trigger_keys (expires_at);
 
 CREATE TABLE events (
     seq          INTEGER PRIMARY KEY AUTOINCREMENT,

@@ -1,0 +1,79 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/stepmill/stepmill/internal/clock"
+	"github.com/stepmill/stepmill/internal/fault"
+	"github.com/stepmill/stepmill/internal/paging"
+	"github.com/stepmill/stepmill/internal/trigger"
+)
+
+type triggerState struct {
+	ID          string       `json:"id"`
+	Type        string       `json:"type"`
+	Active      bool         `json:"active"`
+	NextRunAt   *string      `json:"next_run_at"`
+	LastFiredAt *string      `json:"last_fired_at"`
+	LastRunID   *string      `json:"last_run_id"`
+	LastError   *triggerNote `json:"last_error"`
+	NotFired    *triggerNote `json:"not_fired"`
+}
+
+type triggerNote struct {
+	At      string `json:"at"`
+	Code    string `json:"code"`
+	Message string `json:"message"`
+}
+
+func showTrigger(t trigger.Trigger) triggerState {
+	return triggerState{
+		ID: t.ID, Type: t.Type, Active: t.Active, NextRunAt: clock.FormatPtr(t.NextAt),
+		LastFiredAt: clock.FormatPtr(t.FiredAt), LastRunID: orNull(t.RunID), LastError: showNote(t.Error), NotFired: showNote(t.Idle),
+	}
+}
+
+func showNote(n *trigger.Note) *triggerNote {
+	if n == nil {
+		return nil
+	}
+	return &triggerNote{clock.Format(n.At), n.Code, n.Message}
+}
+
+type listTriggersRequest struct {
+	page
+	ID string `path:"id"`
+}
+
+func (s *Server) listTriggers(ctx context.Context, in *listTriggersRequest) (*reply, error) {
+	return listing(ctx, s, in.page, []string{"triggers", in.ID},
+		func(p paging.Request) (paging.Page[trigger.Trigger], error) {
+			return s.Triggers.List(ctx, actorOf(ctx), in.ID, p)
+		}, showTrigger)
+}
+
+type testTriggerRequest struct {
+	ID        string `path:"id"`
+	TriggerID string `path:"trigger_id"`
+	Prefer    string `header:"Prefer"`
+	Body      struct {
+		Payload json.RawMessage `json:"payload"`
+		Headers json.RawMessage `json:"headers"`
+		Query   json.RawMessage `json:"query"`
+	} `body:"optional"`
+}
+
+func (s *Server) testTrigger(ctx context.Context, in *testTriggerRequest) (*reply, error) {
+	for name, raw := range map[string]json.RawMessage{"headers": in.Body.Headers, "query": in.Body.Query} {
+		if raw != nil && raw[0] != '{' {
+			return nil, fault.Field("/"+name, "must be an object")
+		}
+	}
+	wait, asked := preferredWait(in.Prefer)
+	started, err := s.Triggers.Test(ctx, actorOf(ctx), in.ID, in.TriggerID, trigger.Sample(in.Body), asked)
+	if err != nil {
+		return nil, err
+	}
+	return s.begun(started, wait, asked), nil
+}
