@@ -9,6 +9,7 @@ import (
 	"github.com/stepmill/stepmill/internal/clock"
 	"github.com/stepmill/stepmill/internal/fault"
 	"github.com/stepmill/stepmill/internal/run"
+	"github.com/stepmill/stepmill/internal/trigger"
 )
 
 // door is an entrance beside the API, for those who have no key: what lets them
@@ -26,6 +27,7 @@ func (s *Server) openDoors() []door {
 	return []door{
 		{run.PagePath, []string{http.MethodGet, http.MethodPost}, http.StatusOK, s.enterPage, s.failPage},
 		{run.CallbackPath, []string{http.MethodPost}, http.StatusOK, s.enterCallback, s.fail},
+		{trigger.HookPath, nil, http.StatusAccepted, s.enterHook, s.fail},
 	}
 }
 
@@ -33,11 +35,20 @@ func (s *Server) openDoors() []door {
 func (s *Server) Doors() []Route {
 	var out []Route
 	for _, d := range s.doors {
-		for _, method := range d.methods {
+		for _, method := range documentedMethods(d) {
 			out = append(out, Route{Method: method, Path: d.prefix + "{token}", Scope: auth.Public, Status: d.status})
 		}
 	}
 	return out
+}
+
+// documentedMethods are those that the contract shows. A hook is usually called
+// with POST; its trigger may say otherwise.
+func documentedMethods(d door) []string {
+	if d.methods == nil {
+		return []string{http.MethodPost}
+	}
+	return d.methods
 }
 
 // doorOf is the door that a path leads to, with what comes after it.
@@ -63,17 +74,17 @@ func (s *Server) visit(w http.ResponseWriter, r *http.Request, c *caller, d *doo
 	d.enter(w, r, c, token)
 }
 
-// turnAway is the answer to a token that leads nowhere. Guessing is counted like
-// guessing keys.
+// turnAway is the answer to a token that leads nowhere, and to a call that is not
+// genuine. Guessing is counted like guessing keys.
 func (s *Server) turnAway(w http.ResponseWriter, r *http.Request, err error) error {
-	if !fault.Is(err, fault.NotFound) {
+	if !fault.Is(err, fault.NotFound) && !fault.Is(err, fault.Unauthorized) {
 		return err
 	}
 	now := clock.Now()
 	state, ok := s.preauth.Take(network(s.clientAddress(r)), s.PreauthPerMinute, now)
 	setLimitHeaders(w.Header(), state)
 	if !ok {
-		return limited("this address has come with %d wrong links or keys in this minute", state, now)
+		return limited("this address has come with %d wrong addresses, keys or signatures in this minute", state, now)
 	}
 	return err
 }

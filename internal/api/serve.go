@@ -187,6 +187,7 @@ func (s *Server) explain(c *caller, err error) *fault.Error {
 	switch status := f.Code.Status(); {
 	case status == http.StatusServiceUnavailable: // it may pass, and is said to the client
 		s.Log.Warn("request refused", "request_id", c.requestID, "error", err)
+	case f.Code == fault.RunFailed: // what a workflow does is its own business
 	case status >= http.StatusInternalServerError:
 		s.Log.Error("request failed", "request_id", c.requestID, "error", err)
 	}

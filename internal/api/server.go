@@ -34,6 +34,7 @@ type Services struct {
 	Runs        *run.Service
 	Links       *run.Links
 	Triggers    *trigger.Service
+	Hooks       *trigger.Hooks
 	Webhooks    *webhook.Service
 	Secrets     *secret.Service
 	Previews    *run.Previews
@@ -68,6 +69,7 @@ type Server struct {
 	routes  table
 	limits  *ratelimit.Limiter
 	preauth *ratelimit.Limiter
+	calls   *ratelimit.Limiter // of hooks
 	bodies  bodies
 	streams *openStreams
 	doors   []door
@@ -80,7 +82,7 @@ type Server struct {
 // New makes a server.
 func New(services Services, options Options) *Server {
 	s := &Server{
-		Services: services, Options: options, limits: ratelimit.New(), preauth: ratelimit.New(),
+		Services: services, Options: options, limits: ratelimit.New(), preauth: ratelimit.New(), calls: ratelimit.New(),
 		bodies: bodies{most: options.BodyBytes}, streams: newOpenStreams(), pages: newPages(),
 	}
 	s.doors = s.openDoors()

@@ -52,6 +52,7 @@ type Server struct {
 	api      *api.Server
 	runs     *run.Service
 	usage    *usage.Service
+	inbox    *trigger.Inbox
 	engine   *engine.Engine
 	courier  *webhook.Courier
 	dispatch *local.Dispatcher
@@ -125,7 +126,9 @@ func (s *Server) assemble() (err error) {
 		return err
 	}
 	secrets := secret.NewService(st, v)
-	links := run.NewLinks(st, v, func() string { return s.config.PublicURL.Or(s.listener.Addr()) })
+	base := func() string { return s.config.PublicURL.Or(s.listener.Addr()) }
+	links := run.NewLinks(st, v, base)
+	s.inbox = trigger.NewInbox(st)
 	s.usage = usage.NewService(st)
 	plans := workflow.NewPlans(st, actions)
 	s.dispatch = local.New(st, s.node, s.log)
@@ -136,7 +139,8 @@ func (s *Server) assemble() (err error) {
 	previews := run.NewPreviews(s.runs, secrets)
 	s.api = api.New(api.Services{
 		Auth: s.core.auth, Actions: actions, Workflows: flows, Runs: s.runs, Links: links, Audit: audit.NewService(st), Usage: s.usage,
-		Triggers:    trigger.NewService(st, flows, s.runs, v, actions),
+		Triggers:    trigger.NewService(st, flows, s.runs, v, actions, s.inbox, base),
+		Hooks:       trigger.NewHooks(st, plans, s.runs, secrets, s.inbox),
 		Webhooks:    webhook.NewService(st, v, policy, trigger.SampleEvent),
 		Secrets:     secrets,
 		Previews:    previews,

@@ -43,7 +43,7 @@ func (s *Store) arm(u *unit, w workflow.Workflow, armed []workflow.Armed) error 
 
 // disarm removes all that the triggers of a workflow have.
 func disarm(u *unit, workflowID string) error {
-	for _, table := range []string{"triggers", "occasions", "trigger_keys"} {
+	for _, table := range []string{"triggers", "occasions", "trigger_keys", "hook_requests"} {
 		if _, err := u.Exec(`DELETE FROM `+table+` WHERE workflow_id = $1`, workflowID); err != nil {
 			return err
 		}

@@ -92,13 +92,14 @@ func TestWorkflowExamples(t *testing.T) {
 	t.Parallel()
 	server := harness.Start(t, t.TempDir())
 	var examples [][]string
-	for _, document := range []string{"docs/workflows.md", "docs/approvals.md"} {
+	for _, document := range []string{"docs/workflows.md", "docs/approvals.md", "docs/triggers.md"} {
 		found := workflowBlock.FindAllStringSubmatch(read(t, document), -1)
 		if len(found) == 0 {
 			t.Fatalf("there are no examples in %s", document)
 		}
 		examples = append(examples, found...)
 	}
+	server.Expect(t, http.StatusCreated, http.MethodPut, "/v1/secrets/example", map[string]string{"value": "of the examples"})
 	for _, example := range examples {
 		var made struct{ ID string }
 		server.Expect(t, http.StatusCreated, http.MethodPost, "/v1/workflows", map[string]string{"name": "Example"}).Decode(t, &made)

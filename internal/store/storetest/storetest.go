@@ -47,6 +47,7 @@ func Run(t *testing.T, open func(t *testing.T, notify store.Notify) *store.Store
 		{"triggers", testTriggers},
 		{"firing", testFire},
 		{"keys of calls", testDedupe},
+		{"hooks", testHooks},
 		{"races", testRaces},
 		{"queue", testQueue},
 		{"outbox", testOutbox},

@@ -298,6 +298,24 @@ CREATE TABLE trigger_keys (
 ) WITHOUT ROWID;
 CREATE INDEX trigger_keys_expired ON trigger_keys (expires_at);
 
+-- The latest calls of webhooks, for those who build workflows.
+CREATE TABLE hook_requests (
+    workflow_id  TEXT    NOT NULL,
+    trigger_id   TEXT    NOT NULL,
+    id           TEXT    NOT NULL,
+    workspace_id TEXT    NOT NULL,
+    at           INTEGER NOT NULL,
+    method       TEXT    NOT NULL,
+    size         INTEGER NOT NULL, -- of the body
+    outcome      TEXT    NOT NULL,
+    run_id       TEXT,
+    headers      TEXT    NOT NULL,
+    query        TEXT    NOT NULL,
+    payload      TEXT,             -- NULL: it was too large
+    PRIMARY KEY (workflow_id, trigger_id, id)
+) WITHOUT ROWID;
+CREATE INDEX hook_requests_old ON hook_requests (at);
+
 CREATE TABLE events (
     seq          INTEGER PRIMARY KEY AUTOINCREMENT,
     id           TEXT    NOT NULL UNIQUE,
