@@ -28,7 +28,7 @@ const (
 // Groups that the table below names. Nouns are the product's nouns themselves,
 // without the concrete actions and the catalog that lists them.
 const (
-	words = "clock cron duration expr failpoint fault jsonpointer mask news paging strictjson strictyaml suggest tally uid"
+	words = "clock cron duration expr failpoint fault inbound jsonpointer mask news paging signature strictjson strictyaml suggest tally uid"
 	nouns = "action audit auth event idempotency integration node run secret trigger usage vault webhook workflow"
 )
 
@@ -52,10 +52,12 @@ var places = []place{
 	{pkg: "expr", may: words},
 	{pkg: "failpoint", may: words},
 	{pkg: "fault", may: words},
+	{pkg: "inbound", may: words},
 	{pkg: "jsonpointer", may: words},
 	{pkg: "mask", may: words},
 	{pkg: "news", may: words},
 	{pkg: "paging", may: words},
+	{pkg: "signature", may: words},
 	{pkg: "strictjson", may: words},
 	{pkg: "strictyaml", may: words},
 	{pkg: "suggest", may: words},

@@ -113,10 +113,21 @@ func (r *report) product(ctx context.Context, dir string, length time.Duration) 
 	}
 	fmt.Printf("\n%-44s %9s %9s %9s %9s %9s %9s\n", "stepmill, durable", "per s", "p50 ms", "p99 ms", "CPU s/1k", "×commits", "×ceiling")
 	fmt.Printf("ready after %s on a new directory, %.0f MiB resident when idle\n", server.ready.Round(time.Millisecond), server.memory())
-	for _, row := range rows(workspaces[:tenants]) {
+	var called []hooks
+	for _, w := range workspaces[:tenants] {
+		made, err := setup.hooks(w)
+		if err != nil {
+			return err
+		}
+		called = append(called, made)
+	}
+	for _, row := range append(rows(workspaces[:tenants]), hookRows(called)...) {
 		if err := r.measure([]*process{server}, row, length); err != nil {
 			return fmt.Errorf("%s: %w", row.name, err)
 		}
+	}
+	if err := setup.firstSteps(ctx, workspaces[tenants]); err != nil {
+		return fmt.Errorf("first steps: %w", err)
 	}
 	if err := setup.deliveries(ctx, workspaces[tenants]); err != nil {
 		return fmt.Errorf("deliveries: %w", err)

@@ -27,6 +27,13 @@ type Spec struct {
 	// Stores says that what goes in is kept in the open, so that secrets are
 	// refused in it.
 	Stores bool
+	// Effects are the fields of the input that make a pure action one with effects,
+	// and Guarded those that are not kept in the open although the rest is.
+	Effects []string
+	Guarded []string
+	// Answerable says that the step waits for an answer, which can come over its
+	// links.
+	Answerable bool
 	// Check reports what a schema cannot say about the literal parts of `with`.
 	Check func(with map[string]any) []Problem
 	// Slow says that Check takes its time and may be wrong under load: it is asked
@@ -138,6 +145,9 @@ type Wait struct {
 	Reason string
 	// Awaits is what ends the wait before that, if anything does.
 	Awaits Awaits
+	// Deadline is when the action gives up waiting, if it goes on before only to
+	// wait again.
+	Deadline time.Time
 }
 
 // Awaits is what a step waits for beside a time.

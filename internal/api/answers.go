@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 
+	"github.com/stepmill/stepmill/internal/auth"
 	"github.com/stepmill/stepmill/internal/clock"
 	"github.com/stepmill/stepmill/internal/fault"
 	"github.com/stepmill/stepmill/internal/paging"
@@ -42,12 +43,16 @@ type approvalBody struct {
 	Message      *string `json:"message"`
 	Since        string  `json:"since"`
 	Until        *string `json:"until"`
+	// The links are for those who may answer.
+	PageURL     *string `json:"page_url"`
+	CallbackURL *string `json:"callback_url"`
 }
 
 func (s *Server) listApprovals(ctx context.Context, in *page) (*reply, error) {
+	actor := actorOf(ctx)
 	return listing(ctx, s, *in, []string{"approvals"},
 		func(p paging.Request) (paging.Page[run.Approval], error) {
-			return s.Runs.Approvals(ctx, actorOf(ctx), p)
+			return s.Runs.Approvals(ctx, actor, p)
 		},
 		func(a run.Approval) approvalBody {
 			var input struct {
@@ -55,10 +60,17 @@ func (s *Server) listApprovals(ctx context.Context, in *page) (*reply, error) {
 			}
 			// An input that cannot be read has no message to show.
 			_ = json.Unmarshal(a.Input, &input)
-			return approvalBody{
+			body := approvalBody{
 				RunID: a.RunID, StepID: a.StepID, StepName: a.StepName, WorkflowID: a.WorkflowID, WorkflowName: a.WorkflowName,
 				Message: input.Message, Since: clock.Format(a.Since), Until: clock.FormatPtr(a.Until),
 			}
+			if !auth.Grants(actor.Scopes, auth.Execute) {
+				return body
+			}
+			if link, err := s.Links.Link(ctx, actor.Workspace.ID, a.RunID, a.StepID); err == nil {
+				body.PageURL, body.CallbackURL = &link.Page, &link.Callback
+			}
+			return body
 		})
 }
 

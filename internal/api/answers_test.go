@@ -229,7 +229,7 @@ func TestApprovals(t *testing.T) {
 		older   = `{"run_id": "$old", "step_id": "a", "step_name": "Ask A", "message": null, "until": "~.+Z"}, {"run_id": "$old", "step_id": "b", "message": "B 7"}`
 		newer   = `{"run_id": "$new", "step_id": "ask", "step_name": "ask", "workflow_id": "$one", "workflow_name": "Workflow one", "message": "Go on?", "since": "~.+Z"}`
 		doomed  = `{"run_id": "$doomed"}`
-		members = "run_id step_id step_name workflow_id workflow_name message since until"
+		members = "run_id step_id step_name workflow_id workflow_name message since until page_url callback_url"
 	)
 	list(doomed + "," + newer + "," + older)
 	wantContains(t, w.call("GET", "/v1/runs/$new", "").json(),

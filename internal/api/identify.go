@@ -110,7 +110,7 @@ func (s *Server) logRequest(r *http.Request, out *recorder, c *caller, took time
 		level = slog.LevelDebug // health checks come every few seconds
 	}
 	s.Log.LogAttrs(r.Context(), level, "request",
-		slog.String("request_id", c.requestID), slog.String("method", clean(r.Method)), slog.String("path", clean(r.URL.Path)),
+		slog.String("request_id", c.requestID), slog.String("method", clean(r.Method)), slog.String("path", s.loggedPath(r.URL.Path)),
 		slog.Int("status", out.status), slog.Int("bytes", out.bytes), slog.Float64("duration_ms", float64(took.Microseconds())/1000),
 		slog.String("workspace_id", c.actor.Workspace.ID), slog.String("key_id", c.actor.ID), slog.String("address", s.clientAddress(r).String()))
 }

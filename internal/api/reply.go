@@ -94,14 +94,19 @@ func writeError(w http.ResponseWriter, f *fault.Error, requestID string) {
 	if f.Code == fault.Unauthorized {
 		w.Header().Set("WWW-Authenticate", "Bearer")
 	}
+	setRetryAfter(w.Header(), f)
+	writeJSON(w, f.Code.Status(), errorBody{errorDetail{f.Code, f.Message, f.Details, requestID}})
+}
+
+// setRetryAfter says when to come again, where that helps.
+func setRetryAfter(h http.Header, f *fault.Error) {
 	retry := f.RetryAfter
 	if retry == 0 && f.Code.Status() == http.StatusServiceUnavailable {
 		retry = time.Second
 	}
 	if retry > 0 {
-		w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(retry.Seconds()))))
+		h.Set("Retry-After", strconv.Itoa(int(math.Ceil(retry.Seconds()))))
 	}
-	writeJSON(w, f.Code.Status(), errorBody{errorDetail{f.Code, f.Message, f.Details, requestID}})
 }
 
 // recorder remembers what was answered, for the log.

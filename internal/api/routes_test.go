@@ -14,75 +14,79 @@ import (
 // a route is missing in routeBodies.
 func routes() []api.Route { return api.New(api.Services{}, api.Options{}).Routes() }
 
+func doors() []api.Route { return api.New(api.Services{}, api.Options{}).Doors() }
+
 func name(r api.Route) string { return r.Method + " " + r.Path }
 
 // routeBodies says with what body each route can be called; "-" for none.
 var routeBodies = map[string]string{
-	"GET /v1/workflows":                                  "-",
-	"POST /v1/workflows":                                 `{"name": "Matrix", "description": "d"}`,
-	"GET /v1/workflows/{id}":                             "-",
-	"PATCH /v1/workflows/{id}":                           `{"name": "Matrix", "description": "d", "state": "paused", "triggers": [], "steps": [], "settings": {}, "layout": {}}`,
-	"DELETE /v1/workflows/{id}":                          "-",
-	"POST /v1/workflows/{id}/validate":                   `{"triggers": [], "steps": [], "settings": {}}`,
-	"GET /v1/workflows/{id}/versions":                    "-",
-	"GET /v1/workflows/{id}/versions/{n}":                "-",
-	"GET /v1/workflows/{id}/versions/{n}/diff":           "-",
-	"POST /v1/workflows/{id}/versions/{n}/restore":       "-",
-	"GET /v1/workflows/{id}/triggers":                    "-",
-	"POST /v1/workflows/{id}/triggers/{trigger_id}/test": `{"payload": {}, "headers": {}, "query": {}}`,
-	"POST /v1/workflows/{id}/steps/{step_id}/test":       `{"context": {"trigger": {"payload": {}}}}`,
-	"GET /v1/workflows/{workflow_id}/runs":               "-",
-	"POST /v1/workflows/{workflow_id}/runs":              `{"payload": {}}`,
-	"GET /v1/runs":                                       "-",
-	"GET /v1/runs/{id}":                                  "-",
-	"GET /v1/runs/{id}/events":                           "-",
-	"POST /v1/runs/{id}/cancel":                          "-",
-	"POST /v1/runs/{id}/retry":                           "-",
-	"GET /v1/runs/{id}/logs":                             "-",
-	"POST /v1/runs/{id}/steps/{step_id}/resume":          `{"approved": true, "comment": "c", "data": {}}`,
-	"GET /v1/approvals":                                  "-",
-	"GET /v1/runs/{id}/steps":                            "-",
-	"GET /v1/runs/{id}/steps/{step_id}":                  "-",
-	"GET /v1/webhooks":                                   "-",
-	"POST /v1/webhooks":                                  `{"url": "https://example.com/", "events": ["run.failed"], "workflow_id": null}`,
-	"GET /v1/webhooks/{id}":                              "-",
-	"PATCH /v1/webhooks/{id}":                            `{"url": "https://example.com/", "events": ["run.failed"], "workflow_id": null, "enabled": true}`,
-	"DELETE /v1/webhooks/{id}":                           "-",
-	"POST /v1/webhooks/{id}/rotate-secret":               "-",
-	"POST /v1/webhooks/{id}/test":                        `{"events": ["run.failed"]}`,
-	"GET /v1/webhooks/{id}/deliveries":                   "-",
-	"POST /v1/webhooks/{id}/redeliver":                   `{"since": "2026-01-01T00:00:00Z", "until": "2026-01-02T00:00:00Z", "status": ["exhausted"]}`,
-	"GET /v1/deliveries/{id}":                            "-",
-	"POST /v1/deliveries/{id}/redeliver":                 "-",
-	"GET /v1/secrets":                                    "-",
-	"GET /v1/secrets/{name}":                             "-",
-	"PUT /v1/secrets/{name}":                             `{"value": "matrix"}`,
-	"DELETE /v1/secrets/{name}":                          "-",
-	"GET /v1/variables":                                  "-",
-	"GET /v1/variables/{name}":                           "-",
-	"PUT /v1/variables/{name}":                           `{"value": [1]}`,
-	"DELETE /v1/variables/{name}":                        "-",
-	"POST /v1/expressions/evaluate":                      `{"expression": "1 + 1", "context": {}}`,
-	"GET /v1/api-keys":                                   "-",
-	"POST /v1/api-keys":                                  `{"name": "Matrix", "scopes": ["read"], "expires_at": null}`,
-	"GET /v1/api-keys/{id}":                              "-",
-	"DELETE /v1/api-keys/{id}":                           "-",
-	"GET /v1/workspaces":                                 "-",
-	"POST /v1/workspaces":                                `{"name": "Matrix", "plan": "enterprise", "requests_per_minute": 5}`,
-	"GET /v1/workspaces/{id}":                            "-",
-	"PATCH /v1/workspaces/{id}":                          `{"name": "Matrix", "plan": "enterprise", "requests_per_minute": 5}`,
-	"GET /v1/actions":                                    "-",
-	"GET /v1/actions/{name}":                             "-",
-	"GET /v1/events":                                     "-",
-	"GET /v1/events/stream":                              "-",
-	"GET /v1/usage":                                      "-",
-	"GET /v1/audit":                                      "-",
-	"GET /v1/nodes":                                      "-",
-	"GET /v1/openapi.yaml":                               "-",
-	"GET /v1/openapi.json":                               "-",
-	"GET /v1/schemas/workflow.json":                      "-",
-	"GET /healthz":                                       "-",
-	"GET /readyz":                                        "-",
+	"GET /v1/workflows":                                     "-",
+	"POST /v1/workflows":                                    `{"name": "Matrix", "description": "d"}`,
+	"GET /v1/workflows/{id}":                                "-",
+	"PATCH /v1/workflows/{id}":                              `{"name": "Matrix", "description": "d", "state": "paused", "triggers": [], "steps": [], "settings": {}, "layout": {}}`,
+	"DELETE /v1/workflows/{id}":                             "-",
+	"POST /v1/workflows/{id}/validate":                      `{"triggers": [], "steps": [], "settings": {}}`,
+	"GET /v1/workflows/{id}/versions":                       "-",
+	"GET /v1/workflows/{id}/versions/{n}":                   "-",
+	"GET /v1/workflows/{id}/versions/{n}/diff":              "-",
+	"POST /v1/workflows/{id}/versions/{n}/restore":          "-",
+	"GET /v1/workflows/{id}/triggers":                       "-",
+	"POST /v1/workflows/{id}/triggers/{trigger_id}/rotate":  "-",
+	"GET /v1/workflows/{id}/triggers/{trigger_id}/requests": "-",
+	"POST /v1/workflows/{id}/triggers/{trigger_id}/test":    `{"payload": {}, "headers": {}, "query": {}}`,
+	"POST /v1/workflows/{id}/steps/{step_id}/test":          `{"context": {"trigger": {"payload": {}}}}`,
+	"GET /v1/workflows/{workflow_id}/runs":                  "-",
+	"POST /v1/workflows/{workflow_id}/runs":                 `{"payload": {}}`,
+	"GET /v1/runs":                                          "-",
+	"GET /v1/runs/{id}":                                     "-",
+	"GET /v1/runs/{id}/events":                              "-",
+	"POST /v1/runs/{id}/cancel":                             "-",
+	"POST /v1/runs/{id}/retry":                              "-",
+	"GET /v1/runs/{id}/logs":                                "-",
+	"POST /v1/runs/{id}/steps/{step_id}/resume":             `{"approved": true, "comment": "c", "data": {}}`,
+	"GET /v1/approvals":                                     "-",
+	"GET /v1/runs/{id}/steps":                               "-",
+	"GET /v1/runs/{id}/steps/{step_id}":                     "-",
+	"GET /v1/webhooks":                                      "-",
+	"POST /v1/webhooks":                                     `{"url": "https://example.com/", "events": ["run.failed"], "workflow_id": null}`,
+	"GET /v1/webhooks/{id}":                                 "-",
+	"PATCH /v1/webhooks/{id}":                               `{"url": "https://example.com/", "events": ["run.failed"], "workflow_id": null, "enabled": true}`,
+	"DELETE /v1/webhooks/{id}":                              "-",
+	"POST /v1/webhooks/{id}/rotate-secret":                  "-",
+	"POST /v1/webhooks/{id}/test":                           `{"events": ["run.failed"]}`,
+	"GET /v1/webhooks/{id}/deliveries":                      "-",
+	"POST /v1/webhooks/{id}/redeliver":                      `{"since": "2026-01-01T00:00:00Z", "until": "2026-01-02T00:00:00Z", "status": ["exhausted"]}`,
+	"GET /v1/deliveries/{id}":                               "-",
+	"POST /v1/deliveries/{id}/redeliver":                    "-",
+	"GET /v1/secrets":                                       "-",
+	"GET /v1/secrets/{name}":                                "-",
+	"PUT /v1/secrets/{name}":                                `{"value": "matrix"}`,
+	"DELETE /v1/secrets/{name}":                             "-",
+	"GET /v1/variables":                                     "-",
+	"GET /v1/variables/{name}":                              "-",
+	"PUT /v1/variables/{name}":                              `{"value": [1]}`,
+	"DELETE /v1/variables/{name}":                           "-",
+	"POST /v1/expressions/evaluate":                         `{"expression": "1 + 1", "context": {}}`,
+	"GET /v1/api-keys":                                      "-",
+	"POST /v1/api-keys":                                     `{"name": "Matrix", "scopes": ["read"], "expires_at": null}`,
+	"GET /v1/api-keys/{id}":                                 "-",
+	"DELETE /v1/api-keys/{id}":                              "-",
+	"GET /v1/workspaces":                                    "-",
+	"POST /v1/workspaces":                                   `{"name": "Matrix", "plan": "enterprise", "requests_per_minute": 5}`,
+	"GET /v1/workspaces/{id}":                               "-",
+	"PATCH /v1/workspaces/{id}":                             `{"name": "Matrix", "plan": "enterprise", "requests_per_minute": 5}`,
+	"GET /v1/actions":                                       "-",
+	"GET /v1/actions/{name}":                                "-",
+	"GET /v1/events":                                        "-",
+	"GET /v1/events/stream":                                 "-",
+	"GET /v1/usage":                                         "-",
+	"GET /v1/audit":                                         "-",
+	"GET /v1/nodes":                                         "-",
+	"GET /v1/openapi.yaml":                                  "-",
+	"GET /v1/openapi.json":                                  "-",
+	"GET /v1/schemas/workflow.json":                         "-",
+	"GET /healthz":                                          "-",
+	"GET /readyz":                                           "-",
 }
 
 // operatorOnly are the routes that take an admin key of the first workspace.
@@ -147,7 +151,7 @@ func routeBody(t *testing.T, r api.Route) string {
 func furnish(w *world) {
 	w.t.Helper()
 	w.workflow("wf", askStep, waitStep)
-	w.patch("wf", `{"triggers": [{"id": "by_hand", "type": "manual"}]}`)
+	w.patch("wf", `{"triggers": [{"id": "by_hand", "type": "webhook"}]}`)
 	w.run("ended", "wf", "")
 	w.call("POST", "/v1/runs/$ended/cancel", "").want(http.StatusOK)
 	w.waiting("run", "wf")
@@ -181,6 +185,13 @@ func TestRoutesAreDocumented(t *testing.T) {
 		}
 		if got := operation.at("x-first-workspace-only").value == true; got != operatorOnly[name(route)] {
 			t.Errorf("%s: for the first workspace only is documented: %t", name(route), got)
+		}
+	}
+	for _, door := range doors() {
+		known[name(door)] = true
+		operation := published().root().at("paths", door.Path, strings.ToLower(door.Method))
+		if operation.at("x-door").value != true || operation.at("x-required-scope").value != string(door.Scope) {
+			t.Errorf("%s is not documented as a door", name(door))
 		}
 	}
 	paths := published().root().at("paths")

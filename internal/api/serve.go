@@ -48,6 +48,10 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	}()
 	setSecurityHeaders(out.Header(), r)
 	out.Header().Set("X-Request-Id", c.requestID)
+	if d, token := s.doorOf(r.URL.Path); d != nil {
+		s.visit(out, r, c, d, token)
+		return
+	}
 	endpoint, allowed := s.routes.find(r)
 	c.endpoint = endpoint
 	open := !strings.HasPrefix(r.URL.Path, "/v1") || endpoint != nil && endpoint.Scope == auth.Public
@@ -169,6 +173,16 @@ func replay(saved idempotency.Answer) *reply {
 
 // fail writes an error.
 func (s *Server) fail(w http.ResponseWriter, c *caller, err error) {
+	f := s.explain(c, err)
+	if rec, ok := w.(*recorder); ok && rec.status != 0 {
+		return // the answer has begun: nothing can be added to it
+	}
+	c.code = f.Code
+	writeError(w, f, c.requestID)
+}
+
+// explain makes an error for a client of any error, and logs what is ours.
+func (s *Server) explain(c *caller, err error) *fault.Error {
 	f, ok := fault.As(err)
 	switch {
 	case ok:
@@ -180,12 +194,9 @@ func (s *Server) fail(w http.ResponseWriter, c *caller, err error) {
 	switch status := f.Code.Status(); {
 	case status == http.StatusServiceUnavailable: // it may pass, and is said to the client
 		s.Log.Warn("request refused", "request_id", c.requestID, "error", err)
+	case f.Code == fault.RunFailed: // what a workflow does is its own business
 	case status >= http.StatusInternalServerError:
 		s.Log.Error("request failed", "request_id", c.requestID, "error", err)
 	}
-	if rec, ok := w.(*recorder); ok && rec.status != 0 {
-		return // the answer has begun: nothing can be added to it
-	}
-	c.code = f.Code
-	writeError(w, f, c.requestID)
+	return f
 }

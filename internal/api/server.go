@@ -34,7 +34,9 @@ type Services struct {
 	Actions     *action.Catalog
 	Workflows   *workflow.Service
 	Runs        *run.Service
+	Links       *run.Links
 	Triggers    *trigger.Service
+	Hooks       *trigger.Hooks
 	Webhooks    *webhook.Service
 	Secrets     *secret.Service
 	Previews    *run.Previews
@@ -85,6 +87,8 @@ type Server struct {
 	// unmatched counts requests that fit no route, errors all that failed.
 	unmatched *served
 	errors    *tally.Set
+	doors   []door
+	pages   pages
 	// stopping ends every stream when it ends.
 	stopping   context.Context
 	endStreams context.CancelFunc
@@ -94,8 +98,9 @@ type Server struct {
 func New(services Services, options Options) *Server {
 	s := &Server{
 		Services: services, Options: options, preauth: ratelimit.New(),
-		bodies: bodies{most: options.BodyBytes}, streams: newOpenStreams(), unmatched: newServed(), errors: newErrors(),
+		bodies: bodies{most: options.BodyBytes}, streams: newOpenStreams(), unmatched: newServed(), errors: newErrors(), pages: newPages(),
 	}
+	s.doors = s.openDoors()
 	s.stopping, s.endStreams = context.WithCancel(context.Background())
 	if s.Limits == nil {
 		s.Limits = ratelimit.New()

@@ -3,7 +3,9 @@ package api
 import (
 	"context"
 	"encoding/json"
+	"errors"
 
+	"github.com/stepmill/stepmill/internal/auth"
 	"github.com/stepmill/stepmill/internal/clock"
 	"github.com/stepmill/stepmill/internal/fault"
 	"github.com/stepmill/stepmill/internal/paging"
@@ -19,6 +21,8 @@ type triggerState struct {
 	LastRunID   *string      `json:"last_run_id"`
 	LastError   *triggerNote `json:"last_error"`
 	NotFired    *triggerNote `json:"not_fired"`
+	// URL is the address of a webhook, for those who may change it.
+	URL *string `json:"url"`
 }
 
 type triggerNote struct {
@@ -27,11 +31,18 @@ type triggerNote struct {
 	Message string `json:"message"`
 }
 
-func showTrigger(t trigger.Trigger) triggerState {
-	return triggerState{
+// showTrigger shows a trigger, to those who may write with its address.
+func (s *Server) showTrigger(ctx context.Context, t trigger.Trigger) (triggerState, error) {
+	state := triggerState{
 		ID: t.ID, Type: t.Type, Active: t.Active, NextRunAt: clock.FormatPtr(t.NextAt),
 		LastFiredAt: clock.FormatPtr(t.FiredAt), LastRunID: orNull(t.RunID), LastError: showNote(t.Error), NotFired: showNote(t.Idle),
 	}
+	if !auth.Grants(actorOf(ctx).Scopes, auth.Write) {
+		return state, nil
+	}
+	address, err := s.Triggers.Address(ctx, t)
+	state.URL = orNull(address)
+	return state, err
 }
 
 func showNote(n *trigger.Note) *triggerNote {
@@ -47,10 +58,16 @@ type listTriggersRequest struct {
 }
 
 func (s *Server) listTriggers(ctx context.Context, in *listTriggersRequest) (*reply, error) {
-	return listing(ctx, s, in.page, []string{"triggers", in.ID},
+	var wrong error
+	answer, err := listing(ctx, s, in.page, []string{"triggers", in.ID},
 		func(p paging.Request) (paging.Page[trigger.Trigger], error) {
 			return s.Triggers.List(ctx, actorOf(ctx), in.ID, p)
-		}, showTrigger)
+		}, func(t trigger.Trigger) triggerState {
+			state, err := s.showTrigger(ctx, t)
+			wrong = errors.Join(wrong, err)
+			return state
+		})
+	return answer, errors.Join(err, wrong)
 }
 
 type testTriggerRequest struct {

@@ -9,6 +9,7 @@ import (
 	"github.com/stepmill/stepmill/internal/config"
 	"github.com/stepmill/stepmill/internal/event"
 	"github.com/stepmill/stepmill/internal/run"
+	"github.com/stepmill/stepmill/internal/trigger"
 )
 
 const (
@@ -51,6 +52,9 @@ func (s *Server) flush(ctx context.Context) {
 	if err := s.usage.Flush(ctx); err != nil {
 		s.log.Warn("cannot write usage counts", "error", err)
 	}
+	if err := s.inbox.Flush(ctx); err != nil {
+		s.log.Warn("cannot write the calls of hooks", "error", err)
+	}
 	if err := s.core.auth.FlushUse(ctx); err != nil {
 		s.log.Warn("cannot write when keys were used", "error", err)
 	}
@@ -80,7 +84,7 @@ func (s *Server) sweep(ctx context.Context) error {
 		}
 		s.purge(ctx, func() (bool, error) { return st.PurgeRemains(ctx, purgeBatch) })
 		s.purge(ctx, func() (bool, error) { return st.PurgeIdempotency(ctx, now, purgeBatch) })
-		s.purge(ctx, func() (bool, error) { return st.PurgeTriggerKeys(ctx, now, purgeBatch) })
+		s.purge(ctx, func() (bool, error) { return st.PurgeHooks(ctx, now, now.Add(-trigger.RequestsFor), purgeBatch) })
 		s.purge(ctx, func() (bool, error) {
 			return st.PurgeOld(ctx, now.Add(-event.Keep), now.Add(-keepAudit), purgeBatch/4) // of four kinds
 		})

@@ -55,6 +55,7 @@ type Server struct {
 	api       *api.Server
 	runs      *run.Service
 	usage     *usage.Service
+	inbox     *trigger.Inbox
 	engine    *engine.Engine
 	courier   *webhook.Courier
 	schedule  *trigger.Scheduler
@@ -184,6 +185,9 @@ func (s *Server) assemble(ctx context.Context, data config.Data) (err error) {
 		return err
 	}
 	secrets := secret.NewService(st, v)
+	base := func() string { return s.config.PublicURL.Or(s.listener.Addr()) }
+	links := run.NewLinks(st, v, base)
+	s.inbox = trigger.NewInbox(st)
 	s.usage = usage.NewService(st)
 	plans := workflow.NewPlans(st, actions)
 	if data.Shared() {
@@ -195,7 +199,7 @@ func (s *Server) assemble(ctx context.Context, data config.Data) (err error) {
 		s.dispatch = local.New(st, s.node, s.log)
 	}
 	s.runs = run.NewService(st, plans, s.watchers, s.dispatch, s.runNews)
-	s.engine = engine.New(st, s.dispatch, plans, secrets, s.node, s.log)
+	s.engine = engine.New(st, s.dispatch, plans, secrets, links, s.node, s.log)
 	if s.cluster != nil {
 		s.engine.Trust(s.cluster.member.Trusted)
 	}
@@ -206,8 +210,9 @@ func (s *Server) assemble(ctx context.Context, data config.Data) (err error) {
 	s.poll = trigger.NewPoller(st, plans, s.runs, secrets, actions, s.log)
 	previews := run.NewPreviews(s.runs, secrets)
 	s.api = api.New(api.Services{
-		Auth: s.core.auth, Actions: actions, Workflows: flows, Runs: s.runs, Audit: audit.NewService(st), Usage: s.usage,
-		Triggers:    trigger.NewService(st, flows, s.runs, v, actions),
+		Auth: s.core.auth, Actions: actions, Workflows: flows, Runs: s.runs, Links: links, Audit: audit.NewService(st), Usage: s.usage,
+		Triggers:    trigger.NewService(st, flows, s.runs, v, actions, s.inbox, base),
+		Hooks:       trigger.NewHooks(st, plans, s.runs, secrets, s.inbox),
 		Webhooks:    webhook.NewService(st, v, policy, trigger.SampleEvent),
 		Secrets:     secrets,
 		Previews:    previews,

@@ -15,6 +15,7 @@ const (
 	ActorKey    = "api_key"
 	ActorCLI    = "cli"
 	ActorSystem = "system"
+	ActorLink   = "link" // whoever has the link of a step
 )
 
 // Entry is one deed.

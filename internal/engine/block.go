@@ -113,7 +113,7 @@ func (b *block) loop(p place, n int) expr.Loop {
 func (d *driver) moveBlock(ctx context.Context, p place) moved {
 	if p.blocks[p.i] == nil {
 		if err := d.openBlock(p); err != nil {
-			d.settleFailed(p, d.failureOf(err))
+			d.settleFailed(p, d.failureOf(p.step(), err))
 			return settledNow
 		}
 	}
@@ -221,7 +221,7 @@ func (d *driver) endRepetition(p place, b *block, n int, round *frame) {
 	holds, err := loop.Until.EvalBool(round.env, expr.Budget{})
 	switch {
 	case err != nil:
-		failure := d.failureOf(err)
+		failure := d.failureOf(p.step(), err)
 		b.failure, b.done = &failure, true
 	case holds:
 		b.done = true
@@ -241,13 +241,13 @@ func (d *driver) settleBlock(p place, b *block) {
 	if b.outputs == nil {
 		b.outputs = []any{}
 	}
-	output, err := d.encodeOutput(map[string]any{"items": b.outputs})
+	output, err := d.encodeOutput(map[string]any{"items": b.outputs}, d.mask)
 	switch {
 	case b.failure != nil:
 		p.step().Output = nil
 		d.settleFailed(p, *b.failure)
 	case err != nil:
-		d.settleFailed(p, d.failureOf(err))
+		d.settleFailed(p, d.failureOf(p.step(), err))
 	default:
 		p.step().Status, p.step().Output = run.StepSucceeded, output
 		d.end(p)

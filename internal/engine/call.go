@@ -88,7 +88,7 @@ func timedOut(ctx context.Context, limit time.Duration, r result) result {
 func (d *driver) prepare(p place) (func(context.Context) result, *logbook) {
 	step, log := p.step(), d.log.With("step", p.step().Path)
 	req, err := d.request(step)
-	book := &logbook{path: step.Path, attempt: step.Attempt, mask: d.mask}
+	book := &logbook{path: step.Path, attempt: step.Attempt, mask: d.maskOf(step)}
 	req.Log = book.write
 	do := p.planned().Action.Action
 	return func(ctx context.Context) (out result) {

@@ -47,6 +47,7 @@ type driver struct {
 	secrets map[string]string            // that the plan refers to
 	mask    *mask.Masker                 // hides them in all that is kept
 	inputs  map[*run.Step]map[string]any // as they were before that
+	masks   map[*run.Step]*mask.Masker   // of steps with more to hide: links
 
 	inFlight  map[*run.Step]place // being executed right now
 	busySince time.Time           // since when something is
@@ -140,7 +141,7 @@ func (d *driver) restore(plan *workflow.Plan, vars map[string]any) error {
 		Secrets:  d.secrets,
 		Vars:     vars,
 	})
-	d.inputs = map[*run.Step]map[string]any{}
+	d.inputs, d.masks = map[*run.Step]map[string]any{}, map[*run.Step]*mask.Masker{}
 	d.inFlight, d.results = map[*run.Step]place{}, make(chan result)
 	d.limits, d.timeout, d.ran, d.size, d.logged = d.snap.Plan.Limits(), plan.Timeout, d.snap.Ran, d.snap.Trigger.Size(), d.snap.Logged
 	for _, step := range d.snap.Steps {

@@ -41,6 +41,7 @@ type Engine struct {
 	node   string
 	plans  *workflow.Plans
 	values Values
+	links  Links
 	log    *slog.Logger
 
 	// trusted tells whether the runs of this node are still its own.
@@ -58,9 +59,9 @@ type Engine struct {
 func (e *Engine) Stuck() int { return int(e.stuck.Load()) }
 
 // New makes an engine that takes runs from a source on behalf of a node.
-func New(store Store, source dispatch.Source, plans *workflow.Plans, values Values, node string, log *slog.Logger) *Engine {
+func New(store Store, source dispatch.Source, plans *workflow.Plans, values Values, links Links, node string, log *slog.Logger) *Engine {
 	return &Engine{
-		store: store, source: source, node: node, log: log, plans: plans, values: values, active: map[string]*driver{},
+		store: store, source: source, node: node, log: log, plans: plans, values: values, links: links, active: map[string]*driver{},
 		trusted: func() bool { return true }, counts: newCounts(plans.Catalog()),
 	}
 }

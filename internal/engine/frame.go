@@ -56,6 +56,14 @@ func (f *frame) status(i int) run.StepStatus {
 	return f.steps[i].Status
 }
 
+// pathOf is the path of a step of this list, or of one that this is in.
+func (f *frame) pathOf(id string) string {
+	for f.index(id) < 0 && f.of != nil {
+		f = f.of.frame
+	}
+	return f.prefix + id
+}
+
 // settled tells whether every step of the frame has come to its end.
 func (f *frame) settled() bool {
 	for _, step := range f.steps {

@@ -172,7 +172,9 @@ type world struct {
 	store    *store.Store
 	plans    *workflow.Plans
 	values   *secret.Service
+	links    *run.Links
 	effects  *effects
+	word     *messenger // that approvals send
 	actor    auth.Actor
 	flows    *workflow.Service
 	runs     *run.Service
@@ -193,7 +195,7 @@ type node struct {
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	w := &world{t: t, effects: newEffects(), watchers: run.NewWatchers()}
+	w := &world{t: t, effects: newEffects(), word: &messenger{}, watchers: run.NewWatchers()}
 	db, err := sqlite.Open(t.Context(), t.TempDir(), sqlite.Options{Migrate: true})
 	if err != nil {
 		t.Fatal(err)
@@ -255,8 +257,9 @@ func (w *world) setUp() {
 	}
 	w.actor = auth.Actor{Workspace: *first, Type: "system", Scopes: auth.Scopes()}
 	w.values = secret.NewService(w.store, v)
+	w.links = run.NewLinks(w.store, v, func() string { return "https://flows.example" })
 	catalog, err := action.NewCatalog(
-		approval.Entry(), dataset.Entry(), logwrite.Entry(), stop.Entry(), subrun.Entry(w), wait.Entry(), w.effects.entry(),
+		approval.Entry(w.word), dataset.Entry(), logwrite.Entry(), stop.Entry(), subrun.Entry(w), wait.Entry(), w.effects.entry(),
 	)
 	if err != nil {
 		w.t.Fatal(err)
@@ -325,7 +328,7 @@ func (w *world) start(st engine.Store) *node {
 	log := slog.New(slog.DiscardHandler)
 	ctx, stop := context.WithCancel(context.Background())
 	n := &node{dispatch: local.New(w.store, id, log), stop: stop}
-	n.engine = engine.New(st, n.dispatch, w.plans, w.values, id, log)
+	n.engine = engine.New(st, n.dispatch, w.plans, w.values, w.links, id, log)
 	w.current.Store(n)
 	if err := n.dispatch.Recover(ctx); err != nil {
 		w.t.Fatal(err)

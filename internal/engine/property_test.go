@@ -48,7 +48,7 @@ type stage struct {
 
 func newStage(t *testing.T) *stage {
 	s := &stage{world: newWorld(t)}
-	catalog, err := action.NewCatalog(approval.Entry(), dataset.Entry(), logwrite.Entry(), stop.Entry(), wait.Entry(), action.Entry{
+	catalog, err := action.NewCatalog(approval.Entry(nil), dataset.Entry(), logwrite.Entry(), stop.Entry(), wait.Entry(), action.Entry{
 		Spec: action.Spec{Name: "test.act", Input: `{"type": "object"}`, Output: `{}`},
 		Action: action.Func(func(ctx context.Context, req action.Request) (action.Result, error) {
 			return s.watch.Load().perform(ctx, req)

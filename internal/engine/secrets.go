@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"path"
 	"slices"
 
 	"github.com/stepmill/stepmill/internal/action"
@@ -44,6 +45,42 @@ func (d *driver) fetchValues(ctx context.Context, plan *workflow.Plan) (vars map
 	return vars, nil
 }
 
+// Links makes the links of steps that wait for an answer.
+type Links interface {
+	Link(ctx context.Context, workspaceID, runID, path string) (expr.Link, error)
+}
+
+// makeLinks makes the links that the input of a step refers to. Whoever has one
+// can answer: they are hidden like secrets.
+func (d *driver) makeLinks(ctx context.Context, p place) (map[string]expr.Link, error) {
+	names := p.planned().Links
+	if len(names) == 0 {
+		return nil, nil
+	}
+	links, hidden := make(map[string]expr.Link, len(names)), make([]string, 0, len(d.secrets)+2*len(names))
+	for _, id := range names {
+		link, err := d.engine.links.Link(ctx, d.snap.WorkspaceID, d.snap.ID, p.pathOf(id))
+		if err != nil {
+			return nil, err
+		}
+		links[id] = link
+		hidden = append(hidden, path.Base(link.Page), path.Base(link.Callback))
+	}
+	for _, value := range d.secrets {
+		hidden = append(hidden, value)
+	}
+	d.masks[p.step()] = mask.New(hidden)
+	return links, nil
+}
+
+// maskOf hides what must not be kept of a step.
+func (d *driver) maskOf(step *run.Step) *mask.Masker {
+	if m, ok := d.masks[step]; ok {
+		return m
+	}
+	return d.mask
+}
+
 // missing is the failure of a step that refers to a secret that is gone.
 func (d *driver) missing(p place) error {
 	for _, name := range p.planned().Secrets {
@@ -62,10 +99,16 @@ func (d *driver) lost(step *run.Step) bool {
 
 // renderSecretly evaluates an input that holds secrets: what the action gets
 // stays in memory, what is kept is the same with every secret hidden.
-func (d *driver) renderSecretly(p place) (map[string]any, error) {
+func (d *driver) renderSecretly(ctx context.Context, p place) (map[string]any, error) {
 	step := p.step()
+	links, err := d.makeLinks(ctx, p)
+	if err != nil {
+		return nil, err
+	}
 	p.env.Now = step.StartedAt
-	value, err := p.planned().Input.Eval(p.env, expr.Budget{})
+	whole := *p.env
+	whole.Links = links
+	value, err := p.planned().Input.Eval(&whole, expr.Budget{})
 	if err != nil {
 		return nil, err
 	}
@@ -74,7 +117,7 @@ func (d *driver) renderSecretly(p place) (map[string]any, error) {
 	if step.Input != nil {
 		return input, nil
 	}
-	shown := *p.env
+	shown := whole
 	shown.Secrets = map[string]string{}
 	for name := range d.secrets {
 		shown.Secrets[name] = mask.Cover
@@ -88,7 +131,7 @@ func (d *driver) renderSecretly(p place) (map[string]any, error) {
 	if err != nil {
 		return nil, err
 	}
-	step.Input = d.mask.JSON(encoded)
+	step.Input = d.maskOf(step).JSON(encoded)
 	d.keep(len(step.Input))
 	d.change(step)
 	return input, nil

@@ -12,8 +12,8 @@ import (
 	"github.com/stepmill/stepmill/internal/action"
 	"github.com/stepmill/stepmill/internal/clock"
 	"github.com/stepmill/stepmill/internal/expr"
+	"github.com/stepmill/stepmill/internal/mask"
 	"github.com/stepmill/stepmill/internal/run"
-
 	"github.com/stepmill/stepmill/internal/strictjson"
 )
 
@@ -99,7 +99,7 @@ func (d *driver) begin(ctx context.Context, p place) moved {
 	if planned.When != nil {
 		holds, err := planned.When.EvalBool(p.env, expr.Budget{})
 		if err != nil {
-			d.settleFailed(p, d.failureOf(err))
+			d.settleFailed(p, d.failureOf(p.step(), err))
 			d.countOutcome(p.step())
 			return settledNow
 		}
@@ -123,12 +123,12 @@ func (d *driver) skip(p place, reason string) moved {
 
 // execute runs a pure action on the spot; one with effects is left to launch.
 func (d *driver) execute(ctx context.Context, p place) moved {
-	if err := d.render(p); err != nil {
-		d.settleFailed(p, d.failureOf(err))
+	if err := d.render(ctx, p); err != nil {
+		d.settleFailed(p, d.failureOf(p.step(), err))
 		d.countOutcome(p.step())
 		return settledNow
 	}
-	if !p.planned().Action.Spec.Pure {
+	if !p.planned().Pure {
 		return mustLaunch
 	}
 	call, _ := d.prepare(p)
@@ -143,13 +143,16 @@ func (d *driver) execute(ctx context.Context, p place) moved {
 }
 
 // render evaluates the step's input and keeps it, once.
-func (d *driver) render(p place) error {
+func (d *driver) render(ctx context.Context, p place) error {
 	step := p.step()
-	if len(p.planned().Secrets) > 0 {
+	if step.Answer != nil && step.Input != nil {
+		return nil // what it was asked with has done its part
+	}
+	if len(p.planned().Secrets)+len(p.planned().Links) > 0 {
 		if err := d.missing(p); err != nil {
 			return err
 		}
-		input, err := d.renderSecretly(p)
+		input, err := d.renderSecretly(ctx, p)
 		if err != nil {
 			return err
 		}
@@ -201,7 +204,11 @@ func (d *driver) apply(r result) {
 		d.failed(r.at, r.err)
 	case r.result.Wait != nil:
 		until := r.result.Wait.Until.UTC().Truncate(time.Microsecond)
-		step.Status, step.WakeAt, step.Reason, step.Awaits = run.StepWaiting, &until, d.mask.Text(r.result.Wait.Reason), r.result.Wait.Awaits
+		step.Status, step.WakeAt, step.Reason, step.Awaits = run.StepWaiting, &until, d.maskOf(step).Text(r.result.Wait.Reason), r.result.Wait.Awaits
+		step.Deadline = nil
+		if deadline := r.result.Wait.Deadline.UTC().Truncate(time.Microsecond); deadline.After(until) {
+			step.Deadline = &deadline
+		}
 	default:
 		d.succeed(r.at, r.result.Output)
 		if r.result.Stop != nil {
@@ -224,7 +231,7 @@ func (d *driver) stopRun(p place, stop action.Stop) {
 	if message == "" {
 		message = fmt.Sprintf("Step %q stopped the run.", p.step().Name)
 	}
-	d.giveUp(run.Failure{Code: run.CodeStopped, Message: run.Clip(d.mask.Text(message), maxMessage), StepID: p.step().Path})
+	d.giveUp(run.Failure{Code: run.CodeStopped, Message: run.Clip(d.maskOf(p.step()).Text(message), maxMessage), StepID: p.step().Path})
 }
 
 // keep counts what the run keeps from now on.
@@ -238,7 +245,7 @@ func (d *driver) keep(bytes int) {
 // failed plans the next attempt of a step that failed for a passing reason and
 // has one left; else the step has failed.
 func (d *driver) failed(p place, err error) {
-	step, policy, failure := p.step(), p.planned().Policy, d.failureOf(err)
+	step, policy, failure := p.step(), p.planned().Policy, d.failureOf(p.step(), err)
 	passing, ok := errors.AsType[*action.Failure](err)
 	if !ok || !passing.Retryable || step.Attempt >= policy.MaxAttempts {
 		d.settleFailed(p, failure)
@@ -259,14 +266,14 @@ func (d *driver) again(p place) {
 	step := p.step()
 	step.Attempt++
 	step.Status, step.AttemptAt = run.StepRunning, clock.Now()
-	step.WakeAt, step.Error, step.Awaits, step.Reason = nil, nil, "", ""
+	step.WakeAt, step.Deadline, step.Error, step.Awaits, step.Reason = nil, nil, nil, "", ""
 	d.change(step)
 }
 
 func (d *driver) succeed(p place, value any) {
-	output, err := d.encodeOutput(value)
+	output, err := d.encodeOutput(value, d.maskOf(p.step()))
 	if err != nil {
-		d.settleFailed(p, d.failureOf(err))
+		d.settleFailed(p, d.failureOf(p.step(), err))
 		return
 	}
 	p.step().Status, p.step().Output = run.StepSucceeded, output
@@ -274,7 +281,7 @@ func (d *driver) succeed(p place, value any) {
 }
 
 // encodeOutput writes an output as an object: a bare value is wrapped.
-func (d *driver) encodeOutput(value any) (json.RawMessage, error) {
+func (d *driver) encodeOutput(value any, masker *mask.Masker) (json.RawMessage, error) {
 	switch value.(type) {
 	case map[string]any:
 	case nil:
@@ -286,7 +293,7 @@ func (d *driver) encodeOutput(value any) (json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
-	output = d.mask.JSON(output)
+	output = masker.JSON(output)
 	if limit := d.limits.OutputBytes; len(output) > limit {
 		return nil, &action.Failure{Code: run.CodeOutputTooLarge, Message: fmt.Sprintf("the output has %d bytes; the %s plan keeps at most %d", len(output), d.snap.Plan, limit)}
 	}
@@ -307,7 +314,8 @@ func (d *driver) end(p place) {
 	now := clock.Now()
 	step := p.step()
 	delete(d.inputs, step)
-	step.FinishedAt, step.WakeAt, step.Awaits, step.Reason = &now, nil, "", ""
+	delete(d.masks, step)
+	step.FinishedAt, step.WakeAt, step.Deadline, step.Awaits, step.Reason = &now, nil, nil, "", ""
 	d.settle(p)
 }
 
@@ -322,7 +330,7 @@ func (d *driver) settle(p place) {
 const maxMessage = 4 << 10
 
 // failureOf says what an error means for the one who wrote the workflow.
-func (d *driver) failureOf(err error) run.Failure {
+func (d *driver) failureOf(step *run.Step, err error) run.Failure {
 	var (
 		fromAction *action.Failure
 		fromExpr   *expr.Error
@@ -334,6 +342,6 @@ func (d *driver) failureOf(err error) run.Failure {
 	case errors.As(err, &fromExpr):
 		failure = run.Failure{Code: fromExpr.Code, Message: fromExpr.Error()}
 	}
-	failure.Message = run.Clip(d.mask.Text(failure.Message), maxMessage)
+	failure.Message = run.Clip(d.maskOf(step).Text(failure.Message), maxMessage)
 	return failure
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/stepmill/stepmill/internal/clock"
+	"github.com/stepmill/stepmill/internal/mask"
 	"github.com/stepmill/stepmill/internal/run"
 	"github.com/stepmill/stepmill/internal/uid"
 	"github.com/stepmill/stepmill/internal/workflow"
@@ -21,7 +22,7 @@ func (e *Engine) Try(ctx context.Context, x run.Experiment) (run.Tried, error) {
 	plan := &workflow.Plan{Steps: []workflow.PlannedStep{planned}, Secrets: planned.Secrets}
 	d := &driver{
 		engine: e, log: e.log, limits: x.Plan.Limits(), trial: true,
-		inFlight: map[*run.Step]place{}, inputs: map[*run.Step]map[string]any{},
+		inFlight: map[*run.Step]place{}, inputs: map[*run.Step]map[string]any{}, masks: map[*run.Step]*mask.Masker{},
 	}
 	d.snap.ID, d.snap.WorkspaceID, d.snap.Plan = uid.New(uid.Run), x.WorkspaceID, x.Plan
 	if _, err := d.fetchValues(ctx, plan); err != nil {
@@ -34,8 +35,8 @@ func (e *Engine) Try(ctx context.Context, x run.Experiment) (run.Tried, error) {
 	p.steps[0] = &run.Step{
 		Path: planned.ID, Seq: 1, Name: planned.Title(), Type: planned.Kind(), Status: run.StepRunning, Attempt: 1, StartedAt: now, AttemptAt: now,
 	}
-	if err := d.render(p); err != nil {
-		d.settleFailed(p, d.failureOf(err))
+	if err := d.render(ctx, p); err != nil {
+		d.settleFailed(p, d.failureOf(p.step(), err))
 	} else {
 		d.apply(d.executeNow(ctx, p, min(planned.Limit, LongestTry)))
 	}

@@ -37,9 +37,13 @@ func (c *compiler) identifier(n *ast.IdentifierNode) (node, error) {
 		return allVars{}, nil
 	case "secrets":
 		return nil, invalidf(c.at(n), "a secret is read by a name written out: secrets.name")
+	case "links":
+		return nil, invalidf(c.at(n), "%s", linkRule)
 	}
 	return nil, c.unknown(n)
 }
+
+const linkRule = "a link is read by the id of its step written out: links.id.page or links.id.callback"
 
 func (c *compiler) unknown(n *ast.IdentifierNode) error {
 	switch strings.ToLower(n.Value) {
@@ -85,6 +89,13 @@ func (c *compiler) known(n *ast.MemberNode, name string) (node, error) {
 		}
 		return stepValue{id: id, name: name}, nil
 	}
+	if id, ok := c.memberOf("links", n.Node); ok {
+		if !slices.Contains(linkFields(), name) {
+			return nil, c.noField(n, "links."+id, name, linkFields())
+		}
+		c.refs.Links = addRef(c.refs.Links, id, c.position(unchain(n.Node)))
+		return linkValue{id: id, name: name}, nil
+	}
 	switch root := c.root(n.Node); root {
 	case "trigger", "run", "workflow":
 		read := rootField(root + "." + name)
@@ -98,6 +109,8 @@ func (c *compiler) known(n *ast.MemberNode, name string) (node, error) {
 	case "secrets":
 		c.refs.Secrets = addRef(c.refs.Secrets, name, c.position(n))
 		return secret{name}, nil
+	case "links":
+		return nil, invalidf(c.at(n), "%s", linkRule)
 	case "vars":
 		c.refs.Vars = addRef(c.refs.Vars, name, c.position(n))
 		return variable{name}, nil
@@ -120,16 +133,24 @@ func (c *compiler) root(n ast.Node) string {
 
 // stepID returns the id if n is steps.id, and records the reference.
 func (c *compiler) stepID(n ast.Node) (string, bool) {
+	id, ok := c.memberOf("steps", n)
+	if ok {
+		c.refs.Steps = addRef(c.refs.Steps, id, c.position(unchain(n)))
+	}
+	return id, ok
+}
+
+// memberOf returns the name if n is root.name, written out.
+func (c *compiler) memberOf(root string, n ast.Node) (string, bool) {
 	m, ok := unchain(n).(*ast.MemberNode)
-	if !ok || c.root(m.Node) != "steps" {
+	if !ok || c.root(m.Node) != root {
 		return "", false
 	}
-	id, ok := m.Property.(*ast.StringNode)
+	name, ok := m.Property.(*ast.StringNode)
 	if !ok {
 		return "", false
 	}
-	c.refs.Steps = addRef(c.refs.Steps, id.Value, c.position(m))
-	return id.Value, true
+	return name.Value, true
 }
 
 func unchain(n ast.Node) ast.Node {

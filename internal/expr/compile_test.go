@@ -19,7 +19,7 @@ func TestCompileErrors(t *testing.T) {
 		`1 +`:                     "unexpected token EOF",
 		`triger.payload`:          "unknown name triger (did you mean \"trigger\"?)",
 		`step.get.output`:         "unknown name step (did you mean \"steps\"?)",
-		`banana`:                  "an expression can use trigger, steps, item, index, run, workflow, secrets, vars, response, cursor",
+		`banana`:                  "an expression can use trigger, steps, item, index, run, workflow, secrets, vars, links, response, cursor",
 		`null`:                    "unknown name null (write nil)",
 		`upper`:                   "upper is a function: write upper(…)",
 		`trigger.paylod`:          "trigger has no paylod (did you mean \"payload\"?); it has type, id, payload, headers, query",
@@ -32,6 +32,10 @@ func TestCompileErrors(t *testing.T) {
 		`concat()`:                "concat takes 1 argument or more, got 0",
 		`secrets`:                 "a secret is read by a name written out",
 		`secrets[trigger.id]`:     "a secret is read by a name written out",
+		`links`:                   "a link is read by the id of its step written out",
+		`links.ask`:               "a link is read by the id of its step written out",
+		`links[trigger.id].page`:  "a link is read by the id of its step written out",
+		`links.ask.url`:           "links.ask has no url",
 		`toJSON(secrets)`:         "a secret is read by a name written out",
 		`"a".upper()`:             "values have no methods",
 		`trigger.payload.x()`:     "values have no methods",
@@ -149,7 +153,7 @@ func TestEvalBoolAndList(t *testing.T) {
 func TestRefs(t *testing.T) {
 	t.Parallel()
 	p, err := expr.Compile(`steps.a.output + steps["b"].output + steps.a?.status + secrets.key +
-		vars.region + map(steps.c, item) + string(index)`)
+		vars.region + map(steps.c, item) + string(index) + links.d.page + links.d?.callback`)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -161,6 +165,7 @@ func TestRefs(t *testing.T) {
 		},
 		Secrets: []expr.Ref{{Name: "key", Line: 1, Column: 64, Offset: 63}},
 		Vars:    []expr.Ref{{Name: "region", Line: 2, Column: 8, Offset: 76}},
+		Links:   []expr.Ref{{Name: "d", Line: 2, Column: 60, Offset: 128}},
 		Item:    true, Index: true,
 	}
 	if diff := cmp.Diff(want, p.Refs()); diff != "" {

@@ -13,6 +13,8 @@ type Env struct {
 	Workflow Workflow
 	Secrets  map[string]string
 	Vars     map[string]any
+	// Links are those of the steps that can be answered, by their ids.
+	Links map[string]Link
 	// Loop is the iteration of the enclosing foreach, nil outside of one.
 	Loop *Loop
 	// Response and Cursor are what a trigger that polls has: the answer it got,
@@ -54,6 +56,13 @@ type Workflow struct {
 	Version int
 }
 
+// Link is how a step that waits for an answer gets it from somebody without an
+// account: on a page, or by a call.
+type Link struct {
+	Page     string
+	Callback string
+}
+
 // Loop is one iteration of a foreach.
 type Loop struct {
 	Item  any
@@ -62,7 +71,7 @@ type Loop struct {
 
 // rootNames are the names an expression can begin with.
 func rootNames() []string {
-	return []string{"trigger", "steps", "item", "index", "run", "workflow", "secrets", "vars", "response", "cursor"}
+	return []string{"trigger", "steps", "item", "index", "run", "workflow", "secrets", "vars", "links", "response", "cursor"}
 }
 
 // fieldsOf returns the keys of a root whose shape is fixed, nil for the others.
@@ -77,6 +86,8 @@ func fieldsOf(root string) []string {
 	}
 	return nil
 }
+
+func linkFields() []string { return []string{"page", "callback"} }
 
 func stepFields() []string { return []string{"output", "status", "error"} }
 

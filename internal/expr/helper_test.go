@@ -34,6 +34,7 @@ func sampleEnv() *expr.Env {
 		Workflow: expr.Workflow{ID: "wf_1", Name: "Big order", Version: 7},
 		Secrets:  map[string]string{"token": "s3cret"},
 		Vars:     map[string]any{"region": "eu", "limits": map[string]any{"max": 10}},
+		Links:    map[string]expr.Link{"ask": {Page: "https://x/p", Callback: "https://x/c"}},
 		Loop:     &expr.Loop{Item: map[string]any{"sku": "x"}, Index: 3},
 		Now:      time.Date(2026, 11, 15, 9, 30, 0, 0, time.UTC),
 	}

@@ -7,6 +7,8 @@ type Refs struct {
 	Steps   []Ref
 	Secrets []Ref
 	Vars    []Ref
+	// Links are the ids of steps whose links are read.
+	Links []Ref
 	// AllSteps and AllVars report that steps or vars is also used with a name
 	// that is only known at run time, or as a whole.
 	AllSteps bool
@@ -33,6 +35,7 @@ func (r *Refs) merge(o Refs) {
 	r.Steps = append(r.Steps, o.Steps...)
 	r.Secrets = append(r.Secrets, o.Secrets...)
 	r.Vars = append(r.Vars, o.Vars...)
+	r.Links = append(r.Links, o.Links...)
 	r.AllSteps = r.AllSteps || o.AllSteps
 	r.AllVars = r.AllVars || o.AllVars
 	r.Item = r.Item || o.Item
@@ -51,7 +54,7 @@ func (r Refs) within(pointer string) Refs {
 		}
 		return out
 	}
-	r.Steps, r.Secrets, r.Vars = mark(r.Steps), mark(r.Secrets), mark(r.Vars)
+	r.Steps, r.Secrets, r.Vars, r.Links = mark(r.Steps), mark(r.Secrets), mark(r.Vars), mark(r.Links)
 	return r
 }
 

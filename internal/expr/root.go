@@ -84,6 +84,20 @@ func (n secret) eval(m *machine) (any, error) {
 	return nil, nil
 }
 
+// linkValue is links.id.page or links.id.callback.
+type linkValue struct{ id, name string }
+
+func (n linkValue) eval(m *machine) (any, error) {
+	link, ok := m.env.Links[n.id]
+	switch {
+	case !ok:
+		return nil, nil
+	case n.name == "callback":
+		return link.Callback, nil
+	}
+	return link.Page, nil
+}
+
 type variable struct{ name string }
 
 func (n variable) eval(m *machine) (any, error) { return m.norm(m.env.Vars[n.name]) }

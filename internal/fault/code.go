@@ -60,7 +60,8 @@ const (
 	RunQueueFull   Code = "run_queue_full"
 	TooManyStreams Code = "too_many_streams"
 
-	Internal Code = "internal_error"
+	Internal  Code = "internal_error"
+	RunFailed Code = "run_failed"
 
 	Unavailable     Code = "unavailable"
 	StorageReadOnly Code = "storage_read_only"
@@ -121,6 +122,7 @@ var statuses = map[Code]int{
 	RunQueueFull:          http.StatusTooManyRequests,
 	TooManyStreams:        http.StatusTooManyRequests,
 	Internal:              http.StatusInternalServerError,
+	RunFailed:             http.StatusInternalServerError,
 	Unavailable:           http.StatusServiceUnavailable,
 	StorageReadOnly:       http.StatusServiceUnavailable,
 	StorageFull:           http.StatusInsufficientStorage,

@@ -23,7 +23,9 @@ type Answer struct {
 	StepID      string
 	Value       json.RawMessage
 	At          time.Time
-	Entry       audit.Entry
+	// Early says that the step need not wait for it yet.
+	Early bool
+	Entry audit.Entry
 }
 
 // Approval is a step that waits for somebody's answer.
@@ -49,7 +51,7 @@ const maxComment = 4000
 
 // Resume answers a step that waits for an answer. The first answer counts.
 func (s *Service) Resume(ctx context.Context, actor auth.Actor, runID, stepID string, in Resumption) (Detail, error) {
-	comment, err := fault.Text("/comment", in.Comment, maxComment)
+	value, err := in.value(actor)
 	if err != nil {
 		return Detail{}, err
 	}
@@ -60,15 +62,6 @@ func (s *Service) Resume(ctx context.Context, actor auth.Actor, runID, stepID st
 	i := slices.IndexFunc(detail.Steps, func(step Step) bool { return step.Path == stepID })
 	if i < 0 {
 		return Detail{}, fault.New(fault.StepNotFound, "run %q has no step %q so far", runID, stepID)
-	}
-	value, err := strictjson.Encode(map[string]any{"approved": in.Approved, "by": actor.Name(), "comment": comment, "data": in.Data})
-	if err != nil {
-		return Detail{}, err
-	}
-	// The answer becomes the output of the step.
-	if limit := actor.Limits().OutputBytes; len(value) > limit {
-		return Detail{}, fault.New(fault.PayloadTooLarge, "the answer has %d bytes; the %s plan keeps at most %d of a step", len(value), actor.Workspace.Plan, limit).
-			With(fault.Detail{Pointer: "/data", Message: "is too large"})
 	}
 	answered, err := s.store.AnswerStep(ctx, Answer{
 		WorkspaceID: actor.Workspace.ID, RunID: runID, StepID: stepID, Value: value, At: clock.Now(),
@@ -82,6 +75,23 @@ func (s *Service) Resume(ctx context.Context, actor auth.Actor, runID, stepID st
 		err = notWaiting(after.Steps[i])
 	}
 	return after, err
+}
+
+// value is the answer as the step gets it. It becomes the output of the step.
+func (in Resumption) value(actor auth.Actor) (json.RawMessage, error) {
+	comment, err := fault.Text("/comment", in.Comment, maxComment)
+	if err != nil {
+		return nil, err
+	}
+	value, err := strictjson.Encode(map[string]any{"approved": in.Approved, "by": actor.Name(), "comment": comment, "data": in.Data})
+	if err != nil {
+		return nil, err
+	}
+	if limit := actor.Limits().OutputBytes; len(value) > limit {
+		return nil, fault.New(fault.PayloadTooLarge, "the answer has %d bytes; the %s plan keeps at most %d of a step", len(value), actor.Workspace.Plan, limit).
+			With(fault.Detail{Pointer: "/data", Message: "is too large"})
+	}
+	return value, nil
 }
 
 func notWaiting(step Step) error {

@@ -111,6 +111,10 @@ func (p *Previews) Evaluate(ctx context.Context, actor auth.Actor, in Preview) (
 	for _, ref := range refs.Secrets {
 		env.Secrets[ref.Name] = mask.Cover
 	}
+	env.Links = make(map[string]expr.Link, len(refs.Links))
+	for _, ref := range refs.Links {
+		env.Links[ref.Name] = expr.Link{Page: mask.Cover, Callback: mask.Cover}
+	}
 	if len(refs.Vars) > 0 || refs.AllVars {
 		if env.Vars, err = p.vars.Variables(ctx, actor.Workspace.ID); err != nil {
 			return Evaluation{}, err

@@ -174,12 +174,22 @@ type Step struct {
 	AttemptAt  time.Time // when the current attempt began
 	FinishedAt *time.Time
 	WakeAt     *time.Time // set while it waits
+	// Deadline is when the wait ends, if it wakes before only to wait again.
+	Deadline *time.Time
 	// Awaits is what ends the wait beside its time.
 	Awaits action.Awaits
 	// Answer is what came for it, nil while nothing has.
 	Answer json.RawMessage
 	// Rev is the commit of the run that wrote the step last.
 	Rev int
+}
+
+// Until is when the wait of a step ends at the latest.
+func (s Step) Until() *time.Time {
+	if s.Deadline != nil {
+		return s.Deadline
+	}
+	return s.WakeAt
 }
 
 // Seen is a settled step as expressions see it.

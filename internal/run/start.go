@@ -229,6 +229,18 @@ func checkPayload(plan auth.Plan, payload json.RawMessage) (json.RawMessage, err
 	return compact.Bytes(), nil
 }
 
+// Watch watches a run that was started before.
+func (s *Service) Watch(ctx context.Context, actor auth.Actor, id string) (Started, error) {
+	ended := s.watch(ctx, id)
+	detail, err := s.Get(ctx, actor, id)
+	if err == nil && detail.Status != Running {
+		over := make(chan struct{})
+		close(over)
+		ended = over
+	}
+	return Started{Detail: detail, ended: ended}, err
+}
+
 // Await waits until a run that is watched has ended, at most for the given
 // time, and returns it as it is then.
 func (s *Service) Await(ctx context.Context, actor auth.Actor, started Started, atMost time.Duration) (Detail, error) {

@@ -44,7 +44,7 @@ func (d Detail) waitingStep() *Waiting {
 	if first == nil {
 		return nil
 	}
-	return &Waiting{Reason: first.Reason, StepID: first.Path, Until: first.WakeAt}
+	return &Waiting{Reason: first.Reason, StepID: first.Path, Until: first.Until()}
 }
 
 // keyed marks a key, so that the empty one is a key too.

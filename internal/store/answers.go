@@ -6,12 +6,16 @@ import (
 	"strings"
 	"time"
 
+	"github.com/stepmill/stepmill/internal/action"
 	"github.com/stepmill/stepmill/internal/paging"
 	"github.com/stepmill/stepmill/internal/run"
 )
 
 // AnswerStep implements run.Store.
 func (s *Store) AnswerStep(ctx context.Context, a run.Answer) (bool, error) {
+	if a.Early {
+		return s.answerEarly(ctx, a)
+	}
 	answered := false
 	err := s.write(ctx, func(u *unit) error {
 		if _, err := hold(u, a.RunID); err != nil {
@@ -31,6 +35,91 @@ func (s *Store) AnswerStep(ctx context.Context, a run.Answer) (bool, error) {
 		return insertAudit(u, a.Entry)
 	})
 	return answered, err
+}
+
+// answerEarly gives an answer to a step that may not wait for it yet. The row in
+// the queue is touched first, as by whoever works on the run: none of both misses
+// the other.
+func (s *Store) answerEarly(ctx context.Context, a run.Answer) (answered bool, err error) {
+	err = s.write(ctx, func(u *unit) error {
+		n, err := u.Exec(`UPDATE run_queue SET epoch = epoch WHERE run_id = $1 AND workspace_id = $2`+notDeleted, a.RunID, a.WorkspaceID)
+		if answered = false; err != nil || n == 0 {
+			return err
+		}
+		begun, err := number(u, `SELECT count(*) FROM steps WHERE run_id = $1 AND path = $2`, a.RunID, a.StepID)
+		if err != nil {
+			return err
+		}
+		if begun == 1 {
+			answered, err = s.answer(u, a.RunID, a.StepID, a.Value, a.At)
+		} else {
+			// The same once more is the same: whoever sent it may not have heard of it.
+			n, err = u.Exec(`INSERT INTO early_answers (run_id, path, value) VALUES ($1, $2, $3)
+				ON CONFLICT (run_id, path) DO UPDATE SET value = excluded.value WHERE early_answers.value = excluded.value`,
+				a.RunID, a.StepID, string(a.Value))
+			answered = n == 1
+		}
+		if err != nil || !answered {
+			return err
+		}
+		return insertAudit(u, a.Entry)
+	})
+	return answered, err
+}
+
+// takeEarly hands a step that begins to wait for an answer the one that has come
+// before.
+func (s *Store) takeEarly(u *unit, runID string, step run.Step, released bool) error {
+	if step.Awaits != action.AwaitsAnswer || step.Status != run.StepWaiting || step.Answer != nil {
+		return nil
+	}
+	n, err := u.Exec(`UPDATE steps SET answer = (SELECT e.value FROM early_answers e WHERE e.run_id = $1 AND e.path = $2)
+		WHERE run_id = $1 AND path = $2 AND answer IS NULL AND EXISTS (SELECT 1 FROM early_answers e WHERE e.run_id = $1 AND e.path = $2)`,
+		runID, step.Path)
+	if err != nil || n == 0 {
+		return err
+	}
+	if err := u.Do(`DELETE FROM early_answers WHERE run_id = $1 AND path = $2`, runID, step.Path); err != nil {
+		return err
+	}
+	if !released {
+		u.afterCommit(func() { s.notify.Stirred(runID) })
+		return nil
+	}
+	err = u.Do(`UPDATE run_queue SET wake_at = $1 WHERE run_id = $2`, step.StartedAt, runID)
+	return err
+}
+
+// RunOwner implements run.LinkStore.
+func (s *Store) RunOwner(ctx context.Context, runID string) (string, error) {
+	var owner *string
+	err := s.read(ctx, func(c Conn) (err error) {
+		owner, err = one(c, `SELECT workspace_id FROM runs WHERE id = $1`, []any{runID}, scanText)
+		return err
+	})
+	if err != nil || owner == nil {
+		return "", err
+	}
+	return *owner, nil
+}
+
+// Asked implements run.LinkStore.
+func (s *Store) Asked(ctx context.Context, workspaceID, runID, path string) (*run.Asked, error) {
+	var found *run.Asked
+	err := s.read(ctx, func(c Conn) (err error) {
+		found, err = one(c, `SELECT ws.id, ws.name, ws.plan, w.name, r.status FROM runs r
+			JOIN workflows w ON w.id = r.workflow_id AND w.deleted_at IS NULL JOIN workspaces ws ON ws.id = r.workspace_id
+			WHERE r.id = $1 AND r.workspace_id = $2`, []any{runID, workspaceID}, func(r Row) (a run.Asked, err error) {
+			err = r.Scan(&a.Workspace.ID, &a.Workspace.Name, (*string)(&a.Workspace.Plan), &a.WorkflowName, (*string)(&a.RunStatus))
+			return a, err
+		})
+		if err != nil || found == nil {
+			return err
+		}
+		found.Step, err = one(c, selectStep+`WHERE run_id = $1 AND path = $2`, []any{runID, path}, scanStep)
+		return err
+	})
+	return found, err
 }
 
 // answer hands a value to a step that is open and has none yet. Whoever works
@@ -69,7 +158,7 @@ func (s *Store) Approvals(ctx context.Context, workspaceID string, page paging.R
 	runID, path, _ := strings.Cut(page.After, "/")
 	var found []run.Approval
 	err := s.read(ctx, func(c Conn) (err error) {
-		found, err = list(c, `SELECT s.run_id, s.path, q.workflow_id, w.name, s.name, s.input, s.started_at, s.wake_at
+		found, err = list(c, `SELECT s.run_id, s.path, q.workflow_id, w.name, s.name, s.input, s.started_at, COALESCE(s.deadline, s.wake_at)
 			FROM run_queue q JOIN steps s ON s.run_id = q.run_id JOIN workflows w ON w.id = q.workflow_id AND w.deleted_at IS NULL
 			WHERE q.workspace_id = $1 AND q.run_id <= $2 AND (q.run_id < $2 OR s.path > $3)
 			AND s.awaits = 'answer' AND s.status = 'waiting' AND s.answer IS NULL ORDER BY q.run_id DESC, s.path LIMIT $4`,

@@ -93,6 +93,9 @@ func (s *Store) Commit(ctx context.Context, lease run.Lease, of run.Run, d run.D
 			if err := upsertStep(u, lease.RunID, d.Rev, step); err != nil {
 				return err
 			}
+			if err := s.takeEarly(u, lease.RunID, step, d.Release); err != nil {
+				return err
+			}
 		}
 		failpoint.Hit(failpoint.MidCheckpoint, lease.RunID)
 		for i, line := range d.Logs {
@@ -188,14 +191,14 @@ func upsertStep(u *unit, runID string, rev int, step run.Step) error {
 		code, text, at = step.Error.Code, step.Error.Message, orNil(step.Error.StepID)
 	}
 	err := u.Do(`INSERT INTO steps (run_id, path, seq, name, type, status, attempt, started_at, attempt_at, finished_at, wake_at,
-		awaits, reason, error_code, error_text, error_step, rev, input, output)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19)
+		deadline, awaits, reason, error_code, error_text, error_step, rev, input, output)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20)
 		ON CONFLICT (run_id, path) DO UPDATE SET status = excluded.status, attempt = excluded.attempt,
 		started_at = excluded.started_at, attempt_at = excluded.attempt_at, finished_at = excluded.finished_at, wake_at = excluded.wake_at,
-		awaits = excluded.awaits, reason = excluded.reason, error_code = excluded.error_code, error_text = excluded.error_text,
+		deadline = excluded.deadline, awaits = excluded.awaits, reason = excluded.reason, error_code = excluded.error_code, error_text = excluded.error_text,
 		error_step = excluded.error_step, rev = excluded.rev, input = excluded.input, output = excluded.output`,
 		runID, step.Path, step.Seq, step.Name, step.Type, string(step.Status), step.Attempt, step.StartedAt, step.AttemptAt, timeOrNil(step.FinishedAt),
-		timeOrNil(step.WakeAt), orNil(string(step.Awaits)), orNil(step.Reason), code, text, at, rev, orNil(string(step.Input)), orNil(string(step.Output)))
+		timeOrNil(step.WakeAt), timeOrNil(step.Deadline), orNil(string(step.Awaits)), orNil(step.Reason), code, text, at, rev, orNil(string(step.Input)), orNil(string(step.Output)))
 	return err
 }
 

@@ -79,7 +79,7 @@ func (s *Store) ended(u *unit, of run.Run, f run.Finish) error {
 // cutShort ends what the end of a run leaves open: its steps, and the runs that
 // these waited for.
 func (s *Store) cutShort(u *unit, runID string, at time.Time) error {
-	if err := u.Do(`UPDATE steps SET status = 'cancelled', finished_at = $1, wake_at = NULL, awaits = NULL, reason = NULL,
+	if err := u.Do(`UPDATE steps SET status = 'cancelled', finished_at = $1, wake_at = NULL, deadline = NULL, awaits = NULL, reason = NULL,
 		rev = (SELECT max(l.rev) + 1 FROM steps l WHERE l.run_id = $2)
 		WHERE run_id = $2 AND status IN ('running', 'waiting')`, at, runID); err != nil {
 		return err

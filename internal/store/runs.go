@@ -282,7 +282,7 @@ func selectSteps(c Conn, runID string) ([]run.Step, error) {
 	return list(c, selectStep+`WHERE run_id = $1 ORDER BY seq`, []any{runID}, scanStep)
 }
 
-const stepColumns = `path, seq, name, type, status, attempt, started_at, attempt_at, finished_at, wake_at, awaits, reason,
+const stepColumns = `path, seq, name, type, status, attempt, started_at, attempt_at, finished_at, wake_at, deadline, awaits, reason,
 	error_code, error_text, error_step, rev`
 
 const selectStep = `SELECT ` + stepColumns + `, input, output, answer FROM steps `
@@ -314,7 +314,7 @@ func scanStep(row Row) (run.Step, error) {
 		s              run.Step
 		code, text, at string
 	)
-	err := row.Scan(&s.Path, &s.Seq, &s.Name, &s.Type, (*string)(&s.Status), &s.Attempt, &s.StartedAt, &s.AttemptAt, &s.FinishedAt, &s.WakeAt,
+	err := row.Scan(&s.Path, &s.Seq, &s.Name, &s.Type, (*string)(&s.Status), &s.Attempt, &s.StartedAt, &s.AttemptAt, &s.FinishedAt, &s.WakeAt, &s.Deadline,
 		(*string)(&s.Awaits), &s.Reason, &code, &text, &at, &s.Rev, (*[]byte)(&s.Input), (*[]byte)(&s.Output), (*[]byte)(&s.Answer))
 	if code != "" {
 		s.Error = &run.Failure{Code: code, Message: text, StepID: at}

@@ -54,6 +54,10 @@ func Tables() []Table {
 		},
 		{Name: "occasions", Key: "workflow_id trigger_id event_id", Text: "workflow_id trigger_id event_id workspace_id", Int: "next_at"},
 		{Name: "trigger_keys", Key: "workflow_id trigger_id hash", Text: "workflow_id trigger_id run_id", Int: "expires_at", Bytes: "hash"},
+		{
+			Name: "hook_requests", Key: "workflow_id trigger_id id", Int: "at size",
+			Text: "workflow_id trigger_id id workspace_id method outcome run_id headers query payload",
+		},
 		{Name: "workflow_versions", Key: "workflow_id version", Text: "workflow_id created_by definition", Int: "version created_at"},
 		{
 			Name: "runs", Key: "id", Int: "workflow_version started_at finished_at depth", Bool: "parent_waits test",
@@ -64,9 +68,10 @@ func Tables() []Table {
 			Int: "epoch wake_at ran logged crashes share_limit", Bool: "turn", Cluster: "slot parked adrift",
 		},
 		{
-			Name: "steps", Key: "run_id path", Int: "seq attempt started_at attempt_at finished_at wake_at rev",
+			Name: "steps", Key: "run_id path", Int: "seq attempt started_at attempt_at finished_at wake_at deadline rev",
 			Text: "run_id path name type status awaits reason error_code error_text error_step input output answer",
 		},
+		{Name: "early_answers", Key: "run_id path", Text: "run_id path value"},
 		{Name: "step_logs", Key: "run_id rev line", Text: "run_id path level message", Int: "rev line attempt at"},
 		{Name: "step_attempts", Key: "run_id path attempt", Text: "run_id path error_code error_text", Int: "attempt started_at finished_at"},
 		{Name: "run_remains", Key: "run_id", Text: "run_id"},

@@ -44,7 +44,7 @@ func (s *Store) arm(u *unit, w workflow.Workflow, armed []workflow.Armed) error 
 }
 
 // triggerTables are those with rows of triggers.
-var triggerTables = []string{"triggers", "occasions", "trigger_keys"}
+var triggerTables = []string{"triggers", "occasions", "trigger_keys", "hook_requests"}
 
 // replace removes what is kept of a trigger that has another type now.
 func replace(u *unit, workflowID string, t workflow.Armed) error {

@@ -2,14 +2,12 @@ package trigger
 
 import (
 	"context"
-	"crypto/rand"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/json"
 	"time"
 
 	"github.com/stepmill/stepmill/internal/clock"
-	"github.com/stepmill/stepmill/internal/vault"
 	"github.com/stepmill/stepmill/internal/workflow"
 )
 
@@ -67,17 +65,4 @@ func jitter(workflowID string, t workflow.PlannedTrigger) time.Duration {
 	}
 	sum := sha256.Sum256([]byte(workflowID + "/" + t.ID))
 	return time.Duration(binary.BigEndian.Uint64(sum[:8]) % uint64(t.Jitter)).Truncate(time.Microsecond)
-}
-
-// newToken makes the secret part of an address: 130 bits.
-func newToken() string { return rand.Text() }
-
-// HashToken is what a token is found by.
-func HashToken(token string) []byte {
-	sum := sha256.Sum256([]byte(token))
-	return sum[:]
-}
-
-func tokenRef(workspaceID, workflowID, id string) vault.Ref {
-	return vault.Ref{Workspace: workspaceID, Table: "triggers", ID: workflowID + "/" + id}
 }

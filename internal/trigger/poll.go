@@ -34,7 +34,8 @@ const (
 	maxNote   = 1000
 )
 
-// Values are what the request of a poll can refer to.
+// Values are what the request of a poll and the verification of a call can refer
+// to.
 type Values interface {
 	// Open opens the named secrets; those that do not exist are left out.
 	Open(ctx context.Context, workspaceID string, names []string) (map[string]string, error)

@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/stepmill/stepmill/internal/action"
+	"github.com/stepmill/stepmill/internal/audit"
 	"github.com/stepmill/stepmill/internal/auth"
-	"github.com/stepmill/stepmill/internal/fault"
 	"github.com/stepmill/stepmill/internal/paging"
 	"github.com/stepmill/stepmill/internal/run"
 	"github.com/stepmill/stepmill/internal/vault"
@@ -87,6 +87,8 @@ type Store interface {
 	MoveTrigger(ctx context.Context, m Move) (moved bool, err error)
 	// NoteTrigger records what is not nil.
 	NoteTrigger(ctx context.Context, of Trigger, failed, idle *Note) error
+	// RotateToken gives a webhook the sealed token that it now has.
+	RotateToken(ctx context.Context, t Trigger, hash []byte, entry audit.Entry) (rotated bool, err error)
 }
 
 // Sealer keeps tokens secret at rest.
@@ -104,6 +106,9 @@ type Workflows interface {
 type Runs interface {
 	Fire(ctx context.Context, f run.Firing) (run.Started, error)
 	Try(ctx context.Context, actor auth.Actor, workflowID string, trigger run.Trigger, watch bool) (run.Started, error)
+	// Watch watches a run that was started before, Await waits for its end.
+	Watch(ctx context.Context, actor auth.Actor, id string) (run.Started, error)
+	Await(ctx context.Context, actor auth.Actor, started run.Started, atMost time.Duration) (run.Detail, error)
 }
 
 // Service has the use cases of triggers.
@@ -113,11 +118,14 @@ type Service struct {
 	runs      Runs
 	vault     Sealer
 	catalog   *action.Catalog
+	inbox     *Inbox
+	base      func() string
 }
 
-// NewService makes a service on a store.
-func NewService(store Store, workflows Workflows, runs Runs, vault Sealer, catalog *action.Catalog) *Service {
-	return &Service{store: store, workflows: workflows, runs: runs, vault: vault, catalog: catalog}
+// NewService makes a service on a store. The addresses of webhooks begin with
+// base, and their latest calls are in the inbox.
+func NewService(store Store, workflows Workflows, runs Runs, vault Sealer, catalog *action.Catalog, inbox *Inbox, base func() string) *Service {
+	return &Service{store: store, workflows: workflows, runs: runs, vault: vault, catalog: catalog, inbox: inbox, base: base}
 }
 
 // List lists the triggers of a workflow by id, those of which nothing is kept
@@ -161,5 +169,5 @@ func (s *Service) find(ctx context.Context, actor auth.Actor, workflowID, id str
 			return t, nil
 		}
 	}
-	return workflow.Trigger{}, fault.New(fault.TriggerNotFound, "workflow %q has no trigger %q", workflowID, id)
+	return workflow.Trigger{}, notFound(workflowID, id)
 }

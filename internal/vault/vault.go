@@ -1,5 +1,5 @@
 // Package vault owns secrecy at rest: the master key, the data key of each
-// workspace (kept wrapped by the master key) and sealing. What is sealed is
+// workspace (kept wrapped by the master key), sealing and signing. What is sealed is
 // bound to its workspace and row, so that a ciphertext moved elsewhere does not
 // open. It does not own what is sealed, nor where it is stored.
 package vault
@@ -40,7 +40,13 @@ type Vault struct {
 	keys   Keys
 
 	mu   sync.RWMutex
-	open map[string]cipher.AEAD
+	open map[string]*dataKey
+}
+
+// dataKey is the key of a workspace, ready for its two uses.
+type dataKey struct {
+	seal cipher.AEAD
+	sign []byte
 }
 
 // New makes a vault from a 32-byte master key.
@@ -48,7 +54,7 @@ func New(master []byte, keys Keys) (*Vault, error) {
 	if len(master) != keySize {
 		return nil, fmt.Errorf("the master key has %d bytes, not %d", len(master), keySize)
 	}
-	v := &Vault{master: master, keys: keys, open: map[string]cipher.AEAD{}}
+	v := &Vault{master: master, keys: keys, open: map[string]*dataKey{}}
 	wrap, err := newAEAD(v.Derive("wrap data keys"))
 	if err != nil {
 		return nil, err
@@ -59,7 +65,11 @@ func New(master []byte, keys Keys) (*Vault, error) {
 
 // Derive makes a key for one purpose from the master key.
 func (v *Vault) Derive(purpose string) []byte {
-	key, err := hkdf.Key(sha256.New, v.master, nil, "stepmill: "+purpose, keySize)
+	return derive(v.master, purpose)
+}
+
+func derive(secret []byte, purpose string) []byte {
+	key, err := hkdf.Key(sha256.New, secret, nil, "stepmill: "+purpose, keySize)
 	if err != nil {
 		// Only a hash that is too short for the length asked can cause this.
 		panic(err)
@@ -90,34 +100,46 @@ func (v *Vault) Rewrap(workspaceID string, wrapped []byte, to *Vault) ([]byte, e
 	return to.wrap.Seal(nil, nil, key, []byte(workspaceID)), nil
 }
 
-// Seal encrypts a value for the row that ref names.
-func (v *Vault) Seal(ctx context.Context, ref Ref, plain []byte) ([]byte, error) {
-	aead, err := v.dataKey(ctx, ref.Workspace)
+// Sign makes a proof that a text comes from this workspace and is meant for one
+// purpose. It stays valid when the master key is rotated.
+func (v *Vault) Sign(ctx context.Context, workspaceID, purpose string, text []byte) ([]byte, error) {
+	key, err := v.dataKey(ctx, workspaceID)
 	if err != nil {
 		return nil, err
 	}
-	return aead.Seal(nil, nil, plain, ref.bound()), nil
+	mac := hmac.New(sha256.New, derive(key.sign, purpose))
+	mac.Write(text)
+	return mac.Sum(nil), nil
+}
+
+// Seal encrypts a value for the row that ref names.
+func (v *Vault) Seal(ctx context.Context, ref Ref, plain []byte) ([]byte, error) {
+	key, err := v.dataKey(ctx, ref.Workspace)
+	if err != nil {
+		return nil, err
+	}
+	return key.seal.Seal(nil, nil, plain, ref.bound()), nil
 }
 
 // Open decrypts what Seal made for the same row.
 func (v *Vault) Open(ctx context.Context, ref Ref, sealed []byte) ([]byte, error) {
-	aead, err := v.dataKey(ctx, ref.Workspace)
+	key, err := v.dataKey(ctx, ref.Workspace)
 	if err != nil {
 		return nil, err
 	}
-	plain, err := aead.Open(nil, nil, sealed, ref.bound())
+	plain, err := key.seal.Open(nil, nil, sealed, ref.bound())
 	if err != nil {
 		return nil, fmt.Errorf("%w (%s %s)", ErrSealed, ref.Table, ref.ID)
 	}
 	return plain, nil
 }
 
-func (v *Vault) dataKey(ctx context.Context, workspaceID string) (cipher.AEAD, error) {
+func (v *Vault) dataKey(ctx context.Context, workspaceID string) (*dataKey, error) {
 	v.mu.RLock()
-	aead, ok := v.open[workspaceID]
+	found, ok := v.open[workspaceID]
 	v.mu.RUnlock()
 	if ok {
-		return aead, nil
+		return found, nil
 	}
 	wrapped, err := v.keys.DataKey(ctx, workspaceID)
 	if err != nil {
@@ -127,13 +149,14 @@ func (v *Vault) dataKey(ctx context.Context, workspaceID string) (cipher.AEAD, e
 	if err != nil {
 		return nil, fmt.Errorf("%w (data key of %s)", ErrSealed, workspaceID)
 	}
-	if aead, err = newAEAD(key); err != nil {
+	made := &dataKey{sign: derive(key, "sign")}
+	if made.seal, err = newAEAD(key); err != nil {
 		return nil, err
 	}
 	v.mu.Lock()
-	v.open[workspaceID] = aead
+	v.open[workspaceID] = made
 	v.mu.Unlock()
-	return aead, nil
+	return made, nil
 }
 
 func newAEAD(key []byte) (cipher.AEAD, error) {

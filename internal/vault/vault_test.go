@@ -67,6 +67,42 @@ func TestASealedValueOpensOnlyInItsPlace(t *testing.T) {
 	}
 }
 
+func TestASignatureHoldsForOneTextPurposeAndWorkspace(t *testing.T) {
+	t.Parallel()
+	stored := keys{}
+	v := open(t, master(), stored)
+	stored["ws_a"], stored["ws_b"] = v.NewDataKey("ws_a"), v.NewDataKey("ws_b")
+	sign := func(v *vault.Vault, workspace, purpose, text string) string {
+		t.Helper()
+		signature, err := v.Sign(t.Context(), workspace, purpose, []byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(signature)
+	}
+	want := sign(v, "ws_a", "links", "x")
+	if len(want) != 32 || sign(v, "ws_a", "links", "x") != want {
+		t.Error("the second signature differs")
+	}
+	for _, other := range []string{sign(v, "ws_b", "links", "x"), sign(v, "ws_a", "hooks", "x"), sign(v, "ws_a", "links", "y")} {
+		if other == want {
+			t.Error("two signatures are the same")
+		}
+	}
+	if _, err := v.Sign(t.Context(), "ws_c", "links", []byte("x")); err == nil {
+		t.Error("a workspace without a key signs")
+	}
+	next, to := master(), keys{}
+	rewrapped, err := v.Rewrap("ws_a", stored["ws_a"], open(t, next, to))
+	if err != nil {
+		t.Fatal(err)
+	}
+	to["ws_a"] = rewrapped
+	if sign(open(t, next, to), "ws_a", "links", "x") != want {
+		t.Error("a rotation of the master key changes signatures")
+	}
+}
+
 func TestAnotherMasterKeyOpensNothing(t *testing.T) {
 	t.Parallel()
 	stored := keys{}

@@ -2,6 +2,7 @@ package workflow
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -61,6 +62,10 @@ type PlannedStep struct {
 	// Secrets are the names that the step's own input and condition refer to,
 	// sorted.
 	Secrets []string
+	// Links are the ids of the steps whose links the input refers to, sorted.
+	Links []string
+	// Pure says that the action has no effect with this input.
+	Pure bool
 	// Block is set for a step that holds steps.
 	Block *Block
 }
@@ -127,12 +132,12 @@ func Check(d Definition, catalog *action.Catalog, known func() (Names, error)) (
 }
 
 func compile(d Definition, catalog *action.Catalog) (*compiler, *Plan) {
-	c := &compiler{catalog: catalog, blocks: map[string]string{}}
+	c := &compiler{catalog: catalog, blocks: map[string]string{}, answered: map[string]bool{}}
 	triggers := c.compileTriggers(d.Triggers)
 	secrets, vars := len(c.secrets), len(c.vars)
 	c.allVars = false
 	c.checkIDs("/steps", d.Steps, "")
-	plan := c.compileLevel("/steps", d.Steps, level{visible: map[string]bool{}})
+	plan := c.compileLevel("/steps", d.Steps, level{visible: map[string]bool{}, around: map[string]bool{}})
 	c.compileSettings(d.Settings, plan)
 	plan.Triggers = triggers
 	plan.Secrets, plan.Vars = union(nil, c.secrets[secrets:]), len(c.vars) > vars || c.allVars
@@ -168,11 +173,13 @@ type compiler struct {
 	vars     []expr.Ref
 	allVars  bool
 	problems []Problem
+	answered map[string]bool // steps that can be answered
 }
 
 // level is where a list of steps stands: what it can refer to outside of itself.
 type level struct {
 	visible map[string]bool // steps outside that come before
+	around  map[string]bool // steps of this list and of those that it is in
 	item    bool            // inside a foreach
 	index   bool            // inside any loop
 	depth   int
@@ -197,9 +204,13 @@ func (c *compiler) compileLevel(at string, steps []Step, lv level) *Plan {
 	for i, step := range steps {
 		plan.Steps[i] = PlannedStep{Step: step, After: c.needs(fmt.Sprintf("%s/%d", at, i), i, step, index)}
 	}
-	upstream := c.checkOrder(at, plan)
+	upstream, around := c.checkOrder(at, plan), maps.Clone(lv.around)
+	for id := range index {
+		around[id] = true
+	}
 	for i := range plan.Steps {
 		inner := lv
+		inner.around = around
 		inner.visible = map[string]bool{}
 		for id := range lv.visible {
 			inner.visible[id] = true

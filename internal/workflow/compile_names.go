@@ -2,6 +2,7 @@ package workflow
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/stepmill/stepmill/internal/expr"
 )
@@ -9,19 +10,42 @@ import (
 // checkInput checks what the input of a step refers to.
 func (c *compiler) checkInput(at string, planned *PlannedStep, refs expr.Refs, lv level) {
 	if spec := planned.Action.Spec; spec.Stores {
-		refs = c.refuseSecrets(at, refs, spec.Name+" keeps its input in the open")
+		var secrets, links []expr.Ref
+		refs.Secrets, secrets = guard(refs.Secrets, spec.Guarded)
+		refs.Links, links = guard(refs.Links, spec.Guarded)
+		c.refuse(at, "secret", secrets, spec.Name+" keeps its input in the open")
+		c.refuse(at, "link", links, spec.Name+" keeps its input in the open")
 	}
-	planned.Secrets = union(planned.Secrets, refs.Secrets)
+	planned.Secrets, planned.Links = union(planned.Secrets, refs.Secrets), union(nil, refs.Links)
+	c.checkLinks(at, refs.Links, lv)
+	refs.Links = nil
 	c.checkRefs(at, refs, lv)
 }
 
 // refuseSecrets reports every secret and returns the rest of the references.
 func (c *compiler) refuseSecrets(at string, refs expr.Refs, why string) expr.Refs {
-	for _, ref := range refs.Secrets {
-		c.report(at+ref.Pointer, "refer to the secret in the step that needs it", "a secret cannot be used here: %s", why)
-	}
+	c.refuse(at, "secret", refs.Secrets, why)
 	refs.Secrets = nil
 	return refs
+}
+
+func (c *compiler) refuse(at, kind string, refs []expr.Ref, why string) {
+	for _, ref := range refs {
+		c.report(at+ref.Pointer, "refer to the "+kind+" in the step that needs it", "a %s cannot be used here: %s", kind, why)
+	}
+}
+
+// guard tells the references inside some fields of an input from the others.
+func guard(refs []expr.Ref, fields []string) (inside, others []expr.Ref) {
+	for _, ref := range refs {
+		field, _, _ := strings.Cut(strings.TrimPrefix(ref.Pointer, "/"), "/")
+		if slices.Contains(fields, field) {
+			inside = append(inside, ref)
+		} else {
+			others = append(others, ref)
+		}
+	}
+	return inside, others
 }
 
 // checkNames reports references to what does not exist.

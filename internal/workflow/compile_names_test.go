@@ -83,6 +83,48 @@ func TestNamesAreChecked(t *testing.T) {
 			`{"steps": [{"id": "a", "repeat": {"until": "secrets.none == 'x'"}, "steps": [{"id": "b", ` + call + `}]}]}`,
 			refused("/steps/0/repeat/until", "the rounds of a loop are recorded in the open"),
 		},
+		"a link of a step that waits, before it": {
+			`{"steps": [{"id": "tell", "uses": "http.request", "with": {"url": "https://a.example", "body": "${{ links.ask.page }}"}}, {"id": "ask", "uses": "flow.approval"}]}`, nil,
+		},
+		"its own link, and a secret, in what it sends": {
+			`{"steps": [{"id": "ask", "uses": "flow.approval", "with": {"notify": {"url": "${{ secrets.gh_token }}", "body": ["${{ links.ask.callback }}"]}}}]}`, nil,
+		},
+		"a link from inside a loop to outside": {
+			`{"steps": [{"id": "ask", "needs": [], "uses": "flow.approval"}, {"id": "l", "needs": [], "foreach": "[1]", "steps": [{"id": "x", "uses": "http.request", "with": {"url": "https://a.example/${{ links.ask.page }}"}}]}]}`, nil,
+		},
+		"a link of what is inside a loop": {
+			`{"steps": [{"id": "x", "uses": "http.request", "with": {"url": "https://a.example/${{ links.ask.page }}"}}, {"id": "l", "foreach": "[1]", "steps": [{"id": "ask", "uses": "flow.approval"}]}]}`,
+			[]workflow.Problem{{Pointer: "/steps/0/with/url", Message: `step "ask" is inside the block "l": each round has links of its own, which are known only there`}},
+		},
+		"a link of no step, and of one that does not wait": {
+			`{"steps": [{"id": "x", "uses": "http.request", "with": {"url": "https://a.example/${{ links.asc.page }}${{ links.x.page }}"}}, {"id": "ask", "uses": "flow.approval"}]}`,
+			[]workflow.Problem{
+				{Pointer: "/steps/0/with/url", Message: `there is no step "asc"`, Hint: `did you mean "ask"?`},
+				{Pointer: "/steps/0/with/url", Message: `step "x" has no links: it does not wait for an answer`},
+			},
+		},
+		"a link in what is kept": {
+			`{"steps": [{"id": "ask", "uses": "flow.approval", "with": {"message": "${{ links.ask.page }}"}}]}`,
+			[]workflow.Problem{{
+				Pointer: "/steps/0/with/message", Hint: "refer to the link in the step that needs it",
+				Message: "a link cannot be used here: flow.approval keeps its input in the open",
+			}},
+		},
+		"a link in a condition": {
+			`{"steps": [{"id": "ask", "if": "links.ask.page != nil", "uses": "flow.approval"}]}`,
+			[]workflow.Problem{{Pointer: "/steps/0/if", Message: "a link can be used only in the input of a step"}},
+		},
+		"reminders of nobody": {
+			`{"steps": [{"id": "ask", "uses": "flow.approval", "with": {"remind_every": "1d"}}]}`,
+			[]workflow.Problem{{Pointer: "/steps/0/with/remind_every", Message: "needs notify: there is nobody to remind"}},
+		},
+		"reminders all the time": {
+			`{"steps": [{"id": "ask", "uses": "flow.approval", "with": {"remind_every": "1s", "notify": {"url": "chat.example"}}}]}`,
+			[]workflow.Problem{
+				{Pointer: "/steps/0/with/remind_every", Message: "must be at least 1m"},
+				{Pointer: "/steps/0/with/notify/url", Message: "must be an absolute http or https URL"},
+			},
+		},
 		"a secret in a loop": {
 			`{"steps": [{"id": "a", "foreach": "[1]", "steps": [{"id": "b", "if": "secrets.other != nil", ` + call + `}]}]}`, nil,
 		},

@@ -64,6 +64,9 @@ func (c *compiler) checkRefs(at string, refs expr.Refs, lv level) {
 	for _, ref := range refs.Steps {
 		c.checkStepRef(at+ref.Pointer, ref.Name, lv)
 	}
+	for _, ref := range refs.Links {
+		c.report(at+ref.Pointer, "", "a link can be used only in the input of a step")
+	}
 	if refs.Item && !lv.item {
 		c.report(at, "", "item exists only inside a foreach")
 	}
@@ -79,6 +82,21 @@ func (c *compiler) checkRefs(at string, refs expr.Refs, lv level) {
 	c.secrets = append(c.secrets, below(at, refs.Secrets)...)
 	c.vars = append(c.vars, below(at, refs.Vars)...)
 	c.allVars = c.allVars || refs.AllVars
+}
+
+// checkLinks reports links of steps that have none here.
+func (c *compiler) checkLinks(at string, refs []expr.Ref, lv level) {
+	for _, ref := range refs {
+		block, known := c.blocks[ref.Name]
+		switch {
+		case !known:
+			c.report(at+ref.Pointer, c.didYouMean(ref.Name), "there is no step %q", ref.Name)
+		case !c.answered[ref.Name]:
+			c.report(at+ref.Pointer, "", "step %q has no links: it does not wait for an answer", ref.Name)
+		case !lv.around[ref.Name]:
+			c.report(at+ref.Pointer, "", "step %q is inside the block %q: each round has links of its own, which are known only there", ref.Name, block)
+		}
+	}
 }
 
 func (c *compiler) checkStepRef(at, id string, lv level) {

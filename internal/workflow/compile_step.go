@@ -28,6 +28,8 @@ func (c *compiler) checkIDs(at string, steps []Step, block string) {
 			c.report(here+"/id", "", "the id %q is used by another step too", step.ID)
 		default:
 			c.blocks[step.ID] = block
+			entry, _ := c.catalog.Find(step.Uses)
+			c.answered[step.ID] = entry.Spec.Answerable
 			c.names = append(c.names, step.ID)
 		}
 		c.checkIDs(here+"/steps", step.Steps, step.ID)
@@ -116,6 +118,10 @@ func (c *compiler) compileWith(at string, planned *PlannedStep, lv level) {
 	if !known {
 		return
 	}
+	planned.Pure = entry.Spec.Pure && !slices.ContainsFunc(entry.Spec.Effects, func(field string) bool {
+		_, given := input[field]
+		return given
+	})
 	for _, problem := range c.catalog.Check(planned.Uses, input, templated(input)) {
 		c.report(at+"/with"+problem.Pointer, problem.Hint, "%s", problem.Message)
 	}

@@ -93,6 +93,9 @@ func (c *compiler) compileVerify(at string, v Verify) *Verification {
 	if v.Scheme == SchemeHMAC {
 		c.checkSignature(at, v)
 	}
+	if v.Scheme == SchemeBearer && v.Header != "" && !headerName.MatchString(v.Header) {
+		c.report(at+"/header", "", "must be the name of the header that has the token")
+	}
 	if v.Tolerance != "" {
 		out.Tolerance = c.length(at+"/tolerance", v.Tolerance, maxTolerance)
 	} else {
@@ -126,8 +129,11 @@ var (
 	placeholder = regexp.MustCompile(`\{([^{}]*)\}`)
 )
 
+// HeaderName tells whether a header can have that name.
+func HeaderName(name string) bool { return headerName.MatchString(name) }
+
 // The ways a signature can be made and written.
-func algorithms() []string { return []string{"sha256", "sha1", "sha512"} }
+func algorithms() []string { return []string{"sha256", "sha512"} }
 func encodings() []string  { return []string{"hex", "base64"} }
 
 const signedBody = "{body}"

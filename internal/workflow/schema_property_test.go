@@ -184,7 +184,7 @@ func (m *maker) verify() any {
 		v["username"] = "ada"
 	case workflow.SchemeHMAC:
 		v["header"] = "X-Signature"
-		m.some(v, "algorithm", func() any { return pick(m, "algorithm", "sha256", "sha1") })
+		m.some(v, "algorithm", func() any { return pick(m, "algorithm", "sha256", "sha512") })
 		m.some(v, "encoding", func() any { return pick(m, "encoding", "hex", "base64") })
 		m.some(v, "prefix", func() any { return "v1=" })
 		m.some(v, "signed", func() any { return pick(m, "signed", "{body}", "{x-time}.{body}", "{body}{body}") })

@@ -207,7 +207,7 @@ func TestSchemaExplainsItself(t *testing.T) {
 func withEffect(t testing.TB) *action.Catalog {
 	t.Helper()
 	c, err := action.NewCatalog(
-		approval.Entry(), dataset.Entry(), httprequest.Entry(nil), logwrite.Entry(), stop.Entry(), subrun.Entry(nil), wait.Entry(),
+		approval.Entry(nil), dataset.Entry(), httprequest.Entry(nil), logwrite.Entry(), stop.Entry(), subrun.Entry(nil), wait.Entry(),
 		action.Entry{Spec: action.Spec{Name: "test.effect", Input: `{"type": "object"}`, Output: `{}`}},
 	)
 	if err != nil {

@@ -122,11 +122,11 @@ func verifySchema() node {
 			"type": "string", "pattern": `\$\{\{`,
 		},
 		"username":  text("User name", "That of the scheme basic; its password is the secret."),
-		"header":    header("Header", "The header that has the signature."),
+		"header":    header("Header", "The header that has the signature, or the token of bearer instead of Authorization."),
 		"algorithm": choice("Algorithm", "With what the signature is made.", algorithms()),
 		"encoding":  choice("Encoding", "How the signature is written.", encodings()),
 		"prefix":    text("Prefix", "What stands before the signature in its header, such as sha256=."),
-		"signed":    text("Signed", "What is signed: {body} stands for the body, {name} for the header of that name. {body} unless given."),
+		"signed":    text("Signed", "What is signed: {body} stands for the body, {name} for the header of that name. Unless given it is {body}, after the time and a dot if there is a timestamp."),
 		"timestamp": header("Time", "The header that has the time of the call, in Unix seconds."),
 		"tolerance": bounded("Tolerance", "How old a signed call may be, "+duration.Format(defaultTolerance)+" unless given, at most "+duration.Format(maxTolerance)+"."),
 	})

@@ -87,7 +87,8 @@ type Verify struct {
 	// signature, the password of basic, the token of bearer.
 	Secret   string `json:"secret,omitempty"`
 	Username string `json:"username,omitempty"`
-	// The rest describes a signature of the scheme hmac.
+	// Header is where the token of bearer is, if not in Authorization, or the
+	// signature of hmac. The rest describes that signature.
 	Header    string `json:"header,omitempty"`
 	Algorithm string `json:"algorithm,omitempty"`
 	Encoding  string `json:"encoding,omitempty"`
@@ -121,8 +122,10 @@ func Schemes() []string {
 // schemeMembers are those that a scheme may have beside its name.
 func schemeMembers(scheme string) []string {
 	switch scheme {
-	case SchemeGitHub, SchemeBearer:
+	case SchemeGitHub:
 		return []string{"secret"}
+	case SchemeBearer:
+		return []string{"secret", "header"}
 	case SchemeBasic:
 		return []string{"secret", "username"}
 	case SchemeStripe, SchemeSlack, SchemeStandard:

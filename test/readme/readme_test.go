@@ -91,10 +91,15 @@ func TestAPIExamples(t *testing.T) {
 func TestWorkflowExamples(t *testing.T) {
 	t.Parallel()
 	server := harness.Start(t, t.TempDir())
-	examples := workflowBlock.FindAllStringSubmatch(read(t, "docs/workflows.md"), -1)
-	if len(examples) == 0 {
-		t.Fatal("there are no examples")
+	var examples [][]string
+	for _, document := range []string{"docs/workflows.md", "docs/approvals.md", "docs/triggers.md"} {
+		found := workflowBlock.FindAllStringSubmatch(read(t, document), -1)
+		if len(found) == 0 {
+			t.Fatalf("there are no examples in %s", document)
+		}
+		examples = append(examples, found...)
 	}
+	server.Expect(t, http.StatusCreated, http.MethodPut, "/v1/secrets/example", map[string]string{"value": "of the examples"})
 	for _, example := range examples {
 		var made struct{ ID string }
 		server.Expect(t, http.StatusCreated, http.MethodPost, "/v1/workflows", map[string]string{"name": "Example"}).Decode(t, &made)

@@ -25,11 +25,12 @@ type Means struct {
 
 // New makes the catalog of everything that ships.
 func New(means Means) (*action.Catalog, error) {
+	call := httprequest.Entry(means.HTTP)
 	return action.NewCatalog(
-		approval.Entry(),
+		approval.Entry(call.Action),
 		codejs.Entry(means.Scripts),
 		dataset.Entry(),
-		httprequest.Entry(means.HTTP),
+		call,
 		logwrite.Entry(),
 		stop.Entry(),
 		subrun.Entry(means.Runs),

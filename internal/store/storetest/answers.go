@@ -61,6 +61,8 @@ func testAnswers(t *testing.T, w *world) {
 		}
 		w.told.take()
 	})
+	t.Run("before they are waited for", func(t *testing.T) { testEarlyAnswers(t, w, ws) })
+	t.Run("over a link", func(t *testing.T) { testAsked(t, w, ws) })
 	t.Run("still to come", func(t *testing.T) { testApprovals(t, w) })
 }
 
@@ -140,6 +142,81 @@ func testAnswerRefused(t *testing.T, w *world, ws auth.Workspace) {
 	answers(w.AnswerStep(ctx, newAnswer(r, "a", `{}`)))(t, "for a deleted workflow", false)
 	same(t, "audit entries", w.audited(t, ws.ID, r.ID), 0)
 	same(t, "told", w.told.take(), heard{})
+}
+
+func earlyAnswer(r run.Run, path, value string) run.Answer {
+	a := newAnswer(r, path, value)
+	a.Early = true
+	return a
+}
+
+// An answer that comes early waits for its step, wherever the run is.
+func testEarlyAnswers(t *testing.T, w *world, ws auth.Workspace) {
+	ctx, wf := t.Context(), w.workflow(t, ws.ID)
+	for _, released := range []bool{true, false} {
+		r := w.start(t, wf, "node_1")
+		foreign := earlyAnswer(r, "a", `{}`)
+		foreign.WorkspaceID = w.workspace(t).ID
+		answers(w.AnswerStep(ctx, foreign))(t, "from another workspace", false)
+		answers(w.AnswerStep(ctx, earlyAnswer(r, "a", `{"n":1}`)))(t, "early", true)
+		answers(w.AnswerStep(ctx, earlyAnswer(r, "a", `{"n":1}`)))(t, "the same once more", true)
+		answers(w.AnswerStep(ctx, earlyAnswer(r, "a", `{"n":2}`)))(t, "another one", false)
+		w.told.take()
+		step := waitingStep("a", 1, action.AwaitsAnswer)
+		other := waitingStep("b", 2, action.AwaitsAnswer)
+		decision := run.Decision{Rev: 1, Steps: []run.Step{step, other}, Release: released, WakeAt: *step.WakeAt}
+		answers(w.Commit(ctx, firstLease(r), r, decision))(t, "wait", true)
+		same(t, "answers", must(w.Answers(ctx, r.ID))(t), map[string]json.RawMessage{"a": json.RawMessage(`{"n":1}`)})
+		told := w.told.take()
+		if released {
+			same(t, "woken", mapped(told.Wakes, func(k run.Wake) time.Time { return k.At }), []time.Time{step.StartedAt})
+		} else {
+			same(t, "stirred", told.Stirred, []string{r.ID})
+		}
+		answers(w.AnswerStep(ctx, earlyAnswer(r, "a", `{"n":3}`)))(t, "after that", false)
+		answers(w.AnswerStep(ctx, earlyAnswer(r, "b", `{"n":4}`)))(t, "for one that waits", true)
+		answers(w.CancelRun(ctx, newCancellation(t, r)))(t, "cancel", true)
+		answers(w.AnswerStep(ctx, earlyAnswer(r, "c", `{}`)))(t, "for a run that has ended", false)
+		w.told.take()
+	}
+	r := w.start(t, wf, "node_1")
+	running := newStep("a", 1, run.StepRunning)
+	answers(w.Commit(ctx, firstLease(r), r, run.Decision{Rev: 1, Steps: []run.Step{running}}))(t, "a step that runs", true)
+	answers(w.AnswerStep(ctx, earlyAnswer(r, "a", `{"n":5}`)))(t, "for one that runs", true)
+	same(t, "answers", must(w.Answers(ctx, r.ID))(t), map[string]json.RawMessage{"a": json.RawMessage(`{"n":5}`)})
+	w.told.take()
+
+	// Many at once, and the step begins to wait meanwhile: one counts.
+	for range 10 {
+		r := w.start(t, wf, "node_1")
+		step := waitingStep("a", 1, action.AwaitsAnswer)
+		won := together(t, 9, func(i int) (bool, error) {
+			if i == 4 {
+				_, err := w.Commit(ctx, firstLease(r), r, run.Decision{Rev: 1, Steps: []run.Step{step}, Release: true, WakeAt: *step.WakeAt})
+				return false, err
+			}
+			return w.AnswerStep(ctx, earlyAnswer(r, "a", fmt.Sprintf(`{"n":%d}`, i)))
+		})
+		same(t, "winners", won, 1)
+		same(t, "answers", len(must(w.Answers(ctx, r.ID))(t)), 1)
+	}
+	w.told.take()
+}
+
+func testAsked(t *testing.T, w *world, ws auth.Workspace) {
+	ctx, wf, other := t.Context(), w.workflow(t, ws.ID), w.workspace(t)
+	r := w.ask(t, wf, "a")
+	same(t, "owner", must(w.RunOwner(ctx, r.ID))(t), ws.ID)
+	same(t, "owner of nothing", must(w.RunOwner(ctx, "run_none"))(t), "")
+	asked := found(w.Asked(ctx, ws.ID, r.ID, "a"))(t)
+	same(t, "workspace", asked.Workspace.Name, ws.Name)
+	same(t, "workflow", asked.WorkflowName, wf.Name)
+	same(t, "status", asked.Verdict(), run.Verdict{Standing: run.Open})
+	same(t, "not begun", found(w.Asked(ctx, ws.ID, r.ID, "z"))(t).Verdict(), run.Verdict{Standing: run.NotYetOpen})
+	same(t, "of others", must(w.Asked(ctx, other.ID, r.ID, "a"))(t), nil)
+	w.deleteWorkflow(t, wf)
+	same(t, "of a deleted workflow", must(w.Asked(ctx, ws.ID, r.ID, "a"))(t), nil)
+	w.told.take()
 }
 
 func testApprovals(t *testing.T, w *world) {

@@ -49,6 +49,7 @@ func Run(t *testing.T, open func(t *testing.T, notify store.Notify) *store.Store
 		{"firing together", testFireAll},
 		{"keys of calls", testDedupe},
 		{"occasions", testOccasions},
+		{"hooks", testHooks},
 		{"races", testRaces},
 		{"queue", testQueue},
 		{"backlog", testBacklog},

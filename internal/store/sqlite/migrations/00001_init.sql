@@ -175,6 +175,7 @@ CREATE TABLE steps (
     attempt_at  INTEGER NOT NULL, -- when the current attempt began
     finished_at INTEGER,
     wake_at     INTEGER,
+    deadline    INTEGER,          -- when the wait ends, if the step wakes before
     awaits      TEXT,             -- what ends the wait beside its time: an answer, or a run
     reason      TEXT,
     error_code  TEXT,
@@ -187,6 +188,14 @@ CREATE TABLE steps (
     PRIMARY KEY (run_id, path)
 ) WITHOUT ROWID;
 CREATE INDEX steps_awaiting ON steps (run_id, path) WHERE awaits = 'answer' AND status = 'waiting';
+
+-- Answers that came over a link before their steps began to wait for them.
+CREATE TABLE early_answers (
+    run_id TEXT NOT NULL,
+    path   TEXT NOT NULL,
+    value  TEXT NOT NULL,
+    PRIMARY KEY (run_id, path)
+) WITHOUT ROWID;
 
 -- What steps wrote to their logs, in the order of the run's commits.
 CREATE TABLE step_logs (
@@ -289,6 +298,24 @@ CREATE TABLE trigger_keys (
     PRIMARY KEY (workflow_id, trigger_id, hash)
 ) WITHOUT ROWID;
 CREATE INDEX trigger_keys_expired ON trigger_keys (expires_at);
+
+-- The latest calls of webhooks, for those who build workflows.
+CREATE TABLE hook_requests (
+    workflow_id  TEXT    NOT NULL,
+    trigger_id   TEXT    NOT NULL,
+    id           TEXT    NOT NULL,
+    workspace_id TEXT    NOT NULL,
+    at           INTEGER NOT NULL,
+    method       TEXT    NOT NULL,
+    size         INTEGER NOT NULL, -- of the body
+    outcome      TEXT    NOT NULL,
+    run_id       TEXT,
+    headers      TEXT    NOT NULL,
+    query        TEXT    NOT NULL,
+    payload      TEXT,             -- NULL: it was too large
+    PRIMARY KEY (workflow_id, trigger_id, id)
+) WITHOUT ROWID;
+CREATE INDEX hook_requests_old ON hook_requests (at);
 
 CREATE TABLE events (
     seq          INTEGER PRIMARY KEY AUTOINCREMENT,

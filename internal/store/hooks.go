@@ -1,0 +1,80 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"github.com/stepmill/stepmill/internal/audit"
+	"github.com/stepmill/stepmill/internal/paging"
+	"github.com/stepmill/stepmill/internal/trigger"
+)
+
+// RotateToken implements trigger.Store.
+func (s *Store) RotateToken(ctx context.Context, t trigger.Trigger, hash []byte, entry audit.Entry) (bool, error) {
+	rotated := false
+	err := s.write(ctx, func(u *unit) error {
+		n, err := u.Exec(`UPDATE triggers SET token = $1, token_hash = $2 WHERE workflow_id = $3 AND trigger_id = $4 AND workspace_id = $5 AND token IS NOT NULL`,
+			t.SealedToken, hash, t.WorkflowID, t.ID, t.WorkspaceID)
+		if rotated = n == 1; err != nil || !rotated {
+			return err
+		}
+		return insertAudit(u, entry)
+	})
+	return rotated, err
+}
+
+// KeepRequests implements trigger.InboxStore. The trigger is looked for once
+// more: it may be gone since the calls came.
+func (s *Store) KeepRequests(ctx context.Context, of trigger.Trigger, requests []trigger.Request, atMost int) error {
+	return s.write(ctx, func(u *unit) error {
+		there, err := number(u, `SELECT count(*) FROM triggers WHERE workflow_id = $1 AND trigger_id = $2 AND workspace_id = $3`, of.WorkflowID, of.ID, of.WorkspaceID)
+		if err != nil || there == 0 {
+			return err
+		}
+		for _, r := range requests {
+			if err := u.Do(`INSERT INTO hook_requests (workflow_id, trigger_id, id, workspace_id, at, method, size, outcome, run_id, headers, query, payload)
+				VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) ON CONFLICT (workflow_id, trigger_id, id) DO NOTHING`,
+				of.WorkflowID, of.ID, r.ID, of.WorkspaceID, r.At, r.Method, r.Size, r.Outcome, orNil(r.RunID),
+				string(r.Headers), string(r.Query), orNil(string(r.Payload))); err != nil {
+				return err
+			}
+		}
+		err = u.Do(`DELETE FROM hook_requests WHERE workflow_id = $1 AND trigger_id = $2 AND id <
+			(SELECT min(id) FROM (SELECT id FROM hook_requests WHERE workflow_id = $1 AND trigger_id = $2 ORDER BY id DESC LIMIT $3) AS newest)`,
+			of.WorkflowID, of.ID, atMost)
+		return err
+	})
+}
+
+// Requests implements trigger.InboxStore.
+func (s *Store) Requests(ctx context.Context, workspaceID, workflowID, id string, since time.Time, page paging.Request) (paging.Page[trigger.Request], error) {
+	var found []trigger.Request
+	err := s.read(ctx, func(c Conn) (err error) {
+		found, err = list(c, `SELECT id, at, method, size, outcome, run_id, headers, query, payload FROM hook_requests
+			WHERE workflow_id = $1 AND trigger_id = $2 AND workspace_id = $3 AND id < $4 AND at >= $5 ORDER BY id DESC LIMIT $6`,
+			[]any{workflowID, id, workspaceID, before(page.After), since, page.Limit + 1}, func(r Row) (q trigger.Request, err error) {
+				err = r.Scan(&q.ID, &q.At, &q.Method, &q.Size, &q.Outcome, &q.RunID, (*[]byte)(&q.Headers), (*[]byte)(&q.Query), (*[]byte)(&q.Payload))
+				return q, err
+			})
+		return err
+	})
+	return paging.Cut(found, page.Limit, func(r trigger.Request) string { return r.ID }), err
+}
+
+// PurgeHooks removes calls that were kept long enough, and keys that have
+// expired. It answers true when there may be more.
+func (s *Store) PurgeHooks(ctx context.Context, now, since time.Time, limit int) (bool, error) {
+	more := false
+	err := s.write(ctx, func(u *unit) error {
+		calls, err := u.Exec(`DELETE FROM hook_requests WHERE (workflow_id, trigger_id, id) IN
+			(SELECT workflow_id, trigger_id, id FROM hook_requests WHERE at < $1 LIMIT $2)`, since, limit)
+		if err != nil {
+			return err
+		}
+		keys, err := u.Exec(`DELETE FROM trigger_keys WHERE (workflow_id, trigger_id, hash) IN
+			(SELECT workflow_id, trigger_id, hash FROM trigger_keys WHERE expires_at <= $1 LIMIT $2)`, now, limit)
+		more = calls == int64(limit) || keys == int64(limit)
+		return err
+	})
+	return more, err
+}

@@ -1,0 +1,139 @@
+package storetest
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stepmill/stepmill/internal/clock"
+	"github.com/stepmill/stepmill/internal/paging"
+	"github.com/stepmill/stepmill/internal/run"
+	"github.com/stepmill/stepmill/internal/trigger"
+	"github.com/stepmill/stepmill/internal/uid"
+	"github.com/stepmill/stepmill/internal/workflow"
+)
+
+// hooked makes an active workflow with a webhook.
+func (w *world) hooked(t *testing.T, workspaceID string) (workflow.Workflow, trigger.Trigger) {
+	t.Helper()
+	token := uid.New(uid.Request)
+	made := w.armed(t, workspaceID, workflow.Armed{ID: "hook", Type: workflow.WebhookTrigger, Spec: "h", Token: []byte("sealed " + token), TokenHash: []byte(token)})
+	w.told.take()
+	return made, w.trigger(t, made, "hook")
+}
+
+func newRequest(at time.Time, payload string) trigger.Request {
+	return trigger.Request{
+		ID: uid.At(uid.Request, at), At: at, Method: "POST", Size: 7, Outcome: "started", RunID: "run_1",
+		Headers: json.RawMessage(`{"a":"b"}`), Query: json.RawMessage(`{}`), Payload: json.RawMessage(payload),
+	}
+}
+
+func testHooks(t *testing.T, w *world) {
+	ws := w.workspace(t)
+	t.Run("get another token", func(t *testing.T) { testRotation(t, w, ws.ID) })
+	t.Run("keep their latest calls", func(t *testing.T) { testRequests(t, w, ws.ID) })
+	t.Run("take a key once", func(t *testing.T) { testKeysAtOnce(t, w, ws.ID) })
+}
+
+func testRotation(t *testing.T, w *world, workspaceID string) {
+	ctx := t.Context()
+	made, hook := w.hooked(t, workspaceID)
+	was := []byte(string(hook.SealedToken)[len("sealed "):])
+	same(t, "by the first token", found(w.TriggerByToken(ctx, was))(t).WorkflowID, made.ID)
+	hook.SealedToken = []byte("sealed anew")
+	foreign := hook
+	foreign.WorkspaceID = w.workspace(t).ID
+	audited := w.audited(t, workspaceID, made.ID)
+	entry := newEntry(workspaceID, "trigger.rotated", made.ID)
+	answers(w.RotateToken(ctx, foreign, []byte("foreign"), entry))(t, "from another workspace", false)
+	answers(w.RotateToken(ctx, hook, []byte("anew "+made.ID), entry))(t, "rotate", true)
+	gone(w.TriggerByToken(ctx, was))(t, "the token before")
+	same(t, "by the new token", found(w.TriggerByToken(ctx, []byte("anew "+made.ID)))(t).SealedToken, []byte("sealed anew"))
+	same(t, "audit entries", w.audited(t, workspaceID, made.ID), audited+1)
+	other := w.armed(t, workspaceID, scheduled("s", "1", clock.Now().Add(time.Hour)))
+	answers(w.RotateToken(ctx, w.trigger(t, other, "s"), []byte("x"), entry))(t, "of what has none", false)
+	w.told.take()
+}
+
+func testRequests(t *testing.T, w *world, workspaceID string) {
+	ctx := t.Context()
+	made, hook := w.hooked(t, workspaceID)
+	beside, other := w.hooked(t, workspaceID)
+	now := clock.Now()
+	var calls []trigger.Request
+	for i := range 7 {
+		calls = append(calls, newRequest(now.Add(time.Duration(i)*time.Second), fmt.Sprintf(`{"n":%d}`, i)))
+	}
+	calls[2].Payload, calls[2].RunID = nil, ""
+	keep := func(of trigger.Trigger, calls ...trigger.Request) {
+		t.Helper()
+		if err := w.KeepRequests(ctx, of, calls, 3); err != nil {
+			t.Fatal(err)
+		}
+	}
+	read := func(of trigger.Trigger, workspaceID string) []trigger.Request {
+		t.Helper()
+		return must(w.Requests(ctx, workspaceID, of.WorkflowID, of.ID, now.Add(-time.Hour), paging.Request{Limit: 100}))(t).Items
+	}
+	keep(hook, calls[:3]...)
+	same(t, "three", read(hook, workspaceID), []trigger.Request{calls[2], calls[1], calls[0]})
+	keep(hook, calls[2], calls[3], calls[4]) // one of them once more
+	keep(other, calls[6])
+	same(t, "the newest three", read(hook, workspaceID), []trigger.Request{calls[4], calls[3], calls[2]})
+	same(t, "of the other", read(other, workspaceID), []trigger.Request{calls[6]})
+	same(t, "for another workspace", len(read(hook, w.workspace(t).ID)), 0)
+	same(t, "of the last minute", len(must(w.Requests(ctx, workspaceID, made.ID, "hook", now.Add(4*time.Second), paging.Request{Limit: 100}))(t).Items), 1)
+	first := must(w.Requests(ctx, workspaceID, made.ID, "hook", now, paging.Request{Limit: 2}))(t)
+	same(t, "a page", first.Next, calls[3].ID)
+	same(t, "the next page", must(w.Requests(ctx, workspaceID, made.ID, "hook", now, paging.Request{Limit: 2, After: first.Next}))(t).Items, []trigger.Request{calls[2]})
+
+	gone := hook
+	gone.ID = "none"
+	keep(gone, calls[5])
+	same(t, "of a trigger that is gone", len(read(gone, workspaceID)), 0)
+	answers(w.PurgeHooks(ctx, now, now.Add(3*time.Second), 1))(t, "there may be more", true)
+	answers(w.PurgeHooks(ctx, now, now.Add(3*time.Second), 1))(t, "no more", false)
+	same(t, "after a purge", read(hook, workspaceID), []trigger.Request{calls[4], calls[3]})
+	w.deleteWorkflow(t, beside)
+	same(t, "of a deleted workflow", len(read(other, workspaceID)), 0)
+	w.told.take()
+}
+
+// Of many calls with the same key one starts a run; the others learn which.
+func testKeysAtOnce(t *testing.T, w *world, workspaceID string) {
+	ctx := t.Context()
+	made, _ := w.hooked(t, workspaceID)
+	now := clock.Now()
+	starts := make([]run.Start, 64)
+	for i := range starts {
+		starts[i] = newStart(t, made, "node_1")
+		starts[i].Run.Trigger = run.Trigger{Type: workflow.WebhookTrigger, ID: "hook", Payload: json.RawMessage(`{}`)}
+		starts[i].Fire = &run.Fire{At: now, Dedupe: &run.Dedupe{Hash: []byte("key"), Until: now.Add(time.Hour)}}
+	}
+	told := make([]string, len(starts))
+	won := together(t, len(starts), func(i int) (bool, error) {
+		ok, err := w.StartRun(ctx, starts[i])
+		if duplicate, is := errors.AsType[*run.DuplicateError](err); is {
+			told[i] = duplicate.RunID
+			return false, nil
+		}
+		told[i] = starts[i].Run.ID
+		return ok, err
+	})
+	same(t, "winners", won, 1)
+	for _, id := range told {
+		same(t, "the run", id, told[0])
+	}
+	answers(w.PurgeHooks(ctx, now.Add(30*time.Minute), now, 10))(t, "before its time", false)
+	again := newStart(t, made, "node_1")
+	again.Run.Trigger, again.Fire = starts[0].Run.Trigger, starts[0].Fire
+	if _, err := w.StartRun(ctx, again); err == nil {
+		t.Error("the key was forgotten before its time")
+	}
+	answers(w.PurgeHooks(ctx, now.Add(2*time.Hour), now, 10))(t, "after its time", false)
+	answers(w.StartRun(ctx, again))(t, "after that", true)
+	w.told.take()
+}

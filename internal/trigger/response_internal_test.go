@@ -1,0 +1,119 @@
+package trigger
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/stepmill/stepmill/internal/run"
+	"github.com/stepmill/stepmill/internal/workflow"
+)
+
+func TestWhatAWorkflowReturns(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		output string
+		want   Response
+	}{
+		"nothing":              {``, Response{200, map[string]string{"Content-Type": "application/json"}, []byte(`{}`)}},
+		"an output":            {`{"status":7,"body":"x"}`, Response{200, map[string]string{"Content-Type": "application/json"}, []byte(`{"status":7,"body":"x"}`)}},
+		"an empty response":    {`{"response":{}}`, Response{200, map[string]string{}, nil}},
+		"a status alone":       {`{"response":{"status":204,"body":null}}`, Response{204, map[string]string{}, nil}},
+		"text":                 {`{"response":{"body":"<b>é</b>"}}`, Response{200, map[string]string{"Content-Type": "text/plain; charset=utf-8"}, []byte("<b>é</b>")}},
+		"JSON":                 {`{"response":{"status":201,"body":{"a":[1,"<"]}},"more":1}`, Response{201, map[string]string{"Content-Type": "application/json"}, []byte(`{"a":[1,"<"]}`)}},
+		"bytes":                {`{"response":{"body":{"base64":"/wA="}}}`, Response{200, map[string]string{"Content-Type": "application/octet-stream"}, []byte{0xff, 0}}},
+		"its own content type": {`{"response":{"headers":{"content-type":"text/csv"},"body":"a,b"}}`, Response{200, map[string]string{"Content-Type": "text/csv"}, []byte("a,b")}},
+		"headers":              {`{"response":{"status":303,"headers":{"Location":"https://a.example/x","x-n":7,"X-T":true,"x-f":1.5}}}`, Response{303, map[string]string{"Location": "https://a.example/x", "X-N": "7", "X-T": "true", "X-F": "1.5"}, nil}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var output json.RawMessage
+			if test.output != "" {
+				output = json.RawMessage(test.output)
+			}
+			got, err := respond(output)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(&test.want, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestResponsesThatCannotBeSent(t *testing.T) {
+	t.Parallel()
+	for _, output := range []string{
+		`{"response":null}`, `{"response":7}`, `{"response":{"code":200}}`, `{"response":{"status":"200"}}`, `{"response":{"status":199}}`, `{"response":{"status":101}}`,
+		`{"response":{"status":600}}`, `{"response":{"status":200.5}}`, `{"response":{"headers":[]}}`, `{"response":{"headers":{"x":{}}}}`, `{"response":{"headers":{"x":null}}}`,
+		`{"response":{"headers":{"x":"a\r\nset-cookie: b"}}}`, `{"response":{"headers":{"x":"a\nb"}}}`, `{"response":{"headers":{"x":"é"}}}`, `{"response":{"headers":{"x y":"a"}}}`,
+		`{"response":{"headers":{"x\r\n":"a"}}}`, `{"response":{"headers":{"":"a"}}}`,
+		`{"response":{"headers":{"Set-Cookie":"a=b"}}}`, `{"response":{"headers":{"transfer-encoding":"chunked"}}}`, `{"response":{"headers":{"Content-Length":"1"}}}`,
+		`{"response":{"headers":{"CONNECTION":"close"}}}`, `{"response":{"headers":{"content-security-policy":"x"}}}`, `{"response":{"headers":{"Strict-Transport-Security":"x"}}}`,
+		`{"response":{"headers":{"x-request-id":"x"}}}`, `{"response":{"headers":{"X-RateLimit-Limit":"1"}}}`, `{"response":{"headers":{"Upgrade":"h2c"}}}`,
+		`{"response":{"headers":{"Service-Worker-Allowed":"/"}}}`, `{"response":{"headers":{"Clear-Site-Data":"*"}}}`, `{"response":{"headers":{"Refresh":"0;url=x"}}}`,
+	} {
+		if got, err := respond(json.RawMessage(output)); err == nil {
+			t.Errorf("%s becomes %+v", output, got)
+		}
+	}
+}
+
+func TestTheLastStepThatSucceededReturns(t *testing.T) {
+	t.Parallel()
+	plan := &workflow.Plan{Steps: []workflow.PlannedStep{{Step: workflow.Step{ID: "a"}}, {Step: workflow.Step{ID: "b"}}, {Step: workflow.Step{ID: "c"}}}}
+	step := func(path string, status run.StepStatus) run.Step {
+		return run.Step{Path: path, Status: status, Output: json.RawMessage(`"` + path + `"`)}
+	}
+	for want, steps := range map[string][]run.Step{
+		`"c"`: {step("c", run.StepSucceeded), step("a", run.StepSucceeded)},
+		`"a"`: {step("a", run.StepSucceeded), step("b", run.StepSkipped), step("c", run.StepFailed)},
+		``:    {step("a", run.StepSkipped)},
+		`"b"`: {step("a", run.StepSucceeded), step("b", run.StepSucceeded), step("c", run.StepCancelled), step("c[0].x", run.StepSucceeded)},
+	} {
+		if got := returned(plan, steps); string(got) != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+}
+
+func TestTokens(t *testing.T) {
+	t.Parallel()
+	seen := map[string]bool{}
+	for range 1000 {
+		token := newToken()
+		if !validToken(token) || seen[token] || len(token) != 36 {
+			t.Fatalf("%q", token)
+		}
+		seen[token] = true
+		for _, other := range []string{"", token[:35], token + "A", "A" + token[:35], token[:32] + "....", token[1:] + token[:1]} {
+			if validToken(other) {
+				t.Fatalf("%q passes for %q", other, token)
+			}
+		}
+	}
+}
+
+func FuzzRespond(f *testing.F) {
+	f.Add(`{"response":{"status":201,"headers":{"x":"y"},"body":{"base64":"AA=="}}}`)
+	f.Add(`{"response":{"headers":{"x":"a\r\nb"}}}`)
+	f.Add(`[]`)
+	f.Fuzz(func(t *testing.T, output string) {
+		got, err := respond(json.RawMessage(output))
+		if err != nil {
+			return
+		}
+		for name, value := range got.Header {
+			for _, c := range name + value {
+				if c < ' ' && c != '\t' || c > '~' {
+					t.Fatalf("%q: %q", name, value)
+				}
+			}
+		}
+		if got.Status < 200 || got.Status > 599 {
+			t.Fatal(got.Status)
+		}
+	})
+}
