@@ -28,7 +28,7 @@ const (
 // Groups that the table below names. Nouns are the product's nouns themselves,
 // without the concrete actions and the catalog that lists them.
 const (
-	words = "clock duration expr failpoint fault jsonpointer mask news paging strictjson strictyaml suggest uid"
+	words = "clock duration expr failpoint fault jsonpointer mask news paging strictjson strictyaml suggest tally uid"
 	nouns = "action audit auth event idempotency integration node run secret trigger usage vault webhook workflow"
 )
 
@@ -58,6 +58,7 @@ var places = []place{
 	{pkg: "strictjson", may: words},
 	{pkg: "strictyaml", may: words},
 	{pkg: "suggest", may: words},
+	{pkg: "tally", may: words},
 	{pkg: "uid", may: words},
 
 	// Nouns: words, and the nouns they are about.
@@ -106,7 +107,7 @@ var places = []place{
 
 	// Outside internal.
 	{pkg: "/"},
-	{pkg: "/bench", may: "/client"},
+	{pkg: "/bench", may: "/client /test/postgres"},
 	{pkg: "/bench/ceiling"},
 	{pkg: "/client", stdOnly: true},
 	{pkg: "/openapi"},

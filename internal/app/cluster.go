@@ -77,16 +77,10 @@ func (s *Server) newCluster(ctx context.Context, data config.Data) (*cluster, er
 			}
 			return c.dispatch.Carried(ctx, tx, ids)
 		},
-		Freed: func(workspaceID string) {
-			if c.dispatch.Leaving() { // it takes up nothing any more
-				c.bell.Tell(postgres.SlotFreed, workspaceID)
-				return
-			}
-			c.dispatch.Freed(workspaceID)
-		},
+		Freed: c.dispatch.Freed,
 	})
 	c.member = membership.New(membership.Config{
-		Node:     node.Node{ID: s.node, Name: nodeName(s.config.NodeName), Version: config.VersionText(), Role: s.role, StartedAt: clock.Now()},
+		Node:     s.self(),
 		Capacity: engine.Slots, Life: max(time.Second, s.config.NodeLease),
 		Told: func(b node.Beat) { c.bell.Alone(b.Nodes == 1) },
 	}, s.core.pg, s.core.store, hands{s, c}, s.log)
@@ -111,6 +105,19 @@ func listenConfig(data config.Data) (*pgx.ConnConfig, error) {
 		return nil, err
 	}
 	return pool.ConnConfig, nil
+}
+
+// self is this process as others see it.
+func (s *Server) self() node.Node {
+	return node.Node{ID: s.node, Name: nodeName(s.config.NodeName), Version: config.VersionText(), Role: s.role, StartedAt: clock.Now()}
+}
+
+// registry knows the nodes: those that share the database, or this one alone.
+func (s *Server) registry() node.Registry {
+	if s.cluster == nil {
+		return node.Alone(s.self())
+	}
+	return s.core.pg
 }
 
 func nodeName(given string) string {
@@ -191,6 +198,9 @@ func (h hands) TakeUp(w run.Wake) { h.cluster.dispatch.TakeUp(w) }
 // Watch implements membership.Hands.
 func (h hands) Watch(w run.Wake) { h.cluster.dispatch.Watch(w) }
 
+// TookOver implements membership.Hands.
+func (h hands) TookOver() { h.server.courier.Wake() }
+
 // PassOn implements membership.Hands.
 func (h hands) PassOn(workspaceID string) { h.cluster.dispatch.Freed(workspaceID) }
 
@@ -220,8 +230,6 @@ func (s *Server) hear(n postgres.News) {
 		s.written.Tell(n.ID)
 	case postgres.Deliverable:
 		s.courier.Wake()
-	case postgres.SlotFreed:
-		s.cluster.dispatch.Freed(n.ID)
 	case postgres.WorkflowDeleted:
 		s.engine.AbortWorkflow(n.ID)
 		s.runNews.TellAll()

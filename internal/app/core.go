@@ -28,6 +28,7 @@ type core struct {
 
 	db     database
 	pg     *postgres.DB // nil: the data is in the data directory
+	lite   *sqlite.DB   // nil: it is not
 	stop   context.CancelFunc
 	ended  chan struct{}
 	failed error
@@ -73,7 +74,7 @@ func openStore(ctx context.Context, data config.Data, opts sqlite.Options, notif
 		if err != nil {
 			return nil, explainMissing(err, data.Dir)
 		}
-		c.db = own
+		c.db, c.lite = own, own
 	}
 	c.store = store.New(c.db, notify)
 	// The database outlives the context of its users: they stop first.
@@ -90,6 +91,7 @@ func openStore(ctx context.Context, data config.Data, opts sqlite.Options, notif
 type database interface {
 	store.Mover
 	Run(ctx context.Context) error
+	Stats() store.Stats
 }
 
 // checkWhole refuses an installation of which an import has written a part only.

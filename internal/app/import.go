@@ -56,26 +56,40 @@ func ImportFrom(ctx context.Context, data config.Data, from io.Reader) (rows int
 	if err := errors.Join(store.Fits(r.Header()), opens(data, r.Header().KeyCheck)); err != nil {
 		return 0, err
 	}
-	if !data.Shared() {
-		if err := os.MkdirAll(data.Dir, 0o700); err != nil {
-			return 0, fmt.Errorf("make the data directory: %w", err)
-		}
-		lock, err := lockDir(data.Dir)
-		if err != nil {
-			return 0, err
-		}
-		defer func() { err = errors.Join(err, lock.Close()) }()
-	}
-	c, err := openStore(ctx, data, sqlite.Options{Migrate: true}, store.Notify{})
+	c, release, err := openEmpty(ctx, data)
 	if err != nil {
 		return 0, err
 	}
-	defer func() { err = errors.Join(err, c.close()) }()
+	defer func() { err = errors.Join(err, release()) }()
 	err = store.Import(ctx, c.db, r, clock.Now())
 	if errors.Is(err, store.ErrInstalled) {
 		err = fmt.Errorf("%w: name an empty --data-dir, or an empty database", err)
 	}
 	return r.Rows(), err
+}
+
+// openEmpty opens a database that is made if there is none, with its tables, for
+// one who has it alone until release. What is in it is looked at by others.
+func openEmpty(ctx context.Context, data config.Data) (_ *core, release func() error, err error) {
+	if data.Shared() {
+		c, err := openStore(ctx, data, sqlite.Options{Migrate: true}, store.Notify{})
+		if err != nil {
+			return nil, nil, err
+		}
+		return c, c.close, nil
+	}
+	if err := os.MkdirAll(data.Dir, 0o700); err != nil {
+		return nil, nil, fmt.Errorf("make the data directory: %w", err)
+	}
+	lock, err := lockDir(data.Dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	c, err := openStore(ctx, data, sqlite.Options{Migrate: true}, store.Notify{})
+	if err != nil {
+		return nil, nil, errors.Join(err, lock.Close())
+	}
+	return c, func() error { return errors.Join(c.close(), lock.Close()) }, nil
 }
 
 // opens refuses an export that the master key at hand does not open: without its

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 
 	"github.com/stepmill/stepmill/internal/clock"
@@ -76,5 +77,14 @@ func (c *core) settleMasterKey(data config.Data) error {
 		return fmt.Errorf("settle the master key: %w", err)
 	}
 	_, err := vault.Promote(data.KeyFile(), clock.Now())
+	return err
+}
+
+// CreateMasterKey makes a master key in a new file.
+func CreateMasterKey(path string) error {
+	_, err := vault.CreateMasterKey(path)
+	if errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("%s exists already", path)
+	}
 	return err
 }

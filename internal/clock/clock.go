@@ -37,6 +37,9 @@ func Follow(now time.Time) time.Duration {
 	return offset
 }
 
+// Ahead is how far the clock that is followed is ahead of the machine's own.
+func Ahead() time.Duration { return time.Duration(ahead.Load()) }
+
 const tolerated = 50 * time.Millisecond
 
 // Format writes a time the way every answer and event does.

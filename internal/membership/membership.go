@@ -53,6 +53,8 @@ type Hands interface {
 	TakeUp(run.Wake)
 	// Watch makes sure that the time is watched that a run of ours waits for.
 	Watch(run.Wake)
+	// TookOver tells that there may be something to do that another node did.
+	TookOver()
 	// PassOn gives slots of a workspace that are free to runs that are parked.
 	PassOn(workspaceID string)
 }

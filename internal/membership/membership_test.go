@@ -164,6 +164,8 @@ func (h *hands) Watch(w run.Wake) { h.note(func() { h.watched = append(h.watched
 
 func (h *hands) PassOn(string) {}
 
+func (h *hands) TookOver() {}
+
 func (h *hands) note(change func()) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

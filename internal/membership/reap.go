@@ -143,7 +143,7 @@ func (m *Member) bury(ctx context.Context) {
 
 // reap takes the runs of nodes whose time has run out.
 func (m *Member) reap(ctx context.Context) {
-	gone, err := m.registry.Expired(ctx)
+	gone, err := within(ctx, m.registry.Expired)
 	if err != nil {
 		m.log.Warn("cannot look for nodes that are gone", "error", err)
 		return
@@ -156,7 +156,7 @@ func (m *Member) takeOver(ctx context.Context, gone []string) {
 	for _, id := range gone {
 		count, err := m.takeFrom(ctx, id, true)
 		if err == nil {
-			err = m.registry.Forget(ctx, id)
+			_, err = within(ctx, func(ctx context.Context) (any, error) { return nil, m.registry.Forget(ctx, id) })
 		}
 		if err != nil {
 			m.log.Warn("cannot take over all runs of a node that is gone; trying again", "node", id, "error", err)
@@ -166,7 +166,18 @@ func (m *Member) takeOver(ctx context.Context, gone []string) {
 		m.mu.Lock()
 		m.stats.TakenOver += int64(count)
 		m.mu.Unlock()
+		m.hands.TookOver()
 	}
+}
+
+// answerTime is how long the registry may take to answer: a database that was
+// cut off may never do.
+const answerTime = 5 * time.Second
+
+func within[T any](ctx context.Context, ask func(context.Context) (T, error)) (T, error) {
+	ctx, cancel := context.WithTimeout(ctx, answerTime)
+	defer cancel()
+	return ask(ctx)
 }
 
 func (m *Member) takeFrom(ctx context.Context, id string, died bool) (int, error) {
@@ -190,7 +201,9 @@ const (
 // that nobody uses. One node at a time does.
 func (m *Member) tend(ctx context.Context) {
 	for n := 0; ; n++ {
-		mine, err := m.registry.Serve(ctx, "tend", m.node.ID, 3*tendEvery)
+		mine, err := within(ctx, func(ctx context.Context) (bool, error) {
+			return m.registry.Serve(ctx, "tend", m.node.ID, 3*tendEvery)
+		})
 		if err == nil && mine {
 			m.sweep(ctx, n%recountEvery == 0)
 			m.findStrays(ctx)

@@ -71,14 +71,18 @@ func (s *Store) drop(u *unit, of run.Run) error {
 	return u.Query(`DELETE FROM run_queue WHERE run_id = $1 RETURNING slot, parked`, []any{of.ID}, u.freeing(of.WorkspaceID))
 }
 
-// dropAll gives back what the runs of a workflow hold that is deleted.
+// dropAll gives back what the runs of a workflow hold that is deleted, and voids
+// their leases: who waits for one of these rows sees its new epoch, but not yet
+// that the workflow is gone.
 func (s *Store) dropAll(u *unit, workspaceID, workflowID string) error {
 	if s.cluster == nil {
 		return nil
 	}
-	return u.Query(`WITH held AS (SELECT run_id, slot, parked FROM run_queue WHERE workflow_id = $1 AND (slot OR parked) ORDER BY run_id FOR UPDATE)
-		UPDATE run_queue SET slot = false, parked = false FROM held WHERE held.run_id = run_queue.run_id RETURNING held.slot, held.parked`,
-		[]any{workflowID}, u.freeing(workspaceID))
+	if err := u.Query(`SELECT slot, parked FROM run_queue WHERE workflow_id = $1 ORDER BY run_id FOR UPDATE`,
+		[]any{workflowID}, u.freeing(workspaceID)); err != nil {
+		return err
+	}
+	return u.Do(`UPDATE run_queue SET epoch = epoch + 1, node = NULL, executing = NULL, slot = false, parked = false WHERE workflow_id = $1`, workflowID)
 }
 
 // freeing gives back what a row of the queue held.

@@ -104,7 +104,7 @@ func insertAll(c Conn, t Table, rows [][]any) error {
 		if len(rows) >= insertRows {
 			statement, n = many, insertRows
 		}
-		if _, err := c.Exec(statement, slices.Concat(rows[:n]...)...); err != nil {
+		if err := c.Do(statement, slices.Concat(rows[:n]...)...); err != nil {
 			return err
 		}
 		rows = rows[n:]
@@ -142,12 +142,11 @@ func separator(row, column int) string {
 // a restart, steps under way count as a crash, and whoever is first takes it up;
 // with another epoch than it ever had, nobody can write who held it there.
 func handBack(c Conn, runID any, now time.Time) error {
-	if _, err := c.Exec(`UPDATE run_queue SET epoch = epoch + 1 WHERE run_id = $1`, runID); err != nil {
+	if err := c.Do(`UPDATE run_queue SET epoch = epoch + 1 WHERE run_id = $1`, runID); err != nil {
 		return err
 	}
-	if _, err := c.Exec(blame+` AND run_id = $2`, "", runID); err != nil {
+	if err := c.Do(blame+` AND run_id = $2`, "", runID); err != nil {
 		return err
 	}
-	_, err := c.Exec(`UPDATE run_queue SET node = NULL, wake_at = $1 WHERE run_id = $2 AND node IS NOT NULL`, now, runID)
-	return err
+	return c.Do(`UPDATE run_queue SET node = NULL, wake_at = $1 WHERE run_id = $2 AND node IS NOT NULL`, now, runID)
 }

@@ -154,7 +154,7 @@ const (
 func (s *Store) fence(u *unit, lease run.Lease, d run.Decision) (int64, error) {
 	giveBack, held := ``, notDeleted
 	if s.cluster != nil {
-		giveBack, held = `slot = false, `, notDeleted+` AND slot`
+		giveBack, held = `slot = false, `, notDeleted+` AND slot AND node IS NOT NULL`
 	}
 	switch {
 	case d.Finish != nil:

@@ -1,6 +1,7 @@
 package crash_test
 
 import (
+	"database/sql"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -17,6 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/stepmill/stepmill/test/harness"
+	"github.com/stepmill/stepmill/test/sink"
 )
 
 // export writes the installation of a server that has ended to a file.
@@ -84,7 +86,7 @@ func (d *deaf) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // happening, with what a test has to know of them.
 type lived struct {
 	*harness.Server
-	outside *sink
+	outside *sink.Sink
 	hooks   *deaf
 
 	quick, sealed           string // workflows
@@ -105,7 +107,7 @@ func doing(id, uses, with string) map[string]any {
 // live makes the installation and kills its server in the middle of a step.
 func live(t *testing.T) *lived {
 	t.Helper()
-	l := &lived{outside: newSink(t), hooks: &deaf{receiver: newReceiver(t)}}
+	l := &lived{outside: sink.New(t), hooks: &deaf{receiver: newReceiver(t)}}
 	front := httptest.NewServer(l.hooks)
 	t.Cleanup(front.Close)
 	l.hooks.hears.Store(true)
@@ -119,9 +121,9 @@ func live(t *testing.T) *lived {
 	child := define(t, c, nil, doing("approve", "flow.approval", `{"message":"below"}`))
 	l.above = startRun(t, c, define(t, c, nil, doing("below", "flow.run", fmt.Sprintf(`{"workflow_id":%q}`, child))), 3).ID
 	for _, id := range []string{l.waits, l.asks, l.above} {
-		within(t, 10*time.Second, "a run waits", func() bool { return getRun(t, c, id).WaitingFor != nil })
+		sink.Within(t, 10*time.Second, "a run waits", func() bool { return getRun(t, c, id).WaitingFor != nil })
 	}
-	within(t, 10*time.Second, "two approvals wait", func() bool { return len(list(t, c, "/v1/approvals").Data) == 2 })
+	sink.Within(t, 10*time.Second, "two approvals wait", func() bool { return len(list(t, c, "/v1/approvals").Data) == 2 })
 
 	// From here on nothing is delivered any more.
 	awaitNothing(t, l.Dir, "deliveries are pending", "SELECT count(*) FROM deliveries WHERE status = 'pending'")
@@ -129,7 +131,7 @@ func live(t *testing.T) *lived {
 	one := map[string]any{"concurrency": map[string]any{"key": "one", "limit": 1}}
 	slow := define(t, c, one, calls("before", l.outside.URL), calls("slow", l.outside.URL+"?ms=3000"), calls("after", l.outside.URL))
 	l.struck, l.behind = startRun(t, c, slow, 4).ID, startRun(t, c, slow, 5).ID
-	l.outside.await(t, "a step is under way", 1, func(c *call) bool { return c.key == l.struck+"/slow" })
+	l.outside.Await(t, "a step is under way", 1, func(c *sink.Call) bool { return c.Key == l.struck+"/slow" })
 	awaitNothing(t, l.Dir, "deliveries were not tried", "SELECT count(*) FROM deliveries WHERE status = 'pending' AND attempts = 0")
 
 	l.cursor = *firstPage(t, c).NextCursor
@@ -140,7 +142,7 @@ func live(t *testing.T) *lived {
 // settle does what comes to an end.
 func (l *lived) settle(t *testing.T, c *harness.Client) {
 	t.Helper()
-	l.hooks.subscribe(c, "/all", "run.started", "run.succeeded", "run.failed", "run.cancelled", "workflow.activated")
+	l.hooks.Subscribe(c, "/all", "run.started", "run.succeeded", "run.failed", "run.cancelled", "workflow.activated")
 	c.Expect(t, 201, "PUT", "/v1/secrets/token", map[string]any{"value": "c4n4ry-v4lue"})
 	c.Expect(t, 201, "PUT", "/v1/variables/region", map[string]any{"value": map[string]any{"name": "eu-1", "n": 9007199254740993}})
 	l.sealed = define(t, c, nil, doing("open", "code.js", `{"code":"return input.length","input":"${{ secrets.token }}"}`))
@@ -200,19 +202,20 @@ func (l *lived) listen(t *testing.T) {
 	both.Go(func() { l.followed.follow(t, l.Server, "/v1/runs/"+l.struck+"/events") })
 	both.Go(func() { l.followedEvent.follow(t, l.Server, "/v1/events/stream") })
 	want := number(t, openTables(t, l.Dir), "SELECT count(*) FROM events e JOIN installation i ON i.first_workspace_id = e.workspace_id")
-	within(t, 10*time.Second, "all events so far are told", func() bool {
+	sink.Within(t, 10*time.Second, "all events so far are told", func() bool {
 		heard, _ := l.followedEvent.progress()
 		steps, _ := l.followed.progress()
 		return heard == want && steps > 0
 	})
 	l.Kill(t)
 	both.Wait()
-	l.outside.quiet(t)
+	l.outside.Quiet(t)
 }
 
 // An installation moves while everything is under way, out of one that was
 // killed. What could be read before can be read after, and all of it goes on.
 func TestMove(t *testing.T) {
+	harness.EmbeddedOnly(t, "it moves from one directory to another; TestMoveToPostgresAndBack does the rest")
 	t.Parallel()
 	l := live(t)
 	file := export(t, l.Dir)
@@ -220,7 +223,19 @@ func TestMove(t *testing.T) {
 	imported(t, file, home)
 	checkTables(t, checkFile(t, home), "")
 
-	// What both answer while nothing is executed.
+	deliveries := l.compare(t, home)
+	l.hooks.hears.Store(true)
+	s := harness.Start(t, home, egress, "--leave-safe-mode")
+	s.Key = l.Key
+	l.goesOn(t, s, deliveries, openTables(t, home))
+	checkTables(t, checkFile(t, home), "")
+}
+
+// compare holds what a directory answers, while nothing is executed, against
+// what the installation did when it was killed. It returns what had still to be
+// delivered then.
+func (l *lived) compare(t *testing.T, home string) map[string]string {
+	t.Helper()
 	copied := copyData(t, l.Dir)
 	copyKey(t, l.Dir, copied)
 	for _, key := range []string{l.Key, l.tenant} {
@@ -237,17 +252,13 @@ func TestMove(t *testing.T) {
 	if len(deliveries) < 3 {
 		t.Errorf("only %d deliveries are pending", len(deliveries))
 	}
-
-	l.hooks.hears.Store(true)
-	s := harness.Start(t, home, egress, "--leave-safe-mode")
-	s.Key = l.Key
-	l.goesOn(t, s, deliveries)
-	checkTables(t, checkFile(t, home), "")
+	return deliveries
 }
 
 // An import is killed again and again. Until one has come to its end no server
 // starts on what is there; the next one replaces it.
 func TestImportCutShort(t *testing.T) {
+	harness.EmbeddedOnly(t, "the same code marks both databases, and the tests of the store hold it")
 	t.Parallel()
 	dir, file, key := many(t)
 	home := newHome(t, dir)
@@ -292,6 +303,7 @@ func checkHalf(t *testing.T, dir string) {
 // An import that cannot write any more, and cannot take back what it has written
 // either, leaves nothing that a server starts on.
 func TestImportOnAFailingDisk(t *testing.T) {
+	harness.EmbeddedOnly(t, "the disk is that of the data directory")
 	t.Parallel()
 	dir, file, key := many(t)
 	home := newHome(t, dir)
@@ -358,7 +370,7 @@ func pending(t *testing.T, dir string) map[string]string {
 }
 
 // goesOn checks that nothing has been lost on the way.
-func (l *lived) goesOn(t *testing.T, s *harness.Server, deliveries map[string]string) {
+func (l *lived) goesOn(t *testing.T, s *harness.Server, deliveries map[string]string, tables *sql.DB) {
 	t.Helper()
 	// Keys, secrets, saved answers, cursors.
 	s.With(l.limited).Expect(t, 200, "GET", "/v1/workflows", nil)
@@ -385,7 +397,7 @@ func (l *lived) goesOn(t *testing.T, s *harness.Server, deliveries map[string]st
 			t.Errorf("run %s is %s: %+v", id, end.Status, end)
 		}
 	}
-	counted := l.outside.counted()
+	counted := l.outside.Counted()
 	for key, want := range map[string]int{"/before": 1, "/slow": 2, "/after": 1} {
 		if got := counted[l.struck+key]; got != want {
 			t.Errorf("%s was called %d times, want %d", key, got, want)
@@ -393,18 +405,18 @@ func (l *lived) goesOn(t *testing.T, s *harness.Server, deliveries map[string]st
 	}
 
 	// Deliveries and streams.
-	within(t, settleTime, "everything is delivered", func() bool {
+	sink.Within(t, settleTime, "everything is delivered", func() bool {
 		for id := range deliveries {
-			if len(l.hooks.letters(id)) == 0 {
+			if len(l.hooks.Letters(id)) == 0 {
 				return false
 			}
 		}
 		return true
 	})
 	for id, body := range deliveries {
-		for _, letter := range l.hooks.letters(id) {
-			if letter.body != body {
-				t.Errorf("%s arrived as %s, not as %s", id, letter.body, body)
+		for _, letter := range l.hooks.Letters(id) {
+			if letter.Body != body {
+				t.Errorf("%s arrived as %s, not as %s", id, letter.Body, body)
 			}
 		}
 	}
@@ -412,19 +424,19 @@ func (l *lived) goesOn(t *testing.T, s *harness.Server, deliveries map[string]st
 	if _, over := l.followed.progress(); !over || len(l.followed.steps) != 3 {
 		t.Errorf("the stream of the run told %d steps, over: %t", len(l.followed.steps), over)
 	}
-	l.catchUp(t, s)
+	l.catchUp(t, s, tables)
 }
 
 // catchUp follows the events after what was heard before the move, and compares
 // with what one hears who begins anew.
-func (l *lived) catchUp(t *testing.T, s *harness.Server) {
+func (l *lived) catchUp(t *testing.T, s *harness.Server, tables *sql.DB) {
 	t.Helper()
 	all := &told{lastID: "0"}
 	var both sync.WaitGroup
 	both.Go(func() { l.followedEvent.follow(t, s, "/v1/events/stream") })
 	both.Go(func() { all.follow(t, s, "/v1/events/stream") })
-	want := number(t, openTables(t, s.Dir), "SELECT count(*) FROM events e JOIN installation i ON i.first_workspace_id = e.workspace_id")
-	within(t, 20*time.Second, "all events are told", func() bool {
+	want := number(t, tables, "SELECT count(*) FROM events e JOIN installation i ON i.first_workspace_id = e.workspace_id")
+	sink.Within(t, 20*time.Second, "all events are told", func() bool {
 		a, _ := l.followedEvent.progress()
 		b, _ := all.progress()
 		return a == want && b == want

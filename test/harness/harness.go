@@ -44,6 +44,12 @@ func Main(m *testing.M) {
 			}
 		}
 	}()
+	switch os.Getenv(databaseVariable) {
+	case "", "sqlite", "postgres":
+	default:
+		panic(databaseVariable + " is sqlite or postgres")
+	}
+	defer report()
 	m.Run()
 }
 

@@ -62,7 +62,7 @@ type Server struct {
 // Start starts a server that lasts as long as the test.
 func Start(tb testing.TB, o Options) *Server {
 	tb.Helper()
-	s, err := launch(tb.Context(), o)
+	s, err := Launch(tb.Context(), o)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -71,7 +71,7 @@ func Start(tb testing.TB, o Options) *Server {
 		if tb.Failed() {
 			tb.Logf("log of PostgreSQL on port %d:\n%s", s.port, tail(s.Log()))
 		}
-		if err := s.close(); err != nil {
+		if err := s.Close(); err != nil {
 			tb.Error(err)
 		}
 	})
@@ -90,7 +90,7 @@ func Shared(tb testing.TB) *Server {
 	tb.Helper()
 	shared.once.Do(func() {
 		// Not the context of this test: others use the server after it.
-		shared.server, shared.err = launch(context.Background(), Options{Unsafe: true, MaxConnections: 400})
+		shared.server, shared.err = Launch(context.Background(), Options{Unsafe: true, MaxConnections: 400})
 		if shared.err == nil {
 			shared.server.shared = true
 		}
@@ -101,8 +101,26 @@ func Shared(tb testing.TB) *Server {
 	return shared.server
 }
 
-// launch makes a cluster and starts it.
-func launch(ctx context.Context, o Options) (*Server, error) {
+var durable struct {
+	once   sync.Once
+	server *Server
+	err    error
+}
+
+// Durable is the one server, with nothing given up for speed, that the tests of
+// a process share whose programs are killed. It ends with the process.
+func Durable() (*Server, error) {
+	durable.once.Do(func() {
+		durable.server, durable.err = Launch(context.Background(), Options{MaxConnections: 400})
+		if durable.err == nil {
+			durable.server.shared = true
+		}
+	})
+	return durable.server, durable.err
+}
+
+// Launch makes a cluster and starts it, for one who is not a test and closes it.
+func Launch(ctx context.Context, o Options) (*Server, error) {
 	bin, err := binaries()
 	if err != nil {
 		return nil, err
@@ -127,7 +145,7 @@ func launch(ctx context.Context, o Options) (*Server, error) {
 			return s, nil
 		}
 		if try == 5 || !errors.Is(err, errEnded) {
-			return nil, errors.Join(err, s.close())
+			return nil, errors.Join(err, s.Close())
 		}
 	}
 }
@@ -265,8 +283,8 @@ func (s *Server) own(what string) {
 	}
 }
 
-// close ends the server for good.
-func (s *Server) close() error {
+// Close ends the server for good.
+func (s *Server) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.child != nil {
@@ -344,21 +362,39 @@ func (s *Server) NewTemplate(tb testing.TB, fill func(url string) error) string 
 // lasts as long as the test, and returns its URL.
 func (s *Server) CopyDatabase(tb testing.TB, template string) string {
 	tb.Helper()
-	name := "test_" + strings.ToLower(rand.Text())
-	if err := s.exec(tb.Context(), "CREATE DATABASE "+name+" TEMPLATE "+template); err != nil {
-		tb.Fatalf("make a database: %v", err)
+	name, err := s.MakeDatabase(tb.Context(), template)
+	if err != nil {
+		tb.Fatal(err)
 	}
 	tb.Cleanup(func() {
-		if s.Pid() == 0 {
-			return // it goes with the cluster
-		}
-		ctx, cancel := context.WithTimeout(context.Background(), stopTime)
-		defer cancel()
-		if err := s.exec(ctx, "DROP DATABASE "+name+" WITH (FORCE)"); err != nil {
-			tb.Errorf("drop a database: %v", err)
+		if err := s.DropDatabase(name); err != nil {
+			tb.Error(err)
 		}
 	})
 	return s.URL(name)
+}
+
+// MakeDatabase makes a copy of a database and returns its name. It lasts until
+// it is dropped, or as long as the server.
+func (s *Server) MakeDatabase(ctx context.Context, template string) (string, error) {
+	name := "test_" + strings.ToLower(rand.Text())
+	if err := s.exec(ctx, "CREATE DATABASE "+name+" TEMPLATE "+template); err != nil {
+		return "", fmt.Errorf("make a database: %w", err)
+	}
+	return name, nil
+}
+
+// DropDatabase removes a database, whoever is connected to it.
+func (s *Server) DropDatabase(name string) error {
+	if s.Pid() == 0 {
+		return nil // it goes with the cluster
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), stopTime)
+	defer cancel()
+	if err := s.exec(ctx, "DROP DATABASE "+name+" WITH (FORCE)"); err != nil {
+		return fmt.Errorf("drop a database: %w", err)
+	}
+	return nil
 }
 
 func (s *Server) exec(ctx context.Context, sql string) error {

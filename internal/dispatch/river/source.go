@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/stepmill/stepmill/internal/clock"
+	"github.com/stepmill/stepmill/internal/dispatch"
 	"github.com/stepmill/stepmill/internal/run"
 )
 
@@ -167,6 +168,19 @@ func (d *Dispatcher) Stir(runID string) {
 	if d.timers.hurry(runID) {
 		signal(d.earlier)
 	}
+}
+
+// Stats tells what waits here. Runs that wait elsewhere are known to the store.
+func (d *Dispatcher) Stats() dispatch.Stats {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	stats := dispatch.Stats{Queued: len(d.ready)}
+	for _, w := range d.ready {
+		if !w.At.IsZero() && (stats.Oldest.IsZero() || w.At.Before(stats.Oldest)) {
+			stats.Oldest = w.At
+		}
+	}
+	return stats
 }
 
 // Leaving tells that this node takes up nothing more.

@@ -11,8 +11,8 @@ import (
 	"github.com/stepmill/stepmill/internal/run"
 )
 
-// Run takes part until the context ends: it takes up runs that are handed over,
-// those whose time comes and those that are parked.
+// Run takes part until the context ends: it takes up runs that are handed over
+// and those whose time comes.
 func (d *Dispatcher) Run(ctx context.Context) error {
 	client, stopped := context.WithoutCancel(ctx), make(chan struct{})
 	go func() {
@@ -25,7 +25,6 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 	if err := d.begin(ctx, client); err != nil {
 		return err
 	}
-	go d.passOn(ctx)
 	d.watch(ctx)
 	<-stopped
 	limit, cancel := context.WithTimeout(client, jobTime)
@@ -114,27 +113,38 @@ func (d *Dispatcher) Freed(workspaceID string) {
 	signal(d.freed)
 }
 
-// passOn gives free slots to runs that are parked.
-func (d *Dispatcher) passOn(ctx context.Context) {
+// PassOn gives free slots to runs that are parked, until the context ends. That
+// is after the last run of this node has: their slots are for others.
+func (d *Dispatcher) PassOn(ctx context.Context) error {
 	for {
 		select {
 		case <-d.freed:
+			d.passOn(ctx)
 		case <-ctx.Done():
-			return
+			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastPass)
+			defer cancel()
+			d.passOn(last)
+			return nil
 		}
-		d.mu.Lock()
-		workspaces := d.passing
-		d.passing = map[string]bool{}
-		d.mu.Unlock()
-		for workspaceID := range workspaces {
-			more, err := d.store.PassOn(ctx, workspaceID)
-			if err != nil && ctx.Err() == nil {
-				d.log.Error("cannot take up runs that are parked; trying again", "error", err)
-				wait(ctx, time.Second)
-			}
-			if more || err != nil {
-				d.Freed(workspaceID)
-			}
+	}
+}
+
+// lastPass bounds the passing on of the last slots.
+const lastPass = 2 * time.Second
+
+func (d *Dispatcher) passOn(ctx context.Context) {
+	d.mu.Lock()
+	workspaces := d.passing
+	d.passing = map[string]bool{}
+	d.mu.Unlock()
+	for workspaceID := range workspaces {
+		more, err := d.store.PassOn(ctx, workspaceID)
+		if err != nil && ctx.Err() == nil {
+			d.log.Error("cannot take up runs that are parked; trying again", "error", err)
+			wait(ctx, time.Second)
+		}
+		if more || err != nil {
+			d.Freed(workspaceID)
 		}
 	}
 }

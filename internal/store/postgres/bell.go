@@ -40,7 +40,6 @@ const (
 	RunStirred      byte = 's'
 	EventRecorded   byte = 'w'
 	Deliverable     byte = 'd'
-	SlotFreed       byte = 'f'
 	WorkflowDeleted byte = 'x'
 )
 
@@ -116,6 +115,9 @@ func (b *Bell) ringOut(ctx context.Context) {
 		select {
 		case <-b.ring:
 		case <-ctx.Done():
+		}
+		if ctx.Err() != nil {
+			b.ringLast(ctx)
 			return
 		}
 		pause := ringEvery
@@ -124,9 +126,17 @@ func (b *Bell) ringOut(ctx context.Context) {
 			b.Tell(Everything, "") // they cannot know what they have missed
 			pause = listenAgain
 		}
-		if !wait(ctx, pause) {
-			return
-		}
+		wait(ctx, pause)
+	}
+}
+
+// ringLast tells what has happened just before the end.
+func (b *Bell) ringLast(ctx context.Context) {
+	b.mu.Lock()
+	anything := len(b.waiting) > 0
+	b.mu.Unlock()
+	if anything {
+		_ = b.notify(context.WithoutCancel(ctx), b.gathered())
 	}
 }
 

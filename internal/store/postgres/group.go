@@ -143,8 +143,12 @@ func (g *groups) commit(group []*member) {
 	defer cancel()
 	if err := g.together(ctx, group); err != nil {
 		var open *unknownError
+		if k := classify(err); k != other { // what a unit met by itself it meets again
+			g.db.counts.failed(k, err)
+		}
 		for _, m := range group {
 			if errors.As(err, &open) {
+				g.db.counts.unit(unknown, err)
 				m.answer <- explain(err, unknown)
 				continue
 			}
@@ -153,6 +157,7 @@ func (g *groups) commit(group []*member) {
 		return
 	}
 	for _, m := range group {
+		g.db.counts.unit(other, m.outcome)
 		m.answer <- m.outcome
 	}
 }
@@ -167,6 +172,7 @@ func (g *groups) together(ctx context.Context, group []*member) error {
 		return err
 	}
 	defer lent.Release()
+	begun := time.Now()
 	t := g.db.newTransaction(lent)
 	slices.SortFunc(group, func(a, b *member) int { return cmp.Compare(a.runID, b.runID) })
 	last, err := rounds(ctx, t, group)
@@ -177,6 +183,7 @@ func (g *groups) together(ctx context.Context, group []*member) error {
 	if !t.begun && len(last) == 0 {
 		return nil
 	}
+	defer g.db.counts.commit(len(group), begun)
 	return g.db.finish(ctx, t, last)
 }
 

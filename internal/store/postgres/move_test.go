@@ -1,10 +1,13 @@
 package postgres_test
 
 import (
+	"context"
+	"sync"
 	"testing"
 
 	"github.com/stepmill/stepmill/internal/archive"
 	"github.com/stepmill/stepmill/internal/store"
+	"github.com/stepmill/stepmill/internal/store/sqlite"
 	"github.com/stepmill/stepmill/internal/store/storetest"
 )
 
@@ -33,4 +36,34 @@ func TestTables(t *testing.T) {
 		t.Fatal(err)
 	}
 	storetest.CheckTables(t, have)
+}
+
+// An installation moves from the embedded database to this one, and back.
+func TestMoveBetweenDatabases(t *testing.T) {
+	t.Parallel()
+	embedded := func(t *testing.T, notify store.Notify) *store.Store {
+		t.Helper()
+		db, err := sqlite.Open(t.Context(), t.TempDir(), sqlite.Options{Migrate: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, stop := context.WithCancel(context.Background())
+		var running sync.WaitGroup
+		running.Go(func() {
+			if err := db.Run(ctx); err != nil {
+				t.Error(err)
+			}
+		})
+		t.Cleanup(func() {
+			stop()
+			running.Wait()
+		})
+		return store.New(db, notify)
+	}
+	shared := func(t *testing.T, notify store.Notify) *store.Store {
+		t.Helper()
+		return store.New(open(t, newDatabase(t)), notify)
+	}
+	t.Run("from the embedded one", func(t *testing.T) { storetest.Move(t, embedded, shared) })
+	t.Run("to the embedded one", func(t *testing.T) { storetest.Move(t, shared, embedded) })
 }

@@ -48,15 +48,22 @@ func (db *DB) Expired(ctx context.Context) ([]string, error) {
 	return pgx.CollectRows(rows, pgx.RowTo[string])
 }
 
-// Forget removes a node that holds nothing any more.
+// Forget removes a node that holds nothing any more. What it did for all the
+// others is for one of them to do, without waiting for the end of its term.
 func (db *DB) Forget(ctx context.Context, id string) error {
-	_, err := db.reserve.Exec(ctx, `WITH c AS (DELETE FROM couriers WHERE node = $1), t AS (DELETE FROM terms WHERE holder = $1)
-		DELETE FROM nodes WHERE id = $1`, id)
+	_, err := db.reserve.Exec(ctx, `WITH c AS (DELETE FROM couriers WHERE node = $1), t AS (DELETE FROM terms WHERE holder = $1),
+		l AS (DELETE FROM `+JobSchema+`.river_leader WHERE leader_id = $1), n AS (DELETE FROM nodes WHERE id = $1)
+		SELECT pg_notify($2, $3)`, id, channel, id+"\n"+string(Deliverable))
 	return err
 }
 
-// Nodes lists the nodes that are alive.
+// Nodes lists the nodes that are alive. It implements node.Registry.
 func (db *DB) Nodes(ctx context.Context) ([]node.Node, error) {
+	nodes, err := db.listNodes(ctx)
+	return nodes, explain(err, classify(err))
+}
+
+func (db *DB) listNodes(ctx context.Context) ([]node.Node, error) {
 	rows, err := db.reserve.Query(ctx, `SELECT id, name, version, role, started_at, seen_at, expires_at FROM nodes WHERE NOT dead AND expires_at > `+now+` ORDER BY id`)
 	if err != nil {
 		return nil, err

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -99,6 +100,9 @@ func moved(t *testing.T, from, to *world, now time.Time) {
 	same(t, "half of it", must(to.Half(t.Context()))(t), false)
 }
 
+// handed are the columns that change when runs are handed back.
+var handed = []string{"epoch", "node", "wake_at", "executing", "crashes", "blamed"}
+
 // contents are the rows of all tables, without what an import changes.
 func (w *world) contents(t *testing.T) map[string][][]any {
 	t.Helper()
@@ -116,7 +120,7 @@ func (w *world) contents(t *testing.T) map[string][][]any {
 				t.Fatal(err)
 			}
 			for j, column := range a.Header().Tables[i].Columns {
-				if section.Table == "run_queue" && strings.Contains(" epoch node wake_at executing crashes blamed ", " "+column.Name+" ") {
+				if section.Table == "run_queue" && slices.Contains(handed, column.Name) {
 					row[j] = nil
 				}
 			}
@@ -148,6 +152,12 @@ func (w *world) fill(t *testing.T, rows int) {
 				if _, err := c.Exec(statement, args...); err != nil {
 					return fmt.Errorf("%s: %w", table.Name, err)
 				}
+			}
+			if !table.Numbered {
+				continue
+			}
+			if err := w.mover(t).Resequence(c, table.Name, 1<<30+int64(rows)); err != nil {
+				return err
 			}
 		}
 		return nil
@@ -420,8 +430,8 @@ func testMoveOthers(t *testing.T, _, to *world) {
 		if err := a.Close(); err != nil {
 			t.Fatal(err)
 		}
-		if err := to.imports(t, &file, clock.Now()); err == nil {
-			t.Errorf("%s: it was imported", name)
+		if err := to.imports(t, &file, clock.Now()); err == nil || !strings.Contains(err.Error(), "was written by Stepmill") {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 	same(t, "installations", to.count(t, `SELECT count(*) FROM installation`), 0)

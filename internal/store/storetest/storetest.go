@@ -46,6 +46,8 @@ func Run(t *testing.T, open func(t *testing.T, notify store.Notify) *store.Store
 		{"news", testNews},
 		{"races", testRaces},
 		{"queue", testQueue},
+		{"backlog", testBacklog},
+		{"nodes", testNodes},
 		{"outbox", testOutbox},
 		{"webhooks", testWebhooks},
 		{"deliveries", testDeliveries},

@@ -43,7 +43,7 @@ func checkColumns(t *testing.T, table store.Table, have map[string]archive.Kind)
 		}
 		delete(have, column.Name)
 	}
-	for _, name := range strings.Fields(table.Stays) {
+	for name := range strings.FieldsSeq(table.Stays) {
 		if _, ok := have[name]; !ok {
 			t.Errorf("%s has no column %s", table.Name, name)
 		}
