@@ -29,7 +29,7 @@ func Until(t time.Time) time.Duration { return t.Sub(Now()) }
 // go by that of the database, whatever their own ones show. It answers by how
 // much the two differ.
 func Follow(now time.Time) time.Duration {
-	offset := now.Sub(time.Now())
+	offset := time.Until(now)
 	// Less than that is the way of the answer, not a difference of clocks.
 	if diff := offset - time.Duration(ahead.Load()); diff.Abs() > tolerated {
 		ahead.Store(int64(offset))
