@@ -77,13 +77,7 @@ func (s *Server) newCluster(ctx context.Context, data config.Data) (*cluster, er
 			}
 			return c.dispatch.Carried(ctx, tx, ids)
 		},
-		Freed: func(workspaceID string) {
-			if c.dispatch.Leaving() { // it takes up nothing any more
-				c.bell.Tell(postgres.SlotFreed, workspaceID)
-				return
-			}
-			c.dispatch.Freed(workspaceID)
-		},
+		Freed: c.dispatch.Freed,
 	})
 	c.member = membership.New(membership.Config{
 		Node:     s.self(),
@@ -236,8 +230,6 @@ func (s *Server) hear(n postgres.News) {
 		s.written.Tell(n.ID)
 	case postgres.Deliverable:
 		s.courier.Wake()
-	case postgres.SlotFreed:
-		s.cluster.dispatch.Freed(n.ID)
 	case postgres.WorkflowDeleted:
 		s.engine.AbortWorkflow(n.ID)
 		s.runNews.TellAll()
