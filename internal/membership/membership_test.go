@@ -81,6 +81,8 @@ func (w *world) Forget(_ context.Context, id string) error {
 
 func (w *world) Serve(context.Context, string, string, time.Duration) (bool, error) { return true, nil }
 
+func (w *world) Tidy(context.Context) error { return nil }
+
 func (w *world) TakeFrom(_ context.Context, id string, _ bool) (int, bool, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

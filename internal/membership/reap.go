@@ -174,6 +174,9 @@ func (m *Member) tend(ctx context.Context) {
 		if err == nil && mine {
 			m.findStrays(ctx)
 			m.sweep(ctx, n%recountEvery == 0)
+			if n%recountEvery == 0 {
+				m.tidy(ctx)
+			}
 		}
 		if !wait(ctx, tendEvery) {
 			return
@@ -189,6 +192,12 @@ func (m *Member) findStrays(ctx context.Context) {
 		m.log.Warn("cannot look for nodes that nobody knows", "error", err)
 	}
 	m.bury(ctx, strays)
+}
+
+func (m *Member) tidy(ctx context.Context) {
+	if err := m.registry.Tidy(ctx); err != nil && ctx.Err() == nil {
+		m.log.Warn("cannot remove what is left of the hand-over of runs", "error", err)
+	}
 }
 
 func (m *Member) sweep(ctx context.Context, recount bool) {

@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/stepmill/stepmill/test/harness"
+	"github.com/stepmill/stepmill/test/sink"
 )
 
 // export writes the installation of a server that has ended to a file.
@@ -84,7 +85,7 @@ func (d *deaf) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // happening, with what a test has to know of them.
 type lived struct {
 	*harness.Server
-	outside *sink
+	outside *sink.Sink
 	hooks   *deaf
 
 	quick, sealed           string // workflows
@@ -105,7 +106,7 @@ func doing(id, uses, with string) map[string]any {
 // live makes the installation and kills its server in the middle of a step.
 func live(t *testing.T) *lived {
 	t.Helper()
-	l := &lived{outside: newSink(t), hooks: &deaf{receiver: newReceiver(t)}}
+	l := &lived{outside: sink.New(t), hooks: &deaf{receiver: newReceiver(t)}}
 	front := httptest.NewServer(l.hooks)
 	t.Cleanup(front.Close)
 	l.hooks.hears.Store(true)
@@ -129,7 +130,7 @@ func live(t *testing.T) *lived {
 	one := map[string]any{"concurrency": map[string]any{"key": "one", "limit": 1}}
 	slow := define(t, c, one, calls("before", l.outside.URL), calls("slow", l.outside.URL+"?ms=3000"), calls("after", l.outside.URL))
 	l.struck, l.behind = startRun(t, c, slow, 4).ID, startRun(t, c, slow, 5).ID
-	l.outside.await(t, "a step is under way", 1, func(c *call) bool { return c.key == l.struck+"/slow" })
+	l.outside.Await(t, "a step is under way", 1, func(c *sink.Call) bool { return c.Key == l.struck+"/slow" })
 	awaitNothing(t, l.Dir, "deliveries were not tried", "SELECT count(*) FROM deliveries WHERE status = 'pending' AND attempts = 0")
 
 	l.cursor = *firstPage(t, c).NextCursor
@@ -207,7 +208,7 @@ func (l *lived) listen(t *testing.T) {
 	})
 	l.Kill(t)
 	both.Wait()
-	l.outside.quiet(t)
+	l.outside.Quiet(t)
 }
 
 // An installation moves while everything is under way, out of one that was
@@ -385,7 +386,7 @@ func (l *lived) goesOn(t *testing.T, s *harness.Server, deliveries map[string]st
 			t.Errorf("run %s is %s: %+v", id, end.Status, end)
 		}
 	}
-	counted := l.outside.counted()
+	counted := l.outside.Counted()
 	for key, want := range map[string]int{"/before": 1, "/slow": 2, "/after": 1} {
 		if got := counted[l.struck+key]; got != want {
 			t.Errorf("%s was called %d times, want %d", key, got, want)
