@@ -120,9 +120,9 @@ func live(t *testing.T) *lived {
 	child := define(t, c, nil, doing("approve", "flow.approval", `{"message":"below"}`))
 	l.above = startRun(t, c, define(t, c, nil, doing("below", "flow.run", fmt.Sprintf(`{"workflow_id":%q}`, child))), 3).ID
 	for _, id := range []string{l.waits, l.asks, l.above} {
-		within(t, 10*time.Second, "a run waits", func() bool { return getRun(t, c, id).WaitingFor != nil })
+		sink.Within(t, 10*time.Second, "a run waits", func() bool { return getRun(t, c, id).WaitingFor != nil })
 	}
-	within(t, 10*time.Second, "two approvals wait", func() bool { return len(list(t, c, "/v1/approvals").Data) == 2 })
+	sink.Within(t, 10*time.Second, "two approvals wait", func() bool { return len(list(t, c, "/v1/approvals").Data) == 2 })
 
 	// From here on nothing is delivered any more.
 	awaitNothing(t, l.Dir, "deliveries are pending", "SELECT count(*) FROM deliveries WHERE status = 'pending'")
@@ -141,7 +141,7 @@ func live(t *testing.T) *lived {
 // settle does what comes to an end.
 func (l *lived) settle(t *testing.T, c *harness.Client) {
 	t.Helper()
-	l.hooks.subscribe(c, "/all", "run.started", "run.succeeded", "run.failed", "run.cancelled", "workflow.activated")
+	l.hooks.Subscribe(c, "/all", "run.started", "run.succeeded", "run.failed", "run.cancelled", "workflow.activated")
 	c.Expect(t, 201, "PUT", "/v1/secrets/token", map[string]any{"value": "c4n4ry-v4lue"})
 	c.Expect(t, 201, "PUT", "/v1/variables/region", map[string]any{"value": map[string]any{"name": "eu-1", "n": 9007199254740993}})
 	l.sealed = define(t, c, nil, doing("open", "code.js", `{"code":"return input.length","input":"${{ secrets.token }}"}`))
@@ -201,7 +201,7 @@ func (l *lived) listen(t *testing.T) {
 	both.Go(func() { l.followed.follow(t, l.Server, "/v1/runs/"+l.struck+"/events") })
 	both.Go(func() { l.followedEvent.follow(t, l.Server, "/v1/events/stream") })
 	want := number(t, openTables(t, l.Dir), "SELECT count(*) FROM events e JOIN installation i ON i.first_workspace_id = e.workspace_id")
-	within(t, 10*time.Second, "all events so far are told", func() bool {
+	sink.Within(t, 10*time.Second, "all events so far are told", func() bool {
 		heard, _ := l.followedEvent.progress()
 		steps, _ := l.followed.progress()
 		return heard == want && steps > 0
@@ -394,16 +394,16 @@ func (l *lived) goesOn(t *testing.T, s *harness.Server, deliveries map[string]st
 	}
 
 	// Deliveries and streams.
-	within(t, settleTime, "everything is delivered", func() bool {
+	sink.Within(t, settleTime, "everything is delivered", func() bool {
 		for id := range deliveries {
-			if len(l.hooks.letters(id)) == 0 {
+			if len(l.hooks.Letters(id)) == 0 {
 				return false
 			}
 		}
 		return true
 	})
 	for id, body := range deliveries {
-		for _, letter := range l.hooks.letters(id) {
+		for _, letter := range l.hooks.Letters(id) {
 			if letter.body != body {
 				t.Errorf("%s arrived as %s, not as %s", id, letter.body, body)
 			}
@@ -425,7 +425,7 @@ func (l *lived) catchUp(t *testing.T, s *harness.Server) {
 	both.Go(func() { l.followedEvent.follow(t, s, "/v1/events/stream") })
 	both.Go(func() { all.follow(t, s, "/v1/events/stream") })
 	want := number(t, openTables(t, s.Dir), "SELECT count(*) FROM events e JOIN installation i ON i.first_workspace_id = e.workspace_id")
-	within(t, 20*time.Second, "all events are told", func() bool {
+	sink.Within(t, 20*time.Second, "all events are told", func() bool {
 		a, _ := l.followedEvent.progress()
 		b, _ := all.progress()
 		return a == want && b == want
