@@ -404,8 +404,8 @@ func (l *lived) goesOn(t *testing.T, s *harness.Server, deliveries map[string]st
 	})
 	for id, body := range deliveries {
 		for _, letter := range l.hooks.Letters(id) {
-			if letter.body != body {
-				t.Errorf("%s arrived as %s, not as %s", id, letter.body, body)
+			if letter.Body != body {
+				t.Errorf("%s arrived as %s, not as %s", id, letter.Body, body)
 			}
 		}
 	}
