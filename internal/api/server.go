@@ -16,10 +16,12 @@ import (
 	"github.com/stepmill/stepmill/internal/auth"
 	"github.com/stepmill/stepmill/internal/event"
 	"github.com/stepmill/stepmill/internal/idempotency"
+	"github.com/stepmill/stepmill/internal/node"
 	"github.com/stepmill/stepmill/internal/paging"
 	"github.com/stepmill/stepmill/internal/ratelimit"
 	"github.com/stepmill/stepmill/internal/run"
 	"github.com/stepmill/stepmill/internal/secret"
+	"github.com/stepmill/stepmill/internal/tally"
 	"github.com/stepmill/stepmill/internal/usage"
 	"github.com/stepmill/stepmill/internal/webhook"
 	"github.com/stepmill/stepmill/internal/workflow"
@@ -39,6 +41,7 @@ type Services struct {
 	Usage       *usage.Service
 	Idempotency *idempotency.Service
 	Events      *event.Service
+	Nodes       *node.Service
 }
 
 // Options are the settings of the API.
@@ -77,6 +80,9 @@ type Server struct {
 	preauth *ratelimit.Limiter
 	bodies  bodies
 	streams *openStreams
+	// unmatched counts requests that fit no route, errors all that failed.
+	unmatched *served
+	errors    *tally.Set
 	// stopping ends every stream when it ends.
 	stopping   context.Context
 	endStreams context.CancelFunc
@@ -86,7 +92,7 @@ type Server struct {
 func New(services Services, options Options) *Server {
 	s := &Server{
 		Services: services, Options: options, preauth: ratelimit.New(),
-		bodies: bodies{most: options.BodyBytes}, streams: newOpenStreams(),
+		bodies: bodies{most: options.BodyBytes}, streams: newOpenStreams(), unmatched: newServed(), errors: newErrors(),
 	}
 	s.stopping, s.endStreams = context.WithCancel(context.Background())
 	if s.Limits == nil {

@@ -29,6 +29,8 @@ const (
 	// askedEvery is how long such a connection may rest without being asked
 	// whether it is alive.
 	askedEvery = 5 * time.Second
+	// listenConnections is how many listen to the other nodes.
+	listenConnections = 1
 	// leaveTime is how long a node has to hand its runs to others.
 	leaveTime = 5 * time.Second
 )
@@ -65,7 +67,7 @@ func (s *Server) newCluster(ctx context.Context, data config.Data) (*cluster, er
 	}
 	c.bell = postgres.NewBell(s.core.pg, s.node, listen, s.hear, s.log)
 	s.core.store.OfCluster(store.Cluster{
-		Node: s.node, Limit: c.limit, Room: c.dispatch.Room, Leaving: c.dispatch.Leaving, Freed: c.dispatch.Freed,
+		Node: s.node, Limit: c.limit, Room: c.dispatch.Room, Leaving: c.dispatch.Leaving,
 		Hand: func(ctx context.Context, conn store.Conn, runs []run.Handover) error {
 			tx, err := postgres.Tx(conn)
 			if err != nil {
@@ -73,9 +75,23 @@ func (s *Server) newCluster(ctx context.Context, data config.Data) (*cluster, er
 			}
 			return c.dispatch.Hand(ctx, tx, runs)
 		},
+		Carried: func(ctx context.Context, conn store.Conn, ids []string) (map[string]bool, error) {
+			tx, err := postgres.Tx(conn)
+			if err != nil {
+				return nil, err
+			}
+			return c.dispatch.Carried(ctx, tx, ids)
+		},
+		Freed: func(workspaceID string) {
+			if c.dispatch.Leaving() { // it takes up nothing any more
+				c.bell.Tell(postgres.SlotFreed, workspaceID)
+				return
+			}
+			c.dispatch.Freed(workspaceID)
+		},
 	})
 	c.member = membership.New(membership.Config{
-		Node:     node.Node{ID: s.node, Name: nodeName(s.config.NodeName), Version: config.VersionText(), Role: s.role, StartedAt: clock.Now()},
+		Node:     s.self(),
 		Capacity: engine.Slots, Life: max(time.Second, s.config.NodeLease),
 		Told: func(b node.Beat) { c.bell.Alone(b.Nodes == 1) },
 	}, s.core.pg, s.core.store, hands{s, c}, s.log)
@@ -100,6 +116,19 @@ func listenConfig(data config.Data) (*pgx.ConnConfig, error) {
 		return nil, err
 	}
 	return pool.ConnConfig, nil
+}
+
+// self is this process as others see it.
+func (s *Server) self() node.Node {
+	return node.Node{ID: s.node, Name: nodeName(s.config.NodeName), Version: config.VersionText(), Role: s.role, StartedAt: clock.Now()}
+}
+
+// registry knows the nodes: those that share the database, or this one alone.
+func (s *Server) registry() node.Registry {
+	if s.cluster == nil {
+		return node.Alone(s.self())
+	}
+	return s.core.pg
 }
 
 func nodeName(given string) string {
@@ -174,14 +203,14 @@ func (h hands) DropAll() {
 // Stir implements membership.Hands.
 func (h hands) Stir(runID string) { h.server.stir(runID) }
 
-// Watch implements membership.Hands.
-func (h hands) Watch(w run.Wake) { h.cluster.dispatch.Watch(w) }
-
 // TakeUp implements membership.Hands.
 func (h hands) TakeUp(w run.Wake) { h.cluster.dispatch.TakeUp(w) }
 
-// Gone implements membership.Hands.
-func (h hands) Gone() { h.server.courier.Wake() }
+// Watch implements membership.Hands.
+func (h hands) Watch(w run.Wake) { h.cluster.dispatch.Watch(w) }
+
+// TookOver implements membership.Hands.
+func (h hands) TookOver() { h.server.courier.Wake() }
 
 // PassOn implements membership.Hands.
 func (h hands) PassOn(workspaceID string) { h.cluster.dispatch.Freed(workspaceID) }
@@ -212,6 +241,8 @@ func (s *Server) hear(n postgres.News) {
 		s.written.Tell(n.ID)
 	case postgres.Deliverable:
 		s.courier.Wake()
+	case postgres.SlotFreed:
+		s.cluster.dispatch.Freed(n.ID)
 	case postgres.WorkflowDeleted:
 		s.engine.AbortWorkflow(n.ID)
 		s.runNews.TellAll()

@@ -8,8 +8,6 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/stepmill/stepmill/internal/api"
-	"github.com/stepmill/stepmill/internal/config"
 	"github.com/stepmill/stepmill/internal/dispatch/local"
 	"github.com/stepmill/stepmill/internal/node"
 )
@@ -20,6 +18,7 @@ const shutdownTime = 25 * time.Second
 // good end: first requests, then runs, last the store.
 func (s *Server) Run(ctx context.Context) (err error) {
 	defer func() { err = errors.Join(err, s.release()) }()
+	defer s.serveMetrics()()
 	work, stopWork := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopWork()
 	// A node shows that it is alive until all its runs are in good hands.
@@ -79,7 +78,7 @@ func (s *Server) serve(ctx, work context.Context) (err error) {
 	server := s.api.HTTP()
 	serving := make(chan error, 1)
 	go func() {
-		serving <- server.Serve(api.LimitConns(s.listener, s.config.ConnsPerAddress, config.Prefixes(s.config.TrustedProxy)))
+		serving <- server.Serve(s.listener)
 	}()
 	select {
 	case <-ctx.Done():
@@ -122,8 +121,8 @@ func (s *Server) stopServing(ctx context.Context, server *http.Server) error {
 // release gives back what NewServer took.
 func (s *Server) release() error {
 	var errs []error
-	if s.listener != nil {
-		if err := s.listener.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
+	for _, listener := range s.listeners() {
+		if err := listener.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
 			errs = append(errs, err)
 		}
 	}

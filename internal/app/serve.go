@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"math"
 	"net"
-	"net/netip"
 	"os"
 	"runtime/debug"
 	"sync/atomic"
@@ -33,6 +32,7 @@ import (
 	"github.com/stepmill/stepmill/internal/store"
 	"github.com/stepmill/stepmill/internal/store/postgres"
 	"github.com/stepmill/stepmill/internal/store/sqlite"
+	"github.com/stepmill/stepmill/internal/telemetry"
 	"github.com/stepmill/stepmill/internal/uid"
 	"github.com/stepmill/stepmill/internal/usage"
 	"github.com/stepmill/stepmill/internal/webhook"
@@ -41,28 +41,31 @@ import (
 
 // Server is the whole service on the embedded database.
 type Server struct {
-	config   config.Serve
-	log      *slog.Logger
-	core     *core
-	lock     *os.File
-	node     string
-	listener net.Listener
-	outside  *egress.Client
-	scripts  *sandbox.Pool
-	api      *api.Server
-	runs     *run.Service
-	usage    *usage.Service
-	engine   *engine.Engine
-	courier  *webhook.Courier
-	dispatch dispatcher
-	cluster  *cluster // nil: a process by itself
-	role     string
-	watchers *run.Watchers
-	starts   starts
-	runNews  *news.Hub // by the ids of runs
-	written  *news.Hub // events, by the ids of workspaces
-	stopping atomic.Bool
-	firstKey string
+	config    config.Serve
+	log       *slog.Logger
+	core      *core
+	lock      *os.File
+	node      string
+	listener  *api.LimitListener // nil: a worker
+	metrics   net.Listener       // nil: they are not shown
+	outside   *egress.Client
+	scripts   *sandbox.Pool
+	api       *api.Server
+	runs      *run.Service
+	usage     *usage.Service
+	engine    *engine.Engine
+	courier   *webhook.Courier
+	dispatch  dispatcher
+	cluster   *cluster // nil: a process by itself
+	role      string
+	watchers  *run.Watchers
+	starts    starts
+	counts    *runCounts
+	runNews   *news.Hub // by the ids of runs
+	written   *news.Hub // events, by the ids of workspaces
+	stopping  atomic.Bool
+	telemetry *telemetry.Telemetry
+	firstKey  string
 }
 
 // dispatcher brings runs to the engine.
@@ -71,6 +74,7 @@ type dispatcher interface {
 	run.Queue
 	Wake(run.Wake)
 	Run(ctx context.Context) error
+	Stats() dispatch.Stats
 }
 
 // NewServer opens the data and the listener. On a new installation it makes the
@@ -88,8 +92,8 @@ func NewServer(ctx context.Context, data config.Data, serve config.Serve, log *s
 	if err := s.assemble(ctx, data); err != nil {
 		return s, err
 	}
-	if s.listener, err = (&net.ListenConfig{}).Listen(ctx, "tcp", serve.Listen); err != nil {
-		return s, fmt.Errorf("listen on %s: %w", serve.Listen, err)
+	if err := s.listen(ctx); err != nil {
+		return s, err
 	}
 	// Last of all: the first key is shown once, by a server that does start.
 	if s.firstKey, err = s.core.auth.Bootstrap(ctx); err != nil {
@@ -112,13 +116,17 @@ func NewWorker(ctx context.Context, data config.Data, execute config.Execute, lo
 	if err := s.open(ctx, data); err != nil {
 		return s, err
 	}
-	return s, s.assemble(ctx, data)
+	if err := s.assemble(ctx, data); err != nil {
+		return s, err
+	}
+	err = s.listenForMetrics(ctx)
+	return s, err
 }
 
 func newServer(role string, serve config.Serve, log *slog.Logger) *Server {
 	return &Server{
 		config: serve, log: log, node: uid.New(uid.Node), role: role,
-		watchers: run.NewWatchers(), runNews: news.NewHub(), written: news.NewHub(),
+		watchers: run.NewWatchers(), counts: newRunCounts(), runNews: news.NewHub(), written: news.NewHub(),
 	}
 }
 
@@ -196,6 +204,7 @@ func (s *Server) assemble(ctx context.Context, data config.Data) (err error) {
 		Trials:      run.NewTrials(previews, plans, s.engine),
 		Idempotency: idempotency.NewService(st, v),
 		Events:      event.NewService(st, s.written),
+		Nodes:       node.NewService(s.registry(), st, s.node),
 	}, api.Options{
 		Limits: s.limits(), Cursors: cursors, PreauthPerMinute: s.config.PreauthRPM, BodyBytes: bodyBytes(), TrustedProxies: config.Prefixes(s.config.TrustedProxy), Ready: s.ready, Log: s.log,
 		StreamsPerWorkspace: s.config.StreamsPerWorkspace,
@@ -222,17 +231,6 @@ func bodyBytes() int64 {
 	return unless
 }
 
-// own are the addresses that no step may reach: the service's own.
-func (s *Server) own() []netip.AddrPort {
-	if s.listener == nil {
-		return nil
-	}
-	if at, err := netip.ParseAddrPort(s.listener.Addr().String()); err == nil {
-		return []netip.AddrPort{at}
-	}
-	return nil
-}
-
 // notify connects what the store tells after a commit with those who wait for
 // it. The parts are made after the store, hence the functions.
 func (s *Server) notify() store.Notify {
@@ -252,10 +250,14 @@ func (s *Server) notify() store.Notify {
 		},
 		// It is not queued to be executed: the place that was kept for it is free.
 		HeldBack: func(runID string) { s.dispatch.Unreserve(runID) },
-		Started:  func(workspaceID string) { s.usage.Count(workspaceID, func(d *usage.Day) { d.RunsStarted++ }) },
+		Started: func(workspaceID string) {
+			s.counts.started.Add(1)
+			s.usage.Count(workspaceID, func(d *usage.Day) { d.RunsStarted++ })
+		},
 		Ended: func(workspaceID, runID string, status run.Status) {
 			s.watchers.Ended(runID)
 			s.runNews.Tell(runID)
+			s.counts.ended.Add(string(status))
 			s.usage.Count(workspaceID, func(d *usage.Day) { countEnd(d, status) })
 			if status == run.Cancelled {
 				s.engine.Abort(runID)
@@ -293,14 +295,14 @@ func (s *Server) ready(ctx context.Context) error {
 	if s.stopping.Load() {
 		return errors.New("the service is shutting down")
 	}
-	if _, err := s.core.store.KeyCheck(ctx); err != nil {
+	if s.cluster != nil && !s.cluster.member.Trusted() {
+		return errors.New("the database has not heard of this node for too long")
+	}
+	if err := s.core.answers(ctx); err != nil {
 		return errors.New("the store does not answer")
 	}
 	if s.starts.safe {
 		return errSafeMode
-	}
-	if s.cluster != nil && !s.cluster.member.Trusted() {
-		return errors.New("the database has not heard of this node for too long")
 	}
 	if s.engine.Stuck() >= mostStuck {
 		return fmt.Errorf("%d actions go on although their time is over: restart the service", mostStuck)

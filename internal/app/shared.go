@@ -9,34 +9,48 @@ import (
 	"github.com/stepmill/stepmill/internal/config"
 	"github.com/stepmill/stepmill/internal/store"
 	"github.com/stepmill/stepmill/internal/store/postgres"
+	"github.com/stepmill/stepmill/internal/store/sqlite"
 	"github.com/stepmill/stepmill/internal/vault"
 )
 
 // openShared opens a database that nodes share.
-func openShared(ctx context.Context, data config.Data, migrate bool, notify store.Notify) (*core, error) {
-	master, err := sharedMasterKey(data)
-	if err != nil {
-		return nil, err
-	}
+func openShared(ctx context.Context, data config.Data, migrate bool) (*postgres.DB, error) {
 	if migrate {
 		if err := Migrate(ctx, data); err != nil {
 			return nil, err
 		}
 	}
-	db, err := postgres.Open(ctx, sharedOptions(data))
+	return postgres.Open(ctx, sharedOptions(data))
+}
+
+// openSharedAlone opens a shared database that no node uses, until release. One
+// that comes while it is open makes release fail: what was done may be worth
+// nothing.
+func openSharedAlone(ctx context.Context, data config.Data) (_ *core, release func() error, err error) {
+	c, err := openCore(ctx, data, sqlite.Options{}, store.Notify{})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	c, err := newCore(ctx, data, db, master, notify)
+	if err := c.refuseNodes(ctx); err != nil {
+		return nil, nil, errors.Join(err, c.close())
+	}
+	return c, func() error { return errors.Join(c.refuseNodes(ctx), c.close()) }, nil
+}
+
+// refuseNodes refuses a database that nodes use.
+func (c *core) refuseNodes(ctx context.Context) error {
+	nodes, err := c.pg.Nodes(ctx)
 	if err != nil {
-		return nil, err
+		return fmt.Errorf("look for nodes: %w", err)
 	}
-	c.pg = db
-	return c, nil
+	if len(nodes) > 0 {
+		return fmt.Errorf("%d nodes use the database, the first of them is %s on %s: stop them all", len(nodes), nodes[0].ID, nodes[0].Name)
+	}
+	return nil
 }
 
 func sharedOptions(data config.Data) postgres.Options {
-	return postgres.Options{URL: data.URL, Connections: data.Connections - jobConnections, Pooled: data.Pooled, Name: "stepmill"}
+	return postgres.Options{URL: data.URL, Connections: data.Connections - jobConnections - listenConnections, Pooled: data.Pooled, Name: "stepmill"}
 }
 
 // sharedMasterKey reads the master key. It is never made: all nodes have the

@@ -28,6 +28,13 @@ func current() time.Time {
 	return machine()
 }
 
+// Reading is the current time with what the machine needs to measure durations
+// by it. Now is for what is kept and shown.
+func Reading() time.Time {
+	now := time.Now()
+	return now.Add(current().Sub(now))
+}
+
 // Until is how long it is until t.
 func Until(t time.Time) time.Duration { return t.Sub(Now()) }
 
@@ -41,6 +48,9 @@ func Follow(now time.Time) time.Duration {
 	}
 	return now.Sub(machine())
 }
+
+// Ahead is how far the clock that is followed is ahead of the machine's own.
+func Ahead() time.Duration { return current().Sub(machine()) }
 
 const tolerated = 50 * time.Millisecond
 

@@ -50,12 +50,14 @@ func (d Data) KeyPlace() string {
 
 // Execute has the settings of every node that executes runs.
 type Execute struct {
-	EgressAllow []Network     `env:"STEPMILL_EGRESS_ALLOW" placeholder:"CIDR" help:"Private address ranges that steps and webhooks may reach."`
-	JSProcesses int           `name:"js-processes" env:"STEPMILL_JS_PROCESSES" default:"0" placeholder:"N" help:"Scripts of code.js that run at the same time, each in a process of its own (default: the number of processors, at least 2)."`
-	JSMemory    int           `name:"js-memory" env:"STEPMILL_JS_MEMORY" default:"64" placeholder:"MIB" help:"Memory that a script of code.js may use, in MiB, at least 16 (default: ${default})."`
-	NodeName    string        `env:"STEPMILL_NODE_NAME" placeholder:"NAME" help:"Name of this node among others (default: the name of the host)."`
-	NodeLease   time.Duration `env:"STEPMILL_NODE_LEASE" default:"10s" placeholder:"TIME" help:"How long a node that is not heard of keeps its runs, at least 1s; the same for all nodes (default: ${default})."`
-	Migrate     bool          `env:"STEPMILL_MIGRATE" default:"true" negatable:"" help:"Bring the schema of the shared database up to date at the start; otherwise stepmill migrate does."`
+	EgressAllow   []Network     `env:"STEPMILL_EGRESS_ALLOW" placeholder:"CIDR" help:"Private address ranges that steps and webhooks may reach."`
+	JSProcesses   int           `name:"js-processes" env:"STEPMILL_JS_PROCESSES" default:"0" placeholder:"N" help:"Scripts of code.js that run at the same time, each in a process of its own (default: the number of processors, at least 2)."`
+	JSMemory      int           `name:"js-memory" env:"STEPMILL_JS_MEMORY" default:"64" placeholder:"MIB" help:"Memory that a script of code.js may use, in MiB, at least 16 (default: ${default})."`
+	NodeName      string        `env:"STEPMILL_NODE_NAME" placeholder:"NAME" help:"Name of this node among others (default: the name of the host)."`
+	NodeLease     time.Duration `env:"STEPMILL_NODE_LEASE" default:"10s" placeholder:"TIME" help:"How long a node that is not heard of keeps its runs, at least 1s; the same for all nodes (default: ${default})."`
+	MetricsListen string        `env:"STEPMILL_METRICS_LISTEN" placeholder:"ADDR" help:"Address to show metrics and health on, without a key, such as 127.0.0.1:9090 (default: none)."`
+	MetricsPprof  bool          `env:"STEPMILL_METRICS_PPROF" help:"Show profiles of the process there too, under /debug/pprof."`
+	Migrate       bool          `env:"STEPMILL_MIGRATE" default:"true" negatable:"" help:"Bring the schema of the shared database up to date at the start; otherwise stepmill migrate does."`
 }
 
 // Serve has the settings of a server.

@@ -145,7 +145,7 @@ func (d *driver) cutShort(ctx context.Context) {
 func (d *driver) settleInFlight() {
 	d.abort()
 	for range d.inFlight {
-		<-d.results
+		d.countDropped(<-d.results)
 	}
 }
 

@@ -221,6 +221,7 @@ func (d *driver) commit(ctx context.Context, decision run.Decision) bool {
 	}
 	failpoint.Hit(failpoint.AfterCheckpoint, d.lease.RunID)
 	if !held {
+		d.engine.counts.leasesLost.Add(1)
 		d.log.Info("the lease of a run is lost; its work is dropped")
 	}
 	return held
@@ -261,7 +262,9 @@ func (d *driver) finish(ctx context.Context, end run.Finish) {
 		return
 	}
 	end.Event = e
-	d.commit(ctx, d.decide(run.Decision{Finish: &end}))
+	if d.commit(ctx, d.decide(run.Decision{Finish: &end})) && end.Error != nil {
+		d.engine.counts.runFailures.Add(end.Error.Code)
+	}
 }
 
 // corruptError says that what is stored of a run cannot be understood, so that

@@ -49,7 +49,8 @@ type Engine struct {
 	mu     sync.Mutex
 	active map[string]*driver
 
-	stuck atomic.Int64
+	stuck  atomic.Int64
+	counts *counts
 }
 
 // Stuck is the number of actions that went on after their time and were left to
@@ -58,7 +59,10 @@ func (e *Engine) Stuck() int { return int(e.stuck.Load()) }
 
 // New makes an engine that takes runs from a source on behalf of a node.
 func New(store Store, source dispatch.Source, plans *workflow.Plans, values Values, node string, log *slog.Logger) *Engine {
-	return &Engine{store: store, source: source, node: node, log: log, plans: plans, values: values, active: map[string]*driver{}, trusted: func() bool { return true }}
+	return &Engine{
+		store: store, source: source, node: node, log: log, plans: plans, values: values, active: map[string]*driver{},
+		trusted: func() bool { return true }, counts: newCounts(plans.Catalog()),
+	}
 }
 
 // Trust makes the engine ask, before each effect, whether the runs of this node

@@ -20,5 +20,7 @@ const (
 	DuringMigration    Point = "during_migration"      // the file is there, the tables are not
 	BeforeRewrap       Point = "before_rewrap"         // a new master key is written, nothing is sealed with it
 	AfterRewrap        Point = "after_rewrap"          // all is, the key is not in force yet
+	MidImport          Point = "mid_import"            // some rows of a table are durable, the installation is not whole
+	BeforeImportEnd    Point = "before_import_end"     // all of them are, and it still is not
 	AtStart            Point = "at_start"              // the process has begun
 )

@@ -6,6 +6,7 @@ package membership
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"math/rand/v2"
 	"sync"
@@ -22,8 +23,6 @@ type Registry interface {
 	// Expired marks the nodes whose time has run out as dead, and lists them.
 	Expired(ctx context.Context) ([]string, error)
 	Forget(ctx context.Context, id string) error
-	// Strangers lists nodes that hold runs and that are not known.
-	Strangers(ctx context.Context) ([]string, error)
 	// Serve tells whether this node is the one that does what one does for all.
 	Serve(ctx context.Context, term, id string, life time.Duration) (bool, error)
 }
@@ -32,7 +31,9 @@ type Registry interface {
 type Queue interface {
 	TakeFrom(ctx context.Context, node string, died bool) (count int, more bool, err error)
 	Held(ctx context.Context, node string) ([]run.Held, error)
-	Sweep(ctx context.Context) (found int, parked []string, err error)
+	Sweep(ctx context.Context) (found int, more bool, parked []string, err error)
+	// Strays lists nodes that are not known and hold something.
+	Strays(ctx context.Context) ([]string, error)
 	Recount(ctx context.Context, workspaceID string) (wrong bool, err error)
 }
 
@@ -48,14 +49,12 @@ type Hands interface {
 	DropAll()
 	// Stir tells that something has come for a run.
 	Stir(runID string)
-	// Watch takes up a run that this node watches and that is due: something has
-	// come for it, or its time was forgotten.
-	Watch(run.Wake)
 	// TakeUp works on a run that is ours and that nobody works on.
 	TakeUp(run.Wake)
-	// Gone tells that another node is gone, and what it did for all is to be done
-	// by somebody else.
-	Gone()
+	// Watch makes sure that the time is watched that a run of ours waits for.
+	Watch(run.Wake)
+	// TookOver tells that there may be something to do that another node did.
+	TookOver()
 	// PassOn gives slots of a workspace that are free to runs that are parked.
 	PassOn(workspaceID string)
 }
@@ -71,12 +70,20 @@ type Member struct {
 	hands    Hands
 	log      *slog.Logger
 
+	beating sync.Mutex // one heartbeat at a time
+	gone    bool       // it has left, and is not seen any more
+
 	mu      sync.Mutex
 	trusted time.Time // until then, by the monotonic clock
+	lapsed  bool      // its time ran out, and it has not been seen since
+	lost    bool      // it let go of its runs, and has not looked for them since
 	beat    node.Beat
-	lost    bool // its time ran out, and it has not been seen since
 	missing map[string]bool
 	stats   Stats
+
+	seen   chan struct{}      // a heartbeat was heard
+	hurry  chan struct{}      // the next one is wanted at once
+	expiry chan time.Duration // until the time of another node runs out
 }
 
 // Stats count what has happened.
@@ -99,16 +106,14 @@ type Config struct {
 func New(config Config, registry Registry, queue Queue, hands Hands, log *slog.Logger) *Member {
 	return &Member{
 		node: config.Node, capacity: config.Capacity, life: config.Life, told: config.Told, registry: registry, queue: queue, hands: hands, log: log,
-		missing: map[string]bool{},
+		missing: map[string]bool{}, seen: make(chan struct{}, 1), hurry: make(chan struct{}, 1), expiry: make(chan time.Duration, 1),
 	}
 }
 
 // Join makes the node known, before it does anything.
 func (m *Member) Join(ctx context.Context) error {
-	if _, err := m.pulse(ctx); err != nil {
-		return err
-	}
-	return nil
+	_, err := m.pulse(ctx)
+	return err
 }
 
 // Trusted tells whether this node may still take its runs for its own: if it
@@ -139,8 +144,16 @@ func (m *Member) Stats() Stats {
 func (m *Member) every() time.Duration  { return m.life * 3 / 10 }
 func (m *Member) margin() time.Duration { return m.life * 3 / 10 }
 
+// errGone says that a node that has left is not to be seen again.
+var errGone = errors.New("this node has left")
+
 // pulse is one heartbeat. What it learns counts from the moment it was sent.
 func (m *Member) pulse(ctx context.Context) (node.Beat, error) {
+	m.beating.Lock()
+	defer m.beating.Unlock()
+	if m.gone {
+		return node.Beat{}, errGone
+	}
 	sent := time.Now()
 	limit, cancel := context.WithTimeout(ctx, m.every())
 	defer cancel()
@@ -150,13 +163,24 @@ func (m *Member) pulse(ctx context.Context) (node.Beat, error) {
 	}
 	clock.Follow(beat.Now.Add(time.Since(sent) / 2))
 	m.told(beat)
+	if beat.Dead || m.overdue() { // others may have had its runs
+		m.drop()
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.beat = beat
 	if !beat.Dead {
-		m.trusted = sent.Add(m.life - m.margin())
+		m.trusted, m.lapsed = sent.Add(m.life-m.margin()), false
 	}
 	return beat, nil
+}
+
+// overdue tells that trust has run out and nobody has noticed: the process may
+// have been stopped for a while.
+func (m *Member) overdue() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return !m.trusted.IsZero() && !time.Now().Before(m.trusted)
 }
 
 // Run shows that the node is alive until the context ends, takes over the runs
@@ -165,48 +189,59 @@ func (m *Member) Run(ctx context.Context) error {
 	var parts sync.WaitGroup
 	parts.Go(func() { m.guard(ctx) })
 	parts.Go(func() { m.tend(ctx) })
-	reap := time.NewTimer(m.life)
-	defer reap.Stop()
+	parts.Go(func() { m.look(ctx) })
+	parts.Go(func() { m.bury(ctx) })
+	defer parts.Wait()
+	// Nothing but heartbeats is done here: they wait for nothing else.
 	pulse := time.NewTicker(m.every())
 	defer pulse.Stop()
 	for {
 		select {
 		case <-pulse.C:
-			m.live(ctx, reap)
-		case <-reap.C:
-			m.reap(ctx)
-			m.live(ctx, reap)
+		case <-m.hurry:
 		case <-ctx.Done():
-			parts.Wait()
 			return nil
 		}
+		m.live(ctx)
 	}
 }
 
 // live is what happens with every heartbeat.
-func (m *Member) live(ctx context.Context, reap *time.Timer) {
+func (m *Member) live(ctx context.Context) {
 	beat, err := m.pulse(ctx)
 	switch {
+	case errors.Is(err, errGone):
 	case err != nil:
 		if ctx.Err() == nil {
 			m.log.Warn("the database did not hear the heartbeat of this node", "error", err)
 		}
-		return
 	case beat.Dead:
 		m.log.Warn("this node was not seen for too long: its runs go to others")
-		m.drop()
-		m.reap(ctx)
-		return
+		tell(m.expiry, 0)
+	default:
+		tell(m.seen, struct{}{})
+		if beat.NextExpiry != nil {
+			// Not all at the same moment: one is enough.
+			tell(m.expiry, max(0, beat.NextExpiry.Sub(beat.Now))+50*time.Millisecond+rand.N(m.life/20))
+		}
 	}
-	m.compare(ctx)
-	if beat.NextExpiry != nil {
-		// Not all at the same moment: one is enough.
-		reap.Reset(max(0, beat.NextExpiry.Sub(beat.Now)) + 50*time.Millisecond + rand.N(m.life/20))
+}
+
+// tell leaves a message, in the place of one that was not read yet. One goroutine
+// at a time does.
+func tell[T any](c chan T, message T) {
+	select {
+	case <-c:
+	default:
 	}
+	c <- message
 }
 
 // Leave hands everything to the others and goes.
 func (m *Member) Leave(ctx context.Context) error {
+	m.beating.Lock()
+	m.gone = true
+	m.beating.Unlock()
 	if _, err := m.takeFrom(ctx, m.node.ID, false); err != nil {
 		return err
 	}

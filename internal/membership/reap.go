@@ -35,13 +35,12 @@ func wait(ctx context.Context, pause time.Duration) bool {
 	}
 }
 
-// drop lets go of all runs, once.
+// drop lets go of all runs, once until the node is seen again.
 func (m *Member) drop() {
 	m.mu.Lock()
-	again := m.lost
-	m.lost = true
+	again := m.lapsed
+	m.lapsed, m.lost, m.trusted = true, true, time.Time{}
 	if !again {
-		m.trusted = time.Time{}
 		m.stats.Lost++
 	}
 	m.mu.Unlock()
@@ -52,6 +51,18 @@ func (m *Member) drop() {
 	m.hands.DropAll()
 }
 
+// look compares what this node works on with what it has, after each heartbeat.
+func (m *Member) look(ctx context.Context) {
+	for {
+		select {
+		case <-m.seen:
+			m.compare(ctx)
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
 // compare holds what this node works on against what the store says that it
 // has: leases that are void end, what has come for a run is told, and a run that
 // is ours and that nobody works on is taken up. Where nobody can be told of such
@@ -60,15 +71,13 @@ func (m *Member) compare(ctx context.Context) {
 	leases := m.hands.Leases()
 	held, err := m.queue.Held(ctx, m.node.ID)
 	if err != nil {
-		m.log.Warn("cannot read the runs of this node", "error", err)
+		if ctx.Err() == nil {
+			m.log.Warn("cannot read the runs of this node", "error", err)
+		}
 		return
 	}
 	ours := make(map[string]run.Held, len(held))
 	for _, h := range held {
-		if h.Watched {
-			m.hands.Watch(h.Wake)
-			continue
-		}
 		ours[h.RunID] = h
 	}
 	working := make(map[string]bool, len(leases))
@@ -77,7 +86,7 @@ func (m *Member) compare(ctx context.Context) {
 		h, ok := ours[lease.RunID]
 		switch {
 		case lease.Epoch == 0: // about to begin
-		case !ok || h.Epoch != lease.Epoch:
+		case !ok || h.Armed || h.Epoch != lease.Epoch:
 			m.hands.Abort(lease)
 		case h.News:
 			m.hands.Stir(lease.RunID)
@@ -97,6 +106,10 @@ func (m *Member) retake(ours map[string]run.Held, working map[string]bool) {
 		if working[id] || m.hands.Has(id) {
 			continue
 		}
+		if h.Armed {
+			m.hands.Watch(h.Wake)
+			continue
+		}
 		if !sure && !before[id] {
 			m.mu.Lock()
 			m.missing[id] = true
@@ -107,9 +120,30 @@ func (m *Member) retake(ours map[string]run.Held, working map[string]bool) {
 	}
 }
 
+// bury takes over from other nodes when their time has run out.
+func (m *Member) bury(ctx context.Context) {
+	timer := time.NewTimer(m.life)
+	defer timer.Stop()
+	for {
+		select {
+		case left := <-m.expiry:
+			timer.Reset(left)
+		case <-timer.C:
+			m.reap(ctx)
+			timer.Reset(m.life)
+			select {
+			case m.hurry <- struct{}{}: // it learns whose time runs out next
+			default:
+			}
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
 // reap takes the runs of nodes whose time has run out.
 func (m *Member) reap(ctx context.Context) {
-	gone, err := m.registry.Expired(ctx)
+	gone, err := within(ctx, m.registry.Expired)
 	if err != nil {
 		m.log.Warn("cannot look for nodes that are gone", "error", err)
 		return
@@ -117,23 +151,33 @@ func (m *Member) reap(ctx context.Context) {
 	m.takeOver(ctx, gone)
 }
 
-// takeOver takes the runs of nodes that are gone.
+// takeOver takes what nodes have that are gone, and forgets them.
 func (m *Member) takeOver(ctx context.Context, gone []string) {
 	for _, id := range gone {
 		count, err := m.takeFrom(ctx, id, true)
 		if err == nil {
-			err = m.registry.Forget(ctx, id)
+			_, err = within(ctx, func(ctx context.Context) (any, error) { return nil, m.registry.Forget(ctx, id) })
 		}
 		if err != nil {
 			m.log.Warn("cannot take over all runs of a node that is gone; trying again", "node", id, "error", err)
 			continue
 		}
 		m.log.Info("a node is gone; others go on with its runs", "node", id, "runs", count)
-		m.hands.Gone()
 		m.mu.Lock()
 		m.stats.TakenOver += int64(count)
 		m.mu.Unlock()
+		m.hands.TookOver()
 	}
+}
+
+// answerTime is how long the registry may take to answer: a database that was
+// cut off may never do.
+const answerTime = 5 * time.Second
+
+func within[T any](ctx context.Context, ask func(context.Context) (T, error)) (T, error) {
+	ctx, cancel := context.WithTimeout(ctx, answerTime)
+	defer cancel()
+	return ask(ctx)
 }
 
 func (m *Member) takeFrom(ctx context.Context, id string, died bool) (int, error) {
@@ -156,34 +200,56 @@ const (
 // tend looks after what should not be: runs that nobody brings to a node, slots
 // that nobody uses. One node at a time does.
 func (m *Member) tend(ctx context.Context) {
-	for n := 1; wait(ctx, tendEvery); n++ {
-		mine, err := m.registry.Serve(ctx, "tend", m.node.ID, 3*tendEvery)
-		if err != nil || !mine {
-			continue
+	for n := 0; ; n++ {
+		mine, err := within(ctx, func(ctx context.Context) (bool, error) {
+			return m.registry.Serve(ctx, "tend", m.node.ID, 3*tendEvery)
+		})
+		if err == nil && mine {
+			m.sweep(ctx, n%recountEvery == 0)
+			m.findStrays(ctx)
 		}
-		strangers, err := m.registry.Strangers(ctx)
-		if err != nil {
-			m.log.Warn("cannot look for runs of nodes that are not known", "error", err)
+		if !wait(ctx, tendEvery) {
+			return
 		}
-		m.takeOver(ctx, strangers)
-		found, parked, err := m.queue.Sweep(ctx)
-		if err != nil {
-			m.log.Warn("cannot look for runs that were lost on their way", "error", err)
-			continue
+	}
+}
+
+func (m *Member) sweep(ctx context.Context, recount bool) {
+	for more := true; more; {
+		var (
+			found  int
+			parked []string
+			err    error
+		)
+		if found, more, parked, err = m.queue.Sweep(ctx); err != nil {
+			if ctx.Err() == nil {
+				m.log.Warn("cannot look for runs that were lost on their way", "error", err)
+			}
+			return
 		}
 		if found > 0 {
-			m.log.Warn("runs were due and on nobody's way; they are now", "count", found)
+			m.log.Warn("runs were on nobody's way; they are now", "count", found)
 			m.mu.Lock()
 			m.stats.Found += int64(found)
 			m.mu.Unlock()
 		}
 		for _, workspaceID := range parked {
-			if n%recountEvery == 0 {
+			if recount {
 				m.recount(ctx, workspaceID)
 			}
 			m.hands.PassOn(workspaceID)
 		}
 	}
+}
+
+// findStrays takes over from nodes that took something after they were forgotten
+// and died before they were seen again.
+func (m *Member) findStrays(ctx context.Context) {
+	strays, err := m.queue.Strays(ctx)
+	if err != nil && ctx.Err() == nil {
+		m.log.Warn("cannot look for what unknown nodes hold", "error", err)
+	}
+	m.takeOver(ctx, strays)
 }
 
 func (m *Member) recount(ctx context.Context, workspaceID string) {

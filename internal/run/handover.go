@@ -13,8 +13,8 @@ type Held struct {
 	Wake
 	// News says that something has come for it.
 	News bool
-	// Watched says that it has no slot: the node watches its time.
-	Watched bool
+	// Armed says that it is not executed: the node watches the time it waits for.
+	Armed bool
 }
 
 // Claimed is what came of taking up a run.

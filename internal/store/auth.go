@@ -18,8 +18,11 @@ func (s *Store) Install(ctx context.Context, in auth.Installation) (bool, error)
 	err := s.write(ctx, func(u *unit) error {
 		n, err := u.Exec(`INSERT INTO installation (id, first_workspace_id, key_check, created_at)
 			VALUES (1, $1, $2, $3) ON CONFLICT (id) DO NOTHING`, in.Workspace.ID, in.KeyCheck, in.Workspace.CreatedAt)
-		if installed = n == 1; err != nil || !installed {
+		if installed = n == 1; err != nil {
 			return err
+		}
+		if !installed {
+			return refuseHalf(u)
 		}
 		return insertWorkspace(u, in.Workspace, in.DataKey, in.AdminKey, in.Entry)
 	})

@@ -34,6 +34,8 @@ type Cluster struct {
 	// Hand puts wake-ups on their way to any node, in the unit of the
 	// connection.
 	Hand func(context.Context, Conn, []run.Handover) error
+	// Carried tells which of the given runs are on their way to a node.
+	Carried func(context.Context, Conn, []string) (map[string]bool, error)
 	// Freed tells, after the commit, that a workspace has runs parked and may
 	// have a slot for them.
 	Freed func(workspaceID string)
@@ -90,13 +92,17 @@ func (u *unit) freeing(workspaceID string) func(Row) error {
 		if err := r.Scan(&slot, &parked); err != nil {
 			return err
 		}
-		switch {
-		case slot:
-			u.free(workspaceID, 1, 0)
-		case parked:
-			u.free(workspaceID, 0, 1)
-		}
+		u.giveBack(workspaceID, slot, parked)
 		return nil
+	}
+}
+
+func (u *unit) giveBack(workspaceID string, slot, parked bool) {
+	switch {
+	case slot:
+		u.free(workspaceID, 1, 0)
+	case parked:
+		u.free(workspaceID, 0, 1)
 	}
 }
 
@@ -130,41 +136,43 @@ func (s *Store) settleLoad(u *unit, workspaceID string) error {
 	return nil
 }
 
-// takeSlot gives a run of the workspace a slot, if one is free. It answers how
-// many are taken then.
-func (s *Store) takeSlot(u *unit, workspaceID string, plan auth.Plan) (under int, ok bool, err error) {
+// takeSlot gives a run of the workspace a slot, if one is free, and answers how
+// many are taken then. If none is, the run is counted as parked, unless so many
+// are already: then run.ErrQueueFull is answered. It is one statement: units of a
+// group share their locks, and no other may come in between.
+func (s *Store) takeSlot(u *unit, workspaceID string, plan auth.Plan, atMost int) (under int, given bool, err error) {
 	if err := s.settleLoad(u, workspaceID); err != nil {
 		return 0, false, err
 	}
 	if err := lockWorkspace(u, workspaceID); err != nil {
 		return 0, false, err
 	}
-	err = u.Query(`INSERT INTO workspace_load (workspace_id, running, parked) VALUES ($1, 1, 0)
-		ON CONFLICT (workspace_id) DO UPDATE SET running = workspace_load.running + 1 WHERE workspace_load.running < $2 RETURNING running`,
-		[]any{workspaceID, s.cluster.Limit(plan)}, func(r Row) error {
-			ok = true
-			return r.Scan(&under)
+	counted := false
+	err = u.Query(`INSERT INTO workspace_load AS l (workspace_id, running, parked) VALUES ($1, 1, 0)
+		ON CONFLICT (workspace_id) DO UPDATE SET given = l.running < $2,
+		running = CASE WHEN l.running < $2 THEN l.running + 1 ELSE l.running END,
+		parked = CASE WHEN l.running < $2 THEN l.parked ELSE l.parked + 1 END
+		WHERE l.running < $2 OR l.parked < $3 RETURNING l.running, l.given`,
+		[]any{workspaceID, s.cluster.Limit(plan), atMost}, func(r Row) error {
+			counted = true
+			return r.Scan(&under, &given)
 		})
-	return under, ok, err
-}
-
-// park counts a run that waits for a slot, if there is room for one more.
-func park(u *unit, workspaceID string, atMost int) (bool, error) {
-	n, err := u.Exec(`UPDATE workspace_load SET parked = parked + 1 WHERE workspace_id = $1 AND parked < $2`, workspaceID, atMost)
-	return n == 1, err
+	if err == nil && !counted {
+		err = run.ErrQueueFull
+	}
+	return under, given, err
 }
 
 // admit finds a place for a new run: on this node, on its way to another, or
 // parked. The place that was kept for it here is not needed in the latter cases.
 func (s *Store) admit(u *unit, start run.Start) (node string, slot bool, err error) {
-	under, slot, err := s.takeSlot(u, start.Run.WorkspaceID, start.Plan)
-	if err != nil {
-		return "", false, err
-	}
+	under, slot, err := s.takeSlot(u, start.Run.WorkspaceID, start.Plan, start.Plan.Limits().QueuedRuns)
 	switch {
-	case slot && start.Node != "":
+	case err != nil || !slot:
+		return "", false, err
+	case start.Node != "":
 		return start.Node, true, nil
-	case slot:
+	default:
 		u.handovers = append(u.handovers, run.Handover{
 			Wake: run.Wake{
 				RunID: start.Run.ID, WorkspaceID: start.Run.WorkspaceID, WorkflowID: start.Run.WorkflowID,
@@ -174,11 +182,6 @@ func (s *Store) admit(u *unit, start run.Start) (node string, slot bool, err err
 		})
 		return "", true, nil
 	}
-	room, err := park(u, start.Run.WorkspaceID, start.Plan.Limits().QueuedRuns)
-	if err == nil && !room {
-		err = run.ErrQueueFull
-	}
-	return "", false, err
 }
 
 // enqueueInCluster puts a new run into the queue.
@@ -216,7 +219,7 @@ func (s *Store) accepted(start run.Start, node string) {
 
 // wakeInCluster brings a run that nobody works on to where it goes on.
 func (s *Store) wakeInCluster(u *unit, runID string) error {
-	found, err := one(u, selectWake+`WHERE run_queue.run_id = $1 AND NOT run_queue.slot AND NOT run_queue.parked`, []any{runID}, scanWake)
+	found, err := one(u, selectWake+`WHERE run_queue.run_id = $1 AND NOT run_queue.slot AND NOT run_queue.parked`+notDeleted, []any{runID}, scanWake)
 	if err != nil || found == nil { // nil: it is on its way already
 		return err
 	}
@@ -237,21 +240,19 @@ func (s *Store) wakeInCluster(u *unit, runID string) error {
 
 // signal puts a run that is due on its way, or parks it.
 func (s *Store) signal(u *unit, wake run.Wake) error {
-	under, ok, err := s.takeSlot(u, wake.WorkspaceID, wake.Plan)
+	under, given, err := s.takeSlot(u, wake.WorkspaceID, wake.Plan, maxParked)
 	if err != nil {
 		return err
 	}
-	if !ok {
-		// It was accepted long ago: there is always room.
-		if _, err := park(u, wake.WorkspaceID, maxParked); err != nil {
-			return err
-		}
+	if !given {
 		return u.Do(`UPDATE run_queue SET node = NULL, parked = true WHERE run_id = $1`, wake.RunID)
 	}
 	u.handovers = append(u.handovers, run.Handover{Wake: wake, Under: under})
 	return u.Do(`UPDATE run_queue SET node = NULL, slot = true WHERE run_id = $1`, wake.RunID)
 }
 
+// maxParked is for runs that were accepted before: there is always room for
+// them.
 const maxParked = 1 << 30
 
 // hand puts the runs of a unit on their way.
@@ -294,14 +295,11 @@ func (s *Store) claim(u *unit, wake *run.Wake, slot bool) (run.Claimed, error) {
 		return run.ClaimArmed, u.Do(`UPDATE run_queue SET node = $1 WHERE run_id = $2`, s.cluster.Node, wake.RunID)
 	}
 	if !slot {
-		_, ok, err := s.takeSlot(u, wake.WorkspaceID, wake.Plan)
+		_, given, err := s.takeSlot(u, wake.WorkspaceID, wake.Plan, maxParked)
 		if err != nil {
 			return run.ClaimStale, err
 		}
-		if !ok {
-			if _, err := park(u, wake.WorkspaceID, maxParked); err != nil {
-				return run.ClaimStale, err
-			}
+		if !given {
 			return run.ClaimParked, u.Do(`UPDATE run_queue SET node = NULL, parked = true WHERE run_id = $1`, wake.RunID)
 		}
 	}

@@ -45,7 +45,7 @@ func (s *Store) dueHere(ctx context.Context, now time.Time, except []string, lim
 func (s *Store) takeWebhooks(ctx context.Context, now time.Time) error {
 	return s.write(ctx, func(u *unit) error {
 		return u.Do(`INSERT INTO couriers (webhook_id, node) SELECT DISTINCT d.webhook_id, $1 FROM deliveries d WHERE d.next_at <= $2
-			AND NOT EXISTS (SELECT 1 FROM couriers c WHERE c.webhook_id = d.webhook_id) LIMIT $3 ON CONFLICT (webhook_id) DO NOTHING`,
+			AND NOT EXISTS (SELECT 1 FROM couriers c WHERE c.webhook_id = d.webhook_id) ORDER BY d.webhook_id LIMIT $3 ON CONFLICT (webhook_id) DO NOTHING`,
 			s.cluster.Node, now, takenAtOnce)
 	})
 }

@@ -96,28 +96,61 @@ func (s *Store) TakeFrom(ctx context.Context, node string, died bool) (count int
 // lost is after which time a run that is due and on nobody's way is looked for.
 const lost = 15 * time.Second
 
-// Sweep finds runs that nobody is bringing to a node although they are due, and
-// workspaces that have slots free while runs are parked: nothing like it should
-// be, and nothing like it lasts.
-func (s *Store) Sweep(ctx context.Context) (found int, waiting []string, err error) {
+// Sweep finds runs that nobody is bringing to a node, and workspaces that have
+// runs parked, which may have slots for them: after an import all runs are like
+// that, else nothing should be, and nothing like it lasts. It answers true when
+// there may be more.
+func (s *Store) Sweep(ctx context.Context) (found int, more bool, waiting []string, err error) {
 	err = s.write(ctx, func(u *unit) error {
 		now := clock.Now()
-		wakes, err := list(u, selectWake+`WHERE run_queue.node IS NULL AND NOT run_queue.parked AND run_queue.turn AND run_queue.wake_at < $1`+notDeleted+`
-			ORDER BY run_queue.wake_at LIMIT $2 FOR UPDATE OF run_queue SKIP LOCKED`, []any{now.Add(-lost), taken}, scanWake)
+		wakes, err := list(u, selectWake+`WHERE run_queue.node IS NULL AND NOT run_queue.parked AND run_queue.turn
+			AND (run_queue.adrift OR run_queue.wake_at < $1)`+notDeleted+` LIMIT $2 FOR UPDATE OF run_queue SKIP LOCKED`,
+			[]any{now.Add(-lost), taken}, scanWake)
+		if err != nil {
+			return err
+		}
+		carried, err := s.carried(ctx, u, wakes)
 		if err != nil {
 			return err
 		}
 		for _, wake := range wakes {
-			u.handovers = append(u.handovers, run.Handover{Wake: wake})
-			if err := u.Do(`UPDATE run_queue SET wake_at = $1 WHERE run_id = $2`, now, wake.RunID); err != nil {
+			if !carried[wake.RunID] {
+				u.handovers = append(u.handovers, run.Handover{Wake: wake})
+			}
+			// What is late is given time to come.
+			if err := u.Do(`UPDATE run_queue SET adrift = false, wake_at = CASE WHEN wake_at < $1 THEN $1 ELSE wake_at END WHERE run_id = $2`,
+				now, wake.RunID); err != nil {
 				return err
 			}
 		}
-		found = len(wakes)
+		found, more = len(u.handovers), len(wakes) == taken
 		waiting, err = list(u, `SELECT workspace_id FROM workspace_load WHERE parked > 0`, nil, scanText)
 		return err
 	})
-	return found, waiting, err
+	return found, more && err == nil, waiting, err
+}
+
+func (s *Store) carried(ctx context.Context, u *unit, wakes []run.Wake) (map[string]bool, error) {
+	if len(wakes) == 0 {
+		return nil, nil
+	}
+	ids := make([]string, len(wakes))
+	for i, wake := range wakes {
+		ids[i] = wake.RunID
+	}
+	return s.cluster.Carried(ctx, u.Conn, ids)
+}
+
+// Strays lists nodes that hold something although nobody knows them: they have
+// taken it after their end.
+func (s *Store) Strays(ctx context.Context) ([]string, error) {
+	var strays []string
+	err := s.read(ctx, func(c Conn) (err error) {
+		strays, err = list(c, `SELECT DISTINCT node FROM run_queue q WHERE node IS NOT NULL AND NOT EXISTS (SELECT 1 FROM nodes n WHERE n.id = q.node)
+			UNION SELECT node FROM couriers c WHERE NOT EXISTS (SELECT 1 FROM nodes n WHERE n.id = c.node) ORDER BY node`, nil, scanText)
+		return err
+	})
+	return strays, err
 }
 
 // Recount corrects the load of a workspace should it ever be wrong, and answers
@@ -137,15 +170,13 @@ func (s *Store) Recount(ctx context.Context, workspaceID string) (bool, error) {
 	return wrong, err
 }
 
-// Held lists what a node has in its hands, as the store knows it: runs with a
-// slot, and those that it watches and that are due.
+// Held lists what a node has in its hands or watches, as the store knows it.
 func (s *Store) Held(ctx context.Context, node string) ([]run.Held, error) {
 	var held []run.Held
 	err := s.read(ctx, func(c Conn) (err error) {
-		held, err = list(c, `SELECT run_queue.wake_at IS NOT NULL, NOT run_queue.slot, `+wakeColumns+` WHERE run_queue.node = $1
-			AND (run_queue.slot OR run_queue.wake_at <= $2)`+notDeleted, []any{node, clock.Now()},
+		held, err = list(c, `SELECT run_queue.wake_at IS NOT NULL, NOT run_queue.slot, `+wakeColumns+` WHERE run_queue.node = $1`+notDeleted, []any{node},
 			func(r Row) (h run.Held, err error) {
-				err = r.Scan(&h.News, &h.Watched, &h.RunID, &h.WorkspaceID, &h.WorkflowID, &h.Epoch, &h.At, &h.Crashes, (*string)(&h.Plan))
+				err = r.Scan(&h.News, &h.Armed, &h.RunID, &h.WorkspaceID, &h.WorkflowID, &h.Epoch, &h.At, &h.Crashes, (*string)(&h.Plan))
 				return h, err
 			})
 		return err

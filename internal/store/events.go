@@ -19,6 +19,11 @@ func (u *unit) record(events ...event.Event) { u.events = append(u.events, event
 
 // seal writes what a unit ends with.
 func (s *Store) seal(ctx context.Context, u *unit) error {
+	for _, runID := range u.waking {
+		if err := s.wakeInCluster(u, runID); err != nil {
+			return err
+		}
+	}
 	if err := s.settleLoads(u); err != nil {
 		return err
 	}

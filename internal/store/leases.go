@@ -14,11 +14,14 @@ import (
 // wake-up. It answers false for a stale wake-up. One who has become the owner
 // without learning of it may ask again.
 func (s *Store) Activate(ctx context.Context, wake run.Wake, node string) (run.Lease, bool, error) {
-	activated := false
+	activated, still := false, notDeleted
+	if s.cluster != nil { // the run is in our hands already, or it is not ours
+		still += ` AND node = $2 AND slot`
+	}
 	lease := run.Lease{RunID: wake.RunID, Epoch: wake.Epoch + 1}
 	err := s.write(ctx, func(u *unit) error {
 		n, err := u.Exec(`UPDATE run_queue SET epoch = $1, node = $2, wake_at = NULL
-			WHERE run_id = $3 AND turn AND (epoch = $4 OR epoch = $1 AND node = $2)`+notDeleted,
+			WHERE run_id = $3 AND turn AND (epoch = $4 OR epoch = $1 AND node = $2)`+still,
 			lease.Epoch, node, lease.RunID, wake.Epoch)
 		activated = n == 1
 		return err
@@ -129,7 +132,8 @@ func (s *Store) aloneDecision(of run.Run, d run.Decision) bool {
 // was just given back wakes at once when something came for it in the meantime.
 func (s *Store) wake(u *unit, runID string) error {
 	if s.cluster != nil {
-		return s.wakeInCluster(u, runID)
+		u.waking = append(u.waking, runID)
+		return nil
 	}
 	wake, err := one(u, selectWake+`WHERE run_queue.run_id = $1`, []any{runID}, scanWake)
 	if err == nil && wake != nil {
@@ -145,20 +149,21 @@ const (
 )
 
 // fence touches the run's row in the queue under the lease's epoch: no row, no
-// right to write.
+// right to write. In a cluster who has the lease has a slot: so a run that was
+// given back is not given back once more by one who did not hear that it was.
 func (s *Store) fence(u *unit, lease run.Lease, d run.Decision) (int64, error) {
-	giveBack := ``
+	giveBack, held := ``, notDeleted
 	if s.cluster != nil {
-		giveBack = `slot = false, `
+		giveBack, held = `slot = false, `, notDeleted+` AND slot AND node IS NOT NULL`
 	}
 	switch {
 	case d.Finish != nil:
-		return u.Exec(`DELETE FROM run_queue WHERE run_id = $1 AND epoch = $2`+notDeleted, lease.RunID, lease.Epoch)
+		return u.Exec(`DELETE FROM run_queue WHERE run_id = $1 AND epoch = $2`+held, lease.RunID, lease.Epoch)
 	case d.Release:
 		return u.Exec(`UPDATE run_queue SET `+giveBack+`node = NULL, wake_at = CASE WHEN wake_at < $1 THEN wake_at ELSE $1 END, executing = NULL, ran = $2, logged = $3
-			WHERE run_id = $4 AND epoch = $5`+notDeleted, d.WakeAt, int64(d.Ran), d.Logged, lease.RunID, lease.Epoch)
+			WHERE run_id = $4 AND epoch = $5`+held, d.WakeAt, int64(d.Ran), d.Logged, lease.RunID, lease.Epoch)
 	default:
-		return u.Exec(`UPDATE run_queue SET executing = $1, ran = $2, logged = $3 WHERE run_id = $4 AND epoch = $5`+notDeleted,
+		return u.Exec(`UPDATE run_queue SET executing = $1, ran = $2, logged = $3 WHERE run_id = $4 AND epoch = $5`+held,
 			orNil(strings.Join(d.Executing, "\n")), int64(d.Ran), d.Logged, lease.RunID, lease.Epoch)
 	}
 }
@@ -246,11 +251,12 @@ func (s *Store) NextDue(ctx context.Context, after time.Time) (*time.Time, error
 // process that is gone: one of them may be the reason.
 func (s *Store) Blame(ctx context.Context, node string) error {
 	return s.write(ctx, func(u *unit) error {
-		err := u.Do(`UPDATE run_queue SET crashes = CASE WHEN blamed = executing THEN crashes + 1 ELSE 1 END, blamed = executing, executing = NULL
-			WHERE node IS NOT NULL AND node <> $1 AND executing IS NOT NULL`, node)
-		return err
+		return u.Do(blame, node)
 	})
 }
+
+const blame = `UPDATE run_queue SET crashes = CASE WHEN blamed = executing THEN crashes + 1 ELSE 1 END, blamed = executing, executing = NULL
+	WHERE node IS NOT NULL AND node <> $1 AND executing IS NOT NULL`
 
 // Orphans lists runs held by another node than the given one, in order of
 // their id: after a restart these are the runs that the last process left.

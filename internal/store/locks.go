@@ -18,8 +18,9 @@ type LockKind string
 const (
 	// lockOnce: the request with an idempotency key.
 	lockOnce LockKind = "once"
-	// lockWorkflow: held by a start, shared, and by a deletion: no run of a
-	// workflow appears that its deletion did not see.
+	// lockWorkflow: held by a start, shared, and by a change and a deletion: no run
+	// of a workflow appears that its deletion did not see, nor one that began
+	// before it was paused and is seen after.
 	lockWorkflow LockKind = "workflow"
 	// lockShare: the places that runs with one key share.
 	lockShare LockKind = "share"

@@ -26,7 +26,7 @@ func (s *Store) PurgeDeleted(ctx context.Context, limit int) (bool, error) {
 			if b.spent() {
 				return nil
 			}
-			if err := b.exec(u, `DELETE FROM run_queue WHERE run_id = $1`, runID); err != nil {
+			if err := s.purgeQueued(u, b, runID); err != nil {
 				return err
 			}
 			if err := b.purgeRun(u, runID, `DELETE FROM runs WHERE id = $1`, runID); err != nil {
@@ -41,6 +41,26 @@ func (s *Store) PurgeDeleted(ctx context.Context, limit int) (bool, error) {
 		return err
 	})
 	return more && err == nil, err
+}
+
+// purgeQueued removes the row of a run from the queue, with what it may still
+// hold.
+func (s *Store) purgeQueued(u *unit, b *budget, runID string) error {
+	if s.cluster == nil {
+		return b.exec(u, `DELETE FROM run_queue WHERE run_id = $1`, runID)
+	}
+	return u.Query(`DELETE FROM run_queue WHERE run_id = $1 RETURNING workspace_id, slot, parked`, []any{runID}, func(r Row) error {
+		b.rows--
+		var (
+			workspaceID  string
+			slot, parked bool
+		)
+		if err := r.Scan(&workspaceID, &slot, &parked); err != nil {
+			return err
+		}
+		u.giveBack(workspaceID, slot, parked)
+		return nil
+	})
 }
 
 // PurgeIdempotency removes up to limit saved answers that have expired. It

@@ -117,13 +117,14 @@ func New(driver Driver, notify Notify) *Store {
 	return &Store{driver: driver, notify: notify}
 }
 
-// unit is an atomic unit under way, with what it ends with: the slots it gives
-// back, its events, the runs it hands over; and with what to tell once it is
-// durable.
+// unit is an atomic unit under way, with what it ends with: the runs it wakes,
+// the slots it gives back, its events, the runs it hands over; and with what to
+// tell once it is durable.
 type unit struct {
 	Conn
 	events    []event.Event
 	loads     map[string]load
+	waking    []string // runs, in a cluster
 	handovers []run.Handover
 	after     []func()
 }

@@ -57,6 +57,9 @@ func (s *Store) InsertWebhook(ctx context.Context, w webhook.Webhook, atMost int
 			outcome = webhook.NoWorkflow
 			return nil
 		}
+		if err := lockWorkspace(u, w.WorkspaceID); err != nil {
+			return err
+		}
 		room, err := grow(u, "webhooks", w.WorkspaceID, atMost)
 		if err != nil {
 			return err

@@ -109,6 +109,9 @@ func (s *Store) UpdateWorkflow(ctx context.Context, change workflow.Change) (boo
 	}
 	updated := false
 	err = s.write(ctx, func(u *unit) error {
+		if err := u.Lock(Lock{Kind: lockWorkflow, Key: w.ID}); err != nil {
+			return err
+		}
 		n, err := u.Exec(`UPDATE workflows SET name = $1, description = $2, state = $3, version = $4, revision = $5, updated_at = $6, layout = $7
 			WHERE id = $8 AND workspace_id = $9 AND revision = $10 AND deleted_at IS NULL`,
 			w.Name, w.Description, string(w.State), w.Version, w.Revision, w.UpdatedAt, string(layout), w.ID, w.WorkspaceID, change.WasRevision)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/stepmill/stepmill/test/harness"
+	"github.com/stepmill/stepmill/test/sink"
 )
 
 // damages are what can be wrong with the rows of one run.
@@ -64,7 +65,7 @@ func TestDamagedRunsFailAlone(t *testing.T) {
 			}
 			continue
 		}
-		within(t, 10*time.Second, "a damaged run has failed", func() bool {
+		sink.Within(t, 10*time.Second, "a damaged run has failed", func() bool {
 			return len(texts(t, openTables(t, s.Dir), "SELECT id FROM runs WHERE id = $1 AND status = 'failed' AND error_code = 'corrupt_state'", run)) == 1
 		})
 	}

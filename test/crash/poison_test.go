@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/stepmill/stepmill/test/harness"
+	"github.com/stepmill/stepmill/test/sink"
 )
 
 // poisoned lets a server die a while after it has begun the step poison.
@@ -20,7 +21,7 @@ const deadly = 3
 // time to.
 func TestPoisonIsQuarantined(t *testing.T) {
 	t.Parallel()
-	outside := newSink(t)
+	outside := sink.New(t)
 	s := harness.Start(t, t.TempDir(), egress)
 	poison := define(t, s.Client, nil, calls("before", outside.URL), calls("poison", outside.URL), calls("after", outside.URL))
 	slow := define(t, s.Client, nil, calls("slow", outside.URL+"?ms=3000"), calls("after", outside.URL))
@@ -74,7 +75,7 @@ func checkLane(t *testing.T, s *harness.Server, culprit string, others []string)
 		// The time of the node before has to run out, and the others may come first.
 		soon = 15 * time.Second
 	}
-	within(t, soon, "the other suspects wait", func() bool {
+	sink.Within(t, soon, "the other suspects wait", func() bool {
 		waiting := 0
 		for _, id := range others {
 			now := getRun(t, s.Client, id)
@@ -88,7 +89,7 @@ func checkLane(t *testing.T, s *harness.Server, culprit string, others []string)
 
 // retryQuarantined executes a run again that was given up, once its cause is
 // gone: from the step at which it was caught.
-func retryQuarantined(t *testing.T, s *harness.Server, outside *sink, culprit string) {
+func retryQuarantined(t *testing.T, s *harness.Server, outside *sink.Sink, culprit string) {
 	t.Helper()
 	var again runBody
 	s.Expect(t, 201, "POST", "/v1/runs/"+culprit+"/retry", nil).Decode(t, &again)
@@ -96,7 +97,7 @@ func retryQuarantined(t *testing.T, s *harness.Server, outside *sink, culprit st
 	if end.Status != succeeded || end.RetryOf == nil || *end.RetryOf != culprit {
 		t.Errorf("the retry is %s: %+v", end.Status, end)
 	}
-	counted := outside.counted()
+	counted := outside.Counted()
 	for key, want := range map[string]int{
 		culprit + "/before": 1, culprit + "/poison": 0, culprit + "/after": 0,
 		again.ID + "/before": 0, again.ID + "/poison": 1, again.ID + "/after": 1,

@@ -66,6 +66,8 @@ type Options struct {
 	// Fail says where the server dies, panics or pauses: the FP of the package
 	// failpoint, for a binary that has it.
 	Fail string
+	// Notice are texts whose lines in the log are counted.
+	Notice []string
 }
 
 // Start starts a server on a free port and waits until it is ready. Its client
@@ -135,7 +137,7 @@ func Spawn(o Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{Dir: o.Dir, out: newOutput(), log: newOutput(), exited: make(chan struct{})}
+	s := &Server{Dir: o.Dir, out: newOutput(), log: newOutput(o.Notice...), exited: make(chan struct{})}
 	args, err := o.arguments()
 	if err != nil {
 		return nil, err
@@ -227,6 +229,20 @@ func (s *Server) AwaitKey(t testing.TB) string {
 
 // Log is the end of what the server logged.
 func (s *Server) Log() string { return s.log.text() }
+
+// AwaitLog waits for a line of the log that matches the pattern and returns its
+// first group.
+func (s *Server) AwaitLog(t testing.TB, pattern string) string {
+	t.Helper()
+	found, ok := s.log.await(regexp.MustCompile(pattern), s.exited, endTime)
+	if !ok {
+		t.Fatalf("the server logged nothing like %s\n%s", pattern, s.Log())
+	}
+	return found
+}
+
+// Noticed is how many lines of its log had a text that was to be noticed.
+func (s *Server) Noticed(text string) int { return s.log.noticed(text) }
 
 // ExpectErrors says which errors the server will log because of what the test
 // does to it.

@@ -62,7 +62,7 @@ type Server struct {
 // Start starts a server that lasts as long as the test.
 func Start(tb testing.TB, o Options) *Server {
 	tb.Helper()
-	s, err := launch(tb.Context(), o)
+	s, err := Launch(tb.Context(), o)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -71,7 +71,7 @@ func Start(tb testing.TB, o Options) *Server {
 		if tb.Failed() {
 			tb.Logf("log of PostgreSQL on port %d:\n%s", s.port, tail(s.Log()))
 		}
-		if err := s.close(); err != nil {
+		if err := s.Close(); err != nil {
 			tb.Error(err)
 		}
 	})
@@ -90,7 +90,7 @@ func Shared(tb testing.TB) *Server {
 	tb.Helper()
 	shared.once.Do(func() {
 		// Not the context of this test: others use the server after it.
-		shared.server, shared.err = launch(context.Background(), Options{Unsafe: true, MaxConnections: 400})
+		shared.server, shared.err = Launch(context.Background(), Options{Unsafe: true, MaxConnections: 400})
 		if shared.err == nil {
 			shared.server.shared = true
 		}
@@ -111,7 +111,7 @@ var durable struct {
 // a process share whose programs are killed. It ends with the process.
 func Durable() (*Server, error) {
 	durable.once.Do(func() {
-		durable.server, durable.err = launch(context.Background(), Options{MaxConnections: 400})
+		durable.server, durable.err = Launch(context.Background(), Options{MaxConnections: 400})
 		if durable.err == nil {
 			durable.server.shared = true
 		}
@@ -119,8 +119,8 @@ func Durable() (*Server, error) {
 	return durable.server, durable.err
 }
 
-// launch makes a cluster and starts it.
-func launch(ctx context.Context, o Options) (*Server, error) {
+// Launch makes a cluster and starts it, for one who is not a test and closes it.
+func Launch(ctx context.Context, o Options) (*Server, error) {
 	bin, err := binaries()
 	if err != nil {
 		return nil, err
@@ -145,7 +145,7 @@ func launch(ctx context.Context, o Options) (*Server, error) {
 			return s, nil
 		}
 		if try == 5 || !errors.Is(err, errEnded) {
-			return nil, errors.Join(err, s.close())
+			return nil, errors.Join(err, s.Close())
 		}
 	}
 }
@@ -283,8 +283,8 @@ func (s *Server) own(what string) {
 	}
 }
 
-// close ends the server for good.
-func (s *Server) close() error {
+// Close ends the server for good.
+func (s *Server) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.child != nil {

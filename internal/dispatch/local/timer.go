@@ -44,6 +44,9 @@ func (d *Dispatcher) Recover(ctx context.Context) error {
 			break
 		}
 	}
+	d.mu.Lock()
+	d.resumed += int64(count)
+	d.mu.Unlock()
 	if count > 0 {
 		d.log.Info("resuming runs of the last process", "count", count)
 	}

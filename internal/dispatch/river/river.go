@@ -77,7 +77,7 @@ type Dispatcher struct {
 	suspect int              // of these and the ready ones, how many are under suspicion
 	kept    map[string]place // for runs that are about to come
 	timers  timers
-	taking  map[string]bool // were watched, are being taken up
+	taking  map[string]bool // runs whose time has come, while they are taken up
 	passing map[string]bool
 	leaving bool
 
@@ -97,7 +97,7 @@ type place struct {
 func New(store Store, config Config) (*Dispatcher, error) {
 	d := &Dispatcher{
 		config: config, store: store, log: config.Log,
-		kept: map[string]place{}, passing: map[string]bool{}, taking: map[string]bool{},
+		kept: map[string]place{}, taking: map[string]bool{}, passing: map[string]bool{},
 		more: make(chan struct{}, 1), room: make(chan struct{}, 1), earlier: make(chan struct{}, 1), freed: make(chan struct{}, 1),
 	}
 	workers := river.NewWorkers()
@@ -129,23 +129,39 @@ func New(store Store, config Config) (*Dispatcher, error) {
 // Hand puts runs on their way to any node, in the transaction of whoever decided
 // so.
 func (d *Dispatcher) Hand(ctx context.Context, tx pgx.Tx, runs []run.Handover) error {
-	jobs := make([]river.InsertManyParams, len(runs))
+	jobs, now := make([]river.InsertManyParams, len(runs)), clock.Now()
 	for i, h := range runs {
-		// Without a time it can be worked at once; with one, even one that has
-		// passed, it waits until River looks at what is scheduled.
-		var at time.Time
-		if wait := h.At.Add(-early); wait.After(clock.Now()) {
-			at = wait
+		opts := &river.InsertOpts{Queue: queueName, Priority: priority(h.Under), MaxAttempts: attempts}
+		// A job with a time is first looked at when River next looks at those:
+		// what is due has none.
+		if at := h.At.Add(-early); at.After(now) {
+			opts.ScheduledAt = at
 		}
-		jobs[i] = river.InsertManyParams{
-			Args: wakeUp{RunID: h.RunID, Epoch: h.Epoch, At: h.At, Suspect: h.Isolated()},
-			InsertOpts: &river.InsertOpts{
-				Queue: queueName, Priority: priority(h.Under), ScheduledAt: at, MaxAttempts: attempts,
-			},
-		}
+		jobs[i] = river.InsertManyParams{Args: wakeUp{RunID: h.RunID, Epoch: h.Epoch, At: h.At, Suspect: h.Isolated()}, InsertOpts: opts}
 	}
 	_, err := d.client.InsertManyFastTx(ctx, tx, jobs)
 	return err
+}
+
+// overdue is after which time a node that has fetched a job is not waited for.
+const overdue = 15 * time.Second
+
+// Carried tells which of the given runs are on their way to a node: there is a
+// job for each that is due about now.
+func (d *Dispatcher) Carried(ctx context.Context, tx pgx.Tx, ids []string) (map[string]bool, error) {
+	table := pgx.Identifier{d.config.Schema, "river_job"}.Sanitize()
+	rows, err := tx.Query(ctx, `SELECT DISTINCT args->>'run_id' FROM `+table+` WHERE queue = $1 AND args->>'run_id' = ANY($2)
+		AND (state IN ('available', 'retryable', 'scheduled') AND scheduled_at < now() + $3::bigint * interval '1 microsecond'
+		OR state = 'running' AND attempted_at > now() - $3::bigint * interval '1 microsecond')`, queueName, ids, overdue.Microseconds())
+	if err != nil {
+		return nil, err
+	}
+	found, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	carried := make(map[string]bool, len(found))
+	for _, id := range found {
+		carried[id] = true
+	}
+	return carried, err
 }
 
 // priority puts runs of a workspace that has few under way before those of one
@@ -172,20 +188,14 @@ type steady struct{}
 // NextRetry implements river.ClientRetryPolicy.
 func (steady) NextRetry(*rivertype.JobRow) time.Time { return clock.Now().Add(time.Second) }
 
-// shared is the time by the clock that all nodes go by. River would use the
-// machine's own for the times of jobs: one that is slow would hold up those of
-// everybody, as long as its node looks after what is scheduled.
+// shared makes River go by the clock that all nodes share: by that of a machine
+// that is ahead, others would find what it puts back much later.
 type shared struct{}
 
-// Now implements rivertype.TimeGenerator. Differences of its times are not
-// touched by a change of the machine's clock.
-func (shared) Now() time.Time {
-	now := time.Now()
-	return now.Add(clock.Now().Sub(now))
-}
+// Now implements rivertype.TimeGenerator.
+func (shared) Now() time.Time { return clock.Reading() }
 
-// NowOrNil implements rivertype.TimeGenerator: where the database has a clock,
-// it is that.
+// NowOrNil implements rivertype.TimeGenerator: the database knows better.
 func (shared) NowOrNil() *time.Time { return nil }
 
 // quiet keeps what River tells of its own work out of the log: of runs, the

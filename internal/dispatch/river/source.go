@@ -3,9 +3,11 @@ package river
 import (
 	"context"
 	"maps"
+	"slices"
 	"time"
 
 	"github.com/stepmill/stepmill/internal/clock"
+	"github.com/stepmill/stepmill/internal/dispatch"
 	"github.com/stepmill/stepmill/internal/run"
 )
 
@@ -25,6 +27,18 @@ func (d *Dispatcher) Wake(w run.Wake) {
 		return
 	}
 	d.queue(w)
+}
+
+// Watch makes sure that a run is watched that this node has to watch, by the time
+// that the store knows.
+func (d *Dispatcher) Watch(w run.Wake) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.taking[w.RunID] || d.timers.has(w.RunID, w.At) {
+		return
+	}
+	d.timers.add(w)
+	signal(d.earlier)
 }
 
 // TakeUp works on a run that is ours and that nobody works on: whether it still
@@ -144,12 +158,7 @@ func (d *Dispatcher) Has(runID string) bool {
 	if _, ok := d.kept[runID]; ok {
 		return true
 	}
-	for _, w := range d.ready {
-		if w.RunID == runID {
-			return true
-		}
-	}
-	return false
+	return d.taking[runID] || slices.ContainsFunc(d.ready, func(w run.Wake) bool { return w.RunID == runID })
 }
 
 // Stir takes up a run that is watched, at once: something has come for it.
@@ -161,15 +170,17 @@ func (d *Dispatcher) Stir(runID string) {
 	}
 }
 
-// Watch takes up a run that is watched, or should be, at its time.
-func (d *Dispatcher) Watch(w run.Wake) {
+// Stats tells what waits here. Runs that wait elsewhere are known to the store.
+func (d *Dispatcher) Stats() dispatch.Stats {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.taking[w.RunID] || d.timers.newer(w) {
-		return
+	stats := dispatch.Stats{Queued: len(d.ready)}
+	for _, w := range d.ready {
+		if !w.At.IsZero() && (stats.Oldest.IsZero() || w.At.Before(stats.Oldest)) {
+			stats.Oldest = w.At
+		}
 	}
-	d.timers.add(w)
-	signal(d.earlier)
+	return stats
 }
 
 // Leaving tells that this node takes up nothing more.

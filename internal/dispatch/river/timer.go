@@ -84,11 +84,7 @@ func (d *Dispatcher) watch(ctx context.Context) {
 // take takes up a run that was watched. Where that fails it is tried again: the
 // run is in nobody else's hands.
 func (d *Dispatcher) take(ctx context.Context, wake run.Wake) {
-	defer func() {
-		d.mu.Lock()
-		defer d.mu.Unlock()
-		delete(d.taking, wake.RunID)
-	}()
+	defer d.taken(wake.RunID)
 	for ctx.Err() == nil {
 		if !d.keep(ctx, wake.RunID, wake.Isolated()) {
 			continue
@@ -101,6 +97,12 @@ func (d *Dispatcher) take(ctx context.Context, wake run.Wake) {
 		d.log.Error("cannot take up a run; trying again", "run_id", wake.RunID, "error", err)
 		wait(ctx, time.Second)
 	}
+}
+
+func (d *Dispatcher) taken(runID string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	delete(d.taking, runID)
 }
 
 // Freed tells that a workspace may have slots for runs that are parked.
@@ -191,10 +193,10 @@ func (t *timers) add(w run.Wake) {
 	heap.Push(t, w)
 }
 
-// newer tells whether a run is watched that has been taken up since.
-func (t *timers) newer(w run.Wake) bool {
-	i, ok := t.at[w.RunID]
-	return ok && t.list[i].Epoch > w.Epoch
+// has tells whether a run is watched and due no later than at a time.
+func (t *timers) has(runID string, at time.Time) bool {
+	i, ok := t.at[runID]
+	return ok && !t.list[i].At.After(at)
 }
 
 // hurry makes a run due.

@@ -15,14 +15,13 @@ const (
 	channel = "stepmill"
 	// ringEvery bounds how often a node rings.
 	ringEvery = 100 * time.Millisecond
-	// lastRing bounds the ring with which a node leaves.
-	lastRing = time.Second
 	// longest is what fits into one ring.
 	longest = 7500
 	// listenAgain is when a lost connection is made anew.
 	listenAgain = time.Second
-	// stillThere is how often a quiet connection is asked whether it is alive.
-	stillThere = 30 * time.Second
+	// stillThere is how often a quiet connection is asked whether it is alive, and
+	// how long it has to answer.
+	stillThere = 5 * time.Second
 )
 
 // News is something that nodes tell each other.
@@ -41,6 +40,7 @@ const (
 	RunStirred      byte = 's'
 	EventRecorded   byte = 'w'
 	Deliverable     byte = 'd'
+	SlotFreed       byte = 'f'
 	WorkflowDeleted byte = 'x'
 )
 
@@ -126,27 +126,31 @@ func (b *Bell) ringOut(ctx context.Context) {
 			b.ringLast(ctx)
 			return
 		}
-		b.ringOnce(ctx)
-		wait(ctx, ringEvery)
-	}
-}
-
-func (b *Bell) ringOnce(ctx context.Context) {
-	if _, err := b.db.reserve.Exec(ctx, `SELECT pg_notify($1, $2)`, channel, b.gathered()); err != nil && ctx.Err() == nil {
-		b.log.Debug("cannot tell other nodes what happened", "error", err)
+		pause := ringEvery
+		if err := b.notify(ctx, b.gathered()); err != nil {
+			b.log.Debug("cannot tell other nodes what happened; trying again", "error", err)
+			b.Tell(Everything, "") // they cannot know what they have missed
+			pause = listenAgain
+		}
+		wait(ctx, pause)
 	}
 }
 
 // ringLast tells what has happened just before the end.
 func (b *Bell) ringLast(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastRing)
-	defer cancel()
 	b.mu.Lock()
 	anything := len(b.waiting) > 0
 	b.mu.Unlock()
 	if anything {
-		b.ringOnce(ctx)
+		_ = b.notify(context.WithoutCancel(ctx), b.gathered())
 	}
+}
+
+func (b *Bell) notify(ctx context.Context, text string) error {
+	limit, cancel := context.WithTimeout(ctx, stillThere)
+	defer cancel()
+	_, err := b.db.reserve.Exec(limit, `SELECT pg_notify($1, $2)`, channel, text)
+	return err
 }
 
 // gathered is what there is to tell, or, when that is too much, that there is.
@@ -209,11 +213,18 @@ func (b *Bell) listenOnce(ctx context.Context) error {
 		case ctx.Err() != nil || quiet.Err() == nil:
 			return err
 		default:
-			if err := conn.Ping(ctx); err != nil {
+			if err := answers(ctx, conn); err != nil {
 				return err
 			}
 		}
 	}
+}
+
+// answers asks a connection whether it is alive.
+func answers(ctx context.Context, conn *pgx.Conn) error {
+	limit, cancel := context.WithTimeout(ctx, stillThere)
+	defer cancel()
+	return conn.Ping(limit)
 }
 
 func (b *Bell) heard(payload string) {

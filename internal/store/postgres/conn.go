@@ -19,6 +19,7 @@ type conn struct {
 	raw      *pgx.Conn
 	exchange exchange
 	tx       *transaction // nil: shared with other units
+	ctx      context.Context
 	waiting  []*statement
 	// wrote says that the unit has left something in the transaction.
 	wrote bool

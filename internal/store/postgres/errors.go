@@ -36,16 +36,17 @@ func (e *unknownError) Unwrap() error { return e.error }
 // refused tells that the database has answered, with an error.
 func refused(err error) bool {
 	var answer *pgconn.PgError
-	return errors.As(err, &answer) && !goingAway(answer.Code)
+	return errors.As(err, &answer) && !goingAway(answer)
 }
 
-// goingAway are the codes with which the database ends a connection.
-func goingAway(code string) bool {
-	switch code {
-	case "57P01", "57P02", "57P03", "57P05", "25P03", "53300":
+// goingAway tells that the database has ended the connection with its answer:
+// what it was doing then may or may not be done.
+func goingAway(answer *pgconn.PgError) bool {
+	switch answer.SeverityUnlocalized {
+	case "FATAL", "PANIC":
 		return true
 	}
-	return strings.HasPrefix(code, "08")
+	return strings.HasPrefix(answer.Code, "08")
 }
 
 func classify(err error) kind {
@@ -70,7 +71,7 @@ func classify(err error) kind {
 			return away
 		}
 		return other
-	case goingAway(answer.Code):
+	case goingAway(answer):
 		return away
 	}
 	switch answer.Code {

@@ -30,6 +30,7 @@ type groups struct {
 	db    *DB
 	queue chan *member
 	done  chan struct{}
+	apart sync.WaitGroup // units that are run by themselves
 }
 
 // member is a unit of a group.
@@ -88,6 +89,7 @@ func (g *groups) run(ctx context.Context) error {
 		workers.Go(func() { g.work(ctx) })
 	}
 	workers.Wait()
+	g.apart.Wait()
 	return nil
 }
 
@@ -116,7 +118,7 @@ func (g *groups) gather(first *member) []*member {
 		select {
 		case m := <-g.queue:
 			if runs[m.runID] {
-				go g.alone(m)
+				g.apart.Go(func() { g.alone(m) })
 				continue
 			}
 			runs[m.runID] = true
@@ -141,16 +143,21 @@ func (g *groups) commit(group []*member) {
 	defer cancel()
 	if err := g.together(ctx, group); err != nil {
 		var open *unknownError
+		if k := classify(err); k != other { // what a unit met by itself it meets again
+			g.db.counts.failed(k, err)
+		}
 		for _, m := range group {
 			if errors.As(err, &open) {
+				g.db.counts.unit(unknown, err)
 				m.answer <- explain(err, unknown)
 				continue
 			}
-			go g.alone(m)
+			g.apart.Go(func() { g.alone(m) })
 		}
 		return
 	}
 	for _, m := range group {
+		g.db.counts.unit(other, m.outcome)
 		m.answer <- m.outcome
 	}
 }
@@ -165,6 +172,7 @@ func (g *groups) together(ctx context.Context, group []*member) error {
 		return err
 	}
 	defer lent.Release()
+	begun := time.Now()
 	t := g.db.newTransaction(lent)
 	slices.SortFunc(group, func(a, b *member) int { return cmp.Compare(a.runID, b.runID) })
 	last, err := rounds(ctx, t, group)
@@ -175,6 +183,7 @@ func (g *groups) together(ctx context.Context, group []*member) error {
 	if !t.begun && len(last) == 0 {
 		return nil
 	}
+	defer g.db.counts.commit(len(group), begun)
 	return g.db.finish(ctx, t, last)
 }
 

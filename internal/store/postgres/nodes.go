@@ -24,7 +24,8 @@ func (db *DB) Beat(ctx context.Context, n node.Node, capacity int, life time.Dur
 		INSERT INTO nodes AS n (id, name, version, role, capacity, started_at, seen_at, expires_at)
 		VALUES ($1, $2, $3, $4, $5, $6, `+now+`, `+now+` + $7)
 		ON CONFLICT (id) DO UPDATE SET seen_at = excluded.seen_at, expires_at = CASE WHEN n.dead THEN n.expires_at ELSE excluded.expires_at END
-		RETURNING dead, capacity)
+		RETURNING dead, capacity),
+		marked AS (`+markRecovery+`)
 		SELECT `+now+`, mine.dead, o.expiry, COALESCE(o.capacity, 0) + mine.capacity, COALESCE(o.nodes, 0) + 1
 		FROM mine, (SELECT min(expires_at) AS expiry, sum(capacity)::bigint AS capacity, count(*) AS nodes FROM nodes WHERE id <> $1) o`,
 		n.ID, n.Name, n.Version, n.Role, capacity, n.StartedAt.UnixMicro(), life.Microseconds()).
@@ -56,20 +57,14 @@ func (db *DB) Forget(ctx context.Context, id string) error {
 	return err
 }
 
-// Strangers lists nodes that hold runs and that nobody knows: one that was
-// forgotten, went on for a moment and died then.
-func (db *DB) Strangers(ctx context.Context) ([]string, error) {
-	rows, err := db.reserve.Query(ctx, `SELECT DISTINCT q.node FROM run_queue q WHERE q.node IS NOT NULL
-		AND NOT EXISTS (SELECT 1 FROM nodes n WHERE n.id = q.node)`)
-	if err != nil {
-		return nil, err
-	}
-	return pgx.CollectRows(rows, pgx.RowTo[string])
+// Nodes lists the nodes that are alive. It implements node.Registry.
+func (db *DB) Nodes(ctx context.Context) ([]node.Node, error) {
+	nodes, err := db.listNodes(ctx)
+	return nodes, explain(err, classify(err))
 }
 
-// Nodes lists the nodes.
-func (db *DB) Nodes(ctx context.Context) ([]node.Node, error) {
-	rows, err := db.reserve.Query(ctx, `SELECT id, name, version, role, started_at, seen_at, expires_at FROM nodes ORDER BY id`)
+func (db *DB) listNodes(ctx context.Context) ([]node.Node, error) {
+	rows, err := db.reserve.Query(ctx, `SELECT id, name, version, role, started_at, seen_at, expires_at FROM nodes WHERE NOT dead AND expires_at > `+now+` ORDER BY id`)
 	if err != nil {
 		return nil, err
 	}

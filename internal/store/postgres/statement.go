@@ -22,6 +22,7 @@ type statement struct {
 	// want says that its rows are wanted.
 	want     bool
 	affected int64
+	tag      string
 	result   result
 }
 
@@ -45,8 +46,9 @@ type transaction struct {
 	begin []string
 	begun bool
 	// id is that of the transaction in the database, which remembers what became
-	// of it; zero while it is not known.
-	id int64
+	// of it; zero while it is not known. mark is that of the recovery before it.
+	id   int64
+	mark *string
 	// held are the locks that it has, by their statements and numbers.
 	held map[heldLock]bool
 }
@@ -74,10 +76,10 @@ func (t *transaction) needs(s *statement) bool {
 }
 
 const (
-	begin         = "begin"
+	begin         = "begin isolation level read committed"
 	beginReading  = "begin isolation level repeatable read read only"
 	commit        = "commit"
-	transactionID = "SELECT pg_current_xact_id()::text::bigint"
+	transactionID = "SELECT pg_current_xact_id()::text::bigint, (SELECT mark FROM recovery)"
 )
 
 // send runs statements in one round trip. After an error nothing of the
@@ -119,7 +121,7 @@ func closing(before, err error) error {
 func (t *transaction) receive(answers pgx.BatchResults, opening int, statements []*statement) error {
 	for i := range opening {
 		if t.begin[i] == transactionID {
-			if err := answers.QueryRow().Scan(&t.id); err != nil {
+			if err := answers.QueryRow().Scan(&t.id, &t.mark); err != nil {
 				return err
 			}
 			continue
@@ -139,7 +141,7 @@ func (t *transaction) receive(answers pgx.BatchResults, opening int, statements 
 func (s *statement) receive(answers pgx.BatchResults) error {
 	if !s.want {
 		tag, err := answers.Exec()
-		s.affected = tag.RowsAffected()
+		s.affected, s.tag = tag.RowsAffected(), tag.String()
 		return err
 	}
 	rows, err := answers.Query()
@@ -177,8 +179,19 @@ func keep(raw [][]byte) [][]byte {
 
 // argument is a value as the database takes it.
 func argument(arg any) any {
-	if t, ok := arg.(time.Time); ok {
-		return t.UnixMicro()
+	switch v := arg.(type) {
+	case time.Time:
+		return v.UnixMicro()
+	case []byte:
+		if v == nil {
+			return []byte{} // NULL is nil itself
+		}
+	case string:
+		return store.Text(v)
+	case *string:
+		if v != nil {
+			return store.Text(*v)
+		}
 	}
 	return arg
 }

@@ -21,13 +21,15 @@ func Tx(c store.Conn) (pgx.Tx, error) {
 		return nil, err
 	}
 	unit.wrote = true
-	return unitTx{conn: unit.raw}, nil
+	return unitTx{conn: unit.raw, ctx: unit.ctx}, nil
 }
 
 // unitTx implements pgx.Tx on a transaction that somebody else began and ends.
+// What it does has the time of the unit, whatever context it is called with.
 type unitTx struct {
 	pgx.Tx
 	conn *pgx.Conn
+	ctx  context.Context
 }
 
 var errNotYours = errors.New("the transaction belongs to a unit")
@@ -45,26 +47,26 @@ func (t unitTx) Rollback(context.Context) error { return errNotYours }
 func (t unitTx) Conn() *pgx.Conn { return t.conn }
 
 // Exec implements pgx.Tx.
-func (t unitTx) Exec(ctx context.Context, text string, args ...any) (pgconn.CommandTag, error) {
-	return t.conn.Exec(ctx, text, args...)
+func (t unitTx) Exec(_ context.Context, text string, args ...any) (pgconn.CommandTag, error) {
+	return t.conn.Exec(t.ctx, text, args...)
 }
 
 // Query implements pgx.Tx.
-func (t unitTx) Query(ctx context.Context, text string, args ...any) (pgx.Rows, error) {
-	return t.conn.Query(ctx, text, args...)
+func (t unitTx) Query(_ context.Context, text string, args ...any) (pgx.Rows, error) {
+	return t.conn.Query(t.ctx, text, args...)
 }
 
 // QueryRow implements pgx.Tx.
-func (t unitTx) QueryRow(ctx context.Context, text string, args ...any) pgx.Row {
-	return t.conn.QueryRow(ctx, text, args...)
+func (t unitTx) QueryRow(_ context.Context, text string, args ...any) pgx.Row {
+	return t.conn.QueryRow(t.ctx, text, args...)
 }
 
 // SendBatch implements pgx.Tx.
-func (t unitTx) SendBatch(ctx context.Context, batch *pgx.Batch) pgx.BatchResults {
-	return t.conn.SendBatch(ctx, batch)
+func (t unitTx) SendBatch(_ context.Context, batch *pgx.Batch) pgx.BatchResults {
+	return t.conn.SendBatch(t.ctx, batch)
 }
 
 // CopyFrom implements pgx.Tx.
-func (t unitTx) CopyFrom(ctx context.Context, table pgx.Identifier, columns []string, rows pgx.CopyFromSource) (int64, error) {
-	return t.conn.CopyFrom(ctx, table, columns, rows)
+func (t unitTx) CopyFrom(_ context.Context, table pgx.Identifier, columns []string, rows pgx.CopyFromSource) (int64, error) {
+	return t.conn.CopyFrom(t.ctx, table, columns, rows)
 }

@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"runtime/debug"
@@ -27,31 +26,34 @@ const (
 
 // Write implements store.Driver.
 func (db *DB) Write(ctx context.Context, fn func(store.Conn) error) error {
-	return db.persist(ctx, func(ctx context.Context) error { return db.writeOnce(ctx, fn) })
+	k, err := db.persist(ctx, func(ctx context.Context) error { return db.writeOnce(ctx, fn) })
+	db.counts.unit(k, err)
+	return err
 }
 
 // persist tries again what met another unit, or found the database away for a
 // moment. A unit that has begun does not end with the request that asked for
 // it: its outcome would not be known.
-func (db *DB) persist(ctx context.Context, try func(context.Context) error) error {
+func (db *DB) persist(ctx context.Context, try func(context.Context) error) (kind, error) {
 	if ctx.Err() != nil {
-		return givenUp(ctx)
+		return other, givenUp(ctx)
 	}
 	work, cancel := context.WithTimeout(context.WithoutCancel(ctx), unitTime)
 	defer cancel()
 	began := time.Now()
 	for n := 1; ; n++ {
 		err := try(work)
-		kind := classify(err)
+		k := classify(err)
+		db.counts.failed(k, err)
 		switch {
-		case kind == conflict && n < attempts:
-		case kind == away && time.Since(began) < outage && work.Err() == nil:
+		case k == conflict && n < attempts:
+		case k == away && time.Since(began) < outage && work.Err() == nil:
 		default:
-			return explain(err, kind)
+			return k, explain(err, k)
 		}
 		pause := time.Duration(rand.Int64N(int64(10*time.Millisecond) << min(n, 5)))
 		if !wait(ctx, pause) {
-			return givenUp(ctx)
+			return k, givenUp(ctx)
 		}
 	}
 }
@@ -78,8 +80,9 @@ func (db *DB) writeOnce(ctx context.Context, fn func(store.Conn) error) error {
 		return err
 	}
 	defer lent.Release()
+	begun := time.Now()
 	t := db.newTransaction(lent)
-	c := &conn{raw: t.conn, exchange: sending(ctx, t), tx: t}
+	c := &conn{raw: t.conn, exchange: sending(ctx, t), tx: t, ctx: ctx}
 	if err := call(fn, c); err != nil {
 		t.abandon(ctx)
 		return err
@@ -87,6 +90,7 @@ func (db *DB) writeOnce(ctx context.Context, fn func(store.Conn) error) error {
 	if !t.begun && len(c.waiting) == 0 {
 		return nil
 	}
+	defer db.counts.commit(1, begun)
 	return db.finish(ctx, t, c.waiting)
 }
 
@@ -116,7 +120,12 @@ func call(fn func(store.Conn) error, c store.Conn) (err error) {
 
 // finish runs the last statements of a transaction and commits it.
 func (db *DB) finish(ctx context.Context, t *transaction, last []*statement) error {
-	err := t.send(ctx, append(last, &statement{text: commit}))
+	end := &statement{text: commit}
+	err := t.send(ctx, append(last, end))
+	if err == nil && end.tag != "COMMIT" {
+		// A statement had failed, and somebody went on all the same.
+		return fmt.Errorf("the database answered %s to a COMMIT", end.tag)
+	}
 	if err == nil {
 		return nil
 	}
@@ -128,21 +137,26 @@ func (db *DB) finish(ctx context.Context, t *transaction, last []*statement) err
 }
 
 // settle finds out what became of a transaction whose COMMIT was not answered:
-// the database remembers.
+// the database remembers, unless it has crashed since. Then the number of the
+// transaction may be that of another one by now.
 func (db *DB) settle(t *transaction, lost error) error {
 	_ = t.conn.Close(context.Background())
-	if t.id == 0 {
+	if t.id == 0 || t.mark == nil {
 		return &unknownError{lost}
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), settleTime)
 	defer cancel()
 	for {
-		var status *string
-		err := db.reserve.QueryRow(ctx, `SELECT pg_xact_status($1::text::xid8)`, fmt.Sprint(t.id)).Scan(&status)
+		var same, status *string
+		err := db.reserve.QueryRow(ctx, `SELECT mark, CASE WHEN mark = $2 THEN pg_xact_status($1::text::xid8) END
+			FROM (SELECT (SELECT mark FROM recovery) AS mark) r`, fmt.Sprint(t.id), *t.mark).Scan(&same, &status)
 		switch {
-		case err == nil && status != nil && *status == "committed":
+		case err != nil:
+		case same == nil || *same != *t.mark:
+			return &unknownError{lost}
+		case status != nil && *status == "committed":
 			return nil
-		case err == nil && status != nil && *status == "aborted":
+		case status != nil && *status == "aborted":
 			return &awayError{lost}
 		}
 		if !wait(ctx, 50*time.Millisecond) {
@@ -164,23 +178,4 @@ func (t *transaction) abandon(ctx context.Context) {
 	if _, err := t.conn.Exec(ctx, "rollback"); err != nil {
 		_ = t.conn.Close(ctx)
 	}
-}
-
-// Read implements store.Driver.
-func (db *DB) Read(ctx context.Context, fn func(store.Conn) error) error {
-	return db.persist(ctx, func(ctx context.Context) error {
-		lent, err := db.acquire(ctx)
-		if err != nil {
-			return err
-		}
-		defer lent.Release()
-		t := &transaction{conn: lent.Conn(), begin: db.beginReading}
-		c := &conn{raw: t.conn, exchange: sending(ctx, t)}
-		err = call(fn, c)
-		if err == nil && len(c.waiting) > 0 {
-			err = errors.New("a statement was left behind in a read")
-		}
-		t.abandon(ctx)
-		return err
-	})
 }

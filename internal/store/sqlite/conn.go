@@ -107,12 +107,12 @@ func bindOne(stmt *sqlite.Stmt, param int, arg any) error {
 	case nil:
 		stmt.BindNull(param)
 	case string:
-		stmt.BindText(param, v)
+		stmt.BindText(param, store.Text(v))
 	case *string:
 		if v == nil {
 			stmt.BindNull(param)
 		} else {
-			stmt.BindText(param, *v)
+			stmt.BindText(param, store.Text(*v))
 		}
 	case []byte:
 		stmt.BindBytes(param, v)
@@ -159,8 +159,14 @@ func (r row) scanOne(i int, dest any) error {
 		*d = r.stmt.ColumnInt(i)
 	case *int64:
 		*d = r.stmt.ColumnInt64(i)
+	case **int64:
+		n := r.stmt.ColumnInt64(i)
+		*d = &n
 	case *bool:
 		*d = r.stmt.ColumnInt64(i) != 0
+	case **bool:
+		is := r.stmt.ColumnInt64(i) != 0
+		*d = &is
 	case *time.Time:
 		*d = time.UnixMicro(r.stmt.ColumnInt64(i)).UTC()
 	case **time.Time:

@@ -46,6 +46,8 @@ func Run(t *testing.T, open func(t *testing.T, notify store.Notify) *store.Store
 		{"news", testNews},
 		{"races", testRaces},
 		{"queue", testQueue},
+		{"backlog", testBacklog},
+		{"nodes", testNodes},
 		{"outbox", testOutbox},
 		{"webhooks", testWebhooks},
 		{"deliveries", testDeliveries},
@@ -64,6 +66,7 @@ func Run(t *testing.T, open func(t *testing.T, notify store.Notify) *store.Store
 		{"tenants", testTenants},
 		{"paging", testPaging},
 		{"values", testValues},
+		{"moving", testMove},
 	} {
 		t.Run(area.name, func(t *testing.T) {
 			t.Parallel()

@@ -6,7 +6,8 @@ CREATE TABLE installation (
     id                 INTEGER PRIMARY KEY CHECK (id = 1),
     first_workspace_id TEXT    NOT NULL,
     key_check          BLOB    NOT NULL, -- tells which master key seals this store
-    created_at         INTEGER NOT NULL
+    created_at         INTEGER NOT NULL,
+    importing          TEXT              -- the import that fills the tables; NULL: they are whole
 );
 
 CREATE TABLE workspaces (
