@@ -2,7 +2,9 @@ package membership_test
 
 import (
 	"context"
+	"errors"
 	"log/slog"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -15,201 +17,358 @@ import (
 
 const life = 10 * time.Second
 
-// world is a database and the hands of a node, as far as a member sees them.
-type world struct {
+// database is a registry and a queue in memory. Its clock is that of the bubble.
+type database struct {
 	mu      sync.Mutex
-	beats   int
-	away    bool          // the database does not answer
-	slow    time.Duration // what takes so long, but for the heartbeat
-	dead    bool
+	away    bool
+	slow    time.Duration // how long reads of the queue take
+	expires map[string]time.Time
+	dead    map[string]bool
+	held    map[string][]run.Held
 	strays  []string
-	held    []run.Held
-	took    []string
+	taken   []string
 	forgot  []string
-	dropped int
-	working []run.Lease
-	resumed []string
-	watched []string
+	beats   int
 }
 
-func (w *world) answers(ctx context.Context) bool {
-	w.mu.Lock()
-	slow, away := w.slow, w.away
-	w.mu.Unlock()
-	if away {
-		<-ctx.Done()
-		return false
+var errAway = errors.New("away")
+
+func newDatabase() *database {
+	return &database{expires: map[string]time.Time{}, dead: map[string]bool{}, held: map[string][]run.Held{}}
+}
+
+func (d *database) Beat(_ context.Context, n node.Node, capacity int, life time.Duration) (node.Beat, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.away {
+		return node.Beat{}, errAway
 	}
-	time.Sleep(slow)
-	return true
-}
-
-func (w *world) Beat(ctx context.Context, _ node.Node, _ int, _ time.Duration) (node.Beat, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.away {
-		w.mu.Unlock()
-		<-ctx.Done()
-		w.mu.Lock()
-		return node.Beat{}, ctx.Err()
+	d.beats++
+	b := node.Beat{Now: time.Now(), Dead: d.dead[n.ID], Capacity: capacity, Nodes: len(d.expires)}
+	if !b.Dead {
+		d.expires[n.ID] = time.Now().Add(life)
 	}
-	w.beats++
-	now := time.Now()
-	expiry := now.Add(time.Second)
-	return node.Beat{Now: now, Dead: w.dead, NextExpiry: &expiry, Capacity: 1, Nodes: 2}, nil
+	for id, at := range d.expires {
+		if id != n.ID && (b.NextExpiry == nil || at.Before(*b.NextExpiry)) {
+			b.NextExpiry = &at
+		}
+	}
+	return b, nil
 }
 
-func (w *world) Expired(ctx context.Context) ([]string, error) {
-	w.answers(ctx)
-	return nil, nil
+func (d *database) Expired(context.Context) ([]string, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.away {
+		return nil, errAway
+	}
+	var gone []string
+	for id, at := range d.expires {
+		if at.Before(time.Now()) {
+			d.dead[id] = true
+			gone = append(gone, id)
+		}
+	}
+	return gone, nil
 }
 
-func (w *world) Strays(context.Context) ([]string, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	found := w.strays
-	w.strays = nil
-	return found, nil
-}
-
-func (w *world) Forget(_ context.Context, id string) error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.forgot = append(w.forgot, id)
+func (d *database) Forget(_ context.Context, id string) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	delete(d.expires, id)
+	delete(d.dead, id)
+	d.forgot = append(d.forgot, id)
 	return nil
 }
 
-func (w *world) Serve(context.Context, string, string, time.Duration) (bool, error) { return true, nil }
-
-func (w *world) TakeFrom(_ context.Context, id string, _ bool) (int, bool, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.took = append(w.took, id)
-	return 1, false, nil
+func (d *database) Serve(context.Context, string, string, time.Duration) (bool, error) {
+	return true, nil
 }
 
-func (w *world) Held(ctx context.Context, _ string) ([]run.Held, error) {
-	w.answers(ctx)
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.held, nil
+func (d *database) TakeFrom(_ context.Context, id string, _ bool) (int, bool, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.taken = append(d.taken, id)
+	n := len(d.held[id])
+	delete(d.held, id)
+	return n, false, nil
 }
 
-func (w *world) Sweep(context.Context) (int, bool, []string, error)      { return 0, false, nil, nil }
-func (w *world) Recount(context.Context, string) (wrong bool, err error) { return false, nil }
-
-func (w *world) Leases() []run.Lease {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.working
+func (d *database) Held(_ context.Context, id string) ([]run.Held, error) {
+	time.Sleep(d.delay())
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return slices.Clone(d.held[id]), nil
 }
 
-func (w *world) Has(string) bool { return false }
-func (w *world) Abort(run.Lease) {}
-func (w *world) DropAll() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.dropped++
-	w.working = nil
-}
-func (w *world) Stir(string) {}
-func (w *world) TakeUp(of run.Wake) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.resumed = append(w.resumed, of.RunID)
-	w.working = append(w.working, run.Lease{RunID: of.RunID, Epoch: of.Epoch})
+func (d *database) delay() time.Duration {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.slow
 }
 
-func (w *world) Watch(of run.Wake) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.watched = append(w.watched, of.RunID)
-}
-func (w *world) PassOn(string) {}
-func (w *world) TookOver()     {}
+func (d *database) Sweep(context.Context) (int, bool, []string, error) { return 0, false, nil, nil }
 
-func (w *world) change(what func()) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	what()
+func (d *database) Strays(context.Context) ([]string, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	strays := d.strays
+	d.strays = nil
+	return strays, nil
 }
 
-// during lets a member live while a test does something to its world.
-func during(t *testing.T, w *world, do func(*membership.Member)) {
+func (d *database) Recount(context.Context, string) (bool, error) { return false, nil }
+
+func (d *database) set(change func()) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	change()
+}
+
+// hands note what they are told.
+type hands struct {
+	mu      sync.Mutex
+	leases  []run.Lease
+	has     map[string]bool
+	aborted []run.Lease
+	stirred []string
+	taken   []string
+	watched []string
+	dropped []time.Time
+}
+
+func (h *hands) Leases() []run.Lease {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return slices.Clone(h.leases)
+}
+
+func (h *hands) Has(id string) bool { return h.has[id] }
+
+func (h *hands) Abort(l run.Lease) { h.note(func() { h.aborted = append(h.aborted, l) }) }
+
+func (h *hands) DropAll() {
+	h.note(func() { h.dropped, h.leases = append(h.dropped, time.Now()), nil })
+}
+
+func (h *hands) Stir(id string) { h.note(func() { h.stirred = append(h.stirred, id) }) }
+
+func (h *hands) TakeUp(w run.Wake) {
+	h.note(func() {
+		h.taken = append(h.taken, w.RunID)
+		h.leases = append(h.leases, run.Lease{RunID: w.RunID, Epoch: w.Epoch})
+	})
+}
+
+func (h *hands) Watch(w run.Wake) { h.note(func() { h.watched = append(h.watched, w.RunID) }) }
+
+func (h *hands) TookOver() {}
+
+func (h *hands) PassOn(string) {}
+
+func (h *hands) note(change func()) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	change()
+}
+
+// member joins and lives until the end of the test.
+func member(t *testing.T, d *database, h *hands, id string) *membership.Member {
 	t.Helper()
-	m := membership.New(membership.Config{Node: node.Node{ID: "node_1"}, Capacity: 1, Life: life, Told: func(node.Beat) {}}, w, w, w, slog.New(slog.DiscardHandler))
+	m := membership.New(membership.Config{Node: node.Node{ID: id}, Capacity: 1, Life: life, Told: func(node.Beat) {}}, d, d, h, slog.New(slog.DiscardHandler))
 	if err := m.Join(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	ctx, stop := context.WithCancel(t.Context())
-	var running sync.WaitGroup
-	running.Go(func() { _ = m.Run(ctx) })
-	do(m)
-	stop()
-	w.change(func() { w.away, w.slow = false, 0 })
-	running.Wait()
+	ended := make(chan error, 1)
+	go func() { ended <- m.Run(ctx) }()
+	t.Cleanup(func() {
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+	return m
 }
 
-// Whatever else the member waits for, the heartbeat goes on.
-func TestHeartbeatWaitsForNothing(t *testing.T) {
+func held(id string, epoch int64) run.Held { return run.Held{Wake: run.Wake{RunID: id, Epoch: epoch}} }
+
+// after lets time pass. What the test has read until then is read before what
+// happens now.
+func after(d *database, h *hands, pause time.Duration) {
+	d.set(func() {})
+	h.note(func() {})
+	time.Sleep(pause)
+	synctest.Wait()
+}
+
+func same[T comparable](t *testing.T, what string, got, want []T) {
+	t.Helper()
+	if !slices.Equal(got, want) {
+		t.Errorf("%s: %v, want %v", what, got, want)
+	}
+}
+
+// Trust ends before others may take the runs, all work is dropped once, and what
+// is still ours is taken up again when the node is seen again.
+func TestTrust(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		w := &world{slow: 5 * life}
-		during(t, w, func(m *membership.Member) {
-			for range 20 {
-				time.Sleep(time.Second)
-				if !m.Trusted() {
-					t.Fatal("the node does not trust itself although the database hears it")
-				}
-			}
-		})
-		if w.dropped != 0 {
-			t.Errorf("runs were dropped %d times", w.dropped)
+		d, h := newDatabase(), &hands{}
+		m := member(t, d, h, "a")
+		after(d, h, 4*life)
+		if !m.Trusted() || len(h.dropped) > 0 {
+			t.Fatal("a node that is seen is not trusted")
+		}
+		d.set(func() { d.away, d.held["a"] = true, []run.Held{held("r", 1)} })
+		after(d, h, 2*life)
+		d.mu.Lock()
+		expiry := d.expires["a"]
+		d.mu.Unlock()
+		if m.Trusted() || len(h.dropped) != 1 || !h.dropped[0].Before(expiry.Add(-life/10)) {
+			t.Fatalf("dropped at %v; the node expires at %v", h.dropped, expiry)
+		}
+		d.set(func() { d.away = false })
+		after(d, h, life/2)
+		if !m.Trusted() {
+			t.Error("a node that is seen again is not trusted")
+		}
+		same(t, "taken up at once", h.taken, []string{"r"})
+		d.set(func() { d.away = true })
+		after(d, h, 2*life)
+		if len(h.dropped) != 2 || m.Stats().Lost != 2 {
+			t.Errorf("dropped %v, lost %d", h.dropped, m.Stats().Lost)
 		}
 	})
 }
 
-// A node that was not heard of for a while lets go of everything, each time, and
-// takes up again what is still its own: runs, and those whose time it watches.
-func TestNodeTakesUpItsOwn(t *testing.T) {
+// A node that loses trust again before it could look at its runs drops them
+// again.
+func TestTrustLostTwiceWithoutALook(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		w := &world{}
-		during(t, w, func(m *membership.Member) {
-			for round := range 2 {
-				w.change(func() {
-					w.working = []run.Lease{{RunID: "run_1", Epoch: 1}}
-					w.held = []run.Held{
-						{Wake: run.Wake{RunID: "run_1", Epoch: 1}},
-						{Wake: run.Wake{RunID: "run_2", Epoch: 1, At: time.Now().Add(time.Hour)}, Armed: true},
-					}
-				})
-				time.Sleep(life)
-				w.change(func() { w.away, w.resumed, w.watched = true, nil, nil })
-				time.Sleep(life * 8 / 10)
-				if m.Trusted() {
-					t.Error("a node that is not heard of trusts itself")
-				}
-				w.change(func() { w.away = false })
-				time.Sleep(life)
-				w.change(func() {
-					if w.dropped != round+1 || len(w.resumed) != 1 || w.resumed[0] != "run_1" || len(w.watched) == 0 || w.watched[0] != "run_2" {
-						t.Errorf("dropped %d times, taken up %v, watched %v", w.dropped, w.resumed, w.watched)
-					}
-				})
+		d, h := newDatabase(), &hands{}
+		member(t, d, h, "a")
+		d.set(func() { d.slow = time.Hour })
+		for n := 1; n <= 3; n++ {
+			d.set(func() { d.away = true })
+			after(d, h, 2*life)
+			d.set(func() { d.away = false })
+			after(d, h, life/2)
+			if len(h.dropped) != n {
+				t.Fatalf("dropped %d times, want %d", len(h.dropped), n)
 			}
-		})
+		}
+		d.set(func() { d.slow = 0 })
+		after(d, h, 2*time.Hour)
 	})
 }
 
-// Runs of a node that nobody knows any more are taken from it.
-func TestStraysAreTaken(t *testing.T) {
+// Heartbeats do not wait for anything else.
+func TestASlowQueueDoesNotEndTrust(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		w := &world{strays: []string{"node_gone"}}
-		during(t, w, func(*membership.Member) { time.Sleep(time.Minute) })
-		if len(w.took) != 1 || w.took[0] != "node_gone" || len(w.forgot) != 1 || w.forgot[0] != "node_gone" {
-			t.Errorf("taken from %v, forgotten %v", w.took, w.forgot)
+		d, h := newDatabase(), &hands{}
+		m := member(t, d, h, "a")
+		d.set(func() { d.slow = 3 * life })
+		after(d, h, 10*life)
+		if !m.Trusted() || len(h.dropped) > 0 || d.beats < 30 {
+			t.Errorf("trusted %t, dropped %v, %d heartbeats", m.Trusted(), h.dropped, d.beats)
+		}
+		d.set(func() { d.slow = 0 })
+		after(d, h, 4*life)
+	})
+}
+
+// The runs of a node that is gone are taken within the promised time, and it is
+// forgotten.
+func TestReap(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		d, h := newDatabase(), &hands{}
+		member(t, d, h, "a")
+		member(t, d, &hands{}, "b")
+		d.set(func() { d.expires["c"], d.held["c"] = time.Now().Add(life), []run.Held{held("r", 1), held("s", 1)} })
+		after(d, h, life-time.Second)
+		same(t, "taken from too early", d.taken, nil)
+		after(d, h, 3*time.Second)
+		if !slices.Contains(d.taken, "c") || !slices.Contains(d.forgot, "c") || len(d.held["c"]) > 0 {
+			t.Errorf("taken from %v, forgotten %v", d.taken, d.forgot)
+		}
+		if slices.Contains(d.taken, "a") || slices.Contains(d.taken, "b") {
+			t.Errorf("taken from the living: %v", d.taken)
+		}
+	})
+}
+
+// One that was taken for dead lets go of everything and comes back with nothing.
+func TestDead(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		d, h := newDatabase(), &hands{leases: []run.Lease{{RunID: "r", Epoch: 1}}}
+		m := member(t, d, h, "a")
+		d.set(func() { d.dead["a"], d.expires["a"] = true, time.Now().Add(-time.Second) })
+		after(d, h, life/2)
+		if len(h.dropped) != 1 || !slices.Contains(d.forgot, "a") {
+			t.Errorf("dropped %v, forgotten %v", h.dropped, d.forgot)
+		}
+		after(d, h, life)
+		if !m.Trusted() {
+			t.Error("a node that is known again is not trusted")
+		}
+	})
+}
+
+func TestStrays(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		d, h := newDatabase(), &hands{}
+		member(t, d, h, "a")
+		d.set(func() { d.strays = []string{"x"} })
+		after(d, h, 2*life)
+		same(t, "taken from", d.taken, []string{"x"})
+		same(t, "forgotten", d.forgot, []string{"x"})
+	})
+}
+
+// What a node works on is held against what it has with every heartbeat.
+func TestCompare(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		d := newDatabase()
+		h := &hands{
+			has:    map[string]bool{"queued": true},
+			leases: []run.Lease{{RunID: "mine", Epoch: 3}, {RunID: "news", Epoch: 1}, {RunID: "old", Epoch: 1}, {RunID: "gone", Epoch: 1}, {RunID: "begins"}},
+		}
+		news, armed := held("news", 1), held("armed", 1)
+		news.News, armed.Armed = true, true
+		d.set(func() {
+			d.held["a"] = []run.Held{held("mine", 3), news, held("old", 2), held("queued", 1), held("lies about", 1), armed}
+		})
+		member(t, d, h, "a")
+		after(d, h, life*3/10+time.Second)
+		same(t, "aborted", h.aborted, []run.Lease{{RunID: "old", Epoch: 1}, {RunID: "gone", Epoch: 1}})
+		same(t, "stirred", h.stirred, []string{"news"})
+		same(t, "watched", h.watched, []string{"armed"})
+		same(t, "taken up at first sight", h.taken, nil)
+		after(d, h, life*3/10)
+		same(t, "taken up", h.taken, []string{"lies about"})
+	})
+}
+
+// Who leaves hands over what it has and is not seen again.
+func TestLeave(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		d, h := newDatabase(), &hands{}
+		m := member(t, d, h, "a")
+		d.set(func() { d.held["a"] = []run.Held{held("r", 1)} })
+		if err := m.Leave(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		after(d, h, 3*life)
+		if _, known := d.expires["a"]; known || len(d.held["a"]) > 0 {
+			t.Errorf("known %t, holds %v", known, d.held["a"])
 		}
 	})
 }
