@@ -30,10 +30,7 @@ func current() time.Time {
 
 // Reading is the current time with what the machine needs to measure durations
 // by it. Now is for what is kept and shown.
-func Reading() time.Time {
-	now := time.Now()
-	return now.Add(current().Sub(now))
-}
+func Reading() time.Time { return machine().Add(Ahead()) }
 
 // Until is how long it is until t.
 func Until(t time.Time) time.Duration { return t.Sub(Now()) }
