@@ -168,6 +168,7 @@ func newNode(t *testing.T, opts postgres.Options, random *rand.Rand, effects *sy
 	}
 	n.store.OfCluster(store.Cluster{
 		Node: n.id, Limit: func(auth.Plan) int { return 20 }, Room: n.dispatch.Room, Leaving: n.dispatch.Leaving, Freed: n.dispatch.Freed, Hand: n.hand,
+		Carried: n.carried,
 	})
 	n.flows = workflow.NewService(n.store, catalog, names{values})
 	n.runs = run.NewService(n.store, plans, watchers, n.dispatch, news.NewHub())
@@ -178,7 +179,7 @@ func newNode(t *testing.T, opts postgres.Options, random *rand.Rand, effects *sy
 	if err := n.member.Join(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	begin(n.member.Run, n.dispatch.Run, n.engine.Run)
+	begin(n.member.Run, n.dispatch.Run, n.dispatch.PassOn, n.engine.Run)
 	return n
 }
 
@@ -201,6 +202,14 @@ func runner(t *testing.T) (last func(func(context.Context) error), first func(..
 		})
 	}
 	return func(part func(context.Context) error) { start(part) }, start
+}
+
+func (n *node) carried(ctx context.Context, conn store.Conn, ids []string) (map[string]bool, error) {
+	tx, err := postgres.Tx(conn)
+	if err != nil {
+		return nil, err
+	}
+	return n.dispatch.Carried(ctx, tx, ids)
 }
 
 func (n *node) hand(ctx context.Context, conn store.Conn, runs []run.Handover) error {
