@@ -166,4 +166,10 @@ if [ -s "$scratch/blackbox" ]; then
 		failed="${failed:+$failed, }black-box tests"
 fi
 
+# The same on nodes that share a PostgreSQL, as far as it is not about files.
+# What races in the code was found above; without the detector it takes a third.
+step "black-box tests on PostgreSQL"
+STEPMILL_TEST_DATABASE=postgres go test -timeout 20m -count=1 -p 1 -v ./test/crash ./test/scripts ./test/receivers ||
+	failed="${failed:+$failed, }black-box tests on PostgreSQL"
+
 [ -z "$failed" ] || fail "failed: $failed"

@@ -107,7 +107,8 @@ func TestConcurrencyIsExact(t *testing.T) {
 	seed := harness.Seed(t)
 	const runs, limit = 400, 5
 	outside := newSink(t)
-	c := start(t, 3)
+	c := start(t, 2)
+	c.worker()
 	key := c.tenant("free")
 	api := c.nodes[0].With(key)
 	id := define(t, api, calls("one", outside.URL+"/x?ms=15"),
@@ -128,7 +129,7 @@ func TestConcurrencyIsExact(t *testing.T) {
 			if err != nil || json.Unmarshal(answer.Body, &list) != nil || len(list.Data) == 0 {
 				continue
 			}
-			answer, err = c.nodes[random.IntN(3)].With(key).Do(t.Context(), "POST", "/v1/runs/"+list.Data[random.IntN(len(list.Data))].ID+"/cancel", nil)
+			answer, err = c.nodes[random.IntN(2)].With(key).Do(t.Context(), "POST", "/v1/runs/"+list.Data[random.IntN(len(list.Data))].ID+"/cancel", nil)
 			if err == nil && answer.Status == http.StatusOK {
 				cancelled++
 			}
@@ -158,12 +159,12 @@ func TestConcurrencyIsExact(t *testing.T) {
 func TestCapOfTheQueue(t *testing.T) {
 	t.Parallel()
 	harness.Seed(t)
-	const limit, cap, clients = 5, 1000, 64
+	const limit, queue, clients = 5, 1000, 64
 	outside := newSink(t)
 	c := start(t, 2)
 	key := c.tenant("free")
 	id := define(t, c.nodes[0].With(key), calls("one", outside.URL+"/hang?hang"))
-	c.flood(key, id, limit+cap-100, 16)
+	c.flood(key, id, limit+queue-100, 16)
 	var (
 		mu                sync.Mutex
 		accepted, refused int
@@ -196,11 +197,11 @@ func TestCapOfTheQueue(t *testing.T) {
 	if accepted != 100 || refused != clients*5-100 {
 		t.Errorf("%d more were accepted and %d refused, want 100 and %d", accepted, refused, clients*5-100)
 	}
-	if n := c.number(`SELECT count(*) FROM runs`); n != limit+cap {
-		t.Errorf("%d runs are stored, want %d", n, limit+cap)
+	if n := c.number(`SELECT count(*) FROM runs`); n != limit+queue {
+		t.Errorf("%d runs are stored, want %d", n, limit+queue)
 	}
-	if n := c.number(`SELECT count(*) FROM run_queue WHERE parked`); n != cap {
-		t.Errorf("%d runs are queued, want %d", n, cap)
+	if n := c.number(`SELECT count(*) FROM run_queue WHERE parked`); n != queue {
+		t.Errorf("%d runs are queued, want %d", n, queue)
 	}
 	c.check()
 }

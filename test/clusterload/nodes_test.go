@@ -138,7 +138,7 @@ func TestRevocationOnAnotherNode(t *testing.T) {
 		doomed.Expect(t, 200, "GET", "/v1/workflows", nil)
 		over := make(chan struct{})
 		response, err := doomed.Open(t.Context(), http.MethodGet, "/v1/events/stream", http.NoBody)
-		if err != nil || response.StatusCode != 200 {
+		if err != nil || response.StatusCode != http.StatusOK {
 			t.Fatalf("follow: %v", err)
 		}
 		go func() {

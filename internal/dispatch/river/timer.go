@@ -122,8 +122,8 @@ func (d *Dispatcher) PassOn(ctx context.Context) error {
 			d.passOn(ctx)
 		case <-ctx.Done():
 			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastPass)
-			defer cancel()
 			d.passOn(last)
+			cancel()
 			return nil
 		}
 	}
