@@ -31,6 +31,7 @@ import (
 	"github.com/stepmill/stepmill/internal/store"
 	"github.com/stepmill/stepmill/internal/store/postgres"
 	"github.com/stepmill/stepmill/internal/store/storetest"
+	"github.com/stepmill/stepmill/internal/trigger"
 	"github.com/stepmill/stepmill/internal/uid"
 	"github.com/stepmill/stepmill/internal/vault"
 	"github.com/stepmill/stepmill/internal/workflow"
@@ -141,7 +142,7 @@ func newNode(t *testing.T, opts postgres.Options, random *rand.Rand, effects *sy
 		t.Fatal(err)
 	}
 	n.actor = auth.Actor{Workspace: *first, Type: "system", Scopes: auth.Scopes()}
-	catalog, err := action.NewCatalog(approval.Entry(), dataset.Entry(), subrun.Entry(n), wait.Entry(), action.Entry{
+	catalog, err := action.NewCatalog(approval.Entry(nil), dataset.Entry(), subrun.Entry(n), wait.Entry(), action.Entry{
 		Spec: action.Spec{Name: "test.effect", Input: `{"type": "object"}`, Output: `{}`},
 		Action: action.Func(func(_ context.Context, req action.Request) (action.Result, error) {
 			effects.Store(req.IdempotencyKey, true)
@@ -170,9 +171,9 @@ func newNode(t *testing.T, opts postgres.Options, random *rand.Rand, effects *sy
 		Node: n.id, Limit: func(auth.Plan) int { return 20 }, Room: n.dispatch.Room, Leaving: n.dispatch.Leaving, Freed: n.dispatch.Freed, Hand: n.hand,
 		Carried: n.carried,
 	})
-	n.flows = workflow.NewService(n.store, catalog, names{values})
+	n.flows = workflow.NewService(n.store, catalog, names{values}, trigger.NewArming(nil))
 	n.runs = run.NewService(n.store, plans, watchers, n.dispatch, news.NewHub())
-	n.engine = engine.New(n.store, n.dispatch, plans, values, n.id, log)
+	n.engine = engine.New(n.store, n.dispatch, plans, values, run.NewLinks(n.store, v, func() string { return "" }), n.id, log)
 	n.member = membership.New(membership.Config{
 		Node: noun.Node{ID: n.id, Name: n.id, StartedAt: clock.Now()}, Capacity: engine.Slots, Life: 3 * time.Second, Told: func(noun.Beat) {},
 	}, n.db, n.store, n, log)
