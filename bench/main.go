@@ -16,8 +16,9 @@ import (
 func main() {
 	length := flag.Duration("length", 5*time.Second, "how long each load runs")
 	wait := flag.Int("waiting", 0, "measure only the memory that so many waiting runs take")
+	ticks := flag.Int("schedules", 0, "measure only the processor time that so many idle schedules take")
 	flag.Parse()
-	if err := bench(context.Background(), *length, *wait); err != nil {
+	if err := bench(context.Background(), *length, *wait, *ticks); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
@@ -32,7 +33,7 @@ type report struct {
 	ceiling float64
 }
 
-func bench(ctx context.Context, length time.Duration, wait int) (err error) {
+func bench(ctx context.Context, length time.Duration, wait, ticks int) (err error) {
 	dir, err := os.MkdirTemp(".", ".bench-")
 	if err != nil {
 		return err
@@ -40,6 +41,9 @@ func bench(ctx context.Context, length time.Duration, wait int) (err error) {
 	defer func() { _ = os.RemoveAll(dir) }()
 	if wait > 0 {
 		return waiting(ctx, dir, wait)
+	}
+	if ticks > 0 {
+		return schedules(ctx, dir, ticks)
 	}
 	r := &report{}
 	if err := r.references(ctx, dir, length); err != nil {

@@ -107,6 +107,14 @@ func TestTriggers(t *testing.T) {
 			given: givenTriggers, call: "POST /v1/workflows/$wf/triggers/none/test", status: 404, code: "trigger_not_found", says: `"none"`,
 		},
 		{
+			name: "a test of a poll needs an item",
+			given: func(w *world) {
+				givenWorkflow(w)
+				w.patch("wf", `{"triggers": [{"id": "p", "type": "poll", "every": "1m", "request": {"url": "https://example.com"}, "items": "response.body", "key": "item"}]}`)
+			},
+			call: "POST /v1/workflows/$wf/triggers/p/test", status: 400, code: "invalid_request", points: []string{"/payload"},
+		},
+		{
 			name:  "a test takes objects only",
 			given: givenTriggers, call: "POST /v1/workflows/$wf/triggers/hook/test", body: `{"headers": []}`, loose: true,
 			status: 400, code: "invalid_request", points: []string{"/headers"},
@@ -117,6 +125,28 @@ func TestTriggers(t *testing.T) {
 			status: 400, code: "invalid_request", points: []string{"/header"},
 		},
 	})
+}
+
+// A workflow that deals with the failures of others.
+func TestAFailureStartsItsHandler(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.workflow("bad", failStep)
+	w.workflow("handler", `{"id": "see", "uses": "data.set", "with": {"values": {"step": "${{ trigger.payload.data.failed_step_id }}"}}}`)
+	w.patch("handler", `{"state": "active", "triggers": [{"id": "failures", "type": "event", "events": ["run.failed"], "workflows": ["`+w.names["bad"]+`"]}]}`)
+	w.finish("failed", "bad", "")
+	var run string
+	eventually(t, "the handler ran", func() bool {
+		runs := w.call("GET", "/v1/workflows/$handler/runs?status=succeeded", "").want(200).column("id")
+		if len(runs) == 1 {
+			run = runs[0]
+		}
+		return run != ""
+	})
+	wantContains(t, w.call("GET", "/v1/runs/"+run, "").json(), w.fill(`{"trigger": {"type": "event", "id": "failures",
+		"payload": {"event": "run.failed", "data": {"run_id": "$failed", "workflow_id": "$bad"}}, "test": false}, "steps": [{"output": {"step": "fail"}}]}`))
+	wantContains(t, w.call("GET", "/v1/workflows/$handler/triggers", "").json(), `{"data": [{"id": "failures", "last_run_id": "`+run+`", "last_fired_at": "~.+", "next_run_at": null}]}`)
+	wantContains(t, w.call("GET", "/v1/runs?trigger=event", "").json(), `{"data": [{"id": "`+run+`", "trigger": "event"}]}`)
 }
 
 func TestATestIsRepeatedOnce(t *testing.T) {

@@ -55,6 +55,9 @@ type Server struct {
 	inbox    *trigger.Inbox
 	engine   *engine.Engine
 	courier  *webhook.Courier
+	schedule *trigger.Scheduler
+	respond  *trigger.Responder
+	poll     *trigger.Poller
 	dispatch *local.Dispatcher
 	watchers *run.Watchers
 	starts   *starts
@@ -136,6 +139,9 @@ func (s *Server) assemble() (err error) {
 	s.engine = engine.New(st, s.dispatch, plans, secrets, links, s.node, s.log)
 	s.courier = webhook.NewCourier(st, s.outside, v, s.log)
 	flows := workflow.NewService(st, actions, names{secrets}, trigger.NewArming(v))
+	s.schedule = trigger.NewScheduler(st, plans, s.runs, s.log)
+	s.respond = trigger.NewResponder(st, s.runs, s.log)
+	s.poll = trigger.NewPoller(st, plans, s.runs, secrets, actions, s.log)
 	previews := run.NewPreviews(s.runs, secrets)
 	s.api = api.New(api.Services{
 		Auth: s.core.auth, Actions: actions, Workflows: flows, Runs: s.runs, Links: links, Audit: audit.NewService(st), Usage: s.usage,
@@ -201,10 +207,22 @@ func (s *Server) notify() store.Notify {
 			}
 		},
 		Deliverable: func() { s.courier.Wake() },
+		Occasion:    func(at time.Time) { s.respond.Wake(at) },
+		Scheduled:   func(kind string, at time.Time) { s.scheduled(kind, at) },
 		WorkflowDeleted: func(workflowID string) {
 			s.engine.AbortWorkflow(workflowID)
 			s.runNews.TellAll() // those who follow its runs find them gone
 		},
+	}
+}
+
+// scheduled tells those who fire triggers of a type.
+func (s *Server) scheduled(kind string, at time.Time) {
+	switch kind {
+	case workflow.ScheduleTrigger:
+		s.schedule.Wake(at)
+	case workflow.PollTrigger:
+		s.poll.Wake(at)
 	}
 }
 
@@ -273,6 +291,9 @@ func (s *Server) Run(ctx context.Context) (err error) {
 		parts.start(func() error { return s.dispatch.Run(work) })
 		parts.start(func() error { return s.engine.Run(work) })
 		parts.start(func() error { return s.courier.Run(work) })
+		parts.start(func() error { return s.schedule.Run(work) })
+		parts.start(func() error { return s.respond.Run(work) })
+		parts.start(func() error { return s.poll.Run(work) })
 	}
 	parts.start(func() error { return s.housekeep(work) })
 	parts.start(func() error { return s.sweep(work) })

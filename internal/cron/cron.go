@@ -104,6 +104,33 @@ func (s *Schedule) Next(after time.Time) time.Time {
 	return time.Time{}
 }
 
+// Last is the last time after a moment up to another, which counts. The zero
+// time means that there is none.
+func (s *Schedule) Last(after, upTo time.Time) time.Time {
+	if s.every > 0 {
+		passed := upTo.Sub(after)
+		if passed < s.every {
+			return time.Time{}
+		}
+		return after.Add(passed.Truncate(s.every))
+	}
+	const day = 24 * time.Hour
+	for _, back := range []time.Duration{time.Hour, day, 32 * day, 366 * day, searched * day} {
+		from := upTo.Add(-back)
+		if from.Before(after) {
+			from = after
+		}
+		var last time.Time
+		for next := s.Next(from); !next.IsZero() && !next.After(upTo); next = s.Next(next) {
+			last = next
+		}
+		if !last.IsZero() || from.Equal(after) {
+			return last
+		}
+	}
+	return time.Time{}
+}
+
 // dayOf is the day on the calendar, as its midnight in UTC.
 func dayOf(local time.Time) time.Time {
 	year, month, day := local.Date()
@@ -129,17 +156,33 @@ func (s *Schedule) firstOn(day, after time.Time) time.Time {
 	if before == later { // no change of the clock comes near
 		return s.firstPlain(day, before, after)
 	}
-	var first time.Time
+	return s.firstOdd(day, min(before, later), max(before, later), after)
+}
+
+// firstOdd is firstOn for a day near a change of the clock. A time of day comes
+// no earlier and no later than the two offsets say.
+func (s *Schedule) firstOdd(day time.Time, least, most time.Duration, after time.Time) (first time.Time) {
 	each(s.hour, func(hour int) bool {
+		start := day.Add(time.Duration(hour) * time.Hour)
+		if !start.Add(time.Hour - least).After(after) {
+			return true
+		}
 		each(s.minute, func(minute int) bool {
-			for _, at := range s.moments(day.Add(time.Duration(hour)*time.Hour + time.Duration(minute)*time.Minute)) {
+			wall := start.Add(time.Duration(minute) * time.Minute)
+			if !first.IsZero() && !wall.Add(-most).Before(first) {
+				return false
+			}
+			if !wall.Add(-least).After(after) {
+				return true
+			}
+			for _, at := range s.moments(wall) {
 				if at.After(after) && (first.IsZero() || at.Before(first)) {
 					first = at
 				}
 			}
 			return true
 		})
-		return true
+		return first.IsZero() || start.Add(-most).Before(first)
 	})
 	return first
 }

@@ -20,5 +20,9 @@ const (
 	DuringMigration    Point = "during_migration"      // the file is there, the tables are not
 	BeforeRewrap       Point = "before_rewrap"         // a new master key is written, nothing is sealed with it
 	AfterRewrap        Point = "after_rewrap"          // all is, the key is not in force yet
+	BeforeTickCommit   Point = "before_tick_commit"    // a schedule is about to be moved on
+	AfterTickCommit    Point = "after_tick_commit"     // it is, and so is its run
+	BeforePollCommit   Point = "before_poll_commit"    // new items are about to start runs
+	AfterPollCommit    Point = "after_poll_commit"     // they have, and are seen
 	AtStart            Point = "at_start"              // the process has begun
 )

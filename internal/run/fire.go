@@ -23,6 +23,17 @@ type Fire struct {
 	EventID string
 	// Dedupe is a key that no run of the trigger may have had; nil for none.
 	Dedupe *Dedupe
+	// Idle is what is recorded beside it: why other times were left out; nil for
+	// nothing.
+	Idle *Idle
+	// State is how far the trigger has come; nil: as it is.
+	State []byte
+}
+
+// Idle is why a trigger did not start a run.
+type Idle struct {
+	Code    string
+	Message string
 }
 
 // Dedupe is a key that tells calls apart, kept until a time.

@@ -40,6 +40,12 @@ type Store interface {
 	// the run of a step is there already, and with ErrParentEnded when the run of
 	// that step has ended.
 	StartRun(ctx context.Context, start Start) (started bool, err error)
+	// StartRuns writes runs of one workflow together with what their trigger
+	// changes of itself, and returns the ids of those that were started. Those
+	// that may not be one too many are left out; when all are, it fails with
+	// ErrAtLimit and nothing is written. Nil means that the workflow has another
+	// revision.
+	StartRuns(ctx context.Context, s Starts) (started []string, err error)
 	Run(ctx context.Context, workspaceID, id string) (*Detail, error)
 	Runs(ctx context.Context, workspaceID, workflowID string, status Status, page paging.Request) (paging.Page[Item], error)
 	// CancelRun ends the run and its open steps if it is still running, and the

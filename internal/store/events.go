@@ -23,6 +23,9 @@ func (s *Store) insertEvents(u *unit, events ...event.Event) error {
 		if err != nil {
 			return err
 		}
+		if err := s.insertOccasions(u, e); err != nil {
+			return err
+		}
 		for _, hook := range hooks {
 			if !hook.Wants(e) {
 				continue

@@ -56,11 +56,24 @@ func (s *Store) PurgeIdempotency(ctx context.Context, now time.Time, limit int) 
 	return more, err
 }
 
+// PurgeTriggerKeys removes up to limit keys of calls that have expired. It
+// answers true when there may be more.
+func (s *Store) PurgeTriggerKeys(ctx context.Context, now time.Time, limit int) (bool, error) {
+	more := false
+	err := s.write(ctx, func(u *unit) error {
+		n, err := u.Exec(`DELETE FROM trigger_keys WHERE (workflow_id, trigger_id, hash) IN
+			(SELECT workflow_id, trigger_id, hash FROM trigger_keys WHERE expires_at <= $1 LIMIT $2)`, now, limit)
+		more = n == int64(limit)
+		return err
+	})
+	return more, err
+}
+
 // PurgeOld removes up to limit rows of each kind that are older than they are
 // kept: deliveries with their attempts, events, webhooks that were deleted,
 // audit entries. All of them are found by the order of their keys, which is that
-// of their age. An event stays as long as one of its deliveries does. It answers
-// true when there may be more.
+// of their age. An event stays as long as one of its deliveries does, or a
+// trigger has to fire on it. It answers true when there may be more.
 func (s *Store) PurgeOld(ctx context.Context, events, entries time.Time, limit int) (bool, error) {
 	const oldest = `(SELECT id FROM deliveries ORDER BY id LIMIT $2)`
 	more := false
@@ -76,7 +89,8 @@ func (s *Store) PurgeOld(ctx context.Context, events, entries time.Time, limit i
 		}{
 			{`DELETE FROM deliveries WHERE created_at < $1 AND id IN ` + oldest, []any{events, limit}},
 			{`DELETE FROM events WHERE seq IN (SELECT seq FROM events e WHERE id < $3 AND at < $1
-				AND NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.event_id = e.id) ORDER BY id LIMIT $2)`, []any{events, limit, uid.Least(uid.Event, events)}},
+				AND NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.event_id = e.id)
+				AND NOT EXISTS (SELECT 1 FROM occasions o WHERE o.event_id = e.id) ORDER BY id LIMIT $2)`, []any{events, limit, uid.Least(uid.Event, events)}},
 			{`DELETE FROM audit WHERE at < $1 AND id IN (SELECT id FROM audit ORDER BY id LIMIT $2)`, []any{entries, limit}},
 			{`DELETE FROM webhooks WHERE id IN (SELECT id FROM webhooks WHERE deleted_at < $1 LIMIT $2)`, []any{events, limit}},
 		} {

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"github.com/stepmill/stepmill/internal/failpoint"
@@ -34,41 +35,91 @@ func (s *Store) WorkflowHead(ctx context.Context, workspaceID, workflowID string
 
 // StartRun implements run.Store.
 func (s *Store) StartRun(ctx context.Context, start run.Start) (bool, error) {
-	r, started := start.Run, false
+	started := false
 	err := s.write(ctx, func(u *unit) error {
-		same, err := number(u, `SELECT count(*) FROM workflows WHERE id = $1 AND workspace_id = $2 AND revision = $3 AND deleted_at IS NULL`,
-			r.WorkflowID, r.WorkspaceID, start.Revision)
-		if started = same == 1; err != nil || !started {
+		var err error
+		if started, err = hasRevision(u, start); err != nil || !started {
 			return err
 		}
 		if start.Fire != nil {
-			if err := fire(u, r, *start.Fire); err != nil {
+			if err := fire(u, start.Run, *start.Fire); err != nil {
 				return err
 			}
 		}
-		if r.Parent != nil {
-			if err := mayStart(u, r); err != nil {
-				return err
-			}
-		}
-		turn, err := s.takePlace(u, start)
-		if err != nil {
-			return err
-		}
-		if err := insertRun(u, r); err != nil {
-			return err
-		}
-		for _, step := range start.Steps {
-			if err := upsertStep(u, r.ID, 0, step); err != nil {
-				return err
-			}
-		}
-		if err := s.enqueue(u, start, turn); err != nil {
-			return err
-		}
-		return s.insertEvents(u, start.Event)
+		return s.startRun(u, start)
 	})
 	return started && err == nil, err
+}
+
+// hasRevision tells whether the workflow of a run is as it was when the run was
+// decided on.
+func hasRevision(u *unit, start run.Start) (bool, error) {
+	same, err := number(u, `SELECT count(*) FROM workflows WHERE id = $1 AND workspace_id = $2 AND revision = $3 AND deleted_at IS NULL`,
+		start.Run.WorkflowID, start.Run.WorkspaceID, start.Revision)
+	return same == 1, err
+}
+
+// startRun writes a run with its place in the queue and its event. When it may
+// not start, nothing is written.
+func (s *Store) startRun(u *unit, start run.Start) error {
+	r := start.Run
+	if r.Parent != nil {
+		if err := mayStart(u, r); err != nil {
+			return err
+		}
+	}
+	turn, err := s.takePlace(u, start)
+	if err != nil {
+		return err
+	}
+	if err := insertRun(u, r); err != nil {
+		return err
+	}
+	for _, step := range start.Steps {
+		if err := upsertStep(u, r.ID, 0, step); err != nil {
+			return err
+		}
+	}
+	if err := s.enqueue(u, start, turn); err != nil {
+		return err
+	}
+	return s.insertEvents(u, start.Event)
+}
+
+// StartRuns implements run.Store.
+func (s *Store) StartRuns(ctx context.Context, all run.Starts) ([]string, error) {
+	var started []string
+	err := s.write(ctx, func(u *unit) error {
+		started = nil
+		same, err := hasRevision(u, all.Starts[0])
+		if err != nil || !same {
+			return err
+		}
+		refused := all.Refused
+		for _, start := range all.Starts {
+			switch err := s.startRun(u, start); {
+			case errors.Is(err, run.ErrAtLimit):
+				refused++
+			case err != nil:
+				return err
+			default:
+				started = append(started, start.Run.ID)
+			}
+		}
+		if len(started) == 0 {
+			return run.ErrAtLimit
+		}
+		if refused > 0 {
+			all.Fire.Idle = all.Left(refused)
+		}
+		last := all.Starts[0].Run
+		last.ID = started[len(started)-1]
+		return fire(u, last, all.Fire)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return started, nil
 }
 
 // mayStart refuses the run of a step that was started before, or whose own run

@@ -59,8 +59,11 @@ type Notify struct {
 	Recorded func(workspaceID string)
 	// Deliverable tells that there is something to send to a webhook.
 	Deliverable func()
-	// Scheduled tells that a trigger fires at a time, maybe the next of all.
-	Scheduled func(at time.Time)
+	// Scheduled tells that a trigger of a type fires at a time, maybe before all
+	// others.
+	Scheduled func(kind string, at time.Time)
+	// Occasion tells that there is an event that a trigger fires on.
+	Occasion func(at time.Time)
 	// WorkflowDeleted tells that all runs of a workflow are void.
 	WorkflowDeleted func(workflowID string)
 }
@@ -99,7 +102,10 @@ func New(driver Driver, notify Notify) *Store {
 		notify.Deliverable = func() {}
 	}
 	if notify.Scheduled == nil {
-		notify.Scheduled = func(time.Time) {}
+		notify.Scheduled = func(string, time.Time) {}
+	}
+	if notify.Occasion == nil {
+		notify.Occasion = func(time.Time) {}
 	}
 	if notify.WorkflowDeleted == nil {
 		notify.WorkflowDeleted = func(string) {}

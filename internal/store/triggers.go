@@ -17,12 +17,14 @@ func (s *Store) arm(u *unit, w workflow.Workflow, armed []workflow.Armed) error 
 	for i, t := range armed {
 		left[i] = t.ID
 	}
-	statement, args := without(`DELETE FROM triggers WHERE workflow_id = $1`, "trigger_id", left, []any{w.ID})
-	if _, err := u.Exec(statement, args...); err != nil {
-		return err
+	for _, table := range triggerTables {
+		statement, args := without(`DELETE FROM `+table+` WHERE workflow_id = $1`, "trigger_id", left, []any{w.ID})
+		if _, err := u.Exec(statement, args...); err != nil {
+			return err
+		}
 	}
 	for _, t := range armed {
-		if _, err := u.Exec(`DELETE FROM triggers WHERE workflow_id = $1 AND trigger_id = $2 AND type <> $3`, w.ID, t.ID, t.Type); err != nil {
+		if err := replace(u, w.ID, t); err != nil {
 			return err
 		}
 		if _, err := u.Exec(`INSERT INTO triggers (workflow_id, trigger_id, workspace_id, type, version, active, next_at, spec, token, token_hash)
@@ -35,7 +37,24 @@ func (s *Store) arm(u *unit, w workflow.Workflow, armed []workflow.Armed) error 
 			return err
 		}
 		if t.NextAt != nil {
-			u.afterCommit(func() { s.notify.Scheduled(*t.NextAt) })
+			u.afterCommit(func() { s.notify.Scheduled(t.Type, *t.NextAt) })
+		}
+	}
+	return nil
+}
+
+// triggerTables are those with rows of triggers.
+var triggerTables = []string{"triggers", "occasions", "trigger_keys", "hook_requests"}
+
+// replace removes what is kept of a trigger that has another type now.
+func replace(u *unit, workflowID string, t workflow.Armed) error {
+	n, err := u.Exec(`DELETE FROM triggers WHERE workflow_id = $1 AND trigger_id = $2 AND type <> $3`, workflowID, t.ID, t.Type)
+	if err != nil || n == 0 {
+		return err
+	}
+	for _, table := range triggerTables {
+		if _, err := u.Exec(`DELETE FROM `+table+` WHERE workflow_id = $1 AND trigger_id = $2`, workflowID, t.ID); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -43,7 +62,7 @@ func (s *Store) arm(u *unit, w workflow.Workflow, armed []workflow.Armed) error 
 
 // disarm removes all that the triggers of a workflow have.
 func disarm(u *unit, workflowID string) error {
-	for _, table := range []string{"triggers", "occasions", "trigger_keys", "hook_requests"} {
+	for _, table := range triggerTables {
 		if _, err := u.Exec(`DELETE FROM `+table+` WHERE workflow_id = $1`, workflowID); err != nil {
 			return err
 		}
@@ -54,7 +73,7 @@ func disarm(u *unit, workflowID string) error {
 // fire writes what a trigger changes of itself when it starts a run, or fails
 // when it may not.
 func fire(u *unit, r run.Run, f run.Fire) error {
-	statement, args := `UPDATE triggers SET fired_at = $1, run_id = $2`, []any{f.At, r.ID, r.WorkflowID, r.Trigger.ID, r.WorkspaceID, true}
+	statement, args := `UPDATE triggers SET fired_at = $1, run_id = $2, failures = 0`, []any{f.At, r.ID, r.WorkflowID, r.Trigger.ID, r.WorkspaceID, true}
 	const armed = ` WHERE workflow_id = $3 AND trigger_id = $4 AND workspace_id = $5 AND active = $6`
 	if f.Was != nil {
 		statement, args = statement+`, next_at = $7`+armed+` AND next_at = $8`, append(args, timeOrNil(f.Next), *f.Was)
@@ -63,6 +82,17 @@ func fire(u *unit, r run.Run, f run.Fire) error {
 	}
 	if err := exactly(u, statement, args...); err != nil {
 		return err
+	}
+	if f.State != nil {
+		if _, err := u.Exec(`UPDATE triggers SET state = $1 WHERE workflow_id = $2 AND trigger_id = $3`, f.State, r.WorkflowID, r.Trigger.ID); err != nil {
+			return err
+		}
+	}
+	if f.Idle != nil {
+		idle := &trigger.Note{At: f.At, Code: f.Idle.Code, Message: f.Idle.Message}
+		if err := note(u, trigger.Trigger{WorkspaceID: r.WorkspaceID, WorkflowID: r.WorkflowID, ID: r.Trigger.ID}, nil, idle); err != nil {
+			return err
+		}
 	}
 	if f.EventID != "" {
 		if err := exactly(u, `DELETE FROM occasions WHERE workflow_id = $1 AND trigger_id = $2 AND event_id = $3`, r.WorkflowID, r.Trigger.ID, f.EventID); err != nil {
@@ -100,17 +130,24 @@ func takeKey(u *unit, r run.Run, f run.Fire) error {
 	return &run.DuplicateError{RunID: *first}
 }
 
-const selectTrigger = `SELECT t.workspace_id, t.workflow_id, t.trigger_id, t.type, t.version, t.active, t.next_at, t.fired_at, t.run_id,
-	t.error_at, t.error_code, t.error_text, t.failures, t.idle_at, t.idle_code, t.idle_text, t.token, t.state FROM triggers t `
+const triggerColumns = `t.workspace_id, t.workflow_id, t.trigger_id, t.type, t.version, t.active, t.next_at, t.fired_at, t.run_id,
+	t.error_at, t.error_code, t.error_text, t.failures, t.idle_at, t.idle_code, t.idle_text, t.token, t.state`
 
-func scanTrigger(r Row) (trigger.Trigger, error) {
+const selectTrigger = `SELECT ` + triggerColumns + ` FROM triggers t `
+
+func scanTrigger(r Row) (trigger.Trigger, error) { return scanTriggerAnd(r) }
+
+// scanTriggerAnd scans the columns of a trigger and those after them.
+func scanTriggerAnd(r Row, more ...any) (trigger.Trigger, error) {
 	var (
 		t                trigger.Trigger
 		failed, idle     trigger.Note
 		failedAt, idleAt *time.Time
 	)
-	err := r.Scan(&t.WorkspaceID, &t.WorkflowID, &t.ID, &t.Type, &t.Version, &t.Active, &t.NextAt, &t.FiredAt, &t.RunID,
-		&failedAt, &failed.Code, &failed.Message, &t.Failures, &idleAt, &idle.Code, &idle.Message, &t.SealedToken, &t.State)
+	err := r.Scan(append([]any{
+		&t.WorkspaceID, &t.WorkflowID, &t.ID, &t.Type, &t.Version, &t.Active, &t.NextAt, &t.FiredAt, &t.RunID,
+		&failedAt, &failed.Code, &failed.Message, &t.Failures, &idleAt, &idle.Code, &idle.Message, &t.SealedToken, &t.State,
+	}, more...)...)
 	if failedAt != nil {
 		failed.At, t.Error = *failedAt, &failed
 	}
@@ -141,20 +178,20 @@ func (s *Store) TriggerByToken(ctx context.Context, hash []byte) (*trigger.Trigg
 }
 
 // DueTriggers implements trigger.Store.
-func (s *Store) DueTriggers(ctx context.Context, now time.Time, limit int) ([]trigger.Trigger, error) {
+func (s *Store) DueTriggers(ctx context.Context, kind string, now time.Time, limit int) ([]trigger.Trigger, error) {
 	var due []trigger.Trigger
 	err := s.read(ctx, func(c Conn) (err error) {
-		due, err = list(c, selectTrigger+`WHERE t.next_at <= $1 ORDER BY t.next_at LIMIT $2`, []any{now, limit}, scanTrigger)
+		due, err = list(c, selectTrigger+`WHERE t.type = $1 AND t.next_at <= $2 ORDER BY t.next_at LIMIT $3`, []any{kind, now, limit}, scanTrigger)
 		return err
 	})
 	return due, err
 }
 
 // NextTrigger implements trigger.Store.
-func (s *Store) NextTrigger(ctx context.Context) (*time.Time, error) {
+func (s *Store) NextTrigger(ctx context.Context, kind string) (*time.Time, error) {
 	var next *time.Time
 	err := s.read(ctx, func(c Conn) error {
-		return c.Query(`SELECT min(next_at) FROM triggers WHERE next_at IS NOT NULL`, nil, func(r Row) error { return r.Scan(&next) })
+		return c.Query(`SELECT min(next_at) FROM triggers WHERE type = $1 AND next_at IS NOT NULL`, []any{kind}, func(r Row) error { return r.Scan(&next) })
 	})
 	return next, err
 }
@@ -183,7 +220,7 @@ func (s *Store) moveTrigger(u *unit, m trigger.Move) (bool, error) {
 		}
 	}
 	if m.Next != nil {
-		u.afterCommit(func() { s.notify.Scheduled(*m.Next) })
+		u.afterCommit(func() { s.notify.Scheduled(t.Type, *m.Next) })
 	}
 	return true, note(u, t, m.Error, m.Idle)
 }

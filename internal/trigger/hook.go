@@ -34,17 +34,6 @@ type HookStore interface {
 	Workspace(ctx context.Context, id string) (*auth.Workspace, error)
 }
 
-// Plans finds compiled versions of workflows.
-type Plans interface {
-	Get(ctx context.Context, workflowID string, version int) (*workflow.Plan, error)
-}
-
-// Values are what the verification of a call can refer to.
-type Values interface {
-	Open(ctx context.Context, workspaceID string, names []string) (map[string]string, error)
-	Variables(ctx context.Context, workspaceID string) (map[string]any, error)
-}
-
 // Hooks takes the calls of webhooks.
 type Hooks struct {
 	store  HookStore

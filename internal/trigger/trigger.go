@@ -57,7 +57,8 @@ const (
 	CodeMissed = "missed"
 	// CodeNotActive says that the workflow was not active any more.
 	CodeNotActive = "workflow_not_active"
-	CodeInternal  = "internal_error"
+	// CodeCorrupt says that the definition cannot be read.
+	CodeCorrupt = "corrupt_state"
 )
 
 // Move takes a trigger that fires by time from one time to the next without
@@ -79,10 +80,10 @@ type Store interface {
 	Triggers(ctx context.Context, workspaceID, workflowID string) ([]Trigger, error)
 	// TriggerByToken finds the webhook whose token has that hash.
 	TriggerByToken(ctx context.Context, hash []byte) (*Trigger, error)
-	// DueTriggers reads those whose time has come, the earliest first.
-	DueTriggers(ctx context.Context, now time.Time, limit int) ([]Trigger, error)
-	// NextTrigger is the earliest time that any of them has.
-	NextTrigger(ctx context.Context) (*time.Time, error)
+	// DueTriggers reads those of a type whose time has come, the earliest first.
+	DueTriggers(ctx context.Context, kind string, now time.Time, limit int) ([]Trigger, error)
+	// NextTrigger is the earliest time that any of a type has.
+	NextTrigger(ctx context.Context, kind string) (*time.Time, error)
 	MoveTrigger(ctx context.Context, m Move) (moved bool, err error)
 	// NoteTrigger records what is not nil.
 	NoteTrigger(ctx context.Context, of Trigger, failed, idle *Note) error

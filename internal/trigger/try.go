@@ -8,6 +8,7 @@ import (
 	"github.com/stepmill/stepmill/internal/auth"
 	"github.com/stepmill/stepmill/internal/clock"
 	"github.com/stepmill/stepmill/internal/event"
+	"github.com/stepmill/stepmill/internal/fault"
 	"github.com/stepmill/stepmill/internal/run"
 	"github.com/stepmill/stepmill/internal/workflow"
 )
@@ -40,6 +41,8 @@ func madeUp(workspaceID string, t workflow.Trigger, now time.Time) (json.RawMess
 	switch t.Type {
 	case workflow.ScheduleTrigger:
 		return tick(now)
+	case workflow.PollTrigger:
+		return nil, fault.Field("/payload", "give an item to try a poll out with")
 	case workflow.EventTrigger:
 		e, err := SampleEvent(event.Type(t.Events[0]), workspaceID, now)
 		return e.Body, err

@@ -212,8 +212,8 @@ func eventNames() []string {
 	return names
 }
 
-// pollAction is what a poll asks with.
-const pollAction = "http.request"
+// PollAction is what a poll asks with.
+const PollAction = "http.request"
 
 func (c *compiler) compilePoll(at string, p *PlannedTrigger) {
 	if p.Every == "" {
@@ -276,14 +276,14 @@ func (c *compiler) compileCall(at string, raw []byte) *expr.Value {
 		c.report(at, "", "must be an object")
 		return nil
 	}
-	entry, _ := c.catalog.Find(pollAction)
+	entry, _ := c.catalog.Find(PollAction)
 	value, err := expr.CompileValue(input, escapes(entry.Spec.URLs))
 	if err != nil {
 		c.reportExpr(at, err)
 	} else {
 		c.checkRefs(at, c.refuseSteps(at, value.Refs()), level{cursor: true})
 	}
-	for _, problem := range c.catalog.Check(pollAction, input, templated(input)) {
+	for _, problem := range c.catalog.Check(PollAction, input, templated(input)) {
 		c.report(at+problem.Pointer, problem.Hint, "%s", problem.Message)
 	}
 	return value

@@ -72,10 +72,10 @@ func triggerSchema(inputs map[string]node) node {
 
 // requestSchema is the input of the action that a poll asks with.
 func requestSchema(inputs map[string]node) node {
-	if _, known := inputs[pollAction]; !known {
+	if _, known := inputs[PollAction]; !known {
 		return node{"title": "Request", "description": "What is asked.", "type": "object"}
 	}
-	return described(inputDef(pollAction), "Request", "What is asked, as in "+pollAction+". It can use cursor, secrets and vars.")
+	return described(inputDef(PollAction), "Request", "What is asked, as in "+PollAction+". It can use cursor, secrets and vars.")
 }
 
 // triggerCases say which members a type must and must not have.

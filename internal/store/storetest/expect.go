@@ -142,6 +142,7 @@ type heard struct {
 	Ended     []ended
 	Deleted   []string
 	Scheduled []time.Time
+	Occasions int
 }
 
 // ear collects what a store tells.
@@ -164,7 +165,8 @@ func (e *ear) notify() store.Notify {
 		Ended: func(workspaceID, runID string, status run.Status) {
 			e.add(func(h *heard) { h.Ended = append(h.Ended, ended{workspaceID, runID, status}) })
 		},
-		Scheduled:       func(at time.Time) { e.add(func(h *heard) { h.Scheduled = append(h.Scheduled, at) }) },
+		Occasion:        func(time.Time) { e.add(func(h *heard) { h.Occasions++ }) },
+		Scheduled:       func(_ string, at time.Time) { e.add(func(h *heard) { h.Scheduled = append(h.Scheduled, at) }) },
 		WorkflowDeleted: func(workflowID string) { e.add(func(h *heard) { h.Deleted = append(h.Deleted, workflowID) }) },
 	}
 }

@@ -127,15 +127,16 @@ func testArming(t *testing.T, w *world, workspaceID string, soon, later time.Tim
 
 func testDueTriggers(t *testing.T, w *world) {
 	ctx, ws, now := t.Context(), w.workspace(t), clock.Now()
-	same(t, "time of none", must(w.NextTrigger(ctx))(t), nil)
+	same(t, "time of none", must(w.NextTrigger(ctx, workflow.ScheduleTrigger))(t), nil)
 	made := w.armed(t, ws.ID, scheduled("b", "1", now), scheduled("a", "1", now.Add(-time.Second)), scheduled("c", "1", now.Add(time.Second)))
 	ids := func(due []trigger.Trigger) []string {
 		return mapped(due, func(t trigger.Trigger) string { return t.ID })
 	}
-	same(t, "due", ids(must(w.DueTriggers(ctx, now, 10))(t)), []string{"a", "b"})
-	same(t, "the first", ids(must(w.DueTriggers(ctx, now, 1))(t)), []string{"a"})
+	same(t, "due", ids(must(w.DueTriggers(ctx, workflow.ScheduleTrigger, now, 10))(t)), []string{"a", "b"})
+	same(t, "the first", ids(must(w.DueTriggers(ctx, workflow.ScheduleTrigger, now, 1))(t)), []string{"a"})
 	first := now.Add(-time.Second)
-	same(t, "the earliest time", must(w.NextTrigger(ctx))(t), &first)
+	same(t, "due of another type", len(must(w.DueTriggers(ctx, workflow.PollTrigger, now, 10))(t)), 0)
+	same(t, "the earliest time", must(w.NextTrigger(ctx, workflow.ScheduleTrigger))(t), &first)
 
 	was := w.trigger(t, made, "a")
 	next := now.Add(time.Hour)
@@ -230,6 +231,20 @@ func testDedupe(t *testing.T, w *world) {
 		answers(w.StartRun(ctx, newFiring(t, made, "other", run.Fire{Dedupe: key})))(t, "by another trigger", true)
 		answers(w.StartRun(ctx, newFiring(t, made, "hook", run.Fire{Dedupe: &run.Dedupe{Hash: []byte("b"), Until: next}})))(t, "another key", true)
 		answers(w.StartRun(ctx, newFiring(t, made, "hook", run.Fire{At: next, Dedupe: &run.Dedupe{Hash: []byte("key"), Until: next.Add(time.Hour)}})))(t, "after its time", true)
+	})
+
+	t.Run("keys that have expired are purged", func(t *testing.T) {
+		made := w.armed(t, ws.ID, workflow.Armed{ID: "hook", Type: workflow.WebhookTrigger, Spec: "1"})
+		for i, until := range []time.Time{next.Add(-time.Minute), next.Add(-time.Minute), next.Add(time.Minute)} {
+			key := &run.Dedupe{Hash: []byte{byte(i)}, Until: until}
+			answers(w.StartRun(ctx, newFiring(t, made, "hook", run.Fire{Dedupe: key})))(t, "fire", true)
+		}
+		kept := func() int { return w.count(t, `SELECT count(*) FROM trigger_keys WHERE workflow_id = $1`, made.ID) }
+		answers(w.PurgeTriggerKeys(ctx, next.Add(-2*time.Minute), 100))(t, "too soon", false)
+		same(t, "keys", kept(), 3)
+		for must(w.PurgeTriggerKeys(ctx, next.Add(-time.Second), 1))(t) {
+		}
+		same(t, "keys", kept(), 1)
 	})
 
 	t.Run("one of many calls with a key wins", func(t *testing.T) {

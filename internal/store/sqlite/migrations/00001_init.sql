@@ -271,7 +271,7 @@ CREATE TABLE triggers (
     state         BLOB,             -- how far it has come
     PRIMARY KEY (workflow_id, trigger_id)
 ) WITHOUT ROWID;
-CREATE INDEX triggers_due ON triggers (next_at) WHERE next_at IS NOT NULL;
+CREATE INDEX triggers_due ON triggers (type, next_at) WHERE next_at IS NOT NULL;
 CREATE UNIQUE INDEX triggers_by_token ON triggers (token_hash) WHERE token_hash IS NOT NULL;
 CREATE INDEX triggers_of_events ON triggers (workspace_id, active) WHERE type = 'event';
 

@@ -1,0 +1,89 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/stepmill/stepmill/internal/event"
+	"github.com/stepmill/stepmill/internal/trigger"
+)
+
+// insertOccasions notes an event for each trigger that fires on it: those that
+// are active at this commit.
+func (s *Store) insertOccasions(u *unit, e event.Event) error {
+	subscribed, err := list(u, `SELECT workflow_id, trigger_id, spec FROM triggers WHERE workspace_id = $1 AND active = $2 AND type = 'event'`,
+		[]any{e.WorkspaceID, true}, scanSubscription)
+	if err != nil {
+		return err
+	}
+	for _, to := range subscribed {
+		if !to.Wants(e) {
+			continue
+		}
+		if _, err := u.Exec(`INSERT INTO occasions (workflow_id, trigger_id, event_id, workspace_id, next_at) VALUES ($1, $2, $3, $4, $5)`,
+			to.WorkflowID, to.ID, e.ID, e.WorkspaceID, e.At); err != nil {
+			return err
+		}
+		u.afterCommit(func() { s.notify.Occasion(e.At) })
+	}
+	return nil
+}
+
+func scanSubscription(r Row) (trigger.Subscription, error) {
+	var (
+		workflowID, id string
+		spec           []byte
+	)
+	if err := r.Scan(&workflowID, &id, &spec); err != nil {
+		return trigger.Subscription{}, err
+	}
+	found, err := trigger.ParseSubscription(workflowID, id, spec)
+	if err != nil {
+		err = fmt.Errorf("decode the trigger %s of %s: %w", id, workflowID, err)
+	}
+	return found, err
+}
+
+// DueOccasions implements trigger.OccasionStore.
+func (s *Store) DueOccasions(ctx context.Context, now time.Time, limit int) ([]trigger.Occasion, error) {
+	var due []trigger.Occasion
+	err := s.read(ctx, func(c Conn) (err error) {
+		due, err = list(c, `SELECT `+triggerColumns+`, e.id, e.workspace_id, e.type, e.workflow_id, e.run_id, e.at, e.depth, e.body
+			FROM occasions o JOIN triggers t ON t.workflow_id = o.workflow_id AND t.trigger_id = o.trigger_id JOIN events e ON e.id = o.event_id
+			WHERE o.next_at <= $1 ORDER BY o.next_at, o.event_id LIMIT $2`, []any{now, limit}, scanOccasion)
+		return err
+	})
+	return due, err
+}
+
+func scanOccasion(r Row) (trigger.Occasion, error) {
+	var e event.Event
+	of, err := scanTriggerAnd(r, &e.ID, &e.WorkspaceID, (*string)(&e.Type), &e.WorkflowID, &e.RunID, &e.At, &e.Depth, &e.Body)
+	return trigger.Occasion{Of: of, Event: e}, err
+}
+
+// NextOccasion implements trigger.OccasionStore.
+func (s *Store) NextOccasion(ctx context.Context) (*time.Time, error) {
+	var next *time.Time
+	err := s.read(ctx, func(c Conn) error {
+		return c.Query(`SELECT min(next_at) FROM occasions`, nil, func(r Row) error { return r.Scan(&next) })
+	})
+	return next, err
+}
+
+// SettleOccasion implements trigger.OccasionStore.
+func (s *Store) SettleOccasion(ctx context.Context, o trigger.Occasion, next *time.Time, idle trigger.Note) error {
+	return s.write(ctx, func(u *unit) error {
+		statement, args := `DELETE FROM occasions WHERE workflow_id = $1 AND trigger_id = $2 AND event_id = $3 AND workspace_id = $4`,
+			[]any{o.Of.WorkflowID, o.Of.ID, o.Event.ID, o.Of.WorkspaceID}
+		if next != nil {
+			statement, args = `UPDATE occasions SET next_at = $5 WHERE workflow_id = $1 AND trigger_id = $2 AND event_id = $3 AND workspace_id = $4`, append(args, *next)
+		}
+		n, err := u.Exec(statement, args...)
+		if err != nil || n == 0 {
+			return err // somebody else has settled it
+		}
+		return note(u, o.Of, nil, &idle)
+	})
+}

@@ -1,0 +1,104 @@
+package storetest
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stepmill/stepmill/internal/clock"
+	"github.com/stepmill/stepmill/internal/run"
+	"github.com/stepmill/stepmill/internal/trigger"
+	"github.com/stepmill/stepmill/internal/workflow"
+)
+
+// newBatch is the start of several runs by a poll.
+func newBatch(t *testing.T, of workflow.Workflow, runs int, f run.Fire) run.Starts {
+	t.Helper()
+	f.At = clock.Now()
+	b := run.Starts{Fire: f, Left: func(n int) *run.Idle { return &run.Idle{Code: "concurrency_limit", Message: string(rune('0' + n))} }}
+	for range runs {
+		start := newStart(t, of, "")
+		start.Run.Trigger.Type, start.Run.Trigger.ID = workflow.PollTrigger, "p"
+		b.Starts = append(b.Starts, start)
+	}
+	return b
+}
+
+func testFireAll(t *testing.T, w *world) {
+	ctx, ws, now := t.Context(), w.workspace(t), clock.Now()
+	next := now.Add(time.Minute)
+	poll := workflow.Armed{ID: "p", Type: workflow.PollTrigger, Spec: "1", NextAt: &now}
+	runs := func(of workflow.Workflow) int {
+		return w.count(t, `SELECT count(*) FROM runs WHERE workflow_id = $1`, of.ID)
+	}
+	fire := run.Fire{Was: &now, Next: &next, State: []byte("seen")}
+
+	t.Run("all with the trigger", func(t *testing.T) {
+		made := w.armed(t, ws.ID, poll)
+		b := newBatch(t, made, 3, fire)
+		started := must(w.StartRuns(ctx, b))(t)
+		same(t, "started", started, []string{b.Starts[0].Run.ID, b.Starts[1].Run.ID, b.Starts[2].Run.ID})
+		kept := w.trigger(t, made, "p")
+		same(t, "state", kept.State, []byte("seen"))
+		same(t, "time", kept.NextAt, &next)
+		same(t, "last run", kept.RunID, started[2])
+		same(t, "runs", runs(made), 3)
+		for _, id := range started {
+			same(t, "events", w.events(t, id, "run.started"), 1)
+		}
+	})
+
+	t.Run("none without it", func(t *testing.T) {
+		made := w.armed(t, ws.ID, poll)
+		late := fire
+		late.Was = &next
+		if _, err := w.StartRuns(ctx, newBatch(t, made, 3, late)); !errors.Is(err, run.ErrNotArmed) {
+			t.Errorf("at another time: %v", err)
+		}
+		stale := newBatch(t, made, 3, fire)
+		for i := range stale.Starts {
+			stale.Starts[i].Revision--
+		}
+		same(t, "started with a stale revision", must(w.StartRuns(ctx, stale))(t), nil)
+		same(t, "runs", runs(made), 0)
+		same(t, "trigger", w.trigger(t, made, "p").State, nil)
+	})
+
+	t.Run("those that are too many are left out", func(t *testing.T) { testTooMany(t, w, w.armed(t, ws.ID, poll), fire) })
+
+	t.Run("one of many wins", func(t *testing.T) {
+		made := w.armed(t, ws.ID, poll)
+		won := together(t, 16, func(int) (bool, error) {
+			started, err := w.StartRuns(t.Context(), newBatch(t, made, 4, fire))
+			if errors.Is(err, run.ErrNotArmed) {
+				return false, nil
+			}
+			return len(started) == 4, err
+		})
+		same(t, "winners", won, 1)
+		same(t, "runs", runs(made), 4)
+	})
+}
+
+func testTooMany(t *testing.T, w *world, made workflow.Workflow, fire run.Fire) {
+	share := func(b run.Starts, on workflow.OnLimit) run.Starts {
+		for i := range b.Starts {
+			b.Starts[i].Share, b.Starts[i].Run.ShareKey = &workflow.Share{Limit: 2, OnLimit: on}, "k"
+		}
+		return b
+	}
+	b := share(newBatch(t, made, 5, fire), workflow.Drop)
+	b.Refused = 1
+	same(t, "started", len(must(w.StartRuns(t.Context(), b))(t)), 2)
+	kept := w.trigger(t, made, "p")
+	same(t, "note", kept.Idle, &trigger.Note{At: b.Fire.At, Code: "concurrency_limit", Message: "4"})
+	same(t, "last run", kept.RunID, b.Starts[1].Run.ID)
+
+	again := fire
+	again.Was = fire.Next
+	if _, err := w.StartRuns(t.Context(), share(newBatch(t, made, 2, again), workflow.Drop)); !errors.Is(err, run.ErrAtLimit) {
+		t.Errorf("when all are too many: %v", err)
+	}
+	same(t, "trigger", w.trigger(t, made, "p"), kept)
+	same(t, "runs", w.count(t, `SELECT count(*) FROM runs WHERE workflow_id = $1`, made.ID), 2)
+}

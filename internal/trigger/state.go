@@ -1,0 +1,128 @@
+package trigger
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"reflect"
+
+	"github.com/stepmill/stepmill/internal/expr"
+	"github.com/stepmill/stepmill/internal/strictjson"
+	"github.com/stepmill/stepmill/internal/workflow"
+)
+
+// state is how far a poll has come.
+type state struct {
+	// Source tells what it is the state of. A poll that asks something else begins
+	// anew.
+	Source []byte
+	Cursor any
+	// Seen are the keys of items, those of the latest answer last.
+	Seen []byte
+
+	first bool // nothing was asked before
+}
+
+// storedState is the written form.
+type storedState struct {
+	Source []byte          `json:"source"`
+	Cursor json.RawMessage `json:"cursor,omitempty"`
+	Seen   []byte          `json:"seen,omitempty"`
+}
+
+func parseState(raw []byte, t workflow.Trigger) (state, error) {
+	s := state{Source: sourceOf(t), first: true}
+	if raw == nil {
+		return s, nil
+	}
+	var stored storedState
+	if err := json.Unmarshal(raw, &stored); err != nil {
+		return s, fmt.Errorf("decode the state of the poll %s: %w", t.ID, err)
+	}
+	if string(stored.Source) != string(s.Source) {
+		return s, nil
+	}
+	s.Seen, s.first = stored.Seen, false
+	if stored.Cursor == nil {
+		return s, nil
+	}
+	var err error
+	s.Cursor, err = expr.FromJSON(stored.Cursor)
+	return s, err
+}
+
+// sourceOf names what a poll asks and how it reads the answer; how often is of
+// no importance.
+func sourceOf(t workflow.Trigger) []byte {
+	text := fmt.Sprintf("%q %q %q %q", t.Request, t.Items, t.Key, t.Cursor)
+	sum := sha256.Sum256([]byte(text))
+	return sum[:8]
+}
+
+func (s state) encode() []byte {
+	stored := storedState{Source: s.Source, Seen: s.Seen}
+	if s.Cursor != nil {
+		stored.Cursor, _ = strictjson.Encode(s.Cursor) // it came out of an expression
+	}
+	out, _ := json.Marshal(stored) // bytes and JSON
+	return out
+}
+
+func (s state) same(as state) bool {
+	return !s.first && string(s.Seen) == string(as.Seen) && reflect.DeepEqual(s.Cursor, as.Cursor)
+}
+
+// keys are those of the items that were seen.
+func (s state) keys() map[key]bool {
+	out := make(map[key]bool, len(s.Seen)/len(key{}))
+	for rest := s.Seen; len(rest) >= len(key{}); rest = rest[len(key{}):] {
+		out[key(rest[:len(key{})])] = true
+	}
+	return out
+}
+
+// fresh are the items that were not seen before. Without keys all are.
+func (s state) fresh(items []item) []item {
+	seen := s.keys()
+	var out []item
+	for _, i := range items {
+		if i.key == (key{}) || !seen[i.key] {
+			out = append(out, i)
+		}
+	}
+	return out
+}
+
+// after is the state once items of an answer are seen. Of what is remembered
+// the oldest goes first, but nothing that the answer still has.
+func (s state) after(found answer, seen []item) state {
+	next := state{Source: s.Source, Cursor: s.Cursor, Seen: s.Seen}
+	if found.cursor != nil {
+		next.Cursor = found.cursor
+	}
+	if !found.keyed || len(seen) == 0 {
+		return next
+	}
+	known, current := s.keys(), map[key]bool{}
+	for _, i := range found.items {
+		current[i.key] = known[i.key]
+	}
+	for _, i := range seen {
+		current[i.key] = true
+	}
+	next.Seen = nil
+	for rest := s.Seen; len(rest) >= len(key{}); rest = rest[len(key{}):] {
+		if k := key(rest[:len(key{})]); !current[k] {
+			next.Seen = append(next.Seen, k[:]...)
+		}
+	}
+	for _, i := range found.items {
+		if current[i.key] {
+			next.Seen = append(next.Seen, i.key[:]...)
+		}
+	}
+	if over := len(next.Seen) - maxItems*len(key{}); over > 0 {
+		next.Seen = next.Seen[over:]
+	}
+	return next
+}
