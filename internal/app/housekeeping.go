@@ -84,7 +84,8 @@ func (s *Server) sweep(ctx context.Context) error {
 		}
 		s.purge(ctx, func() (bool, error) { return st.PurgeRemains(ctx, purgeBatch) })
 		s.purge(ctx, func() (bool, error) { return st.PurgeIdempotency(ctx, now, purgeBatch) })
-		s.purge(ctx, func() (bool, error) { return st.PurgeHooks(ctx, now, now.Add(-trigger.RequestsFor), purgeBatch) })
+		s.purge(ctx, func() (bool, error) { return st.PurgeTriggerKeys(ctx, now, purgeBatch) })
+		s.purge(ctx, func() (bool, error) { return st.PurgeRequests(ctx, now.Add(-trigger.RequestsFor), purgeBatch) })
 		s.purge(ctx, func() (bool, error) {
 			return st.PurgeOld(ctx, now.Add(-event.Keep), now.Add(-keepAudit), purgeBatch/4) // of four kinds
 		})

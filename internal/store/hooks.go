@@ -61,19 +61,14 @@ func (s *Store) Requests(ctx context.Context, workspaceID, workflowID, id string
 	return paging.Cut(found, page.Limit, func(r trigger.Request) string { return r.ID }), err
 }
 
-// PurgeHooks removes calls that were kept long enough, and keys that have
-// expired. It answers true when there may be more.
-func (s *Store) PurgeHooks(ctx context.Context, now, since time.Time, limit int) (bool, error) {
+// PurgeRequests removes up to limit calls that were kept long enough. It answers
+// true when there may be more.
+func (s *Store) PurgeRequests(ctx context.Context, since time.Time, limit int) (bool, error) {
 	more := false
 	err := s.write(ctx, func(u *unit) error {
-		calls, err := u.Exec(`DELETE FROM hook_requests WHERE (workflow_id, trigger_id, id) IN
+		n, err := u.Exec(`DELETE FROM hook_requests WHERE (workflow_id, trigger_id, id) IN
 			(SELECT workflow_id, trigger_id, id FROM hook_requests WHERE at < $1 LIMIT $2)`, since, limit)
-		if err != nil {
-			return err
-		}
-		keys, err := u.Exec(`DELETE FROM trigger_keys WHERE (workflow_id, trigger_id, hash) IN
-			(SELECT workflow_id, trigger_id, hash FROM trigger_keys WHERE expires_at <= $1 LIMIT $2)`, now, limit)
-		more = calls == int64(limit) || keys == int64(limit)
+		more = n == int64(limit)
 		return err
 	})
 	return more, err

@@ -52,14 +52,13 @@ type Inbox struct {
 	store InboxStore
 
 	mu      sync.Mutex
-	pending map[hookKey]*unread
+	pending map[hookKey]*gathered
 	bytes   int
 }
 
 type hookKey struct{ workflowID, id string }
 
-// unread is what is not written yet of one hook.
-type unread struct {
+type gathered struct {
 	of           Trigger
 	requests     []Request // the newest last
 	failed, idle *Note
@@ -67,16 +66,16 @@ type unread struct {
 
 // NewInbox makes an inbox that writes to a store.
 func NewInbox(store InboxStore) *Inbox {
-	return &Inbox{store: store, pending: map[hookKey]*unread{}}
+	return &Inbox{store: store, pending: map[hookKey]*gathered{}}
 }
 
 func (r Request) size() int { return len(r.Headers) + len(r.Query) + len(r.Payload) }
 
-func (i *Inbox) unread(of Trigger) *unread {
-	key := hookKey{of.WorkflowID, of.ID}
+func (i *Inbox) of(t Trigger) *gathered {
+	key := hookKey{t.WorkflowID, t.ID}
 	b := i.pending[key]
 	if b == nil {
-		b = &unread{of: of}
+		b = &gathered{of: t}
 		i.pending[key] = b
 	}
 	return b
@@ -92,7 +91,7 @@ func (i *Inbox) Keep(of Trigger, r Request) {
 	if i.bytes+r.size() > mostPending {
 		return
 	}
-	b := i.unread(of)
+	b := i.of(of)
 	i.bytes += r.size()
 	b.requests = append(b.requests, r)
 	if len(b.requests) > keepRequests {
@@ -105,7 +104,7 @@ func (i *Inbox) Keep(of Trigger, r Request) {
 func (i *Inbox) Note(of Trigger, failed, idle *Note) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	b := i.unread(of)
+	b := i.of(of)
 	if failed != nil {
 		b.failed = failed
 	}
@@ -118,7 +117,7 @@ func (i *Inbox) Note(of Trigger, failed, idle *Note) {
 func (i *Inbox) Flush(ctx context.Context) error {
 	i.mu.Lock()
 	pending := i.pending
-	i.pending, i.bytes = map[hookKey]*unread{}, 0
+	i.pending, i.bytes = map[hookKey]*gathered{}, 0
 	i.mu.Unlock()
 	var errs []error
 	for _, b := range pending {
