@@ -26,9 +26,6 @@ import (
 const (
 	// jobConnections is how many connections the hand-over of runs has.
 	jobConnections = 4
-	// askedEvery is how long such a connection may rest without being asked
-	// whether it is alive.
-	askedEvery = 5 * time.Second
 	// listenConnections is how many listen to the other nodes.
 	listenConnections = 1
 	// leaveTime is how long a node has to hand its runs to others.
@@ -50,8 +47,6 @@ func (s *Server) newCluster(ctx context.Context, data config.Data) (*cluster, er
 	if err != nil {
 		return nil, err
 	}
-	// They are asked for work every second: whether they are alive shows then.
-	pool.ShouldPing = func(_ context.Context, p pgxpool.ShouldPingParams) bool { return p.IdleDuration > askedEvery }
 	if c.jobs, err = pgxpool.NewWithConfig(ctx, pool); err != nil {
 		return nil, err
 	}
@@ -82,13 +77,7 @@ func (s *Server) newCluster(ctx context.Context, data config.Data) (*cluster, er
 			}
 			return c.dispatch.Carried(ctx, tx, ids)
 		},
-		Freed: func(workspaceID string) {
-			if c.dispatch.Leaving() { // it takes up nothing any more
-				c.bell.Tell(postgres.SlotFreed, workspaceID)
-				return
-			}
-			c.dispatch.Freed(workspaceID)
-		},
+		Freed: c.dispatch.Freed,
 	})
 	c.member = membership.New(membership.Config{
 		Node:     s.self(),
@@ -241,8 +230,6 @@ func (s *Server) hear(n postgres.News) {
 		s.written.Tell(n.ID)
 	case postgres.Deliverable:
 		s.courier.Wake()
-	case postgres.SlotFreed:
-		s.cluster.dispatch.Freed(n.ID)
 	case postgres.WorkflowDeleted:
 		s.engine.AbortWorkflow(n.ID)
 		s.runNews.TellAll()

@@ -166,6 +166,8 @@ func (h *hands) TookOver() {}
 
 func (h *hands) PassOn(string) {}
 
+func (h *hands) TookOver() {}
+
 func (h *hands) note(change func()) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -21,12 +21,12 @@ type Held struct {
 type Claimed int
 
 const (
-	// ClaimStale: the wake-up is of an earlier time, there is nothing to do.
+	// ClaimStale says that the wake-up is of an earlier time, there is nothing to do.
 	ClaimStale Claimed = iota
-	// ClaimOwned: the run is in the hands of this node.
+	// ClaimOwned says that the run is in the hands of this node.
 	ClaimOwned
-	// ClaimArmed: its time has not come; this node watches it.
+	// ClaimArmed says that its time has not come; this node watches it.
 	ClaimArmed
-	// ClaimParked: its workspace has as many under way as it may.
+	// ClaimParked says that its workspace has as many under way as it may.
 	ClaimParked
 )

@@ -268,9 +268,8 @@ func (s *Store) hand(ctx context.Context, u *unit) error {
 func (s *Store) Claim(ctx context.Context, wake run.Wake, with func(context.Context, Conn) error) (run.Wake, run.Claimed, error) {
 	var outcome run.Claimed
 	err := s.write(ctx, func(u *unit) error {
-		var err error
 		outcome = run.ClaimStale
-		if err = with(ctx, u.Conn); err != nil {
+		if err := with(ctx, u.Conn); err != nil {
 			return err
 		}
 		slot := false

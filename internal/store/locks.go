@@ -24,8 +24,8 @@ const (
 	lockWorkflow LockKind = "workflow"
 	// lockShare: the places that runs with one key share.
 	lockShare LockKind = "share"
-	// LockWorkspace: what is in order in a workspace, which is its events by
-	// their numbers, and what belongs to all of it: the set of its webhooks, the
+	// LockWorkspace is about what is in order in a workspace, which is its events
+	// by their numbers, and what belongs to all of it: the set of its webhooks, the
 	// number of its runs under way. It is taken at the end of a unit.
 	LockWorkspace LockKind = "workspace"
 )

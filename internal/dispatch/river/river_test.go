@@ -127,6 +127,7 @@ func join(t *testing.T, opts postgres.Options, node string, capacity, limit int)
 				t.Error(err)
 			}
 		})
+		running.Go(func() { _ = p.PassOn(work) })
 	}
 }
 

@@ -40,7 +40,6 @@ const (
 	RunStirred      byte = 's'
 	EventRecorded   byte = 'w'
 	Deliverable     byte = 'd'
-	SlotFreed       byte = 'f'
 	WorkflowDeleted byte = 'x'
 )
 

@@ -84,10 +84,10 @@ func newStatement(text string, args []any, want bool) *statement {
 
 // run runs what waits, and the statement.
 func (c *conn) run(s *statement) error {
-	all := append(c.waiting, s)
 	c.wrote = c.wrote || len(c.waiting) > 0
+	all := c.waiting
 	c.waiting = nil
-	return c.exchange(all)
+	return c.exchange(append(all, s))
 }
 
 // flush runs what waits.

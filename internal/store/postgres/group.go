@@ -142,12 +142,11 @@ func (g *groups) commit(group []*member) {
 	ctx, cancel := context.WithTimeout(context.Background(), unitTime)
 	defer cancel()
 	if err := g.together(ctx, group); err != nil {
-		var open *unknownError
 		if k := classify(err); k != other { // what a unit met by itself it meets again
 			g.db.counts.failed(k, err)
 		}
 		for _, m := range group {
-			if errors.As(err, &open) {
+			if _, open := errors.AsType[*unknownError](err); open {
 				g.db.counts.unit(unknown, err)
 				m.answer <- explain(err, unknown)
 				continue

@@ -40,7 +40,11 @@ func TestHeartbeats(t *testing.T) {
 	if b.Nodes != 1 || b.Capacity != 10 || b.NextExpiry != nil || b.Dead {
 		t.Errorf("alone: %+v", b)
 	}
+	exec(t, db, `DELETE FROM recovery`) // as a crash does
 	beat(t, db, "b", time.Millisecond)
+	if n := number(t, db, `SELECT count(*) FROM recovery`); n != 1 {
+		t.Error("a heartbeat leaves no mark")
+	}
 	b = beat(t, db, "a", time.Minute)
 	if b.Nodes != 2 || b.Capacity != 20 || b.NextExpiry == nil || b.NextExpiry.After(b.Now.Add(time.Second)) {
 		t.Errorf("with another: %+v", b)

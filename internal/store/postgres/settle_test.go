@@ -9,13 +9,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/stepmill/stepmill/internal/fault"
 	"github.com/stepmill/stepmill/internal/store"
 	"github.com/stepmill/stepmill/internal/store/postgres"
 	"github.com/stepmill/stepmill/test/faultproxy"
-	server "github.com/stepmill/stepmill/test/postgres"
 )
 
 // throughProxy is a database behind a network that fails.
@@ -65,59 +62,6 @@ func TestLostCommits(t *testing.T) {
 			}
 			checkNotes(t, look, outcomes)
 		})
-	}
-}
-
-// After a crash the database may give the number of a transaction that it has
-// forgotten to another one.
-func TestLostCommitInACrash(t *testing.T) {
-	t.Parallel()
-	s := server.Start(t, server.Options{})
-	opts := postgres.Options{URL: s.NewDatabase(t), Name: "test"}
-	if err := postgres.Migrate(t.Context(), opts); err != nil {
-		t.Fatal(err)
-	}
-	db := table(t, opts)
-	wrote := false
-	err := db.Write(t.Context(), func(c store.Conn) error {
-		if wrote {
-			return fmt.Errorf("the unit was run again")
-		}
-		wrote = true
-		if err := note(c, "lost"); err != nil {
-			return err
-		}
-		s.StopImmediate()
-		s.Start()
-		burn(t, opts.URL, 20) // others get the numbers of those that were forgotten
-		return nil
-	})
-	if f, ok := fault.As(err); !ok || f.Code != fault.Unavailable || !strings.Contains(f.Message, "not known") {
-		t.Errorf("the unit was lost, its caller was told: %v", err)
-	}
-	if n := number(t, db, `SELECT count(*) FROM notes`); n != 0 {
-		t.Errorf("%d notes", n)
-	}
-	if _, err := db.Beat(t.Context(), newNode("n"), 1, time.Minute); err != nil {
-		t.Fatal(err)
-	}
-	if n := number(t, db, `SELECT count(*) FROM recovery`); n != 1 {
-		t.Error("a heartbeat leaves no mark")
-	}
-}
-
-// burn commits transactions.
-func burn(t *testing.T, url string, n int) {
-	t.Helper()
-	conn, err := pgx.Connect(t.Context(), url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close(context.Background())
-	for range n {
-		if _, err := conn.Exec(t.Context(), `SELECT pg_current_xact_id()`); err != nil {
-			t.Fatal(err)
-		}
 	}
 }
 

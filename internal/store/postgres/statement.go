@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -77,7 +76,7 @@ func (t *transaction) needs(s *statement) bool {
 
 const (
 	begin         = "begin isolation level read committed"
-	beginReading  = "begin isolation level repeatable read read only"
+	beginReading  = "begin isolation level repeatable read, read only"
 	commit        = "commit"
 	transactionID = "SELECT pg_current_xact_id()::text::bigint, (SELECT mark FROM recovery)"
 )
@@ -106,14 +105,8 @@ func (t *transaction) send(ctx context.Context, statements []*statement) error {
 	}
 	answers := t.conn.SendBatch(ctx, batch)
 	err := t.receive(answers, opening, sent)
-	return errors.Join(err, closing(err, answers.Close()))
-}
-
-// closing leaves out the error of the end when there was one before: it is the
-// same once more.
-func closing(before, err error) error {
-	if before != nil {
-		return nil
+	if closing := answers.Close(); err == nil { // else it is the same once more
+		err = closing
 	}
 	return err
 }
