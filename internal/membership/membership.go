@@ -25,6 +25,8 @@ type Registry interface {
 	Forget(ctx context.Context, id string) error
 	// Serve tells whether this node is the one that does what one does for all.
 	Serve(ctx context.Context, term, id string, life time.Duration) (bool, error)
+	// Tidy removes what nobody needs any more of the hand-over of runs.
+	Tidy(ctx context.Context) error
 }
 
 // Queue has the runs of nodes.

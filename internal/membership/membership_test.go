@@ -81,6 +81,8 @@ func (d *database) Forget(_ context.Context, id string) error {
 	return nil
 }
 
+func (d *database) Tidy(context.Context) error { return nil }
+
 func (d *database) Serve(context.Context, string, string, time.Duration) (bool, error) {
 	return true, nil
 }
@@ -161,8 +163,6 @@ func (h *hands) TakeUp(w run.Wake) {
 }
 
 func (h *hands) Watch(w run.Wake) { h.note(func() { h.watched = append(h.watched, w.RunID) }) }
-
-func (h *hands) TookOver() {}
 
 func (h *hands) PassOn(string) {}
 

@@ -207,10 +207,19 @@ func (m *Member) tend(ctx context.Context) {
 		if err == nil && mine {
 			m.sweep(ctx, n%recountEvery == 0)
 			m.findStrays(ctx)
+			if n%recountEvery == 0 {
+				m.tidy(ctx)
+			}
 		}
 		if !wait(ctx, tendEvery) {
 			return
 		}
+	}
+}
+
+func (m *Member) tidy(ctx context.Context) {
+	if err := m.registry.Tidy(ctx); err != nil && ctx.Err() == nil {
+		m.log.Warn("cannot remove what is left of the hand-over of runs", "error", err)
 	}
 }
 

@@ -34,6 +34,7 @@ func TestKillNodeUnderLoad(t *testing.T) {
 
 // The same with the lease that is the default.
 func TestTakeoverWithinPromise(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, options{nodes: 3, lease: 10 * time.Second})
 	l := newLoad(c, 12)
 	l.begin()

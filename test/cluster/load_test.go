@@ -66,7 +66,6 @@ type tenant struct {
 type execution struct {
 	id, order, kind string
 	tenant          *tenant
-	ended           bool
 	final           []byte
 }
 
@@ -180,9 +179,6 @@ func (l *load) execute(random *rand.Rand, of *tenant, kind string) *execution {
 		answer.Decode(l.t, &now)
 		switch {
 		case now.Status != "running":
-			l.mu.Lock()
-			defer l.mu.Unlock()
-			e.ended = true
 			return e
 		case !answered && strings.Contains(string(answer.Body), `"waiting_for":{"reason":`) && slices.ContainsFunc(now.Steps, isAsking):
 			_, answered = l.ask(random, of, "POST", "/v1/runs/"+e.id+"/steps/ask/resume", map[string]any{"approved": true})

@@ -63,6 +63,7 @@ func (c *cluster) lockRows(ctx context.Context, random *rand.Rand) {
 // The way to the database is slow. Everything takes longer, and no node loses
 // its runs for it.
 func TestSlowDatabase(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, options{nodes: 2, lease: 10 * time.Second, proxied: true, errors: "does not answer"})
 	l := newLoad(c, 4)
 	l.least = 5 // each takes many round trips

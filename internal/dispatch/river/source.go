@@ -155,7 +155,8 @@ func (d *Dispatcher) Queued(string) bool { return false }
 func (d *Dispatcher) Has(runID string) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if _, ok := d.kept[runID]; ok {
+	// What a place is kept for may have come without anybody being told.
+	if p, ok := d.kept[runID]; ok && p.until.After(clock.Now()) {
 		return true
 	}
 	return d.taking[runID] || slices.ContainsFunc(d.ready, func(w run.Wake) bool { return w.RunID == runID })
