@@ -26,9 +26,6 @@ import (
 const (
 	// jobConnections is how many connections the hand-over of runs has.
 	jobConnections = 4
-	// askedEvery is how long such a connection may rest without being asked
-	// whether it is alive.
-	askedEvery = 5 * time.Second
 	// listenConnections is how many listen to the other nodes.
 	listenConnections = 1
 	// leaveTime is how long a node has to hand its runs to others.

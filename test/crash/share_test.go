@@ -66,9 +66,15 @@ func TestSharedPlacesSurviveKills(t *testing.T) {
 			order = append(order, c.Run())
 		}
 	}
-	// Two that have their places at the same time may call in either order.
+	// Two that have their places at the same time may call in either order. Where
+	// nodes share a database one whose node was killed keeps its place and comes
+	// late, when the time of that node has run out: those after it come one sooner.
+	early, late := limit, limit
+	if harness.OnPostgres() {
+		early, late = limit+1, len(runs)
+	}
 	for i, run := range order {
-		if at := slices.Index(runs, run); at-i >= limit || i-at >= limit {
+		if at := slices.Index(runs, run); at-i >= early || i-at >= late {
 			t.Errorf("run %d came as number %d", at, i)
 		}
 	}
