@@ -87,8 +87,8 @@ type Server struct {
 	// unmatched counts requests that fit no route, errors all that failed.
 	unmatched *served
 	errors    *tally.Set
-	doors   []door
-	pages   pages
+	doors     []door
+	pages     pages
 	// stopping ends every stream when it ends.
 	stopping   context.Context
 	endStreams context.CancelFunc

@@ -25,8 +25,8 @@ func TestSafeMode(t *testing.T) {
 		safe bool
 	}{
 		{"after starts that died", dies, true},
-		{"after starts that were ready", (starts).ready, false},
-		{"after starts that gave up with a reason", (starts).gaveUp, false},
+		{"after starts that were ready", starts.ready, false},
+		{"after starts that gave up with a reason", starts.gaveUp, false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
