@@ -27,20 +27,20 @@ func TestASchedule(t *testing.T) {
 	for _, tc := range []struct {
 		name, members, from, to, want string
 	}{
-		{"daily", `"cron": "30 4 * * *"`, "", "2000-01-03T12:00:00Z", "2000-01-01T04:30:00.000Z 2000-01-02T04:30:00.000Z 2000-01-03T04:30:00.000Z"},
-		{"at month ends", `"cron": "0 0 31 * *"`, "2000-01-30T00:00:00Z", "2000-02-02T00:00:00Z", "2000-01-31T00:00:00.000Z"},
-		{"on a leap day", `"cron": "0 12 29 2 *"`, "2000-02-28T00:00:00Z", "2000-03-02T00:00:00Z", "2000-02-29T12:00:00.000Z"},
+		{"daily", `"cron": "30 4 * * *"`, "", "2000-01-02T05:00:00Z", "2000-01-01T04:30:00.000Z 2000-01-02T04:30:00.000Z"},
+		{"at month ends", `"cron": "0 0 31 * *"`, "2000-01-30T22:00:00Z", "2000-01-31T02:00:00Z", "2000-01-31T00:00:00.000Z"},
+		{"on a leap day", `"cron": "0 12 29 2 *"`, "2000-02-29T10:00:00Z", "2000-02-29T14:00:00Z", "2000-02-29T12:00:00.000Z"},
 		{"at an interval, from its activation on", `"every": "90m"`, "2000-01-01T00:10:00Z", "2000-01-01T05:00:00Z",
 			"2000-01-01T01:40:00.000Z 2000-01-01T03:10:00.000Z 2000-01-01T04:40:00.000Z"},
 		{"at an interval in cron", `"cron": "@every 2h"`, "", "2000-01-01T05:00:00Z", "2000-01-01T02:00:00.000Z 2000-01-01T04:00:00.000Z"},
-		{"where clocks are set forward", `"cron": "30 2 * * *", "timezone": "Europe/Paris"`, "2000-03-25T12:00:00Z", "2000-03-27T12:00:00Z",
-			"2000-03-26T01:00:00.000Z 2000-03-27T00:30:00.000Z"},
-		{"where clocks are set back", `"cron": "30 2 * * *", "timezone": "Europe/Paris"`, "2000-10-28T12:00:00Z", "2000-10-30T12:00:00Z",
-			"2000-10-29T00:30:00.000Z 2000-10-30T01:30:00.000Z"},
+		{"where clocks are set forward", `"cron": "30 2 * * *", "timezone": "Europe/Paris"`, "2000-03-26T00:00:00Z", "2000-03-26T04:00:00Z",
+			"2000-03-26T01:00:00.000Z"},
+		{"where clocks are set back", `"cron": "30 2 * * *", "timezone": "Europe/Paris"`, "2000-10-28T23:00:00Z", "2000-10-29T04:00:00Z",
+			"2000-10-29T00:30:00.000Z"},
 		{"where clocks are set back, every hour", `"cron": "0 * * * *", "timezone": "America/New_York"`, "2000-10-29T04:30:00Z", "2000-10-29T08:30:00Z",
 			"2000-10-29T05:00:00.000Z 2000-10-29T06:00:00.000Z 2000-10-29T07:00:00.000Z 2000-10-29T08:00:00.000Z"},
-		{"where clocks are set by half an hour", `"cron": "15 2 * * *", "timezone": "Australia/Lord_Howe"`, "2000-08-25T12:00:00Z", "2000-08-27T12:00:00Z",
-			"2000-08-25T15:45:00.000Z 2000-08-26T15:30:00.000Z"},
+		{"where clocks are set by half an hour", `"cron": "15 2 * * *", "timezone": "Australia/Lord_Howe"`, "2000-08-26T14:00:00Z", "2000-08-26T18:00:00Z",
+			"2000-08-26T15:30:00.000Z"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()

@@ -44,6 +44,11 @@ func FuzzDefinition(f *testing.F) {
 		`{}`, `{"steps": [{"id": "a", "needs": ["b"]}, {"id": "b", "needs": ["a"]}]}`,
 		`{"steps": [{"id": "a", "if": false, "join": "first", "on_error": "continue", "uses": "flow.wait", "with": {"for": "${{ 1 +"}}]}`,
 		`{"steps": [{"id": "a", "repeat": {"until": "index > 1", "every": "1s"}, "steps": [{"id": "b", "foreach": "[1]", "steps": []}]}]}`,
+		`{"triggers": [{"id": "a", "type": "schedule", "cron": "*/5 8-18 * JAN MON-FRI", "timezone": "Europe/Paris", "missed": "latest", "jitter": "0s"},
+			{"id": "b", "type": "event", "events": ["run.failed"], "workflows": ["wf_01m7f8njhve3pt0yekqqme4qcm"]},
+			{"id": "c", "type": "poll", "every": "1m", "request": {"url": "https://a.example/?c=${{ cursor }}"}, "items": "response.body", "key": "item.id", "cursor": "response.body.next"},
+			{"id": "d", "type": "webhook", "methods": ["GET"], "verify": {"scheme": "hmac", "secret": "${{ secrets.s }}", "header": "x", "signed": "{t}.{body}", "timestamp": "t"},
+				"dedupe": "${{ trigger.headers.x }}", "respond": "result", "rate": 5}]}`,
 		`{"triggers": [{"id": "a", "type": "manual"}], "settings": {"timeout": "1h", "concurrency": {"key": "${{ trigger.payload.k }}", "limit": 1}}}`,
 		`{"steps": [{"id": "a", "with": {"n": 1.0e2, "big": 9007199254740993, "text": "\u2028<&>no"}, "retry": {"factor": 1.5}}]}`,
 	} {

@@ -80,6 +80,21 @@ func testTriggers(t *testing.T, w *world) {
 		same(t, "time", fresh.NextAt, &soon)
 	})
 
+	t.Run("belong to their workspace", func(t *testing.T) {
+		stranger, made := w.workspace(t), w.armed(t, ws.ID, scheduled("a", "1", soon))
+		same(t, "read by a stranger", len(must(w.Triggers(ctx, stranger.ID, made.ID))(t)), 0)
+		was := w.trigger(t, made, "a")
+		foreign := was
+		foreign.WorkspaceID = stranger.ID
+		if err := w.NoteTrigger(ctx, foreign, &trigger.Note{At: soon, Code: "c", Message: "m"}, nil); err != nil {
+			t.Fatal(err)
+		}
+		start := newFiring(t, made, "a", run.Fire{Was: &soon, Next: &later})
+		start.Run.WorkspaceID = stranger.ID
+		answers(w.StartRun(ctx, start))(t, "fired by a stranger", false)
+		same(t, "trigger", w.trigger(t, made, "a"), was)
+	})
+
 	t.Run("are found when they are due", func(t *testing.T) { testDueTriggers(t, newWorld(t, w.open)) })
 }
 
