@@ -102,7 +102,7 @@ func (s sample) percentile(p float64) time.Duration {
 
 // load keeps clients busy for a time: each sends its next request when the
 // last one is answered. next makes the n-th request of a client.
-func load(address string, clients int, length time.Duration, want int, next func(client, n int) request) sample {
+func load(addresses []string, clients int, length time.Duration, want int, next func(client, n int) request) sample {
 	var (
 		mu    sync.Mutex
 		total sample
@@ -112,7 +112,7 @@ func load(address string, clients int, length time.Duration, want int, next func
 	end := begun.Add(length)
 	for client := range clients {
 		wg.Go(func() {
-			mine := oneClient(address, client, end, want, next)
+			mine := oneClient(addresses[client%len(addresses)], client, end, want, next)
 			mu.Lock()
 			defer mu.Unlock()
 			total.count += mine.count

@@ -16,9 +16,10 @@ import (
 func main() {
 	length := flag.Duration("length", 5*time.Second, "how long each load runs")
 	wait := flag.Int("waiting", 0, "measure only the memory that so many waiting runs take")
+	runs := flag.Int("move", 0, "measure only an export and an import of so many finished runs")
 	ticks := flag.Int("schedules", 0, "measure only the processor time that so many idle schedules take")
 	flag.Parse()
-	if err := bench(context.Background(), *length, *wait, *ticks); err != nil {
+	if err := bench(context.Background(), *length, *wait, *runs, *ticks); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
@@ -29,11 +30,12 @@ const tenants = 8
 
 // report collects the rows of the table.
 type report struct {
-	commits float64
-	ceiling float64
+	commits  float64
+	ceiling  float64
+	embedded map[string]float64 // rows per second on the embedded database
 }
 
-func bench(ctx context.Context, length time.Duration, wait, ticks int) (err error) {
+func bench(ctx context.Context, length time.Duration, wait, runs, ticks int) (err error) {
 	dir, err := os.MkdirTemp(".", ".bench-")
 	if err != nil {
 		return err
@@ -42,14 +44,20 @@ func bench(ctx context.Context, length time.Duration, wait, ticks int) (err erro
 	if wait > 0 {
 		return waiting(ctx, dir, wait)
 	}
+	if runs > 0 {
+		return move(ctx, dir, runs)
+	}
 	if ticks > 0 {
 		return schedules(ctx, dir, ticks)
 	}
-	r := &report{}
+	r := &report{embedded: map[string]float64{}}
 	if err := r.references(ctx, dir, length); err != nil {
 		return err
 	}
-	return r.product(ctx, dir, length)
+	if err := r.product(ctx, dir, length); err != nil {
+		return err
+	}
+	return r.shared(ctx, dir, length)
 }
 
 func (r *report) references(ctx context.Context, dir string, length time.Duration) error {
@@ -72,9 +80,9 @@ func (r *report) references(ctx context.Context, dir string, length time.Duratio
 		return err
 	}
 	body := `{"payload":{"name":"Ada","n":21}}`
-	echo := load(server.address, 32, length, 200, func(int, int) request { return newRequest("POST", "/echo", "", body) })
+	echo := load([]string{server.address}, 32, length, 200, func(int, int) request { return newRequest("POST", "/echo", "", body) })
 	fmt.Printf("%-58s %10.0f\n", "bare HTTP + JSON echo, 32 clients", echo.rate())
-	ceiling := load(server.address, 32, length, 200, func(int, int) request { return newRequest("POST", "/runs", "", body) })
+	ceiling := load([]string{server.address}, 32, length, 200, func(int, int) request { return newRequest("POST", "/runs", "", body) })
 	r.ceiling = ceiling.rate()
 	fmt.Printf("%-58s %10.0f\n", "ceiling: bare server, runs in group commits, 32 clients", r.ceiling)
 	return firstError(echo.err, ceiling.err, server.stop())
@@ -114,7 +122,7 @@ func (r *report) product(ctx context.Context, dir string, length time.Duration) 
 		called = append(called, made)
 	}
 	for _, row := range append(rows(workspaces[:tenants]), hookRows(called)...) {
-		if err := r.measure(server, row, length); err != nil {
+		if err := r.measure([]*process{server}, row, length); err != nil {
 			return fmt.Errorf("%s: %w", row.name, err)
 		}
 	}
@@ -128,15 +136,28 @@ func (r *report) product(ctx context.Context, dir string, length time.Duration) 
 	return server.stop()
 }
 
-func (r *report) measure(server *process, row row, length time.Duration) error {
-	before := server.cpu()
-	s := load(server.address, row.clients, length, row.want, row.next)
-	used := server.cpu() - before
+func (r *report) measure(servers []*process, row row, length time.Duration) error {
+	var addresses []string
+	var used time.Duration
+	for _, server := range servers {
+		addresses = append(addresses, server.address)
+		used -= server.cpu()
+	}
+	s := load(addresses, row.clients, length, row.want, row.next)
+	for _, server := range servers {
+		used += server.cpu()
+	}
 	if s.err != nil {
 		return s.err
 	}
-	fmt.Printf("%-44s %9.0f %9.2f %9.2f %9.3f %9.2f %9.2f\n", row.name, s.rate(),
+	fmt.Printf("%-44s %9.0f %9.2f %9.2f %9.3f %9.2f %9.2f", row.name, s.rate(),
 		milliseconds(s.percentile(0.5)), milliseconds(s.percentile(0.99)), used.Seconds()/float64(s.count)*1000, s.rate()/r.commits, s.rate()/r.ceiling)
+	if embedded, ok := r.embedded[row.name]; ok {
+		fmt.Printf(" %9.2f", s.rate()/embedded)
+	} else {
+		r.embedded[row.name] = s.rate()
+	}
+	fmt.Println()
 	return nil
 }
 

@@ -26,7 +26,7 @@ func waiting(ctx context.Context, dir string, runs int) error {
 	fmt.Printf("%-44s %9s\n", "stepmill, runs that wait for an hour", "MiB")
 	fmt.Printf("%-44s %9.0f\n", "resident on a new directory", server.memory())
 	begun := time.Now()
-	if err := startWaiting(server, runs); err != nil {
+	if err := startSpread(server, waitOneHour, runs); err != nil {
 		return err
 	}
 	took := time.Since(begun)
@@ -61,8 +61,8 @@ func rest(ctx context.Context) error {
 	}
 }
 
-// startWaiting starts runs from many clients at once.
-func startWaiting(server *process, runs int) error {
+// startSpread starts runs of a workflow from many clients at once.
+func startSpread(server *process, workflow string, runs int) error {
 	setup := &client{server: server}
 	workspaces, err := setup.workspaces(8)
 	if err != nil {
@@ -71,7 +71,7 @@ func startWaiting(server *process, runs int) error {
 	var wg sync.WaitGroup
 	errs := make(chan error, len(workspaces))
 	for i, w := range workspaces {
-		id, err := setup.workflow(w.key, waitOneHour)
+		id, err := setup.workflow(w.key, workflow)
 		if err != nil {
 			return err
 		}

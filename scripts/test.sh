@@ -52,7 +52,7 @@ require_cc() {
 	[ "$(uname -s)" != Darwin ] || return 0
 	if ! has_cc; then
 		step "no working C compiler: installing gcc"
-		install gcc libc6-dev || :
+		install_packages gcc libc6-dev || :
 		has_cc || fail "the race detector needs a C compiler and the C library's headers ($(go env CC) did not work);" \
 			"install gcc and libc6-dev (Debian, Ubuntu), gcc and glibc-devel (Fedora) or gcc and musl-dev (Alpine)"
 	fi
@@ -61,17 +61,20 @@ require_cc() {
 }
 
 # Installs packages of the distribution, where that is possible.
-install() {
+install_packages() {
 	command -v apt-get >/dev/null 2>&1 || return 1
+	as_root apt-get update -q &&
+		as_root env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends "$@"
+}
+
+as_root() {
 	if [ "$(id -u)" -eq 0 ]; then
-		as_root=
+		"$@"
 	elif command -v sudo >/dev/null 2>&1 && sudo -n true 2>/dev/null; then
-		as_root="sudo -n"
+		sudo -n "$@"
 	else
 		return 1
 	fi
-	$as_root apt-get update -q &&
-		$as_root env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends "$@"
 }
 
 check_format() {
@@ -84,7 +87,7 @@ check_format() {
 require_node() {
 	if ! command -v node >/dev/null 2>&1 || ! command -v npm >/dev/null 2>&1; then
 		step "no Node: installing nodejs and npm"
-		install nodejs npm || :
+		install_packages nodejs npm || :
 	fi
 	for tool in node npm; do
 		command -v "$tool" >/dev/null 2>&1 || fail "$tool is not installed; the tests of deliveries need Node 20 or newer: https://nodejs.org"
@@ -94,9 +97,36 @@ require_node() {
 	[ "${major%%.*}" -ge 20 ] || fail "found Node $version; the tests of deliveries need Node 20 or newer: https://nodejs.org"
 }
 
+# The tests of the PostgreSQL store make clusters of their own. The package of
+# Debian would start one too, for the whole system: it is told not to.
+require_postgres() {
+	if [ -z "${STEPMILL_TEST_PG_BIN:-}" ] && ! has_postgres; then
+		step "no PostgreSQL: installing postgresql"
+		install_packages postgresql-common &&
+			as_root sed -i 's/^#create_main_cluster .*/create_main_cluster = false/' /etc/postgresql-common/createcluster.conf &&
+			install_packages postgresql || :
+		has_postgres || fail "the tests of the PostgreSQL store need PostgreSQL 14 or newer: install postgresql (Debian, Ubuntu, Alpine)," \
+			"postgresql-server (Fedora) or postgresql@17 (Homebrew), or name the folder of initdb in STEPMILL_TEST_PG_BIN"
+	fi
+	if ! has_pgbouncer; then
+		step "no PgBouncer: installing pgbouncer"
+		install_packages pgbouncer || :
+		has_pgbouncer || fail "the tests of the PostgreSQL store need PgBouncer: install pgbouncer"
+	fi
+}
+
+has_postgres() {
+	command -v initdb >/dev/null 2>&1 ||
+		ls /usr/lib/postgresql/*/bin/initdb /usr/pgsql-*/bin/initdb /usr/libexec/postgresql*/initdb \
+			/opt/homebrew/opt/postgresql*/bin/initdb /usr/local/opt/postgresql*/bin/initdb 2>/dev/null | grep -q .
+}
+
+has_pgbouncer() { command -v pgbouncer >/dev/null 2>&1 || [ -x /usr/sbin/pgbouncer ]; }
+
 require_go
 require_cc
 require_node
+require_postgres
 
 # The tests build the real binary; where the checkout belongs to another user
 # git refuses to describe it and the build would fail over the version stamp.
@@ -135,5 +165,11 @@ if [ -s "$scratch/blackbox" ]; then
 	xargs go test -race -timeout 20m -count=1 -p 1 -v <"$scratch/blackbox" ||
 		failed="${failed:+$failed, }black-box tests"
 fi
+
+# The same on nodes that share a PostgreSQL, as far as it is not about files.
+# What races in the code was found above; without the detector it takes a third.
+step "black-box tests on PostgreSQL"
+STEPMILL_TEST_DATABASE=postgres go test -timeout 20m -count=1 -p 1 -v ./test/crash ./test/scripts ./test/receivers ||
+	failed="${failed:+$failed, }black-box tests on PostgreSQL"
 
 [ -z "$failed" ] || fail "failed: $failed"

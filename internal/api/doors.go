@@ -80,11 +80,10 @@ func (s *Server) turnAway(w http.ResponseWriter, r *http.Request, err error) err
 	if !fault.Is(err, fault.NotFound) && !fault.Is(err, fault.Unauthorized) {
 		return err
 	}
-	now := clock.Now()
-	state, ok := s.preauth.Take(network(s.clientAddress(r)), s.PreauthPerMinute, now)
+	state, ok, _ := s.preauth.Take(r.Context(), network(s.clientAddress(r)), s.PreauthPerMinute, clock.Now())
 	setLimitHeaders(w.Header(), state)
 	if !ok {
-		return limited("this address has come with %d wrong addresses, keys or signatures in this minute", state, now)
+		return limited("this address has come with %d wrong addresses, keys or signatures in this minute", state)
 	}
 	return err
 }

@@ -153,7 +153,7 @@ func TestHeadIsGetWithoutABody(t *testing.T) {
 	w.finish("run", "wf", "")
 	for _, path := range []string{
 		"/v1/workflows", "/v1/workflows/$wf", "/v1/workflows/$wf/versions", "/v1/workflows/$wf/versions/1", "/v1/workflows/$wf/runs", "/v1/runs/$run", "/v1/webhooks",
-		"/v1/api-keys", "/v1/workspaces", "/v1/usage", "/v1/audit", "/v1/openapi.yaml", "/v1/openapi.json", "/healthz", "/readyz", "/v1/workflows/none", "/nothing",
+		"/v1/api-keys", "/v1/workspaces", "/v1/usage", "/v1/audit", "/v1/nodes", "/v1/openapi.yaml", "/v1/openapi.json", "/healthz", "/readyz", "/v1/workflows/none", "/nothing",
 	} {
 		get, head := w.call("GET", path, ""), w.call("HEAD", path, "")
 		if head.status != get.status || len(head.body) != 0 {

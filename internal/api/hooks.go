@@ -65,21 +65,23 @@ func (s *Server) takeCall(w http.ResponseWriter, r *http.Request, c *caller, hoo
 	if err := s.Hooks.Verify(r.Context(), hook, call); err != nil {
 		return trigger.Taken{}, err
 	}
-	if err := s.countCall(w, hook); err != nil {
+	if err := s.countCall(w, r, hook); err != nil {
 		return trigger.Taken{}, err
 	}
 	return s.Hooks.Take(r.Context(), hook, call)
 }
 
 // countCall counts a call that is genuine against the limit of its hook.
-func (s *Server) countCall(w http.ResponseWriter, hook trigger.Hook) error {
-	now := clock.Now()
-	state, ok := s.calls.Take(hook.WorkflowID+"/"+hook.ID, hook.PerMinute(), now)
+func (s *Server) countCall(w http.ResponseWriter, r *http.Request, hook trigger.Hook) error {
+	state, ok, err := s.Limits.Take(r.Context(), hook.WorkflowID+"/"+hook.ID, hook.PerMinute(), clock.Now())
+	if err != nil {
+		return err
+	}
 	if hook.Active {
 		setLimitHeaders(w.Header(), state)
 	}
 	if !ok {
-		return limited("the hook has taken its %d calls of this minute", state, now)
+		return limited("the hook has taken its %d calls of this minute", state)
 	}
 	return nil
 }

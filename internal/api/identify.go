@@ -22,10 +22,10 @@ func (s *Server) identify(w http.ResponseWriter, r *http.Request, c *caller, ope
 	if err == nil {
 		actor.RequestID = c.requestID
 		c.actor = actor
-		state, ok := s.limits.Take(actor.Workspace.ID, actor.Workspace.RequestsPerMinute, now)
+		state, ok, err := s.Limits.Take(r.Context(), actor.Workspace.ID, actor.Workspace.RequestsPerMinute, now)
 		setLimitHeaders(w.Header(), state)
-		if !ok {
-			c.refusal = limited("the workspace has used up its %d requests of this minute", state, now)
+		if c.refusal = err; err == nil && !ok {
+			c.refusal = limited("the workspace has used up its %d requests of this minute", state)
 		}
 		return
 	}
@@ -34,15 +34,15 @@ func (s *Server) identify(w http.ResponseWriter, r *http.Request, c *caller, ope
 	state := s.preauth.Peek(address, s.PreauthPerMinute, now)
 	if fault.Is(err, fault.Unauthorized) && !open {
 		var ok bool
-		if state, ok = s.preauth.Take(address, s.PreauthPerMinute, now); !ok {
-			c.refusal = limited("this address has failed to authenticate %d times in this minute", state, now)
+		if state, ok, _ = s.preauth.Take(r.Context(), address, s.PreauthPerMinute, now); !ok {
+			c.refusal = limited("this address has failed to authenticate %d times in this minute", state)
 		}
 	}
 	setLimitHeaders(w.Header(), state)
 }
 
-func limited(format string, state ratelimit.State, now time.Time) error {
-	return fault.New(fault.RateLimited, format, state.Limit).After(max(time.Second, state.Reset.Sub(now)))
+func limited(format string, state ratelimit.State) error {
+	return fault.New(fault.RateLimited, format, state.Limit).After(max(time.Second, state.Wait))
 }
 
 // setLimitHeaders writes the names as they are published, which is not how Go
@@ -104,13 +104,13 @@ func setSecurityHeaders(h http.Header, r *http.Request) {
 	}
 }
 
-func (s *Server) logRequest(r *http.Request, out *recorder, c *caller, begun time.Time) {
+func (s *Server) logRequest(r *http.Request, out *recorder, c *caller, took time.Duration) {
 	level := slog.LevelInfo
 	if (r.URL.Path == healthPath || r.URL.Path == readyPath) && out.status < http.StatusBadRequest {
 		level = slog.LevelDebug // health checks come every few seconds
 	}
 	s.Log.LogAttrs(r.Context(), level, "request",
 		slog.String("request_id", c.requestID), slog.String("method", clean(r.Method)), slog.String("path", s.loggedPath(r.URL.Path)),
-		slog.Int("status", out.status), slog.Int("bytes", out.bytes), slog.Float64("duration_ms", float64(clock.Now().Sub(begun).Microseconds())/1000),
+		slog.Int("status", out.status), slog.Int("bytes", out.bytes), slog.Float64("duration_ms", float64(took.Microseconds())/1000),
 		slog.String("workspace_id", c.actor.Workspace.ID), slog.String("key_id", c.actor.ID), slog.String("address", s.clientAddress(r).String()))
 }

@@ -4,6 +4,7 @@ import (
 	"net"
 	"net/netip"
 	"sync"
+	"sync/atomic"
 )
 
 // maxConns bounds the open connections of all clients together.
@@ -12,25 +13,27 @@ const maxConns = 4096
 // LimitConns bounds how many connections are open, in all and per address.
 // Loopback and trusted proxies stand for many clients and only count for the
 // first.
-func LimitConns(inner net.Listener, perAddress int, trusted []netip.Prefix) net.Listener {
-	return &limitListener{
+func LimitConns(inner net.Listener, perAddress int, trusted []netip.Prefix) *LimitListener {
+	return &LimitListener{
 		Listener: inner, perAddress: perAddress, trusted: trusted,
 		open: map[netip.Addr]int{}, slots: make(chan struct{}, maxConns),
 	}
 }
 
-type limitListener struct {
+// LimitListener accepts only so many connections.
+type LimitListener struct {
 	net.Listener
 	perAddress int
 	trusted    []netip.Prefix
 	slots      chan struct{}
+	refused    atomic.Int64
 
 	mu   sync.Mutex
 	open map[netip.Addr]int
 }
 
 // Accept returns the next connection that is within the limits.
-func (l *limitListener) Accept() (net.Conn, error) {
+func (l *LimitListener) Accept() (net.Conn, error) {
 	for {
 		l.slots <- struct{}{}
 		conn, err := l.Listener.Accept()
@@ -41,12 +44,28 @@ func (l *limitListener) Accept() (net.Conn, error) {
 		addr := remoteAddr(conn)
 		if !l.enter(addr) {
 			<-l.slots
+			l.refused.Add(1)
 			_ = conn.Close()
 			continue
 		}
 		return &limitedConn{Conn: conn, leave: func() { l.leave(addr) }}, nil
 	}
 }
+
+// Open is how many connections there are.
+func (l *LimitListener) Open() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	total := 0
+	for _, n := range l.open {
+		total += n
+	}
+	return total
+}
+
+// Refused is how many connections were closed at once because their address had
+// too many.
+func (l *LimitListener) Refused() int64 { return l.refused.Load() }
 
 func remoteAddr(conn net.Conn) netip.Addr {
 	at, err := netip.ParseAddrPort(conn.RemoteAddr().String())
@@ -56,7 +75,7 @@ func remoteAddr(conn net.Conn) netip.Addr {
 	return at.Addr().Unmap()
 }
 
-func (l *limitListener) enter(addr netip.Addr) bool {
+func (l *LimitListener) enter(addr netip.Addr) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.open[addr] >= l.perAddress && !l.exempt(addr) {
@@ -66,7 +85,7 @@ func (l *limitListener) enter(addr netip.Addr) bool {
 	return true
 }
 
-func (l *limitListener) exempt(addr netip.Addr) bool {
+func (l *LimitListener) exempt(addr netip.Addr) bool {
 	if addr.IsLoopback() {
 		return true
 	}
@@ -78,7 +97,7 @@ func (l *limitListener) exempt(addr netip.Addr) bool {
 	return false
 }
 
-func (l *limitListener) leave(addr netip.Addr) {
+func (l *LimitListener) leave(addr netip.Addr) {
 	l.mu.Lock()
 	if l.open[addr]--; l.open[addr] == 0 {
 		delete(l.open, addr)

@@ -208,7 +208,7 @@ func TestWorkspacesAreApart(t *testing.T) {
 	furnish(other)
 	other.workflow("empty")
 	other.finish("done", "empty", "")
-	for _, path := range []string{"/v1/workflows", "/v1/runs", "/v1/approvals", "/v1/webhooks", "/v1/events", "/v1/secrets", "/v1/variables", "/v1/audit", "/v1/api-keys", "/v1/workspaces", "/v1/usage"} {
+	for _, path := range []string{"/v1/workflows", "/v1/runs", "/v1/approvals", "/v1/webhooks", "/v1/events", "/v1/secrets", "/v1/variables", "/v1/audit", "/v1/nodes", "/v1/api-keys", "/v1/workspaces", "/v1/usage"} {
 		body := string(w.call("GET", path, "").want(200).body)
 		for what, id := range other.names {
 			if strings.Contains(body, id) {

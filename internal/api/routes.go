@@ -66,6 +66,7 @@ func (s *Server) register(t *table) {
 
 	handle(t, "GET /v1/usage", auth.Read, http.StatusOK, s.getUsage)
 	handle(t, "GET /v1/audit", auth.Admin, http.StatusOK, s.listAudit)
+	handle(t, "GET /v1/nodes", auth.Admin, http.StatusOK, s.listNodes)
 
 	handle(t, "GET /v1/openapi.yaml", auth.Public, http.StatusOK, s.openapiYAML)
 	handle(t, "GET /v1/openapi.json", auth.Public, http.StatusOK, s.openapiJSON)

@@ -81,6 +81,7 @@ var routeBodies = map[string]string{
 	"GET /v1/events/stream":                                 "-",
 	"GET /v1/usage":                                         "-",
 	"GET /v1/audit":                                         "-",
+	"GET /v1/nodes":                                         "-",
 	"GET /v1/openapi.yaml":                                  "-",
 	"GET /v1/openapi.json":                                  "-",
 	"GET /v1/schemas/workflow.json":                         "-",

@@ -7,9 +7,9 @@ import (
 	"net/http"
 	"runtime/debug"
 	"strings"
+	"time"
 
 	"github.com/stepmill/stepmill/internal/auth"
-	"github.com/stepmill/stepmill/internal/clock"
 	"github.com/stepmill/stepmill/internal/fault"
 	"github.com/stepmill/stepmill/internal/idempotency"
 	"github.com/stepmill/stepmill/internal/uid"
@@ -20,7 +20,10 @@ import (
 type caller struct {
 	requestID string
 	actor     auth.Actor
-	refusal   error // why there is no actor, or why nothing is answered now
+	refusal   error      // why there is no actor, or why nothing is answered now
+	endpoint  *endpoint  // that answers it, if one does
+	code      fault.Code // of the error that was answered
+	streamed  bool       // the answer went on for as long as the client wanted
 }
 
 type callerKey struct{}
@@ -33,13 +36,15 @@ func actorOf(ctx context.Context) auth.Actor { return callerOf(ctx).actor }
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	c := &caller{requestID: uid.New(uid.Request)}
 	out := &recorder{ResponseWriter: w}
-	begun := clock.Now()
+	begun := time.Now() // not clock.Now: only this one measures
 	defer func() {
 		if p := recover(); p != nil {
 			s.Log.Error("panic in a handler", "request_id", c.requestID, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
 			s.fail(out, c, fault.New(fault.Internal, "the service failed to handle the request"))
 		}
-		s.logRequest(r, out, c, begun)
+		took := time.Since(begun)
+		s.count(out, c, took)
+		s.logRequest(r, out, c, took)
 	}()
 	setSecurityHeaders(out.Header(), r)
 	out.Header().Set("X-Request-Id", c.requestID)
@@ -48,6 +53,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	endpoint, allowed := s.routes.find(r)
+	c.endpoint = endpoint
 	open := !strings.HasPrefix(r.URL.Path, "/v1") || endpoint != nil && endpoint.Scope == auth.Public
 	s.identify(out, r, c, open)
 	r = r.WithContext(context.WithValue(r.Context(), callerKey{}, c))
@@ -171,6 +177,7 @@ func (s *Server) fail(w http.ResponseWriter, c *caller, err error) {
 	if rec, ok := w.(*recorder); ok && rec.status != 0 {
 		return // the answer has begun: nothing can be added to it
 	}
+	c.code = f.Code
 	writeError(w, f, c.requestID)
 }
 

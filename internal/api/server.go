@@ -16,10 +16,12 @@ import (
 	"github.com/stepmill/stepmill/internal/auth"
 	"github.com/stepmill/stepmill/internal/event"
 	"github.com/stepmill/stepmill/internal/idempotency"
+	"github.com/stepmill/stepmill/internal/node"
 	"github.com/stepmill/stepmill/internal/paging"
 	"github.com/stepmill/stepmill/internal/ratelimit"
 	"github.com/stepmill/stepmill/internal/run"
 	"github.com/stepmill/stepmill/internal/secret"
+	"github.com/stepmill/stepmill/internal/tally"
 	"github.com/stepmill/stepmill/internal/trigger"
 	"github.com/stepmill/stepmill/internal/usage"
 	"github.com/stepmill/stepmill/internal/webhook"
@@ -43,12 +45,16 @@ type Services struct {
 	Usage       *usage.Service
 	Idempotency *idempotency.Service
 	Events      *event.Service
+	Nodes       *node.Service
 }
 
 // Options are the settings of the API.
 type Options struct {
 	// Cursors seals the positions in lists.
 	Cursors *paging.Codec
+	// Limits counts the requests of workspaces; nil: in memory, for this process
+	// alone.
+	Limits Limits
 	// PreauthPerMinute bounds failed authentications of one address.
 	PreauthPerMinute int
 	// TrustedProxies are those whose X-Forwarded-For counts.
@@ -62,18 +68,27 @@ type Options struct {
 	Log   *slog.Logger
 }
 
+// Limits counts the requests of workspaces.
+type Limits interface {
+	// Take counts a request of one that is allowed a number of them a minute.
+	// It answers where the workspace stands, whatever else it answers, and
+	// false for a request too many.
+	Take(ctx context.Context, workspaceID string, perMinute int, now time.Time) (ratelimit.State, bool, error)
+}
+
 // Server answers requests.
 type Server struct {
 	Services
 	Options
 	routes  table
-	limits  *ratelimit.Limiter
 	preauth *ratelimit.Limiter
-	calls   *ratelimit.Limiter // of hooks
 	bodies  bodies
 	streams *openStreams
-	doors   []door
-	pages   pages
+	// unmatched counts requests that fit no route, errors all that failed.
+	unmatched *served
+	errors    *tally.Set
+	doors     []door
+	pages     pages
 	// stopping ends every stream when it ends.
 	stopping   context.Context
 	endStreams context.CancelFunc
@@ -82,11 +97,14 @@ type Server struct {
 // New makes a server.
 func New(services Services, options Options) *Server {
 	s := &Server{
-		Services: services, Options: options, limits: ratelimit.New(), preauth: ratelimit.New(), calls: ratelimit.New(),
-		bodies: bodies{most: options.BodyBytes}, streams: newOpenStreams(), pages: newPages(),
+		Services: services, Options: options, preauth: ratelimit.New(),
+		bodies: bodies{most: options.BodyBytes}, streams: newOpenStreams(), unmatched: newServed(), errors: newErrors(), pages: newPages(),
 	}
 	s.doors = s.openDoors()
 	s.stopping, s.endStreams = context.WithCancel(context.Background())
+	if s.Limits == nil {
+		s.Limits = ratelimit.New()
+	}
 	if s.StreamsPerWorkspace == 0 {
 		s.StreamsPerWorkspace = defaultStreams
 	}

@@ -55,6 +55,7 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, e *endpoint, f f
 		return
 	}
 	defer s.streams.leave(c.actor.Workspace.ID)
+	c.streamed = true
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.Header().Set("X-Accel-Buffering", "no") // for proxies that would collect the events
 	w.WriteHeader(e.Status)
@@ -166,6 +167,17 @@ func (o *openStreams) enter(workspaceID string, atMost int) bool {
 	}
 	o.count[workspaceID]++
 	return true
+}
+
+// total is how many streams all workspaces have open.
+func (o *openStreams) total() int {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	total := 0
+	for _, n := range o.count {
+		total += n
+	}
+	return total
 }
 
 func (o *openStreams) leave(workspaceID string) {

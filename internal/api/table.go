@@ -27,6 +27,7 @@ type endpoint struct {
 	// stores says that the effect is something in the store: it is committed
 	// together with its saved answer.
 	stores bool
+	served *served
 }
 
 // apart marks an endpoint that stores nothing and may take its time.
@@ -55,7 +56,7 @@ func handle[In any](t *table, pattern string, scope auth.Scope, status int, fn f
 		panic(fmt.Sprintf("route %s has no scope", pattern))
 	}
 	binder := newBinder[In](pattern)
-	e := &endpoint{Route: Route{Method: method, Path: path, Scope: scope, Status: status}, yaml: binder.yaml, stores: true}
+	e := &endpoint{Route: Route{Method: method, Path: path, Scope: scope, Status: status}, yaml: binder.yaml, stores: true, served: newServed()}
 	e.bind = func(r *request) (call, error) {
 		in := new(In)
 		if err := binder.bind(r, in); err != nil {

@@ -58,15 +58,7 @@ func Restore(_ context.Context, data config.Data, source string) (kept string, e
 // fitsMasterKey refuses a backup that the master key at hand cannot open. A
 // directory without a key is fine: it has to be put there before the start.
 func fitsMasterKey(data config.Data, check []byte) error {
-	var key []byte
-	var err error
-	name := "that was given"
-	if data.MasterKey != "" {
-		key, err = vault.ParseMasterKey(data.MasterKey)
-	} else {
-		name = data.KeyFile()
-		key, err = vault.ReadMasterKey(name)
-	}
+	key, err := givenKey(data)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -78,9 +70,21 @@ func fitsMasterKey(data config.Data, check []byte) error {
 		return err
 	}
 	if !bytes.Equal(v.Check(), check) {
+		name := data.KeyFile()
+		if data.MasterKey != "" {
+			name = "that was given"
+		}
 		return fmt.Errorf("the master key %s does not fit this backup: it was sealed with another one", name)
 	}
 	return nil
+}
+
+// givenKey reads the master key and never makes one.
+func givenKey(data config.Data) ([]byte, error) {
+	if data.MasterKey != "" {
+		return vault.ParseMasterKey(data.MasterKey)
+	}
+	return vault.ReadMasterKey(data.KeyFile())
 }
 
 // setAside renames the database and what belongs to it, so that nothing is ever

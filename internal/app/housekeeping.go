@@ -14,19 +14,25 @@ import (
 
 const (
 	housekeepEvery = 5 * time.Second
+	// returnEvery is how many rounds pass before webhooks are given back for
+	// which there is nothing to send.
+	returnEvery = 12
 	// pruneEvery is how long old runs wait for the next look at all workflows.
 	pruneEvery = 10 * time.Minute
 	// purgeBatch and purgePause keep the purge from holding up other writes.
 	purgeBatch = 500
 	purgePause = 10 * time.Millisecond
 	keepAudit  = 366 * 24 * time.Hour
+	// keepTokens is far more than the minute for which they count: clocks of
+	// nodes differ.
+	keepTokens = time.Hour
 )
 
 // housekeep writes counts and times of use.
 func (s *Server) housekeep(ctx context.Context) error {
 	ticker := time.NewTicker(housekeepEvery)
 	defer ticker.Stop()
-	for {
+	for n := 1; ; n++ {
 		select {
 		case <-ctx.Done():
 			s.flush(context.WithoutCancel(ctx))
@@ -34,6 +40,11 @@ func (s *Server) housekeep(ctx context.Context) error {
 		case <-ticker.C:
 		}
 		s.flush(ctx)
+		if s.cluster != nil && n%returnEvery == 0 {
+			if err := s.core.store.ReturnWebhooks(ctx); err != nil {
+				s.log.Warn("cannot give webhooks back", "error", err)
+			}
+		}
 	}
 }
 
@@ -61,10 +72,14 @@ func (s *Server) sweep(ctx context.Context) error {
 			return nil
 		case <-ticker.C:
 		}
+		if !s.tidies(ctx) {
+			continue
+		}
 		now := clock.Now()
 		s.purge(ctx, func() (bool, error) { return st.PurgeDeleted(ctx, purgeBatch) })
 		if now.Sub(pruned) >= pruneEvery {
 			s.purge(ctx, func() (bool, error) { return pruner.Batch(ctx, now, purgeBatch) })
+			s.purge(ctx, func() (bool, error) { return st.PurgeTokens(ctx, now.Add(-keepTokens), purgeBatch) })
 			pruned = now
 		}
 		s.purge(ctx, func() (bool, error) { return st.PurgeRemains(ctx, purgeBatch) })
@@ -75,6 +90,15 @@ func (s *Server) sweep(ctx context.Context) error {
 			return st.PurgeOld(ctx, now.Add(-event.Keep), now.Add(-keepAudit), purgeBatch/4) // of four kinds
 		})
 	}
+}
+
+// tidies tells whether this node removes what is old: among several, one does.
+func (s *Server) tidies(ctx context.Context) bool {
+	if s.cluster == nil {
+		return true
+	}
+	mine, err := s.core.pg.Serve(ctx, "tidy", s.node, 3*housekeepEvery)
+	return err == nil && mine
 }
 
 // retention says how much of the past a plan keeps under the given setting.

@@ -4,13 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 
 	"github.com/stepmill/stepmill/internal/clock"
 	"github.com/stepmill/stepmill/internal/config"
 	"github.com/stepmill/stepmill/internal/failpoint"
-	"github.com/stepmill/stepmill/internal/store"
-	"github.com/stepmill/stepmill/internal/store/sqlite"
 	"github.com/stepmill/stepmill/internal/vault"
 )
 
@@ -24,19 +23,11 @@ func RotateMasterKey(ctx context.Context, data config.Data, newFile string) (kep
 	if data.MasterKey != "" && newFile == "" {
 		return "", errors.New("the master key comes from the environment: name a file with the new one, and set the variable to it afterwards")
 	}
-	lock, err := lockDir(data.Dir)
+	c, release, err := openAlone(ctx, data)
 	if err != nil {
 		return "", err
 	}
-	defer func() { err = errors.Join(err, lock.Close()) }()
-	c, err := openCore(ctx, data, sqlite.Options{}, store.Notify{})
-	if err != nil {
-		return "", err
-	}
-	defer func() { err = errors.Join(err, c.close()) }()
-	if err := c.settleMasterKey(data); err != nil {
-		return "", err
-	}
+	defer func() { err = errors.Join(err, release()) }()
 	next, err := nextMasterKey(data, newFile)
 	if err != nil {
 		return "", err
@@ -86,5 +77,14 @@ func (c *core) settleMasterKey(data config.Data) error {
 		return fmt.Errorf("settle the master key: %w", err)
 	}
 	_, err := vault.Promote(data.KeyFile(), clock.Now())
+	return err
+}
+
+// CreateMasterKey makes a master key in a new file.
+func CreateMasterKey(path string) error {
+	_, err := vault.CreateMasterKey(path)
+	if errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("%s exists already", path)
+	}
 	return err
 }

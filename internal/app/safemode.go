@@ -26,13 +26,13 @@ type starts struct {
 }
 
 // countStart notes that a start is under way, before anything can go wrong.
-func countStart(dir string, leaveSafeMode bool) (*starts, error) {
-	s := &starts{path: filepath.Join(dir, startsFile)}
+func countStart(dir string, leaveSafeMode bool) (starts, error) {
+	s := starts{path: filepath.Join(dir, startsFile)}
 	text, err := os.ReadFile(s.path)
 	switch {
 	case leaveSafeMode || errors.Is(err, fs.ErrNotExist):
 	case err != nil:
-		return nil, err
+		return starts{}, err
 	default:
 		// A count that cannot be read was being written when the process died.
 		s.before, _ = strconv.Atoi(strings.TrimSpace(string(text)))
@@ -41,12 +41,12 @@ func countStart(dir string, leaveSafeMode bool) (*starts, error) {
 		return s, nil
 	}
 	if err := s.write(s.before + 1); err != nil {
-		return nil, err
+		return starts{}, err
 	}
 	return s, nil
 }
 
-func (s *starts) write(count int) error {
+func (s starts) write(count int) error {
 	if err := os.WriteFile(s.path, []byte(strconv.Itoa(count)+"\n"), 0o600); err != nil {
 		return fmt.Errorf("count the start: %w", err)
 	}
@@ -55,7 +55,7 @@ func (s *starts) write(count int) error {
 
 // gaveUp takes the start back: the service has said what is wrong and ended by
 // itself, before it executed anything.
-func (s *starts) gaveUp() error {
+func (s starts) gaveUp() error {
 	if s.safe {
 		return nil
 	}
@@ -63,8 +63,8 @@ func (s *starts) gaveUp() error {
 }
 
 // ready forgets the starts before this one. Safe mode stays until it is left.
-func (s *starts) ready() error {
-	if s.safe {
+func (s starts) ready() error {
+	if s.safe || s.path == "" {
 		return nil
 	}
 	if err := os.Remove(s.path); err != nil && !errors.Is(err, fs.ErrNotExist) {

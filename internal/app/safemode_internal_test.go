@@ -7,7 +7,7 @@ import (
 )
 
 // begin is a start that dies unless something else is said of it.
-func begin(t *testing.T, dir string, leave bool) *starts {
+func begin(t *testing.T, dir string, leave bool) starts {
 	t.Helper()
 	s, err := countStart(dir, leave)
 	if err != nil {
@@ -18,15 +18,15 @@ func begin(t *testing.T, dir string, leave bool) *starts {
 
 func TestSafeMode(t *testing.T) {
 	t.Parallel()
-	dies := func(*starts) error { return nil }
+	dies := func(starts) error { return nil }
 	for _, test := range []struct {
 		name string
-		ends func(*starts) error
+		ends func(starts) error
 		safe bool
 	}{
 		{"after starts that died", dies, true},
-		{"after starts that were ready", (*starts).ready, false},
-		{"after starts that gave up with a reason", (*starts).gaveUp, false},
+		{"after starts that were ready", (starts).ready, false},
+		{"after starts that gave up with a reason", (starts).gaveUp, false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()

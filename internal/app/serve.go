@@ -8,8 +8,6 @@ import (
 	"log/slog"
 	"math"
 	"net"
-	"net/http"
-	"net/netip"
 	"os"
 	"runtime/debug"
 	"sync/atomic"
@@ -19,6 +17,7 @@ import (
 	"github.com/stepmill/stepmill/internal/api"
 	"github.com/stepmill/stepmill/internal/audit"
 	"github.com/stepmill/stepmill/internal/config"
+	"github.com/stepmill/stepmill/internal/dispatch"
 	"github.com/stepmill/stepmill/internal/dispatch/local"
 	"github.com/stepmill/stepmill/internal/egress"
 	"github.com/stepmill/stepmill/internal/engine"
@@ -26,12 +25,15 @@ import (
 	"github.com/stepmill/stepmill/internal/failpoint"
 	"github.com/stepmill/stepmill/internal/idempotency"
 	"github.com/stepmill/stepmill/internal/news"
+	"github.com/stepmill/stepmill/internal/node"
 	"github.com/stepmill/stepmill/internal/paging"
 	"github.com/stepmill/stepmill/internal/run"
 	"github.com/stepmill/stepmill/internal/sandbox"
 	"github.com/stepmill/stepmill/internal/secret"
 	"github.com/stepmill/stepmill/internal/store"
+	"github.com/stepmill/stepmill/internal/store/postgres"
 	"github.com/stepmill/stepmill/internal/store/sqlite"
+	"github.com/stepmill/stepmill/internal/telemetry"
 	"github.com/stepmill/stepmill/internal/trigger"
 	"github.com/stepmill/stepmill/internal/uid"
 	"github.com/stepmill/stepmill/internal/usage"
@@ -41,67 +43,63 @@ import (
 
 // Server is the whole service on the embedded database.
 type Server struct {
-	config   config.Serve
-	log      *slog.Logger
-	core     *core
-	lock     *os.File
-	node     string
-	listener net.Listener
-	outside  *egress.Client
-	scripts  *sandbox.Pool
-	api      *api.Server
-	runs     *run.Service
-	usage    *usage.Service
-	inbox    *trigger.Inbox
-	engine   *engine.Engine
-	courier  *webhook.Courier
-	schedule *trigger.Scheduler
-	respond  *trigger.Responder
-	poll     *trigger.Poller
-	dispatch *local.Dispatcher
-	watchers *run.Watchers
-	starts   *starts
-	runNews  *news.Hub // by the ids of runs
-	written  *news.Hub // events, by the ids of workspaces
-	stopping atomic.Bool
-	firstKey string
+	config    config.Serve
+	log       *slog.Logger
+	core      *core
+	lock      *os.File
+	node      string
+	listener  *api.LimitListener // nil: a worker
+	metrics   net.Listener       // nil: they are not shown
+	outside   *egress.Client
+	scripts   *sandbox.Pool
+	api       *api.Server
+	runs      *run.Service
+	usage     *usage.Service
+	inbox     *trigger.Inbox
+	engine    *engine.Engine
+	courier   *webhook.Courier
+	schedule  *trigger.Scheduler
+	respond   *trigger.Responder
+	poll      *trigger.Poller
+	dispatch  dispatcher
+	cluster   *cluster // nil: a process by itself
+	role      string
+	watchers  *run.Watchers
+	starts    starts
+	counts    *runCounts
+	runNews   *news.Hub // by the ids of runs
+	written   *news.Hub // events, by the ids of workspaces
+	stopping  atomic.Bool
+	telemetry *telemetry.Telemetry
+	firstKey  string
+}
+
+// dispatcher brings runs to the engine.
+type dispatcher interface {
+	dispatch.Source
+	run.Queue
+	Wake(run.Wake)
+	Run(ctx context.Context) error
+	Stats() dispatch.Stats
 }
 
 // NewServer opens the data and the listener. On a new installation it makes the
 // first workspace.
 func NewServer(ctx context.Context, data config.Data, serve config.Serve, log *slog.Logger) (s *Server, err error) {
-	if err := os.MkdirAll(data.Dir, 0o700); err != nil {
-		return nil, fmt.Errorf("make the data directory: %w", err)
-	}
-	s = &Server{config: serve, log: log, node: uid.New(uid.Node), watchers: run.NewWatchers(), runNews: news.NewHub(), written: news.NewHub()}
+	s = newServer(node.RoleServe, serve, log)
 	defer func() {
-		if err == nil {
-			return
+		if err != nil {
+			err = errors.Join(err, s.giveUp())
 		}
-		if s.starts != nil {
-			err = errors.Join(err, s.starts.gaveUp())
-		}
-		err = errors.Join(err, s.release())
 	}()
-	if s.lock, err = lockDir(data.Dir); err != nil {
+	if err := s.open(ctx, data); err != nil {
 		return s, err
 	}
-	if s.starts, err = countStart(data.Dir, serve.LeaveSafeMode); err != nil {
+	if err := s.assemble(ctx, data); err != nil {
 		return s, err
 	}
-	failpoint.Hit(failpoint.AtStart, "")
-	options := sqlite.Options{Migrate: true, UnsafeFilesystem: serve.UnsafeFilesystem}
-	if s.core, err = openCore(ctx, data, options, s.notify()); err != nil {
+	if err := s.listen(ctx); err != nil {
 		return s, err
-	}
-	if err := s.core.settleMasterKey(data); err != nil {
-		return s, err
-	}
-	if err := s.assemble(); err != nil {
-		return s, err
-	}
-	if s.listener, err = (&net.ListenConfig{}).Listen(ctx, "tcp", serve.Listen); err != nil {
-		return s, fmt.Errorf("listen on %s: %w", serve.Listen, err)
 	}
 	// Last of all: the first key is shown once, by a server that does start.
 	if s.firstKey, err = s.core.auth.Bootstrap(ctx); err != nil {
@@ -110,8 +108,66 @@ func NewServer(ctx context.Context, data config.Data, serve config.Serve, log *s
 	return s, nil
 }
 
+// NewWorker opens the data of a node that executes runs and serves no requests.
+func NewWorker(ctx context.Context, data config.Data, execute config.Execute, log *slog.Logger) (s *Server, err error) {
+	if !data.Shared() {
+		return nil, errors.New("a worker needs a database that it shares with others: name it with --database-url")
+	}
+	s = newServer(node.RoleWorker, config.Serve{Execute: execute}, log)
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, s.giveUp())
+		}
+	}()
+	if err := s.open(ctx, data); err != nil {
+		return s, err
+	}
+	if err := s.assemble(ctx, data); err != nil {
+		return s, err
+	}
+	err = s.listenForMetrics(ctx)
+	return s, err
+}
+
+func newServer(role string, serve config.Serve, log *slog.Logger) *Server {
+	return &Server{
+		config: serve, log: log, node: uid.New(uid.Node), role: role,
+		watchers: run.NewWatchers(), counts: newRunCounts(), runNews: news.NewHub(), written: news.NewHub(),
+	}
+}
+
+// giveUp takes back a start that did not come to its end.
+func (s *Server) giveUp() error {
+	var err error
+	if s.starts.path != "" {
+		err = s.starts.gaveUp()
+	}
+	return errors.Join(err, s.release())
+}
+
+// open opens the data: that in the data directory is for this process alone.
+func (s *Server) open(ctx context.Context, data config.Data) (err error) {
+	if !data.Shared() {
+		if err := os.MkdirAll(data.Dir, 0o700); err != nil {
+			return fmt.Errorf("make the data directory: %w", err)
+		}
+		if s.lock, err = lockDir(data.Dir); err != nil {
+			return err
+		}
+		if s.starts, err = countStart(data.Dir, s.config.LeaveSafeMode); err != nil {
+			return err
+		}
+	}
+	failpoint.Hit(failpoint.AtStart, "")
+	options := sqlite.Options{Migrate: s.config.Migrate || !data.Shared(), UnsafeFilesystem: s.config.UnsafeFilesystem}
+	if s.core, err = openCore(ctx, data, options, s.notify()); err != nil {
+		return err
+	}
+	return s.core.settleMasterKey(data)
+}
+
 // assemble builds the services on the store.
-func (s *Server) assemble() (err error) {
+func (s *Server) assemble(ctx context.Context, data config.Data) (err error) {
 	st, v := s.core.store, s.core.vault
 	policy := egress.Policy{Allow: config.Prefixes(s.config.EgressAllow)}
 	s.outside = egress.New(egress.Config{
@@ -134,9 +190,19 @@ func (s *Server) assemble() (err error) {
 	s.inbox = trigger.NewInbox(st)
 	s.usage = usage.NewService(st)
 	plans := workflow.NewPlans(st, actions)
-	s.dispatch = local.New(st, s.node, s.log)
-	s.runs = run.NewService(st, plans, s.watchers, s.dispatch, s.runNews, s.node)
+	if data.Shared() {
+		if s.cluster, err = s.newCluster(ctx, data); err != nil {
+			return err
+		}
+		s.dispatch = s.cluster.dispatch
+	} else {
+		s.dispatch = local.New(st, s.node, s.log)
+	}
+	s.runs = run.NewService(st, plans, s.watchers, s.dispatch, s.runNews)
 	s.engine = engine.New(st, s.dispatch, plans, secrets, links, s.node, s.log)
+	if s.cluster != nil {
+		s.engine.Trust(s.cluster.member.Trusted)
+	}
 	s.courier = webhook.NewCourier(st, s.outside, v, s.log)
 	flows := workflow.NewService(st, actions, names{secrets}, trigger.NewArming(v))
 	s.schedule = trigger.NewScheduler(st, plans, s.runs, s.log)
@@ -153,8 +219,9 @@ func (s *Server) assemble() (err error) {
 		Trials:      run.NewTrials(previews, plans, s.engine),
 		Idempotency: idempotency.NewService(st, v),
 		Events:      event.NewService(st, s.written),
+		Nodes:       node.NewService(s.registry(), st, s.node),
 	}, api.Options{
-		Cursors: cursors, PreauthPerMinute: s.config.PreauthRPM, BodyBytes: bodyBytes(), TrustedProxies: config.Prefixes(s.config.TrustedProxy), Ready: s.ready, Log: s.log,
+		Limits: s.limits(), Cursors: cursors, PreauthPerMinute: s.config.PreauthRPM, BodyBytes: bodyBytes(), TrustedProxies: config.Prefixes(s.config.TrustedProxy), Ready: s.ready, Log: s.log,
 		StreamsPerWorkspace: s.config.StreamsPerWorkspace,
 	})
 	return nil
@@ -179,39 +246,54 @@ func bodyBytes() int64 {
 	return unless
 }
 
-// own are the addresses that no step may reach: the service's own.
-func (s *Server) own() []netip.AddrPort {
-	if at, err := netip.ParseAddrPort(s.listener.Addr().String()); err == nil {
-		return []netip.AddrPort{at}
-	}
-	return nil
-}
-
 // notify connects what the store tells after a commit with those who wait for
 // it. The parts are made after the store, hence the functions.
 func (s *Server) notify() store.Notify {
 	return store.Notify{
-		Wake:     func(w run.Wake) { s.dispatch.Wake(w) },
-		Stirred:  func(runID string) { s.engine.Stir(runID) },
-		Changed:  func(runID string) { s.runNews.Tell(runID) },
-		Recorded: func(workspaceID string) { s.written.Tell(workspaceID) },
+		Wake: func(w run.Wake) { s.dispatch.Wake(w) },
+		Stirred: func(runID string) {
+			s.stir(runID)
+			s.tell(postgres.RunStirred, runID)
+		},
+		Changed: func(runID string) {
+			s.runNews.Tell(runID)
+			s.tell(postgres.RunChanged, runID)
+		},
+		Recorded: func(workspaceID string) {
+			s.written.Tell(workspaceID)
+			s.tell(postgres.EventRecorded, workspaceID)
+		},
 		// It is not queued to be executed: the place that was kept for it is free.
 		HeldBack: func(runID string) { s.dispatch.Unreserve(runID) },
-		Started:  func(workspaceID string) { s.usage.Count(workspaceID, func(d *usage.Day) { d.RunsStarted++ }) },
+		Started: func(workspaceID string) {
+			s.counts.started.Add(1)
+			s.usage.Count(workspaceID, func(d *usage.Day) { d.RunsStarted++ })
+		},
 		Ended: func(workspaceID, runID string, status run.Status) {
 			s.watchers.Ended(runID)
 			s.runNews.Tell(runID)
+			s.counts.ended.Add(string(status))
 			s.usage.Count(workspaceID, func(d *usage.Day) { countEnd(d, status) })
 			if status == run.Cancelled {
 				s.engine.Abort(runID)
+				s.tell(postgres.RunCancelled, runID)
+				return
 			}
+			s.tell(postgres.RunEnded, runID)
 		},
-		Deliverable: func() { s.courier.Wake() },
-		Occasion:    func(at time.Time) { s.respond.Wake(at) },
-		Scheduled:   func(kind string, at time.Time) { s.scheduled(kind, at) },
+		Deliverable: func() {
+			s.courier.Wake()
+			s.tell(postgres.Deliverable, "")
+		},
+		Occasion: func(at time.Time) { s.respond.Wake(at) },
+		Scheduled: func(kind string, at time.Time) {
+			s.scheduled(kind, at)
+			s.tell(postgres.Scheduled, "")
+		},
 		WorkflowDeleted: func(workflowID string) {
 			s.engine.AbortWorkflow(workflowID)
 			s.runNews.TellAll() // those who follow its runs find them gone
+			s.tell(postgres.WorkflowDeleted, workflowID)
 		},
 	}
 }
@@ -243,7 +325,10 @@ func (s *Server) ready(ctx context.Context) error {
 	if s.stopping.Load() {
 		return errors.New("the service is shutting down")
 	}
-	if _, err := s.core.store.KeyCheck(ctx); err != nil {
+	if s.cluster != nil && !s.cluster.member.Trusted() {
+		return errors.New("the database has not heard of this node for too long")
+	}
+	if err := s.core.answers(ctx); err != nil {
 		return errors.New("the store does not answer")
 	}
 	if s.starts.safe {
@@ -267,87 +352,4 @@ func (s *Server) Greet(out io.Writer) {
 	if s.firstKey != "" {
 		fmt.Fprintf(out, "\nYour admin API key. It is shown this once, keep it safe:\n\n    %s\n\n", s.firstKey)
 	}
-}
-
-const shutdownTime = 25 * time.Second
-
-// Run serves until the context ends, then lets everything under way come to a
-// good end: first requests, then runs, last the store.
-func (s *Server) Run(ctx context.Context) (err error) {
-	defer func() { err = errors.Join(err, s.release()) }()
-	work, stopWork := context.WithCancel(context.WithoutCancel(ctx))
-	defer stopWork()
-	parts := newGroup(stopWork)
-	if s.starts.safe {
-		s.log.Warn("runs are not executed", "error", errSafeMode)
-	} else {
-		if err := s.dispatch.Recover(ctx); err != nil && ctx.Err() == nil {
-			return fmt.Errorf("take up the runs of the last process: %w", err)
-		}
-		// From here on a run that ends the process is blamed for it.
-		if err := s.starts.ready(); err != nil {
-			s.log.Warn("cannot note that the service is ready", "error", err)
-		}
-		parts.start(func() error { return s.dispatch.Run(work) })
-		parts.start(func() error { return s.engine.Run(work) })
-		parts.start(func() error { return s.courier.Run(work) })
-		parts.start(func() error { return s.schedule.Run(work) })
-		parts.start(func() error { return s.respond.Run(work) })
-		parts.start(func() error { return s.poll.Run(work) })
-	}
-	parts.start(func() error { return s.housekeep(work) })
-	parts.start(func() error { return s.sweep(work) })
-
-	server := s.api.HTTP()
-	serving := make(chan error, 1)
-	go func() {
-		serving <- server.Serve(api.LimitConns(s.listener, s.config.ConnsPerAddress, config.Prefixes(s.config.TrustedProxy)))
-	}()
-	select {
-	case <-ctx.Done():
-		err = s.stopServing(ctx, server)
-	case err = <-serving:
-	case <-work.Done(): // a part gave up
-	case <-s.core.ended: // the disk failed: nothing may be acknowledged any more
-		_ = server.Close()
-	}
-	stopWork()
-	return errors.Join(err, parts.wait())
-}
-
-func (s *Server) stopServing(ctx context.Context, server *http.Server) error {
-	s.log.Info("stopping")
-	s.stopping.Store(true)
-	s.runs.Close()
-	time.Sleep(s.config.DrainDelay)
-	limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTime)
-	defer cancel()
-	if err := server.Shutdown(limit); err != nil {
-		s.log.Warn("some requests did not end in time", "error", err)
-		return server.Close()
-	}
-	return nil
-}
-
-// release gives back what NewServer took.
-func (s *Server) release() error {
-	var errs []error
-	if s.listener != nil {
-		if err := s.listener.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
-			errs = append(errs, err)
-		}
-	}
-	if s.outside != nil {
-		s.outside.Close()
-	}
-	if s.scripts != nil {
-		s.scripts.Close()
-	}
-	if s.core != nil {
-		errs = append(errs, s.core.close())
-	}
-	if s.lock != nil {
-		errs = append(errs, s.lock.Close())
-	}
-	return errors.Join(errs...)
 }

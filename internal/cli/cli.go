@@ -19,10 +19,14 @@ type commands struct {
 	config.Data
 
 	Serve      serveCommand      `cmd:"" help:"Run the service."`
+	Worker     workerCommand     `cmd:"" help:"Execute runs of a shared database, without serving requests."`
+	Migrate    migrateCommand    `cmd:"" help:"Bring the schema of a shared database up to date."`
 	Keys       keysCommand       `cmd:"" help:"Manage API keys."`
 	Workspaces workspacesCommand `cmd:"" help:"Manage workspaces and their plans."`
 	Backup     backupCommand     `cmd:"" help:"Write a consistent copy of the data, also while the server runs."`
 	Restore    restoreCommand    `cmd:"" help:"Put a backup in the place of the data. The server must be stopped."`
+	Export     exportCommand     `cmd:"" help:"Write everything to a file that another installation imports. The server must be stopped."`
+	Import     importCommand     `cmd:"" help:"Fill an empty installation from an export."`
 	MasterKey  masterKeyCommand  `cmd:"" help:"Manage the key that seals all secrets."`
 	Version    versionCommand    `cmd:"" help:"Print the version."`
 	Sandbox    sandboxCommand    `cmd:"" hidden:"" help:"Run scripts that a server sends on standard input."`

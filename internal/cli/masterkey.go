@@ -8,7 +8,21 @@ import (
 )
 
 type masterKeyCommand struct {
+	Create createMasterKeyCommand `cmd:"" help:"Make a master key for nodes that will share a database."`
 	Rotate rotateMasterKeyCommand `cmd:"" help:"Change to another master key. The server must be stopped."`
+}
+
+type createMasterKeyCommand struct {
+	File string `arg:"" help:"File to make, which must not exist."`
+}
+
+// Run makes a master key.
+func (c *createMasterKeyCommand) Run(con *console) error {
+	if err := app.CreateMasterKey(c.File); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(con.out, "%s is a new master key. Give it to every node, and keep a copy in another place: without it no secret can be read.\n", c.File)
+	return err
 }
 
 type rotateMasterKeyCommand struct {

@@ -3,12 +3,53 @@
 // machine for the time.
 package clock
 
-import "time"
+import (
+	"sync/atomic"
+	"time"
+)
 
 const layout = "2006-01-02T15:04:05.000Z"
 
+// moment is one by a clock that is followed, and the same by the machine's own.
+type moment struct{ theirs, ours time.Time }
+
+var followed atomic.Pointer[moment]
+
 // Now is the current time in UTC, to the microsecond.
-func Now() time.Time { return time.Now().UTC().Truncate(time.Microsecond) }
+func Now() time.Time { return current().UTC().Truncate(time.Microsecond) }
+
+// current goes by the clock that is followed, and from one look at it to the
+// next by the time that has passed: that the machine's own is set to another
+// time meanwhile changes nothing.
+func current() time.Time {
+	if m := followed.Load(); m != nil {
+		return m.theirs.Add(time.Since(m.ours))
+	}
+	return machine()
+}
+
+// Reading is the current time with what the machine needs to measure durations
+// by it. Now is for what is kept and shown.
+func Reading() time.Time { return machine().Add(Ahead()) }
+
+// Until is how long it is until t.
+func Until(t time.Time) time.Duration { return t.Sub(Now()) }
+
+// Follow makes Now go by another clock from here on: nodes that share a database
+// go by that of the database, whatever their own ones show. It answers by how
+// much the two differ.
+func Follow(now time.Time) time.Duration {
+	// Less than that is the way of the answer, not a difference of clocks.
+	if diff := now.Sub(current()); followed.Load() == nil || diff.Abs() > tolerated {
+		followed.Store(&moment{theirs: now, ours: time.Now()})
+	}
+	return now.Sub(machine())
+}
+
+// Ahead is how far the clock that is followed is ahead of the machine's own.
+func Ahead() time.Duration { return current().Sub(machine()) }
+
+const tolerated = 50 * time.Millisecond
 
 // Format writes a time the way every answer and event does.
 func Format(t time.Time) string { return t.UTC().Format(layout) }

@@ -15,10 +15,22 @@ import (
 
 // Data says where the data is and what seals it.
 type Data struct {
-	Dir           string `name:"data-dir" env:"STEPMILL_DATA_DIR" default:"./stepmill-data" placeholder:"DIR" help:"Directory that holds the database and the master key (default: ${default})."`
+	Dir string `name:"data-dir" env:"STEPMILL_DATA_DIR" default:"./stepmill-data" placeholder:"DIR" help:"Directory that holds the database and the master key (default: ${default})."`
+	Database
 	MasterKeyFile string `env:"STEPMILL_MASTER_KEY_FILE" placeholder:"FILE" help:"File with the master key (default: master.key in the data directory, made on first start)."`
 	MasterKey     string `env:"STEPMILL_MASTER_KEY" placeholder:"KEY" help:"The master key itself, 32 bytes in base64 or hex. Prefer a file, or the environment."`
 }
+
+// Database says where the data is when it is not in the data directory.
+type Database struct {
+	URL         string `name:"database-url" env:"STEPMILL_DATABASE_URL" placeholder:"URL" help:"PostgreSQL database to share with other nodes, such as postgres://user@host/name. Without it, the data is in the data directory."`
+	Connections int    `name:"database-connections" env:"STEPMILL_DATABASE_CONNECTIONS" default:"20" placeholder:"N" help:"Connections that this node may have to the database, at least 12 (default: ${default})."`
+	Pooled      bool   `name:"database-pooled" env:"STEPMILL_DATABASE_POOLED" help:"The database URL leads to a pooler that lends connections out for one transaction at a time, such as PgBouncer."`
+	ListenURL   string `name:"database-listen-url" env:"STEPMILL_DATABASE_LISTEN_URL" placeholder:"URL" help:"Address of the same database that does not lead through a pooler, to hear of news at once. With a pooler and without it, nodes look for news every second."`
+}
+
+// Shared tells whether the data is in a database that nodes share.
+func (d Database) Shared() bool { return d.URL != "" }
 
 // KeyFile is where the master key is read from.
 func (d Data) KeyFile() string {
@@ -36,19 +48,29 @@ func (d Data) KeyPlace() string {
 	return "in " + d.KeyFile()
 }
 
+// Execute has the settings of every node that executes runs.
+type Execute struct {
+	EgressAllow   []Network     `env:"STEPMILL_EGRESS_ALLOW" placeholder:"CIDR" help:"Private address ranges that steps and webhooks may reach."`
+	JSProcesses   int           `name:"js-processes" env:"STEPMILL_JS_PROCESSES" default:"0" placeholder:"N" help:"Scripts of code.js that run at the same time, each in a process of its own (default: the number of processors, at least 2)."`
+	JSMemory      int           `name:"js-memory" env:"STEPMILL_JS_MEMORY" default:"64" placeholder:"MIB" help:"Memory that a script of code.js may use, in MiB, at least 16 (default: ${default})."`
+	NodeName      string        `env:"STEPMILL_NODE_NAME" placeholder:"NAME" help:"Name of this node among others (default: the name of the host)."`
+	NodeLease     time.Duration `env:"STEPMILL_NODE_LEASE" default:"10s" placeholder:"TIME" help:"How long a node that is not heard of keeps its runs, at least 1s; the same for all nodes (default: ${default})."`
+	MetricsListen string        `env:"STEPMILL_METRICS_LISTEN" placeholder:"ADDR" help:"Address to show metrics and health on, without a key, such as 127.0.0.1:9090 (default: none)."`
+	MetricsPprof  bool          `env:"STEPMILL_METRICS_PPROF" help:"Show profiles of the process there too, under /debug/pprof."`
+	Migrate       bool          `env:"STEPMILL_MIGRATE" default:"true" negatable:"" help:"Bring the schema of the shared database up to date at the start; otherwise stepmill migrate does."`
+}
+
 // Serve has the settings of a server.
 type Serve struct {
+	Execute
 	Listen              string        `env:"STEPMILL_LISTEN" default:"127.0.0.1:8080" placeholder:"ADDR" help:"Address to serve on (default: ${default})."`
 	PublicURL           PublicURL     `env:"STEPMILL_PUBLIC_URL" placeholder:"URL" help:"Where people and other services reach this one, such as https://flows.example.com; links are built from it (default: http:// and the address it serves on)."`
 	PreauthRPM          int           `name:"preauth-rpm" env:"STEPMILL_PREAUTH_RPM" default:"600" placeholder:"N" help:"Failed authentications allowed per client address and minute (default: ${default})."`
 	TrustedProxy        []Network     `env:"STEPMILL_TRUSTED_PROXY" placeholder:"CIDR" help:"Proxies whose X-Forwarded-For is believed."`
-	EgressAllow         []Network     `env:"STEPMILL_EGRESS_ALLOW" placeholder:"CIDR" help:"Private address ranges that steps and webhooks may reach."`
 	ConnsPerAddress     int           `env:"STEPMILL_CONNS_PER_ADDRESS" default:"100" placeholder:"N" help:"Open connections allowed per client address, other than loopback and trusted proxies (default: ${default})."`
 	StreamsPerWorkspace int           `env:"STEPMILL_STREAMS_PER_WORKSPACE" default:"100" placeholder:"N" help:"Open streams of events allowed per workspace (default: ${default})."`
 	DrainDelay          time.Duration `env:"STEPMILL_DRAIN_DELAY" default:"0s" placeholder:"TIME" help:"How long to go on serving, unready, after a stop was asked; for load balancers (default: ${default})."`
 	LeaveSafeMode       bool          `env:"STEPMILL_LEAVE_SAFE_MODE" help:"Execute runs again after the service was started without, because it had died too often before it was ready."`
-	JSProcesses         int           `name:"js-processes" env:"STEPMILL_JS_PROCESSES" default:"0" placeholder:"N" help:"Scripts of code.js that run at the same time, each in a process of its own (default: the number of processors, at least 2)."`
-	JSMemory            int           `name:"js-memory" env:"STEPMILL_JS_MEMORY" default:"64" placeholder:"MIB" help:"Memory that a script of code.js may use, in MiB, at least 16 (default: ${default})."`
 	KeepRuns            KeepRuns      `env:"STEPMILL_KEEP_RUNS" default:"plan" placeholder:"TIME" help:"How long finished runs are kept, such as 90d; plan: as the plan of the workspace says; forever (default: ${default})."`
 	UnsafeFilesystem    bool          `env:"STEPMILL_UNSAFE_FILESYSTEM" help:"Accept a data directory on a network file system, where data can be lost."`
 }

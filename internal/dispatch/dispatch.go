@@ -5,6 +5,7 @@ package dispatch
 
 import (
 	"context"
+	"time"
 
 	"github.com/stepmill/stepmill/internal/run"
 )
@@ -16,4 +17,14 @@ type Source interface {
 	Next(ctx context.Context) (run.Wake, error)
 	// Done says that a run that was handed out is not worked on any more.
 	Done(run.Wake)
+}
+
+// Stats is what a dispatcher has done so far, and what waits in its memory.
+type Stats struct {
+	// Queued is how many runs wait to be handed out, and Oldest since when the
+	// first of them does; zero when there is none.
+	Queued int
+	Oldest time.Time
+	// Resumed is how many runs were taken over from nodes that are gone.
+	Resumed int64
 }

@@ -5,10 +5,13 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"net"
 	"net/http"
 	"net/netip"
 	"time"
+
+	"github.com/stepmill/stepmill/internal/tally"
 )
 
 // Config is what a client needs to know. Its zero value reaches the public
@@ -64,6 +67,7 @@ type Client struct {
 	pools     *pools
 	limits    Limits
 	userAgent string
+	calls     *tally.Set
 }
 
 // New makes a client.
@@ -72,6 +76,7 @@ func New(config Config) *Client {
 	c := &Client{
 		limits:    limits,
 		userAgent: cmp.Or(config.UserAgent, "Stepmill"),
+		calls:     newCalls(),
 		dialer: &dialer{
 			guard:    guard{policy: config.Policy, own: config.Own},
 			resolver: config.Resolver,
@@ -121,6 +126,30 @@ func (c *Client) transport() *http.Transport {
 // Do makes the call and reads the whole answer. Every status is an answer; an
 // error is always an *Error.
 func (c *Client) Do(ctx context.Context, r Request) (*Response, error) {
+	answer, err := c.do(ctx, r)
+	outcome := answered
+	if failure, ok := errors.AsType[*Error](err); ok {
+		outcome = string(failure.Code)
+	}
+	c.calls.Add(outcome)
+	return answer, err
+}
+
+// answered is the outcome of a call that is no code.
+const answered = "answered"
+
+func newCalls() *tally.Set {
+	outcomes := []string{answered}
+	for _, code := range Codes() {
+		outcomes = append(outcomes, string(code))
+	}
+	return tally.NewSet(outcomes...)
+}
+
+// Calls counts the calls so far by their outcome: answered, or a code.
+func (c *Client) Calls() map[string]int64 { return c.calls.Counts() }
+
+func (c *Client) do(ctx context.Context, r Request) (*Response, error) {
 	start := time.Now() // not clock.Now: only this one measures
 	ctx, cancel := c.limit(ctx, r.Timeout)
 	defer cancel()

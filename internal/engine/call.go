@@ -30,11 +30,12 @@ func (d *driver) launch(ctx context.Context, p place) {
 	call, book := d.prepare(p)
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	done := make(chan result, 1)
+	begun := time.Now()
 	go func() { done <- call(ctx) }()
 	go func() {
 		defer cancel()
 		r := d.supervise(ctx, p, limit, done)
-		r.log = book
+		r.log, r.took = book, time.Since(begun)
 		d.results <- r
 	}()
 }

@@ -50,6 +50,10 @@ func (d *driver) drive(ctx context.Context) {
 		if !decision.Empty() && !d.commit(ctx, decision) {
 			return
 		}
+		if len(d.pending) > 0 && !d.engine.trusted() {
+			d.log.Warn("nothing is started: others may have the run")
+			return
+		}
 		for _, p := range d.pending {
 			d.launch(ctx, p)
 		}
@@ -67,7 +71,7 @@ func (d *driver) full() bool { return len(d.changed) >= maxChanged }
 // when the work ends here: the run was taken away, or the engine has stopped
 // and the run was handed back.
 func (d *driver) await(ctx context.Context) bool {
-	timer := time.NewTimer(max(0, min(time.Until(d.nextWake()), d.timeLeft())))
+	timer := time.NewTimer(max(0, min(clock.Until(d.nextWake()), d.timeLeft())))
 	defer timer.Stop()
 	select {
 	case <-d.news:
@@ -141,7 +145,7 @@ func (d *driver) cutShort(ctx context.Context) {
 func (d *driver) settleInFlight() {
 	d.abort()
 	for range d.inFlight {
-		<-d.results
+		d.countDropped(<-d.results)
 	}
 }
 

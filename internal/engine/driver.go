@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime/debug"
+	"sync/atomic"
 	"time"
 
 	"github.com/stepmill/stepmill/internal/auth"
@@ -29,6 +30,7 @@ type driver struct {
 	log        *slog.Logger
 
 	lease   run.Lease
+	epoch   atomic.Int64  // of the lease, for others to see
 	fresh   *run.Snapshot // the run as it was handed over, if it was
 	snap    run.Snapshot
 	limits  auth.Limits
@@ -220,6 +222,7 @@ func (d *driver) commit(ctx context.Context, decision run.Decision) bool {
 	}
 	failpoint.Hit(failpoint.AfterCheckpoint, d.lease.RunID)
 	if !held {
+		d.engine.counts.leasesLost.Add(1)
 		d.log.Info("the lease of a run is lost; its work is dropped")
 	}
 	return held
@@ -260,7 +263,9 @@ func (d *driver) finish(ctx context.Context, end run.Finish) {
 		return
 	}
 	end.Event = e
-	d.commit(ctx, d.decide(run.Decision{Finish: &end}))
+	if d.commit(ctx, d.decide(run.Decision{Finish: &end})) && end.Error != nil {
+		d.engine.counts.runFailures.Add(end.Error.Code)
+	}
 }
 
 // corruptError says that what is stored of a run cannot be understood, so that

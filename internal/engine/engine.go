@@ -28,8 +28,8 @@ type Store interface {
 }
 
 const (
-	// slots is how many runs are moved forward at the same time.
-	slots = 256
+	// Slots is how many runs are moved forward at the same time.
+	Slots = 256
 	// drainTime is how long steps under way may go on after a stop was asked.
 	drainTime = 25 * time.Second
 )
@@ -44,10 +44,14 @@ type Engine struct {
 	links  Links
 	log    *slog.Logger
 
+	// trusted tells whether the runs of this node are still its own.
+	trusted func() bool
+
 	mu     sync.Mutex
 	active map[string]*driver
 
-	stuck atomic.Int64
+	stuck  atomic.Int64
+	counts *counts
 }
 
 // Stuck is the number of actions that went on after their time and were left to
@@ -56,13 +60,20 @@ func (e *Engine) Stuck() int { return int(e.stuck.Load()) }
 
 // New makes an engine that takes runs from a source on behalf of a node.
 func New(store Store, source dispatch.Source, plans *workflow.Plans, values Values, links Links, node string, log *slog.Logger) *Engine {
-	return &Engine{store: store, source: source, node: node, log: log, plans: plans, values: values, links: links, active: map[string]*driver{}}
+	return &Engine{
+		store: store, source: source, node: node, log: log, plans: plans, values: values, links: links, active: map[string]*driver{},
+		trusted: func() bool { return true }, counts: newCounts(plans.Catalog()),
+	}
 }
+
+// Trust makes the engine ask, before each effect, whether the runs of this node
+// are still its own.
+func (e *Engine) Trust(trusted func() bool) { e.trusted = trusted }
 
 // Run executes runs until the context ends. Then it takes up nothing new and
 // returns when every run has reached a checkpoint.
 func (e *Engine) Run(ctx context.Context) error {
-	free := make(chan struct{}, slots)
+	free := make(chan struct{}, Slots)
 	var running sync.WaitGroup
 	defer running.Wait()
 	for {
@@ -108,6 +119,7 @@ func (e *Engine) attend(stop context.Context, wake run.Wake) (run.Wake, bool) {
 		return wake, false
 	}
 	d.lease = lease
+	d.epoch.Store(lease.Epoch)
 	failpoint.Hit(failpoint.AfterClaim, wake.RunID)
 	defer d.survive(ctx)
 	switch {
@@ -161,11 +173,42 @@ func (e *Engine) leave(runID string, d *driver) {
 
 // Abort stops working on a run whose lease is void.
 func (e *Engine) Abort(runID string) {
+	e.abort(func(id string, _ *driver) bool { return id == runID })
+}
+
+// AbortLease stops working on a run under that lease.
+func (e *Engine) AbortLease(lease run.Lease) {
+	e.abort(func(id string, d *driver) bool { return id == lease.RunID && d.epoch.Load() == lease.Epoch })
+}
+
+// AbortWorkflow stops working on every run of a workflow.
+func (e *Engine) AbortWorkflow(workflowID string) {
+	e.abort(func(_ string, d *driver) bool { return d.workflowID == workflowID })
+}
+
+// AbortAll stops working on every run.
+func (e *Engine) AbortAll() { e.abort(func(string, *driver) bool { return true }) }
+
+func (e *Engine) abort(which func(string, *driver) bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if d := e.active[runID]; d != nil {
-		d.abort()
+	for id, d := range e.active {
+		if which(id, d) {
+			d.abort()
+		}
 	}
+}
+
+// Leases are those that runs are worked on under. The epoch of one that is just
+// being taken up is zero.
+func (e *Engine) Leases() []run.Lease {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	leases := make([]run.Lease, 0, len(e.active))
+	for id, d := range e.active {
+		leases = append(leases, run.Lease{RunID: id, Epoch: d.epoch.Load()})
+	}
+	return leases
 }
 
 // Stir tells the one who works on a run that there is news for it.
@@ -174,16 +217,5 @@ func (e *Engine) Stir(runID string) {
 	defer e.mu.Unlock()
 	if d := e.active[runID]; d != nil {
 		d.tell()
-	}
-}
-
-// AbortWorkflow stops working on every run of a workflow.
-func (e *Engine) AbortWorkflow(workflowID string) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	for _, d := range e.active {
-		if d.workflowID == workflowID {
-			d.abort()
-		}
 	}
 }

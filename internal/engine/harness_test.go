@@ -265,7 +265,7 @@ func (w *world) setUp() {
 		w.t.Fatal(err)
 	}
 	w.flows, w.plans = workflow.NewService(w.store, catalog, names{w.values}, trigger.NewArming(nil)), workflow.NewPlans(w.store, catalog)
-	w.runs = run.NewService(w.store, w.plans, w.watchers, w, news.NewHub(), "node_first")
+	w.runs = run.NewService(w.store, w.plans, w.watchers, w, news.NewHub())
 }
 
 // names tells the service of workflows what there is to refer to.
@@ -302,9 +302,13 @@ func (w *world) StartChild(ctx context.Context, c subrun.Child) (string, error) 
 
 // The queue of a world is that of its current node, if it has one.
 
-func (w *world) Reserve(workspaceID, runID string, atMost int) bool {
-	n := w.current.Load()
-	return n == nil || n.dispatch.Reserve(workspaceID, runID, atMost)
+func (w *world) Reserve(workspaceID, runID string, atMost int) (node string, ok bool) {
+	if n := w.current.Load(); n != nil {
+		if _, ok := n.dispatch.Reserve(workspaceID, runID, atMost); !ok {
+			return "", false
+		}
+	}
+	return "node_first", true
 }
 
 func (w *world) Unreserve(runID string) {

@@ -58,7 +58,7 @@ func newStage(t *testing.T) *stage {
 		t.Fatal(err)
 	}
 	s.flows, s.plans = workflow.NewService(s.store, catalog, names{s.values}, trigger.NewArming(nil)), workflow.NewPlans(s.store, catalog)
-	s.runs = run.NewService(s.store, s.plans, s.watchers, s.world, news.NewHub(), "node_first")
+	s.runs = run.NewService(s.store, s.plans, s.watchers, s.world, news.NewHub())
 	s.workflowID = s.workflow(`[]`)
 	return s
 }

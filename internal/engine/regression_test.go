@@ -78,7 +78,7 @@ func TestAnAnswerThatComesTooLateIsToldWhy(t *testing.T) {
 		w.start(w.store)
 		id := w.startRun(w.workflow(`[{"id": "ask", "uses": "flow.approval"}]`), "{}")
 		synctest.Wait()
-		late := run.NewService(tardy{w.store, w}, w.plans, w.watchers, w, news.NewHub(), "node_late")
+		late := run.NewService(tardy{w.store, w}, w.plans, w.watchers, w, news.NewHub())
 		_, err := late.Resume(context.Background(), w.actor, id, "ask", run.Resumption{Approved: true})
 		if err == nil || !strings.Contains(err.Error(), "it is a flow.approval that is cancelled") {
 			t.Fatal(err)

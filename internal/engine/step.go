@@ -23,6 +23,7 @@ type result struct {
 	result action.Result
 	err    error
 	log    *logbook
+	took   time.Duration // that the action was at work
 }
 
 // advance starts, skips and finishes steps as far as that is possible without
@@ -99,6 +100,7 @@ func (d *driver) begin(ctx context.Context, p place) moved {
 		holds, err := planned.When.EvalBool(p.env, expr.Budget{})
 		if err != nil {
 			d.settleFailed(p, d.failureOf(p.step(), err))
+			d.countOutcome(p.step())
 			return settledNow
 		}
 		if !holds {
@@ -123,13 +125,17 @@ func (d *driver) skip(p place, reason string) moved {
 func (d *driver) execute(ctx context.Context, p place) moved {
 	if err := d.render(ctx, p); err != nil {
 		d.settleFailed(p, d.failureOf(p.step(), err))
+		d.countOutcome(p.step())
 		return settledNow
 	}
 	if !p.planned().Pure {
 		return mustLaunch
 	}
 	call, _ := d.prepare(p)
-	d.apply(call(ctx))
+	begun := time.Now()
+	r := call(ctx)
+	r.took = time.Since(begun)
+	d.apply(r)
 	if p.step().Status.Settled() {
 		return settledNow
 	}
@@ -212,6 +218,7 @@ func (d *driver) apply(r result) {
 	if awaited && step.Status.Settled() {
 		d.unanswered = append(d.unanswered, step.Path)
 	}
+	d.countExecution(step, r.took)
 }
 
 // stopRun ends the run because a step says so.

@@ -246,7 +246,7 @@ func TestARunThatIsHeldBackTakesNoPlaceInTheQueue(t *testing.T) {
 		if d := w.get(second); !d.HeldBack {
 			t.Fatalf("%+v", d)
 		}
-		if !n.dispatch.Reserve(w.actor.Workspace.ID, "another", 1) {
+		if _, ok := n.dispatch.Reserve(w.actor.Workspace.ID, "another", 1); !ok {
 			t.Error("it takes a place in the queue")
 		}
 		for _, id := range []string{first, second} {

@@ -32,7 +32,7 @@ type Extent struct{ Oldest, Newest int64 }
 // happen, are never among what it lists.
 type Store interface {
 	// EventExtent takes what happened before that time for gone.
-	EventExtent(ctx context.Context, since time.Time) (Extent, error)
+	EventExtent(ctx context.Context, workspaceID string, since time.Time) (Extent, error)
 	// EventsAfter lists the first wanted events after a number, and returns the
 	// number that it has looked up to.
 	EventsAfter(ctx context.Context, workspaceID string, want Filter, after int64, limit int) (events []Stored, upTo int64, err error)
@@ -80,7 +80,7 @@ func (s *Service) Follow(ctx context.Context, workspaceID string, want Filter, l
 	heard, stop := s.news.Wait(workspaceID)
 	context.AfterFunc(ctx, stop)
 	f.News = heard
-	kept, err := s.store.EventExtent(ctx, clock.Now().Add(-Keep))
+	kept, err := s.store.EventExtent(ctx, workspaceID, clock.Now().Add(-Keep))
 	if err != nil {
 		return nil, err
 	}

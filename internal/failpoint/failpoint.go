@@ -20,6 +20,8 @@ const (
 	DuringMigration    Point = "during_migration"      // the file is there, the tables are not
 	BeforeRewrap       Point = "before_rewrap"         // a new master key is written, nothing is sealed with it
 	AfterRewrap        Point = "after_rewrap"          // all is, the key is not in force yet
+	MidImport          Point = "mid_import"            // some rows of a table are durable, the installation is not whole
+	BeforeImportEnd    Point = "before_import_end"     // all of them are, and it still is not
 	BeforeTickCommit   Point = "before_tick_commit"    // a schedule is about to be moved on
 	AfterTickCommit    Point = "after_tick_commit"     // it is, and so is its run
 	BeforePollCommit   Point = "before_poll_commit"    // new items are about to start runs

@@ -1,9 +1,11 @@
 // Package ratelimit owns the counting of requests in fixed windows of one
-// minute, aligned to the clock. Who is counted, and how many are allowed, is
-// decided by the caller.
+// minute: by a single process, aligned to its clock, or by several nodes that
+// share one pot. Who is counted, and how many are allowed, is decided by the
+// caller.
 package ratelimit
 
 import (
+	"context"
 	"sync"
 	"time"
 )
@@ -14,10 +16,12 @@ const window = time.Minute
 type State struct {
 	Limit     int
 	Remaining int
-	Reset     time.Time
+	// Reset is the end of the window, and Wait how long that takes.
+	Reset time.Time
+	Wait  time.Duration
 }
 
-// Limiter counts by key.
+// Limiter counts by key, for one process alone.
 type Limiter struct {
 	mu     sync.Mutex
 	start  time.Time
@@ -28,8 +32,8 @@ type Limiter struct {
 func New() *Limiter { return &Limiter{counts: map[string]int{}} }
 
 // Take counts one request. It answers false, without counting, when the key
-// has used up its limit.
-func (l *Limiter) Take(key string, limit int, now time.Time) (State, bool) {
+// has used up its limit. It never fails.
+func (l *Limiter) Take(_ context.Context, key string, limit int, now time.Time) (State, bool, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.roll(now)
@@ -39,7 +43,7 @@ func (l *Limiter) Take(key string, limit int, now time.Time) (State, bool) {
 		used++
 		l.counts[key] = used
 	}
-	return l.state(used, limit), ok
+	return state(l.start, limit, limit-used, now), ok, nil
 }
 
 // Peek tells where a key stands without counting.
@@ -47,18 +51,24 @@ func (l *Limiter) Peek(key string, limit int, now time.Time) State {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.roll(now)
-	return l.state(l.counts[key], limit)
+	return state(l.start, limit, limit-l.counts[key], now)
 }
 
-// roll begins a new window when its time has come. A clock that is set back
-// does not give anybody a second helping of the same window.
 func (l *Limiter) roll(now time.Time) {
-	if start := now.Truncate(window); start.After(l.start) || l.start.Sub(start) > window {
-		l.start = start
+	if ends(l.start, now) {
+		l.start = now.Truncate(window)
 		clear(l.counts)
 	}
 }
 
-func (l *Limiter) state(used, limit int) State {
-	return State{Limit: limit, Remaining: max(0, limit-used), Reset: l.start.Add(window)}
+// ends tells whether the window that began at start is over. A clock that is
+// set back does not give anybody a second helping of the same window.
+func ends(start, now time.Time) bool {
+	next := now.Truncate(window)
+	return next.After(start) || start.Sub(next) > window
+}
+
+func state(start time.Time, limit, remaining int, now time.Time) State {
+	reset := start.Add(window)
+	return State{Limit: limit, Remaining: max(0, remaining), Reset: reset, Wait: reset.Sub(now)}
 }

@@ -1,6 +1,7 @@
 package ratelimit_test
 
 import (
+	"context"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -11,28 +12,41 @@ import (
 
 var noon = time.Date(2026, 11, 15, 12, 0, 30, 0, time.UTC)
 
+type limits interface {
+	Take(ctx context.Context, key string, limit int, now time.Time) (ratelimit.State, bool, error)
+}
+
+func take(t *testing.T, l limits, key string, limit int, now time.Time) (ratelimit.State, bool) {
+	t.Helper()
+	state, ok, err := l.Take(t.Context(), key, limit, now)
+	if err != nil {
+		t.Error(err)
+	}
+	return state, ok
+}
+
 func TestTakeStopsAtTheLimitAndBeginsAnewEachMinute(t *testing.T) {
 	t.Parallel()
 	limiter := ratelimit.New()
 	for i := range 3 {
-		state, ok := limiter.Take("ws", 3, noon)
+		state, ok := take(t, limiter, "ws", 3, noon)
 		if !ok || state.Remaining != 2-i || state.Limit != 3 {
 			t.Fatalf("request %d: %+v, %v", i, state, ok)
 		}
-		if want := noon.Truncate(time.Minute).Add(time.Minute); !state.Reset.Equal(want) {
-			t.Fatalf("reset is %v, not %v", state.Reset, want)
+		if want := noon.Truncate(time.Minute).Add(time.Minute); !state.Reset.Equal(want) || state.Wait != 30*time.Second {
+			t.Fatalf("reset is %v, in %v, not %v", state.Reset, state.Wait, want)
 		}
 	}
-	if state, ok := limiter.Take("ws", 3, noon.Add(29*time.Second)); ok || state.Remaining != 0 {
+	if state, ok := take(t, limiter, "ws", 3, noon.Add(29*time.Second)); ok || state.Remaining != 0 {
 		t.Fatalf("the fourth request passes: %+v", state)
 	}
-	if _, ok := limiter.Take("other", 3, noon); !ok {
+	if _, ok := take(t, limiter, "other", 3, noon); !ok {
 		t.Fatal("another key is refused")
 	}
 	if state := limiter.Peek("ws", 3, noon); state.Remaining != 0 {
 		t.Fatalf("peek: %+v", state)
 	}
-	if state, ok := limiter.Take("ws", 3, noon.Add(30*time.Second)); !ok || state.Remaining != 2 {
+	if state, ok := take(t, limiter, "ws", 3, noon.Add(30*time.Second)); !ok || state.Remaining != 2 {
 		t.Fatalf("the next minute: %+v, %v", state, ok)
 	}
 }
@@ -40,8 +54,8 @@ func TestTakeStopsAtTheLimitAndBeginsAnewEachMinute(t *testing.T) {
 func TestAClockSetBackGivesNothingAway(t *testing.T) {
 	t.Parallel()
 	limiter := ratelimit.New()
-	limiter.Take("ws", 1, noon)
-	if _, ok := limiter.Take("ws", 1, noon.Add(-45*time.Second)); ok {
+	take(t, limiter, "ws", 1, noon)
+	if _, ok := take(t, limiter, "ws", 1, noon.Add(-45*time.Second)); ok {
 		t.Fatal("a second request passes")
 	}
 }
@@ -54,7 +68,7 @@ func TestExactUnderConcurrency(t *testing.T) {
 	for range 64 {
 		wg.Go(func() {
 			for range 100 {
-				if _, ok := limiter.Take("ws", 600, noon); ok {
+				if _, ok := take(t, limiter, "ws", 600, noon); ok {
 					passed.Add(1)
 				}
 			}

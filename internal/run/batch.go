@@ -84,8 +84,9 @@ func (s *Service) prepareAll(ctx context.Context, b Batch) (ready Starts, refusa
 // meantime.
 func (s *Service) tryAll(ctx context.Context, ready Starts) ([]string, error) {
 	plan := ready.Starts[0].Plan
-	for i, start := range ready.Starts {
-		if !s.queue.Reserve(start.Run.WorkspaceID, start.Run.ID, plan.Limits().QueuedRuns) {
+	for i := range ready.Starts {
+		start, room := &ready.Starts[i], false
+		if start.Node, room = s.queue.Reserve(start.Run.WorkspaceID, start.Run.ID, plan.Limits().QueuedRuns); !room {
 			s.unreserve(ready.Starts[:i], nil)
 			return nil, queueFull(plan)
 		}

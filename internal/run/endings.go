@@ -1,6 +1,10 @@
 package run
 
-import "sync"
+import (
+	"maps"
+	"slices"
+	"sync"
+)
 
 // Watchers lets many callers wait for the ends of runs in this process.
 type Watchers struct {
@@ -37,6 +41,13 @@ func (w *Watchers) leave(runID string, entry *watch) {
 	if entry.count == 0 && w.channels[runID] == entry {
 		delete(w.channels, runID)
 	}
+}
+
+// Watched lists the runs that somebody watches.
+func (w *Watchers) Watched() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Collect(maps.Keys(w.channels))
 }
 
 // Ended wakes everybody who watches the run.

@@ -78,7 +78,7 @@ func newStage(t testing.TB) *stage {
 	}
 	return &stage{
 		store: st, workflow: wf, actor: auth.Actor{Workspace: ws},
-		service: run.NewService(st, nil, run.NewWatchers(), nowhere{}, hub, "node"),
+		service: run.NewService(st, nil, run.NewWatchers(), nowhere{}, hub),
 	}
 }
 

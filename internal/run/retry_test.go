@@ -29,7 +29,7 @@ func (v vanishing) Get(context.Context, string, int) (*workflow.Plan, error) {
 func TestRetryOfWhatIsBeingDeleted(t *testing.T) {
 	t.Parallel()
 	store := vanishing{detail: run.Detail{Run: run.Run{ID: uid.New(uid.Run), WorkflowID: uid.New(uid.Workflow), WorkflowVersion: 1, Status: run.Failed}}}
-	service := run.NewService(store, store, nil, nil, nil, "")
+	service := run.NewService(store, store, nil, nil, nil)
 	if _, err := service.Retry(t.Context(), auth.Actor{}, store.detail.ID, false); !fault.Is(err, fault.RunNotFound) {
 		t.Errorf("got %v", err)
 	}

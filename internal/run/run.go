@@ -68,6 +68,14 @@ const (
 	CodeSecretMissing  = "secret_missing"
 )
 
+// Codes lists them.
+func Codes() []string {
+	return []string{
+		CodeInternal, CodeCorruptState, CodeOutputTooLarge, CodeStepLimit, CodeRepeatLimit, CodeStateTooLarge, CodeRunTimeout, CodeStopped,
+		CodeQuarantined, CodeSecretMissing,
+	}
+}
+
 // Failure says why a run or a step failed.
 type Failure struct {
 	Code    string

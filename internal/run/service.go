@@ -72,8 +72,9 @@ type Endings interface {
 // Queue is where runs wait to be executed.
 type Queue interface {
 	// Reserve keeps a place for a run that is about to start, unless the
-	// workspace has that many queued. The run's wake-up takes the place.
-	Reserve(workspaceID, runID string, atMost int) bool
+	// workspace has that many queued. The run's wake-up takes the place. The node
+	// is the one that has the place; empty, when the run is to find its own.
+	Reserve(workspaceID, runID string, atMost int) (node string, ok bool)
 	// Unreserve gives back the place of a run that did not start.
 	Unreserve(runID string)
 	// Queued tells whether a run waits to be executed.
@@ -92,14 +93,12 @@ type Service struct {
 	endings Endings
 	queue   Queue
 	news    *news.Hub // by the ids of runs
-	node    string
 	closing chan struct{}
 }
 
-// NewService makes a service on a store; node owns the runs started here, and
-// changes has news of runs by their ids.
-func NewService(store Store, plans Plans, endings Endings, queue Queue, changes *news.Hub, node string) *Service {
-	return &Service{store: store, plans: plans, endings: endings, queue: queue, news: changes, node: node, closing: make(chan struct{})}
+// NewService makes a service on a store; changes has news of runs by their ids.
+func NewService(store Store, plans Plans, endings Endings, queue Queue, changes *news.Hub) *Service {
+	return &Service{store: store, plans: plans, endings: endings, queue: queue, news: changes, closing: make(chan struct{})}
 }
 
 // Close ends every wait for a run: the service is about to stop.
@@ -121,7 +120,7 @@ func (s *Service) Get(ctx context.Context, actor auth.Actor, id string) (Detail,
 	found, err := s.store.Run(ctx, actor.Workspace.ID, id)
 	detail, err := fault.Found(found, err, notFound, id)
 	if err == nil && detail.Status == Running {
-		detail.Queued = s.queue.Queued(id)
+		detail.Queued = detail.Queued || s.queue.Queued(id)
 	}
 	return detail, err
 }

@@ -24,7 +24,8 @@ type Start struct {
 	Run Run
 	// Revision is that of the workflow when the run was decided on.
 	Revision int64
-	// Node owns the run from its first moment; empty leaves it to whoever wakes.
+	// Node owns the run from its first moment; empty leaves it to whoever takes it
+	// up.
 	Node         string
 	WorkflowName string
 	Plan         auth.Plan
@@ -110,7 +111,7 @@ func (s *Service) prepare(ctx context.Context, start *Start) error {
 	if r.WorkflowVersion == 0 {
 		r.WorkflowVersion = head.Version
 	}
-	start.Revision, start.Node, start.WorkflowName, start.Plan = head.Revision, s.node, head.Name, head.Plan
+	start.Revision, start.WorkflowName, start.Plan = head.Revision, head.Name, head.Plan
 	return s.complete(ctx, start)
 }
 
@@ -140,7 +141,8 @@ func (s *Service) complete(ctx context.Context, start *Start) error {
 // the meantime.
 func (s *Service) tryStart(ctx context.Context, start Start, watch bool) (Started, bool, error) {
 	r := start.Run
-	if !s.queue.Reserve(r.WorkspaceID, r.ID, start.Plan.Limits().QueuedRuns) {
+	var room bool
+	if start.Node, room = s.queue.Reserve(r.WorkspaceID, r.ID, start.Plan.Limits().QueuedRuns); !room {
 		return Started{}, false, queueFull(start.Plan)
 	}
 	started := Started{Detail: Detail{Run: r, Steps: start.Steps}}

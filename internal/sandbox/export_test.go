@@ -13,6 +13,3 @@ func (p *Pool) Pids() []int {
 	}
 	return pids
 }
-
-// Running is how many scripts run.
-func (p *Pool) Running() int { return len(p.slots) }

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -43,6 +44,8 @@ type Pool struct {
 	mu      sync.Mutex
 	warm    []*child // the last used is the last
 	alive   sync.WaitGroup
+	// processes counts those alive, started all that ever were.
+	processes, started atomic.Int64
 }
 
 // New makes a pool. It starts nothing.
@@ -176,10 +179,13 @@ func (p *Pool) take() (*child, error) {
 		return nil, &Failure{Kind: Lost, Message: "no process could be started for the script"}
 	}
 	p.alive.Add(1)
+	p.processes.Add(1)
+	p.started.Add(1)
 	stop := context.AfterFunc(p.closing, c.kill)
 	go func() {
 		defer p.alive.Done()
 		c.reap()
+		p.processes.Add(-1)
 		stop()
 	}()
 	return c, nil
@@ -206,6 +212,19 @@ func (p *Pool) retire(c *child) {
 		p.warm = slices.Delete(p.warm, i, i+1)
 		c.kill()
 	}
+}
+
+// Stats is what a pool has done so far, and what it is busy with.
+type Stats struct {
+	// Processes is how many are alive, Scripts how many scripts they run.
+	Processes, Scripts int
+	// Started is how many processes were started.
+	Started int64
+}
+
+// Stats tells what the pool does.
+func (p *Pool) Stats() Stats {
+	return Stats{Processes: int(p.processes.Load()), Scripts: len(p.slots), Started: p.started.Load()}
 }
 
 // Close ends every child, also in the middle of a script, and waits until they

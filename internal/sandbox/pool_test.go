@@ -64,6 +64,39 @@ func TestRecycling(t *testing.T) {
 	}
 }
 
+func TestStats(t *testing.T) {
+	t.Parallel()
+	pool := newPool(t, sandbox.Config{Size: 2})
+	if got := pool.Stats(); got != (sandbox.Stats{}) {
+		t.Errorf("before the first script: %+v", got)
+	}
+	succeed(t, pool, trivial, "1")
+	if got := pool.Stats(); got != (sandbox.Stats{Processes: 1, Started: 1}) {
+		t.Errorf("after one: %+v", got)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	for range 2 {
+		go func() {
+			_, _ = pool.Run(ctx, sandbox.Script{Code: endless})
+			ended <- struct{}{}
+		}()
+	}
+	for deadline := time.Now().Add(10 * time.Second); pool.Stats() != (sandbox.Stats{Processes: 2, Scripts: 2, Started: 2}); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("while two run: %+v", pool.Stats())
+		}
+	}
+	cancel()
+	<-ended
+	<-ended
+	for deadline := time.Now().Add(10 * time.Second); pool.Stats() != (sandbox.Stats{Started: 2}); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("after both were killed: %+v", pool.Stats())
+		}
+	}
+}
+
 func TestIdle(t *testing.T) {
 	t.Parallel()
 	pool := newPool(t, sandbox.Config{Idle: 10 * time.Millisecond})
@@ -184,7 +217,7 @@ func TestDeadlineInTheQueue(t *testing.T) {
 		defer close(busy)
 		_, _ = pool.Run(ctx, sandbox.Script{Code: endless})
 	}()
-	for pool.Running() == 0 {
+	for pool.Stats().Scripts == 0 {
 		time.Sleep(time.Millisecond)
 	}
 	short, stop := context.WithTimeout(t.Context(), 50*time.Millisecond)
@@ -209,7 +242,7 @@ func TestClose(t *testing.T) {
 		_, err := pool.Run(t.Context(), sandbox.Script{Code: endless})
 		ended <- err
 	}()
-	for pool.Running() == 0 {
+	for pool.Stats().Scripts == 0 {
 		time.Sleep(time.Millisecond)
 	}
 	pool.Close()

@@ -18,6 +18,9 @@ func (s *Store) AnswerStep(ctx context.Context, a run.Answer) (bool, error) {
 	}
 	answered := false
 	err := s.write(ctx, func(u *unit) error {
+		if _, err := hold(u, a.RunID); err != nil {
+			return err
+		}
 		open, err := number(u, `SELECT count(*) FROM steps JOIN runs r ON r.id = steps.run_id
 			JOIN workflows w ON w.id = r.workflow_id AND w.deleted_at IS NULL
 			WHERE steps.run_id = $1 AND steps.path = $2 AND r.workspace_id = $3 AND steps.awaits = 'answer' AND steps.status = 'waiting'`,
@@ -76,14 +79,14 @@ func (s *Store) takeEarly(u *unit, runID string, step run.Step, released bool) e
 	if err != nil || n == 0 {
 		return err
 	}
-	if _, err := u.Exec(`DELETE FROM early_answers WHERE run_id = $1 AND path = $2`, runID, step.Path); err != nil {
+	if err := u.Do(`DELETE FROM early_answers WHERE run_id = $1 AND path = $2`, runID, step.Path); err != nil {
 		return err
 	}
 	if !released {
 		u.afterCommit(func() { s.notify.Stirred(runID) })
 		return nil
 	}
-	_, err = u.Exec(`UPDATE run_queue SET wake_at = $1 WHERE run_id = $2`, step.StartedAt, runID)
+	err = u.Do(`UPDATE run_queue SET wake_at = $1 WHERE run_id = $2`, step.StartedAt, runID)
 	return err
 }
 
@@ -122,6 +125,9 @@ func (s *Store) Asked(ctx context.Context, workspaceID, runID, path string) (*ru
 // answer hands a value to a step that is open and has none yet. Whoever works
 // on the run is told; if nobody does, the run wakes.
 func (s *Store) answer(u *unit, runID, path string, value []byte, at time.Time) (bool, error) {
+	if held, err := hold(u, runID); err != nil || !held {
+		return false, err
+	}
 	n, err := u.Exec(`UPDATE steps SET answer = $1 WHERE run_id = $2 AND path = $3 AND status IN ('running', 'waiting') AND answer IS NULL`,
 		string(value), runID, path)
 	if err != nil || n == 0 {
@@ -132,7 +138,7 @@ func (s *Store) answer(u *unit, runID, path string, value []byte, at time.Time) 
 
 // stir makes a run look at what there is for it.
 func (s *Store) stir(u *unit, runID string, at time.Time) error {
-	if _, err := u.Exec(`UPDATE run_queue SET wake_at = $1 WHERE run_id = $2 AND turn`, at, runID); err != nil {
+	if err := u.Do(`UPDATE run_queue SET wake_at = $1 WHERE run_id = $2 AND turn`, at, runID); err != nil {
 		return err
 	}
 	held, err := number(u, `SELECT count(*) FROM run_queue WHERE run_id = $1 AND node IS NOT NULL`, runID)

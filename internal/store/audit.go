@@ -18,7 +18,7 @@ func insertAudit(u *unit, entries ...audit.Entry) error {
 				return fmt.Errorf("encode audit details: %w", err)
 			}
 		}
-		if _, err := u.Exec(`INSERT INTO audit (id, workspace_id, at, actor_type, actor_id, action, target_type, target_id, details, request_id)
+		if err := u.Do(`INSERT INTO audit (id, workspace_id, at, actor_type, actor_id, action, target_type, target_id, details, request_id)
 			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
 			e.ID, e.WorkspaceID, e.At, e.ActorType, e.ActorID, e.Action, e.TargetType, e.TargetID, string(details), e.RequestID); err != nil {
 			return err

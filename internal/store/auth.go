@@ -18,8 +18,11 @@ func (s *Store) Install(ctx context.Context, in auth.Installation) (bool, error)
 	err := s.write(ctx, func(u *unit) error {
 		n, err := u.Exec(`INSERT INTO installation (id, first_workspace_id, key_check, created_at)
 			VALUES (1, $1, $2, $3) ON CONFLICT (id) DO NOTHING`, in.Workspace.ID, in.KeyCheck, in.Workspace.CreatedAt)
-		if installed = n == 1; err != nil || !installed {
+		if installed = n == 1; err != nil {
 			return err
+		}
+		if !installed {
+			return refuseHalf(u)
 		}
 		return insertWorkspace(u, in.Workspace, in.DataKey, in.AdminKey, in.Entry)
 	})
@@ -56,11 +59,11 @@ func (s *Store) RewrapDataKeys(ctx context.Context, check []byte, rewrap func(wo
 			if err != nil {
 				return err
 			}
-			if _, err := u.Exec(`UPDATE workspaces SET data_key = $1 WHERE id = $2`, wrapped, k.workspaceID); err != nil {
+			if err := u.Do(`UPDATE workspaces SET data_key = $1 WHERE id = $2`, wrapped, k.workspaceID); err != nil {
 				return err
 			}
 		}
-		_, err = u.Exec(`UPDATE installation SET key_check = $1 WHERE id = 1`, check)
+		err = u.Do(`UPDATE installation SET key_check = $1 WHERE id = 1`, check)
 		return err
 	})
 }
@@ -83,7 +86,7 @@ func (s *Store) InsertWorkspace(ctx context.Context, w auth.Workspace, dataKey [
 }
 
 func insertWorkspace(u *unit, w auth.Workspace, dataKey []byte, first auth.Key, entry audit.Entry) error {
-	if _, err := u.Exec(`INSERT INTO workspaces (id, name, plan, requests_per_minute, data_key, created_at, updated_at, api_keys)
+	if err := u.Do(`INSERT INTO workspaces (id, name, plan, requests_per_minute, data_key, created_at, updated_at, api_keys)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, 1)`,
 		w.ID, w.Name, string(w.Plan), w.RequestsPerMinute, dataKey, w.CreatedAt, w.UpdatedAt); err != nil {
 		return err
@@ -164,7 +167,7 @@ func (s *Store) InsertKey(ctx context.Context, k auth.Key, atMost int, entry aud
 }
 
 func insertKey(u *unit, k auth.Key) error {
-	_, err := u.Exec(`INSERT INTO api_keys (id, workspace_id, name, scopes, lookup, hash, created_at, created_by, expires_at)
+	err := u.Do(`INSERT INTO api_keys (id, workspace_id, name, scopes, lookup, hash, created_at, created_by, expires_at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
 		k.ID, k.WorkspaceID, k.Name, auth.JoinScopes(k.Scopes), k.Lookup, k.Hash, k.CreatedAt, k.CreatedBy, timeOrNil(k.ExpiresAt))
 	return err
@@ -240,7 +243,7 @@ func (s *Store) KeyByLookup(ctx context.Context, lookup string) (*auth.Key, *aut
 func (s *Store) TouchKeys(ctx context.Context, usedAt map[string]time.Time) error {
 	return s.write(ctx, func(u *unit) error {
 		for _, id := range slices.Sorted(maps.Keys(usedAt)) { // one order of locks
-			if _, err := u.Exec(`UPDATE api_keys SET last_used_at = $1 WHERE id = $2`, usedAt[id], id); err != nil {
+			if err := u.Do(`UPDATE api_keys SET last_used_at = $1 WHERE id = $2`, usedAt[id], id); err != nil {
 				return err
 			}
 		}

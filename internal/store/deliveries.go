@@ -10,19 +10,25 @@ import (
 // DueDeliveries implements webhook.Outbox. What was queued for a webhook that
 // went with its workflow is still sent: its row is kept for that.
 func (s *Store) DueDeliveries(ctx context.Context, now time.Time, except []string, limit int) ([]webhook.Due, error) {
-	statement, args := `SELECT d.id, d.workspace_id, d.webhook_id, d.run_id, d.attempts, w.url
-		FROM deliveries d JOIN webhooks w ON w.id = d.webhook_id AND w.workspace_id = d.workspace_id
-		WHERE d.next_at <= $1`, []any{now, limit}
+	if s.cluster != nil {
+		return s.dueHere(ctx, now, except, limit)
+	}
+	statement, args := selectDue+`WHERE d.next_at <= $1`, []any{now, limit}
 	statement, args = without(statement, "d.webhook_id", except, args)
 	var due []webhook.Due
 	err := s.read(ctx, func(c Conn) (err error) {
-		due, err = list(c, statement+` ORDER BY d.next_at, d.seq LIMIT $2`, args, func(r Row) (d webhook.Due, err error) {
-			err = r.Scan(&d.DeliveryID, &d.WorkspaceID, &d.WebhookID, &d.RunID, &d.Attempts, &d.URL)
-			return d, err
-		})
+		due, err = list(c, statement+` ORDER BY d.next_at, d.seq LIMIT $2`, args, scanDue)
 		return err
 	})
 	return due, err
+}
+
+const selectDue = `SELECT d.id, d.workspace_id, d.webhook_id, d.run_id, d.attempts, w.url
+	FROM deliveries d JOIN webhooks w ON w.id = d.webhook_id AND w.workspace_id = d.workspace_id `
+
+func scanDue(r Row) (d webhook.Due, err error) {
+	err = r.Scan(&d.DeliveryID, &d.WorkspaceID, &d.WebhookID, &d.RunID, &d.Attempts, &d.URL)
+	return d, err
 }
 
 // Parcel implements webhook.Outbox.
@@ -69,13 +75,13 @@ func (s *Store) ReportDelivery(ctx context.Context, r webhook.Report) error {
 		if err != nil || n == 0 {
 			return err
 		}
-		if _, err := u.Exec(`INSERT INTO delivery_attempts (delivery_id, attempt, at, duration, status, error, answer) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
+		if err := u.Do(`INSERT INTO delivery_attempts (delivery_id, attempt, at, duration, status, error, answer) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
 			r.Parcel.DeliveryID, r.Attempt.Number, r.Attempt.At, int64(r.Attempt.Duration), r.Attempt.Status,
 			orNil(r.Attempt.Error), orNil(r.Attempt.Answer)); err != nil {
 			return err
 		}
 		if r.Status == webhook.Delivered {
-			_, err := u.Exec(`UPDATE webhooks SET failures = 0, failing_since = NULL WHERE id = $1 AND failures > 0`, r.Parcel.WebhookID)
+			err := u.Do(`UPDATE webhooks SET failures = 0, failing_since = NULL WHERE id = $1 AND failures > 0`, r.Parcel.WebhookID)
 			return err
 		}
 		return noteFailure(u, r, ended)
@@ -86,7 +92,7 @@ func (s *Store) ReportDelivery(ctx context.Context, r webhook.Report) error {
 // enough.
 func noteFailure(u *unit, r webhook.Report, at time.Time) error {
 	id, reason := r.Parcel.WebhookID, r.Disable
-	if _, err := u.Exec(`UPDATE webhooks SET failures = failures + 1, failing_since = COALESCE(failing_since, $1) WHERE id = $2`, at, id); err != nil {
+	if err := u.Do(`UPDATE webhooks SET failures = failures + 1, failing_since = COALESCE(failing_since, $1) WHERE id = $2`, at, id); err != nil {
 		return err
 	}
 	if reason == "" {
@@ -95,6 +101,9 @@ func noteFailure(u *unit, r webhook.Report, at time.Time) error {
 			return err
 		}
 		reason = r.GaveUp
+	}
+	if err := lockWorkspace(u, r.Parcel.WorkspaceID); err != nil {
+		return err
 	}
 	n, err := u.Exec(`UPDATE webhooks SET enabled = $1, disabled_reason = $2, updated_at = $3 WHERE id = $4 AND enabled AND deleted_at IS NULL`,
 		false, reason, at, id)
@@ -109,6 +118,6 @@ func noteFailure(u *unit, r webhook.Report, at time.Time) error {
 
 // dropDeliveries ends what waits for a webhook.
 func dropDeliveries(u *unit, webhookID string, at time.Time) error {
-	_, err := u.Exec(`UPDATE deliveries SET status = 'dropped', next_at = NULL, finished_at = $1 WHERE webhook_id = $2 AND status = 'pending'`, at, webhookID)
+	err := u.Do(`UPDATE deliveries SET status = 'dropped', next_at = NULL, finished_at = $1 WHERE webhook_id = $2 AND status = 'pending'`, at, webhookID)
 	return err
 }

@@ -91,6 +91,9 @@ func (s *Store) SendSamples(ctx context.Context, workspaceID, webhookID string, 
 	)
 	err := s.write(ctx, func(u *unit) error {
 		sent = nil // also when the unit runs again
+		if err := lockWorkspace(u, workspaceID); err != nil {
+			return err
+		}
 		n, err := number(u, `SELECT count(*) FROM webhooks WHERE id = $1 AND workspace_id = $2 AND deleted_at IS NULL`, webhookID, workspaceID)
 		if found = n == 1; err != nil || !found {
 			return err
@@ -134,6 +137,9 @@ func (s *Store) Redeliver(ctx context.Context, workspaceID, webhookID string, id
 	)
 	err := s.write(ctx, func(u *unit) error {
 		made, outcome = nil, webhook.Done // also when the unit runs again
+		if err := lockWorkspace(u, workspaceID); err != nil {
+			return err
+		}
 		n, err := number(u, `SELECT count(*) FROM webhooks WHERE id = $1 AND workspace_id = $2 AND enabled AND deleted_at IS NULL`, webhookID, workspaceID)
 		if err != nil {
 			return err

@@ -2,30 +2,74 @@ package store
 
 import (
 	"context"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/stepmill/stepmill/internal/clock"
 	"github.com/stepmill/stepmill/internal/event"
 	"github.com/stepmill/stepmill/internal/paging"
 	"github.com/stepmill/stepmill/internal/uid"
 )
 
-// insertEvents writes events with one delivery for each webhook that wants
-// them: the webhooks that exist at this commit.
-func (s *Store) insertEvents(u *unit, events ...event.Event) error {
-	for _, e := range events {
-		u.afterCommit(func() { s.notify.Recorded(e.WorkspaceID) })
-		if err := insertEvent(u, e, false); err != nil {
+// record has a unit end with events, and with one delivery of each for every
+// webhook that wants it: the webhooks that exist at this commit.
+func (u *unit) record(events ...event.Event) { u.events = append(u.events, events...) }
+
+// seal writes what a unit ends with.
+func (s *Store) seal(ctx context.Context, u *unit) error {
+	for _, runID := range u.waking {
+		if err := s.wakeInCluster(u, runID); err != nil {
 			return err
 		}
-		hooks, err := list(u, selectWebhook+`WHERE workspace_id = $1 AND deleted_at IS NULL`, []any{e.WorkspaceID}, scanWebhook)
-		if err != nil {
+	}
+	if err := s.settleLoads(u); err != nil {
+		return err
+	}
+	if err := s.writeEvents(u); err != nil {
+		return err
+	}
+	return s.hand(ctx, u)
+}
+
+// writeEvents writes the events of a unit. They come last, under the lock of
+// their workspace: so their numbers are in the order of the commits, and nobody
+// is kept waiting for longer than the end of a unit takes.
+func (s *Store) writeEvents(u *unit) error {
+	slices.SortStableFunc(u.events, func(a, b event.Event) int { return strings.Compare(a.WorkspaceID, b.WorkspaceID) })
+	for len(u.events) > 0 {
+		workspaceID := u.events[0].WorkspaceID
+		n := slices.IndexFunc(u.events, func(e event.Event) bool { return e.WorkspaceID != workspaceID })
+		if n < 0 {
+			n = len(u.events)
+		}
+		if err := s.insertEvents(u, workspaceID, u.events[:n]); err != nil {
+			return err
+		}
+		u.events = u.events[n:]
+	}
+	return nil
+}
+
+func (s *Store) insertEvents(u *unit, workspaceID string, events []event.Event) error {
+	u.afterCommit(func() { s.notify.Recorded(workspaceID) })
+	if err := lockWorkspace(u, workspaceID); err != nil {
+		return err
+	}
+	for _, e := range events {
+		if err := insertEvent(u, e, false); err != nil {
 			return err
 		}
 		if err := s.insertOccasions(u, e); err != nil {
 			return err
 		}
+	}
+	hooks, err := list(u, selectWebhook+`WHERE workspace_id = $1 AND deleted_at IS NULL`, []any{workspaceID}, scanWebhook)
+	if err != nil {
+		return err
+	}
+	for _, e := range events {
 		for _, hook := range hooks {
 			if !hook.Wants(e) {
 				continue
@@ -39,7 +83,7 @@ func (s *Store) insertEvents(u *unit, events ...event.Event) error {
 }
 
 func insertEvent(u *unit, e event.Event, sample bool) error {
-	_, err := u.Exec(`INSERT INTO events (id, workspace_id, type, workflow_id, run_id, at, depth, sample, body) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
+	err := u.Do(`INSERT INTO events (id, workspace_id, type, workflow_id, run_id, at, depth, sample, body) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
 		e.ID, e.WorkspaceID, string(e.Type), e.WorkflowID, orNil(e.RunID), e.At, e.Depth, sample, e.Body)
 	return err
 }
@@ -47,16 +91,21 @@ func insertEvent(u *unit, e event.Event, sample bool) error {
 // insertDelivery puts an event on its way to a webhook.
 func (s *Store) insertDelivery(u *unit, id, webhookID string, e event.Event, at time.Time) error {
 	u.afterCommit(s.notify.Deliverable)
-	_, err := u.Exec(`INSERT INTO deliveries (id, workspace_id, webhook_id, event_id, run_id, status, attempts, next_at, created_at)
+	err := u.Do(`INSERT INTO deliveries (id, workspace_id, webhook_id, event_id, run_id, status, attempts, next_at, created_at)
 		VALUES ($1, $2, $3, $4, $5, 'pending', 0, $6, $7)`, id, e.WorkspaceID, webhookID, e.ID, orNil(e.RunID), at, at)
 	return err
 }
 
-// EventExtent implements event.Store.
-func (s *Store) EventExtent(ctx context.Context, since time.Time) (event.Extent, error) {
+// EventExtent implements event.Store. Events of the workspace that are being
+// written are waited for: what follows the newest number is still to come.
+func (s *Store) EventExtent(ctx context.Context, workspaceID string, since time.Time) (event.Extent, error) {
 	var kept event.Extent
-	err := s.read(ctx, func(c Conn) error {
-		err := c.Query(`SELECT (SELECT max(seq) FROM events), (SELECT seq FROM events WHERE id >= $1 ORDER BY id LIMIT 1)`,
+	err := s.write(ctx, func(u *unit) error {
+		kept = event.Extent{} // also when the unit runs again
+		if err := u.Lock(Lock{Kind: LockWorkspace, Key: workspaceID, Shared: true}); err != nil {
+			return err
+		}
+		err := u.Query(`SELECT (SELECT max(seq) FROM events), (SELECT seq FROM events WHERE id >= $1 ORDER BY id LIMIT 1)`,
 			[]any{uid.Least(uid.Event, since)}, func(r Row) error { return r.Scan(&kept.Newest, &kept.Oldest) })
 		if kept.Oldest == 0 {
 			kept.Oldest = kept.Newest + 1
@@ -91,12 +140,11 @@ func (s *Store) EventsAfter(ctx context.Context, workspaceID string, want event.
 		statement += ` AND type IN (` + strings.Join(types, `, `) + `)`
 	}
 	err = s.read(ctx, func(c Conn) error {
-		upTo = after
-		if err := c.Query(`SELECT max(seq) FROM events`, nil, func(r Row) error { return r.Scan(&upTo) }); err != nil {
+		var err error
+		if upTo, err = eventsUpTo(c, workspaceID); err != nil {
 			return err
 		}
 		upTo = max(upTo, after) // all may be too old to be kept
-		var err error
 		events, err = list(c, statement+` ORDER BY seq LIMIT $3`, args, scanEvent)
 		if n := len(events); n == limit {
 			upTo = events[n-1].Seq
@@ -104,6 +152,17 @@ func (s *Store) EventsAfter(ctx context.Context, workspaceID string, want event.
 		return err
 	})
 	return events, upTo, err
+}
+
+// eventsUpTo is a number that no event of the workspace still to be written is
+// below: that of its newest one, or of any that is so old that everything from
+// before it is written. Without the latter, who follows a quiet workspace would
+// seem to have missed what happened elsewhere.
+func eventsUpTo(c Conn, workspaceID string) (int64, error) {
+	var own, old int64
+	err := c.Query(`SELECT (SELECT max(seq) FROM events WHERE workspace_id = $1), (SELECT seq FROM events WHERE id < $2 ORDER BY id DESC LIMIT 1)`,
+		[]any{workspaceID, uid.Least(uid.Event, clock.Now().Add(-commitTime))}, func(r Row) error { return r.Scan(&own, &old) })
+	return max(own, old), err
 }
 
 // Events implements event.Store. The list is one range of one index; what no

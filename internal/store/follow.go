@@ -50,7 +50,7 @@ func (s *Store) RunChanges(ctx context.Context, workspaceID, id string, after ru
 			return err
 		}
 		changes.List, changes.More = run.Merge(lines, steps, limit)
-		return selectPlace(c, &changes.Detail)
+		return s.selectPlace(c, &changes.Detail)
 	})
 	return changes, err
 }

@@ -32,14 +32,14 @@ func (s *Store) KeepRequests(ctx context.Context, of trigger.Trigger, requests [
 			return err
 		}
 		for _, r := range requests {
-			if _, err := u.Exec(`INSERT INTO hook_requests (workflow_id, trigger_id, id, workspace_id, at, method, size, outcome, run_id, headers, query, payload)
+			if err := u.Do(`INSERT INTO hook_requests (workflow_id, trigger_id, id, workspace_id, at, method, size, outcome, run_id, headers, query, payload)
 				VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) ON CONFLICT (workflow_id, trigger_id, id) DO NOTHING`,
 				of.WorkflowID, of.ID, r.ID, of.WorkspaceID, r.At, r.Method, r.Size, r.Outcome, orNil(r.RunID),
 				string(r.Headers), string(r.Query), orNil(string(r.Payload))); err != nil {
 				return err
 			}
 		}
-		_, err = u.Exec(`DELETE FROM hook_requests WHERE workflow_id = $1 AND trigger_id = $2 AND id <
+		err = u.Do(`DELETE FROM hook_requests WHERE workflow_id = $1 AND trigger_id = $2 AND id <
 			(SELECT min(id) FROM (SELECT id FROM hook_requests WHERE workflow_id = $1 AND trigger_id = $2 ORDER BY id DESC LIMIT $3) AS newest)`,
 			of.WorkflowID, of.ID, atMost)
 		return err

@@ -13,6 +13,9 @@ import (
 func (s *Store) Once(ctx context.Context, record idempotency.Record, now time.Time, effect func(context.Context) ([]byte, error)) (*idempotency.Record, error) {
 	var earlier *idempotency.Record
 	err := s.write(ctx, func(u *unit) error {
+		if err := u.Lock(Lock{Kind: lockOnce, Key: record.WorkspaceID + " " + record.Route + " " + record.KeyHash}); err != nil {
+			return err
+		}
 		key := []any{record.WorkspaceID, record.Route, record.KeyHash}
 		var err error
 		earlier, err = one(u, `SELECT workspace_id, route, key_hash, fingerprint, answer, expires_at FROM idempotency
@@ -24,14 +27,14 @@ func (s *Store) Once(ctx context.Context, record idempotency.Record, now time.Ti
 			return nil
 		}
 		earlier = nil
-		if _, err := u.Exec(`DELETE FROM idempotency WHERE workspace_id = $1 AND route = $2 AND key_hash = $3`, key...); err != nil {
+		if err := u.Do(`DELETE FROM idempotency WHERE workspace_id = $1 AND route = $2 AND key_hash = $3`, key...); err != nil {
 			return err
 		}
 		sealed, err := effect(within(ctx, u))
 		if err != nil {
 			return err
 		}
-		_, err = u.Exec(`INSERT INTO idempotency (workspace_id, route, key_hash, fingerprint, expires_at, answer) VALUES ($1, $2, $3, $4, $5, $6)`,
+		err = u.Do(`INSERT INTO idempotency (workspace_id, route, key_hash, fingerprint, expires_at, answer) VALUES ($1, $2, $3, $4, $5, $6)`,
 			record.WorkspaceID, record.Route, record.KeyHash, record.Fingerprint, record.ExpiresAt, sealed)
 		return err
 	})

@@ -14,11 +14,14 @@ import (
 // wake-up. It answers false for a stale wake-up. One who has become the owner
 // without learning of it may ask again.
 func (s *Store) Activate(ctx context.Context, wake run.Wake, node string) (run.Lease, bool, error) {
-	activated := false
+	activated, still := false, notDeleted
+	if s.cluster != nil { // the run is in our hands already, or it is not ours
+		still += ` AND node = $2 AND slot`
+	}
 	lease := run.Lease{RunID: wake.RunID, Epoch: wake.Epoch + 1}
 	err := s.write(ctx, func(u *unit) error {
 		n, err := u.Exec(`UPDATE run_queue SET epoch = $1, node = $2, wake_at = NULL
-			WHERE run_id = $3 AND turn AND (epoch = $4 OR epoch = $1 AND node = $2)`+notDeleted,
+			WHERE run_id = $3 AND turn AND (epoch = $4 OR epoch = $1 AND node = $2)`+still,
 			lease.Epoch, node, lease.RunID, wake.Epoch)
 		activated = n == 1
 		return err
@@ -66,10 +69,22 @@ func (s *Store) Definition(ctx context.Context, workflowID string, version int) 
 // false, having changed nothing, if it does not.
 func (s *Store) Commit(ctx context.Context, lease run.Lease, of run.Run, d run.Decision) (bool, error) {
 	held := false
-	err := s.write(ctx, func(u *unit) error {
-		n, err := fence(u, lease, d)
+	write := s.write
+	if s.aloneDecision(of, d) {
+		write = func(ctx context.Context, fn func(*unit) error) error { return s.writeRun(ctx, lease.RunID, fn) }
+	}
+	err := write(ctx, func(u *unit) error {
+		if d.Finish != nil {
+			if err := holdAbove(u, of); err != nil {
+				return err
+			}
+		}
+		n, err := s.fence(u, lease, d)
 		if held = n == 1; err != nil || !held {
 			return err
+		}
+		if s.cluster != nil && (d.Finish != nil || d.Release) {
+			u.free(of.WorkspaceID, 1, 0)
 		}
 		if err := checkUnanswered(u, lease.RunID, d.Unanswered); err != nil {
 			return err
@@ -100,7 +115,7 @@ func (s *Store) Commit(ctx context.Context, lease run.Lease, of run.Run, d run.D
 		case d.Finish != nil:
 			return s.finish(u, of, *d.Finish)
 		case d.Acquit:
-			_, err = u.Exec(`UPDATE run_queue SET crashes = 0, blamed = NULL WHERE run_id = $1`, lease.RunID)
+			err = u.Do(`UPDATE run_queue SET crashes = 0, blamed = NULL WHERE run_id = $1`, lease.RunID)
 		}
 		if d.Release && err == nil {
 			err = s.wake(u, lease.RunID)
@@ -110,9 +125,19 @@ func (s *Store) Commit(ctx context.Context, lease run.Lease, of run.Run, d run.D
 	return held, err
 }
 
+// aloneDecision tells that a decision touches nothing but its run: it neither
+// ends others nor hands the run over.
+func (s *Store) aloneDecision(of run.Run, d run.Decision) bool {
+	return of.ShareKey == "" && of.Parent == nil && (d.Finish == nil || !d.Finish.CutShort) && (s.cluster == nil || !d.Release)
+}
+
 // wake hands a run that nobody holds to the one who watches the time. One that
 // was just given back wakes at once when something came for it in the meantime.
 func (s *Store) wake(u *unit, runID string) error {
+	if s.cluster != nil {
+		u.waking = append(u.waking, runID)
+		return nil
+	}
 	wake, err := one(u, selectWake+`WHERE run_queue.run_id = $1`, []any{runID}, scanWake)
 	if err == nil && wake != nil {
 		u.afterCommit(func() { s.notify.Wake(*wake) })
@@ -120,20 +145,28 @@ func (s *Store) wake(u *unit, runID string) error {
 	return err
 }
 
-const selectWake = `SELECT run_queue.run_id, run_queue.workspace_id, run_queue.workflow_id, run_queue.epoch, run_queue.wake_at, run_queue.crashes, s.plan
-	FROM run_queue JOIN workspaces s ON s.id = run_queue.workspace_id `
+const (
+	wakeFields  = `run_queue.run_id, run_queue.workspace_id, run_queue.workflow_id, run_queue.epoch, run_queue.wake_at, run_queue.crashes, s.plan`
+	wakeColumns = wakeFields + ` FROM run_queue JOIN workspaces s ON s.id = run_queue.workspace_id`
+	selectWake  = `SELECT ` + wakeColumns + ` `
+)
 
 // fence touches the run's row in the queue under the lease's epoch: no row, no
-// right to write.
-func fence(u *unit, lease run.Lease, d run.Decision) (int64, error) {
+// right to write. In a cluster who has the lease has a slot: so a run that was
+// given back is not given back once more by one who did not hear that it was.
+func (s *Store) fence(u *unit, lease run.Lease, d run.Decision) (int64, error) {
+	giveBack, held := ``, notDeleted
+	if s.cluster != nil {
+		giveBack, held = `slot = false, `, notDeleted+` AND slot AND node IS NOT NULL`
+	}
 	switch {
 	case d.Finish != nil:
-		return u.Exec(`DELETE FROM run_queue WHERE run_id = $1 AND epoch = $2`+notDeleted, lease.RunID, lease.Epoch)
+		return u.Exec(`DELETE FROM run_queue WHERE run_id = $1 AND epoch = $2`+held, lease.RunID, lease.Epoch)
 	case d.Release:
-		return u.Exec(`UPDATE run_queue SET node = NULL, wake_at = CASE WHEN wake_at < $1 THEN wake_at ELSE $1 END, executing = NULL, ran = $2, logged = $3
-			WHERE run_id = $4 AND epoch = $5`+notDeleted, d.WakeAt, int64(d.Ran), d.Logged, lease.RunID, lease.Epoch)
+		return u.Exec(`UPDATE run_queue SET `+giveBack+`node = NULL, wake_at = CASE WHEN wake_at < $1 THEN wake_at ELSE $1 END, executing = NULL, ran = $2, logged = $3
+			WHERE run_id = $4 AND epoch = $5`+held, d.WakeAt, int64(d.Ran), d.Logged, lease.RunID, lease.Epoch)
 	default:
-		return u.Exec(`UPDATE run_queue SET executing = $1, ran = $2, logged = $3 WHERE run_id = $4 AND epoch = $5`+notDeleted,
+		return u.Exec(`UPDATE run_queue SET executing = $1, ran = $2, logged = $3 WHERE run_id = $4 AND epoch = $5`+held,
 			orNil(strings.Join(d.Executing, "\n")), int64(d.Ran), d.Logged, lease.RunID, lease.Epoch)
 	}
 }
@@ -157,7 +190,7 @@ func upsertStep(u *unit, runID string, rev int, step run.Step) error {
 	if step.Error != nil {
 		code, text, at = step.Error.Code, step.Error.Message, orNil(step.Error.StepID)
 	}
-	_, err := u.Exec(`INSERT INTO steps (run_id, path, seq, name, type, status, attempt, started_at, attempt_at, finished_at, wake_at,
+	err := u.Do(`INSERT INTO steps (run_id, path, seq, name, type, status, attempt, started_at, attempt_at, finished_at, wake_at,
 		deadline, awaits, reason, error_code, error_text, error_step, rev, input, output)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20)
 		ON CONFLICT (run_id, path) DO UPDATE SET status = excluded.status, attempt = excluded.attempt,
@@ -171,7 +204,7 @@ func upsertStep(u *unit, runID string, rev int, step run.Step) error {
 
 // insertAttempt keeps an attempt once, also when its commit is repeated.
 func insertAttempt(u *unit, runID string, a run.Attempt) error {
-	_, err := u.Exec(`INSERT INTO step_attempts (run_id, path, attempt, started_at, finished_at, error_code, error_text)
+	err := u.Do(`INSERT INTO step_attempts (run_id, path, attempt, started_at, finished_at, error_code, error_text)
 		VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (run_id, path, attempt) DO NOTHING`,
 		runID, a.Path, a.Number, a.StartedAt, a.FinishedAt, a.Error.Code, a.Error.Message)
 	return err
@@ -182,7 +215,7 @@ func (s *Store) finish(u *unit, of run.Run, f run.Finish) error {
 	if f.Error != nil {
 		code, text, step = f.Error.Code, f.Error.Message, orNil(f.Error.StepID)
 	}
-	if _, err := u.Exec(`UPDATE runs SET status = $1, finished_at = $2, error_code = $3, error_text = $4, error_step = $5 WHERE id = $6`,
+	if err := u.Do(`UPDATE runs SET status = $1, finished_at = $2, error_code = $3, error_text = $4, error_step = $5 WHERE id = $6`,
 		string(f.Status), f.At, code, text, step, of.ID); err != nil {
 		return err
 	}
@@ -221,11 +254,12 @@ func (s *Store) NextDue(ctx context.Context, after time.Time) (*time.Time, error
 // process that is gone: one of them may be the reason.
 func (s *Store) Blame(ctx context.Context, node string) error {
 	return s.write(ctx, func(u *unit) error {
-		_, err := u.Exec(`UPDATE run_queue SET crashes = CASE WHEN blamed = executing THEN crashes + 1 ELSE 1 END, blamed = executing, executing = NULL
-			WHERE node IS NOT NULL AND node <> $1 AND executing IS NOT NULL`, node)
-		return err
+		return u.Do(blame, node)
 	})
 }
+
+const blame = `UPDATE run_queue SET crashes = CASE WHEN blamed = executing THEN crashes + 1 ELSE 1 END, blamed = executing, executing = NULL
+	WHERE node IS NOT NULL AND node <> $1 AND executing IS NOT NULL`
 
 // Orphans lists runs held by another node than the given one, in order of
 // their id: after a restart these are the runs that the last process left.

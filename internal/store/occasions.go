@@ -21,7 +21,7 @@ func (s *Store) insertOccasions(u *unit, e event.Event) error {
 		if !to.Wants(e) {
 			continue
 		}
-		if _, err := u.Exec(`INSERT INTO occasions (workflow_id, trigger_id, event_id, workspace_id, next_at) VALUES ($1, $2, $3, $4, $5)`,
+		if err := u.Do(`INSERT INTO occasions (workflow_id, trigger_id, event_id, workspace_id, next_at) VALUES ($1, $2, $3, $4, $5)`,
 			to.WorkflowID, to.ID, e.ID, e.WorkspaceID, e.At); err != nil {
 			return err
 		}

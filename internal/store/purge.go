@@ -26,7 +26,7 @@ func (s *Store) PurgeDeleted(ctx context.Context, limit int) (bool, error) {
 			if b.spent() {
 				return nil
 			}
-			if err := b.exec(u, `DELETE FROM run_queue WHERE run_id = $1`, runID); err != nil {
+			if err := s.purgeQueued(u, b, runID); err != nil {
 				return err
 			}
 			if err := b.purgeRun(u, runID, `DELETE FROM runs WHERE id = $1`, runID); err != nil {
@@ -37,10 +37,30 @@ func (s *Store) PurgeDeleted(ctx context.Context, limit int) (bool, error) {
 		if whole, err := b.purgePart(u, versions, *id); err != nil || !whole {
 			return err
 		}
-		_, err = u.Exec(`DELETE FROM workflows WHERE id = $1`, *id)
+		err = u.Do(`DELETE FROM workflows WHERE id = $1`, *id)
 		return err
 	})
 	return more && err == nil, err
+}
+
+// purgeQueued removes the row of a run from the queue, with what it may still
+// hold.
+func (s *Store) purgeQueued(u *unit, b *budget, runID string) error {
+	if s.cluster == nil {
+		return b.exec(u, `DELETE FROM run_queue WHERE run_id = $1`, runID)
+	}
+	return u.Query(`DELETE FROM run_queue WHERE run_id = $1 RETURNING workspace_id, slot, parked`, []any{runID}, func(r Row) error {
+		b.rows--
+		var (
+			workspaceID  string
+			slot, parked bool
+		)
+		if err := r.Scan(&workspaceID, &slot, &parked); err != nil {
+			return err
+		}
+		u.giveBack(workspaceID, slot, parked)
+		return nil
+	})
 }
 
 // PurgeIdempotency removes up to limit saved answers that have expired. It
@@ -79,7 +99,7 @@ func (s *Store) PurgeOld(ctx context.Context, events, entries time.Time, limit i
 	more := false
 	err := s.write(ctx, func(u *unit) error {
 		more = false
-		if _, err := u.Exec(`DELETE FROM delivery_attempts WHERE delivery_id IN (SELECT id FROM deliveries WHERE created_at < $1 AND id IN `+oldest+`)`,
+		if err := u.Do(`DELETE FROM delivery_attempts WHERE delivery_id IN (SELECT id FROM deliveries WHERE created_at < $1 AND id IN `+oldest+`)`,
 			events, limit); err != nil {
 			return err
 		}

@@ -18,18 +18,30 @@ func (s *Store) CancelRun(ctx context.Context, cancel run.Cancellation) (bool, e
 		if cancelled = found != nil; err != nil || !cancelled {
 			return err
 		}
-		return s.cancel(u, *found, cancel.At)
+		if err := holdAbove(u, found.Run); err != nil {
+			return err
+		}
+		cancelled, err = s.cancel(u, *found, cancel.At)
+		return err
 	})
 	return cancelled, err
 }
 
-// cancel ends a running run for good.
-func (s *Store) cancel(u *unit, of namedRun, at time.Time) error {
-	if _, err := u.Exec(`UPDATE runs SET status = 'cancelled', finished_at = $1 WHERE id = $2`, at, of.ID); err != nil {
+// cancel ends a running run for good. It answers false when the run has ended
+// in the meantime.
+func (s *Store) cancel(u *unit, of namedRun, at time.Time) (bool, error) {
+	if held, err := hold(u, of.ID); err != nil || !held {
+		return false, err
+	}
+	return true, s.cancelHeld(u, of, at)
+}
+
+func (s *Store) cancelHeld(u *unit, of namedRun, at time.Time) error {
+	if err := u.Do(`UPDATE runs SET status = 'cancelled', finished_at = $1 WHERE id = $2`, at, of.ID); err != nil {
 		return err
 	}
 	// Without its row in the queue the run has no lease that could write.
-	if _, err := u.Exec(`DELETE FROM run_queue WHERE run_id = $1`, of.ID); err != nil {
+	if err := s.drop(u, of.Run); err != nil {
 		return err
 	}
 	ended := of.Run
@@ -50,9 +62,7 @@ func (s *Store) ended(u *unit, of run.Run, f run.Finish) error {
 			return err
 		}
 	}
-	if err := s.insertEvents(u, f.Event); err != nil {
-		return err
-	}
+	u.record(f.Event)
 	if of.ShareKey != "" {
 		if err := s.passPlace(u, of, f.At); err != nil {
 			return err
@@ -69,7 +79,7 @@ func (s *Store) ended(u *unit, of run.Run, f run.Finish) error {
 // cutShort ends what the end of a run leaves open: its steps, and the runs that
 // these waited for.
 func (s *Store) cutShort(u *unit, runID string, at time.Time) error {
-	if _, err := u.Exec(`UPDATE steps SET status = 'cancelled', finished_at = $1, wake_at = NULL, deadline = NULL, awaits = NULL, reason = NULL,
+	if err := u.Do(`UPDATE steps SET status = 'cancelled', finished_at = $1, wake_at = NULL, deadline = NULL, awaits = NULL, reason = NULL,
 		rev = (SELECT max(l.rev) + 1 FROM steps l WHERE l.run_id = $2)
 		WHERE run_id = $2 AND status IN ('running', 'waiting')`, at, runID); err != nil {
 		return err
@@ -123,9 +133,28 @@ func (s *Store) cancelChildrenOf(u *unit, workflowID string, at time.Time) error
 
 func (s *Store) cancelAll(u *unit, runs []namedRun, at time.Time) error {
 	for _, of := range runs {
-		if err := s.cancel(u, of, at); err != nil {
+		if _, err := s.cancel(u, of, at); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// EndedOf tells which of the given runs are not running any more.
+func (s *Store) EndedOf(ctx context.Context, ids []string) ([]string, error) {
+	var ended []string
+	err := s.read(ctx, func(c Conn) error {
+		ended = nil
+		for _, id := range ids {
+			running, err := number(c, `SELECT count(*) FROM run_queue WHERE run_id = $1`, id)
+			if err != nil {
+				return err
+			}
+			if running == 0 {
+				ended = append(ended, id)
+			}
+		}
+		return nil
+	})
+	return ended, err
 }

@@ -65,7 +65,7 @@ func (b *budget) purgeRun(u *unit, runID, statement string, args ...any) error {
 	if err != nil || whole {
 		return err
 	}
-	_, err = u.Exec(`INSERT INTO run_remains (run_id) VALUES ($1)`, runID)
+	err = u.Do(`INSERT INTO run_remains (run_id) VALUES ($1)`, runID)
 	return err
 }
 
@@ -109,7 +109,7 @@ func (s *Store) PurgeRemains(ctx context.Context, limit int) (bool, error) {
 			if err != nil || !whole {
 				return err
 			}
-			if _, err := u.Exec(`DELETE FROM run_remains WHERE run_id = $1`, *runID); err != nil {
+			if err := u.Do(`DELETE FROM run_remains WHERE run_id = $1`, *runID); err != nil {
 				return err
 			}
 		}

@@ -35,8 +35,11 @@ func (s *Store) WorkflowHead(ctx context.Context, workspaceID, workflowID string
 
 // StartRun implements run.Store.
 func (s *Store) StartRun(ctx context.Context, start run.Start) (bool, error) {
-	started := false
-	err := s.write(ctx, func(u *unit) error {
+	started, write := false, s.write
+	if s.aloneStart(start) {
+		write = func(ctx context.Context, fn func(*unit) error) error { return s.writeRun(ctx, start.Run.ID, fn) }
+	}
+	err := write(ctx, func(u *unit) error {
 		var err error
 		if started, err = hasRevision(u, start); err != nil || !started {
 			return err
@@ -54,6 +57,9 @@ func (s *Store) StartRun(ctx context.Context, start run.Start) (bool, error) {
 // hasRevision tells whether the workflow of a run is as it was when the run was
 // decided on.
 func hasRevision(u *unit, start run.Start) (bool, error) {
+	if err := u.Lock(Lock{Kind: lockWorkflow, Key: start.Run.WorkflowID, Shared: true}); err != nil {
+		return false, err
+	}
 	same, err := number(u, `SELECT count(*) FROM workflows WHERE id = $1 AND workspace_id = $2 AND revision = $3 AND deleted_at IS NULL`,
 		start.Run.WorkflowID, start.Run.WorkspaceID, start.Revision)
 	return same == 1, err
@@ -83,7 +89,8 @@ func (s *Store) startRun(u *unit, start run.Start) error {
 	if err := s.enqueue(u, start, turn); err != nil {
 		return err
 	}
-	return s.insertEvents(u, start.Event)
+	u.record(start.Event)
+	return nil
 }
 
 // StartRuns implements run.Store.
@@ -122,9 +129,18 @@ func (s *Store) StartRuns(ctx context.Context, all run.Starts) ([]string, error)
 	return started, nil
 }
 
+// aloneStart tells that a start touches nothing but the new run, which stays
+// here.
+func (s *Store) aloneStart(start run.Start) bool {
+	return start.Share == nil && start.Run.Parent == nil && len(start.Steps) == 0 && start.Fire == nil && (s.cluster == nil || start.Node != "")
+}
+
 // mayStart refuses the run of a step that was started before, or whose own run
 // has ended: whoever asks may not know yet, and nobody would end it.
 func mayStart(u *unit, r run.Run) error {
+	if _, err := hold(u, r.Parent.RunID); err != nil {
+		return err
+	}
 	there, err := number(u, `SELECT count(*) FROM runs WHERE id = $1`, r.ID)
 	if err != nil {
 		return err
@@ -142,35 +158,44 @@ func mayStart(u *unit, r run.Run) error {
 // enqueue puts a new run into the queue: in the hands of its node, or waiting
 // for its turn.
 func (s *Store) enqueue(u *unit, start run.Start, turn bool) error {
+	if s.cluster != nil {
+		return s.enqueueInCluster(u, start, turn)
+	}
 	r := start.Run
-	wake := run.Wake{RunID: r.ID, WorkspaceID: r.WorkspaceID, WorkflowID: r.WorkflowID, Epoch: 1, At: r.StartedAt, Plan: start.Plan, Owned: start.Node != ""}
 	var node, wakeAt any
 	switch {
 	case !turn:
-	case !wake.Owned:
+	case start.Node == "":
 		wakeAt = r.StartedAt
 	default:
 		node = start.Node
-		if r.Trigger.Size() <= maxFresh && len(start.Steps) == 0 {
-			wake.Fresh = &run.Snapshot{Detail: run.Detail{Run: r}, WorkflowName: start.WorkflowName, Plan: start.Plan}
-		}
 	}
 	var limit any
 	if start.Share != nil {
 		limit = start.Share.Limit
 	}
-	_, err := u.Exec(`INSERT INTO run_queue (run_id, workspace_id, workflow_id, epoch, node, wake_at, share_key, share_limit, turn)
-		VALUES ($1, $2, $3, 1, $4, $5, $6, $7, $8)`, r.ID, r.WorkspaceID, r.WorkflowID, node, wakeAt, orNil(r.ShareKey), limit, turn)
 	u.afterCommit(func() {
 		failpoint.Hit(failpoint.AfterAcceptCommit, r.ID)
 		s.notify.Started(r.WorkspaceID)
 		if turn {
-			s.notify.Wake(wake)
+			s.notify.Wake(firstWake(start))
 		} else {
 			s.notify.HeldBack(r.ID)
 		}
 	})
-	return err
+	return u.Do(`INSERT INTO run_queue (run_id, workspace_id, workflow_id, epoch, node, wake_at, share_key, share_limit, turn)
+		VALUES ($1, $2, $3, 1, $4, $5, $6, $7, $8)`, r.ID, r.WorkspaceID, r.WorkflowID, node, wakeAt, orNil(r.ShareKey), limit, turn)
+}
+
+// firstWake is the wake-up of a new run. One that stays here carries the run
+// with it.
+func firstWake(start run.Start) run.Wake {
+	r := start.Run
+	wake := run.Wake{RunID: r.ID, WorkspaceID: r.WorkspaceID, WorkflowID: r.WorkflowID, Epoch: 1, At: r.StartedAt, Plan: start.Plan, Owned: start.Node != ""}
+	if wake.Owned && r.Trigger.Size() <= maxFresh && len(start.Steps) == 0 {
+		wake.Fresh = &run.Snapshot{Detail: run.Detail{Run: r}, WorkflowName: start.WorkflowName, Plan: start.Plan}
+	}
+	return wake
 }
 
 func insertRun(u *unit, r run.Run) error {
@@ -178,7 +203,7 @@ func insertRun(u *unit, r run.Run) error {
 	if r.Parent != nil {
 		parent, step, waits = r.Parent.RunID, r.Parent.StepID, r.Parent.Waits
 	}
-	_, err := u.Exec(`INSERT INTO runs (id, workspace_id, workflow_id, workflow_version, status, started_at, trigger_type, trigger_id, retry_of,
+	err := u.Do(`INSERT INTO runs (id, workspace_id, workflow_id, workflow_version, status, started_at, trigger_type, trigger_id, retry_of,
 		parent_run, parent_step, parent_waits, depth, share_key, test, payload, headers, query)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)`,
 		r.ID, r.WorkspaceID, r.WorkflowID, r.WorkflowVersion, string(r.Status), r.StartedAt, r.Trigger.Type, orNil(r.Trigger.ID), orNil(r.RetryOf),
@@ -235,15 +260,19 @@ func (s *Store) Run(ctx context.Context, workspaceID, id string) (*run.Detail, e
 		if err != nil {
 			return err
 		}
-		return selectPlace(c, detail)
+		return s.selectPlace(c, detail)
 	})
 	return detail, err
 }
 
 // selectPlace reads where a run that is running stands among others.
-func selectPlace(c Conn, d *run.Detail) error {
+func (s *Store) selectPlace(c Conn, d *run.Detail) error {
 	if d.Status != run.Running {
 		return nil
+	}
+	if s.cluster != nil {
+		return c.Query(`SELECT NOT turn, crashes, parked OR slot AND node IS NULL FROM run_queue WHERE run_id = $1`, []any{d.ID},
+			func(r Row) error { return r.Scan(&d.HeldBack, &d.Crashes, &d.Queued) })
 	}
 	return c.Query(`SELECT NOT turn, crashes FROM run_queue WHERE run_id = $1`, []any{d.ID},
 		func(r Row) error { return r.Scan(&d.HeldBack, &d.Crashes) })

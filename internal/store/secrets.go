@@ -44,7 +44,7 @@ type named struct {
 // oneAtATime keeps two units from making the same name: both would find it
 // missing.
 func oneAtATime(u *unit, table, workspaceID string) error {
-	_, err := u.Exec(`UPDATE workspaces SET `+table+` = `+table+` WHERE id = $1`, workspaceID)
+	err := u.Do(`UPDATE workspaces SET `+table+` = `+table+` WHERE id = $1`, workspaceID)
 	return err
 }
 
@@ -62,7 +62,7 @@ func put(u *unit, row named, atMost int, deed secret.Deed) (secret.Outcome, erro
 	if err != nil || !room {
 		return secret.TooMany, err
 	}
-	if _, err := u.Exec(`INSERT INTO `+row.table+` (workspace_id, name, value, created_at, created_by, updated_at, updated_by)
+	if err := u.Do(`INSERT INTO `+row.table+` (workspace_id, name, value, created_at, created_by, updated_at, updated_by)
 		VALUES ($1, $2, $3, $4, $5, $4, $5)`, row.workspaceID, row.name, row.value, row.at, row.by); err != nil {
 		return 0, err
 	}
@@ -194,7 +194,7 @@ func putValue(u *unit, in secret.Variable, more, atMost, bytesAtMost int, deed s
 	if err != nil || outcome == secret.TooMany {
 		return outcome, err
 	}
-	_, err = u.Exec(`UPDATE workspaces SET variable_bytes = variable_bytes + $1 WHERE id = $2`, more, in.WorkspaceID)
+	err = u.Do(`UPDATE workspaces SET variable_bytes = variable_bytes + $1 WHERE id = $2`, more, in.WorkspaceID)
 	return outcome, err
 }
 
@@ -224,6 +224,9 @@ func (s *Store) DeleteVariable(ctx context.Context, workspaceID, name string, en
 	deleted := false
 	err := s.write(ctx, func(u *unit) error {
 		deleted = false // also when the unit runs again
+		if err := oneAtATime(u, variables, workspaceID); err != nil {
+			return err
+		}
 		was, err := one(u, selectVariable+`WHERE workspace_id = $1 AND name = $2`, []any{workspaceID, name}, scanVariable)
 		if err != nil || was == nil {
 			return err

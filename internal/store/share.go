@@ -14,6 +14,9 @@ func (s *Store) takePlace(u *unit, start run.Start) (bool, error) {
 	if start.Share == nil {
 		return true, nil
 	}
+	if err := lockPlaces(u, start.Run); err != nil {
+		return false, err
+	}
 	taken, err := sharing(u, start.Run, true)
 	if err != nil || taken < start.Share.Limit {
 		return true, err
@@ -34,7 +37,7 @@ func (s *Store) takePlace(u *unit, start run.Start) (bool, error) {
 		for _, old := range oldest {
 			// The place goes to the new run, not to one that waits.
 			old.ShareKey = ""
-			if err := s.cancel(u, old, start.Run.StartedAt); err != nil {
+			if _, err := s.cancel(u, old, start.Run.StartedAt); err != nil {
 				return false, err
 			}
 		}
@@ -73,6 +76,9 @@ func sharing(u *unit, of run.Run, turn bool) (int, error) {
 // passPlace gives the place of a run that has ended to those that wait for one,
 // in the order in which they started.
 func (s *Store) passPlace(u *unit, of run.Run, at time.Time) error {
+	if err := lockPlaces(u, of); err != nil {
+		return err
+	}
 	for {
 		next, err := one(u, `SELECT run_id, share_limit FROM run_queue
 			WHERE workflow_id = $1 AND share_key = $2 AND turn = $3`+notDeleted+` ORDER BY run_id LIMIT 1`,
@@ -87,7 +93,7 @@ func (s *Store) passPlace(u *unit, of run.Run, at time.Time) error {
 		if err != nil || taken >= next.limit {
 			return err
 		}
-		if _, err := u.Exec(`UPDATE run_queue SET turn = $1, wake_at = $2 WHERE run_id = $3`, true, at, next.runID); err != nil {
+		if err := u.Do(`UPDATE run_queue SET turn = $1, wake_at = $2 WHERE run_id = $3`, true, at, next.runID); err != nil {
 			return err
 		}
 		if err := s.wake(u, next.runID); err != nil {

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/stepmill/stepmill/internal/event"
 	"github.com/stepmill/stepmill/internal/run"
 )
 
@@ -21,15 +22,28 @@ type Driver interface {
 	Read(ctx context.Context, fn func(Conn) error) error
 	// Write calls fn in a transaction and returns nil when all it did is
 	// durable; after an error nothing of it is there. It may call fn again
-	// after a conflict, and it may share the transaction with other units.
+	// after a conflict, and it may share the transaction with other units that
+	// run before or after it.
 	Write(ctx context.Context, fn func(Conn) error) error
+	// WriteRun is Write for a unit of one run that touches, beside rows of that
+	// run, only what it has locked. Statements of units of other runs may run
+	// between its own, in the same transaction.
+	WriteRun(ctx context.Context, runID string, fn func(Conn) error) error
 }
 
 // Conn runs statements. Placeholders are $1, $2, …; a time.Time is stored as
 // microseconds.
 type Conn interface {
+	// Exec runs a statement and tells how many rows it touched.
 	Exec(statement string, args ...any) (affected int64, err error)
+	// Do runs a statement of which only the effect is wanted. It runs before
+	// the next Exec or Query, and its error may come as late as the end of the
+	// unit.
+	Do(statement string, args ...any) error
 	Query(statement string, args []any, each func(Row) error) error
+	// Lock keeps other units that ask for the same lock waiting until this one
+	// has ended. Where units run one after the other it does nothing.
+	Lock(Lock) error
 }
 
 // Row is one row of a result.
@@ -70,8 +84,9 @@ type Notify struct {
 
 // Store implements the Store interfaces of the nouns.
 type Store struct {
-	driver Driver
-	notify Notify
+	driver  Driver
+	notify  Notify
+	cluster *Cluster // nil: a process by itself
 }
 
 // New makes a store on a driver. Functions of notify that are nil are not
@@ -113,10 +128,16 @@ func New(driver Driver, notify Notify) *Store {
 	return &Store{driver: driver, notify: notify}
 }
 
-// unit is an atomic unit under way, with what to tell once it is durable.
+// unit is an atomic unit under way, with what it ends with: the runs it wakes,
+// the slots it gives back, its events, the runs it hands over; and with what to
+// tell once it is durable.
 type unit struct {
 	Conn
-	after []func()
+	events    []event.Event
+	loads     map[string]load
+	waking    []string // runs, in a cluster
+	handovers []run.Handover
+	after     []func()
 }
 
 func (u *unit) afterCommit(tell func()) { u.after = append(u.after, tell) }
@@ -126,13 +147,26 @@ type unitKey struct{}
 // write runs fn as one atomic unit. Inside another unit of the same context it
 // becomes part of that one.
 func (s *Store) write(ctx context.Context, fn func(*unit) error) error {
+	return s.commit(ctx, fn, s.driver.Write)
+}
+
+// writeRun is write for a unit that touches nothing but rows of one run and what
+// it has locked.
+func (s *Store) writeRun(ctx context.Context, runID string, fn func(*unit) error) error {
+	return s.commit(ctx, fn, func(ctx context.Context, body func(Conn) error) error { return s.driver.WriteRun(ctx, runID, body) })
+}
+
+func (s *Store) commit(ctx context.Context, fn func(*unit) error, write func(context.Context, func(Conn) error) error) error {
 	if outer, ok := ctx.Value(unitKey{}).(*unit); ok {
 		return fn(outer)
 	}
 	u := &unit{}
-	err := s.driver.Write(ctx, func(c Conn) error {
-		u.Conn, u.after = c, nil
-		return fn(u)
+	err := write(ctx, func(c Conn) error {
+		*u = unit{Conn: c} // also when the unit runs again
+		if err := fn(u); err != nil {
+			return err
+		}
+		return s.seal(ctx, u)
 	})
 	if err != nil {
 		return err
@@ -192,7 +226,7 @@ func grow(u *unit, kind, workspaceID string, atMost int) (bool, error) {
 
 // shrink takes back what grow added.
 func shrink(u *unit, kind, workspaceID string, by int64) error {
-	_, err := u.Exec(`UPDATE workspaces SET `+kind+` = `+kind+` - $1 WHERE id = $2`, by, workspaceID)
+	err := u.Do(`UPDATE workspaces SET `+kind+` = `+kind+` - $1 WHERE id = $2`, by, workspaceID)
 	return err
 }
 

@@ -19,7 +19,7 @@ func (s *Store) arm(u *unit, w workflow.Workflow, armed []workflow.Armed) error 
 	}
 	for _, table := range triggerTables {
 		statement, args := without(`DELETE FROM `+table+` WHERE workflow_id = $1`, "trigger_id", left, []any{w.ID})
-		if _, err := u.Exec(statement, args...); err != nil {
+		if err := u.Do(statement, args...); err != nil {
 			return err
 		}
 	}
@@ -27,7 +27,7 @@ func (s *Store) arm(u *unit, w workflow.Workflow, armed []workflow.Armed) error 
 		if err := replace(u, w.ID, t); err != nil {
 			return err
 		}
-		if _, err := u.Exec(`INSERT INTO triggers (workflow_id, trigger_id, workspace_id, type, version, active, next_at, spec, token, token_hash)
+		if err := u.Do(`INSERT INTO triggers (workflow_id, trigger_id, workspace_id, type, version, active, next_at, spec, token, token_hash)
 			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
 			ON CONFLICT (workflow_id, trigger_id) DO UPDATE SET version = excluded.version, active = excluded.active, spec = excluded.spec,
 				next_at = CASE WHEN triggers.spec = excluded.spec AND triggers.active = excluded.active THEN triggers.next_at ELSE excluded.next_at END,
@@ -53,7 +53,7 @@ func replace(u *unit, workflowID string, t workflow.Armed) error {
 		return err
 	}
 	for _, table := range triggerTables {
-		if _, err := u.Exec(`DELETE FROM `+table+` WHERE workflow_id = $1 AND trigger_id = $2`, workflowID, t.ID); err != nil {
+		if err := u.Do(`DELETE FROM `+table+` WHERE workflow_id = $1 AND trigger_id = $2`, workflowID, t.ID); err != nil {
 			return err
 		}
 	}
@@ -63,7 +63,7 @@ func replace(u *unit, workflowID string, t workflow.Armed) error {
 // disarm removes all that the triggers of a workflow have.
 func disarm(u *unit, workflowID string) error {
 	for _, table := range triggerTables {
-		if _, err := u.Exec(`DELETE FROM `+table+` WHERE workflow_id = $1`, workflowID); err != nil {
+		if err := u.Do(`DELETE FROM `+table+` WHERE workflow_id = $1`, workflowID); err != nil {
 			return err
 		}
 	}
@@ -84,7 +84,7 @@ func fire(u *unit, r run.Run, f run.Fire) error {
 		return err
 	}
 	if f.State != nil {
-		if _, err := u.Exec(`UPDATE triggers SET state = $1 WHERE workflow_id = $2 AND trigger_id = $3`, f.State, r.WorkflowID, r.Trigger.ID); err != nil {
+		if err := u.Do(`UPDATE triggers SET state = $1 WHERE workflow_id = $2 AND trigger_id = $3`, f.State, r.WorkflowID, r.Trigger.ID); err != nil {
 			return err
 		}
 	}
@@ -215,7 +215,7 @@ func (s *Store) moveTrigger(u *unit, m trigger.Move) (bool, error) {
 		return false, err
 	}
 	if m.State != nil {
-		if _, err := u.Exec(`UPDATE triggers SET state = $1 WHERE workflow_id = $2 AND trigger_id = $3`, m.State, t.WorkflowID, t.ID); err != nil {
+		if err := u.Do(`UPDATE triggers SET state = $1 WHERE workflow_id = $2 AND trigger_id = $3`, m.State, t.WorkflowID, t.ID); err != nil {
 			return false, err
 		}
 	}
@@ -236,7 +236,7 @@ func note(u *unit, t trigger.Trigger, failed, idle *trigger.Note) error {
 		if n == nil {
 			continue
 		}
-		if _, err := u.Exec(`UPDATE triggers SET `+column+`_at = $1, `+column+`_code = $2, `+column+`_text = $3
+		if err := u.Do(`UPDATE triggers SET `+column+`_at = $1, `+column+`_code = $2, `+column+`_text = $3
 			WHERE workflow_id = $4 AND trigger_id = $5 AND workspace_id = $6`, n.At, n.Code, n.Message, t.WorkflowID, t.ID, t.WorkspaceID); err != nil {
 			return err
 		}

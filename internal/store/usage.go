@@ -18,7 +18,7 @@ func (s *Store) AddUsage(ctx context.Context, counts map[usage.Key]usage.Day) er
 		}
 		for _, key := range slices.SortedFunc(maps.Keys(counts), byWorkspace) { // one order of locks
 			d := counts[key]
-			if _, err := u.Exec(`INSERT INTO usage
+			if err := u.Do(`INSERT INTO usage
 				(workspace_id, date, requests, runs_started, runs_succeeded, runs_failed, runs_cancelled)
 				VALUES ($1, $2, $3, $4, $5, $6, $7)
 				ON CONFLICT (workspace_id, date) DO UPDATE SET

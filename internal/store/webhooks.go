@@ -37,6 +37,9 @@ func hasWorkflow(u *unit, w webhook.Webhook) (bool, error) {
 	if w.WorkflowID == "" {
 		return true, nil
 	}
+	if err := u.Lock(Lock{Kind: lockWorkflow, Key: w.WorkflowID, Shared: true}); err != nil {
+		return false, err
+	}
 	n, err := number(u, `SELECT count(*) FROM workflows WHERE id = $1 AND workspace_id = $2 AND deleted_at IS NULL`, w.WorkflowID, w.WorkspaceID)
 	return n == 1, err
 }
@@ -54,6 +57,9 @@ func (s *Store) InsertWebhook(ctx context.Context, w webhook.Webhook, atMost int
 			outcome = webhook.NoWorkflow
 			return nil
 		}
+		if err := lockWorkspace(u, w.WorkspaceID); err != nil {
+			return err
+		}
 		room, err := grow(u, "webhooks", w.WorkspaceID, atMost)
 		if err != nil {
 			return err
@@ -62,7 +68,7 @@ func (s *Store) InsertWebhook(ctx context.Context, w webhook.Webhook, atMost int
 			outcome = webhook.TooMany
 			return nil
 		}
-		if _, err := u.Exec(`INSERT INTO webhooks
+		if err := u.Do(`INSERT INTO webhooks
 			(id, workspace_id, url, events, workflow_id, enabled, disabled_reason, secret, secret_hint, created_at, updated_at)
 			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
 			w.ID, w.WorkspaceID, w.URL, joinEvents(w.Events), w.WorkflowID, w.Enabled, w.DisabledReason,
@@ -108,6 +114,9 @@ func (s *Store) UpdateWebhook(ctx context.Context, w webhook.Webhook, was time.T
 			outcome = webhook.NoWorkflow
 			return nil
 		}
+		if err := lockWorkspace(u, w.WorkspaceID); err != nil {
+			return err
+		}
 		on, err := number(u, `SELECT count(*) FROM webhooks WHERE id = $1 AND workspace_id = $2 AND enabled`, w.ID, w.WorkspaceID)
 		if err != nil {
 			return err
@@ -140,6 +149,9 @@ func (s *Store) UpdateWebhook(ctx context.Context, w webhook.Webhook, was time.T
 func (s *Store) DeleteWebhook(ctx context.Context, workspaceID, id string, at time.Time, entry audit.Entry) (bool, error) {
 	deleted := false
 	err := s.write(ctx, func(u *unit) error {
+		if err := lockWorkspace(u, workspaceID); err != nil {
+			return err
+		}
 		n, err := u.Exec(`UPDATE webhooks SET deleted_at = $1 WHERE id = $2 AND workspace_id = $3 AND deleted_at IS NULL`, at, id, workspaceID)
 		if deleted = n == 1; err != nil || !deleted {
 			return err
@@ -147,7 +159,7 @@ func (s *Store) DeleteWebhook(ctx context.Context, workspaceID, id string, at ti
 		if err := shrink(u, "webhooks", workspaceID, 1); err != nil {
 			return err
 		}
-		if _, err := u.Exec(`DELETE FROM deliveries WHERE webhook_id = $1 AND status = 'pending'`, id); err != nil {
+		if err := u.Do(`DELETE FROM deliveries WHERE webhook_id = $1 AND status = 'pending'`, id); err != nil {
 			return err
 		}
 		return insertAudit(u, entry)

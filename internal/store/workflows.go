@@ -25,7 +25,7 @@ func (s *Store) InsertWorkflow(ctx context.Context, w workflow.Workflow, first w
 		if inserted, err = grow(u, "workflows", w.WorkspaceID, atMost); err != nil || !inserted {
 			return err
 		}
-		if _, err := u.Exec(`INSERT INTO workflows
+		if err := u.Do(`INSERT INTO workflows
 			(id, workspace_id, name, description, state, version, revision, created_at, updated_at, layout)
 			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
 			w.ID, w.WorkspaceID, w.Name, w.Description, string(w.State), w.Version, w.Revision, w.CreatedAt, w.UpdatedAt, string(layout)); err != nil {
@@ -44,7 +44,7 @@ func insertVersion(u *unit, v workflow.Version) error {
 	if err != nil {
 		return err
 	}
-	_, err = u.Exec(`INSERT INTO workflow_versions (workflow_id, version, created_at, created_by, definition)
+	err = u.Do(`INSERT INTO workflow_versions (workflow_id, version, created_at, created_by, definition)
 		VALUES ($1, $2, $3, $4, $5)`, v.WorkflowID, v.Number, v.CreatedAt, v.CreatedBy, string(definition))
 	return err
 }
@@ -109,6 +109,9 @@ func (s *Store) UpdateWorkflow(ctx context.Context, change workflow.Change) (boo
 	}
 	updated := false
 	err = s.write(ctx, func(u *unit) error {
+		if err := u.Lock(Lock{Kind: lockWorkflow, Key: w.ID}); err != nil {
+			return err
+		}
 		n, err := u.Exec(`UPDATE workflows SET name = $1, description = $2, state = $3, version = $4, revision = $5, updated_at = $6, layout = $7
 			WHERE id = $8 AND workspace_id = $9 AND revision = $10 AND deleted_at IS NULL`,
 			w.Name, w.Description, string(w.State), w.Version, w.Revision, w.UpdatedAt, string(layout), w.ID, w.WorkspaceID, change.WasRevision)
@@ -125,9 +128,7 @@ func (s *Store) UpdateWorkflow(ctx context.Context, change workflow.Change) (boo
 				return err
 			}
 		}
-		if err := s.insertEvents(u, change.Events...); err != nil {
-			return err
-		}
+		u.record(change.Events...)
 		return insertAudit(u, change.Entries...)
 	})
 	return updated, err
@@ -139,17 +140,12 @@ func (s *Store) UpdateWorkflow(ctx context.Context, change workflow.Change) (boo
 func (s *Store) DeleteWorkflow(ctx context.Context, w workflow.Workflow, at time.Time, entry audit.Entry) (bool, error) {
 	deleted := false
 	err := s.write(ctx, func(u *unit) error {
+		if err := u.Lock(Lock{Kind: lockWorkflow, Key: w.ID}); err != nil {
+			return err
+		}
 		n, err := u.Exec(`UPDATE workflows SET deleted_at = $1 WHERE id = $2 AND workspace_id = $3 AND revision = $4 AND deleted_at IS NULL`,
 			at, w.ID, w.WorkspaceID, w.Revision)
 		if deleted = n == 1; err != nil || !deleted {
-			return err
-		}
-		hooks, err := u.Exec(`UPDATE webhooks SET deleted_at = $1 WHERE workspace_id = $2 AND workflow_id = $3 AND deleted_at IS NULL`,
-			at, w.WorkspaceID, w.ID)
-		if err != nil {
-			return err
-		}
-		if err := errors.Join(shrink(u, "webhooks", w.WorkspaceID, hooks), shrink(u, "workflows", w.WorkspaceID, 1)); err != nil {
 			return err
 		}
 		if err := disarm(u, w.ID); err != nil {
@@ -158,10 +154,29 @@ func (s *Store) DeleteWorkflow(ctx context.Context, w workflow.Workflow, at time
 		if err := errors.Join(s.tellParents(u, w.ID, at), s.cancelChildrenOf(u, w.ID, at)); err != nil {
 			return err
 		}
+		if err := s.dropAll(u, w.WorkspaceID, w.ID); err != nil {
+			return err
+		}
 		u.afterCommit(func() { s.notify.WorkflowDeleted(w.ID) })
+		if err := deleteWebhooks(u, w, at); err != nil {
+			return err
+		}
 		return insertAudit(u, entry)
 	})
 	return deleted, err
+}
+
+// deleteWebhooks deletes the webhooks that are bound to a workflow.
+func deleteWebhooks(u *unit, w workflow.Workflow, at time.Time) error {
+	if err := lockWorkspace(u, w.WorkspaceID); err != nil {
+		return err
+	}
+	hooks, err := u.Exec(`UPDATE webhooks SET deleted_at = $1 WHERE workspace_id = $2 AND workflow_id = $3 AND deleted_at IS NULL`,
+		at, w.WorkspaceID, w.ID)
+	if err != nil {
+		return err
+	}
+	return errors.Join(shrink(u, "webhooks", w.WorkspaceID, hooks), shrink(u, "workflows", w.WorkspaceID, 1))
 }
 
 // Versions implements workflow.Store.

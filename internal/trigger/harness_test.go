@@ -112,7 +112,7 @@ func (w *world) setUp() {
 	w.must(err)
 	w.flows = workflow.NewService(w.store, w.catalog, names{w.values}, trigger.NewArming(v))
 	w.plans = workflow.NewPlans(w.store, w.catalog)
-	w.runs = run.NewService(w.store, w.plans, run.NewWatchers(), w, news.NewHub(), "node_first")
+	w.runs = run.NewService(w.store, w.plans, run.NewWatchers(), w, news.NewHub())
 }
 
 func (w *world) must(err error) {
@@ -131,9 +131,9 @@ func (n names) Names(ctx context.Context, workspaceID string) (workflow.Names, e
 
 // The queue of runs.
 
-func (w *world) Reserve(string, string, int) bool { return !w.full.Load() }
-func (w *world) Unreserve(string)                 {}
-func (w *world) Queued(string) bool               { return false }
+func (w *world) Reserve(string, string, int) (string, bool) { return "node_1", !w.full.Load() }
+func (w *world) Unreserve(string)                           {}
+func (w *world) Queued(string) bool                         { return false }
 
 // start begins a process that fires triggers.
 func (w *world) start() *node {

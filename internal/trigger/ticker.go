@@ -164,5 +164,5 @@ func (k *Ticker[T]) lookBy(at time.Time) bool {
 func (k *Ticker[T]) untilNext() time.Duration {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return max(0, time.Until(k.nextAt))
+	return max(0, clock.Until(k.nextAt))
 }

@@ -73,6 +73,7 @@ type Courier struct {
 	wake    chan struct{}
 	reports chan outcome
 	sending sync.WaitGroup
+	counts  *counts
 
 	// Only the goroutine of Run touches what follows.
 	endpoints map[string]*endpoint // by the ids of webhooks
@@ -94,7 +95,7 @@ func NewCourier(outbox Outbox, client Client, vault Opener, log *slog.Logger) *C
 		outbox: outbox, client: client, vault: vault, log: log,
 		wake: make(chan struct{}, 1), reports: make(chan outcome, perNode),
 		endpoints: map[string]*endpoint{}, waiting: map[string]*endpoint{}, hosts: map[hostKey]*host{},
-		known: map[string]bool{}, first: map[lane]bool{},
+		known: map[string]bool{}, first: map[lane]bool{}, counts: newCounts(),
 	}
 }
 
@@ -134,6 +135,7 @@ func (c *Courier) Run(ctx context.Context) error {
 // round takes in what has ended, takes what is due and starts what may start. It
 // answers how long nothing more is to be done.
 func (c *Courier) round(ctx, sending context.Context) time.Duration {
+	defer func() { c.counts.queued.Store(int64(c.queued)) }()
 	for range len(c.reports) {
 		c.ended(<-c.reports)
 	}

@@ -75,7 +75,9 @@ func (c *Courier) launch(ctx context.Context, d Due, e *endpoint) {
 	if o.slow {
 		c.slow++
 	}
+	c.counts.inFlight.Add(1)
 	c.sending.Go(func() {
+		defer c.counts.inFlight.Add(-1)
 		if o.report, o.err = c.deliver(ctx, d); ctx.Err() == nil {
 			c.reports <- o // it has room for all that are under way
 		}
@@ -92,6 +94,7 @@ func (c *Courier) deliver(ctx context.Context, d Due) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
+	c.counts.attempt(report)
 	c.record(ctx, report)
 	return &report, nil
 }

@@ -15,6 +15,7 @@ const backups = 5
 // Backups are taken under load. Each is whole, and restored it has everything
 // that was acknowledged before it began; runs that were under way go on.
 func TestBackupUnderLoad(t *testing.T) {
+	harness.EmbeddedOnly(t, "backups of PostgreSQL are made with its own tools")
 	seed := harness.Seed(t)
 	t.Logf("%d backups", backups)
 	random := harness.Random(seed, clients)

@@ -19,6 +19,7 @@ const busyFor = 6500 * time.Millisecond
 // Another process holds the database while a server takes up the runs that the
 // last one left. None of them is forgotten.
 func TestBusyStoreDuringRecovery(t *testing.T) {
+	harness.EmbeddedOnly(t, "a lock on the whole file")
 	t.Parallel()
 	const orphans = 250
 	s := harness.Start(t, t.TempDir())

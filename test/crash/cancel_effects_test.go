@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/stepmill/stepmill/test/harness"
+	"github.com/stepmill/stepmill/test/sink"
 )
 
 // cancelRun cancels a run that is under way: it has ended in the answer, and so
@@ -31,7 +32,7 @@ func cancelRun(t *testing.T, c *harness.Client, id string) runBody {
 func awaitReason(t *testing.T, c *harness.Client, id, reason string) runBody {
 	t.Helper()
 	var now runBody
-	within(t, 20*time.Second, "a run "+reason, func() bool {
+	sink.Within(t, 20*time.Second, "a run "+reason, func() bool {
 		now = getRun(t, c, id)
 		return now.WaitingFor != nil && strings.Contains(now.WaitingFor.Reason, reason)
 	})
@@ -42,7 +43,7 @@ func awaitReason(t *testing.T, c *harness.Client, id, reason string) runBody {
 // no call of it is made after that.
 func TestCancelWhileWaiting(t *testing.T) {
 	t.Parallel()
-	outside := newSink(t)
+	outside := sink.New(t)
 	s := harness.Start(t, t.TempDir(), egress)
 	hang := outside.URL + "?hang"
 	one := map[string]any{"concurrency": map[string]any{"limit": 1, "on_limit": "queue"}}
@@ -63,7 +64,7 @@ func TestCancelWhileWaiting(t *testing.T) {
 			first := startRun(t, s.Client, id, 1).ID
 			run := first
 			if tc.settings != nil {
-				outside.await(t, "the first run has its place", 1, func(c *call) bool { return c.run() == first })
+				outside.Await(t, "the first run has its place", 1, func(c *sink.Call) bool { return c.Run() == first })
 				run = startRun(t, s.Client, id, 2).ID
 			}
 			awaitReason(t, s.Client, run, tc.reason)
@@ -79,10 +80,10 @@ func TestCancelWhileWaiting(t *testing.T) {
 			t.Errorf("run %s is %s; it was cancelled, or was the run of one that was", item.ID, item.Status)
 		}
 	}
-	if found := outside.seen(func(c *call) bool { return strings.HasSuffix(c.key, "/later") }); len(found) != 0 {
+	if found := outside.Seen(func(c *sink.Call) bool { return strings.HasSuffix(c.Key, "/later") }); len(found) != 0 {
 		t.Errorf("%d calls were made by runs that had been cancelled", len(found))
 	}
-	outside.quiet(t)
+	outside.Quiet(t)
 	s.Kill(t)
 	checkTables(t, checkFile(t, s.Dir), "")
 	s = restart(t, s, egress)
@@ -93,7 +94,7 @@ func TestCancelWhileWaiting(t *testing.T) {
 // is cancelled like any other, and its place goes to the next.
 func TestCancelWhileQueued(t *testing.T) {
 	t.Parallel()
-	outside := newSink(t)
+	outside := sink.New(t)
 	s := harness.Start(t, t.TempDir(), egress)
 	c := workspace(t, s, "free")
 	id := define(t, c, nil, calls("call", outside.URL+"?ms=1500"))
@@ -101,7 +102,7 @@ func TestCancelWhileQueued(t *testing.T) {
 	for n := range int64(8) {
 		runs = append(runs, startRun(t, c, id, n).ID)
 	}
-	outside.await(t, "five runs are under way", 5, func(*call) bool { return true })
+	outside.Await(t, "five runs are under way", 5, func(*sink.Call) bool { return true })
 	if w := getRun(t, c, runs[5]).WaitingFor; w == nil || !strings.Contains(w.Reason, "queue") {
 		t.Errorf("a run beyond the limit of the plan waits for %+v", w)
 	}
@@ -113,13 +114,13 @@ func TestCancelWhileQueued(t *testing.T) {
 			want = cancelled
 		}
 		var end runBody
-		within(t, 20*time.Second, "a run has ended", func() bool {
+		sink.Within(t, 20*time.Second, "a run has ended", func() bool {
 			time.Sleep(200 * time.Millisecond) // the plan allows 60 requests a minute
 			end = getRun(t, c, run)
 			return end.Status != running
 		})
-		if end.Status != want || want == cancelled && len(outside.of(run)) != 0 {
-			t.Errorf("run %d is %s after %d calls, want %s", i, end.Status, len(outside.of(run)), want)
+		if end.Status != want || want == cancelled && len(outside.Of(run)) != 0 {
+			t.Errorf("run %d is %s after %d calls, want %s", i, end.Status, len(outside.Of(run)), want)
 		}
 	}
 }
@@ -128,23 +129,23 @@ func TestCancelWhileQueued(t *testing.T) {
 func TestCancelAbortsTheCall(t *testing.T) {
 	t.Parallel()
 	const runs = 20
-	outside := newSink(t)
+	outside := sink.New(t)
 	s := harness.Start(t, t.TempDir(), egress)
 	id := define(t, s.Client, nil, calls("hangs", outside.URL+"?hang"), calls("later", outside.URL))
 	var slowest time.Duration
 	for n := range int64(runs) {
 		run := startRun(t, s.Client, id, n).ID
-		outside.await(t, "the call is under way", 1, func(c *call) bool { return c.run() == run })
+		outside.Await(t, "the call is under way", 1, func(c *sink.Call) bool { return c.Run() == run })
 		cancelRun(t, s.Client, run)
 		answered := time.Now()
-		outside.await(t, "the call was dropped", 1, func(c *call) bool { return c.run() == run && c.dropped })
-		slowest = max(slowest, outside.of(run)[0].ended.Sub(answered))
+		outside.Await(t, "the call was dropped", 1, func(c *sink.Call) bool { return c.Run() == run && c.Dropped })
+		slowest = max(slowest, outside.Of(run)[0].Ended.Sub(answered))
 	}
 	t.Logf("the slowest of %d calls ended %v after the cancel", runs, slowest)
 	if slowest > time.Second {
 		t.Errorf("a call ended %v after the cancel of its run", slowest)
 	}
-	if n := len(outside.seen(func(*call) bool { return true })); n != runs {
+	if n := len(outside.Seen(func(*sink.Call) bool { return true })); n != runs {
 		t.Errorf("%d calls, want %d", n, runs)
 	}
 }
@@ -155,7 +156,7 @@ func TestNoCallAfterACancel(t *testing.T) {
 	t.Parallel()
 	const runs, at = 400, 8
 	seed := harness.Seed(t)
-	outside := newSink(t)
+	outside := sink.New(t)
 	s := harness.Start(t, t.TempDir(), egress)
 	var steps []map[string]any
 	for i := range callSteps {
@@ -181,7 +182,7 @@ func TestNoCallAfterACancel(t *testing.T) {
 		})
 	}
 	group.Wait()
-	outside.quiet(t)
+	outside.Quiet(t)
 	cancels := 0
 	for i, shown := range known {
 		now := getRun(t, s.Client, ids[i])
@@ -195,9 +196,9 @@ func TestNoCallAfterACancel(t *testing.T) {
 		if now.Status != cancelled || len(now.Steps) != len(shown) {
 			t.Errorf("run %s is %s with %d steps; cancelled it had %d", now.ID, now.Status, len(now.Steps), len(shown))
 		}
-		for _, c := range outside.of(ids[i]) {
-			if !shown[c.key] {
-				t.Errorf("%s was called after the cancel", c.key)
+		for _, c := range outside.Of(ids[i]) {
+			if !shown[c.Key] {
+				t.Errorf("%s was called after the cancel", c.Key)
 			}
 		}
 	}
@@ -205,7 +206,7 @@ func TestNoCallAfterACancel(t *testing.T) {
 	if cancels < runs/5 || runs-cancels < runs/20 {
 		t.Errorf("%d of %d runs were cancelled in time: this was no race", cancels, runs)
 	}
-	for key, n := range outside.counted() {
+	for key, n := range outside.Counted() {
 		if n != 1 {
 			t.Errorf("%s was called %d times", key, n)
 		}

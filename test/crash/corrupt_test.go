@@ -1,13 +1,12 @@
 package crash_test
 
 import (
-	"database/sql"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stepmill/stepmill/test/harness"
+	"github.com/stepmill/stepmill/test/sink"
 )
 
 // damages are what can be wrong with the rows of one run.
@@ -34,10 +33,7 @@ func TestDamagedRunsFailAlone(t *testing.T) {
 	}
 	s.Stop(t)
 	damaged := map[string]bool{}
-	db, err := sql.Open("sqlite", "file:"+filepath.Join(s.Dir, "stepmill.db"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := change(t, s.Dir)
 	for i, statement := range damages {
 		run := started[7+11*i]
 		if _, err := db.ExecContext(t.Context(), statement, run); err != nil {
@@ -46,7 +42,11 @@ func TestDamagedRunsFailAlone(t *testing.T) {
 		damaged[run] = true
 	}
 	// The hour has passed.
-	for _, statement := range []string{`UPDATE run_queue SET wake_at = 1`, `UPDATE steps SET wake_at = 1 WHERE status = 'waiting'`} {
+	past := []string{`UPDATE run_queue SET wake_at = 1`, `UPDATE steps SET wake_at = 1 WHERE status = 'waiting'`}
+	if harness.OnPostgres() {
+		past = append(past, `UPDATE stepmill_river.river_job SET scheduled_at = now()`)
+	}
+	for _, statement := range past {
 		if _, err := db.ExecContext(t.Context(), statement); err != nil {
 			t.Fatal(err)
 		}
@@ -65,7 +65,7 @@ func TestDamagedRunsFailAlone(t *testing.T) {
 			}
 			continue
 		}
-		within(t, 10*time.Second, "a damaged run has failed", func() bool {
+		sink.Within(t, 10*time.Second, "a damaged run has failed", func() bool {
 			return len(texts(t, openTables(t, s.Dir), "SELECT id FROM runs WHERE id = $1 AND status = 'failed' AND error_code = 'corrupt_state'", run)) == 1
 		})
 	}

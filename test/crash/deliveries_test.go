@@ -23,7 +23,7 @@ func TestKillAroundADelivery(t *testing.T) {
 			hooks := newReceiver(t)
 			s := harness.Start(t, t.TempDir(), egress)
 			workflow := createWorkflow(t, s.Client, "adds", chain{{"add", 1}})
-			hooks.subscribe(s.Client, path(1), "run.succeeded")
+			hooks.Subscribe(s.Client, path(1), "run.succeeded")
 			s.Stop(t)
 
 			doomed, err := harness.Launch(t.Context(), harness.Options{Dir: s.Dir, Args: []string{egress}, Fail: test.point + ":kill"})
@@ -38,15 +38,15 @@ func TestKillAroundADelivery(t *testing.T) {
 			}
 			db := openTables(t, s.Dir)
 			id := texts(t, db, "SELECT id FROM deliveries WHERE status = 'pending' AND attempts = 0")
-			if len(id) != 1 || len(hooks.letters(id[0])) != test.arrived {
-				t.Fatalf("pending are %v, arrived are %v", id, hooks.got)
+			if len(id) != 1 || len(hooks.Letters(id[0])) != test.arrived {
+				t.Fatalf("pending are %v, arrived is not what should be", id)
 			}
 			_ = db.Close()
 
 			s = restart(t, s, egress)
 			awaitDelivered(t, s)
 			hooks.checkDeliveries(s.Dir)
-			if got := len(hooks.letters(id[0])); got != test.arrived+1 {
+			if got := len(hooks.Letters(id[0])); got != test.arrived+1 {
 				t.Errorf("it arrived %d times, want %d", got, test.arrived+1)
 			}
 		})
@@ -65,7 +65,7 @@ func (r *receiver) rounds(random *rand.Rand, end func(*harness.Server)) *harness
 	s := harness.Start(t, t.TempDir(), egress)
 	workflow := createWorkflow(t, s.Client, "adds", chain{{"add", 1}, {"times", 2}})
 	for n := range hooksPerRun {
-		r.subscribe(s.Client, path(n), "run.started", "run.succeeded")
+		r.Subscribe(s.Client, path(n), "run.started", "run.succeeded")
 	}
 	for range deliveryRounds {
 		clients := newStarters(s, workflow)
@@ -96,7 +96,7 @@ func newStarters(s *harness.Server, workflow string) *sync.WaitGroup {
 
 func (r *receiver) summarize() (repeated int) {
 	r.t.Helper()
-	all, repeated := r.count()
+	all, repeated := r.Count()
 	r.t.Logf("%d deliveries arrived, %d of them more than once", all, repeated)
 	if all < 100 {
 		r.t.Errorf("only %d deliveries: too few to mean anything", all)
@@ -136,7 +136,7 @@ func TestWebhooksComeAndGo(t *testing.T) {
 	s := harness.Start(t, t.TempDir(), egress)
 	workflow := createWorkflow(t, s.Client, "waits", chain{{"add", 1}, {"wait", 5}, {"times", 2}})
 	kinds := []string{"run.started", "run.succeeded"}
-	always := hooks.subscribe(s.Client, "/always", kinds...)
+	always := hooks.Subscribe(s.Client, "/always", kinds...)
 
 	var mu sync.Mutex
 	gone := map[string]bool{} // webhooks that were deleted before the last runs
@@ -144,7 +144,7 @@ func TestWebhooksComeAndGo(t *testing.T) {
 	for worker := range workers {
 		group.Go(func() {
 			for n := range rounds {
-				id := hooks.subscribe(s.Client, fmt.Sprintf("/passing/%d/%d", worker, n), kinds...)
+				id := hooks.Subscribe(s.Client, fmt.Sprintf("/passing/%d/%d", worker, n), kinds...)
 				time.Sleep(time.Duration(n%5) * 25 * time.Millisecond)
 				s.Expect(t, 204, "DELETE", "/v1/webhooks/"+id, nil)
 				mu.Lock()

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/stepmill/stepmill/test/harness"
+	"github.com/stepmill/stepmill/test/sink"
 )
 
 // A server is asked to stop again and again while calls are under way and runs
@@ -15,7 +16,7 @@ func TestTerminateWhileWaiting(t *testing.T) {
 	t.Parallel()
 	const rounds, perRound = 12, 5
 	random := harness.Random(harness.Seed(t), 0)
-	outside := newSink(t)
+	outside := sink.New(t)
 	s := harness.Start(t, t.TempDir(), egress)
 	parent := family(t, s.Client, outside.URL+"?ms=40")
 	asks := define(t, s.Client, nil, calls("before", outside.URL+"?ms=40"), map[string]any{"id": "ask", "uses": "flow.approval"}, calls("after", outside.URL+"?ms=40"))
@@ -47,7 +48,7 @@ func TestTerminateWhileWaiting(t *testing.T) {
 	t.Logf("slowest stop: %v", slowest.Round(time.Millisecond))
 	checkFamilies(t, s, parents)
 	for _, id := range waiting {
-		within(t, settleTime, "a run that asked has ended", func() bool {
+		sink.Within(t, settleTime, "a run that asked has ended", func() bool {
 			now := getRun(t, s.Client, id)
 			if w := now.WaitingFor; w != nil && w.StepID != nil && *w.StepID == "ask" {
 				// It may have been answered before, and be about to go on.
@@ -56,7 +57,7 @@ func TestTerminateWhileWaiting(t *testing.T) {
 			return now.Status == succeeded
 		})
 	}
-	for key, n := range outside.counted() {
+	for key, n := range outside.Counted() {
 		if n != 1 {
 			t.Errorf("%s was called %d times, although nothing was killed", key, n)
 		}
@@ -71,14 +72,14 @@ func TestTerminateWhileWaiting(t *testing.T) {
 func TestSecondSignalDuringACall(t *testing.T) {
 	t.Parallel()
 	const runs = 5
-	outside := newSink(t)
+	outside := sink.New(t)
 	s := harness.Start(t, t.TempDir(), egress)
 	id := define(t, s.Client, nil, calls("one", outside.URL), calls("slow", outside.URL+"?ms=3000"), calls("three", outside.URL))
 	var started []string
 	for n := range int64(runs) {
 		started = append(started, startRun(t, s.Client, id, n).ID)
 	}
-	outside.await(t, "the slow calls are under way", 2*runs, func(*call) bool { return true })
+	outside.Await(t, "the slow calls are under way", 2*runs, func(*sink.Call) bool { return true })
 	s.Signal(t, syscall.SIGTERM)
 	time.Sleep(300 * time.Millisecond)
 	if gone(s) {
@@ -96,7 +97,7 @@ func TestSecondSignalDuringACall(t *testing.T) {
 			t.Errorf("run %s is %s: %+v", run, end.Status, end.Steps)
 		}
 		for step, want := range map[string]int{"one": 1, "slow": 2, "three": 1} {
-			if n := outside.counted()[run+"/"+step]; n != want {
+			if n := outside.Counted()[run+"/"+step]; n != want {
 				t.Errorf("%s/%s was called %d times, want %d", run, step, n, want)
 			}
 		}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/stepmill/stepmill/test/harness"
+	"github.com/stepmill/stepmill/test/sink"
 )
 
 const (
@@ -25,7 +26,7 @@ const (
 // and over the lives of several servers, with all that they were told.
 type calling struct {
 	t       *testing.T
-	sink    *sink
+	sink    *sink.Sink
 	tenants []tenant
 
 	mu     sync.Mutex
@@ -82,7 +83,7 @@ func calls(id, url string, more ...any) map[string]any {
 	return step
 }
 
-func newCalling(t *testing.T, s *harness.Server, outside *sink) *calling {
+func newCalling(t *testing.T, s *harness.Server, outside *sink.Sink) *calling {
 	l := &calling{t: t, sink: outside, runs: map[string]int{}, byOrder: map[string]string{}}
 	var steps []map[string]any
 	for i := range callSteps {
@@ -160,10 +161,10 @@ func (l *calling) order(tenant int) string {
 // bury looks at what a process that is gone has left.
 func (l *calling) bury(dir string) {
 	l.t.Helper()
-	l.sink.quiet(l.t)
+	l.sink.Quiet(l.t)
 	db := checkFile(l.t, dir)
 	checkTables(l.t, db, "")
-	counted, d := l.sink.counted(), death{open: map[string]int{}}
+	counted, d := l.sink.Counted(), death{open: map[string]int{}}
 	for _, key := range openSteps(l.t, db) {
 		d.open[key] = counted[key]
 	}
@@ -241,10 +242,10 @@ func (l *calling) verifyEnough() {
 // once more for each death that left it open.
 func (l *calling) verifyCalls() (repeated int) {
 	l.t.Helper()
-	counted := l.sink.counted()
+	counted := l.sink.Counted()
 	for id := range l.runs {
 		last := -1
-		order := l.sink.of(id)
+		order := l.sink.Of(id)
 		for i := range callSteps {
 			key := id + "/" + stepID(i)
 			most := 1
@@ -262,11 +263,11 @@ func (l *calling) verifyCalls() (repeated int) {
 			}
 			repeated += counted[key] - 1
 			delete(counted, key)
-			if first := slices.IndexFunc(order, func(c call) bool { return c.key == key }); first < last {
+			if first := slices.IndexFunc(order, func(c sink.Call) bool { return c.Key == key }); first < last {
 				l.t.Errorf("%s was called before the step it needs had its result", key)
 			}
 			for n, c := range order {
-				if c.key == key {
+				if c.Key == key {
 					last = n
 				}
 			}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/stepmill/stepmill/test/harness"
+	"github.com/stepmill/stepmill/test/sink"
 )
 
 // Steps with effects are killed in the middle again and again. Every run ends;
@@ -17,7 +18,7 @@ func TestKillDuringEffects(t *testing.T) {
 		perRound = 12
 	)
 	random := harness.Random(harness.Seed(t), 0)
-	outside := newSink(t)
+	outside := sink.New(t)
 	s := harness.Start(t, t.TempDir(), egress)
 	workflow := effectsWorkflow(t, s.Client, outside.URL)
 
@@ -36,7 +37,7 @@ func TestKillDuringEffects(t *testing.T) {
 		}
 	}
 	s.Stop(t)
-	outside.check(t, runs, rounds)
+	checkCalls(t, outside, runs, rounds)
 }
 
 // effectsWorkflow has a call, a loop of three calls in parallel, and a call.
@@ -54,11 +55,11 @@ func effectsWorkflow(t *testing.T, c *harness.Client, url string) string {
 	return made.ID
 }
 
-// check holds the calls against the runs: each step was called, under its own
+// checkCalls holds the calls against the runs: each step was called, under its own
 // key, and no more often than kills explain.
-func (s *sink) check(t *testing.T, runs []string, kills int) {
+func checkCalls(t *testing.T, outside *sink.Sink, runs []string, kills int) {
 	t.Helper()
-	calls, repeated := s.counted(), 0
+	calls, repeated := outside.Counted(), 0
 	for _, id := range runs {
 		for _, path := range []string{"first", "all[0].one", "all[1].one", "all[2].one", "last"} {
 			count := calls[id+"/"+path]

@@ -5,12 +5,13 @@ import (
 	"testing"
 
 	"github.com/stepmill/stepmill/test/harness"
+	"github.com/stepmill/stepmill/test/sink"
 )
 
 // After a load a server is as it was: neither connections nor memory are left
 // over, however much it has done.
 func TestLoadLeavesNothingBehind(t *testing.T) {
-	outside := newSink(t)
+	outside := sink.New(t)
 	s := harness.Start(t, t.TempDir(), egress)
 	l := newCalling(t, s, outside)
 	hang := define(t, s.Client, nil, calls("hangs", outside.URL+"?hang"))
@@ -20,10 +21,10 @@ func TestLoadLeavesNothingBehind(t *testing.T) {
 		l.work(s, func() bool { return left.Add(-1) < 0 })
 		for n := range int64(30) { // and some that are cancelled in the middle
 			run := startRun(t, s.Client, hang, n).ID
-			outside.await(t, "the call is under way", 1, func(c *call) bool { return c.run() == run })
+			outside.Await(t, "the call is under way", 1, func(c *sink.Call) bool { return c.Run() == run })
 			cancelRun(t, s.Client, run)
 		}
-		outside.quiet(t)
+		outside.Quiet(t)
 		return s.Memory(t), s.OpenFiles(t)
 	}
 	memory, files := round()

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/stepmill/stepmill/test/harness"
+	"github.com/stepmill/stepmill/test/sink"
 )
 
 // finish starts a run and waits for its end.
@@ -22,7 +23,7 @@ func near(took, want time.Duration) bool { return took >= want && took <= want+t
 // as the step says.
 func TestCallThatIsNeverAnswered(t *testing.T) {
 	t.Parallel()
-	outside := newSink(t)
+	outside := sink.New(t)
 	s := harness.Start(t, t.TempDir(), egress)
 	hang := outside.URL + "?hang"
 	once := define(t, s.Client, nil, calls("hangs", hang, "timeout", "1s", "retry", map[string]any{"max_attempts": 1}))
@@ -44,7 +45,7 @@ func TestCallThatIsNeverAnswered(t *testing.T) {
 		t.Errorf("three attempts of half a second took %v", took)
 	}
 	for key, want := range map[string]int{end.ID + "/hangs": 3, end.ID + "/later": 1} {
-		if got := outside.counted()[key]; got != want {
+		if got := outside.Counted()[key]; got != want {
 			t.Errorf("%s was called %d times, want %d", key, got, want)
 		}
 	}
@@ -55,7 +56,7 @@ func TestCallThatIsNeverAnswered(t *testing.T) {
 // kill does not begin it anew.
 func TestTimeOfARun(t *testing.T) {
 	t.Parallel()
-	outside := newSink(t)
+	outside := sink.New(t)
 	s := harness.Start(t, t.TempDir(), egress)
 	settings := map[string]any{"timeout": "2s"}
 	slow := outside.URL + "?ms=900"
@@ -78,12 +79,12 @@ func TestTimeOfARun(t *testing.T) {
 	}
 
 	killed := startRun(t, s.Client, id, 1).ID
-	outside.await(t, "the second call is under way", 1, func(c *call) bool { return c.key == killed+"/two" })
+	outside.Await(t, "the second call is under way", 1, func(c *sink.Call) bool { return c.Key == killed+"/two" })
 	s.Kill(t)
 	s = restart(t, s, egress)
 	end = awaitEnd(t, s.Client, killed, 20*time.Second)
-	if end.Status != failed || end.Error.Code != "run_timeout" || len(outside.of(killed)) > 5 {
-		t.Errorf("a run that was killed in between is %s after %d calls: %+v", end.Status, len(outside.of(killed)), end.Error)
+	if end.Status != failed || end.Error.Code != "run_timeout" || len(outside.Of(killed)) > 5 {
+		t.Errorf("a run that was killed in between is %s after %d calls: %+v", end.Status, len(outside.Of(killed)), end.Error)
 	}
 	s.Stop(t)
 }

@@ -18,7 +18,7 @@ const refusalTime = 2 * time.Second
 // expectRefusal starts a server that must not start, and say why.
 func expectRefusal(t *testing.T, dir string, env []string, says ...string) harness.Result {
 	t.Helper()
-	result := harness.Run(t, env, "serve", "--listen", "127.0.0.1:0", "--data-dir", dir)
+	result := harness.Run(t, env, append(harness.Where(t, dir), "serve", "--listen", "127.0.0.1:0")...)
 	if result.Code == 0 {
 		t.Error("exit code 0, want a failure")
 	}
@@ -38,6 +38,7 @@ func expectRefusal(t *testing.T, dir string, env []string, says ...string) harne
 
 // A data directory has one server, under whatever name it is reached.
 func TestSecondServerRefused(t *testing.T) {
+	harness.EmbeddedOnly(t, "the lock of a data directory; nodes share a database")
 	t.Parallel()
 	s := harness.Start(t, t.TempDir())
 	does := chain{{"add", 1}, {"wait", 500}, {"times", 2}}
@@ -101,12 +102,16 @@ func TestWrongMasterKey(t *testing.T) {
 		if err := os.Remove(file); err != nil {
 			t.Fatal(err)
 		}
-		expectRefusal(t, s.Dir, nil, file, "missing", "--master-key-file")
+		missing := "missing"
+		if harness.OnPostgres() {
+			missing = "there is no master key"
+		}
+		expectRefusal(t, s.Dir, nil, file, missing, "--master-key-file")
 		if _, err := os.Stat(file); !os.IsNotExist(err) {
 			t.Errorf("a new master key was made for old data")
 		}
-		result := harness.Run(t, nil, "keys", "list", "--data-dir", s.Dir)
-		if result.Code == 0 || !strings.Contains(result.Stderr, file) || !strings.Contains(result.Stderr, "missing") {
+		result := harness.Run(t, nil, append(harness.Where(t, s.Dir), "keys", "list")...)
+		if result.Code == 0 || !strings.Contains(result.Stderr, file) || !strings.Contains(result.Stderr, missing) {
 			t.Errorf("a command without the master key: exit code %d: %s", result.Code, result.Stderr)
 		}
 	})

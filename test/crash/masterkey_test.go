@@ -41,7 +41,7 @@ func TestARotationOfTheMasterKeyThatIsKilled(t *testing.T) {
 			key := s.Client.Key
 			s.Terminate(t)
 
-			if r := harness.RunFailing(t, moment+":kill", "--data-dir", dir, "master-key", "rotate"); r.Code == 0 {
+			if r := harness.RunFailing(t, moment+":kill", append(harness.Where(t, dir), "master-key", "rotate")...); r.Code == 0 {
 				t.Fatalf("it was not killed: %s", r.Stdout)
 			}
 			s = harness.Start(t, dir)
@@ -52,7 +52,7 @@ func TestARotationOfTheMasterKeyThatIsKilled(t *testing.T) {
 			}
 			s.Terminate(t)
 
-			if r := harness.Run(t, nil, "--data-dir", dir, "master-key", "rotate"); r.Code != 0 {
+			if r := harness.Run(t, nil, append(harness.Where(t, dir), "master-key", "rotate")...); r.Code != 0 {
 				t.Fatalf("%s%s", r.Stdout, r.Stderr)
 			}
 			s = harness.Start(t, dir)

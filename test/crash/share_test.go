@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/stepmill/stepmill/test/harness"
+	"github.com/stepmill/stepmill/test/sink"
 )
 
 // Runs share two places. Over kills and stops never more than two are under way,
@@ -16,14 +17,14 @@ func TestSharedPlacesSurviveKills(t *testing.T) {
 	t.Parallel()
 	const rounds, perRound, limit = 6, 8, 2
 	random := harness.Random(harness.Seed(t), 0)
-	outside := newSink(t)
+	outside := sink.New(t)
 	var mu sync.Mutex
 	var most int
-	outside.begun = func(*call) { // called with the sink's lock
+	outside.Begun = func(all []*sink.Call) {
 		runs := map[string]bool{}
-		for _, c := range outside.calls {
-			if c.ended.IsZero() {
-				runs[c.run()] = true
+		for _, c := range all {
+			if c.Ended.IsZero() {
+				runs[c.Run()] = true
 			}
 		}
 		mu.Lock()
@@ -45,7 +46,7 @@ func TestSharedPlacesSurviveKills(t *testing.T) {
 		} else {
 			s.Stop(t)
 		}
-		outside.quiet(t)
+		outside.Quiet(t)
 		checkTables(t, checkFile(t, s.Dir), "")
 		s = restart(t, s, egress)
 	}
@@ -60,9 +61,9 @@ func TestSharedPlacesSurviveKills(t *testing.T) {
 		t.Errorf("at most %d runs were under way at a time, want %d", most, limit)
 	}
 	var order []string
-	for _, c := range outside.seen(func(*call) bool { return true }) {
-		if !slices.Contains(order, c.run()) {
-			order = append(order, c.run())
+	for _, c := range outside.Seen(func(*sink.Call) bool { return true }) {
+		if !slices.Contains(order, c.Run()) {
+			order = append(order, c.Run())
 		}
 	}
 	// Two that have their places at the same time may call in either order.

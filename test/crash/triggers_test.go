@@ -15,7 +15,7 @@ import (
 )
 
 // change writes into the database of a server that is not running.
-func change(t *testing.T, dir, statement string, args ...any) {
+func alter(t *testing.T, dir, statement string, args ...any) {
 	t.Helper()
 	db, err := sql.Open("sqlite", "file:"+filepath.Join(dir, "stepmill.db"))
 	if err != nil {
@@ -48,7 +48,7 @@ func TestKillDuringATick(t *testing.T) {
 			}
 			for round := 1; round <= rounds; round++ {
 				s.Stop(t)
-				change(t, s.Dir, `UPDATE triggers SET next_at = $1`, time.Now().UnixMicro())
+				alter(t, s.Dir, `UPDATE triggers SET next_at = $1`, time.Now().UnixMicro())
 				// Up to 32 are on their way at a death, so there are some left for another.
 				for _, most := range []int64{10, 5} {
 					awaitDeath(t, spawn(t, s.Dir, fmt.Sprintf("%s:kill:#%d", point, 1+random.Int64N(most))))
@@ -151,10 +151,10 @@ func TestKillDuringAPoll(t *testing.T) {
 			for round := 1; round <= rounds; round++ {
 				s.Stop(t)
 				items.Add(each)
-				change(t, s.Dir, `UPDATE triggers SET next_at = $1`, time.Now().UnixMicro())
+				alter(t, s.Dir, `UPDATE triggers SET next_at = $1`, time.Now().UnixMicro())
 				awaitDeath(t, spawn(t, s.Dir, point+":kill:#1"))
 				// It died with the poll in its hands: nobody else asks for a while.
-				change(t, s.Dir, `UPDATE triggers SET next_at = $1`, time.Now().UnixMicro())
+				alter(t, s.Dir, `UPDATE triggers SET next_at = $1`, time.Now().UnixMicro())
 				s = restart(t, s, egress)
 				awaitTicks(t, s, round*each)
 			}

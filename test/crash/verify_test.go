@@ -169,7 +169,7 @@ func (l *load) settle(t *testing.T, s *harness.Server) {
 	for _, e := range l.ledger.runs {
 		for l.verifyRun(t, s, e).Status == running {
 			if time.Since(begun) > settleTime {
-				t.Fatalf("run %s is still running %v after the last fault", e.id, settleTime)
+				t.Fatalf("run %s is still running %v after the last fault\n%s", e.id, settleTime, queued(t, s.Dir))
 			}
 			time.Sleep(20 * time.Millisecond)
 		}

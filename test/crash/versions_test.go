@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/stepmill/stepmill/test/harness"
+	"github.com/stepmill/stepmill/test/sink"
 )
 
 // edited is a workflow that is changed, paused and at last deleted while its
@@ -99,7 +100,7 @@ func TestChangesUnderLoad(t *testing.T) {
 	t.Parallel()
 	const workflows, versions, perWorkflow = 6, 20, 40
 	seed := harness.Seed(t)
-	outside := newSink(t)
+	outside := sink.New(t)
 	s := harness.Start(t, t.TempDir(), egress)
 	var all []*edited
 	for range workflows {
@@ -144,7 +145,7 @@ func TestChangesUnderLoad(t *testing.T) {
 }
 
 // check holds the runs of a workflow against the calls that were made.
-func (w *edited) check(t *testing.T, c *harness.Client, outside *sink) {
+func (w *edited) check(t *testing.T, c *harness.Client, outside *sink.Sink) {
 	t.Helper()
 	for id, version := range w.runs {
 		steps := len(w.steps("", version))
@@ -156,16 +157,16 @@ func (w *edited) check(t *testing.T, c *harness.Client, outside *sink) {
 		} else {
 			c.Expect(t, 404, "GET", "/v1/runs/"+id, nil)
 		}
-		for _, made := range outside.of(id) {
-			if made.path != fmt.Sprintf("/v%d", version) {
-				t.Errorf("run %s of version %d called %s", id, version, made.path)
+		for _, made := range outside.Of(id) {
+			if made.Path != fmt.Sprintf("/v%d", version) {
+				t.Errorf("run %s of version %d called %s", id, version, made.Path)
 			}
 			// A request may have been on its way when the workflow went.
-			if late := made.at.Sub(w.deleted); !w.deleted.IsZero() && late > time.Second {
+			if late := made.At.Sub(w.deleted); !w.deleted.IsZero() && late > time.Second {
 				t.Errorf("run %s made a call %v after its workflow was deleted", id, late)
 			}
 		}
-		if n := len(outside.of(id)); n > steps || w.deleted.IsZero() && n != steps {
+		if n := len(outside.Of(id)); n > steps || w.deleted.IsZero() && n != steps {
 			t.Errorf("run %s made %d calls, its version has %d steps", id, n, steps)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/stepmill/stepmill/test/harness"
+	"github.com/stepmill/stepmill/test/sink"
 )
 
 // question is a run that waits for an answer, with what was sent to it.
@@ -50,7 +51,7 @@ func TestAnswersSurviveKills(t *testing.T) {
 	t.Parallel()
 	const rounds, perRound = 8, 10
 	random := harness.Random(harness.Seed(t), 0)
-	outside := newSink(t)
+	outside := sink.New(t)
 	s := harness.Start(t, t.TempDir(), egress)
 	id := define(t, s.Client, nil, calls("before", outside.URL),
 		map[string]any{"id": "ask", "uses": "flow.approval", "with": map[string]any{"message": "go on?"}},
@@ -154,7 +155,7 @@ func TestRunsBelowOthersSurviveKills(t *testing.T) {
 	t.Parallel()
 	const rounds, perRound = 10, 6
 	random := harness.Random(harness.Seed(t), 0)
-	outside := newSink(t)
+	outside := sink.New(t)
 	s := harness.Start(t, t.TempDir(), egress)
 	id := family(t, s.Client, outside.URL)
 	parents := map[string]int64{}
@@ -179,7 +180,7 @@ func TestRetriesSurviveKills(t *testing.T) {
 	t.Parallel()
 	const rounds = 8
 	random := harness.Random(harness.Seed(t), 0)
-	outside := newSink(t)
+	outside := sink.New(t)
 	s := harness.Start(t, t.TempDir(), egress)
 	id := define(t, s.Client, nil, calls("fine", outside.URL),
 		calls("fails", outside.URL+"/${{ run.id }}?status=400", "retry", map[string]any{"max_attempts": 1}))
@@ -215,7 +216,7 @@ func TestRetriesSurviveKills(t *testing.T) {
 		if end := awaitEnd(t, s.Client, again.ID, 20*time.Second); end.Status != failed || len(end.Steps) != 2 {
 			t.Errorf("the retry is %s: %+v", end.Status, end.Error)
 		}
-		if n := outside.counted()[again.ID+"/fine"]; n != 0 {
+		if n := outside.Counted()[again.ID+"/fine"]; n != 0 {
 			t.Errorf("a retry has done again what had succeeded")
 		}
 	}

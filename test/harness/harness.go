@@ -44,6 +44,12 @@ func Main(m *testing.M) {
 			}
 		}
 	}()
+	switch os.Getenv(databaseVariable) {
+	case "", "sqlite", "postgres":
+	default:
+		panic(databaseVariable + " is sqlite or postgres")
+	}
+	defer report()
 	m.Run()
 }
 
@@ -82,7 +88,7 @@ func (p *program) build() (string, error) {
 func Environ(set ...string) []string {
 	var env []string
 	for _, entry := range os.Environ() {
-		if !strings.HasPrefix(entry, "STEPMILL_") && !strings.HasPrefix(entry, "GORACE=") && !strings.HasPrefix(entry, "FP=") {
+		if !strings.HasPrefix(entry, "STEPMILL_") && !strings.HasPrefix(entry, "GORACE=") && !strings.HasPrefix(entry, "FP=") && !strings.HasPrefix(entry, "FP_") {
 			env = append(env, entry)
 		}
 	}

@@ -29,10 +29,17 @@ type output struct {
 	tail    []byte
 	line    []byte // the last line, as far as it was written
 	found   []string
+	notice  map[string]int // how many lines had a text
 	changed chan struct{}
 }
 
-func newOutput() *output { return &output{changed: make(chan struct{})} }
+func newOutput(notice ...string) *output {
+	o := &output{changed: make(chan struct{}), notice: map[string]int{}}
+	for _, text := range notice {
+		o.notice[text] = 0
+	}
+	return o
+}
 
 // Write implements io.Writer.
 func (o *output) Write(data []byte) (int, error) {
@@ -51,6 +58,11 @@ func (o *output) Write(data []byte) (int, error) {
 		if len(o.found) < suspects && suspicious.Match(line) && !harmless.Match(line) {
 			o.found = append(o.found, string(line))
 		}
+		for text := range o.notice {
+			if bytes.Contains(line, []byte(text)) {
+				o.notice[text]++
+			}
+		}
 		o.line = rest
 	}
 	close(o.changed)
@@ -62,6 +74,12 @@ func (o *output) text() string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return string(o.tail)
+}
+
+func (o *output) noticed(text string) int {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.notice[text]
 }
 
 func (o *output) suspects() []string {

@@ -4,11 +4,10 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"os"
 	"os/exec"
-	"path/filepath"
 	"regexp"
 	"slices"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -60,9 +59,16 @@ type Options struct {
 	Env  []string
 	// Work is the directory to start in, if not that of the tests.
 	Work string
+	// Database is the URL of a database that the server shares with others: the
+	// directory then only holds the master key.
+	Database string
+	// Worker starts a node that serves no requests: it has no client.
+	Worker bool
 	// Fail says where the server dies, panics or pauses: the FP of the package
 	// failpoint, for a binary that has it.
 	Fail string
+	// Notice are texts whose lines in the log are counted.
+	Notice []string
 }
 
 // Start starts a server on a free port and waits until it is ready. Its client
@@ -76,6 +82,9 @@ func Start(t testing.TB, dir string, args ...string) *Server {
 // StartWith is Start with all that can be said about a server.
 func StartWith(t testing.TB, o Options) *Server {
 	t.Helper()
+	if OnPostgres() && o.Dir != "" && o.Database == "" && isNew(o.Dir) {
+		t.Cleanup(func() { dropDatabase(t, o.Dir) }) // after the last of its servers
+	}
 	s, err := Launch(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
@@ -87,7 +96,7 @@ func StartWith(t testing.TB, o Options) *Server {
 // Launch starts a server and waits until it is ready. A server
 // that ends before it is ready is an error that shows what it printed.
 func Launch(ctx context.Context, o Options) (*Server, error) {
-	_, statErr := os.Stat(filepath.Join(o.Dir, "stepmill.db"))
+	first := o.Dir != "" && o.Database == "" && isNew(o.Dir)
 	begun := time.Now()
 	s, err := Spawn(o)
 	if err != nil {
@@ -100,7 +109,7 @@ func Launch(ctx context.Context, o Options) (*Server, error) {
 		return nil, s.failed(err.Error())
 	}
 	s.Ready = time.Since(begun)
-	if o.Dir != "" && os.IsNotExist(statErr) {
+	if first {
 		var ok bool
 		if s.Key, ok = s.out.await(keyLine, s.exited, startTime); !ok {
 			return nil, s.failed("printed no admin key on its first start")
@@ -129,10 +138,13 @@ func Spawn(o Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{Dir: o.Dir, out: newOutput(), log: newOutput(), exited: make(chan struct{})}
-	args := append([]string{"serve"}, o.Args...)
-	if o.Dir != "" {
-		args = append(args, "--listen", "127.0.0.1:0", "--data-dir", o.Dir)
+	s := &Server{Dir: o.Dir, out: newOutput(), log: newOutput(o.Notice...), exited: make(chan struct{})}
+	args, err := o.arguments()
+	if err != nil {
+		return nil, err
+	}
+	if OnPostgres() && o.Database == "" {
+		env = append([]string{"STEPMILL_NODE_LEASE=" + lease}, env...)
 	}
 	s.cmd = exec.Command(path, args...)
 	s.cmd.Dir = o.Work
@@ -145,6 +157,30 @@ func Spawn(o Options) (*Server, error) {
 		close(s.exited)
 	}()
 	return s, nil
+}
+
+// arguments are those of the command line.
+func (o Options) arguments() ([]string, error) {
+	args := []string{"serve"}
+	if o.Worker {
+		args[0] = "worker"
+	}
+	args = append(args, o.Args...)
+	if o.Dir == "" {
+		return args, nil
+	}
+	args = append(args, "--data-dir", o.Dir)
+	if !o.Worker {
+		args = append(args, "--listen", "127.0.0.1:0")
+	}
+	switch {
+	case o.Database != "":
+		return append(args, "--database-url", o.Database), nil
+	case OnPostgres():
+		where, err := provide(o.Dir)
+		return append(args, where...), err
+	}
+	return args, nil
 }
 
 func (s *Server) failed(what string) error {
@@ -194,6 +230,20 @@ func (s *Server) AwaitKey(t testing.TB) string {
 
 // Log is the end of what the server logged.
 func (s *Server) Log() string { return s.log.text() }
+
+// AwaitLog waits for a line of the log that matches the pattern and returns its
+// first group.
+func (s *Server) AwaitLog(t testing.TB, pattern string) string {
+	t.Helper()
+	found, ok := s.log.await(regexp.MustCompile(pattern), s.exited, endTime)
+	if !ok {
+		t.Fatalf("the server logged nothing like %s\n%s", pattern, s.Log())
+	}
+	return found
+}
+
+// Noticed is how many lines of its log had a text that was to be noticed.
+func (s *Server) Noticed(text string) int { return s.log.noticed(text) }
 
 // ExpectErrors says which errors the server will log because of what the test
 // does to it.
@@ -270,7 +320,7 @@ func (s *Server) Close(t testing.TB) {
 		s.Kill(t)
 	}
 	for _, line := range s.log.suspects() {
-		if s.expected == nil || !s.expected.MatchString(line) {
+		if s.expected == nil || !s.expected.MatchString(line) || strings.Contains(line, "panic") {
 			t.Errorf("the server logged: %s", line)
 		}
 	}

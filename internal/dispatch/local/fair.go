@@ -2,6 +2,7 @@ package local
 
 import (
 	"slices"
+	"time"
 
 	"github.com/stepmill/stepmill/internal/run"
 )
@@ -18,10 +19,16 @@ type fair struct {
 	out    map[string]int // how many runs of each line are under way
 }
 
-// line holds the ids of the runs of one workspace.
+// line holds the runs of one workspace.
 type line struct {
-	runs []string
+	runs []queued
 	head int
+}
+
+// queued is a run in a line, and since when it is there.
+type queued struct {
+	runID string
+	since time.Time
 }
 
 // suspects is the line of all runs that are executed one at a time.
@@ -48,16 +55,16 @@ func mostOf(w run.Wake) int {
 }
 
 // push queues a wake-up, or answers false when the run is queued already.
-func (f *fair) push(w run.Wake) bool {
-	if queued, ok := f.wakes[w.RunID]; ok {
+func (f *fair) push(w run.Wake, now time.Time) bool {
+	if earlier, ok := f.wakes[w.RunID]; ok {
 		switch {
-		case w.Epoch <= queued.Epoch:
+		case w.Epoch <= earlier.Epoch:
 			return false
-		case lineOf(w) == lineOf(queued):
+		case lineOf(w) == lineOf(earlier):
 			f.wakes[w.RunID] = w
 			return false
 		}
-		f.remove(queued)
+		f.remove(earlier)
 	}
 	f.wakes[w.RunID] = w
 	f.length++
@@ -68,7 +75,7 @@ func (f *fair) push(w run.Wake) bool {
 		f.lines[name] = l
 		f.turns = append(f.turns, name)
 	}
-	l.runs = append(l.runs, w.RunID)
+	l.runs = append(l.runs, queued{w.RunID, now})
 	return true
 }
 
@@ -76,7 +83,7 @@ func (f *fair) push(w run.Wake) bool {
 func (f *fair) pop() (run.Wake, bool) {
 	for i, name := range f.turns {
 		l := f.lines[name]
-		w := f.wakes[l.runs[l.head]]
+		w := f.wakes[l.runs[l.head].runID]
 		if f.out[name] >= mostOf(w) {
 			continue
 		}
@@ -100,7 +107,7 @@ func (f *fair) pop() (run.Wake, bool) {
 func (f *fair) remove(w run.Wake) {
 	name := lineOf(w)
 	l := f.lines[name]
-	l.runs = slices.DeleteFunc(l.runs[l.head:], func(id string) bool { return id == w.RunID })
+	l.runs = slices.DeleteFunc(l.runs[l.head:], func(q queued) bool { return q.runID == w.RunID })
 	l.head = 0
 	if len(l.runs) == 0 {
 		delete(f.lines, name)
@@ -127,10 +134,22 @@ func (f *fair) queued(name string) int {
 	return len(l.runs) - l.head
 }
 
+// oldest is since when the run that was queued first is in a line; zero when all
+// lines are empty. The first of a line has been there longest.
+func (f *fair) oldest() time.Time {
+	var oldest time.Time
+	for _, l := range f.lines {
+		if since := l.runs[l.head].since; oldest.IsZero() || since.Before(oldest) {
+			oldest = since
+		}
+	}
+	return oldest
+}
+
 // compact gives back the room of what was taken, once that is most of it.
 func (l *line) compact() {
 	if l.head > 64 && l.head*2 > len(l.runs) {
-		l.runs = append([]string(nil), l.runs[l.head:]...)
+		l.runs = append([]queued(nil), l.runs[l.head:]...)
 		l.head = 0
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/stepmill/stepmill/internal/clock"
+	"github.com/stepmill/stepmill/internal/dispatch"
 	"github.com/stepmill/stepmill/internal/run"
 )
 
@@ -46,6 +47,7 @@ type Dispatcher struct {
 	reserved places
 	nextAt   time.Time       // when to look into the store again
 	more     bool            // the store has more that is due than was taken
+	resumed  int64           // runs of processes that are gone
 	passed   map[string]bool // lines that were passed over: there may be more of them
 	earlier  chan struct{}   // tells the timer to look sooner
 	ready    chan struct{}   // tells Next that there may be something to take
@@ -64,16 +66,24 @@ func (d *Dispatcher) Wake(w run.Wake) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.reserved.free(w.RunID)
-	if w.At.After(clock.Now()) {
+	now := clock.Now()
+	if w.At.After(now) {
 		if d.nextAt.IsZero() || w.At.Before(d.nextAt) {
 			d.nextAt = w.At
 			signal(d.earlier)
 		}
 		return
 	}
-	if d.queue.push(w) {
+	if d.queue.push(w, now) {
 		signal(d.ready)
 	}
+}
+
+// Stats tells what waits and what was done.
+func (d *Dispatcher) Stats() dispatch.Stats {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return dispatch.Stats{Queued: d.queue.length, Oldest: d.queue.oldest(), Resumed: d.resumed}
 }
 
 // Next implements dispatch.Source.

@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/stepmill/stepmill/internal/clock"
 	"github.com/stepmill/stepmill/internal/dispatch/local"
 	"github.com/stepmill/stepmill/internal/run"
 )
@@ -155,6 +156,9 @@ func TestOrphansComeFirst(t *testing.T) {
 				t.Fatalf("run %d is %s", i, w.RunID)
 			}
 		}
+		if n := d.Stats().Resumed; n != 2500 {
+			t.Errorf("%d runs were resumed, want 2500", n)
+		}
 	})
 }
 
@@ -232,6 +236,37 @@ func TestAStoreThatDidNotAnswerIsAskedAgainSoon(t *testing.T) {
 		next(t, d)
 		if late := time.Since(at); late > time.Second {
 			t.Errorf("it woke %s late", late)
+		}
+	})
+}
+
+// What is queued is told with the time of the run that waits longest.
+func TestStats(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		d := newDispatcher(&rows{})
+		if s := d.Stats(); s.Queued != 0 || !s.Oldest.IsZero() {
+			t.Errorf("an empty queue tells %+v", s)
+		}
+		first := clock.Now()
+		d.Wake(run.Wake{RunID: "a", WorkspaceID: "ws_a", Epoch: 1})
+		time.Sleep(time.Minute)
+		second := clock.Now()
+		d.Wake(run.Wake{RunID: "b", WorkspaceID: "ws_b", Epoch: 1, At: second.Add(-time.Hour)})
+		d.Wake(run.Wake{RunID: "a", WorkspaceID: "ws_a", Epoch: 2}) // keeps its place, and since when it has it
+		d.Wake(run.Wake{RunID: "later", WorkspaceID: "ws_a", At: second.Add(time.Hour)})
+		if s := d.Stats(); s.Queued != 2 || !s.Oldest.Equal(first) {
+			t.Errorf("%+v, want 2 runs, the first since %s", s, first)
+		}
+		if w := next(t, d); w.RunID != "a" || w.Epoch != 2 {
+			t.Fatalf("got %+v", w)
+		}
+		if s := d.Stats(); s.Queued != 1 || !s.Oldest.Equal(second) {
+			t.Errorf("%+v, want 1 run since %s", s, second)
+		}
+		next(t, d)
+		if s := d.Stats(); s.Queued != 0 || !s.Oldest.IsZero() {
+			t.Errorf("%+v", s)
 		}
 	})
 }

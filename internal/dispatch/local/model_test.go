@@ -111,7 +111,7 @@ func (m *model) reserve(t *rapid.T) {
 			taken++
 		}
 	}
-	if got := m.d.Reserve(ws, id, most); got != (taken < most) {
+	if _, got := m.d.Reserve(ws, id, most); got != (taken < most) {
 		t.Fatalf("with %d of %d places taken, a reservation answers %v", taken, most, got)
 	}
 	if taken < most {
@@ -264,7 +264,7 @@ func TestReservationsKeepTheLimit(t *testing.T) {
 			)
 			for i := range 64 {
 				all.Go(func() {
-					if d.Reserve("ws", fmt.Sprint(round, "-", i), most) {
+					if _, ok := d.Reserve("ws", fmt.Sprint(round, "-", i), most); ok {
 						got.Add(1)
 					}
 				})
@@ -277,14 +277,14 @@ func TestReservationsKeepTheLimit(t *testing.T) {
 		}
 		// Those who never came to start give their places back in time, not before.
 		time.Sleep(10 * time.Second)
-		if d.Reserve("ws", "too early", most) {
+		if _, ok := d.Reserve("ws", "too early", most); ok {
 			t.Error("a place was free before its time")
 		}
 		time.Sleep(time.Millisecond)
 		if got := reserve(2); got != most {
 			t.Errorf("%d of %d places were given after the others had expired", got, most)
 		}
-		if !d.Reserve("other", "run", 1) {
+		if _, ok := d.Reserve("other", "run", 1); !ok {
 			t.Error("another workspace has no place")
 		}
 	})

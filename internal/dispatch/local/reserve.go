@@ -52,7 +52,7 @@ func (p *places) expire(now time.Time) {
 
 // Reserve keeps a place for a run that is about to start, unless the workspace
 // has that many queued or about to be. The wake-up of the run takes the place.
-func (d *Dispatcher) Reserve(workspaceID, runID string, atMost int) bool {
+func (d *Dispatcher) Reserve(workspaceID, runID string, atMost int) (node string, ok bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	full := func() bool { return d.queue.queued(workspaceID)+d.reserved.byWorkspace[workspaceID] >= atMost }
@@ -61,10 +61,10 @@ func (d *Dispatcher) Reserve(workspaceID, runID string, atMost int) bool {
 		d.reserved.expire(now)
 	}
 	if full() {
-		return false
+		return "", false
 	}
 	d.reserved.take(workspaceID, runID, now.Add(reservationTime))
-	return true
+	return d.node, true
 }
 
 // Unreserve gives back the place of a run that did not start.

@@ -44,6 +44,9 @@ func (d *Dispatcher) Recover(ctx context.Context) error {
 			break
 		}
 	}
+	d.mu.Lock()
+	d.resumed += int64(count)
+	d.mu.Unlock()
 	if count > 0 {
 		d.log.Info("resuming runs of the last process", "count", count)
 	}
@@ -136,5 +139,5 @@ func (d *Dispatcher) untilNext() time.Duration {
 	if d.more && d.short() {
 		return 0
 	}
-	return max(0, time.Until(d.nextAt))
+	return max(0, clock.Until(d.nextAt))
 }

@@ -20,7 +20,7 @@ import (
 
 // install writes what makes a database one of Stepmill.
 func install(c store.Conn) error {
-	_, err := c.Exec(`INSERT INTO installation VALUES (1, 'ws_1', $1, 0)`, []byte("check"))
+	_, err := c.Exec(`INSERT INTO installation VALUES (1, 'ws_1', $1, 0, NULL)`, []byte("check"))
 	return err
 }
 

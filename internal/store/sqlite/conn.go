@@ -55,6 +55,15 @@ func (c *conn) Exec(text string, args ...any) (int64, error) {
 	return int64(c.raw.Changes()), err
 }
 
+// Do implements store.Conn.
+func (c *conn) Do(text string, args ...any) error {
+	_, err := c.Exec(text, args...)
+	return err
+}
+
+// Lock implements store.Conn. There is one writer: nobody else is in its way.
+func (c *conn) Lock(store.Lock) error { return nil }
+
 // Query implements store.Conn.
 func (c *conn) Query(text string, args []any, each func(store.Row) error) (err error) {
 	s, err := c.prepare(text)
@@ -98,12 +107,12 @@ func bindOne(stmt *sqlite.Stmt, param int, arg any) error {
 	case nil:
 		stmt.BindNull(param)
 	case string:
-		stmt.BindText(param, v)
+		stmt.BindText(param, store.Text(v))
 	case *string:
 		if v == nil {
 			stmt.BindNull(param)
 		} else {
-			stmt.BindText(param, *v)
+			stmt.BindText(param, store.Text(*v))
 		}
 	case []byte:
 		stmt.BindBytes(param, v)
@@ -150,8 +159,14 @@ func (r row) scanOne(i int, dest any) error {
 		*d = r.stmt.ColumnInt(i)
 	case *int64:
 		*d = r.stmt.ColumnInt64(i)
+	case **int64:
+		n := r.stmt.ColumnInt64(i)
+		*d = &n
 	case *bool:
 		*d = r.stmt.ColumnInt64(i) != 0
+	case **bool:
+		is := r.stmt.ColumnInt64(i) != 0
+		*d = &is
 	case *time.Time:
 		*d = time.UnixMicro(r.stmt.ColumnInt64(i)).UTC()
 	case **time.Time:

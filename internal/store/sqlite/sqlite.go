@@ -26,6 +26,7 @@ type DB struct {
 	path    string
 	writer  *writer
 	readers *pool
+	counts  *counts
 	// checkLater says that the file is too large to be checked before serving.
 	checkLater bool
 }
@@ -61,11 +62,12 @@ func Open(ctx context.Context, dir string, opts Options) (*DB, error) {
 			return nil, errors.Join(err, raw.Close())
 		}
 	}
+	counts := newCounts()
 	readers, err := newPool(path, max(4, 2*runtime.GOMAXPROCS(0)))
 	if err != nil {
 		return nil, errors.Join(err, raw.Close())
 	}
-	return &DB{path: path, writer: newWriter(newConn(raw), path), readers: readers, checkLater: later}, nil
+	return &DB{path: path, writer: newWriter(newConn(raw), path, counts), readers: readers, counts: counts, checkLater: later}, nil
 }
 
 // Run commits writes until the context ends, then writes what is queued and
@@ -94,11 +96,20 @@ func (db *DB) Run(ctx context.Context) error {
 
 // Read implements store.Driver.
 func (db *DB) Read(ctx context.Context, fn func(store.Conn) error) error {
-	return db.readers.read(ctx, fn)
+	err := db.readers.read(ctx, fn)
+	if ofDatabase(err) {
+		db.counts.failed(err)
+	}
+	return err
 }
 
 // Write implements store.Driver.
 func (db *DB) Write(ctx context.Context, fn func(store.Conn) error) error {
+	return db.writer.write(ctx, fn)
+}
+
+// WriteRun implements store.Driver.
+func (db *DB) WriteRun(ctx context.Context, _ string, fn func(store.Conn) error) error {
 	return db.writer.write(ctx, fn)
 }
 

@@ -43,6 +43,10 @@ func (d twice) Write(ctx context.Context, fn func(store.Conn) error) error {
 	return d.DB.Write(ctx, fn)
 }
 
+func (d twice) WriteRun(ctx context.Context, _ string, fn func(store.Conn) error) error {
+	return d.Write(ctx, fn)
+}
+
 func TestConformanceWhenEveryUnitRunsTwice(t *testing.T) {
 	t.Parallel()
 	storetest.Run(t, func(t *testing.T, notify store.Notify) *store.Store {

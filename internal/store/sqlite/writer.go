@@ -40,6 +40,7 @@ type writer struct {
 	log       string // the file of the write-ahead log
 	bound     int64  // the size at which it is emptied
 	commits   int
+	counts    *counts
 	optimized time.Time
 	queue     chan *request
 	done      chan struct{}
@@ -51,8 +52,8 @@ type request struct {
 	result error
 }
 
-func newWriter(c *conn, path string) *writer {
-	return &writer{conn: c, log: path + "-wal", bound: maxLog, queue: make(chan *request, queueLength), done: make(chan struct{})}
+func newWriter(c *conn, path string, counts *counts) *writer {
+	return &writer{conn: c, counts: counts, log: path + "-wal", bound: maxLog, queue: make(chan *request, queueLength), done: make(chan struct{})}
 }
 
 // write queues a unit and waits until it is durable or failed. Once queued a
@@ -145,6 +146,7 @@ func (w *writer) drain(group []*request) error {
 // commit runs a group in one transaction and answers each of its callers. An
 // error means that the disk cannot be trusted any more.
 func (w *writer) commit(group []*request) error {
+	begun := time.Now()
 	err := w.conn.run("BEGIN IMMEDIATE")
 	if err == nil {
 		err = w.runUnits(group)
@@ -155,10 +157,13 @@ func (w *writer) commit(group []*request) error {
 	if err != nil && !w.conn.raw.AutocommitEnabled() {
 		_ = w.conn.run("ROLLBACK")
 	}
-	for _, r := range group {
-		if err != nil {
+	if err != nil {
+		for _, r := range group {
 			r.result = explain(err)
 		}
+	}
+	w.counts.group(group, time.Since(begun), err)
+	for _, r := range group {
 		r.answer <- r.result
 	}
 	if err != nil && fatal(err) {

@@ -139,7 +139,7 @@ func testSamples(t *testing.T, w *world, workspaceID string) {
 	hook := w.webhook(t, workspaceID, func(h *webhook.Webhook) { h.Enabled = false })
 	about := event.Subject{WorkspaceID: workspaceID, WorkflowID: uid.New(uid.Workflow), RunID: uid.New(uid.Run)}
 	samples := []event.Event{newEvent(t, event.RunStarted, about), newEvent(t, event.RunFailed, about)}
-	before := must(w.EventExtent(ctx, time.Time{}))(t).Newest
+	before := must(w.EventExtent(ctx, workspaceID, time.Time{}))(t).Newest
 	sent, there, err := w.SendSamples(ctx, workspaceID, hook.ID, samples, newEntry(workspaceID, "webhook.tested", "test"))
 	answers(there, err)(t, "send", true)
 	for i, d := range sent {
@@ -216,7 +216,7 @@ func testRedelivery(t *testing.T, w *world) {
 func testEvents(t *testing.T, w *world) {
 	ctx, ws, other := t.Context(), w.workspace(t), w.workspace(t)
 	wf, second, foreign := w.workflow(t, ws.ID), w.workflow(t, ws.ID), w.workflow(t, other.ID)
-	same(t, "extent of nothing", must(w.EventExtent(ctx, time.Time{}))(t), event.Extent{Oldest: 1})
+	same(t, "extent of nothing", must(w.EventExtent(ctx, ws.ID, time.Time{}))(t), event.Extent{Oldest: 1})
 	var starts []run.Start
 	for _, of := range []workflow.Workflow{wf, second, foreign, wf} {
 		start := newStart(t, of, "node_1")
@@ -248,8 +248,8 @@ func testEvents(t *testing.T, w *world) {
 		walked, after = append(walked, page.Items...), page.Next
 	}
 	same(t, "page by page", walked, all)
-	same(t, "extent", must(w.EventExtent(ctx, time.Time{}))(t), event.Extent{Oldest: all[3].Seq, Newest: all[0].Seq})
-	same(t, "extent of what is gone", must(w.EventExtent(ctx, clock.Now().Add(time.Hour)))(t), event.Extent{Oldest: all[0].Seq + 1, Newest: all[0].Seq})
+	same(t, "extent", must(w.EventExtent(ctx, ws.ID, time.Time{}))(t), event.Extent{Oldest: all[3].Seq, Newest: all[0].Seq})
+	same(t, "extent of what is gone", must(w.EventExtent(ctx, ws.ID, clock.Now().Add(time.Hour)))(t), event.Extent{Oldest: all[0].Seq + 1, Newest: all[0].Seq})
 }
 
 // An event stays as long as one of its deliveries, and attempts go with theirs.

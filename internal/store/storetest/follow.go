@@ -98,14 +98,14 @@ func testRunChanges(t *testing.T, w *world) {
 
 func testEventsAfter(t *testing.T, w *world) {
 	ctx := t.Context()
-	same(t, "extent of nothing", must(w.EventExtent(ctx, time.Time{}))(t), event.Extent{Oldest: 1})
 	ws, other := w.workspace(t), w.workspace(t)
+	same(t, "extent of nothing", must(w.EventExtent(ctx, ws.ID, time.Time{}))(t), event.Extent{Oldest: 1})
 	wf, second := w.workflow(t, ws.ID), w.workflow(t, ws.ID)
 	begun := w.start(t, wf, "node_1")
 	w.start(t, w.workflow(t, other.ID), "node_1")
 	w.finish(t, begun, run.Failed)
 	w.start(t, second, "node_1")
-	same(t, "extent", must(w.EventExtent(ctx, time.Time{}))(t), event.Extent{Oldest: 1, Newest: 4})
+	same(t, "extent", must(w.EventExtent(ctx, ws.ID, time.Time{}))(t), event.Extent{Oldest: 1, Newest: 4})
 
 	for _, tc := range []struct {
 		name  string
@@ -140,7 +140,7 @@ func testEventsAfter(t *testing.T, w *world) {
 	})[0]))
 
 	w.exec(t, `DELETE FROM events WHERE seq < 3`)
-	same(t, "extent after a purge", must(w.EventExtent(ctx, time.Time{}))(t), event.Extent{Oldest: 3, Newest: 4})
+	same(t, "extent after a purge", must(w.EventExtent(ctx, ws.ID, time.Time{}))(t), event.Extent{Oldest: 3, Newest: 4})
 }
 
 // What is written is told to those who follow it, once it is there to be read.

@@ -48,10 +48,12 @@ func Run(t *testing.T, open func(t *testing.T, notify store.Notify) *store.Store
 		{"firing", testFire},
 		{"firing together", testFireAll},
 		{"keys of calls", testDedupe},
-		{"hooks", testHooks},
 		{"occasions", testOccasions},
+		{"hooks", testHooks},
 		{"races", testRaces},
 		{"queue", testQueue},
+		{"backlog", testBacklog},
+		{"nodes", testNodes},
 		{"outbox", testOutbox},
 		{"webhooks", testWebhooks},
 		{"deliveries", testDeliveries},
@@ -65,10 +67,12 @@ func Run(t *testing.T, open func(t *testing.T, notify store.Notify) *store.Store
 		{"audit", testAudit},
 		{"idempotency", testIdempotency},
 		{"usage", testUsage},
+		{"tokens", testTokens},
 		{"limits", testLimits},
 		{"tenants", testTenants},
 		{"paging", testPaging},
 		{"values", testValues},
+		{"moving", testMove},
 	} {
 		t.Run(area.name, func(t *testing.T) {
 			t.Parallel()

@@ -9,13 +9,13 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/stepmill/stepmill/internal/auth"
+	"github.com/stepmill/stepmill/internal/clock"
 	"github.com/stepmill/stepmill/internal/run"
 	"github.com/stepmill/stepmill/internal/webhook"
 	"github.com/stepmill/stepmill/internal/workflow"
 )
 
-// texts are those that databases get wrong. None holds the character zero,
-// which the API does not let in.
+// texts are those that databases get wrong.
 func texts() map[string]string {
 	return map[string]string{
 		"empty":          "",
@@ -36,10 +36,35 @@ func texts() map[string]string {
 func testValues(t *testing.T, w *world) {
 	t.Run("times", func(t *testing.T) { testTimes(t, w) })
 	t.Run("texts", func(t *testing.T) { testTexts(t, w) })
+	t.Run("texts that are none", func(t *testing.T) { testBrokenTexts(t, w) })
 	t.Run("documents", func(t *testing.T) { testDocuments(t, w) })
 	t.Run("nothing and empty", func(t *testing.T) { testEmpty(t, w) })
 	t.Run("upper and lower case", func(t *testing.T) { testCase(t, w) })
 	t.Run("numbers and bytes", func(t *testing.T) { testNumbers(t, w) })
+}
+
+// testBrokenTexts checks that what is no text in every database becomes one:
+// steps fail and write logs with whatever they were given.
+func testBrokenTexts(t *testing.T, w *world) {
+	ctx, ws := t.Context(), w.workspace(t)
+	r := w.start(t, w.workflow(t, ws.ID), "node_1")
+	const broken, kept = "zero \x00, no UTF-8 \xff\xc3", "zero \uFFFD, no UTF-8 \uFFFD"
+	step := newStep("a", 1, run.StepFailed)
+	step.Error = &run.Failure{Code: "failed", Message: broken, StepID: "a"}
+	attempt := failedAttempt(step)
+	attempt.Error.Message = broken
+	line := run.LogLine{Path: "a", Attempt: 1, At: clock.Now(), Level: "info", Message: broken}
+	decision := newFinish(t, r, run.Failed)
+	decision.Rev, decision.Steps, decision.Attempts, decision.Logs = 1, []run.Step{step}, []run.Attempt{attempt}, []run.LogLine{line}
+	decision.Finish.Error = step.Error
+	answers(w.Commit(ctx, firstLease(r), r, decision))(t, "commit", true)
+	detail := found(w.Run(ctx, ws.ID, r.ID))(t)
+	same(t, "the error of the run", detail.Error.Message, kept)
+	same(t, "the error of the step", detail.Steps[0].Error.Message, kept)
+	lines, _, err := w.Logs(ctx, ws.ID, r.ID, "", whole)
+	same(t, "the line", must(lines, err)(t).Items[0].Message, kept)
+	gone(w.Run(ctx, ws.ID, r.ID+"\x00"))(t, "a run with an id that is no text")
+	gone(w.Run(ctx, ws.ID, "\xff"))(t, "a run with an id that is no text")
 }
 
 // testTimes checks that what is finer than a microsecond is cut off, not

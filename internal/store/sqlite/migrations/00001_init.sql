@@ -6,7 +6,8 @@ CREATE TABLE installation (
     id                 INTEGER PRIMARY KEY CHECK (id = 1),
     first_workspace_id TEXT    NOT NULL,
     key_check          BLOB    NOT NULL, -- tells which master key seals this store
-    created_at         INTEGER NOT NULL
+    created_at         INTEGER NOT NULL,
+    importing          TEXT              -- the import that fills the tables; NULL: they are whole
 );
 
 CREATE TABLE workspaces (
@@ -380,6 +381,16 @@ CREATE TABLE usage (
     runs_failed    INTEGER NOT NULL,
     runs_cancelled INTEGER NOT NULL,
     PRIMARY KEY (workspace_id, date)
+) WITHOUT ROWID;
+
+-- What nodes that share a database have taken of the requests that a workspace
+-- may make in a minute. Empty where one process counts for itself.
+CREATE TABLE rate_windows (
+    window_start INTEGER NOT NULL,
+    workspace_id TEXT    NOT NULL,
+    taken        INTEGER NOT NULL,
+    granted      INTEGER NOT NULL, -- what the last one who took got of it
+    PRIMARY KEY (window_start, workspace_id)
 ) WITHOUT ROWID;
 
 -- +goose Down

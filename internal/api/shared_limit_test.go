@@ -1,0 +1,136 @@
+package api_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stepmill/stepmill/internal/api"
+	"github.com/stepmill/stepmill/internal/auth"
+	"github.com/stepmill/stepmill/internal/ratelimit"
+	"github.com/stepmill/stepmill/internal/store"
+	"github.com/stepmill/stepmill/internal/store/sqlite"
+	"github.com/stepmill/stepmill/internal/usage"
+	"github.com/stepmill/stepmill/internal/vault"
+)
+
+// peer is an API that shares its store, and so its limits, with others.
+type peer struct {
+	handler http.Handler
+	key     string
+}
+
+func (p peer) call(path string) *httptest.ResponseRecorder {
+	r := httptest.NewRequest(http.MethodGet, path, http.NoBody)
+	r.Header.Set("Authorization", "Bearer "+p.key)
+	out := httptest.NewRecorder()
+	p.handler.ServeHTTP(out, r)
+	return out
+}
+
+// header finds a header by the name it is published with, which is not how
+// Go would write it.
+func header(a *httptest.ResponseRecorder, name string) string {
+	return strings.Join(a.Header()[name], ",")
+}
+
+// newPeers makes a number of APIs on one store, each with limits on the pot
+// that the function makes of it.
+func newPeers(t *testing.T, n int, pot func(*store.Store) ratelimit.Pot) []peer {
+	t.Helper()
+	db, err := sqlite.Open(t.Context(), t.TempDir(), sqlite.Options{Migrate: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan error)
+	go func() { ended <- db.Run(ctx) }()
+	t.Cleanup(func() {
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+	st := store.New(db, store.Notify{})
+	v, err := vault.New([]byte(strings.Repeat("k", 32)), st)
+	if err != nil {
+		t.Fatal(err)
+	}
+	accounts := auth.NewService(st, v)
+	first, err := accounts.Bootstrap(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	operator, err := accounts.Authenticate(t.Context(), first)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, key, err := accounts.CreateWorkspace(t.Context(), operator, auth.NewWorkspace{Name: "Free", Plan: auth.Free})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var peers []peer
+	for range n {
+		limits := ratelimit.NewLeased(pot(st), func() time.Duration { return 0 })
+		server := api.New(api.Services{Auth: auth.NewService(st, v), Usage: usage.NewService(st)},
+			api.Options{Limits: limits, PreauthPerMinute: 60, Log: slog.New(slog.DiscardHandler)})
+		peers = append(peers, peer{server.Handler(), key})
+	}
+	return peers
+}
+
+func TestNodesShareTheLimitOfAWorkspace(t *testing.T) {
+	t.Parallel()
+	steadyMinute()
+	var (
+		group    sync.WaitGroup
+		mu       sync.Mutex
+		statuses = map[int]int{}
+	)
+	for _, n := range newPeers(t, 2, func(s *store.Store) ratelimit.Pot { return s }) {
+		for range 8 {
+			group.Go(func() {
+				for range 10 {
+					a := n.call("/v1/usage")
+					mu.Lock()
+					statuses[a.Code]++
+					mu.Unlock()
+					if a.Code == http.StatusTooManyRequests && (header(a, "X-RateLimit-Remaining") != "0" || a.Header().Get("Retry-After") == "") {
+						t.Errorf("refused with %v", a.Header())
+					}
+				}
+			})
+		}
+	}
+	group.Wait()
+	if len(statuses) != 2 || statuses[http.StatusOK] != 60 || statuses[http.StatusTooManyRequests] != 100 {
+		t.Errorf("two nodes answered %v, want 60 times 200 and 100 times 429", statuses)
+	}
+}
+
+type brokenPot struct{}
+
+func (brokenPot) TakeTokens(context.Context, string, time.Time, int, int) (granted, left int, err error) {
+	return 0, 0, errors.New("the secret of the database")
+}
+
+func TestWithoutCountingNothingIsAnswered(t *testing.T) {
+	t.Parallel()
+	n := newPeers(t, 1, func(*store.Store) ratelimit.Pot { return brokenPot{} })[0]
+	a := n.call("/v1/usage")
+	if a.Code != http.StatusServiceUnavailable || a.Header().Get("Retry-After") != "1" || header(a, "X-RateLimit-Limit") != "60" {
+		t.Errorf("got %d with %v", a.Code, a.Header())
+	}
+	if body := a.Body.String(); !strings.Contains(body, `"unavailable"`) || strings.Contains(body, "secret") {
+		t.Errorf("got %s", body)
+	}
+	if a := n.call("/healthz"); a.Code != http.StatusOK {
+		t.Errorf("what needs no key is answered with %d", a.Code)
+	}
+}

@@ -1,0 +1,172 @@
+package api
+
+import (
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/stepmill/stepmill/internal/fault"
+)
+
+// countingServer has a few routes and nothing behind them.
+func countingServer() *Server {
+	s := &Server{Options: Options{Log: slog.New(slog.DiscardHandler)}, unmatched: newServed(), errors: newErrors(), streams: newOpenStreams()}
+	s.routes = newTable(nil)
+	for _, pattern := range []string{"GET /v1/things", "GET /v1/things/{id}", "POST /v1/things"} {
+		method, path, _ := strings.Cut(pattern, " ")
+		e := &endpoint{Route: Route{Method: method, Path: path}, served: newServed()}
+		s.routes.endpoints[pattern] = e
+		s.routes.routes = append(s.routes.routes, e.Route)
+	}
+	return s
+}
+
+func TestStatsOfRoutes(t *testing.T) {
+	t.Parallel()
+	s := countingServer()
+	if got := s.Stats(); len(got.Routes) != 0 || len(got.Errors) != len(fault.Codes()) {
+		t.Errorf("before any request: %+v", got)
+	}
+	answered := func(pattern string, status int, c caller, took time.Duration) {
+		c.endpoint = s.routes.endpoints[pattern]
+		s.count(&recorder{status: status}, &c, took)
+	}
+	answered("GET /v1/things", 200, caller{}, time.Millisecond)
+	answered("GET /v1/things", 304, caller{}, time.Second)
+	answered("GET /v1/things", 429, caller{code: fault.RateLimited}, 0)
+	answered("GET /v1/things", 0, caller{}, 0)
+	answered("POST /v1/things", 201, caller{streamed: true}, time.Hour)
+	answered("", 404, caller{code: fault.NotFound}, time.Minute)
+	answered("", 700, caller{}, 0)
+	got := s.Stats()
+	type line struct {
+		Method, Path string
+		Classes      map[int]int64
+		Total        uint64
+		Sum          float64
+	}
+	var lines []line
+	for _, r := range got.Routes {
+		lines = append(lines, line{r.Method, r.Path, r.Classes, r.Duration.Total(), r.Duration.Sum})
+	}
+	want := []line{
+		{"GET", "/v1/things", map[int]int64{2: 2, 3: 1, 4: 1}, 4, 1.001},
+		{"POST", "/v1/things", map[int]int64{2: 1}, 0, 0},
+		{"", "", map[int]int64{4: 1, 5: 1}, 2, 60},
+	}
+	if diff := cmp.Diff(want, lines); diff != "" {
+		t.Errorf("routes (-want +got):\n%s", diff)
+	}
+	for code, n := range got.Errors {
+		if (code == string(fault.RateLimited) || code == string(fault.NotFound)) != (n == 1) || n > 1 {
+			t.Errorf("%s counts %d", code, n)
+		}
+	}
+}
+
+// The code of an error is that of the answer: what comes too late to be one
+// does not count.
+func TestAnErrorIsCountedOnceItIsAnswered(t *testing.T) {
+	t.Parallel()
+	s := countingServer()
+	c := &caller{}
+	s.fail(&recorder{ResponseWriter: httptest.NewRecorder(), status: http.StatusOK}, c, errors.New("too late"))
+	if c.code != "" {
+		t.Errorf("%s is taken for the answer", c.code)
+	}
+	s.fail(&recorder{ResponseWriter: httptest.NewRecorder()}, c, errors.New("in time"))
+	if c.code != fault.Internal {
+		t.Errorf("the code is %q", c.code)
+	}
+}
+
+func TestOpenStreamsAreCounted(t *testing.T) {
+	t.Parallel()
+	s := countingServer()
+	for _, workspace := range []string{"ws_1", "ws_1", "ws_2"} {
+		if !s.streams.enter(workspace, 2) {
+			t.Fatal("refused")
+		}
+	}
+	if s.streams.enter("ws_1", 2) {
+		t.Fatal("a third was let in")
+	}
+	if n := s.Stats().Streams; n != 3 {
+		t.Errorf("%d streams, want 3", n)
+	}
+	s.streams.leave("ws_2")
+	if n := s.Stats().Streams; n != 2 {
+		t.Errorf("%d streams, want 2", n)
+	}
+}
+
+// A far connection that is one too many is closed at once, and counted.
+func TestRefusedConnectionsAreCounted(t *testing.T) {
+	t.Parallel()
+	far := &fakeListener{conns: make(chan net.Conn, 3)}
+	l := LimitConns(far, 2, nil)
+	var closed []net.Conn
+	for range 3 {
+		ours, theirs := net.Pipe()
+		closed = append(closed, theirs)
+		far.conns <- farConn{ours}
+	}
+	first, err := l.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := l.Accept(); err != nil {
+		t.Fatal(err)
+	}
+	close(far.conns)
+	if _, err := l.Accept(); !errors.Is(err, net.ErrClosed) {
+		t.Fatalf("the third connection was accepted: %v", err)
+	}
+	if l.Open() != 2 || l.Refused() != 1 {
+		t.Errorf("%d open, %d refused, want 2 and 1", l.Open(), l.Refused())
+	}
+	if _, err := closed[2].Read(make([]byte, 1)); err == nil {
+		t.Error("the third connection is open")
+	}
+	_ = first.Close()
+	_ = first.Close() // once more makes no room for two
+	if l.Open() != 1 || l.Refused() != 1 {
+		t.Errorf("%d open, %d refused, want 1 and 1", l.Open(), l.Refused())
+	}
+}
+
+type fakeListener struct {
+	net.Listener
+	conns chan net.Conn
+}
+
+func (l *fakeListener) Accept() (net.Conn, error) {
+	if conn, ok := <-l.conns; ok {
+		return conn, nil
+	}
+	return nil, net.ErrClosed
+}
+
+// farConn comes from an address that is not this machine.
+type farConn struct{ net.Conn }
+
+func (farConn) RemoteAddr() net.Addr { return &net.TCPAddr{IP: net.IPv4(192, 0, 2, 1), Port: 1} }
+
+// What counting adds to a request.
+func BenchmarkCount(b *testing.B) {
+	s := countingServer()
+	e := s.routes.endpoints["GET /v1/things"]
+	b.RunParallel(func(pb *testing.PB) {
+		out, c := &recorder{status: 200}, &caller{endpoint: e}
+		for pb.Next() {
+			s.count(out, c, 3*time.Millisecond)
+		}
+	})
+}

@@ -1,0 +1,83 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/stepmill/stepmill/internal/archive"
+	"github.com/stepmill/stepmill/internal/clock"
+	"github.com/stepmill/stepmill/internal/config"
+	"github.com/stepmill/stepmill/internal/store"
+)
+
+// Export writes all that an installation holds to a new file, while no server
+// runs, and returns how many rows that are. The master key is not in it.
+func Export(ctx context.Context, data config.Data, target string) (rows int64, err error) {
+	if _, err := os.Stat(target); err == nil {
+		return 0, fmt.Errorf("%s exists already", target)
+	}
+	c, release, err := openAlone(ctx, data)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, release()) }()
+	partial := target + ".partial"
+	file, err := os.OpenFile(partial, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return 0, err
+	}
+	if rows, err = c.export(ctx, file); err == nil {
+		err = file.Sync()
+	}
+	if err = errors.Join(err, file.Close()); err != nil {
+		return 0, errors.Join(fmt.Errorf("write %s: %w", partial, err), os.Remove(partial))
+	}
+	if err := os.Rename(partial, target); err != nil {
+		return 0, err
+	}
+	return rows, syncDir(filepath.Dir(target))
+}
+
+// ExportTo is Export to somewhere that is not a file.
+func ExportTo(ctx context.Context, data config.Data, to io.Writer) (rows int64, err error) {
+	c, release, err := openAlone(ctx, data)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, release()) }()
+	return c.export(ctx, to)
+}
+
+// export writes the archive of an open database.
+func (c *core) export(ctx context.Context, to io.Writer) (rows int64, err error) {
+	check, err := c.store.KeyCheck(ctx)
+	if err != nil {
+		return 0, fmt.Errorf("read the installation: %w", err)
+	}
+	if check == nil {
+		return 0, errors.New("there is nothing to export: no server was ever started on this data")
+	}
+	w, err := archive.NewWriter(to, archive.Header{
+		Schema: store.Schema, CreatedAt: clock.Now(), Stepmill: config.VersionText(), KeyCheck: check, Tables: store.Archived(),
+	})
+	if err != nil {
+		return 0, err
+	}
+	if err := store.Export(ctx, c.db, w); err != nil {
+		return 0, err
+	}
+	return w.Rows(), w.Close()
+}
+
+// syncDir makes a new name in a directory durable.
+func syncDir(dir string) error {
+	file, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(file.Sync(), file.Close())
+}

@@ -1,0 +1,141 @@
+package app
+
+import (
+	"context"
+	"runtime"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"github.com/stepmill/stepmill/internal/clock"
+	"github.com/stepmill/stepmill/internal/config"
+	"github.com/stepmill/stepmill/internal/run"
+	"github.com/stepmill/stepmill/internal/tally"
+	"github.com/stepmill/stepmill/internal/telemetry"
+)
+
+// runCounts counts the beginnings and the ends of runs that the store tells of.
+type runCounts struct {
+	started atomic.Int64
+	ended   *tally.Set
+}
+
+func newRunCounts() *runCounts {
+	return &runCounts{ended: tally.NewSet(string(run.Succeeded), string(run.Failed), string(run.Cancelled))}
+}
+
+func (s *Server) tellNode(ctx context.Context, m *telemetry.Scrape) {
+	m.Set(telemetry.BuildInfo, 1, config.VersionText(), runtime.Version())
+	m.Set(telemetry.NodeInfo, 1, s.node, s.role)
+	ready := 1.0
+	if s.ready(ctx) != nil {
+		ready = 0
+	}
+	m.Set(telemetry.Ready, ready)
+	if s.cluster != nil {
+		_, nodes := s.cluster.member.Cluster()
+		m.Set(telemetry.Nodes, float64(nodes))
+		m.Set(telemetry.NodeLost, float64(s.cluster.member.Stats().Lost))
+		m.Set(telemetry.ClockOffset, clock.Ahead().Seconds())
+	}
+}
+
+func (s *Server) tellAPI(_ context.Context, m *telemetry.Scrape) {
+	if s.listener == nil {
+		return // a worker
+	}
+	stats := s.api.Stats()
+	for _, route := range stats.Routes {
+		method, path := route.Method, route.Path
+		if path == "" {
+			method, path = "any", "unmatched"
+		}
+		for class, n := range route.Classes {
+			m.Set(telemetry.HTTPRequests, float64(n), method, path, strconv.Itoa(class)+"xx")
+		}
+		m.Spread(telemetry.HTTPDuration, route.Duration, method, path)
+	}
+	m.SetAll(telemetry.HTTPErrors, stats.Errors)
+	m.Set(telemetry.HTTPStreams, float64(stats.Streams))
+	m.Set(telemetry.HTTPConnections, float64(s.listener.Open()))
+	m.Set(telemetry.HTTPConnectionsRefused, float64(s.listener.Refused()))
+}
+
+func (s *Server) tellRuns(_ context.Context, m *telemetry.Scrape) {
+	m.Set(telemetry.RunsStarted, float64(s.counts.started.Load()))
+	m.SetAll(telemetry.RunsEnded, s.counts.ended.Counts())
+	queue := s.dispatch.Stats()
+	m.Set(telemetry.RunsQueued, float64(queue.Queued))
+	resumed := queue.Resumed
+	if s.cluster != nil {
+		member := s.cluster.member.Stats()
+		resumed = member.TakenOver
+		m.Set(telemetry.RunsFound, float64(member.Found))
+	}
+	m.Set(telemetry.RunsResumed, float64(resumed))
+	stats := s.engine.Stats()
+	m.Set(telemetry.RunsActive, float64(stats.Active))
+	m.SetAll(telemetry.RunFailures, stats.RunFailures)
+	for name, of := range stats.Actions {
+		for outcome, n := range of.Outcomes {
+			m.Set(telemetry.Steps, float64(n), name, outcome)
+		}
+		m.Spread(telemetry.StepDuration, of.Duration, name)
+	}
+	m.SetAll(telemetry.StepFailures, stats.StepFailures)
+	m.Set(telemetry.LeasesLost, float64(stats.LeasesLost))
+	m.Set(telemetry.ActionsStuck, float64(stats.Stuck))
+}
+
+func (s *Server) tellOutside(_ context.Context, m *telemetry.Scrape) {
+	m.SetAll(telemetry.EgressCalls, s.outside.Calls())
+	courier := s.courier.Stats()
+	m.SetAll(telemetry.WebhookAttempts, courier.Attempts)
+	m.Spread(telemetry.WebhookDuration, courier.Duration)
+	m.Set(telemetry.WebhookInFlight, float64(courier.InFlight))
+	m.Set(telemetry.WebhookQueued, float64(courier.Queued))
+	scripts := s.scripts.Stats()
+	m.Set(telemetry.SandboxAlive, float64(scripts.Processes))
+	m.Set(telemetry.SandboxStarts, float64(scripts.Started))
+	m.Set(telemetry.SandboxBusy, float64(scripts.Scripts))
+}
+
+func (s *Server) tellStore(ctx context.Context, m *telemetry.Scrape) {
+	stats := s.core.db.Stats()
+	m.SetAll(telemetry.StoreUnits, stats.Units)
+	m.Spread(telemetry.StoreGroups, stats.Groups)
+	m.Spread(telemetry.StoreCommits, stats.Commits)
+	m.SetAll(telemetry.StoreErrors, stats.Errors)
+	m.Set(telemetry.StoreWaiting, float64(stats.Waiting))
+	m.SetAll(telemetry.PostgresConns, stats.Connections)
+	s.tellFiles(m)
+	now := clock.Now()
+	backlog, err := s.core.store.Backlog(ctx, now)
+	if err != nil {
+		m.Failed(err)
+		return
+	}
+	m.Age(telemetry.WebhookOldest, backlog.Undelivered, now)
+	m.Age(telemetry.WebhookLate, backlog.Due, now)
+	m.Age(telemetry.RunsOldest, earlier(backlog.Ready, s.dispatch.Stats().Oldest), now)
+}
+
+func (s *Server) tellFiles(m *telemetry.Scrape) {
+	if s.core.lite == nil {
+		return // they are somewhere else
+	}
+	files := s.core.lite.Files()
+	m.Set(telemetry.SQLiteBytes, float64(files.Bytes))
+	m.Set(telemetry.SQLiteLog, float64(files.LogBytes))
+	if files.Free >= 0 {
+		m.Set(telemetry.DiskFree, float64(files.Free))
+	}
+}
+
+// earlier is the first of two times of which either may be missing.
+func earlier(a *time.Time, b time.Time) *time.Time {
+	if a == nil || !b.IsZero() && b.Before(*a) {
+		return &b
+	}
+	return a
+}

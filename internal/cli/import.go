@@ -1,0 +1,29 @@
+package cli
+
+import (
+	"fmt"
+	"os"
+
+	"github.com/stepmill/stepmill/internal/app"
+	"github.com/stepmill/stepmill/internal/config"
+)
+
+type importCommand struct {
+	File string `arg:"" help:"The export to read. - reads from standard input."`
+}
+
+// Run imports an installation.
+func (c *importCommand) Run(con *console, data config.Data) error {
+	var rows int64
+	var err error
+	if c.File == stream {
+		rows, err = app.ImportFrom(con, data, os.Stdin)
+	} else {
+		rows, err = app.Import(con, data, c.File)
+	}
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(con.out, "imported %d rows into %s\nThe server needs the master key that they were sealed with (%s).\n", rows, data.Dir, data.KeyPlace())
+	return err
+}

@@ -1,0 +1,349 @@
+package river_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/stepmill/stepmill/internal/action"
+	"github.com/stepmill/stepmill/internal/action/approval"
+	"github.com/stepmill/stepmill/internal/action/dataset"
+	"github.com/stepmill/stepmill/internal/action/subrun"
+	"github.com/stepmill/stepmill/internal/action/wait"
+	"github.com/stepmill/stepmill/internal/auth"
+	"github.com/stepmill/stepmill/internal/clock"
+	"github.com/stepmill/stepmill/internal/dispatch/river"
+	"github.com/stepmill/stepmill/internal/engine"
+	"github.com/stepmill/stepmill/internal/fault"
+	"github.com/stepmill/stepmill/internal/membership"
+	"github.com/stepmill/stepmill/internal/news"
+	noun "github.com/stepmill/stepmill/internal/node"
+	"github.com/stepmill/stepmill/internal/run"
+	"github.com/stepmill/stepmill/internal/secret"
+	"github.com/stepmill/stepmill/internal/store"
+	"github.com/stepmill/stepmill/internal/store/postgres"
+	"github.com/stepmill/stepmill/internal/store/storetest"
+	"github.com/stepmill/stepmill/internal/trigger"
+	"github.com/stepmill/stepmill/internal/uid"
+	"github.com/stepmill/stepmill/internal/vault"
+	"github.com/stepmill/stepmill/internal/workflow"
+	server "github.com/stepmill/stepmill/test/postgres"
+)
+
+// node is one of several, in this process, on a store that fails.
+type node struct {
+	id       string
+	db       *postgres.DB
+	faulty   *storetest.Faulty
+	store    *store.Store
+	dispatch *river.Dispatcher
+	engine   *engine.Engine
+	member   *membership.Member
+	flows    *workflow.Service
+	runs     *run.Service
+	actor    auth.Actor
+}
+
+// Units time out, are refused, or are done and reported as failed. What was
+// started comes to its one end all the same, and nothing is left behind.
+func TestRunsUnderStoreFaults(t *testing.T) {
+	t.Parallel()
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	random := rand.New(rand.NewPCG(seed, 0))
+	opts := postgres.Options{URL: server.Shared(t).NewDatabase(t), Name: "test"}
+	if err := postgres.Migrate(t.Context(), opts); err != nil {
+		t.Fatal(err)
+	}
+	var effects sync.Map // how often each step had its effect
+	nodes := []*node{newNode(t, opts, random, &effects), newNode(t, opts, random, &effects)}
+	flows := map[string]string{}
+	child := nodes[0].define(t, `[{"id": "one", "uses": "test.effect"}]`)
+	flows["effects"] = nodes[0].define(t, `[{"id": "one", "uses": "test.effect"}, {"id": "two", "uses": "test.effect"}]`)
+	flows["waits"] = nodes[0].define(t, `[{"id": "one", "uses": "flow.wait", "with": {"for": "700ms"}}, {"id": "two", "uses": "test.effect"}]`)
+	flows["family"] = nodes[0].define(t, fmt.Sprintf(`[{"id": "one", "uses": "flow.run", "with": {"workflow_id": %q}}, {"id": "two", "uses": "test.effect"}]`, child))
+	flows["asks"] = nodes[0].define(t, `[{"id": "one", "uses": "flow.approval"}, {"id": "two", "uses": "test.effect"}]`)
+	for _, n := range nodes {
+		n.faulty.Fail(0.02)
+	}
+	var all sync.WaitGroup
+	for i := range 60 {
+		for kind, id := range flows {
+			n := nodes[(i+len(kind))%2]
+			all.Go(func() { n.execute(t, id, kind == "asks") })
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	all.Wait()
+	for _, n := range nodes {
+		counts := n.faulty.Counts()
+		t.Logf("%+v", counts)
+		if n.faulty.Fail(0); min(counts.Timeout, counts.Executed, counts.Unavailable) < 5 {
+			t.Error("too little happened for the test to mean anything")
+		}
+	}
+	nodes[0].check(t)
+	if t.Failed() {
+		explain(t, nodes)
+	}
+}
+
+// explain shows what is left.
+func explain(t *testing.T, nodes []*node) {
+	t.Helper()
+	for _, n := range nodes {
+		t.Logf("%s works on %v", n.id, n.engine.Leases())
+	}
+	if err := nodes[0].db.Read(context.Background(), func(c store.Conn) error {
+		return c.Query(`SELECT to_jsonb(q)::text FROM run_queue q UNION ALL SELECT to_jsonb(l)::text FROM workspace_load l UNION ALL SELECT to_jsonb(n)::text FROM nodes n`, nil, func(r store.Row) error {
+			var row string
+			err := r.Scan(&row)
+			t.Log(row)
+			return err
+		})
+	}); err != nil {
+		t.Error(err)
+	}
+}
+
+func newNode(t *testing.T, opts postgres.Options, random *rand.Rand, effects *sync.Map) *node {
+	t.Helper()
+	n := &node{id: uid.New(uid.Node)}
+	var err error
+	if n.db, err = postgres.Open(t.Context(), opts); err != nil {
+		t.Fatal(err)
+	}
+	n.faulty = storetest.NewFaulty(n.db, rand.New(rand.NewPCG(random.Uint64(), 0)))
+	watchers := run.NewWatchers()
+	n.store = store.New(n.faulty, store.Notify{
+		Wake:     func(w run.Wake) { n.dispatch.Wake(w) },
+		Stirred:  func(id string) { n.Stir(id) },
+		HeldBack: func(id string) { n.dispatch.Unreserve(id) },
+	})
+	v, err := vault.New(make([]byte, 32), n.store)
+	if err != nil {
+		t.Fatal(err)
+	}
+	running, begin := runner(t)
+	running(n.db.Run)
+	if _, err := auth.NewService(n.store, v).Bootstrap(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	first, err := n.store.FirstWorkspace(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	n.actor = auth.Actor{Workspace: *first, Type: "system", Scopes: auth.Scopes()}
+	catalog, err := action.NewCatalog(approval.Entry(nil), dataset.Entry(), subrun.Entry(n), wait.Entry(), action.Entry{
+		Spec: action.Spec{Name: "test.effect", Input: `{"type": "object"}`, Output: `{}`},
+		Action: action.Func(func(_ context.Context, req action.Request) (action.Result, error) {
+			effects.Store(req.IdempotencyKey, true)
+			return action.Result{}, nil
+		}),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	values := secret.NewService(n.store, v)
+	plans := workflow.NewPlans(n.store, catalog)
+	log := slog.New(slog.DiscardHandler)
+	config, err := postgres.Configure(opts, 4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pool, err := pgxpool.NewWithConfig(t.Context(), config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(pool.Close)
+	if n.dispatch, err = river.New(storeClaimer{n.store}, river.Config{Node: n.id, Capacity: engine.Slots, Pool: pool, Schema: postgres.JobSchema, Log: log}); err != nil {
+		t.Fatal(err)
+	}
+	n.store.OfCluster(store.Cluster{
+		Node: n.id, Limit: func(auth.Plan) int { return 20 }, Room: n.dispatch.Room, Leaving: n.dispatch.Leaving, Freed: n.dispatch.Freed, Hand: n.hand,
+		Carried: n.carried,
+	})
+	n.flows = workflow.NewService(n.store, catalog, names{values}, trigger.NewArming(nil))
+	n.runs = run.NewService(n.store, plans, watchers, n.dispatch, news.NewHub())
+	n.engine = engine.New(n.store, n.dispatch, plans, values, run.NewLinks(n.store, v, func() string { return "" }), n.id, log)
+	n.member = membership.New(membership.Config{
+		Node: noun.Node{ID: n.id, Name: n.id, StartedAt: clock.Now()}, Capacity: engine.Slots, Life: 3 * time.Second, Told: func(noun.Beat) {},
+	}, n.db, n.store, n, log)
+	if err := n.member.Join(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	begin(n.member.Run, n.dispatch.Run, n.dispatch.PassOn, n.engine.Run)
+	return n
+}
+
+// runner runs parts until the test ends: those of the second function stop
+// before that of the first.
+func runner(t *testing.T) (last func(func(context.Context) error), first func(...func(context.Context) error)) {
+	start := func(parts ...func(context.Context) error) {
+		ctx, stop := context.WithCancel(context.Background())
+		var running sync.WaitGroup
+		for _, part := range parts {
+			running.Go(func() {
+				if err := part(ctx); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		t.Cleanup(func() {
+			stop()
+			running.Wait()
+		})
+	}
+	return func(part func(context.Context) error) { start(part) }, start
+}
+
+func (n *node) carried(ctx context.Context, conn store.Conn, ids []string) (map[string]bool, error) {
+	tx, err := postgres.Tx(conn)
+	if err != nil {
+		return nil, err
+	}
+	return n.dispatch.Carried(ctx, tx, ids)
+}
+
+func (n *node) hand(ctx context.Context, conn store.Conn, runs []run.Handover) error {
+	tx, err := postgres.Tx(conn)
+	if err != nil {
+		return err
+	}
+	return n.dispatch.Hand(ctx, tx, runs)
+}
+
+type storeClaimer struct{ *store.Store }
+
+func (c storeClaimer) Claim(ctx context.Context, wake run.Wake, complete func(context.Context, pgx.Tx) error) (run.Wake, run.Claimed, error) {
+	return c.Store.Claim(ctx, wake, func(ctx context.Context, conn store.Conn) error {
+		tx, err := postgres.Tx(conn)
+		if err != nil {
+			return err
+		}
+		return complete(ctx, tx)
+	})
+}
+
+type names struct{ values *secret.Service }
+
+func (n names) Names(ctx context.Context, workspaceID string) (workflow.Names, error) {
+	found, err := n.values.Names(ctx, workspaceID)
+	return workflow.Names(found), err
+}
+
+// The hands of a node.
+
+func (n *node) Leases() []run.Lease     { return n.engine.Leases() }
+func (n *node) Has(runID string) bool   { return n.dispatch.Has(runID) }
+func (n *node) Abort(lease run.Lease)   { n.engine.AbortLease(lease) }
+func (n *node) TakeUp(w run.Wake)       { n.dispatch.TakeUp(w) }
+func (n *node) Watch(w run.Wake)        { n.dispatch.Watch(w) }
+func (n *node) PassOn(workspace string) { n.dispatch.Freed(workspace) }
+func (n *node) TookOver()               {}
+func (n *node) DropAll() {
+	n.dispatch.Forget()
+	n.engine.AbortAll()
+}
+
+func (n *node) Stir(runID string) {
+	n.engine.Stir(runID)
+	n.dispatch.Stir(runID)
+}
+
+// StartChild implements subrun.Starter.
+func (n *node) StartChild(ctx context.Context, c subrun.Child) (string, error) {
+	return n.runs.StartChild(ctx, run.Child{
+		WorkspaceID: c.Workspace, WorkflowID: c.WorkflowID, Payload: c.Payload, Depth: c.Run.Depth + 1, Began: c.Began,
+		Parent: run.Parent{RunID: c.Run.ID, StepID: c.Run.Path, Waits: c.Waited},
+	})
+}
+
+func (n *node) define(t *testing.T, steps string) string {
+	t.Helper()
+	made, err := n.flows.Create(t.Context(), n.actor, workflow.New{Name: "Test"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var list []workflow.Step
+	if err := json.Unmarshal([]byte(steps), &list); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := n.flows.Update(t.Context(), n.actor, made.ID, workflow.Patch{Steps: &list}, workflow.Match{}); err != nil {
+		t.Fatal(err)
+	}
+	return made.ID
+}
+
+// execute starts a run and waits for its end. A start that fails may have
+// happened: then it comes to its end by itself.
+func (n *node) execute(t *testing.T, workflowID string, asks bool) {
+	started, err := n.runs.Start(t.Context(), n.actor, run.Request{WorkflowID: workflowID, Payload: []byte(`{}`)})
+	if err != nil {
+		if !fault.Is(err, fault.Unavailable) {
+			t.Errorf("a start was refused: %v", err)
+		}
+		return
+	}
+	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		if asks {
+			_, err := n.runs.Resume(t.Context(), n.actor, started.ID, "one", run.Resumption{Approved: true})
+			asks = err != nil && !fault.Is(err, fault.StepNotWaiting)
+		}
+		now, err := n.runs.Get(t.Context(), n.actor, started.ID)
+		switch {
+		case err == nil && now.Status == run.Succeeded:
+			return
+		case err == nil && now.Status != run.Running:
+			t.Errorf("run %s is %s: %+v", started.ID, now.Status, now.Error)
+			return
+		case err != nil && !fault.Is(err, fault.Unavailable):
+			t.Errorf("a run cannot be read: %v", err)
+			return
+		case time.Now().After(deadline):
+			t.Errorf("run %s does not end: %+v", started.ID, now)
+			return
+		}
+	}
+}
+
+// check looks for what should not be left, in the end.
+func (n *node) check(t *testing.T) {
+	t.Helper()
+	if err := n.db.Tidy(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for rule, statement := range map[string]string{
+		"every run has ended": `SELECT count(*) FROM run_queue q WHERE NOT EXISTS
+			(SELECT 1 FROM steps s WHERE s.run_id = q.run_id AND s.awaits = 'answer' AND s.status = 'waiting')`,
+		"the load is what is there": `SELECT count(*) FROM workspace_load l WHERE
+			running <> (SELECT count(*) FROM run_queue q WHERE q.workspace_id = l.workspace_id AND q.slot) OR
+			parked <> (SELECT count(*) FROM run_queue q WHERE q.workspace_id = l.workspace_id AND q.parked)`,
+		"a run has one start and one end": `SELECT count(*) FROM runs r WHERE r.status <> 'running' AND
+			((SELECT count(*) FROM events e WHERE e.run_id = r.id AND e.type = 'run.started') <> 1 OR
+			(SELECT count(*) FROM events e WHERE e.run_id = r.id AND e.type <> 'run.started') <> 1)`,
+		"every job is done, or for a run that waits": `SELECT count(*) FROM stepmill_river.river_job j WHERE state <> 'completed' AND NOT
+			(state = 'scheduled' AND EXISTS (SELECT 1 FROM run_queue q WHERE q.run_id = j.args->>'run_id'))`,
+		"a step starts one run": `SELECT count(*) FROM (SELECT 1 FROM runs WHERE parent_run IS NOT NULL GROUP BY parent_run, parent_step HAVING count(*) > 1) d`,
+	} {
+		for began, left := time.Now(), 1; left > 0; time.Sleep(50 * time.Millisecond) {
+			if err := n.db.Read(t.Context(), func(c store.Conn) error {
+				return c.Query(statement, nil, func(r store.Row) error { return r.Scan(&left) })
+			}); err != nil {
+				t.Fatal(err)
+			}
+			if left > 0 && time.Since(began) > 30*time.Second {
+				t.Errorf("%s; not so for %d", rule, left)
+				break
+			}
+		}
+	}
+}

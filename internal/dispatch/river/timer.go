@@ -1,0 +1,221 @@
+package river
+
+import (
+	"container/heap"
+	"context"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/stepmill/stepmill/internal/clock"
+	"github.com/stepmill/stepmill/internal/run"
+)
+
+// Run takes part until the context ends: it takes up runs that are handed over
+// and those whose time comes.
+func (d *Dispatcher) Run(ctx context.Context) error {
+	client, stopped := context.WithoutCancel(ctx), make(chan struct{})
+	go func() {
+		defer close(stopped)
+		<-ctx.Done()
+		d.mu.Lock()
+		d.leaving = true
+		d.mu.Unlock()
+	}()
+	if err := d.begin(ctx, client); err != nil {
+		return err
+	}
+	d.watch(ctx)
+	<-stopped
+	limit, cancel := context.WithTimeout(client, jobTime)
+	defer cancel()
+	return d.client.Stop(limit)
+}
+
+// begin starts the client. A database that is away is waited for.
+func (d *Dispatcher) begin(ctx, client context.Context) error {
+	for {
+		err := d.client.Start(client)
+		if err == nil || ctx.Err() != nil {
+			return err
+		}
+		d.log.Error("cannot take part in the hand-over of runs; trying again", "error", err)
+		if !wait(ctx, time.Second) {
+			return nil
+		}
+	}
+}
+
+func wait(ctx context.Context, pause time.Duration) bool {
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// watch takes up the runs whose time comes.
+func (d *Dispatcher) watch(ctx context.Context) {
+	timer := time.NewTimer(time.Hour)
+	defer timer.Stop()
+	for {
+		d.mu.Lock()
+		due, next := d.timers.due(clock.Now())
+		for _, wake := range due {
+			d.taking[wake.RunID] = true
+		}
+		d.mu.Unlock()
+		for _, wake := range due {
+			go d.take(ctx, wake)
+		}
+		timer.Reset(next)
+		select {
+		case <-timer.C:
+		case <-d.earlier:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// take takes up a run that was watched. Where that fails it is tried again: the
+// run is in nobody else's hands.
+func (d *Dispatcher) take(ctx context.Context, wake run.Wake) {
+	defer d.taken(wake.RunID)
+	for ctx.Err() == nil {
+		if !d.keep(ctx, wake.RunID, wake.Isolated()) {
+			continue
+		}
+		err := d.claim(ctx, wake, func(context.Context, pgx.Tx) error { return nil })
+		if err == nil {
+			return
+		}
+		d.Unreserve(wake.RunID)
+		d.log.Error("cannot take up a run; trying again", "run_id", wake.RunID, "error", err)
+		wait(ctx, time.Second)
+	}
+}
+
+func (d *Dispatcher) taken(runID string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	delete(d.taking, runID)
+}
+
+// Freed tells that a workspace may have slots for runs that are parked.
+func (d *Dispatcher) Freed(workspaceID string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.passing[workspaceID] = true
+	signal(d.freed)
+}
+
+// PassOn gives free slots to runs that are parked, until the context ends. That
+// is after the last run of this node has: their slots are for others.
+func (d *Dispatcher) PassOn(ctx context.Context) error {
+	for {
+		select {
+		case <-d.freed:
+			d.passOn(ctx)
+		case <-ctx.Done():
+			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastPass)
+			d.passOn(last)
+			cancel()
+			return nil
+		}
+	}
+}
+
+// lastPass bounds the passing on of the last slots.
+const lastPass = 2 * time.Second
+
+func (d *Dispatcher) passOn(ctx context.Context) {
+	d.mu.Lock()
+	workspaces := d.passing
+	d.passing = map[string]bool{}
+	d.mu.Unlock()
+	for workspaceID := range workspaces {
+		more, err := d.store.PassOn(ctx, workspaceID)
+		if err != nil && ctx.Err() == nil {
+			d.log.Error("cannot take up runs that are parked; trying again", "error", err)
+			wait(ctx, time.Second)
+		}
+		if more || err != nil {
+			d.Freed(workspaceID)
+		}
+	}
+}
+
+// timers are runs that this node watches, the one with the earliest time first.
+type timers struct {
+	list []run.Wake
+	at   map[string]int // where each is
+}
+
+// Len implements heap.Interface.
+func (t *timers) Len() int { return len(t.list) }
+
+// Less implements heap.Interface.
+func (t *timers) Less(i, j int) bool { return t.list[i].At.Before(t.list[j].At) }
+
+// Swap implements heap.Interface.
+func (t *timers) Swap(i, j int) {
+	t.list[i], t.list[j] = t.list[j], t.list[i]
+	t.at[t.list[i].RunID], t.at[t.list[j].RunID] = i, j
+}
+
+// Push implements heap.Interface.
+func (t *timers) Push(w any) {
+	t.at[w.(run.Wake).RunID] = len(t.list)
+	t.list = append(t.list, w.(run.Wake))
+}
+
+// Pop implements heap.Interface.
+func (t *timers) Pop() any {
+	last := len(t.list) - 1
+	w := t.list[last]
+	t.list = t.list[:last]
+	delete(t.at, w.RunID)
+	return w
+}
+
+// add watches a run, instead of what was watched of it before.
+func (t *timers) add(w run.Wake) {
+	if t.at == nil {
+		t.at = map[string]int{}
+	}
+	if i, ok := t.at[w.RunID]; ok {
+		heap.Remove(t, i)
+	}
+	heap.Push(t, w)
+}
+
+// has tells whether a run is watched and due no later than at a time.
+func (t *timers) has(runID string, at time.Time) bool {
+	i, ok := t.at[runID]
+	return ok && !t.list[i].At.After(at)
+}
+
+// hurry makes a run due.
+func (t *timers) hurry(runID string) bool {
+	i, ok := t.at[runID]
+	if ok {
+		t.list[i].At = time.Time{}
+		heap.Fix(t, i)
+	}
+	return ok
+}
+
+// due takes the runs whose time has come, and tells how long it is to the next.
+func (t *timers) due(now time.Time) (due []run.Wake, next time.Duration) {
+	for len(t.list) > 0 {
+		if first := t.list[0].At; first.After(now) {
+			return due, first.Sub(now)
+		}
+		due = append(due, heap.Pop(t).(run.Wake))
+	}
+	return due, time.Hour
+}

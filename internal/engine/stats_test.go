@@ -1,0 +1,189 @@
+package engine_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/stepmill/stepmill/internal/engine"
+	"github.com/stepmill/stepmill/internal/expr"
+	"github.com/stepmill/stepmill/internal/run"
+	"github.com/stepmill/stepmill/internal/tally"
+)
+
+// some leaves out what was not counted.
+func some(counts map[string]int64) map[string]int64 {
+	out := map[string]int64{}
+	for name, n := range counts {
+		if n != 0 {
+			out[name] = n
+		}
+	}
+	return out
+}
+
+func wantCounts(t *testing.T, what string, got, want map[string]int64) {
+	t.Helper()
+	if diff := cmp.Diff(want, some(got)); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", what, diff)
+	}
+}
+
+// within tells how many values were counted up to each bound of a histogram.
+func within(s tally.Snapshot, seconds float64) (n uint64) {
+	for i, bound := range s.Bounds {
+		if bound <= seconds {
+			n += s.Counts[i]
+		}
+	}
+	return n
+}
+
+func TestWhatIsCounted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		n := w.start(w.store)
+		for _, steps := range []string{
+			`[{"id": "a", "uses": "data.set", "with": {"values": {"x": 1}}}, {"id": "b", "uses": "data.set", "with": {"values": {"x": 2}}}]`,
+			`[{"id": "a", "uses": "test.effect", "with": {"call": "a", "passes_after": 2, "takes": "3s", "returns": {}}}]`,
+			`[{"id": "a", "uses": "test.effect", "with": {"fails": "for good"}}, {"id": "skipped", "uses": "data.set", "with": {"values": {}}}]`,
+			`[{"id": "a", "uses": "flow.wait", "with": {"for": "30s"}}]`,
+			`[{"id": "a", "if": "1 / 0 == 1", "uses": "data.set", "with": {"values": {}}}]`,
+			`[{"id": "a", "uses": "data.set", "with": {"values": {"x": "${{ [][3].y + 1 }}"}}}]`,
+			`[{"id": "a", "uses": "flow.stop", "with": {"status": "failed"}}]`,
+			`[{"id": "each", "foreach": "${{ [1, 2, 3] }}", "steps": [{"id": "in", "uses": "data.set", "with": {"values": {}}}]}]`,
+		} {
+			w.finished(w.startRun(w.workflow(steps), "{}"))
+		}
+		synctest.Wait()
+		stats := n.engine.Stats()
+		wantCounts(t, "data.set", stats.Actions["data.set"].Outcomes, map[string]int64{"succeeded": 5, "failed": 2})
+		wantCounts(t, "test.effect", stats.Actions["test.effect"].Outcomes, map[string]int64{"succeeded": 1, "retried": 2, "failed": 1})
+		wantCounts(t, "flow.wait", stats.Actions["flow.wait"].Outcomes, map[string]int64{"succeeded": 1, "waiting": 1})
+		wantCounts(t, "failures of steps", stats.StepFailures, map[string]int64{tally.Other: 3, "expression_failed": 2})
+		wantCounts(t, "failures of runs", stats.RunFailures, map[string]int64{tally.Other: 1, "expression_failed": 2, "stopped": 1})
+		took := stats.Actions["test.effect"].Duration
+		if took.Total() != 4 || took.Sum != 9 || within(took, 2.5) != 1 {
+			t.Errorf("three executions of three seconds and one of none gave %+v", took)
+		}
+		if took := stats.Actions["flow.wait"].Duration; took.Total() != 2 || took.Sum > 1 {
+			t.Errorf("waiting counts as work: %+v", took)
+		}
+		if stats.Active != 0 || stats.Stuck != 0 || stats.LeasesLost != 0 {
+			t.Errorf("%+v", stats)
+		}
+	})
+}
+
+func TestRunsInHandAreCounted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		n := w.start(w.store)
+		wf := w.workflow(`[{"id": "a", "timeout": "30s", "retry": {"max_attempts": 1}, "uses": "test.effect", "with": {"gate": "never"}}]`)
+		id := w.startRun(wf, "{}")
+		deaf := w.startRun(w.workflow(`[{"id": "a", "timeout": "30s", "retry": {"max_attempts": 1}, "uses": "test.effect", "with": {"deaf": "stuck"}}]`), "{}")
+		synctest.Wait()
+		if stats := n.engine.Stats(); stats.Active != 2 || stats.Stuck != 0 {
+			t.Errorf("%d runs in hand, %d stuck", stats.Active, stats.Stuck)
+		}
+		if _, err := w.runs.Cancel(context.WithoutCancel(t.Context()), w.actor, id); err != nil {
+			t.Fatal(err)
+		}
+		w.finished(deaf)
+		synctest.Wait()
+		stats := n.engine.Stats()
+		if stats.Active != 0 || stats.Stuck != 1 {
+			t.Errorf("%d runs in hand, %d stuck", stats.Active, stats.Stuck)
+		}
+		wantCounts(t, "test.effect", stats.Actions["test.effect"].Outcomes, map[string]int64{"cancelled": 1, "failed": 1})
+		wantCounts(t, "failures", stats.StepFailures, map[string]int64{"timed_out": 1})
+		w.effects.open("stuck")
+		synctest.Wait()
+		if stuck := n.engine.Stats().Stuck; stuck != 0 {
+			t.Errorf("%d stuck after it has ended", stuck)
+		}
+	})
+}
+
+// A write that comes after the run was taken over is a lease lost, and the end
+// that it would have written does not count.
+func TestALostLeaseIsCounted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		taken := false
+		st := &hooked{Store: w.store}
+		st.before = func(lease run.Lease, d run.Decision) {
+			if d.Finish != nil && !taken {
+				taken = true
+				wake := run.Wake{RunID: lease.RunID, Epoch: lease.Epoch}
+				if _, ok, err := w.store.Activate(context.WithoutCancel(t.Context()), wake, "node_other"); err != nil || !ok {
+					t.Error(ok, err)
+				}
+			}
+		}
+		n := w.start(st)
+		w.startRun(w.workflow(`[{"id": "a", "uses": "test.effect", "with": {"fails": "for good"}}]`), "{}")
+		time.Sleep(time.Second)
+		synctest.Wait()
+		if stats := n.engine.Stats(); stats.LeasesLost != 1 || len(some(stats.RunFailures)) != 0 {
+			t.Errorf("%+v", stats)
+		}
+	})
+}
+
+// A step that is only tried out is no step of a run.
+func TestATrialIsNotCounted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		n := w.start(w.store)
+		wf := w.workflow(`[{"id": "a", "uses": "data.set", "with": {"values": {"x": 1}}}]`)
+		plan, err := w.plans.Get(t.Context(), wf, 2)
+		if err != nil || plan == nil {
+			t.Fatal(plan, err)
+		}
+		tried, err := n.engine.Try(t.Context(), run.Experiment{
+			WorkspaceID: w.actor.Workspace.ID, Plan: w.actor.Workspace.Plan, Step: plan.Steps[0], Env: &expr.Env{Steps: map[string]expr.Step{}},
+		})
+		if err != nil || tried.Status != run.StepSucceeded {
+			t.Fatalf("%+v, %v", tried, err)
+		}
+		for name, of := range n.engine.Stats().Actions {
+			if len(some(of.Outcomes)) != 0 || of.Duration.Total() != 0 {
+				t.Errorf("%s: %+v", name, of)
+			}
+		}
+	})
+}
+
+// A store that fails counts nothing twice.
+func TestARepeatedCommitCountsOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		st := &hooked{Store: w.store}
+		n := w.start(failing{st, new(int)})
+		d := w.finished(w.startRun(w.workflow(`[{"id": "a", "uses": "test.effect", "with": {"fails": "for good"}}]`), "{}"))
+		synctest.Wait()
+		if d.Status != run.Failed {
+			t.Fatal(d.Status)
+		}
+		stats := n.engine.Stats()
+		wantCounts(t, "failures of runs", stats.RunFailures, map[string]int64{tally.Other: 1})
+		wantCounts(t, "failures of steps", stats.StepFailures, map[string]int64{tally.Other: 1})
+	})
+}
+
+// failing refuses every other commit.
+type failing struct {
+	engine.Store
+	n *int
+}
+
+func (f failing) Commit(ctx context.Context, lease run.Lease, of run.Run, d run.Decision) (bool, error) {
+	if *f.n++; *f.n%2 == 1 {
+		return false, errInjected
+	}
+	return f.Store.Commit(ctx, lease, of, d)
+}

@@ -1,0 +1,185 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"github.com/stepmill/stepmill/internal/auth"
+	"github.com/stepmill/stepmill/internal/clock"
+	"github.com/stepmill/stepmill/internal/run"
+)
+
+// passed bounds how many runs one unit passes slots to.
+const passed = 100
+
+// PassOn gives the free slots of a workspace to runs that are parked, those
+// first that have waited longest: here, where there is room, or on their way to
+// any node. It answers true when there may be more.
+func (s *Store) PassOn(ctx context.Context, workspaceID string) (bool, error) {
+	more := false
+	err := s.write(ctx, func(u *unit) error {
+		more = false
+		if err := lockWorkspace(u, workspaceID); err != nil {
+			return err
+		}
+		var (
+			running, parked int
+			plan            auth.Plan
+		)
+		if err := u.Query(`SELECT l.running, l.parked, w.plan FROM workspace_load l JOIN workspaces w ON w.id = l.workspace_id WHERE l.workspace_id = $1`,
+			[]any{workspaceID}, func(r Row) error { return r.Scan(&running, &parked, (*string)(&plan)) }); err != nil {
+			return err
+		}
+		free := min(parked, s.cluster.Limit(plan)-running, passed)
+		if free <= 0 {
+			return nil
+		}
+		// One that is just being cancelled or answered is passed over.
+		waiting, err := list(u, selectWake+`WHERE run_queue.workspace_id = $1 AND run_queue.parked ORDER BY run_queue.wake_at, run_queue.run_id
+			LIMIT $2 FOR UPDATE OF run_queue SKIP LOCKED`, []any{workspaceID, free}, scanWake)
+		if err != nil {
+			return err
+		}
+		for i, wake := range waiting {
+			if err := s.pass(u, wake, running+i+1); err != nil {
+				return err
+			}
+		}
+		more = len(waiting) == passed
+		return u.Do(`UPDATE workspace_load SET running = running + $1, parked = parked - $1 WHERE workspace_id = $2`, len(waiting), workspaceID)
+	})
+	return more && err == nil, err
+}
+
+// pass gives a run that was parked a slot.
+func (s *Store) pass(u *unit, wake run.Wake, under int) error {
+	if wake.Isolated() || !s.cluster.Room(wake) {
+		u.handovers = append(u.handovers, run.Handover{Wake: wake, Under: under})
+		return u.Do(`UPDATE run_queue SET parked = false, slot = true WHERE run_id = $1`, wake.RunID)
+	}
+	wake.Epoch++
+	wake.Owned = true
+	u.afterCommit(func() { s.notify.Wake(wake) })
+	return u.Do(`UPDATE run_queue SET parked = false, slot = true, node = $1, epoch = $2, wake_at = NULL WHERE run_id = $3`,
+		s.cluster.Node, wake.Epoch, wake.RunID)
+}
+
+// taken bounds how many runs one unit takes from a node.
+const taken = 200
+
+// TakeFrom takes the runs of a node away from it and puts them on their way to
+// others: the node is dead, or about to leave. What it was executing when it
+// died is held against those runs. It answers true when there may be more.
+func (s *Store) TakeFrom(ctx context.Context, node string, died bool) (count int, more bool, err error) {
+	blame := ``
+	if died {
+		blame = `crashes = CASE WHEN executing IS NULL THEN crashes WHEN blamed = executing THEN crashes + 1 ELSE 1 END,
+			blamed = COALESCE(executing, blamed), `
+	}
+	err = s.write(ctx, func(u *unit) error {
+		wakes, err := list(u, `UPDATE run_queue SET epoch = epoch + 1, node = NULL, `+blame+`executing = NULL, wake_at = COALESCE(wake_at, $3)
+			FROM workspaces s WHERE s.id = run_queue.workspace_id
+			AND run_id IN (SELECT run_id FROM run_queue WHERE node = $1 ORDER BY run_id LIMIT $2 FOR UPDATE)
+			RETURNING `+wakeFields, []any{node, taken, clock.Now()}, scanWake)
+		if err != nil {
+			return err
+		}
+		for _, wake := range wakes {
+			u.handovers = append(u.handovers, run.Handover{Wake: wake})
+		}
+		count, more = len(wakes), len(wakes) == taken
+		return nil
+	})
+	return count, more && err == nil, err
+}
+
+// lost is after which time a run that is due and on nobody's way is looked for.
+const lost = 15 * time.Second
+
+// Sweep finds runs that nobody is bringing to a node, and workspaces that have
+// runs parked, which may have slots for them: after an import all runs are like
+// that, else nothing should be, and nothing like it lasts. It answers true when
+// there may be more.
+func (s *Store) Sweep(ctx context.Context) (found int, more bool, waiting []string, err error) {
+	err = s.write(ctx, func(u *unit) error {
+		now := clock.Now()
+		wakes, err := list(u, selectWake+`WHERE run_queue.node IS NULL AND NOT run_queue.parked AND run_queue.turn
+			AND (run_queue.adrift OR run_queue.wake_at < $1)`+notDeleted+` LIMIT $2 FOR UPDATE OF run_queue SKIP LOCKED`,
+			[]any{now.Add(-lost), taken}, scanWake)
+		if err != nil {
+			return err
+		}
+		carried, err := s.carried(ctx, u, wakes)
+		if err != nil {
+			return err
+		}
+		for _, wake := range wakes {
+			if !carried[wake.RunID] {
+				u.handovers = append(u.handovers, run.Handover{Wake: wake})
+			}
+			// What is late is given time to come.
+			if err := u.Do(`UPDATE run_queue SET adrift = false, wake_at = CASE WHEN wake_at < $1 THEN $1 ELSE wake_at END WHERE run_id = $2`,
+				now, wake.RunID); err != nil {
+				return err
+			}
+		}
+		found, more = len(u.handovers), len(wakes) == taken
+		waiting, err = list(u, `SELECT workspace_id FROM workspace_load WHERE parked > 0`, nil, scanText)
+		return err
+	})
+	return found, more && err == nil, waiting, err
+}
+
+func (s *Store) carried(ctx context.Context, u *unit, wakes []run.Wake) (map[string]bool, error) {
+	if len(wakes) == 0 {
+		return nil, nil
+	}
+	ids := make([]string, len(wakes))
+	for i, wake := range wakes {
+		ids[i] = wake.RunID
+	}
+	return s.cluster.Carried(ctx, u.Conn, ids)
+}
+
+// Strays lists nodes that hold something although nobody knows them: they have
+// taken it after their end.
+func (s *Store) Strays(ctx context.Context) ([]string, error) {
+	var strays []string
+	err := s.read(ctx, func(c Conn) (err error) {
+		strays, err = list(c, `SELECT DISTINCT node FROM run_queue q WHERE node IS NOT NULL AND NOT EXISTS (SELECT 1 FROM nodes n WHERE n.id = q.node)
+			UNION SELECT node FROM couriers c WHERE NOT EXISTS (SELECT 1 FROM nodes n WHERE n.id = c.node) ORDER BY node`, nil, scanText)
+		return err
+	})
+	return strays, err
+}
+
+// Recount corrects the load of a workspace should it ever be wrong, and answers
+// whether it was.
+func (s *Store) Recount(ctx context.Context, workspaceID string) (bool, error) {
+	wrong := false
+	err := s.write(ctx, func(u *unit) error {
+		if err := lockWorkspace(u, workspaceID); err != nil {
+			return err
+		}
+		n, err := u.Exec(`UPDATE workspace_load l SET running = c.running, parked = c.parked FROM
+			(SELECT count(*) FILTER (WHERE slot) AS running, count(*) FILTER (WHERE parked) AS parked FROM run_queue WHERE workspace_id = $1) c
+			WHERE l.workspace_id = $1 AND (l.running <> c.running OR l.parked <> c.parked)`, workspaceID)
+		wrong = n > 0
+		return err
+	})
+	return wrong, err
+}
+
+// Held lists what a node has in its hands or watches, as the store knows it.
+func (s *Store) Held(ctx context.Context, node string) ([]run.Held, error) {
+	var held []run.Held
+	err := s.read(ctx, func(c Conn) (err error) {
+		held, err = list(c, `SELECT run_queue.wake_at IS NOT NULL, NOT run_queue.slot, `+wakeColumns+` WHERE run_queue.node = $1`+notDeleted, []any{node},
+			func(r Row) (h run.Held, err error) {
+				err = r.Scan(&h.News, &h.Armed, &h.RunID, &h.WorkspaceID, &h.WorkflowID, &h.Epoch, &h.At, &h.Crashes, (*string)(&h.Plan))
+				return h, err
+			})
+		return err
+	})
+	return held, err
+}

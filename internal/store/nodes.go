@@ -1,0 +1,19 @@
+package store
+
+import "context"
+
+// RunsByNode implements node.Store.
+func (s *Store) RunsByNode(ctx context.Context, workspaceID string) (map[string]int, error) {
+	runs := map[string]int{}
+	err := s.read(ctx, func(c Conn) error {
+		return c.Query(`SELECT node, count(*) FROM run_queue WHERE workspace_id = $1 AND node IS NOT NULL`+notDeleted+` GROUP BY node`,
+			[]any{workspaceID}, func(r Row) error {
+				var node string
+				var n int
+				err := r.Scan(&node, &n)
+				runs[node] = n
+				return err
+			})
+	})
+	return runs, err
+}

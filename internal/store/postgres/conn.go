@@ -1,0 +1,107 @@
+package postgres
+
+import (
+	"context"
+	"hash/fnv"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/stepmill/stepmill/internal/store"
+)
+
+// exchange runs statements of a unit. Those of several units may travel
+// together.
+type exchange func([]*statement) error
+
+// conn implements store.Conn for one unit. Statements of which only the effect
+// is wanted wait for one of which more is: they make the way together.
+type conn struct {
+	raw      *pgx.Conn
+	exchange exchange
+	tx       *transaction // nil: shared with other units
+	ctx      context.Context
+	waiting  []*statement
+	// wrote says that the unit has left something in the transaction.
+	wrote bool
+}
+
+// Exec implements store.Conn.
+func (c *conn) Exec(text string, args ...any) (int64, error) {
+	s := newStatement(text, args, false)
+	if err := c.run(s); err != nil {
+		return 0, err
+	}
+	c.wrote = c.wrote || s.affected > 0
+	return s.affected, nil
+}
+
+// Do implements store.Conn.
+func (c *conn) Do(text string, args ...any) error {
+	c.waiting = append(c.waiting, newStatement(text, args, false))
+	return nil
+}
+
+// Query implements store.Conn.
+func (c *conn) Query(text string, args []any, each func(store.Row) error) error {
+	s := newStatement(text, args, true)
+	if err := c.run(s); err != nil {
+		return err
+	}
+	c.wrote = c.wrote || s.writes()
+	return s.each(c.raw, each)
+}
+
+// Lock implements store.Conn, with a lock that ends with the transaction: it
+// also works where connections are lent out for one transaction at a time.
+func (c *conn) Lock(lock store.Lock) error {
+	text := `SELECT pg_advisory_xact_lock($1)`
+	if lock.Shared {
+		text = `SELECT pg_advisory_xact_lock_shared($1)`
+	}
+	s := newStatement(text, []any{lockNumber(lock)}, false)
+	s.lock, s.last = true, lock.Kind == store.LockWorkspace
+	c.waiting = append(c.waiting, s)
+	return nil
+}
+
+// lockNumber is what the database knows a lock by. Two that share a number only
+// wait for each other without need.
+func lockNumber(lock store.Lock) int64 {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(lock.Kind))
+	_, _ = h.Write([]byte{0})
+	_, _ = h.Write([]byte(lock.Key))
+	return int64(h.Sum64())
+}
+
+func newStatement(text string, args []any, want bool) *statement {
+	s := &statement{text: text, want: want, args: make([]any, len(args))}
+	for i, arg := range args {
+		s.args[i] = argument(arg)
+	}
+	return s
+}
+
+// run runs what waits, and the statement.
+func (c *conn) run(s *statement) error {
+	c.wrote = c.wrote || len(c.waiting) > 0
+	all := c.waiting
+	c.waiting = nil
+	return c.exchange(append(all, s))
+}
+
+// flush runs what waits.
+func (c *conn) flush() error {
+	waiting := c.waiting
+	c.waiting = nil
+	if len(waiting) == 0 && c.tx.begun {
+		return nil
+	}
+	c.wrote = c.wrote || len(waiting) > 0
+	return c.exchange(waiting)
+}
+
+// sending is an exchange that sends at once.
+func sending(ctx context.Context, t *transaction) exchange {
+	return func(statements []*statement) error { return t.send(ctx, statements) }
+}

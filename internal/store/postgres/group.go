@@ -1,0 +1,294 @@
+package postgres
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/stepmill/stepmill/internal/fault"
+	"github.com/stepmill/stepmill/internal/store"
+)
+
+const (
+	// maxGroup bounds how many units share a transaction.
+	maxGroup = 64
+	// groupsAtOnce is how many such transactions are under way at a time. While
+	// they are, the next units gather.
+	groupsAtOnce = 3
+	// queueLength bounds how many units wait; more wait at the door.
+	queueLength = 4096
+)
+
+// groups commit units of many runs together. The units of a group run side by
+// side, and statements that are ready at the same time travel in one round
+// trip: a group takes about as long as one unit alone. A unit that fails takes
+// the transaction with it; then each is run again by itself.
+type groups struct {
+	db    *DB
+	queue chan *member
+	done  chan struct{}
+	apart sync.WaitGroup // units that are run by themselves
+}
+
+// member is a unit of a group.
+type member struct {
+	ctx    context.Context
+	runID  string
+	fn     func(store.Conn) error
+	answer chan error
+
+	conn    *conn
+	ready   []*statement // waits to be sent
+	resume  chan error
+	ended   bool
+	outcome error
+}
+
+func newGroups(db *DB) *groups {
+	return &groups{db: db, queue: make(chan *member, queueLength), done: make(chan struct{})}
+}
+
+// WriteRun implements store.Driver.
+func (db *DB) WriteRun(ctx context.Context, runID string, fn func(store.Conn) error) error {
+	if ctx.Err() != nil { // select would choose at random
+		return givenUp(ctx)
+	}
+	m := &member{ctx: ctx, runID: runID, fn: fn, answer: make(chan error, 1)}
+	select {
+	case db.groups.queue <- m:
+	case <-ctx.Done():
+		return givenUp(ctx)
+	case <-db.groups.done:
+		return closed()
+	}
+	select {
+	case err := <-m.answer:
+		return err
+	case <-db.groups.done:
+		select {
+		case err := <-m.answer:
+			return err
+		default:
+			return closed()
+		}
+	}
+}
+
+func closed() error {
+	return fault.New(fault.Unavailable, "the service is shutting down").After(time.Second)
+}
+
+// run commits groups until the context ends and nothing is queued.
+func (g *groups) run(ctx context.Context) error {
+	defer close(g.done)
+	var workers sync.WaitGroup
+	for range groupsAtOnce {
+		workers.Go(func() { g.work(ctx) })
+	}
+	workers.Wait()
+	g.apart.Wait()
+	return nil
+}
+
+func (g *groups) work(ctx context.Context) {
+	for {
+		select {
+		case m := <-g.queue:
+			g.commit(g.gather(m))
+			continue
+		default:
+		}
+		select {
+		case m := <-g.queue:
+			g.commit(g.gather(m))
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// gather takes whatever queued meanwhile, without waiting for more. A run has
+// one unit in a group: they would not see each other as units should.
+func (g *groups) gather(first *member) []*member {
+	group, runs := []*member{first}, map[string]bool{first.runID: true}
+	for len(group) < maxGroup {
+		select {
+		case m := <-g.queue:
+			if runs[m.runID] {
+				g.apart.Go(func() { g.alone(m) })
+				continue
+			}
+			runs[m.runID] = true
+			group = append(group, m)
+		default:
+			return group
+		}
+	}
+	return group
+}
+
+// alone runs a unit by itself.
+func (g *groups) alone(m *member) { m.answer <- g.db.Write(m.ctx, m.fn) }
+
+// commit runs a group and answers each of its callers.
+func (g *groups) commit(group []*member) {
+	if len(group) == 1 {
+		g.alone(group[0])
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), unitTime)
+	defer cancel()
+	if err := g.together(ctx, group); err != nil {
+		if k := classify(err); k != other { // what a unit met by itself it meets again
+			g.db.counts.failed(k, err)
+		}
+		for _, m := range group {
+			if _, open := errors.AsType[*unknownError](err); open {
+				g.db.counts.unit(unknown, err)
+				m.answer <- explain(err, unknown)
+				continue
+			}
+			g.apart.Go(func() { g.alone(m) })
+		}
+		return
+	}
+	for _, m := range group {
+		g.db.counts.unit(other, m.outcome)
+		m.answer <- m.outcome
+	}
+}
+
+// errApart says that the units of a group have to be run one by one.
+var errApart = errors.New("the units of a group are run one by one")
+
+// together runs a group in one transaction.
+func (g *groups) together(ctx context.Context, group []*member) error {
+	lent, err := g.db.acquire(ctx)
+	if err != nil {
+		return err
+	}
+	defer lent.Release()
+	begun := time.Now()
+	t := g.db.newTransaction(lent)
+	slices.SortFunc(group, func(a, b *member) int { return cmp.Compare(a.runID, b.runID) })
+	last, err := rounds(ctx, t, group)
+	if err != nil {
+		t.abandon(ctx)
+		return err
+	}
+	if !t.begun && len(last) == 0 {
+		return nil
+	}
+	defer g.db.counts.commit(len(group), begun)
+	return g.db.finish(ctx, t, last)
+}
+
+// rounds lets the units of a group run until each has ended, sending what all of
+// them wait for at a time. It returns what is left to be sent at the end.
+func rounds(ctx context.Context, t *transaction, group []*member) (last []*statement, err error) {
+	posted := make(chan *member)
+	for _, m := range group {
+		m.begin(t, posted)
+	}
+	running := len(group)
+	defer func() {
+		for _, m := range group {
+			for !m.ended { // it waits for what will not come
+				m.resume <- errApart
+				<-posted
+			}
+		}
+	}()
+	for waiting := 0; running > 0; {
+		for waiting < running {
+			if m := <-posted; m.ended {
+				running--
+			} else {
+				waiting++
+			}
+		}
+		if failed(group) {
+			return nil, errApart
+		}
+		batch := next(group)
+		if err := t.send(ctx, statements(batch)); err != nil {
+			return nil, errors.Join(errApart, err)
+		}
+		for _, m := range batch {
+			m.ready = nil
+			waiting--
+			m.resume <- nil
+		}
+	}
+	if failed(group) {
+		return nil, errApart
+	}
+	for _, m := range group {
+		if m.outcome == nil {
+			last = append(last, m.conn.waiting...)
+		}
+	}
+	return last, nil
+}
+
+// begin lets a unit run until it has something to send, or has ended.
+func (m *member) begin(t *transaction, posted chan<- *member) {
+	m.resume, m.ended, m.outcome, m.ready = make(chan error), false, nil, nil
+	m.conn = &conn{raw: t.conn, exchange: func(s []*statement) error {
+		m.ready = s
+		posted <- m
+		return <-m.resume
+	}}
+	go func() {
+		m.outcome = call(m.fn, m.conn)
+		m.ended = true
+		posted <- m
+	}()
+}
+
+// failed tells whether a unit has ended with an error and left something in the
+// transaction.
+func failed(group []*member) bool {
+	return slices.ContainsFunc(group, func(m *member) bool { return m.ended && m.outcome != nil && m.conn.wrote })
+}
+
+// next are the units whose statements are sent now. Those that take a lock for
+// their end wait until all others are as far: locks that are held for the rest
+// of the transaction are taken last, and in one order.
+func next(group []*member) []*member {
+	var now, end []*member
+	for _, m := range group {
+		switch {
+		case m.ready == nil:
+		case m.lock() != nil:
+			end = append(end, m)
+		default:
+			now = append(now, m)
+		}
+	}
+	if len(now) > 0 {
+		return now
+	}
+	slices.SortStableFunc(end, func(a, b *member) int { return cmp.Compare(a.lock().args[0].(int64), b.lock().args[0].(int64)) })
+	return end
+}
+
+// lock is the statement that takes a lock for the end of the unit, if one of
+// those to be sent does.
+func (m *member) lock() *statement {
+	if i := slices.IndexFunc(m.ready, func(s *statement) bool { return s.last }); i >= 0 {
+		return m.ready[i]
+	}
+	return nil
+}
+
+func statements(of []*member) []*statement {
+	var all []*statement
+	for _, m := range of {
+		all = append(all, m.ready...)
+	}
+	return all
+}

@@ -1,0 +1,146 @@
+package postgres
+
+import (
+	"context"
+	"database/sql"
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/jackc/pgx/v5/stdlib"
+	"github.com/pressly/goose/v3"
+	"github.com/riverqueue/river/riverdriver/riverpgxv5"
+	"github.com/riverqueue/river/rivermigrate"
+
+	"github.com/stepmill/stepmill/internal/failpoint"
+)
+
+//go:embed migrations/*.sql
+var migrations embed.FS
+
+// JobSchema is where the tables of River are, apart from ours, which are in the
+// first schema of the connection's search path.
+const JobSchema = "stepmill_river"
+
+// versionTable says which migrations were applied.
+const versionTable = "schema_versions"
+
+// migrationLock is the number under which nodes take turns to migrate.
+const migrationLock = 7_316_402_118
+
+// Migrate brings the schema up to date: ours and that of the engine that hands
+// runs over. Nodes that start at the same time do it one after the other, and
+// one that was cut short is repeated.
+func Migrate(ctx context.Context, opts Options) (err error) {
+	config, err := Configure(opts, 4)
+	if err != nil {
+		return err
+	}
+	// A migration may take as long as it takes.
+	for _, name := range []string{"statement_timeout", "lock_timeout", "idle_in_transaction_session_timeout"} {
+		delete(config.ConnConfig.RuntimeParams, name)
+	}
+	pool, err := pgxpool.NewWithConfig(ctx, config)
+	if err != nil {
+		return fmt.Errorf("connect to the database: %w", err)
+	}
+	defer pool.Close()
+	turn, err := pool.Begin(ctx)
+	if err != nil {
+		return fmt.Errorf("connect to the database: %w", err)
+	}
+	defer func() { err = errors.Join(err, turn.Rollback(context.WithoutCancel(ctx))) }()
+	if _, err := turn.Exec(ctx, `SELECT pg_advisory_xact_lock($1)`, int64(migrationLock)); err != nil {
+		return fmt.Errorf("wait for another migration: %w", err)
+	}
+	if _, err := pool.Exec(ctx, `CREATE SCHEMA IF NOT EXISTS `+JobSchema); err != nil {
+		return fmt.Errorf("make the schema %s: %w", JobSchema, err)
+	}
+	if err := migrateOwn(ctx, pool); err != nil {
+		return err
+	}
+	return migrateJobs(ctx, pool)
+}
+
+func migrateOwn(ctx context.Context, pool *pgxpool.Pool) (err error) {
+	db := stdlib.OpenDBFromPool(pool)
+	defer func() { err = errors.Join(err, db.Close()) }()
+	provider, err := newProvider(db)
+	if err != nil {
+		return err
+	}
+	have, want, err := provider.GetVersions(ctx)
+	if err != nil {
+		return fmt.Errorf("read the version of the schema: %w", err)
+	}
+	if have >= want {
+		return tooNew(have, want)
+	}
+	failpoint.Hit(failpoint.DuringMigration, "")
+	if _, err := provider.Up(ctx); err != nil {
+		return fmt.Errorf("migrate the database: %w", err)
+	}
+	return nil
+}
+
+func newProvider(db *sql.DB) (*goose.Provider, error) {
+	files, err := fs.Sub(migrations, "migrations")
+	if err != nil {
+		return nil, err
+	}
+	provider, err := goose.NewProvider(goose.DialectPostgres, db, files, goose.WithTableName(versionTable))
+	if err != nil {
+		return nil, fmt.Errorf("read migrations: %w", err)
+	}
+	return provider, nil
+}
+
+// tooNew refuses a schema that this binary cannot work with. Each release works
+// with the schema of the one after it, so that nodes can be replaced one by one.
+func tooNew(have, want int64) error {
+	if have > want+1 {
+		return fmt.Errorf("the database was migrated by a newer Stepmill (schema %d, this binary knows %d): upgrade the binary", have, want)
+	}
+	return nil
+}
+
+func migrateJobs(ctx context.Context, pool *pgxpool.Pool) error {
+	migrator, err := rivermigrate.New(riverpgxv5.New(pool), &rivermigrate.Config{Schema: JobSchema})
+	if err != nil {
+		return fmt.Errorf("read the migrations of jobs: %w", err)
+	}
+	if _, err := migrator.Migrate(ctx, rivermigrate.DirectionUp, nil); err != nil {
+		return fmt.Errorf("migrate the schema of jobs: %w", err)
+	}
+	return nil
+}
+
+// ErrNotMigrated says that the database has no schema, or an older one.
+var ErrNotMigrated = errors.New("run `stepmill migrate` first")
+
+// checkSchema refuses a database that this binary cannot work with.
+func checkSchema(ctx context.Context, pool *pgxpool.Pool) (err error) {
+	var there *string
+	if err := pool.QueryRow(ctx, `SELECT to_regclass($1)::text`, versionTable).Scan(&there); err != nil {
+		return fmt.Errorf("reach the database: %w", err)
+	}
+	if there == nil {
+		return fmt.Errorf("the database holds no Stepmill data: %w", ErrNotMigrated)
+	}
+	db := stdlib.OpenDBFromPool(pool)
+	defer func() { err = errors.Join(err, db.Close()) }()
+	provider, err := newProvider(db)
+	if err != nil {
+		return err
+	}
+	have, want, err := provider.GetVersions(ctx)
+	switch {
+	case err != nil:
+		return fmt.Errorf("read the version of the schema: %w", err)
+	case have < want:
+		return fmt.Errorf("the database has schema %d, this binary needs %d: %w", have, want, ErrNotMigrated)
+	}
+	return tooNew(have, want)
+}

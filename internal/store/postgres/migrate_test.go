@@ -1,0 +1,83 @@
+package postgres_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/stepmill/stepmill/internal/store/postgres"
+	server "github.com/stepmill/stepmill/test/postgres"
+)
+
+func TestMigrateAtTheSameTime(t *testing.T) {
+	t.Parallel()
+	opts := postgres.Options{URL: server.Shared(t).NewDatabase(t), Name: "test"}
+	if _, err := postgres.Open(t.Context(), opts); !errors.Is(err, postgres.ErrNotMigrated) {
+		t.Errorf("an empty database: %v", err)
+	}
+	var running sync.WaitGroup
+	for range 4 {
+		running.Go(func() {
+			if err := postgres.Migrate(t.Context(), opts); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	running.Wait()
+	db := open(t, opts)
+	if n := number(t, db, `SELECT count(*) FROM schema_versions WHERE version_id > 0`); n != 1 {
+		t.Errorf("%d migrations were applied", n)
+	}
+	if n := number(t, db, `SELECT count(*) FROM stepmill_river.river_job`); n != 0 {
+		t.Errorf("%d jobs", n)
+	}
+}
+
+// What was cut short is done again: River's tables are missing, or ours are.
+func TestMigrateCutShort(t *testing.T) {
+	t.Parallel()
+	opts := newDatabase(t)
+	db := open(t, opts)
+	exec(t, db, `DROP SCHEMA stepmill_river CASCADE`)
+	if err := postgres.Migrate(t.Context(), opts); err != nil {
+		t.Fatal(err)
+	}
+	if n := number(t, db, `SELECT count(*) FROM stepmill_river.river_job`); n != 0 {
+		t.Errorf("%d jobs", n)
+	}
+	conn, err := pgx.Connect(t.Context(), opts.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(context.Background())
+	if _, err := conn.Exec(t.Context(), `DROP SCHEMA public CASCADE; CREATE SCHEMA public`); err != nil {
+		t.Fatal(err)
+	}
+	if err := postgres.Migrate(t.Context(), opts); err != nil {
+		t.Fatal(err)
+	}
+	open(t, opts)
+}
+
+// A release works with the schema of the one after it, and with no later one.
+func TestSchemaOfANewerRelease(t *testing.T) {
+	t.Parallel()
+	opts := newDatabase(t)
+	db := open(t, opts)
+	exec(t, db, `INSERT INTO schema_versions (version_id, is_applied) VALUES (2, true)`)
+	if err := postgres.Migrate(t.Context(), opts); err != nil {
+		t.Errorf("the schema of the next release: %v", err)
+	}
+	open(t, opts)
+	exec(t, db, `INSERT INTO schema_versions (version_id, is_applied) VALUES (3, true)`)
+	_, err := postgres.Open(t.Context(), opts)
+	for name, err := range map[string]error{"open": err, "migrate": postgres.Migrate(t.Context(), opts)} {
+		if err == nil || !strings.Contains(err.Error(), "newer Stepmill") {
+			t.Errorf("%s the schema of a later release: %v", name, err)
+		}
+	}
+}

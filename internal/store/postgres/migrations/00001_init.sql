@@ -1,0 +1,447 @@
+-- +goose Up
+
+-- Times are microseconds since 1970 in UTC. Ids are text that sorts by time.
+
+CREATE TABLE installation (
+    id                 BIGINT           PRIMARY KEY CHECK (id = 1),
+    first_workspace_id TEXT COLLATE "C" NOT NULL,
+    key_check          BYTEA            NOT NULL, -- tells which master key seals this store
+    created_at         BIGINT           NOT NULL,
+    importing          TEXT COLLATE "C" -- the import that fills the tables; NULL: they are whole
+);
+
+CREATE TABLE workspaces (
+    id                  TEXT COLLATE "C" PRIMARY KEY,
+    name                TEXT COLLATE "C" NOT NULL,
+    plan                TEXT COLLATE "C" NOT NULL,
+    requests_per_minute BIGINT           NOT NULL,
+    data_key            BYTEA            NOT NULL, -- wrapped by the master key
+    created_at          BIGINT           NOT NULL,
+    updated_at          BIGINT           NOT NULL,
+    -- What the workspace holds, kept beside the rows themselves so that a limit
+    -- is checked without counting them.
+    workflows           BIGINT           NOT NULL DEFAULT 0,
+    webhooks            BIGINT           NOT NULL DEFAULT 0,
+    api_keys            BIGINT           NOT NULL DEFAULT 0,
+    secrets             BIGINT           NOT NULL DEFAULT 0,
+    variables           BIGINT           NOT NULL DEFAULT 0,
+    variable_bytes      BIGINT           NOT NULL DEFAULT 0
+);
+
+CREATE TABLE api_keys (
+    id           TEXT COLLATE "C" PRIMARY KEY,
+    workspace_id TEXT COLLATE "C" NOT NULL,
+    name         TEXT COLLATE "C" NOT NULL,
+    scopes       TEXT COLLATE "C" NOT NULL,
+    lookup       TEXT COLLATE "C" NOT NULL UNIQUE, -- the id inside the key's value
+    hash         BYTEA            NOT NULL,        -- SHA-256 of the key's value
+    created_at   BIGINT           NOT NULL,
+    created_by   TEXT COLLATE "C" NOT NULL,
+    expires_at   BIGINT,
+    last_used_at BIGINT,
+    revoked_at   BIGINT
+);
+CREATE INDEX api_keys_live ON api_keys (workspace_id, id) WHERE revoked_at IS NULL;
+
+CREATE TABLE audit (
+    id           TEXT COLLATE "C" PRIMARY KEY,
+    workspace_id TEXT COLLATE "C" NOT NULL,
+    at           BIGINT           NOT NULL,
+    actor_type   TEXT COLLATE "C" NOT NULL,
+    actor_id     TEXT COLLATE "C" NOT NULL,
+    action       TEXT COLLATE "C" NOT NULL,
+    target_type  TEXT COLLATE "C" NOT NULL,
+    target_id    TEXT COLLATE "C" NOT NULL,
+    details      TEXT COLLATE "C" NOT NULL,
+    request_id   TEXT COLLATE "C" NOT NULL
+);
+CREATE INDEX audit_by_workspace ON audit (workspace_id, id);
+CREATE INDEX audit_by_target ON audit (workspace_id, target_id, id);
+CREATE INDEX audit_by_action ON audit (workspace_id, action, id);
+
+CREATE TABLE secrets (
+    workspace_id TEXT COLLATE "C" NOT NULL,
+    name         TEXT COLLATE "C" NOT NULL,
+    value        BYTEA            NOT NULL, -- sealed
+    created_at   BIGINT           NOT NULL,
+    created_by   TEXT COLLATE "C" NOT NULL,
+    updated_at   BIGINT           NOT NULL,
+    updated_by   TEXT COLLATE "C" NOT NULL,
+    PRIMARY KEY (workspace_id, name)
+);
+
+CREATE TABLE variables (
+    workspace_id TEXT COLLATE "C" NOT NULL,
+    name         TEXT COLLATE "C" NOT NULL,
+    value        TEXT COLLATE "C" NOT NULL, -- JSON
+    created_at   BIGINT           NOT NULL,
+    created_by   TEXT COLLATE "C" NOT NULL,
+    updated_at   BIGINT           NOT NULL,
+    updated_by   TEXT COLLATE "C" NOT NULL,
+    PRIMARY KEY (workspace_id, name)
+);
+
+CREATE TABLE workflows (
+    id           TEXT COLLATE "C" PRIMARY KEY,
+    workspace_id TEXT COLLATE "C" NOT NULL,
+    name         TEXT COLLATE "C" NOT NULL,
+    description  TEXT COLLATE "C",
+    state        TEXT COLLATE "C" NOT NULL,
+    version      BIGINT           NOT NULL,
+    revision     BIGINT           NOT NULL, -- grows with every change
+    created_at   BIGINT           NOT NULL,
+    updated_at   BIGINT           NOT NULL,
+    deleted_at   BIGINT, -- set: gone for everybody, rows are being purged
+    layout       TEXT COLLATE "C" NOT NULL
+);
+CREATE INDEX workflows_live ON workflows (workspace_id, id) WHERE deleted_at IS NULL;
+CREATE INDEX workflows_by_state ON workflows (workspace_id, state, id) WHERE deleted_at IS NULL;
+CREATE INDEX workflows_deleted ON workflows (id) WHERE deleted_at IS NOT NULL;
+
+-- The triggers of all workflows, in step with their current definitions.
+CREATE TABLE triggers (
+    workflow_id   TEXT COLLATE "C" NOT NULL,
+    trigger_id    TEXT COLLATE "C" NOT NULL,
+    workspace_id  TEXT COLLATE "C" NOT NULL,
+    type          TEXT COLLATE "C" NOT NULL,
+    version       BIGINT           NOT NULL, -- of the workflow
+    active        BOOLEAN          NOT NULL, -- whether the workflow is
+    next_at       BIGINT,                    -- when it fires next; NULL: not by time, or not active
+    fired_at      BIGINT,
+    run_id        TEXT COLLATE "C",          -- that it started last
+    error_at      BIGINT,
+    error_code    TEXT COLLATE "C",
+    error_text    TEXT COLLATE "C",
+    failures      BIGINT           NOT NULL DEFAULT 0, -- in a row
+    idle_at       BIGINT,                    -- when it last did not fire, and why
+    idle_code     TEXT COLLATE "C",
+    idle_text     TEXT COLLATE "C",
+    token_hash    BYTEA,                     -- of the secret part of its address
+    token         BYTEA,                     -- sealed
+    spec          TEXT COLLATE "C" NOT NULL, -- as it is written in the definition
+    state         BYTEA,                     -- how far it has come
+    PRIMARY KEY (workflow_id, trigger_id)
+);
+CREATE INDEX triggers_due ON triggers (type, next_at) WHERE next_at IS NOT NULL;
+CREATE UNIQUE INDEX triggers_by_token ON triggers (token_hash) WHERE token_hash IS NOT NULL;
+CREATE INDEX triggers_of_events ON triggers (workspace_id, active) WHERE type = 'event';
+
+-- What a trigger is to start a run for: the event of another workflow.
+CREATE TABLE occasions (
+    workflow_id  TEXT COLLATE "C" NOT NULL,
+    trigger_id   TEXT COLLATE "C" NOT NULL,
+    event_id     TEXT COLLATE "C" NOT NULL,
+    workspace_id TEXT COLLATE "C" NOT NULL,
+    next_at      BIGINT           NOT NULL,
+    PRIMARY KEY (workflow_id, trigger_id, event_id)
+);
+CREATE INDEX occasions_due ON occasions (next_at, event_id);
+CREATE INDEX occasions_by_event ON occasions (event_id);
+
+-- Keys of calls that started a run, so that the same call does so once.
+CREATE TABLE trigger_keys (
+    workflow_id TEXT COLLATE "C" NOT NULL,
+    trigger_id  TEXT COLLATE "C" NOT NULL,
+    hash        BYTEA            NOT NULL,
+    run_id      TEXT COLLATE "C" NOT NULL,
+    expires_at  BIGINT           NOT NULL,
+    PRIMARY KEY (workflow_id, trigger_id, hash)
+);
+CREATE INDEX trigger_keys_expired ON trigger_keys (expires_at);
+
+CREATE TABLE workflow_versions (
+    workflow_id TEXT COLLATE "C" NOT NULL,
+    version     BIGINT           NOT NULL,
+    created_at  BIGINT           NOT NULL,
+    created_by  TEXT COLLATE "C" NOT NULL,
+    definition  TEXT COLLATE "C" NOT NULL,
+    PRIMARY KEY (workflow_id, version)
+);
+
+CREATE TABLE runs (
+    id               TEXT COLLATE "C" PRIMARY KEY,
+    workspace_id     TEXT COLLATE "C" NOT NULL,
+    workflow_id      TEXT COLLATE "C" NOT NULL,
+    workflow_version BIGINT           NOT NULL,
+    status           TEXT COLLATE "C" NOT NULL,
+    started_at       BIGINT           NOT NULL,
+    finished_at      BIGINT,
+    trigger_type     TEXT COLLATE "C" NOT NULL,
+    trigger_id       TEXT COLLATE "C",
+    error_code       TEXT COLLATE "C",
+    error_text       TEXT COLLATE "C",
+    error_step       TEXT COLLATE "C",
+    retry_of         TEXT COLLATE "C",
+    parent_run       TEXT COLLATE "C", -- the run whose step started this one
+    parent_step      TEXT COLLATE "C",
+    parent_waits     BOOLEAN,                             -- whether that step waits for the end
+    depth            BIGINT           NOT NULL DEFAULT 0, -- how many runs stand above it
+    share_key        TEXT COLLATE "C",                    -- the places it shares with other runs
+    test             BOOLEAN          NOT NULL DEFAULT false, -- somebody tried its trigger out
+    payload          TEXT COLLATE "C" NOT NULL,
+    headers          TEXT COLLATE "C",                        -- what came with the call of a webhook
+    query            TEXT COLLATE "C"
+);
+CREATE INDEX runs_by_workflow ON runs (workflow_id, id);
+CREATE INDEX runs_by_parent ON runs (parent_run) WHERE parent_run IS NOT NULL;
+CREATE INDEX runs_by_workspace ON runs (workspace_id, id);
+-- Runs that are not finished are found through run_queue: a run enters this
+-- index once, when its status is final.
+CREATE INDEX runs_finished ON runs (workflow_id, status, id) WHERE status <> 'running';
+-- Those that somebody looks for among many that went well.
+CREATE INDEX runs_unsuccessful ON runs (workspace_id, status, id) WHERE status IN ('failed', 'cancelled');
+
+-- One narrow row per run that is not finished, and nothing else: this is the
+-- table that changes all the time.
+CREATE TABLE run_queue (
+    run_id       TEXT COLLATE "C" PRIMARY KEY,
+    workspace_id TEXT COLLATE "C" NOT NULL,
+    workflow_id  TEXT COLLATE "C" NOT NULL,
+    epoch        BIGINT           NOT NULL,
+    node         TEXT COLLATE "C",                    -- who holds the run; NULL while it waits
+    wake_at      BIGINT,                              -- when it goes on; while it is held: that there is news for it
+    executing    TEXT COLLATE "C",                    -- paths of the steps under way
+    ran          BIGINT           NOT NULL DEFAULT 0, -- how long steps have been executed
+    logged       BIGINT           NOT NULL DEFAULT 0, -- the size of their logs
+    crashes      BIGINT           NOT NULL DEFAULT 0, -- how often a process died at the same steps
+    blamed       TEXT COLLATE "C",                    -- those steps
+    share_key    TEXT COLLATE "C",
+    share_limit  BIGINT,
+    turn         BOOLEAN          NOT NULL DEFAULT true,  -- false: waits for one of the shared places
+    slot         BOOLEAN          NOT NULL DEFAULT false, -- one of those that its workspace may have under way
+    parked       BOOLEAN          NOT NULL DEFAULT false, -- due, and no slot is free
+    adrift       BOOLEAN          NOT NULL DEFAULT false  -- came with an import: nobody is bringing it to a node
+) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 500, autovacuum_vacuum_cost_delay = 0);
+CREATE INDEX run_queue_due ON run_queue (wake_at) WHERE node IS NULL;
+CREATE INDEX run_queue_parked ON run_queue (workspace_id, wake_at, run_id) WHERE parked;
+CREATE INDEX run_queue_adrift ON run_queue (run_id) WHERE adrift;
+CREATE INDEX run_queue_by_node ON run_queue (node, run_id) WHERE node IS NOT NULL;
+CREATE INDEX run_queue_by_share ON run_queue (workflow_id, share_key, turn, run_id) WHERE share_key IS NOT NULL;
+CREATE INDEX run_queue_by_workflow ON run_queue (workflow_id, run_id);
+CREATE INDEX run_queue_by_workspace ON run_queue (workspace_id, run_id);
+
+CREATE TABLE steps (
+    run_id      TEXT COLLATE "C" NOT NULL,
+    path        TEXT COLLATE "C" NOT NULL,
+    seq         BIGINT           NOT NULL,
+    name        TEXT COLLATE "C" NOT NULL,
+    type        TEXT COLLATE "C" NOT NULL,
+    status      TEXT COLLATE "C" NOT NULL,
+    attempt     BIGINT           NOT NULL,
+    started_at  BIGINT           NOT NULL,
+    attempt_at  BIGINT           NOT NULL, -- when the current attempt began
+    finished_at BIGINT,
+    wake_at     BIGINT,
+    deadline    BIGINT,           -- when the wait ends, if the step wakes before
+    awaits      TEXT COLLATE "C", -- what ends the wait beside its time: an answer, or a run
+    reason      TEXT COLLATE "C",
+    error_code  TEXT COLLATE "C",
+    error_text  TEXT COLLATE "C",
+    error_step  TEXT COLLATE "C",                    -- where it failed: for a loop, a step inside
+    rev         BIGINT           NOT NULL DEFAULT 0, -- the commit of the run that wrote the row last
+    input       TEXT COLLATE "C",
+    output      TEXT COLLATE "C",
+    answer      TEXT COLLATE "C", -- what came for it while it was open
+    PRIMARY KEY (run_id, path)
+);
+CREATE INDEX steps_awaiting ON steps (run_id, path) WHERE awaits = 'answer' AND status = 'waiting';
+
+-- Answers that came over a link before their steps began to wait for them.
+CREATE TABLE early_answers (
+    run_id TEXT COLLATE "C" NOT NULL,
+    path   TEXT COLLATE "C" NOT NULL,
+    value  TEXT COLLATE "C" NOT NULL,
+    PRIMARY KEY (run_id, path)
+);
+
+-- What steps wrote to their logs, in the order of the run's commits.
+CREATE TABLE step_logs (
+    run_id  TEXT COLLATE "C" NOT NULL,
+    rev     BIGINT           NOT NULL,
+    line    BIGINT           NOT NULL,
+    path    TEXT COLLATE "C" NOT NULL,
+    attempt BIGINT           NOT NULL,
+    at      BIGINT           NOT NULL,
+    level   TEXT COLLATE "C" NOT NULL,
+    message TEXT COLLATE "C" NOT NULL,
+    PRIMARY KEY (run_id, rev, line)
+);
+
+-- Attempts that failed and were repeated; the last one is in steps.
+CREATE TABLE step_attempts (
+    run_id      TEXT COLLATE "C" NOT NULL,
+    path        TEXT COLLATE "C" NOT NULL,
+    attempt     BIGINT           NOT NULL,
+    started_at  BIGINT           NOT NULL,
+    finished_at BIGINT           NOT NULL,
+    error_code  TEXT COLLATE "C" NOT NULL,
+    error_text  TEXT COLLATE "C" NOT NULL,
+    PRIMARY KEY (run_id, path, attempt)
+);
+
+-- Runs that are gone while rows of their steps are still there: they are
+-- removed a little at a time.
+CREATE TABLE run_remains (
+    run_id TEXT COLLATE "C" PRIMARY KEY
+);
+
+CREATE TABLE webhooks (
+    id              TEXT COLLATE "C" PRIMARY KEY,
+    workspace_id    TEXT COLLATE "C" NOT NULL,
+    url             TEXT COLLATE "C" NOT NULL,
+    events          TEXT COLLATE "C" NOT NULL,
+    workflow_id     TEXT COLLATE "C" NOT NULL, -- '' for every workflow
+    enabled         BOOLEAN          NOT NULL,
+    disabled_reason TEXT COLLATE "C" NOT NULL,
+    secret          BYTEA            NOT NULL, -- sealed
+    secret_hint     TEXT COLLATE "C" NOT NULL,
+    old_secret      BYTEA,                               -- sealed; the one before, which receivers may still use
+    old_until       BIGINT,                              -- until then
+    failures        BIGINT           NOT NULL DEFAULT 0, -- in a row
+    failing_since   BIGINT,
+    created_at      BIGINT           NOT NULL,
+    updated_at      BIGINT           NOT NULL,
+    deleted_at      BIGINT -- set: kept only for what is still to be sent
+);
+CREATE INDEX webhooks_live ON webhooks (workspace_id, id) WHERE deleted_at IS NULL;
+
+-- The last calls of webhook triggers.
+CREATE TABLE hook_requests (
+    workflow_id  TEXT COLLATE "C" NOT NULL,
+    trigger_id   TEXT COLLATE "C" NOT NULL,
+    id           TEXT COLLATE "C" NOT NULL,
+    workspace_id TEXT COLLATE "C" NOT NULL,
+    at           BIGINT           NOT NULL,
+    method       TEXT COLLATE "C" NOT NULL,
+    size         BIGINT           NOT NULL, -- of the body
+    outcome      TEXT COLLATE "C" NOT NULL,
+    run_id       TEXT COLLATE "C",
+    headers      TEXT COLLATE "C" NOT NULL,
+    query        TEXT COLLATE "C" NOT NULL,
+    payload      TEXT COLLATE "C", -- NULL: it was too large
+    PRIMARY KEY (workflow_id, trigger_id, id)
+);
+CREATE INDEX hook_requests_old ON hook_requests (at);
+
+CREATE TABLE events (
+    seq          BIGINT           GENERATED BY DEFAULT AS IDENTITY PRIMARY KEY,
+    id           TEXT COLLATE "C" NOT NULL UNIQUE,
+    workspace_id TEXT COLLATE "C" NOT NULL,
+    type         TEXT COLLATE "C" NOT NULL,
+    workflow_id  TEXT COLLATE "C" NOT NULL,
+    run_id       TEXT COLLATE "C",
+    at           BIGINT           NOT NULL,
+    depth        BIGINT           NOT NULL DEFAULT 0,     -- that of the run
+    sample       BOOLEAN          NOT NULL DEFAULT false, -- true: made to try a webhook out, it did not happen
+    body         BYTEA            NOT NULL                -- immutable, exactly as it is sent
+);
+CREATE INDEX events_by_workspace ON events (workspace_id, seq);
+CREATE INDEX events_by_run ON events (run_id, workspace_id) WHERE run_id IS NOT NULL;
+
+CREATE TABLE deliveries (
+    seq          BIGINT           GENERATED BY DEFAULT AS IDENTITY PRIMARY KEY,
+    id           TEXT COLLATE "C" NOT NULL UNIQUE,
+    workspace_id TEXT COLLATE "C" NOT NULL,
+    webhook_id   TEXT COLLATE "C" NOT NULL,
+    event_id     TEXT COLLATE "C" NOT NULL,
+    run_id       TEXT COLLATE "C",
+    status       TEXT COLLATE "C" NOT NULL,
+    attempts     BIGINT           NOT NULL,
+    next_at      BIGINT, -- NULL once it is not tried any more
+    created_at   BIGINT           NOT NULL,
+    finished_at  BIGINT
+);
+CREATE INDEX deliveries_by_webhook ON deliveries (webhook_id, id);
+CREATE INDEX deliveries_by_status ON deliveries (webhook_id, status, id);
+CREATE INDEX deliveries_by_event ON deliveries (event_id, webhook_id, id);
+CREATE INDEX deliveries_due ON deliveries (next_at, seq, webhook_id) WHERE next_at IS NOT NULL;
+
+CREATE TABLE delivery_attempts (
+    delivery_id TEXT COLLATE "C" NOT NULL,
+    attempt     BIGINT           NOT NULL,
+    at          BIGINT           NOT NULL,
+    duration    BIGINT           NOT NULL,
+    status      BIGINT           NOT NULL, -- of the answer; 0: there was none
+    error       TEXT COLLATE "C",
+    answer      TEXT COLLATE "C",
+    PRIMARY KEY (delivery_id, attempt)
+);
+
+CREATE TABLE idempotency (
+    workspace_id TEXT COLLATE "C" NOT NULL,
+    route        TEXT COLLATE "C" NOT NULL,
+    key_hash     TEXT COLLATE "C" NOT NULL,
+    fingerprint  BYTEA            NOT NULL,
+    expires_at   BIGINT           NOT NULL,
+    answer       BYTEA            NOT NULL, -- sealed
+    PRIMARY KEY (workspace_id, route, key_hash)
+);
+CREATE INDEX idempotency_expired ON idempotency (expires_at);
+
+CREATE TABLE usage (
+    workspace_id   TEXT COLLATE "C" NOT NULL,
+    date           TEXT COLLATE "C" NOT NULL,
+    requests       BIGINT           NOT NULL,
+    runs_started   BIGINT           NOT NULL,
+    runs_succeeded BIGINT           NOT NULL,
+    runs_failed    BIGINT           NOT NULL,
+    runs_cancelled BIGINT           NOT NULL,
+    PRIMARY KEY (workspace_id, date)
+);
+
+-- What nodes have taken of the requests that a workspace may make in a minute.
+CREATE TABLE rate_windows (
+    window_start BIGINT           NOT NULL,
+    workspace_id TEXT COLLATE "C" NOT NULL,
+    taken        BIGINT           NOT NULL,
+    granted      BIGINT           NOT NULL, -- what the last one who took got of it
+    PRIMARY KEY (window_start, workspace_id)
+);
+
+-- What belongs to the nodes that share this database, and to none of them.
+
+CREATE TABLE nodes (
+    id         TEXT COLLATE "C" PRIMARY KEY,
+    name       TEXT COLLATE "C" NOT NULL,
+    version    TEXT COLLATE "C" NOT NULL,
+    role       TEXT COLLATE "C" NOT NULL,
+    capacity   BIGINT           NOT NULL, -- how many runs it executes at a time
+    started_at BIGINT           NOT NULL,
+    seen_at    BIGINT           NOT NULL, -- by the clock of the database
+    expires_at BIGINT           NOT NULL,
+    dead       BOOLEAN          NOT NULL DEFAULT false -- it missed its time: its runs are being taken from it
+) WITH (fillfactor = 50);
+
+-- How many runs of a workspace are under way or on their way, and how many are
+-- parked.
+CREATE TABLE workspace_load (
+    workspace_id TEXT COLLATE "C" PRIMARY KEY,
+    running      BIGINT           NOT NULL,
+    parked       BIGINT           NOT NULL,
+    given        BOOLEAN          NOT NULL DEFAULT true -- whether the last who asked for a slot got one; else it was parked
+) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 500, autovacuum_vacuum_cost_delay = 0);
+
+-- Which node sends what there is for a webhook.
+CREATE TABLE couriers (
+    webhook_id TEXT COLLATE "C" PRIMARY KEY,
+    node       TEXT COLLATE "C" NOT NULL
+);
+CREATE INDEX couriers_by_node ON couriers (node);
+
+-- What one node at a time does for all.
+CREATE TABLE terms (
+    name   TEXT COLLATE "C" PRIMARY KEY,
+    holder TEXT COLLATE "C" NOT NULL,
+    until  BIGINT           NOT NULL -- by the clock of the database
+);
+
+-- PostgreSQL empties this table when it recovers from a crash: while the mark is
+-- there, the database remembers what became of every transaction.
+CREATE UNLOGGED TABLE recovery (
+    id   BIGINT           PRIMARY KEY CHECK (id = 1),
+    mark TEXT COLLATE "C" NOT NULL
+);
+
+-- +goose Down
+-- A store is never migrated down: restore a backup instead.
+SELECT 1;

@@ -1,0 +1,43 @@
+package postgres
+
+import (
+	"context"
+
+	"github.com/stepmill/stepmill/internal/store"
+)
+
+// Frozen implements store.Mover.
+func (db *DB) Frozen(ctx context.Context, fn func(store.Conn) error) error {
+	lent, err := db.acquire(ctx)
+	if err != nil {
+		return explain(err, classify(err))
+	}
+	defer lent.Release()
+	t := &transaction{conn: lent.Conn(), begin: append(db.beginReading, unhurried)}
+	defer t.abandon(ctx)
+	err = call(fn, &conn{raw: t.conn, exchange: sending(ctx, t), tx: t})
+	return explain(err, classify(err))
+}
+
+// unhurried lets a transaction wait for whoever reads or writes its file.
+const unhurried = `SELECT set_config('idle_in_transaction_session_timeout', '0', true)`
+
+// LastNumber implements store.Mover.
+func (db *DB) LastNumber(c store.Conn, table string) (last int64, err error) {
+	err = c.Query(`SELECT CASE WHEN is_called THEN last_value ELSE 0 END FROM `+table+`_seq_seq`, nil,
+		func(r store.Row) error { return r.Scan(&last) })
+	return last, err
+}
+
+// Resequence implements store.Mover.
+func (db *DB) Resequence(c store.Conn, table string, last int64) error {
+	if last == 0 {
+		return nil
+	}
+	return c.Query(`SELECT setval('`+table+`_seq_seq', $1)`, []any{last}, func(store.Row) error { return nil })
+}
+
+// Moved implements store.Mover. Nobody is bringing the runs to a node yet.
+func (db *DB) Moved(c store.Conn) error {
+	return c.Do(`UPDATE run_queue SET adrift = true WHERE turn`)
+}

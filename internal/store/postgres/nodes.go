@@ -1,0 +1,91 @@
+package postgres
+
+import (
+	"context"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/stepmill/stepmill/internal/node"
+)
+
+// now is the time by the clock of the database, in microseconds: the one clock
+// that all nodes share.
+const now = `(extract(epoch FROM clock_timestamp()) * 1000000)::bigint`
+
+// Beat says that a node is alive for that long.
+func (db *DB) Beat(ctx context.Context, n node.Node, capacity int, life time.Duration) (node.Beat, error) {
+	var (
+		b      node.Beat
+		at     int64
+		expiry *int64
+	)
+	err := db.reserve.QueryRow(ctx, `WITH mine AS (
+		INSERT INTO nodes AS n (id, name, version, role, capacity, started_at, seen_at, expires_at)
+		VALUES ($1, $2, $3, $4, $5, $6, `+now+`, `+now+` + $7)
+		ON CONFLICT (id) DO UPDATE SET seen_at = excluded.seen_at, expires_at = CASE WHEN n.dead THEN n.expires_at ELSE excluded.expires_at END
+		RETURNING dead, capacity),
+		marked AS (`+markRecovery+`)
+		SELECT `+now+`, mine.dead, o.expiry, COALESCE(o.capacity, 0) + mine.capacity, COALESCE(o.nodes, 0) + 1
+		FROM mine, (SELECT min(expires_at) AS expiry, sum(capacity)::bigint AS capacity, count(*) AS nodes FROM nodes WHERE id <> $1) o`,
+		n.ID, n.Name, n.Version, n.Role, capacity, n.StartedAt.UnixMicro(), life.Microseconds()).
+		Scan(&at, &b.Dead, &expiry, &b.Capacity, &b.Nodes)
+	b.Now = time.UnixMicro(at).UTC()
+	if expiry != nil {
+		t := time.UnixMicro(*expiry).UTC()
+		b.NextExpiry = &t
+	}
+	return b, err
+}
+
+// Expired marks nodes whose time has run out as dead and lists them, also those
+// that somebody else has marked and not finished with.
+func (db *DB) Expired(ctx context.Context) ([]string, error) {
+	rows, err := db.reserve.Query(ctx, `UPDATE nodes SET dead = true WHERE expires_at < `+now+` RETURNING id`)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, pgx.RowTo[string])
+}
+
+// Forget removes a node that holds nothing any more. What it did for all the
+// others is for one of them to do, without waiting for the end of its term.
+func (db *DB) Forget(ctx context.Context, id string) error {
+	_, err := db.reserve.Exec(ctx, `WITH c AS (DELETE FROM couriers WHERE node = $1), t AS (DELETE FROM terms WHERE holder = $1),
+		l AS (DELETE FROM `+JobSchema+`.river_leader WHERE leader_id = $1), n AS (DELETE FROM nodes WHERE id = $1)
+		SELECT pg_notify($2, $3)`, id, channel, id+"\n"+string(Deliverable))
+	return err
+}
+
+// Nodes lists the nodes that are alive. It implements node.Registry.
+func (db *DB) Nodes(ctx context.Context) ([]node.Node, error) {
+	nodes, err := db.listNodes(ctx)
+	return nodes, explain(err, classify(err))
+}
+
+func (db *DB) listNodes(ctx context.Context) ([]node.Node, error) {
+	rows, err := db.reserve.Query(ctx, `SELECT id, name, version, role, started_at, seen_at, expires_at FROM nodes WHERE NOT dead AND expires_at > `+now+` ORDER BY id`)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, func(r pgx.CollectableRow) (n node.Node, err error) {
+		var started, seen, expires int64
+		err = r.Scan(&n.ID, &n.Name, &n.Version, &n.Role, &started, &seen, &expires)
+		n.StartedAt, n.SeenAt = time.UnixMicro(started).UTC(), time.UnixMicro(seen).UTC()
+		until := time.UnixMicro(expires).UTC()
+		n.ExpiresAt = &until
+		return n, err
+	})
+}
+
+// Serve tells whether this node does what one node at a time does, for the given
+// time. Its answer is a hint: what it does then is safe when two do it.
+func (db *DB) Serve(ctx context.Context, term, id string, life time.Duration) (bool, error) {
+	var mine bool
+	err := db.reserve.QueryRow(ctx, `INSERT INTO terms AS t (name, holder, until) VALUES ($1, $2, `+now+` + $3)
+		ON CONFLICT (name) DO UPDATE SET
+			holder = CASE WHEN t.holder = $2 OR t.until < `+now+` THEN $2 ELSE t.holder END,
+			until = CASE WHEN t.holder = $2 OR t.until < `+now+` THEN excluded.until ELSE t.until END
+		RETURNING holder = $2`, term, id, life.Microseconds()).Scan(&mine)
+	return mine, err
+}

@@ -1,0 +1,102 @@
+package postgres_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stepmill/stepmill/internal/clock"
+	"github.com/stepmill/stepmill/internal/node"
+	"github.com/stepmill/stepmill/internal/store/postgres"
+)
+
+func newNode(id string) node.Node {
+	return node.Node{ID: id, Name: "a machine", Version: "v1", Role: node.RoleServe, StartedAt: clock.Now()}
+}
+
+func beat(t *testing.T, db *postgres.DB, id string, life time.Duration) node.Beat {
+	t.Helper()
+	b, err := db.Beat(t.Context(), newNode(id), 10, life)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func expired(t *testing.T, db *postgres.DB) []string {
+	t.Helper()
+	gone, err := db.Expired(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.Sort(gone)
+	return gone
+}
+
+func TestHeartbeats(t *testing.T) {
+	t.Parallel()
+	db := open(t, newDatabase(t))
+	b := beat(t, db, "a", time.Minute)
+	if b.Nodes != 1 || b.Capacity != 10 || b.NextExpiry != nil || b.Dead {
+		t.Errorf("alone: %+v", b)
+	}
+	exec(t, db, `DELETE FROM recovery`) // as a crash does
+	beat(t, db, "b", time.Millisecond)
+	if n := number(t, db, `SELECT count(*) FROM recovery`); n != 1 {
+		t.Error("a heartbeat leaves no mark")
+	}
+	b = beat(t, db, "a", time.Minute)
+	if b.Nodes != 2 || b.Capacity != 20 || b.NextExpiry == nil || b.NextExpiry.After(b.Now.Add(time.Second)) {
+		t.Errorf("with another: %+v", b)
+	}
+	time.Sleep(5 * time.Millisecond)
+	if b := beat(t, db, "b", time.Minute); b.Dead {
+		t.Error("nobody has noticed that it was late, and it is dead")
+	}
+	beat(t, db, "b", -time.Second)
+	if gone := expired(t, db); !slices.Equal(gone, []string{"b"}) {
+		t.Errorf("expired: %v", gone)
+	}
+	if b := beat(t, db, "b", time.Minute); !b.Dead {
+		t.Error("one that was taken for dead lives on")
+	}
+	if gone := expired(t, db); !slices.Equal(gone, []string{"b"}) {
+		t.Errorf("expired, while nobody has finished with it: %v", gone)
+	}
+	alive, err := db.Nodes(t.Context())
+	if err != nil || len(alive) != 1 || alive[0].ID != "a" || alive[0].Name != "a machine" {
+		t.Errorf("alive: %+v, %v", alive, err)
+	}
+	exec(t, db, `INSERT INTO couriers (webhook_id, node) VALUES ('w', 'b'), ('v', 'a')`)
+	if err := db.Forget(t.Context(), "b"); err != nil {
+		t.Fatal(err)
+	}
+	if n := number(t, db, `SELECT count(*) FROM couriers`); n != 1 {
+		t.Errorf("%d webhooks are taken", n)
+	}
+	if b := beat(t, db, "b", time.Minute); b.Dead || b.Nodes != 2 {
+		t.Errorf("one that was forgotten comes back: %+v", b)
+	}
+}
+
+func TestTerms(t *testing.T) {
+	t.Parallel()
+	db := open(t, newDatabase(t))
+	serve := func(id string, life time.Duration, want bool) {
+		t.Helper()
+		mine, err := db.Serve(t.Context(), "tend", id, life)
+		if err != nil || mine != want {
+			t.Errorf("%s serves: %t, %v; want %t", id, mine, err, want)
+		}
+	}
+	serve("a", time.Minute, true)
+	serve("b", time.Minute, false)
+	serve("a", -time.Second, true)
+	serve("b", time.Minute, true)
+	serve("a", time.Minute, false)
+	beat(t, db, "b", time.Minute)
+	if err := db.Forget(t.Context(), "b"); err != nil {
+		t.Fatal(err)
+	}
+	serve("a", time.Minute, true)
+}

@@ -1,0 +1,172 @@
+// Package postgres is the database of several nodes: it implements store.Driver
+// on PostgreSQL 14 or newer, commits units of many runs together, and knows
+// nothing of the tables beyond their migrations.
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/stepmill/stepmill/internal/store"
+)
+
+// Options say how to reach a database.
+type Options struct {
+	URL string
+	// Connections is how many connections this process may have, at least 7.
+	Connections int
+	// Pooled says that a pooler stands in front that lends connections out for
+	// one transaction at a time: nothing may stay with a connection.
+	Pooled bool
+	// Name tells this process apart in the database.
+	Name string
+}
+
+// reserved is how many connections are kept for what must not wait: heartbeats,
+// the question whether the service is ready, what became of a COMMIT.
+const reserved = 2
+
+// DB is an open database.
+type DB struct {
+	pool    *pgxpool.Pool
+	reserve *pgxpool.Pool
+	groups  *groups
+	pooled  bool
+	counts  *counts
+
+	begin, beginReading []string
+	// several has the first statements of reads that need more than one: these
+	// get a transaction, the others are their own.
+	several sync.Map
+}
+
+// Open connects to the database and checks that its schema is one this binary
+// can work with. It does not wait for a database that is away.
+func Open(ctx context.Context, opts Options) (*DB, error) {
+	db := &DB{pooled: opts.Pooled, counts: newCounts(), begin: []string{begin, transactionID}, beginReading: []string{beginReading}}
+	if opts.Pooled {
+		db.begin = []string{begin, settingsOnce, transactionID}
+		db.beginReading = []string{beginReading, settingsOnce}
+	}
+	var err error
+	if db.pool, err = newPool(ctx, opts, max(7, opts.Connections)-reserved); err != nil {
+		return nil, err
+	}
+	if db.reserve, err = newPool(ctx, opts, reserved); err != nil {
+		db.pool.Close()
+		return nil, err
+	}
+	db.groups = newGroups(db)
+	if err := checkSchema(ctx, db.reserve); err != nil {
+		db.close()
+		return nil, err
+	}
+	// Without the mark the outcome of a COMMIT that is not answered stays unknown.
+	_, _ = db.reserve.Exec(ctx, markRecovery)
+	return db, nil
+}
+
+// markRecovery leaves a mark that a recovery from a crash takes away.
+const markRecovery = `INSERT INTO recovery (id, mark) VALUES (1, gen_random_uuid()::text) ON CONFLICT (id) DO NOTHING`
+
+// Reserved is the pool of connections for what must not wait.
+func (db *DB) Reserved() *pgxpool.Pool { return db.reserve }
+
+// Answers tells whether the database does, on a connection that is kept for such
+// questions.
+func (db *DB) Answers(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, readyTime)
+	defer cancel()
+	return db.reserve.Ping(ctx)
+}
+
+// readyTime is how long the database may take to answer for a node to be ready.
+const readyTime = 3 * time.Second
+
+// Run commits units until the context ends, then waits for those under way and
+// closes the connections.
+func (db *DB) Run(ctx context.Context) error {
+	err := db.groups.run(ctx)
+	db.close()
+	return err
+}
+
+func (db *DB) close() {
+	db.pool.Close()
+	db.reserve.Close()
+}
+
+// idleTime is how long a transaction may wait for the next statement of its unit.
+// Units are there within milliseconds, unless their node is paused or cut off:
+// then what they have locked keeps others waiting, also from taking its runs
+// over.
+const idleTime = "3s"
+
+// settings are given to every connection. READ COMMITTED is what units are
+// written for: where that is not enough they lock.
+func settings(name string) map[string]string {
+	return map[string]string{
+		"application_name":                    name,
+		"statement_timeout":                   "10s",
+		"lock_timeout":                        "2s",
+		"idle_in_transaction_session_timeout": idleTime,
+		"synchronous_commit":                  "on",
+		"default_transaction_isolation":       "read committed",
+		"timezone":                            "UTC",
+	}
+}
+
+// settingsOnce gives the same to one transaction, where connections are shared
+// with others.
+const settingsOnce = `SELECT set_config('statement_timeout', '10s', true), set_config('lock_timeout', '2s', true),
+	set_config('idle_in_transaction_session_timeout', '` + idleTime + `', true), set_config('synchronous_commit', 'on', true)`
+
+// Configure reads the address of a database and fills in what every connection
+// of Stepmill has.
+func Configure(opts Options, size int) (*pgxpool.Config, error) {
+	config, err := pgxpool.ParseConfig(opts.URL)
+	if err != nil {
+		return nil, errors.New("--database-url is not the address of a PostgreSQL database, such as postgres://user:password@host:5432/name")
+	}
+	config.MaxConns = int32(size)
+	config.MinConns = 1
+	config.MaxConnIdleTime = 5 * time.Minute
+	config.HealthCheckPeriod = time.Minute
+	config.ConnConfig.ConnectTimeout = 5 * time.Second
+	// A connection that was lost is noticed when it is used, and the unit tried
+	// again.
+	config.ShouldPing = func(_ context.Context, p pgxpool.ShouldPingParams) bool {
+		return p.IdleDuration > config.HealthCheckPeriod
+	}
+	if opts.Pooled {
+		// Neither settings nor prepared statements would stay with us.
+		config.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeCacheDescribe
+		return config, nil
+	}
+	maps.Copy(config.ConnConfig.RuntimeParams, settings(opts.Name))
+	return config, nil
+}
+
+func newPool(ctx context.Context, opts Options, size int) (*pgxpool.Pool, error) {
+	config, err := Configure(opts, size)
+	if err != nil {
+		return nil, err
+	}
+	pool, err := pgxpool.NewWithConfig(ctx, config)
+	if err != nil {
+		return nil, fmt.Errorf("connect to the database: %w", err)
+	}
+	return pool, nil
+}
+
+func isEnd(err error) bool { return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) }
+
+var _ store.Driver = (*DB)(nil)

@@ -1,0 +1,66 @@
+package postgres_test
+
+import (
+	"context"
+	"sync"
+	"testing"
+
+	"github.com/stepmill/stepmill/internal/store"
+	"github.com/stepmill/stepmill/internal/store/postgres"
+	"github.com/stepmill/stepmill/internal/store/storetest"
+	server "github.com/stepmill/stepmill/test/postgres"
+)
+
+func TestConformance(t *testing.T) {
+	t.Parallel()
+	storetest.Run(t, func(t *testing.T, notify store.Notify) *store.Store {
+		return store.New(open(t, newDatabase(t)), notify)
+	})
+}
+
+// newDatabase makes a database that holds the schema and no rows.
+func newDatabase(t *testing.T) postgres.Options {
+	t.Helper()
+	return postgres.Options{URL: server.Shared(t).CopyDatabase(t, migrated(t)), Name: "test"}
+}
+
+var (
+	template     string
+	makeTemplate sync.Once
+)
+
+// migrated is the name of a database with the schema, which is made once.
+func migrated(t *testing.T) string {
+	makeTemplate.Do(func() {
+		template = server.Shared(t).NewTemplate(t, func(url string) error {
+			return postgres.Migrate(t.Context(), postgres.Options{URL: url, Name: "test"})
+		})
+	})
+	return template
+}
+
+// open opens a database until the test ends.
+func open(t *testing.T, opts postgres.Options) *postgres.DB {
+	t.Helper()
+	db, err := postgres.Open(t.Context(), opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() {
+		if err := db.Run(ctx); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Cleanup(func() {
+		stop()
+		running.Wait()
+	})
+	return db
+}
+
+func TestCluster(t *testing.T) {
+	t.Parallel()
+	storetest.RunCluster(t, func(t *testing.T) store.Driver { return open(t, newDatabase(t)) })
+}

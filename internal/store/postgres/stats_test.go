@@ -1,0 +1,80 @@
+package postgres_test
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/stepmill/stepmill/internal/store"
+)
+
+// some leaves out what was not counted.
+func some(counts map[string]int64) map[string]int64 {
+	out := map[string]int64{}
+	for name, n := range counts {
+		if n != 0 {
+			out[name] = n
+		}
+	}
+	return out
+}
+
+// connections is how many there may be, whatever they do.
+func connections(s store.Stats) (total int64) {
+	for _, n := range s.Connections {
+		total += n
+	}
+	return total
+}
+
+func TestStats(t *testing.T) {
+	t.Parallel()
+	db := open(t, newDatabase(t))
+	put := func(id string) func(store.Conn) error {
+		return func(c store.Conn) error {
+			_, err := c.Exec(`INSERT INTO rate_windows (window_start, workspace_id, taken, granted) VALUES (1, $1, 1, 1)`, id)
+			return err
+		}
+	}
+	most := connections(db.Stats())
+	rule := errors.New("a rule")
+	const together = 100
+	var wg sync.WaitGroup
+	for i := range together {
+		id := fmt.Sprintf("run_%d", i)
+		wg.Go(func() {
+			if err := db.WriteRun(t.Context(), id, put(id)); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	if err := db.Write(t.Context(), func(c store.Conn) error { return errors.Join(put("x")(c), rule) }); !errors.Is(err, rule) {
+		t.Error(err)
+	}
+	stats := db.Stats()
+	if diff := cmp.Diff(map[string]int64{store.UnitDone: together, store.UnitRolledBack: 1}, some(stats.Units)); diff != "" {
+		t.Errorf("units (-want +got):\n%s", diff)
+	}
+	if stats.Groups.Sum != together || stats.Groups.Total() != stats.Commits.Total() || stats.Groups.Total() > together || stats.Commits.Sum <= 0 {
+		t.Errorf("%+v", stats)
+	}
+	if len(some(stats.Errors)) != 0 || stats.Waiting != 0 || stats.Connections["idle"] == 0 || connections(stats) != most {
+		t.Errorf("%+v", stats)
+	}
+	for _, statement := range []string{`SELECT nonsense`, `INSERT INTO rate_windows (window_start) VALUES (1)`} {
+		if err := db.Write(t.Context(), func(c store.Conn) error { _, err := c.Exec(statement); return err }); err == nil {
+			t.Errorf("%s went through", statement)
+		}
+	}
+	stats = db.Stats()
+	if stats.Units[store.UnitFailed] != 2 {
+		t.Errorf("units: %v", stats.Units)
+	}
+	if diff := cmp.Diff(map[string]int64{"other": 2}, some(stats.Errors)); diff != "" {
+		t.Errorf("errors (-want +got):\n%s", diff)
+	}
+}

@@ -1,0 +1,5 @@
+//go:build !linux && !darwin
+
+package sqlite
+
+func freeBytes(string) int64 { return -1 }

@@ -1,0 +1,175 @@
+package sqlite_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stepmill/stepmill/internal/archive"
+	"github.com/stepmill/stepmill/internal/fault"
+	"github.com/stepmill/stepmill/internal/store"
+	"github.com/stepmill/stepmill/internal/store/sqlite"
+)
+
+// A frozen view stays what it was while others write.
+func TestFrozen(t *testing.T) {
+	t.Parallel()
+	db := open(t, newDir(t))
+	if err := db.Write(t.Context(), put("before")); err != nil {
+		t.Fatal(err)
+	}
+	err := db.Frozen(t.Context(), func(c store.Conn) error {
+		for range 3 {
+			if got, err := column(c, allKeys); err != nil || !slices.Equal(got, []string{"before"}) {
+				t.Errorf("it shows %v, %v", got, err)
+			}
+			if err := db.Write(t.Context(), put(time.Now().String())); err != nil {
+				return err
+			}
+		}
+		if _, err := c.Exec(`DELETE FROM usage`); err == nil {
+			t.Error("it can be written to")
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := len(keys(t, db)); got != 4 {
+		t.Errorf("%d rows, want 4", got)
+	}
+}
+
+func TestFrozenEndsWithItsContext(t *testing.T) {
+	t.Parallel()
+	db := open(t, newDir(t))
+	ctx, cancel := context.WithCancel(t.Context())
+	err := db.Frozen(ctx, func(c store.Conn) error {
+		cancel()
+		_, err := column(c, `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT max(i) FROM n`)
+		return err
+	})
+	if err == nil {
+		t.Error("it went on")
+	}
+	failed := errors.New("failed")
+	if err := db.Frozen(t.Context(), func(store.Conn) error { return failed }); !errors.Is(err, failed) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// archived is the export of a database that an installation is made of with
+// these keys.
+func archived(t *testing.T, keys []string) []byte {
+	t.Helper()
+	db := open(t, newDir(t))
+	err := db.Write(t.Context(), func(c store.Conn) error {
+		for _, key := range keys {
+			if err := put(key)(c); err != nil {
+				return err
+			}
+		}
+		return install(c)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var file bytes.Buffer
+	w, err := archive.NewWriter(&file, archive.Header{Schema: store.Schema, Tables: store.Archived()})
+	if err == nil {
+		err = errors.Join(store.Export(t.Context(), db, w), w.Close())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return file.Bytes()
+}
+
+func imports(t *testing.T, db store.Mover, file []byte) error {
+	t.Helper()
+	r, err := archive.NewReader(bytes.NewReader(file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return store.Import(t.Context(), db, r, time.Now())
+}
+
+// A disk that fills up while an import writes leaves what was there before:
+// nothing.
+func TestImportOnAFullDisk(t *testing.T) {
+	t.Parallel()
+	file, to := archived(t, numbered("a row of some length ", 5000)), open(t, newDir(t))
+	limitPages(t, to, 20)
+	isFault(t, "an import to a full disk", imports(t, to, file), fault.StorageFull)
+	if half, err := store.New(to, store.Notify{}).Half(t.Context()); half || err != nil {
+		t.Errorf("half of it is left: %t, %v", half, err)
+	}
+	if got := keys(t, to); len(got) != 0 {
+		t.Errorf("%d rows are left", len(got))
+	}
+	limitPages(t, to, 1000)
+	if err := imports(t, to, file); err != nil {
+		t.Errorf("after there was room again: %v", err)
+	}
+	if got := keys(t, to); len(got) != 5000 {
+		t.Errorf("%d rows", len(got))
+	}
+}
+
+// weighing notes the most that one unit writes.
+type weighing struct {
+	*sqlite.DB
+	rows, bytes int
+}
+
+func (d *weighing) Write(ctx context.Context, fn func(store.Conn) error) error {
+	return d.DB.Write(ctx, func(c store.Conn) error {
+		w := &scale{Conn: c}
+		err := fn(w)
+		d.rows, d.bytes = max(d.rows, w.rows), max(d.bytes, w.bytes)
+		return err
+	})
+}
+
+type scale struct {
+	store.Conn
+	rows, bytes int
+}
+
+func (s *scale) Do(statement string, args ...any) error {
+	for _, arg := range args {
+		if text, ok := arg.(string); ok {
+			s.bytes += len(text)
+		}
+	}
+	n, err := s.Exec(statement, args...)
+	s.rows += int(n)
+	return err
+}
+
+func TestUnitsOfAnImportAreBounded(t *testing.T) {
+	t.Parallel()
+	const row = 100_000
+	for name, test := range map[string]struct {
+		keys        []string
+		rows, bytes int
+	}{
+		"many":  {numbered("x", 2001), 500, 500 * 20},
+		"large": {numbered(strings.Repeat("x", row), 50), 30, 1<<20 + row},
+	} {
+		to := &weighing{DB: open(t, newDir(t))}
+		if err := imports(t, to, archived(t, test.keys)); err != nil {
+			t.Fatal(err)
+		}
+		if to.rows > test.rows || to.bytes > test.bytes+200 {
+			t.Errorf("%s: a unit has %d rows and %d bytes", name, to.rows, to.bytes)
+		}
+		if got := len(keys(t, to.DB)); got != len(test.keys) {
+			t.Errorf("%s: %d rows", name, got)
+		}
+	}
+}

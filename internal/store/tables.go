@@ -1,0 +1,139 @@
+package store
+
+import (
+	"strings"
+
+	"github.com/stepmill/stepmill/internal/archive"
+)
+
+// Schema is the number of the tables below: that of the last migration of the
+// embedded database. An export says which one it has.
+const Schema = 1
+
+// Table is what moves with an installation of one table: the names of its
+// columns by what they hold, separated by spaces.
+type Table struct {
+	Name string
+	// Key is the primary key, which rows are read in the order of.
+	Key string
+	// Numbered says that the database gives the key: one number after the other.
+	Numbered               bool
+	Text, Int, Bool, Bytes string
+	// Stays names columns that do not move, Cluster those that only a database
+	// for several nodes has, and that do not move either.
+	Stays, Cluster string
+}
+
+// Tables is everything that an installation holds. A column or a table that is
+// not written down here or in LeftOut fails the tests of the databases.
+func Tables() []Table {
+	return []Table{
+		{
+			// Which import fills the tables says nothing elsewhere.
+			Name: "installation", Key: "id", Text: "first_workspace_id", Int: "id created_at", Bytes: "key_check", Stays: "importing",
+		},
+		{
+			Name: "workspaces", Key: "id", Text: "id name plan", Bytes: "data_key",
+			Int: "requests_per_minute created_at updated_at workflows webhooks api_keys secrets variables variable_bytes",
+		},
+		{
+			Name: "api_keys", Key: "id", Text: "id workspace_id name scopes lookup created_by", Bytes: "hash",
+			Int: "created_at expires_at last_used_at revoked_at",
+		},
+		{Name: "audit", Key: "id", Text: "id workspace_id actor_type actor_id action target_type target_id details request_id", Int: "at"},
+		{Name: "secrets", Key: "workspace_id name", Text: "workspace_id name created_by updated_by", Int: "created_at updated_at", Bytes: "value"},
+		{Name: "variables", Key: "workspace_id name", Text: "workspace_id name value created_by updated_by", Int: "created_at updated_at"},
+		{
+			Name: "workflows", Key: "id", Text: "id workspace_id name description state layout",
+			Int: "version revision created_at updated_at deleted_at",
+		},
+		{
+			Name: "triggers", Key: "workflow_id trigger_id",
+			Text: "workflow_id trigger_id workspace_id type run_id error_code error_text idle_code idle_text spec",
+			Int:  "version next_at fired_at error_at failures idle_at", Bool: "active", Bytes: "token_hash token state",
+		},
+		{Name: "occasions", Key: "workflow_id trigger_id event_id", Text: "workflow_id trigger_id event_id workspace_id", Int: "next_at"},
+		{Name: "trigger_keys", Key: "workflow_id trigger_id hash", Text: "workflow_id trigger_id run_id", Int: "expires_at", Bytes: "hash"},
+		{
+			Name: "hook_requests", Key: "workflow_id trigger_id id", Int: "at size",
+			Text: "workflow_id trigger_id id workspace_id method outcome run_id headers query payload",
+		},
+		{Name: "workflow_versions", Key: "workflow_id version", Text: "workflow_id created_by definition", Int: "version created_at"},
+		{
+			Name: "runs", Key: "id", Int: "workflow_version started_at finished_at depth", Bool: "parent_waits test",
+			Text: "id workspace_id workflow_id status trigger_type trigger_id error_code error_text error_step retry_of parent_run parent_step share_key payload headers query",
+		},
+		{
+			Name: "run_queue", Key: "run_id", Text: "run_id workspace_id workflow_id node executing blamed share_key",
+			Int: "epoch wake_at ran logged crashes share_limit", Bool: "turn", Cluster: "slot parked adrift",
+		},
+		{
+			Name: "steps", Key: "run_id path", Int: "seq attempt started_at attempt_at finished_at wake_at deadline rev",
+			Text: "run_id path name type status awaits reason error_code error_text error_step input output answer",
+		},
+		{Name: "early_answers", Key: "run_id path", Text: "run_id path value"},
+		{Name: "step_logs", Key: "run_id rev line", Text: "run_id path level message", Int: "rev line attempt at"},
+		{Name: "step_attempts", Key: "run_id path attempt", Text: "run_id path error_code error_text", Int: "attempt started_at finished_at"},
+		{Name: "run_remains", Key: "run_id", Text: "run_id"},
+		{
+			Name: "webhooks", Key: "id", Text: "id workspace_id url events workflow_id disabled_reason secret_hint", Bool: "enabled",
+			Int: "old_until failures failing_since created_at updated_at deleted_at", Bytes: "secret old_secret",
+		},
+		{
+			Name: "events", Key: "seq", Numbered: true, Text: "id workspace_id type workflow_id run_id", Int: "seq at depth", Bool: "sample",
+			Bytes: "body",
+		},
+		{
+			Name: "deliveries", Key: "seq", Numbered: true, Text: "id workspace_id webhook_id event_id run_id status",
+			Int: "seq attempts next_at created_at finished_at",
+		},
+		{Name: "delivery_attempts", Key: "delivery_id attempt", Text: "delivery_id error answer", Int: "attempt at duration status"},
+		{Name: "idempotency", Key: "workspace_id route key_hash", Text: "workspace_id route key_hash", Int: "expires_at", Bytes: "fingerprint answer"},
+		{Name: "usage", Key: "workspace_id date", Text: "workspace_id date", Int: "requests runs_started runs_succeeded runs_failed runs_cancelled"},
+	}
+}
+
+// LeftOut are the tables that do not move, with the reason.
+func LeftOut() map[string]string {
+	return map[string]string{
+		"goose_db_version": "the migrations of one database",
+		"schema_versions":  "the migrations of one database",
+		"rate_windows":     "counts of the current minute",
+		"nodes":            "the nodes that share a database",
+		"workspace_load":   "what those nodes have under way, which is nothing while they are stopped",
+		"couriers":         "which of those nodes sends what",
+		"terms":            "which of those nodes does what one does for all",
+		"recovery":         "whether one database has crashed",
+	}
+}
+
+// Columns are those that move, in the order in which an archive has them.
+func (t Table) Columns() []archive.Column {
+	var columns []archive.Column
+	for _, part := range []struct {
+		kind  archive.Kind
+		names string
+	}{{archive.Text, t.Text}, {archive.Int, t.Int}, {archive.Bool, t.Bool}, {archive.Bytes, t.Bytes}} {
+		for name := range strings.FieldsSeq(part.names) {
+			columns = append(columns, archive.Column{Name: name, Kind: part.kind})
+		}
+	}
+	return columns
+}
+
+// Archived are the tables as an archive names them.
+func Archived() []archive.Table {
+	var tables []archive.Table
+	for _, t := range Tables() {
+		tables = append(tables, archive.Table{Name: t.Name, Columns: t.Columns()})
+	}
+	return tables
+}
+
+// joined is a list of names as SQL writes it.
+func joined(names string) string { return strings.Join(strings.Fields(names), ", ") }
+
+// selection is the list of its columns.
+func (t Table) selection() string {
+	return joined(t.Text + " " + t.Int + " " + t.Bool + " " + t.Bytes)
+}

@@ -1,0 +1,41 @@
+package store
+
+import (
+	"context"
+	"time"
+)
+
+// TakeTokens implements ratelimit.Pot. The statement is one conditional write:
+// whoever comes second waits for the row and sees what the first has taken.
+func (s *Store) TakeTokens(ctx context.Context, workspaceID string, window time.Time, want, limit int) (granted, left int, err error) {
+	if want <= 0 || limit <= 0 {
+		return 0, max(0, limit), nil
+	}
+	err = s.write(ctx, func(u *unit) error {
+		granted, left = 0, 0 // no row: nothing is left
+		return u.Query(`INSERT INTO rate_windows (window_start, workspace_id, taken, granted) VALUES ($1, $2, $3, $3)
+			ON CONFLICT (window_start, workspace_id) DO UPDATE SET
+			granted = CASE WHEN rate_windows.taken + $4 > $5 THEN $5 - rate_windows.taken ELSE $4 END,
+			taken = CASE WHEN rate_windows.taken + $4 > $5 THEN $5 ELSE rate_windows.taken + $4 END
+			WHERE rate_windows.taken < $5
+			RETURNING granted, $5 - taken`,
+			[]any{window, workspaceID, min(want, limit), want, limit}, func(r Row) error { return r.Scan(&granted, &left) })
+	})
+	if err != nil {
+		return 0, 0, err
+	}
+	return granted, left, nil
+}
+
+// PurgeTokens removes up to limit windows that began before the given time. It
+// answers true when there may be more.
+func (s *Store) PurgeTokens(ctx context.Context, before time.Time, limit int) (bool, error) {
+	more := false
+	err := s.write(ctx, func(u *unit) error {
+		n, err := u.Exec(`DELETE FROM rate_windows WHERE (window_start, workspace_id) IN
+			(SELECT window_start, workspace_id FROM rate_windows WHERE window_start < $1 LIMIT $2)`, before, limit)
+		more = n == int64(limit)
+		return err
+	})
+	return more, err
+}

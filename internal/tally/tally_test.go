@@ -1,0 +1,103 @@
+package tally_test
+
+import (
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/stepmill/stepmill/internal/tally"
+)
+
+func TestSet(t *testing.T) {
+	t.Parallel()
+	s := tally.NewSet("a", "b")
+	if diff := cmp.Diff(map[string]int64{"a": 0, "b": 0}, s.Counts()); diff != "" {
+		t.Errorf("before anything was counted: %s", diff)
+	}
+	for _, name := range []string{"b", "b", "c", "d", tally.Other} {
+		s.Add(name)
+	}
+	if diff := cmp.Diff(map[string]int64{"a": 0, "b": 2, tally.Other: 3}, s.Counts()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// A set that knows Other by name counts the unknown there too.
+func TestSetWithOther(t *testing.T) {
+	t.Parallel()
+	s := tally.NewSet(tally.Other)
+	s.Add(tally.Other)
+	s.Add("unknown")
+	if diff := cmp.Diff(map[string]int64{tally.Other: 2}, s.Counts()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestHistogram(t *testing.T) {
+	t.Parallel()
+	times := tally.NewTimes(time.Millisecond, time.Second)
+	for _, took := range []time.Duration{-time.Second, 0, time.Millisecond, time.Millisecond + 1, time.Second, time.Minute} {
+		times.Took(took)
+	}
+	want := tally.Snapshot{Bounds: []float64{0.001, 1}, Counts: []uint64{3, 2, 1}, Sum: 61.002000001}
+	if diff := cmp.Diff(want, times.Snapshot()); diff != "" {
+		t.Error(diff)
+	}
+	if n := times.Snapshot().Total(); n != 6 {
+		t.Errorf("%d values, want 6", n)
+	}
+	sizes := tally.NewSizes(1, 8)
+	for _, size := range []int64{1, 2, 8, 9} {
+		sizes.Count(size)
+	}
+	want = tally.Snapshot{Bounds: []float64{1, 8}, Counts: []uint64{1, 2, 1}, Sum: 20}
+	if diff := cmp.Diff(want, sizes.Snapshot()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// Nothing that is counted at the same time is lost.
+func TestConcurrent(t *testing.T) {
+	t.Parallel()
+	const workers, each = 8, 1000
+	s, h := tally.NewSet("a"), tally.NewSizes(10)
+	var wg sync.WaitGroup
+	for range workers {
+		wg.Go(func() {
+			for i := range int64(each) {
+				s.Add("a")
+				s.Add("unknown")
+				h.Count(i % 20)
+				_, _ = s.Counts(), h.Snapshot()
+			}
+		})
+	}
+	wg.Wait()
+	if diff := cmp.Diff(map[string]int64{"a": workers * each, tally.Other: workers * each}, s.Counts()); diff != "" {
+		t.Error(diff)
+	}
+	if got := h.Snapshot(); got.Total() != workers*each || got.Sum != workers*each*9.5 {
+		t.Errorf("%+v", got)
+	}
+}
+
+func BenchmarkSet(b *testing.B) {
+	s := tally.NewSet("succeeded", "failed", "waiting", "retried")
+	b.RunParallel(func(pb *testing.PB) {
+		for pb.Next() {
+			s.Add("retried")
+		}
+	})
+}
+
+func BenchmarkHistogram(b *testing.B) {
+	h := tally.NewTimes(100*time.Microsecond, time.Millisecond, 5*time.Millisecond, 10*time.Millisecond, 50*time.Millisecond,
+		100*time.Millisecond, 500*time.Millisecond, time.Second, 5*time.Second, 10*time.Second)
+	b.RunParallel(func(pb *testing.PB) {
+		for pb.Next() {
+			h.Took(20 * time.Millisecond)
+		}
+	})
+}

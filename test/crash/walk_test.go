@@ -1,0 +1,163 @@
+package crash_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stepmill/stepmill/openapi"
+	"github.com/stepmill/stepmill/test/harness"
+)
+
+// walk is everything that a key can read of a server: the bodies of all answers
+// to GET, by their path.
+type walk struct {
+	t       *testing.T
+	c       *harness.Client
+	answers map[string]string
+	visited map[string]bool // by the paths of the contract
+}
+
+// followed are read to their end elsewhere, or say nothing of the data.
+var followed = []string{"/v1/runs/{id}/events", "/v1/events/stream", "/healthz", "/readyz"}
+
+var contractPath = regexp.MustCompile(`(?m)^  (/\S+):\n(?:    .*\n)*?    get:$`)
+
+// walkAll reads all there is.
+func walkAll(t *testing.T, c *harness.Client) *walk {
+	t.Helper()
+	w := &walk{t: t, c: c, answers: map[string]string{}, visited: map[string]bool{}}
+	for _, path := range []string{"/v1/usage", "/v1/audit", "/v1/events", "/v1/approvals"} {
+		w.list(path, "")
+	}
+	for _, path := range []string{"/v1/openapi.yaml", "/v1/openapi.json", "/v1/schemas/workflow.json"} {
+		w.visited[path] = true
+	}
+	for _, id := range w.list("/v1/workflows", "id") {
+		w.get("/v1/workflows/{id}", id)
+		w.list("/v1/workflows/{workflow_id}/runs", "", id)
+		for _, n := range w.list("/v1/workflows/{id}/versions", "version", id) {
+			w.get("/v1/workflows/{id}/versions/{n}", id, n)
+			w.get("/v1/workflows/{id}/versions/{n}/diff", id, n)
+		}
+	}
+	for _, id := range w.list("/v1/runs", "id") {
+		w.get("/v1/runs/{id}", id)
+		w.list("/v1/runs/{id}/logs", "", id)
+		for _, step := range w.list("/v1/runs/{id}/steps", "step_id", id) {
+			w.get("/v1/runs/{id}/steps/{step_id}", id, step)
+		}
+	}
+	for _, id := range w.list("/v1/webhooks", "id") {
+		w.get("/v1/webhooks/{id}", id)
+		for _, delivery := range w.list("/v1/webhooks/{id}/deliveries", "id", id) {
+			w.get("/v1/deliveries/{id}", delivery)
+		}
+	}
+	for list, key := range map[string]string{"secrets": "name", "variables": "name", "api-keys": "id", "workspaces": "id", "actions": "name"} {
+		for _, id := range w.list("/v1/"+list, key) {
+			w.get("/v1/"+list+"/{"+key+"}", id)
+		}
+	}
+	return w
+}
+
+// checkCovered fails the test for a route that was not read.
+func (w *walk) checkCovered() {
+	w.t.Helper()
+	known := append(slices.Sorted(maps.Keys(w.visited)), followed...)
+	for _, match := range contractPath.FindAllSubmatch(openapi.YAML, -1) {
+		if !slices.Contains(known, string(match[1])) {
+			w.t.Errorf("GET %s is not read", match[1])
+		}
+	}
+}
+
+var parameter = regexp.MustCompile(`\{\w+\}`)
+
+// get reads one thing.
+func (w *walk) get(pattern string, values ...string) {
+	w.t.Helper()
+	w.read(pattern, "", values)
+}
+
+func (w *walk) read(pattern, query string, values []string) (items []any, next string) {
+	w.t.Helper()
+	w.visited[pattern] = true
+	path := parameter.ReplaceAllStringFunc(pattern, func(string) string {
+		value := values[0]
+		values = values[1:]
+		return url.PathEscape(value)
+	})
+	var body map[string]any
+	w.c.Expect(w.t, 200, "GET", path+query, nil).Decode(w.t, &body)
+	items, _ = body["data"].([]any)
+	next, _ = body["next_cursor"].(string)
+	text, err := json.Marshal(lasting(body))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	for w.answers[path] != "" { // the next page
+		path += "+"
+	}
+	w.answers[path] = string(text)
+	return items, next
+}
+
+// list reads a whole list and returns a member of each of its items.
+func (w *walk) list(pattern, member string, values ...string) (found []string) {
+	w.t.Helper()
+	query := "?limit=100"
+	if pattern == "/v1/usage" {
+		query = ""
+	}
+	for {
+		items, next := w.read(pattern, query, values)
+		for _, item := range items {
+			if thing, ok := item.(map[string]any); ok && member != "" {
+				found = append(found, fmt.Sprint(thing[member]))
+			}
+		}
+		if next == "" {
+			return found
+		}
+		query = "?limit=100&cursor=" + next
+	}
+}
+
+// lasting is a body without what changes by itself, or by being looked at.
+func lasting(body any) any {
+	switch b := body.(type) {
+	case []any:
+		for i := range b {
+			b[i] = lasting(b[i])
+		}
+	case map[string]any:
+		for name, value := range b {
+			if name == "next_cursor" || name == "last_used_at" || name == "requests" || name == "duration_ms" && b["finished_at"] == nil {
+				delete(b, name)
+				continue
+			}
+			b[name] = lasting(value)
+		}
+	}
+	return body
+}
+
+// compare tells what the server answers otherwise than another one did.
+func (w *walk) compare(before *walk) {
+	w.t.Helper()
+	for _, path := range slices.Sorted(maps.Keys(before.answers)) {
+		if was, is := before.answers[path], w.answers[path]; was != is {
+			w.t.Errorf("GET %s\nbefore: %.2000s\nafter:  %.2000s", strings.TrimRight(path, "+"), was, is)
+		}
+	}
+	if len(w.answers) != len(before.answers) {
+		w.t.Errorf("%d answers before, %d after", len(before.answers), len(w.answers))
+	}
+}
