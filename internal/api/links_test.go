@@ -119,7 +119,7 @@ func TestAPageShowsAndAButtonDecides(t *testing.T) {
 	ended := w.ends("run", "succeeded")
 	wantContains(t, ended.json(), `{"steps": [{}, {"output": {"answer": {"approved": true, "by": "link", "comment": "Fine by me 👍", "data": null}}}]}`)
 	v.wants("GET", page, "", 200, "Approved", "nothing left to do")
-	v.wants("POST", page, "decision=reject", 409, "Too late", "decided already")
+	v.wants("POST", page, "decision=reject", 409, "Your decision did not count", "decided already")
 	if got := w.audited(); !slices.Contains(got, "run.answered") {
 		t.Errorf("audited: %v", got)
 	}

@@ -147,7 +147,7 @@ func (s *Server) failPage(w http.ResponseWriter, c *caller, err error) {
 	case fault.NotFound:
 		view.Title, view.Text = "This link leads nowhere", "It is not complete, or what it was for is gone."
 	case fault.StepNotWaiting:
-		view.Title, view.Text = "Too late", "Your decision did not count: "+f.Message+"."
+		view.Title, view.Text = "Your decision did not count", "The reason: "+f.Message+"."
 	case fault.RateLimited:
 		view.Title, view.Text = "Too many wrong links", "Please wait a minute and try again."
 	case fault.InvalidRequest, fault.MethodNotAllowed, fault.PayloadTooLarge:
