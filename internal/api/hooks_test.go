@@ -575,7 +575,7 @@ func TestACallThatCannotStartARun(t *testing.T) {
 func TestCallsWhileTheWorkflowChanges(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	path := w.called("wf", "")
+	path := w.called("wf", `"rate": 1000000`)
 	stop := make(chan struct{})
 	var mu sync.Mutex
 	ids := map[string]bool{}
@@ -600,6 +600,7 @@ func TestCallsWhileTheWorkflowChanges(t *testing.T) {
 					mu.Unlock()
 				case a.status != http.StatusNotFound:
 					t.Errorf("got %d %s", a.status, a.body)
+					return
 				}
 			}
 		})
