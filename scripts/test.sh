@@ -162,14 +162,14 @@ go test -timeout 10m -run '^TestMemory$' ./internal/sandbox || failed="${failed:
 # never from the test cache, which does not know the binary they start.
 if [ -s "$scratch/blackbox" ]; then
 	step "black-box tests"
-	xargs go test -race -timeout 20m -count=1 -p 1 -v <"$scratch/blackbox" ||
+	xargs go test -race -timeout 25m -count=1 -p 2 -v <"$scratch/blackbox" ||
 		failed="${failed:+$failed, }black-box tests"
 fi
 
 # The same on nodes that share a PostgreSQL, as far as it is not about files.
 # What races in the code was found above; without the detector it takes a third.
 step "black-box tests on PostgreSQL"
-STEPMILL_TEST_DATABASE=postgres go test -timeout 20m -count=1 -p 1 -v ./test/crash ./test/scripts ./test/receivers ||
+STEPMILL_TEST_DATABASE=postgres go test -timeout 20m -count=1 -p 2 -v ./test/crash ./test/scripts ./test/receivers ||
 	failed="${failed:+$failed, }black-box tests on PostgreSQL"
 
 [ -z "$failed" ] || fail "failed: $failed"
