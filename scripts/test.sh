@@ -158,8 +158,9 @@ fi
 step "scripts that take memory, without the race detector"
 go test -timeout 10m -run '^TestMemory$' ./internal/sandbox || failed="${failed:+$failed, }scripts that take memory"
 
-# One package at a time, so that they do not disturb each other's timing, and
-# never from the test cache, which does not know the binary they start.
+# Two packages at a time, since they wait a lot, and no more, so that they do
+# not disturb each other's timing. Never from the test cache, which does not know
+# the binary they start.
 if [ -s "$scratch/blackbox" ]; then
 	step "black-box tests"
 	xargs go test -race -timeout 25m -count=1 -p 2 -v <"$scratch/blackbox" ||
