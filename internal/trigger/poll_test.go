@@ -54,6 +54,13 @@ func (o *outside) does(answer func(ctx context.Context, r egress.Request) (int, 
 	o.answer = answer
 }
 
+// first is the first request.
+func (o *outside) first() egress.Request {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.asked[0]
+}
+
 // times are when the server was asked, as the time that has passed.
 func (o *outside) times() []time.Duration {
 	o.mu.Lock()
@@ -291,7 +298,7 @@ func TestSecretsOfAPoll(t *testing.T) {
 		made := w.workflow(workflow.Active, poll(`"request": {"url": "https://shop.example/${{ secrets.token }}", "headers": {"authorization": "Bearer ${{ secrets.token }}"}},
 			"items": "response.body.items", "key": "item.id"`))
 		time.Sleep(30 * time.Second)
-		same(t, "header", w.outside.asked[0].Header.Get("Authorization"), "Bearer "+value)
+		same(t, "header", w.outside.first().Header.Get("Authorization"), "Bearer "+value)
 		w.outside.says(200, `{"items": [{"id": 1, "echo": "`+value+`"}]}`)
 		time.Sleep(time.Minute)
 		if payload := string(w.started(made.ID)[0].Trigger.Payload); strings.Contains(payload, value) || !strings.Contains(payload, "***") {

@@ -17,7 +17,7 @@ const (
 	width = 32
 	// lookAnyway is when the store is looked into although nothing is expected:
 	// clocks are set, and other nodes arm triggers too.
-	lookAnyway = 30 * time.Second
+	lookAnyway = time.Minute
 	// lookAgain is when what failed is tried again.
 	lookAgain = time.Second
 )
