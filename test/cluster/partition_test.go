@@ -10,7 +10,7 @@ import (
 )
 
 // databaseAway are errors that nodes log while they cannot reach the database.
-const databaseAway = `does not answer|database|cannot |store|connect|context deadline|EOF|timeout|closed|River|Elector|Producer|Notifier|unavailable|not ready`
+const databaseAway = `does not answer|database|cannot |store|connect|context deadline|EOF|timeout|closed|River|Elector|Producer|Notifier|unavailable|not ready|although its time is over`
 
 // A node is cut off from the database, but not from the world. It stops what it
 // does to the world before others begin to do it, says that it is not ready, and

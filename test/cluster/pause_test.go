@@ -11,7 +11,7 @@ import (
 // A node is paused for longer than its lease and then goes on where it was: a
 // zombie. Others have its runs by then, and nothing that it still writes counts.
 func TestPauseNodeUnderLoad(t *testing.T) {
-	c := newCluster(t, options{nodes: 3, lease: lease})
+	c := newCluster(t, options{nodes: 3, lease: lease, errors: databaseAway})
 	random := harness.Random(c.seed, 0)
 	l := newLoad(c, 16)
 	l.begin()
