@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -189,16 +190,21 @@ func valueOf(column archive.Column, text string, n int) any {
 
 func testMoveValues(t *testing.T, from, to *world) {
 	from.install(t)
-	from.fill(t, 30)
+	from.fill(t, 10)
 	moved(t, from, to, clock.Now())
-	if diff := cmp.Diff(from.contents(t), to.contents(t)); diff != "" {
-		t.Errorf("what has moved (-before +after):\n%.4000s", diff)
-	}
+	sameContents(t, "what has moved", from, to)
 	// And again, out of where it came to.
 	back := newWorld(t, from.open)
 	moved(t, to, back, clock.Now())
-	if diff := cmp.Diff(from.contents(t), back.contents(t)); diff != "" {
-		t.Errorf("what has moved back (-before +after):\n%.4000s", diff)
+	sameContents(t, "what has moved back", from, back)
+}
+
+// sameContents compares all rows of two worlds. To say how they differ takes
+// long, and is only done if they do.
+func sameContents(t *testing.T, what string, before, after *world) {
+	t.Helper()
+	if a, b := before.contents(t), after.contents(t); !reflect.DeepEqual(a, b) {
+		t.Errorf("%s (-before +after):\n%.4000s", what, cmp.Diff(a, b))
 	}
 }
 
