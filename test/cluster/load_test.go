@@ -34,7 +34,8 @@ type load struct {
 	receivers []*sink.Receiver
 	tenants   []*tenant
 	clients   int
-	least     int // runs, for the test to mean anything
+	least     int  // runs, for the test to mean anything
+	slow      bool // the database is: writes may take longer than they have
 
 	stop  chan struct{}
 	group sync.WaitGroup

@@ -66,7 +66,7 @@ func TestSlowDatabase(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, options{nodes: 2, lease: 10 * time.Second, proxied: true, errors: "does not answer"})
 	l := newLoad(c, 4)
-	l.least = 5 // each takes many round trips
+	l.least, l.slow = 5, true // each takes many round trips
 	before := map[string]string{}
 	for _, m := range c.nodes {
 		before[m.name] = c.nodeID(m.name)

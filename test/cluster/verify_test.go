@@ -102,7 +102,9 @@ func (l *load) verifyRun(e *execution) {
 		return
 	}
 	for _, step := range now.Steps {
-		if step.Status != "succeeded" || step.Attempt != 1 {
+		// The start of a run below is a write, and may be tried again like others.
+		again := l.slow && step.StepID == "child"
+		if step.Status != "succeeded" || step.Attempt != 1 && !again {
 			l.t.Errorf("run %s (%s): step %s is %s, attempt %d", e.id, e.kind, step.StepID, step.Status, step.Attempt)
 		}
 	}
