@@ -70,7 +70,7 @@ func TestSlowDatabase(t *testing.T) {
 	before := map[string]string{}
 	for _, m := range c.nodes {
 		before[m.name] = c.nodeID(m.name)
-		m.proxy.Latency(200*time.Millisecond, 200*time.Millisecond)
+		m.proxy.Latency(100*time.Millisecond, 100*time.Millisecond) // each query takes 200 ms longer
 	}
 	l.begin()
 	time.Sleep(time.Duration(rounds(20)) * time.Second)
