@@ -161,3 +161,6 @@ func (p *program) run(t testing.TB, env, args []string) Result {
 	}
 	return Result{stdout.String(), stderr.String(), cmd.ProcessState.ExitCode(), took}
 }
+
+// UnderRace tells whether the servers are built with the race detector.
+func UnderRace() bool { return raceEnabled }

@@ -90,7 +90,11 @@ func TestHostileExpressions(t *testing.T) {
 	bad.Wait()
 	close(done)
 	fine.Wait()
-	if grown := s.Memory(t) - before; grown > 512<<20 {
+	grown, most := s.Memory(t)-before, int64(512<<20)
+	if harness.UnderRace() { // the detector remembers every access
+		most *= 2
+	}
+	if int64(grown) > most {
 		t.Errorf("the server has grown by %d MiB", grown>>20)
 	}
 	s.Stop(t)
