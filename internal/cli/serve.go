@@ -21,16 +21,22 @@ type serveCommand struct {
 // Run serves until it is told to stop; told twice, it stops at once.
 func (c *serveCommand) Run(con *console, data config.Data) error {
 	spareCollector()
-	ctx, release := signal.NotifyContext(con, os.Interrupt, syscall.SIGTERM)
+	ctx, release := untilTold(con)
 	defer release()
-	context.AfterFunc(ctx, release) // the next signal ends the process
-
 	server, err := app.NewServer(ctx, data, c.Serve, newLogger(con.err, c.Log))
 	if err != nil {
 		return err
 	}
 	server.Greet(con.out)
 	return server.Run(ctx)
+}
+
+// untilTold is a context that ends when the process is told to stop. Told once
+// more, the process ends at once.
+func untilTold(con *console) (ctx context.Context, release context.CancelFunc) {
+	ctx, release = signal.NotifyContext(con, os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, release)
+	return ctx, release
 }
 
 // spareCollector lets the heap grow further between collections than Go does by

@@ -1,11 +1,7 @@
 package cli
 
 import (
-	"context"
 	"fmt"
-	"os"
-	"os/signal"
-	"syscall"
 
 	"github.com/stepmill/stepmill/internal/app"
 	"github.com/stepmill/stepmill/internal/config"
@@ -19,10 +15,8 @@ type workerCommand struct {
 // Run executes runs until it is told to stop; told twice, it stops at once.
 func (c *workerCommand) Run(con *console, data config.Data) error {
 	spareCollector()
-	ctx, release := signal.NotifyContext(con, os.Interrupt, syscall.SIGTERM)
+	ctx, release := untilTold(con)
 	defer release()
-	context.AfterFunc(ctx, release) // the next signal ends the process
-
 	worker, err := app.NewWorker(ctx, data, c.Execute, newLogger(con.err, c.Log))
 	if err != nil {
 		return err

@@ -4,6 +4,7 @@
 package clock
 
 import (
+	"context"
 	"sync/atomic"
 	"time"
 )
@@ -34,6 +35,18 @@ func Reading() time.Time { return machine().Add(Ahead()) }
 
 // Until is how long it is until t.
 func Until(t time.Time) time.Duration { return t.Sub(Now()) }
+
+// Sleep waits for that long. It answers false when the context has ended before.
+func Sleep(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
 
 // Follow makes Now go by another clock from here on: nodes that share a database
 // go by that of the database, whatever their own ones show. It answers by how

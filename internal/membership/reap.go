@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/stepmill/stepmill/internal/clock"
 	"github.com/stepmill/stepmill/internal/run"
 )
 
@@ -18,20 +19,9 @@ func (m *Member) guard(ctx context.Context) {
 			m.drop()
 			left = m.every() / 10
 		}
-		if !wait(ctx, left) {
+		if !clock.Sleep(ctx, left) {
 			return
 		}
-	}
-}
-
-func wait(ctx context.Context, pause time.Duration) bool {
-	timer := time.NewTimer(pause)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
 	}
 }
 
@@ -211,7 +201,7 @@ func (m *Member) tend(ctx context.Context) {
 				m.tidy(ctx)
 			}
 		}
-		if !wait(ctx, tendEvery) {
+		if !clock.Sleep(ctx, tendEvery) {
 			return
 		}
 	}

@@ -40,20 +40,9 @@ func (d *Dispatcher) begin(ctx, client context.Context) error {
 			return err
 		}
 		d.log.Error("cannot take part in the hand-over of runs; trying again", "error", err)
-		if !wait(ctx, time.Second) {
+		if !clock.Sleep(ctx, time.Second) {
 			return nil
 		}
-	}
-}
-
-func wait(ctx context.Context, pause time.Duration) bool {
-	timer := time.NewTimer(pause)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
 	}
 }
 
@@ -95,7 +84,7 @@ func (d *Dispatcher) take(ctx context.Context, wake run.Wake) {
 		}
 		d.Unreserve(wake.RunID)
 		d.log.Error("cannot take up a run; trying again", "run_id", wake.RunID, "error", err)
-		wait(ctx, time.Second)
+		clock.Sleep(ctx, time.Second)
 	}
 }
 
@@ -141,7 +130,7 @@ func (d *Dispatcher) passOn(ctx context.Context) {
 		more, err := d.store.PassOn(ctx, workspaceID)
 		if err != nil && ctx.Err() == nil {
 			d.log.Error("cannot take up runs that are parked; trying again", "error", err)
-			wait(ctx, time.Second)
+			clock.Sleep(ctx, time.Second)
 		}
 		if more || err != nil {
 			d.Freed(workspaceID)

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/stepmill/stepmill/internal/clock"
 )
 
 const (
@@ -132,7 +134,7 @@ func (b *Bell) ringOut(ctx context.Context) {
 			b.Tell(Everything, "") // they cannot know what they have missed
 			pause = listenAgain
 		}
-		wait(ctx, pause)
+		clock.Sleep(ctx, pause)
 	}
 }
 
@@ -173,7 +175,7 @@ func (b *Bell) gathered() string {
 
 // look takes the place of hearing while nothing can be heard.
 func (b *Bell) look(ctx context.Context) {
-	for wait(ctx, time.Second) {
+	for clock.Sleep(ctx, time.Second) {
 		if b.Deaf() && !b.alone.Load() {
 			b.hear(News{Kind: Everything})
 		}
@@ -186,7 +188,7 @@ func (b *Bell) listenOn(ctx context.Context) {
 			b.log.Warn("cannot listen to other nodes; looking instead", "error", err)
 		}
 		b.deaf.Store(true)
-		if !wait(ctx, listenAgain) {
+		if !clock.Sleep(ctx, listenAgain) {
 			return
 		}
 	}

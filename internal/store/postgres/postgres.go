@@ -110,13 +110,17 @@ func (db *DB) close() {
 // over.
 const idleTime = "3s"
 
+// statementTime and lockTime are how long a statement may take, and how long it
+// may wait for a lock.
+const statementTime, lockTime = "10s", "2s"
+
 // settings are given to every connection. READ COMMITTED is what units are
 // written for: where that is not enough they lock.
 func settings(name string) map[string]string {
 	return map[string]string{
 		"application_name":                    name,
-		"statement_timeout":                   "10s",
-		"lock_timeout":                        "2s",
+		"statement_timeout":                   statementTime,
+		"lock_timeout":                        lockTime,
 		"idle_in_transaction_session_timeout": idleTime,
 		"synchronous_commit":                  "on",
 		"default_transaction_isolation":       "read committed",
@@ -126,7 +130,7 @@ func settings(name string) map[string]string {
 
 // settingsOnce gives the same to one transaction, where connections are shared
 // with others.
-const settingsOnce = `SELECT set_config('statement_timeout', '10s', true), set_config('lock_timeout', '2s', true),
+const settingsOnce = `SELECT set_config('statement_timeout', '` + statementTime + `', true), set_config('lock_timeout', '` + lockTime + `', true),
 	set_config('idle_in_transaction_session_timeout', '` + idleTime + `', true), set_config('synchronous_commit', 'on', true)`
 
 // Configure reads the address of a database and fills in what every connection

@@ -9,6 +9,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/stepmill/stepmill/internal/clock"
 	"github.com/stepmill/stepmill/internal/fault"
 	"github.com/stepmill/stepmill/internal/store"
 )
@@ -52,20 +53,9 @@ func (db *DB) persist(ctx context.Context, try func(context.Context) error) (kin
 			return k, explain(err, k)
 		}
 		pause := time.Duration(rand.Int64N(int64(10*time.Millisecond) << min(n, 5)))
-		if !wait(ctx, pause) {
+		if !clock.Sleep(ctx, pause) {
 			return k, givenUp(ctx)
 		}
-	}
-}
-
-func wait(ctx context.Context, pause time.Duration) bool {
-	timer := time.NewTimer(pause)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
 	}
 }
 
@@ -159,7 +149,7 @@ func (db *DB) settle(t *transaction, lost error) error {
 		case status != nil && *status == "aborted":
 			return &awayError{lost}
 		}
-		if !wait(ctx, 50*time.Millisecond) {
+		if !clock.Sleep(ctx, 50*time.Millisecond) {
 			return &unknownError{lost}
 		}
 	}
