@@ -80,7 +80,7 @@ function Waiting() {
 
 function Finder({ onClick }: { onClick: () => void }) {
 	return (
-		<Button onClick={onClick} className="w-full !justify-start !border-border !font-normal text-muted">
+		<Button onClick={onClick} className="w-full !justify-start !border-border !font-normal !text-muted">
 			<SearchIcon />
 			<span className="flex-1 text-left">Search…</span>
 			{keysOf("Mod+K").map((key) => (

@@ -5,7 +5,7 @@ import { type KeyboardEvent, useId, useMemo, useState } from "react";
 import { api, got } from "@/api/client";
 import { useMay } from "@/api/session";
 import { cx } from "@/ui/class";
-import { type Icon, PlayIcon, PlusIcon, SearchIcon, WorkflowIcon } from "@/ui/icons";
+import { ChartIcon, type Icon, LogIcon, MembersIcon, PlayIcon, PlusIcon, SearchIcon, WorkflowIcon } from "@/ui/icons";
 import { panel, scrim } from "@/ui/overlay";
 import { toast } from "@/ui/toast";
 import { type Command, rank } from "./commands";
@@ -156,9 +156,9 @@ function useCommands(): Command[] {
 			icon: place.icon,
 			run: go(place.to),
 		}));
-		list.push({ id: "members", group: "Go to", name: "Members", run: go("/settings/members") });
-		list.push({ id: "usage", group: "Go to", name: "Plan and usage", run: go("/settings/usage") });
-		if (admin) list.push({ id: "audit", group: "Go to", name: "Audit log", run: go("/settings/audit") });
+		list.push({ id: "members", group: "Go to", name: "Members", icon: MembersIcon, run: go("/settings/members") });
+		list.push({ id: "usage", group: "Go to", name: "Plan and usage", icon: ChartIcon, run: go("/settings/usage") });
+		if (admin) list.push({ id: "audit", group: "Go to", name: "Audit log", icon: LogIcon, run: go("/settings/audit") });
 		if (write)
 			list.push({ id: "new-workflow", group: "Create", name: "New workflow", run: go("/workflows", { new: "1" }) });
 		if (write)

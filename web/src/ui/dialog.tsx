@@ -4,7 +4,7 @@ import { toApiError } from "@/api/error";
 import { Button, IconButton } from "./button";
 import { cx } from "./class";
 import { CloseIcon } from "./icons";
-import { panel, scrim } from "./overlay";
+import { focusField, panel, scrim } from "./overlay";
 import { ErrorNote } from "./states";
 
 export interface DialogProps {
@@ -55,6 +55,7 @@ export function Dialog({
 						"fixed top-1/2 left-1/2 z-40 flex max-h-[calc(100dvh-32px)] w-[calc(100vw-32px)] -translate-x-1/2 -translate-y-1/2 flex-col",
 						widths[width],
 					)}
+					onOpenAutoFocus={focusField}
 					onInteractOutside={guarded ? (event) => event.preventDefault() : undefined}
 					{...(description ? {} : { "aria-describedby": undefined })}
 				>
@@ -160,6 +161,7 @@ export function Sheet({
 			<Radix.Portal>
 				<Radix.Overlay className={scrim} />
 				<Radix.Content
+					onOpenAutoFocus={focusField}
 					style={{ width: `min(100vw, ${width}px)` }}
 					className={cx(
 						"fixed inset-y-0 z-40 flex animate-appear flex-col border-border bg-surface shadow-lift outline-none",

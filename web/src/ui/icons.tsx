@@ -30,7 +30,7 @@ export function drawn(children: ReactNode): Icon {
 
 /** icon makes one of lines. */
 export function icon(...lines: string[]): Icon {
-	return drawn(<path d={lines.join("")} />);
+	return drawn(lines.map((line) => <path key={line} d={line} />));
 }
 
 const circle = (x: number, y: number, r: number) =>
