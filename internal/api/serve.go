@@ -24,6 +24,7 @@ type caller struct {
 	endpoint  *endpoint  // that answers it, if one does
 	code      fault.Code // of the error that was answered
 	streamed  bool       // the answer went on for as long as the client wanted
+	paged     bool       // the dashboard answered
 }
 
 type callerKey struct{}
@@ -54,6 +55,11 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	}
 	endpoint, allowed := s.routes.find(r)
 	c.endpoint = endpoint
+	if file := s.dashboard.find(r); endpoint == nil && len(allowed) == 0 && file != nil {
+		c.paged = true
+		s.dashboard.send(out, r, file)
+		return
+	}
 	open := !strings.HasPrefix(r.URL.Path, "/v1") || endpoint != nil && endpoint.Scope == auth.Public
 	s.identify(out, r, c, open)
 	r = r.WithContext(context.WithValue(r.Context(), callerKey{}, c))

@@ -6,6 +6,7 @@ package api
 
 import (
 	"context"
+	"io/fs"
 	"log/slog"
 	"net/http"
 	"net/netip"
@@ -63,6 +64,9 @@ type Options struct {
 	BodyBytes int64
 	// StreamsPerWorkspace bounds the open streams of a workspace; zero for 100.
 	StreamsPerWorkspace int
+	// Dashboard has the files of the built dashboard, as a part of the program;
+	// nil serves none.
+	Dashboard fs.FS
 	// Ready tells whether the service can work; an error says why not.
 	Ready func(context.Context) error
 	Log   *slog.Logger
@@ -89,6 +93,7 @@ type Server struct {
 	errors    *tally.Set
 	doors     []door
 	pages     pages
+	dashboard *dashboard
 	// stopping ends every stream when it ends.
 	stopping   context.Context
 	endStreams context.CancelFunc
@@ -101,6 +106,7 @@ func New(services Services, options Options) *Server {
 		bodies: bodies{most: options.BodyBytes}, streams: newOpenStreams(), unmatched: newServed(), errors: newErrors(), pages: newPages(),
 	}
 	s.doors = s.openDoors()
+	s.dashboard = newDashboard(options.Dashboard, s.doors)
 	s.stopping, s.endStreams = context.WithCancel(context.Background())
 	if s.Limits == nil {
 		s.Limits = ratelimit.New()

@@ -39,6 +39,7 @@ import (
 	"github.com/stepmill/stepmill/internal/usage"
 	"github.com/stepmill/stepmill/internal/webhook"
 	"github.com/stepmill/stepmill/internal/workflow"
+	"github.com/stepmill/stepmill/web"
 )
 
 // Server is the whole service on the embedded database.
@@ -222,7 +223,7 @@ func (s *Server) assemble(ctx context.Context, data config.Data) (err error) {
 		Nodes:       node.NewService(s.registry(), st, s.node),
 	}, api.Options{
 		Limits: s.limits(), Cursors: cursors, PreauthPerMinute: s.config.PreauthRPM, BodyBytes: bodyBytes(), TrustedProxies: config.Prefixes(s.config.TrustedProxy), Ready: s.ready, Log: s.log,
-		StreamsPerWorkspace: s.config.StreamsPerWorkspace,
+		StreamsPerWorkspace: s.config.StreamsPerWorkspace, Dashboard: web.Dashboard(),
 	})
 	return nil
 }
