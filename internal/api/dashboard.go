@@ -117,7 +117,7 @@ func (d *dashboard) find(r *http.Request) *asset {
 		return nil
 	}
 	// Programs that look for something get an error that they understand.
-	if r.URL.Path != "/" && !strings.Contains(r.Header.Get("Accept"), "text/html") {
+	if !strings.Contains(r.Header.Get("Accept"), "text/html") {
 		return nil
 	}
 	return d.page

@@ -53,7 +53,6 @@ func TestDashboardAddresses(t *testing.T) {
 		status       int
 		mediaType    string
 	}{
-		{"GET", "/", nil, 200, "text/html; charset=utf-8"},
 		{"GET", "/", browser, 200, "text/html; charset=utf-8"},
 		{"HEAD", "/", browser, 200, "text/html; charset=utf-8"},
 		{"GET", "/runs/run_01m7f9hb3mevr88y42wdngtn4v?tab=logs", browser, 200, "text/html; charset=utf-8"},
@@ -65,6 +64,7 @@ func TestDashboardAddresses(t *testing.T) {
 		{"GET", "/assets/gone-abc12.js", browser, 404, "application/json"},
 		{"GET", "/assets/", browser, 404, "application/json"},
 		{"GET", "/runs", []string{"Accept", "*/*"}, 404, "application/json"},
+		{"GET", "/", nil, 404, "application/json"},
 		{"GET", "/runs", nil, 404, "application/json"},
 		{"POST", "/runs", browser, 404, "application/json"},
 		{"GET", "/v1/nothing", browser, 401, "application/json"},
@@ -111,10 +111,10 @@ func TestDashboardHeaders(t *testing.T) {
 	if got := file.Header.Get("Cache-Control"); got != "public, max-age=31536000, immutable" {
 		t.Errorf("a file with a hash is cached as %q", got)
 	}
-	if again := ask("GET", "/", "If-None-Match", page.Header.Get("ETag")); again.StatusCode != http.StatusNotModified {
+	if again := ask("GET", "/", append(browser, "If-None-Match", page.Header.Get("ETag"))...); again.StatusCode != http.StatusNotModified {
 		t.Errorf("the same page again: %d, want 304", again.StatusCode)
 	}
-	if other := ask("GET", "/", "If-None-Match", file.Header.Get("ETag")); other.StatusCode != http.StatusOK {
+	if other := ask("GET", "/", append(browser, "If-None-Match", file.Header.Get("ETag"))...); other.StatusCode != http.StatusOK {
 		t.Errorf("the page with the tag of another file: %d, want 200", other.StatusCode)
 	}
 }
