@@ -83,6 +83,7 @@ type Store interface {
 	SetRole(ctx context.Context, workspaceID, userID string, role Role, entry audit.Entry) (Outcome, error)
 	RemoveMember(ctx context.Context, workspaceID, userID string, entry audit.Entry) (Outcome, error)
 
+	Invitation(ctx context.Context, workspaceID, id string, now time.Time) (*Invitation, error)
 	Invitations(ctx context.Context, workspaceID string, now time.Time, page paging.Request) (paging.Page[Invitation], error)
 	// InsertInvitation takes the place of an earlier one to the same address. It
 	// refuses, with false, when the workspace has atMost open ones.

@@ -85,17 +85,29 @@ func (s *Service) Invitations(ctx context.Context, actor auth.Actor, page paging
 	return s.store.Invitations(ctx, actor.Workspace.ID, clock.Now(), page)
 }
 
+// Invitation reads an open invitation.
+func (s *Service) Invitation(ctx context.Context, actor auth.Actor, id string) (Invitation, error) {
+	if !uid.Valid(uid.Invitation, id) {
+		return Invitation{}, noInvitation(id)
+	}
+	found, err := s.store.Invitation(ctx, actor.Workspace.ID, id, clock.Now())
+	return fault.Found(found, err, noInvitation, id)
+}
+
 // RevokeInvitation takes an invitation back.
 func (s *Service) RevokeInvitation(ctx context.Context, actor auth.Actor, id string) error {
-	missing := fault.New(fault.InvitationNotFound, "there is no invitation %q", id)
 	if !uid.Valid(uid.Invitation, id) {
-		return missing
+		return noInvitation(id)
 	}
 	revoked, err := s.store.RevokeInvitation(ctx, actor.Workspace.ID, id, actor.Did("invitation.revoked", "invitation", id, nil))
 	if err == nil && !revoked {
-		err = missing
+		err = noInvitation(id)
 	}
 	return err
+}
+
+func noInvitation(id string) error {
+	return fault.New(fault.InvitationNotFound, "there is no invitation %q", id)
 }
 
 // Look shows an invitation to whoever has its link.

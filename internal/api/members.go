@@ -110,11 +110,19 @@ func (s *Server) createInvitation(ctx context.Context, in *createInvitationReque
 	if err != nil {
 		return nil, err
 	}
-	return ok(createdInvitationBody{showInvitation(made), account.InvitationLink(s.PublicURL(), token)}), nil
+	return ok(createdInvitationBody{showInvitation(made), account.InvitationLink(s.PublicURL(), token)}).with("Location", "/v1/invitations/"+made.ID), nil
 }
 
 type invitationRequest struct {
 	ID string `path:"id"`
+}
+
+func (s *Server) getInvitation(ctx context.Context, in *invitationRequest) (*reply, error) {
+	found, err := s.Accounts.Invitation(ctx, actorOf(ctx), in.ID)
+	if err != nil {
+		return nil, err
+	}
+	return ok(showInvitation(found)), nil
 }
 
 func (s *Server) revokeInvitation(ctx context.Context, in *invitationRequest) (*reply, error) {

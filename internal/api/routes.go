@@ -103,6 +103,7 @@ func (s *Server) registerPeople(t *table) {
 	handle(t, "DELETE /v1/members/{id}", auth.Admin, http.StatusNoContent, s.removeMember)
 	handle(t, "GET /v1/invitations", auth.Admin, http.StatusOK, s.listInvitations)
 	handle(t, "POST /v1/invitations", auth.Admin, http.StatusCreated, s.createInvitation)
+	handle(t, "GET /v1/invitations/{id}", auth.Admin, http.StatusOK, s.getInvitation)
 	handle(t, "DELETE /v1/invitations/{id}", auth.Admin, http.StatusNoContent, s.revokeInvitation)
 
 	handle(t, "GET /ui/v1/welcome", auth.Public, http.StatusOK, s.getWelcome)

@@ -27,11 +27,20 @@ func (s *Store) Invitations(ctx context.Context, workspaceID string, now time.Ti
 	return paging.Cut(found, page.Limit, func(in account.Invitation) string { return in.ID }), err
 }
 
+// Invitation implements account.Store.
+func (s *Store) Invitation(ctx context.Context, workspaceID, id string, now time.Time) (*account.Invitation, error) {
+	return s.oneInvitation(ctx, `WHERE id = $1 AND workspace_id = $2 AND expires_at > $3`, id, workspaceID, now)
+}
+
 // InvitationByHash implements account.Store.
 func (s *Store) InvitationByHash(ctx context.Context, hash []byte, now time.Time) (*account.Invitation, error) {
+	return s.oneInvitation(ctx, `WHERE hash = $1 AND expires_at > $2`, hash, now)
+}
+
+func (s *Store) oneInvitation(ctx context.Context, where string, args ...any) (*account.Invitation, error) {
 	var found *account.Invitation
 	err := s.read(ctx, func(c Conn) (err error) {
-		found, err = one(c, selectInvitation+`WHERE hash = $1 AND expires_at > $2`, []any{hash, now}, scanInvitation)
+		found, err = one(c, selectInvitation+where, args, scanInvitation)
 		return err
 	})
 	return found, err
