@@ -1,3 +1,4 @@
+import { omit } from "./json";
 import { type Entry, indexOf, leaves, replaceNeed, resolve, roots, substitute, write } from "./level";
 import { find, listOf, withList } from "./tree";
 import type { Step } from "./types";
@@ -85,10 +86,13 @@ function branchIndex(list: readonly Entry[], step: string | null): number {
 	return i;
 }
 
-/** The group with its first steps coming after the given ones. */
+/** The group with its first steps coming after the given ones. What its steps need is written anew. */
 function follow(entries: readonly Entry[], needs: readonly string[]): Entry[] {
 	const first = new Set(roots(entries));
-	return entries.map((entry) => (first.has(entry.step.id) ? { step: entry.step, needs } : entry));
+	return entries.map((entry) => ({
+		step: omit(entry.step, "needs"),
+		needs: first.has(entry.step.id) ? needs : entry.needs,
+	}));
 }
 
 function splice(list: readonly Entry[], at: number, entries: readonly Entry[]): Entry[] {

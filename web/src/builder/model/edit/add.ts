@@ -1,27 +1,25 @@
-import { freshId, idFrom } from "../id";
+import { idFrom } from "../id";
 import { resolve } from "../level";
 import { type Place, put } from "../place";
-import { idsOf, mapSteps } from "../tree";
+import { idsOf } from "../tree";
 import { type Doc, type Edit, refuse, type Step } from "../types";
+import { adopt } from "./adopt";
 
 /** A step to be added; its id is made from its name unless it is given. */
 export type NewStep = Omit<Step, "id" | "needs"> & { readonly id?: string };
 
 /** Adds a step at a place of the graph. */
 export function addStep(doc: Doc, step: NewStep, place: Place): Edit {
-	const added = named(step, new Set(idsOf(doc.steps)));
-	const steps = put(doc.steps, resolve([added]), place);
+	const added = adopt([named(step)], new Set(idsOf(doc.steps)));
+	const steps = put(doc.steps, resolve(added), place);
 	if (!steps) return refuse(doc, "The place where the step should go is gone.");
-	return { doc: { ...doc, steps }, select: [added.id] };
+	return { doc: { ...doc, steps }, select: added.map((own) => own.id) };
 }
 
-/** The step with an id that is not taken, also for the steps inside it. */
-export function named(step: NewStep, taken: Set<string>): Step {
-	const id = freshId(step.id ?? idFrom(step.name ?? lastWord(step.uses) ?? kind(step)), taken);
-	taken.add(id);
-	const { id: _, ...rest } = step;
-	const inner = step.steps && mapSteps(step.steps, (child) => named(child, taken));
-	return inner ? { id, ...rest, steps: inner } : { id, ...rest };
+/** The step with an id, which may be taken. */
+export function named(step: NewStep): Step {
+	const { id, ...rest } = step;
+	return { id: id ?? idFrom(step.name ?? lastWord(step.uses) ?? kind(step)), ...rest };
 }
 
 /** What an action is called among those of its service: request of http.request. */
