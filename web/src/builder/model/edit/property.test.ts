@@ -74,6 +74,7 @@ function untouched(before: Doc, after: Doc, touched: ReadonlySet<string>, label:
 		if (step.needs && !same && !/^(rename|duplicate)/.test(label) && !equal(was?.needs, step.needs)) {
 			expect(step.needs, `${label}: ${step.id}`).not.toEqual(unwritten ? [unwritten.step.id] : []);
 		}
-		if (was && same && !step.steps && !touched.has(step.id) && equal(was, step)) expect(step, `${label}: ${step.id}`).toBe(was);
+		if (was && same && !step.steps && !touched.has(step.id) && equal(was, step))
+			expect(step, `${label}: ${step.id}`).toBe(was);
 	}
 }
