@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"encoding/json"
 
 	"github.com/stepmill/stepmill/internal/strictjson"
 	"github.com/stepmill/stepmill/internal/workflow"
@@ -48,6 +49,7 @@ type workflowPatch struct {
 	Description strictjson.Optional[string]                     `json:"description"`
 	State       *workflow.State                                 `json:"state"`
 	Layout      strictjson.Optional[map[string]*workflow.Point] `json:"layout"`
+	Pinned      strictjson.Optional[map[string]json.RawMessage] `json:"pinned"`
 	Source      strictjson.Optional[string]                     `json:"source"`
 	// written is the body itself, when it is YAML.
 	written []byte
@@ -91,6 +93,9 @@ func (s *Server) updateWorkflow(ctx context.Context, in *updateWorkflowRequest) 
 	}
 	if body.Layout.Set {
 		patch.Layout = &workflow.LayoutPatch{Clear: body.Layout.Null, Places: body.Layout.Value}
+	}
+	if body.Pinned.Set {
+		patch.Pinned = &workflow.PinsPatch{Clear: body.Pinned.Null, Values: body.Pinned.Value}
 	}
 	w, err := s.Workflows.Update(ctx, actorOf(ctx), in.ID, patch, workflow.ParseMatch(in.IfMatch))
 	if err != nil {

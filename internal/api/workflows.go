@@ -21,6 +21,7 @@ type workflowBody struct {
 	Steps       []workflow.Step    `json:"steps"`
 	Settings    workflow.Settings  `json:"settings"`
 	Layout      workflow.Layout    `json:"layout"`
+	Pinned      workflow.Pins      `json:"pinned"`
 	Source      *string            `json:"source"`
 	SourceStale bool               `json:"source_stale"`
 	CreatedAt   string             `json:"created_at"`
@@ -31,7 +32,7 @@ func showWorkflow(w workflow.Workflow) *reply {
 	return ok(workflowBody{
 		ID: w.ID, Name: w.Name, Description: w.Description, State: w.State, Version: w.Version,
 		Triggers: orEmpty(w.Definition.Triggers), Steps: orEmpty(w.Definition.Steps),
-		Settings: w.Definition.Settings, Layout: w.Layout, Source: w.Source, SourceStale: w.SourceStale,
+		Settings: w.Definition.Settings, Layout: w.Layout, Pinned: w.Pinned, Source: w.Source, SourceStale: w.SourceStale,
 		CreatedAt: clock.Format(w.CreatedAt), UpdatedAt: clock.Format(w.UpdatedAt),
 	}).with("ETag", w.ETag())
 }

@@ -44,7 +44,7 @@ func Tables() []Table {
 		{Name: "secrets", Key: "workspace_id name", Text: "workspace_id name created_by updated_by", Int: "created_at updated_at", Bytes: "value"},
 		{Name: "variables", Key: "workspace_id name", Text: "workspace_id name value created_by updated_by", Int: "created_at updated_at"},
 		{
-			Name: "workflows", Key: "id", Text: "id workspace_id name description state layout source",
+			Name: "workflows", Key: "id", Text: "id workspace_id name description state layout source pinned",
 			Int: "version revision created_at updated_at deleted_at", Bool: "source_stale",
 		},
 		{

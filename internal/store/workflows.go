@@ -15,7 +15,7 @@ import (
 
 // InsertWorkflow implements workflow.Store.
 func (s *Store) InsertWorkflow(ctx context.Context, w workflow.Workflow, first workflow.Version, atMost int, entry audit.Entry) (bool, error) {
-	layout, err := json.Marshal(w.Layout)
+	layout, pinned, err := beside(w)
 	if err != nil {
 		return false, err
 	}
@@ -26,10 +26,10 @@ func (s *Store) InsertWorkflow(ctx context.Context, w workflow.Workflow, first w
 			return err
 		}
 		if err := u.Do(`INSERT INTO workflows
-			(id, workspace_id, name, description, state, version, revision, created_at, updated_at, layout, source, source_stale)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`,
-			w.ID, w.WorkspaceID, w.Name, w.Description, string(w.State), w.Version, w.Revision, w.CreatedAt, w.UpdatedAt, string(layout),
-			w.Source, w.SourceStale); err != nil {
+			(id, workspace_id, name, description, state, version, revision, created_at, updated_at, layout, source, source_stale, pinned)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`,
+			w.ID, w.WorkspaceID, w.Name, w.Description, string(w.State), w.Version, w.Revision, w.CreatedAt, w.UpdatedAt, layout,
+			w.Source, w.SourceStale, pinned); err != nil {
 			return err
 		}
 		if err := insertVersion(u, first); err != nil {
@@ -38,6 +38,16 @@ func (s *Store) InsertWorkflow(ctx context.Context, w workflow.Workflow, first w
 		return insertAudit(u, entry)
 	})
 	return inserted, err
+}
+
+// beside is what is stored beside the definition, as text.
+func beside(w workflow.Workflow) (layout, pinned string, err error) {
+	drawn, err := json.Marshal(w.Layout)
+	if err != nil {
+		return "", "", err
+	}
+	kept, err := json.Marshal(w.Pinned)
+	return string(drawn), string(kept), err
 }
 
 func insertVersion(u *unit, v workflow.Version) error {
@@ -55,7 +65,7 @@ func (s *Store) Workflow(ctx context.Context, workspaceID, id string) (*workflow
 	var found *workflow.Workflow
 	err := s.read(ctx, func(c Conn) (err error) {
 		found, err = one(c, `SELECT w.id, w.workspace_id, w.name, w.description, w.state, w.version, w.revision,
-			w.created_at, w.updated_at, w.layout, w.source, w.source_stale, v.definition
+			w.created_at, w.updated_at, w.layout, w.source, w.source_stale, w.pinned, v.definition
 			FROM workflows w JOIN workflow_versions v ON v.workflow_id = w.id AND v.version = w.version
 			WHERE w.id = $1 AND w.workspace_id = $2 AND w.deleted_at IS NULL`, []any{id, workspaceID}, scanWorkflow)
 		return err
@@ -65,15 +75,18 @@ func (s *Store) Workflow(ctx context.Context, workspaceID, id string) (*workflow
 
 func scanWorkflow(r Row) (workflow.Workflow, error) {
 	var (
-		w                  workflow.Workflow
-		layout, definition []byte
+		w                          workflow.Workflow
+		layout, pinned, definition []byte
 	)
 	if err := r.Scan(&w.ID, &w.WorkspaceID, &w.Name, &w.Description, (*string)(&w.State), &w.Version, &w.Revision,
-		&w.CreatedAt, &w.UpdatedAt, &layout, &w.Source, &w.SourceStale, &definition); err != nil {
+		&w.CreatedAt, &w.UpdatedAt, &layout, &w.Source, &w.SourceStale, &pinned, &definition); err != nil {
 		return w, err
 	}
 	if err := json.Unmarshal(layout, &w.Layout); err != nil {
 		return w, fmt.Errorf("decode the layout of %s: %w", w.ID, err)
+	}
+	if err := json.Unmarshal(pinned, &w.Pinned); err != nil {
+		return w, fmt.Errorf("decode the pins of %s: %w", w.ID, err)
 	}
 	var err error
 	w.Definition, err = workflow.ParseDefinition(definition)
@@ -104,7 +117,7 @@ func (s *Store) Workflows(ctx context.Context, workspaceID string, state workflo
 // UpdateWorkflow implements workflow.Store.
 func (s *Store) UpdateWorkflow(ctx context.Context, change workflow.Change) (bool, error) {
 	w := change.Workflow
-	layout, err := json.Marshal(w.Layout)
+	layout, pinned, err := beside(w)
 	if err != nil {
 		return false, err
 	}
@@ -114,10 +127,10 @@ func (s *Store) UpdateWorkflow(ctx context.Context, change workflow.Change) (boo
 			return err
 		}
 		n, err := u.Exec(`UPDATE workflows SET name = $1, description = $2, state = $3, version = $4, revision = $5, updated_at = $6, layout = $7,
-			source = $8, source_stale = $9
-			WHERE id = $10 AND workspace_id = $11 AND revision = $12 AND deleted_at IS NULL`,
-			w.Name, w.Description, string(w.State), w.Version, w.Revision, w.UpdatedAt, string(layout),
-			w.Source, w.SourceStale, w.ID, w.WorkspaceID, change.WasRevision)
+			source = $8, source_stale = $9, pinned = $10
+			WHERE id = $11 AND workspace_id = $12 AND revision = $13 AND deleted_at IS NULL`,
+			w.Name, w.Description, string(w.State), w.Version, w.Revision, w.UpdatedAt, layout,
+			w.Source, w.SourceStale, pinned, w.ID, w.WorkspaceID, change.WasRevision)
 		if updated = n == 1; err != nil || !updated {
 			return err
 		}

@@ -29,6 +29,7 @@ type Patch struct {
 	Steps          *[]Step
 	Settings       *SettingsPatch
 	Layout         *LayoutPatch
+	Pinned         *PinsPatch
 	Source         *SourcePatch
 }
 
@@ -214,6 +215,12 @@ func (s *Service) applyDefinition(ctx context.Context, actor auth.Actor, p Patch
 			return err
 		}
 	}
+	if p.Pinned != nil {
+		var err error
+		if w.Pinned, err = p.Pinned.Apply(w.Pinned); err != nil {
+			return err
+		}
+	}
 	if p.Triggers == nil && p.Steps == nil && p.Settings == nil {
 		return nil
 	}
@@ -322,7 +329,7 @@ func changeOf(actor auth.Actor, was, now Workflow) (*Change, error) {
 
 func sameRow(a, b Workflow) bool {
 	return a.Name == b.Name && a.State == b.State && sameText(a.Description, b.Description) && maps.Equal(a.Layout, b.Layout) &&
-		sameText(a.Source, b.Source) && a.SourceStale == b.SourceStale
+		samePins(a.Pinned, b.Pinned) && sameText(a.Source, b.Source) && a.SourceStale == b.SourceStale
 }
 
 func (c *Change) stateChanged(actor auth.Actor, was State) error {

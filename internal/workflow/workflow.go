@@ -48,6 +48,7 @@ type Workflow struct {
 	Revision   int64
 	Definition Definition
 	Layout     Layout
+	Pinned     Pins
 	// Source is the text that somebody wrote for it, nil if nobody did. A stale
 	// one says something else than the workflow is by now.
 	Source      *string
@@ -159,7 +160,7 @@ func (s *Service) Create(ctx context.Context, actor auth.Actor, in New) (Workflo
 	now := clock.Now()
 	w := Workflow{
 		ID: uid.At(uid.Workflow, now), WorkspaceID: actor.Workspace.ID, Name: name, Description: description,
-		State: Draft, Version: 1, Revision: 1, Layout: Layout{}, CreatedAt: now, UpdatedAt: now,
+		State: Draft, Version: 1, Revision: 1, Layout: Layout{}, Pinned: Pins{}, CreatedAt: now, UpdatedAt: now,
 	}
 	first := Version{WorkflowID: w.ID, Number: 1, CreatedAt: now, CreatedBy: actor.Name()}
 	limit := actor.Limits().Workflows

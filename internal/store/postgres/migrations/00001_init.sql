@@ -94,7 +94,8 @@ CREATE TABLE workflows (
     deleted_at   BIGINT, -- set: gone for everybody, rows are being purged
     layout       TEXT COLLATE "C" NOT NULL,
     source       TEXT COLLATE "C", -- the YAML that somebody wrote for it
-    source_stale BOOLEAN          NOT NULL DEFAULT FALSE -- it says something else by now
+    source_stale BOOLEAN          NOT NULL DEFAULT FALSE, -- it says something else by now
+    pinned       TEXT COLLATE "C" NOT NULL DEFAULT '{}' -- sample outputs of steps
 );
 CREATE INDEX workflows_live ON workflows (workspace_id, id) WHERE deleted_at IS NULL;
 CREATE INDEX workflows_by_state ON workflows (workspace_id, state, id) WHERE deleted_at IS NULL;

@@ -94,7 +94,8 @@ CREATE TABLE workflows (
     deleted_at   INTEGER,          -- set: gone for everybody, rows are being purged
     layout       TEXT    NOT NULL,
     source       TEXT,             -- the YAML that somebody wrote for it
-    source_stale INTEGER NOT NULL DEFAULT 0 -- 1: it says something else by now
+    source_stale INTEGER NOT NULL DEFAULT 0, -- 1: it says something else by now
+    pinned       TEXT    NOT NULL DEFAULT '{}' -- sample outputs of steps
 ) WITHOUT ROWID;
 CREATE INDEX workflows_live ON workflows (workspace_id, id) WHERE deleted_at IS NULL;
 CREATE INDEX workflows_by_state ON workflows (workspace_id, state, id) WHERE deleted_at IS NULL;
