@@ -94,20 +94,20 @@ test("? lists the shortcuts, and they work", async () => {
 
 test("the theme follows the system until somebody chooses", async () => {
 	const { page } = watched;
-	const theme = () => page.evaluate(() => document.documentElement.dataset.theme);
+	const theme = (name: string) => page.locator(`html[data-theme=${name}]`).waitFor();
 	await page.emulateMedia({ colorScheme: "dark" });
 	await page.goto("/workflows");
-	expect(await theme()).toBe("dark");
+	await theme("dark");
 	await page.emulateMedia({ colorScheme: "light" });
-	expect(await theme()).toBe("light");
+	await theme("light");
 	await page.getByRole("button", { name: /Ada/ }).click();
 	await page.getByRole("menuitem", { name: "Dark" }).click();
-	expect(await theme()).toBe("dark");
+	await theme("dark");
 	await page.reload();
-	expect(await theme()).toBe("dark");
+	await theme("dark");
 	await page.getByRole("button", { name: /Ada/ }).click();
 	await page.getByRole("menuitem", { name: "Like the system" }).click();
-	expect(await theme()).toBe("light");
+	await theme("light");
 	watched.check();
 });
 

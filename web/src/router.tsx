@@ -34,7 +34,7 @@ const shell = createRoute({
 
 /** guarded draws a page for those whose role has the scope, and a word about it for the others. */
 function guarded(load: Load, scope: Scope): RouteComponent {
-	const Content = lazyRouteComponent(load);
+	const Content: RouteComponent = lazyRouteComponent(load);
 	if (scope === "read") return Content;
 	// biome-ignore lint/correctness/noComponentHookFactories: each page is made once, with the routes
 	const Guarded = () => (useMay(scope) ? <Content /> : <Forbidden />);
