@@ -7,7 +7,7 @@ import {
 	type RouteComponent,
 	redirect,
 } from "@tanstack/react-router";
-import type { ComponentType } from "react";
+import type { ReactNode } from "react";
 import { type Scope, useMay } from "./api/session";
 import { readSearch, type Search, writeSearch } from "./shell/filters";
 import { requireSession } from "./shell/gate";
@@ -15,7 +15,7 @@ import { Layout } from "./shell/layout";
 import { Broken, Nowhere } from "./shell/trouble";
 import Forbidden from "./sign-in/forbidden";
 
-type Load = () => Promise<{ default: ComponentType }>;
+type Load = () => Promise<{ default: () => ReactNode }>;
 
 const root = createRootRoute({
 	component: Outlet,
