@@ -471,7 +471,8 @@ CREATE TABLE workspace_load (
     workspace_id TEXT COLLATE "C" PRIMARY KEY,
     running      BIGINT           NOT NULL,
     parked       BIGINT           NOT NULL,
-    given        BOOLEAN          NOT NULL DEFAULT true -- whether the last who asked for a slot got one; else it was parked
+    given        BOOLEAN          NOT NULL DEFAULT true, -- whether the last who asked for a slot got one; else it was parked
+    audience     BIGINT           NOT NULL DEFAULT (random() * 9e18)::bigint -- another one whenever others hear of its events
 ) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 500, autovacuum_vacuum_cost_delay = 0);
 
 -- Which node sends what there is for a webhook.

@@ -1,0 +1,113 @@
+import { describe, expect, it } from "vitest";
+import { Random, randomSteps } from "../model/random.test-data";
+import { type Doc, emptyDoc, type Step } from "../model/types";
+import { type Laid, type LaidNode, layOut } from "./layout";
+import { overlaps, startNode } from "./size";
+
+const step = (id: string, more: Partial<Step> = {}): Step => ({ id, uses: "log.write", ...more });
+const doc = (steps: Step[], more: Partial<Doc> = {}): Doc => ({ ...emptyDoc, steps, ...more });
+const at = (laid: Laid, id: string): LaidNode => laid.nodes.find((n) => n.id === id) as LaidNode;
+
+describe("layOut", () => {
+	it("puts the first step of a plain list at the origin and the others below it", () => {
+		const laid = layOut(doc([step("a"), step("b"), step("c")]));
+		expect(["a", "b", "c"].map((id) => [at(laid, id).x, at(laid, id).y])).toEqual([
+			[0, 0],
+			[0, 128],
+			[0, 256],
+		]);
+		expect(at(laid, startNode)).toMatchObject({ x: 0, y: -96, width: 240, height: 32 });
+	});
+
+	it("keeps a fan in the order of the list", () => {
+		const fan = ["b", "c", "d", "e"].map((id) => step(id, { needs: ["a"] }));
+		const laid = layOut(doc([step("a"), ...fan, step("j", { needs: ["d", "b", "e", "c"] })]));
+		const xs = fan.map((s) => at(laid, s.id).x);
+		expect(xs).toEqual([...xs].sort((a, b) => a - b));
+		expect(new Set(fan.map((s) => at(laid, s.id).y)).size).toBe(1);
+	});
+
+	it("puts triggers in one row above the bar, and only the bar leads to first steps", () => {
+		const triggers = [
+			{ id: "hook", type: "webhook" as const },
+			{ id: "nightly", type: "schedule" as const },
+		];
+		const laid = layOut(doc([step("a"), step("b", { needs: [] }), step("c")], { triggers }));
+		expect(at(laid, "@hook").y).toBe(at(laid, "@nightly").y);
+		expect(at(laid, "@hook").x).toBeLessThan(at(laid, "@nightly").x);
+		expect(at(laid, "@hook").y + 64).toBeLessThan(at(laid, startNode).y);
+		expect(laid.edges.filter((e) => e.source === startNode).map((e) => e.target)).toEqual(["a", "b"]);
+		expect(laid.edges.filter((e) => e.source.startsWith("@")).map((e) => e.target)).toEqual([startNode, startNode]);
+	});
+
+	it("draws a block around its steps, and an empty one at its least size", () => {
+		const body = [step("x"), step("y"), step("z", { needs: ["x"] })];
+		const laid = layOut(
+			doc([step("a"), { id: "each", foreach: "[1]", steps: body }, { id: "none", foreach: "[1]", steps: [] }]),
+		);
+		const each = at(laid, "each");
+		expect(each.kind).toBe("block");
+		expect([each.width, each.height]).toEqual([240 + 32 + 240 + 48, 40 + 64 * 3 + 48]);
+		expect([at(laid, "none").width, at(laid, "none").height]).toEqual([288, 136]);
+		for (const id of ["x", "y", "z"]) {
+			expect(at(laid, id).parent).toBe("each");
+			expect(at(laid, id).absolute).toEqual({ x: each.x + at(laid, id).x, y: each.y + at(laid, id).y });
+		}
+		expect(at(laid, "x").y).toBe(64);
+	});
+
+	it("honours places that were chosen, and lets what follows move along", () => {
+		const laid = layOut(
+			doc([step("a"), step("b"), step("c")], {
+				layout: { b: [400, 240], "@hook": [800, -300] },
+				triggers: [{ id: "hook", type: "webhook" }],
+			}),
+		);
+		expect(at(laid, "a")).toMatchObject({ x: 0, y: 0 });
+		expect(at(laid, "b")).toMatchObject({ x: 400, y: 240 });
+		expect(at(laid, "c")).toMatchObject({ x: 400, y: 368 });
+		expect(at(laid, "@hook")).toMatchObject({ x: 800, y: -300 });
+	});
+
+	it("survives steps that wait for each other", () => {
+		const laid = layOut(doc([step("a", { needs: ["b"] }), step("b", { needs: ["a"] })]));
+		expect(laid.nodes).toHaveLength(3);
+	});
+
+	it("lays nothing on something else, parents before children, and the same each time", () => {
+		for (let seed = 1; seed <= 60; seed++) {
+			const random = new Random(seed);
+			const steps = randomSteps(random, 2 + random.below(24));
+			const layout: Record<string, [number, number]> = {};
+			if (seed % 2)
+				for (const [i, s] of steps.entries()) if (random.chance(0.2)) layout[s.id] = [i * 600, random.below(200) * 8];
+			const triggers = Array.from({ length: random.below(4) }, (_, i) => ({ id: `t${i}`, type: "manual" as const }));
+			const laid = layOut(doc(steps, { layout, triggers }));
+			expect(layOut(doc(structuredClone(steps), { layout, triggers }))).toEqual(laid);
+			const seen = new Set<string | null>([null]);
+			for (const n of laid.nodes) {
+				expect(seen.has(n.parent)).toBe(true);
+				seen.add(n.id);
+				const parent = laid.nodes.find((other) => other.id === n.parent);
+				if (parent) {
+					expect(n.x).toBeGreaterThanOrEqual(24);
+					expect(n.y).toBeGreaterThanOrEqual(64);
+					expect(n.x + n.width).toBeLessThanOrEqual(parent.width - 24);
+					expect(n.y + n.height).toBeLessThanOrEqual(parent.height - 24);
+				}
+				for (const other of laid.nodes) {
+					if (other === n || other.parent !== n.parent || (layout[n.id] && layout[other.id])) continue;
+					expect(overlaps(n, other), `${n.id} on ${other.id} with seed ${seed}`).toBe(false);
+				}
+			}
+		}
+	});
+
+	it("lays out 200 steps while nobody notices", () => {
+		const steps = randomSteps(new Random(7), 200);
+		layOut(doc(steps));
+		const began = performance.now();
+		layOut(doc(steps));
+		expect(performance.now() - began).toBeLessThan(2000);
+	});
+});
