@@ -91,9 +91,6 @@ type errorDetail struct {
 }
 
 func writeError(w http.ResponseWriter, f *fault.Error, requestID string) {
-	if f.Code == fault.Unauthorized {
-		w.Header().Set("WWW-Authenticate", "Bearer")
-	}
 	setRetryAfter(w.Header(), f)
 	writeJSON(w, f.Code.Status(), errorBody{errorDetail{f.Code, f.Message, f.Details, requestID}})
 }

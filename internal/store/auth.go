@@ -97,12 +97,18 @@ func insertWorkspace(u *unit, w auth.Workspace, dataKey []byte, first auth.Key, 
 	return insertAudit(u, entry)
 }
 
-const selectWorkspace = `SELECT w.id, w.name, w.plan, w.requests_per_minute, w.created_at, w.updated_at, i.id IS NOT NULL
-	FROM workspaces w LEFT JOIN installation i ON i.first_workspace_id = w.id `
+const workspaceColumns = `w.id, w.name, w.plan, w.requests_per_minute, w.created_at, w.updated_at, i.id IS NOT NULL`
+
+const selectWorkspace = `SELECT ` + workspaceColumns + ` FROM workspaces w LEFT JOIN installation i ON i.first_workspace_id = w.id `
 
 func scanWorkspace(r Row) (w auth.Workspace, err error) {
-	err = r.Scan(&w.ID, &w.Name, (*string)(&w.Plan), &w.RequestsPerMinute, &w.CreatedAt, &w.UpdatedAt, &w.First)
+	err = r.Scan(workspaceFields(&w)...)
 	return w, err
+}
+
+// workspaceFields are where the columns of a workspace go.
+func workspaceFields(w *auth.Workspace) []any {
+	return []any{&w.ID, &w.Name, (*string)(&w.Plan), &w.RequestsPerMinute, &w.CreatedAt, &w.UpdatedAt, &w.First}
 }
 
 // Workspace implements auth.Store.

@@ -1,0 +1,136 @@
+package api
+
+import (
+	"context"
+
+	"github.com/stepmill/stepmill/internal/account"
+	"github.com/stepmill/stepmill/internal/clock"
+	"github.com/stepmill/stepmill/internal/fault"
+)
+
+type welcomeBody struct {
+	Needed bool `json:"needed"`
+	OIDC   bool `json:"oidc"`
+}
+
+// getWelcome tells a browser that nobody is signed in to what there is to do.
+func (s *Server) getWelcome(ctx context.Context, _ *noInput) (*reply, error) {
+	needed, err := s.Accounts.Needed(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return ok(welcomeBody{Needed: needed}), nil
+}
+
+type createOwnerRequest struct {
+	Body struct {
+		Token    *string `json:"token"`
+		Email    *string `json:"email"`
+		Name     *string `json:"name"`
+		Password *string `json:"password"`
+	} `body:"required"`
+}
+
+func (s *Server) createOwner(ctx context.Context, in *createOwnerRequest) (*reply, error) {
+	b := in.Body
+	if err := required("/token", b.Token, "/email", b.Email, "/name", b.Name, "/password", b.Password); err != nil {
+		return nil, err
+	}
+	if err := s.attempt(ctx, ""); err != nil {
+		return nil, err
+	}
+	signedIn, token, err := s.Accounts.Found(ctx, *b.Token, *b.Email, *b.Name, *b.Password, callerOf(ctx).visit)
+	return s.welcomed(ctx, signedIn, token, err)
+}
+
+// required checks that members are there, given as pairs of a pointer and what
+// was found.
+func required(pairs ...any) error {
+	for i := 0; i < len(pairs); i += 2 {
+		if pairs[i+1].(*string) == nil {
+			return fault.Field(pairs[i].(string), "is required")
+		}
+	}
+	return nil
+}
+
+type resetPasswordRequest struct {
+	Body struct {
+		Token    *string `json:"token"`
+		Password *string `json:"password"`
+	} `body:"required"`
+}
+
+func (s *Server) resetPassword(ctx context.Context, in *resetPasswordRequest) (*reply, error) {
+	if err := required("/token", in.Body.Token, "/password", in.Body.Password); err != nil {
+		return nil, err
+	}
+	if err := s.attempt(ctx, ""); err != nil {
+		return nil, err
+	}
+	signedIn, token, err := s.Accounts.ResetPassword(ctx, *in.Body.Token, *in.Body.Password, callerOf(ctx).visit)
+	return s.welcomed(ctx, signedIn, token, err)
+}
+
+type invitedBody struct {
+	Workspace struct {
+		ID   string `json:"id"`
+		Name string `json:"name"`
+	} `json:"workspace"`
+	Email      string       `json:"email"`
+	Role       account.Role `json:"role"`
+	InvitedBy  *string      `json:"invited_by"`
+	HasAccount bool         `json:"has_account"`
+	ExpiresAt  string       `json:"expires_at"`
+}
+
+type lookRequest struct {
+	Body struct {
+		Token *string `json:"token"`
+	} `body:"required"`
+}
+
+func (s *Server) lookAtInvitation(ctx context.Context, in *lookRequest) (*reply, error) {
+	if err := required("/token", in.Body.Token); err != nil {
+		return nil, err
+	}
+	if err := s.attempt(ctx, ""); err != nil {
+		return nil, err
+	}
+	invited, err := s.Accounts.Look(ctx, *in.Body.Token)
+	if err != nil {
+		return nil, err
+	}
+	body := invitedBody{
+		Email: invited.Email, Role: invited.Role, InvitedBy: orNull(invited.By), HasAccount: invited.HasAccount, ExpiresAt: clock.Format(invited.ExpiresAt),
+	}
+	body.Workspace.ID, body.Workspace.Name = invited.Workspace.ID, invited.Workspace.Name
+	return ok(body), nil
+}
+
+type acceptRequest struct {
+	Body struct {
+		Token    *string `json:"token"`
+		Name     *string `json:"name"`
+		Password *string `json:"password"`
+	} `body:"required"`
+}
+
+func (s *Server) acceptInvitation(ctx context.Context, in *acceptRequest) (*reply, error) {
+	if err := required("/token", in.Body.Token, "/password", in.Body.Password); err != nil {
+		return nil, err
+	}
+	invited, err := s.Accounts.Look(ctx, *in.Body.Token)
+	if err != nil && !fault.Is(err, fault.LinkNotFound) {
+		return nil, err
+	}
+	if err := s.attempt(ctx, invited.Email); err != nil {
+		return nil, err
+	}
+	name := ""
+	if in.Body.Name != nil {
+		name = *in.Body.Name
+	}
+	signedIn, token, err := s.Accounts.Accept(ctx, *in.Body.Token, name, *in.Body.Password, callerOf(ctx).visit)
+	return s.welcomed(ctx, signedIn, token, err)
+}
