@@ -63,12 +63,12 @@ export interface paths {
         head?: never;
         /**
          * Change a workflow
-         * @description Applies a JSON Merge Patch to `name`, `description`, `state`, `triggers`, `steps`, `settings` and `layout`. All
-         *     of it is applied, or nothing.
+         * @description Applies a JSON Merge Patch to `name`, `description`, `state`, `triggers`, `steps`, `settings`, `layout`,
+         *     `pinned` and `source`. All of it is applied, or nothing.
          *
-         *     **Definition.** `triggers` and `steps` are replaced whole; members of `settings` and `layout` are merged, and
-         *     `null` removes one. A change of `triggers`, `steps` or `settings` makes a new version; runs that have started
-         *     keep the version they started with. A change of `layout` makes none, and neither does a definition equal to the
+         *     **Definition.** `triggers` and `steps` are replaced whole; members of `settings`, `layout` and `pinned` are merged,
+         *     and `null` removes one. A change of `triggers`, `steps` or `settings` makes a new version; runs that have started
+         *     keep the version they started with. A change of `layout` or `pinned` makes none, and neither does a definition equal to the
          *     current one.
          *
          *     The definition is checked as a whole. An unknown member or a value of the wrong type is 400 `invalid_request`.
@@ -80,6 +80,15 @@ export interface paths {
          *     **YAML.** The body may be `application/yaml` (also `application/x-yaml` and `text/yaml`): the same document,
          *     held to the same rules. Anchors, aliases, merge keys, tags, duplicate keys and several documents are refused.
          *     Each entry of `details` then has the `line` and `column` of its place.
+         *
+         *     **Text.** `source` is the YAML text that somebody wrote for the workflow, with its comments. It is kept beside
+         *     the definition, and with each version. A patch with `source` and none of `triggers`, `steps` and `settings` gives the
+         *     workflow the definition of the text, where a part that is left out is empty, and its name, description and
+         *     layout, if the text has them and the patch has not. Otherwise the text has to say what results from the patch: if
+         *     it says another name, description or definition, the patch is refused with 422 `workflow_invalid` at `/source`.
+         *     The order of members and how a number is written are no difference. A change of the text alone makes no version.
+         *     A body that is YAML is kept as the text if it says the whole workflow. A patch that changes the workflow without
+         *     a text leaves the old one, and `source_stale` says that it says something else.
          *
          *     **State.** Any state may follow any other, also for a workflow without steps. Becoming `active` emits
          *     `workflow.activated`, becoming `paused` emits `workflow.paused`; setting the state it already has changes
@@ -241,8 +250,8 @@ export interface paths {
         /**
          * Restore a version of a workflow
          * @description Makes a new version whose `triggers`, `steps` and `settings` are those of version `n`. When they already are
-         *     the current ones, nothing changes and no version is made. Name, description, state and layout stay as
-         *     they are. The definition is checked like any other: one that is no longer accepted is 422 `workflow_invalid`.
+         *     the current ones, no version is made. The text of the version, if it has one, becomes that of the workflow. Name,
+         *     description, state and layout stay as they are. The definition is checked like any other: one that is no longer accepted is 422 `workflow_invalid`.
          */
         post: operations["restoreWorkflowVersion"];
         delete?: never;
@@ -2544,6 +2553,9 @@ export interface components {
             steps?: components["schemas"]["Step"][];
             settings?: components["schemas"]["SettingsPatch"];
             layout?: components["schemas"]["LayoutPatch"];
+            pinned?: components["schemas"]["PinsPatch"];
+            /** @description The text of the workflow in YAML, at most 262,144 bytes. null removes it. */
+            source?: string | null;
         };
         /** @description Merged into the settings. null, here or for a member, removes. */
         SettingsPatch: {
@@ -2560,6 +2572,20 @@ export interface components {
         /** @description Merged into the layout. null, here or for a member, removes. */
         LayoutPatch: {
             [key: string]: components["schemas"]["Point"] | null;
+        } | null;
+        /**
+         * @description Sample outputs of steps, by their ids, for trying out what comes after them. They make no version, and only the
+         *     test of a step and the run of a draft use them.
+         */
+        Pins: {
+            [key: string]: Record<string, never>;
+        };
+        /**
+         * @description Merged into the pins. null, here or for a member, removes. A pin is an object, as the output of a step is, of at
+         *     most 65,536 bytes; together they have at most 1,048,576.
+         */
+        PinsPatch: {
+            [key: string]: Record<string, never> | null;
         } | null;
         /** @description The parts of a workflow that make a version. */
         WorkflowDefinition: {
@@ -2578,6 +2604,11 @@ export interface components {
             steps: components["schemas"]["Step"][];
             settings: components["schemas"]["Settings"];
             layout: components["schemas"]["Layout"];
+            pinned: components["schemas"]["Pins"];
+            /** @description The YAML text that somebody wrote for the workflow, with its comments; null if nobody did. */
+            source: string | null;
+            /** @description Whether the text says something else than the workflow is, because that was changed without it. */
+            source_stale: boolean;
             created_at: components["schemas"]["Timestamp"];
             updated_at: components["schemas"]["Timestamp"];
         };
@@ -2622,6 +2653,8 @@ export interface components {
             triggers: components["schemas"]["Trigger"][];
             steps: components["schemas"]["Step"][];
             settings: components["schemas"]["Settings"];
+            /** @description The YAML text of the definition; null if nobody wrote one. */
+            source: string | null;
             created_at: components["schemas"]["Timestamp"];
             created_by: components["schemas"]["CreatedBy"];
         };
@@ -5453,6 +5486,7 @@ export interface operations {
                      *         }
                      *       ],
                      *       "settings": {},
+                     *       "source": null,
                      *       "created_at": "2026-11-15T09:38:27.410Z",
                      *       "created_by": "key_01m6b1yq01e4ma4jz41b93y214"
                      *     }
