@@ -27,7 +27,7 @@ export function KeyField({ value, onChange }: { value: string; onChange: (key: s
 					type="password"
 					autoComplete="off"
 					spellCheck={false}
-					placeholder="sk_…"
+					placeholder="smk_…"
 					value={value}
 					onChange={(event) => onChange(event.target.value.trim())}
 				/>
