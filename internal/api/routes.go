@@ -29,6 +29,7 @@ func (s *Server) register(t *table) {
 	handle(t, "POST /v1/workflows/{workflow_id}/runs", auth.Execute, http.StatusCreated, s.startRun)
 	handle(t, "GET /v1/runs", auth.Read, http.StatusOK, s.listAllRuns)
 	handle(t, "GET /v1/runs/{id}", auth.Read, http.StatusOK, s.getRun)
+	handle(t, "GET /v1/runs/{id}/definition", auth.Read, http.StatusOK, s.getRunDefinition)
 	handle(t, "GET /v1/runs/{id}/events", auth.Read, http.StatusOK, s.followRun)
 	handle(t, "POST /v1/runs/{id}/cancel", auth.Execute, http.StatusOK, s.cancelRun)
 	handle(t, "POST /v1/runs/{id}/retry", auth.Execute, http.StatusCreated, s.retryRun)

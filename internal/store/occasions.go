@@ -10,8 +10,11 @@ import (
 )
 
 // insertOccasions notes an event for each trigger that fires on it: those that
-// are active at this commit.
+// are active at this commit. None fires on the run of a draft.
 func (s *Store) insertOccasions(u *unit, e event.Event) error {
+	if e.Draft {
+		return nil
+	}
 	subscribed, err := list(u, `SELECT workflow_id, trigger_id, spec FROM triggers WHERE workspace_id = $1 AND active = $2 AND type = 'event'`,
 		[]any{e.WorkspaceID, true}, scanSubscription)
 	if err != nil {

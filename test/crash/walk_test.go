@@ -48,6 +48,7 @@ func walkAll(t *testing.T, c *harness.Client) *walk {
 	}
 	for _, id := range w.list("/v1/runs", "id") {
 		w.get("/v1/runs/{id}", id)
+		w.get("/v1/runs/{id}/definition", id)
 		w.list("/v1/runs/{id}/logs", "", id)
 		for _, step := range w.list("/v1/runs/{id}/steps", "step_id", id) {
 			w.get("/v1/runs/{id}/steps/{step_id}", id, step)
