@@ -34,6 +34,7 @@ func (s *Server) register(t *table) {
 	handle(t, "POST /v1/runs/{id}/cancel", auth.Execute, http.StatusOK, s.cancelRun)
 	handle(t, "POST /v1/runs/{id}/retry", auth.Execute, http.StatusCreated, s.retryRun)
 	handle(t, "GET /v1/runs/{id}/logs", auth.Read, http.StatusOK, s.listLogs)
+	handle(t, "GET /v1/runs/{id}/steps/{step_id}/rounds", auth.Read, http.StatusOK, s.listRounds)
 	handle(t, "GET /v1/runs/{id}/steps", auth.Read, http.StatusOK, s.listSteps)
 	handle(t, "GET /v1/runs/{id}/steps/{step_id}", auth.Read, http.StatusOK, s.getStep)
 	handle(t, "POST /v1/runs/{id}/steps/{step_id}/resume", auth.Execute, http.StatusOK, s.resumeStep)

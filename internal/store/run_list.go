@@ -119,6 +119,27 @@ func (s *Store) Steps(ctx context.Context, workspaceID, runID string, filter run
 	return paging.Cut(steps, page.Limit, func(s run.Step) string { return strconv.Itoa(s.Seq) }), exists, err
 }
 
+// RoundSteps implements run.Store: a range of the primary key, without bodies.
+func (s *Store) RoundSteps(ctx context.Context, workspaceID, runID, block string) (*run.RoundSteps, error) {
+	var found *run.RoundSteps
+	err := s.read(ctx, func(c Conn) error {
+		exists, err := runExists(c, workspaceID, runID)
+		if err != nil || !exists {
+			return err
+		}
+		step, err := one(c, selectStep+`WHERE run_id = $1 AND path = $2`, []any{runID, block}, scanStep)
+		if err != nil || step == nil {
+			return err
+		}
+		steps, err := list(c, selectSlimStep+`WHERE run_id = $1 AND path >= $2 AND path < $3
+			AND length(path) - length(replace(path, '.', '')) = $4`,
+			[]any{runID, block + `[`, block + `\`, strings.Count(block, ".") + 1}, scanStep)
+		found = &run.RoundSteps{Block: *step, Steps: steps}
+		return err
+	})
+	return found, err
+}
+
 // StepsAt implements run.Store.
 func (s *Store) StepsAt(ctx context.Context, workspaceID, runID string, paths []string) ([]run.Step, error) {
 	if len(paths) == 0 {

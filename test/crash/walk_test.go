@@ -24,7 +24,7 @@ type walk struct {
 }
 
 // followed are read to their end elsewhere, or say nothing of the data.
-var followed = []string{"/v1/runs/{id}/events", "/v1/events/stream", "/healthz", "/readyz"}
+var followed = []string{"/v1/runs/{id}/events", "/v1/events/stream", "/v1/runs/{id}/steps/{step_id}/rounds", "/healthz", "/readyz"}
 
 var contractPath = regexp.MustCompile(`(?m)^  (/\S+):\n(?:    .*\n)*?    get:$`)
 
