@@ -1,5 +1,5 @@
 import { edgeId, type Graph, type GraphNode, graph } from "../model/graph";
-import { type Doc, isBlock, type Layout, triggerNode } from "../model/types";
+import { type Doc, isBlock, type Layout, type Step, triggerNode } from "../model/types";
 import { arrange, type Item } from "./rank";
 import { settle } from "./settle";
 import { around, type Box, frame, gap, node, start, startNode } from "./size";
@@ -50,6 +50,13 @@ export function layOut(doc: Pick<Doc, "triggers" | "steps" | "layout">): Laid {
 	for (const n of top) bodies.collect(n, boxes.get(n.id), null, { x: 0, y: 0 }, nodes);
 	const bounds = around(nodes.filter((n) => n.parent === null));
 	return { nodes, edges: edgesOf(doc, g), bounds };
+}
+
+/** Documents with the same key are laid out the same, whatever else differs. */
+export function layoutKey(doc: Pick<Doc, "triggers" | "steps" | "layout">): string {
+	const shape = (steps: readonly Step[]): unknown =>
+		steps.map((step) => [step.id, step.needs ?? null, isBlock(step) ? shape(step.steps ?? []) : 0]);
+	return JSON.stringify([triggerKeys(doc), shape(doc.steps), doc.layout]);
 }
 
 function triggerKeys(doc: Pick<Doc, "triggers">): string[] {
