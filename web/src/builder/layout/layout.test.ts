@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { type Graph, graph } from "../model/graph";
 import { Random, randomSteps } from "../model/random.test-data";
 import { type Doc, emptyDoc, type Step } from "../model/types";
 import { type Laid, type LaidNode, layOut, layoutKey } from "./layout";
@@ -25,6 +26,47 @@ describe("layOut", () => {
 		const xs = fan.map((s) => at(laid, s.id).x);
 		expect(xs).toEqual([...xs].sort((a, b) => a - b));
 		expect(new Set(fan.map((s) => at(laid, s.id).y)).size).toBe(1);
+	});
+
+	it("begins branches side by side, however long they are", () => {
+		const steps = [
+			step("a"),
+			step("b"),
+			step("b2"),
+			step("b3"),
+			step("c", { needs: ["a"] }),
+			step("d", { needs: ["a"] }),
+			step("d2"),
+		];
+		const laid = layOut(doc([...steps, step("j", { needs: ["b3", "c", "d2"] }), step("x", { needs: ["a", "j"] })]));
+		expect(new Set(["b", "c", "d"].map((id) => at(laid, id).y)).size).toBe(1);
+		const xs = ["b", "c", "d"].map((id) => at(laid, id).x);
+		expect(xs).toEqual([...xs].sort((a, b) => a - b));
+		expect(at(laid, "j").y).toBe(at(laid, "b3").y + 128);
+	});
+
+	it("leads long edges past other nodes", () => {
+		const body = [step("x"), step("y"), step("z", { needs: ["x", "y"] })];
+		const laid = layOut(
+			doc([step("a"), step("b"), step("c", { needs: ["a", "b"] }), { id: "each", foreach: "[1]", steps: body }]),
+		);
+		for (const [from, past, to] of [
+			["a", "b", "c"],
+			["x", "y", "z"],
+		] as const) {
+			const bends = laid.edges.find((edge) => edge.id === `${from}->${to}`)?.bends ?? [];
+			const node = at(laid, past);
+			expect(bends.length).toBeGreaterThan(0);
+			for (const { x } of bends) expect(x < node.absolute.x || x > node.absolute.x + node.width).toBe(true);
+			expect(Math.min(...bends.map(({ y }) => y))).toBeGreaterThan(at(laid, from).absolute.y);
+			expect(Math.max(...bends.map(({ y }) => y))).toBeLessThan(at(laid, to).absolute.y);
+		}
+		expect(laid.edges.find((edge) => edge.id === "a->b")?.bends).toBeUndefined();
+		const each = at(laid, "each");
+		for (const { x } of laid.edges.find((edge) => edge.id === "x->z")?.bends ?? []) {
+			expect(x).toBeGreaterThan(each.x);
+			expect(x).toBeLessThan(each.x + each.width);
+		}
 	});
 
 	it("puts triggers in one row above the bar, and only the bar leads to first steps", () => {
@@ -92,6 +134,7 @@ describe("layOut", () => {
 			const triggers = Array.from({ length: random.below(4) }, (_, i) => ({ id: `t${i}`, type: "manual" as const }));
 			const laid = layOut(doc(steps, { layout, triggers }));
 			expect(layOut(doc(structuredClone(steps), { layout, triggers }))).toEqual(laid);
+			if (Object.keys(layout).length === 0) siblings(laid, graph(doc(steps)), `seed ${seed}`);
 			const seen = new Set<string | null>([null]);
 			for (const n of laid.nodes) {
 				expect(seen.has(n.parent)).toBe(true);
@@ -110,6 +153,20 @@ describe("layOut", () => {
 			}
 		}
 	});
+
+	/** Steps that come after the same one only stand side by side in the order of the list. */
+	function siblings(laid: Laid, g: Graph, label: string): void {
+		const rows = new Map<string, string[]>();
+		for (const n of g.nodes.values()) {
+			const key = n.needs.length === 1 ? `${n.needs[0]}` : "";
+			if (key) rows.set(key, [...(rows.get(key) ?? []), n.id]);
+		}
+		for (const ids of rows.values()) {
+			const xs = ids.map((id) => at(laid, id).x);
+			expect(xs, `${ids} ${label}`).toEqual([...xs].sort((a, b) => a - b));
+			expect(new Set(ids.map((id) => at(laid, id).y)).size, `${ids} ${label}`).toBe(1);
+		}
+	}
 
 	it("lays out 200 steps while nobody notices", { timeout: 60_000 }, () => {
 		const steps = randomSteps(new Random(7), 200);
