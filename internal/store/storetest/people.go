@@ -156,6 +156,12 @@ func testMembers(t *testing.T, w *world) {
 	gone(w.SessionByHash(ctx, session.Hash))(t, "the session there")
 	same(t, "the session elsewhere", found(w.SessionByHash(ctx, elsewhere.Hash))(t).Role, account.Owner)
 
+	made := newWorkspace()
+	if err := w.InsertWorkspace(ctx, made, []byte("k"), newKey(made.ID), first.ID, newEntry(made.ID, "workspace.created", made.ID)); err != nil {
+		t.Fatal(err)
+	}
+	same(t, "role of who made a workspace", found(w.Member(ctx, made.ID, first.ID))(t).Role, account.Owner)
+
 	third, session := w.member(t, ws.ID, account.Viewer)
 	answers(remove(third.ID))(t, "remove", account.Done)
 	gone(w.User(ctx, third.ID))(t, "a user without a workspace")
