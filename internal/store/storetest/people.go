@@ -10,6 +10,27 @@ import (
 	"github.com/stepmill/stepmill/internal/uid"
 )
 
+func testPeople(t *testing.T, w *world) {
+	for _, part := range []struct {
+		name string
+		test func(*testing.T, *world)
+	}{
+		{"users", testUsers},
+		{"races of sign-ins", testSignInRaces},
+		{"members", testMembers},
+		{"the last owner", testLastOwner},
+		{"invitations", testInvitations},
+		{"the first user", testFounding},
+		{"new passwords", testResets},
+		{"purge of sessions", testPurgeSessions},
+	} {
+		t.Run(part.name, func(t *testing.T) {
+			t.Parallel()
+			part.test(t, newWorld(t, w.open))
+		})
+	}
+}
+
 func newUser() account.User {
 	now := clock.Now()
 	id := uid.At(uid.User, now)
