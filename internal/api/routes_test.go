@@ -78,6 +78,8 @@ var routeBodies = map[string]string{
 	"GET /v1/workspaces/{id}":                               "-",
 	"PATCH /v1/workspaces/{id}":                             `{"name": "Matrix", "plan": "enterprise", "requests_per_minute": 5}`,
 	"GET /v1/actions":                                       "-",
+	"GET /v1/templates":                                     "-",
+	"GET /v1/templates/{name}":                              "-",
 	"GET /v1/actions/{name}":                                "-",
 	"GET /v1/events":                                        "-",
 	"GET /v1/events/stream":                                 "-",
@@ -105,6 +107,7 @@ var collections = map[string]struct{ name, missing, code string }{
 	"secrets":    {"$secret", "none", "secret_not_found"},
 	"variables":  {"$variable", "none", "variable_not_found"},
 	"api-keys":   {"$key", "key_01m7fcp3q8e60tak362xesvjfr", "api_key_not_found"},
+	"templates":  {"hello", "goodbye", "template_not_found"},
 	"actions":    {"data.set", "data.nothing", "action_not_found"},
 	"workspaces": {"$workspace", "ws_01m7fe3gv0es8r65rzyjka792g", "workspace_not_found"},
 }
