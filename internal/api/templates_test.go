@@ -68,7 +68,9 @@ var templateHost = regexp.MustCompile(`https://(\w+)\.example\.com`)
 // with a stand-in for the servers it speaks to.
 func TestTemplates(t *testing.T) {
 	t.Parallel()
-	s := newServer(t, func(c *config.Serve) { c.EgressAllow = []config.Network{{Prefix: netip.MustParsePrefix("127.0.0.0/8")}} })
+	s := newServer(t, func(c *config.Serve) {
+		c.EgressAllow = []config.Network{{Prefix: netip.MustParsePrefix("127.0.0.0/8")}}
+	})
 	outcomes := map[string]struct {
 		status string
 		asked  []string
