@@ -69,6 +69,7 @@ func TestPasswordsAreBounded(t *testing.T) {
 		h.slots <- struct{}{}
 	}
 	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
 	var (
 		all     sync.WaitGroup
 		mu      sync.Mutex
