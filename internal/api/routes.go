@@ -116,6 +116,8 @@ func (s *Server) registerPeople(t *table) {
 	handle(t, "DELETE /ui/v1/sessions", auth.Session, http.StatusNoContent, s.signOutEverywhere)
 	handle(t, "DELETE /ui/v1/sessions/{id}", auth.Session, http.StatusNoContent, s.endSession)
 	handle(t, "PATCH /ui/v1/account", auth.Session, http.StatusOK, s.updateAccount)
+	handle(t, "GET /ui/v1/oidc/start", auth.Public, http.StatusFound, s.startOIDC)
+	handle(t, "GET "+oidcCallback, auth.Public, http.StatusFound, s.finishOIDC)
 	handle(t, "POST /ui/v1/password-reset", auth.Public, http.StatusCreated, s.resetPassword)
 	handle(t, "POST /ui/v1/invitations/look", auth.Public, http.StatusOK, s.lookAtInvitation)
 	handle(t, "POST /ui/v1/invitations/accept", auth.Public, http.StatusCreated, s.acceptInvitation)

@@ -106,6 +106,8 @@ var routeBodies = map[string]string{
 	"DELETE /ui/v1/sessions":         "-",
 	"DELETE /ui/v1/sessions/{id}":    "-",
 	"PATCH /ui/v1/account":           `{"name": "Matrix"}`,
+	"GET /ui/v1/oidc/start":          "-",
+	"GET /ui/v1/oidc/callback":       "-",
 	"POST /ui/v1/password-reset":     `{"token": "x", "password": "correct horse"}`,
 	"POST /ui/v1/invitations/look":   `{"token": "x"}`,
 	"POST /ui/v1/invitations/accept": `{"token": "x", "name": "Matrix", "password": "correct horse"}`,
