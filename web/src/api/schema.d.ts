@@ -1572,6 +1572,51 @@ export interface paths {
         patch: operations["updateAccount"];
         trace?: never;
     };
+    "/ui/v1/oidc/start": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Sign in with an identity provider
+         * @description Sends the browser to the identity provider of the operator, with state, nonce and PKCE; what it has to bring back
+         *     is kept for ten minutes in the cookie `__Host-stepmill-oidc`. To be opened as a page, not fetched. Where the
+         *     operator named no provider it is 404 `not_found`.
+         */
+        get: operations["startOidc"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/ui/v1/oidc/callback": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Come back from an identity provider
+         * @description Where the provider sends the browser to. A user is found by their e-mail address, which the provider has to have
+         *     verified; somebody who is none becomes a member of the first workspace if the operator said so with
+         *     `--oidc-role`. It begins a session, sets its cookie and leads on to the page that `next` named. What fails leads
+         *     to `/sign-in` with `error`: `oidc_denied`, `oidc_failed`, `oidc_unverified` or `oidc_unknown_user`.
+         */
+        get: operations["finishOidc"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/ui/v1/password-reset": {
         parameters: {
             query?: never;
@@ -4998,6 +5043,11 @@ export interface components {
          * @example wait=30
          */
         PreferenceApplied: string;
+        /**
+         * @description Where the browser goes.
+         * @example https://stepmill.example.com/runs
+         */
+        Redirect: string;
         /**
          * @description Gives the browser the cookie of its session, or takes it away.
          * @example __Host-stepmill=EXAMPLEexampleEXAMPLEexampleEXAMPLEexample000; Path=/; Max-Age=7776000; HttpOnly; Secure; SameSite=Lax
@@ -9745,6 +9795,78 @@ export interface operations {
             500: components["responses"]["InternalError"];
             503: components["responses"]["UnavailableOrReadOnly"];
             507: components["responses"]["StorageFull"];
+        };
+    };
+    startOidc: {
+        parameters: {
+            query?: {
+                /**
+                 * @description The page to go to afterwards, as a path.
+                 * @example /runs
+                 */
+                next?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description To the provider, or back to where people sign in if it cannot be reached. */
+            302: {
+                headers: {
+                    Location: components["headers"]["Redirect"];
+                    "Set-Cookie": components["headers"]["SetCookie"];
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["InvalidParameter"];
+            404: components["responses"]["NothingHere"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    finishOidc: {
+        parameters: {
+            query?: {
+                /** @example 4R6QXKWBD2ZT5VYJH3NMPE7CSA */
+                state?: string;
+                /** @example SplxlOBeZQQYbYS6WxSbIA */
+                code?: string;
+                /** @example access_denied */
+                error?: string;
+                /** @example https://accounts.example.com */
+                iss?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description To the page, signed in, or back to where people sign in. */
+            302: {
+                headers: {
+                    Location: components["headers"]["Redirect"];
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["InvalidParameter"];
+            404: components["responses"]["NothingHere"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
         };
     };
     resetPassword: {
