@@ -62,7 +62,11 @@ test("the last owner stays one", async () => {
 	await page.goto("/settings/members");
 	watched.expect("409");
 	await page.getByLabel("Role of Ada Lovelace").selectOption("viewer");
-	await page.getByText(/owner/i).filter({ hasText: /last|no other|another/i }).first().waitFor();
+	await page
+		.getByText(/owner/i)
+		.filter({ hasText: /last|no other|another/i })
+		.first()
+		.waitFor();
 	await expect.poll(() => page.getByLabel("Role of Ada Lovelace").inputValue()).toBe("owner");
 	watched.check();
 });
