@@ -6,14 +6,14 @@ import { useMay } from "@/api/session";
 import { IconButton } from "@/ui/button";
 import { ConfirmDialog } from "@/ui/dialog";
 import {
-	BoltIcon as ActivateIcon,
+	BoltIcon,
 	CopyIcon,
 	DownloadIcon,
 	EditIcon,
+	LogIcon,
 	MoreIcon,
 	PauseIcon,
 	PlayIcon,
-	RunsIcon,
 	TrashIcon,
 } from "@/ui/icons";
 import { Menu, MenuItem, MenuLine } from "@/ui/menu";
@@ -76,7 +76,7 @@ export function RowActions({ workflow }: { workflow: Workflow }) {
 				<MenuItem icon={EditIcon} onSelect={() => void navigate({ to: "/workflows/$id", params: { id } })}>
 					{write ? "Edit" : "Open"}
 				</MenuItem>
-				<MenuItem icon={RunsIcon} onSelect={() => void navigate({ to: "/runs", search: { workflow_id: id } })}>
+				<MenuItem icon={LogIcon} onSelect={() => void navigate({ to: "/runs", search: { workflow_id: id } })}>
 					See its runs
 				</MenuItem>
 				<MenuLine />
@@ -86,7 +86,7 @@ export function RowActions({ workflow }: { workflow: Workflow }) {
 					</MenuItem>
 				)}
 				{write && state !== "active" && (
-					<MenuItem icon={ActivateIcon} onSelect={() => change.mutate("active")}>
+					<MenuItem icon={BoltIcon} onSelect={() => change.mutate("active")}>
 						Activate
 					</MenuItem>
 				)}

@@ -95,7 +95,7 @@ function Recent({ activity }: { activity?: Activity }) {
 		<span className="flex items-center gap-2">
 			<Spark recent={recent} />
 			{rate !== null && (
-				<span className="w-10 text-right tabular">
+				<span className="w-11 text-right whitespace-nowrap tabular">
 					{percent(rate)}
 					<span className="sr-only"> of the finished ones succeeded</span>
 				</span>

@@ -1,7 +1,7 @@
 import { Tooltip } from "@/ui/tooltip";
 import { bars, type RecentRun, summary } from "./activity";
 
-const height = 20;
+const height = 24;
 const middle = height / 2;
 const step = 5;
 

@@ -68,7 +68,14 @@ export function StartDialog({
 			}
 		>
 			<Field label="Payload" error={problem} hint="A JSON object.">
-				<CodeEditor label="Payload" language="json" value={text} onChange={setText} tabIndents={false} />
+				<CodeEditor
+					label="Payload"
+					language="json"
+					value={text}
+					onChange={setText}
+					tabIndents={false}
+					onReady={(editor) => editor.focus()}
+				/>
 			</Field>
 			{start.error && <ErrorNote error={start.error} />}
 		</Dialog>
