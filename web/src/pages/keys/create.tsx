@@ -125,7 +125,7 @@ function MadeDialog({ made, onOpenChange }: Props & { made: Schema["ApiKeyCreate
 			<SecretOnce label="API key" value={made.key} />
 			<div className="flex flex-col gap-1">
 				<p className="font-medium">Try it</p>
-				<CodeBlock label="cURL example" code={example(location.origin, made.key, made.scopes)} />
+				<CodeBlock wrap label="cURL example" code={example(location.origin, made.key, made.scopes)} />
 			</div>
 		</Dialog>
 	);

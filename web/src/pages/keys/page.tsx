@@ -107,7 +107,7 @@ function Name({ of: key }: { of: Key }) {
 
 function Scopes({ of: key }: { of: Key }) {
 	return (
-		<span className="flex flex-wrap gap-1">
+		<span className="flex flex-wrap gap-1 sm:flex-nowrap">
 			{key.scopes.map((scope) => (
 				<Badge key={scope} mono tone={scope === "admin" ? "accent" : "neutral"}>
 					{scope}
