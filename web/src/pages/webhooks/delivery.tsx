@@ -1,6 +1,5 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useNavigate, useParams } from "@tanstack/react-router";
-import type { ReactNode } from "react";
 import { api, got, type Schema } from "@/api/client";
 import { useMay } from "@/api/session";
 import { Badge } from "@/ui/badge";
@@ -17,6 +16,7 @@ import { duration, fullTime, RelativeTime } from "@/ui/time";
 import { toast } from "@/ui/toast";
 import { useWebhook } from "./data";
 import { useDue } from "./due";
+import { Fact } from "./fact";
 import { DeliveryBadge, statuses } from "./status";
 
 type Detail = Schema["DeliveryDetail"];
@@ -68,12 +68,7 @@ function Shown({ webhook, delivery }: { webhook: string; delivery: Detail }) {
 			<PageHeader
 				title={delivery.event}
 				lead={<Back id={webhook} />}
-				badge={
-					<>
-						<DeliveryBadge status={delivery.status} />
-						{delivery.sample && <Badge>Sample</Badge>}
-					</>
-				}
+				badge={delivery.sample && <Badge>Sample</Badge>}
 				actions={
 					write && (
 						<Button icon={RetryIcon} busy={redeliver.isPending} onClick={() => redeliver.mutate()}>
@@ -103,7 +98,10 @@ function Facts({ delivery }: { delivery: Detail }) {
 	return (
 		<Card className="px-4 py-3">
 			<dl className="grid gap-x-6 gap-y-3 sm:grid-cols-2 lg:grid-cols-4">
-				<Fact name="Outcome">{statuses[delivery.status].means}</Fact>
+				<Fact name="Status">
+					<DeliveryBadge status={delivery.status} />
+					<span className="mt-1 block text-12 text-muted">{statuses[delivery.status].means}</span>
+				</Fact>
 				<Fact name="Made">
 					<RelativeTime at={delivery.created_at} />
 				</Fact>
@@ -129,15 +127,6 @@ function Facts({ delivery }: { delivery: Detail }) {
 				</Fact>
 			</dl>
 		</Card>
-	);
-}
-
-function Fact({ name, children }: { name: string; children: ReactNode }) {
-	return (
-		<div className="min-w-0">
-			<dt className="text-12 text-muted">{name}</dt>
-			<dd className="mt-1 min-w-0">{children}</dd>
-		</div>
 	);
 }
 

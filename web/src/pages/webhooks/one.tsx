@@ -19,6 +19,7 @@ import { Actions, type Asked } from "./actions";
 import { useWebhook, useWorkflowNames, type Webhook } from "./data";
 import { Deliveries } from "./deliveries";
 import { EditDialog, MissedDialog, RotateDialog, SecretDialog } from "./dialogs";
+import { Fact } from "./fact";
 import { Standing } from "./standing";
 import { Verify } from "./verify-tab";
 
@@ -58,7 +59,11 @@ function Shown({ webhook }: { webhook: Webhook }) {
 			<PageHeader
 				title={webhook.url}
 				lead={<Back />}
-				badge={<Standing webhook={webhook} />}
+				badge={
+					<span className="shrink-0">
+						<Standing webhook={webhook} />
+					</span>
+				}
 				actions={<Actions webhook={webhook} onAsk={setAsked} />}
 			/>
 			<Trouble webhook={webhook} />
@@ -91,6 +96,8 @@ function Shown({ webhook }: { webhook: Webhook }) {
 	);
 }
 
+const sentence = (text: string) => `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;
+
 /** Trouble says why a webhook is disabled or about to be, and what to do. */
 function Trouble({ webhook }: { webhook: Webhook }) {
 	const write = useMay("write");
@@ -111,8 +118,8 @@ function Trouble({ webhook }: { webhook: Webhook }) {
 						{webhook.disabled_reason ? "It was disabled by the service" : "It was disabled by hand"}
 					</p>
 					<p className="break-words">
-						{webhook.disabled_reason ?? "Nothing is sent until it is enabled again."} What was dropped can be sent again
-						afterwards.
+						{sentence(webhook.disabled_reason ?? "nothing is sent until it is enabled again")} What was dropped can be
+						sent again afterwards.
 					</p>
 				</div>
 				{write && (
@@ -136,8 +143,8 @@ function Facts({ webhook }: { webhook: Webhook }) {
 	const { workflow_id: workflow, old_secret_until: until } = webhook;
 	return (
 		<Card className="px-4 py-3">
-			<dl className="grid gap-x-6 gap-y-3 sm:grid-cols-2 lg:grid-cols-4">
-				<Fact name="Events">
+			<dl className="grid gap-x-6 gap-y-3 sm:grid-cols-3">
+				<Fact name="Events" wide>
 					<span className="flex flex-wrap gap-1">
 						{webhook.events.map((event) => (
 							<Badge key={event} mono>
@@ -171,14 +178,5 @@ function Facts({ webhook }: { webhook: Webhook }) {
 				</Fact>
 			</dl>
 		</Card>
-	);
-}
-
-function Fact({ name, children }: { name: string; children: React.ReactNode }) {
-	return (
-		<div className="min-w-0">
-			<dt className="text-12 text-muted">{name}</dt>
-			<dd className="mt-1 min-w-0">{children}</dd>
-		</div>
 	);
 }
