@@ -61,19 +61,25 @@ export function Variables({ onNew }: { onNew: () => void }) {
 
 function columns(write: boolean, onAsk: (asked: Asked) => void): Column<Variable>[] {
 	const shown: Column<Variable>[] = [
-		{ key: "name", header: "Name", cell: ({ name }) => <Name name={name} root="vars" />, className: "max-w-60" },
+		{
+			key: "name",
+			header: "Name",
+			className: "max-sm:w-full max-sm:max-w-0 sm:max-w-60",
+			cell: ({ name, value }) => (
+				<>
+					<Name name={name} root="vars" />
+					<span className="sm:hidden">
+						<Preview value={value} />
+					</span>
+				</>
+			),
+		},
 		{
 			key: "value",
 			header: "Value",
-			className: "w-full max-w-0 min-w-24",
-			cell: ({ value }) => {
-				const text = JSON.stringify(value);
-				return (
-					<code className="block truncate font-mono text-12" title={text.slice(0, 500)}>
-						{text.slice(0, 300)}
-					</code>
-				);
-			},
+			wide: true,
+			className: "w-full max-w-0 min-w-40",
+			cell: ({ value }) => <Preview value={value} />,
 		},
 		{ key: "updated", header: "Changed", wide: true, cell: (variable) => <RelativeTime at={variable.updated_at} /> },
 	];
@@ -85,7 +91,7 @@ function columns(write: boolean, onAsk: (asked: Asked) => void): Column<Variable
 			header: <span className="sr-only">Actions</span>,
 			align: "right",
 			cell: (variable) => (
-				<span className="flex justify-end gap-1 max-sm:flex-col">
+				<span className="flex justify-end gap-1">
 					<Button
 						small
 						kind="quiet"
@@ -106,6 +112,15 @@ function columns(write: boolean, onAsk: (asked: Asked) => void): Column<Variable
 			),
 		},
 	];
+}
+
+function Preview({ value }: { value: Variable["value"] }) {
+	const text = JSON.stringify(value);
+	return (
+		<code className="block truncate font-mono text-12" title={text.slice(0, 500)}>
+			{text.slice(0, 300)}
+		</code>
+	);
 }
 
 function None({ write, onNew }: { write: boolean; onNew: () => void }) {

@@ -1,4 +1,5 @@
 import { api, got, type Schema } from "@/api/client";
+import { made } from "./made";
 
 const longest = 200;
 
@@ -8,20 +9,6 @@ export function copyName(name: string): string {
 	const letters = [...name];
 	if (letters.length + suffix.length <= longest) return name + suffix;
 	return `${letters.slice(0, longest - suffix.length - 1).join("")}…${suffix}`;
-}
-
-/** made creates a draft and fills it; one that cannot be filled is not left behind. */
-export async function made(
-	name: string,
-	fill: (id: string) => Promise<Schema["Workflow"]>,
-): Promise<Schema["Workflow"]> {
-	const { id } = await got(api.POST("/v1/workflows", { body: { name } }));
-	try {
-		return await fill(id);
-	} catch (refusal) {
-		await api.DELETE("/v1/workflows/{id}", { params: { path: { id } } }).catch(() => undefined);
-		throw refusal;
-	}
 }
 
 const change = (id: string, body: Schema["WorkflowPatch"]) =>

@@ -11,8 +11,8 @@ import { CodeEditor } from "@/ui/editor";
 import { Field } from "@/ui/field";
 import { UploadIcon } from "@/ui/icons";
 import { ErrorNote } from "@/ui/states";
-import { made } from "./duplicate";
 import { offsetOf, type Problem, problemsOf, readImport } from "./import";
+import { made } from "./made";
 
 const largest = 1 << 20;
 
