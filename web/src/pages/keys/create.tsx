@@ -2,7 +2,6 @@ import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { api, got, type Schema } from "@/api/client";
 import { toApiError } from "@/api/error";
-import type { Scope } from "@/api/session";
 import { Button } from "@/ui/button";
 import { CodeBlock } from "@/ui/code";
 import { SecretOnce } from "@/ui/copy";
@@ -10,7 +9,7 @@ import { Dialog } from "@/ui/dialog";
 import { Checkbox, Field, NativeSelect, TextInput } from "@/ui/field";
 import { ErrorNote } from "@/ui/states";
 import { fullTime } from "@/ui/time";
-import { example, expiry, lifetimes, scopes } from "./scopes";
+import { example, expiry, lifetimes, type Scope, scopes } from "./scopes";
 
 interface Props {
 	onOpenChange: (open: boolean) => void;

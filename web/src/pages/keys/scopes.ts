@@ -1,4 +1,6 @@
-import type { Scope } from "@/api/session";
+import type { Schema } from "@/api/client";
+
+export type Scope = Schema["ScopeName"];
 
 /** What each scope is good for, in the order in which they are offered. */
 export const scopes: { scope: Scope; does: string }[] = [

@@ -1,5 +1,5 @@
 import { useQuery } from "@tanstack/react-query";
-import { enter } from "@/api/session";
+import { api, got } from "@/api/client";
 import type { Definition } from "@/builder/model/types";
 
 export interface TemplateItem {
@@ -21,10 +21,13 @@ export interface Template extends TemplateItem {
 	payload: Record<string, unknown>;
 }
 
+type Read = <T>(path: string, init: { signal: AbortSignal }) => Promise<{ data?: T }>;
+const read = api.GET as unknown as Read;
+
 export function useTemplates() {
 	return useQuery({
 		queryKey: ["templates"],
-		queryFn: () => enter<{ data: TemplateItem[] }>("GET", "/ui/v1/templates"),
+		queryFn: ({ signal }) => got(read<{ data: TemplateItem[] }>("/v1/templates", { signal })),
 		staleTime: Number.POSITIVE_INFINITY,
 	});
 }
@@ -32,7 +35,7 @@ export function useTemplates() {
 export function useTemplate(name: string) {
 	return useQuery({
 		queryKey: ["templates", name],
-		queryFn: () => enter<Template>("GET", `/ui/v1/templates/${encodeURIComponent(name)}`),
+		queryFn: ({ signal }) => got(read<Template>(`/v1/templates/${encodeURIComponent(name)}`, { signal })),
 		staleTime: Number.POSITIVE_INFINITY,
 	});
 }

@@ -9,6 +9,7 @@ import { RetryIcon } from "@/ui/icons";
 import { JsonView } from "@/ui/json";
 import { Link } from "@/ui/link";
 import { Page, PageHeader } from "@/ui/page";
+import { sentence } from "@/ui/sentence";
 import { ErrorState, SkeletonRows } from "@/ui/states";
 import { StatusIcon } from "@/ui/status";
 import { Card } from "@/ui/table";
@@ -166,7 +167,7 @@ function Attempt({ attempt }: { attempt: Detail["attempts"][number] }) {
 				<span className="text-muted tabular">{duration(duration_ms)}</span>
 				{status_code !== null && <Badge mono>{status_code}</Badge>}
 			</div>
-			{error && <p className="break-words text-failed">{error}</p>}
+			{error && <p className="break-words text-failed">{sentence(error)}</p>}
 			{answer ? (
 				<CodeBlock label={`Answer to attempt ${number}`} code={answer} wrap />
 			) : (

@@ -10,6 +10,7 @@ import { CopyButton } from "@/ui/copy";
 import { ConfirmDialog } from "@/ui/dialog";
 import { Link } from "@/ui/link";
 import { Page, PageHeader } from "@/ui/page";
+import { sentence } from "@/ui/sentence";
 import { ErrorState, SkeletonRows } from "@/ui/states";
 import { Card } from "@/ui/table";
 import { Tabs } from "@/ui/tabs";
@@ -95,8 +96,6 @@ function Shown({ webhook }: { webhook: Webhook }) {
 		</Page>
 	);
 }
-
-const sentence = (text: string) => `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;
 
 /** Trouble says why a webhook is disabled or about to be, and what to do. */
 function Trouble({ webhook }: { webhook: Webhook }) {

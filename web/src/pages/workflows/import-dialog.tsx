@@ -10,6 +10,7 @@ import { Dialog } from "@/ui/dialog";
 import { CodeEditor } from "@/ui/editor";
 import { Field } from "@/ui/field";
 import { UploadIcon } from "@/ui/icons";
+import { sentence } from "@/ui/sentence";
 import { ErrorNote } from "@/ui/states";
 import { offsetOf, type Problem, problemsOf, readImport } from "./import";
 import { made } from "./made";
@@ -189,7 +190,7 @@ function Problems({ problems, text, view }: { problems: Problem[]; text: string;
 							</button>
 						)}
 						{problem.pointer && <code className="mr-2 font-mono text-12 text-muted">{problem.pointer}</code>}
-						{problem.message}
+						{sentence(problem.message)}
 					</li>
 				))}
 			</ul>
