@@ -43,6 +43,25 @@ test.each(paths)("%s opens by its address, in both themes, without a complaint",
 	watched.check();
 });
 
+test("the first page loads no more than 250 kB of script", async () => {
+	const fresh = await openPage(browser, server, { storageState: await watched.context.storageState() });
+	const sizes = new Map<string, Promise<number>>();
+	fresh.page.on("requestfinished", (request) => {
+		const { pathname } = new URL(request.url());
+		if (pathname.endsWith(".js"))
+			sizes.set(
+				pathname,
+				request.sizes().then((size) => size.responseBodySize),
+			);
+	});
+	await fresh.page.goto("/workflows");
+	await fresh.page.getByRole("heading", { level: 1 }).waitFor();
+	const list = await Promise.all(sizes.values());
+	expect(list.length).toBeGreaterThan(2);
+	expect(list.reduce((sum, size) => sum + size, 0)).toBeLessThanOrEqual(250_000);
+	await fresh.close();
+});
+
 test.each(["/workflows", "/runs", "/approvals"])("%s fits a narrow screen", async (path) => {
 	const { page } = watched;
 	await page.setViewportSize({ width: 360, height: 740 });
