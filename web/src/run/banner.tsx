@@ -10,6 +10,7 @@ import { Until } from "./detail/until";
 import { hintFor } from "./model/hints";
 import { placeOf } from "./model/path";
 import type { Head, RunRecord } from "./model/record";
+import { sentence, waitOf } from "./model/words";
 import type { Selection } from "./selection";
 
 interface BannerProps {
@@ -23,13 +24,14 @@ export function Banner({ record, selection, steps }: BannerProps) {
 	const { head } = record;
 	if (head?.error)
 		return <Failure head={head} error={head.error} record={record} selection={selection} steps={steps} />;
-	if (head?.status === "running" && head.waiting_for) {
-		const { reason, step_id: path, until } = head.waiting_for;
+	const wait = waitOf(record);
+	if (head && wait) {
+		const { reason, step_id: path, until } = wait;
 		const step = path === null ? undefined : record.steps.get(path);
 		return (
 			<Strip status="waiting">
 				<p className="min-w-0 flex-1 basis-60 break-words">
-					{reason} <Until at={until} />
+					{sentence(reason)} <Until at={until} />
 				</p>
 				{path !== null && (
 					<Button small onClick={() => selection.select(path)}>

@@ -2,6 +2,7 @@ import "@/builder/canvas/view/flow.css";
 import { Background, MiniMap, type Node, ReactFlow, ReactFlowProvider, useReactFlow } from "@xyflow/react";
 import { useEffect, useMemo, useRef, useState } from "react";
 import { type Laid, layOut } from "@/builder/layout/layout";
+import { startNode } from "@/builder/layout/size";
 import { isBlock, type Step } from "@/builder/model";
 import { IconButton } from "@/ui/button";
 import { ChevronLeftIcon, ChevronRightIcon, icon, PlusIcon } from "@/ui/icons";
@@ -90,7 +91,9 @@ function View({ laid, shown, ready }: { laid: Laid; shown: string | undefined; r
 			const fit = Math.min((width - 48) / laid.bounds.width, (height - 48) / laid.bounds.height, 1);
 			const zoom = Math.max(fit, 0.65);
 			const { x, y } = laid.bounds;
-			const middle = target ? target.absolute.x + target.width / 2 : x + laid.bounds.width / 2;
+			const first = laid.nodes.find((node) => node.id === startNode);
+			const centre = target ?? (laid.bounds.width * zoom > width ? first : undefined);
+			const middle = centre ? centre.absolute.x + centre.width / 2 : x + laid.bounds.width / 2;
 			const above = target && fit < zoom ? target.absolute.y - (height / zoom - target.height) / 2 : y;
 			void flow.setViewport({ x: width / 2 - middle * zoom, y: (above === y ? 56 : 0) - above * zoom, zoom });
 			return;

@@ -9,8 +9,7 @@ import { RunActions } from "./actions";
 import type { Head } from "./model/record";
 
 /** RunHeader says which run this is and how it stands, and what can be done about it. */
-export function RunHeader({ head, name }: { head: Head; name: string | undefined }) {
-	const waits = head.status === "running" && head.waiting_for !== null;
+export function RunHeader({ head, name, waits }: { head: Head; name: string | undefined; waits: boolean }) {
 	return (
 		<header className="flex flex-wrap items-start gap-x-6 gap-y-3 border-b bg-surface px-4 py-3">
 			<div className="min-w-0 flex-1 basis-72">

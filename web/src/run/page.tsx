@@ -3,6 +3,7 @@ import { useTitle } from "@/ui/page";
 import { ErrorState, Skeleton, SkeletonRows } from "@/ui/states";
 import { Banner } from "./banner";
 import { RunHeader } from "./header";
+import { waitOf } from "./model/words";
 import { Panes } from "./panes";
 import { useRoundKeys, useSelection } from "./selection";
 import { useDefinition, useDrawn, useRecord, useThere, useWorkflow } from "./use-run";
@@ -28,7 +29,7 @@ function Run({ id }: { id: string }) {
 	if (!record.head) return <Loading />;
 	return (
 		<div className="flex h-full min-h-0 flex-col">
-			<RunHeader head={record.head} name={workflow.data?.name} />
+			<RunHeader head={record.head} name={workflow.data?.name} waits={waitOf(record) !== null} />
 			<Banner record={record} selection={selection} steps={definition?.steps ?? none} />
 			{error && <ErrorState error={error} onRetry={() => void refetch()} title="The definition could not be loaded" />}
 			{!error && !drawn && <SkeletonRows label="Loading the steps" />}

@@ -13,7 +13,8 @@ export interface Selection {
 	path: string;
 	/** Whether the address says so; otherwise it is what the page begins with. */
 	explicit: boolean;
-	tab: string;
+	/** Undefined until one was chosen. */
+	tab: string | undefined;
 	view: View;
 	select: (path: string) => void;
 	setTab: (tab: string) => void;
@@ -31,7 +32,7 @@ export function useSelection(record: RunRecord): Selection {
 	const setTab = useCallback((tab: string) => set({ tab }, { replace: true }), [set]);
 	const setView = useCallback((view: View) => set({ view }, { replace: true }), [set]);
 	const view = (["steps", "graph", "timeline"] as const).find((one) => one === search.view) ?? "graph";
-	return { path, explicit: search.step !== undefined, tab: search.tab ?? "summary", view, select, setTab, setView };
+	return { path, explicit: search.step !== undefined, tab: search.tab, view, select, setTab, setView };
 }
 
 /** useOpened are the blocks and rounds that are open in a list. What is selected is never hidden at first. */

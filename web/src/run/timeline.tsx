@@ -29,32 +29,38 @@ export function Timeline({ record, doc, selection }: PanesProps) {
 	const end = record.head?.finished_at ? Date.parse(record.head.finished_at) : now;
 	const scale: Scale = { start, length: Math.max(1, end - start), now };
 	const names = width < 420 ? 120 : 176;
+	const most = Math.max(2, Math.floor((width - names) / 90));
+	const flat = rows.every((row) => row.open === undefined);
 	return (
 		<div ref={box} className="flex min-h-0 flex-1 flex-col bg-surface">
-			<Axis scale={scale} names={names} most={Math.max(2, Math.floor((width - names) / 90))} />
-			<VirtualList
-				ref={list}
-				items={rows}
-				rowHeight={rowHeight}
-				itemKey={(row) => row.path}
-				role="tree"
-				label="Timeline of the steps"
-				active={rows.some((row) => row.path === path) ? `time-${path}` : undefined}
-				onKeyDown={onKeyDown}
-				className="min-h-0 flex-1 -outline-offset-2"
-			>
-				{(row, _, style) => (
-					<Bar
-						row={row}
-						style={style}
-						scale={scale}
-						names={names}
-						selected={row.path === path}
-						onOpen={select}
-						onTurn={opened.turn}
-					/>
-				)}
-			</VirtualList>
+			<Axis scale={scale} names={names} most={most} />
+			<div className="relative flex min-h-0 flex-1 flex-col">
+				<Grid scale={scale} names={names} most={most} />
+				<VirtualList
+					ref={list}
+					items={rows}
+					rowHeight={rowHeight}
+					itemKey={(row) => row.path}
+					role="tree"
+					label="Timeline of the steps"
+					active={rows.some((row) => row.path === path) ? `time-${path}` : undefined}
+					onKeyDown={onKeyDown}
+					className="min-h-0 flex-1 -outline-offset-2"
+				>
+					{(row, _, style) => (
+						<Bar
+							row={row}
+							style={style}
+							scale={scale}
+							names={names}
+							flat={flat}
+							selected={row.path === path}
+							onOpen={select}
+							onTurn={opened.turn}
+						/>
+					)}
+				</VirtualList>
+			</div>
 		</div>
 	);
 }
@@ -100,17 +106,33 @@ function Axis({ scale, names, most }: { scale: Scale; names: number; most: numbe
 	);
 }
 
+/** Grid carries the marks of the axis down behind the rows. */
+function Grid({ scale, names, most }: { scale: Scale; names: number; most: number }) {
+	return (
+		<div aria-hidden="true" style={{ left: names }} className="pointer-events-none absolute inset-y-0 right-4">
+			{ticks(scale.length, most).map((at) => (
+				<span
+					key={at}
+					style={{ left: `${(at / scale.length) * 100}%` }}
+					className="absolute inset-y-0 border-l border-border/60"
+				/>
+			))}
+		</div>
+	);
+}
+
 interface BarProps {
 	row: Row;
 	style: CSSProperties;
 	scale: Scale;
 	names: number;
+	flat: boolean;
 	selected: boolean;
 	onOpen: (path: string) => void;
 	onTurn: (path: string, open: boolean) => void;
 }
 
-function Bar({ row, style, scale, names, selected, onOpen, onTurn }: BarProps) {
+function Bar({ row, style, scale, names, flat, selected, onOpen, onTurn }: BarProps) {
 	const segments = partsOf(row, scale.now);
 	const name = row.kind === "round" ? `Round ${row.round.index + 1}` : title(row.step);
 	const Chevron = row.open ? ChevronDownIcon : ChevronRightIcon;
@@ -136,7 +158,7 @@ function Bar({ row, style, scale, names, selected, onOpen, onTurn }: BarProps) {
 				className="flex shrink-0 items-center gap-1 pr-2 text-12"
 			>
 				{row.open === undefined ? (
-					<span className="w-4 shrink-0" />
+					!flat && <span className="w-4 shrink-0" />
 				) : (
 					<button
 						type="button"

@@ -8,16 +8,21 @@ import { Tabs } from "@/ui/tabs";
 import { Duration, fullTime } from "@/ui/time";
 import { payloadQuery } from "../actions";
 import type { Head } from "../model/record";
+import { sentence } from "../model/words";
 import type { DetailProps } from "./detail";
 import { Fact, Facts, Failure, Heading, PathLine } from "./parts";
 import { Until } from "./until";
 
+const names = ["summary", "payload", "call"];
+
 /** RunDetail is the run as a whole: what it was started with and how it went. */
 export function RunDetail({ run, record, selection, bare }: DetailProps) {
-	const trigger = useQuery(payloadQuery(run));
 	const { head } = record;
-	const tab = ["summary", "payload", "call"].includes(selection.tab) ? selection.tab : "payload";
-	const called = trigger.data?.headers != null;
+	// The payload comes with all that ever went through the run: it is not read unasked when that is much.
+	const first = record.steps.size > 1_000 ? "summary" : "payload";
+	const tab = names.includes(selection.tab ?? "") ? (selection.tab as string) : first;
+	const called = head?.trigger.type === "webhook";
+	const trigger = useQuery({ ...payloadQuery(run), enabled: tab !== "summary" });
 	const body = (content: ReactNode) => <div className="h-full overflow-y-auto px-4 pb-4">{content}</div>;
 	if (!head) return null;
 	return (
@@ -52,7 +57,7 @@ export function RunDetail({ run, record, selection, bare }: DetailProps) {
 									label: "Call",
 									content: body(
 										<div className="flex flex-col gap-4">
-											<JsonView value={trigger.data?.headers} label="Headers" />
+											<JsonView value={trigger.data?.headers ?? {}} label="Headers" />
 											<JsonView value={trigger.data?.query ?? {}} label="Query" />
 										</div>,
 									),
@@ -75,7 +80,7 @@ function Summary({ head }: { head: Head }) {
 				</Fact>
 				{head.waiting_for && (
 					<Fact name="Waits">
-						{head.waiting_for.reason} <Until at={head.waiting_for.until} />
+						{sentence(head.waiting_for.reason)} <Until at={head.waiting_for.until} />
 					</Fact>
 				)}
 				<Fact name="Run">

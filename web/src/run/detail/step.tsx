@@ -20,7 +20,7 @@ export function StepDetail({ run, record, doc, selection, bare }: DetailProps) {
 	const spot = find(doc.steps, placeOf(path).id);
 	const head = record.steps.get(path);
 	const body = useStep(run, record, path);
-	const tab = names.includes(selection.tab) ? selection.tab : "summary";
+	const tab = names.find((one) => one === selection.tab) ?? "summary";
 	const scroll = (content: ReactNode) => <div className="h-full overflow-y-auto px-4 pb-4">{content}</div>;
 	const json = (label: string, value: Record<string, unknown> | undefined, none: string) => {
 		if (!head || head.status === "skipped") return scroll(<Nothing>{none}</Nothing>);

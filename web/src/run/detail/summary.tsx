@@ -8,6 +8,7 @@ import { AnswerButtons } from "../answer";
 import { RunLink } from "../header";
 import type { RunRecord, StepHead } from "../model/record";
 import { roundsOf, tally } from "../model/rounds";
+import { sentence } from "../model/words";
 import { useTotal } from "../use-run";
 import { Fact, Facts, Failure, Nothing } from "./parts";
 import { Until } from "./until";
@@ -71,7 +72,7 @@ function Reason({ head, until, run, path }: { head: StepHead; until?: string | n
 	return (
 		<div className={waiting ? "rounded-6 bg-waiting-soft px-3 py-2" : "rounded-6 bg-sunken px-3 py-2"}>
 			<p className="break-words">
-				{head.reason} <Until at={until} />
+				{sentence(head.reason ?? "")} <Until at={until} />
 			</p>
 			{waiting && head.type === "flow.approval" && (
 				<div className="mt-2">
