@@ -10,7 +10,7 @@ import { edgesOf, type GraphNode, NodeMaker } from "./graph-data";
 import { edgeTypes, nodeTypes } from "./graph-nodes";
 import { chosen } from "./model/chosen";
 import { roundOf } from "./model/path";
-import { neighbour, roundsOf } from "./model/rounds";
+import { neighbour, placeIn, roundsOf } from "./model/rounds";
 import type { PanesProps } from "./panes";
 import { loopAt } from "./selection";
 import { useTotals } from "./use-run";
@@ -157,10 +157,10 @@ function RoundPager({ record, steps, path, select }: PagerProps) {
 	const loop = loopAt(steps, path);
 	if (!loop) return null;
 	const rounds = roundsOf(record, loop.path, loop.step);
-	const shown = rounds.list.findIndex((round) => path === round.path || path.startsWith(`${round.path}.`));
-	const round = rounds.list[Math.max(0, shown)];
+	const shown = placeIn(rounds, path);
+	const round = rounds.list[shown ?? 0];
 	if (!round) return null;
-	const from = shown < 0 ? round.path : path;
+	const from = shown === undefined ? round.path : path;
 	const go = (way: 1 | -1) => {
 		const next = neighbour(rounds, from, way);
 		if (next) select(next);

@@ -23,7 +23,7 @@ export function StepTree({ run, record, doc, selection, onOpen, className }: Ste
 	const opened = useOpened(path, true);
 	const rows = useMemo(() => rowsOf(record, doc.steps, opened.has), [record, record.version, doc.steps, opened]);
 	const flat = rows.every((row) => row.open === undefined);
-	const { list, id, onKeyDown } = useTreeKeys(rows, path, onOpen, opened.turn);
+	const { list, id, at, onKeyDown } = useTreeKeys(rows, path, onOpen, opened.turn);
 	return (
 		<section aria-label="Steps" className={cx("flex min-h-0 flex-col", className)}>
 			<button
@@ -45,7 +45,7 @@ export function StepTree({ run, record, doc, selection, onOpen, className }: Ste
 					itemKey={(row) => row.path}
 					role="tree"
 					label="Steps"
-					active={rows.some((row) => row.path === path) ? id(path) : undefined}
+					active={at < 0 ? undefined : id(path)}
 					onKeyDown={onKeyDown}
 					className="min-h-0 flex-1 -outline-offset-2"
 				>
@@ -77,21 +77,21 @@ export function useTreeKeys(
 ) {
 	const list = useRef<VirtualHandle>(null);
 	const id = (one: string) => `step-${one}`;
-	const at = rows.findIndex((row) => row.path === path);
+	const at = useMemo(() => rows.findIndex((row) => row.path === path), [rows, path]);
 	// biome-ignore lint/correctness/useExhaustiveDependencies: rows move while a run goes on, and the reader should not
 	useEffect(() => {
 		if (at >= 0) list.current?.scrollTo(at);
 	}, [path]);
 	const onKeyDown = (event: KeyboardEvent) => {
 		if (event.altKey || event.ctrlKey || event.metaKey) return;
-		const next = move(rows, path, event.key);
+		const next = move(rows, at, event.key);
 		if (!next) return;
 		event.preventDefault();
 		if ("to" in next) onOpen(next.to);
 		else if ("open" in next) turn(next.open, true);
 		else turn(next.close, false);
 	};
-	return { list, id, onKeyDown };
+	return { list, id, at, onKeyDown };
 }
 
 interface RowProps {

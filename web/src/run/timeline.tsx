@@ -6,7 +6,7 @@ import { statuses } from "@/ui/status";
 import { duration, useNow } from "@/ui/time";
 import { VirtualList } from "@/ui/virtual";
 import { type Row, rowsOf } from "./model/rows";
-import { type Segment, segmentsOf, ticks } from "./model/timeline";
+import { mark, type Segment, segmentsOf, ticks } from "./model/timeline";
 import type { PanesProps } from "./panes";
 import { useOpened } from "./selection";
 import { useTreeKeys } from "./step-tree";
@@ -21,7 +21,7 @@ export function Timeline({ record, doc, selection }: PanesProps) {
 		() => rowsOf(record, doc.steps, opened.has).filter((row) => row.kind === "round" || row.head),
 		[record, record.version, doc.steps, opened],
 	);
-	const { list, onKeyDown } = useTreeKeys(rows, path, select, opened.turn);
+	const { list, at, onKeyDown } = useTreeKeys(rows, path, select, opened.turn);
 	const running = record.head?.finished_at === null;
 	const now = useNow(running ? 500 : 60_000);
 	const [box, width] = useWidth();
@@ -43,7 +43,7 @@ export function Timeline({ record, doc, selection }: PanesProps) {
 					itemKey={(row) => row.path}
 					role="tree"
 					label="Timeline of the steps"
-					active={rows.some((row) => row.path === path) ? `time-${path}` : undefined}
+					active={at < 0 ? undefined : `time-${path}`}
 					onKeyDown={onKeyDown}
 					className="min-h-0 flex-1 -outline-offset-2"
 				>
@@ -98,7 +98,7 @@ function Axis({ scale, names, most }: { scale: Scale; names: number; most: numbe
 						style={{ left: `${(at / scale.length) * 100}%` }}
 						className="absolute inset-y-0 flex items-center border-l pl-1 whitespace-nowrap"
 					>
-						{at / scale.length < 0.94 && (at === 0 ? "0" : duration(at))}
+						{at / scale.length < 0.85 && mark(at)}
 					</span>
 				))}
 			</span>

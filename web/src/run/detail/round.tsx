@@ -2,7 +2,7 @@ import { find, title } from "@/builder/model";
 import { StatusBadge, StatusIcon } from "@/ui/status";
 import { Duration } from "@/ui/time";
 import { placeOf, roundPath } from "../model/path";
-import { roundsOf } from "../model/rounds";
+import { roundAt, roundsOf } from "../model/rounds";
 import type { DetailProps } from "./detail";
 import { Heading, Nothing } from "./parts";
 
@@ -17,7 +17,7 @@ export function RoundDetail({
 }: DetailProps & { block: string; index: number }) {
 	const path = roundPath(block, index);
 	const step = find(doc.steps, placeOf(block).id)?.step;
-	const round = step && roundsOf(record, block, step).list.find((one) => one.index === index);
+	const round = step && roundAt(roundsOf(record, block, step), path);
 	return (
 		<div className="flex min-h-0 flex-1 flex-col gap-3">
 			{!bare && (

@@ -6,7 +6,7 @@ import { around, placeOf, roundOf } from "./path";
 import { RunRecord, type StepHead } from "./record";
 import { neighbour, roundsOf, tally } from "./rounds";
 import { move, rowsOf } from "./rows";
-import { segmentsOf, ticks } from "./timeline";
+import { mark, segmentsOf, ticks } from "./timeline";
 
 const at = (second: number) => new Date(Date.UTC(2026, 10, 15, 9, 0, second)).toISOString();
 
@@ -107,12 +107,48 @@ describe("rows", () => {
 	it("are walked with the keyboard", () => {
 		const closed = rowsOf(run, steps, () => false);
 		const open = rowsOf(run, steps, () => true);
-		expect(move(closed, "", "ArrowDown")).toEqual({ to: "first" });
-		expect(move(closed, "lines", "ArrowRight")).toEqual({ open: "lines" });
-		expect(move(open, "lines", "ArrowRight")).toEqual({ to: "lines[0]" });
-		expect(move(open, "lines[0].note", "ArrowLeft")).toEqual({ to: "lines[0]" });
-		expect(move(open, "lines", "ArrowLeft")).toEqual({ close: "lines" });
-		expect(move(open, "first", "End")).toEqual({ to: "last" });
+		expect(
+			move(
+				closed,
+				closed.findIndex((row) => row.path === ""),
+				"ArrowDown",
+			),
+		).toEqual({ to: "first" });
+		expect(
+			move(
+				closed,
+				closed.findIndex((row) => row.path === "lines"),
+				"ArrowRight",
+			),
+		).toEqual({ open: "lines" });
+		expect(
+			move(
+				open,
+				open.findIndex((row) => row.path === "lines"),
+				"ArrowRight",
+			),
+		).toEqual({ to: "lines[0]" });
+		expect(
+			move(
+				open,
+				open.findIndex((row) => row.path === "lines[0].note"),
+				"ArrowLeft",
+			),
+		).toEqual({ to: "lines[0]" });
+		expect(
+			move(
+				open,
+				open.findIndex((row) => row.path === "lines"),
+				"ArrowLeft",
+			),
+		).toEqual({ close: "lines" });
+		expect(
+			move(
+				open,
+				open.findIndex((row) => row.path === "first"),
+				"End",
+			),
+		).toEqual({ to: "last" });
 	});
 
 	it("cost little with ten thousand rounds", () => {
@@ -148,6 +184,7 @@ describe("timeline", () => {
 		expect(ticks(4_700, 5)).toEqual([0, 1000, 2000, 3000, 4000]);
 		expect(ticks(3 * 60_000, 6)).toEqual([0, 30_000, 60_000, 90_000, 120_000, 150_000, 180_000]);
 		expect(ticks(0, 5)).toEqual([0]);
+		expect([0, 120_000, 90_000, 10_000].map(mark)).toEqual(["0", "2 min", "1 min 30 s", "10 s"]);
 	});
 });
 

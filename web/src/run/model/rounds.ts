@@ -1,6 +1,6 @@
 import type { Step } from "@/builder/model/types";
 import type { Status } from "@/ui/status";
-import { roundPath } from "./path";
+import { around, roundPath } from "./path";
 import type { Round, RunRecord, StepHead } from "./record";
 
 export interface RoundView {
@@ -15,6 +15,8 @@ export interface RoundView {
 export interface Rounds {
 	/** What needs attention first: failed, running, waiting, cancelled, succeeded, skipped. */
 	readonly list: readonly RoundView[];
+	/** Where in the list a round is, by its path. */
+	readonly place: ReadonlyMap<string, number>;
 	readonly counts: Readonly<Record<Status, number>>;
 }
 
@@ -45,8 +47,10 @@ function work(record: RunRecord, path: string, block: Step): Rounds {
 		const view = viewOf(path, round, forgiven, open && round.steps.size < body.length);
 		byStatus.get(view.status)?.push(view);
 	}
+	const list = order.flatMap((status) => byStatus.get(status) ?? []);
 	return {
-		list: order.flatMap((status) => byStatus.get(status) ?? []),
+		list,
+		place: new Map(list.map((round, at) => [round.path, at])),
 		counts: Object.fromEntries(order.map((status) => [status, byStatus.get(status)?.length ?? 0])) as Rounds["counts"],
 	};
 }
@@ -86,13 +90,26 @@ export function tally({ list, counts }: Rounds, total: number | undefined): stri
 	return words.join(" · ");
 }
 
+export function roundAt(rounds: Rounds, path: string): RoundView | undefined {
+	return rounds.list[rounds.place.get(path) ?? -1];
+}
+
+/** placeIn is which of the rounds something is in, undefined when it is in none of them. */
+export function placeIn(rounds: Rounds, path: string): number | undefined {
+	for (const outer of [...around(path), path]) {
+		const at = rounds.place.get(outer);
+		if (at !== undefined) return at;
+	}
+	return undefined;
+}
+
 /**
  * neighbour is the path that is the same step in the next or the previous round,
  * in the order in which rounds are shown.
  */
 export function neighbour(rounds: Rounds, path: string, way: 1 | -1): string | undefined {
-	const at = rounds.list.findIndex((round) => path === round.path || path.startsWith(`${round.path}.`));
-	if (at < 0) return rounds.list[way > 0 ? 0 : rounds.list.length - 1]?.path;
+	const at = placeIn(rounds, path);
+	if (at === undefined) return rounds.list[way > 0 ? 0 : rounds.list.length - 1]?.path;
 	const here = rounds.list[at] as RoundView;
 	const next = rounds.list[at + way];
 	return next && next.path + path.slice(here.path.length);

@@ -51,8 +51,7 @@ export function rowsOf(record: RunRecord, steps: readonly Step[], open: (path: s
 /** The row that a key of the keyboard leads to from another, or what it does to it. */
 export type Move = { to: string } | { open: string } | { close: string } | undefined;
 
-export function move(rows: readonly Row[], selected: string, key: string): Move {
-	const at = rows.findIndex((row) => row.path === selected);
+export function move(rows: readonly Row[], at: number, key: string): Move {
 	const go = (index: number): Move => {
 		const row = rows[Math.max(0, Math.min(rows.length - 1, index))];
 		return row && { to: row.path };

@@ -1,4 +1,5 @@
 import type { Status } from "@/ui/status";
+import { duration } from "@/ui/time";
 import type { StepHead } from "./record";
 
 export interface Segment {
@@ -49,4 +50,9 @@ export function ticks(length: number, most: number): number[] {
 	];
 	const step = steps.find((one) => length / one <= most) ?? (steps.at(-1) as number);
 	return Array.from({ length: Math.floor(length / step) + 1 }, (_, at) => at * step);
+}
+
+/** mark is what a tick says: "2 min", not "2 min 0 s". */
+export function mark(at: number): string {
+	return at === 0 ? "0" : duration(at).replace(/ 0 (s|min|h)$/, "");
 }
