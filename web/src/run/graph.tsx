@@ -18,7 +18,7 @@ import { useTotals } from "./use-run";
 const MinusIcon = icon("M3 8h10");
 const FitIcon = icon("M2.5 6V2.5H6M10 2.5h3.5V6M13.5 10v3.5H10M6 13.5H2.5V10");
 
-export function Graph(props: PanesProps) {
+export default function Graph(props: PanesProps) {
 	return (
 		<ReactFlowProvider>
 			<Drawing {...props} />

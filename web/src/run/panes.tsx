@@ -1,13 +1,16 @@
-import { useCallback, useLayoutEffect, useRef, useState } from "react";
+import { lazy, Suspense, useCallback, useLayoutEffect, useRef, useState } from "react";
 import type { Doc } from "@/builder/model";
 import { cx } from "@/ui/class";
 import { Sheet } from "@/ui/dialog";
+import { Skeleton } from "@/ui/states";
 import { Detail, useDetailTitle } from "./detail/detail";
-import { Graph } from "./graph";
 import type { RunRecord } from "./model/record";
 import type { Selection, View } from "./selection";
 import { StepTree } from "./step-tree";
 import { Timeline } from "./timeline";
+
+// A phone that reads the list needs none of the drawing.
+const Graph = lazy(() => import("./graph"));
 
 export interface PanesProps {
 	run: string;
@@ -93,7 +96,11 @@ function Side(props: PanesProps & { room: Exclude<Room, "narrow"> }) {
 			)}
 			<section aria-label="Picture of the run" className="flex min-w-0 flex-1 flex-col">
 				<Switch offered={offered} value={view} onChange={selection.setView} />
-				{view === "graph" && <Graph {...props} />}
+				{view === "graph" && (
+					<Suspense fallback={<Skeleton className="m-4 h-64" />}>
+						<Graph {...props} />
+					</Suspense>
+				)}
 				{view === "timeline" && <Timeline {...props} />}
 				{view === "steps" && <StepTree {...props} onOpen={selection.select} className="min-h-0 flex-1 bg-surface" />}
 			</section>
