@@ -24,7 +24,7 @@ type walk struct {
 }
 
 // followed are read to their end elsewhere, or say nothing of the data.
-var followed = []string{"/v1/runs/{id}/events", "/v1/events/stream", "/v1/nodes", "/healthz", "/readyz"}
+var followed = []string{"/v1/runs/{id}/events", "/v1/events/stream", "/v1/nodes", "/v1/runs/{id}/steps/{step_id}/rounds", "/healthz", "/readyz"}
 
 var contractPath = regexp.MustCompile(`(?m)^  (/\S+):\n(?:    .*\n)*?    get:$`)
 
@@ -54,6 +54,7 @@ func walkAll(t *testing.T, c *harness.Client) *walk {
 	}
 	for _, id := range w.list("/v1/runs", "id") {
 		w.get("/v1/runs/{id}", id)
+		w.get("/v1/runs/{id}/definition", id)
 		w.list("/v1/runs/{id}/logs", "", id)
 		for _, step := range w.list("/v1/runs/{id}/steps", "step_id", id) {
 			w.get("/v1/runs/{id}/steps/{step_id}", id, step)
@@ -65,7 +66,7 @@ func walkAll(t *testing.T, c *harness.Client) *walk {
 			w.get("/v1/deliveries/{id}", delivery)
 		}
 	}
-	for list, key := range map[string]string{"secrets": "name", "variables": "name", "api-keys": "id", "workspaces": "id", "actions": "name"} {
+	for list, key := range map[string]string{"secrets": "name", "variables": "name", "api-keys": "id", "members": "id", "invitations": "id", "workspaces": "id", "actions": "name"} {
 		for _, id := range w.list("/v1/"+list, key) {
 			w.get("/v1/"+list+"/{"+key+"}", id)
 		}
@@ -78,7 +79,7 @@ func (w *walk) checkCovered() {
 	w.t.Helper()
 	known := append(slices.Sorted(maps.Keys(w.visited)), followed...)
 	for _, match := range contractPath.FindAllSubmatch(openapi.YAML, -1) {
-		if !slices.Contains(known, string(match[1])) {
+		if !slices.Contains(known, string(match[1])) && !strings.HasPrefix(string(match[1]), "/ui/") {
 			w.t.Errorf("GET %s is not read", match[1])
 		}
 	}
