@@ -1,5 +1,6 @@
 import type { ReactNode } from "react";
 import { triggerName } from "@/builder/canvas/view";
+import { Badge } from "@/ui/badge";
 import { cx } from "@/ui/class";
 import { CopyButton } from "@/ui/copy";
 import { Link } from "@/ui/link";
@@ -30,7 +31,7 @@ export function RunHeader({ head, name, waits }: { head: Head; name: string | un
 							</span>
 						</span>
 					</Fact>
-					<Fact name="Version">v{head.workflow_version}</Fact>
+					<Fact name="Version">{head.draft ? <Badge tone="accent">Draft</Badge> : `v${head.workflow_version}`}</Fact>
 					<Fact name="Trigger">
 						{triggerName(head.trigger.type)}
 						{head.trigger.id && head.trigger.type !== "run" && ` · ${head.trigger.id}`}

@@ -6,7 +6,7 @@ import { RunHeader } from "./header";
 import { waitOf } from "./model/words";
 import { Panes } from "./panes";
 import { useRoundKeys, useSelection } from "./selection";
-import { useDefinition, useDrawn, useRecord, useThere, useWorkflow } from "./use-run";
+import { useDefinition, useDrawn, useRecord, useWorkflow } from "./use-run";
 
 export default function Page() {
 	const { id = "" } = useParams({ strict: false });
@@ -16,24 +16,22 @@ export default function Page() {
 const none = [] as const;
 
 function Run({ id }: { id: string }) {
-	const there = useThere(id);
 	const record = useRecord(id);
 	const workflow = useWorkflow(record.head?.workflow_id);
-	const { definition, error, refetch } = useDefinition(record);
+	const { definition, error, refetch } = useDefinition(id);
 	const drawn = useDrawn(definition, workflow.data?.layout as Record<string, [number, number]> | undefined);
 	const selection = useSelection(record);
 	useRoundKeys(record, definition?.steps ?? none, selection);
 	useTitle(workflow.data ? `Run of ${workflow.data.name}` : "Run");
-	if (there.error) return <ErrorState error={there.error} onRetry={() => void there.refetch()} title="No such run" />;
+	if (error) return <ErrorState error={error} onRetry={() => void refetch()} />;
 	if (record.deleted) return <ErrorState error={new Error("The workflow was deleted, and its runs with it.")} />;
 	if (!record.head) return <Loading />;
 	return (
 		<div className="flex h-full min-h-0 flex-col">
 			<RunHeader head={record.head} name={workflow.data?.name} waits={waitOf(record) !== null} />
 			<Banner record={record} selection={selection} steps={definition?.steps ?? none} />
-			{error && <ErrorState error={error} onRetry={() => void refetch()} title="The definition could not be loaded" />}
-			{!error && !drawn && <SkeletonRows label="Loading the steps" />}
-			{!error && drawn && <Panes run={id} record={record} doc={drawn} selection={selection} />}
+			{!drawn && <SkeletonRows label="Loading the steps" />}
+			{drawn && <Panes run={id} record={record} doc={drawn} selection={selection} />}
 		</div>
 	);
 }

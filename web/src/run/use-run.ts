@@ -17,16 +17,6 @@ export function useRecord(id: string): RunRecord {
 	return record;
 }
 
-/** useThere tells at once whether there is such a run, which a stream cannot say so well. */
-export function useThere(id: string) {
-	return useQuery({
-		queryKey: ["runs", id, "there"],
-		queryFn: ({ signal }) =>
-			got(api.GET("/v1/runs/{id}/steps", { params: { path: { id }, query: { limit: 1 } }, signal })),
-		staleTime: Number.POSITIVE_INFINITY,
-	});
-}
-
 /** useWorkflow is the workflow as it is now: its name, and where people have put its steps. */
 export function useWorkflow(id: string | undefined) {
 	return useQuery({
@@ -36,15 +26,11 @@ export function useWorkflow(id: string | undefined) {
 	});
 }
 
-/** useDefinition is what the run executes: that of its version, whatever the workflow is now. */
-export function useDefinition(record: RunRecord) {
-	const { head } = record;
-	const id = head?.workflow_id ?? "";
-	const n = head?.workflow_version ?? 0;
+/** useDefinition is what the run executes, whatever the workflow is now. */
+export function useDefinition(id: string) {
 	const query = useQuery({
-		queryKey: ["workflows", id, "versions", n],
-		queryFn: ({ signal }) => got(api.GET("/v1/workflows/{id}/versions/{n}", { params: { path: { id, n } }, signal })),
-		enabled: head !== undefined,
+		queryKey: ["runs", id, "definition"],
+		queryFn: ({ signal }) => got(api.GET("/v1/runs/{id}/definition", { params: { path: { id } }, signal })),
 		staleTime: Number.POSITIVE_INFINITY,
 	});
 	const definition = query.data as Definition | undefined;
@@ -68,15 +54,14 @@ export function useStep(run: string, record: RunRecord, path: string) {
 	});
 }
 
-/** totalQuery is how many rounds a loop will have: as many as it was given elements. Nobody knows for a repeat. */
+/** totalQuery is how many rounds a loop will have. Nobody knows for a repeat. */
 function totalQuery(run: string, record: RunRecord, path: string, block: Step | undefined) {
 	const head = record.steps.get(path);
 	return {
 		queryKey: ["runs", run, "total", path],
 		queryFn: async ({ signal }: { signal: AbortSignal }) => {
-			const at = { id: run, step_id: path };
-			const { input } = await got(api.GET("/v1/runs/{id}/steps/{step_id}", { params: { path: at }, signal }));
-			return Array.isArray(input.items) ? input.items.length : null;
+			const params = { path: { id: run, step_id: path }, query: { limit: 1 } };
+			return (await got(api.GET("/v1/runs/{id}/steps/{step_id}/rounds", { params, signal }))).total;
 		},
 		enabled: block?.foreach !== undefined && head !== undefined && head.status !== "skipped",
 		staleTime: Number.POSITIVE_INFINITY,

@@ -90,7 +90,7 @@ function Summary({ head }: { head: Head }) {
 					{triggerName(head.trigger.type)}
 					{head.trigger.id && ` · ${head.trigger.id}`}
 				</Fact>
-				<Fact name="Version">{head.workflow_version}</Fact>
+				<Fact name="Version">{head.draft ? "A draft, not saved" : head.workflow_version}</Fact>
 				<Fact name="Started">{fullTime(head.started_at)}</Fact>
 				{head.finished_at && <Fact name="Finished">{fullTime(head.finished_at)}</Fact>}
 				<Fact name="Duration">

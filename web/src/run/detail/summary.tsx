@@ -31,6 +31,9 @@ export function StepSummary({ run, record, spot, path, body }: SummaryProps) {
 		<div className="flex flex-col gap-4">
 			{head.error && <Failure {...head.error} />}
 			{head.reason && <Reason head={head} until={wait?.until} run={run} path={path} />}
+			{head.pinned && (
+				<p className="rounded-6 bg-sunken px-3 py-2">Answered with its pinned data instead of being executed.</p>
+			)}
 			<Facts>
 				<Fact name="Status">
 					<StatusBadge status={head.status} />

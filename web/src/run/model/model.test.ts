@@ -24,6 +24,7 @@ function head(path: string, status: StepHead["status"], more: Partial<StepHead> 
 		error: null,
 		reason: null,
 		attempts: [],
+		pinned: false,
 		...more,
 	};
 }
