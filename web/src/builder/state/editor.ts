@@ -6,6 +6,7 @@ import {
 	type Json,
 	nodeAt,
 	nodePointer,
+	type Problem,
 	record,
 	redo,
 	rename,
@@ -13,9 +14,8 @@ import {
 	undo,
 } from "@/builder/model";
 import { parse } from "@/builder/text/content";
-import { type Checks, watchProblems } from "./check";
+import { Checking } from "./check";
 import { type Drafts, drafts as local } from "./draft";
-import { type Problem, pointerOf } from "./problem";
 import { Saving } from "./saving";
 import { server as remote, type Server, type Tagged } from "./server";
 import { aboutOf, type Snapshot, same, snapshotOf } from "./snapshot";
@@ -27,7 +27,6 @@ export interface Options {
 	readonly mayWrite?: boolean;
 	readonly server?: Server;
 	readonly drafts?: Drafts;
-	readonly checks?: Checks;
 	/** Shows a sentence about something that was not done. */
 	readonly tell?: (sentence: string) => void;
 }
@@ -36,25 +35,19 @@ export interface Options {
 export class Editor extends Store<State> {
 	readonly id: string;
 	readonly saving: Saving;
+	readonly checking: Checking;
 	private readonly tell: (sentence: string) => void;
 	private readonly drafts: Drafts;
-	private readonly server: Server;
-	private readonly checks: Checks | undefined;
 
 	constructor(loaded: Tagged, options: Options = {}) {
 		const drafts = options.drafts ?? local;
 		super(opened(loaded, drafts, options.mayWrite ?? true));
 		this.id = loaded.data.id;
 		this.drafts = drafts;
-		this.server = options.server ?? remote;
-		this.checks = options.checks;
 		this.tell = options.tell ?? (() => {});
-		this.saving = new Saving(this, this.server, drafts);
-	}
-
-	/** Begins to check the document as it changes; ends with what it returns. */
-	start(): () => void {
-		return watchProblems(this, this.server, this.checks);
+		const server = options.server ?? remote;
+		this.saving = new Saving(this, server, drafts);
+		this.checking = new Checking(this, server);
 	}
 
 	get present(): Snapshot {
@@ -165,7 +158,9 @@ export class Editor extends Store<State> {
 	}
 
 	revealProblem(problem: Problem): void {
-		if (pointerOf(this.doc, problem) !== undefined) this.reveal(problem.node, problem.field);
+		const start = problem.node === undefined ? undefined : nodePointer(this.doc, problem.node);
+		if (problem.node === undefined) this.reveal(null, problem.pointer);
+		else if (start !== undefined) this.reveal(problem.node, problem.pointer.slice(start.length));
 	}
 
 	show(view: View): void {

@@ -1,7 +1,6 @@
 import type { ApiError } from "@/api/error";
-import type { History } from "@/builder/model";
+import type { History, Problem } from "@/builder/model";
 import type { TextError } from "@/builder/text/yaml";
-import type { Problem } from "./problem";
 import type { Tagged } from "./server";
 import type { About, Snapshot } from "./snapshot";
 
