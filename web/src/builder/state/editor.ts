@@ -19,7 +19,7 @@ import { type Drafts, drafts as local } from "./draft";
 import { Saving } from "./saving";
 import { server as remote, type Server, type Tagged } from "./server";
 import { aboutOf, type Snapshot, same, snapshotOf } from "./snapshot";
-import type { Side, State, View } from "./state";
+import type { Adding, Question, Side, State, View } from "./state";
 import { Store } from "./store";
 import { textOf, withText } from "./text";
 
@@ -77,8 +77,7 @@ export class Editor extends Store<State> {
 	): Edit {
 		const edit = this.fixed ? { doc: this.doc, select: [], refused: this.whyFixed() } : operation(this.doc);
 		if (edit.refused) {
-			this.tell(edit.refused);
-			this.say(edit.refused);
+			this.refuse(edit.refused);
 			return edit;
 		}
 		this.record({ ...this.present, doc: edit.doc }, group);
@@ -163,6 +162,17 @@ export class Editor extends Store<State> {
 		else if (start !== undefined) this.reveal(problem.node, problem.pointer.slice(start.length));
 	}
 
+	/** Opens the picker, or closes it. */
+	add(adding: Adding | null): void {
+		if (adding === null || !this.fixed) this.set({ adding });
+		else this.refuse(this.whyFixed());
+	}
+
+	ask(question: Question | null): void {
+		if (question === null || question.kind === "find" || !this.fixed) this.set({ question });
+		else this.refuse(this.whyFixed());
+	}
+
 	show(view: View): void {
 		this.set({ view });
 	}
@@ -173,6 +183,12 @@ export class Editor extends Store<State> {
 
 	test(open: boolean): void {
 		this.set({ testing: open });
+	}
+
+	/** Tells why something was not done. */
+	refuse(why: string): void {
+		this.tell(why);
+		this.say(why);
 	}
 
 	say(sentence: string): void {
@@ -273,6 +289,8 @@ function opened(loaded: Tagged, drafts: Drafts, mayWrite: boolean): State {
 		conflict: null,
 		mayWrite,
 		target: null,
+		adding: null,
+		question: null,
 		view: "canvas",
 		side: "settings",
 		testing: false,
