@@ -11,7 +11,7 @@ export interface Shortcut {
 	when?: (target: EventTarget | null) => boolean;
 }
 
-const apple = /Mac|iP(hone|ad)/.test(navigator.platform);
+const apple = /Mac|iP(hone|ad)/.test(globalThis.navigator?.platform ?? "");
 let shortcuts: readonly Shortcut[] = [];
 const watchers = new Set<() => void>();
 /** The first key of a pair, and until when its second is waited for. */

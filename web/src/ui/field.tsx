@@ -11,6 +11,7 @@ import {
 } from "react";
 import { cx } from "./class";
 import { ChevronDownIcon } from "./icons";
+import { sentence } from "./sentence";
 
 interface Wiring {
 	id: string;
@@ -45,7 +46,7 @@ export function Field({ label, hint, error, required = false, children, classNam
 			<FieldContext value={{ id, describedBy, invalid: Boolean(error), required }}>{children}</FieldContext>
 			{error && (
 				<p id={`${id}-error`} className="text-12 break-words text-failed">
-					{error}
+					{sentence(error)}
 				</p>
 			)}
 			{hint && (
