@@ -4,7 +4,7 @@ import type { Token, TokenKind } from "./token";
 // The lexer of the expression language, as the server's parser has it. It never
 // gives up: what it does not understand becomes a token of the kind "error".
 
-const keywords = new Set([
+export const keywords: ReadonlySet<string> = new Set([
 	"not",
 	"in",
 	"or",

@@ -1,3 +1,4 @@
+import { isDot } from "./chain";
 import { lex } from "./lex";
 import { bareSpan, type Span, spans } from "./template";
 import type { Token } from "./token";
@@ -58,10 +59,6 @@ function nameAfter(tokens: readonly Token[], i: number): Omit<Ref, "root"> | und
 	const [name, end] = open === dot ? [next, close] : [close, tokens[i + 3]];
 	if (open.value !== "[" || name?.kind !== "string" || end?.value !== "]") return undefined;
 	return { name: name.value, from: name.from, to: name.to, quoted: true };
-}
-
-function isDot(token: Token): boolean {
-	return token.kind === "operator" && (token.value === "." || token.value === "?.");
 }
 
 /** A text with the names of steps replaced where expressions refer to them. */
