@@ -63,12 +63,12 @@ export interface paths {
         head?: never;
         /**
          * Change a workflow
-         * @description Applies a JSON Merge Patch to `name`, `description`, `state`, `triggers`, `steps`, `settings` and `layout`. All
-         *     of it is applied, or nothing.
+         * @description Applies a JSON Merge Patch to `name`, `description`, `state`, `triggers`, `steps`, `settings`, `layout`,
+         *     `pinned` and `source`. All of it is applied, or nothing.
          *
-         *     **Definition.** `triggers` and `steps` are replaced whole; members of `settings` and `layout` are merged, and
-         *     `null` removes one. A change of `triggers`, `steps` or `settings` makes a new version; runs that have started
-         *     keep the version they started with. A change of `layout` makes none, and neither does a definition equal to the
+         *     **Definition.** `triggers` and `steps` are replaced whole; members of `settings`, `layout` and `pinned` are merged,
+         *     and `null` removes one. A change of `triggers`, `steps` or `settings` makes a new version; runs that have started
+         *     keep the version they started with. A change of `layout` or `pinned` makes none, and neither does a definition equal to the
          *     current one.
          *
          *     The definition is checked as a whole. An unknown member or a value of the wrong type is 400 `invalid_request`.
@@ -80,6 +80,15 @@ export interface paths {
          *     **YAML.** The body may be `application/yaml` (also `application/x-yaml` and `text/yaml`): the same document,
          *     held to the same rules. Anchors, aliases, merge keys, tags, duplicate keys and several documents are refused.
          *     Each entry of `details` then has the `line` and `column` of its place.
+         *
+         *     **Text.** `source` is the YAML text that somebody wrote for the workflow, with its comments. It is kept beside
+         *     the definition, and with each version. A patch with `source` and none of `triggers`, `steps` and `settings` gives the
+         *     workflow the definition of the text, where a part that is left out is empty, and its name, description and
+         *     layout, if the text has them and the patch has not. Otherwise the text has to say what results from the patch: if
+         *     it says another name, description or definition, the patch is refused with 422 `workflow_invalid` at `/source`.
+         *     The order of members and how a number is written are no difference. A change of the text alone makes no version.
+         *     A body that is YAML is kept as the text if it says the whole workflow. A patch that changes the workflow without
+         *     a text leaves the old one, and `source_stale` says that it says something else.
          *
          *     **State.** Any state may follow any other, also for a workflow without steps. Becoming `active` emits
          *     `workflow.activated`, becoming `paused` emits `workflow.paused`; setting the state it already has changes
@@ -241,8 +250,8 @@ export interface paths {
         /**
          * Restore a version of a workflow
          * @description Makes a new version whose `triggers`, `steps` and `settings` are those of version `n`. When they already are
-         *     the current ones, nothing changes and no version is made. Name, description, state and layout stay as
-         *     they are. The definition is checked like any other: one that is no longer accepted is 422 `workflow_invalid`.
+         *     the current ones, no version is made. The text of the version, if it has one, becomes that of the workflow. Name,
+         *     description, state and layout stay as they are. The definition is checked like any other: one that is no longer accepted is 422 `workflow_invalid`.
          */
         post: operations["restoreWorkflowVersion"];
         delete?: never;
@@ -1315,6 +1324,316 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/members": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List members
+         * @description The people in the workspace, the newest user first.
+         */
+        get: operations["listMembers"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/members/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The id of the member, which is that of the user.
+                 * @example usr_01m7fhvm96e1a9mdbwb15q0y3v
+                 */
+                id: components["parameters"]["MemberId"];
+            };
+            cookie?: never;
+        };
+        /**
+         * Read a member
+         * @description One person in the workspace.
+         */
+        get: operations["getMember"];
+        put?: never;
+        post?: never;
+        /**
+         * Remove a member
+         * @description Takes a person out of the workspace; it may be the one who asks. Their sessions in it end, within 5 seconds on
+         *     every node. Who is in no workspace any more has no account any more. The only owner of a workspace stays: 409
+         *     `last_owner`. API keys that the person made stay as they are.
+         */
+        delete: operations["removeMember"];
+        options?: never;
+        head?: never;
+        /**
+         * Change the role of a member
+         * @description Gives a member another role. It counts at once, in sessions that are open too: on every node of the installation
+         *     within 5 seconds. The only owner of a workspace stays its owner: 409 `last_owner`.
+         */
+        patch: operations["updateMember"];
+        trace?: never;
+    };
+    "/v1/invitations": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List invitations
+         * @description Invitations that nobody has accepted and that have not expired, newest first, without their links.
+         */
+        get: operations["listInvitations"];
+        put?: never;
+        /**
+         * Invite a person
+         * @description Invites somebody into the workspace. Stepmill sends no mail: give `link` to the person yourself. It is shown in
+         *     this answer only, works once and for 7 days. An earlier invitation to the same address stops working. Somebody who is
+         *     a member already is 409 `already_member`.
+         */
+        post: operations["createInvitation"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/invitations/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The id of the invitation.
+                 * @example inv_01m7fhw0aaf3q8r2d5t6y7z8a9
+                 */
+                id: components["parameters"]["InvitationId"];
+            };
+            cookie?: never;
+        };
+        /**
+         * Read an invitation
+         * @description The invitation, without its link.
+         */
+        get: operations["getInvitation"];
+        put?: never;
+        post?: never;
+        /**
+         * Take an invitation back
+         * @description The link of the invitation stops working.
+         */
+        delete: operations["revokeInvitation"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/ui/v1/welcome": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Ask whether somebody can sign in
+         * @description `needed` says that the installation has no user yet: the first one is made with the link that the server prints when
+         *     it starts. `oidc` says that people can sign in with the identity provider of the operator.
+         */
+        get: operations["getWelcome"];
+        put?: never;
+        /**
+         * Make the first user
+         * @description Makes the first user of the installation, the owner of its first workspace, and signs them in. `token` is what stands
+         *     behind `#token=` in the link that the server prints when it starts without users. It works for 24 hours; however many
+         *     use it at the same time, one succeeds.
+         */
+        post: operations["createOwner"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/ui/v1/session": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Ask who is signed in
+         * @description The user of the session, the workspace it acts in, and what their role in it allows.
+         */
+        get: operations["getSession"];
+        put?: never;
+        /**
+         * Sign in
+         * @description Begins a session. The answer sets the cookie `__Host-stepmill`, which goes with all requests below `/ui/v1`. A
+         *     session ends after 30 days without use and after 90 days in any case.
+         *
+         *     An address that nobody has and a wrong password are answered alike, and after the same time: 401
+         *     `invalid_credentials`. A minute allows 10 attempts per e-mail address and 30 per client address, unless the operator
+         *     set another number.
+         */
+        post: operations["signIn"];
+        /**
+         * Sign out
+         * @description Ends the session and takes the cookie away.
+         */
+        delete: operations["signOut"];
+        options?: never;
+        head?: never;
+        /**
+         * Act in another workspace
+         * @description Lets the session act in another workspace of the user from now on. Streams that are open end.
+         */
+        patch: operations["moveSession"];
+        trace?: never;
+    };
+    "/ui/v1/sessions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List your sessions
+         * @description Where the user is signed in, newest first.
+         */
+        get: operations["listSessions"];
+        put?: never;
+        post?: never;
+        /**
+         * Sign out everywhere
+         * @description Ends all sessions of the user, this one too, on every node of the installation within 5 seconds.
+         */
+        delete: operations["signOutEverywhere"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/ui/v1/sessions/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The id of the session.
+                 * @example ses_01m7fhvm96e1a9mdbwb52edqxa
+                 */
+                id: components["parameters"]["SessionId"];
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * End one of your sessions
+         * @description Ends a session of the user, on every node of the installation within 5 seconds.
+         */
+        delete: operations["endSession"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/ui/v1/account": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        /**
+         * Change your name or password
+         * @description A new password needs the current one, unless there is none yet; it ends all other sessions of the user. A wrong
+         *     `current_password` is 400 `invalid_request` at that member.
+         */
+        patch: operations["updateAccount"];
+        trace?: never;
+    };
+    "/ui/v1/password-reset": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Choose a new password
+         * @description With the link that `stepmill users create-link --email` prints on the machine of the server. It works once and for
+         *     24 hours. All sessions of the user end, and one begins.
+         */
+        post: operations["resetPassword"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/ui/v1/invitations/look": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Look at an invitation
+         * @description Shows an invitation to whoever has its link. `token` is what stands behind `#token=` in it.
+         */
+        post: operations["lookAtInvitation"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/ui/v1/invitations/accept": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Accept an invitation
+         * @description Makes a member of the invited person and signs them in. Who has an account in this installation already shows its
+         *     password; others choose one, and a name.
+         */
+        post: operations["acceptInvitation"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/workspaces": {
         parameters: {
             query?: never;
@@ -2234,6 +2553,9 @@ export interface components {
             steps?: components["schemas"]["Step"][];
             settings?: components["schemas"]["SettingsPatch"];
             layout?: components["schemas"]["LayoutPatch"];
+            pinned?: components["schemas"]["PinsPatch"];
+            /** @description The text of the workflow in YAML, at most 262,144 bytes. null removes it. */
+            source?: string | null;
         };
         /** @description Merged into the settings. null, here or for a member, removes. */
         SettingsPatch: {
@@ -2250,6 +2572,20 @@ export interface components {
         /** @description Merged into the layout. null, here or for a member, removes. */
         LayoutPatch: {
             [key: string]: components["schemas"]["Point"] | null;
+        } | null;
+        /**
+         * @description Sample outputs of steps, by their ids, for trying out what comes after them. They make no version, and only the
+         *     test of a step and the run of a draft use them.
+         */
+        Pins: {
+            [key: string]: Record<string, never>;
+        };
+        /**
+         * @description Merged into the pins. null, here or for a member, removes. A pin is an object, as the output of a step is, of at
+         *     most 65,536 bytes; together they have at most 1,048,576.
+         */
+        PinsPatch: {
+            [key: string]: Record<string, never> | null;
         } | null;
         /** @description The parts of a workflow that make a version. */
         WorkflowDefinition: {
@@ -2268,6 +2604,11 @@ export interface components {
             steps: components["schemas"]["Step"][];
             settings: components["schemas"]["Settings"];
             layout: components["schemas"]["Layout"];
+            pinned: components["schemas"]["Pins"];
+            /** @description The YAML text that somebody wrote for the workflow, with its comments; null if nobody did. */
+            source: string | null;
+            /** @description Whether the text says something else than the workflow is, because that was changed without it. */
+            source_stale: boolean;
             created_at: components["schemas"]["Timestamp"];
             updated_at: components["schemas"]["Timestamp"];
         };
@@ -2312,6 +2653,8 @@ export interface components {
             triggers: components["schemas"]["Trigger"][];
             steps: components["schemas"]["Step"][];
             settings: components["schemas"]["Settings"];
+            /** @description The YAML text of the definition; null if nobody wrote one. */
+            source: string | null;
             created_at: components["schemas"]["Timestamp"];
             created_by: components["schemas"]["CreatedBy"];
         };
@@ -2505,7 +2848,7 @@ export interface components {
         JsonSchema: {
             [key: string]: unknown;
         };
-        /** @description The id of the API key it was made with, `cli` for the command line, or null for the service itself. */
+        /** @description The id of the API key it was made with or of the user who made it, `cli` for the command line, or null for the service itself. */
         CreatedBy: string | null;
         /**
          * @description A run is `running` until it ends in exactly one of the other three, also while it waits.
@@ -3189,6 +3532,172 @@ export interface components {
             data: components["schemas"]["ApiKey"][];
             next_cursor: components["schemas"]["NextCursor"];
         };
+        /** @description The id of a user. */
+        UserId: string;
+        /** @description The id of a session. */
+        SessionIdentifier: string;
+        /** @description The id of an invitation. */
+        InvitationIdentifier: string;
+        /** @description An e-mail address. It is kept in lower case, and belongs to one user of an installation. */
+        Email: string;
+        /** @description At least 10 characters, at most 200 bytes; not the e-mail address. */
+        NewPassword: string;
+        /** @description What stands behind `#token=` in a link. */
+        LinkTokenText: string;
+        /**
+         * @description What a member may do, in scopes: `owner` all, `editor` read, write and execute, `operator` read and execute, `viewer` read.
+         * @enum {string}
+         */
+        Role: "owner" | "editor" | "operator" | "viewer";
+        Member: {
+            id: components["schemas"]["UserId"];
+            email: components["schemas"]["Email"];
+            name: string;
+            role: components["schemas"]["Role"];
+            /** @description When the person became a member. */
+            created_at: components["schemas"]["Timestamp"];
+            /** @description When the person last used the installation, to a few minutes; null for never. */
+            last_seen_at: components["schemas"]["TimestampOrNull"];
+        };
+        MemberList: {
+            data: components["schemas"]["Member"][];
+            next_cursor: components["schemas"]["NextCursor"];
+        };
+        MemberPatch: {
+            role?: components["schemas"]["Role"];
+        };
+        Invitation: {
+            id: components["schemas"]["InvitationIdentifier"];
+            email: components["schemas"]["Email"];
+            role: components["schemas"]["Role"];
+            created_at: components["schemas"]["Timestamp"];
+            created_by: components["schemas"]["CreatedBy"];
+            expires_at: components["schemas"]["Timestamp"];
+        };
+        /** @description A new invitation, with its link. */
+        InvitationCreated: {
+            id: components["schemas"]["InvitationIdentifier"];
+            email: components["schemas"]["Email"];
+            role: components["schemas"]["Role"];
+            created_at: components["schemas"]["Timestamp"];
+            created_by: components["schemas"]["CreatedBy"];
+            expires_at: components["schemas"]["Timestamp"];
+            /** @description Where the invited person goes. Shown in this answer only. */
+            link: string;
+        };
+        InvitationList: {
+            data: components["schemas"]["Invitation"][];
+            next_cursor: components["schemas"]["NextCursor"];
+        };
+        InvitationCreate: {
+            email: components["schemas"]["Email"];
+            role: components["schemas"]["Role"];
+        };
+        InvitationAccept: {
+            token: components["schemas"]["LinkTokenText"];
+            name?: string;
+            password: string;
+        };
+        LinkToken: {
+            token: components["schemas"]["LinkTokenText"];
+        };
+        /** @description An invitation as the invited person sees it. */
+        Invited: {
+            workspace: {
+                id: components["schemas"]["WorkspaceId"];
+                name: string;
+            };
+            email: components["schemas"]["Email"];
+            role: components["schemas"]["Role"];
+            /** @description The name of who invited the person; null when it was not a user. */
+            invited_by: string | null;
+            /** @description Whether somebody with this address is a user of the installation already. */
+            has_account: boolean;
+            expires_at: components["schemas"]["Timestamp"];
+        };
+        Welcome: {
+            /** @description The installation has no user yet. */
+            needed: boolean;
+            /** @description People can sign in with an identity provider. */
+            oidc: boolean;
+        };
+        OwnerCreate: {
+            token: components["schemas"]["LinkTokenText"];
+            email: components["schemas"]["Email"];
+            name: string;
+            password: components["schemas"]["NewPassword"];
+        };
+        PasswordReset: {
+            token: components["schemas"]["LinkTokenText"];
+            password: components["schemas"]["NewPassword"];
+        };
+        SignIn: {
+            email: components["schemas"]["Email"];
+            password: string;
+        };
+        SessionPatch: {
+            workspace_id: string;
+        };
+        AccountPatch: {
+            name?: string;
+            password?: components["schemas"]["NewPassword"];
+            current_password?: string;
+        };
+        OwnWorkspace: {
+            id: components["schemas"]["WorkspaceId"];
+            name: string;
+            plan: components["schemas"]["PlanName"];
+        };
+        /** @description A workspace of a user. */
+        Membership: {
+            id: components["schemas"]["WorkspaceId"];
+            name: string;
+            plan: components["schemas"]["PlanName"];
+            role: components["schemas"]["Role"];
+        };
+        /** @description Who is signed in, and what they may do. */
+        SignedIn: {
+            user: {
+                id: components["schemas"]["UserId"];
+                email: components["schemas"]["Email"];
+                name: string;
+                /** @description False for who has only ever signed in with an identity provider. */
+                has_password: boolean;
+                created_at: components["schemas"]["Timestamp"];
+            };
+            role: components["schemas"]["Role"];
+            scopes: components["schemas"]["Scopes"];
+            workspace: components["schemas"]["OwnWorkspace"];
+            /** @description All workspaces of the user, the oldest membership first. */
+            workspaces: components["schemas"]["Membership"][];
+            /** @description Whether the user runs the installation, as an owner of its first workspace. */
+            operator: boolean;
+            session: {
+                id: components["schemas"]["SessionIdentifier"];
+                created_at: components["schemas"]["Timestamp"];
+                /** @description When it ends if nobody uses it any more. */
+                expires_at: components["schemas"]["Timestamp"];
+            };
+            /** @description The version of Stepmill. */
+            version: string;
+        };
+        Session: {
+            id: components["schemas"]["SessionIdentifier"];
+            created_at: components["schemas"]["Timestamp"];
+            last_seen_at: components["schemas"]["Timestamp"];
+            /** @description When it ends if nobody uses it any more. */
+            expires_at: components["schemas"]["Timestamp"];
+            /** @description Where it began. */
+            address: string;
+            /** @description The browser, as it named itself. */
+            user_agent: string;
+            /** @description Whether it is the session of the request. */
+            current: boolean;
+        };
+        SessionList: {
+            data: components["schemas"]["Session"][];
+            next_cursor: components["schemas"]["NextCursor"];
+        };
         /** @enum {string} */
         PlanName: "free" | "pro" | "enterprise";
         /** @description How many requests the workspace may make per minute. */
@@ -3299,9 +3808,9 @@ export interface components {
             request_id: string | null;
         };
         AuditActor: {
-            /** @description `api_key`: a request. `cli`: the command line. `system`: the service itself. `link`: somebody with the link of a step. */
+            /** @description `api_key`: a program. `user`: a person who is signed in. `cli`: the command line. `system`: the service itself. `link`: somebody with the link of a step. */
             type: string;
-            /** @description The id of the API key; `callback` for a link of that kind; null for the others. */
+            /** @description The id of the API key or the user; `callback` for a link of that kind; null for the others. */
             id: string | null;
         };
         AuditEntryList: {
@@ -3682,6 +4191,136 @@ export interface components {
         };
         /** @description There is no such API key, or it was revoked. */
         ApiKeyNotFound: {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /** @description There is no such member. */
+        MemberNotFound: {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /** @description There is no such invitation, or it is not open any more. */
+        InvitationNotFound: {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /** @description The user has no such session. */
+        SessionNotFound: {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /** @description The link was used, has expired or never was one. */
+        LinkNotFound: {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /** @description The request has no valid session. */
+        NotSignedIn: {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /** @description The e-mail address or the password is wrong. */
+        InvalidCredentials: {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /** @description Another site made the browser send the request. */
+        CrossOrigin: {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /** @description The member is the only owner of the workspace. */
+        LastOwner: {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /** @description The person is a member of the workspace already. */
+        AlreadyMember: {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /** @description The person is a member of the workspace already, or a request with the same Idempotency-Key is still being worked on. */
+        AlreadyMemberOrInProgress: {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
                 "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
@@ -4191,6 +4830,21 @@ export interface components {
          */
         ApiKeyId: string;
         /**
+         * @description The id of the member, which is that of the user.
+         * @example usr_01m7fhvm96e1a9mdbwb15q0y3v
+         */
+        MemberId: string;
+        /**
+         * @description The id of the invitation.
+         * @example inv_01m7fhw0aaf3q8r2d5t6y7z8a9
+         */
+        InvitationId: string;
+        /**
+         * @description The id of the session.
+         * @example ses_01m7fhvm96e1a9mdbwb52edqxa
+         */
+        SessionId: string;
+        /**
          * @description The id of the workspace.
          * @example ws_01m7fe3gv0es8r65rzyjka792g
          */
@@ -4344,6 +4998,11 @@ export interface components {
          * @example wait=30
          */
         PreferenceApplied: string;
+        /**
+         * @description Gives the browser the cookie of its session, or takes it away.
+         * @example __Host-stepmill=EXAMPLEexampleEXAMPLEexampleEXAMPLEexample000; Path=/; Max-Age=7776000; HttpOnly; Secure; SameSite=Lax
+         */
+        SetCookie: string;
         /**
          * @description How to authenticate.
          * @example Bearer
@@ -4827,6 +5486,7 @@ export interface operations {
                      *         }
                      *       ],
                      *       "settings": {},
+                     *       "source": null,
                      *       "created_at": "2026-11-15T09:38:27.410Z",
                      *       "created_by": "key_01m6b1yq01e4ma4jz41b93y214"
                      *     }
@@ -8092,6 +8752,1216 @@ export interface operations {
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
             404: components["responses"]["ApiKeyNotFound"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["UnavailableOrReadOnly"];
+            507: components["responses"]["StorageFull"];
+        };
+    };
+    listMembers: {
+        parameters: {
+            query?: {
+                /**
+                 * @description How many items to return at most.
+                 * @example 50
+                 */
+                limit?: components["parameters"]["Limit"];
+                /** @description The `next_cursor` of the previous page. Left out for the first page. */
+                cursor?: components["parameters"]["Cursor"];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description One page of members. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "data": [
+                     *         {
+                     *           "id": "usr_01m7fhvm96e1a9mdbwb15q0y3v",
+                     *           "email": "ada@example.com",
+                     *           "name": "Ada Lovelace",
+                     *           "role": "owner",
+                     *           "created_at": "2026-11-15T12:10:35.686Z",
+                     *           "last_seen_at": "2026-11-15T12:40:00.000Z"
+                     *         }
+                     *       ],
+                     *       "next_cursor": null
+                     *     }
+                     */
+                    "application/json": components["schemas"]["MemberList"];
+                };
+            };
+            400: components["responses"]["InvalidListQuery"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    getMember: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The id of the member, which is that of the user.
+                 * @example usr_01m7fhvm96e1a9mdbwb15q0y3v
+                 */
+                id: components["parameters"]["MemberId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The member. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": "usr_01m7fhvm96e1a9mdbwb15q0y3v",
+                     *       "email": "ada@example.com",
+                     *       "name": "Ada Lovelace",
+                     *       "role": "owner",
+                     *       "created_at": "2026-11-15T12:10:35.686Z",
+                     *       "last_seen_at": "2026-11-15T12:40:00.000Z"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Member"];
+                };
+            };
+            400: components["responses"]["InvalidParameter"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["MemberNotFound"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    removeMember: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The id of the member, which is that of the user.
+                 * @example usr_01m7fhvm96e1a9mdbwb15q0y3v
+                 */
+                id: components["parameters"]["MemberId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The person is not a member any more. */
+            204: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["InvalidBody"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["MemberNotFound"];
+            409: components["responses"]["LastOwner"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["UnavailableOrReadOnly"];
+            507: components["responses"]["StorageFull"];
+        };
+    };
+    updateMember: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The id of the member, which is that of the user.
+                 * @example usr_01m7fhvm96e1a9mdbwb15q0y3v
+                 */
+                id: components["parameters"]["MemberId"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "role": "owner"
+                 *     }
+                 */
+                "application/json": components["schemas"]["MemberPatch"];
+            };
+        };
+        responses: {
+            /** @description The member. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": "usr_01m7fhvm96e1a9mdbwb15q0y3v",
+                     *       "email": "ada@example.com",
+                     *       "name": "Ada Lovelace",
+                     *       "role": "owner",
+                     *       "created_at": "2026-11-15T12:10:35.686Z",
+                     *       "last_seen_at": "2026-11-15T12:40:00.000Z"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Member"];
+                };
+            };
+            400: components["responses"]["InvalidBody"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["MemberNotFound"];
+            409: components["responses"]["LastOwner"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["UnavailableOrReadOnly"];
+            507: components["responses"]["StorageFull"];
+        };
+    };
+    listInvitations: {
+        parameters: {
+            query?: {
+                /**
+                 * @description How many items to return at most.
+                 * @example 50
+                 */
+                limit?: components["parameters"]["Limit"];
+                /** @description The `next_cursor` of the previous page. Left out for the first page. */
+                cursor?: components["parameters"]["Cursor"];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description One page of invitations. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "data": [
+                     *         {
+                     *           "id": "inv_01m7fhw0aaf3q8r2d5t6y7z8a9",
+                     *           "email": "grace@example.com",
+                     *           "role": "editor",
+                     *           "created_at": "2026-11-15T12:12:00.000Z",
+                     *           "created_by": "usr_01m7fhvm96e1a9mdbwb15q0y3v",
+                     *           "expires_at": "2026-11-22T12:12:00.000Z"
+                     *         }
+                     *       ],
+                     *       "next_cursor": null
+                     *     }
+                     */
+                    "application/json": components["schemas"]["InvitationList"];
+                };
+            };
+            400: components["responses"]["InvalidListQuery"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    createInvitation: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Any text that is unique to this request, such as a random UUID. Repeating the request with the same key within
+                 *     24 hours has no further effect and is answered with the saved answer.
+                 * @example 5f0c9a52-7c0e-4d8e-9a52-0d6a4a0a3a57
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "email": "grace@example.com",
+                 *       "role": "editor"
+                 *     }
+                 */
+                "application/json": components["schemas"]["InvitationCreate"];
+            };
+        };
+        responses: {
+            /** @description The invitation, with its link. */
+            201: {
+                headers: {
+                    Location: components["headers"]["Location"];
+                    "Idempotent-Replayed": components["headers"]["IdempotentReplayed"];
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": "inv_01m7fhw0aaf3q8r2d5t6y7z8a9",
+                     *       "email": "grace@example.com",
+                     *       "role": "editor",
+                     *       "created_at": "2026-11-15T12:12:00.000Z",
+                     *       "created_by": "usr_01m7fhvm96e1a9mdbwb15q0y3v",
+                     *       "expires_at": "2026-11-22T12:12:00.000Z",
+                     *       "link": "https://stepmill.example.com/invitation#token=EXAMPLEexampleEXAMPLEexampleEXAMPLEexample000"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["InvitationCreated"];
+                };
+            };
+            400: components["responses"]["InvalidBody"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["ForbiddenOrPlanLimit"];
+            409: components["responses"]["AlreadyMemberOrInProgress"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["IdempotencyKeyReused"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["UnavailableOrReadOnly"];
+            507: components["responses"]["StorageFull"];
+        };
+    };
+    getInvitation: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The id of the invitation.
+                 * @example inv_01m7fhw0aaf3q8r2d5t6y7z8a9
+                 */
+                id: components["parameters"]["InvitationId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The invitation. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": "inv_01m7fhw0aaf3q8r2d5t6y7z8a9",
+                     *       "email": "grace@example.com",
+                     *       "role": "editor",
+                     *       "created_at": "2026-11-15T12:12:00.000Z",
+                     *       "created_by": "usr_01m7fhvm96e1a9mdbwb15q0y3v",
+                     *       "expires_at": "2026-11-22T12:12:00.000Z"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Invitation"];
+                };
+            };
+            400: components["responses"]["InvalidParameter"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["InvitationNotFound"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    revokeInvitation: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The id of the invitation.
+                 * @example inv_01m7fhw0aaf3q8r2d5t6y7z8a9
+                 */
+                id: components["parameters"]["InvitationId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The invitation is gone. */
+            204: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["InvalidBody"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["InvitationNotFound"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["UnavailableOrReadOnly"];
+            507: components["responses"]["StorageFull"];
+        };
+    };
+    getWelcome: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description How to get in. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "needed": false,
+                     *       "oidc": false
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Welcome"];
+                };
+            };
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    createOwner: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "token": "EXAMPLEexampleEXAMPLEexampleEXAMPLEexample000",
+                 *       "email": "ada@example.com",
+                 *       "name": "Ada Lovelace",
+                 *       "password": "correct horse battery"
+                 *     }
+                 */
+                "application/json": components["schemas"]["OwnerCreate"];
+            };
+        };
+        responses: {
+            /** @description The user is made and signed in. */
+            201: {
+                headers: {
+                    "Set-Cookie": components["headers"]["SetCookie"];
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "user": {
+                     *         "id": "usr_01m7fhvm96e1a9mdbwb15q0y3v",
+                     *         "email": "ada@example.com",
+                     *         "name": "Ada Lovelace",
+                     *         "has_password": true,
+                     *         "created_at": "2026-11-15T12:10:35.686Z"
+                     *       },
+                     *       "role": "owner",
+                     *       "scopes": [
+                     *         "read",
+                     *         "write",
+                     *         "execute",
+                     *         "admin"
+                     *       ],
+                     *       "workspace": {
+                     *         "id": "ws_01m7fe3gv0es8r65rzyjka792g",
+                     *         "name": "Default",
+                     *         "plan": "enterprise"
+                     *       },
+                     *       "workspaces": [
+                     *         {
+                     *           "id": "ws_01m7fe3gv0es8r65rzyjka792g",
+                     *           "name": "Default",
+                     *           "plan": "enterprise",
+                     *           "role": "owner"
+                     *         }
+                     *       ],
+                     *       "operator": true,
+                     *       "session": {
+                     *         "id": "ses_01m7fhvm96e1a9mdbwb52edqxa",
+                     *         "created_at": "2026-11-15T12:10:35.686Z",
+                     *         "expires_at": "2026-12-15T12:10:35.686Z"
+                     *       },
+                     *       "version": "1.0.0"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["SignedIn"];
+                };
+            };
+            400: components["responses"]["InvalidBody"];
+            403: components["responses"]["CrossOrigin"];
+            404: components["responses"]["LinkNotFound"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["UnavailableOrReadOnly"];
+            507: components["responses"]["StorageFull"];
+        };
+    };
+    getSession: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Who is signed in. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "user": {
+                     *         "id": "usr_01m7fhvm96e1a9mdbwb15q0y3v",
+                     *         "email": "ada@example.com",
+                     *         "name": "Ada Lovelace",
+                     *         "has_password": true,
+                     *         "created_at": "2026-11-15T12:10:35.686Z"
+                     *       },
+                     *       "role": "owner",
+                     *       "scopes": [
+                     *         "read",
+                     *         "write",
+                     *         "execute",
+                     *         "admin"
+                     *       ],
+                     *       "workspace": {
+                     *         "id": "ws_01m7fe3gv0es8r65rzyjka792g",
+                     *         "name": "Default",
+                     *         "plan": "enterprise"
+                     *       },
+                     *       "workspaces": [
+                     *         {
+                     *           "id": "ws_01m7fe3gv0es8r65rzyjka792g",
+                     *           "name": "Default",
+                     *           "plan": "enterprise",
+                     *           "role": "owner"
+                     *         }
+                     *       ],
+                     *       "operator": true,
+                     *       "session": {
+                     *         "id": "ses_01m7fhvm96e1a9mdbwb52edqxa",
+                     *         "created_at": "2026-11-15T12:10:35.686Z",
+                     *         "expires_at": "2026-12-15T12:10:35.686Z"
+                     *       },
+                     *       "version": "1.0.0"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["SignedIn"];
+                };
+            };
+            401: components["responses"]["NotSignedIn"];
+            403: components["responses"]["CrossOrigin"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    signIn: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "email": "ada@example.com",
+                 *       "password": "correct horse battery"
+                 *     }
+                 */
+                "application/json": components["schemas"]["SignIn"];
+            };
+        };
+        responses: {
+            /** @description The session has begun. */
+            201: {
+                headers: {
+                    "Set-Cookie": components["headers"]["SetCookie"];
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "user": {
+                     *         "id": "usr_01m7fhvm96e1a9mdbwb15q0y3v",
+                     *         "email": "ada@example.com",
+                     *         "name": "Ada Lovelace",
+                     *         "has_password": true,
+                     *         "created_at": "2026-11-15T12:10:35.686Z"
+                     *       },
+                     *       "role": "owner",
+                     *       "scopes": [
+                     *         "read",
+                     *         "write",
+                     *         "execute",
+                     *         "admin"
+                     *       ],
+                     *       "workspace": {
+                     *         "id": "ws_01m7fe3gv0es8r65rzyjka792g",
+                     *         "name": "Default",
+                     *         "plan": "enterprise"
+                     *       },
+                     *       "workspaces": [
+                     *         {
+                     *           "id": "ws_01m7fe3gv0es8r65rzyjka792g",
+                     *           "name": "Default",
+                     *           "plan": "enterprise",
+                     *           "role": "owner"
+                     *         }
+                     *       ],
+                     *       "operator": true,
+                     *       "session": {
+                     *         "id": "ses_01m7fhvm96e1a9mdbwb52edqxa",
+                     *         "created_at": "2026-11-15T12:10:35.686Z",
+                     *         "expires_at": "2026-12-15T12:10:35.686Z"
+                     *       },
+                     *       "version": "1.0.0"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["SignedIn"];
+                };
+            };
+            400: components["responses"]["InvalidBody"];
+            401: components["responses"]["InvalidCredentials"];
+            403: components["responses"]["CrossOrigin"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["UnavailableOrReadOnly"];
+            507: components["responses"]["StorageFull"];
+        };
+    };
+    signOut: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The session has ended. */
+            204: {
+                headers: {
+                    "Set-Cookie": components["headers"]["SetCookie"];
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["InvalidBody"];
+            401: components["responses"]["NotSignedIn"];
+            403: components["responses"]["CrossOrigin"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["UnavailableOrReadOnly"];
+            507: components["responses"]["StorageFull"];
+        };
+    };
+    moveSession: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "workspace_id": "ws_01m7fe3gv0es8r65rzyjka792g"
+                 *     }
+                 */
+                "application/json": components["schemas"]["SessionPatch"];
+            };
+        };
+        responses: {
+            /** @description The session acts there. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "user": {
+                     *         "id": "usr_01m7fhvm96e1a9mdbwb15q0y3v",
+                     *         "email": "ada@example.com",
+                     *         "name": "Ada Lovelace",
+                     *         "has_password": true,
+                     *         "created_at": "2026-11-15T12:10:35.686Z"
+                     *       },
+                     *       "role": "owner",
+                     *       "scopes": [
+                     *         "read",
+                     *         "write",
+                     *         "execute",
+                     *         "admin"
+                     *       ],
+                     *       "workspace": {
+                     *         "id": "ws_01m7fe3gv0es8r65rzyjka792g",
+                     *         "name": "Default",
+                     *         "plan": "enterprise"
+                     *       },
+                     *       "workspaces": [
+                     *         {
+                     *           "id": "ws_01m7fe3gv0es8r65rzyjka792g",
+                     *           "name": "Default",
+                     *           "plan": "enterprise",
+                     *           "role": "owner"
+                     *         }
+                     *       ],
+                     *       "operator": true,
+                     *       "session": {
+                     *         "id": "ses_01m7fhvm96e1a9mdbwb52edqxa",
+                     *         "created_at": "2026-11-15T12:10:35.686Z",
+                     *         "expires_at": "2026-12-15T12:10:35.686Z"
+                     *       },
+                     *       "version": "1.0.0"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["SignedIn"];
+                };
+            };
+            400: components["responses"]["InvalidBody"];
+            401: components["responses"]["NotSignedIn"];
+            403: components["responses"]["CrossOrigin"];
+            404: components["responses"]["WorkspaceNotFound"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["UnavailableOrReadOnly"];
+            507: components["responses"]["StorageFull"];
+        };
+    };
+    listSessions: {
+        parameters: {
+            query?: {
+                /**
+                 * @description How many items to return at most.
+                 * @example 50
+                 */
+                limit?: components["parameters"]["Limit"];
+                /** @description The `next_cursor` of the previous page. Left out for the first page. */
+                cursor?: components["parameters"]["Cursor"];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description One page of sessions. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "data": [
+                     *         {
+                     *           "id": "ses_01m7fhvm96e1a9mdbwb52edqxa",
+                     *           "created_at": "2026-11-15T12:10:35.686Z",
+                     *           "last_seen_at": "2026-11-15T12:40:00.000Z",
+                     *           "expires_at": "2026-12-15T12:40:00.000Z",
+                     *           "address": "192.0.2.17",
+                     *           "user_agent": "Mozilla/5.0 (X11; Linux x86_64)",
+                     *           "current": true
+                     *         }
+                     *       ],
+                     *       "next_cursor": null
+                     *     }
+                     */
+                    "application/json": components["schemas"]["SessionList"];
+                };
+            };
+            400: components["responses"]["InvalidListQuery"];
+            401: components["responses"]["NotSignedIn"];
+            403: components["responses"]["CrossOrigin"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    signOutEverywhere: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description All sessions have ended. */
+            204: {
+                headers: {
+                    "Set-Cookie": components["headers"]["SetCookie"];
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["InvalidBody"];
+            401: components["responses"]["NotSignedIn"];
+            403: components["responses"]["CrossOrigin"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["UnavailableOrReadOnly"];
+            507: components["responses"]["StorageFull"];
+        };
+    };
+    endSession: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The id of the session.
+                 * @example ses_01m7fhvm96e1a9mdbwb52edqxa
+                 */
+                id: components["parameters"]["SessionId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The session has ended. */
+            204: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["InvalidBody"];
+            401: components["responses"]["NotSignedIn"];
+            403: components["responses"]["CrossOrigin"];
+            404: components["responses"]["SessionNotFound"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["UnavailableOrReadOnly"];
+            507: components["responses"]["StorageFull"];
+        };
+    };
+    updateAccount: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "name": "Ada King",
+                 *       "current_password": "correct horse battery",
+                 *       "password": "another long password"
+                 *     }
+                 */
+                "application/json": components["schemas"]["AccountPatch"];
+            };
+        };
+        responses: {
+            /** @description The account is changed. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "user": {
+                     *         "id": "usr_01m7fhvm96e1a9mdbwb15q0y3v",
+                     *         "email": "ada@example.com",
+                     *         "name": "Ada Lovelace",
+                     *         "has_password": true,
+                     *         "created_at": "2026-11-15T12:10:35.686Z"
+                     *       },
+                     *       "role": "owner",
+                     *       "scopes": [
+                     *         "read",
+                     *         "write",
+                     *         "execute",
+                     *         "admin"
+                     *       ],
+                     *       "workspace": {
+                     *         "id": "ws_01m7fe3gv0es8r65rzyjka792g",
+                     *         "name": "Default",
+                     *         "plan": "enterprise"
+                     *       },
+                     *       "workspaces": [
+                     *         {
+                     *           "id": "ws_01m7fe3gv0es8r65rzyjka792g",
+                     *           "name": "Default",
+                     *           "plan": "enterprise",
+                     *           "role": "owner"
+                     *         }
+                     *       ],
+                     *       "operator": true,
+                     *       "session": {
+                     *         "id": "ses_01m7fhvm96e1a9mdbwb52edqxa",
+                     *         "created_at": "2026-11-15T12:10:35.686Z",
+                     *         "expires_at": "2026-12-15T12:10:35.686Z"
+                     *       },
+                     *       "version": "1.0.0"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["SignedIn"];
+                };
+            };
+            400: components["responses"]["InvalidBody"];
+            401: components["responses"]["NotSignedIn"];
+            403: components["responses"]["CrossOrigin"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["UnavailableOrReadOnly"];
+            507: components["responses"]["StorageFull"];
+        };
+    };
+    resetPassword: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "token": "EXAMPLEexampleEXAMPLEexampleEXAMPLEexample000",
+                 *       "password": "another long password"
+                 *     }
+                 */
+                "application/json": components["schemas"]["PasswordReset"];
+            };
+        };
+        responses: {
+            /** @description The password is changed and the user signed in. */
+            201: {
+                headers: {
+                    "Set-Cookie": components["headers"]["SetCookie"];
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "user": {
+                     *         "id": "usr_01m7fhvm96e1a9mdbwb15q0y3v",
+                     *         "email": "ada@example.com",
+                     *         "name": "Ada Lovelace",
+                     *         "has_password": true,
+                     *         "created_at": "2026-11-15T12:10:35.686Z"
+                     *       },
+                     *       "role": "owner",
+                     *       "scopes": [
+                     *         "read",
+                     *         "write",
+                     *         "execute",
+                     *         "admin"
+                     *       ],
+                     *       "workspace": {
+                     *         "id": "ws_01m7fe3gv0es8r65rzyjka792g",
+                     *         "name": "Default",
+                     *         "plan": "enterprise"
+                     *       },
+                     *       "workspaces": [
+                     *         {
+                     *           "id": "ws_01m7fe3gv0es8r65rzyjka792g",
+                     *           "name": "Default",
+                     *           "plan": "enterprise",
+                     *           "role": "owner"
+                     *         }
+                     *       ],
+                     *       "operator": true,
+                     *       "session": {
+                     *         "id": "ses_01m7fhvm96e1a9mdbwb52edqxa",
+                     *         "created_at": "2026-11-15T12:10:35.686Z",
+                     *         "expires_at": "2026-12-15T12:10:35.686Z"
+                     *       },
+                     *       "version": "1.0.0"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["SignedIn"];
+                };
+            };
+            400: components["responses"]["InvalidBody"];
+            401: components["responses"]["InvalidCredentials"];
+            403: components["responses"]["CrossOrigin"];
+            404: components["responses"]["LinkNotFound"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["UnavailableOrReadOnly"];
+            507: components["responses"]["StorageFull"];
+        };
+    };
+    lookAtInvitation: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "token": "EXAMPLEexampleEXAMPLEexampleEXAMPLEexample000"
+                 *     }
+                 */
+                "application/json": components["schemas"]["LinkToken"];
+            };
+        };
+        responses: {
+            /** @description The invitation. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "workspace": {
+                     *         "id": "ws_01m7fe3gv0es8r65rzyjka792g",
+                     *         "name": "Default"
+                     *       },
+                     *       "email": "grace@example.com",
+                     *       "role": "editor",
+                     *       "invited_by": "Ada Lovelace",
+                     *       "has_account": false,
+                     *       "expires_at": "2026-11-22T12:12:00.000Z"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Invited"];
+                };
+            };
+            400: components["responses"]["InvalidBody"];
+            403: components["responses"]["CrossOrigin"];
+            404: components["responses"]["LinkNotFound"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["UnavailableOrReadOnly"];
+            507: components["responses"]["StorageFull"];
+        };
+    };
+    acceptInvitation: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "token": "EXAMPLEexampleEXAMPLEexampleEXAMPLEexample000",
+                 *       "name": "Grace Hopper",
+                 *       "password": "correct horse battery"
+                 *     }
+                 */
+                "application/json": components["schemas"]["InvitationAccept"];
+            };
+        };
+        responses: {
+            /** @description The person is a member and signed in. */
+            201: {
+                headers: {
+                    "Set-Cookie": components["headers"]["SetCookie"];
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "user": {
+                     *         "id": "usr_01m7fhvm96e1a9mdbwb15q0y3v",
+                     *         "email": "ada@example.com",
+                     *         "name": "Ada Lovelace",
+                     *         "has_password": true,
+                     *         "created_at": "2026-11-15T12:10:35.686Z"
+                     *       },
+                     *       "role": "owner",
+                     *       "scopes": [
+                     *         "read",
+                     *         "write",
+                     *         "execute",
+                     *         "admin"
+                     *       ],
+                     *       "workspace": {
+                     *         "id": "ws_01m7fe3gv0es8r65rzyjka792g",
+                     *         "name": "Default",
+                     *         "plan": "enterprise"
+                     *       },
+                     *       "workspaces": [
+                     *         {
+                     *           "id": "ws_01m7fe3gv0es8r65rzyjka792g",
+                     *           "name": "Default",
+                     *           "plan": "enterprise",
+                     *           "role": "owner"
+                     *         }
+                     *       ],
+                     *       "operator": true,
+                     *       "session": {
+                     *         "id": "ses_01m7fhvm96e1a9mdbwb52edqxa",
+                     *         "created_at": "2026-11-15T12:10:35.686Z",
+                     *         "expires_at": "2026-12-15T12:10:35.686Z"
+                     *       },
+                     *       "version": "1.0.0"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["SignedIn"];
+                };
+            };
+            400: components["responses"]["InvalidBody"];
+            401: components["responses"]["InvalidCredentials"];
+            403: components["responses"]["CrossOrigin"];
+            404: components["responses"]["LinkNotFound"];
+            409: components["responses"]["AlreadyMember"];
             413: components["responses"]["PayloadTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             429: components["responses"]["RateLimited"];

@@ -145,7 +145,10 @@ CREATE TABLE workflows (
     created_at   BIGINT           NOT NULL,
     updated_at   BIGINT           NOT NULL,
     deleted_at   BIGINT, -- set: gone for everybody, rows are being purged
-    layout       TEXT COLLATE "C" NOT NULL
+    layout       TEXT COLLATE "C" NOT NULL,
+    source       TEXT COLLATE "C", -- the YAML that somebody wrote for it
+    source_stale BOOLEAN          NOT NULL DEFAULT FALSE, -- it says something else by now
+    pinned       TEXT COLLATE "C" NOT NULL DEFAULT '{}' -- sample outputs of steps
 );
 CREATE INDEX workflows_live ON workflows (workspace_id, id) WHERE deleted_at IS NULL;
 CREATE INDEX workflows_by_state ON workflows (workspace_id, state, id) WHERE deleted_at IS NULL;
@@ -208,6 +211,7 @@ CREATE TABLE workflow_versions (
     created_at  BIGINT           NOT NULL,
     created_by  TEXT COLLATE "C" NOT NULL,
     definition  TEXT COLLATE "C" NOT NULL,
+    source      TEXT COLLATE "C", -- the YAML of the definition
     PRIMARY KEY (workflow_id, version)
 );
 

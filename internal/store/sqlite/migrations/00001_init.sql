@@ -145,7 +145,10 @@ CREATE TABLE workflows (
     created_at   INTEGER NOT NULL,
     updated_at   INTEGER NOT NULL,
     deleted_at   INTEGER,          -- set: gone for everybody, rows are being purged
-    layout       TEXT    NOT NULL
+    layout       TEXT    NOT NULL,
+    source       TEXT,             -- the YAML that somebody wrote for it
+    source_stale INTEGER NOT NULL DEFAULT 0, -- 1: it says something else by now
+    pinned       TEXT    NOT NULL DEFAULT '{}' -- sample outputs of steps
 ) WITHOUT ROWID;
 CREATE INDEX workflows_live ON workflows (workspace_id, id) WHERE deleted_at IS NULL;
 CREATE INDEX workflows_by_state ON workflows (workspace_id, state, id) WHERE deleted_at IS NULL;
@@ -157,6 +160,7 @@ CREATE TABLE workflow_versions (
     created_at  INTEGER NOT NULL,
     created_by  TEXT    NOT NULL,
     definition  TEXT    NOT NULL,
+    source      TEXT,             -- the YAML of the definition
     PRIMARY KEY (workflow_id, version)
 ) WITHOUT ROWID;
 

@@ -1,5 +1,6 @@
 import { bareRefs, renameRefs, templateRefs } from "../expression/refs";
-import { mapStrings } from "./json";
+import { isObject, mapStrings } from "./json";
+import { pointer } from "./pointer";
 import type { Json, JsonObject, Settings, Step, Trigger } from "./types";
 
 // Where expressions stand in a definition.
@@ -8,6 +9,30 @@ import type { Json, JsonObject, Settings, Step, Trigger } from "./types";
 export type Form = "bare" | "template";
 
 type Change = (text: string, form: Form) => string;
+
+/** A text of a step that is or may hold an expression. */
+export interface ExpressionText {
+	/** From the step. */
+	readonly at: string;
+	readonly text: string;
+	readonly form: Form;
+}
+
+/** The texts of a step that are or may hold expressions, but not those of the steps inside it. */
+export function stepTexts(step: Step): ExpressionText[] {
+	const out: ExpressionText[] = [];
+	if (typeof step.if === "string") out.push({ at: "/if", text: step.if, form: "bare" });
+	if (step.foreach !== undefined) out.push({ at: "/foreach", text: step.foreach, form: "bare" });
+	if (step.repeat) out.push({ at: "/repeat/until", text: step.repeat.until, form: "bare" });
+	return step.with ? [...out, ...textsIn(step.with, "/with")] : out;
+}
+
+function textsIn(value: Json, at: string): ExpressionText[] {
+	if (typeof value === "string") return [{ at, text: value, form: "template" }];
+	if (Array.isArray(value)) return value.flatMap((item: Json, i) => textsIn(item, `${at}/${i}`));
+	if (!isObject(value)) return [];
+	return Object.entries(value).flatMap(([key, member]) => textsIn(member, at + pointer(key)));
+}
 
 /** The step with all texts that hold expressions changed, but not the steps inside it. */
 export function mapStepExpressions(step: Step, change: Change): Step {

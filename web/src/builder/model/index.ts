@@ -1,3 +1,4 @@
+export * from "./diff";
 export * from "./edit/add";
 export * from "./edit/arrange";
 export * from "./edit/change";
@@ -18,7 +19,10 @@ export * from "./graph";
 export * from "./history";
 export * from "./id";
 export * from "./json";
+export * from "./merge-problems";
+export * from "./overlay";
 export type { Place } from "./place";
 export * from "./pointer";
+export * from "./problems";
 export * from "./tree";
 export * from "./types";

@@ -1,0 +1,48 @@
+import { memo, type ReactNode } from "react";
+import { cx } from "@/ui/class";
+import { EachIcon, LoopIcon } from "./icons";
+import { box } from "./look";
+import { Condition, Marks, Standing, type StepNodeProps } from "./step-node";
+
+export interface FrameNodeProps extends Omit<StepNodeProps, "uses"> {
+	kind: "foreach" | "repeat";
+	/** As `frameWords` writes them. */
+	words: readonly string[];
+	/** In place of its steps while it has none. */
+	empty?: ReactNode;
+}
+
+/** FrameNode is how a block looks: a header, and room for its steps. */
+export const FrameNode = memo(function FrameNode(props: FrameNodeProps) {
+	const { kind, name, words, condition, status, selected, faint, empty, children } = props;
+	const Shape = kind === "repeat" ? LoopIcon : EachIcon;
+	const says = words.join(" · ");
+	return (
+		<div className={cx(box({ status, selected, faint }), "flex flex-col !bg-canvas/80")}>
+			{status === "failed" && <span className="absolute inset-y-0 left-0 w-1 rounded-l-6 bg-failed" />}
+			{condition && <Condition text={condition} />}
+			<div
+				className={cx(
+					"flex h-10 shrink-0 items-center gap-2 rounded-t-[7px] border-b bg-surface pr-3 pl-4 text-12",
+					status === "failed" && "ml-1 rounded-tl-none !pl-3",
+				)}
+			>
+				<Shape className="text-muted" />
+				<span className="max-w-[50%] shrink-0 truncate text-13 font-semibold" title={name}>
+					{name}
+				</span>
+				<span className="min-w-0 flex-1 truncate text-muted" title={says}>
+					{says}
+				</span>
+				<span className="flex items-center gap-1.5 text-muted">
+					<Marks {...props} />
+				</span>
+				<span className="flex items-center gap-2 *:flex-row-reverse *:items-center">
+					<Standing {...props} />
+				</span>
+			</div>
+			<div className="flex min-h-0 flex-1 items-center justify-center">{empty}</div>
+			{children}
+		</div>
+	);
+});
