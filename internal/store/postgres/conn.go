@@ -94,13 +94,14 @@ func newStatement(text string, args []any, want bool) *statement {
 // run runs what waits, and the statement.
 func (c *conn) run(s *statement) error {
 	c.wrote = c.wrote || len(c.waiting) > 0
-	all := append(c.waiting, s)
-	c.waiting = nil
-	return c.send(all)
+	c.waiting = append(c.waiting, s)
+	return c.sendWaiting()
 }
 
-// send runs statements, and looks whether they met what was expected.
-func (c *conn) send(all []*statement) error {
+// sendWaiting runs what waits, and looks whether it met what was expected.
+func (c *conn) sendWaiting() error {
+	all := c.waiting
+	c.waiting = nil
 	if err := c.exchange(all); err != nil {
 		return err
 	}
@@ -116,20 +117,17 @@ func (c *conn) last() ([]*statement, error) {
 	if !slices.ContainsFunc(c.waiting, func(s *statement) bool { return s.expect }) {
 		return c.waiting, nil
 	}
-	waiting := c.waiting
-	c.waiting, c.wrote = nil, true
-	return nil, c.send(waiting)
+	c.wrote = true
+	return nil, c.sendWaiting()
 }
 
 // flush runs what waits.
 func (c *conn) flush() error {
-	waiting := c.waiting
-	c.waiting = nil
-	if len(waiting) == 0 && c.tx.begun {
+	if len(c.waiting) == 0 && c.tx.begun {
 		return nil
 	}
-	c.wrote = c.wrote || len(waiting) > 0
-	return c.send(waiting)
+	c.wrote = c.wrote || len(c.waiting) > 0
+	return c.sendWaiting()
 }
 
 // sending is an exchange that sends at once.

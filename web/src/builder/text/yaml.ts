@@ -1,6 +1,7 @@
-import { type Document, parseDocument } from "yaml";
+import { type Document, parseDocument, visit } from "yaml";
 import type { Json } from "../model/types";
 import { forbiddenCharacter } from "./character";
+import { isAbsent } from "./chunk";
 import { Lines } from "./lines";
 import { firstRefusal } from "./refuse";
 
@@ -47,10 +48,27 @@ export function readYaml(source: string): Parsed | { readonly error: TextError }
 	const [first] = [...document.errors, ...document.warnings].sort((a, b) => a.pos[0] - b.pos[0]);
 	if (first) return fail(Math.min(first.pos[0], text.length), friendly(first.code, first.message));
 	if (document.directives.yaml.explicit || text.startsWith("%")) return fail(0, "directives are not allowed");
-	if (!document.contents) return fail(text.length, "the document is empty");
+	if (isAbsent(document.contents)) return fail(text.length, "the document is empty");
+	const beside = /^---[ \t]+(?![#\s])/m.exec(text);
+	if (document.directives.docStart && beside)
+		return fail(beside.index + 3, "the document begins on the line after ---");
+	cutLastBreak(document, text);
 	const refusal = firstRefusal(document, text);
 	if (refusal) return fail(refusal.offset, refusal.message, refusal.pointer);
 	return { source, value: document.toJS({ maxAliasCount: 0 }) as Json, document, lines };
+}
+
+/** Text in lines that ends with the document has a line break at its end only if there is one. */
+function cutLastBreak(document: Document, text: string): void {
+	if (text.endsWith("\n")) return;
+	visit(document, {
+		Scalar(_, node) {
+			const inLines = node.type === "BLOCK_LITERAL" || node.type === "BLOCK_FOLDED";
+			if (inLines && typeof node.value === "string" && (node.range?.[1] ?? 0) >= text.length) {
+				node.value = node.value.replace(/\n$/, "");
+			}
+		},
+	});
 }
 
 function friendly(code: string, message: string): string {
