@@ -27,14 +27,14 @@ export function ListControl({ plan, value, onChange, pointer, root }: FieldProps
 							/>
 						</div>
 						<IconButton
-							icon={<CloseIcon />}
+							icon={CloseIcon}
 							label={`Remove ${label}`}
 							onClick={() => put(items.filter((_, at) => at !== i))}
 						/>
 					</div>
 				);
 			})}
-			<Button small kind="quiet" className="self-start" icon={<PlusIcon />} onClick={() => put([...items, ""])}>
+			<Button small kind="quiet" className="self-start" icon={PlusIcon} onClick={() => put([...items, ""])}>
 				Add
 			</Button>
 		</div>

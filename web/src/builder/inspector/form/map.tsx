@@ -42,7 +42,7 @@ export function MapControl({ plan, value, onChange, pointer, root }: FieldProps)
 				small
 				kind="quiet"
 				className="self-start"
-				icon={<PlusIcon />}
+				icon={PlusIcon}
 				onClick={() => setRows([...rows, { key: crypto.randomUUID(), name: "", value: "", fresh: true }])}
 			>
 				Add {plan.label === "Headers" ? "a header" : "a field"}
@@ -95,7 +95,7 @@ function MapRow({ plan, root, row, pointer, twice, fresh, onChange, onRemove }: 
 						}}
 					/>
 				)}
-				<IconButton icon={<CloseIcon />} label={`Remove ${label}`} onClick={onRemove} />
+				<IconButton icon={CloseIcon} label={`Remove ${label}`} onClick={onRemove} />
 			</div>
 			<ValueControl plan={inner} value={row.value} onChange={set} pointer={pointer} root={root} type={known} />
 			{twice && <p className="text-12 text-failed">There is a field with this name already.</p>}

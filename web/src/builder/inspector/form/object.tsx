@@ -9,7 +9,7 @@ import type { FieldProps } from "./props";
 export function ObjectControl({ plan, value, onChange, pointer, root }: FieldProps) {
 	if (!isObject(value)) {
 		return (
-			<Button small className="self-start" icon={<PlusIcon />} onClick={() => onChange({})}>
+			<Button small className="self-start" icon={PlusIcon} onClick={() => onChange({})}>
 				Add
 			</Button>
 		);
@@ -31,7 +31,7 @@ export function ObjectControl({ plan, value, onChange, pointer, root }: FieldPro
 				/>
 			))}
 			{!plan.required && (
-				<Button small kind="quiet" className="self-start" icon={<TrashIcon />} onClick={() => onChange(undefined)}>
+				<Button small kind="quiet" className="self-start" icon={TrashIcon} onClick={() => onChange(undefined)}>
 					Remove {plan.label.toLowerCase()}
 				</Button>
 			)}
