@@ -19,7 +19,8 @@ interface Wiring {
 	required: boolean;
 }
 
-const FieldContext = createContext<Wiring | null>(null);
+/** FieldContext is for a control made of several: each has a wiring of its own, or null for none. */
+export const FieldContext = createContext<Wiring | null>(null);
 
 export interface FieldProps {
 	label: ReactNode;

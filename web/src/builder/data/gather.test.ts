@@ -23,7 +23,12 @@ const run: RunData = {
 	id: "run_1",
 	trigger: { payload: { id: 42 }, headers: null, query: null },
 	steps: [
-		{ step_id: "get", status: "succeeded", output: { body: { lines: [{ sku: "a" }, { sku: "b", left: 2 }] } }, ...times },
+		{
+			step_id: "get",
+			status: "succeeded",
+			output: { body: { lines: [{ sku: "a" }, { sku: "b", left: 2 }] } },
+			...times,
+		},
 		{ step_id: "other", status: "succeeded", output: { status: 200 }, ...times },
 		{ step_id: "lines", status: "failed", output: {}, ...times },
 		{ step_id: "lines[0].reserve", status: "succeeded", output: { status: 200 }, ...times },
@@ -43,7 +48,11 @@ describe("what is known", () => {
 			"steps.reserve": "schema",
 			"steps.last": "none",
 		});
-		expect(gather({ doc, run, outputOf }).origins).toMatchObject({ trigger: "run", "steps.get": "run", "steps.other": "pinned" });
+		expect(gather({ doc, run, outputOf }).origins).toMatchObject({
+			trigger: "run",
+			"steps.get": "run",
+			"steps.other": "pinned",
+		});
 	});
 
 	test("prefers a pin to a run", () => {
@@ -53,9 +62,12 @@ describe("what is known", () => {
 	test("is completed, from the output schema without a run", () => {
 		const text = "${{ steps.get.output. }}";
 		const labels = (at: RunData | null) =>
-			complete(text, text.indexOf(". }") + 1, scopeFor(gather({ doc, run: at, outputOf }), doc, "/steps/3/with/values"), "template").map(
-				(one) => one.label,
-			);
+			complete(
+				text,
+				text.indexOf(". }") + 1,
+				scopeFor(gather({ doc, run: at, outputOf }), doc, "/steps/3/with/values"),
+				"template",
+			).map((one) => one.label);
 		expect(labels(null)).toEqual(["status"]);
 		expect(labels(run)).toEqual(["body"]);
 	});

@@ -13,7 +13,8 @@ export function completion(scope: () => Scope, form: Form): Extension {
 		const [first] = found;
 		if (!first) return null;
 		const from = Math.max(...found.map((one) => one.from));
-		if (!context.explicit && from === context.pos && !/[.{[(]\s?$/.test(context.state.sliceDoc(0, context.pos))) return null;
+		if (!context.explicit && from === context.pos && !/[.{[(]\s?$/.test(context.state.sliceDoc(0, context.pos)))
+			return null;
 		return { from, filter: false, options: found.map(option) };
 	};
 	return EditorState.languageData.of(() => [{ autocomplete: source }]);

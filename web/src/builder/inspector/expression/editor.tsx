@@ -63,7 +63,13 @@ export default function ExpressionEditor(props: ExpressionEditorProps) {
 /** Where typing goes on: in an expression that has just been opened, else at the end. */
 function cursorAfter(text: string): number {
 	const open = text.lastIndexOf("${{");
-	return open >= 0 && text.slice(open + 3).replace("}}", "").trim() === "" ? open + 3 : text.length;
+	return open >= 0 &&
+		text
+			.slice(open + 3)
+			.replace("}}", "")
+			.trim() === ""
+		? open + 3
+		: text.length;
 }
 
 function diagnostic(view: EditorView, wrong: { message: string; line: number; column: number }) {

@@ -1,6 +1,6 @@
 import { lazy, Suspense, useId, useState } from "react";
-import { Button } from "@/ui/button";
 import { DatabaseIcon } from "@/builder/data/icons";
+import { Button } from "@/ui/button";
 import { Popover } from "@/ui/popover";
 import { Skeleton } from "@/ui/states";
 import { DataTree } from "../../data/tree";

@@ -50,7 +50,9 @@ describe("the fields of a form", () => {
 	const asked: Question[][] = [];
 	const answer = async (questions: readonly Question[]) => {
 		asked.push([...questions]);
-		return questions.map((question): Answer => ({ valid: true, value: String(Object.values(question)[0]), type: "string" }));
+		return questions.map(
+			(question): Answer => ({ valid: true, value: String(Object.values(question)[0]), type: "string" }),
+		);
 	};
 
 	beforeEach(() => {

@@ -15,7 +15,12 @@ export type Answer =
 	| { readonly valid: true; readonly value: Json; readonly type: string }
 	| {
 			readonly valid: false;
-			readonly error: { readonly code: string; readonly message: string; readonly line: number; readonly column: number };
+			readonly error: {
+				readonly code: string;
+				readonly message: string;
+				readonly line: number;
+				readonly column: number;
+			};
 	  };
 
 export type Preview =
@@ -59,7 +64,11 @@ export class Previews {
 	private evaluate: Evaluate;
 	private known: Known;
 
-	constructor(evaluate: Evaluate, known: Known, readonly rest = 250) {
+	constructor(
+		evaluate: Evaluate,
+		known: Known,
+		readonly rest = 250,
+	) {
 		this.evaluate = evaluate;
 		this.known = known;
 	}

@@ -10,7 +10,11 @@ export function PreviewLine({ preview, id }: { preview: Preview; id: string }) {
 	return (
 		<p
 			id={id}
-			className={cx("min-h-4 min-w-0 flex-1 text-12", fading && "opacity-60", shown?.state === "wrong" ? "text-failed" : "text-muted")}
+			className={cx(
+				"min-h-4 min-w-0 flex-1 text-12",
+				fading && "opacity-60",
+				shown?.state === "wrong" ? "text-failed" : "text-muted",
+			)}
 		>
 			{shown && <Words preview={shown} />}
 		</p>

@@ -1,6 +1,6 @@
 import { type ReactNode, useContext, useState } from "react";
-import { isObject, type Json } from "@/builder/model";
 import { spans } from "@/builder/expression/template";
+import { isObject, type Json } from "@/builder/model";
 import { CodeEditor } from "@/ui/editor";
 import { NativeSelect, Switch, TextArea, TextInput } from "@/ui/field";
 import { ExpressionField } from "../expression/field";

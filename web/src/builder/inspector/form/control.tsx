@@ -48,6 +48,7 @@ function shown(value: FieldProps["value"]): string {
 function TextControl({ plan, value, onChange }: FieldProps) {
 	return (
 		<TextInput
+			aria-label={plan.label}
 			value={shown(value)}
 			placeholder={plan.placeholder}
 			spellCheck={false}
@@ -60,6 +61,7 @@ function LinesControl({ plan, value, onChange }: FieldProps) {
 	return (
 		<TextArea
 			rows={3}
+			aria-label={plan.label}
 			value={shown(value)}
 			placeholder={plan.placeholder}
 			onChange={(event) => onChange(event.target.value === "" ? undefined : event.target.value)}
@@ -86,6 +88,7 @@ function NumberControl({ plan, value, onChange }: FieldProps) {
 	return (
 		<TextInput
 			type="number"
+			aria-label={plan.label}
 			className="tabular"
 			value={typeof value === "number" ? value : ""}
 			placeholder={plan.placeholder}
@@ -119,6 +122,7 @@ function ChoiceControl({ plan, value, onChange }: FieldProps) {
 	return (
 		<>
 			<NativeSelect
+				aria-label={plan.label}
 				value={chosen}
 				onChange={(event) => onChange(event.target.value === "" ? undefined : event.target.value)}
 				options={[{ value: "", label: empty }, ...options.map(({ value, label }) => ({ value, label }))]}
@@ -131,7 +135,9 @@ function ChoiceControl({ plan, value, onChange }: FieldProps) {
 function ChoicesControl({ plan, value, onChange }: FieldProps) {
 	const chosen = Array.isArray(value) ? value.map(String) : [];
 	const flip = (option: string, on: boolean) => {
-		const next = (plan.options ?? []).map((one) => one.value).filter((one) => (one === option ? on : chosen.includes(one)));
+		const next = (plan.options ?? [])
+			.map((one) => one.value)
+			.filter((one) => (one === option ? on : chosen.includes(one)));
 		onChange(next.length > 0 ? next : undefined);
 	};
 	return (

@@ -1,6 +1,5 @@
 import { useState } from "react";
 import { spans } from "@/builder/expression/template";
-import { members } from "@/builder/model";
 import { Field } from "@/ui/field";
 import { ExpressionField } from "../expression/field";
 import { useProblem } from "./context";
@@ -13,11 +12,13 @@ const nested = new Set(["object", "map", "list", "variants", "any"]);
 
 /** SchemaField is one member of a form: a plain control, or an editor for an expression in its place. */
 export function SchemaField(props: FieldProps) {
-	const { plan, value, onChange, pointer } = props;
-	const dynamic = typeof value === "string" && plan.kind !== "code" && spans(value).length > 0;
+	const { plan, value, onChange, pointer, expressions = true } = props;
+	const bare = plan.kind === "expression";
+	const offered = expressions && !bare && plan.kind !== "code";
+	const dynamic = offered && typeof value === "string" && spans(value).length > 0;
 	const [wanted, setWanted] = useState(false);
 	const [typing, setTyping] = useState(false);
-	const expression = dynamic || wanted;
+	const expression = bare || dynamic || wanted;
 	const error = useProblem(pointer, expression || !nested.has(plan.kind));
 	const toggle = () => {
 		setTyping(true);
@@ -36,7 +37,7 @@ export function SchemaField(props: FieldProps) {
 				required={plan.required}
 				hint={plan.hint}
 				error={error}
-				aside={plan.kind === "code" ? undefined : <Mode expression={expression} plan={plan} onToggle={toggle} />}
+				aside={offered && <Mode expression={expression} plan={plan} onToggle={toggle} />}
 			>
 				{expression ? (
 					<ExpressionField
@@ -44,8 +45,9 @@ export function SchemaField(props: FieldProps) {
 						value={typeof value === "string" ? value : ""}
 						onChange={(text) => onChange(text === "" ? undefined : text)}
 						pointer={pointer}
-						form="template"
+						form={bare ? "bare" : "template"}
 						lines={plan.kind === "lines" || plan.kind === "any"}
+						placeholder={plan.placeholder}
 						autoFocus={typing}
 					/>
 				) : (
@@ -73,9 +75,4 @@ function Mode({ expression, plan, onToggle }: { expression: boolean; plan: Field
 			{expression ? "Plain value" : "Expression"}
 		</button>
 	);
-}
-
-/** The last member of a pointer, for a field that has no other name. */
-export function nameOf(pointer: string): string {
-	return members(pointer).at(-1) ?? "";
 }

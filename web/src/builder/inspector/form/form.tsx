@@ -16,6 +16,10 @@ export interface SchemaFormProps {
 	pointer: string;
 	/** Members that something else draws. */
 	without?: readonly string[];
+	/** Members that take an expression as it is, without brackets. */
+	bare?: readonly string[];
+	/** The members in whose place an expression can stand; all unless given. */
+	expressions?: readonly string[];
 	/** What the form belongs to: with it the person's choice to see more is remembered. */
 	name?: string;
 }
@@ -59,7 +63,8 @@ function Fields(props: SchemaFormProps & { fields: readonly FieldPlan[]; root: J
 	return props.fields.map((field) => (
 		<SchemaField
 			key={field.name}
-			plan={field}
+			plan={props.bare?.includes(field.name) ? { ...field, kind: "expression" } : field}
+			expressions={props.expressions?.includes(field.name) ?? true}
 			value={props.value[field.name]}
 			pointer={props.pointer + pointerTo(field.name)}
 			root={props.root}

@@ -1,7 +1,7 @@
-import { useState } from "react";
+import { useId, useState } from "react";
 import { isObject, type Json, pointer as pointerTo } from "@/builder/model";
 import { Button, IconButton } from "@/ui/button";
-import { TextInput } from "@/ui/field";
+import { FieldContext, TextInput } from "@/ui/field";
 import { CloseIcon, PlusIcon } from "@/ui/icons";
 import { converted, fits, ValueControl, type ValueType, ValueTypeSelect, valueType } from "./any";
 import { useProblem } from "./context";
@@ -24,30 +24,32 @@ export function MapControl({ plan, value, onChange, pointer, root }: FieldProps)
 	};
 	const names = rows.map((row) => row.name);
 	return (
-		<div className="flex flex-col gap-2">
-			{rows.map((row, i) => (
-				<MapRow
-					key={row.key}
-					plan={plan}
-					root={root}
-					row={row}
-					pointer={pointer + pointerTo(row.name)}
-					twice={row.name !== "" && names.indexOf(row.name) !== i}
-					fresh={row.fresh === true}
-					onChange={(changed) => put(rows.map((other) => (other.key === row.key ? changed : other)))}
-					onRemove={() => put(rows.filter((other) => other.key !== row.key))}
-				/>
-			))}
-			<Button
-				small
-				kind="quiet"
-				className="self-start"
-				icon={PlusIcon}
-				onClick={() => setRows([...rows, { key: crypto.randomUUID(), name: "", value: "", fresh: true }])}
-			>
-				Add {plan.label === "Headers" ? "a header" : "a field"}
-			</Button>
-		</div>
+		<FieldContext value={null}>
+			<fieldset aria-label={plan.label} className="flex min-w-0 flex-col gap-2">
+				{rows.map((row, i) => (
+					<MapRow
+						key={row.key}
+						plan={plan}
+						root={root}
+						row={row}
+						pointer={pointer + pointerTo(row.name)}
+						twice={row.name !== "" && names.indexOf(row.name) !== i}
+						fresh={row.fresh === true}
+						onChange={(changed) => put(rows.map((other) => (other.key === row.key ? changed : other)))}
+						onRemove={() => put(rows.filter((other) => other.key !== row.key))}
+					/>
+				))}
+				<Button
+					small
+					kind="quiet"
+					className="self-start"
+					icon={PlusIcon}
+					onClick={() => setRows([...rows, { key: crypto.randomUUID(), name: "", value: "", fresh: true }])}
+				>
+					Add {plan.label === "Headers" ? "a header" : "a field"}
+				</Button>
+			</fieldset>
+		</FieldContext>
 	);
 }
 
@@ -66,6 +68,7 @@ function MapRow({ plan, root, row, pointer, twice, fresh, onChange, onRemove }: 
 	const [type, setType] = useState<ValueType>(() => valueType(row.value));
 	const known = fits(row.value, type) ? type : valueType(row.value);
 	const problem = useProblem(pointer, known !== "fields");
+	const id = useId();
 	const label = row.name || "New field";
 	const inner: FieldPlan = { name: row.name, label: `Value of ${label}`, kind: "any", required: true };
 	const set = (value: Json | undefined) => onChange({ ...row, value: value ?? "" });
@@ -73,10 +76,8 @@ function MapRow({ plan, root, row, pointer, twice, fresh, onChange, onRemove }: 
 		<div data-pointer={pointer} className="flex flex-col gap-1 rounded-8 border bg-canvas p-2">
 			<div className="flex gap-1">
 				<TextInput
-					id={undefined}
 					aria-label={`Name of ${label}`}
 					aria-invalid={twice || undefined}
-					aria-describedby={undefined}
 					autoFocus={fresh}
 					placeholder="Name"
 					spellCheck={false}
@@ -97,10 +98,17 @@ function MapRow({ plan, root, row, pointer, twice, fresh, onChange, onRemove }: 
 				)}
 				<IconButton icon={CloseIcon} label={`Remove ${label}`} onClick={onRemove} />
 			</div>
-			<ValueControl plan={inner} value={row.value} onChange={set} pointer={pointer} root={root} type={known} />
+			<FieldContext
+				value={{ id: `${id}-value`, describedBy: problem && `${id}-error`, invalid: Boolean(problem), required: false }}
+			>
+				<ValueControl plan={inner} value={row.value} onChange={set} pointer={pointer} root={root} type={known} />
+			</FieldContext>
 			{twice && <p className="text-12 text-failed">There is a field with this name already.</p>}
-			{problem && <p className="text-12 break-words text-failed">{problem}</p>}
+			{problem && (
+				<p id={`${id}-error`} className="text-12 break-words text-failed">
+					{problem}
+				</p>
+			)}
 		</div>
 	);
 }
-

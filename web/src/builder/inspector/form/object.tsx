@@ -6,7 +6,7 @@ import { planMembers } from "./plan";
 import type { FieldProps } from "./props";
 
 /** ObjectControl is a form within the form, which is there once it is wanted. */
-export function ObjectControl({ plan, value, onChange, pointer, root }: FieldProps) {
+export function ObjectControl({ plan, value, onChange, pointer, root, expressions }: FieldProps) {
 	if (!isObject(value)) {
 		return (
 			<Button small className="self-start" icon={PlusIcon} onClick={() => onChange({})}>
@@ -27,6 +27,7 @@ export function ObjectControl({ plan, value, onChange, pointer, root }: FieldPro
 					value={value[field.name]}
 					pointer={pointer + pointerTo(field.name)}
 					root={root}
+					expressions={expressions}
 					onChange={(next) => set(field.name, next)}
 				/>
 			))}

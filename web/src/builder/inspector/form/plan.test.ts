@@ -61,7 +61,10 @@ describe("a field", () => {
 	});
 
 	test("says its options in words and with what they mean", () => {
-		const plan = field("on_limit", { enum: ["queue", "cancel_running"], enumDescriptions: ["It waits.", "The oldest goes."] });
+		const plan = field("on_limit", {
+			enum: ["queue", "cancel_running"],
+			enumDescriptions: ["It waits.", "The oldest goes."],
+		});
 		expect(plan.options).toEqual([
 			{ value: "queue", label: "Queue", hint: "It waits." },
 			{ value: "cancel_running", label: "Cancel running", hint: "The oldest goes." },
@@ -95,15 +98,18 @@ test("what a constant member decides is left out and required", () => {
 		allOf: [
 			{
 				if: { properties: { scheme: { const: "github" } } },
+				// biome-ignore lint/suspicious/noThenProperty: a word of JSON Schema
 				then: { additionalProperties: false, required: ["secret"], properties: { scheme: true, secret: true } },
 			},
 			{
 				if: { properties: { scheme: { const: "none" } } },
+				// biome-ignore lint/suspicious/noThenProperty: a word of JSON Schema
 				then: { additionalProperties: false, properties: { scheme: true } },
 			},
 		],
 	};
-	const names = (value: unknown) => planMembers(verify, verify, value).map((field) => `${field.name}${field.required ? "!" : ""}`);
+	const names = (value: unknown) =>
+		planMembers(verify, verify, value).map((field) => `${field.name}${field.required ? "!" : ""}`);
 	expect(names({ scheme: "github" })).toEqual(["scheme!", "secret!"]);
 	expect(names({ scheme: "none" })).toEqual(["scheme!"]);
 	expect(names({})).toEqual(["scheme!", "secret", "header"]);

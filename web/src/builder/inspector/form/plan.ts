@@ -15,7 +15,9 @@ export type Kind =
 	| "object"
 	| "list"
 	| "variants"
-	| "any";
+	| "any"
+	/** A bare expression, whatever its value. */
+	| "expression";
 
 export interface Option {
 	readonly value: string;
@@ -67,7 +69,10 @@ export function planMembers(schema: JsonSchema, root: JsonSchema, value?: unknow
 	const narrowed = narrow(resolve(schema, root), value);
 	const required = [...new Set(narrowed.required ?? [])];
 	const names = Object.keys(narrowed.properties ?? {});
-	const order = [...required.filter((name) => names.includes(name)), ...names.filter((name) => !required.includes(name))];
+	const order = [
+		...required.filter((name) => names.includes(name)),
+		...names.filter((name) => !required.includes(name)),
+	];
 	return order.map((name) => {
 		const member = narrowed.properties?.[name];
 		return planField(name, typeof member === "object" ? member : {}, root, required.includes(name));
@@ -162,7 +167,14 @@ function variantsOf(schema: JsonSchema, root: JsonSchema): { label: string; sche
 	});
 }
 
-const initials: Readonly<Record<string, string>> = { url: "URL", id: "ID", json: "JSON", html: "HTML", sql: "SQL", cc: "CC" };
+const initials: Readonly<Record<string, string>> = {
+	url: "URL",
+	id: "ID",
+	json: "JSON",
+	html: "HTML",
+	sql: "SQL",
+	cc: "CC",
+};
 
 /** A member's name as a person would write it: follow_redirects is Follow redirects. */
 export function words(name: string): string {

@@ -11,4 +11,6 @@ export interface FieldProps {
 	pointer: string;
 	/** Where the references of the schema lead. */
 	root: JsonSchema;
+	/** Whether an expression can stand in its place; true unless given. */
+	expressions?: boolean;
 }

@@ -9,7 +9,12 @@ import { type JsonSchema, typesOf } from "./schema";
 /** VariantsControl edits a value that takes one of several forms: which one is chosen above it. */
 export function VariantsControl({ plan, value, onChange, pointer, root }: FieldProps) {
 	const variants = plan.variants ?? [];
-	const [chosen, setChosen] = useState(() => variantOf(value, variants.map((variant) => variant.schema)));
+	const [chosen, setChosen] = useState(() =>
+		variantOf(
+			value,
+			variants.map((variant) => variant.schema),
+		),
+	);
 	const variant = variants[chosen];
 	return (
 		<div className="flex flex-col gap-1.5">
