@@ -1,5 +1,5 @@
 import { useState } from "react";
-import { type Doc, type Edit, change, isObject, type JsonObject, type Step } from "@/builder/model";
+import { change, type Doc, type Edit, isObject, type JsonObject, type Step } from "@/builder/model";
 import { useEditor, useFixed } from "@/builder/state";
 import { Button } from "@/ui/button";
 import { TextInput } from "@/ui/field";
@@ -31,7 +31,9 @@ export function ActionForm({ step, pointer }: { step: Step; pointer: string }) {
 					schema={action.data.input_schema as JsonSchema}
 					value={step.with ?? {}}
 					pointer={`${pointer}/with`}
-					onChange={(name, value) => editor.setField(`${pointer}/with/${name.replace(/~/g, "~0").replace(/\//g, "~1")}`, value)}
+					onChange={(name, value) =>
+						editor.setField(`${pointer}/with/${name.replace(/~/g, "~0").replace(/\//g, "~1")}`, value)
+					}
 				/>
 			)}
 		</div>

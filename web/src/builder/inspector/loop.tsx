@@ -1,4 +1,4 @@
-import { type Json, type Step } from "@/builder/model";
+import type { Json, Step } from "@/builder/model";
 import { useEditor } from "@/builder/state";
 import { Field, TextInput } from "@/ui/field";
 import { ExpressionField } from "./expression/field";

@@ -58,7 +58,11 @@ function Condition({ step, pointer }: { step: Step; pointer: string }) {
 	const problem = useProblem(at, true);
 	return (
 		<div data-pointer={at}>
-			<Field label="Condition" hint="When it is false, the step is skipped. Without one it always runs." error={problem}>
+			<Field
+				label="Condition"
+				hint="When it is false, the step is skipped. Without one it always runs."
+				error={problem}
+			>
 				<ExpressionField
 					label="Condition"
 					form="bare"

@@ -55,11 +55,7 @@ function usePreviews(gathered: Gathered, node: string | null): Previews {
 	const run = gathered.run?.id;
 	const ask = useMemo(
 		(): Evaluate => (questions, signal) =>
-			evaluate(
-				questions,
-				{ ...(run && { run_id: run, ...(path && { step_id: path }) }), pinned: doc.pinned },
-				signal,
-			),
+			evaluate(questions, { ...(run && { run }), ...(path && { path }), pinned: doc.pinned }, signal),
 		[run, path, doc.pinned],
 	);
 	const [previews] = useState(() => new Previews(ask, known));

@@ -2,6 +2,7 @@ import { useSyncExternalStore } from "react";
 import type { Json } from "@/builder/model";
 import { type Editor, useEditor } from "@/builder/state";
 import type { Tested } from "../data/wire";
+import { type Heard, silence } from "./heard";
 
 /** A step that was tried out, or is just now. */
 export interface StepTest {
@@ -15,8 +16,12 @@ export interface StepTest {
 export interface ReplayState {
 	/** The run that is drawn on the canvas. */
 	readonly run: string | null;
+	/** What its stream has told. */
+	readonly heard: Heard;
 	/** Whether a draft run is being started. */
 	readonly starting: boolean;
+	/** Why the last one was not. */
+	readonly refusal: unknown;
 	/** The rounds that were chosen, by the path of their loop. */
 	readonly chosen: Readonly<Record<string, number>>;
 	readonly tests: Readonly<Record<string, StepTest>>;
@@ -27,7 +32,16 @@ export interface ReplayState {
 
 /** What was tried out with one open document. It is gone with the page. */
 export class Replay {
-	private state: ReplayState = { run: null, starting: false, chosen: {}, tests: {}, payload: undefined, tab: "test" };
+	private state: ReplayState = {
+		run: null,
+		heard: silence,
+		starting: false,
+		refusal: null,
+		chosen: {},
+		tests: {},
+		payload: undefined,
+		tab: "test",
+	};
 	private readonly watchers = new Set<() => void>();
 
 	readonly get = (): ReplayState => this.state;
@@ -48,7 +62,7 @@ export class Replay {
 
 	/** Draws a run; null draws none. */
 	draw(run: string | null): void {
-		this.set({ run, chosen: {} });
+		this.set({ run, heard: silence, chosen: {} });
 	}
 
 	choose(loop: string, round: number): void {

@@ -22,9 +22,12 @@ describe("cron in words", () => {
 		expect(cronWords(text)).toBe(words);
 	});
 
-	test.each(["", "* * * *", "60 * * * *", "* 24 * * *", "a b c d e", "5-1 * * * *", "*/0 * * * *"])("%j is none", (text) => {
-		expect(cronWords(text)).toBeUndefined();
-	});
+	test.each(["", "* * * *", "60 * * * *", "* 24 * * *", "a b c d e", "5-1 * * * *", "*/0 * * * *"])(
+		"%j is none",
+		(text) => {
+			expect(cronWords(text)).toBeUndefined();
+		},
+	);
 });
 
 test("a simple schedule is what its cron says", () => {
@@ -44,7 +47,10 @@ describe("the next times", () => {
 	};
 
 	test("are those of the clocks of the zone", () => {
-		expect(next("0 3 * * *", "Europe/Paris", "2026-11-15T12:00:00Z", 2)).toEqual(["2026-11-16T02:00", "2026-11-17T02:00"]);
+		expect(next("0 3 * * *", "Europe/Paris", "2026-11-15T12:00:00Z", 2)).toEqual([
+			"2026-11-16T02:00",
+			"2026-11-17T02:00",
+		]);
 		expect(next("*/20 * * * *", "UTC", "2026-11-15T23:30:00Z")).toEqual([
 			"2026-11-15T23:40",
 			"2026-11-16T00:00",
@@ -53,8 +59,14 @@ describe("the next times", () => {
 	});
 
 	test("come once where clocks are set forward or back", () => {
-		expect(next("30 2 * * *", "Europe/Paris", "2026-03-28T12:00:00Z", 2)).toEqual(["2026-03-29T01:00", "2026-03-30T00:30"]);
-		expect(next("30 2 * * *", "Europe/Paris", "2026-10-24T12:00:00Z", 2)).toEqual(["2026-10-25T00:30", "2026-10-26T01:30"]);
+		expect(next("30 2 * * *", "Europe/Paris", "2026-03-28T12:00:00Z", 2)).toEqual([
+			"2026-03-29T01:00",
+			"2026-03-30T00:30",
+		]);
+		expect(next("30 2 * * *", "Europe/Paris", "2026-10-24T12:00:00Z", 2)).toEqual([
+			"2026-10-25T00:30",
+			"2026-10-26T01:30",
+		]);
 	});
 
 	test("come in both hours when the schedule is for every hour", () => {

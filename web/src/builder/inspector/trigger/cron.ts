@@ -55,7 +55,13 @@ function isAny(field: string): boolean {
 	return field === "*" || field === "?";
 }
 
-function parseField(text: string, least: number, most: number, names: string[] = [], first = 0): Set<number> | undefined {
+function parseField(
+	text: string,
+	least: number,
+	most: number,
+	names: string[] = [],
+	first = 0,
+): Set<number> | undefined {
 	const out = new Set<number>();
 	for (const part of text.split(",")) {
 		const [range = "", stride, ...rest] = part.split("/");

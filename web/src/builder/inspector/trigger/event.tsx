@@ -29,7 +29,10 @@ export function EventForm({ trigger, pointer }: { trigger: Trigger; pointer: str
 				error={problem}
 			>
 				<FieldContext value={null}>
-					<fieldset aria-label="Of which workflows" className="flex max-h-48 flex-col gap-1 overflow-y-auto rounded-8 border p-2">
+					<fieldset
+						aria-label="Of which workflows"
+						className="flex max-h-48 flex-col gap-1 overflow-y-auto rounded-8 border p-2"
+					>
 						{listed.map((workflow) => (
 							<Checkbox
 								key={workflow.id}
@@ -41,7 +44,9 @@ export function EventForm({ trigger, pointer }: { trigger: Trigger; pointer: str
 						{gone.map((id) => (
 							<Checkbox key={id} label={id} checked onChange={() => flip(id, false)} />
 						))}
-						{listed.length === 0 && gone.length === 0 && <p className="text-muted">There are no other workflows yet.</p>}
+						{listed.length === 0 && gone.length === 0 && (
+							<p className="text-muted">There are no other workflows yet.</p>
+						)}
 					</fieldset>
 				</FieldContext>
 			</Field>

@@ -92,6 +92,8 @@ function triggerSchema(format: JsonSchema, type: string): JsonSchema {
 	};
 	const names = order[type] ?? Object.keys(trigger.properties ?? {});
 	const others = Object.keys(trigger.properties ?? {}).filter((name) => !names.includes(name));
-	const properties = Object.fromEntries([...names, ...others].map((name) => [name, trigger.properties?.[name] ?? true]));
+	const properties = Object.fromEntries(
+		[...names, ...others].map((name) => [name, trigger.properties?.[name] ?? true]),
+	);
 	return { ...trigger, required: [], properties };
 }

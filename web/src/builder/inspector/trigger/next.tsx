@@ -16,7 +16,9 @@ export function NextTimes({ cron, zone }: { cron: string; zone: string }) {
 	return (
 		<div className="rounded-8 border bg-canvas px-3 py-2">
 			<p className="font-medium">{words}</p>
-			{times.length === 0 && !cron.startsWith("@every") && <p className="text-muted">There is no such day: it would never fire.</p>}
+			{times.length === 0 && !cron.startsWith("@every") && (
+				<p className="text-muted">There is no such day: it would never fire.</p>
+			)}
 			{times.length > 0 && (
 				<>
 					<p className="mt-1 text-12 text-muted">Next, in {zone}:</p>

@@ -31,7 +31,12 @@ export function ScheduleForm({ trigger, pointer }: ScheduleProps) {
 		const { cron: _, every: __, timezone, ...others } = trigger;
 		const kept = timezone === undefined ? {} : { timezone };
 		if (next === "every") editor.setField(pointer, { ...others, every: "15m" } as never);
-		else editor.setField(pointer, { ...others, cron: (next === "cron" && cron) || cronOf(simpleOf(cron) ?? standard), ...kept } as never);
+		else
+			editor.setField(pointer, {
+				...others,
+				cron: (next === "cron" && cron) || cronOf(simpleOf(cron) ?? standard),
+				...kept,
+			} as never);
 	};
 	return (
 		<>
@@ -47,7 +52,9 @@ export function ScheduleForm({ trigger, pointer }: ScheduleProps) {
 				/>
 			</Field>
 			{mode === "every" && <Interval trigger={trigger} pointer={pointer} />}
-			{mode === "simple" && <SimpleSchedule cron={cron} onChange={(text) => editor.setField(`${pointer}/cron`, text)} />}
+			{mode === "simple" && (
+				<SimpleSchedule cron={cron} onChange={(text) => editor.setField(`${pointer}/cron`, text)} />
+			)}
 			{mode === "cron" && <CronField cron={cron} pointer={`${pointer}/cron`} />}
 			{mode !== "every" && (
 				<>
@@ -108,7 +115,10 @@ function ZoneField({ zone, pointer }: { zone: string | undefined; pointer: strin
 	const odd = zone !== undefined && zone !== "" && !zones.includes(zone);
 	return (
 		<div data-pointer={pointer}>
-			<Field label="Time zone" error={problem ?? (odd && !zoneClock(zone) ? "Your browser does not know this zone." : undefined)}>
+			<Field
+				label="Time zone"
+				error={problem ?? (odd && !zoneClock(zone) ? "Your browser does not know this zone." : undefined)}
+			>
 				<NativeSelect
 					value={zone ?? ""}
 					onChange={(event) => editor.setField(pointer, event.target.value || undefined)}
@@ -123,4 +133,3 @@ function ZoneField({ zone, pointer }: { zone: string | undefined; pointer: strin
 		</div>
 	);
 }
-

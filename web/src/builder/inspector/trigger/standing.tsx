@@ -23,7 +23,11 @@ export function Standing({ trigger }: { trigger: Trigger }) {
 			{trigger.type === "webhook" && <Requests trigger={trigger} />}
 			{trigger.type !== "manual" && (
 				<Section title="Firing" open summary={state?.active ? "Active" : "Not active"}>
-					{state ? <Facts state={state} /> : <p className="text-muted">It fires once the workflow is saved and active.</p>}
+					{state ? (
+						<Facts state={state} />
+					) : (
+						<p className="text-muted">It fires once the workflow is saved and active.</p>
+					)}
 					{stored && <TryTrigger trigger={trigger} changed={stored !== trigger} />}
 				</Section>
 			)}

@@ -48,7 +48,9 @@ export function WebhookAddress({ trigger }: { trigger: Trigger }) {
 					</div>
 				</>
 			) : (
-				<p className="text-muted">{saved ? "Only those who may edit the workflow see it." : "Save the workflow to get its address."}</p>
+				<p className="text-muted">
+					{saved ? "Only those who may edit the workflow see it." : "Save the workflow to get its address."}
+				</p>
 			)}
 			<ConfirmDialog
 				open={asking}

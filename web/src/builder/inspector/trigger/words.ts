@@ -57,7 +57,8 @@ export function simpleOf(text: string): Simple | undefined {
 	if (cron.hour.size === 24 && cron.anyDay && cron.anyWeekday) return { ...standard, repeat: "hour", minute };
 	if (hour === undefined) return undefined;
 	if (cron.anyDay && cron.anyWeekday) return { ...standard, repeat: "day", minute, hour };
-	if (cron.anyDay && [...cron.weekday].sort().join() === "1,2,3,4,5") return { ...standard, repeat: "weekdays", minute, hour };
+	if (cron.anyDay && [...cron.weekday].sort().join() === "1,2,3,4,5")
+		return { ...standard, repeat: "weekdays", minute, hour };
 	const weekday = only(cron.weekday);
 	if (cron.anyDay && weekday !== undefined) return { ...standard, repeat: "week", minute, hour, weekday };
 	const day = only(cron.day);
@@ -88,7 +89,12 @@ function timeWords({ minute, hour }: Cron): string {
 	}
 	if (first !== undefined && hour.size <= 6) return `at ${list([...hour].map((at) => clock(at, first)))}`;
 	const hours = strideOf(hour, 24);
-	const often = minutes === 1 ? "every minute" : minutes ? `every ${minutes} minutes` : `at minutes ${list([...minute].map(String))}`;
+	const often =
+		minutes === 1
+			? "every minute"
+			: minutes
+				? `every ${minutes} minutes`
+				: `at minutes ${list([...minute].map(String))}`;
 	if (hours !== undefined) return `${often} of every ${ordinal(hours)} hour`;
 	return `${often} in the hours ${list(ranges([...hour]))}`;
 }
