@@ -5,10 +5,8 @@ import { defineConfig } from "vitest/config";
 
 const here = (path: string) => fileURLToPath(new URL(path, import.meta.url));
 
-// `npm run dev` talks to a server that runs: with STEPMILL_KEY as the holder of
-// that key, without it as whoever has signed in.
+// `npm run dev` shows the sources in front of a server that runs.
 const server = process.env.STEPMILL_URL ?? "http://127.0.0.1:8080";
-const key = process.env.STEPMILL_KEY;
 
 export default defineConfig({
 	plugins: [react(), tailwindcss()],
@@ -25,13 +23,6 @@ export default defineConfig({
 		sourcemap: false,
 		modulePreload: { polyfill: false },
 	},
-	server: {
-		proxy: {
-			"/ui": key
-				? { target: server, rewrite: (path) => path.replace(/^\/ui/, ""), headers: { Authorization: `Bearer ${key}` } }
-				: { target: server, changeOrigin: true },
-			"/v1": { target: server },
-		},
-	},
+	server: { proxy: { "/ui": server, "/v1": server } },
 	test: { include: ["src/**/*.test.{ts,tsx}"], environment: "node" },
 });

@@ -97,7 +97,7 @@ type Store interface {
 	// session.
 	Join(ctx context.Context, u User, role Role, n NewSession, entries ...audit.Entry) (joined bool, err error)
 
-	InsertTicket(ctx context.Context, t Ticket) error
+	InsertTicket(ctx context.Context, t Ticket, entries ...audit.Entry) error
 	TicketByHash(ctx context.Context, kind TicketKind, hash []byte, now time.Time) (*Ticket, error)
 	// Found makes the first user of an installation, the owner of its first
 	// workspace, for a ticket that it uses up.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"time"
 
+	"github.com/stepmill/stepmill/internal/audit"
+	"github.com/stepmill/stepmill/internal/auth"
 	"github.com/stepmill/stepmill/internal/clock"
 	"github.com/stepmill/stepmill/internal/fault"
 )
@@ -51,7 +53,8 @@ func (s *Service) WelcomeLink(ctx context.Context, base string) (string, error) 
 	return s.newLink(ctx, Ticket{Kind: Welcome}, base+welcomePage)
 }
 
-// ResetLink makes a link with which a user chooses a new password.
+// ResetLink makes a link with which a user chooses a new password. It is for the
+// person at the machine.
 func (s *Service) ResetLink(ctx context.Context, base, email string) (string, error) {
 	email, err := Email("/email", email)
 	if err != nil {
@@ -64,15 +67,20 @@ func (s *Service) ResetLink(ctx context.Context, base, email string) (string, er
 	if u == nil {
 		return "", fault.Field("/email", "nobody has the address %s", email)
 	}
-	return s.newLink(ctx, Ticket{Kind: Reset, UserID: u.ID}, base+resetPage)
+	home, err := s.home(ctx, *u)
+	if err != nil {
+		return "", err
+	}
+	actor := auth.Actor{Workspace: home.Workspace, Type: audit.ActorCLI}
+	return s.newLink(ctx, Ticket{Kind: Reset, UserID: u.ID}, base+resetPage, actor.Did("user.link_created", "user", u.ID, nil))
 }
 
-func (s *Service) newLink(ctx context.Context, t Ticket, page string) (string, error) {
+func (s *Service) newLink(ctx context.Context, t Ticket, page string, entries ...audit.Entry) (string, error) {
 	var token string
 	token, t.Hash = newToken()
 	t.CreatedAt = clock.Now()
 	t.ExpiresAt = t.CreatedAt.Add(ticketLife)
-	return page + token, s.store.InsertTicket(ctx, t)
+	return page + token, s.store.InsertTicket(ctx, t, entries...)
 }
 
 // Needed tells whether the installation still needs its first user.

@@ -9,10 +9,13 @@ import (
 )
 
 // InsertTicket implements account.Store.
-func (s *Store) InsertTicket(ctx context.Context, t account.Ticket) error {
+func (s *Store) InsertTicket(ctx context.Context, t account.Ticket, entries ...audit.Entry) error {
 	return s.write(ctx, func(u *unit) error {
-		return u.Do(`INSERT INTO tickets (hash, kind, user_id, created_at, expires_at) VALUES ($1, $2, $3, $4, $5)`,
-			t.Hash, string(t.Kind), t.UserID, t.CreatedAt, t.ExpiresAt)
+		if err := u.Do(`INSERT INTO tickets (hash, kind, user_id, created_at, expires_at) VALUES ($1, $2, $3, $4, $5)`,
+			t.Hash, string(t.Kind), t.UserID, t.CreatedAt, t.ExpiresAt); err != nil {
+			return err
+		}
+		return insertAudit(u, entries...)
 	})
 }
 

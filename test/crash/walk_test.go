@@ -65,7 +65,7 @@ func walkAll(t *testing.T, c *harness.Client) *walk {
 			w.get("/v1/deliveries/{id}", delivery)
 		}
 	}
-	for list, key := range map[string]string{"secrets": "name", "variables": "name", "api-keys": "id", "workspaces": "id", "actions": "name"} {
+	for list, key := range map[string]string{"secrets": "name", "variables": "name", "api-keys": "id", "members": "id", "invitations": "id", "workspaces": "id", "actions": "name"} {
 		for _, id := range w.list("/v1/"+list, key) {
 			w.get("/v1/"+list+"/{"+key+"}", id)
 		}
@@ -78,7 +78,7 @@ func (w *walk) checkCovered() {
 	w.t.Helper()
 	known := append(slices.Sorted(maps.Keys(w.visited)), followed...)
 	for _, match := range contractPath.FindAllSubmatch(openapi.YAML, -1) {
-		if !slices.Contains(known, string(match[1])) {
+		if !slices.Contains(known, string(match[1])) && !strings.HasPrefix(string(match[1]), "/ui/") {
 			w.t.Errorf("GET %s is not read", match[1])
 		}
 	}

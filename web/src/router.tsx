@@ -4,16 +4,18 @@ import {
 	createRouter,
 	lazyRouteComponent,
 	Outlet,
+	type RouteComponent,
 	redirect,
 } from "@tanstack/react-router";
-import type { ComponentType } from "react";
-import type { Scope } from "./api/session";
+import type { ReactNode } from "react";
+import { type Scope, useMay } from "./api/session";
 import { readSearch, type Search, writeSearch } from "./shell/filters";
-import { requireScope, requireSession } from "./shell/gate";
+import { requireSession } from "./shell/gate";
 import { Layout } from "./shell/layout";
 import { Broken, Nowhere } from "./shell/trouble";
+import Forbidden from "./sign-in/forbidden";
 
-type Load = () => Promise<{ default: ComponentType }>;
+type Load = () => Promise<{ default: () => ReactNode }>;
 
 const root = createRootRoute({
 	component: Outlet,
@@ -30,13 +32,21 @@ const shell = createRoute({
 	errorComponent: Broken,
 });
 
+/** guarded draws a page for those whose role has the scope, and a word about it for the others. */
+function guarded(load: Load, scope: Scope): RouteComponent {
+	const Content: RouteComponent = lazyRouteComponent(load);
+	if (scope === "read") return Content;
+	// biome-ignore lint/correctness/noComponentHookFactories: each page is made once, with the routes
+	const Guarded = () => (useMay(scope) ? <Content /> : <Forbidden />);
+	return Object.assign(Guarded, { preload: Content.preload });
+}
+
 /** page is a page inside the shell, in a chunk of its own, for those whose role has the scope. */
 const page = <P extends string>(path: P, load: Load, scope: Scope = "read") =>
 	createRoute({
 		getParentRoute: () => shell,
 		path,
-		beforeLoad: () => requireScope(scope),
-		component: lazyRouteComponent(load),
+		component: guarded(load, scope),
 		errorComponent: Broken,
 		notFoundComponent: Nowhere,
 	});

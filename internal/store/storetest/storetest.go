@@ -72,6 +72,14 @@ func Run(t *testing.T, open func(t *testing.T, notify store.Notify) *store.Store
 		{"tenants", testTenants},
 		{"paging", testPaging},
 		{"values", testValues},
+		{"users", testUsers},
+		{"races of sign-ins", testSignInRaces},
+		{"members", testMembers},
+		{"the last owner", testLastOwner},
+		{"invitations", testInvitations},
+		{"the first user", testFounding},
+		{"new passwords", testResets},
+		{"purge of sessions", testPurgeSessions},
 		{"moving", testMove},
 	} {
 		t.Run(area.name, func(t *testing.T) {

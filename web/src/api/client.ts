@@ -26,8 +26,13 @@ const refusals: Middleware = {
 			.clone()
 			.json()
 			.catch(() => undefined);
-		if (response.status === 401) tellSignedOut();
 		throw errorOf(response, body);
+	},
+};
+
+const endings: Middleware = {
+	onResponse({ response }) {
+		if (response.status === 401) tellSignedOut();
 	},
 };
 
@@ -37,7 +42,19 @@ export const api = createClient<paths>({
 	// Looked up at each call, so that tests can stand in for it.
 	fetch: (request) => globalThis.fetch(request),
 });
-api.use(refusals);
+// The last one is the first to see an answer.
+api.use(refusals, endings);
+
+/**
+ * direct calls the routes that exist for the dashboard alone, such as
+ * "/ui/v1/session". A refusal there sends nobody to the sign-in page: most of
+ * them are what that page calls.
+ */
+export const direct = createClient<paths>({
+	credentials: "same-origin",
+	fetch: (request) => globalThis.fetch(request),
+});
+direct.use(refusals);
 
 /**
  * got unwraps an answer: `got(api.GET("/v1/runs/{id}", …))`. A refusal has been

@@ -1,6 +1,7 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
-import { enter, type Session, useSession } from "@/api/session";
+import { direct, got } from "@/api/client";
+import { type Session, useSession } from "@/api/session";
 import { stream } from "@/live/hooks";
 import { cx } from "@/ui/class";
 import { CheckIcon, ChevronDownIcon, KeyboardIcon, MoonIcon, ScreenIcon, SignOutIcon, SunIcon } from "@/ui/icons";
@@ -86,7 +87,7 @@ function useLeave() {
 	const navigate = useNavigate();
 	return async () => {
 		try {
-			await enter("DELETE", "/ui/v1/session");
+			await direct.DELETE("/ui/v1/session");
 			await navigate({ to: "/sign-in" });
 			client.clear();
 		} catch (error) {
@@ -101,7 +102,7 @@ function useMove() {
 	const navigate = useNavigate();
 	return async (id: string) => {
 		try {
-			const session = await enter<Session>("PATCH", "/ui/v1/session", { workspace_id: id });
+			const session = await got(direct.PATCH("/ui/v1/session", { body: { workspace_id: id } }));
 			await navigate({ to: "/workflows" });
 			client.clear();
 			client.setQueryData(["session"], session);

@@ -1,7 +1,7 @@
 import { type AnyRouter, redirect } from "@tanstack/react-router";
-import { ApiError, toApiError } from "@/api/error";
+import { toApiError } from "@/api/error";
 import { queries } from "@/api/query";
-import { grants, type Scope, sessionQuery } from "@/api/session";
+import { sessionQuery } from "@/api/session";
 
 /** inside tells whether an address is one of ours, so that signing in leads nowhere else. */
 export function inside(next: string | undefined): next is string {
@@ -19,13 +19,6 @@ export async function requireSession({ location }: { location: { href: string } 
 			search: inside(location.href) && location.href !== "/" ? { next: location.href } : {},
 		});
 	}
-}
-
-/** requireScope refuses a page whose every call would be refused. */
-export function requireScope(scope: Scope): void {
-	const session = queries.getQueryData(sessionQuery.queryKey);
-	if (!session || grants(session.scopes, scope)) return;
-	throw new ApiError(403, "insufficient_scope", `This page needs the scope ${scope}.`);
 }
 
 /** askToSignIn is called when a session has ended while its pages are open. */

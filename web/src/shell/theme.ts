@@ -22,6 +22,8 @@ function apply(): void {
 	for (const tell of watchers) tell();
 }
 
+// The system may have changed its mind since the first paint.
+apply();
 system.addEventListener("change", apply);
 // Another tab has chosen.
 addEventListener("storage", (event) => event.key === key && apply());

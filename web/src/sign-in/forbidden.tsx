@@ -3,6 +3,7 @@ import { toApiError } from "@/api/error";
 import { Button } from "@/ui/button";
 import { SecretIcon } from "@/ui/icons";
 import { useTitle } from "@/ui/page";
+import { sentence } from "@/ui/sentence";
 import { EmptyState } from "@/ui/states";
 
 /** Forbidden says that a role is not enough, and who can change that. */
@@ -20,7 +21,7 @@ export default function Forbidden({ error }: { error?: unknown }) {
 			}
 		>
 			An owner of the workspace can give you another role.
-			{message && <span className="mt-2 block text-12">{message}</span>}
+			{message && <span className="mt-2 block text-12">{sentence(message)}</span>}
 			{requestId && <code className="block font-mono text-12">{requestId}</code>}
 		</EmptyState>
 	);

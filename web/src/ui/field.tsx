@@ -11,6 +11,7 @@ import {
 } from "react";
 import { cx } from "./class";
 import { ChevronDownIcon } from "./icons";
+import { sentence } from "./sentence";
 
 interface Wiring {
 	id: string;
@@ -51,7 +52,7 @@ export function Field({ label, hint, error, required = false, aside, children, c
 			<FieldContext value={{ id, describedBy, invalid: Boolean(error), required }}>{children}</FieldContext>
 			{error && (
 				<p id={`${id}-error`} className="text-12 break-words text-failed">
-					{error}
+					{sentence(error)}
 				</p>
 			)}
 			{hint && (

@@ -4,6 +4,7 @@ import { Button } from "./button";
 import { cx } from "./class";
 import { CopyButton } from "./copy";
 import { type Icon, RetryIcon, WarningIcon } from "./icons";
+import { sentence } from "./sentence";
 
 export interface EmptyStateProps {
 	icon?: Icon;
@@ -39,7 +40,7 @@ export function ErrorState({ error, onRetry, title }: { error: unknown; onRetry?
 			<p className="text-14 font-semibold">
 				{status === 403 ? "Your role does not allow this" : (title ?? "This could not be loaded")}
 			</p>
-			<p className="max-w-md break-words text-muted">{message}</p>
+			<p className="max-w-md break-words text-muted">{sentence(message)}</p>
 			{requestId && <RequestId id={requestId} />}
 			{onRetry && (
 				<Button icon={RetryIcon} onClick={onRetry} className="mt-3">
@@ -55,13 +56,13 @@ export function ErrorNote({ error, className }: { error: unknown; className?: st
 	const { message, fields, requestId } = toApiError(error);
 	return (
 		<div role="alert" className={cx("rounded-6 border-l-4 border-failed bg-failed-soft px-3 py-2", className)}>
-			<p className="break-words text-failed">{message}</p>
+			<p className="break-words text-failed">{sentence(message)}</p>
 			{fields.length > 0 && (
 				<ul className="mt-1 flex flex-col gap-1">
 					{fields.map((field) => (
 						<li key={field.pointer + field.message} className="break-words">
 							{field.pointer && <code className="mr-2 font-mono text-12">{field.pointer}</code>}
-							{field.message}
+							{sentence(field.message)}
 						</li>
 					))}
 				</ul>

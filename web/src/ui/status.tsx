@@ -48,7 +48,7 @@ export const statuses: Record<Status, { name: string; icon: Icon; text: string; 
 		name: "Skipped",
 		icon: drawn(
 			<>
-				<path d="M2.5 9.5C4 4.5 10 4 12.5 8.3" strokeDasharray="0.1 2.5" strokeWidth={1.8} />
+				<path d="M2.5 9.5C4 4.5 10 4 12.5 8.3" strokeDasharray="1.2 2.2" strokeWidth={1.6} />
 				<path d="m13.2 4.8-.5 3.7-3.6-.6" />
 			</>,
 		),

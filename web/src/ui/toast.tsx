@@ -2,6 +2,7 @@ import { useEffect, useSyncExternalStore } from "react";
 import { type ApiError, toApiError } from "@/api/error";
 import { IconButton } from "./button";
 import { CheckIcon, CloseIcon, WarningIcon } from "./icons";
+import { sentence } from "./sentence";
 
 interface Note {
 	id: number;
@@ -29,7 +30,7 @@ export const toast = {
 	done: (text: string) => add({ tone: "good", text }),
 	error: (error: ApiError | Error | unknown) => {
 		const { message, requestId } = toApiError(error);
-		add({ tone: "bad", text: message, requestId });
+		add({ tone: "bad", text: sentence(message), requestId });
 	},
 };
 

@@ -6,6 +6,7 @@ import {
 	type Json,
 	nodeAt,
 	nodePointer,
+	type Problem,
 	record,
 	redo,
 	rename,
@@ -13,13 +14,12 @@ import {
 	undo,
 } from "@/builder/model";
 import { parse } from "@/builder/text/content";
-import { type Checks, watchProblems } from "./check";
+import { Checking } from "./check";
 import { type Drafts, drafts as local } from "./draft";
-import { type Problem, pointerOf } from "./problem";
 import { Saving } from "./saving";
 import { server as remote, type Server, type Tagged } from "./server";
 import { aboutOf, type Snapshot, same, snapshotOf } from "./snapshot";
-import type { Side, State, View } from "./state";
+import type { Adding, Question, Side, State, View } from "./state";
 import { Store } from "./store";
 import { textOf, withText } from "./text";
 
@@ -27,7 +27,6 @@ export interface Options {
 	readonly mayWrite?: boolean;
 	readonly server?: Server;
 	readonly drafts?: Drafts;
-	readonly checks?: Checks;
 	/** Shows a sentence about something that was not done. */
 	readonly tell?: (sentence: string) => void;
 }
@@ -36,25 +35,19 @@ export interface Options {
 export class Editor extends Store<State> {
 	readonly id: string;
 	readonly saving: Saving;
+	readonly checking: Checking;
 	private readonly tell: (sentence: string) => void;
 	private readonly drafts: Drafts;
-	private readonly server: Server;
-	private readonly checks: Checks | undefined;
 
 	constructor(loaded: Tagged, options: Options = {}) {
 		const drafts = options.drafts ?? local;
 		super(opened(loaded, drafts, options.mayWrite ?? true));
 		this.id = loaded.data.id;
 		this.drafts = drafts;
-		this.server = options.server ?? remote;
-		this.checks = options.checks;
 		this.tell = options.tell ?? (() => {});
-		this.saving = new Saving(this, this.server, drafts);
-	}
-
-	/** Begins to check the document as it changes; ends with what it returns. */
-	start(): () => void {
-		return watchProblems(this, this.server, this.checks);
+		const server = options.server ?? remote;
+		this.saving = new Saving(this, server, drafts);
+		this.checking = new Checking(this, server);
 	}
 
 	get present(): Snapshot {
@@ -84,8 +77,7 @@ export class Editor extends Store<State> {
 	): Edit {
 		const edit = this.fixed ? { doc: this.doc, select: [], refused: this.whyFixed() } : operation(this.doc);
 		if (edit.refused) {
-			this.tell(edit.refused);
-			this.say(edit.refused);
+			this.refuse(edit.refused);
 			return edit;
 		}
 		this.record({ ...this.present, doc: edit.doc }, group);
@@ -165,7 +157,20 @@ export class Editor extends Store<State> {
 	}
 
 	revealProblem(problem: Problem): void {
-		if (pointerOf(this.doc, problem) !== undefined) this.reveal(problem.node, problem.field);
+		const start = problem.node === undefined ? undefined : nodePointer(this.doc, problem.node);
+		if (problem.node === undefined) this.reveal(null, problem.pointer);
+		else if (start !== undefined) this.reveal(problem.node, problem.pointer.slice(start.length));
+	}
+
+	/** Opens the picker, or closes it. */
+	add(adding: Adding | null): void {
+		if (adding === null || !this.fixed) this.set({ adding });
+		else this.refuse(this.whyFixed());
+	}
+
+	ask(question: Question | null): void {
+		if (question === null || question.kind === "find" || !this.fixed) this.set({ question });
+		else this.refuse(this.whyFixed());
 	}
 
 	show(view: View): void {
@@ -178,6 +183,12 @@ export class Editor extends Store<State> {
 
 	test(open: boolean): void {
 		this.set({ testing: open });
+	}
+
+	/** Tells why something was not done. */
+	refuse(why: string): void {
+		this.tell(why);
+		this.say(why);
 	}
 
 	say(sentence: string): void {
@@ -278,6 +289,8 @@ function opened(loaded: Tagged, drafts: Drafts, mayWrite: boolean): State {
 		conflict: null,
 		mayWrite,
 		target: null,
+		adding: null,
+		question: null,
 		view: "canvas",
 		side: "settings",
 		testing: false,

@@ -7,11 +7,11 @@ import {
 	type Graph,
 	graph,
 	type Json,
+	type Problem,
 	type Step,
 	type Trigger,
 } from "@/builder/model";
 import type { Editor } from "./editor";
-import type { Problem } from "./problem";
 import type { State } from "./state";
 
 export const EditorContext = createContext<Editor | null>(null);
@@ -92,7 +92,7 @@ export function useProblems(): readonly Problem[] {
 /** useProblemsOf is what is wrong with one node; null for the workflow itself. */
 export function useProblemsOf(node: string | null): readonly Problem[] {
 	const all = useProblems();
-	return useMemo(() => all.filter((problem) => problem.node === node), [all, node]);
+	return useMemo(() => all.filter((problem) => (problem.node ?? null) === node), [all, node]);
 }
 
 export function usePinned(): Readonly<Record<string, Json>> {

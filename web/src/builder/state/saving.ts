@@ -2,7 +2,6 @@ import { toApiError } from "@/api/error";
 import type { Drafts } from "./draft";
 import type { Editor } from "./editor";
 import { patchOf } from "./patch";
-import { problemOf, together } from "./problem";
 import type { Server } from "./server";
 import { aboutOf, type Snapshot, snapshotOf } from "./snapshot";
 
@@ -62,8 +61,8 @@ export class Saving {
 			this.editor.set({ conflict: { theirs: await this.server.read(this.editor.id) } });
 			return;
 		}
-		const found = error.fields.map((field) => problemOf(sent.doc, field));
-		this.editor.set({ saveError: error, problems: together(found, this.editor.get().problems) });
+		this.editor.set({ saveError: error });
+		if (error.fields.length > 0) this.editor.checking.told({ doc: sent.doc, problems: error.fields });
 		this.editor.say(`Not saved: ${error.message}`);
 	}
 

@@ -1,6 +1,5 @@
 import { api, got, gotTagged, type Schema } from "@/api/client";
-import type { Doc } from "@/builder/model";
-import type { Finding } from "./problem";
+import type { Doc, Verdict } from "@/builder/model";
 
 export interface Tagged {
 	readonly data: Schema["Workflow"];
@@ -12,7 +11,7 @@ export interface Server {
 	read(id: string): Promise<Tagged>;
 	patch(id: string, etag: string, patch: Schema["WorkflowPatch"]): Promise<Tagged>;
 	create(name: string): Promise<Tagged>;
-	validate(id: string, doc: Doc, signal: AbortSignal): Promise<readonly Finding[]>;
+	validate(id: string, doc: Doc, signal: AbortSignal): Promise<Verdict["problems"]>;
 }
 
 export const server: Server = {

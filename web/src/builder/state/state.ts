@@ -1,7 +1,6 @@
 import type { ApiError } from "@/api/error";
-import type { History } from "@/builder/model";
+import type { History, Place, Problem } from "@/builder/model";
 import type { TextError } from "@/builder/text/yaml";
-import type { Problem } from "./problem";
 import type { Tagged } from "./server";
 import type { About, Snapshot } from "./snapshot";
 
@@ -30,6 +29,17 @@ export interface Conflict {
 	readonly theirs: Tagged;
 }
 
+/** Something that is about to be added, and where. */
+export type Adding = { readonly kind: "step"; readonly place: Place } | { readonly kind: "trigger" };
+
+/** A question that an operation asks before it is done. */
+export type Question =
+	| { readonly kind: "rename"; readonly node: string }
+	| { readonly kind: "connect"; readonly from: string }
+	| { readonly kind: "into"; readonly nodes: readonly string[] }
+	| { readonly kind: "split"; readonly place: Place }
+	| { readonly kind: "find" };
+
 export interface State {
 	readonly about: About;
 	readonly etag: string;
@@ -51,6 +61,8 @@ export interface State {
 	readonly conflict: Conflict | null;
 	readonly mayWrite: boolean;
 	readonly target: Target | null;
+	readonly adding: Adding | null;
+	readonly question: Question | null;
 	readonly view: View;
 	readonly side: Side;
 	/** Whether the test panel is open. */
