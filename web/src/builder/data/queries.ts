@@ -2,38 +2,15 @@ import { useQuery } from "@tanstack/react-query";
 import { useMemo } from "react";
 import { api, got, type Schema } from "@/api/client";
 import type { JsonObject } from "@/builder/model";
+import { useActions as useAllActions } from "@/builder/picker/actions";
 import type { JsonSchema } from "../inspector/form/schema";
 
 const forever = { staleTime: Number.POSITIVE_INFINITY };
 
 /** useActions is all actions that a step can use, by name. */
 export function useActions(): ReadonlyMap<string, Schema["Action"]> | undefined {
-	const { data } = useQuery({
-		queryKey: ["actions", "all"],
-		queryFn: async ({ signal }) => {
-			const all: Schema["Action"][] = [];
-			let cursor: string | undefined;
-			do {
-				const query = { limit: 100, ...(cursor && { cursor }) };
-				const page = await got(api.GET("/v1/actions", { params: { query }, signal }));
-				all.push(...page.data);
-				cursor = page.next_cursor ?? undefined;
-			} while (cursor);
-			return all;
-		},
-		...forever,
-	});
+	const { data } = useAllActions();
 	return useMemo(() => data && new Map(data.map((action) => [action.name, action])), [data]);
-}
-
-/** useAction is one action; an error of the query says that there is none of that name. */
-export function useAction(name: string) {
-	return useQuery({
-		queryKey: ["actions", name],
-		queryFn: ({ signal }) => got(api.GET("/v1/actions/{name}", { params: { path: { name } }, signal })),
-		enabled: name !== "",
-		...forever,
-	});
 }
 
 /** useFormat is the JSON Schema of the workflow format, for all that is no input of an action. */

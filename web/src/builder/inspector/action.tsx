@@ -1,39 +1,48 @@
 import { useState } from "react";
-import { change, type Doc, type Edit, isObject, type JsonObject, type Step } from "@/builder/model";
+import {
+	change,
+	type Doc,
+	type Edit,
+	isObject,
+	type JsonObject,
+	pointer as pointerTo,
+	type Step,
+} from "@/builder/model";
 import { useEditor, useFixed } from "@/builder/state";
 import { Button } from "@/ui/button";
 import { TextInput } from "@/ui/field";
 import { Popover } from "@/ui/popover";
-import { ErrorNote, SkeletonRows } from "@/ui/states";
-import { useAction, useActions } from "../data/queries";
+import { SkeletonRows } from "@/ui/states";
+import { useActions } from "../data/queries";
+import { useProblem } from "./form/context";
 import { SchemaForm } from "./form/form";
 import type { JsonSchema } from "./form/schema";
 
 /** ActionForm is what a step does: its action, and a form for the action's input. */
 export function ActionForm({ step, pointer }: { step: Step; pointer: string }) {
 	const editor = useEditor();
-	const action = useAction(step.uses ?? "");
+	const actions = useActions();
+	const action = actions?.get(step.uses ?? "");
+	const problem = useProblem(`${pointer}/uses`, true);
 	return (
 		<div className="flex flex-col gap-4 px-4 pb-4">
 			<div data-pointer={`${pointer}/uses`} className="flex items-start gap-2 rounded-8 border bg-canvas px-3 py-2">
 				<div className="min-w-0 flex-1">
-					<p className="font-medium">{action.data?.title ?? step.uses ?? "No action yet"}</p>
-					<p className="text-12 break-words text-muted">{action.data?.summary ?? step.uses}</p>
+					<p className="font-medium">{action?.title ?? step.uses ?? "No action yet"}</p>
+					<p className="text-12 break-words text-muted">{action?.summary ?? step.uses}</p>
 				</div>
 				<ChangeAction step={step} />
 			</div>
-			{action.isError && <ErrorNote error={action.error} />}
-			{action.isLoading && <SkeletonRows rows={3} />}
-			{action.data && (
+			{!actions && <SkeletonRows rows={3} />}
+			{problem && <p className="text-12 break-words text-failed">{problem}</p>}
+			{action && (
 				<SchemaForm
-					key={action.data.name}
-					name={action.data.name}
-					schema={action.data.input_schema as JsonSchema}
+					key={action.name}
+					name={action.name}
+					schema={action.input_schema as JsonSchema}
 					value={step.with ?? {}}
 					pointer={`${pointer}/with`}
-					onChange={(name, value) =>
-						editor.setField(`${pointer}/with/${name.replace(/~/g, "~0").replace(/\//g, "~1")}`, value)
-					}
+					onChange={(name, value) => editor.setField(`${pointer}/with${pointerTo(name)}`, value)}
 				/>
 			)}
 		</div>

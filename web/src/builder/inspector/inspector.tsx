@@ -2,7 +2,7 @@ import { useRef } from "react";
 import { isBlock, type Step, type Trigger, triggerNode } from "@/builder/model";
 import { type Selected, useEditorState, useFixed, useSelected } from "@/builder/state";
 import { EmptyState } from "@/ui/states";
-import { useAction } from "../data/queries";
+import { useActions } from "../data/queries";
 import { ActionForm } from "./action";
 import { useFieldFocus } from "./focus";
 import { firstEmpty, planForm } from "./form/plan";
@@ -80,7 +80,7 @@ function useTarget(root: React.RefObject<HTMLDivElement | null>, selected: Selec
 /** The first empty required field of what is selected; null while that is not known. */
 function useEmptyField(selected: Selected): string | null {
 	const step: Step | undefined = selected.kind === "step" ? selected.step : undefined;
-	const action = useAction(step?.uses ?? "").data;
+	const action = useActions()?.get(step?.uses ?? "");
 	if (selected.kind === "trigger") return emptyOfTrigger(selected.trigger);
 	if (!step) return null;
 	if (step.foreach === "") return "/foreach";

@@ -1,6 +1,6 @@
 import { type ReactNode, useEffect, useMemo, useState } from "react";
 import { find, title } from "@/builder/model";
-import { pointerOf, useDocument, useFixed, useProblems } from "@/builder/state";
+import { useDocument, useFixed, useProblems } from "@/builder/state";
 import { type Gathered, knownFor, pathFor, scopeFor } from "../data/gather";
 import { useData } from "../data/use-data";
 import { evaluate } from "../data/wire";
@@ -14,10 +14,13 @@ export function InspectorScope({ node, children }: { node: string | null; childr
 	const problems = useProblems();
 	const readOnly = useFixed();
 	const gathered = useData();
-	const form = useMemo(() => {
-		const placed = problems.map((problem) => ({ pointer: pointerOf(doc, problem), message: worded(problem) }));
-		return { readOnly, problems: placed.filter((problem) => problem.pointer !== undefined) as Placed[] };
-	}, [doc, problems, readOnly]);
+	const form = useMemo(
+		() => ({
+			readOnly,
+			problems: problems.map(({ pointer, message, hint }) => ({ pointer, message: worded(message, hint) })),
+		}),
+		[problems, readOnly],
+	);
 	const previews = usePreviews(gathered, node);
 	const expressions = useMemo(
 		() => ({
@@ -38,12 +41,7 @@ export function InspectorScope({ node, children }: { node: string | null; childr
 	);
 }
 
-interface Placed {
-	pointer: string;
-	message: string;
-}
-
-function worded({ message, hint }: { message: string; hint?: string }): string {
+function worded(message: string, hint: string | undefined): string {
 	return hint ? `${message}; ${hint}` : message;
 }
 

@@ -1,4 +1,5 @@
 import { createContext, useContext } from "react";
+import { sentence } from "@/ui/sentence";
 
 export interface FieldProblem {
 	/** From the top of the document. */
@@ -21,10 +22,4 @@ export function useProblem(pointer: string, inside: boolean): string | undefined
 		(problem) => problem.pointer === pointer || (inside && problem.pointer.startsWith(`${pointer}/`)),
 	);
 	return here.length > 0 ? here.map((problem) => sentence(problem.message)).join(" ") : undefined;
-}
-
-/** The server's words begin small, since they follow a pointer elsewhere. */
-function sentence(message: string): string {
-	const text = message.charAt(0).toUpperCase() + message.slice(1);
-	return /[.!?]$/.test(text) ? text : `${text}.`;
 }
