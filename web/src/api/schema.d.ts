@@ -415,6 +415,12 @@ export interface paths {
          *     answers with what came of it. The step has its effect: an HTTP request is sent. Its condition and its retries
          *     are left out, it may take at most 50 seconds, and nothing is stored. A step that would wait answers `waiting`
          *     and what for; `flow.run` starts nothing. A loop cannot be tried out, the steps inside it can.
+         *
+         *     With `definition` it is the step of a draft: members that are left out are those that are saved. The step itself
+         *     has to be valid, the others need not be. This needs the scope `write` too. With `use_pinned` the pins of the
+         *     workflow count, and those in `pinned` over them. What `context` gives counts before pins, and pins before the
+         *     run. Inside a loop the path of the step says whose round of the run is seen, as in `lines[3].reserve`.
+         *     `sources` tells where the data came from that the step refers to.
          */
         post: operations["testStep"];
         delete?: never;
@@ -456,6 +462,12 @@ export interface paths {
          *     as `waiting_for` says; when the queue is full too, the answer is 429 `run_queue_full`. Where
          *     `settings.concurrency` of the workflow says `on_limit: drop`, a run too many is 409 `concurrency_limit`. A
          *     concurrency key that cannot be worked out for the payload is 400.
+         *
+         *     With `definition` the run is one of a draft: it executes that definition, members that are left out being those
+         *     that are saved, and nothing of it is saved as a version. It has `draft: true`, takes none of the places that
+         *     `settings.concurrency` shares, and no `event` trigger fires on it. With `use_pinned` a step that has a pin is
+         *     not executed but answered with it. This needs the scope `write` too. A definition that is not valid is 422
+         *     `workflow_invalid`.
          *
          *     A client that starts the run because of a notification or a call it received from Stepmill passes on the
          *     `X-Service-Depth` it came with. See Notifications.
@@ -686,6 +698,33 @@ export interface paths {
          *     they do there. A run that was started by a `flow.run` step can be retried too; the retry reports to no step.
          */
         post: operations["retryRun"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/runs/{id}/definition": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The id of the run.
+                 * @example run_01m7f9hb3mevr88y42wdngtn4v
+                 */
+                id: components["parameters"]["RunId"];
+            };
+            cookie?: never;
+        };
+        /**
+         * Read what a run executes
+         * @description The definition that the run executes: that of its version, or, for the run of a draft, the one it was started
+         *     with.
+         */
+        get: operations["getRunDefinition"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -1251,15 +1290,19 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Evaluate an expression
+         * Evaluate expressions
          * @description Tells the value of an `expression`, or of a `template`: any JSON value with `${{ }}` in its strings. It is meant
          *     for previews while someone types, so an expression that is not valid, or fails, is a normal answer with
          *     `valid: false`.
          *
          *     The names that an expression uses come from `run_id`, the recorded data of that run: what started it, and the
-         *     outputs, statuses and errors of its steps outside of loops. What `context` gives stands in the place of that,
-         *     part by part. The variables of the workspace are there; `context.vars` overrides single ones. Secrets are
+         *     outputs, statuses and errors of its steps outside of loops. With `step_id` it is what that step of the run would
+         *     see: inside a loop `item`, `index` and the steps of its own round, as in `lines[3].reserve`. The pins of
+         *     `workflow_id` stand in the place of outputs. What `context` gives stands in the place of all that, part by part. The variables of the workspace are there; `context.vars` overrides single ones. Secrets are
          *     never read: each one is `***`. Nothing is stored.
+         *
+         *     `expressions` is a list of up to 50 of them, which see the same data. The answer then has `results` in the same
+         *     order.
          */
         post: operations["evaluateExpression"];
         delete?: never;
@@ -2578,14 +2621,18 @@ export interface components {
          *     test of a step and the run of a draft use them.
          */
         Pins: {
-            [key: string]: Record<string, never>;
+            [key: string]: {
+                [key: string]: unknown;
+            };
         };
         /**
          * @description Merged into the pins. null, here or for a member, removes. A pin is an object, as the output of a step is, of at
          *     most 65,536 bytes; together they have at most 1,048,576.
          */
         PinsPatch: {
-            [key: string]: Record<string, never> | null;
+            [key: string]: {
+                [key: string]: unknown;
+            } | null;
         } | null;
         /** @description The parts of a workflow that make a version. */
         WorkflowDefinition: {
@@ -2863,6 +2910,19 @@ export interface components {
             payload?: {
                 [key: string]: unknown;
             };
+            /** @description A definition that is not saved. Members that are left out are those that are. */
+            definition?: components["schemas"]["WorkflowDefinition"];
+            /**
+             * @description Whether pins stand in for steps.
+             * @default false
+             */
+            use_pinned?: boolean;
+            /** @description Pins that count in the place of those of the workflow; null takes one away. */
+            pinned?: {
+                [key: string]: {
+                    [key: string]: unknown;
+                } | null;
+            };
         };
         RunListItem: {
             id: components["schemas"]["RunId"];
@@ -2884,6 +2944,7 @@ export interface components {
             status: components["schemas"]["RunStatus"];
             /** @description The type of the trigger that started the run. */
             trigger: string;
+            draft: components["schemas"]["OfDraft"];
             started_at: components["schemas"]["Timestamp"];
             finished_at: components["schemas"]["TimestampOrNull"];
             duration_ms: components["schemas"]["DurationMs"];
@@ -2903,6 +2964,7 @@ export interface components {
             retry_of: string | null;
             /** @description The `flow.run` step that started the run; null for a run that no step started. */
             parent: components["schemas"]["RunParent"] | null;
+            draft: components["schemas"]["OfDraft"];
             status: components["schemas"]["RunStatus"];
             trigger: components["schemas"]["RunTrigger"];
             started_at: components["schemas"]["Timestamp"];
@@ -2914,6 +2976,20 @@ export interface components {
             waiting_for: components["schemas"]["WaitingFor"] | null;
             /** @description The steps that have started or were skipped, in that order. */
             steps: components["schemas"]["RunStep"][];
+        };
+        /**
+         * @description Whether the run executes a definition that was not saved. `workflow_version` is then the version that was
+         *     current when it started.
+         */
+        OfDraft: boolean;
+        RunDefinition: {
+            run_id: components["schemas"]["RunId"];
+            workflow_id: components["schemas"]["WorkflowId"];
+            workflow_version: number;
+            draft: components["schemas"]["OfDraft"];
+            triggers: components["schemas"]["Trigger"][];
+            steps: components["schemas"]["Step"][];
+            settings: components["schemas"]["Settings"];
         };
         RunParent: {
             run_id: components["schemas"]["RunId"];
@@ -2971,6 +3047,8 @@ export interface components {
         };
         /** @enum {string} */
         StepStatus: "running" | "waiting" | "succeeded" | "failed" | "skipped" | "cancelled";
+        /** @description Whether the step, of a run of a draft, was answered with its pin instead of being executed. */
+        WasPinned: boolean;
         RunStep: {
             /** @description The id of the step in the workflow; inside a block its path, such as `lines[3].reserve`. */
             step_id: string;
@@ -3004,6 +3082,7 @@ export interface components {
              *     otherwise.
              */
             reason: string | null;
+            pinned: components["schemas"]["WasPinned"];
             /** @description All attempts, oldest first; empty for a skipped step. */
             attempts: components["schemas"]["StepAttempt"][];
         };
@@ -3024,6 +3103,7 @@ export interface components {
             error: components["schemas"]["StepError"] | null;
             /** @description Why the step was skipped or is waiting, as a sentence for people; null otherwise. */
             reason: string | null;
+            pinned: components["schemas"]["WasPinned"];
         };
         RunStepList: {
             data: components["schemas"]["RunStepItem"][];
@@ -3080,6 +3160,7 @@ export interface components {
             retry_of: string | null;
             /** @description The `flow.run` step that started the run; null for a run that no step started. */
             parent: components["schemas"]["RunParent"] | null;
+            draft: components["schemas"]["OfDraft"];
             status: components["schemas"]["RunStatus"];
             trigger: components["schemas"]["RunTriggerHead"];
             started_at: components["schemas"]["Timestamp"];
@@ -3126,6 +3207,7 @@ export interface components {
              *     otherwise.
              */
             reason: string | null;
+            pinned: components["schemas"]["WasPinned"];
             /** @description All attempts, oldest first; empty for a skipped step. */
             attempts: components["schemas"]["StepAttempt"][];
         };
@@ -3387,7 +3469,7 @@ export interface components {
             data: components["schemas"]["Variable"][];
             next_cursor: components["schemas"]["NextCursor"];
         };
-        /** @description Exactly one of `expression` and `template`. */
+        /** @description Exactly one of `expression`, `template` and `expressions`. */
         ExpressionEvaluate: {
             /** @description An expression, with or without `${{ }}` around it. */
             expression?: string;
@@ -3397,7 +3479,19 @@ export interface components {
             } | unknown[] | null;
             /** @description The run whose data is used. */
             run_id?: string;
+            /** @description The path of the step of the run that would see the data, such as `get` or `lines[3].reserve`. */
+            step_id?: string;
+            /** @description The workflow whose pins count. */
+            workflow_id?: string;
+            expressions?: components["schemas"]["ExpressionTerm"][];
             context?: components["schemas"]["SampleData"];
+        } & (unknown | unknown | unknown);
+        /** @description Exactly one of `expression` and `template`. */
+        ExpressionTerm: {
+            expression?: string;
+            template?: string | number | boolean | {
+                [key: string]: unknown;
+            } | unknown[] | null;
         } & (unknown | unknown);
         /** @description Data to evaluate with, in the place of what the run has. */
         SampleData: {
@@ -3436,6 +3530,19 @@ export interface components {
             /** @description The run whose data is used. */
             run_id?: string;
             context?: components["schemas"]["SampleData"];
+            /** @description A definition that is not saved. Members that are left out are those that are. */
+            definition?: components["schemas"]["WorkflowDefinition"];
+            /**
+             * @description Whether pins stand in for steps.
+             * @default false
+             */
+            use_pinned?: boolean;
+            /** @description Pins that count in the place of those of the workflow; null takes one away. */
+            pinned?: {
+                [key: string]: {
+                    [key: string]: unknown;
+                } | null;
+            };
         };
         /** @description What came of a step that was tried out. */
         StepTested: {
@@ -3461,6 +3568,20 @@ export interface components {
                 message: string;
             }[];
             duration_ms: number;
+            /** @description Where the data came from that the step refers to. */
+            sources: {
+                /** @description Such as `trigger`, `steps.get`, `item` or `index`. */
+                name: string;
+                /**
+                 * @description In `context`, by a pin, by the run, or by nobody.
+                 * @enum {string}
+                 */
+                source: "given" | "pinned" | "run" | "none";
+            }[];
+        };
+        EvaluationOrList: components["schemas"]["EvaluationValue"] | components["schemas"]["EvaluationProblem"] | components["schemas"]["EvaluationList"];
+        EvaluationList: {
+            results: components["schemas"]["Evaluation"][];
         };
         Evaluation: components["schemas"]["EvaluationValue"] | components["schemas"]["EvaluationProblem"];
         EvaluationValue: {
@@ -3870,6 +3991,8 @@ export interface components {
             workflow_name: string;
             status: components["schemas"]["RunStatus"];
             trigger: components["schemas"]["NotificationTrigger"];
+            /** @description Whether the run executes a definition that was not saved. Absent when it does not. */
+            draft?: boolean;
             started_at: components["schemas"]["Timestamp"];
         };
         RunFinishedData: {
@@ -3878,6 +4001,8 @@ export interface components {
             workflow_name: string;
             status: components["schemas"]["RunStatus"];
             trigger: components["schemas"]["NotificationTrigger"];
+            /** @description Whether the run executes a definition that was not saved. Absent when it does not. */
+            draft?: boolean;
             started_at: components["schemas"]["Timestamp"];
             finished_at: components["schemas"]["Timestamp"];
             duration_ms: components["schemas"]["DurationMs"];
@@ -3888,6 +4013,8 @@ export interface components {
             workflow_name: string;
             status: components["schemas"]["RunStatus"];
             trigger: components["schemas"]["NotificationTrigger"];
+            /** @description Whether the run executes a definition that was not saved. Absent when it does not. */
+            draft?: boolean;
             started_at: components["schemas"]["Timestamp"];
             finished_at: components["schemas"]["Timestamp"];
             duration_ms: components["schemas"]["DurationMs"];
@@ -6120,7 +6247,13 @@ export interface operations {
                      *       "error": null,
                      *       "reason": null,
                      *       "logs": [],
-                     *       "duration_ms": 1
+                     *       "duration_ms": 1,
+                     *       "sources": [
+                     *         {
+                     *           "name": "trigger",
+                     *           "source": "given"
+                     *         }
+                     *       ]
                      *     }
                      */
                     "application/json": components["schemas"]["StepTested"];
@@ -6133,7 +6266,7 @@ export interface operations {
             409: components["responses"]["IdempotencyInProgress"];
             413: components["responses"]["PayloadTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
-            422: components["responses"]["IdempotencyKeyReused"];
+            422: components["responses"]["WorkflowInvalidOrKeyReused"];
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
             503: components["responses"]["UnavailableOrReadOnly"];
@@ -6294,7 +6427,7 @@ export interface operations {
             409: components["responses"]["StartRefused"];
             413: components["responses"]["PayloadTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
-            422: components["responses"]["IdempotencyKeyReused"];
+            422: components["responses"]["WorkflowInvalidOrKeyReused"];
             429: components["responses"]["RateLimitedOrQueueFull"];
             500: components["responses"]["InternalError"];
             503: components["responses"]["UnavailableOrReadOnly"];
@@ -6367,6 +6500,7 @@ export interface operations {
                      *           "workflow_name": "Greet a customer",
                      *           "status": "failed",
                      *           "trigger": "manual",
+                     *           "draft": false,
                      *           "started_at": "2026-11-15T09:45:10.004Z",
                      *           "finished_at": "2026-11-15T09:45:40.011Z",
                      *           "duration_ms": 30007,
@@ -6616,7 +6750,8 @@ export interface operations {
                      *             "code": "http_error",
                      *             "message": "The server answered with 503."
                      *           },
-                     *           "reason": null
+                     *           "reason": null,
+                     *           "pinned": false
                      *         }
                      *       ],
                      *       "next_cursor": null
@@ -6684,6 +6819,7 @@ export interface operations {
                      *       },
                      *       "error": null,
                      *       "reason": null,
+                     *       "pinned": false,
                      *       "attempts": [
                      *         {
                      *           "attempt": 1,
@@ -6777,6 +6913,64 @@ export interface operations {
             500: components["responses"]["InternalError"];
             503: components["responses"]["UnavailableOrReadOnly"];
             507: components["responses"]["StorageFull"];
+        };
+    };
+    getRunDefinition: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The id of the run.
+                 * @example run_01m7f9hb3mevr88y42wdngtn4v
+                 */
+                id: components["parameters"]["RunId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The definition. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "run_id": "run_01m7f9hb3mevr88y42wdngtn4v",
+                     *       "workflow_id": "wf_01m7f8njhve3pt0yekqqme4qcm",
+                     *       "workflow_version": 2,
+                     *       "draft": false,
+                     *       "triggers": [],
+                     *       "steps": [
+                     *         {
+                     *           "id": "greet",
+                     *           "uses": "data.set",
+                     *           "with": {
+                     *             "values": {
+                     *               "text": "Hello ${{ trigger.payload.name }}"
+                     *             }
+                     *           }
+                     *         }
+                     *       ],
+                     *       "settings": {}
+                     *     }
+                     */
+                    "application/json": components["schemas"]["RunDefinition"];
+                };
+            };
+            400: components["responses"]["InvalidParameter"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["RunNotFound"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
         };
     };
     listRunLogs: {
@@ -8521,7 +8715,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Evaluation"];
+                    "application/json": components["schemas"]["EvaluationOrList"];
                 };
             };
             400: components["responses"]["InvalidBody"];

@@ -7,6 +7,7 @@ import { TestPanel } from "@/builder/data/test-panel";
 import { Inspector } from "@/builder/inspector/inspector";
 import { Outline } from "@/builder/outline/outline";
 import { Picker } from "@/builder/picker/picker";
+import { Follower } from "@/builder/replay/follower";
 import { useEditor, useEditorState } from "@/builder/state";
 import { Versions } from "@/builder/versions/versions";
 import { useTitle } from "@/ui/page";
@@ -61,6 +62,7 @@ export function Workbench() {
 			<Conflict />
 			<Leaving />
 			<Said />
+			<Follower />
 		</div>
 	);
 }
