@@ -6,6 +6,7 @@ import (
 	"crypto/subtle"
 	"encoding/base64"
 	"fmt"
+	"runtime"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -124,6 +125,9 @@ func (h *hasher) derive(ctx context.Context, c cost, salt []byte, length int, pa
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
+	// What it took is garbage now, and a heap that may grow fivefold before it is
+	// collected would keep a dozen times as much.
+	defer runtime.GC()
 	// The same characters may be typed in more than one form.
 	return argon2.IDKey([]byte(norm.NFC.String(password)), salt, c.passes, c.memory, c.threads, uint32(length)), nil //nolint:gosec // decode has bounded it
 }

@@ -19,7 +19,7 @@ func (s *Server) getWelcome(ctx context.Context, _ *noInput) (*reply, error) {
 	if err != nil {
 		return nil, err
 	}
-	return ok(welcomeBody{Needed: needed}), nil
+	return ok(welcomeBody{Needed: needed, OIDC: s.OIDC != nil}), nil
 }
 
 type createOwnerRequest struct {
