@@ -128,8 +128,8 @@ func setSecurityHeaders(h http.Header, r *http.Request) {
 
 func (s *Server) logRequest(r *http.Request, out *recorder, c *caller, took time.Duration) {
 	level := slog.LevelInfo
-	if (r.URL.Path == healthPath || r.URL.Path == readyPath) && out.status < http.StatusBadRequest {
-		level = slog.LevelDebug // health checks come every few seconds
+	if (r.URL.Path == healthPath || r.URL.Path == readyPath || c.paged) && out.status < http.StatusBadRequest {
+		level = slog.LevelDebug // health checks come every few seconds, and a page is many files
 	}
 	s.Log.LogAttrs(r.Context(), level, "request",
 		slog.String("request_id", c.requestID), slog.String("method", clean(r.Method)), slog.String("path", s.loggedPath(r.URL.Path)),

@@ -43,6 +43,8 @@ var routeBodies = map[string]string{
 	"GET /v1/runs":                                          "-",
 	"GET /v1/runs/{id}":                                     "-",
 	"GET /v1/runs/{id}/events":                              "-",
+	"GET /v1/runs/{id}/steps/{step_id}/rounds":              "-",
+	"GET /v1/runs/{id}/definition":                          "-",
 	"POST /v1/runs/{id}/cancel":                             "-",
 	"POST /v1/runs/{id}/retry":                              "-",
 	"GET /v1/runs/{id}/logs":                                "-",

@@ -25,6 +25,7 @@ type caller struct {
 	endpoint  *endpoint  // that answers it, if one does
 	code      fault.Code // of the error that was answered
 	streamed  bool       // the answer went on for as long as the client wanted
+	paged     bool       // the dashboard answered
 	mount     mount
 	signedIn  *account.SignedIn // nil: not with a session
 	visit     account.Visit
@@ -59,6 +60,11 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	}
 	endpoint, allowed := s.routes.find(r)
 	c.endpoint = endpoint
+	if file := s.dashboard.find(r); endpoint == nil && len(allowed) == 0 && file != nil {
+		c.paged = true
+		s.dashboard.send(out, r, file)
+		return
+	}
 	c.mount = mountOf(r.URL.Path)
 	open := c.mount == withNothing || endpoint != nil && endpoint.Scope == auth.Public
 	if c.mount == withSession && s.origins.Check(r) != nil {

@@ -6,6 +6,7 @@ package api
 
 import (
 	"context"
+	"io/fs"
 	"log/slog"
 	"net/http"
 	"net/netip"
@@ -65,6 +66,9 @@ type Options struct {
 	BodyBytes int64
 	// StreamsPerWorkspace bounds the open streams of a workspace; zero for 100.
 	StreamsPerWorkspace int
+	// Dashboard has the files of the built dashboard, as a part of the program;
+	// nil serves none.
+	Dashboard fs.FS
 	// RequestsPerUser bounds what a person who is signed in asks for in a minute;
 	// zero for 3,000.
 	RequestsPerUser int
@@ -109,6 +113,7 @@ type Server struct {
 	errors    *tally.Set
 	doors     []door
 	pages     pages
+	dashboard *dashboard
 	// stopping ends every stream when it ends.
 	stopping   context.Context
 	endStreams context.CancelFunc
@@ -127,6 +132,7 @@ func New(services Services, options Options) *Server {
 		}
 	}
 	s.doors = s.openDoors()
+	s.dashboard = newDashboard(options.Dashboard, s.doors)
 	s.stopping, s.endStreams = context.WithCancel(context.Background())
 	if s.Limits == nil {
 		s.Limits = ratelimit.New()

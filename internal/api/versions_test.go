@@ -58,7 +58,7 @@ func TestVersions(t *testing.T) {
 			name:  "a version holds the definition as it was",
 			given: func(w *world) { givenWorkflow(w); w.patch("wf", `{"steps": []}`) },
 			call:  "GET /v1/workflows/$wf/versions/2", as: "read", status: 200,
-			keys:   "workflow_id version triggers steps settings created_at created_by",
+			keys:   "workflow_id version triggers steps settings source created_at created_by",
 			answer: `{"workflow_id": "$wf", "version": 2, "triggers": [], "settings": {}, "steps": [{"id": "set", "with": {"values": {"a": 1}}}]}`,
 		},
 		{

@@ -7,7 +7,6 @@ import (
 	"github.com/stepmill/stepmill/internal/clock"
 	"github.com/stepmill/stepmill/internal/fault"
 	"github.com/stepmill/stepmill/internal/paging"
-	"github.com/stepmill/stepmill/internal/strictjson"
 	"github.com/stepmill/stepmill/internal/strictyaml"
 	"github.com/stepmill/stepmill/internal/workflow"
 )
@@ -22,6 +21,9 @@ type workflowBody struct {
 	Steps       []workflow.Step    `json:"steps"`
 	Settings    workflow.Settings  `json:"settings"`
 	Layout      workflow.Layout    `json:"layout"`
+	Pinned      workflow.Pins      `json:"pinned"`
+	Source      *string            `json:"source"`
+	SourceStale bool               `json:"source_stale"`
 	CreatedAt   string             `json:"created_at"`
 	UpdatedAt   string             `json:"updated_at"`
 }
@@ -30,7 +32,7 @@ func showWorkflow(w workflow.Workflow) *reply {
 	return ok(workflowBody{
 		ID: w.ID, Name: w.Name, Description: w.Description, State: w.State, Version: w.Version,
 		Triggers: orEmpty(w.Definition.Triggers), Steps: orEmpty(w.Definition.Steps),
-		Settings: w.Definition.Settings, Layout: w.Layout,
+		Settings: w.Definition.Settings, Layout: w.Layout, Pinned: w.Pinned, Source: w.Source, SourceStale: w.SourceStale,
 		CreatedAt: clock.Format(w.CreatedAt), UpdatedAt: clock.Format(w.UpdatedAt),
 	}).with("ETag", w.ETag())
 }
@@ -133,86 +135,6 @@ func (s *Server) getWorkflow(ctx context.Context, in *workflowRequest) (*reply, 
 	return answer.with("Vary", "Accept"), nil
 }
 
-// definitionPatch is the part of a patch that describes what the workflow does.
-type definitionPatch struct {
-	Triggers *[]workflow.Trigger                `json:"triggers"`
-	Steps    *[]workflow.Step                   `json:"steps"`
-	Settings strictjson.Optional[settingsPatch] `json:"settings"`
-}
-
-type settingsPatch struct {
-	Timeout     strictjson.Optional[string]                    `json:"timeout"`
-	Concurrency strictjson.Optional[workflow.ConcurrencyPatch] `json:"concurrency"`
-}
-
-func (p definitionPatch) patch() workflow.Patch {
-	out := workflow.Patch{Triggers: p.Triggers, Steps: p.Steps}
-	if p.Settings.Set {
-		settings := p.Settings.Value
-		out.Settings = &workflow.SettingsPatch{
-			SetTimeout: settings.Timeout.Set, Timeout: settings.Timeout.Value, SetConcurrency: settings.Concurrency.Set,
-		}
-		if p.Settings.Null {
-			out.Settings.Replace = &workflow.Settings{}
-		}
-		if settings.Concurrency.Set && !settings.Concurrency.Null {
-			out.Settings.Concurrency = &settings.Concurrency.Value
-		}
-	}
-	return out
-}
-
-type updateWorkflowRequest struct {
-	ID      string `path:"id"`
-	IfMatch string `header:"If-Match"`
-	Body    struct {
-		definitionPatch
-		Name        *string                                    `json:"name"`
-		Description strictjson.Optional[string]                `json:"description"`
-		State       *workflow.State                            `json:"state"`
-		Layout      strictjson.Optional[map[string]*[]float64] `json:"layout"`
-	} `body:"required" yaml:"ok"`
-}
-
-func (s *Server) updateWorkflow(ctx context.Context, in *updateWorkflowRequest) (*reply, error) {
-	body := in.Body
-	patch := body.patch()
-	patch.Name, patch.State = body.Name, body.State
-	if body.Description.Set {
-		patch.SetDescription = true
-		if !body.Description.Null {
-			patch.Description = &body.Description.Value
-		}
-	}
-	if body.Layout.Set {
-		layout, err := layoutPatch(body.Layout.Value)
-		if err != nil {
-			return nil, err
-		}
-		patch.Layout = &workflow.LayoutPatch{Clear: body.Layout.Null, Places: layout}
-	}
-	w, err := s.Workflows.Update(ctx, actorOf(ctx), in.ID, patch, workflow.ParseMatch(in.IfMatch))
-	if err != nil {
-		return nil, err
-	}
-	return showWorkflow(w), nil
-}
-
-func layoutPatch(places map[string]*[]float64) (map[string]*workflow.Point, error) {
-	out := make(map[string]*workflow.Point, len(places))
-	for id, place := range places {
-		switch {
-		case place == nil:
-			out[id] = nil
-		case len(*place) != 2:
-			return nil, fault.Field("/layout"+pointerTo(id), "must be two numbers")
-		default:
-			out[id] = &workflow.Point{(*place)[0], (*place)[1]}
-		}
-	}
-	return out, nil
-}
-
 type deleteWorkflowRequest struct {
 	ID      string `path:"id"`
 	IfMatch string `header:"If-Match"`
@@ -262,6 +184,7 @@ type versionBody struct {
 	Triggers   []workflow.Trigger `json:"triggers"`
 	Steps      []workflow.Step    `json:"steps"`
 	Settings   workflow.Settings  `json:"settings"`
+	Source     *string            `json:"source"`
 	CreatedAt  string             `json:"created_at"`
 	CreatedBy  *string            `json:"created_by"`
 }
@@ -301,7 +224,7 @@ func (s *Server) getVersion(ctx context.Context, in *getVersionRequest) (*reply,
 	}
 	d := v.Definition
 	answer := ok(versionBody{
-		WorkflowID: v.WorkflowID, Version: v.Number, Triggers: orEmpty(d.Triggers), Steps: orEmpty(d.Steps), Settings: d.Settings,
+		WorkflowID: v.WorkflowID, Version: v.Number, Triggers: orEmpty(d.Triggers), Steps: orEmpty(d.Steps), Settings: d.Settings, Source: v.Source,
 		CreatedAt: clock.Format(v.CreatedAt), CreatedBy: orNull(v.CreatedBy),
 	})
 	if prefersYAML(in.Accept) {

@@ -28,6 +28,9 @@ func (r *request) decodeYAML(into any) error {
 	if err == nil {
 		r.document = document
 		err = strictjson.DecodeBody(document.JSON, into)
+		if written, ok := into.(interface{ keep(body []byte) }); ok {
+			written.keep(r.body)
+		}
 		problems, _ := errors.AsType[strictjson.Errors](err)
 		for _, problem := range problems {
 			find := document.At

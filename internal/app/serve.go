@@ -40,6 +40,7 @@ import (
 	"github.com/stepmill/stepmill/internal/usage"
 	"github.com/stepmill/stepmill/internal/webhook"
 	"github.com/stepmill/stepmill/internal/workflow"
+	"github.com/stepmill/stepmill/web"
 )
 
 // Server is the whole service on the embedded database.
@@ -231,7 +232,7 @@ func (s *Server) assemble(ctx context.Context, data config.Data) (err error) {
 		Nodes:       node.NewService(s.registry(), st, s.node),
 	}, api.Options{
 		Limits: s.limits(), Cursors: cursors, PreauthPerMinute: s.config.PreauthRPM, BodyBytes: bodyBytes(), TrustedProxies: config.Prefixes(s.config.TrustedProxy), Ready: s.ready, Log: s.log,
-		StreamsPerWorkspace: s.config.StreamsPerWorkspace, PublicURL: s.base, Origin: s.config.PublicURL.Origin(), Version: config.VersionText(),
+		StreamsPerWorkspace: s.config.StreamsPerWorkspace, PublicURL: s.base, Origin: s.config.PublicURL.Origin(), Version: config.VersionText(), Dashboard: web.Dashboard(),
 		OIDC: provider, OIDCRole: account.Role(s.config.OIDC.Role),
 	})
 	return nil

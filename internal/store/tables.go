@@ -47,8 +47,8 @@ func Tables() []Table {
 		{Name: "secrets", Key: "workspace_id name", Text: "workspace_id name created_by updated_by", Int: "created_at updated_at", Bytes: "value"},
 		{Name: "variables", Key: "workspace_id name", Text: "workspace_id name value created_by updated_by", Int: "created_at updated_at"},
 		{
-			Name: "workflows", Key: "id", Text: "id workspace_id name description state layout",
-			Int: "version revision created_at updated_at deleted_at",
+			Name: "workflows", Key: "id", Text: "id workspace_id name description state layout source pinned",
+			Int: "version revision created_at updated_at deleted_at", Bool: "source_stale",
 		},
 		{
 			Name: "triggers", Key: "workflow_id trigger_id",
@@ -61,9 +61,9 @@ func Tables() []Table {
 			Name: "hook_requests", Key: "workflow_id trigger_id id", Int: "at size",
 			Text: "workflow_id trigger_id id workspace_id method outcome run_id headers query payload",
 		},
-		{Name: "workflow_versions", Key: "workflow_id version", Text: "workflow_id created_by definition", Int: "version created_at"},
+		{Name: "workflow_versions", Key: "workflow_id version", Text: "workflow_id created_by definition source", Int: "version created_at"},
 		{
-			Name: "runs", Key: "id", Int: "workflow_version started_at finished_at depth", Bool: "parent_waits test",
+			Name: "runs", Key: "id", Int: "workflow_version started_at finished_at depth", Bool: "parent_waits test draft",
 			Text: "id workspace_id workflow_id status trigger_type trigger_id error_code error_text error_step retry_of parent_run parent_step share_key payload headers query",
 		},
 		{
@@ -74,6 +74,7 @@ func Tables() []Table {
 			Name: "steps", Key: "run_id path", Int: "seq attempt started_at attempt_at finished_at wake_at deadline rev",
 			Text: "run_id path name type status awaits reason error_code error_text error_step input output answer",
 		},
+		{Name: "run_drafts", Key: "run_id", Text: "run_id definition pinned"},
 		{Name: "early_answers", Key: "run_id path", Text: "run_id path value"},
 		{Name: "step_logs", Key: "run_id rev line", Text: "run_id path level message", Int: "rev line attempt at"},
 		{Name: "step_attempts", Key: "run_id path attempt", Text: "run_id path error_code error_text", Int: "attempt started_at finished_at"},

@@ -15,7 +15,7 @@ import (
 
 // InsertWorkflow implements workflow.Store.
 func (s *Store) InsertWorkflow(ctx context.Context, w workflow.Workflow, first workflow.Version, atMost int, entry audit.Entry) (bool, error) {
-	layout, err := json.Marshal(w.Layout)
+	layout, pinned, err := beside(w)
 	if err != nil {
 		return false, err
 	}
@@ -26,9 +26,10 @@ func (s *Store) InsertWorkflow(ctx context.Context, w workflow.Workflow, first w
 			return err
 		}
 		if err := u.Do(`INSERT INTO workflows
-			(id, workspace_id, name, description, state, version, revision, created_at, updated_at, layout)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
-			w.ID, w.WorkspaceID, w.Name, w.Description, string(w.State), w.Version, w.Revision, w.CreatedAt, w.UpdatedAt, string(layout)); err != nil {
+			(id, workspace_id, name, description, state, version, revision, created_at, updated_at, layout, source, source_stale, pinned)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`,
+			w.ID, w.WorkspaceID, w.Name, w.Description, string(w.State), w.Version, w.Revision, w.CreatedAt, w.UpdatedAt, layout,
+			w.Source, w.SourceStale, pinned); err != nil {
 			return err
 		}
 		if err := insertVersion(u, first); err != nil {
@@ -39,13 +40,23 @@ func (s *Store) InsertWorkflow(ctx context.Context, w workflow.Workflow, first w
 	return inserted, err
 }
 
+// beside is what is stored beside the definition, as text.
+func beside(w workflow.Workflow) (layout, pinned string, err error) {
+	drawn, err := json.Marshal(w.Layout)
+	if err != nil {
+		return "", "", err
+	}
+	kept, err := json.Marshal(w.Pinned)
+	return string(drawn), string(kept), err
+}
+
 func insertVersion(u *unit, v workflow.Version) error {
 	definition, err := v.Definition.Canonical()
 	if err != nil {
 		return err
 	}
-	err = u.Do(`INSERT INTO workflow_versions (workflow_id, version, created_at, created_by, definition)
-		VALUES ($1, $2, $3, $4, $5)`, v.WorkflowID, v.Number, v.CreatedAt, v.CreatedBy, string(definition))
+	err = u.Do(`INSERT INTO workflow_versions (workflow_id, version, created_at, created_by, definition, source)
+		VALUES ($1, $2, $3, $4, $5, $6)`, v.WorkflowID, v.Number, v.CreatedAt, v.CreatedBy, string(definition), v.Source)
 	return err
 }
 
@@ -54,7 +65,7 @@ func (s *Store) Workflow(ctx context.Context, workspaceID, id string) (*workflow
 	var found *workflow.Workflow
 	err := s.read(ctx, func(c Conn) (err error) {
 		found, err = one(c, `SELECT w.id, w.workspace_id, w.name, w.description, w.state, w.version, w.revision,
-			w.created_at, w.updated_at, w.layout, v.definition
+			w.created_at, w.updated_at, w.layout, w.source, w.source_stale, w.pinned, v.definition
 			FROM workflows w JOIN workflow_versions v ON v.workflow_id = w.id AND v.version = w.version
 			WHERE w.id = $1 AND w.workspace_id = $2 AND w.deleted_at IS NULL`, []any{id, workspaceID}, scanWorkflow)
 		return err
@@ -64,15 +75,18 @@ func (s *Store) Workflow(ctx context.Context, workspaceID, id string) (*workflow
 
 func scanWorkflow(r Row) (workflow.Workflow, error) {
 	var (
-		w                  workflow.Workflow
-		layout, definition []byte
+		w                          workflow.Workflow
+		layout, pinned, definition []byte
 	)
 	if err := r.Scan(&w.ID, &w.WorkspaceID, &w.Name, &w.Description, (*string)(&w.State), &w.Version, &w.Revision,
-		&w.CreatedAt, &w.UpdatedAt, &layout, &definition); err != nil {
+		&w.CreatedAt, &w.UpdatedAt, &layout, &w.Source, &w.SourceStale, &pinned, &definition); err != nil {
 		return w, err
 	}
 	if err := json.Unmarshal(layout, &w.Layout); err != nil {
 		return w, fmt.Errorf("decode the layout of %s: %w", w.ID, err)
+	}
+	if err := json.Unmarshal(pinned, &w.Pinned); err != nil {
+		return w, fmt.Errorf("decode the pins of %s: %w", w.ID, err)
 	}
 	var err error
 	w.Definition, err = workflow.ParseDefinition(definition)
@@ -103,7 +117,7 @@ func (s *Store) Workflows(ctx context.Context, workspaceID string, state workflo
 // UpdateWorkflow implements workflow.Store.
 func (s *Store) UpdateWorkflow(ctx context.Context, change workflow.Change) (bool, error) {
 	w := change.Workflow
-	layout, err := json.Marshal(w.Layout)
+	layout, pinned, err := beside(w)
 	if err != nil {
 		return false, err
 	}
@@ -112,14 +126,21 @@ func (s *Store) UpdateWorkflow(ctx context.Context, change workflow.Change) (boo
 		if err := u.Lock(Lock{Kind: lockWorkflow, Key: w.ID}); err != nil {
 			return err
 		}
-		n, err := u.Exec(`UPDATE workflows SET name = $1, description = $2, state = $3, version = $4, revision = $5, updated_at = $6, layout = $7
-			WHERE id = $8 AND workspace_id = $9 AND revision = $10 AND deleted_at IS NULL`,
-			w.Name, w.Description, string(w.State), w.Version, w.Revision, w.UpdatedAt, string(layout), w.ID, w.WorkspaceID, change.WasRevision)
+		n, err := u.Exec(`UPDATE workflows SET name = $1, description = $2, state = $3, version = $4, revision = $5, updated_at = $6, layout = $7,
+			source = $8, source_stale = $9, pinned = $10
+			WHERE id = $11 AND workspace_id = $12 AND revision = $13 AND deleted_at IS NULL`,
+			w.Name, w.Description, string(w.State), w.Version, w.Revision, w.UpdatedAt, layout,
+			w.Source, w.SourceStale, pinned, w.ID, w.WorkspaceID, change.WasRevision)
 		if updated = n == 1; err != nil || !updated {
 			return err
 		}
 		if change.NewVersion != nil {
 			if err := insertVersion(u, *change.NewVersion); err != nil {
+				return err
+			}
+		}
+		if change.Rewritten {
+			if err := u.Do(`UPDATE workflow_versions SET source = $1 WHERE workflow_id = $2 AND version = $3`, w.Source, w.ID, w.Version); err != nil {
 				return err
 			}
 		}
@@ -148,6 +169,7 @@ func (s *Store) DeleteWorkflow(ctx context.Context, w workflow.Workflow, at time
 		if deleted = n == 1; err != nil || !deleted {
 			return err
 		}
+		u.audienceChanged(w.WorkspaceID)
 		if err := disarm(u, w.ID); err != nil {
 			return err
 		}
@@ -204,7 +226,7 @@ func (s *Store) Versions(ctx context.Context, workspaceID, id string, page pagin
 func (s *Store) Version(ctx context.Context, workspaceID, id string, number int) (*workflow.Version, error) {
 	var found *workflow.Version
 	err := s.read(ctx, func(c Conn) (err error) {
-		found, err = one(c, `SELECT v.workflow_id, v.version, v.created_at, v.created_by, v.definition
+		found, err = one(c, `SELECT v.workflow_id, v.version, v.created_at, v.created_by, v.definition, v.source
 			FROM workflow_versions v JOIN workflows w ON w.id = v.workflow_id
 			WHERE v.workflow_id = $1 AND v.version = $2 AND w.workspace_id = $3 AND w.deleted_at IS NULL`,
 			[]any{id, number, workspaceID}, scanVersion)
@@ -218,7 +240,7 @@ func scanVersion(r Row) (workflow.Version, error) {
 		v          workflow.Version
 		definition []byte
 	)
-	if err := r.Scan(&v.WorkflowID, &v.Number, &v.CreatedAt, &v.CreatedBy, &definition); err != nil {
+	if err := r.Scan(&v.WorkflowID, &v.Number, &v.CreatedAt, &v.CreatedBy, &definition, &v.Source); err != nil {
 		return v, err
 	}
 	var err error

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+
+	"github.com/stepmill/stepmill/internal/strictjson"
 )
 
 // Definition is what a workflow does: the part that makes versions.
@@ -166,6 +168,19 @@ func (s Step) Title() string {
 
 // Point is a place on the canvas.
 type Point [2]float64
+
+// UnmarshalJSON reads two numbers, neither more nor fewer.
+func (p *Point) UnmarshalJSON(data []byte) error {
+	var at []float64
+	if err := strictjson.Decode(data, &at); err != nil {
+		return err
+	}
+	if len(at) != len(p) {
+		return errors.New("must be two numbers")
+	}
+	*p = Point(at)
+	return nil
+}
 
 // Layout is where the builder draws steps; it makes no version.
 type Layout map[string]Point

@@ -29,6 +29,8 @@ type Patch struct {
 	Steps          *[]Step
 	Settings       *SettingsPatch
 	Layout         *LayoutPatch
+	Pinned         *PinsPatch
+	Source         *SourcePatch
 }
 
 // SettingsPatch changes options, or replaces all of them.
@@ -133,10 +135,17 @@ func (m Match) check(w Workflow) error {
 // workflow is at that moment; a change by somebody else in between is kept.
 func (s *Service) Update(ctx context.Context, actor auth.Actor, id string, patch Patch, match Match) (Workflow, error) {
 	return s.change(ctx, actor, id, match, func(w *Workflow) error {
+		patch := patch
+		if given := patch.Source; given != nil && given.Text != nil && !given.Offered {
+			given.Text.fill(&patch, *w)
+		}
 		if err := patch.applyTexts(w); err != nil {
 			return err
 		}
-		return s.applyDefinition(ctx, actor, patch, w)
+		if err := s.applyDefinition(ctx, actor, patch, w); err != nil {
+			return err
+		}
+		return patch.applySource(w)
 	})
 }
 
@@ -203,6 +212,12 @@ func (s *Service) applyDefinition(ctx context.Context, actor auth.Actor, p Patch
 	if p.Layout != nil {
 		w.Layout = p.Layout.apply(w.Layout)
 		if err := checkLayout(w.Layout); err != nil {
+			return err
+		}
+	}
+	if p.Pinned != nil {
+		var err error
+		if w.Pinned, err = p.Pinned.Apply(w.Pinned); err != nil {
 			return err
 		}
 	}
@@ -297,8 +312,11 @@ func changeOf(actor auth.Actor, was, now Workflow) (*Change, error) {
 	if newVersion {
 		now.Version = was.Version + 1
 		change.NewVersion = &Version{
-			WorkflowID: now.ID, Number: now.Version, Definition: now.Definition, CreatedAt: now.UpdatedAt, CreatedBy: actor.Name(),
+			WorkflowID: now.ID, Number: now.Version, Definition: now.Definition, Source: now.versionText(),
+			CreatedAt: now.UpdatedAt, CreatedBy: actor.Name(),
 		}
+	} else {
+		change.Rewritten = now.versionText() != nil && !sameText(was.versionText(), now.versionText())
 	}
 	change.Workflow = now
 	if was.State != now.State {
@@ -310,17 +328,8 @@ func changeOf(actor auth.Actor, was, now Workflow) (*Change, error) {
 }
 
 func sameRow(a, b Workflow) bool {
-	sameDescription := a.Description == b.Description ||
-		a.Description != nil && b.Description != nil && *a.Description == *b.Description
-	if a.Name != b.Name || a.State != b.State || !sameDescription || len(a.Layout) != len(b.Layout) {
-		return false
-	}
-	for id, at := range a.Layout {
-		if other, ok := b.Layout[id]; !ok || other != at {
-			return false
-		}
-	}
-	return true
+	return a.Name == b.Name && a.State == b.State && sameText(a.Description, b.Description) && maps.Equal(a.Layout, b.Layout) &&
+		samePins(a.Pinned, b.Pinned) && sameText(a.Source, b.Source) && a.SourceStale == b.SourceStale
 }
 
 func (c *Change) stateChanged(actor auth.Actor, was State) error {

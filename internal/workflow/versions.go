@@ -33,7 +33,7 @@ func (s *Service) Version(ctx context.Context, actor auth.Actor, id string, numb
 }
 
 // Restore makes the definition of an old version the current one, as a new
-// version; nothing changes when it is the current one already.
+// version, and its text the text of the workflow; nothing changes when it is the current one already.
 func (s *Service) Restore(ctx context.Context, actor auth.Actor, id string, number int, match Match) (Workflow, error) {
 	version, err := s.Version(ctx, actor, id, number)
 	if err != nil {
@@ -41,7 +41,16 @@ func (s *Service) Restore(ctx context.Context, actor auth.Actor, id string, numb
 	}
 	d := version.Definition
 	patch := Patch{Triggers: &d.Triggers, Steps: &d.Steps, Settings: &SettingsPatch{Replace: &d.Settings}}
-	return s.Update(ctx, actor, id, patch, match)
+	return s.change(ctx, actor, id, match, func(w *Workflow) error {
+		if version.Source != nil {
+			// It need not fit any more: the name may be another by now.
+			w.Source = version.Source
+		}
+		if err := s.applyDefinition(ctx, actor, patch, w); err != nil {
+			return err
+		}
+		return patch.applySource(w)
+	})
 }
 
 // Validate checks the stored definition with the patched parts replaced, and

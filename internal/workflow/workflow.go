@@ -48,8 +48,13 @@ type Workflow struct {
 	Revision   int64
 	Definition Definition
 	Layout     Layout
-	CreatedAt  time.Time
-	UpdatedAt  time.Time
+	Pinned     Pins
+	// Source is the text that somebody wrote for it, nil if nobody did. A stale
+	// one says something else than the workflow is by now.
+	Source      *string
+	SourceStale bool
+	CreatedAt   time.Time
+	UpdatedAt   time.Time
 }
 
 // ETag names this state of the workflow.
@@ -69,8 +74,10 @@ type Version struct {
 	WorkflowID string
 	Number     int
 	Definition Definition
-	CreatedAt  time.Time
-	CreatedBy  string
+	// Source is the text of the definition, nil if there is none.
+	Source    *string
+	CreatedAt time.Time
+	CreatedBy string
 }
 
 // Change is a new state of a workflow with all that follows from it.
@@ -82,6 +89,8 @@ type Change struct {
 	Entries     []audit.Entry
 	// Armed are all triggers of the workflow; nil when they stay as they are.
 	Armed *[]Armed
+	// Rewritten says that the current version has another text than before.
+	Rewritten bool
 }
 
 // Store keeps workflows. A method is one atomic unit; a pointer result is nil
@@ -151,7 +160,7 @@ func (s *Service) Create(ctx context.Context, actor auth.Actor, in New) (Workflo
 	now := clock.Now()
 	w := Workflow{
 		ID: uid.At(uid.Workflow, now), WorkspaceID: actor.Workspace.ID, Name: name, Description: description,
-		State: Draft, Version: 1, Revision: 1, Layout: Layout{}, CreatedAt: now, UpdatedAt: now,
+		State: Draft, Version: 1, Revision: 1, Layout: Layout{}, Pinned: Pins{}, CreatedAt: now, UpdatedAt: now,
 	}
 	first := Version{WorkflowID: w.ID, Number: 1, CreatedAt: now, CreatedBy: actor.Name()}
 	limit := actor.Limits().Workflows

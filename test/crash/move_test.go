@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -65,7 +66,7 @@ func readOnly(t *testing.T, dir, key string) *harness.Server {
 	if err := os.WriteFile(filepath.Join(dir, "unready-starts"), []byte("5\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return startSafe(t, &harness.Server{Dir: dir, Client: harness.NewClient("", key)})
+	return startSafe(t, &harness.Server{Dir: dir, Client: harness.NewClient("", key)}, "--public-url", "http://stepmill.example")
 }
 
 // deaf lets deliveries through to a receiver once it hears.
@@ -164,6 +165,7 @@ func (l *lived) settle(t *testing.T, c *harness.Client) {
 	c.Expect(t, 200, "POST", "/v1/runs/"+over+"/cancel", nil)
 	c.Expect(t, 201, "POST", "/v1/runs/"+over+"/retry", nil)
 
+	l.call(t, c)
 	l.limited, l.revoked = newKey(t, c, "read"), newKey(t, c, "admin")
 	for _, key := range list(t, c, "/v1/api-keys").Data[:1] {
 		c.Expect(t, 204, "DELETE", "/v1/api-keys/"+key.ID, nil)
@@ -189,6 +191,23 @@ func (l *lived) people(t *testing.T, c *harness.Client) {
 	accepted := c.Expect(t, 201, "POST", "/ui/v1/invitations/accept", map[string]any{"token": token, "name": "Ada", "password": "correct horse"})
 	l.session, _, _ = strings.Cut(accepted.Header.Get("Set-Cookie"), ";")
 	c.Expect(t, 200, "GET", "/ui/v1/session", nil, "Cookie", l.session)
+}
+
+// call calls a workflow by its own address, and waits until that is on record.
+func (l *lived) call(t *testing.T, c *harness.Client) {
+	t.Helper()
+	id := define(t, c, nil, doing("note", "log.write", `{"message":"called"}`))
+	c.Expect(t, 200, "PATCH", "/v1/workflows/"+id, map[string]any{"triggers": []any{map[string]any{"id": "hook", "type": "webhook"}}})
+	var triggers struct{ Data []struct{ URL string } }
+	c.Expect(t, 200, "GET", "/v1/workflows/"+id+"/triggers", nil).Decode(t, &triggers)
+	address, err := url.Parse(triggers.Data[0].URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Expect(t, 202, "POST", address.Path, payload(6))
+	sink.Within(t, 20*time.Second, "the call is on record", func() bool {
+		return number(t, openTables(t, l.Dir), "SELECT count(*) FROM hook_requests") > 0
+	})
 }
 
 func newKey(t *testing.T, c *harness.Client, scope string) string {

@@ -27,6 +27,8 @@ func Run(t *testing.T, open func(t *testing.T, notify store.Notify) *store.Store
 		{"deletion of workflows", testDeletion},
 		{"purge", testPurge},
 		{"start of runs", testStart},
+		{"runs of drafts", testDrafts},
+		{"steps at paths", testStepsAt},
 		{"lists of runs", testRuns},
 		{"lists of all runs", testAllRuns},
 		{"lists of steps", testSteps},

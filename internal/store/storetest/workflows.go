@@ -111,6 +111,12 @@ func testWorkflowUpdate(t *testing.T, w *world) {
 	same(t, "workflow", found(w.Workflow(ctx, ws.ID, made.ID))(t), change.Workflow)
 	same(t, "versions", len(must(w.Versions(ctx, ws.ID, made.ID, whole))(t).Items), 1)
 
+	rewritten := renamed(change.Workflow, "Renamed")
+	rewritten.Workflow.Source, rewritten.Workflow.SourceStale, rewritten.Rewritten = new("# another\n"), false, true
+	answers(w.UpdateWorkflow(ctx, rewritten))(t, "of the text", true)
+	same(t, "text of the version", found(w.Version(ctx, ws.ID, made.ID, made.Version))(t).Source, new("# another\n"))
+	change = rewritten
+
 	stale := activated(t, made)
 	answers(w.UpdateWorkflow(ctx, stale))(t, "with a stale revision", false)
 	same(t, "workflow", found(w.Workflow(ctx, ws.ID, made.ID))(t), change.Workflow)

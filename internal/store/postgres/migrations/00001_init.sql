@@ -145,7 +145,10 @@ CREATE TABLE workflows (
     created_at   BIGINT           NOT NULL,
     updated_at   BIGINT           NOT NULL,
     deleted_at   BIGINT, -- set: gone for everybody, rows are being purged
-    layout       TEXT COLLATE "C" NOT NULL
+    layout       TEXT COLLATE "C" NOT NULL,
+    source       TEXT COLLATE "C", -- the YAML that somebody wrote for it
+    source_stale BOOLEAN          NOT NULL DEFAULT FALSE, -- it says something else by now
+    pinned       TEXT COLLATE "C" NOT NULL DEFAULT '{}' -- sample outputs of steps
 );
 CREATE INDEX workflows_live ON workflows (workspace_id, id) WHERE deleted_at IS NULL;
 CREATE INDEX workflows_by_state ON workflows (workspace_id, state, id) WHERE deleted_at IS NULL;
@@ -208,6 +211,7 @@ CREATE TABLE workflow_versions (
     created_at  BIGINT           NOT NULL,
     created_by  TEXT COLLATE "C" NOT NULL,
     definition  TEXT COLLATE "C" NOT NULL,
+    source      TEXT COLLATE "C", -- the YAML of the definition
     PRIMARY KEY (workflow_id, version)
 );
 
@@ -231,6 +235,7 @@ CREATE TABLE runs (
     depth            BIGINT           NOT NULL DEFAULT 0, -- how many runs stand above it
     share_key        TEXT COLLATE "C",                    -- the places it shares with other runs
     test             BOOLEAN          NOT NULL DEFAULT false, -- somebody tried its trigger out
+    draft            BOOLEAN          NOT NULL DEFAULT false, -- what it executes is in run_drafts
     payload          TEXT COLLATE "C" NOT NULL,
     headers          TEXT COLLATE "C",                        -- what came with the call of a webhook
     query            TEXT COLLATE "C"
@@ -298,6 +303,14 @@ CREATE TABLE steps (
     PRIMARY KEY (run_id, path)
 );
 CREATE INDEX steps_awaiting ON steps (run_id, path) WHERE awaits = 'answer' AND status = 'waiting';
+
+-- What runs of drafts execute: definitions that were never saved, and the pins
+-- that stand in for their steps.
+CREATE TABLE run_drafts (
+    run_id     TEXT COLLATE "C" PRIMARY KEY,
+    definition TEXT COLLATE "C" NOT NULL,
+    pinned     TEXT COLLATE "C" NOT NULL
+);
 
 -- Answers that came over a link before their steps began to wait for them.
 CREATE TABLE early_answers (
@@ -471,7 +484,8 @@ CREATE TABLE workspace_load (
     workspace_id TEXT COLLATE "C" PRIMARY KEY,
     running      BIGINT           NOT NULL,
     parked       BIGINT           NOT NULL,
-    given        BOOLEAN          NOT NULL DEFAULT true -- whether the last who asked for a slot got one; else it was parked
+    given        BOOLEAN          NOT NULL DEFAULT true, -- whether the last who asked for a slot got one; else it was parked
+    audience     BIGINT           NOT NULL DEFAULT (random() * 9e18)::bigint -- another one whenever others hear of its events
 ) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 500, autovacuum_vacuum_cost_delay = 0);
 
 -- Which node sends what there is for a webhook.

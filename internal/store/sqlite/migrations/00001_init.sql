@@ -145,7 +145,10 @@ CREATE TABLE workflows (
     created_at   INTEGER NOT NULL,
     updated_at   INTEGER NOT NULL,
     deleted_at   INTEGER,          -- set: gone for everybody, rows are being purged
-    layout       TEXT    NOT NULL
+    layout       TEXT    NOT NULL,
+    source       TEXT,             -- the YAML that somebody wrote for it
+    source_stale INTEGER NOT NULL DEFAULT 0, -- 1: it says something else by now
+    pinned       TEXT    NOT NULL DEFAULT '{}' -- sample outputs of steps
 ) WITHOUT ROWID;
 CREATE INDEX workflows_live ON workflows (workspace_id, id) WHERE deleted_at IS NULL;
 CREATE INDEX workflows_by_state ON workflows (workspace_id, state, id) WHERE deleted_at IS NULL;
@@ -157,6 +160,7 @@ CREATE TABLE workflow_versions (
     created_at  INTEGER NOT NULL,
     created_by  TEXT    NOT NULL,
     definition  TEXT    NOT NULL,
+    source      TEXT,             -- the YAML of the definition
     PRIMARY KEY (workflow_id, version)
 ) WITHOUT ROWID;
 
@@ -180,6 +184,7 @@ CREATE TABLE runs (
     depth            INTEGER NOT NULL DEFAULT 0, -- how many runs stand above it
     share_key        TEXT,             -- the places it shares with other runs
     test             INTEGER NOT NULL DEFAULT 0, -- 1: somebody tried its trigger out
+    draft            INTEGER NOT NULL DEFAULT 0, -- 1: what it executes is in run_drafts
     payload          TEXT    NOT NULL,
     headers          TEXT,             -- what came with the call of a webhook
     query            TEXT
@@ -241,6 +246,14 @@ CREATE TABLE steps (
     PRIMARY KEY (run_id, path)
 ) WITHOUT ROWID;
 CREATE INDEX steps_awaiting ON steps (run_id, path) WHERE awaits = 'answer' AND status = 'waiting';
+
+-- What runs of drafts execute: definitions that were never saved, and the pins
+-- that stand in for their steps.
+CREATE TABLE run_drafts (
+    run_id     TEXT PRIMARY KEY,
+    definition TEXT NOT NULL,
+    pinned     TEXT NOT NULL
+) WITHOUT ROWID;
 
 -- Answers that came over a link before their steps began to wait for them.
 CREATE TABLE early_answers (
