@@ -178,21 +178,6 @@ func (l *lived) settle(t *testing.T, c *harness.Client) {
 	l.once = l.startOnce(t, c)
 }
 
-// people makes a member, who is signed in, and somebody who is invited.
-func (l *lived) people(t *testing.T, c *harness.Client) {
-	t.Helper()
-	var made struct {
-		Link string `json:"link"`
-	}
-	c.Expect(t, 201, "POST", "/v1/invitations", map[string]any{"email": "later@example.com", "role": "viewer"}).Decode(t, &made)
-	l.invited = made.Link[strings.Index(made.Link, "#token=")+len("#token="):]
-	c.Expect(t, 201, "POST", "/v1/invitations", map[string]any{"email": "ada@example.com", "role": "owner"}).Decode(t, &made)
-	token := made.Link[strings.Index(made.Link, "#token=")+len("#token="):]
-	accepted := c.Expect(t, 201, "POST", "/ui/v1/invitations/accept", map[string]any{"token": token, "name": "Ada", "password": "correct horse"})
-	l.session, _, _ = strings.Cut(accepted.Header.Get("Set-Cookie"), ";")
-	c.Expect(t, 200, "GET", "/ui/v1/session", nil, "Cookie", l.session)
-}
-
 // call calls a workflow by its own address, and waits until that is on record.
 func (l *lived) call(t *testing.T, c *harness.Client) {
 	t.Helper()
@@ -208,6 +193,21 @@ func (l *lived) call(t *testing.T, c *harness.Client) {
 	sink.Within(t, 20*time.Second, "the call is on record", func() bool {
 		return number(t, openTables(t, l.Dir), "SELECT count(*) FROM hook_requests") > 0
 	})
+}
+
+// people makes a member, who is signed in, and somebody who is invited.
+func (l *lived) people(t *testing.T, c *harness.Client) {
+	t.Helper()
+	var made struct {
+		Link string `json:"link"`
+	}
+	c.Expect(t, 201, "POST", "/v1/invitations", map[string]any{"email": "later@example.com", "role": "viewer"}).Decode(t, &made)
+	l.invited = made.Link[strings.Index(made.Link, "#token=")+len("#token="):]
+	c.Expect(t, 201, "POST", "/v1/invitations", map[string]any{"email": "ada@example.com", "role": "owner"}).Decode(t, &made)
+	token := made.Link[strings.Index(made.Link, "#token=")+len("#token="):]
+	accepted := c.Expect(t, 201, "POST", "/ui/v1/invitations/accept", map[string]any{"token": token, "name": "Ada", "password": "correct horse"})
+	l.session, _, _ = strings.Cut(accepted.Header.Get("Set-Cookie"), ";")
+	c.Expect(t, 200, "GET", "/ui/v1/session", nil, "Cookie", l.session)
 }
 
 func newKey(t *testing.T, c *harness.Client, scope string) string {

@@ -29,6 +29,7 @@ func Run(t *testing.T, open func(t *testing.T, notify store.Notify) *store.Store
 		{"start of runs", testStart},
 		{"runs of drafts", testDrafts},
 		{"steps at paths", testStepsAt},
+		{"activities", testActivities},
 		{"lists of runs", testRuns},
 		{"lists of all runs", testAllRuns},
 		{"lists of steps", testSteps},
