@@ -24,7 +24,7 @@ export function FilterBar({ filters, onChange, onClear }: FilterBarProps) {
 	const select = (name: FilterName, label: string, options: { value: string; label: string }[]) => (
 		<NativeSelect
 			aria-label={label}
-			className="w-full sm:w-40"
+			className="w-full sm:w-auto sm:min-w-32 sm:flex-1"
 			value={filters[name] ?? ""}
 			onChange={(event) => onChange({ [name]: event.target.value })}
 			options={options}
@@ -92,7 +92,7 @@ function SearchText({ value, onChange }: { value: string; onChange: (value: stri
 			type="search"
 			aria-label="Search runs"
 			placeholder="Workflow, run id or error"
-			className="col-span-2 sm:!w-56"
+			className="col-span-2 sm:!w-auto sm:min-w-52 sm:flex-[2]"
 			value={text}
 			onChange={(event) => setText(event.target.value)}
 		/>
