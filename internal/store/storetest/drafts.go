@@ -59,3 +59,26 @@ func testStepsAt(t *testing.T, w *world) {
 	same(t, "of another workspace", len(must(w.StepsAt(ctx, "ws_other", started.ID, []string{"a"}))(t)), 0)
 	same(t, "of nothing", len(must(w.StepsAt(ctx, ws.ID, started.ID, nil))(t)), 0)
 }
+
+// testActivities is about what a list of workflows shows at a glance.
+func testActivities(t *testing.T, w *world) {
+	ctx, ws := t.Context(), w.workspace(t)
+	busy, idle := w.workflow(t, ws.ID), w.workflow(t, ws.ID)
+	var started []run.Run
+	for range workflow.Recent + 3 {
+		started = append(started, w.start(t, busy, "node_1"))
+	}
+	found := must(w.Activities(ctx, ws.ID, []string{busy.ID, idle.ID, "wf_none"}))(t)
+	var ids []string
+	for _, r := range found[busy.ID].Runs {
+		ids = append(ids, r.ID)
+	}
+	var want []string
+	for i := range workflow.Recent {
+		want = append(want, started[len(started)-1-i].ID)
+	}
+	same(t, "the latest runs, newest first", ids, want)
+	same(t, "of one that did nothing", len(found[idle.ID].Runs), 0)
+	same(t, "for another workspace", len(must(w.Activities(ctx, "ws_other", []string{busy.ID}))(t)), 0)
+	same(t, "of none", len(must(w.Activities(ctx, ws.ID, nil))(t)), 0)
+}

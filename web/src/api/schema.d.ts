@@ -781,7 +781,7 @@ export interface paths {
          * List the rounds of a loop
          * @description The rounds of a step of the run that is a loop, each as a whole: those that failed first, then those that are under way, wait or
          *     were cancelled, then the others, each group in its order. `counts` counts all of them, whatever the filter and the
-         *     page. A step that failed with `on_error: continue` does not fail its round.
+         *     page. A step that failed with `on_error: continue` does not fail its round. A step that is no loop has no rounds.
          */
         get: operations["getRunRounds"];
         put?: never;
@@ -2743,6 +2743,35 @@ export interface components {
             state: components["schemas"]["WorkflowState"];
             created_at: components["schemas"]["Timestamp"];
             updated_at: components["schemas"]["Timestamp"];
+            /** @description With `include=activity` only. */
+            activity?: components["schemas"]["WorkflowActivity"];
+        };
+        /** @description A workflow at a glance. */
+        WorkflowActivity: {
+            /** @description By id. Every workflow can be started by hand, whether it has a trigger for it or not. */
+            triggers: {
+                id: string;
+                type: string;
+            }[];
+            /** @description When the first of the triggers that go by time fires; null when none does. */
+            next_run_at: components["schemas"]["TimestampOrNull"];
+            /** @description The first of `recent`; null when nothing has run. */
+            last_run: components["schemas"]["RecentRun"] | null;
+            /** @description The latest runs, newest first. */
+            recent: components["schemas"]["RecentRun"][];
+            /**
+             * @description The share of `succeeded` among the runs in `recent` that succeeded or failed, drafts left out; null when there
+             *     are none.
+             */
+            success_rate: number | null;
+        };
+        RecentRun: {
+            id: components["schemas"]["RunId"];
+            status: components["schemas"]["RunStatus"];
+            draft: components["schemas"]["OfDraft"];
+            started_at: components["schemas"]["Timestamp"];
+            finished_at: components["schemas"]["TimestampOrNull"];
+            duration_ms: components["schemas"]["DurationMs"];
         };
         WorkflowList: {
             data: components["schemas"]["WorkflowListItem"][];
@@ -5258,6 +5287,11 @@ export interface operations {
                  * @example active
                  */
                 state?: components["schemas"]["WorkflowState"];
+                /**
+                 * @description `activity` gives each item an `activity`: its triggers, its latest runs, and when it runs next by itself.
+                 * @example activity
+                 */
+                include?: "activity";
                 /**
                  * @description How many items to return at most.
                  * @example 50
