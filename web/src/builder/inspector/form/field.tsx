@@ -37,7 +37,7 @@ export function SchemaField(props: FieldProps) {
 				required={plan.required}
 				hint={plan.hint}
 				error={error}
-				aside={offered && <Mode expression={expression} plan={plan} onToggle={toggle} />}
+				aside={offered && plan.kind !== "object" && <Mode expression={expression} plan={plan} onToggle={toggle} />}
 			>
 				{expression ? (
 					<ExpressionField
