@@ -30,7 +30,6 @@ export function RunView() {
 				</Button>
 				{refusal ? <ErrorNote error={refusal} /> : null}
 				<PayloadEditor />
-				<RunSelect />
 			</div>
 			<DrawnRun />
 		</div>
@@ -48,6 +47,9 @@ function DrawnRun() {
 					executed.
 				</p>
 				<p>The run is drawn on the canvas as it happens. Click a step to see its input and output.</p>
+				<div className="mt-3 flex items-center gap-2">
+					<RunSelect label="Run to draw on the canvas" hidden />
+				</div>
 			</div>
 		);
 	}
@@ -60,6 +62,7 @@ function DrawnRun() {
 					{run}
 				</Link>
 				<span className="ml-auto" />
+				<RunSelect label="Run on the canvas" hidden />
 				<IconButton small icon={CloseIcon} label="Take the run off the canvas" onClick={() => replay.draw(null)} />
 			</div>
 			{followed.head?.error && (

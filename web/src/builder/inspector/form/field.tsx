@@ -16,9 +16,11 @@ export function SchemaField(props: FieldProps) {
 	const bare = plan.kind === "expression";
 	const offered = expressions && !bare && plan.kind !== "code";
 	const dynamic = offered && typeof value === "string" && spans(value).length > 0;
-	const [wanted, setWanted] = useState(false);
+	// Text that is an expression for once stays one while it is rewritten.
+	const [wanted, setWanted] = useState(dynamic);
+	if (dynamic && !wanted) setWanted(true);
 	const [typing, setTyping] = useState(false);
-	const expression = bare || dynamic || wanted;
+	const expression = bare || wanted;
 	const error = useProblem(pointer, expression || !nested.has(plan.kind));
 	const toggle = () => {
 		setTyping(true);
