@@ -91,6 +91,7 @@ var places = []place{
 	{pkg: "egress", may: words},
 	{pkg: "engine", may: words + " " + nouns + " dispatch"},
 	{pkg: "membership", may: words + " node run"},
+	{pkg: "oidc", may: words + " account egress"},
 	{pkg: "ratelimit", may: words},
 	{pkg: "sandbox", may: words},
 	{pkg: "telemetry", may: words},

@@ -298,7 +298,7 @@ func TestErrorCodes(t *testing.T) {
 	codes := doc.Extensions["x-error-codes"].(map[string]any)
 	for _, op := range operations(doc) {
 		for status, res := range op.Responses.Map() {
-			if strings.HasPrefix(status, "2") || status == "304" || res.Value.Content["text/html"] != nil || status == "303" {
+			if strings.HasPrefix(status, "2") || status == "304" || res.Value.Content["text/html"] != nil || status == "303" || status == "302" {
 				continue
 			}
 			listed, _ := res.Value.Extensions["x-error-codes"].([]any)
@@ -335,11 +335,15 @@ func TestObjectsAreClosed(t *testing.T) {
 	optional := map[string][]string{
 		"Error":             {"details"},
 		"ErrorDetail":       {"line", "column"},
+		"WorkflowListItem":  {"activity"}, // when it is asked for
+		"RunStartedData":    {"draft"},    // absent for the runs that count
+		"RunFinishedData":   {"draft"},
+		"RunFailedData":     {"draft"},
 		"FieldDiff":         {"from", "to"}, // absent: the member is not there, which null would not say
 		"ValidationProblem": {"hint", "line", "column"},
 	}
 	written := []string{ // by clients, and returned as they were written
-		"AccountPatch", "ApiKeyCreate", "CodeJsInput", "Concurrency", "ConcurrencyPatch", "DataSetInput", "ExpressionEvaluate", "FlowApprovalInput", "FlowRunInput", "FlowStopInput", "FlowWaitInput",
+		"AccountPatch", "ApiKeyCreate", "CodeJsInput", "Concurrency", "ConcurrencyPatch", "DataSetInput", "ExpressionEvaluate", "ExpressionTerm", "FlowApprovalInput", "FlowRunInput", "FlowStopInput", "FlowWaitInput",
 		"HttpRequestInput", "InvitationAccept", "LogWriteInput", "MemberPatch", "RedeliverRange", "Repeat", "Retry", "RunStart", "SampleData", "SecretPut", "Settings", "SettingsPatch", "Step", "StepAnswer", "StepTest", "Trigger", "TriggerTest",
 		"VariablePut", "Verify", "WebhookCreate", "WebhookPatch", "WebhookTest", "WorkflowCreate", "WorkflowDefinition", "WorkflowPatch", "WorkspaceCreate", "WorkspacePatch",
 	}

@@ -28,7 +28,7 @@ func Email(pointer, text string) (string, error) {
 		return "", fault.Field(pointer, "must not be empty")
 	case len(email) > maxEmail:
 		return "", fault.Field(pointer, "must have at most %d bytes", maxEmail)
-	case !found || !utf8.ValidString(email) || !isLocal(local) || !isDomain(domain):
+	case !found || !utf8.ValidString(text) || !isLocal(local) || !isDomain(domain):
 		return "", fault.Field(pointer, "is not an e-mail address such as ada@example.com")
 	}
 	return email, nil

@@ -23,17 +23,18 @@ func sessionToken(r *http.Request) (token string, has bool) {
 
 // withToken gives a browser its session.
 func withToken(r *reply, token string) *reply {
-	return r.with("Set-Cookie", cookie(token, int(account.SessionLife.Seconds())))
+	return r.cookie(sessionCookie, token, int(account.SessionLife.Seconds()))
 }
 
 // withoutToken takes it away.
-func withoutToken(r *reply) *reply { return r.with("Set-Cookie", cookie("", -1)) }
+func withoutToken(r *reply) *reply { return r.cookie(sessionCookie, "", -1) }
 
-func cookie(value string, maxAge int) string {
-	c := http.Cookie{
-		Name: sessionCookie, Value: value, Path: "/", MaxAge: maxAge, Secure: true, HttpOnly: true, SameSite: http.SameSiteLaxMode,
-	}
-	return c.String()
+// cookie adds a cookie that no script sees and that no other site sends, for a
+// number of seconds; a negative one takes it away.
+func (r *reply) cookie(name, value string, life int) *reply {
+	c := http.Cookie{Name: name, Value: value, Path: "/", MaxAge: life, Secure: true, HttpOnly: true, SameSite: http.SameSiteLaxMode}
+	r.cookies = append(r.cookies, c.String())
+	return r
 }
 
 // refuseOrigin answers a request that another site makes a browser send.

@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"encoding/json"
+	"strconv"
 	"time"
 
 	"github.com/stepmill/stepmill/internal/fault"
@@ -11,11 +12,32 @@ import (
 
 type evaluateRequest struct {
 	Body struct {
-		Expression *string         `json:"expression"`
-		Template   json.RawMessage `json:"template"`
-		RunID      *string         `json:"run_id"`
-		Context    *sampleBody     `json:"context"`
+		termBody
+		Expressions *[]termBody `json:"expressions"`
+		RunID       *string     `json:"run_id"`
+		StepID      string      `json:"step_id"`
+		// WorkflowID names the workflow whose pins count.
+		WorkflowID *string     `json:"workflow_id"`
+		Context    *sampleBody `json:"context"`
 	} `body:"required"`
+}
+
+// termBody is one of the two that can be evaluated.
+type termBody struct {
+	Expression *string         `json:"expression"`
+	Template   json.RawMessage `json:"template"`
+}
+
+func (b termBody) term(at string) (run.Term, error) {
+	switch {
+	case b.Expression == nil && b.Template == nil:
+		return run.Term{}, fault.Field(at+"/expression", "is required, unless there is a template")
+	case b.Expression != nil && b.Template != nil:
+		return run.Term{}, fault.Field(at+"/template", "must not be given together with an expression")
+	case b.Expression != nil:
+		return run.Term{Expression: *b.Expression}, nil
+	}
+	return run.Term{Template: b.Template}, nil
 }
 
 type sampleBody struct {
@@ -94,23 +116,28 @@ type expressionError struct {
 	Pointer string `json:"pointer"`
 }
 
+// maxExpressions is how many expressions are evaluated at a time.
+const maxExpressions = 50
+
 func (s *Server) evaluateExpression(ctx context.Context, in *evaluateRequest) (*reply, error) {
 	body := in.Body
-	switch {
-	case body.Expression == nil && body.Template == nil:
-		return nil, fault.Field("/expression", "is required, unless there is a template")
-	case body.Expression != nil && body.Template != nil:
-		return nil, fault.Field("/template", "must not be given together with an expression")
+	preview := run.Preview{View: run.View{StepID: body.StepID}}
+	var err error
+	if preview.Terms, err = termsOf(body.termBody, body.Expressions); err != nil {
+		return nil, err
 	}
-	preview := run.Preview{Template: body.Template}
-	if body.Expression != nil {
-		preview.Expression = *body.Expression
+	if preview.RunID, err = runIDOf(body.RunID); err != nil {
+		return nil, err
 	}
-	if body.RunID != nil {
-		if *body.RunID == "" {
-			return nil, fault.Field("/run_id", "must be the id of a run, or be left out")
+	if body.StepID != "" && preview.RunID == "" {
+		return nil, fault.Field("/step_id", "says whose data of a run is seen: it needs a run_id")
+	}
+	if body.WorkflowID != nil {
+		w, err := s.Workflows.Get(ctx, actorOf(ctx), *body.WorkflowID)
+		if err != nil {
+			return nil, err
 		}
-		preview.RunID = *body.RunID
+		preview.Pins = w.Pinned
 	}
 	if body.Context != nil {
 		preview.Sample = body.Context.sample()
@@ -119,7 +146,51 @@ func (s *Server) evaluateExpression(ctx context.Context, in *evaluateRequest) (*
 	if err != nil {
 		return nil, err
 	}
-	return ok(showEvaluation(got)), nil
+	if body.Expressions == nil {
+		return ok(showEvaluation(got[0])), nil
+	}
+	results := make([]any, len(got))
+	for i, one := range got {
+		results[i] = showEvaluation(one)
+	}
+	return ok(evaluationsBody{results}), nil
+}
+
+type evaluationsBody struct {
+	Results []any `json:"results"`
+}
+
+// termsOf reads the one expression, or the list.
+func termsOf(one termBody, list *[]termBody) ([]run.Term, error) {
+	if list == nil {
+		single, err := one.term("")
+		return []run.Term{single}, err
+	}
+	switch n := len(*list); {
+	case one.Expression != nil || one.Template != nil:
+		return nil, fault.Field("/expressions", "must not be given together with an expression or a template")
+	case n < 1 || n > maxExpressions:
+		return nil, fault.Field("/expressions", "must have between 1 and %d entries", maxExpressions)
+	}
+	out := make([]run.Term, len(*list))
+	for i, entry := range *list {
+		var err error
+		if out[i], err = entry.term("/expressions/" + strconv.Itoa(i)); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// runIDOf reads a run that may be left out, but not be empty.
+func runIDOf(given *string) (string, error) {
+	if given == nil {
+		return "", nil
+	}
+	if *given == "" {
+		return "", fault.Field("/run_id", "must be the id of a run, or be left out")
+	}
+	return *given, nil
 }
 
 // jsonType names the type of a value in the words of JSON, but for a list.

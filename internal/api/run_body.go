@@ -20,6 +20,7 @@ type runFacts struct {
 	WaitingFor      *waitingBody `json:"waiting_for"`
 	RetryOf         *string      `json:"retry_of"`
 	Parent          *parentBody  `json:"parent"`
+	Draft           bool         `json:"draft"`
 }
 
 type runBody struct {
@@ -67,6 +68,7 @@ type stepFacts struct {
 	DurationMS int64          `json:"duration_ms"`
 	Error      *stepError     `json:"error"`
 	Reason     *string        `json:"reason"`
+	Pinned     bool           `json:"pinned"`
 }
 
 // stepHead is a step without what went in and came out.
@@ -99,7 +101,7 @@ func showRunFacts(d run.Detail) runFacts {
 	facts := runFacts{
 		ID: d.ID, WorkflowID: d.WorkflowID, WorkflowVersion: d.WorkflowVersion, Status: d.Status,
 		StartedAt: clock.Format(d.StartedAt), FinishedAt: clock.FormatPtr(d.FinishedAt), DurationMS: duration(d.StartedAt, d.FinishedAt),
-		RetryOf: orNull(d.RetryOf),
+		RetryOf: orNull(d.RetryOf), Draft: d.Draft,
 	}
 	if d.Parent != nil {
 		facts.Parent = &parentBody{d.Parent.RunID, d.Parent.StepID}
@@ -140,7 +142,7 @@ func showStepFacts(s run.Step) stepFacts {
 	return stepFacts{
 		StepID: s.Path, Name: s.Name, Type: s.Type, Status: s.Status, Attempt: s.Attempt,
 		StartedAt: clock.Format(s.StartedAt), FinishedAt: clock.FormatPtr(s.FinishedAt), DurationMS: duration(s.StartedAt, s.FinishedAt),
-		Error: showFailure(s.Error), Reason: orNull(s.Reason),
+		Error: showFailure(s.Error), Reason: orNull(s.Reason), Pinned: s.Pinned(),
 	}
 }
 

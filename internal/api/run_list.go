@@ -19,6 +19,7 @@ type listedRun struct {
 	WorkflowName string     `json:"workflow_name"`
 	Status       run.Status `json:"status"`
 	Trigger      string     `json:"trigger"`
+	Draft        bool       `json:"draft"`
 	StartedAt    string     `json:"started_at"`
 	FinishedAt   *string    `json:"finished_at"`
 	DurationMS   int64      `json:"duration_ms"`
@@ -77,7 +78,7 @@ func (s *Server) listAllRuns(ctx context.Context, in *listAllRunsRequest) (*repl
 		},
 		func(r run.Listed) listedRun {
 			return listedRun{
-				ID: r.ID, WorkflowID: r.WorkflowID, WorkflowName: r.WorkflowName, Status: r.Status, Trigger: r.Trigger,
+				ID: r.ID, WorkflowID: r.WorkflowID, WorkflowName: r.WorkflowName, Status: r.Status, Trigger: r.Trigger, Draft: r.Draft,
 				StartedAt: clock.Format(r.StartedAt), FinishedAt: clock.FormatPtr(r.FinishedAt), DurationMS: duration(r.StartedAt, r.FinishedAt),
 				Error: showFailure(r.Error),
 			}

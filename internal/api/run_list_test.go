@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	listedRunKeys  = "id workflow_id workflow_name status trigger started_at finished_at duration_ms error"
-	listedStepKeys = "step_id name type status attempt started_at finished_at duration_ms error reason"
+	listedRunKeys  = "id workflow_id workflow_name status trigger draft started_at finished_at duration_ms error"
+	listedStepKeys = "step_id name type status attempt started_at finished_at duration_ms error reason pinned"
 	// loopStep has two rounds with a loop of one round inside.
 	loopStep = `{"id": "lines", "foreach": "${{ [1, 2] }}", "steps": [
 		{"id": "reserve", "uses": "data.set", "with": {"values": {"n": "${{ item }}"}}},

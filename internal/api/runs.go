@@ -10,8 +10,10 @@ import (
 
 	"github.com/stepmill/stepmill/internal/action"
 	"github.com/stepmill/stepmill/internal/clock"
+	"github.com/stepmill/stepmill/internal/fault"
 	"github.com/stepmill/stepmill/internal/paging"
 	"github.com/stepmill/stepmill/internal/run"
+	"github.com/stepmill/stepmill/internal/workflow"
 )
 
 type runItem struct {
@@ -56,6 +58,7 @@ type startRunRequest struct {
 	Prefer     string `header:"Prefer"`
 	Depth      *int   `header:"X-Service-Depth"`
 	Body       struct {
+		draftBody
 		Payload json.RawMessage `json:"payload"`
 	} `body:"optional"`
 }
@@ -69,11 +72,56 @@ func (s *Server) startRun(ctx context.Context, in *startRunRequest) (*reply, err
 		}
 		wanted.Depth = min(*in.Depth, action.MaxDepth) + 1
 	}
+	var err error
+	if wanted.Draft, err = s.draftOf(ctx, in); err != nil {
+		return nil, err
+	}
 	started, err := s.Runs.Start(ctx, actorOf(ctx), wanted)
 	if err != nil {
 		return nil, err
 	}
 	return s.begun(started, wait, asked), nil
+}
+
+// draftOf is what is to be run in the place of the saved definition; nil for
+// nothing.
+func (s *Server) draftOf(ctx context.Context, in *startRunRequest) (*workflow.Unsaved, error) {
+	body := in.Body
+	if body.Definition == nil {
+		if body.UsePinned || body.Pinned != nil {
+			return nil, fault.Field("/use_pinned", "counts for the run of a draft only, which has a definition")
+		}
+		return nil, nil
+	}
+	if err := mayDraft(ctx); err != nil {
+		return nil, err
+	}
+	draft, err := s.Workflows.Draft(ctx, actorOf(ctx), in.WorkflowID, body.trying())
+	if err != nil {
+		return nil, workflow.InDefinition(err)
+	}
+	return &draft, nil
+}
+
+type runDefinitionBody struct {
+	RunID           string             `json:"run_id"`
+	WorkflowID      string             `json:"workflow_id"`
+	WorkflowVersion int                `json:"workflow_version"`
+	Draft           bool               `json:"draft"`
+	Triggers        []workflow.Trigger `json:"triggers"`
+	Steps           []workflow.Step    `json:"steps"`
+	Settings        workflow.Settings  `json:"settings"`
+}
+
+func (s *Server) getRunDefinition(ctx context.Context, in *runRequest) (*reply, error) {
+	r, d, err := s.Runs.Definition(ctx, actorOf(ctx), in.ID)
+	if err != nil {
+		return nil, err
+	}
+	return ok(runDefinitionBody{
+		RunID: r.ID, WorkflowID: r.WorkflowID, WorkflowVersion: r.WorkflowVersion, Draft: r.Draft,
+		Triggers: orEmpty(d.Triggers), Steps: orEmpty(d.Steps), Settings: d.Settings,
+	}), nil
 }
 
 // begun answers with a run that was started, at once or when it has ended.

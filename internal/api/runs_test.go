@@ -8,9 +8,9 @@ import (
 )
 
 const (
-	runKeys = "id workflow_id workflow_version status trigger started_at finished_at duration_ms error waiting_for retry_of parent steps"
+	runKeys = "id workflow_id workflow_version status trigger started_at finished_at duration_ms error waiting_for retry_of parent draft steps"
 
-	stepKeys = "step_id name type status attempt started_at finished_at duration_ms input output error reason attempts"
+	stepKeys = "step_id name type status attempt started_at finished_at duration_ms input output error reason pinned attempts"
 )
 
 func TestStartRun(t *testing.T) {

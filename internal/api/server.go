@@ -77,6 +77,10 @@ type Options struct {
 	Origin string
 	// PublicURL is what links begin with.
 	PublicURL func() string
+	// OIDC is where people can show who they are; nil: nowhere. Somebody who is
+	// no user gets OIDCRole, or is refused if it is empty.
+	OIDC     IdentityProvider
+	OIDCRole account.Role
 	// Version is that of the program.
 	Version string
 	// Ready tells whether the service can work; an error says why not.

@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/stepmill/stepmill/internal/account"
 	"github.com/stepmill/stepmill/internal/action/catalog"
 	"github.com/stepmill/stepmill/internal/api"
 	"github.com/stepmill/stepmill/internal/audit"
@@ -52,6 +53,7 @@ type Server struct {
 	listener  *api.LimitListener // nil: a worker
 	metrics   net.Listener       // nil: they are not shown
 	outside   *egress.Client
+	elsewhere func() // ends what reaches the identity provider
 	scripts   *sandbox.Pool
 	api       *api.Server
 	runs      *run.Service
@@ -213,6 +215,10 @@ func (s *Server) assemble(ctx context.Context, data config.Data) (err error) {
 	s.respond = trigger.NewResponder(st, s.runs, s.log)
 	s.poll = trigger.NewPoller(st, plans, s.runs, secrets, actions, s.log)
 	previews := run.NewPreviews(s.runs, secrets)
+	provider, err := s.identityProvider()
+	if err != nil {
+		return err
+	}
 	s.api = api.New(api.Services{
 		Auth: s.core.auth, Accounts: s.core.people, Actions: actions, Workflows: flows, Runs: s.runs, Links: links, Audit: audit.NewService(st), Usage: s.usage,
 		Triggers:    trigger.NewService(st, flows, s.runs, v, actions, s.inbox, s.base),
@@ -227,6 +233,7 @@ func (s *Server) assemble(ctx context.Context, data config.Data) (err error) {
 	}, api.Options{
 		Limits: s.limits(), Cursors: cursors, PreauthPerMinute: s.config.PreauthRPM, BodyBytes: bodyBytes(), TrustedProxies: config.Prefixes(s.config.TrustedProxy), Ready: s.ready, Log: s.log,
 		StreamsPerWorkspace: s.config.StreamsPerWorkspace, PublicURL: s.base, Origin: s.config.PublicURL.Origin(), Version: config.VersionText(), Dashboard: web.Dashboard(),
+		OIDC: provider, OIDCRole: account.Role(s.config.OIDC.Role),
 	})
 	return nil
 }

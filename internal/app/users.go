@@ -8,7 +8,9 @@ import (
 	"time"
 
 	"github.com/stepmill/stepmill/internal/account"
+	"github.com/stepmill/stepmill/internal/api"
 	"github.com/stepmill/stepmill/internal/config"
+	"github.com/stepmill/stepmill/internal/oidc"
 	"github.com/stepmill/stepmill/internal/paging"
 )
 
@@ -68,4 +70,18 @@ func baseURL(at config.Place) (string, error) {
 		addr.IP = net.IPv6unspecified
 	}
 	return at.PublicURL.Or(addr), nil
+}
+
+// identityProvider is where people can sign in, if the operator named one.
+func (s *Server) identityProvider() (api.IdentityProvider, error) {
+	if s.config.Issuer == "" {
+		return nil, nil
+	}
+	secret, err := s.config.OIDC.Secret()
+	if err != nil {
+		return nil, err
+	}
+	client, closed := oidc.Outside("Stepmill/"+config.VersionText(), s.own)
+	s.elsewhere = closed
+	return oidc.New(oidc.Config{Issuer: s.config.Issuer, ClientID: s.config.ClientID, ClientSecret: secret, Client: client}), nil
 }

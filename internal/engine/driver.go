@@ -113,7 +113,7 @@ func (d *driver) tryLoad(ctx context.Context) (bool, error) {
 		return false, err
 	}
 	d.snap = *snap
-	plan, err := d.engine.plans.Get(ctx, snap.WorkflowID, snap.WorkflowVersion)
+	plan, err := run.PlanOf(ctx, d.engine.plans, snap.Run)
 	if errors.Is(err, workflow.ErrCorrupt) {
 		err = &corruptError{err}
 	}

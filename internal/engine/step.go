@@ -107,10 +107,23 @@ func (d *driver) begin(ctx context.Context, p place) moved {
 			return d.skip(p, "its condition is false")
 		}
 	}
+	if pin, pinned := d.root.plan.Pins[planned.ID]; pinned {
+		return d.answerPinned(p, pin)
+	}
 	if planned.Block != nil {
 		return d.moveBlock(ctx, p)
 	}
 	return d.execute(ctx, p)
+}
+
+// answerPinned settles a step of a draft with its pin.
+func (d *driver) answerPinned(p place, pin json.RawMessage) moved {
+	step, now := p.step(), clock.Now()
+	step.Pin(d.maskOf(step).JSON(pin))
+	step.FinishedAt = &now
+	d.keep(len(step.Output))
+	d.settle(p)
+	return settledNow
 }
 
 func (d *driver) skip(p place, reason string) moved {

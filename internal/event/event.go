@@ -45,6 +45,8 @@ type Event struct {
 	At          time.Time
 	// Depth is how many runs stand above the run.
 	Depth int
+	// Draft says that the run is one of a draft: no trigger fires on it.
+	Draft bool
 	Body  []byte
 }
 
@@ -58,14 +60,15 @@ type envelope struct {
 // Subject says whom an event is about.
 type Subject struct {
 	WorkspaceID, WorkflowID, RunID string
-	Depth                          int // of the run
+	Depth                          int  // of the run
+	Draft                          bool // the run is one of a draft
 }
 
 // New makes an event. Data must be a value that encoding/json accepts.
 func New(kind Type, subject Subject, at time.Time, data any) (Event, error) {
 	e := Event{
 		ID: uid.At(uid.Event, at), Type: kind, At: at,
-		WorkspaceID: subject.WorkspaceID, WorkflowID: subject.WorkflowID, RunID: subject.RunID, Depth: subject.Depth,
+		WorkspaceID: subject.WorkspaceID, WorkflowID: subject.WorkflowID, RunID: subject.RunID, Depth: subject.Depth, Draft: subject.Draft,
 	}
 	body, err := json.Marshal(envelope{ID: e.ID, Event: kind, Timestamp: clock.Format(at), Data: data})
 	if err != nil {

@@ -1,5 +1,7 @@
 package expr
 
+import "slices"
+
 // Refs is what an expression reads, known without evaluating it.
 type Refs struct {
 	// Steps, Secrets and Vars are the names written out, as in steps.get or
@@ -28,6 +30,13 @@ type Ref struct {
 	Column  int
 	Offset  int
 	Pointer string
+}
+
+// And returns the references of both.
+func (r Refs) And(o Refs) Refs {
+	r.Steps, r.Secrets, r.Vars, r.Links = slices.Clip(r.Steps), slices.Clip(r.Secrets), slices.Clip(r.Vars), slices.Clip(r.Links)
+	r.merge(o)
+	return r
 }
 
 // merge adds the references of another expression.

@@ -16,6 +16,7 @@ type eventData struct {
 	WorkflowName string       `json:"workflow_name"`
 	Status       Status       `json:"status"`
 	Trigger      eventTrigger `json:"trigger"`
+	Draft        bool         `json:"draft,omitempty"`
 	StartedAt    string       `json:"started_at"`
 	FinishedAt   *string      `json:"finished_at,omitempty"`
 	DurationMS   *int64       `json:"duration_ms,omitempty"`
@@ -75,7 +76,7 @@ func Clip(text string, limit int) string {
 func newEventData(r Run, workflowName string) eventData {
 	data := eventData{
 		RunID: r.ID, WorkflowID: r.WorkflowID, WorkflowName: workflowName, Status: r.Status,
-		Trigger: eventTrigger{Type: r.Trigger.Type}, StartedAt: clock.Format(r.StartedAt),
+		Trigger: eventTrigger{Type: r.Trigger.Type}, Draft: r.Draft, StartedAt: clock.Format(r.StartedAt),
 	}
 	if r.Trigger.ID != "" {
 		data.Trigger.ID = &r.Trigger.ID
@@ -84,5 +85,5 @@ func newEventData(r Run, workflowName string) eventData {
 }
 
 func subject(r Run) event.Subject {
-	return event.Subject{WorkspaceID: r.WorkspaceID, WorkflowID: r.WorkflowID, RunID: r.ID, Depth: r.Depth}
+	return event.Subject{WorkspaceID: r.WorkspaceID, WorkflowID: r.WorkflowID, RunID: r.ID, Depth: r.Depth, Draft: r.Draft}
 }

@@ -16,6 +16,7 @@ type Listed struct {
 	Item
 	WorkflowName string
 	Trigger      string // its type
+	Draft        bool
 	Error        *Failure
 }
 
@@ -88,6 +89,11 @@ type Lists interface {
 	// Steps lists the steps of a run in the order they started, without input
 	// and output; false when there is no such run.
 	Steps(ctx context.Context, workspaceID, runID string, filter StepFilter, page paging.Request) (paging.Page[Step], bool, error)
+	// RoundSteps reads the steps in the rounds of a loop; nil when there is no such
+	// step.
+	RoundSteps(ctx context.Context, workspaceID, runID, block string) (*RoundSteps, error)
+	// StepsAt reads the steps of a run at some paths, as far as they are there.
+	StepsAt(ctx context.Context, workspaceID, runID string, paths []string) ([]Step, error)
 	// Step reads one step; false when there is no such run.
 	Step(ctx context.Context, workspaceID, runID, path string) (*StepDetail, bool, error)
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"maps"
-	"strings"
 	"time"
 
 	"github.com/stepmill/stepmill/internal/auth"
@@ -36,14 +35,17 @@ func NewPreviews(runs *Service, vars Variables) *Previews {
 	return &Previews{runs: runs, vars: vars, cache: expr.NewCache(previewCache)}
 }
 
-// Preview asks for the value of an expression, or of any JSON value with
-// expressions in its strings when Template is set.
+// Preview asks for the values of expressions in one view.
 type Preview struct {
+	View
+	Terms []Term
+}
+
+// Term is an expression, or any JSON value with expressions in its strings
+// when Template is set.
+type Term struct {
 	Expression string
 	Template   json.RawMessage
-	// RunID names the run whose data is used; empty for none.
-	RunID  string
-	Sample Sample
 }
 
 // Sample is data to evaluate with. What is given stands in the place of what
@@ -93,41 +95,61 @@ type Evaluation struct {
 	Error *expr.Error
 }
 
-// Evaluate evaluates. An expression that does not compile or fails is an answer
-// like any other. Secrets are never read: each one is "***".
-func (p *Previews) Evaluate(ctx context.Context, actor auth.Actor, in Preview) (Evaluation, error) {
-	env := &expr.Env{Steps: map[string]expr.Step{}, Now: clock.Now()}
-	if in.RunID != "" {
-		if err := p.recorded(ctx, actor, in.RunID, env); err != nil {
-			return Evaluation{}, err
+// Evaluate evaluates each of the expressions. One that does not compile or fails
+// has that for an answer like any other. Secrets are never read: each one is
+// "***".
+func (p *Previews) Evaluate(ctx context.Context, actor auth.Actor, in Preview) ([]Evaluation, error) {
+	out := make([]Evaluation, len(in.Terms))
+	compiled := make([]evaluator, len(in.Terms))
+	var refs expr.Refs
+	for i, term := range in.Terms {
+		var err error
+		if compiled[i], err = p.compile(term); err != nil {
+			if out[i], err = failed(err); err != nil {
+				return nil, err
+			}
+			compiled[i] = nil
+			continue
+		}
+		refs = refs.And(compiled[i].Refs())
+	}
+	env, err := p.env(ctx, actor, in.View, refs)
+	if err != nil {
+		return nil, err
+	}
+	for i, program := range compiled {
+		if program == nil {
+			continue
+		}
+		value, err := program.Eval(env, expr.Budget{})
+		if out[i] = (Evaluation{Value: value}); err != nil {
+			if out[i], err = failed(err); err != nil {
+				return nil, err
+			}
 		}
 	}
-	compiled, err := p.compile(in)
-	if err != nil {
-		return failed(err)
+	return out, nil
+}
+
+// env is what expressions with these references see.
+func (p *Previews) env(ctx context.Context, actor auth.Actor, v View, refs expr.Refs) (*expr.Env, error) {
+	env := &expr.Env{
+		Steps: map[string]expr.Step{}, Now: clock.Now(),
+		Secrets: make(map[string]string, len(refs.Secrets)), Links: make(map[string]expr.Link, len(refs.Links)),
 	}
-	refs := compiled.Refs()
-	env.Secrets = make(map[string]string, len(refs.Secrets))
 	for _, ref := range refs.Secrets {
 		env.Secrets[ref.Name] = mask.Cover
 	}
-	env.Links = make(map[string]expr.Link, len(refs.Links))
 	for _, ref := range refs.Links {
 		env.Links[ref.Name] = expr.Link{Page: mask.Cover, Callback: mask.Cover}
 	}
 	if len(refs.Vars) > 0 || refs.AllVars {
+		var err error
 		if env.Vars, err = p.vars.Variables(ctx, actor.Workspace.ID); err != nil {
-			return Evaluation{}, err
+			return nil, err
 		}
 	}
-	if err := in.Sample.apply(env); err != nil {
-		return Evaluation{}, err
-	}
-	value, err := compiled.Eval(env, expr.Budget{})
-	if err != nil {
-		return failed(err)
-	}
-	return Evaluation{Value: value}, nil
+	return env, p.fill(ctx, actor, v, refs, env)
 }
 
 // evaluator is a program, a template or a value with templates in it.
@@ -136,7 +158,7 @@ type evaluator interface {
 	Eval(env *expr.Env, budget expr.Budget) (any, error)
 }
 
-func (p *Previews) compile(in Preview) (evaluator, error) {
+func (p *Previews) compile(in Term) (evaluator, error) {
 	if in.Template == nil {
 		return p.cache.CompileBare(in.Expression)
 	}
@@ -156,33 +178,6 @@ func failed(err error) (Evaluation, error) {
 		return Evaluation{Error: wrong}, nil
 	}
 	return Evaluation{}, err
-}
-
-// recorded fills in what a run has recorded, of its steps those outside of
-// loops.
-func (p *Previews) recorded(ctx context.Context, actor auth.Actor, runID string, env *expr.Env) error {
-	detail, err := p.runs.Get(ctx, actor, runID)
-	if err != nil {
-		return err
-	}
-	head, err := p.runs.head(ctx, actor.Workspace.ID, detail.WorkflowID)
-	if err != nil {
-		return notFound(runID) // its workflow has just been deleted
-	}
-	env.Run = expr.Run{ID: detail.ID, StartedAt: detail.StartedAt}
-	env.Workflow = expr.Workflow{ID: detail.WorkflowID, Name: head.Name, Version: detail.WorkflowVersion}
-	if env.Trigger, err = detail.Trigger.Seen(); err != nil {
-		return err
-	}
-	for _, step := range detail.Steps {
-		if strings.Contains(step.Path, ".") || !step.Status.Settled() {
-			continue
-		}
-		if env.Steps[step.Path], err = step.Seen(); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // apply puts the sample in the place of what the environment has.

@@ -18,17 +18,23 @@ func (s *Service) Retry(ctx context.Context, actor auth.Actor, id string, watch 
 	if source.Status != Failed && source.Status != Cancelled {
 		return Started{}, fault.New(fault.RunNotRetryable, "run %q is %s: only a failed or cancelled run can be retried", id, source.Status)
 	}
-	plan, err := s.plans.Get(ctx, source.WorkflowID, source.WorkflowVersion)
+	plan, err := PlanOf(ctx, s.plans, source.Run)
 	if err != nil {
 		return Started{}, err
 	}
 	if plan == nil {
 		return Started{}, notFound(id)
 	}
-	started, err := s.begin(ctx, Start{Run: Run{
+	start := Start{Run: Run{
 		WorkspaceID: source.WorkspaceID, WorkflowID: source.WorkflowID, WorkflowVersion: source.WorkflowVersion,
-		Trigger: source.Trigger, RetryOf: source.ID, Depth: source.Depth,
-	}, Steps: Inherit(plan, source)}, watch)
+		Trigger: source.Trigger, RetryOf: source.ID, Depth: source.Depth, Draft: source.Draft,
+	}, Steps: Inherit(plan, source)}
+	if source.Draft {
+		if start.Draft, err = s.store.Draft(ctx, source.ID); err != nil {
+			return Started{}, err
+		}
+	}
+	started, err := s.begin(ctx, start, watch)
 	if fault.Is(err, fault.WorkflowNotFound) {
 		// It was deleted a moment ago, and its runs with it.
 		err = notFound(id)

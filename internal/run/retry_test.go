@@ -25,6 +25,10 @@ func (v vanishing) Get(context.Context, string, int) (*workflow.Plan, error) {
 	return &workflow.Plan{}, nil
 }
 
+func (v vanishing) OfDraft(context.Context, string) (*workflow.Plan, error) {
+	return &workflow.Plan{}, nil
+}
+
 // A run whose workflow is deleted while it is being retried is not there.
 func TestRetryOfWhatIsBeingDeleted(t *testing.T) {
 	t.Parallel()

@@ -139,6 +139,9 @@ type Run struct {
 	// ShareKey names the places that the run shares with others of its workflow;
 	// empty: it shares none.
 	ShareKey string
+	// Draft says that it executes a definition that was not saved, on top of the
+	// version.
+	Draft bool
 }
 
 // Parent is a step of another run that started a run.
@@ -204,6 +207,18 @@ func (s Step) Seen() (expr.Step, error) {
 	}
 	return out, err
 }
+
+// pinnedReason is what a step says that was answered with its pin.
+const pinnedReason = "answered with its pinned output"
+
+// Pin gives a step that has just begun its pin for an output.
+func (s *Step) Pin(output json.RawMessage) {
+	s.Status, s.Output, s.Reason = StepSucceeded, output, pinnedReason
+}
+
+// Pinned tells whether the step was answered with its pin instead of being
+// executed.
+func (s Step) Pinned() bool { return s.Reason == pinnedReason }
 
 // LogLine is what a step wrote to its log.
 type LogLine struct {

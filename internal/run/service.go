@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -47,6 +48,11 @@ type Store interface {
 	// revision.
 	StartRuns(ctx context.Context, s Starts) (started []string, err error)
 	Run(ctx context.Context, workspaceID, id string) (*Detail, error)
+	// Head reads a run without its steps.
+	Head(ctx context.Context, workspaceID, id string) (*Run, error)
+	// Definition reads that of a version, Draft that of the run of a draft.
+	Definition(ctx context.Context, workflowID string, version int) (*workflow.Definition, error)
+	Draft(ctx context.Context, runID string) (*workflow.Unsaved, error)
 	Runs(ctx context.Context, workspaceID, workflowID string, status Status, page paging.Request) (paging.Page[Item], error)
 	// CancelRun ends the run and its open steps if it is still running, and the
 	// runs that it waits for.
@@ -84,6 +90,16 @@ type Queue interface {
 // Plans finds compiled versions of workflows.
 type Plans interface {
 	Get(ctx context.Context, workflowID string, version int) (*workflow.Plan, error)
+	// OfDraft finds the plan of the run of a draft.
+	OfDraft(ctx context.Context, runID string) (*workflow.Plan, error)
+}
+
+// PlanOf finds what a run executes; nil when it is gone.
+func PlanOf(ctx context.Context, plans Plans, r Run) (*workflow.Plan, error) {
+	if r.Draft {
+		return plans.OfDraft(ctx, r.ID)
+	}
+	return plans.Get(ctx, r.WorkflowID, r.WorkflowVersion)
 }
 
 // Service has the use cases of runs.
@@ -123,6 +139,32 @@ func (s *Service) Get(ctx context.Context, actor auth.Actor, id string) (Detail,
 		detail.Queued = detail.Queued || s.queue.Queued(id)
 	}
 	return detail, err
+}
+
+// Definition reads what a run executes.
+func (s *Service) Definition(ctx context.Context, actor auth.Actor, id string) (Run, workflow.Definition, error) {
+	r, err := s.runHead(ctx, actor, id)
+	if err != nil {
+		return Run{}, workflow.Definition{}, err
+	}
+	if r.Draft {
+		draft, err := s.store.Draft(ctx, id)
+		if err != nil || draft == nil {
+			return r, workflow.Definition{}, cmp.Or(err, notFound(id))
+		}
+		return r, draft.Definition, nil
+	}
+	definition, err := s.store.Definition(ctx, r.WorkflowID, r.WorkflowVersion)
+	d, err := fault.Found(definition, err, notFound, id)
+	return r, d, err
+}
+
+func (s *Service) runHead(ctx context.Context, actor auth.Actor, id string) (Run, error) {
+	if !uid.Valid(uid.Run, id) {
+		return Run{}, notFound(id)
+	}
+	r, err := s.store.Head(ctx, actor.Workspace.ID, id)
+	return fault.Found(r, err, notFound, id)
 }
 
 // List lists the runs of a workflow, most recent first; an empty status means

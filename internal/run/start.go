@@ -34,6 +34,8 @@ type Start struct {
 	// Share says how many runs with its ShareKey may be under way, nil: any.
 	Share *workflow.Share
 	Event event.Event
+	// Draft is what a run of a draft executes.
+	Draft *workflow.Unsaved
 	// Fire is set for a run that a trigger of its workflow starts.
 	Fire *Fire
 }
@@ -56,6 +58,8 @@ type Request struct {
 	Payload    json.RawMessage
 	// Depth is how many runs stand above the new one.
 	Depth int
+	// Draft is a definition to run in the place of the saved one; nil for none.
+	Draft *workflow.Unsaved
 	// Watch says that somebody will wait for the end of the run.
 	Watch bool
 }
@@ -73,8 +77,8 @@ func (s *Service) Start(ctx context.Context, actor auth.Actor, in Request) (Star
 	if in.Depth > action.MaxDepth {
 		return Started{}, tooDeep()
 	}
-	r := Run{WorkspaceID: actor.Workspace.ID, WorkflowID: in.WorkflowID, Trigger: Trigger{Type: Manual, Payload: in.Payload}, Depth: in.Depth}
-	return s.begin(ctx, Start{Run: r}, in.Watch)
+	r := Run{WorkspaceID: actor.Workspace.ID, WorkflowID: in.WorkflowID, Trigger: Trigger{Type: Manual, Payload: in.Payload}, Depth: in.Depth, Draft: in.Draft != nil}
+	return s.begin(ctx, Start{Run: r, Draft: in.Draft}, in.Watch)
 }
 
 // begin starts a run that says what it is a run of. One without a version gets
@@ -122,18 +126,30 @@ func (s *Service) complete(ctx context.Context, start *Start) error {
 	if r.ID == "" {
 		r.ID = uid.At(uid.Run, r.StartedAt)
 	}
+	// A draft takes no place from the runs that count.
+	if !r.Draft {
+		if err := s.share(ctx, start); err != nil {
+			return err
+		}
+	}
+	var err error
+	start.Event, err = StartedEvent(*r, start.WorkflowName)
+	return err
+}
+
+// share finds the places that a run shares with others.
+func (s *Service) share(ctx context.Context, start *Start) error {
+	r := &start.Run
 	plan, err := s.plans.Get(ctx, r.WorkflowID, r.WorkflowVersion)
 	if err != nil && !errors.Is(err, workflow.ErrCorrupt) {
 		return err
 	}
 	// A version that cannot be read fails the run, where that is seen.
-	if plan != nil && plan.Share != nil {
-		start.Share = plan.Share
-		if r.ShareKey, err = shareKey(*r, plan.Share, start.WorkflowName); err != nil {
-			return err
-		}
+	if plan == nil || plan.Share == nil {
+		return nil
 	}
-	start.Event, err = StartedEvent(*r, start.WorkflowName)
+	start.Share = plan.Share
+	r.ShareKey, err = shareKey(*r, plan.Share, start.WorkflowName)
 	return err
 }
 

@@ -3,6 +3,7 @@ package run
 import (
 	"context"
 	"encoding/json"
+	"strings"
 	"time"
 
 	"github.com/stepmill/stepmill/internal/auth"
@@ -43,6 +44,8 @@ type Tried struct {
 	Reason   string
 	Logs     []LogLine
 	Duration time.Duration
+	// Sources tell where the data came from.
+	Sources []Source
 }
 
 // NewTrials makes trials with the data of previews.
@@ -50,13 +53,13 @@ func NewTrials(previews *Previews, plans Plans, executor Executor) *Trials {
 	return &Trials{previews: previews, plans: plans, executor: executor}
 }
 
-// Trial asks to try out a step of the current version of a workflow, with the
-// data of a run, with examples, or both.
+// Trial asks to try out a step of the current version of a workflow, or of a
+// draft, with the data of a view.
 type Trial struct {
 	WorkflowID string
-	StepID     string
-	RunID      string
-	Sample     Sample
+	View
+	// Step is that of a draft; nil for the one that is saved.
+	Step *workflow.PlannedStep
 }
 
 // Try executes the step once. A step that fails or would wait is an answer like
@@ -66,18 +69,13 @@ func (t *Trials) Try(ctx context.Context, actor auth.Actor, in Trial) (Tried, er
 	if err != nil {
 		return Tried{}, err
 	}
-	plan, err := t.plans.Get(ctx, in.WorkflowID, head.Version)
-	if err != nil {
-		return Tried{}, err
+	step := in.Step
+	if step == nil {
+		if step, err = t.saved(ctx, in, head.Version); err != nil {
+			return Tried{}, err
+		}
 	}
-	var step *workflow.PlannedStep
-	if plan != nil {
-		step = plan.Find(in.StepID)
-	}
-	switch {
-	case step == nil:
-		return Tried{}, fault.New(fault.StepNotFound, "workflow %q has no step %q", in.WorkflowID, in.StepID)
-	case step.Block != nil:
+	if step.Block != nil {
 		return Tried{}, fault.New(fault.InvalidRequest, "step %q is a loop: try out the steps inside it", in.StepID)
 	}
 	now := clock.Now()
@@ -86,16 +84,32 @@ func (t *Trials) Try(ctx context.Context, actor auth.Actor, in Trial) (Tried, er
 		Run:      expr.Run{ID: uid.At(uid.Run, now), StartedAt: now},
 		Workflow: expr.Workflow{ID: in.WorkflowID, Name: head.Name, Version: head.Version},
 	}
-	if in.RunID != "" {
-		if err := t.previews.recorded(ctx, actor, in.RunID, env); err != nil {
-			return Tried{}, err
-		}
-	}
 	if env.Vars, err = t.previews.vars.Variables(ctx, actor.Workspace.ID); err != nil {
 		return Tried{}, err
 	}
-	if err := in.Sample.apply(env); err != nil {
+	refs := step.Input.Refs()
+	if err := t.previews.fill(ctx, actor, in.View, refs, env); err != nil {
 		return Tried{}, err
 	}
-	return t.executor.Try(ctx, Experiment{WorkspaceID: actor.Workspace.ID, Plan: head.Plan, Step: *step, Env: env})
+	tried, err := t.executor.Try(ctx, Experiment{WorkspaceID: actor.Workspace.ID, Plan: head.Plan, Step: *step, Env: env})
+	tried.Sources = in.sources(refs, env)
+	return tried, err
 }
+
+// saved finds a step of the current version. Its path says in which round of a
+// loop it looks at data; the step itself is the last of the path.
+func (t *Trials) saved(ctx context.Context, in Trial, version int) (*workflow.PlannedStep, error) {
+	plan, err := t.plans.Get(ctx, in.WorkflowID, version)
+	if err != nil {
+		return nil, err
+	}
+	if plan != nil {
+		if step := plan.Find(LastOf(in.StepID)); step != nil {
+			return step, nil
+		}
+	}
+	return nil, fault.New(fault.StepNotFound, "workflow %q has no step %q", in.WorkflowID, in.StepID)
+}
+
+// LastOf is the id of the step that a path leads to.
+func LastOf(path string) string { return path[strings.LastIndexByte(path, '.')+1:] }

@@ -106,10 +106,11 @@ func (s *Store) audienceOf(u *unit, workspaceID string) (is audience, err error)
 	return is, nil
 }
 
-// tell puts an event on its way to everybody who wants it.
+// tell puts an event on its way to everybody who wants it. No trigger fires on
+// the run of a draft.
 func (s *Store) tell(u *unit, e event.Event, to audience) error {
 	for _, t := range to.triggers {
-		if !t.Wants(e) {
+		if e.Draft || !t.Wants(e) {
 			continue
 		}
 		if err := s.insertOccasion(u, e, t); err != nil {

@@ -116,7 +116,7 @@ func join(u *unit, user account.User, role account.Role, n account.NewSession, e
 	if already, err := isMember(u, n.WorkspaceID, user.ID); err != nil || already {
 		return false, err
 	}
-	if err := insertMember(u, n, role); err != nil {
+	if err := insertMember(u, n.WorkspaceID, user.ID, role, n.CreatedAt); err != nil {
 		return false, err
 	}
 	if err := insertSession(u, n); err != nil {

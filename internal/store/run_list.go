@@ -35,7 +35,7 @@ func (s *Store) AllRuns(ctx context.Context, workspaceID string, filter run.Filt
 // to its own index.
 func allRuns(filter run.Filter, args *[]any) string {
 	const (
-		columns = `SELECT r.id, r.workflow_id, r.status, r.started_at, r.finished_at, r.trigger_type, r.error_code, r.error_text, r.error_step, w.name, w.deleted_at FROM `
+		columns = `SELECT r.id, r.workflow_id, r.status, r.started_at, r.finished_at, r.trigger_type, r.draft, r.error_code, r.error_text, r.error_step, w.name, w.deleted_at FROM `
 		runs    = `runs r LEFT JOIN workflows w ON w.id = r.workflow_id WHERE r.id < $2 AND r.id >= $3 AND `
 		queue   = `run_queue q LEFT JOIN runs r ON r.id = q.run_id LEFT JOIN workflows w ON w.id = q.workflow_id WHERE q.run_id < $2 AND q.run_id >= $3 AND `
 		own     = ` AND EXISTS (SELECT 1 FROM workflows o WHERE o.id = $5 AND o.workspace_id = $1)`
@@ -68,7 +68,7 @@ func scanListed(row Row) (l run.Listed, deleted bool, err error) {
 		failure   run.Failure
 		deletedAt *time.Time
 	)
-	err = row.Scan(&l.ID, &l.WorkflowID, (*string)(&l.Status), &l.StartedAt, &l.FinishedAt, &l.Trigger,
+	err = row.Scan(&l.ID, &l.WorkflowID, (*string)(&l.Status), &l.StartedAt, &l.FinishedAt, &l.Trigger, &l.Draft,
 		&failure.Code, &failure.Message, &failure.StepID, &l.WorkflowName, &deletedAt)
 	if failure.Code != "" {
 		l.Error = &failure
@@ -117,6 +117,49 @@ func (s *Store) Steps(ctx context.Context, workspaceID, runID string, filter run
 		return err
 	})
 	return paging.Cut(steps, page.Limit, func(s run.Step) string { return strconv.Itoa(s.Seq) }), exists, err
+}
+
+// RoundSteps implements run.Store: a range of the primary key, without bodies.
+func (s *Store) RoundSteps(ctx context.Context, workspaceID, runID, block string) (*run.RoundSteps, error) {
+	var found *run.RoundSteps
+	err := s.read(ctx, func(c Conn) error {
+		exists, err := runExists(c, workspaceID, runID)
+		if err != nil || !exists {
+			return err
+		}
+		step, err := one(c, selectStep+`WHERE run_id = $1 AND path = $2`, []any{runID, block}, scanStep)
+		if err != nil || step == nil {
+			return err
+		}
+		steps, err := list(c, selectSlimStep+`WHERE run_id = $1 AND path >= $2 AND path < $3
+			AND length(path) - length(replace(path, '.', '')) = $4`,
+			[]any{runID, block + `[`, block + `\`, strings.Count(block, ".") + 1}, scanStep)
+		found = &run.RoundSteps{Block: *step, Steps: steps}
+		return err
+	})
+	return found, err
+}
+
+// StepsAt implements run.Store.
+func (s *Store) StepsAt(ctx context.Context, workspaceID, runID string, paths []string) ([]run.Step, error) {
+	if len(paths) == 0 {
+		return nil, nil
+	}
+	args, places := []any{runID}, make([]string, len(paths))
+	for i, path := range paths {
+		args = append(args, path)
+		places[i] = fmt.Sprintf("$%d", len(args))
+	}
+	var steps []run.Step
+	err := s.read(ctx, func(c Conn) error {
+		exists, err := runExists(c, workspaceID, runID)
+		if err != nil || !exists {
+			return err
+		}
+		steps, err = list(c, selectStep+`WHERE run_id = $1 AND path IN (`+strings.Join(places, ", ")+`) ORDER BY seq`, args, scanStep)
+		return err
+	})
+	return steps, err
 }
 
 // Step implements run.Store.

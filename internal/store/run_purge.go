@@ -19,6 +19,7 @@ type part struct{ table, of, key string }
 // and its row in the queue.
 var partsOfRun = []part{
 	{"steps", "run_id", "path"},
+	{"run_drafts", "run_id", "run_id"},
 	{"early_answers", "run_id", "path"},
 	{"step_attempts", "run_id", "path, attempt"},
 	{"step_logs", "run_id", "rev, line"},

@@ -93,6 +93,11 @@ func (s *Store) startRun(u *unit, start run.Start) error {
 	if err := insertRun(u, r); err != nil {
 		return err
 	}
+	if start.Draft != nil {
+		if err := insertDraft(u, r.ID, *start.Draft); err != nil {
+			return err
+		}
+	}
 	for _, step := range start.Steps {
 		if err := upsertStep(u, r.ID, 0, step); err != nil {
 			return err
@@ -216,16 +221,16 @@ func insertRun(u *unit, r run.Run) error {
 		parent, step, waits = r.Parent.RunID, r.Parent.StepID, r.Parent.Waits
 	}
 	err := u.Do(`INSERT INTO runs (id, workspace_id, workflow_id, workflow_version, status, started_at, trigger_type, trigger_id, retry_of,
-		parent_run, parent_step, parent_waits, depth, share_key, test, payload, headers, query)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)`,
+		parent_run, parent_step, parent_waits, depth, share_key, test, draft, payload, headers, query)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19)`,
 		r.ID, r.WorkspaceID, r.WorkflowID, r.WorkflowVersion, string(r.Status), r.StartedAt, r.Trigger.Type, orNil(r.Trigger.ID), orNil(r.RetryOf),
-		parent, step, waits, r.Depth, orNil(r.ShareKey), r.Trigger.Test, string(r.Trigger.Payload), orNil(string(r.Trigger.Headers)), orNil(string(r.Trigger.Query)))
+		parent, step, waits, r.Depth, orNil(r.ShareKey), r.Trigger.Test, r.Draft, string(r.Trigger.Payload), orNil(string(r.Trigger.Headers)), orNil(string(r.Trigger.Query)))
 	return err
 }
 
 const runColumns = `r.id, r.workspace_id, r.workflow_id, r.workflow_version, r.status, r.started_at, r.finished_at,
 	r.trigger_type, r.trigger_id, r.error_code, r.error_text, r.error_step, r.retry_of,
-	r.parent_run, r.parent_step, r.parent_waits, r.depth, r.share_key, r.test`
+	r.parent_run, r.parent_step, r.parent_waits, r.depth, r.share_key, r.test, r.draft`
 
 const fromRuns = ` FROM runs r JOIN workflows w ON w.id = r.workflow_id AND w.deleted_at IS NULL `
 
@@ -244,7 +249,7 @@ func scanRun(row Row) (namedRun, error) {
 	)
 	err := row.Scan(&r.ID, &r.WorkspaceID, &r.WorkflowID, &r.WorkflowVersion, (*string)(&r.Status), &r.StartedAt, &r.FinishedAt,
 		&r.Trigger.Type, &r.Trigger.ID, &code, &text, &step, &r.RetryOf,
-		&parent.RunID, &parent.StepID, &parent.Waits, &r.Depth, &r.ShareKey, &r.Trigger.Test,
+		&parent.RunID, &parent.StepID, &parent.Waits, &r.Depth, &r.ShareKey, &r.Trigger.Test, &r.Draft,
 		(*[]byte)(&r.Trigger.Payload), (*[]byte)(&r.Trigger.Headers), (*[]byte)(&r.Trigger.Query), &r.workflowName)
 	if parent.RunID != "" {
 		r.Parent = &parent
@@ -275,6 +280,19 @@ func (s *Store) Run(ctx context.Context, workspaceID, id string) (*run.Detail, e
 	}
 	detail.Run = found[0].Run
 	return detail, nil
+}
+
+// Head implements run.Store.
+func (s *Store) Head(ctx context.Context, workspaceID, id string) (*run.Run, error) {
+	var head *run.Run
+	err := s.read(ctx, func(c Conn) error {
+		found, err := one(c, selectRun+`WHERE r.id = $1 AND r.workspace_id = $2`, []any{id, workspaceID}, scanRun)
+		if found != nil {
+			head = &found.Run
+		}
+		return err
+	})
+	return head, err
 }
 
 // queryPlace asks where a run that is running stands among others.

@@ -63,7 +63,7 @@ func Tables() []Table {
 		},
 		{Name: "workflow_versions", Key: "workflow_id version", Text: "workflow_id created_by definition source", Int: "version created_at"},
 		{
-			Name: "runs", Key: "id", Int: "workflow_version started_at finished_at depth", Bool: "parent_waits test",
+			Name: "runs", Key: "id", Int: "workflow_version started_at finished_at depth", Bool: "parent_waits test draft",
 			Text: "id workspace_id workflow_id status trigger_type trigger_id error_code error_text error_step retry_of parent_run parent_step share_key payload headers query",
 		},
 		{
@@ -74,6 +74,7 @@ func Tables() []Table {
 			Name: "steps", Key: "run_id path", Int: "seq attempt started_at attempt_at finished_at wake_at deadline rev",
 			Text: "run_id path name type status awaits reason error_code error_text error_step input output answer",
 		},
+		{Name: "run_drafts", Key: "run_id", Text: "run_id definition pinned"},
 		{Name: "early_answers", Key: "run_id path", Text: "run_id path value"},
 		{Name: "step_logs", Key: "run_id rev line", Text: "run_id path level message", Int: "rev line attempt at"},
 		{Name: "step_attempts", Key: "run_id path attempt", Text: "run_id path error_code error_text", Int: "attempt started_at finished_at"},

@@ -36,6 +36,8 @@ type Plan struct {
 	Vars bool
 	// Triggers are in the order of the definition.
 	Triggers []PlannedTrigger
+	// Pins stand in for the steps of a draft that have one.
+	Pins Pins
 }
 
 // Trigger returns the trigger with an id; nil when there is none.

@@ -14,6 +14,8 @@ const cachedPlans = 1000
 // Definitions finds the definitions of versions; nil when one is gone.
 type Definitions interface {
 	Definition(ctx context.Context, workflowID string, version int) (*Definition, error)
+	// Draft finds what the run of a draft executes.
+	Draft(ctx context.Context, runID string) (*Unsaved, error)
 }
 
 // Plans keeps compiled versions: they never change.
@@ -56,10 +58,28 @@ func (c *Plans) Get(ctx context.Context, workflowID string, version int) (*Plan,
 	if err != nil || definition == nil {
 		return nil, err
 	}
-	plan, problems := Compile(*definition, c.catalog)
-	if len(problems) > 0 {
-		return nil, fmt.Errorf("%w: version %d of %s does not compile: %s: %s", ErrCorrupt, version, workflowID, problems[0].Pointer, problems[0].Message)
+	return c.compile(key, *definition, nil)
+}
+
+// OfDraft returns the plan of the run of a draft; nil when the run is gone.
+func (c *Plans) OfDraft(ctx context.Context, runID string) (*Plan, error) {
+	key := planKey{workflowID: runID} // no version is zero
+	if plan := c.find(key); plan != nil {
+		return plan, nil
 	}
+	draft, err := c.store.Draft(ctx, runID)
+	if err != nil || draft == nil {
+		return nil, err
+	}
+	return c.compile(key, draft.Definition, draft.Pinned)
+}
+
+func (c *Plans) compile(key planKey, d Definition, pins Pins) (*Plan, error) {
+	plan, problems := Compile(d, c.catalog)
+	if len(problems) > 0 {
+		return nil, fmt.Errorf("%w: version %d of %s does not compile: %s: %s", ErrCorrupt, key.version, key.workflowID, problems[0].Pointer, problems[0].Message)
+	}
+	plan.Pins = pins
 	c.keep(key, plan)
 	return plan, nil
 }

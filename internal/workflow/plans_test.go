@@ -17,6 +17,10 @@ func (s stored) Definition(context.Context, string, int) (*workflow.Definition, 
 	return &definition, nil
 }
 
+func (s stored) Draft(context.Context, string) (*workflow.Unsaved, error) {
+	return &workflow.Unsaved{Definition: workflow.Definition(s)}, nil
+}
+
 // A check that takes its time is asked when a workflow is saved. A version that
 // was is not refused because the check has another opinion now.
 func TestPlansOfWhatWasSaved(t *testing.T) {

@@ -24,7 +24,7 @@ type walk struct {
 }
 
 // followed are read to their end elsewhere, or say nothing of the data.
-var followed = []string{"/v1/runs/{id}/events", "/v1/events/stream", "/v1/nodes", "/healthz", "/readyz"}
+var followed = []string{"/v1/runs/{id}/events", "/v1/events/stream", "/v1/nodes", "/v1/runs/{id}/steps/{step_id}/rounds", "/healthz", "/readyz"}
 
 var contractPath = regexp.MustCompile(`(?m)^  (/\S+):\n(?:    .*\n)*?    get:$`)
 
@@ -54,6 +54,7 @@ func walkAll(t *testing.T, c *harness.Client) *walk {
 	}
 	for _, id := range w.list("/v1/runs", "id") {
 		w.get("/v1/runs/{id}", id)
+		w.get("/v1/runs/{id}/definition", id)
 		w.list("/v1/runs/{id}/logs", "", id)
 		for _, step := range w.list("/v1/runs/{id}/steps", "step_id", id) {
 			w.get("/v1/runs/{id}/steps/{step_id}", id, step)

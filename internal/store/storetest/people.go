@@ -10,6 +10,27 @@ import (
 	"github.com/stepmill/stepmill/internal/uid"
 )
 
+func testPeople(t *testing.T, w *world) {
+	for _, part := range []struct {
+		name string
+		test func(*testing.T, *world)
+	}{
+		{"users", testUsers},
+		{"races of sign-ins", testSignInRaces},
+		{"members", testMembers},
+		{"the last owner", testLastOwner},
+		{"invitations", testInvitations},
+		{"the first user", testFounding},
+		{"new passwords", testResets},
+		{"purge of sessions", testPurgeSessions},
+	} {
+		t.Run(part.name, func(t *testing.T) {
+			t.Parallel()
+			part.test(t, newWorld(t, w.open))
+		})
+	}
+}
+
 func newUser() account.User {
 	now := clock.Now()
 	id := uid.At(uid.User, now)
@@ -155,6 +176,12 @@ func testMembers(t *testing.T, w *world) {
 	answers(remove(second.ID))(t, "remove again", account.Missing)
 	gone(w.SessionByHash(ctx, session.Hash))(t, "the session there")
 	same(t, "the session elsewhere", found(w.SessionByHash(ctx, elsewhere.Hash))(t).Role, account.Owner)
+
+	made := newWorkspace()
+	if err := w.InsertWorkspace(ctx, made, []byte("k"), newKey(made.ID), first.ID, newEntry(made.ID, "workspace.created", made.ID)); err != nil {
+		t.Fatal(err)
+	}
+	same(t, "role of who made a workspace", found(w.Member(ctx, made.ID, first.ID))(t).Role, account.Owner)
 
 	third, session := w.member(t, ws.ID, account.Viewer)
 	answers(remove(third.ID))(t, "remove", account.Done)

@@ -759,6 +759,39 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/runs/{id}/steps/{step_id}/rounds": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The id of the run.
+                 * @example run_01m7f9hb3mevr88y42wdngtn4v
+                 */
+                id: components["parameters"]["RunId"];
+                /**
+                 * @description The id of the step in the run, such as `lines[3].reserve` inside a loop. Brackets may be percent-encoded.
+                 * @example lines[3].reserve
+                 */
+                step_id: components["parameters"]["StepId"];
+            };
+            cookie?: never;
+        };
+        /**
+         * List the rounds of a loop
+         * @description The rounds of a step of the run that is a loop, each as a whole: those that failed first, then those that are under way, wait or
+         *     were cancelled, then the others, each group in its order. `counts` counts all of them, whatever the filter and the
+         *     page. A step that failed with `on_error: continue` does not fail its round. A step that is no loop has no rounds.
+         */
+        get: operations["getRunRounds"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/runs/{id}/steps/{step_id}/resume": {
         parameters: {
             query?: never;
@@ -1613,6 +1646,51 @@ export interface paths {
          *     `current_password` is 400 `invalid_request` at that member.
          */
         patch: operations["updateAccount"];
+        trace?: never;
+    };
+    "/ui/v1/oidc/start": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Sign in with an identity provider
+         * @description Sends the browser to the identity provider of the operator, with state, nonce and PKCE; what it has to bring back
+         *     is kept for ten minutes in the cookie `__Host-stepmill-oidc`. To be opened as a page, not fetched. Where the
+         *     operator named no provider it is 404 `not_found`.
+         */
+        get: operations["startOidc"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/ui/v1/oidc/callback": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Come back from an identity provider
+         * @description Where the provider sends the browser to. A user is found by their e-mail address, which the provider has to have
+         *     verified; somebody who is none becomes a member of the first workspace if the operator said so with
+         *     `--oidc-role`. It begins a session, sets its cookie and leads on to the page that `next` named. What fails leads
+         *     to `/sign-in` with `error`: `oidc_denied`, `oidc_failed`, `oidc_unverified` or `oidc_unknown_user`.
+         */
+        get: operations["finishOidc"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
         trace?: never;
     };
     "/ui/v1/password-reset": {
@@ -2665,6 +2743,35 @@ export interface components {
             state: components["schemas"]["WorkflowState"];
             created_at: components["schemas"]["Timestamp"];
             updated_at: components["schemas"]["Timestamp"];
+            /** @description With `include=activity` only. */
+            activity?: components["schemas"]["WorkflowActivity"];
+        };
+        /** @description A workflow at a glance. */
+        WorkflowActivity: {
+            /** @description By id. Every workflow can be started by hand, whether it has a trigger for it or not. */
+            triggers: {
+                id: string;
+                type: string;
+            }[];
+            /** @description When the first of the triggers that go by time fires; null when none does. */
+            next_run_at: components["schemas"]["TimestampOrNull"];
+            /** @description The first of `recent`; null when nothing has run. */
+            last_run: components["schemas"]["RecentRun"] | null;
+            /** @description The latest runs, newest first. */
+            recent: components["schemas"]["RecentRun"][];
+            /**
+             * @description The share of `succeeded` among the runs in `recent` that succeeded or failed, drafts left out; null when there
+             *     are none.
+             */
+            success_rate: number | null;
+        };
+        RecentRun: {
+            id: components["schemas"]["RunId"];
+            status: components["schemas"]["RunStatus"];
+            draft: components["schemas"]["OfDraft"];
+            started_at: components["schemas"]["Timestamp"];
+            finished_at: components["schemas"]["TimestampOrNull"];
+            duration_ms: components["schemas"]["DurationMs"];
         };
         WorkflowList: {
             data: components["schemas"]["WorkflowListItem"][];
@@ -3104,6 +3211,33 @@ export interface components {
             /** @description Why the step was skipped or is waiting, as a sentence for people; null otherwise. */
             reason: string | null;
             pinned: components["schemas"]["WasPinned"];
+        };
+        RunRoundList: {
+            /** @description That of the loop. */
+            step_id: string;
+            /** @description How many rounds there will be; null for a loop that is repeated. */
+            total: number | null;
+            /** @description The rounds that have started, by status. */
+            counts: {
+                running: number;
+                waiting: number;
+                succeeded: number;
+                failed: number;
+                /** @description Those of which every step was skipped. */
+                skipped: number;
+                cancelled: number;
+            };
+            data: components["schemas"]["RunRound"][];
+            next_cursor: components["schemas"]["NextCursor"];
+        };
+        RunRound: {
+            index: number;
+            status: components["schemas"]["StepStatus"];
+            started_at: components["schemas"]["Timestamp"];
+            finished_at: components["schemas"]["TimestampOrNull"];
+            duration_ms: components["schemas"]["DurationMs"];
+            /** @description The step that failed the round; null when none did. */
+            failed_step_id: string | null;
         };
         RunStepList: {
             data: components["schemas"]["RunStepItem"][];
@@ -5126,6 +5260,11 @@ export interface components {
          */
         PreferenceApplied: string;
         /**
+         * @description Where the browser goes.
+         * @example https://stepmill.example.com/runs
+         */
+        Redirect: string;
+        /**
          * @description Gives the browser the cookie of its session, or takes it away.
          * @example __Host-stepmill=EXAMPLEexampleEXAMPLEexampleEXAMPLEexample000; Path=/; Max-Age=7776000; HttpOnly; Secure; SameSite=Lax
          */
@@ -5148,6 +5287,11 @@ export interface operations {
                  * @example active
                  */
                 state?: components["schemas"]["WorkflowState"];
+                /**
+                 * @description `activity` gives each item an `activity`: its triggers, its latest runs, and when it runs next by itself.
+                 * @example activity
+                 */
+                include?: "activity";
                 /**
                  * @description How many items to return at most.
                  * @example 50
@@ -7032,6 +7176,86 @@ export interface operations {
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
             404: components["responses"]["RunNotFound"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    getRunRounds: {
+        parameters: {
+            query?: {
+                /**
+                 * @description Only rounds with this status.
+                 * @example failed
+                 */
+                status?: components["schemas"]["StepStatus"];
+                /**
+                 * @description How many items to return at most.
+                 * @example 50
+                 */
+                limit?: components["parameters"]["Limit"];
+                /** @description The `next_cursor` of the previous page. Left out for the first page. */
+                cursor?: components["parameters"]["Cursor"];
+            };
+            header?: never;
+            path: {
+                /**
+                 * @description The id of the run.
+                 * @example run_01m7f9hb3mevr88y42wdngtn4v
+                 */
+                id: components["parameters"]["RunId"];
+                /**
+                 * @description The id of the step in the run, such as `lines[3].reserve` inside a loop. Brackets may be percent-encoded.
+                 * @example lines[3].reserve
+                 */
+                step_id: components["parameters"]["StepId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description One page of rounds. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "step_id": "lines",
+                     *       "total": 40,
+                     *       "counts": {
+                     *         "running": 0,
+                     *         "waiting": 0,
+                     *         "succeeded": 38,
+                     *         "failed": 2,
+                     *         "skipped": 0,
+                     *         "cancelled": 0
+                     *       },
+                     *       "data": [
+                     *         {
+                     *           "index": 7,
+                     *           "status": "failed",
+                     *           "started_at": "2026-11-15T09:45:10.004Z",
+                     *           "finished_at": "2026-11-15T09:45:40.011Z",
+                     *           "duration_ms": 30007,
+                     *           "failed_step_id": "lines[7].reserve"
+                     *         }
+                     *       ],
+                     *       "next_cursor": null
+                     *     }
+                     */
+                    "application/json": components["schemas"]["RunRoundList"];
+                };
+            };
+            400: components["responses"]["InvalidListQuery"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["StepNotFound"];
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
             503: components["responses"]["Unavailable"];
@@ -9939,6 +10163,78 @@ export interface operations {
             500: components["responses"]["InternalError"];
             503: components["responses"]["UnavailableOrReadOnly"];
             507: components["responses"]["StorageFull"];
+        };
+    };
+    startOidc: {
+        parameters: {
+            query?: {
+                /**
+                 * @description The page to go to afterwards, as a path.
+                 * @example /runs
+                 */
+                next?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description To the provider, or back to where people sign in if it cannot be reached. */
+            302: {
+                headers: {
+                    Location: components["headers"]["Redirect"];
+                    "Set-Cookie": components["headers"]["SetCookie"];
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["InvalidParameter"];
+            404: components["responses"]["NothingHere"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    finishOidc: {
+        parameters: {
+            query?: {
+                /** @example 4R6QXKWBD2ZT5VYJH3NMPE7CSA */
+                state?: string;
+                /** @example SplxlOBeZQQYbYS6WxSbIA */
+                code?: string;
+                /** @example access_denied */
+                error?: string;
+                /** @example https://accounts.example.com */
+                iss?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description To the page, signed in, or back to where people sign in. */
+            302: {
+                headers: {
+                    Location: components["headers"]["Redirect"];
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["InvalidParameter"];
+            404: components["responses"]["NothingHere"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
         };
     };
     resetPassword: {

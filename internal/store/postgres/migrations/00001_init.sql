@@ -235,6 +235,7 @@ CREATE TABLE runs (
     depth            BIGINT           NOT NULL DEFAULT 0, -- how many runs stand above it
     share_key        TEXT COLLATE "C",                    -- the places it shares with other runs
     test             BOOLEAN          NOT NULL DEFAULT false, -- somebody tried its trigger out
+    draft            BOOLEAN          NOT NULL DEFAULT false, -- what it executes is in run_drafts
     payload          TEXT COLLATE "C" NOT NULL,
     headers          TEXT COLLATE "C",                        -- what came with the call of a webhook
     query            TEXT COLLATE "C"
@@ -302,6 +303,14 @@ CREATE TABLE steps (
     PRIMARY KEY (run_id, path)
 );
 CREATE INDEX steps_awaiting ON steps (run_id, path) WHERE awaits = 'answer' AND status = 'waiting';
+
+-- What runs of drafts execute: definitions that were never saved, and the pins
+-- that stand in for their steps.
+CREATE TABLE run_drafts (
+    run_id     TEXT COLLATE "C" PRIMARY KEY,
+    definition TEXT COLLATE "C" NOT NULL,
+    pinned     TEXT COLLATE "C" NOT NULL
+);
 
 -- Answers that came over a link before their steps began to wait for them.
 CREATE TABLE early_answers (

@@ -184,6 +184,7 @@ CREATE TABLE runs (
     depth            INTEGER NOT NULL DEFAULT 0, -- how many runs stand above it
     share_key        TEXT,             -- the places it shares with other runs
     test             INTEGER NOT NULL DEFAULT 0, -- 1: somebody tried its trigger out
+    draft            INTEGER NOT NULL DEFAULT 0, -- 1: what it executes is in run_drafts
     payload          TEXT    NOT NULL,
     headers          TEXT,             -- what came with the call of a webhook
     query            TEXT
@@ -245,6 +246,14 @@ CREATE TABLE steps (
     PRIMARY KEY (run_id, path)
 ) WITHOUT ROWID;
 CREATE INDEX steps_awaiting ON steps (run_id, path) WHERE awaits = 'answer' AND status = 'waiting';
+
+-- What runs of drafts execute: definitions that were never saved, and the pins
+-- that stand in for their steps.
+CREATE TABLE run_drafts (
+    run_id     TEXT PRIMARY KEY,
+    definition TEXT NOT NULL,
+    pinned     TEXT NOT NULL
+) WITHOUT ROWID;
 
 -- Answers that came over a link before their steps began to wait for them.
 CREATE TABLE early_answers (

@@ -11,7 +11,14 @@ import type { Doc } from "@/builder/model";
 export const ghosts = { trigger: "#trigger", step: "#step", more: "#more" } as const;
 
 export type CanvasNode = Node<Record<string, never>, "step" | "block" | "trigger" | "start" | "ghost">;
-export type CanvasEdge = Edge<{ kind: LaidEdge["kind"]; block: string | null }, "link">;
+export interface LinkData extends Record<string, unknown> {
+	readonly kind: LaidEdge["kind"];
+	readonly block: string | null;
+	/** The line of a trigger that stands above the bar goes straight down. */
+	readonly straight: boolean;
+}
+
+export type CanvasEdge = Edge<LinkData, "link">;
 
 export interface Drawing {
 	readonly nodes: CanvasNode[];
@@ -21,11 +28,13 @@ export interface Drawing {
 
 const nothing: Record<string, never> = {};
 const more = 32;
+/** The node itself says nothing: what has the focus inside it does. */
+const plain = { "aria-roledescription": undefined };
 
 export function draw(doc: Pick<Doc, "triggers" | "steps" | "layout">, fixed: boolean): Drawing {
 	const laid = layOut(doc);
 	const nodes = laid.nodes.map((one) => nodeOf(one, fixed));
-	return { nodes: fixed ? nodes : [...nodes, ...ghostsOf(doc, laid)], edges: laid.edges.map(edgeOf), laid };
+	return { nodes: fixed ? nodes : [...nodes, ...ghostsOf(doc, laid)], edges: edgesOf(laid), laid };
 }
 
 function nodeOf(one: LaidNode, fixed: boolean): CanvasNode {
@@ -39,6 +48,7 @@ function nodeOf(one: LaidNode, fixed: boolean): CanvasNode {
 		handles: handlesOf(kind, width, height),
 		data: nothing,
 		zIndex: depth * 2,
+		domAttributes: plain,
 		draggable: !fixed && kind !== "start",
 		selectable: kind !== "start",
 		connectable: !fixed,
@@ -82,13 +92,27 @@ function ghost(id: string, x: number, y: number, width: number, height: number):
 		draggable: false,
 		selectable: false,
 		connectable: false,
+		domAttributes: plain,
 	};
 }
 
-function edgeOf(one: LaidEdge): CanvasEdge {
-	const { id, source, target, kind, block } = one;
-	const step = kind === "implicit" || kind === "explicit";
-	return { id, source, target, type: "link", data: { kind, block }, selectable: step, zIndex: block === null ? 0 : 1 };
+function edgesOf(laid: Laid): CanvasEdge[] {
+	const boxes = new Map(laid.nodes.map((one) => [one.id, one]));
+	const bar = boxes.get(startNode);
+	return laid.edges.map(({ id, source, target, kind, block }) => {
+		const from = boxes.get(source);
+		const middle = from ? from.x + from.width / 2 : 0;
+		const over = bar !== undefined && middle > bar.x + 16 && middle < bar.x + bar.width - 16;
+		return {
+			id,
+			source,
+			target,
+			type: "link",
+			data: { kind, block, straight: kind === "trigger" && over },
+			selectable: kind === "implicit" || kind === "explicit",
+			zIndex: block === null ? 0 : 1,
+		};
+	});
 }
 
 /** The new nodes, with those taken over from before that did not change. */

@@ -19,7 +19,7 @@ export function Ghost({ id, current, onClick, round, children }: GhostProps) {
 			tabIndex={current ? 0 : -1}
 			onClick={onClick}
 			className={cx(
-				"nodrag nopan flex size-full items-center justify-center gap-2 border-2 border-dashed border-control/50 bg-surface/60 font-medium text-muted hover:border-accent hover:text-accent",
+				"nodrag nopan pointer-events-auto flex size-full items-center justify-center gap-2 border-2 border-dashed border-control/50 bg-surface/60 font-medium text-muted hover:border-accent hover:text-accent",
 				round ? "rounded-full" : "rounded-8",
 			)}
 		>

@@ -13,7 +13,8 @@ const Link = memo(function Link(props: EdgeProps<CanvasEdge>) {
 	const fixed = useFixed();
 	const selected = useEditorState((state) => state.edge === id);
 	const target = useSyncExternalStore(dropping.watch, () => dropping.get().edge === id);
-	const { sourceX, sourceY, sourcePosition, targetX, targetY, targetPosition } = props;
+	const { sourceX, sourceY, sourcePosition, targetY, targetPosition } = props;
+	const targetX = data?.straight ? sourceX : props.targetX;
 	const ends = { sourceX, sourceY, sourcePosition, targetX, targetY, targetPosition };
 	const [, x, y] = edgePath(ends);
 	const inserts = data?.kind !== "trigger" && !fixed;

@@ -15,7 +15,7 @@ export function Plus({ label, onClick, className }: { label: string; onClick: ()
 			aria-label={label}
 			title={label}
 			onClick={click}
-			className={cx("nodrag nopan group flex size-8 items-center justify-center", className)}
+			className={cx("nodrag nopan group pointer-events-auto flex size-8 items-center justify-center", className)}
 		>
 			<span className="flex size-6 items-center justify-center rounded-full border border-border bg-surface text-muted group-hover:border-accent group-hover:bg-accent group-hover:text-on-accent">
 				<PlusIcon size={14} />

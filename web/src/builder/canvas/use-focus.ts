@@ -1,6 +1,8 @@
 import { useReactFlow } from "@xyflow/react";
 import { type RefObject, useEffect } from "react";
-import { useEditor } from "@/builder/state";
+import { startNode } from "@/builder/layout/size";
+import { type Adding, useEditor } from "@/builder/state";
+import { ghosts } from "./build";
 import { currentNode } from "./current";
 import { stillness } from "./motion";
 
@@ -19,7 +21,12 @@ export function useFocus(surface: RefObject<HTMLDivElement | null>): void {
 	const flow = useReactFlow();
 	useEffect(() => {
 		let last = currentNode(editor.get());
+		let adding = editor.get().adding;
 		return editor.watch(() => {
+			if (adding !== editor.get().adding) {
+				adding = editor.get().adding;
+				if (adding && surface.current) showNode(flow, surface.current, nodeBeside(adding), picker);
+			}
 			const node = currentNode(editor.get());
 			if (node === last) return;
 			last = node;
@@ -35,8 +42,25 @@ export function useFocus(surface: RefObject<HTMLDivElement | null>): void {
 	}, [editor, flow, surface]);
 }
 
+/** The width that the picker covers at the left. */
+const picker = 320;
+
+/** The node beside which something is about to be added. */
+function nodeBeside(adding: Adding): string {
+	if (adding.kind === "trigger") return startNode;
+	const { place } = adding;
+	switch (place.at) {
+		case "end":
+			return place.block ?? ghosts.step;
+		case "edge":
+			return place.to;
+		default:
+			return place.step ?? startNode;
+	}
+}
+
 /** Moves the view no further than it takes to see a node. */
-export function showNode(flow: ReturnType<typeof useReactFlow>, host: HTMLElement, node: string): void {
+export function showNode(flow: ReturnType<typeof useReactFlow>, host: HTMLElement, node: string, covered = 0): void {
 	const inner = flow.getInternalNode(node);
 	if (!inner) return;
 	const { x, y, zoom } = flow.getViewport();
@@ -46,7 +70,12 @@ export function showNode(flow: ReturnType<typeof useReactFlow>, host: HTMLElemen
 	const top = at.y * zoom + y;
 	const right = left + (inner.width ?? 0) * zoom;
 	const bottom = top + Math.min(inner.height ?? 0, 160) * zoom;
-	const dx = left < margin ? margin - left : right > host.clientWidth - margin ? host.clientWidth - margin - right : 0;
+	const dx =
+		left < margin + covered
+			? margin + covered - left
+			: right > host.clientWidth - margin
+				? host.clientWidth - margin - right
+				: 0;
 	const dy =
 		top < margin ? margin - top : bottom > host.clientHeight - margin ? host.clientHeight - margin - bottom : 0;
 	if (dx === 0 && dy === 0) return;

@@ -22,33 +22,8 @@ const space = /\s/u;
 const letter = /[\p{L}_$]/u;
 const alphanumeric = /[\p{L}\p{Nd}_$]/u;
 const numeral =
-	/^(?:0[xX][0-9a-fA-F_]*|0[oO][0-7_]*|0[bB][01_]*|[0-9][0-9_]*)?(?:\.(?!\.)[0-9_]*)?(?:[eE][-+]?[0-9_]*)?/;
-const doubled = [
-	"||",
-	"::",
-	"?.",
-	"??",
-	"&&",
-	"&=",
-	"&*",
-	"!&",
-	"!=",
-	"!*",
-	"=&",
-	"==",
-	"=*",
-	"*&",
-	"*=",
-	"**",
-	"<&",
-	"<=",
-	"<*",
-	">&",
-	">=",
-	">*",
-	"..",
-	"##",
-];
+	/^\.?(?:0[xX][0-9a-fA-F_]*|0[oO][0-7_]*|0[bB][01_]*|[0-9][0-9_]*)(?:\.(?!\.)[0-9_]*)?(?:[eE][-+]?[0-9_]*)?/;
+const doubled = /^(?:\|\||::|\?[.?]|[&!=*<>][&=*]|\.\.)/;
 
 /** The tokens of an expression that stands between two offsets of a text. */
 export function lex(text: string, from = 0, end = text.length): Token[] {
@@ -68,8 +43,9 @@ export function lex(text: string, from = 0, end = text.length): Token[] {
 		else if (c === "`") literal(raw(text, at, end), add);
 		else if (/[0-9]/.test(c) || /^\.[0-9]/.test(two)) number(text, at, end, add);
 		else if ("([{)]}".includes(c)) add("bracket", at + 1);
-		else if (doubled.includes(two)) add("operator", at + 2);
-		else if (",;%+-^&!=*<>|:?/.#".includes(c)) add("operator", at + 1);
+		else if (c === "#") element(text, at, end, add);
+		else if (doubled.test(two)) add("operator", at + 2);
+		else if (",;%+-^&!=*<>|:?/.".includes(c)) add("operator", at + 1);
 		else if (letter.test(c)) word(text, at, end, add);
 		else add("error", at + c.length, { message: `unexpected character ${c}` });
 	}
@@ -103,6 +79,15 @@ function number(text: string, from: number, end: number, add: Add): void {
 	}
 	while (to < end && alphanumeric.test(charAt(text, to))) to += charAt(text, to).length;
 	add("error", to, { message: `bad number ${text.slice(from, to)}` });
+}
+
+/** The element of a loop: # or ##, with a name right behind it that may look like anything. */
+function element(text: string, from: number, end: number, add: Add): void {
+	let to = from + (text[from + 1] === "#" && from + 1 < end ? 2 : 1);
+	add("operator", to);
+	const name = to;
+	while (to < end && alphanumeric.test(charAt(text, to))) to += charAt(text, to).length;
+	if (to > name) add("name", to);
 }
 
 function word(text: string, from: number, end: number, add: Add): void {

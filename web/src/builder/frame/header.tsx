@@ -46,7 +46,7 @@ function Name() {
 	const fixed = useFixed();
 	const name = useEditorState((state) => state.history.present.name);
 	return (
-		<h1 className="min-w-0 flex-[0_1_320px]">
+		<h1 className="min-w-0 shrink">
 			<input
 				type="text"
 				aria-label="Name of the workflow"
@@ -57,7 +57,8 @@ function Name() {
 				maxLength={200}
 				onChange={(event) => editor.setName(event.target.value)}
 				onKeyDown={(event) => event.key === "Enter" && event.currentTarget.blur()}
-				className="h-8 w-full min-w-0 truncate rounded-6 border border-transparent bg-transparent px-2 text-14 font-semibold hover:border-border focus:border-control"
+				style={{ width: `${Math.max(12, Math.min(48, name.length + 3))}ch` }}
+				className="h-8 max-w-full min-w-0 truncate rounded-6 border border-transparent bg-transparent px-2 text-14 font-semibold hover:border-border focus:border-control"
 			/>
 		</h1>
 	);

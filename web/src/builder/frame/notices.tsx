@@ -1,4 +1,5 @@
 import type { ReactNode } from "react";
+import type { ApiError } from "@/api/error";
 import { useEditor, useEditorState } from "@/builder/state";
 import { Button } from "@/ui/button";
 import { cx } from "@/ui/class";
@@ -12,6 +13,7 @@ export function Notices() {
 	const broken = useEditorState((state) => state.broken);
 	const view = useEditorState((state) => state.view);
 	const error = useEditorState((state) => state.saveError);
+	const side = useEditorState((state) => state.side);
 	const mayWrite = useEditorState((state) => state.mayWrite);
 	const [mistake] = broken?.errors ?? [];
 	return (
@@ -55,7 +57,7 @@ export function Notices() {
 					bad
 					actions={
 						<>
-							{error.fields.length > 0 && (
+							{error.fields.length > 0 && side !== "problems" && (
 								<Button small onClick={() => editor.open("problems")}>
 									Show the problems
 								</Button>
@@ -66,11 +68,17 @@ export function Notices() {
 						</>
 					}
 				>
-					Not saved: {error.message} {error.requestId && <span className="text-muted">Request {error.requestId}</span>}
+					Not saved: {wordsOf(error)} {error.requestId && <span className="text-muted">Request {error.requestId}</span>}
 				</Notice>
 			)}
 		</>
 	);
+}
+
+/** The problems themselves stand in their list. */
+function wordsOf({ code, fields, message }: ApiError): string {
+	if (code !== "workflow_invalid" || fields.length === 0) return message;
+	return fields.length === 1 ? "one problem is in the way." : `${fields.length} problems are in the way.`;
 }
 
 function Notice({ bad, children, actions }: { bad?: boolean; children: ReactNode; actions?: ReactNode }) {

@@ -1,6 +1,6 @@
 import { edgeId, type Graph, type GraphNode, graph } from "../model/graph";
-import { type Doc, isBlock, type Layout, triggerNode } from "../model/types";
-import { arrange, type Item } from "./rank";
+import { type Doc, isBlock, type Step, triggerNode } from "../model/types";
+import { type Arranged, arrange, extent, type Item, type Spot, shift } from "./rank";
 import { settle } from "./settle";
 import { around, type Box, frame, gap, node, start, startNode } from "./size";
 
@@ -22,6 +22,8 @@ export interface LaidEdge {
 	/** Of a trigger to the bar, of the bar to a first step, or between steps. */
 	readonly kind: "trigger" | "start" | "implicit" | "explicit";
 	readonly block: string | null;
+	/** Where it bends on its way past other nodes, from the origin of the canvas. */
+	readonly bends?: readonly Spot[];
 }
 
 export interface Laid {
@@ -41,7 +43,8 @@ export function layOut(doc: Pick<Doc, "triggers" | "steps" | "layout">): Laid {
 	const top = [...g.nodes.values()].filter((n) => n.block === null);
 	const items = top.map((n) => ({ id: n.id, needs: n.needs.length ? n.needs : [startNode], ...bodies.size(n) }));
 	const bar = { id: startNode, needs: [], width: rowWidth(doc.triggers.length), height: start.height };
-	const boxes = settle(originate(arrange([bar, ...items])), items, triggerKeys(doc), doc.layout as Layout);
+	const auto = originate(arrange([bar, ...items]));
+	const boxes = settle(auto.boxes, items, triggerKeys(doc), doc.layout);
 	const nodes: LaidNode[] = [];
 	for (const id of [startNode, ...triggerKeys(doc)]) {
 		const box = boxes.get(id);
@@ -49,7 +52,17 @@ export function layOut(doc: Pick<Doc, "triggers" | "steps" | "layout">): Laid {
 	}
 	for (const n of top) bodies.collect(n, boxes.get(n.id), null, { x: 0, y: 0 }, nodes);
 	const bounds = around(nodes.filter((n) => n.parent === null));
-	return { nodes, edges: edgesOf(doc, g), bounds };
+	// Once a step has a place of its own edges find their own way.
+	const bends = new Map(top.some((n) => doc.layout[n.id]) ? [] : auto.bends);
+	bodies.bends(nodes, bends);
+	return { nodes, edges: edgesOf(doc, g, bends), bounds };
+}
+
+/** Documents with the same key are laid out the same, whatever else differs. */
+export function layoutKey(doc: Pick<Doc, "triggers" | "steps" | "layout">): string {
+	const shape = (steps: readonly Step[]): unknown =>
+		steps.map((step) => [step.id, step.needs ?? null, isBlock(step) ? shape(step.steps ?? []) : 0]);
+	return JSON.stringify([triggerKeys(doc), shape(doc.steps), doc.layout]);
 }
 
 function triggerKeys(doc: Pick<Doc, "triggers">): string[] {
@@ -62,11 +75,9 @@ function rowWidth(count: number): number {
 }
 
 /** Moves everything so that a single first step would stand at the origin. */
-function originate(boxes: Map<string, Box>): Map<string, Box> {
-	const bar = boxes.get(startNode) as Box;
-	const dx = node.width / 2 - (bar.x + bar.width / 2);
-	const dy = -gap.rank - start.height - bar.y;
-	return new Map([...boxes].map(([id, box]) => [id, { ...box, x: box.x + dx, y: box.y + dy }]));
+function originate(arranged: Arranged): Arranged {
+	const bar = arranged.boxes.get(startNode) as Box;
+	return shift(arranged, node.width / 2 - (bar.x + bar.width / 2), -gap.rank - start.height - bar.y);
 }
 
 function laid(
@@ -82,7 +93,7 @@ function laid(
 
 /** The insides of blocks, each laid out once. */
 class Bodies {
-	private readonly boxes = new Map<string, Map<string, Box>>();
+	private readonly arranged = new Map<string, Arranged>();
 	private readonly children = new Map<string, GraphNode[]>();
 
 	constructor(g: Graph) {
@@ -94,7 +105,7 @@ class Bodies {
 
 	size(n: GraphNode): { width: number; height: number } {
 		if (!isBlock(n.step)) return node;
-		const body = around([...this.body(n.id).values()]);
+		const body = extent(this.body(n.id));
 		return {
 			width: Math.max(frame.width, body.width + 2 * frame.padding),
 			height: Math.max(frame.height, frame.header + body.height + 2 * frame.padding),
@@ -102,18 +113,24 @@ class Bodies {
 	}
 
 	/** The nodes of a body, relative to the top left of the frame. */
-	private body(block: string): Map<string, Box> {
-		const known = this.boxes.get(block);
+	private body(block: string): Arranged {
+		const known = this.arranged.get(block);
 		if (known) return known;
 		const items: Item[] = (this.children.get(block) ?? []).map((n) => ({ id: n.id, needs: n.needs, ...this.size(n) }));
-		const boxes = arrange(items);
-		const { x, y, width } = around([...boxes.values()]);
+		const own = arrange(items);
+		const { x, y, width } = extent(own);
 		const spare = Math.max(0, frame.width - 2 * frame.padding - width) / 2;
-		const dx = frame.padding + spare - x;
-		const dy = frame.header + frame.padding - y;
-		const inside = new Map([...boxes].map(([id, box]) => [id, { ...box, x: box.x + dx, y: box.y + dy }]));
-		this.boxes.set(block, inside);
+		const inside = shift(own, frame.padding + spare - x, frame.header + frame.padding - y);
+		this.arranged.set(block, inside);
 		return inside;
+	}
+
+	/** Adds where edges inside of blocks bend, from the origin of the canvas. */
+	bends(nodes: readonly LaidNode[], out: Map<string, readonly Spot[]>): void {
+		for (const { id, kind, absolute } of nodes) {
+			if (kind !== "block") continue;
+			for (const [edge, spots] of shift(this.body(id), absolute.x, absolute.y).bends) out.set(edge, spots);
+		}
 	}
 
 	/** Adds a node and what is inside it. */
@@ -130,12 +147,12 @@ class Bodies {
 		out.push(own);
 		if (!block) return;
 		for (const child of this.children.get(n.id) ?? []) {
-			this.collect(child, this.body(n.id).get(child.id), n.id, own.absolute, out);
+			this.collect(child, this.body(n.id).boxes.get(child.id), n.id, own.absolute, out);
 		}
 	}
 }
 
-function edgesOf(doc: Pick<Doc, "triggers">, g: Graph): LaidEdge[] {
+function edgesOf(doc: Pick<Doc, "triggers">, g: Graph, bends: ReadonlyMap<string, readonly Spot[]>): LaidEdge[] {
 	const edges: LaidEdge[] = triggerKeys(doc).map((key) => ({
 		id: edgeId(key, startNode),
 		source: key,
@@ -149,7 +166,9 @@ function edgesOf(doc: Pick<Doc, "triggers">, g: Graph): LaidEdge[] {
 	}
 	for (const edge of g.edges) {
 		const kind = edge.implicit ? "implicit" : "explicit";
-		edges.push({ id: edge.id, source: edge.from, target: edge.to, kind, block: edge.block });
+		const own = bends.get(edge.id);
+		const ends = { source: edge.from, target: edge.to };
+		edges.push({ id: edge.id, ...ends, kind, block: edge.block, ...(own && { bends: own }) });
 	}
 	return edges;
 }

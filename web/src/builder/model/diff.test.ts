@@ -61,7 +61,7 @@ describe("diff", () => {
 		expect(d.settings).toEqual([{ field: "/timeout", to: "1h" }]);
 	});
 
-	it("is empty for the same and mirrors itself, whatever was done", () => {
+	it("is empty for the same and mirrors itself, whatever was done", { timeout: 60_000 }, () => {
 		for (let seed = 1; seed <= 80; seed++) {
 			const random = new Random(seed);
 			const from: Doc = { ...emptyDoc, steps: randomSteps(random, 3 + random.below(8)) };

@@ -46,6 +46,14 @@ export function mapStepExpressions(step: Step, change: Change): Step {
 	return same ? step : { ...step, ...patch };
 }
 
+/** The texts of a trigger that are or may hold expressions. */
+export function triggerTexts(trigger: Trigger): ExpressionText[] {
+	return Object.entries(triggerForms).flatMap(([member, form]) => {
+		const value = trigger[member];
+		return value === undefined ? [] : textsIn(value, pointer(member)).map((text) => ({ ...text, form }));
+	});
+}
+
 const triggerForms: Readonly<Record<string, Form>> = {
 	items: "bare",
 	key: "bare",

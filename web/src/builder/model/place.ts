@@ -21,10 +21,18 @@ export function blockOf(steps: readonly Step[], place: Place): string | null | u
 		case "end":
 			return listOf(steps, place.block) && place.block;
 		case "edge":
-			return find(steps, place.to)?.block;
+			return isEdge(steps, place.from, place.to) ? find(steps, place.to)?.block : undefined;
 		default:
 			return place.step === null ? null : find(steps, place.step)?.block;
 	}
+}
+
+/** Whether there is such an edge; the start leads to what comes after no step. */
+function isEdge(steps: readonly Step[], from: string | null, to: string): boolean {
+	const spot = find(steps, to);
+	const needs = spot && resolve(listOf(steps, spot.block) ?? [])[spot.index]?.needs;
+	if (!needs) return false;
+	return from === null ? needs.length === 0 : needs.includes(from);
 }
 
 /** The steps with a group put at a place; undefined if there is no such place. */
@@ -67,7 +75,7 @@ function onEdge(list: readonly Entry[], entries: readonly Entry[], from: string 
 	const ends = leaves(entries);
 	const moved = list.map((entry) => {
 		if (entry.step.id !== to) return entry;
-		return from === null ? { step: entry.step, needs: [...ends, ...entry.needs] } : substitute(entry, from, ends);
+		return from === null ? { step: entry.step, needs: ends } : substitute(entry, from, ends);
 	});
 	return splice(moved, indexOf(list, to), follow(entries, from === null ? [] : [from]));
 }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { countProblems, mergeProblems } from "./merge-problems";
 import { localProblems } from "./problems";
-import { type Doc, emptyDoc, type JsonObject, type Step } from "./types";
+import { type Doc, emptyDoc, type JsonObject, type Step, type Trigger } from "./types";
 
 const schema: JsonObject = {
 	required: ["url"],
@@ -60,6 +60,13 @@ describe("localProblems", () => {
 		],
 		["a cycle", [http("a", { needs: ["b"] }), http("b")], ["/steps/0/needs: the steps wait for each other: a → b → a"]],
 	])("tells %s", (_, steps, wanted) => expect(told(...steps)).toEqual(wanted));
+
+	it("tells expressions of triggers that cannot be read", () => {
+		const triggers: Trigger[] = [{ id: "t", type: "poll", items: "response.'x", request: { url: "${{ cursor }}" } }];
+		expect(localProblems({ ...doc(), triggers }, inputs)).toEqual([
+			{ pointer: "/triggers/0/items", message: "literal not terminated (column 10)", node: "@t" },
+		]);
+	});
 
 	it("lets the end of a round see its steps", () => {
 		expect(told({ id: "x", repeat: { until: "steps.y.output.ok" }, steps: [http("y")] })).toEqual([]);

@@ -1,13 +1,13 @@
 import { lex } from "../expression/lex";
 import { bareRefs, type Ref, templateRefs } from "../expression/refs";
 import { bareSpan, spans } from "../expression/template";
-import { type Form, stepTexts } from "./expressions";
+import { type Form, stepTexts, triggerTexts } from "./expressions";
 import { type Graph, graph, visible } from "./graph";
 import { idPattern, idRule } from "./id";
 import { isObject } from "./json";
 import { pointer } from "./pointer";
 import { type Spot, walk } from "./tree";
-import { type Doc, isBlock, type Json, type JsonObject, type Step } from "./types";
+import { type Doc, isBlock, type Json, type JsonObject, type Step, type Trigger, triggerNode } from "./types";
 
 // What can be told of a document at once, without asking the server. Words and
 // pointers are the server's own, so that one takes over from the other quietly.
@@ -25,10 +25,10 @@ export interface Problem {
 export type Inputs = (action: string) => JsonObject | null | undefined;
 
 /** The problems of a document. An action whose input is undefined is not checked. */
-export function localProblems(doc: Pick<Doc, "steps">, inputs: Inputs): Problem[] {
+export function localProblems(doc: Pick<Doc, "steps" | "triggers">, inputs: Inputs): Problem[] {
 	const g = graph(doc);
 	const ids = new Set<string>();
-	const out: Problem[] = [];
+	const out: Problem[] = doc.triggers.flatMap((trigger, i) => triggerProblems(trigger, pointer("triggers", i)));
 	for (const spot of walk(doc.steps)) {
 		const report: Report = (at, message, hint) => {
 			out.push({ pointer: spot.pointer + at, message, node: spot.step.id, ...(hint !== undefined && { hint }) });
@@ -44,6 +44,16 @@ export function localProblems(doc: Pick<Doc, "steps">, inputs: Inputs): Problem[
 		if (!node) continue;
 		const message = `the steps wait for each other: ${cycle.join(" → ")}`;
 		out.push({ pointer: `${node.pointer}/needs`, message, node: node.id });
+	}
+	return out;
+}
+
+function triggerProblems(trigger: Trigger, here: string): Problem[] {
+	const out: Problem[] = [];
+	for (const { at, text, form } of triggerTexts(trigger)) {
+		checkSyntax(text, form, at, (place, message) => {
+			out.push({ pointer: here + place, message, node: triggerNode(trigger.id) });
+		});
 	}
 	return out;
 }
@@ -105,7 +115,8 @@ function checkRequired(schema: JsonObject, value: JsonObject, at: string, report
 	}
 }
 
-function checkExpression(text: string, form: Form, at: string, spot: Spot, g: Graph, report: Report): void {
+/** What can be told of an expression by its tokens. */
+function checkSyntax(text: string, form: Form, at: string, report: Report): void {
 	if (form === "bare" && text === "") return;
 	for (const span of form === "bare" ? [bareSpan(text)] : spans(text)) {
 		if (span.unclosed) {
@@ -118,6 +129,10 @@ function checkExpression(text: string, form: Form, at: string, spot: Spot, g: Gr
 		else if (tokens.every((token) => token.kind === "comment"))
 			report(at, `the expression is empty (column ${span.from + 1})`);
 	}
+}
+
+function checkExpression(text: string, form: Form, at: string, spot: Spot, g: Graph, report: Report): void {
+	checkSyntax(text, form, at, report);
 	const sees = new Set(visible(g, spot.step.id));
 	if (at.startsWith("/repeat")) for (const inner of spot.step.steps ?? []) sees.add(inner.id);
 	for (const ref of form === "bare" ? bareRefs(text) : templateRefs(text)) checkRef(ref, at, sees, g, report);

@@ -1,4 +1,4 @@
-import type { NewStep, TriggerType } from "@/builder/model";
+import { idFrom, type NewStep, type TriggerType } from "@/builder/model";
 import type { Action } from "./actions";
 
 /** Something the picker offers. */
@@ -61,6 +61,11 @@ function trigger(type: TriggerType, title: string, summary: string): Choice {
 	};
 }
 
+/** A new step reads as its action does, and has a short id for expressions. */
+export function stepOf(action: Pick<Action, "name" | "title">): NewStep {
+	return { id: idFrom(action.name.split(".").at(-1) ?? action.name), name: action.title, uses: action.name };
+}
+
 const families: Record<string, string> = { flow: "Flow", http: "Web", data: "Data", code: "Data", log: "Data" };
 const order = ["Web", "Data", "Flow"];
 
@@ -74,7 +79,7 @@ export function stepChoices(actions: readonly Action[]): Choice[] {
 			summary: action.summary,
 			group: families[family] ?? "Services",
 			icon: action.name,
-			picks: { kind: "step", step: { uses: action.name } },
+			picks: { kind: "step", step: stepOf(action) },
 		};
 	});
 	const place = (choice: Choice) => (order.includes(choice.group) ? order.indexOf(choice.group) : order.length);

@@ -1,12 +1,13 @@
 import { useState } from "react";
 import { insertSplit } from "@/builder/command/edit";
-import type { Place } from "@/builder/model";
+import type { NewStep, Place } from "@/builder/model";
 import { useEditor } from "@/builder/state";
 import { Button, IconButton } from "@/ui/button";
 import { Dialog } from "@/ui/dialog";
 import { Checkbox, Field, NativeSelect, TextInput } from "@/ui/field";
 import { PlusIcon, TrashIcon } from "@/ui/icons";
 import { useActions } from "./actions";
+import { stepOf } from "./choices";
 
 interface Row {
 	readonly key: number;
@@ -25,6 +26,10 @@ export function SplitDialog({ place, onClose }: { place: Place; onClose: () => v
 	const [rest, setRest] = useState(first);
 	const [tried, setTried] = useState(false);
 	const options = (actions.data ?? []).map((action) => ({ value: action.name, label: action.title }));
+	const stepFor = (uses: string): NewStep => {
+		const action = actions.data?.find((one) => one.name === uses);
+		return action ? stepOf(action) : { uses };
+	};
 	const change = (key: number, part: Partial<Row>) =>
 		setRows(rows.map((row) => (row.key === key ? { ...row, ...part } : row)));
 	const submit = () => {
@@ -33,8 +38,8 @@ export function SplitDialog({ place, onClose }: { place: Place; onClose: () => v
 		onClose();
 		insertSplit(
 			editor,
-			rows.map((row) => ({ condition: row.condition.trim(), step: { uses: row.uses } })),
-			otherwise ? { uses: rest } : null,
+			rows.map((row) => ({ condition: row.condition.trim(), step: stepFor(row.uses) })),
+			otherwise ? stepFor(rest) : null,
 			place,
 		);
 	};

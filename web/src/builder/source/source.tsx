@@ -31,25 +31,27 @@ export default function Source() {
 	}, [problems]);
 	return (
 		<div data-surface="text" className="flex h-full flex-col bg-surface">
-			<CodeEditor
-				value={typing.current && view.current ? view.current.state.doc.toString() : text}
-				onChange={(typed) => {
-					if (typed !== editor.text()) editor.setText(typed);
-				}}
-				onFocusChange={(focused) => {
-					typing.current = focused;
-				}}
-				language="yaml"
-				label="The workflow as YAML"
-				readOnly={!mayWrite}
-				lint={lint}
-				extensions={extensions}
-				height="fill"
-				onReady={(ready) => {
-					view.current = ready;
-					ready.focus();
-				}}
-			/>
+			<div className="-m-px min-h-0 flex-1">
+				<CodeEditor
+					value={typing.current && view.current ? view.current.state.doc.toString() : text}
+					onChange={(typed) => {
+						if (typed !== editor.text()) editor.setText(typed);
+					}}
+					onFocusChange={(focused) => {
+						typing.current = focused;
+					}}
+					language="yaml"
+					label="The workflow as YAML"
+					readOnly={!mayWrite}
+					lint={lint}
+					extensions={extensions}
+					height="fill"
+					onReady={(ready) => {
+						view.current = ready;
+						ready.focus();
+					}}
+				/>
+			</div>
 			<Standing />
 		</div>
 	);

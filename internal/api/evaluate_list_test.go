@@ -1,0 +1,91 @@
+package api_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// givenLoop is a run with rounds inside of rounds.
+func givenLoop(w *world) {
+	w.workflow("wf", `{"id": "before", "uses": "data.set", "with": {"values": {"x": 1}}}`,
+		`{"id": "outer", "foreach": "${{ ['a', 'b'] }}", "steps": [
+			{"id": "mid", "uses": "data.set", "with": {"values": {"m": "${{ item }}"}}},
+			{"id": "inner", "foreach": "${{ [10, 20, 30] }}", "steps": [
+				{"id": "leaf", "uses": "data.set", "with": {"values": {"v": "${{ item + index }}"}}},
+				{"id": "last", "uses": "data.set", "with": {"values": {"w": "${{ steps.leaf.output.v }}"}}}]}]}`)
+	w.finish("run", "wf", `{"payload": {"p": "q"}}`)
+}
+
+func TestEvaluateList(t *testing.T) {
+	many := func(n int) string {
+		return `{"expressions": [` + strings.TrimSuffix(strings.Repeat(`{"expression": "1"},`, n), ",") + `]}`
+	}
+	const call = "POST /v1/expressions/evaluate"
+	runScenarios(t, []scenario{
+		{
+			name: "each of the list has its own answer, in the same order",
+			call: call, as: "read", body: `{"expressions": [{"expression": "1 + 1"}, {"expression": "1 +"}, {"template": {"a": "${{ trigger.payload.n }}"}}, {"expression": "1 / trigger.payload.z"}],
+				"context": {"trigger": {"payload": {"n": 5, "z": 0}}}}`, status: 200, keys: "results",
+			answer: `{"results": [{"valid": true, "value": 2, "type": "number"}, {"valid": false, "error": {"line": 1}}, {"value": {"a": 5}}, {"valid": false}]}`,
+		},
+		{
+			name:  "a step inside of loops sees its own round",
+			given: givenLoop, call: call,
+			body: `{"run_id": "$run", "step_id": "outer[1].inner[2].last", "expressions": [{"expression": "item"}, {"expression": "index"},
+				{"expression": "steps.leaf.output.v"}, {"expression": "steps.mid.output.m"}, {"expression": "steps.before.output.x"}, {"expression": "trigger.payload.p"}]}`,
+			status: 200, answer: `{"results": [{"value": 30}, {"value": 2}, {"value": 32}, {"value": "b"}, {"value": 1}, {"value": "q"}]}`,
+		},
+		{
+			name:  "so does one that asks for all steps",
+			given: givenLoop, call: call,
+			body:   `{"run_id": "$run", "step_id": "outer[0].inner[1].last", "expression": "steps[\"le\" + \"af\"].output.v"}`,
+			status: 200, answer: `{"valid": true, "value": 21}`,
+		},
+		{
+			name:  "a step outside of loops sees no rounds",
+			given: givenLoop, call: call,
+			body:   `{"run_id": "$run", "step_id": "outer", "expressions": [{"expression": "steps.leaf.output.v"}, {"expression": "steps.before.output.x"}]}`,
+			status: 200, answer: `{"results": [{"value": null}, {"value": 1}]}`,
+		},
+		{
+			name:  "pins of a workflow stand in for outputs",
+			given: func(w *world) { givenLoop(w); w.patch("wf", `{"pinned": {"before": {"x": 8}}}`) }, call: call,
+			body:   `{"run_id": "$run", "workflow_id": "$wf", "expressions": [{"expression": "steps.before.output.x"}, {"expression": "trigger.payload.p"}]}`,
+			status: 200, answer: `{"results": [{"value": 8}, {"value": "q"}]}`,
+		},
+		{
+			name: "secrets are not shown", call: call, body: `{"expressions": [{"expression": "secrets.key"}]}`,
+			status: 200, answer: `{"results": [{"value": "***"}]}`,
+		},
+		{name: "a list has up to 50", call: call, body: many(50), status: 200},
+		{name: "and not more", call: call, body: many(51), loose: true, status: 400, code: "invalid_request", points: []string{"/expressions"}},
+		{name: "and not none", call: call, body: many(0), loose: true, status: 400, code: "invalid_request", points: []string{"/expressions"}},
+		{
+			name: "a list and an expression are too much", call: call, body: `{"expression": "1", "expressions": [{"expression": "1"}]}`, loose: true,
+			status: 400, code: "invalid_request", points: []string{"/expressions"},
+		},
+		{
+			name: "an entry of nothing is refused", call: call, body: `{"expressions": [{"expression": "1"}, {}]}`, loose: true,
+			status: 400, code: "invalid_request", points: []string{"/expressions/1/expression"},
+		},
+		{
+			name: "a path that is none is refused", given: givenLoop, call: call, body: `{"run_id": "$run", "step_id": "outer[x].leaf", "expression": "1"}`,
+			status: 400, code: "invalid_request", points: []string{"/step_id"},
+		},
+		{
+			name: "a path without a run is refused", call: call, body: `{"step_id": "a", "expression": "1"}`,
+			status: 400, code: "invalid_request", points: []string{"/step_id"},
+		},
+	})
+}
+
+func TestStepOfARoundIsTriedOut(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	givenLoop(w)
+	for n, want := range []int{10, 21, 32} {
+		tried := w.call("POST", fmt.Sprintf("/v1/workflows/$wf/steps/outer%%5B0%%5D.inner%%5B%d%%5D.leaf/test", n), `{"run_id": "$run"}`).want(200)
+		wantContains(t, tried.json(), fmt.Sprintf(`{"output": {"v": %d}, "sources": [{"name": "trigger", "source": "run"}, {"name": "item", "source": "run"}, {"name": "index", "source": "run"}]}`, want))
+	}
+}

@@ -1,0 +1,156 @@
+package run
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/stepmill/stepmill/internal/auth"
+	"github.com/stepmill/stepmill/internal/fault"
+	"github.com/stepmill/stepmill/internal/paging"
+	"github.com/stepmill/stepmill/internal/workflow"
+)
+
+// Round is one pass of a loop, as a whole.
+type Round struct {
+	Index      int
+	Status     StepStatus
+	StartedAt  time.Time
+	FinishedAt *time.Time
+	// FailedStep is the path of the step that failed it, if one did.
+	FailedStep string
+}
+
+// Rounds are those of one loop of a run.
+type Rounds struct {
+	Block string
+	// Total is how many there will be; nil when nobody knows.
+	Total  *int
+	Counts map[StepStatus]int
+	Page   paging.Page[Round]
+}
+
+// RoundSteps are the steps of the rounds of a loop, without those of loops
+// inside them and without bodies, and the loop itself.
+type RoundSteps struct {
+	Block Step
+	Steps []Step
+}
+
+// Rounds lists the rounds of a loop, those that failed first, and counts them.
+func (s *Service) Rounds(ctx context.Context, actor auth.Actor, runID, block string, status StepStatus, page paging.Request) (Rounds, error) {
+	of, err := s.runHead(ctx, actor, runID)
+	if err != nil {
+		return Rounds{}, err
+	}
+	found, err := s.store.RoundSteps(ctx, actor.Workspace.ID, runID, block)
+	if err != nil {
+		return Rounds{}, err
+	}
+	if found == nil {
+		return Rounds{}, fault.New(fault.StepNotFound, "run %q has no step %q that has started", runID, block)
+	}
+	plan, err := PlanOf(ctx, s.plans, of)
+	if err != nil && !errors.Is(err, workflow.ErrCorrupt) {
+		return Rounds{}, err
+	}
+	all := found.gather(plan)
+	out := Rounds{Block: block, Total: found.Block.items(), Counts: map[StepStatus]int{}}
+	for _, round := range all {
+		out.Counts[round.Status]++
+	}
+	out.Page = pageOfRounds(all, status, page)
+	return out, nil
+}
+
+// items is the number of rounds of a foreach.
+func (s Step) items() *int {
+	if s.Type != Foreach || s.Input == nil {
+		return nil
+	}
+	var input struct {
+		Items []json.RawMessage `json:"items"`
+	}
+	if err := json.Unmarshal(s.Input, &input); err != nil {
+		return nil
+	}
+	n := len(input.Items)
+	return &n
+}
+
+// gather makes rounds of their steps. The plan, if there is one, says which
+// failures do not count and how many steps a round has.
+func (r RoundSteps) gather(plan *workflow.Plan) []Round {
+	size, forgiven := 0, map[string]bool{}
+	if plan != nil {
+		if block := plan.Find(LastOf(r.Block.Path)); block != nil && block.Block != nil {
+			size = len(block.Block.Body.Steps)
+			for _, step := range block.Block.Body.Steps {
+				forgiven[step.ID] = step.OnError == workflow.Continue
+			}
+		}
+	}
+	byIndex := map[int][]Step{}
+	for _, step := range r.Steps {
+		number, _, _ := strings.Cut(step.Path[len(r.Block.Path)+1:], "]")
+		if n, err := strconv.Atoi(number); err == nil {
+			byIndex[n] = append(byIndex[n], step)
+		}
+	}
+	out := make([]Round, 0, len(byIndex))
+	for n, steps := range byIndex {
+		out = append(out, roundOf(n, steps, !r.Block.Status.Settled() && len(steps) < size, forgiven))
+	}
+	return out
+}
+
+// roundOf is a round as a whole; open says that more of its steps are to come.
+func roundOf(n int, steps []Step, open bool, forgiven map[string]bool) Round {
+	round := Round{Index: n, Status: StepSkipped, StartedAt: steps[0].StartedAt}
+	if open {
+		round.Status = StepRunning
+	}
+	var last time.Time
+	for _, step := range steps {
+		if step.StartedAt.Before(round.StartedAt) {
+			round.StartedAt = step.StartedAt
+		}
+		if step.FinishedAt != nil && step.FinishedAt.After(last) {
+			last = *step.FinishedAt
+		}
+		status := step.Status
+		if status == StepFailed && forgiven[LastOf(step.Path)] {
+			status = StepSucceeded
+		}
+		if status == StepFailed && round.FailedStep == "" {
+			round.FailedStep = step.Path
+		}
+		if rank(status) < rank(round.Status) {
+			round.Status = status
+		}
+	}
+	if round.Status.Settled() {
+		round.FinishedAt = &last
+	}
+	return round
+}
+
+// rank orders statuses: what people look for comes first.
+func rank(s StepStatus) int {
+	return slices.Index([]StepStatus{StepFailed, StepRunning, StepWaiting, StepCancelled, StepSucceeded, StepSkipped}, s)
+}
+
+func pageOfRounds(all []Round, status StepStatus, page paging.Request) paging.Page[Round] {
+	key := func(r Round) string { return fmt.Sprintf("%d:%09d", rank(r.Status), r.Index) }
+	wanted := slices.DeleteFunc(all, func(r Round) bool {
+		return status != "" && r.Status != status || page.After != "" && key(r) <= page.After
+	})
+	slices.SortFunc(wanted, func(a, b Round) int { return cmp.Compare(key(a), key(b)) })
+	return paging.Cut(wanted, page.Limit, key)
+}

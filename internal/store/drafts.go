@@ -1,0 +1,49 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/stepmill/stepmill/internal/workflow"
+)
+
+// insertDraft keeps what the run of a draft executes.
+func insertDraft(u *unit, runID string, draft workflow.Unsaved) error {
+	definition, err := draft.Definition.Canonical()
+	if err != nil {
+		return err
+	}
+	pinned, err := json.Marshal(draft.Pinned)
+	if err != nil {
+		return err
+	}
+	return u.Do(`INSERT INTO run_drafts (run_id, definition, pinned) VALUES ($1, $2, $3)`, runID, string(definition), string(pinned))
+}
+
+// Draft reads what the run of a draft executes; nil when the run is gone or is
+// that of a version.
+func (s *Store) Draft(ctx context.Context, runID string) (*workflow.Unsaved, error) {
+	var found *workflow.Unsaved
+	err := s.read(ctx, func(c Conn) (err error) {
+		found, err = one(c, `SELECT definition, pinned FROM run_drafts WHERE run_id = $1`, []any{runID}, scanDraft)
+		return err
+	})
+	return found, err
+}
+
+func scanDraft(r Row) (workflow.Unsaved, error) {
+	var (
+		draft              workflow.Unsaved
+		definition, pinned []byte
+	)
+	if err := r.Scan(&definition, &pinned); err != nil {
+		return draft, err
+	}
+	if err := json.Unmarshal(pinned, &draft.Pinned); err != nil {
+		return draft, fmt.Errorf("%w: %w", workflow.ErrCorrupt, err)
+	}
+	var err error
+	draft.Definition, err = workflow.ParseDefinition(definition)
+	return draft, err
+}
