@@ -57,9 +57,13 @@ function DrawnRun() {
 		<div className="flex min-h-0 min-w-0 flex-col">
 			<div className="flex shrink-0 items-center gap-3 border-b px-4 py-2">
 				{followed.head && <StatusBadge status={followed.head.status} />}
-				{followed.head?.draft && <Badge>draft run</Badge>}
-				<Link to="/runs/$id" params={{ id: run }} className="truncate font-mono text-12">
-					{run}
+				{followed.head?.draft && (
+					<span className="shrink-0 whitespace-nowrap">
+						<Badge>draft run</Badge>
+					</span>
+				)}
+				<Link to="/runs/$id" params={{ id: run }} className="truncate">
+					Open the run
 				</Link>
 				<span className="ml-auto" />
 				<RunSelect label="Run on the canvas" hidden />
