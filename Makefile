@@ -13,7 +13,7 @@ LINTER := bin/golangci-lint
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help run build test race lint gen verify verify-tidy verify-gen bench fuzz clean
+.PHONY: help run build web test-web test race lint gen verify verify-tidy verify-gen bench fuzz clean
 
 help: ## List the targets
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z][a-z-]*:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -23,6 +23,14 @@ run: ## Start the server (ARGS="--help" for its flags)
 
 build: ## Build bin/stepmill: static, without cgo
 	CGO_ENABLED=0 go build -trimpath -ldflags "$(LDFLAGS)" -o bin/stepmill ./cmd/stepmill
+
+web: ## Build the dashboard into web/dist, which is committed
+	npm ci --prefix web --ignore-scripts --no-audit --no-fund
+	npm run --prefix web types
+	npm run --prefix web build
+
+test-web: ## Run the checks of the dashboard and its journeys in a browser
+	@sh scripts/web.sh
 
 test: ## Run every check and every test, as CI does
 	@sh scripts/test.sh

@@ -29,7 +29,7 @@ const (
 // without the concrete actions and the catalog that lists them.
 const (
 	words = "clock cron duration expr failpoint fault inbound jsonpointer mask news paging signature strictjson strictyaml suggest tally uid"
-	nouns = "action audit auth event gallery idempotency integration node run secret trigger usage vault webhook workflow"
+	nouns = "account action audit auth event gallery idempotency integration node run secret trigger usage vault webhook workflow"
 )
 
 // place is where a package stands: what of this module it may import.
@@ -65,6 +65,7 @@ var places = []place{
 	{pkg: "uid", may: words},
 
 	// Nouns: words, and the nouns they are about.
+	{pkg: "account", may: words + " audit auth"},
 	{pkg: "action", may: words},
 	{pkg: "action/catalog", may: words + " action action/*"},
 	{pkg: "action/*", may: words + " action egress sandbox vault"},
@@ -91,6 +92,7 @@ var places = []place{
 	{pkg: "egress", may: words},
 	{pkg: "engine", may: words + " " + nouns + " dispatch"},
 	{pkg: "membership", may: words + " node run"},
+	{pkg: "oidc", may: words + " account egress"},
 	{pkg: "ratelimit", may: words},
 	{pkg: "sandbox", may: words},
 	{pkg: "telemetry", may: words},

@@ -1,6 +1,7 @@
 #!/bin/sh
-# Every check and every test: gofmt, vet, the packages' own tests, then the
-# black-box tests on the real binary, all under the race detector.
+# Every check and every test: gofmt, vet, the dashboard with its journeys in a
+# browser, the packages' own tests, then the black-box tests on the real binary,
+# all of Go under the race detector.
 # A missing tool is installed or named in an error; no step is left out.
 set -eu
 cd "$(dirname "$0")/.."
@@ -83,18 +84,32 @@ check_format() {
 	[ ! -s "$scratch/unformatted" ] || fail "run gofmt -w on: $(tr '\n' ' ' <"$scratch/unformatted")"
 }
 
-# The tests of deliveries verify signatures with libraries from npm.
+# The dashboard is built with Node, and the tests of deliveries verify signatures
+# with libraries from npm.
 require_node() {
 	if ! command -v node >/dev/null 2>&1 || ! command -v npm >/dev/null 2>&1; then
 		step "no Node: installing nodejs and npm"
 		install_packages nodejs npm || :
 	fi
 	for tool in node npm; do
-		command -v "$tool" >/dev/null 2>&1 || fail "$tool is not installed; the tests of deliveries need Node 20 or newer: https://nodejs.org"
+		command -v "$tool" >/dev/null 2>&1 || fail "$tool is not installed; the dashboard and the tests of deliveries need Node 20 or newer: https://nodejs.org"
 	done
 	version=$(node --version)
 	major=${version#v}
-	[ "${major%%.*}" -ge 20 ] || fail "found Node $version; the tests of deliveries need Node 20 or newer: https://nodejs.org"
+	[ "${major%%.*}" -ge 20 ] || fail "found Node $version; the dashboard and the tests of deliveries need Node 20 or newer: https://nodejs.org"
+}
+
+# The journeys through the dashboard need a browser.
+require_chromium() {
+	if [ -z "${CHROMIUM:-}" ]; then
+		if ! CHROMIUM=$(command -v chromium || command -v chromium-browser || command -v google-chrome); then
+			step "no Chromium: installing chromium"
+			install_packages chromium || :
+			CHROMIUM=$(command -v chromium) ||
+				fail "the tests of the dashboard need Chromium: install chromium (Debian, Fedora, Alpine), or name the program in CHROMIUM"
+		fi
+		export CHROMIUM
+	fi
 }
 
 # The tests of the PostgreSQL store make clusters of their own. The package of
@@ -126,6 +141,7 @@ has_pgbouncer() { command -v pgbouncer >/dev/null 2>&1 || [ -x /usr/sbin/pgbounc
 require_go
 require_cc
 require_node
+require_chromium
 require_postgres
 
 # The tests build the real binary; where the checkout belongs to another user
@@ -149,9 +165,13 @@ step "npm packages of the tests"
 npm ci --prefix test/receivers --ignore-scripts --no-audit --no-fund
 
 failed=
+step "the dashboard"
+sh scripts/web.sh || failed="the dashboard"
+
 if [ -s "$scratch/unit" ]; then
 	step "tests of the packages"
-	xargs go test -race -timeout 20m <"$scratch/unit" || failed="tests of the packages"
+	xargs go test -race -timeout 20m <"$scratch/unit" ||
+		failed="${failed:+$failed, }tests of the packages"
 fi
 
 # Some scripts that take memory would take too long under the race detector.

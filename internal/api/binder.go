@@ -32,7 +32,10 @@ type request struct {
 type binder struct {
 	fields []boundField
 	query  []string
-	body   []int
+	// all is the field that takes the whole query, whatever is in it: query:"*"
+	// is for those who are told by others where to go.
+	all  []int
+	body []int
 	// needsBody says that a request without a body is refused.
 	needsBody bool
 	yaml      bool
@@ -52,6 +55,10 @@ func newBinder[In any](pattern string) *binder {
 		}
 		if need, ok := field.Tag.Lookup("body"); ok {
 			b.body, b.needsBody, b.yaml = field.Index, need == "required", field.Tag.Get("yaml") == "ok"
+			continue
+		}
+		if field.Tag.Get("query") == "*" {
+			b.all = field.Index
 			continue
 		}
 		b.addField(pattern, field)
@@ -81,11 +88,17 @@ func (b *binder) addField(pattern string, field reflect.StructField) {
 }
 
 func (b *binder) bind(r *request, in any) error {
-	query, err := b.parseQuery(r.http.URL.RawQuery)
+	value := reflect.ValueOf(in).Elem()
+	raw := r.http.URL.RawQuery
+	if b.all != nil {
+		given, _ := url.ParseQuery(raw) // as much of it as can be read
+		value.FieldByIndex(b.all).Set(reflect.ValueOf(given))
+		raw = ""
+	}
+	query, err := b.parseQuery(raw)
 	if err != nil {
 		return err
 	}
-	value := reflect.ValueOf(in).Elem()
 	for _, field := range b.fields {
 		text := ""
 		switch field.from {

@@ -22,12 +22,12 @@ func (r *request) read(w http.ResponseWriter, e *endpoint) error {
 	if badMedia != nil && r.http.ContentLength > 0 {
 		return badMedia
 	}
-	limits := r.actor.Limits()
-	tooLarge := fault.New(fault.PayloadTooLarge, "the body is larger than the %d bytes that the plan allows", limits.RequestBodyBytes)
-	if r.http.ContentLength > limits.RequestBodyBytes {
+	limit := e.bodyBytes(r.actor)
+	tooLarge := fault.New(fault.PayloadTooLarge, "the body is larger than the %d bytes that %s", limit, e.boundBy())
+	if r.http.ContentLength > limit {
 		return tooLarge
 	}
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.http.Body, limits.RequestBodyBytes))
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.http.Body, limit))
 	var over *http.MaxBytesError
 	switch {
 	case errors.As(err, &over):
@@ -62,9 +62,11 @@ func checkMedia(r *http.Request, e *endpoint) (media string, err error) {
 
 // clean keeps what a client sent short and printable.
 func clean(text string) string {
-	if len(text) > 100 {
-		text = text[:100]
-	}
+	return printable(text[:min(len(text), 100)])
+}
+
+// printable replaces what is not.
+func printable(text string) string {
 	return strings.Map(func(r rune) rune {
 		if unprintable(r) {
 			return '?'

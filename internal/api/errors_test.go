@@ -105,7 +105,7 @@ func TestUnknownPathsAndMethods(t *testing.T) {
 		"/", "/v1", "/v1/", "/v2/workflows", "/v1/nothing", "/v1/workflows/", "/v1/workflows/$wf/", "/v1/workflows/$wf/nothing", "//v1/workflows", "/v1//workflows",
 		"/v1/./workflows", "/v1/../v1/workflows", "/v1/workflows/..", "/v1/workflows/../api-keys", "/v1/%2e%2e/v1/workflows", "/v1/workflows/%2e%2e/api-keys",
 		"/v1/workflows/%2E", "/v1/workflows%2f$wf", "/v1/workflows/$wf%2fruns/x/y", "/v1/workflows/a%2f%2fb", "/V1/workflows", "/v1/Workflows", "/healthz/", "/healthz/x", "/v1/workflows;x", "/v1/workflows/..;/api-keys",
-		"/metrics", "/debug/pprof/", "/debug/vars", "/configs", "/.git/config", "/ui/v1/workflows", "/hooks/x", "/v1/health", "/v1/ready", "/v1/openapi", "/v1/openapi.yml",
+		"/metrics", "/debug/pprof/", "/debug/vars", "/configs", "/.git/config", "/ui/v2/workflows", "/hooks/x", "/v1/health", "/v1/ready", "/v1/openapi", "/v1/openapi.yml",
 	} {
 		a := w.call("GET", path, "")
 		if a.status != http.StatusNotFound || a.header.Get("Location") != "" || a.header.Get("Allow") != "" {
@@ -139,7 +139,7 @@ func TestPathsAreNotAnOracle(t *testing.T) {
 		method, path := splitCall(call)
 		anyone.call(method, path, "").want(401, "unauthorized")
 	}
-	for _, call := range []string{"GET /", "GET /metrics", "GET //v1/workflows", "GET /ui/v1/workflows"} {
+	for _, call := range []string{"GET /", "GET /metrics", "GET //v1/workflows", "GET /ui/v2/workflows"} {
 		method, path := splitCall(call)
 		anyone.call(method, path, "").want(404, "not_found")
 	}

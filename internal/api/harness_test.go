@@ -32,6 +32,7 @@ type server struct {
 	config   config.Serve
 	url      string
 	firstKey string // the admin key that the first start printed
+	welcome  string // the link for the first user that the last start printed
 	log      *logBuffer
 	http     *http.Client
 
@@ -116,6 +117,7 @@ func (s *server) start(ctx context.Context) error {
 	if key := regexp.MustCompile(`smk_\w+`).FindString(greeting.String()); key != "" {
 		s.firstKey = key
 	}
+	s.welcome = regexp.MustCompile(`http\S+/welcome#\S+`).FindString(greeting.String())
 	s.url = "http://" + running.Address()
 	s.http = &http.Client{
 		Transport:     &http.Transport{MaxIdleConnsPerHost: 100, DisableCompression: true},

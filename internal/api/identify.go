@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/stepmill/stepmill/internal/account"
 	"github.com/stepmill/stepmill/internal/clock"
 	"github.com/stepmill/stepmill/internal/fault"
 	"github.com/stepmill/stepmill/internal/ratelimit"
@@ -17,28 +18,49 @@ import (
 // three headers tell where they stand, whatever the answer will be. Where no key
 // is needed, the lack of one is not counted.
 func (s *Server) identify(w http.ResponseWriter, r *http.Request, c *caller, open bool) {
-	actor, err := s.authenticate(r)
+	address := s.clientAddress(r)
+	c.network, c.visit = network(address), account.Visit{Address: address.String(), Agent: printable(r.UserAgent()), RequestID: c.requestID}
+	actor, signedIn, err := s.authenticate(r, c.mount)
 	now := clock.Now()
 	if err == nil {
 		actor.RequestID = c.requestID
-		c.actor = actor
-		state, ok, err := s.Limits.Take(r.Context(), actor.Workspace.ID, actor.Workspace.RequestsPerMinute, now)
-		setLimitHeaders(w.Header(), state)
-		if c.refusal = err; err == nil && !ok {
-			c.refusal = limited("the workspace has used up its %d requests of this minute", state)
-		}
+		c.actor, c.signedIn = actor, signedIn
+		c.refusal = s.take(w, r, c, now)
 		return
 	}
 	c.refusal = err
-	address := network(s.clientAddress(r))
-	state := s.preauth.Peek(address, s.PreauthPerMinute, now)
-	if fault.Is(err, fault.Unauthorized) && !open {
+	state := s.preauth.Peek(c.network, s.PreauthPerMinute, now)
+	// Who comes without a session guesses nothing.
+	guess := c.mount == withKey
+	if _, has := sessionToken(r); c.mount == withSession {
+		guess = has
+	}
+	if fault.Is(err, fault.Unauthorized) && guess && !open {
 		var ok bool
-		if state, ok, _ = s.preauth.Take(r.Context(), address, s.PreauthPerMinute, now); !ok {
+		if state, ok, _ = s.preauth.Take(r.Context(), c.network, s.PreauthPerMinute, now); !ok {
 			c.refusal = limited("this address has failed to authenticate %d times in this minute", state)
 		}
 	}
 	setLimitHeaders(w.Header(), state)
+}
+
+// take counts the request: programs by their workspace, as its plan says, people
+// one by one.
+func (s *Server) take(w http.ResponseWriter, r *http.Request, c *caller, now time.Time) error {
+	if c.mount == withSession {
+		state, ok, _ := s.people.Take(r.Context(), c.actor.ID, s.RequestsPerUser, now)
+		setLimitHeaders(w.Header(), state)
+		if !ok {
+			return limited("you have used up your %d requests of this minute", state)
+		}
+		return nil
+	}
+	state, ok, err := s.Limits.Take(r.Context(), c.actor.Workspace.ID, c.actor.Workspace.RequestsPerMinute, now)
+	setLimitHeaders(w.Header(), state)
+	if err == nil && !ok {
+		return limited("the workspace has used up its %d requests of this minute", state)
+	}
+	return err
 }
 
 func limited(format string, state ratelimit.State) error {
@@ -106,11 +128,11 @@ func setSecurityHeaders(h http.Header, r *http.Request) {
 
 func (s *Server) logRequest(r *http.Request, out *recorder, c *caller, took time.Duration) {
 	level := slog.LevelInfo
-	if (r.URL.Path == healthPath || r.URL.Path == readyPath) && out.status < http.StatusBadRequest {
-		level = slog.LevelDebug // health checks come every few seconds
+	if (r.URL.Path == healthPath || r.URL.Path == readyPath || c.paged) && out.status < http.StatusBadRequest {
+		level = slog.LevelDebug // health checks come every few seconds, and a page is many files
 	}
 	s.Log.LogAttrs(r.Context(), level, "request",
 		slog.String("request_id", c.requestID), slog.String("method", clean(r.Method)), slog.String("path", s.loggedPath(r.URL.Path)),
 		slog.Int("status", out.status), slog.Int("bytes", out.bytes), slog.Float64("duration_ms", float64(took.Microseconds())/1000),
-		slog.String("workspace_id", c.actor.Workspace.ID), slog.String("key_id", c.actor.ID), slog.String("address", s.clientAddress(r).String()))
+		slog.String("workspace_id", c.actor.Workspace.ID), slog.String(c.mount.actorName(), c.actor.ID), slog.String("address", s.clientAddress(r).String()))
 }

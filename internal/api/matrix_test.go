@@ -57,7 +57,8 @@ func badCallers(w *world) []badCaller {
 		{name: "the scheme Basic", headers: []string{"Authorization", "Basic " + basic}},
 		{name: "the scheme Token", headers: []string{"Authorization", "Token " + valid}},
 		{name: "no scheme", headers: []string{"Authorization", valid}},
-		{name: "another header", headers: []string{"Authorization", "", "X-API-Key", valid, "Cookie", "session=" + valid + "; __Host-s=" + valid}},
+		{name: "another header", headers: []string{"Authorization", "", "X-API-Key", valid, "Cookie", "session=" + valid + "; __Host-stepmill=" + valid}},
+		{name: "a session", headers: []string{"Authorization", "", "Cookie", "__Host-stepmill=" + w.names["token"]}},
 		{name: "a key in the query", query: "?key=" + valid + "&api_key=" + valid + "&access_token=" + valid, headers: []string{"Authorization", ""}},
 	}
 }
@@ -208,7 +209,7 @@ func TestWorkspacesAreApart(t *testing.T) {
 	furnish(other)
 	other.workflow("empty")
 	other.finish("done", "empty", "")
-	for _, path := range []string{"/v1/workflows", "/v1/runs", "/v1/approvals", "/v1/webhooks", "/v1/events", "/v1/secrets", "/v1/variables", "/v1/audit", "/v1/nodes", "/v1/api-keys", "/v1/workspaces", "/v1/usage"} {
+	for _, path := range []string{"/v1/workflows", "/v1/runs", "/v1/approvals", "/v1/webhooks", "/v1/events", "/v1/secrets", "/v1/variables", "/v1/audit", "/v1/nodes", "/v1/members", "/v1/invitations", "/v1/api-keys", "/v1/workspaces", "/v1/usage"} {
 		body := string(w.call("GET", path, "").want(200).body)
 		for what, id := range other.names {
 			if strings.Contains(body, id) {

@@ -16,8 +16,10 @@ import (
 type reply struct {
 	status int // zero: the route's own
 	header map[string]string
-	body   any
-	raw    []byte // written as it is, with the content type in header
+	// cookies are given to the browser, and in no saved answer.
+	cookies []string
+	body    any
+	raw     []byte // written as it is, with the content type in header
 	// then goes on with the answer once the effect is durable; the answer that
 	// is saved for an Idempotency-Key is the one before it.
 	then func(context.Context, *http.ResponseController) (*reply, error)
@@ -46,6 +48,9 @@ func (s *Server) write(w http.ResponseWriter, e *endpoint, r *reply) {
 	header := w.Header()
 	for name, value := range r.header {
 		header.Set(name, value)
+	}
+	for _, cookie := range r.cookies {
+		header.Add("Set-Cookie", cookie)
 	}
 	status := r.statusOr(e.Status)
 	switch {
@@ -91,9 +96,6 @@ type errorDetail struct {
 }
 
 func writeError(w http.ResponseWriter, f *fault.Error, requestID string) {
-	if f.Code == fault.Unauthorized {
-		w.Header().Set("WWW-Authenticate", "Bearer")
-	}
 	setRetryAfter(w.Header(), f)
 	writeJSON(w, f.Code.Status(), errorBody{errorDetail{f.Code, f.Message, f.Details, requestID}})
 }

@@ -6,8 +6,9 @@ import (
 	"github.com/stepmill/stepmill/internal/auth"
 )
 
-// register and those it calls are every route on one screen: pattern, scope,
-// status and function. A route cannot be written down without its scope.
+// register and what it calls are every route on one screen: pattern, scope,
+// status and function. A route cannot be written down without its scope. What is
+// below /v1 is also below /ui/v1, for those who are signed in.
 func (s *Server) register(t *table) {
 	handle(t, "GET /v1/workflows", auth.Read, http.StatusOK, s.listWorkflows)
 	handle(t, "POST /v1/workflows", auth.Write, http.StatusCreated, s.createWorkflow)
@@ -27,6 +28,7 @@ func (s *Server) register(t *table) {
 
 	s.registerRuns(t)
 	s.registerWebhooks(t)
+	s.registerPeople(t)
 
 	handle(t, "GET /v1/secrets", auth.Read, http.StatusOK, s.listSecrets)
 	handle(t, "GET /v1/secrets/{name}", auth.Read, http.StatusOK, s.getSecret)
@@ -99,4 +101,33 @@ func (s *Server) registerWebhooks(t *table) {
 	handle(t, "POST /v1/deliveries/{id}/redeliver", auth.Write, http.StatusCreated, s.redeliver)
 	handle(t, "GET /v1/events", auth.Read, http.StatusOK, s.listEvents)
 	handle(t, "GET /v1/events/stream", auth.Read, http.StatusOK, s.followEvents)
+}
+
+// registerPeople has the routes of members, and those that make sense with a
+// session only.
+func (s *Server) registerPeople(t *table) {
+	handle(t, "GET /v1/members", auth.Admin, http.StatusOK, s.listMembers)
+	handle(t, "GET /v1/members/{id}", auth.Admin, http.StatusOK, s.getMember)
+	handle(t, "PATCH /v1/members/{id}", auth.Admin, http.StatusOK, s.updateMember)
+	handle(t, "DELETE /v1/members/{id}", auth.Admin, http.StatusNoContent, s.removeMember)
+	handle(t, "GET /v1/invitations", auth.Admin, http.StatusOK, s.listInvitations)
+	handle(t, "POST /v1/invitations", auth.Admin, http.StatusCreated, s.createInvitation)
+	handle(t, "GET /v1/invitations/{id}", auth.Admin, http.StatusOK, s.getInvitation)
+	handle(t, "DELETE /v1/invitations/{id}", auth.Admin, http.StatusNoContent, s.revokeInvitation)
+
+	handle(t, "GET /ui/v1/welcome", auth.Public, http.StatusOK, s.getWelcome)
+	handle(t, "POST /ui/v1/welcome", auth.Public, http.StatusCreated, s.createOwner)
+	handle(t, "POST /ui/v1/session", auth.Public, http.StatusCreated, s.signIn)
+	handle(t, "GET /ui/v1/session", auth.Session, http.StatusOK, s.getSession)
+	handle(t, "PATCH /ui/v1/session", auth.Session, http.StatusOK, s.moveSession)
+	handle(t, "DELETE /ui/v1/session", auth.Session, http.StatusNoContent, s.signOut)
+	handle(t, "GET /ui/v1/sessions", auth.Session, http.StatusOK, s.listSessions)
+	handle(t, "DELETE /ui/v1/sessions", auth.Session, http.StatusNoContent, s.signOutEverywhere)
+	handle(t, "DELETE /ui/v1/sessions/{id}", auth.Session, http.StatusNoContent, s.endSession)
+	handle(t, "PATCH /ui/v1/account", auth.Session, http.StatusOK, s.updateAccount)
+	handle(t, "GET /ui/v1/oidc/start", auth.Public, http.StatusFound, s.startOIDC)
+	handle(t, "GET "+oidcCallback, auth.Public, http.StatusFound, s.finishOIDC)
+	handle(t, "POST /ui/v1/password-reset", auth.Public, http.StatusCreated, s.resetPassword)
+	handle(t, "POST /ui/v1/invitations/look", auth.Public, http.StatusOK, s.lookAtInvitation)
+	handle(t, "POST /ui/v1/invitations/accept", auth.Public, http.StatusCreated, s.acceptInvitation)
 }

@@ -3,6 +3,7 @@ package api_test
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -13,6 +14,8 @@ import (
 // routes are those of the program: the tests that are made from them fail when
 // a route is missing in routeBodies.
 func routes() []api.Route { return api.New(api.Services{}, api.Options{}).Routes() }
+
+func sessionRoutes() []api.Route { return api.New(api.Services{}, api.Options{}).SessionRoutes() }
 
 func doors() []api.Route { return api.New(api.Services{}, api.Options{}).Doors() }
 
@@ -87,10 +90,35 @@ var routeBodies = map[string]string{
 	"GET /v1/audit":                                         "-",
 	"GET /v1/nodes":                                         "-",
 	"GET /v1/openapi.yaml":                                  "-",
-	"GET /v1/openapi.json":                                  "-",
-	"GET /v1/schemas/workflow.json":                         "-",
-	"GET /healthz":                                          "-",
-	"GET /readyz":                                           "-",
+
+	"GET /v1/members":             "-",
+	"GET /v1/members/{id}":        "-",
+	"PATCH /v1/members/{id}":      `{"role": "editor"}`,
+	"DELETE /v1/members/{id}":     "-",
+	"GET /v1/invitations":         "-",
+	"POST /v1/invitations":        `{"email": "matrix@example.com", "role": "viewer"}`,
+	"GET /v1/invitations/{id}":    "-",
+	"DELETE /v1/invitations/{id}": "-",
+
+	"GET /ui/v1/welcome":             "-",
+	"POST /ui/v1/welcome":            `{"token": "x", "email": "matrix@example.com", "name": "Matrix", "password": "correct horse"}`,
+	"POST /ui/v1/session":            `{"email": "matrix@example.com", "password": "correct horse"}`,
+	"GET /ui/v1/session":             "-",
+	"PATCH /ui/v1/session":           `{"workspace_id": "x"}`,
+	"DELETE /ui/v1/session":          "-",
+	"GET /ui/v1/sessions":            "-",
+	"DELETE /ui/v1/sessions":         "-",
+	"DELETE /ui/v1/sessions/{id}":    "-",
+	"PATCH /ui/v1/account":           `{"name": "Matrix"}`,
+	"GET /ui/v1/oidc/start":          "-",
+	"GET /ui/v1/oidc/callback":       "-",
+	"POST /ui/v1/password-reset":     `{"token": "x", "password": "correct horse"}`,
+	"POST /ui/v1/invitations/look":   `{"token": "x"}`,
+	"POST /ui/v1/invitations/accept": `{"token": "x", "name": "Matrix", "password": "correct horse"}`,
+	"GET /v1/openapi.json":           "-",
+	"GET /v1/schemas/workflow.json":  "-",
+	"GET /healthz":                   "-",
+	"GET /readyz":                    "-",
 }
 
 // operatorOnly are the routes that take an admin key of the first workspace.
@@ -100,16 +128,18 @@ var operatorOnly = map[string]bool{"POST /v1/workspaces": true, "PATCH /v1/works
 // and the code of the answer to it. Names that do not begin with $ are the same
 // in all workspaces.
 var collections = map[string]struct{ name, missing, code string }{
-	"workflows":  {"$wf", "wf_01m7f8njhve3pt0yekqqme4qcm", "workflow_not_found"},
-	"runs":       {"$run", "run_01m7f9hb3mevr88y42wdngtn4v", "run_not_found"},
-	"webhooks":   {"$wh", "wh_01m7facgqmf46bs8r42wfv2z13", "webhook_not_found"},
-	"deliveries": {"$dlv", "dlv_01m7facgqmf46bs8r42wfv2z13", "delivery_not_found"},
-	"secrets":    {"$secret", "none", "secret_not_found"},
-	"variables":  {"$variable", "none", "variable_not_found"},
-	"api-keys":   {"$key", "key_01m7fcp3q8e60tak362xesvjfr", "api_key_not_found"},
-	"templates":  {"hello", "goodbye", "template_not_found"},
-	"actions":    {"data.set", "data.nothing", "action_not_found"},
-	"workspaces": {"$workspace", "ws_01m7fe3gv0es8r65rzyjka792g", "workspace_not_found"},
+	"workflows":   {"$wf", "wf_01m7f8njhve3pt0yekqqme4qcm", "workflow_not_found"},
+	"runs":        {"$run", "run_01m7f9hb3mevr88y42wdngtn4v", "run_not_found"},
+	"webhooks":    {"$wh", "wh_01m7facgqmf46bs8r42wfv2z13", "webhook_not_found"},
+	"deliveries":  {"$dlv", "dlv_01m7facgqmf46bs8r42wfv2z13", "delivery_not_found"},
+	"secrets":     {"$secret", "none", "secret_not_found"},
+	"variables":   {"$variable", "none", "variable_not_found"},
+	"api-keys":    {"$key", "key_01m7fcp3q8e60tak362xesvjfr", "api_key_not_found"},
+	"templates":   {"hello", "goodbye", "template_not_found"},
+	"actions":     {"data.set", "data.nothing", "action_not_found"},
+	"members":     {"$member", "usr_01m7fhvm96e1a9mdbwb15q0y3v", "member_not_found"},
+	"invitations": {"$invitation", "inv_01m7fhvm96e1a9mdbwb15q0y3v", "invitation_not_found"},
+	"workspaces":  {"$workspace", "ws_01m7fe3gv0es8r65rzyjka792g", "workspace_not_found"},
 }
 
 // collection is the one that the first id in the route's path belongs to.
@@ -167,6 +197,8 @@ func furnish(w *world) {
 	givenKey(w)
 	givenSecret(w)
 	givenVariable(w)
+	givenMember(w)
+	givenInvitation(w)
 }
 
 // The document has exactly the routes of the program, with the same scopes and
@@ -174,7 +206,7 @@ func furnish(w *world) {
 func TestRoutesAreDocumented(t *testing.T) {
 	t.Parallel()
 	known := map[string]bool{}
-	for _, route := range routes() {
+	for _, route := range slices.Concat(routes(), sessionRoutes()) {
 		known[name(route)] = true
 		routeBody(t, route)
 		operation := published().root().at("paths", route.Path, strings.ToLower(route.Method))
@@ -184,6 +216,9 @@ func TestRoutesAreDocumented(t *testing.T) {
 		}
 		if got := operation.at("x-required-scope").value; got != string(route.Scope) {
 			t.Errorf("%s needs the scope %s, documented is %v", name(route), route.Scope, got)
+		}
+		if got := operation.at("x-session").value == true; got != strings.HasPrefix(route.Path, "/ui/") {
+			t.Errorf("%s: for sessions only is documented: %t", name(route), got)
 		}
 		if operation.at("responses", fmt.Sprint(route.Status)).value == nil {
 			t.Errorf("%s: status %d is not documented", name(route), route.Status)

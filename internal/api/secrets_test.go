@@ -152,7 +152,7 @@ func TestMarkupIsText(t *testing.T) {
 	w.patch("wf", `{"steps": [{"id": "a", "name": "`+markup+`", "uses": "data.set", "with": {"values": {"x": "${{ trigger.payload.x }}"}}}]}`)
 	for _, a := range []*answer{
 		w.call("GET", "/v1/workflows/$wf", ""), w.call("GET", "/v1/workflows", ""), w.finish("run", "wf", `{"payload": {"x": "`+markup+`"}}`),
-		w.call("GET", "/v1/workflows/<b>x", "", "Accept", "text/html"), w.call("GET", "/<script>alert(1)</script>", "", "Accept", "text/html"),
+		w.call("GET", "/v1/workflows/<b>x", "", "Accept", "text/html"), w.call("GET", "/assets/<script>alert(1)</script>", "", "Accept", "text/html"),
 	} {
 		if got := a.header.Get("Content-Type"); got != "application/json" {
 			t.Errorf("%s: the content type is %s", a.request.URL, got)

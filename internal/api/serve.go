@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/stepmill/stepmill/internal/account"
 	"github.com/stepmill/stepmill/internal/auth"
 	"github.com/stepmill/stepmill/internal/fault"
 	"github.com/stepmill/stepmill/internal/idempotency"
@@ -24,6 +25,11 @@ type caller struct {
 	endpoint  *endpoint  // that answers it, if one does
 	code      fault.Code // of the error that was answered
 	streamed  bool       // the answer went on for as long as the client wanted
+	paged     bool       // the dashboard answered
+	mount     mount
+	signedIn  *account.SignedIn // nil: not with a session
+	visit     account.Visit
+	network   string // what attempts are counted by
 }
 
 type callerKey struct{}
@@ -54,7 +60,17 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	}
 	endpoint, allowed := s.routes.find(r)
 	c.endpoint = endpoint
-	open := !strings.HasPrefix(r.URL.Path, "/v1") || endpoint != nil && endpoint.Scope == auth.Public
+	if file := s.dashboard.find(r); endpoint == nil && len(allowed) == 0 && file != nil {
+		c.paged = true
+		s.dashboard.send(out, r, file)
+		return
+	}
+	c.mount = mountOf(r.URL.Path)
+	open := c.mount == withNothing || endpoint != nil && endpoint.Scope == auth.Public
+	if c.mount == withSession && s.origins.Check(r) != nil {
+		s.refuseOrigin(out, r, c)
+		return
+	}
 	s.identify(out, r, c, open)
 	r = r.WithContext(context.WithValue(r.Context(), callerKey{}, c))
 
@@ -83,7 +99,7 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, e *endpoint) {
 		s.stream(w, r, e, reply.stream)
 		return
 	}
-	s.write(w, e, reply)
+	s.write(w, e, c.mount.located(reply))
 }
 
 func (s *Server) perform(w http.ResponseWriter, r *http.Request, e *endpoint, c *caller) (*reply, error) {
@@ -92,13 +108,15 @@ func (s *Server) perform(w http.ResponseWriter, r *http.Request, e *endpoint, c 
 			return nil, c.refusal
 		}
 		if !auth.Grants(c.actor.Scopes, e.Scope) {
-			return nil, fault.New(fault.InsufficientScope, "this needs a key with scope %s", e.Scope)
+			return nil, c.mount.lacks(e.Scope)
 		}
-		s.Usage.Count(c.actor.Workspace.ID, func(d *usage.Day) { d.Requests++ })
+		if c.mount == withKey {
+			s.Usage.Count(c.actor.Workspace.ID, func(d *usage.Day) { d.Requests++ })
+		}
 	}
 	req := &request{http: r, actor: c.actor}
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
-		release, err := s.bodies.take(r, c.actor.Limits().RequestBodyBytes)
+		release, err := s.bodies.take(r, e.bodyBytes(c.actor))
 		if err != nil {
 			return nil, err
 		}
@@ -124,7 +142,7 @@ var errFirst = errors.New("the first request with this key")
 // once runs the effect; with an Idempotency-Key, only the first time.
 func (s *Server) once(r *http.Request, e *endpoint, req *request, effect call) (*reply, error) {
 	keys := r.Header.Values("Idempotency-Key")
-	if e.Method != http.MethodPost || len(keys) == 0 {
+	if e.Method != http.MethodPost || len(keys) == 0 || e.people {
 		return effect(r.Context())
 	}
 	key := keys[0]
@@ -178,6 +196,9 @@ func (s *Server) fail(w http.ResponseWriter, c *caller, err error) {
 		return // the answer has begun: nothing can be added to it
 	}
 	c.code = f.Code
+	if f.Code == fault.Unauthorized && c.mount != withSession {
+		w.Header().Set("WWW-Authenticate", "Bearer")
+	}
 	writeError(w, f, c.requestID)
 }
 

@@ -6,11 +6,13 @@ package api
 
 import (
 	"context"
+	"io/fs"
 	"log/slog"
 	"net/http"
 	"net/netip"
 	"time"
 
+	"github.com/stepmill/stepmill/internal/account"
 	"github.com/stepmill/stepmill/internal/action"
 	"github.com/stepmill/stepmill/internal/audit"
 	"github.com/stepmill/stepmill/internal/auth"
@@ -31,6 +33,7 @@ import (
 // Services are the use cases that the API offers.
 type Services struct {
 	Auth        *auth.Service
+	Accounts    *account.Service
 	Actions     *action.Catalog
 	Workflows   *workflow.Service
 	Runs        *run.Service
@@ -63,6 +66,23 @@ type Options struct {
 	BodyBytes int64
 	// StreamsPerWorkspace bounds the open streams of a workspace; zero for 100.
 	StreamsPerWorkspace int
+	// Dashboard has the files of the built dashboard, as a part of the program;
+	// nil serves none.
+	Dashboard fs.FS
+	// RequestsPerUser bounds what a person who is signed in asks for in a minute;
+	// zero for 3,000.
+	RequestsPerUser int
+	// Origin is where browsers see the service, if a proxy hides it from us, such
+	// as https://flows.example.com.
+	Origin string
+	// PublicURL is what links begin with.
+	PublicURL func() string
+	// OIDC is where people can show who they are; nil: nowhere. Somebody who is
+	// no user gets OIDCRole, or is refused if it is empty.
+	OIDC     IdentityProvider
+	OIDCRole account.Role
+	// Version is that of the program.
+	Version string
 	// Ready tells whether the service can work; an error says why not.
 	Ready func(context.Context) error
 	Log   *slog.Logger
@@ -82,13 +102,18 @@ type Server struct {
 	Options
 	routes  table
 	preauth *ratelimit.Limiter
-	bodies  bodies
-	streams *openStreams
+	// people counts by user, attempts those to sign in.
+	people   *ratelimit.Limiter
+	attempts *ratelimit.Limiter
+	origins  *http.CrossOriginProtection
+	bodies   bodies
+	streams  *openStreams
 	// unmatched counts requests that fit no route, errors all that failed.
 	unmatched *served
 	errors    *tally.Set
 	doors     []door
 	pages     pages
+	dashboard *dashboard
 	// stopping ends every stream when it ends.
 	stopping   context.Context
 	endStreams context.CancelFunc
@@ -97,16 +122,26 @@ type Server struct {
 // New makes a server.
 func New(services Services, options Options) *Server {
 	s := &Server{
-		Services: services, Options: options, preauth: ratelimit.New(),
+		Services: services, Options: options,
+		preauth: ratelimit.New(), people: ratelimit.New(), attempts: ratelimit.New(), origins: http.NewCrossOriginProtection(),
 		bodies: bodies{most: options.BodyBytes}, streams: newOpenStreams(), unmatched: newServed(), errors: newErrors(), pages: newPages(),
 	}
+	if s.Origin != "" {
+		if err := s.origins.AddTrustedOrigin(s.Origin); err != nil {
+			panic(err) // the settings have checked it
+		}
+	}
 	s.doors = s.openDoors()
+	s.dashboard = newDashboard(options.Dashboard, s.doors)
 	s.stopping, s.endStreams = context.WithCancel(context.Background())
 	if s.Limits == nil {
 		s.Limits = ratelimit.New()
 	}
 	if s.StreamsPerWorkspace == 0 {
 		s.StreamsPerWorkspace = defaultStreams
+	}
+	if s.RequestsPerUser == 0 {
+		s.RequestsPerUser = defaultPerUser
 	}
 	s.routes = newTable(s.answer)
 	s.register(&s.routes)

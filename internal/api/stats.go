@@ -11,8 +11,8 @@ import (
 
 // Stats is what the server has answered so far, and what it is busy with.
 type Stats struct {
-	// Routes are those that were asked for, in the order of the table, and last
-	// what fits none of them.
+	// Routes are those that were asked for, in the order of the table, then the
+	// files of the dashboard as GET /, and last what fits none of them.
 	Routes []RouteStats
 	// Errors counts answers by their error code.
 	Errors map[string]int64
@@ -37,6 +37,9 @@ func (s *Server) Stats() Stats {
 		if e := s.routes.endpoints[route.Method+" "+route.Path]; e.served.any() {
 			stats.Routes = append(stats.Routes, e.served.stats(route.Method, route.Path))
 		}
+	}
+	if s.dashboard.served.any() {
+		stats.Routes = append(stats.Routes, s.dashboard.served.stats(http.MethodGet, "/"))
 	}
 	if s.unmatched.any() {
 		stats.Routes = append(stats.Routes, s.unmatched.stats("", ""))
@@ -80,6 +83,9 @@ func (s *Server) count(out *recorder, c *caller, took time.Duration) {
 	to := s.unmatched
 	if c.endpoint != nil {
 		to = c.endpoint.served
+	}
+	if c.paged {
+		to = s.dashboard.served
 	}
 	status := out.status
 	if status == 0 {

@@ -17,7 +17,7 @@ import (
 
 // countingServer has a few routes and nothing behind them.
 func countingServer() *Server {
-	s := &Server{Options: Options{Log: slog.New(slog.DiscardHandler)}, unmatched: newServed(), errors: newErrors(), streams: newOpenStreams()}
+	s := &Server{Options: Options{Log: slog.New(slog.DiscardHandler)}, unmatched: newServed(), dashboard: newDashboard(nil, nil), errors: newErrors(), streams: newOpenStreams()}
 	s.routes = newTable(nil)
 	for _, pattern := range []string{"GET /v1/things", "GET /v1/things/{id}", "POST /v1/things"} {
 		method, path, _ := strings.Cut(pattern, " ")

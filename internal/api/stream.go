@@ -13,7 +13,7 @@ import (
 const (
 	// heartbeat keeps proxies from taking a quiet stream for a dead one.
 	heartbeat = 15 * time.Second
-	// recheck is how often the key of a stream is looked at. A change that
+	// recheck is how often the key or session of a stream is looked at. A change that
 	// another process made is seen up to two seconds later than that.
 	recheck = 2500 * time.Millisecond
 	// A stream asks the store at most once in shortPause, however much happens,
@@ -47,7 +47,7 @@ const (
 )
 
 // stream answers with server-sent events until the feed ends, the client goes
-// away, its key loses the right, or the service stops.
+// away, its key or session loses the right, or the service stops.
 func (s *Server) stream(w http.ResponseWriter, r *http.Request, e *endpoint, f feed) {
 	c := callerOf(r.Context())
 	if !s.streams.enter(c.actor.Workspace.ID, s.StreamsPerWorkspace) {
@@ -76,12 +76,12 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, e *endpoint, f f
 
 // permit looks again whether the caller of a stream may have it.
 func (s *Server) permit(ctx context.Context, r *http.Request, e *endpoint, c *caller) error {
-	actor, err := s.authenticate(r.WithContext(ctx))
+	actor, _, err := s.authenticate(r.WithContext(ctx), c.mount)
 	if err != nil {
 		return err
 	}
 	if actor.Workspace.ID != c.actor.Workspace.ID || !auth.Grants(actor.Scopes, e.Scope) {
-		return fault.New(fault.InsufficientScope, "this needs a key with scope %s", e.Scope)
+		return c.mount.lacks(e.Scope)
 	}
 	return nil
 }

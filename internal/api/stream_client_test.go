@@ -39,7 +39,11 @@ func (c client) follow(path string, headers ...string) *stream {
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	request.Header.Set("Authorization", "Bearer "+c.key)
+	if c.token != "" {
+		request.Header.Set("Cookie", "__Host-stepmill="+c.token)
+	} else {
+		request.Header.Set("Authorization", "Bearer "+c.key)
+	}
 	for i := 0; i < len(headers); i += 2 {
 		request.Header.Set(headers[i], headers[i+1])
 	}

@@ -27,8 +27,30 @@ type endpoint struct {
 	// stores says that the effect is something in the store: it is committed
 	// together with its saved answer.
 	stores bool
+	// people says that it is about a person who signs in: its answer is not saved
+	// for an Idempotency-Key, and its body is small.
+	people bool
 	served *served
 }
+
+// bodyBytes is how large the body of a request may be.
+func (e *endpoint) bodyBytes(actor auth.Actor) int64 {
+	if e.people {
+		return peopleBody
+	}
+	return actor.Limits().RequestBodyBytes
+}
+
+// boundBy says what bounds the body.
+func (e *endpoint) boundBy() string {
+	if e.people {
+		return "are taken here"
+	}
+	return "the plan allows"
+}
+
+// peopleBody is more than a name, an address and a password take.
+const peopleBody = 16 << 10
 
 // apart marks an endpoint that stores nothing and may take its time.
 func (e *endpoint) apart() { e.stores = false }
@@ -57,6 +79,7 @@ func handle[In any](t *table, pattern string, scope auth.Scope, status int, fn f
 	}
 	binder := newBinder[In](pattern)
 	e := &endpoint{Route: Route{Method: method, Path: path, Scope: scope, Status: status}, yaml: binder.yaml, stores: true, served: newServed()}
+	e.people = mountOf(path) == withSession
 	e.bind = func(r *request) (call, error) {
 		in := new(In)
 		if err := binder.bind(r, in); err != nil {
@@ -65,13 +88,27 @@ func handle[In any](t *table, pattern string, scope auth.Scope, status int, fn f
 		return func(ctx context.Context) (*reply, error) { return fn(ctx, in) }, nil
 	}
 	t.routes = append(t.routes, e.Route)
-	t.endpoints[pattern] = e
-	t.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) { t.serve(w, r, e) })
+	t.mount(pattern, e)
+	if mountOf(path) == withKey {
+		t.mount(method+" "+sessionPrefix+path, e)
+	}
 	return e
 }
 
-// Routes lists the table.
-func (s *Server) Routes() []Route { return slices.Clone(s.routes.routes) }
+func (t *table) mount(pattern string, e *endpoint) {
+	t.endpoints[pattern] = e
+	t.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) { t.serve(w, r, e) })
+}
+
+// Routes lists the table, without what is for sessions only.
+func (s *Server) Routes() []Route {
+	return slices.DeleteFunc(slices.Clone(s.routes.routes), func(r Route) bool { return mountOf(r.Path) == withSession })
+}
+
+// SessionRoutes lists what is for sessions only.
+func (s *Server) SessionRoutes() []Route {
+	return slices.DeleteFunc(slices.Clone(s.routes.routes), func(r Route) bool { return mountOf(r.Path) != withSession })
+}
 
 // find returns the endpoint that answers the request, or else the methods that
 // its path has.

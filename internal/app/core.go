@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/stepmill/stepmill/internal/account"
 	"github.com/stepmill/stepmill/internal/auth"
 	"github.com/stepmill/stepmill/internal/config"
 	"github.com/stepmill/stepmill/internal/store"
@@ -22,9 +23,10 @@ import (
 
 // core is what every command that touches the data stands on.
 type core struct {
-	store *store.Store
-	vault *vault.Vault
-	auth  *auth.Service
+	store  *store.Store
+	vault  *vault.Vault
+	auth   *auth.Service
+	people *account.Service
 
 	db     database
 	pg     *postgres.DB // nil: the data is in the data directory
@@ -56,7 +58,7 @@ func openCore(ctx context.Context, data config.Data, opts sqlite.Options, notify
 	if err != nil {
 		return nil, errors.Join(err, c.close())
 	}
-	c.auth = auth.NewService(c.store, c.vault)
+	c.auth, c.people = auth.NewService(c.store, c.vault), account.NewService(c.store)
 	return c, nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/stepmill/stepmill/internal/account"
 	"github.com/stepmill/stepmill/internal/auth"
 	"github.com/stepmill/stepmill/internal/clock"
 	"github.com/stepmill/stepmill/internal/config"
@@ -58,6 +59,9 @@ func (s *Server) flush(ctx context.Context) {
 	if err := s.core.auth.FlushUse(ctx); err != nil {
 		s.log.Warn("cannot write when keys were used", "error", err)
 	}
+	if err := s.core.people.FlushUse(ctx); err != nil {
+		s.log.Warn("cannot write when sessions were used", "error", err)
+	}
 }
 
 // sweep removes what is gone or old, a little at a time. After much was deleted
@@ -80,6 +84,7 @@ func (s *Server) sweep(ctx context.Context) error {
 		if now.Sub(pruned) >= pruneEvery {
 			s.purge(ctx, func() (bool, error) { return pruner.Batch(ctx, now, purgeBatch) })
 			s.purge(ctx, func() (bool, error) { return st.PurgeTokens(ctx, now.Add(-keepTokens), purgeBatch) })
+			s.purge(ctx, func() (bool, error) { return st.PurgeSessions(ctx, now, now.Add(-account.IdleLife), purgeBatch) })
 			pruned = now
 		}
 		s.purge(ctx, func() (bool, error) { return st.PurgeRemains(ctx, purgeBatch) })

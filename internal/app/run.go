@@ -132,6 +132,9 @@ func (s *Server) release() error {
 	if s.outside != nil {
 		s.outside.Close()
 	}
+	if s.elsewhere != nil {
+		s.elsewhere()
+	}
 	if s.scripts != nil {
 		s.scripts.Close()
 	}

@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/stepmill/stepmill/internal/account"
 	"github.com/stepmill/stepmill/internal/action/catalog"
 	"github.com/stepmill/stepmill/internal/api"
 	"github.com/stepmill/stepmill/internal/audit"
@@ -39,6 +40,7 @@ import (
 	"github.com/stepmill/stepmill/internal/usage"
 	"github.com/stepmill/stepmill/internal/webhook"
 	"github.com/stepmill/stepmill/internal/workflow"
+	"github.com/stepmill/stepmill/web"
 )
 
 // Server is the whole service on the embedded database.
@@ -51,6 +53,7 @@ type Server struct {
 	listener  *api.LimitListener // nil: a worker
 	metrics   net.Listener       // nil: they are not shown
 	outside   *egress.Client
+	elsewhere func() // ends what reaches the identity provider
 	scripts   *sandbox.Pool
 	api       *api.Server
 	runs      *run.Service
@@ -72,6 +75,7 @@ type Server struct {
 	stopping  atomic.Bool
 	telemetry *telemetry.Telemetry
 	firstKey  string
+	welcome   string // the link for the first user; empty when there is one
 }
 
 // dispatcher brings runs to the engine.
@@ -104,6 +108,9 @@ func NewServer(ctx context.Context, data config.Data, serve config.Serve, log *s
 	// Last of all: the first key is shown once, by a server that does start.
 	if s.firstKey, err = s.core.auth.Bootstrap(ctx); err != nil {
 		return s, fmt.Errorf("set up the first workspace: %w", err)
+	}
+	if s.welcome, err = s.core.people.WelcomeLink(ctx, s.base()); err != nil {
+		return s, fmt.Errorf("make the link for the first user: %w", err)
 	}
 	return s, nil
 }
@@ -185,8 +192,7 @@ func (s *Server) assemble(ctx context.Context, data config.Data) (err error) {
 		return err
 	}
 	secrets := secret.NewService(st, v)
-	base := func() string { return s.config.PublicURL.Or(s.listener.Addr()) }
-	links := run.NewLinks(st, v, base)
+	links := run.NewLinks(st, v, s.base)
 	s.inbox = trigger.NewInbox(st)
 	s.usage = usage.NewService(st)
 	plans := workflow.NewPlans(st, actions)
@@ -209,9 +215,13 @@ func (s *Server) assemble(ctx context.Context, data config.Data) (err error) {
 	s.respond = trigger.NewResponder(st, s.runs, s.log)
 	s.poll = trigger.NewPoller(st, plans, s.runs, secrets, actions, s.log)
 	previews := run.NewPreviews(s.runs, secrets)
+	provider, err := s.identityProvider()
+	if err != nil {
+		return err
+	}
 	s.api = api.New(api.Services{
-		Auth: s.core.auth, Actions: actions, Workflows: flows, Runs: s.runs, Links: links, Audit: audit.NewService(st), Usage: s.usage,
-		Triggers:    trigger.NewService(st, flows, s.runs, v, actions, s.inbox, base),
+		Auth: s.core.auth, Accounts: s.core.people, Actions: actions, Workflows: flows, Runs: s.runs, Links: links, Audit: audit.NewService(st), Usage: s.usage,
+		Triggers:    trigger.NewService(st, flows, s.runs, v, actions, s.inbox, s.base),
 		Hooks:       trigger.NewHooks(st, plans, s.runs, secrets, s.inbox),
 		Webhooks:    webhook.NewService(st, v, policy, trigger.SampleEvent),
 		Secrets:     secrets,
@@ -222,10 +232,14 @@ func (s *Server) assemble(ctx context.Context, data config.Data) (err error) {
 		Nodes:       node.NewService(s.registry(), st, s.node),
 	}, api.Options{
 		Limits: s.limits(), Cursors: cursors, PreauthPerMinute: s.config.PreauthRPM, BodyBytes: bodyBytes(), TrustedProxies: config.Prefixes(s.config.TrustedProxy), Ready: s.ready, Log: s.log,
-		StreamsPerWorkspace: s.config.StreamsPerWorkspace,
+		StreamsPerWorkspace: s.config.StreamsPerWorkspace, PublicURL: s.base, Origin: s.config.PublicURL.Origin(), Version: config.VersionText(), Dashboard: web.Dashboard(),
+		OIDC: provider, OIDCRole: account.Role(s.config.OIDC.Role),
 	})
 	return nil
 }
+
+// base is what links to the service begin with.
+func (s *Server) base() string { return s.config.PublicURL.Or(s.listener.Addr()) }
 
 // names tells workflows what their expressions can refer to.
 type names struct{ secrets *secret.Service }
@@ -346,10 +360,14 @@ const mostStuck = 100
 // Address is where the server listens.
 func (s *Server) Address() string { return s.listener.Addr().String() }
 
-// Greet tells a person where the service is and, once, the first key.
+// Greet tells a person where the service is, once, the first key and, as long as
+// there is nobody, how to make the first user.
 func (s *Server) Greet(out io.Writer) {
 	fmt.Fprintf(out, "Stepmill %s is ready at http://%s\n", config.VersionText(), s.Address())
 	if s.firstKey != "" {
 		fmt.Fprintf(out, "\nYour admin API key. It is shown this once, keep it safe:\n\n    %s\n\n", s.firstKey)
+	}
+	if s.welcome != "" {
+		fmt.Fprintf(out, "Nobody can sign in yet. Make the first account here, within 24 hours:\n\n    %s\n\n", s.welcome)
 	}
 }

@@ -13,6 +13,7 @@ import (
 // The kinds of actors.
 const (
 	ActorKey    = "api_key"
+	ActorUser   = "user" // somebody who is signed in
 	ActorCLI    = "cli"
 	ActorSystem = "system"
 	ActorLink   = "link" // whoever has the link of a step

@@ -10,13 +10,15 @@ import (
 // admin has everything.
 type Scope string
 
-// The scopes, and the mark of a route that needs no key at all.
+// The scopes, the mark of a route that needs no key at all, and that of one for
+// everybody who is signed in, whatever their role.
 const (
 	Read    Scope = "read"
 	Write   Scope = "write"
 	Execute Scope = "execute"
 	Admin   Scope = "admin"
 	Public  Scope = "public"
+	Session Scope = "session"
 )
 
 // Scopes lists what a key can hold.
@@ -24,7 +26,7 @@ func Scopes() []Scope { return []Scope{Read, Write, Execute, Admin} }
 
 // Grants tells whether a set of scopes allows what needs the given one.
 func Grants(held []Scope, needed Scope) bool {
-	return needed == Public || slices.Contains(held, Admin) || slices.Contains(held, needed)
+	return needed == Public || needed == Session || slices.Contains(held, Admin) || slices.Contains(held, needed)
 }
 
 // ParseScopes checks names and brings them into a fixed order without

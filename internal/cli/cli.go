@@ -22,6 +22,7 @@ type commands struct {
 	Worker     workerCommand     `cmd:"" help:"Execute runs of a shared database, without serving requests."`
 	Migrate    migrateCommand    `cmd:"" help:"Bring the schema of a shared database up to date."`
 	Keys       keysCommand       `cmd:"" help:"Manage API keys."`
+	Users      usersCommand      `cmd:"" help:"List users, and let one in who cannot sign in."`
 	Workspaces workspacesCommand `cmd:"" help:"Manage workspaces and their plans."`
 	Workflows  workflowsCommand  `cmd:"" help:"Make workflows."`
 	Templates  templatesCommand  `cmd:"" help:"List the workflows to begin with."`

@@ -3,8 +3,11 @@
 package config
 
 import (
+	"errors"
 	"fmt"
 	"net/netip"
+	"net/url"
+	"os"
 	"path/filepath"
 	"runtime/debug"
 	"strings"
@@ -60,11 +63,17 @@ type Execute struct {
 	Migrate       bool          `env:"STEPMILL_MIGRATE" default:"true" negatable:"" help:"Bring the schema of the shared database up to date at the start; otherwise stepmill migrate does."`
 }
 
+// Place says where a server is reached.
+type Place struct {
+	Listen    string    `env:"STEPMILL_LISTEN" default:"127.0.0.1:8080" placeholder:"ADDR" help:"Address to serve on (default: ${default})."`
+	PublicURL PublicURL `env:"STEPMILL_PUBLIC_URL" placeholder:"URL" help:"Where people and other services reach this one, such as https://flows.example.com; links are built from it (default: http:// and the address it serves on)."`
+}
+
 // Serve has the settings of a server.
 type Serve struct {
 	Execute
-	Listen              string        `env:"STEPMILL_LISTEN" default:"127.0.0.1:8080" placeholder:"ADDR" help:"Address to serve on (default: ${default})."`
-	PublicURL           PublicURL     `env:"STEPMILL_PUBLIC_URL" placeholder:"URL" help:"Where people and other services reach this one, such as https://flows.example.com; links are built from it (default: http:// and the address it serves on)."`
+	Place
+	OIDC
 	PreauthRPM          int           `name:"preauth-rpm" env:"STEPMILL_PREAUTH_RPM" default:"600" placeholder:"N" help:"Failed authentications allowed per client address and minute (default: ${default})."`
 	TrustedProxy        []Network     `env:"STEPMILL_TRUSTED_PROXY" placeholder:"CIDR" help:"Proxies whose X-Forwarded-For is believed."`
 	ConnsPerAddress     int           `env:"STEPMILL_CONNS_PER_ADDRESS" default:"100" placeholder:"N" help:"Open connections allowed per client address, other than loopback and trusted proxies (default: ${default})."`
@@ -73,6 +82,33 @@ type Serve struct {
 	LeaveSafeMode       bool          `env:"STEPMILL_LEAVE_SAFE_MODE" help:"Execute runs again after the service was started without, because it had died too often before it was ready."`
 	KeepRuns            KeepRuns      `env:"STEPMILL_KEEP_RUNS" default:"plan" placeholder:"TIME" help:"How long finished runs are kept, such as 90d; plan: as the plan of the workspace says; forever (default: ${default})."`
 	UnsafeFilesystem    bool          `env:"STEPMILL_UNSAFE_FILESYSTEM" help:"Accept a data directory on a network file system, where data can be lost."`
+}
+
+// OIDC says with which identity provider people sign in. Without an issuer they
+// sign in with passwords only.
+type OIDC struct {
+	Issuer       string `name:"oidc-issuer" env:"STEPMILL_OIDC_ISSUER" placeholder:"URL" help:"Identity provider with which people can sign in, such as https://accounts.example.com."`
+	ClientID     string `name:"oidc-client-id" env:"STEPMILL_OIDC_CLIENT_ID" placeholder:"ID" help:"What the provider calls this service."`
+	ClientSecret string `name:"oidc-client-secret-file" env:"STEPMILL_OIDC_CLIENT_SECRET_FILE" placeholder:"FILE" help:"File with the secret that the provider gave to this service, if it did."`
+	Role         string `name:"oidc-role" env:"STEPMILL_OIDC_ROLE" enum:",owner,editor,operator,viewer" default:"" placeholder:"ROLE" help:"Role in the first workspace for people whom the provider knows and who are no users yet: owner, editor, operator or viewer (default: they cannot sign in)."`
+}
+
+// Secret reads the secret from its file.
+func (o OIDC) Secret() (string, error) {
+	u, err := url.Parse(o.Issuer)
+	switch {
+	case err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "":
+		return "", fmt.Errorf("--oidc-issuer: %q is not an absolute http or https URL", o.Issuer)
+	case o.ClientID == "":
+		return "", errors.New("--oidc-issuer needs --oidc-client-id")
+	case o.ClientSecret == "":
+		return "", nil
+	}
+	text, err := os.ReadFile(o.ClientSecret)
+	if err != nil {
+		return "", fmt.Errorf("--oidc-client-secret-file: %w", err)
+	}
+	return strings.TrimSpace(string(text)), nil
 }
 
 // KeepRuns is how long finished runs are kept. The zero value leaves that to the

@@ -35,6 +35,16 @@ func (p *PublicURL) UnmarshalText(text []byte) error {
 	return nil
 }
 
+// Origin is where browsers see the service, without a path; empty if the URL is
+// not set.
+func (p PublicURL) Origin() string {
+	u, err := url.Parse(p.base)
+	if err != nil || p.base == "" {
+		return ""
+	}
+	return u.Scheme + "://" + u.Host
+}
+
 // Or is the URL, or the one of an address that is served on. An address that
 // stands for all of them is reached on this machine by name.
 func (p PublicURL) Or(listening net.Addr) string {

@@ -15,10 +15,12 @@ const (
 	InvalidRequest Code = "invalid_request"
 	InvalidCursor  Code = "invalid_cursor"
 
-	Unauthorized Code = "unauthorized"
+	Unauthorized       Code = "unauthorized"
+	InvalidCredentials Code = "invalid_credentials"
 
 	InsufficientScope Code = "insufficient_scope"
 	PlanLimitExceeded Code = "plan_limit_exceeded"
+	CrossOrigin       Code = "cross_origin"
 
 	NotFound          Code = "not_found"
 	WorkflowNotFound  Code = "workflow_not_found"
@@ -35,6 +37,11 @@ const (
 	VariableNotFound  Code = "variable_not_found"
 	TriggerNotFound   Code = "trigger_not_found"
 
+	SessionNotFound    Code = "session_not_found"
+	MemberNotFound     Code = "member_not_found"
+	InvitationNotFound Code = "invitation_not_found"
+	LinkNotFound       Code = "link_not_found"
+
 	MethodNotAllowed Code = "method_not_allowed"
 
 	WorkflowActive        Code = "workflow_active"
@@ -46,6 +53,8 @@ const (
 	ChainDepthExceeded    Code = "chain_depth_exceeded"
 	WebhookDisabled       Code = "webhook_disabled"
 	IdempotencyInProgress Code = "idempotency_in_progress"
+	LastOwner             Code = "last_owner"
+	AlreadyMember         Code = "already_member"
 
 	VersionConflict Code = "version_conflict"
 
@@ -114,6 +123,14 @@ var statuses = map[Code]int{
 	ChainDepthExceeded:    http.StatusConflict,
 	WebhookDisabled:       http.StatusConflict,
 	IdempotencyInProgress: http.StatusConflict,
+	InvalidCredentials:    http.StatusUnauthorized,
+	CrossOrigin:           http.StatusForbidden,
+	SessionNotFound:       http.StatusNotFound,
+	MemberNotFound:        http.StatusNotFound,
+	InvitationNotFound:    http.StatusNotFound,
+	LinkNotFound:          http.StatusNotFound,
+	LastOwner:             http.StatusConflict,
+	AlreadyMember:         http.StatusConflict,
 	VersionConflict:       http.StatusPreconditionFailed,
 	PayloadTooLarge:       http.StatusRequestEntityTooLarge,
 	UnsupportedMediaType:  http.StatusUnsupportedMediaType,

@@ -126,8 +126,13 @@ func (s *Store) settleLoad(u *unit, workspaceID string) error {
 		return err
 	}
 	parked := 0
-	if err := u.Query(`UPDATE workspace_load SET running = running - $1, parked = parked - $2 WHERE workspace_id = $3 RETURNING parked`,
-		[]any{l.freed, l.unparked, workspaceID}, func(r Row) error { return r.Scan(&parked) }); err != nil {
+	if err := u.Query(`UPDATE workspace_load SET running = running - $1, parked = parked - $2 WHERE workspace_id = $3 RETURNING parked, audience`,
+		[]any{l.freed, l.unparked, workspaceID}, func(r Row) error {
+			var audience int64
+			err := r.Scan(&parked, &audience)
+			u.saw(workspaceID, audience)
+			return err
+		}); err != nil {
 		return err
 	}
 	if parked > 0 && l.freed > 0 {
@@ -152,10 +157,13 @@ func (s *Store) takeSlot(u *unit, workspaceID string, plan auth.Plan, atMost int
 		ON CONFLICT (workspace_id) DO UPDATE SET given = l.running < $2,
 		running = CASE WHEN l.running < $2 THEN l.running + 1 ELSE l.running END,
 		parked = CASE WHEN l.running < $2 THEN l.parked ELSE l.parked + 1 END
-		WHERE l.running < $2 OR l.parked < $3 RETURNING l.running, l.given`,
+		WHERE l.running < $2 OR l.parked < $3 RETURNING l.running, l.given, l.audience`,
 		[]any{workspaceID, s.cluster.Limit(plan), atMost}, func(r Row) error {
 			counted = true
-			return r.Scan(&under, &given)
+			var audience int64
+			err := r.Scan(&under, &given, &audience)
+			u.saw(workspaceID, audience)
+			return err
 		})
 	if err == nil && !counted {
 		err = run.ErrQueueFull

@@ -105,6 +105,7 @@ func noteFailure(u *unit, r webhook.Report, at time.Time) error {
 	if err := lockWorkspace(u, r.Parcel.WorkspaceID); err != nil {
 		return err
 	}
+	u.audienceChanged(r.Parcel.WorkspaceID)
 	n, err := u.Exec(`UPDATE webhooks SET enabled = $1, disabled_reason = $2, updated_at = $3 WHERE id = $4 AND enabled AND deleted_at IS NULL`,
 		false, reason, at, id)
 	if err != nil {

@@ -27,6 +27,9 @@ func (s *Store) seal(ctx context.Context, u *unit) error {
 	if err := s.settleLoads(u); err != nil {
 		return err
 	}
+	if err := s.renumberAudiences(u); err != nil {
+		return err
+	}
 	if err := s.writeEvents(u); err != nil {
 		return err
 	}
@@ -57,26 +60,16 @@ func (s *Store) insertEvents(u *unit, workspaceID string, events []event.Event) 
 	if err := lockWorkspace(u, workspaceID); err != nil {
 		return err
 	}
-	for _, e := range events {
-		if err := insertEvent(u, e, false); err != nil {
-			return err
-		}
-		if err := s.insertOccasions(u, e); err != nil {
-			return err
-		}
-	}
-	hooks, err := list(u, selectWebhook+`WHERE workspace_id = $1 AND deleted_at IS NULL`, []any{workspaceID}, scanWebhook)
+	to, err := s.audienceOf(u, workspaceID)
 	if err != nil {
 		return err
 	}
 	for _, e := range events {
-		for _, hook := range hooks {
-			if !hook.Wants(e) {
-				continue
-			}
-			if err := s.insertDelivery(u, uid.At(uid.Delivery, e.At), hook.ID, e, e.At); err != nil {
-				return err
-			}
+		if err := insertEvent(u, e, false); err != nil {
+			return err
+		}
+		if err := s.tell(u, e, to); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -50,7 +50,8 @@ func (s *Store) RunChanges(ctx context.Context, workspaceID, id string, after ru
 			return err
 		}
 		changes.List, changes.More = run.Merge(lines, steps, limit)
-		return s.selectPlace(c, &changes.Detail)
+		place := s.queryPlace(id, &changes.Detail)
+		return c.Query(place.Statement, place.Args, place.Each)
 	})
 	return changes, err
 }
@@ -61,6 +62,12 @@ func changedLines(c Conn, runID string, after run.Position, limit int) ([]run.Ch
 			l, err := scanLine(r)
 			return run.WrittenLine(l.LogLine, l.rev, l.line), err
 		})
+}
+
+// mayHaveFailedBefore tells whether a step can have earlier attempts. One that
+// was cancelled may have waited for its second.
+func mayHaveFailedBefore(s run.Step) bool {
+	return s.Attempt > 1 || s.Status == run.StepWaiting || s.Status == run.StepCancelled
 }
 
 func changedSteps(c Conn, runID string, after run.Position, limit int) ([]run.Change, error) {

@@ -31,21 +31,24 @@ func (s *Store) Activate(ctx context.Context, wake run.Wake, node string) (run.L
 
 // Snapshot reads a run for the engine; nil when it is gone.
 func (s *Store) Snapshot(ctx context.Context, runID string) (*run.Snapshot, error) {
-	var snapshot *run.Snapshot
-	err := s.read(ctx, func(c Conn) error {
-		found, err := one(c, selectRun+`WHERE r.id = $1`, []any{runID}, scanRun)
-		if err != nil || found == nil {
-			return err
+	var (
+		found    []namedRun
+		snapshot *run.Snapshot
+	)
+	err := s.readAll(ctx, func() []Query {
+		snapshot = &run.Snapshot{}
+		return []Query{
+			into(&found, selectRun+`WHERE r.id = $1`, []any{runID}, scanRun),
+			into(&snapshot.Steps, selectStep+ofRun, []any{runID}, scanStep),
+			{`SELECT w.plan, q.ran, q.logged FROM run_queue q JOIN workspaces w ON w.id = q.workspace_id WHERE q.run_id = $1`, []any{runID},
+				func(r Row) error { return r.Scan((*string)(&snapshot.Plan), (*int64)(&snapshot.Ran), &snapshot.Logged) }},
 		}
-		steps, err := selectSteps(c, runID)
-		if err != nil {
-			return err
-		}
-		snapshot = &run.Snapshot{Detail: run.Detail{Run: found.Run, Steps: steps}, WorkflowName: found.workflowName}
-		return c.Query(`SELECT w.plan, q.ran, q.logged FROM run_queue q JOIN workspaces w ON w.id = q.workspace_id WHERE q.run_id = $1`, []any{runID},
-			func(r Row) error { return r.Scan((*string)(&snapshot.Plan), (*int64)(&snapshot.Ran), &snapshot.Logged) })
 	})
-	return snapshot, err
+	if err != nil || len(found) == 0 {
+		return nil, err
+	}
+	snapshot.Run, snapshot.WorkflowName = found[0].Run, found[0].workflowName
+	return snapshot, nil
 }
 
 // Definition reads the version that a run is pinned to; nil when it is gone.
@@ -68,61 +71,73 @@ func (s *Store) Definition(ctx context.Context, workflowID string, version int) 
 // Commit applies a decision as a whole if the lease still holds, and answers
 // false, having changed nothing, if it does not.
 func (s *Store) Commit(ctx context.Context, lease run.Lease, of run.Run, d run.Decision) (bool, error) {
-	held := false
-	write := s.write
-	if s.aloneDecision(of, d) {
-		write = func(ctx context.Context, fn func(*unit) error) error { return s.writeRun(ctx, lease.RunID, fn) }
+	fence := s.fence(lease, d)
+	if s.aloneDecision(of, d) && !nested(ctx) {
+		return asExpected(s.writeRun(ctx, lease.RunID, func(u *unit) error {
+			if err := u.Expect(fence.text, fence.args...); err != nil {
+				return err
+			}
+			return s.decide(u, of, d)
+		}))
 	}
-	err := write(ctx, func(u *unit) error {
+	held := false
+	err := s.write(ctx, func(u *unit) error {
 		if d.Finish != nil {
 			if err := holdAbove(u, of); err != nil {
 				return err
 			}
 		}
-		n, err := s.fence(u, lease, d)
+		n, err := u.Exec(fence.text, fence.args...)
 		if held = n == 1; err != nil || !held {
 			return err
 		}
-		if s.cluster != nil && (d.Finish != nil || d.Release) {
-			u.free(of.WorkspaceID, 1, 0)
-		}
-		if err := checkUnanswered(u, lease.RunID, d.Unanswered); err != nil {
-			return err
-		}
-		for _, step := range d.Steps {
-			if err := upsertStep(u, lease.RunID, d.Rev, step); err != nil {
-				return err
-			}
-			if err := s.takeEarly(u, lease.RunID, step, d.Release); err != nil {
-				return err
-			}
-		}
-		failpoint.Hit(failpoint.MidCheckpoint, lease.RunID)
-		for i, line := range d.Logs {
-			if err := insertLog(u, lease.RunID, d.Rev, i, line); err != nil {
-				return err
-			}
-		}
-		for _, attempt := range d.Attempts {
-			if err := insertAttempt(u, lease.RunID, attempt); err != nil {
-				return err
-			}
-		}
-		if len(d.Steps) > 0 {
-			u.afterCommit(func() { s.notify.Changed(lease.RunID) })
-		}
-		switch {
-		case d.Finish != nil:
-			return s.finish(u, of, *d.Finish)
-		case d.Acquit:
-			err = u.Do(`UPDATE run_queue SET crashes = 0, blamed = NULL WHERE run_id = $1`, lease.RunID)
-		}
-		if d.Release && err == nil {
-			err = s.wake(u, lease.RunID)
-		}
-		return err
+		return s.decide(u, of, d)
 	})
 	return held, err
+}
+
+// decide writes what was decided about a run whose lease holds.
+func (s *Store) decide(u *unit, of run.Run, d run.Decision) error {
+	if s.cluster != nil && (d.Finish != nil || d.Release) {
+		u.free(of.WorkspaceID, 1, 0)
+	}
+	if err := checkUnanswered(u, of.ID, d.Unanswered); err != nil {
+		return err
+	}
+	for _, step := range d.Steps {
+		if err := upsertStep(u, of.ID, d.Rev, step); err != nil {
+			return err
+		}
+		if err := s.takeEarly(u, of.ID, step, d.Release); err != nil {
+			return err
+		}
+	}
+	failpoint.Hit(failpoint.MidCheckpoint, of.ID)
+	for i, line := range d.Logs {
+		if err := insertLog(u, of.ID, d.Rev, i, line); err != nil {
+			return err
+		}
+	}
+	for _, attempt := range d.Attempts {
+		if err := insertAttempt(u, of.ID, attempt); err != nil {
+			return err
+		}
+	}
+	if len(d.Steps) > 0 {
+		u.afterCommit(func() { s.notify.Changed(of.ID) })
+	}
+	if d.Finish != nil {
+		return s.finish(u, of, *d.Finish)
+	}
+	if d.Acquit {
+		if err := u.Do(`UPDATE run_queue SET crashes = 0, blamed = NULL WHERE run_id = $1`, of.ID); err != nil {
+			return err
+		}
+	}
+	if d.Release {
+		return s.wake(u, of.ID)
+	}
+	return nil
 }
 
 // aloneDecision tells that a decision touches nothing but its run: it neither
@@ -154,20 +169,20 @@ const (
 // fence touches the run's row in the queue under the lease's epoch: no row, no
 // right to write. In a cluster who has the lease has a slot: so a run that was
 // given back is not given back once more by one who did not hear that it was.
-func (s *Store) fence(u *unit, lease run.Lease, d run.Decision) (int64, error) {
+func (s *Store) fence(lease run.Lease, d run.Decision) statement {
 	giveBack, held := ``, notDeleted
 	if s.cluster != nil {
 		giveBack, held = `slot = false, `, notDeleted+` AND slot AND node IS NOT NULL`
 	}
 	switch {
 	case d.Finish != nil:
-		return u.Exec(`DELETE FROM run_queue WHERE run_id = $1 AND epoch = $2`+held, lease.RunID, lease.Epoch)
+		return statement{`DELETE FROM run_queue WHERE run_id = $1 AND epoch = $2` + held, []any{lease.RunID, lease.Epoch}}
 	case d.Release:
-		return u.Exec(`UPDATE run_queue SET `+giveBack+`node = NULL, wake_at = CASE WHEN wake_at < $1 THEN wake_at ELSE $1 END, executing = NULL, ran = $2, logged = $3
-			WHERE run_id = $4 AND epoch = $5`+held, d.WakeAt, int64(d.Ran), d.Logged, lease.RunID, lease.Epoch)
+		return statement{`UPDATE run_queue SET ` + giveBack + `node = NULL, wake_at = CASE WHEN wake_at < $1 THEN wake_at ELSE $1 END, executing = NULL, ran = $2, logged = $3
+			WHERE run_id = $4 AND epoch = $5` + held, []any{d.WakeAt, int64(d.Ran), d.Logged, lease.RunID, lease.Epoch}}
 	default:
-		return u.Exec(`UPDATE run_queue SET executing = $1, ran = $2, logged = $3 WHERE run_id = $4 AND epoch = $5`+held,
-			orNil(strings.Join(d.Executing, "\n")), int64(d.Ran), d.Logged, lease.RunID, lease.Epoch)
+		return statement{`UPDATE run_queue SET executing = $1, ran = $2, logged = $3 WHERE run_id = $4 AND epoch = $5` + held,
+			[]any{orNil(strings.Join(d.Executing, "\n")), int64(d.Ran), d.Logged, lease.RunID, lease.Epoch}}
 	}
 }
 

@@ -18,6 +18,11 @@ type LockKind string
 const (
 	// lockOnce: the request with an idempotency key.
 	lockOnce LockKind = "once"
+	// lockFounding: whether there are users.
+	lockFounding LockKind = "founding"
+	// lockMembers: who is in a workspace, and who is invited. Then come the rows of
+	// users, which whatever is done to a user touches before all else.
+	lockMembers LockKind = "members"
 	// lockWorkflow: held by a start, shared, and by a change and a deletion: no run
 	// of a workflow appears that its deletion did not see, nor one that began
 	// before it was paused and is seen after.

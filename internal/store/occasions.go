@@ -9,28 +9,11 @@ import (
 	"github.com/stepmill/stepmill/internal/trigger"
 )
 
-// insertOccasions notes an event for each trigger that fires on it: those that
-// are active at this commit. None fires on the run of a draft.
-func (s *Store) insertOccasions(u *unit, e event.Event) error {
-	if e.Draft {
-		return nil
-	}
-	subscribed, err := list(u, `SELECT workflow_id, trigger_id, spec FROM triggers WHERE workspace_id = $1 AND active = $2 AND type = 'event'`,
-		[]any{e.WorkspaceID, true}, scanSubscription)
-	if err != nil {
-		return err
-	}
-	for _, to := range subscribed {
-		if !to.Wants(e) {
-			continue
-		}
-		if err := u.Do(`INSERT INTO occasions (workflow_id, trigger_id, event_id, workspace_id, next_at) VALUES ($1, $2, $3, $4, $5)`,
-			to.WorkflowID, to.ID, e.ID, e.WorkspaceID, e.At); err != nil {
-			return err
-		}
-		u.afterCommit(func() { s.notify.Occasion(e.At) })
-	}
-	return nil
+// insertOccasion notes an event for a trigger that fires on it.
+func (s *Store) insertOccasion(u *unit, e event.Event, to trigger.Subscription) error {
+	u.afterCommit(func() { s.notify.Occasion(e.At) })
+	return u.Do(`INSERT INTO occasions (workflow_id, trigger_id, event_id, workspace_id, next_at) VALUES ($1, $2, $3, $4, $5)`,
+		to.WorkflowID, to.ID, e.ID, e.WorkspaceID, e.At)
 }
 
 func scanSubscription(r Row) (trigger.Subscription, error) {

@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"errors"
-	"slices"
 
 	"github.com/stepmill/stepmill/internal/failpoint"
 	"github.com/stepmill/stepmill/internal/paging"
@@ -35,11 +34,19 @@ func (s *Store) WorkflowHead(ctx context.Context, workspaceID, workflowID string
 
 // StartRun implements run.Store.
 func (s *Store) StartRun(ctx context.Context, start run.Start) (bool, error) {
-	started, write := false, s.write
-	if s.aloneStart(start) {
-		write = func(ctx context.Context, fn func(*unit) error) error { return s.writeRun(ctx, start.Run.ID, fn) }
+	if s.aloneStart(start) && !nested(ctx) {
+		return asExpected(s.writeRun(ctx, start.Run.ID, func(u *unit) error {
+			if err := lockRevision(u, start); err != nil {
+				return err
+			}
+			if err := u.Expect(`SELECT id `+ofRevision, start.Run.WorkflowID, start.Run.WorkspaceID, start.Revision); err != nil {
+				return err
+			}
+			return s.startRun(u, start)
+		}))
 	}
-	err := write(ctx, func(u *unit) error {
+	started := false
+	err := s.write(ctx, func(u *unit) error {
 		var err error
 		if started, err = hasRevision(u, start); err != nil || !started {
 			return err
@@ -54,15 +61,20 @@ func (s *Store) StartRun(ctx context.Context, start run.Start) (bool, error) {
 	return started && err == nil, err
 }
 
+const ofRevision = `FROM workflows WHERE id = $1 AND workspace_id = $2 AND revision = $3 AND deleted_at IS NULL`
+
 // hasRevision tells whether the workflow of a run is as it was when the run was
 // decided on.
 func hasRevision(u *unit, start run.Start) (bool, error) {
-	if err := u.Lock(Lock{Kind: lockWorkflow, Key: start.Run.WorkflowID, Shared: true}); err != nil {
+	if err := lockRevision(u, start); err != nil {
 		return false, err
 	}
-	same, err := number(u, `SELECT count(*) FROM workflows WHERE id = $1 AND workspace_id = $2 AND revision = $3 AND deleted_at IS NULL`,
-		start.Run.WorkflowID, start.Run.WorkspaceID, start.Revision)
+	same, err := number(u, `SELECT count(*) `+ofRevision, start.Run.WorkflowID, start.Run.WorkspaceID, start.Revision)
 	return same == 1, err
+}
+
+func lockRevision(u *unit, start run.Start) error {
+	return u.Lock(Lock{Kind: lockWorkflow, Key: start.Run.WorkflowID, Shared: true})
 }
 
 // startRun writes a run with its place in the queue and its event. When it may
@@ -250,24 +262,24 @@ func scanRun(row Row) (namedRun, error) {
 
 // Run implements run.Store.
 func (s *Store) Run(ctx context.Context, workspaceID, id string) (*run.Detail, error) {
-	var detail *run.Detail
-	err := s.read(ctx, func(c Conn) error {
-		found, err := one(c, selectRun+`WHERE r.id = $1 AND r.workspace_id = $2`, []any{id, workspaceID}, scanRun)
-		if err != nil || found == nil {
-			return err
+	var (
+		found  []namedRun
+		detail *run.Detail
+	)
+	err := s.readAll(ctx, func() []Query {
+		detail = &run.Detail{}
+		return []Query{
+			into(&found, selectRun+`WHERE r.id = $1 AND r.workspace_id = $2`, []any{id, workspaceID}, scanRun),
+			into(&detail.Steps, selectStep+ofRun, []any{id}, scanStep),
+			into(&detail.Attempts, selectAttempt+`WHERE run_id = $1 ORDER BY path, attempt`, []any{id}, scanAttempt),
+			s.queryPlace(id, detail),
 		}
-		steps, err := selectSteps(c, id)
-		if err != nil {
-			return err
-		}
-		attempts, err := selectAttempts(c, id, steps)
-		detail = &run.Detail{Run: found.Run, Steps: steps, Attempts: attempts}
-		if err != nil {
-			return err
-		}
-		return s.selectPlace(c, detail)
 	})
-	return detail, err
+	if err != nil || len(found) == 0 {
+		return nil, err
+	}
+	detail.Run = found[0].Run
+	return detail, nil
 }
 
 // Head implements run.Store.
@@ -283,41 +295,23 @@ func (s *Store) Head(ctx context.Context, workspaceID, id string) (*run.Run, err
 	return head, err
 }
 
-// selectPlace reads where a run that is running stands among others.
-func (s *Store) selectPlace(c Conn, d *run.Detail) error {
-	if d.Status != run.Running {
-		return nil
-	}
+// queryPlace asks where a run that is running stands among others.
+func (s *Store) queryPlace(id string, d *run.Detail) Query {
 	if s.cluster != nil {
-		return c.Query(`SELECT NOT turn, crashes, parked OR slot AND node IS NULL FROM run_queue WHERE run_id = $1`, []any{d.ID},
-			func(r Row) error { return r.Scan(&d.HeldBack, &d.Crashes, &d.Queued) })
+		return Query{`SELECT NOT turn, crashes, parked OR slot AND node IS NULL FROM run_queue WHERE run_id = $1`, []any{id},
+			func(r Row) error { return r.Scan(&d.HeldBack, &d.Crashes, &d.Queued) }}
 	}
-	return c.Query(`SELECT NOT turn, crashes FROM run_queue WHERE run_id = $1`, []any{d.ID},
-		func(r Row) error { return r.Scan(&d.HeldBack, &d.Crashes) })
+	return Query{`SELECT NOT turn, crashes FROM run_queue WHERE run_id = $1`, []any{id},
+		func(r Row) error { return r.Scan(&d.HeldBack, &d.Crashes) }}
 }
 
-func selectSteps(c Conn, runID string) ([]run.Step, error) {
-	return list(c, selectStep+`WHERE run_id = $1 ORDER BY seq`, []any{runID}, scanStep)
-}
+// ofRun are the steps of a run in their order.
+const ofRun = `WHERE run_id = $1 ORDER BY seq`
 
 const stepColumns = `path, seq, name, type, status, attempt, started_at, attempt_at, finished_at, wake_at, deadline, awaits, reason,
 	error_code, error_text, error_step, rev`
 
 const selectStep = `SELECT ` + stepColumns + `, input, output, answer FROM steps `
-
-// selectAttempts reads earlier attempts, which most runs have none of.
-func selectAttempts(c Conn, runID string, steps []run.Step) ([]run.Attempt, error) {
-	if !slices.ContainsFunc(steps, mayHaveFailedBefore) {
-		return nil, nil
-	}
-	return list(c, selectAttempt+`WHERE run_id = $1 ORDER BY path, attempt`, []any{runID}, scanAttempt)
-}
-
-// mayHaveFailedBefore tells whether a step can have earlier attempts. One that
-// was cancelled may have waited for its second.
-func mayHaveFailedBefore(s run.Step) bool {
-	return s.Attempt > 1 || s.Status == run.StepWaiting || s.Status == run.StepCancelled
-}
 
 const selectAttempt = `SELECT path, attempt, started_at, finished_at, error_code, error_text FROM step_attempts `
 

@@ -7,6 +7,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"math/bits"
 	"strconv"
 	"strings"
@@ -20,6 +21,9 @@ import (
 type Driver interface {
 	// Read calls fn with a consistent view of what is committed.
 	Read(ctx context.Context, fn func(Conn) error) error
+	// ReadAll runs queries on a consistent view of what is committed, all of them
+	// in one go. It may ask for them again and begin anew.
+	ReadAll(ctx context.Context, queries func() []Query) error
 	// Write calls fn in a transaction and returns nil when all it did is
 	// durable; after an error nothing of it is there. It may call fn again
 	// after a conflict, and it may share the transaction with other units that
@@ -40,10 +44,38 @@ type Conn interface {
 	// the next Exec or Query, and its error may come as late as the end of the
 	// unit.
 	Do(statement string, args ...any) error
+	// Expect runs a statement that has one row to find or to change. When it has
+	// not, the unit comes to nothing and ends with ErrUnexpected, which may come as
+	// late as with an error of Do.
+	Expect(statement string, args ...any) error
 	Query(statement string, args []any, each func(Row) error) error
 	// Lock keeps other units that ask for the same lock waiting until this one
 	// has ended. Where units run one after the other it does nothing.
 	Lock(Lock) error
+}
+
+// Query is a statement whose rows are wanted.
+type Query struct {
+	Statement string
+	Args      []any
+	Each      func(Row) error
+}
+
+// statement is one with what it is about.
+type statement struct {
+	text string
+	args []any
+}
+
+// ErrUnexpected is what a unit ends with when something is not as it expected.
+var ErrUnexpected = errors.New("something is not as the unit expected it")
+
+// asExpected tells whether a unit found what it expected.
+func asExpected(err error) (bool, error) {
+	if errors.Is(err, ErrUnexpected) {
+		return false, nil
+	}
+	return err == nil, err
 }
 
 // Row is one row of a result.
@@ -87,6 +119,8 @@ type Store struct {
 	driver  Driver
 	notify  Notify
 	cluster *Cluster // nil: a process by itself
+
+	audiences audiences
 }
 
 // New makes a store on a driver. Functions of notify that are nil are not
@@ -135,7 +169,9 @@ type unit struct {
 	Conn
 	events    []event.Event
 	loads     map[string]load
-	waking    []string // runs, in a cluster
+	audience  map[string]int64 // by workspace: its number
+	changed   map[string]bool  // workspaces whose audience is another one now
+	waking    []string         // runs, in a cluster
 	handovers []run.Handover
 	after     []func()
 }
@@ -177,12 +213,39 @@ func (s *Store) commit(ctx context.Context, fn func(*unit) error, write func(con
 	return nil
 }
 
+// nested tells whether a unit of this context would become part of another one.
+func nested(ctx context.Context) bool { return ctx.Value(unitKey{}) != nil }
+
 // read runs fn on a consistent view; inside a unit it sees that unit's writes.
 func (s *Store) read(ctx context.Context, fn func(Conn) error) error {
 	if outer, ok := ctx.Value(unitKey{}).(*unit); ok {
 		return fn(outer.Conn)
 	}
 	return s.driver.Read(ctx, fn)
+}
+
+// readAll runs queries on a consistent view, which do not depend on each other.
+func (s *Store) readAll(ctx context.Context, queries func() []Query) error {
+	outer, ok := ctx.Value(unitKey{}).(*unit)
+	if !ok {
+		return s.driver.ReadAll(ctx, queries)
+	}
+	for _, q := range queries() {
+		if err := outer.Query(q.Statement, q.Args, q.Each); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// into makes a query whose rows are collected.
+func into[T any](rows *[]T, statement string, args []any, scan func(Row) (T, error)) Query {
+	*rows = []T{}
+	return Query{statement, args, func(r Row) error {
+		item, err := scan(r)
+		*rows = append(*rows, item)
+		return err
+	}}
 }
 
 // within makes the unit the one that nested calls join.

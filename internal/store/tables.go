@@ -40,6 +40,9 @@ func Tables() []Table {
 			Name: "api_keys", Key: "id", Text: "id workspace_id name scopes lookup created_by", Bytes: "hash",
 			Int: "created_at expires_at last_used_at revoked_at",
 		},
+		{Name: "users", Key: "id", Text: "id email name password", Int: "seen_at created_at"},
+		{Name: "members", Key: "workspace_id user_id", Text: "workspace_id user_id role", Int: "joined_at"},
+		{Name: "invitations", Key: "id", Text: "id workspace_id email role created_by", Int: "created_at expires_at", Bytes: "hash"},
 		{Name: "audit", Key: "id", Text: "id workspace_id actor_type actor_id action target_type target_id details request_id", Int: "at"},
 		{Name: "secrets", Key: "workspace_id name", Text: "workspace_id name created_by updated_by", Int: "created_at updated_at", Bytes: "value"},
 		{Name: "variables", Key: "workspace_id name", Text: "workspace_id name value created_by updated_by", Int: "created_at updated_at"},
@@ -99,6 +102,8 @@ func LeftOut() map[string]string {
 	return map[string]string{
 		"goose_db_version": "the migrations of one database",
 		"schema_versions":  "the migrations of one database",
+		"sessions":         "where people are signed in to one installation",
+		"tickets":          "links to pages of one installation that work for a day",
 		"rate_windows":     "counts of the current minute",
 		"nodes":            "the nodes that share a database",
 		"workspace_load":   "what those nodes have under way, which is nothing while they are stopped",

@@ -13,6 +13,7 @@ import (
 // stays as it is keeps its time and its state; one that becomes active begins
 // anew, since what happens meanwhile starts nothing.
 func (s *Store) arm(u *unit, w workflow.Workflow, armed []workflow.Armed) error {
+	u.audienceChanged(w.WorkspaceID)
 	left := make([]string, len(armed))
 	for i, t := range armed {
 		left[i] = t.ID

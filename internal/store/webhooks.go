@@ -68,6 +68,7 @@ func (s *Store) InsertWebhook(ctx context.Context, w webhook.Webhook, atMost int
 			outcome = webhook.TooMany
 			return nil
 		}
+		u.audienceChanged(w.WorkspaceID)
 		if err := u.Do(`INSERT INTO webhooks
 			(id, workspace_id, url, events, workflow_id, enabled, disabled_reason, secret, secret_hint, created_at, updated_at)
 			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
@@ -135,6 +136,7 @@ func (s *Store) UpdateWebhook(ctx context.Context, w webhook.Webhook, was time.T
 			outcome = webhook.Changed
 			return nil
 		}
+		u.audienceChanged(w.WorkspaceID)
 		if on == 1 && !w.Enabled {
 			if err := dropDeliveries(u, w.ID, w.UpdatedAt); err != nil {
 				return err
@@ -156,6 +158,7 @@ func (s *Store) DeleteWebhook(ctx context.Context, workspaceID, id string, at ti
 		if deleted = n == 1; err != nil || !deleted {
 			return err
 		}
+		u.audienceChanged(workspaceID)
 		if err := shrink(u, "webhooks", workspaceID, 1); err != nil {
 			return err
 		}

@@ -169,6 +169,7 @@ func (s *Store) DeleteWorkflow(ctx context.Context, w workflow.Workflow, at time
 		if deleted = n == 1; err != nil || !deleted {
 			return err
 		}
+		u.audienceChanged(w.WorkspaceID)
 		if err := disarm(u, w.ID); err != nil {
 			return err
 		}

@@ -17,16 +17,19 @@ type Kind string
 
 // The kinds of things that have an identifier.
 const (
-	Workspace Kind = "ws"
-	Key       Kind = "key"
-	Workflow  Kind = "wf"
-	Run       Kind = "run"
-	Webhook   Kind = "wh"
-	Event     Kind = "evt"
-	Delivery  Kind = "dlv"
-	Node      Kind = "node"
-	Audit     Kind = "aud"
-	Request   Kind = "req"
+	Workspace  Kind = "ws"
+	Key        Kind = "key"
+	Workflow   Kind = "wf"
+	Run        Kind = "run"
+	Webhook    Kind = "wh"
+	Event      Kind = "evt"
+	Delivery   Kind = "dlv"
+	Node       Kind = "node"
+	Audit      Kind = "aud"
+	Request    Kind = "req"
+	User       Kind = "usr"
+	Session    Kind = "ses"
+	Invitation Kind = "inv"
 )
 
 const (

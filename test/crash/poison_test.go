@@ -175,9 +175,9 @@ func spawnDead(t *testing.T, dir string) harness.Exit {
 }
 
 // startSafe starts a server that is expected not to become ready.
-func startSafe(t *testing.T, was *harness.Server) *harness.Server {
+func startSafe(t *testing.T, was *harness.Server, args ...string) *harness.Server {
 	t.Helper()
-	s, err := harness.Spawn(harness.Options{Dir: was.Dir})
+	s, err := harness.Spawn(harness.Options{Dir: was.Dir, Args: args})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -55,7 +55,7 @@ func change(t *testing.T, dir string) *sql.DB {
 	return db
 }
 
-// texts returns the first column of a query, at most ten rows of it.
+// texts returns the first column of a query.
 func texts(t *testing.T, db *sql.DB, query string, args ...any) []string {
 	t.Helper()
 	rows, err := db.QueryContext(t.Context(), query, args...)
@@ -64,7 +64,7 @@ func texts(t *testing.T, db *sql.DB, query string, args ...any) []string {
 	}
 	defer rows.Close()
 	var out []string
-	for rows.Next() && len(out) < 10 {
+	for rows.Next() {
 		var text string
 		if err := rows.Scan(&text); err != nil {
 			t.Fatal(err)

@@ -2,6 +2,7 @@ package river
 
 import (
 	"context"
+	"math/rand/v2"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -34,16 +35,23 @@ const (
 	// waitForRoom is how long a job waits for room on the node that has it,
 	// before it goes back to where others find it.
 	waitForRoom = 500 * time.Millisecond
-	// comeBack is when it does.
-	comeBack = 200 * time.Millisecond
+	// comeBackMin and comeBackMax bound when it does.
+	comeBackMin, comeBackMax = 100 * time.Millisecond, fetchEvery + 100*time.Millisecond
 )
+
+// comeBack is after how long a job can be found again. Nodes ask at an even
+// pace: after an even pause it would be found by the same full one again and
+// again.
+func comeBack() time.Duration {
+	return comeBackMin + rand.N(comeBackMax-comeBackMin)
+}
 
 // Work implements river.Worker.
 func (w *worker) Work(ctx context.Context, job *river.Job[wakeUp]) error {
 	d := w.dispatcher
 	wake := run.Wake{RunID: job.Args.RunID, Epoch: job.Args.Epoch, At: job.Args.At}
 	if !wake.At.After(clock.Now()) && !d.keep(ctx, wake.RunID, job.Args.Suspect) {
-		return river.JobSnooze(comeBack)
+		return river.JobSnooze(comeBack())
 	}
 	err := d.claim(ctx, wake, func(ctx context.Context, tx pgx.Tx) error {
 		_, err := river.JobCompleteTx[*riverpgxv5.Driver](ctx, tx, job)

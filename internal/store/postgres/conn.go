@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"hash/fnv"
+	"slices"
 
 	"github.com/jackc/pgx/v5"
 
@@ -38,6 +39,14 @@ func (c *conn) Exec(text string, args ...any) (int64, error) {
 // Do implements store.Conn.
 func (c *conn) Do(text string, args ...any) error {
 	c.waiting = append(c.waiting, newStatement(text, args, false))
+	return nil
+}
+
+// Expect implements store.Conn.
+func (c *conn) Expect(text string, args ...any) error {
+	s := newStatement(text, args, false)
+	s.expect = true
+	c.waiting = append(c.waiting, s)
 	return nil
 }
 
@@ -85,20 +94,40 @@ func newStatement(text string, args []any, want bool) *statement {
 // run runs what waits, and the statement.
 func (c *conn) run(s *statement) error {
 	c.wrote = c.wrote || len(c.waiting) > 0
+	c.waiting = append(c.waiting, s)
+	return c.sendWaiting()
+}
+
+// sendWaiting runs what waits, and looks whether it met what was expected.
+func (c *conn) sendWaiting() error {
 	all := c.waiting
 	c.waiting = nil
-	return c.exchange(append(all, s))
+	if err := c.exchange(all); err != nil {
+		return err
+	}
+	if slices.ContainsFunc(all, (*statement).disappoints) {
+		return store.ErrUnexpected
+	}
+	return nil
+}
+
+// last are the statements that can go with the end of the transaction: those
+// that can still make it come to nothing are run before.
+func (c *conn) last() ([]*statement, error) {
+	if !slices.ContainsFunc(c.waiting, func(s *statement) bool { return s.expect }) {
+		return c.waiting, nil
+	}
+	c.wrote = true
+	return nil, c.sendWaiting()
 }
 
 // flush runs what waits.
 func (c *conn) flush() error {
-	waiting := c.waiting
-	c.waiting = nil
-	if len(waiting) == 0 && c.tx.begun {
+	if len(c.waiting) == 0 && c.tx.begun {
 		return nil
 	}
-	c.wrote = c.wrote || len(waiting) > 0
-	return c.exchange(waiting)
+	c.wrote = c.wrote || len(c.waiting) > 0
+	return c.sendWaiting()
 }
 
 // sending is an exchange that sends at once.

@@ -15,9 +15,11 @@ import (
 const (
 	// maxGroup bounds how many units share a transaction.
 	maxGroup = 64
-	// groupsAtOnce is how many such transactions are under way at a time. While
-	// they are, the next units gather.
+	// groupsAtOnce is how many such transactions can be under way at a time.
 	groupsAtOnce = 3
+	// patience is how long a transaction is the only one. While it is, the next
+	// units gather; one that takes longer waits for somebody else.
+	patience = 25 * time.Millisecond
 	// queueLength bounds how many units wait; more wait at the door.
 	queueLength = 4096
 )
@@ -29,6 +31,7 @@ const (
 type groups struct {
 	db    *DB
 	queue chan *member
+	turn  chan struct{} // whoever has it begins the next transaction
 	done  chan struct{}
 	apart sync.WaitGroup // units that are run by themselves
 }
@@ -43,12 +46,13 @@ type member struct {
 	conn    *conn
 	ready   []*statement // waits to be sent
 	resume  chan error
+	last    []*statement // wait to be sent with the end of the transaction
 	ended   bool
 	outcome error
 }
 
 func newGroups(db *DB) *groups {
-	return &groups{db: db, queue: make(chan *member, queueLength), done: make(chan struct{})}
+	return &groups{db: db, queue: make(chan *member, queueLength), turn: make(chan struct{}, 1), done: make(chan struct{})}
 }
 
 // WriteRun implements store.Driver.
@@ -95,18 +99,33 @@ func (g *groups) run(ctx context.Context) error {
 
 func (g *groups) work(ctx context.Context) {
 	for {
-		select {
-		case m := <-g.queue:
-			g.commit(g.gather(m))
-			continue
-		default:
-		}
-		select {
-		case m := <-g.queue:
-			g.commit(g.gather(m))
-		case <-ctx.Done():
+		g.turn <- struct{}{}
+		pass := sync.OnceFunc(func() { <-g.turn })
+		m := g.first(ctx)
+		if m == nil {
+			pass()
 			return
 		}
+		late := time.AfterFunc(patience, pass)
+		g.commit(g.gather(m))
+		late.Stop()
+		pass()
+	}
+}
+
+// first waits for a unit. There is none when the context has ended and nothing
+// is queued.
+func (g *groups) first(ctx context.Context) *member {
+	select {
+	case m := <-g.queue:
+		return m
+	default:
+	}
+	select {
+	case m := <-g.queue:
+		return m
+	case <-ctx.Done():
+		return nil
 	}
 }
 
@@ -227,23 +246,23 @@ func rounds(ctx context.Context, t *transaction, group []*member) (last []*state
 		return nil, errApart
 	}
 	for _, m := range group {
-		if m.outcome == nil {
-			last = append(last, m.conn.waiting...)
-		}
+		last = append(last, m.last...)
 	}
 	return last, nil
 }
 
 // begin lets a unit run until it has something to send, or has ended.
 func (m *member) begin(t *transaction, posted chan<- *member) {
-	m.resume, m.ended, m.outcome, m.ready = make(chan error), false, nil, nil
+	m.resume, m.ended, m.outcome, m.ready, m.last = make(chan error), false, nil, nil, nil
 	m.conn = &conn{raw: t.conn, exchange: func(s []*statement) error {
 		m.ready = s
 		posted <- m
 		return <-m.resume
 	}}
 	go func() {
-		m.outcome = call(m.fn, m.conn)
+		if m.outcome = call(m.fn, m.conn); m.outcome == nil {
+			m.last, m.outcome = m.conn.last()
+		}
 		m.ended = true
 		posted <- m
 	}()
@@ -285,10 +304,16 @@ func (m *member) lock() *statement {
 	return nil
 }
 
+// statements are those of units that are sent together: all that comes before a
+// lock for the end of a unit is sent before any such lock.
 func statements(of []*member) []*statement {
-	var all []*statement
+	var all, end []*statement
 	for _, m := range of {
-		all = append(all, m.ready...)
+		before := slices.IndexFunc(m.ready, func(s *statement) bool { return s.last })
+		if before < 0 {
+			before = len(m.ready)
+		}
+		all, end = append(all, m.ready[:before]...), append(end, m.ready[before:]...)
 	}
-	return all
+	return append(all, end...)
 }

@@ -28,6 +28,35 @@ func (db *DB) Read(ctx context.Context, fn func(store.Conn) error) error {
 	return err
 }
 
+// ReadAll implements store.Driver: the transaction and all it reads make the way
+// together.
+func (db *DB) ReadAll(ctx context.Context, queries func() []store.Query) error {
+	_, err := db.persist(ctx, func(ctx context.Context) error {
+		lent, err := db.acquire(ctx)
+		if err != nil {
+			return err
+		}
+		defer lent.Release()
+		wanted := queries()
+		statements := make([]*statement, len(wanted), len(wanted)+1)
+		for i, q := range wanted {
+			statements[i] = newStatement(q.Statement, q.Args, true)
+		}
+		t := &transaction{conn: lent.Conn(), begin: db.beginReading}
+		if err := t.send(ctx, append(statements, &statement{text: commit})); err != nil {
+			t.abandon(ctx)
+			return err
+		}
+		for i, q := range wanted {
+			if err := statements[i].each(t.conn, q.Each); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return err
+}
+
 // errSeveral says that a read needs a transaction.
 var errSeveral = errors.New("the read has several statements")
 

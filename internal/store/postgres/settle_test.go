@@ -94,7 +94,7 @@ func TestConnectionsThatEnd(t *testing.T) {
 	)
 	for worker := range 8 {
 		running.Go(func() {
-			for i := range 20 {
+			for i := 0; i < 20 || i < 5000 && proxy.Counts().Cut < 8; i++ {
 				id := fmt.Sprint(worker, " ", i)
 				err := db.WriteRun(context.Background(), id, func(c store.Conn) error { return note(c, id) })
 				mu.Lock()

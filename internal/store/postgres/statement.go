@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -18,8 +19,9 @@ type statement struct {
 	args []any
 	// lock says that it takes one, last that this one is for the end of a unit.
 	lock, last bool
-	// want says that its rows are wanted.
+	// want says that its rows are wanted, expect that it has to meet one.
 	want     bool
+	expect   bool
 	affected int64
 	tag      string
 	result   result
@@ -30,6 +32,9 @@ type statement struct {
 func (s *statement) writes() bool {
 	return !s.want || !strings.HasPrefix(s.text, "SELECT")
 }
+
+// disappoints tells that a statement has run and not met what it was to.
+func (s *statement) disappoints() bool { return s.expect && s.affected != 1 }
 
 // result has the rows of a statement, read whole: the connection is free for
 // the next one while they are looked at.
@@ -142,7 +147,7 @@ func (s *statement) receive(answers pgx.BatchResults) error {
 		return err
 	}
 	defer rows.Close()
-	s.result.fields = rows.FieldDescriptions()
+	s.result.fields = slices.Clone(rows.FieldDescriptions()) // theirs is used for the next statement too
 	for rows.Next() {
 		s.result.rows = append(s.result.rows, keep(rows.RawValues()))
 	}

@@ -73,15 +73,20 @@ func (db *DB) writeOnce(ctx context.Context, fn func(store.Conn) error) error {
 	begun := time.Now()
 	t := db.newTransaction(lent)
 	c := &conn{raw: t.conn, exchange: sending(ctx, t), tx: t, ctx: ctx}
-	if err := call(fn, c); err != nil {
+	err = call(fn, c)
+	var last []*statement
+	if err == nil {
+		last, err = c.last()
+	}
+	if err != nil {
 		t.abandon(ctx)
 		return err
 	}
-	if !t.begun && len(c.waiting) == 0 {
+	if !t.begun && len(last) == 0 {
 		return nil
 	}
 	defer db.counts.commit(1, begun)
-	return db.finish(ctx, t, c.waiting)
+	return db.finish(ctx, t, last)
 }
 
 func (db *DB) newTransaction(lent *pgxpool.Conn) *transaction {

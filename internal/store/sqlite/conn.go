@@ -3,6 +3,7 @@ package sqlite
 import (
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"zombiezen.com/go/sqlite"
@@ -59,6 +60,21 @@ func (c *conn) Exec(text string, args ...any) (int64, error) {
 func (c *conn) Do(text string, args ...any) error {
 	_, err := c.Exec(text, args...)
 	return err
+}
+
+// Expect implements store.Conn.
+func (c *conn) Expect(text string, args ...any) error {
+	found := int64(0)
+	if err := c.Query(text, args, func(store.Row) error { found++; return nil }); err != nil {
+		return err
+	}
+	if !strings.HasPrefix(text, "SELECT") {
+		found = int64(c.raw.Changes())
+	}
+	if found != 1 {
+		return store.ErrUnexpected
+	}
+	return nil
 }
 
 // Lock implements store.Conn. There is one writer: nobody else is in its way.

@@ -103,6 +103,18 @@ func (db *DB) Read(ctx context.Context, fn func(store.Conn) error) error {
 	return err
 }
 
+// ReadAll implements store.Driver.
+func (db *DB) ReadAll(ctx context.Context, queries func() []store.Query) error {
+	return db.Read(ctx, func(c store.Conn) error {
+		for _, q := range queries() {
+			if err := c.Query(q.Statement, q.Args, q.Each); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
 // Write implements store.Driver.
 func (db *DB) Write(ctx context.Context, fn func(store.Conn) error) error {
 	return db.writer.write(ctx, fn)

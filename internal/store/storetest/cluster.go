@@ -30,6 +30,8 @@ func RunCluster(t *testing.T, open func(t *testing.T) store.Driver) {
 		{"what was lost", testSweep},
 		{"what a node has", testHeld},
 		{"webhooks", testCouriers},
+		{"who hears of events", testAudience},
+		{"what was not expected", testUnexpected},
 		{"starts and ends side by side", testSlotsSideBySide},
 		{"chance", testClusterByChance},
 	} {

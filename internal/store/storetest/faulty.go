@@ -53,6 +53,11 @@ func (f *Faulty) Read(ctx context.Context, fn func(store.Conn) error) error {
 	return f.around(false, func() error { return f.Driver.Read(ctx, fn) })
 }
 
+// ReadAll implements store.Driver.
+func (f *Faulty) ReadAll(ctx context.Context, queries func() []store.Query) error {
+	return f.around(false, func() error { return f.Driver.ReadAll(ctx, queries) })
+}
+
 // Write implements store.Driver.
 func (f *Faulty) Write(ctx context.Context, fn func(store.Conn) error) error {
 	return f.around(true, func() error { return f.Driver.Write(ctx, fn) })

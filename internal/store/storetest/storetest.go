@@ -75,6 +75,7 @@ func Run(t *testing.T, open func(t *testing.T, notify store.Notify) *store.Store
 		{"tenants", testTenants},
 		{"paging", testPaging},
 		{"values", testValues},
+		{"people", testPeople},
 		{"moving", testMove},
 	} {
 		t.Run(area.name, func(t *testing.T) {

@@ -43,6 +43,59 @@ CREATE TABLE api_keys (
 );
 CREATE INDEX api_keys_live ON api_keys (workspace_id, id) WHERE revoked_at IS NULL;
 
+-- People: users, their membership of workspaces, where they are signed in, and
+-- the links that let somebody in once.
+CREATE TABLE users (
+    id         TEXT COLLATE "C" PRIMARY KEY,
+    email      TEXT COLLATE "C" NOT NULL UNIQUE, -- in lower case
+    name       TEXT COLLATE "C" NOT NULL,
+    password   TEXT COLLATE "C" NOT NULL,        -- argon2id, as a PHC string; '': none
+    seen_at    BIGINT,
+    created_at BIGINT           NOT NULL
+);
+
+CREATE TABLE members (
+    workspace_id TEXT COLLATE "C" NOT NULL,
+    user_id      TEXT COLLATE "C" NOT NULL,
+    role         TEXT COLLATE "C" NOT NULL,
+    joined_at    BIGINT           NOT NULL,
+    PRIMARY KEY (workspace_id, user_id)
+);
+CREATE INDEX members_by_user ON members (user_id, joined_at);
+
+CREATE TABLE sessions (
+    id           TEXT COLLATE "C" PRIMARY KEY,
+    hash         BYTEA            NOT NULL UNIQUE, -- SHA-256 of the token
+    user_id      TEXT COLLATE "C" NOT NULL,
+    workspace_id TEXT COLLATE "C" NOT NULL,        -- the one it acts in
+    created_at   BIGINT           NOT NULL,
+    seen_at      BIGINT           NOT NULL,
+    expires_at   BIGINT           NOT NULL,
+    address      TEXT COLLATE "C" NOT NULL,
+    agent        TEXT COLLATE "C" NOT NULL
+);
+CREATE INDEX sessions_by_user ON sessions (user_id, id);
+
+CREATE TABLE invitations (
+    id           TEXT COLLATE "C" PRIMARY KEY,
+    workspace_id TEXT COLLATE "C" NOT NULL,
+    email        TEXT COLLATE "C" NOT NULL,
+    role         TEXT COLLATE "C" NOT NULL,
+    hash         BYTEA            NOT NULL UNIQUE, -- SHA-256 of the token in its link
+    created_at   BIGINT           NOT NULL,
+    created_by   TEXT COLLATE "C" NOT NULL,
+    expires_at   BIGINT           NOT NULL
+);
+CREATE UNIQUE INDEX invitations_by_email ON invitations (workspace_id, email);
+
+CREATE TABLE tickets (
+    hash       BYTEA            PRIMARY KEY, -- SHA-256 of the token in the link
+    kind       TEXT COLLATE "C" NOT NULL,    -- welcome or reset
+    user_id    TEXT COLLATE "C" NOT NULL,    -- '': of nobody yet
+    created_at BIGINT           NOT NULL,
+    expires_at BIGINT           NOT NULL
+);
+
 CREATE TABLE audit (
     id           TEXT COLLATE "C" PRIMARY KEY,
     workspace_id TEXT COLLATE "C" NOT NULL,
@@ -431,7 +484,8 @@ CREATE TABLE workspace_load (
     workspace_id TEXT COLLATE "C" PRIMARY KEY,
     running      BIGINT           NOT NULL,
     parked       BIGINT           NOT NULL,
-    given        BOOLEAN          NOT NULL DEFAULT true -- whether the last who asked for a slot got one; else it was parked
+    given        BOOLEAN          NOT NULL DEFAULT true, -- whether the last who asked for a slot got one; else it was parked
+    audience     BIGINT           NOT NULL DEFAULT (random() * 9e18)::bigint -- another one whenever others hear of its events
 ) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 500, autovacuum_vacuum_cost_delay = 0);
 
 -- Which node sends what there is for a webhook.

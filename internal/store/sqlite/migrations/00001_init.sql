@@ -43,6 +43,59 @@ CREATE TABLE api_keys (
 ) WITHOUT ROWID;
 CREATE INDEX api_keys_live ON api_keys (workspace_id, id) WHERE revoked_at IS NULL;
 
+-- People: users, their membership of workspaces, where they are signed in, and
+-- the links that let somebody in once.
+CREATE TABLE users (
+    id         TEXT PRIMARY KEY,
+    email      TEXT    NOT NULL UNIQUE, -- in lower case
+    name       TEXT    NOT NULL,
+    password   TEXT    NOT NULL,        -- argon2id, as a PHC string; '': none
+    seen_at    INTEGER,
+    created_at INTEGER NOT NULL
+) WITHOUT ROWID;
+
+CREATE TABLE members (
+    workspace_id TEXT    NOT NULL,
+    user_id      TEXT    NOT NULL,
+    role         TEXT    NOT NULL,
+    joined_at    INTEGER NOT NULL,
+    PRIMARY KEY (workspace_id, user_id)
+) WITHOUT ROWID;
+CREATE INDEX members_by_user ON members (user_id, joined_at);
+
+CREATE TABLE sessions (
+    id           TEXT PRIMARY KEY,
+    hash         BLOB    NOT NULL UNIQUE, -- SHA-256 of the token
+    user_id      TEXT    NOT NULL,
+    workspace_id TEXT    NOT NULL,        -- the one it acts in
+    created_at   INTEGER NOT NULL,
+    seen_at      INTEGER NOT NULL,
+    expires_at   INTEGER NOT NULL,
+    address      TEXT    NOT NULL,
+    agent        TEXT    NOT NULL
+) WITHOUT ROWID;
+CREATE INDEX sessions_by_user ON sessions (user_id, id);
+
+CREATE TABLE invitations (
+    id           TEXT PRIMARY KEY,
+    workspace_id TEXT    NOT NULL,
+    email        TEXT    NOT NULL,
+    role         TEXT    NOT NULL,
+    hash         BLOB    NOT NULL UNIQUE, -- SHA-256 of the token in its link
+    created_at   INTEGER NOT NULL,
+    created_by   TEXT    NOT NULL,
+    expires_at   INTEGER NOT NULL
+) WITHOUT ROWID;
+CREATE UNIQUE INDEX invitations_by_email ON invitations (workspace_id, email);
+
+CREATE TABLE tickets (
+    hash       BLOB    PRIMARY KEY, -- SHA-256 of the token in the link
+    kind       TEXT    NOT NULL,    -- welcome or reset
+    user_id    TEXT    NOT NULL,    -- '': of nobody yet
+    created_at INTEGER NOT NULL,
+    expires_at INTEGER NOT NULL
+) WITHOUT ROWID;
+
 CREATE TABLE audit (
     id           TEXT PRIMARY KEY,
     workspace_id TEXT    NOT NULL,

@@ -1,0 +1,54 @@
+package account
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
+
+	"github.com/stepmill/stepmill/internal/fault"
+)
+
+const (
+	maxEmail = 254
+	maxLocal = 64
+	maxLabel = 63
+)
+
+// Email brings an address into the one form in which it is kept and compared:
+// without white space around it, composed, in lower case. It checks the form
+// only; that somebody reads mail there is not known.
+func Email(pointer, text string) (string, error) {
+	// Lower case first: what it makes of some letters is composed afterwards.
+	email := norm.NFC.String(strings.ToLower(strings.TrimSpace(text)))
+	local, domain, found := strings.Cut(email, "@")
+	switch {
+	case email == "":
+		return "", fault.Field(pointer, "must not be empty")
+	case len(email) > maxEmail:
+		return "", fault.Field(pointer, "must have at most %d bytes", maxEmail)
+	case !found || !utf8.ValidString(text) || !isLocal(local) || !isDomain(domain):
+		return "", fault.Field(pointer, "is not an e-mail address such as ada@example.com")
+	}
+	return email, nil
+}
+
+func isLocal(local string) bool {
+	return local != "" && len(local) <= maxLocal && !strings.ContainsFunc(local, func(r rune) bool {
+		return !unicode.IsGraphic(r) || unicode.IsSpace(r) || strings.ContainsRune(`"(),:;<>@[\]`, r)
+	})
+}
+
+func isDomain(domain string) bool {
+	for label := range strings.SplitSeq(domain, ".") {
+		if label == "" || len(label) > maxLabel || label[0] == '-' || label[len(label)-1] == '-' || strings.ContainsFunc(label, notInLabel) {
+			return false
+		}
+	}
+	return true
+}
+
+func notInLabel(r rune) bool {
+	return r != '-' && !unicode.IsLetter(r) && !unicode.IsDigit(r) && !unicode.IsMark(r)
+}

@@ -1,0 +1,123 @@
+package account
+
+import (
+	"context"
+
+	"github.com/stepmill/stepmill/internal/audit"
+	"github.com/stepmill/stepmill/internal/auth"
+	"github.com/stepmill/stepmill/internal/fault"
+	"github.com/stepmill/stepmill/internal/paging"
+)
+
+// UserStore keeps users.
+type UserStore interface {
+	HasUsers(ctx context.Context) (bool, error)
+	Users(ctx context.Context, page paging.Request) (paging.Page[User], error)
+	User(ctx context.Context, id string) (*User, error)
+	UserByEmail(ctx context.Context, email string) (*User, error)
+	RenameUser(ctx context.Context, id, name string, entry audit.Entry) (renamed bool, err error)
+	// ChangePassword does so if it is still the old one, and ends all sessions
+	// of the user but one.
+	ChangePassword(ctx context.Context, u User, was, keep string, entry audit.Entry) (changed bool, err error)
+	// Memberships lists the workspaces of a user, the oldest membership first.
+	Memberships(ctx context.Context, userID string) ([]Membership, error)
+}
+
+// Change is what a user changes about themselves; nil leaves it as it is.
+type Change struct {
+	Name     *string
+	Password *string
+	// Current is the password that is to be changed.
+	Current *string
+}
+
+// Update changes the user of a session. A new password ends their other
+// sessions.
+func (s *Service) Update(ctx context.Context, actor auth.Actor, in SignedIn, change Change) (SignedIn, error) {
+	if change.Name != nil {
+		name, err := fault.Name("/name", *change.Name, maxNameLength)
+		if err != nil {
+			return in, err
+		}
+		change.Name = &name
+	}
+	if change.Password != nil {
+		if err := s.changePassword(ctx, actor, in, change); err != nil {
+			return in, err
+		}
+	} else if change.Current != nil {
+		return in, fault.Field("/password", "is missing: current_password goes with it")
+	}
+	if change.Name != nil {
+		renamed, err := s.store.RenameUser(ctx, in.User.ID, *change.Name, actor.Did("user.updated", "user", in.User.ID, map[string]any{"name": *change.Name}))
+		if err != nil {
+			return in, err
+		}
+		if !renamed {
+			return in, notSignedIn()
+		}
+	}
+	s.cache.dropUser(in.User.ID)
+	u, err := s.store.User(ctx, in.User.ID)
+	if err != nil {
+		return in, err
+	}
+	if u == nil {
+		return in, notSignedIn()
+	}
+	in.User = *u
+	return in, nil
+}
+
+func (s *Service) changePassword(ctx context.Context, actor auth.Actor, in SignedIn, change Change) error {
+	u, err := s.store.User(ctx, in.User.ID)
+	if err != nil {
+		return err
+	}
+	if u == nil {
+		return notSignedIn()
+	}
+	if err := checkPassword(*change.Password, u.Email); err != nil {
+		return err
+	}
+	if err := s.checkCurrent(ctx, *u, change.Current); err != nil {
+		return err
+	}
+	was := u.Password
+	if u.Password, err = s.passwords.hash(ctx, *change.Password); err != nil {
+		return err
+	}
+	changed, err := s.store.ChangePassword(ctx, *u, was, in.Session.ID, actor.Did("user.password_changed", "user", u.ID, nil))
+	if err != nil {
+		return err
+	}
+	if !changed {
+		return fault.Field("/current_password", "is not the current password any more")
+	}
+	return nil
+}
+
+func (s *Service) checkCurrent(ctx context.Context, u User, current *string) error {
+	switch {
+	case u.Password == "":
+		return nil
+	case current == nil:
+		return fault.Field("/current_password", "is required")
+	}
+	fits, _, err := s.passwords.verify(ctx, u.Password, *current)
+	if err == nil && !fits {
+		err = fault.Field("/current_password", "is not the current password")
+	}
+	return err
+}
+
+// Users lists everybody, newest first. It is for the person at the machine.
+func (s *Service) Users(ctx context.Context, page paging.Request) (paging.Page[User], error) {
+	return s.store.Users(ctx, page)
+}
+
+// MembershipsOf lists the workspaces of a user. It is for the person at the
+// machine.
+func (s *Service) MembershipsOf(ctx context.Context, userID string) ([]Membership, error) {
+	return s.store.Memberships(ctx, userID)
+}

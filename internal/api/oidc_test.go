@@ -1,0 +1,280 @@
+package api_test
+
+import (
+	"crypto"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math/big"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stepmill/stepmill/internal/config"
+)
+
+// provider is a small identity provider: it lets in whoever comes and says of
+// them what the test wants.
+type provider struct {
+	*httptest.Server
+	key *rsa.PrivateKey
+
+	mu     sync.Mutex
+	claims map[string]any // said of the next person
+	codes  map[string]url.Values
+}
+
+func newProvider(t *testing.T) *provider {
+	t.Helper()
+	key, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &provider{key: key, codes: map[string]url.Values{}}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /.well-known/openid-configuration", func(w http.ResponseWriter, _ *http.Request) {
+		show(w, map[string]any{
+			"issuer": p.URL, "authorization_endpoint": p.URL + "/authorize", "token_endpoint": p.URL + "/token", "jwks_uri": p.URL + "/keys",
+			"id_token_signing_alg_values_supported": []string{"RS256"},
+		})
+	})
+	mux.HandleFunc("GET /keys", func(w http.ResponseWriter, _ *http.Request) {
+		public := p.key.PublicKey
+		show(w, map[string]any{"keys": []any{map[string]any{
+			"kty": "RSA", "kid": "1", "alg": "RS256", "use": "sig", "n": raw(public.N.Bytes()), "e": raw(big.NewInt(int64(public.E)).Bytes()),
+		}}})
+	})
+	mux.HandleFunc("POST /token", p.token)
+	p.Server = httptest.NewServer(mux)
+	t.Cleanup(p.Close)
+	return p
+}
+
+func raw(b []byte) string { return base64.RawURLEncoding.EncodeToString(b) }
+
+func show(w http.ResponseWriter, value any) {
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(value)
+}
+
+// visit is what a browser does that is sent to the provider: it comes back with
+// a code.
+func (p *provider) visit(t *testing.T, address string) (back *url.URL) {
+	t.Helper()
+	to, err := url.Parse(address)
+	if err != nil || !strings.HasPrefix(address, p.URL+"/authorize?") {
+		t.Fatalf("the browser is sent to %s", address)
+	}
+	asked := to.Query()
+	for name, want := range map[string]string{"response_type": "code", "client_id": "stepmill", "code_challenge_method": "S256", "scope": "openid email profile"} {
+		if got := asked.Get(name); got != want {
+			t.Errorf("%s is %q", name, got)
+		}
+	}
+	code := rand.Text()
+	p.mu.Lock()
+	p.codes[code] = asked
+	p.mu.Unlock()
+	back, err = url.Parse(asked.Get("redirect_uri"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	back.RawQuery = url.Values{"code": {code}, "state": {asked.Get("state")}, "session_state": {"x"}, "iss": {p.URL}}.Encode()
+	return back
+}
+
+// token gives an ID token for a code, once, to who can show the verifier and the
+// secret.
+func (p *provider) token(w http.ResponseWriter, r *http.Request) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	code := r.FormValue("code")
+	asked, known := p.codes[code]
+	delete(p.codes, code)
+	id, secret, _ := r.BasicAuth()
+	challenge := sha256.Sum256([]byte(r.FormValue("code_verifier")))
+	if !known || raw(challenge[:]) != asked.Get("code_challenge") || id != "stepmill" || secret != "s3cret" || r.FormValue("redirect_uri") != asked.Get("redirect_uri") {
+		http.Error(w, `{"error": "invalid_grant"}`, http.StatusBadRequest)
+		return
+	}
+	claims := map[string]any{
+		"iss": p.URL, "aud": "stepmill", "sub": "1", "nonce": asked.Get("nonce"), "iat": time.Now().Unix(), "exp": time.Now().Add(time.Minute).Unix(),
+	}
+	maps.Copy(claims, p.claims)
+	header, body := must(json.Marshal(map[string]string{"alg": "RS256", "kid": "1"})), must(json.Marshal(claims))
+	signed := raw(header) + "." + raw(body)
+	sum := sha256.Sum256([]byte(signed))
+	signature := must(rsa.SignPKCS1v15(rand.Reader, p.key, crypto.SHA256, sum[:]))
+	if claims["forged"] == true {
+		signature[0] ^= 1
+	}
+	show(w, map[string]any{"access_token": "a", "token_type": "Bearer", "expires_in": 60, "id_token": signed + "." + raw(signature)})
+}
+
+func must[T any](value T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return value
+}
+
+// says is what the provider says of the next person.
+func (p *provider) says(claims map[string]any) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.claims = claims
+}
+
+// withProvider starts a server that knows the provider.
+func withProvider(t *testing.T, p *provider, role string) *server {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "secret")
+	if err := os.WriteFile(file, []byte("s3cret\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return newServer(t, func(c *config.Serve) {
+		c.OIDC = config.OIDC{Issuer: p.URL, ClientID: "stepmill", ClientSecret: file, Role: role}
+	})
+}
+
+// begin sends a browser to the provider; it keeps the cookie.
+func begin(t *testing.T, s *server, next string) (address, cookie string) {
+	t.Helper()
+	path := "/ui/v1/oidc/start"
+	if next != "" {
+		path += "?next=" + url.QueryEscape(next)
+	}
+	a := s.anonymous(t).call("GET", path, "").want(302)
+	cookie, _, _ = strings.Cut(a.header.Get("Set-Cookie"), ";")
+	return a.header.Get("Location"), cookie
+}
+
+// returning is a browser that comes back with more than the document names, as
+// providers send it.
+func returning(t *testing.T, s *server) client {
+	t.Helper()
+	c := s.anonymous(t)
+	c.loose = true
+	return c
+}
+
+func TestSignInWithAProvider(t *testing.T) {
+	t.Parallel()
+	p := newProvider(t)
+	s := withProvider(t, p, "operator")
+	if a := s.anonymous(t).call("GET", "/ui/v1/welcome", "").want(200); !strings.Contains(string(a.body), `"oidc":true`) {
+		t.Errorf("%s", a.body)
+	}
+	enter := func(next string, claims map[string]any) *answer {
+		p.says(claims)
+		address, cookie := begin(t, s, next)
+		return returning(t, s).call("GET", p.visit(t, address).RequestURI(), "", "Cookie", cookie).want(302)
+	}
+	a := enter("/runs?status=failed", map[string]any{"email": "Grace@Example.com", "email_verified": true, "name": "Grace"})
+	if got := a.header.Get("Location"); got != s.url+"/runs?status=failed" {
+		t.Errorf("the browser is sent to %s", got)
+	}
+	var token string
+	for _, c := range (&http.Response{Header: a.header}).Cookies() {
+		if c.Name == "__Host-stepmill" {
+			token = c.Value
+		} else if c.MaxAge >= 0 {
+			t.Errorf("%s stays", c.Name)
+		}
+	}
+	who := client{t: t, server: s, token: token}.call("GET", "/ui/v1/session", "").want(200)
+	if who.text("role") != "operator" || !strings.Contains(string(who.body), `"email":"grace@example.com","name":"Grace","has_password":false`) {
+		t.Errorf("%s", who.body)
+	}
+	// The same person again is the same user.
+	enter("", map[string]any{"email": "grace@example.com", "email_verified": "true"})
+	if rows := s.rows(t, `SELECT count(*) FROM users`); rows[0][0] != "1" {
+		t.Errorf("there are %s users", rows[0][0])
+	}
+	for name, claims := range map[string]map[string]any{
+		"oidc_unverified": {"email": "ada@example.com"},
+		"oidc_failed":     {"email": "ada@example.com", "email_verified": true, "nonce": "another"},
+	} {
+		if got := enter("", claims).header.Get("Location"); got != s.url+"/sign-in?error="+name {
+			t.Errorf("%v: the browser is sent to %s", claims, got)
+		}
+	}
+	for _, claims := range []map[string]any{
+		{"aud": "another"}, {"iss": "https://evil.example"}, {"exp": 1}, {"forged": true}, {"email": "no address"},
+	} {
+		maps.Copy(claims, map[string]any{"email_verified": true})
+		if got := enter("", claims).header.Get("Location"); !strings.Contains(got, "/sign-in?error=oidc_failed") {
+			t.Errorf("%v: the browser is sent to %s", claims, got)
+		}
+	}
+	for next, want := range map[string]string{"//evil.example": "/", "https://evil.example/": "/", "/\\evil.example": "/", "runs": "/", "/runs": "/runs"} {
+		if got := enter(next, map[string]any{"email": "grace@example.com", "email_verified": true}).header.Get("Location"); got != s.url+want {
+			t.Errorf("%s leads to %s", next, got)
+		}
+	}
+	if rows := s.rows(t, `SELECT count(*) FROM users`); rows[0][0] != "1" {
+		t.Errorf("there are %s users", rows[0][0])
+	}
+}
+
+// What a browser brings that did not begin the sign-in leads nowhere.
+func TestStrangeReturnsFromAProvider(t *testing.T) {
+	t.Parallel()
+	p := newProvider(t)
+	s := withProvider(t, p, "viewer")
+	p.says(map[string]any{"email": "grace@example.com", "email_verified": true})
+	failed := func(path, cookie, code string) {
+		t.Helper()
+		a := returning(t, s).call("GET", path, "", "Cookie", cookie).want(302)
+		if got := a.header.Get("Location"); got != s.url+"/sign-in?error="+code || strings.Contains(fmt.Sprint(a.header["Set-Cookie"]), "__Host-stepmill=") {
+			t.Errorf("%s: the browser is sent to %s with %v", path, got, a.header["Set-Cookie"])
+		}
+	}
+	address, cookie := begin(t, s, "")
+	back := p.visit(t, address)
+	failed(back.RequestURI(), "", "oidc_failed")
+	failed(back.RequestURI(), "__Host-stepmill-oidc=e30", "oidc_failed")
+	_, other := begin(t, s, "")
+	failed(back.RequestURI(), other, "oidc_failed")
+	query := back.Query()
+	query.Set("iss", "https://evil.example")
+	failed(back.Path+"?"+query.Encode(), cookie, "oidc_failed")
+	failed(back.Path+"?error=access_denied&state="+query.Get("state"), cookie, "oidc_denied")
+	failed(back.Path+"?code=made-up&state="+query.Get("state"), cookie, "oidc_failed")
+	failed(back.Path, cookie, "oidc_failed")
+	returning(t, s).call("GET", back.RequestURI(), "", "Cookie", cookie).want(302)
+	failed(back.RequestURI(), cookie, "oidc_failed") // the code is used up
+}
+
+// Without a role only users come in, and without a provider nobody does that way.
+func TestProviderWithoutARole(t *testing.T) {
+	t.Parallel()
+	p := newProvider(t)
+	s := withProvider(t, p, "")
+	w := s.newWorld(t)
+	user := w.person("editor")
+	for email, want := range map[string]string{"stranger@example.com": "/sign-in?error=oidc_unknown_user", user.email: "/"} {
+		p.says(map[string]any{"email": email, "email_verified": true})
+		address, cookie := begin(t, s, "")
+		if got := returning(t, s).call("GET", p.visit(t, address).RequestURI(), "", "Cookie", cookie).want(302).header.Get("Location"); got != s.url+want {
+			t.Errorf("%s is sent to %s", email, got)
+		}
+	}
+	p.Close() // the keys are known, but codes cannot be exchanged any more
+	address, cookie := begin(t, s, "")
+	if got := returning(t, s).call("GET", p.visit(t, address).RequestURI(), "", "Cookie", cookie).want(302).header.Get("Location"); got != s.url+"/sign-in?error=oidc_failed" {
+		t.Errorf("the browser is sent to %s", got)
+	}
+	sharedServer(t).anonymous(t).call("GET", "/ui/v1/oidc/start", "").want(404, "not_found")
+	sharedServer(t).anonymous(t).call("GET", "/ui/v1/oidc/callback?code=x&state=y", "").want(404, "not_found")
+}

@@ -1,0 +1,127 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"github.com/stepmill/stepmill/internal/account"
+	"github.com/stepmill/stepmill/internal/audit"
+	"github.com/stepmill/stepmill/internal/paging"
+)
+
+const selectInvitation = `SELECT id, workspace_id, email, role, hash, created_at, created_by, expires_at FROM invitations `
+
+func scanInvitation(r Row) (in account.Invitation, err error) {
+	err = r.Scan(&in.ID, &in.WorkspaceID, &in.Email, (*string)(&in.Role), &in.Hash, &in.CreatedAt, &in.CreatedBy, &in.ExpiresAt)
+	return in, err
+}
+
+// Invitations implements account.Store.
+func (s *Store) Invitations(ctx context.Context, workspaceID string, now time.Time, page paging.Request) (paging.Page[account.Invitation], error) {
+	var found []account.Invitation
+	err := s.read(ctx, func(c Conn) (err error) {
+		found, err = list(c, selectInvitation+`WHERE workspace_id = $1 AND expires_at > $2 AND id < $3 ORDER BY id DESC LIMIT $4`,
+			[]any{workspaceID, now, before(page.After), page.Limit + 1}, scanInvitation)
+		return err
+	})
+	return paging.Cut(found, page.Limit, func(in account.Invitation) string { return in.ID }), err
+}
+
+// Invitation implements account.Store.
+func (s *Store) Invitation(ctx context.Context, workspaceID, id string, now time.Time) (*account.Invitation, error) {
+	return s.oneInvitation(ctx, `WHERE id = $1 AND workspace_id = $2 AND expires_at > $3`, id, workspaceID, now)
+}
+
+// InvitationByHash implements account.Store.
+func (s *Store) InvitationByHash(ctx context.Context, hash []byte, now time.Time) (*account.Invitation, error) {
+	return s.oneInvitation(ctx, `WHERE hash = $1 AND expires_at > $2`, hash, now)
+}
+
+func (s *Store) oneInvitation(ctx context.Context, where string, args ...any) (*account.Invitation, error) {
+	var found *account.Invitation
+	err := s.read(ctx, func(c Conn) (err error) {
+		found, err = one(c, selectInvitation+where, args, scanInvitation)
+		return err
+	})
+	return found, err
+}
+
+// InsertInvitation implements account.Store.
+func (s *Store) InsertInvitation(ctx context.Context, in account.Invitation, atMost int, entry audit.Entry) (bool, error) {
+	return s.attempt(ctx, func(u *unit) (bool, error) {
+		if err := u.Lock(Lock{Kind: lockMembers, Key: in.WorkspaceID}); err != nil {
+			return false, err
+		}
+		if err := u.Do(`DELETE FROM invitations WHERE workspace_id = $1 AND email = $2`, in.WorkspaceID, in.Email); err != nil {
+			return false, err
+		}
+		open, err := number(u, `SELECT COUNT(*) FROM invitations WHERE workspace_id = $1 AND expires_at > $2`, in.WorkspaceID, in.CreatedAt)
+		if err != nil || open >= atMost {
+			return false, err
+		}
+		if err := u.Do(`INSERT INTO invitations (id, workspace_id, email, role, hash, created_at, created_by, expires_at)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
+			in.ID, in.WorkspaceID, in.Email, string(in.Role), in.Hash, in.CreatedAt, in.CreatedBy, in.ExpiresAt); err != nil {
+			return false, err
+		}
+		return true, insertAudit(u, entry)
+	})
+}
+
+// RevokeInvitation implements account.Store.
+func (s *Store) RevokeInvitation(ctx context.Context, workspaceID, id string, entry audit.Entry) (bool, error) {
+	return s.attempt(ctx, func(u *unit) (bool, error) {
+		if ok, err := touched(u.Exec(`DELETE FROM invitations WHERE id = $1 AND workspace_id = $2`, id, workspaceID)); err != nil || !ok {
+			return false, err
+		}
+		return true, insertAudit(u, entry)
+	})
+}
+
+// Accept implements account.Store.
+func (s *Store) Accept(ctx context.Context, in account.Invitation, user account.User, n account.NewSession, entries ...audit.Entry) (bool, error) {
+	return s.attempt(ctx, func(u *unit) (bool, error) {
+		if err := u.Lock(Lock{Kind: lockMembers, Key: in.WorkspaceID}); err != nil {
+			return false, err
+		}
+		used, err := touched(u.Exec(`DELETE FROM invitations WHERE id = $1 AND workspace_id = $2 AND expires_at > $3`, in.ID, in.WorkspaceID, n.CreatedAt))
+		if err != nil || !used {
+			return false, err
+		}
+		return join(u, user, in.Role, n, entries)
+	})
+}
+
+// Join implements account.Store.
+func (s *Store) Join(ctx context.Context, user account.User, role account.Role, n account.NewSession, entries ...audit.Entry) (bool, error) {
+	return s.attempt(ctx, func(u *unit) (bool, error) {
+		if err := u.Lock(Lock{Kind: lockMembers, Key: n.WorkspaceID}); err != nil {
+			return false, err
+		}
+		return join(u, user, role, n, entries)
+	})
+}
+
+// join makes a member of a user, who is made if they are not there, and begins a
+// session.
+func join(u *unit, user account.User, role account.Role, n account.NewSession, entries []audit.Entry) (bool, error) {
+	known, err := touched(u.Exec(`UPDATE users SET seen_at = $1 WHERE id = $2 AND password = $3`, n.CreatedAt, user.ID, user.Password))
+	if err != nil {
+		return false, err
+	}
+	if !known {
+		if ok, err := insertUser(u, user); err != nil || !ok {
+			return false, err
+		}
+	}
+	if already, err := isMember(u, n.WorkspaceID, user.ID); err != nil || already {
+		return false, err
+	}
+	if err := insertMember(u, n.WorkspaceID, user.ID, role, n.CreatedAt); err != nil {
+		return false, err
+	}
+	if err := insertSession(u, n); err != nil {
+		return false, err
+	}
+	return true, insertAudit(u, entries...)
+}

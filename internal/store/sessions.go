@@ -1,0 +1,140 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"github.com/stepmill/stepmill/internal/account"
+	"github.com/stepmill/stepmill/internal/audit"
+	"github.com/stepmill/stepmill/internal/paging"
+)
+
+// InsertSession implements account.Store.
+func (s *Store) InsertSession(ctx context.Context, user account.User, was string, n account.NewSession) (bool, error) {
+	return s.attempt(ctx, func(u *unit) (bool, error) {
+		ok, err := touched(u.Exec(`UPDATE users SET seen_at = $1, password = $2 WHERE id = $3 AND password = $4`, n.CreatedAt, user.Password, user.ID, was))
+		if err != nil || !ok {
+			return false, err
+		}
+		if ok, err := isMember(u, n.WorkspaceID, user.ID); err != nil || !ok {
+			return false, err
+		}
+		return true, insertSession(u, n)
+	})
+}
+
+func insertSession(u *unit, n account.NewSession) error {
+	if err := u.Do(`INSERT INTO sessions (id, hash, user_id, workspace_id, created_at, seen_at, expires_at, address, agent)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
+		n.ID, n.Hash, n.UserID, n.WorkspaceID, n.CreatedAt, n.SeenAt, n.ExpiresAt, n.Address, n.Agent); err != nil {
+		return err
+	}
+	return insertAudit(u, n.Entry)
+}
+
+const sessionColumns = `s.id, s.user_id, s.workspace_id, s.created_at, s.seen_at, s.expires_at, s.address, s.agent`
+
+func sessionFields(s *account.Session) []any {
+	return []any{&s.ID, &s.UserID, &s.WorkspaceID, &s.CreatedAt, &s.SeenAt, &s.ExpiresAt, &s.Address, &s.Agent}
+}
+
+// SessionByHash implements account.Store.
+func (s *Store) SessionByHash(ctx context.Context, hash []byte) (*account.SignedIn, error) {
+	var found *account.SignedIn
+	err := s.read(ctx, func(c Conn) (err error) {
+		found, err = one(c, `SELECT m.role, `+sessionColumns+`, `+userColumns+`, `+workspaceColumns+`
+			FROM sessions s JOIN users u ON u.id = s.user_id JOIN members m ON m.workspace_id = s.workspace_id AND m.user_id = s.user_id
+			JOIN workspaces w ON w.id = s.workspace_id LEFT JOIN installation i ON i.first_workspace_id = w.id WHERE s.hash = $1`,
+			[]any{hash}, scanSignedIn)
+		return err
+	})
+	return found, err
+}
+
+func scanSignedIn(r Row) (in account.SignedIn, err error) {
+	fields := append([]any{(*string)(&in.Role)}, sessionFields(&in.Session)...)
+	fields = append(append(fields, userFields(&in.User)...), workspaceFields(&in.Workspace)...)
+	err = r.Scan(fields...)
+	return in, err
+}
+
+// Sessions implements account.Store.
+func (s *Store) Sessions(ctx context.Context, userID string, page paging.Request) (paging.Page[account.Session], error) {
+	var found []account.Session
+	err := s.read(ctx, func(c Conn) (err error) {
+		found, err = list(c, `SELECT `+sessionColumns+` FROM sessions s WHERE s.user_id = $1 AND s.id < $2 ORDER BY s.id DESC LIMIT $3`,
+			[]any{userID, before(page.After), page.Limit + 1}, func(r Row) (s account.Session, err error) {
+				err = r.Scan(sessionFields(&s)...)
+				return s, err
+			})
+		return err
+	})
+	return paging.Cut(found, page.Limit, func(s account.Session) string { return s.ID }), err
+}
+
+// MoveSession implements account.Store.
+func (s *Store) MoveSession(ctx context.Context, userID, id, workspaceID string) (bool, error) {
+	return s.attempt(ctx, func(u *unit) (bool, error) {
+		if ok, err := holdUser(u, userID); err != nil || !ok {
+			return false, err
+		}
+		if ok, err := isMember(u, workspaceID, userID); err != nil || !ok {
+			return false, err
+		}
+		return touched(u.Exec(`UPDATE sessions SET workspace_id = $1 WHERE id = $2 AND user_id = $3`, workspaceID, id, userID))
+	})
+}
+
+// EndSession implements account.Store.
+func (s *Store) EndSession(ctx context.Context, userID, id string, entry audit.Entry) (bool, error) {
+	return s.attempt(ctx, func(u *unit) (bool, error) {
+		if ok, err := touched(u.Exec(`DELETE FROM sessions WHERE id = $1 AND user_id = $2`, id, userID)); err != nil || !ok {
+			return false, err
+		}
+		return true, insertAudit(u, entry)
+	})
+}
+
+// EndSessions implements account.Store. A sign-in that comes later waits for the
+// user's row.
+func (s *Store) EndSessions(ctx context.Context, userID string, entry audit.Entry) error {
+	return s.write(ctx, func(u *unit) error {
+		if _, err := holdUser(u, userID); err != nil {
+			return err
+		}
+		if err := u.Do(`DELETE FROM sessions WHERE user_id = $1`, userID); err != nil {
+			return err
+		}
+		return insertAudit(u, entry)
+	})
+}
+
+// TouchSession implements account.Store.
+func (s *Store) TouchSession(ctx context.Context, id string, at time.Time) error {
+	return s.write(ctx, func(u *unit) error {
+		if err := u.Do(`UPDATE users SET seen_at = $1 WHERE id = (SELECT user_id FROM sessions WHERE id = $2)`, at, id); err != nil {
+			return err
+		}
+		return u.Do(`UPDATE sessions SET seen_at = $1 WHERE id = $2 AND seen_at < $1`, at, id)
+	})
+}
+
+// PurgeSessions removes up to limit sessions that have ended, that nobody has
+// used since idle, and links that have expired. It answers true when there may be
+// more.
+func (s *Store) PurgeSessions(ctx context.Context, now, idle time.Time, limit int) (bool, error) {
+	more := false
+	err := s.write(ctx, func(u *unit) error {
+		n, err := u.Exec(`DELETE FROM sessions WHERE id IN (SELECT id FROM sessions WHERE expires_at <= $1 OR seen_at <= $2 LIMIT $3)`, now, idle, limit)
+		if more = n == int64(limit); err != nil {
+			return err
+		}
+		for _, statement := range []string{`DELETE FROM tickets WHERE expires_at <= $1`, `DELETE FROM invitations WHERE expires_at <= $1`} {
+			if err := u.Do(statement, now); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return more, err
+}

@@ -1,0 +1,83 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"github.com/stepmill/stepmill/internal/account"
+	"github.com/stepmill/stepmill/internal/audit"
+)
+
+// InsertTicket implements account.Store.
+func (s *Store) InsertTicket(ctx context.Context, t account.Ticket, entries ...audit.Entry) error {
+	return s.write(ctx, func(u *unit) error {
+		if err := u.Do(`INSERT INTO tickets (hash, kind, user_id, created_at, expires_at) VALUES ($1, $2, $3, $4, $5)`,
+			t.Hash, string(t.Kind), t.UserID, t.CreatedAt, t.ExpiresAt); err != nil {
+			return err
+		}
+		return insertAudit(u, entries...)
+	})
+}
+
+// TicketByHash implements account.Store.
+func (s *Store) TicketByHash(ctx context.Context, kind account.TicketKind, hash []byte, now time.Time) (*account.Ticket, error) {
+	var found *account.Ticket
+	err := s.read(ctx, func(c Conn) (err error) {
+		found, err = one(c, `SELECT hash, kind, user_id, created_at, expires_at FROM tickets WHERE hash = $1 AND kind = $2 AND expires_at > $3`,
+			[]any{hash, string(kind), now}, func(r Row) (t account.Ticket, err error) {
+				err = r.Scan(&t.Hash, (*string)(&t.Kind), &t.UserID, &t.CreatedAt, &t.ExpiresAt)
+				return t, err
+			})
+		return err
+	})
+	return found, err
+}
+
+// use takes a ticket away, and answers false when it is not there.
+func use(u *unit, kind account.TicketKind, hash []byte, now time.Time) (bool, error) {
+	return touched(u.Exec(`DELETE FROM tickets WHERE hash = $1 AND kind = $2 AND expires_at > $3`, hash, string(kind), now))
+}
+
+// Found implements account.Store.
+func (s *Store) Found(ctx context.Context, hash []byte, now time.Time, owner account.User, n account.NewSession, entries ...audit.Entry) (bool, error) {
+	return s.attempt(ctx, func(u *unit) (bool, error) {
+		if err := u.Lock(Lock{Kind: lockFounding}); err != nil {
+			return false, err
+		}
+		if ok, err := use(u, account.Welcome, hash, now); err != nil || !ok {
+			return false, err
+		}
+		if users, err := number(u, `SELECT 1 FROM users LIMIT 1`); err != nil || users > 0 {
+			return false, err
+		}
+		if err := u.Do(`DELETE FROM tickets WHERE kind = $1`, string(account.Welcome)); err != nil {
+			return false, err
+		}
+		return join(u, owner, account.Owner, n, entries)
+	})
+}
+
+// ResetPassword implements account.Store.
+func (s *Store) ResetPassword(ctx context.Context, hash []byte, now time.Time, user account.User, n account.NewSession, entry audit.Entry) (bool, error) {
+	return s.attempt(ctx, func(u *unit) (bool, error) {
+		ok, err := touched(u.Exec(`UPDATE users SET password = $1, seen_at = $2 WHERE id = $3`, user.Password, n.CreatedAt, user.ID))
+		if err != nil || !ok {
+			return false, err
+		}
+		if ok, err := use(u, account.Reset, hash, now); err != nil || !ok {
+			return false, err
+		}
+		if ok, err := isMember(u, n.WorkspaceID, user.ID); err != nil || !ok {
+			return false, err
+		}
+		for _, statement := range []string{`DELETE FROM sessions WHERE user_id = $1`, `DELETE FROM tickets WHERE user_id = $1`} {
+			if err := u.Do(statement, user.ID); err != nil {
+				return false, err
+			}
+		}
+		if err := insertSession(u, n); err != nil {
+			return false, err
+		}
+		return true, insertAudit(u, entry)
+	})
+}

@@ -1,0 +1,140 @@
+package store
+
+import (
+	"context"
+	"errors"
+
+	"github.com/stepmill/stepmill/internal/account"
+	"github.com/stepmill/stepmill/internal/audit"
+	"github.com/stepmill/stepmill/internal/paging"
+)
+
+// errVoid takes back what a unit has written when a later condition does not
+// hold.
+var errVoid = errors.New("a condition of the unit does not hold")
+
+// attempt runs a unit that answers false, and leaves nothing behind, when one of
+// its conditions does not hold.
+func (s *Store) attempt(ctx context.Context, fn func(*unit) (bool, error)) (bool, error) {
+	err := s.write(ctx, func(u *unit) error {
+		held, err := fn(u)
+		if err == nil && !held {
+			err = errVoid
+		}
+		return err
+	})
+	if errors.Is(err, errVoid) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// touched tells whether a statement that stands under a condition wrote its row.
+func touched(n int64, err error) (bool, error) { return n == 1, err }
+
+// HasUsers implements account.Store.
+func (s *Store) HasUsers(ctx context.Context) (bool, error) {
+	n := 0
+	err := s.read(ctx, func(c Conn) (err error) {
+		n, err = number(c, `SELECT 1 FROM users LIMIT 1`)
+		return err
+	})
+	return n == 1, err
+}
+
+const userColumns = `u.id, u.email, u.name, u.password, u.seen_at, u.created_at`
+
+const selectUser = `SELECT ` + userColumns + ` FROM users u `
+
+// userFields are where the columns of a user go.
+func userFields(u *account.User) []any {
+	return []any{&u.ID, &u.Email, &u.Name, &u.Password, &u.SeenAt, &u.CreatedAt}
+}
+
+func scanUser(r Row) (u account.User, err error) {
+	err = r.Scan(userFields(&u)...)
+	return u, err
+}
+
+// Users implements account.Store.
+func (s *Store) Users(ctx context.Context, page paging.Request) (paging.Page[account.User], error) {
+	var found []account.User
+	err := s.read(ctx, func(c Conn) (err error) {
+		found, err = list(c, selectUser+`WHERE u.id < $1 ORDER BY u.id DESC LIMIT $2`, []any{before(page.After), page.Limit + 1}, scanUser)
+		return err
+	})
+	return paging.Cut(found, page.Limit, func(u account.User) string { return u.ID }), err
+}
+
+// User implements account.Store.
+func (s *Store) User(ctx context.Context, id string) (*account.User, error) {
+	return s.oneUser(ctx, `WHERE u.id = $1`, id)
+}
+
+// UserByEmail implements account.Store.
+func (s *Store) UserByEmail(ctx context.Context, email string) (*account.User, error) {
+	return s.oneUser(ctx, `WHERE u.email = $1`, email)
+}
+
+func (s *Store) oneUser(ctx context.Context, where, arg string) (*account.User, error) {
+	var found *account.User
+	err := s.read(ctx, func(c Conn) (err error) {
+		found, err = one(c, selectUser+where, []any{arg}, scanUser)
+		return err
+	})
+	return found, err
+}
+
+// insertUser answers false when somebody else has the address.
+func insertUser(u *unit, user account.User) (bool, error) {
+	return touched(u.Exec(`INSERT INTO users (id, email, name, password, seen_at, created_at) VALUES ($1, $2, $3, $4, $5, $6)
+		ON CONFLICT DO NOTHING`, user.ID, user.Email, user.Name, user.Password, timeOrNil(user.SeenAt), user.CreatedAt))
+}
+
+// holdUser keeps other units away from a user until this one has ended, and
+// answers false when the user is gone. Sessions and memberships of a user change
+// under it.
+func holdUser(u *unit, userID string) (bool, error) {
+	return touched(u.Exec(`UPDATE users SET seen_at = seen_at WHERE id = $1`, userID))
+}
+
+// RenameUser implements account.Store.
+func (s *Store) RenameUser(ctx context.Context, id, name string, entry audit.Entry) (bool, error) {
+	return s.attempt(ctx, func(u *unit) (bool, error) {
+		if ok, err := touched(u.Exec(`UPDATE users SET name = $1 WHERE id = $2`, name, id)); err != nil || !ok {
+			return false, err
+		}
+		return true, insertAudit(u, entry)
+	})
+}
+
+// ChangePassword implements account.Store.
+func (s *Store) ChangePassword(ctx context.Context, user account.User, was, keep string, entry audit.Entry) (bool, error) {
+	return s.attempt(ctx, func(u *unit) (bool, error) {
+		if ok, err := touched(u.Exec(`UPDATE users SET password = $1 WHERE id = $2 AND password = $3`, user.Password, user.ID, was)); err != nil || !ok {
+			return false, err
+		}
+		if err := u.Do(`DELETE FROM sessions WHERE user_id = $1 AND id <> $2`, user.ID, keep); err != nil {
+			return false, err
+		}
+		if err := u.Do(`DELETE FROM tickets WHERE user_id = $1`, user.ID); err != nil {
+			return false, err
+		}
+		return true, insertAudit(u, entry)
+	})
+}
+
+// Memberships implements account.Store.
+func (s *Store) Memberships(ctx context.Context, userID string) ([]account.Membership, error) {
+	var found []account.Membership
+	err := s.read(ctx, func(c Conn) (err error) {
+		found, err = list(c, `SELECT m.role, `+workspaceColumns+` FROM members m JOIN workspaces w ON w.id = m.workspace_id
+			LEFT JOIN installation i ON i.first_workspace_id = w.id WHERE m.user_id = $1 ORDER BY m.joined_at, m.workspace_id`,
+			[]any{userID}, func(r Row) (m account.Membership, err error) {
+				err = r.Scan(append([]any{(*string)(&m.Role)}, workspaceFields(&m.Workspace)...)...)
+				return m, err
+			})
+		return err
+	})
+	return found, err
+}

@@ -1,0 +1,146 @@
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { fileURLToPath } from "node:url";
+import { type Browser, type BrowserContext, type BrowserContextOptions, chromium, type Page } from "playwright-core";
+import type { Server } from "./server";
+
+const flags = [
+	"no-sandbox",
+	"disable-gpu",
+	"disable-quic",
+	"no-first-run",
+	"disable-background-networking",
+	"disable-component-update",
+	"disable-sync",
+];
+
+export const owner = { name: "Ada Lovelace", email: "ada@example.com", password: "correct horse battery" };
+
+export type Theme = "light" | "dark";
+
+export async function openBrowser(): Promise<Browser> {
+	return chromium.launch({
+		executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
+		headless: true,
+		args: flags.map((flag) => `--${flag}`),
+	});
+}
+
+/** Watched is a page that remembers what went wrong on it. */
+export interface Watched {
+	page: Page;
+	context: BrowserContext;
+	/** Says that an error with this text is part of the test, such as a refused request. */
+	expect: (text: string | RegExp) => void;
+	/** Fails with every error, policy violation and request to elsewhere that was not expected. */
+	check: () => void;
+	close: () => Promise<void>;
+}
+
+/** openPage opens a page whose errors, policy violations and foreign requests are noted. */
+export async function openPage(
+	browser: Browser,
+	server: Server,
+	options: BrowserContextOptions = {},
+): Promise<Watched> {
+	const context = await browser.newContext({
+		baseURL: server.url,
+		viewport: { width: 1280, height: 800 },
+		reducedMotion: "reduce",
+		...options,
+	});
+	await context.grantPermissions(["clipboard-read", "clipboard-write"]);
+	const wrong: string[] = [];
+	const expected: (string | RegExp)[] = [];
+	await context.exposeFunction("violated", (text: string) => wrong.push(`policy: ${text}`));
+	await context.addInitScript(() => {
+		addEventListener("securitypolicyviolation", (event) => {
+			(window as unknown as { violated: (text: string) => void }).violated(
+				`${event.violatedDirective} ${event.blockedURI} ${event.sample}`,
+			);
+		});
+	});
+	const watch = (page: Page) => {
+		page.on(
+			"console",
+			(message) => message.type() === "error" && wrong.push(`console: ${message.text()} (${message.location().url})`),
+		);
+		page.on("pageerror", (error) => wrong.push(`error: ${error.message}`));
+		page.on("request", (request) => {
+			const { origin, protocol } = new URL(request.url());
+			if (protocol !== "data:" && protocol !== "blob:" && origin !== server.url)
+				wrong.push(`request: ${request.url()}`);
+		});
+	};
+	context.on("page", watch);
+	const page = await context.newPage();
+	return {
+		page,
+		context,
+		expect: (text) => expected.push(text),
+		check: () => {
+			const left = wrong.filter(
+				(one) => !expected.some((text) => (typeof text === "string" ? one.includes(text) : text.test(one))),
+			);
+			wrong.length = 0;
+			if (left.length > 0) throw new Error(`the page reported:\n${left.join("\n")}`);
+		},
+		close: () => context.close(),
+	};
+}
+
+/** signIn signs the owner in, and makes them first where the server is new. */
+export async function signIn(watched: Watched, server: Server, next = "/workflows"): Promise<void> {
+	const request = watched.context.request;
+	const token = new URL(server.welcome || server.url).hash.replace("#token=", "");
+	const response = token
+		? await request.post("/ui/v1/welcome", { data: { token, ...owner } })
+		: await request.post("/ui/v1/session", { data: { email: owner.email, password: owner.password } });
+	if (!response.ok()) throw new Error(`sign in: ${response.status()} ${await response.text()}`);
+	server.welcome = "";
+	await watched.page.goto(next);
+}
+
+const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+
+/** checkAxe fails with every serious or critical finding of axe. */
+export async function checkAxe(page: Page, within?: string): Promise<void> {
+	// By way of the debugger: the policy lets no other script in.
+	await page.evaluate(axe);
+	const found = await page.evaluate(async (selector) => {
+		// biome-ignore lint/suspicious/noExplicitAny: axe brings no types to the page
+		const run = await (window as any).axe.run(selector ?? document, { resultTypes: ["violations"] });
+		return (
+			run.violations as {
+				id: string;
+				impact: string;
+				help: string;
+				nodes: { html: string; failureSummary: string }[];
+			}[]
+		).map((one) => ({
+			id: one.id,
+			impact: one.impact,
+			help: one.help,
+			nodes: one.nodes.map((node) => `${node.html.slice(0, 200)}\n    ${node.failureSummary.replaceAll("\n", " ")}`),
+		}));
+	}, within);
+	const bad = found.filter((one) => one.impact === "serious" || one.impact === "critical");
+	if (bad.length > 0) {
+		throw new Error(
+			`axe at ${page.url()}:\n${bad.map((one) => `${one.id} (${one.impact}): ${one.help}\n  ${one.nodes.join("\n  ")}`).join("\n")}`,
+		);
+	}
+}
+
+const shots = fileURLToPath(new URL("./shots/", import.meta.url));
+
+/** shoot keeps pictures of a page in both themes, and checks both with axe. */
+export async function shoot(page: Page, name: string): Promise<void> {
+	for (const theme of ["light", "dark"] as Theme[]) {
+		await page.emulateMedia({ colorScheme: theme });
+		await page.evaluate(() => document.fonts.ready);
+		await page.screenshot({ path: `${shots}${name}-${theme}.png` });
+		await checkAxe(page);
+	}
+	await page.emulateMedia({ colorScheme: "light" });
+}

@@ -1,0 +1,103 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { inject } from "vitest";
+
+export interface Server {
+	url: string;
+	/** The admin key that the first start printed. */
+	key: string;
+	/** The link that makes the owner; empty after somebody used it. */
+	welcome: string;
+	/** call makes a request with the key and answers its JSON. */
+	// biome-ignore lint/suspicious/noExplicitAny: tests know what they asked for
+	call: (method: string, path: string, body?: unknown) => Promise<any>;
+	stop: () => Promise<void>;
+	/** start starts it again, on the same data and address. */
+	start: () => Promise<void>;
+}
+
+/** startServer starts the program on data of its own. */
+export async function startServer(flags: string[] = []): Promise<Server> {
+	const data = mkdtempSync(join(tmpdir(), "stepmill-data-"));
+	let child: ChildProcess | undefined;
+	const server: Server = {
+		url: "",
+		key: "",
+		welcome: "",
+		call: (method, path, body) => call(server, method, path, body),
+		start: async () => {
+			const listen = server.url ? new URL(server.url).host : "127.0.0.1:0";
+			child = spawn(
+				inject("binary"),
+				["serve", "--listen", listen, "--data-dir", data, "--egress-allow", "127.0.0.0/8", ...flags],
+				{
+					stdio: ["ignore", "pipe", "pipe"],
+				},
+			);
+			const text = await greeting(child);
+			server.url = /ready at (http:\S+)/.exec(text)?.[1] ?? server.url;
+			server.key = /smk_\w+/.exec(text)?.[0] ?? server.key;
+			server.welcome = /http:\S+\/welcome#token=\S+/.exec(text)?.[0] ?? "";
+		},
+		stop: async () => {
+			await end(child);
+			child = undefined;
+		},
+	};
+	await server.start();
+	process.once("exit", () => {
+		child?.kill("SIGKILL");
+		rmSync(data, { recursive: true, force: true });
+	});
+	return server;
+}
+
+/** greeting is what the program says once it is ready. */
+function greeting(child: ChildProcess): Promise<string> {
+	return new Promise((resolve, reject) => {
+		let text = "";
+		let told: ReturnType<typeof setTimeout> | undefined;
+		const late = setTimeout(() => reject(new Error(`the server did not start: ${text}`)), 30_000);
+		const take = (piece: Buffer) => {
+			text += piece;
+			if (!text.includes("ready at")) return;
+			// The key and the link follow at once.
+			clearTimeout(told);
+			told = setTimeout(() => {
+				clearTimeout(late);
+				resolve(text);
+			}, 150);
+		};
+		child.stdout?.on("data", take);
+		child.stderr?.on("data", take);
+		child.once("exit", (code) => {
+			clearTimeout(late);
+			reject(new Error(`the server ended with ${code}: ${text}`));
+		});
+	});
+}
+
+async function end(child: ChildProcess | undefined): Promise<void> {
+	if (!child || child.exitCode !== null) return;
+	const gone = new Promise((resolve) => child.once("exit", resolve));
+	child.kill("SIGTERM");
+	const late = setTimeout(() => child.kill("SIGKILL"), 10_000);
+	await gone;
+	clearTimeout(late);
+}
+
+async function call(server: Server, method: string, path: string, body?: unknown) {
+	const response = await fetch(server.url + path, {
+		method,
+		headers: {
+			Authorization: `Bearer ${server.key}`,
+			...(body === undefined ? {} : { "Content-Type": "application/json" }),
+		},
+		body: body === undefined ? undefined : JSON.stringify(body),
+	});
+	const text = await response.text();
+	if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${text}`);
+	return text ? JSON.parse(text) : undefined;
+}

@@ -1,0 +1,112 @@
+import type { Browser } from "playwright-core";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { openBrowser, openPage, shoot, signIn, type Watched } from "./browser";
+import { type Server, startServer } from "./server";
+
+let server: Server;
+let browser: Browser;
+let watched: Watched;
+
+beforeAll(async () => {
+	server = await startServer();
+	browser = await openBrowser();
+	watched = await openPage(browser, server);
+	await signIn(watched, server);
+	const { id } = await server.call("POST", "/v1/workflows", { name: "Nightly report" });
+	for (let i = 0; i < 12; i++) await server.call("POST", `/v1/workflows/${id}/runs`, {});
+	const steps = [{ id: "stop", uses: "flow.stop", with: { status: "failed", message: "no" } }];
+	await server.call("PATCH", `/v1/workflows/${id}`, { steps });
+	for (let i = 0; i < 3; i++) await server.call("POST", `/v1/workflows/${id}/runs`, {});
+});
+
+afterAll(async () => {
+	await browser?.close();
+	await server?.stop();
+});
+
+test("somebody who is invited joins with the role they were given, and can be removed", async () => {
+	const { page } = watched;
+	await page.goto("/settings/members");
+	await page.getByRole("button", { name: "Invite" }).click();
+	await page.getByLabel("E-mail address").fill("grace@example.com");
+	await page.getByLabel("Role", { exact: true }).selectOption("operator");
+	await page.getByRole("button", { name: "Make the link" }).click();
+	const link = await page.getByText(/\/invitation#token=/).innerText();
+	await page.getByRole("button", { name: "Done" }).click();
+	await page.getByRole("table", { name: "Open invitations" }).getByText("grace@example.com").waitFor();
+	await shoot(page, "settings-members-invited");
+
+	const guest = await openPage(browser, server);
+	await guest.page.goto(link);
+	await guest.page.getByLabel("Your name").fill("Grace Hopper");
+	await guest.page.getByLabel("Choose a password").fill("a compiler of her own");
+	await guest.page.getByRole("button", { name: /join/i }).click();
+	await guest.page.getByRole("heading", { name: "Workflows" }).waitFor();
+	await guest.page.goto("/settings/members");
+	await guest.page.getByText("Your role does not allow this").waitFor();
+	guest.check();
+
+	await page.reload();
+	await page.getByRole("button", { name: "Remove Grace Hopper" }).click();
+	await page.getByRole("alertdialog").or(page.getByRole("dialog")).getByRole("button", { name: "Remove" }).click();
+	await page.getByText("Grace Hopper").waitFor({ state: "detached" });
+	await expect
+		.poll(async () => (await guest.context.request.get("/ui/v1/session")).status(), { timeout: 8_000 })
+		.toBe(401);
+	await guest.close();
+	watched.check();
+});
+
+test("the last owner stays one", async () => {
+	const { page } = watched;
+	await page.goto("/settings/members");
+	watched.expect("409");
+	await page.getByLabel("Role of Ada Lovelace").selectOption("viewer");
+	await page.getByText(/is the only owner of the workspace/).waitFor();
+	await expect.poll(() => page.getByLabel("Role of Ada Lovelace").inputValue()).toBe("owner");
+	watched.check();
+});
+
+test("usage shows what happened", async () => {
+	const { page } = watched;
+	await page.goto("/settings/usage");
+	await page.getByRole("img", { name: /Runs that ended\. Succeeded: 12, Failed: 3/ }).waitFor();
+	await page.locator(".uplot canvas").first().waitFor();
+	await shoot(page, "settings-usage-runs");
+	watched.check();
+});
+
+test("the audit log tells who did what", async () => {
+	const { page } = watched;
+	await page.goto("/settings/audit?action=invitation.created");
+	await page.getByRole("row").filter({ hasText: "invitation.created" }).first().waitFor();
+	await page.getByLabel("Action").selectOption("workflow.created");
+	await page.getByRole("row").filter({ hasText: "wf_" }).first().waitFor();
+	await shoot(page, "settings-audit-entries");
+	watched.check();
+});
+
+test("the reference fills a key into its examples", async () => {
+	const { page } = watched;
+	await page.goto("/reference?operation=startRun");
+	await page.getByRole("heading", { name: "Start a run" }).waitFor();
+	await page.getByRole("button", { name: "Create one for me" }).click();
+	const command = page.getByText(/Authorization: Bearer smk_/).first();
+	await command.waitFor();
+	const key = /smk_\w+/.exec(await command.innerText())?.[0];
+	const answer = await fetch(`${server.url}/v1/workflows`, { headers: { Authorization: `Bearer ${key}` } });
+	expect(answer.status).toBe(200);
+	await shoot(page, "reference-operation");
+	watched.check();
+});
+
+test("signing out everywhere ends this session too", async () => {
+	const { page } = watched;
+	await page.goto("/settings/account");
+	await page.getByRole("button", { name: "Sign out everywhere" }).click();
+	await page.getByRole("button", { name: "Sign out", exact: true }).click();
+	await page.waitForURL("**/sign-in**");
+	watched.expect("401");
+	await page.goto("/runs");
+	await page.waitForURL("**/sign-in**");
+});

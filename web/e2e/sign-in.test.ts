@@ -1,0 +1,118 @@
+import type { Browser } from "playwright-core";
+import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
+import { openBrowser, openPage, owner, shoot, type Watched } from "./browser";
+import { type Server, startServer } from "./server";
+
+let server: Server;
+let browser: Browser;
+const open: Watched[] = [];
+
+beforeAll(async () => {
+	server = await startServer();
+	browser = await openBrowser();
+});
+
+afterAll(async () => {
+	await browser?.close();
+	await server?.stop();
+});
+
+afterEach(async () => {
+	for (const watched of open.splice(0)) {
+		watched.check();
+		await watched.close();
+	}
+});
+
+async function visit(): Promise<Watched> {
+	const watched = await openPage(browser, server);
+	// Asking who is signed in is answered 401 to those who are not.
+	watched.expect(/status of 401.*\/ui\/v1\/session/);
+	open.push(watched);
+	return watched;
+}
+
+test("a link that is not complete says so", async () => {
+	const { page } = await visit();
+	await page.goto("/welcome");
+	await page.getByRole("heading", { name: "This link does not work" }).waitFor();
+	await shoot(page, "dead-link");
+});
+
+test("the first person makes the owner, signs out, and in again where they were", async () => {
+	const watched = await visit();
+	const { page } = watched;
+	await page.goto(server.welcome);
+	await page.getByLabel("Your name").waitFor();
+	expect(page.url()).not.toContain("token");
+	await shoot(page, "welcome");
+
+	watched.expect(/status of 400.*\/ui\/v1\/welcome/);
+	await page.getByLabel("Your name").fill(owner.name);
+	await page.getByLabel("E-mail address").fill(owner.email);
+	await page.getByLabel("Password", { exact: true }).fill("short");
+	await page.getByRole("button", { name: "Create account" }).click();
+	await page.locator("[aria-invalid=true]").waitFor();
+	await shoot(page, "welcome-refused");
+
+	// Loading the page again loses what was typed, not the link.
+	await page.reload();
+	await page.getByLabel("Your name").fill(owner.name);
+	await page.getByLabel("E-mail address").fill(owner.email);
+	await page.getByLabel("Password", { exact: true }).fill(owner.password);
+	await page.keyboard.press("Enter");
+	await page.waitForURL("**/first");
+
+	await page.goto("/runs?status=failed");
+	await page.getByRole("button", { name: /Ada/ }).click();
+	await page.getByRole("menuitem", { name: "Sign out" }).click();
+	await page.waitForURL("**/sign-in");
+
+	await page.goto("/runs?status=failed");
+	await page.waitForURL("**/sign-in?next=*");
+	await shoot(page, "sign-in");
+	watched.expect(/status of 401.*\/ui\/v1\/session/);
+	await page.getByLabel("E-mail address").fill(owner.email);
+	await page.getByLabel("Password", { exact: true }).fill("not the password");
+	await page.keyboard.press("Enter");
+	await page.getByRole("alert").waitFor();
+	await shoot(page, "sign-in-refused");
+	await page.getByLabel("Password", { exact: true }).fill(owner.password);
+	await page.keyboard.press("Enter");
+	await page.waitForURL("**/runs?status=failed");
+});
+
+test("a used link leads nowhere", async () => {
+	const watched = await visit();
+	watched.expect(/status of 404.*\/ui\/v1\/welcome/);
+	await watched.page.goto(server.welcome);
+	await watched.page.getByLabel("Your name").fill("Mallory");
+	await watched.page.getByLabel("E-mail address").fill("mallory@example.com");
+	await watched.page.getByLabel("Password", { exact: true }).fill("correct horse battery");
+	await watched.page.keyboard.press("Enter");
+	await watched.page.getByRole("heading", { name: "This link does not work" }).waitFor();
+});
+
+test("signing in leads nowhere else", async () => {
+	const { page } = await visit();
+	await page.goto("/sign-in?next=//example.com/");
+	await page.getByLabel("E-mail address").fill(owner.email);
+	await page.getByLabel("Password", { exact: true }).fill(owner.password);
+	await page.keyboard.press("Enter");
+	await page.waitForURL(`${server.url}/workflows`);
+});
+
+test("an invited viewer joins, and is told what the role does not allow", async () => {
+	const invitation = await server.call("POST", "/v1/invitations", { email: "grace@example.com", role: "viewer" });
+	const { page } = await visit();
+	await page.goto(invitation.link);
+	await page.getByRole("heading", { name: /^Join / }).waitFor();
+	await shoot(page, "invitation");
+	await page.getByLabel("Your name").fill("Grace Hopper");
+	await page.getByLabel("Choose a password").fill("correct horse battery");
+	await page.keyboard.press("Enter");
+	await page.waitForURL("**/workflows");
+	await page.goto("/keys");
+	await page.getByText("Your role does not allow this").waitFor();
+	await shoot(page, "forbidden");
+});

@@ -1,0 +1,157 @@
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import type { LiveEvent } from "./parse";
+import { Stream } from "./stream";
+
+class Tab extends EventTarget {
+	visibilityState = "visible";
+	turn(state: "visible" | "hidden") {
+		this.visibilityState = state;
+		this.dispatchEvent(new Event("visibilitychange"));
+	}
+}
+
+interface Connection {
+	headers: Record<string, string>;
+	signal: AbortSignal;
+	send: (text: string) => void;
+	end: () => void;
+}
+
+let connections: Connection[];
+let status: number;
+let tab: Tab;
+let stream: Stream;
+let events: LiveEvent[];
+
+beforeEach(() => {
+	vi.useFakeTimers();
+	connections = [];
+	status = 200;
+	tab = new Tab();
+	events = [];
+	vi.stubGlobal("fetch", async (_: string, init: { headers: Record<string, string>; signal: AbortSignal }) => {
+		let pipe: ReadableStreamDefaultController<Uint8Array> | undefined;
+		const body = new ReadableStream<Uint8Array>({
+			start(controller) {
+				pipe = controller;
+				init.signal.addEventListener("abort", () => controller.error(new Error("aborted")));
+			},
+		});
+		connections.push({
+			headers: init.headers,
+			signal: init.signal,
+			send: (text) => pipe?.enqueue(new TextEncoder().encode(text)),
+			end: () => pipe?.close(),
+		});
+		return new Response(status === 204 ? null : body, { status });
+	});
+	stream = new Stream("/ui/v1/events/stream", tab as unknown as Document);
+	stream.on(
+		() => true,
+		(event) => events.push(event),
+	);
+});
+
+afterEach(() => {
+	vi.useRealTimers();
+	vi.unstubAllGlobals();
+});
+
+const settle = () => vi.advanceTimersByTimeAsync(0);
+
+test("a stream that breaks goes on after the last event", async () => {
+	stream.start();
+	await settle();
+	connections[0]?.send("id: 7\nevent: run.started\ndata: {}\n\n");
+	await settle();
+	expect(events.map((event) => event.type)).toEqual(["run.started"]);
+	expect(stream.standing.state).toBe("live");
+	connections[0]?.end();
+	await settle();
+	expect(stream.standing.state).toBe("lost");
+	await vi.advanceTimersByTimeAsync(2_000);
+	expect(connections).toHaveLength(2);
+	expect(connections[1]?.headers["Last-Event-ID"]).toBe("7");
+	expect(stream.standing.state).toBe("live");
+});
+
+test("without a position a broken stream says that something may have been missed", async () => {
+	stream.start();
+	await settle();
+	connections[0]?.end();
+	await vi.advanceTimersByTimeAsync(2_000);
+	expect(events.map((event) => event.type)).toEqual(["gap"]);
+});
+
+test("tries come further and further apart", async () => {
+	status = 503;
+	stream.start();
+	await vi.advanceTimersByTimeAsync(60_000);
+	expect(connections.length).toBeGreaterThan(4);
+	expect(connections.length).toBeLessThan(10);
+});
+
+test("a hidden tab has no stream, and goes on where it was when it is seen", async () => {
+	stream.start();
+	await settle();
+	connections[0]?.send("id: 3\n\n");
+	await settle();
+	tab.turn("hidden");
+	expect(connections[0]?.signal.aborted).toBe(true);
+	await vi.advanceTimersByTimeAsync(120_000);
+	expect(connections).toHaveLength(1);
+	tab.turn("visible");
+	await settle();
+	expect(connections[1]?.headers["Last-Event-ID"]).toBe("3");
+});
+
+test("silence is a dead connection", async () => {
+	stream.start();
+	await settle();
+	await vi.advanceTimersByTimeAsync(44_000);
+	expect(connections).toHaveLength(1);
+	await vi.advanceTimersByTimeAsync(5_000);
+	expect(connections).toHaveLength(2);
+});
+
+test.each([204, 404, 410])("%i ends it", async (answer) => {
+	status = answer;
+	stream.start();
+	await vi.advanceTimersByTimeAsync(120_000);
+	expect(connections).toHaveLength(1);
+	expect(stream.standing.state).toBe("ended");
+});
+
+test("end ends it", async () => {
+	stream.start();
+	await settle();
+	connections[0]?.send('event: end\nid: end\ndata: {"reason":"finished"}\n\n');
+	connections[0]?.end();
+	await vi.advanceTimersByTimeAsync(120_000);
+	expect(connections).toHaveLength(1);
+	expect(stream.standing.state).toBe("ended");
+});
+
+test("a held stream is closed until the last hold is gone", async () => {
+	stream.start();
+	await settle();
+	const first = stream.hold();
+	const second = stream.hold();
+	expect(connections[0]?.signal.aborted).toBe(true);
+	first();
+	await settle();
+	expect(connections).toHaveLength(1);
+	second();
+	await settle();
+	expect(connections).toHaveLength(2);
+});
+
+test("who comes next does not go on where another was", async () => {
+	stream.start();
+	await settle();
+	connections[0]?.send("id: 3\n\n");
+	await settle();
+	stream.forget();
+	await settle();
+	expect(connections[1]?.headers["Last-Event-ID"]).toBeUndefined();
+});

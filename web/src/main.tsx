@@ -1,0 +1,27 @@
+import "./styles/index.css";
+import { QueryClientProvider } from "@tanstack/react-query";
+import { RouterProvider } from "@tanstack/react-router";
+import { StrictMode } from "react";
+import { createRoot } from "react-dom/client";
+import { onSignedOut } from "./api/client";
+import { queries } from "./api/query";
+import { router } from "./router";
+import { askToSignIn } from "./shell/gate";
+import { Toasts } from "./ui/toast";
+import { TooltipProvider } from "./ui/tooltip";
+
+onSignedOut(() => askToSignIn(router));
+
+const root = document.getElementById("root");
+if (root) {
+	createRoot(root).render(
+		<StrictMode>
+			<QueryClientProvider client={queries}>
+				<TooltipProvider>
+					<RouterProvider router={router} />
+					<Toasts />
+				</TooltipProvider>
+			</QueryClientProvider>
+		</StrictMode>,
+	);
+}

@@ -1,0 +1,65 @@
+import { Link } from "@tanstack/react-router";
+import { WaitingCount } from "@/pages/approvals/count";
+import { cx } from "@/ui/class";
+import { type Place, places } from "./places";
+
+const groups: { key: Place["group"]; name?: string }[] = [
+	{ key: "work" },
+	{ key: "connect", name: "Connect" },
+	{ key: "manage", name: "Manage" },
+];
+
+export function Nav({ onGo }: { onGo?: () => void }) {
+	return (
+		<nav aria-label="Main" className="flex flex-col gap-4">
+			{groups.map(({ key, name }) => (
+				<div key={key} className="flex flex-col gap-0.5">
+					{name && <p className="px-2 pb-1 text-12 font-medium text-muted">{name}</p>}
+					{places
+						.filter((place) => place.group === key)
+						.map((place) => (
+							<Item key={place.to} place={place} onGo={onGo} />
+						))}
+				</div>
+			))}
+		</nav>
+	);
+}
+
+function Item({ place, onGo }: { place: Place; onGo?: () => void }) {
+	return (
+		<Link
+			to={place.to}
+			onClick={onGo}
+			activeOptions={{ includeSearch: false }}
+			className={cx(
+				"flex h-8 items-center gap-2 rounded-6 px-2 font-medium text-muted hover:bg-sunken hover:text-text",
+			)}
+			activeProps={{ className: "bg-sunken !text-text", "aria-current": "page" }}
+		>
+			<place.icon />
+			<span className="truncate">{place.name}</span>
+			{place.to === "/approvals" && <WaitingCount />}
+		</Link>
+	);
+}
+
+export function Mark() {
+	return (
+		<Link to="/workflows" className="flex h-8 items-center gap-2 rounded-6 px-1.5 text-14 font-semibold text-text">
+			<svg width={20} height={20} viewBox="0 0 32 32" aria-hidden="true">
+				<rect width="32" height="32" rx="8" fill="var(--accent)" />
+				<path
+					d="M8 23h5v-5h5v-5h6"
+					fill="none"
+					stroke="var(--on-accent)"
+					strokeWidth="3"
+					strokeLinecap="round"
+					strokeLinejoin="round"
+				/>
+				<circle cx="24" cy="8.5" r="2.5" fill="var(--on-accent)" />
+			</svg>
+			Stepmill
+		</Link>
+	);
+}

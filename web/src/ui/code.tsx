@@ -1,0 +1,33 @@
+import { cx } from "./class";
+import { CopyButton } from "./copy";
+
+export interface CodeBlockProps {
+	code: string;
+	/** Said to screen readers. */
+	label: string;
+	wrap?: boolean;
+	className?: string;
+}
+
+/** CodeBlock shows text as it is, with a button that copies it. */
+export function CodeBlock({ code, label, wrap, className }: CodeBlockProps) {
+	return (
+		<div className={cx("relative rounded-8 border bg-sunken", className)}>
+			<pre
+				// biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard
+				tabIndex={0}
+				role="region"
+				aria-label={label}
+				className={cx(
+					"max-h-96 overflow-auto py-3 pr-12 pl-3 font-mono text-12",
+					wrap && "break-words whitespace-pre-wrap",
+				)}
+			>
+				{code}
+			</pre>
+			<span className="absolute top-1.5 right-1.5">
+				<CopyButton value={code} label={`Copy ${label.toLowerCase()}`} />
+			</span>
+		</div>
+	);
+}

@@ -1,0 +1,110 @@
+import "./styles";
+import { autocompletion, closeBrackets, closeBracketsKeymap, completionKeymap } from "@codemirror/autocomplete";
+import { defaultKeymap, history, historyKeymap, indentWithTab } from "@codemirror/commands";
+import { javascript } from "@codemirror/lang-javascript";
+import { json } from "@codemirror/lang-json";
+import { yaml } from "@codemirror/lang-yaml";
+import { bracketMatching, indentOnInput, indentUnit } from "@codemirror/language";
+import { linter, lintKeymap } from "@codemirror/lint";
+import { Compartment, EditorState, type Extension } from "@codemirror/state";
+import { drawSelection, EditorView, highlightActiveLine, keymap, lineNumbers, placeholder } from "@codemirror/view";
+import { useEffect, useRef } from "react";
+import { useField } from "../field";
+import type { CodeEditorProps, Language } from "./props";
+import { look } from "./theme";
+
+const languages: Record<Language, () => Extension> = {
+	json: () => json(),
+	yaml: () => yaml(),
+	javascript: () => javascript(),
+	text: () => [],
+};
+
+/** Escape leaves the editor, since Tab indents in it. */
+const leave = keymap.of([
+	{
+		key: "Escape",
+		run: (view) => {
+			view.contentDOM.blur();
+			return false;
+		},
+	},
+]);
+
+function lines(props: CodeEditorProps): Extension {
+	if (props.singleLine) return EditorState.transactionFilter.of((change) => (change.newDoc.lines > 1 ? [] : change));
+	const tab = props.tabIndents === false ? [] : [keymap.of([indentWithTab]), leave];
+	return [props.lineNumbers === false ? [] : [lineNumbers(), highlightActiveLine()], tab];
+}
+
+function settings(props: CodeEditorProps, wiring: ReturnType<typeof useField>): Extension {
+	const attributes: Record<string, string> = { "aria-label": props.label };
+	for (const [name, value] of Object.entries(wiring)) {
+		if (value !== undefined && name !== "id") attributes[name] = String(value);
+	}
+	return [
+		EditorState.readOnly.of(props.readOnly ?? false),
+		EditorView.contentAttributes.of(attributes),
+		languages[props.language ?? "text"](),
+		props.wrap === false ? [] : EditorView.lineWrapping,
+		props.placeholder ? placeholder(props.placeholder) : [],
+		props.lint ? linter((view) => props.lint?.(view.state.doc.toString(), view) ?? [], { delay: 400 }) : [],
+		props.extensions ?? [],
+	];
+}
+
+/** CodeMirror is the editor itself; `CodeEditor` loads it when it is needed. */
+export default function CodeMirror(props: CodeEditorProps) {
+	const host = useRef<HTMLDivElement>(null);
+	const view = useRef<EditorView>(undefined);
+	const changing = useRef(new Compartment());
+	const latest = useRef(props);
+	const wiring = useField();
+	const first = useRef(wiring);
+	useEffect(() => {
+		latest.current = props;
+	});
+	useEffect(() => {
+		if (!host.current) return undefined;
+		const start = latest.current;
+		const editor = new EditorView({
+			parent: host.current,
+			state: EditorState.create({
+				doc: start.value,
+				extensions: [
+					history(),
+					drawSelection(),
+					indentOnInput(),
+					indentUnit.of("  "),
+					bracketMatching(),
+					closeBrackets(),
+					autocompletion(),
+					changing.current.of(settings(start, first.current)),
+					lines(start),
+					keymap.of([...closeBracketsKeymap, ...completionKeymap, ...lintKeymap, ...historyKeymap, ...defaultKeymap]),
+					look,
+					EditorView.updateListener.of((update) => {
+						if (update.docChanged) latest.current.onChange?.(update.state.doc.toString());
+						if (update.focusChanged) latest.current.onFocusChange?.(editor.hasFocus);
+					}),
+				],
+			}),
+		});
+		view.current = editor;
+		latest.current.onReady?.(editor);
+		return () => editor.destroy();
+	}, []);
+	useEffect(() => {
+		const editor = view.current;
+		if (!editor || editor.state.doc.toString() === props.value) return;
+		editor.dispatch({ changes: { from: 0, to: editor.state.doc.length, insert: props.value } });
+	}, [props.value]);
+	const { label, language, readOnly, wrap, lint, extensions, placeholder: hint } = props;
+	const described = wiring["aria-describedby"];
+	const invalid = wiring["aria-invalid"];
+	// biome-ignore lint/correctness/useExhaustiveDependencies: these are what the settings are made of
+	useEffect(() => {
+		view.current?.dispatch({ effects: changing.current.reconfigure(settings(props, wiring)) });
+	}, [label, language, readOnly, wrap, lint, extensions, hint, described, invalid]);
+	return <div ref={host} className="h-full min-h-0" />;
+}

@@ -1,0 +1,56 @@
+/** One line of a JSON value as it is shown. */
+export interface JsonLine {
+	/** JSON pointer of the value that begins here. */
+	path: string;
+	depth: number;
+	key?: string;
+	/** The value, where it fits on the line. */
+	text: string;
+	kind: "string" | "number" | "boolean" | "null" | "open" | "close" | "closed" | "empty";
+	/** How many members a container has. */
+	size?: number;
+	last: boolean;
+}
+
+const escaped = (key: string) => key.replaceAll("~", "~0").replaceAll("/", "~1");
+
+/** A text of a megabyte would take the browser seconds to lay out; copying gives all of it. */
+const shortened = (text: string) =>
+	text.length > 2_000 ? `${text.slice(0, 2_000)}… (${text.length - 2_000} more)` : text;
+
+/**
+ * jsonLines writes a value as lines, leaving out what is closed. It stops at a
+ * number of lines that nobody scrolls through.
+ */
+export function jsonLines(
+	value: unknown,
+	closed: (path: string, depth: number, size: number) => boolean,
+	most = 100_000,
+): JsonLine[] {
+	const lines: JsonLine[] = [];
+	const add = (value: unknown, path: string, depth: number, key: string | undefined, last: boolean) => {
+		if (lines.length >= most) return;
+		if (value === null || typeof value !== "object") {
+			const kind = value === null || value === undefined ? "null" : (typeof value as "string" | "number" | "boolean");
+			lines.push({ path, depth, key, text: shortened(JSON.stringify(value) ?? "null"), kind, last });
+			return;
+		}
+		const list = Array.isArray(value);
+		const members: [string, unknown][] = list ? value.map((one, at) => [String(at), one]) : Object.entries(value);
+		const [open, close] = list ? "[]" : "{}";
+		const base = { path, depth, key, size: members.length };
+		if (members.length === 0) {
+			lines.push({ ...base, text: `${open}${close}`, kind: "empty", last });
+		} else if (closed(path, depth, members.length)) {
+			lines.push({ ...base, text: `${open}…${close}`, kind: "closed", last });
+		} else {
+			lines.push({ ...base, text: open ?? "", kind: "open", last: true });
+			members.forEach(([name, member], at) => {
+				add(member, `${path}/${escaped(name)}`, depth + 1, list ? undefined : name, at === members.length - 1);
+			});
+			lines.push({ path, depth, text: close ?? "", kind: "close", last });
+		}
+	};
+	add(value, "", 0, undefined, true);
+	return lines;
+}

@@ -1,0 +1,100 @@
+import { useMemo, useState } from "react";
+import { cx } from "./class";
+import { CopyButton } from "./copy";
+import { ChevronDownIcon, ChevronRightIcon } from "./icons";
+import { type JsonLine, jsonLines } from "./json-lines";
+import { VirtualList } from "./virtual";
+
+const colours: Record<JsonLine["kind"], string> = {
+	string: "text-succeeded",
+	number: "text-running",
+	boolean: "text-cancelled",
+	null: "text-muted",
+	open: "text-muted",
+	close: "text-muted",
+	closed: "text-muted",
+	empty: "text-muted",
+};
+
+const rowHeight = 20;
+
+export interface JsonViewProps {
+	value: unknown;
+	/** Said to screen readers, such as "Output". */
+	label: string;
+	/** Deeper containers begin closed. */
+	openDepth?: number;
+	/** Height at most, in pixels; "fill" takes what the parent gives. */
+	height?: number | "fill";
+}
+
+/** JsonView shows a value of any size; containers open and close. */
+export function JsonView({ value, label, openDepth = 2, height = 400 }: JsonViewProps) {
+	const [turned, setTurned] = useState<ReadonlySet<string>>(new Set());
+	const lines = useMemo(
+		() =>
+			jsonLines(value, (path, depth, size) => (depth >= openDepth || (depth > 0 && size > 200)) !== turned.has(path)),
+		[value, turned, openDepth],
+	);
+	const turn = (path: string) =>
+		setTurned((old) => {
+			const next = new Set(old);
+			if (!next.delete(path)) next.add(path);
+			return next;
+		});
+	return (
+		<div className={cx("relative rounded-8 border bg-surface", height === "fill" && "h-full min-h-0")}>
+			<span className="absolute top-1 right-3 z-10 rounded-6 bg-surface">
+				<CopyButton value={() => JSON.stringify(value, null, 2)} label={`Copy ${label.toLowerCase()}`} />
+			</span>
+			<div
+				style={{ height: height === "fill" ? "100%" : Math.min(height, lines.length * rowHeight + 16) }}
+				className="py-2"
+			>
+				<VirtualList
+					items={lines}
+					rowHeight={rowHeight}
+					itemKey={(line) => `${line.path} ${line.kind === "close"}`}
+					label={label}
+					className="h-full overflow-x-auto font-mono text-12"
+				>
+					{(line, _, style) => (
+						<div
+							role="listitem"
+							style={{ ...style, right: "auto", minWidth: "100%", paddingLeft: 8 + line.depth * 16 }}
+							className="flex items-center pr-12 leading-5 whitespace-pre"
+						>
+							<Line line={line} onTurn={turn} />
+						</div>
+					)}
+				</VirtualList>
+			</div>
+		</div>
+	);
+}
+
+function Line({ line, onTurn }: { line: JsonLine; onTurn: (path: string) => void }) {
+	const container = line.kind === "open" || line.kind === "closed";
+	const Chevron = line.kind === "open" ? ChevronDownIcon : ChevronRightIcon;
+	return (
+		<>
+			{container ? (
+				<button
+					type="button"
+					aria-expanded={line.kind === "open"}
+					aria-label={`${line.key ?? "value"}, ${line.size} members`}
+					onClick={() => onTurn(line.path)}
+					className="flex size-4 items-center justify-center rounded-6 text-muted hover:text-text"
+				>
+					<Chevron size={12} />
+				</button>
+			) : (
+				<span className="w-4 shrink-0" />
+			)}
+			{line.key !== undefined && <span>{JSON.stringify(line.key)}: </span>}
+			<span className={colours[line.kind]}>{line.text}</span>
+			{line.kind === "closed" && <span className="ml-2 text-muted">{line.size}</span>}
+			{!line.last && line.kind !== "open" && <span className="text-muted">,</span>}
+		</>
+	);
+}

@@ -1,0 +1,95 @@
+import { cx } from "./class";
+import { drawn, type Icon } from "./icons";
+
+export type Status = "running" | "waiting" | "succeeded" | "failed" | "skipped" | "cancelled";
+
+/** Each status has a shape besides its colour. */
+export const statuses: Record<Status, { name: string; icon: Icon; text: string; soft: string }> = {
+	running: {
+		name: "Running",
+		icon: drawn(<path d="M8 2a6 6 0 1 1-5.2 3" strokeWidth={2} />),
+		text: "text-running",
+		soft: "bg-running-soft",
+	},
+	waiting: {
+		name: "Waiting",
+		icon: drawn(
+			<>
+				<circle cx="8" cy="8" r="6" strokeDasharray="2.4 2.3" />
+				<path d="M8 4.8V8l2.2 1.4" />
+			</>,
+		),
+		text: "text-waiting",
+		soft: "bg-waiting-soft",
+	},
+	succeeded: {
+		name: "Succeeded",
+		icon: drawn(
+			<>
+				<circle cx="8" cy="8" r="6" />
+				<path d="m5.4 8.2 1.8 1.8 3.4-3.8" />
+			</>,
+		),
+		text: "text-succeeded",
+		soft: "bg-succeeded-soft",
+	},
+	failed: {
+		name: "Failed",
+		icon: drawn(
+			<>
+				<circle cx="8" cy="8" r="6" />
+				<path d="m5.9 5.9 4.2 4.2m0-4.2-4.2 4.2" />
+			</>,
+		),
+		text: "text-failed",
+		soft: "bg-failed-soft",
+	},
+	skipped: {
+		name: "Skipped",
+		icon: drawn(
+			<>
+				<path d="M2.5 9.5C4 4.5 10 4 12.5 8.3" strokeDasharray="1.2 2.2" strokeWidth={1.6} />
+				<path d="m13.2 4.8-.5 3.7-3.6-.6" />
+			</>,
+		),
+		text: "text-skipped",
+		soft: "bg-skipped-soft",
+	},
+	cancelled: {
+		name: "Cancelled",
+		icon: drawn(
+			<>
+				<circle cx="8" cy="8" r="6" />
+				<path d="m3.8 12.2 8.4-8.4" />
+			</>,
+		),
+		text: "text-cancelled",
+		soft: "bg-cancelled-soft",
+	},
+};
+
+/** StatusIcon says the status to everybody: by colour, by shape and by name. */
+export function StatusIcon({ status, size = 16, label }: { status: Status; size?: number; label?: string }) {
+	const { icon: Shape, name, text } = statuses[status];
+	return (
+		<span role="img" aria-label={label ?? name} className={cx("inline-flex", text)}>
+			<Shape size={size} className={status === "running" ? "animate-turn" : undefined} />
+		</span>
+	);
+}
+
+export function StatusBadge({ status, children }: { status: Status; children?: string }) {
+	const { icon: Shape, name, text, soft } = statuses[status];
+	return (
+		<span
+			className={cx(
+				"inline-flex h-6 items-center gap-1.5 rounded-6 px-2 text-12 font-medium whitespace-nowrap",
+				text,
+				soft,
+			)}
+		>
+			<Shape size={14} className={status === "running" ? "animate-turn" : undefined} />
+			{children ?? name}
+		</span>
+	);
+}

@@ -1,0 +1,15 @@
+import { defineConfig } from "vitest/config";
+
+// The journeys: a real browser against the real binary.
+export default defineConfig({
+	test: {
+		include: ["e2e/**/*.test.ts"],
+		globalSetup: ["e2e/setup.ts"],
+		environment: "node",
+		testTimeout: 60_000,
+		hookTimeout: 60_000,
+		// One worker: two cores are busy enough with a server and a browser.
+		fileParallelism: false,
+		retry: 0,
+	},
+});
