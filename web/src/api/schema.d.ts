@@ -415,6 +415,12 @@ export interface paths {
          *     answers with what came of it. The step has its effect: an HTTP request is sent. Its condition and its retries
          *     are left out, it may take at most 50 seconds, and nothing is stored. A step that would wait answers `waiting`
          *     and what for; `flow.run` starts nothing. A loop cannot be tried out, the steps inside it can.
+         *
+         *     With `definition` it is the step of a draft: members that are left out are those that are saved. The step itself
+         *     has to be valid, the others need not be. This needs the scope `write` too. With `use_pinned` the pins of the
+         *     workflow count, and those in `pinned` over them. What `context` gives counts before pins, and pins before the
+         *     run. Inside a loop the path of the step says whose round of the run is seen, as in `lines[3].reserve`.
+         *     `sources` tells where the data came from that the step refers to.
          */
         post: operations["testStep"];
         delete?: never;
@@ -456,6 +462,12 @@ export interface paths {
          *     as `waiting_for` says; when the queue is full too, the answer is 429 `run_queue_full`. Where
          *     `settings.concurrency` of the workflow says `on_limit: drop`, a run too many is 409 `concurrency_limit`. A
          *     concurrency key that cannot be worked out for the payload is 400.
+         *
+         *     With `definition` the run is one of a draft: it executes that definition, members that are left out being those
+         *     that are saved, and nothing of it is saved as a version. It has `draft: true`, takes none of the places that
+         *     `settings.concurrency` shares, and no `event` trigger fires on it. With `use_pinned` a step that has a pin is
+         *     not executed but answered with it. This needs the scope `write` too. A definition that is not valid is 422
+         *     `workflow_invalid`.
          *
          *     A client that starts the run because of a notification or a call it received from Stepmill passes on the
          *     `X-Service-Depth` it came with. See Notifications.
@@ -692,6 +704,33 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/runs/{id}/definition": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The id of the run.
+                 * @example run_01m7f9hb3mevr88y42wdngtn4v
+                 */
+                id: components["parameters"]["RunId"];
+            };
+            cookie?: never;
+        };
+        /**
+         * Read what a run executes
+         * @description The definition that the run executes: that of its version, or, for the run of a draft, the one it was started
+         *     with.
+         */
+        get: operations["getRunDefinition"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/runs/{id}/logs": {
         parameters: {
             query?: never;
@@ -712,6 +751,39 @@ export interface paths {
          *     1,000 lines; the last of them says that others were left out.
          */
         get: operations["listRunLogs"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/runs/{id}/steps/{step_id}/rounds": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The id of the run.
+                 * @example run_01m7f9hb3mevr88y42wdngtn4v
+                 */
+                id: components["parameters"]["RunId"];
+                /**
+                 * @description The id of the step in the run, such as `lines[3].reserve` inside a loop. Brackets may be percent-encoded.
+                 * @example lines[3].reserve
+                 */
+                step_id: components["parameters"]["StepId"];
+            };
+            cookie?: never;
+        };
+        /**
+         * List the rounds of a loop
+         * @description The rounds of a step of the run that is a loop, each as a whole: those that failed first, then those that are under way, wait or
+         *     were cancelled, then the others, each group in its order. `counts` counts all of them, whatever the filter and the
+         *     page. A step that failed with `on_error: continue` does not fail its round. A step that is no loop has no rounds.
+         */
+        get: operations["getRunRounds"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1251,15 +1323,19 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Evaluate an expression
+         * Evaluate expressions
          * @description Tells the value of an `expression`, or of a `template`: any JSON value with `${{ }}` in its strings. It is meant
          *     for previews while someone types, so an expression that is not valid, or fails, is a normal answer with
          *     `valid: false`.
          *
          *     The names that an expression uses come from `run_id`, the recorded data of that run: what started it, and the
-         *     outputs, statuses and errors of its steps outside of loops. What `context` gives stands in the place of that,
-         *     part by part. The variables of the workspace are there; `context.vars` overrides single ones. Secrets are
+         *     outputs, statuses and errors of its steps outside of loops. With `step_id` it is what that step of the run would
+         *     see: inside a loop `item`, `index` and the steps of its own round, as in `lines[3].reserve`. The pins of
+         *     `workflow_id` stand in the place of outputs. What `context` gives stands in the place of all that, part by part. The variables of the workspace are there; `context.vars` overrides single ones. Secrets are
          *     never read: each one is `***`. Nothing is stored.
+         *
+         *     `expressions` is a list of up to 50 of them, which see the same data. The answer then has `results` in the same
+         *     order.
          */
         post: operations["evaluateExpression"];
         delete?: never;
@@ -1572,6 +1648,51 @@ export interface paths {
         patch: operations["updateAccount"];
         trace?: never;
     };
+    "/ui/v1/oidc/start": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Sign in with an identity provider
+         * @description Sends the browser to the identity provider of the operator, with state, nonce and PKCE; what it has to bring back
+         *     is kept for ten minutes in the cookie `__Host-stepmill-oidc`. To be opened as a page, not fetched. Where the
+         *     operator named no provider it is 404 `not_found`.
+         */
+        get: operations["startOidc"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/ui/v1/oidc/callback": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Come back from an identity provider
+         * @description Where the provider sends the browser to. A user is found by their e-mail address, which the provider has to have
+         *     verified; somebody who is none becomes a member of the first workspace if the operator said so with
+         *     `--oidc-role`. It begins a session, sets its cookie and leads on to the page that `next` named. What fails leads
+         *     to `/sign-in` with `error`: `oidc_denied`, `oidc_failed`, `oidc_unverified` or `oidc_unknown_user`.
+         */
+        get: operations["finishOidc"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/ui/v1/password-reset": {
         parameters: {
             query?: never;
@@ -1791,6 +1912,53 @@ export interface paths {
          * @description One action with the JSON Schema of its input and output, its examples and the codes it can fail with.
          */
         get: operations["getAction"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/templates": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the templates
+         * @description Whole workflows to begin with, the same for all workspaces: those for a first run, then the others by category. To
+         *     use one, create a workflow and give it `source` of the template with `PATCH`.
+         */
+        get: operations["listTemplates"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/templates/{name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The name of the template.
+                 * @example hello
+                 */
+                name: string;
+            };
+            cookie?: never;
+        };
+        /**
+         * Read a template
+         * @description One template with its text, and a payload to start a first run with.
+         */
+        get: operations["getTemplate"];
         put?: never;
         post?: never;
         delete?: never;
@@ -2578,14 +2746,18 @@ export interface components {
          *     test of a step and the run of a draft use them.
          */
         Pins: {
-            [key: string]: Record<string, never>;
+            [key: string]: {
+                [key: string]: unknown;
+            };
         };
         /**
          * @description Merged into the pins. null, here or for a member, removes. A pin is an object, as the output of a step is, of at
          *     most 65,536 bytes; together they have at most 1,048,576.
          */
         PinsPatch: {
-            [key: string]: Record<string, never> | null;
+            [key: string]: {
+                [key: string]: unknown;
+            } | null;
         } | null;
         /** @description The parts of a workflow that make a version. */
         WorkflowDefinition: {
@@ -2618,6 +2790,66 @@ export interface components {
             state: components["schemas"]["WorkflowState"];
             created_at: components["schemas"]["Timestamp"];
             updated_at: components["schemas"]["Timestamp"];
+            /** @description With `include=activity` only. */
+            activity?: components["schemas"]["WorkflowActivity"];
+        };
+        TemplateItem: {
+            name: string;
+            title: string;
+            description: string;
+            category: string;
+            /** @description Whether it runs at once, without any account or network. */
+            first_run: boolean;
+            /** @description The types of its triggers. */
+            triggers: string[];
+            /** @description The actions of its steps. */
+            uses: string[];
+        };
+        TemplateList: {
+            data: components["schemas"]["TemplateItem"][];
+            next_cursor: components["schemas"]["NextCursor"];
+        };
+        Template: {
+            name: string;
+            title: string;
+            description: string;
+            category: string;
+            first_run: boolean;
+            triggers: string[];
+            uses: string[];
+            /** @description Something to start a first run with. */
+            payload: {
+                [key: string]: unknown;
+            };
+            /** @description The text of the workflow, for `source` in `PATCH /v1/workflows/{id}`. */
+            source: string;
+        };
+        /** @description A workflow at a glance. */
+        WorkflowActivity: {
+            /** @description By id. Every workflow can be started by hand, whether it has a trigger for it or not. */
+            triggers: {
+                id: string;
+                type: string;
+            }[];
+            /** @description When the first of the triggers that go by time fires; null when none does. */
+            next_run_at: components["schemas"]["TimestampOrNull"];
+            /** @description The first of `recent`; null when nothing has run. */
+            last_run: components["schemas"]["RecentRun"] | null;
+            /** @description The latest runs, newest first. */
+            recent: components["schemas"]["RecentRun"][];
+            /**
+             * @description The share of `succeeded` among the runs in `recent` that succeeded or failed, drafts left out; null when there
+             *     are none.
+             */
+            success_rate: number | null;
+        };
+        RecentRun: {
+            id: components["schemas"]["RunId"];
+            status: components["schemas"]["RunStatus"];
+            draft: components["schemas"]["OfDraft"];
+            started_at: components["schemas"]["Timestamp"];
+            finished_at: components["schemas"]["TimestampOrNull"];
+            duration_ms: components["schemas"]["DurationMs"];
         };
         WorkflowList: {
             data: components["schemas"]["WorkflowListItem"][];
@@ -2863,6 +3095,19 @@ export interface components {
             payload?: {
                 [key: string]: unknown;
             };
+            /** @description A definition that is not saved. Members that are left out are those that are. */
+            definition?: components["schemas"]["WorkflowDefinition"];
+            /**
+             * @description Whether pins stand in for steps.
+             * @default false
+             */
+            use_pinned?: boolean;
+            /** @description Pins that count in the place of those of the workflow; null takes one away. */
+            pinned?: {
+                [key: string]: {
+                    [key: string]: unknown;
+                } | null;
+            };
         };
         RunListItem: {
             id: components["schemas"]["RunId"];
@@ -2884,6 +3129,7 @@ export interface components {
             status: components["schemas"]["RunStatus"];
             /** @description The type of the trigger that started the run. */
             trigger: string;
+            draft: components["schemas"]["OfDraft"];
             started_at: components["schemas"]["Timestamp"];
             finished_at: components["schemas"]["TimestampOrNull"];
             duration_ms: components["schemas"]["DurationMs"];
@@ -2903,6 +3149,7 @@ export interface components {
             retry_of: string | null;
             /** @description The `flow.run` step that started the run; null for a run that no step started. */
             parent: components["schemas"]["RunParent"] | null;
+            draft: components["schemas"]["OfDraft"];
             status: components["schemas"]["RunStatus"];
             trigger: components["schemas"]["RunTrigger"];
             started_at: components["schemas"]["Timestamp"];
@@ -2914,6 +3161,20 @@ export interface components {
             waiting_for: components["schemas"]["WaitingFor"] | null;
             /** @description The steps that have started or were skipped, in that order. */
             steps: components["schemas"]["RunStep"][];
+        };
+        /**
+         * @description Whether the run executes a definition that was not saved. `workflow_version` is then the version that was
+         *     current when it started.
+         */
+        OfDraft: boolean;
+        RunDefinition: {
+            run_id: components["schemas"]["RunId"];
+            workflow_id: components["schemas"]["WorkflowId"];
+            workflow_version: number;
+            draft: components["schemas"]["OfDraft"];
+            triggers: components["schemas"]["Trigger"][];
+            steps: components["schemas"]["Step"][];
+            settings: components["schemas"]["Settings"];
         };
         RunParent: {
             run_id: components["schemas"]["RunId"];
@@ -2971,6 +3232,8 @@ export interface components {
         };
         /** @enum {string} */
         StepStatus: "running" | "waiting" | "succeeded" | "failed" | "skipped" | "cancelled";
+        /** @description Whether the step, of a run of a draft, was answered with its pin instead of being executed. */
+        WasPinned: boolean;
         RunStep: {
             /** @description The id of the step in the workflow; inside a block its path, such as `lines[3].reserve`. */
             step_id: string;
@@ -3004,6 +3267,7 @@ export interface components {
              *     otherwise.
              */
             reason: string | null;
+            pinned: components["schemas"]["WasPinned"];
             /** @description All attempts, oldest first; empty for a skipped step. */
             attempts: components["schemas"]["StepAttempt"][];
         };
@@ -3024,6 +3288,34 @@ export interface components {
             error: components["schemas"]["StepError"] | null;
             /** @description Why the step was skipped or is waiting, as a sentence for people; null otherwise. */
             reason: string | null;
+            pinned: components["schemas"]["WasPinned"];
+        };
+        RunRoundList: {
+            /** @description That of the loop. */
+            step_id: string;
+            /** @description How many rounds there will be; null for a loop that is repeated. */
+            total: number | null;
+            /** @description The rounds that have started, by status. */
+            counts: {
+                running: number;
+                waiting: number;
+                succeeded: number;
+                failed: number;
+                /** @description Those of which every step was skipped. */
+                skipped: number;
+                cancelled: number;
+            };
+            data: components["schemas"]["RunRound"][];
+            next_cursor: components["schemas"]["NextCursor"];
+        };
+        RunRound: {
+            index: number;
+            status: components["schemas"]["StepStatus"];
+            started_at: components["schemas"]["Timestamp"];
+            finished_at: components["schemas"]["TimestampOrNull"];
+            duration_ms: components["schemas"]["DurationMs"];
+            /** @description The step that failed the round; null when none did. */
+            failed_step_id: string | null;
         };
         RunStepList: {
             data: components["schemas"]["RunStepItem"][];
@@ -3080,6 +3372,7 @@ export interface components {
             retry_of: string | null;
             /** @description The `flow.run` step that started the run; null for a run that no step started. */
             parent: components["schemas"]["RunParent"] | null;
+            draft: components["schemas"]["OfDraft"];
             status: components["schemas"]["RunStatus"];
             trigger: components["schemas"]["RunTriggerHead"];
             started_at: components["schemas"]["Timestamp"];
@@ -3126,6 +3419,7 @@ export interface components {
              *     otherwise.
              */
             reason: string | null;
+            pinned: components["schemas"]["WasPinned"];
             /** @description All attempts, oldest first; empty for a skipped step. */
             attempts: components["schemas"]["StepAttempt"][];
         };
@@ -3387,7 +3681,7 @@ export interface components {
             data: components["schemas"]["Variable"][];
             next_cursor: components["schemas"]["NextCursor"];
         };
-        /** @description Exactly one of `expression` and `template`. */
+        /** @description Exactly one of `expression`, `template` and `expressions`. */
         ExpressionEvaluate: {
             /** @description An expression, with or without `${{ }}` around it. */
             expression?: string;
@@ -3397,7 +3691,19 @@ export interface components {
             } | unknown[] | null;
             /** @description The run whose data is used. */
             run_id?: string;
+            /** @description The path of the step of the run that would see the data, such as `get` or `lines[3].reserve`. */
+            step_id?: string;
+            /** @description The workflow whose pins count. */
+            workflow_id?: string;
+            expressions?: components["schemas"]["ExpressionTerm"][];
             context?: components["schemas"]["SampleData"];
+        } & (unknown | unknown | unknown);
+        /** @description Exactly one of `expression` and `template`. */
+        ExpressionTerm: {
+            expression?: string;
+            template?: string | number | boolean | {
+                [key: string]: unknown;
+            } | unknown[] | null;
         } & (unknown | unknown);
         /** @description Data to evaluate with, in the place of what the run has. */
         SampleData: {
@@ -3436,6 +3742,19 @@ export interface components {
             /** @description The run whose data is used. */
             run_id?: string;
             context?: components["schemas"]["SampleData"];
+            /** @description A definition that is not saved. Members that are left out are those that are. */
+            definition?: components["schemas"]["WorkflowDefinition"];
+            /**
+             * @description Whether pins stand in for steps.
+             * @default false
+             */
+            use_pinned?: boolean;
+            /** @description Pins that count in the place of those of the workflow; null takes one away. */
+            pinned?: {
+                [key: string]: {
+                    [key: string]: unknown;
+                } | null;
+            };
         };
         /** @description What came of a step that was tried out. */
         StepTested: {
@@ -3461,6 +3780,20 @@ export interface components {
                 message: string;
             }[];
             duration_ms: number;
+            /** @description Where the data came from that the step refers to. */
+            sources: {
+                /** @description Such as `trigger`, `steps.get`, `item` or `index`. */
+                name: string;
+                /**
+                 * @description In `context`, by a pin, by the run, or by nobody.
+                 * @enum {string}
+                 */
+                source: "given" | "pinned" | "run" | "none";
+            }[];
+        };
+        EvaluationOrList: components["schemas"]["EvaluationValue"] | components["schemas"]["EvaluationProblem"] | components["schemas"]["EvaluationList"];
+        EvaluationList: {
+            results: components["schemas"]["Evaluation"][];
         };
         Evaluation: components["schemas"]["EvaluationValue"] | components["schemas"]["EvaluationProblem"];
         EvaluationValue: {
@@ -3870,6 +4203,8 @@ export interface components {
             workflow_name: string;
             status: components["schemas"]["RunStatus"];
             trigger: components["schemas"]["NotificationTrigger"];
+            /** @description Whether the run executes a definition that was not saved. Absent when it does not. */
+            draft?: boolean;
             started_at: components["schemas"]["Timestamp"];
         };
         RunFinishedData: {
@@ -3878,6 +4213,8 @@ export interface components {
             workflow_name: string;
             status: components["schemas"]["RunStatus"];
             trigger: components["schemas"]["NotificationTrigger"];
+            /** @description Whether the run executes a definition that was not saved. Absent when it does not. */
+            draft?: boolean;
             started_at: components["schemas"]["Timestamp"];
             finished_at: components["schemas"]["Timestamp"];
             duration_ms: components["schemas"]["DurationMs"];
@@ -3888,6 +4225,8 @@ export interface components {
             workflow_name: string;
             status: components["schemas"]["RunStatus"];
             trigger: components["schemas"]["NotificationTrigger"];
+            /** @description Whether the run executes a definition that was not saved. Absent when it does not. */
+            draft?: boolean;
             started_at: components["schemas"]["Timestamp"];
             finished_at: components["schemas"]["Timestamp"];
             duration_ms: components["schemas"]["DurationMs"];
@@ -4334,6 +4673,19 @@ export interface components {
         };
         /** @description There is no such workspace, or the key may not see it. */
         WorkspaceNotFound: {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /** @description There is no such template. */
+        TemplateNotFound: {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
                 "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
@@ -4999,6 +5351,11 @@ export interface components {
          */
         PreferenceApplied: string;
         /**
+         * @description Where the browser goes.
+         * @example https://stepmill.example.com/runs
+         */
+        Redirect: string;
+        /**
          * @description Gives the browser the cookie of its session, or takes it away.
          * @example __Host-stepmill=EXAMPLEexampleEXAMPLEexampleEXAMPLEexample000; Path=/; Max-Age=7776000; HttpOnly; Secure; SameSite=Lax
          */
@@ -5021,6 +5378,11 @@ export interface operations {
                  * @example active
                  */
                 state?: components["schemas"]["WorkflowState"];
+                /**
+                 * @description `activity` gives each item an `activity`: its triggers, its latest runs, and when it runs next by itself.
+                 * @example activity
+                 */
+                include?: "activity";
                 /**
                  * @description How many items to return at most.
                  * @example 50
@@ -6120,7 +6482,13 @@ export interface operations {
                      *       "error": null,
                      *       "reason": null,
                      *       "logs": [],
-                     *       "duration_ms": 1
+                     *       "duration_ms": 1,
+                     *       "sources": [
+                     *         {
+                     *           "name": "trigger",
+                     *           "source": "given"
+                     *         }
+                     *       ]
                      *     }
                      */
                     "application/json": components["schemas"]["StepTested"];
@@ -6133,7 +6501,7 @@ export interface operations {
             409: components["responses"]["IdempotencyInProgress"];
             413: components["responses"]["PayloadTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
-            422: components["responses"]["IdempotencyKeyReused"];
+            422: components["responses"]["WorkflowInvalidOrKeyReused"];
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
             503: components["responses"]["UnavailableOrReadOnly"];
@@ -6294,7 +6662,7 @@ export interface operations {
             409: components["responses"]["StartRefused"];
             413: components["responses"]["PayloadTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
-            422: components["responses"]["IdempotencyKeyReused"];
+            422: components["responses"]["WorkflowInvalidOrKeyReused"];
             429: components["responses"]["RateLimitedOrQueueFull"];
             500: components["responses"]["InternalError"];
             503: components["responses"]["UnavailableOrReadOnly"];
@@ -6367,6 +6735,7 @@ export interface operations {
                      *           "workflow_name": "Greet a customer",
                      *           "status": "failed",
                      *           "trigger": "manual",
+                     *           "draft": false,
                      *           "started_at": "2026-11-15T09:45:10.004Z",
                      *           "finished_at": "2026-11-15T09:45:40.011Z",
                      *           "duration_ms": 30007,
@@ -6616,7 +6985,8 @@ export interface operations {
                      *             "code": "http_error",
                      *             "message": "The server answered with 503."
                      *           },
-                     *           "reason": null
+                     *           "reason": null,
+                     *           "pinned": false
                      *         }
                      *       ],
                      *       "next_cursor": null
@@ -6684,6 +7054,7 @@ export interface operations {
                      *       },
                      *       "error": null,
                      *       "reason": null,
+                     *       "pinned": false,
                      *       "attempts": [
                      *         {
                      *           "attempt": 1,
@@ -6779,6 +7150,64 @@ export interface operations {
             507: components["responses"]["StorageFull"];
         };
     };
+    getRunDefinition: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The id of the run.
+                 * @example run_01m7f9hb3mevr88y42wdngtn4v
+                 */
+                id: components["parameters"]["RunId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The definition. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "run_id": "run_01m7f9hb3mevr88y42wdngtn4v",
+                     *       "workflow_id": "wf_01m7f8njhve3pt0yekqqme4qcm",
+                     *       "workflow_version": 2,
+                     *       "draft": false,
+                     *       "triggers": [],
+                     *       "steps": [
+                     *         {
+                     *           "id": "greet",
+                     *           "uses": "data.set",
+                     *           "with": {
+                     *             "values": {
+                     *               "text": "Hello ${{ trigger.payload.name }}"
+                     *             }
+                     *           }
+                     *         }
+                     *       ],
+                     *       "settings": {}
+                     *     }
+                     */
+                    "application/json": components["schemas"]["RunDefinition"];
+                };
+            };
+            400: components["responses"]["InvalidParameter"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["RunNotFound"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
     listRunLogs: {
         parameters: {
             query?: {
@@ -6838,6 +7267,86 @@ export interface operations {
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
             404: components["responses"]["RunNotFound"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    getRunRounds: {
+        parameters: {
+            query?: {
+                /**
+                 * @description Only rounds with this status.
+                 * @example failed
+                 */
+                status?: components["schemas"]["StepStatus"];
+                /**
+                 * @description How many items to return at most.
+                 * @example 50
+                 */
+                limit?: components["parameters"]["Limit"];
+                /** @description The `next_cursor` of the previous page. Left out for the first page. */
+                cursor?: components["parameters"]["Cursor"];
+            };
+            header?: never;
+            path: {
+                /**
+                 * @description The id of the run.
+                 * @example run_01m7f9hb3mevr88y42wdngtn4v
+                 */
+                id: components["parameters"]["RunId"];
+                /**
+                 * @description The id of the step in the run, such as `lines[3].reserve` inside a loop. Brackets may be percent-encoded.
+                 * @example lines[3].reserve
+                 */
+                step_id: components["parameters"]["StepId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description One page of rounds. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "step_id": "lines",
+                     *       "total": 40,
+                     *       "counts": {
+                     *         "running": 0,
+                     *         "waiting": 0,
+                     *         "succeeded": 38,
+                     *         "failed": 2,
+                     *         "skipped": 0,
+                     *         "cancelled": 0
+                     *       },
+                     *       "data": [
+                     *         {
+                     *           "index": 7,
+                     *           "status": "failed",
+                     *           "started_at": "2026-11-15T09:45:10.004Z",
+                     *           "finished_at": "2026-11-15T09:45:40.011Z",
+                     *           "duration_ms": 30007,
+                     *           "failed_step_id": "lines[7].reserve"
+                     *         }
+                     *       ],
+                     *       "next_cursor": null
+                     *     }
+                     */
+                    "application/json": components["schemas"]["RunRoundList"];
+                };
+            };
+            400: components["responses"]["InvalidListQuery"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["StepNotFound"];
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
             503: components["responses"]["Unavailable"];
@@ -8521,7 +9030,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Evaluation"];
+                    "application/json": components["schemas"]["EvaluationOrList"];
                 };
             };
             400: components["responses"]["InvalidBody"];
@@ -9747,6 +10256,78 @@ export interface operations {
             507: components["responses"]["StorageFull"];
         };
     };
+    startOidc: {
+        parameters: {
+            query?: {
+                /**
+                 * @description The page to go to afterwards, as a path.
+                 * @example /runs
+                 */
+                next?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description To the provider, or back to where people sign in if it cannot be reached. */
+            302: {
+                headers: {
+                    Location: components["headers"]["Redirect"];
+                    "Set-Cookie": components["headers"]["SetCookie"];
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["InvalidParameter"];
+            404: components["responses"]["NothingHere"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    finishOidc: {
+        parameters: {
+            query?: {
+                /** @example 4R6QXKWBD2ZT5VYJH3NMPE7CSA */
+                state?: string;
+                /** @example SplxlOBeZQQYbYS6WxSbIA */
+                code?: string;
+                /** @example access_denied */
+                error?: string;
+                /** @example https://accounts.example.com */
+                iss?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description To the page, signed in, or back to where people sign in. */
+            302: {
+                headers: {
+                    Location: components["headers"]["Redirect"];
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["InvalidParameter"];
+            404: components["responses"]["NothingHere"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
     resetPassword: {
         parameters: {
             query?: never;
@@ -10486,6 +11067,118 @@ export interface operations {
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
             404: components["responses"]["ActionNotFound"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    listTemplates: {
+        parameters: {
+            query?: {
+                /**
+                 * @description How many items to return at most.
+                 * @example 50
+                 */
+                limit?: components["parameters"]["Limit"];
+                /** @description The `next_cursor` of the previous page. Left out for the first page. */
+                cursor?: components["parameters"]["Cursor"];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description One page of templates. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "data": [
+                     *         {
+                     *           "name": "hello",
+                     *           "title": "Say hello",
+                     *           "description": "Builds a greeting from what the run is started with. Runs at once, without any account.",
+                     *           "category": "First steps",
+                     *           "first_run": true,
+                     *           "triggers": [],
+                     *           "uses": [
+                     *             "data.set",
+                     *             "log.write"
+                     *           ]
+                     *         }
+                     *       ],
+                     *       "next_cursor": null
+                     *     }
+                     */
+                    "application/json": components["schemas"]["TemplateList"];
+                };
+            };
+            400: components["responses"]["InvalidListQuery"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    getTemplate: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The name of the template.
+                 * @example hello
+                 */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The template. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "name": "hello",
+                     *       "title": "Say hello",
+                     *       "description": "Builds a greeting from what the run is started with. Runs at once, without any account.",
+                     *       "category": "First steps",
+                     *       "first_run": true,
+                     *       "triggers": [],
+                     *       "uses": [
+                     *         "data.set",
+                     *         "log.write"
+                     *       ],
+                     *       "payload": {
+                     *         "name": "Ada"
+                     *       },
+                     *       "source": "# Builds a greeting.\nsteps:\n  - id: greet\n    uses: data.set\n    with: {values: {text: 'Hello ${{ trigger.payload.name }}!'}}\n"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Template"];
+                };
+            };
+            400: components["responses"]["InvalidParameter"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["TemplateNotFound"];
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
             503: components["responses"]["Unavailable"];
