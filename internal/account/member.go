@@ -14,6 +14,7 @@ import (
 type MemberStore interface {
 	Members(ctx context.Context, workspaceID string, page paging.Request) (paging.Page[Member], error)
 	Member(ctx context.Context, workspaceID, userID string) (*Member, error)
+	HasOwner(ctx context.Context, workspaceID string) (bool, error)
 	// SetRole and RemoveMember answer LastOwner when nobody else owns the
 	// workspace.
 	SetRole(ctx context.Context, workspaceID, userID string, role Role, entry audit.Entry) (Outcome, error)

@@ -16,8 +16,8 @@ const ticketLife = 24 * time.Hour
 type TicketStore interface {
 	InsertTicket(ctx context.Context, t Ticket, entries ...audit.Entry) error
 	TicketByHash(ctx context.Context, kind TicketKind, hash []byte, now time.Time) (*Ticket, error)
-	// Found makes the first user of an installation, the owner of its first
-	// workspace, for a ticket that it uses up.
+	// Found makes a user who owns the first workspace of an installation, which
+	// nobody owns so far, for a ticket that it uses up.
 	Found(ctx context.Context, ticketHash []byte, now time.Time, owner User, n NewSession, entries ...audit.Entry) (founded bool, err error)
 	// ResetPassword uses a ticket up and ends all sessions of the user before it
 	// begins one.
@@ -29,7 +29,7 @@ type TicketKind string
 
 // The kinds of tickets.
 const (
-	// Welcome lets somebody make the first user of an installation.
+	// Welcome lets somebody make the first owner of an installation.
 	Welcome TicketKind = "welcome"
 	// Reset lets a user choose a new password.
 	Reset TicketKind = "reset"
@@ -55,11 +55,15 @@ const (
 // InvitationLink is where an invited person goes.
 func InvitationLink(base, token string) string { return base + invitationPage + token }
 
-// WelcomeLink makes a link to create the first user, below a base URL. It is
-// empty when there are users.
+// WelcomeLink makes a link to create the first owner, below a base URL. It is
+// empty when somebody owns the first workspace: users alone, who were invited
+// with a key or came from an identity provider, cannot run an installation.
 func (s *Service) WelcomeLink(ctx context.Context, base string) (string, error) {
-	needed, err := s.Needed(ctx)
-	if err != nil || !needed {
+	first, err := s.store.FirstWorkspace(ctx)
+	if err != nil || first == nil {
+		return "", err
+	}
+	if owned, err := s.store.HasOwner(ctx, first.ID); err != nil || owned {
 		return "", err
 	}
 	return s.newLink(ctx, Ticket{Kind: Welcome}, base+welcomePage)
@@ -95,13 +99,13 @@ func (s *Service) newLink(ctx context.Context, t Ticket, page string, entries ..
 	return page + token, s.store.InsertTicket(ctx, t, entries...)
 }
 
-// Needed tells whether the installation still needs its first user.
+// Needed tells whether nobody can sign in yet.
 func (s *Service) Needed(ctx context.Context) (bool, error) {
 	has, err := s.store.HasUsers(ctx)
 	return !has, err
 }
 
-// Found makes the first user, who owns the first workspace, and signs them in.
+// Found makes the first owner of the first workspace and signs them in.
 // However many try, one does.
 func (s *Service) Found(ctx context.Context, token, email, name, password string, visit Visit) (SignedIn, string, error) {
 	ticket, err := s.ticket(ctx, Welcome, token)

@@ -378,3 +378,26 @@ func TestEachStartWithoutUsersHasALink(t *testing.T) {
 		t.Errorf("a start with users prints %q", s.welcome)
 	}
 }
+
+// Users alone do not run an installation: whoever came before the first owner,
+// invited with a key, does not take the link away.
+func TestUsersBeforeTheFirstOwner(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	admin := client{t: t, server: s, key: s.firstKey}
+	link := admin.call("POST", "/v1/invitations", `{"email": "v@example.com", "role": "viewer"}`).want(201).text("link")
+	accept := fmt.Sprintf(`{"token": %q, "name": "V", "password": "correct horse"}`, tokenOf(t, link))
+	s.anonymous(t).call("POST", "/ui/v1/invitations/accept", accept).want(201)
+	s.restart(t)
+	if s.welcome == "" {
+		t.Fatal("there is no link")
+	}
+	found := fmt.Sprintf(`{"token": %q, "email": "o@example.com", "name": "O", "password": "correct horse"}`, tokenOf(t, s.welcome))
+	if a := s.anonymous(t).call("POST", "/ui/v1/welcome", found).want(201); a.text("role") != "owner" {
+		t.Errorf("%s", a.body)
+	}
+	s.restart(t)
+	if s.welcome != "" {
+		t.Errorf("a start with an owner prints %q", s.welcome)
+	}
+}

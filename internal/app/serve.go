@@ -361,13 +361,13 @@ const mostStuck = 100
 func (s *Server) Address() string { return s.listener.Addr().String() }
 
 // Greet tells a person where the service is, once, the first key and, as long as
-// there is nobody, how to make the first user.
+// nobody owns the first workspace, how to make its owner.
 func (s *Server) Greet(out io.Writer) {
 	fmt.Fprintf(out, "Stepmill %s is ready at http://%s\n", config.VersionText(), s.Address())
 	if s.firstKey != "" {
 		fmt.Fprintf(out, "\nYour admin API key. It is shown this once, keep it safe:\n\n    %s\n\n", s.firstKey)
 	}
 	if s.welcome != "" {
-		fmt.Fprintf(out, "Nobody can sign in yet. Make the first account here, within 24 hours:\n\n    %s\n\n", s.welcome)
+		fmt.Fprintf(out, "There is no owner yet. Make the first account here, within 24 hours:\n\n    %s\n\n", s.welcome)
 	}
 }

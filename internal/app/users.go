@@ -55,7 +55,7 @@ func (a *Admin) CreateLink(ctx context.Context, at config.Place, email string) (
 	}
 	link, err := a.core.people.WelcomeLink(ctx, base)
 	if err == nil && link == "" {
-		err = errors.New("there are users already: name the one who needs a new password with --email")
+		err = errors.New("the first workspace has an owner: name the user who needs a new password with --email")
 	}
 	return link, plain(err)
 }

@@ -18,8 +18,6 @@ type LockKind string
 const (
 	// lockOnce: the request with an idempotency key.
 	lockOnce LockKind = "once"
-	// lockFounding: whether there are users.
-	lockFounding LockKind = "founding"
 	// lockMembers: who is in a workspace, and who is invited. Then come the rows of
 	// users, which whatever is done to a user touches before all else.
 	lockMembers LockKind = "members"

@@ -47,6 +47,21 @@ func isMember(u *unit, workspaceID, userID string) (bool, error) {
 	return n == 1, err
 }
 
+// HasOwner implements account.Store.
+func (s *Store) HasOwner(ctx context.Context, workspaceID string) (bool, error) {
+	has := false
+	err := s.read(ctx, func(c Conn) (err error) {
+		has, err = hasOwner(c, workspaceID)
+		return err
+	})
+	return has, err
+}
+
+func hasOwner(c Conn, workspaceID string) (bool, error) {
+	n, err := number(c, `SELECT COUNT(*) FROM members WHERE workspace_id = $1 AND role = $2`, workspaceID, string(account.Owner))
+	return n > 0, err
+}
+
 // SetRole implements account.Store.
 func (s *Store) SetRole(ctx context.Context, workspaceID, userID string, role account.Role, entry audit.Entry) (account.Outcome, error) {
 	outcome := account.Done

@@ -41,13 +41,13 @@ func use(u *unit, kind account.TicketKind, hash []byte, now time.Time) (bool, er
 // Found implements account.Store.
 func (s *Store) Found(ctx context.Context, hash []byte, now time.Time, owner account.User, n account.NewSession, entries ...audit.Entry) (bool, error) {
 	return s.attempt(ctx, func(u *unit) (bool, error) {
-		if err := u.Lock(Lock{Kind: lockFounding}); err != nil {
+		if err := u.Lock(Lock{Kind: lockMembers, Key: n.WorkspaceID}); err != nil {
 			return false, err
 		}
 		if ok, err := use(u, account.Welcome, hash, now); err != nil || !ok {
 			return false, err
 		}
-		if users, err := number(u, `SELECT 1 FROM users LIMIT 1`); err != nil || users > 0 {
+		if owned, err := hasOwner(u, n.WorkspaceID); err != nil || owned {
 			return false, err
 		}
 		if err := u.Do(`DELETE FROM tickets WHERE kind = $1`, string(account.Welcome)); err != nil {

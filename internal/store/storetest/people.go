@@ -300,6 +300,8 @@ func testFounding(t *testing.T, w *world) {
 	same(t, "ticket", found(w.TicketByHash(ctx, account.Welcome, tickets[0].Hash, now))(t), tickets[0])
 	gone(w.TicketByHash(ctx, account.Reset, tickets[0].Hash, now))(t, "of another kind")
 	gone(w.TicketByHash(ctx, account.Welcome, tickets[0].Hash, tickets[0].ExpiresAt))(t, "after its time")
+	_, _ = w.member(t, ws.ID, account.Editor) // who owns nothing
+	answers(w.HasOwner(ctx, ws.ID))(t, "whether it is owned", false)
 	u := newUser()
 	answers(w.Found(ctx, []byte("none"), now, u, newSession(u, ws.ID)))(t, "without a ticket", false)
 	founded := together(t, 64, func(i int) (bool, error) {
@@ -307,11 +309,12 @@ func testFounding(t *testing.T, w *world) {
 		return w.Found(ctx, tickets[i%3].Hash, now, u, newSession(u, ws.ID), newEntry(ws.ID, "user.created", "founded"))
 	})
 	same(t, "founded", founded, 1)
-	same(t, "users", len(must(w.Users(ctx, whole))(t).Items), 1)
+	answers(w.HasOwner(ctx, ws.ID))(t, "whether it is owned", true)
+	same(t, "users", len(must(w.Users(ctx, whole))(t).Items), 2)
 	same(t, "owners", must(w.Members(ctx, ws.ID, whole))(t).Items[0].Role, account.Owner)
 	same(t, "audit entries", w.audited(t, ws.ID, "founded"), 1)
 	late := w.ticket(t, account.Welcome, "")
-	answers(w.Found(ctx, late.Hash, now, u, newSession(u, ws.ID)))(t, "when there is a user", false)
+	answers(w.Found(ctx, late.Hash, now, u, newSession(u, ws.ID)))(t, "when there is an owner", false)
 }
 
 func testResets(t *testing.T, w *world) {
