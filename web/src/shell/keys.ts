@@ -7,6 +7,8 @@ export interface Shortcut {
 	does: string;
 	group: string;
 	run: () => void;
+	/** Whether the key means this where it was pressed; everywhere unless given. */
+	when?: (target: EventTarget | null) => boolean;
 }
 
 const apple = /Mac|iP(hone|ad)/.test(globalThis.navigator?.platform ?? "");
@@ -34,7 +36,7 @@ export function pressed(event: Pick<KeyboardEvent, "key" | "metaKey" | "ctrlKey"
 }
 
 /** typing tells whether keys belong to a text just now. */
-function typing(target: EventTarget | null): boolean {
+export function typing(target: EventTarget | null): boolean {
 	return (
 		target instanceof HTMLElement && (target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName))
 	);
@@ -48,7 +50,8 @@ export function press(event: KeyboardEvent): void {
 	const pair = pending.until > Date.now() ? `${pending.key} ${name}` : "";
 	pending = { key: "", until: 0 };
 	// The latest comes first: a page may take a key over.
-	const found = shortcuts.findLast((one) => one.keys === pair) ?? shortcuts.findLast((one) => one.keys === name);
+	const meant = shortcuts.filter((one) => !one.when || one.when(event.target));
+	const found = meant.findLast((one) => one.keys === pair) ?? meant.findLast((one) => one.keys === name);
 	if (found) {
 		event.preventDefault();
 		found.run();
@@ -58,16 +61,22 @@ export function press(event: KeyboardEvent): void {
 }
 
 /** useShortcut makes a key do something while the component is there, and lists it under "?". */
-export function useShortcut(keys: string, does: string, run: () => void, group = "This page"): void {
+export function useShortcut(
+	keys: string,
+	does: string,
+	run: () => void,
+	group = "This page",
+	when?: Shortcut["when"],
+): void {
 	const latest = useRef(run);
 	useEffect(() => {
 		latest.current = run;
 	});
 	useEffect(() => {
-		const own: Shortcut = { keys, does, group, run: () => latest.current() };
+		const own: Shortcut = { keys, does, group, run: () => latest.current(), when };
 		change([...shortcuts, own]);
 		return () => change(shortcuts.filter((other) => other !== own));
-	}, [keys, does, group]);
+	}, [keys, does, group, when]);
 }
 
 export function useShortcuts(): readonly Shortcut[] {

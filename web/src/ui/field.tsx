@@ -20,7 +20,8 @@ interface Wiring {
 	required: boolean;
 }
 
-const FieldContext = createContext<Wiring | null>(null);
+/** FieldContext is for a control made of several: each has a wiring of its own, or null for none. */
+export const FieldContext = createContext<Wiring | null>(null);
 
 export interface FieldProps {
 	label: ReactNode;
@@ -29,20 +30,25 @@ export interface FieldProps {
 	/** What is wrong, as the API says it: `error?.field("/name")`. */
 	error?: string;
 	required?: boolean;
+	/** Beside the label: what else can be done with the field. */
+	aside?: ReactNode;
 	children: ReactNode;
 	className?: string;
 }
 
 /** Field gives the control inside it its label, hint and error. */
-export function Field({ label, hint, error, required = false, children, className }: FieldProps) {
+export function Field({ label, hint, error, required = false, aside, children, className }: FieldProps) {
 	const id = useId();
 	const describedBy = [error && `${id}-error`, hint && `${id}-hint`].filter(Boolean).join(" ") || undefined;
 	return (
 		<div className={cx("flex min-w-0 flex-col gap-1", className)}>
-			<label htmlFor={id} className="font-medium">
-				{label}
-				{!required || <span className="text-muted"> (required)</span>}
-			</label>
+			<div className="flex min-w-0 items-baseline gap-2">
+				<label htmlFor={id} className="min-w-0 flex-1 font-medium break-words">
+					{label}
+					{!required || <span className="font-normal text-muted"> (required)</span>}
+				</label>
+				{aside}
+			</div>
 			<FieldContext value={{ id, describedBy, invalid: Boolean(error), required }}>{children}</FieldContext>
 			{error && (
 				<p id={`${id}-error`} className="text-12 break-words text-failed">

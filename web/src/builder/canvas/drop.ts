@@ -1,0 +1,42 @@
+import type { Laid, LaidNode } from "@/builder/layout/layout";
+import { startNode } from "@/builder/layout/size";
+import { Store } from "@/builder/state/store";
+
+/** The edge that a dragged step would be dropped on. Only that edge is drawn anew while dragging. */
+export const dropping = new Store<{ edge: string | null }>({ edge: null });
+
+const near = 40;
+
+/** The edge of the same list whose middle a node lies on; edges of the node itself do not count. */
+export function edgeUnder(
+	laid: Laid,
+	dragged: ReadonlySet<string>,
+	block: string | null,
+	middle: { readonly x: number; readonly y: number },
+): string | null {
+	const boxes = new Map(laid.nodes.map((one) => [one.id, one]));
+	let best: { id: string; far: number } | null = null;
+	for (const edge of laid.edges) {
+		if (edge.kind === "trigger" || edge.block !== block || dragged.has(edge.source) || dragged.has(edge.target))
+			continue;
+		const from = boxes.get(edge.source);
+		const to = boxes.get(edge.target);
+		if (!from || !to) continue;
+		const at = between(from, to);
+		const far = Math.hypot(at.x - middle.x, (at.y - middle.y) * 1.5);
+		if (far < near * 2 && (!best || far < best.far)) best = { id: edge.id, far };
+	}
+	return best?.id ?? null;
+}
+
+function between(from: LaidNode, to: LaidNode): { x: number; y: number } {
+	const source = { x: from.absolute.x + from.width / 2, y: from.absolute.y + from.height };
+	const target = { x: to.absolute.x + to.width / 2, y: to.absolute.y };
+	return { x: (source.x + target.x) / 2, y: (source.y + target.y) / 2 };
+}
+
+/** The ends of an edge by its id; the start is null. */
+export function endsOf(id: string): { from: string | null; to: string } {
+	const [from, to] = id.split("->") as [string, string];
+	return { from: from === startNode ? null : from, to };
+}

@@ -1,0 +1,64 @@
+import { lex } from "@/builder/expression/lex";
+import { bareSpan, spans } from "@/builder/expression/template";
+import type { Token } from "@/builder/expression/token";
+
+/** How the text of a field is read: as an expression, or as text that may hold some. */
+export type Form = "bare" | "template";
+
+/** What is there to evaluate with. */
+export interface Known {
+	/** Whether it is known what started a run. */
+	readonly trigger: boolean;
+	/** The steps with an output, or whatever else says what became of them. */
+	readonly steps: ReadonlySet<string>;
+	/** Whether the element of a round is known. */
+	readonly item: boolean;
+	readonly response: boolean;
+}
+
+/** What an expression would need that is not there: names of roots, and of steps as `steps.<id>`. */
+export function missing(text: string, form: Form, known: Known): string[] {
+	const out = new Set<string>();
+	for (const span of form === "bare" ? [bareSpan(text)] : spans(text)) {
+		const tokens = lex(text, span.from, span.to).filter((token) => token.kind !== "comment");
+		for (const [i, token] of tokens.entries()) {
+			if (token.kind !== "name" || isDot(tokens[i - 1])) continue;
+			const need = needOf(token.value, tokens, i, known);
+			if (need) out.add(need);
+		}
+	}
+	return [...out];
+}
+
+function needOf(root: string, tokens: readonly Token[], i: number, known: Known): string | undefined {
+	switch (root) {
+		case "trigger":
+			return known.trigger ? undefined : "trigger";
+		case "item":
+		case "index":
+			return known.item ? undefined : "item";
+		case "response":
+		case "cursor":
+			return known.response ? undefined : "response";
+		case "steps": {
+			const id = memberAfter(tokens, i + 1);
+			return id !== undefined && !known.steps.has(id) ? `steps.${id}` : undefined;
+		}
+		default:
+			return undefined;
+	}
+}
+
+function memberAfter(tokens: readonly Token[], i: number): string | undefined {
+	if (isDot(tokens[i])) return tokens[i + 1]?.value;
+	return tokens[i]?.value === "[" && tokens[i + 1]?.kind === "string" ? tokens[i + 1]?.value : undefined;
+}
+
+function isDot(token: Token | undefined): boolean {
+	return token?.kind === "operator" && (token.value === "." || token.value === "?.");
+}
+
+/** Whether a text holds an expression at all. */
+export function isDynamic(text: string, form: Form): boolean {
+	return form === "bare" ? text.trim() !== "" : spans(text).length > 0;
+}

@@ -1,0 +1,74 @@
+import { useState } from "react";
+import type { Json, JsonObject } from "@/builder/model";
+import { pointer as pointerTo } from "@/builder/model";
+import { ChevronDownIcon, ChevronRightIcon } from "@/ui/icons";
+import { SchemaField } from "./field";
+import { type FieldPlan, isEmpty, planForm } from "./plan";
+import type { JsonSchema } from "./schema";
+
+export interface SchemaFormProps {
+	schema: JsonSchema;
+	/** Where the references of the schema lead; the schema itself unless given. */
+	root?: JsonSchema;
+	value: JsonObject;
+	onChange: (name: string, value: Json | undefined) => void;
+	/** Of the object, from the top of the document. */
+	pointer: string;
+	/** Members that something else draws. */
+	without?: readonly string[];
+	/** Members that take an expression as it is, without brackets. */
+	bare?: readonly string[];
+	/** The members in whose place an expression can stand; all unless given. */
+	expressions?: readonly string[];
+	/** What the form belongs to: with it the person's choice to see more is remembered. */
+	name?: string;
+}
+
+/** The forms whose further options somebody wanted to see, for as long as the tab is open. */
+const opened = new Set<string>();
+
+/** SchemaForm edits an object by its JSON Schema. What is required stands first, the rest behind "More options". */
+export function SchemaForm(props: SchemaFormProps) {
+	const { schema, root = schema, value, without = [], name = "" } = props;
+	const plan = planForm(schema, root, value);
+	const main = plan.main.filter((field) => !without.includes(field.name));
+	const more = plan.more.filter((field) => !without.includes(field.name));
+	const [open, setOpen] = useState(() => opened.has(name) || more.some((field) => !isEmpty(value[field.name])));
+	const toggle = () => {
+		if (open) opened.delete(name);
+		else if (name) opened.add(name);
+		setOpen(!open);
+	};
+	return (
+		<div className="flex flex-col gap-4">
+			<Fields {...props} fields={main} root={root} />
+			{more.length > 0 && (
+				<button
+					type="button"
+					aria-expanded={open}
+					onClick={toggle}
+					className="flex min-w-0 items-center gap-1 self-start rounded-6 text-left text-muted hover:text-text"
+				>
+					{open ? <ChevronDownIcon /> : <ChevronRightIcon />}
+					<span className="font-medium whitespace-nowrap">More options</span>
+					{!open && <span className="truncate text-12">{more.map((field) => field.label).join(", ")}</span>}
+				</button>
+			)}
+			{open && more.length > 0 && <Fields {...props} fields={more} root={root} />}
+		</div>
+	);
+}
+
+function Fields(props: SchemaFormProps & { fields: readonly FieldPlan[]; root: JsonSchema }) {
+	return props.fields.map((field) => (
+		<SchemaField
+			key={field.name}
+			plan={props.bare?.includes(field.name) ? { ...field, kind: "expression" } : field}
+			expressions={props.expressions?.includes(field.name) ?? true}
+			value={props.value[field.name]}
+			pointer={props.pointer + pointerTo(field.name)}
+			root={props.root}
+			onChange={(next) => props.onChange(field.name, next)}
+		/>
+	));
+}

@@ -1,0 +1,41 @@
+import { isObject, pointer as pointerTo } from "@/builder/model";
+import { Button } from "@/ui/button";
+import { PlusIcon, TrashIcon } from "@/ui/icons";
+import { SchemaField } from "./field";
+import { planMembers } from "./plan";
+import type { FieldProps } from "./props";
+
+/** ObjectControl is a form within the form, which is there once it is wanted. */
+export function ObjectControl({ plan, value, onChange, pointer, root, expressions }: FieldProps) {
+	if (!isObject(value)) {
+		return (
+			<Button small className="self-start" icon={PlusIcon} onClick={() => onChange({})}>
+				Add
+			</Button>
+		);
+	}
+	const set = (name: string, next: FieldProps["value"]) => {
+		const { [name]: _, ...others } = value;
+		onChange(next === undefined ? others : { ...value, [name]: next });
+	};
+	return (
+		<fieldset aria-label={plan.label} className="flex flex-col gap-4 rounded-8 border bg-canvas p-3">
+			{planMembers(plan.schema ?? {}, root, value).map((field) => (
+				<SchemaField
+					key={field.name}
+					plan={field}
+					value={value[field.name]}
+					pointer={pointer + pointerTo(field.name)}
+					root={root}
+					expressions={expressions}
+					onChange={(next) => set(field.name, next)}
+				/>
+			))}
+			{!plan.required && (
+				<Button small kind="quiet" className="self-start" icon={TrashIcon} onClick={() => onChange(undefined)}>
+					Remove {plan.label.toLowerCase()}
+				</Button>
+			)}
+		</fieldset>
+	);
+}

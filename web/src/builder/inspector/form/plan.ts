@@ -1,0 +1,193 @@
+import type { Json } from "@/builder/model";
+import { type JsonSchema, narrow, resolve, typesOf } from "./schema";
+
+// What a form shows for a schema: which control stands for which member, in which order.
+
+export type Kind =
+	| "text"
+	| "lines"
+	| "code"
+	| "number"
+	| "boolean"
+	| "choice"
+	| "choices"
+	| "map"
+	| "object"
+	| "list"
+	| "variants"
+	| "any"
+	/** A bare expression, whatever its value. */
+	| "expression";
+
+export interface Option {
+	readonly value: string;
+	readonly label: string;
+	readonly hint?: string;
+}
+
+export interface FieldPlan {
+	readonly name: string;
+	readonly label: string;
+	readonly kind: Kind;
+	readonly required: boolean;
+	readonly hint?: string;
+	readonly default?: Json;
+	/** What an empty field shows. */
+	readonly placeholder?: string;
+	readonly whole?: boolean;
+	readonly minimum?: number;
+	readonly maximum?: number;
+	readonly options?: readonly Option[];
+	/** Of an element of a list, and of a value of a map that says what its values are. */
+	readonly items?: FieldPlan;
+	/** Of a field that can take one of several forms. */
+	readonly variants?: readonly { label: string; schema: JsonSchema }[];
+	/** Of an object: its members depend on its value. */
+	readonly schema?: JsonSchema;
+}
+
+export interface FormPlan {
+	readonly main: readonly FieldPlan[];
+	/** What a form shows when it is asked for more. */
+	readonly more: readonly FieldPlan[];
+}
+
+/** With so few members there is nothing to hide, if none is required. */
+const few = 4;
+
+/** The form of an object schema. What is required comes first, in the order in which it is required. */
+export function planForm(schema: JsonSchema, root: JsonSchema, value?: unknown): FormPlan {
+	const fields = planMembers(schema, root, value);
+	const main = fields.filter((field) => field.required);
+	const more = fields.filter((field) => !field.required);
+	if (main.length === 0 && more.length <= few) return { main: more, more: [] };
+	if (main.length === 0) return { main: more.slice(0, 1), more: more.slice(1) };
+	return { main, more };
+}
+
+export function planMembers(schema: JsonSchema, root: JsonSchema, value?: unknown): FieldPlan[] {
+	const narrowed = narrow(resolve(schema, root), value);
+	const required = [...new Set(narrowed.required ?? [])];
+	const names = Object.keys(narrowed.properties ?? {});
+	const order = [
+		...required.filter((name) => names.includes(name)),
+		...names.filter((name) => !required.includes(name)),
+	];
+	return order.map((name) => {
+		const member = narrowed.properties?.[name];
+		return planField(name, typeof member === "object" ? member : {}, root, required.includes(name));
+	});
+}
+
+export function planField(name: string, schema: JsonSchema, root: JsonSchema, required: boolean): FieldPlan {
+	const known = resolve(schema, root);
+	const kind = kindOf(name, known);
+	const example = known.examples?.[0];
+	return {
+		name,
+		label: known.title ?? words(name),
+		kind,
+		required,
+		...(known.description !== undefined && { hint: known.description }),
+		...(known.default !== undefined && { default: known.default }),
+		...placeholderOf(known.default, example),
+		...(kind === "number" && bounds(known)),
+		...(kind === "choice" && { options: optionsOf(known) }),
+		...(kind === "choices" && { options: optionsOf(resolve(known.items ?? {}, root)) }),
+		...(kind === "list" && { items: planField("", known.items ?? {}, root, true) }),
+		...(kind === "map" && mapItems(known, root)),
+		...(kind === "variants" && { variants: variantsOf(known, root) }),
+		...(kind === "object" && { schema: known }),
+	};
+}
+
+function kindOf(name: string, schema: JsonSchema): Kind {
+	if (schema.oneOf && schema.oneOf.length > 1) return "variants";
+	if (schema.enum) return "choice";
+	const types = typesOf(schema).filter((type) => type !== "null");
+	if (types.length === 0) return schema.properties ? "object" : "any";
+	if (types.length > 1) return types.every((type) => type !== "object" && type !== "array") ? "text" : "any";
+	switch (types[0]) {
+		case "boolean":
+			return "boolean";
+		case "integer":
+		case "number":
+			return "number";
+		case "array":
+			return schema.items?.enum ? "choices" : "list";
+		case "object":
+			return schema.properties ? "object" : "map";
+		default:
+			return textKind(name, schema);
+	}
+}
+
+const long = new Set(["message", "body", "text", "html", "prompt", "sql", "description"]);
+
+function textKind(name: string, schema: JsonSchema): Kind {
+	if (name === "code" || schema.contentMediaType === "text/javascript") return "code";
+	return long.has(name) ? "lines" : "text";
+}
+
+function placeholderOf(standard: Json | undefined, example: Json | undefined): { placeholder?: string } {
+	if (typeof standard === "string" || typeof standard === "number") return { placeholder: String(standard) };
+	return typeof example === "string" ? { placeholder: `such as ${example}` } : {};
+}
+
+function bounds(schema: JsonSchema): Partial<FieldPlan> {
+	return {
+		whole: typesOf(schema).includes("integer"),
+		...(schema.minimum !== undefined && { minimum: schema.minimum }),
+		...(schema.maximum !== undefined && { maximum: schema.maximum }),
+	};
+}
+
+function optionsOf(schema: JsonSchema): Option[] {
+	return (schema.enum ?? []).map((value, i) => {
+		const hint = schema.enumDescriptions?.[i];
+		return { value: String(value), label: optionLabel(String(value)), ...(hint !== undefined && { hint }) };
+	});
+}
+
+/** Names of events, methods and schemes stay as they are; words become words. */
+function optionLabel(value: string): string {
+	return /^[a-z]+(_[a-z]+)*$/.test(value) ? words(value) : value;
+}
+
+function mapItems(schema: JsonSchema, root: JsonSchema): { items?: FieldPlan } {
+	if (typeof schema.additionalProperties !== "object") return {};
+	return { items: planField("", schema.additionalProperties, root, true) };
+}
+
+function variantsOf(schema: JsonSchema, root: JsonSchema): { label: string; schema: JsonSchema }[] {
+	return (schema.oneOf ?? []).map((part, i) => {
+		const known = resolve(part, root);
+		const named = known.title ?? known.required?.map(words).join(", ");
+		return { label: named || `Form ${i + 1}`, schema: known };
+	});
+}
+
+const initials: Readonly<Record<string, string>> = {
+	url: "URL",
+	id: "ID",
+	json: "JSON",
+	html: "HTML",
+	sql: "SQL",
+	cc: "CC",
+};
+
+/** A member's name as a person would write it: follow_redirects is Follow redirects. */
+export function words(name: string): string {
+	const all = name.split("_").map((word) => initials[word] ?? word);
+	const text = all.join(" ");
+	return text.charAt(0).toUpperCase() + text.slice(1);
+}
+
+/** The first required member that has nothing yet, which is where typing begins after a step was added. */
+export function firstEmpty(fields: readonly FieldPlan[], value: Readonly<Record<string, unknown>>): string | undefined {
+	return fields.find((field) => field.required && isEmpty(value[field.name]))?.name;
+}
+
+export function isEmpty(value: unknown): boolean {
+	return value === undefined || value === null || value === "";
+}
