@@ -6698,7 +6698,7 @@ export interface operations {
                  */
                 started_before?: string;
                 /**
-                 * @description Only the run with this id, runs of workflows whose name begins with this text, in upper or lower case, and runs whose error code begins with it.
+                 * @description Only runs whose id begins with this text, runs of workflows whose name does, in upper or lower case, and runs whose error has a code that begins with it or a message that contains it.
                  * @example timed_out
                  */
                 text?: string;
