@@ -29,8 +29,9 @@ export const failing: Steps = [
 	{
 		id: "charge",
 		name: "Charge the card",
-		uses: "code.js",
-		with: { code: "console.log('card', input.order); throw new Error('card refused')", input: { order: 42 } },
+		uses: "http.request",
+		// Nobody listens there.
+		with: { url: "http://127.0.0.1:9/charge" },
 		retry: { max_attempts: 3, initial: "100ms", factor: 1 },
 	},
 	log("ship", { name: "Ship it" }),
