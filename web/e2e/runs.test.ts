@@ -62,6 +62,25 @@ test("runs appear by themselves, are filtered by the address, and cancelled toge
 	watched.check();
 });
 
+test("somebody who may only read is offered nothing else", async () => {
+	const { run } = await begin(server, "Only to look at", waiting);
+	const state = await watched.context.storageState();
+	const reader = await openPage(browser, server, { storageState: state });
+	await reader.context.route("**/ui/v1/session", async (route) => {
+		const response = await route.fetch();
+		await route.fulfill({ response, json: { ...(await response.json()), role: "viewer", scopes: ["read"] } });
+	});
+	await reader.page.goto("/runs");
+	await reader.page.getByRole("link", { name: "Only to look at" }).waitFor();
+	expect(await reader.page.getByRole("checkbox").count()).toBe(0);
+	await reader.page.goto(`/runs/${run}`);
+	await reader.page.getByRole("treeitem", { name: /Wait a week/ }).waitFor();
+	expect(await reader.page.getByRole("button", { name: /Cancel|Run again|Retry/ }).count()).toBe(0);
+	reader.check();
+	await reader.close();
+	await server.call("POST", `/v1/runs/${run}/cancel`);
+});
+
 test("what waits for a person is answered from the list", async () => {
 	const { page } = watched;
 	const { run } = await begin(server, "Big order", approving);
