@@ -72,7 +72,7 @@ test("a first workflow by mouse: a trigger, a step, save, run, and it finishes",
 	await page.getByRole("button", { name: "Save", exact: true }).click();
 	await page.getByRole("button", { name: "Saved", exact: true }).waitFor();
 	await page.getByRole("button", { name: "Run", exact: true }).click();
-	await page.locator('[data-node="write"][aria-label*="succeeded"]').waitFor();
+	await node(page, "write").getByLabel("Succeeded").waitFor();
 	const workflow = await stored(id);
 	expect(workflow.triggers).toEqual([{ id: "schedule", type: "schedule", cron: "0 9 * * *" }]);
 	expect(workflow.steps).toEqual([
@@ -100,7 +100,7 @@ test("the same by keyboard alone", async () => {
 	await page.keyboard.press("Control+s");
 	await page.getByRole("button", { name: "Saved", exact: true }).waitFor();
 	await page.keyboard.press("Control+Enter");
-	await page.locator('[data-node="write"][aria-label*="succeeded"]').waitFor();
+	await node(page, "write").getByLabel("Succeeded").waitFor();
 	// The canvas is one tab stop.
 	expect(await page.locator('[data-surface="canvas"] [tabindex="0"]').count()).toBe(1);
 	expect((await stored(id)).steps).toHaveLength(1);
@@ -329,8 +329,41 @@ test("200 steps open within a second and are dragged without drawing the others"
 	// A slow machine is allowed three times what is promised.
 	expect(took).toBeLessThan(3_000);
 	console.log(`200 steps opened in ${took} ms`);
+	const touched = await drawnWhileDragging(page, "s1");
+	expect(Object.keys(touched)).toEqual(["s1"]);
 	watched.check();
 });
+
+/** Drags a step and tells which nodes were changed on the way, and how often. */
+async function drawnWhileDragging(page: Page, step: string): Promise<Record<string, number>> {
+	const box = await node(page, step).boundingBox();
+	const from = { x: (box?.x ?? 0) + 20, y: (box?.y ?? 0) + 20 };
+	await page.mouse.move(from.x, from.y);
+	await page.mouse.down();
+	await page.mouse.move(from.x + 40, from.y);
+	await page.evaluate(() => {
+		const touched: Record<string, number> = {};
+		Object.assign(window, { touched });
+		new MutationObserver((changes) => {
+			for (const { target } of changes) {
+				const id = (target as HTMLElement).closest<HTMLElement>(".react-flow__node")?.dataset.id;
+				if (id) touched[id] = (touched[id] ?? 0) + 1;
+			}
+		}).observe(document.querySelector(".react-flow__nodes") as Element, {
+			subtree: true,
+			attributes: true,
+			childList: true,
+		});
+	});
+	const begun = Date.now();
+	for (let i = 1; i <= 30; i++) await page.mouse.move(from.x + 40 + i * 4, from.y + i);
+	console.log(`30 moves of a drag took ${Date.now() - begun} ms`);
+	const touched = await page.evaluate(() => ({
+		...(window as unknown as { touched: Record<string, number> }).touched,
+	}));
+	await page.mouse.up();
+	return touched;
+}
 
 test("outline, problems and versions", async () => {
 	const { page } = watched;
