@@ -24,5 +24,6 @@ export default defineConfig({
 		modulePreload: { polyfill: false },
 	},
 	server: { proxy: { "/ui": server, "/v1": server } },
-	test: { include: ["src/**/*.test.{ts,tsx}"], environment: "node" },
+	// A machine that is busy is no reason to fail.
+	test: { include: ["src/**/*.test.{ts,tsx}"], environment: "node", testTimeout: 60_000 },
 });

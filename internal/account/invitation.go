@@ -17,6 +17,20 @@ const (
 	maxInvitations = 500
 )
 
+// InvitationStore keeps invitations.
+type InvitationStore interface {
+	Invitation(ctx context.Context, workspaceID, id string, now time.Time) (*Invitation, error)
+	Invitations(ctx context.Context, workspaceID string, now time.Time, page paging.Request) (paging.Page[Invitation], error)
+	InvitationByHash(ctx context.Context, hash []byte, now time.Time) (*Invitation, error)
+	// InsertInvitation takes the place of an earlier one to the same address. It
+	// refuses, with false, when the workspace has atMost open ones.
+	InsertInvitation(ctx context.Context, in Invitation, atMost int, entry audit.Entry) (inserted bool, err error)
+	RevokeInvitation(ctx context.Context, workspaceID, id string, entry audit.Entry) (revoked bool, err error)
+	// Accept uses an invitation up and begins a session. A user who is not there
+	// yet is made.
+	Accept(ctx context.Context, in Invitation, u User, n NewSession, entries ...audit.Entry) (accepted bool, err error)
+}
+
 // Invitation is a place in a workspace that somebody may take.
 type Invitation struct {
 	ID          string
@@ -125,12 +139,11 @@ func (s *Service) Look(ctx context.Context, token string) (Invited, error) {
 	if out.HasAccount = u != nil; err != nil || !uid.Valid(uid.User, in.CreatedBy) {
 		return out, err
 	}
-	if inviter, err := s.store.User(ctx, in.CreatedBy); err != nil || inviter == nil {
-		return out, err
-	} else {
+	inviter, err := s.store.User(ctx, in.CreatedBy)
+	if inviter != nil {
 		out.By = inviter.Name
 	}
-	return out, nil
+	return out, err
 }
 
 func (s *Service) invitation(ctx context.Context, token string) (Invitation, error) {

@@ -3,10 +3,34 @@ package account
 import (
 	"context"
 
+	"github.com/stepmill/stepmill/internal/audit"
 	"github.com/stepmill/stepmill/internal/auth"
 	"github.com/stepmill/stepmill/internal/fault"
 	"github.com/stepmill/stepmill/internal/paging"
 	"github.com/stepmill/stepmill/internal/uid"
+)
+
+// MemberStore keeps who is in a workspace.
+type MemberStore interface {
+	Members(ctx context.Context, workspaceID string, page paging.Request) (paging.Page[Member], error)
+	Member(ctx context.Context, workspaceID, userID string) (*Member, error)
+	// SetRole and RemoveMember answer LastOwner when nobody else owns the
+	// workspace.
+	SetRole(ctx context.Context, workspaceID, userID string, role Role, entry audit.Entry) (Outcome, error)
+	RemoveMember(ctx context.Context, workspaceID, userID string, entry audit.Entry) (Outcome, error)
+	// Join makes a member of a workspace without an invitation, and begins a
+	// session.
+	Join(ctx context.Context, u User, role Role, n NewSession, entries ...audit.Entry) (joined bool, err error)
+}
+
+// Outcome is what became of a change of a member.
+type Outcome int
+
+// The outcomes.
+const (
+	Done Outcome = iota
+	Missing
+	LastOwner
 )
 
 // Members lists the members of the actor's workspace, newest user first.
@@ -34,7 +58,7 @@ func (s *Service) SetRole(ctx context.Context, actor auth.Actor, id, roleName st
 	}
 	entry := actor.Did("member.updated", "user", id, map[string]any{"role": role})
 	outcome, err := s.store.SetRole(ctx, actor.Workspace.ID, id, role, entry)
-	if err = settle(outcome, err, id); err != nil {
+	if err := settle(outcome, err, id); err != nil {
 		return Member{}, err
 	}
 	s.cache.dropUser(id)
@@ -48,7 +72,7 @@ func (s *Service) Remove(ctx context.Context, actor auth.Actor, id string) error
 		return noMember(id)
 	}
 	outcome, err := s.store.RemoveMember(ctx, actor.Workspace.ID, id, actor.Did("member.removed", "user", id, nil))
-	if err = settle(outcome, err, id); err != nil {
+	if err := settle(outcome, err, id); err != nil {
 		return err
 	}
 	s.cache.dropUser(id)

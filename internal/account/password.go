@@ -44,7 +44,8 @@ var current = cost{memory: 64 << 10, passes: 2, threads: 1}
 var most = cost{memory: 256 << 10, passes: 16, threads: 16}
 
 // checkPassword says whether a password may be chosen.
-func checkPassword(pointer, password, email string) error {
+func checkPassword(password, email string) error {
+	const pointer = "/password"
 	local, _, _ := strings.Cut(email, "@")
 	folded := strings.ToLower(password)
 	switch {
@@ -129,7 +130,7 @@ func (h *hasher) derive(ctx context.Context, c cost, salt []byte, length int, pa
 	// collected would keep a dozen times as much.
 	defer runtime.GC()
 	// The same characters may be typed in more than one form.
-	return argon2.IDKey([]byte(norm.NFC.String(password)), salt, c.passes, c.memory, c.threads, uint32(length)), nil //nolint:gosec // decode has bounded it
+	return argon2.IDKey([]byte(norm.NFC.String(password)), salt, c.passes, c.memory, c.threads, uint32(length)), nil
 }
 
 func encode(c cost, salt, key []byte) string {

@@ -13,13 +13,27 @@ import (
 )
 
 const (
-	// IdleLife is how long a session lasts that nobody uses, SessionLife how long
-	// one lasts at most.
-	IdleLife    = 30 * 24 * time.Hour
+	// IdleLife is how long a session lasts that nobody uses.
+	IdleLife = 30 * 24 * time.Hour
+	// SessionLife is how long a session lasts at most.
 	SessionLife = 90 * 24 * time.Hour
 
 	maxAgent = 300
 )
+
+// SessionStore keeps sessions.
+type SessionStore interface {
+	// InsertSession begins a session if the user still has the password that was
+	// read, and the membership. It also writes the user's own password anew.
+	InsertSession(ctx context.Context, u User, was string, n NewSession) (inserted bool, err error)
+	SessionByHash(ctx context.Context, hash []byte) (*SignedIn, error)
+	Sessions(ctx context.Context, userID string, page paging.Request) (paging.Page[Session], error)
+	// MoveSession lets a session act in another workspace of its user.
+	MoveSession(ctx context.Context, userID, id, workspaceID string) (moved bool, err error)
+	EndSession(ctx context.Context, userID, id string, entry audit.Entry) (ended bool, err error)
+	EndSessions(ctx context.Context, userID string, entry audit.Entry) error
+	TouchSession(ctx context.Context, id string, at time.Time) error
+}
 
 // Session is a browser in which a user is signed in, without its token.
 type Session struct {

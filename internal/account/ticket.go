@@ -12,6 +12,18 @@ import (
 
 const ticketLife = 24 * time.Hour
 
+// TicketStore keeps tickets.
+type TicketStore interface {
+	InsertTicket(ctx context.Context, t Ticket, entries ...audit.Entry) error
+	TicketByHash(ctx context.Context, kind TicketKind, hash []byte, now time.Time) (*Ticket, error)
+	// Found makes the first user of an installation, the owner of its first
+	// workspace, for a ticket that it uses up.
+	Found(ctx context.Context, ticketHash []byte, now time.Time, owner User, n NewSession, entries ...audit.Entry) (founded bool, err error)
+	// ResetPassword uses a ticket up and ends all sessions of the user before it
+	// begins one.
+	ResetPassword(ctx context.Context, ticketHash []byte, now time.Time, u User, n NewSession, entry audit.Entry) (reset bool, err error)
+}
+
 // TicketKind says what a ticket is for.
 type TicketKind string
 
@@ -135,7 +147,7 @@ func (s *Service) ResetPassword(ctx context.Context, token, password string, vis
 	if err != nil {
 		return SignedIn{}, "", err
 	}
-	if err := checkPassword("/password", password, u.Email); err != nil {
+	if err := checkPassword(password, u.Email); err != nil {
 		return SignedIn{}, "", err
 	}
 	if u.Password, err = s.passwords.hash(ctx, password); err != nil {

@@ -3,10 +3,25 @@ package account
 import (
 	"context"
 
+	"github.com/stepmill/stepmill/internal/audit"
 	"github.com/stepmill/stepmill/internal/auth"
 	"github.com/stepmill/stepmill/internal/fault"
 	"github.com/stepmill/stepmill/internal/paging"
 )
+
+// UserStore keeps users.
+type UserStore interface {
+	HasUsers(ctx context.Context) (bool, error)
+	Users(ctx context.Context, page paging.Request) (paging.Page[User], error)
+	User(ctx context.Context, id string) (*User, error)
+	UserByEmail(ctx context.Context, email string) (*User, error)
+	RenameUser(ctx context.Context, id, name string, entry audit.Entry) (renamed bool, err error)
+	// ChangePassword does so if it is still the old one, and ends all sessions
+	// of the user but one.
+	ChangePassword(ctx context.Context, u User, was, keep string, entry audit.Entry) (changed bool, err error)
+	// Memberships lists the workspaces of a user, the oldest membership first.
+	Memberships(ctx context.Context, userID string) ([]Membership, error)
+}
 
 // Change is what a user changes about themselves; nil leaves it as it is.
 type Change struct {
@@ -62,7 +77,7 @@ func (s *Service) changePassword(ctx context.Context, actor auth.Actor, in Signe
 	if u == nil {
 		return notSignedIn()
 	}
-	if err := checkPassword("/password", *change.Password, u.Email); err != nil {
+	if err := checkPassword(*change.Password, u.Email); err != nil {
 		return err
 	}
 	if err := s.checkCurrent(ctx, *u, change.Current); err != nil {

@@ -5,7 +5,6 @@ import (
 
 	"github.com/stepmill/stepmill/internal/account"
 	"github.com/stepmill/stepmill/internal/clock"
-	"github.com/stepmill/stepmill/internal/fault"
 	"github.com/stepmill/stepmill/internal/paging"
 )
 
@@ -49,12 +48,8 @@ type updateMemberRequest struct {
 }
 
 func (s *Server) updateMember(ctx context.Context, in *updateMemberRequest) (*reply, error) {
-	if in.Body.Role == nil {
-		m, err := s.Accounts.Member(ctx, actorOf(ctx), in.ID)
-		if err != nil {
-			return nil, err
-		}
-		return ok(showMember(m)), nil
+	if in.Body.Role == nil { // nothing is to change
+		return s.getMember(ctx, &memberRequest{in.ID})
 	}
 	m, err := s.Accounts.SetRole(ctx, actorOf(ctx), in.ID, *in.Body.Role)
 	if err != nil {
@@ -100,11 +95,8 @@ type createInvitationRequest struct {
 }
 
 func (s *Server) createInvitation(ctx context.Context, in *createInvitationRequest) (*reply, error) {
-	switch {
-	case in.Body.Email == nil:
-		return nil, fault.Field("/email", "is required")
-	case in.Body.Role == nil:
-		return nil, fault.Field("/role", "is required")
+	if err := required(member{"/email", in.Body.Email}, member{"/role", in.Body.Role}); err != nil {
+		return nil, err
 	}
 	made, token, err := s.Accounts.Invite(ctx, actorOf(ctx), *in.Body.Email, *in.Body.Role)
 	if err != nil {

@@ -115,11 +115,8 @@ type signInRequest struct {
 }
 
 func (s *Server) signIn(ctx context.Context, in *signInRequest) (*reply, error) {
-	switch {
-	case in.Body.Email == nil:
-		return nil, fault.Field("/email", "is required")
-	case in.Body.Password == nil:
-		return nil, fault.Field("/password", "is required")
+	if err := required(member{"/email", in.Body.Email}, member{"/password", in.Body.Password}); err != nil {
+		return nil, err
 	}
 	email, err := account.Email("/email", *in.Body.Email)
 	if err != nil {
@@ -143,8 +140,8 @@ type moveSessionRequest struct {
 }
 
 func (s *Server) moveSession(ctx context.Context, in *moveSessionRequest) (*reply, error) {
-	if in.Body.WorkspaceID == nil {
-		return nil, fault.Field("/workspace_id", "is required")
+	if err := required(member{"/workspace_id", in.Body.WorkspaceID}); err != nil {
+		return nil, err
 	}
 	moved, err := s.Accounts.Move(ctx, *callerOf(ctx).signedIn, *in.Body.WorkspaceID)
 	if err != nil {

@@ -33,7 +33,7 @@ type createOwnerRequest struct {
 
 func (s *Server) createOwner(ctx context.Context, in *createOwnerRequest) (*reply, error) {
 	b := in.Body
-	if err := required("/token", b.Token, "/email", b.Email, "/name", b.Name, "/password", b.Password); err != nil {
+	if err := required(member{"/token", b.Token}, member{"/email", b.Email}, member{"/name", b.Name}, member{"/password", b.Password}); err != nil {
 		return nil, err
 	}
 	if err := s.attempt(ctx, ""); err != nil {
@@ -43,12 +43,17 @@ func (s *Server) createOwner(ctx context.Context, in *createOwnerRequest) (*repl
 	return s.welcomed(ctx, signedIn, token, err)
 }
 
-// required checks that members are there, given as pairs of a pointer and what
-// was found.
-func required(pairs ...any) error {
-	for i := 0; i < len(pairs); i += 2 {
-		if pairs[i+1].(*string) == nil {
-			return fault.Field(pairs[i].(string), "is required")
+// member is what was found at a place in a body.
+type member struct {
+	pointer string
+	value   *string
+}
+
+// required checks that members of a body are there.
+func required(members ...member) error {
+	for _, m := range members {
+		if m.value == nil {
+			return fault.Field(m.pointer, "is required")
 		}
 	}
 	return nil
@@ -62,7 +67,7 @@ type resetPasswordRequest struct {
 }
 
 func (s *Server) resetPassword(ctx context.Context, in *resetPasswordRequest) (*reply, error) {
-	if err := required("/token", in.Body.Token, "/password", in.Body.Password); err != nil {
+	if err := required(member{"/token", in.Body.Token}, member{"/password", in.Body.Password}); err != nil {
 		return nil, err
 	}
 	if err := s.attempt(ctx, ""); err != nil {
@@ -91,7 +96,7 @@ type lookRequest struct {
 }
 
 func (s *Server) lookAtInvitation(ctx context.Context, in *lookRequest) (*reply, error) {
-	if err := required("/token", in.Body.Token); err != nil {
+	if err := required(member{"/token", in.Body.Token}); err != nil {
 		return nil, err
 	}
 	if err := s.attempt(ctx, ""); err != nil {
@@ -117,7 +122,7 @@ type acceptRequest struct {
 }
 
 func (s *Server) acceptInvitation(ctx context.Context, in *acceptRequest) (*reply, error) {
-	if err := required("/token", in.Body.Token, "/password", in.Body.Password); err != nil {
+	if err := required(member{"/token", in.Body.Token}, member{"/password", in.Body.Password}); err != nil {
 		return nil, err
 	}
 	invited, err := s.Accounts.Look(ctx, *in.Body.Token)

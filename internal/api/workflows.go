@@ -54,7 +54,8 @@ type workflowItem struct {
 
 type listWorkflowsRequest struct {
 	page
-	State string `query:"state"`
+	State   string `query:"state"`
+	Include string `query:"include"`
 }
 
 func (s *Server) listWorkflows(ctx context.Context, in *listWorkflowsRequest) (*reply, error) {
@@ -62,13 +63,22 @@ func (s *Server) listWorkflows(ctx context.Context, in *listWorkflowsRequest) (*
 	if in.State != "" && !state.Known() {
 		return nil, parameter("state", "must be one of draft, active, paused")
 	}
+	switch in.Include {
+	case "":
+	case "activity":
+		return s.listActivity(ctx, in, state)
+	default:
+		return nil, parameter("include", "must be activity")
+	}
 	return listing(ctx, s, in.page, []string{"workflows", in.State},
 		func(p paging.Request) (paging.Page[workflow.Item], error) {
 			return s.Workflows.List(ctx, actorOf(ctx), state, p)
 		},
-		func(i workflow.Item) workflowItem {
-			return workflowItem{i.ID, i.Name, i.State, clock.Format(i.CreatedAt), clock.Format(i.UpdatedAt)}
-		})
+		showWorkflowItem)
+}
+
+func showWorkflowItem(i workflow.Item) workflowItem {
+	return workflowItem{i.ID, i.Name, i.State, clock.Format(i.CreatedAt), clock.Format(i.UpdatedAt)}
 }
 
 type createWorkflowRequest struct {

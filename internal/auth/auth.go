@@ -81,7 +81,8 @@ func (a Actor) Did(action, targetType, targetID string, details map[string]any) 
 type Store interface {
 	// Install writes the first workspace unless there is one already.
 	Install(ctx context.Context, in Installation) (installed bool, err error)
-	InsertWorkspace(ctx context.Context, w Workspace, dataKey []byte, first Key, entry audit.Entry) error
+	// InsertWorkspace also makes its owner a member, if a user makes it.
+	InsertWorkspace(ctx context.Context, w Workspace, dataKey []byte, first Key, ownerID string, entry audit.Entry) error
 	Workspace(ctx context.Context, id string) (*Workspace, error)
 	Workspaces(ctx context.Context, page paging.Request) (paging.Page[Workspace], error)
 	UpdateWorkspace(ctx context.Context, w Workspace, was time.Time, entry audit.Entry) (updated bool, err error)

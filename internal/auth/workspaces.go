@@ -75,7 +75,11 @@ func (s *Service) CreateWorkspace(ctx context.Context, actor Actor, in NewWorksp
 		return Workspace{}, "", err
 	}
 	entry := actor.Did("workspace.created", "workspace", workspace.ID, map[string]any{"name": name, "plan": in.Plan})
-	if err := s.store.InsertWorkspace(ctx, workspace, s.vault.NewDataKey(workspace.ID), key, entry); err != nil {
+	ownerID := ""
+	if actor.Type == audit.ActorUser {
+		ownerID = actor.ID
+	}
+	if err := s.store.InsertWorkspace(ctx, workspace, s.vault.NewDataKey(workspace.ID), key, ownerID, entry); err != nil {
 		return Workspace{}, "", err
 	}
 	return workspace, token, nil

@@ -69,7 +69,7 @@ func newStage(t testing.TB) *stage {
 	wf := workflow.Workflow{ID: uid.New(uid.Workflow), WorkspaceID: ws.ID, Name: "w", State: workflow.Draft, Version: 1, Revision: 1, CreatedAt: now, UpdatedAt: now}
 	entry := audit.Entry{ID: uid.New(uid.Audit), WorkspaceID: ws.ID, At: now, ActorType: audit.ActorKey}
 	key := auth.Key{ID: uid.New(uid.Key), WorkspaceID: ws.ID, Lookup: "lookup", Hash: []byte("hash"), CreatedAt: now}
-	if err := st.InsertWorkspace(t.Context(), ws, []byte("key"), key, entry); err != nil {
+	if err := st.InsertWorkspace(t.Context(), ws, []byte("key"), key, "", entry); err != nil {
 		t.Fatal(err)
 	}
 	entry.ID = uid.New(uid.Audit)

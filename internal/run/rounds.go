@@ -53,8 +53,8 @@ func (s *Service) Rounds(ctx context.Context, actor auth.Actor, runID, block str
 	if err != nil {
 		return Rounds{}, err
 	}
-	if found == nil || !found.Block.block() {
-		return Rounds{}, fault.New(fault.StepNotFound, "run %q has no loop %q that has started", runID, block)
+	if found == nil {
+		return Rounds{}, fault.New(fault.StepNotFound, "run %q has no step %q that has started", runID, block)
 	}
 	plan, err := PlanOf(ctx, s.plans, of)
 	if err != nil && !errors.Is(err, workflow.ErrCorrupt) {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/stepmill/stepmill/internal/account"
 	"github.com/stepmill/stepmill/internal/audit"
 	"github.com/stepmill/stepmill/internal/auth"
 	"github.com/stepmill/stepmill/internal/paging"
@@ -81,8 +82,16 @@ func (s *Store) DataKey(ctx context.Context, workspaceID string) ([]byte, error)
 }
 
 // InsertWorkspace implements auth.Store.
-func (s *Store) InsertWorkspace(ctx context.Context, w auth.Workspace, dataKey []byte, first auth.Key, entry audit.Entry) error {
-	return s.write(ctx, func(u *unit) error { return insertWorkspace(u, w, dataKey, first, entry) })
+func (s *Store) InsertWorkspace(ctx context.Context, w auth.Workspace, dataKey []byte, first auth.Key, ownerID string, entry audit.Entry) error {
+	return s.write(ctx, func(u *unit) error {
+		if err := insertWorkspace(u, w, dataKey, first, entry); err != nil || ownerID == "" {
+			return err
+		}
+		if there, err := holdUser(u, ownerID); err != nil || !there {
+			return err
+		}
+		return insertMember(u, w.ID, ownerID, account.Owner, w.CreatedAt)
+	})
 }
 
 func insertWorkspace(u *unit, w auth.Workspace, dataKey []byte, first auth.Key, entry audit.Entry) error {

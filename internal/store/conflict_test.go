@@ -99,7 +99,7 @@ func TestTheAnswerIsThatOfTheLastRun(t *testing.T) {
 	ws := actor.Workspace.ID
 	entry := func() audit.Entry { return actor.Did("deed", "thing", "id", nil) }
 	key := auth.Key{ID: uid.New(uid.Key), WorkspaceID: ws, Lookup: "lookup", Hash: []byte("h"), Scopes: []auth.Scope{auth.Admin}}
-	if err := s.InsertWorkspace(ctx, actor.Workspace, []byte("k"), key, entry()); err != nil {
+	if err := s.InsertWorkspace(ctx, actor.Workspace, []byte("k"), key, "", entry()); err != nil {
 		t.Fatal(err)
 	}
 	expect := func(what string, got webhook.Outcome, err error, want webhook.Outcome) {

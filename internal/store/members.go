@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"time"
 
 	"github.com/stepmill/stepmill/internal/account"
 	"github.com/stepmill/stepmill/internal/audit"
@@ -36,9 +37,8 @@ func (s *Store) Member(ctx context.Context, workspaceID, userID string) (*accoun
 	return found, err
 }
 
-func insertMember(u *unit, m account.NewSession, role account.Role) error {
-	return u.Do(`INSERT INTO members (workspace_id, user_id, role, joined_at) VALUES ($1, $2, $3, $4)`,
-		m.WorkspaceID, m.UserID, string(role), m.CreatedAt)
+func insertMember(u *unit, workspaceID, userID string, role account.Role, at time.Time) error {
+	return u.Do(`INSERT INTO members (workspace_id, user_id, role, joined_at) VALUES ($1, $2, $3, $4)`, workspaceID, userID, string(role), at)
 }
 
 // isMember tells whether a user is in a workspace.

@@ -100,6 +100,8 @@ type Store interface {
 	InsertWorkflow(ctx context.Context, w Workflow, first Version, atMost int, entry audit.Entry) (inserted bool, err error)
 	Workflow(ctx context.Context, workspaceID, id string) (*Workflow, error)
 	Workflows(ctx context.Context, workspaceID string, state State, page paging.Request) (paging.Page[Item], error)
+	// Activities reads what a few workflows did lately, by their ids.
+	Activities(ctx context.Context, workspaceID string, ids []string) (map[string]Activity, error)
 	// UpdateWorkflow applies the change if the row still has WasRevision.
 	UpdateWorkflow(ctx context.Context, change Change) (updated bool, err error)
 	// DeleteWorkflow hides the workflow, its runs and its webhooks at once, if

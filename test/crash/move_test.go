@@ -95,6 +95,7 @@ type lived struct {
 	struck, behind          string // one that was executed at the end, one that waits for its place
 	tenant                  string // the key of another workspace
 	limited, revoked        string // other keys
+	session, invited        string // a cookie, and the token of an invitation
 	once                    harness.Answer
 	cursor                  string
 	followed, followedEvent *told
@@ -169,6 +170,7 @@ func (l *lived) settle(t *testing.T, c *harness.Client) {
 	for _, key := range list(t, c, "/v1/api-keys").Data[:1] {
 		c.Expect(t, 204, "DELETE", "/v1/api-keys/"+key.ID, nil)
 	}
+	l.people(t, c)
 	other := workspace(t, l.Server, "free")
 	l.tenant = other.Key
 	other.Expect(t, 201, "PUT", "/v1/secrets/token", map[string]any{"value": "another"})
@@ -191,6 +193,21 @@ func (l *lived) call(t *testing.T, c *harness.Client) {
 	sink.Within(t, 20*time.Second, "the call is on record", func() bool {
 		return number(t, openTables(t, l.Dir), "SELECT count(*) FROM hook_requests") > 0
 	})
+}
+
+// people makes a member, who is signed in, and somebody who is invited.
+func (l *lived) people(t *testing.T, c *harness.Client) {
+	t.Helper()
+	var made struct {
+		Link string `json:"link"`
+	}
+	c.Expect(t, 201, "POST", "/v1/invitations", map[string]any{"email": "later@example.com", "role": "viewer"}).Decode(t, &made)
+	l.invited = made.Link[strings.Index(made.Link, "#token=")+len("#token="):]
+	c.Expect(t, 201, "POST", "/v1/invitations", map[string]any{"email": "ada@example.com", "role": "owner"}).Decode(t, &made)
+	token := made.Link[strings.Index(made.Link, "#token=")+len("#token="):]
+	accepted := c.Expect(t, 201, "POST", "/ui/v1/invitations/accept", map[string]any{"token": token, "name": "Ada", "password": "correct horse"})
+	l.session, _, _ = strings.Cut(accepted.Header.Get("Set-Cookie"), ";")
+	c.Expect(t, 200, "GET", "/ui/v1/session", nil, "Cookie", l.session)
 }
 
 func newKey(t *testing.T, c *harness.Client, scope string) string {
@@ -395,6 +412,10 @@ func (l *lived) goesOn(t *testing.T, s *harness.Server, deliveries map[string]st
 	s.With(l.limited).Expect(t, 200, "GET", "/v1/workflows", nil)
 	s.With(l.limited).Expect(t, 403, "POST", "/v1/workflows", map[string]any{"name": "x"})
 	s.With(l.revoked).Expect(t, 401, "GET", "/v1/workflows", nil)
+	// People, but for where they are signed in.
+	s.Expect(t, 401, "GET", "/ui/v1/session", nil, "Cookie", l.session)
+	s.Expect(t, 201, "POST", "/ui/v1/session", map[string]any{"email": "ada@example.com", "password": "correct horse"})
+	s.Expect(t, 201, "POST", "/ui/v1/invitations/accept", map[string]any{"token": l.invited, "name": "L", "password": "correct horse"})
 	if end := finish(t, s.Client, l.sealed); end.Status != succeeded {
 		t.Errorf("the secret does not open: %+v", end)
 	}

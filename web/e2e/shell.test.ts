@@ -138,6 +138,22 @@ test("an address that nobody has is said to be one", async () => {
 	watched.check();
 });
 
+test("with six live tabs open a seventh loads", async () => {
+	const pages = await Promise.all(
+		Array.from({ length: 6 }, async () => {
+			const tab = await watched.context.newPage();
+			await tab.goto("/runs");
+			await tab.getByRole("heading", { level: 1 }).waitFor();
+			return tab;
+		}),
+	);
+	const { page } = watched;
+	await page.goto("/approvals");
+	await page.getByRole("heading", { level: 1, name: "Approvals" }).waitFor();
+	for (const tab of pages) await tab.close();
+	watched.check();
+});
+
 test("a lost stream is told, and so is its return by silence", async () => {
 	const { page } = watched;
 	watched.expect(/events\/stream|ERR_CONNECTION_REFUSED|ERR_INCOMPLETE_CHUNKED/);

@@ -138,7 +138,7 @@ func (p *place) newWorkflow(t *testing.T) workflow.Workflow {
 	ws := auth.Workspace{ID: uid.At(uid.Workspace, now), Plan: auth.Pro, CreatedAt: now, UpdatedAt: now}
 	key := auth.Key{ID: uid.At(uid.Key, now), WorkspaceID: ws.ID, Lookup: uid.New(uid.Key), Hash: []byte("h"), Scopes: []auth.Scope{auth.Admin}}
 	entry := func() audit.Entry { return audit.Entry{ID: uid.New(uid.Audit), WorkspaceID: ws.ID, At: now} }
-	if err := p.store.InsertWorkspace(t.Context(), ws, []byte("k"), key, entry()); err != nil {
+	if err := p.store.InsertWorkspace(t.Context(), ws, []byte("k"), key, "", entry()); err != nil {
 		t.Fatal(err)
 	}
 	wf := workflow.Workflow{ID: uid.At(uid.Workflow, now), WorkspaceID: ws.ID, State: workflow.Active, Version: 1, Revision: 1}

@@ -72,7 +72,7 @@ func testWorkspaces(t *testing.T, w *world) {
 		next, key := newWorkspace(), newKey("")
 		taken := must(w.Keys(ctx, made.ID, whole))(t).Items[0]
 		key.WorkspaceID, key.Lookup = next.ID, taken.Lookup
-		if err := w.InsertWorkspace(ctx, next, []byte("k"), key, newEntry(next.ID, "workspace.created", next.ID)); err == nil {
+		if err := w.InsertWorkspace(ctx, next, []byte("k"), key, "", newEntry(next.ID, "workspace.created", next.ID)); err == nil {
 			t.Error("two keys have the same lookup")
 		}
 		gone(w.Workspace(ctx, next.ID))(t, "the workspace")

@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"encoding/json"
+	"fmt"
 	"testing"
 
 	"github.com/stepmill/stepmill/internal/clock"
@@ -56,6 +57,34 @@ func testStepsAt(t *testing.T, w *world) {
 		got = append(got, step.Path+string(step.Input))
 	}
 	same(t, "steps", got, []string{`a{"n":1}`, `b[1].c{"n":1}`})
+	many := []string{"b[1].c"}
+	for i := range 70_000 {
+		many = append(many, fmt.Sprintf("none%d", i))
+	}
+	same(t, "among more than a statement takes", len(must(w.StepsAt(ctx, ws.ID, started.ID, append(many, "a")))(t)), 2)
 	same(t, "of another workspace", len(must(w.StepsAt(ctx, "ws_other", started.ID, []string{"a"}))(t)), 0)
 	same(t, "of nothing", len(must(w.StepsAt(ctx, ws.ID, started.ID, nil))(t)), 0)
+}
+
+// testActivities is about what a list of workflows shows at a glance.
+func testActivities(t *testing.T, w *world) {
+	ctx, ws := t.Context(), w.workspace(t)
+	busy, idle := w.workflow(t, ws.ID), w.workflow(t, ws.ID)
+	var started []run.Run
+	for range workflow.Recent + 3 {
+		started = append(started, w.start(t, busy, "node_1"))
+	}
+	found := must(w.Activities(ctx, ws.ID, []string{busy.ID, idle.ID, "wf_none"}))(t)
+	var ids []string
+	for _, r := range found[busy.ID].Runs {
+		ids = append(ids, r.ID)
+	}
+	var want []string
+	for i := range workflow.Recent {
+		want = append(want, started[len(started)-1-i].ID)
+	}
+	same(t, "the latest runs, newest first", ids, want)
+	same(t, "of one that did nothing", len(found[idle.ID].Runs), 0)
+	same(t, "for another workspace", len(must(w.Activities(ctx, "ws_other", []string{busy.ID}))(t)), 0)
+	same(t, "of none", len(must(w.Activities(ctx, ws.ID, nil))(t)), 0)
 }

@@ -45,7 +45,7 @@ func (w *world) workspace(t *testing.T) auth.Workspace {
 	t.Helper()
 	made := newWorkspace()
 	entry := newEntry(made.ID, "workspace.created", made.ID)
-	if err := w.InsertWorkspace(t.Context(), made, []byte("data key of "+made.ID), newKey(made.ID), entry); err != nil {
+	if err := w.InsertWorkspace(t.Context(), made, []byte("data key of "+made.ID), newKey(made.ID), "", entry); err != nil {
 		t.Fatal(err)
 	}
 	return made

@@ -10,6 +10,27 @@ import (
 	"github.com/stepmill/stepmill/internal/uid"
 )
 
+func testPeople(t *testing.T, w *world) {
+	for _, part := range []struct {
+		name string
+		test func(*testing.T, *world)
+	}{
+		{"users", testUsers},
+		{"races of sign-ins", testSignInRaces},
+		{"members", testMembers},
+		{"the last owner", testLastOwner},
+		{"invitations", testInvitations},
+		{"the first user", testFounding},
+		{"new passwords", testResets},
+		{"purge of sessions", testPurgeSessions},
+	} {
+		t.Run(part.name, func(t *testing.T) {
+			t.Parallel()
+			part.test(t, newWorld(t, w.open))
+		})
+	}
+}
+
 func newUser() account.User {
 	now := clock.Now()
 	id := uid.At(uid.User, now)
@@ -156,6 +177,12 @@ func testMembers(t *testing.T, w *world) {
 	gone(w.SessionByHash(ctx, session.Hash))(t, "the session there")
 	same(t, "the session elsewhere", found(w.SessionByHash(ctx, elsewhere.Hash))(t).Role, account.Owner)
 
+	made := newWorkspace()
+	if err := w.InsertWorkspace(ctx, made, []byte("k"), newKey(made.ID), first.ID, newEntry(made.ID, "workspace.created", made.ID)); err != nil {
+		t.Fatal(err)
+	}
+	same(t, "role of who made a workspace", found(w.Member(ctx, made.ID, first.ID))(t).Role, account.Owner)
+
 	third, session := w.member(t, ws.ID, account.Viewer)
 	answers(remove(third.ID))(t, "remove", account.Done)
 	gone(w.User(ctx, third.ID))(t, "a user without a workspace")
@@ -221,6 +248,14 @@ func testInvitations(t *testing.T, w *world) {
 	same(t, "listed", len(must(w.Invitations(ctx, ws.ID, now, whole))(t).Items), 2)
 	empty(w.Invitations(ctx, ws.ID, again.ExpiresAt.Add(time.Minute), whole))(t, "listed after their time")
 
+	t.Run("ends with its time", func(t *testing.T) {
+		old := newInvitation(ws.ID, "d@example.com")
+		old.CreatedAt, old.ExpiresAt = now.Add(-time.Hour), now.Add(-time.Minute)
+		answers(insert(old, plenty))(t, "insert", true)
+		u := newUser()
+		answers(w.Accept(ctx, old, u, newSession(u, ws.ID)))(t, "accept", false)
+		answers(insert(newInvitation(ws.ID, "b@example.com"), 2))(t, "in its place", true)
+	})
 	t.Run("is accepted once", func(t *testing.T) {
 		accepted := together(t, 16, func(int) (bool, error) {
 			u := newUser()

@@ -117,7 +117,7 @@ func testMovedSecrets(t *testing.T, w *world) {
 	var actors []auth.Actor
 	for range 2 {
 		ws := newWorkspace()
-		if err := w.InsertWorkspace(ctx, ws, v.NewDataKey(ws.ID), newKey(ws.ID), newEntry(ws.ID, "workspace.created", ws.ID)); err != nil {
+		if err := w.InsertWorkspace(ctx, ws, v.NewDataKey(ws.ID), newKey(ws.ID), "", newEntry(ws.ID, "workspace.created", ws.ID)); err != nil {
 			t.Fatal(err)
 		}
 		actors = append(actors, auth.Actor{Workspace: ws})

@@ -29,6 +29,7 @@ func Run(t *testing.T, open func(t *testing.T, notify store.Notify) *store.Store
 		{"start of runs", testStart},
 		{"runs of drafts", testDrafts},
 		{"steps at paths", testStepsAt},
+		{"activities", testActivities},
 		{"lists of runs", testRuns},
 		{"lists of all runs", testAllRuns},
 		{"lists of steps", testSteps},
@@ -74,14 +75,7 @@ func Run(t *testing.T, open func(t *testing.T, notify store.Notify) *store.Store
 		{"tenants", testTenants},
 		{"paging", testPaging},
 		{"values", testValues},
-		{"users", testUsers},
-		{"races of sign-ins", testSignInRaces},
-		{"members", testMembers},
-		{"the last owner", testLastOwner},
-		{"invitations", testInvitations},
-		{"the first user", testFounding},
-		{"new passwords", testResets},
-		{"purge of sessions", testPurgeSessions},
+		{"people", testPeople},
 		{"moving", testMove},
 	} {
 		t.Run(area.name, func(t *testing.T) {

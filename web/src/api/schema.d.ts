@@ -781,7 +781,7 @@ export interface paths {
          * List the rounds of a loop
          * @description The rounds of a step of the run that is a loop, each as a whole: those that failed first, then those that are under way, wait or
          *     were cancelled, then the others, each group in its order. `counts` counts all of them, whatever the filter and the
-         *     page. A step that failed with `on_error: continue` does not fail its round.
+         *     page. A step that failed with `on_error: continue` does not fail its round. A step that is no loop has no rounds.
          */
         get: operations["getRunRounds"];
         put?: never;
@@ -1920,6 +1920,53 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/templates": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the templates
+         * @description Whole workflows to begin with, the same for all workspaces: those for a first run, then the others by category. To
+         *     use one, create a workflow and give it `source` of the template with `PATCH`.
+         */
+        get: operations["listTemplates"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/templates/{name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The name of the template.
+                 * @example hello
+                 */
+                name: string;
+            };
+            cookie?: never;
+        };
+        /**
+         * Read a template
+         * @description One template with its text, and a payload to start a first run with.
+         */
+        get: operations["getTemplate"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/usage": {
         parameters: {
             query?: never;
@@ -2743,6 +2790,66 @@ export interface components {
             state: components["schemas"]["WorkflowState"];
             created_at: components["schemas"]["Timestamp"];
             updated_at: components["schemas"]["Timestamp"];
+            /** @description With `include=activity` only. */
+            activity?: components["schemas"]["WorkflowActivity"];
+        };
+        TemplateItem: {
+            name: string;
+            title: string;
+            description: string;
+            category: string;
+            /** @description Whether it runs at once, without any account or network. */
+            first_run: boolean;
+            /** @description The types of its triggers. */
+            triggers: string[];
+            /** @description The actions of its steps. */
+            uses: string[];
+        };
+        TemplateList: {
+            data: components["schemas"]["TemplateItem"][];
+            next_cursor: components["schemas"]["NextCursor"];
+        };
+        Template: {
+            name: string;
+            title: string;
+            description: string;
+            category: string;
+            first_run: boolean;
+            triggers: string[];
+            uses: string[];
+            /** @description Something to start a first run with. */
+            payload: {
+                [key: string]: unknown;
+            };
+            /** @description The text of the workflow, for `source` in `PATCH /v1/workflows/{id}`. */
+            source: string;
+        };
+        /** @description A workflow at a glance. */
+        WorkflowActivity: {
+            /** @description By id. Every workflow can be started by hand, whether it has a trigger for it or not. */
+            triggers: {
+                id: string;
+                type: string;
+            }[];
+            /** @description When the first of the triggers that go by time fires; null when none does. */
+            next_run_at: components["schemas"]["TimestampOrNull"];
+            /** @description The first of `recent`; null when nothing has run. */
+            last_run: components["schemas"]["RecentRun"] | null;
+            /** @description The latest runs, newest first. */
+            recent: components["schemas"]["RecentRun"][];
+            /**
+             * @description The share of `succeeded` among the runs in `recent` that succeeded or failed, drafts left out; null when there
+             *     are none.
+             */
+            success_rate: number | null;
+        };
+        RecentRun: {
+            id: components["schemas"]["RunId"];
+            status: components["schemas"]["RunStatus"];
+            draft: components["schemas"]["OfDraft"];
+            started_at: components["schemas"]["Timestamp"];
+            finished_at: components["schemas"]["TimestampOrNull"];
+            duration_ms: components["schemas"]["DurationMs"];
         };
         WorkflowList: {
             data: components["schemas"]["WorkflowListItem"][];
@@ -4577,6 +4684,19 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
+        /** @description There is no such template. */
+        TemplateNotFound: {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
         /** @description There is no such action. */
         ActionNotFound: {
             headers: {
@@ -5258,6 +5378,11 @@ export interface operations {
                  * @example active
                  */
                 state?: components["schemas"]["WorkflowState"];
+                /**
+                 * @description `activity` gives each item an `activity`: its triggers, its latest runs, and when it runs next by itself.
+                 * @example activity
+                 */
+                include?: "activity";
                 /**
                  * @description How many items to return at most.
                  * @example 50
@@ -6573,7 +6698,7 @@ export interface operations {
                  */
                 started_before?: string;
                 /**
-                 * @description Only the run with this id, runs of workflows whose name begins with this text, in upper or lower case, and runs whose error code begins with it.
+                 * @description Only runs whose id begins with this text, runs of workflows whose name does, in upper or lower case, and runs whose error has a code that begins with it or a message that contains it.
                  * @example timed_out
                  */
                 text?: string;
@@ -10942,6 +11067,118 @@ export interface operations {
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
             404: components["responses"]["ActionNotFound"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    listTemplates: {
+        parameters: {
+            query?: {
+                /**
+                 * @description How many items to return at most.
+                 * @example 50
+                 */
+                limit?: components["parameters"]["Limit"];
+                /** @description The `next_cursor` of the previous page. Left out for the first page. */
+                cursor?: components["parameters"]["Cursor"];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description One page of templates. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "data": [
+                     *         {
+                     *           "name": "hello",
+                     *           "title": "Say hello",
+                     *           "description": "Builds a greeting from what the run is started with. Runs at once, without any account.",
+                     *           "category": "First steps",
+                     *           "first_run": true,
+                     *           "triggers": [],
+                     *           "uses": [
+                     *             "data.set",
+                     *             "log.write"
+                     *           ]
+                     *         }
+                     *       ],
+                     *       "next_cursor": null
+                     *     }
+                     */
+                    "application/json": components["schemas"]["TemplateList"];
+                };
+            };
+            400: components["responses"]["InvalidListQuery"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    getTemplate: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The name of the template.
+                 * @example hello
+                 */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The template. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "name": "hello",
+                     *       "title": "Say hello",
+                     *       "description": "Builds a greeting from what the run is started with. Runs at once, without any account.",
+                     *       "category": "First steps",
+                     *       "first_run": true,
+                     *       "triggers": [],
+                     *       "uses": [
+                     *         "data.set",
+                     *         "log.write"
+                     *       ],
+                     *       "payload": {
+                     *         "name": "Ada"
+                     *       },
+                     *       "source": "# Builds a greeting.\nsteps:\n  - id: greet\n    uses: data.set\n    with: {values: {text: 'Hello ${{ trigger.payload.name }}!'}}\n"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Template"];
+                };
+            };
+            400: components["responses"]["InvalidParameter"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["TemplateNotFound"];
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
             503: components["responses"]["Unavailable"];

@@ -1,5 +1,6 @@
 import { tellSignedOut } from "@/api/client";
 import { type LiveEvent, parser } from "./parse";
+import { takeSlot } from "./slots";
 
 /** How the stream stands. Since is when the last sign of it came. */
 export interface Standing {
@@ -13,6 +14,7 @@ const firstWait = 1_000;
 const longestWait = 30_000;
 /** The server sends a comment every 15 seconds; silence longer than this is a dead connection. */
 const silence = 45_000;
+const rereading = 10_000;
 
 /**
  * Stream reads server-sent events. It is closed while the tab is hidden, and goes
@@ -106,7 +108,26 @@ export class Stream {
 		this.wait = Math.min(this.wait * 2, longestWait);
 	}
 
+	/** Until there is a place among the tabs that follow events, what is shown is read again now and then. */
+	private async place(signal: AbortSignal): Promise<() => void> {
+		const instead = setInterval(() => this.tell({ type: "gap", id: "", data: undefined }), rereading);
+		try {
+			return await takeSlot(signal);
+		} finally {
+			clearInterval(instead);
+		}
+	}
+
 	private async read(abort: AbortController): Promise<void> {
+		const leave = await this.place(abort.signal);
+		try {
+			await this.listen(abort);
+		} finally {
+			leave();
+		}
+	}
+
+	private async listen(abort: AbortController): Promise<void> {
 		const headers: Record<string, string> = { Accept: "text/event-stream" };
 		if (this.lastId) headers["Last-Event-ID"] = this.lastId;
 		const response = await fetch(this.address, { headers, signal: abort.signal, credentials: "same-origin" });

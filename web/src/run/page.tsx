@@ -1,14 +1,53 @@
-import { Page, PageHeader } from "@/ui/page";
-import { EmptyState } from "@/ui/states";
-import { Card } from "@/ui/table";
+import { useParams } from "@tanstack/react-router";
+import { useTitle } from "@/ui/page";
+import { ErrorState, Skeleton, SkeletonRows } from "@/ui/states";
+import { Banner } from "./banner";
+import { RunHeader } from "./header";
+import { waitOf } from "./model/words";
+import { Panes } from "./panes";
+import { useRoundKeys, useSelection } from "./selection";
+import { useDefinition, useDrawn, useRecord, useWorkflow } from "./use-run";
 
-export default function Run() {
+export default function Page() {
+	const { id = "" } = useParams({ strict: false });
+	return <Run key={id} id={id} />;
+}
+
+const none = [] as const;
+
+function Run({ id }: { id: string }) {
+	const record = useRecord(id);
+	const workflow = useWorkflow(record.head?.workflow_id);
+	const { definition, error, refetch } = useDefinition(id);
+	// Waiting for both keeps the picture from being drawn twice, differently.
+	const drawn = useDrawn(
+		workflow.isPending ? undefined : definition,
+		workflow.data?.layout as Record<string, [number, number]> | undefined,
+	);
+	const selection = useSelection(record);
+	useRoundKeys(record, definition?.steps ?? none, selection);
+	useTitle(workflow.data ? `Run of ${workflow.data.name}` : "Run");
+	if (error) return <ErrorState error={error} onRetry={() => void refetch()} />;
+	if (record.deleted) return <ErrorState error={new Error("The workflow was deleted, and its runs with it.")} />;
+	if (!record.head) return <Loading />;
 	return (
-		<Page>
-			<PageHeader title="Run" />
-			<Card>
-				<EmptyState title="No steps yet." />
-			</Card>
-		</Page>
+		<div className="flex h-full min-h-0 flex-col">
+			<RunHeader head={record.head} name={workflow.data?.name} waits={waitOf(record) !== null} />
+			<Banner record={record} selection={selection} steps={definition?.steps ?? none} />
+			{!drawn && <SkeletonRows label="Loading the steps" />}
+			{drawn && <Panes run={id} record={record} doc={drawn} selection={selection} />}
+		</div>
+	);
+}
+
+function Loading() {
+	return (
+		<div role="status" aria-label="Loading the run" className="flex h-full flex-col">
+			<div className="flex flex-col gap-3 border-b bg-surface p-4">
+				<Skeleton className="h-6 w-64 max-w-full" />
+				<Skeleton className="h-4 w-96 max-w-full" />
+			</div>
+			<SkeletonRows label="Loading the steps" />
+		</div>
 	);
 }

@@ -1,4 +1,5 @@
 import { Link } from "@tanstack/react-router";
+import { WaitingCount } from "@/pages/approvals/count";
 import { cx } from "@/ui/class";
 import { type Place, places } from "./places";
 
@@ -38,13 +39,14 @@ function Item({ place, onGo }: { place: Place; onGo?: () => void }) {
 		>
 			<place.icon />
 			<span className="truncate">{place.name}</span>
+			{place.to === "/approvals" && <WaitingCount />}
 		</Link>
 	);
 }
 
 export function Mark() {
 	return (
-		<Link to="/workflows" className="flex h-8 items-center gap-2 rounded-6 px-1.5 text-14 font-semibold">
+		<Link to="/workflows" className="flex h-8 items-center gap-2 rounded-6 px-1.5 text-14 font-semibold text-text">
 			<svg width={20} height={20} viewBox="0 0 32 32" aria-hidden="true">
 				<rect width="32" height="32" rx="8" fill="var(--accent)" />
 				<path

@@ -1,6 +1,8 @@
-import { Link as RouterLink } from "@tanstack/react-router";
-import type { ComponentProps } from "react";
+import { type LinkComponent, Link as RouterLink } from "@tanstack/react-router";
+import type { ComponentProps, ReactNode } from "react";
 import { cx } from "./class";
+
+type Anchor = (props: ComponentProps<"a"> & { plain?: boolean }) => ReactNode;
 
 /** Link goes to a page of the dashboard. Inside lists use `plain`, which leaves the look to the row. */
 export const Link = ((props: ComponentProps<typeof RouterLink> & { plain?: boolean }) => {
@@ -11,6 +13,4 @@ export const Link = ((props: ComponentProps<typeof RouterLink> & { plain?: boole
 			className={cx(plain ? "hover:underline" : "text-accent hover:underline", className as string)}
 		/>
 	);
-}) as unknown as LinkComponent;
-
-type LinkComponent = typeof RouterLink;
+}) as unknown as LinkComponent<Anchor>;

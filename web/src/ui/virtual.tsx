@@ -1,5 +1,6 @@
 import {
 	type CSSProperties,
+	type KeyboardEvent,
 	type ReactNode,
 	type Ref,
 	useCallback,
@@ -34,6 +35,9 @@ export interface VirtualListProps<T> {
 	/** Of the scrolling element, such as role="tree" and its label. */
 	role?: string;
 	label?: string;
+	/** The id of the row that has the focus of the list, for lists that are walked by keyboard. */
+	active?: string;
+	onKeyDown?: (event: KeyboardEvent) => void;
 	ref?: Ref<VirtualHandle>;
 }
 
@@ -47,6 +51,8 @@ export function VirtualList<T>({
 	onEnd,
 	role = "list",
 	label,
+	active,
+	onKeyDown,
 	ref,
 }: VirtualListProps<T>) {
 	const outer = useRef<HTMLDivElement>(null);
@@ -83,11 +89,14 @@ export function VirtualList<T>({
 	}, [onEnd, to, items.length]);
 	return (
 		// biome-ignore lint/a11y/useAriaPropsSupportedByRole: every role that a list has takes a name
+		// biome-ignore lint/a11y/noStaticElementInteractions: the role says that it takes keys
 		<div
 			ref={outer}
 			onScroll={measure}
 			role={role}
 			aria-label={label}
+			aria-activedescendant={active}
+			onKeyDown={onKeyDown}
 			tabIndex={0}
 			className={cx("overflow-y-auto", className)}
 		>

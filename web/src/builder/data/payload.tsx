@@ -28,7 +28,7 @@ export function PayloadEditor() {
 	];
 	const chosen = choices.find((choice) => JSON.stringify(choice.payload) === JSON.stringify(value));
 	return (
-		<div className="flex min-h-0 flex-1 flex-col gap-1">
+		<div className="flex min-h-36 flex-1 flex-col gap-2">
 			<div className="flex items-center gap-2">
 				<span className="font-medium">Payload</span>
 				<NativeSelect

@@ -5,25 +5,33 @@ import { useReplayState } from "../replay/store";
 import { useRecentRuns } from "./queries";
 import { useDataRun } from "./use-data";
 
+export interface RunSelectProps {
+	label: string;
+	/** Only for screen readers; the run is then the one that is drawn, and not the one whose data is used. */
+	hidden?: boolean;
+}
+
 /** RunSelect chooses the run whose data is used, and draws it. */
-export function RunSelect() {
+export function RunSelect({ label, hidden = false }: RunSelectProps) {
 	const editor = useEditor();
-	const [, replay] = useReplayState();
+	const [{ run: drawn }, replay] = useReplayState();
 	const runs = useRecentRuns(editor.id) ?? [];
-	const chosen = useDataRun();
+	const used = useDataRun();
+	const chosen = hidden ? drawn : used;
 	if (runs.length === 0) return <p className="text-12 text-muted">There is no run yet whose data could be used.</p>;
-	return (
-		<Field label="Data of">
-			<NativeSelect
-				value={chosen ?? ""}
-				onChange={(event) => replay.draw(event.target.value || null)}
-				options={[
-					...(chosen === null ? [{ value: "", label: "No run" }] : []),
-					...runs.map((run) => ({ value: run.id, label: `${when(run.started_at)} · ${run.status}` })),
-				]}
-			/>
-		</Field>
+	const select = (
+		<NativeSelect
+			aria-label={label}
+			className={hidden ? "w-52" : undefined}
+			value={chosen ?? ""}
+			onChange={(event) => replay.draw(event.target.value || null)}
+			options={[
+				...(chosen === null ? [{ value: "", label: hidden ? "Choose a run…" : "No run" }] : []),
+				...runs.map((run) => ({ value: run.id, label: `${when(run.started_at)} · ${run.status}` })),
+			]}
+		/>
 	);
+	return hidden ? select : <Field label={label}>{select}</Field>;
 }
 
 function when(at: string): string {

@@ -47,7 +47,7 @@ function OneStep({ step }: { step: Step }) {
 				>
 					<span className="truncate">Test {title(step)}</span>
 				</Button>
-				<RunSelect />
+				<RunSelect label="With the data of" />
 				<Sources step={step} gathered={gathered} tested={test?.result} />
 				<PinControls step={step} output={outputOf(test, gathered, step.id)} />
 			</div>

@@ -29,7 +29,9 @@ export function ActionForm({ step, pointer }: { step: Step; pointer: string }) {
 			<div data-pointer={`${pointer}/uses`} className="flex items-start gap-2 rounded-8 border bg-canvas px-3 py-2">
 				<div className="min-w-0 flex-1">
 					<p className="font-medium">{action?.title ?? step.uses ?? "No action yet"}</p>
-					<p className="text-12 break-words text-muted">{action?.summary ?? step.uses}</p>
+					<p className="line-clamp-2 text-12 break-words text-muted" title={action?.summary}>
+						{action?.summary ?? step.uses}
+					</p>
 				</div>
 				<ChangeAction step={step} />
 			</div>

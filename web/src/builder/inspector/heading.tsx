@@ -22,19 +22,21 @@ export function Heading({ node, id, pointer, name, named = false, children }: He
 	return (
 		<div className="flex flex-col gap-4 p-4">
 			{children}
-			{named && (
-				<div data-pointer={`${pointer}/name`}>
-					<Field label="Name" error={problem}>
-						<TextInput
-							value={name ?? ""}
-							placeholder={id}
-							maxLength={200}
-							onChange={(event) => editor.setField(`${pointer}/name`, event.target.value || undefined)}
-						/>
-					</Field>
-				</div>
-			)}
-			<IdField key={id} node={node} id={id} pointer={pointer} />
+			<div className={named ? "grid grid-cols-[3fr_2fr] gap-3" : undefined}>
+				{named && (
+					<div data-pointer={`${pointer}/name`}>
+						<Field label="Name" error={problem}>
+							<TextInput
+								value={name ?? ""}
+								placeholder={id}
+								maxLength={200}
+								onChange={(event) => editor.setField(`${pointer}/name`, event.target.value || undefined)}
+							/>
+						</Field>
+					</div>
+				)}
+				<IdField key={id} node={node} id={id} pointer={pointer} />
+			</div>
 		</div>
 	);
 }
@@ -52,7 +54,7 @@ function IdField({ node, id, pointer }: { node: string; id: string; pointer: str
 	};
 	return (
 		<div data-pointer={`${pointer}/id`}>
-			<Field label="ID" hint="Renaming it changes what refers to it too." error={wrong ?? problem}>
+			<Field label="ID" error={wrong ?? problem}>
 				<TextInput
 					value={text}
 					readOnly={fixed}

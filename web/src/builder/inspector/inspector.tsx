@@ -1,4 +1,4 @@
-import { useRef } from "react";
+import { useEffect, useRef } from "react";
 import { isBlock, type Step, type Trigger, triggerNode } from "@/builder/model";
 import { type Selected, useEditorState, useFixed, useSelected } from "@/builder/state";
 import { EmptyState } from "@/ui/states";
@@ -21,6 +21,8 @@ export function Inspector() {
 	const root = useRef<HTMLDivElement>(null);
 	const node = nodeOf(selected);
 	useTarget(root, selected, node);
+	// The editor is there before the first expression is typed, so that no letter waits for it.
+	useEffect(() => void import("./expression/editor"), []);
 	return (
 		<div ref={root} className="h-full min-h-0 overflow-y-auto bg-surface">
 			<InspectorScope key={node ?? ""} node={node}>

@@ -30,7 +30,6 @@ export function RunView() {
 				</Button>
 				{refusal ? <ErrorNote error={refusal} /> : null}
 				<PayloadEditor />
-				<RunSelect />
 			</div>
 			<DrawnRun />
 		</div>
@@ -48,6 +47,9 @@ function DrawnRun() {
 					executed.
 				</p>
 				<p>The run is drawn on the canvas as it happens. Click a step to see its input and output.</p>
+				<div className="mt-3 flex items-center gap-2">
+					<RunSelect label="Run to draw on the canvas" hidden />
+				</div>
 			</div>
 		);
 	}
@@ -55,11 +57,16 @@ function DrawnRun() {
 		<div className="flex min-h-0 min-w-0 flex-col">
 			<div className="flex shrink-0 items-center gap-3 border-b px-4 py-2">
 				{followed.head && <StatusBadge status={followed.head.status} />}
-				{followed.head?.draft && <Badge>draft run</Badge>}
-				<Link to="/runs/$id" params={{ id: run }} className="truncate font-mono text-12">
-					{run}
+				{followed.head?.draft && (
+					<span className="shrink-0 whitespace-nowrap">
+						<Badge>draft run</Badge>
+					</span>
+				)}
+				<Link to="/runs/$id" params={{ id: run }} className="truncate">
+					Open the run
 				</Link>
 				<span className="ml-auto" />
+				<RunSelect label="Run on the canvas" hidden />
 				<IconButton small icon={CloseIcon} label="Take the run off the canvas" onClick={() => replay.draw(null)} />
 			</div>
 			{followed.head?.error && (

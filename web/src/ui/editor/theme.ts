@@ -28,8 +28,8 @@ export const look = [
 			boxShadow: "var(--lift)",
 			overflow: "hidden",
 		},
-		".cm-tooltip-autocomplete > ul > li": { padding: "4px 8px", lineHeight: "20px" },
-		".cm-tooltip-autocomplete > ul > li[aria-selected]": {
+		".cm-tooltip.cm-tooltip-autocomplete > ul > li": { padding: "4px 8px", lineHeight: "20px" },
+		".cm-tooltip.cm-tooltip-autocomplete > ul > li[aria-selected]": {
 			backgroundColor: "var(--accent-soft)",
 			color: "var(--text)",
 		},

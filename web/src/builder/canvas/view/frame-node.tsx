@@ -23,21 +23,23 @@ export const FrameNode = memo(function FrameNode(props: FrameNodeProps) {
 			{condition && <Condition text={condition} />}
 			<div
 				className={cx(
-					"flex h-10 shrink-0 items-center gap-2 rounded-t-[7px] border-b bg-surface pr-3 pl-4 text-12",
+					"flex h-10 shrink-0 items-center gap-3 rounded-t-[7px] border-b bg-surface pr-3 pl-4 text-12",
 					status === "failed" && "ml-1 rounded-tl-none !pl-3",
 				)}
 			>
 				<Shape className="text-muted" />
-				<span className="max-w-[50%] shrink-0 truncate text-13 font-semibold" title={name}>
-					{name}
-				</span>
-				<span className="min-w-0 flex-1 truncate text-muted" title={says}>
-					{says}
+				<span className="min-w-0 flex-1">
+					<span className="block truncate text-13 leading-[18px] font-semibold" title={name}>
+						{name}
+					</span>
+					<span className="block truncate text-muted" title={says}>
+						{says}
+					</span>
 				</span>
 				<span className="flex items-center gap-1.5 text-muted">
 					<Marks {...props} />
 				</span>
-				<span className="flex items-center gap-2 *:flex-row-reverse *:items-center">
+				<span className="*:flex-row-reverse *:items-center *:gap-1.5">
 					<Standing {...props} />
 				</span>
 			</div>

@@ -8,11 +8,7 @@ describe("frameWords", () => {
 			"body.lines",
 			"5 at a time",
 		]);
-		expect(frameWords({ foreach: "steps.get.output.items" })).toEqual([
-			"For each",
-			"steps.get.output.items",
-			"1 at a time",
-		]);
+		expect(frameWords({ foreach: "steps.get.output.items" })).toEqual(["For each", "steps.get.output.items"]);
 	});
 
 	it("says until when something is repeated", () => {

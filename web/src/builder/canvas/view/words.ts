@@ -23,7 +23,8 @@ export function frameWords(step: Pick<Step, "foreach" | "parallel" | "repeat">):
 		);
 	}
 	const list = bare(step.foreach ?? "").replace(/^trigger\.payload\./, "");
-	return ["For each", list || "…", `${step.parallel ?? 1} at a time`];
+	const words = ["For each", list || "…"];
+	return step.parallel && step.parallel > 1 ? [...words, `${step.parallel} at a time`] : words;
 }
 
 const triggerNames: Record<string, string> = {

@@ -37,7 +37,7 @@ export default function ExpressionEditor(props: ExpressionEditorProps) {
 	useEffect(() => {
 		if (view && insert && insert.count > 0) insertPath(view, insert.path, form);
 	}, [view, insert, form]);
-	const rows = Math.min(12, Math.max(3, value.split("\n").length));
+	const rows = Math.min(12, Math.max(2, value.split("\n").length));
 	return (
 		<CodeEditor
 			label={props.label}

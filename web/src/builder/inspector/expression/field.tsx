@@ -4,6 +4,7 @@ import { Button } from "@/ui/button";
 import { Popover } from "@/ui/popover";
 import { Skeleton } from "@/ui/states";
 import { DataTree } from "../../data/tree";
+import { useProblem } from "../form/context";
 import { useExpressions, usePreview } from "./context";
 import type { Form } from "./missing";
 import { PreviewLine } from "./value";
@@ -28,6 +29,7 @@ export function ExpressionField(props: ExpressionFieldProps) {
 	const { value, pointer, form, lines = false } = props;
 	const preview = usePreview(pointer, value, form);
 	const { scope } = useExpressions();
+	const problem = useProblem(pointer, false);
 	const [insert, setInsert] = useState<{ path: string; count: number }>();
 	const [open, setOpen] = useState(false);
 	const id = useId();
@@ -44,7 +46,7 @@ export function ExpressionField(props: ExpressionFieldProps) {
 				/>
 			</Suspense>
 			<div className="flex min-w-0 items-start gap-2">
-				<PreviewLine preview={preview} id={id} />
+				<PreviewLine preview={preview} id={id} told={problem !== undefined} />
 				<Popover
 					label="Insert data"
 					align="end"

@@ -27,6 +27,9 @@ function decorate(text: string, form: Form): DecorationSet {
 }
 
 const look = EditorView.theme({
+	// The brackets around an expression always match: to mark them says nothing.
+	"&.cm-focused .cm-matchingBracket": { backgroundColor: "transparent", fontWeight: "600" },
+	".cm-completionIcon": { display: "none" },
 	".cm-brace": { color: "var(--muted)" },
 	".cm-name": { color: "var(--accent)" },
 	".cm-word": { color: "var(--cancelled)" },

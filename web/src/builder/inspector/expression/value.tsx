@@ -4,8 +4,10 @@ import { useExpressions } from "./context";
 import type { Preview } from "./preview";
 
 /** PreviewLine shows what an expression comes to, or in grey what would have to run first. */
-export function PreviewLine({ preview, id }: { preview: Preview; id: string }) {
-	const shown = preview.state === "asking" ? preview.last : preview;
+export function PreviewLine({ preview, id, told }: { preview: Preview; id: string; told: boolean }) {
+	const latest = preview.state === "asking" ? preview.last : preview;
+	// What is wrong is said once, by the field if it knows.
+	const shown = told && latest?.state === "wrong" ? undefined : latest;
 	const fading = preview.state === "asking" && shown !== undefined;
 	return (
 		<p
@@ -30,7 +32,7 @@ function Words({ preview }: { preview: Preview }) {
 					<span aria-hidden="true">=</span>
 					<span className="sr-only">Value:</span>
 					<span className="truncate font-mono text-text">{text.slice(0, 300)}</span>
-					<span className="shrink-0">{preview.type}</span>
+					{preview.value !== null && <span className="shrink-0">{preview.type}</span>}
 				</span>
 			);
 		}

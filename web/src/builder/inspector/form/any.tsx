@@ -103,6 +103,9 @@ export function fits(value: Json, type: ValueType): boolean {
 export function ValueControl(props: FieldProps & { type: ValueType; lines?: boolean }): ReactNode {
 	const { plan, value, onChange, type, pointer, lines } = props;
 	const [typing, setTyping] = useState(false);
+	const dynamic = typeof value === "string" && spans(value).length > 0;
+	const [wanted, setWanted] = useState(dynamic);
+	if (dynamic && !wanted) setWanted(true);
 	switch (type) {
 		case "number":
 			return (
@@ -122,7 +125,7 @@ export function ValueControl(props: FieldProps & { type: ValueType; lines?: bool
 			return <JsonControl {...props} />;
 		default: {
 			const text = typeof value === "string" ? value : "";
-			if (spans(text).length > 0) {
+			if (wanted) {
 				return (
 					<ExpressionField
 						label={plan.label}

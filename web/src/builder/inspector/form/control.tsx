@@ -77,7 +77,7 @@ function CodeControl({ plan, value, onChange }: FieldProps) {
 			language="javascript"
 			value={shown(value)}
 			readOnly={readOnly}
-			height={260}
+			height={Math.min(400, Math.max(114, 20 * shown(value).split("\n").length + 54))}
 			placeholder="return { total: input.lines.length };"
 			onChange={(text) => onChange(text === "" ? undefined : text)}
 		/>

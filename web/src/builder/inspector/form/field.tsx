@@ -16,9 +16,11 @@ export function SchemaField(props: FieldProps) {
 	const bare = plan.kind === "expression";
 	const offered = expressions && !bare && plan.kind !== "code";
 	const dynamic = offered && typeof value === "string" && spans(value).length > 0;
-	const [wanted, setWanted] = useState(false);
+	// Text that is an expression for once stays one while it is rewritten.
+	const [wanted, setWanted] = useState(dynamic);
+	if (dynamic && !wanted) setWanted(true);
 	const [typing, setTyping] = useState(false);
-	const expression = bare || dynamic || wanted;
+	const expression = bare || wanted;
 	const error = useProblem(pointer, expression || !nested.has(plan.kind));
 	const toggle = () => {
 		setTyping(true);
@@ -37,7 +39,7 @@ export function SchemaField(props: FieldProps) {
 				required={plan.required}
 				hint={plan.hint}
 				error={error}
-				aside={offered && <Mode expression={expression} plan={plan} onToggle={toggle} />}
+				aside={offered && plan.kind !== "object" && <Mode expression={expression} plan={plan} onToggle={toggle} />}
 			>
 				{expression ? (
 					<ExpressionField

@@ -5,7 +5,7 @@ import { cronOf, cronWords, simpleOf } from "./words";
 
 describe("cron in words", () => {
 	test.each([
-		["0 3 * * *", "At 03:00"],
+		["0 3 * * *", "Every day at 03:00"],
 		["*/15 * * * *", "Every 15 minutes"],
 		["* * * * *", "Every minute"],
 		["@hourly", "Every hour"],

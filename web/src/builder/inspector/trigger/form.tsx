@@ -74,8 +74,8 @@ function Members({ trigger, pointer }: { trigger: Trigger; pointer: string }) {
 		case "event":
 			return (
 				<>
-					<EventForm trigger={trigger} pointer={pointer} />
 					{rest(["workflows"])}
+					<EventForm trigger={trigger} pointer={pointer} />
 				</>
 			);
 		default:

@@ -75,7 +75,11 @@ export function cronWords(text: string): string | undefined {
 	if (every) return `Every ${every[1]}`;
 	const cron = parseCron(text);
 	if (!cron) return undefined;
-	const when = [timeWords(cron), dayWords(cron), monthWords(cron)].filter(Boolean).join(" ");
+	const time = timeWords(cron);
+	const day = dayWords(cron) || (time.startsWith("at ") && "every day");
+	const when = (day === "every day" ? [day, time, monthWords(cron)] : [time, day, monthWords(cron)])
+		.filter(Boolean)
+		.join(" ");
 	return when.charAt(0).toUpperCase() + when.slice(1);
 }
 

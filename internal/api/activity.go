@@ -1,0 +1,66 @@
+package api
+
+import (
+	"context"
+
+	"github.com/stepmill/stepmill/internal/clock"
+	"github.com/stepmill/stepmill/internal/paging"
+	"github.com/stepmill/stepmill/internal/workflow"
+)
+
+type activeItem struct {
+	workflowItem
+	Activity activityBody `json:"activity"`
+}
+
+type activityBody struct {
+	Triggers    []triggerGlance `json:"triggers"`
+	NextRunAt   *string         `json:"next_run_at"`
+	LastRun     *recentRun      `json:"last_run"`
+	Recent      []recentRun     `json:"recent"`
+	SuccessRate *float64        `json:"success_rate"`
+}
+
+type triggerGlance struct {
+	ID   string `json:"id"`
+	Type string `json:"type"`
+}
+
+type recentRun struct {
+	ID         string  `json:"id"`
+	Status     string  `json:"status"`
+	Draft      bool    `json:"draft"`
+	StartedAt  string  `json:"started_at"`
+	FinishedAt *string `json:"finished_at"`
+	DurationMS int64   `json:"duration_ms"`
+}
+
+func (s *Server) listActivity(ctx context.Context, in *listWorkflowsRequest, state workflow.State) (*reply, error) {
+	return listing(ctx, s, in.page, []string{"workflows", in.State},
+		func(p paging.Request) (paging.Page[workflow.ActiveItem], error) {
+			return s.Workflows.ListActive(ctx, actorOf(ctx), state, p)
+		},
+		func(i workflow.ActiveItem) activeItem {
+			return activeItem{showWorkflowItem(i.Item), showActivity(i.Activity)}
+		})
+}
+
+func showActivity(a workflow.Activity) activityBody {
+	body := activityBody{
+		Triggers: make([]triggerGlance, len(a.Triggers)), NextRunAt: clock.FormatPtr(a.NextAt),
+		Recent: make([]recentRun, len(a.Runs)), SuccessRate: a.SuccessRate(),
+	}
+	for i, trigger := range a.Triggers {
+		body.Triggers[i] = triggerGlance(trigger)
+	}
+	for i, r := range a.Runs {
+		body.Recent[i] = recentRun{
+			ID: r.ID, Status: r.Status, Draft: r.Draft, StartedAt: clock.Format(r.StartedAt), FinishedAt: clock.FormatPtr(r.FinishedAt),
+			DurationMS: duration(r.StartedAt, r.FinishedAt),
+		}
+	}
+	if len(body.Recent) > 0 {
+		body.LastRun = &body.Recent[0]
+	}
+	return body
+}

@@ -1,0 +1,74 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/stepmill/stepmill/internal/workflow"
+)
+
+// Activities implements workflow.Store. The latest runs of each workflow are
+// the end of a range of one index, so that what is read does not depend on how
+// many runs there are.
+func (s *Store) Activities(ctx context.Context, workspaceID string, ids []string) (map[string]workflow.Activity, error) {
+	found := make(map[string]workflow.Activity, len(ids))
+	if len(ids) == 0 {
+		return found, nil
+	}
+	args, places := []any{workspaceID}, make([]string, len(ids))
+	for i, id := range ids {
+		args = append(args, id)
+		places[i] = fmt.Sprintf("$%d", len(args))
+	}
+	err := s.read(ctx, func(c Conn) error {
+		if err := triggersOf(c, found, args, places); err != nil {
+			return err
+		}
+		return recentRuns(c, found, args, places)
+	})
+	return found, err
+}
+
+func triggersOf(c Conn, found map[string]workflow.Activity, args []any, places []string) error {
+	return c.Query(`SELECT workflow_id, trigger_id, type, next_at FROM triggers
+		WHERE workflow_id IN (`+strings.Join(places, ", ")+`) AND workspace_id = $1 ORDER BY workflow_id, trigger_id`, args, func(r Row) error {
+		var (
+			id, triggerID, kind string
+			nextAt              *time.Time
+		)
+		if err := r.Scan(&id, &triggerID, &kind, &nextAt); err != nil {
+			return err
+		}
+		activity := found[id]
+		activity.Triggers = append(activity.Triggers, workflow.TriggerHead{ID: triggerID, Type: kind})
+		if nextAt != nil && (activity.NextAt == nil || nextAt.Before(*activity.NextAt)) {
+			activity.NextAt = nextAt
+		}
+		found[id] = activity
+		return nil
+	})
+}
+
+func recentRuns(c Conn, found map[string]workflow.Activity, args []any, places []string) error {
+	const columns = `workflow_id, id, status, draft, started_at, finished_at`
+	parts := make([]string, len(places))
+	for i, place := range places {
+		parts[i] = fmt.Sprintf(`SELECT * FROM (SELECT %s FROM runs WHERE workflow_id = %s ORDER BY id DESC LIMIT %d) r%d
+			WHERE EXISTS (SELECT 1 FROM workflows w WHERE w.id = r%d.workflow_id AND w.workspace_id = $1)`, columns, place, workflow.Recent, i, i)
+	}
+	return c.Query(strings.Join(parts, ` UNION ALL `), args, func(r Row) error {
+		var (
+			id  string
+			one workflow.RecentRun
+		)
+		if err := r.Scan(&id, &one.ID, &one.Status, &one.Draft, &one.StartedAt, &one.FinishedAt); err != nil {
+			return err
+		}
+		activity := found[id]
+		activity.Runs = append(activity.Runs, one)
+		found[id] = activity
+		return nil
+	})
+}

@@ -1,0 +1,29 @@
+import { base } from "@/api/client";
+import { errorOf } from "@/api/error";
+
+/** fileName is a name that every system takes. */
+export function fileName(name: string): string {
+	const plain = name
+		.normalize("NFKD")
+		.toLowerCase()
+		.replace(/[^a-z0-9]+/g, "-")
+		.replace(/^-+|-+$/g, "")
+		.slice(0, 80);
+	return `${plain || "workflow"}.yaml`;
+}
+
+/** download saves the YAML of a workflow as the API answers it. */
+export async function download(id: string, name: string): Promise<void> {
+	const response = await fetch(`${base}/v1/workflows/${encodeURIComponent(id)}`, {
+		headers: { Accept: "application/yaml" },
+		credentials: "same-origin",
+	});
+	if (!response.ok) throw errorOf(response, await response.json().catch(() => undefined));
+	const address = URL.createObjectURL(await response.blob());
+	const link = document.createElement("a");
+	link.href = address;
+	link.download = fileName(name);
+	link.click();
+	// The browser reads the address after this turn.
+	setTimeout(() => URL.revokeObjectURL(address), 10_000);
+}

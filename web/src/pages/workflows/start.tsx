@@ -1,0 +1,83 @@
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useNavigate } from "@tanstack/react-router";
+import { useState } from "react";
+import { api, got } from "@/api/client";
+import { Button } from "@/ui/button";
+import { Dialog } from "@/ui/dialog";
+import { CodeEditor } from "@/ui/editor";
+import { Field } from "@/ui/field";
+import { PlayIcon } from "@/ui/icons";
+import { ErrorNote } from "@/ui/states";
+import type { Workflow } from "./activity";
+import { readPayload } from "./payload";
+
+/** StartDialog starts a run with a payload, and shows the run. */
+export function StartDialog({
+	workflow,
+	onOpenChange,
+}: {
+	workflow: Pick<Workflow, "id" | "name" | "activity">;
+	onOpenChange: (open: boolean) => void;
+}) {
+	const { id, name, activity } = workflow;
+	const [text, setText] = useState("{}");
+	const [problem, setProblem] = useState<string>();
+	const navigate = useNavigate();
+	const client = useQueryClient();
+	const last = useQuery({
+		queryKey: ["runs", activity?.last_run?.id],
+		queryFn: ({ signal }) =>
+			got(api.GET("/v1/runs/{id}", { params: { path: { id: activity?.last_run?.id ?? "" } }, signal })),
+		enabled: Boolean(activity?.last_run),
+	});
+	const start = useMutation({
+		mutationFn: (payload: Record<string, unknown>) =>
+			got(api.POST("/v1/workflows/{workflow_id}/runs", { params: { path: { workflow_id: id } }, body: { payload } })),
+		meta: { quiet: true },
+		onSuccess: (run) => {
+			void client.invalidateQueries({ queryKey: ["runs"] });
+			return navigate({ to: "/runs/$id", params: { id: run.id } });
+		},
+	});
+	const submit = () => {
+		const read = readPayload(text);
+		setProblem(read.problem);
+		if (read.payload) start.mutate(read.payload);
+	};
+	const payload = last.data?.trigger.payload;
+	return (
+		<Dialog
+			open
+			onOpenChange={onOpenChange}
+			title={`Run “${name}”`}
+			description="The payload is what the steps read as trigger.payload."
+			guarded
+			onSubmit={submit}
+			actions={
+				<>
+					{payload && Object.keys(payload).length > 0 && (
+						<Button kind="quiet" className="mr-auto" onClick={() => setText(JSON.stringify(payload, null, 2))}>
+							Payload of the last run
+						</Button>
+					)}
+					<Button onClick={() => onOpenChange(false)}>Cancel</Button>
+					<Button type="submit" kind="primary" icon={PlayIcon} busy={start.isPending}>
+						Run
+					</Button>
+				</>
+			}
+		>
+			<Field label="Payload" error={problem} hint="A JSON object.">
+				<CodeEditor
+					label="Payload"
+					language="json"
+					value={text}
+					onChange={setText}
+					tabIndents={false}
+					onReady={(editor) => editor.focus()}
+				/>
+			</Field>
+			{start.error && <ErrorNote error={start.error} />}
+		</Dialog>
+	);
+}

@@ -1,0 +1,109 @@
+import type { ReactNode } from "react";
+import { find, type Step } from "@/builder/model";
+import { Button } from "@/ui/button";
+import { cx } from "@/ui/class";
+import { CopyButton } from "@/ui/copy";
+import { type Status, StatusIcon } from "@/ui/status";
+import { fullTime } from "@/ui/time";
+import { AnswerButtons } from "./answer";
+import { Until } from "./detail/until";
+import { hintFor } from "./model/hints";
+import { placeOf } from "./model/path";
+import type { Head, RunRecord } from "./model/record";
+import { sentence, waitOf } from "./model/words";
+import type { Selection } from "./selection";
+
+interface BannerProps {
+	record: RunRecord;
+	selection: Selection;
+	steps: readonly Step[];
+}
+
+/** Banner says why a run failed and what to do about it, or what it waits for. */
+export function Banner({ record, selection, steps }: BannerProps) {
+	const { head } = record;
+	if (head?.error)
+		return <Failure head={head} error={head.error} record={record} selection={selection} steps={steps} />;
+	const wait = waitOf(record);
+	if (head && wait) {
+		const { reason, step_id: path, until } = wait;
+		const step = path === null ? undefined : record.steps.get(path);
+		return (
+			<Strip status="waiting">
+				<p className="min-w-0 flex-1 basis-60 break-words">
+					{sentence(reason)} <Until at={until} />
+				</p>
+				{path !== null && (
+					<Button small onClick={() => selection.select(path)}>
+						Show the step
+					</Button>
+				)}
+				{path !== null && step?.type === "flow.approval" && <AnswerButtons run={head.id} step={path} small />}
+			</Strip>
+		);
+	}
+	return null;
+}
+
+function Failure({
+	head,
+	error,
+	record,
+	selection,
+	steps,
+}: BannerProps & { head: Head; error: NonNullable<Head["error"]> }) {
+	const path = error.step_id;
+	const step = path === null ? undefined : record.steps.get(path);
+	const most = path === null ? undefined : find(steps, placeOf(path).id)?.step.retry?.max_attempts;
+	const attempt = step && `Attempt ${step.attempt}${most ? ` of ${most}` : ""}`;
+	const hint = hintFor(error.code);
+	const details = () =>
+		[
+			`Run ${head.id} of ${head.workflow_id}, version ${head.workflow_version}`,
+			`Failed at ${fullTime(head.finished_at ?? head.started_at)}`,
+			path && `Step ${path}${step ? ` (${step.type}), attempt ${step.attempt}` : ""}`,
+			`${error.code}: ${error.message}`,
+			location.href,
+		]
+			.filter(Boolean)
+			.join("\n");
+	return (
+		<Strip status="failed" alert>
+			<div className="min-w-0 flex-1 basis-60">
+				<p className="font-medium break-words">{error.message}</p>
+				<p className="mt-0.5 flex flex-wrap items-center gap-x-3 text-muted">
+					{path !== null && (
+						<button
+							type="button"
+							onClick={() => selection.select(path)}
+							className="max-w-full truncate rounded-6 text-text underline"
+						>
+							{step?.name ?? path}
+						</button>
+					)}
+					<code className="font-mono text-12">{error.code}</code>
+					{attempt && <span>{attempt}</span>}
+					{hint && <span className="basis-full">{hint}</span>}
+				</p>
+			</div>
+			<CopyButton value={details} label="Copy details" text />
+		</Strip>
+	);
+}
+
+function Strip({ status, alert, children }: { status: Status; alert?: boolean; children: ReactNode }) {
+	return (
+		<section
+			aria-label={alert ? "Why the run failed" : "What the run waits for"}
+			className={cx(
+				"flex flex-wrap items-start gap-x-3 gap-y-2 border-b py-2.5 pr-4",
+				alert ? "border-l-4 border-l-failed bg-failed-soft pl-3" : "bg-waiting-soft pl-4",
+			)}
+		>
+			<span className="mt-0.5 flex">
+				<StatusIcon status={status} />
+			</span>
+			{children}
+		</section>
+	);
+}
