@@ -20,7 +20,7 @@ export function SelectionBar() {
 			<div
 				role="toolbar"
 				aria-label="What is selected"
-				className="nodrag nopan flex rounded-8 border bg-surface p-0.5 shadow-lift"
+				className="nodrag nopan flex translate-x-5 rounded-8 border bg-surface p-0.5 shadow-lift"
 			>
 				{single !== null && (
 					<IconButton icon={PlayIcon} label="Test this step (T)" small tabIndex={-1} onClick={() => testStep(single)} />
