@@ -70,7 +70,7 @@ test("an expression is completed from what is there, shows its value and its mis
 	expect(await input.locator(".text-failed").count()).toBe(0);
 
 	await page.keyboard.press("Control+Enter");
-	await page.getByText("draft run").waitFor();
+	await page.getByText("draft run", { exact: true }).waitFor();
 	await input.getByText("120").waitFor();
 
 	const editor = input.locator(".cm-content");
@@ -130,7 +130,7 @@ test("a step is tried out, its output pinned, and the pin stands in for it in a 
 	await expect.poll(() => page.getByRole("tabpanel").textContent()).toMatch(/Get the order\s*pinned/);
 
 	await page.keyboard.press("Control+Enter");
-	await page.getByText("draft run").waitFor();
+	await page.getByText("draft run", { exact: true }).waitFor();
 	await node(page, "get").click();
 	await page.getByText("answered by its pin").waitFor();
 	// The pin was not saved, and the run of the draft did not save it.
@@ -142,7 +142,7 @@ test("a draft run is drawn on the canvas as it happens, round by round", async (
 	const { page } = watched;
 	const id = await opened("Drawn", "reserve");
 	await page.keyboard.press("Control+Enter");
-	await page.getByText("draft run").waitFor();
+	await page.getByText("draft run", { exact: true }).waitFor();
 	const round = page.getByRole("combobox", { name: "Round of Each line" });
 	await round.waitFor();
 	await page.getByText('"b-2"').first().waitFor();
@@ -151,7 +151,7 @@ test("a draft run is drawn on the canvas as it happens, round by round", async (
 	await shoot(page, "builder-run");
 	const { data } = await server.call("GET", `/v1/workflows/${id}/runs`);
 	expect(data).toHaveLength(1);
-	expect(data[0].draft).toBe(true);
+	expect((await server.call("GET", `/v1/runs/${data[0].id}`)).draft).toBe(true);
 	await page.getByRole("button", { name: "Take the run off the canvas" }).click();
 	await page.getByText("Click a step to see its input and output.").waitFor();
 	watched.check();
@@ -174,7 +174,7 @@ test("a schedule is chosen in words and shows its next times; a webhook brings i
 	await page.getByText("in use").waitFor();
 	await shoot(page, "builder-webhook");
 	await page.keyboard.press("Control+Enter");
-	await page.getByText("draft run").waitFor();
+	await page.getByText("draft run", { exact: true }).waitFor();
 	await node(page, "get").click();
 	await page.getByText('"from outside"').first().waitFor();
 	watched.check();
