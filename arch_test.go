@@ -29,7 +29,7 @@ const (
 // without the concrete actions and the catalog that lists them.
 const (
 	words = "clock cron duration expr failpoint fault inbound jsonpointer mask news paging signature strictjson strictyaml suggest tally uid"
-	nouns = "account action audit auth event idempotency integration node run secret trigger usage vault webhook workflow"
+	nouns = "account action audit auth event gallery idempotency integration node run secret trigger usage vault webhook workflow"
 )
 
 // place is where a package stands: what of this module it may import.
@@ -78,6 +78,7 @@ var places = []place{
 	{pkg: "run", may: words + " action audit auth event workflow"},
 	{pkg: "secret", may: words + " audit auth vault"},
 	{pkg: "trigger", may: words + " action audit auth event run vault workflow"},
+	{pkg: "gallery", may: words},
 	{pkg: "usage", may: words + " auth"},
 	{pkg: "vault", may: words},
 	{pkg: "webhook", may: words + " audit auth egress event vault workflow"},

@@ -74,6 +74,11 @@ func TestEvaluateList(t *testing.T) {
 			status: 400, code: "invalid_request", points: []string{"/step_id"},
 		},
 		{
+			name: "a path with more rounds than loops can have is refused", given: givenLoop, call: call,
+			body:   `{"run_id": "$run", "step_id": "` + strings.Repeat("outer[0].", 20_000) + `leaf", "expression": "steps.leaf"}`,
+			status: 400, code: "invalid_request", points: []string{"/step_id"},
+		},
+		{
 			name: "a path without a run is refused", call: call, body: `{"step_id": "a", "expression": "1"}`,
 			status: 400, code: "invalid_request", points: []string{"/step_id"},
 		},
@@ -87,5 +92,26 @@ func TestStepOfARoundIsTriedOut(t *testing.T) {
 	for n, want := range []int{10, 21, 32} {
 		tried := w.call("POST", fmt.Sprintf("/v1/workflows/$wf/steps/outer%%5B0%%5D.inner%%5B%d%%5D.leaf/test", n), `{"run_id": "$run"}`).want(200)
 		wantContains(t, tried.json(), fmt.Sprintf(`{"output": {"v": %d}, "sources": [{"name": "trigger", "source": "run"}, {"name": "item", "source": "run"}, {"name": "index", "source": "run"}]}`, want))
+	}
+}
+
+// More names than a statement can have parameters are looked up all the same.
+func TestEvaluateOfManySteps(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	givenLoop(w)
+	var list []string
+	for n := range 40 {
+		var values []string
+		for i := range 1000 {
+			values = append(values, fmt.Sprintf(`"${{ steps.s%d.output }}"`, 1000*n+i))
+		}
+		list = append(list, `{"template": [`+strings.Join(values, ",")+`]}`)
+	}
+	list = append(list, `{"expression": "steps.before.output.x"}`)
+	got := w.call("POST", "/v1/expressions/evaluate", `{"run_id": "$run", "expressions": [`+strings.Join(list, ",")+`]}`).want(200)
+	results := got.object()["results"].([]any)
+	if last := results[len(results)-1].(map[string]any); fmt.Sprint(last["value"]) != "1" {
+		t.Errorf("the last is %v", last)
 	}
 }

@@ -26,21 +26,7 @@ func (s *Server) register(t *table) {
 	handle(t, "POST /v1/workflows/{id}/triggers/{trigger_id}/test", auth.Execute, http.StatusCreated, s.testTrigger)
 	handle(t, "POST /v1/workflows/{id}/steps/{step_id}/test", auth.Execute, http.StatusOK, s.testStep).apart()
 
-	handle(t, "GET /v1/workflows/{workflow_id}/runs", auth.Read, http.StatusOK, s.listRuns)
-	handle(t, "POST /v1/workflows/{workflow_id}/runs", auth.Execute, http.StatusCreated, s.startRun)
-	handle(t, "GET /v1/runs", auth.Read, http.StatusOK, s.listAllRuns)
-	handle(t, "GET /v1/runs/{id}", auth.Read, http.StatusOK, s.getRun)
-	handle(t, "GET /v1/runs/{id}/definition", auth.Read, http.StatusOK, s.getRunDefinition)
-	handle(t, "GET /v1/runs/{id}/events", auth.Read, http.StatusOK, s.followRun)
-	handle(t, "POST /v1/runs/{id}/cancel", auth.Execute, http.StatusOK, s.cancelRun)
-	handle(t, "POST /v1/runs/{id}/retry", auth.Execute, http.StatusCreated, s.retryRun)
-	handle(t, "GET /v1/runs/{id}/logs", auth.Read, http.StatusOK, s.listLogs)
-	handle(t, "GET /v1/runs/{id}/steps/{step_id}/rounds", auth.Read, http.StatusOK, s.listRounds)
-	handle(t, "GET /v1/runs/{id}/steps", auth.Read, http.StatusOK, s.listSteps)
-	handle(t, "GET /v1/runs/{id}/steps/{step_id}", auth.Read, http.StatusOK, s.getStep)
-	handle(t, "POST /v1/runs/{id}/steps/{step_id}/resume", auth.Execute, http.StatusOK, s.resumeStep)
-	handle(t, "GET /v1/approvals", auth.Read, http.StatusOK, s.listApprovals)
-
+	s.registerRuns(t)
 	s.registerWebhooks(t)
 	s.registerPeople(t)
 
@@ -68,6 +54,9 @@ func (s *Server) register(t *table) {
 	handle(t, "GET /v1/actions", auth.Read, http.StatusOK, s.listActions)
 	handle(t, "GET /v1/actions/{name}", auth.Read, http.StatusOK, s.getAction)
 
+	handle(t, "GET /v1/templates", auth.Read, http.StatusOK, s.listTemplates)
+	handle(t, "GET /v1/templates/{name}", auth.Read, http.StatusOK, s.getTemplate)
+
 	handle(t, "GET /v1/usage", auth.Read, http.StatusOK, s.getUsage)
 	handle(t, "GET /v1/audit", auth.Admin, http.StatusOK, s.listAudit)
 	handle(t, "GET /v1/nodes", auth.Admin, http.StatusOK, s.listNodes)
@@ -77,6 +66,24 @@ func (s *Server) register(t *table) {
 	handle(t, "GET /v1/schemas/workflow.json", auth.Public, http.StatusOK, s.workflowSchema)
 	handle(t, "GET "+healthPath, auth.Public, http.StatusOK, s.health)
 	handle(t, "GET "+readyPath, auth.Public, http.StatusOK, s.ready)
+}
+
+// registerRuns has the routes of runs and their steps.
+func (s *Server) registerRuns(t *table) {
+	handle(t, "GET /v1/workflows/{workflow_id}/runs", auth.Read, http.StatusOK, s.listRuns)
+	handle(t, "POST /v1/workflows/{workflow_id}/runs", auth.Execute, http.StatusCreated, s.startRun)
+	handle(t, "GET /v1/runs", auth.Read, http.StatusOK, s.listAllRuns)
+	handle(t, "GET /v1/runs/{id}", auth.Read, http.StatusOK, s.getRun)
+	handle(t, "GET /v1/runs/{id}/definition", auth.Read, http.StatusOK, s.getRunDefinition)
+	handle(t, "GET /v1/runs/{id}/events", auth.Read, http.StatusOK, s.followRun)
+	handle(t, "POST /v1/runs/{id}/cancel", auth.Execute, http.StatusOK, s.cancelRun)
+	handle(t, "POST /v1/runs/{id}/retry", auth.Execute, http.StatusCreated, s.retryRun)
+	handle(t, "GET /v1/runs/{id}/logs", auth.Read, http.StatusOK, s.listLogs)
+	handle(t, "GET /v1/runs/{id}/steps/{step_id}/rounds", auth.Read, http.StatusOK, s.listRounds)
+	handle(t, "GET /v1/runs/{id}/steps", auth.Read, http.StatusOK, s.listSteps)
+	handle(t, "GET /v1/runs/{id}/steps/{step_id}", auth.Read, http.StatusOK, s.getStep)
+	handle(t, "POST /v1/runs/{id}/steps/{step_id}/resume", auth.Execute, http.StatusOK, s.resumeStep)
+	handle(t, "GET /v1/approvals", auth.Read, http.StatusOK, s.listApprovals)
 }
 
 // registerWebhooks has the routes of events and of whom they are sent to.

@@ -67,6 +67,7 @@ func TestListAllRuns(t *testing.T) {
 		lists("by the id of a run", "?text=$failed", "failed"),
 		lists("by the id of a run that has another status", "?text=$failed&status=succeeded"),
 		lists("by the id of no run", "?text=run_01m7f9hb3mevr88y42wdngtn4v"),
+		lists("by the beginning of every id", "?status=failed&text=run_", "failed"),
 		lists("by the beginning of a name, whatever its case", "?text="+url.QueryEscape("GRÖSSE")),
 		lists("by the beginning of a name with letters beyond ASCII", "?text="+url.QueryEscape("GRÖß"), "succeeded"),
 		lists("by the middle of a name", "?text="+url.QueryEscape("prüfen")),

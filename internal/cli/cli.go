@@ -24,6 +24,8 @@ type commands struct {
 	Keys       keysCommand       `cmd:"" help:"Manage API keys."`
 	Users      usersCommand      `cmd:"" help:"List users, and let one in who cannot sign in."`
 	Workspaces workspacesCommand `cmd:"" help:"Manage workspaces and their plans."`
+	Workflows  workflowsCommand  `cmd:"" help:"Make workflows."`
+	Templates  templatesCommand  `cmd:"" help:"List the workflows to begin with."`
 	Backup     backupCommand     `cmd:"" help:"Write a consistent copy of the data, also while the server runs."`
 	Restore    restoreCommand    `cmd:"" help:"Put a backup in the place of the data. The server must be stopped."`
 	Export     exportCommand     `cmd:"" help:"Write everything to a file that another installation imports. The server must be stopped."`

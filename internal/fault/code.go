@@ -32,6 +32,7 @@ const (
 	APIKeyNotFound    Code = "api_key_not_found"
 	WorkspaceNotFound Code = "workspace_not_found"
 	ActionNotFound    Code = "action_not_found"
+	TemplateNotFound  Code = "template_not_found"
 	SecretNotFound    Code = "secret_not_found"
 	VariableNotFound  Code = "variable_not_found"
 	TriggerNotFound   Code = "trigger_not_found"
@@ -108,6 +109,7 @@ var statuses = map[Code]int{
 	APIKeyNotFound:        http.StatusNotFound,
 	WorkspaceNotFound:     http.StatusNotFound,
 	ActionNotFound:        http.StatusNotFound,
+	TemplateNotFound:      http.StatusNotFound,
 	SecretNotFound:        http.StatusNotFound,
 	VariableNotFound:      http.StatusNotFound,
 	TriggerNotFound:       http.StatusNotFound,

@@ -29,8 +29,8 @@ type Filter struct {
 	// that does not, both to the millisecond.
 	StartedAfter  *time.Time
 	StartedBefore *time.Time
-	// Text is the id of a run, or how the name of a workflow begins, in upper
-	// or lower case, or the code of an error.
+	// Text is how the id of a run begins, or the name of a workflow, in upper or
+	// lower case, or the code of an error, or a part of its message.
 	Text string
 }
 
@@ -50,7 +50,7 @@ func (f Filter) Span() (from, below string) {
 	return from, below
 }
 
-func (f Filter) byID() bool { return uid.Valid(uid.Run, f.Text) }
+func (f Filter) byID() bool { return strings.HasPrefix(f.Text, string(uid.Run)+"_") }
 
 // Matches tells whether a run in the span, of the workflow, is one that is
 // looked for.
@@ -58,7 +58,13 @@ func (f Filter) Matches(r Listed) bool {
 	if f.Status != "" && r.Status != f.Status || f.Trigger != "" && r.Trigger != f.Trigger {
 		return false
 	}
-	return f.Text == "" || f.byID() || hasPrefixFold(r.WorkflowName, f.Text) || r.Error != nil && strings.HasPrefix(r.Error.Code, f.Text)
+	return f.Text == "" || f.byID() || hasPrefixFold(r.WorkflowName, f.Text) || r.Error != nil && f.inError(*r.Error)
+}
+
+// inError looks for the text in an error. How many runs are looked at for a page
+// is bounded, so that this costs no more than the walk.
+func (f Filter) inError(e Failure) bool {
+	return strings.HasPrefix(e.Code, f.Text) || strings.Contains(strings.ToLower(e.Message), strings.ToLower(f.Text))
 }
 
 // hasPrefixFold is strings.HasPrefix, whatever the case of the letters.

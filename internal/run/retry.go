@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/stepmill/stepmill/internal/auth"
@@ -30,8 +31,9 @@ func (s *Service) Retry(ctx context.Context, actor auth.Actor, id string, watch 
 		Trigger: source.Trigger, RetryOf: source.ID, Depth: source.Depth, Draft: source.Draft,
 	}, Steps: Inherit(plan, source)}
 	if source.Draft {
-		if start.Draft, err = s.store.Draft(ctx, source.ID); err != nil {
-			return Started{}, err
+		start.Draft, err = s.store.Draft(ctx, source.ID)
+		if err != nil || start.Draft == nil { // it has just been removed
+			return Started{}, cmp.Or(err, notFound(id))
 		}
 	}
 	started, err := s.begin(ctx, start, watch)

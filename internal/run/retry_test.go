@@ -38,3 +38,26 @@ func TestRetryOfWhatIsBeingDeleted(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// purged is a store from which a run of a draft is removed between two reads,
+// while its plan is still known.
+type purged struct{ vanishing }
+
+func (purged) Draft(context.Context, string) (*workflow.Unsaved, error) { return nil, nil }
+
+func (purged) WorkflowHead(context.Context, string, string) (*run.Head, error) {
+	return &run.Head{Version: 1}, nil
+}
+
+func (purged) StartRun(context.Context, run.Start) (bool, error) {
+	panic("a run of a draft has nothing to execute")
+}
+
+func TestRetryOfADraftThatIsBeingRemoved(t *testing.T) {
+	t.Parallel()
+	store := purged{vanishing{detail: run.Detail{Run: run.Run{ID: uid.New(uid.Run), WorkflowID: uid.New(uid.Workflow), WorkflowVersion: 1, Status: run.Failed, Draft: true}}}}
+	service := run.NewService(store, store, nil, nil, nil)
+	if _, err := service.Retry(t.Context(), auth.Actor{}, store.detail.ID, false); !fault.Is(err, fault.RunNotFound) {
+		t.Errorf("got %v", err)
+	}
+}

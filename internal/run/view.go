@@ -146,7 +146,8 @@ func roundsOf(path string) (rounds, error) {
 		}
 		number, _, closed := strings.Cut(path[i+1:], "].")
 		n, err := strconv.Atoi(number)
-		if !closed || err != nil || n < 0 || strconv.Itoa(n) != number {
+		// What is deeper than any loop would be a path of paths, and all of them large.
+		if !closed || err != nil || n < 0 || strconv.Itoa(n) != number || len(out) == workflow.MaxBlockDepth {
 			return nil, fault.Field("/step_id", "is not the path of a step, such as get or lines[3].reserve")
 		}
 		out = append(out, round{block: path[:i], n: n})

@@ -55,7 +55,7 @@ func (s *Store) InsertInvitation(ctx context.Context, in account.Invitation, atM
 		if err := u.Do(`DELETE FROM invitations WHERE workspace_id = $1 AND email = $2`, in.WorkspaceID, in.Email); err != nil {
 			return false, err
 		}
-		open, err := number(u, `SELECT COUNT(*) FROM invitations WHERE workspace_id = $1`, in.WorkspaceID)
+		open, err := number(u, `SELECT COUNT(*) FROM invitations WHERE workspace_id = $1 AND expires_at > $2`, in.WorkspaceID, in.CreatedAt)
 		if err != nil || open >= atMost {
 			return false, err
 		}
@@ -84,7 +84,8 @@ func (s *Store) Accept(ctx context.Context, in account.Invitation, user account.
 		if err := u.Lock(Lock{Kind: lockMembers, Key: in.WorkspaceID}); err != nil {
 			return false, err
 		}
-		if ok, err := touched(u.Exec(`DELETE FROM invitations WHERE id = $1 AND workspace_id = $2`, in.ID, in.WorkspaceID)); err != nil || !ok {
+		used, err := touched(u.Exec(`DELETE FROM invitations WHERE id = $1 AND workspace_id = $2 AND expires_at > $3`, in.ID, in.WorkspaceID, n.CreatedAt))
+		if err != nil || !used {
 			return false, err
 		}
 		return join(u, user, in.Role, n, entries)

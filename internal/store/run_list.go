@@ -1,8 +1,10 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -140,26 +142,42 @@ func (s *Store) RoundSteps(ctx context.Context, workspaceID, runID, block string
 	return found, err
 }
 
+// pathsAtOnce is how many steps a statement asks for: databases bound how many
+// parameters it has.
+const pathsAtOnce = 1000
+
 // StepsAt implements run.Store.
 func (s *Store) StepsAt(ctx context.Context, workspaceID, runID string, paths []string) ([]run.Step, error) {
 	if len(paths) == 0 {
 		return nil, nil
 	}
+	var steps []run.Step
+	err := s.read(ctx, func(c Conn) error {
+		steps = nil
+		exists, err := runExists(c, workspaceID, runID)
+		if err != nil || !exists {
+			return err
+		}
+		for some := range slices.Chunk(paths, pathsAtOnce) {
+			found, err := stepsAt(c, runID, some)
+			if err != nil {
+				return err
+			}
+			steps = append(steps, found...)
+		}
+		slices.SortFunc(steps, func(a, b run.Step) int { return cmp.Compare(a.Seq, b.Seq) })
+		return nil
+	})
+	return steps, err
+}
+
+func stepsAt(c Conn, runID string, paths []string) ([]run.Step, error) {
 	args, places := []any{runID}, make([]string, len(paths))
 	for i, path := range paths {
 		args = append(args, path)
 		places[i] = fmt.Sprintf("$%d", len(args))
 	}
-	var steps []run.Step
-	err := s.read(ctx, func(c Conn) error {
-		exists, err := runExists(c, workspaceID, runID)
-		if err != nil || !exists {
-			return err
-		}
-		steps, err = list(c, selectStep+`WHERE run_id = $1 AND path IN (`+strings.Join(places, ", ")+`) ORDER BY seq`, args, scanStep)
-		return err
-	})
-	return steps, err
+	return list(c, selectStep+`WHERE run_id = $1 AND path IN (`+strings.Join(places, ", ")+`)`, args, scanStep)
 }
 
 // Step implements run.Store.

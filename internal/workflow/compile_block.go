@@ -4,9 +4,11 @@ import (
 	"time"
 )
 
+// MaxBlockDepth is how deep blocks can be nested.
+const MaxBlockDepth = 5
+
 const (
-	maxBlockDepth = 5
-	maxParallel   = 100
+	maxParallel = 100
 	// maxRounds bounds a block that is repeated.
 	maxRounds     = 10_000
 	defaultRounds = 100
@@ -40,8 +42,8 @@ func (c *compiler) compileBlock(at string, planned *PlannedStep, lv level) {
 	}
 	body := lv
 	body.index, body.item, body.depth = true, lv.item || step.Foreach != "", lv.depth+1
-	if body.depth > maxBlockDepth {
-		c.report(at, "", "blocks can be nested at most %d deep", maxBlockDepth)
+	if body.depth > MaxBlockDepth {
+		c.report(at, "", "blocks can be nested at most %d deep", MaxBlockDepth)
 		return
 	}
 	block.Body = c.compileLevel(at+"/steps", step.Steps, body)

@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"encoding/json"
+	"fmt"
 	"testing"
 
 	"github.com/stepmill/stepmill/internal/clock"
@@ -56,6 +57,11 @@ func testStepsAt(t *testing.T, w *world) {
 		got = append(got, step.Path+string(step.Input))
 	}
 	same(t, "steps", got, []string{`a{"n":1}`, `b[1].c{"n":1}`})
+	many := []string{"b[1].c"}
+	for i := range 70_000 {
+		many = append(many, fmt.Sprintf("none%d", i))
+	}
+	same(t, "among more than a statement takes", len(must(w.StepsAt(ctx, ws.ID, started.ID, append(many, "a")))(t)), 2)
 	same(t, "of another workspace", len(must(w.StepsAt(ctx, "ws_other", started.ID, []string{"a"}))(t)), 0)
 	same(t, "of nothing", len(must(w.StepsAt(ctx, ws.ID, started.ID, nil))(t)), 0)
 }

@@ -248,6 +248,14 @@ func testInvitations(t *testing.T, w *world) {
 	same(t, "listed", len(must(w.Invitations(ctx, ws.ID, now, whole))(t).Items), 2)
 	empty(w.Invitations(ctx, ws.ID, again.ExpiresAt.Add(time.Minute), whole))(t, "listed after their time")
 
+	t.Run("ends with its time", func(t *testing.T) {
+		old := newInvitation(ws.ID, "d@example.com")
+		old.CreatedAt, old.ExpiresAt = now.Add(-time.Hour), now.Add(-time.Minute)
+		answers(insert(old, plenty))(t, "insert", true)
+		u := newUser()
+		answers(w.Accept(ctx, old, u, newSession(u, ws.ID)))(t, "accept", false)
+		answers(insert(newInvitation(ws.ID, "b@example.com"), 2))(t, "in its place", true)
+	})
 	t.Run("is accepted once", func(t *testing.T) {
 		accepted := together(t, 16, func(int) (bool, error) {
 			u := newUser()

@@ -1920,6 +1920,53 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/templates": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the templates
+         * @description Whole workflows to begin with, the same for all workspaces: those for a first run, then the others by category. To
+         *     use one, create a workflow and give it `source` of the template with `PATCH`.
+         */
+        get: operations["listTemplates"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/templates/{name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The name of the template.
+                 * @example hello
+                 */
+                name: string;
+            };
+            cookie?: never;
+        };
+        /**
+         * Read a template
+         * @description One template with its text, and a payload to start a first run with.
+         */
+        get: operations["getTemplate"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/usage": {
         parameters: {
             query?: never;
@@ -2745,6 +2792,37 @@ export interface components {
             updated_at: components["schemas"]["Timestamp"];
             /** @description With `include=activity` only. */
             activity?: components["schemas"]["WorkflowActivity"];
+        };
+        TemplateItem: {
+            name: string;
+            title: string;
+            description: string;
+            category: string;
+            /** @description Whether it runs at once, without any account or network. */
+            first_run: boolean;
+            /** @description The types of its triggers. */
+            triggers: string[];
+            /** @description The actions of its steps. */
+            uses: string[];
+        };
+        TemplateList: {
+            data: components["schemas"]["TemplateItem"][];
+            next_cursor: components["schemas"]["NextCursor"];
+        };
+        Template: {
+            name: string;
+            title: string;
+            description: string;
+            category: string;
+            first_run: boolean;
+            triggers: string[];
+            uses: string[];
+            /** @description Something to start a first run with. */
+            payload: {
+                [key: string]: unknown;
+            };
+            /** @description The text of the workflow, for `source` in `PATCH /v1/workflows/{id}`. */
+            source: string;
         };
         /** @description A workflow at a glance. */
         WorkflowActivity: {
@@ -4595,6 +4673,19 @@ export interface components {
         };
         /** @description There is no such workspace, or the key may not see it. */
         WorkspaceNotFound: {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /** @description There is no such template. */
+        TemplateNotFound: {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
                 "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
@@ -10976,6 +11067,118 @@ export interface operations {
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
             404: components["responses"]["ActionNotFound"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    listTemplates: {
+        parameters: {
+            query?: {
+                /**
+                 * @description How many items to return at most.
+                 * @example 50
+                 */
+                limit?: components["parameters"]["Limit"];
+                /** @description The `next_cursor` of the previous page. Left out for the first page. */
+                cursor?: components["parameters"]["Cursor"];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description One page of templates. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "data": [
+                     *         {
+                     *           "name": "hello",
+                     *           "title": "Say hello",
+                     *           "description": "Builds a greeting from what the run is started with. Runs at once, without any account.",
+                     *           "category": "First steps",
+                     *           "first_run": true,
+                     *           "triggers": [],
+                     *           "uses": [
+                     *             "data.set",
+                     *             "log.write"
+                     *           ]
+                     *         }
+                     *       ],
+                     *       "next_cursor": null
+                     *     }
+                     */
+                    "application/json": components["schemas"]["TemplateList"];
+                };
+            };
+            400: components["responses"]["InvalidListQuery"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    getTemplate: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The name of the template.
+                 * @example hello
+                 */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The template. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "name": "hello",
+                     *       "title": "Say hello",
+                     *       "description": "Builds a greeting from what the run is started with. Runs at once, without any account.",
+                     *       "category": "First steps",
+                     *       "first_run": true,
+                     *       "triggers": [],
+                     *       "uses": [
+                     *         "data.set",
+                     *         "log.write"
+                     *       ],
+                     *       "payload": {
+                     *         "name": "Ada"
+                     *       },
+                     *       "source": "# Builds a greeting.\nsteps:\n  - id: greet\n    uses: data.set\n    with: {values: {text: 'Hello ${{ trigger.payload.name }}!'}}\n"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Template"];
+                };
+            };
+            400: components["responses"]["InvalidParameter"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["TemplateNotFound"];
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
             503: components["responses"]["Unavailable"];

@@ -19,7 +19,11 @@ function Run({ id }: { id: string }) {
 	const record = useRecord(id);
 	const workflow = useWorkflow(record.head?.workflow_id);
 	const { definition, error, refetch } = useDefinition(id);
-	const drawn = useDrawn(definition, workflow.data?.layout as Record<string, [number, number]> | undefined);
+	// Waiting for both keeps the picture from being drawn twice, differently.
+	const drawn = useDrawn(
+		workflow.isPending ? undefined : definition,
+		workflow.data?.layout as Record<string, [number, number]> | undefined,
+	);
 	const selection = useSelection(record);
 	useRoundKeys(record, definition?.steps ?? none, selection);
 	useTitle(workflow.data ? `Run of ${workflow.data.name}` : "Run");

@@ -1,5 +1,5 @@
 import { type CSSProperties, type KeyboardEvent, memo, useEffect, useMemo, useRef } from "react";
-import { actionIcon } from "@/builder/canvas/view";
+import { actionIcon } from "@/builder/canvas/view/icons";
 import { title } from "@/builder/model";
 import { cx } from "@/ui/class";
 import { ChevronDownIcon, ChevronRightIcon, PlayIcon } from "@/ui/icons";

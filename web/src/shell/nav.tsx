@@ -1,4 +1,5 @@
 import { Link } from "@tanstack/react-router";
+import { WaitingCount } from "@/pages/approvals/count";
 import { cx } from "@/ui/class";
 import { type Place, places } from "./places";
 
@@ -38,6 +39,7 @@ function Item({ place, onGo }: { place: Place; onGo?: () => void }) {
 		>
 			<place.icon />
 			<span className="truncate">{place.name}</span>
+			{place.to === "/approvals" && <WaitingCount />}
 		</Link>
 	);
 }

@@ -1,14 +1,98 @@
+import { api, got, type Schema } from "@/api/client";
+import { usePages } from "@/api/query";
+import { AnswerButtons } from "@/run/answer";
+import { Until } from "@/run/detail/until";
+import { CopyButton } from "@/ui/copy";
+import { ApprovalIcon, ExternalIcon } from "@/ui/icons";
+import { Link } from "@/ui/link";
 import { Page, PageHeader } from "@/ui/page";
+import { Paged } from "@/ui/paging";
 import { EmptyState } from "@/ui/states";
 import { Card } from "@/ui/table";
+import { RelativeTime } from "@/ui/time";
+import { useFreshApprovals } from "./use-waiting";
+
+type Approval = Schema["Approval"];
 
 export default function Approvals() {
+	const pages = usePages(["approvals", "all"], (cursor, signal) =>
+		got(api.GET("/v1/approvals", { params: { query: { limit: 50, cursor } }, signal })),
+	);
+	useFreshApprovals("all");
 	return (
-		<Page>
-			<PageHeader title="Approvals" />
+		<Page className="!max-w-4xl">
+			<PageHeader title="Approvals" lead="What waits for a person to decide." />
 			<Card>
-				<EmptyState title="Nobody is waiting for you." />
+				<Paged
+					pages={pages}
+					empty={
+						<EmptyState icon={ApprovalIcon} title="Nobody is waiting for you.">
+							When a run comes to an approval step, it waits here for an answer.
+						</EmptyState>
+					}
+				>
+					{(approvals) => (
+						<ul aria-label="Approvals">
+							{approvals.map((approval) => (
+								<Item key={`${approval.run_id} ${approval.step_id}`} approval={approval} />
+							))}
+						</ul>
+					)}
+				</Paged>
 			</Card>
 		</Page>
+	);
+}
+
+function Item({ approval }: { approval: Approval }) {
+	const { run_id: run, step_id: step, message } = approval;
+	const words = message ?? `${approval.step_name} waits for an answer.`;
+	return (
+		<li className="flex flex-wrap items-start gap-x-6 gap-y-3 border-b px-4 py-4 last:border-b-0">
+			<div className="min-w-0 flex-1 basis-72">
+				<p className="text-14 font-medium break-words whitespace-pre-line">{words}</p>
+				<p className="mt-1 flex flex-wrap gap-x-3 text-muted">
+					<Link to="/workflows/$id" params={{ id: approval.workflow_id }} className="max-w-full truncate">
+						{approval.workflow_name}
+					</Link>
+					<Link to="/runs/$id" params={{ id: run }} search={{ step } as never} className="max-w-full truncate">
+						{approval.step_name}
+					</Link>
+					<span>
+						since <RelativeTime at={approval.since} />
+					</span>
+					<Until at={approval.until} />
+				</p>
+				<Addresses approval={approval} />
+			</div>
+			<AnswerButtons run={run} step={step} message={words} />
+		</li>
+	);
+}
+
+/** Addresses let somebody without an account decide; only those who may decide themselves are shown them. */
+function Addresses({ approval }: { approval: Approval }) {
+	if (!approval.page_url) return null;
+	return (
+		<div className="mt-2 flex flex-wrap items-center gap-x-4 gap-y-1 text-12 text-muted">
+			<span className="inline-flex items-center gap-1">
+				<a
+					href={approval.page_url}
+					target="_blank"
+					rel="noreferrer"
+					className="inline-flex items-center gap-1 text-accent hover:underline"
+				>
+					<ExternalIcon size={12} />
+					Page to decide on
+				</a>
+				<CopyButton value={approval.page_url} label="Copy the link to the page" />
+			</span>
+			{approval.callback_url && (
+				<span className="inline-flex items-center gap-1">
+					Address for services
+					<CopyButton value={approval.callback_url} label="Copy the address for services" />
+				</span>
+			)}
+		</div>
 	);
 }

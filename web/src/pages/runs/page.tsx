@@ -1,14 +1,72 @@
+import { useMemo, useState } from "react";
+import { useMay } from "@/api/session";
+import { useFilters } from "@/shell/filters";
+import { Button } from "@/ui/button";
+import { RunsIcon } from "@/ui/icons";
+import { Link } from "@/ui/link";
 import { Page, PageHeader } from "@/ui/page";
+import { Paged } from "@/ui/paging";
 import { EmptyState } from "@/ui/states";
 import { Card } from "@/ui/table";
+import { BulkBar } from "./bulk-bar";
+import { FilterBar } from "./filter-bar";
+import { type FilterName, isFiltered } from "./filters";
+import { RunTable } from "./run-table";
+import { useRuns } from "./use-runs";
+
+const none: ReadonlySet<string> = new Set();
 
 export default function Runs() {
+	const [filters, setFilters] = useFilters<FilterName>();
+	const pages = useRuns(filters);
+	const may = useMay("execute");
+	const [picked, setPicked] = useState(none);
+	const chosen = useMemo(() => pages.items.filter((run) => picked.has(run.id)), [pages.items, picked]);
+	const clear = () =>
+		setFilters({
+			status: undefined,
+			workflow: undefined,
+			trigger: undefined,
+			since: undefined,
+			after: undefined,
+			before: undefined,
+			text: undefined,
+		});
 	return (
 		<Page>
-			<PageHeader title="Runs" />
+			<PageHeader title="Runs" lead="Everything that ran, newest first." />
+			<FilterBar filters={filters} onChange={setFilters} onClear={clear} />
 			<Card>
-				<EmptyState title="Nothing has run yet. Run a workflow by hand, or wait for its trigger." />
+				<Paged
+					pages={pages}
+					empty={
+						isFiltered(filters) ? (
+							<EmptyState
+								icon={RunsIcon}
+								title="No run fits these filters."
+								actions={<Button onClick={clear}>Clear filters</Button>}
+							/>
+						) : (
+							<EmptyState
+								icon={RunsIcon}
+								title="Nothing has run yet."
+								actions={
+									<Button asChild>
+										<Link to="/workflows" className="!text-text">
+											Open workflows
+										</Link>
+									</Button>
+								}
+							>
+								Run a workflow by hand, or wait for its trigger.
+							</EmptyState>
+						)
+					}
+				>
+					{(runs) => <RunTable runs={runs} picked={picked} onPick={may ? setPicked : undefined} />}
+				</Paged>
 			</Card>
+			{may && <BulkBar chosen={chosen} onClear={() => setPicked(none)} />}
 		</Page>
 	);
 }

@@ -59,7 +59,7 @@ function Shown({ template }: { template: Template }) {
 					))}
 				</span>
 			</div>
-			<Card className="bg-canvas p-4">
+			<Card className="bg-canvas! p-4">
 				<Suspense fallback={<Skeleton className="h-64 w-full" />}>
 					<Picture definition={definition} />
 				</Suspense>

@@ -105,7 +105,9 @@ function Tile({ template }: { template: TemplateItem }) {
 					{template.title}
 				</Link>
 			</h2>
-			<p className="line-clamp-3 flex-1 text-muted">{template.description}</p>
+			<div className="flex-1">
+				<p className="line-clamp-3 text-muted">{template.description}</p>
+			</div>
 			<span className="flex flex-wrap gap-1">
 				{[...template.triggers, ...template.uses].slice(0, 5).map((use) => (
 					<Badge key={use} mono>

@@ -1,28 +1,10 @@
 import type { Schema } from "@/api/client";
-import type { Status } from "@/ui/status";
 
+/** A workflow of the list, with what has been going on with it. */
+export type Workflow = Schema["WorkflowListItem"];
+export type Activity = Schema["WorkflowActivity"];
 /** A run as the list of workflows tells of it. */
-export interface RecentRun {
-	id: string;
-	status: Extract<Status, "running" | "succeeded" | "failed" | "cancelled">;
-	started_at: string;
-	finished_at: string | null;
-	duration_ms: number;
-	draft: boolean;
-}
-
-/** What has been going on with a workflow. */
-export interface Activity {
-	triggers: { id: string; type: string }[];
-	next_run_at: string | null;
-	last_run: RecentRun | null;
-	/** The newest first. */
-	recent: RecentRun[];
-	/** Of those that finished, from 0 to 1; null when none did. */
-	success_rate: number | null;
-}
-
-export type Workflow = Schema["WorkflowListItem"] & { activity?: Activity };
+export type RecentRun = Activity["recent"][number];
 
 export interface Bar {
 	id: string;

@@ -1,0 +1,174 @@
+package api_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stepmill/stepmill/internal/config"
+	"github.com/stepmill/stepmill/internal/gallery"
+)
+
+// standIn answers in the place of all servers that templates speak to, and
+// notes what it was asked.
+type standIn struct {
+	mu    sync.Mutex
+	calls []string
+	down  int // how many bookings fail before one succeeds
+	looks int // how often an invoice was looked at
+}
+
+func (s *standIn) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var body struct {
+		Text string `json:"text"`
+	}
+	if r.Body != nil {
+		_ = json.NewDecoder(r.Body).Decode(&body) // not every body is JSON
+	}
+	s.calls = append(s.calls, strings.TrimSpace(r.Method+" "+r.URL.Path+" "+body.Text))
+	w.Header().Set("Content-Type", "application/json")
+	switch {
+	case r.URL.Path == "/www/health":
+		w.WriteHeader(http.StatusServiceUnavailable)
+	case r.URL.Path == "/api/orders" && r.Method == http.MethodGet:
+		fmt.Fprint(w, `[{"country": "FR", "total": 10}, {"country": "DE", "total": 5}, {"country": "FR", "total": 2}]`)
+	case r.URL.Path == "/api/records/2":
+		w.WriteHeader(http.StatusNotFound)
+	case strings.HasPrefix(r.URL.Path, "/api/records/"):
+		fmt.Fprintf(w, `{"name": "n%s"}`, r.URL.Path[len("/api/records/"):])
+	case r.URL.Path == "/api/bookings" && s.down > 0:
+		s.down--
+		w.WriteHeader(http.StatusServiceUnavailable)
+	case strings.HasPrefix(r.URL.Path, "/api/invoices/"):
+		s.looks++
+		fmt.Fprintf(w, `{"paid": %t}`, s.looks > 1)
+	default:
+		fmt.Fprint(w, `{}`)
+	}
+}
+
+func (s *standIn) asked() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return strings.Join(s.calls, "\n")
+}
+
+var templateHost = regexp.MustCompile(`https://(\w+)\.example\.com`)
+
+// Every template is valid, and does what it says it does: it is run as it is,
+// with a stand-in for the servers it speaks to.
+func TestTemplates(t *testing.T) {
+	t.Parallel()
+	s := newServer(t, func(c *config.Serve) {
+		c.EgressAllow = []config.Network{{Prefix: netip.MustParsePrefix("127.0.0.0/8")}}
+	})
+	outcomes := map[string]struct {
+		status string
+		asked  []string
+		answer string
+	}{
+		"hello":           {status: "succeeded", answer: `{"steps": [{"output": {"text": "Hello Ada!", "letters": 3}}, {}]}`},
+		"clean-up-data":   {status: "succeeded", answer: `{"steps": [{"output": {"good": [{"name": "Ada Lovelace", "email": "ada@example.com"}]}}, {"status": "succeeded"}]}`},
+		"order-lines":     {status: "succeeded", answer: `{"steps": [{}, {}, {}, {"step_id": "sum", "output": {"total": 39, "lines": 2}}, {"step_id": "large", "status": "succeeded"}, {"step_id": "small", "status": "skipped"}]}`},
+		"health-check":    {status: "succeeded", asked: []string{"GET /www/health", "POST /chat/hook The website is not well: 503"}},
+		"webhook-forward": {status: "succeeded", asked: []string{"POST /api/orders"}},
+		"nightly-report":  {status: "succeeded", asked: []string{"GET /api/orders", "POST /chat/hook 3 orders, 17 in all\nFR: 12\nDE: 5"}},
+		"approve-deploy":  {status: "running", asked: []string{"POST /chat/hook Deploy shop 1.4.2?"}},
+		"poll-items":      {status: "succeeded", asked: []string{"POST /chat/hook A new item: "}},
+		"fan-out":         {status: "succeeded", answer: `{"steps": [{}, {}, {}, {}, {}, {}, {}, {"step_id": "result", "output": {"names": ["n1", "n3"], "failed": [2]}}]}`},
+		"retry-backoff":   {status: "succeeded", asked: []string{"POST /api/bookings\nPOST /api/bookings"}},
+		"failure-handler": {status: "succeeded", asked: []string{"POST /chat/hook Orders failed at get"}},
+		"form-intake":     {status: "succeeded", asked: []string{"POST /api/entries"}, answer: `{"steps": [{}, {}, {"output": {"response": {"status": 200}}}]}`},
+		"wait-and-remind": {status: "succeeded", asked: []string{"GET /api/invoices/4711\nPOST /mail/send Invoice 4711 is still open.\nGET /api/invoices/4711"}},
+		"sub-workflow":    {status: "succeeded"},
+	}
+	all, err := gallery.All()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(all) != len(outcomes) {
+		t.Errorf("%d templates, %d outcomes", len(all), len(outcomes))
+	}
+	for _, template := range all {
+		t.Run(template.Name, func(t *testing.T) {
+			t.Parallel()
+			want, known := outcomes[template.Name]
+			if !known {
+				t.Fatal("say what comes of it")
+			}
+			servers := &standIn{down: 1}
+			listener := httptest.NewServer(servers)
+			t.Cleanup(listener.Close)
+			w := s.newWorld(t)
+			w.workflow("other", setStep)
+			w.workflow("wf")
+			w.loose = true
+			text := templateHost.ReplaceAllString(template.Source, listener.URL+"/$1")
+			// What people wait for, a test does not.
+			text = strings.NewReplacer("initial: 1s", "initial: 10ms", "every: 1d", "every: 1s").Replace(text)
+			w.patch("wf", sourceOf(text))
+			payload := strings.Replace(string(template.Payload), "{", `{"workflow_id": "$other", `, 1)
+			if string(template.Payload) == "{}" {
+				payload = "{}"
+			}
+			wait := "wait=20"
+			if want.status == "running" {
+				wait = "wait=1"
+			}
+			a := w.call("POST", "/v1/workflows/$wf/runs", `{"payload": `+payload+`}`, "Prefer", wait)
+			if want.status == "running" {
+				w.names["run"] = a.want(http.StatusCreated).text("id")
+				eventually(t, "it asks", func() bool { return strings.Contains(servers.asked(), want.asked[0]) })
+				w.call("POST", "/v1/runs/$run/steps/ask/resume", `{"approved": true}`).want(http.StatusOK)
+				eventually(t, "it deploys", func() bool { return strings.Contains(servers.asked(), "POST /deploy/deployments") })
+				return
+			}
+			if got := a.want(http.StatusOK).text("status"); got != want.status {
+				t.Errorf("it ends as %s: %s", got, a.body)
+			}
+			for _, call := range want.asked {
+				if !strings.Contains(servers.asked(), call) {
+					t.Errorf("no %q among\n%s", call, servers.asked())
+				}
+			}
+			if want.answer != "" {
+				wantContains(t, a.json(), want.answer)
+			}
+			if template.FirstRun && servers.asked() != "" {
+				t.Errorf("one for the first run spoke to a server: %s", servers.asked())
+			}
+		})
+	}
+}
+
+func TestTemplatesOfTheAPI(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	all := w.call("GET", "/v1/templates?limit=100", "").want(http.StatusOK)
+	first := 0
+	for _, template := range all.items() {
+		if template["first_run"] == true {
+			first++
+		}
+	}
+	if first != 3 {
+		t.Errorf("%d templates for the first run, want 3", first)
+	}
+	one := w.call("GET", "/v1/templates/hello", "").want(http.StatusOK)
+	wantKeys(t, one.object(), "name title description category first_run triggers uses payload source")
+	w.workflow("wf")
+	wantContains(t, w.patch("wf", sourceOf(one.text("source"))).json(), `{"steps": [{"id": "greet"}, {"id": "tell"}], "source_stale": false}`)
+	w.call("GET", "/v1/templates/none", "").want(http.StatusNotFound, "template_not_found")
+	if got := slices.Concat(walk(w.client, "/v1/templates?limit=5", "name")...); !slices.Equal(got, all.column("name")) {
+		t.Errorf("page by page there are %v", got)
+	}
+}

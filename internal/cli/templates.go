@@ -1,0 +1,47 @@
+package cli
+
+import (
+	"fmt"
+
+	"github.com/stepmill/stepmill/internal/app"
+	"github.com/stepmill/stepmill/internal/config"
+)
+
+type templatesCommand struct {
+	JSON bool `help:"Print JSON."`
+}
+
+// Run lists the templates.
+func (c *templatesCommand) Run(con *console) error {
+	templates, err := app.Templates()
+	if err != nil {
+		return err
+	}
+	rows := [][]string{{"NAME", "CATEGORY", "TITLE"}}
+	for _, t := range templates {
+		rows = append(rows, []string{t.Name, t.Category, t.Title})
+	}
+	return show(con, c.JSON, templates, rows)
+}
+
+type workflowsCommand struct {
+	New newWorkflowCommand `cmd:"" help:"Make a workflow, as a draft, and print its id."`
+}
+
+type newWorkflowCommand struct {
+	Template  string `placeholder:"NAME" help:"The template to begin with; see: stepmill templates."`
+	Name      string `help:"What it is called (default: the title of the template)."`
+	Workspace string `placeholder:"ID" help:"The workspace it belongs to (default: the first)."`
+}
+
+// Run makes a workflow.
+func (c *newWorkflowCommand) Run(con *console, data config.Data) error {
+	return withAdmin(con, data, func(admin *app.Admin) error {
+		id, err := admin.NewWorkflow(con, c.Workspace, c.Template, c.Name)
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintln(con.out, id)
+		return err
+	})
+}

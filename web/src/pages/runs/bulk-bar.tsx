@@ -1,0 +1,153 @@
+import { useQueryClient } from "@tanstack/react-query";
+import { useRef, useState } from "react";
+import { Button } from "@/ui/button";
+import { Dialog } from "@/ui/dialog";
+import { RetryIcon, StopIcon } from "@/ui/icons";
+import { Link } from "@/ui/link";
+import { able, call, type Deed, doAll, type Progress } from "./bulk";
+import type { Run } from "./merge";
+
+const verbs: Record<Deed, { name: string; doing: string; done: string }> = {
+	cancel: { name: "Cancel", doing: "Cancelling", done: "cancelled" },
+	retry: { name: "Retry", doing: "Retrying", done: "retried" },
+};
+
+const runsOf = (count: number) => (count === 1 ? "1 run" : `${count} runs`);
+
+/** BulkBar does something with all runs that are selected, one call for each. */
+export function BulkBar({ chosen, onClear }: { chosen: Run[]; onClear: () => void }) {
+	const [deed, setDeed] = useState<{ kind: Deed; runs: Run[] }>();
+	const running = able(chosen, "cancel");
+	const ended = able(chosen, "retry");
+	if (chosen.length === 0 && !deed) return null;
+	return (
+		<div className="sticky bottom-4 z-20 flex justify-center">
+			<section
+				aria-label="Selected runs"
+				className="flex max-w-full flex-wrap items-center gap-2 rounded-12 border bg-surface py-2 pr-2 pl-4 shadow-lift"
+			>
+				<span role="status" className="mr-2 font-medium whitespace-nowrap tabular">
+					{chosen.length} selected
+				</span>
+				<Button
+					icon={StopIcon}
+					disabled={running.length === 0}
+					onClick={() => setDeed({ kind: "cancel", runs: running })}
+				>
+					Cancel {running.length > 0 && running.length}
+				</Button>
+				<Button icon={RetryIcon} disabled={ended.length === 0} onClick={() => setDeed({ kind: "retry", runs: ended })}>
+					Retry {ended.length > 0 && ended.length}
+				</Button>
+				<Button kind="quiet" onClick={onClear}>
+					Clear selection
+				</Button>
+			</section>
+			{deed && <BulkDialog {...deed} onClose={() => setDeed(undefined)} onDone={onClear} />}
+		</div>
+	);
+}
+
+interface BulkDialogProps {
+	kind: Deed;
+	runs: Run[];
+	onClose: () => void;
+	onDone: () => void;
+}
+
+function BulkDialog({ kind, runs, onClose, onDone }: BulkDialogProps) {
+	const client = useQueryClient();
+	const [progress, setProgress] = useState<Progress>();
+	const [over, setOver] = useState(false);
+	const stop = useRef<AbortController>(null);
+	const { name, doing, done } = verbs[kind];
+	const start = async () => {
+		const abort = new AbortController();
+		stop.current = abort;
+		setProgress({ done: 0, refused: [] });
+		await doAll(runs, (run) => call(kind, run), setProgress, abort.signal);
+		setOver(true);
+		onDone();
+		void client.invalidateQueries({ queryKey: ["runs", "all"] });
+	};
+	const busy = progress !== undefined && !over;
+	const good = progress ? progress.done - progress.refused.length : 0;
+	return (
+		<Dialog
+			open
+			guarded={busy}
+			onOpenChange={(open) => !open && !busy && onClose()}
+			title={
+				over ? `${runsOf(good)} ${done}` : busy ? `${doing} ${runsOf(runs.length)}…` : `${name} ${runsOf(runs.length)}?`
+			}
+			width="medium"
+			actions={
+				over ? (
+					<Button kind="primary" onClick={onClose}>
+						Close
+					</Button>
+				) : busy ? (
+					<Button onClick={() => stop.current?.abort()}>Stop</Button>
+				) : (
+					<>
+						<Button onClick={onClose}>Keep as they are</Button>
+						<Button kind={kind === "cancel" ? "danger" : "primary"} onClick={() => void start()}>
+							{name} {runsOf(runs.length)}
+						</Button>
+					</>
+				)
+			}
+		>
+			{!progress && (
+				<p className="text-muted">
+					{kind === "cancel"
+						? "They stop at once and for good. Steps that have finished are not reversed."
+						: "Each starts again from the step that failed, with the same payload and version."}
+				</p>
+			)}
+			{progress && <Bar value={progress.done} max={runs.length} label={doing} />}
+			{progress && progress.refused.length > 0 && <Refusals progress={progress} />}
+		</Dialog>
+	);
+}
+
+function Bar({ value, max, label }: { value: number; max: number; label: string }) {
+	return (
+		<div className="flex items-center gap-3">
+			<div
+				role="progressbar"
+				aria-label={label}
+				aria-valuenow={value}
+				aria-valuemin={0}
+				aria-valuemax={max}
+				className="h-2 flex-1 overflow-hidden rounded-full bg-sunken"
+			>
+				<div className="h-full bg-accent" style={{ width: `${(value / Math.max(1, max)) * 100}%` }} />
+			</div>
+			<span className="text-12 text-muted tabular">
+				{value} of {max}
+			</span>
+		</div>
+	);
+}
+
+function Refusals({ progress }: { progress: Progress }) {
+	return (
+		<div>
+			<p className="mb-2 font-medium">{progress.refused.length} refused</p>
+			<ul className="flex max-h-60 flex-col overflow-y-auto rounded-8 border">
+				{progress.refused.map(({ run, error }) => (
+					<li key={run.id} className="border-b px-3 py-2 last:border-b-0">
+						<Link to="/runs/$id" params={{ id: run.id }} className="block truncate">
+							{run.workflow_name}
+						</Link>
+						<p className="break-words">{error.message}</p>
+						<p className="font-mono text-12 text-muted">
+							{error.code} {error.requestId}
+						</p>
+					</li>
+				))}
+			</ul>
+		</div>
+	);
+}

@@ -1,0 +1,51 @@
+import { describe, expect, it } from "vitest";
+import { ApiError } from "@/api/error";
+import { able, doAll, type Progress } from "./bulk";
+import type { Run } from "./merge";
+
+const run = (id: string, status: Run["status"]) => ({ id, status }) as Run;
+
+describe("bulk", () => {
+	it("offers what can be done", () => {
+		const runs = [run("a", "running"), run("b", "failed"), run("c", "cancelled"), run("d", "succeeded")];
+		expect(able(runs, "cancel").map((one) => one.id)).toEqual(["a"]);
+		expect(able(runs, "retry").map((one) => one.id)).toEqual(["b", "c"]);
+	});
+
+	it("makes one call for each, a few at a time, and keeps the refusals", async () => {
+		const runs = Array.from({ length: 20 }, (_, i) => run(`r${i}`, "running"));
+		let open = 0;
+		let most = 0;
+		const told: Progress[] = [];
+		const one = async ({ id }: Run) => {
+			open += 1;
+			most = Math.max(most, open);
+			await Promise.resolve();
+			open -= 1;
+			if (id === "r7") throw new Error("it has ended");
+		};
+		const end = await doAll(runs, one, (progress) => told.push(progress), new AbortController().signal);
+		expect(end.done).toBe(20);
+		expect(end.refused.map(({ run: { id }, error }) => `${id}: ${error.message}`)).toEqual(["r7: it has ended"]);
+		expect(most).toBeLessThanOrEqual(4);
+		expect(told).toHaveLength(20);
+	});
+
+	it("stops when asked, and tries again when the server is busy", async () => {
+		const stop = new AbortController();
+		const none = await doAll(
+			[run("a", "running")],
+			async () => undefined,
+			() => undefined,
+			AbortSignal.abort(),
+		);
+		expect(none.done).toBe(0);
+		let calls = 0;
+		const busy = async () => {
+			calls += 1;
+			if (calls === 1) throw new ApiError(429, "rate_limited", "slow down", [], "", 0);
+		};
+		const end = await doAll([run("a", "running")], busy, () => undefined, stop.signal);
+		expect([calls, end.refused.length]).toEqual([2, 0]);
+	});
+});

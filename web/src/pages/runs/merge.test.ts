@@ -1,0 +1,62 @@
+import { describe, expect, it } from "vitest";
+import { queryOf } from "./filters";
+import { merge, type Pages, type Run } from "./merge";
+
+function run(n: number, status: Run["status"] = "running"): Run {
+	return {
+		id: `run_${n}`,
+		workflow_id: "wf",
+		workflow_name: "Order",
+		status,
+		trigger: "manual",
+		draft: false,
+		started_at: new Date(n * 1000).toISOString(),
+		finished_at: null,
+		duration_ms: 0,
+		error: null,
+	};
+}
+
+const list = (pages: Pages) => pages.pages.flatMap((page) => page.data.map((one) => `${one.id} ${one.status}`));
+
+describe("merge", () => {
+	const old: Pages = {
+		pages: [
+			{ data: [run(4), run(3)], next_cursor: "a" },
+			{ data: [run(2), run(1)], next_cursor: "b" },
+		],
+		pageParams: [undefined, "a"],
+	};
+
+	it("puts new runs on top and keeps what was pushed off the first page", () => {
+		const fresh = { data: [run(5), run(4, "failed")], next_cursor: "c" };
+		const now = merge(old, fresh, [{ run_id: "run_1", status: "succeeded" }], undefined);
+		expect(list(now)).toEqual(["run_5 running", "run_4 failed", "run_3 running", "run_2 running", "run_1 succeeded"]);
+		expect(now.pages.at(-1)?.next_cursor).toBe("b");
+	});
+
+	it("drops what does not fit the filter any more", () => {
+		const fresh = { data: [run(5), run(3)], next_cursor: "c" };
+		const now = merge(old, fresh, [{ run_id: "run_1", status: "succeeded" }], "running");
+		expect(list(now)).toEqual(["run_5 running", "run_3 running", "run_2 running"]);
+	});
+
+	it("takes a first page that is everything for everything", () => {
+		expect(list(merge(old, { data: [run(3)], next_cursor: null }, [], undefined))).toEqual(["run_3 running"]);
+	});
+});
+
+describe("queryOf", () => {
+	it("reads times back from now, or as they are given", () => {
+		const now = Date.parse("2026-11-15T12:00:00Z");
+		expect(queryOf({ since: "24h", status: "failed" }, now)).toMatchObject({
+			status: "failed",
+			started_after: "2026-11-14T12:00:00.000Z",
+		});
+		expect(queryOf({ since: "custom", after: "2026-11-01T00:00:00Z", before: "nonsense" }, now)).toMatchObject({
+			started_after: "2026-11-01T00:00:00.000Z",
+			started_before: undefined,
+		});
+		expect(queryOf({ status: "odd", text: "  " }, now)).toMatchObject({ status: undefined, text: undefined });
+	});
+});
