@@ -54,6 +54,9 @@ async function pick(page: Page, word: string): Promise<void> {
 	await page.keyboard.press("Enter");
 }
 
+/** The node that has the focus. */
+const focused = (page: Page) => page.evaluate(() => (document.activeElement as HTMLElement | null)?.dataset.node ?? "");
+
 async function save(page: Page): Promise<void> {
 	await page.keyboard.press("Control+s");
 	await page.getByRole("button", { name: "Saved", exact: true }).waitFor();
@@ -72,7 +75,7 @@ test("a first workflow by mouse: a trigger, a step, save, run, and it finishes",
 	await page.getByRole("button", { name: "Save", exact: true }).click();
 	await page.getByRole("button", { name: "Saved", exact: true }).waitFor();
 	await page.getByRole("button", { name: "Run", exact: true }).click();
-	await page.locator('[data-node="write"][aria-label*="succeeded"]').waitFor();
+	await node(page, "write").getByLabel("Succeeded").waitFor();
 	const workflow = await stored(id);
 	expect(workflow.triggers).toEqual([{ id: "schedule", type: "schedule", cron: "0 9 * * *" }]);
 	expect(workflow.steps).toEqual([
@@ -88,9 +91,9 @@ test("the same by keyboard alone", async () => {
 	await node(page, "#trigger").focus();
 	await page.keyboard.press("Enter");
 	await pick(page, "webhook");
-	await page.waitForFunction(() => document.querySelector('[data-node="@webhook"]'));
-	await page.keyboard.press("Escape");
-	await node(page, "@webhook").focus();
+	await node(page, "@webhook").waitFor();
+	if (!(await focused(page)).startsWith("@")) await page.keyboard.press("Escape");
+	await page.waitForFunction(() => (document.activeElement as HTMLElement)?.dataset.node === "@webhook");
 	await page.keyboard.press("ArrowDown");
 	await page.waitForFunction(() => (document.activeElement as HTMLElement)?.dataset.node === "#step");
 	await page.keyboard.press("Enter");
@@ -100,7 +103,7 @@ test("the same by keyboard alone", async () => {
 	await page.keyboard.press("Control+s");
 	await page.getByRole("button", { name: "Saved", exact: true }).waitFor();
 	await page.keyboard.press("Control+Enter");
-	await page.locator('[data-node="write"][aria-label*="succeeded"]').waitFor();
+	await node(page, "write").getByLabel("Succeeded").waitFor();
 	// The canvas is one tab stop.
 	expect(await page.locator('[data-surface="canvas"] [tabindex="0"]').count()).toBe(1);
 	expect((await stored(id)).steps).toHaveLength(1);
@@ -329,6 +332,80 @@ test("200 steps open within a second and are dragged without drawing the others"
 	// A slow machine is allowed three times what is promised.
 	expect(took).toBeLessThan(3_000);
 	console.log(`200 steps opened in ${took} ms`);
+	const touched = await drawnWhileDragging(page, "s1");
+	expect(Object.keys(touched)).toEqual(["s1"]);
+	watched.check();
+});
+
+/** Drags a step and tells which nodes were changed on the way, and how often. */
+async function drawnWhileDragging(page: Page, step: string): Promise<Record<string, number>> {
+	const box = await node(page, step).boundingBox();
+	const from = { x: (box?.x ?? 0) + 20, y: (box?.y ?? 0) + 20 };
+	await page.mouse.move(from.x, from.y);
+	await page.mouse.down();
+	await page.mouse.move(from.x + 40, from.y);
+	await page.evaluate(() => {
+		const touched: Record<string, number> = {};
+		Object.assign(window, { touched });
+		new MutationObserver((changes) => {
+			for (const { target } of changes) {
+				const id = (target as HTMLElement).closest<HTMLElement>(".react-flow__node")?.dataset.id;
+				if (id) touched[id] = (touched[id] ?? 0) + 1;
+			}
+		}).observe(document.querySelector(".react-flow__nodes") as Element, {
+			subtree: true,
+			attributes: true,
+			childList: true,
+		});
+	});
+	const begun = Date.now();
+	for (let i = 1; i <= 30; i++) await page.mouse.move(from.x + 40 + i * 4, from.y + i);
+	console.log(`30 moves of a drag took ${Date.now() - begun} ms`);
+	const touched = await page.evaluate(() => ({
+		...(window as unknown as { touched: Record<string, number> }).touched,
+	}));
+	await page.mouse.up();
+	return touched;
+}
+
+test("activating saves first, and pausing ends it", async () => {
+	const { page } = watched;
+	const id = await opened("States", { steps: [note("a")] });
+	await node(page, "a").click();
+	await page.keyboard.press("Control+d");
+	await page.getByRole("button", { name: "Activate" }).click();
+	await page.getByText("Active", { exact: true }).waitFor();
+	expect(await stored(id)).toMatchObject({ state: "active", version: 3 });
+	await page.getByRole("button", { name: "Pause" }).click();
+	await page.getByText("Paused", { exact: true }).waitFor();
+	expect((await stored(id)).state).toBe("paused");
+	watched.check();
+});
+
+test("paths, loops and moving into them", async () => {
+	const { page } = watched;
+	const id = await opened("Paths", { steps: [note("a"), note("b")] });
+	await page.getByRole("button", { name: "Add a step between a and b" }).click();
+	await pick(page, "split");
+	await page.getByRole("textbox", { name: /^Path 1: only if/ }).fill("trigger.payload.total > 100");
+	await shoot(page, "builder-split");
+	await page.getByRole("button", { name: "Split", exact: true }).click();
+	await node(page, "write_2").waitFor();
+	await node(page, "b").click();
+	await page.getByRole("button", { name: "More", exact: true }).click();
+	await page.getByRole("menuitem", { name: /For each/ }).click();
+	await node(page, "each").waitFor();
+	await node(page, "write_2").click();
+	await page.getByRole("button", { name: "More", exact: true }).click();
+	await page.getByRole("menuitem", { name: "Move into…" }).click();
+	await page.getByRole("option", { name: /each/ }).click();
+	await page.getByRole("button", { name: "Outline", exact: true }).click();
+	expect(await page.getByRole("treeitem", { level: 2 }).count()).toBe(2);
+	await page.keyboard.press("Control+z");
+	await page.keyboard.press("Control+z");
+	await page.keyboard.press("Control+z");
+	await page.getByRole("button", { name: "Saved", exact: true }).waitFor();
+	expect((await stored(id)).steps).toHaveLength(2);
 	watched.check();
 });
 

@@ -1,7 +1,8 @@
 import "./view/flow.css";
 import "./canvas.css";
-import { Background, BackgroundVariant, MiniMap, ReactFlow, type ReactFlowInstance, useReactFlow } from "@xyflow/react";
+import { Background, BackgroundVariant, MiniMap, ReactFlow, type ReactFlowInstance } from "@xyflow/react";
 import { type MouseEvent, useCallback, useEffect, useRef, useState } from "react";
+import { startNode } from "@/builder/layout/size";
 import { useOverlay } from "@/builder/replay/overlay";
 import { useEditor, useFixed } from "@/builder/state";
 import { cx } from "@/ui/class";
@@ -10,7 +11,6 @@ import { ConnectionLine } from "./connection-line";
 import { Controls } from "./controls";
 import { OverlayContext } from "./current";
 import { edgeTypes } from "./link";
-import { stillness } from "./motion";
 import { nodeTypes } from "./nodes";
 import { SelectionBar } from "./selection-bar";
 import { useCanvasKeys } from "./use-canvas-keys";
@@ -89,7 +89,14 @@ export function Canvas() {
 					<SelectionBar />
 					<Controls />
 					{painted && nodes.length > 6 && (
-						<MiniMap pannable zoomable ariaLabel="Map of the workflow" nodeBorderRadius={16} className="!m-3" />
+						<MiniMap
+							pannable
+							zoomable
+							ariaLabel="Map of the workflow"
+							nodeBorderRadius={16}
+							nodeColor="var(--control)"
+							className="!m-3 max-lg:!hidden"
+						/>
 					)}
 				</ReactFlow>
 			</div>
@@ -102,17 +109,14 @@ function opening(flow: ReactFlowInstance<CanvasNode, CanvasEdge>): void {
 	const host = document.querySelector<HTMLElement>('[data-surface="canvas"]');
 	if (!host) return;
 	const bounds = flow.getNodesBounds(flow.getNodes());
-	const zoom = Math.min(1, (host.clientWidth - 96) / bounds.width, (host.clientHeight - 128) / bounds.height);
-	const scale = Math.max(zoom, 0.7);
-	const x = host.clientWidth / 2 - (bounds.x + bounds.width / 2) * scale;
-	const top = zoom < scale ? 48 : Math.max(48, (host.clientHeight - bounds.height * scale) / 3);
-	void flow.setViewport({ x, y: top - bounds.y * scale, zoom: scale });
-}
-
-/** useFit shows the whole workflow. */
-export function useFit(): () => void {
-	const flow = useReactFlow();
-	return useCallback(() => void flow.fitView({ padding: 0.15, maxZoom: 1, duration: stillness() ? 0 : 180 }), [flow]);
+	const fitting = Math.min(1, (host.clientWidth - 96) / bounds.width, (host.clientHeight - 128) / bounds.height);
+	const zoom = Math.max(fitting, 0.7);
+	const bar = flow.getNode(startNode);
+	const whole = zoom === fitting || !bar;
+	const middle = whole ? bounds.x + bounds.width / 2 : bar.position.x + (bar.width ?? 0) / 2;
+	const top = whole ? Math.max(48, (host.clientHeight - bounds.height * zoom) / 3) : 48;
+	const first = whole ? bounds.y : Math.min(...flow.getNodes().map((node) => node.position.y));
+	void flow.setViewport({ x: host.clientWidth / 2 - middle * zoom, y: top - first * zoom, zoom });
 }
 
 /** What can wait until the first picture is there. */

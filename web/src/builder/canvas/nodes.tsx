@@ -36,7 +36,7 @@ function sameNode(a: GraphNode | undefined, b: GraphNode | undefined): boolean {
 }
 
 /** The part of a node that takes the focus and says what it is. */
-function Face({ id, selected, label, round, children }: FaceProps) {
+function Face({ id, selected, round, children }: FaceProps) {
 	const editor = useEditor();
 	const current = useCurrent(id);
 	const onKeyDown = (event: KeyboardEvent) => {
@@ -50,7 +50,6 @@ function Face({ id, selected, label, round, children }: FaceProps) {
 			onKeyDown={onKeyDown}
 			tabIndex={current ? 0 : -1}
 			aria-pressed={selected}
-			aria-label={label}
 			data-node={id}
 			className={cx("size-full outline-offset-[3px]", round ? "rounded-full" : "rounded-8")}
 		>
@@ -62,7 +61,6 @@ function Face({ id, selected, label, round, children }: FaceProps) {
 interface FaceProps {
 	id: string;
 	selected: boolean;
-	label: string;
 	round?: boolean;
 	children: ReactNode;
 }
@@ -111,7 +109,7 @@ const Step = memo(function Step({ id, selected }: Props) {
 	const { step } = node;
 	return (
 		<>
-			<Face id={id} selected={selected} label={says(title(step), step.uses ?? "no action", problems, standing.status)}>
+			<Face id={id} selected={selected}>
 				<StepNode
 					name={title(step)}
 					uses={step.uses ?? "Choose an action"}
@@ -142,7 +140,7 @@ const Block = memo(function Block({ id, selected }: Props) {
 	const words = frameWords(step);
 	return (
 		<>
-			<Face id={id} selected={selected} label={says(title(step), words.join(", "), problems, standing.status)}>
+			<Face id={id} selected={selected}>
 				<FrameNode
 					kind={kind}
 					name={title(step)}
@@ -179,7 +177,7 @@ const Trigger = memo(function Trigger({ id, selected }: Props) {
 	const words = triggerWords(trigger);
 	return (
 		<>
-			<Face id={id} selected={selected} label={says(name, words, problems)} round>
+			<Face id={id} selected={selected} round>
 				<TriggerNode type={trigger.type} name={name} words={words} problems={problems} selected={selected} />
 			</Face>
 			<Ports top={false} />
@@ -229,9 +227,4 @@ export const nodeTypes: NodeTypes = { step: Step, block: Block, trigger: Trigger
 
 function conditionOf(condition: string | boolean | undefined): string | undefined {
 	return condition === undefined ? undefined : bare(String(condition));
-}
-
-function says(name: string, what: string, problems: number, status?: string): string {
-	const wrong = problems === 0 ? "" : problems === 1 ? "1 problem" : `${problems} problems`;
-	return [name, what, status, wrong].filter(Boolean).join(", ");
 }
