@@ -143,8 +143,8 @@ func (s *Store) RoundSteps(ctx context.Context, workspaceID, runID, block string
 }
 
 // pathsAtOnce is how many steps a statement asks for: databases bound how many
-// parameters it has.
-const pathsAtOnce = 1000
+// parameters it has, and many of them are slow to bind.
+const pathsAtOnce = 100
 
 // StepsAt implements run.Store.
 func (s *Store) StepsAt(ctx context.Context, workspaceID, runID string, paths []string) ([]run.Step, error) {
