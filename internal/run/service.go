@@ -36,7 +36,6 @@ type Cancellation struct {
 type Store interface {
 	Lists
 	Definitions
-	WorkflowHead(ctx context.Context, workspaceID, workflowID string) (*Head, error)
 	// StartRun writes the run if the workflow still has the revision. It fails
 	// with ErrAtLimit when the run may not be one too many, with ErrStarted when
 	// the run of a step is there already, and with ErrParentEnded when the run of
@@ -66,6 +65,7 @@ type Store interface {
 
 // Definitions has what runs execute.
 type Definitions interface {
+	WorkflowHead(ctx context.Context, workspaceID, workflowID string) (*Head, error)
 	// Head reads a run without its steps.
 	Head(ctx context.Context, workspaceID, id string) (*Run, error)
 	// Definition reads that of a version, Draft that of the run of a draft.
