@@ -26,7 +26,7 @@ test("a secret is set, is not overwritten by chance, and never comes back", asyn
 	for (const value of ["hunter22", "another one"]) {
 		await page.goto("/secrets?new=secret");
 		await page.getByLabel("Name").fill("shop_token");
-		await page.getByLabel("Value").fill(value);
+		await page.getByRole("textbox", { name: "Value" }).fill(value);
 		await page.getByRole("button", { name: "Save secret" }).click();
 		if (value === "hunter22") await page.getByRole("table").getByText("shop_token").waitFor();
 	}
@@ -34,7 +34,7 @@ test("a secret is set, is not overwritten by chance, and never comes back", asyn
 	await shoot(page, "secrets-new");
 	await page.getByRole("button", { name: "Cancel" }).click();
 	await page.getByRole("button", { name: "Replace shop_token" }).click();
-	await page.getByLabel("Value").fill("no");
+	await page.getByRole("textbox", { name: "Value" }).fill("no");
 	watched.expect("400");
 	await page.getByRole("button", { name: "Replace value" }).click();
 	await page
@@ -42,7 +42,7 @@ test("a secret is set, is not overwritten by chance, and never comes back", asyn
 		.getByText(/4 characters/)
 		.nth(1)
 		.waitFor();
-	await page.getByLabel("Value").fill("hunter33");
+	await page.getByRole("textbox", { name: "Value" }).fill("hunter33");
 	await page.getByRole("button", { name: "Replace value" }).click();
 	await page.getByRole("dialog").waitFor({ state: "detached" });
 	await shoot(page, "secrets-list");
