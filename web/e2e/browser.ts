@@ -108,11 +108,7 @@ export async function signIn(watched: Watched, server: Server, next = "/workflow
 	await watched.page.goto(next);
 }
 
-/**
- * write replaces the text of an editor. Emptied first: where a browser puts text
- * in place of coloured text it tries to keep the colour by a style, which the
- * policy blocks and reports.
- */
+/** write replaces the text of an editor by keys: all of it is selected and deleted, then the new text comes. */
 export async function write(editor: Locator, text: string): Promise<void> {
 	await editor.click();
 	await editor.press("ControlOrMeta+A");
