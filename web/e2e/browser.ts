@@ -1,7 +1,14 @@
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { fileURLToPath } from "node:url";
-import { type Browser, type BrowserContext, type BrowserContextOptions, chromium, type Page } from "playwright-core";
+import {
+	type Browser,
+	type BrowserContext,
+	type BrowserContextOptions,
+	chromium,
+	type Locator,
+	type Page,
+} from "playwright-core";
 import type { Server } from "./server";
 
 const flags = [
@@ -99,6 +106,14 @@ export async function signIn(watched: Watched, server: Server, next = "/workflow
 	if (!response.ok()) throw new Error(`sign in: ${response.status()} ${await response.text()}`);
 	server.welcome = "";
 	await watched.page.goto(next);
+}
+
+/** write replaces the text of an editor by keys: all of it is selected and deleted, then the new text comes. */
+export async function write(editor: Locator, text: string): Promise<void> {
+	await editor.click();
+	await editor.press("ControlOrMeta+A");
+	await editor.press("Backspace");
+	await editor.page().keyboard.insertText(text);
 }
 
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");

@@ -1,6 +1,6 @@
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { openBrowser, openPage, shoot, signIn, type Watched } from "./browser";
+import { openBrowser, openPage, shoot, signIn, type Watched, write } from "./browser";
 import { type Server, startServer } from "./server";
 
 let server: Server;
@@ -26,7 +26,7 @@ test("a secret is set, is not overwritten by chance, and never comes back", asyn
 	for (const value of ["hunter22", "another one"]) {
 		await page.goto("/secrets?new=secret");
 		await page.getByLabel("Name").fill("shop_token");
-		await page.getByLabel("Value").fill(value);
+		await page.getByRole("textbox", { name: "Value" }).fill(value);
 		await page.getByRole("button", { name: "Save secret" }).click();
 		if (value === "hunter22") await page.getByRole("table").getByText("shop_token").waitFor();
 	}
@@ -34,7 +34,7 @@ test("a secret is set, is not overwritten by chance, and never comes back", asyn
 	await shoot(page, "secrets-new");
 	await page.getByRole("button", { name: "Cancel" }).click();
 	await page.getByRole("button", { name: "Replace shop_token" }).click();
-	await page.getByLabel("Value").fill("no");
+	await page.getByRole("textbox", { name: "Value" }).fill("no");
 	watched.expect("400");
 	await page.getByRole("button", { name: "Replace value" }).click();
 	await page
@@ -42,7 +42,7 @@ test("a secret is set, is not overwritten by chance, and never comes back", asyn
 		.getByText(/4 characters/)
 		.nth(1)
 		.waitFor();
-	await page.getByLabel("Value").fill("hunter33");
+	await page.getByRole("textbox", { name: "Value" }).fill("hunter33");
 	await page.getByRole("button", { name: "Replace value" }).click();
 	await page.getByRole("dialog").waitFor({ state: "detached" });
 	await shoot(page, "secrets-list");
@@ -59,10 +59,10 @@ test("a variable holds any JSON", async () => {
 	await page.getByRole("button", { name: "New variable" }).first().click();
 	await page.getByLabel("Name").fill("region");
 	const value = page.getByRole("textbox", { name: "Value" });
-	await value.fill("eu-west");
+	await write(value, "eu-west");
 	await page.getByRole("button", { name: "Save variable" }).click();
 	await page.getByText('This is not JSON. A text needs quotes: "eu-west"').waitFor();
-	await value.fill('{"region": "eu-west", "shops": [1, 2]}');
+	await write(value, '{"region": "eu-west", "shops": [1, 2]}');
 	await page.getByRole("button", { name: "Save variable" }).click();
 	await page.getByRole("cell", { name: '{"region":"eu-west","shops":[1,2]}', exact: true }).waitFor();
 	expect(await server.call("GET", "/v1/variables/region")).toMatchObject({
@@ -70,7 +70,7 @@ test("a variable holds any JSON", async () => {
 	});
 	await shoot(page, "variables-list");
 	await page.getByRole("button", { name: "Edit region" }).click();
-	await value.fill("3");
+	await write(value, "3");
 	await page.getByRole("button", { name: "Save variable" }).click();
 	await expect.poll(async () => (await server.call("GET", "/v1/variables/region")).value).toBe(3);
 	watched.check();

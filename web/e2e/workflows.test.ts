@@ -1,6 +1,6 @@
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { openBrowser, openPage, shoot, signIn, type Watched } from "./browser";
+import { openBrowser, openPage, shoot, signIn, type Watched, write } from "./browser";
 import { type Server, startServer } from "./server";
 
 let server: Server;
@@ -72,10 +72,10 @@ test("a run starts with the payload that was typed, and the list follows it", as
 	await page.goto("/workflows");
 	await page.getByRole("button", { name: "Run Say hello" }).click();
 	const editor = page.getByRole("textbox", { name: "Payload" });
-	await editor.fill("[1]");
+	await write(editor, "[1]");
 	await page.getByRole("dialog").getByRole("button", { name: "Run" }).click();
 	await page.getByText(/The payload must be an object/).waitFor();
-	await editor.fill('{"name": "Ada"}');
+	await write(editor, '{"name": "Ada"}');
 	await page.getByRole("dialog").getByRole("button", { name: "Run" }).click();
 	await page.waitForURL(/\/runs\/run_/);
 	const id = new URL(page.url()).pathname.split("/").at(-1);

@@ -6,8 +6,8 @@ export interface Column<T> {
 	header: ReactNode;
 	cell: (row: T) => ReactNode;
 	className?: string;
-	/** Left out below 640 px; the first column stays. */
-	wide?: boolean;
+	/** Left out below 640 px, or below 1024 px ("lg"); the first column stays. */
+	wide?: boolean | "lg";
 	align?: "right";
 }
 
@@ -21,13 +21,15 @@ export interface TableProps<T> {
 	rowClass?: (row: T) => string | undefined;
 }
 
+const hidden = (wide: boolean | "lg" | undefined) => (wide === "lg" ? "max-lg:hidden" : wide && "max-sm:hidden");
+
 /**
  * Table lists things. The first cell should hold the link that opens the row:
  * give it the class `row-link` and the whole row takes the click.
  */
 export function Table<T>({ label, columns, rows, rowKey, rowClass }: TableProps<T>) {
 	return (
-		<div className="overflow-x-auto">
+		<div className="relative overflow-x-auto">
 			<table aria-label={label} className="w-full border-collapse text-left">
 				<thead>
 					<tr>
@@ -37,7 +39,7 @@ export function Table<T>({ label, columns, rows, rowKey, rowClass }: TableProps<
 								scope="col"
 								className={cx(
 									"h-9 border-b px-3 text-12 font-medium whitespace-nowrap text-muted first:pl-4 last:pr-4",
-									column.wide && "max-sm:hidden",
+									hidden(column.wide),
 									column.align === "right" && "text-right",
 								)}
 							>
@@ -57,7 +59,7 @@ export function Table<T>({ label, columns, rows, rowKey, rowClass }: TableProps<
 									key={column.key}
 									className={cx(
 										"h-12 px-3 py-2 first:pl-4 last:pr-4",
-										column.wide && "max-sm:hidden",
+										hidden(column.wide),
 										column.align === "right" && "text-right tabular",
 										column.className,
 									)}

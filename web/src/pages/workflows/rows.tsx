@@ -19,7 +19,7 @@ const shapes: Record<string, Icon> = {
 const columns: Column<Workflow>[] = [
 	{ key: "name", header: "Name", cell: (row) => <Name workflow={row} />, className: "w-full max-w-0 min-w-52" },
 	{ key: "state", header: "State", cell: (row) => <StateBadge state={row.state} />, wide: true },
-	{ key: "triggers", header: "Triggers", cell: (row) => <Triggers activity={row.activity} />, wide: true },
+	{ key: "triggers", header: "Triggers", cell: (row) => <Triggers activity={row.activity} />, wide: "lg" },
 	{
 		key: "last",
 		header: "Last run",
@@ -31,7 +31,7 @@ const columns: Column<Workflow>[] = [
 		key: "next",
 		header: "Next run",
 		cell: (row) => <RelativeTime at={row.activity?.next_run_at} never="–" />,
-		wide: true,
+		wide: "lg",
 	},
 	{
 		key: "actions",
