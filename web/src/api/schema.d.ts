@@ -1334,8 +1334,8 @@ export interface paths {
          *     `workflow_id` stand in the place of outputs. What `context` gives stands in the place of all that, part by part. The variables of the workspace are there; `context.vars` overrides single ones. Secrets are
          *     never read: each one is `***`. Nothing is stored.
          *
-         *     `expressions` is a list of up to 50 of them, which see the same data. The answer then has `results` in the same
-         *     order.
+         *     `expressions` is a list of up to 50 of them, which see the same data and together may do the work that one alone
+         *     may do. The answer then has `results` in the same order.
          */
         post: operations["evaluateExpression"];
         delete?: never;

@@ -3,6 +3,7 @@ import { useMemo } from "react";
 import { api, got, type Schema } from "@/api/client";
 import type { JsonObject } from "@/builder/model";
 import { useActions as useAllActions } from "@/builder/picker/actions";
+import { useEditor } from "@/builder/state";
 import type { JsonSchema } from "../inspector/form/schema";
 
 const forever = { staleTime: Number.POSITIVE_INFINITY };
@@ -59,6 +60,16 @@ export function useHookRequests(workflow: string, trigger: string | null) {
 		enabled: trigger !== null,
 		retry: false,
 	}).data?.data;
+}
+
+/** useWorkflowNames is the other workflows of the workspace. */
+export function useWorkflowNames() {
+	const { id } = useEditor();
+	const { data } = useQuery({
+		queryKey: ["workflows", "names"],
+		queryFn: ({ signal }) => got(api.GET("/v1/workflows", { params: { query: { limit: 100 } }, signal })),
+	});
+	return useMemo(() => (data?.data ?? []).filter((workflow) => workflow.id !== id), [data, id]);
 }
 
 /** useNames is the names of the variables and secrets of the workspace. */

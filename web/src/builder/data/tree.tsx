@@ -90,7 +90,6 @@ function Branch({ path, label, shape, origin, depth, open: first = false, onPick
 					type="button"
 					draggable
 					title={path}
-					aria-label={`Insert ${path}`}
 					onClick={() => onPick?.(path)}
 					onDragStart={(event) => {
 						event.dataTransfer.setData(pathType, path);
@@ -99,6 +98,7 @@ function Branch({ path, label, shape, origin, depth, open: first = false, onPick
 					}}
 					className="flex min-w-0 flex-1 cursor-grab items-baseline gap-2 rounded-6 text-left"
 				>
+					<span className="sr-only">Insert </span>
 					<span className={cx("max-w-3/4 shrink-0 truncate", depth > 0 && "font-mono text-12")}>{label}</span>
 					<span className="truncate text-12 text-muted">{glimpse(shape)}</span>
 				</button>

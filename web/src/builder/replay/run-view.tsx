@@ -95,9 +95,9 @@ function SelectedStep() {
 	const loops = [...(find(doc.steps, step.id)?.path ?? []), step.id].filter((id) => drawn?.loops.has(id));
 	return (
 		<div className="flex h-full min-h-0 flex-col">
-			{loops.map((id) => {
+			{loops.map((id, i) => {
 				const loop = drawn?.loops.get(id);
-				return loop && <Rounds key={loop.path} name={titleOf(id)} loop={loop} />;
+				return loop && <Rounds key={loop.path} name={titleOf(id)} loop={loop} keys={i === loops.length - 1} />;
 			})}
 			<div className="min-h-0 flex-1">
 				{ran ? (

@@ -12,6 +12,7 @@ import { useEffect, useRef } from "react";
 import { useField } from "../field";
 import type { CodeEditorProps, Language } from "./props";
 import { look } from "./theme";
+import { typing } from "./typing";
 
 const languages: Record<Language, () => Extension> = {
 	json: () => json(),
@@ -78,6 +79,7 @@ export default function CodeMirror(props: CodeEditorProps) {
 					indentUnit.of("  "),
 					bracketMatching(),
 					closeBrackets(),
+					typing,
 					autocompletion(),
 					changing.current.of(settings(start, first.current)),
 					lines(start),

@@ -8,6 +8,7 @@ import { MapControl } from "./map";
 import { ObjectControl } from "./object";
 import type { FieldProps } from "./props";
 import { VariantsControl } from "./variants";
+import { WorkflowControl } from "./workflow";
 
 /** Control is what a plain value is edited with. */
 export function Control(props: FieldProps) {
@@ -32,6 +33,8 @@ export function Control(props: FieldProps) {
 			return <ListControl {...props} />;
 		case "variants":
 			return <VariantsControl {...props} />;
+		case "workflow":
+			return <WorkflowControl {...props} />;
 		case "any":
 			return <AnyControl {...props} />;
 		default:

@@ -47,6 +47,7 @@ describe("a field", () => {
 		["code", { type: "string" }, "code"],
 		["script", { type: "string", contentMediaType: "text/javascript" }, "code"],
 		["message", { type: "string" }, "lines"],
+		["workflow_id", { type: "string" }, "workflow"],
 		["port", { type: "integer" }, "number"],
 		["value", { type: ["string", "number", "boolean"] }, "text"],
 		["value", { type: ["string", "null"] }, "text"],

@@ -16,6 +16,8 @@ export type Kind =
 	| "list"
 	| "variants"
 	| "any"
+	/** The id of another workflow. */
+	| "workflow"
 	/** A bare expression, whatever its value. */
 	| "expression";
 
@@ -125,6 +127,7 @@ function kindOf(name: string, schema: JsonSchema): Kind {
 const long = new Set(["message", "body", "text", "html", "prompt", "sql", "description"]);
 
 function textKind(name: string, schema: JsonSchema): Kind {
+	if (name === "workflow_id") return "workflow";
 	if (name === "code" || schema.contentMediaType === "text/javascript") return "code";
 	return long.has(name) ? "lines" : "text";
 }

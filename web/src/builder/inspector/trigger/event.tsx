@@ -1,8 +1,7 @@
-import { useQuery } from "@tanstack/react-query";
-import { api, got } from "@/api/client";
 import type { Trigger } from "@/builder/model";
 import { useEditor } from "@/builder/state";
 import { Checkbox, Field, FieldContext } from "@/ui/field";
+import { useWorkflowNames } from "../../data/queries";
 import { useProblem } from "../form/context";
 
 /** EventForm says whose events count. */
@@ -10,13 +9,9 @@ export function EventForm({ trigger, pointer }: { trigger: Trigger; pointer: str
 	const editor = useEditor();
 	const at = `${pointer}/workflows`;
 	const problem = useProblem(at, true);
-	const { data } = useQuery({
-		queryKey: ["workflows", "names"],
-		queryFn: ({ signal }) => got(api.GET("/v1/workflows", { params: { query: { limit: 100 } }, signal })),
-	});
 	const chosen = Array.isArray(trigger.workflows) ? trigger.workflows.map(String) : [];
-	const listed = (data?.data ?? []).filter((workflow) => workflow.id !== editor.id);
-	const gone = chosen.filter((id) => data && !listed.some((workflow) => workflow.id === id));
+	const listed = useWorkflowNames();
+	const gone = chosen.filter((id) => !listed.some((workflow) => workflow.id === id));
 	const flip = (id: string, on: boolean) => {
 		const next = on ? [...chosen, id] : chosen.filter((one) => one !== id);
 		editor.setField(at, next.length > 0 ? next : undefined);
