@@ -332,6 +332,16 @@ test("200 steps open within a second and are dragged without drawing the others"
 	console.log(`200 steps opened in ${took} ms`);
 	const touched = await drawnWhileDragging(page, "s1");
 	expect(Object.keys(touched)).toEqual(["s1"]);
+	// Keys also lead to steps that were out of sight.
+	await page.keyboard.press("Control+z");
+	await node(page, "s0").click();
+	for (let i = 1; i <= 12; i++) {
+		await page.keyboard.press("ArrowDown");
+		await page.waitForFunction(() => document.activeElement?.matches('[data-node][aria-pressed="true"]'));
+	}
+	expect(
+		await page.evaluate(() => Number((document.activeElement as HTMLElement).dataset.node?.slice(1))),
+	).toBeGreaterThan(9);
 	watched.check();
 });
 
