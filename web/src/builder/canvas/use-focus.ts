@@ -11,8 +11,16 @@ function elementOf(surface: HTMLElement, node: string): HTMLElement | null {
 	return surface.querySelector<HTMLElement>(`[data-node="${CSS.escape(node)}"]`);
 }
 
-export function focusNode(surface: HTMLElement | null, node: string): void {
-	if (surface) elementOf(surface, node)?.focus({ preventScroll: true });
+export function focusNode(surface: HTMLElement | null, node: string): boolean {
+	const element = surface && elementOf(surface, node);
+	element?.focus({ preventScroll: true });
+	return Boolean(element);
+}
+
+/** A node that is out of sight is drawn only once the view comes to it. */
+function focusSoon(surface: HTMLElement, node: string, meant: () => boolean, tries = 30): void {
+	if (!meant() || focusNode(surface, node) || tries === 0) return;
+	requestAnimationFrame(() => focusSoon(surface, node, meant, tries - 1));
 }
 
 /** useFocus lets the focus follow the selection, and the view follow the focus. */
@@ -35,8 +43,8 @@ export function useFocus(surface: RefObject<HTMLDivElement | null>): void {
 			const here = host?.contains(document.activeElement) || document.activeElement === document.body;
 			requestAnimationFrame(() => {
 				if (!host) return;
-				if (here && currentNode(editor.get()) === node) focusNode(host, node);
 				showNode(flow, host, node);
+				if (here) focusSoon(host, node, () => currentNode(editor.get()) === node);
 			});
 		});
 	}, [editor, flow, surface]);

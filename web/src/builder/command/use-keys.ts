@@ -6,8 +6,9 @@ import { duplicateSelected, placeToAdd, removeSelected, selectedSteps, tidyUp } 
 
 const group = "Builder";
 
-/** Text fields keep their own keys, and so does a dialog. */
-const free = (target: EventTarget | null) => !typing(target) && !document.querySelector('[role="dialog"]');
+/** Text fields keep their own keys, and so do dialogs and menus. */
+const free = (target: EventTarget | null) =>
+	!typing(target) && !document.querySelector('[role="dialog"], [role="menu"]');
 /** On the clipboard the browser's own events are heard: they are only listed here. */
 const listed = () => false;
 
@@ -18,14 +19,15 @@ export function useKeys(): void {
 	const last = () => editor.get().selected.at(-1);
 	const step = () => selectedSteps(editor).at(-1);
 
-	useShortcut("A", "Add a step", () => editor.add({ kind: "step", place: placeToAdd(editor) }), group);
+	useShortcut("A", "Add a step", () => editor.add({ kind: "step", place: placeToAdd(editor) }), group, free);
 	useShortcut(
 		"Shift+A",
 		"Add a branch",
 		() => editor.add({ kind: "step", place: { at: "branch", step: step() ?? null } }),
 		group,
+		free,
 	);
-	useShortcut("C", "Connect to…", () => connectFrom(step()), group);
+	useShortcut("C", "Connect to…", () => connectFrom(step()), group, free);
 	useShortcut(
 		"F2",
 		"Rename",
@@ -34,6 +36,7 @@ export function useKeys(): void {
 			if (node !== undefined) editor.ask({ kind: "rename", node });
 		},
 		group,
+		free,
 	);
 	useShortcut("Delete", "Remove", () => removeSelected(editor), group, free);
 	useShortcut("Backspace", "Remove", () => removeSelected(editor), group, free);
@@ -43,13 +46,13 @@ export function useKeys(): void {
 	useShortcut("Mod+D", "Duplicate", () => duplicateSelected(editor), group, free);
 	useShortcut("Mod+Z", "Undo", () => editor.undo(), group, free);
 	useShortcut("Mod+Shift+Z", "Redo", () => editor.redo(), group, free);
-	useShortcut("T", "Test the step", () => withStep(replay.testStep), group);
-	useShortcut("P", "Pin the output of the step", () => withStep(replay.pinStep), group);
+	useShortcut("T", "Test the step", () => withStep(replay.testStep), group, free);
+	useShortcut("P", "Pin the output of the step", () => withStep(replay.pinStep), group, free);
 	useShortcut("Mod+Enter", "Run", () => replay.run(), group);
 	useShortcut("Mod+S", "Save", () => void editor.saving.save(), group);
-	useShortcut("F", "Find a step", () => editor.ask({ kind: "find" }), group);
-	useShortcut("Shift+L", "Tidy up", () => tidyUp(editor), group);
-	useShortcut("Y", "Text and back", () => editor.show(editor.get().view === "yaml" ? "canvas" : "yaml"), group);
+	useShortcut("F", "Find a step", () => editor.ask({ kind: "find" }), group, free);
+	useShortcut("Shift+L", "Tidy up", () => tidyUp(editor), group, free);
+	useShortcut("Y", "Text and back", () => editor.show(editor.get().view === "yaml" ? "canvas" : "yaml"), group, free);
 
 	function withStep(does: (id: string) => void) {
 		const id = step();

@@ -1,7 +1,8 @@
 import { type KeyboardEvent, useEffect, useId, useMemo, useRef, useState } from "react";
+import { focusNode } from "@/builder/canvas/use-focus";
 import { actionIcon, triggerIcon } from "@/builder/canvas/view";
 import { insert, insertTrigger } from "@/builder/command/edit";
-import { type Adding, useEditor, useEditorState } from "@/builder/state";
+import { type Adding, type Editor, useEditor, useEditorState } from "@/builder/state";
 import { IconButton } from "@/ui/button";
 import { cx } from "@/ui/class";
 import { control } from "@/ui/field";
@@ -41,6 +42,7 @@ function Panel({ adding }: { adding: Adding }) {
 		else if (adding.kind === "trigger") return;
 		else if (picks.kind === "split") editor.ask({ kind: "split", place: adding.place });
 		else insert(editor, picks.step, adding.place);
+		focusAdded(editor);
 	};
 	const onKeyDown = (event: KeyboardEvent) => {
 		const choice = found[at];
@@ -100,6 +102,18 @@ function Panel({ adding }: { adding: Adding }) {
 				)}
 			</div>
 		</section>
+	);
+}
+
+/** What has nothing to be filled in gets the focus itself; else the settings take it. */
+function focusAdded(editor: Editor): void {
+	const node = editor.get().selected.at(-1);
+	if (node === undefined || editor.get().problems.some((problem) => problem.node === node)) return;
+	// It is drawn with the next picture.
+	requestAnimationFrame(() =>
+		requestAnimationFrame(() => {
+			if (document.activeElement === document.body) focusNode(document.querySelector("[data-surface]"), node);
+		}),
 	);
 }
 

@@ -27,6 +27,7 @@ export class Saving {
 
 	private async send(): Promise<boolean> {
 		const { broken, dirty, etag, stored, mayWrite } = this.editor.get();
+		if (broken) this.editor.refuse("The text has a mistake. Correct it before saving.");
 		if (!mayWrite || broken) return false;
 		if (!dirty) return true;
 		const sent = this.editor.present;
