@@ -13,7 +13,7 @@ LINTER := bin/golangci-lint
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help run build web test-web test race lint gen verify verify-tidy verify-gen bench fuzz clean
+.PHONY: help run build web test-web pictures test race lint gen verify verify-tidy verify-gen bench fuzz clean
 
 help: ## List the targets
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z][a-z-]*:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -31,6 +31,9 @@ web: ## Build the dashboard into web/dist, which is committed
 
 test-web: ## Run the checks of the dashboard and its journeys in a browser
 	@sh scripts/web.sh
+
+pictures: ## Make the pictures of docs/tour.md anew
+	cd web && PICTURES=1 npx vitest run -c vitest.e2e.config.ts e2e/tour
 
 test: ## Run every check and every test, as CI does
 	@sh scripts/test.sh

@@ -126,11 +126,24 @@ func (h *hasher) derive(ctx context.Context, c cost, salt []byte, length int, pa
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
+	if still, ok := ctx.Value(stillKey{}).(func() error); ok {
+		if err := still(); err != nil {
+			return nil, err
+		}
+	}
 	// What it took is garbage now, and a heap that may grow fivefold before it is
 	// collected would keep a dozen times as much.
 	defer runtime.GC()
 	// The same characters may be typed in more than one form.
 	return argon2.IDKey([]byte(norm.NFC.String(password)), salt, c.passes, c.memory, c.threads, uint32(length)), nil
+}
+
+type stillKey struct{}
+
+// asLongAs is a context in which a password is worked on only if, when its turn
+// comes, there is still a reason to: many may wait with one link that works once.
+func asLongAs(ctx context.Context, still func() error) context.Context {
+	return context.WithValue(ctx, stillKey{}, still)
 }
 
 func encode(c cost, salt, key []byte) string {

@@ -115,7 +115,11 @@ func (s *Service) Found(ctx context.Context, token, email, name, password string
 		}
 		return SignedIn{}, "", err
 	}
-	owner, err := s.newUser(ctx, email, name, password)
+	still := func() error {
+		_, err := s.ticket(ctx, Welcome, token)
+		return err
+	}
+	owner, err := s.newUser(asLongAs(ctx, still), email, name, password)
 	if err != nil {
 		return SignedIn{}, "", err
 	}

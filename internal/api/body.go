@@ -10,8 +10,6 @@ import (
 
 	"github.com/stepmill/stepmill/internal/fault"
 	"github.com/stepmill/stepmill/internal/strictjson"
-
-	"github.com/stepmill/stepmill/internal/jsonpointer"
 )
 
 // read reads the body of a write within the limit of the plan.
@@ -80,11 +78,6 @@ func printable(text string) string {
 func unprintable(r rune) bool { return r < ' ' || r > '~' }
 
 const maxPointer = 200
-
-// pointerTo is the part of a JSON pointer that leads to a member.
-func pointerTo(name string) string {
-	return short(jsonpointer.Of(name))
-}
 
 // decode reads the body strictly and says what is wrong with it.
 func (r *request) decode(into any) error {

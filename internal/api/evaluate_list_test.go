@@ -58,6 +58,11 @@ func TestEvaluateList(t *testing.T) {
 			name: "secrets are not shown", call: call, body: `{"expressions": [{"expression": "secrets.key"}]}`,
 			status: 200, answer: `{"results": [{"value": "***"}]}`,
 		},
+		{
+			name: "a list shares the work that one alone may do", call: call,
+			body:   `{"expressions": [{"expression": "count(1..90000, # * # > 1)"}, {"expression": "1"}, {"expression": "count(1..90000, # * # > 1)"}]}`,
+			status: 200, answer: `{"results": [{"valid": true, "value": 89999}, {"valid": true}, {"valid": false, "error": {"code": "expression_cost_exceeded"}}]}`,
+		},
 		{name: "a list has up to 50", call: call, body: many(50), status: 200},
 		{name: "and not more", call: call, body: many(51), loose: true, status: 400, code: "invalid_request", points: []string{"/expressions"}},
 		{name: "and not none", call: call, body: many(0), loose: true, status: 400, code: "invalid_request", points: []string{"/expressions"}},

@@ -38,6 +38,9 @@ type Budget struct {
 	// Result is the size allowed for what comes out: the bytes of a string, or
 	// of anything else written as compact JSON.
 	Result int
+	// Spent, if it is set, grows by the steps that were taken, so that several
+	// evaluations can share what is allowed.
+	Spent *int
 }
 
 func (b Budget) orDefault() Budget {

@@ -37,6 +37,13 @@ func newMachine(env *Env, budget Budget) *machine {
 	return &machine{env: env, steps: b.Steps, memory: b.Memory, result: b.Result}
 }
 
+// settle tells what was spent of the budget.
+func (m *machine) settle(budget Budget) {
+	if budget.Spent != nil {
+		*budget.Spent += budget.orDefault().Steps - m.steps
+	}
+}
+
 // run evaluates one expression. A panic can only be a fault of this package;
 // it must cost the one evaluation and not the process.
 func (m *machine) run(c *code) (v any, err error) {

@@ -49,6 +49,7 @@ func (p *Program) Refs() Refs { return p.code.refs.within("") }
 // be changed afterwards. An error is always an *Error.
 func (p *Program) Eval(env *Env, budget Budget) (any, error) {
 	m := newMachine(env, budget)
+	defer m.settle(budget)
 	v, err := m.run(p.code)
 	if err == nil {
 		v, err = m.finish(v)

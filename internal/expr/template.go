@@ -69,7 +69,9 @@ func (t *Template) Refs() Refs { return t.refs.within("") }
 // brings in is never read as an expression again. See [Program.Eval] for what
 // else holds of the result.
 func (t *Template) Eval(env *Env, budget Budget) (any, error) {
-	return t.evalOn(newMachine(env, budget))
+	m := newMachine(env, budget)
+	defer m.settle(budget)
+	return t.evalOn(m)
 }
 
 func (t *Template) evalOn(m *machine) (any, error) {

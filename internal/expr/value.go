@@ -179,6 +179,7 @@ func (v *Value) Refs() Refs { return v.refs }
 // costs no more than the check of its size. One budget covers everything.
 func (v *Value) Eval(env *Env, budget Budget) (any, error) {
 	m := newMachine(env, budget)
+	defer m.settle(budget)
 	if t := v.root.template; t != nil {
 		return t.evalOn(m)
 	}

@@ -117,11 +117,13 @@ func (p *Previews) Evaluate(ctx context.Context, actor auth.Actor, in Preview) (
 	if err != nil {
 		return nil, err
 	}
+	spent := 0
 	for i, program := range compiled {
 		if program == nil {
 			continue
 		}
-		value, err := program.Eval(env, expr.Budget{})
+		// All of them together may do the work that one alone may do.
+		value, err := program.Eval(env, expr.Budget{Steps: max(1, expr.DefaultSteps-spent), Spent: &spent})
 		if out[i] = (Evaluation{Value: value}); err != nil {
 			if out[i], err = failed(err); err != nil {
 				return nil, err

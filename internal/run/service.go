@@ -35,6 +35,7 @@ type Cancellation struct {
 // there is no such row.
 type Store interface {
 	Lists
+	Definitions
 	WorkflowHead(ctx context.Context, workspaceID, workflowID string) (*Head, error)
 	// StartRun writes the run if the workflow still has the revision. It fails
 	// with ErrAtLimit when the run may not be one too many, with ErrStarted when
@@ -48,11 +49,6 @@ type Store interface {
 	// revision.
 	StartRuns(ctx context.Context, s Starts) (started []string, err error)
 	Run(ctx context.Context, workspaceID, id string) (*Detail, error)
-	// Head reads a run without its steps.
-	Head(ctx context.Context, workspaceID, id string) (*Run, error)
-	// Definition reads that of a version, Draft that of the run of a draft.
-	Definition(ctx context.Context, workflowID string, version int) (*workflow.Definition, error)
-	Draft(ctx context.Context, runID string) (*workflow.Unsaved, error)
 	Runs(ctx context.Context, workspaceID, workflowID string, status Status, page paging.Request) (paging.Page[Item], error)
 	// CancelRun ends the run and its open steps if it is still running, and the
 	// runs that it waits for.
@@ -66,6 +62,15 @@ type Store interface {
 	RunProgress(ctx context.Context, workspaceID, id string) (*Progress, error)
 	// RunChanges reads the first changes of a run after a position.
 	RunChanges(ctx context.Context, workspaceID, id string, after Position, limit int) (*Changes, error)
+}
+
+// Definitions has what runs execute.
+type Definitions interface {
+	// Head reads a run without its steps.
+	Head(ctx context.Context, workspaceID, id string) (*Run, error)
+	// Definition reads that of a version, Draft that of the run of a draft.
+	Definition(ctx context.Context, workflowID string, version int) (*workflow.Definition, error)
+	Draft(ctx context.Context, runID string) (*workflow.Unsaved, error)
 }
 
 // Endings tells when runs end.

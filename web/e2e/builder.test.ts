@@ -54,6 +54,9 @@ async function pick(page: Page, word: string): Promise<void> {
 	await page.keyboard.press("Enter");
 }
 
+/** The node that has the focus. */
+const focused = (page: Page) => page.evaluate(() => (document.activeElement as HTMLElement | null)?.dataset.node ?? "");
+
 async function save(page: Page): Promise<void> {
 	await page.keyboard.press("Control+s");
 	await page.getByRole("button", { name: "Saved", exact: true }).waitFor();
@@ -88,9 +91,9 @@ test("the same by keyboard alone", async () => {
 	await node(page, "#trigger").focus();
 	await page.keyboard.press("Enter");
 	await pick(page, "webhook");
-	await page.waitForFunction(() => document.querySelector('[data-node="@webhook"]'));
-	await page.keyboard.press("Escape");
-	await node(page, "@webhook").focus();
+	await node(page, "@webhook").waitFor();
+	if (!(await focused(page)).startsWith("@")) await page.keyboard.press("Escape");
+	await page.waitForFunction(() => (document.activeElement as HTMLElement)?.dataset.node === "@webhook");
 	await page.keyboard.press("ArrowDown");
 	await page.waitForFunction(() => (document.activeElement as HTMLElement)?.dataset.node === "#step");
 	await page.keyboard.press("Enter");
@@ -364,6 +367,47 @@ async function drawnWhileDragging(page: Page, step: string): Promise<Record<stri
 	await page.mouse.up();
 	return touched;
 }
+
+test("activating saves first, and pausing ends it", async () => {
+	const { page } = watched;
+	const id = await opened("States", { steps: [note("a")] });
+	await node(page, "a").click();
+	await page.keyboard.press("Control+d");
+	await page.getByRole("button", { name: "Activate" }).click();
+	await page.getByText("Active", { exact: true }).waitFor();
+	expect(await stored(id)).toMatchObject({ state: "active", version: 3 });
+	await page.getByRole("button", { name: "Pause" }).click();
+	await page.getByText("Paused", { exact: true }).waitFor();
+	expect((await stored(id)).state).toBe("paused");
+	watched.check();
+});
+
+test("paths, loops and moving into them", async () => {
+	const { page } = watched;
+	const id = await opened("Paths", { steps: [note("a"), note("b")] });
+	await page.getByRole("button", { name: "Add a step between a and b" }).click();
+	await pick(page, "split");
+	await page.getByRole("textbox", { name: /^Path 1: only if/ }).fill("trigger.payload.total > 100");
+	await shoot(page, "builder-split");
+	await page.getByRole("button", { name: "Split", exact: true }).click();
+	await node(page, "write_2").waitFor();
+	await node(page, "b").click();
+	await page.getByRole("button", { name: "More", exact: true }).click();
+	await page.getByRole("menuitem", { name: /For each/ }).click();
+	await node(page, "each").waitFor();
+	await node(page, "write_2").click();
+	await page.getByRole("button", { name: "More", exact: true }).click();
+	await page.getByRole("menuitem", { name: "Move into…" }).click();
+	await page.getByRole("option", { name: /each/ }).click();
+	await page.getByRole("button", { name: "Outline", exact: true }).click();
+	expect(await page.getByRole("treeitem", { level: 2 }).count()).toBe(2);
+	await page.keyboard.press("Control+z");
+	await page.keyboard.press("Control+z");
+	await page.keyboard.press("Control+z");
+	await page.getByRole("button", { name: "Saved", exact: true }).waitFor();
+	expect((await stored(id)).steps).toHaveLength(2);
+	watched.check();
+});
 
 test("outline, problems and versions", async () => {
 	const { page } = watched;

@@ -28,9 +28,9 @@ test("a key is made, used with the example that comes with it, and revoked", asy
 	await shoot(page, "keys-new");
 	await page.getByRole("button", { name: "Create key" }).click();
 
-	const key = await page.getByRole("group", { name: "API key" }).innerText();
+	const key = (await page.getByRole("group", { name: "API key" }).textContent()) ?? "";
 	expect(key).toMatch(/^smk_\w{8}_\w{46}$/);
-	const example = await page.getByRole("region", { name: "cURL example" }).innerText();
+	const example = (await page.getByRole("region", { name: "cURL example" }).textContent()) ?? "";
 	expect(example).toContain(key);
 	await shoot(page, "keys-made");
 	const answer = JSON.parse(execFileSync("sh", ["-c", example], { encoding: "utf8" }));

@@ -64,7 +64,7 @@ test("a variable holds any JSON", async () => {
 	await page.getByText('This is not JSON. A text needs quotes: "eu-west"').waitFor();
 	await value.fill('{"region": "eu-west", "shops": [1, 2]}');
 	await page.getByRole("button", { name: "Save variable" }).click();
-	await page.getByText('{"region":"eu-west","shops":[1,2]}').waitFor();
+	await page.getByRole("cell", { name: '{"region":"eu-west","shops":[1,2]}', exact: true }).waitFor();
 	expect(await server.call("GET", "/v1/variables/region")).toMatchObject({
 		value: { region: "eu-west", shops: [1, 2] },
 	});

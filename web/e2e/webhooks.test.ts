@@ -52,7 +52,7 @@ test("a webhook is made, what it receives verifies as the page says, and its log
 	await page.getByLabel("URL").fill(address);
 	await shoot(page, "webhooks-new");
 	await page.getByRole("button", { name: "Create webhook" }).click();
-	const secret = await page.getByRole("group", { name: "Signing secret" }).innerText();
+	const secret = (await page.getByRole("group", { name: "Signing secret" }).textContent()) ?? "";
 	await shoot(page, "webhooks-secret");
 	await page.getByRole("button", { name: "I have stored it" }).click();
 	await page.getByRole("heading", { name: address }).waitFor();
@@ -92,7 +92,7 @@ test("for a day after a rotation both secrets verify", async () => {
 	await page.getByRole("button", { name: "More" }).click();
 	await page.getByRole("menuitem", { name: /Rotate/ }).click();
 	await page.getByRole("dialog").getByRole("button", { name: "Rotate" }).click();
-	const secret = await page.getByRole("group", { name: "Signing secret" }).innerText();
+	const secret = (await page.getByRole("group", { name: "Signing secret" }).textContent()) ?? "";
 	await page.getByRole("button", { name: "I have stored it" }).click();
 	const before = received.length;
 	await server.call("POST", `/v1/webhooks/${webhook.id}/test`, { events: ["run.failed"] });

@@ -7,6 +7,7 @@ import (
 	"github.com/stepmill/stepmill/internal/clock"
 	"github.com/stepmill/stepmill/internal/idempotency"
 	"github.com/stepmill/stepmill/internal/run"
+	"github.com/stepmill/stepmill/internal/uid"
 	"github.com/stepmill/stepmill/internal/webhook"
 	"github.com/stepmill/stepmill/internal/workflow"
 )
@@ -232,6 +233,8 @@ func testPurgeOld(t *testing.T, w *world) {
 	for i := range starts {
 		starts[i] = newStart(t, wf, "node_1")
 		starts[i].Event.At = began.Add(time.Duration(i) * time.Second)
+		// Other tests of this process may have made ids of times to come, and ids never go back.
+		starts[i].Event.ID = uid.Derived(uid.Event, starts[i].Event.At, starts[i].Run.ID)
 		answers(w.StartRun(ctx, starts[i]))(t, "start", true)
 	}
 	cut := starts[5].Event.At // what is exactly as old stays

@@ -1334,8 +1334,8 @@ export interface paths {
          *     `workflow_id` stand in the place of outputs. What `context` gives stands in the place of all that, part by part. The variables of the workspace are there; `context.vars` overrides single ones. Secrets are
          *     never read: each one is `***`. Nothing is stored.
          *
-         *     `expressions` is a list of up to 50 of them, which see the same data. The answer then has `results` in the same
-         *     order.
+         *     `expressions` is a list of up to 50 of them, which see the same data and together may do the work that one alone
+         *     may do. The answer then has `results` in the same order.
          */
         post: operations["evaluateExpression"];
         delete?: never;
@@ -6698,7 +6698,7 @@ export interface operations {
                  */
                 started_before?: string;
                 /**
-                 * @description Only the run with this id, runs of workflows whose name begins with this text, in upper or lower case, and runs whose error code begins with it.
+                 * @description Only runs whose id begins with this text, runs of workflows whose name does, in upper or lower case, and runs whose error has a code that begins with it or a message that contains it.
                  * @example timed_out
                  */
                 text?: string;

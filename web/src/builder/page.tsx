@@ -1,4 +1,4 @@
-import { useQuery } from "@tanstack/react-query";
+import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useParams } from "@tanstack/react-router";
 import { ReactFlowProvider } from "@xyflow/react";
 import { useEffect, useState } from "react";
@@ -19,9 +19,9 @@ export default function Builder() {
 
 function Opened({ id }: { id: string }) {
 	const loaded = useQuery({
-		queryKey: ["workflows", id, "edited"],
+		// Under a name of its own: the open document knows what is stored, and meets a newer state when saving.
+		queryKey: ["document", id],
 		queryFn: () => server.read(id),
-		// The open document knows by itself what is stored; a newer state is met when saving.
 		staleTime: Number.POSITIVE_INFINITY,
 		gcTime: 0,
 	});
@@ -56,6 +56,16 @@ function Document({ loaded }: { loaded: Tagged }) {
 	useEffect(() => editor.checking.start(), [editor]);
 	const actions = useActions();
 	useEffect(() => editor.checking.know(inputsOf(actions.data)), [editor, actions.data]);
+	const queries = useQueryClient();
+	useEffect(() => {
+		let last = editor.get().etag;
+		return editor.watch(() => {
+			const { etag } = editor.get();
+			if (etag === last) return;
+			last = etag;
+			void queries.invalidateQueries({ queryKey: ["workflows"] });
+		});
+	}, [editor, queries]);
 	useEffect(() => {
 		let last = editor.get().view;
 		return editor.watch(() => {

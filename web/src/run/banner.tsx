@@ -12,6 +12,7 @@ import { placeOf } from "./model/path";
 import type { Head, RunRecord } from "./model/record";
 import { sentence, waitOf } from "./model/words";
 import type { Selection } from "./selection";
+import { useStep } from "./use-run";
 
 interface BannerProps {
 	record: RunRecord;
@@ -25,24 +26,36 @@ export function Banner({ record, selection, steps }: BannerProps) {
 	if (head?.error)
 		return <Failure head={head} error={head.error} record={record} selection={selection} steps={steps} />;
 	const wait = waitOf(record);
-	if (head && wait) {
-		const { reason, step_id: path, until } = wait;
-		const step = path === null ? undefined : record.steps.get(path);
-		return (
-			<Strip status="waiting">
-				<p className="min-w-0 flex-1 basis-60 break-words">
-					{sentence(reason)} <Until at={until} />
+	return head && wait ? <Waiting run={head.id} wait={wait} record={record} selection={selection} /> : null;
+}
+
+interface WaitingProps {
+	run: string;
+	wait: NonNullable<Head["waiting_for"]>;
+	record: RunRecord;
+	selection: Selection;
+}
+
+function Waiting({ run, wait, record, selection }: WaitingProps) {
+	const path = wait.step_id;
+	const asks = path !== null && record.steps.get(path)?.type === "flow.approval";
+	const message = useStep(run, record, asks ? path : "").data?.input.message;
+	return (
+		<Strip status="waiting">
+			<div className="min-w-0 flex-1 basis-60 break-words">
+				{typeof message === "string" && <p className="font-medium whitespace-pre-line">{message}</p>}
+				<p>
+					{sentence(wait.reason)} <Until at={wait.until} />
 				</p>
-				{path !== null && (
-					<Button small onClick={() => selection.select(path)}>
-						Show the step
-					</Button>
-				)}
-				{path !== null && step?.type === "flow.approval" && <AnswerButtons run={head.id} step={path} small />}
-			</Strip>
-		);
-	}
-	return null;
+			</div>
+			{path !== null && (
+				<Button small onClick={() => selection.select(path)}>
+					Show the step
+				</Button>
+			)}
+			{asks && <AnswerButtons run={run} step={path} message={typeof message === "string" ? message : null} small />}
+		</Strip>
+	);
 }
 
 function Failure({

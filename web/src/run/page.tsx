@@ -1,4 +1,5 @@
 import { useParams } from "@tanstack/react-router";
+import { toApiError } from "@/api/error";
 import { useTitle } from "@/ui/page";
 import { ErrorState, Skeleton, SkeletonRows } from "@/ui/states";
 import { Banner } from "./banner";
@@ -27,7 +28,11 @@ function Run({ id }: { id: string }) {
 	const selection = useSelection(record);
 	useRoundKeys(record, definition?.steps ?? none, selection);
 	useTitle(workflow.data ? `Run of ${workflow.data.name}` : "Run");
-	if (error) return <ErrorState error={error} onRetry={() => void refetch()} />;
+	const gone = toApiError(error).status === 404;
+	if (error)
+		return (
+			<ErrorState error={error} onRetry={() => void refetch()} title={gone ? "There is no such run" : undefined} />
+		);
 	if (record.deleted) return <ErrorState error={new Error("The workflow was deleted, and its runs with it.")} />;
 	if (!record.head) return <Loading />;
 	return (

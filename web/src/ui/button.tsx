@@ -7,10 +7,10 @@ import { Tooltip } from "./tooltip";
 type Kind = "primary" | "secondary" | "quiet" | "danger";
 
 const kinds: Record<Kind, string> = {
-	primary: "bg-accent text-on-accent hover:opacity-90",
+	primary: "bg-accent text-on-accent hover:bg-[color-mix(in_srgb,var(--accent)_88%,var(--text))]",
 	secondary: "border border-control/60 bg-surface text-text hover:bg-sunken",
 	quiet: "text-muted hover:bg-sunken hover:text-text",
-	danger: "bg-failed text-on-danger hover:opacity-90",
+	danger: "bg-failed text-on-danger hover:bg-[color-mix(in_srgb,var(--failed)_88%,var(--text))]",
 };
 
 export interface ButtonProps extends ButtonHTMLAttributes<HTMLButtonElement> {

@@ -16,6 +16,7 @@ export interface LinkData extends Record<string, unknown> {
 	readonly block: string | null;
 	/** The line of a trigger that stands above the bar goes straight down. */
 	readonly straight: boolean;
+	readonly bends?: LaidEdge["bends"];
 }
 
 export type CanvasEdge = Edge<LinkData, "link">;
@@ -101,7 +102,7 @@ function ghost(id: string, x: number, y: number, width: number, height: number):
 function edgesOf(laid: Laid): CanvasEdge[] {
 	const boxes = new Map(laid.nodes.map((one) => [one.id, one]));
 	const bar = boxes.get(startNode);
-	return laid.edges.map(({ id, source, target, kind, block }) => {
+	return laid.edges.map(({ id, source, target, kind, block, bends }) => {
 		const from = boxes.get(source);
 		const middle = from ? from.x + from.width / 2 : 0;
 		const over = bar !== undefined && middle > bar.x + 16 && middle < bar.x + bar.width - 16;
@@ -110,7 +111,7 @@ function edgesOf(laid: Laid): CanvasEdge[] {
 			source,
 			target,
 			type: "link",
-			data: { kind, block, straight: kind === "trigger" && over },
+			data: { kind, block, straight: kind === "trigger" && over, bends },
 			selectable: kind === "implicit" || kind === "explicit",
 			zIndex: block === null ? 0 : 1,
 		};

@@ -95,7 +95,7 @@ export function Canvas() {
 							ariaLabel="Map of the workflow"
 							nodeBorderRadius={16}
 							nodeColor="var(--control)"
-							className="!m-3"
+							className="!m-3 max-lg:!hidden"
 						/>
 					)}
 				</ReactFlow>

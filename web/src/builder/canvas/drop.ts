@@ -1,6 +1,8 @@
-import type { Laid, LaidNode } from "@/builder/layout/layout";
+import { Position } from "@xyflow/react";
+import type { Laid, LaidEdge, LaidNode } from "@/builder/layout/layout";
 import { startNode } from "@/builder/layout/size";
 import { Store } from "@/builder/state/store";
+import { edgePath } from "./view/edge-line";
 
 /** The edge that a dragged step would be dropped on. Only that edge is drawn anew while dragging. */
 export const dropping = new Store<{ edge: string | null }>({ edge: null });
@@ -22,17 +24,25 @@ export function edgeUnder(
 		const from = boxes.get(edge.source);
 		const to = boxes.get(edge.target);
 		if (!from || !to) continue;
-		const at = between(from, to);
+		const at = middleOf(from, to, edge);
 		const far = Math.hypot(at.x - middle.x, (at.y - middle.y) * 1.5);
 		if (far < near * 2 && (!best || far < best.far)) best = { id: edge.id, far };
 	}
 	return best?.id ?? null;
 }
 
-function between(from: LaidNode, to: LaidNode): { x: number; y: number } {
-	const source = { x: from.absolute.x + from.width / 2, y: from.absolute.y + from.height };
-	const target = { x: to.absolute.x + to.width / 2, y: to.absolute.y };
-	return { x: (source.x + target.x) / 2, y: (source.y + target.y) / 2 };
+/** Where the `+` of an edge is. */
+function middleOf(from: LaidNode, to: LaidNode, { bends }: LaidEdge): { x: number; y: number } {
+	const [, x, y] = edgePath({
+		sourceX: from.absolute.x + from.width / 2,
+		sourceY: from.absolute.y + from.height,
+		sourcePosition: Position.Bottom,
+		targetX: to.absolute.x + to.width / 2,
+		targetY: to.absolute.y,
+		targetPosition: Position.Top,
+		bends,
+	});
+	return { x, y };
 }
 
 /** The ends of an edge by its id; the start is null. */

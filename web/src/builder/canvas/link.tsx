@@ -15,7 +15,7 @@ const Link = memo(function Link(props: EdgeProps<CanvasEdge>) {
 	const target = useSyncExternalStore(dropping.watch, () => dropping.get().edge === id);
 	const { sourceX, sourceY, sourcePosition, targetY, targetPosition } = props;
 	const targetX = data?.straight ? sourceX : props.targetX;
-	const ends = { sourceX, sourceY, sourcePosition, targetX, targetY, targetPosition };
+	const ends = { sourceX, sourceY, sourcePosition, targetX, targetY, targetPosition, bends: data?.bends };
 	const [, x, y] = edgePath(ends);
 	const inserts = data?.kind !== "trigger" && !fixed;
 	return (

@@ -1,5 +1,6 @@
 import { applyNodeChanges, type NodeChange, useReactFlow } from "@xyflow/react";
 import { useCallback, useEffect, useMemo, useRef, useState } from "react";
+import { layoutKey } from "@/builder/layout/layout";
 import { useDocument, useEditor, useFixed, useSelection } from "@/builder/state";
 import { type CanvasNode, type Drawing, draw, reuse } from "./build";
 import { glide } from "./motion";
@@ -10,11 +11,14 @@ import { glide } from "./motion";
  */
 export function useDrawing() {
 	const editor = useEditor();
-	const { triggers, steps, layout } = useDocument();
+	const doc = useDocument();
 	const selected = useSelection();
 	const fixed = useFixed();
 	const flow = useReactFlow();
-	const drawing: Drawing = useMemo(() => draw({ triggers, steps, layout }, fixed), [triggers, steps, layout, fixed]);
+	// Typing in a field moves nothing.
+	const key = layoutKey(doc);
+	// biome-ignore lint/correctness/useExhaustiveDependencies: the key says all of the document that places depend on
+	const drawing: Drawing = useMemo(() => draw(doc, fixed), [key, fixed]);
 	const [nodes, setNodes] = useState<CanvasNode[]>(drawing.nodes);
 	const shown = useRef(nodes);
 	shown.current = nodes;

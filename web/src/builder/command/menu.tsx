@@ -1,6 +1,7 @@
 import type { ReactNode } from "react";
 import { find, isBlock } from "@/builder/model";
 import { useDocument, useEditor, useSelection } from "@/builder/state";
+import { keysOf } from "@/shell/keys";
 import { Menu, MenuItem, MenuLine } from "@/ui/menu";
 import { copySelected } from "./clipboard";
 import { duplicateSelected, moveOutside, removeSelected, selectedSteps, unwrapSelected, wrapSelected } from "./edit";
@@ -51,7 +52,7 @@ function NodeMenuItems() {
 			)}
 			{steps.length > 0 && (
 				<>
-					<MenuItem hint="Mod+D" onSelect={() => duplicateSelected(editor)}>
+					<MenuItem hint={keysOf("Mod+D").join("+")} onSelect={() => duplicateSelected(editor)}>
 						Duplicate
 					</MenuItem>
 					<MenuItem onSelect={() => void copySelected(editor)}>Copy as YAML</MenuItem>

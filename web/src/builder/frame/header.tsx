@@ -1,5 +1,7 @@
+import { useMay } from "@/api/session";
 import { useReplay } from "@/builder/replay/replay";
 import { useEditor, useEditorState, useFixed, useUndo, type View } from "@/builder/state";
+import { keysOf } from "@/shell/keys";
 import { Badge } from "@/ui/badge";
 import { Button, IconButton } from "@/ui/button";
 import { cx } from "@/ui/class";
@@ -17,8 +19,11 @@ export function Header() {
 	const fixed = useFixed();
 	const { canUndo, canRedo } = useUndo();
 	const { run, running } = useReplay();
+	// A run of what is not saved takes both.
+	const mayWrite = useEditorState((state) => state.mayWrite);
+	const mayRun = useMay("execute") && mayWrite;
 	return (
-		<header className="flex h-12 shrink-0 items-center gap-2 border-b bg-surface pr-3 pl-2">
+		<header className="flex min-h-12 shrink-0 flex-wrap items-center gap-2 border-b bg-surface py-1 pr-3 pl-2">
 			<Link to="/workflows" aria-label="All workflows" className="rounded-6 p-2 !text-muted hover:bg-sunken">
 				<ChevronLeftIcon />
 			</Link>
@@ -32,9 +37,11 @@ export function Header() {
 			<Views />
 			<ProblemsButton />
 			<VersionsButton />
-			<Button icon={PlayIcon} busy={running} onClick={run} title="Run (Ctrl+Enter)">
-				Run
-			</Button>
+			{mayRun && (
+				<Button icon={PlayIcon} busy={running} onClick={run} title={`Run (${keysOf("Mod+Enter").join("+")})`}>
+					Run
+				</Button>
+			)}
 			<StateSwitch />
 			<Save />
 		</header>

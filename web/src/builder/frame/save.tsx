@@ -1,4 +1,5 @@
 import { useEditor, useEditorState } from "@/builder/state";
+import { keysOf } from "@/shell/keys";
 import { Button } from "@/ui/button";
 import { toast } from "@/ui/toast";
 
@@ -20,7 +21,7 @@ export function Save() {
 			busy={saving}
 			disabled={!dirty}
 			onClick={() => void save()}
-			title="Save (Ctrl+S)"
+			title={`Save (${keysOf("Mod+S").join("+")})`}
 			className="min-w-20"
 		>
 			{dirty || saving ? "Save" : "Saved"}

@@ -1,5 +1,6 @@
-import { lazy, Suspense, useEffect } from "react";
+import { type KeyboardEvent, lazy, Suspense, useEffect } from "react";
 import { Canvas } from "@/builder/canvas/canvas";
+import { currentNode } from "@/builder/canvas/current";
 import { watchClipboard } from "@/builder/command/clipboard";
 import { Questions } from "@/builder/command/questions";
 import { useKeys } from "@/builder/command/use-keys";
@@ -30,6 +31,12 @@ export function Workbench() {
 	useTitle(useEditorState((state) => state.history.present.name));
 	useKeys();
 	useEffect(() => watchClipboard(editor), [editor]);
+	/** Escape leads from the settings back to the step. */
+	const back = (event: KeyboardEvent) => {
+		if (event.key !== "Escape" || event.defaultPrevented) return;
+		const node = CSS.escape(currentNode(editor.get()));
+		document.querySelector<HTMLElement>(`[data-surface] [data-node="${node}"]`)?.focus({ preventScroll: true });
+	};
 	return (
 		<div className="flex h-full min-h-0 flex-col">
 			<Header />
@@ -52,7 +59,11 @@ export function Workbench() {
 						</Tray>
 					)}
 				</div>
-				<aside aria-label="Details" className="hidden w-[400px] shrink-0 flex-col border-l bg-surface md:flex">
+				<aside
+					aria-label="Details"
+					onKeyDown={back}
+					className="hidden w-[400px] shrink-0 flex-col border-l bg-surface md:flex"
+				>
 					{side === "settings" && <Inspector />}
 					{side === "problems" && <Problems />}
 					{side === "versions" && <Versions />}

@@ -60,6 +60,7 @@ export function Outline() {
 						<Button icon={PlusIcon} onClick={() => editor.add({ kind: "trigger" })}>
 							Add trigger
 						</Button>
+						<NodeMenu trigger={<IconButton icon={MoreIcon} label="More" disabled={selected.length === 0} />} />
 					</div>
 				)}
 				{rows.length === 0 ? (
@@ -98,7 +99,6 @@ interface ItemProps {
 
 function Item({ row, selected, focus, onToggle }: ItemProps) {
 	const editor = useEditor();
-	const fixed = useFixed();
 	const problems = useProblemCount(row.node);
 	const Shape = row.trigger ? triggerIcon(row.icon) : actionIcon(row.icon);
 	const Twist = row.open ? ChevronDownIcon : ChevronRightIcon;
@@ -136,9 +136,6 @@ function Item({ row, selected, focus, onToggle }: ItemProps) {
 					</span>
 				)}
 			</div>
-			{selected && !fixed && (
-				<NodeMenu trigger={<IconButton icon={MoreIcon} label={`More for ${row.name}`} small tabIndex={-1} />} />
-			)}
 		</div>
 	);
 }

@@ -45,7 +45,9 @@ function Entry({ change, name, kind, fields, was }: EntryProps) {
 	return (
 		<li className="rounded-8 border bg-surface">
 			<div className="flex min-w-0 items-center gap-2 px-3 py-2">
-				<Badge tone={tones[change]}>{change}</Badge>
+				<span className="shrink-0">
+					<Badge tone={tones[change]}>{change}</Badge>
+				</span>
 				<span className="min-w-0 truncate font-medium" title={name}>
 					{name}
 				</span>

@@ -19,32 +19,39 @@ export function BulkBar({ chosen, onClear }: { chosen: Run[]; onClear: () => voi
 	const [deed, setDeed] = useState<{ kind: Deed; runs: Run[] }>();
 	const running = able(chosen, "cancel");
 	const ended = able(chosen, "retry");
-	if (chosen.length === 0 && !deed) return null;
 	return (
-		<div className="sticky bottom-4 z-20 flex justify-center">
-			<section
-				aria-label="Selected runs"
-				className="flex max-w-full flex-wrap items-center gap-2 rounded-12 border bg-surface py-2 pr-2 pl-4 shadow-lift"
-			>
-				<span role="status" className="mr-2 font-medium whitespace-nowrap tabular">
-					{chosen.length} selected
-				</span>
-				<Button
-					icon={StopIcon}
-					disabled={running.length === 0}
-					onClick={() => setDeed({ kind: "cancel", runs: running })}
-				>
-					Cancel {running.length > 0 && running.length}
-				</Button>
-				<Button icon={RetryIcon} disabled={ended.length === 0} onClick={() => setDeed({ kind: "retry", runs: ended })}>
-					Retry {ended.length > 0 && ended.length}
-				</Button>
-				<Button kind="quiet" onClick={onClear}>
-					Clear selection
-				</Button>
-			</section>
+		<>
+			{chosen.length > 0 && (
+				<div className="sticky bottom-4 z-20 flex justify-center">
+					<section
+						aria-label="Selected runs"
+						className="flex max-w-full flex-wrap items-center gap-2 rounded-12 border bg-surface py-2 pr-2 pl-4 shadow-lift"
+					>
+						<span role="status" className="mr-2 font-medium whitespace-nowrap tabular">
+							{chosen.length} selected
+						</span>
+						<Button
+							icon={StopIcon}
+							disabled={running.length === 0}
+							onClick={() => setDeed({ kind: "cancel", runs: running })}
+						>
+							Cancel {running.length > 0 && running.length}
+						</Button>
+						<Button
+							icon={RetryIcon}
+							disabled={ended.length === 0}
+							onClick={() => setDeed({ kind: "retry", runs: ended })}
+						>
+							Retry {ended.length > 0 && ended.length}
+						</Button>
+						<Button kind="quiet" onClick={onClear}>
+							Clear selection
+						</Button>
+					</section>
+				</div>
+			)}
 			{deed && <BulkDialog {...deed} onClose={() => setDeed(undefined)} onDone={onClear} />}
-		</div>
+		</>
 	);
 }
 

@@ -20,8 +20,9 @@ const all = [
 
 const names = (found: TemplateItem[]) => found.map(({ name }) => name);
 
-test("categories are told once, by name", () => {
-	expect(categories(all)).toEqual(["Monitoring", "People"]);
+test("categories are told once, in their order", () => {
+	expect(categories(all.toReversed())).toEqual(["Monitoring", "People"]);
+	expect(categories(all.slice(1))).toEqual(["People", "Monitoring"]);
 });
 
 test("a template has to have every word, wherever", () => {

@@ -1,8 +1,8 @@
 import type { TemplateItem } from "./data";
 
-/** categories are those of some templates, by name. */
+/** categories are those of some templates, in the order in which they come. */
 export function categories(templates: readonly TemplateItem[]): string[] {
-	return [...new Set(templates.map((template) => template.category))].sort((a, b) => a.localeCompare(b));
+	return [...new Set(templates.map((template) => template.category))];
 }
 
 /** find keeps the templates of a category that have every word somewhere. */

@@ -12,7 +12,7 @@ import { Card } from "@/ui/table";
 import { type Template, useTemplate } from "./data";
 import { useUse } from "./use";
 
-// The layout is a part of the builder that no other page here needs.
+// The text and the layout are parts of the builder that the rest of the page does not need.
 const Picture = lazy(() => import("./picture").then(({ Picture }) => ({ default: Picture })));
 
 export default function One() {
@@ -34,7 +34,7 @@ function Back() {
 function Shown({ template }: { template: Template }) {
 	const write = useMay("write");
 	const use = useUse();
-	const { title, description, category, triggers, uses, source, definition, payload } = template;
+	const { title, description, category, triggers, uses, source, payload } = template;
 	return (
 		<Page>
 			<PageHeader
@@ -61,7 +61,7 @@ function Shown({ template }: { template: Template }) {
 			</div>
 			<Card className="bg-canvas! p-4">
 				<Suspense fallback={<Skeleton className="h-64 w-full" />}>
-					<Picture definition={definition} />
+					<Picture source={source} />
 				</Suspense>
 			</Card>
 			<Part name="As text">

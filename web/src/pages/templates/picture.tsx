@@ -2,12 +2,18 @@ import { useMemo } from "react";
 import { type LaidEdge, type LaidNode, layOut } from "@/builder/layout/layout";
 import { graph } from "@/builder/model/graph";
 import { type Definition, type Step, title } from "@/builder/model/types";
+import { parse } from "@/builder/text/content";
 import { cx } from "@/ui/class";
 
 const margin = 16;
 
-/** Picture is the graph of a definition as the builder would draw it, to look at only. */
-export function Picture({ definition }: { definition: Definition }) {
+/** Picture is the graph of a text as the builder would draw it, to look at only. */
+export function Picture({ source }: { source: string }) {
+	const read = useMemo(() => parse(source), [source]);
+	return "content" in read ? <Drawn definition={read.content} /> : null;
+}
+
+function Drawn({ definition }: { definition: Definition }) {
 	const { laid, labels } = useMemo(
 		() => ({ laid: layOut({ ...definition, layout: {} }), labels: labelsOf(definition) }),
 		[definition],

@@ -135,9 +135,7 @@ function FileDrop({ name, onFile }: { name?: string; onFile: (file: File) => voi
 				ref={input}
 				type="file"
 				accept=".yaml,.yml,.json,application/json,application/yaml"
-				aria-label="File to import"
-				tabIndex={-1}
-				className="sr-only"
+				hidden
 				onChange={(event) => {
 					const [file] = event.target.files ?? [];
 					if (file) onFile(file);

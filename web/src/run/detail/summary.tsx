@@ -30,7 +30,7 @@ export function StepSummary({ run, record, spot, path, body }: SummaryProps) {
 	return (
 		<div className="flex flex-col gap-4">
 			{head.error && <Failure {...head.error} />}
-			{head.reason && <Reason head={head} until={wait?.until} run={run} path={path} />}
+			{head.reason && <Reason head={head} until={wait?.until} run={run} asked={body?.input.message} />}
 			{head.pinned && (
 				<p className="rounded-6 bg-sunken px-3 py-2">Answered with its pinned data instead of being executed.</p>
 			)}
@@ -70,16 +70,18 @@ export function StepSummary({ run, record, spot, path, body }: SummaryProps) {
 	);
 }
 
-function Reason({ head, until, run, path }: { head: StepHead; until?: string | null; run: string; path: string }) {
+function Reason({ head, until, run, asked }: { head: StepHead; until?: string | null; run: string; asked?: unknown }) {
 	const waiting = head.status === "waiting";
+	const message = typeof asked === "string" ? asked : null;
 	return (
 		<div className={waiting ? "rounded-6 bg-waiting-soft px-3 py-2" : "rounded-6 bg-sunken px-3 py-2"}>
+			{message && <p className="mb-1 font-medium break-words whitespace-pre-line">{message}</p>}
 			<p className="break-words">
 				{sentence(head.reason ?? "")} <Until at={until} />
 			</p>
 			{waiting && head.type === "flow.approval" && (
 				<div className="mt-2">
-					<AnswerButtons run={run} step={path} small />
+					<AnswerButtons run={run} step={head.step_id} message={message} small />
 				</div>
 			)}
 		</div>

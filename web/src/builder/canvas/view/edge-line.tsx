@@ -10,8 +10,15 @@ export interface EdgeLineProps {
 	targetPosition: Position;
 	/** travelled: the run came along here; faint: it did not. */
 	tone?: "plain" | "travelled" | "faint" | "accent";
+	/** Where it bends on its way past other nodes. */
+	bends?: readonly Spot[];
 	/** How far from the line a pointer still meets it; 0 where nothing can be done with it. */
 	reach?: number;
+}
+
+interface Spot {
+	readonly x: number;
+	readonly y: number;
 }
 
 const strokes = {
@@ -22,9 +29,54 @@ const strokes = {
 };
 
 /** edgePath is the line of an edge, and the point in its middle for what lies on it. */
-export function edgePath(ends: EdgeLineProps): [path: string, x: number, y: number] {
+export function edgePath({ bends, ...ends }: EdgeLineProps): [path: string, x: number, y: number] {
+	if (bends && bends.length > 0) return bentPath(ends, bends);
 	const [path, x, y] = getSmoothStepPath({ ...ends, borderRadius: 8 });
 	return [path, x, y];
+}
+
+/** Down to half the way, across and down again, from each place to the next. */
+function bentPath(ends: EdgeLineProps, bends: readonly Spot[]): [path: string, x: number, y: number] {
+	const stops = [{ x: ends.sourceX, y: ends.sourceY }, ...bends, { x: ends.targetX, y: ends.targetY }];
+	const corners: Spot[] = [];
+	for (const [i, to] of stops.entries()) {
+		const from = stops[i - 1];
+		if (from && from.x !== to.x) {
+			const y = (from.y + to.y) / 2;
+			corners.push({ x: from.x, y }, { x: to.x, y });
+		}
+	}
+	const line = [stops[0] as Spot, ...corners, stops.at(-1) as Spot];
+	const path = line.map((at, i) => corner(line[i - 1], at, line[i + 1])).join("");
+	const { x, y } = longest(line);
+	return [path, x, y];
+}
+
+/** A corner with a rounding of 8, or as much as its sides have room for. */
+function corner(before: Spot | undefined, at: Spot, after: Spot | undefined): string {
+	if (!before) return `M${at.x} ${at.y}`;
+	if (!after) return `L${at.x} ${at.y}`;
+	const into = towards(at, before);
+	const out = towards(at, after);
+	return `L${into.x} ${into.y}Q${at.x} ${at.y} ${out.x} ${out.y}`;
+}
+
+function towards(at: Spot, other: Spot): Spot {
+	const far = Math.hypot(other.x - at.x, other.y - at.y);
+	const part = far === 0 ? 0 : Math.min(8, far / 2) / far;
+	return { x: at.x + (other.x - at.x) * part, y: at.y + (other.y - at.y) * part };
+}
+
+/** The middle of the longest stretch. */
+function longest(line: readonly Spot[]): Spot {
+	let best = { x: 0, y: 0, length: -1 };
+	for (const [i, to] of line.entries()) {
+		const from = line[i - 1];
+		if (!from) continue;
+		const length = Math.hypot(to.x - from.x, to.y - from.y);
+		if (length > best.length) best = { x: (from.x + to.x) / 2, y: (from.y + to.y) / 2, length };
+	}
+	return best;
 }
 
 /** EdgeLine is how a connection looks: down, across and down again, with a small arrow. */

@@ -1,0 +1,160 @@
+import type { Browser } from "playwright-core";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { openBrowser, openPage, shoot, signIn, type Watched } from "./browser";
+import { approving, begin, failing, large, lines, log, looping, many, tenThousand, waiting } from "./run.data";
+import { type Server, startServer } from "./server";
+
+let server: Server;
+let browser: Browser;
+let watched: Watched;
+
+beforeAll(async () => {
+	server = await startServer();
+	browser = await openBrowser();
+	watched = await openPage(browser, server, { viewport: { width: 1440, height: 860 } });
+	await signIn(watched, server);
+});
+
+afterAll(async () => {
+	await browser?.close();
+	await server?.stop();
+});
+
+test("a failed run says why, and is retried from there", async () => {
+	const { page } = watched;
+	const { run } = await begin(server, "Charge and ship", failing, { order: 42 });
+	await page.goto(`/runs/${run}`);
+	const banner = page.getByRole("region", { name: "Why the run failed" });
+	await banner.getByText("connection_failed").waitFor();
+	await banner.getByText("Attempt 3 of 3").waitFor();
+	await page.getByRole("tab", { name: "Attempts 3" }).click();
+	await page.getByText("Attempt 2", { exact: true }).waitFor();
+	await page.getByRole("treeitem", { name: /Reserve the stock/ }).click();
+	await page.getByRole("tab", { name: "Logs" }).click();
+	await page.getByText("This is reserve").waitFor();
+	await page.getByRole("treeitem", { name: /Charge the card/ }).click();
+	await page.getByRole("tab", { name: "Input" }).click();
+	await shoot(page, "run-failed");
+	await page.getByRole("button", { name: "Timeline" }).click();
+	await page.getByRole("tree", { name: "Timeline of the steps" }).waitFor();
+	await shoot(page, "run-timeline");
+	await page.getByRole("button", { name: "Copy details" }).click();
+	expect(await page.evaluate(() => navigator.clipboard.readText())).toContain("connection_failed: ");
+	await page.getByRole("button", { name: "More" }).click();
+	await page.getByRole("menuitem", { name: "Copy as cURL" }).click();
+	await page.getByText("Put your API key into STEPMILL_KEY").waitFor();
+	expect(await page.evaluate(() => navigator.clipboard.readText())).toContain(`-d '{"payload":{"order":42}}'`);
+	await page.getByRole("button", { name: /^Retry/ }).click();
+	await page.waitForURL((url) => !url.pathname.endsWith(run));
+	await page.getByText("Retry of").waitFor();
+	await page.getByRole("button", { name: "Run again" }).click();
+	await page.getByText("Started again with the same payload.").waitFor();
+	watched.check();
+});
+
+test("a run is seen as it happens, and cancelled", async () => {
+	const { page } = watched;
+	const steps = [log("first"), ...waiting, log("last")];
+	const { run } = await begin(server, "Remind after a week", steps);
+	await page.goto(`/runs/${run}`);
+	await page.getByRole("region", { name: "What the run waits for" }).waitFor();
+	await shoot(page, "run-waiting");
+	await page.getByRole("button", { name: "Cancel run" }).click();
+	await page.getByRole("dialog").getByRole("button", { name: "Cancel run" }).click();
+	await page
+		.getByRole("banner")
+		.getByText("Cancelled")
+		.or(page.locator("header").getByText("Cancelled"))
+		.first()
+		.waitFor();
+	await page
+		.getByRole("treeitem", { name: /Wait a week/ })
+		.getByRole("img", { name: "Cancelled" })
+		.waitFor();
+	await shoot(page, "run-cancelled");
+	watched.check();
+});
+
+test("a decision on the run's own page lets it go on", async () => {
+	const { page } = watched;
+	const { run } = await begin(server, "Big order", approving);
+	await page.goto(`/runs/${run}`);
+	await page.getByRole("button", { name: "Approve" }).first().click();
+	await page.getByLabel("Comment").fill("Go ahead");
+	await page.getByLabel("Data").fill("{carrier");
+	const dialog = page.getByRole("dialog");
+	await dialog.getByRole("button", { name: "Approve" }).click();
+	await dialog.getByText("This is not JSON").waitFor();
+	await shoot(page, "run-answer");
+	await page.getByLabel("Data").fill('{"carrier":"express"}');
+	await dialog.getByRole("button", { name: "Approve" }).click();
+	await page
+		.getByRole("treeitem", { name: /Ship it/ })
+		.getByRole("img", { name: "Succeeded" })
+		.waitFor();
+	const step = await server.call("GET", `/v1/runs/${run}/steps/ask`);
+	expect(step.output).toMatchObject({ approved: true, comment: "Go ahead", data: { carrier: "express" } });
+	watched.check();
+});
+
+test("loops are walked by keyboard, failed rounds first, and the address keeps the place", async () => {
+	const { page } = watched;
+	const { run } = await begin(server, "Reserve every line", looping, lines);
+	await page.goto(`/runs/${run}`);
+	const tree = page.getByRole("tree", { name: "Steps" });
+	await tree.getByText("failed").first().waitFor();
+	await tree.focus();
+	for (const key of ["Home", "ArrowRight", "ArrowRight", "ArrowRight", "ArrowRight"]) await page.keyboard.press(key);
+	await page.waitForURL((url) => url.searchParams.get("step") === "lines[7].pick");
+	await page.getByText("out of stock").first().waitFor();
+	await page.keyboard.press("]");
+	await page.waitForURL((url) => url.searchParams.get("step") === "lines[0].pick");
+	await page.getByRole("tab", { name: "Output" }).click();
+	await page.reload();
+	await page.getByRole("tab", { name: "Output", selected: true }).waitFor();
+	await page.getByText("3 rounds").first().waitFor();
+	expect(new URL(page.url()).searchParams.get("step")).toBe("lines[0].pick");
+	await shoot(page, "run-loop");
+	watched.check();
+});
+
+test("ten thousand rounds can be browsed", async () => {
+	const { page } = watched;
+	const { run } = await begin(server, "Ten thousand", many, tenThousand);
+	await page.goto(`/runs/${run}`);
+	const tree = page.getByRole("tree", { name: "Steps" });
+	await tree.getByText("10000/10000").waitFor();
+	await tree.focus();
+	for (const key of ["Home", "ArrowRight", "End"]) await page.keyboard.press(key);
+	await page.getByRole("treeitem", { name: /Round 10000/, selected: true }).waitFor();
+	expect(await page.getByRole("treeitem").count()).toBeLessThan(100);
+	await shoot(page, "run-ten-thousand");
+	watched.check();
+});
+
+test("200 steps are drawn, and a phone reads them as a list", async () => {
+	const { run } = await begin(server, "Two hundred steps", large);
+	await watched.page.goto(`/runs/${run}`);
+	await watched.page.locator(".react-flow__node").nth(200).waitFor({ state: "attached" });
+	await shoot(watched.page, "run-large");
+	watched.check();
+	const state = await watched.context.storageState();
+	const phone = await openPage(browser, server, { viewport: { width: 360, height: 740 }, storageState: state });
+	await phone.page.goto(`/runs/${run}`);
+	await phone.page.getByRole("treeitem", { name: /s0_0/ }).click();
+	await phone.page.getByRole("dialog").getByRole("tab", { name: "Summary" }).waitFor();
+	await shoot(phone.page, "run-phone");
+	expect(await phone.page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(360);
+	phone.check();
+	await phone.close();
+});
+
+test("a run that is not there is said so", async () => {
+	watched.expect("404");
+	await watched.page.goto("/runs/run_01m7f9hb3mevr88y42wdngtn4v");
+	await watched.page
+		.getByRole("alert")
+		.getByText(/there is no run/i)
+		.waitFor();
+	watched.check();
+});

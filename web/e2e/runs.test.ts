@@ -1,0 +1,97 @@
+import type { Browser } from "playwright-core";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { openBrowser, openPage, shoot, signIn, type Watched } from "./browser";
+import { approving, begin, failing, waiting } from "./run.data";
+import { type Server, startServer } from "./server";
+
+let server: Server;
+let browser: Browser;
+let watched: Watched;
+
+beforeAll(async () => {
+	server = await startServer();
+	browser = await openBrowser();
+	watched = await openPage(browser, server);
+	await signIn(watched, server);
+});
+
+afterAll(async () => {
+	await browser?.close();
+	await server?.stop();
+});
+
+test("without runs and approvals the pages say what to do", async () => {
+	const { page } = watched;
+	await page.goto("/runs");
+	await page.getByText("Nothing has run yet.").waitFor();
+	await page.goto("/approvals");
+	await page.getByText("Nobody is waiting for you.").waitFor();
+	await shoot(page, "approvals-empty");
+	watched.check();
+});
+
+test("runs appear by themselves, are filtered by the address, and cancelled together", async () => {
+	const { page } = watched;
+	await begin(server, "Charge and ship", failing);
+	await page.goto("/runs");
+	await page.getByRole("link", { name: "Charge and ship" }).waitFor();
+	const { workflow } = await begin(server, "Remind after a week", waiting);
+	await server.call("POST", `/v1/workflows/${workflow}/runs`, {});
+	await page.getByRole("link", { name: "Remind after a week" }).nth(1).waitFor();
+
+	await page.getByLabel("Select all runs shown").check();
+	const bar = page.getByRole("region", { name: "Selected runs" });
+	await bar.getByText("3 selected").waitFor();
+	await shoot(page, "runs-selected");
+	await bar.getByRole("button", { name: "Cancel 2" }).click();
+	await page.getByRole("button", { name: "Cancel 2 runs" }).click();
+	await page.getByRole("heading", { name: "2 runs cancelled" }).waitFor();
+	await shoot(page, "runs-cancelled");
+	await page.getByRole("dialog").getByRole("button", { name: "Close" }).last().click();
+
+	await page.getByLabel("Status", { exact: true }).selectOption("cancelled");
+	await page.getByLabel("Search runs").fill("Remind");
+	await page.waitForURL(/status=cancelled&text=Remind/);
+	await page.getByRole("link", { name: "Charge and ship" }).waitFor({ state: "detached" });
+	expect(await page.getByRole("link", { name: "Remind after a week" }).count()).toBe(2);
+	await page.goBack();
+	await page.getByRole("link", { name: "Charge and ship" }).waitFor();
+	await page.goto("/runs?text=nothing-like-it");
+	await page.getByRole("button", { name: "Clear filters" }).click();
+	await page.getByRole("link", { name: "Charge and ship" }).waitFor();
+	watched.check();
+});
+
+test("somebody who may only read is offered nothing else", async () => {
+	const { run } = await begin(server, "Only to look at", waiting);
+	const state = await watched.context.storageState();
+	const reader = await openPage(browser, server, { storageState: state });
+	await reader.context.route("**/ui/v1/session", async (route) => {
+		const response = await route.fetch();
+		await route.fulfill({ response, json: { ...(await response.json()), role: "viewer", scopes: ["read"] } });
+	});
+	await reader.page.goto("/runs");
+	await reader.page.getByRole("link", { name: "Only to look at" }).waitFor();
+	expect(await reader.page.getByRole("checkbox").count()).toBe(0);
+	await reader.page.goto(`/runs/${run}`);
+	await reader.page.getByRole("treeitem", { name: /Wait a week/ }).waitFor();
+	expect(await reader.page.getByRole("button", { name: /Cancel|Run again|Retry/ }).count()).toBe(0);
+	reader.check();
+	await reader.close();
+	await server.call("POST", `/v1/runs/${run}/cancel`);
+});
+
+test("what waits for a person is answered from the list", async () => {
+	const { page } = watched;
+	const { run } = await begin(server, "Big order", approving);
+	await page.goto("/approvals");
+	const item = page.getByRole("listitem").filter({ hasText: "Ship order 42?" });
+	await item.waitFor();
+	await shoot(page, "approvals-waiting");
+	await item.getByRole("button", { name: "Reject" }).click();
+	await page.getByRole("dialog").getByRole("button", { name: "Reject" }).click();
+	await page.getByText("Nobody is waiting for you.").waitFor();
+	const step = await server.call("GET", `/v1/runs/${run}/steps/ask`);
+	expect(step.output).toMatchObject({ approved: false });
+	watched.check();
+});
