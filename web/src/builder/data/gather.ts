@@ -91,12 +91,13 @@ function itemAt(gathered: Gathered, doc: Doc, at: string): Json | undefined {
 /** What there is to evaluate an expression of a step with. */
 export function knownFor(gathered: Gathered, doc: Doc, node: string | null): Known {
 	const spot = node === null ? undefined : find(doc.steps, node);
+	const trigger = node?.startsWith("@") ?? false;
 	const inLoop = (spot?.path.length ?? 0) > 0;
 	const steps = Object.entries(gathered.origins).filter(([, origin]) => origin === "run" || origin === "pinned");
 	return {
 		trigger: gathered.run !== null,
 		steps: new Set(steps.map(([name]) => name.slice("steps.".length))),
-		item: !inLoop || pathFor(gathered, doc, node ?? "") !== undefined,
+		item: trigger ? false : !inLoop || pathFor(gathered, doc, node ?? "") !== undefined,
 		response: false,
 	};
 }

@@ -106,7 +106,7 @@ function RetryForm({ step, pointer, format }: { step: Step; pointer: string; for
 				root={format}
 				value={retry}
 				pointer={`${pointer}/retry`}
-				expressions={[]}
+				expressions={false}
 				onChange={(name, value) => {
 					const { [name as keyof typeof retry]: _, ...others } = retry;
 					const next = value === undefined ? others : { ...retry, [name]: value };

@@ -50,7 +50,7 @@ export function WorkflowForm() {
 						root={format}
 						value={concurrency}
 						pointer="/settings/concurrency"
-						expressions={["key"]}
+						expressions={{ key: true }}
 						onChange={(member, value) => {
 							const { [member as keyof typeof concurrency]: _, ...others } = concurrency;
 							const next = value === undefined ? others : { ...concurrency, [member]: value };

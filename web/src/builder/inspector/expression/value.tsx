@@ -51,8 +51,8 @@ function Missing({ needs }: { needs: readonly string[] }) {
 	const { nameOf } = useExpressions();
 	const steps = needs.filter((need) => need.startsWith("steps.")).map((need) => nameOf(need.slice("steps.".length)));
 	if (steps.length === 0) {
-		if (needs.includes("response")) return "The value is there once the trigger has got an answer.";
-		return needs.includes("item") ? "Run the loop to see a value" : "Run the workflow to see a value";
+		if (needs.includes("response")) return "It has a value once there is an answer";
+		return needs.includes("item") ? "Run it once to see a value" : "Run the workflow to see a value";
 	}
 	return (
 		<>

@@ -14,7 +14,7 @@ const nested = new Set(["object", "map", "list", "variants", "any"]);
 export function SchemaField(props: FieldProps) {
 	const { plan, value, onChange, pointer, expressions = true } = props;
 	const bare = plan.kind === "expression";
-	const offered = expressions && !bare && plan.kind !== "code";
+	const offered = (expressions === "text" ? plan.kind === "text" : expressions) && !bare && plan.kind !== "code";
 	const dynamic = offered && typeof value === "string" && spans(value).length > 0;
 	// Text that is an expression for once stays one while it is rewritten.
 	const [wanted, setWanted] = useState(dynamic);

@@ -4,6 +4,7 @@ import { pointer as pointerTo } from "@/builder/model";
 import { ChevronDownIcon, ChevronRightIcon } from "@/ui/icons";
 import { SchemaField } from "./field";
 import { type FieldPlan, isEmpty, planForm } from "./plan";
+import type { Expressions } from "./props";
 import type { JsonSchema } from "./schema";
 
 export interface SchemaFormProps {
@@ -18,8 +19,8 @@ export interface SchemaFormProps {
 	without?: readonly string[];
 	/** Members that take an expression as it is, without brackets. */
 	bare?: readonly string[];
-	/** The members in whose place an expression can stand; all unless given. */
-	expressions?: readonly string[];
+	/** Where expressions can stand, by member or for all; anywhere unless given. */
+	expressions?: Expressions | Readonly<Record<string, Expressions>>;
 	/** What the form belongs to: with it the person's choice to see more is remembered. */
 	name?: string;
 }
@@ -47,7 +48,7 @@ export function SchemaForm(props: SchemaFormProps) {
 					type="button"
 					aria-expanded={open}
 					onClick={toggle}
-					className="flex min-w-0 items-center gap-1 self-start rounded-6 text-left text-muted hover:text-text"
+					className="flex max-w-full min-w-0 items-center gap-1 self-start rounded-6 text-left text-muted hover:text-text"
 				>
 					{open ? <ChevronDownIcon /> : <ChevronRightIcon />}
 					<span className="font-medium whitespace-nowrap">More options</span>
@@ -60,11 +61,12 @@ export function SchemaForm(props: SchemaFormProps) {
 }
 
 function Fields(props: SchemaFormProps & { fields: readonly FieldPlan[]; root: JsonSchema }) {
+	const { expressions = true } = props;
 	return props.fields.map((field) => (
 		<SchemaField
 			key={field.name}
 			plan={props.bare?.includes(field.name) ? { ...field, kind: "expression" } : field}
-			expressions={props.expressions?.includes(field.name) ?? true}
+			expressions={typeof expressions === "object" ? (expressions[field.name] ?? false) : expressions}
 			value={props.value[field.name]}
 			pointer={props.pointer + pointerTo(field.name)}
 			root={props.root}

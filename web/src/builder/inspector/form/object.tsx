@@ -1,8 +1,7 @@
-import { isObject, pointer as pointerTo } from "@/builder/model";
+import { isObject } from "@/builder/model";
 import { Button } from "@/ui/button";
 import { PlusIcon, TrashIcon } from "@/ui/icons";
-import { SchemaField } from "./field";
-import { planMembers } from "./plan";
+import { SchemaForm } from "./form";
 import type { FieldProps } from "./props";
 
 /** ObjectControl is a form within the form, which is there once it is wanted. */
@@ -19,18 +18,15 @@ export function ObjectControl({ plan, value, onChange, pointer, root, expression
 		onChange(next === undefined ? others : { ...value, [name]: next });
 	};
 	return (
-		<fieldset aria-label={plan.label} className="flex flex-col gap-4 rounded-8 border bg-canvas p-3">
-			{planMembers(plan.schema ?? {}, root, value).map((field) => (
-				<SchemaField
-					key={field.name}
-					plan={field}
-					value={value[field.name]}
-					pointer={pointer + pointerTo(field.name)}
-					root={root}
-					expressions={expressions}
-					onChange={(next) => set(field.name, next)}
-				/>
-			))}
+		<fieldset aria-label={plan.label} className="flex min-w-0 flex-col gap-4 rounded-8 border bg-canvas p-3">
+			<SchemaForm
+				schema={plan.schema ?? {}}
+				root={root}
+				value={value}
+				pointer={pointer}
+				onChange={set}
+				expressions={expressions}
+			/>
 			{!plan.required && (
 				<Button small kind="quiet" className="self-start" icon={TrashIcon} onClick={() => onChange(undefined)}>
 					Remove {plan.label.toLowerCase()}

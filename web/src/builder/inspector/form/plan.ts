@@ -177,6 +177,8 @@ const initials: Readonly<Record<string, string>> = {
 	html: "HTML",
 	sql: "SQL",
 	cc: "CC",
+	github: "GitHub",
+	hmac: "HMAC",
 };
 
 /** A member's name as a person would write it: follow_redirects is Follow redirects. */

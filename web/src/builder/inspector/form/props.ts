@@ -12,5 +12,8 @@ export interface FieldProps {
 	/** Where the references of the schema lead. */
 	root: JsonSchema;
 	/** Whether an expression can stand in its place; true unless given. */
-	expressions?: boolean;
+	expressions?: Expressions;
 }
+
+/** Where expressions can stand: anywhere, nowhere, or in text only. */
+export type Expressions = boolean | "text";

@@ -52,7 +52,7 @@ function Members({ trigger, pointer }: { trigger: Trigger; pointer: string }) {
 			pointer={pointer}
 			without={["id", "type", ...without]}
 			bare={["items", "key", "cursor"]}
-			expressions={["dedupe", "verify", "request"]}
+			expressions={{ dedupe: true, verify: "text", request: true }}
 			onChange={set}
 		/>
 	);
