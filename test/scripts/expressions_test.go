@@ -94,7 +94,7 @@ func TestHostileExpressions(t *testing.T) {
 	if harness.UnderRace() { // the detector remembers every access
 		most *= 2
 	}
-	if int64(grown) > most {
+	if grown > most {
 		t.Errorf("the server has grown by %d MiB", grown>>20)
 	}
 	s.Stop(t)

@@ -1,1 +1,0 @@
-import{h as e,m as t}from"./index-D9RERdaM.js";import{t as n}from"./states-DSBRtF2W.js";import{t as r}from"./table-Ba7b9Tiz.js";import{t as i}from"./jsx-runtime-Wy9s6hX0.js";var a=i();function o(){return(0,a.jsxs)(t,{children:[(0,a.jsx)(e,{title:`Templates`}),(0,a.jsx)(r,{children:(0,a.jsx)(n,{title:`No templates.`})})]})}export{o as default};
