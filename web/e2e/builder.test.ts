@@ -316,7 +316,7 @@ test("edits that were not saved are back after a reload, and leaving warns", asy
 test("200 steps open within a second and are dragged without drawing the others", async () => {
 	const { page } = watched;
 	const steps = Array.from({ length: 200 }, (_, i) =>
-		note(`s${i}`, i > 3 && i % 7 === 0 ? { needs: [`s${i - 3}`] } : {}),
+		note(`s${i}`, i > 3 && i % 7 === 0 ? { needs: [`s${i - 3}`, `s${i - 1}`] } : {}),
 	);
 	const { id } = await server.call("POST", "/v1/workflows", { name: "Large" });
 	await server.call("PATCH", `/v1/workflows/${id}`, { steps });
