@@ -34,7 +34,8 @@ export function useFieldFocus(root: RefObject<HTMLElement | null>, pointer: stri
 		const observer = new MutationObserver(() => reach());
 		const timer = setTimeout(() => observer.disconnect(), patience);
 		const reach = () => {
-			const away = document.activeElement !== before && document.activeElement !== document.body;
+			// A dialog that closes gives the focus back to the canvas: that is nobody's choice.
+			const away = document.activeElement !== before && host.contains(document.activeElement);
 			const control = away ? null : controlAt(host, pointer);
 			if (!away && !control) return;
 			observer.disconnect();

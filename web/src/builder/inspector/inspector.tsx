@@ -91,11 +91,11 @@ function useEmptyField(selected: Selected): string | null {
 	const schema = action.input_schema as JsonSchema;
 	const { main, more } = planForm(schema, schema, step.with);
 	const name = firstEmpty([...main, ...more], step.with ?? {}) ?? main[0]?.name;
-	return name === undefined ? null : `/with/${name}`;
+	return name === undefined ? "/name" : `/with/${name}`;
 }
 
 const firstOfTrigger: Readonly<Record<string, string>> = { schedule: "/cron", event: "/events", poll: "/request" };
 
-function emptyOfTrigger(trigger: Trigger): string | null {
-	return firstOfTrigger[trigger.type] ?? null;
+function emptyOfTrigger(trigger: Trigger): string {
+	return firstOfTrigger[trigger.type] ?? "/id";
 }
