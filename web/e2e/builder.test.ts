@@ -89,6 +89,8 @@ test("the same by keyboard alone", async () => {
 	await page.keyboard.press("Enter");
 	await pick(page, "webhook");
 	await node(page, "@webhook").waitFor();
+	await page.waitForFunction(() => document.activeElement?.closest("aside"));
+	await page.keyboard.press("Escape");
 	await page.waitForFunction(() => (document.activeElement as HTMLElement)?.dataset.node === "@webhook");
 	await page.keyboard.press("ArrowDown");
 	await page.waitForFunction(() => (document.activeElement as HTMLElement)?.dataset.node === "#step");

@@ -53,7 +53,7 @@ test("runs appear by themselves, are filtered by the address, and cancelled toge
 	await page.getByLabel("Search runs").fill("Remind");
 	await page.waitForURL(/status=cancelled&text=Remind/);
 	await page.getByRole("link", { name: "Charge and ship" }).waitFor({ state: "detached" });
-	expect(await page.getByRole("link", { name: "Remind after a week" }).count()).toBe(2);
+	await expect.poll(() => page.getByRole("link", { name: "Remind after a week" }).count()).toBe(2);
 	await page.goBack();
 	await page.getByRole("link", { name: "Charge and ship" }).waitFor();
 	await page.goto("/runs?text=nothing-like-it");

@@ -49,7 +49,7 @@ test("somebody who is invited joins with the role they were given, and can be re
 	await page.reload();
 	await page.getByRole("button", { name: "Remove Grace Hopper" }).click();
 	await page.getByRole("alertdialog").or(page.getByRole("dialog")).getByRole("button", { name: "Remove" }).click();
-	await page.getByText("Grace Hopper").waitFor({ state: "detached" });
+	await page.getByLabel("Role of Grace Hopper").waitFor({ state: "detached" });
 	await expect
 		.poll(async () => (await guest.context.request.get("/ui/v1/session")).status(), { timeout: 8_000 })
 		.toBe(401);

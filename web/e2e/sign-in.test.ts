@@ -64,6 +64,8 @@ test("the first person makes the owner, signs out, and in again where they were"
 	await page.waitForURL("**/first");
 
 	await page.goto("/runs?status=failed");
+	// What the page asks for while it signs out is refused.
+	watched.expect(/status of 401.*\/ui\/v1\//);
 	await page.getByRole("button", { name: /Ada/ }).click();
 	await page.getByRole("menuitem", { name: "Sign out" }).click();
 	await page.waitForURL("**/sign-in");
