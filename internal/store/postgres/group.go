@@ -16,10 +16,10 @@ const (
 	// maxGroup bounds how many units share a transaction.
 	maxGroup = 64
 	// groupsAtOnce is how many such transactions can be under way at a time.
-	groupsAtOnce = 3
+	groupsAtOnce = 2
 	// patience is how long a transaction is the only one. While it is, the next
-	// units gather; one that takes longer waits for somebody else.
-	patience = 25 * time.Millisecond
+	// units gather; then the database has time for their first statements.
+	patience = 3 * time.Millisecond
 	// queueLength bounds how many units wait; more wait at the door.
 	queueLength = 4096
 )

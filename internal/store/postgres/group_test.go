@@ -57,7 +57,7 @@ func note(c store.Conn, id string) error {
 // they share transactions.
 func writeTogether(t *testing.T, db *postgres.DB, units map[string]func(store.Conn) error) map[string]error {
 	t.Helper()
-	const busy = 3
+	const busy = 2 // all of them
 	var (
 		gate, in = make(chan struct{}), make(chan struct{}, busy)
 		running  sync.WaitGroup
