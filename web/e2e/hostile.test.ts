@@ -1,0 +1,107 @@
+import { createServer, type Server as Receiver } from "node:http";
+import type { AddressInfo } from "node:net";
+import type { Browser } from "playwright-core";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { openBrowser, openPage, signIn, type Watched } from "./browser";
+import { type Server, startServer } from "./server";
+
+// What others can put into names, answers and addresses is shown as the text it
+// is, wherever it is shown.
+
+const image = `<img src=x onerror="document.title='owned'">`;
+const script = `"><script>document.title='owned'</script>`;
+const link = "javascript:document.title='owned'";
+
+let server: Server;
+let browser: Browser;
+let watched: Watched;
+let outside: Receiver;
+let workflow = "";
+let failed = "";
+let waits = "";
+
+beforeAll(async () => {
+	outside = createServer((_, response) => {
+		response.setHeader("Content-Type", "application/json");
+		response.end(JSON.stringify({ [image]: script, link, html: `<svg onload="document.title='owned'">` }));
+	});
+	await new Promise<void>((done) => outside.listen(0, "127.0.0.1", done));
+	const address = `http://127.0.0.1:${(outside.address() as AddressInfo).port}/?${encodeURIComponent(image)}`;
+	server = await startServer();
+	browser = await openBrowser();
+	watched = await openPage(browser, server, { viewport: { width: 1440, height: 900 } });
+	await signIn(watched, server);
+	watched.page.on("dialog", () => expect.unreachable("a dialog was opened"));
+
+	workflow = (await server.call("POST", "/v1/workflows", { name: image, description: script })).id;
+	await server.call("PATCH", `/v1/workflows/${workflow}`, {
+		state: "active",
+		triggers: [{ id: "hook", type: "webhook" }],
+		steps: [
+			{ id: "get", name: image, uses: "http.request", with: { url: address } },
+			{ id: "say", name: script, uses: "log.write", with: { message: image } },
+			{ id: "fail", name: link, uses: "flow.stop", with: { status: "failed", message: `${image} ${script}` } },
+		],
+	});
+	failed = (await server.call("POST", `/v1/workflows/${workflow}/runs`, { payload: { [image]: script } })).id;
+	const asks = (await server.call("POST", "/v1/workflows", { name: script })).id;
+	const steps = [{ id: "ask", name: image, uses: "flow.approval", with: { message: `${image} ${link}` } }];
+	await server.call("PATCH", `/v1/workflows/${asks}`, { state: "active", steps });
+	waits = (await server.call("POST", `/v1/workflows/${asks}/runs`, {})).id;
+	await expect.poll(async () => (await server.call("GET", `/v1/runs/${failed}`)).status).toBe("failed");
+	await server.call("POST", "/v1/api-keys", { name: image, scopes: ["read"] });
+	await server.call("POST", "/v1/webhooks", { url: `https://example.com/?${image}`, events: ["run.failed"] });
+	await server.call("PUT", "/v1/variables/hostile", { value: { [image]: script } });
+	await server.call("PATCH", `/v1/workspaces/${(await server.call("GET", "/v1/workspaces")).data[0].id}`, {
+		name: image,
+	});
+});
+
+afterAll(async () => {
+	await browser?.close();
+	await server?.stop();
+	outside?.close();
+});
+
+async function harmless(): Promise<void> {
+	const { page } = watched;
+	const found = await page.evaluate(() => ({
+		title: document.title,
+		images: document.querySelectorAll("img[src='x'], svg[onload]").length,
+		scripts: [...document.scripts].filter((one) => !one.src).length,
+		links: [...document.links].filter((one) => one.protocol === "javascript:").length,
+	}));
+	expect(found).toEqual({ title: expect.not.stringContaining("owned"), images: 0, scripts: 0, links: 0 });
+	watched.check();
+}
+
+test.each([
+	["/workflows", () => "/workflows", image],
+	["the builder", () => `/workflows/${workflow}`, script],
+	["/runs", () => "/runs", image],
+	["a failed run", () => `/runs/${failed}`, script],
+	["a run that waits", () => `/runs/${waits}`, image],
+	["/approvals", () => "/approvals", image],
+	["/keys", () => "/keys", image],
+	["/webhooks", () => "/webhooks", "example.com"],
+	["/secrets", () => "/secrets?tab=variables", "hostile"],
+	["the audit log", () => "/settings/audit", "img src=x"],
+	["/settings", () => "/settings", "Workspace"],
+])("%s shows it as text", async (_, path, text) => {
+	const { page } = watched;
+	await page.goto(path());
+	await page.getByText(text, { exact: false }).first().waitFor();
+	await harmless();
+});
+
+test.each(["Summary", "Input", "Output", "Logs"])("%s of a step shows it as text", async (tab) => {
+	const { page } = watched;
+	await page.goto(`/runs/${failed}`);
+	await page.getByText(image).first().waitFor();
+	await page
+		.getByText(tab === "Logs" ? script : image)
+		.first()
+		.click();
+	await page.getByRole("tab", { name: tab }).click();
+	await harmless();
+});
