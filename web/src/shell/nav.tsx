@@ -1,6 +1,7 @@
 import { Link } from "@tanstack/react-router";
 import { WaitingCount } from "@/pages/approvals/count";
 import { cx } from "@/ui/class";
+import { Logo } from "@/ui/logo";
 import { type Place, places } from "./places";
 
 const groups: { key: Place["group"]; name?: string }[] = [
@@ -47,18 +48,7 @@ function Item({ place, onGo }: { place: Place; onGo?: () => void }) {
 export function Mark() {
 	return (
 		<Link to="/workflows" className="flex h-8 items-center gap-2 rounded-6 px-1.5 text-14 font-semibold text-text">
-			<svg width={20} height={20} viewBox="0 0 32 32" aria-hidden="true">
-				<rect width="32" height="32" rx="8" fill="var(--accent)" />
-				<path
-					d="M8 23h5v-5h5v-5h6"
-					fill="none"
-					stroke="var(--on-accent)"
-					strokeWidth="3"
-					strokeLinecap="round"
-					strokeLinejoin="round"
-				/>
-				<circle cx="24" cy="8.5" r="2.5" fill="var(--on-accent)" />
-			</svg>
+			<Logo size={20} />
 			Stepmill
 		</Link>
 	);

@@ -1,4 +1,5 @@
 import type { ReactNode } from "react";
+import { Logo } from "@/ui/logo";
 import { useTitle } from "@/ui/page";
 
 /** Frame is the page of those who are not in yet: one card, nothing else. */
@@ -16,18 +17,7 @@ export function Frame({
 	useTitle(title);
 	return (
 		<main className="flex min-h-full flex-col items-center justify-center gap-6 p-4 sm:p-8">
-			<svg width={40} height={40} viewBox="0 0 32 32" aria-hidden="true">
-				<rect width="32" height="32" rx="8" fill="var(--accent)" />
-				<path
-					d="M8 23h5v-5h5v-5h6"
-					fill="none"
-					stroke="var(--on-accent)"
-					strokeWidth="3"
-					strokeLinecap="round"
-					strokeLinejoin="round"
-				/>
-				<circle cx="24" cy="8.5" r="2.5" fill="var(--on-accent)" />
-			</svg>
+			<Logo size={40} />
 			<div className="w-full max-w-[400px] rounded-12 border bg-surface p-6 sm:p-8">
 				<h1 className="text-20 font-semibold break-words">{title}</h1>
 				{lead && <p className="mt-1 break-words text-muted">{lead}</p>}
