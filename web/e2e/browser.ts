@@ -9,7 +9,7 @@ import {
 	type Locator,
 	type Page,
 } from "playwright-core";
-import type { Server } from "./server";
+import { type Server, startServer } from "./server";
 
 const flags = [
 	"no-sandbox",
@@ -114,6 +114,18 @@ export async function write(editor: Locator, text: string): Promise<void> {
 	await editor.press("ControlOrMeta+A");
 	await editor.press("Backspace");
 	await editor.page().keyboard.insertText(text);
+}
+
+/** openSignedIn starts a server of its own and opens a page there, with its owner signed in. */
+export async function openSignedIn(
+	next?: string,
+	options?: BrowserContextOptions,
+): Promise<{ server: Server; browser: Browser; watched: Watched }> {
+	const server = await startServer();
+	const browser = await openBrowser();
+	const watched = await openPage(browser, server, options);
+	await signIn(watched, server, next);
+	return { server, browser, watched };
 }
 
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");

@@ -3,8 +3,8 @@ import type { AddressInfo } from "node:net";
 import { setTimeout } from "node:timers/promises";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { openBrowser, openPage, signIn, type Watched } from "./browser";
-import { type Server, startServer } from "./server";
+import { openSignedIn, type Watched } from "./browser";
+import type { Server } from "./server";
 
 // What others can put into names, answers and addresses is shown as the text it
 // is, wherever it is shown.
@@ -28,10 +28,7 @@ beforeAll(async () => {
 	});
 	await new Promise<void>((done) => outside.listen(0, "127.0.0.1", done));
 	const address = `http://127.0.0.1:${(outside.address() as AddressInfo).port}/?${encodeURIComponent(image)}`;
-	server = await startServer();
-	browser = await openBrowser();
-	watched = await openPage(browser, server, { viewport: { width: 1440, height: 900 } });
-	await signIn(watched, server);
+	({ server, browser, watched } = await openSignedIn("/workflows", { viewport: { width: 1440, height: 900 } }));
 	watched.page.on("dialog", () => expect.unreachable("a dialog was opened"));
 
 	workflow = (await server.call("POST", "/v1/workflows", { name: image, description: script })).id;

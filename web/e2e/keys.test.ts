@@ -1,18 +1,15 @@
 import { execFileSync } from "node:child_process";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { openBrowser, openPage, shoot, signIn, type Watched } from "./browser";
-import { type Server, startServer } from "./server";
+import { openSignedIn, shoot, type Watched } from "./browser";
+import type { Server } from "./server";
 
 let server: Server;
 let browser: Browser;
 let watched: Watched;
 
 beforeAll(async () => {
-	server = await startServer();
-	browser = await openBrowser();
-	watched = await openPage(browser, server);
-	await signIn(watched, server, "/keys");
+	({ server, browser, watched } = await openSignedIn("/keys"));
 });
 
 afterAll(async () => {

@@ -1,18 +1,15 @@
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { openBrowser, openPage, shoot, signIn, type Watched } from "./browser";
+import { openPage, openSignedIn, shoot, type Watched } from "./browser";
 import { approving, begin, failing, waiting } from "./run.data";
-import { type Server, startServer } from "./server";
+import type { Server } from "./server";
 
 let server: Server;
 let browser: Browser;
 let watched: Watched;
 
 beforeAll(async () => {
-	server = await startServer();
-	browser = await openBrowser();
-	watched = await openPage(browser, server);
-	await signIn(watched, server);
+	({ server, browser, watched } = await openSignedIn());
 });
 
 afterAll(async () => {

@@ -4,8 +4,8 @@ import type { AddressInfo } from "node:net";
 import { fileURLToPath } from "node:url";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { openBrowser, openPage, signIn, type Watched } from "./browser";
-import { type Server, startServer } from "./server";
+import { openSignedIn, type Watched } from "./browser";
+import type { Server } from "./server";
 
 // The pictures of docs/tour.md. `make pictures` keeps them there; otherwise they
 // are only looked at.
@@ -25,10 +25,7 @@ beforeAll(async () => {
 		response.end(JSON.stringify(request.url === "/orders" ? { total: 240, lines } : { reserved: true }));
 	});
 	await new Promise<void>((done) => shop.listen(0, "127.0.0.1", done));
-	server = await startServer();
-	browser = await openBrowser();
-	watched = await openPage(browser, server, { viewport: { width: 1440, height: 900 } });
-	await signIn(watched, server);
+	({ server, browser, watched } = await openSignedIn("/workflows", { viewport: { width: 1440, height: 900 } }));
 	order = await makeOrder(`http://127.0.0.1:${(shop.address() as AddressInfo).port}`);
 });
 

@@ -1,17 +1,14 @@
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { openBrowser, openPage, shoot, signIn, type Watched } from "./browser";
-import { type Server, startServer } from "./server";
+import { openSignedIn, shoot, type Watched } from "./browser";
+import type { Server } from "./server";
 
 let server: Server;
 let browser: Browser;
 let watched: Watched;
 
 beforeAll(async () => {
-	server = await startServer();
-	browser = await openBrowser();
-	watched = await openPage(browser, server, { viewport: { width: 1440, height: 900 } });
-	await signIn(watched, server);
+	({ server, browser, watched } = await openSignedIn("/workflows", { viewport: { width: 1440, height: 900 } }));
 	watched.page.setDefaultTimeout(10_000);
 });
 

@@ -3,8 +3,8 @@ import type { AddressInfo } from "node:net";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { examples } from "../src/pages/webhooks/verify";
-import { openBrowser, openPage, shoot, signIn, type Watched } from "./browser";
-import { type Server, startServer } from "./server";
+import { openSignedIn, shoot, type Watched } from "./browser";
+import type { Server } from "./server";
 
 type Verify = (secret: string, headers: IncomingHttpHeaders, body: Buffer) => boolean;
 
@@ -28,10 +28,7 @@ beforeAll(async () => {
 	});
 	await new Promise<void>((resolve) => receiver.listen(0, "127.0.0.1", resolve));
 	address = `http://127.0.0.1:${(receiver.address() as AddressInfo).port}/hooks`;
-	server = await startServer();
-	browser = await openBrowser();
-	watched = await openPage(browser, server);
-	await signIn(watched, server, "/webhooks");
+	({ server, browser, watched } = await openSignedIn("/webhooks"));
 });
 
 afterAll(async () => {

@@ -1,17 +1,14 @@
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { openBrowser, openPage, shoot, signIn, type Watched, write } from "./browser";
-import { type Server, startServer } from "./server";
+import { openPage, openSignedIn, shoot, type Watched, write } from "./browser";
+import type { Server } from "./server";
 
 let server: Server;
 let browser: Browser;
 let watched: Watched;
 
 beforeAll(async () => {
-	server = await startServer();
-	browser = await openBrowser();
-	watched = await openPage(browser, server);
-	await signIn(watched, server);
+	({ server, browser, watched } = await openSignedIn());
 });
 
 afterAll(async () => {
