@@ -22,6 +22,10 @@ type Registry interface {
 	Beat(ctx context.Context, n node.Node, capacity int, life time.Duration) (node.Beat, error)
 	// Expired marks the nodes whose time has run out as dead, and lists them.
 	Expired(ctx context.Context) ([]string, error)
+	// Retire marks a node as dead before its time: it takes up nothing more.
+	Retire(ctx context.Context, id string) error
+	// Forget removes a node that is dead. One that is alive again stays: several
+	// may take over from it, and not all of them are done at the same moment.
 	Forget(ctx context.Context, id string) error
 	// Serve tells whether this node is the one that does what one does for all.
 	Serve(ctx context.Context, term, id string, life time.Duration) (bool, error)
@@ -31,6 +35,7 @@ type Registry interface {
 
 // Queue has the runs of nodes.
 type Queue interface {
+	// TakeFrom takes the runs of a node away from it, unless it is alive.
 	TakeFrom(ctx context.Context, node string, died bool) (count int, more bool, err error)
 	Held(ctx context.Context, node string) ([]run.Held, error)
 	Sweep(ctx context.Context) (found int, more bool, parked []string, err error)
@@ -244,6 +249,9 @@ func (m *Member) Leave(ctx context.Context) error {
 	m.beating.Lock()
 	m.gone = true
 	m.beating.Unlock()
+	if err := m.registry.Retire(ctx, m.node.ID); err != nil {
+		return err
+	}
 	if _, err := m.takeFrom(ctx, m.node.ID, false); err != nil {
 		return err
 	}

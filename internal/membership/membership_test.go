@@ -75,9 +75,17 @@ func (d *database) Expired(context.Context) ([]string, error) {
 func (d *database) Forget(_ context.Context, id string) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if _, known := d.expires[id]; known && !d.dead[id] {
+		return nil
+	}
 	delete(d.expires, id)
 	delete(d.dead, id)
 	d.forgot = append(d.forgot, id)
+	return nil
+}
+
+func (d *database) Retire(_ context.Context, id string) error {
+	d.set(func() { d.dead[id] = true })
 	return nil
 }
 
@@ -90,6 +98,9 @@ func (d *database) Serve(context.Context, string, string, time.Duration) (bool, 
 func (d *database) TakeFrom(_ context.Context, id string, _ bool) (int, bool, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if _, known := d.expires[id]; known && !d.dead[id] {
+		return 0, false, nil
+	}
 	d.taken = append(d.taken, id)
 	n := len(d.held[id])
 	delete(d.held, id)
@@ -114,9 +125,7 @@ func (d *database) Sweep(context.Context) (int, bool, []string, error) { return 
 func (d *database) Strays(context.Context) ([]string, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	strays := d.strays
-	d.strays = nil
-	return strays, nil
+	return slices.Clone(d.strays), nil
 }
 
 func (d *database) Recount(context.Context, string) (bool, error) { return false, nil }
@@ -321,13 +330,19 @@ func TestDead(t *testing.T) {
 	})
 }
 
+// What unknown nodes hold is taken when they are unknown for longer than the
+// living are.
 func TestStrays(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		d, h := newDatabase(), &hands{}
 		member(t, d, h, "a")
-		d.set(func() { d.strays = []string{"x"} })
-		after(d, h, 2*life)
+		after(d, h, time.Second)
+		d.set(func() { d.strays = []string{"x", "y"} })
+		after(d, h, life)
+		same(t, "taken from at first sight", d.taken, nil)
+		d.set(func() { d.strays = []string{"x"} }) // y was seen again
+		after(d, h, life)
 		same(t, "taken from", d.taken, []string{"x"})
 		same(t, "forgotten", d.forgot, []string{"x"})
 	})

@@ -2,6 +2,7 @@ package membership
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/stepmill/stepmill/internal/clock"
@@ -190,13 +191,14 @@ const (
 // tend looks after what should not be: runs that nobody brings to a node, slots
 // that nobody uses. One node at a time does.
 func (m *Member) tend(ctx context.Context) {
+	var strays []string
 	for n := 0; ; n++ {
 		mine, err := within(ctx, func(ctx context.Context) (bool, error) {
 			return m.registry.Serve(ctx, "tend", m.node.ID, 3*tendEvery)
 		})
 		if err == nil && mine {
 			m.sweep(ctx, n%recountEvery == 0)
-			m.findStrays(ctx)
+			strays = m.findStrays(ctx, strays)
 			if n%recountEvery == 0 {
 				m.tidy(ctx)
 			}
@@ -242,13 +244,16 @@ func (m *Member) sweep(ctx context.Context, recount bool) {
 }
 
 // findStrays takes over from nodes that took something after they were forgotten
-// and died before they were seen again.
-func (m *Member) findStrays(ctx context.Context) {
+// and died before they were seen again. One that is alive is seen again soon: what
+// was unknown at the last look too is not. It returns those of this look.
+func (m *Member) findStrays(ctx context.Context, before []string) []string {
 	strays, err := m.queue.Strays(ctx)
 	if err != nil && ctx.Err() == nil {
 		m.log.Warn("cannot look for what unknown nodes hold", "error", err)
 	}
-	m.takeOver(ctx, strays)
+	dead := slices.DeleteFunc(slices.Clone(strays), func(id string) bool { return !slices.Contains(before, id) })
+	m.takeOver(ctx, dead)
+	return strays
 }
 
 func (m *Member) recount(ctx context.Context, workspaceID string) {

@@ -29,7 +29,8 @@ type Cluster struct {
 	Limit func(auth.Plan) int
 	// Room keeps a place on this node for a run, if there is one.
 	Room func(run.Wake) bool
-	// Leaving says that this node is about to stop and takes up nothing more.
+	// Leaving says that this node takes up nothing more: it is about to stop, or
+	// others take what it has.
 	Leaving func() bool
 	// Hand puts wake-ups on their way to any node, in the unit of the
 	// connection.

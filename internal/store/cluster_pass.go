@@ -68,8 +68,9 @@ func (s *Store) pass(u *unit, wake run.Wake, under int) error {
 const taken = 200
 
 // TakeFrom takes the runs of a node away from it and puts them on their way to
-// others: the node is dead, or about to leave. What it was executing when it
-// died is held against those runs. It answers true when there may be more.
+// others: the node is dead, or about to leave. From one that is alive, again
+// maybe, nothing is taken. What a node was executing when it died is held against
+// those runs. It answers true when there may be more.
 func (s *Store) TakeFrom(ctx context.Context, node string, died bool) (count int, more bool, err error) {
 	blame := ``
 	if died {
@@ -79,7 +80,7 @@ func (s *Store) TakeFrom(ctx context.Context, node string, died bool) (count int
 	err = s.write(ctx, func(u *unit) error {
 		wakes, err := list(u, `UPDATE run_queue SET epoch = epoch + 1, node = NULL, `+blame+`executing = NULL, wake_at = COALESCE(wake_at, $3)
 			FROM workspaces s WHERE s.id = run_queue.workspace_id
-			AND run_id IN (SELECT run_id FROM run_queue WHERE node = $1 ORDER BY run_id LIMIT $2 FOR UPDATE)
+			AND run_id IN (SELECT run_id FROM run_queue WHERE node = $1 AND NOT EXISTS (SELECT 1 FROM nodes WHERE id = $1 AND NOT dead) ORDER BY run_id LIMIT $2 FOR UPDATE)
 			RETURNING `+wakeFields, []any{node, taken, clock.Now()}, scanWake)
 		if err != nil {
 			return err

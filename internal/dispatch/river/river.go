@@ -55,6 +55,9 @@ type Config struct {
 	Node string
 	// Capacity is how many runs the node executes at a time.
 	Capacity int
+	// Trusted tells whether what the node takes up stays its own. While it was not
+	// seen for too long, others would take it away again.
+	Trusted func() bool
 	// Pool has the connections of River.
 	Pool *pgxpool.Pool
 	// Schema is where River's tables are.

@@ -110,13 +110,16 @@ func (d *Dispatcher) suspects() int {
 // reserve keeps a place for a run, if fewer than that many are taken. Of those
 // under suspicion there is one at a time.
 func (d *Dispatcher) reserve(runID string, below int, suspect bool) bool {
+	if d.Leaving() {
+		return false
+	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	now := clock.Now()
 	if d.used() >= below || suspect {
 		maps.DeleteFunc(d.kept, func(_ string, p place) bool { return p.until.Before(now) })
 	}
-	if d.leaving || d.used() >= below || suspect && d.suspects() > 0 {
+	if d.used() >= below || suspect && d.suspects() > 0 {
 		return false
 	}
 	d.kept[runID] = place{now.Add(reservationTime), suspect}
@@ -184,8 +187,12 @@ func (d *Dispatcher) Stats() dispatch.Stats {
 	return stats
 }
 
-// Leaving tells that this node takes up nothing more.
+// Leaving tells that this node takes up nothing more: it stops, or it was not
+// seen for too long and others take what it has.
 func (d *Dispatcher) Leaving() bool {
+	if !d.config.Trusted() {
+		return true
+	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.leaving

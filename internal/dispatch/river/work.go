@@ -50,7 +50,7 @@ func comeBack() time.Duration {
 func (w *worker) Work(ctx context.Context, job *river.Job[wakeUp]) error {
 	d := w.dispatcher
 	wake := run.Wake{RunID: job.Args.RunID, Epoch: job.Args.Epoch, At: job.Args.At}
-	if !wake.At.After(clock.Now()) && !d.keep(ctx, wake.RunID, job.Args.Suspect) {
+	if d.Leaving() || !wake.At.After(clock.Now()) && !d.keep(ctx, wake.RunID, job.Args.Suspect) {
 		return river.JobSnooze(comeBack())
 	}
 	err := d.claim(ctx, wake, func(ctx context.Context, tx pgx.Tx) error {

@@ -48,11 +48,19 @@ func (db *DB) Expired(ctx context.Context) ([]string, error) {
 	return pgx.CollectRows(rows, pgx.RowTo[string])
 }
 
-// Forget removes a node that holds nothing any more. What it did for all the
-// others is for one of them to do, without waiting for the end of its term.
+// Retire marks a node as dead.
+func (db *DB) Retire(ctx context.Context, id string) error {
+	_, err := db.reserve.Exec(ctx, `UPDATE nodes SET dead = true WHERE id = $1`, id)
+	return err
+}
+
+// Forget removes a node that is dead and holds nothing any more. What it did for
+// all the others is for one of them to do, without waiting for the end of its
+// term.
 func (db *DB) Forget(ctx context.Context, id string) error {
-	_, err := db.reserve.Exec(ctx, `WITH c AS (DELETE FROM couriers WHERE node = $1), t AS (DELETE FROM terms WHERE holder = $1),
-		l AS (DELETE FROM `+JobSchema+`.river_leader WHERE leader_id = $1), n AS (DELETE FROM nodes WHERE id = $1)
+	const dead = ` AND NOT EXISTS (SELECT 1 FROM nodes WHERE id = $1 AND NOT dead)`
+	_, err := db.reserve.Exec(ctx, `WITH c AS (DELETE FROM couriers WHERE node = $1`+dead+`), t AS (DELETE FROM terms WHERE holder = $1`+dead+`),
+		l AS (DELETE FROM `+JobSchema+`.river_leader WHERE leader_id = $1`+dead+`), n AS (DELETE FROM nodes WHERE id = $1 AND dead)
 		SELECT pg_notify($2, $3)`, id, channel, id+"\n"+string(Deliverable))
 	return err
 }

@@ -1,6 +1,7 @@
 package postgres_test
 
 import (
+	"errors"
 	"slices"
 	"testing"
 	"time"
@@ -77,6 +78,12 @@ func TestHeartbeats(t *testing.T) {
 	if b := beat(t, db, "b", time.Minute); b.Dead || b.Nodes != 2 {
 		t.Errorf("one that was forgotten comes back: %+v", b)
 	}
+	if err := db.Forget(t.Context(), "b"); err != nil {
+		t.Fatal(err)
+	}
+	if b := beat(t, db, "a", time.Minute); b.Nodes != 2 {
+		t.Errorf("one that is alive was forgotten: %+v", b)
+	}
 }
 
 func TestTerms(t *testing.T) {
@@ -95,7 +102,7 @@ func TestTerms(t *testing.T) {
 	serve("b", time.Minute, true)
 	serve("a", time.Minute, false)
 	beat(t, db, "b", time.Minute)
-	if err := db.Forget(t.Context(), "b"); err != nil {
+	if err := errors.Join(db.Retire(t.Context(), "b"), db.Forget(t.Context(), "b")); err != nil {
 		t.Fatal(err)
 	}
 	serve("a", time.Minute, true)

@@ -92,6 +92,12 @@ func (tm *team) register(t *testing.T, node string) {
 	tm.exec(t, `INSERT INTO nodes (id, name, version, role, capacity, started_at, seen_at, expires_at) VALUES ($1, $1, 'v', 'serve', 1, 0, 0, 0)`, node)
 }
 
+// dead says whether a node that is known is taken for dead.
+func (tm *team) dead(t *testing.T, node string, is bool) {
+	t.Helper()
+	tm.exec(t, `UPDATE nodes SET dead = $1 WHERE id = $2`, is, node)
+}
+
 func hand(_ context.Context, c store.Conn, runs []run.Handover) error {
 	for _, h := range runs {
 		if err := c.Do(`INSERT INTO handed (run_id, epoch, at, crashes) VALUES ($1, $2, $3, $4)`, h.RunID, h.Epoch, h.At, h.Crashes); err != nil {

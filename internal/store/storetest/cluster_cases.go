@@ -216,6 +216,11 @@ func testTakeFrom(t *testing.T, tm *team) {
 	first.release(t, watched, 1, at)
 	tm.loaded(t, ws.ID, 2, 0)
 	count, more, err := tm.nodes[1].TakeFrom(ctx, "node_1", true)
+	if err != nil || count != 0 || more {
+		t.Fatal("taken from the living: ", count, more, err)
+	}
+	tm.dead(t, "node_1", true)
+	count, more, err = tm.nodes[1].TakeFrom(ctx, "node_1", true)
 	if err != nil || count != 3 || more {
 		t.Fatal(count, more, err)
 	}

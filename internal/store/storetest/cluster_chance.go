@@ -238,6 +238,8 @@ func (p *player) pass(t *testing.T) {
 func (p *player) die(t *testing.T) {
 	clear(p.owned)
 	clear(p.watched)
+	p.game.dead(t, p.node, true)
+	defer p.game.dead(t, p.node, false)
 	other := p.game.players[p.random.IntN(len(p.game.players))]
 	for more := true; more; {
 		var err error
