@@ -79,6 +79,7 @@ type Member struct {
 
 	beating sync.Mutex // one heartbeat at a time
 	gone    bool       // it has left, and is not seen any more
+	unheard bool       // the last heartbeat was not heard
 
 	mu      sync.Mutex
 	trusted time.Time // until then, by the monotonic clock
@@ -200,7 +201,7 @@ func (m *Member) Run(ctx context.Context) error {
 	parts.Go(func() { m.bury(ctx) })
 	defer parts.Wait()
 	// Nothing but heartbeats is done here: they wait for nothing else.
-	pulse := time.NewTicker(m.every())
+	pulse := time.NewTimer(m.every())
 	defer pulse.Stop()
 	for {
 		select {
@@ -209,19 +210,25 @@ func (m *Member) Run(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		}
-		m.live(ctx)
+		began := time.Now()
+		next := m.live(ctx)
+		pulse.Reset(max(0, next-time.Since(began)))
 	}
 }
 
-// live is what happens with every heartbeat.
-func (m *Member) live(ctx context.Context) {
+// live is what happens with every heartbeat. It answers after which time the next
+// one is due: one that was not heard is tried again soon, so that a database that
+// was away for a moment costs no more than that moment.
+func (m *Member) live(ctx context.Context) time.Duration {
 	beat, err := m.pulse(ctx)
 	switch {
 	case errors.Is(err, errGone):
 	case err != nil:
-		if ctx.Err() == nil {
-			m.log.Warn("the database did not hear the heartbeat of this node", "error", err)
+		if ctx.Err() == nil && !m.unheard {
+			m.log.Warn("the database does not hear the heartbeat of this node", "error", err)
 		}
+		m.unheard = true
+		return m.every() / 10
 	case beat.Dead:
 		m.log.Warn("this node was not seen for too long: its runs go to others")
 		tell(m.expiry, 0)
@@ -232,6 +239,8 @@ func (m *Member) live(ctx context.Context) {
 			tell(m.expiry, max(0, beat.NextExpiry.Sub(beat.Now))+50*time.Millisecond+rand.N(m.life/20))
 		}
 	}
+	m.unheard = false
+	return m.every()
 }
 
 // tell leaves a message, in the place of one that was not read yet. One goroutine

@@ -21,6 +21,8 @@ func (v vanishing) Run(context.Context, string, string) (*run.Detail, error) { r
 
 func (v vanishing) WorkflowHead(context.Context, string, string) (*run.Head, error) { return nil, nil }
 
+func (v vanishing) LikelyHead(context.Context, string, string) (*run.Head, error) { return nil, nil }
+
 func (v vanishing) Get(context.Context, string, int) (*workflow.Plan, error) {
 	return &workflow.Plan{}, nil
 }

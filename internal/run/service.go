@@ -36,7 +36,8 @@ type Cancellation struct {
 type Store interface {
 	Lists
 	Definitions
-	// StartRun writes the run if the workflow still has the revision. It fails
+	// StartRun writes the run if the workflow still has the revision, and the
+	// workspace the plan. It fails
 	// with ErrAtLimit when the run may not be one too many, with ErrStarted when
 	// the run of a step is there already, and with ErrParentEnded when the run of
 	// that step has ended.
@@ -66,6 +67,8 @@ type Store interface {
 // Definitions has what runs execute.
 type Definitions interface {
 	WorkflowHead(ctx context.Context, workspaceID, workflowID string) (*Head, error)
+	// LikelyHead may be that of a moment ago: StartRun tells.
+	LikelyHead(ctx context.Context, workspaceID, workflowID string) (*Head, error)
 	// Head reads a run without its steps.
 	Head(ctx context.Context, workspaceID, id string) (*Run, error)
 	// Definition reads that of a version, Draft that of the run of a draft.
@@ -126,10 +129,16 @@ func NewService(store Store, plans Plans, endings Endings, queue Queue, changes 
 func (s *Service) Close() { close(s.closing) }
 
 func (s *Service) head(ctx context.Context, workspaceID, workflowID string) (Head, error) {
+	return headBy(ctx, s.store.WorkflowHead, workspaceID, workflowID)
+}
+
+type findHead func(ctx context.Context, workspaceID, workflowID string) (*Head, error)
+
+func headBy(ctx context.Context, find findHead, workspaceID, workflowID string) (Head, error) {
 	if !uid.Valid(uid.Workflow, workflowID) {
 		return Head{}, workflow.NotFound(workflowID)
 	}
-	head, err := s.store.WorkflowHead(ctx, workspaceID, workflowID)
+	head, err := find(ctx, workspaceID, workflowID)
 	return fault.Found(head, err, workflow.NotFound, workflowID)
 }
 

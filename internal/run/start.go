@@ -96,10 +96,20 @@ func (s *Service) begin(ctx context.Context, draft Start, watch bool) (Started, 
 	}
 }
 
-// prepare fills in what a start has from its workflow as it is now.
+// prepare fills in what a start has from its workflow. What is remembered of the
+// workflow is good enough to go ahead, but not to refuse.
 func (s *Service) prepare(ctx context.Context, start *Start) error {
+	likely := *start
+	if s.prepareBy(ctx, s.store.LikelyHead, &likely) == nil {
+		*start = likely
+		return nil
+	}
+	return s.prepareBy(ctx, s.store.WorkflowHead, start)
+}
+
+func (s *Service) prepareBy(ctx context.Context, find findHead, start *Start) error {
 	r := &start.Run
-	head, err := s.head(ctx, r.WorkspaceID, r.WorkflowID)
+	head, err := headBy(ctx, find, r.WorkspaceID, r.WorkflowID)
 	if err != nil {
 		return err
 	}

@@ -30,6 +30,9 @@ type audiences struct {
 type numbered struct {
 	number int64
 	audience
+	// tight says that the workspace had few slots left, or none, when somebody last
+	// asked: the next one asks too.
+	tight bool
 }
 
 // maxAudiences bounds how many are remembered.
@@ -48,7 +51,33 @@ func (a *audiences) keep(workspaceID string, number int64, is audience) {
 	if a.known == nil || len(a.known) >= maxAudiences {
 		a.known = map[string]numbered{}
 	}
-	a.known[workspaceID] = numbered{number, is}
+	a.known[workspaceID] = numbered{number, is, a.known[workspaceID].tight}
+}
+
+// number is that by which the audience of a workspace is remembered.
+func (a *audiences) number(workspaceID string) (int64, bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	found, ok := a.known[workspaceID]
+	return found.number, ok
+}
+
+// roomy is number, for a workspace that has slots left as far as is known.
+func (a *audiences) roomy(workspaceID string) (int64, bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	found, ok := a.known[workspaceID]
+	return found.number, ok && !found.tight
+}
+
+// note remembers whether a workspace has slots left.
+func (a *audiences) note(workspaceID string, roomy bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if found, ok := a.known[workspaceID]; ok {
+		found.tight = !roomy
+		a.known[workspaceID] = found
+	}
 }
 
 // audienceChanged says that a unit changes who hears of a workspace's events.

@@ -127,25 +127,32 @@ func (s *Store) settleLoad(u *unit, workspaceID string) error {
 		return err
 	}
 	parked := 0
-	if err := u.Query(`UPDATE workspace_load SET running = running - $1, parked = parked - $2 WHERE workspace_id = $3 RETURNING parked, audience`,
-		[]any{l.freed, l.unparked, workspaceID}, func(r Row) error {
-			var audience int64
-			err := r.Scan(&parked, &audience)
-			u.saw(workspaceID, audience)
-			return err
-		}); err != nil {
+	u.afterCommit(func() {
+		if parked > 0 && l.freed > 0 {
+			s.cluster.Freed(workspaceID)
+		}
+	})
+	const give = `UPDATE workspace_load SET running = running - $1, parked = parked - $2 WHERE workspace_id = $3 RETURNING parked, `
+	args := []any{l.freed, l.unparked, workspaceID}
+	if number, ok := s.audiences.number(workspaceID); ok && u.expecting {
+		u.saw(workspaceID, number)
+		return u.Later(give+`1 / (audience = $4)::int`, append(args, number), func(r Row) error {
+			var same int
+			return r.Scan(&parked, &same)
+		})
+	}
+	return u.Query(give+`audience`, args, func(r Row) error {
+		var number int64
+		err := r.Scan(&parked, &number)
+		u.saw(workspaceID, number)
 		return err
-	}
-	if parked > 0 && l.freed > 0 {
-		u.afterCommit(func() { s.cluster.Freed(workspaceID) })
-	}
-	return nil
+	})
 }
 
 // takeSlot gives a run of the workspace a slot, if one is free, and answers how
-// many are taken then. If none is, the run is counted as parked, unless so many
-// are already: then run.ErrQueueFull is answered. It is one statement: units of a
-// group share their locks, and no other may come in between.
+// many are taken then, where it was asked. If none is, the run is counted as
+// parked, unless so many are already: then run.ErrQueueFull is answered. It is one
+// statement: units of a group share their locks, and no other may come in between.
 func (s *Store) takeSlot(u *unit, workspaceID string, plan auth.Plan, atMost int) (under int, given bool, err error) {
 	if err := s.settleLoad(u, workspaceID); err != nil {
 		return 0, false, err
@@ -153,22 +160,31 @@ func (s *Store) takeSlot(u *unit, workspaceID string, plan auth.Plan, atMost int
 	if err := lockWorkspace(u, workspaceID); err != nil {
 		return 0, false, err
 	}
+	limit := s.cluster.Limit(plan)
+	if number, ok := s.audiences.roomy(workspaceID); ok && u.expecting {
+		u.saw(workspaceID, number)
+		// Without a row the number is another one too.
+		return 0, true, u.Do(`INSERT INTO workspace_load AS l (workspace_id, running, parked) VALUES ($1, 1, 0)
+			ON CONFLICT (workspace_id) DO UPDATE SET running = l.running + 1
+			RETURNING 1 / (l.running <= $2 AND l.audience = $3)::int`, workspaceID, limit, number)
+	}
 	counted := false
 	err = u.Query(`INSERT INTO workspace_load AS l (workspace_id, running, parked) VALUES ($1, 1, 0)
 		ON CONFLICT (workspace_id) DO UPDATE SET given = l.running < $2,
 		running = CASE WHEN l.running < $2 THEN l.running + 1 ELSE l.running END,
 		parked = CASE WHEN l.running < $2 THEN l.parked ELSE l.parked + 1 END
 		WHERE l.running < $2 OR l.parked < $3 RETURNING l.running, l.given, l.audience`,
-		[]any{workspaceID, s.cluster.Limit(plan), atMost}, func(r Row) error {
+		[]any{workspaceID, limit, atMost}, func(r Row) error {
 			counted = true
-			var audience int64
-			err := r.Scan(&under, &given, &audience)
-			u.saw(workspaceID, audience)
+			var number int64
+			err := r.Scan(&under, &given, &number)
+			u.saw(workspaceID, number)
 			return err
 		})
 	if err == nil && !counted {
 		err = run.ErrQueueFull
 	}
+	s.audiences.note(workspaceID, given && under <= limit*3/4)
 	return under, given, err
 }
 

@@ -73,12 +73,15 @@ func (s *Store) Definition(ctx context.Context, workflowID string, version int) 
 func (s *Store) Commit(ctx context.Context, lease run.Lease, of run.Run, d run.Decision) (bool, error) {
 	fence := s.fence(lease, d)
 	if s.aloneDecision(of, d) && !nested(ctx) {
-		return asExpected(s.writeRun(ctx, lease.RunID, func(u *unit) error {
+		held, err := s.writeRun(ctx, lease.RunID, func(u *unit) error {
 			if err := u.Expect(fence.text, fence.args...); err != nil {
 				return err
 			}
 			return s.decide(u, of, d)
-		}))
+		})
+		if held || err != nil {
+			return held, err
+		}
 	}
 	held := false
 	err := s.write(ctx, func(u *unit) error {

@@ -140,21 +140,20 @@ func (s *Store) cancelAll(u *unit, runs []namedRun, at time.Time) error {
 	return nil
 }
 
-// EndedOf tells which of the given runs are not running any more.
+// EndedOf tells which of the given runs are not running any more. One that is not
+// there is about to start.
 func (s *Store) EndedOf(ctx context.Context, ids []string) ([]string, error) {
 	var ended []string
-	err := s.read(ctx, func(c Conn) error {
+	err := s.readAll(ctx, func() []Query {
 		ended = nil
-		for _, id := range ids {
-			running, err := number(c, `SELECT count(*) FROM run_queue WHERE run_id = $1`, id)
-			if err != nil {
-				return err
-			}
-			if running == 0 {
+		queries := make([]Query, len(ids))
+		for i, id := range ids {
+			queries[i] = Query{`SELECT id FROM runs WHERE id = $1 AND NOT EXISTS (SELECT 1 FROM run_queue WHERE run_id = $1)`, []any{id}, func(Row) error {
 				ended = append(ended, id)
-			}
+				return nil
+			}}
 		}
-		return nil
+		return queries
 	})
 	return ended, err
 }

@@ -17,38 +17,23 @@ const notDeleted = ` AND NOT EXISTS (SELECT 1 FROM workflows w WHERE w.id = run_
 // may queue there.
 const maxFresh = 8 << 10
 
-// WorkflowHead implements run.Store.
-func (s *Store) WorkflowHead(ctx context.Context, workspaceID, workflowID string) (*run.Head, error) {
-	var head *run.Head
-	err := s.read(ctx, func(c Conn) (err error) {
-		head, err = one(c, `SELECT w.name, w.state, w.version, w.revision, s.plan FROM workflows w JOIN workspaces s ON s.id = w.workspace_id
-			WHERE w.id = $1 AND w.workspace_id = $2 AND w.deleted_at IS NULL`, []any{workflowID, workspaceID},
-			func(r Row) (h run.Head, err error) {
-				err = r.Scan(&h.Name, (*string)(&h.State), &h.Version, &h.Revision, (*string)(&h.Plan))
-				return h, err
-			})
-		return err
-	})
-	return head, err
-}
-
 // StartRun implements run.Store.
 func (s *Store) StartRun(ctx context.Context, start run.Start) (bool, error) {
 	if s.aloneStart(start) && !nested(ctx) {
-		return asExpected(s.writeRun(ctx, start.Run.ID, func(u *unit) error {
-			if err := lockRevision(u, start); err != nil {
-				return err
-			}
-			if err := u.Expect(`SELECT id `+ofRevision, start.Run.WorkflowID, start.Run.WorkspaceID, start.Revision); err != nil {
+		started, err := s.writeRun(ctx, start.Run.ID, func(u *unit) error {
+			if err := s.expectHead(u, start); err != nil {
 				return err
 			}
 			return s.startRun(u, start)
-		}))
+		})
+		if started || err != nil {
+			return started, err
+		}
 	}
 	started := false
 	err := s.write(ctx, func(u *unit) error {
 		var err error
-		if started, err = hasRevision(u, start); err != nil || !started {
+		if started, err = s.sameHead(u, start); err != nil || !started {
 			return err
 		}
 		if start.Fire != nil {
@@ -59,22 +44,6 @@ func (s *Store) StartRun(ctx context.Context, start run.Start) (bool, error) {
 		return s.startRun(u, start)
 	})
 	return started && err == nil, err
-}
-
-const ofRevision = `FROM workflows WHERE id = $1 AND workspace_id = $2 AND revision = $3 AND deleted_at IS NULL`
-
-// hasRevision tells whether the workflow of a run is as it was when the run was
-// decided on.
-func hasRevision(u *unit, start run.Start) (bool, error) {
-	if err := lockRevision(u, start); err != nil {
-		return false, err
-	}
-	same, err := number(u, `SELECT count(*) `+ofRevision, start.Run.WorkflowID, start.Run.WorkspaceID, start.Revision)
-	return same == 1, err
-}
-
-func lockRevision(u *unit, start run.Start) error {
-	return u.Lock(Lock{Kind: lockWorkflow, Key: start.Run.WorkflowID, Shared: true})
 }
 
 // startRun writes a run with its place in the queue and its event. When it may
@@ -115,7 +84,7 @@ func (s *Store) StartRuns(ctx context.Context, all run.Starts) ([]string, error)
 	var started []string
 	err := s.write(ctx, func(u *unit) error {
 		started = nil
-		same, err := hasRevision(u, all.Starts[0])
+		same, err := s.sameHead(u, all.Starts[0])
 		if err != nil || !same {
 			return err
 		}

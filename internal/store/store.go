@@ -46,9 +46,13 @@ type Conn interface {
 	Do(statement string, args ...any) error
 	// Expect runs a statement that has one row to find or to change. When it has
 	// not, the unit comes to nothing and ends with ErrUnexpected, which may come as
-	// late as with an error of Do.
+	// late as an error of Do.
 	Expect(statement string, args ...any) error
 	Query(statement string, args []any, each func(Row) error) error
+	// Later is Query for rows that only matter once the unit is durable: each is
+	// called before its end is told, and its error changes nothing. After a commit
+	// whose answer was lost it may not be called.
+	Later(statement string, args []any, each func(Row) error) error
 	// Lock keeps other units that ask for the same lock waiting until this one
 	// has ended. Where units run one after the other it does nothing.
 	Lock(Lock) error
@@ -69,14 +73,6 @@ type statement struct {
 
 // ErrUnexpected is what a unit ends with when something is not as it expected.
 var ErrUnexpected = errors.New("something is not as the unit expected it")
-
-// asExpected tells whether a unit found what it expected.
-func asExpected(err error) (bool, error) {
-	if errors.Is(err, ErrUnexpected) {
-		return false, nil
-	}
-	return err == nil, err
-}
 
 // Row is one row of a result.
 type Row interface {
@@ -121,6 +117,7 @@ type Store struct {
 	cluster *Cluster // nil: a process by itself
 
 	audiences audiences
+	heads     heads
 }
 
 // New makes a store on a driver. Functions of notify that are nil are not
@@ -167,6 +164,7 @@ func New(driver Driver, notify Notify) *Store {
 // tell once it is durable.
 type unit struct {
 	Conn
+	expecting bool // it takes for granted what is remembered, and comes to nothing if it is wrong
 	events    []event.Event
 	loads     map[string]load
 	audience  map[string]int64 // by workspace: its number
@@ -183,22 +181,30 @@ type unitKey struct{}
 // write runs fn as one atomic unit. Inside another unit of the same context it
 // becomes part of that one.
 func (s *Store) write(ctx context.Context, fn func(*unit) error) error {
-	return s.commit(ctx, fn, s.driver.Write)
-}
-
-// writeRun is write for a unit that touches nothing but rows of one run and what
-// it has locked.
-func (s *Store) writeRun(ctx context.Context, runID string, fn func(*unit) error) error {
-	return s.commit(ctx, fn, func(ctx context.Context, body func(Conn) error) error { return s.driver.WriteRun(ctx, runID, body) })
-}
-
-func (s *Store) commit(ctx context.Context, fn func(*unit) error, write func(context.Context, func(Conn) error) error) error {
 	if outer, ok := ctx.Value(unitKey{}).(*unit); ok {
 		return fn(outer)
 	}
+	return s.commit(ctx, unit{}, fn, s.driver.Write)
+}
+
+// writeRun is write for a unit that touches nothing but rows of one run and what
+// it has locked. Such a unit asks for nothing that it can expect; it answers false
+// when something was otherwise, having changed nothing.
+func (s *Store) writeRun(ctx context.Context, runID string, fn func(*unit) error) (bool, error) {
+	err := s.commit(ctx, unit{expecting: true}, fn, func(ctx context.Context, body func(Conn) error) error {
+		return s.driver.WriteRun(ctx, runID, body)
+	})
+	if errors.Is(err, ErrUnexpected) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+func (s *Store) commit(ctx context.Context, begun unit, fn func(*unit) error, write func(context.Context, func(Conn) error) error) error {
 	u := &unit{}
 	err := write(ctx, func(c Conn) error {
-		*u = unit{Conn: c} // also when the unit runs again
+		*u = begun // also when the unit runs again
+		u.Conn = c
 		if err := fn(u); err != nil {
 			return err
 		}

@@ -166,7 +166,8 @@ func (m *member) client() *harness.Client {
 }
 
 // suffer notes a fault: it lasts from now until the function it returns is
-// called, after which what it did to runs is over.
+// called and every node had time for a heartbeat, after which what it did to runs
+// is over.
 func (c *cluster) suffer() (over func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -175,7 +176,7 @@ func (c *cluster) suffer() (over func()) {
 	return func() {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		c.faults[n].to = time.Now()
+		c.faults[n].to = time.Now().Add(lease / 10)
 	}
 }
 

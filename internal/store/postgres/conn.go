@@ -22,6 +22,7 @@ type conn struct {
 	tx       *transaction // nil: shared with other units
 	ctx      context.Context
 	waiting  []*statement
+	later    []*statement // their rows are looked at when the unit is durable
 	// wrote says that the unit has left something in the transaction.
 	wrote bool
 }
@@ -38,7 +39,9 @@ func (c *conn) Exec(text string, args ...any) (int64, error) {
 
 // Do implements store.Conn.
 func (c *conn) Do(text string, args ...any) error {
-	c.waiting = append(c.waiting, newStatement(text, args, false))
+	s := newStatement(text, args, false)
+	s.plain = true
+	c.waiting = append(c.waiting, s)
 	return nil
 }
 
@@ -58,6 +61,22 @@ func (c *conn) Query(text string, args []any, each func(store.Row) error) error 
 	}
 	c.wrote = c.wrote || s.writes()
 	return s.each(c.raw, each)
+}
+
+// Later implements store.Conn.
+func (c *conn) Later(text string, args []any, each func(store.Row) error) error {
+	s := newStatement(text, args, true)
+	s.later = each
+	c.waiting, c.later = append(c.waiting, s), append(c.later, s)
+	return nil
+}
+
+// learn looks at what the unit wanted to know later. Whatever comes of it, the
+// unit is durable.
+func (c *conn) learn() {
+	for _, s := range c.later {
+		_ = s.each(c.raw, s.later)
+	}
 }
 
 // Lock implements store.Conn, with a lock that ends with the transaction: it
@@ -111,14 +130,30 @@ func (c *conn) sendWaiting() error {
 	return nil
 }
 
-// last are the statements that can go with the end of the transaction: those
-// that can still make it come to nothing are run before.
+// last are the statements that go with the end of the transaction: the lock for
+// the end of the unit and what follows it, so that it is not held for longer than
+// the database takes. What is left to do before is done now, if something in it
+// can still make the unit come to nothing.
 func (c *conn) last() ([]*statement, error) {
 	if !slices.ContainsFunc(c.waiting, func(s *statement) bool { return s.expect }) {
 		return c.waiting, nil
 	}
+	cut := endLock(c.waiting)
+	if slices.ContainsFunc(c.waiting[cut:], func(s *statement) bool { return s.expect }) {
+		cut = len(c.waiting)
+	}
+	last := c.waiting[cut:]
+	c.waiting = c.waiting[:cut:cut]
 	c.wrote = true
-	return nil, c.sendWaiting()
+	return last, c.sendWaiting()
+}
+
+// endLock is where the lock for the end of a unit is among its statements.
+func endLock(of []*statement) int {
+	if i := slices.IndexFunc(of, func(s *statement) bool { return s.last }); i >= 0 {
+		return i
+	}
+	return len(of)
 }
 
 // flush runs what waits.

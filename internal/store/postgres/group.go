@@ -202,7 +202,13 @@ func (g *groups) together(ctx context.Context, group []*member) error {
 		return nil
 	}
 	defer g.db.counts.commit(len(group), begun)
-	return g.db.finish(ctx, t, last)
+	if err := g.db.finish(ctx, t, last); err != nil {
+		return err
+	}
+	for _, m := range group {
+		m.conn.learn()
+	}
+	return nil
 }
 
 // rounds lets the units of a group run until each has ended, sending what all of
@@ -233,7 +239,11 @@ func rounds(ctx context.Context, t *transaction, group []*member) (last []*state
 			return nil, errApart
 		}
 		batch := next(group)
-		if err := t.send(ctx, statements(batch)); err != nil {
+		parts := make([][]*statement, len(batch))
+		for i, m := range batch {
+			parts[i] = m.ready
+		}
+		if err := t.send(ctx, arrange(group, parts)); err != nil {
 			return nil, errors.Join(errApart, err)
 		}
 		for _, m := range batch {
@@ -245,10 +255,11 @@ func rounds(ctx context.Context, t *transaction, group []*member) (last []*state
 	if failed(group) {
 		return nil, errApart
 	}
-	for _, m := range group {
-		last = append(last, m.last...)
+	parts := make([][]*statement, len(group))
+	for i, m := range group {
+		parts[i] = m.last
 	}
-	return last, nil
+	return arrange(group, parts), nil
 }
 
 // begin lets a unit run until it has something to send, or has ended.
@@ -276,13 +287,13 @@ func failed(group []*member) bool {
 
 // next are the units whose statements are sent now. Those that take a lock for
 // their end wait until all others are as far: locks that are held for the rest
-// of the transaction are taken last, and in one order.
+// of the transaction are taken last.
 func next(group []*member) []*member {
 	var now, end []*member
 	for _, m := range group {
 		switch {
 		case m.ready == nil:
-		case m.lock() != nil:
+		case endLock(m.ready) < len(m.ready):
 			end = append(end, m)
 		default:
 			now = append(now, m)
@@ -291,29 +302,30 @@ func next(group []*member) []*member {
 	if len(now) > 0 {
 		return now
 	}
-	slices.SortStableFunc(end, func(a, b *member) int { return cmp.Compare(a.lock().args[0].(int64), b.lock().args[0].(int64)) })
 	return end
 }
 
-// lock is the statement that takes a lock for the end of the unit, if one of
-// those to be sent does.
-func (m *member) lock() *statement {
-	if i := slices.IndexFunc(m.ready, func(s *statement) bool { return s.last }); i >= 0 {
-		return m.ready[i]
+// arrange puts what several units send into one order: first what each has to do
+// before it takes a lock for its end. Then come such locks, those of the whole
+// group at once, so that all groups take them in one order.
+func arrange(group []*member, parts [][]*statement) []*statement {
+	rest := make([][]*statement, len(parts))
+	for i, part := range parts {
+		cut := endLock(part)
+		parts[i], rest[i] = part[:cut], part[cut:]
 	}
-	return nil
-}
-
-// statements are those of units that are sent together: all that comes before a
-// lock for the end of a unit is sent before any such lock.
-func statements(of []*member) []*statement {
-	var all, end []*statement
-	for _, m := range of {
-		before := slices.IndexFunc(m.ready, func(s *statement) bool { return s.last })
-		if before < 0 {
-			before = len(m.ready)
+	all, end := weave(parts), weave(rest)
+	if len(end) == 0 {
+		return all
+	}
+	var locks []*statement
+	for _, m := range group {
+		for _, s := range slices.Concat(m.ready, m.last) {
+			if s.last {
+				locks = append(locks, s)
+			}
 		}
-		all, end = append(all, m.ready[:before]...), append(end, m.ready[before:]...)
 	}
-	return append(all, end...)
+	slices.SortFunc(locks, byNumber)
+	return slices.Concat(all, locks, end)
 }

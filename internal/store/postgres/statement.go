@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -19,9 +20,13 @@ type statement struct {
 	args []any
 	// lock says that it takes one, last that this one is for the end of a unit.
 	lock, last bool
-	// want says that its rows are wanted, expect that it has to meet one.
+	// want says that its rows are wanted, expect that it has to meet one, and plain
+	// that nothing of it is wanted but its effect.
 	want     bool
+	plain    bool
 	expect   bool
+	later    func(store.Row) error
+	twin     *statement // one that was sent in its place
 	affected int64
 	tag      string
 	result   result
@@ -30,11 +35,16 @@ type statement struct {
 // writes tells whether the statement has left something behind that only the
 // end of the transaction takes back.
 func (s *statement) writes() bool {
-	return !s.want || !strings.HasPrefix(s.text, "SELECT")
+	return !s.want && !s.expect || !strings.HasPrefix(s.text, "SELECT")
 }
 
 // disappoints tells that a statement has run and not met what it was to.
-func (s *statement) disappoints() bool { return s.expect && s.affected != 1 }
+func (s *statement) disappoints() bool {
+	if s.twin != nil {
+		return s.twin.disappoints()
+	}
+	return s.expect && s.affected != 1
+}
 
 // result has the rows of a statement, read whole: the connection is free for
 // the next one while they are looked at.
@@ -101,9 +111,12 @@ func (t *transaction) send(ctx context.Context, statements []*statement) error {
 	sent := make([]*statement, 0, len(statements))
 	for _, s := range statements {
 		if t.needs(s) {
-			batch.Queue(s.text, s.args...)
 			sent = append(sent, s)
 		}
+	}
+	sent = merge(sent)
+	for _, s := range sent {
+		batch.Queue(s.text, s.args...)
 	}
 	if batch.Len() == 0 {
 		return nil
@@ -130,10 +143,20 @@ func (t *transaction) receive(answers pgx.BatchResults, opening int, statements 
 	}
 	for _, s := range statements {
 		if err := s.receive(answers); err != nil {
-			return fmt.Errorf("%w (in %.60q)", err, s.text)
+			return fmt.Errorf("%w (in %.60q)", unmet(err), s.text)
 		}
 	}
 	return nil
+}
+
+// unmet tells of an assertion in a statement that does not hold. It is a division
+// by what is then zero: nothing else keeps what follows it, up to a COMMIT in the
+// same round trip, from being run.
+func unmet(err error) error {
+	if answer, ok := errors.AsType[*pgconn.PgError](err); ok && answer.Code == "22012" {
+		return fmt.Errorf("%w: %w", store.ErrUnexpected, err)
+	}
+	return err
 }
 
 func (s *statement) receive(answers pgx.BatchResults) error {

@@ -86,7 +86,11 @@ func (db *DB) writeOnce(ctx context.Context, fn func(store.Conn) error) error {
 		return nil
 	}
 	defer db.counts.commit(1, begun)
-	return db.finish(ctx, t, last)
+	if err := db.finish(ctx, t, last); err != nil {
+		return err
+	}
+	c.learn()
+	return nil
 }
 
 func (db *DB) newTransaction(lent *pgxpool.Conn) *transaction {

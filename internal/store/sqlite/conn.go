@@ -77,6 +77,11 @@ func (c *conn) Expect(text string, args ...any) error {
 	return nil
 }
 
+// Later implements store.Conn.
+func (c *conn) Later(text string, args []any, each func(store.Row) error) error {
+	return c.Query(text, args, each)
+}
+
 // Lock implements store.Conn. There is one writer: nobody else is in its way.
 func (c *conn) Lock(store.Lock) error { return nil }
 

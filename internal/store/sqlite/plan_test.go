@@ -2,6 +2,7 @@ package sqlite_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -149,7 +150,8 @@ func TestQueryPlansOfWaitingRuns(t *testing.T) {
 		s := store.New(d, store.Notify{})
 		const made = `INSERT INTO workflows (id, workspace_id, name, state, version, revision, created_at, updated_at, layout)
 			VALUES ('wf_2', 'ws_1', 'n', 'draft', 1, 1, 0, 0, '{}')`
-		if err := d.DB.Write(t.Context(), func(c store.Conn) error { _, err := c.Exec(made); return err }); err != nil {
+		const owner = `INSERT INTO workspaces (id, name, plan, requests_per_minute, data_key, created_at, updated_at) VALUES ('ws_1', 'n', 'free', 60, '', 0, 0)`
+		if err := d.DB.Write(t.Context(), func(c store.Conn) error { return errors.Join(c.Do(owner), c.Do(made)) }); err != nil {
 			t.Fatal(err)
 		}
 		for i, onLimit := range []workflow.OnLimit{workflow.Queue, workflow.Queue, workflow.CancelRunning} {

@@ -32,6 +32,7 @@ func RunCluster(t *testing.T, open func(t *testing.T) store.Driver) {
 		{"webhooks", testCouriers},
 		{"who hears of events", testAudience},
 		{"what was not expected", testUnexpected},
+		{"what is remembered of a workflow", testLikelyHead},
 		{"starts and ends side by side", testSlotsSideBySide},
 		{"chance", testClusterByChance},
 	} {

@@ -128,6 +128,14 @@ func (w *world) checkNotStarted(t *testing.T, start run.Start) {
 	same(t, "told", w.told.take(), heard{})
 }
 
+// Only a run that was there and has ended is over.
+func testEndedOf(t *testing.T, w *world, wf workflow.Workflow) {
+	over, running, coming := w.start(t, wf, "node_1"), w.start(t, wf, "node_1"), newStart(t, wf, "node_1")
+	w.finish(t, over, run.Succeeded)
+	ended := must(w.EndedOf(t.Context(), []string{running.ID, over.ID, coming.Run.ID}))(t)
+	same(t, "ended", ended, []string{over.ID})
+}
+
 func testRuns(t *testing.T, w *world) {
 	ctx, ws := t.Context(), w.workspace(t)
 	wf := w.workflow(t, ws.ID)
@@ -179,6 +187,7 @@ func testCancel(t *testing.T, w *world) {
 	wf := w.workflow(t, ws.ID)
 
 	t.Run("of a run at work", func(t *testing.T) { testCancelAtWork(t, w, wf) })
+	t.Run("who is over", func(t *testing.T) { testEndedOf(t, w, w.workflow(t, w.workspace(t).ID)) })
 
 	t.Run("of a run that nobody took up", func(t *testing.T) {
 		r := w.start(t, wf, "")

@@ -46,7 +46,7 @@ func testShare(t *testing.T, w *world) {
 	t.Run("refused", func(t *testing.T) { testShareDrop(t, w, ws) })
 	t.Run("in the place of the oldest", func(t *testing.T) { testShareCancelRunning(t, w, ws) })
 	t.Run("with another limit", func(t *testing.T) { testShareLimits(t, w, ws) })
-	t.Run("too many", func(t *testing.T) { testShareFull(t, w, ws) })
+	t.Run("too many", func(t *testing.T) { testShareFull(t, w) })
 	t.Run("races", func(t *testing.T) { testShareRaces(t, w, ws) })
 	w.told.take()
 }
@@ -147,7 +147,9 @@ func testShareLimits(t *testing.T, w *world, ws auth.Workspace) {
 	w.told.take()
 }
 
-func testShareFull(t *testing.T, w *world, ws auth.Workspace) {
+func testShareFull(t *testing.T, w *world) {
+	ws := w.workspace(t)
+	w.exec(t, `UPDATE workspaces SET plan = $1 WHERE id = $2`, string(auth.Free), ws.ID)
 	ctx, wf := t.Context(), w.workflow(t, ws.ID)
 	most := auth.Free.Limits().QueuedRuns
 	starts := make([]run.Start, 1+most)

@@ -1,0 +1,155 @@
+package postgres
+
+import (
+	"cmp"
+	"math/bits"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+)
+
+// weave puts the statements of several units into one order. Each unit's own
+// stay in theirs, and those with the same text come together: they can be
+// merged.
+func weave(units [][]*statement) []*statement {
+	var all []*statement
+	for {
+		first := slices.IndexFunc(units, func(of []*statement) bool { return len(of) > 0 })
+		if first < 0 {
+			return all
+		}
+		text := units[first][0].text
+		for i := first; i < len(units); i++ {
+			for len(units[i]) > 0 && units[i][0].text == text {
+				all = append(all, units[i][0])
+				units[i] = units[i][1:]
+			}
+		}
+	}
+}
+
+// merge makes one statement of neighbours that say the same of different rows,
+// where nobody wants to know what became of each.
+func merge(statements []*statement) []*statement {
+	var merged []*statement
+	for len(statements) > 0 {
+		first, n := statements[0], 1
+		for n < len(statements) && n < maxRows && statements[n].text == first.text {
+			n++
+		}
+		alike := statements[:n]
+		statements = statements[n:]
+		switch {
+		case n == 1:
+			merged = append(merged, first)
+		case first.lock:
+			merged = append(merged, locks(alike))
+		case first.expect && !first.writes():
+			merged = append(merged, distinct(alike)...)
+		case first.plain && insertion(first.text) != nil:
+			merged = append(merged, insertAll(alike)...)
+		default:
+			merged = append(merged, alike...)
+		}
+	}
+	return merged
+}
+
+// distinct leaves out what is looked for twice.
+func distinct(of []*statement) []*statement {
+	var once []*statement
+	for _, s := range of {
+		i := slices.IndexFunc(once, func(o *statement) bool { return slices.Equal(o.args, s.args) })
+		if i < 0 {
+			once = append(once, s)
+			continue
+		}
+		s.twin = once[i]
+	}
+	return once
+}
+
+// maxRows bounds how many rows one statement inserts.
+const maxRows = 64
+
+// locks takes several locks, in the order in which everybody takes them.
+func locks(of []*statement) *statement {
+	numbers := make([]int64, len(of))
+	for i, s := range of {
+		numbers[i] = s.args[0].(int64)
+	}
+	slices.Sort(numbers)
+	return &statement{text: strings.Replace(of[0].text, `($1)`, `(n) FROM unnest($1::bigint[]) AS n`, 1), args: []any{numbers}}
+}
+
+// byNumber is the order in which locks are taken.
+func byNumber(a, b *statement) int { return cmp.Compare(a.args[0].(int64), b.args[0].(int64)) }
+
+// form is a statement that inserts one row, taken apart so that it can be made
+// to insert several.
+type form struct {
+	head, row, tail string
+	// several are the statements for 2, 4, 8 rows and so on, made when needed.
+	mu      sync.Mutex
+	several map[int]string
+}
+
+var (
+	oneRow      = regexp.MustCompile(`(?s)^(INSERT INTO .* VALUES )(\([^()]*\))([^$]*)$`)
+	placeholder = regexp.MustCompile(`\$\d+`)
+	// forms are those of the statements that were seen, nil for what cannot be
+	// taken apart. There are as many as are written in the store.
+	forms sync.Map
+)
+
+func insertion(text string) *form {
+	if known, ok := forms.Load(text); ok {
+		return known.(*form)
+	}
+	var f *form
+	if parts := oneRow.FindStringSubmatch(text); parts != nil {
+		f = &form{head: parts[1], row: parts[2], tail: parts[3], several: map[int]string{}}
+	}
+	known, _ := forms.LoadOrStore(text, f)
+	return known.(*form)
+}
+
+// insertAll inserts the rows of several statements with few: with one for each
+// power of two that they are made of, so that few different ones are prepared.
+func insertAll(of []*statement) []*statement {
+	f := insertion(of[0].text)
+	var merged []*statement
+	for len(of) > 0 {
+		n := 1 << (bits.Len(uint(len(of))) - 1)
+		if n == 1 {
+			return append(merged, of[0])
+		}
+		s := &statement{text: f.text(n, len(of[0].args)), args: make([]any, 0, n*len(of[0].args))}
+		for _, one := range of[:n] {
+			s.args = append(s.args, one.args...)
+		}
+		merged, of = append(merged, s), of[n:]
+	}
+	return merged
+}
+
+// text is that of the statement for so many rows of so many arguments.
+func (f *form) text(rows, args int) string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if text, ok := f.several[rows]; ok {
+		return text
+	}
+	list := make([]string, rows)
+	for i := range list {
+		list[i] = placeholder.ReplaceAllStringFunc(f.row, func(p string) string {
+			n, _ := strconv.Atoi(p[1:])
+			return `$` + strconv.Itoa(n+i*args)
+		})
+	}
+	text := f.head + strings.Join(list, `, `) + f.tail
+	f.several[rows] = text
+	return text
+}

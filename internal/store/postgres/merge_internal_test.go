@@ -1,0 +1,151 @@
+package postgres
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+func plain(text string, args ...any) *statement {
+	s := newStatement(text, args, false)
+	s.plain = true
+	return s
+}
+
+func texts(of []*statement) string {
+	var all []string
+	for _, s := range of {
+		all = append(all, s.text)
+	}
+	return strings.Join(all, " ")
+}
+
+func TestWeave(t *testing.T) {
+	t.Parallel()
+	unit := func(list string) (of []*statement) {
+		for _, text := range strings.Fields(list) {
+			of = append(of, plain(text))
+		}
+		return of
+	}
+	for want, units := range map[string][]string{
+		"":          {},
+		"a b":       {"a b"},
+		"a a b b":   {"a b", "a b"},
+		"a a a b c": {"a a b", "a c"},
+		"a b b c c": {"a b c", "b c"},
+	} {
+		var lists [][]*statement
+		for _, u := range units {
+			lists = append(lists, unit(u))
+		}
+		if got := texts(weave(lists)); got != want {
+			t.Errorf("%v: %s, want %s", units, got, want)
+		}
+	}
+}
+
+// Whatever units do, each sees its own statements in their order, and none is
+// lost.
+func TestWeaveKeepsOrder(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		units := make([][]*statement, rapid.IntRange(0, 8).Draw(t, "units"))
+		total := 0
+		for i := range units {
+			for n := range rapid.IntRange(0, 6).Draw(t, "statements") {
+				units[i] = append(units[i], plain(rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "text"), i, n))
+				total++
+			}
+		}
+		all := weave(units)
+		if len(all) != total {
+			t.Fatalf("%d of %d statements", len(all), total)
+		}
+		next := map[any]int{}
+		for _, s := range all {
+			if s.args[1] != next[s.args[0]] {
+				t.Fatalf("unit %v: statement %v comes when %d is due", s.args[0], s.args[1], next[s.args[0]])
+			}
+			next[s.args[0]]++
+		}
+	})
+}
+
+func TestMerge(t *testing.T) {
+	t.Parallel()
+	const (
+		insert = `INSERT INTO t (a, b, c) VALUES ($1, 'x', $2) ON CONFLICT (a) DO NOTHING`
+		update = `UPDATE t SET a = $1`
+		lock   = `SELECT pg_advisory_xact_lock($1)`
+	)
+	many := func(n int, make func(i int) *statement) (of []*statement) {
+		for i := range n {
+			of = append(of, make(i))
+		}
+		return of
+	}
+	t.Run("rows", func(t *testing.T) {
+		t.Parallel()
+		got := merge(many(7, func(i int) *statement { return plain(insert, i, -i) }))
+		want := []string{
+			`INSERT INTO t (a, b, c) VALUES ($1, 'x', $2), ($3, 'x', $4), ($5, 'x', $6), ($7, 'x', $8) ON CONFLICT (a) DO NOTHING`,
+			`INSERT INTO t (a, b, c) VALUES ($1, 'x', $2), ($3, 'x', $4) ON CONFLICT (a) DO NOTHING`, insert,
+		}
+		var args []any
+		for i, s := range got {
+			if len(got) != len(want) || s.text != want[i] {
+				t.Fatalf("%d statements: %s", len(got), s.text)
+			}
+			args = append(args, s.args...)
+		}
+		if !slices.Equal(args, []any{0, 0, 1, -1, 2, -2, 3, -3, 4, -4, 5, -5, 6, -6}) {
+			t.Errorf("%v", args)
+		}
+	})
+	t.Run("rows of which somebody wants to know", func(t *testing.T) {
+		t.Parallel()
+		if got := merge(many(3, func(i int) *statement { return newStatement(insert, []any{i, i}, false) })); len(got) != 3 {
+			t.Errorf("%d statements", len(got))
+		}
+	})
+	t.Run("what inserts no plain row", func(t *testing.T) {
+		t.Parallel()
+		for _, text := range []string{update, `INSERT INTO t SELECT $1`, `INSERT INTO t (a) VALUES ($1) ON CONFLICT (a) DO UPDATE SET a = $1`, `INSERT INTO t (a) VALUES (lower($1))`} {
+			if got := merge(many(3, func(i int) *statement { return plain(text, i) })); len(got) != 3 {
+				t.Errorf("%s: %d statements", text, len(got))
+			}
+		}
+	})
+	t.Run("locks", func(t *testing.T) {
+		t.Parallel()
+		got := merge(many(3, func(i int) *statement {
+			s := newStatement(lock, []any{int64(-i)}, false)
+			s.lock = true
+			return s
+		}))
+		if len(got) != 1 || got[0].text != `SELECT pg_advisory_xact_lock(n) FROM unnest($1::bigint[]) AS n` || !slices.Equal(got[0].args[0].([]int64), []int64{-2, -1, 0}) {
+			t.Errorf("%d statements: %s %v", len(got), got[0].text, got[0].args)
+		}
+	})
+	t.Run("what several expect", func(t *testing.T) {
+		t.Parallel()
+		all := many(4, func(i int) *statement {
+			s := newStatement(`SELECT id FROM t WHERE id = $1`, []any{i % 2}, false)
+			s.expect = true
+			return s
+		})
+		sent := merge(all)
+		if len(sent) != 2 {
+			t.Fatalf("%d statements", len(sent))
+		}
+		sent[0].affected = 1
+		for i, s := range all {
+			if s.disappoints() != (i%2 == 1) {
+				t.Errorf("statement %d: %t", i, s.disappoints())
+			}
+		}
+	})
+}
