@@ -221,11 +221,11 @@ func (s *Server) hear(n postgres.News) {
 	case postgres.RunChanged:
 		s.runNews.Tell(n.ID)
 	case postgres.RunEnded:
-		s.watchers.Ended(n.ID)
+		s.watchers.Ended(n.ID, nil)
 		s.runNews.Tell(n.ID)
 	case postgres.RunCancelled:
 		s.engine.Abort(n.ID)
-		s.watchers.Ended(n.ID)
+		s.watchers.Ended(n.ID, nil)
 		s.runNews.Tell(n.ID)
 	case postgres.RunStirred:
 		s.stir(n.ID)
@@ -269,7 +269,7 @@ func (s *Server) lookForEnds() {
 		s.log.Debug("cannot look for the ends of runs", "error", err)
 	}
 	for _, id := range ended {
-		s.watchers.Ended(id)
+		s.watchers.Ended(id, nil)
 	}
 }
 

@@ -283,17 +283,17 @@ func (s *Server) notify() store.Notify {
 			s.counts.started.Add(1)
 			s.usage.Count(workspaceID, func(d *usage.Day) { d.RunsStarted++ })
 		},
-		Ended: func(workspaceID, runID string, status run.Status) {
-			s.watchers.Ended(runID)
-			s.runNews.Tell(runID)
-			s.counts.ended.Add(string(status))
-			s.usage.Count(workspaceID, func(d *usage.Day) { countEnd(d, status) })
-			if status == run.Cancelled {
-				s.engine.Abort(runID)
-				s.tell(postgres.RunCancelled, runID)
+		Ended: func(e run.Ending) {
+			s.watchers.Ended(e.RunID, e.Detail)
+			s.runNews.Tell(e.RunID)
+			s.counts.ended.Add(string(e.Status))
+			s.usage.Count(e.WorkspaceID, func(d *usage.Day) { countEnd(d, e.Status) })
+			if e.Status == run.Cancelled {
+				s.engine.Abort(e.RunID)
+				s.tell(postgres.RunCancelled, e.RunID)
 				return
 			}
-			s.tell(postgres.RunEnded, runID)
+			s.tell(postgres.RunEnded, e.RunID)
 		},
 		Deliverable: func() {
 			s.courier.Wake()

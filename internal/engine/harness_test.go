@@ -11,6 +11,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
 	"github.com/stepmill/stepmill/internal/action"
 	"github.com/stepmill/stepmill/internal/action/approval"
 	"github.com/stepmill/stepmill/internal/action/dataset"
@@ -179,6 +182,7 @@ type world struct {
 	flows    *workflow.Service
 	runs     *run.Service
 	watchers *run.Watchers
+	wholes   atomic.Int64 // runs that were told of as a whole
 	// childStarts is called before a run is started by another, unless it is nil.
 	childStarts func(parent string)
 
@@ -228,10 +232,11 @@ func (w *world) notify() store.Notify {
 			}
 		},
 		HeldBack: w.Unreserve,
-		Ended: func(_, runID string, status run.Status) {
-			w.watchers.Ended(runID)
-			if n := w.current.Load(); n != nil && status == run.Cancelled {
-				n.engine.Abort(runID)
+		Ended: func(e run.Ending) {
+			w.checkWhole(e.Detail)
+			w.watchers.Ended(e.RunID, e.Detail)
+			if n := w.current.Load(); n != nil && e.Status == run.Cancelled {
+				n.engine.Abort(e.RunID)
 			}
 		},
 		WorkflowDeleted: func(id string) {
@@ -440,6 +445,21 @@ func (w *world) get(id string) run.Detail {
 		w.t.Fatal(err)
 	}
 	return detail
+}
+
+// checkWhole compares a run that was told of as a whole with what is stored of it.
+func (w *world) checkWhole(told *run.Detail) {
+	if told == nil {
+		return
+	}
+	stored, err := w.store.Run(context.WithoutCancel(w.t.Context()), told.WorkspaceID, told.ID)
+	if err != nil || stored == nil { // the store may be gone with its process, the run with its workflow
+		return
+	}
+	if diff := cmp.Diff(*stored, *told, cmpopts.EquateEmpty()); diff != "" {
+		w.t.Errorf("run %s is told of as what it is not (-stored +told):\n%s", told.ID, diff)
+	}
+	w.wholes.Add(1)
 }
 
 // finished waits for the end of a run.

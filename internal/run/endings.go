@@ -1,45 +1,67 @@
 package run
 
 import (
+	"cmp"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 )
 
-// Watchers lets many callers wait for the ends of runs in this process.
-type Watchers struct {
-	mu       sync.Mutex
-	channels map[string]*watch
+// Ending tells that a run has ended.
+type Ending struct {
+	WorkspaceID string
+	RunID       string
+	Status      Status
+	// Detail is the whole run, where its end and all its steps were written at
+	// once; else nil, and it has to be read.
+	Detail *Detail
 }
 
-type watch struct {
-	done  chan struct{}
-	count int
+// WholeEnd is a run as its only decision leaves it: nobody needs to read what
+// was just written. It is nil for a run that had been written about before, or
+// whose end changes what is not in the decision.
+func WholeEnd(of Run, d Decision) *Detail {
+	if d.Rev != 1 || d.Finish == nil || d.Finish.CutShort || of.RetryOf != "" {
+		return nil
+	}
+	of.Status, of.FinishedAt, of.Error = d.Finish.Status, &d.Finish.At, d.Finish.Error
+	whole := &Detail{Run: of, Steps: make([]Step, len(d.Steps)), Attempts: append([]Attempt{}, d.Attempts...)}
+	for i, step := range d.Steps {
+		step.Rev = d.Rev
+		whole.Steps[i] = step
+	}
+	slices.SortFunc(whole.Steps, func(a, b Step) int { return cmp.Compare(a.Seq, b.Seq) })
+	slices.SortFunc(whole.Attempts, func(a, b Attempt) int {
+		return cmp.Or(strings.Compare(a.Path, b.Path), cmp.Compare(a.Number, b.Number))
+	})
+	return whole
+}
+
+// Watchers lets many callers wait for the ends of runs in this process.
+type Watchers struct {
+	mu    sync.Mutex
+	waits map[string][]chan *Detail
 }
 
 // NewWatchers makes an empty set.
-func NewWatchers() *Watchers { return &Watchers{channels: map[string]*watch{}} }
+func NewWatchers() *Watchers { return &Watchers{waits: map[string][]chan *Detail{}} }
 
-// Watch returns a channel that is closed when the run ends, and a function
-// that stops watching.
-func (w *Watchers) Watch(runID string) (<-chan struct{}, func()) {
+// Watch implements Endings.
+func (w *Watchers) Watch(runID string) (<-chan *Detail, func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	entry := w.channels[runID]
-	if entry == nil {
-		entry = &watch{done: make(chan struct{})}
-		w.channels[runID] = entry
-	}
-	entry.count++
-	return entry.done, func() { w.leave(runID, entry) }
+	ended := make(chan *Detail, 1)
+	w.waits[runID] = append(w.waits[runID], ended)
+	return ended, func() { w.leave(runID, ended) }
 }
 
-func (w *Watchers) leave(runID string, entry *watch) {
+func (w *Watchers) leave(runID string, ended chan *Detail) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	entry.count--
-	if entry.count == 0 && w.channels[runID] == entry {
-		delete(w.channels, runID)
+	left := slices.DeleteFunc(w.waits[runID], func(c chan *Detail) bool { return c == ended })
+	if w.waits[runID] = left; len(left) == 0 {
+		delete(w.waits, runID)
 	}
 }
 
@@ -47,15 +69,17 @@ func (w *Watchers) leave(runID string, entry *watch) {
 func (w *Watchers) Watched() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return slices.Collect(maps.Keys(w.channels))
+	return slices.Collect(maps.Keys(w.waits))
 }
 
-// Ended wakes everybody who watches the run.
-func (w *Watchers) Ended(runID string) {
+// Ended wakes everybody who watches the run, with the whole of it where it is
+// known.
+func (w *Watchers) Ended(runID string, whole *Detail) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if entry := w.channels[runID]; entry != nil {
-		close(entry.done)
-		delete(w.channels, runID)
+	for _, ended := range w.waits[runID] {
+		ended <- whole
+		close(ended)
 	}
+	delete(w.waits, runID)
 }

@@ -63,7 +63,7 @@ func newStage(t testing.TB) *stage {
 	})
 	hub, now := news.NewHub(), clock.Now()
 	st := store.New(db, store.Notify{
-		Changed: hub.Tell, Ended: func(_, runID string, _ run.Status) { hub.Tell(runID) }, WorkflowDeleted: func(string) { hub.TellAll() },
+		Changed: hub.Tell, Ended: func(e run.Ending) { hub.Tell(e.RunID) }, WorkflowDeleted: func(string) { hub.TellAll() },
 	})
 	ws := auth.Workspace{ID: uid.New(uid.Workspace), Name: "w", Plan: auth.Pro, RequestsPerMinute: 600, CreatedAt: now, UpdatedAt: now}
 	wf := workflow.Workflow{ID: uid.New(uid.Workflow), WorkspaceID: ws.ID, Name: "w", State: workflow.Draft, Version: 1, Revision: 1, CreatedAt: now, UpdatedAt: now}

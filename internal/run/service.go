@@ -79,8 +79,8 @@ type Definitions interface {
 // Endings tells when runs end.
 type Endings interface {
 	// Watch returns a channel that is closed when the run ends, and a function
-	// that stops watching.
-	Watch(runID string) (<-chan struct{}, func())
+	// that stops watching. Where the whole run is known then, it is sent before.
+	Watch(runID string) (<-chan *Detail, func())
 }
 
 // Queue is where runs wait to be executed.

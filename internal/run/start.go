@@ -68,7 +68,7 @@ type Request struct {
 // closed at its end. The watch began before the run did: no end is missed.
 type Started struct {
 	Detail
-	ended <-chan struct{}
+	ended <-chan *Detail
 }
 
 // Start starts a run of the current version. The run is durable when it
@@ -231,7 +231,7 @@ func shareKey(r Run, share *workflow.Share, workflowName string) (string, error)
 }
 
 // watch begins to watch a run, for as long as the request lasts.
-func (s *Service) watch(ctx context.Context, runID string) <-chan struct{} {
+func (s *Service) watch(ctx context.Context, runID string) <-chan *Detail {
 	ended, stop := s.endings.Watch(runID)
 	context.AfterFunc(ctx, stop)
 	return ended
@@ -260,7 +260,7 @@ func (s *Service) Watch(ctx context.Context, actor auth.Actor, id string) (Start
 	ended := s.watch(ctx, id)
 	detail, err := s.Get(ctx, actor, id)
 	if err == nil && detail.Status != Running {
-		over := make(chan struct{})
+		over := make(chan *Detail)
 		close(over)
 		ended = over
 	}
@@ -273,7 +273,10 @@ func (s *Service) Await(ctx context.Context, actor auth.Actor, started Started, 
 	timer := time.NewTimer(atMost)
 	defer timer.Stop()
 	select {
-	case <-started.ended:
+	case whole := <-started.ended:
+		if whole != nil {
+			return *whole, nil
+		}
 	case <-timer.C:
 	case <-s.closing:
 	case <-ctx.Done():

@@ -130,7 +130,7 @@ func (s *Store) decide(u *unit, of run.Run, d run.Decision) error {
 		u.afterCommit(func() { s.notify.Changed(of.ID) })
 	}
 	if d.Finish != nil {
-		return s.finish(u, of, *d.Finish)
+		return s.finish(u, of, d)
 	}
 	if d.Acquit {
 		if err := u.Do(`UPDATE run_queue SET crashes = 0, blamed = NULL WHERE run_id = $1`, of.ID); err != nil {
@@ -228,7 +228,8 @@ func insertAttempt(u *unit, runID string, a run.Attempt) error {
 	return err
 }
 
-func (s *Store) finish(u *unit, of run.Run, f run.Finish) error {
+func (s *Store) finish(u *unit, of run.Run, d run.Decision) error {
+	f := *d.Finish
 	var code, text, step any
 	if f.Error != nil {
 		code, text, step = f.Error.Code, f.Error.Message, orNil(f.Error.StepID)
@@ -237,7 +238,7 @@ func (s *Store) finish(u *unit, of run.Run, f run.Finish) error {
 		string(f.Status), f.At, code, text, step, of.ID); err != nil {
 		return err
 	}
-	return s.ended(u, of, f)
+	return s.ended(u, of, f, run.WholeEnd(of, d))
 }
 
 func scanWake(r Row) (w run.Wake, err error) {

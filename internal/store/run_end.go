@@ -50,13 +50,16 @@ func (s *Store) cancelHeld(u *unit, of namedRun, at time.Time) error {
 	if err != nil {
 		return err
 	}
-	return s.ended(u, ended, run.Finish{Status: run.Cancelled, At: at, Event: event, CutShort: true})
+	return s.ended(u, ended, run.Finish{Status: run.Cancelled, At: at, Event: event, CutShort: true}, nil)
 }
 
 // ended is what follows from the end of a run: for what it leaves open, its
-// event, the runs that share places with it, the run that waits for it.
-func (s *Store) ended(u *unit, of run.Run, f run.Finish) error {
-	u.afterCommit(func() { s.notify.Ended(of.WorkspaceID, of.ID, f.Status) })
+// event, the runs that share places with it, the run that waits for it. The whole
+// run is nil where it is not known.
+func (s *Store) ended(u *unit, of run.Run, f run.Finish, whole *run.Detail) error {
+	u.afterCommit(func() {
+		s.notify.Ended(run.Ending{WorkspaceID: of.WorkspaceID, RunID: of.ID, Status: f.Status, Detail: whole})
+	})
 	if f.CutShort {
 		if err := s.cutShort(u, of.ID, f.At); err != nil {
 			return err

@@ -96,7 +96,7 @@ type Notify struct {
 	HeldBack func(runID string)
 	// Started and Ended tell of the beginning and the end of a run.
 	Started func(workspaceID string)
-	Ended   func(workspaceID, runID string, status run.Status)
+	Ended   func(run.Ending)
 	// Recorded tells that an event of a workspace was written.
 	Recorded func(workspaceID string)
 	// Deliverable tells that there is something to send to a webhook.
@@ -139,7 +139,7 @@ func New(driver Driver, notify Notify) *Store {
 		notify.Started = func(string) {}
 	}
 	if notify.Ended == nil {
-		notify.Ended = func(string, string, run.Status) {}
+		notify.Ended = func(run.Ending) {}
 	}
 	if notify.Recorded == nil {
 		notify.Recorded = func(string) {}

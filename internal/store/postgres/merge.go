@@ -97,7 +97,7 @@ type form struct {
 }
 
 var (
-	oneRow      = regexp.MustCompile(`(?s)^(INSERT INTO .* VALUES )(\([^()]*\))([^$]*)$`)
+	oneRow      = regexp.MustCompile(`(?s)^(INSERT INTO .*\sVALUES )(\([^()]*\))([^$]*)$`)
 	placeholder = regexp.MustCompile(`\$\d+`)
 	// forms are those of the statements that were seen, nil for what cannot be
 	// taken apart. There are as many as are written in the store.

@@ -77,7 +77,7 @@ func TestWeaveKeepsOrder(t *testing.T) {
 func TestMerge(t *testing.T) {
 	t.Parallel()
 	const (
-		insert = `INSERT INTO t (a, b, c) VALUES ($1, 'x', $2) ON CONFLICT (a) DO NOTHING`
+		insert = "INSERT INTO t (a, b, c)\n\tVALUES ($1, 'x', $2) ON CONFLICT (a) DO NOTHING"
 		update = `UPDATE t SET a = $1`
 		lock   = `SELECT pg_advisory_xact_lock($1)`
 	)
@@ -91,8 +91,8 @@ func TestMerge(t *testing.T) {
 		t.Parallel()
 		got := merge(many(7, func(i int) *statement { return plain(insert, i, -i) }))
 		want := []string{
-			`INSERT INTO t (a, b, c) VALUES ($1, 'x', $2), ($3, 'x', $4), ($5, 'x', $6), ($7, 'x', $8) ON CONFLICT (a) DO NOTHING`,
-			`INSERT INTO t (a, b, c) VALUES ($1, 'x', $2), ($3, 'x', $4) ON CONFLICT (a) DO NOTHING`, insert,
+			"INSERT INTO t (a, b, c)\n\tVALUES ($1, 'x', $2), ($3, 'x', $4), ($5, 'x', $6), ($7, 'x', $8) ON CONFLICT (a) DO NOTHING",
+			"INSERT INTO t (a, b, c)\n\tVALUES ($1, 'x', $2), ($3, 'x', $4) ON CONFLICT (a) DO NOTHING", insert,
 		}
 		var args []any
 		for i, s := range got {

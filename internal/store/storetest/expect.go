@@ -150,6 +150,7 @@ type ear struct {
 	mu     sync.Mutex
 	heard  heard
 	onWake func(run.Wake)
+	onEnd  func(run.Ending)
 }
 
 func (e *ear) notify() store.Notify {
@@ -162,8 +163,11 @@ func (e *ear) notify() store.Notify {
 		},
 		Stirred: func(runID string) { e.add(func(h *heard) { h.Stirred = append(h.Stirred, runID) }) },
 		Started: func(workspaceID string) { e.add(func(h *heard) { h.Started = append(h.Started, workspaceID) }) },
-		Ended: func(workspaceID, runID string, status run.Status) {
-			e.add(func(h *heard) { h.Ended = append(h.Ended, ended{workspaceID, runID, status}) })
+		Ended: func(end run.Ending) {
+			e.add(func(h *heard) { h.Ended = append(h.Ended, ended{end.WorkspaceID, end.RunID, end.Status}) })
+			if e.onEnd != nil {
+				e.onEnd(end)
+			}
 		},
 		Occasion:        func(time.Time) { e.add(func(h *heard) { h.Occasions++ }) },
 		Scheduled:       func(_ string, at time.Time) { e.add(func(h *heard) { h.Scheduled = append(h.Scheduled, at) }) },

@@ -163,7 +163,7 @@ func testNews(t *testing.T, w *world) {
 	own := &world{told: &ear{}, open: w.open}
 	own.Store = w.open(t, store.Notify{
 		Changed:  func(runID string) { tell("changed " + runID) },
-		Ended:    func(_, runID string, _ run.Status) { tell("ended " + runID) },
+		Ended:    func(e run.Ending) { tell("ended " + e.RunID) },
 		Recorded: func(workspaceID string) { tell("recorded " + workspaceID) },
 	})
 	own.rows = driverOf(own.Store)

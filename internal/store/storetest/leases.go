@@ -197,11 +197,16 @@ func testFinish(t *testing.T, w *world) {
 		w.told.take()
 		decision := newFinish(t, r, tc.status)
 		decision.Finish.Error = tc.failure
-		decision.Steps = []run.Step{newStep("a", 1, run.StepSucceeded)}
+		decision.Steps = []run.Step{newStep("b", 2, run.StepSucceeded), newStep("a", 1, run.StepSucceeded)}
+		decision.Rev = 1
+		var whole *run.Detail
+		w.told.onEnd = func(e run.Ending) { whole = e.Detail }
 		answers(w.Commit(ctx, firstLease(r), r, decision))(t, name, true)
-		want := run.Detail{Run: r, Steps: decision.Steps}
+		want := run.Detail{Run: r, Steps: []run.Step{decision.Steps[1], decision.Steps[0]}}
+		want.Steps[0].Rev, want.Steps[1].Rev = 1, 1
 		want.Status, want.FinishedAt, want.Error = tc.status, &decision.Finish.At, tc.failure
 		same(t, name, found(w.Run(ctx, ws.ID, r.ID))(t), want)
+		same(t, name+", as it was told", found(whole, nil)(t), want)
 		gone(w.queue(t, r.ID), nil)(t, "the row in the queue of a run that "+name)
 		same(t, "deliveries", w.deliveries(t, decision.Finish.Event.ID), []string{hook.ID})
 		same(t, "told", w.told.take(), heard{Ended: []ended{{ws.ID, r.ID, tc.status}}})
