@@ -82,7 +82,10 @@ func (s *Server) newCluster(ctx context.Context, data config.Data) (*cluster, er
 	c.member = membership.New(membership.Config{
 		Node:     s.self(),
 		Capacity: engine.Slots, Life: max(time.Second, s.config.NodeLease),
-		Told: func(b node.Beat) { c.bell.Alone(b.Nodes == 1) },
+		Told: func(b node.Beat) {
+			c.bell.Alone(b.Nodes == 1)
+			s.core.pg.Alone(b.Nodes == 1)
+		},
 	}, s.core.pg, s.core.store, hands{s, c}, s.log)
 	if err := c.member.Join(ctx); err != nil {
 		return nil, fmt.Errorf("join the other nodes: %w", err)

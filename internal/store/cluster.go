@@ -149,10 +149,23 @@ func (s *Store) settleLoad(u *unit, workspaceID string) error {
 	})
 }
 
+// expectSlot gives a run of the workspace a slot and takes for granted that there
+// is one, and that its audience has the number.
+func (s *Store) expectSlot(u *unit, workspaceID string, plan auth.Plan, number int64) error {
+	if err := lockWorkspace(u, workspaceID); err != nil {
+		return err
+	}
+	u.saw(workspaceID, number)
+	// Without a row the number is another one too.
+	return u.Do(`INSERT INTO workspace_load AS l (workspace_id, running, parked) VALUES ($1, 1, 0)
+		ON CONFLICT (workspace_id) DO UPDATE SET running = l.running + 1
+		RETURNING 1 / (l.running <= $2 AND l.audience = $3)::int`, workspaceID, s.cluster.Limit(plan), number)
+}
+
 // takeSlot gives a run of the workspace a slot, if one is free, and answers how
-// many are taken then, where it was asked. If none is, the run is counted as
-// parked, unless so many are already: then run.ErrQueueFull is answered. It is one
-// statement: units of a group share their locks, and no other may come in between.
+// many are taken then. If none is, the run is counted as parked, unless so many
+// are already: then run.ErrQueueFull is answered. It is one statement: units of a
+// group share their locks, and no other may come in between.
 func (s *Store) takeSlot(u *unit, workspaceID string, plan auth.Plan, atMost int) (under int, given bool, err error) {
 	if err := s.settleLoad(u, workspaceID); err != nil {
 		return 0, false, err
@@ -160,15 +173,7 @@ func (s *Store) takeSlot(u *unit, workspaceID string, plan auth.Plan, atMost int
 	if err := lockWorkspace(u, workspaceID); err != nil {
 		return 0, false, err
 	}
-	limit := s.cluster.Limit(plan)
-	if number, ok := s.audiences.roomy(workspaceID); ok && u.expecting {
-		u.saw(workspaceID, number)
-		// Without a row the number is another one too.
-		return 0, true, u.Do(`INSERT INTO workspace_load AS l (workspace_id, running, parked) VALUES ($1, 1, 0)
-			ON CONFLICT (workspace_id) DO UPDATE SET running = l.running + 1
-			RETURNING 1 / (l.running <= $2 AND l.audience = $3)::int`, workspaceID, limit, number)
-	}
-	counted := false
+	counted, limit := false, s.cluster.Limit(plan)
 	err = u.Query(`INSERT INTO workspace_load AS l (workspace_id, running, parked) VALUES ($1, 1, 0)
 		ON CONFLICT (workspace_id) DO UPDATE SET given = l.running < $2,
 		running = CASE WHEN l.running < $2 THEN l.running + 1 ELSE l.running END,
@@ -211,16 +216,30 @@ func (s *Store) admit(u *unit, start run.Start) (node string, slot bool, err err
 
 // enqueueInCluster puts a new run into the queue.
 func (s *Store) enqueueInCluster(u *unit, start run.Start, turn bool) error {
-	r, node, slot := start.Run, "", false
-	var limit, wakeAt any
-	if start.Share != nil {
-		limit = start.Share.Limit
+	if number, ok := s.audiences.roomy(start.Run.WorkspaceID); ok && u.expecting {
+		// The lock of the workspace comes last.
+		if err := s.insertQueued(u, start, start.Node, true, true); err != nil {
+			return err
+		}
+		return s.expectSlot(u, start.Run.WorkspaceID, start.Plan, number)
 	}
+	node, slot := "", false
 	if turn {
 		var err error
 		if node, slot, err = s.admit(u, start); err != nil {
 			return err
 		}
+	}
+	return s.insertQueued(u, start, node, turn, slot)
+}
+
+// insertQueued writes the row of a new run in the queue: it is in the hands of a
+// node, on its way, parked, or waits for its turn.
+func (s *Store) insertQueued(u *unit, start run.Start, node string, turn, slot bool) error {
+	r := start.Run
+	var limit, wakeAt any
+	if start.Share != nil {
+		limit = start.Share.Limit
 	}
 	if turn && node == "" {
 		wakeAt = r.StartedAt

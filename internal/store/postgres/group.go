@@ -6,6 +6,7 @@ import (
 	"errors"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/stepmill/stepmill/internal/fault"
@@ -17,9 +18,11 @@ const (
 	maxGroup = 64
 	// groupsAtOnce is how many such transactions can be under way at a time.
 	groupsAtOnce = 2
-	// patience is how long a transaction is the only one. While it is, the next
-	// units gather; then the database has time for their first statements.
-	patience = 3 * time.Millisecond
+	// patience is how long a transaction is the only one of this node. While it is,
+	// the next units gather; then the database has time for their first statements.
+	// Beside other nodes, whose transactions are under way too and meet it at the
+	// locks of workspaces, it is the only one unless it takes long.
+	patience, patienceBeside = 2 * time.Millisecond, 10 * time.Millisecond
 	// queueLength bounds how many units wait; more wait at the door.
 	queueLength = 4096
 )
@@ -34,6 +37,8 @@ type groups struct {
 	turn  chan struct{} // whoever has it begins the next transaction
 	done  chan struct{}
 	apart sync.WaitGroup // units that are run by themselves
+	// beside says that there are other nodes.
+	beside atomic.Bool
 }
 
 // member is a unit of a group.
@@ -106,12 +111,22 @@ func (g *groups) work(ctx context.Context) {
 			pass()
 			return
 		}
-		late := time.AfterFunc(patience, pass)
+		late := time.AfterFunc(g.patience(), pass)
 		g.commit(g.gather(m))
 		late.Stop()
 		pass()
 	}
 }
+
+func (g *groups) patience() time.Duration {
+	if g.beside.Load() {
+		return patienceBeside
+	}
+	return patience
+}
+
+// Alone says whether this is the only node.
+func (db *DB) Alone(is bool) { db.groups.beside.Store(!is) }
 
 // first waits for a unit. There is none when the context has ended and nothing
 // is queued.
