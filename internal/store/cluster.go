@@ -133,15 +133,15 @@ func (s *Store) settleLoad(u *unit, workspaceID string) error {
 		}
 	})
 	const give = `UPDATE workspace_load SET running = running - $1, parked = parked - $2 WHERE workspace_id = $3 RETURNING parked, `
-	args := []any{l.freed, l.unparked, workspaceID}
+	args := []any{l.unparked, workspaceID}
 	if number, ok := s.audiences.number(workspaceID); ok && u.expecting {
 		u.saw(workspaceID, number)
-		return u.Later(give+`1 / (audience = $4)::int`, append(args, number), func(r Row) error {
+		return u.Tally(give+`1 / (audience = $4)::int`, int64(l.freed), append(args, number), func(r Row) error {
 			var same int
 			return r.Scan(&parked, &same)
 		})
 	}
-	return u.Query(give+`audience`, args, func(r Row) error {
+	return u.Query(give+`audience`, append([]any{l.freed}, args...), func(r Row) error {
 		var number int64
 		err := r.Scan(&parked, &number)
 		u.saw(workspaceID, number)
@@ -157,9 +157,9 @@ func (s *Store) expectSlot(u *unit, workspaceID string, plan auth.Plan, number i
 	}
 	u.saw(workspaceID, number)
 	// Without a row the number is another one too.
-	return u.Do(`INSERT INTO workspace_load AS l (workspace_id, running, parked) VALUES ($1, 1, 0)
-		ON CONFLICT (workspace_id) DO UPDATE SET running = l.running + 1
-		RETURNING 1 / (l.running <= $2 AND l.audience = $3)::int`, workspaceID, s.cluster.Limit(plan), number)
+	return u.Tally(`INSERT INTO workspace_load AS l (workspace_id, running, parked) VALUES ($2, $1, 0)
+		ON CONFLICT (workspace_id) DO UPDATE SET running = l.running + $1
+		RETURNING 1 / (l.running <= $3 AND l.audience = $4)::int`, 1, []any{workspaceID, s.cluster.Limit(plan), number}, func(Row) error { return nil })
 }
 
 // takeSlot gives a run of the workspace a slot, if one is free, and answers how

@@ -49,10 +49,12 @@ type Conn interface {
 	// late as an error of Do.
 	Expect(statement string, args ...any) error
 	Query(statement string, args []any, each func(Row) error) error
-	// Later is Query for rows that only matter once the unit is durable: each is
-	// called before its end is told, and its error changes nothing. After a commit
-	// whose answer was lost it may not be called.
-	Later(statement string, args []any, each func(Row) error) error
+	// Tally runs a statement whose first argument is added to something. Where
+	// several units run one that is otherwise the same, it may be run once, with the
+	// sum. Its rows are for when the unit is durable: each is called before its end
+	// is told, and its error changes nothing. After a commit whose answer was lost
+	// it may not be called.
+	Tally(statement string, n int64, args []any, each func(Row) error) error
 	// Lock keeps other units that ask for the same lock waiting until this one
 	// has ended. Where units run one after the other it does nothing.
 	Lock(Lock) error

@@ -63,9 +63,9 @@ func (c *conn) Query(text string, args []any, each func(store.Row) error) error 
 	return s.each(c.raw, each)
 }
 
-// Later implements store.Conn.
-func (c *conn) Later(text string, args []any, each func(store.Row) error) error {
-	s := newStatement(text, args, true)
+// Tally implements store.Conn.
+func (c *conn) Tally(text string, n int64, args []any, each func(store.Row) error) error {
+	s := newStatement(text, append([]any{n}, args...), true)
 	s.later = each
 	c.waiting, c.later = append(c.waiting, s), append(c.later, s)
 	return nil
@@ -130,22 +130,31 @@ func (c *conn) sendWaiting() error {
 	return nil
 }
 
-// last are the statements that go with the end of the transaction: the lock for
-// the end of the unit and what follows it, so that it is not held for longer than
-// the database takes. What is left to do before is done now, if something in it
-// can still make the unit come to nothing.
+// last are the statements that go with the end of the transaction. What has to be
+// done before is done now.
 func (c *conn) last() ([]*statement, error) {
-	if !slices.ContainsFunc(c.waiting, func(s *statement) bool { return s.expect }) {
-		return c.waiting, nil
+	before, last := c.split()
+	if len(before) == 0 {
+		return last, nil
+	}
+	c.waiting, c.wrote = before, true
+	return last, c.sendWaiting()
+}
+
+// split parts what waits at the end of a unit. What can still make the unit come
+// to nothing is to be done before the end of the transaction. The lock for the
+// end of the unit, and what follows it, goes with that: it is not held for longer
+// than the database takes.
+func (c *conn) split() (before, last []*statement) {
+	expects := func(s *statement) bool { return s.expect }
+	if !slices.ContainsFunc(c.waiting, expects) {
+		return nil, c.waiting
 	}
 	cut := endLock(c.waiting)
-	if slices.ContainsFunc(c.waiting[cut:], func(s *statement) bool { return s.expect }) {
-		cut = len(c.waiting)
+	if slices.ContainsFunc(c.waiting[cut:], expects) {
+		return c.waiting, nil
 	}
-	last := c.waiting[cut:]
-	c.waiting = c.waiting[:cut:cut]
-	c.wrote = true
-	return last, c.sendWaiting()
+	return c.waiting[:cut:cut], c.waiting[cut:]
 }
 
 // endLock is where the lock for the end of a unit is among its statements.

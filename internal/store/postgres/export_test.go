@@ -1,10 +1,4 @@
 package postgres
 
-import "time"
-
-// AwaitQueued waits until that many units are queued.
-func (db *DB) AwaitQueued(n int) {
-	for len(db.groups.queue) < n {
-		time.Sleep(time.Millisecond)
-	}
-}
+// Queued is how many units are.
+func (db *DB) Queued() int { return len(db.groups.queue) }

@@ -47,13 +47,34 @@ type member struct {
 	runID  string
 	fn     func(store.Conn) error
 	answer chan error
+	// written is what the unit does, if it asks for nothing on the way.
+	written *conn
 
 	conn    *conn
 	ready   []*statement // waits to be sent
-	resume  chan error
+	resume  chan error   // nil: the unit does not run, it is written
 	last    []*statement // wait to be sent with the end of the transaction
 	ended   bool
 	outcome error
+}
+
+// errAsks says that a unit wants to know something.
+var errAsks = errors.New("the unit asks")
+
+// write has a unit write down what it does. One that asks for something on the
+// way has to run in its transaction.
+func (m *member) write() error {
+	asks := false
+	c := &conn{exchange: func([]*statement) error {
+		asks = true
+		return errAsks
+	}}
+	err := call(m.fn, c)
+	if asks {
+		return nil
+	}
+	m.written = c
+	return err
 }
 
 func newGroups(db *DB) *groups {
@@ -66,6 +87,9 @@ func (db *DB) WriteRun(ctx context.Context, runID string, fn func(store.Conn) er
 		return givenUp(ctx)
 	}
 	m := &member{ctx: ctx, runID: runID, fn: fn, answer: make(chan error, 1)}
+	if err := m.write(); err != nil {
+		return err
+	}
 	select {
 	case db.groups.queue <- m:
 	case <-ctx.Done():
@@ -230,19 +254,21 @@ func (g *groups) together(ctx context.Context, group []*member) error {
 // them wait for at a time. It returns what is left to be sent at the end.
 func rounds(ctx context.Context, t *transaction, group []*member) (last []*statement, err error) {
 	posted := make(chan *member)
+	running, waiting := len(group), 0
 	for _, m := range group {
-		m.begin(t, posted)
+		if m.begin(t, posted); m.resume == nil {
+			waiting++
+		}
 	}
-	running := len(group)
 	defer func() {
 		for _, m := range group {
-			for !m.ended { // it waits for what will not come
+			for m.resume != nil && !m.ended { // it waits for what will not come
 				m.resume <- errApart
 				<-posted
 			}
 		}
 	}()
-	for waiting := 0; running > 0; {
+	for running > 0 {
 		for waiting < running {
 			if m := <-posted; m.ended {
 				running--
@@ -262,9 +288,14 @@ func rounds(ctx context.Context, t *transaction, group []*member) (last []*state
 			return nil, errors.Join(errApart, err)
 		}
 		for _, m := range batch {
-			m.ready = nil
 			waiting--
-			m.resume <- nil
+			if m.resume != nil {
+				m.ready = nil
+				m.resume <- nil
+				continue
+			}
+			running--
+			m.end()
 		}
 	}
 	if failed(group) {
@@ -277,8 +308,15 @@ func rounds(ctx context.Context, t *transaction, group []*member) (last []*state
 	return arrange(group, parts), nil
 }
 
-// begin lets a unit run until it has something to send, or has ended.
+// begin lets a unit run until it has something to send, or has ended. One that is
+// written only has something to send.
 func (m *member) begin(t *transaction, posted chan<- *member) {
+	if m.written != nil {
+		m.conn = m.written
+		m.conn.raw, m.conn.wrote = t.conn, true
+		m.ready, m.last = m.conn.split()
+		return
+	}
 	m.resume, m.ended, m.outcome, m.ready, m.last = make(chan error), false, nil, nil, nil
 	m.conn = &conn{raw: t.conn, exchange: func(s []*statement) error {
 		m.ready = s
@@ -294,6 +332,14 @@ func (m *member) begin(t *transaction, posted chan<- *member) {
 	}()
 }
 
+// end ends a unit that is written, when what it expected is known.
+func (m *member) end() {
+	if slices.ContainsFunc(m.ready, (*statement).disappoints) {
+		m.outcome = store.ErrUnexpected
+	}
+	m.ready, m.ended = nil, true
+}
+
 // failed tells whether a unit has ended with an error and left something in the
 // transaction.
 func failed(group []*member) bool {
@@ -307,7 +353,7 @@ func next(group []*member) []*member {
 	var now, end []*member
 	for _, m := range group {
 		switch {
-		case m.ready == nil:
+		case m.ended || m.resume != nil && m.ready == nil:
 		case endLock(m.ready) < len(m.ready):
 			end = append(end, m)
 		default:

@@ -48,6 +48,8 @@ func merge(statements []*statement) []*statement {
 			merged = append(merged, locks(alike))
 		case first.expect && !first.writes():
 			merged = append(merged, distinct(alike)...)
+		case first.later != nil:
+			merged = append(merged, sums(alike)...)
 		case first.plain && insertion(first.text) != nil:
 			merged = append(merged, insertAll(alike)...)
 		default:
@@ -67,6 +69,24 @@ func distinct(of []*statement) []*statement {
 			continue
 		}
 		s.twin = once[i]
+	}
+	return once
+}
+
+// sums adds up what is the same but for its first argument.
+func sums(of []*statement) []*statement {
+	var once []*statement
+	for _, s := range of {
+		i := slices.IndexFunc(once, func(o *statement) bool { return slices.Equal(o.args[1:], s.args[1:]) })
+		if i < 0 {
+			i = len(once)
+			sum := *s
+			sum.args = slices.Clone(s.args)
+			sum.args[0] = int64(0)
+			once = append(once, &sum)
+		}
+		s.twin = once[i]
+		s.twin.args[0] = s.twin.args[0].(int64) + s.args[0].(int64)
 	}
 	return once
 }

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/stepmill/stepmill/internal/store"
 )
 
 func plain(text string, args ...any) *statement {
@@ -148,4 +150,26 @@ func TestMerge(t *testing.T) {
 			}
 		}
 	})
+}
+
+func TestSums(t *testing.T) {
+	t.Parallel()
+	tally := func(n int64, args ...any) *statement {
+		s := newStatement(`UPDATE t SET n = n + $1 WHERE id = $2`, append([]any{n}, args...), true)
+		s.later = func(store.Row) error { return nil }
+		return s
+	}
+	all := []*statement{tally(1, "a"), tally(2, "b"), tally(4, "a"), tally(8, "b"), tally(16, "c")}
+	sent := merge(all)
+	if len(sent) != 3 || sent[0].args[0] != int64(5) || sent[1].args[0] != int64(10) || sent[2].args[0] != int64(16) {
+		t.Fatalf("%d statements: %+v", len(sent), sent)
+	}
+	if all[0].args[0] != int64(1) {
+		t.Error("the statement of a unit has changed: it may be run again, alone")
+	}
+	for i, want := range []int{0, 1, 0, 1, 2} {
+		if all[i].twin != sent[want] {
+			t.Errorf("statement %d hears of another one", i)
+		}
+	}
 }

@@ -25,8 +25,8 @@ type statement struct {
 	want     bool
 	plain    bool
 	expect   bool
-	later    func(store.Row) error
-	twin     *statement // one that was sent in its place
+	later    func(store.Row) error // set for one whose first argument can be that of several
+	twin     *statement            // one that was sent in its place
 	affected int64
 	tag      string
 	result   result
@@ -219,8 +219,12 @@ func argument(arg any) any {
 
 // each hands the rows of a statement to a function.
 func (s *statement) each(conn *pgx.Conn, fn func(store.Row) error) error {
-	for _, values := range s.result.rows {
-		if err := fn(row{conn.TypeMap(), s.result.fields, values}); err != nil {
+	result := s.result
+	if s.twin != nil {
+		result = s.twin.result
+	}
+	for _, values := range result.rows {
+		if err := fn(row{conn.TypeMap(), result.fields, values}); err != nil {
 			return err
 		}
 	}

@@ -77,9 +77,9 @@ func (c *conn) Expect(text string, args ...any) error {
 	return nil
 }
 
-// Later implements store.Conn.
-func (c *conn) Later(text string, args []any, each func(store.Row) error) error {
-	return c.Query(text, args, each)
+// Tally implements store.Conn.
+func (c *conn) Tally(text string, n int64, args []any, each func(store.Row) error) error {
+	return c.Query(text, append([]any{n}, args...), each)
 }
 
 // Lock implements store.Conn. There is one writer: nobody else is in its way.
