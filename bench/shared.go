@@ -59,15 +59,15 @@ func (r *report) shared(ctx context.Context, dir string, length time.Duration) (
 			return fmt.Errorf("%s: %w", row.name, err)
 		}
 	}
-	if err := setup.deliveries(ctx, workspaces[tenants]); err != nil {
-		return fmt.Errorf("deliveries: %w", err)
-	}
 	third, err := node(restart)
 	if err != nil {
 		return err
 	}
 	if err := idleCost(ctx, db.URL("postgres")); err != nil {
 		return err
+	}
+	if err := setup.deliveries(ctx, workspaces[tenants]); err != nil {
+		return fmt.Errorf("deliveries: %w", err)
 	}
 	return firstError(third.stop(), second.stop(), first.stop())
 }

@@ -254,3 +254,24 @@ func TestManyWaitingRunsWakeInTime(t *testing.T) {
 		}
 	})
 }
+
+// A run whose end is the first that is written of it is told of as a whole; who
+// waits for it gets that. What is told is compared with what is stored by the
+// harness, for every run of every test.
+func TestTheWholeRunIsTold(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.start(w.store)
+	pure := w.workflow(`[
+		{"id": "a", "uses": "data.set", "with": {"values": {"n": 1}}},
+		{"id": "b", "uses": "data.set", "with": {"values": {"n": "${{ steps.a.output.n + 1 }}"}}},
+		{"id": "c", "if": "false", "uses": "data.set", "with": {"values": {}}}]`)
+	w.finished(w.startRun(pure, "{}"))
+	if n := w.wholes.Load(); n != 1 {
+		t.Errorf("%d runs were told of as a whole", n)
+	}
+	w.finished(w.startRun(w.workflow(`[{"id": "a", "uses": "test.effect", "with": {"returns": 1}}]`), "{}"))
+	if n := w.wholes.Load(); n != 1 {
+		t.Error("a run that was written about before is told of as if it was not")
+	}
+}

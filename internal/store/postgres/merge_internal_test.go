@@ -27,7 +27,7 @@ func texts(of []*statement) string {
 func TestWeave(t *testing.T) {
 	t.Parallel()
 	unit := func(list string) (of []*statement) {
-		for _, text := range strings.Fields(list) {
+		for text := range strings.FieldsSeq(list) {
 			of = append(of, plain(text))
 		}
 		return of
@@ -83,9 +83,9 @@ func TestMerge(t *testing.T) {
 		update = `UPDATE t SET a = $1`
 		lock   = `SELECT pg_advisory_xact_lock($1)`
 	)
-	many := func(n int, make func(i int) *statement) (of []*statement) {
+	many := func(n int, one func(i int) *statement) (of []*statement) {
 		for i := range n {
-			of = append(of, make(i))
+			of = append(of, one(i))
 		}
 		return of
 	}
