@@ -21,6 +21,7 @@ type User struct {
 	Email    string
 	Name     string
 	Password string // as a PHC string; "" for those who sign in elsewhere
+	Identity string // who they are at an identity provider; "": nobody yet
 	// SeenAt is when the user was last here, to a few minutes.
 	SeenAt    *time.Time
 	CreatedAt time.Time

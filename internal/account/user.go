@@ -15,6 +15,10 @@ type UserStore interface {
 	Users(ctx context.Context, page paging.Request) (paging.Page[User], error)
 	User(ctx context.Context, id string) (*User, error)
 	UserByEmail(ctx context.Context, email string) (*User, error)
+	UserByIdentity(ctx context.Context, identity string) (*User, error)
+	// BindIdentity gives a user an identity in the place of another one, or of
+	// none, unless it is somebody else's.
+	BindIdentity(ctx context.Context, u User, was string, entry audit.Entry) (bound bool, err error)
 	RenameUser(ctx context.Context, id, name string, entry audit.Entry) (renamed bool, err error)
 	// ChangePassword does so if it is still the old one, and ends all sessions
 	// of the user but one.

@@ -201,16 +201,21 @@ func TestSignInWithAProvider(t *testing.T) {
 	if rows := s.rows(t, `SELECT count(*) FROM users`); rows[0][0] != "1" {
 		t.Errorf("there are %s users", rows[0][0])
 	}
+	// Also with another address, whether or not somebody vouches for it.
+	if got := enter("/runs", map[string]any{"email": "hopper@example.com"}).header.Get("Location"); got != s.url+"/runs" {
+		t.Errorf("with another address the browser is sent to %s", got)
+	}
 	for name, claims := range map[string]map[string]any{
-		"oidc_unverified": {"email": "ada@example.com"},
-		"oidc_failed":     {"email": "ada@example.com", "email_verified": true, "nonce": "another"},
+		"oidc_unverified":   {"sub": "2", "email": "ada@example.com"},
+		"oidc_unknown_user": {"sub": "2", "email": "grace@example.com", "email_verified": true}, // her address, given to another
+		"oidc_failed":       {"sub": "2", "email": "ada@example.com", "email_verified": true, "nonce": "another"},
 	} {
 		if got := enter("", claims).header.Get("Location"); got != s.url+"/sign-in?error="+name {
 			t.Errorf("%v: the browser is sent to %s", claims, got)
 		}
 	}
 	for _, claims := range []map[string]any{
-		{"aud": "another"}, {"iss": "https://evil.example"}, {"exp": 1}, {"forged": true}, {"email": "no address"},
+		{"aud": "another"}, {"iss": "https://evil.example"}, {"exp": 1}, {"forged": true}, {"sub": "2", "email": "no address"}, {"sub": ""},
 	} {
 		maps.Copy(claims, map[string]any{"email_verified": true})
 		if got := enter("", claims).header.Get("Location"); !strings.Contains(got, "/sign-in?error=oidc_failed") {
@@ -263,12 +268,25 @@ func TestProviderWithoutARole(t *testing.T) {
 	s := withProvider(t, p, "")
 	w := s.newWorld(t)
 	user := w.person("editor")
-	for email, want := range map[string]string{"stranger@example.com": "/sign-in?error=oidc_unknown_user", user.email: "/"} {
-		p.says(map[string]any{"email": email, "email_verified": true})
+	enter := func(subject, email, want string) {
+		t.Helper()
+		p.says(map[string]any{"sub": subject, "email": email, "email_verified": true})
 		address, cookie := begin(t, s, "")
 		if got := returning(t, s).call("GET", p.visit(t, address).RequestURI(), "", "Cookie", cookie).want(302).header.Get("Location"); got != s.url+want {
-			t.Errorf("%s is sent to %s", email, got)
+			t.Errorf("%s, %s, is sent to %s", subject, email, got)
 		}
+	}
+	const unknown = "/sign-in?error=oidc_unknown_user"
+	enter("0", "stranger@example.com", unknown)
+	enter("1", user.email, "/")
+	enter("1", "renamed@example.com", "/")
+	enter("2", user.email, unknown) // the address belongs to somebody else now
+	// Another provider calls people by other names.
+	s.rows(t, `UPDATE users SET identity = 'https://before.example 7' WHERE email = ?`, user.email)
+	enter("2", user.email, "/")
+	enter("1", user.email, unknown)
+	if got := s.rows(t, `SELECT count(*) FROM audit WHERE action = 'user.updated' AND details LIKE '%' || ? || '%'`, p.URL)[0][0]; got != "2" {
+		t.Errorf("%s entries in the audit log", got)
 	}
 	p.Close() // the keys are known, but codes cannot be exchanged any more
 	address, cookie := begin(t, s, "")

@@ -11,7 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	provider "github.com/coreos/go-oidc/v3/oidc"
@@ -36,9 +36,7 @@ type Config struct {
 // needed: a service starts without it.
 type Provider struct {
 	config Config
-
-	mu    sync.Mutex
-	known *provider.Provider
+	known  atomic.Pointer[provider.Provider]
 }
 
 // New makes a provider.
@@ -84,7 +82,10 @@ func (p *Provider) Finish(ctx context.Context, flow account.Flow, redirect, code
 	if err := token.Claims(&said); err != nil {
 		return account.Identity{}, fmt.Errorf("read the ID token: %w", err)
 	}
-	return account.Identity{Email: said.Email, Verified: bool(said.Verified), Name: said.Name}, nil
+	if token.Subject == "" {
+		return account.Identity{}, errors.New("the ID token says nothing of who it is about")
+	}
+	return account.Identity{Issuer: p.config.Issuer, Subject: token.Subject, Email: said.Email, Verified: bool(said.Verified), Name: said.Name}, nil
 }
 
 // Issuer is the name of the provider.
@@ -107,20 +108,28 @@ func (t *truth) UnmarshalJSON(data []byte) error {
 	return err
 }
 
-// client is what speaks to the provider. A failure to find it is tried again the
-// next time.
+// client is what speaks to the provider.
 func (p *Provider) client(ctx context.Context, redirect string) (*oauth2.Config, *provider.Provider, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.known == nil {
-		found, err := provider.NewProvider(provider.ClientContext(ctx, p.config.Client), p.config.Issuer)
-		if err != nil {
-			return nil, nil, fmt.Errorf("ask the identity provider who it is: %w", err)
-		}
-		p.known = found
+	known, err := p.find(ctx)
+	if err != nil {
+		return nil, nil, err
 	}
 	return &oauth2.Config{
-		ClientID: p.config.ClientID, ClientSecret: p.config.ClientSecret, Endpoint: p.known.Endpoint(), RedirectURL: redirect,
+		ClientID: p.config.ClientID, ClientSecret: p.config.ClientSecret, Endpoint: known.Endpoint(), RedirectURL: redirect,
 		Scopes: []string{provider.ScopeOpenID, "email", "profile"},
-	}, p.known, nil
+	}, known, nil
+}
+
+// find asks the provider who it is, once. A failure is tried again the next time;
+// nobody waits for the question of somebody else.
+func (p *Provider) find(ctx context.Context) (*provider.Provider, error) {
+	if known := p.known.Load(); known != nil {
+		return known, nil
+	}
+	found, err := provider.NewProvider(provider.ClientContext(ctx, p.config.Client), p.config.Issuer)
+	if err != nil {
+		return nil, fmt.Errorf("ask the identity provider who it is: %w", err)
+	}
+	p.known.Store(found)
+	return found, nil
 }

@@ -8,7 +8,6 @@ import (
 
 	"github.com/stepmill/stepmill/internal/auth"
 	"github.com/stepmill/stepmill/internal/clock"
-	"github.com/stepmill/stepmill/internal/failpoint"
 	"github.com/stepmill/stepmill/internal/run"
 )
 
@@ -244,21 +243,10 @@ func (s *Store) insertQueued(u *unit, start run.Start, node string, turn, slot b
 	if turn && node == "" {
 		wakeAt = r.StartedAt
 	}
-	u.afterCommit(func() { s.accepted(start, node) })
+	u.afterCommit(func() { s.accepted(start, node != "") })
 	return u.Do(`INSERT INTO run_queue (run_id, workspace_id, workflow_id, epoch, node, wake_at, share_key, share_limit, turn, slot, parked)
 		VALUES ($1, $2, $3, 1, $4, $5, $6, $7, $8, $9, $10)`,
 		r.ID, r.WorkspaceID, r.WorkflowID, orNil(node), wakeAt, orNil(r.ShareKey), limit, turn, slot, turn && !slot)
-}
-
-// accepted tells that a run was started, and where it is.
-func (s *Store) accepted(start run.Start, node string) {
-	failpoint.Hit(failpoint.AfterAcceptCommit, start.Run.ID)
-	s.notify.Started(start.Run.WorkspaceID)
-	if node == "" {
-		s.notify.HeldBack(start.Run.ID)
-		return
-	}
-	s.notify.Wake(firstWake(start))
 }
 
 // wakeInCluster brings a run that nobody works on to where it goes on.

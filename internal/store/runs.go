@@ -160,17 +160,20 @@ func (s *Store) enqueue(u *unit, start run.Start, turn bool) error {
 	if start.Share != nil {
 		limit = start.Share.Limit
 	}
-	u.afterCommit(func() {
-		failpoint.Hit(failpoint.AfterAcceptCommit, r.ID)
-		s.notify.Started(r.WorkspaceID)
-		if turn {
-			s.notify.Wake(firstWake(start))
-		} else {
-			s.notify.HeldBack(r.ID)
-		}
-	})
+	u.afterCommit(func() { s.accepted(start, turn) })
 	return u.Do(`INSERT INTO run_queue (run_id, workspace_id, workflow_id, epoch, node, wake_at, share_key, share_limit, turn)
 		VALUES ($1, $2, $3, 1, $4, $5, $6, $7, $8)`, r.ID, r.WorkspaceID, r.WorkflowID, node, wakeAt, orNil(r.ShareKey), limit, turn)
+}
+
+// accepted tells that a run was started, and whether it is for this node.
+func (s *Store) accepted(start run.Start, here bool) {
+	failpoint.Hit(failpoint.AfterAcceptCommit, start.Run.ID)
+	s.notify.Started(start.Run.WorkspaceID)
+	if !here {
+		s.notify.HeldBack(start.Run.ID)
+		return
+	}
+	s.notify.Wake(firstWake(start))
 }
 
 // firstWake is the wake-up of a new run. One that stays here carries the run

@@ -40,7 +40,7 @@ func Tables() []Table {
 			Name: "api_keys", Key: "id", Text: "id workspace_id name scopes lookup created_by", Bytes: "hash",
 			Int: "created_at expires_at last_used_at revoked_at",
 		},
-		{Name: "users", Key: "id", Text: "id email name password", Int: "seen_at created_at"},
+		{Name: "users", Key: "id", Text: "id email name password identity", Int: "seen_at created_at"},
 		{Name: "members", Key: "workspace_id user_id", Text: "workspace_id user_id role", Int: "joined_at"},
 		{Name: "invitations", Key: "id", Text: "id workspace_id email role created_by", Int: "created_at expires_at", Bytes: "hash"},
 		{Name: "audit", Key: "id", Text: "id workspace_id actor_type actor_id action target_type target_id details request_id", Int: "at"},

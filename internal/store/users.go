@@ -42,13 +42,13 @@ func (s *Store) HasUsers(ctx context.Context) (bool, error) {
 	return n == 1, err
 }
 
-const userColumns = `u.id, u.email, u.name, u.password, u.seen_at, u.created_at`
+const userColumns = `u.id, u.email, u.name, u.password, u.identity, u.seen_at, u.created_at`
 
 const selectUser = `SELECT ` + userColumns + ` FROM users u `
 
 // userFields are where the columns of a user go.
 func userFields(u *account.User) []any {
-	return []any{&u.ID, &u.Email, &u.Name, &u.Password, &u.SeenAt, &u.CreatedAt}
+	return []any{&u.ID, &u.Email, &u.Name, &u.Password, &u.Identity, &u.SeenAt, &u.CreatedAt}
 }
 
 func scanUser(r Row) (u account.User, err error) {
@@ -76,6 +76,22 @@ func (s *Store) UserByEmail(ctx context.Context, email string) (*account.User, e
 	return s.oneUser(ctx, `WHERE u.email = $1`, email)
 }
 
+// UserByIdentity implements account.Store.
+func (s *Store) UserByIdentity(ctx context.Context, identity string) (*account.User, error) {
+	return s.oneUser(ctx, `WHERE u.identity = $1`, identity)
+}
+
+// BindIdentity implements account.Store.
+func (s *Store) BindIdentity(ctx context.Context, user account.User, was string, entry audit.Entry) (bool, error) {
+	return s.attempt(ctx, func(u *unit) (bool, error) {
+		if ok, err := touched(u.Exec(`UPDATE users SET identity = $1 WHERE id = $2 AND COALESCE(identity, '') = $3
+			AND NOT EXISTS (SELECT 1 FROM users o WHERE o.identity = $1)`, user.Identity, user.ID, was)); err != nil || !ok {
+			return false, err
+		}
+		return true, insertAudit(u, entry)
+	})
+}
+
 func (s *Store) oneUser(ctx context.Context, where, arg string) (*account.User, error) {
 	var found *account.User
 	err := s.read(ctx, func(c Conn) (err error) {
@@ -85,10 +101,10 @@ func (s *Store) oneUser(ctx context.Context, where, arg string) (*account.User, 
 	return found, err
 }
 
-// insertUser answers false when somebody else has the address.
+// insertUser answers false when somebody else has the address, or the identity.
 func insertUser(u *unit, user account.User) (bool, error) {
-	return touched(u.Exec(`INSERT INTO users (id, email, name, password, seen_at, created_at) VALUES ($1, $2, $3, $4, $5, $6)
-		ON CONFLICT DO NOTHING`, user.ID, user.Email, user.Name, user.Password, timeOrNil(user.SeenAt), user.CreatedAt))
+	return touched(u.Exec(`INSERT INTO users (id, email, name, password, identity, seen_at, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7)
+		ON CONFLICT DO NOTHING`, user.ID, user.Email, user.Name, user.Password, orNil(user.Identity), timeOrNil(user.SeenAt), user.CreatedAt))
 }
 
 // holdUser keeps other units away from a user until this one has ended, and

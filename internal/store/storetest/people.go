@@ -16,6 +16,7 @@ func testPeople(t *testing.T, w *world) {
 		test func(*testing.T, *world)
 	}{
 		{"users", testUsers},
+		{"identities", testIdentities},
 		{"races of sign-ins", testSignInRaces},
 		{"members", testMembers},
 		{"the last owner", testLastOwner},
@@ -123,6 +124,30 @@ func testUsers(t *testing.T, w *world) {
 		same(t, "name", found(w.User(ctx, u.ID))(t).Name, "New")
 		answers(w.RenameUser(ctx, "usr_none", "New", newEntry(ws.ID, "user.updated", u.ID)))(t, "nobody", false)
 	})
+}
+
+// What somebody is called at an identity provider belongs to one user.
+func testIdentities(t *testing.T, w *world) {
+	ctx, ws := t.Context(), w.workspace(t)
+	first, _ := w.member(t, ws.ID, account.Editor)
+	second, _ := w.member(t, ws.ID, account.Viewer)
+	bound := func(user account.User, was, identity string) (bool, error) {
+		user.Identity = identity
+		return w.BindIdentity(ctx, user, was, newEntry(ws.ID, "user.updated", "identity"))
+	}
+	gone(w.UserByIdentity(ctx, "https://a 1"))(t, "an unknown one")
+	gone(w.UserByIdentity(ctx, ""))(t, "none")
+	answers(bound(first, "", "https://a 1"))(t, "bind", true)
+	same(t, "user", found(w.UserByIdentity(ctx, "https://a 1"))(t).ID, first.ID)
+	answers(bound(second, "", "https://a 1"))(t, "somebody else's", false)
+	answers(bound(first, "", "https://b 1"))(t, "in the place of none", false)
+	answers(bound(first, "https://a 1", "https://b 1"))(t, "another provider", true)
+	gone(w.UserByIdentity(ctx, "https://a 1"))(t, "the one before")
+	answers(bound(second, "", "https://a 1"))(t, "one that is free", true)
+	same(t, "audit entries", w.audited(t, ws.ID, "identity"), 3)
+	third := newUser()
+	third.Identity = "https://a 1"
+	answers(w.Join(ctx, third, account.Viewer, newSession(third, ws.ID)))(t, "a new user with it", false)
 }
 
 // No sign-in survives the change of the password that it was made with.

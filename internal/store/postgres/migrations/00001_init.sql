@@ -50,6 +50,7 @@ CREATE TABLE users (
     email      TEXT COLLATE "C" NOT NULL UNIQUE, -- in lower case
     name       TEXT COLLATE "C" NOT NULL,
     password   TEXT COLLATE "C" NOT NULL,        -- argon2id, as a PHC string; '': none
+    identity   TEXT COLLATE "C" UNIQUE,          -- issuer and subject at an identity provider
     seen_at    BIGINT,
     created_at BIGINT           NOT NULL
 );

@@ -50,6 +50,7 @@ CREATE TABLE users (
     email      TEXT    NOT NULL UNIQUE, -- in lower case
     name       TEXT    NOT NULL,
     password   TEXT    NOT NULL,        -- argon2id, as a PHC string; '': none
+    identity   TEXT    UNIQUE,          -- issuer and subject at an identity provider
     seen_at    INTEGER,
     created_at INTEGER NOT NULL
 ) WITHOUT ROWID;
