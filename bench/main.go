@@ -41,6 +41,7 @@ func bench(ctx context.Context, length time.Duration, wait, runs, ticks int) (er
 		return err
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
+	defer killAll()
 	if wait > 0 {
 		return waiting(ctx, dir, wait)
 	}

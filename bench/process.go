@@ -20,6 +20,15 @@ type process struct {
 	ready   time.Duration
 }
 
+// launched are all servers that were started: none outlives the benchmark.
+var launched []*process
+
+func killAll() {
+	for _, p := range launched {
+		_ = p.cmd.Process.Kill() // nothing happens to one that has ended
+	}
+}
+
 // build compiles a command of this module and returns the binary.
 func build(ctx context.Context, dir, pkg string) (string, error) {
 	target := filepath.Join(dir, filepath.Base(pkg))
@@ -49,6 +58,7 @@ func launch(ctx context.Context, awaitKey bool, binary string, args ...string) (
 	if err := p.cmd.Start(); err != nil {
 		return nil, err
 	}
+	launched = append(launched, p)
 	lines := bufio.NewScanner(out)
 	for lines.Scan() {
 		line := lines.Text()
