@@ -77,7 +77,12 @@ func (s *Service) bind(ctx context.Context, u *User, who Identity, visit Visit) 
 	u.Identity = who.key()
 	entry := by(*u, home.Role, home.Workspace, visit.RequestID).Did("user.updated", "user", u.ID, map[string]any{"identity_provider": who.Issuer})
 	bound, err := s.store.BindIdentity(ctx, *u, was, entry)
-	if err == nil && !bound { // somebody else was faster
+	if err != nil || bound {
+		return err
+	}
+	// Somebody was faster: the same person maybe, in another tab.
+	now, err := s.store.UserByIdentity(ctx, who.key())
+	if err == nil && (now == nil || now.ID != u.ID) {
 		err = wrongCredentials()
 	}
 	return err

@@ -26,7 +26,8 @@ type Registry interface {
 	Retire(ctx context.Context, id string) error
 	// Forget removes a node that is dead. One that is alive again stays: several
 	// may take over from it, and not all of them are done at the same moment.
-	Forget(ctx context.Context, id string) error
+	// It answers whether there was something to remove.
+	Forget(ctx context.Context, id string) (bool, error)
 	// Serve tells whether this node is the one that does what one does for all.
 	Serve(ctx context.Context, term, id string, life time.Duration) (bool, error)
 	// Tidy removes what nobody needs any more of the hand-over of runs.
@@ -264,5 +265,6 @@ func (m *Member) Leave(ctx context.Context) error {
 	if _, err := m.takeFrom(ctx, m.node.ID, false); err != nil {
 		return err
 	}
-	return m.registry.Forget(ctx, m.node.ID)
+	_, err := m.registry.Forget(ctx, m.node.ID)
+	return err
 }

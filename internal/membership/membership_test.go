@@ -72,16 +72,16 @@ func (d *database) Expired(context.Context) ([]string, error) {
 	return gone, nil
 }
 
-func (d *database) Forget(_ context.Context, id string) error {
+func (d *database) Forget(_ context.Context, id string) (bool, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if _, known := d.expires[id]; known && !d.dead[id] {
-		return nil
+		return false, nil
 	}
 	delete(d.expires, id)
 	delete(d.dead, id)
 	d.forgot = append(d.forgot, id)
-	return nil
+	return true, nil
 }
 
 func (d *database) Retire(_ context.Context, id string) error {

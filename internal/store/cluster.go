@@ -131,21 +131,21 @@ func (s *Store) settleLoad(u *unit, workspaceID string) error {
 			s.cluster.Freed(workspaceID)
 		}
 	})
-	const give = `UPDATE workspace_load SET running = running - $1, parked = parked - $2 WHERE workspace_id = $3 RETURNING parked, `
-	args := []any{l.unparked, workspaceID}
-	if number, ok := s.audiences.number(workspaceID); ok && u.expecting {
+	if number, ok := s.audiences.number(workspaceID); ok && u.expecting && l.unparked == 0 {
 		u.saw(workspaceID, number)
-		return u.Tally(give+`1 / (audience = $4)::int`, int64(l.freed), append(args, number), func(r Row) error {
-			var same int
-			return r.Scan(&parked, &same)
-		})
+		return u.Tally(`UPDATE workspace_load SET running = running - $1 WHERE workspace_id = $2 RETURNING parked, 1 / (audience = $3)::int`,
+			int64(l.freed), []any{workspaceID, number}, func(r Row) error {
+				var same int
+				return r.Scan(&parked, &same)
+			})
 	}
-	return u.Query(give+`audience`, append([]any{l.freed}, args...), func(r Row) error {
-		var number int64
-		err := r.Scan(&parked, &number)
-		u.saw(workspaceID, number)
-		return err
-	})
+	return u.Query(`UPDATE workspace_load SET running = running - $1, parked = parked - $2 WHERE workspace_id = $3 RETURNING parked, audience`,
+		[]any{l.freed, l.unparked, workspaceID}, func(r Row) error {
+			var number int64
+			err := r.Scan(&parked, &number)
+			u.saw(workspaceID, number)
+			return err
+		})
 }
 
 // expectSlot gives a run of the workspace a slot and takes for granted that there
@@ -155,11 +155,21 @@ func (s *Store) expectSlot(u *unit, workspaceID string, plan auth.Plan, number i
 		return err
 	}
 	u.saw(workspaceID, number)
+	limit := s.cluster.Limit(plan)
 	// Without a row the number is another one too.
 	return u.Tally(`INSERT INTO workspace_load AS l (workspace_id, running, parked) VALUES ($2, $1, 0)
 		ON CONFLICT (workspace_id) DO UPDATE SET running = l.running + $1
-		RETURNING 1 / (l.running <= $3 AND l.audience = $4)::int`, 1, []any{workspaceID, s.cluster.Limit(plan), number}, func(Row) error { return nil })
+		RETURNING l.running, 1 / (l.running <= $3 AND l.audience = $4)::int`, 1, []any{workspaceID, limit, number}, func(r Row) error {
+		var under, held int
+		err := r.Scan(&under, &held)
+		s.audiences.note(workspaceID, roomy(under, limit))
+		return err
+	})
 }
+
+// roomy tells whether a workspace has so many slots left that the next unit can
+// expect one.
+func roomy(under, limit int) bool { return limit >= 16 && under <= limit*3/4 }
 
 // takeSlot gives a run of the workspace a slot, if one is free, and answers how
 // many are taken then. If none is, the run is counted as parked, unless so many
@@ -188,7 +198,7 @@ func (s *Store) takeSlot(u *unit, workspaceID string, plan auth.Plan, atMost int
 	if err == nil && !counted {
 		err = run.ErrQueueFull
 	}
-	s.audiences.note(workspaceID, given && under <= limit*3/4)
+	s.audiences.note(workspaceID, given && roomy(under, limit))
 	return under, given, err
 }
 

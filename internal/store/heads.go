@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"slices"
 	"sync"
 
 	"github.com/stepmill/stepmill/internal/run"
@@ -99,6 +100,17 @@ func (s *Store) sameHead(u *unit, start run.Start) (bool, error) {
 		s.heads.forget(headKey{start.Run.WorkspaceID, start.Run.WorkflowID})
 	}
 	return same == 1, err
+}
+
+// sameHeads is sameHead for runs of one workflow. They were decided on one after
+// the other: all have to have been decided on the same.
+func (s *Store) sameHeads(u *unit, starts []run.Start) (bool, error) {
+	first := starts[0]
+	if slices.ContainsFunc(starts, func(o run.Start) bool { return o.Revision != first.Revision || o.Plan != first.Plan }) {
+		s.heads.forget(headKey{first.Run.WorkspaceID, first.Run.WorkflowID})
+		return false, nil
+	}
+	return s.sameHead(u, first)
 }
 
 func lockHead(u *unit, start run.Start) error {

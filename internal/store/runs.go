@@ -84,7 +84,7 @@ func (s *Store) StartRuns(ctx context.Context, all run.Starts) ([]string, error)
 	var started []string
 	err := s.write(ctx, func(u *unit) error {
 		started = nil
-		same, err := s.sameHead(u, all.Starts[0])
+		same, err := s.sameHeads(u, all.Starts)
 		if err != nil || !same {
 			return err
 		}

@@ -60,7 +60,7 @@ func (s *Store) Found(ctx context.Context, hash []byte, now time.Time, owner acc
 // ResetPassword implements account.Store.
 func (s *Store) ResetPassword(ctx context.Context, hash []byte, now time.Time, user account.User, n account.NewSession, entry audit.Entry) (bool, error) {
 	return s.attempt(ctx, func(u *unit) (bool, error) {
-		ok, err := touched(u.Exec(`UPDATE users SET password = $1, seen_at = $2 WHERE id = $3`, user.Password, n.CreatedAt, user.ID))
+		ok, err := touched(u.Exec(`UPDATE users SET password = $1, identity = NULL, seen_at = $2 WHERE id = $3`, user.Password, n.CreatedAt, user.ID))
 		if err != nil || !ok {
 			return false, err
 		}

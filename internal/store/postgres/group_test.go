@@ -19,7 +19,24 @@ func table(t *testing.T, opts postgres.Options) *postgres.DB {
 	t.Helper()
 	db := open(t, opts)
 	exec(t, db, `CREATE TABLE IF NOT EXISTS notes (id TEXT PRIMARY KEY, wrote BIGINT NOT NULL DEFAULT pg_current_xact_id()::text::bigint)`)
+	exec(t, db, `CREATE TABLE IF NOT EXISTS tallies (id TEXT PRIMARY KEY, n BIGINT NOT NULL)`)
+	exec(t, db, `INSERT INTO tallies VALUES ('written', 0) ON CONFLICT DO NOTHING`)
 	return db
+}
+
+// asks has a unit run in its transaction.
+func asks(c store.Conn) error {
+	return c.Query(`SELECT 1`, nil, func(store.Row) error { return nil })
+}
+
+// writtenNote writes a note and asks for nothing: its unit is written down, and
+// ends as one does that counts something under the lock of a workspace.
+func writtenNote(c store.Conn, id string, atMost int) error {
+	return errors.Join(
+		c.Expect(`INSERT INTO notes (id) VALUES ($1)`, id),
+		c.Lock(store.Lock{Kind: store.LockWorkspace, Key: "w"}),
+		c.Tally(`UPDATE tallies SET n = n + $1 WHERE id = $2 RETURNING n, 1 / (n <= $3)::int`, 1, []any{"written", atMost}, func(store.Row) error { return nil }),
+	)
 }
 
 func exec(t *testing.T, db *postgres.DB, statement string, args ...any) {
@@ -69,7 +86,7 @@ func writeTogether(t *testing.T, db *postgres.DB, units map[string]func(store.Co
 		running.Go(func() {
 			_ = db.WriteRun(context.Background(), fmt.Sprint("busy ", i), func(c store.Conn) error {
 				// One that asks runs in its transaction, and keeps it.
-				if err := c.Query(`SELECT 1`, nil, func(store.Row) error { return nil }); err != nil {
+				if err := asks(c); err != nil {
 					return err
 				}
 				in <- struct{}{}
@@ -97,10 +114,19 @@ func writeTogether(t *testing.T, db *postgres.DB, units map[string]func(store.Co
 	return outcomes
 }
 
+// writtenDown ends the names of notes that were counted too.
+const writtenDown = " written down"
+
+// notes are units of both kinds.
 func notes(n int) map[string]func(store.Conn) error {
 	units := map[string]func(store.Conn) error{}
 	for i := range n {
 		id := fmt.Sprintf("run_%03d", i)
+		if i%2 == 1 {
+			id += writtenDown
+			units[id] = func(c store.Conn) error { return writtenNote(c, id, 1000) }
+			continue
+		}
 		units[id] = func(c store.Conn) error { return note(c, id) }
 	}
 	return units
@@ -118,6 +144,9 @@ func checkNotes(t *testing.T, db *postgres.DB, outcomes map[string]error) {
 		if got := number(t, db, `SELECT count(*) FROM notes WHERE id = $1`, id); got != want {
 			t.Errorf("%s: %d notes, outcome %v", id, got, err)
 		}
+	}
+	if written, counted := number(t, db, `SELECT count(*) FROM notes WHERE id LIKE '%' || $1`, writtenDown), number(t, db, `SELECT n FROM tallies`); written != counted {
+		t.Errorf("of %d notes %d were counted", written, counted)
 	}
 }
 
@@ -144,9 +173,17 @@ func TestOneOfAGroupFails(t *testing.T) {
 		unit func(store.Conn) error
 		want string
 	}{
-		"before it wrote":   {func(store.Conn) error { return broken }, "broken"},
-		"after it wrote":    {func(c store.Conn) error { return errors.Join(note(c, "bad"), broken) }, "broken"},
-		"with what it left": {func(c store.Conn) error { return errors.Join(c.Do(`INSERT INTO notes (id) VALUES ('bad')`), broken) }, "broken"},
+		"before it wrote": {func(c store.Conn) error { return errors.Join(asks(c), broken) }, "broken"},
+		"by itself":       {func(store.Conn) error { return broken }, "broken"},
+		"after it wrote":  {func(c store.Conn) error { return errors.Join(note(c, "bad"), broken) }, "broken"},
+		"with what it left": {func(c store.Conn) error {
+			return errors.Join(asks(c), c.Do(`INSERT INTO notes (id) VALUES ('bad')`), broken)
+		}, "broken"},
+		"with what it left, by itself": {func(c store.Conn) error { return errors.Join(c.Do(`INSERT INTO notes (id) VALUES ('bad')`), broken) }, "broken"},
+		"with what it expected": {func(c store.Conn) error {
+			return errors.Join(c.Do(`INSERT INTO notes (id) VALUES ('bad')`), c.Expect(`UPDATE notes SET id = id WHERE id = 'nobody'`))
+		}, store.ErrUnexpected.Error()},
+		"with what it expected under its lock": {func(c store.Conn) error { return writtenNote(c, "bad", 0) }, store.ErrUnexpected.Error()},
 		"in the database": {func(c store.Conn) error {
 			_, err := c.Exec(`INSERT INTO notes (id) VALUES ('bad'), ((1/0)::text)`)
 			return err

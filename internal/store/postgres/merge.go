@@ -117,7 +117,7 @@ type form struct {
 }
 
 var (
-	oneRow      = regexp.MustCompile(`(?s)^(INSERT INTO .*\sVALUES )(\([^()]*\))([^$]*)$`)
+	oneRow      = regexp.MustCompile(`(?s)^(INSERT INTO .*\sVALUES )(\([^()]*\))(|\sON CONFLICT [^$]*)$`)
 	placeholder = regexp.MustCompile(`\$\d+`)
 	// forms are those of the statements that were seen, nil for what cannot be
 	// taken apart. There are as many as are written in the store.

@@ -173,3 +173,27 @@ func TestSums(t *testing.T) {
 		}
 	}
 }
+
+// Rows of runs are touched in the order of the group, whatever else is merged.
+func TestArrange(t *testing.T) {
+	t.Parallel()
+	fence := func(text, run string) *statement {
+		s := newStatement(text, []any{run}, false)
+		s.expect = true
+		return s
+	}
+	end := newStatement(`lock`, []any{int64(1)}, false)
+	end.lock, end.last = true, true
+	parts := [][]*statement{
+		{fence(`UPDATE`, "r1"), plain(`INSERT`, "r1"), end, plain(`EVENT`, "r1")},
+		{fence(`DELETE`, "r2"), plain(`INSERT`, "r2"), end, plain(`EVENT`, "r2")},
+		{fence(`UPDATE`, "r3"), plain(`INSERT`, "r3")},
+	}
+	group := make([]*member, len(parts))
+	for i, part := range parts {
+		group[i] = &member{ready: part}
+	}
+	if got := texts(arrange(group, parts)); got != "UPDATE DELETE UPDATE INSERT INSERT INSERT lock lock lock lock EVENT EVENT" {
+		t.Error(got)
+	}
+}

@@ -56,13 +56,15 @@ func (db *DB) Retire(ctx context.Context, id string) error {
 
 // Forget removes a node that is dead and holds nothing any more. What it did for
 // all the others is for one of them to do, without waiting for the end of its
-// term.
-func (db *DB) Forget(ctx context.Context, id string) error {
+// term. It answers whether there was such a node, or something that it did.
+func (db *DB) Forget(ctx context.Context, id string) (bool, error) {
 	const dead = ` AND NOT EXISTS (SELECT 1 FROM nodes WHERE id = $1 AND NOT dead)`
-	_, err := db.reserve.Exec(ctx, `WITH c AS (DELETE FROM couriers WHERE node = $1`+dead+`), t AS (DELETE FROM terms WHERE holder = $1`+dead+`),
-		l AS (DELETE FROM `+JobSchema+`.river_leader WHERE leader_id = $1`+dead+`), n AS (DELETE FROM nodes WHERE id = $1 AND dead)
-		SELECT pg_notify($2, $3)`, id, channel, id+"\n"+string(Deliverable))
-	return err
+	var removed bool
+	err := db.reserve.QueryRow(ctx, `WITH c AS (DELETE FROM couriers WHERE node = $1`+dead+` RETURNING 1), t AS (DELETE FROM terms WHERE holder = $1`+dead+`),
+		l AS (DELETE FROM `+JobSchema+`.river_leader WHERE leader_id = $1`+dead+`), n AS (DELETE FROM nodes WHERE id = $1 AND dead RETURNING 1),
+		told AS (SELECT pg_notify($2, $3))
+		SELECT EXISTS (SELECT 1 FROM c UNION ALL SELECT 1 FROM n) FROM told`, id, channel, id+"\n"+string(Deliverable)).Scan(&removed)
+	return removed, err
 }
 
 // Nodes lists the nodes that are alive. It implements node.Registry.

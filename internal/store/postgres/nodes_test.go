@@ -1,7 +1,6 @@
 package postgres_test
 
 import (
-	"errors"
 	"slices"
 	"testing"
 	"time"
@@ -69,8 +68,8 @@ func TestHeartbeats(t *testing.T) {
 		t.Errorf("alive: %+v, %v", alive, err)
 	}
 	exec(t, db, `INSERT INTO couriers (webhook_id, node) VALUES ('w', 'b'), ('v', 'a')`)
-	if err := db.Forget(t.Context(), "b"); err != nil {
-		t.Fatal(err)
+	if removed, err := db.Forget(t.Context(), "b"); err != nil || !removed {
+		t.Fatal(removed, err)
 	}
 	if n := number(t, db, `SELECT count(*) FROM couriers`); n != 1 {
 		t.Errorf("%d webhooks are taken", n)
@@ -78,8 +77,8 @@ func TestHeartbeats(t *testing.T) {
 	if b := beat(t, db, "b", time.Minute); b.Dead || b.Nodes != 2 {
 		t.Errorf("one that was forgotten comes back: %+v", b)
 	}
-	if err := db.Forget(t.Context(), "b"); err != nil {
-		t.Fatal(err)
+	if removed, err := db.Forget(t.Context(), "b"); err != nil || removed {
+		t.Fatal(removed, err)
 	}
 	if b := beat(t, db, "a", time.Minute); b.Nodes != 2 {
 		t.Errorf("one that is alive was forgotten: %+v", b)
@@ -102,7 +101,10 @@ func TestTerms(t *testing.T) {
 	serve("b", time.Minute, true)
 	serve("a", time.Minute, false)
 	beat(t, db, "b", time.Minute)
-	if err := errors.Join(db.Retire(t.Context(), "b"), db.Forget(t.Context(), "b")); err != nil {
+	if err := db.Retire(t.Context(), "b"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := db.Forget(t.Context(), "b"); err != nil {
 		t.Fatal(err)
 	}
 	serve("a", time.Minute, true)

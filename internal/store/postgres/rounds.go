@@ -124,16 +124,22 @@ func next(group []*member) []*member {
 	return end
 }
 
-// arrange puts what several units send into one order: first what each has to do
-// before it takes a lock for its end. Then come such locks, those of the whole
+// arrange puts what several units send into one order. First comes what touches
+// the rows of runs, in the order of the group, which is that in which all touch
+// them. Then what else a unit has to do before it takes a lock for its end. Then come such locks, those of the whole
 // group at once, so that all groups take them in one order.
 func arrange(group []*member, parts [][]*statement) []*statement {
+	var all []*statement
 	rest := make([][]*statement, len(parts))
 	for i, part := range parts {
 		cut := endLock(part)
 		parts[i], rest[i] = part[:cut], part[cut:]
+		if cut > 0 && part[0].expect && part[0].writes() {
+			all, parts[i] = append(all, part[0]), part[1:cut]
+		}
 	}
-	all, end := weave(parts), weave(rest)
+	all = append(all, weave(parts)...)
+	end := weave(rest)
 	if len(end) == 0 {
 		return all
 	}

@@ -63,10 +63,11 @@ func (c *counts) failed(k kind, err error) {
 	}
 }
 
-// answered tells that the error is one of the database.
+// answered tells that the error is one of the database, and not the way in which
+// a unit ends that expected something else.
 func answered(err error) bool {
 	_, is := errors.AsType[*pgconn.PgError](err)
-	return is
+	return is && !errors.Is(err, store.ErrUnexpected)
 }
 
 // Stats tells what the database has done.

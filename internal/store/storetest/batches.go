@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stepmill/stepmill/internal/auth"
 	"github.com/stepmill/stepmill/internal/clock"
 	"github.com/stepmill/stepmill/internal/run"
 	"github.com/stepmill/stepmill/internal/trigger"
@@ -60,6 +61,15 @@ func testFireAll(t *testing.T, w *world) {
 			stale.Starts[i].Revision--
 		}
 		same(t, "started with a stale revision", must(w.StartRuns(ctx, stale))(t), nil)
+		for change := range 2 {
+			mixed := newBatch(t, made, 2, fire)
+			if last := &mixed.Starts[1]; change == 0 {
+				last.Revision--
+			} else {
+				last.Plan = auth.Free
+			}
+			same(t, "started with a part of it stale", must(w.StartRuns(ctx, mixed))(t), nil)
+		}
 		same(t, "runs", runs(made), 0)
 		same(t, "trigger", w.trigger(t, made, "p").State, nil)
 	})

@@ -348,12 +348,14 @@ func testResets(t *testing.T, w *world) {
 	u, s := w.member(t, ws.ID, account.Owner)
 	ticket, other := w.ticket(t, account.Reset, u.ID), w.ticket(t, account.Reset, u.ID)
 	changed := u
-	changed.Password = "reset"
+	changed.Password, changed.Identity = "reset", "https://a 1"
+	answers(w.BindIdentity(ctx, changed, "", newEntry(ws.ID, "user.updated", "identity")))(t, "bind", true)
 	reset := together(t, 8, func(int) (bool, error) {
 		return w.ResetPassword(ctx, ticket.Hash, now, changed, newSession(u, ws.ID), newEntry(ws.ID, "user.password_changed", "reset"))
 	})
 	same(t, "resets", reset, 1)
 	same(t, "password", found(w.User(ctx, u.ID))(t).Password, "reset")
+	gone(w.UserByIdentity(ctx, "https://a 1"))(t, "the identity before")
 	gone(w.SessionByHash(ctx, s.Hash))(t, "the session before")
 	same(t, "sessions", len(must(w.Sessions(ctx, u.ID, whole))(t).Items), 1)
 	gone(w.TicketByHash(ctx, account.Reset, other.Hash, now))(t, "the other ticket")
