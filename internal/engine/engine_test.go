@@ -256,8 +256,8 @@ func TestManyWaitingRunsWakeInTime(t *testing.T) {
 }
 
 // A run whose end is the first that is written of it is told of as a whole; who
-// waits for it gets that. What is told is compared with what is stored by the
-// harness, for every run of every test.
+// waits for it gets that. The harness compares what is told with what is stored,
+// in all tests.
 func TestTheWholeRunIsTold(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

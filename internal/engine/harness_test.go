@@ -449,7 +449,8 @@ func (w *world) get(id string) run.Detail {
 
 // checkWhole compares a run that was told of as a whole with what is stored of it.
 func (w *world) checkWhole(told *run.Detail) {
-	if told == nil {
+	// One of a few dozen is enough: tests by chance have thousands.
+	if told == nil || w.wholes.Add(1)%32 != 1 {
 		return
 	}
 	stored, err := w.store.Run(context.WithoutCancel(w.t.Context()), told.WorkspaceID, told.ID)
@@ -459,7 +460,6 @@ func (w *world) checkWhole(told *run.Detail) {
 	if diff := cmp.Diff(*stored, *told, cmpopts.EquateEmpty()); diff != "" {
 		w.t.Errorf("run %s is told of as what it is not (-stored +told):\n%s", told.ID, diff)
 	}
-	w.wholes.Add(1)
 }
 
 // finished waits for the end of a run.

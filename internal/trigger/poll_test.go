@@ -248,6 +248,7 @@ func TestPollsThatFail(t *testing.T) {
 				}
 				time.Sleep(2 * time.Hour)
 				same(t, "failures", w.trigger(made.ID).Failures, 0)
+				time.Sleep(time.Until(*w.trigger(made.ID).NextAt) + 30*time.Second) // to between two of them
 				before := len(w.outside.times())
 				time.Sleep(10 * time.Minute)
 				same(t, "asked in ten minutes", len(w.outside.times())-before, 10)
