@@ -152,14 +152,19 @@ export GOFLAGS
 # npm packages may carry Go files of their own.
 go list ./... >"$scratch/all"
 grep -v /node_modules/ "$scratch/all" >"$scratch/packages"
-# Those that take long come first: at the end nobody waits for a single one.
-long='/internal/(engine|store/sqlite|store/postgres|api|trigger)$'
-grep -v '/stepmill/test/' "$scratch/packages" >"$scratch/short" || :
-{
-	grep -E "$long" "$scratch/short" || :
-	grep -vE "$long" "$scratch/short" || :
-} >"$scratch/unit"
-grep '/stepmill/test/' "$scratch/packages" >"$scratch/blackbox" || :
+# Lists packages, the named ones first: those take long, and at the end nobody
+# should wait for one alone.
+long_first() {
+	list=$1
+	shift
+	for name; do grep "/$name\$" "$list" || :; done
+	printf '/%s$\n' "$@" >"$scratch/long"
+	grep -v -f "$scratch/long" "$list" || :
+}
+grep -v '/stepmill/test/' "$scratch/packages" >"$scratch/unsorted" || :
+long_first "$scratch/unsorted" internal/engine internal/store/sqlite internal/api internal/store/postgres internal/trigger >"$scratch/unit"
+grep '/stepmill/test/' "$scratch/packages" >"$scratch/unsorted" || :
+long_first "$scratch/unsorted" test/crash test/clusterload test/cluster >"$scratch/blackbox"
 
 step "gofmt"
 check_format
