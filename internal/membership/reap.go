@@ -146,15 +146,15 @@ func (m *Member) reap(ctx context.Context) {
 func (m *Member) takeOver(ctx context.Context, gone []string) {
 	for _, id := range gone {
 		count, err := m.takeFrom(ctx, id, true)
-		gone := false
+		removed := false
 		if err == nil {
-			gone, err = within(ctx, func(ctx context.Context) (bool, error) { return m.registry.Forget(ctx, id) })
+			removed, err = within(ctx, func(ctx context.Context) (bool, error) { return m.registry.Forget(ctx, id) })
 		}
 		if err != nil {
 			m.log.Warn("cannot take over all runs of a node that is gone; trying again", "node", id, "error", err)
 			continue
 		}
-		if !gone && count == 0 { // it is back, or somebody else was faster
+		if !removed && count == 0 { // it is back, or somebody else was faster
 			continue
 		}
 		m.log.Info("a node is gone; others go on with its runs", "node", id, "runs", count)

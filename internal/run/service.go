@@ -37,10 +37,9 @@ type Store interface {
 	Lists
 	Definitions
 	// StartRun writes the run if the workflow still has the revision, and the
-	// workspace the plan. It fails
-	// with ErrAtLimit when the run may not be one too many, with ErrStarted when
-	// the run of a step is there already, and with ErrParentEnded when the run of
-	// that step has ended.
+	// workspace the plan. It fails with ErrAtLimit when the run may not be one too
+	// many, with ErrStarted when the run of a step is there already, and with
+	// ErrParentEnded when the run of that step has ended.
 	StartRun(ctx context.Context, start Start) (started bool, err error)
 	// StartRuns writes runs of one workflow together with what their trigger
 	// changes of itself, and returns the ids of those that were started. Those

@@ -39,9 +39,7 @@ type numbered struct {
 const maxAudiences = 10_000
 
 func (a *audiences) find(workspaceID string, number int64) (audience, bool) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	found, ok := a.known[workspaceID]
+	found, ok := a.recall(workspaceID)
 	return found.audience, ok && found.number == number
 }
 
@@ -54,20 +52,12 @@ func (a *audiences) keep(workspaceID string, number int64, is audience) {
 	a.known[workspaceID] = numbered{number, is, a.known[workspaceID].tight}
 }
 
-// number is that by which the audience of a workspace is remembered.
-func (a *audiences) number(workspaceID string) (int64, bool) {
+// recall is what is remembered of a workspace.
+func (a *audiences) recall(workspaceID string) (numbered, bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	found, ok := a.known[workspaceID]
-	return found.number, ok
-}
-
-// roomy is number, for a workspace that has slots left as far as is known.
-func (a *audiences) roomy(workspaceID string) (int64, bool) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	found, ok := a.known[workspaceID]
-	return found.number, ok && !found.tight
+	return found, ok
 }
 
 // note remembers whether a workspace has slots left.

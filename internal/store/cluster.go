@@ -131,10 +131,10 @@ func (s *Store) settleLoad(u *unit, workspaceID string) error {
 			s.cluster.Freed(workspaceID)
 		}
 	})
-	if number, ok := s.audiences.number(workspaceID); ok && u.expecting && l.unparked == 0 {
-		u.saw(workspaceID, number)
+	if known, ok := s.audiences.recall(workspaceID); ok && u.expecting && l.unparked == 0 {
+		u.saw(workspaceID, known.number)
 		return u.Tally(`UPDATE workspace_load SET running = running - $1 WHERE workspace_id = $2 RETURNING parked, 1 / (audience = $3)::int`,
-			int64(l.freed), []any{workspaceID, number}, func(r Row) error {
+			int64(l.freed), []any{workspaceID, known.number}, func(r Row) error {
 				var same int
 				return r.Scan(&parked, &same)
 			})
@@ -225,12 +225,12 @@ func (s *Store) admit(u *unit, start run.Start) (node string, slot bool, err err
 
 // enqueueInCluster puts a new run into the queue.
 func (s *Store) enqueueInCluster(u *unit, start run.Start, turn bool) error {
-	if number, ok := s.audiences.roomy(start.Run.WorkspaceID); ok && u.expecting {
+	if known, ok := s.audiences.recall(start.Run.WorkspaceID); ok && !known.tight && u.expecting {
 		// The lock of the workspace comes last.
 		if err := s.insertQueued(u, start, start.Node, true, true); err != nil {
 			return err
 		}
-		return s.expectSlot(u, start.Run.WorkspaceID, start.Plan, number)
+		return s.expectSlot(u, start.Run.WorkspaceID, start.Plan, known.number)
 	}
 	node, slot := "", false
 	if turn {
