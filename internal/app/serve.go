@@ -91,6 +91,7 @@ type dispatcher interface {
 // first workspace.
 func NewServer(ctx context.Context, data config.Data, serve config.Serve, log *slog.Logger) (s *Server, err error) {
 	s = newServer(node.RoleServe, serve, log)
+	data.Node = s.node
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, s.giveUp())
@@ -121,6 +122,7 @@ func NewWorker(ctx context.Context, data config.Data, execute config.Execute, lo
 		return nil, errors.New("a worker needs a database that it shares with others: name it with --database-url")
 	}
 	s = newServer(node.RoleWorker, config.Serve{Execute: execute}, log)
+	data.Node = s.node
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, s.giveUp())

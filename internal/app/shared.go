@@ -50,7 +50,7 @@ func (c *core) refuseNodes(ctx context.Context) error {
 }
 
 func sharedOptions(data config.Data) postgres.Options {
-	return postgres.Options{URL: data.URL, Connections: data.Connections - jobConnections - listenConnections, Pooled: data.Pooled, Name: "stepmill"}
+	return postgres.Options{URL: data.URL, Connections: data.Connections - jobConnections - listenConnections, Pooled: data.Pooled, Name: data.Node}
 }
 
 // sharedMasterKey reads the master key. It is never made: all nodes have the

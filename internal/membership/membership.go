@@ -24,6 +24,8 @@ type Registry interface {
 	Expired(ctx context.Context) ([]string, error)
 	// Retire marks a node as dead before its time: it takes up nothing more.
 	Retire(ctx context.Context, id string) error
+	// Sever ends what a node that is dead has open in the database, and locked.
+	Sever(ctx context.Context, id string) error
 	// Forget removes a node that is dead. One that is alive again stays: several
 	// may take over from it, and not all of them are done at the same moment.
 	// It answers whether there was something to remove.

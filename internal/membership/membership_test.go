@@ -27,6 +27,7 @@ type database struct {
 	held    map[string][]run.Held
 	strays  []string
 	taken   []string
+	severed []string
 	forgot  []string
 	beats   int
 }
@@ -82,6 +83,11 @@ func (d *database) Forget(_ context.Context, id string) (bool, error) {
 	delete(d.dead, id)
 	d.forgot = append(d.forgot, id)
 	return true, nil
+}
+
+func (d *database) Sever(_ context.Context, id string) error {
+	d.set(func() { d.severed = append(d.severed, id) })
+	return nil
 }
 
 func (d *database) Retire(_ context.Context, id string) error {
@@ -305,6 +311,9 @@ func TestReap(t *testing.T) {
 		after(d, h, 3*time.Second)
 		if !slices.Contains(d.taken, "c") || !slices.Contains(d.forgot, "c") || len(d.held["c"]) > 0 {
 			t.Errorf("taken from %v, forgotten %v", d.taken, d.forgot)
+		}
+		if !slices.Contains(d.severed, "c") || slices.Contains(d.severed, "a") || slices.Contains(d.severed, "b") {
+			t.Errorf("severed: %v", d.severed)
 		}
 		if slices.Contains(d.taken, "a") || slices.Contains(d.taken, "b") {
 			t.Errorf("taken from the living: %v", d.taken)

@@ -145,6 +145,7 @@ func (m *Member) reap(ctx context.Context) {
 // takeOver takes what nodes have that are gone, and forgets them.
 func (m *Member) takeOver(ctx context.Context, gone []string) {
 	for _, id := range gone {
+		m.sever(ctx, id)
 		count, err := m.takeFrom(ctx, id, true)
 		removed := false
 		if err == nil {
@@ -162,6 +163,14 @@ func (m *Member) takeOver(ctx context.Context, gone []string) {
 		m.stats.TakenOver += int64(count)
 		m.mu.Unlock()
 		m.hands.TookOver()
+	}
+}
+
+// sever ends what a node that is gone has open. Where that is not possible, it
+// may take longer to take over from it.
+func (m *Member) sever(ctx context.Context, id string) {
+	if _, err := within(ctx, func(ctx context.Context) (struct{}, error) { return struct{}{}, m.registry.Sever(ctx, id) }); err != nil {
+		m.log.Warn("cannot end what a node that is gone has open in the database", "node", id, "error", err)
 	}
 }
 

@@ -82,7 +82,17 @@ func (c *cluster) awaitForgotten(id string) {
 	c.t.Helper()
 	for began := time.Now(); number(c.t, c.tables, `SELECT count(*) FROM nodes WHERE id = $1`, id) > 0; time.Sleep(20 * time.Millisecond) {
 		if time.Since(began) > settleTime {
+			c.explainWaits()
 			c.t.Fatalf("node %s is still known after %v", id, settleTime)
 		}
+	}
+}
+
+// explainWaits shows which sessions are in a transaction, and for whom they wait.
+func (c *cluster) explainWaits() {
+	for _, line := range texts(c.t, c.tables, `SELECT concat_ws(' ', pid, application_name, state, wait_event, clock_timestamp() - xact_start,
+		clock_timestamp() - state_change, pg_blocking_pids(pid), left(query, 100))
+		FROM pg_stat_activity WHERE xact_start IS NOT NULL ORDER BY xact_start`) {
+		c.t.Log(line)
 	}
 }

@@ -142,7 +142,9 @@ func (d *Dispatcher) Hand(ctx context.Context, tx pgx.Tx, runs []run.Handover) e
 		}
 		jobs[i] = river.InsertManyParams{Args: wakeUp{RunID: h.RunID, Epoch: h.Epoch, At: h.At, Suspect: h.Isolated()}, InsertOpts: opts}
 	}
-	_, err := d.client.InsertManyFastTx(ctx, tx, jobs)
+	// Not with COPY, for which the database waits without end when this node is
+	// paused: what the transaction has locked would be locked for as long.
+	_, err := d.client.InsertManyTx(ctx, tx, jobs)
 	return err
 }
 

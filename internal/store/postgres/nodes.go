@@ -54,6 +54,17 @@ func (db *DB) Retire(ctx context.Context, id string) error {
 	return err
 }
 
+// Sever ends what a node that is dead has open in the database. Its transactions
+// keep what they have locked for as long as the database waits for the rest of
+// what the node was about to send: it may be paused, or cut off, in the middle of
+// that. Others would wait with it.
+func (db *DB) Sever(ctx context.Context, id string) error {
+	_, err := db.reserve.Exec(ctx, `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+		WHERE application_name = $1 AND datname = current_database() AND usename = current_user AND xact_start IS NOT NULL AND pid <> pg_backend_pid()
+		AND NOT EXISTS (SELECT 1 FROM nodes WHERE id = $2 AND NOT dead)`, application(id), id)
+	return err
+}
+
 // Forget removes a node that is dead and holds nothing any more. What it did for
 // all the others is for one of them to do, without waiting for the end of its
 // term. It answers whether there was such a node, or something that it did.

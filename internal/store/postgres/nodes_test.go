@@ -1,9 +1,12 @@
 package postgres_test
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/jackc/pgx/v5"
 
 	"github.com/stepmill/stepmill/internal/clock"
 	"github.com/stepmill/stepmill/internal/node"
@@ -82,6 +85,57 @@ func TestHeartbeats(t *testing.T) {
 	}
 	if b := beat(t, db, "a", time.Minute); b.Nodes != 2 {
 		t.Errorf("one that is alive was forgotten: %+v", b)
+	}
+}
+
+// A node that stops in the middle of what it sends keeps what it has locked: no
+// timer of the database runs. It is ended with the node, and not before.
+func TestSever(t *testing.T) {
+	t.Parallel()
+	for _, pooled := range []bool{false, true} {
+		t.Run(fmt.Sprint("pooled ", pooled), func(t *testing.T) {
+			t.Parallel()
+			opts := newDatabase(t)
+			db := open(t, opts)
+			opts.Name, opts.Pooled = "b", pooled
+			config, err := postgres.Configure(opts, 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			stopped, err := pgx.ConnectConfig(t.Context(), config.ConnConfig)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer stopped.Close(t.Context())
+			sent := stopped.PgConn().StartPipeline(t.Context())
+			for _, text := range append(open(t, opts).Opening(), "SELECT pg_advisory_xact_lock(7)") {
+				sent.SendQueryParams(text, nil, nil, nil, nil)
+			}
+			if err := sent.Flush(); err != nil { // and the rest does not come
+				t.Fatal(err)
+			}
+			locked := func() bool {
+				return number(t, db, `SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND objid = 7`) > 0
+			}
+			eventually(t, "it has its lock", locked)
+			sever := func() {
+				t.Helper()
+				if err := db.Sever(t.Context(), "b"); err != nil {
+					t.Fatal(err)
+				}
+			}
+			beat(t, db, "b", time.Minute)
+			sever()
+			time.Sleep(100 * time.Millisecond)
+			if !locked() {
+				t.Error("the transaction of a node that is alive was ended")
+			}
+			if err := db.Retire(t.Context(), "b"); err != nil {
+				t.Fatal(err)
+			}
+			sever()
+			eventually(t, "the lock is free", func() bool { return !locked() })
+		})
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"strings"
 	"sync"
 	"time"
 
@@ -26,7 +27,7 @@ type Options struct {
 	// Pooled says that a pooler stands in front that lends connections out for
 	// one transaction at a time: nothing may stay with a connection.
 	Pooled bool
-	// Name tells this process apart in the database.
+	// Name tells this process apart in the database: that of a node is its id.
 	Name string
 }
 
@@ -53,8 +54,8 @@ type DB struct {
 func Open(ctx context.Context, opts Options) (*DB, error) {
 	db := &DB{pooled: opts.Pooled, counts: newCounts(), begin: []string{begin, transactionID}, beginReading: []string{beginReading}}
 	if opts.Pooled {
-		db.begin = []string{begin, settingsOnce, transactionID}
-		db.beginReading = []string{beginReading, settingsOnce}
+		once := settingsOnce(opts.Name)
+		db.begin, db.beginReading = []string{begin, once, transactionID}, []string{beginReading, once}
 	}
 	var err error
 	if db.pool, err = newPool(ctx, opts, max(7, opts.Connections)-reserved); err != nil {
@@ -118,7 +119,7 @@ const statementTime, lockTime = "10s", "2s"
 // written for: where that is not enough they lock.
 func settings(name string) map[string]string {
 	return map[string]string{
-		"application_name":                    name,
+		"application_name":                    application(name),
 		"statement_timeout":                   statementTime,
 		"lock_timeout":                        lockTime,
 		"idle_in_transaction_session_timeout": idleTime,
@@ -130,8 +131,14 @@ func settings(name string) map[string]string {
 
 // settingsOnce gives the same to one transaction, where connections are shared
 // with others.
-const settingsOnce = `SELECT set_config('statement_timeout', '` + statementTime + `', true), set_config('lock_timeout', '` + lockTime + `', true),
-	set_config('idle_in_transaction_session_timeout', '` + idleTime + `', true), set_config('synchronous_commit', 'on', true)`
+func settingsOnce(name string) string {
+	return `SELECT set_config('statement_timeout', '` + statementTime + `', true), set_config('lock_timeout', '` + lockTime + `', true),
+	set_config('idle_in_transaction_session_timeout', '` + idleTime + `', true), set_config('synchronous_commit', 'on', true),
+	set_config('application_name', '` + strings.ReplaceAll(application(name), "'", "''") + `', true)`
+}
+
+// application is what the sessions of a process are known by.
+func application(name string) string { return strings.TrimSpace("stepmill " + name) }
 
 // Configure reads the address of a database and fills in what every connection
 // of Stepmill has.

@@ -32,7 +32,10 @@ type unitTx struct {
 	ctx  context.Context
 }
 
-var errNotYours = errors.New("the transaction belongs to a unit")
+var (
+	errNotYours = errors.New("the transaction belongs to a unit")
+	errEndless  = errors.New("a unit does not use COPY: the database waits for its data without end, with all that the unit has locked")
+)
 
 // Begin implements pgx.Tx.
 func (t unitTx) Begin(context.Context) (pgx.Tx, error) { return nil, errNotYours }
@@ -67,6 +70,6 @@ func (t unitTx) SendBatch(_ context.Context, batch *pgx.Batch) pgx.BatchResults 
 }
 
 // CopyFrom implements pgx.Tx.
-func (t unitTx) CopyFrom(_ context.Context, table pgx.Identifier, columns []string, rows pgx.CopyFromSource) (int64, error) {
-	return t.conn.CopyFrom(t.ctx, table, columns, rows)
+func (t unitTx) CopyFrom(context.Context, pgx.Identifier, []string, pgx.CopyFromSource) (int64, error) {
+	return 0, errEndless
 }
