@@ -49,6 +49,7 @@ test("a text with a mistake is refused at its place and leaves nothing behind; m
 	const submit = page.getByRole("dialog").getByRole("button", { name: "Import" });
 	await submit.click();
 	await page.getByRole("button", { name: "Line 4, column 11" }).waitFor();
+	await page.locator(".cm-lintRange-error").waitFor();
 	await shoot(page, "workflows-import");
 	expect((await server.call("GET", "/v1/workflows")).data).toHaveLength(1);
 	await page.getByRole("button", { name: "Line 4, column 11" }).click();

@@ -41,7 +41,7 @@ async function importText(text: string, file?: string) {
 export default function ImportDialog({ onOpenChange }: { onOpenChange: (open: boolean) => void }) {
 	const [text, setText] = useState("");
 	const [file, setFile] = useState<string>();
-	const view = useRef<EditorView>(undefined);
+	const [view, setView] = useState<EditorView>(); // it comes later than the dialog
 	const navigate = useNavigate();
 	const client = useQueryClient();
 	const bring = useMutation({
@@ -93,12 +93,10 @@ export default function ImportDialog({ onOpenChange }: { onOpenChange: (open: bo
 					onChange={setText}
 					height={260}
 					placeholder={"name: Greet a customer\nsteps:\n  - id: hello\n    uses: data.set"}
-					onReady={(editor) => {
-						view.current = editor;
-					}}
+					onReady={setView}
 				/>
 			</Field>
-			{problems.length > 0 && <Problems problems={problems} text={text} view={view.current} />}
+			{problems.length > 0 && <Problems problems={problems} text={text} view={view} />}
 			{error && <ErrorNote error={error} />}
 		</Dialog>
 	);
