@@ -15,15 +15,20 @@ import (
 
 func main() {
 	length := flag.Duration("length", 5*time.Second, "how long each load runs")
-	wait := flag.Int("waiting", 0, "measure only the memory that so many waiting runs take")
-	runs := flag.Int("move", 0, "measure only an export and an import of so many finished runs")
-	ticks := flag.Int("schedules", 0, "measure only the processor time that so many idle schedules take")
+	var only only
+	flag.IntVar(&only.waiting, "waiting", 0, "measure only the memory that so many waiting runs take")
+	flag.IntVar(&only.move, "move", 0, "measure only an export and an import of so many finished runs")
+	flag.IntVar(&only.schedules, "schedules", 0, "measure only the processor time that so many idle schedules take")
+	flag.IntVar(&only.turns, "turns", 0, "compare only one node and two on PostgreSQL and the embedded database, in so many turns")
 	flag.Parse()
-	if err := bench(context.Background(), *length, *wait, *runs, *ticks); err != nil {
+	if err := bench(context.Background(), *length, only); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
 }
+
+// only says what to measure in the place of the whole table.
+type only struct{ waiting, move, schedules, turns int }
 
 // tenants is how many workspaces share the load; one more has webhooks.
 const tenants = 8
@@ -35,21 +40,22 @@ type report struct {
 	embedded map[string]float64 // rows per second on the embedded database
 }
 
-func bench(ctx context.Context, length time.Duration, wait, runs, ticks int) (err error) {
+func bench(ctx context.Context, length time.Duration, only only) (err error) {
 	dir, err := os.MkdirTemp(".", ".bench-")
 	if err != nil {
 		return err
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
 	defer killAll()
-	if wait > 0 {
-		return waiting(ctx, dir, wait)
-	}
-	if runs > 0 {
-		return move(ctx, dir, runs)
-	}
-	if ticks > 0 {
-		return schedules(ctx, dir, ticks)
+	switch {
+	case only.waiting > 0:
+		return waiting(ctx, dir, only.waiting)
+	case only.move > 0:
+		return move(ctx, dir, only.move)
+	case only.schedules > 0:
+		return schedules(ctx, dir, only.schedules)
+	case only.turns > 0:
+		return turns(ctx, dir, only.turns, length)
 	}
 	r := &report{embedded: map[string]float64{}}
 	if err := r.references(ctx, dir, length); err != nil {

@@ -56,6 +56,9 @@ type row struct {
 	next    func(client, n int) request
 }
 
+// threeManyClients is the row of many clients that have runs of three steps executed.
+const threeManyClients = "run three steps to the end, 32 clients (W1)"
+
 func rows(workspaces []workspace) []row {
 	pick := func(client int) workspace { return workspaces[client%len(workspaces)] }
 	const payload = `{"payload":{"name":"Ada","n":21}}`
@@ -84,7 +87,7 @@ func rows(workspaces []workspace) []row {
 		{"create a workflow, 32 clients", 32, 201, create},
 		{"start a run (accepted), 32 clients", 32, 201, accept},
 		{"run an empty workflow to its end, 32 clients", 32, 200, empty},
-		{"run three steps to the end, 32 clients (W1)", 32, 200, three},
+		{threeManyClients, 32, 200, three},
 		{"run an empty workflow to its end, 1 client", 1, 200, empty},
 		{"run three steps to the end, 1 client (W1)", 1, 200, three},
 	}

@@ -23,13 +23,9 @@ func (r *report) shared(ctx context.Context, dir string, length time.Duration) (
 		return err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	binary, key := filepath.Join(dir, "stepmill"), filepath.Join(dir, "master.key")
-	if err := os.WriteFile(key, []byte(hex.EncodeToString(random(32))), 0o600); err != nil {
+	node, err := nodes(ctx, dir, db)
+	if err != nil {
 		return err
-	}
-	node := func(begin func(context.Context, string, ...string) (*process, error)) (*process, error) {
-		return begin(ctx, binary, "serve", "--listen", "127.0.0.1:0", "--database-url", db.URL("postgres"), "--master-key-file", key,
-			"--log-level", "warn", "--egress-allow", "127.0.0.0/8")
 	}
 	first, err := node(start)
 	if err != nil {
@@ -52,7 +48,7 @@ func (r *report) shared(ctx context.Context, dir string, length time.Duration) (
 	if err != nil {
 		return err
 	}
-	time.Sleep(4 * time.Second) // until the first knows that it is not alone
+	time.Sleep(untilKnown)
 	fmt.Println("two nodes, clients spread over both")
 	for _, row := range list[2:5] {
 		if err := r.measure([]*process{first, second}, row, length); err != nil {
@@ -71,6 +67,25 @@ func (r *report) shared(ctx context.Context, dir string, length time.Duration) (
 	}
 	return firstError(third.stop(), second.stop(), first.stop())
 }
+
+// untilKnown is how long it takes a node to learn how many there are.
+const untilKnown = 4 * time.Second
+
+// nodes makes a function that starts nodes of the binary in the directory, in one
+// of the ways to start a process.
+func nodes(ctx context.Context, dir string, db *postgres.Server) (func(begin) (*process, error), error) {
+	key := filepath.Join(dir, "master.key")
+	if err := os.WriteFile(key, []byte(hex.EncodeToString(random(32))), 0o600); err != nil {
+		return nil, err
+	}
+	return func(begin begin) (*process, error) {
+		return begin(ctx, filepath.Join(dir, "stepmill"), "serve", "--listen", "127.0.0.1:0", "--database-url", db.URL("postgres"), "--master-key-file", key,
+			"--log-level", "warn", "--egress-allow", "127.0.0.0/8")
+	}, nil
+}
+
+// begin is a way to start a process.
+type begin func(ctx context.Context, binary string, args ...string) (*process, error)
 
 // idleCost tells what three nodes with nothing to do ask of the database.
 func idleCost(ctx context.Context, url string) error {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -16,6 +17,7 @@ import (
 	"github.com/stepmill/stepmill/internal/dispatch/river"
 	"github.com/stepmill/stepmill/internal/engine"
 	"github.com/stepmill/stepmill/internal/membership"
+	"github.com/stepmill/stepmill/internal/news"
 	"github.com/stepmill/stepmill/internal/node"
 	"github.com/stepmill/stepmill/internal/ratelimit"
 	"github.com/stepmill/stepmill/internal/run"
@@ -218,35 +220,62 @@ func (s *Server) stir(runID string) {
 	}
 }
 
-// hear takes in what other nodes tell.
+// hear takes in what other nodes tell. Who is told of no run in particular looks at
+// those that it has to do with.
 func (s *Server) hear(n postgres.News) {
 	switch n.Kind {
 	case postgres.RunChanged:
-		s.runNews.Tell(n.ID)
+		tellOf(s.runNews, n.ID)
 	case postgres.RunEnded:
-		s.watchers.Ended(n.ID, nil)
-		s.runNews.Tell(n.ID)
+		s.hearOfEnd(n.ID)
 	case postgres.RunCancelled:
 		s.engine.Abort(n.ID)
-		s.watchers.Ended(n.ID, nil)
-		s.runNews.Tell(n.ID)
+		s.lookUnless(n.ID)
+		s.hearOfEnd(n.ID)
 	case postgres.RunStirred:
 		s.stir(n.ID)
+		s.lookUnless(n.ID)
 	case postgres.EventRecorded:
-		s.written.Tell(n.ID)
+		tellOf(s.written, n.ID)
 	case postgres.Deliverable:
 		s.courier.Wake()
 	case postgres.WorkflowDeleted:
 		s.engine.AbortWorkflow(n.ID)
+		s.lookUnless(n.ID)
 		s.runNews.TellAll()
 	case postgres.Scheduled:
 		s.lookAtTriggers()
 	case postgres.Everything:
 		s.lookAtTriggers()
-		go s.lookForEnds()
-		s.runNews.TellAll()
+		s.hearOfEnd("")
 		s.written.TellAll()
 		s.courier.Wake()
+	}
+}
+
+// lookUnless has this node look at all its runs unless it is known what to look at.
+func (s *Server) lookUnless(id string) {
+	if id == "" {
+		s.cluster.member.Look()
+	}
+}
+
+func (s *Server) hearOfEnd(runID string) {
+	if runID == "" {
+		go s.lookForEnds()
+	} else {
+		s.watchers.Ended(runID, nil)
+	}
+	tellOf(s.runNews, runID)
+}
+
+// tellOf tells those who wait for news of one, or of any if it is not known of
+// which there is.
+func tellOf(hub *news.Hub, id string) {
+	if id == "" {
+		hub.TellAll()
+	} else {
+		hub.Tell(id)
 	}
 }
 
@@ -259,9 +288,10 @@ func (s *Server) lookAtTriggers() {
 	s.poll.Wake(now)
 }
 
-// lookForEnds finds out which of the runs that somebody waits for have ended.
+// lookForEnds finds out which of the runs that somebody waits for have ended on
+// another node: of those that are worked on here it is known.
 func (s *Server) lookForEnds() {
-	watched := s.watchers.Watched()
+	watched := slices.DeleteFunc(s.watchers.Watched(), s.engine.Works)
 	if len(watched) == 0 {
 		return
 	}

@@ -199,6 +199,13 @@ func (e *Engine) abort(which func(string, *driver) bool) {
 	}
 }
 
+// Works tells whether a run is worked on here.
+func (e *Engine) Works(runID string) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.active[runID] != nil
+}
+
 // Leases are those that runs are worked on under. The epoch of one that is just
 // being taken up is zero.
 func (e *Engine) Leases() []run.Lease {

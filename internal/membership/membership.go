@@ -93,6 +93,7 @@ type Member struct {
 	stats   Stats
 
 	seen   chan struct{}      // a heartbeat was heard
+	asked  chan struct{}      // somebody wants it to look at its runs
 	hurry  chan struct{}      // the next one is wanted at once
 	expiry chan time.Duration // until the time of another node runs out
 }
@@ -117,7 +118,7 @@ type Config struct {
 func New(config Config, registry Registry, queue Queue, hands Hands, log *slog.Logger) *Member {
 	return &Member{
 		node: config.Node, capacity: config.Capacity, life: config.Life, told: config.Told, registry: registry, queue: queue, hands: hands, log: log,
-		missing: map[string]bool{}, seen: make(chan struct{}, 1), hurry: make(chan struct{}, 1), expiry: make(chan time.Duration, 1),
+		missing: map[string]bool{}, seen: make(chan struct{}, 1), asked: make(chan struct{}, 1), hurry: make(chan struct{}, 1), expiry: make(chan time.Duration, 1),
 	}
 }
 
@@ -216,6 +217,15 @@ func (m *Member) Run(ctx context.Context) error {
 		began := time.Now()
 		next := m.live(ctx)
 		pulse.Reset(max(0, next-time.Since(began)))
+	}
+}
+
+// Look has this node look whether all that it works on is still its own, and for
+// what has come for it, without waiting for the next heartbeat.
+func (m *Member) Look() {
+	select {
+	case m.asked <- struct{}{}:
+	default: // it is about to
 	}
 }
 

@@ -297,6 +297,23 @@ func TestASlowQueueDoesNotEndTrust(t *testing.T) {
 	})
 }
 
+// Who is asked to look finds what is void, and takes nothing up: that may be on
+// its way.
+func TestLook(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		d, h := newDatabase(), &hands{leases: []run.Lease{{RunID: "r", Epoch: 1}}}
+		m := member(t, d, h, "a")
+		d.set(func() { d.held["a"] = []run.Held{held("r", 2), held("s", 1)} })
+		for range 3 {
+			m.Look()
+			after(d, h, time.Millisecond)
+		}
+		same(t, "aborted", slices.Compact(h.aborted), []run.Lease{{RunID: "r", Epoch: 1}})
+		same(t, "taken up", h.taken, nil)
+	})
+}
+
 // The runs of a node that is gone are taken within the promised time, and it is
 // forgotten.
 func TestReap(t *testing.T) {

@@ -42,11 +42,17 @@ func (m *Member) drop() {
 	m.hands.DropAll()
 }
 
-// look compares what this node works on with what it has, after each heartbeat.
+// look compares what this node works on with what it has, after each heartbeat and
+// when it is asked to. After a heartbeat it also takes up what is its own and what
+// nobody works on.
 func (m *Member) look(ctx context.Context) {
 	for {
 		select {
 		case <-m.seen:
+			if ours, working, ok := m.compare(ctx); ok {
+				m.retake(ours, working)
+			}
+		case <-m.asked:
 			m.compare(ctx)
 		case <-ctx.Done():
 			return
@@ -55,23 +61,23 @@ func (m *Member) look(ctx context.Context) {
 }
 
 // compare holds what this node works on against what the store says that it
-// has: leases that are void end, what has come for a run is told, and a run that
-// is ours and that nobody works on is taken up. Where nobody can be told of such
-// things as they happen, this is how they are heard of.
-func (m *Member) compare(ctx context.Context) {
+// has: leases that are void end, and what has come for a run is told. Where nobody
+// can be told of such things as they happen, this is how they are heard of. It
+// answers what is ours and what is worked on.
+func (m *Member) compare(ctx context.Context) (ours map[string]run.Held, working map[string]bool, ok bool) {
 	leases := m.hands.Leases()
 	held, err := m.queue.Held(ctx, m.node.ID)
 	if err != nil {
 		if ctx.Err() == nil {
 			m.log.Warn("cannot read the runs of this node", "error", err)
 		}
-		return
+		return nil, nil, false
 	}
-	ours := make(map[string]run.Held, len(held))
+	ours = make(map[string]run.Held, len(held))
 	for _, h := range held {
 		ours[h.RunID] = h
 	}
-	working := make(map[string]bool, len(leases))
+	working = make(map[string]bool, len(leases))
 	for _, lease := range leases {
 		working[lease.RunID] = true
 		h, ok := ours[lease.RunID]
@@ -83,7 +89,7 @@ func (m *Member) compare(ctx context.Context) {
 			m.hands.Stir(lease.RunID)
 		}
 	}
-	m.retake(ours, working)
+	return ours, working, true
 }
 
 // retake takes up what is ours and lies about. It may be on its way from one

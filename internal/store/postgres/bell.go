@@ -17,8 +17,8 @@ const (
 	channel = "stepmill"
 	// ringEvery bounds how often a node rings.
 	ringEvery = 100 * time.Millisecond
-	// longest is what fits into one ring.
-	longest = 7500
+	// most is of how many of a kind a ring tells: of all kinds that fits into one.
+	most = 24
 	// listenAgain is when a lost connection is made anew.
 	listenAgain = time.Second
 	// stillThere is how often a quiet connection is asked whether it is alive, and
@@ -30,7 +30,8 @@ const (
 type News struct {
 	// Kind says what it is about, Everything stands for any of them.
 	Kind byte
-	ID   string
+	// ID is that of what it is about; empty, it is about any of its kind.
+	ID string
 }
 
 // Kinds of news.
@@ -59,7 +60,7 @@ type Bell struct {
 	deaf  atomic.Bool
 
 	mu      sync.Mutex
-	waiting map[News]bool
+	waiting map[byte]map[string]bool
 	ring    chan struct{}
 }
 
@@ -67,7 +68,7 @@ type Bell struct {
 // without one, or while the connection is lost, hear is told of Everything once
 // a second.
 func NewBell(db *DB, node string, listen *pgx.ConnConfig, hear func(News), log *slog.Logger) *Bell {
-	b := &Bell{db: db, node: node, listen: listen, hear: hear, log: log, waiting: map[News]bool{}, ring: make(chan struct{}, 1)}
+	b := &Bell{db: db, node: node, listen: listen, hear: hear, log: log, waiting: map[byte]map[string]bool{}, ring: make(chan struct{}, 1)}
 	b.deaf.Store(true)
 	return b
 }
@@ -90,10 +91,20 @@ func (b *Bell) Tell(kind byte, id string) {
 	}
 }
 
+// add keeps something to tell. Of what there is too much, it is kept that there is.
 func (b *Bell) add(n News) {
 	b.mu.Lock()
-	b.waiting[n] = true
-	first := len(b.waiting) == 1
+	first := len(b.waiting) == 0
+	switch ids := b.waiting[n.Kind]; {
+	case ids[""]:
+	case n.ID == "" || ids == nil || len(ids) == most:
+		if ids != nil {
+			n.ID = ""
+		}
+		b.waiting[n.Kind] = map[string]bool{n.ID: true}
+	default:
+		ids[n.ID] = true
+	}
 	b.mu.Unlock()
 	if first {
 		select {
@@ -155,19 +166,16 @@ func (b *Bell) notify(ctx context.Context, text string) error {
 	return err
 }
 
-// gathered is what there is to tell, or, when that is too much, that there is.
+// gathered is what there is to tell.
 func (b *Bell) gathered() string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	var text strings.Builder
 	text.WriteString(b.node)
-	for news := range b.waiting {
-		if text.Len()+len(news.ID)+2 > longest {
-			text.Reset()
-			text.WriteString(b.node + "\n" + string(Everything))
-			break
+	for kind, ids := range b.waiting {
+		for id := range ids {
+			text.WriteString("\n" + string(kind) + id)
 		}
-		text.WriteString("\n" + string(news.Kind) + news.ID)
 	}
 	clear(b.waiting)
 	return text.String()

@@ -2,7 +2,6 @@ package postgres_test
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"net/url"
 	"strings"
@@ -13,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/stepmill/stepmill/internal/store/postgres"
+	"github.com/stepmill/stepmill/internal/uid"
 	"github.com/stepmill/stepmill/test/faultproxy"
 )
 
@@ -96,10 +96,37 @@ func TestBell(t *testing.T) {
 
 	t.Run("too much for one message", func(t *testing.T) {
 		heardByB.forget()
-		for i := range 2000 {
-			a.Tell(postgres.RunChanged, fmt.Sprint("run_", i))
+		a.Tell(postgres.RunCancelled, "run_3")
+		for _, kind := range []byte{postgres.RunChanged, postgres.RunEnded} {
+			for range 2000 {
+				a.Tell(kind, uid.New(uid.Run))
+			}
 		}
-		eventually(t, "b hears of everything", func() bool { return heardByB.count(postgres.Everything, "") > 0 })
+		eventually(t, "b hears that runs have changed", func() bool { return heardByB.count(postgres.RunChanged, "") > 0 })
+		eventually(t, "b hears that runs have ended", func() bool { return heardByB.count(postgres.RunEnded, "") > 0 })
+		eventually(t, "b hears which run was cancelled", func() bool { return heardByB.count(postgres.RunCancelled, "run_3") == 1 })
+		if heardByB.count(postgres.Everything, "") > 0 {
+			t.Error("b hears of everything")
+		}
+	})
+	t.Run("as much as fits", func(t *testing.T) {
+		heardByB.forget()
+		time.Sleep(150 * time.Millisecond) // what is told now is told together
+		kinds := []byte{
+			postgres.RunChanged, postgres.RunEnded, postgres.RunCancelled, postgres.RunStirred, postgres.EventRecorded, postgres.WorkflowDeleted,
+			postgres.Deliverable, postgres.Scheduled,
+		}
+		told := map[postgres.News]bool{}
+		for _, kind := range kinds {
+			for range 24 {
+				news := postgres.News{Kind: kind, ID: uid.New(uid.Run)}
+				told[news] = true
+				a.Tell(news.Kind, news.ID)
+			}
+		}
+		for news := range told {
+			eventually(t, "b hears all of it", func() bool { return heardByB.count(news.Kind, news.ID) == 1 })
+		}
 	})
 	t.Run("alone nobody is told", func(t *testing.T) {
 		a.Alone(true)

@@ -193,7 +193,7 @@ func (g *groups) alone(m *member) { m.answer <- g.db.Write(m.ctx, m.fn) }
 
 // commit runs a group and answers each of its callers.
 func (g *groups) commit(group []*member) {
-	if len(group) == 1 {
+	if len(group) == 1 && group[0].written == nil {
 		g.alone(group[0])
 		return
 	}
@@ -204,12 +204,17 @@ func (g *groups) commit(group []*member) {
 			g.db.counts.failed(k, err)
 		}
 		for _, m := range group {
-			if _, open := errors.AsType[*unknownError](err); open {
+			_, open := errors.AsType[*unknownError](err)
+			switch {
+			case open:
 				g.db.counts.unit(unknown, err)
 				m.answer <- explain(err, unknown)
-				continue
+			case len(group) == 1 && m.outcome != nil: // by itself it would meet the same
+				g.db.counts.unit(other, m.outcome)
+				m.answer <- m.outcome
+			default:
+				g.apart.Go(func() { g.alone(m) })
 			}
-			g.apart.Go(func() { g.alone(m) })
 		}
 		return
 	}
