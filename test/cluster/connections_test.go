@@ -75,7 +75,7 @@ func (c *cluster) exhaust() (release func()) {
 				held = append(held, conn)
 			}
 			if len(held) > 0 {
-				_, _ = held[0].Exec(ctx, `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'stepmill'`)
+				_, _ = held[0].Exec(ctx, `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name LIKE 'stepmill%'`)
 			}
 		}
 	}()

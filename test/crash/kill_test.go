@@ -10,9 +10,11 @@ import (
 const (
 	killRounds = 30
 	// The server is killed at a random time within these after the first
-	// acknowledgement of a round.
+	// acknowledgement of a round, or later on a slow machine.
 	soonest = 50 * time.Millisecond
 	latest  = 600 * time.Millisecond
+	// Before that, so many requests of the round have been answered.
+	leastAnswers = 25
 	// sample is how much of the ledger is looked at after every restart.
 	sample = 25
 	// The tables are held against their invariants every so many rounds.
@@ -35,8 +37,7 @@ func TestKillUnderLoad(t *testing.T) {
 	var slowest time.Duration
 	for round := range killRounds {
 		first, wait := l.run(s)
-		awaitFirst(t, first)
-		time.Sleep(soonest + time.Duration(random.Int64N(int64(latest-soonest))))
+		l.awaitMoment(t, first, random)
 		s.Kill(t)
 		wait()
 		if db := checkFile(t, s.Dir); round%tablesEvery == 0 {

@@ -105,6 +105,24 @@ func awaitFirst(t *testing.T, first <-chan struct{}) {
 	}
 }
 
+// awaitMoment waits for a moment to do something to a server in a round: a random
+// while after its first acknowledgement, and not before clients have got some
+// answers, however slow the machine is.
+func (l *load) awaitMoment(t *testing.T, first <-chan struct{}, random *rand.Rand) {
+	t.Helper()
+	enough := l.answered() + leastAnswers
+	awaitFirst(t, first)
+	time.Sleep(soonest + time.Duration(random.Int64N(int64(latest-soonest))))
+	for end := time.Now().Add(10 * time.Second); l.answered() < enough && time.Now().Before(end); {
+		time.Sleep(time.Millisecond)
+	}
+}
+
+func (l *load) answered() (n int) {
+	l.ledger.count(func(counts *counts) { n = counts.answered })
+	return n
+}
+
 // run repeats what was not answered, then works on.
 func (c *client) run() {
 	if !c.catchUp() {

@@ -27,8 +27,7 @@ func TestTerminateUnderLoad(t *testing.T) {
 	var slowest time.Duration
 	for round := range terminateRounds {
 		first, wait := l.run(s)
-		awaitFirst(t, first)
-		time.Sleep(soonest + time.Duration(random.Int64N(int64(latest-soonest))))
+		l.awaitMoment(t, first, random)
 		exit := s.Terminate(t)
 		wait()
 		if exit.Code != 0 {
