@@ -141,7 +141,7 @@ func (s *Store) stir(u *unit, runID string, at time.Time) error {
 	if err := u.Do(`UPDATE run_queue SET wake_at = $1 WHERE run_id = $2 AND turn`, at, runID); err != nil {
 		return err
 	}
-	held, err := number(u, `SELECT count(*) FROM run_queue WHERE run_id = $1 AND node IS NOT NULL`, runID)
+	held, err := number(u, `SELECT count(*) FROM run_queue WHERE run_id = $1`+inHands, runID)
 	if err != nil {
 		return err
 	}

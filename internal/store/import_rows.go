@@ -148,5 +148,5 @@ func handBack(c Conn, runID any, now time.Time) error {
 	if err := c.Do(blame+` AND run_id = $2`, "", runID); err != nil {
 		return err
 	}
-	return c.Do(`UPDATE run_queue SET node = NULL, wake_at = $1 WHERE run_id = $2 AND node IS NOT NULL`, now, runID)
+	return c.Do(`UPDATE run_queue SET node = NULL, wake_at = $1 WHERE run_id = $2`+inHands, now, runID)
 }

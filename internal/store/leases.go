@@ -169,13 +169,18 @@ const (
 	selectWake  = `SELECT ` + wakeColumns + ` `
 )
 
+// inHands tells that some node holds a run. It is not written as IS NOT NULL: then
+// PostgreSQL, if it has last counted the queue while that was empty, looks for the
+// run among all that are held, and among those that were.
+const inHands = ` AND COALESCE(node, '') <> ''`
+
 // fence touches the run's row in the queue under the lease's epoch: no row, no
 // right to write. In a cluster who has the lease has a slot: so a run that was
 // given back is not given back once more by one who did not hear that it was.
 func (s *Store) fence(lease run.Lease, d run.Decision) statement {
 	giveBack, held := ``, notDeleted
 	if s.cluster != nil {
-		giveBack, held = `slot = false, `, notDeleted+` AND slot AND node IS NOT NULL`
+		giveBack, held = `slot = false, `, notDeleted+` AND slot`+inHands
 	}
 	switch {
 	case d.Finish != nil:

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"cmp"
+	"iter"
 	"math/bits"
 	"regexp"
 	"slices"
@@ -51,7 +52,9 @@ func merge(statements []*statement) []*statement {
 		case first.later != nil:
 			merged = append(merged, sums(alike)...)
 		case first.plain && insertion(first.text) != nil:
-			merged = append(merged, insertAll(alike)...)
+			for rows := range insertion(first.text).apart(alike) {
+				merged = append(merged, insertAll(rows)...)
+			}
 		default:
 			merged = append(merged, alike...)
 		}
@@ -111,13 +114,16 @@ func byNumber(a, b *statement) int { return cmp.Compare(a.args[0].(int64), b.arg
 // to insert several.
 type form struct {
 	head, row, tail string
+	// key are the arguments that tell one row from another, if a row that is there
+	// already is changed: that cannot happen twice in one statement.
+	key []int
 	// several are the statements for 2, 4, 8 rows and so on, made when needed.
 	mu      sync.Mutex
 	several map[int]string
 }
 
 var (
-	oneRow      = regexp.MustCompile(`(?s)^(INSERT INTO .*\sVALUES )(\([^()]*\))(|\sON CONFLICT [^$]*)$`)
+	oneRow      = regexp.MustCompile(`(?s)^(INSERT INTO \w+ \(([^()]*)\)\s+VALUES )\(([^()]*)\)(|\s+ON CONFLICT \(([^()]*)\) DO [^$]*)$`)
 	placeholder = regexp.MustCompile(`\$\d+`)
 	// forms are those of the statements that were seen, nil for what cannot be
 	// taken apart. There are as many as are written in the store.
@@ -130,10 +136,61 @@ func insertion(text string) *form {
 	}
 	var f *form
 	if parts := oneRow.FindStringSubmatch(text); parts != nil {
-		f = &form{head: parts[1], row: parts[2], tail: parts[3], several: map[int]string{}}
+		f = newForm(parts[1], parts[2], parts[3], parts[4], parts[5])
 	}
 	known, _ := forms.LoadOrStore(text, f)
 	return known.(*form)
+}
+
+func newForm(head, columns, row, tail, conflict string) *form {
+	f := &form{head: head, row: `(` + row + `)`, tail: tail, several: map[int]string{}}
+	if !strings.Contains(tail, ` DO UPDATE `) {
+		return f
+	}
+	names, values := list(columns), list(row)
+	for _, name := range list(conflict) {
+		at := slices.Index(names, name)
+		if at < 0 || at >= len(values) || !placeholder.MatchString(values[at]) {
+			return nil
+		}
+		n, _ := strconv.Atoi(values[at][1:])
+		f.key = append(f.key, n-1)
+	}
+	return f
+}
+
+// list are the parts of a text between commas.
+func list(text string) []string {
+	parts := strings.Split(text, `,`)
+	for i, part := range parts {
+		parts[i] = strings.TrimSpace(part)
+	}
+	return parts
+}
+
+// apart parts statements where a row comes again that may be changed.
+func (f *form) apart(of []*statement) iter.Seq[[]*statement] {
+	return func(yield func([]*statement) bool) {
+		from := 0
+		for i := range of {
+			if f.key != nil && slices.ContainsFunc(of[from:i], func(s *statement) bool { return f.same(s, of[i]) }) {
+				if !yield(of[from:i]) {
+					return
+				}
+				from = i
+			}
+		}
+		yield(of[from:])
+	}
+}
+
+// same tells whether two statements may be about the same row.
+func (f *form) same(a, b *statement) bool {
+	return !slices.ContainsFunc(f.key, func(i int) bool {
+		one, isText := a.args[i].(string)
+		other, areTexts := b.args[i].(string)
+		return isText && areTexts && one != other
+	})
 }
 
 // insertAll inserts the rows of several statements with few: with one for each

@@ -121,6 +121,20 @@ func TestMerge(t *testing.T) {
 			}
 		}
 	})
+	t.Run("rows that are changed where they are there", func(t *testing.T) {
+		t.Parallel()
+		const upsert = "INSERT INTO t (a, b, c)\n\t\tVALUES ($1, $2, $3)\n\t\tON CONFLICT (a, b) DO UPDATE SET c = excluded.c"
+		row := func(a, b string, c int) *statement { return plain(upsert, a, b, c) }
+		got := merge([]*statement{row("r", "x", 1), row("r", "y", 2), row("s", "x", 3), row("r", "y", 4), row("s", "y", 5)})
+		var args [][]any
+		for _, s := range got {
+			args = append(args, s.args)
+		}
+		want := [][]any{{"r", "x", 1, "r", "y", 2}, {"s", "x", 3}, {"r", "y", 4, "s", "y", 5}}
+		if !slices.EqualFunc(args, want, slices.Equal) {
+			t.Errorf("%v, want %v", args, want)
+		}
+	})
 	t.Run("locks", func(t *testing.T) {
 		t.Parallel()
 		got := merge(many(3, func(i int) *statement {

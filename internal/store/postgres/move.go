@@ -20,7 +20,7 @@ func (db *DB) Frozen(ctx context.Context, fn func(store.Conn) error) error {
 }
 
 // unhurried lets a transaction wait for whoever reads or writes its file.
-const unhurried = `SELECT set_config('idle_in_transaction_session_timeout', '0', true)`
+const unhurried = `SELECT set_config('idle_in_transaction_session_timeout', '0', true), set_config('enable_seqscan', 'on', true)`
 
 // LastNumber implements store.Mover.
 func (db *DB) LastNumber(c store.Conn, table string) (last int64, err error) {
