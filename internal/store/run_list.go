@@ -42,7 +42,7 @@ func allRuns(filter run.Filter, args *[]any) string {
 		queue   = `run_queue q LEFT JOIN runs r ON r.id = q.run_id LEFT JOIN workflows w ON w.id = q.workflow_id WHERE q.run_id < $2 AND q.run_id >= $3 AND `
 		own     = ` AND EXISTS (SELECT 1 FROM workflows o WHERE o.id = $5 AND o.workspace_id = $1)`
 		newest  = ` ORDER BY r.id DESC LIMIT $4`
-		queued  = ` ORDER BY q.run_id DESC LIMIT $4`
+		queued  = listed + ` ORDER BY q.run_id DESC LIMIT $4`
 	)
 	if filter.WorkflowID != "" {
 		*args = append(*args, filter.WorkflowID)

@@ -59,8 +59,3 @@ func open(t *testing.T, opts postgres.Options) *postgres.DB {
 	})
 	return db
 }
-
-func TestCluster(t *testing.T) {
-	t.Parallel()
-	storetest.RunCluster(t, func(t *testing.T) store.Driver { return open(t, newDatabase(t)) })
-}

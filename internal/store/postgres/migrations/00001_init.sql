@@ -276,8 +276,10 @@ CREATE INDEX run_queue_parked ON run_queue (workspace_id, wake_at, run_id) WHERE
 CREATE INDEX run_queue_adrift ON run_queue (run_id) WHERE adrift;
 CREATE INDEX run_queue_by_node ON run_queue (node, run_id) WHERE node IS NOT NULL;
 CREATE INDEX run_queue_by_share ON run_queue (workflow_id, share_key, turn, run_id) WHERE share_key IS NOT NULL;
-CREATE INDEX run_queue_by_workflow ON run_queue (workflow_id, run_id);
-CREATE INDEX run_queue_by_workspace ON run_queue (workspace_id, run_id);
+-- All runs are in these, and are found with them only by who asks for that
+-- ("listed" in store/runs.go).
+CREATE INDEX run_queue_by_workflow ON run_queue (workflow_id, run_id) WHERE crashes >= 0;
+CREATE INDEX run_queue_by_workspace ON run_queue (workspace_id, run_id) WHERE crashes >= 0;
 
 CREATE TABLE steps (
     run_id      TEXT COLLATE "C" NOT NULL,
