@@ -160,7 +160,7 @@ func (s *Store) Approvals(ctx context.Context, workspaceID string, page paging.R
 	err := s.read(ctx, func(c Conn) (err error) {
 		found, err = list(c, `SELECT s.run_id, s.path, q.workflow_id, w.name, s.name, s.input, s.started_at, COALESCE(s.deadline, s.wake_at)
 			FROM run_queue q JOIN steps s ON s.run_id = q.run_id JOIN workflows w ON w.id = q.workflow_id AND w.deleted_at IS NULL
-			WHERE q.workspace_id = $1`+listed+` AND q.run_id <= $2 AND (q.run_id < $2 OR s.path > $3)
+			WHERE q.workspace_id = $1`+listed("q.workspace_id")+` AND q.run_id <= $2 AND (q.run_id < $2 OR s.path > $3)
 			AND s.awaits = 'answer' AND s.status = 'waiting' AND s.answer IS NULL ORDER BY q.run_id DESC, s.path LIMIT $4`,
 			[]any{workspaceID, before(runID), path, page.Limit + 1}, func(r Row) (a run.Approval, err error) {
 				err = r.Scan(&a.RunID, &a.StepID, &a.WorkflowID, &a.WorkflowName, &a.StepName, (*[]byte)(&a.Input), &a.Since, &a.Until)

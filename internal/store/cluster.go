@@ -78,11 +78,11 @@ func (s *Store) dropAll(u *unit, workspaceID, workflowID string) error {
 	if s.cluster == nil {
 		return nil
 	}
-	if err := u.Query(`SELECT slot, parked FROM run_queue WHERE workflow_id = $1`+listed+` ORDER BY run_id FOR UPDATE`,
+	if err := u.Query(`SELECT slot, parked FROM run_queue WHERE workflow_id = $1`+listed("workflow_id")+` ORDER BY run_id FOR UPDATE`,
 		[]any{workflowID}, u.freeing(workspaceID)); err != nil {
 		return err
 	}
-	return u.Do(`UPDATE run_queue SET epoch = epoch + 1, node = NULL, executing = NULL, slot = false, parked = false WHERE workflow_id = $1`+listed, workflowID)
+	return u.Do(`UPDATE run_queue SET epoch = epoch + 1, node = NULL, executing = NULL, slot = false, parked = false WHERE workflow_id = $1`+listed("workflow_id"), workflowID)
 }
 
 // freeing gives back what a row of the queue held.

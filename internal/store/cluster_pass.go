@@ -163,7 +163,7 @@ func (s *Store) Recount(ctx context.Context, workspaceID string) (bool, error) {
 			return err
 		}
 		n, err := u.Exec(`UPDATE workspace_load l SET running = c.running, parked = c.parked FROM
-			(SELECT count(*) FILTER (WHERE slot) AS running, count(*) FILTER (WHERE parked) AS parked FROM run_queue WHERE workspace_id = $1`+listed+`) c
+			(SELECT count(*) FILTER (WHERE slot) AS running, count(*) FILTER (WHERE parked) AS parked FROM run_queue WHERE workspace_id = $1`+listed("workspace_id")+`) c
 			WHERE l.workspace_id = $1 AND (l.running <> c.running OR l.parked <> c.parked)`, workspaceID)
 		wrong = n > 0
 		return err

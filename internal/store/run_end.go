@@ -104,7 +104,7 @@ func (s *Store) tellParent(u *unit, of run.Run, f run.Finish) error {
 // gone.
 func (s *Store) tellParents(u *unit, workflowID string, at time.Time) error {
 	gone, err := list(u, `SELECT r.id, r.parent_run, r.parent_step FROM run_queue q JOIN runs r ON r.id = q.run_id
-		WHERE q.workflow_id = $1`+listed+` AND r.parent_run IS NOT NULL AND r.parent_waits`, []any{workflowID},
+		WHERE q.workflow_id = $1`+listed("q.workflow_id")+` AND r.parent_run IS NOT NULL AND r.parent_waits`, []any{workflowID},
 		func(r Row) (of run.Run, err error) {
 			of.Parent = &run.Parent{}
 			err = r.Scan(&of.ID, &of.Parent.RunID, &of.Parent.StepID)

@@ -42,7 +42,7 @@ func allRuns(filter run.Filter, args *[]any) string {
 		queue   = `run_queue q LEFT JOIN runs r ON r.id = q.run_id LEFT JOIN workflows w ON w.id = q.workflow_id WHERE q.run_id < $2 AND q.run_id >= $3 AND `
 		own     = ` AND EXISTS (SELECT 1 FROM workflows o WHERE o.id = $5 AND o.workspace_id = $1)`
 		newest  = ` ORDER BY r.id DESC LIMIT $4`
-		queued  = listed + ` ORDER BY q.run_id DESC LIMIT $4`
+		queued  = ` ORDER BY q.run_id DESC LIMIT $4`
 	)
 	if filter.WorkflowID != "" {
 		*args = append(*args, filter.WorkflowID)
@@ -50,14 +50,14 @@ func allRuns(filter run.Filter, args *[]any) string {
 		case "":
 			return columns + runs + `r.workflow_id = $5` + own + newest
 		case run.Running:
-			return columns + queue + `q.workflow_id = $5` + own + queued
+			return columns + queue + `q.workflow_id = $5` + listed("q.workflow_id") + own + queued
 		}
 		*args = append(*args, string(filter.Status))
 		return columns + runs + `r.workflow_id = $5 AND r.status = $6 AND r.status <> 'running'` + own + newest
 	}
 	switch filter.Status {
 	case run.Running:
-		return columns + queue + `q.workspace_id = $1` + queued
+		return columns + queue + `q.workspace_id = $1` + listed("q.workspace_id") + queued
 	case run.Failed, run.Cancelled:
 		*args = append(*args, string(filter.Status))
 		return columns + runs + `r.workspace_id = $1 AND r.status = $5 AND r.status IN ('failed', 'cancelled')` + newest

@@ -11,11 +11,11 @@ import (
 
 // notDeleted is the condition that voids every lease of a deleted workflow at
 // once.
-// listed is true of every run in the queue. Only who says so, and looks for runs of
-// a workspace or of a workflow, is offered the indexes for that on PostgreSQL: while
-// the queue seems empty to it, it takes them for as good as the key of a run, and
+// listed is true of every run in the queue, whose workspace or workflow the column
+// is. Only who says so is offered the index on that column by PostgreSQL: while the
+// queue seems empty to it, it takes such indexes for as good as the key of a run, and
 // what has left the queue stays in them for a while.
-const listed = ` AND crashes >= 0`
+func listed(column string) string { return ` AND ` + column + ` <> ''` }
 
 const notDeleted = ` AND NOT EXISTS (SELECT 1 FROM workflows w WHERE w.id = run_queue.workflow_id AND w.deleted_at IS NOT NULL)`
 
@@ -326,7 +326,7 @@ func (s *Store) Runs(ctx context.Context, workspaceID, workflowID string, status
 	case "":
 	case run.Running:
 		statement = columns + `run_queue q JOIN runs r ON r.id = q.run_id
-			WHERE q.workflow_id = $1 AND q.run_id < $3` + listed + live + `ORDER BY q.run_id DESC LIMIT $4`
+			WHERE q.workflow_id = $1 AND q.run_id < $3` + listed("q.workflow_id") + live + `ORDER BY q.run_id DESC LIMIT $4`
 	default:
 		statement = columns + `runs r WHERE r.workflow_id = $1 AND r.id < $3 AND r.status = $5 AND r.status <> 'running'` + live + `
 			ORDER BY r.id DESC LIMIT $4`

@@ -278,8 +278,8 @@ CREATE INDEX run_queue_by_node ON run_queue (node, run_id) WHERE node IS NOT NUL
 CREATE INDEX run_queue_by_share ON run_queue (workflow_id, share_key, turn, run_id) WHERE share_key IS NOT NULL;
 -- All runs are in these, and are found with them only by who asks for that
 -- ("listed" in store/runs.go).
-CREATE INDEX run_queue_by_workflow ON run_queue (workflow_id, run_id) WHERE crashes >= 0;
-CREATE INDEX run_queue_by_workspace ON run_queue (workspace_id, run_id) WHERE crashes >= 0;
+CREATE INDEX run_queue_by_workflow ON run_queue (workflow_id, run_id) WHERE workflow_id <> '';
+CREATE INDEX run_queue_by_workspace ON run_queue (workspace_id, run_id) WHERE workspace_id <> '';
 
 CREATE TABLE steps (
     run_id      TEXT COLLATE "C" NOT NULL,
