@@ -59,8 +59,8 @@ var invariants = map[string]string{
 		SELECT id FROM runs WHERE (finished_at IS NULL) <> (status = 'running')`,
 	"a run that has ended has no open steps": `
 		SELECT s.run_id FROM steps s JOIN runs r ON r.id = s.run_id WHERE r.status <> 'running' AND s.status IN ('running', 'waiting')`,
-	"a step belongs to a run": `
-		SELECT s.run_id FROM steps s LEFT JOIN runs r ON r.id = s.run_id WHERE r.id IS NULL`,
+	"a step belongs to a run, or is what remains of one": `
+		SELECT s.run_id FROM steps s LEFT JOIN runs r ON r.id = s.run_id WHERE r.id IS NULL AND s.run_id NOT IN (SELECT run_id FROM run_remains)`,
 	"a delivery is of an event to a webhook of the same workspace": `
 		SELECT d.id FROM deliveries d LEFT JOIN events e ON e.id = d.event_id LEFT JOIN webhooks w ON w.id = d.webhook_id
 		WHERE e.id IS NULL OR w.id IS NULL OR e.workspace_id <> d.workspace_id OR w.workspace_id <> d.workspace_id`,

@@ -188,7 +188,7 @@ var invariants = map[string]string{
 		HAVING count(*) FILTER (WHERE e.type = 'run.started') <> 1 OR count(*) FILTER (WHERE e.type <> 'run.started') <> CASE WHEN r.status = 'running' THEN 0 ELSE 1 END`,
 	"a run that has ended has no open steps": `
 		SELECT s.run_id FROM steps s JOIN runs r ON r.id = s.run_id WHERE r.status <> 'running' AND s.status IN ('running', 'waiting')`,
-	"a step belongs to a run": `SELECT s.run_id FROM steps s LEFT JOIN runs r ON r.id = s.run_id WHERE r.id IS NULL`,
+	"a step belongs to a run, or is what remains of one": `SELECT s.run_id FROM steps s LEFT JOIN runs r ON r.id = s.run_id WHERE r.id IS NULL AND s.run_id NOT IN (SELECT run_id FROM run_remains)`,
 }
 
 // check holds the tables against the invariants.

@@ -103,8 +103,8 @@ var invariants = map[string]string{
 		SELECT id FROM runs WHERE (finished_at IS NULL) <> (status = 'running')`,
 	"a run that has ended has no open steps": `
 		SELECT s.run_id FROM steps s JOIN runs r ON r.id = s.run_id WHERE r.status <> 'running' AND s.status IN ('running', 'waiting')`,
-	"a step belongs to a run": `
-		SELECT s.run_id FROM steps s LEFT JOIN runs r ON r.id = s.run_id WHERE r.id IS NULL`,
+	"a step belongs to a run, or is what remains of one": `
+		SELECT s.run_id FROM steps s LEFT JOIN runs r ON r.id = s.run_id WHERE r.id IS NULL AND s.run_id NOT IN (SELECT run_id FROM run_remains)`,
 	"a workflow has the version it names": `
 		SELECT w.id FROM workflows w LEFT JOIN workflow_versions v ON v.workflow_id = w.id AND v.version = w.version WHERE v.version IS NULL`,
 	"a run is pinned to a version that exists": `

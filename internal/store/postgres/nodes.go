@@ -67,12 +67,14 @@ func (db *DB) Sever(ctx context.Context, id string) error {
 
 // Forget removes a node that is dead and holds nothing any more. What it did for
 // all the others is for one of them to do, without waiting for the end of its
-// term. It answers whether there was such a node, or something that it did.
+// term. Runs that it was about to take up are brought to others at once. It answers
+// whether there was such a node, or something that it did.
 func (db *DB) Forget(ctx context.Context, id string) (bool, error) {
 	const dead = ` AND NOT EXISTS (SELECT 1 FROM nodes WHERE id = $1 AND NOT dead)`
 	var removed bool
 	err := db.reserve.QueryRow(ctx, `WITH c AS (DELETE FROM couriers WHERE node = $1`+dead+` RETURNING 1), t AS (DELETE FROM terms WHERE holder = $1`+dead+`),
-		l AS (DELETE FROM `+JobSchema+`.river_leader WHERE leader_id = $1`+dead+`), n AS (DELETE FROM nodes WHERE id = $1 AND dead RETURNING 1),
+		l AS (DELETE FROM `+JobSchema+`.river_leader WHERE leader_id = $1`+dead+`),
+		j AS (UPDATE `+JobSchema+`.river_job SET state = 'available' WHERE state = 'running' AND attempted_by[array_length(attempted_by, 1)] = $1`+dead+`), n AS (DELETE FROM nodes WHERE id = $1 AND dead RETURNING 1),
 		told AS (SELECT pg_notify($2, $3))
 		SELECT EXISTS (SELECT 1 FROM c UNION ALL SELECT 1 FROM n) FROM told`, id, channel, id+"\n"+string(Deliverable)).Scan(&removed)
 	return removed, err

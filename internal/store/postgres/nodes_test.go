@@ -88,6 +88,30 @@ func TestHeartbeats(t *testing.T) {
 	}
 }
 
+// What a node had fetched when it died goes to another, which does not wait until
+// it is overdue.
+func TestForgetPutsJobsBack(t *testing.T) {
+	t.Parallel()
+	db := open(t, newDatabase(t))
+	for _, by := range []string{"{b}", "{a,b}", "{b,a}"} {
+		exec(t, db, `INSERT INTO `+postgres.JobSchema+`.river_job (kind, args, max_attempts, state, attempted_at, attempted_by, attempt)
+			VALUES ('wake_up', '{}', 10, 'running', now(), $1::text::text[], 1)`, by)
+	}
+	count := func(state string) int {
+		return number(t, db, `SELECT count(*) FROM `+postgres.JobSchema+`.river_job WHERE state = $1::text::`+postgres.JobSchema+`.river_job_state`, state)
+	}
+	beat(t, db, "b", time.Minute)
+	if _, err := db.Forget(t.Context(), "b"); err != nil || count("running") != 3 {
+		t.Errorf("a node that is alive lost its jobs: %v", err)
+	}
+	if err := db.Retire(t.Context(), "b"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := db.Forget(t.Context(), "b"); err != nil || count("running") != 1 || count("available") != 2 {
+		t.Errorf("%d jobs wait for a node, %d are with one: %v", count("available"), count("running"), err)
+	}
+}
+
 // A node that stops in the middle of what it sends keeps what it has locked: no
 // timer of the database runs. It is ended with the node, and not before.
 func TestSever(t *testing.T) {
