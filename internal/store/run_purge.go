@@ -118,12 +118,13 @@ func (s *Store) PurgeRemains(ctx context.Context, limit int) (bool, error) {
 	return more && err == nil, err
 }
 
-// NextKept implements run.PruneStore.
+// NextKept implements run.PruneStore. Workflows that have no runs are passed over
+// where they are, and not one by one.
 func (s *Store) NextKept(ctx context.Context, after string) (*run.Kept, error) {
 	var next *run.Kept
 	err := s.read(ctx, func(c Conn) (err error) {
 		next, err = one(c, `SELECT w.id, s.plan FROM workflows w JOIN workspaces s ON s.id = w.workspace_id
-			WHERE w.id > $1 AND w.deleted_at IS NULL ORDER BY w.id LIMIT 1`, []any{after}, func(r Row) (k run.Kept, err error) {
+			WHERE w.id > $1 AND w.deleted_at IS NULL AND (SELECT r.id FROM runs r WHERE r.workflow_id = w.id LIMIT 1) IS NOT NULL ORDER BY w.id LIMIT 1`, []any{after}, func(r Row) (k run.Kept, err error) {
 			err = r.Scan(&k.WorkflowID, (*string)(&k.Plan))
 			return k, err
 		})
