@@ -144,13 +144,11 @@ func (r *report) product(ctx context.Context, dir string, length time.Duration) 
 }
 
 func (r *report) measure(servers []*process, row row, length time.Duration) error {
-	var addresses []string
 	var used time.Duration
 	for _, server := range servers {
-		addresses = append(addresses, server.address)
 		used -= server.cpu()
 	}
-	s := load(addresses, row.clients, length, row.want, row.next)
+	s := load(addressesOf(servers), row.clients, length, row.want, row.next)
 	for _, server := range servers {
 		used += server.cpu()
 	}

@@ -76,6 +76,15 @@ func launch(ctx context.Context, awaitKey bool, binary string, args ...string) (
 	return nil, fmt.Errorf("%s did not start", binary)
 }
 
+// addressesOf are where servers listen.
+func addressesOf(servers []*process) []string {
+	addresses := make([]string, len(servers))
+	for i, server := range servers {
+		addresses[i] = server.address
+	}
+	return addresses
+}
+
 // stop ends the server.
 func (p *process) stop() error {
 	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {

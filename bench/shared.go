@@ -18,15 +18,11 @@ import (
 // shared measures nodes on a PostgreSQL of its own on the same machine, first
 // one of them, then two.
 func (r *report) shared(ctx context.Context, dir string, length time.Duration) (err error) {
-	db, err := postgres.Launch(ctx, postgres.Options{MaxConnections: 100, Settings: map[string]string{"shared_buffers": "128MB"}})
+	db, node, err := nodes(ctx, dir)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	node, err := nodes(ctx, dir, db)
-	if err != nil {
-		return err
-	}
 	first, err := node(start)
 	if err != nil {
 		return err
@@ -71,14 +67,18 @@ func (r *report) shared(ctx context.Context, dir string, length time.Duration) (
 // untilKnown is how long it takes a node to learn how many there are.
 const untilKnown = 4 * time.Second
 
-// nodes makes a function that starts nodes of the binary in the directory, in one
-// of the ways to start a process.
-func nodes(ctx context.Context, dir string, db *postgres.Server) (func(begin) (*process, error), error) {
+// nodes starts a database, and makes a function that starts nodes on it, of the
+// binary in the directory, in one of the ways to start a process.
+func nodes(ctx context.Context, dir string) (*postgres.Server, func(begin) (*process, error), error) {
 	key := filepath.Join(dir, "master.key")
 	if err := os.WriteFile(key, []byte(hex.EncodeToString(random(32))), 0o600); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return func(begin begin) (*process, error) {
+	db, err := postgres.Launch(ctx, postgres.Options{MaxConnections: 100, Settings: map[string]string{"shared_buffers": "128MB"}})
+	if err != nil {
+		return nil, nil, err
+	}
+	return db, func(begin begin) (*process, error) {
 		return begin(ctx, filepath.Join(dir, "stepmill"), "serve", "--listen", "127.0.0.1:0", "--database-url", db.URL("postgres"), "--master-key-file", key,
 			"--log-level", "warn", "--egress-allow", "127.0.0.0/8")
 	}, nil

@@ -7,8 +7,6 @@ import (
 	"path/filepath"
 	"slices"
 	"time"
-
-	"github.com/stepmill/stepmill/test/postgres"
 )
 
 // contest compares ways to run three steps to the end. Whatever else changes
@@ -31,15 +29,11 @@ func turns(ctx context.Context, dir string, count int, length time.Duration) (er
 	if err != nil {
 		return err
 	}
-	db, err := postgres.Launch(ctx, postgres.Options{MaxConnections: 100, Settings: map[string]string{"shared_buffers": "128MB"}})
+	db, node, err := nodes(ctx, dir)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	node, err := nodes(ctx, dir, db)
-	if err != nil {
-		return err
-	}
 	c := &contest{length: length, more: func() (*process, error) { return node(restart) }}
 	if c.embedded, err = start(ctx, binary, "serve", "--listen", "127.0.0.1:0", "--data-dir", filepath.Join(dir, "data"), "--log-level", "warn"); err != nil {
 		return err
@@ -121,10 +115,7 @@ func (c *contest) measureTwo() (err error) {
 }
 
 func (c *contest) load(row row, into *[]float64, servers ...*process) error {
-	var addresses []string
-	for _, server := range servers {
-		addresses = append(addresses, server.address)
-	}
+	addresses := addressesOf(servers)
 	// One that was just started has to become as quick as it is.
 	if warm := load(addresses, row.clients, c.length/2, row.want, row.next); warm.err != nil {
 		return warm.err

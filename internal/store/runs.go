@@ -9,14 +9,14 @@ import (
 	"github.com/stepmill/stepmill/internal/run"
 )
 
-// notDeleted is the condition that voids every lease of a deleted workflow at
-// once.
 // listed is true of every run in the queue, whose workspace or workflow the column
 // is. Only who says so is offered the index on that column by PostgreSQL: while the
 // queue seems empty to it, it takes such indexes for as good as the key of a run, and
 // what has left the queue stays in them for a while.
 func listed(column string) string { return ` AND ` + column + ` <> ''` }
 
+// notDeleted is the condition that voids every lease of a deleted workflow at
+// once.
 const notDeleted = ` AND NOT EXISTS (SELECT 1 FROM workflows w WHERE w.id = run_queue.workflow_id AND w.deleted_at IS NOT NULL)`
 
 // maxFresh bounds the payload of a run that is handed on in memory: many runs

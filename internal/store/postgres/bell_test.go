@@ -70,6 +70,17 @@ func listening(t *testing.T, opts postgres.Options) *pgx.ConnConfig {
 	return config.ConnConfig
 }
 
+// connect is a connection of its own, until the test ends.
+func connect(t *testing.T, opts postgres.Options) *pgx.Conn {
+	t.Helper()
+	conn, err := pgx.ConnectConfig(t.Context(), listening(t, opts))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close(context.Background()) })
+	return conn
+}
+
 // eventually waits for something that has to come.
 func eventually(t *testing.T, what string, come func() bool) {
 	t.Helper()

@@ -6,8 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/stepmill/stepmill/internal/clock"
 	"github.com/stepmill/stepmill/internal/node"
 	"github.com/stepmill/stepmill/internal/store/postgres"
@@ -122,15 +120,7 @@ func TestSever(t *testing.T) {
 			opts := newDatabase(t)
 			db := open(t, opts)
 			opts.Name, opts.Pooled = "b", pooled
-			config, err := postgres.Configure(opts, 1)
-			if err != nil {
-				t.Fatal(err)
-			}
-			stopped, err := pgx.ConnectConfig(t.Context(), config.ConnConfig)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer stopped.Close(t.Context())
+			stopped := connect(t, opts)
 			sent := stopped.PgConn().StartPipeline(t.Context())
 			for _, text := range append(open(t, opts).Opening(), "SELECT pg_advisory_xact_lock(7)") {
 				sent.SendQueryParams(text, nil, nil, nil, nil)

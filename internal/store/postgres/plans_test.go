@@ -30,16 +30,7 @@ func TestCluster(t *testing.T) {
 // which run it is finds it by its key alone.
 func checkPlans(t *testing.T, texts map[string]bool) {
 	t.Helper()
-	opts := newDatabase(t)
-	config, err := postgres.Configure(opts, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	conn, err := pgx.ConnectConfig(t.Context(), config.ConnConfig)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close(t.Context())
+	conn := connect(t, newDatabase(t))
 	for _, text := range []string{
 		`INSERT INTO run_queue (run_id, workspace_id, workflow_id, epoch, node, wake_at, slot, share_key)
 			SELECT 'run_' || n, 'ws', 'wf', 1, 'node', n, true, 'k' FROM generate_series(1, 1000) n`,
@@ -90,16 +81,13 @@ func byKey(plan []string) bool {
 // planOf is how the database runs a statement, whatever its arguments are.
 func planOf(t *testing.T, conn *pgx.Conn, text string) []string {
 	t.Helper()
-	prepared, err := conn.Prepare(t.Context(), text, text)
+	const name = "plan"
+	prepared, err := conn.Prepare(t.Context(), name, text)
 	if err != nil {
 		t.Fatalf("%s: %v", text, err)
 	}
+	defer func() { _ = conn.Deallocate(t.Context(), name) }()
 	args := strings.TrimSuffix(strings.Repeat("NULL, ", len(prepared.ParamOIDs)), ", ")
-	name := "plan"
-	if _, err := conn.Exec(t.Context(), "PREPARE "+name+" AS "+text, pgx.QueryExecModeSimpleProtocol); err != nil {
-		t.Fatalf("%s: %v", text, err)
-	}
-	defer func() { _, _ = conn.Exec(t.Context(), "DEALLOCATE "+name, pgx.QueryExecModeSimpleProtocol) }()
 	rows, err := conn.Query(t.Context(), fmt.Sprintf("EXPLAIN (COSTS OFF) EXECUTE %s (%s)", name, args), pgx.QueryExecModeSimpleProtocol)
 	if err != nil {
 		t.Fatal(err)
