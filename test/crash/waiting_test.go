@@ -94,7 +94,7 @@ func TestAnswersSurviveKills(t *testing.T) {
 			next++
 			q.answer(t, s.Client, next)
 		}
-		end := awaitEnd(t, s.Client, q.run, settleTime)
+		end := awaitEnd(t, s.Client, q.run, 20*time.Second)
 		if end.Status != succeeded || len(end.Steps) != 4 || end.Steps[2].Output.N == nil {
 			t.Fatalf("run %s is %s: %+v", q.run, end.Status, end.Error)
 		}
