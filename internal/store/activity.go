@@ -23,6 +23,7 @@ func (s *Store) Activities(ctx context.Context, workspaceID string, ids []string
 		places[i] = fmt.Sprintf("$%d", len(args))
 	}
 	err := s.read(ctx, func(c Conn) error {
+		clear(found)
 		if err := triggersOf(c, found, args, places); err != nil {
 			return err
 		}

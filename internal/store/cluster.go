@@ -308,9 +308,12 @@ func (s *Store) hand(ctx context.Context, u *unit) error {
 // Claim takes up a run for this node, and does what belongs to it in the same
 // unit. One that is not due yet is watched by the node until it is.
 func (s *Store) Claim(ctx context.Context, wake run.Wake, with func(context.Context, Conn) error) (run.Wake, run.Claimed, error) {
-	var outcome run.Claimed
+	var (
+		claimed run.Wake
+		outcome run.Claimed
+	)
 	err := s.write(ctx, func(u *unit) error {
-		outcome = run.ClaimStale
+		claimed, outcome = wake, run.ClaimStale
 		if err := with(ctx, u.Conn); err != nil {
 			return err
 		}
@@ -324,11 +327,11 @@ func (s *Store) Claim(ctx context.Context, wake run.Wake, with func(context.Cont
 		if err != nil || found == nil {
 			return err
 		}
-		wake = *found
-		outcome, err = s.claim(u, &wake, slot)
+		claimed = *found
+		outcome, err = s.claim(u, &claimed, slot)
 		return err
 	})
-	return wake, outcome, err
+	return claimed, outcome, err
 }
 
 func (s *Store) claim(u *unit, wake *run.Wake, slot bool) (run.Claimed, error) {

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/stepmill/stepmill/internal/auth"
@@ -92,6 +93,32 @@ func (s *Store) TakeFrom(ctx context.Context, node string, died bool) (count int
 		return nil
 	})
 	return count, more && err == nil, err
+}
+
+// GiveBack puts runs that this node has, and that nobody works on here, on their
+// way to any node. One that has been taken up since stays where it is.
+func (s *Store) GiveBack(ctx context.Context, runs []run.Wake) error {
+	for some := range slices.Chunk(runs, taken) {
+		err := s.write(ctx, func(u *unit) error {
+			now := clock.Now()
+			for _, r := range some {
+				found, err := one(u, `UPDATE run_queue SET epoch = epoch + 1, node = NULL, executing = NULL, wake_at = COALESCE(wake_at, $1)
+					FROM workspaces s WHERE s.id = run_queue.workspace_id AND run_id = $2 AND epoch = $3 AND node = $4
+					RETURNING `+wakeFields, []any{now, r.RunID, r.Epoch, s.cluster.Node}, scanWake)
+				if err != nil {
+					return err
+				}
+				if found != nil {
+					u.handovers = append(u.handovers, run.Handover{Wake: *found})
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // lost is after which time a run that is due and on nobody's way is looked for.

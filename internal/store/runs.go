@@ -108,12 +108,13 @@ func (s *Store) StartRuns(ctx context.Context, all run.Starts) ([]string, error)
 		if len(started) == 0 {
 			return run.ErrAtLimit
 		}
+		fired := all.Fire
 		if refused > 0 {
-			all.Fire.Idle = all.Left(refused)
+			fired.Idle = all.Left(refused)
 		}
 		last := all.Starts[0].Run
 		last.ID = started[len(started)-1]
-		return fire(u, last, all.Fire)
+		return fire(u, last, fired)
 	})
 	if err != nil {
 		return nil, err

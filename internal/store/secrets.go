@@ -116,6 +116,10 @@ func (s *Store) Secrets(ctx context.Context, workspaceID string, page paging.Req
 func (s *Store) DeleteSecret(ctx context.Context, workspaceID, name string, entry audit.Entry) (bool, error) {
 	deleted := false
 	err := s.write(ctx, func(u *unit) error {
+		deleted = false // also when the unit runs again
+		if err := oneAtATime(u, secrets, workspaceID); err != nil {
+			return err
+		}
 		n, err := u.Exec(`DELETE FROM secrets WHERE workspace_id = $1 AND name = $2`, workspaceID, name)
 		if deleted = n == 1; err != nil || !deleted {
 			return err

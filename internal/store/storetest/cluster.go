@@ -27,6 +27,7 @@ func RunCluster(t *testing.T, open func(t *testing.T) store.Driver) {
 		{"repeated writes", testRepeated},
 		{"deleted workflows", testSlotsOfDeleted},
 		{"nodes that are gone", testTakeFrom},
+		{"what a node gives back", testGiveBack},
 		{"what was lost", testSweep},
 		{"what a node has", testHeld},
 		{"webhooks", testCouriers},
@@ -70,7 +71,7 @@ func newTeam(t *testing.T, rows store.Driver, nodes int) *team {
 		m := &member{node: fmt.Sprintf("node_%d", i+1), freed: map[string]bool{}}
 		m.room.Store(true)
 		told := &ear{}
-		s := store.New(rows, told.notify())
+		s := store.New(rehearsed{rows}, told.notify())
 		s.OfCluster(store.Cluster{
 			Node: m.node, Limit: func(auth.Plan) int { return int(tm.limit.Load()) },
 			Room: func(run.Wake) bool { return m.room.Load() }, Leaving: m.leaving.Load,

@@ -255,6 +255,46 @@ func testTakeFrom(t *testing.T, tm *team) {
 	})
 }
 
+func testGiveBack(t *testing.T, tm *team) {
+	ctx, ws, first := t.Context(), tm.workspace(t), tm.nodes[0]
+	tm.limit.Store(10)
+	wf := tm.workflow(t, ws.ID)
+	idle, watched, since, elsewhere := tm.start(t, wf, "node_1"), tm.start(t, wf, "node_1"), tm.start(t, wf, "node_1"), tm.start(t, wf, "node_2")
+	at := soon()
+	first.release(t, watched, 1, at)
+	if _, ok, err := first.Activate(ctx, run.Wake{RunID: since.ID, Epoch: 1}, "node_1"); err != nil || !ok {
+		t.Fatal(ok, err)
+	}
+	var all []run.Wake
+	for _, r := range []run.Run{idle, watched, since, elsewhere} {
+		all = append(all, run.Wake{RunID: r.ID, Epoch: 1})
+	}
+	for range 2 { // the second time there is nothing more
+		if err := first.GiveBack(ctx, all); err != nil {
+			t.Fatal(err)
+		}
+	}
+	tm.loaded(t, ws.ID, 3, 0)
+	jobs := map[string]run.Wake{}
+	for _, j := range tm.handed(t) {
+		jobs[j.wake.RunID] = j.wake
+	}
+	same(t, "handed over", len(jobs), 2)
+	same(t, "when it was watched for", jobs[watched.ID].At, at)
+	same(t, "epochs", [2]int64{jobs[idle.ID].Epoch, jobs[watched.ID].Epoch}, [2]int64{2, 2})
+	answers(first.Commit(ctx, firstLease(idle), idle, run.Decision{Rev: 2}))(t, "a late write", false)
+	for _, j := range tm.handed(t) {
+		want := run.ClaimOwned
+		if j.wake.RunID == watched.ID {
+			want = run.ClaimArmed
+		}
+		if w, outcome, err := tm.nodes[1].claim(ctx, j); err != nil || outcome != want {
+			t.Errorf("%+v was taken up as %v, want %v (%v)", w, outcome, want, err)
+		}
+	}
+	tm.loaded(t, ws.ID, 3, 0)
+}
+
 func testSweep(t *testing.T, tm *team) {
 	ctx, ws, first := t.Context(), tm.workspace(t), tm.nodes[0]
 	wf := tm.workflow(t, ws.ID)

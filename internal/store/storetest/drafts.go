@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/stepmill/stepmill/internal/clock"
 	"github.com/stepmill/stepmill/internal/run"
@@ -85,6 +86,11 @@ func testActivities(t *testing.T, w *world) {
 	}
 	same(t, "the latest runs, newest first", ids, want)
 	same(t, "of one that did nothing", len(found[idle.ID].Runs), 0)
+	at := clock.Now().Add(time.Minute)
+	armed := w.armed(t, ws.ID, scheduled("a", "1", at), scheduled("b", "1", at.Add(time.Hour)))
+	activity := must(w.Activities(ctx, ws.ID, []string{armed.ID}))(t)[armed.ID]
+	same(t, "triggers", activity.Triggers, []workflow.TriggerHead{{ID: "a", Type: workflow.ScheduleTrigger}, {ID: "b", Type: workflow.ScheduleTrigger}})
+	same(t, "the next time", activity.NextAt, &at)
 	same(t, "for another workspace", len(must(w.Activities(ctx, "ws_other", []string{busy.ID}))(t)), 0)
 	same(t, "of none", len(must(w.Activities(ctx, ws.ID, nil))(t)), 0)
 }

@@ -166,7 +166,7 @@ func testNews(t *testing.T, w *world) {
 		Ended:    func(e run.Ending) { tell("ended " + e.RunID) },
 		Recorded: func(workspaceID string) { tell("recorded " + workspaceID) },
 	})
-	own.rows = driverOf(own.Store)
+	own.rows = *driverOf(own.Store)
 	ws := own.workspace(t)
 	r := own.start(t, own.workflow(t, ws.ID), "node_1")
 	same(t, "start", took(), []string{"recorded " + ws.ID})
