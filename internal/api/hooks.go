@@ -91,7 +91,7 @@ func (s *Server) countCall(w http.ResponseWriter, r *http.Request, hook trigger.
 func (s *Server) answerCall(w http.ResponseWriter, r *http.Request, c *caller, hook trigger.Hook, taken trigger.Taken) {
 	// Waiting is not slowness: the limit for writing begins after it. Without
 	// support for deadlines there is no limit to lift.
-	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(hookWait + time.Minute))
+	_ = http.NewResponseController(w).SetWriteDeadline(clock.Mark().Add(hookWait + time.Minute))
 	response, status, err := s.Hooks.Result(r.Context(), hook, taken, c.requestID, hookWait)
 	switch {
 	case err != nil:

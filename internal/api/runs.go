@@ -140,7 +140,7 @@ func (s *Server) begun(started run.Started, wait time.Duration, asked bool) *rep
 func (s *Server) awaitRun(ctx context.Context, connection *http.ResponseController, started run.Started, wait time.Duration) (*reply, error) {
 	// Waiting is not slowness: the limit for writing begins after it. Without
 	// support for deadlines there is no limit to lift.
-	_ = connection.SetWriteDeadline(time.Now().Add(wait + time.Minute))
+	_ = connection.SetWriteDeadline(clock.Mark().Add(wait + time.Minute))
 	detail, err := s.Runs.Await(ctx, actorOf(ctx), started, wait)
 	if err != nil {
 		return nil, err

@@ -11,6 +11,7 @@ import (
 
 	"github.com/stepmill/stepmill/internal/account"
 	"github.com/stepmill/stepmill/internal/auth"
+	"github.com/stepmill/stepmill/internal/clock"
 	"github.com/stepmill/stepmill/internal/fault"
 	"github.com/stepmill/stepmill/internal/idempotency"
 	"github.com/stepmill/stepmill/internal/uid"
@@ -42,7 +43,7 @@ func actorOf(ctx context.Context) auth.Actor { return callerOf(ctx).actor }
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	c := &caller{requestID: uid.New(uid.Request)}
 	out := &recorder{ResponseWriter: w}
-	begun := time.Now() // not clock.Now: only this one measures
+	begun := clock.Mark()
 	defer func() {
 		if p := recover(); p != nil {
 			s.Log.Error("panic in a handler", "request_id", c.requestID, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/stepmill/stepmill/internal/clock"
 	"github.com/stepmill/stepmill/internal/strictjson"
 )
 
@@ -127,4 +128,4 @@ func (e *sse) finish() {
 // limit says how long writing may take. Without support for deadlines there is
 // no limit to move. Connections go by the clock of the machine, whatever that
 // shows.
-func (e *sse) limit(d time.Duration) { _ = e.connection.SetWriteDeadline(time.Now().Add(d)) }
+func (e *sse) limit(d time.Duration) { _ = e.connection.SetWriteDeadline(clock.Mark().Add(d)) }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/stepmill/stepmill/internal/auth"
+	"github.com/stepmill/stepmill/internal/clock"
 	"github.com/stepmill/stepmill/internal/fault"
 )
 
@@ -98,7 +99,7 @@ func (p *pump) run(ctx context.Context) error {
 	defer checks.Stop()
 	p.out.retry(reconnect)
 	for {
-		begun := time.Now()
+		begun := clock.Mark()
 		now, err := p.feed.next(ctx, p.out)
 		if err == nil {
 			err = p.out.flush(ctx)

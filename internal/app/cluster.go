@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -40,12 +41,13 @@ type cluster struct {
 	dispatch *river.Dispatcher
 	member   *membership.Member
 	bell     *postgres.Bell
+	nodes    atomic.Int64 // as of the last heartbeat
 }
 
 // newCluster makes this node one of several.
 func (s *Server) newCluster(ctx context.Context, data config.Data) (*cluster, error) {
 	c := &cluster{}
-	pool, err := postgres.Configure(sharedOptions(data), jobConnections)
+	pool, err := s.core.pg.Configure(sharedOptions(data), jobConnections)
 	if err != nil {
 		return nil, err
 	}
@@ -58,7 +60,7 @@ func (s *Server) newCluster(ctx context.Context, data config.Data) (*cluster, er
 	if err != nil {
 		return nil, err
 	}
-	listen, err := listenConfig(data)
+	listen, err := s.listenConfig(data)
 	if err != nil {
 		return nil, err
 	}
@@ -85,6 +87,9 @@ func (s *Server) newCluster(ctx context.Context, data config.Data) (*cluster, er
 		Node:     s.self(),
 		Capacity: engine.Slots, Life: max(time.Second, s.config.NodeLease),
 		Told: func(b node.Beat) {
+			if before := c.nodes.Swap(int64(b.Nodes)); before > int64(b.Nodes) {
+				hands{s, c}.TookOver()
+			}
 			c.bell.Alone(b.Nodes == 1)
 			s.core.pg.Alone(b.Nodes == 1)
 		},
@@ -97,7 +102,7 @@ func (s *Server) newCluster(ctx context.Context, data config.Data) (*cluster, er
 
 // listenConfig is how to reach the database for listening; nil when that is not
 // possible.
-func listenConfig(data config.Data) (*pgx.ConnConfig, error) {
+func (s *Server) listenConfig(data config.Data) (*pgx.ConnConfig, error) {
 	opts := sharedOptions(data)
 	switch {
 	case data.ListenURL != "":
@@ -105,7 +110,7 @@ func listenConfig(data config.Data) (*pgx.ConnConfig, error) {
 	case data.Pooled:
 		return nil, nil
 	}
-	pool, err := postgres.Configure(opts, 1)
+	pool, err := s.core.pg.Configure(opts, 1)
 	if err != nil {
 		return nil, err
 	}
@@ -114,7 +119,13 @@ func listenConfig(data config.Data) (*pgx.ConnConfig, error) {
 
 // self is this process as others see it.
 func (s *Server) self() node.Node {
-	return node.Node{ID: s.node, Name: nodeName(s.config.NodeName), Version: config.VersionText(), Role: s.role, StartedAt: clock.Now()}
+	self := node.Node{
+		ID: s.node, Name: nodeName(s.config.NodeName), Version: config.VersionText(), Role: s.role, Listens: s.reachable(), StartedAt: clock.Now(),
+	}
+	if s.listener != nil {
+		self.URL = s.base()
+	}
+	return self
 }
 
 // registry knows the nodes: those that share the database, or this one alone.
@@ -227,11 +238,11 @@ func (s *Server) hear(n postgres.News) {
 	case postgres.RunChanged:
 		tellOf(s.runNews, n.ID)
 	case postgres.RunEnded:
-		s.hearOfEnd(n.ID)
+		s.hearOfEnd(n.ID, s.engine.Works) // what is worked on here has not ended elsewhere
 	case postgres.RunCancelled:
 		s.engine.Abort(n.ID)
 		s.lookUnless(n.ID)
-		s.hearOfEnd(n.ID)
+		s.hearOfEnd(n.ID, nil)
 	case postgres.RunStirred:
 		s.stir(n.ID)
 		s.lookUnless(n.ID)
@@ -247,7 +258,7 @@ func (s *Server) hear(n postgres.News) {
 		s.lookAtTriggers()
 	case postgres.Everything:
 		s.lookAtTriggers()
-		s.hearOfEnd("")
+		s.hearOfEnd("", nil)
 		s.written.TellAll()
 		s.courier.Wake()
 	}
@@ -260,9 +271,11 @@ func (s *Server) lookUnless(id string) {
 	}
 }
 
-func (s *Server) hearOfEnd(runID string) {
+// hearOfEnd takes in that a run has ended on another node, or some that are not
+// those of except.
+func (s *Server) hearOfEnd(runID string, except func(runID string) bool) {
 	if runID == "" {
-		go s.lookForEnds()
+		go s.lookForEnds(except)
 	} else {
 		s.watchers.Ended(runID, nil)
 	}
@@ -289,9 +302,12 @@ func (s *Server) lookAtTriggers() {
 }
 
 // lookForEnds finds out which of the runs that somebody waits for have ended on
-// another node: of those that are worked on here it is known.
-func (s *Server) lookForEnds() {
-	watched := slices.DeleteFunc(s.watchers.Watched(), s.engine.Works)
+// another node.
+func (s *Server) lookForEnds(except func(runID string) bool) {
+	watched := s.watchers.Watched()
+	if except != nil {
+		watched = slices.DeleteFunc(watched, except)
+	}
 	if len(watched) == 0 {
 		return
 	}

@@ -18,8 +18,10 @@ const (
 	// returnEvery is how many rounds pass before webhooks are given back for
 	// which there is nothing to send.
 	returnEvery = 12
-	// pruneEvery is how long old runs wait for the next look at all workflows.
-	pruneEvery = 10 * time.Minute
+	// expireEvery is how long what has had its time waits to be removed, and
+	// pruneEvery how long old runs wait for the next look at all workflows.
+	expireEvery = time.Minute
+	pruneEvery  = 10 * time.Minute
 	// purgeBatch and purgePause keep the purge from holding up other writes.
 	purgeBatch = 500
 	purgePause = 10 * time.Millisecond
@@ -69,7 +71,8 @@ func (s *Server) flush(ctx context.Context) {
 func (s *Server) sweep(ctx context.Context) error {
 	ticker := time.NewTicker(housekeepEvery)
 	defer ticker.Stop()
-	st, pruner, pruned := s.core.store, run.NewPruner(s.core.store, retention(s.config.KeepRuns)), time.Time{}
+	st, pruner := s.core.store, run.NewPruner(s.core.store, retention(s.config.KeepRuns))
+	var expired, pruned time.Time
 	for {
 		select {
 		case <-ctx.Done():
@@ -88,13 +91,22 @@ func (s *Server) sweep(ctx context.Context) error {
 			pruned = now
 		}
 		s.purge(ctx, func() (bool, error) { return st.PurgeRemains(ctx, purgeBatch) })
-		s.purge(ctx, func() (bool, error) { return st.PurgeIdempotency(ctx, now, purgeBatch) })
-		s.purge(ctx, func() (bool, error) { return st.PurgeTriggerKeys(ctx, now, purgeBatch) })
-		s.purge(ctx, func() (bool, error) { return st.PurgeRequests(ctx, now.Add(-trigger.RequestsFor), purgeBatch) })
-		s.purge(ctx, func() (bool, error) {
-			return st.PurgeOld(ctx, now.Add(-event.Keep), now.Add(-keepAudit), purgeBatch/4) // of four kinds
-		})
+		if now.Sub(expired) >= expireEvery {
+			s.expire(ctx, now)
+			expired = now
+		}
 	}
+}
+
+// expire removes what has had its time.
+func (s *Server) expire(ctx context.Context, now time.Time) {
+	st := s.core.store
+	s.purge(ctx, func() (bool, error) { return st.PurgeIdempotency(ctx, now, purgeBatch) })
+	s.purge(ctx, func() (bool, error) { return st.PurgeTriggerKeys(ctx, now, purgeBatch) })
+	s.purge(ctx, func() (bool, error) { return st.PurgeRequests(ctx, now.Add(-trigger.RequestsFor), purgeBatch) })
+	s.purge(ctx, func() (bool, error) {
+		return st.PurgeOld(ctx, now.Add(-event.Keep), now.Add(-keepAudit), purgeBatch/4) // of four kinds
+	})
 }
 
 // tidies tells whether this node removes what is old: among several, one does.
@@ -102,6 +114,8 @@ func (s *Server) tidies(ctx context.Context) bool {
 	if s.cluster == nil {
 		return true
 	}
+	ctx, cancel := context.WithTimeout(ctx, housekeepEvery)
+	defer cancel()
 	mine, err := s.core.pg.Serve(ctx, "tidy", s.node, 3*housekeepEvery)
 	return err == nil && mine
 }
@@ -124,7 +138,7 @@ func retention(setting config.KeepRuns) func(auth.Plan) auth.Retention {
 // it took, so that others have at least half of the writer's time.
 func (s *Server) purge(ctx context.Context, batch func() (more bool, err error)) {
 	for ctx.Err() == nil {
-		began := time.Now()
+		began := clock.Mark()
 		more, err := batch()
 		if err != nil {
 			s.log.Warn("cannot purge", "error", err)

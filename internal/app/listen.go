@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"slices"
 
 	"github.com/stepmill/stepmill/internal/api"
 	"github.com/stepmill/stepmill/internal/config"
@@ -56,15 +57,47 @@ func (s *Server) listeners() []net.Listener {
 	return open
 }
 
-// own are the addresses that no step may reach: the service's own.
+// own are the addresses that no step may reach: those of this process, of the
+// nodes that it shares a database with, and of that database.
 func (s *Server) own() []netip.AddrPort {
-	var own []netip.AddrPort
-	for _, listener := range s.listeners() {
-		if at, err := netip.ParseAddrPort(listener.Addr().String()); err == nil {
-			own = append(own, at)
-		}
+	own := s.listening()
+	if s.cluster != nil {
+		own = slices.Concat(own, s.cluster.member.Others().Listens, s.core.pg.Dialled())
 	}
 	return own
+}
+
+// listening are the addresses of the listeners.
+func (s *Server) listening() []netip.AddrPort {
+	var at []netip.AddrPort
+	for _, listener := range s.listeners() {
+		if address, err := netip.ParseAddrPort(listener.Addr().String()); err == nil {
+			at = append(at, address)
+		}
+	}
+	return at
+}
+
+// mostReachable bounds how many addresses a node tells others that it has.
+const mostReachable = 100
+
+// reachable are the addresses at which others may reach the listeners: one on all
+// addresses of this machine is reached at each of them.
+func (s *Server) reachable() []netip.AddrPort {
+	var at []netip.AddrPort
+	for _, address := range s.listening() {
+		if !address.Addr().IsUnspecified() {
+			at = append(at, address)
+			continue
+		}
+		local, _ := net.InterfaceAddrs() // where they cannot be listed, others know of none
+		for _, l := range local {
+			if prefix, err := netip.ParsePrefix(l.String()); err == nil {
+				at = append(at, netip.AddrPortFrom(prefix.Addr(), address.Port()))
+			}
+		}
+	}
+	return at[:min(len(at), mostReachable)]
 }
 
 // serveMetrics shows the metrics until stop is called.

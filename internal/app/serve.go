@@ -100,10 +100,11 @@ func NewServer(ctx context.Context, data config.Data, serve config.Serve, log *s
 	if err := s.open(ctx, data); err != nil {
 		return s, err
 	}
-	if err := s.assemble(ctx, data); err != nil {
+	// Other nodes are told where this one listens.
+	if err := s.listen(ctx); err != nil {
 		return s, err
 	}
-	if err := s.listen(ctx); err != nil {
+	if err := s.assemble(ctx, data); err != nil {
 		return s, err
 	}
 	// Last of all: the first key is shown once, by a server that does start.
@@ -117,11 +118,11 @@ func NewServer(ctx context.Context, data config.Data, serve config.Serve, log *s
 }
 
 // NewWorker opens the data of a node that executes runs and serves no requests.
-func NewWorker(ctx context.Context, data config.Data, execute config.Execute, log *slog.Logger) (s *Server, err error) {
+func NewWorker(ctx context.Context, data config.Data, worker config.Worker, log *slog.Logger) (s *Server, err error) {
 	if !data.Shared() {
 		return nil, errors.New("a worker needs a database that it shares with others: name it with --database-url")
 	}
-	s = newServer(node.RoleWorker, config.Serve{Execute: execute}, log)
+	s = newServer(node.RoleWorker, config.Serve{Execute: worker.Execute, Place: config.Place{PublicURL: worker.PublicURL}}, log)
 	data.Node = s.node
 	defer func() {
 		if err != nil {
@@ -131,10 +132,10 @@ func NewWorker(ctx context.Context, data config.Data, execute config.Execute, lo
 	if err := s.open(ctx, data); err != nil {
 		return s, err
 	}
-	if err := s.assemble(ctx, data); err != nil {
+	if err := s.listenForMetrics(ctx); err != nil {
 		return s, err
 	}
-	err = s.listenForMetrics(ctx)
+	err = s.assemble(ctx, data)
 	return s, err
 }
 
@@ -240,8 +241,18 @@ func (s *Server) assemble(ctx context.Context, data config.Data) (err error) {
 	return nil
 }
 
-// base is what links to the service begin with.
-func (s *Server) base() string { return s.config.PublicURL.Or(s.listener.Addr()) }
+// base is what links to the service begin with. A worker that was not told knows
+// it from the nodes that serve requests; empty, there is none.
+func (s *Server) base() string {
+	switch {
+	case s.listener != nil:
+		return s.config.PublicURL.Or(s.listener.Addr())
+	case s.config.PublicURL.Given():
+		return s.config.PublicURL.Or(nil)
+	default:
+		return s.cluster.member.Others().URL
+	}
+}
 
 // names tells workflows what their expressions can refer to.
 type names struct{ secrets *secret.Service }

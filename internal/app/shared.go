@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 
+	"github.com/stepmill/stepmill/internal/clock"
 	"github.com/stepmill/stepmill/internal/config"
 	"github.com/stepmill/stepmill/internal/store"
 	"github.com/stepmill/stepmill/internal/store/postgres"
@@ -20,7 +21,14 @@ func openShared(ctx context.Context, data config.Data, migrate bool) (*postgres.
 			return nil, err
 		}
 	}
-	return postgres.Open(ctx, sharedOptions(data))
+	db, err := postgres.Open(ctx, sharedOptions(data))
+	if err != nil {
+		return nil, err
+	}
+	if now, err := db.Now(ctx); err == nil { // else whoever asks for more is told
+		clock.Follow(now)
+	}
+	return db, nil
 }
 
 // openSharedAlone opens a shared database that no node uses, until release. One

@@ -8,7 +8,7 @@ import (
 )
 
 type workerCommand struct {
-	config.Execute
+	config.Worker
 	config.Log
 }
 
@@ -17,7 +17,7 @@ func (c *workerCommand) Run(con *console, data config.Data) error {
 	spareCollector()
 	ctx, release := untilTold(con)
 	defer release()
-	worker, err := app.NewWorker(ctx, data, c.Execute, newLogger(con.err, c.Log))
+	worker, err := app.NewWorker(ctx, data, c.Worker, newLogger(con.err, c.Log))
 	if err != nil {
 		return err
 	}

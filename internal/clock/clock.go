@@ -33,6 +33,11 @@ func current() time.Time {
 // by it. Now is for what is kept and shown.
 func Reading() time.Time { return machine().Add(Ahead()) }
 
+// Mark is a moment to measure from with time.Since, or to set the end of
+// something in this process by. It is no time of day: the clock of the machine
+// may be wrong.
+func Mark() time.Time { return time.Now() }
+
 // Until is how long it is until t.
 func Until(t time.Time) time.Duration { return t.Sub(Now()) }
 
@@ -54,7 +59,7 @@ func Sleep(ctx context.Context, d time.Duration) bool {
 func Follow(now time.Time) time.Duration {
 	// Less than that is the way of the answer, not a difference of clocks.
 	if diff := now.Sub(current()); followed.Load() == nil || diff.Abs() > tolerated {
-		followed.Store(&moment{theirs: now, ours: time.Now()})
+		followed.Store(&moment{theirs: now, ours: Mark()})
 	}
 	return now.Sub(machine())
 }

@@ -71,6 +71,12 @@ type Place struct {
 	PublicURL PublicURL `env:"STEPMILL_PUBLIC_URL" placeholder:"URL" help:"Where people and other services reach this one, such as https://flows.example.com; links are built from it (default: http:// and the address it serves on)."`
 }
 
+// Worker has the settings of a node that executes runs and serves no requests.
+type Worker struct {
+	Execute
+	PublicURL PublicURL `env:"STEPMILL_PUBLIC_URL" placeholder:"URL" help:"Where people and other services reach Stepmill, such as https://flows.example.com; links in runs are built from it (default: as a node that serves requests says)."`
+}
+
 // Serve has the settings of a server.
 type Serve struct {
 	Execute

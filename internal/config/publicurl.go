@@ -45,6 +45,9 @@ func (p PublicURL) Origin() string {
 	return u.Scheme + "://" + u.Host
 }
 
+// Given tells whether there is one.
+func (p PublicURL) Given() bool { return p.base != "" }
+
 // Or is the URL, or the one of an address that is served on. An address that
 // stands for all of them is reached on this machine by name.
 func (p PublicURL) Or(listening net.Addr) string {

@@ -30,7 +30,7 @@ func (d *driver) launch(ctx context.Context, p place) {
 	call, book := d.prepare(p)
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	done := make(chan result, 1)
-	begun := time.Now()
+	begun := clock.Mark()
 	go func() { done <- call(ctx) }()
 	go func() {
 		defer cancel()

@@ -30,6 +30,11 @@ func (d *driver) fetchValues(ctx context.Context, plan *workflow.Plan) (vars map
 			return nil, err
 		}
 	}
+	if plan.Links { // whoever cannot make one now is asked again; later a step would fail
+		if _, err := d.engine.links.Link(ctx, d.snap.WorkspaceID, d.snap.ID, ""); err != nil {
+			return nil, err
+		}
+	}
 	if len(plan.Secrets) == 0 {
 		return vars, nil
 	}

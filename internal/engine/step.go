@@ -145,7 +145,7 @@ func (d *driver) execute(ctx context.Context, p place) moved {
 		return mustLaunch
 	}
 	call, _ := d.prepare(p)
-	begun := time.Now()
+	begun := clock.Mark()
 	r := call(ctx)
 	r.took = time.Since(begun)
 	d.apply(r)

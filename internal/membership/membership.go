@@ -133,7 +133,7 @@ func (m *Member) Join(ctx context.Context) error {
 func (m *Member) Trusted() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return time.Now().Before(m.trusted)
+	return clock.Mark().Before(m.trusted)
 }
 
 // Cluster tells how many runs all nodes execute at a time, and how many nodes
@@ -142,6 +142,13 @@ func (m *Member) Cluster() (capacity, nodes int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.beat.Capacity, m.beat.Nodes
+}
+
+// Others tells what is known of the other nodes.
+func (m *Member) Others() node.Others {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.beat.Others
 }
 
 // Stats tells what has happened.
@@ -166,7 +173,7 @@ func (m *Member) pulse(ctx context.Context) (node.Beat, error) {
 	if m.gone {
 		return node.Beat{}, errGone
 	}
-	sent := time.Now()
+	sent := clock.Mark()
 	limit, cancel := context.WithTimeout(ctx, m.every())
 	defer cancel()
 	beat, err := m.registry.Beat(limit, m.node, m.capacity, m.life)
@@ -180,6 +187,9 @@ func (m *Member) pulse(ctx context.Context) (node.Beat, error) {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if beat.Others.URL == "" { // who was there may be back soon
+		beat.Others.URL = m.beat.Others.URL
+	}
 	m.beat = beat
 	if !beat.Dead {
 		m.trusted, m.lapsed = sent.Add(m.life-m.margin()), false
@@ -192,7 +202,7 @@ func (m *Member) pulse(ctx context.Context) (node.Beat, error) {
 func (m *Member) overdue() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return !m.trusted.IsZero() && !time.Now().Before(m.trusted)
+	return !m.trusted.IsZero() && !clock.Mark().Before(m.trusted)
 }
 
 // Run shows that the node is alive until the context ends, takes over the runs
@@ -214,7 +224,7 @@ func (m *Member) Run(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		}
-		began := time.Now()
+		began := clock.Mark()
 		next := m.live(ctx)
 		pulse.Reset(max(0, next-time.Since(began)))
 	}

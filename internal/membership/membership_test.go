@@ -304,11 +304,14 @@ func TestLook(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d, h := newDatabase(), &hands{leases: []run.Lease{{RunID: "r", Epoch: 1}}}
 		m := member(t, d, h, "a")
-		d.set(func() { d.held["a"] = []run.Held{held("r", 2), held("s", 1)} })
+		armed := held("armed", 1)
+		armed.Armed = true
+		d.set(func() { d.held["a"] = []run.Held{held("r", 2), held("s", 1), armed} })
 		for range 3 {
 			m.Look()
 			after(d, h, time.Millisecond)
 		}
+		same(t, "watched", slices.Compact(h.watched), []string{"armed"})
 		same(t, "aborted", slices.Compact(h.aborted), []run.Lease{{RunID: "r", Epoch: 1}})
 		same(t, "taken up", h.taken, nil)
 	})

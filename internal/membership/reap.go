@@ -61,9 +61,10 @@ func (m *Member) look(ctx context.Context) {
 }
 
 // compare holds what this node works on against what the store says that it
-// has: leases that are void end, and what has come for a run is told. Where nobody
-// can be told of such things as they happen, this is how they are heard of. It
-// answers what is ours and what is worked on.
+// has: leases that are void end, what has come for a run is told, and the time
+// that one waits for is watched. Where nobody can be told of such things as they
+// happen, this is how they are heard of. It answers what is ours and what is
+// worked on.
 func (m *Member) compare(ctx context.Context) (ours map[string]run.Held, working map[string]bool, ok bool) {
 	leases := m.hands.Leases()
 	held, err := m.queue.Held(ctx, m.node.ID)
@@ -89,6 +90,11 @@ func (m *Member) compare(ctx context.Context) (ours map[string]run.Held, working
 			m.hands.Stir(lease.RunID)
 		}
 	}
+	for id, h := range ours {
+		if h.Armed && !working[id] && !m.hands.Has(id) {
+			m.hands.Watch(h.Wake)
+		}
+	}
 	return ours, working, true
 }
 
@@ -100,11 +106,7 @@ func (m *Member) retake(ours map[string]run.Held, working map[string]bool) {
 	m.missing, m.lost = map[string]bool{}, false
 	m.mu.Unlock()
 	for id, h := range ours {
-		if working[id] || m.hands.Has(id) {
-			continue
-		}
-		if h.Armed {
-			m.hands.Watch(h.Wake)
+		if h.Armed || working[id] || m.hands.Has(id) {
 			continue
 		}
 		if !sure && !before[id] {

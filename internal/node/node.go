@@ -2,7 +2,10 @@
 // the work.
 package node
 
-import "time"
+import (
+	"net/netip"
+	"time"
+)
 
 // Roles of a node.
 const (
@@ -18,6 +21,10 @@ type Node struct {
 	Name    string
 	Version string
 	Role    string
+	// URL is where people and other services reach it; empty: they do not.
+	URL string
+	// Listens are the addresses that it listens on.
+	Listens []netip.AddrPort
 
 	StartedAt time.Time
 	SeenAt    time.Time
@@ -41,4 +48,14 @@ type Beat struct {
 	// Capacity is how many runs all nodes execute at a time, Nodes how many
 	// there are.
 	Capacity, Nodes int
+	// Others is what this node has to know of the others.
+	Others Others
+}
+
+// Others is where other nodes are.
+type Others struct {
+	// URL is where one of them is reached; empty: none of them is.
+	URL string
+	// Listens are the addresses that they listen on.
+	Listens []netip.AddrPort
 }

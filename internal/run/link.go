@@ -5,6 +5,7 @@ import (
 	"crypto/hmac"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"time"
 
 	"github.com/stepmill/stepmill/internal/action"
@@ -62,7 +63,8 @@ type Links struct {
 	base   func() string
 }
 
-// NewLinks makes links that begin with the public URL of the service.
+// NewLinks makes links that begin with the public URL of the service, as long as
+// that is known.
 func NewLinks(store LinkStore, signer Signer, base func() string) *Links {
 	return &Links{store: store, signer: signer, base: base}
 }
@@ -74,8 +76,17 @@ func (l *Links) Link(ctx context.Context, workspaceID, runID, stepID string) (ex
 		return expr.Link{}, err
 	}
 	callback, err := l.token(ctx, CallbackLink, workspaceID, runID, stepID)
-	return expr.Link{Page: l.base() + PagePath + page, Callback: l.base() + CallbackPath + callback}, err
+	if err != nil {
+		return expr.Link{}, err
+	}
+	base := l.base()
+	if base == "" {
+		return expr.Link{}, errNoBase
+	}
+	return expr.Link{Page: base + PagePath + page, Callback: base + CallbackPath + callback}, nil
 }
+
+var errNoBase = errors.New("it is not known where links lead to: no node serves requests, and --public-url was not given")
 
 const (
 	// proofBytes are kept of a signature: 192 bits.

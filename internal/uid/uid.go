@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/stepmill/stepmill/internal/clock"
 )
 
 // Kind is the prefix of an identifier.
@@ -37,17 +39,19 @@ const (
 	bodyLength = 26
 )
 
-// Source makes identifiers that never go back: each is greater than the one
-// before, also within one millisecond and when the clock is set back.
+// Source makes identifiers that never go back: each is greater than the one of
+// its kind before, also within one millisecond and when the clock is set back.
+// Kinds do not hold each other up: what was made before the clock of a shared
+// database was known has no part in what is made after.
 type Source struct {
 	mu   sync.Mutex
-	last [16]byte
+	last map[Kind][16]byte
 }
 
 var shared = &Source{}
 
 // New makes an identifier of the kind for the current time.
-func New(kind Kind) string { return shared.New(kind, time.Now()) }
+func New(kind Kind) string { return shared.New(kind, clock.Now()) }
 
 // At makes an identifier of the kind for a given time.
 func At(kind Kind, at time.Time) string { return shared.New(kind, at) }
@@ -61,10 +65,13 @@ func (s *Source) New(kind Kind, at time.Time) string {
 	setVersion(&id)
 
 	s.mu.Lock()
-	if string(id[:6]) <= string(s.last[:6]) {
-		id = next(s.last)
+	if s.last == nil {
+		s.last = map[Kind][16]byte{}
 	}
-	s.last = id
+	if last := s.last[kind]; string(id[:6]) <= string(last[:6]) {
+		id = next(last)
+	}
+	s.last[kind] = id
 	s.mu.Unlock()
 	return string(kind) + "_" + encode(id)
 }

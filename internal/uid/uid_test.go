@@ -33,6 +33,20 @@ func TestIDsAreValidAndOrdered(t *testing.T) {
 	}
 }
 
+// A process makes its own id before it knows the clock of the database, by one
+// that may be far ahead.
+func TestAKindIsNotHeldUpByAnother(t *testing.T) {
+	t.Parallel()
+	var source uid.Source
+	now := time.Date(2026, 11, 15, 9, 30, 0, 0, time.UTC)
+	source.New(uid.Node, now.Add(10*time.Minute))
+	for _, kind := range []uid.Kind{uid.Run, uid.Request, uid.Run} {
+		if id := source.New(kind, now); id < uid.Least(kind, now) || id >= uid.Least(kind, now.Add(time.Millisecond)) {
+			t.Errorf("%q is not of the time it was made for", id)
+		}
+	}
+}
+
 func TestIDsAreUniqueAcrossGoroutines(t *testing.T) {
 	t.Parallel()
 	var (

@@ -34,6 +34,8 @@ type Plan struct {
 	Secrets []string
 	// Vars tells whether any expression of a step reads a variable.
 	Vars bool
+	// Links tells whether any step refers to a link.
+	Links bool
 	// Triggers are in the order of the definition.
 	Triggers []PlannedTrigger
 	// Pins stand in for the steps of a draft that have one.
@@ -142,6 +144,7 @@ func compile(d Definition, catalog *action.Catalog) (*compiler, *Plan) {
 	plan := c.compileLevel("/steps", d.Steps, level{visible: map[string]bool{}, around: map[string]bool{}})
 	c.compileSettings(d.Settings, plan)
 	plan.Triggers = triggers
+	plan.Links = c.links
 	plan.Secrets, plan.Vars = union(nil, c.secrets[secrets:]), len(c.vars) > vars || c.allVars
 	return c, plan
 }
@@ -174,6 +177,7 @@ type compiler struct {
 	secrets  []expr.Ref        // with pointers from the top
 	vars     []expr.Ref
 	allVars  bool
+	links    bool
 	problems []Problem
 	answered map[string]bool // steps that can be answered
 }

@@ -17,6 +17,7 @@ func (c *compiler) checkInput(at string, planned *PlannedStep, refs expr.Refs, l
 		c.refuse(at, "link", links, spec.Name+" keeps its input in the open")
 	}
 	planned.Secrets, planned.Links = union(planned.Secrets, refs.Secrets), union(nil, refs.Links)
+	c.links = c.links || len(refs.Links) > 0
 	c.checkLinks(at, refs.Links, lv)
 	refs.Links = nil
 	c.checkRefs(at, refs, lv)

@@ -218,13 +218,23 @@ func (c *cluster) timed(key, workflow string, runs int) time.Duration {
 	return nth(took, 90)
 }
 
-// Three nodes that have nothing to do leave the database alone.
+// Three nodes that have nothing to do leave the database alone, also where they
+// cannot be told of what others do.
 func TestIdle(t *testing.T) {
+	for name, args := range map[string][]string{"told": nil, "looking": {"--database-pooled"}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			testIdle(t, args...)
+		})
+	}
+}
+
+func testIdle(t *testing.T, args ...string) {
 	const length, most = 20 * time.Second, 20
 	server := postgres.Start(t, postgres.Options{Settings: map[string]string{"log_statement": "all", "log_line_prefix": "%m [%p] %d %a "}})
 	c := empty(t)
 	c.url = server.NewDatabase(t)
-	c.reach, c.args = c.url, []string{egress}
+	c.reach, c.args = c.url, append([]string{egress}, args...)
 	for range 3 {
 		c.add()
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stepmill/stepmill/internal/uid"
 	"github.com/stepmill/stepmill/test/harness"
 )
 
@@ -91,6 +92,9 @@ func TestClocksAreWrong(t *testing.T) {
 				r := begin(t, c.nodes[i%3].Client, id)
 				if off := time.Since(r.StartedAt); off.Abs() > 5*time.Second {
 					t.Errorf("a run that was just started says %v", r.StartedAt)
+				}
+				if now := time.Now(); r.ID < uid.Least(uid.Run, now.Add(-5*time.Second)) || r.ID > uid.Least(uid.Run, now.Add(5*time.Second)) {
+					t.Errorf("%s, started just now, is not of that time", r.ID)
 				}
 				within(t, length+20*time.Second, "the wait is over", func() bool { return len(outside.of(r.ID)) == 1 })
 				if took := time.Since(begun); took < length-100*time.Millisecond || took > length+5*time.Second*patience {

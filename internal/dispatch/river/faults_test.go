@@ -155,7 +155,7 @@ func newNode(t *testing.T, opts postgres.Options, random *rand.Rand, effects *sy
 	values := secret.NewService(n.store, v)
 	plans := workflow.NewPlans(n.store, catalog)
 	log := slog.New(slog.DiscardHandler)
-	config, err := postgres.Configure(opts, 4)
+	config, err := n.db.Configure(opts, 4)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -48,6 +48,9 @@ type Store interface {
 	// PassOn gives the free slots of a workspace to runs that are parked. It
 	// answers true when there may be more.
 	PassOn(ctx context.Context, workspaceID string) (bool, error)
+	// GiveBack puts runs that this node has, and nobody works on, on their way to
+	// any node.
+	GiveBack(ctx context.Context, runs []run.Wake) error
 }
 
 // Config says how a node takes part.
@@ -81,6 +84,7 @@ type Dispatcher struct {
 	kept    map[string]place // for runs that are about to come
 	timers  timers
 	taking  map[string]bool // runs whose time has come, while they are taken up
+	takers  sync.WaitGroup  // who do that
 	passing map[string]bool
 	leaving bool
 

@@ -50,6 +50,10 @@ func (c claimer) PassOn(ctx context.Context, workspaceID string) (bool, error) {
 	return c.store.PassOn(ctx, workspaceID)
 }
 
+func (c claimer) GiveBack(ctx context.Context, runs []run.Wake) error {
+	return c.store.GiveBack(ctx, runs)
+}
+
 var (
 	template     string
 	makeTemplate sync.Once
@@ -72,7 +76,7 @@ func join(t *testing.T, opts postgres.Options, node string, capacity, limit int)
 	if err != nil {
 		t.Fatal(err)
 	}
-	config, err := postgres.Configure(opts, 4)
+	config, err := db.Configure(opts, 4)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -258,10 +262,7 @@ func TestTimer(t *testing.T) {
 			r := a.start(t, wf)
 			w := a.gets(t, r, prompt)
 			at := clock.Now().Add(wait)
-			if ok, err := a.store.Commit(t.Context(), run.Lease{RunID: r.ID, Epoch: w.Epoch}, r, run.Decision{Rev: 1, Release: true, WakeAt: at}); err != nil || !ok {
-				t.Fatal(ok, err)
-			}
-			a.Done(w)
+			a.release(t, r, w, at)
 			again := a.gets(t, r, patient)
 			if now := clock.Now(); now.Before(at) || now.After(at.Add(prompt)) {
 				t.Errorf("it came %v after its time", now.Sub(at))
@@ -269,6 +270,56 @@ func TestTimer(t *testing.T) {
 			a.finish(t, r, again)
 		})
 	}
+}
+
+// release gives a run back until a time that its node watches.
+func (p *place) release(t *testing.T, r run.Run, w run.Wake, at time.Time) {
+	t.Helper()
+	if ok, err := p.store.Commit(t.Context(), run.Lease{RunID: r.ID, Epoch: w.Epoch}, r, run.Decision{Rev: 1, Release: true, WakeAt: at}); err != nil || !ok {
+		t.Fatal(ok, err)
+	}
+	p.Done(w)
+}
+
+// A run whose time comes on a node that is full goes to one that has room.
+func TestTimerWithoutRoom(t *testing.T) {
+	t.Parallel()
+	opts := newDatabase(t)
+	a, beginA := join(t, opts, "a", 1, 10)
+	b, beginB := join(t, opts, "b", 1, 10)
+	beginA()
+	wf := a.newWorkflow(t)
+	r := a.start(t, wf)
+	a.release(t, r, a.gets(t, r, prompt), clock.Now().Add(time.Second))
+	busy := a.start(t, wf)
+	a.gets(t, busy, prompt)
+	beginB()
+	b.gets(t, r, patient)
+}
+
+// A node that stops gives back at once what it watches and what it has not begun
+// with, however long it still works on the rest.
+func TestStopGivesBack(t *testing.T) {
+	t.Parallel()
+	opts := newDatabase(t)
+	a, beginA := join(t, opts, "a", 3, 10)
+	b, beginB := join(t, opts, "b", 3, 10)
+	beginA()
+	wf := a.newWorkflow(t)
+	watched, busy := a.start(t, wf), a.start(t, wf)
+	a.release(t, watched, a.gets(t, watched, prompt), clock.Now().Add(time.Second))
+	held := a.gets(t, busy, prompt)
+	waits := a.start(t, wf)
+	a.stop()
+	beginB()
+	for want := map[string]bool{watched.ID: true, waits.ID: true}; len(want) > 0; {
+		w, ok := b.next(t, patient)
+		if !ok || !want[w.RunID] {
+			t.Fatalf("b got %+v, want one of %v", w, want)
+		}
+		delete(want, w.RunID)
+	}
+	a.finish(t, busy, held)
 }
 
 // What a node watches is taken up when something comes for it, and watched again
@@ -280,11 +331,7 @@ func TestWatch(t *testing.T) {
 	wf := a.newWorkflow(t)
 	r := a.start(t, wf)
 	w := a.gets(t, r, prompt)
-	at := clock.Now().Add(9 * time.Second)
-	if ok, err := a.store.Commit(t.Context(), run.Lease{RunID: r.ID, Epoch: w.Epoch}, r, run.Decision{Rev: 1, Release: true, WakeAt: at}); err != nil || !ok {
-		t.Fatal(ok, err)
-	}
-	a.Done(w)
+	a.release(t, r, w, clock.Now().Add(9*time.Second))
 	a.Forget()
 	held, err := a.store.Held(t.Context(), "a")
 	if err != nil || len(held) != 1 || !held[0].Armed {

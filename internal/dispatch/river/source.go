@@ -202,6 +202,10 @@ func (d *Dispatcher) Leaving() bool {
 func (d *Dispatcher) Forget() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	d.forget()
+}
+
+func (d *Dispatcher) forget() {
 	for _, w := range d.ready {
 		if w.Isolated() {
 			d.suspect--

@@ -3,6 +3,7 @@ package river
 import (
 	"container/heap"
 	"context"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -12,7 +13,8 @@ import (
 )
 
 // Run takes part until the context ends: it takes up runs that are handed over
-// and those whose time comes.
+// and those whose time comes. What it has then, and nobody works on, is for other
+// nodes at once: those that are worked on may take their time.
 func (d *Dispatcher) Run(ctx context.Context) error {
 	client, stopped := context.WithoutCancel(ctx), make(chan struct{})
 	go func() {
@@ -29,7 +31,22 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 	<-stopped
 	limit, cancel := context.WithTimeout(client, jobTime)
 	defer cancel()
-	return d.client.Stop(limit)
+	d.giveBack(limit)
+	err := d.client.Stop(limit)
+	d.takers.Wait()
+	d.giveBack(limit) // what has come meanwhile
+	return err
+}
+
+// giveBack gives back what waits here, to be worked on or for its time.
+func (d *Dispatcher) giveBack(ctx context.Context) {
+	d.mu.Lock()
+	waiting := slices.Concat(d.ready, d.timers.list)
+	d.forget()
+	d.mu.Unlock()
+	if err := d.store.GiveBack(ctx, waiting); err != nil {
+		d.log.Warn("cannot give back runs that wait here; others get them when this node has left", "error", err)
+	}
 }
 
 // begin starts the client. A database that is away is waited for.
@@ -58,7 +75,7 @@ func (d *Dispatcher) watch(ctx context.Context) {
 		}
 		d.mu.Unlock()
 		for _, wake := range due {
-			go d.take(ctx, wake)
+			d.takers.Go(func() { d.take(ctx, wake) })
 		}
 		timer.Reset(next)
 		select {
@@ -73,25 +90,41 @@ func (d *Dispatcher) watch(ctx context.Context) {
 // take takes up a run that was watched. Where that fails it is tried again: the
 // run is in nobody else's hands.
 func (d *Dispatcher) take(ctx context.Context, wake run.Wake) {
-	defer d.taken(wake.RunID)
 	for ctx.Err() == nil {
-		if !d.keep(ctx, wake.RunID, wake.Isolated()) {
-			continue
-		}
-		err := d.claim(ctx, wake, func(context.Context, pgx.Tx) error { return nil })
+		err := d.takeOnce(ctx, wake)
 		if err == nil {
+			d.taken(wake, false)
 			return
 		}
-		d.Unreserve(wake.RunID)
-		d.log.Error("cannot take up a run; trying again", "run_id", wake.RunID, "error", err)
+		if ctx.Err() == nil {
+			d.log.Error("cannot take up a run; trying again", "run_id", wake.RunID, "error", err)
+		}
 		clock.Sleep(ctx, time.Second)
 	}
+	d.taken(wake, true)
 }
 
-func (d *Dispatcher) taken(runID string) {
+// takeOnce takes up a run if there is room for it here. Where there is none,
+// another node may have some.
+func (d *Dispatcher) takeOnce(ctx context.Context, wake run.Wake) error {
+	if !d.keep(ctx, wake.RunID, wake.Isolated()) {
+		return d.store.GiveBack(ctx, []run.Wake{wake})
+	}
+	err := d.claim(ctx, wake, func(context.Context, pgx.Tx) error { return nil })
+	if err != nil {
+		d.Unreserve(wake.RunID)
+	}
+	return err
+}
+
+// taken ends the taking up of a run. One that is left is watched as before.
+func (d *Dispatcher) taken(wake run.Wake, left bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	delete(d.taking, runID)
+	delete(d.taking, wake.RunID)
+	if left {
+		d.timers.add(wake)
+	}
 }
 
 // Freed tells that a workspace may have slots for runs that are parked.

@@ -19,6 +19,11 @@ const (
 	ringEvery = 100 * time.Millisecond
 	// most is of how many of a kind a ring tells: of all kinds that fits into one.
 	most = 24
+	// lookEvery is how often a node that hears nothing looks at what somebody here
+	// may wait for. Every so many times it looks for what there is to send, and at
+	// all the rest: who makes other work has it done, and when that one is gone
+	// others look at once.
+	lookEvery, lookForDeliveries, lookAround = time.Second, 2, 15
 	// listenAgain is when a lost connection is made anew.
 	listenAgain = time.Second
 	// stillThere is how often a quiet connection is asked whether it is alive, and
@@ -65,8 +70,8 @@ type Bell struct {
 }
 
 // NewBell makes the bell of a node. Its address for listening is a direct one;
-// without one, or while the connection is lost, hear is told of Everything once
-// a second.
+// without one, or while the connection is lost, hear is told of Everything now
+// and then, and of what others may wait for every second.
 func NewBell(db *DB, node string, listen *pgx.ConnConfig, hear func(News), log *slog.Logger) *Bell {
 	b := &Bell{db: db, node: node, listen: listen, hear: hear, log: log, waiting: map[byte]map[string]bool{}, ring: make(chan struct{}, 1)}
 	b.deaf.Store(true)
@@ -183,9 +188,17 @@ func (b *Bell) gathered() string {
 
 // look takes the place of hearing while nothing can be heard.
 func (b *Bell) look(ctx context.Context) {
-	for clock.Sleep(ctx, time.Second) {
-		if b.Deaf() && !b.alone.Load() {
+	for n := 1; clock.Sleep(ctx, lookEvery); n++ {
+		switch {
+		case !b.Deaf() || b.alone.Load():
+		case n%lookAround == 0:
 			b.hear(News{Kind: Everything})
+		default:
+			b.hear(News{Kind: RunEnded})
+			b.hear(News{Kind: EventRecorded})
+			if n%lookForDeliveries == 0 {
+				b.hear(News{Kind: Deliverable})
+			}
 		}
 	}
 }

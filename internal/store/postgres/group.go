@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/stepmill/stepmill/internal/clock"
 	"github.com/stepmill/stepmill/internal/fault"
 	"github.com/stepmill/stepmill/internal/store"
 )
@@ -234,7 +235,7 @@ func (g *groups) together(ctx context.Context, group []*member) error {
 		return err
 	}
 	defer lent.Release()
-	begun := time.Now()
+	begun := clock.Mark()
 	t := g.db.newTransaction(lent)
 	slices.SortFunc(group, func(a, b *member) int { return cmp.Compare(a.runID, b.runID) })
 	last, err := rounds(ctx, t, group)

@@ -9,11 +9,18 @@ const tidied = 1000
 // to wait for a year may have ended after a second.
 func (db *DB) Tidy(ctx context.Context) error {
 	for {
-		tag, err := db.reserve.Exec(ctx, `DELETE FROM `+JobSchema+`.river_job WHERE id IN
-			(SELECT j.id FROM `+JobSchema+`.river_job j WHERE j.state = 'scheduled' AND j.kind = 'wake_up' AND NOT EXISTS
-				(SELECT 1 FROM run_queue q WHERE q.run_id = j.args->>'run_id' AND q.epoch = (j.args->>'epoch')::bigint) LIMIT $1)`, tidied)
-		if err != nil || tag.RowsAffected() < tidied {
+		removed, err := db.tidy(ctx)
+		if err != nil || removed < tidied {
 			return err
 		}
 	}
+}
+
+func (db *DB) tidy(ctx context.Context) (int64, error) {
+	ctx, cancel := context.WithTimeout(ctx, unitTime)
+	defer cancel()
+	tag, err := db.reserve.Exec(ctx, `DELETE FROM `+JobSchema+`.river_job WHERE id IN
+		(SELECT j.id FROM `+JobSchema+`.river_job j WHERE j.state = 'scheduled' AND j.kind = 'wake_up' AND NOT EXISTS
+			(SELECT 1 FROM run_queue q WHERE q.run_id = j.args->>'run_id' AND q.epoch = (j.args->>'epoch')::bigint) LIMIT $1)`, tidied)
+	return tag.RowsAffected(), err
 }

@@ -34,7 +34,7 @@ const migrationLock = 7_316_402_118
 // runs over. Nodes that start at the same time do it one after the other, and
 // one that was cut short is repeated.
 func Migrate(ctx context.Context, opts Options) (err error) {
-	config, err := Configure(opts, 4)
+	config, err := configure(opts, 4)
 	if err != nil {
 		return err
 	}

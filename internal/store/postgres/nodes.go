@@ -2,6 +2,8 @@ package postgres
 
 import (
 	"context"
+	"net/netip"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -13,29 +15,58 @@ import (
 // that all nodes share.
 const now = `(extract(epoch FROM clock_timestamp()) * 1000000)::bigint`
 
+// Now is the time by the clock of the database.
+func (db *DB) Now(ctx context.Context) (time.Time, error) {
+	var at int64
+	err := db.reserve.QueryRow(ctx, `SELECT `+now).Scan(&at)
+	return time.UnixMicro(at).UTC(), err
+}
+
 // Beat says that a node is alive for that long.
 func (db *DB) Beat(ctx context.Context, n node.Node, capacity int, life time.Duration) (node.Beat, error) {
 	var (
-		b      node.Beat
-		at     int64
-		expiry *int64
+		b       node.Beat
+		at      int64
+		expiry  *int64
+		listens string
 	)
 	err := db.reserve.QueryRow(ctx, `WITH mine AS (
-		INSERT INTO nodes AS n (id, name, version, role, capacity, started_at, seen_at, expires_at)
-		VALUES ($1, $2, $3, $4, $5, $6, `+now+`, `+now+` + $7)
+		INSERT INTO nodes AS n (id, name, version, role, capacity, started_at, seen_at, expires_at, url, listens)
+		VALUES ($1, $2, $3, $4, $5, $6, `+now+`, `+now+` + $7, $8, $9)
 		ON CONFLICT (id) DO UPDATE SET seen_at = excluded.seen_at, expires_at = CASE WHEN n.dead THEN n.expires_at ELSE excluded.expires_at END
 		RETURNING dead, capacity),
 		marked AS (`+markRecovery+`)
-		SELECT `+now+`, mine.dead, o.expiry, COALESCE(o.capacity, 0) + mine.capacity, COALESCE(o.nodes, 0) + 1
-		FROM mine, (SELECT min(expires_at) AS expiry, sum(capacity)::bigint AS capacity, count(*) AS nodes FROM nodes WHERE id <> $1) o`,
-		n.ID, n.Name, n.Version, n.Role, capacity, n.StartedAt.UnixMicro(), life.Microseconds()).
-		Scan(&at, &b.Dead, &expiry, &b.Capacity, &b.Nodes)
+		SELECT `+now+`, mine.dead, o.expiry, COALESCE(o.capacity, 0) + mine.capacity, COALESCE(o.nodes, 0) + 1, COALESCE(o.url, ''), COALESCE(o.listens, '')
+		FROM mine, (SELECT min(expires_at) AS expiry, sum(capacity)::bigint AS capacity, count(*) AS nodes,
+			min(url) FILTER (WHERE url <> '' AND NOT dead) AS url, string_agg(listens, ' ') AS listens FROM nodes WHERE id <> $1) o`,
+		n.ID, n.Name, n.Version, n.Role, capacity, n.StartedAt.UnixMicro(), life.Microseconds(), n.URL, joinPlaces(n.Listens)).
+		Scan(&at, &b.Dead, &expiry, &b.Capacity, &b.Nodes, &b.Others.URL, &listens)
+	b.Others.Listens = splitPlaces(listens)
 	b.Now = time.UnixMicro(at).UTC()
 	if expiry != nil {
 		t := time.UnixMicro(*expiry).UTC()
 		b.NextExpiry = &t
 	}
 	return b, err
+}
+
+func joinPlaces(places []netip.AddrPort) string {
+	texts := make([]string, len(places))
+	for i, place := range places {
+		texts[i] = place.String()
+	}
+	return strings.Join(texts, " ")
+}
+
+// splitPlaces leaves out what it cannot read: another release may have written it.
+func splitPlaces(text string) []netip.AddrPort {
+	var places []netip.AddrPort
+	for part := range strings.FieldsSeq(text) {
+		if place, err := netip.ParseAddrPort(part); err == nil {
+			places = append(places, place)
+		}
+	}
+	return places
 }
 
 // Expired marks nodes whose time has run out as dead and lists them, also those

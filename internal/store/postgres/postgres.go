@@ -42,6 +42,7 @@ type DB struct {
 	groups  *groups
 	pooled  bool
 	counts  *counts
+	dialled dialled
 
 	begin, beginReading []string
 	// several has the first statements of reads that need more than one: these
@@ -58,10 +59,10 @@ func Open(ctx context.Context, opts Options) (*DB, error) {
 		db.begin, db.beginReading = []string{begin, once, transactionID}, []string{beginReading, once}
 	}
 	var err error
-	if db.pool, err = newPool(ctx, opts, max(7, opts.Connections)-reserved); err != nil {
+	if db.pool, err = db.newPool(ctx, opts, max(7, opts.Connections)-reserved); err != nil {
 		return nil, err
 	}
-	if db.reserve, err = newPool(ctx, opts, reserved); err != nil {
+	if db.reserve, err = db.newPool(ctx, opts, reserved); err != nil {
 		db.pool.Close()
 		return nil, err
 	}
@@ -145,9 +146,9 @@ func settingsOnce(name string) string {
 // application is what the sessions of a process are known by.
 func application(name string) string { return strings.TrimSpace("stepmill " + name) }
 
-// Configure reads the address of a database and fills in what every connection
+// configure reads the address of a database and fills in what every connection
 // of Stepmill has.
-func Configure(opts Options, size int) (*pgxpool.Config, error) {
+func configure(opts Options, size int) (*pgxpool.Config, error) {
 	config, err := pgxpool.ParseConfig(opts.URL)
 	if err != nil {
 		return nil, errors.New("--database-url is not the address of a PostgreSQL database, such as postgres://user:password@host:5432/name")
@@ -171,8 +172,8 @@ func Configure(opts Options, size int) (*pgxpool.Config, error) {
 	return config, nil
 }
 
-func newPool(ctx context.Context, opts Options, size int) (*pgxpool.Pool, error) {
-	config, err := Configure(opts, size)
+func (db *DB) newPool(ctx context.Context, opts Options, size int) (*pgxpool.Pool, error) {
+	config, err := db.Configure(opts, size)
 	if err != nil {
 		return nil, err
 	}

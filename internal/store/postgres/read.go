@@ -70,7 +70,7 @@ func (db *DB) readOne(ctx context.Context, lent *pgxpool.Conn, fn func(store.Con
 			return errSeveral
 		}
 		first = statements[0].text
-		if _, known := db.several.Load(first); known || len(statements) > 1 || db.pooled {
+		if _, known := db.several.Load(first); known || len(statements) > 1 {
 			return errSeveral
 		}
 		return t.send(ctx, statements)

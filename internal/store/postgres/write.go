@@ -41,7 +41,7 @@ func (db *DB) persist(ctx context.Context, try func(context.Context) error) (kin
 	}
 	work, cancel := context.WithTimeout(context.WithoutCancel(ctx), unitTime)
 	defer cancel()
-	began := time.Now()
+	began := clock.Mark()
 	for n := 1; ; n++ {
 		err := try(work)
 		k := classify(err)
@@ -70,7 +70,7 @@ func (db *DB) writeOnce(ctx context.Context, fn func(store.Conn) error) error {
 		return err
 	}
 	defer lent.Release()
-	begun := time.Now()
+	begun := clock.Mark()
 	t := db.newTransaction(lent)
 	c := &conn{raw: t.conn, exchange: sending(ctx, t), tx: t, ctx: ctx}
 	err = call(fn, c)
@@ -82,8 +82,15 @@ func (db *DB) writeOnce(ctx context.Context, fn func(store.Conn) error) error {
 		t.abandon(ctx)
 		return err
 	}
-	if !t.begun && len(last) == 0 {
-		return nil
+	if !t.begun {
+		if len(last) == 0 {
+			return nil
+		}
+		// Should the COMMIT not be answered, the number of the transaction is known.
+		if err := t.send(ctx, nil); err != nil {
+			t.abandon(ctx)
+			return err
+		}
 	}
 	defer db.counts.commit(1, begun)
 	if err := db.finish(ctx, t, last); err != nil {

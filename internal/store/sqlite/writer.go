@@ -9,6 +9,7 @@ import (
 
 	"zombiezen.com/go/sqlite"
 
+	"github.com/stepmill/stepmill/internal/clock"
 	"github.com/stepmill/stepmill/internal/fault"
 	"github.com/stepmill/stepmill/internal/store"
 )
@@ -146,7 +147,7 @@ func (w *writer) drain(group []*request) error {
 // commit runs a group in one transaction and answers each of its callers. An
 // error means that the disk cannot be trusted any more.
 func (w *writer) commit(group []*request) error {
-	begun := time.Now()
+	begun := clock.Mark()
 	err := w.conn.run("BEGIN IMMEDIATE")
 	if err == nil {
 		err = w.runUnits(group)
@@ -209,7 +210,7 @@ func (w *writer) runUnit(r *request) (err error) {
 // empties the write-ahead log. None of it has to succeed.
 func (w *writer) tidy() {
 	_ = w.conn.run("PRAGMA incremental_vacuum(2000)")
-	if now := time.Now(); now.Sub(w.optimized) > optimizeEvery {
+	if now := clock.Mark(); now.Sub(w.optimized) > optimizeEvery {
 		w.optimized = now
 		_ = w.conn.run("PRAGMA optimize")
 	}

@@ -474,6 +474,8 @@ CREATE TABLE nodes (
     name       TEXT COLLATE "C" NOT NULL,
     version    TEXT COLLATE "C" NOT NULL,
     role       TEXT COLLATE "C" NOT NULL,
+    url        TEXT COLLATE "C" NOT NULL DEFAULT '', -- where people and other services reach it; empty: they do not
+    listens    TEXT COLLATE "C" NOT NULL DEFAULT '', -- addresses that no step may reach, with spaces between them
     capacity   BIGINT           NOT NULL, -- how many runs it executes at a time
     started_at BIGINT           NOT NULL,
     seen_at    BIGINT           NOT NULL, -- by the clock of the database
