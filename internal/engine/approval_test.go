@@ -122,6 +122,29 @@ func TestWordThatDoesNotArrive(t *testing.T) {
 	})
 }
 
+// A run with links waits until it is known where they lead to; others do not.
+func TestLinksThatLeadNowhere(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.nowhere.Store(true)
+		w.start(w.store)
+		asks := w.startRun(w.workflow(`[{"id": "tell", "uses": "test.effect", "with": {"says": "${{ links.ask.page }}"}},
+			{"id": "ask", "needs": ["tell"], "uses": "flow.approval", "with": {"timeout": "1h", "on_timeout": "continue"}}]`), "{}")
+		if d := w.endOf(w.startRun(w.workflow(`[{"id": "tell", "uses": "test.effect"}]`), "{}")); d.Status != run.Succeeded {
+			t.Errorf("one without links: %s, %+v", d.Status, d.Error)
+		}
+		time.Sleep(time.Minute)
+		if d := w.get(asks); d.Status != run.Running || len(d.Steps) != 0 {
+			t.Errorf("%s: %+v", d.Status, d.Steps)
+		}
+		w.nowhere.Store(false)
+		if d := w.endOf(asks); d.Status != run.Succeeded {
+			t.Errorf("%s: %+v", d.Status, d.Error)
+		}
+	})
+}
+
 // A link is that of its round, the same after a restart, and nowhere kept.
 func TestLinksInLoops(t *testing.T) {
 	t.Parallel()

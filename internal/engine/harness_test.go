@@ -176,6 +176,7 @@ type world struct {
 	plans    *workflow.Plans
 	values   *secret.Service
 	links    *run.Links
+	nowhere  atomic.Bool // it is not known where links lead to
 	effects  *effects
 	word     *messenger // that approvals send
 	actor    auth.Actor
@@ -262,7 +263,12 @@ func (w *world) setUp() {
 	}
 	w.actor = auth.Actor{Workspace: *first, Type: "system", Scopes: auth.Scopes()}
 	w.values = secret.NewService(w.store, v)
-	w.links = run.NewLinks(w.store, v, func() string { return "https://flows.example" })
+	w.links = run.NewLinks(w.store, v, func() string {
+		if w.nowhere.Load() {
+			return ""
+		}
+		return "https://flows.example"
+	})
 	catalog, err := action.NewCatalog(
 		approval.Entry(w.word), dataset.Entry(), logwrite.Entry(), stop.Entry(), subrun.Entry(w), wait.Entry(), w.effects.entry(),
 	)

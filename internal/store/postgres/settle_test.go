@@ -45,6 +45,8 @@ func TestLostCommits(t *testing.T) {
 			for i := range 30 {
 				id := fmt.Sprint("alone ", i)
 				outcomes[id] = db.Write(t.Context(), func(c store.Conn) error { return note(c, id) })
+				id = fmt.Sprint("at once ", i)
+				outcomes[id] = db.Write(t.Context(), func(c store.Conn) error { return c.Do(`INSERT INTO notes (id) VALUES ($1)`, id) })
 			}
 			lost := proxy.Counts().Lost
 			proxy.LoseCommits(faultproxy.Commits{})
@@ -57,7 +59,7 @@ func TestLostCommits(t *testing.T) {
 					through++
 				}
 			}
-			if through < 50 {
+			if through < 80 {
 				t.Errorf("only %d of %d units went through", through, len(outcomes))
 			}
 			checkNotes(t, look, outcomes)
