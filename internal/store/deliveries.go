@@ -1,7 +1,9 @@
 package store
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"time"
 
 	"github.com/stepmill/stepmill/internal/webhook"
@@ -61,50 +63,76 @@ func (s *Store) NextDelivery(ctx context.Context, after time.Time) (*time.Time, 
 }
 
 // ReportDelivery implements webhook.Outbox. An attempt counts once, also when it
-// is reported again; one of a delivery that is gone does not.
+// is reported again; one of a delivery that is gone does not. Like whoever changes
+// a webhook, it takes the lock of the workspace, if at all, before the row of the
+// webhook, and that before the rows of deliveries.
 func (s *Store) ReportDelivery(ctx context.Context, r webhook.Report) error {
-	return s.write(ctx, func(u *unit) error {
+	err := s.write(ctx, func(u *unit) error {
 		ended := r.Attempt.At.Add(r.Attempt.Duration)
-		var finishedAt any
-		if r.Status != webhook.Pending {
-			finishedAt = ended
-		}
-		n, err := u.Exec(`UPDATE deliveries SET status = $1, attempts = $2, next_at = $3, finished_at = $4
-			WHERE id = $5 AND workspace_id = $6 AND attempts = $7 AND status = 'pending'`,
-			string(r.Status), r.Attempt.Number, timeOrNil(r.NextAt), finishedAt, r.Parcel.DeliveryID, r.Parcel.WorkspaceID, r.Parcel.Attempts)
-		if err != nil || n == 0 {
-			return err
-		}
-		if err := u.Do(`INSERT INTO delivery_attempts (delivery_id, attempt, at, duration, status, error, answer) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
-			r.Parcel.DeliveryID, r.Attempt.Number, r.Attempt.At, int64(r.Attempt.Duration), r.Attempt.Status,
-			orNil(r.Attempt.Error), orNil(r.Attempt.Answer)); err != nil {
-			return err
-		}
 		if r.Status == webhook.Delivered {
-			err := u.Do(`UPDATE webhooks SET failures = 0, failing_since = NULL WHERE id = $1 AND failures > 0`, r.Parcel.WebhookID)
+			if err := u.Do(`UPDATE webhooks SET failures = 0, failing_since = NULL WHERE id = $1 AND failures > 0`, r.Parcel.WebhookID); err != nil {
+				return err
+			}
+			return reportAttempt(u, r, ended)
+		}
+		enough, err := lastStraw(u, r, ended)
+		if err != nil {
 			return err
 		}
-		return noteFailure(u, r, ended)
+		if err := u.Do(`UPDATE webhooks SET failures = failures + 1, failing_since = COALESCE(failing_since, $1) WHERE id = $2`, ended, r.Parcel.WebhookID); err != nil {
+			return err
+		}
+		if err := reportAttempt(u, r, ended); err != nil || !enough {
+			return err
+		}
+		return giveUpOn(u, r, ended)
 	})
+	if errors.Is(err, errReported) {
+		return nil
+	}
+	return err
 }
 
-// noteFailure counts a failure of a webhook, and disables it when that is
-// enough.
-func noteFailure(u *unit, r webhook.Report, at time.Time) error {
-	id, reason := r.Parcel.WebhookID, r.Disable
-	if err := u.Do(`UPDATE webhooks SET failures = failures + 1, failing_since = COALESCE(failing_since, $1) WHERE id = $2`, at, id); err != nil {
+// errReported says that an attempt counts already, or no more.
+var errReported = errors.New("the attempt was reported before")
+
+// reportAttempt writes what came of an attempt.
+func reportAttempt(u *unit, r webhook.Report, ended time.Time) error {
+	var finishedAt any
+	if r.Status != webhook.Pending {
+		finishedAt = ended
+	}
+	n, err := u.Exec(`UPDATE deliveries SET status = $1, attempts = $2, next_at = $3, finished_at = $4
+		WHERE id = $5 AND workspace_id = $6 AND attempts = $7 AND status = 'pending'`,
+		string(r.Status), r.Attempt.Number, timeOrNil(r.NextAt), finishedAt, r.Parcel.DeliveryID, r.Parcel.WorkspaceID, r.Parcel.Attempts)
+	if err != nil {
 		return err
 	}
-	if reason == "" {
-		n, err := number(u, `SELECT count(*) FROM webhooks WHERE id = $1 AND failing_since <= $2 AND failures >= $3`, id, r.FailingSince, r.Failures)
+	if n == 0 {
+		return errReported
+	}
+	return u.Do(`INSERT INTO delivery_attempts (delivery_id, attempt, at, duration, status, error, answer) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
+		r.Parcel.DeliveryID, r.Attempt.Number, r.Attempt.At, int64(r.Attempt.Duration), r.Attempt.Status,
+		orNil(r.Attempt.Error), orNil(r.Attempt.Answer))
+}
+
+// lastStraw tells whether a webhook is given up with one more failure, and then
+// locks its workspace. Of failures that come together the next one may be the
+// last.
+func lastStraw(u *unit, r webhook.Report, ended time.Time) (bool, error) {
+	if r.Disable == "" {
+		n, err := number(u, `SELECT count(*) FROM webhooks WHERE id = $1 AND COALESCE(failing_since, $2) <= $3 AND failures >= $4`,
+			r.Parcel.WebhookID, ended, r.FailingSince, r.Failures-1)
 		if err != nil || n == 0 {
-			return err
+			return false, err
 		}
-		reason = r.GaveUp
 	}
-	if err := lockWorkspace(u, r.Parcel.WorkspaceID); err != nil {
-		return err
-	}
+	return true, lockWorkspace(u, r.Parcel.WorkspaceID)
+}
+
+// giveUpOn disables a webhook that only fails.
+func giveUpOn(u *unit, r webhook.Report, at time.Time) error {
+	id, reason := r.Parcel.WebhookID, cmp.Or(r.Disable, r.GaveUp)
 	u.audienceChanged(r.Parcel.WorkspaceID)
 	n, err := u.Exec(`UPDATE webhooks SET enabled = $1, disabled_reason = $2, updated_at = $3 WHERE id = $4 AND enabled AND deleted_at IS NULL`,
 		false, reason, at, id)
