@@ -228,6 +228,15 @@ func (s *Server) AwaitKey(t testing.TB) string {
 	return key
 }
 
+// AwaitPrinted waits for the server to print, on standard output, what matches the
+// pattern.
+func (s *Server) AwaitPrinted(t testing.TB, pattern string) {
+	t.Helper()
+	if _, ok := s.out.await(regexp.MustCompile("("+pattern+")"), s.exited, endTime); !ok {
+		t.Fatalf("the server printed nothing like %s\n%s", pattern, s.out.text())
+	}
+}
+
 // Log is the end of what the server logged.
 func (s *Server) Log() string { return s.log.text() }
 

@@ -24,6 +24,7 @@ const (
 
 var (
 	testedBlock   = regexp.MustCompile("(?s)<!-- tested -->\n```sh\n(.*?\n)```\n")
+	greetingBlock = regexp.MustCompile("(?s)```\n([^`]*/welcome#token=.*?\n)```\n")
 	workflowBlock = regexp.MustCompile("(?s)<!-- workflow -->\n```json\n(.*?\n)```\n")
 	link          = regexp.MustCompile(`\]\(([^)#:]+)(?:#[^)]*)?\)`)
 	keyValue      = regexp.MustCompile(`(?m)^smk_\w+$`)
@@ -58,6 +59,21 @@ func TestReadme(t *testing.T) {
 	backup := filepath.Join(filepath.Dir(server.Dir), "..", "stepmill-backup.db")
 	if info, err := os.Stat(backup); err != nil || info.Size() == 0 {
 		t.Errorf("there is no backup: %v", err)
+	}
+}
+
+// What the documentation shows of a first start is what the program prints.
+func TestGreeting(t *testing.T) {
+	t.Parallel()
+	server := harness.Start(t, t.TempDir())
+	for _, document := range []string{"README.md", "docs/accounts.md"} {
+		block := greetingBlock.FindStringSubmatch(read(t, document))
+		if block == nil {
+			t.Fatalf("%s does not show what a first start prints", document)
+		}
+		shown := strings.ReplaceAll(block[1], printed, server.URL)
+		shown = strings.Replace(shown, "Stepmill dev", "Stepmill …", 1)
+		server.AwaitPrinted(t, strings.ReplaceAll(regexp.QuoteMeta(shown), "…", `\S+`))
 	}
 }
 

@@ -1,6 +1,5 @@
 import { type ChildProcess, spawn } from "node:child_process";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdtempSync } from "node:fs";
 import { join } from "node:path";
 import { inject } from "vitest";
 
@@ -20,7 +19,7 @@ export interface Server {
 
 /** startServer starts the program on data of its own. */
 export async function startServer(flags: string[] = []): Promise<Server> {
-	const data = mkdtempSync(join(tmpdir(), "stepmill-data-"));
+	const data = mkdtempSync(join(inject("data"), "stepmill-data-"));
 	let child: ChildProcess | undefined;
 	const server: Server = {
 		url: "",
@@ -47,10 +46,7 @@ export async function startServer(flags: string[] = []): Promise<Server> {
 		},
 	};
 	await server.start();
-	process.once("exit", () => {
-		child?.kill("SIGKILL");
-		rmSync(data, { recursive: true, force: true });
-	});
+	process.once("exit", () => child?.kill("SIGKILL"));
 	return server;
 }
 
