@@ -28,6 +28,10 @@ func RotateMasterKey(ctx context.Context, data config.Data, newFile string) (kep
 		return "", err
 	}
 	defer func() { err = errors.Join(err, release()) }()
+	// The draft of a rotation before may be the only copy of the key that fits.
+	if err := c.settleMasterKey(data); err != nil {
+		return "", err
+	}
 	next, err := nextMasterKey(data, newFile)
 	if err != nil {
 		return "", err
@@ -64,7 +68,7 @@ func nextMasterKey(data config.Data, newFile string) ([]byte, error) {
 
 // settleMasterKey brings a rotation that was cut short to its end: the key that
 // was to follow is put in force when the data is sealed with it, and forgotten
-// when it is not. Only the one who holds the data directory may do so.
+// when it is not. Only one who has the data alone may do so.
 func (c *core) settleMasterKey(data config.Data) error {
 	if data.MasterKey != "" {
 		return nil

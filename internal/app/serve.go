@@ -173,6 +173,9 @@ func (s *Server) open(ctx context.Context, data config.Data) (err error) {
 	if s.core, err = openCore(ctx, data, options, s.notify()); err != nil {
 		return err
 	}
+	if data.Shared() { // a rotation may be under way: the key that fits is used, and files stay as they are
+		return nil
+	}
 	return s.core.settleMasterKey(data)
 }
 
