@@ -123,6 +123,9 @@ func New(store Store, config Config) (*Dispatcher, error) {
 		RescueStuckJobsAfter:        time.Minute,
 		CompletedJobRetentionPeriod: keepJobs,
 		PollOnly:                    config.PollOnly,
+		// It would build indexes anew under time limits that are made for other
+		// things, and leave the halves of those that it could not finish.
+		ReindexerSchedule: river.NeverSchedule(),
 		RetryPolicy:                 steady{},
 		Test:                        river.TestConfig{Time: shared{}},
 		Logger:                      slog.New(quiet{config.Log.Handler()}),

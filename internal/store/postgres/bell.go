@@ -204,11 +204,15 @@ func (b *Bell) look(ctx context.Context) {
 }
 
 func (b *Bell) listenOn(ctx context.Context) {
+	told := false // of what lasts it is told once
 	for ctx.Err() == nil {
-		if err := b.listenOnce(ctx); err != nil && ctx.Err() == nil {
-			b.log.Warn("cannot listen to other nodes; looking instead", "error", err)
+		err := b.listenOnce(ctx)
+		if heard := !b.deaf.Swap(true); heard || !told {
+			told = true
+			if ctx.Err() == nil {
+				b.log.Warn("cannot listen to other nodes; looking instead", "error", err)
+			}
 		}
-		b.deaf.Store(true)
 		if !clock.Sleep(ctx, listenAgain) {
 			return
 		}

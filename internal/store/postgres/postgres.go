@@ -140,6 +140,7 @@ func settings(name string) map[string]string {
 func settingsOnce(name string) string {
 	return `SELECT set_config('statement_timeout', '` + statementTime + `', true), set_config('lock_timeout', '` + lockTime + `', true),
 	set_config('idle_in_transaction_session_timeout', '` + idleTime + `', true), set_config('synchronous_commit', 'on', true),
+	set_config('enable_seqscan', 'off', true), set_config('jit', 'off', true),
 	set_config('application_name', '` + strings.ReplaceAll(application(name), "'", "''") + `', true)`
 }
 
