@@ -28,7 +28,7 @@ type Data struct {
 type Database struct {
 	URL         string `name:"database-url" env:"STEPMILL_DATABASE_URL" placeholder:"URL" help:"PostgreSQL database to share with other nodes, such as postgres://user@host/name. Without it, the data is in the data directory."`
 	Connections int    `name:"database-connections" env:"STEPMILL_DATABASE_CONNECTIONS" default:"20" placeholder:"N" help:"Connections that this node may have to the database, at least 12 (default: ${default})."`
-	Pooled      bool   `name:"database-pooled" env:"STEPMILL_DATABASE_POOLED" help:"The database URL leads to a pooler that lends connections out for one transaction at a time, such as PgBouncer."`
+	Pooled      bool   `name:"database-pooled" env:"STEPMILL_DATABASE_POOLED" help:"The database URL leads to a pooler, such as PgBouncer."`
 	ListenURL   string `name:"database-listen-url" env:"STEPMILL_DATABASE_LISTEN_URL" placeholder:"URL" help:"Address of the same database that does not lead through a pooler, to hear of news at once. With a pooler and without it, nodes look for news every second."`
 	// Node is the one that uses the database; none for a command.
 	Node string `kong:"-"`

@@ -87,7 +87,7 @@ var metrics = []Metric{
 	{NodeInfo, Gauge, []string{"node", "role"}, "Always 1. The labels say which node this is."},
 	{Ready, Gauge, nil, "1 if /readyz answers 200, else 0."},
 	{Nodes, Gauge, nil, "Nodes that share the database."},
-	{NodeLost, Counter, nil, "How often this node was not heard of for so long that its runs went to others."},
+	{NodeLost, Counter, nil, "How often this node let go of its runs because the database had not heard of it for too long."},
 	{ClockOffset, Gauge, nil, "How far the clock of the database is ahead of that of this machine."},
 	{ScrapeErrors, Counter, nil, "Looks at the metrics that could not read some of them."},
 
