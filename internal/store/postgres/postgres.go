@@ -45,6 +45,7 @@ type DB struct {
 	groups  *groups
 	pooled  bool
 	counts  *counts
+	horizon horizon
 
 	begin, beginReading []string
 	// several has the first statements of reads that need more than one: these
