@@ -33,7 +33,7 @@ func OpenAdmin(ctx context.Context, data config.Data) (*Admin, error) {
 	}
 	first, err := c.store.FirstWorkspace(ctx)
 	if err == nil && first == nil {
-		err = explainMissing(sqlite.ErrMissing, data.Dir)
+		err = explainMissing(sqlite.ErrMissing, Place(data))
 	}
 	if err != nil {
 		return nil, errors.Join(err, c.close())

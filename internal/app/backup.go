@@ -16,9 +16,16 @@ import (
 	"github.com/stepmill/stepmill/internal/vault"
 )
 
+// errNotHere says that the data is somewhere that these commands do not look at.
+var errNotHere = errors.New("--database-url (STEPMILL_DATABASE_URL) names a shared database, and this command is for a data directory: " +
+	"back up a shared database, and restore it, with the tools of PostgreSQL, such as pg_dump and pg_restore (see docs/cluster.md, Backup); nothing was changed")
+
 // Backup writes a consistent copy of the data to a new file, also while the
 // server runs. The master key is not in it.
 func Backup(_ context.Context, data config.Data, target string) error {
+	if data.Shared() {
+		return errNotHere
+	}
 	if _, err := os.Stat(filepath.Join(data.Dir, sqlite.FileName)); errors.Is(err, fs.ErrNotExist) {
 		return explainMissing(sqlite.ErrMissing, data.Dir)
 	}
@@ -29,6 +36,9 @@ func Backup(_ context.Context, data config.Data, target string) error {
 // uses the directory, and when the master key there does not fit. What was there
 // is kept beside it; its path is returned.
 func Restore(_ context.Context, data config.Data, source string) (kept string, err error) {
+	if data.Shared() {
+		return "", errNotHere
+	}
 	check, err := sqlite.Inspect(source)
 	if err != nil {
 		return "", err

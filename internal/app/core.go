@@ -148,9 +148,9 @@ func (c *core) close() error {
 	return c.failed
 }
 
-func explainMissing(err error, dir string) error {
+func explainMissing(err error, place string) error {
 	if errors.Is(err, sqlite.ErrMissing) {
-		return fmt.Errorf("there is no Stepmill data in %s: start `stepmill serve` first, or name another --data-dir", dir)
+		return fmt.Errorf("there is no Stepmill data in %s: start `stepmill serve` first, or name another place with --data-dir or --database-url", place)
 	}
 	return err
 }

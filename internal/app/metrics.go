@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"fmt"
 	"runtime"
 	"strconv"
 	"sync/atomic"
@@ -109,6 +110,7 @@ func (s *Server) tellStore(ctx context.Context, m *telemetry.Scrape) {
 	m.Set(telemetry.StoreWaiting, float64(stats.Waiting))
 	m.SetAll(telemetry.PostgresConns, stats.Connections)
 	s.tellFiles(m)
+	s.tellHorizon(ctx, m)
 	now := clock.Now()
 	backlog, err := s.core.store.Backlog(ctx, now)
 	if err != nil {
@@ -118,6 +120,18 @@ func (s *Server) tellStore(ctx context.Context, m *telemetry.Scrape) {
 	m.Age(telemetry.WebhookOldest, backlog.Undelivered, now)
 	m.Age(telemetry.WebhookLate, backlog.Due, now)
 	m.Age(telemetry.RunsOldest, earlier(backlog.Ready, s.dispatch.Stats().Oldest), now)
+}
+
+func (s *Server) tellHorizon(ctx context.Context, m *telemetry.Scrape) {
+	if s.core.pg == nil {
+		return // nobody else uses the database
+	}
+	oldest, err := s.core.pg.OldestTransaction(ctx)
+	if err != nil {
+		m.Failed(fmt.Errorf("look for open transactions: %w", err))
+		return
+	}
+	m.Set(telemetry.PostgresXact, oldest.Seconds())
 }
 
 func (s *Server) tellFiles(m *telemetry.Scrape) {

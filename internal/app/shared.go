@@ -57,6 +57,14 @@ func (c *core) refuseNodes(ctx context.Context) error {
 	return nil
 }
 
+// Place tells a person where the data is.
+func Place(data config.Data) string {
+	if data.Shared() {
+		return postgres.Place(data.URL)
+	}
+	return data.Dir
+}
+
 func sharedOptions(data config.Data) postgres.Options {
 	return postgres.Options{URL: data.URL, Connections: data.Connections - jobConnections - listenConnections, Pooled: data.Pooled, Name: data.Node}
 }

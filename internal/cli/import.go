@@ -24,6 +24,6 @@ func (c *importCommand) Run(con *console, data config.Data) error {
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(con.out, "imported %d rows into %s\nThe server needs the master key that they were sealed with (%s).\n", rows, data.Dir, data.KeyPlace())
+	_, err = fmt.Fprintf(con.out, "imported %d rows into %s\nThe server needs the master key that they were sealed with (%s).\n", rows, app.Place(data), data.KeyPlace())
 	return err
 }

@@ -121,52 +121,117 @@ func (s *Store) GiveBack(ctx context.Context, runs []run.Wake) error {
 	return nil
 }
 
-// lost is after which time a run that is due and on nobody's way is looked for.
-const lost = 15 * time.Second
+// lostAfter is after which time a run that is due and on nobody's way is looked for.
+const lostAfter = 15 * time.Second
 
 // Sweep finds runs that nobody is bringing to a node, and workspaces that have
 // runs parked, which may have slots for them: after an import all runs are like
 // that, else nothing should be, and nothing like it lasts. It answers true when
 // there may be more.
+//
+// When a run was due stays as it is: that tells how long it has waited. So Sweep
+// goes along all that are late, each time on from where it was: many that are on
+// their way and wait for room do not hide one behind them that is lost.
 func (s *Store) Sweep(ctx context.Context) (found int, more bool, waiting []string, err error) {
+	from := s.swept.Load()
+	var next *late
 	err = s.write(ctx, func(u *unit) error {
-		now := clock.Now()
-		wakes, err := list(u, selectWake+`WHERE run_queue.node IS NULL AND NOT run_queue.parked AND run_queue.turn
-			AND (run_queue.adrift OR run_queue.wake_at < $1)`+notDeleted+` LIMIT $2 FOR UPDATE OF run_queue SKIP LOCKED`,
-			[]any{now.Add(-lost), taken}, scanWake)
-		if err != nil {
-			return err
+		wakes, err := s.findAdrift(ctx, u)
+		if more, next = len(wakes) > 0, from; err == nil && !more {
+			wakes, next, err = s.findLost(ctx, u, from)
+			more = next != nil
 		}
-		carried, err := s.carried(ctx, u, wakes)
 		if err != nil {
 			return err
 		}
 		for _, wake := range wakes {
-			if !carried[wake.RunID] {
-				u.handovers = append(u.handovers, run.Handover{Wake: wake})
-			}
-			// What is late is given time to come.
-			if err := u.Do(`UPDATE run_queue SET adrift = false, wake_at = CASE WHEN wake_at < $1 THEN $1 ELSE wake_at END WHERE run_id = $2`,
-				now, wake.RunID); err != nil {
-				return err
-			}
+			u.handovers = append(u.handovers, run.Handover{Wake: wake})
 		}
-		found, more = len(u.handovers), len(wakes) == taken
+		found = len(wakes)
 		waiting, err = list(u, `SELECT workspace_id FROM workspace_load WHERE parked > 0`, nil, scanText)
 		return err
 	})
-	return found, more && err == nil, waiting, err
+	if err != nil {
+		return 0, false, nil, err
+	}
+	s.swept.Store(next)
+	return found, more, waiting, nil
 }
 
-func (s *Store) carried(ctx context.Context, u *unit, wakes []run.Wake) (map[string]bool, error) {
-	if len(wakes) == 0 {
-		return nil, nil
+// findAdrift lists runs that came with an import, whenever they are due, and lets
+// them be like others from here on.
+func (s *Store) findAdrift(ctx context.Context, u *unit) ([]run.Wake, error) {
+	wakes, err := list(u, selectWake+`WHERE run_queue.adrift AND run_queue.node IS NULL AND NOT run_queue.parked AND run_queue.turn`+notDeleted+`
+		LIMIT $1 FOR UPDATE OF run_queue SKIP LOCKED`, []any{taken}, scanWake)
+	if err != nil || len(wakes) == 0 {
+		return nil, err
 	}
 	ids := make([]string, len(wakes))
 	for i, wake := range wakes {
 		ids[i] = wake.RunID
+		if err := u.Do(`UPDATE run_queue SET adrift = false WHERE run_id = $1`, wake.RunID); err != nil {
+			return nil, err
+		}
 	}
-	return s.cluster.Carried(ctx, u.Conn, ids)
+	carried, err := s.cluster.Carried(ctx, u.Conn, ids)
+	return slices.DeleteFunc(wakes, func(w run.Wake) bool { return carried[w.RunID] }), err
+}
+
+// late is a run that was due a while ago and that no node holds.
+type late struct {
+	at    time.Time
+	runID string
+}
+
+// looked bounds how many of them are looked at in one go. To look is cheap: rows
+// are locked only of those that are lost.
+const looked = 500
+
+// findLost lists those runs among the next that are late which nobody brings to a
+// node. It answers where to go on; nil: that was all.
+func (s *Store) findLost(ctx context.Context, u *unit, from *late) (lost []run.Wake, next *late, err error) {
+	if from == nil {
+		from = &late{}
+	}
+	due := clock.Now().Add(-lostAfter)
+	all, err := list(u, `SELECT wake_at, run_id FROM run_queue WHERE node IS NULL AND NOT parked AND turn AND wake_at < $1
+		AND (wake_at, run_id) > ($2, $3)`+notDeleted+` ORDER BY wake_at, run_id LIMIT $4`, []any{due, from.at, from.runID, looked},
+		func(r Row) (l late, err error) {
+			err = r.Scan(&l.at, &l.runID)
+			return l, err
+		})
+	if err != nil || len(all) == 0 {
+		return nil, nil, err
+	}
+	ids := make([]string, len(all))
+	for i, l := range all {
+		ids[i] = l.runID
+	}
+	carried, err := s.cluster.Carried(ctx, u.Conn, ids)
+	if err != nil {
+		return nil, nil, err
+	}
+	for i, l := range all {
+		if carried[l.runID] {
+			continue
+		}
+		// One that was taken up meanwhile has no time any more, or a later one.
+		wake, err := one(u, selectWake+`WHERE run_queue.run_id = $1 AND NOT run_queue.parked AND run_queue.turn`+notDeleted+
+			` FOR UPDATE OF run_queue SKIP LOCKED`, []any{l.runID}, scanWake)
+		if err != nil {
+			return nil, nil, err
+		}
+		if wake == nil || !wake.At.Equal(l.at) {
+			continue
+		}
+		if lost = append(lost, *wake); len(lost) == taken {
+			return lost, &all[i], nil
+		}
+	}
+	if len(all) == looked {
+		next = &all[looked-1]
+	}
+	return lost, next, nil
 }
 
 // Strays lists nodes that hold something although nobody knows them: they have

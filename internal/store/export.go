@@ -13,7 +13,8 @@ import (
 type Mover interface {
 	Driver
 	// Frozen calls fn with a view of what is committed that stays the same
-	// however long fn takes.
+	// however long fn takes. Rows are handed on as they are read, one at a time:
+	// no other statement runs until the last of them is looked at.
 	Frozen(ctx context.Context, fn func(Conn) error) error
 	// LastNumber is the largest number that was given to a row of a table, also
 	// if that row is gone: positions of streams are such numbers.
@@ -28,8 +29,8 @@ type Mover interface {
 // exportPage is how many rows one query reads.
 const exportPage = 500
 
-// Export writes all rows of all tables, as they are at one moment, a page at a
-// time: what it keeps in memory does not grow with the tables.
+// Export writes all rows of all tables, as they are at one moment, one at a time:
+// what it keeps in memory grows neither with the tables nor with their rows.
 func Export(ctx context.Context, db Mover, to *archive.Writer) error {
 	return db.Frozen(ctx, func(c Conn) error {
 		for _, t := range Tables() {

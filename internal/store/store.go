@@ -11,6 +11,7 @@ import (
 	"math/bits"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/stepmill/stepmill/internal/event"
@@ -120,6 +121,7 @@ type Store struct {
 
 	audiences audiences
 	heads     heads
+	swept     atomic.Pointer[late] // how far the look for lost runs has come
 }
 
 // New makes a store on a driver. Functions of notify that are nil are not

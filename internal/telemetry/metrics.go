@@ -71,6 +71,7 @@ const (
 	StoreErrors   Name = "stepmill_store_errors_total"
 	StoreWaiting  Name = "stepmill_store_units_waiting"
 	PostgresConns Name = "stepmill_postgres_connections"
+	PostgresXact  Name = "stepmill_postgres_oldest_transaction_seconds"
 	SQLiteBytes   Name = "stepmill_sqlite_file_bytes"
 	SQLiteLog     Name = "stepmill_sqlite_wal_bytes"
 	DiskFree      Name = "stepmill_disk_free_bytes"
@@ -129,6 +130,7 @@ var metrics = []Metric{
 	{StoreErrors, Counter, []string{"kind"}, "Errors of the database, by kind."},
 	{StoreWaiting, Gauge, nil, "Units that wait to be written."},
 	{PostgresConns, Gauge, []string{"state"}, "Connections to the database that this node may have: in_use, idle, free."},
+	{PostgresXact, Gauge, nil, "Age of the oldest transaction, of anybody, that keeps the database from cleaning up."},
 	{SQLiteBytes, Gauge, nil, "Size of the database file."},
 	{SQLiteLog, Gauge, nil, "Size of the write-ahead log."},
 	{DiskFree, Gauge, nil, "What can still be written to the disk of the data directory."},

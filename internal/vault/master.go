@@ -94,12 +94,18 @@ func Draft(path string, key []byte) error {
 // ReadDraft reads the key that is to follow.
 func ReadDraft(path string) ([]byte, error) { return ReadMasterKey(path + nextSuffix) }
 
-// DropDraft forgets the key that was to follow.
+// DropDraft forgets the key that was to follow, if there is one. It looks first:
+// where nothing can be written, the removal of what is not there fails too, and a
+// key that is only read may well be in such a place.
 func DropDraft(path string) error {
-	if err := os.Remove(path + nextSuffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	draft := path + nextSuffix
+	if _, err := os.Lstat(draft); err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
 		return err
 	}
-	return nil
+	return os.Remove(draft)
 }
 
 // Promote puts the key that is to follow in force. The one before is kept under

@@ -164,3 +164,27 @@ func TestTheMasterKeyFileIsMadeOnceAndPrivate(t *testing.T) {
 		t.Fatalf("mode %v, %v", info.Mode(), err)
 	}
 }
+
+func TestADraftIsDropped(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "master.key")
+	if err := vault.DropDraft(path); err != nil {
+		t.Errorf("without a draft: %v", err)
+	}
+	if _, err := vault.DraftMasterKey(path); err != nil {
+		t.Fatal(err)
+	}
+	if err := vault.DropDraft(path); err != nil {
+		t.Error(err)
+	}
+	if _, err := vault.ReadDraft(path); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the draft is still there: %v", err)
+	}
+	// Not even root removes what this is: one that cannot be removed is told of.
+	if err := os.MkdirAll(filepath.Join(path+".next", "x"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := vault.DropDraft(path); err == nil {
+		t.Error("a draft that stays is said to be dropped")
+	}
+}

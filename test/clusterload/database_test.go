@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -163,7 +164,11 @@ func TestListenersAreKilled(t *testing.T) {
 func TestHorizonIsPinned(t *testing.T) {
 	harness.Seed(t)
 	runs := scale(t, 1500)
-	c := start(t, 2)
+	c := start(t, 2, "--metrics-listen=127.0.0.1:0")
+	var metrics []*harness.Client
+	for _, node := range c.nodes {
+		metrics = append(metrics, harness.NewClient("http://"+node.AwaitLog(t, `"msg":"metrics are served","address":"([^"]+)"`), ""))
+	}
 	key := c.tenant("enterprise")
 	id := define(t, c.nodes[0].With(key), sets("one"), sets("two"), sets("three"))
 	c.flood(key, id, 100, 4) // warm
@@ -172,6 +177,7 @@ func TestHorizonIsPinned(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close(t.Context())
+	pinned := time.Now()
 	if _, err := conn.Exec(t.Context(), `BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM run_queue`); err != nil {
 		t.Fatal(err)
 	}
@@ -203,6 +209,35 @@ func TestHorizonIsPinned(t *testing.T) {
 		t.Errorf("one of our sessions was idle in a transaction for %d s", oldest)
 	}
 	c.settle()
+
+	// Every node tells of it, and that it is over.
+	for _, shown := range metrics {
+		if age, most := openFor(t, shown), time.Since(pinned); age < most-10*time.Second || age > most {
+			t.Errorf("the oldest transaction is said to be %v old, it is %v", age, most)
+		}
+	}
+	if _, err := conn.Exec(t.Context(), `ROLLBACK`); err != nil {
+		t.Fatal(err)
+	}
+	within(t, 20*time.Second, "nobody holds the database back any more", func() bool {
+		return openFor(t, metrics[0]) < time.Since(pinned)/2
+	})
+}
+
+// openFor is how old the metrics of a node say that the oldest transaction in the
+// database is.
+func openFor(t *testing.T, metrics *harness.Client) time.Duration {
+	t.Helper()
+	text := metrics.Expect(t, 200, "GET", "/metrics", nil).Body
+	match := regexp.MustCompile(`(?m)^stepmill_postgres_oldest_transaction_seconds (\S+)$`).FindSubmatch(text)
+	if match == nil {
+		t.Fatalf("the metric is not there:\n%s", text)
+	}
+	seconds, err := strconv.ParseFloat(string(match[1]), 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return time.Duration(seconds * float64(time.Second))
 }
 
 // timed starts runs one after the other and tells how long nine of ten took at

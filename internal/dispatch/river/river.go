@@ -126,9 +126,9 @@ func New(store Store, config Config) (*Dispatcher, error) {
 		// It would build indexes anew under time limits that are made for other
 		// things, and leave the halves of those that it could not finish.
 		ReindexerSchedule: river.NeverSchedule(),
-		RetryPolicy:                 steady{},
-		Test:                        river.TestConfig{Time: shared{}},
-		Logger:                      slog.New(quiet{config.Log.Handler()}),
+		RetryPolicy:       steady{},
+		Test:              river.TestConfig{Time: shared{}},
+		Logger:            slog.New(quiet{config.Log.Handler()}),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("set up the hand-over of runs: %w", err)

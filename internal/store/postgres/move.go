@@ -15,12 +15,39 @@ func (db *DB) Frozen(ctx context.Context, fn func(store.Conn) error) error {
 	defer lent.Release()
 	t := &transaction{conn: lent.Conn(), begin: append(db.beginReading, unhurried)}
 	defer t.abandon(ctx)
-	err = call(fn, &conn{raw: t.conn, exchange: sending(ctx, t), tx: t})
+	err = call(fn, flowing{&conn{raw: t.conn, exchange: sending(ctx, t), tx: t, ctx: ctx}})
 	return explain(err, classify(err))
 }
 
-// unhurried lets a transaction wait for whoever reads or writes its file.
-const unhurried = `SELECT set_config('idle_in_transaction_session_timeout', '0', true), set_config('enable_seqscan', 'on', true)`
+// unhurried lets a transaction wait for whoever reads or writes its file, between
+// statements and within one whose rows are looked at as they come.
+const unhurried = `SELECT set_config('idle_in_transaction_session_timeout', '0', true), set_config('statement_timeout', '0', true),
+	set_config('enable_seqscan', 'on', true)`
+
+// flowing is a connection that hands on rows as they come: together they may be
+// far more than memory holds.
+type flowing struct{ *conn }
+
+// Query implements store.Conn.
+func (f flowing) Query(text string, args []any, each func(store.Row) error) error {
+	if err := f.flush(); err != nil { // with it the transaction begins
+		return err
+	}
+	ctx, stop := context.WithCancel(f.ctx)
+	defer stop()
+	rows, err := f.raw.Query(ctx, text, newStatement(text, args, true).args...)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		if err := each(row{f.raw.TypeMap(), rows.FieldDescriptions(), keep(rows.RawValues())}); err != nil {
+			stop() // who does not want the rest does not wait for it either
+			return err
+		}
+	}
+	return rows.Err()
+}
 
 // LastNumber implements store.Mover.
 func (db *DB) LastNumber(c store.Conn, table string) (last int64, err error) {

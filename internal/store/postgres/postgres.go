@@ -4,11 +4,14 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"maps"
+	"net"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -43,6 +46,7 @@ type DB struct {
 	pooled  bool
 	counts  *counts
 	dialled dialled
+	horizon horizon
 
 	begin, beginReading []string
 	// several has the first statements of reads that need more than one: these
@@ -171,6 +175,17 @@ func configure(opts Options, size int) (*pgxpool.Config, error) {
 	}
 	maps.Copy(config.ConnConfig.RuntimeParams, settings(opts.Name))
 	return config, nil
+}
+
+// Place is where an address leads to, for people to read: without the password,
+// and whatever else lets in.
+func Place(url string) string {
+	config, err := pgx.ParseConfig(url)
+	if err != nil {
+		return "the shared database"
+	}
+	name := cmp.Or(config.Database, config.User) // as PostgreSQL does
+	return fmt.Sprintf("database %s on %s", name, net.JoinHostPort(config.Host, strconv.Itoa(int(config.Port))))
 }
 
 func (db *DB) newPool(ctx context.Context, opts Options, size int) (*pgxpool.Pool, error) {

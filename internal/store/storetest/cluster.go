@@ -3,7 +3,6 @@ package storetest
 import (
 	"context"
 	"fmt"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -29,6 +28,8 @@ func RunCluster(t *testing.T, open func(t *testing.T) store.Driver) {
 		{"nodes that are gone", testTakeFrom},
 		{"what a node gives back", testGiveBack},
 		{"what was lost", testSweep},
+		{"what was lost behind others", testSweepBehind},
+		{"what came with an import", testSweepAdrift},
 		{"what a node has", testHeld},
 		{"webhooks", testCouriers},
 		{"who hears of events", testAudience},
@@ -110,11 +111,14 @@ func hand(_ context.Context, c store.Conn, runs []run.Handover) error {
 }
 
 func carried(_ context.Context, c store.Conn, ids []string) (map[string]bool, error) {
-	found := map[string]bool{}
+	asked, found := map[string]bool{}, map[string]bool{}
+	for _, id := range ids {
+		asked[id] = true
+	}
 	err := c.Query(`SELECT run_id FROM handed`, nil, func(r store.Row) error {
 		id := ""
 		err := r.Scan(&id)
-		found[id] = slices.Contains(ids, id)
+		found[id] = asked[id]
 		return err
 	})
 	return found, err

@@ -295,58 +295,6 @@ func testGiveBack(t *testing.T, tm *team) {
 	tm.loaded(t, ws.ID, 3, 0)
 }
 
-func testSweep(t *testing.T, tm *team) {
-	ctx, ws, first := t.Context(), tm.workspace(t), tm.nodes[0]
-	wf := tm.workflow(t, ws.ID)
-	r := tm.start(t, wf, "")
-	sweep := func() (int, []string) {
-		t.Helper()
-		found, more, parked, err := first.Sweep(ctx)
-		if err != nil || more {
-			t.Error(more, err)
-		}
-		return found, parked
-	}
-	late := func() {
-		tm.exec(t, `UPDATE run_queue SET wake_at = $1 WHERE run_id = $2`, clock.Now().Add(-time.Minute), r.ID)
-	}
-	n, _ := sweep()
-	same(t, "one that has just been handed over", n, 0)
-	late()
-	n, _ = sweep()
-	same(t, "one that is late and on its way", n, 0)
-	tm.exec(t, `DELETE FROM handed`)
-	n, _ = sweep()
-	same(t, "one that was given time to come", n, 0)
-	late()
-	n, _ = sweep()
-	same(t, "one that was lost", n, 1)
-	same(t, "on its way", len(tm.handed(t)), 1)
-	tm.loaded(t, ws.ID, 1, 0)
-
-	tm.start(t, wf, "node_1")
-	tm.start(t, wf, "node_1")
-	_, parked := sweep()
-	same(t, "workspaces with parked runs", parked, []string{ws.ID})
-
-	t.Run("counts that are wrong", func(t *testing.T) {
-		answers(first.Recount(ctx, ws.ID))(t, "right", false)
-		tm.exec(t, `UPDATE workspace_load SET running = 7, parked = 9 WHERE workspace_id = $1`, ws.ID)
-		answers(first.Recount(ctx, ws.ID))(t, "wrong", true)
-		tm.loaded(t, ws.ID, 2, 1)
-	})
-	t.Run("what unknown nodes hold", func(t *testing.T) {
-		same(t, "strays", must(first.Strays(ctx))(t), nil)
-		lost := tm.start(t, tm.workflow(t, tm.workspace(t).ID), "node_lost")
-		tm.exec(t, `INSERT INTO couriers (webhook_id, node) VALUES ('wh_1', 'node_other')`)
-		same(t, "strays", must(first.Strays(ctx))(t), []string{"node_lost", "node_other"})
-		count, _, err := first.TakeFrom(ctx, "node_lost", true)
-		if err != nil || count != 1 || tm.queue(t, lost.ID).Node != nil {
-			t.Error(count, err)
-		}
-	})
-}
-
 func testHeld(t *testing.T, tm *team) {
 	ctx, ws, first := t.Context(), tm.workspace(t), tm.nodes[0]
 	tm.limit.Store(10)
