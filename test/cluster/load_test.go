@@ -46,12 +46,15 @@ type load struct {
 	runs    map[string]*execution
 	counts  counts
 	slowest time.Duration // answer
+	// slowestAmid is that of the answers that a fault came in between.
+	slowestAmid time.Duration
 }
 
 // counts are operations, and requests, of which an operation may take several.
 type counts struct {
 	operations, succeeded int
 	requests, unavailable int
+	amid                  int // requests that were answered, and during which something was wrong
 	lost                  int
 	replays               int
 }
@@ -279,6 +282,7 @@ func (l *load) request(c *harness.Client, method, path string, body any, headers
 	began := time.Now()
 	answer, err := c.Do(ctx, method, path, body, headers...)
 	took := time.Since(began)
+	amid := l.c.faultBetween(began, began.Add(took))
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.counts.requests++
@@ -293,5 +297,9 @@ func (l *load) request(c *harness.Client, method, path string, body any, headers
 		}
 	}
 	l.slowest = max(l.slowest, took)
+	if amid {
+		l.counts.amid++
+		l.slowestAmid = max(l.slowestAmid, took)
+	}
 	return answer, nil
 }
