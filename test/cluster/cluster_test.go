@@ -29,6 +29,8 @@ const (
 	lease = 3 * time.Second
 	// settleTime is how soon after the last fault every run must have ended.
 	settleTime = 60 * time.Second
+	// slack is what a busy machine may add to a promise.
+	slack = 3
 
 	lostLease = "the lease of a run is lost"
 	letGo     = "it lets go of them"

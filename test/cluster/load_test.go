@@ -46,12 +46,15 @@ type load struct {
 	runs    map[string]*execution
 	counts  counts
 	slowest time.Duration // answer
+	// slowestAmid is that of the answers that a fault came in between.
+	slowestAmid time.Duration
 }
 
 // counts are operations, and requests, of which an operation may take several.
 type counts struct {
 	operations, succeeded int
 	requests, unavailable int
+	amid                  int // requests that were answered, and during which something was wrong
 	lost                  int
 	replays               int
 }
@@ -199,14 +202,29 @@ func isAsking(s struct {
 	return s.StepID == "ask" && s.Status == "waiting"
 }
 
-// start starts a run, with a key, as often as it takes to be told which it is.
+// start starts a run as often as it takes to be told which it is.
 func (l *load) start(random *rand.Rand, of *tenant, kind string) *execution {
+	return l.order(of, kind, func(path string, body any, headers ...string) (harness.Answer, bool) {
+		return l.ask(random, of, "POST", path, body, headers...)
+	})
+}
+
+// startOn starts a run on a node, with which nothing is wrong.
+func (l *load) startOn(m *member, of *tenant, kind string) *execution {
+	l.t.Helper()
+	return l.order(of, kind, func(path string, body any, headers ...string) (harness.Answer, bool) {
+		return m.With(of.key).Expect(l.t, http.StatusCreated, "POST", path, body, headers...), true
+	})
+}
+
+// order has a run started, with a key, and notes which it is.
+func (l *load) order(of *tenant, kind string, ask func(path string, body any, headers ...string) (harness.Answer, bool)) *execution {
+	l.t.Helper()
 	l.mu.Lock()
 	l.serial++
 	order := fmt.Sprintf("order-%d", l.serial)
 	l.mu.Unlock()
-	answer, ok := l.ask(random, of, "POST", "/v1/workflows/"+of.workflows[kind]+"/runs", map[string]any{"payload": map[string]any{"n": 1}},
-		"Idempotency-Key", order)
+	answer, ok := ask("/v1/workflows/"+of.workflows[kind]+"/runs", map[string]any{"payload": map[string]any{"n": 1}}, "Idempotency-Key", order)
 	if !ok {
 		return nil
 	}
@@ -279,6 +297,7 @@ func (l *load) request(c *harness.Client, method, path string, body any, headers
 	began := time.Now()
 	answer, err := c.Do(ctx, method, path, body, headers...)
 	took := time.Since(began)
+	amid := l.c.faultBetween(began, began.Add(took))
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.counts.requests++
@@ -293,5 +312,9 @@ func (l *load) request(c *harness.Client, method, path string, body any, headers
 		}
 	}
 	l.slowest = max(l.slowest, took)
+	if amid {
+		l.counts.amid++
+		l.slowestAmid = max(l.slowestAmid, took)
+	}
 	return answer, nil
 }

@@ -39,6 +39,13 @@ func TestDatabaseCrashesUnderLoad(t *testing.T) {
 	if l.counts.unavailable == 0 {
 		t.Error("nobody was told that the service is unavailable")
 	}
+	t.Logf("%d requests were answered while the database was away, the slowest after %v", l.counts.amid, l.slowestAmid.Round(time.Millisecond))
+	if l.slowestAmid > 3*time.Second*slack {
+		t.Errorf("while the database was away a request was answered after %v", l.slowestAmid)
+	}
+	if l.counts.lost > 0 || l.counts.amid < 2*rounds(6) {
+		t.Errorf("while the database was away %d requests were answered; %d were not at all", l.counts.amid, l.counts.lost)
+	}
 	l.verify(false)
 }
 

@@ -16,6 +16,7 @@ var paths = map[string][]string{
 	"calls":    {"one!", "two!", "three!"},
 	"pure":     {"one", "two", "three"},
 	"waits":    {"one!", "wait", "three!"},
+	"late":     {"one!", "wait", "three!"},
 	"parallel": {"one!", "all", "all[0].each!", "all[1].each!", "all[2].each!", "three!"},
 	"family":   {"one!", "child", "three!"},
 	"asks":     {"one!", "ask", "three!"},

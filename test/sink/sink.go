@@ -19,9 +19,10 @@ import (
 // Sink is a server that remembers every call by its Idempotency-Key, which is
 // the run and the path of the step, and answers with how often it has seen it.
 // The query of a call says how: ms is how long it takes, status what it answers,
-// hang that it does not.
+// hang that it does not, until those that hang are released.
 type Sink struct {
 	*httptest.Server
+	free  chan struct{}
 	mu    sync.Mutex
 	calls []*Call
 	count map[string]int
@@ -48,7 +49,7 @@ const usual = 5 * time.Millisecond
 
 // New starts a sink that lasts as long as the test.
 func New(t testing.TB) *Sink {
-	s := &Sink{count: map[string]int{}}
+	s := &Sink{count: map[string]int{}, free: make(chan struct{})}
 	s.Server = httptest.NewServer(http.HandlerFunc(s.serve))
 	t.Cleanup(s.Close)
 	return s
@@ -63,12 +64,15 @@ func (s *Sink) serve(w http.ResponseWriter, r *http.Request) {
 	}
 	timer := time.NewTimer(length)
 	defer timer.Stop()
+	var free chan struct{}
 	if r.URL.Query().Has("hang") {
 		timer.Stop()
+		free = s.free
 	}
 	dropped := false
 	select {
 	case <-timer.C:
+	case <-free:
 	case <-r.Context().Done():
 		dropped = true
 	}
@@ -93,6 +97,9 @@ func (s *Sink) arrive(r *http.Request) (*Call, int) {
 	}
 	return c, s.count[c.Key]
 }
+
+// Release ends every call that hangs, for good: later ones do not.
+func (s *Sink) Release() { close(s.free) }
 
 // Seen are copies of the calls so far that are wanted.
 func (s *Sink) Seen(wanted func(*Call) bool) []Call {
