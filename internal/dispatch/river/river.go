@@ -162,9 +162,12 @@ const overdue = 15 * time.Second
 // job for each that is due about now.
 func (d *Dispatcher) Carried(ctx context.Context, tx pgx.Tx, ids []string) (map[string]bool, error) {
 	table := pgx.Identifier{d.config.Schema, "river_job"}.Sanitize()
+	// Not prepared: a plan that does not know the ids compares each of them with each
+	// job.
 	rows, err := tx.Query(ctx, `SELECT DISTINCT args->>'run_id' FROM `+table+` WHERE queue = $1 AND args->>'run_id' = ANY($2)
 		AND (state IN ('available', 'retryable', 'scheduled') AND scheduled_at < now() + $3::bigint * interval '1 microsecond'
-		OR state = 'running' AND attempted_at > now() - $3::bigint * interval '1 microsecond')`, queueName, ids, overdue.Microseconds())
+		OR state = 'running' AND attempted_at > now() - $3::bigint * interval '1 microsecond')`,
+		pgx.QueryExecModeCacheDescribe, queueName, ids, overdue.Microseconds())
 	if err != nil {
 		return nil, err
 	}

@@ -17,12 +17,10 @@ var errRehearsal = errors.New("that was the rehearsal")
 
 // Read implements store.Driver.
 func (d rehearsed) Read(ctx context.Context, fn func(store.Conn) error) error {
-	return d.Driver.Read(ctx, func(c store.Conn) error {
-		if err := fn(c); err != nil {
-			return err
-		}
-		return fn(c)
-	})
+	if err := d.Driver.Read(ctx, fn); err != nil {
+		return err
+	}
+	return d.Driver.Read(ctx, fn)
 }
 
 // ReadAll implements store.Driver.
