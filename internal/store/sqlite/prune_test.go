@@ -15,7 +15,7 @@ import (
 // batches: it never waits for the end.
 func TestOthersWriteWhileRunsAreRemoved(t *testing.T) {
 	t.Parallel()
-	const runs, limit = 20_000, 500
+	const runs, limit = 3_000, 100
 	ctx, db := t.Context(), open(t, newDir(t))
 	err := db.Write(ctx, func(c store.Conn) error {
 		for _, statement := range []string{

@@ -2,7 +2,6 @@ package sqlite_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -22,35 +21,6 @@ func TestConformance(t *testing.T) {
 	t.Parallel()
 	storetest.Run(t, func(t *testing.T, notify store.Notify) *store.Store {
 		return store.New(open(t, newDir(t)), notify)
-	})
-}
-
-// twice is a driver that finds a conflict in every unit and runs it again, as a
-// database with several writers may.
-type twice struct{ *sqlite.DB }
-
-func (d twice) Write(ctx context.Context, fn func(store.Conn) error) error {
-	conflict := errors.New("conflict")
-	err := d.DB.Write(ctx, func(c store.Conn) error {
-		if err := fn(c); err != nil {
-			return err
-		}
-		return conflict
-	})
-	if !errors.Is(err, conflict) {
-		return err
-	}
-	return d.DB.Write(ctx, fn)
-}
-
-func (d twice) WriteRun(ctx context.Context, _ string, fn func(store.Conn) error) error {
-	return d.Write(ctx, fn)
-}
-
-func TestConformanceWhenEveryUnitRunsTwice(t *testing.T) {
-	t.Parallel()
-	storetest.Run(t, func(t *testing.T, notify store.Notify) *store.Store {
-		return store.New(twice{open(t, newDir(t))}, notify)
 	})
 }
 
