@@ -1,24 +1,24 @@
-# Stepmill. `make` lists what there is to do.
+# `make` lists the targets.
 
 MODULE   := github.com/stepmill/stepmill
 PKG      ?= ./...
 ARGS     ?=
 FUZZTIME ?= 30s
 
-# Evaluated only by the targets that use it.
-VERSION = $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+# Evaluated only by targets that use it.
+VERSION = $(patsubst v%,%,$(shell git describe --tags --always --dirty 2>/dev/null || echo dev))
 LDFLAGS = -s -w -X $(MODULE)/internal/config.Version=$(VERSION)
 
 LINTER := bin/golangci-lint
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help run build web test-web pictures test race lint gen verify verify-tidy verify-gen bench fuzz clean
+.PHONY: help run build web pictures check test test-long race lint gen verify verify-tidy verify-gen bench fuzz clean
 
 help: ## List the targets
-	@awk 'BEGIN { FS = ":.*## " } /^[a-z][a-z-]*:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk 'BEGIN { FS = ":.*## " } /^[a-z][a-z-]*:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-run: ## Start the server (ARGS="--help" for its flags)
+run: ## Start the server (ARGS=--help lists its flags)
 	go run ./cmd/stepmill serve $(ARGS)
 
 build: ## Build bin/stepmill: static, without cgo
@@ -29,23 +29,27 @@ web: ## Build the dashboard into web/dist, which is committed
 	npm run --prefix web types
 	npm run --prefix web build
 
-test-web: ## Run the checks of the dashboard and its journeys in a browser
-	@sh scripts/web.sh
+pictures: ## Retake the screenshots in docs/tour.md
+	cd web && PICTURES=1 STEPMILL_TEST_LONG=1 npx vitest run -c vitest.e2e.config.ts e2e/tour
 
-pictures: ## Make the pictures of docs/tour.md anew
-	cd web && PICTURES=1 npx vitest run -c vitest.e2e.config.ts e2e/tour
+check: ## Run the quick checks before a commit (under 2 minutes)
+	@sh scripts/check.sh
 
-test: ## Run every check and every test, as CI does
+test: ## Test everything that decides whether the product works
 	@sh scripts/test.sh
 
-race: ## Run the tests of PKG (./...) afresh under the race detector
-	CGO_ENABLED=1 go test -race -count=1 -timeout 20m $(PKG)
+test-long: ## Run soak, load, race-built servers, every journey, fuzzing
+	@sh scripts/test-long.sh
 
-lint: $(LINTER) ## Run the linters over PKG (./...)
+# Tests run several times faster without instrumenting SQLite's translated C code.
+race: ## Run the tests of PKG (./...) under the race detector, uncached
+	CGO_ENABLED=1 go test -race -gcflags='modernc.org/...=-race=false' -count=1 -timeout 20m $(PKG)
+
+lint: $(LINTER) ## Run the linters on PKG (./...)
 	$(LINTER) config verify
 	$(LINTER) run $(PKG)
 
-# A separate module, so that the linter's dependencies stay out of ours.
+# The linter has its own module, so that its dependencies stay out of ours.
 $(LINTER): tools/go.mod tools/go.sum
 	go -C tools build -trimpath -o ../$(LINTER) github.com/golangci/golangci-lint/v2/cmd/golangci-lint
 	@touch $(LINTER)
@@ -53,7 +57,7 @@ $(LINTER): tools/go.mod tools/go.sum
 gen: ## Regenerate generated files
 	go generate ./...
 
-verify: ## What a change has to pass: tidy modules, fresh generated files, lint, gofmt, vet, tests
+verify: ## Run all checks: tidy modules, up-to-date generated files, lint, tests
 	@$(MAKE) --no-print-directory verify-tidy
 	@$(MAKE) --no-print-directory verify-gen
 	@$(MAKE) --no-print-directory lint
@@ -63,19 +67,19 @@ verify-tidy:
 	go mod tidy -diff
 	go -C tools mod tidy -diff
 
-# Compares the tree before and after, not with the last commit: uncommitted work may be verified too.
+# Compares the tree before and after, not with the last commit, so that it also works with uncommitted changes.
 verify-gen:
 	@set -eu; tmp=$$(mktemp -d); trap 'rm -rf "$$tmp"' EXIT; \
 	sums() { git ls-files -z --cached --others --exclude-standard >"$$tmp/files"; xargs -0 cksum <"$$tmp/files" 2>/dev/null | sort -u; }; \
 	sums >"$$tmp/before"; \
 	$(MAKE) --no-print-directory gen; \
 	sums >"$$tmp/after"; \
-	diff "$$tmp/before" "$$tmp/after" || { echo "verify-gen: generated files were out of date; keep what make gen wrote" >&2; exit 1; }
+	diff "$$tmp/before" "$$tmp/after" || { echo "verify-gen: generated files were out of date; commit the changes that make gen made" >&2; exit 1; }
 
-bench: ## Run the benchmark (ARGS for its flags)
+bench: ## Run the benchmark (ARGS sets its flags)
 	go run ./bench $(ARGS)
 
-# Before Go 1.27 the end of the time itself can be reported as a failure, without an input that fails (go.dev/issue/75804).
+# Before Go 1.27, running out of time can be reported as a failure without a failing input (go.dev/issue/75804).
 fuzz: ## Run each fuzz target for FUZZTIME (30s)
 	@log=$$(mktemp); trap 'rm -f "$$log"' EXIT; \
 	grep -rEo --include='*_test.go' --exclude-dir=node_modules --exclude-dir=testdata '^func Fuzz[A-Za-z0-9_]+' . \
@@ -90,5 +94,5 @@ fuzz: ## Run each fuzz target for FUZZTIME (30s)
 		test -z "$$failed" || { echo "fuzz: failed:$$failed" >&2; exit 1; }; \
 	}
 
-clean: ## Remove what was built
+clean: ## Remove built files
 	rm -rf bin

@@ -1,7 +1,7 @@
-// Package stepmill is the root of the Stepmill module. It holds no code of its
-// own, only the tests that keep the module's structure: who may import whom,
-// how large a file may grow, what a package has to say about itself.
+// Package stepmill is the root of the Stepmill module. It contains only the
+// tests that enforce the module's structure: which package may import which, how
+// large a file may grow, and what a package comment has to say.
 //
-// The server and the command line are in cmd/stepmill, the public Go client in
-// client, the API contract in openapi.
+// The program is in cmd/stepmill, the dashboard in web, and the API specification
+// in openapi.
 package stepmill

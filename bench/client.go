@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// request is a request as bytes: the client must cost as little as possible, it
-// shares the machine with the server.
+// request is a serialized request. The client shares the machine with the server,
+// so it must use as little CPU as possible.
 type request []byte
 
 func newRequest(method, path, key, body string, headers ...string) request {
@@ -83,7 +83,7 @@ func (c *connection) do(r request) (int, []byte, error) {
 	return status, body, err
 }
 
-// sample is what a load measured.
+// sample is the result of a load.
 type sample struct {
 	count     int
 	took      time.Duration
@@ -100,8 +100,8 @@ func (s sample) percentile(p float64) time.Duration {
 	return s.latencies[min(len(s.latencies)-1, int(p*float64(len(s.latencies))))]
 }
 
-// load keeps clients busy for a time: each sends its next request when the
-// last one is answered. next makes the n-th request of a client.
+// load runs clients for a time. Each sends its next request when it has received
+// the previous response. next returns the n-th request of a client.
 func load(addresses []string, clients int, length time.Duration, want int, next func(client, n int) request) sample {
 	var (
 		mu    sync.Mutex
@@ -112,7 +112,7 @@ func load(addresses []string, clients int, length time.Duration, want int, next 
 	end := begun.Add(length)
 	for client := range clients {
 		wg.Go(func() {
-			mine := oneClient(addresses[client%len(addresses)], client, end, want, next)
+			mine := runClient(addresses[client%len(addresses)], client, end, want, next)
 			mu.Lock()
 			defer mu.Unlock()
 			total.count += mine.count
@@ -128,7 +128,7 @@ func load(addresses []string, clients int, length time.Duration, want int, next 
 	return total
 }
 
-func oneClient(address string, client int, end time.Time, want int, next func(client, n int) request) (s sample) {
+func runClient(address string, client int, end time.Time, want int, next func(client, n int) request) (s sample) {
 	c, err := dial(address)
 	if err != nil {
 		return sample{err: err}

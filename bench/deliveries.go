@@ -14,12 +14,12 @@ import (
 
 const (
 	endpoints = 16
-	// idleRuns are run one after the other, burst all at once.
+	// idleRuns runs are started one after the other, burst runs all at once.
 	idleRuns = 200
 	burst    = 300
 )
 
-// receiver is where deliveries go: it answers at once and notes when they came.
+// receiver is a webhook endpoint that responds immediately and records arrivals.
 type receiver struct {
 	address string
 	server  *http.Server
@@ -29,7 +29,7 @@ type receiver struct {
 
 type arrival struct {
 	at  time.Time
-	end time.Time // of the run, zero when it is not about one
+	end time.Time // when the run ended; zero if the request is not about a run
 }
 
 func newReceiver(ctx context.Context) (*receiver, error) {
@@ -59,7 +59,7 @@ func (r *receiver) ServeHTTP(_ http.ResponseWriter, request *http.Request) {
 	r.arrived = append(r.arrived, arrival{at, body.Data.FinishedAt})
 }
 
-// await waits for so many deliveries and takes them.
+// await waits for count deliveries and removes them.
 func (r *receiver) await(count int) ([]arrival, error) {
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
 		r.mu.Lock()
@@ -77,8 +77,8 @@ func (r *receiver) await(count int) ([]arrival, error) {
 	}
 }
 
-// deliveries measures how soon webhooks are told of the end of a run, and how
-// many deliveries go out to receivers that answer at once.
+// deliveries measures the latency from the end of a run to its webhook, and the
+// throughput of deliveries to endpoints that respond immediately.
 func (c *client) deliveries(ctx context.Context, w workspace) error {
 	r, err := newReceiver(ctx)
 	if err != nil {
@@ -119,7 +119,7 @@ func (c *client) deliveries(ctx context.Context, w workspace) error {
 	}
 	used := c.server.cpu() - before
 	took := came[len(came)-1].at.Sub(came[0].at)
-	fmt.Printf("%-58s %10.0f per second, %.3f CPU s/1k\n", fmt.Sprintf("deliveries to %d endpoints that answer at once", endpoints),
+	fmt.Printf("%-58s %10.0f per second, %.3f CPU s/1k\n", fmt.Sprintf("deliveries to %d endpoints that respond immediately", endpoints),
 		float64(len(came))/took.Seconds(), used.Seconds()/float64(len(came))*1000)
 	return nil
 }

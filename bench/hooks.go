@@ -13,8 +13,8 @@ import (
 
 const hookSecret = "a secret of the benchmark"
 
-// hooks are the paths of a workspace's hooks: one that anybody may call, one that
-// verifies calls and knows them by a key, and one that answers with the result.
+// hooks are the paths of the hooks of a workspace: one without verification, one
+// that verifies and deduplicates calls, and one that returns the result.
 type hooks struct{ open, signed, result string }
 
 func (c *client) hooks(w workspace) (out hooks, err error) {
@@ -34,7 +34,7 @@ func (c *client) hooks(w workspace) (out hooks, err error) {
 	return out, nil
 }
 
-// hook makes an active workflow with a hook and returns its path.
+// hook creates an active workflow with a hook and returns the path of the hook.
 func (c *client) hook(w workspace, trigger, steps string) (string, error) {
 	id, err := c.workflow(w.key, `{"state":"active","triggers":[`+trigger+`],"steps":`+steps+`}`)
 	if err != nil {
@@ -50,7 +50,7 @@ func (c *client) hook(w workspace, trigger, steps string) (string, error) {
 	}
 	_, path, found := strings.Cut(list.Data[0].URL, "/hooks/")
 	if !found {
-		return "", fmt.Errorf("the address is %q", list.Data[0].URL)
+		return "", fmt.Errorf("unexpected hook address %q", list.Data[0].URL)
 	}
 	return "/hooks/" + path, nil
 }
@@ -68,14 +68,14 @@ func hookRows(all []hooks) []row {
 	result := func(client, _ int) request { return newRequest("POST", pick(client).result, "", body) }
 	return []row{
 		{"call a hook (accepted), 32 clients", 32, 202, open},
-		{"call a hook, signed, with a key, 32 clients", 32, 202, signed},
-		{"call a hook, answered with the result, 32 cl.", 32, 200, result},
+		{"call a hook, signed, deduped, 32 clients", 32, 202, signed},
+		{"call a hook, respond with result, 32 clients", 32, 200, result},
 		{"call a hook (accepted), 1 client", 1, 202, open},
 	}
 }
 
-// firstSteps measures how soon the first step of a run does its work after a hook
-// was called.
+// firstSteps measures the latency from a call to a hook to the first step of its
+// run.
 func (c *client) firstSteps(ctx context.Context, w workspace) error {
 	r, err := newReceiver(ctx)
 	if err != nil {
@@ -101,7 +101,7 @@ func (c *client) firstSteps(ctx context.Context, w workspace) error {
 		waits = append(waits, came[0].at.Sub(begun))
 	}
 	slices.Sort(waits)
-	fmt.Printf("%-58s %10.2f ms, p99 %.2f ms\n", "call of a hook to its first step, idle, median",
+	fmt.Printf("%-58s %10.2f ms, p99 %.2f ms\n", "call to a hook to its first step, idle, median",
 		milliseconds(waits[len(waits)/2]), milliseconds(waits[len(waits)*99/100]))
 	return nil
 }

@@ -1,6 +1,7 @@
-// Command bench measures the service the way a client meets it: the real
-// binary, durable, over HTTP on loopback, beside references measured in the
-// same run on the same disk. Figures move with the machine; the ratios count.
+// Command bench measures the service as a client sees it: the real binary with
+// durable commits, over HTTP on loopback. It also measures references on the same
+// disk in the same run. Absolute numbers depend on the machine; compare the
+// ratios.
 package main
 
 import (
@@ -15,22 +16,26 @@ import (
 
 func main() {
 	length := flag.Duration("length", 5*time.Second, "how long each load runs")
-	var only only
-	flag.IntVar(&only.waiting, "waiting", 0, "measure only the memory that so many waiting runs take")
-	flag.IntVar(&only.move, "move", 0, "measure only an export and an import of so many finished runs")
-	flag.IntVar(&only.schedules, "schedules", 0, "measure only the processor time that so many idle schedules take")
-	flag.IntVar(&only.turns, "turns", 0, "compare only one node and two on PostgreSQL and the embedded database, in so many turns")
+	var selected selection
+	flag.IntVar(&selected.waiting, "waiting", 0, "measure only the memory usage of this many waiting runs")
+	flag.IntVar(&selected.move, "move", 0, "measure only an export and an import of this many finished runs")
+	flag.IntVar(&selected.schedules, "schedules", 0, "measure only the CPU time of this many idle schedules")
+	flag.IntVar(&selected.turns, "turns", 0, "compare only the embedded database with one and two nodes on PostgreSQL, in this many rounds")
+	flag.BoolVar(&selected.promises, "promises", false, "measure only the cluster latencies that the documentation guarantees")
 	flag.Parse()
-	if err := bench(context.Background(), *length, only); err != nil {
+	if err := bench(context.Background(), *length, selected); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
 }
 
-// only says what to measure in the place of the whole table.
-type only struct{ waiting, move, schedules, turns int }
+// selection selects a single measurement instead of the whole table.
+type selection struct {
+	waiting, move, schedules, turns int
+	promises                        bool
+}
 
-// tenants is how many workspaces share the load; one more has webhooks.
+// tenants is the number of workspaces that share the load. One more has webhooks.
 const tenants = 8
 
 // report collects the rows of the table.
@@ -40,7 +45,7 @@ type report struct {
 	embedded map[string]float64 // rows per second on the embedded database
 }
 
-func bench(ctx context.Context, length time.Duration, only only) (err error) {
+func bench(ctx context.Context, length time.Duration, selected selection) (err error) {
 	dir, err := os.MkdirTemp(".", ".bench-")
 	if err != nil {
 		return err
@@ -48,14 +53,16 @@ func bench(ctx context.Context, length time.Duration, only only) (err error) {
 	defer func() { _ = os.RemoveAll(dir) }()
 	defer killAll()
 	switch {
-	case only.waiting > 0:
-		return waiting(ctx, dir, only.waiting)
-	case only.move > 0:
-		return move(ctx, dir, only.move)
-	case only.schedules > 0:
-		return schedules(ctx, dir, only.schedules)
-	case only.turns > 0:
-		return turns(ctx, dir, only.turns, length)
+	case selected.waiting > 0:
+		return waiting(ctx, dir, selected.waiting)
+	case selected.move > 0:
+		return move(ctx, dir, selected.move)
+	case selected.schedules > 0:
+		return schedules(ctx, dir, selected.schedules)
+	case selected.turns > 0:
+		return compareNodes(ctx, dir, selected.turns, length)
+	case selected.promises:
+		return clusterLatencies(ctx, dir)
 	}
 	r := &report{embedded: map[string]float64{}}
 	if err := r.references(ctx, dir, length); err != nil {
@@ -109,7 +116,9 @@ func (r *report) product(ctx context.Context, dir string, length time.Duration) 
 	if err != nil {
 		return err
 	}
-	server, err := start(ctx, binary, "serve", "--listen", "127.0.0.1:0", "--data-dir", filepath.Join(dir, "data"), "--log-level", "warn", "--egress-allow", "127.0.0.0/8")
+	data := filepath.Join(dir, "data")
+	args := []string{"serve", "--listen", "127.0.0.1:0", "--data-dir", data, "--log-level", "warn", "--egress-allow", "127.0.0.0/8"}
+	server, err := start(ctx, binary, args...)
 	if err != nil {
 		return err
 	}
@@ -139,7 +148,16 @@ func (r *report) product(ctx context.Context, dir string, length time.Duration) 
 	if err := setup.deliveries(ctx, workspaces[tenants]); err != nil {
 		return fmt.Errorf("deliveries: %w", err)
 	}
+	if err := setup.cancels(ctx, workspaces[tenants]); err != nil {
+		return fmt.Errorf("cancels: %w", err)
+	}
+	if err := setup.revocations(ctx, binary, data); err != nil {
+		return fmt.Errorf("revoked keys: %w", err)
+	}
 	fmt.Printf("%.0f MiB resident at the end\n", server.memory())
+	if server, err = restartAfterKill(ctx, server, binary, args); err != nil {
+		return fmt.Errorf("restart after a kill: %w", err)
+	}
 	return server.stop()
 }
 
@@ -148,7 +166,7 @@ func (r *report) measure(servers []*process, row row, length time.Duration) erro
 	for _, server := range servers {
 		used -= server.cpu()
 	}
-	s := load(addressesOf(servers), row.clients, length, row.want, row.next)
+	s := load(addresses(servers), row.clients, length, row.want, row.next)
 	for _, server := range servers {
 		used += server.cpu()
 	}
@@ -168,14 +186,19 @@ func (r *report) measure(servers []*process, row row, length time.Duration) erro
 
 func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
-// client sets things up.
+// client sends single requests, mostly for setup.
 type client struct {
 	server *process
 	conn   *connection
 }
 
-// call sends a request and decodes its answer.
+// call sends a request and decodes the response.
 func (c *client) call(method, path, key, body string, into any) error {
+	return c.callWith(method, path, key, body, into)
+}
+
+// callWith is like call, with additional headers.
+func (c *client) callWith(method, path, key, body string, into any, headers ...string) error {
 	if c.conn == nil {
 		conn, err := dial(c.server.address)
 		if err != nil {
@@ -183,12 +206,12 @@ func (c *client) call(method, path, key, body string, into any) error {
 		}
 		c.conn = conn
 	}
-	status, answer, err := c.conn.do(newRequest(method, path, key, body))
+	status, response, err := c.conn.do(newRequest(method, path, key, body, headers...))
 	if err != nil {
 		return err
 	}
 	if status >= 300 {
-		return fmt.Errorf("%s %s: %d: %s", method, path, status, answer)
+		return fmt.Errorf("%s %s: %d: %s", method, path, status, response)
 	}
-	return json.Unmarshal(answer, into)
+	return json.Unmarshal(response, into)
 }

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// move measures how long it takes to move finished runs of three steps to
-// another data directory, and the memory that takes.
+// move measures the time and memory needed to move finished runs of three steps
+// to another data directory.
 func move(ctx context.Context, dir string, runs int) error {
 	binary, err := build(ctx, dir, "./cmd/stepmill")
 	if err != nil {
@@ -24,7 +24,7 @@ func move(ctx context.Context, dir string, runs int) error {
 		return err
 	}
 	begun := time.Now()
-	if err := firstError(startSpread(server, threeSteps, runs), server.stop()); err != nil {
+	if err := firstError(startConcurrently(server, threeSteps, runs), server.stop()); err != nil {
 		return err
 	}
 	fmt.Printf("%-44s %9s %9s %9s %9s %9s\n", fmt.Sprintf("stepmill, %d runs in %.0f s", runs, time.Since(begun).Seconds()), "rows", "s", "CPU s", "rows/s", "peak MiB")
@@ -46,7 +46,7 @@ func move(ctx context.Context, dir string, runs int) error {
 
 var rowCount = regexp.MustCompile(`(\d+) rows`)
 
-// timed runs a command that tells how many rows it has moved.
+// timed measures a command that prints how many rows it moved.
 func timed(ctx context.Context, name, binary string, args ...string) error {
 	cmd := exec.CommandContext(ctx, binary, args...)
 	cmd.Stderr = os.Stderr

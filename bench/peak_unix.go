@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// peak is the most memory that a process had, in MiB; the unit of the system is
-// that of Linux.
+// peak returns the peak memory usage of a process in MiB. It assumes that Maxrss
+// is in KiB, as on Linux.
 func peak(p *os.ProcessState) float64 {
 	usage, ok := p.SysUsage().(*syscall.Rusage)
 	if !ok {

@@ -2,5 +2,5 @@ package main
 
 import "os"
 
-// peak is not known here.
+// peak is not implemented on Windows.
 func peak(*os.ProcessState) float64 { return 0 }

@@ -20,16 +20,17 @@ type process struct {
 	ready   time.Duration
 }
 
-// launched are all servers that were started: none outlives the benchmark.
+// launched holds all servers that were started, so that none outlives the
+// benchmark.
 var launched []*process
 
 func killAll() {
 	for _, p := range launched {
-		_ = p.cmd.Process.Kill() // nothing happens to one that has ended
+		_ = p.cmd.Process.Kill() // it may have ended already
 	}
 }
 
-// build compiles a command of this module and returns the binary.
+// build compiles a command of this module and returns the path of the binary.
 func build(ctx context.Context, dir, pkg string) (string, error) {
 	target := filepath.Join(dir, filepath.Base(pkg))
 	cmd := exec.CommandContext(ctx, "go", "build", "-o", target, pkg)
@@ -37,13 +38,13 @@ func build(ctx context.Context, dir, pkg string) (string, error) {
 	return target, cmd.Run()
 }
 
-// start runs a server and waits until it has said where it listens and, if it
-// is the product on a new directory, shown its key.
+// start starts a server and waits until it prints its address and, if it is
+// Stepmill on a new directory, its first key.
 func start(ctx context.Context, binary string, args ...string) (*process, error) {
 	return launch(ctx, true, binary, args...)
 }
 
-// restart runs the product on a directory whose key was shown before.
+// restart starts Stepmill on existing data, whose key was printed before.
 func restart(ctx context.Context, binary string, args ...string) (*process, error) {
 	return launch(ctx, false, binary, args...)
 }
@@ -76,13 +77,13 @@ func launch(ctx context.Context, awaitKey bool, binary string, args ...string) (
 	return nil, fmt.Errorf("%s did not start", binary)
 }
 
-// addressesOf are where servers listen.
-func addressesOf(servers []*process) []string {
-	addresses := make([]string, len(servers))
+// addresses returns the addresses of the servers.
+func addresses(servers []*process) []string {
+	list := make([]string, len(servers))
 	for i, server := range servers {
-		addresses[i] = server.address
+		list[i] = server.address
 	}
-	return addresses
+	return list
 }
 
 // stop ends the server.
@@ -90,11 +91,11 @@ func (p *process) stop() error {
 	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		return err
 	}
-	_ = p.cmd.Wait() // a server stopped by a signal has no status worth looking at
+	_ = p.cmd.Wait() // the exit status of a server stopped by a signal does not matter
 	return nil
 }
 
-// cpu is the processor time used so far.
+// cpu returns the CPU time used so far.
 func (p *process) cpu() time.Duration {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.cmd.Process.Pid))
 	if err != nil {
@@ -108,7 +109,7 @@ func (p *process) cpu() time.Duration {
 	return time.Duration(user+system) * time.Second / ticksPerSecond
 }
 
-// memory is the resident memory in MiB.
+// memory returns the resident memory in MiB.
 func (p *process) memory() float64 {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))
 	if err != nil {

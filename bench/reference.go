@@ -10,8 +10,8 @@ import (
 	"zombiezen.com/go/sqlite/sqlitex"
 )
 
-// rawCommits measures how many rows per second one connection commits and
-// flushes, each on its own: the disk and SQLite with nothing around them.
+// rawCommits measures how many single-row transactions per second one SQLite
+// connection commits and flushes.
 func rawCommits(dir string, length time.Duration) (float64, error) {
 	conn, err := sqlite.OpenConn(filepath.Join(dir, "raw.db"), sqlite.OpenReadWrite|sqlite.OpenCreate|sqlite.OpenWAL)
 	if err != nil {
@@ -42,7 +42,7 @@ func rawCommits(dir string, length time.Duration) (float64, error) {
 	return float64(count) / time.Since(begun).Seconds(), nil
 }
 
-// flushes measures how many times per second the disk takes 4 KiB and a flush.
+// flushes measures how many 4 KiB writes per second the disk can flush.
 func flushes(dir string, length time.Duration) (float64, error) {
 	file, err := os.Create(filepath.Join(dir, "flush"))
 	if err != nil {

@@ -2,14 +2,15 @@ package main
 
 import "fmt"
 
-// workspace is a tenant with workflows to work on.
+// workspace is a tenant with workflows to run.
 type workspace struct {
 	key   string
 	empty string // a workflow without steps
 	three string // a workflow of three pure steps
 }
 
-// workspaces makes tenants: plans bound how much one of them may hold and ask.
+// workspaces creates n tenants. The load is spread over them because of the
+// limits of their plans.
 func (c *client) workspaces(n int) ([]workspace, error) {
 	var out []workspace
 	for i := range n {
@@ -56,8 +57,9 @@ type row struct {
 	next    func(client, n int) request
 }
 
-// threeManyClients is the row of many clients that have runs of three steps executed.
-const threeManyClients = "run three steps to the end, 32 clients (W1)"
+// threeStepsManyClients is the name of the row in which many clients run workflows
+// of three steps.
+const threeStepsManyClients = "run three steps to the end, 32 clients (W1)"
 
 func rows(workspaces []workspace) []row {
 	pick := func(client int) workspace { return workspaces[client%len(workspaces)] }
@@ -76,7 +78,7 @@ func rows(workspaces []workspace) []row {
 	}
 	create := func(client, n int) request {
 		// Spread evenly, so that no workspace reaches the limit of its plan.
-		return newRequest("POST", "/v1/workflows", pick(client+n).key, `{"name":"made by the benchmark"}`)
+		return newRequest("POST", "/v1/workflows", pick(client+n).key, `{"name":"created by the benchmark"}`)
 	}
 	accept := func(client, _ int) request {
 		w := pick(client)
@@ -87,7 +89,7 @@ func rows(workspaces []workspace) []row {
 		{"create a workflow, 32 clients", 32, 201, create},
 		{"start a run (accepted), 32 clients", 32, 201, accept},
 		{"run an empty workflow to its end, 32 clients", 32, 200, empty},
-		{threeManyClients, 32, 200, three},
+		{threeStepsManyClients, 32, 200, three},
 		{"run an empty workflow to its end, 1 client", 1, 200, empty},
 		{"run three steps to the end, 1 client (W1)", 1, 200, three},
 	}

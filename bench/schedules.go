@@ -8,15 +8,15 @@ import (
 	"time"
 )
 
-// onceADay is a workflow with a schedule that does not fire while it is
-// measured.
-const onceADay = `{"state":"active","steps":[],"triggers":[{"id":"daily","type":"schedule","every":"1d"}]}`
+// dailySchedule is a workflow with a schedule that does not fire during the
+// measurement.
+const dailySchedule = `{"state":"active","steps":[],"triggers":[{"id":"daily","type":"schedule","every":"1d"}]}`
 
-// watched is how long an idle server is watched.
-const watched = time.Minute
+// idlePeriod is how long an idle server is measured.
+const idlePeriod = time.Minute
 
-// schedules measures what schedules cost that are not due: the processor time of
-// a server with none, and with many.
+// schedules measures the cost of schedules that are not due: the CPU time of a
+// server without schedules and with many.
 func schedules(ctx context.Context, dir string, n int) error {
 	binary, err := build(ctx, dir, "./cmd/stepmill")
 	if err != nil {
@@ -26,7 +26,7 @@ func schedules(ctx context.Context, dir string, n int) error {
 	if err != nil {
 		return err
 	}
-	fmt.Printf("%-44s %16s %9s\n", "stepmill, idle", "CPU ms a minute", "MiB")
+	fmt.Printf("%-44s %16s %9s\n", "stepmill, idle", "CPU ms/minute", "MiB")
 	if err := idle(ctx, server, "without schedules"); err != nil {
 		return err
 	}
@@ -41,7 +41,7 @@ func schedules(ctx context.Context, dir string, n int) error {
 		wg.Go(func() {
 			each := &client{server: server}
 			for range n / len(workspaces) {
-				if _, errs[i] = each.workflow(w.key, onceADay); errs[i] != nil {
+				if _, errs[i] = each.workflow(w.key, dailySchedule); errs[i] != nil {
 					return
 				}
 			}
@@ -51,7 +51,7 @@ func schedules(ctx context.Context, dir string, n int) error {
 	if err := firstError(errs...); err != nil {
 		return err
 	}
-	if err := rest(ctx); err != nil {
+	if err := settle(ctx); err != nil {
 		return err
 	}
 	if err := idle(ctx, server, fmt.Sprintf("with %d schedules", n)); err != nil {
@@ -60,11 +60,11 @@ func schedules(ctx context.Context, dir string, n int) error {
 	return server.stop()
 }
 
-// idle prints what a server uses while nothing is asked of it.
+// idle prints the resource usage of an idle server.
 func idle(ctx context.Context, server *process, name string) error {
 	before := server.cpu()
 	select {
-	case <-time.After(watched):
+	case <-time.After(idlePeriod):
 	case <-ctx.Done():
 		return ctx.Err()
 	}

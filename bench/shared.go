@@ -15,8 +15,8 @@ import (
 	"github.com/stepmill/stepmill/test/postgres"
 )
 
-// shared measures nodes on a PostgreSQL of its own on the same machine, first
-// one of them, then two.
+// shared measures one node, then two nodes, on a dedicated PostgreSQL on the same
+// machine.
 func (r *report) shared(ctx context.Context, dir string, length time.Duration) (err error) {
 	db, node, err := nodes(ctx, dir)
 	if err != nil {
@@ -44,8 +44,8 @@ func (r *report) shared(ctx context.Context, dir string, length time.Duration) (
 	if err != nil {
 		return err
 	}
-	time.Sleep(untilKnown)
-	fmt.Println("two nodes, clients spread over both")
+	time.Sleep(membershipDelay)
+	fmt.Println("two nodes, clients distributed over both")
 	for _, row := range list[2:5] {
 		if err := r.measure([]*process{first, second}, row, length); err != nil {
 			return fmt.Errorf("%s: %w", row.name, err)
@@ -64,12 +64,12 @@ func (r *report) shared(ctx context.Context, dir string, length time.Duration) (
 	return firstError(third.stop(), second.stop(), first.stop())
 }
 
-// untilKnown is how long it takes a node to learn how many there are.
-const untilKnown = 4 * time.Second
+// membershipDelay is how long nodes take to learn how many there are.
+const membershipDelay = 4 * time.Second
 
-// nodes starts a database, and makes a function that starts nodes on it, of the
-// binary in the directory, in one of the ways to start a process.
-func nodes(ctx context.Context, dir string) (*postgres.Server, func(begin) (*process, error), error) {
+// nodes starts a database and returns a function that starts nodes on it from the
+// binary in the directory.
+func nodes(ctx context.Context, dir string) (*postgres.Server, func(startFunc) (*process, error), error) {
 	key := filepath.Join(dir, "master.key")
 	if err := os.WriteFile(key, []byte(hex.EncodeToString(random(32))), 0o600); err != nil {
 		return nil, nil, err
@@ -78,18 +78,18 @@ func nodes(ctx context.Context, dir string) (*postgres.Server, func(begin) (*pro
 	if err != nil {
 		return nil, nil, err
 	}
-	return db, func(begin begin) (*process, error) {
+	return db, func(begin startFunc) (*process, error) {
 		return begin(ctx, filepath.Join(dir, "stepmill"), "serve", "--listen", "127.0.0.1:0", "--database-url", db.URL("postgres"), "--master-key-file", key,
 			"--log-level", "warn", "--egress-allow", "127.0.0.0/8")
 	}, nil
 }
 
-// begin is a way to start a process.
-type begin func(ctx context.Context, binary string, args ...string) (*process, error)
+// startFunc is start or restart.
+type startFunc func(ctx context.Context, binary string, args ...string) (*process, error)
 
-// idleCost tells what three nodes with nothing to do ask of the database.
+// idleCost prints the load that three idle nodes put on the database.
 func idleCost(ctx context.Context, url string) error {
-	const settle, look = 5 * time.Second, 20 * time.Second
+	const warmUp, period = 5 * time.Second, 20 * time.Second
 	conn, err := pgx.Connect(ctx, url)
 	if err != nil {
 		return err
@@ -99,17 +99,17 @@ func idleCost(ctx context.Context, url string) error {
 		err = conn.QueryRow(ctx, `SELECT xact_commit + xact_rollback FROM pg_stat_database WHERE datname = current_database()`).Scan(&n)
 		return n, err
 	}
-	time.Sleep(settle)
+	time.Sleep(warmUp)
 	before, err := transactions()
 	if err != nil {
 		return err
 	}
-	time.Sleep(look)
+	time.Sleep(period)
 	after, err := transactions()
 	if err != nil {
 		return err
 	}
-	fmt.Printf("three idle nodes: %.1f transactions per second in the database\n", float64(after-before)/look.Seconds())
+	fmt.Printf("three idle nodes: %.1f transactions per second in the database\n", float64(after-before)/period.Seconds())
 	return nil
 }
 

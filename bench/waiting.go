@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-// waitOneHour is a workflow whose runs do nothing but wait.
+// waitOneHour is a workflow whose runs only wait.
 const waitOneHour = `{"state":"active","steps":[{"id":"wait","uses":"flow.wait","with":{"for":"1h"}}]}`
 
-// waiting measures what runs cost that wait: they are rows, and the memory of
-// the server must not grow with them.
+// waiting measures the memory usage of waiting runs. They are rows, so the memory
+// of the server must not grow with them.
 func waiting(ctx context.Context, dir string, runs int) error {
 	binary, err := build(ctx, dir, "./cmd/stepmill")
 	if err != nil {
@@ -26,12 +26,12 @@ func waiting(ctx context.Context, dir string, runs int) error {
 	fmt.Printf("%-44s %9s\n", "stepmill, runs that wait for an hour", "MiB")
 	fmt.Printf("%-44s %9.0f\n", "resident on a new directory", server.memory())
 	begun := time.Now()
-	if err := startSpread(server, waitOneHour, runs); err != nil {
+	if err := startConcurrently(server, waitOneHour, runs); err != nil {
 		return err
 	}
 	took := time.Since(begun)
 	fmt.Printf("%-44s %9.0f\n", fmt.Sprintf("resident after %d starts in %.0f s", runs, took.Seconds()), server.memory())
-	if err := rest(ctx); err != nil {
+	if err := settle(ctx); err != nil {
 		return err
 	}
 	fmt.Printf("%-44s %9.0f\n", "resident a while later", server.memory())
@@ -44,15 +44,15 @@ func waiting(ctx context.Context, dir string, runs int) error {
 	}
 	server.key = key
 	fmt.Printf("%-44s %9.0f\n", fmt.Sprintf("resident after a restart that took %s", server.ready.Round(time.Millisecond)), server.memory())
-	if err := rest(ctx); err != nil {
+	if err := settle(ctx); err != nil {
 		return err
 	}
 	fmt.Printf("%-44s %9.0f\n", "resident a while later", server.memory())
 	return server.stop()
 }
 
-// rest lets a server come to rest.
-func rest(ctx context.Context) error {
+// settle waits until a server is idle.
+func settle(ctx context.Context) error {
 	select {
 	case <-time.After(15 * time.Second):
 		return nil
@@ -61,8 +61,8 @@ func rest(ctx context.Context) error {
 	}
 }
 
-// startSpread starts runs of a workflow from many clients at once.
-func startSpread(server *process, workflow string, runs int) error {
+// startConcurrently starts runs of a workflow from many clients.
+func startConcurrently(server *process, workflow string, runs int) error {
 	setup := &client{server: server}
 	workspaces, err := setup.workspaces(8)
 	if err != nil {
@@ -93,13 +93,13 @@ func startSpread(server *process, workflow string, runs int) error {
 
 // startMany starts runs of one workflow, several at a time.
 func startMany(address, key, workflowID string, runs int) error {
-	const at = 4
+	const clients = 4
 	var wg sync.WaitGroup
-	errs := make([]error, at)
-	for i := range at {
+	errs := make([]error, clients)
+	for i := range clients {
 		wg.Go(func() {
 			conn, err := dial(address)
-			for n := i; n < runs && err == nil; n += at {
+			for n := i; n < runs && err == nil; n += clients {
 				var status int
 				var body []byte
 				status, body, err = conn.do(newRequest("POST", "/v1/workflows/"+workflowID+"/runs", key, `{"payload":{"name":"Ada","n":21}}`))

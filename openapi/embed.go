@@ -1,5 +1,5 @@
-// Package openapi holds the contract of the HTTP API: the OpenAPI document that the service publishes and that its
-// tests hold every answer against. It does not know the handlers, and nothing is generated from it.
+// Package openapi holds the contract of the HTTP API: the OpenAPI document that the service publishes and that tests
+// validate every response against. It knows nothing about the handlers, and no Go code is generated from it.
 package openapi
 
 import (
@@ -12,13 +12,13 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// YAML is the document as it is written, for GET /v1/openapi.yaml. Callers must not change it.
+// YAML is the source of the document, served at GET /v1/openapi.yaml. Callers must not modify it.
 //
 //go:embed openapi.yaml
 var YAML []byte
 
-// JSON returns the document for GET /v1/openapi.json. It is converted on first use and shared by all callers, who must
-// not change it.
+// JSON returns the document served at GET /v1/openapi.json. It is converted on first use and shared by all callers,
+// which must not modify it.
 func JSON() ([]byte, error) { return convert() }
 
 var convert = sync.OnceValues(func() ([]byte, error) {

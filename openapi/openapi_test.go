@@ -21,7 +21,7 @@ import (
 	"github.com/stepmill/stepmill/openapi"
 )
 
-// operation is one operation of the document, with the name its subtest gets.
+// operation is one operation of the document, with the name of its subtest.
 type operation struct {
 	name, method string
 	*openapi3.Operation
@@ -30,12 +30,12 @@ type operation struct {
 
 func (op operation) public() bool { return op.Extensions["x-required-scope"] == "public" }
 
-// door reports whether the operation is an entrance beside the API, with its own
-// ways: no key, any body, pages for people.
-func (op operation) door() bool { return op.Extensions["x-door"] == true }
+// publicRoute reports whether the operation is outside the API proper: it takes
+// no key and any body, and may return an HTML page.
+func (op operation) publicRoute() bool { return op.Extensions["x-door"] == true }
 
-// session reports whether the operation is for people who sign in: it sets and
-// takes a cookie, and is not saved for an Idempotency-Key.
+// session reports whether the operation is for people who sign in: it uses a
+// session cookie and takes no Idempotency-Key.
 func (op operation) session() bool { return op.Extensions["x-session"] == true }
 
 func (op operation) takes(in, name string) bool {
@@ -51,7 +51,7 @@ func load(t *testing.T) *openapi3.T {
 	return doc
 }
 
-// operations lists what clients can call; notifications lists what the service calls.
+// operations returns the operations that clients call, notifications those that the service calls.
 func operations(doc *openapi3.T) []operation    { return collect(doc.Paths.Map()) }
 func notifications(doc *openapi3.T) []operation { return collect(doc.Webhooks) }
 
@@ -77,7 +77,7 @@ func TestDocumentIsValid(t *testing.T) {
 	}
 }
 
-func TestJSONIsTheSameDocument(t *testing.T) {
+func TestJSONMatchesYAML(t *testing.T) {
 	t.Parallel()
 	got, err := openapi.JSON()
 	if err != nil {
@@ -95,7 +95,7 @@ func TestJSONIsTheSameDocument(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(got, again) {
-		t.Error("a second call returns something else")
+		t.Error("the second call returns a different document")
 	}
 }
 
@@ -135,7 +135,7 @@ func TestOperationsAreDescribed(t *testing.T) {
 	}
 }
 
-func TestOperationsRequireAScope(t *testing.T) {
+func TestOperationsDeclareAScope(t *testing.T) {
 	t.Parallel()
 	for _, op := range operations(load(t)) {
 		scope, _ := op.Extensions["x-required-scope"].(string)
@@ -146,12 +146,12 @@ func TestOperationsRequireAScope(t *testing.T) {
 			t.Errorf("%s: x-required-scope = %q, but security: [] is %t", op.name, scope, open)
 		}
 		if op.method == http.MethodGet && (scope == "write" || scope == "execute") {
-			t.Errorf("%s: a read needs the scope %s", op.name, scope)
+			t.Errorf("%s: a GET requires the scope %s", op.name, scope)
 		}
 	}
 }
 
-func TestExamplesFitTheirSchemas(t *testing.T) {
+func TestExamplesMatchTheirSchemas(t *testing.T) {
 	t.Parallel()
 	doc := load(t)
 	for _, op := range slices.Concat(operations(doc), notifications(doc)) {
@@ -212,7 +212,7 @@ func TestOperationsListTheirStatuses(t *testing.T) {
 	t.Parallel()
 	for _, op := range operations(load(t)) {
 		want := []string{"500"}
-		if op.door() {
+		if op.publicRoute() {
 			want = append(want, "404", "429")
 		}
 		if !op.public() {
@@ -221,13 +221,13 @@ func TestOperationsListTheirStatuses(t *testing.T) {
 		if len(op.params) > 0 || op.method != http.MethodGet {
 			want = append(want, "400")
 		}
-		if strings.Contains(op.name, "{") && op.method != http.MethodPut { // which makes what is missing
+		if strings.Contains(op.name, "{") && op.method != http.MethodPut { // PUT creates what is missing
 			want = append(want, "404")
 		}
-		if op.method != http.MethodGet && !op.door() {
+		if op.method != http.MethodGet && !op.publicRoute() {
 			want = append(want, "413", "415", "507")
 		}
-		if op.method == http.MethodPost && !op.door() && !op.session() {
+		if op.method == http.MethodPost && !op.publicRoute() && !op.session() {
 			want = append(want, "409", "422")
 		}
 		if op.method != http.MethodGet && op.session() {
@@ -244,23 +244,23 @@ func TestOperationsListTheirStatuses(t *testing.T) {
 	}
 }
 
-func TestEveryPostIsIdempotent(t *testing.T) {
+func TestPostsTakeAnIdempotencyKey(t *testing.T) {
 	t.Parallel()
 	for _, op := range operations(load(t)) {
-		if op.door() || op.session() {
+		if op.publicRoute() || op.session() {
 			continue
 		}
 		if got, want := op.takes("header", "Idempotency-Key"), op.method == http.MethodPost; got != want {
-			t.Errorf("%s: takes Idempotency-Key: %t", op.name, got)
+			t.Errorf("%s: takes Idempotency-Key = %t, want %t", op.name, got, want)
 		}
-		if op.method == http.MethodPost && !op.promises("Idempotent-Replayed") {
-			t.Errorf("%s: no success carries Idempotent-Replayed", op.name)
+		if op.method == http.MethodPost && !op.documents("Idempotent-Replayed") {
+			t.Errorf("%s: no 2xx response documents Idempotent-Replayed", op.name)
 		}
 	}
 }
 
-// promises reports whether a success of the operation can carry the header.
-func (op operation) promises(header string) bool {
+// documents reports whether a 2xx response of the operation can carry the header.
+func (op operation) documents(header string) bool {
 	for status, res := range op.Responses.Map() {
 		if strings.HasPrefix(status, "2") && res.Value.Headers[header] != nil {
 			return true
@@ -291,7 +291,7 @@ func TestListsArePaged(t *testing.T) {
 	}
 }
 
-// TestErrorCodes holds the codes named at each response against the list of all codes.
+// TestErrorCodes checks the codes of each response against the list of all codes.
 func TestErrorCodes(t *testing.T) {
 	t.Parallel()
 	doc := load(t)
@@ -328,24 +328,24 @@ func TestErrorCodes(t *testing.T) {
 	}
 }
 
-// TestObjectsAreClosed makes sure that a member the document does not know cannot slip through: an object either lists
-// its members and takes no others, or says that it is free-form. Members of answers are always present.
+// TestObjectsAreClosed checks that every object either lists its members and allows no others or is explicitly
+// free-form, and that members of responses are always present.
 func TestObjectsAreClosed(t *testing.T) {
 	t.Parallel()
 	optional := map[string][]string{
 		"Error":             {"details"},
 		"ErrorDetail":       {"line", "column"},
-		"WorkflowListItem":  {"activity"}, // when it is asked for
-		"RunStartedData":    {"draft"},    // absent for the runs that count
+		"WorkflowListItem":  {"activity"}, // only with include=activity
+		"RunStartedData":    {"draft"},    // absent unless the run executes a draft
 		"RunFinishedData":   {"draft"},
 		"RunFailedData":     {"draft"},
-		"FieldDiff":         {"from", "to"}, // absent: the member is not there, which null would not say
+		"FieldDiff":         {"from", "to"}, // absent if the member is missing, as opposed to null
 		"ValidationProblem": {"hint", "line", "column"},
 	}
-	written := []string{ // by clients, and returned as they were written
+	requests := []string{ // written by clients and returned unchanged
 		"AccountPatch", "ApiKeyCreate", "CodeJsInput", "Concurrency", "ConcurrencyPatch", "DataSetInput", "ExpressionEvaluate", "ExpressionTerm", "FlowApprovalInput", "FlowRunInput", "FlowStopInput", "FlowWaitInput",
-		"HttpRequestInput", "InvitationAccept", "LogWriteInput", "MemberPatch", "RedeliverRange", "Repeat", "Retry", "RunStart", "SampleData", "SecretPut", "Settings", "SettingsPatch", "Step", "StepAnswer", "StepTest", "Trigger", "TriggerTest",
-		"VariablePut", "Verify", "WebhookCreate", "WebhookPatch", "WebhookTest", "WorkflowCreate", "WorkflowDefinition", "WorkflowPatch", "WorkspaceCreate", "WorkspacePatch",
+		"HttpRequestInput", "InvitationAccept", "LogWriteInput", "MemberPatch", "RedeliverRange", "Repeat", "Retry", "RunRetry", "RunStart", "SampleData", "SecretPut", "Settings", "SettingsPatch", "Step", "StepAnswer", "StepTest", "Trigger", "TriggerTest",
+		"VariablePut", "Verify", "WebhookCreate", "WebhookPatch", "WebhookTest", "WorkflowCreate", "WorkflowDefinition", "WorkflowImport", "WorkflowPatch", "WorkspaceCreate", "WorkspacePatch",
 	}
 	for name, ref := range load(t).Components.Schemas {
 		visit := func(_ string, ref *openapi3.SchemaRef) error {
@@ -362,7 +362,7 @@ func TestObjectsAreClosed(t *testing.T) {
 		if err := ref.WalkSubtree(visit); err != nil {
 			t.Fatal(err)
 		}
-		if slices.Contains(written, name) {
+		if slices.Contains(requests, name) {
 			continue
 		}
 		for _, s := range []*openapi3.Schema{ref.Value, propertyOf(ref.Value, "error")} {
@@ -382,8 +382,8 @@ func propertyOf(s *openapi3.Schema, name string) *openapi3.Schema {
 	return &openapi3.Schema{}
 }
 
-// TestSchemasRefuse shows that the validator the other tests rely on does object.
-func TestSchemasRefuse(t *testing.T) {
+// TestSchemasReject checks that the validator the other tests rely on rejects bad values.
+func TestSchemasReject(t *testing.T) {
 	t.Parallel()
 	doc := load(t)
 	for _, tc := range []struct{ schema, value string }{

@@ -1,7 +1,9 @@
 #!/bin/sh
-# The checks of the dashboard: its types, its lints, its own tests, whether what is
-# committed in web/dist is what its sources make, and the journeys through it in a
-# browser, against the real binary.
+# Runs the dashboard's checks:
+#   check     types, lint and unit tests
+#   main      check, whether web/dist is up to date, and the main journeys in a
+#             browser against the real binary
+#   journeys  every journey
 set -eu
 cd "$(dirname "$0")/../web"
 
@@ -15,22 +17,45 @@ fail() {
 	exit 1
 }
 
-step "npm packages"
-npm ci --ignore-scripts --no-audit --no-fund
+# Installs the pinned packages unless they are up to date.
+packages() {
+	step "npm packages"
+	if [ ! -f node_modules/.package-lock.json ] || [ package-lock.json -nt node_modules/.package-lock.json ]; then
+		npm ci --ignore-scripts --no-audit --no-fund
+	fi
+}
 
-step "types of the API"
-npx openapi-typescript ../openapi/openapi.yaml -o "$scratch/schema.d.ts" --default-non-nullable=false >/dev/null
-cmp -s "$scratch/schema.d.ts" src/api/schema.d.ts || fail "src/api/schema.d.ts is not what openapi.yaml makes; run make web"
+check() {
+	step "API types"
+	npx openapi-typescript ../openapi/openapi.yaml -o "$scratch/schema.d.ts" --default-non-nullable=false >/dev/null
+	cmp -s "$scratch/schema.d.ts" src/api/schema.d.ts || fail "src/api/schema.d.ts is out of date with openapi.yaml; run make web"
+	node generate-values.mjs "$scratch/values.ts"
+	cmp -s "$scratch/values.ts" src/api/values.ts || fail "src/api/values.ts is out of date with openapi.yaml; run make web"
+	step "tsc, biome and dependency-cruiser"
+	npm run --silent check
+	step "vitest"
+	npx vitest run
+}
 
-step "tsc and biome"
-npm run --silent check
+dist() {
+	step "build"
+	npx vite build --outDir "$scratch/dist" --emptyOutDir --logLevel warn
+	diff -rq "$scratch/dist" dist || fail "web/dist is out of date; run make web and commit it"
+}
 
-step "vitest"
-npx vitest run
+journeys() {
+	step "browser journeys"
+	npx vitest run -c vitest.e2e.config.ts
+}
 
-step "build"
-npx vite build --outDir "$scratch/dist" --emptyOutDir --logLevel warn
-diff -rq "$scratch/dist" dist || fail "web/dist is not what the sources make; run make web and commit it"
-
-step "journeys in a browser"
-npx vitest run -c vitest.e2e.config.ts
+packages
+case ${1:-main} in
+check) check ;;
+main)
+	check
+	dist
+	journeys
+	;;
+journeys) journeys ;;
+*) fail "unknown command $1; use check, main or journeys" ;;
+esac

@@ -1,7 +1,7 @@
-// Command ceiling is the least server that could do what a durable run needs:
-// it reads JSON, writes a run with its steps into SQLite in group commits and
-// answers after the flush. It has no authentication, no rules and no engine. The
-// benchmark holds the product against it: what the machine allows.
+// Command ceiling is the smallest server that does what a durable run needs: it
+// reads JSON, writes a run with its steps to SQLite in group commits and responds
+// after the flush. It has no authentication, no rules and no engine. It shows the
+// benchmark what the machine allows.
 package main
 
 import (
@@ -59,14 +59,14 @@ func run(dir string) error {
 			http.Error(w, err.Error(), http.StatusBadRequest)
 			return
 		}
-		unit := write{id: "run_" + strconv.FormatInt(count.Add(1), 36), payload: string(body.Payload), done: make(chan error, 1)}
-		queue <- unit
-		if err := <-unit.done; err != nil {
+		run := write{id: "run_" + strconv.FormatInt(count.Add(1), 36), payload: string(body.Payload), done: make(chan error, 1)}
+		queue <- run
+		if err := <-run.done; err != nil {
 			http.Error(w, err.Error(), http.StatusInternalServerError)
 			return
 		}
 		w.Header().Set("Content-Type", "application/json")
-		_ = json.NewEncoder(w).Encode(map[string]string{"id": unit.id, "status": "succeeded"})
+		_ = json.NewEncoder(w).Encode(map[string]string{"id": run.id, "status": "succeeded"})
 	})
 	http.HandleFunc("POST /echo", func(w http.ResponseWriter, r *http.Request) {
 		var body map[string]any
@@ -85,8 +85,8 @@ func run(dir string) error {
 	return (&http.Server{ReadHeaderTimeout: time.Minute}).Serve(listener)
 }
 
-// commitGroups accepts and finishes runs: two commits for each, as the product
-// needs them, shared by whatever queued meanwhile.
+// commitGroups accepts and finishes runs in group commits: two commits per group,
+// as Stepmill needs.
 func commitGroups(conn *sqlite.Conn, queue chan write) {
 	for {
 		group := []write{<-queue}
@@ -97,15 +97,15 @@ func commitGroups(conn *sqlite.Conn, queue chan write) {
 		if err == nil {
 			err = inTransaction(conn, func() error { return finishAll(conn, group) })
 		}
-		for _, unit := range group {
-			unit.done <- err
+		for _, run := range group {
+			run.done <- err
 		}
 	}
 }
 
 func acceptAll(conn *sqlite.Conn, group []write) error {
-	for _, unit := range group {
-		if err := exec(conn, "INSERT INTO runs VALUES (?, 'running', ?)", unit.id, unit.payload); err != nil {
+	for _, run := range group {
+		if err := exec(conn, "INSERT INTO runs VALUES (?, 'running', ?)", run.id, run.payload); err != nil {
 			return err
 		}
 	}
@@ -113,13 +113,13 @@ func acceptAll(conn *sqlite.Conn, group []write) error {
 }
 
 func finishAll(conn *sqlite.Conn, group []write) error {
-	for _, unit := range group {
+	for _, run := range group {
 		for _, path := range []string{"a", "b", "c"} {
-			if err := exec(conn, "INSERT INTO steps VALUES (?, ?, ?)", unit.id, path, `{"ok":true}`); err != nil {
+			if err := exec(conn, "INSERT INTO steps VALUES (?, ?, ?)", run.id, path, `{"ok":true}`); err != nil {
 				return err
 			}
 		}
-		if err := exec(conn, "UPDATE runs SET status = 'succeeded' WHERE id = ?", unit.id); err != nil {
+		if err := exec(conn, "UPDATE runs SET status = 'succeeded' WHERE id = ?", run.id); err != nil {
 			return err
 		}
 	}

@@ -1,4 +1,4 @@
-// Command stepmill is the service and its command line.
+// Command stepmill runs the Stepmill service and its command line.
 package main
 
 import (

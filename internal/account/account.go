@@ -1,7 +1,7 @@
-// Package account owns people: users and their passwords, the sessions in which
-// they are signed in, their membership of workspaces with a role, invitations
-// and one-time links. What a role may do is a set of the scopes of auth. It does
-// not own HTTP, cookies included, nor the counting of attempts.
+// Package account owns users: their passwords, sessions and workspace
+// memberships, and the invitations and one-time links that let them in. A role
+// maps to a set of scopes of package auth. It does not own HTTP, including
+// cookies, nor the rate limiting of sign-ins.
 package account
 
 import (
@@ -20,14 +20,14 @@ type User struct {
 	ID       string
 	Email    string
 	Name     string
-	Password string // as a PHC string; "" for those who sign in elsewhere
-	Identity string // who they are at an identity provider; "": nobody yet
-	// SeenAt is when the user was last here, to a few minutes.
+	Password string // a PHC string; "" if the user signs in with an identity provider only
+	Identity string // Identity.key at the identity provider; "" if none is bound
+	// SeenAt is the time of the user's last request, to within a few minutes.
 	SeenAt    *time.Time
 	CreatedAt time.Time
 }
 
-// Member is a user in a workspace.
+// Member is a user as a member of a workspace.
 type Member struct {
 	WorkspaceID string
 	Role        Role
@@ -35,21 +35,22 @@ type Member struct {
 	User        User
 }
 
-// Membership is a workspace of a user.
+// Membership is a workspace that a user belongs to.
 type Membership struct {
 	Workspace auth.Workspace
 	Role      Role
 }
 
-// Visit is where a sign-in comes from.
-type Visit struct {
+// ClientInfo describes the client that signs in.
+type ClientInfo struct {
 	Address   string
 	Agent     string
 	RequestID string
 }
 
-// Store keeps people. A method is one atomic unit; a pointer result is nil when
-// there is no such row, and false says that a condition did not hold.
+// Store persists accounts. Each method is one transaction. A pointer result is
+// nil if there is no such row. A false result means that a condition did not hold
+// and nothing was changed.
 type Store interface {
 	FirstWorkspace(ctx context.Context) (*auth.Workspace, error)
 	Workspace(ctx context.Context, id string) (*auth.Workspace, error)
@@ -60,28 +61,33 @@ type Store interface {
 	TicketStore
 }
 
-// Service has the use cases of people.
+// Service implements the use cases of accounts.
 type Service struct {
 	store     Store
 	passwords *hasher
 	cache     *cache
 }
 
-// NewService makes a service on a store.
-func NewService(store Store) *Service {
-	return &Service{store: store, passwords: newHasher(), cache: newCache()}
+// Option configures a Service.
+type Option func(*Service)
+
+// WithCost sets the cost of new password hashes in place of DefaultCost.
+func WithCost(c Cost) Option { return func(s *Service) { s.passwords = newHasher(c) } }
+
+// NewService returns a service that uses the given store.
+func NewService(store Store, options ...Option) *Service {
+	s := &Service{store: store, passwords: newHasher(DefaultCost()), cache: newCache()}
+	for _, apply := range options {
+		apply(s)
+	}
+	return s
 }
 
-// newUser checks what a person chose and makes a user of it.
+// newUser validates the input and returns a user with a hashed password.
 func (s *Service) newUser(ctx context.Context, email, name, password string) (User, error) {
-	email, err := Email("/email", email)
-	if err != nil {
-		return User{}, err
-	}
-	if name, err = fault.Name("/name", name, maxNameLength); err != nil {
-		return User{}, err
-	}
-	if err := checkPassword(password, email); err != nil {
+	email, badEmail := Email("/email", email)
+	name, badName := fault.Name("/name", name, maxNameLength)
+	if err := fault.Fields(badEmail, badName, checkPassword(password, email)); err != nil {
 		return User{}, err
 	}
 	hash, err := s.passwords.hash(ctx, password)
@@ -94,7 +100,18 @@ func (s *Service) newUser(ctx context.Context, email, name, password string) (Us
 
 const maxNameLength = 100
 
-// by is the actor that a user is in a workspace.
-func by(u User, role Role, w auth.Workspace, requestID string) auth.Actor {
-	return auth.Actor{Workspace: w, Type: audit.ActorUser, ID: u.ID, Scopes: role.Scopes(), RequestID: requestID}
+// truncate returns the first n characters of text.
+func truncate(text string, n int) string {
+	for at := range text {
+		if n == 0 {
+			return text[:at]
+		}
+		n--
+	}
+	return text
+}
+
+// actorFor returns the actor for a user in a workspace.
+func actorFor(u User, role Role, w auth.Workspace, requestID string) auth.Actor {
+	return auth.Actor{Workspace: w, Type: audit.ActorUser, ID: u.ID, Label: u.Name, Scopes: role.Scopes(), RequestID: requestID}
 }

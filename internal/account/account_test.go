@@ -1,6 +1,7 @@
 package account_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -29,7 +30,7 @@ func TestEmail(t *testing.T) {
 	} {
 		got, err := account.Email("/email", given)
 		if (err == nil) != (want != "") || got != want {
-			t.Errorf("%q became %q, %v", given, got, err)
+			t.Errorf("%q: got %q, %v", given, got, err)
 		}
 		if f, ok := fault.As(err); err != nil && (!ok || f.Details[0].Pointer != "/email") {
 			t.Errorf("%q: %v", given, err)
@@ -37,7 +38,7 @@ func TestEmail(t *testing.T) {
 	}
 }
 
-// An address that was accepted is in its one form already.
+// Normalizing an accepted address again does not change it.
 func FuzzEmail(f *testing.F) {
 	for _, seed := range []string{"Ada@Example.com", "jose\u0301@example.com", "İ@example.com", "a@b.c"} {
 		f.Add(seed)
@@ -49,10 +50,10 @@ func FuzzEmail(f *testing.F) {
 		}
 		again, err := account.Email("/email", email)
 		if err != nil || again != email {
-			t.Errorf("%q became %q and then %q, %v", text, email, again, err)
+			t.Errorf("%q: got %q, then %q, %v", text, email, again, err)
 		}
 		if strings.ContainsAny(email, " \r\n\t<>,;") || strings.Count(email, "@") != 1 || len(email) > 254 {
-			t.Errorf("%q became %q", text, email)
+			t.Errorf("%q: got %q", text, email)
 		}
 	})
 }
@@ -78,6 +79,46 @@ func TestRoles(t *testing.T) {
 	for _, name := range []string{"", "Owner", "admin", "owner "} {
 		if role, err := account.ParseRole("/role", name); err == nil || role.Scopes() != nil {
 			t.Errorf("%q is a role", name)
+		}
+	}
+}
+
+// A long user agent is truncated at a character boundary.
+func TestUserAgentIsTruncated(t *testing.T) {
+	t.Parallel()
+	h := newEnv(t)
+	h.member(h.Admin, account.Viewer, "ada@example.com")
+	for given, want := range map[string]string{
+		strings.Repeat("a", 300):       strings.Repeat("a", 300),
+		strings.Repeat("a", 301):       strings.Repeat("a", 300),
+		strings.Repeat("é", 301):       strings.Repeat("é", 300),
+		strings.Repeat("a", 299) + "é": strings.Repeat("a", 299) + "é",
+	} {
+		in := h.mustSignIn(h.people.SignIn(t.Context(), "ada@example.com", password, account.ClientInfo{Agent: given}))
+		if got := h.wantIn(in).Session.Agent; got != want {
+			t.Errorf("%q is stored as %q", given, got)
+		}
+	}
+}
+
+// A new user whose name is missing or invalid is named after the address.
+func TestNameFromIdentityProvider(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("x", 60) + "@" + strings.Repeat("y", 60) + ".example"
+	wide := strings.Repeat("é", 30) + "@" + strings.Repeat("ü", 30) + "." + strings.Repeat("ü", 30) + "." + strings.Repeat("ü", 30)
+	h := newEnv(t)
+	for i, tc := range []struct{ name, email, want string }{
+		{" Ada  Lovelace ", "a@example.com", "Ada  Lovelace"},
+		{"", "b@example.com", "b@example.com"},
+		{"line\nbreak", "c@example.com", "c@example.com"},
+		{strings.Repeat("n", 101), "d@example.com", "d@example.com"},
+		{"", long, long[:100]},
+		{"", wide, string([]rune(wide)[:100])},
+	} {
+		identity := account.Identity{Issuer: "https://id.example", Subject: fmt.Sprint(i), Email: tc.email, Verified: true, Name: tc.name}
+		in := h.mustSignIn(h.people.SignInAs(t.Context(), identity, account.Viewer, account.ClientInfo{}))
+		if got := h.user(in.User.ID).Name; got != tc.want {
+			t.Errorf("name %q, address %q: the user is named %q, want %q", tc.name, tc.email, got, tc.want)
 		}
 	}
 }

@@ -6,12 +6,12 @@ import (
 )
 
 const (
-	// cacheLife bounds how long the end of a session or a change of a role goes
-	// unnoticed when another process made it.
-	cacheLife = 2 * time.Second
+	// cacheTTL bounds how long this process uses a session or role that another
+	// process has ended or changed.
+	cacheTTL  = 2 * time.Second
 	cacheSize = 10_000
-	// touchEvery bounds how often the last use of a session is written.
-	touchEvery = 5 * time.Minute
+	// touchInterval is the minimum time between writes of a session's last use.
+	touchInterval = 5 * time.Minute
 )
 
 type cached struct {
@@ -19,13 +19,14 @@ type cached struct {
 	loadedAt time.Time
 }
 
-// cache holds sessions that were found, by the hash of their token, and when
-// they were used.
+// cache holds sessions by the hash of their token, and the times of their last
+// use that are not written yet.
 type cache struct {
-	mu      sync.Mutex
-	entries map[string]*cached
-	seen    map[string]time.Time // the last use that is or will be written
-	due     map[string]time.Time
+	mu         sync.Mutex
+	entries    map[string]*cached
+	generation int                  // incremented by each drop
+	seen       map[string]time.Time // last use, written or due
+	due        map[string]time.Time
 }
 
 func newCache() *cache {
@@ -36,16 +37,28 @@ func (c *cache) get(hash []byte, now time.Time) *cached {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	entry := c.entries[string(hash)]
-	if entry == nil || now.Sub(entry.loadedAt) > cacheLife {
+	if entry == nil || now.Sub(entry.loadedAt) > cacheTTL {
 		return nil
 	}
 	return entry
 }
 
-func (c *cache) put(hash []byte, in SignedIn, loadedAt time.Time) *cached {
+// currentGeneration returns the generation to pass to put after a read.
+func (c *cache) currentGeneration() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.generation
+}
+
+// put caches a session that was read. It does not if entries were dropped since
+// the read began: the session may have changed in between.
+func (c *cache) put(hash []byte, in SignedIn, loadedAt time.Time, generation int) *cached {
 	entry := &cached{in, loadedAt}
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.generation != generation {
+		return entry
+	}
 	if len(c.entries) >= cacheSize {
 		clear(c.entries)
 		clear(c.seen)
@@ -54,7 +67,7 @@ func (c *cache) put(hash []byte, in SignedIn, loadedAt time.Time) *cached {
 	return entry
 }
 
-// dropUser forgets every session of a user.
+// dropUser removes every session of a user.
 func (c *cache) dropUser(userID string) {
 	c.drop(func(in SignedIn) bool { return in.User.ID == userID })
 }
@@ -62,6 +75,7 @@ func (c *cache) dropUser(userID string) {
 func (c *cache) drop(which func(SignedIn) bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.generation++
 	for hash, entry := range c.entries {
 		if which(entry.signedIn) {
 			delete(c.entries, hash)
@@ -76,9 +90,9 @@ func (c *cache) lastSeen(id string) (time.Time, bool) {
 	return seen, ok
 }
 
-// use notes that a session is used, if the last note is old enough.
-func (c *cache) use(id string, last, now time.Time) {
-	if now.Sub(last) < touchEvery {
+// touch records a use of the session if the last recorded one is old enough.
+func (c *cache) touch(id string, last, now time.Time) {
+	if now.Sub(last) < touchInterval {
 		return
 	}
 	c.mu.Lock()
@@ -86,10 +100,21 @@ func (c *cache) use(id string, last, now time.Time) {
 	c.seen[id], c.due[id] = now, now
 }
 
-func (c *cache) takeSeen() map[string]time.Time {
+func (c *cache) takeDue() map[string]time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	due := c.due
 	c.due = map[string]time.Time{}
 	return due
+}
+
+// restore puts back the times of use that could not be written.
+func (c *cache) restore(due map[string]time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for id, at := range due {
+		if at.After(c.due[id]) {
+			c.due[id] = at
+		}
+	}
 }

@@ -16,11 +16,11 @@ const (
 	maxLabel = 63
 )
 
-// Email brings an address into the one form in which it is kept and compared:
-// without white space around it, composed, in lower case. It checks the form
-// only; that somebody reads mail there is not known.
+// Email returns an address in the form in which it is stored and compared:
+// trimmed, in lower case and NFC. It checks the syntax only, not whether the
+// address receives mail.
 func Email(pointer, text string) (string, error) {
-	// Lower case first: what it makes of some letters is composed afterwards.
+	// Lower case first: the result of lowering some letters is not in NFC.
 	email := norm.NFC.String(strings.ToLower(strings.TrimSpace(text)))
 	local, domain, found := strings.Cut(email, "@")
 	switch {

@@ -9,41 +9,43 @@ import (
 	"github.com/stepmill/stepmill/internal/uid"
 )
 
-// Identity is who somebody is, as an identity provider says.
+// Identity is a person as described by an identity provider.
 type Identity struct {
-	// Issuer names the provider, Subject the person: for good, and for nobody else.
+	// Issuer names the provider. Subject identifies the person at the provider and
+	// is never changed or reassigned.
 	Issuer, Subject string
 	Email           string
-	Verified        bool // that the address is the person's own
+	Verified        bool // the provider has verified the address
 	Name            string
 }
 
-// key is what a user is known by.
+// key returns the value of User.Identity for the identity.
 func (i Identity) key() string { return i.Issuer + " " + i.Subject }
 
-// Flow is what a browser keeps while it is at an identity provider.
+// Flow is the state that a browser keeps while the user is at the identity
+// provider.
 type Flow struct {
 	State    string
 	Nonce    string
 	Verifier string
 }
 
-// SignInAs begins a session for somebody whom an identity provider knows. A user
-// is known by what the provider calls them, and before they first come from there
-// by their address. Somebody who is none becomes a member of the first workspace
-// with the given role; without a role they are refused.
-func (s *Service) SignInAs(ctx context.Context, who Identity, role Role, visit Visit) (SignedIn, string, error) {
-	u, err := s.store.UserByIdentity(ctx, who.key())
+// SignInAs starts a session for a person whom an identity provider has
+// authenticated. It finds the user by the identity or, at their first sign-in with
+// the provider, by the e-mail address. A person without an account joins the first
+// workspace with the given role; if the role is empty, the sign-in is rejected.
+func (s *Service) SignInAs(ctx context.Context, identity Identity, role Role, client ClientInfo) (SignedIn, string, error) {
+	u, err := s.store.UserByIdentity(ctx, identity.key())
 	if err != nil {
 		return SignedIn{}, "", err
 	}
 	if u != nil {
-		return s.begin(ctx, *u, u.Password, visit)
+		return s.startSession(ctx, *u, u.Password, client)
 	}
-	if !who.Verified {
-		return SignedIn{}, "", fault.New(fault.InsufficientScope, "the identity provider does not vouch for the e-mail address")
+	if !identity.Verified {
+		return SignedIn{}, "", fault.New(fault.InsufficientScope, "the identity provider has not verified the e-mail address")
 	}
-	email, err := Email("/email", who.Email)
+	email, err := Email("/email", identity.Email)
 	if err != nil {
 		return SignedIn{}, "", err
 	}
@@ -51,62 +53,63 @@ func (s *Service) SignInAs(ctx context.Context, who Identity, role Role, visit V
 		return SignedIn{}, "", err
 	}
 	if u != nil {
-		if err := s.bind(ctx, u, who, visit); err != nil {
+		if err := s.bindIdentity(ctx, u, identity, client); err != nil {
 			return SignedIn{}, "", err
 		}
-		return s.begin(ctx, *u, u.Password, visit)
+		return s.startSession(ctx, *u, u.Password, client)
 	}
 	if role == "" {
 		return SignedIn{}, "", wrongCredentials()
 	}
-	return s.admit(ctx, email, who, role, visit)
+	return s.joinFirstWorkspace(ctx, email, identity, role, client)
 }
 
-// bind makes somebody who comes from the provider for the first time the user
-// with their address. One whom the same provider has called something else is
-// another person: addresses are given to others.
-func (s *Service) bind(ctx context.Context, u *User, who Identity, visit Visit) error {
-	if strings.HasPrefix(u.Identity, who.Issuer+" ") {
+// bindIdentity binds the identity to the user with its address. It rejects an
+// identity if the user has another one at the same provider: the address may have
+// been reassigned to another person.
+func (s *Service) bindIdentity(ctx context.Context, u *User, identity Identity, client ClientInfo) error {
+	if strings.HasPrefix(u.Identity, identity.Issuer+" ") {
 		return wrongCredentials()
 	}
-	home, err := s.home(ctx, *u)
+	home, err := s.oldestMembership(ctx, *u)
 	if err != nil {
 		return err
 	}
-	was := u.Identity
-	u.Identity = who.key()
-	entry := by(*u, home.Role, home.Workspace, visit.RequestID).Did("user.updated", "user", u.ID, map[string]any{"identity_provider": who.Issuer})
-	bound, err := s.store.BindIdentity(ctx, *u, was, entry)
+	previous := u.Identity
+	u.Identity = identity.key()
+	entry := actorFor(*u, home.Role, home.Workspace, client.RequestID).AuditEntry("user.updated", "user", u.ID, map[string]any{"identity_provider": identity.Issuer})
+	bound, err := s.store.BindIdentity(ctx, *u, previous, entry)
 	if err != nil || bound {
 		return err
 	}
-	// Somebody was faster: the same person maybe, in another tab.
-	now, err := s.store.UserByIdentity(ctx, who.key())
+	// A concurrent sign-in changed the user, possibly of the same person in another
+	// tab.
+	now, err := s.store.UserByIdentity(ctx, identity.key())
 	if err == nil && (now == nil || now.ID != u.ID) {
 		err = wrongCredentials()
 	}
 	return err
 }
 
-// admit makes a member of the first workspace.
-func (s *Service) admit(ctx context.Context, email string, who Identity, role Role, visit Visit) (SignedIn, string, error) {
+// joinFirstWorkspace creates a user who is a member of the first workspace.
+func (s *Service) joinFirstWorkspace(ctx context.Context, email string, identity Identity, role Role, client ClientInfo) (SignedIn, string, error) {
 	workspace, err := s.store.FirstWorkspace(ctx)
 	if err != nil || workspace == nil {
 		return SignedIn{}, "", err
 	}
-	name, err := fault.Name("/name", who.Name, maxNameLength)
+	name, err := fault.Name("/name", identity.Name, maxNameLength)
 	if err != nil {
-		name = email[:min(len(email), maxNameLength)]
+		name = truncate(email, maxNameLength)
 	}
 	now := clock.Now()
-	u := User{ID: uid.At(uid.User, now), Email: email, Name: name, Identity: who.key(), SeenAt: &now, CreatedAt: now}
-	in, fresh, token := newSession(u, Membership{*workspace, role}, visit)
-	entry := by(u, role, *workspace, visit.RequestID).Did("user.created", "user", u.ID, map[string]any{"email": email, "role": role})
+	u := User{ID: uid.At(uid.User, now), Email: email, Name: name, Identity: identity.key(), SeenAt: &now, CreatedAt: now}
+	in, fresh, token := newSession(u, Membership{*workspace, role}, client)
+	entry := actorFor(u, role, *workspace, client.RequestID).AuditEntry("user.created", "user", u.ID, map[string]any{"email": email, "role": role})
 	joined, err := s.store.Join(ctx, u, role, fresh, entry)
 	if err != nil {
 		return SignedIn{}, "", err
 	}
-	if !joined { // somebody else made the same user at this moment
+	if !joined { // the user was created concurrently
 		return SignedIn{}, "", wrongCredentials()
 	}
 	return in, token, nil

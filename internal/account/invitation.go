@@ -13,53 +13,50 @@ import (
 )
 
 const (
-	invitationLife = 7 * 24 * time.Hour
-	maxInvitations = 500
+	invitationLifetime = 7 * 24 * time.Hour
+	maxInvitations     = 500
 )
 
-// InvitationStore keeps invitations.
+// InvitationStore persists invitations.
 type InvitationStore interface {
 	Invitation(ctx context.Context, workspaceID, id string, now time.Time) (*Invitation, error)
 	Invitations(ctx context.Context, workspaceID string, now time.Time, page paging.Request) (paging.Page[Invitation], error)
 	InvitationByHash(ctx context.Context, hash []byte, now time.Time) (*Invitation, error)
-	// InsertInvitation takes the place of an earlier one to the same address. It
-	// refuses, with false, when the workspace has atMost open ones.
-	InsertInvitation(ctx context.Context, in Invitation, atMost int, entry audit.Entry) (inserted bool, err error)
+	// InsertInvitation replaces an earlier invitation to the same address. It
+	// returns false if the workspace has limit open invitations.
+	InsertInvitation(ctx context.Context, in Invitation, limit int, entry audit.Entry) (inserted bool, err error)
 	RevokeInvitation(ctx context.Context, workspaceID, id string, entry audit.Entry) (revoked bool, err error)
-	// Accept uses an invitation up and begins a session. A user who is not there
-	// yet is made.
+	// Accept consumes an invitation and starts a session. It inserts the user if
+	// they do not exist yet.
 	Accept(ctx context.Context, in Invitation, u User, n NewSession, entries ...audit.Entry) (accepted bool, err error)
 }
 
-// Invitation is a place in a workspace that somebody may take.
+// Invitation offers a person membership of a workspace.
 type Invitation struct {
 	ID          string
 	WorkspaceID string
 	Email       string
 	Role        Role
-	Hash        []byte // of the token in its link
+	Hash        []byte // of the token in the link
 	CreatedAt   time.Time
 	CreatedBy   string
 	ExpiresAt   time.Time
 }
 
-// Invited is an invitation as the invited person sees it.
-type Invited struct {
+// InvitationPreview is an invitation as shown to the invited person.
+type InvitationPreview struct {
 	Invitation
 	Workspace  auth.Workspace
-	By         string // the name of who invited, if that is a user
+	By         string // name of the user who invited; "" if it was not a user
 	HasAccount bool
 }
 
-// Invite makes an invitation and returns it with the token of its link, which is
-// not kept. It takes the place of an earlier one to the same address.
+// Invite creates an invitation and returns it with the token of its link, which
+// is not stored. It replaces an earlier invitation to the same address.
 func (s *Service) Invite(ctx context.Context, actor auth.Actor, email, roleName string) (Invitation, string, error) {
-	email, err := Email("/email", email)
-	if err != nil {
-		return Invitation{}, "", err
-	}
-	role, err := ParseRole("/role", roleName)
-	if err != nil {
+	email, badEmail := Email("/email", email)
+	role, badRole := ParseRole("/role", roleName)
+	if err := fault.Fields(badEmail, badRole); err != nil {
 		return Invitation{}, "", err
 	}
 	if member, err := s.memberByEmail(ctx, actor.Workspace.ID, email); err != nil || member {
@@ -72,9 +69,9 @@ func (s *Service) Invite(ctx context.Context, actor auth.Actor, email, roleName 
 	now := clock.Now()
 	in := Invitation{
 		ID: uid.At(uid.Invitation, now), WorkspaceID: actor.Workspace.ID, Email: email, Role: role, Hash: hash,
-		CreatedAt: now, CreatedBy: actor.Name(), ExpiresAt: now.Add(invitationLife),
+		CreatedAt: now, CreatedBy: actor.Name(), ExpiresAt: now.Add(invitationLifetime),
 	}
-	entry := actor.Did("invitation.created", "invitation", in.ID, map[string]any{"email": email, "role": role})
+	entry := actor.AuditEntry("invitation.created", "invitation", in.ID, map[string]any{"email": email, "role": role})
 	inserted, err := s.store.InsertInvitation(ctx, in, maxInvitations, entry)
 	if err != nil {
 		return Invitation{}, "", err
@@ -99,40 +96,40 @@ func (s *Service) Invitations(ctx context.Context, actor auth.Actor, page paging
 	return s.store.Invitations(ctx, actor.Workspace.ID, clock.Now(), page)
 }
 
-// Invitation reads an open invitation.
+// Invitation returns an open invitation.
 func (s *Service) Invitation(ctx context.Context, actor auth.Actor, id string) (Invitation, error) {
 	if !uid.Valid(uid.Invitation, id) {
-		return Invitation{}, noInvitation(id)
+		return Invitation{}, invitationNotFound(id)
 	}
 	found, err := s.store.Invitation(ctx, actor.Workspace.ID, id, clock.Now())
-	return fault.Found(found, err, noInvitation, id)
+	return fault.Found(found, err, invitationNotFound, id)
 }
 
-// RevokeInvitation takes an invitation back.
+// RevokeInvitation revokes an open invitation.
 func (s *Service) RevokeInvitation(ctx context.Context, actor auth.Actor, id string) error {
 	if !uid.Valid(uid.Invitation, id) {
-		return noInvitation(id)
+		return invitationNotFound(id)
 	}
-	revoked, err := s.store.RevokeInvitation(ctx, actor.Workspace.ID, id, actor.Did("invitation.revoked", "invitation", id, nil))
+	revoked, err := s.store.RevokeInvitation(ctx, actor.Workspace.ID, id, actor.AuditEntry("invitation.revoked", "invitation", id, nil))
 	if err == nil && !revoked {
-		err = noInvitation(id)
+		err = invitationNotFound(id)
 	}
 	return err
 }
 
-func noInvitation(id string) error {
+func invitationNotFound(id string) error {
 	return fault.New(fault.InvitationNotFound, "there is no invitation %q", id)
 }
 
-// Look shows an invitation to whoever has its link.
-func (s *Service) Look(ctx context.Context, token string) (Invited, error) {
+// PreviewInvitation returns the invitation that the token of a link belongs to.
+func (s *Service) PreviewInvitation(ctx context.Context, token string) (InvitationPreview, error) {
 	in, err := s.invitation(ctx, token)
 	if err != nil {
-		return Invited{}, err
+		return InvitationPreview{}, err
 	}
-	out := Invited{Invitation: in}
+	out := InvitationPreview{Invitation: in}
 	workspace, err := s.store.Workspace(ctx, in.WorkspaceID)
-	if out.Workspace, err = fault.Found(workspace, err, func(string) error { return noLink() }, ""); err != nil {
+	if out.Workspace, err = fault.Found(workspace, err, func(string) error { return invalidLink() }, ""); err != nil {
 		return out, err
 	}
 	u, err := s.store.UserByEmail(ctx, in.Email)
@@ -147,23 +144,23 @@ func (s *Service) Look(ctx context.Context, token string) (Invited, error) {
 }
 
 func (s *Service) invitation(ctx context.Context, token string) (Invitation, error) {
-	hash := hashOf(token)
+	hash := hashToken(token)
 	if hash == nil {
-		return Invitation{}, noLink()
+		return Invitation{}, invalidLink()
 	}
 	in, err := s.store.InvitationByHash(ctx, hash, clock.Now())
-	return fault.Found(in, err, func(string) error { return noLink() }, "")
+	return fault.Found(in, err, func(string) error { return invalidLink() }, "")
 }
 
-// Accept makes a member of somebody who has the link of an invitation and begins
-// a session in its workspace. Who has an account shows its password; who has
-// none chooses one.
-func (s *Service) Accept(ctx context.Context, token, name, password string, visit Visit) (SignedIn, string, error) {
-	invited, err := s.Look(ctx, token)
+// Accept adds the invited person to the workspace and starts a session in it. A
+// person with an account confirms it with its password; a person without one
+// chooses a name and a password.
+func (s *Service) Accept(ctx context.Context, token, name, password string, client ClientInfo) (SignedIn, string, error) {
+	invited, err := s.PreviewInvitation(ctx, token)
 	if err != nil {
 		return SignedIn{}, "", err
 	}
-	u, isNew, err := s.accepting(ctx, invited.Email, name, password)
+	u, isNew, err := s.acceptingUser(ctx, invited.Email, name, password)
 	if err != nil {
 		return SignedIn{}, "", err
 	}
@@ -173,24 +170,25 @@ func (s *Service) Accept(ctx context.Context, token, name, password string, visi
 		}
 		return SignedIn{}, "", err
 	}
-	in, fresh, sessionToken := newSession(u, Membership{invited.Workspace, invited.Role}, visit)
-	actor := by(u, invited.Role, invited.Workspace, visit.RequestID)
-	entries := []audit.Entry{actor.Did("invitation.accepted", "invitation", invited.ID, map[string]any{"role": invited.Role})}
+	in, fresh, sessionToken := newSession(u, Membership{invited.Workspace, invited.Role}, client)
+	actor := actorFor(u, invited.Role, invited.Workspace, client.RequestID)
+	entries := []audit.Entry{actor.AuditEntry("invitation.accepted", "invitation", invited.ID, map[string]any{"role": invited.Role})}
 	if isNew {
-		entries = append(entries, actor.Did("user.created", "user", u.ID, map[string]any{"email": u.Email}))
+		entries = append(entries, actor.AuditEntry("user.created", "user", u.ID, map[string]any{"email": u.Email}))
 	}
 	accepted, err := s.store.Accept(ctx, invited.Invitation, u, fresh, entries...)
 	if err != nil {
 		return SignedIn{}, "", err
 	}
-	if !accepted { // it was used up or taken back meanwhile
-		return SignedIn{}, "", noLink()
+	if !accepted { // used or revoked in the meantime
+		return SignedIn{}, "", invalidLink()
 	}
 	return in, sessionToken, nil
 }
 
-// accepting is the user of an address who shows their password, or a new one.
-func (s *Service) accepting(ctx context.Context, email, name, password string) (u User, isNew bool, err error) {
+// acceptingUser returns the user with the address if the password is theirs, or a
+// new user if there is none.
+func (s *Service) acceptingUser(ctx context.Context, email, name, password string) (u User, isNew bool, err error) {
 	found, err := s.store.UserByEmail(ctx, email)
 	if err != nil {
 		return User{}, false, err
@@ -199,13 +197,13 @@ func (s *Service) accepting(ctx context.Context, email, name, password string) (
 		u, err = s.newUser(ctx, email, name, password)
 		return u, true, err
 	}
-	fits, _, err := s.passwords.verify(ctx, found.Password, password)
-	if err == nil && !fits {
+	matches, _, err := s.passwords.verify(ctx, found.Password, password)
+	if err == nil && !matches {
 		err = wrongCredentials()
 	}
 	return *found, false, err
 }
 
 func alreadyMember(email string) error {
-	return fault.New(fault.AlreadyMember, "%s is a member of the workspace already", email)
+	return fault.New(fault.AlreadyMember, "%s is already a member of the workspace", email)
 }

@@ -10,21 +10,21 @@ import (
 	"github.com/stepmill/stepmill/internal/uid"
 )
 
-// MemberStore keeps who is in a workspace.
+// MemberStore persists the members of workspaces.
 type MemberStore interface {
 	Members(ctx context.Context, workspaceID string, page paging.Request) (paging.Page[Member], error)
 	Member(ctx context.Context, workspaceID, userID string) (*Member, error)
 	HasOwner(ctx context.Context, workspaceID string) (bool, error)
-	// SetRole and RemoveMember answer LastOwner when nobody else owns the
-	// workspace.
+	// SetRole and RemoveMember return LastOwner if the workspace would be left
+	// without an owner.
 	SetRole(ctx context.Context, workspaceID, userID string, role Role, entry audit.Entry) (Outcome, error)
 	RemoveMember(ctx context.Context, workspaceID, userID string, entry audit.Entry) (Outcome, error)
-	// Join makes a member of a workspace without an invitation, and begins a
-	// session.
+	// Join inserts a user as a member of a workspace, without an invitation, and
+	// starts a session.
 	Join(ctx context.Context, u User, role Role, n NewSession, entries ...audit.Entry) (joined bool, err error)
 }
 
-// Outcome is what became of a change of a member.
+// Outcome is the result of changing or removing a member.
 type Outcome int
 
 // The outcomes.
@@ -39,59 +39,60 @@ func (s *Service) Members(ctx context.Context, actor auth.Actor, page paging.Req
 	return s.store.Members(ctx, actor.Workspace.ID, page)
 }
 
-// Member reads one member.
+// Member returns a member of the actor's workspace.
 func (s *Service) Member(ctx context.Context, actor auth.Actor, id string) (Member, error) {
 	if !uid.Valid(uid.User, id) {
-		return Member{}, noMember(id)
+		return Member{}, memberNotFound(id)
 	}
 	found, err := s.store.Member(ctx, actor.Workspace.ID, id)
-	return fault.Found(found, err, noMember, id)
+	return fault.Found(found, err, memberNotFound, id)
 }
 
-// SetRole gives a member another role. A workspace that has an owner keeps one.
+// SetRole changes the role of a member. It rejects a change that would leave the
+// workspace without an owner.
 func (s *Service) SetRole(ctx context.Context, actor auth.Actor, id, roleName string) (Member, error) {
 	role, err := ParseRole("/role", roleName)
 	if err != nil {
 		return Member{}, err
 	}
 	if !uid.Valid(uid.User, id) {
-		return Member{}, noMember(id)
+		return Member{}, memberNotFound(id)
 	}
-	entry := actor.Did("member.updated", "user", id, map[string]any{"role": role})
+	entry := actor.AuditEntry("member.updated", "user", id, map[string]any{"role": role})
 	outcome, err := s.store.SetRole(ctx, actor.Workspace.ID, id, role, entry)
-	if err := settle(outcome, err, id); err != nil {
+	if err := outcomeError(outcome, err, id); err != nil {
 		return Member{}, err
 	}
 	s.cache.dropUser(id)
 	return s.Member(ctx, actor, id)
 }
 
-// Remove takes a member out of the workspace and ends their sessions in it. A
-// user who is in no workspace any more is gone.
+// Remove removes a member from the workspace and ends their sessions in it. A
+// user who is left without a workspace is deleted.
 func (s *Service) Remove(ctx context.Context, actor auth.Actor, id string) error {
 	if !uid.Valid(uid.User, id) {
-		return noMember(id)
+		return memberNotFound(id)
 	}
-	outcome, err := s.store.RemoveMember(ctx, actor.Workspace.ID, id, actor.Did("member.removed", "user", id, nil))
-	if err := settle(outcome, err, id); err != nil {
+	outcome, err := s.store.RemoveMember(ctx, actor.Workspace.ID, id, actor.AuditEntry("member.removed", "user", id, nil))
+	if err := outcomeError(outcome, err, id); err != nil {
 		return err
 	}
 	s.cache.dropUser(id)
 	return nil
 }
 
-func settle(outcome Outcome, err error, id string) error {
+func outcomeError(outcome Outcome, err error, id string) error {
 	switch {
 	case err != nil:
 		return err
 	case outcome == Missing:
-		return noMember(id)
+		return memberNotFound(id)
 	case outcome == LastOwner:
-		return fault.New(fault.LastOwner, "%s is the only owner of the workspace; make somebody else an owner first", id)
+		return fault.New(fault.LastOwner, "%s is the only owner of the workspace; make another member an owner first", id)
 	}
 	return nil
 }
 
-func noMember(id string) error {
+func memberNotFound(id string) error {
 	return fault.New(fault.MemberNotFound, "there is no member %q", id)
 }

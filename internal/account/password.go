@@ -24,28 +24,38 @@ const (
 
 	saltBytes = 16
 	hashBytes = 32
-	// hashesAtOnce bounds the memory that passwords take, waitingHashes how many
-	// wait for that: about two seconds of work.
-	hashesAtOnce  = 2
-	waitingHashes = 32
+	// maxConcurrentHashes bounds the memory that hashing takes. maxWaitingHashes
+	// bounds the queue to about two seconds of work.
+	maxConcurrentHashes = 2
+	maxWaitingHashes    = 32
 )
 
-// cost is what argon2id takes for one password. It stands in each hash, so that
-// it can change: a hash of another cost is made anew at the next sign-in.
-type cost struct {
-	memory  uint32 // KiB
-	passes  uint32
-	threads uint8
+// Cost holds the parameters of argon2id. Each hash contains the cost it was made
+// with; a hash of another cost than the current one is replaced at the next sign-in.
+type Cost struct {
+	Memory  uint32 // KiB
+	Passes  uint32
+	Threads uint8
 }
 
-var current = cost{memory: 64 << 10, passes: 2, threads: 1}
+// DefaultCost returns the cost of new hashes if WithCost is not given.
+func DefaultCost() Cost { return Cost{Memory: 64 << 10, Passes: 2, Threads: 1} }
 
-// most is what a stored hash may ask for.
-var most = cost{memory: 256 << 10, passes: 16, threads: 16}
+// gcThreshold is the memory of a hash, in KiB, that triggers a garbage collection.
+const gcThreshold = 1 << 10
 
-// checkPassword says whether a password may be chosen.
+// maxCost bounds the cost of a stored hash.
+var maxCost = Cost{Memory: 256 << 10, Passes: 16, Threads: 16}
+
+// normalize returns a password in NFC, in which it is measured and hashed:
+// the same characters may be encoded in more than one way.
+func normalize(password string) string { return norm.NFC.String(password) }
+
+// checkPassword rejects a new password that is too short, too long or too easy
+// to guess.
 func checkPassword(password, email string) error {
 	const pointer = "/password"
+	password = normalize(password)
 	local, _, _ := strings.Cut(email, "@")
 	folded := strings.ToLower(password)
 	switch {
@@ -53,13 +63,13 @@ func checkPassword(password, email string) error {
 		return fault.Field(pointer, "must have at least %d characters", minPassword)
 	case len(password) > maxPassword:
 		return fault.Field(pointer, "must have at most %d bytes", maxPassword)
-	case folded == email || folded == local || distinct(password) < 4:
+	case folded == email || folded == local || distinctRunes(password) < 4:
 		return fault.Field(pointer, "is too easy to guess")
 	}
 	return nil
 }
 
-func distinct(text string) int {
+func distinctRunes(text string) int {
 	seen := map[rune]bool{}
 	for _, r := range text {
 		seen[r] = true
@@ -67,58 +77,60 @@ func distinct(text string) int {
 	return len(seen)
 }
 
-// hasher makes and checks hashes, a few at a time.
+// hasher computes and verifies password hashes, a few at a time.
 type hasher struct {
+	cost    Cost // of new hashes
 	slots   chan struct{}
 	waiting atomic.Int32
-	// nobody is checked where there is no password, so that the answer takes as
-	// long as where there is one.
-	nobody string
+	// dummy is verified if there is no password, so that the response takes as long
+	// as with one.
+	dummy string
 }
 
-func newHasher() *hasher {
+func newHasher(c Cost) *hasher {
 	salt := make([]byte, saltBytes)
-	return &hasher{slots: make(chan struct{}, hashesAtOnce), nobody: encode(current, salt, make([]byte, hashBytes))}
+	return &hasher{cost: c, slots: make(chan struct{}, maxConcurrentHashes), dummy: encode(c, salt, make([]byte, hashBytes))}
 }
 
-// hash makes the PHC string of a password.
+// hash returns the PHC string of a password.
 func (h *hasher) hash(ctx context.Context, password string) (string, error) {
 	salt := make([]byte, saltBytes)
 	_, _ = rand.Read(salt)
-	key, err := h.derive(ctx, current, salt, hashBytes, password)
+	key, err := h.derive(ctx, h.cost, salt, hashBytes, password)
 	if err != nil {
 		return "", err
 	}
-	return encode(current, salt, key), nil
+	return encode(h.cost, salt, key), nil
 }
 
-// verify tells whether a password fits a hash, and whether the hash should be
-// made anew. Without a hash it takes as long, and nothing fits.
-func (h *hasher) verify(ctx context.Context, hash, password string) (fits, outdated bool, err error) {
+// verify reports whether a password matches a hash, and whether the hash has an
+// outdated cost. If the hash is empty, it takes as long and nothing matches.
+func (h *hasher) verify(ctx context.Context, hash, password string) (matches, outdated bool, err error) {
 	given := hash
 	if hash == "" {
-		given = h.nobody
+		given = h.dummy
 	}
 	c, salt, want, err := decode(given)
 	if err != nil {
 		return false, false, err
 	}
-	if len(password) > maxPassword {
-		password = "" // no such password was ever taken
+	if password = normalize(password); len(password) > maxPassword {
+		password = "" // checkPassword has never accepted it
 	}
 	key, err := h.derive(ctx, c, salt, len(want), password)
 	if err != nil {
 		return false, false, err
 	}
-	fits = subtle.ConstantTimeCompare(key, want) == 1 && hash != ""
-	return fits, fits && c != current, nil
+	matches = subtle.ConstantTimeCompare(key, want) == 1 && hash != ""
+	return matches, matches && c != h.cost, nil
 }
 
-// derive waits for its turn. Whoever comes when too many wait is sent away.
-func (h *hasher) derive(ctx context.Context, c cost, salt []byte, length int, password string) ([]byte, error) {
+// derive waits for a slot and hashes the password. It rejects the request if too
+// many are waiting.
+func (h *hasher) derive(ctx context.Context, c Cost, salt []byte, length int, password string) ([]byte, error) {
 	defer h.waiting.Add(-1)
-	if h.waiting.Add(1) > waitingHashes+hashesAtOnce {
-		return nil, fault.New(fault.RateLimited, "too many people sign in at this moment").After(2 * time.Second)
+	if h.waiting.Add(1) > maxWaitingHashes+maxConcurrentHashes {
+		return nil, fault.New(fault.RateLimited, "too many people are signing in; try again in a few seconds").After(2 * time.Second)
 	}
 	select {
 	case h.slots <- struct{}{}:
@@ -126,48 +138,50 @@ func (h *hasher) derive(ctx context.Context, c cost, salt []byte, length int, pa
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	if still, ok := ctx.Value(stillKey{}).(func() error); ok {
-		if err := still(); err != nil {
+	if recheck, ok := ctx.Value(recheckKey{}).(func() error); ok {
+		if err := recheck(); err != nil {
 			return nil, err
 		}
 	}
-	// What it took is garbage now, and a heap that may grow fivefold before it is
-	// collected would keep a dozen times as much.
-	defer runtime.GC()
-	// The same characters may be typed in more than one form.
-	return argon2.IDKey([]byte(norm.NFC.String(password)), salt, c.passes, c.memory, c.threads, uint32(length)), nil
+	if c.Memory >= gcThreshold {
+		// Collect the memory now: the heap may grow fivefold before the next
+		// collection, which would hold a dozen times as much.
+		defer runtime.GC()
+	}
+	return argon2.IDKey([]byte(normalize(password)), salt, c.Passes, c.Memory, c.Threads, uint32(length)), nil
 }
 
-type stillKey struct{}
+type recheckKey struct{}
 
-// asLongAs is a context in which a password is worked on only if, when its turn
-// comes, there is still a reason to: many may wait with one link that works once.
-func asLongAs(ctx context.Context, still func() error) context.Context {
-	return context.WithValue(ctx, stillKey{}, still)
+// withRecheck returns a context in which recheck runs before a password is
+// hashed. Its error cancels the hashing: many requests may wait with the same
+// one-time link, which only one of them can use.
+func withRecheck(ctx context.Context, recheck func() error) context.Context {
+	return context.WithValue(ctx, recheckKey{}, recheck)
 }
 
-func encode(c cost, salt, key []byte) string {
+func encode(c Cost, salt, key []byte) string {
 	text := base64.RawStdEncoding
-	return fmt.Sprintf("$argon2id$v=%d$m=%d,t=%d,p=%d$%s$%s", argon2.Version, c.memory, c.passes, c.threads, text.EncodeToString(salt), text.EncodeToString(key))
+	return fmt.Sprintf("$argon2id$v=%d$m=%d,t=%d,p=%d$%s$%s", argon2.Version, c.Memory, c.Passes, c.Threads, text.EncodeToString(salt), text.EncodeToString(key))
 }
 
-func decode(hash string) (c cost, salt, key []byte, err error) {
+func decode(hash string) (c Cost, salt, key []byte, err error) {
 	parts := strings.Split(hash, "$")
 	version := 0
 	if len(parts) != 6 || parts[0] != "" || parts[1] != "argon2id" {
-		return c, nil, nil, fmt.Errorf("a stored password is in no known form")
+		return c, nil, nil, fmt.Errorf("a stored password hash has an unknown format")
 	}
-	if _, err := fmt.Sscanf(parts[2]+" "+parts[3], "v=%d m=%d,t=%d,p=%d", &version, &c.memory, &c.passes, &c.threads); err != nil || version != argon2.Version {
-		return c, nil, nil, fmt.Errorf("a stored password has the parameters %q", parts[2]+"$"+parts[3])
+	if _, err := fmt.Sscanf(parts[2]+" "+parts[3], "v=%d m=%d,t=%d,p=%d", &version, &c.Memory, &c.Passes, &c.Threads); err != nil || version != argon2.Version {
+		return c, nil, nil, fmt.Errorf("a stored password hash has unsupported parameters %q", parts[2]+"$"+parts[3])
 	}
-	if c.memory > most.memory || c.passes < 1 || c.passes > most.passes || c.threads < 1 || c.threads > most.threads {
-		return c, nil, nil, fmt.Errorf("a stored password asks for too much: %q", parts[3])
+	if c.Memory > maxCost.Memory || c.Passes < 1 || c.Passes > maxCost.Passes || c.Threads < 1 || c.Threads > maxCost.Threads {
+		return c, nil, nil, fmt.Errorf("the cost of a stored password hash is out of range: %q", parts[3])
 	}
 	if salt, err = base64.RawStdEncoding.DecodeString(parts[4]); err == nil {
 		key, err = base64.RawStdEncoding.DecodeString(parts[5])
 	}
 	if err != nil || len(key) < 16 || len(key) > 64 {
-		return c, nil, nil, fmt.Errorf("a stored password is damaged")
+		return c, nil, nil, fmt.Errorf("a stored password hash is corrupt")
 	}
 	return c, salt, key, nil
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/stepmill/stepmill/internal/fault"
 )
 
-// Role is what a member of a workspace may do.
+// Role determines what a member of a workspace may do.
 type Role string
 
 // The roles.
@@ -21,8 +21,8 @@ const (
 // Roles lists the roles, the most powerful first.
 func Roles() []Role { return []Role{Owner, Editor, Operator, Viewer} }
 
-// Scopes are what the role may do, in the words of API keys. They are written
-// out: only admin implies others.
+// Scopes returns the scopes of the role. It lists each one: only admin implies
+// others.
 func (r Role) Scopes() []auth.Scope {
 	switch r {
 	case Owner:
@@ -38,7 +38,7 @@ func (r Role) Scopes() []auth.Scope {
 	}
 }
 
-// ParseRole reads the name of a role.
+// ParseRole returns the role with the given name.
 func ParseRole(pointer, name string) (Role, error) {
 	if role := Role(name); slices.Contains(Roles(), role) {
 		return role, nil

@@ -13,56 +13,56 @@ import (
 )
 
 const (
-	// IdleLife is how long a session lasts that nobody uses.
-	IdleLife = 30 * 24 * time.Hour
-	// SessionLife is how long a session lasts at most.
-	SessionLife = 90 * 24 * time.Hour
+	// IdleTimeout is how long an unused session lasts.
+	IdleTimeout = 30 * 24 * time.Hour
+	// SessionLifetime is how long any session lasts at most.
+	SessionLifetime = 90 * 24 * time.Hour
 
-	maxAgent = 300
+	maxAgent = 300 // characters
 )
 
-// SessionStore keeps sessions.
+// SessionStore persists sessions.
 type SessionStore interface {
-	// InsertSession begins a session if the user still has the password that was
-	// read, and the membership. It also writes the user's own password anew.
-	InsertSession(ctx context.Context, u User, was string, n NewSession) (inserted bool, err error)
+	// InsertSession starts a session if the user still has the password oldHash and
+	// the membership. It also stores the password of u, which may be rehashed.
+	InsertSession(ctx context.Context, u User, oldHash string, n NewSession) (inserted bool, err error)
 	SessionByHash(ctx context.Context, hash []byte) (*SignedIn, error)
 	Sessions(ctx context.Context, userID string, page paging.Request) (paging.Page[Session], error)
-	// MoveSession lets a session act in another workspace of its user.
-	MoveSession(ctx context.Context, userID, id, workspaceID string) (moved bool, err error)
+	// SetSessionWorkspace switches a session to another workspace of its user.
+	SetSessionWorkspace(ctx context.Context, userID, id, workspaceID string) (switched bool, err error)
 	EndSession(ctx context.Context, userID, id string, entry audit.Entry) (ended bool, err error)
 	EndSessions(ctx context.Context, userID string, entry audit.Entry) error
 	TouchSession(ctx context.Context, id string, at time.Time) error
 }
 
-// Session is a browser in which a user is signed in, without its token.
+// Session is a browser session of a user, without its token.
 type Session struct {
 	ID          string
 	UserID      string
-	WorkspaceID string // the one it acts in
+	WorkspaceID string // the current one
 	CreatedAt   time.Time
 	SeenAt      time.Time
-	ExpiresAt   time.Time // whatever happens
+	ExpiresAt   time.Time // even if it is used
 	Address     string
 	Agent       string
 }
 
-// Ends is when the session ends if nobody uses it any more.
+// Ends returns when the session ends if it is no longer used.
 func (s Session) Ends() time.Time {
-	if idle := s.SeenAt.Add(IdleLife); idle.Before(s.ExpiresAt) {
+	if idle := s.SeenAt.Add(IdleTimeout); idle.Before(s.ExpiresAt) {
 		return idle
 	}
 	return s.ExpiresAt
 }
 
-// NewSession is a session that begins, with its record.
+// NewSession is a session to insert, with its audit entry.
 type NewSession struct {
 	Session
 	Hash  []byte
 	Entry audit.Entry
 }
 
-// SignedIn is what a session stands for at this moment.
+// SignedIn is a session with its user, and their current workspace and role.
 type SignedIn struct {
 	Session   Session
 	User      User
@@ -70,12 +70,12 @@ type SignedIn struct {
 	Workspace auth.Workspace
 }
 
-// Actor is who a signed-in user acts as.
-func (in SignedIn) Actor() auth.Actor { return by(in.User, in.Role, in.Workspace, "") }
+// Actor returns the actor of the session.
+func (in SignedIn) Actor() auth.Actor { return actorFor(in.User, in.Role, in.Workspace, "") }
 
-// SignIn begins a session for an e-mail address and a password. An address that
-// nobody has takes as long as a wrong password, and is answered the same.
-func (s *Service) SignIn(ctx context.Context, email, password string, visit Visit) (SignedIn, string, error) {
+// SignIn starts a session for an e-mail address and a password. An unknown address
+// takes as long as a wrong password and returns the same error.
+func (s *Service) SignIn(ctx context.Context, email, password string, client ClientInfo) (SignedIn, string, error) {
 	email, err := Email("/email", email)
 	if err != nil {
 		return SignedIn{}, "", err
@@ -87,41 +87,41 @@ func (s *Service) SignIn(ctx context.Context, email, password string, visit Visi
 	if u == nil {
 		u = &User{}
 	}
-	fits, outdated, err := s.passwords.verify(ctx, u.Password, password)
+	matches, outdated, err := s.passwords.verify(ctx, u.Password, password)
 	if err != nil {
 		return SignedIn{}, "", err
 	}
-	if !fits {
+	if !matches {
 		return SignedIn{}, "", wrongCredentials()
 	}
-	was := u.Password
+	oldHash := u.Password
 	if outdated {
 		if u.Password, err = s.passwords.hash(ctx, password); err != nil {
 			return SignedIn{}, "", err
 		}
 	}
-	return s.begin(ctx, *u, was, visit)
+	return s.startSession(ctx, *u, oldHash, client)
 }
 
-// begin begins a session of a user who has shown who they are, in the workspace
-// that they have been in for longest.
-func (s *Service) begin(ctx context.Context, u User, was string, visit Visit) (SignedIn, string, error) {
-	home, err := s.home(ctx, u)
+// startSession starts a session of an authenticated user in the workspace that
+// they joined first.
+func (s *Service) startSession(ctx context.Context, u User, oldHash string, client ClientInfo) (SignedIn, string, error) {
+	home, err := s.oldestMembership(ctx, u)
 	if err != nil {
 		return SignedIn{}, "", err
 	}
-	in, fresh, token := newSession(u, home, visit)
-	inserted, err := s.store.InsertSession(ctx, u, was, fresh)
+	in, fresh, token := newSession(u, home, client)
+	inserted, err := s.store.InsertSession(ctx, u, oldHash, fresh)
 	if err != nil {
 		return SignedIn{}, "", err
 	}
-	if !inserted { // the password or the membership changed meanwhile
+	if !inserted { // the password or the membership changed in the meantime
 		return SignedIn{}, "", wrongCredentials()
 	}
 	return in, token, nil
 }
 
-func (s *Service) home(ctx context.Context, u User) (Membership, error) {
+func (s *Service) oldestMembership(ctx context.Context, u User) (Membership, error) {
 	found, err := s.store.Memberships(ctx, u.ID)
 	if err != nil {
 		return Membership{}, err
@@ -132,29 +132,27 @@ func (s *Service) home(ctx context.Context, u User) (Membership, error) {
 	return found[0], nil
 }
 
-func newSession(u User, in Membership, visit Visit) (SignedIn, NewSession, string) {
+func newSession(u User, in Membership, client ClientInfo) (SignedIn, NewSession, string) {
 	token, hash := newToken()
 	now := clock.Now()
-	if len(visit.Agent) > maxAgent {
-		visit.Agent = visit.Agent[:maxAgent]
-	}
 	session := Session{
-		ID: uid.At(uid.Session, now), UserID: u.ID, WorkspaceID: in.Workspace.ID, CreatedAt: now, SeenAt: now, ExpiresAt: now.Add(SessionLife),
-		Address: visit.Address, Agent: visit.Agent,
+		ID: uid.At(uid.Session, now), UserID: u.ID, WorkspaceID: in.Workspace.ID, CreatedAt: now, SeenAt: now, ExpiresAt: now.Add(SessionLifetime),
+		Address: client.Address, Agent: truncate(client.Agent, maxAgent),
 	}
-	entry := by(u, in.Role, in.Workspace, visit.RequestID).Did("session.created", "session", session.ID, map[string]any{"address": visit.Address})
+	entry := actorFor(u, in.Role, in.Workspace, client.RequestID).AuditEntry("session.created", "session", session.ID, map[string]any{"address": client.Address})
 	return SignedIn{session, u, in.Role, in.Workspace}, NewSession{session, hash, entry}, token
 }
 
-// Authenticate finds who is behind the token of a session.
+// Authenticate returns the session that a token belongs to.
 func (s *Service) Authenticate(ctx context.Context, token string) (SignedIn, error) {
-	hash := hashOf(token)
+	hash := hashToken(token)
 	if hash == nil {
 		return SignedIn{}, notSignedIn()
 	}
 	now := clock.Now()
 	found := s.cache.get(hash, now)
 	if found == nil {
+		generation := s.cache.currentGeneration()
 		loaded, err := s.store.SessionByHash(ctx, hash)
 		if err != nil {
 			return SignedIn{}, err
@@ -162,9 +160,9 @@ func (s *Service) Authenticate(ctx context.Context, token string) (SignedIn, err
 		if loaded == nil {
 			return SignedIn{}, notSignedIn()
 		}
-		found = s.cache.put(hash, *loaded, now)
+		found = s.cache.put(hash, *loaded, now, generation)
 	}
-	// What the cache has seen since the row was read counts too.
+	// The cache may have seen a later use than the row.
 	in := found.signedIn
 	if seen, ok := s.cache.lastSeen(in.Session.ID); ok && seen.After(in.Session.SeenAt) {
 		in.Session.SeenAt = seen
@@ -172,27 +170,31 @@ func (s *Service) Authenticate(ctx context.Context, token string) (SignedIn, err
 	if !in.Session.Ends().After(now) {
 		return SignedIn{}, notSignedIn()
 	}
-	s.cache.use(in.Session.ID, in.Session.SeenAt, now)
+	s.cache.touch(in.Session.ID, in.Session.SeenAt, now)
 	return in, nil
 }
 
-// FlushUse writes when sessions were used.
-func (s *Service) FlushUse(ctx context.Context) error {
-	for id, at := range s.cache.takeSeen() {
+// FlushLastUsed writes the times of last use that are due. After an error, the
+// next call writes the rest.
+func (s *Service) FlushLastUsed(ctx context.Context) error {
+	due := s.cache.takeDue()
+	for id, at := range due {
 		if err := s.store.TouchSession(ctx, id, at); err != nil {
+			s.cache.restore(due)
 			return err
 		}
+		delete(due, id)
 	}
 	return nil
 }
 
-// Workspaces lists the workspaces of a user.
+// Workspaces lists the workspaces of the signed-in user.
 func (s *Service) Workspaces(ctx context.Context, in SignedIn) ([]Membership, error) {
 	return s.store.Memberships(ctx, in.User.ID)
 }
 
-// Move lets a session act in another workspace of its user.
-func (s *Service) Move(ctx context.Context, in SignedIn, workspaceID string) (SignedIn, error) {
+// SwitchWorkspace switches a session to another workspace of its user.
+func (s *Service) SwitchWorkspace(ctx context.Context, in SignedIn, workspaceID string) (SignedIn, error) {
 	all, err := s.store.Memberships(ctx, in.User.ID)
 	if err != nil {
 		return in, err
@@ -201,11 +203,11 @@ func (s *Service) Move(ctx context.Context, in SignedIn, workspaceID string) (Si
 		if m.Workspace.ID != workspaceID {
 			continue
 		}
-		moved, err := s.store.MoveSession(ctx, in.User.ID, in.Session.ID, workspaceID)
+		switched, err := s.store.SetSessionWorkspace(ctx, in.User.ID, in.Session.ID, workspaceID)
 		if err != nil {
 			return in, err
 		}
-		if moved {
+		if switched {
 			s.cache.dropUser(in.User.ID)
 			in.Session.WorkspaceID, in.Workspace, in.Role = workspaceID, m.Workspace, m.Role
 			return in, nil
@@ -214,14 +216,14 @@ func (s *Service) Move(ctx context.Context, in SignedIn, workspaceID string) (Si
 	return in, fault.New(fault.WorkspaceNotFound, "there is no workspace %q", workspaceID)
 }
 
-// Sessions lists the sessions of a user, newest first.
+// Sessions lists the sessions of the signed-in user, newest first.
 func (s *Service) Sessions(ctx context.Context, in SignedIn, page paging.Request) (paging.Page[Session], error) {
 	return s.store.Sessions(ctx, in.User.ID, page)
 }
 
 // SignOut ends a session of the user.
 func (s *Service) SignOut(ctx context.Context, actor auth.Actor, id string) error {
-	ended, err := s.store.EndSession(ctx, actor.ID, id, actor.Did("session.ended", "session", id, nil))
+	ended, err := s.store.EndSession(ctx, actor.ID, id, actor.AuditEntry("session.ended", "session", id, nil))
 	if err != nil {
 		return err
 	}
@@ -234,7 +236,7 @@ func (s *Service) SignOut(ctx context.Context, actor auth.Actor, id string) erro
 
 // SignOutEverywhere ends all sessions of the user.
 func (s *Service) SignOutEverywhere(ctx context.Context, actor auth.Actor) error {
-	err := s.store.EndSessions(ctx, actor.ID, actor.Did("session.ended", "user", actor.ID, map[string]any{"all": true}))
+	err := s.store.EndSessions(ctx, actor.ID, actor.AuditEntry("session.ended", "user", actor.ID, map[string]any{"all": true}))
 	s.cache.dropUser(actor.ID)
 	return err
 }

@@ -10,54 +10,54 @@ import (
 	"github.com/stepmill/stepmill/internal/fault"
 )
 
-const ticketLife = 24 * time.Hour
+const ticketLifetime = 24 * time.Hour
 
-// TicketStore keeps tickets.
+// TicketStore persists tickets.
 type TicketStore interface {
 	InsertTicket(ctx context.Context, t Ticket, entries ...audit.Entry) error
 	TicketByHash(ctx context.Context, kind TicketKind, hash []byte, now time.Time) (*Ticket, error)
-	// Found makes a user who owns the first workspace of an installation, which
-	// nobody owns so far, for a ticket that it uses up.
-	Found(ctx context.Context, ticketHash []byte, now time.Time, owner User, n NewSession, entries ...audit.Entry) (founded bool, err error)
-	// ResetPassword uses a ticket up and ends all sessions of the user before it
-	// begins one.
+	// CreateFirstOwner consumes a ticket and inserts a user who owns the first
+	// workspace. It returns false if that workspace has an owner.
+	CreateFirstOwner(ctx context.Context, ticketHash []byte, now time.Time, owner User, n NewSession, entries ...audit.Entry) (created bool, err error)
+	// ResetPassword consumes a ticket, sets the password, ends all sessions of the
+	// user and starts a new one.
 	ResetPassword(ctx context.Context, ticketHash []byte, now time.Time, u User, n NewSession, entry audit.Entry) (reset bool, err error)
 }
 
-// TicketKind says what a ticket is for.
+// TicketKind is the purpose of a ticket.
 type TicketKind string
 
 // The kinds of tickets.
 const (
-	// Welcome lets somebody make the first owner of an installation.
+	// Welcome allows creating the first owner of an installation.
 	Welcome TicketKind = "welcome"
-	// Reset lets a user choose a new password.
+	// Reset allows a user to choose a new password.
 	Reset TicketKind = "reset"
 )
 
-// Ticket is a link that works once.
+// Ticket authorizes a one-time link.
 type Ticket struct {
 	Hash      []byte
 	Kind      TicketKind
-	UserID    string // of a reset
+	UserID    string // for Reset
 	CreatedAt time.Time
 	ExpiresAt time.Time
 }
 
-// The pages that links lead to. The token stands behind a #, so that it is sent
-// to nobody and in no log.
+// The pages that links open. The token is in the fragment, which browsers do not
+// send, so that it does not appear in logs.
 const (
 	welcomePage    = "/welcome#token="
 	resetPage      = "/reset#token="
 	invitationPage = "/invitation#token="
 )
 
-// InvitationLink is where an invited person goes.
+// InvitationLink returns the link of an invitation.
 func InvitationLink(base, token string) string { return base + invitationPage + token }
 
-// WelcomeLink makes a link to create the first owner, below a base URL. It is
-// empty when somebody owns the first workspace: users alone, who were invited
-// with a key or came from an identity provider, cannot run an installation.
+// WelcomeLink returns a link for creating the first owner, or "" if the first
+// workspace has one. Having users is not enough: those who were invited with an
+// API key or came from an identity provider may not be owners.
 func (s *Service) WelcomeLink(ctx context.Context, base string) (string, error) {
 	first, err := s.store.FirstWorkspace(ctx)
 	if err != nil || first == nil {
@@ -69,8 +69,8 @@ func (s *Service) WelcomeLink(ctx context.Context, base string) (string, error) 
 	return s.newLink(ctx, Ticket{Kind: Welcome}, base+welcomePage)
 }
 
-// ResetLink makes a link with which a user chooses a new password. It is for the
-// person at the machine.
+// ResetLink returns a link with which a user can choose a new password. It is for
+// the CLI only.
 func (s *Service) ResetLink(ctx context.Context, base, email string) (string, error) {
 	email, err := Email("/email", email)
 	if err != nil {
@@ -81,33 +81,33 @@ func (s *Service) ResetLink(ctx context.Context, base, email string) (string, er
 		return "", err
 	}
 	if u == nil {
-		return "", fault.Field("/email", "nobody has the address %s", email)
+		return "", fault.Field("/email", "there is no user with the address %s", email)
 	}
-	home, err := s.home(ctx, *u)
+	home, err := s.oldestMembership(ctx, *u)
 	if err != nil {
 		return "", err
 	}
 	actor := auth.Actor{Workspace: home.Workspace, Type: audit.ActorCLI}
-	return s.newLink(ctx, Ticket{Kind: Reset, UserID: u.ID}, base+resetPage, actor.Did("user.link_created", "user", u.ID, nil))
+	return s.newLink(ctx, Ticket{Kind: Reset, UserID: u.ID}, base+resetPage, actor.AuditEntry("user.link_created", "user", u.ID, nil))
 }
 
 func (s *Service) newLink(ctx context.Context, t Ticket, page string, entries ...audit.Entry) (string, error) {
 	var token string
 	token, t.Hash = newToken()
 	t.CreatedAt = clock.Now()
-	t.ExpiresAt = t.CreatedAt.Add(ticketLife)
+	t.ExpiresAt = t.CreatedAt.Add(ticketLifetime)
 	return page + token, s.store.InsertTicket(ctx, t, entries...)
 }
 
-// Needed tells whether nobody can sign in yet.
-func (s *Service) Needed(ctx context.Context) (bool, error) {
+// NeedsSetup reports whether the installation has no users yet.
+func (s *Service) NeedsSetup(ctx context.Context) (bool, error) {
 	has, err := s.store.HasUsers(ctx)
 	return !has, err
 }
 
-// Found makes the first owner of the first workspace and signs them in.
-// However many try, one does.
-func (s *Service) Found(ctx context.Context, token, email, name, password string, visit Visit) (SignedIn, string, error) {
+// CreateFirstOwner creates the first owner of the first workspace and signs them
+// in. Of concurrent calls, one succeeds.
+func (s *Service) CreateFirstOwner(ctx context.Context, token, email, name, password string, client ClientInfo) (SignedIn, string, error) {
 	ticket, err := s.ticket(ctx, Welcome, token)
 	if err != nil {
 		return SignedIn{}, "", err
@@ -115,43 +115,43 @@ func (s *Service) Found(ctx context.Context, token, email, name, password string
 	workspace, err := s.store.FirstWorkspace(ctx)
 	if err != nil || workspace == nil {
 		if err == nil {
-			err = noLink()
+			err = invalidLink()
 		}
 		return SignedIn{}, "", err
 	}
-	still := func() error {
+	recheck := func() error {
 		_, err := s.ticket(ctx, Welcome, token)
 		return err
 	}
-	owner, err := s.newUser(asLongAs(ctx, still), email, name, password)
+	owner, err := s.newUser(withRecheck(ctx, recheck), email, name, password)
 	if err != nil {
 		return SignedIn{}, "", err
 	}
-	in, fresh, sessionToken := newSession(owner, Membership{*workspace, Owner}, visit)
-	entry := by(owner, Owner, *workspace, visit.RequestID).Did("user.created", "user", owner.ID, map[string]any{"email": owner.Email, "role": Owner})
-	founded, err := s.store.Found(ctx, ticket.Hash, clock.Now(), owner, fresh, entry)
+	in, fresh, sessionToken := newSession(owner, Membership{*workspace, Owner}, client)
+	entry := actorFor(owner, Owner, *workspace, client.RequestID).AuditEntry("user.created", "user", owner.ID, map[string]any{"email": owner.Email, "role": Owner})
+	created, err := s.store.CreateFirstOwner(ctx, ticket.Hash, clock.Now(), owner, fresh, entry)
 	if err != nil {
 		return SignedIn{}, "", err
 	}
-	if !founded {
-		return SignedIn{}, "", noLink()
+	if !created {
+		return SignedIn{}, "", invalidLink()
 	}
 	return in, sessionToken, nil
 }
 
-// ResetPassword gives a user the password they chose, ends their sessions and
-// signs them in.
-func (s *Service) ResetPassword(ctx context.Context, token, password string, visit Visit) (SignedIn, string, error) {
+// ResetPassword sets the password of a user, ends their sessions and signs them
+// in.
+func (s *Service) ResetPassword(ctx context.Context, token, password string, client ClientInfo) (SignedIn, string, error) {
 	ticket, err := s.ticket(ctx, Reset, token)
 	if err != nil {
 		return SignedIn{}, "", err
 	}
 	found, err := s.store.User(ctx, ticket.UserID)
-	u, err := fault.Found(found, err, func(string) error { return noLink() }, "")
+	u, err := fault.Found(found, err, func(string) error { return invalidLink() }, "")
 	if err != nil {
 		return SignedIn{}, "", err
 	}
-	home, err := s.home(ctx, u)
+	home, err := s.oldestMembership(ctx, u)
 	if err != nil {
 		return SignedIn{}, "", err
 	}
@@ -161,29 +161,29 @@ func (s *Service) ResetPassword(ctx context.Context, token, password string, vis
 	if u.Password, err = s.passwords.hash(ctx, password); err != nil {
 		return SignedIn{}, "", err
 	}
-	in, fresh, sessionToken := newSession(u, home, visit)
-	entry := in.Actor().Did("user.password_changed", "user", u.ID, map[string]any{"by": "link"})
-	entry.RequestID = visit.RequestID
+	in, fresh, sessionToken := newSession(u, home, client)
+	entry := in.Actor().AuditEntry("user.password_changed", "user", u.ID, map[string]any{"by": "link"})
+	entry.RequestID = client.RequestID
 	reset, err := s.store.ResetPassword(ctx, ticket.Hash, clock.Now(), u, fresh, entry)
 	if err != nil {
 		return SignedIn{}, "", err
 	}
 	if !reset {
-		return SignedIn{}, "", noLink()
+		return SignedIn{}, "", invalidLink()
 	}
 	s.cache.dropUser(u.ID)
 	return in, sessionToken, nil
 }
 
 func (s *Service) ticket(ctx context.Context, kind TicketKind, token string) (Ticket, error) {
-	hash := hashOf(token)
+	hash := hashToken(token)
 	if hash == nil {
-		return Ticket{}, noLink()
+		return Ticket{}, invalidLink()
 	}
 	found, err := s.store.TicketByHash(ctx, kind, hash, clock.Now())
-	return fault.Found(found, err, func(string) error { return noLink() }, "")
+	return fault.Found(found, err, func(string) error { return invalidLink() }, "")
 }
 
-func noLink() error {
-	return fault.New(fault.LinkNotFound, "the link is not valid: it was used, has expired or never was one")
+func invalidLink() error {
+	return fault.New(fault.LinkNotFound, "the link is not valid: it has been used, has expired or never existed")
 }

@@ -6,20 +6,21 @@ import (
 	"encoding/base64"
 )
 
-// tokenLength is that of 256 random bits in base64.
+// tokenLength is the length of 256 bits in base64.
 const tokenLength = 43
 
-// newToken makes what lets somebody in once, or for as long as a session lasts.
-// Only its hash is kept.
+// newToken returns a random token for a session or a one-time link, and its hash.
+// Only the hash is stored.
 func newToken() (token string, hash []byte) {
 	var random [32]byte
 	_, _ = rand.Read(random[:])
 	token = base64.RawURLEncoding.EncodeToString(random[:])
-	return token, hashOf(token)
+	return token, hashToken(token)
 }
 
-// hashOf is what a token is found by, or nil for what cannot be one.
-func hashOf(token string) []byte {
+// hashToken returns the hash that a token is stored under, or nil if the token is
+// malformed.
+func hashToken(token string) []byte {
 	if len(token) != tokenLength {
 		return nil
 	}

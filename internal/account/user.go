@@ -9,34 +9,34 @@ import (
 	"github.com/stepmill/stepmill/internal/paging"
 )
 
-// UserStore keeps users.
+// UserStore persists users.
 type UserStore interface {
 	HasUsers(ctx context.Context) (bool, error)
 	Users(ctx context.Context, page paging.Request) (paging.Page[User], error)
 	User(ctx context.Context, id string) (*User, error)
 	UserByEmail(ctx context.Context, email string) (*User, error)
 	UserByIdentity(ctx context.Context, identity string) (*User, error)
-	// BindIdentity gives a user an identity in the place of another one, or of
-	// none, unless it is somebody else's.
-	BindIdentity(ctx context.Context, u User, was string, entry audit.Entry) (bound bool, err error)
+	// BindIdentity stores the identity of u if it was previous before. It returns
+	// false if it was not, or if another user has the identity.
+	BindIdentity(ctx context.Context, u User, previous string, entry audit.Entry) (bound bool, err error)
 	RenameUser(ctx context.Context, id, name string, entry audit.Entry) (renamed bool, err error)
-	// ChangePassword does so if it is still the old one, and ends all sessions
-	// of the user but one.
-	ChangePassword(ctx context.Context, u User, was, keep string, entry audit.Entry) (changed bool, err error)
-	// Memberships lists the workspaces of a user, the oldest membership first.
+	// ChangePassword stores the password of u if it was oldHash before, and ends all
+	// sessions of the user except keepSession.
+	ChangePassword(ctx context.Context, u User, oldHash, keepSession string, entry audit.Entry) (changed bool, err error)
+	// Memberships lists the workspaces of a user, oldest membership first.
 	Memberships(ctx context.Context, userID string) ([]Membership, error)
 }
 
-// Change is what a user changes about themselves; nil leaves it as it is.
+// Change is an update of a user's own account. A nil field is left unchanged.
 type Change struct {
 	Name     *string
 	Password *string
-	// Current is the password that is to be changed.
+	// Current is the current password, required to change it.
 	Current *string
 }
 
-// Update changes the user of a session. A new password ends their other
-// sessions.
+// Update changes the account of the signed-in user. A new password ends their
+// other sessions.
 func (s *Service) Update(ctx context.Context, actor auth.Actor, in SignedIn, change Change) (SignedIn, error) {
 	if change.Name != nil {
 		name, err := fault.Name("/name", *change.Name, maxNameLength)
@@ -50,10 +50,10 @@ func (s *Service) Update(ctx context.Context, actor auth.Actor, in SignedIn, cha
 			return in, err
 		}
 	} else if change.Current != nil {
-		return in, fault.Field("/password", "is missing: current_password goes with it")
+		return in, fault.Field("/password", "is required with current_password")
 	}
 	if change.Name != nil {
-		renamed, err := s.store.RenameUser(ctx, in.User.ID, *change.Name, actor.Did("user.updated", "user", in.User.ID, map[string]any{"name": *change.Name}))
+		renamed, err := s.store.RenameUser(ctx, in.User.ID, *change.Name, actor.AuditEntry("user.updated", "user", in.User.ID, map[string]any{"name": *change.Name}))
 		if err != nil {
 			return in, err
 		}
@@ -87,16 +87,16 @@ func (s *Service) changePassword(ctx context.Context, actor auth.Actor, in Signe
 	if err := s.checkCurrent(ctx, *u, change.Current); err != nil {
 		return err
 	}
-	was := u.Password
+	oldHash := u.Password
 	if u.Password, err = s.passwords.hash(ctx, *change.Password); err != nil {
 		return err
 	}
-	changed, err := s.store.ChangePassword(ctx, *u, was, in.Session.ID, actor.Did("user.password_changed", "user", u.ID, nil))
+	changed, err := s.store.ChangePassword(ctx, *u, oldHash, in.Session.ID, actor.AuditEntry("user.password_changed", "user", u.ID, nil))
 	if err != nil {
 		return err
 	}
 	if !changed {
-		return fault.Field("/current_password", "is not the current password any more")
+		return fault.Field("/current_password", "is no longer the current password")
 	}
 	return nil
 }
@@ -108,20 +108,19 @@ func (s *Service) checkCurrent(ctx context.Context, u User, current *string) err
 	case current == nil:
 		return fault.Field("/current_password", "is required")
 	}
-	fits, _, err := s.passwords.verify(ctx, u.Password, *current)
-	if err == nil && !fits {
+	matches, _, err := s.passwords.verify(ctx, u.Password, *current)
+	if err == nil && !matches {
 		err = fault.Field("/current_password", "is not the current password")
 	}
 	return err
 }
 
-// Users lists everybody, newest first. It is for the person at the machine.
+// Users lists all users of the installation, newest first. It is for the CLI only.
 func (s *Service) Users(ctx context.Context, page paging.Request) (paging.Page[User], error) {
 	return s.store.Users(ctx, page)
 }
 
-// MembershipsOf lists the workspaces of a user. It is for the person at the
-// machine.
+// MembershipsOf lists the workspaces of a user. It is for the CLI only.
 func (s *Service) MembershipsOf(ctx context.Context, userID string) ([]Membership, error) {
 	return s.store.Memberships(ctx, userID)
 }

@@ -1,7 +1,7 @@
-// Package action owns what an action is: its declaration (name, documentation,
-// JSON Schema of its input, examples), the one method that runs it and the
-// catalog that finds it by name. Concrete actions live in folders of their own
-// below this one; when and with what an action runs is the engine's business.
+// Package action defines actions: their declaration (name, documentation, JSON
+// Schema of the input, examples), the interface that runs them and the catalog
+// that finds them by name. Concrete actions live in subpackages. The engine
+// decides when an action runs and with what input.
 package action
 
 import (
@@ -11,50 +11,52 @@ import (
 
 // Spec declares an action.
 type Spec struct {
-	// Name is what a step writes in `uses`.
+	// Name is the value of `uses` in a step.
 	Name    string
 	Title   string
 	Summary string
 	// Input is the JSON Schema of a step's `with`, Output that of its result.
 	Input  string
 	Output string
-	// URLs are the JSON pointers of fields that are URLs: what expressions bring
-	// into their text is escaped.
+	// URLs are the JSON pointers of fields that are URLs. Values that expressions
+	// insert into them are escaped.
 	URLs []string
-	// Pure says that the action has no effect outside the run and takes no time
-	// worth mentioning: it needs no checkpoint of its own and may be repeated.
+	// Pure reports whether the action has no effects outside the run and is fast:
+	// it needs no checkpoint of its own and may be repeated.
 	Pure bool
-	// Stores says that what goes in is kept in the open, so that secrets are
-	// refused in it.
+	// Stores reports whether the input is stored unencrypted, so that secrets are
+	// rejected in it.
 	Stores bool
-	// Effects are the fields of the input that make a pure action one with effects,
-	// and Guarded those that are not kept in the open although the rest is.
+	// Effects are the input fields that give a pure action effects. Guarded are
+	// the input fields that may contain secrets although Stores is set.
 	Effects []string
 	Guarded []string
-	// Answerable says that the step waits for an answer, which can come over its
-	// links.
+	// Answerable reports whether the step waits for an answer, which can arrive
+	// through its links.
 	Answerable bool
-	// Check reports what a schema cannot say about the literal parts of `with`.
+	// Check returns problems in the literal parts of `with` that a schema cannot
+	// express.
 	Check func(with map[string]any) []Problem
-	// Slow says that Check takes its time and may be wrong under load: it is asked
-	// when a workflow is saved, and not again for its runs.
-	Slow bool
-	// Limits are the bounds that the schemas do not show, a sentence each.
+	// SlowCheck reports whether Check is slow and can fail under load. It is then
+	// called when a workflow is saved, but not for its runs.
+	SlowCheck bool
+	// Limits are the limits that the schemas do not express, a sentence each.
 	Limits []string
-	// Codes are what the action itself can fail with, beside what any step can.
+	// Codes are the error codes specific to the action, in addition to those of
+	// any step.
 	Codes []Code
 	// Examples document the action and are run as tests.
 	Examples []Example
 }
 
-// Code is a code that a step can fail with.
+// Code is an error code of a step.
 type Code struct {
 	Name    string `json:"code"`
 	Meaning string `json:"meaning"`
 }
 
-// Example is an input with the output it gives, once the answer has come that it
-// waits for, if it does.
+// Example is an input with the resulting output. Answer is the answer that the
+// action waits for, if it waits.
 type Example struct {
 	Title  string
 	With   string
@@ -62,8 +64,8 @@ type Example struct {
 	Output string
 }
 
-// Problem is something wrong with a definition, at a JSON pointer. Line and
-// Column are set where the text is known that the definition was read from.
+// Problem is a problem in a definition, at a JSON pointer. Line and Column are
+// set if the source text of the definition is known.
 type Problem struct {
 	Pointer string `json:"pointer"`
 	Message string `json:"message"`
@@ -72,54 +74,56 @@ type Problem struct {
 	Column  int    `json:"column,omitempty"`
 }
 
-// Action does the work of a step.
+// Action executes a step.
 type Action interface {
 	Run(ctx context.Context, req Request) (Result, error)
 }
 
-// Request is what an action is given.
+// Request is the input of an action and the context it runs in.
 type Request struct {
-	// Input is `with` with every expression evaluated; it fits Spec.Input.
+	// Input is `with` with every expression evaluated; it matches Spec.Input.
 	Input map[string]any
 	Now   time.Time
-	// Workspace is whom the step belongs to.
+	// Workspace is the id of the workspace of the run.
 	Workspace string
-	// IdempotencyKey names this step of this run: the same for every attempt,
-	// so that a receiver can tell a repetition.
+	// IdempotencyKey identifies this step of this run. It is the same for every
+	// attempt, so that a receiver can recognize retries.
 	IdempotencyKey string
 	// Run is the run that the step is part of.
 	Run Run
-	// Began is when the step began: the same for every attempt, also after a
-	// crash.
+	// Began is when the step began. It is the same for every attempt, even after
+	// a crash.
 	Began time.Time
-	// WokenAt is set when the step waited until this time and goes on now.
+	// WokenAt is the time the step waited for, if it resumes after a wait.
 	WokenAt time.Time
-	// Answer is what came for a step that waited for an answer; nil: none came.
+	// Answer is the answer the step waited for, or nil if none has arrived.
 	Answer map[string]any
-	// Log adds a line to the log of the step. It can be called from one
-	// goroutine at a time, until the action returns.
+	// Log adds a line to the log of the step. It must not be called concurrently
+	// or after the action has returned.
 	Log func(level Level, message string)
 }
 
-// MaxDepth is how many runs can stand above a run: those that had it started,
-// one after the other, by a step or by a message that a receiver acted on.
+// MaxDepth is the maximum number of ancestors of a run. A run is the parent of
+// the runs that its steps start, or that a receiver starts because of one of its
+// requests or notifications.
 const MaxDepth = 10
 
-// DepthHeader carries the depth of a run to those who may start another.
+// DepthHeader is the header that carries the depth of a run to receivers that
+// may start another.
 const DepthHeader = "X-Service-Depth"
 
-// Run is what an action may know of the run around it.
+// Run describes the run that an action is part of.
 type Run struct {
 	ID string
-	// Path is that of the step in the run.
+	// Path is the path of the step in the run.
 	Path string
-	// Depth is how many runs stand above this one.
+	// Depth is the number of ancestors of the run.
 	Depth int
-	// Trial says that there is no run: the step is only tried out.
+	// Trial reports whether the step is only being tested, outside any run.
 	Trial bool
 }
 
-// Level is how much a line of a log matters.
+// Level is the severity of a log line.
 type Level string
 
 // The levels.
@@ -130,36 +134,48 @@ const (
 	Error Level = "error"
 )
 
-// Result is what an action gives back: an output, the wish to wait, or the end
-// of the whole run.
+// Result is the result of an action: an output, a wait, or the end of the whole
+// run.
 type Result struct {
 	Output any
 	Wait   *Wait
 	Stop   *Stop
 }
 
-// Wait suspends the step; the action is then run again.
+// Object returns an output the way a run stores and shows it, which is always as
+// an object: a bare value is wrapped, and nil becomes an empty object.
+func Object(output any) map[string]any {
+	switch value := output.(type) {
+	case map[string]any:
+		return value
+	case nil:
+		return map[string]any{}
+	default:
+		return map[string]any{"value": value}
+	}
+}
+
+// Wait suspends the step. The action runs again when the wait is over.
 type Wait struct {
-	// Until is when it goes on at the latest.
+	// Until is when the step resumes at the latest.
 	Until  time.Time
 	Reason string
-	// Awaits is what ends the wait before that, if anything does.
+	// Awaits is what can end the wait earlier, if anything.
 	Awaits Awaits
-	// Deadline is when the action gives up waiting, if it goes on before only to
-	// wait again.
+	// Deadline is when the action stops waiting, if it may wait again after Until.
 	Deadline time.Time
 }
 
-// Awaits is what a step waits for beside a time.
+// Awaits is what a step waits for in addition to a time.
 type Awaits string
 
-// What a step can wait for.
+// The values of Awaits.
 const (
-	AwaitsAnswer Awaits = "answer" // of a person or another service
+	AwaitsAnswer Awaits = "answer" // from a person or another service
 	AwaitsRun    Awaits = "run"    // the end of a run that it started
 )
 
-// Stop ends the run at once.
+// Stop ends the run immediately.
 type Stop struct {
 	Failed  bool
 	Message string
@@ -169,15 +185,18 @@ type Stop struct {
 type Failure struct {
 	Code    string
 	Message string
-	// Retryable says that the reason may pass.
+	// Output is the output of the failed step, such as the response of a server,
+	// or nil. The engine redacts and truncates it.
+	Output map[string]any
+	// Retryable reports whether the failure may be transient.
 	Retryable bool
-	// RetryAfter is what the other side asked for, if it did.
+	// RetryAfter is the delay that the server asked for, if any.
 	RetryAfter time.Duration
 }
 
 func (e *Failure) Error() string { return e.Code + ": " + e.Message }
 
-// The codes that any step can fail with.
+// Error codes that any step can fail with.
 const (
 	InvalidInput = "invalid_input"
 	TimedOut     = "timed_out"
@@ -189,7 +208,7 @@ type Entry struct {
 	Action Action
 }
 
-// Func is a function that is an action.
+// Func adapts a function to an Action.
 type Func func(ctx context.Context, req Request) (Result, error)
 
 // Run calls the function.

@@ -11,7 +11,7 @@ import (
 	"github.com/stepmill/stepmill/internal/suggest"
 )
 
-// Catalog finds actions by name. It does not change once made.
+// Catalog finds actions by name. It is immutable.
 type Catalog struct {
 	entries map[string]*checked
 	names   []string
@@ -22,7 +22,8 @@ type checked struct {
 	input *jsonschema.Schema
 }
 
-// NewCatalog makes a catalog; a wrong declaration is an error.
+// NewCatalog returns a catalog of the entries. It fails if a declaration is not
+// valid.
 func NewCatalog(entries ...Entry) (*Catalog, error) {
 	c := &Catalog{entries: map[string]*checked{}}
 	for _, entry := range entries {
@@ -41,18 +42,18 @@ func NewCatalog(entries ...Entry) (*Catalog, error) {
 	return c, nil
 }
 
-// Saved is the catalog for workflows that were checked when they were saved:
-// without the checks that take their time.
-func (c *Catalog) Saved() *Catalog {
-	saved := &Catalog{entries: make(map[string]*checked, len(c.entries)), names: c.names}
+// WithoutSlowChecks returns a copy of the catalog without slow checks, for
+// workflows that passed them when they were saved.
+func (c *Catalog) WithoutSlowChecks() *Catalog {
+	fast := &Catalog{entries: make(map[string]*checked, len(c.entries)), names: c.names}
 	for name, entry := range c.entries {
 		copied := *entry
-		if copied.Spec.Slow {
+		if copied.Spec.SlowCheck {
 			copied.Spec.Check = nil
 		}
-		saved.entries[name] = &copied
+		fast.entries[name] = &copied
 	}
-	return saved
+	return fast
 }
 
 func compileSchema(name, text string) (*jsonschema.Schema, error) {
@@ -71,7 +72,7 @@ func compileSchema(name, text string) (*jsonschema.Schema, error) {
 	return schema, nil
 }
 
-// Find returns the action of that name.
+// Find returns the action with that name.
 func (c *Catalog) Find(name string) (Entry, bool) {
 	found, ok := c.entries[name]
 	if !ok {
@@ -89,16 +90,15 @@ func (c *Catalog) Get(name string) (Spec, error) {
 	return found.Spec, nil
 }
 
-// Hint suggests the action that an unknown name may have meant.
+// Hint returns the known action that is closest to an unknown name.
 func (c *Catalog) Hint(name string) string { return suggest.Nearest(name, c.names) }
 
-// Names lists the actions in alphabetical order.
+// Names returns the names of the actions in alphabetical order.
 func (c *Catalog) Names() []string { return slices.Clone(c.names) }
 
-// Check holds an input against the action's schema. Values for which deferred
-// is true are expressions whose value is not known yet: they may become
-// anything, so nothing is said about them. That a field is missing or not known
-// is said whatever its value.
+// Check validates an input against the schema of the action. It skips values for
+// which deferred returns true: they are expressions whose value is not known
+// yet. Missing and unknown fields are reported regardless of their value.
 func (c *Catalog) Check(name string, input map[string]any, deferred func(pointer string) bool) []Problem {
 	entry, ok := c.entries[name]
 	if !ok {

@@ -13,8 +13,8 @@ import (
 	"github.com/stepmill/stepmill/internal/jsonpointer"
 )
 
-// explain turns the error of a schema into problems for people, one per place.
-// What is wrong with a value that is deferred is left out.
+// explain converts a schema validation error to readable problems, one per
+// location. It skips deferred values.
 func explain(err error, deferred func(pointer string) bool) []Problem {
 	var invalid *jsonschema.ValidationError
 	if !errors.As(err, &invalid) {

@@ -30,17 +30,17 @@ type actionExample struct {
 func showAction(spec action.Spec) actionBody {
 	body := actionBody{
 		Name: spec.Name, Title: spec.Title, Summary: spec.Summary, Pure: spec.Pure,
-		InputSchema: written(spec.Input), OutputSchema: written(spec.Output),
+		InputSchema: jsonOrNull(spec.Input), OutputSchema: jsonOrNull(spec.Output),
 		Limits: orEmpty(spec.Limits), Codes: orEmpty(spec.Codes), Examples: make([]actionExample, len(spec.Examples)),
 	}
 	for i, example := range spec.Examples {
-		body.Examples[i] = actionExample{example.Title, written(example.With), written(example.Answer), written(example.Output)}
+		body.Examples[i] = actionExample{example.Title, jsonOrNull(example.With), jsonOrNull(example.Answer), jsonOrNull(example.Output)}
 	}
 	return body
 }
 
-// written is JSON text from a declaration; none is null.
-func written(text string) json.RawMessage {
+// jsonOrNull returns the JSON text of a declaration, or null if there is none.
+func jsonOrNull(text string) json.RawMessage {
 	if text == "" {
 		return json.RawMessage("null")
 	}
@@ -50,7 +50,7 @@ func written(text string) json.RawMessage {
 type listActionsRequest struct{ page }
 
 func (s *Server) listActions(ctx context.Context, in *listActionsRequest) (*reply, error) {
-	return listing(ctx, s, in.page, []string{"actions"},
+	return paginate(ctx, s, in.page, []string{"actions"},
 		func(p paging.Request) (paging.Page[action.Spec], error) {
 			var specs []action.Spec
 			for _, name := range s.Actions.Names() {

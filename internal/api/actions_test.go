@@ -15,9 +15,9 @@ func TestActions(t *testing.T) {
 	const keys = "name title summary pure input_schema output_schema limits codes examples"
 	runScenarios(t, []scenario{
 		{
-			name: "the list has every action in alphabetical order",
-			call: "GET /v1/actions", as: "read", status: 200, keys: "data next_cursor", answer: `{"next_cursor": null}`,
-			then: func(w *world, a *answer) {
+			name:    "the list has every action in alphabetical order",
+			request: "GET /v1/actions", scope: "read", status: 200, members: "data next_cursor", contains: `{"next_cursor": null}`,
+			after: func(w *testWorkspace, a *response) {
 				names := a.column("name")
 				if !slices.IsSorted(names) || !slices.Contains(names, "data.set") || !slices.Contains(names, "http.request") {
 					w.t.Errorf("actions are %v", names)
@@ -28,32 +28,32 @@ func TestActions(t *testing.T) {
 			},
 		},
 		{
-			name: "the list is read page by page like every list",
-			call: "GET /v1/actions?limit=1", status: 200, answer: `{"data": [{}], "next_cursor": "~.+"}`,
-			then: func(w *world, a *answer) {
-				all := w.call("GET", "/v1/actions?limit=100", "").want(200).column("name")
+			name:    "the list is read page by page like every list",
+			request: "GET /v1/actions?limit=1", status: 200, contains: `{"data": [{}], "next_cursor": "~.+"}`,
+			after: func(w *testWorkspace, a *response) {
+				all := w.call("GET", "/v1/actions?limit=100", "").wantStatus(200).column("name")
 				var walked []string
-				for _, page := range walk(w.client, "/v1/actions?limit=2", "name") {
+				for _, page := range readPages(w.client, "/v1/actions?limit=2", "name") {
 					walked = append(walked, page...)
 				}
 				if fmt.Sprint(all) != fmt.Sprint(walked) || len(all) < 3 {
 					w.t.Errorf("all are %v, page by page %v", all, walked)
 				}
-				w.call("GET", "/v1/workflows?cursor="+a.text("next_cursor"), "").want(400, "invalid_cursor")
+				w.call("GET", "/v1/workflows?cursor="+a.str("next_cursor"), "").wantStatus(400, "invalid_cursor")
 			},
 		},
-		{name: "the size of a page is checked", call: "GET /v1/actions?limit=0", status: 400, code: "invalid_request"},
-		{name: "an unknown parameter is refused", call: "GET /v1/actions?type=x", status: 400, code: "invalid_request"},
+		{name: "the size of a page is checked", request: "GET /v1/actions?limit=0", status: 400, code: "invalid_request"},
+		{name: "an unknown parameter is rejected", request: "GET /v1/actions?type=x", status: 400, code: "invalid_request"},
 		{
-			name: "an action has its schemas and examples",
-			call: "GET /v1/actions/data.set", as: "read", status: 200, keys: keys,
-			answer: `{"name": "data.set", "pure": true, "input_schema": {"type": "object", "required": ["values"]}, "output_schema": {"type": "object"},
+			name:    "an action has its schemas and examples",
+			request: "GET /v1/actions/data.set", scope: "read", status: 200, members: keys,
+			contains: `{"name": "data.set", "pure": true, "input_schema": {"type": "object", "required": ["values"]}, "output_schema": {"type": "object"},
 				"limits": [], "codes": [], "examples": [{"title": "A greeting", "with": {"values": {"greeting": "Hello"}}, "output": {"greeting": "Hello"}}]}`,
 		},
 		{
-			name: "an action says what it can fail with",
-			call: "GET /v1/actions/http.request", status: 200,
-			then: func(w *world, a *answer) {
+			name:    "an action says what it can fail with",
+			request: "GET /v1/actions/http.request", status: 200,
+			after: func(w *testWorkspace, a *response) {
 				codes, _ := a.object()["codes"].([]any)
 				if len(codes) != 10 {
 					w.t.Errorf("codes are %v", codes)
@@ -61,22 +61,22 @@ func TestActions(t *testing.T) {
 			},
 		},
 		{
-			name: "an unknown action is action_not_found, with the nearest one",
-			call: "GET /v1/actions/data.sett", status: 404, code: "action_not_found", says: `"data.sett" (did you mean "data.set"?)`,
+			name:    "an unknown action is action_not_found, with the nearest one",
+			request: "GET /v1/actions/data.sett", status: 404, code: "action_not_found", message: `"data.sett" (did you mean "data.set"?)`,
 		},
 		{
-			name: "what is far from every action has no hint",
-			call: "GET /v1/actions/zzzzzzzzzzzz", status: 404, code: "action_not_found", says: `there is no action "zzzzzzzzzzzz"`,
+			name:    "what is far from every action has no hint",
+			request: "GET /v1/actions/zzzzzzzzzzzz", status: 404, code: "action_not_found", message: `there is no action "zzzzzzzzzzzz"`,
 		},
-		{name: "actions need a key", call: "GET /v1/actions", as: "nobody", status: 401, code: "unauthorized"},
-		{name: "actions need the scope read", call: "GET /v1/actions/data.set", as: "write", status: 403, code: "insufficient_scope"},
+		{name: "actions need a key", request: "GET /v1/actions", scope: "anonymous", status: 401, code: "unauthorized"},
+		{name: "actions need the scope read", request: "GET /v1/actions/data.set", scope: "write", status: 403, code: "insufficient_scope"},
 	})
 }
 
 func TestWorkflowSchema(t *testing.T) {
 	t.Parallel()
-	anyone := newWorld(t).server.anonymous(t)
-	a := anyone.call("GET", "/v1/schemas/workflow.json", "").want(200)
+	anyone := newTestWorkspace(t).server.anonymous(t)
+	a := anyone.call("GET", "/v1/schemas/workflow.json", "").wantStatus(200)
 	if got := a.header.Get("Content-Type"); got != "application/schema+json" {
 		t.Errorf("content type is %q", got)
 	}
@@ -96,13 +96,13 @@ func TestWorkflowSchema(t *testing.T) {
 	}
 }
 
-// What anybody may keep is sent again only when it has changed.
+// Cacheable documents are sent again only when they have changed.
 func TestDocumentsAreCached(t *testing.T) {
 	t.Parallel()
-	anyone := newWorld(t).server.anonymous(t)
+	anyone := newTestWorkspace(t).server.anonymous(t)
 	seen := map[string]bool{}
 	for _, path := range []string{"/v1/openapi.yaml", "/v1/openapi.json", "/v1/schemas/workflow.json"} {
-		etag := anyone.call("GET", path, "").want(200).header.Get("ETag")
+		etag := anyone.call("GET", path, "").wantStatus(200).header.Get("ETag")
 		if seen[etag] {
 			t.Errorf("%s has the ETag of another document", path)
 		}
@@ -114,7 +114,7 @@ func TestDocumentsAreCached(t *testing.T) {
 			}
 		}
 		for _, match := range []string{`"other"`, "x", etag[1:]} {
-			anyone.call("GET", path, "", "If-None-Match", match).want(200)
+			anyone.call("GET", path, "", "If-None-Match", match).wantStatus(200)
 		}
 	}
 }

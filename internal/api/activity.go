@@ -14,14 +14,14 @@ type activeItem struct {
 }
 
 type activityBody struct {
-	Triggers    []triggerGlance `json:"triggers"`
-	NextRunAt   *string         `json:"next_run_at"`
-	LastRun     *recentRun      `json:"last_run"`
-	Recent      []recentRun     `json:"recent"`
-	SuccessRate *float64        `json:"success_rate"`
+	Triggers    []activityTrigger `json:"triggers"`
+	NextRunAt   *string           `json:"next_run_at"`
+	LastRun     *recentRun        `json:"last_run"`
+	Recent      []recentRun       `json:"recent"`
+	SuccessRate *float64          `json:"success_rate"`
 }
 
-type triggerGlance struct {
+type activityTrigger struct {
 	ID   string `json:"id"`
 	Type string `json:"type"`
 }
@@ -35,10 +35,10 @@ type recentRun struct {
 	DurationMS int64   `json:"duration_ms"`
 }
 
-func (s *Server) listActivity(ctx context.Context, in *listWorkflowsRequest, state workflow.State) (*reply, error) {
-	return listing(ctx, s, in.page, []string{"workflows", in.State},
+func (s *Server) listActivity(ctx context.Context, in *listWorkflowsRequest, filter workflow.Filter) (*reply, error) {
+	return paginate(ctx, s, in.page, in.name(),
 		func(p paging.Request) (paging.Page[workflow.ActiveItem], error) {
-			return s.Workflows.ListActive(ctx, actorOf(ctx), state, p)
+			return s.Workflows.ListActive(ctx, actorOf(ctx), filter, p)
 		},
 		func(i workflow.ActiveItem) activeItem {
 			return activeItem{showWorkflowItem(i.Item), showActivity(i.Activity)}
@@ -47,11 +47,11 @@ func (s *Server) listActivity(ctx context.Context, in *listWorkflowsRequest, sta
 
 func showActivity(a workflow.Activity) activityBody {
 	body := activityBody{
-		Triggers: make([]triggerGlance, len(a.Triggers)), NextRunAt: clock.FormatPtr(a.NextAt),
+		Triggers: make([]activityTrigger, len(a.Triggers)), NextRunAt: clock.FormatPtr(a.NextAt),
 		Recent: make([]recentRun, len(a.Runs)), SuccessRate: a.SuccessRate(),
 	}
 	for i, trigger := range a.Triggers {
-		body.Triggers[i] = triggerGlance(trigger)
+		body.Triggers[i] = activityTrigger(trigger)
 	}
 	for i, r := range a.Runs {
 		body.Recent[i] = recentRun{

@@ -9,11 +9,11 @@ import (
 	"github.com/stepmill/stepmill/internal/fault"
 )
 
-// authenticate finds the actor behind a request: by its session on the one
-// mount, by its key everywhere else.
+// authenticate returns the actor of a request: by session on the session mount,
+// by API key everywhere else.
 func (s *Server) authenticate(r *http.Request, m mount) (auth.Actor, *account.SignedIn, error) {
-	if m != withSession {
-		actor, err := s.keyOf(r)
+	if m != mountSession {
+		actor, err := s.authenticateKey(r)
 		return actor, nil, err
 	}
 	token, _ := sessionToken(r)
@@ -24,12 +24,12 @@ func (s *Server) authenticate(r *http.Request, m mount) (auth.Actor, *account.Si
 	return in.Actor(), &in, nil
 }
 
-// keyOf finds the actor behind the bearer key, which only the Authorization
-// header carries.
-func (s *Server) keyOf(r *http.Request) (auth.Actor, error) {
+// authenticateKey returns the actor of an API key. The key is only accepted in
+// the Authorization header.
+func (s *Server) authenticateKey(r *http.Request) (auth.Actor, error) {
 	headers := r.Header.Values("Authorization")
 	if len(headers) == 0 {
-		return auth.Actor{}, fault.New(fault.Unauthorized, "an API key is needed: send it as Authorization: Bearer <API_KEY>")
+		return auth.Actor{}, fault.New(fault.Unauthorized, "an API key is required: send it as Authorization: Bearer <API_KEY>")
 	}
 	scheme, token, found := strings.Cut(headers[0], " ")
 	if len(headers) > 1 || !found || !strings.EqualFold(scheme, "bearer") {
@@ -38,10 +38,10 @@ func (s *Server) keyOf(r *http.Request) (auth.Actor, error) {
 	return s.Auth.Authenticate(r.Context(), strings.TrimSpace(token))
 }
 
-// lacks is the answer to an actor without a scope.
-func (m mount) lacks(scope auth.Scope) error {
-	if m == withSession {
-		return fault.New(fault.InsufficientScope, "your role does not allow this: it needs the scope %s", scope)
+// missingScope returns the error for an actor without the scope.
+func (m mount) missingScope(scope auth.Scope) error {
+	if m == mountSession {
+		return fault.New(fault.InsufficientScope, "your role does not allow this: it requires the scope %s", scope)
 	}
-	return fault.New(fault.InsufficientScope, "this needs a key with scope %s", scope)
+	return fault.New(fault.InsufficientScope, "this requires an API key with the scope %s", scope)
 }

@@ -21,24 +21,28 @@ type request struct {
 	actor auth.Actor
 	body  []byte
 	yaml  bool // the body is YAML
-	// document is the body that was YAML, once it has been read.
+	// positions adds line and column to problems in a JSON body.
+	positions bool
+	// document is the decoded YAML body; nil if the body is JSON.
 	document *strictyaml.Document
 }
 
 // binder fills the input struct of a route. Fields are tagged with where they
 // come from: path:"id", query:"limit", header:"If-Match", body:"required" or
-// body:"optional". A body that may be YAML says so with yaml:"ok". What is not
-// declared is refused.
+// body:"optional". The tag yaml:"ok" also accepts a YAML body. Problems in YAML
+// are reported with line and column; positions:"json" does the same for JSON.
+// Anything that is not declared is rejected.
 type binder struct {
 	fields []boundField
 	query  []string
-	// all is the field that takes the whole query, whatever is in it: query:"*"
-	// is for those who are told by others where to go.
-	all  []int
-	body []int
-	// needsBody says that a request without a body is refused.
+	// wholeQuery is the index of a field with query:"*", which accepts any query.
+	// It is for redirects whose parameters another service chooses.
+	wholeQuery []int
+	body       []int
+	// needsBody rejects requests without a body.
 	needsBody bool
 	yaml      bool
+	positions bool
 }
 
 type boundField struct {
@@ -55,10 +59,11 @@ func newBinder[In any](pattern string) *binder {
 		}
 		if need, ok := field.Tag.Lookup("body"); ok {
 			b.body, b.needsBody, b.yaml = field.Index, need == "required", field.Tag.Get("yaml") == "ok"
+			b.positions = field.Tag.Get("positions") == "json"
 			continue
 		}
 		if field.Tag.Get("query") == "*" {
-			b.all = field.Index
+			b.wholeQuery = field.Index
 			continue
 		}
 		b.addField(pattern, field)
@@ -84,15 +89,15 @@ func (b *binder) addField(pattern string, field reflect.StructField) {
 		b.fields = append(b.fields, boundField{index: field.Index, from: from, name: name})
 		return
 	}
-	panic(fmt.Sprintf("%s: field %s does not say where it comes from", pattern, field.Name))
+	panic(fmt.Sprintf("%s: field %s has no path, query, header or body tag", pattern, field.Name))
 }
 
 func (b *binder) bind(r *request, in any) error {
 	value := reflect.ValueOf(in).Elem()
 	raw := r.http.URL.RawQuery
-	if b.all != nil {
-		given, _ := url.ParseQuery(raw) // as much of it as can be read
-		value.FieldByIndex(b.all).Set(reflect.ValueOf(given))
+	if b.wholeQuery != nil {
+		given, _ := url.ParseQuery(raw) // as much as can be parsed
+		value.FieldByIndex(b.wholeQuery).Set(reflect.ValueOf(given))
 		raw = ""
 	}
 	query, err := b.parseQuery(raw)
@@ -136,20 +141,20 @@ func set(target reflect.Value, field boundField, text string) error {
 	return nil
 }
 
-// parameter makes an error about what stands outside the body, where no JSON
-// pointer leads.
+// parameter returns an error about a query parameter, a path parameter or a
+// header, which no JSON pointer can name.
 func parameter(name, format string, args ...any) error {
 	return fault.New(fault.InvalidRequest, "%s: %s", clean(name), fmt.Sprintf(format, args...))
 }
 
-// parseQuery reads the query; every name must be known and be there once.
+// parseQuery parses the query. It rejects unknown and repeated names.
 func (b *binder) parseQuery(raw string) (map[string]string, error) {
 	if raw == "" {
 		return nil, nil
 	}
 	values, err := url.ParseQuery(raw)
 	if err != nil {
-		return nil, fault.New(fault.InvalidRequest, "the query of the URL is not well-formed")
+		return nil, fault.New(fault.InvalidRequest, "the query string of the URL is malformed")
 	}
 	out := make(map[string]string, len(values))
 	for name, list := range values {
@@ -168,7 +173,7 @@ func (b *binder) parseQuery(raw string) (map[string]string, error) {
 
 func (b *binder) bindBody(r *request, value reflect.Value) error {
 	if b.body == nil {
-		// Nothing is expected: nothing, or an empty object, is fine.
+		// No body is expected, but an empty object is accepted.
 		if len(r.body) > 0 {
 			return r.decode(&struct{}{})
 		}
@@ -177,5 +182,6 @@ func (b *binder) bindBody(r *request, value reflect.Value) error {
 	if len(r.body) == 0 && !b.needsBody {
 		return nil
 	}
+	r.positions = b.positions
 	return r.decode(value.FieldByIndex(b.body).Addr().Interface())
 }

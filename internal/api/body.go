@@ -12,7 +12,7 @@ import (
 	"github.com/stepmill/stepmill/internal/strictjson"
 )
 
-// read reads the body of a write within the limit of the plan.
+// read reads the request body within the limit of the endpoint.
 func (r *request) read(w http.ResponseWriter, e *endpoint) error {
 	if r.http.Body == nil || r.http.Body == http.NoBody {
 		return nil
@@ -23,7 +23,7 @@ func (r *request) read(w http.ResponseWriter, e *endpoint) error {
 		return badMedia
 	}
 	limit := e.bodyBytes(r.actor)
-	tooLarge := fault.New(fault.PayloadTooLarge, "the body is larger than the %d bytes that %s", limit, e.boundBy())
+	tooLarge := fault.New(fault.PayloadTooLarge, "the body is larger than the %d bytes that %s", limit, e.limitText())
 	if r.http.ContentLength > limit {
 		return tooLarge
 	}
@@ -33,15 +33,15 @@ func (r *request) read(w http.ResponseWriter, e *endpoint) error {
 	case errors.As(err, &over):
 		return tooLarge
 	case err != nil:
-		return fault.New(fault.InvalidRequest, "the body could not be read to its end").Because(err)
-	case len(body) > 0 && badMedia != nil: // its length was not known before
+		return fault.New(fault.InvalidRequest, "the body could not be read completely").Because(err)
+	case len(body) > 0 && badMedia != nil: // there was no Content-Length
 		return badMedia
 	}
 	r.body = body
 	return nil
 }
 
-// checkMedia is the media type of the body, if the endpoint takes it.
+// checkMedia returns the media type of the body, or an error if the endpoint does not accept it.
 func checkMedia(r *http.Request, e *endpoint) (media string, err error) {
 	if encoding := r.Header.Get("Content-Encoding"); encoding != "" && !strings.EqualFold(encoding, "identity") {
 		return "", fault.New(fault.UnsupportedMediaType, "the body must not be compressed (Content-Encoding: %s)", clean(encoding))
@@ -60,12 +60,12 @@ func checkMedia(r *http.Request, e *endpoint) (media string, err error) {
 	return "", fault.New(fault.UnsupportedMediaType, "the body must be %s, not %q", wanted, clean(given))
 }
 
-// clean keeps what a client sent short and printable.
+// clean shortens text from a client and makes it printable.
 func clean(text string) string {
 	return printable(text[:min(len(text), 100)])
 }
 
-// printable replaces what is not.
+// printable replaces unprintable characters with question marks.
 func printable(text string) string {
 	return strings.Map(func(r rune) rune {
 		if unprintable(r) {
@@ -79,44 +79,48 @@ func unprintable(r rune) bool { return r < ' ' || r > '~' }
 
 const maxPointer = 200
 
-// decode reads the body strictly and says what is wrong with it.
+// decode decodes the body strictly and reports every problem it finds.
 func (r *request) decode(into any) error {
 	if r.yaml {
 		return r.decodeYAML(into)
 	}
-	return refusal(strictjson.DecodeBody(r.body, into), false)
+	return decodeError(strictjson.DecodeBody(r.body, into), false, r.positions)
 }
 
-// refusal makes the answer from what is wrong with a body. Places in JSON are
-// told by their pointers, those in YAML also by line and column.
-func refusal(err error, isYAML bool) error {
+// decodeError turns decoding problems into an API error. Problems carry a JSON
+// pointer and, in YAML or with positions set, line and column.
+func decodeError(err error, isYAML, positions bool) error {
 	var problems strictjson.Errors
 	if !errors.As(err, &problems) {
 		return err
 	}
 	first := problems[0]
-	if problems.Kind() == strictjson.Syntax && !isYAML {
+	if problems.Kind() == strictjson.Syntax && !isYAML && !positions {
 		return fault.New(fault.InvalidJSON, "the body is not valid JSON: line %d, column %d: %s", first.Line, first.Column, first.Message)
 	}
-	refused := fault.New(fault.InvalidRequest, "%s", first.Message)
+	out := fault.New(fault.InvalidRequest, "%s", first.Message)
 	if first.Pointer != "" {
-		refused = fault.New(fault.InvalidRequest, "%s: %s", short(first.Pointer), first.Message)
+		out = fault.New(fault.InvalidRequest, "%s: %s", shortPointer(first.Pointer), first.Message)
 	}
 	if problems.Kind() == strictjson.Syntax {
-		refused = fault.New(fault.InvalidJSON, "the body is not valid YAML: line %d, column %d: %s", first.Line, first.Column, first.Message)
+		language := "JSON"
+		if isYAML {
+			language = "YAML"
+		}
+		out = fault.New(fault.InvalidJSON, "the body is not valid %s: line %d, column %d: %s", language, first.Line, first.Column, first.Message)
 	}
 	for _, problem := range problems {
-		detail := fault.Detail{Pointer: short(problem.Pointer), Message: problem.Message}
-		if isYAML {
+		detail := fault.Detail{Pointer: shortPointer(problem.Pointer), Message: problem.Message}
+		if isYAML || positions {
 			detail.Line, detail.Column = problem.Line, problem.Column
 		}
-		refused.Details = append(refused.Details, detail)
+		out.Details = append(out.Details, detail)
 	}
-	return refused
+	return out
 }
 
-// short cuts a pointer, but not in the middle of a character or an escape.
-func short(pointer string) string {
+// shortPointer truncates a pointer without splitting a character or an escape.
+func shortPointer(pointer string) string {
 	if len(pointer) <= maxPointer {
 		return pointer
 	}

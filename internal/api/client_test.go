@@ -13,38 +13,38 @@ import (
 	"time"
 )
 
-// client sends requests with one key, and fails the test when an answer is not
-// what the published document promises.
+// client sends requests with one key and fails the test if a response does not
+// match the OpenAPI document.
 type client struct {
 	t      *testing.T
 	server *server
 	key    string // "" for none
-	token  string // of a session; "" for none
-	// loose accepts what the schema of a request is too strict for.
-	loose bool
+	token  string // session token; "" for none
+	// lenient accepts requests that the schema would reject.
+	lenient bool
 }
 
-// on returns the client for use in a subtest.
-func (c client) on(t *testing.T) client {
+// withT returns the client for use in a subtest.
+func (c client) withT(t *testing.T) client {
 	c.t = t
 	return c
 }
 
-// answer is a response with its request.
-type answer struct {
+// response is a response with its request.
+type response struct {
 	t       *testing.T
 	server  *server
 	request *http.Request
 	sent    string
-	loose   bool
+	lenient bool
 	status  int
 	header  http.Header
 	body    []byte
 }
 
-// call sends a request. Headers are given as pairs of name and value; an empty
-// value takes a header away.
-func (c client) call(method, path, body string, headers ...string) *answer {
+// call sends a request. Headers are pairs of name and value; an empty value
+// removes a header.
+func (c client) call(method, path, body string, headers ...string) *response {
 	c.t.Helper()
 	request, err := http.NewRequestWithContext(c.t.Context(), method, c.server.url+path, strings.NewReader(body))
 	if err != nil {
@@ -67,8 +67,8 @@ func (c client) call(method, path, body string, headers ...string) *answer {
 	return c.send(request, body)
 }
 
-// send sends a request as it is and checks what every answer has in common.
-func (c client) send(request *http.Request, sent string) *answer {
+// send sends a request unchanged and checks what every response must have.
+func (c client) send(request *http.Request, sent string) *response {
 	c.t.Helper()
 	a, err := c.exchange(request, sent)
 	if err != nil {
@@ -80,28 +80,28 @@ func (c client) send(request *http.Request, sent string) *answer {
 	return a
 }
 
-// exchange sends a request and reads its answer. It is safe for use in other
-// goroutines than the test's.
-func (c client) exchange(request *http.Request, sent string) (*answer, error) {
-	response, err := c.server.http.Do(request)
+// exchange sends a request and reads the response. It is safe for use in other
+// goroutines.
+func (c client) exchange(request *http.Request, sent string) (*response, error) {
+	got, err := c.server.http.Do(request)
 	if err != nil {
 		return nil, err
 	}
-	defer response.Body.Close()
-	a := &answer{t: c.t, server: c.server, request: request, sent: sent, loose: c.loose, status: response.StatusCode, header: response.Header}
-	if a.streamed() {
-		return a, nil // it would not end
+	defer got.Body.Close()
+	a := &response{t: c.t, server: c.server, request: request, sent: sent, lenient: c.lenient, status: got.StatusCode, header: got.Header}
+	if a.isStream() {
+		return a, nil // reading it would not end
 	}
-	a.body, err = io.ReadAll(response.Body)
+	a.body, err = io.ReadAll(got.Body)
 	return a, err
 }
 
-// streamed tells that the answer is a stream, of which nothing was read.
-func (a *answer) streamed() bool { return a.header.Get("Content-Type") == "text/event-stream" }
+// isStream reports whether the response is a stream, whose body was not read.
+func (a *response) isStream() bool { return a.header.Get("Content-Type") == "text/event-stream" }
 
-// check holds the answer against the document and against the promises made
-// for every response.
-func (a *answer) check() error {
+// check compares the response with the OpenAPI document and with the rules for
+// every response.
+func (a *response) check() error {
 	errs := []error{published().check(a)}
 	if a.status >= http.StatusInternalServerError {
 		errs = append(errs, fmt.Errorf("the service failed: %d %s", a.status, a.body))
@@ -112,7 +112,7 @@ func (a *answer) check() error {
 		"Referrer-Policy":              "no-referrer",
 		"Cross-Origin-Opener-Policy":   "same-origin",
 		"Cross-Origin-Resource-Policy": "same-origin",
-		"Cache-Control":                a.caching(),
+		"Cache-Control":                a.cacheControl(),
 	} {
 		if got := a.header.Get(name); got != want {
 			errs = append(errs, fmt.Errorf("header %s is %q, want %q", name, got, want))
@@ -120,7 +120,7 @@ func (a *answer) check() error {
 	}
 	for _, name := range []string{"Access-Control-Allow-Origin", "Set-Cookie", "Server"} {
 		if name == "Set-Cookie" && published().sessionRoute(a) {
-			continue // the document says which of them set one
+			continue // the document lists the exceptions
 		}
 		if got := a.header.Get(name); got != "" {
 			errs = append(errs, fmt.Errorf("header %s is %q, want none", name, got))
@@ -132,9 +132,9 @@ func (a *answer) check() error {
 	return errors.Join(errs...)
 }
 
-// caching is what may be kept of an answer: the documents that are the same for
-// everybody, nothing else.
-func (a *answer) caching() string {
+// cacheControl returns the expected Cache-Control header: only public documents
+// may be cached.
+func (a *response) cacheControl() string {
 	documents := []string{"/v1/openapi.yaml", "/v1/openapi.json", "/v1/schemas/workflow.json"}
 	if a.status < http.StatusBadRequest && slices.Contains(documents, strings.TrimPrefix(a.request.URL.Path, "/ui")) {
 		return "no-cache"
@@ -142,7 +142,7 @@ func (a *answer) caching() string {
 	return "no-store"
 }
 
-func (a *answer) checkError() error {
+func (a *response) checkError() error {
 	var body struct {
 		Error struct {
 			Code      string `json:"code"`
@@ -165,8 +165,8 @@ func (a *answer) checkError() error {
 	return nil
 }
 
-// code is the code of an error, "" for a success.
-func (a *answer) code() string {
+// code returns the code of an error, or "" for a success.
+func (a *response) code() string {
 	var body struct {
 		Error struct {
 			Code string `json:"code"`
@@ -176,9 +176,9 @@ func (a *answer) code() string {
 	return body.Error.Code
 }
 
-// want fails the test unless the answer has the status and, when it is an
+// wantStatus fails the test unless the response has the status and, for an
 // error, the code.
-func (a *answer) want(status int, code ...string) *answer {
+func (a *response) wantStatus(status int, code ...string) *response {
 	a.t.Helper()
 	if a.status != status || len(code) == 1 && a.code() != code[0] {
 		a.t.Fatalf("%s %s: got %d %.600s, want %d %s", a.request.Method, a.request.URL, a.status, a.body, status, strings.Join(code, ""))
@@ -186,8 +186,8 @@ func (a *answer) want(status int, code ...string) *answer {
 	return a
 }
 
-// json returns the body decoded.
-func (a *answer) json() any {
+// json returns the decoded body.
+func (a *response) json() any {
 	a.t.Helper()
 	var value any
 	decoder := json.NewDecoder(bytes.NewReader(a.body))
@@ -199,7 +199,7 @@ func (a *answer) json() any {
 }
 
 // object returns the body, which must be an object.
-func (a *answer) object() map[string]any {
+func (a *response) object() map[string]any {
 	a.t.Helper()
 	object, ok := a.json().(map[string]any)
 	if !ok {
@@ -208,8 +208,8 @@ func (a *answer) object() map[string]any {
 	return object
 }
 
-// text returns a member of the body that is text.
-func (a *answer) text(name string) string {
+// str returns a string member of the body.
+func (a *response) str(name string) string {
 	a.t.Helper()
 	text, ok := a.object()[name].(string)
 	if !ok {
@@ -219,7 +219,7 @@ func (a *answer) text(name string) string {
 }
 
 // items returns the data of a list.
-func (a *answer) items() []map[string]any {
+func (a *response) items() []map[string]any {
 	a.t.Helper()
 	data, _ := a.object()["data"].([]any)
 	out := make([]map[string]any, len(data))
@@ -229,8 +229,8 @@ func (a *answer) items() []map[string]any {
 	return out
 }
 
-// column returns one member of each item of a list, as text.
-func (a *answer) column(name string) []string {
+// column returns one member of each item of a list, as strings.
+func (a *response) column(name string) []string {
 	a.t.Helper()
 	var out []string
 	for _, item := range a.items() {
@@ -239,25 +239,36 @@ func (a *answer) column(name string) []string {
 	return out
 }
 
-// message is the sentence of an error.
-func (a *answer) message() string {
+// pointers returns the pointers of an error's details.
+func (a *response) pointers() []string {
+	a.t.Helper()
+	var out []string
+	details, _ := a.object()["error"].(map[string]any)["details"].([]any)
+	for _, detail := range details {
+		out = append(out, fmt.Sprint(detail.(map[string]any)["pointer"]))
+	}
+	return out
+}
+
+// message returns the message of an error.
+func (a *response) message() string {
 	a.t.Helper()
 	failure, _ := a.object()["error"].(map[string]any)
 	text, _ := failure["message"].(string)
 	return text
 }
 
-// eventually asks again and again until the answer is yes.
-func eventually(t *testing.T, what string, is func() bool) {
+// eventually polls until the condition is true.
+func eventually(t *testing.T, what string, done func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(time.Minute); !is(); time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); !done(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatalf("it never came about that %s", what)
+			t.Fatalf("timed out waiting until %s", what)
 		}
 	}
 }
 
-// splitCall cuts "GET /path" in two.
+// splitCall splits "GET /path".
 func splitCall(call string) (method, path string) {
 	method, path, _ = strings.Cut(call, " ")
 	return method, path

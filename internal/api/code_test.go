@@ -1,12 +1,13 @@
 package api_test
 
 import (
+	"encoding/json"
 	"strconv"
 	"testing"
 )
 
-// Scripts run in the middle of a workflow: values go in and out as JSON, and
-// a failure says where.
+// Scripts exchange values with the workflow as JSON, and a failure has its
+// position.
 func TestScripts(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct{ name, code, status, want string }{
@@ -23,10 +24,10 @@ func TestScripts(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t)
+			w := newTestWorkspace(t)
 			w.workflow("wf", `{"id": "a", "uses": "code.js", "with": {"code": `+strconv.Quote(tc.code)+`, "input": "${{ trigger.payload }}"}}`)
-			run := w.finish("run", "wf", `{"payload": {"price": 42}}`)
-			if got := run.text("status"); got != tc.status {
+			run := w.runToEnd("run", "wf", `{"payload": {"price": 42}}`)
+			if got := run.str("status"); got != tc.status {
 				t.Errorf("status %s: %s", got, run.body)
 			}
 			wantContains(t, run.json(), tc.want)
@@ -34,12 +35,29 @@ func TestScripts(t *testing.T) {
 	}
 }
 
-// A script that does not end is ended by the time of its step, and is not tried
-// again.
-func TestEndlessScript(t *testing.T) {
+// A script that does not end is stopped by the timeout of its step and not
+// retried. Attempts that ended while they waited for a process do not count.
+func TestScriptTimeout(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.workflow("wf", `{"id": "a", "uses": "code.js", "timeout": "1s", "with": {"code": "for (;;) {}"}}`)
-	wantContains(t, w.finish("run", "wf", `{}`).json(),
-		`{"status": "failed", "error": {"code": "script_timeout"}, "steps": [{"status": "failed", "attempt": 1}]}`)
+	w := newTestWorkspace(t)
+	w.workflow("wf", `{"id": "a", "uses": "code.js", "timeout": "2s", "with": {"code": "for (;;) {}"}}`)
+	run := w.runToEnd("run", "wf", `{}`)
+	wantContains(t, run.json(), `{"status": "failed", "error": {"code": "script_timeout"}, "steps": [{"status": "failed"}]}`)
+	var body struct {
+		Steps []struct {
+			Attempts []struct{ Error struct{ Code string } }
+		}
+	}
+	if err := json.Unmarshal(run.body, &body); err != nil {
+		t.Fatal(err)
+	}
+	endless := 0
+	for _, attempt := range body.Steps[0].Attempts {
+		if attempt.Error.Code == "script_timeout" {
+			endless++
+		}
+	}
+	if endless != 1 {
+		t.Errorf("the script was tried %d times: %s", endless, run.body)
+	}
 }

@@ -24,13 +24,13 @@ import (
 	"github.com/stepmill/stepmill/openapi"
 )
 
-// contract holds every answer against the published document. Its schemas are
-// compiled once, which openapi3filter does for every answer: that one is asked
-// for a second opinion on the first answer of each kind.
+// contract checks every response against the OpenAPI document. It compiles
+// schemas once, unlike openapi3filter, which cross-checks only the first
+// response of each kind.
 type contract struct {
 	document any
 	kin      *openapi3.T
-	codes    map[string]int // of errors, with their status
+	codes    map[string]int // error codes with their status
 
 	mu       sync.Mutex
 	compiler *jsonschema.Compiler
@@ -71,7 +71,7 @@ var published = sync.OnceValue(func() *contract {
 
 var escapePointer = strings.NewReplacer("~", "~0", "/", "~1")
 
-// node is a place in the document.
+// node is a position in the document.
 type node struct {
 	contract *contract
 	pointer  string
@@ -80,8 +80,8 @@ type node struct {
 
 func (c *contract) root() node { return node{contract: c, value: c.document} }
 
-// at goes down to a member, through references. The value is nil when there is
-// none.
+// at returns a member and resolves references. The value is nil if it does not
+// exist.
 func (n node) at(names ...string) node {
 	for _, name := range names {
 		members, _ := n.value.(map[string]any)
@@ -98,7 +98,7 @@ func (n node) at(names ...string) node {
 	return n
 }
 
-// element goes down to an element of a list, through a reference.
+// element returns an element of a list and resolves references.
 func (n node) element(i int) node {
 	list, _ := n.value.([]any)
 	if target, _ := list[i].(map[string]any); target["$ref"] != nil {
@@ -112,7 +112,7 @@ func (n node) members() map[string]any {
 	return members
 }
 
-// validate holds a value against the schema at this place.
+// validate checks a value against the schema at this node.
 func (n node) validate(value any) error {
 	n.contract.mu.Lock()
 	schema := n.contract.schemas[n.pointer]
@@ -128,22 +128,23 @@ func (n node) validate(value any) error {
 	return schema.Validate(value)
 }
 
-// sessionRoute tells whether an answer is that of an operation for sessions only.
-func (c *contract) sessionRoute(a *answer) bool {
+// sessionRoute reports whether a response belongs to an operation that exists
+// for sessions only.
+func (c *contract) sessionRoute(a *response) bool {
 	operation, _, found := c.operation(a.request.Method, a.request.URL.EscapedPath())
 	return found && operation.at("x-session").value == true
 }
 
-// onSession tells whether an answer is that of an operation on the mount for
-// sessions, which the document writes down once, for keys.
-func (c *contract) onSession(a *answer) bool {
+// onSessionMount reports whether a response comes from the session mount, whose
+// operations the document lists once, for keys.
+func (c *contract) onSessionMount(a *response) bool {
 	return strings.HasPrefix(a.request.URL.Path, "/ui/v1") && !c.sessionRoute(a)
 }
 
-// promised is what the document says about an answer. With a session, two of
-// them are not those of keys.
-func (c *contract) promised(operation node, a *answer) node {
-	if c.onSession(a) {
+// documentedResponse returns the documented response. Two statuses differ with
+// a session.
+func (c *contract) documentedResponse(operation node, a *response) node {
+	if c.onSessionMount(a) {
 		switch a.code() {
 		case "unauthorized":
 			return c.root().at("components", "responses", "NotSignedIn")
@@ -154,7 +155,7 @@ func (c *contract) promised(operation node, a *answer) node {
 	return operation.at("responses", strconv.Itoa(a.status))
 }
 
-// operation finds what the document says about a request, and the pattern of
+// operation returns the documented operation of a request and the pattern of
 // its path.
 func (c *contract) operation(method, escapedPath string) (operation node, pattern string, found bool) {
 	operation, pattern, found = c.operationAt(method, escapedPath)
@@ -173,14 +174,17 @@ func (c *contract) operationAt(method, escapedPath string) (operation node, patt
 	}
 	given := strings.Split(escapedPath, "/")
 	paths := c.root().at("paths")
-	for pattern := range paths.members() {
-		if !matches(strings.Split(pattern, "/"), given) {
+	for candidate := range paths.members() {
+		if !matches(strings.Split(candidate, "/"), given) {
 			continue
 		}
-		operation := paths.at(pattern, strings.ToLower(method))
-		return operation, pattern, operation.value != nil
+		// A path without parameters wins over one with parameters, if it has
+		// the method.
+		if here := paths.at(candidate, strings.ToLower(method)); here.value != nil && (!found || !strings.Contains(candidate, "{")) {
+			operation, pattern, found = here, candidate, true
+		}
 	}
-	return node{}, "", false
+	return operation, pattern, found
 }
 
 func matches(pattern, given []string) bool {
@@ -193,43 +197,43 @@ func matches(pattern, given []string) bool {
 	})
 }
 
-// check says how an answer differs from what the document promises.
-func (c *contract) check(a *answer) error {
+// check returns how a response differs from the document.
+func (c *contract) check(a *response) error {
 	operation, pattern, found := c.operation(a.request.Method, a.request.URL.EscapedPath())
 	if !found {
-		return c.checkStray(a)
+		return c.checkUnknownRoute(a)
 	}
-	response := c.promised(operation, a)
-	if response.value == nil {
+	documented := c.documentedResponse(operation, a)
+	if documented.value == nil {
 		return fmt.Errorf("status %d is not documented for %s %s", a.status, a.request.Method, pattern)
 	}
-	err := errors.Join(checkHeaders(response, a.header), checkBody(response, a))
+	err := errors.Join(checkHeaders(documented, a.header), checkBody(documented, a))
 	if a.status >= http.StatusBadRequest && a.request.Method != http.MethodHead {
-		err = errors.Join(err, c.checkCode(response, a))
+		err = errors.Join(err, c.checkCode(documented, a))
 	}
-	if a.status < http.StatusBadRequest && !a.loose {
+	if a.status < http.StatusBadRequest && !a.lenient {
 		err = errors.Join(err, checkQuery(operation, a), checkRequest(operation, a))
 	}
-	if c.onSession(a) {
-		return err // the other one knows the paths of the document only
+	if c.onSessionMount(a) {
+		return err // openapi3filter only knows documented paths
 	}
-	return errors.Join(err, c.secondOpinion(a, pattern))
+	return errors.Join(err, c.checkWithKinOpenAPI(a, pattern))
 }
 
-// checkStray is for paths and methods that do not exist: they are answered with
-// the same body as every error.
-func (c *contract) checkStray(a *answer) error {
-	response := c.root().at("components", "responses", "InternalError") // the plainest one
-	err := checkHeaders(response, a.header)
+// checkUnknownRoute checks responses for undocumented paths and methods, which
+// have the same body as every error.
+func (c *contract) checkUnknownRoute(a *response) error {
+	documented := c.root().at("components", "responses", "InternalError") // the most general one
+	err := checkHeaders(documented, a.header)
 	if a.request.Method == http.MethodHead {
 		return err
 	}
-	return errors.Join(err, checkBody(response, a))
+	return errors.Join(err, checkBody(documented, a))
 }
 
-func checkHeaders(response node, header http.Header) error {
+func checkHeaders(documented node, header http.Header) error {
 	var errs []error
-	promised := response.at("headers")
+	promised := documented.at("headers")
 	for name := range promised.members() {
 		spec := promised.at(name)
 		values := header.Values(name)
@@ -239,7 +243,7 @@ func checkHeaders(response node, header http.Header) error {
 		case len(values) > 1:
 			errs = append(errs, fmt.Errorf("header %s is there %d times", name, len(values)))
 		case len(values) == 1:
-			if err := spec.at("schema").validate(typed(spec.at("schema"), values[0])); err != nil {
+			if err := spec.at("schema").validate(parseHeader(spec.at("schema"), values[0])); err != nil {
 				errs = append(errs, fmt.Errorf("header %s: %q: %w", name, values[0], err))
 			}
 		}
@@ -247,8 +251,11 @@ func checkHeaders(response node, header http.Header) error {
 	return errors.Join(errs...)
 }
 
-// typed reads a text as the type that a schema asks for.
-func typed(schema node, text string) any {
+// parseHeader converts a header to the type of its schema.
+func parseHeader(schema node, text string) any {
+	if schema.at("type").value == "boolean" && (text == "true" || text == "false") {
+		return text == "true"
+	}
 	if schema.at("type").value == "integer" {
 		if n, err := strconv.ParseInt(text, 10, 64); err == nil {
 			return n
@@ -257,8 +264,8 @@ func typed(schema node, text string) any {
 	return text
 }
 
-func checkBody(response node, a *answer) error {
-	content := response.at("content")
+func checkBody(documented node, a *response) error {
+	content := documented.at("content")
 	if a.request.Method == http.MethodHead || len(content.members()) == 0 {
 		if len(a.body) > 0 {
 			return fmt.Errorf("there is a body: %s", a.body)
@@ -282,7 +289,7 @@ func checkBody(response node, a *answer) error {
 	return nil
 }
 
-// parse reads a body that is JSON or YAML.
+// parse decodes a JSON or YAML body.
 func parse(media string, body []byte) (any, error) {
 	if media == "application/yaml" {
 		document, err := strictyaml.Decode(body)
@@ -294,22 +301,21 @@ func parse(media string, body []byte) (any, error) {
 	return jsonschema.UnmarshalJSON(bytes.NewReader(body))
 }
 
-// checkCode makes sure that a code is one that this answer may carry.
-func (c *contract) checkCode(response node, a *answer) error {
+// checkCode checks that the response may have this error code.
+func (c *contract) checkCode(documented node, a *response) error {
 	code := a.code()
 	if status, known := c.codes[code]; !known || status != a.status {
 		return fmt.Errorf("code %q is documented with status %d, not %d", code, status, a.status)
 	}
-	listed, _ := response.at("x-error-codes").value.([]any)
+	listed, _ := documented.at("x-error-codes").value.([]any)
 	if !slices.Contains(listed, any(code)) {
 		return fmt.Errorf("code %q is not documented for this status, only %v", code, listed)
 	}
 	return nil
 }
 
-// checkQuery makes sure that the parameters that were accepted are those that
-// the document allows.
-func checkQuery(operation node, a *answer) error {
+// checkQuery checks that the document allows the accepted parameters.
+func checkQuery(operation node, a *response) error {
 	given := a.request.URL.Query()
 	parameters, _ := operation.at("parameters").value.([]any)
 	for i := range parameters {
@@ -318,7 +324,7 @@ func checkQuery(operation node, a *answer) error {
 		if parameter.at("in").value != "query" || !given.Has(name) {
 			continue
 		}
-		if err := parameter.at("schema").validate(typed(parameter.at("schema"), given.Get(name))); err != nil {
+		if err := parameter.at("schema").validate(parseHeader(parameter.at("schema"), given.Get(name))); err != nil {
 			return fmt.Errorf("a parameter that the document does not allow was accepted: %s=%s: %w", name, given.Get(name), err)
 		}
 		given.Del(name)
@@ -329,8 +335,8 @@ func checkQuery(operation node, a *answer) error {
 	return nil
 }
 
-// checkRequest makes sure that what was accepted is what the document allows.
-func checkRequest(operation node, a *answer) error {
+// checkRequest checks that the document allows the accepted request.
+func checkRequest(operation node, a *response) error {
 	content := operation.at("requestBody", "content")
 	switch {
 	case len(content.members()) == 0:
@@ -358,7 +364,7 @@ func checkRequest(operation node, a *answer) error {
 	return nil
 }
 
-func (c *contract) secondOpinion(a *answer, pattern string) error {
+func (c *contract) checkWithKinOpenAPI(a *response, pattern string) error {
 	kind := fmt.Sprint(a.request.Method, pattern, a.status, a.code())
 	c.mu.Lock()
 	seen := c.seen[kind]
@@ -373,6 +379,6 @@ func (c *contract) secondOpinion(a *answer, pattern string) error {
 			Spec: c.kin, Path: pattern, PathItem: item, Method: a.request.Method, Operation: item.GetOperation(a.request.Method),
 		}},
 		Status: a.status, Header: a.header, Body: io.NopCloser(bytes.NewReader(a.body)),
-		Options: &openapi3filter.Options{IncludeResponseStatus: true, MultiError: true, ExcludeResponseBody: a.streamed()},
+		Options: &openapi3filter.Options{IncludeResponseStatus: true, MultiError: true, ExcludeResponseBody: a.isStream()},
 	})
 }

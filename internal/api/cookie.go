@@ -8,11 +8,11 @@ import (
 	"github.com/stepmill/stepmill/internal/fault"
 )
 
-// sessionCookie carries the token of a session. Its prefix makes browsers hold to
-// what it says: it comes from this very host, over TLS or from the same machine.
+// sessionCookie holds the token of a session. The __Host- prefix makes browsers
+// accept it only from this host, and only over TLS or from localhost.
 const sessionCookie = "__Host-stepmill"
 
-// sessionToken is the token that a request brings. Two of them are none.
+// sessionToken returns the session token of a request. Two cookies count as an invalid one.
 func sessionToken(r *http.Request) (token string, has bool) {
 	found := r.CookiesNamed(sessionCookie)
 	if len(found) != 1 {
@@ -21,24 +21,24 @@ func sessionToken(r *http.Request) (token string, has bool) {
 	return found[0].Value, true
 }
 
-// withToken gives a browser its session.
-func withToken(r *reply, token string) *reply {
-	return r.cookie(sessionCookie, token, int(account.SessionLife.Seconds()))
+// withSessionCookie sets the session cookie.
+func withSessionCookie(r *reply, token string) *reply {
+	return r.cookie(sessionCookie, token, int(account.SessionLifetime.Seconds()))
 }
 
-// withoutToken takes it away.
-func withoutToken(r *reply) *reply { return r.cookie(sessionCookie, "", -1) }
+// withoutSessionCookie removes the session cookie.
+func withoutSessionCookie(r *reply) *reply { return r.cookie(sessionCookie, "", -1) }
 
-// cookie adds a cookie that no script sees and that no other site sends, for a
-// number of seconds; a negative one takes it away.
+// cookie sets a cookie that scripts cannot read and other sites cannot send, for
+// a number of seconds. A negative number deletes it.
 func (r *reply) cookie(name, value string, life int) *reply {
 	c := http.Cookie{Name: name, Value: value, Path: "/", MaxAge: life, Secure: true, HttpOnly: true, SameSite: http.SameSiteLaxMode}
 	r.cookies = append(r.cookies, c.String())
 	return r
 }
 
-// refuseOrigin answers a request that another site makes a browser send.
-func (s *Server) refuseOrigin(w http.ResponseWriter, r *http.Request, c *caller) {
+// rejectOrigin rejects a request that another site made a browser send.
+func (s *Server) rejectOrigin(w http.ResponseWriter, r *http.Request, c *caller) {
 	setLimitHeaders(w.Header(), s.preauth.Peek(network(s.clientAddress(r)), s.PreauthPerMinute, clock.Now()))
-	s.fail(w, c, fault.New(fault.CrossOrigin, "the request comes from another site"))
+	s.fail(w, c, fault.New(fault.CrossOrigin, "the request was sent by another site: cross-site requests are rejected"))
 }

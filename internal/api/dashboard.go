@@ -8,43 +8,51 @@ import (
 	"io/fs"
 	"net/http"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
 )
 
-// dashboardPolicy allows the dashboard its own files and calls, and nothing else.
-// It makes no policy of Trusted Types, so none may be made.
+// dashboardPolicy allows the dashboard its own files and requests, and nothing
+// else. The dashboard uses no Trusted Types policy, so none may be created.
 const dashboardPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; font-src 'self'; img-src 'self'; connect-src 'self'; " +
 	"frame-ancestors 'none'; base-uri 'none'; form-action 'self'; require-trusted-types-for 'script'; trusted-types 'none'"
 
-// Files below assetPath carry a hash of their content in their names.
+const mediaHTML = "text/html"
+
+// programPath matches paths that programs request rather than people: API
+// versions, misspelled ones included, and files, hidden ones included.
+var programPath = regexp.MustCompile(`(?i)^/+(v[0-9]+|ui|metrics|healthz|readyz)(/|$)|/\.|\.[a-z0-9]+$`)
+
+// The names of files below assetPath contain a hash of their content.
 const assetPath = "/assets/"
 
-// dashboard serves the files of the dashboard, and its one page at every address
-// that is nobody else's: what that shows is decided by the page itself.
+// dashboard serves the files of the dashboard. Its page is served at every path
+// that no route uses, to every client that accepts HTML; the page does its own
+// routing.
 type dashboard struct {
 	files map[string]*asset // by path
 	page  *asset            // nil: there is no dashboard
-	// taken are the first elements of paths that belong to others.
-	taken  []string
-	served *served
+	// reserved lists the first path elements that belong to routes.
+	reserved []string
+	requests *requestStats
 }
 
-// asset is one file as it is sent.
+// asset is one file, ready to be sent.
 type asset struct {
-	mediaType string
-	plain     []byte
-	packed    func() []byte // nil: packing would not make it smaller
-	etag      string
-	caching   string
+	mediaType    string
+	plain        []byte
+	gzipped      func() []byte // nil: already compressed
+	etag         string
+	cacheControl string
 }
 
-// newDashboard reads the files of a built dashboard; nil has none.
-func newDashboard(built fs.FS, doors []door) *dashboard {
-	d := &dashboard{files: map[string]*asset{}, taken: []string{"v1", "ui"}, served: newServed()}
-	for _, door := range doors {
-		d.taken = append(d.taken, strings.Trim(door.prefix, "/"))
+// newDashboard reads the files of a built dashboard. With nil there is no dashboard.
+func newDashboard(built fs.FS, routes []publicRoute) *dashboard {
+	d := &dashboard{files: map[string]*asset{}, reserved: []string{"v1", "ui"}, requests: newRequestStats()}
+	for _, route := range routes {
+		d.reserved = append(d.reserved, strings.Trim(route.prefix, "/"))
 	}
 	if built == nil {
 		return d
@@ -61,14 +69,14 @@ func newDashboard(built fs.FS, doors []door) *dashboard {
 		return nil
 	})
 	if err != nil {
-		panic(err) // the files are a part of the program
+		panic(err) // the files are embedded in the binary
 	}
 	d.page = d.files["/index.html"]
 	return d
 }
 
-// mediaTypes are those of the files that a build makes. The machine's own table
-// is not asked: a wrong line in it would leave the page blank.
+// mediaTypes lists the media types of built files. The table of the operating
+// system is not used: a wrong entry there would leave the page blank.
 var mediaTypes = map[string]string{
 	".css":   "text/css; charset=utf-8",
 	".html":  "text/html; charset=utf-8",
@@ -80,31 +88,31 @@ var mediaTypes = map[string]string{
 
 func newAsset(name string, body []byte) *asset {
 	sum := sha256.Sum256(body)
-	a := &asset{plain: body, mediaType: mediaTypes[path.Ext(name)], etag: `"` + hex.EncodeToString(sum[:16]) + `"`, caching: "no-cache"}
+	a := &asset{plain: body, mediaType: mediaTypes[path.Ext(name)], etag: `"` + hex.EncodeToString(sum[:16]) + `"`, cacheControl: "no-cache"}
 	if a.mediaType == "" {
 		a.mediaType = "application/octet-stream"
 	}
 	if strings.HasPrefix(name, assetPath) {
-		a.caching = "public, max-age=31536000, immutable"
+		a.cacheControl = "public, max-age=31536000, immutable"
 	}
 	if path.Ext(name) != ".woff2" {
-		a.packed = sync.OnceValue(func() []byte { return pack(body) })
+		a.gzipped = sync.OnceValue(func() []byte { return gzipBytes(body) })
 	}
 	return a
 }
 
-func pack(body []byte) []byte {
+func gzipBytes(body []byte) []byte {
 	var out bytes.Buffer
 	w, err := gzip.NewWriterLevel(&out, gzip.BestCompression)
 	if err != nil {
 		panic(err) // the level is valid
 	}
-	_, _ = w.Write(body) // to memory
+	_, _ = w.Write(body) // writing to memory cannot fail
 	_ = w.Close()
 	return out.Bytes()
 }
 
-// find is what a request for no route gets from the dashboard; nil for nothing.
+// find returns the file for a request that matches no route, or nil.
 func (d *dashboard) find(r *http.Request) *asset {
 	if d.page == nil || r.Method != http.MethodGet && r.Method != http.MethodHead {
 		return nil
@@ -113,22 +121,32 @@ func (d *dashboard) find(r *http.Request) *asset {
 		return found
 	}
 	first, _, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
-	if slices.Contains(d.taken, first) || strings.HasPrefix(r.URL.Path, assetPath) {
+	if slices.Contains(d.reserved, first) || strings.HasPrefix(r.URL.Path, assetPath) {
 		return nil
 	}
-	// Programs that look for something get an error that they understand.
-	if !strings.Contains(r.Header.Get("Accept"), "text/html") {
+	accept := strings.Join(r.Header.Values("Accept"), ",")
+	if accept != "" && quality(accept, mediaHTML) == 0 {
+		return nil
+	}
+	// A program that accepts anything gets a JSON error instead of the page.
+	if !strings.Contains(strings.ToLower(accept), mediaHTML) && (hasBearer(r) || programPath.MatchString(r.URL.Path)) {
 		return nil
 	}
 	return d.page
 }
 
-// send answers with a file.
-func (d *dashboard) send(w http.ResponseWriter, r *http.Request, a *asset) {
+// hasBearer reports whether the request has a bearer token, which browsers do not send.
+func hasBearer(r *http.Request) bool {
+	scheme, _, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	return strings.EqualFold(scheme, "Bearer")
+}
+
+// serve responds with a file.
+func (d *dashboard) serve(w http.ResponseWriter, r *http.Request, a *asset) {
 	h := w.Header()
 	h.Set("Content-Security-Policy", dashboardPolicy)
-	h.Set("Cache-Control", a.caching)
-	h.Set("ETag", "W/"+a.etag) // weak: packed or not, it is the same
+	h.Set("Cache-Control", a.cacheControl)
+	h.Set("ETag", "W/"+a.etag) // weak: the same for both encodings
 	h.Set("Vary", "Accept, Accept-Encoding")
 	if matches(r.Header.Get("If-None-Match"), a.etag) {
 		w.WriteHeader(http.StatusNotModified)
@@ -136,15 +154,15 @@ func (d *dashboard) send(w http.ResponseWriter, r *http.Request, a *asset) {
 	}
 	h.Set("Content-Type", a.mediaType)
 	body := a.plain
-	if a.packed != nil && takesGzip(r.Header.Get("Accept-Encoding")) {
+	if a.gzipped != nil && acceptsGzip(r.Header.Get("Accept-Encoding")) {
 		h.Set("Content-Encoding", "gzip")
-		body = a.packed()
+		body = a.gzipped()
 	}
 	writeBytes(w, http.StatusOK, body)
 }
 
-// takesGzip reads an Accept-Encoding header.
-func takesGzip(header string) bool {
+// acceptsGzip reports whether an Accept-Encoding header allows gzip.
+func acceptsGzip(header string) bool {
 	for coding := range strings.SplitSeq(header, ",") {
 		name, weight, _ := strings.Cut(strings.ReplaceAll(coding, " ", ""), ";")
 		if strings.EqualFold(name, "gzip") {

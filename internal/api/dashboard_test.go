@@ -13,8 +13,8 @@ import (
 	"github.com/stepmill/stepmill/internal/api"
 )
 
-// board serves a small dashboard, beside an API without services.
-func board(t *testing.T, files fstest.MapFS) func(method, path string, headers ...string) *http.Response {
+// serveDashboard serves a small dashboard and an API without services.
+func serveDashboard(t *testing.T, files fstest.MapFS) func(method, path string, headers ...string) *http.Response {
 	t.Helper()
 	options := api.Options{PreauthPerMinute: 1000, Log: slog.New(slog.DiscardHandler)}
 	if files != nil {
@@ -32,7 +32,7 @@ func board(t *testing.T, files fstest.MapFS) func(method, path string, headers .
 	}
 }
 
-func built() fstest.MapFS {
+func dashboardFiles() fstest.MapFS {
 	return fstest.MapFS{
 		"index.html":           {Data: []byte("<!doctype html><title>Stepmill</title>")},
 		"theme.js":             {Data: []byte("// the theme")},
@@ -41,12 +41,15 @@ func built() fstest.MapFS {
 	}
 }
 
-// browser is what a browser says when it opens an address.
+// browser is the Accept header of a browser that opens a page.
 var browser = []string{"Accept", "text/html,application/xhtml+xml,*/*;q=0.8"}
 
-func TestDashboardAddresses(t *testing.T) {
+// curl is the Accept header of curl and many other programs.
+var curl = []string{"Accept", "*/*"}
+
+func TestDashboardPaths(t *testing.T) {
 	t.Parallel()
-	ask := board(t, built())
+	ask := serveDashboard(t, dashboardFiles())
 	for _, tc := range []struct {
 		method, path string
 		headers      []string
@@ -63,15 +66,30 @@ func TestDashboardAddresses(t *testing.T) {
 
 		{"GET", "/assets/gone-abc12.js", browser, 404, "application/json"},
 		{"GET", "/assets/", browser, 404, "application/json"},
-		{"GET", "/runs", []string{"Accept", "*/*"}, 404, "application/json"},
-		{"GET", "/", nil, 404, "application/json"},
-		{"GET", "/runs", nil, 404, "application/json"},
 		{"POST", "/runs", browser, 404, "application/json"},
 		{"GET", "/v1/nothing", browser, 401, "application/json"},
 		{"GET", "/ui/nothing", browser, 404, "application/json"},
 		{"GET", "/hooks", browser, 404, "application/json"},
 		{"GET", "/approve", browser, 404, "application/json"},
 		{"POST", "/healthz", browser, 405, "application/json"},
+		{"GET", "/v1/nothing", curl, 401, "application/json"},
+		{"GET", "/v1", curl, 401, "application/json"},
+		{"GET", "/ui/v1/nothing", curl, 401, "application/json"},
+		{"GET", "/ui/nothing", curl, 404, "application/json"},
+		{"GET", "/hooks/", curl, 404, "application/json"},
+		{"GET", "/healthz/nothing", curl, 404, "application/json"},
+		{"GET", "/metrics", curl, 404, "application/json"},
+		{"GET", "/.well-known/openid-configuration", curl, 404, "application/json"},
+		{"GET", "/favicon.ico", curl, 404, "application/json"},
+		{"GET", "/favicon.ico", []string{"Accept", "image/avif,image/*,*/*;q=0.8"}, 404, "application/json"},
+		{"GET", "/.env", curl, 404, "application/json"},
+		{"GET", "/v2/workflows", curl, 404, "application/json"},
+		{"GET", "/V1/workflows", curl, 404, "application/json"},
+		{"GET", "//v1/workflows", curl, 404, "application/json"},
+		{"GET", "/nothing", []string{"Accept", "*/*", "Authorization", "Bearer smk_x"}, 404, "application/json"},
+		{"GET", "/nothing", append([]string{"Authorization", "Basic eDp5"}, curl...), 200, "text/html; charset=utf-8"},
+		{"GET", "/nothing", append([]string{"Authorization", "Bearer smk_x"}, browser...), 200, "text/html; charset=utf-8"},
+		{"POST", "/", curl, 404, "application/json"},
 	} {
 		res := ask(tc.method, tc.path, tc.headers...)
 		if got := res.Header.Get("Content-Type"); res.StatusCode != tc.status || got != tc.mediaType {
@@ -80,9 +98,36 @@ func TestDashboardAddresses(t *testing.T) {
 	}
 }
 
+// The page is served to every client that accepts HTML, explicitly or not.
+func TestDashboardContentNegotiation(t *testing.T) {
+	t.Parallel()
+	ask := serveDashboard(t, dashboardFiles())
+	for accept, page := range map[string]bool{
+		"": true, "*/*": true, "text/*": true, "text/html": true, "TEXT/HTML": true, "text/html;level=1": true,
+		"text/plain, text/*;q=0.1": true, "application/json, */*;q=0.1": true, "image/png, text/html; q=0.001": true,
+		"text/html;q=0, */*": false, "text/*;q=0, */*": false, "*/*;q=0": false, "text/html;q=0.0": false,
+		"application/json": false, "text/plain": false, "image/*": false, "text/htmlx": false, "nonsense": false,
+		"text/event-stream": false, "text/html;q=0, text/*": false, "text/*;q=0, text/html": true,
+	} {
+		for _, path := range []string{"/", "/runs"} {
+			var headers []string
+			if accept != "" {
+				headers = []string{"Accept", accept}
+			}
+			res := ask("GET", path, headers...)
+			if got := res.StatusCode == http.StatusOK && res.Header.Get("Content-Type") == "text/html; charset=utf-8"; got != page {
+				t.Errorf("%s with Accept %q: %d %s, want the page: %t", path, accept, res.StatusCode, res.Header.Get("Content-Type"), page)
+			}
+			if res.Header.Get("Vary") == "" && page {
+				t.Errorf("%s with Accept %q: the response depends on Accept but has no Vary header", path, accept)
+			}
+		}
+	}
+}
+
 func TestDashboardHeaders(t *testing.T) {
 	t.Parallel()
-	ask := board(t, built())
+	ask := serveDashboard(t, dashboardFiles())
 	page, file := ask("GET", "/workflows", browser...), ask("GET", "/assets/main-abc12.js")
 	for name, res := range map[string]*http.Response{"page": page, "file": file} {
 		policy := res.Header.Get("Content-Security-Policy")
@@ -119,10 +164,10 @@ func TestDashboardHeaders(t *testing.T) {
 	}
 }
 
-func TestDashboardPacked(t *testing.T) {
+func TestDashboardGzip(t *testing.T) {
 	t.Parallel()
-	ask := board(t, built())
-	want := string(built()["assets/main-abc12.js"].Data)
+	ask := serveDashboard(t, dashboardFiles())
+	want := string(dashboardFiles()["assets/main-abc12.js"].Data)
 	for header, packed := range map[string]bool{
 		"": false, "gzip": true, "br, gzip;q=0.5": true, "deflate, GZIP": true, "gzip;q=0": false, "gzip; q=0.0": false, "br": false,
 	} {
@@ -150,7 +195,7 @@ func TestDashboardPacked(t *testing.T) {
 func TestNoDashboard(t *testing.T) {
 	t.Parallel()
 	for name, files := range map[string]fstest.MapFS{"none": nil, "not built": {"robots.txt": {Data: []byte("User-agent: *")}}} {
-		ask := board(t, files)
+		ask := serveDashboard(t, files)
 		if res := ask("GET", "/", browser...); res.StatusCode != http.StatusNotFound {
 			t.Errorf("%s: %d, want 404", name, res.StatusCode)
 		}

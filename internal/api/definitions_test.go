@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// definitions that cannot be saved, with the places of their problems.
+// invalid definitions with the pointers of their problems.
 var invalidDefinitions = []struct{ name, body, points, says string }{
 	{"an id that is malformed", `{"steps": [{"id": "Set", "uses": "data.set", "with": {"values": {}}}]}`, "/steps/0/id", "must start with a letter"},
 	{"an id that is missing", `{"steps": [{"uses": "data.set", "with": {"values": {}}}]}`, "/steps/0/id", ""},
@@ -19,7 +19,7 @@ var invalidDefinitions = []struct{ name, body, points, says string }{
 	{"input that an action does not take", `{"steps": [{"id": "a", "uses": "data.set", "with": {"values": {}, "more": 1}}]}`, "/steps/0/with/more", "unknown"},
 	{"input that an action needs", `{"steps": [{"id": "a", "uses": "data.set", "with": {}}]}`, "/steps/0/with/values", "required"},
 	{"input of the wrong type", `{"steps": [{"id": "a", "uses": "data.set", "with": {"values": []}}]}`, "/steps/0/with/values", "object"},
-	{"input that is no object", `{"steps": [{"id": "a", "uses": "data.set", "with": []}]}`, "/steps/0/with", "object"},
+	{"input that is not an object", `{"steps": [{"id": "a", "uses": "data.set", "with": []}]}`, "/steps/0/with", "object"},
 	{"a wait for no time", `{"steps": [{"id": "a", "uses": "flow.wait", "with": {}}]}`, "/steps/0/with", ""},
 	{"a wait for two times", `{"steps": [{"id": "a", "uses": "flow.wait", "with": {"for": "1s", "until": "2026-11-15T09:30:00Z"}}]}`, "/steps/0/with", ""},
 	{"a wait for a malformed time", `{"steps": [{"id": "a", "uses": "flow.wait", "with": {"for": "soon"}}]}`, "/steps/0/with/for", ""},
@@ -42,12 +42,12 @@ var invalidDefinitions = []struct{ name, body, points, says string }{
 	{"an expression about a step that does not come before", `{"steps": [{"id": "a", "uses": "data.set", "with": {"values": {"x": "${{ steps.set.output }}"}}, "needs": []}, ` + setStep + `]}`, "/steps/0/with/values/x", "needs"},
 	{"an expression about a secret that does not exist", `{"steps": [{"id": "a", "uses": "http.request", "with": {"url": "https://example.com", "headers": {"x": "${{ secrets.token }}"}}}]}`, "/steps/0/with/headers/x", "token"},
 	{"an expression about a variable that does not exist", `{"steps": [{"id": "a", "uses": "data.set", "with": {"values": {"x": "${{ vars.region }}"}}}]}`, "/steps/0/with/values/x", "region"},
-	{"a secret that would be kept in the open", `{"steps": [{"id": "a", "uses": "data.set", "with": {"values": {"x": "${{ secrets.token }}"}}}]}`, "/steps/0/with/values/x", "in the open"},
+	{"a secret that would be stored in plain text", `{"steps": [{"id": "a", "uses": "data.set", "with": {"values": {"x": "${{ secrets.token }}"}}}]}`, "/steps/0/with/values/x", "in plain text"},
 	{"an id of a trigger that is malformed", `{"triggers": [{"id": "", "type": "manual"}]}`, "/triggers/0/id", ""},
 	{"an id of a trigger used twice", `{"triggers": [{"id": "a", "type": "manual"}, {"id": "a", "type": "manual"}]}`, "/triggers/1/id", ""},
 	{"an unknown type of trigger", `{"triggers": [{"id": "a", "type": "cron"}]}`, "/triggers/0/type", "manual"},
 	{"an unknown type of trigger, with the nearest", `{"triggers": [{"id": "a", "type": "schedul"}]}`, "/triggers/0/type", `did you mean "schedule"?`},
-	{"a member that a trigger does not have", `{"triggers": [{"id": "a", "type": "manual", "cron": "0 3 * * *"}]}`, "/triggers/0/cron", "manual has no cron"},
+	{"a member that a trigger does not have", `{"triggers": [{"id": "a", "type": "manual", "cron": "0 3 * * *"}]}`, "/triggers/0/cron", "manual cannot have cron"},
 	{"a schedule without times", `{"triggers": [{"id": "a", "type": "schedule"}]}`, "/triggers/0/cron", "required"},
 	{"a schedule with two kinds of times", `{"triggers": [{"id": "a", "type": "schedule", "cron": "@daily", "every": "1h"}]}`, "/triggers/0/every", "either"},
 	{"a cron of six fields", `{"triggers": [{"id": "a", "type": "schedule", "cron": "0 0 3 * * *"}]}`, "/triggers/0/cron", "5 fields"},
@@ -58,7 +58,7 @@ var invalidDefinitions = []struct{ name, body, points, says string }{
 	{"an unknown time zone", `{"triggers": [{"id": "a", "type": "schedule", "cron": "@daily", "timezone": "Paris"}]}`, "/triggers/0/timezone", "Europe/Paris"},
 	{"the time zone of the machine", `{"triggers": [{"id": "a", "type": "schedule", "cron": "@daily", "timezone": "Local"}]}`, "/triggers/0/timezone", ""},
 	{"an unknown missed", `{"triggers": [{"id": "a", "type": "schedule", "cron": "@daily", "missed": "all"}]}`, "/triggers/0/missed", "latest"},
-	{"a jitter that is no time", `{"triggers": [{"id": "a", "type": "schedule", "cron": "@daily", "jitter": "much"}]}`, "/triggers/0/jitter", ""},
+	{"a jitter that is not a time", `{"triggers": [{"id": "a", "type": "schedule", "cron": "@daily", "jitter": "much"}]}`, "/triggers/0/jitter", ""},
 	{"a jitter of more than an hour", `{"triggers": [{"id": "a", "type": "schedule", "cron": "@daily", "jitter": "61m"}]}`, "/triggers/0/jitter", "1h"},
 	{"too many triggers", `{"triggers": [` + strings.Repeat(`{"id": "a", "type": "manual"},`, 50) + `{"id": "a", "type": "manual"}]}`, "/triggers", "50"},
 	{"a webhook with odd methods", `{"triggers": [{"id": "a", "type": "webhook", "methods": ["POST", "post", "POST"]}]}`, "/triggers/0/methods/2 /triggers/0/methods/1", ""},
@@ -69,14 +69,14 @@ var invalidDefinitions = []struct{ name, body, points, says string }{
 	{"a scheme without its secret", `{"triggers": [{"id": "a", "type": "webhook", "verify": {"scheme": "github"}}]}`, "/triggers/0/verify/secret", "required"},
 	{"a secret that is written out", `{"triggers": [{"id": "a", "type": "webhook", "verify": {"scheme": "github", "secret": "hunter2"}}]}`, "/triggers/0/verify/secret", "refer to a secret"},
 	{"a secret that does not exist", `{"triggers": [{"id": "a", "type": "webhook", "verify": {"scheme": "github", "secret": "${{ secrets.nothing }}"}}]}`, "/triggers/0/verify/secret", "nothing"},
-	{"a member that a scheme does not have", `{"triggers": [{"id": "a", "type": "webhook", "verify": {"scheme": "none", "secret": "x"}}]}`, "/triggers/0/verify/secret", "none has no secret"},
+	{"a member that a scheme does not have", `{"triggers": [{"id": "a", "type": "webhook", "verify": {"scheme": "none", "secret": "x"}}]}`, "/triggers/0/verify/secret", "none does not take secret"},
 	{"a signature without a header", `{"triggers": [{"id": "a", "type": "webhook", "verify": {"scheme": "hmac", "secret": "${{ secrets.$secret }}", "algorithm": "md5", "encoding": "hax", "tolerance": "1m"}}]}`,
 		"/triggers/0/verify/header /triggers/0/verify/algorithm /triggers/0/verify/encoding /triggers/0/verify/tolerance /triggers/0/verify/secret", ""},
-	{"a dedupe with a secret", `{"triggers": [{"id": "a", "type": "webhook", "dedupe": "${{ secrets.x }}"}]}`, "/triggers/0/dedupe", "in the open"},
+	{"a dedupe with a secret", `{"triggers": [{"id": "a", "type": "webhook", "dedupe": "${{ secrets.x }}"}]}`, "/triggers/0/dedupe", "in plain text"},
 	{"a dedupe with a step", `{"triggers": [{"id": "a", "type": "webhook", "dedupe": "${{ steps.x.output }}"}]}`, "/triggers/0/dedupe", "no step has run"},
 	{"an event trigger without events", `{"triggers": [{"id": "a", "type": "event"}]}`, "/triggers/0/events", ""},
 	{"an event trigger with an unknown event", `{"triggers": [{"id": "a", "type": "event", "events": ["run.fail"]}]}`, "/triggers/0/events/0", `did you mean "run.failed"?`},
-	{"an event trigger for what is no workflow", `{"triggers": [{"id": "a", "type": "event", "events": ["run.failed"], "workflows": ["all"]}]}`, "/triggers/0/workflows/0", ""},
+	{"an event trigger for an invalid workflow id", `{"triggers": [{"id": "a", "type": "event", "events": ["run.failed"], "workflows": ["all"]}]}`, "/triggers/0/workflows/0", ""},
 	{"a poll without anything", `{"triggers": [{"id": "a", "type": "poll"}]}`, "/triggers/0/every /triggers/0/request /triggers/0/items /triggers/0/key", ""},
 	{"a poll with a request that http.request would not take", `{"triggers": [{"id": "a", "type": "poll", "every": "1m", "request": {"url": "ftp://example.com", "methd": "GET"}, "items": "response.body", "key": "item.id"}]}`,
 		"/triggers/0/request/methd", "methd"},
@@ -87,13 +87,13 @@ var invalidDefinitions = []struct{ name, body, points, says string }{
 		"with": {"for": "soon"}, "if": "1 +"}]}`, "/triggers/0/type /steps/0/id /steps/0/uses /steps/1/needs/0 /steps/1/join /steps/1/if /steps/1/with/for", ""},
 }
 
-func TestDefinitionsThatCannotBeSaved(t *testing.T) {
+func TestInvalidDefinitions(t *testing.T) {
 	var scenarios []scenario
 	for _, tc := range invalidDefinitions {
 		scenarios = append(scenarios, scenario{
-			name: "workflow_invalid: " + tc.name, given: func(w *world) { w.workflow("wf") },
-			call: "PATCH /v1/workflows/$wf", body: tc.body, status: 422, code: "workflow_invalid", points: strings.Fields(tc.points),
-			then: func(w *world, a *answer) {
+			name: "workflow_invalid: " + tc.name, setup: func(w *testWorkspace) { w.workflow("wf") },
+			request: "PATCH /v1/workflows/$wf", body: tc.body, status: 422, code: "workflow_invalid", pointers: strings.Fields(tc.points),
+			after: func(w *testWorkspace, a *response) {
 				if !strings.Contains(string(unescaped(a.body)), tc.says) {
 					w.t.Errorf("%s does not say %q", a.body, tc.says)
 				}
@@ -104,65 +104,65 @@ func TestDefinitionsThatCannotBeSaved(t *testing.T) {
 	runScenarios(t, scenarios)
 }
 
-// unescaped makes quotes inside JSON text plain again.
+// unescaped replaces escaped quotes in JSON text.
 func unescaped(body []byte) []byte { return []byte(strings.ReplaceAll(string(body), `\"`, `"`)) }
 
 func TestValidate(t *testing.T) {
 	var scenarios []scenario
 	for _, tc := range invalidDefinitions {
 		scenarios = append(scenarios, scenario{
-			name: "validate answers 200 with every problem: " + tc.name, given: func(w *world) { w.workflow("wf") },
-			call: "POST /v1/workflows/$wf/validate", body: tc.body, loose: true,
-			status: 200, keys: "valid problems", answer: `{"valid": false}`,
-			then: func(w *world, a *answer) { checkProblems(w, a, strings.Fields(tc.points)) },
+			name: "validate answers 200 with every problem: " + tc.name, setup: func(w *testWorkspace) { w.workflow("wf") },
+			request: "POST /v1/workflows/$wf/validate", body: tc.body, lenient: true,
+			status: 200, members: "valid problems", contains: `{"valid": false}`,
+			after: func(w *testWorkspace, a *response) { checkProblems(w, a, strings.Fields(tc.points)) },
 		})
 	}
 	runScenarios(t, append(scenarios,
 		scenario{
 			name:  "validate without a body checks the stored definition",
-			given: givenWorkflow, call: "POST /v1/workflows/$wf/validate", as: "write",
-			status: 200, answer: `{"valid": true, "problems": []}`,
+			setup: setupWorkflow, request: "POST /v1/workflows/$wf/validate", scope: "write",
+			status: 200, contains: `{"valid": true, "problems": []}`,
 		},
 		scenario{
 			name:  "validate takes parts that are left out from the stored definition",
-			given: givenWorkflow, call: "POST /v1/workflows/$wf/validate", body: `{"triggers": [{"id": "a", "type": "manual"}], "settings": {}}`,
-			status: 200, answer: `{"valid": true, "problems": []}`,
+			setup: setupWorkflow, request: "POST /v1/workflows/$wf/validate", body: `{"triggers": [{"id": "a", "type": "manual"}], "settings": {}}`,
+			status: 200, contains: `{"valid": true, "problems": []}`,
 		},
 		scenario{
 			name:  "validate saves nothing",
-			given: givenWorkflow, call: "POST /v1/workflows/$wf/validate", body: `{"steps": []}`, status: 200, answer: `{"valid": true}`,
-			then: func(w *world, _ *answer) {
+			setup: setupWorkflow, request: "POST /v1/workflows/$wf/validate", body: `{"steps": []}`, status: 200, contains: `{"valid": true}`,
+			after: func(w *testWorkspace, _ *response) {
 				wantContains(w.t, w.call("GET", "/v1/workflows/$wf", "").json(), `{"version": 2, "steps": [{"id": "set"}]}`)
 			},
 		},
 		scenario{
-			name:  "validate refuses a body with an unknown member",
-			given: givenWorkflow, call: "POST /v1/workflows/$wf/validate", body: `{"name": "n", "steps": []}`,
-			status: 400, code: "invalid_request", points: []string{"/name"},
+			name:  "validate rejects a body with an unknown member",
+			setup: setupWorkflow, request: "POST /v1/workflows/$wf/validate", body: `{"name": "n", "steps": []}`,
+			status: 400, code: "invalid_request", pointers: []string{"/name"},
 		},
 		scenario{
-			name:  "validate refuses values of the wrong type",
-			given: givenWorkflow, call: "POST /v1/workflows/$wf/validate", body: `{"steps": {}}`,
-			status: 400, code: "invalid_request", points: []string{"/steps"},
+			name:  "validate rejects values of the wrong type",
+			setup: setupWorkflow, request: "POST /v1/workflows/$wf/validate", body: `{"steps": {}}`,
+			status: 400, code: "invalid_request", pointers: []string{"/steps"},
 		},
 		scenario{
-			name:  "validate refuses null",
-			given: givenWorkflow, call: "POST /v1/workflows/$wf/validate", body: `{"settings": null}`,
-			status: 400, code: "invalid_request", points: []string{"/settings"},
+			name:  "validate rejects null",
+			setup: setupWorkflow, request: "POST /v1/workflows/$wf/validate", body: `{"settings": null}`,
+			status: 400, code: "invalid_request", pointers: []string{"/settings"},
 		},
 		scenario{
-			name: "validate of an unknown workflow is workflow_not_found",
-			call: "POST /v1/workflows/wf_01m7f8njhve3pt0yekqqme4qcm/validate", status: 404, code: "workflow_not_found",
+			name:    "validate of an unknown workflow is workflow_not_found",
+			request: "POST /v1/workflows/wf_01m7f8njhve3pt0yekqqme4qcm/validate", status: 404, code: "workflow_not_found",
 		},
 		scenario{
 			name:  "validate says that there are too many steps to save",
-			given: givenWorkflow, call: "POST /v1/workflows/$wf/validate", body: `{"steps": [` + steps(20_000) + `]}`, loose: true,
-			status: 200, answer: `{"valid": false, "problems": [{"pointer": "/steps", "message": "~.*500 steps.*"}]}`,
+			setup: setupWorkflow, request: "POST /v1/workflows/$wf/validate", body: `{"steps": [` + stepList(20_000) + `]}`, lenient: true,
+			status: 200, contains: `{"valid": false, "problems": [{"pointer": "/steps", "message": "~.*500 steps.*"}]}`,
 		},
 	))
 }
 
-func checkProblems(w *world, a *answer, points []string) {
+func checkProblems(w *testWorkspace, a *response, points []string) {
 	w.t.Helper()
 	var result struct {
 		Problems []struct{ Pointer, Message, Hint string }
@@ -179,8 +179,8 @@ func checkProblems(w *world, a *answer, points []string) {
 	}
 }
 
-// steps writes n plain steps.
-func steps(n int) string {
+// stepList returns n plain steps.
+func stepList(n int) string {
 	list := make([]string, n)
 	for i := range list {
 		list[i] = fmt.Sprintf(`{"id": "s%d", "uses": "data.set", "with": {"values": {}}}`, i)
@@ -188,7 +188,7 @@ func steps(n int) string {
 	return strings.Join(list, ",")
 }
 
-func TestStepsPerPlan(t *testing.T) {
+func TestStepLimitPerPlan(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
 		plan  string
@@ -200,10 +200,10 @@ func TestStepsPerPlan(t *testing.T) {
 	} {
 		t.Run(fmt.Sprintf("%d steps are allowed, one more is plan_limit_exceeded", tc.limit), func(t *testing.T) {
 			t.Parallel()
-			w := sharedServer(t).newWorldOn(t, tc.plan)
+			w := sharedServer(t).newTestWorkspaceWith(t, tc.plan)
 			w.workflow("wf")
-			w.patch("wf", `{"steps": [`+steps(tc.limit)+`]}`)
-			a := w.call("PATCH", "/v1/workflows/$wf", `{"steps": [`+steps(tc.limit+1)+`]}`).want(403, "plan_limit_exceeded")
+			w.patch("wf", `{"steps": [`+stepList(tc.limit)+`]}`)
+			a := w.call("PATCH", "/v1/workflows/$wf", `{"steps": [`+stepList(tc.limit+1)+`]}`).wantStatus(403, "plan_limit_exceeded")
 			if !strings.Contains(a.message(), fmt.Sprint(tc.limit)) {
 				t.Errorf("the message is %q", a.message())
 			}

@@ -38,7 +38,7 @@ type deliveryAttempt struct {
 	Error      *string `json:"error"`
 }
 
-// loggedAttempt is an attempt with what the endpoint answered.
+// loggedAttempt is an attempt with the response of the endpoint.
 type loggedAttempt struct {
 	deliveryAttempt
 	Answer *string `json:"answer"`
@@ -83,7 +83,7 @@ type listDeliveriesRequest struct {
 func (in *listDeliveriesRequest) filter() (webhook.Filter, error) {
 	f := webhook.Filter{Status: webhook.Status(in.Status), RunID: in.RunID}
 	if in.Status != "" && !slices.Contains(webhook.Statuses(), f.Status) {
-		return f, parameter("status", "must be one of %s", textOf(webhook.Statuses()))
+		return f, parameter("status", "must be one of %s", joinNames(webhook.Statuses()))
 	}
 	if in.Event != "" {
 		if !event.Known(in.Event) {
@@ -95,15 +95,15 @@ func (in *listDeliveriesRequest) filter() (webhook.Filter, error) {
 		return f, parameter("run_id", "must not be longer than %d bytes", maxFilter)
 	}
 	var err error
-	if f.Since, err = moment("since", in.Since); err != nil {
+	if f.Since, err = parseTime("since", in.Since); err != nil {
 		return f, err
 	}
-	f.Until, err = moment("until", in.Until)
+	f.Until, err = parseTime("until", in.Until)
 	return f, err
 }
 
-// textOf writes a list with commas.
-func textOf[T ~string](list []T) string {
+// joinNames joins a list with commas.
+func joinNames[T ~string](list []T) string {
 	out := make([]string, len(list))
 	for i, item := range list {
 		out[i] = string(item)
@@ -116,7 +116,7 @@ func (s *Server) listDeliveries(ctx context.Context, in *listDeliveriesRequest) 
 	if err != nil {
 		return nil, err
 	}
-	return listing(ctx, s, in.page, []string{"deliveries", in.ID, in.Status, in.Event, in.Since, in.Until, in.RunID},
+	return paginate(ctx, s, in.page, []string{"deliveries", in.ID, in.Status, in.Event, in.Since, in.Until, in.RunID},
 		func(p paging.Request) (paging.Page[webhook.Delivery], error) {
 			return s.Webhooks.Deliveries(ctx, actorOf(ctx), in.ID, filter, p)
 		},
@@ -134,7 +134,7 @@ func (s *Server) getDelivery(ctx context.Context, in *deliveryRequest) (*reply, 
 	}
 	body := deliveryDetail{deliveryBody: showDelivery(d.Delivery), Attempts: make([]loggedAttempt, len(d.Log)), Body: d.Body}
 	for i, a := range d.Log {
-		body.Attempts[i] = loggedAttempt{showDeliveryAttempt(a), orNull(a.Answer)}
+		body.Attempts[i] = loggedAttempt{showDeliveryAttempt(a), orNull(a.Response)}
 	}
 	return ok(body), nil
 }
@@ -144,7 +144,7 @@ func (s *Server) redeliver(ctx context.Context, in *deliveryRequest) (*reply, er
 	if err != nil {
 		return nil, err
 	}
-	return ok(showDelivery(d)).with("Location", "/v1/deliveries/"+d.ID), nil
+	return ok(showDelivery(d)).withHeader("Location", "/v1/deliveries/"+d.ID), nil
 }
 
 type redeliverRangeRequest struct {
@@ -162,7 +162,7 @@ type redeliveredBody struct {
 }
 
 func (s *Server) redeliverRange(ctx context.Context, in *redeliverRangeRequest) (*reply, error) {
-	wanted, err := in.wanted()
+	wanted, err := in.deliveryRange()
 	if err != nil {
 		return nil, err
 	}
@@ -173,7 +173,7 @@ func (s *Server) redeliverRange(ctx context.Context, in *redeliverRangeRequest) 
 	return ok(redeliveredBody{count, more}), nil
 }
 
-func (in *redeliverRangeRequest) wanted() (webhook.Range, error) {
+func (in *redeliverRangeRequest) deliveryRange() (webhook.Range, error) {
 	var wanted webhook.Range
 	if in.Body.Since == nil {
 		return wanted, fault.Field("/since", "is required")
@@ -206,11 +206,11 @@ func (in *redeliverRangeRequest) wanted() (webhook.Range, error) {
 	}
 	for _, status := range *in.Body.Status {
 		if !slices.Contains(ended, webhook.Status(status)) {
-			return wanted, fault.Field("/status", "%q is not one of %s", status, textOf(ended))
+			return wanted, fault.Field("/status", "%q is not one of %s", status, joinNames(ended))
 		}
 	}
 	if len(wanted.Statuses) == 0 {
-		return wanted, fault.Field("/status", "must name at least one of %s", textOf(ended))
+		return wanted, fault.Field("/status", "must name at least one of %s", joinNames(ended))
 	}
 	return wanted, nil
 }

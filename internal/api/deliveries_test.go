@@ -26,13 +26,13 @@ const (
 	detailKeys   = deliveryKeys + " attempts body"
 )
 
-// receiver is an endpoint that keeps what it gets.
+// receiver is an endpoint that stores requests.
 type receiver struct {
 	url string
 
-	mu     sync.Mutex
-	got    []received
-	answer http.HandlerFunc
+	mu      sync.Mutex
+	got     []received
+	handler http.HandlerFunc
 }
 
 type received struct {
@@ -40,34 +40,35 @@ type received struct {
 	body   []byte
 }
 
-// newReceiver starts an endpoint that answers 200 until told otherwise.
+// newReceiver starts an endpoint that responds with 200 until setStatus is
+// called.
 func newReceiver(t *testing.T) *receiver {
 	t.Helper()
-	r := &receiver{answer: func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "thank you") }}
+	r := &receiver{handler: func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "thank you") }}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
 		body, _ := io.ReadAll(request.Body)
 		r.mu.Lock()
 		r.got = append(r.got, received{request.Header.Clone(), body})
-		answer := r.answer
+		handler := r.handler
 		r.mu.Unlock()
-		answer(w, request)
+		handler(w, request)
 	}))
 	t.Cleanup(server.Close)
 	r.url = server.URL
 	return r
 }
 
-// answers makes the endpoint answer with a status from now on.
-func (r *receiver) answers(status int) {
+// setStatus sets the status of all following responses.
+func (r *receiver) setStatus(status int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.answer = func(w http.ResponseWriter, _ *http.Request) {
+	r.handler = func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(status)
 		_, _ = io.WriteString(w, "answer "+fmt.Sprint(status))
 	}
 }
 
-// wait waits until the endpoint has got so many requests, and returns them.
+// wait waits until the endpoint has received n requests and returns them.
 func (r *receiver) wait(t *testing.T, n int) []received {
 	t.Helper()
 	eventually(t, fmt.Sprintf("%d requests are received", n), func() bool {
@@ -80,34 +81,35 @@ func (r *receiver) wait(t *testing.T, n int) []received {
 	return slices.Clone(r.got)
 }
 
-// newSendingWorld is a world on a server that may send to this machine.
-func newSendingWorld(t *testing.T) *world {
+// newWorkspaceWithLoopback creates a workspace on a server that may send to
+// this machine.
+func newWorkspaceWithLoopback(t *testing.T) *testWorkspace {
 	t.Helper()
 	return newServer(t, func(c *config.Serve) {
 		c.EgressAllow = []config.Network{{Prefix: netip.MustParsePrefix("127.0.0.0/8")}}
-	}).newWorld(t)
+	}).newTestWorkspace(t)
 }
 
-func (w *world) hook(name, url, events string) *answer {
+func (w *testWorkspace) createWebhook(name, url, events string) *response {
 	w.t.Helper()
-	return w.make(name, "/v1/webhooks", fmt.Sprintf(`{"url": %q, "events": %s}`, url, events))
+	return w.create(name, "/v1/webhooks", fmt.Sprintf(`{"url": %q, "events": %s}`, url, events))
 }
 
-// settled waits until a delivery is not pending any more.
-func (w *world) settled(id string) *answer {
+// waitForDelivery waits until a delivery is no longer pending.
+func (w *testWorkspace) waitForDelivery(id string) *response {
 	w.t.Helper()
-	var a *answer
+	var a *response
 	eventually(w.t, "the delivery has ended", func() bool {
-		a = w.call("GET", "/v1/deliveries/"+id, "").want(200)
-		return a.text("status") != "pending"
+		a = w.call("GET", "/v1/deliveries/"+id, "").wantStatus(200)
+		return a.str("status") != "pending"
 	})
 	return a
 }
 
-// deliveries lists those of a webhook.
-func (w *world) deliveries(name, query string) *answer {
+// deliveries lists the deliveries of a webhook.
+func (w *testWorkspace) deliveries(name, query string) *response {
 	w.t.Helper()
-	return w.call("GET", "/v1/webhooks/$"+name+"/deliveries"+query, "").want(200)
+	return w.call("GET", "/v1/webhooks/$"+name+"/deliveries"+query, "").wantStatus(200)
 }
 
 func signature(secret string, body []byte) string {
@@ -129,17 +131,17 @@ func standardSignature(t *testing.T, secret string, r received) string {
 
 func TestRotateSecret(t *testing.T) {
 	t.Parallel()
-	w, endpoint := newSendingWorld(t), newReceiver(t)
-	secrets := []string{w.hook("wh", endpoint.url, `["run.failed"]`).text("signing_secret")}
-	w.call("POST", "/v1/webhooks/wh_01m7facgqmf46bs8r42wfv2z13/rotate-secret", "").want(404, "webhook_not_found")
+	w, endpoint := newWorkspaceWithLoopback(t), newReceiver(t)
+	secrets := []string{w.createWebhook("wh", endpoint.url, `["run.failed"]`).str("signing_secret")}
+	w.call("POST", "/v1/webhooks/wh_01m7facgqmf46bs8r42wfv2z13/rotate-secret", "").wantStatus(404, "webhook_not_found")
 	for i := range 3 {
-		w.call("POST", "/v1/webhooks/$wh/test", "").want(202)
+		w.call("POST", "/v1/webhooks/$wh/test", "").wantStatus(202)
 		got := endpoint.wait(t, i+1)[i]
 		if want := signature(secrets[i], got.body); got.header.Get("X-Service-Signature") != want {
 			t.Errorf("after %d rotations X-Service-Signature is %q, want %q", i, got.header.Get("X-Service-Signature"), want)
 		}
 		want := standardSignature(t, secrets[i], got)
-		if i > 0 { // only the one before, however many there were
+		if i > 0 { // only the previous secret stays valid
 			want += " " + standardSignature(t, secrets[i-1], got)
 		}
 		if got.header.Get("Webhook-Signature") != want {
@@ -147,15 +149,15 @@ func TestRotateSecret(t *testing.T) {
 		}
 
 		before := time.Now()
-		a := w.call("POST", "/v1/webhooks/$wh/rotate-secret", "").want(200)
+		a := w.call("POST", "/v1/webhooks/$wh/rotate-secret", "").wantStatus(200)
 		wantKeys(t, a.object(), webhookKeys+" signing_secret")
-		secrets = append(secrets, a.text("signing_secret"))
-		until, err := time.Parse(time.RFC3339, a.text("old_secret_until"))
+		secrets = append(secrets, a.str("signing_secret"))
+		until, err := time.Parse(time.RFC3339, a.str("old_secret_until"))
 		if err != nil || until.Before(before.Add(24*time.Hour-time.Second)) || until.After(time.Now().Add(24*time.Hour)) {
-			t.Errorf("the old secret is good until %s, %v", a.text("old_secret_until"), err)
+			t.Errorf("the old secret is good until %s, %v", a.str("old_secret_until"), err)
 		}
-		shown := w.call("GET", "/v1/webhooks/$wh", "").want(200)
-		if !strings.HasSuffix(secrets[i+1], shown.text("secret_hint")) || strings.Contains(string(shown.body), "signing_secret") {
+		shown := w.call("GET", "/v1/webhooks/$wh", "").wantStatus(200)
+		if !strings.HasSuffix(secrets[i+1], shown.str("secret_hint")) || strings.Contains(string(shown.body), "signing_secret") {
 			t.Errorf("got %s", shown.body)
 		}
 	}
@@ -163,31 +165,32 @@ func TestRotateSecret(t *testing.T) {
 	if len(slices.Compact(secrets)) != 4 {
 		t.Errorf("secrets repeat: %q", secrets)
 	}
-	w.server.rows(t, `UPDATE webhooks SET old_until = 1`)
+	w.server.query(t, `UPDATE webhooks SET old_until = 1`)
 	wantContains(t, w.call("GET", "/v1/webhooks/$wh", "").json(), `{"old_secret_until": null}`)
-	if got := strings.Count(strings.Join(w.audited(), " "), "webhook.secret_rotated"); got != 3 {
+	if got := strings.Count(strings.Join(w.auditActions(), " "), "webhook.secret_rotated"); got != 3 {
 		t.Errorf("%d rotations are recorded", got)
 	}
 }
 
-// Samples look like what happens, go to one webhook only, and are no events.
-func TestWebhookIsTested(t *testing.T) {
+// Samples look like real events, go to one webhook only, and are not stored as
+// events.
+func TestWebhookSamples(t *testing.T) {
 	t.Parallel()
-	w, endpoint, other := newSendingWorld(t), newReceiver(t), newReceiver(t)
+	w, endpoint, other := newWorkspaceWithLoopback(t), newReceiver(t), newReceiver(t)
 	all := `["run.started", "run.succeeded", "run.failed", "run.cancelled", "workflow.activated", "workflow.paused"]`
-	w.hook("wh", endpoint.url, all)
-	w.hook("other", other.url, all)
+	w.createWebhook("wh", endpoint.url, all)
+	w.createWebhook("other", other.url, all)
 	stream := w.client.follow("/v1/events/stream")
 
-	a := w.call("POST", "/v1/webhooks/$wh/test", "").want(202)
+	a := w.call("POST", "/v1/webhooks/$wh/test", "").wantStatus(202)
 	sent, _ := a.object()["deliveries"].([]any)
 	var events []string
 	for _, item := range sent {
 		delivery, _ := item.(map[string]any)
 		wantKeys(t, delivery, deliveryKeys)
 		events = append(events, fmt.Sprint(delivery["event"]))
-		// That each body has the documented shape is checked with every answer.
-		detail := w.settled(fmt.Sprint(delivery["id"]))
+		// Every response is checked against the documented schema.
+		detail := w.waitForDelivery(fmt.Sprint(delivery["id"]))
 		wantContains(t, detail.json(), `{"sample": true, "status": "delivered", "attempt_count": 1, "next_at": null,
 			"last_attempt": {"number": 1, "status_code": 200, "error": null}, "attempts": [{"number": 1, "status_code": 200, "error": null, "answer": "thank you"}]}`)
 		wantKeys(t, detail.object(), detailKeys)
@@ -196,8 +199,8 @@ func TestWebhookIsTested(t *testing.T) {
 	if diff := cmp.Diff(want, events); diff != "" {
 		t.Error(diff)
 	}
-	w.call("PATCH", "/v1/webhooks/$wh", `{"enabled": false}`).want(200)
-	w.call("POST", "/v1/webhooks/$wh/test", `{"events": ["run.failed", "run.failed"]}`).want(202)
+	w.call("PATCH", "/v1/webhooks/$wh", `{"enabled": false}`).wantStatus(200)
+	w.call("POST", "/v1/webhooks/$wh/test", `{"events": ["run.failed", "run.failed"]}`).wantStatus(202)
 	last := endpoint.wait(t, 7)[6]
 	if last.header.Get("X-Service-Event") != "run.failed" {
 		t.Errorf("got %v", last.header)
@@ -205,7 +208,8 @@ func TestWebhookIsTested(t *testing.T) {
 
 	wantContains(t, w.call("GET", "/v1/events", "").json(), `{"data": []}`)
 	wantContains(t, w.deliveries("other", "").json(), `{"data": []}`)
-	// The first thing that the stream tells is the first thing that happens.
+	// The sample did not publish an event: the stream starts with the next real
+	// one.
 	w.workflow("wf")
 	w.patch("wf", `{"state": "active"}`)
 	if e, _ := stream.next(); e.name != "workflow.activated" || !strings.Contains(e.data, w.names["wf"]) {
@@ -216,48 +220,51 @@ func TestWebhookIsTested(t *testing.T) {
 	}
 }
 
-func TestWebhookTestRules(t *testing.T) {
+func TestWebhookSampleErrors(t *testing.T) {
 	runScenarios(t, []scenario{
 		{
 			name:  "a test is recorded and makes no events",
-			given: givenWebhook, call: "POST /v1/webhooks/$wh/test", as: "write", body: `{"events": ["run.failed"]}`, status: 202, keys: "deliveries",
-			answer: `{"deliveries": [{"webhook_id": "$wh", "event": "run.failed", "run_id": "~run_[0-9a-z]{26}", "workflow_id": "~wf_[0-9a-z]{26}",
+			setup: setupWebhook, request: "POST /v1/webhooks/$wh/test", scope: "write", body: `{"events": ["run.failed"]}`, status: 202, members: "deliveries",
+			contains: `{"deliveries": [{"webhook_id": "$wh", "event": "run.failed", "run_id": "~run_[0-9a-z]{26}", "workflow_id": "~wf_[0-9a-z]{26}",
 				"sample": true, "status": "pending", "attempt_count": 0, "last_attempt": null, "finished_at": null}]}`,
 			audit: "webhook.tested",
 		},
 		{
-			name:  "an unknown event is refused",
-			given: givenWebhook, call: "POST /v1/webhooks/$wh/test", body: `{"events": ["run.done"]}`, status: 400, code: "invalid_request", points: []string{"/events"},
+			name:  "an unknown event is rejected",
+			setup: setupWebhook, request: "POST /v1/webhooks/$wh/test", body: `{"events": ["run.done"]}`, status: 400, code: "invalid_request", pointers: []string{"/events"},
 		},
 		{
 			name:  "events must not be empty",
-			given: givenWebhook, call: "POST /v1/webhooks/$wh/test", body: `{"events": []}`, status: 400, code: "invalid_request", points: []string{"/events"},
+			setup: setupWebhook, request: "POST /v1/webhooks/$wh/test", body: `{"events": []}`, status: 400, code: "invalid_request", pointers: []string{"/events"},
 		},
 		{
-			name: "an unknown webhook is webhook_not_found",
-			call: "POST /v1/webhooks/wh_01m7facgqmf46bs8r42wfv2z13/test", status: 404, code: "webhook_not_found",
+			name:    "an unknown webhook is webhook_not_found",
+			request: "POST /v1/webhooks/wh_01m7facgqmf46bs8r42wfv2z13/test", status: 404, code: "webhook_not_found",
 		},
 		{
-			name:  "the log of a deleted webhook is gone",
-			given: func(w *world) { givenDelivery(w); w.call("DELETE", "/v1/webhooks/$wh", "").want(204) },
-			call:  "GET /v1/deliveries/$dlv", as: "read", status: 404, code: "delivery_not_found", says: "$dlv",
+			name:    "the log of a deleted webhook is not found",
+			setup:   func(w *testWorkspace) { setupDelivery(w); w.call("DELETE", "/v1/webhooks/$wh", "").wantStatus(204) },
+			request: "GET /v1/deliveries/$dlv", scope: "read", status: 404, code: "delivery_not_found", message: "$dlv",
 		},
 		{
-			name:  "disabling a webhook drops what waits for it",
-			given: func(w *world) { givenDelivery(w); w.call("PATCH", "/v1/webhooks/$wh", `{"enabled": false}`).want(200) },
-			call:  "GET /v1/deliveries/$dlv", status: 200, answer: `{"status": "dropped", "next_at": null, "finished_at": "~.+"}`,
+			name: "disabling a webhook drops what waits for it",
+			setup: func(w *testWorkspace) {
+				setupDelivery(w)
+				w.call("PATCH", "/v1/webhooks/$wh", `{"enabled": false}`).wantStatus(200)
+			},
+			request: "GET /v1/deliveries/$dlv", status: 200, contains: `{"status": "dropped", "next_at": null, "finished_at": "~.+"}`,
 		},
 	})
 }
 
 func TestDeliveryLog(t *testing.T) {
 	t.Parallel()
-	w, endpoint := newSendingWorld(t), newReceiver(t)
-	w.hook("wh", endpoint.url, `["run.started", "run.succeeded", "workflow.activated"]`)
+	w, endpoint := newWorkspaceWithLoopback(t), newReceiver(t)
+	w.createWebhook("wh", endpoint.url, `["run.started", "run.succeeded", "workflow.activated"]`)
 	w.workflow("wf", setStep)
 	w.patch("wf", `{"state": "active"}`)
-	w.finish("a", "wf", "")
-	w.finish("b", "wf", "")
+	w.runToEnd("a", "wf", "")
+	w.runToEnd("b", "wf", "")
 	endpoint.wait(t, 5)
 	eventually(t, "all are delivered", func() bool { return len(w.deliveries("wh", "?status=delivered").items()) == 5 })
 
@@ -266,7 +273,7 @@ func TestDeliveryLog(t *testing.T) {
 		t.Error(diff)
 	}
 	wantKeys(t, list.items()[0], deliveryKeys)
-	wantContains(t, list.items()[4], w.fill(`{"run_id": null, "workflow_id": "$wf", "sample": false}`))
+	wantContains(t, list.items()[4], w.expand(`{"run_id": null, "workflow_id": "$wf", "sample": false}`))
 	made := list.column("created_at")
 	for query, want := range map[string]int{
 		"?status=pending": 0, "?status=exhausted": 0, "?status=dropped": 0, "?event=run.started": 2, "?event=run.failed": 0,
@@ -278,13 +285,13 @@ func TestDeliveryLog(t *testing.T) {
 		}
 	}
 	for _, query := range []string{"?status=sent", "?event=run.done", "?since=yesterday", "?until=2026", "?since=", "?limit=0", "?run_id=" + strings.Repeat("x", 201)} {
-		loose := w.client
-		loose.loose = true
-		loose.call("GET", w.fill("/v1/webhooks/$wh/deliveries"+query), "").want(400, "invalid_request")
+		lenientClient := w.client
+		lenientClient.lenient = true
+		lenientClient.call("GET", w.expand("/v1/webhooks/$wh/deliveries"+query), "").wantStatus(400, "invalid_request")
 	}
-	w.call("GET", "/v1/webhooks/wh_01m7facgqmf46bs8r42wfv2z13/deliveries", "").want(404, "webhook_not_found")
+	w.call("GET", "/v1/webhooks/wh_01m7facgqmf46bs8r42wfv2z13/deliveries", "").wantStatus(404, "webhook_not_found")
 
-	// Page by page it is the same list.
+	// Pagination returns the same list.
 	var walked []string
 	for query := "?limit=2"; query != ""; {
 		page := w.deliveries("wh", query)
@@ -301,16 +308,16 @@ func TestDeliveryLog(t *testing.T) {
 
 func TestRedeliver(t *testing.T) {
 	t.Parallel()
-	w, endpoint := newSendingWorld(t), newReceiver(t)
-	w.hook("wh", endpoint.url, `["run.succeeded"]`)
+	w, endpoint := newWorkspaceWithLoopback(t), newReceiver(t)
+	w.createWebhook("wh", endpoint.url, `["run.succeeded"]`)
 	w.workflow("wf", setStep)
-	w.finish("run", "wf", "")
+	w.runToEnd("run", "wf", "")
 	first := endpoint.wait(t, 1)[0]
 	w.names["dlv"] = w.deliveries("wh", "").column("id")[0]
-	w.settled(w.names["dlv"])
-	audited := len(w.audited())
-	a := w.make("again", "/v1/deliveries/$dlv/redeliver", "")
-	wantContains(t, a.json(), w.fill(`{"webhook_id": "$wh", "run_id": "$run", "status": "pending", "attempt_count": 0}`))
+	w.waitForDelivery(w.names["dlv"])
+	audited := len(w.auditActions())
+	a := w.create("again", "/v1/deliveries/$dlv/redeliver", "")
+	wantContains(t, a.json(), w.expand(`{"webhook_id": "$wh", "run_id": "$run", "status": "pending", "attempt_count": 0}`))
 	wantKeys(t, a.object(), deliveryKeys)
 	if got := a.header.Get("Location"); got != "/v1/deliveries/"+w.names["again"] {
 		t.Errorf("Location is %q", got)
@@ -320,56 +327,56 @@ func TestRedeliver(t *testing.T) {
 		first.header.Get("X-Service-Delivery") == second.header.Get("X-Service-Delivery") {
 		t.Errorf("first %v %s, then %v %s", first.header, first.body, second.header, second.body)
 	}
-	wantContains(t, w.settled(w.names["again"]).json(), w.fill(`{"status": "delivered", "attempt_count": 1}`))
+	wantContains(t, w.waitForDelivery(w.names["again"]).json(), w.expand(`{"status": "delivered", "attempt_count": 1}`))
 	wantContains(t, w.call("GET", "/v1/deliveries/$dlv", "").json(), `{"status": "delivered", "attempt_count": 1}`)
-	if got := w.audited()[audited:]; !slices.Equal(got, []string{"delivery.redelivered"}) {
+	if got := w.auditActions()[audited:]; !slices.Equal(got, []string{"delivery.redelivered"}) {
 		t.Errorf("audit entries are %v", got)
 	}
-	w.call("PATCH", "/v1/webhooks/$wh", `{"enabled": false}`).want(200)
-	if a := w.call("POST", "/v1/deliveries/$dlv/redeliver", "").want(409, "webhook_disabled"); !strings.Contains(a.message(), w.names["wh"]) {
+	w.call("PATCH", "/v1/webhooks/$wh", `{"enabled": false}`).wantStatus(200)
+	if a := w.call("POST", "/v1/deliveries/$dlv/redeliver", "").wantStatus(409, "webhook_disabled"); !strings.Contains(a.message(), w.names["wh"]) {
 		t.Errorf("the message is %q", a.message())
 	}
 	for _, id := range []string{"dlv_01m7facgqmf46bs8r42wfv2z13", "nonsense"} {
-		w.call("POST", "/v1/deliveries/"+id+"/redeliver", "").want(404, "delivery_not_found")
+		w.call("POST", "/v1/deliveries/"+id+"/redeliver", "").wantStatus(404, "delivery_not_found")
 	}
 }
 
-// What a webhook missed while it was disabled comes when it is asked for, each
-// event once.
+// Events that a webhook missed while it was disabled are delivered on request,
+// each once.
 func TestRedeliverRange(t *testing.T) {
 	t.Parallel()
-	w, endpoint := newSendingWorld(t), newReceiver(t)
-	w.hook("wh", endpoint.url, `["run.started", "run.succeeded"]`)
+	w, endpoint := newWorkspaceWithLoopback(t), newReceiver(t)
+	w.createWebhook("wh", endpoint.url, `["run.started", "run.succeeded"]`)
 	w.workflow("wf", setStep)
-	endpoint.answers(http.StatusGone)
-	w.finish("a", "wf", "")
+	endpoint.setStatus(http.StatusGone)
+	w.runToEnd("a", "wf", "")
 	eventually(t, "the webhook is disabled", func() bool {
 		return w.call("GET", "/v1/webhooks/$wh", "").object()["enabled"] == false
 	})
 	hook := w.call("GET", "/v1/webhooks/$wh", "")
-	wantContains(t, hook.json(), `{"disabled_reason": "the endpoint answered 410 Gone", "failing_since": "~.+"}`)
+	wantContains(t, hook.json(), `{"disabled_reason": "the endpoint returned 410 Gone", "failing_since": "~.+"}`)
 	eventually(t, "what waits is dropped", func() bool { return len(w.deliveries("wh", "?status=dropped").items()) == 2 })
 	const since = `{"since": "2026-01-01T00:00:00Z"}`
-	w.call("POST", "/v1/webhooks/$wh/redeliver", since).want(409, "webhook_disabled")
+	w.call("POST", "/v1/webhooks/$wh/redeliver", since).wantStatus(409, "webhook_disabled")
 
-	endpoint.answers(http.StatusOK)
-	wantContains(t, w.call("PATCH", "/v1/webhooks/$wh", `{"enabled": true}`).want(200).json(), `{"failing_since": null, "disabled_reason": null}`)
+	endpoint.setStatus(http.StatusOK)
+	wantContains(t, w.call("PATCH", "/v1/webhooks/$wh", `{"enabled": true}`).wantStatus(200).json(), `{"failing_since": null, "disabled_reason": null}`)
 	seen := len(endpoint.wait(t, 1))
-	wantContains(t, w.call("POST", "/v1/webhooks/$wh/redeliver", `{"since": "2026-01-01T00:00:00Z", "until": "2026-01-02T00:00:00Z"}`).want(200).json(),
+	wantContains(t, w.call("POST", "/v1/webhooks/$wh/redeliver", `{"since": "2026-01-01T00:00:00Z", "until": "2026-01-02T00:00:00Z"}`).wantStatus(200).json(),
 		`{"redelivered": 0, "more": false}`)
-	wantContains(t, w.call("POST", "/v1/webhooks/$wh/redeliver", since).want(200).json(), `{"redelivered": 2, "more": false}`)
+	wantContains(t, w.call("POST", "/v1/webhooks/$wh/redeliver", since).wantStatus(200).json(), `{"redelivered": 2, "more": false}`)
 	for _, got := range endpoint.wait(t, seen+2)[seen:] {
 		if !strings.Contains(string(got.body), w.names["a"]) {
 			t.Errorf("got %s", got.body)
 		}
 	}
 	eventually(t, "both are delivered", func() bool { return len(w.deliveries("wh", "?status=delivered").items()) == 2 })
-	wantContains(t, w.call("POST", "/v1/webhooks/$wh/redeliver", since).want(200).json(), `{"redelivered": 0, "more": false}`)
-	wantContains(t, w.call("POST", "/v1/webhooks/$wh/redeliver", `{"since": "2026-01-01T00:00:00Z", "status": ["delivered", "dropped"]}`).want(200).json(),
+	wantContains(t, w.call("POST", "/v1/webhooks/$wh/redeliver", since).wantStatus(200).json(), `{"redelivered": 0, "more": false}`)
+	wantContains(t, w.call("POST", "/v1/webhooks/$wh/redeliver", `{"since": "2026-01-01T00:00:00Z", "status": ["delivered", "dropped"]}`).wantStatus(200).json(),
 		`{"redelivered": 2, "more": false}`)
 }
 
-func TestRedeliverRangeRules(t *testing.T) {
+func TestRedeliverRangeErrors(t *testing.T) {
 	var scenarios []scenario
 	for body, point := range map[string]string{
 		`{}`:                     "/since",
@@ -381,25 +388,25 @@ func TestRedeliverRangeRules(t *testing.T) {
 		`{"since": "2026-01-01T00:00:00Z", "limit": 5}`:            "/limit",
 	} {
 		scenarios = append(scenarios, scenario{
-			name: "a range of deliveries is refused: " + body, given: givenWebhook, call: "POST /v1/webhooks/$wh/redeliver", body: body,
-			status: 400, code: "invalid_request", points: []string{point},
+			name: "a range of deliveries is rejected: " + body, setup: setupWebhook, request: "POST /v1/webhooks/$wh/redeliver", body: body,
+			status: 400, code: "invalid_request", pointers: []string{point},
 		})
 	}
 	runScenarios(t, append(scenarios, scenario{
-		name: "redelivering to an unknown webhook is webhook_not_found", call: "POST /v1/webhooks/wh_01m7facgqmf46bs8r42wfv2z13/redeliver",
+		name: "redelivering to an unknown webhook is webhook_not_found", request: "POST /v1/webhooks/wh_01m7facgqmf46bs8r42wfv2z13/redeliver",
 		body: `{"since": "2026-01-01T00:00:00Z"}`, status: 404, code: "webhook_not_found",
 	}))
 }
 
-// A receiver that starts the workflow whose run it is told of is stopped.
-func TestCircleOfRunsEnds(t *testing.T) {
+// A receiver that starts a run of the workflow it is notified about is stopped.
+func TestWebhookLoopIsStopped(t *testing.T) {
 	t.Parallel()
-	w, endpoint := newSendingWorld(t), newReceiver(t)
-	w.hook("wh", endpoint.url, `["run.succeeded"]`)
+	w, endpoint := newWorkspaceWithLoopback(t), newReceiver(t)
+	w.createWebhook("wh", endpoint.url, `["run.succeeded"]`)
 	w.workflow("wf", setStep)
-	refused, start := make(chan *answer, 1), w.server.url+w.fill("/v1/workflows/$wf/runs")
+	rejected, start := make(chan *response, 1), w.server.url+w.expand("/v1/workflows/$wf/runs")
 	endpoint.mu.Lock()
-	endpoint.answer = func(_ http.ResponseWriter, r *http.Request) {
+	endpoint.handler = func(_ http.ResponseWriter, r *http.Request) {
 		request, err := http.NewRequest(http.MethodPost, start, http.NoBody)
 		if err != nil {
 			return
@@ -407,14 +414,14 @@ func TestCircleOfRunsEnds(t *testing.T) {
 		request.Header.Set("Authorization", "Bearer "+w.key)
 		request.Header.Set("X-Service-Depth", r.Header.Get("X-Service-Depth"))
 		if a, err := w.exchange(request, ""); err == nil && a.status != http.StatusCreated {
-			refused <- a
+			rejected <- a
 		}
 	}
 	endpoint.mu.Unlock()
-	w.run("run", "wf", "")
+	w.startRun("run", "wf", "")
 	select {
-	case a := <-refused:
-		a.want(409, "chain_depth_exceeded")
+	case a := <-rejected:
+		a.wantStatus(409, "chain_depth_exceeded")
 	case <-time.After(20 * time.Second):
 		t.Fatal("the circle does not end")
 	}
@@ -430,27 +437,27 @@ func TestCircleOfRunsEnds(t *testing.T) {
 	}
 }
 
-func TestDepthRules(t *testing.T) {
+func TestDepthHeader(t *testing.T) {
 	runScenarios(t, []scenario{
 		{
 			name:  "a run can stand below ten others",
-			given: givenWorkflow, call: "POST /v1/workflows/$wf/runs", with: []string{"X-Service-Depth", "9"}, status: 201, events: "run.started run.succeeded",
+			setup: setupWorkflow, request: "POST /v1/workflows/$wf/runs", requestHeaders: []string{"X-Service-Depth", "9"}, status: 201, events: "run.started run.succeeded",
 		},
 		{
 			name:  "a run below eleven others is chain_depth_exceeded",
-			given: givenWorkflow, call: "POST /v1/workflows/$wf/runs", with: []string{"X-Service-Depth", "10"}, status: 409, code: "chain_depth_exceeded",
+			setup: setupWorkflow, request: "POST /v1/workflows/$wf/runs", requestHeaders: []string{"X-Service-Depth", "10"}, status: 409, code: "chain_depth_exceeded",
 		},
 		{
 			name:  "whatever the number is",
-			given: givenWorkflow, call: "POST /v1/workflows/$wf/runs", with: []string{"X-Service-Depth", "9223372036854775807"}, status: 409, code: "chain_depth_exceeded",
+			setup: setupWorkflow, request: "POST /v1/workflows/$wf/runs", requestHeaders: []string{"X-Service-Depth", "9223372036854775807"}, status: 409, code: "chain_depth_exceeded",
 		},
 		{
-			name:  "a negative depth is refused",
-			given: givenWorkflow, call: "POST /v1/workflows/$wf/runs", loose: true, with: []string{"X-Service-Depth", "-1"}, status: 400, code: "invalid_request", says: "X-Service-Depth",
+			name:  "a negative depth is rejected",
+			setup: setupWorkflow, request: "POST /v1/workflows/$wf/runs", lenient: true, requestHeaders: []string{"X-Service-Depth", "-1"}, status: 400, code: "invalid_request", message: "X-Service-Depth",
 		},
 		{
-			name:  "a depth that is no number is refused",
-			given: givenWorkflow, call: "POST /v1/workflows/$wf/runs", loose: true, with: []string{"X-Service-Depth", "deep"}, status: 400, code: "invalid_request", says: "X-Service-Depth",
+			name:  "a depth that is not a number is rejected",
+			setup: setupWorkflow, request: "POST /v1/workflows/$wf/runs", lenient: true, requestHeaders: []string{"X-Service-Depth", "deep"}, status: 400, code: "invalid_request", message: "X-Service-Depth",
 		},
 	})
 }

@@ -35,7 +35,7 @@ type triggerDiff struct {
 	Fields    []fieldDiff       `json:"fields"`
 }
 
-// fieldDiff leaves out the side on which the member is not there.
+// fieldDiff omits the side that does not have the member.
 type fieldDiff struct {
 	Field string          `json:"field"`
 	From  json.RawMessage `json:"from,omitempty"`

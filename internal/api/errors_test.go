@@ -28,19 +28,19 @@ func TestErrorCodesAreDocumented(t *testing.T) {
 	}
 }
 
-// The body of an error is an object `error` with a code, a message and the id
-// of the request, and details when there are several places to point at.
+// An error has a code, a message and the request id, and details if there are
+// several problems.
 func TestErrorEnvelope(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newTestWorkspace(t)
 	w.workflow("wf", setStep)
 	w.workflow("active")
 	w.patch("active", `{"state": "active"}`)
 	w.workflow("paused")
 	w.patch("paused", `{"state": "paused"}`)
-	w.finish("run", "wf", "")
-	reader := w.as("read")
-	w.call("POST", "/v1/workflows", `{"name": "a"}`, "Idempotency-Key", "envelope").want(201)
+	w.runToEnd("run", "wf", "")
+	reader := w.withScopes("read")
+	w.call("POST", "/v1/workflows", `{"name": "a"}`, "Idempotency-Key", "envelope").wantStatus(201)
 	large := `{"name": "` + strings.Repeat("x", 4<<20) + `"}`
 
 	for _, tc := range []struct {
@@ -71,7 +71,7 @@ func TestErrorEnvelope(t *testing.T) {
 	} {
 		t.Run(fmt.Sprintf("%d %s", tc.status, tc.code), func(t *testing.T) {
 			method, path := splitCall(tc.call)
-			a := w.on(t).call(method, path, tc.body, tc.headers...).want(tc.status, tc.code)
+			a := w.withT(t).call(method, path, tc.body, tc.headers...).wantStatus(tc.status, tc.code)
 			wantKeys(t, a.object(), "error")
 			keys := "code message request_id"
 			if tc.details {
@@ -96,10 +96,10 @@ func TestErrorEnvelope(t *testing.T) {
 	}
 }
 
-// A path or method that does not exist is an error like any other.
+// Unknown paths and methods get an error like any other.
 func TestUnknownPathsAndMethods(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newTestWorkspace(t)
 	w.workflow("wf")
 	for _, path := range []string{
 		"/", "/v1", "/v1/", "/v2/workflows", "/v1/nothing", "/v1/workflows/", "/v1/workflows/$wf/", "/v1/workflows/$wf/nothing", "//v1/workflows", "/v1//workflows",
@@ -123,7 +123,7 @@ func TestUnknownPathsAndMethods(t *testing.T) {
 		"/v1/workflows/$wf/runs?unknown=ignored": "GET, HEAD, POST",
 	} {
 		for _, method := range []string{"PUT", "OPTIONS", "TRACE", "PROPFIND", "get", "QUERY"} {
-			a := w.call(method, path, "").want(405, "method_not_allowed")
+			a := w.call(method, path, "").wantStatus(405, "method_not_allowed")
 			if got := a.header.Get("Allow"); got != allow {
 				t.Errorf("%s %s: Allow is %q, want %q", method, path, got, allow)
 			}
@@ -131,26 +131,26 @@ func TestUnknownPathsAndMethods(t *testing.T) {
 	}
 }
 
-// Without a key nothing under /v1 tells what is there.
-func TestPathsAreNotAnOracle(t *testing.T) {
+// Without a key, responses do not reveal which paths below /v1 exist.
+func TestUnauthenticatedPathsAreIndistinguishable(t *testing.T) {
 	t.Parallel()
 	anyone := sharedServer(t).anonymous(t)
 	for _, call := range []string{"GET /v1/nothing", "PUT /v1/workflows", "GET /v1/workflows/none", "POST /v1/openapi.yaml", "GET /v1/..%2fhealthz", "OPTIONS /v1/workflows"} {
 		method, path := splitCall(call)
-		anyone.call(method, path, "").want(401, "unauthorized")
+		anyone.call(method, path, "").wantStatus(401, "unauthorized")
 	}
-	for _, call := range []string{"GET /", "GET /metrics", "GET //v1/workflows", "GET /ui/v2/workflows"} {
+	for _, call := range []string{"POST /", "GET /metrics", "GET /v2/workflows", "GET //v1/workflows", "GET /ui/v2/workflows"} {
 		method, path := splitCall(call)
-		anyone.call(method, path, "").want(404, "not_found")
+		anyone.call(method, path, "").wantStatus(404, "not_found")
 	}
-	anyone.call("DELETE", "/healthz", "").want(405, "method_not_allowed")
+	anyone.call("DELETE", "/healthz", "").wantStatus(405, "method_not_allowed")
 }
 
-func TestHeadIsGetWithoutABody(t *testing.T) {
+func TestHeadEqualsGetWithoutBody(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newTestWorkspace(t)
 	w.workflow("wf", setStep)
-	w.finish("run", "wf", "")
+	w.runToEnd("run", "wf", "")
 	for _, path := range []string{
 		"/v1/workflows", "/v1/workflows/$wf", "/v1/workflows/$wf/versions", "/v1/workflows/$wf/versions/1", "/v1/workflows/$wf/runs", "/v1/runs/$run", "/v1/webhooks",
 		"/v1/api-keys", "/v1/workspaces", "/v1/usage", "/v1/audit", "/v1/nodes", "/v1/openapi.yaml", "/v1/openapi.json", "/healthz", "/readyz", "/v1/workflows/none", "/nothing",
@@ -160,7 +160,7 @@ func TestHeadIsGetWithoutABody(t *testing.T) {
 			t.Errorf("HEAD %s: got %d with %d bytes, want %d", path, head.status, len(head.body), get.status)
 		}
 		for _, name := range []string{"Content-Type", "Content-Length", "ETag"} {
-			// Counts and durations move on between the two.
+			// Counts and durations change between the two requests.
 			if name == "Content-Length" && (path == "/v1/usage" || path == "/v1/workflows/$wf/runs") {
 				continue
 			}
@@ -169,17 +169,16 @@ func TestHeadIsGetWithoutABody(t *testing.T) {
 			}
 		}
 	}
-	w.call("HEAD", "/v1/workflows/$wf/validate", "").want(405)
+	w.call("HEAD", "/v1/workflows/$wf/validate", "").wantStatus(405)
 }
 
-// What a client sends as a request id is not taken over, nor repeated in
-// headers or logs.
-func TestRequestIDsAreOurs(t *testing.T) {
+// A request id from a client is neither used nor repeated in headers or logs.
+func TestClientRequestIDsAreIgnored(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newTestWorkspace(t)
 	seen := map[string]bool{}
 	for range 20 {
-		id := w.call("GET", "/v1/workflows", "", "X-Request-Id", "req_mine").want(200).header.Get("X-Request-Id")
+		id := w.call("GET", "/v1/workflows", "", "X-Request-Id", "req_mine").wantStatus(200).header.Get("X-Request-Id")
 		if seen[id] || id == "req_mine" {
 			t.Errorf("the request id is %q", id)
 		}

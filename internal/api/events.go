@@ -36,7 +36,7 @@ func (s *Server) followEvents(ctx context.Context, in *followEventsRequest) (*re
 	return &reply{stream: &eventFeed{feed: feed}}, nil
 }
 
-// eventTypes reads a list of types with commas between them.
+// eventTypes parses a comma-separated list of event types.
 func eventTypes(list string) ([]event.Type, error) {
 	if list == "" {
 		return nil, nil
@@ -56,10 +56,10 @@ func unknownEvent(parameterName, name string) error {
 	for _, t := range event.Types() {
 		known = append(known, string(t))
 	}
-	return parameter(parameterName, "%q is not a type of event%s", clean(name), suggest.Hint(name, known))
+	return parameter(parameterName, "%q is not an event type%s", clean(name), suggest.Hint(name, known))
 }
 
-// eventBody is an event as the list shows it.
+// eventBody is an event in a list.
 type eventBody struct {
 	ID         string          `json:"id"`
 	Event      event.Type      `json:"event"`
@@ -74,7 +74,7 @@ func showEvent(e event.Stored) eventBody {
 		Data json.RawMessage `json:"data"`
 	}
 	if err := json.Unmarshal(e.Body, &body); err != nil {
-		panic(err) // it was written by this program
+		panic(err) // this program wrote it
 	}
 	return eventBody{ID: e.ID, Event: e.Type, Timestamp: clock.Format(e.At), WorkflowID: e.WorkflowID, RunID: orNull(e.RunID), Data: body.Data}
 }
@@ -98,7 +98,7 @@ func (s *Server) listEvents(ctx context.Context, in *listEventsRequest) (*reply,
 			return nil, err
 		}
 	}
-	return listing(ctx, s, in.page, []string{"events", in.Types, in.WorkflowID, in.After, in.Before, in.RunID},
+	return paginate(ctx, s, in.page, []string{"events", in.Types, in.WorkflowID, in.After, in.Before, in.RunID},
 		func(p paging.Request) (paging.Page[event.Stored], error) {
 			return s.Events.List(ctx, actorOf(ctx).Workspace.ID, want, p)
 		},
@@ -114,54 +114,54 @@ func (in *listEventsRequest) query() (event.Query, error) {
 	if want.Types, err = eventTypes(in.Types); err != nil {
 		return want, err
 	}
-	after, err := moment("after", in.After)
+	after, err := parseTime("after", in.After)
 	if err != nil {
 		return want, err
 	}
 	if after != nil {
 		want.After = *after
 	}
-	want.Before, err = moment("before", in.Before)
+	want.Before, err = parseTime("before", in.Before)
 	return want, err
 }
 
-// gapBody says between which two numbers events may have been missed.
+// gapBody names the range of sequence numbers in which events may have been missed.
 type gapBody struct {
 	After   string `json:"after"`
 	Through string `json:"through"`
 }
 
-// eventFeed shows the events of a workspace as they come.
+// eventFeed streams the events of a workspace.
 type eventFeed struct {
-	feed *event.Feed
-	told string // the number that the client knows to be at
+	feed   *event.Feed
+	sentID string // the last position that was sent to the client
 }
 
-func (f *eventFeed) news() <-chan struct{} { return f.feed.News }
+func (f *eventFeed) changes() <-chan struct{} { return f.feed.Changes }
 
-// quiet tells the client how far it has come while nothing came for it, so that
-// it does not begin further back than it has to.
-func (f *eventFeed) quiet(out *sse) {
-	if at := sequence(f.feed.At()); at != f.told {
+// onHeartbeat sends the current position if no event did, so that a client that
+// reconnects does not start further back than it has to.
+func (f *eventFeed) onHeartbeat(out *sse) {
+	if at := sequence(f.feed.Position()); at != f.sentID {
 		out.position(at)
-		f.told = at
+		f.sentID = at
 	}
 }
 
-func (f *eventFeed) next(ctx context.Context, out *sse) (state, error) {
-	if f.told == "" {
-		if err := f.greet(ctx, out); err != nil {
-			return over, err
+func (f *eventFeed) next(ctx context.Context, out *sse) (feedState, error) {
+	if f.sentID == "" {
+		if err := f.sendPosition(ctx, out); err != nil {
+			return done, err
 		}
 	}
 	events, rest, err := f.feed.Next(ctx)
 	if err != nil {
-		return over, err
+		return done, err
 	}
 	for _, e := range events {
-		f.told = sequence(e.Seq)
-		if err := out.event(ctx, string(e.Type), f.told, e.Body); err != nil {
-			return over, err
+		f.sentID = sequence(e.Seq)
+		if err := out.event(ctx, string(e.Type), f.sentID, e.Body); err != nil {
+			return done, err
 		}
 	}
 	if rest {
@@ -170,14 +170,14 @@ func (f *eventFeed) next(ctx context.Context, out *sse) (state, error) {
 	return idle, nil
 }
 
-// greet tells the client where it is, so that it can go on from there even if
-// nothing comes before it goes away.
-func (f *eventFeed) greet(ctx context.Context, out *sse) error {
-	f.told = sequence(f.feed.At())
+// sendPosition sends the starting position, so that the client can resume from
+// there even if it disconnects before the first event.
+func (f *eventFeed) sendPosition(ctx context.Context, out *sse) error {
+	f.sentID = sequence(f.feed.Position())
 	if gap := f.feed.Gap; gap != nil {
-		return out.object(ctx, "gap", f.told, gapBody{sequence(gap.After), sequence(gap.Through)})
+		return out.object(ctx, "gap", f.sentID, gapBody{sequence(gap.After), sequence(gap.Through)})
 	}
-	out.position(f.told)
+	out.position(f.sentID)
 	return nil
 }
 

@@ -16,13 +16,13 @@ type evaluateRequest struct {
 		Expressions *[]termBody `json:"expressions"`
 		RunID       *string     `json:"run_id"`
 		StepID      string      `json:"step_id"`
-		// WorkflowID names the workflow whose pins count.
+		// WorkflowID names the workflow whose pins apply.
 		WorkflowID *string     `json:"workflow_id"`
 		Context    *sampleBody `json:"context"`
 	} `body:"required"`
 }
 
-// termBody is one of the two that can be evaluated.
+// termBody is either an expression or a template.
 type termBody struct {
 	Expression *string         `json:"expression"`
 	Template   json.RawMessage `json:"template"`
@@ -31,7 +31,7 @@ type termBody struct {
 func (b termBody) term(at string) (run.Term, error) {
 	switch {
 	case b.Expression == nil && b.Template == nil:
-		return run.Term{}, fault.Field(at+"/expression", "is required, unless there is a template")
+		return run.Term{}, fault.Field(at+"/expression", "is required unless a template is given")
 	case b.Expression != nil && b.Template != nil:
 		return run.Term{}, fault.Field(at+"/template", "must not be given together with an expression")
 	case b.Expression != nil:
@@ -86,23 +86,23 @@ func (b sampleBody) sample() run.Sample {
 	}
 }
 
-// evaluationBody is the answer for an expression that has a value.
+// evaluationBody is the result of an expression that has a value.
 type evaluationBody struct {
 	Valid bool   `json:"valid"`
 	Value any    `json:"value"`
 	Type  string `json:"type"`
 }
 
-// failedEvaluationBody is the answer for one that has none.
+// failedEvaluationBody is the result of an expression that failed.
 type failedEvaluationBody struct {
 	Valid bool            `json:"valid"`
 	Error expressionError `json:"error"`
 }
 
 func showEvaluation(e run.Evaluation) any {
-	if wrong := e.Error; wrong != nil {
+	if failure := e.Error; failure != nil {
 		return failedEvaluationBody{Error: expressionError{
-			Code: wrong.Code, Message: wrong.Message, Line: wrong.Line, Column: wrong.Column, Pointer: wrong.Pointer,
+			Code: failure.Code, Message: failure.Message, Line: failure.Line, Column: failure.Column, Pointer: failure.Pointer,
 		}}
 	}
 	return evaluationBody{Valid: true, Value: e.Value, Type: jsonType(e.Value)}
@@ -116,21 +116,21 @@ type expressionError struct {
 	Pointer string `json:"pointer"`
 }
 
-// maxExpressions is how many expressions are evaluated at a time.
+// maxExpressions limits the expressions in one request.
 const maxExpressions = 50
 
 func (s *Server) evaluateExpression(ctx context.Context, in *evaluateRequest) (*reply, error) {
 	body := in.Body
 	preview := run.Preview{View: run.View{StepID: body.StepID}}
 	var err error
-	if preview.Terms, err = termsOf(body.termBody, body.Expressions); err != nil {
+	if preview.Terms, err = parseTerms(body.termBody, body.Expressions); err != nil {
 		return nil, err
 	}
-	if preview.RunID, err = runIDOf(body.RunID); err != nil {
+	if preview.RunID, err = parseRunID(body.RunID); err != nil {
 		return nil, err
 	}
 	if body.StepID != "" && preview.RunID == "" {
-		return nil, fault.Field("/step_id", "says whose data of a run is seen: it needs a run_id")
+		return nil, fault.Field("/step_id", "needs a run_id: the expression sees the data that this step of the run sees")
 	}
 	if body.WorkflowID != nil {
 		w, err := s.Workflows.Get(ctx, actorOf(ctx), *body.WorkflowID)
@@ -160,8 +160,8 @@ type evaluationsBody struct {
 	Results []any `json:"results"`
 }
 
-// termsOf reads the one expression, or the list.
-func termsOf(one termBody, list *[]termBody) ([]run.Term, error) {
+// parseTerms returns the single expression, or the list.
+func parseTerms(one termBody, list *[]termBody) ([]run.Term, error) {
 	if list == nil {
 		single, err := one.term("")
 		return []run.Term{single}, err
@@ -182,8 +182,8 @@ func termsOf(one termBody, list *[]termBody) ([]run.Term, error) {
 	return out, nil
 }
 
-// runIDOf reads a run that may be left out, but not be empty.
-func runIDOf(given *string) (string, error) {
+// parseRunID returns an optional run id. It must not be empty.
+func parseRunID(given *string) (string, error) {
 	if given == nil {
 		return "", nil
 	}
@@ -193,7 +193,7 @@ func runIDOf(given *string) (string, error) {
 	return *given, nil
 }
 
-// jsonType names the type of a value in the words of JSON, but for a list.
+// jsonType returns the JSON name of a value's type, except that an array is a list.
 func jsonType(value any) string {
 	switch value.(type) {
 	case nil:

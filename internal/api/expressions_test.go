@@ -9,7 +9,7 @@ import (
 
 func TestEvaluate(t *testing.T) {
 	evaluate := func(name, body, answer string) scenario {
-		return scenario{name: name, call: "POST /v1/expressions/evaluate", as: "read", body: body, status: 200, answer: answer, given: givenPreview}
+		return scenario{name: name, request: "POST /v1/expressions/evaluate", scope: "read", body: body, status: 200, contains: answer, setup: setupPreview}
 	}
 	runScenarios(t, []scenario{
 		evaluate("a number", `{"expression": "1 + 1"}`, `{"valid": true, "value": 2, "type": "number"}`),
@@ -46,44 +46,47 @@ func TestEvaluate(t *testing.T) {
 		evaluate("a problem inside a template", `{"template": {"a": ["ok", "${{ 1 + }}"]}}`, `{"valid": false, "error": {"code": "expression_invalid", "pointer": "/a/1"}}`),
 		evaluate("a failure inside a template", `{"template": {"a/b": "${{ 1 + nil }}"}}`, `{"valid": false, "error": {"code": "expression_failed", "pointer": "/a~1b"}}`),
 
-		{name: "something to evaluate is required", call: "POST /v1/expressions/evaluate", body: `{}`, loose: true, status: 400, code: "invalid_request", points: []string{"/expression"}},
-		{name: "an expression and a template are one too many", call: "POST /v1/expressions/evaluate", body: `{"expression": "1", "template": "1"}`, loose: true, status: 400, code: "invalid_request", points: []string{"/template"}},
-		{name: "an unknown part of the context is refused", call: "POST /v1/expressions/evaluate", body: `{"expression": "1", "context": {"secrets": {"a": "b"}}}`, loose: true, status: 400, code: "invalid_request", points: []string{"/context/secrets"}},
-		{name: "a time has to be one", call: "POST /v1/expressions/evaluate", body: `{"expression": "1", "context": {"run": {"started_at": "soon"}}}`, loose: true, status: 400, code: "invalid_request", points: []string{"/context/run/started_at"}},
-		{name: "an unknown run is run_not_found", call: "POST /v1/expressions/evaluate", body: `{"expression": "1", "run_id": "run_01m7f9hb3mevr88y42wdngtn4v"}`, status: 404, code: "run_not_found", says: "run_01m7f9hb3mevr88y42wdngtn4v"},
-		{name: "an empty run_id is refused", call: "POST /v1/expressions/evaluate", body: `{"expression": "1", "run_id": ""}`, status: 400, code: "invalid_request", points: []string{"/run_id"}},
+		{name: "something to evaluate is required", request: "POST /v1/expressions/evaluate", body: `{}`, lenient: true, status: 400, code: "invalid_request", pointers: []string{"/expression"}},
+		{name: "an expression and a template are one too many", request: "POST /v1/expressions/evaluate", body: `{"expression": "1", "template": "1"}`, lenient: true, status: 400, code: "invalid_request", pointers: []string{"/template"}},
+		{name: "an unknown part of the context is rejected", request: "POST /v1/expressions/evaluate", body: `{"expression": "1", "context": {"secrets": {"a": "b"}}}`, lenient: true, status: 400, code: "invalid_request", pointers: []string{"/context/secrets"}},
+		{name: "a time has to be one", request: "POST /v1/expressions/evaluate", body: `{"expression": "1", "context": {"run": {"started_at": "soon"}}}`, lenient: true, status: 400, code: "invalid_request", pointers: []string{"/context/run/started_at"}},
+		{name: "an unknown run is run_not_found", request: "POST /v1/expressions/evaluate", body: `{"expression": "1", "run_id": "run_01m7f9hb3mevr88y42wdngtn4v"}`, status: 404, code: "run_not_found", message: "run_01m7f9hb3mevr88y42wdngtn4v"},
+		{name: "an empty run_id is rejected", request: "POST /v1/expressions/evaluate", body: `{"expression": "1", "run_id": ""}`, status: 400, code: "invalid_request", pointers: []string{"/run_id"}},
 		{
-			name:  "the run of another workspace is run_not_found",
-			given: func(w *world) { o := newWorld(w.t); givenFinishedRun(o); w.names["run"] = o.names["run"] },
-			call:  "POST /v1/expressions/evaluate", body: `{"expression": "1", "run_id": "$run"}`, status: 404, code: "run_not_found",
+			name: "the run of another workspace is run_not_found",
+			setup: func(w *testWorkspace) {
+				o := newTestWorkspace(w.t)
+				setupFinishedRun(o)
+				w.names["run"] = o.names["run"]
+			},
+			request: "POST /v1/expressions/evaluate", body: `{"expression": "1", "run_id": "$run"}`, status: 404, code: "run_not_found",
 		},
 	})
 }
 
-func givenPreview(w *world) {
+func setupPreview(w *testWorkspace) {
 	w.t.Helper()
-	w.call("PUT", "/v1/secrets/token", `{"value": "canary-in-preview"}`).want(201)
-	w.call("PUT", "/v1/variables/region", `{"value": "eu"}`).want(201)
-	w.call("PUT", "/v1/variables/size", `{"value": {"x": 1}}`).want(201)
+	w.call("PUT", "/v1/secrets/token", `{"value": "canary-in-preview"}`).wantStatus(201)
+	w.call("PUT", "/v1/variables/region", `{"value": "eu"}`).wantStatus(201)
+	w.call("PUT", "/v1/variables/size", `{"value": {"x": 1}}`).wantStatus(201)
 }
 
-func givenFinishedRun(w *world) {
+func setupFinishedRun(w *testWorkspace) {
 	w.t.Helper()
 	w.workflow("wf", setStep,
 		`{"id": "skip", "if": "false", "uses": "data.set", "with": {"values": {}}}`,
 		`{"id": "loop", "needs": ["set"], "foreach": "[1, 2]", "steps": [{"id": "inner", "uses": "data.set", "with": {"values": {"n": "${{ item }}"}}}]}`,
 		strings.Replace(failStep, `"uses"`, `"on_error": "continue", "needs": ["set"], "uses"`, 1))
-	w.finish("run", "wf", `{"payload": {"customer": "Ada"}}`)
+	w.runToEnd("run", "wf", `{"payload": {"customer": "Ada"}}`)
 }
 
-// A preview sees what a run has recorded, and what the context puts in its
-// place.
-func TestEvaluateWithARun(t *testing.T) {
+// A preview sees the recorded data of a run, overridden by the context.
+func TestEvaluateWithRun(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	givenFinishedRun(w)
-	run := w.call("GET", "/v1/runs/$run", "").want(200)
-	w.names["began"] = strings.TrimSuffix(run.text("started_at"), "Z")
+	w := newTestWorkspace(t)
+	setupFinishedRun(w)
+	run := w.call("GET", "/v1/runs/$run", "").wantStatus(200)
+	w.names["began"] = strings.TrimSuffix(run.str("started_at"), "Z")
 	for _, tc := range []struct{ expression, context, want string }{
 		{"trigger.payload.customer", `{}`, `"Ada"`},
 		{"trigger.type", `{}`, `"manual"`},
@@ -98,11 +101,11 @@ func TestEvaluateWithARun(t *testing.T) {
 		{"[trigger.payload, trigger.type]", `{"trigger": {"payload": [1]}}`, `[[1], "manual"]`},
 		{"[workflow.name, workflow.version]", `{"workflow": {"name": "Other"}}`, `["Other", 2]`},
 	} {
-		a := w.call("POST", "/v1/expressions/evaluate", fmt.Sprintf(`{"expression": %q, "run_id": "$run", "context": %s}`, tc.expression, tc.context)).want(200)
-		wantContains(t, a.json(), w.fill(`{"valid": true, "value": `+tc.want+`}`))
+		a := w.call("POST", "/v1/expressions/evaluate", fmt.Sprintf(`{"expression": %q, "run_id": "$run", "context": %s}`, tc.expression, tc.context)).wantStatus(200)
+		wantContains(t, a.json(), w.expand(`{"valid": true, "value": `+tc.want+`}`))
 	}
-	a := w.call("POST", "/v1/expressions/evaluate", `{"expression": "now()"}`).want(200)
-	now, err := time.Parse(time.RFC3339, a.text("value"))
+	a := w.call("POST", "/v1/expressions/evaluate", `{"expression": "now()"}`).wantStatus(200)
+	now, err := time.Parse(time.RFC3339, a.str("value"))
 	if err != nil || time.Since(now).Abs() > time.Minute {
 		t.Errorf("now() is %s", a.body)
 	}

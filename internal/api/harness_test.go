@@ -11,7 +11,9 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -25,26 +27,26 @@ import (
 	"github.com/stepmill/stepmill/internal/config"
 )
 
-// server is the whole service, running in this process on a directory of its
-// own.
+// server is the complete service, running in this process with its own data
+// directory.
 type server struct {
-	dir      string
-	config   config.Serve
-	url      string
-	firstKey string // the admin key that the first start printed
-	welcome  string // the link for the first user that the last start printed
-	log      *logBuffer
-	http     *http.Client
+	dir       string
+	config    config.Serve
+	url       string
+	firstKey  string // the admin key that the first start printed
+	setupLink string // the link for the first user that the last start printed
+	log       *logBuffer
+	http      *http.Client
 
-	stop    context.CancelFunc
+	cancel  context.CancelFunc
 	stopped chan error
 
 	mu   sync.Mutex
-	conn *sqlite.Conn // beside the server's own, opened when needed
+	conn *sqlite.Conn // a second connection, opened when needed
 }
 
-// shared is the server of all tests that need none of their own: they keep out
-// of each other's way in workspaces.
+// shared is the server of all tests that do not need their own. Each test uses
+// its own workspace.
 var shared = sync.OnceValues(func() (*server, error) {
 	dir, err := os.MkdirTemp("", "stepmill-api-test-")
 	if err != nil {
@@ -58,18 +60,22 @@ var shared = sync.OnceValues(func() (*server, error) {
 var sharedStarted atomic.Pointer[server]
 
 func TestMain(m *testing.M) {
-	// A server starts its own program to run scripts, and here that is this one.
+	// A server runs scripts in a child process of its own binary, which here is
+	// the test binary.
 	if len(os.Args) > 1 && os.Args[1] == "sandbox" {
 		_ = app.Sandbox(os.Stdin, os.Stdout, 64)
 		return
 	}
-	// Each check is dozens of requests. A flag on the command line wins.
-	if err := flag.Set("rapid.checks", "15"); err != nil {
-		panic(err)
+	// Property checks send dozens of requests each, and tests mostly wait. A
+	// flag on the command line wins.
+	for name, value := range map[string]int{"rapid.checks": 15, "test.parallel": 2 * runtime.GOMAXPROCS(0)} {
+		if err := flag.Set(name, strconv.Itoa(value)); err != nil {
+			panic(err)
+		}
 	}
 	m.Run()
 	if s := sharedStarted.Load(); s != nil {
-		if err := errors.Join(s.halt(), os.RemoveAll(s.dir)); err != nil {
+		if err := errors.Join(s.stop(), os.RemoveAll(s.dir)); err != nil {
 			fmt.Fprintln(os.Stderr, "the shared server:", err)
 		}
 	}
@@ -95,7 +101,7 @@ func newServer(t *testing.T, adjust ...func(*config.Serve)) *server {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := s.halt(); err != nil {
+		if err := s.stop(); err != nil {
 			t.Errorf("stop the server: %v", err)
 		}
 	})
@@ -108,31 +114,31 @@ func (s *server) start(ctx context.Context) error {
 		s.log = &logBuffer{}
 	}
 	running, err := app.NewServer(ctx, config.Data{Dir: s.dir}, s.config,
-		slog.New(slog.NewJSONHandler(s.log, &slog.HandlerOptions{Level: slog.LevelDebug})))
+		slog.New(slog.NewJSONHandler(s.log, &slog.HandlerOptions{Level: slog.LevelDebug})), app.WithPasswordCost(passwordCost))
 	if err != nil {
 		return err
 	}
 	var greeting bytes.Buffer
-	running.Greet(&greeting)
+	running.PrintWelcome(&greeting)
 	if key := regexp.MustCompile(`smk_\w+`).FindString(greeting.String()); key != "" {
 		s.firstKey = key
 	}
-	s.welcome = regexp.MustCompile(`http\S+/welcome#\S+`).FindString(greeting.String())
+	s.setupLink = regexp.MustCompile(`http\S+/welcome#\S+`).FindString(greeting.String())
 	s.url = "http://" + running.Address()
 	s.http = &http.Client{
 		Transport:     &http.Transport{MaxIdleConnsPerHost: 100, DisableCompression: true},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		Timeout:       time.Minute,
 	}
-	ctx, s.stop = context.WithCancel(ctx)
+	ctx, s.cancel = context.WithCancel(ctx)
 	s.stopped = make(chan error, 1)
 	go func() { s.stopped <- running.Run(ctx) }()
 	return nil
 }
 
-func (s *server) halt() error {
-	if s.stop == nil {
-		return nil // it never started
+func (s *server) stop() error {
+	if s.cancel == nil {
+		return nil // not started
 	}
 	s.http.CloseIdleConnections()
 	s.mu.Lock()
@@ -141,7 +147,7 @@ func (s *server) halt() error {
 		s.conn = nil
 	}
 	s.mu.Unlock()
-	s.stop()
+	s.cancel()
 	select {
 	case err := <-s.stopped:
 		return err
@@ -153,7 +159,7 @@ func (s *server) halt() error {
 // restart stops the server and starts it again on the same data.
 func (s *server) restart(t *testing.T) {
 	t.Helper()
-	if err := s.halt(); err != nil {
+	if err := s.stop(); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.start(context.Background()); err != nil {
@@ -161,8 +167,8 @@ func (s *server) restart(t *testing.T) {
 	}
 }
 
-// rows reads from the database beside the server, each row as its columns.
-func (s *server) rows(t *testing.T, query string, args ...any) [][]string {
+// query reads rows from the database on a second connection.
+func (s *server) query(t *testing.T, query string, args ...any) [][]string {
 	t.Helper()
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -189,23 +195,23 @@ func (s *server) rows(t *testing.T, query string, args ...any) [][]string {
 	return out
 }
 
-// content is what the tables hold, by table, without what changes on its own:
-// counts of requests and times of use.
-func (s *server) content(t *testing.T) map[string]string {
+// tableContents returns the rows of all tables, except values that change on
+// their own, such as request counts and times of last use.
+func (s *server) tableContents(t *testing.T) map[string]string {
 	t.Helper()
 	out := map[string]string{}
-	for _, table := range s.rows(t, `SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'`) {
+	for _, table := range s.query(t, `SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'`) {
 		if table[0] == "usage" {
 			continue
 		}
 		var columns []string
-		for _, column := range s.rows(t, `SELECT name FROM pragma_table_info(?)`, table[0]) {
+		for _, column := range s.query(t, `SELECT name FROM pragma_table_info(?)`, table[0]) {
 			if column[0] != "last_used_at" {
 				columns = append(columns, column[0])
 			}
 		}
 		var text strings.Builder
-		for _, row := range s.rows(t, `SELECT `+strings.Join(columns, ", ")+` FROM `+table[0]) {
+		for _, row := range s.query(t, `SELECT `+strings.Join(columns, ", ")+` FROM `+table[0]) {
 			fmt.Fprintf(&text, "%q\n", row)
 		}
 		out[table[0]] = text.String()
@@ -213,7 +219,7 @@ func (s *server) content(t *testing.T) map[string]string {
 	return out
 }
 
-// files returns every byte that the server keeps on disk.
+// files returns every byte that the server stores on disk.
 func (s *server) files(t *testing.T) []byte {
 	t.Helper()
 	entries, err := os.ReadDir(s.dir)
@@ -231,7 +237,7 @@ func (s *server) files(t *testing.T) []byte {
 	return out
 }
 
-// logBuffer keeps what is logged.
+// logBuffer stores log output.
 type logBuffer struct {
 	mu   sync.Mutex
 	text bytes.Buffer

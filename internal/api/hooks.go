@@ -15,64 +15,64 @@ import (
 	"github.com/stepmill/stepmill/internal/trigger"
 )
 
-// hookWait is how long the caller of a hook waits for the result of its run.
-const hookWait = longestWait * time.Second
+// hookWait limits how long a call of a hook waits for the result of its run.
+const hookWait = maxWaitSeconds * time.Second
 
-type takenBody struct {
+type acceptedBody struct {
 	RunID     string `json:"run_id"`
 	Duplicate bool   `json:"duplicate"`
 }
 
-// enterHook takes the call of a hook. What leads nowhere is answered like what
-// does not exist, and costs as little.
-func (s *Server) enterHook(w http.ResponseWriter, r *http.Request, c *caller, token string) {
+// serveHook handles a call of a hook. A call that cannot start a run gets the
+// same response as one of an unknown hook, and costs as little.
+func (s *Server) serveHook(w http.ResponseWriter, r *http.Request, c *caller, token string) {
 	hook, err := s.Hooks.Find(r.Context(), token)
 	if err != nil {
-		s.fail(w, c, s.turnAway(w, r, err))
+		s.fail(w, c, s.reject(w, r, err))
 		return
 	}
-	taken, err := s.takeCall(w, r, c, hook)
+	accepted, err := s.acceptCall(w, r, c, hook)
 	switch {
 	case err != nil && !hook.Active:
-		// Nobody may tell a hook that is paused from one that does not exist.
-		s.fail(w, c, s.turnAway(w, r, trigger.NothingHere()))
+		// A caller must not be able to tell a paused hook from an unknown one.
+		s.fail(w, c, s.reject(w, r, trigger.HookNotFound()))
 	case err != nil:
-		s.fail(w, c, s.turnAway(w, r, err))
+		s.fail(w, c, s.reject(w, r, err))
 	case hook.Waits():
-		s.answerCall(w, r, c, hook, taken)
+		s.respondToCall(w, r, c, hook, accepted)
 	default:
-		writeJSON(w, http.StatusAccepted, takenBody{taken.RunID, taken.Duplicate})
+		writeJSON(w, http.StatusAccepted, acceptedBody{accepted.RunID, accepted.Duplicate})
 	}
 }
 
-func (s *Server) takeCall(w http.ResponseWriter, r *http.Request, c *caller, hook trigger.Hook) (trigger.Taken, error) {
+func (s *Server) acceptCall(w http.ResponseWriter, r *http.Request, c *caller, hook trigger.Hook) (trigger.Accepted, error) {
 	if !slices.Contains(hook.Methods(), r.Method) {
 		if hook.Active {
 			w.Header().Set("Allow", strings.Join(hook.Methods(), ", "))
 		}
-		return trigger.Taken{}, fault.New(fault.MethodNotAllowed, "%s is not allowed here; the hook takes %s", clean(r.Method), strings.Join(hook.Methods(), ", "))
+		return trigger.Accepted{}, fault.New(fault.MethodNotAllowed, "method %s is not allowed here; the webhook accepts %s", clean(r.Method), strings.Join(hook.Methods(), ", "))
 	}
 	limits := hook.Workspace.Plan.Limits()
-	release, err := s.bodies.take(r, limits.RequestBodyBytes)
+	release, err := s.bodies.acquire(r, limits.RequestBodyBytes)
 	if err != nil {
-		return trigger.Taken{}, err
+		return trigger.Accepted{}, err
 	}
 	defer release()
 	call := trigger.Call{RequestID: c.requestID, Method: r.Method, Header: r.Header, Query: r.URL.RawQuery}
-	if call.Body, err = readBody(w, r, limits); err != nil {
-		return trigger.Taken{}, err
+	if call.Body, err = readPublicBody(w, r, limits); err != nil {
+		return trigger.Accepted{}, err
 	}
 	if err := s.Hooks.Verify(r.Context(), hook, call); err != nil {
-		return trigger.Taken{}, err
+		return trigger.Accepted{}, err
 	}
-	if err := s.countCall(w, r, hook); err != nil {
-		return trigger.Taken{}, err
+	if err := s.limitCall(w, r, hook); err != nil {
+		return trigger.Accepted{}, err
 	}
-	return s.Hooks.Take(r.Context(), hook, call)
+	return s.Hooks.Accept(r.Context(), hook, call)
 }
 
-// countCall counts a call that is genuine against the limit of its hook.
-func (s *Server) countCall(w http.ResponseWriter, r *http.Request, hook trigger.Hook) error {
+// limitCall counts a verified call against the rate limit of its hook.
+func (s *Server) limitCall(w http.ResponseWriter, r *http.Request, hook trigger.Hook) error {
 	state, ok, err := s.Limits.Take(r.Context(), hook.WorkflowID+"/"+hook.ID, hook.PerMinute(), clock.Now())
 	if err != nil {
 		return err
@@ -81,32 +81,32 @@ func (s *Server) countCall(w http.ResponseWriter, r *http.Request, hook trigger.
 		setLimitHeaders(w.Header(), state)
 	}
 	if !ok {
-		return limited("the hook has taken its %d calls of this minute", state)
+		return rateLimited("the webhook has reached its limit of %d calls per minute", state)
 	}
 	return nil
 }
 
-// answerCall answers with what the workflow returns, or with its run when that
-// takes too long.
-func (s *Server) answerCall(w http.ResponseWriter, r *http.Request, c *caller, hook trigger.Hook, taken trigger.Taken) {
-	// Waiting is not slowness: the limit for writing begins after it. Without
-	// support for deadlines there is no limit to lift.
-	_ = http.NewResponseController(w).SetWriteDeadline(clock.Mark().Add(hookWait + time.Minute))
-	response, status, err := s.Hooks.Result(r.Context(), hook, taken, c.requestID, hookWait)
+// respondToCall responds with the result of the workflow, or with the id of its
+// run if that takes too long.
+func (s *Server) respondToCall(w http.ResponseWriter, r *http.Request, c *caller, hook trigger.Hook, accepted trigger.Accepted) {
+	// The write timeout starts after the wait. A connection without deadline
+	// support has no timeout to extend.
+	_ = http.NewResponseController(w).SetWriteDeadline(clock.Monotonic().Add(hookWait + time.Minute))
+	response, status, err := s.Hooks.Result(r.Context(), hook, accepted, c.requestID, hookWait)
 	switch {
 	case err != nil:
 		s.fail(w, c, err)
 	case status == run.Running:
-		writeJSON(w, http.StatusAccepted, takenBody{taken.RunID, taken.Duplicate})
+		writeJSON(w, http.StatusAccepted, acceptedBody{accepted.RunID, accepted.Duplicate})
 	case response == nil:
-		s.fail(w, c, fault.New(fault.RunFailed, "the run %s did not come to a good end", taken.RunID))
+		s.fail(w, c, fault.New(fault.RunFailed, "run %s did not succeed", accepted.RunID))
 	default:
 		s.writeResponse(w, response)
 	}
 }
 
-// writeResponse writes what a workflow returns. Whatever that is, no browser may
-// take it for a page of ours: it gets an origin of its own, and runs nothing.
+// writeResponse writes the response of a workflow. The policy keeps browsers from
+// treating it as a page of ours: it gets its own origin and runs no scripts.
 func (s *Server) writeResponse(w http.ResponseWriter, response *trigger.Response) {
 	h := w.Header()
 	for name, value := range response.Header {
@@ -152,20 +152,20 @@ type listRequestsRequest struct {
 }
 
 func (s *Server) listRequests(ctx context.Context, in *listRequestsRequest) (*reply, error) {
-	return listing(ctx, s, in.page, []string{"requests", in.ID, in.TriggerID},
+	return paginate(ctx, s, in.page, []string{"requests", in.ID, in.TriggerID},
 		func(p paging.Request) (paging.Page[trigger.Request], error) {
 			return s.Triggers.Requests(ctx, actorOf(ctx), in.ID, in.TriggerID, p)
 		},
 		func(r trigger.Request) requestBody {
 			return requestBody{
 				ID: r.ID, At: clock.Format(r.At), Method: r.Method, Size: r.Size, Outcome: r.Outcome, RunID: orNull(r.RunID),
-				Headers: r.Headers, Query: r.Query, Payload: orNothing(r.Payload),
+				Headers: r.Headers, Query: r.Query, Payload: rawOrNull(r.Payload),
 			}
 		})
 }
 
-// orNothing shows what is not there as null.
-func orNothing(raw json.RawMessage) json.RawMessage {
+// rawOrNull returns null for a missing value.
+func rawOrNull(raw json.RawMessage) json.RawMessage {
 	if raw == nil {
 		return json.RawMessage("null")
 	}

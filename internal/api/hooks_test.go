@@ -18,12 +18,12 @@ import (
 	"github.com/stepmill/stepmill/internal/config"
 )
 
-// echoStep returns all that started the run.
+// echoStep outputs everything that started the run.
 const echoStep = `{"id": "echo", "uses": "data.set", "with": {"values": {"trigger": "${{ trigger }}"}}}`
 
-// called makes an active workflow with one webhook and returns the path of its
-// address.
-func (w *world) called(name, trigger string, steps ...string) string {
+// activeHook creates an active workflow with one webhook trigger and returns
+// the path of its URL.
+func (w *testWorkspace) activeHook(name, trigger string, steps ...string) string {
 	w.t.Helper()
 	if steps == nil {
 		steps = []string{echoStep}
@@ -32,11 +32,11 @@ func (w *world) called(name, trigger string, steps ...string) string {
 	if trigger != "" {
 		trigger = ", " + trigger
 	}
-	w.patch(name, w.fill(`{"triggers": [{"id": "hook", "type": "webhook"`+trigger+`}], "state": "active"}`))
-	return w.address(name)
+	w.patch(name, w.expand(`{"triggers": [{"id": "hook", "type": "webhook"`+trigger+`}], "state": "active"}`))
+	return w.hookPath(name)
 }
 
-func (w *world) address(name string) string {
+func (w *testWorkspace) hookPath(name string) string {
 	w.t.Helper()
 	address := w.call("GET", "/v1/workflows/$"+name+"/triggers", "").items()[0]["url"]
 	path, found := strings.CutPrefix(fmt.Sprint(address), w.server.url)
@@ -46,20 +46,21 @@ func (w *world) address(name string) string {
 	return path
 }
 
-// noted makes sure that something is noted about a hook.
-func (w *world) noted(name, member, code string) {
+// waitForNote checks that a note about a hook is recorded.
+func (w *testWorkspace) waitForNote(name, member, code string) {
 	w.t.Helper()
-	w.call("GET", "/v1/workflows/$"+name+"/triggers/hook/requests", "").want(200) // what waits to be written is
+	w.call("GET", "/v1/workflows/$"+name+"/triggers/hook/requests", "").wantStatus(200) // listing flushes pending notes
 	note, _ := w.call("GET", "/v1/workflows/$"+name+"/triggers", "").items()[0][member].(map[string]any)
 	if note["code"] != code {
 		w.t.Errorf("%s of %s is %v", member, name, note)
 	}
 }
 
-// sender calls hooks, without a key; what it sends is its own business.
-func sender(w *world) client {
+// hookCaller calls hooks without a key and without schema checks of its
+// requests.
+func hookCaller(w *testWorkspace) client {
 	c := w.server.anonymous(w.t)
-	c.loose = true
+	c.lenient = true
 	return c
 }
 
@@ -69,96 +70,96 @@ func sign(secret, body string) string {
 	return hex.EncodeToString(mac.Sum(nil))
 }
 
-func TestACallStartsARun(t *testing.T) {
+func TestHookStartsRun(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	path := w.called("wf", "")
-	a := sender(w).call("POST", path+"?a=1&b=2&b=3", `{"id": 9007199254740993}`, "X-Event", "order", "Cookie", "s=1", "Authorization", "Bearer x").want(202)
+	w := newTestWorkspace(t)
+	path := w.activeHook("wf", "")
+	a := hookCaller(w).call("POST", path+"?a=1&b=2&b=3", `{"id": 9007199254740993}`, "X-Event", "order", "Cookie", "s=1", "Authorization", "Bearer x").wantStatus(202)
 	if a.object()["duplicate"] != false {
 		t.Errorf("got %s", a.body)
 	}
-	w.names["run"] = a.text("run_id")
-	ended := w.ends("run", "succeeded")
+	w.names["run"] = a.str("run_id")
+	ended := w.waitForStatus("run", "succeeded")
 	wantContains(t, ended.json(), `{"trigger": {"type": "webhook", "id": "hook", "payload": {"id": 9007199254740993}, "query": {"a": "1", "b": ["2", "3"]}, "test": false},
 		"steps": [{"output": {"trigger": {"type": "webhook", "id": "hook", "headers": {"x-event": "order", "content-type": "application/json"}}}}]}`)
 	headers := ended.object()["trigger"].(map[string]any)["headers"].(map[string]any)
 	for _, name := range []string{"cookie", "authorization"} {
 		if headers[name] != nil {
-			t.Errorf("%s is kept", name)
+			t.Errorf("%s is stored", name)
 		}
 	}
 	if got := w.events(); !slices.Contains(got, "run.started") {
 		t.Errorf("events: %v", got)
 	}
 	listed := w.call("GET", "/v1/workflows/$wf/triggers", "").json()
-	wantContains(t, listed, w.fill(`{"data": [{"id": "hook", "active": true, "last_run_id": "$run", "last_fired_at": "~.+Z", "last_error": null}]}`))
+	wantContains(t, listed, w.expand(`{"data": [{"id": "hook", "active": true, "last_run_id": "$run", "last_fired_at": "~.+Z", "last_error": null}]}`))
 }
 
-// Only those who may change a hook learn its address; in the store it is sealed.
-func TestTheAddressOfAHookIsASecret(t *testing.T) {
+// Only callers who may write see the URL of a hook; it is stored encrypted.
+func TestHookURLIsSecret(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
-	w := s.newWorld(t)
-	path := w.called("wf", "")
+	w := s.newTestWorkspace(t)
+	path := w.activeHook("wf", "")
 	for scope, shown := range map[string]bool{"read": false, "write": false, "admin": true} {
-		c := w.as(scope)
+		c := w.withScopes(scope)
 		if scope == "write" {
-			c = w.as("read", "write")
+			c = w.withScopes("read", "write")
 			shown = true
 		}
-		address := c.call("GET", w.fill("/v1/workflows/$wf/triggers"), "").items()[0]["url"]
+		address := c.call("GET", w.expand("/v1/workflows/$wf/triggers"), "").items()[0]["url"]
 		if (address != nil) != shown {
 			t.Errorf("%s sees %v", scope, address)
 		}
 	}
 	token := path[len("/hooks/"):]
-	sender(w).call("POST", path, "").want(202)
-	sender(w).call("POST", path+"x", "").want(404)
+	hookCaller(w).call("POST", path, "").wantStatus(202)
+	hookCaller(w).call("POST", path+"x", "").wantStatus(404)
 	for place, text := range map[string]string{"the log": s.log.String(), "the disk": string(s.files(t))} {
 		if strings.Contains(text, token) {
 			t.Errorf("the token is in %s", place)
 		}
 	}
-	// Another address, and the one before leads nowhere.
-	rotated := w.as("write").call("POST", w.fill("/v1/workflows/$wf/triggers/hook/rotate"), "").want(200).text("url")
-	if next := w.address("wf"); next == path || s.url+next != rotated {
+	// A new URL replaces the old one.
+	rotated := w.withScopes("write").call("POST", w.expand("/v1/workflows/$wf/triggers/hook/rotate"), "").wantStatus(200).str("url")
+	if next := w.hookPath("wf"); next == path || s.url+next != rotated {
 		t.Errorf("the address is %s, then %s", rotated, next)
 	}
-	sender(w).call("POST", path, "").want(404, "not_found")
-	sender(w).call("POST", w.address("wf"), "").want(202)
+	hookCaller(w).call("POST", path, "").wantStatus(404, "not_found")
+	hookCaller(w).call("POST", w.hookPath("wf"), "").wantStatus(202)
 	s.restart(t)
-	path = w.address("wf")
-	sender(w).call("POST", path, "").want(202)
-	// An edit of the rest keeps the address, another trigger has another one.
+	path = w.hookPath("wf")
+	hookCaller(w).call("POST", path, "").wantStatus(202)
+	// Other edits keep the URL; another trigger gets a new one.
 	w.patch("wf", `{"triggers": [{"id": "hook", "type": "webhook", "methods": ["PUT"]}, {"id": "two", "type": "webhook"}]}`)
-	if again := w.address("wf"); again != path {
+	if again := w.hookPath("wf"); again != path {
 		t.Errorf("the address changed from %s to %s", path, again)
 	}
-	if got := w.audited(); !slices.Contains(got, "trigger.rotated") {
+	if got := w.auditActions(); !slices.Contains(got, "trigger.rotated") {
 		t.Errorf("audited: %v", got)
 	}
 }
 
-// What leads nowhere is answered in one way, whatever the reason.
-func TestHooksThatLeadNowhere(t *testing.T) {
+// Every unknown hook gets the same response, whatever the reason.
+func TestUnknownHooks(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	active := w.called("active", "")
-	draft := w.called("draft", "")
+	w := newTestWorkspace(t)
+	active := w.activeHook("active", "")
+	draft := w.activeHook("draft", "")
 	w.patch("draft", `{"state": "draft"}`)
-	givenSecret(w)
-	locked := w.called("locked", `"methods": ["POST"], "verify": {"scheme": "bearer", "secret": "${{ secrets.$secret }}"}`)
+	setupSecret(w)
+	locked := w.activeHook("locked", `"methods": ["POST"], "verify": {"scheme": "bearer", "secret": "${{ secrets.$secret }}"}`)
 	w.patch("locked", `{"state": "paused"}`)
-	gone := w.called("gone", "")
+	deleted := w.activeHook("gone", "")
 	w.patch("gone", `{"state": "paused"}`)
-	w.call("DELETE", "/v1/workflows/$gone", "").want(204)
-	removed := w.called("removed", "")
+	w.call("DELETE", "/v1/workflows/$gone", "").wantStatus(204)
+	removed := w.activeHook("removed", "")
 	w.patch("removed", `{"triggers": []}`)
 	runs := len(w.call("GET", "/v1/runs?limit=100", "").items())
 
 	bodies := map[string]bool{}
 	for name, path := range map[string]string{
-		"a draft": draft, "paused": locked, "deleted": gone, "removed": removed, "nothing": "/hooks/", "a word": "/hooks/x", "cut short": active[:len(active)-1],
+		"a draft": draft, "paused": locked, "deleted": deleted, "removed": removed, "nothing": "/hooks/", "a word": "/hooks/x", "cut short": active[:len(active)-1],
 		"longer": active + "A", "upper case": "/hooks/" + strings.ToUpper(active[len("/hooks/"):]), "below": active + "/x", "unknown": "/hooks/NueLXg6iv08EKTHsJox4k4K1mcpcNVDr3pQg",
 	} {
 		for _, method := range []string{"POST", "GET", "PUT", "DELETE", "OPTIONS"} {
@@ -166,7 +167,7 @@ func TestHooksThatLeadNowhere(t *testing.T) {
 				if len(body) > 1000 && method != "POST" {
 					continue
 				}
-				a := sender(w).call(method, path, body)
+				a := hookCaller(w).call(method, path, body)
 				if a.status != 404 || a.code() != "not_found" || a.header.Get("Allow") != "" {
 					t.Errorf("%s, %s: %d %s", name, method, a.status, a.body)
 				}
@@ -175,33 +176,33 @@ func TestHooksThatLeadNowhere(t *testing.T) {
 		}
 	}
 	if len(bodies) != 1 {
-		t.Errorf("the answers differ: %v", bodies)
+		t.Errorf("the responses differ: %v", bodies)
 	}
 	if now := len(w.call("GET", "/v1/runs?limit=100", "").items()); now != runs {
 		t.Errorf("%d runs were started", now-runs)
 	}
-	sender(w).call("POST", active, "").want(202)
+	hookCaller(w).call("POST", active, "").wantStatus(202)
 }
 
-func TestMethodsOfAHook(t *testing.T) {
+func TestHookMethods(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	path := w.called("wf", `"methods": ["GET", "PUT", "HEAD"]`)
+	w := newTestWorkspace(t)
+	path := w.activeHook("wf", `"methods": ["GET", "PUT", "HEAD"]`)
 	for method, want := range map[string]int{"GET": 202, "PUT": 202, "HEAD": 202, "POST": 405, "DELETE": 405, "PATCH": 405} {
-		a := visitor{t, w.server}.follow(method, w.server.url+path, "")
+		a := linkClient{t, w.server}.send(method, w.server.url+path, "")
 		if a.status != want || want == 405 && a.header.Get("Allow") != "GET, PUT, HEAD" {
 			t.Errorf("%s: %d, Allow %q", method, a.status, a.header.Get("Allow"))
 		}
 	}
 }
 
-// Each scheme, genuine and forged. Whatever is wrong, the answer is the same and
-// nothing is kept.
-func TestVerificationOfCalls(t *testing.T) {
+// Each scheme with valid and forged calls. Every failure gets the same
+// response, and the call is not stored.
+func TestHookVerification(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
-	w := s.newWorld(t)
-	w.call("PUT", "/v1/secrets/key", `{"value": "topsecret"}`).want(201)
+	w := s.newTestWorkspace(t)
+	w.call("PUT", "/v1/secrets/key", `{"value": "topsecret"}`).wantStatus(201)
 	const body = `{"id": 7}`
 	now := fmt.Sprint(time.Now().Unix())
 	old := fmt.Sprint(time.Now().Add(-6 * time.Minute).Unix())
@@ -220,45 +221,45 @@ func TestVerificationOfCalls(t *testing.T) {
 		"bearer": {`"scheme": "bearer", ` + secret, []string{"Authorization", "Bearer topsecret"}, []string{"Authorization", "Bearer " + w.key}},
 		"token":  {`"scheme": "bearer", "header": "X-Token", ` + secret, []string{"X-Token", "topsecret"}, []string{"Authorization", "Bearer topsecret"}},
 	} {
-		path := w.called("wf", `"verify": {`+test.verify+`}`)
-		before := s.content(t)
-		var refusals []string
+		path := w.activeHook("wf", `"verify": {`+test.verify+`}`)
+		before := s.tableContents(t)
+		var rejections []string
 		for _, headers := range [][]string{test.forged, nil, {test.genuine[0], ""}, {test.genuine[0], test.genuine[1] + "0"}} {
-			a := sender(w).call("POST", path, body, headers...).want(401, "unauthorized")
-			refusals = append(refusals, strings.ReplaceAll(string(a.body), a.header.Get("X-Request-Id"), ""))
+			a := hookCaller(w).call("POST", path, body, headers...).wantStatus(401, "unauthorized")
+			rejections = append(rejections, strings.ReplaceAll(string(a.body), a.header.Get("X-Request-Id"), ""))
 		}
-		if slices.Sort(refusals); refusals[0] != refusals[len(refusals)-1] {
-			t.Errorf("%s: the refusals differ: %q", name, refusals)
+		if slices.Sort(rejections); rejections[0] != rejections[len(rejections)-1] {
+			t.Errorf("%s: the rejections differ: %q", name, rejections)
 		}
-		if diff := cmp.Diff(before["runs"], s.content(t)["runs"]); diff != "" {
+		if diff := cmp.Diff(before["runs"], s.tableContents(t)["runs"]); diff != "" {
 			t.Errorf("%s: %s", name, diff)
 		}
-		a := sender(w).call("POST", path, body, test.genuine...).want(202)
-		w.names["run"] = a.text("run_id")
-		kept := w.call("GET", "/v1/runs/$run", "").want(200)
-		if strings.Contains(string(kept.body), test.genuine[1]) && name != "slack" || strings.Contains(string(kept.body), sign("topsecret", "v0:"+now+":"+body)) {
-			t.Errorf("%s: the proof is kept: %s", name, kept.body)
+		a := hookCaller(w).call("POST", path, body, test.genuine...).wantStatus(202)
+		w.names["run"] = a.str("run_id")
+		stored := w.call("GET", "/v1/runs/$run", "").wantStatus(200)
+		if strings.Contains(string(stored.body), test.genuine[1]) && name != "slack" || strings.Contains(string(stored.body), sign("topsecret", "v0:"+now+":"+body)) {
+			t.Errorf("%s: the proof is stored: %s", name, stored.body)
 		}
-		w.noted("wf", "last_error", "signature_refused")
+		w.waitForNote("wf", "last_error", "signature_refused")
 	}
 	for place, text := range map[string]string{"the log": s.log.String(), "the disk": string(s.files(t))} {
 		if strings.Contains(text, "topsecret") {
 			t.Errorf("the secret is in %s", place)
 		}
 	}
-	// Without its secret a hook lets nobody in.
-	path := w.called("orphan", `"verify": {"scheme": "bearer", `+secret+`}`)
-	w.call("DELETE", "/v1/secrets/key", "").want(204)
-	sender(w).call("POST", path, body, "Authorization", "Bearer topsecret").want(401, "unauthorized")
-	sender(w).call("POST", path, body, "Authorization", "Bearer ").want(401, "unauthorized")
+	// Without its secret, a hook rejects every call.
+	path := w.activeHook("orphan", `"verify": {"scheme": "bearer", `+secret+`}`)
+	w.call("DELETE", "/v1/secrets/key", "").wantStatus(204)
+	hookCaller(w).call("POST", path, body, "Authorization", "Bearer topsecret").wantStatus(401, "unauthorized")
+	hookCaller(w).call("POST", path, body, "Authorization", "Bearer ").wantStatus(401, "unauthorized")
 }
 
-// E2, E3 and E5: what is too large, packed or not what it says.
-func TestBodiesOfCalls(t *testing.T) {
+// Bodies that are too large, compressed or not of the declared type.
+func TestHookBodies(t *testing.T) {
 	t.Parallel()
-	w := sharedServer(t).newWorldOn(t, `{"name": "Small", "plan": "free"}`)
-	path := w.called("wf", "")
-	c := sender(w)
+	w := sharedServer(t).newTestWorkspaceWith(t, `{"name": "Small", "plan": "free"}`)
+	path := w.activeHook("wf", "")
+	c := hookCaller(w)
 	for name, test := range map[string]struct {
 		body, media, encoding string
 		status                int
@@ -280,38 +281,38 @@ func TestBodiesOfCalls(t *testing.T) {
 			t.Errorf("%s: %d %s", name, a.status, a.body)
 		}
 	}
-	// Without a length it is cut off at the limit.
+	// Without a Content-Length the body is cut off at the limit.
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, w.server.url+path, struct{ *bytes.Reader }{bytes.NewReader(make([]byte, 2<<20))})
 	if err != nil {
 		t.Fatal(err)
 	}
 	request.ContentLength = -1
-	c.send(request, "").want(413, "payload_too_large")
+	c.send(request, "").wantStatus(413, "payload_too_large")
 	if got := w.call("GET", "/v1/workflows/$wf/runs", "").items(); len(got) != 0 {
 		t.Errorf("%d runs were started", len(got))
 	}
 	for media, want := range map[string]string{
 		"application/json": `{"a":1}`, "text/plain": `{"value":"{\"a\":1}"}`, "application/x-www-form-urlencoded": `{"{\"a\":1}":""}`, "image/png": `{"base64":"eyJhIjoxfQ=="}`,
 	} {
-		w.names["run"] = c.call("POST", path, `{"a":1}`, "Content-Type", media).want(202).text("run_id")
+		w.names["run"] = c.call("POST", path, `{"a":1}`, "Content-Type", media).wantStatus(202).str("run_id")
 		wantContains(t, w.call("GET", "/v1/runs/$run", "").json(), `{"trigger": {"payload": `+want+`}}`)
 	}
 }
 
-func TestTheRateOfAHook(t *testing.T) {
+func TestHookRateLimit(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	path, other := w.called("wf", `"rate": 5`), w.called("other", "")
-	taken, refused := 0, 0
-	for range 20 { // the minute may turn once
-		switch a := sender(w).call("POST", path, ""); a.status {
+	w := newTestWorkspace(t)
+	path, other := w.activeHook("wf", `"rate": 5`), w.activeHook("other", "")
+	accepted, rejected := 0, 0
+	for range 20 { // the minute may change once
+		switch a := hookCaller(w).call("POST", path, ""); a.status {
 		case http.StatusAccepted:
-			taken++
+			accepted++
 			if a.header.Get("X-RateLimit-Limit") != "5" {
 				t.Errorf("headers: %v", a.header)
 			}
 		case http.StatusTooManyRequests:
-			refused++
+			rejected++
 			if a.code() != "rate_limited" || a.header.Get("Retry-After") == "" || a.header.Get("X-RateLimit-Remaining") != "0" {
 				t.Errorf("got %v %s", a.header, a.body)
 			}
@@ -319,11 +320,11 @@ func TestTheRateOfAHook(t *testing.T) {
 			t.Errorf("got %d", a.status)
 		}
 	}
-	if taken > 10 || refused < 10 {
-		t.Errorf("%d were taken and %d refused", taken, refused)
+	if accepted > 10 || rejected < 10 {
+		t.Errorf("%d were accepted and %d rejected", accepted, rejected)
 	}
-	sender(w).call("POST", other, "").want(202)
-	// Calls of hooks are no requests to the API, also with a key of it.
+	hookCaller(w).call("POST", other, "").wantStatus(202)
+	// Calls of hooks do not count as API requests, even with an API key.
 	before := w.call("GET", "/v1/usage", "").header.Get("X-RateLimit-Remaining")
 	for range 5 {
 		w.call("POST", other, "")
@@ -333,32 +334,32 @@ func TestTheRateOfAHook(t *testing.T) {
 	}
 }
 
-func TestGuessingHooksIsCounted(t *testing.T) {
+func TestHookGuessesAreRateLimited(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, func(c *config.Serve) { c.PreauthRPM = 5 })
-	w := s.newWorld(t)
-	w.call("PUT", "/v1/secrets/key", `{"value": "topsecret"}`).want(201)
-	path := w.called("wf", `"verify": {"scheme": "bearer", "secret": "${{ secrets.key }}"}`)
+	w := s.newTestWorkspace(t)
+	w.call("PUT", "/v1/secrets/key", `{"value": "topsecret"}`).wantStatus(201)
+	path := w.activeHook("wf", `"verify": {"scheme": "bearer", "secret": "${{ secrets.key }}"}`)
 	for _, guess := range []string{"/hooks/NueLXg6iv08EKTHsJox4k4K1mcpcNVDr3pQg", path} {
 		limited := 0
 		for range 20 {
-			if sender(w).call("POST", guess, "", "Authorization", "Bearer guess").status == http.StatusTooManyRequests {
+			if hookCaller(w).call("POST", guess, "", "Authorization", "Bearer guess").status == http.StatusTooManyRequests {
 				limited++
 			}
 		}
 		if limited < 8 {
-			t.Errorf("%d of 20 were refused", limited)
+			t.Errorf("%d of 20 were rejected", limited)
 		}
 	}
-	sender(w).call("POST", path, "", "Authorization", "Bearer topsecret").want(202) // a right one is in nobody's way
+	hookCaller(w).call("POST", path, "", "Authorization", "Bearer topsecret").wantStatus(202) // a valid one is not rejected
 }
 
-// The same call starts one run, also when it comes 64 times at once.
-func TestDuplicateCalls(t *testing.T) {
+// Repeated calls start one run, even 64 at once.
+func TestHookDeduplication(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	path := w.called("wf", `"dedupe": "${{ trigger.headers['x-delivery'] }}"`)
-	c := sender(w)
+	w := newTestWorkspace(t)
+	path := w.activeHook("wf", `"dedupe": "${{ trigger.headers['x-delivery'] }}"`)
+	c := hookCaller(w)
 	for round := range 3 {
 		var mu sync.Mutex
 		ids, first := map[string]int{}, 0
@@ -379,7 +380,7 @@ func TestDuplicateCalls(t *testing.T) {
 				}
 				mu.Lock()
 				defer mu.Unlock()
-				ids[a.text("run_id")]++
+				ids[a.str("run_id")]++
 				if a.object()["duplicate"] == false {
 					first++
 				}
@@ -393,45 +394,45 @@ func TestDuplicateCalls(t *testing.T) {
 	if got := w.call("GET", "/v1/workflows/$wf/runs?limit=100", "").items(); len(got) != 3 {
 		t.Errorf("%d runs", len(got))
 	}
-	// Another key, another body with the same key, and no key at all.
-	one := c.call("POST", path, `{}`, "X-Delivery", "other").want(202).text("run_id")
-	if two := c.call("POST", path, `{"x": 1}`, "X-Delivery", "other").want(202); two.text("run_id") != one || two.object()["duplicate"] != true {
+	// A different key, a different body with the same key, and no key.
+	one := c.call("POST", path, `{}`, "X-Delivery", "other").wantStatus(202).str("run_id")
+	if two := c.call("POST", path, `{"x": 1}`, "X-Delivery", "other").wantStatus(202); two.str("run_id") != one || two.object()["duplicate"] != true {
 		t.Errorf("got %s", two.body)
 	}
-	if a, b := c.call("POST", path, `{}`).text("run_id"), c.call("POST", path, `{}`).text("run_id"); a == b {
+	if a, b := c.call("POST", path, `{}`).str("run_id"), c.call("POST", path, `{}`).str("run_id"); a == b {
 		t.Error("calls without a key are one")
 	}
-	// The same key of another hook is another key.
-	second := w.called("second", `"dedupe": "${{ trigger.headers['x-delivery'] }}"`)
-	if c.call("POST", second, `{}`, "X-Delivery", "other").want(202).object()["duplicate"] != false {
+	// The same key of another hook is a different key.
+	second := w.activeHook("second", `"dedupe": "${{ trigger.headers['x-delivery'] }}"`)
+	if c.call("POST", second, `{}`, "X-Delivery", "other").wantStatus(202).object()["duplicate"] != false {
 		t.Error("two hooks share keys")
 	}
 }
 
-func TestAKeyIsForgottenAfterADay(t *testing.T) {
+func TestHookDeduplicationExpires(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
-	w := s.newWorld(t)
-	path := w.called("wf", `"dedupe": "${{ trigger.payload.id }}"`)
-	one := sender(w).call("POST", path, `{"id": 1}`).want(202).text("run_id")
-	s.rows(t, `UPDATE trigger_keys SET expires_at = expires_at - 23 * 3600 * 1000000`)
-	if again := sender(w).call("POST", path, `{"id": 1}`).want(202).text("run_id"); again != one {
+	w := s.newTestWorkspace(t)
+	path := w.activeHook("wf", `"dedupe": "${{ trigger.payload.id }}"`)
+	one := hookCaller(w).call("POST", path, `{"id": 1}`).wantStatus(202).str("run_id")
+	s.query(t, `UPDATE trigger_keys SET expires_at = expires_at - 23 * 3600 * 1000000`)
+	if again := hookCaller(w).call("POST", path, `{"id": 1}`).wantStatus(202).str("run_id"); again != one {
 		t.Error("it was forgotten after 23 hours")
 	}
-	s.rows(t, `UPDATE trigger_keys SET expires_at = expires_at - 3600 * 1000000`)
-	if again := sender(w).call("POST", path, `{"id": 1}`).want(202).text("run_id"); again == one {
-		t.Error("it is kept for ever")
+	s.query(t, `UPDATE trigger_keys SET expires_at = expires_at - 3600 * 1000000`)
+	if again := hookCaller(w).call("POST", path, `{"id": 1}`).wantStatus(202).str("run_id"); again == one {
+		t.Error("it never expires")
 	}
 }
 
-func TestACallWaitsForTheResult(t *testing.T) {
+func TestHookRespondsWithResult(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	c := sender(w)
+	w := newTestWorkspace(t)
+	c := hookCaller(w)
 	const respond = `"methods": ["GET", "POST"], "respond": "result"`
-	path := w.called("says", respond, `{"id": "a", "uses": "flow.wait", "with": {"for": "50ms"}}`,
+	path := w.activeHook("says", respond, `{"id": "a", "uses": "flow.wait", "with": {"for": "50ms"}}`,
 		`{"id": "b", "uses": "data.set", "with": {"values": {"response": {"status": 201, "headers": {"X-Order": "${{ trigger.payload.id }}", "Content-Type": "text/html"}, "body": "<script>alert(1)</script>"}}}}`)
-	got := visitor{t, w.server}.follow("POST", w.server.url+path, "id=7")
+	got := linkClient{t, w.server}.send("POST", w.server.url+path, "id=7")
 	if got.status != 201 || got.header.Get("X-Order") != "7" || got.header.Get("Content-Type") != "text/html" || got.body != "<script>alert(1)</script>" {
 		t.Errorf("got %+v", got)
 	}
@@ -442,31 +443,31 @@ func TestACallWaitsForTheResult(t *testing.T) {
 			t.Errorf("%s is %q", name, got.header.Get(name))
 		}
 	}
-	plain := visitor{t, w.server}.follow("GET", w.server.url+w.called("plain", respond, setStep)+"?x=1", "")
+	plain := linkClient{t, w.server}.send("GET", w.server.url+w.activeHook("plain", respond, setStep)+"?x=1", "")
 	if plain.status != 200 || plain.body != `{"a":1}` || plain.header.Get("Content-Type") != "application/json" {
 		t.Errorf("got %+v", plain)
 	}
-	branch := w.called("branch", respond, `{"id": "yes", "needs": [], "if": "trigger.query.ok == '1'", "uses": "data.set", "with": {"values": {"said": "yes"}}}`,
+	branch := w.activeHook("branch", respond, `{"id": "yes", "needs": [], "if": "trigger.query.ok == '1'", "uses": "data.set", "with": {"values": {"said": "yes"}}}`,
 		`{"id": "no", "needs": [], "if": "trigger.query.ok != '1'", "uses": "data.set", "with": {"values": {"said": "no"}}}`)
 	for query, want := range map[string]string{"?ok=1": `{"said":"yes"}`, "": `{"said":"no"}`} {
-		if got := (visitor{t, w.server}).follow("GET", w.server.url+branch+query, ""); got.body != want {
+		if got := (linkClient{t, w.server}).send("GET", w.server.url+branch+query, ""); got.body != want {
 			t.Errorf("%q: %+v", query, got)
 		}
 	}
-	failed := c.exchangeRaw(t, w.called("fails", respond, failStep))
+	failed := c.postUnchecked(t, w.activeHook("fails", respond, failStep))
 	if failed.status != 500 || failed.code() != "run_failed" || strings.Contains(string(failed.body), "none") {
 		t.Errorf("got %d %s", failed.status, failed.body)
 	}
-	invalid := c.exchangeRaw(t, w.called("invalid", respond, `{"id": "b", "uses": "data.set", "with": {"values": {"response": {"headers": {"Set-Cookie": "a=b"}}}}}`))
+	invalid := c.postUnchecked(t, w.activeHook("invalid", respond, `{"id": "b", "uses": "data.set", "with": {"values": {"response": {"headers": {"Set-Cookie": "a=b"}}}}}`))
 	if invalid.status != 500 || invalid.code() != "run_failed" {
 		t.Errorf("got %d %s", invalid.status, invalid.body)
 	}
-	w.noted("invalid", "last_error", "response_invalid")
+	w.waitForNote("invalid", "last_error", "response_invalid")
 }
 
-// exchangeRaw posts without holding the answer against the document: a workflow
-// that fails is no failure of the service.
-func (c client) exchangeRaw(t *testing.T, path string) *answer {
+// postUnchecked posts without checking the response against the document: a
+// failed workflow is not a failure of the service.
+func (c client) postUnchecked(t *testing.T, path string) *response {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, c.server.url+path, nil)
 	if err != nil {
@@ -479,43 +480,42 @@ func (c client) exchangeRaw(t *testing.T, path string) *answer {
 	return a
 }
 
-// The result of a call that was made before is the same result.
-func TestADuplicateGetsTheSameResult(t *testing.T) {
+// A duplicate call gets the result of the first one.
+func TestDuplicateHookCallGetsSameResult(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	path := w.called("wf", `"respond": "result", "dedupe": "${{ trigger.payload.id }}"`, `{"id": "a", "uses": "flow.wait", "with": {"for": "300ms"}}`,
+	w := newTestWorkspace(t)
+	path := w.activeHook("wf", `"respond": "result", "dedupe": "${{ trigger.payload.id }}"`, `{"id": "a", "uses": "flow.wait", "with": {"for": "300ms"}}`,
 		`{"id": "b", "uses": "data.set", "with": {"values": {"run": "${{ run.id }}"}}}`)
 	var all sync.WaitGroup
 	bodies := make([]string, 16)
 	for i := range bodies {
-		all.Go(func() { bodies[i] = (visitor{t, w.server}).follow("POST", w.server.url+path, "id=1").body })
+		all.Go(func() { bodies[i] = (linkClient{t, w.server}).send("POST", w.server.url+path, "id=1").body })
 	}
 	all.Wait()
-	late := visitor{t, w.server}.follow("POST", w.server.url+path, "id=1").body
+	late := linkClient{t, w.server}.send("POST", w.server.url+path, "id=1").body
 	if slices.Sort(bodies); bodies[0] != bodies[15] || bodies[0] != late || !strings.Contains(late, `"run":"run_`) {
 		t.Errorf("got %q and %q", bodies, late)
 	}
 }
 
-// The latest calls are kept, to build with: twenty of them, verified ones only,
-// also while the workflow is a draft.
-func TestTheLatestCallsOfAHook(t *testing.T) {
+// The latest 20 verified calls are stored, even while the workflow is a draft.
+func TestHookRequestLog(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
-	w := s.newWorld(t)
-	w.call("PUT", "/v1/secrets/key", `{"value": "topsecret"}`).want(201)
-	path := w.called("wf", `"verify": {"scheme": "bearer", "header": "X-Token", "secret": "${{ secrets.key }}"}, "dedupe": "${{ trigger.payload.key }}"`)
+	w := s.newTestWorkspace(t)
+	w.call("PUT", "/v1/secrets/key", `{"value": "topsecret"}`).wantStatus(201)
+	path := w.activeHook("wf", `"verify": {"scheme": "bearer", "header": "X-Token", "secret": "${{ secrets.key }}"}, "dedupe": "${{ trigger.payload.key }}"`)
 	list := func() []map[string]any {
-		return w.as("read").call("GET", w.fill("/v1/workflows/$wf/triggers/hook/requests?limit=100"), "").want(200).items()
+		return w.withScopes("read").call("GET", w.expand("/v1/workflows/$wf/triggers/hook/requests?limit=100"), "").wantStatus(200).items()
 	}
-	c := sender(w)
-	c.call("POST", path, `{"n": 0}`, "X-Token", "wrong").want(401)
+	c := hookCaller(w)
+	c.call("POST", path, `{"n": 0}`, "X-Token", "wrong").wantStatus(401)
 	w.patch("wf", `{"state": "draft"}`)
-	c.call("POST", path+"?q=1", `{"n": 1}`, "X-Token", "topsecret", "X-Id", "7").want(404)
+	c.call("POST", path+"?q=1", `{"n": 1}`, "X-Token", "topsecret", "X-Id", "7").wantStatus(404)
 	w.patch("wf", `{"state": "active"}`)
-	run := c.call("POST", path, `{"key": "a"}`, "X-Token", "topsecret").want(202).text("run_id")
-	c.call("POST", path, `{"key": "a"}`, "X-Token", "topsecret").want(202)
-	c.call("POST", path, `{"big": "`+strings.Repeat("x", 100_000)+`"}`, "X-Token", "topsecret").want(202)
+	run := c.call("POST", path, `{"key": "a"}`, "X-Token", "topsecret").wantStatus(202).str("run_id")
+	c.call("POST", path, `{"key": "a"}`, "X-Token", "topsecret").wantStatus(202)
+	c.call("POST", path, `{"big": "`+strings.Repeat("x", 100_000)+`"}`, "X-Token", "topsecret").wantStatus(202)
 	got := list()
 	if len(got) != 4 || got[0]["payload"] != nil || got[0]["size"] == nil {
 		t.Fatalf("got %v", got)
@@ -524,58 +524,58 @@ func TestTheLatestCallsOfAHook(t *testing.T) {
 	wantContains(t, any(got[2]), `{"outcome": "started", "run_id": "`+run+`"}`)
 	wantContains(t, any(got[3]), `{"outcome": "workflow_not_active", "run_id": null, "method": "POST", "payload": {"n": 1}, "query": {"q": "1"}, "headers": {"x-id": "7"}}`)
 	if strings.Contains(fmt.Sprint(got), "topsecret") {
-		t.Error("a credential is kept")
+		t.Error("a credential is stored")
 	}
 	for i := range 30 {
-		c.call("POST", path, fmt.Sprintf(`{"n": %d}`, i), "X-Token", "topsecret").want(202)
+		c.call("POST", path, fmt.Sprintf(`{"n": %d}`, i), "X-Token", "topsecret").wantStatus(202)
 	}
 	if got := list(); len(got) != 20 || got[0]["payload"].(map[string]any)["n"] == nil {
-		t.Errorf("%d are kept", len(got))
+		t.Errorf("%d are stored", len(got))
 	}
-	s.rows(t, `UPDATE hook_requests SET at = at - 8 * 24 * 3600 * 1000000`)
+	s.query(t, `UPDATE hook_requests SET at = at - 8 * 24 * 3600 * 1000000`)
 	if got := list(); len(got) != 0 {
-		t.Errorf("%d are kept after 8 days", len(got))
+		t.Errorf("%d are stored after 8 days", len(got))
 	}
-	w.call("GET", "/v1/workflows/$wf/triggers/none/requests", "").want(404, "trigger_not_found")
+	w.call("GET", "/v1/workflows/$wf/triggers/none/requests", "").wantStatus(404, "trigger_not_found")
 	w.patch("wf", `{"triggers": [{"id": "by_hand", "type": "manual"}]}`)
-	w.call("GET", "/v1/workflows/$wf/triggers/by_hand/requests", "").want(400, "invalid_request")
-	w.call("POST", "/v1/workflows/$wf/triggers/by_hand/rotate", "").want(400, "invalid_request")
+	w.call("GET", "/v1/workflows/$wf/triggers/by_hand/requests", "").wantStatus(400, "invalid_request")
+	w.call("POST", "/v1/workflows/$wf/triggers/by_hand/rotate", "").wantStatus(400, "invalid_request")
 }
 
-// D6: a workflow that calls its own hook stops at the depth that all runs have.
-func TestAHookThatCallsItself(t *testing.T) {
+// A workflow that calls its own hook is stopped at the depth limit.
+func TestHookRecursionIsStopped(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	path := w.called("wf", "")
+	w := newTestWorkspace(t)
+	path := w.activeHook("wf", "")
 	for depth, want := range map[string]int{"0": 202, "9": 202, "10": 409, "1000000": 409, "-1": 202, "x": 202} {
-		a := sender(w).call("POST", path, "", "X-Service-Depth", depth)
+		a := hookCaller(w).call("POST", path, "", "X-Service-Depth", depth)
 		if a.status != want || want == 409 && a.code() != "chain_depth_exceeded" {
 			t.Errorf("%s: %d %s", depth, a.status, a.body)
 		}
 	}
-	w.noted("wf", "not_fired", "chain_depth_exceeded")
+	w.waitForNote("wf", "not_fired", "chain_depth_exceeded")
 }
 
-// What stands in the way of a run is said to the caller, and noted.
-func TestACallThatCannotStartARun(t *testing.T) {
+// The caller is told why no run started, and a note is recorded.
+func TestHookCallThatCannotStartRun(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	path := w.called("wf", "", waitStep)
+	w := newTestWorkspace(t)
+	path := w.activeHook("wf", "", waitStep)
 	w.patch("wf", `{"settings": {"concurrency": {"limit": 1, "on_limit": "drop"}}}`)
-	sender(w).call("POST", path, "").want(202)
-	sender(w).call("POST", path, "").want(409, "concurrency_limit")
+	hookCaller(w).call("POST", path, "").wantStatus(202)
+	hookCaller(w).call("POST", path, "").wantStatus(409, "concurrency_limit")
 	if got := w.call("GET", "/v1/workflows/$wf/triggers/hook/requests", "").items(); len(got) != 2 || got[0]["outcome"] != "concurrency_limit" {
 		t.Errorf("got %v", got)
 	}
-	w.noted("wf", "not_fired", "concurrency_limit")
+	w.waitForNote("wf", "not_fired", "concurrency_limit")
 }
 
-// An edit or a pause while calls come in: each call starts one run, or none and
-// says so.
-func TestCallsWhileTheWorkflowChanges(t *testing.T) {
+// While the workflow is edited or paused, each call starts one run, or none and
+// gets an error.
+func TestHookCallsDuringWorkflowChanges(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	path := w.called("wf", `"rate": 1000000`)
+	w := newTestWorkspace(t)
+	path := w.activeHook("wf", `"rate": 1000000`)
 	stop := make(chan struct{})
 	var mu sync.Mutex
 	ids := map[string]bool{}
@@ -589,14 +589,14 @@ func TestCallsWhileTheWorkflowChanges(t *testing.T) {
 				default:
 				}
 				request, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, w.server.url+path, nil)
-				a, err := sender(w).exchange(request, "")
+				a, err := hookCaller(w).exchange(request, "")
 				switch {
 				case err != nil:
 					t.Error(err)
 					return
 				case a.status == http.StatusAccepted:
 					mu.Lock()
-					ids[a.text("run_id")] = true
+					ids[a.str("run_id")] = true
 					mu.Unlock()
 				case a.status != http.StatusNotFound:
 					t.Errorf("got %d %s", a.status, a.body)
@@ -612,8 +612,8 @@ func TestCallsWhileTheWorkflowChanges(t *testing.T) {
 	}
 	close(stop)
 	all.Wait()
-	stored := w.server.rows(t, `SELECT id FROM runs WHERE workspace_id = ?`, w.id)
+	stored := w.server.query(t, `SELECT id FROM runs WHERE workspace_id = ?`, w.id)
 	if len(stored) != len(ids) || len(ids) < 10 {
-		t.Errorf("%d runs were answered, %d are stored", len(ids), len(stored))
+		t.Errorf("responses have %d runs, the store %d", len(ids), len(stored))
 	}
 }

@@ -9,12 +9,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Ids are data: whatever is written in the place of one names nothing, and
-// comes back, if at all, as text in JSON.
+// Ids are data: an arbitrary string in place of an id finds nothing and is only
+// returned as text in JSON.
 func TestHostileIDs(t *testing.T) {
 	t.Parallel()
-	s, w := abused(t)
-	before := s.content(t)
+	s, w := newServerWithData(t)
+	before := s.tableContents(t)
 	good := w.names["wf"]
 	ids := []string{
 		"'", "' OR '1'='1", "\";DROP TABLE workflows;--", "%", "_", "*", "null", "undefined", "-1", "0", "NaN", "{id}", "$wf", "~", "\\",
@@ -22,11 +22,11 @@ func TestHostileIDs(t *testing.T) {
 		"wf_" + strings.Repeat("z", 26), "wf_" + strings.Repeat("0", 25), "WF_" + good[3:], "run" + good[2:], "😀", "\u202e", "\xff\xfe", "a/b", strings.Repeat("a", 8000),
 	}
 	for _, route := range routes() {
-		if _, _, _, has := collection(route); !has || makes(route) {
+		if _, _, _, has := collection(route); !has || createsMissing(route) {
 			continue
 		}
-		t.Run(name(route), func(t *testing.T) {
-			c := caller(w.on(t), route)
+		t.Run(routeName(route), func(t *testing.T) {
+			c := authorizedClient(w.withT(t), route)
 			for _, id := range ids {
 				a := c.call(route.Method, routePath(route, url.PathEscape(id)), routeBody(t, route))
 				if a.status != http.StatusNotFound {
@@ -38,32 +38,32 @@ func TestHostileIDs(t *testing.T) {
 			}
 		})
 	}
-	if diff := cmp.Diff(before, s.content(t)); diff != "" {
+	if diff := cmp.Diff(before, s.tableContents(t)); diff != "" {
 		t.Errorf("the store changed (-before +after):\n%s", diff)
 	}
 }
 
 func TestHostileQueries(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newTestWorkspace(t)
 	for _, query := range []string{
 		"a", "=", "&", "&&", "limit", "limit=1;cursor=x", "limit=%zz", "limit=1&limit=1", "%00=1", "limit%00=1", "LIMIT=1", "Limit=1", "limit[]=1", "limit=1%00", "limit=%F0%9F%98%80",
 		strings.Repeat("a", 16<<10), strings.Repeat("a=1&", 4000), "cursor=" + strings.Repeat("A", 16<<10), "state=" + strings.Repeat("draft,", 1000), "api_key=x", "__proto__=1",
 	} {
 		a := w.call("GET", "/v1/workflows?"+query, "")
-		// Separators alone say nothing, and that is accepted.
+		// Separators alone have no meaning and are accepted.
 		if a.status != 400 && strings.Trim(query, "&") != "" || len(a.body) > 4096 {
 			t.Errorf("%.40s: got %d with %d bytes", query, a.status, len(a.body))
 		}
 	}
 }
 
-// Headers that would be harmful elsewhere change nothing here.
+// Headers that could be harmful elsewhere have no effect.
 func TestHostileHeaders(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newTestWorkspace(t)
 	w.workflow("wf")
-	want := string(w.call("GET", "/v1/workflows/$wf", "").want(200).body)
+	want := string(w.call("GET", "/v1/workflows/$wf", "").wantStatus(200).body)
 	for _, header := range [][]string{
 		{"X-HTTP-Method-Override", "DELETE"}, {"X-Method-Override", "DELETE"}, {"X-Original-URL", "/v1/api-keys"}, {"X-Rewrite-URL", "/v1/api-keys"},
 		{"X-Forwarded-Host", "evil.example"}, {"X-Forwarded-Proto", "https"}, {"Origin", "https://evil.example"}, {"Sec-Fetch-Site", "cross-site"}, {"Referer", "https://evil.example"},
@@ -75,6 +75,6 @@ func TestHostileHeaders(t *testing.T) {
 			t.Errorf("%v: got %d %s", header, a.status, a.body)
 		}
 	}
-	// No page of another site may call with the credentials of its visitor.
-	w.call("OPTIONS", "/v1/workflows", "", "Origin", "https://evil.example", "Access-Control-Request-Method", "POST").want(405)
+	// No other site may make requests with the credentials of a user.
+	w.call("OPTIONS", "/v1/workflows", "", "Origin", "https://evil.example", "Access-Control-Request-Method", "POST").wantStatus(405)
 }

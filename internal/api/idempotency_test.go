@@ -10,14 +10,14 @@ import (
 	"time"
 )
 
-// once is a request with an idempotency key.
-func (w *world) once(key, path, body string, headers ...string) *answer {
+// withIdempotencyKey sends a POST with an idempotency key.
+func (w *testWorkspace) withIdempotencyKey(key, path, body string, headers ...string) *response {
 	w.t.Helper()
 	return w.call("POST", path, body, append([]string{"Idempotency-Key", key}, headers...)...)
 }
 
-// wantReplay fails the test unless the second answer is the first again.
-func wantReplay(t *testing.T, first, second *answer) {
+// wantReplay fails the test unless the second response replays the first.
+func wantReplay(t *testing.T, first, second *response) {
 	t.Helper()
 	if second.header.Get("Idempotent-Replayed") != "true" || first.header.Get("Idempotent-Replayed") != "" {
 		t.Errorf("Idempotent-Replayed is %q, then %q", first.header.Get("Idempotent-Replayed"), second.header.Get("Idempotent-Replayed"))
@@ -35,28 +35,28 @@ func wantReplay(t *testing.T, first, second *answer) {
 	}
 }
 
-// Every POST takes the header: the second time nothing happens and the answer
-// is the first one.
-func TestEveryPostIsIdempotent(t *testing.T) {
+// Every POST supports the header: a second request has no effect and gets the
+// first response.
+func TestIdempotencyOfEveryPost(t *testing.T) {
 	t.Parallel()
 	for _, route := range routes() {
 		if route.Method != http.MethodPost {
 			continue
 		}
-		t.Run(name(route), func(t *testing.T) {
+		t.Run(routeName(route), func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t)
-			furnish(w)
+			w := newTestWorkspace(t)
+			createOneOfEach(w)
 			id, _, _, _ := collection(route)
 			caller := w
-			if operatorOnly[name(route)] {
-				caller = w.on(t)
+			if operatorOnly[routeName(route)] {
+				caller = w.withT(t)
 				caller.client = w.server.operator(t)
 			}
 			key := "twice " + w.id
-			first := caller.once(key, routePath(route, id), routeBody(t, route)).want(route.Status)
+			first := caller.withIdempotencyKey(key, routePath(route, id), routeBody(t, route)).wantStatus(route.Status)
 			counts := w.counts()
-			second := caller.once(key, routePath(route, id), routeBody(t, route)).want(route.Status)
+			second := caller.withIdempotencyKey(key, routePath(route, id), routeBody(t, route)).wantStatus(route.Status)
 			wantReplay(t, first, second)
 			if again := w.counts(); again != counts {
 				t.Errorf("things are %s, then %s", counts, again)
@@ -65,21 +65,21 @@ func TestEveryPostIsIdempotent(t *testing.T) {
 	}
 }
 
-// counts says how much of everything the workspace has.
-func (w *world) counts() string {
+// counts returns the number of objects in the workspace.
+func (w *testWorkspace) counts() string {
 	w.t.Helper()
 	var out []string
 	for _, table := range []string{"workflows", "runs", "webhooks", "api_keys", "secrets", "variables", "events", "audit"} {
-		out = append(out, table+" "+w.server.rows(w.t, `SELECT count(*) FROM `+table+` WHERE workspace_id = ?`, w.id)[0][0])
+		out = append(out, table+" "+w.server.query(w.t, `SELECT count(*) FROM `+table+` WHERE workspace_id = ?`, w.id)[0][0])
 	}
 	return strings.Join(out, ", ")
 }
 
-// A check of a definition compiles its scripts, which takes its time. With a key
-// it holds up nobody who writes either.
-func TestACheckHoldsUpNobody(t *testing.T) {
+// Validation compiles scripts, which can be slow. Even with an idempotency key
+// it does not block writes.
+func TestValidationDoesNotBlockWrites(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newTestWorkspace(t)
 	w.workflow("wf")
 	var steps []string
 	for i := range 3 {
@@ -89,7 +89,7 @@ func TestACheckHoldsUpNobody(t *testing.T) {
 	checked := make(chan struct{})
 	go func() {
 		defer close(checked)
-		w.once("check", "/v1/workflows/$wf/validate", `{"steps": [`+strings.Join(steps, ",")+`]}`).want(http.StatusOK)
+		w.withIdempotencyKey("check", "/v1/workflows/$wf/validate", `{"steps": [`+strings.Join(steps, ",")+`]}`).wantStatus(http.StatusOK)
 	}()
 	const enough = 5
 	for written := range enough {
@@ -106,110 +106,110 @@ func TestACheckHoldsUpNobody(t *testing.T) {
 func TestIdempotencyKeys(t *testing.T) {
 	t.Parallel()
 	const body = `{"name": "Once"}`
-	tests := map[string]func(t *testing.T, w *world){
-		"the same key with another body is idempotency_key_reused": func(t *testing.T, w *world) {
-			w.once("k", "/v1/workflows", body).want(201)
-			a := w.once("k", "/v1/workflows", `{"name": "Other"}`).want(422, "idempotency_key_reused")
+	tests := map[string]func(t *testing.T, w *testWorkspace){
+		"the same key with another body is idempotency_key_reused": func(t *testing.T, w *testWorkspace) {
+			w.withIdempotencyKey("k", "/v1/workflows", body).wantStatus(201)
+			a := w.withIdempotencyKey("k", "/v1/workflows", `{"name": "Other"}`).wantStatus(422, "idempotency_key_reused")
 			if !strings.Contains(a.message(), `"k"`) {
 				t.Errorf("the message is %q", a.message())
 			}
 			wantContains(t, w.call("GET", "/v1/workflows", "").json(), `{"data": [{"name": "Once"}]}`)
 		},
-		"another workspace is another matter": func(t *testing.T, w *world) {
-			other := newWorld(t)
-			first := w.once("k", "/v1/workflows", body).want(201)
-			second := other.once("k", "/v1/workflows", `{"name": "Other"}`).want(201)
-			if first.text("id") == second.text("id") || second.header.Get("Idempotent-Replayed") != "" {
+		"another workspace is another matter": func(t *testing.T, w *testWorkspace) {
+			other := newTestWorkspace(t)
+			first := w.withIdempotencyKey("k", "/v1/workflows", body).wantStatus(201)
+			second := other.withIdempotencyKey("k", "/v1/workflows", `{"name": "Other"}`).wantStatus(201)
+			if first.str("id") == second.str("id") || second.header.Get("Idempotent-Replayed") != "" {
 				t.Errorf("got %s, then %s", first.body, second.body)
 			}
 		},
-		"another path is another matter": func(t *testing.T, w *world) {
+		"another path is another matter": func(t *testing.T, w *testWorkspace) {
 			w.workflow("a")
 			w.workflow("b")
-			one := w.once("k", "/v1/workflows/$a/runs", "").want(201)
-			two := w.once("k", "/v1/workflows/$b/runs", "").want(201)
-			if one.text("id") == two.text("id") || two.header.Get("Idempotent-Replayed") != "" {
+			one := w.withIdempotencyKey("k", "/v1/workflows/$a/runs", "").wantStatus(201)
+			two := w.withIdempotencyKey("k", "/v1/workflows/$b/runs", "").wantStatus(201)
+			if one.str("id") == two.str("id") || two.header.Get("Idempotent-Replayed") != "" {
 				t.Errorf("got %s, then %s", one.body, two.body)
 			}
 		},
-		"another API key of the workspace shares them": func(t *testing.T, w *world) {
-			first := w.once("k", "/v1/workflows", body).want(201)
-			wantReplay(t, first, w.as("write").call("POST", "/v1/workflows", body, "Idempotency-Key", "k"))
+		"another API key of the workspace shares them": func(t *testing.T, w *testWorkspace) {
+			first := w.withIdempotencyKey("k", "/v1/workflows", body).wantStatus(201)
+			wantReplay(t, first, w.withScopes("write").call("POST", "/v1/workflows", body, "Idempotency-Key", "k"))
 		},
-		"a replay needs the scope like the first time": func(_ *testing.T, w *world) {
-			w.once("k", "/v1/workflows", body).want(201)
-			w.as("read").call("POST", "/v1/workflows", body, "Idempotency-Key", "k").want(403, "insufficient_scope")
+		"a replay needs the scope like the first time": func(_ *testing.T, w *testWorkspace) {
+			w.withIdempotencyKey("k", "/v1/workflows", body).wantStatus(201)
+			w.withScopes("read").call("POST", "/v1/workflows", body, "Idempotency-Key", "k").wantStatus(403, "insufficient_scope")
 		},
-		"only successes are saved: a refused request can be repaired": func(t *testing.T, w *world) {
-			w.once("k", "/v1/workflows", `{"nmae": "x"}`).want(400)
-			a := w.once("k", "/v1/workflows", body).want(201)
-			wantReplay(t, a, w.once("k", "/v1/workflows", body))
+		"only successes are saved: a rejected request can be corrected": func(t *testing.T, w *testWorkspace) {
+			w.withIdempotencyKey("k", "/v1/workflows", `{"nmae": "x"}`).wantStatus(400)
+			a := w.withIdempotencyKey("k", "/v1/workflows", body).wantStatus(201)
+			wantReplay(t, a, w.withIdempotencyKey("k", "/v1/workflows", body))
 		},
-		"only successes are saved: a conflict can go away": func(t *testing.T, w *world) {
+		"only successes are saved: a conflict can go away": func(t *testing.T, w *testWorkspace) {
 			w.workflow("wf")
 			w.patch("wf", `{"state": "paused"}`)
-			w.once("k", "/v1/workflows/$wf/runs", "").want(409, "workflow_paused")
+			w.withIdempotencyKey("k", "/v1/workflows/$wf/runs", "").wantStatus(409, "workflow_paused")
 			w.patch("wf", `{"state": "active"}`)
-			a := w.once("k", "/v1/workflows/$wf/runs", "").want(201)
-			wantReplay(t, a, w.once("k", "/v1/workflows/$wf/runs", ""))
+			a := w.withIdempotencyKey("k", "/v1/workflows/$wf/runs", "").wantStatus(201)
+			wantReplay(t, a, w.withIdempotencyKey("k", "/v1/workflows/$wf/runs", ""))
 		},
-		"a refused request leaves nothing behind": func(t *testing.T, w *world) {
+		"a rejected request leaves nothing behind": func(t *testing.T, w *testWorkspace) {
 			before := w.counts()
-			w.once("k", "/v1/webhooks", `{"url": "https://example.com", "events": ["run.failed"], "workflow_id": "wf_01m7f8njhve3pt0yekqqme4qcm"}`).want(404)
-			if got := w.counts(); got != before || len(w.server.rows(t, `SELECT 1 FROM idempotency WHERE workspace_id = ?`, w.id)) != 0 {
+			w.withIdempotencyKey("k", "/v1/webhooks", `{"url": "https://example.com", "events": ["run.failed"], "workflow_id": "wf_01m7f8njhve3pt0yekqqme4qcm"}`).wantStatus(404)
+			if got := w.counts(); got != before || len(w.server.query(t, `SELECT 1 FROM idempotency WHERE workspace_id = ?`, w.id)) != 0 {
 				t.Errorf("things are %s, then %s", before, got)
 			}
 		},
-		"a start with a wait saves the 201, with the run as it was when it started": func(t *testing.T, w *world) {
+		"a start with a wait saves the 201, with the run as it was when it started": func(t *testing.T, w *testWorkspace) {
 			w.workflow("wf", setStep)
-			first := w.once("k", "/v1/workflows/$wf/runs", "", "Prefer", "wait=10").want(200)
-			second := w.once("k", "/v1/workflows/$wf/runs", "", "Prefer", "wait=10").want(201)
-			wantContains(t, second.json(), `{"id": "`+first.text("id")+`", "status": "running", "steps": []}`)
-			if second.header.Get("Idempotent-Replayed") != "true" || second.header.Get("Location") != "/v1/runs/"+first.text("id") {
+			first := w.withIdempotencyKey("k", "/v1/workflows/$wf/runs", "", "Prefer", "wait=10").wantStatus(200)
+			second := w.withIdempotencyKey("k", "/v1/workflows/$wf/runs", "", "Prefer", "wait=10").wantStatus(201)
+			wantContains(t, second.json(), `{"id": "`+first.str("id")+`", "status": "running", "steps": []}`)
+			if second.header.Get("Idempotent-Replayed") != "true" || second.header.Get("Location") != "/v1/runs/"+first.str("id") {
 				t.Errorf("got %v", second.header)
 			}
 		},
-		"a value that is shown once can be had again": func(t *testing.T, w *world) {
+		"a value that is shown once can be had again": func(t *testing.T, w *testWorkspace) {
 			const hook = `{"url": "https://example.com", "events": ["run.failed"]}`
-			first := w.once("k", "/v1/webhooks", hook).want(201)
-			if again := w.once("k", "/v1/webhooks", hook).want(201); again.text("signing_secret") != first.text("signing_secret") {
+			first := w.withIdempotencyKey("k", "/v1/webhooks", hook).wantStatus(201)
+			if again := w.withIdempotencyKey("k", "/v1/webhooks", hook).wantStatus(201); again.str("signing_secret") != first.str("signing_secret") {
 				t.Errorf("got %s, then %s", first.body, again.body)
 			}
 		},
-		"the answer is the same to the byte, whatever is in it": func(t *testing.T, w *world) {
+		"the answer is the same to the byte, whatever is in it": func(t *testing.T, w *testWorkspace) {
 			const odd = `{"name": "<b>&amp; \u2028 ü 😀 \\u003c", "description": "a\tb\r\n\"\\/"}`
-			first := w.once("k", "/v1/workflows", odd).want(201)
-			wantReplay(t, first, w.once("k", "/v1/workflows", odd))
+			first := w.withIdempotencyKey("k", "/v1/workflows", odd).wantStatus(201)
+			wantReplay(t, first, w.withIdempotencyKey("k", "/v1/workflows", odd))
 		},
-		"the answer stays what it was when the thing is gone": func(t *testing.T, w *world) {
-			first := w.once("k", "/v1/workflows", body).want(201)
-			w.call("DELETE", "/v1/workflows/"+first.text("id"), "").want(204)
-			wantReplay(t, first, w.once("k", "/v1/workflows", body))
+		"the response is replayed after the object was deleted": func(t *testing.T, w *testWorkspace) {
+			first := w.withIdempotencyKey("k", "/v1/workflows", body).wantStatus(201)
+			w.call("DELETE", "/v1/workflows/"+first.str("id"), "").wantStatus(204)
+			wantReplay(t, first, w.withIdempotencyKey("k", "/v1/workflows", body))
 		},
-		"after 24 hours the same key starts afresh": func(t *testing.T, w *world) {
-			first := w.once("k", "/v1/workflows", body).want(201)
-			left := w.server.rows(t, `SELECT expires_at / 1000000 - ? FROM idempotency WHERE workspace_id = ?`, time.Now().Unix(), w.id)[0][0]
+		"after 24 hours the same key starts afresh": func(t *testing.T, w *testWorkspace) {
+			first := w.withIdempotencyKey("k", "/v1/workflows", body).wantStatus(201)
+			left := w.server.query(t, `SELECT expires_at / 1000000 - ? FROM idempotency WHERE workspace_id = ?`, time.Now().Unix(), w.id)[0][0]
 			if left < "86390" || left > "86400" {
-				t.Errorf("it is kept for %s seconds", left)
+				t.Errorf("it is stored for %s seconds", left)
 			}
-			w.server.rows(t, `UPDATE idempotency SET expires_at = ? WHERE workspace_id = ?`, time.Now().UnixMicro(), w.id)
-			second := w.once("k", "/v1/workflows", `{"name": "Afresh"}`).want(201)
-			if second.text("id") == first.text("id") || second.header.Get("Idempotent-Replayed") != "" {
+			w.server.query(t, `UPDATE idempotency SET expires_at = ? WHERE workspace_id = ?`, time.Now().UnixMicro(), w.id)
+			second := w.withIdempotencyKey("k", "/v1/workflows", `{"name": "Afresh"}`).wantStatus(201)
+			if second.str("id") == first.str("id") || second.header.Get("Idempotent-Replayed") != "" {
 				t.Errorf("got %s, then %s", first.body, second.body)
 			}
 		},
-		"other methods pass the header over": func(_ *testing.T, w *world) {
+		"other methods pass the header over": func(_ *testing.T, w *testWorkspace) {
 			w.workflow("wf")
 			for range 2 {
-				w.call("PATCH", "/v1/workflows/$wf", body, "Idempotency-Key", "k").want(200)
-				w.call("GET", "/v1/workflows/$wf", "", "Idempotency-Key", strings.Repeat("k", 300)).want(200)
+				w.call("PATCH", "/v1/workflows/$wf", body, "Idempotency-Key", "k").wantStatus(200)
+				w.call("GET", "/v1/workflows/$wf", "", "Idempotency-Key", strings.Repeat("k", 300)).wantStatus(200)
 			}
 		},
-		"a key has 1 to 255 printable characters and is there once": func(t *testing.T, w *world) {
-			w.once(strings.Repeat("k", 255), "/v1/workflows", body).want(201)
-			w.once(" ~!\"#'{}|", "/v1/workflows", body).want(201)
+		"a key has 1 to 255 printable characters and is there once": func(t *testing.T, w *testWorkspace) {
+			w.withIdempotencyKey(strings.Repeat("k", 255), "/v1/workflows", body).wantStatus(201)
+			w.withIdempotencyKey(" ~!\"#'{}|", "/v1/workflows", body).wantStatus(201)
 			for _, key := range []string{strings.Repeat("k", 256), "ü", "\t", "a\tb", strings.Repeat("k", 150) + "\x80", " "} {
-				w.once(key, "/v1/workflows", body).want(400, "invalid_request")
+				w.withIdempotencyKey(key, "/v1/workflows", body).wantStatus(400, "invalid_request")
 			}
 			for _, keys := range [][]string{{""}, {"a", "a"}, {"a", "b"}} {
 				request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, w.server.url+"/v1/workflows", strings.NewReader(body))
@@ -217,30 +217,30 @@ func TestIdempotencyKeys(t *testing.T) {
 					t.Fatal(err)
 				}
 				request.Header = http.Header{"Content-Type": {"application/json"}, "Authorization": {"Bearer " + w.key}, "Idempotency-Key": keys}
-				w.send(request, body).want(400, "invalid_request")
+				w.send(request, body).wantStatus(400, "invalid_request")
 			}
 		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			test(t, newWorld(t))
+			test(t, newTestWorkspace(t))
 		})
 	}
 }
 
-// Of 64 twins at the same time one has its effect, and all have its answer.
+// Of 64 concurrent duplicates, one has an effect and all get its response.
 func TestIdempotencyRace(t *testing.T) {
 	t.Parallel()
 	const twins = 64
-	w := newWorld(t)
+	w := newTestWorkspace(t)
 	w.workflow("wf", waitStep)
 	var (
 		group   sync.WaitGroup
-		answers [twins]*answer
+		answers [twins]*response
 	)
 	for i := range twins {
-		group.Go(func() { answers[i] = w.once("race", "/v1/workflows/$wf/runs", `{"payload": {"a": 1}}`) })
+		group.Go(func() { answers[i] = w.withIdempotencyKey("race", "/v1/workflows/$wf/runs", `{"payload": {"a": 1}}`) })
 	}
 	group.Wait()
 	replayed := 0
@@ -260,11 +260,11 @@ func TestIdempotencyRace(t *testing.T) {
 	}
 }
 
-// Of 64 twins with different bodies one has its effect, the others are refused
-// or have its answer.
-func TestIdempotencyRaceWithOtherBodies(t *testing.T) {
+// Of 64 concurrent requests with different bodies, one has an effect; the
+// others are rejected or get its response.
+func TestIdempotencyRaceWithDifferentBodies(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newTestWorkspace(t)
 	var (
 		group  sync.WaitGroup
 		mu     sync.Mutex
@@ -272,7 +272,7 @@ func TestIdempotencyRaceWithOtherBodies(t *testing.T) {
 	)
 	for i := range 64 {
 		group.Go(func() {
-			a := w.once("race", "/v1/workflows", fmt.Sprintf(`{"name": "Twin %d"}`, i))
+			a := w.withIdempotencyKey("race", "/v1/workflows", fmt.Sprintf(`{"name": "Twin %d"}`, i))
 			mu.Lock()
 			defer mu.Unlock()
 			status[a.status]++
@@ -280,26 +280,26 @@ func TestIdempotencyRaceWithOtherBodies(t *testing.T) {
 	}
 	group.Wait()
 	if status[201] != 1 || status[422] != 63 || len(w.call("GET", "/v1/workflows", "").items()) != 1 {
-		t.Errorf("answers by status: %v", status)
+		t.Errorf("responses by status: %v", status)
 	}
 }
 
-// Saved answers survive a restart, and nobody who has the files can read them.
-func TestIdempotencyIsKept(t *testing.T) {
+// Saved responses survive a restart and cannot be read from the files.
+func TestIdempotencySurvivesRestart(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
-	w := s.newWorld(t)
+	w := s.newTestWorkspace(t)
 	const key, hook = `{"name": "n", "scopes": ["admin"]}`, `{"url": "https://example.com", "events": ["run.failed"]}`
-	madeKey, madeHook := w.once("IDEMPOTENCY-KEY", "/v1/api-keys", key).want(201), w.once("k", "/v1/webhooks", hook).want(201)
-	rotate := "/v1/webhooks/" + madeHook.text("id") + "/rotate-secret"
-	rotated := w.once("r", rotate, "").want(200)
+	madeKey, madeHook := w.withIdempotencyKey("IDEMPOTENCY-KEY", "/v1/api-keys", key).wantStatus(201), w.withIdempotencyKey("k", "/v1/webhooks", hook).wantStatus(201)
+	rotate := "/v1/webhooks/" + madeHook.str("id") + "/rotate-secret"
+	rotated := w.withIdempotencyKey("r", rotate, "").wantStatus(200)
 	s.restart(t)
 	w.client.server = s
-	wantReplay(t, rotated, w.once("r", rotate, ""))
-	wantReplay(t, madeKey, w.once("IDEMPOTENCY-KEY", "/v1/api-keys", key))
-	wantReplay(t, madeHook, w.once("k", "/v1/webhooks", hook))
-	secrets := []string{madeKey.text("key"), madeHook.text("signing_secret"), rotated.text("signing_secret"), w.key, s.firstKey, "IDEMPOTENCY-KEY"}
-	if strings.Contains(s.log.String(), rotated.text("signing_secret")) {
+	wantReplay(t, rotated, w.withIdempotencyKey("r", rotate, ""))
+	wantReplay(t, madeKey, w.withIdempotencyKey("IDEMPOTENCY-KEY", "/v1/api-keys", key))
+	wantReplay(t, madeHook, w.withIdempotencyKey("k", "/v1/webhooks", hook))
+	secrets := []string{madeKey.str("key"), madeHook.str("signing_secret"), rotated.str("signing_secret"), w.key, s.firstKey, "IDEMPOTENCY-KEY"}
+	if strings.Contains(s.log.String(), rotated.str("signing_secret")) {
 		t.Error("the new signing secret is in the log")
 	}
 	files := s.files(t)

@@ -52,11 +52,11 @@ func (s *Server) createKey(ctx context.Context, in *createKeyRequest) (*reply, e
 	if err != nil {
 		return nil, err
 	}
-	return ok(createdKeyBody{showKey(key), value}).with("Location", "/v1/api-keys/"+key.ID), nil
+	return ok(createdKeyBody{showKey(key), value}).withHeader("Location", "/v1/api-keys/"+key.ID), nil
 }
 
 func (s *Server) listKeys(ctx context.Context, in *page) (*reply, error) {
-	return listing(ctx, s, *in, []string{"api-keys"},
+	return paginate(ctx, s, *in, []string{"api-keys"},
 		func(p paging.Request) (paging.Page[auth.Key], error) { return s.Auth.ListKeys(ctx, actorOf(ctx), p) }, showKey)
 }
 

@@ -7,25 +7,25 @@ import (
 
 	"github.com/stepmill/stepmill/internal/auth"
 	"github.com/stepmill/stepmill/internal/fault"
-	"github.com/stepmill/stepmill/internal/inbound"
 	"github.com/stepmill/stepmill/internal/run"
+	"github.com/stepmill/stepmill/internal/trigger"
 )
 
 type answeredBody struct {
 	Answered bool `json:"answered"`
 }
 
-// enterCallback lets a machine answer a step with data.
-func (s *Server) enterCallback(w http.ResponseWriter, r *http.Request, c *caller, token string) {
-	if err := s.callBack(w, r, c, token); err != nil {
-		s.fail(w, c, s.turnAway(w, r, err))
+// serveCallback lets a program resume a waiting step with data.
+func (s *Server) serveCallback(w http.ResponseWriter, r *http.Request, c *caller, token string) {
+	if err := s.handleCallback(w, r, c, token); err != nil {
+		s.fail(w, c, s.reject(w, r, err))
 		return
 	}
 	writeJSON(w, http.StatusOK, answeredBody{true})
 }
 
-func (s *Server) callBack(w http.ResponseWriter, r *http.Request, c *caller, token string) error {
-	asked, err := s.Links.Show(r.Context(), run.CallbackLink, token)
+func (s *Server) handleCallback(w http.ResponseWriter, r *http.Request, c *caller, token string) error {
+	link, err := s.Links.Show(r.Context(), run.CallbackLink, token)
 	if err != nil {
 		return err
 	}
@@ -35,53 +35,53 @@ func (s *Server) callBack(w http.ResponseWriter, r *http.Request, c *caller, tok
 	case len(approved) == 1 && approved[0] == "false":
 		in.Approved = false
 	default:
-		return parameter("approved", "must be true or false, once")
+		return parameter("approved", "must be true or false, and given only once")
 	}
-	limits := asked.Workspace.Plan.Limits()
-	release, err := s.bodies.take(r, limits.RequestBodyBytes)
+	limits := link.Workspace.Plan.Limits()
+	release, err := s.bodies.acquire(r, limits.RequestBodyBytes)
 	if err != nil {
 		return err
 	}
 	defer release()
-	body, err := readBody(w, r, limits)
+	body, err := readPublicBody(w, r, limits)
 	if err != nil {
 		return err
 	}
-	if in.Data, err = inbound.Payload(r.Header, body); err != nil {
+	if in.Data, err = trigger.ParseBody(r.Header, body); err != nil {
 		return err
 	}
-	return s.decide(r, c, run.CallbackLink, token, in)
+	return s.submitDecision(r, c, run.CallbackLink, token, in)
 }
 
-// decide answers a step by a link, or says why it cannot be answered.
-func (s *Server) decide(r *http.Request, c *caller, kind run.LinkKind, token string, in run.Resumption) error {
-	answered, err := s.Links.Decide(r.Context(), kind, token, in, run.Visit{Address: s.clientAddress(r).String(), RequestID: c.requestID})
-	if err != nil || answered {
+// submitDecision resumes a step through a link, or returns why it cannot be resumed.
+func (s *Server) submitDecision(r *http.Request, c *caller, kind run.LinkKind, token string, in run.Resumption) error {
+	accepted, err := s.Links.Decide(r.Context(), kind, token, in, run.Visit{Address: s.clientAddress(r).String(), RequestID: c.requestID})
+	if err != nil || accepted {
 		return err
 	}
-	asked, err := s.Links.Show(r.Context(), kind, token)
+	link, err := s.Links.Show(r.Context(), kind, token)
 	if err != nil {
 		return err
 	}
-	return fault.New(fault.StepNotWaiting, "%s", standing(asked.Verdict()))
+	return fault.New(fault.StepNotWaiting, "%s", notWaitingReason(link.Verdict()))
 }
 
-// standing says why a step cannot be answered.
-func standing(v run.Verdict) string {
+// notWaitingReason returns why a step cannot be resumed.
+func notWaitingReason(v run.Verdict) string {
 	switch v.Standing {
 	case run.Decided:
-		return "this has been decided already"
+		return "this has already been decided"
 	case run.RanOut:
-		return "the time to decide has run out"
+		return "the deadline for this decision has passed"
 	case run.Closed:
-		return "the run has ended, there is nothing to decide any more"
+		return "the run has ended, so no decision is needed"
 	}
-	return "this does not wait for a decision"
+	return "the step is not waiting for a decision"
 }
 
-// readBody reads the body of a stranger within the limit of a plan.
-func readBody(w http.ResponseWriter, r *http.Request, limits auth.Limits) ([]byte, error) {
-	tooLarge := fault.New(fault.PayloadTooLarge, "the body is larger than the %d bytes that are allowed", limits.RequestBodyBytes)
+// readPublicBody reads the body of an unauthenticated request within the limit of the plan.
+func readPublicBody(w http.ResponseWriter, r *http.Request, limits auth.Limits) ([]byte, error) {
+	tooLarge := fault.New(fault.PayloadTooLarge, "the body is larger than the %d bytes that the plan allows", limits.RequestBodyBytes)
 	if r.ContentLength > limits.RequestBodyBytes {
 		return nil, tooLarge
 	}
@@ -90,7 +90,7 @@ func readBody(w http.ResponseWriter, r *http.Request, limits auth.Limits) ([]byt
 		return nil, tooLarge
 	}
 	if err != nil {
-		return nil, fault.New(fault.InvalidRequest, "the body could not be read to its end").Because(err)
+		return nil, fault.New(fault.InvalidRequest, "the body could not be read completely").Because(err)
 	}
 	return body, nil
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/stepmill/stepmill/internal/config"
 )
 
-// echoing is a server elsewhere that answers what it is sent.
-func echoing(t *testing.T, answer func(body string) string) string {
+// echoServer starts a server that responds with what it receives.
+func echoServer(t *testing.T, answer func(body string) string) string {
 	t.Helper()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
@@ -26,21 +26,21 @@ func echoing(t *testing.T, answer func(body string) string) string {
 	return s.URL
 }
 
-// visitor follows links, without a key.
-type visitor struct {
+// linkClient opens links without a key.
+type linkClient struct {
 	t      *testing.T
 	server *server
 }
 
-// seen is what a visitor gets to see.
-type seen struct {
+// pageResponse is the response to a linkClient.
+type pageResponse struct {
 	status int
 	header http.Header
 	body   string
 }
 
-// follow sends a request as a browser would; a form when there is one.
-func (v visitor) follow(method, address, form string) seen {
+// send sends a request as a browser would, with a form if given.
+func (v linkClient) send(method, address, form string) pageResponse {
 	v.t.Helper()
 	request, err := http.NewRequestWithContext(v.t.Context(), method, address, strings.NewReader(form))
 	if err != nil {
@@ -58,12 +58,12 @@ func (v visitor) follow(method, address, form string) seen {
 	if err != nil {
 		v.t.Fatal(err)
 	}
-	return seen{response.StatusCode, response.Header, string(body)}
+	return pageResponse{response.StatusCode, response.Header, string(body)}
 }
 
-func (v visitor) wants(method, address, form string, status int, texts ...string) seen {
+func (v linkClient) want(method, address, form string, status int, texts ...string) pageResponse {
 	v.t.Helper()
-	got := v.follow(method, address, form)
+	got := v.send(method, address, form)
 	for _, text := range texts {
 		if !strings.Contains(got.body, text) {
 			v.t.Errorf("%s: the page does not say %q: %s", method, text, got.body)
@@ -75,8 +75,8 @@ func (v visitor) wants(method, address, form string, status int, texts ...string
 	return got
 }
 
-// links are the addresses of a step that waits, as GET /v1/approvals has them.
-func (w *world) links(run, step string) (page, callback string) {
+// links returns the links of a waiting step from GET /v1/approvals.
+func (w *testWorkspace) links(run, step string) (page, callback string) {
 	w.t.Helper()
 	for _, item := range w.call("GET", "/v1/approvals", "").items() {
 		if item["run_id"] == w.names[run] && item["step_id"] == step {
@@ -89,41 +89,41 @@ func (w *world) links(run, step string) (page, callback string) {
 
 const afterAsk = `{"id": "after", "uses": "data.set", "with": {"values": {"answer": "${{ steps.ask.output }}"}}}`
 
-func TestAPageShowsAndAButtonDecides(t *testing.T) {
+func TestApprovalPage(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newTestWorkspace(t)
 	w.workflow("wf", `{"id": "ask", "name": "Ask <Ada>", "uses": "flow.approval", "with": {"message": "Ship <script>alert(1)</script>\nnow?", "timeout": "2d"}}`, afterAsk)
-	w.waiting("run", "wf")
+	w.runUntilWaiting("run", "wf")
 	page, _ := w.links("run", "ask")
 	if !strings.HasPrefix(page, w.server.url+"/approve/") {
 		t.Fatalf("the page is at %s", page)
 	}
-	v := visitor{t, w.server}
-	for range 5 { // previews open it too
-		shown := v.wants("GET", page, "", 200, "Your decision is needed", "Ship &lt;script&gt;alert(1)&lt;/script&gt;\nnow?",
+	v := linkClient{t, w.server}
+	for range 5 { // link previews open it too
+		shown := v.want("GET", page, "", 200, "Your decision is needed", "Ship &lt;script&gt;alert(1)&lt;/script&gt;\nnow?",
 			"Workflow wf", "Ask &lt;Ada&gt;", "Test", "(47 hours left)", `value="approve"`, `value="reject"`)
 		if strings.Contains(shown.body, "<script") {
 			t.Error("there is a script in the page")
 		}
 		checkPageHeaders(t, shown.header)
 	}
-	if head := v.wants("HEAD", page, "", 200); head.body != "" {
+	if head := v.want("HEAD", page, "", 200); head.body != "" {
 		t.Errorf("HEAD has a body: %s", head.body)
 	}
-	w.waits("run", "ask")
+	w.waitForStep("run", "ask")
 
-	moved := v.wants("POST", page, "decision=approve&comment=Fine+by+me+%F0%9F%91%8D", 303)
+	moved := v.want("POST", page, "decision=approve&comment=Fine+by+me+%F0%9F%91%8D", 303)
 	if back, err := url.Parse(page); err != nil || back.JoinPath("..", moved.header.Get("Location")).String() != page {
 		t.Errorf("it leads back to %q", moved.header.Get("Location"))
 	}
-	ended := w.ends("run", "succeeded")
+	ended := w.waitForStatus("run", "succeeded")
 	wantContains(t, ended.json(), `{"steps": [{}, {"output": {"answer": {"approved": true, "by": "link", "comment": "Fine by me 👍", "data": null}}}]}`)
-	v.wants("GET", page, "", 200, "Approved", "nothing left to do")
-	v.wants("POST", page, "decision=reject", 409, "Your decision did not count", "decided already")
-	if got := w.audited(); !slices.Contains(got, "run.answered") {
+	v.want("GET", page, "", 200, "Approved", "nothing left to do")
+	v.want("POST", page, "decision=reject", 409, "Your decision was not recorded", "already been decided")
+	if got := w.auditActions(); !slices.Contains(got, "run.answered") {
 		t.Errorf("audited: %v", got)
 	}
-	wantContains(t, w.call("GET", "/v1/audit?action=run.answered", "").json(), w.fill(
+	wantContains(t, w.call("GET", "/v1/audit?action=run.answered", "").json(), w.expand(
 		`{"data": [{"actor": {"type": "link", "id": null}, "target_id": "$run", "details": {"approved": true, "step_id": "ask", "address": "127.0.0.1"}}]}`))
 }
 
@@ -148,36 +148,36 @@ func checkPageHeaders(t *testing.T, h http.Header) {
 	}
 }
 
-func TestADecisionThatIsNone(t *testing.T) {
+func TestInvalidDecisions(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newTestWorkspace(t)
 	w.workflow("wf", askStep)
-	w.waiting("run", "wf")
+	w.runUntilWaiting("run", "wf")
 	page, _ := w.links("run", "ask")
-	v := visitor{t, w.server}
+	v := linkClient{t, w.server}
 	for _, form := range []string{"comment=x", "decision=maybe", "decision=", "decision=approve%00", "decision=approve&comment=" + strings.Repeat("x", 4001), "decision=approve&comment=%07", "%zz"} {
-		v.wants("POST", page, form, 400, "That did not work")
+		v.want("POST", page, form, 400, "That did not work")
 	}
-	v.wants("POST", page, "decision=approve&comment="+strings.Repeat("x", 100_000), 400)
-	v.wants("POST", page+"?decision=approve", "comment=x", 400) // the address is not the form
+	v.want("POST", page, "decision=approve&comment="+strings.Repeat("x", 100_000), 400)
+	v.want("POST", page+"?decision=approve", "comment=x", 400) // in the URL instead of the form
 	for _, method := range []string{"PUT", "DELETE", "PATCH", "OPTIONS"} {
-		if got := v.wants(method, page, "", 405); got.header.Get("Allow") != "GET, POST" {
+		if got := v.want(method, page, "", 405); got.header.Get("Allow") != "GET, POST" {
 			t.Errorf("%s: %v", method, got.header)
 		}
 	}
-	w.waits("run", "ask")
+	w.waitForStep("run", "ask")
 }
 
-// What is not a link of this step and this kind leads nowhere, and nothing tells
+// Links of another step or kind are not found, and the response does not tell
 // why.
 func TestForgedLinks(t *testing.T) {
 	t.Parallel()
-	w, other := newWorld(t), newWorld(t)
+	w, other := newTestWorkspace(t), newTestWorkspace(t)
 	w.workflow("wf", `{"id": "ask", "needs": [], "uses": "flow.approval"}`, `{"id": "beside", "needs": [], "uses": "flow.approval"}`)
-	w.waiting("run", "wf")
-	w.waiting("another", "wf")
+	w.runUntilWaiting("run", "wf")
+	w.runUntilWaiting("another", "wf")
 	other.workflow("wf", askStep)
-	other.waiting("run", "wf")
+	other.runUntilWaiting("run", "wf")
 	page, callback := w.links("run", "ask")
 	beside, _ := w.links("run", "beside")
 	another, _ := w.links("another", "ask")
@@ -187,7 +187,7 @@ func TestForgedLinks(t *testing.T) {
 	genuine := token(page)
 	forged := map[string]string{
 		"nothing": "", "a word": "x", "the kind alone": "p", "cut short": genuine[:len(genuine)-1], "longer": genuine + "A", "another case": strings.ToUpper(genuine),
-		"one bit":          flip(genuine, head+3),
+		"one bit":          flipChar(genuine, head+3),
 		"another step":     genuine[:head+32] + token(beside)[head+32:],
 		"another proof":    genuine[:head] + token(beside)[head:head+32] + genuine[head+32:],
 		"another run":      token(another)[:head] + genuine[head:],
@@ -202,12 +202,12 @@ func TestForgedLinks(t *testing.T) {
 		"escaped":          "%2e%2e%2f" + genuine,
 		"of another world": "../../v1/runs",
 	}
-	v := visitor{t, w.server}
+	v := linkClient{t, w.server}
 	var bodies []string
 	for name, forgery := range forged {
 		for _, method := range []string{"GET", "POST"} {
-			got := v.follow(method, w.server.url+"/approve/"+forgery, "decision=approve")
-			if name == "of another world" { // the client tidies it up
+			got := v.send(method, w.server.url+"/approve/"+forgery, "decision=approve")
+			if name == "of another world" { // the client normalizes it
 				continue
 			}
 			if got.status != 404 {
@@ -217,13 +217,13 @@ func TestForgedLinks(t *testing.T) {
 		}
 	}
 	if slices.Sort(bodies); bodies[0] != bodies[len(bodies)-1] {
-		t.Error("the answers differ")
+		t.Error("the responses differ")
 	}
-	v.wants("POST", w.server.url+"/callback/"+genuine, "", 404)
-	w.waits("run", "ask")
+	v.want("POST", w.server.url+"/callback/"+genuine, "", 404)
+	w.waitForStep("run", "ask")
 }
 
-func flip(text string, at int) string {
+func flipChar(text string, at int) string {
 	c := byte('A')
 	if text[at] == c {
 		c = 'B'
@@ -231,17 +231,17 @@ func flip(text string, at int) string {
 	return text[:at] + string(c) + text[at+1:]
 }
 
-func TestGuessingLinksIsCounted(t *testing.T) {
+func TestLinkGuessesAreRateLimited(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, func(c *config.Serve) { c.PreauthRPM = 5 })
-	w := s.newWorld(t)
+	w := s.newTestWorkspace(t)
 	w.workflow("wf", askStep)
-	w.waiting("run", "wf")
+	w.runUntilWaiting("run", "wf")
 	page, callback := w.links("run", "ask")
-	v := visitor{t, s}
+	v := linkClient{t, s}
 	limited := 0
 	for range 20 { // the minute may turn once
-		if got := v.follow("GET", s.url+"/approve/nonsense", ""); got.status == 429 {
+		if got := v.send("GET", s.url+"/approve/nonsense", ""); got.status == 429 {
 			limited++
 			if got.header.Get("Retry-After") == "" || got.header.Get("X-RateLimit-Remaining") != "0" {
 				t.Errorf("headers: %v", got.header)
@@ -249,54 +249,54 @@ func TestGuessingLinksIsCounted(t *testing.T) {
 		}
 	}
 	if limited < 10 {
-		t.Errorf("%d of 20 were refused", limited)
+		t.Errorf("%d of 20 were rejected", limited)
 	}
-	v.wants("GET", page, "", 200)
-	v.wants("POST", callback, "", 200) // a right one is in nobody's way
+	v.want("GET", page, "", 200)
+	v.want("POST", callback, "", 200) // a valid one is not rejected
 }
 
-func TestLinksOfWhatHasEnded(t *testing.T) {
+func TestLinksOfEndedRuns(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	v := visitor{t, w.server}
+	w := newTestWorkspace(t)
+	v := linkClient{t, w.server}
 	w.workflow("wf", askStep)
 	for name, end := range map[string]struct {
 		do   func(run string)
 		page string
 		code int
 	}{
-		"cancelled": {func(run string) { w.call("POST", "/v1/runs/$"+run+"/cancel", "").want(200) }, "No longer needed", 409},
+		"cancelled": {func(run string) { w.call("POST", "/v1/runs/$"+run+"/cancel", "").wantStatus(200) }, "No longer needed", 409},
 		"answered over the API": {func(run string) {
-			w.call("POST", "/v1/runs/$"+run+"/steps/ask/resume", `{"approved": false}`).want(200)
+			w.call("POST", "/v1/runs/$"+run+"/steps/ask/resume", `{"approved": false}`).wantStatus(200)
 		}, "Rejected", 409},
 	} {
-		w.waiting("run", "wf")
+		w.runUntilWaiting("run", "wf")
 		page, callback := w.links("run", "ask")
 		end.do("run")
-		v.wants("GET", page, "", 200, end.page)
-		if shown := v.wants("POST", page, "decision=approve", end.code); strings.Contains(shown.body, "<form") {
+		v.want("GET", page, "", 200, end.page)
+		if shown := v.want("POST", page, "decision=approve", end.code); strings.Contains(shown.body, "<form") {
 			t.Errorf("%s: there is still a form", name)
 		}
-		w.server.anonymous(t).call("POST", callback[len(w.server.url):], `{"a": 1}`).want(409, "step_not_waiting")
+		w.server.anonymous(t).call("POST", callback[len(w.server.url):], `{"a": 1}`).wantStatus(409, "step_not_waiting")
 	}
 	w.workflow("short", `{"id": "ask", "uses": "flow.approval", "with": {"timeout": "300ms", "on_timeout": "approve"}}`, afterAsk)
-	w.waiting("late", "short")
+	w.runUntilWaiting("late", "short")
 	page, callback := w.links("late", "ask")
-	wantContains(t, w.ends("late", "succeeded").json(), `{"steps": [{}, {"output": {"answer": {"approved": true, "by": null}}}]}`)
-	v.wants("GET", page, "", 200, "The time ran out")
-	v.wants("POST", page, "decision=approve", 409, "run out")
-	v.wants("POST", callback, "", 409, "run out")
+	wantContains(t, w.waitForStatus("late", "succeeded").json(), `{"steps": [{}, {"output": {"answer": {"approved": true, "by": null}}}]}`)
+	v.want("GET", page, "", 200, "The deadline has passed")
+	v.want("POST", page, "decision=approve", 409, "deadline for this decision has passed")
+	v.want("POST", callback, "", 409, "deadline for this decision has passed")
 
-	w.waiting("gone", "wf")
+	w.runUntilWaiting("gone", "wf")
 	page, callback = w.links("gone", "ask")
-	w.call("DELETE", "/v1/workflows/$wf", "").want(204)
-	v.wants("GET", page, "", 404, "leads nowhere")
-	v.wants("POST", callback, "", 404)
+	w.call("DELETE", "/v1/workflows/$wf", "").wantStatus(204)
+	v.want("GET", page, "", 404, "does not work")
+	v.want("POST", callback, "", 404)
 }
 
-func TestACallbackAnswersWithData(t *testing.T) {
+func TestCallbackWithData(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newTestWorkspace(t)
 	w.workflow("wf", askStep, afterAsk)
 	for name, test := range map[string]struct{ query, media, body, want string }{
 		"an object":  {"", "application/json", `{"job": 17, "ok": [true]}`, `{"approved": true, "by": "callback", "comment": "", "data": {"job": 17, "ok": [true]}}`},
@@ -306,79 +306,79 @@ func TestACallbackAnswersWithData(t *testing.T) {
 		"nothing":    {"", "", ``, `{"approved": true, "data": {}}`},
 		"some bytes": {"", "image/png", "\x89", `{"approved": true, "data": {"base64": "iQ=="}}`},
 	} {
-		w.waiting("run", "wf")
+		w.runUntilWaiting("run", "wf")
 		_, callback := w.links("run", "ask")
 		c := w.server.anonymous(t)
-		c.loose = true
+		c.lenient = true
 		got := c.call("POST", callback[len(w.server.url):]+test.query, test.body, "Content-Type", test.media)
-		wantContains(t, got.want(200).json(), `{"answered": true}`)
-		wantContains(t, w.ends("run", "succeeded").json(), `{"steps": [{}, {"output": {"answer": `+test.want+`}}]}`)
+		wantContains(t, got.wantStatus(200).json(), `{"answered": true}`)
+		wantContains(t, w.waitForStatus("run", "succeeded").json(), `{"steps": [{}, {"output": {"answer": `+test.want+`}}]}`)
 		if again := c.call("POST", callback[len(w.server.url):], `{}`); again.status != 409 || again.code() != "step_not_waiting" {
 			t.Errorf("%s, once more: %d %s", name, again.status, again.body)
 		}
 	}
 }
 
-func TestCallbacksThatAreRefused(t *testing.T) {
+func TestInvalidCallbacks(t *testing.T) {
 	t.Parallel()
-	w := sharedServer(t).newWorldOn(t, `{"name": "Small", "plan": "free"}`)
+	w := sharedServer(t).newTestWorkspaceWith(t, `{"name": "Small", "plan": "free"}`)
 	w.workflow("wf", askStep)
-	w.waiting("run", "wf")
+	w.runUntilWaiting("run", "wf")
 	_, callback := w.links("run", "ask")
 	path := callback[len(w.server.url):]
 	c := w.server.anonymous(t)
-	c.call("POST", path, `{"a":`).want(400, "invalid_json")
-	c.call("POST", path+"?approved=maybe", `{}`).want(400, "invalid_request")
-	c.call("POST", path, `{}`, "Content-Encoding", "gzip").want(415, "unsupported_media_type")
-	c.call("POST", path, `"`+strings.Repeat("x", 300<<10)+`"`).want(413, "payload_too_large") // more than a step keeps
-	c.call("POST", path, `"`+strings.Repeat("x", 1<<20)+`"`).want(413, "payload_too_large")
+	c.call("POST", path, `{"a":`).wantStatus(400, "invalid_json")
+	c.call("POST", path+"?approved=maybe", `{}`).wantStatus(400, "invalid_request")
+	c.call("POST", path, `{}`, "Content-Encoding", "gzip").wantStatus(415, "unsupported_media_type")
+	c.call("POST", path, `"`+strings.Repeat("x", 300<<10)+`"`).wantStatus(413, "payload_too_large") // larger than a step output may be
+	c.call("POST", path, `"`+strings.Repeat("x", 1<<20)+`"`).wantStatus(413, "payload_too_large")
 	for _, method := range []string{"GET", "HEAD", "PUT", "DELETE"} {
 		if got := c.call(method, path, ""); got.status != 405 || got.header.Get("Allow") != "POST" {
 			t.Errorf("%s: %d", method, got.status)
 		}
 	}
-	w.waits("run", "ask")
-	c.call("POST", path, "").want(200)
+	w.waitForStep("run", "ask")
+	c.call("POST", path, "").wantStatus(200)
 }
 
-// A service may be done before the workflow has come to the step that waits for
-// it.
-func TestACallbackCanComeEarly(t *testing.T) {
+// An external service may call back before the workflow has reached the waiting
+// step.
+func TestEarlyCallback(t *testing.T) {
 	t.Parallel()
 	sent := make(chan string, 1)
-	sink := echoing(t, func(body string) string { sent <- body; return "" })
-	s := newServer(t, loopback)
-	w := s.newWorld(t)
+	sink := echoServer(t, func(body string) string { sent <- body; return "" })
+	s := newServer(t, allowLoopback)
+	w := s.newTestWorkspace(t)
 	w.workflow("wf",
 		`{"id": "tell", "uses": "http.request", "with": {"method": "POST", "url": "`+sink+`", "body": "${{ links.ask.page }} ${{ links.ask.callback }}"}}`,
 		`{"id": "first", "uses": "flow.approval"}`, `{"id": "ask", "uses": "flow.approval", "with": {"timeout": "30s"}}`, afterAsk)
-	w.waiting("run", "wf")
+	w.runUntilWaiting("run", "wf")
 	page, callback, _ := strings.Cut(<-sent, " ")
-	v := visitor{t, s}
-	shown := v.wants("GET", page, "", 200, "Nothing to decide yet")
+	v := linkClient{t, s}
+	shown := v.want("GET", page, "", 200, "Nothing to decide yet")
 	if shown.header.Get("Refresh") == "" || strings.Contains(shown.body, "<form") {
 		t.Error("there is a form, or the page does not look again")
 	}
-	v.wants("POST", page, "decision=approve", 409)
+	v.want("POST", page, "decision=approve", 409)
 	path := callback[len(s.url):]
 	c := s.anonymous(t)
-	c.call("POST", path, `{"n": 1}`).want(200)
-	c.call("POST", path, `{"n": 1}`).want(200) // the same, once more
-	c.call("POST", path, `{"n": 2}`).want(409, "step_not_waiting")
+	c.call("POST", path, `{"n": 1}`).wantStatus(200)
+	c.call("POST", path, `{"n": 1}`).wantStatus(200) // again
+	c.call("POST", path, `{"n": 2}`).wantStatus(409, "step_not_waiting")
 	s.restart(t)
-	w.call("POST", "/v1/runs/$run/steps/first/resume", `{"approved": true}`).want(200)
-	wantContains(t, w.ends("run", "succeeded").json(), `{"steps": [{}, {}, {}, {"output": {"answer": {"approved": true, "by": "callback", "data": {"n": 1}}}}]}`)
-	if left := s.rows(t, `SELECT path FROM early_answers`); len(left) > 0 {
+	w.call("POST", "/v1/runs/$run/steps/first/resume", `{"approved": true}`).wantStatus(200)
+	wantContains(t, w.waitForStatus("run", "succeeded").json(), `{"steps": [{}, {}, {}, {"output": {"answer": {"approved": true, "by": "callback", "data": {"n": 1}}}}]}`)
+	if left := s.query(t, `SELECT path FROM early_answers`); len(left) > 0 {
 		t.Errorf("left over: %v", left)
 	}
 }
 
-func TestOneOfManyDecisionsCounts(t *testing.T) {
+func TestConcurrentDecisions(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newTestWorkspace(t)
 	w.workflow("wf", askStep, afterAsk)
 	for range 5 {
-		w.waiting("run", "wf")
+		w.runUntilWaiting("run", "wf")
 		page, callback := w.links("run", "ask")
 		var decided atomic.Int64
 		var all sync.WaitGroup
@@ -412,26 +412,26 @@ func TestOneOfManyDecisionsCounts(t *testing.T) {
 		if decided.Load() != 1 {
 			t.Errorf("%d decisions counted", decided.Load())
 		}
-		w.ends("run", "succeeded")
+		w.waitForStatus("run", "succeeded")
 	}
 }
 
-// Whoever may only read does not get to see a link, wherever it went.
-func TestLinksAreHidden(t *testing.T) {
+// Callers who may only read never see a link, wherever it was used.
+func TestReadersDoNotSeeLinks(t *testing.T) {
 	t.Parallel()
 	var sent sync.Map
-	sink := echoing(t, func(body string) string { sent.Store(body, true); return "got " + body })
+	sink := echoServer(t, func(body string) string { sent.Store(body, true); return "got " + body })
 	s := newServer(t, func(c *config.Serve) {
-		loopback(c)
+		allowLoopback(c)
 		if err := c.PublicURL.UnmarshalText([]byte("https://flows.example.com/base/")); err != nil {
 			t.Fatal(err)
 		}
 	})
-	w := s.newWorld(t)
+	w := s.newTestWorkspace(t)
 	w.workflow("wf",
 		`{"id": "tell", "uses": "http.request", "with": {"method": "POST", "url": "`+sink+`", "body": "${{ links.ask.page }} ${{ links.ask.callback }}"}}`,
 		`{"id": "ask", "uses": "flow.approval", "with": {"message": "Go on?", "notify": {"url": "`+sink+`", "body": {"text": "Decide: ${{ links.ask.page }}"}}}}`)
-	w.waiting("run", "wf")
+	w.runUntilWaiting("run", "wf")
 	page, callback := w.links("run", "ask")
 	if !strings.HasPrefix(page, "https://flows.example.com/base/approve/p") || !strings.HasPrefix(callback, "https://flows.example.com/base/callback/c") {
 		t.Fatalf("the links are %s and %s", page, callback)
@@ -441,20 +441,20 @@ func TestLinksAreHidden(t *testing.T) {
 			t.Errorf("%s was not sent", want)
 		}
 	}
-	visitor{t, s}.wants("GET", s.url+strings.TrimPrefix(page, "https://flows.example.com/base"), "", 200)
-	reader := w.as("read")
+	linkClient{t, s}.want("GET", s.url+strings.TrimPrefix(page, "https://flows.example.com/base"), "", 200)
+	reader := w.withScopes("read")
 	for _, item := range reader.call("GET", "/v1/approvals", "").items() {
 		if item["page_url"] != nil || item["callback_url"] != nil {
 			t.Errorf("a reader sees %v", item)
 		}
 	}
-	kept := string(reader.call("GET", w.fill("/v1/runs/$run"), "").want(200).body)
-	if !strings.Contains(kept, "https://flows.example.com/base/approve/***") {
-		t.Errorf("the run shows %s", kept)
+	stored := string(reader.call("GET", w.expand("/v1/runs/$run"), "").wantStatus(200).body)
+	if !strings.Contains(stored, "https://flows.example.com/base/approve/***") {
+		t.Errorf("the run shows %s", stored)
 	}
 	for _, address := range []string{page, callback} {
 		token := address[strings.LastIndexByte(address, '/')+1:]
-		for place, text := range map[string]string{"the run": kept, "the log": s.log.String(), "the disk": string(s.files(t))} {
+		for place, text := range map[string]string{"the run": stored, "the log": s.log.String(), "the disk": string(s.files(t))} {
 			if strings.Contains(text, token) {
 				t.Errorf("%s has %s", place, token)
 			}

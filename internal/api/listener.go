@@ -7,12 +7,11 @@ import (
 	"sync/atomic"
 )
 
-// maxConns bounds the open connections of all clients together.
+// maxConns limits the open connections of all clients together.
 const maxConns = 4096
 
-// LimitConns bounds how many connections are open, in all and per address.
-// Loopback and trusted proxies stand for many clients and only count for the
-// first.
+// LimitConns limits the open connections, in total and per address. Loopback and
+// trusted proxies carry many clients, so only the total applies to them.
 func LimitConns(inner net.Listener, perAddress int, trusted []netip.Prefix) *LimitListener {
 	return &LimitListener{
 		Listener: inner, perAddress: perAddress, trusted: trusted,
@@ -20,13 +19,13 @@ func LimitConns(inner net.Listener, perAddress int, trusted []netip.Prefix) *Lim
 	}
 }
 
-// LimitListener accepts only so many connections.
+// LimitListener accepts a limited number of connections.
 type LimitListener struct {
 	net.Listener
 	perAddress int
 	trusted    []netip.Prefix
 	slots      chan struct{}
-	refused    atomic.Int64
+	rejected   atomic.Int64
 
 	mu   sync.Mutex
 	open map[netip.Addr]int
@@ -42,17 +41,17 @@ func (l *LimitListener) Accept() (net.Conn, error) {
 			return nil, err
 		}
 		addr := remoteAddr(conn)
-		if !l.enter(addr) {
+		if !l.acquire(addr) {
 			<-l.slots
-			l.refused.Add(1)
+			l.rejected.Add(1)
 			_ = conn.Close()
 			continue
 		}
-		return &limitedConn{Conn: conn, leave: func() { l.leave(addr) }}, nil
+		return &limitedConn{Conn: conn, release: func() { l.release(addr) }}, nil
 	}
 }
 
-// Open is how many connections there are.
+// Open returns the number of open connections.
 func (l *LimitListener) Open() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -63,9 +62,9 @@ func (l *LimitListener) Open() int {
 	return total
 }
 
-// Refused is how many connections were closed at once because their address had
-// too many.
-func (l *LimitListener) Refused() int64 { return l.refused.Load() }
+// Rejected returns the number of connections that were closed immediately because
+// their address had too many.
+func (l *LimitListener) Rejected() int64 { return l.rejected.Load() }
 
 func remoteAddr(conn net.Conn) netip.Addr {
 	at, err := netip.ParseAddrPort(conn.RemoteAddr().String())
@@ -75,7 +74,7 @@ func remoteAddr(conn net.Conn) netip.Addr {
 	return at.Addr().Unmap()
 }
 
-func (l *LimitListener) enter(addr netip.Addr) bool {
+func (l *LimitListener) acquire(addr netip.Addr) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.open[addr] >= l.perAddress && !l.exempt(addr) {
@@ -97,7 +96,7 @@ func (l *LimitListener) exempt(addr netip.Addr) bool {
 	return false
 }
 
-func (l *LimitListener) leave(addr netip.Addr) {
+func (l *LimitListener) release(addr netip.Addr) {
 	l.mu.Lock()
 	if l.open[addr]--; l.open[addr] == 0 {
 		delete(l.open, addr)
@@ -108,13 +107,13 @@ func (l *LimitListener) leave(addr netip.Addr) {
 
 type limitedConn struct {
 	net.Conn
-	once  sync.Once
-	leave func()
+	once    sync.Once
+	release func()
 }
 
-// Close closes the connection and makes room for another.
+// Close closes the connection and releases its slot.
 func (c *limitedConn) Close() error {
 	err := c.Conn.Close()
-	c.once.Do(c.leave)
+	c.once.Do(c.release)
 	return err
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/stepmill/stepmill/internal/paging"
 )
 
-// page is the part of a list request that every list has.
+// page holds the parameters that every list request has.
 type page struct {
 	Limit  *int   `query:"limit"`
 	Cursor string `query:"cursor"`
@@ -18,30 +18,28 @@ type listBody[T any] struct {
 	NextCursor *string `json:"next_cursor"`
 }
 
-// listing reads one page. The list is named by what it shows and how it is
-// filtered: a cursor opens only in the list it came from.
-func listing[T, W any](ctx context.Context, s *Server, p page, name []string,
+// paginate responds with one page of a list. The name identifies the list and its
+// filters: a cursor is only valid in the list it came from.
+func paginate[T, W any](ctx context.Context, s *Server, p page, name []string,
 	read func(paging.Request) (paging.Page[T], error), show func(T) W,
 ) (*reply, error) {
-	body, err := pageOf(ctx, s, p, name, read, show)
+	body, err := paginatedBody(ctx, s, p, name, read, show)
 	if err != nil {
 		return nil, err
 	}
 	return ok(body), nil
 }
 
-// pageOf is listing for an answer that says more than the list.
-func pageOf[T, W any](ctx context.Context, s *Server, p page, name []string,
+// paginatedBody is like paginate, for responses that hold more than the list.
+func paginatedBody[T, W any](ctx context.Context, s *Server, p page, name []string,
 	read func(paging.Request) (paging.Page[T], error), show func(T) W,
 ) (listBody[W], error) {
 	scope := actorOf(ctx).Workspace.ID + "|" + strings.Join(name, "|")
-	request := paging.Request{Limit: paging.DefaultLimit}
-	if p.Limit != nil {
-		request.Limit = *p.Limit
+	limit, err := limitOf(p.Limit)
+	if err != nil {
+		return listBody[W]{}, err
 	}
-	if request.Limit < 1 || request.Limit > paging.MaxLimit {
-		return listBody[W]{}, parameter("limit", "must be between 1 and %d", paging.MaxLimit)
-	}
+	request := paging.Request{Limit: limit}
 	if p.Cursor != "" {
 		position, err := s.Cursors.Open(p.Cursor, scope)
 		if err != nil {
@@ -53,10 +51,7 @@ func pageOf[T, W any](ctx context.Context, s *Server, p page, name []string,
 	if err != nil {
 		return listBody[W]{}, err
 	}
-	body := listBody[W]{Data: make([]W, len(found.Items))}
-	for i, item := range found.Items {
-		body.Data[i] = show(item)
-	}
+	body := listBody[W]{Data: showAll(found.Items, show)}
 	if found.Next != "" {
 		cursor := s.Cursors.Seal(found.Next, scope)
 		body.NextCursor = &cursor
@@ -64,7 +59,27 @@ func pageOf[T, W any](ctx context.Context, s *Server, p page, name []string,
 	return body, nil
 }
 
-// orNull shows an empty text as null.
+// limitOf returns the page size of a request.
+func limitOf(given *int) (int, error) {
+	if given == nil {
+		return paging.DefaultLimit, nil
+	}
+	if *given < 1 || *given > paging.MaxLimit {
+		return 0, parameter("limit", "must be between 1 and %d", paging.MaxLimit)
+	}
+	return *given, nil
+}
+
+// showAll converts each item of a list. It never returns nil.
+func showAll[T, W any](items []T, show func(T) W) []W {
+	out := make([]W, len(items))
+	for i, item := range items {
+		out[i] = show(item)
+	}
+	return out
+}
+
+// orNull returns nil for an empty string.
 func orNull(text string) *string {
 	if text == "" {
 		return nil

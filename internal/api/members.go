@@ -22,7 +22,7 @@ func showMember(m account.Member) memberBody {
 }
 
 func (s *Server) listMembers(ctx context.Context, in *page) (*reply, error) {
-	return listing(ctx, s, *in, []string{"members"},
+	return paginate(ctx, s, *in, []string{"members"},
 		func(p paging.Request) (paging.Page[account.Member], error) {
 			return s.Accounts.Members(ctx, actorOf(ctx), p)
 		}, showMember)
@@ -48,7 +48,7 @@ type updateMemberRequest struct {
 }
 
 func (s *Server) updateMember(ctx context.Context, in *updateMemberRequest) (*reply, error) {
-	if in.Body.Role == nil { // nothing is to change
+	if in.Body.Role == nil { // nothing to change
 		return s.getMember(ctx, &memberRequest{in.ID})
 	}
 	m, err := s.Accounts.SetRole(ctx, actorOf(ctx), in.ID, *in.Body.Role)
@@ -81,7 +81,7 @@ func showInvitation(in account.Invitation) invitationBody {
 }
 
 func (s *Server) listInvitations(ctx context.Context, in *page) (*reply, error) {
-	return listing(ctx, s, *in, []string{"invitations"},
+	return paginate(ctx, s, *in, []string{"invitations"},
 		func(p paging.Request) (paging.Page[account.Invitation], error) {
 			return s.Accounts.Invitations(ctx, actorOf(ctx), p)
 		}, showInvitation)
@@ -102,7 +102,7 @@ func (s *Server) createInvitation(ctx context.Context, in *createInvitationReque
 	if err != nil {
 		return nil, err
 	}
-	return ok(createdInvitationBody{showInvitation(made), account.InvitationLink(s.PublicURL(), token)}).with("Location", "/v1/invitations/"+made.ID), nil
+	return ok(createdInvitationBody{showInvitation(made), account.InvitationLink(s.PublicURL(), token)}).withHeader("Location", "/v1/invitations/"+made.ID), nil
 }
 
 type invitationRequest struct {

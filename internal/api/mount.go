@@ -2,18 +2,18 @@ package api
 
 import "strings"
 
-// mount is a way to the routes: the same table is there twice, for programs with
-// a key and for people with a session. What counts on one never counts on the
-// other.
+// mount is a prefix of the route table. The table is mounted twice: for programs
+// with an API key and for people with a session. Neither mount accepts the
+// credentials of the other.
 type mount int
 
 const (
-	// open paths need neither.
-	withNothing mount = iota
-	// /v1 takes the key in the Authorization header and no cookie.
-	withKey
-	// /ui/v1 takes the session in a cookie and no key.
-	withSession
+	// mountPublic covers paths that need neither.
+	mountPublic mount = iota
+	// mountKey is /v1. It accepts a key in the Authorization header and no cookie.
+	mountKey
+	// mountSession is /ui/v1. It accepts a session cookie and no key.
+	mountSession
 )
 
 const (
@@ -21,29 +21,29 @@ const (
 	sessionPrefix = "/ui"
 )
 
-// mountOf is the mount that a path is on.
+// mountOf returns the mount of a path.
 func mountOf(path string) mount {
 	switch {
 	case strings.HasPrefix(path, keyPrefix):
-		return withKey
+		return mountKey
 	case strings.HasPrefix(path, sessionPrefix+keyPrefix):
-		return withSession
+		return mountSession
 	default:
-		return withNothing
+		return mountPublic
 	}
 }
 
-// located makes the address of what was made one on the mount of the caller.
-func (m mount) located(r *reply) *reply {
-	if at := r.header["Location"]; m == withSession && strings.HasPrefix(at, keyPrefix) {
-		return r.with("Location", sessionPrefix+at)
+// prefixLocation rewrites the Location header to the mount of the caller.
+func (m mount) prefixLocation(r *reply) *reply {
+	if at := r.header["Location"]; m == mountSession && strings.HasPrefix(at, keyPrefix) {
+		return r.withHeader("Location", sessionPrefix+at)
 	}
 	return r
 }
 
-// actorName is what the log calls the id of who acts.
-func (m mount) actorName() string {
-	if m == withSession {
+// actorLogKey returns the log key for the id of the actor.
+func (m mount) actorLogKey() string {
+	if m == mountSession {
 		return "user_id"
 	}
 	return "key_id"

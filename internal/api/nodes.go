@@ -28,6 +28,6 @@ func showNode(n node.Node) nodeBody {
 }
 
 func (s *Server) listNodes(ctx context.Context, in *page) (*reply, error) {
-	return listing(ctx, s, *in, []string{"nodes"},
+	return paginate(ctx, s, *in, []string{"nodes"},
 		func(p paging.Request) (paging.Page[node.Node], error) { return s.Nodes.List(ctx, actorOf(ctx), p) }, showNode)
 }

@@ -23,14 +23,14 @@ import (
 	"github.com/stepmill/stepmill/internal/config"
 )
 
-// provider is a small identity provider: it lets in whoever comes and says of
-// them what the test wants.
+// provider is a small identity provider that authenticates everyone with the
+// claims of the test.
 type provider struct {
 	*httptest.Server
 	key *rsa.PrivateKey
 
 	mu     sync.Mutex
-	claims map[string]any // said of the next person
+	claims map[string]any // claims of the next user
 	codes  map[string]url.Values
 }
 
@@ -43,15 +43,15 @@ func newProvider(t *testing.T) *provider {
 	p := &provider{key: key, codes: map[string]url.Values{}}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /.well-known/openid-configuration", func(w http.ResponseWriter, _ *http.Request) {
-		show(w, map[string]any{
+		writeTestJSON(w, map[string]any{
 			"issuer": p.URL, "authorization_endpoint": p.URL + "/authorize", "token_endpoint": p.URL + "/token", "jwks_uri": p.URL + "/keys",
 			"id_token_signing_alg_values_supported": []string{"RS256"},
 		})
 	})
 	mux.HandleFunc("GET /keys", func(w http.ResponseWriter, _ *http.Request) {
 		public := p.key.PublicKey
-		show(w, map[string]any{"keys": []any{map[string]any{
-			"kty": "RSA", "kid": "1", "alg": "RS256", "use": "sig", "n": raw(public.N.Bytes()), "e": raw(big.NewInt(int64(public.E)).Bytes()),
+		writeTestJSON(w, map[string]any{"keys": []any{map[string]any{
+			"kty": "RSA", "kid": "1", "alg": "RS256", "use": "sig", "n": base64URL(public.N.Bytes()), "e": base64URL(big.NewInt(int64(public.E)).Bytes()),
 		}}})
 	})
 	mux.HandleFunc("POST /token", p.token)
@@ -60,65 +60,65 @@ func newProvider(t *testing.T) *provider {
 	return p
 }
 
-func raw(b []byte) string { return base64.RawURLEncoding.EncodeToString(b) }
+func base64URL(b []byte) string { return base64.RawURLEncoding.EncodeToString(b) }
 
-func show(w http.ResponseWriter, value any) {
+func writeTestJSON(w http.ResponseWriter, value any) {
 	w.Header().Set("Content-Type", "application/json")
 	_ = json.NewEncoder(w).Encode(value)
 }
 
-// visit is what a browser does that is sent to the provider: it comes back with
+// authorize acts as a browser at the provider: it returns the callback URL with
 // a code.
-func (p *provider) visit(t *testing.T, address string) (back *url.URL) {
+func (p *provider) authorize(t *testing.T, address string) (back *url.URL) {
 	t.Helper()
 	to, err := url.Parse(address)
 	if err != nil || !strings.HasPrefix(address, p.URL+"/authorize?") {
 		t.Fatalf("the browser is sent to %s", address)
 	}
-	asked := to.Query()
+	query := to.Query()
 	for name, want := range map[string]string{"response_type": "code", "client_id": "stepmill", "code_challenge_method": "S256", "scope": "openid email profile"} {
-		if got := asked.Get(name); got != want {
+		if got := query.Get(name); got != want {
 			t.Errorf("%s is %q", name, got)
 		}
 	}
 	code := rand.Text()
 	p.mu.Lock()
-	p.codes[code] = asked
+	p.codes[code] = query
 	p.mu.Unlock()
-	back, err = url.Parse(asked.Get("redirect_uri"))
+	back, err = url.Parse(query.Get("redirect_uri"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	back.RawQuery = url.Values{"code": {code}, "state": {asked.Get("state")}, "session_state": {"x"}, "iss": {p.URL}}.Encode()
+	back.RawQuery = url.Values{"code": {code}, "state": {query.Get("state")}, "session_state": {"x"}, "iss": {p.URL}}.Encode()
 	return back
 }
 
-// token gives an ID token for a code, once, to who can show the verifier and the
-// secret.
+// token exchanges a code for an ID token, once, if verifier and secret are
+// right.
 func (p *provider) token(w http.ResponseWriter, r *http.Request) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	code := r.FormValue("code")
-	asked, known := p.codes[code]
+	query, known := p.codes[code]
 	delete(p.codes, code)
 	id, secret, _ := r.BasicAuth()
 	challenge := sha256.Sum256([]byte(r.FormValue("code_verifier")))
-	if !known || raw(challenge[:]) != asked.Get("code_challenge") || id != "stepmill" || secret != "s3cret" || r.FormValue("redirect_uri") != asked.Get("redirect_uri") {
+	if !known || base64URL(challenge[:]) != query.Get("code_challenge") || id != "stepmill" || secret != "s3cret" || r.FormValue("redirect_uri") != query.Get("redirect_uri") {
 		http.Error(w, `{"error": "invalid_grant"}`, http.StatusBadRequest)
 		return
 	}
 	claims := map[string]any{
-		"iss": p.URL, "aud": "stepmill", "sub": "1", "nonce": asked.Get("nonce"), "iat": time.Now().Unix(), "exp": time.Now().Add(time.Minute).Unix(),
+		"iss": p.URL, "aud": "stepmill", "sub": "1", "nonce": query.Get("nonce"), "iat": time.Now().Unix(), "exp": time.Now().Add(time.Minute).Unix(),
 	}
 	maps.Copy(claims, p.claims)
 	header, body := must(json.Marshal(map[string]string{"alg": "RS256", "kid": "1"})), must(json.Marshal(claims))
-	signed := raw(header) + "." + raw(body)
+	signed := base64URL(header) + "." + base64URL(body)
 	sum := sha256.Sum256([]byte(signed))
 	signature := must(rsa.SignPKCS1v15(rand.Reader, p.key, crypto.SHA256, sum[:]))
 	if claims["forged"] == true {
 		signature[0] ^= 1
 	}
-	show(w, map[string]any{"access_token": "a", "token_type": "Bearer", "expires_in": 60, "id_token": signed + "." + raw(signature)})
+	writeTestJSON(w, map[string]any{"access_token": "a", "token_type": "Bearer", "expires_in": 60, "id_token": signed + "." + base64URL(signature)})
 }
 
 func must[T any](value T, err error) T {
@@ -128,15 +128,15 @@ func must[T any](value T, err error) T {
 	return value
 }
 
-// says is what the provider says of the next person.
-func (p *provider) says(claims map[string]any) {
+// setClaims sets the claims of the next user.
+func (p *provider) setClaims(claims map[string]any) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.claims = claims
 }
 
-// withProvider starts a server that knows the provider.
-func withProvider(t *testing.T, p *provider, role string) *server {
+// newServerWithProvider starts a server with the provider.
+func newServerWithProvider(t *testing.T, p *provider, role string) *server {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "secret")
 	if err := os.WriteFile(file, []byte("s3cret\n"), 0o600); err != nil {
@@ -147,38 +147,37 @@ func withProvider(t *testing.T, p *provider, role string) *server {
 	})
 }
 
-// begin sends a browser to the provider; it keeps the cookie.
-func begin(t *testing.T, s *server, next string) (address, cookie string) {
+// startSignIn returns the provider's URL and the flow cookie.
+func startSignIn(t *testing.T, s *server, next string) (address, cookie string) {
 	t.Helper()
 	path := "/ui/v1/oidc/start"
 	if next != "" {
 		path += "?next=" + url.QueryEscape(next)
 	}
-	a := s.anonymous(t).call("GET", path, "").want(302)
+	a := s.anonymous(t).call("GET", path, "").wantStatus(302)
 	cookie, _, _ = strings.Cut(a.header.Get("Set-Cookie"), ";")
 	return a.header.Get("Location"), cookie
 }
 
-// returning is a browser that comes back with more than the document names, as
-// providers send it.
-func returning(t *testing.T, s *server) client {
+// callbackClient accepts undocumented query parameters, which providers send.
+func callbackClient(t *testing.T, s *server) client {
 	t.Helper()
 	c := s.anonymous(t)
-	c.loose = true
+	c.lenient = true
 	return c
 }
 
-func TestSignInWithAProvider(t *testing.T) {
+func TestOIDCSignIn(t *testing.T) {
 	t.Parallel()
 	p := newProvider(t)
-	s := withProvider(t, p, "operator")
-	if a := s.anonymous(t).call("GET", "/ui/v1/welcome", "").want(200); !strings.Contains(string(a.body), `"oidc":true`) {
+	s := newServerWithProvider(t, p, "operator")
+	if a := s.anonymous(t).call("GET", "/ui/v1/welcome", "").wantStatus(200); !strings.Contains(string(a.body), `"oidc":true`) {
 		t.Errorf("%s", a.body)
 	}
-	enter := func(next string, claims map[string]any) *answer {
-		p.says(claims)
-		address, cookie := begin(t, s, next)
-		return returning(t, s).call("GET", p.visit(t, address).RequestURI(), "", "Cookie", cookie).want(302)
+	enter := func(next string, claims map[string]any) *response {
+		p.setClaims(claims)
+		address, cookie := startSignIn(t, s, next)
+		return callbackClient(t, s).call("GET", p.authorize(t, address).RequestURI(), "", "Cookie", cookie).wantStatus(302)
 	}
 	a := enter("/runs?status=failed", map[string]any{"email": "Grace@Example.com", "email_verified": true, "name": "Grace"})
 	if got := a.header.Get("Location"); got != s.url+"/runs?status=failed" {
@@ -192,22 +191,22 @@ func TestSignInWithAProvider(t *testing.T) {
 			t.Errorf("%s stays", c.Name)
 		}
 	}
-	who := client{t: t, server: s, token: token}.call("GET", "/ui/v1/session", "").want(200)
-	if who.text("role") != "operator" || !strings.Contains(string(who.body), `"email":"grace@example.com","name":"Grace","has_password":false`) {
-		t.Errorf("%s", who.body)
+	session := client{t: t, server: s, token: token}.call("GET", "/ui/v1/session", "").wantStatus(200)
+	if session.str("role") != "operator" || !strings.Contains(string(session.body), `"email":"grace@example.com","name":"Grace","has_password":false`) {
+		t.Errorf("%s", session.body)
 	}
-	// The same person again is the same user.
+	// The same subject is the same user.
 	enter("", map[string]any{"email": "grace@example.com", "email_verified": "true"})
-	if rows := s.rows(t, `SELECT count(*) FROM users`); rows[0][0] != "1" {
+	if rows := s.query(t, `SELECT count(*) FROM users`); rows[0][0] != "1" {
 		t.Errorf("there are %s users", rows[0][0])
 	}
-	// Also with another address, whether or not somebody vouches for it.
+	// Even with another e-mail address, verified or not.
 	if got := enter("/runs", map[string]any{"email": "hopper@example.com"}).header.Get("Location"); got != s.url+"/runs" {
 		t.Errorf("with another address the browser is sent to %s", got)
 	}
 	for name, claims := range map[string]map[string]any{
 		"oidc_unverified":   {"sub": "2", "email": "ada@example.com"},
-		"oidc_unknown_user": {"sub": "2", "email": "grace@example.com", "email_verified": true}, // her address, given to another
+		"oidc_unknown_user": {"sub": "2", "email": "grace@example.com", "email_verified": true}, // her address, now of another subject
 		"oidc_failed":       {"sub": "2", "email": "ada@example.com", "email_verified": true, "nonce": "another"},
 	} {
 		if got := enter("", claims).header.Get("Location"); got != s.url+"/sign-in?error="+name {
@@ -227,29 +226,29 @@ func TestSignInWithAProvider(t *testing.T) {
 			t.Errorf("%s leads to %s", next, got)
 		}
 	}
-	if rows := s.rows(t, `SELECT count(*) FROM users`); rows[0][0] != "1" {
+	if rows := s.query(t, `SELECT count(*) FROM users`); rows[0][0] != "1" {
 		t.Errorf("there are %s users", rows[0][0])
 	}
 }
 
-// What a browser brings that did not begin the sign-in leads nowhere.
-func TestStrangeReturnsFromAProvider(t *testing.T) {
+// Callbacks that do not belong to a sign-in of this browser are rejected.
+func TestInvalidOIDCCallbacks(t *testing.T) {
 	t.Parallel()
 	p := newProvider(t)
-	s := withProvider(t, p, "viewer")
-	p.says(map[string]any{"email": "grace@example.com", "email_verified": true})
+	s := newServerWithProvider(t, p, "viewer")
+	p.setClaims(map[string]any{"email": "grace@example.com", "email_verified": true})
 	failed := func(path, cookie, code string) {
 		t.Helper()
-		a := returning(t, s).call("GET", path, "", "Cookie", cookie).want(302)
+		a := callbackClient(t, s).call("GET", path, "", "Cookie", cookie).wantStatus(302)
 		if got := a.header.Get("Location"); got != s.url+"/sign-in?error="+code || strings.Contains(fmt.Sprint(a.header["Set-Cookie"]), "__Host-stepmill=") {
 			t.Errorf("%s: the browser is sent to %s with %v", path, got, a.header["Set-Cookie"])
 		}
 	}
-	address, cookie := begin(t, s, "")
-	back := p.visit(t, address)
+	address, cookie := startSignIn(t, s, "")
+	back := p.authorize(t, address)
 	failed(back.RequestURI(), "", "oidc_failed")
 	failed(back.RequestURI(), "__Host-stepmill-oidc=e30", "oidc_failed")
-	_, other := begin(t, s, "")
+	_, other := startSignIn(t, s, "")
 	failed(back.RequestURI(), other, "oidc_failed")
 	query := back.Query()
 	query.Set("iss", "https://evil.example")
@@ -257,22 +256,23 @@ func TestStrangeReturnsFromAProvider(t *testing.T) {
 	failed(back.Path+"?error=access_denied&state="+query.Get("state"), cookie, "oidc_denied")
 	failed(back.Path+"?code=made-up&state="+query.Get("state"), cookie, "oidc_failed")
 	failed(back.Path, cookie, "oidc_failed")
-	returning(t, s).call("GET", back.RequestURI(), "", "Cookie", cookie).want(302)
+	callbackClient(t, s).call("GET", back.RequestURI(), "", "Cookie", cookie).wantStatus(302)
 	failed(back.RequestURI(), cookie, "oidc_failed") // the code is used up
 }
 
-// Without a role only users come in, and without a provider nobody does that way.
-func TestProviderWithoutARole(t *testing.T) {
+// Without a role only existing users can sign in; without a provider the routes
+// do not exist.
+func TestOIDCWithoutRole(t *testing.T) {
 	t.Parallel()
 	p := newProvider(t)
-	s := withProvider(t, p, "")
-	w := s.newWorld(t)
-	user := w.person("editor")
+	s := newServerWithProvider(t, p, "")
+	w := s.newTestWorkspace(t)
+	user := w.addUser("editor")
 	enter := func(subject, email, want string) {
 		t.Helper()
-		p.says(map[string]any{"sub": subject, "email": email, "email_verified": true})
-		address, cookie := begin(t, s, "")
-		if got := returning(t, s).call("GET", p.visit(t, address).RequestURI(), "", "Cookie", cookie).want(302).header.Get("Location"); got != s.url+want {
+		p.setClaims(map[string]any{"sub": subject, "email": email, "email_verified": true})
+		address, cookie := startSignIn(t, s, "")
+		if got := callbackClient(t, s).call("GET", p.authorize(t, address).RequestURI(), "", "Cookie", cookie).wantStatus(302).header.Get("Location"); got != s.url+want {
 			t.Errorf("%s, %s, is sent to %s", subject, email, got)
 		}
 	}
@@ -280,19 +280,19 @@ func TestProviderWithoutARole(t *testing.T) {
 	enter("0", "stranger@example.com", unknown)
 	enter("1", user.email, "/")
 	enter("1", "renamed@example.com", "/")
-	enter("2", user.email, unknown) // the address belongs to somebody else now
-	// Another provider calls people by other names.
-	s.rows(t, `UPDATE users SET identity = 'https://before.example 7' WHERE email = ?`, user.email)
+	enter("2", user.email, unknown) // the address now belongs to another subject
+	// Another provider uses other subjects.
+	s.query(t, `UPDATE users SET identity = 'https://before.example 7' WHERE email = ?`, user.email)
 	enter("2", user.email, "/")
 	enter("1", user.email, unknown)
-	if got := s.rows(t, `SELECT count(*) FROM audit WHERE action = 'user.updated' AND details LIKE '%' || ? || '%'`, p.URL)[0][0]; got != "2" {
+	if got := s.query(t, `SELECT count(*) FROM audit WHERE action = 'user.updated' AND details LIKE '%' || ? || '%'`, p.URL)[0][0]; got != "2" {
 		t.Errorf("%s entries in the audit log", got)
 	}
-	p.Close() // the keys are known, but codes cannot be exchanged any more
-	address, cookie := begin(t, s, "")
-	if got := returning(t, s).call("GET", p.visit(t, address).RequestURI(), "", "Cookie", cookie).want(302).header.Get("Location"); got != s.url+"/sign-in?error=oidc_failed" {
+	p.Close() // keys are cached, but codes can no longer be exchanged
+	address, cookie := startSignIn(t, s, "")
+	if got := callbackClient(t, s).call("GET", p.authorize(t, address).RequestURI(), "", "Cookie", cookie).wantStatus(302).header.Get("Location"); got != s.url+"/sign-in?error=oidc_failed" {
 		t.Errorf("the browser is sent to %s", got)
 	}
-	sharedServer(t).anonymous(t).call("GET", "/ui/v1/oidc/start", "").want(404, "not_found")
-	sharedServer(t).anonymous(t).call("GET", "/ui/v1/oidc/callback?code=x&state=y", "").want(404, "not_found")
+	sharedServer(t).anonymous(t).call("GET", "/ui/v1/oidc/start", "").wantStatus(404, "not_found")
+	sharedServer(t).anonymous(t).call("GET", "/ui/v1/oidc/callback?code=x&state=y", "").wantStatus(404, "not_found")
 }

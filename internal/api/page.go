@@ -22,7 +22,7 @@ var pageText string
 //go:embed page.css
 var pageStyle string
 
-// pages draws the page of a link: no script, nothing from elsewhere.
+// pages renders the page of a link, without scripts or external resources.
 type pages struct {
 	template *template.Template
 	policy   string
@@ -37,44 +37,44 @@ func newPages() pages {
 	}
 }
 
-// pageView is what the page shows.
+// pageView is the data of the page.
 type pageView struct {
 	Style template.CSS
-	// Title and Text say how things stand, Mood how that is drawn.
+	// Title and Text describe the state of the decision; Mood is its CSS class.
 	Title, Text, Mood string
-	// What is asked, where that is known.
+	// The request for a decision, where it is known.
 	Workspace, Workflow, Step, Message string
 	Since, Until, Left                 string
-	// Open says that there is something to decide, Soon that there will be.
-	Open, Soon bool
+	// Open shows the form. Pending means that the step has not been reached yet.
+	Open, Pending bool
 }
 
-// maxForm bounds what the page sends: a comment, with room for its encoding.
+// maxForm limits the size of the form: a comment, with room for its encoding.
 const maxForm = 64 << 10
 
-// enterPage shows what a link asks for, and takes the decision. Opening it
-// decides nothing.
-func (s *Server) enterPage(w http.ResponseWriter, r *http.Request, c *caller, token string) {
+// servePage shows the request behind a link and accepts the decision. Opening the
+// page decides nothing.
+func (s *Server) servePage(w http.ResponseWriter, r *http.Request, c *caller, token string) {
 	if r.Method == http.MethodPost {
-		if err := s.takeDecision(w, r, c, token); err != nil {
-			s.failPage(w, c, s.turnAway(w, r, err))
+		if err := s.submitForm(w, r, c, token); err != nil {
+			s.failPage(w, c, s.reject(w, r, err))
 			return
 		}
-		// Loading the page again must not send the decision again. The address is
-		// relative: the page may be served below a path of somebody else.
+		// Reloading the page must not submit the decision again. The location is
+		// relative because a proxy may serve the page below a prefix.
 		w.Header().Set("Location", url.PathEscape(token))
 		w.WriteHeader(http.StatusSeeOther)
 		return
 	}
-	asked, err := s.Links.Show(r.Context(), run.PageLink, token)
+	link, err := s.Links.Show(r.Context(), run.PageLink, token)
 	if err != nil {
-		s.failPage(w, c, s.turnAway(w, r, err))
+		s.failPage(w, c, s.reject(w, r, err))
 		return
 	}
-	s.drawPage(w, http.StatusOK, viewOf(asked))
+	s.renderPage(w, http.StatusOK, viewOf(link))
 }
 
-func (s *Server) takeDecision(w http.ResponseWriter, r *http.Request, c *caller, token string) error {
+func (s *Server) submitForm(w http.ResponseWriter, r *http.Request, c *caller, token string) error {
 	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
 	if err := r.ParseForm(); err != nil {
 		return fault.New(fault.InvalidRequest, "the form could not be read").Because(err)
@@ -87,46 +87,46 @@ func (s *Server) takeDecision(w http.ResponseWriter, r *http.Request, c *caller,
 	default:
 		return fault.New(fault.InvalidRequest, "choose to approve or to reject")
 	}
-	return s.decide(r, c, run.PageLink, token, in)
+	return s.submitDecision(r, c, run.PageLink, token, in)
 }
 
 func viewOf(a run.Asked) pageView {
 	view := pageView{Workspace: a.Workspace.Name, Workflow: a.WorkflowName, Message: a.Message()}
 	verdict := a.Verdict()
 	if a.Step != nil {
-		view.Step, view.Since = a.Step.Name, shownTime(&a.Step.StartedAt)
+		view.Step, view.Since = a.Step.Name, formatTime(&a.Step.StartedAt)
 	}
 	switch verdict.Standing {
 	case run.Open:
 		view.Title, view.Open = "Your decision is needed", true
-		view.Until = shownTime(a.Step.Until())
+		view.Until = formatTime(a.Step.Until())
 		if until := a.Step.Until(); until != nil {
-			view.Left = left(until.Sub(clock.Now()))
+			view.Left = timeLeft(until.Sub(clock.Now()))
 		}
 	case run.NotYetOpen:
-		view.Title, view.Text, view.Soon = "Nothing to decide yet", "The workflow has not come to this point. This page looks again by itself.", true
+		view.Title, view.Text, view.Pending = "Nothing to decide yet", "The workflow has not reached this step. This page reloads automatically.", true
 	case run.Decided:
-		view.Title, view.Text, view.Mood = "Rejected", "This has been decided. Thank you: there is nothing left to do.", "no"
+		view.Title, view.Text, view.Mood = "Rejected", "This decision has been made. Thank you, there is nothing left to do.", "no"
 		if verdict.Approved {
 			view.Title, view.Mood = "Approved", "yes"
 		}
 	case run.RanOut:
-		view.Title, view.Text = "The time ran out", "Nobody decided in time. There is nothing left to do."
+		view.Title, view.Text = "The deadline has passed", "No decision was made in time. There is nothing left to do."
 	case run.Closed:
-		view.Title, view.Text = "No longer needed", "The run has ended without this decision. There is nothing left to do."
+		view.Title, view.Text = "No longer needed", "The run ended without this decision. There is nothing left to do."
 	}
 	return view
 }
 
-func shownTime(at *time.Time) string {
+func formatTime(at *time.Time) string {
 	if at == nil {
 		return ""
 	}
 	return at.UTC().Format("2 January 2006, 15:04 UTC")
 }
 
-// left is how much time is left, roughly.
-func left(d time.Duration) string {
+// timeLeft returns the remaining time, roughly.
+func timeLeft(d time.Duration) string {
 	const day = 24 * time.Hour
 	switch {
 	case d < time.Minute:
@@ -139,34 +139,34 @@ func left(d time.Duration) string {
 	return strconv.Itoa(int(d/day)) + " days left"
 }
 
-// failPage tells a person what went wrong.
+// failPage renders an error page.
 func (s *Server) failPage(w http.ResponseWriter, c *caller, err error) {
-	f := s.explain(c, err)
+	f := s.clientError(c, err)
 	view := pageView{Title: "Something went wrong", Text: "Please try again in a moment."}
 	switch f.Code {
 	case fault.NotFound:
-		view.Title, view.Text = "This link leads nowhere", "It is not complete, or what it was for is gone."
+		view.Title, view.Text = "This link does not work", "It is incomplete, or the decision it was for no longer exists. Check that you copied the whole link."
 	case fault.StepNotWaiting:
-		view.Title, view.Text = "Your decision did not count", "The reason: "+f.Message+"."
+		view.Title, view.Text = "Your decision was not recorded", "Reason: "+f.Message+"."
 	case fault.RateLimited:
-		view.Title, view.Text = "Too many wrong links", "Please wait a minute and try again."
+		view.Title, view.Text = "Too many invalid links", "Please wait a minute and try again."
 	case fault.InvalidRequest, fault.MethodNotAllowed, fault.PayloadTooLarge:
 		view.Title, view.Text = "That did not work", "Please go back and try again: "+f.Message+"."
 	}
 	setRetryAfter(w.Header(), f)
-	s.drawPage(w, f.Code.Status(), view)
+	s.renderPage(w, f.Code.Status(), view)
 }
 
-func (s *Server) drawPage(w http.ResponseWriter, status int, view pageView) {
-	view.Style = template.CSS(pageStyle) //nolint:gosec // it is our own file
+func (s *Server) renderPage(w http.ResponseWriter, status int, view pageView) {
+	view.Style = template.CSS(pageStyle) //nolint:gosec // our own file
 	var out bytes.Buffer
 	if err := s.pages.template.Execute(&out, view); err != nil {
-		panic(err) // the template and what it shows are ours
+		panic(err) // a bug: the template and its data are ours
 	}
 	h := w.Header()
 	h.Set("Content-Type", "text/html; charset=utf-8")
 	h.Set("Content-Security-Policy", s.pages.policy)
-	if view.Soon {
+	if view.Pending {
 		h.Set("Refresh", "5")
 	}
 	writeBytes(w, status, out.Bytes())

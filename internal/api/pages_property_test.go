@@ -10,15 +10,15 @@ import (
 	"pgregory.net/rapid"
 )
 
-// churn is what happens to a list while it is read: new items are added, and
-// those at the given positions of the list as it was are taken out of it.
-type churn struct {
+// listChanges are changes to a list while it is read: items to add, and
+// positions in the original list to remove.
+type listChanges struct {
 	items, limit, added int
 	removed             []int
 }
 
-func drawChurn(rt *rapid.T) churn {
-	c := churn{
+func drawListChanges(rt *rapid.T) listChanges {
+	c := listChanges{
 		items: rapid.IntRange(0, 14).Draw(rt, "items"),
 		limit: rapid.IntRange(1, 5).Draw(rt, "limit"),
 		added: rapid.IntRange(0, 6).Draw(rt, "added"),
@@ -29,9 +29,10 @@ func drawChurn(rt *rapid.T) churn {
 	return c
 }
 
-// readThrough walks the list while others change it, and checks what was seen:
-// what was there throughout exactly once, nothing twice, newest first.
-func (c churn) readThrough(rt *rapid.T, reader client, path string, ids []string, add func(), remove func(id string)) {
+// readWhileChanging reads the list while it changes and checks the result:
+// items that existed throughout appear exactly once, no item twice, newest
+// first.
+func (c listChanges) readWhileChanging(rt *rapid.T, reader client, path string, ids []string, add func(), remove func(id string)) {
 	var group sync.WaitGroup
 	group.Go(func() {
 		for range c.added {
@@ -43,7 +44,7 @@ func (c churn) readThrough(rt *rapid.T, reader client, path string, ids []string
 			remove(ids[i])
 		}
 	})
-	seen := slices.Concat(walk(reader, fmt.Sprintf("%s&limit=%d", path, c.limit), "id")...)
+	seen := slices.Concat(readPages(reader, fmt.Sprintf("%s&limit=%d", path, c.limit), "id")...)
 	group.Wait()
 	if !slices.IsSortedFunc(seen, func(a, b string) int {
 		if a > b {
@@ -60,40 +61,40 @@ func (c churn) readThrough(rt *rapid.T, reader client, path string, ids []string
 	}
 }
 
-// Rows that exist throughout a walk are seen exactly once, whatever is added
-// and deleted meanwhile.
-func TestPagesUnderChange(t *testing.T) {
+// Rows that exist throughout are returned exactly once, whatever is added or
+// deleted meanwhile.
+func TestPaginationUnderChange(t *testing.T) {
 	t.Parallel()
 	t.Run("workflows", func(t *testing.T) {
 		t.Parallel()
 		rapid.Check(t, func(rt *rapid.T) {
-			c := drawChurn(rt)
-			w := newWorld(t)
+			c := drawListChanges(rt)
+			w := newTestWorkspace(t)
 			var ids []string
 			for range c.items {
-				ids = append(ids, w.workflow("item").text("id"))
+				ids = append(ids, w.workflow("item").str("id"))
 			}
-			c.readThrough(rt, w.client, "/v1/workflows?state=draft", ids,
-				func() { w.client.call("POST", "/v1/workflows", `{"name": "new"}`).want(http.StatusCreated) },
-				func(id string) { w.client.call("DELETE", "/v1/workflows/"+id, "").want(http.StatusNoContent) })
+			c.readWhileChanging(rt, w.client, "/v1/workflows?state=draft", ids,
+				func() { w.client.call("POST", "/v1/workflows", `{"name": "new"}`).wantStatus(http.StatusCreated) },
+				func(id string) { w.client.call("DELETE", "/v1/workflows/"+id, "").wantStatus(http.StatusNoContent) })
 		})
 	})
 	t.Run("runs", func(t *testing.T) {
 		t.Parallel()
 		rapid.Check(t, func(rt *rapid.T) {
-			c := drawChurn(rt)
-			w := newWorld(t)
+			c := drawListChanges(rt)
+			w := newTestWorkspace(t)
 			w.workflow("wf", waitStep)
 			var ids []string
 			for range c.items {
-				ids = append(ids, w.run("item", "wf", "").text("id"))
+				ids = append(ids, w.startRun("item", "wf", "").str("id"))
 			}
-			start := func() { w.client.call("POST", w.fill("/v1/workflows/$wf/runs"), "").want(http.StatusCreated) }
-			cancel := func(id string) { w.client.call("POST", "/v1/runs/"+id+"/cancel", "").want(http.StatusOK) }
-			c.readThrough(rt, w.client, w.fill("/v1/workflows/$wf/runs?status=running"), ids, start, cancel)
-			// Without a filter a cancelled run stays where it is.
+			start := func() { w.client.call("POST", w.expand("/v1/workflows/$wf/runs"), "").wantStatus(http.StatusCreated) }
+			cancel := func(id string) { w.client.call("POST", "/v1/runs/"+id+"/cancel", "").wantStatus(http.StatusOK) }
+			c.readWhileChanging(rt, w.client, w.expand("/v1/workflows/$wf/runs?status=running"), ids, start, cancel)
+			// Without a filter, a cancelled run keeps its position.
 			c.added, c.removed = 2, nil
-			c.readThrough(rt, w.client, w.fill("/v1/workflows/$wf/runs?"), ids, start, cancel)
+			c.readWhileChanging(rt, w.client, w.expand("/v1/workflows/$wf/runs?"), ids, start, cancel)
 		})
 	})
 }

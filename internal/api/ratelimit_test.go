@@ -14,14 +14,15 @@ import (
 	"github.com/stepmill/stepmill/internal/config"
 )
 
-// steadyMinute waits when the minute, and with it the window, is about to end.
-func steadyMinute() {
+// avoidMinuteEnd waits if the current minute, the rate limit window, is about
+// to end.
+func avoidMinuteEnd() {
 	if left := time.Until(time.Now().Truncate(time.Minute).Add(time.Minute)); left < 8*time.Second {
 		time.Sleep(left + 50*time.Millisecond)
 	}
 }
 
-func limitHeaders(t *testing.T, a *answer) (limit, remaining, reset int) {
+func limitHeaders(t *testing.T, a *response) (limit, remaining, reset int) {
 	t.Helper()
 	for name, into := range map[string]*int{"X-RateLimit-Limit": &limit, "X-RateLimit-Remaining": &remaining, "X-RateLimit-Reset": &reset} {
 		n, err := strconv.Atoi(a.header.Get(name))
@@ -33,29 +34,29 @@ func limitHeaders(t *testing.T, a *answer) (limit, remaining, reset int) {
 	return limit, remaining, reset
 }
 
-// A free workspace has exactly 60 requests a minute, over all of its keys,
-// however many ask at once.
+// A free workspace has exactly 60 requests a minute, over all of its keys and
+// under concurrency.
 func TestRateLimit(t *testing.T) {
 	t.Parallel()
 	s := sharedServer(t)
-	steadyMinute()
-	w := s.newWorldOn(t, `{"name": "Free"}`)
-	keys := []client{w.client, w.as("read"), w.as("execute")} // two requests made them
+	avoidMinuteEnd()
+	w := s.newTestWorkspaceWith(t, `{"name": "Free"}`)
+	keys := []client{w.client, w.withScopes("read"), w.withScopes("execute")} // two requests created them
 	var (
 		group     sync.WaitGroup
 		mu        sync.Mutex
 		remaining []int
-		refused   []*answer
+		rejected  []*response
 	)
 	for i := range 64 {
 		group.Go(func() {
 			for range 2 {
-				// What is refused for another reason counts as well.
+				// Requests rejected for other reasons count too.
 				a := keys[i%3].call("GET", "/v1/workflows", "")
 				_, left, _ := limitHeaders(t, a)
 				mu.Lock()
 				if a.status == http.StatusTooManyRequests {
-					refused = append(refused, a)
+					rejected = append(rejected, a)
 				} else {
 					remaining = append(remaining, left)
 				}
@@ -64,8 +65,8 @@ func TestRateLimit(t *testing.T) {
 		})
 	}
 	group.Wait()
-	if len(remaining) != 58 || len(refused) != 70 {
-		t.Fatalf("%d passed and %d were refused, want 58 and 70", len(remaining), len(refused))
+	if len(remaining) != 58 || len(rejected) != 70 {
+		t.Fatalf("%d passed and %d were rejected, want 58 and 70", len(remaining), len(rejected))
 	}
 	slices.Sort(remaining)
 	for i, left := range remaining {
@@ -73,55 +74,55 @@ func TestRateLimit(t *testing.T) {
 			t.Fatalf("what was left is %v", remaining)
 		}
 	}
-	for _, a := range refused {
+	for _, a := range rejected {
 		limit, left, reset := limitHeaders(t, a)
 		after, err := strconv.Atoi(a.header.Get("Retry-After"))
 		until := time.Until(time.Unix(int64(reset), 0))
 		if limit != 60 || left != 0 || reset%60 != 0 || err != nil || after < 1 || after > 60 || until < 0 || until > time.Minute {
 			t.Fatalf("got %v", a.header)
 		}
-		a.want(429, "rate_limited")
+		a.wantStatus(429, "rate_limited")
 	}
 	for _, call := range []string{"GET /v1/nothing", "PUT /v1/workflows", "GET /v1/workflows/none", "POST /v1/workflows"} {
 		method, path := splitCall(call)
-		w.call(method, path, "").want(429, "rate_limited")
+		w.call(method, path, "").wantStatus(429, "rate_limited")
 	}
-	// What needs no key is never in the way of a monitor.
+	// Public routes never block a monitor.
 	for _, path := range []string{"/healthz", "/readyz", "/v1/openapi.json"} {
-		w.call("GET", path, "").want(200)
+		w.call("GET", path, "").wantStatus(200)
 	}
-	newWorld(t).call("GET", "/v1/workflows", "").want(200) // another workspace has its own
+	newTestWorkspace(t).call("GET", "/v1/workflows", "").wantStatus(200) // another workspace has its own limit
 }
 
-func TestRateLimitOfEachPlan(t *testing.T) {
+func TestRateLimitPerPlan(t *testing.T) {
 	t.Parallel()
 	for body, want := range map[string]int{
 		`{"name": "n"}`:                60,
 		`{"name": "n", "plan": "pro"}`: 600,
 		`{"name": "n", "plan": "enterprise", "requests_per_minute": 7}`: 7,
 	} {
-		steadyMinute()
-		w := sharedServer(t).newWorldOn(t, body)
-		limit, left, _ := limitHeaders(t, w.call("GET", "/v1/workflows", "").want(200))
+		avoidMinuteEnd()
+		w := sharedServer(t).newTestWorkspaceWith(t, body)
+		limit, left, _ := limitHeaders(t, w.call("GET", "/v1/workflows", "").wantStatus(200))
 		if limit != want || left != want-1 {
 			t.Errorf("%s: limit %d, left %d", body, limit, left)
 		}
 		if want == 7 {
 			for range 6 {
-				w.call("GET", "/v1/workflows", "").want(200)
+				w.call("GET", "/v1/workflows", "").wantStatus(200)
 			}
-			w.call("GET", "/v1/workflows", "").want(429, "rate_limited")
-			w.server.operator(t).call("PATCH", "/v1/workspaces/"+w.id, `{"requests_per_minute": 9}`).want(200)
-			w.call("GET", "/v1/workflows", "").want(200) // a new limit holds at once
+			w.call("GET", "/v1/workflows", "").wantStatus(429, "rate_limited")
+			w.server.operator(t).call("PATCH", "/v1/workspaces/"+w.id, `{"requests_per_minute": 9}`).wantStatus(200)
+			w.call("GET", "/v1/workflows", "").wantStatus(200) // a new limit applies immediately
 		}
 	}
 }
 
-// Whatever the answer, the three headers tell where the caller stands.
-func TestRateLimitHeadersAreAlwaysThere(t *testing.T) {
+// Every response has the three headers.
+func TestRateLimitHeaders(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, func(c *config.Serve) { c.PreauthRPM = 4321 })
-	w := s.newWorld(t)
+	w := s.newTestWorkspace(t)
 	for _, tc := range []struct {
 		caller        client
 		call          string
@@ -134,69 +135,69 @@ func TestRateLimitHeadersAreAlwaysThere(t *testing.T) {
 		{w.client, "GET /healthz", 200, 1_000_000},
 		{s.anonymous(t), "GET /v1/workflows", 401, 4321},
 		{s.anonymous(t), "GET /v1/nothing", 401, 4321},
-		{s.anonymous(t), "GET /nothing", 404, 4321},
+		{s.anonymous(t), "GET /v2", 404, 4321},
 		{s.anonymous(t), "PUT /healthz", 405, 4321},
 		{s.anonymous(t), "GET /healthz", 200, 4321},
 		{s.anonymous(t), "GET /v1/openapi.json", 200, 4321},
 	} {
 		method, path := splitCall(tc.call)
-		a := tc.caller.call(method, path, "").want(tc.status)
+		a := tc.caller.call(method, path, "").wantStatus(tc.status)
 		if limit, left, reset := limitHeaders(t, a); limit != tc.limit || left > limit || time.Until(time.Unix(int64(reset), 0)) > time.Minute {
 			t.Errorf("%s: got %v", tc.call, a.header)
 		}
 	}
-	large := w.call("POST", "/v1/workflows", `{"name": "`+strings.Repeat("x", 5<<20)+`"}`).want(413)
+	large := w.call("POST", "/v1/workflows", `{"name": "`+strings.Repeat("x", 5<<20)+`"}`).wantStatus(413)
 	if limit, _, _ := limitHeaders(t, large); limit != 1_000_000 {
 		t.Errorf("the limit is %d", limit)
 	}
 }
 
-// Failed authentication has a budget of its own per address. Only failures use
-// it up, and it never stands in the way of a valid key.
+// Failed authentications have a separate budget per address. Valid keys neither
+// use it nor are blocked by it.
 func TestPreauthLimit(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, func(c *config.Serve) { c.PreauthRPM = 5 })
-	w, anyone := s.newWorld(t), s.anonymous(t)
-	steadyMinute()
+	w, anyone := s.newTestWorkspace(t), s.anonymous(t)
+	avoidMinuteEnd()
 	for range 10 {
-		w.call("GET", "/v1/workflows", "").want(200)
-		anyone.call("GET", "/healthz", "").want(200)
-		anyone.call("GET", "/nothing", "").want(404)
-		anyone.call("GET", "/v1/openapi.yaml", "", "Authorization", "Bearer nonsense").want(200)
+		w.call("GET", "/v1/workflows", "").wantStatus(200)
+		anyone.call("GET", "/healthz", "").wantStatus(200)
+		anyone.call("GET", "/v2", "").wantStatus(404)
+		anyone.call("GET", "/v1/openapi.yaml", "", "Authorization", "Bearer nonsense").wantStatus(200)
 	}
 	for i := range 5 {
-		// Another address in a header changes nothing: nobody is trusted to say so.
-		a := anyone.call("GET", "/v1/workflows", "", "X-Forwarded-For", fmt.Sprintf("203.0.113.%d", i), "Authorization", "Bearer nonsense").want(401, "unauthorized")
+		// A forwarded address changes nothing: no proxy is trusted.
+		a := anyone.call("GET", "/v1/workflows", "", "X-Forwarded-For", fmt.Sprintf("203.0.113.%d", i), "Authorization", "Bearer nonsense").wantStatus(401, "unauthorized")
 		if limit, left, _ := limitHeaders(t, a); limit != 5 || left != 4-i {
 			t.Errorf("limit %d, left %d", limit, left)
 		}
 	}
 	for _, path := range []string{"/v1/workflows", "/v1/nothing", "/v1/api-keys"} {
-		a := anyone.call("GET", path, "", "X-Forwarded-For", "203.0.113.9", "X-Real-Ip", "203.0.113.9", "Forwarded", "for=203.0.113.9").want(429, "rate_limited")
+		a := anyone.call("GET", path, "", "X-Forwarded-For", "203.0.113.9", "X-Real-Ip", "203.0.113.9", "Forwarded", "for=203.0.113.9").wantStatus(429, "rate_limited")
 		if after, err := strconv.Atoi(a.header.Get("Retry-After")); err != nil || after < 1 || after > 60 {
 			t.Errorf("Retry-After is %q", a.header.Get("Retry-After"))
 		}
 	}
-	w.call("GET", "/v1/workflows", "").want(200)
-	anyone.call("GET", "/healthz", "").want(200)
-	anyone.call("GET", "/v1/openapi.json", "").want(200)
+	w.call("GET", "/v1/workflows", "").wantStatus(200)
+	anyone.call("GET", "/healthz", "").wantStatus(200)
+	anyone.call("GET", "/v1/openapi.json", "").wantStatus(200)
 }
 
-// Behind a proxy that is trusted, the address is the last one it vouches for.
-func TestPreauthLimitBehindAProxy(t *testing.T) {
+// Behind a trusted proxy, the client is the last address it forwards.
+func TestPreauthLimitBehindProxy(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, func(c *config.Serve) {
 		c.PreauthRPM = 1
 		c.TrustedProxy = []config.Network{{Prefix: netip.MustParsePrefix("127.0.0.0/8")}, {Prefix: netip.MustParsePrefix("10.0.0.0/8")}}
 	})
-	steadyMinute()
+	avoidMinuteEnd()
 	for _, tc := range []struct {
 		forwarded string
 		status    int
 	}{
 		{"203.0.113.1", 401},
 		{"203.0.113.1", 429},
-		{"198.51.100.7, 203.0.113.1", 429},           // what the client claims itself does not count
+		{"198.51.100.7, 203.0.113.1", 429},           // claims of the client are ignored
 		{"203.0.113.2", 401},                         // another client
 		{"203.0.113.3, 10.1.2.3", 401},               // through a second proxy
 		{"203.0.113.3,10.9.9.9,10.1.2.3", 429},       // through a third
@@ -205,7 +206,7 @@ func TestPreauthLimitBehindAProxy(t *testing.T) {
 		{"2001:db8:1:1:ffff::2", 429},                // a client owns a /64
 		{"2001:db8:1:2::1", 401},                     // another /64
 		{"", 401},                                    // the proxy itself
-		{"nonsense", 429},                            // the proxy again: it vouches for nobody
+		{"nonsense", 429},                            // the proxy itself: no valid forwarded address
 		{"203.0.113.8, nonsense", 429},               //
 		{strings.Repeat("203.0.113.1, ", 1000), 429}, // the end of the list is empty
 	} {

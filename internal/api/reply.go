@@ -12,24 +12,24 @@ import (
 	"github.com/stepmill/stepmill/internal/strictjson"
 )
 
-// reply is an answer before it is written.
+// reply is a response before it is written.
 type reply struct {
-	status int // zero: the route's own
+	status int // zero: the status of the route
 	header map[string]string
-	// cookies are given to the browser, and in no saved answer.
+	// cookies are sent to the browser, but not saved for an Idempotency-Key.
 	cookies []string
 	body    any
-	raw     []byte // written as it is, with the content type in header
-	// then goes on with the answer once the effect is durable; the answer that
-	// is saved for an Idempotency-Key is the one before it.
-	then func(context.Context, *http.ResponseController) (*reply, error)
-	// stream is what the answer goes on with, event by event, instead of a body.
+	raw     []byte // written as is, with the content type in header
+	// afterCommit replaces the response once the effect is durable. The response
+	// that is saved for an Idempotency-Key is the one before.
+	afterCommit func(context.Context, *http.ResponseController) (*reply, error)
+	// stream is sent event by event in place of a body.
 	stream feed
 }
 
 func ok(body any) *reply { return &reply{body: body} }
 
-func (r *reply) with(name, value string) *reply {
+func (r *reply) withHeader(name, value string) *reply {
 	if r.header == nil {
 		r.header = map[string]string{}
 	}
@@ -71,7 +71,7 @@ func writeJSON(w http.ResponseWriter, status int, body any) {
 func encodeJSON(body any) []byte {
 	encoded, err := strictjson.Encode(body)
 	if err != nil {
-		// Wire types always encode: this would be a mistake in the program.
+		// Wire types always encode: this is a bug.
 		panic(err)
 	}
 	return append(encoded, '\n')
@@ -80,7 +80,7 @@ func encodeJSON(body any) []byte {
 func writeBytes(w http.ResponseWriter, status int, body []byte) {
 	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(status)
-	//nolint:gosec // it is JSON or our own document, and says so; a client that went away is no failure of ours
+	//nolint:gosec // JSON or our own document, with its content type; a disconnected client is not our failure
 	_, _ = w.Write(body)
 }
 
@@ -100,7 +100,7 @@ func writeError(w http.ResponseWriter, f *fault.Error, requestID string) {
 	writeJSON(w, f.Code.Status(), errorBody{errorDetail{f.Code, f.Message, f.Details, requestID}})
 }
 
-// setRetryAfter says when to come again, where that helps.
+// setRetryAfter sets the Retry-After header where a retry can help.
 func setRetryAfter(h http.Header, f *fault.Error) {
 	retry := f.RetryAfter
 	if retry == 0 && f.Code.Status() == http.StatusServiceUnavailable {
@@ -111,7 +111,7 @@ func setRetryAfter(h http.Header, f *fault.Error) {
 	}
 }
 
-// recorder remembers what was answered, for the log.
+// recorder records the status and size of a response, for the log.
 type recorder struct {
 	http.ResponseWriter
 	status int

@@ -5,12 +5,12 @@ import (
 	"testing"
 )
 
-// subStep runs the workflow called child and waits for it.
+// subStep runs the workflow $child and waits for it.
 const subStep = `{"id": "sub", "uses": "flow.run", "with": {"workflow_id": "$child"}}`
 
-// givenFailed makes a run that failed at its last step, because the workflow
-// that it runs was paused, and activates that workflow.
-func givenFailed(w *world) {
+// setupFailedRun creates a run that failed at its last step because the
+// workflow it runs was paused, then activates that workflow.
+func setupFailedRun(w *testWorkspace) {
 	w.t.Helper()
 	w.workflow("child", setStep)
 	w.patch("child", `{"state": "paused"}`)
@@ -18,7 +18,7 @@ func givenFailed(w *world) {
 		`{"id": "never", "uses": "data.set", "with": {"values": {}}, "if": "false"}`,
 		strings.Replace(failStep, `"uses"`, `"on_error": "continue", "needs": [], "uses"`, 1),
 		strings.Replace(subStep, `"uses"`, `"needs": ["set", "never", "fail"], "uses"`, 1))
-	wantContains(w.t, w.finish("run", "wf", `{"payload": {"name": "Ada"}}`).json(),
+	wantContains(w.t, w.runToEnd("run", "wf", `{"payload": {"name": "Ada"}}`).json(),
 		`{"status": "failed", "error": {"code": "run_not_started", "step_id": "sub", "message": "~.*paused.*workflow_paused.*"}}`)
 	w.patch("child", `{"state": "active"}`)
 }
@@ -27,119 +27,119 @@ func TestRetryRun(t *testing.T) {
 	runScenarios(t, []scenario{
 		{
 			name: "a retry takes over what came to a good end and executes the rest, of the same version, whatever the workflow is now",
-			given: func(w *world) {
-				givenFailed(w)
+			setup: func(w *testWorkspace) {
+				setupFailedRun(w)
 				w.patch("wf", `{"steps": []}`)
 			},
-			call: "POST /v1/runs/$run/retry", as: "execute", with: []string{"Prefer", "wait=30"}, status: 200, keys: runKeys,
+			request: "POST /v1/runs/$run/retry", scope: "execute", requestHeaders: []string{"Prefer", "wait=30"}, status: 200, members: runKeys,
 			headers: []string{"Preference-Applied", "wait=30", "Location", "/v1/runs/run_[0-9a-z]{26}"},
-			answer: `{"status": "succeeded", "retry_of": "$run", "parent": null, "workflow_id": "$wf", "workflow_version": 2, "error": null,
+			contains: `{"status": "succeeded", "retry_of": "$run", "parent": null, "workflow_id": "$wf", "workflow_version": 2, "error": null,
 				"trigger": {"type": "manual", "id": null, "payload": {"name": "Ada"}},
 				"steps": [{"step_id": "set", "status": "succeeded", "output": {"a": 1}, "reason": "copied from $run", "attempt": 1, "attempts": [{"attempt": 1}]},
 				{"step_id": "never", "status": "skipped", "reason": "its condition is false"},
 				{"step_id": "fail", "status": "failed", "error": {"code": "invalid_input"}, "reason": "copied from $run"},
 				{"step_id": "sub", "status": "succeeded", "reason": null, "output": {"status": "succeeded", "output": {"a": 1}}}]}`,
 			events: "run.started run.started run.succeeded run.succeeded",
-			then: func(w *world, a *answer) {
-				if a.text("id") == w.names["run"] {
+			after: func(w *testWorkspace, a *response) {
+				if a.str("id") == w.names["run"] {
 					w.t.Error("the retry has the id of the run it retries")
 				}
 				wantContains(w.t, w.call("GET", "/v1/runs/$run", "").json(), `{"status": "failed", "retry_of": null}`)
 			},
 		},
 		{
-			name:  "without Prefer the answer is the run as it starts, with the steps it takes over",
-			given: givenFailed,
-			call:  "POST /v1/runs/$run/retry", status: 201, headers: []string{"Location", "/v1/runs/run_[0-9a-z]{26}", "Preference-Applied", ""},
-			answer: `{"status": "running", "retry_of": "$run", "steps": [{"step_id": "set", "status": "succeeded"}, {"step_id": "never"}, {"step_id": "fail"}]}`,
-			events: "run.started run.started run.succeeded run.succeeded",
+			name:    "without Prefer the answer is the run as it starts, with the steps it takes over",
+			setup:   setupFailedRun,
+			request: "POST /v1/runs/$run/retry", status: 201, headers: []string{"Location", "/v1/runs/run_[0-9a-z]{26}", "Preference-Applied", ""},
+			contains: `{"status": "running", "retry_of": "$run", "steps": [{"step_id": "set", "status": "succeeded"}, {"step_id": "never"}, {"step_id": "fail"}]}`,
+			events:   "run.started run.started run.succeeded run.succeeded",
 		},
 		{
-			name: "a cancelled run can be retried: what was open begins anew",
-			given: func(w *world) {
+			name: "a cancelled run can be retried: unfinished steps start over",
+			setup: func(w *testWorkspace) {
 				w.workflow("wf", setStep, askStep)
-				w.waiting("run", "wf")
-				w.call("POST", "/v1/runs/$run/cancel", "").want(200)
+				w.runUntilWaiting("run", "wf")
+				w.call("POST", "/v1/runs/$run/cancel", "").wantStatus(200)
 			},
-			call: "POST /v1/runs/$run/retry", status: 201, answer: `{"steps": [{"step_id": "set"}]}`, events: "run.started",
-			then: func(w *world, a *answer) {
-				w.names["again"] = a.text("id")
-				w.waits("again", "ask")
-				w.call("POST", "/v1/runs/$again/steps/ask/resume", `{"approved": true}`).want(200)
-				w.ends("again", "succeeded")
+			request: "POST /v1/runs/$run/retry", status: 201, contains: `{"steps": [{"step_id": "set"}]}`, events: "run.started",
+			after: func(w *testWorkspace, a *response) {
+				w.names["again"] = a.str("id")
+				w.waitForStep("again", "ask")
+				w.call("POST", "/v1/runs/$again/steps/ask/resume", `{"approved": true}`).wantStatus(200)
+				w.waitForStatus("again", "succeeded")
 			},
 		},
 		{
 			name: "a retry can be retried, and names the one before",
-			given: func(w *world) {
+			setup: func(w *testWorkspace) {
 				w.workflow("wf", setStep, failStep)
-				w.finish("first", "wf", "")
-				w.names["run"] = w.call("POST", "/v1/runs/$first/retry", "", "Prefer", "wait=30").want(200).text("id")
+				w.runToEnd("first", "wf", "")
+				w.names["run"] = w.call("POST", "/v1/runs/$first/retry", "", "Prefer", "wait=30").wantStatus(200).str("id")
 			},
-			call: "POST /v1/runs/$run/retry", with: []string{"Prefer", "wait=30"}, status: 200,
-			answer: `{"status": "failed", "retry_of": "$run", "steps": [{"step_id": "set", "reason": "copied from $first"}, {"step_id": "fail", "status": "failed"}]}`,
-			events: "run.started run.failed",
+			request: "POST /v1/runs/$run/retry", requestHeaders: []string{"Prefer", "wait=30"}, status: 200,
+			contains: `{"status": "failed", "retry_of": "$run", "steps": [{"step_id": "set", "reason": "copied from $first"}, {"step_id": "fail", "status": "failed"}]}`,
+			events:   "run.started run.failed",
 		},
 		{
 			name: "a step that stopped the run stops its retry too",
-			given: func(w *world) {
+			setup: func(w *testWorkspace) {
 				w.workflow("wf", setStep, `{"id": "halt", "uses": "flow.stop", "with": {"status": "failed", "message": "Enough"}}`,
 					`{"id": "after", "uses": "data.set", "with": {"values": {}}}`)
-				w.finish("run", "wf", "")
+				w.runToEnd("run", "wf", "")
 			},
-			call: "POST /v1/runs/$run/retry", with: []string{"Prefer", "wait=30"}, status: 200,
-			answer: `{"status": "failed", "error": {"code": "stopped", "message": "Enough", "step_id": "halt"},
+			request: "POST /v1/runs/$run/retry", requestHeaders: []string{"Prefer", "wait=30"}, status: 200,
+			contains: `{"status": "failed", "error": {"code": "stopped", "message": "Enough", "step_id": "halt"},
 				"steps": [{"step_id": "set", "reason": "copied from $run"}, {"step_id": "halt", "status": "succeeded", "reason": null}]}`,
 			events: "run.started run.failed",
 		},
 		{
-			name:  "a run that goes on cannot be retried",
-			given: func(w *world) { w.workflow("wf", waitStep); w.waiting("run", "wf") },
-			call:  "POST /v1/runs/$run/retry", status: 409, code: "run_not_retryable", says: "running",
+			name:    "a run that goes on cannot be retried",
+			setup:   func(w *testWorkspace) { w.workflow("wf", waitStep); w.runUntilWaiting("run", "wf") },
+			request: "POST /v1/runs/$run/retry", status: 409, code: "run_not_retryable", message: "running",
 		},
 		{
-			name:  "a run that succeeded cannot be retried, and the message names it",
-			given: func(w *world) { w.workflow("wf"); w.finish("run", "wf", "") },
-			call:  "POST /v1/runs/$run/retry", status: 409, code: "run_not_retryable", says: "$run",
+			name:    "a run that succeeded cannot be retried, and the message names it",
+			setup:   func(w *testWorkspace) { w.workflow("wf"); w.runToEnd("run", "wf", "") },
+			request: "POST /v1/runs/$run/retry", status: 409, code: "run_not_retryable", message: "$run",
 		},
 		{
-			name:  "a run of a paused workflow cannot be retried",
-			given: func(w *world) { givenFailed(w); w.patch("wf", `{"state": "paused"}`) },
-			call:  "POST /v1/runs/$run/retry", status: 409, code: "workflow_paused", says: "$wf",
+			name:    "a run of a paused workflow cannot be retried",
+			setup:   func(w *testWorkspace) { setupFailedRun(w); w.patch("wf", `{"state": "paused"}`) },
+			request: "POST /v1/runs/$run/retry", status: 409, code: "workflow_paused", message: "$wf",
 		},
 		{
-			name:  "a run of a deleted workflow is gone",
-			given: func(w *world) { givenFailed(w); w.call("DELETE", "/v1/workflows/$wf", "").want(204) },
-			call:  "POST /v1/runs/$run/retry", status: 404, code: "run_not_found", says: "$run",
+			name:    "a run of a deleted workflow is not found",
+			setup:   func(w *testWorkspace) { setupFailedRun(w); w.call("DELETE", "/v1/workflows/$wf", "").wantStatus(204) },
+			request: "POST /v1/runs/$run/retry", status: 404, code: "run_not_found", message: "$run",
 		},
 		{
-			name: "an unknown run is run_not_found",
-			call: "POST /v1/runs/run_01m7f9hb3mevr88y42wdngtn4v/retry", status: 404, code: "run_not_found", says: "run_01m7f9hb3mevr88y42wdngtn4v",
+			name:    "an unknown run is run_not_found",
+			request: "POST /v1/runs/run_01m7f9hb3mevr88y42wdngtn4v/retry", status: 404, code: "run_not_found", message: "run_01m7f9hb3mevr88y42wdngtn4v",
 		},
 		{
-			name:  "a retry takes no body",
-			given: givenFailed,
-			call:  "POST /v1/runs/$run/retry", body: `{"payload": {}}`, status: 400, code: "invalid_request", points: []string{"/payload"},
+			name:    "a retry takes no body",
+			setup:   setupFailedRun,
+			request: "POST /v1/runs/$run/retry", body: `{"payload": {}}`, status: 400, code: "invalid_request", pointers: []string{"/payload"},
 		},
 	})
 }
 
-// Of a loop that failed, the rounds that came to a good end are kept.
-func TestRetryKeepsRounds(t *testing.T) {
+// A retry of a failed loop reuses the rounds that succeeded.
+func TestRetryReusesRounds(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newTestWorkspace(t)
 	w.workflow("child", setStep)
 	w.workflow("asleep", setStep)
 	w.patch("asleep", `{"state": "paused"}`)
 	w.workflow("wf", `{"id": "each", "foreach": "trigger.payload.ids", "parallel": 3, "steps": [
 		{"id": "note", "uses": "log.write", "with": {"message": "round ${{ index }}"}},
 		{"id": "try", "uses": "flow.run", "with": {"workflow_id": "${{ item }}", "payload": {"n": "${{ index }}"}}}]}`)
-	w.finish("run", "wf", `{"payload": {"ids": ["$child", "$asleep", "$child"]}}`)
+	w.runToEnd("run", "wf", `{"payload": {"ids": ["$child", "$asleep", "$child"]}}`)
 	w.patch("asleep", `{"state": "active"}`)
-	again := w.call("POST", "/v1/runs/$run/retry", "", "Prefer", "wait=30").want(200)
-	w.names["again"] = again.text("id")
-	copied := w.fill(`"copied from $run"`)
-	steps := stepsOf(again)
+	again := w.call("POST", "/v1/runs/$run/retry", "", "Prefer", "wait=30").wantStatus(200)
+	w.names["again"] = again.str("id")
+	copied := w.expand(`"copied from $run"`)
+	steps := stepsByID(again)
 	for path, reason := range map[string]string{
 		"each[0].note": copied, "each[0].try": copied, "each[1].note": copied, "each[1].try": "null", "each[2].note": copied, "each[2].try": copied, "each": "null",
 	} {
@@ -154,8 +154,8 @@ func TestRetryKeepsRounds(t *testing.T) {
 	}
 }
 
-// stepsOf are the steps of a run by their id.
-func stepsOf(run *answer) map[string]any {
+// stepsByID returns the steps of a run by id.
+func stepsByID(run *response) map[string]any {
 	run.t.Helper()
 	out := map[string]any{}
 	list, _ := run.object()["steps"].([]any)

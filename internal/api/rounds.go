@@ -46,7 +46,7 @@ func (s *Server) listRounds(ctx context.Context, in *listRoundsRequest) (*reply,
 		return nil, parameter("status", "must be one of running, waiting, succeeded, failed, skipped, cancelled")
 	}
 	var found run.Rounds
-	list, err := pageOf(ctx, s, in.page, []string{"rounds", in.ID, in.Status, in.Block},
+	list, err := paginatedBody(ctx, s, in.page, []string{"rounds", in.ID, in.Status, in.Block},
 		func(p paging.Request) (_ paging.Page[run.Round], err error) {
 			found, err = s.Runs.Rounds(ctx, actorOf(ctx), in.ID, in.Block, status, p)
 			return found.Page, err

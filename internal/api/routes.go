@@ -6,16 +6,17 @@ import (
 	"github.com/stepmill/stepmill/internal/auth"
 )
 
-// register and what it calls are every route on one screen: pattern, scope,
-// status and function. A route cannot be written down without its scope. What is
-// below /v1 is also below /ui/v1, for those who are signed in.
+// register adds every route: pattern, scope, status and function on one line. A
+// route cannot be added without a scope. Routes below /v1 are also mounted below
+// /ui/v1, for signed-in users.
 func (s *Server) register(t *table) {
 	handle(t, "GET /v1/workflows", auth.Read, http.StatusOK, s.listWorkflows)
 	handle(t, "POST /v1/workflows", auth.Write, http.StatusCreated, s.createWorkflow)
+	handle(t, "POST /v1/workflows/import", auth.Write, http.StatusCreated, s.importWorkflow)
 	handle(t, "GET /v1/workflows/{id}", auth.Read, http.StatusOK, s.getWorkflow)
 	handle(t, "PATCH /v1/workflows/{id}", auth.Write, http.StatusOK, s.updateWorkflow)
 	handle(t, "DELETE /v1/workflows/{id}", auth.Write, http.StatusNoContent, s.deleteWorkflow)
-	handle(t, "POST /v1/workflows/{id}/validate", auth.Write, http.StatusOK, s.validateWorkflow).apart()
+	handle(t, "POST /v1/workflows/{id}/validate", auth.Write, http.StatusOK, s.validateWorkflow).notTransactional()
 	handle(t, "GET /v1/workflows/{id}/versions", auth.Read, http.StatusOK, s.listVersions)
 	handle(t, "GET /v1/workflows/{id}/versions/{n}", auth.Read, http.StatusOK, s.getVersion)
 	handle(t, "GET /v1/workflows/{id}/versions/{n}/diff", auth.Read, http.StatusOK, s.diffVersions)
@@ -24,22 +25,23 @@ func (s *Server) register(t *table) {
 	handle(t, "POST /v1/workflows/{id}/triggers/{trigger_id}/rotate", auth.Write, http.StatusOK, s.rotateTrigger)
 	handle(t, "GET /v1/workflows/{id}/triggers/{trigger_id}/requests", auth.Read, http.StatusOK, s.listRequests)
 	handle(t, "POST /v1/workflows/{id}/triggers/{trigger_id}/test", auth.Execute, http.StatusCreated, s.testTrigger)
-	handle(t, "POST /v1/workflows/{id}/steps/{step_id}/test", auth.Execute, http.StatusOK, s.testStep).apart()
+	handle(t, "POST /v1/workflows/{id}/steps/{step_id}/test", auth.Execute, http.StatusOK, s.testStep).notTransactional()
 
 	s.registerRuns(t)
 	s.registerWebhooks(t)
-	s.registerPeople(t)
+	s.registerAccounts(t)
 
-	handle(t, "GET /v1/secrets", auth.Read, http.StatusOK, s.listSecrets)
-	handle(t, "GET /v1/secrets/{name}", auth.Read, http.StatusOK, s.getSecret)
+	secrets, variables := s.secretRoutes(), s.variableRoutes()
+	handle(t, "GET /v1/secrets", auth.Read, http.StatusOK, secrets.list)
+	handle(t, "GET /v1/secrets/{name}", auth.Read, http.StatusOK, secrets.get)
 	handle(t, "PUT /v1/secrets/{name}", auth.Write, http.StatusOK, s.putSecret)
-	handle(t, "DELETE /v1/secrets/{name}", auth.Write, http.StatusNoContent, s.deleteSecret)
-	handle(t, "GET /v1/variables", auth.Read, http.StatusOK, s.listVariables)
-	handle(t, "GET /v1/variables/{name}", auth.Read, http.StatusOK, s.getVariable)
+	handle(t, "DELETE /v1/secrets/{name}", auth.Write, http.StatusNoContent, secrets.remove)
+	handle(t, "GET /v1/variables", auth.Read, http.StatusOK, variables.list)
+	handle(t, "GET /v1/variables/{name}", auth.Read, http.StatusOK, variables.get)
 	handle(t, "PUT /v1/variables/{name}", auth.Write, http.StatusOK, s.putVariable)
-	handle(t, "DELETE /v1/variables/{name}", auth.Write, http.StatusNoContent, s.deleteVariable)
+	handle(t, "DELETE /v1/variables/{name}", auth.Write, http.StatusNoContent, variables.remove)
 
-	handle(t, "POST /v1/expressions/evaluate", auth.Read, http.StatusOK, s.evaluateExpression).apart()
+	handle(t, "POST /v1/expressions/evaluate", auth.Read, http.StatusOK, s.evaluateExpression).notTransactional()
 
 	handle(t, "GET /v1/api-keys", auth.Admin, http.StatusOK, s.listKeys)
 	handle(t, "POST /v1/api-keys", auth.Admin, http.StatusCreated, s.createKey)
@@ -57,6 +59,8 @@ func (s *Server) register(t *table) {
 	handle(t, "GET /v1/templates", auth.Read, http.StatusOK, s.listTemplates)
 	handle(t, "GET /v1/templates/{name}", auth.Read, http.StatusOK, s.getTemplate)
 
+	handle(t, "GET /v1/search", auth.Read, http.StatusOK, s.search)
+
 	handle(t, "GET /v1/usage", auth.Read, http.StatusOK, s.getUsage)
 	handle(t, "GET /v1/audit", auth.Admin, http.StatusOK, s.listAudit)
 	handle(t, "GET /v1/nodes", auth.Admin, http.StatusOK, s.listNodes)
@@ -68,7 +72,7 @@ func (s *Server) register(t *table) {
 	handle(t, "GET "+readyPath, auth.Public, http.StatusOK, s.ready)
 }
 
-// registerRuns has the routes of runs and their steps.
+// registerRuns adds the routes of runs and their steps.
 func (s *Server) registerRuns(t *table) {
 	handle(t, "GET /v1/workflows/{workflow_id}/runs", auth.Read, http.StatusOK, s.listRuns)
 	handle(t, "POST /v1/workflows/{workflow_id}/runs", auth.Execute, http.StatusCreated, s.startRun)
@@ -86,7 +90,7 @@ func (s *Server) registerRuns(t *table) {
 	handle(t, "GET /v1/approvals", auth.Read, http.StatusOK, s.listApprovals)
 }
 
-// registerWebhooks has the routes of events and of whom they are sent to.
+// registerWebhooks adds the routes of events, webhooks and deliveries.
 func (s *Server) registerWebhooks(t *table) {
 	handle(t, "GET /v1/webhooks", auth.Read, http.StatusOK, s.listWebhooks)
 	handle(t, "POST /v1/webhooks", auth.Write, http.StatusCreated, s.createWebhook)
@@ -103,9 +107,9 @@ func (s *Server) registerWebhooks(t *table) {
 	handle(t, "GET /v1/events/stream", auth.Read, http.StatusOK, s.followEvents)
 }
 
-// registerPeople has the routes of members, and those that make sense with a
-// session only.
-func (s *Server) registerPeople(t *table) {
+// registerAccounts adds the routes of members, and those that only make sense
+// with a session.
+func (s *Server) registerAccounts(t *table) {
 	handle(t, "GET /v1/members", auth.Admin, http.StatusOK, s.listMembers)
 	handle(t, "GET /v1/members/{id}", auth.Admin, http.StatusOK, s.getMember)
 	handle(t, "PATCH /v1/members/{id}", auth.Admin, http.StatusOK, s.updateMember)
@@ -128,6 +132,6 @@ func (s *Server) registerPeople(t *table) {
 	handle(t, "GET /ui/v1/oidc/start", auth.Public, http.StatusFound, s.startOIDC)
 	handle(t, "GET "+oidcCallback, auth.Public, http.StatusFound, s.finishOIDC)
 	handle(t, "POST /ui/v1/password-reset", auth.Public, http.StatusCreated, s.resetPassword)
-	handle(t, "POST /ui/v1/invitations/look", auth.Public, http.StatusOK, s.lookAtInvitation)
+	handle(t, "POST /ui/v1/invitations/look", auth.Public, http.StatusOK, s.previewInvitation)
 	handle(t, "POST /ui/v1/invitations/accept", auth.Public, http.StatusCreated, s.acceptInvitation)
 }

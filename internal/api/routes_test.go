@@ -11,20 +11,21 @@ import (
 	"github.com/stepmill/stepmill/internal/auth"
 )
 
-// routes are those of the program: the tests that are made from them fail when
-// a route is missing in routeBodies.
+// routes returns the routes of the program. Tests built from them fail if a
+// route is missing in routeBodies.
 func routes() []api.Route { return api.New(api.Services{}, api.Options{}).Routes() }
 
 func sessionRoutes() []api.Route { return api.New(api.Services{}, api.Options{}).SessionRoutes() }
 
-func doors() []api.Route { return api.New(api.Services{}, api.Options{}).Doors() }
+func publicRoutes() []api.Route { return api.New(api.Services{}, api.Options{}).PublicRoutes() }
 
-func name(r api.Route) string { return r.Method + " " + r.Path }
+func routeName(r api.Route) string { return r.Method + " " + r.Path }
 
-// routeBodies says with what body each route can be called; "-" for none.
+// routeBodies holds a valid body for each route; "-" for none.
 var routeBodies = map[string]string{
 	"GET /v1/workflows":                                     "-",
 	"POST /v1/workflows":                                    `{"name": "Matrix", "description": "d"}`,
+	"POST /v1/workflows/import":                             `{"name": "Matrix", "description": "d", "triggers": [{"id": "hook", "type": "webhook"}], "steps": [], "settings": {}, "layout": {}, "pinned": {}}`,
 	"GET /v1/workflows/{id}":                                "-",
 	"PATCH /v1/workflows/{id}":                              `{"name": "Matrix", "description": "d", "state": "paused", "triggers": [], "steps": [], "settings": {}, "layout": {}}`,
 	"DELETE /v1/workflows/{id}":                             "-",
@@ -86,6 +87,7 @@ var routeBodies = map[string]string{
 	"GET /v1/actions/{name}":                                "-",
 	"GET /v1/events":                                        "-",
 	"GET /v1/events/stream":                                 "-",
+	"GET /v1/search":                                        "-",
 	"GET /v1/usage":                                         "-",
 	"GET /v1/audit":                                         "-",
 	"GET /v1/nodes":                                         "-",
@@ -121,12 +123,15 @@ var routeBodies = map[string]string{
 	"GET /readyz":                    "-",
 }
 
-// operatorOnly are the routes that take an admin key of the first workspace.
+// routeQueries holds the query of each route that requires one.
+var routeQueries = map[string]string{"GET /v1/search": "?q=matrix"}
+
+// operatorOnly lists the routes that require an admin key of the first
+// workspace.
 var operatorOnly = map[string]bool{"POST /v1/workspaces": true, "PATCH /v1/workspaces/{id}": true}
 
-// collections says what the ids below a path name, with an id that nothing has
-// and the code of the answer to it. Names that do not begin with $ are the same
-// in all workspaces.
+// collections maps a path to the name of its ids, an unknown id and the error
+// code for it. Names without $ are the same in all workspaces.
 var collections = map[string]struct{ name, missing, code string }{
 	"workflows":   {"$wf", "wf_01m7f8njhve3pt0yekqqme4qcm", "workflow_not_found"},
 	"runs":        {"$run", "run_01m7f9hb3mevr88y42wdngtn4v", "run_not_found"},
@@ -142,18 +147,18 @@ var collections = map[string]struct{ name, missing, code string }{
 	"workspaces":  {"$workspace", "ws_01m7fe3gv0es8r65rzyjka792g", "workspace_not_found"},
 }
 
-// collection is the one that the first id in the route's path belongs to.
+// collection returns the collection of the first id in a route's path.
 func collection(r api.Route) (name, missing, code string, has bool) {
 	before, _, has := strings.Cut(r.Path, "/{")
 	c := collections[before[strings.LastIndexByte(before, '/')+1:]]
 	if strings.HasSuffix(r.Path, "/retry") {
-		c.name = "$ended" // a run that goes on cannot be retried
+		c.name = "$ended" // a running run cannot be retried
 	}
 	return c.name, c.missing, c.code, has
 }
 
-// routePath fills the path of a route with names for what it needs; versions
-// are always the first, steps the one that asks.
+// routePath fills in the path of a route. The version is always the first, the
+// step the one that waits.
 func routePath(r api.Route, id string) string {
 	var out []string
 	for segment := range strings.SplitSeq(r.Path, "/") {
@@ -169,69 +174,69 @@ func routePath(r api.Route, id string) string {
 		}
 		out = append(out, segment)
 	}
-	return strings.Join(out, "/")
+	return strings.Join(out, "/") + routeQueries[routeName(r)]
 }
 
-// routeBody is a body that the route accepts.
+// routeBody returns a body that the route accepts.
 func routeBody(t *testing.T, r api.Route) string {
 	t.Helper()
-	body, known := routeBodies[name(r)]
+	body, known := routeBodies[routeName(r)]
 	if !known {
-		t.Fatalf("%s is new: say in routeBodies how to call it", name(r))
+		t.Fatalf("%s is new: say in routeBodies how to call it", routeName(r))
 	}
 	return strings.TrimPrefix(body, "-")
 }
 
-// furnish puts one of everything into a world.
-func furnish(w *world) {
+// createOneOfEach creates one object of each kind.
+func createOneOfEach(w *testWorkspace) {
 	w.t.Helper()
 	w.workflow("wf", askStep, waitStep)
 	w.patch("wf", `{"triggers": [{"id": "by_hand", "type": "webhook"}]}`)
-	w.run("ended", "wf", "")
-	w.call("POST", "/v1/runs/$ended/cancel", "").want(http.StatusOK)
-	w.waiting("run", "wf")
-	givenDelivery(w)
-	// Nothing is to be sent any more that would change what is stored.
-	w.call("PATCH", "/v1/webhooks/$wh", `{"enabled": false}`).want(http.StatusOK)
-	w.call("PATCH", "/v1/webhooks/$wh", `{"enabled": true}`).want(http.StatusOK)
-	givenKey(w)
-	givenSecret(w)
-	givenVariable(w)
-	givenMember(w)
-	givenInvitation(w)
+	w.startRun("ended", "wf", "")
+	w.call("POST", "/v1/runs/$ended/cancel", "").wantStatus(http.StatusOK)
+	w.runUntilWaiting("run", "wf")
+	setupDelivery(w)
+	// Wait until nothing pending can still change what is stored.
+	w.call("PATCH", "/v1/webhooks/$wh", `{"enabled": false}`).wantStatus(http.StatusOK)
+	w.call("PATCH", "/v1/webhooks/$wh", `{"enabled": true}`).wantStatus(http.StatusOK)
+	setupKey(w)
+	setupSecret(w)
+	setupVariable(w)
+	setupMember(w)
+	setupInvitation(w)
 }
 
 // The document has exactly the routes of the program, with the same scopes and
-// the same status of success.
+// success statuses.
 func TestRoutesAreDocumented(t *testing.T) {
 	t.Parallel()
 	known := map[string]bool{}
 	for _, route := range slices.Concat(routes(), sessionRoutes()) {
-		known[name(route)] = true
+		known[routeName(route)] = true
 		routeBody(t, route)
 		operation := published().root().at("paths", route.Path, strings.ToLower(route.Method))
 		if operation.value == nil {
-			t.Errorf("%s is not documented", name(route))
+			t.Errorf("%s is not documented", routeName(route))
 			continue
 		}
 		if got := operation.at("x-required-scope").value; got != string(route.Scope) {
-			t.Errorf("%s needs the scope %s, documented is %v", name(route), route.Scope, got)
+			t.Errorf("%s needs the scope %s, documented is %v", routeName(route), route.Scope, got)
 		}
 		if got := operation.at("x-session").value == true; got != strings.HasPrefix(route.Path, "/ui/") {
-			t.Errorf("%s: for sessions only is documented: %t", name(route), got)
+			t.Errorf("%s: for sessions only is documented: %t", routeName(route), got)
 		}
 		if operation.at("responses", fmt.Sprint(route.Status)).value == nil {
-			t.Errorf("%s: status %d is not documented", name(route), route.Status)
+			t.Errorf("%s: status %d is not documented", routeName(route), route.Status)
 		}
-		if got := operation.at("x-first-workspace-only").value == true; got != operatorOnly[name(route)] {
-			t.Errorf("%s: for the first workspace only is documented: %t", name(route), got)
+		if got := operation.at("x-first-workspace-only").value == true; got != operatorOnly[routeName(route)] {
+			t.Errorf("%s: for the first workspace only is documented: %t", routeName(route), got)
 		}
 	}
-	for _, door := range doors() {
-		known[name(door)] = true
+	for _, door := range publicRoutes() {
+		known[routeName(door)] = true
 		operation := published().root().at("paths", door.Path, strings.ToLower(door.Method))
 		if operation.at("x-door").value != true || operation.at("x-required-scope").value != string(door.Scope) {
-			t.Errorf("%s is not documented as a door", name(door))
+			t.Errorf("%s is not documented as a door", routeName(door))
 		}
 	}
 	paths := published().root().at("paths")
@@ -249,25 +254,26 @@ func TestRoutesAreDocumented(t *testing.T) {
 	}
 }
 
-// harmless are the POSTs that change nothing.
-var harmless = map[string]bool{"POST /v1/expressions/evaluate": true}
+// readOnlyPosts lists the POSTs that change nothing.
+var readOnlyPosts = map[string]bool{"POST /v1/expressions/evaluate": true}
 
-// makes says that the route makes what its path names, if it is not there.
-func makes(r api.Route) bool { return r.Method == http.MethodPut }
+// createsMissing reports whether the route creates the object in its path if it
+// does not exist.
+func createsMissing(r api.Route) bool { return r.Method == http.MethodPut }
 
-// Scopes follow rules: reading needs read or admin, writing never only read.
-func TestScopesOfRoutes(t *testing.T) {
+// Reading requires read or admin; writing never requires only read.
+func TestRouteScopes(t *testing.T) {
 	t.Parallel()
 	public := []string{"/v1/openapi.yaml", "/v1/openapi.json", "/v1/schemas/workflow.json", "/healthz", "/readyz"}
 	for _, route := range routes() {
-		reads := route.Method == http.MethodGet || harmless[name(route)]
+		reads := route.Method == http.MethodGet || readOnlyPosts[routeName(route)]
 		switch {
 		case route.Scope == auth.Public && !strings.Contains(strings.Join(public, " "), route.Path):
-			t.Errorf("%s is public", name(route))
+			t.Errorf("%s is public", routeName(route))
 		case reads && (route.Scope == auth.Write || route.Scope == auth.Execute):
-			t.Errorf("%s reads and needs %s", name(route), route.Scope)
+			t.Errorf("%s reads and needs %s", routeName(route), route.Scope)
 		case !reads && route.Scope == auth.Read:
-			t.Errorf("%s writes and needs %s", name(route), route.Scope)
+			t.Errorf("%s writes and needs %s", routeName(route), route.Scope)
 		}
 	}
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/stepmill/stepmill/internal/run"
 )
 
-// runFacts is what every view of a run shows.
-type runFacts struct {
+// runFields are the fields that every view of a run has.
+type runFields struct {
 	ID              string       `json:"id"`
 	WorkflowID      string       `json:"workflow_id"`
 	WorkflowVersion int          `json:"workflow_version"`
@@ -21,10 +21,11 @@ type runFacts struct {
 	RetryOf         *string      `json:"retry_of"`
 	Parent          *parentBody  `json:"parent"`
 	Draft           bool         `json:"draft"`
+	StartedBy       *starter     `json:"started_by"`
 }
 
 type runBody struct {
-	runFacts
+	runFields
 	Trigger triggerBody `json:"trigger"`
 	Steps   []stepBody  `json:"steps"`
 }
@@ -36,6 +37,20 @@ type triggerBody struct {
 	Headers json.RawMessage `json:"headers"`
 	Query   json.RawMessage `json:"query"`
 	Test    bool            `json:"test"`
+}
+
+// starter is the user, key or trigger that started a run.
+type starter struct {
+	Type string  `json:"type"`
+	ID   string  `json:"id"`
+	Name *string `json:"name"`
+}
+
+func showStarter(by *run.Starter) *starter {
+	if by == nil {
+		return nil
+	}
+	return &starter{Type: by.Type, ID: by.ID, Name: orNull(by.Name)}
 }
 
 // parentBody is the step of another run that started a run.
@@ -56,8 +71,15 @@ type waitingBody struct {
 	Until  *string `json:"until"`
 }
 
-// stepFacts is what every view of a step shows.
-type stepFacts struct {
+func showWaiting(w *run.Waiting) *waitingBody {
+	if w == nil {
+		return nil
+	}
+	return &waitingBody{w.Reason, orNull(w.StepID), clock.FormatPtr(w.Until)}
+}
+
+// stepFields are the fields that every view of a step has.
+type stepFields struct {
 	StepID     string         `json:"step_id"`
 	Name       string         `json:"name"`
 	Type       string         `json:"type"`
@@ -71,14 +93,14 @@ type stepFacts struct {
 	Pinned     bool           `json:"pinned"`
 }
 
-// stepHead is a step without what went in and came out.
-type stepHead struct {
-	stepFacts
+// stepSummary is a step without its input and output.
+type stepSummary struct {
+	stepFields
 	Attempts []attemptBody `json:"attempts"`
 }
 
 type stepBody struct {
-	stepHead
+	stepSummary
 	Input  json.RawMessage `json:"input"`
 	Output json.RawMessage `json:"output"`
 }
@@ -97,27 +119,24 @@ type attemptBody struct {
 	Error      *stepError     `json:"error"`
 }
 
-func showRunFacts(d run.Detail) runFacts {
-	facts := runFacts{
+func showRunFields(d run.Detail) runFields {
+	fields := runFields{
 		ID: d.ID, WorkflowID: d.WorkflowID, WorkflowVersion: d.WorkflowVersion, Status: d.Status,
 		StartedAt: clock.Format(d.StartedAt), FinishedAt: clock.FormatPtr(d.FinishedAt), DurationMS: duration(d.StartedAt, d.FinishedAt),
-		RetryOf: orNull(d.RetryOf), Draft: d.Draft,
+		RetryOf: orNull(d.RetryOf), Draft: d.Draft, StartedBy: showStarter(d.StartedBy), WaitingFor: showWaiting(d.WaitingFor()),
 	}
 	if d.Parent != nil {
-		facts.Parent = &parentBody{d.Parent.RunID, d.Parent.StepID}
+		fields.Parent = &parentBody{d.Parent.RunID, d.Parent.StepID}
 	}
 	if d.Error != nil {
-		facts.Error = &runError{d.Error.Code, d.Error.Message, orNull(d.Error.StepID)}
+		fields.Error = &runError{d.Error.Code, d.Error.Message, orNull(d.Error.StepID)}
 	}
-	if w := d.WaitingFor(); w != nil {
-		facts.WaitingFor = &waitingBody{w.Reason, orNull(w.StepID), clock.FormatPtr(w.Until)}
-	}
-	return facts
+	return fields
 }
 
 func showRun(d run.Detail) runBody {
 	body := runBody{
-		runFacts: showRunFacts(d), Steps: make([]stepBody, len(d.Steps)),
+		runFields: showRunFields(d), Steps: make([]stepBody, len(d.Steps)),
 		Trigger: showRunTrigger(d.Trigger),
 	}
 	earlier := map[string][]run.Attempt{}
@@ -135,33 +154,33 @@ func showRunTrigger(t run.Trigger) triggerBody {
 }
 
 func showStep(s run.Step, earlier []run.Attempt) stepBody {
-	return stepBody{stepHead: showStepHead(s, earlier), Input: orObject(s.Input), Output: orObject(s.Output)}
+	return stepBody{stepSummary: showStepSummary(s, earlier), Input: orObject(s.Input), Output: orObject(s.Output)}
 }
 
-func showStepFacts(s run.Step) stepFacts {
-	return stepFacts{
+func showStepFields(s run.Step) stepFields {
+	return stepFields{
 		StepID: s.Path, Name: s.Name, Type: s.Type, Status: s.Status, Attempt: s.Attempt,
 		StartedAt: clock.Format(s.StartedAt), FinishedAt: clock.FormatPtr(s.FinishedAt), DurationMS: duration(s.StartedAt, s.FinishedAt),
-		Error: showFailure(s.Error), Reason: orNull(s.Reason), Pinned: s.Pinned(),
+		Error: showFailure(s.Error), Reason: orNull(s.ReasonText()), Pinned: s.Pinned(),
 	}
 }
 
-func showStepHead(s run.Step, earlier []run.Attempt) stepHead {
-	head := stepHead{stepFacts: showStepFacts(s), Attempts: []attemptBody{}}
+func showStepSummary(s run.Step, earlier []run.Attempt) stepSummary {
+	summary := stepSummary{stepFields: showStepFields(s), Attempts: []attemptBody{}}
 	for _, a := range earlier {
-		head.Attempts = append(head.Attempts, attemptBody{
+		summary.Attempts = append(summary.Attempts, attemptBody{
 			Attempt: a.Number, Status: run.StepFailed, StartedAt: clock.Format(a.StartedAt), FinishedAt: clock.FormatPtr(&a.FinishedAt),
 			DurationMS: duration(a.StartedAt, &a.FinishedAt), Error: showFailure(&a.Error),
 		})
 	}
-	// While a step waits for its next attempt, the last one is among the earlier.
+	// While a step waits for its next attempt, earlier includes the last one.
 	if s.Attempt > len(earlier) {
-		head.Attempts = append(head.Attempts, attemptBody{
-			Attempt: s.Attempt, Status: s.Status, StartedAt: clock.Format(s.AttemptAt), FinishedAt: head.FinishedAt,
-			DurationMS: duration(s.AttemptAt, s.FinishedAt), Error: head.Error,
+		summary.Attempts = append(summary.Attempts, attemptBody{
+			Attempt: s.Attempt, Status: s.Status, StartedAt: clock.Format(s.AttemptAt), FinishedAt: summary.FinishedAt,
+			DurationMS: duration(s.AttemptAt, s.FinishedAt), Error: summary.Error,
 		})
 	}
-	return head
+	return summary
 }
 
 func showFailure(f *run.Failure) *stepError {
@@ -171,7 +190,7 @@ func showFailure(f *run.Failure) *stepError {
 	return &stepError{f.Code, f.Message}
 }
 
-// orObject shows an absent input or output as an empty object.
+// orObject returns an empty object for a missing value.
 func orObject(raw json.RawMessage) json.RawMessage {
 	if raw == nil {
 		return json.RawMessage("{}")

@@ -10,71 +10,71 @@ import (
 	"time"
 )
 
-func TestReadRun(t *testing.T) {
+func TestGetRun(t *testing.T) {
 	runScenarios(t, []scenario{
 		{
 			name: "a run that succeeded shows its steps with input, output and attempts",
-			given: func(w *world) {
+			setup: func(w *testWorkspace) {
 				w.workflow("wf", `{"id": "greet", "name": "Write it", "uses": "data.set", "with": {"values": {"text": "Hello ${{ trigger.payload.name }}"}}}`)
-				w.finish("run", "wf", `{"payload": {"name": "Ada"}}`)
+				w.runToEnd("run", "wf", `{"payload": {"name": "Ada"}}`)
 			},
-			call: "GET /v1/runs/$run", as: "read", status: 200, keys: runKeys,
-			answer: `{"id": "$run", "status": "succeeded", "finished_at": "~.+Z", "error": null, "waiting_for": null, "retry_of": null,
+			request: "GET /v1/runs/$run", scope: "read", status: 200, members: runKeys,
+			contains: `{"id": "$run", "status": "succeeded", "finished_at": "~.+Z", "error": null, "waiting_for": null, "retry_of": null,
 				"steps": [{"step_id": "greet", "name": "Write it", "type": "data.set", "status": "succeeded", "attempt": 1, "finished_at": "~.+Z",
 				"input": {"values": {"text": "Hello Ada"}}, "output": {"text": "Hello Ada"}, "error": null, "reason": null,
 				"attempts": [{"attempt": 1, "status": "succeeded", "error": null}]}]}`,
-			then: func(w *world, a *answer) {
+			after: func(w *testWorkspace, a *response) {
 				step := a.object()["steps"].([]any)[0].(map[string]any)
 				wantKeys(w.t, step, stepKeys)
 				wantKeys(w.t, step["attempts"].([]any)[0].(map[string]any), "attempt status started_at finished_at duration_ms error")
-				checkEnded(w, a, "run.succeeded", "run_id workflow_id workflow_name status trigger started_at finished_at duration_ms", `{"status": "succeeded"}`)
+				checkEndEvent(w, a, "run.succeeded", "run_id workflow_id workflow_name status trigger started_at finished_at duration_ms", `{"status": "succeeded"}`)
 			},
 		},
 		{
-			name:  "a step without a name is called by its id",
-			given: func(w *world) { w.workflow("wf", setStep); w.finish("run", "wf", "") },
-			call:  "GET /v1/runs/$run", status: 200, answer: `{"steps": [{"step_id": "set", "name": "set"}]}`,
+			name:    "a step without a name is called by its id",
+			setup:   func(w *testWorkspace) { w.workflow("wf", setStep); w.runToEnd("run", "wf", "") },
+			request: "GET /v1/runs/$run", status: 200, contains: `{"steps": [{"step_id": "set", "name": "set"}]}`,
 		},
 		{
 			name: "a run with a failing expression is failed, with the error of the run and of the step",
-			given: func(w *world) {
+			setup: func(w *testWorkspace) {
 				w.workflow("wf", setStep, failStep, `{"id": "after", "uses": "data.set", "with": {"values": {}}}`)
-				w.finish("run", "wf", "")
+				w.runToEnd("run", "wf", "")
 			},
-			call: "GET /v1/runs/$run", status: 200,
-			answer: `{"status": "failed", "error": {"code": "invalid_input", "message": "~Step .Fail on purpose. failed: .+", "step_id": "fail"}, "waiting_for": null,
+			request: "GET /v1/runs/$run", status: 200,
+			contains: `{"status": "failed", "error": {"code": "invalid_input", "message": "~Step .Fail on purpose. failed: .+", "step_id": "fail"}, "waiting_for": null,
 				"steps": [{"step_id": "set", "status": "succeeded"}, {"step_id": "fail", "status": "failed", "output": {}, "reason": null,
 				"error": {"code": "invalid_input", "message": "~.+"}, "attempts": [{"attempt": 1, "status": "failed", "error": {"code": "invalid_input"}}]},
 				{"step_id": "after", "status": "skipped", "attempt": 0, "duration_ms": 0, "input": {}, "output": {}, "error": null, "reason": "~.*fail.*", "attempts": []}]}`,
-			then: func(w *world, a *answer) {
+			after: func(w *testWorkspace, a *response) {
 				wantKeys(w.t, a.object()["error"].(map[string]any), "code message step_id")
 				wantKeys(w.t, a.object()["steps"].([]any)[1].(map[string]any)["error"].(map[string]any), "code message")
 				message := a.object()["error"].(map[string]any)["message"].(string)
-				checkEnded(w, a, "run.failed",
+				checkEndEvent(w, a, "run.failed",
 					"run_id workflow_id workflow_name status trigger started_at finished_at duration_ms error failed_step_id",
 					fmt.Sprintf(`{"status": "failed", "error": %q, "failed_step_id": "fail"}`, message))
 			},
 		},
 		{
 			name: "an expression that cannot be evaluated fails the step with expression_failed",
-			given: func(w *world) {
+			setup: func(w *testWorkspace) {
 				w.workflow("wf", `{"id": "bad", "uses": "data.set", "with": {"values": {"x": "${{ trigger.payload.a + 1 }}"}}}`)
-				w.finish("run", "wf", `{"payload": {"a": {"b": 1}}}`)
+				w.runToEnd("run", "wf", `{"payload": {"a": {"b": 1}}}`)
 			},
-			call: "GET /v1/runs/$run", status: 200,
-			answer: `{"status": "failed", "error": {"code": "expression_failed", "step_id": "bad"}, "steps": [{"status": "failed", "input": {}}]}`,
+			request: "GET /v1/runs/$run", status: 200,
+			contains: `{"status": "failed", "error": {"code": "expression_failed", "step_id": "bad"}, "steps": [{"status": "failed", "input": {}}]}`,
 		},
 		{
 			name: "a skipped step has the moment it was skipped as its start and its end",
-			given: func(w *world) {
+			setup: func(w *testWorkspace) {
 				w.workflow("wf", `{"id": "never", "uses": "data.set", "with": {"values": {"a": 1}}, "if": "trigger.payload.go"}`,
 					`{"id": "after", "uses": "data.set", "with": {"values": {"out": "${{ steps.never.output }}", "how": "${{ steps.never.status }}"}}, "join": "always"}`)
-				w.finish("run", "wf", `{"payload": {"go": false}}`)
+				w.runToEnd("run", "wf", `{"payload": {"go": false}}`)
 			},
-			call: "GET /v1/runs/$run", status: 200,
-			answer: `{"status": "succeeded", "steps": [{"step_id": "never", "status": "skipped", "attempt": 0, "duration_ms": 0, "input": {}, "output": {},
+			request: "GET /v1/runs/$run", status: 200,
+			contains: `{"status": "succeeded", "steps": [{"step_id": "never", "status": "skipped", "attempt": 0, "duration_ms": 0, "input": {}, "output": {},
 				"error": null, "reason": "its condition is false", "attempts": []}, {"step_id": "after", "output": {"out": null, "how": "skipped"}}]}`,
-			then: func(w *world, a *answer) {
+			after: func(w *testWorkspace, a *response) {
 				step := a.object()["steps"].([]any)[0].(map[string]any)
 				wantKeys(w.t, step, stepKeys)
 				if step["started_at"] != step["finished_at"] {
@@ -84,25 +84,25 @@ func TestReadRun(t *testing.T) {
 		},
 		{
 			name: "a step that may fail lets the run go on, with its error at hand",
-			given: func(w *world) {
+			setup: func(w *testWorkspace) {
 				w.workflow("wf", strings.Replace(failStep, `"uses"`, `"on_error": "continue", "uses"`, 1),
 					`{"id": "after", "uses": "data.set", "with": {"values": {"code": "${{ steps.fail.error.code }}", "how": "${{ steps.fail.status }}"}}}`)
-				w.finish("run", "wf", "")
+				w.runToEnd("run", "wf", "")
 			},
-			call: "GET /v1/runs/$run", status: 200,
-			answer: `{"status": "succeeded", "error": null, "steps": [{"status": "failed"}, {"status": "succeeded", "output": {"code": "invalid_input", "how": "failed"}}]}`,
+			request: "GET /v1/runs/$run", status: 200,
+			contains: `{"status": "succeeded", "error": null, "steps": [{"status": "failed"}, {"status": "succeeded", "output": {"code": "invalid_input", "how": "failed"}}]}`,
 		},
 		{
 			name: "a run that waits stays running and says why and until when",
-			given: func(w *world) {
+			setup: func(w *testWorkspace) {
 				w.workflow("wf", setStep, waitStep, `{"id": "later", "uses": "data.set", "with": {"values": {}}}`)
-				w.waiting("run", "wf")
+				w.runUntilWaiting("run", "wf")
 			},
-			call: "GET /v1/runs/$run", status: 200,
-			answer: `{"status": "running", "finished_at": null, "waiting_for": {"step_id": "pause", "reason": "~waits until .+", "until": "~.+Z"},
+			request: "GET /v1/runs/$run", status: 200,
+			contains: `{"status": "running", "finished_at": null, "waiting_for": {"step_id": "pause", "reason": "~waits until .+", "until": "~.+Z"},
 				"steps": [{"step_id": "set"}, {"step_id": "pause", "status": "waiting", "finished_at": null, "input": {"for": "1h"}, "output": {}, "error": null,
 				"reason": "~waits until .+", "attempts": [{"status": "waiting", "finished_at": null}]}]}`,
-			then: func(w *world, a *answer) {
+			after: func(w *testWorkspace, a *response) {
 				wait := a.object()["waiting_for"].(map[string]any)
 				wantKeys(w.t, wait, "reason step_id until")
 				until, err := time.Parse(time.RFC3339, wait["until"].(string))
@@ -113,21 +113,21 @@ func TestReadRun(t *testing.T) {
 		},
 		{
 			name: "a wait that is over has the moment as its output",
-			given: func(w *world) {
+			setup: func(w *testWorkspace) {
 				w.workflow("wf", `{"id": "nap", "uses": "flow.wait", "with": {"for": "20ms"}}`)
-				w.finish("run", "wf", "")
+				w.runToEnd("run", "wf", "")
 			},
-			call: "GET /v1/runs/$run", status: 200,
-			answer: `{"status": "succeeded", "steps": [{"status": "succeeded", "reason": null, "output": {"waited_until": "~.+Z"}}]}`,
+			request: "GET /v1/runs/$run", status: 200,
+			contains: `{"status": "succeeded", "steps": [{"status": "succeeded", "reason": null, "output": {"waited_until": "~.+Z"}}]}`,
 		},
 		{
 			name: "the texts of errors are bounded, and shorter in the event than in the run",
-			given: func(w *world) {
+			setup: func(w *testWorkspace) {
 				w.workflow("wf", `{"id": "bad", "uses": "flow.wait", "with": {"until": "${{ trigger.payload.x }}"}}`)
-				w.finish("run", "wf", `{"payload": {"x": "`+strings.Repeat("é", 20_000)+`"}}`)
+				w.runToEnd("run", "wf", `{"payload": {"x": "`+strings.Repeat("é", 20_000)+`"}}`)
 			},
-			call: "GET /v1/runs/$run", status: 200, answer: `{"status": "failed", "error": {"code": "invalid_input"}}`,
-			then: func(w *world, a *answer) {
+			request: "GET /v1/runs/$run", status: 200, contains: `{"status": "failed", "error": {"code": "invalid_input"}}`,
+			after: func(w *testWorkspace, a *response) {
 				whole := a.object()["error"].(map[string]any)["message"].(string)
 				short := w.eventBodies("run.failed")[0]["data"].(map[string]any)["error"].(string)
 				if len(whole) > 5<<10 || len(short) > 2000 || !strings.HasPrefix(whole, short) || strings.ContainsRune(whole, '\uFFFD') {
@@ -136,18 +136,18 @@ func TestReadRun(t *testing.T) {
 			},
 		},
 		{
-			name: "an unknown run is run_not_found, and the message names it",
-			call: "GET /v1/runs/run_01m7f9hb3mevr88y42wdngtn4v", status: 404, code: "run_not_found", says: "run_01m7f9hb3mevr88y42wdngtn4v",
+			name:    "an unknown run is run_not_found, and the message names it",
+			request: "GET /v1/runs/run_01m7f9hb3mevr88y42wdngtn4v", status: 404, code: "run_not_found", message: "run_01m7f9hb3mevr88y42wdngtn4v",
 		},
 		{
-			name: "an id of the wrong form is an unknown run",
-			call: "GET /v1/runs/1", status: 404, code: "run_not_found",
+			name:    "an id of the wrong form is an unknown run",
+			request: "GET /v1/runs/1", status: 404, code: "run_not_found",
 		},
 	})
 }
 
-// checkEnded holds the event of a run's end against the run.
-func checkEnded(w *world, run *answer, kind, keys, data string) {
+// checkEndEvent compares the event of a run's end with the run.
+func checkEndEvent(w *testWorkspace, run *response, kind, keys, data string) {
 	w.t.Helper()
 	bodies := w.eventBodies(kind)
 	if len(bodies) != 1 {
@@ -156,38 +156,38 @@ func checkEnded(w *world, run *answer, kind, keys, data string) {
 	wantKeys(w.t, bodies[0], "id event timestamp data")
 	wantKeys(w.t, bodies[0]["data"].(map[string]any), keys)
 	wantContains(w.t, bodies[0]["data"], data)
-	finished := run.text("finished_at")
+	finished := run.str("finished_at")
 	wantContains(w.t, bodies[0], fmt.Sprintf(`{"event": %q, "timestamp": %q, "data": {"run_id": %q, "workflow_id": %q,
 		"workflow_name": "Workflow wf", "trigger": {"type": "manual", "id": null}, "started_at": %q, "finished_at": %[2]q}}`,
-		kind, finished, run.text("id"), run.text("workflow_id"), run.text("started_at")))
+		kind, finished, run.str("id"), run.str("workflow_id"), run.str("started_at")))
 }
 
 func TestCancelRun(t *testing.T) {
 	runScenarios(t, []scenario{
 		{
-			name:  "cancelling a waiting run is immediate and final, with every open step cancelled and the finished ones as they were",
-			given: func(w *world) { w.workflow("wf", setStep, waitStep); w.waiting("run", "wf") },
-			call:  "POST /v1/runs/$run/cancel", as: "execute", status: 200, keys: runKeys,
-			answer: `{"id": "$run", "status": "cancelled", "finished_at": "~.+Z", "error": null, "waiting_for": null,
+			name:    "cancelling a waiting run is immediate and final, with every open step cancelled and the finished ones as they were",
+			setup:   func(w *testWorkspace) { w.workflow("wf", setStep, waitStep); w.runUntilWaiting("run", "wf") },
+			request: "POST /v1/runs/$run/cancel", scope: "execute", status: 200, members: runKeys,
+			contains: `{"id": "$run", "status": "cancelled", "finished_at": "~.+Z", "error": null, "waiting_for": null,
 				"steps": [{"step_id": "set", "status": "succeeded", "output": {"a": 1}},
 				{"step_id": "pause", "status": "cancelled", "finished_at": "~.+Z", "error": null, "output": {}, "attempts": [{"status": "cancelled"}]}]}`,
 			events: "run.cancelled",
-			then: func(w *world, a *answer) {
-				checkEnded(w, a, "run.cancelled", "run_id workflow_id workflow_name status trigger started_at finished_at duration_ms", `{"status": "cancelled"}`)
+			after: func(w *testWorkspace, a *response) {
+				checkEndEvent(w, a, "run.cancelled", "run_id workflow_id workflow_name status trigger started_at finished_at duration_ms", `{"status": "cancelled"}`)
 				if got := w.call("GET", "/v1/runs/$run", ""); string(got.body) != string(a.body) {
 					w.t.Errorf("cancelling it gave %s, reading it gives %s", a.body, got.body)
 				}
-				w.call("POST", "/v1/runs/$run/cancel", "").want(409, "run_not_running")
+				w.call("POST", "/v1/runs/$run/cancel", "").wantStatus(409, "run_not_running")
 			},
 		},
 		{
 			name: "nothing starts after a cancel",
-			given: func(w *world) {
+			setup: func(w *testWorkspace) {
 				w.workflow("wf", `{"id": "nap", "uses": "flow.wait", "with": {"for": "150ms"}}`, setStep)
-				w.run("run", "wf", "")
+				w.startRun("run", "wf", "")
 			},
-			call: "POST /v1/runs/$run/cancel", status: 200, answer: `{"status": "cancelled"}`, events: "run.cancelled",
-			then: func(w *world, a *answer) {
+			request: "POST /v1/runs/$run/cancel", status: 200, contains: `{"status": "cancelled"}`, events: "run.cancelled",
+			after: func(w *testWorkspace, a *response) {
 				time.Sleep(300 * time.Millisecond)
 				if got := w.call("GET", "/v1/runs/$run", ""); string(got.body) != string(a.body) {
 					w.t.Errorf("it went on: %s, then %s", a.body, got.body)
@@ -198,70 +198,70 @@ func TestCancelRun(t *testing.T) {
 			},
 		},
 		{
-			name:  "a run that succeeded is run_not_running, and the message names it",
-			given: func(w *world) { w.workflow("wf"); w.finish("run", "wf", "") },
-			call:  "POST /v1/runs/$run/cancel", status: 409, code: "run_not_running", says: "$run",
+			name:    "a run that succeeded is run_not_running, and the message names it",
+			setup:   func(w *testWorkspace) { w.workflow("wf"); w.runToEnd("run", "wf", "") },
+			request: "POST /v1/runs/$run/cancel", status: 409, code: "run_not_running", message: "$run",
 		},
 		{
-			name:  "a run that failed is run_not_running",
-			given: func(w *world) { w.workflow("wf", failStep); w.finish("run", "wf", "") },
-			call:  "POST /v1/runs/$run/cancel", status: 409, code: "run_not_running", says: "failed",
-			then: func(w *world, _ *answer) {
+			name:    "a run that failed is run_not_running",
+			setup:   func(w *testWorkspace) { w.workflow("wf", failStep); w.runToEnd("run", "wf", "") },
+			request: "POST /v1/runs/$run/cancel", status: 409, code: "run_not_running", message: "failed",
+			after: func(w *testWorkspace, _ *response) {
 				wantContains(w.t, w.call("GET", "/v1/runs/$run", "").json(), `{"status": "failed"}`)
 			},
 		},
 		{
-			name: "an unknown run is run_not_found",
-			call: "POST /v1/runs/run_01m7f9hb3mevr88y42wdngtn4v/cancel", status: 404, code: "run_not_found", says: "run_01m7f9hb3mevr88y42wdngtn4v",
+			name:    "an unknown run is run_not_found",
+			request: "POST /v1/runs/run_01m7f9hb3mevr88y42wdngtn4v/cancel", status: 404, code: "run_not_found", message: "run_01m7f9hb3mevr88y42wdngtn4v",
 		},
 		{
 			name: "a run of a paused workflow can be cancelled",
-			given: func(w *world) {
+			setup: func(w *testWorkspace) {
 				w.workflow("wf", waitStep)
-				w.waiting("run", "wf")
+				w.runUntilWaiting("run", "wf")
 				w.patch("wf", `{"state": "paused"}`)
 			},
-			call: "POST /v1/runs/$run/cancel", body: "{}", status: 200, answer: `{"status": "cancelled"}`, events: "run.cancelled",
+			request: "POST /v1/runs/$run/cancel", body: "{}", status: 200, contains: `{"status": "cancelled"}`, events: "run.cancelled",
 		},
 		{
-			name:  "cancelling takes no body",
-			given: func(w *world) { w.workflow("wf", waitStep); w.waiting("run", "wf") },
-			call:  "POST /v1/runs/$run/cancel", body: `{"reason": "x"}`, status: 400, code: "invalid_request", points: []string{"/reason"},
+			name:    "cancelling takes no body",
+			setup:   func(w *testWorkspace) { w.workflow("wf", waitStep); w.runUntilWaiting("run", "wf") },
+			request: "POST /v1/runs/$run/cancel", body: `{"reason": "x"}`, status: 400, code: "invalid_request", pointers: []string{"/reason"},
 		},
 		{
-			name:  "cancelling needs the scope execute",
-			given: func(w *world) { w.workflow("wf", waitStep); w.run("run", "wf", "") },
-			call:  "POST /v1/runs/$run/cancel", as: "write", status: 403, code: "insufficient_scope", says: "execute",
+			name:    "cancelling needs the scope execute",
+			setup:   func(w *testWorkspace) { w.workflow("wf", waitStep); w.startRun("run", "wf", "") },
+			request: "POST /v1/runs/$run/cancel", scope: "write", status: 403, code: "insufficient_scope", message: "execute",
 		},
 	})
 }
 
-// A wait for a run ends when the run is cancelled.
-func TestCancelEndsAWait(t *testing.T) {
+// A waiting request returns when the run is cancelled.
+func TestCancelEndsPreferWait(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newTestWorkspace(t)
 	w.workflow("wf", waitStep)
-	waited := make(chan *answer, 1)
+	waited := make(chan *response, 1)
 	go func() { waited <- w.call("POST", "/v1/workflows/$wf/runs", "", "Prefer", "wait=30") }()
 	var id string
 	eventually(t, "the run is listed", func() bool {
-		ids := w.client.call("GET", w.fill("/v1/workflows/$wf/runs"), "").column("id")
+		ids := w.client.call("GET", w.expand("/v1/workflows/$wf/runs"), "").column("id")
 		if len(ids) == 1 {
 			id = ids[0]
 		}
 		return id != ""
 	})
-	w.client.call("POST", "/v1/runs/"+id+"/cancel", "").want(200)
-	wantContains(t, (<-waited).want(200).json(), `{"status": "cancelled"}`)
+	w.client.call("POST", "/v1/runs/"+id+"/cancel", "").wantStatus(200)
+	wantContains(t, (<-waited).wantStatus(200).json(), `{"status": "cancelled"}`)
 }
 
-// Of many who cancel a run at once, one does, and the event is there once.
+// Of many concurrent cancels one succeeds, and there is one event.
 func TestCancelRace(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newTestWorkspace(t)
 	w.workflow("wf", waitStep)
 	for range 10 {
-		w.run("run", "wf", "")
+		w.startRun("run", "wf", "")
 		var (
 			group sync.WaitGroup
 			mu    sync.Mutex
@@ -277,7 +277,7 @@ func TestCancelRace(t *testing.T) {
 		}
 		group.Wait()
 		if seen[http.StatusOK] != 1 || seen[http.StatusConflict] != 7 {
-			t.Errorf("answers by status: %v", seen)
+			t.Errorf("responses by status: %v", seen)
 		}
 	}
 	counts := map[string]int{}

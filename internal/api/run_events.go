@@ -19,70 +19,70 @@ func (s *Server) followRun(ctx context.Context, in *followRunRequest) (*reply, e
 		return nil, err
 	}
 	if feed.SeenEnd() {
-		// This is how a reader of events is told not to come back.
+		// 204 tells an EventSource not to reconnect.
 		return &reply{status: http.StatusNoContent}, nil
 	}
 	return &reply{stream: &runFeed{feed: feed}}, nil
 }
 
-// runHead is a run without its steps and its payload, which can be large.
-type runHead struct {
-	runFacts
-	Trigger triggerHead `json:"trigger"`
+// runSummary is a run without its steps and payload, which can be large.
+type runSummary struct {
+	runFields
+	Trigger triggerRef `json:"trigger"`
 }
 
-type triggerHead struct {
+type triggerRef struct {
 	Type string  `json:"type"`
 	ID   *string `json:"id"`
 }
 
-func showRunHead(d run.Detail) runHead {
-	return runHead{runFacts: showRunFacts(d), Trigger: triggerHead{d.Trigger.Type, orNull(d.Trigger.ID)}}
+func showRunSummary(d run.Detail) runSummary {
+	return runSummary{runFields: showRunFields(d), Trigger: triggerRef{d.Trigger.Type, orNull(d.Trigger.ID)}}
 }
 
-// endBody says why a stream has ended.
+// endBody tells why a stream ended.
 type endBody struct {
 	Reason string `json:"reason"`
 }
 
-// runFeed shows a run: itself, its steps and log lines as they come, its end.
+// runFeed streams a run: the run, its steps and log lines, and its end.
 type runFeed struct {
-	feed *run.Feed
-	told *string // the run as it was told last
+	feed     *run.Feed
+	lastSent *string // the run as it was last sent
 }
 
-func (f *runFeed) news() <-chan struct{} { return f.feed.News }
+func (f *runFeed) changes() <-chan struct{} { return f.feed.Changes }
 
-func (f *runFeed) quiet(*sse) {}
+func (f *runFeed) onHeartbeat(*sse) {}
 
-func (f *runFeed) next(ctx context.Context, out *sse) (state, error) {
+func (f *runFeed) next(ctx context.Context, out *sse) (feedState, error) {
 	changes, err := f.feed.Next(ctx)
 	switch {
 	case err != nil:
-		return over, err
+		return done, err
 	case changes == nil:
-		return over, out.object(ctx, "end", run.End, endBody{"deleted"})
+		return done, out.object(ctx, "end", run.End, endBody{"deleted"})
 	}
-	if f.told == nil {
-		if err := f.tellRun(ctx, out, changes.Detail); err != nil {
-			return over, err
+	if f.lastSent == nil {
+		if err := f.sendRun(ctx, out, changes.Detail); err != nil {
+			return done, err
 		}
 	}
 	for _, change := range changes.List {
-		if err := tellChange(ctx, out, change); err != nil {
-			return over, err
+		if err := sendChange(ctx, out, change); err != nil {
+			return done, err
 		}
 	}
 	if changes.More {
 		return more, nil
 	}
-	if err := f.tellRun(ctx, out, changes.Detail); err != nil || changes.Status == run.Running {
+	if err := f.sendRun(ctx, out, changes.Detail); err != nil || changes.Status == run.Running {
 		return idle, err
 	}
-	return over, out.object(ctx, "end", run.End, endBody{"finished"})
+	return done, out.object(ctx, "end", run.End, endBody{"finished"})
 }
 
-func tellChange(ctx context.Context, out *sse, c run.Change) error {
+func sendChange(ctx context.Context, out *sse, c run.Change) error {
 	id := ""
 	if c.Complete {
 		id = c.After.String()
@@ -90,22 +90,22 @@ func tellChange(ctx context.Context, out *sse, c run.Change) error {
 	if l := c.Line; l != nil {
 		return out.object(ctx, "log", id, logLine{l.Path, l.Attempt, clock.Format(l.At), l.Level, l.Message})
 	}
-	return out.object(ctx, "step", id, showStepHead(*c.Step, c.Attempts))
+	return out.object(ctx, "step", id, showStepSummary(*c.Step, c.Attempts))
 }
 
-// tellRun tells the run itself if there is something new about it.
-func (f *runFeed) tellRun(ctx context.Context, out *sse, d run.Detail) error {
-	head := showRunHead(d)
-	now := summary(head)
-	if f.told != nil && *f.told == now {
+// sendRun sends the run if it has changed.
+func (f *runFeed) sendRun(ctx context.Context, out *sse, d run.Detail) error {
+	summary := showRunSummary(d)
+	now := stableJSON(summary)
+	if f.lastSent != nil && *f.lastSent == now {
 		return nil
 	}
-	f.told = &now
-	return out.object(ctx, "run", "", head)
+	f.lastSent = &now
+	return out.object(ctx, "run", "", summary)
 }
 
-// summary is all of a run that does not change by itself.
-func summary(head runHead) string {
-	head.DurationMS = 0
-	return string(encodeJSON(head))
+// stableJSON encodes a run without the fields that change with time alone.
+func stableJSON(summary runSummary) string {
+	summary.DurationMS = 0
+	return string(encodeJSON(summary))
 }

@@ -6,15 +6,15 @@ import (
 	"testing"
 )
 
-// free makes a workspace on the smallest plan.
-func free(t *testing.T) *world {
+// newFreeWorkspace creates a workspace on the smallest plan.
+func newFreeWorkspace(t *testing.T) *testWorkspace {
 	t.Helper()
-	return sharedServer(t).newWorldOn(t, `{"name": "Small", "plan": "free"}`)
+	return sharedServer(t).newTestWorkspaceWith(t, `{"name": "Small", "plan": "free"}`)
 }
 
 func TestOutputTooLarge(t *testing.T) {
 	t.Parallel()
-	w := free(t)
+	w := newFreeWorkspace(t)
 	const (
 		limit = 256 << 10
 		half  = 100_000
@@ -27,20 +27,21 @@ func TestOutputTooLarge(t *testing.T) {
 			want = `{"status": "failed", "error": {"code": "output_too_large", "message": "~.*262145 bytes.*free plan.*262144", "step_id": "set"}}`
 		}
 		payload := fmt.Sprintf(`{"payload": {"x": %q, "y": %q}}`, strings.Repeat("x", half), strings.Repeat("y", rest+extra))
-		wantContains(t, w.finish("run", "wf", payload).json(), want)
+		wantContains(t, w.runToEnd("run", "wf", payload).json(), want)
 	}
 }
 
 func TestStateTooLarge(t *testing.T) {
 	t.Parallel()
-	w := free(t)
+	w := newFreeWorkspace(t)
 	const (
 		limit = 8 << 20
 		steps = 34
 		size  = 120_000
-		// What a step keeps beside its value, which is in its input and its output.
+		// The size of a step without its value, which is in its input and its
+		// output.
 		frame = len(`{"values":{"x":""}}`) + len(`{"x":""}`)
-		// The payload has the values too.
+		// The payload contains the values too.
 		rest = (limit - steps*(2*size+frame) - frame - size - len(`{"x":"","last":"","pad":"12"}`)) / 3
 	)
 	var list []string
@@ -54,7 +55,7 @@ func TestStateTooLarge(t *testing.T) {
 	w.workflow("wf", list...)
 	for extra := range 2 {
 		a := w.call("POST", "/v1/workflows/$wf/runs", fmt.Sprintf(`{"payload": {"x": %q, "last": %q, "pad": "12"}}`,
-			strings.Repeat("x", size), strings.Repeat("y", rest+extra)), "Prefer", "wait=30").want(200)
+			strings.Repeat("x", size), strings.Repeat("y", rest+extra)), "Prefer", "wait=30").wantStatus(200)
 		want := `{"status": "succeeded"}`
 		if extra > 0 {
 			want = `{"status": "failed", "error": {"code": "state_too_large", "message": "~.*8388608 bytes.*free plan.*", "step_id": null}}`
@@ -65,12 +66,12 @@ func TestStateTooLarge(t *testing.T) {
 
 func TestStepLimit(t *testing.T) {
 	t.Parallel()
-	w := free(t)
-	// The loop is a step too.
+	w := newFreeWorkspace(t)
+	// The loop counts as a step too.
 	w.workflow("wf", `{"id": "each", "foreach": "trigger.payload.list", "steps": [{"id": "set", "uses": "data.set", "with": {"values": {}}}]}`)
 	for _, rounds := range []int{999, 1000} {
 		list := strings.TrimSuffix(strings.Repeat("0,", rounds), ",")
-		run := w.finish("run", "wf", `{"payload": {"list": [`+list+`]}}`)
+		run := w.runToEnd("run", "wf", `{"payload": {"list": [`+list+`]}}`)
 		if got := len(run.object()["steps"].([]any)); got != 1000 {
 			t.Errorf("with %d rounds there are %d steps", rounds, got)
 		}
@@ -82,13 +83,13 @@ func TestStepLimit(t *testing.T) {
 	}
 }
 
-// What is allowed at a time on a plan is not what it allows to exist: runs that
-// wait do not count.
-func TestWaitingRunsAreNotExecuted(t *testing.T) {
+// The limit of concurrent runs counts executing runs: waiting runs do not
+// count.
+func TestWaitingRunsDoNotCountAsConcurrent(t *testing.T) {
 	t.Parallel()
-	w := free(t)
+	w := newFreeWorkspace(t)
 	w.workflow("wf", waitStep)
 	for i := range 8 {
-		w.waiting(fmt.Sprintf("run%d", i), "wf")
+		w.runUntilWaiting(fmt.Sprintf("run%d", i), "wf")
 	}
 }

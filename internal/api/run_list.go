@@ -10,20 +10,22 @@ import (
 	"github.com/stepmill/stepmill/internal/run"
 )
 
-// maxFilter bounds the texts that runs are looked for with.
+// maxFilter limits the length of text filters.
 const maxFilter = 200
 
 type listedRun struct {
-	ID           string     `json:"id"`
-	WorkflowID   string     `json:"workflow_id"`
-	WorkflowName string     `json:"workflow_name"`
-	Status       run.Status `json:"status"`
-	Trigger      string     `json:"trigger"`
-	Draft        bool       `json:"draft"`
-	StartedAt    string     `json:"started_at"`
-	FinishedAt   *string    `json:"finished_at"`
-	DurationMS   int64      `json:"duration_ms"`
-	Error        *stepError `json:"error"`
+	ID           string       `json:"id"`
+	WorkflowID   string       `json:"workflow_id"`
+	WorkflowName string       `json:"workflow_name"`
+	Status       run.Status   `json:"status"`
+	Trigger      string       `json:"trigger"`
+	Draft        bool         `json:"draft"`
+	StartedAt    string       `json:"started_at"`
+	FinishedAt   *string      `json:"finished_at"`
+	DurationMS   int64        `json:"duration_ms"`
+	Error        *stepError   `json:"error"`
+	StartedBy    *starter     `json:"started_by"`
+	WaitingFor   *waitingBody `json:"waiting_for"`
 }
 
 type listAllRunsRequest struct {
@@ -34,6 +36,7 @@ type listAllRunsRequest struct {
 	StartedAfter  string `query:"started_after"`
 	StartedBefore string `query:"started_before"`
 	Text          string `query:"text"`
+	Waiting       string `query:"waiting"`
 }
 
 func (in *listAllRunsRequest) filter() (run.Filter, error) {
@@ -47,21 +50,36 @@ func (in *listAllRunsRequest) filter() (run.Filter, error) {
 		}
 	}
 	var err error
-	if f.StartedAfter, err = moment("started_after", in.StartedAfter); err != nil {
+	if f.StartedAfter, err = parseTime("started_after", in.StartedAfter); err != nil {
 		return f, err
 	}
-	f.StartedBefore, err = moment("started_before", in.StartedBefore)
+	if f.StartedBefore, err = parseTime("started_before", in.StartedBefore); err != nil {
+		return f, err
+	}
+	f.Waiting, err = parseBool("waiting", in.Waiting)
 	return f, err
 }
 
-// moment reads a parameter that is a time, nil when it is not given.
-func moment(name, value string) (*time.Time, error) {
+// parseBool parses an optional boolean parameter. It returns nil if the parameter is missing.
+func parseBool(name, value string) (*bool, error) {
+	switch value {
+	case "":
+		return nil, nil
+	case "true", "false":
+		yes := value == "true"
+		return &yes, nil
+	}
+	return nil, parameter(name, "must be true or false")
+}
+
+// parseTime parses an optional time parameter. It returns nil if the parameter is missing.
+func parseTime(name, value string) (*time.Time, error) {
 	if value == "" {
 		return nil, nil
 	}
 	at, err := time.Parse(time.RFC3339, value)
 	if err != nil {
-		return nil, parameter(name, "must be a time such as 2026-11-15T09:30:00Z; a plus sign is written %%2B")
+		return nil, parameter(name, "must be a time such as 2026-11-15T09:30:00Z; encode a plus sign as %%2B")
 	}
 	return &at, nil
 }
@@ -71,18 +89,20 @@ func (s *Server) listAllRuns(ctx context.Context, in *listAllRunsRequest) (*repl
 	if err != nil {
 		return nil, err
 	}
-	name := []string{"all runs", in.Status, strconv.Quote(in.WorkflowID), strconv.Quote(in.Trigger), in.StartedAfter, in.StartedBefore, strconv.Quote(in.Text)}
-	return listing(ctx, s, in.page, name,
+	name := []string{"all runs", in.Status, strconv.Quote(in.WorkflowID), strconv.Quote(in.Trigger), in.StartedAfter, in.StartedBefore, strconv.Quote(in.Text), in.Waiting}
+	return paginate(ctx, s, in.page, name,
 		func(p paging.Request) (paging.Page[run.Listed], error) {
 			return s.Runs.ListAll(ctx, actorOf(ctx), filter, p)
 		},
-		func(r run.Listed) listedRun {
-			return listedRun{
-				ID: r.ID, WorkflowID: r.WorkflowID, WorkflowName: r.WorkflowName, Status: r.Status, Trigger: r.Trigger, Draft: r.Draft,
-				StartedAt: clock.Format(r.StartedAt), FinishedAt: clock.FormatPtr(r.FinishedAt), DurationMS: duration(r.StartedAt, r.FinishedAt),
-				Error: showFailure(r.Error),
-			}
-		})
+		showListedRun)
+}
+
+func showListedRun(r run.Listed) listedRun {
+	return listedRun{
+		ID: r.ID, WorkflowID: r.WorkflowID, WorkflowName: r.WorkflowName, Status: r.Status, Trigger: r.Trigger, Draft: r.Draft,
+		StartedAt: clock.Format(r.StartedAt), FinishedAt: clock.FormatPtr(r.FinishedAt), DurationMS: duration(r.StartedAt, r.FinishedAt),
+		Error: showFailure(r.Error), StartedBy: showStarter(r.StartedBy), WaitingFor: showWaiting(r.Waiting),
+	}
 }
 
 type listStepsRequest struct {
@@ -97,11 +117,11 @@ func (s *Server) listSteps(ctx context.Context, in *listStepsRequest) (*reply, e
 	if in.Status != "" && !filter.Status.Known() {
 		return nil, parameter("status", "must be one of running, waiting, succeeded, failed, skipped, cancelled")
 	}
-	return listing(ctx, s, in.page, []string{"steps", in.ID, in.Status, in.Block},
+	return paginate(ctx, s, in.page, []string{"steps", in.ID, in.Status, in.Block},
 		func(p paging.Request) (paging.Page[run.Step], error) {
 			return s.Runs.Steps(ctx, actorOf(ctx), in.ID, filter, p)
 		},
-		showStepFacts)
+		showStepFields)
 }
 
 type stepRequest struct {

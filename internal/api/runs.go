@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"strconv"
 	"strings"
@@ -25,7 +26,7 @@ type runItem struct {
 	DurationMS int64      `json:"duration_ms"`
 }
 
-// duration is the time taken, or so far.
+// duration returns the milliseconds between start and finish, or until now.
 func duration(started time.Time, finished *time.Time) int64 {
 	if finished == nil {
 		return clock.Millis(started, clock.Now())
@@ -37,6 +38,7 @@ type listRunsRequest struct {
 	page
 	WorkflowID string `path:"workflow_id"`
 	Status     string `query:"status"`
+	Waiting    string `query:"waiting"`
 }
 
 func (s *Server) listRuns(ctx context.Context, in *listRunsRequest) (*reply, error) {
@@ -44,9 +46,13 @@ func (s *Server) listRuns(ctx context.Context, in *listRunsRequest) (*reply, err
 	if in.Status != "" && !status.Known() {
 		return nil, parameter("status", "must be one of running, succeeded, failed, cancelled")
 	}
-	return listing(ctx, s, in.page, []string{"runs", in.WorkflowID, in.Status},
+	waiting, err := parseBool("waiting", in.Waiting)
+	if err != nil {
+		return nil, err
+	}
+	return paginate(ctx, s, in.page, []string{"runs", in.WorkflowID, in.Status, in.Waiting},
 		func(p paging.Request) (paging.Page[run.Item], error) {
-			return s.Runs.List(ctx, actorOf(ctx), in.WorkflowID, status, p)
+			return s.Runs.List(ctx, actorOf(ctx), in.WorkflowID, status, waiting, p)
 		},
 		func(i run.Item) runItem {
 			return runItem{i.ID, i.WorkflowID, i.Status, clock.Format(i.StartedAt), clock.FormatPtr(i.FinishedAt), duration(i.StartedAt, i.FinishedAt)}
@@ -64,39 +70,38 @@ type startRunRequest struct {
 }
 
 func (s *Server) startRun(ctx context.Context, in *startRunRequest) (*reply, error) {
-	wait, asked := preferredWait(in.Prefer)
-	wanted := run.Request{WorkflowID: in.WorkflowID, Payload: in.Body.Payload, Watch: asked}
-	if in.Depth != nil { // that of the run which the client was told of
+	wait, wantsWait := preferredWait(in.Prefer)
+	wanted := run.Request{WorkflowID: in.WorkflowID, Payload: in.Body.Payload, Watch: wantsWait}
+	if in.Depth != nil { // the depth of the run that makes this request
 		if *in.Depth < 0 {
 			return nil, parameter(action.DepthHeader, "must not be negative")
 		}
 		wanted.Depth = min(*in.Depth, action.MaxDepth) + 1
 	}
 	var err error
-	if wanted.Draft, err = s.draftOf(ctx, in); err != nil {
+	if wanted.Draft, err = s.draft(ctx, in); err != nil {
 		return nil, err
 	}
 	started, err := s.Runs.Start(ctx, actorOf(ctx), wanted)
 	if err != nil {
 		return nil, err
 	}
-	return s.begun(started, wait, asked), nil
+	return s.startedReply(started, wait, wantsWait), nil
 }
 
-// draftOf is what is to be run in the place of the saved definition; nil for
-// nothing.
-func (s *Server) draftOf(ctx context.Context, in *startRunRequest) (*workflow.Unsaved, error) {
+// draft returns the definition to run in place of the saved one, or nil.
+func (s *Server) draft(ctx context.Context, in *startRunRequest) (*workflow.Unsaved, error) {
 	body := in.Body
 	if body.Definition == nil {
 		if body.UsePinned || body.Pinned != nil {
-			return nil, fault.Field("/use_pinned", "counts for the run of a draft only, which has a definition")
+			return nil, fault.Field("/use_pinned", "applies to draft runs only: send a definition with it")
 		}
 		return nil, nil
 	}
-	if err := mayDraft(ctx); err != nil {
+	if err := checkDraftScope(ctx); err != nil {
 		return nil, err
 	}
-	draft, err := s.Workflows.Draft(ctx, actorOf(ctx), in.WorkflowID, body.trying())
+	draft, err := s.Workflows.Draft(ctx, actorOf(ctx), in.WorkflowID, body.draftTest())
 	if err != nil {
 		return nil, workflow.InDefinition(err)
 	}
@@ -124,39 +129,39 @@ func (s *Server) getRunDefinition(ctx context.Context, in *runRequest) (*reply, 
 	}), nil
 }
 
-// begun answers with a run that was started, at once or when it has ended.
-func (s *Server) begun(started run.Started, wait time.Duration, asked bool) *reply {
-	answer := ok(showRun(started.Detail)).with("Location", "/v1/runs/"+started.ID)
-	if asked {
-		answer.then = func(ctx context.Context, connection *http.ResponseController) (*reply, error) {
+// startedReply responds with a started run, immediately or when it has ended.
+func (s *Server) startedReply(started run.Started, wait time.Duration, wantsWait bool) *reply {
+	response := ok(showRun(started.Detail)).withHeader("Location", "/v1/runs/"+started.ID)
+	if wantsWait {
+		response.afterCommit = func(ctx context.Context, connection *http.ResponseController) (*reply, error) {
 			return s.awaitRun(ctx, connection, started, wait)
 		}
 	}
-	return answer
+	return response
 }
 
-// awaitRun answers with the finished run, or with the running one when the
-// time is over.
+// awaitRun responds with the finished run, or with the running one when the wait
+// times out.
 func (s *Server) awaitRun(ctx context.Context, connection *http.ResponseController, started run.Started, wait time.Duration) (*reply, error) {
-	// Waiting is not slowness: the limit for writing begins after it. Without
-	// support for deadlines there is no limit to lift.
-	_ = connection.SetWriteDeadline(clock.Mark().Add(wait + time.Minute))
+	// The write timeout starts after the wait. A connection without deadline
+	// support has no timeout to extend.
+	_ = connection.SetWriteDeadline(clock.Monotonic().Add(wait + time.Minute))
 	detail, err := s.Runs.Await(ctx, actorOf(ctx), started, wait)
 	if err != nil {
 		return nil, err
 	}
-	answer := ok(showRun(detail)).with("Location", "/v1/runs/"+started.ID).
-		with("Preference-Applied", "wait="+strconv.Itoa(int(wait.Seconds())))
+	response := ok(showRun(detail)).withHeader("Location", "/v1/runs/"+started.ID).
+		withHeader("Preference-Applied", "wait="+strconv.Itoa(int(wait.Seconds())))
 	if detail.Status != run.Running {
-		answer.status = http.StatusOK
+		response.status = http.StatusOK
 	}
-	return answer, nil
+	return response, nil
 }
 
-const longestWait = 60
+const maxWaitSeconds = 60
 
-// preferredWait finds wait=N in a Prefer header. A preference that is not
-// understood is passed over, as the header demands.
+// preferredWait finds wait=N in a Prefer header. It ignores preferences it does
+// not understand, as RFC 7240 requires.
 func preferredWait(header string) (time.Duration, bool) {
 	for preference := range strings.FieldsFuncSeq(header, func(r rune) bool { return r == ',' || r == ';' }) {
 		name, value, found := strings.Cut(strings.TrimSpace(preference), "=")
@@ -167,7 +172,7 @@ func preferredWait(header string) (time.Duration, bool) {
 		if err != nil || n < 1 {
 			return 0, false
 		}
-		return time.Duration(min(n, longestWait)) * time.Second, true
+		return time.Duration(min(n, maxWaitSeconds)) * time.Second, true
 	}
 	return 0, false
 }
@@ -187,15 +192,32 @@ func (s *Server) getRun(ctx context.Context, in *runRequest) (*reply, error) {
 type retryRunRequest struct {
 	ID     string `path:"id"`
 	Prefer string `header:"Prefer"`
+	Body   struct {
+		Version retryVersion `json:"version"`
+	} `body:"optional"`
+}
+
+// retryVersion is the version that a retry requests, or empty.
+type retryVersion run.RetryVersion
+
+// UnmarshalJSON rejects unknown names. Only a missing member means the default.
+func (v *retryVersion) UnmarshalJSON(data []byte) error {
+	if err := json.Unmarshal(data, (*string)(v)); err != nil {
+		return err
+	}
+	if !run.RetryVersion(*v).Known() {
+		return errors.New("must be pinned, for the version that the run executed, or current, for the current version of the workflow")
+	}
+	return nil
 }
 
 func (s *Server) retryRun(ctx context.Context, in *retryRunRequest) (*reply, error) {
-	wait, asked := preferredWait(in.Prefer)
-	started, err := s.Runs.Retry(ctx, actorOf(ctx), in.ID, asked)
+	wait, wantsWait := preferredWait(in.Prefer)
+	started, err := s.Runs.Retry(ctx, actorOf(ctx), in.ID, run.RetryOptions{Version: run.RetryVersion(in.Body.Version), Watch: wantsWait})
 	if err != nil {
 		return nil, err
 	}
-	return s.begun(started, wait, asked), nil
+	return s.startedReply(started, wait, wantsWait), nil
 }
 
 func (s *Server) cancelRun(ctx context.Context, in *runRequest) (*reply, error) {

@@ -13,27 +13,27 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// scenario is one sentence of the contract: what there is, what is asked, what
-// comes of it. It has a workspace of its own.
+// scenario is one rule of the API: setup, request, expected response and
+// effects. Each runs in its own workspace.
 type scenario struct {
-	name  string         // the sentence
-	given func(w *world) // what exists beforehand
-	as    string         // the scope of the key, or "nobody"; admin unless said
-	call  string         // method and path; $name stands for what was given
-	body  string
-	with  []string // headers, as pairs
-	loose bool     // the schema of the request is stricter than the service
+	name           string                 // the rule
+	setup          func(w *testWorkspace) // creates what the request needs
+	scope          string                 // the scope of the key, or "anonymous"; admin unless said
+	request        string                 // method and path; $name stands for what was given
+	body           string
+	requestHeaders []string // headers, as pairs
+	lenient        bool     // the schema of the request is stricter than the service
 
-	status  int
-	code    string   // of an error
-	says    string   // what its message contains
-	points  []string // the pointers of its details, exactly
-	headers []string // pairs of name and regular expression; "" for none
-	answer  string   // JSON that the answer contains; see contains
-	keys    string   // the members of the answer, exactly
-	events  string   // the events that come of it, exactly and in order
-	audit   string   // the deeds recorded for it, exactly and in order
-	then    func(w *world, a *answer)
+	status   int
+	code     string   // error code
+	message  string   // a part of the error message
+	pointers []string // the exact pointers of the error details
+	headers  []string // pairs of name and regular expression; "" for absent
+	contains string   // JSON that the response contains; see wantContains
+	members  string   // the exact members of the response
+	events   string   // the exact events, in order
+	audit    string   // the exact audit actions, in order
+	after    func(w *testWorkspace, a *response)
 }
 
 func runScenarios(t *testing.T, scenarios []scenario) {
@@ -42,76 +42,83 @@ func runScenarios(t *testing.T, scenarios []scenario) {
 	for _, sc := range scenarios {
 		t.Run(sc.name, func(t *testing.T) {
 			t.Parallel()
-			sc.run(newWorld(t))
+			sc.run(newTestWorkspace(t))
 		})
 	}
 }
 
-func (sc scenario) run(w *world) {
-	w.t.Helper()
-	if sc.given != nil {
-		sc.given(w)
-	}
-	caller := *w
-	switch sc.as {
-	case "":
-	case "nobody":
-		caller.client = w.server.anonymous(w.t)
-	default:
-		caller.client = w.as(sc.as)
-	}
-	caller.loose = sc.loose
-	events, audited := len(w.events()), len(w.audited())
-	method, path, _ := strings.Cut(sc.call, " ")
-	a := caller.call(method, path, sc.body, sc.with...)
-	if sc.code == "" {
-		a.want(sc.status)
-	} else {
-		a.want(sc.status, sc.code)
-	}
-	sc.checkError(w, a)
-	sc.checkAnswer(w, a)
-	sc.checkEffects(w, events, audited)
-	if sc.then != nil {
-		sc.then(w, a)
+// runReadOnlyScenarios runs scenarios that change nothing, one after the other
+// in one workspace.
+func runReadOnlyScenarios(t *testing.T, setup func(*testWorkspace), scenarios []scenario) {
+	t.Helper()
+	t.Parallel()
+	w := newTestWorkspace(t)
+	setup(w)
+	for _, sc := range scenarios {
+		t.Run(sc.name, func(t *testing.T) { sc.run(w.withT(t)) })
 	}
 }
 
-func (sc scenario) checkError(w *world, a *answer) {
+func (sc scenario) run(w *testWorkspace) {
 	w.t.Helper()
-	if says := w.fill(sc.says); says != "" && !strings.Contains(a.message(), says) {
+	if sc.setup != nil {
+		sc.setup(w)
+	}
+	caller := *w
+	switch sc.scope {
+	case "":
+	case "anonymous":
+		caller.client = w.server.anonymous(w.t)
+	default:
+		caller.client = w.withScopes(sc.scope)
+	}
+	caller.lenient = sc.lenient
+	events, audited := len(w.events()), len(w.auditActions())
+	method, path, _ := strings.Cut(sc.request, " ")
+	a := caller.call(method, path, sc.body, sc.requestHeaders...)
+	if sc.code == "" {
+		a.wantStatus(sc.status)
+	} else {
+		a.wantStatus(sc.status, sc.code)
+	}
+	sc.checkError(w, a)
+	sc.checkResponse(w, a)
+	sc.checkEffects(w, events, audited)
+	if sc.after != nil {
+		sc.after(w, a)
+	}
+}
+
+func (sc scenario) checkError(w *testWorkspace, a *response) {
+	w.t.Helper()
+	if says := w.expand(sc.message); says != "" && !strings.Contains(a.message(), says) {
 		w.t.Errorf("the message is %q, want %q in it", a.message(), says)
 	}
-	if sc.points == nil {
+	if sc.pointers == nil {
 		return
 	}
-	var got []string
-	details, _ := a.object()["error"].(map[string]any)["details"].([]any)
-	for _, detail := range details {
-		got = append(got, fmt.Sprint(detail.(map[string]any)["pointer"]))
-	}
-	if diff := cmp.Diff(sc.points, got); diff != "" {
+	if diff := cmp.Diff(sc.pointers, a.pointers()); diff != "" {
 		w.t.Errorf("pointers of %s (-want +got):\n%s", a.body, diff)
 	}
 }
 
-func (sc scenario) checkAnswer(w *world, a *answer) {
+func (sc scenario) checkResponse(w *testWorkspace, a *response) {
 	w.t.Helper()
 	for i := 0; i < len(sc.headers); i += 2 {
-		name, want := sc.headers[i], w.fill(sc.headers[i+1])
+		name, want := sc.headers[i], w.expand(sc.headers[i+1])
 		if got := a.header.Get(name); want == "" && got != "" || !regexp.MustCompile("^(?:"+want+")$").MatchString(got) {
 			w.t.Errorf("header %s is %q, want %q", name, got, want)
 		}
 	}
-	if sc.answer != "" {
-		wantContains(w.t, a.json(), w.fill(sc.answer))
+	if sc.contains != "" {
+		wantContains(w.t, a.json(), w.expand(sc.contains))
 	}
-	if sc.keys != "" {
-		wantKeys(w.t, a.object(), sc.keys)
+	if sc.members != "" {
+		wantKeys(w.t, a.object(), sc.members)
 	}
 }
 
-func (sc scenario) checkEffects(w *world, events, audited int) {
+func (sc scenario) checkEffects(w *testWorkspace, events, audited int) {
 	w.t.Helper()
 	want := strings.Fields(sc.events)
 	if len(want) > 0 {
@@ -120,7 +127,7 @@ func (sc scenario) checkEffects(w *world, events, audited int) {
 	if got := w.events()[events:]; !slices.Equal(got, want) {
 		w.t.Errorf("events are %v, want %v", got, want)
 	}
-	if got := w.audited()[audited:]; !slices.Equal(got, strings.Fields(sc.audit)) {
+	if got := w.auditActions()[audited:]; !slices.Equal(got, strings.Fields(sc.audit)) {
 		w.t.Errorf("audit entries are %v, want %v", got, strings.Fields(sc.audit))
 	}
 }
@@ -135,9 +142,9 @@ func wantKeys(t *testing.T, object map[string]any, keys string) {
 	}
 }
 
-// wantContains fails the test unless a value contains what the JSON text says:
-// of objects at least the members named, of arrays every element in order. A
-// text that begins with ~ is a regular expression.
+// wantContains fails the test unless a value contains the JSON: objects at
+// least the named members, arrays every element in order. A string that starts
+// with ~ is a regular expression.
 func wantContains(t *testing.T, got any, text string) {
 	t.Helper()
 	var want any

@@ -11,55 +11,58 @@ import (
 	"github.com/stepmill/stepmill/internal/secret"
 )
 
-type secretBody struct {
-	Name      string  `json:"name"`
-	CreatedAt string  `json:"created_at"`
-	CreatedBy *string `json:"created_by"`
-	UpdatedAt string  `json:"updated_at"`
-	UpdatedBy *string `json:"updated_by"`
+// valueRoutes handles the requests for secrets or for variables.
+type valueRoutes[T, V any] struct {
+	server *Server
+	kind   string // as in the path
+	// values is called per request: tests list the routes without services.
+	values func() *secret.Values[T, V]
+	show   func(T) any
 }
 
-func showSecret(s secret.Secret) secretBody {
-	return secretBody{
-		Name: s.Name, CreatedAt: clock.Format(s.CreatedAt), CreatedBy: orNull(s.CreatedBy),
-		UpdatedAt: clock.Format(s.UpdatedAt), UpdatedBy: orNull(s.UpdatedBy),
-	}
+func (s *Server) secretRoutes() valueRoutes[secret.Secret, string] {
+	values := func() *secret.Values[secret.Secret, string] { return s.Secrets.Secrets }
+	return valueRoutes[secret.Secret, string]{s, "secrets", values, showSecret}
 }
 
-type variableBody struct {
-	Name      string          `json:"name"`
-	Value     json.RawMessage `json:"value"`
-	CreatedAt string          `json:"created_at"`
-	CreatedBy *string         `json:"created_by"`
-	UpdatedAt string          `json:"updated_at"`
-	UpdatedBy *string         `json:"updated_by"`
-}
-
-func showVariable(v secret.Variable) variableBody {
-	return variableBody{
-		Name: v.Name, Value: v.Value, CreatedAt: clock.Format(v.CreatedAt), CreatedBy: orNull(v.CreatedBy),
-		UpdatedAt: clock.Format(v.UpdatedAt), UpdatedBy: orNull(v.UpdatedBy),
-	}
+func (s *Server) variableRoutes() valueRoutes[secret.Variable, json.RawMessage] {
+	values := func() *secret.Values[secret.Variable, json.RawMessage] { return s.Secrets.Variables }
+	return valueRoutes[secret.Variable, json.RawMessage]{s, "variables", values, showVariable}
 }
 
 type nameRequest struct {
 	Name string `path:"name"`
 }
 
-func (s *Server) listSecrets(ctx context.Context, in *page) (*reply, error) {
-	return listing(ctx, s, *in, []string{"secrets"},
-		func(p paging.Request) (paging.Page[secret.Secret], error) {
-			return s.Secrets.ListSecrets(ctx, actorOf(ctx), p)
-		},
-		showSecret)
+func (v valueRoutes[T, V]) list(ctx context.Context, in *page) (*reply, error) {
+	return paginate(ctx, v.server, *in, []string{v.kind},
+		func(p paging.Request) (paging.Page[T], error) { return v.values().List(ctx, actorOf(ctx), p) }, v.show)
 }
 
-func (s *Server) getSecret(ctx context.Context, in *nameRequest) (*reply, error) {
-	found, err := s.Secrets.GetSecret(ctx, actorOf(ctx), in.Name)
+func (v valueRoutes[T, V]) get(ctx context.Context, in *nameRequest) (*reply, error) {
+	found, err := v.values().Get(ctx, actorOf(ctx), in.Name)
 	if err != nil {
 		return nil, err
 	}
-	return ok(showSecret(found)), nil
+	return ok(v.show(found)), nil
+}
+
+// put responds with 201 and the location if it created the value.
+func (v valueRoutes[T, V]) put(ctx context.Context, name string, value V) (*reply, error) {
+	stored, created, err := v.values().Put(ctx, actorOf(ctx), name, value)
+	if err != nil {
+		return nil, err
+	}
+	response := ok(v.show(stored))
+	if created {
+		response.status = http.StatusCreated
+		response.withHeader("Location", "/v1/"+v.kind+"/"+name)
+	}
+	return response, nil
+}
+
+func (v valueRoutes[T, V]) remove(ctx context.Context, in *nameRequest) (*reply, error) {
+	return &reply{}, v.values().Delete(ctx, actorOf(ctx), in.Name)
 }
 
 type putSecretRequest struct {
@@ -73,47 +76,13 @@ func (s *Server) putSecret(ctx context.Context, in *putSecretRequest) (*reply, e
 	if in.Body.Value == nil {
 		return nil, fault.Field("/value", "is required")
 	}
-	made, created, err := s.Secrets.PutSecret(ctx, actorOf(ctx), in.Name, *in.Body.Value)
-	if err != nil {
-		return nil, err
-	}
-	return put(showSecret(made), created, "/v1/secrets/"+made.Name), nil
-}
-
-// put is the answer to a PUT: another one when it made something new.
-func put(body any, created bool, location string) *reply {
-	answer := ok(body)
-	if created {
-		answer.status = http.StatusCreated
-		return answer.with("Location", location)
-	}
-	return answer
-}
-
-func (s *Server) deleteSecret(ctx context.Context, in *nameRequest) (*reply, error) {
-	return &reply{}, s.Secrets.DeleteSecret(ctx, actorOf(ctx), in.Name)
-}
-
-func (s *Server) listVariables(ctx context.Context, in *page) (*reply, error) {
-	return listing(ctx, s, *in, []string{"variables"},
-		func(p paging.Request) (paging.Page[secret.Variable], error) {
-			return s.Secrets.ListVariables(ctx, actorOf(ctx), p)
-		},
-		showVariable)
-}
-
-func (s *Server) getVariable(ctx context.Context, in *nameRequest) (*reply, error) {
-	found, err := s.Secrets.GetVariable(ctx, actorOf(ctx), in.Name)
-	if err != nil {
-		return nil, err
-	}
-	return ok(showVariable(found)), nil
+	return s.secretRoutes().put(ctx, in.Name, *in.Body.Value)
 }
 
 type putVariableRequest struct {
 	Name string `path:"name"`
 	Body struct {
-		Value json.RawMessage `json:"value"`
+		Value json.RawMessage `json:"value"` // nil if missing; null is a value
 	} `body:"required"`
 }
 
@@ -121,13 +90,35 @@ func (s *Server) putVariable(ctx context.Context, in *putVariableRequest) (*repl
 	if in.Body.Value == nil {
 		return nil, fault.Field("/value", "is required")
 	}
-	made, created, err := s.Secrets.PutVariable(ctx, actorOf(ctx), in.Name, in.Body.Value)
-	if err != nil {
-		return nil, err
-	}
-	return put(showVariable(made), created, "/v1/variables/"+made.Name), nil
+	return s.variableRoutes().put(ctx, in.Name, in.Body.Value)
 }
 
-func (s *Server) deleteVariable(ctx context.Context, in *nameRequest) (*reply, error) {
-	return &reply{}, s.Secrets.DeleteVariable(ctx, actorOf(ctx), in.Name)
+// changes says who created a value, who updated it last, and when.
+type changes struct {
+	CreatedAt string  `json:"created_at"`
+	CreatedBy *string `json:"created_by"`
+	UpdatedAt string  `json:"updated_at"`
+	UpdatedBy *string `json:"updated_by"`
 }
+
+func changesOf(m secret.Metadata) changes {
+	return changes{
+		CreatedAt: clock.Format(m.CreatedAt), CreatedBy: orNull(m.CreatedBy),
+		UpdatedAt: clock.Format(m.UpdatedAt), UpdatedBy: orNull(m.UpdatedBy),
+	}
+}
+
+type secretBody struct {
+	Name string `json:"name"`
+	changes
+}
+
+func showSecret(s secret.Secret) any { return secretBody{s.Name, changesOf(s.Metadata)} }
+
+type variableBody struct {
+	Name  string          `json:"name"`
+	Value json.RawMessage `json:"value"`
+	changes
+}
+
+func showVariable(v secret.Variable) any { return variableBody{v.Name, v.Value, changesOf(v.Metadata)} }

@@ -15,26 +15,26 @@ import (
 func TestSecretsStayOut(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, func(c *config.Serve) { c.PreauthRPM = 3 })
-	w := s.newWorld(t)
-	made := w.once("canary-idempotency", "/v1/api-keys", `{"name": "n", "scopes": ["admin", "read"]}`).want(201)
-	hook := w.make("wh", "/v1/webhooks", `{"url": "https://example.com/hook?token=canary-in-url", "events": ["run.failed", "run.started"]}`)
-	key := made.text("key")
+	w := s.newTestWorkspace(t)
+	made := w.withIdempotencyKey("canary-idempotency", "/v1/api-keys", `{"name": "n", "scopes": ["admin", "read"]}`).wantStatus(201)
+	hook := w.create("wh", "/v1/webhooks", `{"url": "https://example.com/hook?token=canary-in-url", "events": ["run.failed", "run.started"]}`)
+	key := made.str("key")
 	own := client{t: t, server: s, key: key}
 
 	w.workflow("wf", setStep, failStep)
-	w.finish("run", "wf", `{"payload": {"password": "canary-in-payload"}}`)
-	own.call("GET", "/v1/runs/"+w.names["run"], "").want(200)
+	w.runToEnd("run", "wf", `{"payload": {"password": "canary-in-payload"}}`)
+	own.call("GET", "/v1/runs/"+w.names["run"], "").wantStatus(200)
 	for _, headers := range [][]string{
 		{"Authorization", "Bearer " + key + "x"}, {"Authorization", "Basic " + base64.StdEncoding.EncodeToString([]byte(key))}, {"Authorization", key}, {"Cookie", "s=" + key},
 	} {
 		own.call("GET", "/v1/workflows?key="+key+"&x=canary-in-query", "", append([]string{"X-Canary", "canary-in-header"}, headers...)...)
 	}
-	own.call("POST", "/v1/webhooks", `{"url": "https://user:canary-in-userinfo@example.com", "events": ["run.failed"]}`).want(400)
-	own.call("POST", "/v1/workflows", `{"canary-in-key": "canary-in-value"}`).want(400)
-	own.call("POST", "/v1/workflows", `{"name": "canary-cut-off`).want(400)
-	own.call("GET", "/v1/workflows?cursor="+key, "").want(400)
-	s.raw(t, "GET /"+" "+key+" HTTP/1.1\r\nAuthorization: Bearer "+key+"\r\n\r\n")
-	own.call("DELETE", "/v1/api-keys/"+made.text("id"), "").want(204)
+	own.call("POST", "/v1/webhooks", `{"url": "https://user:canary-in-userinfo@example.com", "events": ["run.failed"]}`).wantStatus(400)
+	own.call("POST", "/v1/workflows", `{"canary-in-key": "canary-in-value"}`).wantStatus(400)
+	own.call("POST", "/v1/workflows", `{"name": "canary-cut-off`).wantStatus(400)
+	own.call("GET", "/v1/workflows?cursor="+key, "").wantStatus(400)
+	s.sendRaw(t, "GET /"+" "+key+" HTTP/1.1\r\nAuthorization: Bearer "+key+"\r\n\r\n")
+	own.call("DELETE", "/v1/api-keys/"+made.str("id"), "").wantStatus(204)
 	if err := s.log.checkLines(); err != nil {
 		t.Error(err)
 	}
@@ -43,7 +43,7 @@ func TestSecretsStayOut(t *testing.T) {
 	if !strings.Contains(logged, w.names["run"]) || !strings.Contains(stored, w.names["run"]) {
 		t.Fatal("the log or the files are not what was searched")
 	}
-	for _, secret := range []string{s.firstKey, w.key, key, hook.text("signing_secret")} {
+	for _, secret := range []string{s.firstKey, w.key, key, hook.str("signing_secret")} {
 		for _, form := range []string{secret, secret[len(secret)-20:], base64.StdEncoding.EncodeToString([]byte(secret))} {
 			if strings.Contains(logged, form) {
 				t.Errorf("the log holds %q", form)
@@ -63,10 +63,10 @@ func TestSecretsStayOut(t *testing.T) {
 func TestValuesOfSecretsStayOut(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
-	w := s.newWorld(t)
+	w := s.newTestWorkspace(t)
 	canaries := []string{"canary-first-4711", "canary-second \"quoted\" é", "canary-third-0815"}
-	var answers []*answer
-	call := func(method, path, body string, headers ...string) *answer {
+	var answers []*response
+	call := func(method, path, body string, headers ...string) *response {
 		a := w.call(method, path, body, headers...)
 		answers = append(answers, a)
 		return a
@@ -77,24 +77,24 @@ func TestValuesOfSecretsStayOut(t *testing.T) {
 			t.Fatal(err)
 		}
 		a := call("PUT", "/v1/secrets/token", string(value), "Idempotency-Key", "canary")
-		w.names["token"] = a.text("name")
+		w.names["token"] = a.str("name")
 	}
-	call("PUT", "/v1/secrets/bad-name", `{"value": "canary-first-4711"}`).want(400)
-	call("PUT", "/v1/secrets/token", `{"value": "canary-first-4711\u0000"}`).want(400)
-	call("PUT", "/v1/secrets/token", `{"value": "canary-first-4711", "x": 1}`).want(400)
-	call("PUT", "/v1/secrets/token", `{"value": "canary-first-4711"`).want(400)
-	call("GET", "/v1/secrets/token", "").want(200)
-	call("GET", "/v1/secrets", "").want(200)
+	call("PUT", "/v1/secrets/bad-name", `{"value": "canary-first-4711"}`).wantStatus(400)
+	call("PUT", "/v1/secrets/token", `{"value": "canary-first-4711\u0000"}`).wantStatus(400)
+	call("PUT", "/v1/secrets/token", `{"value": "canary-first-4711", "x": 1}`).wantStatus(400)
+	call("PUT", "/v1/secrets/token", `{"value": "canary-first-4711"`).wantStatus(400)
+	call("GET", "/v1/secrets/token", "").wantStatus(200)
+	call("GET", "/v1/secrets", "").wantStatus(200)
 	w.workflow("wf")
-	call("PATCH", "/v1/workflows/$wf", `{"steps": [{"id": "a", "if": "secrets.token == 'x'", "uses": "http.request", "with": {"url": "https://example.com/${{ secrets.token }}"}}]}`).want(200)
-	w.finish("run", "wf", "")
-	call("GET", "/v1/runs/$run", "").want(200)
-	call("POST", "/v1/expressions/evaluate", `{"expression": "secrets.token", "run_id": "$run"}`).want(200)
-	call("POST", "/v1/expressions/evaluate", `{"expression": "secrets.token + 1"}`, "Idempotency-Key", "canary").want(200)
-	call("POST", "/v1/expressions/evaluate", `{"expression": "fromJSON(secrets.token)"}`).want(200)
-	call("GET", "/v1/audit", "").want(200)
-	call("GET", "/v1/usage", "").want(200)
-	call("DELETE", "/v1/secrets/token", "").want(204)
+	call("PATCH", "/v1/workflows/$wf", `{"steps": [{"id": "a", "if": "secrets.token == 'x'", "uses": "http.request", "with": {"url": "https://example.com/${{ secrets.token }}"}}]}`).wantStatus(200)
+	w.runToEnd("run", "wf", "")
+	call("GET", "/v1/runs/$run", "").wantStatus(200)
+	call("POST", "/v1/expressions/evaluate", `{"expression": "secrets.token", "run_id": "$run"}`).wantStatus(200)
+	call("POST", "/v1/expressions/evaluate", `{"expression": "secrets.token + 1"}`, "Idempotency-Key", "canary").wantStatus(200)
+	call("POST", "/v1/expressions/evaluate", `{"expression": "fromJSON(secrets.token)"}`).wantStatus(200)
+	call("GET", "/v1/audit", "").wantStatus(200)
+	call("GET", "/v1/usage", "").wantStatus(200)
+	call("DELETE", "/v1/secrets/token", "").wantStatus(204)
 
 	places := map[string]string{"the log": s.log.String(), "the files": string(s.files(t))}
 	for i, a := range answers {
@@ -106,7 +106,7 @@ func TestValuesOfSecretsStayOut(t *testing.T) {
 	m := mask.New(append(canaries, "canary"))
 	for where, text := range places {
 		if masked := m.Text(text); masked != text {
-			t.Errorf("%s: a value is in it, at %.100q", where, masked[max(0, strings.Index(masked, mask.Cover)-50):])
+			t.Errorf("%s: a value is in it, at %.100q", where, masked[max(0, strings.Index(masked, mask.Replacement)-50):])
 		}
 	}
 }
@@ -128,13 +128,13 @@ func (b *logBuffer) checkLines() error {
 func TestLogsAreSafe(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
-	w := s.newWorld(t)
+	w := s.newTestWorkspace(t)
 	for _, text := range []string{"%0a%7b%22level%22:%22ERROR%22%7d", "%1b%5b31mred", "%00", "%e2%80%ae", "%7f", "%22,%22x%22:%22"} {
 		w.call("GET", "/v1/workflows/"+text, "")
 		w.call("GET", "/"+text, "")
 	}
-	w.make("wf", "/v1/workflows", `{"name": "\u202eevil\u2028<b>"}`)
-	s.raw(t, "GET /healthz HTTP/1.1\r\nHost: x\x1b[31m\r\nUser-Agent: \x1b[31mred\r\nConnection: close\r\n\r\n")
+	w.create("wf", "/v1/workflows", `{"name": "\u202eevil\u2028<b>"}`)
+	s.sendRaw(t, "GET /healthz HTTP/1.1\r\nHost: x\x1b[31m\r\nUser-Agent: \x1b[31mred\r\nConnection: close\r\n\r\n")
 	if err := s.log.checkLines(); err != nil {
 		t.Error(err)
 	}
@@ -146,12 +146,12 @@ func TestLogsAreSafe(t *testing.T) {
 // Text that would be markup elsewhere is returned as JSON, never as HTML.
 func TestMarkupIsText(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newTestWorkspace(t)
 	const markup = `<script>alert(1)</script><img src=x onerror=alert(1)>`
-	w.make("wf", "/v1/workflows", `{"name": "`+markup+`", "description": "`+markup+`"}`)
+	w.create("wf", "/v1/workflows", `{"name": "`+markup+`", "description": "`+markup+`"}`)
 	w.patch("wf", `{"steps": [{"id": "a", "name": "`+markup+`", "uses": "data.set", "with": {"values": {"x": "${{ trigger.payload.x }}"}}}]}`)
-	for _, a := range []*answer{
-		w.call("GET", "/v1/workflows/$wf", ""), w.call("GET", "/v1/workflows", ""), w.finish("run", "wf", `{"payload": {"x": "`+markup+`"}}`),
+	for _, a := range []*response{
+		w.call("GET", "/v1/workflows/$wf", ""), w.call("GET", "/v1/workflows", ""), w.runToEnd("run", "wf", `{"payload": {"x": "`+markup+`"}}`),
 		w.call("GET", "/v1/workflows/<b>x", "", "Accept", "text/html"), w.call("GET", "/assets/<script>alert(1)</script>", "", "Accept", "text/html"),
 	} {
 		if got := a.header.Get("Content-Type"); got != "application/json" {

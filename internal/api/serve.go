@@ -18,19 +18,19 @@ import (
 	"github.com/stepmill/stepmill/internal/usage"
 )
 
-// caller is what is known of a request before it is routed.
+// caller holds what is known about a request beside its endpoint's input.
 type caller struct {
 	requestID string
 	actor     auth.Actor
-	refusal   error      // why there is no actor, or why nothing is answered now
-	endpoint  *endpoint  // that answers it, if one does
-	code      fault.Code // of the error that was answered
-	streamed  bool       // the answer went on for as long as the client wanted
-	paged     bool       // the dashboard answered
+	rejection error      // why there is no actor, or why the request is over a limit
+	endpoint  *endpoint  // nil if no route matches
+	code      fault.Code // of the error response
+	streamed  bool       // the response was a stream
+	dashboard bool       // the dashboard served it
 	mount     mount
-	signedIn  *account.SignedIn // nil: not with a session
-	visit     account.Visit
-	network   string // what attempts are counted by
+	signedIn  *account.SignedIn // nil without a session
+	visit     account.ClientInfo
+	network   string // the key for counting failed attempts
 }
 
 type callerKey struct{}
@@ -39,59 +39,59 @@ func callerOf(ctx context.Context) *caller { return ctx.Value(callerKey{}).(*cal
 
 func actorOf(ctx context.Context) auth.Actor { return callerOf(ctx).actor }
 
-// serve is what every request goes through.
+// serve handles every request.
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	c := &caller{requestID: uid.New(uid.Request)}
 	out := &recorder{ResponseWriter: w}
-	begun := clock.Mark()
+	start := clock.Monotonic()
 	defer func() {
 		if p := recover(); p != nil {
 			s.Log.Error("panic in a handler", "request_id", c.requestID, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
 			s.fail(out, c, fault.New(fault.Internal, "the service failed to handle the request"))
 		}
-		took := time.Since(begun)
-		s.count(out, c, took)
+		took := time.Since(start)
+		s.recordRequest(out, c, took)
 		s.logRequest(r, out, c, took)
 	}()
 	setSecurityHeaders(out.Header(), r)
 	out.Header().Set("X-Request-Id", c.requestID)
-	if d, token := s.doorOf(r.URL.Path); d != nil {
-		s.visit(out, r, c, d, token)
+	if route, token := s.publicRouteFor(r.URL.Path); route != nil {
+		s.servePublic(out, r, c, route, token)
 		return
 	}
 	endpoint, allowed := s.routes.find(r)
 	c.endpoint = endpoint
 	if file := s.dashboard.find(r); endpoint == nil && len(allowed) == 0 && file != nil {
-		c.paged = true
-		s.dashboard.send(out, r, file)
+		c.dashboard = true
+		s.dashboard.serve(out, r, file)
 		return
 	}
 	c.mount = mountOf(r.URL.Path)
-	open := c.mount == withNothing || endpoint != nil && endpoint.Scope == auth.Public
-	if c.mount == withSession && s.origins.Check(r) != nil {
-		s.refuseOrigin(out, r, c)
+	public := c.mount == mountPublic || endpoint != nil && endpoint.Scope == auth.Public
+	if c.mount == mountSession && s.origins.Check(r) != nil {
+		s.rejectOrigin(out, r, c)
 		return
 	}
-	s.identify(out, r, c, open)
+	s.identify(out, r, c, public)
 	r = r.WithContext(context.WithValue(r.Context(), callerKey{}, c))
 
 	switch {
 	case endpoint != nil:
 		s.routes.mux.ServeHTTP(out, r)
-	case c.refusal != nil && !open:
-		s.fail(out, c, c.refusal)
+	case c.rejection != nil && !public:
+		s.fail(out, c, c.rejection)
 	case len(allowed) > 0:
 		out.Header().Set("Allow", strings.Join(allowed, ", "))
-		s.fail(out, c, fault.New(fault.MethodNotAllowed, "%s is not allowed here; the path has %s", clean(r.Method), strings.Join(allowed, ", ")))
+		s.fail(out, c, fault.New(fault.MethodNotAllowed, "method %s is not allowed here; use %s", clean(r.Method), strings.Join(allowed, ", ")))
 	default:
 		s.fail(out, c, fault.New(fault.NotFound, "there is nothing at %q", clean(r.URL.Path)))
 	}
 }
 
-// answer runs an endpoint for a request that was matched to it.
-func (s *Server) answer(w http.ResponseWriter, r *http.Request, e *endpoint) {
+// serveEndpoint runs the endpoint that a request matched and writes its response.
+func (s *Server) serveEndpoint(w http.ResponseWriter, r *http.Request, e *endpoint) {
 	c := callerOf(r.Context())
-	reply, err := s.perform(w, r, e, c)
+	reply, err := s.callEndpoint(w, r, e, c)
 	if err != nil {
 		s.fail(w, c, err)
 		return
@@ -100,24 +100,24 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, e *endpoint) {
 		s.stream(w, r, e, reply.stream)
 		return
 	}
-	s.write(w, e, c.mount.located(reply))
+	s.write(w, e, c.mount.prefixLocation(reply))
 }
 
-func (s *Server) perform(w http.ResponseWriter, r *http.Request, e *endpoint, c *caller) (*reply, error) {
+func (s *Server) callEndpoint(w http.ResponseWriter, r *http.Request, e *endpoint, c *caller) (*reply, error) {
 	if e.Scope != auth.Public {
-		if c.refusal != nil {
-			return nil, c.refusal
+		if c.rejection != nil {
+			return nil, c.rejection
 		}
 		if !auth.Grants(c.actor.Scopes, e.Scope) {
-			return nil, c.mount.lacks(e.Scope)
+			return nil, c.mount.missingScope(e.Scope)
 		}
-		if c.mount == withKey {
-			s.Usage.Count(c.actor.Workspace.ID, func(d *usage.Day) { d.Requests++ })
+		if c.mount == mountKey {
+			s.Usage.Count(c.actor.Workspace.ID, func(day *usage.Day) { day.Requests++ })
 		}
 	}
 	req := &request{http: r, actor: c.actor}
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
-		release, err := s.bodies.take(r, e.bodyBytes(c.actor))
+		release, err := s.bodies.acquire(r, e.bodyBytes(c.actor))
 		if err != nil {
 			return nil, err
 		}
@@ -130,20 +130,20 @@ func (s *Server) perform(w http.ResponseWriter, r *http.Request, e *endpoint, c 
 	if err != nil {
 		return nil, err
 	}
-	reply, err := s.once(r, e, req, req.located(effect))
-	if err != nil || reply.then == nil {
+	reply, err := s.withIdempotencyKey(r, e, req, req.withPositions(effect))
+	if err != nil || reply.afterCommit == nil {
 		return reply, err
 	}
-	return reply.then(r.Context(), http.NewResponseController(w))
+	return reply.afterCommit(r.Context(), http.NewResponseController(w))
 }
 
-// errFirst says that no answer was saved yet.
-var errFirst = errors.New("the first request with this key")
+// errNoSavedResponse aborts the lookup of a saved response if there is none.
+var errNoSavedResponse = errors.New("no saved response for this key")
 
-// once runs the effect; with an Idempotency-Key, only the first time.
-func (s *Server) once(r *http.Request, e *endpoint, req *request, effect call) (*reply, error) {
+// withIdempotencyKey runs the effect. With an Idempotency-Key it does so only once.
+func (s *Server) withIdempotencyKey(r *http.Request, e *endpoint, req *request, effect call) (*reply, error) {
 	keys := r.Header.Values("Idempotency-Key")
-	if e.Method != http.MethodPost || len(keys) == 0 || e.people {
+	if e.Method != http.MethodPost || len(keys) == 0 || e.sessionOnly {
 		return effect(r.Context())
 	}
 	key := keys[0]
@@ -151,72 +151,72 @@ func (s *Server) once(r *http.Request, e *endpoint, req *request, effect call) (
 		return nil, parameter("Idempotency-Key", "must be one value of 1 to %d printable characters", idempotency.MaxKey)
 	}
 	var first *reply
-	do := func(effect call) (idempotency.Answer, bool, error) {
+	do := func(effect call) (idempotency.Response, bool, error) {
 		return s.Idempotency.Do(r.Context(), req.actor, idempotency.Request{Route: r.Method + " " + r.URL.Path, Key: key, Body: req.body},
-			func(ctx context.Context) (idempotency.Answer, error) {
+			func(ctx context.Context) (idempotency.Response, error) {
 				var err error
 				if first, err = effect(ctx); err != nil {
-					return idempotency.Answer{}, err
+					return idempotency.Response{}, err
 				}
-				return idempotency.Answer{Status: first.statusOr(e.Status), Header: first.header, Body: encodeJSON(first.body)}, nil
+				return idempotency.Response{Status: first.statusOr(e.Status), Header: first.header, Body: encodeJSON(first.body)}, nil
 			})
 	}
-	if !e.stores {
-		// What stores nothing must not hold up those who do: after a look for a
-		// saved answer it is worked out beside the unit, which then saves it.
-		answer, _, err := do(func(context.Context) (*reply, error) { return nil, errFirst })
+	if !e.transactional {
+		// An effect that stores nothing must not hold a transaction open: look for
+		// a saved response, compute a new one outside, then save it.
+		saved, _, err := do(func(context.Context) (*reply, error) { return nil, errNoSavedResponse })
 		switch {
 		case err == nil:
-			return replay(answer), nil
-		case !errors.Is(err, errFirst):
+			return replay(saved), nil
+		case !errors.Is(err, errNoSavedResponse):
 			return nil, err
 		}
-		ahead, err := effect(r.Context())
+		computed, err := effect(r.Context())
 		if err != nil {
 			return nil, err
 		}
-		effect = func(context.Context) (*reply, error) { return ahead, nil }
+		effect = func(context.Context) (*reply, error) { return computed, nil }
 	}
-	answer, replayed, err := do(effect)
+	saved, replayed, err := do(effect)
 	if err != nil || !replayed {
 		return first, err
 	}
-	return replay(answer), nil
+	return replay(saved), nil
 }
 
-// replay is a saved answer once more.
-func replay(saved idempotency.Answer) *reply {
+// replay turns a saved response into a reply.
+func replay(saved idempotency.Response) *reply {
 	again := &reply{status: saved.Status, header: saved.Header, raw: saved.Body}
-	return again.with("Content-Type", "application/json").with("Idempotent-Replayed", "true")
+	return again.withHeader("Content-Type", "application/json").withHeader("Idempotent-Replayed", "true")
 }
 
 // fail writes an error.
 func (s *Server) fail(w http.ResponseWriter, c *caller, err error) {
-	f := s.explain(c, err)
+	f := s.clientError(c, err)
 	if rec, ok := w.(*recorder); ok && rec.status != 0 {
-		return // the answer has begun: nothing can be added to it
+		return // the response has been started
 	}
 	c.code = f.Code
-	if f.Code == fault.Unauthorized && c.mount != withSession {
+	if f.Code == fault.Unauthorized && c.mount != mountSession {
 		w.Header().Set("WWW-Authenticate", "Bearer")
 	}
 	writeError(w, f, c.requestID)
 }
 
-// explain makes an error for a client of any error, and logs what is ours.
-func (s *Server) explain(c *caller, err error) *fault.Error {
+// clientError converts any error to one for the client, and logs failures of the service.
+func (s *Server) clientError(c *caller, err error) *fault.Error {
 	f, ok := fault.As(err)
 	switch {
 	case ok:
 	case errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded):
-		f = fault.New(fault.Unavailable, "the request was given up").Because(err)
+		f = fault.New(fault.Unavailable, "the request was canceled or timed out before the service could respond").Because(err)
 	default:
 		f = fault.New(fault.Internal, "the service failed to handle the request").Because(err)
 	}
 	switch status := f.Code.Status(); {
-	case status == http.StatusServiceUnavailable: // it may pass, and is said to the client
-		s.Log.Warn("request refused", "request_id", c.requestID, "error", err)
-	case f.Code == fault.RunFailed: // what a workflow does is its own business
+	case status == http.StatusServiceUnavailable: // temporary, and the client is told
+		s.Log.Warn("request rejected", "request_id", c.requestID, "error", err)
+	case f.Code == fault.RunFailed: // a failed workflow is not a failure of the service
 	case status >= http.StatusInternalServerError:
 		s.Log.Error("request failed", "request_id", c.requestID, "error", err)
 	}

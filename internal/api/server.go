@@ -1,7 +1,7 @@
-// Package api owns HTTP: the route table, decoding and checking of requests,
-// the shape of answers and errors, authentication, rate limits and the other
-// headers that every response carries. What a request does is decided by the
-// services; the wire types are this package's own.
+// Package api owns HTTP: the route table, the decoding and validation of
+// requests, the format of responses and errors, authentication, rate limits and
+// the headers that every response has. The services decide what a request does;
+// the wire types belong to this package.
 package api
 
 import (
@@ -43,7 +43,7 @@ type Services struct {
 	Webhooks    *webhook.Service
 	Secrets     *secret.Service
 	Previews    *run.Previews
-	Trials      *run.Trials
+	StepTester  *run.StepTester
 	Audit       *audit.Service
 	Usage       *usage.Service
 	Idempotency *idempotency.Service
@@ -53,86 +53,84 @@ type Services struct {
 
 // Options are the settings of the API.
 type Options struct {
-	// Cursors seals the positions in lists.
+	// Cursors encrypts the positions in lists.
 	Cursors *paging.Codec
-	// Limits counts the requests of workspaces; nil: in memory, for this process
-	// alone.
+	// Limits counts the requests of workspaces; nil counts in memory, for this
+	// process only.
 	Limits Limits
-	// PreauthPerMinute bounds failed authentications of one address.
+	// PreauthPerMinute limits the failed authentications of one address.
 	PreauthPerMinute int
-	// TrustedProxies are those whose X-Forwarded-For counts.
+	// TrustedProxies lists the proxies whose X-Forwarded-For header is used.
 	TrustedProxies []netip.Prefix
-	// BodyBytes bounds the bodies of all requests together; zero: nothing does.
+	// BodyBytes limits the total size of request bodies in flight; zero: no limit.
 	BodyBytes int64
-	// StreamsPerWorkspace bounds the open streams of a workspace; zero for 100.
+	// StreamsPerWorkspace limits the open streams of a workspace; zero: 100.
 	StreamsPerWorkspace int
-	// Dashboard has the files of the built dashboard, as a part of the program;
-	// nil serves none.
+	// Dashboard holds the files of the built dashboard; nil serves none.
 	Dashboard fs.FS
-	// RequestsPerUser bounds what a person who is signed in asks for in a minute;
-	// zero for 3,000.
+	// RequestsPerUser limits the requests per minute of a signed-in user; zero:
+	// 3,000.
 	RequestsPerUser int
-	// Origin is where browsers see the service, if a proxy hides it from us, such
-	// as https://flows.example.com.
+	// Origin is the origin that browsers use if a proxy hides it, such as
+	// https://flows.example.com.
 	Origin string
-	// PublicURL is what links begin with.
+	// PublicURL returns the URL that links start with.
 	PublicURL func() string
-	// OIDC is where people can show who they are; nil: nowhere. Somebody who is
-	// no user gets OIDCRole, or is refused if it is empty.
+	// OIDC lets people sign in with an identity provider; nil disables it. A new
+	// user gets OIDCRole, or is rejected if it is empty.
 	OIDC     IdentityProvider
 	OIDCRole account.Role
-	// Version is that of the program.
+	// Version is the version of the program.
 	Version string
-	// Ready tells whether the service can work; an error says why not.
+	// Ready returns an error if the service cannot handle requests.
 	Ready func(context.Context) error
 	Log   *slog.Logger
 }
 
 // Limits counts the requests of workspaces.
 type Limits interface {
-	// Take counts a request of one that is allowed a number of them a minute.
-	// It answers where the workspace stands, whatever else it answers, and
-	// false for a request too many.
+	// Take counts a request against a limit per minute. It always returns the
+	// state of the limit, and false if the request exceeds it.
 	Take(ctx context.Context, workspaceID string, perMinute int, now time.Time) (ratelimit.State, bool, error)
 }
 
-// Server answers requests.
+// Server handles requests.
 type Server struct {
 	Services
 	Options
 	routes  table
 	preauth *ratelimit.Limiter
-	// people counts by user, attempts those to sign in.
-	people   *ratelimit.Limiter
-	attempts *ratelimit.Limiter
-	origins  *http.CrossOriginProtection
-	bodies   bodies
-	streams  *openStreams
-	// unmatched counts requests that fit no route, errors all that failed.
-	unmatched *served
-	errors    *tally.Set
-	doors     []door
-	pages     pages
-	dashboard *dashboard
-	// stopping ends every stream when it ends.
+	// perUser counts the requests of users, signInAttempts attempts to sign in.
+	perUser        *ratelimit.Limiter
+	signInAttempts *ratelimit.Limiter
+	origins        *http.CrossOriginProtection
+	bodies         bodyBudget
+	streams        *openStreams
+	// unmatched counts requests that match no route, errors those that failed.
+	unmatched    *requestStats
+	errors       *tally.Set
+	publicRoutes []publicRoute
+	pages        pages
+	dashboard    *dashboard
+	// stopping is canceled on shutdown, which ends every stream.
 	stopping   context.Context
 	endStreams context.CancelFunc
 }
 
-// New makes a server.
+// New returns a server.
 func New(services Services, options Options) *Server {
 	s := &Server{
 		Services: services, Options: options,
-		preauth: ratelimit.New(), people: ratelimit.New(), attempts: ratelimit.New(), origins: http.NewCrossOriginProtection(),
-		bodies: bodies{most: options.BodyBytes}, streams: newOpenStreams(), unmatched: newServed(), errors: newErrors(), pages: newPages(),
+		preauth: ratelimit.New(), perUser: ratelimit.New(), signInAttempts: ratelimit.New(), origins: http.NewCrossOriginProtection(),
+		bodies: bodyBudget{limit: options.BodyBytes}, streams: newOpenStreams(), unmatched: newRequestStats(), errors: newErrors(), pages: newPages(),
 	}
 	if s.Origin != "" {
 		if err := s.origins.AddTrustedOrigin(s.Origin); err != nil {
-			panic(err) // the settings have checked it
+			panic(err) // the configuration has validated it
 		}
 	}
-	s.doors = s.openDoors()
-	s.dashboard = newDashboard(options.Dashboard, s.doors)
+	s.publicRoutes = s.registerPublicRoutes()
+	s.dashboard = newDashboard(options.Dashboard, s.publicRoutes)
 	s.stopping, s.endStreams = context.WithCancel(context.Background())
 	if s.Limits == nil {
 		s.Limits = ratelimit.New()
@@ -141,22 +139,22 @@ func New(services Services, options Options) *Server {
 		s.StreamsPerWorkspace = defaultStreams
 	}
 	if s.RequestsPerUser == 0 {
-		s.RequestsPerUser = defaultPerUser
+		s.RequestsPerUser = defaultRequestsPerUser
 	}
-	s.routes = newTable(s.answer)
+	s.routes = newTable(s.serveEndpoint)
 	s.register(&s.routes)
 	return s
 }
 
-// Handler is the whole API as one handler.
+// Handler returns the handler of all routes.
 func (s *Server) Handler() http.Handler { return http.HandlerFunc(s.serve) }
 
-// HTTP makes the HTTP server with its limits. Slow and oversized clients are
-// cut off before they cost anything.
+// HTTP returns the HTTP server. Its limits cut off slow and oversized requests
+// before they cost anything.
 func (s *Server) HTTP() *http.Server {
 	server := &http.Server{
 		Handler: s.Handler(),
-		// OPTIONS * is answered like everything else.
+		// OPTIONS * is handled like any other request.
 		DisableGeneralOptionsHandler: true,
 
 		ReadHeaderTimeout: 5 * time.Second,
@@ -166,7 +164,7 @@ func (s *Server) HTTP() *http.Server {
 		MaxHeaderBytes:    32 << 10,
 		ErrorLog:          slog.NewLogLogger(s.Log.Handler(), slog.LevelDebug),
 	}
-	// Streams end when the server begins to stop, which waits for all requests.
+	// Shutdown waits for all requests, so streams have to end when it starts.
 	server.RegisterOnShutdown(s.endStreams)
 	return server
 }

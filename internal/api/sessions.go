@@ -11,14 +11,14 @@ import (
 )
 
 const (
-	// defaultPerUser is what a person may ask for in a minute: more than a
-	// dashboard with several tabs does.
-	defaultPerUser = 3000
-	// attemptsPerEmail are the tries to sign in as one person in a minute. An
-	// address has a part of the failures that it is allowed: a password is easier
-	// to guess than a key.
+	// defaultRequestsPerUser is the limit per minute: more than a dashboard with
+	// several tabs needs.
+	defaultRequestsPerUser = 3000
+	// attemptsPerEmail limits the sign-in attempts per e-mail address and minute.
+	// A password is easier to guess than a key, so an attempt counts as signInCost
+	// failed authentications of the client's address.
 	attemptsPerEmail = 10
-	attemptCost      = 20
+	signInCost       = 20
 )
 
 type userBody struct {
@@ -55,7 +55,7 @@ type signedInBody struct {
 	Version string `json:"version"`
 }
 
-// showSignedIn tells a person who and where they are.
+// showSignedIn responds with the user, the session and the workspaces.
 func (s *Server) showSignedIn(ctx context.Context, in account.SignedIn) (*reply, error) {
 	all, err := s.Accounts.Workspaces(ctx, in)
 	if err != nil {
@@ -65,7 +65,7 @@ func (s *Server) showSignedIn(ctx context.Context, in account.SignedIn) (*reply,
 		User:   userBody{in.User.ID, in.User.Email, in.User.Name, in.User.Password != "", clock.Format(in.User.CreatedAt)},
 		Role:   in.Role,
 		Scopes: in.Role.Scopes(), Workspace: showOwnWorkspace(in.Workspace), Workspaces: make([]membershipBody, len(all)),
-		Operator: in.Actor().Operator(), Version: s.Version,
+		Operator: in.Actor().IsOperator(), Version: s.Version,
 	}
 	for i, m := range all {
 		body.Workspaces[i] = membershipBody{showOwnWorkspace(m.Workspace), m.Role}
@@ -78,8 +78,8 @@ func showOwnWorkspace(w auth.Workspace) ownWorkspaceBody {
 	return ownWorkspaceBody{w.ID, w.Name, w.Plan}
 }
 
-// welcomed answers somebody who has just signed in.
-func (s *Server) welcomed(ctx context.Context, in account.SignedIn, token string, err error) (*reply, error) {
+// signedInReply responds to a sign-in and sets the session cookie.
+func (s *Server) signedInReply(ctx context.Context, in account.SignedIn, token string, err error) (*reply, error) {
 	if err != nil {
 		return nil, err
 	}
@@ -87,22 +87,22 @@ func (s *Server) welcomed(ctx context.Context, in account.SignedIn, token string
 	if err != nil {
 		return nil, err
 	}
-	return withToken(r, token), nil
+	return withSessionCookie(r, token), nil
 }
 
-// attempt counts a try to get in: by where it comes from and, if it is about
-// somebody, by their e-mail address.
-func (s *Server) attempt(ctx context.Context, email string) error {
+// countAttempt counts a sign-in attempt by network and, if there is one, by
+// e-mail address. It returns an error if a limit is exceeded.
+func (s *Server) countAttempt(ctx context.Context, email string) error {
 	now := clock.Now()
-	state, ok, _ := s.attempts.Take(ctx, "address "+callerOf(ctx).network, max(1, s.PreauthPerMinute/attemptCost), now)
+	state, ok, _ := s.signInAttempts.Take(ctx, "address "+callerOf(ctx).network, max(1, s.PreauthPerMinute/signInCost), now)
 	if !ok {
-		return limited("no more than %d attempts to sign in are taken from this address in a minute", state)
+		return rateLimited("too many sign-in attempts: this IP address may make %d per minute", state)
 	}
 	if email == "" {
 		return nil
 	}
-	if state, ok, _ = s.attempts.Take(ctx, "email "+email, attemptsPerEmail, now); !ok {
-		return limited("no more than %d attempts to sign in are taken for this e-mail address in a minute", state)
+	if state, ok, _ = s.signInAttempts.Take(ctx, "email "+email, attemptsPerEmail, now); !ok {
+		return rateLimited("too many sign-in attempts: this e-mail address may be tried %d times per minute", state)
 	}
 	return nil
 }
@@ -122,11 +122,11 @@ func (s *Server) signIn(ctx context.Context, in *signInRequest) (*reply, error) 
 	if err != nil {
 		return nil, err
 	}
-	if err := s.attempt(ctx, email); err != nil {
+	if err := s.countAttempt(ctx, email); err != nil {
 		return nil, err
 	}
 	signedIn, token, err := s.Accounts.SignIn(ctx, email, *in.Body.Password, callerOf(ctx).visit)
-	return s.welcomed(ctx, signedIn, token, err)
+	return s.signedInReply(ctx, signedIn, token, err)
 }
 
 func (s *Server) getSession(ctx context.Context, _ *noInput) (*reply, error) {
@@ -143,7 +143,7 @@ func (s *Server) moveSession(ctx context.Context, in *moveSessionRequest) (*repl
 	if err := required(member{"/workspace_id", in.Body.WorkspaceID}); err != nil {
 		return nil, err
 	}
-	moved, err := s.Accounts.Move(ctx, *callerOf(ctx).signedIn, *in.Body.WorkspaceID)
+	moved, err := s.Accounts.SwitchWorkspace(ctx, *callerOf(ctx).signedIn, *in.Body.WorkspaceID)
 	if err != nil {
 		return nil, err
 	}
@@ -155,11 +155,11 @@ func (s *Server) signOut(ctx context.Context, _ *noInput) (*reply, error) {
 	if err := s.Accounts.SignOut(ctx, c.actor, c.signedIn.Session.ID); err != nil && !fault.Is(err, fault.SessionNotFound) {
 		return nil, err
 	}
-	return withoutToken(&reply{}), nil
+	return withoutSessionCookie(&reply{}), nil
 }
 
 func (s *Server) signOutEverywhere(ctx context.Context, _ *noInput) (*reply, error) {
-	return withoutToken(&reply{}), s.Accounts.SignOutEverywhere(ctx, actorOf(ctx))
+	return withoutSessionCookie(&reply{}), s.Accounts.SignOutEverywhere(ctx, actorOf(ctx))
 }
 
 type sessionBody struct {
@@ -180,7 +180,7 @@ func (s *Server) listSessions(ctx context.Context, in *page) (*reply, error) {
 			session.Address, session.Agent, session.ID == own.Session.ID,
 		}
 	}
-	return listing(ctx, s, *in, []string{"sessions", own.User.ID},
+	return paginate(ctx, s, *in, []string{"sessions", own.User.ID},
 		func(p paging.Request) (paging.Page[account.Session], error) { return s.Accounts.Sessions(ctx, own, p) }, show)
 }
 
@@ -193,7 +193,7 @@ func (s *Server) endSession(ctx context.Context, in *sessionRequest) (*reply, er
 		return nil, err
 	}
 	if in.ID == callerOf(ctx).signedIn.Session.ID {
-		return withoutToken(&reply{}), nil
+		return withoutSessionCookie(&reply{}), nil
 	}
 	return &reply{}, nil
 }
@@ -209,7 +209,7 @@ type updateAccountRequest struct {
 func (s *Server) updateAccount(ctx context.Context, in *updateAccountRequest) (*reply, error) {
 	c := callerOf(ctx)
 	if in.Body.Password != nil {
-		if err := s.attempt(ctx, c.signedIn.User.Email); err != nil {
+		if err := s.countAttempt(ctx, c.signedIn.User.Email); err != nil {
 			return nil, err
 		}
 	}

@@ -9,12 +9,12 @@ import (
 const keyedSettings = `{"settings": {"timeout": "30m", "concurrency": {"key": "${{ trigger.payload.customer }}", "limit": 2, "on_limit": "drop"}}}`
 
 func TestPatchSettings(t *testing.T) {
-	given := func(w *world) { w.workflow("wf"); w.patch("wf", keyedSettings) }
+	given := func(w *testWorkspace) { w.workflow("wf"); w.patch("wf", keyedSettings) }
 	patch := func(name, body, answer string) scenario {
-		return scenario{name: name, given: given, call: "PATCH /v1/workflows/$wf", as: "write", body: body, status: 200, answer: answer}
+		return scenario{name: name, setup: given, request: "PATCH /v1/workflows/$wf", scope: "write", body: body, status: 200, contains: answer}
 	}
 	exactly := func(sc scenario, settings string) scenario {
-		sc.then = func(w *world, a *answer) {
+		sc.after = func(w *testWorkspace, a *response) {
 			w.t.Helper()
 			got := strings.ReplaceAll(string(a.body), " ", "")
 			if want := `"settings":` + settings; !strings.Contains(got, strings.ReplaceAll(want, " ", "")) {
@@ -39,33 +39,33 @@ func TestPatchSettings(t *testing.T) {
 		patch("an empty object changes nothing", `{"settings": {"concurrency": {}}}`, `{"version": 2}`),
 		{
 			name: "a version that is restored brings its settings back",
-			given: func(w *world) {
+			setup: func(w *testWorkspace) {
 				given(w)
 				w.patch("wf", `{"settings": {"timeout": "2h", "concurrency": null}}`)
 			},
-			call: "POST /v1/workflows/$wf/versions/2/restore", status: 200,
-			answer: `{"version": 4, "settings": {"timeout": "30m", "concurrency": {"limit": 2, "on_limit": "drop"}}}`,
+			request: "POST /v1/workflows/$wf/versions/2/restore", status: 200,
+			contains: `{"version": 4, "settings": {"timeout": "30m", "concurrency": {"limit": 2, "on_limit": "drop"}}}`,
 		},
 		{
-			name: "a version without settings takes them away", given: given,
-			call: "POST /v1/workflows/$wf/versions/1/restore", status: 200, answer: `{"version": 3}`,
-			then: func(w *world, a *answer) {
+			name: "a version without settings takes them away", setup: given,
+			request: "POST /v1/workflows/$wf/versions/1/restore", status: 200, contains: `{"version": 3}`,
+			after: func(w *testWorkspace, a *response) {
 				if got := a.object()["settings"].(map[string]any); len(got) != 0 {
 					w.t.Errorf("settings are %v", got)
 				}
 			},
 		},
 		{
-			name: "settings are validated without being saved", given: given,
-			call: "POST /v1/workflows/$wf/validate", body: `{"settings": {"timeout": "soon"}}`, status: 200,
-			answer: `{"valid": false, "problems": [{"pointer": "/settings/timeout"}]}`,
+			name: "settings are validated without being saved", setup: given,
+			request: "POST /v1/workflows/$wf/validate", body: `{"settings": {"timeout": "soon"}}`, status: 200,
+			contains: `{"valid": false, "problems": [{"pointer": "/settings/timeout"}]}`,
 		},
 	})
 }
 
-func TestPatchSettingsRefuses(t *testing.T) {
+func TestPatchSettingsErrors(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newTestWorkspace(t)
 	w.workflow("wf")
 	for _, tc := range []struct{ settings, points string }{
 		{`{"timeout": "soon"}`, "/settings/timeout"},
@@ -78,25 +78,25 @@ func TestPatchSettingsRefuses(t *testing.T) {
 		{`{"concurrency": {"key": "${{ item }}"}}`, "/settings/concurrency/key"},
 		{`{"timeout": "x", "concurrency": {"limit": 2000, "on_limit": "no"}}`, "/settings/timeout /settings/concurrency/limit /settings/concurrency/on_limit"},
 	} {
-		sc := scenario{status: 422, code: "workflow_invalid", points: strings.Fields(tc.points)}
-		a := w.call("PATCH", "/v1/workflows/$wf", `{"settings": `+tc.settings+`}`).want(422, "workflow_invalid")
+		sc := scenario{status: 422, code: "workflow_invalid", pointers: strings.Fields(tc.points)}
+		a := w.call("PATCH", "/v1/workflows/$wf", `{"settings": `+tc.settings+`}`).wantStatus(422, "workflow_invalid")
 		sc.checkError(w, a)
 	}
 	wantContains(t, w.call("GET", "/v1/workflows/$wf", "").json(), `{"version": 1}`)
 }
 
-// Only the time in which steps are executed counts against the timeout.
+// Only the execution time of steps counts against the timeout.
 func TestRunTimeout(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newTestWorkspace(t)
 	w.workflow("naps", `{"id": "nap", "uses": "flow.wait", "with": {"for": "60ms"}}`, setStep)
 	w.patch("naps", `{"settings": {"timeout": "1ms"}}`)
-	wantContains(t, w.finish("run", "naps", "").json(), `{"status": "succeeded"}`)
+	wantContains(t, w.runToEnd("run", "naps", "").json(), `{"status": "succeeded"}`)
 
-	w = newServer(t, loopback).newWorld(t)
-	url, _ := blocked(t)
+	w = newServer(t, allowLoopback).newTestWorkspace(t)
+	url, _ := blockedServer(t)
 	w.workflow("calls", setStep, fmt.Sprintf(`{"id": "get", "uses": "http.request", "with": {"url": %q}}`, url))
 	w.patch("calls", `{"settings": {"timeout": "50ms"}}`)
-	wantContains(t, w.finish("run", "calls", "").json(), `{"status": "failed", "error": {"code": "run_timeout", "message": "~.*50ms.*", "step_id": null},
+	wantContains(t, w.runToEnd("run", "calls", "").json(), `{"status": "failed", "error": {"code": "run_timeout", "message": "~.*50ms.*", "step_id": null},
 		"steps": [{"step_id": "set", "status": "succeeded"}, {"step_id": "get", "status": "cancelled"}]}`)
 }

@@ -15,12 +15,12 @@ import (
 	"github.com/stepmill/stepmill/internal/auth"
 	"github.com/stepmill/stepmill/internal/ratelimit"
 	"github.com/stepmill/stepmill/internal/store"
-	"github.com/stepmill/stepmill/internal/store/sqlite"
+	"github.com/stepmill/stepmill/internal/store/sqlitetest"
 	"github.com/stepmill/stepmill/internal/usage"
 	"github.com/stepmill/stepmill/internal/vault"
 )
 
-// peer is an API that shares its store, and so its limits, with others.
+// peer is an API server that shares its store, and so its limits, with others.
 type peer struct {
 	handler http.Handler
 	key     string
@@ -34,30 +34,17 @@ func (p peer) call(path string) *httptest.ResponseRecorder {
 	return out
 }
 
-// header finds a header by the name it is published with, which is not how
-// Go would write it.
+// header returns a header by its documented name, which is not Go's canonical
+// form.
 func header(a *httptest.ResponseRecorder, name string) string {
 	return strings.Join(a.Header()[name], ",")
 }
 
-// newPeers makes a number of APIs on one store, each with limits on the pot
-// that the function makes of it.
-func newPeers(t *testing.T, n int, pot func(*store.Store) ratelimit.Pot) []peer {
+// newPeers creates API servers on one store, with limits on the token store
+// that the function returns.
+func newPeers(t *testing.T, n int, tokens func(*store.Store) ratelimit.TokenStore) []peer {
 	t.Helper()
-	db, err := sqlite.Open(t.Context(), t.TempDir(), sqlite.Options{Migrate: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, stop := context.WithCancel(context.Background())
-	ended := make(chan error)
-	go func() { ended <- db.Run(ctx) }()
-	t.Cleanup(func() {
-		stop()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
-	})
-	st := store.New(db, store.Notify{})
+	st := store.New(sqlitetest.Open(t), store.Notify{})
 	v, err := vault.New([]byte(strings.Repeat("k", 32)), st)
 	if err != nil {
 		t.Fatal(err)
@@ -77,7 +64,7 @@ func newPeers(t *testing.T, n int, pot func(*store.Store) ratelimit.Pot) []peer 
 	}
 	var peers []peer
 	for range n {
-		limits := ratelimit.NewLeased(pot(st), func() time.Duration { return 0 })
+		limits := ratelimit.NewLeased(tokens(st), func() time.Duration { return 0 })
 		server := api.New(api.Services{Auth: auth.NewService(st, v), Usage: usage.NewService(st)},
 			api.Options{Limits: limits, PreauthPerMinute: 60, Log: slog.New(slog.DiscardHandler)})
 		peers = append(peers, peer{server.Handler(), key})
@@ -85,15 +72,15 @@ func newPeers(t *testing.T, n int, pot func(*store.Store) ratelimit.Pot) []peer 
 	return peers
 }
 
-func TestNodesShareTheLimitOfAWorkspace(t *testing.T) {
+func TestNodesShareRateLimit(t *testing.T) {
 	t.Parallel()
-	steadyMinute()
+	avoidMinuteEnd()
 	var (
 		group    sync.WaitGroup
 		mu       sync.Mutex
 		statuses = map[int]int{}
 	)
-	for _, n := range newPeers(t, 2, func(s *store.Store) ratelimit.Pot { return s }) {
+	for _, n := range newPeers(t, 2, func(s *store.Store) ratelimit.TokenStore { return s }) {
 		for range 8 {
 			group.Go(func() {
 				for range 10 {
@@ -102,7 +89,7 @@ func TestNodesShareTheLimitOfAWorkspace(t *testing.T) {
 					statuses[a.Code]++
 					mu.Unlock()
 					if a.Code == http.StatusTooManyRequests && (header(a, "X-RateLimit-Remaining") != "0" || a.Header().Get("Retry-After") == "") {
-						t.Errorf("refused with %v", a.Header())
+						t.Errorf("rejected with %v", a.Header())
 					}
 				}
 			})
@@ -110,19 +97,19 @@ func TestNodesShareTheLimitOfAWorkspace(t *testing.T) {
 	}
 	group.Wait()
 	if len(statuses) != 2 || statuses[http.StatusOK] != 60 || statuses[http.StatusTooManyRequests] != 100 {
-		t.Errorf("two nodes answered %v, want 60 times 200 and 100 times 429", statuses)
+		t.Errorf("two nodes responded with %v, want 60 times 200 and 100 times 429", statuses)
 	}
 }
 
-type brokenPot struct{}
+type failingTokenStore struct{}
 
-func (brokenPot) TakeTokens(context.Context, string, time.Time, int, int) (granted, left int, err error) {
+func (failingTokenStore) TakeTokens(context.Context, string, time.Time, int, int) (granted, left int, err error) {
 	return 0, 0, errors.New("the secret of the database")
 }
 
-func TestWithoutCountingNothingIsAnswered(t *testing.T) {
+func TestRateLimitStoreFailureRejects(t *testing.T) {
 	t.Parallel()
-	n := newPeers(t, 1, func(*store.Store) ratelimit.Pot { return brokenPot{} })[0]
+	n := newPeers(t, 1, func(*store.Store) ratelimit.TokenStore { return failingTokenStore{} })[0]
 	a := n.call("/v1/usage")
 	if a.Code != http.StatusServiceUnavailable || a.Header().Get("Retry-After") != "1" || header(a, "X-RateLimit-Limit") != "60" {
 		t.Errorf("got %d with %v", a.Code, a.Header())
@@ -131,6 +118,6 @@ func TestWithoutCountingNothingIsAnswered(t *testing.T) {
 		t.Errorf("got %s", body)
 	}
 	if a := n.call("/healthz"); a.Code != http.StatusOK {
-		t.Errorf("what needs no key is answered with %d", a.Code)
+		t.Errorf("a public route responded with %d", a.Code)
 	}
 }

@@ -15,8 +15,8 @@ steps:
     with: {values: {text: hello, n: 1e3}}
 `
 
-// sourceOf is a body of a patch with a text and what else is given.
-func sourceOf(text string, more ...string) string {
+// sourcePatch returns a patch body with a source text and other members.
+func sourcePatch(text string, more ...string) string {
 	quoted, err := json.Marshal(text)
 	if err != nil {
 		panic(err)
@@ -25,69 +25,72 @@ func sourceOf(text string, more ...string) string {
 }
 
 func TestSource(t *testing.T) {
-	greeter := func(w *world) { w.workflow("wf"); w.patch("wf", sourceOf(greetText)) }
+	greeter := func(w *testWorkspace) { w.workflow("wf"); w.patch("wf", sourcePatch(greetText)) }
 	const steps = `"steps": [{"id": "greet", "uses": "data.set", "with": {"values": {"n": 1000, "text": "hello"}}}]`
 	runScenarios(t, []scenario{
 		{
-			name:  "a workflow that nobody wrote a text for has none",
-			given: givenWorkflow, call: "GET /v1/workflows/$wf", status: 200, answer: `{"source": null, "source_stale": false}`,
+			name:  "a workflow saved without a source text has none",
+			setup: setupWorkflow, request: "GET /v1/workflows/$wf", status: 200, contains: `{"source": null, "source_stale": false}`,
 		},
 		{
 			name:  "a text alone is the definition, and the name",
-			given: givenWorkflow, call: "PATCH /v1/workflows/$wf", as: "write", body: sourceOf(greetText), status: 200, keys: workflowKeys,
-			answer: `{"name": "Greeter", "version": 3, "steps": [{"id": "greet", "with": {"values": {"text": "hello", "n": 1e3}}}], "source_stale": false}`,
-			then: func(w *world, a *answer) {
-				if got := a.text("source"); got != greetText {
+			setup: setupWorkflow, request: "PATCH /v1/workflows/$wf", scope: "write", body: sourcePatch(greetText), status: 200, members: workflowKeys,
+			contains: `{"name": "Greeter", "version": 3, "steps": [{"id": "greet", "with": {"values": {"text": "hello", "n": 1e3}}}], "source_stale": false}`,
+			after: func(w *testWorkspace, a *response) {
+				if got := a.str("source"); got != greetText {
 					w.t.Errorf("the text is %q", got)
 				}
-				version := w.call("GET", "/v1/workflows/$wf/versions/3", "").want(http.StatusOK)
-				if got := version.text("source"); got != greetText {
+				version := w.call("GET", "/v1/workflows/$wf/versions/3", "").wantStatus(http.StatusOK)
+				if got := version.str("source"); got != greetText {
 					w.t.Errorf("the text of the version is %q", got)
 				}
 			},
 		},
 		{
-			name:  "what a text leaves out is empty",
-			given: func(w *world) { givenWorkflow(w); w.patch("wf", `{"settings": {"timeout": "5m"}}`) },
-			call:  "PATCH /v1/workflows/$wf", body: sourceOf("name: Nothing\n"), status: 200,
-			answer: `{"name": "Nothing", "steps": [], "settings": {}, "description": null}`,
+			name:    "what a text leaves out is empty",
+			setup:   func(w *testWorkspace) { setupWorkflow(w); w.patch("wf", `{"settings": {"timeout": "5m"}}`) },
+			request: "PATCH /v1/workflows/$wf", body: sourcePatch("name: Nothing\n"), status: 200,
+			contains: `{"name": "Nothing", "steps": [], "settings": {}, "description": null}`,
 		},
 		{
 			name:  "a name, a description and a layout beside the text win, and the text has to agree",
-			given: greeter, call: "PATCH /v1/workflows/$wf", body: sourceOf(greetText, `"name": "Other"`),
-			status: 422, code: "workflow_invalid", points: []string{"/source"}, says: "its name",
+			setup: greeter, request: "PATCH /v1/workflows/$wf", body: sourcePatch(greetText, `"name": "Other"`),
+			status: 422, code: "workflow_invalid", pointers: []string{"/source"}, message: "its name",
 		},
 		{
-			name:  "a text may come with the definition that it says, however that is written",
-			given: givenWorkflow, call: "PATCH /v1/workflows/$wf", body: sourceOf(greetText, steps), status: 200,
-			answer: `{"version": 3, "source_stale": false, "name": "Greeter"}`,
+			name:  "a source text may come with an equal definition in any notation",
+			setup: setupWorkflow, request: "PATCH /v1/workflows/$wf", body: sourcePatch(greetText, steps), status: 200,
+			contains: `{"version": 3, "source_stale": false, "name": "Greeter"}`,
 		},
 		{
-			name:  "a text that says something else than the definition beside it is refused",
-			given: givenWorkflow, call: "PATCH /v1/workflows/$wf", body: sourceOf(greetText, `"steps": []`),
-			status: 422, code: "workflow_invalid", points: []string{"/source"}, says: "its steps",
+			name:  "a source text that contradicts the definition is rejected",
+			setup: setupWorkflow, request: "PATCH /v1/workflows/$wf", body: sourcePatch(greetText, `"steps": []`),
+			status: 422, code: "workflow_invalid", pointers: []string{"/source"}, message: "its steps",
 		},
 		{
 			name: "a comment makes no version, but another ETag, and the version has the new text",
-			given: func(w *world) {
+			setup: func(w *testWorkspace) {
 				greeter(w)
 				w.names["etag"] = w.call("GET", "/v1/workflows/$wf", "").header.Get("ETag")
 			},
-			call: "PATCH /v1/workflows/$wf", body: sourceOf(greetText + "# bye\n"), status: 200, answer: `{"version": 2}`,
-			then: func(w *world, a *answer) {
+			request: "PATCH /v1/workflows/$wf", body: sourcePatch(greetText + "# bye\n"), status: 200, contains: `{"version": 2}`,
+			after: func(w *testWorkspace, a *response) {
 				if a.header.Get("ETag") == w.names["etag"] {
 					w.t.Errorf("the ETag is still %s", w.names["etag"])
 				}
-				if got := w.call("GET", "/v1/workflows/$wf/versions/2", "").text("source"); got != greetText+"# bye\n" {
+				if got := w.call("GET", "/v1/workflows/$wf/versions/2", "").str("source"); got != greetText+"# bye\n" {
 					w.t.Errorf("the text of the version is %q", got)
 				}
 			},
 		},
 		{
-			name:  "the same text again changes nothing",
-			given: func(w *world) { greeter(w); w.names["is"] = string(w.call("GET", "/v1/workflows/$wf", "").body) },
-			call:  "PATCH /v1/workflows/$wf", body: sourceOf(greetText), status: 200,
-			then: func(w *world, a *answer) {
+			name: "the same text again changes nothing",
+			setup: func(w *testWorkspace) {
+				greeter(w)
+				w.names["is"] = string(w.call("GET", "/v1/workflows/$wf", "").body)
+			},
+			request: "PATCH /v1/workflows/$wf", body: sourcePatch(greetText), status: 200,
+			after: func(w *testWorkspace, a *response) {
 				if string(a.body) != w.names["is"] {
 					w.t.Errorf("got %s after %s", a.body, w.names["is"])
 				}
@@ -95,57 +98,57 @@ func TestSource(t *testing.T) {
 		},
 		{
 			name:  "a change of the definition without a text leaves the text, which is stale then",
-			given: greeter, call: "PATCH /v1/workflows/$wf", body: `{"steps": []}`, status: 200, answer: `{"source_stale": true, "version": 3}`,
-			then: func(w *world, a *answer) {
-				if a.text("source") != greetText {
-					w.t.Errorf("the text is %q", a.text("source"))
+			setup: greeter, request: "PATCH /v1/workflows/$wf", body: `{"steps": []}`, status: 200, contains: `{"source_stale": true, "version": 3}`,
+			after: func(w *testWorkspace, a *response) {
+				if a.str("source") != greetText {
+					w.t.Errorf("the text is %q", a.str("source"))
 				}
 				wantContains(w.t, w.call("GET", "/v1/workflows/$wf/versions/3", "").json(), `{"source": null}`)
-				wantContains(w.t, w.call("PATCH", "/v1/workflows/$wf", `{`+steps+`}`).want(http.StatusOK).json(), `{"source_stale": false}`)
+				wantContains(w.t, w.call("PATCH", "/v1/workflows/$wf", `{`+steps+`}`).wantStatus(http.StatusOK).json(), `{"source_stale": false}`)
 			},
 		},
 		{
 			name:  "so does a change of the name that the text says",
-			given: greeter, call: "PATCH /v1/workflows/$wf", body: `{"name": "Other"}`, status: 200, answer: `{"source_stale": true, "version": 2}`,
+			setup: greeter, request: "PATCH /v1/workflows/$wf", body: `{"name": "Other"}`, status: 200, contains: `{"source_stale": true, "version": 2}`,
 		},
 		{
 			name:  "the state and the layout are no matter of the text",
-			given: greeter, call: "PATCH /v1/workflows/$wf", body: `{"state": "active", "layout": {"greet": [1, 2]}}`, status: 200,
-			answer: `{"source_stale": false, "state": "active"}`, events: "workflow.activated", audit: "workflow.activated",
+			setup: greeter, request: "PATCH /v1/workflows/$wf", body: `{"state": "active", "layout": {"greet": [1, 2]}}`, status: 200,
+			contains: `{"source_stale": false, "state": "active"}`, events: "workflow.activated", audit: "workflow.activated",
 		},
 		{
 			name:  "a text does not change the state",
-			given: greeter, call: "PATCH /v1/workflows/$wf", body: sourceOf(greetText + "state: active\n"), status: 200, answer: `{"state": "draft"}`,
+			setup: greeter, request: "PATCH /v1/workflows/$wf", body: sourcePatch(greetText + "state: active\n"), status: 200, contains: `{"state": "draft"}`,
 		},
 		{
 			name:  "null removes the text",
-			given: greeter, call: "PATCH /v1/workflows/$wf", body: `{"source": null}`, status: 200, answer: `{"source": null, "source_stale": false, "version": 2}`,
+			setup: greeter, request: "PATCH /v1/workflows/$wf", body: `{"source": null}`, status: 200, contains: `{"source": null, "source_stale": false, "version": 2}`,
 		},
 		{
-			name:  "restoring a version restores its text",
-			given: func(w *world) { greeter(w); w.patch("wf", sourceOf("name: Greeter\nsteps: []\n")) },
-			call:  "POST /v1/workflows/$wf/versions/2/restore", status: 200, answer: `{"version": 4, "source_stale": false}`,
-			then: func(w *world, a *answer) {
-				if a.text("source") != greetText {
-					w.t.Errorf("the text is %q", a.text("source"))
+			name:    "restoring a version restores its text",
+			setup:   func(w *testWorkspace) { greeter(w); w.patch("wf", sourcePatch("name: Greeter\nsteps: []\n")) },
+			request: "POST /v1/workflows/$wf/versions/2/restore", status: 200, contains: `{"version": 4, "source_stale": false}`,
+			after: func(w *testWorkspace, a *response) {
+				if a.str("source") != greetText {
+					w.t.Errorf("the text is %q", a.str("source"))
 				}
 			},
 		},
 		{
 			name:  "restoring a version without a text leaves the text, which is stale then",
-			given: greeter, call: "POST /v1/workflows/$wf/versions/1/restore", status: 200, answer: `{"version": 3, "source_stale": true}`,
+			setup: greeter, request: "POST /v1/workflows/$wf/versions/1/restore", status: 200, contains: `{"version": 3, "source_stale": true}`,
 		},
 		{
 			name:  "a text may come inside of YAML",
-			given: givenWorkflow, call: "PATCH /v1/workflows/$wf", with: asYAML, body: "source: |\n  steps: []\n", status: 200,
-			answer: `{"source": "steps: []\n", "steps": []}`,
+			setup: setupWorkflow, request: "PATCH /v1/workflows/$wf", requestHeaders: asYAML, body: "source: |\n  steps: []\n", status: 200,
+			contains: `{"source": "steps: []\n", "steps": []}`,
 		},
 	})
 }
 
-func TestSourceIsChecked(t *testing.T) {
+func TestInvalidSource(t *testing.T) {
 	var scenarios []scenario
-	for _, refused := range []struct{ name, text, says string }{
+	for _, invalid := range []struct{ name, text, says string }{
 		{"a text that is not YAML", "steps:\n\t- id: a\n", "line 2, column 1"},
 		{"an anchor", "name: &a b\n", "anchors"},
 		{"an unknown member", "steps:\n  - id: a\n    use: data.set\n", "line 3, column 5: /steps/0/use"},
@@ -154,52 +157,52 @@ func TestSourceIsChecked(t *testing.T) {
 		{"a place that is none", "layout: {a: [1]}\n", "two numbers"},
 	} {
 		scenarios = append(scenarios, scenario{
-			name: refused.name + " is refused", given: givenWorkflow,
-			call: "PATCH /v1/workflows/$wf", body: sourceOf(refused.text),
-			status: 422, code: "workflow_invalid", points: []string{"/source"}, says: refused.says,
+			name: invalid.name + " is rejected", setup: setupWorkflow,
+			request: "PATCH /v1/workflows/$wf", body: sourcePatch(invalid.text),
+			status: 422, code: "workflow_invalid", pointers: []string{"/source"}, message: invalid.says,
 		})
 	}
 	runScenarios(t, append(scenarios,
 		scenario{
-			name: "problems of the definition have their place in the text", given: givenWorkflow,
-			call: "PATCH /v1/workflows/$wf", body: sourceOf("# one\nsteps:\n  - id: a\n    uses: data.sett\n"),
-			status: 422, code: "workflow_invalid", points: []string{"/steps/0/uses"},
-			then: func(w *world, a *answer) {
+			name: "problems of the definition have their place in the text", setup: setupWorkflow,
+			request: "PATCH /v1/workflows/$wf", body: sourcePatch("# one\nsteps:\n  - id: a\n    uses: data.sett\n"),
+			status: 422, code: "workflow_invalid", pointers: []string{"/steps/0/uses"},
+			after: func(w *testWorkspace, a *response) {
 				wantContains(w.t, a.object()["error"], `{"details": [{"line": 4, "column": 11}]}`)
 			},
 		},
 		scenario{
-			name: "a text of more than 256 KiB is refused", given: givenWorkflow, loose: true,
-			call: "PATCH /v1/workflows/$wf", body: sourceOf("# " + strings.Repeat("x", 256<<10) + "\nsteps: []\n"),
-			status: 400, code: "invalid_request", points: []string{"/source"},
+			name: "a text of more than 256 KiB is rejected", setup: setupWorkflow, lenient: true,
+			request: "PATCH /v1/workflows/$wf", body: sourcePatch("# " + strings.Repeat("x", 256<<10) + "\nsteps: []\n"),
+			status: 400, code: "invalid_request", pointers: []string{"/source"},
 		},
 	))
 }
 
-func TestSourceOfAYAMLBody(t *testing.T) {
+func TestYAMLBodyBecomesSource(t *testing.T) {
 	runScenarios(t, []scenario{
 		{
 			name:  "a body that says the whole workflow is its text",
-			given: func(w *world) { w.workflow("wf") }, call: "PATCH /v1/workflows/$wf", with: asYAML, body: greetText, status: 200,
-			answer: `{"source_stale": false}`,
-			then: func(w *world, a *answer) {
-				if a.text("source") != greetText {
-					w.t.Errorf("the text is %q", a.text("source"))
+			setup: func(w *testWorkspace) { w.workflow("wf") }, request: "PATCH /v1/workflows/$wf", requestHeaders: asYAML, body: greetText, status: 200,
+			contains: `{"source_stale": false}`,
+			after: func(w *testWorkspace, a *response) {
+				if a.str("source") != greetText {
+					w.t.Errorf("the text is %q", a.str("source"))
 				}
 			},
 		},
 		{
 			name: "one that says a part of it is not",
-			given: func(w *world) {
+			setup: func(w *testWorkspace) {
 				w.workflow("wf")
 				w.patch("wf", `{"settings": {"timeout": "5m"}}`)
 			},
-			call: "PATCH /v1/workflows/$wf", with: asYAML, body: greetText, status: 200, answer: `{"source": null, "settings": {"timeout": "5m"}}`,
+			request: "PATCH /v1/workflows/$wf", requestHeaders: asYAML, body: greetText, status: 200, contains: `{"source": null, "settings": {"timeout": "5m"}}`,
 		},
 		{
 			name:  "one that is too long for a text is only a patch",
-			given: func(w *world) { w.workflow("wf") }, call: "PATCH /v1/workflows/$wf", with: asYAML,
-			body: greetText + "# " + strings.Repeat("x", 256<<10) + "\n", status: 200, answer: `{"source": null, "name": "Greeter"}`,
+			setup: func(w *testWorkspace) { w.workflow("wf") }, request: "PATCH /v1/workflows/$wf", requestHeaders: asYAML,
+			body: greetText + "# " + strings.Repeat("x", 256<<10) + "\n", status: 200, contains: `{"source": null, "name": "Greeter"}`,
 		},
 	})
 }

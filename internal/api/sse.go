@@ -14,19 +14,19 @@ import (
 )
 
 const (
-	// writeTime is how long a client may take nothing before it is given up.
-	writeTime = 5 * time.Second
-	// closeTime is what the end of a stream may take.
-	closeTime = time.Second
-	// flushAt is how much is gathered before it is sent.
-	flushAt = 32 << 10
+	// writeTimeout is how long a client may block a write before it is disconnected.
+	writeTimeout = 5 * time.Second
+	// closeTimeout limits the time to write the end of a stream.
+	closeTimeout = time.Second
+	// flushSize is the size at which the buffer is sent.
+	flushSize = 32 << 10
 )
 
 // sse writes server-sent events to one client.
 type sse struct {
 	to         http.ResponseWriter
 	connection *http.ResponseController
-	gathered   bytes.Buffer
+	buffer     bytes.Buffer
 
 	mu      sync.Mutex
 	writing bool
@@ -37,27 +37,27 @@ func newSSE(to http.ResponseWriter) *sse {
 	return &sse{to: to, connection: http.NewResponseController(to)}
 }
 
-// lineEnds are all ways to end a line that a reader of events knows.
+// lineEnds normalizes every line ending that an event stream knows.
 var lineEnds = strings.NewReplacer("\r\n", "\n", "\r", "\n")
 
-// event gathers an event. One without an id leaves the position of the client
-// where it is.
+// event buffers an event. Without an id, the position of the client stays the
+// same.
 func (e *sse) event(ctx context.Context, name, id string, data []byte) error {
-	fmt.Fprintf(&e.gathered, "event: %s\n", name)
+	fmt.Fprintf(&e.buffer, "event: %s\n", name)
 	if id != "" {
-		fmt.Fprintf(&e.gathered, "id: %s\n", id)
+		fmt.Fprintf(&e.buffer, "id: %s\n", id)
 	}
 	for line := range strings.SplitSeq(lineEnds.Replace(string(data)), "\n") {
-		fmt.Fprintf(&e.gathered, "data: %s\n", line)
+		fmt.Fprintf(&e.buffer, "data: %s\n", line)
 	}
-	e.gathered.WriteByte('\n')
-	if e.gathered.Len() < flushAt {
+	e.buffer.WriteByte('\n')
+	if e.buffer.Len() < flushSize {
 		return nil
 	}
 	return e.flush(ctx)
 }
 
-// object gathers an event whose data is a value.
+// object buffers an event with a JSON value as its data.
 func (e *sse) object(ctx context.Context, name, id string, value any) error {
 	data, err := strictjson.Encode(value)
 	if err != nil {
@@ -66,31 +66,31 @@ func (e *sse) object(ctx context.Context, name, id string, value any) error {
 	return e.event(ctx, name, id, data)
 }
 
-// position tells the client where it is, without an event.
-func (e *sse) position(id string) { fmt.Fprintf(&e.gathered, "id: %s\n\n", id) }
+// position sends an id without an event.
+func (e *sse) position(id string) { fmt.Fprintf(&e.buffer, "id: %s\n\n", id) }
 
-// retry tells the client how long to wait before it connects again.
+// retry tells the client how long to wait before it reconnects.
 func (e *sse) retry(after time.Duration) {
-	fmt.Fprintf(&e.gathered, "retry: %d\n\n", after.Milliseconds())
+	fmt.Fprintf(&e.buffer, "retry: %d\n\n", after.Milliseconds())
 }
 
-// comment gathers a line that only shows that the stream is alive.
-func (e *sse) comment() { e.gathered.WriteString(":\n\n") }
+// comment buffers a line that shows that the stream is alive.
+func (e *sse) comment() { e.buffer.WriteString(":\n\n") }
 
-// flush sends what has gathered. Nothing is sent once the context has ended,
-// and a client that takes nothing is waited for only until then.
+// flush sends the buffer, unless the context has ended. When the context ends, a
+// blocked write is interrupted.
 func (e *sse) flush(ctx context.Context) error {
-	if e.gathered.Len() == 0 {
+	if e.buffer.Len() == 0 {
 		return ctx.Err()
 	}
 	if !e.begin(ctx) {
 		return ctx.Err()
 	}
-	_, err := e.to.Write(e.gathered.Bytes())
+	_, err := e.to.Write(e.buffer.Bytes())
 	if err == nil {
 		err = e.connection.Flush()
 	}
-	e.gathered.Reset()
+	e.buffer.Reset()
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.writing, e.broken = false, err != nil
@@ -104,28 +104,28 @@ func (e *sse) begin(ctx context.Context) bool {
 		return false
 	}
 	e.writing = true
-	e.limit(writeTime)
+	e.setDeadline(writeTimeout)
 	return true
 }
 
-// interrupt ends a write that is under way.
+// interrupt aborts a write in progress.
 func (e *sse) interrupt() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.writing {
-		e.limit(-time.Second)
+		e.setDeadline(-time.Second)
 	}
 }
 
-// finish leaves the connection so that the end of the stream still goes out, to
-// a client that takes it.
+// finish gives an intact connection a moment to write the end of the stream.
 func (e *sse) finish() {
 	if !e.broken {
-		e.limit(closeTime)
+		e.setDeadline(closeTimeout)
 	}
 }
 
-// limit says how long writing may take. Without support for deadlines there is
-// no limit to move. Connections go by the clock of the machine, whatever that
-// shows.
-func (e *sse) limit(d time.Duration) { _ = e.connection.SetWriteDeadline(clock.Mark().Add(d)) }
+// setDeadline limits the time for writing. A connection without deadline support
+// has no limit. Connections use the clock of the machine, even if it is wrong.
+func (e *sse) setDeadline(d time.Duration) {
+	_ = e.connection.SetWriteDeadline(clock.Monotonic().Add(d))
+}

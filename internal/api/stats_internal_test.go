@@ -15,36 +15,36 @@ import (
 	"github.com/stepmill/stepmill/internal/fault"
 )
 
-// countingServer has a few routes and nothing behind them.
-func countingServer() *Server {
-	s := &Server{Options: Options{Log: slog.New(slog.DiscardHandler)}, unmatched: newServed(), dashboard: newDashboard(nil, nil), errors: newErrors(), streams: newOpenStreams()}
+// newStatsServer has a few routes without services.
+func newStatsServer() *Server {
+	s := &Server{Options: Options{Log: slog.New(slog.DiscardHandler)}, unmatched: newRequestStats(), dashboard: newDashboard(nil, nil), errors: newErrors(), streams: newOpenStreams()}
 	s.routes = newTable(nil)
 	for _, pattern := range []string{"GET /v1/things", "GET /v1/things/{id}", "POST /v1/things"} {
 		method, path, _ := strings.Cut(pattern, " ")
-		e := &endpoint{Route: Route{Method: method, Path: path}, served: newServed()}
+		e := &endpoint{Route: Route{Method: method, Path: path}, requests: newRequestStats()}
 		s.routes.endpoints[pattern] = e
 		s.routes.routes = append(s.routes.routes, e.Route)
 	}
 	return s
 }
 
-func TestStatsOfRoutes(t *testing.T) {
+func TestRouteStats(t *testing.T) {
 	t.Parallel()
-	s := countingServer()
+	s := newStatsServer()
 	if got := s.Stats(); len(got.Routes) != 0 || len(got.Errors) != len(fault.Codes()) {
 		t.Errorf("before any request: %+v", got)
 	}
-	answered := func(pattern string, status int, c caller, took time.Duration) {
+	record := func(pattern string, status int, c caller, took time.Duration) {
 		c.endpoint = s.routes.endpoints[pattern]
-		s.count(&recorder{status: status}, &c, took)
+		s.recordRequest(&recorder{status: status}, &c, took)
 	}
-	answered("GET /v1/things", 200, caller{}, time.Millisecond)
-	answered("GET /v1/things", 304, caller{}, time.Second)
-	answered("GET /v1/things", 429, caller{code: fault.RateLimited}, 0)
-	answered("GET /v1/things", 0, caller{}, 0)
-	answered("POST /v1/things", 201, caller{streamed: true}, time.Hour)
-	answered("", 404, caller{code: fault.NotFound}, time.Minute)
-	answered("", 700, caller{}, 0)
+	record("GET /v1/things", 200, caller{}, time.Millisecond)
+	record("GET /v1/things", 304, caller{}, time.Second)
+	record("GET /v1/things", 429, caller{code: fault.RateLimited}, 0)
+	record("GET /v1/things", 0, caller{}, 0)
+	record("POST /v1/things", 201, caller{streamed: true}, time.Hour)
+	record("", 404, caller{code: fault.NotFound}, time.Minute)
+	record("", 700, caller{}, 0)
 	got := s.Stats()
 	type line struct {
 		Method, Path string
@@ -71,15 +71,15 @@ func TestStatsOfRoutes(t *testing.T) {
 	}
 }
 
-// The code of an error is that of the answer: what comes too late to be one
-// does not count.
-func TestAnErrorIsCountedOnceItIsAnswered(t *testing.T) {
+// Errors are counted by the code of the response. An error after the response
+// has started does not count.
+func TestErrorStats(t *testing.T) {
 	t.Parallel()
-	s := countingServer()
+	s := newStatsServer()
 	c := &caller{}
 	s.fail(&recorder{ResponseWriter: httptest.NewRecorder(), status: http.StatusOK}, c, errors.New("too late"))
 	if c.code != "" {
-		t.Errorf("%s is taken for the answer", c.code)
+		t.Errorf("%s counts as the response", c.code)
 	}
 	s.fail(&recorder{ResponseWriter: httptest.NewRecorder()}, c, errors.New("in time"))
 	if c.code != fault.Internal {
@@ -87,28 +87,28 @@ func TestAnErrorIsCountedOnceItIsAnswered(t *testing.T) {
 	}
 }
 
-func TestOpenStreamsAreCounted(t *testing.T) {
+func TestStreamStats(t *testing.T) {
 	t.Parallel()
-	s := countingServer()
+	s := newStatsServer()
 	for _, workspace := range []string{"ws_1", "ws_1", "ws_2"} {
-		if !s.streams.enter(workspace, 2) {
-			t.Fatal("refused")
+		if !s.streams.acquire(workspace, 2) {
+			t.Fatal("rejected")
 		}
 	}
-	if s.streams.enter("ws_1", 2) {
+	if s.streams.acquire("ws_1", 2) {
 		t.Fatal("a third was let in")
 	}
 	if n := s.Stats().Streams; n != 3 {
 		t.Errorf("%d streams, want 3", n)
 	}
-	s.streams.leave("ws_2")
+	s.streams.release("ws_2")
 	if n := s.Stats().Streams; n != 2 {
 		t.Errorf("%d streams, want 2", n)
 	}
 }
 
-// A far connection that is one too many is closed at once, and counted.
-func TestRefusedConnectionsAreCounted(t *testing.T) {
+// A remote connection over the limit is closed immediately and counted.
+func TestRejectedConnectionStats(t *testing.T) {
 	t.Parallel()
 	far := &fakeListener{conns: make(chan net.Conn, 3)}
 	l := LimitConns(far, 2, nil)
@@ -116,7 +116,7 @@ func TestRefusedConnectionsAreCounted(t *testing.T) {
 	for range 3 {
 		ours, theirs := net.Pipe()
 		closed = append(closed, theirs)
-		far.conns <- farConn{ours}
+		far.conns <- remoteConn{ours}
 	}
 	first, err := l.Accept()
 	if err != nil {
@@ -129,16 +129,16 @@ func TestRefusedConnectionsAreCounted(t *testing.T) {
 	if _, err := l.Accept(); !errors.Is(err, net.ErrClosed) {
 		t.Fatalf("the third connection was accepted: %v", err)
 	}
-	if l.Open() != 2 || l.Refused() != 1 {
-		t.Errorf("%d open, %d refused, want 2 and 1", l.Open(), l.Refused())
+	if l.Open() != 2 || l.Rejected() != 1 {
+		t.Errorf("%d open, %d rejected, want 2 and 1", l.Open(), l.Rejected())
 	}
 	if _, err := closed[2].Read(make([]byte, 1)); err == nil {
 		t.Error("the third connection is open")
 	}
 	_ = first.Close()
-	_ = first.Close() // once more makes no room for two
-	if l.Open() != 1 || l.Refused() != 1 {
-		t.Errorf("%d open, %d refused, want 1 and 1", l.Open(), l.Refused())
+	_ = first.Close() // closing twice releases one slot
+	if l.Open() != 1 || l.Rejected() != 1 {
+		t.Errorf("%d open, %d rejected, want 1 and 1", l.Open(), l.Rejected())
 	}
 }
 
@@ -154,19 +154,19 @@ func (l *fakeListener) Accept() (net.Conn, error) {
 	return nil, net.ErrClosed
 }
 
-// farConn comes from an address that is not this machine.
-type farConn struct{ net.Conn }
+// remoteConn has a remote address.
+type remoteConn struct{ net.Conn }
 
-func (farConn) RemoteAddr() net.Addr { return &net.TCPAddr{IP: net.IPv4(192, 0, 2, 1), Port: 1} }
+func (remoteConn) RemoteAddr() net.Addr { return &net.TCPAddr{IP: net.IPv4(192, 0, 2, 1), Port: 1} }
 
-// What counting adds to a request.
+// The cost of counting per request.
 func BenchmarkCount(b *testing.B) {
-	s := countingServer()
+	s := newStatsServer()
 	e := s.routes.endpoints["GET /v1/things"]
 	b.RunParallel(func(pb *testing.PB) {
 		out, c := &recorder{status: 200}, &caller{endpoint: e}
 		for pb.Next() {
-			s.count(out, c, 3*time.Millisecond)
+			s.recordRequest(out, c, 3*time.Millisecond)
 		}
 	})
 }

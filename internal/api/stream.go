@@ -12,53 +12,53 @@ import (
 )
 
 const (
-	// heartbeat keeps proxies from taking a quiet stream for a dead one.
+	// heartbeat keeps proxies from closing an idle stream.
 	heartbeat = 15 * time.Second
-	// recheck is how often the key or session of a stream is looked at. A change that
-	// another process made is seen up to two seconds later than that.
-	recheck = 2500 * time.Millisecond
-	// A stream asks the store at most once in shortPause, however much happens,
-	// and is at rest for most of the time, but not for longer than longPause.
+	// recheckInterval is how often the key or session of a stream is checked. A
+	// change by another process is noticed up to two seconds later.
+	recheckInterval = 2500 * time.Millisecond
+	// A stream reads the store at most once per shortPause. It pauses restFactor
+	// times as long as the read took, but at most longPause.
 	shortPause = 100 * time.Millisecond
 	longPause  = 2 * time.Second
-	restFor    = 10 // times as long as it asked
-	// reconnect is how long clients wait before they connect again.
+	restFactor = 10
+	// reconnect is how long clients wait before they reconnect.
 	reconnect = 2 * time.Second
-	// defaultStreams is how many streams a workspace may have open.
+	// defaultStreams limits the open streams of a workspace.
 	defaultStreams = 100
 )
 
-// feed is what a stream shows.
+// feed is the source of a stream.
 type feed interface {
-	// next writes what is new, a bounded part of it at a time.
-	next(ctx context.Context, out *sse) (state, error)
-	// quiet adds to a heartbeat what the client should know by then.
-	quiet(out *sse)
-	// news has an element when there is something new.
-	news() <-chan struct{}
+	// next writes new events, a limited number at a time.
+	next(ctx context.Context, out *sse) (feedState, error)
+	// onHeartbeat can add to a heartbeat.
+	onHeartbeat(out *sse)
+	// changes receives a value when there may be new events.
+	changes() <-chan struct{}
 }
 
-// state is how a feed stands after its next part.
-type state int
+// feedState tells the stream how to continue after next.
+type feedState int
 
 const (
-	more state = iota // there is more at once
-	idle              // there is more after the next news
-	over              // there will be no more
+	more feedState = iota // there are more events now
+	idle                  // there may be more after the next change
+	done                  // there will be no more events
 )
 
-// stream answers with server-sent events until the feed ends, the client goes
-// away, its key or session loses the right, or the service stops.
+// stream responds with server-sent events until the feed ends, the client
+// disconnects, its key or session is no longer allowed, or the service stops.
 func (s *Server) stream(w http.ResponseWriter, r *http.Request, e *endpoint, f feed) {
 	c := callerOf(r.Context())
-	if !s.streams.enter(c.actor.Workspace.ID, s.StreamsPerWorkspace) {
-		s.fail(w, c, fault.New(fault.TooManyStreams, "the workspace has %d streams open, which is the most it may have", s.StreamsPerWorkspace).After(reconnect))
+	if !s.streams.acquire(c.actor.Workspace.ID, s.StreamsPerWorkspace) {
+		s.fail(w, c, fault.New(fault.TooManyStreams, "the workspace has reached its limit of %d open streams: close one or try again later", s.StreamsPerWorkspace).After(reconnect))
 		return
 	}
-	defer s.streams.leave(c.actor.Workspace.ID)
+	defer s.streams.release(c.actor.Workspace.ID)
 	c.streamed = true
 	w.Header().Set("Content-Type", "text/event-stream")
-	w.Header().Set("X-Accel-Buffering", "no") // for proxies that would collect the events
+	w.Header().Set("X-Accel-Buffering", "no") // or nginx would buffer the events
 	w.WriteHeader(e.Status)
 	if r.Method == http.MethodHead {
 		return
@@ -69,53 +69,53 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, e *endpoint, f f
 	out := newSSE(w)
 	defer out.finish()
 	defer context.AfterFunc(ctx, out.interrupt)()
-	p := pump{out: out, feed: f, permit: func(ctx context.Context) error { return s.permit(ctx, r, e, c) }}
+	p := pump{out: out, feed: f, authorize: func(ctx context.Context) error { return s.authorize(ctx, r, e, c) }}
 	if err := p.run(ctx); err != nil && ctx.Err() == nil && !out.broken {
 		s.fail(w, c, err)
 	}
 }
 
-// permit looks again whether the caller of a stream may have it.
-func (s *Server) permit(ctx context.Context, r *http.Request, e *endpoint, c *caller) error {
+// authorize checks that the caller of a stream may still read it.
+func (s *Server) authorize(ctx context.Context, r *http.Request, e *endpoint, c *caller) error {
 	actor, _, err := s.authenticate(r.WithContext(ctx), c.mount)
 	if err != nil {
 		return err
 	}
 	if actor.Workspace.ID != c.actor.Workspace.ID || !auth.Grants(actor.Scopes, e.Scope) {
-		return c.mount.lacks(e.Scope)
+		return c.mount.missingScope(e.Scope)
 	}
 	return nil
 }
 
-// pump moves what a feed has to a client.
+// pump writes the events of a feed to a client.
 type pump struct {
-	out    *sse
-	feed   feed
-	permit func(context.Context) error
+	out       *sse
+	feed      feed
+	authorize func(context.Context) error
 }
 
 func (p *pump) run(ctx context.Context) error {
-	checks := time.NewTicker(recheck)
+	checks := time.NewTicker(recheckInterval)
 	defer checks.Stop()
 	p.out.retry(reconnect)
 	for {
-		begun := clock.Mark()
+		start := clock.Monotonic()
 		now, err := p.feed.next(ctx, p.out)
 		if err == nil {
 			err = p.out.flush(ctx)
 		}
 		switch {
-		case err != nil || now == over:
+		case err != nil || now == done:
 			return err
 		case now == more:
 			select {
 			case <-checks.C:
-				err = p.permit(ctx)
+				err = p.authorize(ctx)
 			default:
 			}
 		default:
-			pause := min(max(shortPause, restFor*time.Since(begun)), longPause)
-			err = p.wait(ctx, begun.Add(pause), checks.C)
+			pause := min(max(shortPause, restFactor*time.Since(start)), longPause)
+			err = p.wait(ctx, start.Add(pause), checks.C)
 		}
 		if err != nil {
 			return err
@@ -123,25 +123,25 @@ func (p *pump) run(ctx context.Context) error {
 	}
 }
 
-// wait waits for news, and shows meanwhile that the stream is alive. News that
-// comes earlier than the given time is heard then.
+// wait waits for a change and sends heartbeats meanwhile. It does not return for
+// a change before the given time.
 func (p *pump) wait(ctx context.Context, notBefore time.Time, checks <-chan time.Time) error {
-	rest, beats := time.NewTimer(time.Until(notBefore)), time.NewTicker(heartbeat)
+	rest, heartbeats := time.NewTimer(time.Until(notBefore)), time.NewTicker(heartbeat)
 	defer rest.Stop()
-	defer beats.Stop()
-	var heard <-chan struct{}
+	defer heartbeats.Stop()
+	var changes <-chan struct{}
 	for {
 		var err error
 		select {
 		case <-rest.C:
-			heard = p.feed.news()
-		case <-heard:
+			changes = p.feed.changes()
+		case <-changes:
 			return nil
 		case <-checks:
-			err = p.permit(ctx)
-		case <-beats.C:
+			err = p.authorize(ctx)
+		case <-heartbeats.C:
 			p.out.comment()
-			p.feed.quiet(p.out)
+			p.feed.onHeartbeat(p.out)
 			err = p.out.flush(ctx)
 		case <-ctx.Done():
 			err = ctx.Err()
@@ -160,7 +160,7 @@ type openStreams struct {
 
 func newOpenStreams() *openStreams { return &openStreams{count: map[string]int{}} }
 
-func (o *openStreams) enter(workspaceID string, atMost int) bool {
+func (o *openStreams) acquire(workspaceID string, atMost int) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.count[workspaceID] >= atMost {
@@ -170,7 +170,7 @@ func (o *openStreams) enter(workspaceID string, atMost int) bool {
 	return true
 }
 
-// total is how many streams all workspaces have open.
+// total returns the number of open streams of all workspaces.
 func (o *openStreams) total() int {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -181,7 +181,7 @@ func (o *openStreams) total() int {
 	return total
 }
 
-func (o *openStreams) leave(workspaceID string) {
+func (o *openStreams) release(workspaceID string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.count[workspaceID]--; o.count[workspaceID] == 0 {

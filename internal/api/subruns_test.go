@@ -6,12 +6,12 @@ import (
 	"testing"
 )
 
-func TestRunOfAnotherWorkflow(t *testing.T) {
+func TestSubrun(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newTestWorkspace(t)
 	w.workflow("child", `{"id": "sum", "uses": "data.set", "with": {"values": {"twice": "${{ trigger.payload.n * 2 }}"}}}`)
 	w.workflow("wf", `{"id": "sub", "uses": "flow.run", "with": {"workflow_id": "$child", "payload": {"n": "${{ trigger.payload.n }}"}}}`)
-	run := w.finish("run", "wf", `{"payload": {"n": 21}}`)
+	run := w.runToEnd("run", "wf", `{"payload": {"n": 21}}`)
 	wantContains(t, run.json(), `{"status": "succeeded", "parent": null, "steps": [{"step_id": "sub", "type": "flow.run", "status": "succeeded", "attempt": 1,
 		"input": {"payload": {"n": 21}}, "output": {"run_id": "~run_.+", "status": "succeeded", "output": {"twice": 42}}}]}`)
 	ids := w.call("GET", "/v1/workflows/$child/runs", "").column("id")
@@ -19,110 +19,110 @@ func TestRunOfAnotherWorkflow(t *testing.T) {
 		t.Fatalf("the runs are %v", ids)
 	}
 	wantContains(t, w.call("GET", "/v1/runs/"+ids[0], "").json(),
-		w.fill(`{"parent": {"run_id": "$run", "step_id": "sub"}, "retry_of": null, "trigger": {"type": "run", "id": "$run", "payload": {"n": 21}}}`))
-	wantContains(t, w.eventBodies("run.started")[1], w.fill(`{"data": {"trigger": {"type": "run", "id": "$run"}}}`))
+		w.expand(`{"parent": {"run_id": "$run", "step_id": "sub"}, "retry_of": null, "trigger": {"type": "run", "id": "$run", "payload": {"n": 21}}}`))
+	wantContains(t, w.eventBodies("run.started")[1], w.expand(`{"data": {"trigger": {"type": "run", "id": "$run"}}}`))
 }
 
-// While the other run goes on, the one that waits says so.
-func TestRunWaitsForAnother(t *testing.T) {
+// While the subrun is running, the parent reports that it waits for it.
+func TestRunWaitsForSubrun(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newTestWorkspace(t)
 	w.workflow("child", askStep)
 	w.workflow("wf", subStep)
-	w.run("run", "wf", "")
-	waiting := w.waits("run", "sub")
+	w.startRun("run", "wf", "")
+	waiting := w.waitForStep("run", "sub")
 	w.names["below"] = w.call("GET", "/v1/workflows/$child/runs", "").column("id")[0]
-	wantContains(t, waiting.json(), w.fill(`{"waiting_for": {"reason": "waits for the end of $below", "step_id": "sub"}, "steps": [{"status": "waiting"}]}`))
-	// A run is no answer that somebody could give.
-	w.call("POST", "/v1/runs/$run/steps/sub/resume", `{"approved": true}`).want(409, "step_not_waiting")
-	w.waits("below", "ask")
-	wantContains(t, w.call("GET", "/v1/approvals", "").json(), w.fill(`{"data": [{"run_id": "$below"}]}`))
+	wantContains(t, waiting.json(), w.expand(`{"waiting_for": {"reason": "waits for $below to end", "step_id": "sub"}, "steps": [{"status": "waiting"}]}`))
+	// A wait for a subrun cannot be resumed by a decision.
+	w.call("POST", "/v1/runs/$run/steps/sub/resume", `{"approved": true}`).wantStatus(409, "step_not_waiting")
+	w.waitForStep("below", "ask")
+	wantContains(t, w.call("GET", "/v1/approvals", "").json(), w.expand(`{"data": [{"run_id": "$below"}]}`))
 	w.approve("below")
-	wantContains(t, w.ends("run", "succeeded").json(), `{"steps": [{"output": {"output": {"approved": true}}}]}`)
+	wantContains(t, w.waitForStatus("run", "succeeded").json(), `{"steps": [{"output": {"output": {"approved": true}}}]}`)
 }
 
-func TestRunDoesNotWaitForAnother(t *testing.T) {
+func TestDetachedSubrun(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newTestWorkspace(t)
 	w.workflow("child", askStep)
 	w.workflow("wf", strings.Replace(subStep, `"$child"`, `"$child", "wait": false`, 1))
-	wantContains(t, w.finish("run", "wf", "").json(), `{"status": "succeeded", "steps": [{"output": {"run_id": "~run_.+", "status": "running", "output": null}}]}`)
+	wantContains(t, w.runToEnd("run", "wf", "").json(), `{"status": "succeeded", "steps": [{"output": {"run_id": "~run_.+", "status": "running", "output": null}}]}`)
 	w.names["below"] = w.call("GET", "/v1/workflows/$child/runs", "").column("id")[0]
-	w.waits("below", "ask")
-	wantContains(t, w.call("GET", "/v1/runs/$below", "").json(), w.fill(`{"parent": {"run_id": "$run", "step_id": "sub"}}`))
+	w.waitForStep("below", "ask")
+	wantContains(t, w.call("GET", "/v1/runs/$below", "").json(), w.expand(`{"parent": {"run_id": "$run", "step_id": "sub"}}`))
 }
 
-// How the other run fails to succeed is how the step fails.
-func TestRunOfAnotherWorkflowFails(t *testing.T) {
+// The error of the step tells how the subrun ended.
+func TestFailedSubrun(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		child   []string
-		meddle  func(w *world) // while the run waits
-		prepare func(w *world)
+		meddle  func(w *testWorkspace) // while the run waits
+		prepare func(w *testWorkspace)
 		code    string
 		message string
 	}{
 		"it fails":      {child: []string{failStep}, code: "run_failed", message: "run_.+ failed: Step .Fail on purpose. failed: .+"},
 		"it is stopped": {child: []string{`{"id": "s", "uses": "flow.stop", "with": {"status": "failed", "message": "Enough"}}`}, code: "run_failed", message: "run_.+ failed: Enough"},
-		"it is cancelled": {child: []string{askStep}, code: "run_cancelled", message: "run_.+ was cancelled", meddle: func(w *world) {
-			w.call("POST", "/v1/runs/$below/cancel", "").want(200)
+		"it is cancelled": {child: []string{askStep}, code: "run_cancelled", message: "run_.+ was cancelled", meddle: func(w *testWorkspace) {
+			w.call("POST", "/v1/runs/$below/cancel", "").wantStatus(200)
 		}},
-		"its workflow is deleted": {child: []string{askStep}, code: "run_deleted", message: "the workflow of run_.+ was deleted", meddle: func(w *world) {
-			w.call("DELETE", "/v1/workflows/$child", "").want(204)
+		"its workflow is deleted": {child: []string{askStep}, code: "run_deleted", message: "the workflow of run_.+ was deleted", meddle: func(w *testWorkspace) {
+			w.call("DELETE", "/v1/workflows/$child", "").wantStatus(204)
 		}},
-		"its workflow is paused": {child: []string{askStep}, code: "run_not_started", message: ".*workflow_paused.*", prepare: func(w *world) {
+		"its workflow is paused": {child: []string{askStep}, code: "run_not_started", message: ".*workflow_paused.*", prepare: func(w *testWorkspace) {
 			w.patch("child", `{"state": "paused"}`)
 		}},
-		"its workflow is gone": {child: []string{askStep}, code: "run_not_started", message: ".*workflow_not_found.*", prepare: func(w *world) {
-			w.call("DELETE", "/v1/workflows/$child", "").want(204)
+		"its workflow was deleted": {child: []string{askStep}, code: "run_not_started", message: ".*workflow_not_found.*", prepare: func(w *testWorkspace) {
+			w.call("DELETE", "/v1/workflows/$child", "").wantStatus(204)
 		}},
-		"its workflow takes no more runs": {child: []string{askStep}, code: "run_not_started", message: ".*concurrency_limit.*", prepare: func(w *world) {
+		"its workflow takes no more runs": {child: []string{askStep}, code: "run_not_started", message: ".*concurrency_limit.*", prepare: func(w *testWorkspace) {
 			w.patch("child", `{"settings": {"concurrency": {"on_limit": "drop"}}}`)
-			w.waiting("holder", "child")
+			w.runUntilWaiting("holder", "child")
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t)
+			w := newTestWorkspace(t)
 			w.workflow("child", tc.child...)
 			w.workflow("wf", subStep, `{"id": "after", "uses": "data.set", "with": {"values": {}}}`)
 			if tc.prepare != nil {
 				tc.prepare(w)
 			}
-			w.run("run", "wf", "")
+			w.startRun("run", "wf", "")
 			if tc.meddle != nil {
-				w.waits("run", "sub")
+				w.waitForStep("run", "sub")
 				w.names["below"] = w.call("GET", "/v1/workflows/$child/runs", "").column("id")[0]
-				w.waits("below", "ask")
+				w.waitForStep("below", "ask")
 				tc.meddle(w)
 			}
-			wantContains(t, w.ends("run", "failed").json(), fmt.Sprintf(`{"error": {"code": %q, "message": "~Step .sub. failed: %s", "step_id": "sub"},
+			wantContains(t, w.waitForStatus("run", "failed").json(), fmt.Sprintf(`{"error": {"code": %q, "message": "~Step .sub. failed: %s", "step_id": "sub"},
 				"steps": [{"step_id": "sub", "status": "failed", "error": {"code": %[1]q}}, {"step_id": "after", "status": "skipped"}]}`, tc.code, tc.message))
 		})
 	}
 }
 
-// A workflow of another workspace, or one that is none, is not there.
-func TestRunOfAForeignWorkflow(t *testing.T) {
+// Workflows of other workspaces and unknown ones are not found.
+func TestSubrunOfForeignWorkflow(t *testing.T) {
 	t.Parallel()
-	w, other := newWorld(t), newWorld(t)
+	w, other := newTestWorkspace(t), newTestWorkspace(t)
 	other.workflow("wf", setStep)
 	w.workflow("wf", `{"id": "sub", "uses": "flow.run", "with": {"workflow_id": "${{ trigger.payload.id }}"}}`)
 	for _, id := range []string{other.names["wf"], "wf_01m7f8njhve3pt0yekqqme4qcm", "x", "' OR 1=1"} {
-		wantContains(t, w.finish("run", "wf", fmt.Sprintf(`{"payload": {"id": %q}}`, id)).json(), `{"status": "failed", "error": {"code": "run_not_started", "message": "~.*workflow_not_found.*"}}`)
+		wantContains(t, w.runToEnd("run", "wf", fmt.Sprintf(`{"payload": {"id": %q}}`, id)).json(), `{"status": "failed", "error": {"code": "run_not_started", "message": "~.*workflow_not_found.*"}}`)
 	}
 	if got := other.call("GET", "/v1/workflows/$wf/runs", "").items(); len(got) != 0 {
 		t.Errorf("a run was started in another workspace: %v", got)
 	}
 }
 
-// A workflow that runs itself comes to an end.
-func TestChainDepth(t *testing.T) {
+// A workflow that runs itself is stopped.
+func TestSubrunDepthLimit(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newTestWorkspace(t)
 	w.workflow("wf")
 	w.patch("wf", `{"steps": [{"id": "sub", "uses": "flow.run", "with": {"workflow_id": "$wf"}}]}`)
-	wantContains(t, w.finish("run", "wf", "").json(), `{"status": "failed", "error": {"code": "run_failed"}}`)
+	wantContains(t, w.runToEnd("run", "wf", "").json(), `{"status": "failed", "error": {"code": "run_failed"}}`)
 	ids := w.call("GET", "/v1/workflows/$wf/runs", "").column("id")
 	if len(ids) != 11 {
 		t.Errorf("there are %d runs", len(ids))
@@ -138,17 +138,17 @@ func TestChainDepth(t *testing.T) {
 	}
 }
 
-// Cancelling a run cancels what it waits for, however deep, and nothing else.
-func TestCancelCascades(t *testing.T) {
+// Cancelling a run cancels its subruns at any depth, and nothing else.
+func TestCancelCascadesToSubruns(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newTestWorkspace(t)
 	w.workflow("leaf", askStep)
 	w.workflow("child", `{"id": "down", "uses": "flow.run", "with": {"workflow_id": "$leaf"}}`)
 	w.workflow("apart", askStep)
 	w.workflow("wf", `{"id": "free", "needs": [], "uses": "flow.run", "with": {"workflow_id": "$apart", "wait": false}}`,
 		`{"id": "sub", "needs": [], "uses": "flow.run", "with": {"workflow_id": "$child"}}`)
-	w.run("run", "wf", "")
-	w.waits("run", "sub")
+	w.startRun("run", "wf", "")
+	w.waitForStep("run", "sub")
 	only := func(name, workflow string) {
 		t.Helper()
 		eventually(t, "there is a run of "+workflow, func() bool {
@@ -162,31 +162,31 @@ func TestCancelCascades(t *testing.T) {
 	only("below", "child")
 	only("deepest", "leaf")
 	only("beside", "apart")
-	w.waits("deepest", "ask")
-	w.waits("beside", "ask")
+	w.waitForStep("deepest", "ask")
+	w.waitForStep("beside", "ask")
 	before := len(w.events())
-	w.call("POST", "/v1/runs/$run/cancel", "").want(200)
+	w.call("POST", "/v1/runs/$run/cancel", "").wantStatus(200)
 	for _, name := range []string{"run", "below", "deepest"} {
 		wantContains(t, w.call("GET", "/v1/runs/$"+name, "").json(), `{"status": "cancelled", "error": null}`)
 	}
-	w.waits("beside", "ask")
+	w.waitForStep("beside", "ask")
 	if got := w.events()[before:]; strings.Join(got, " ") != "run.cancelled run.cancelled run.cancelled" {
 		t.Errorf("events are %v", got)
 	}
-	wantContains(t, w.call("GET", "/v1/approvals", "").json(), w.fill(`{"data": [{"run_id": "$beside"}]}`))
+	wantContains(t, w.call("GET", "/v1/approvals", "").json(), w.expand(`{"data": [{"run_id": "$beside"}]}`))
 }
 
-// A retry of a run below another is a run of its own.
-func TestRetryOfARunBelow(t *testing.T) {
+// A retry of a subrun has no parent.
+func TestRetryOfSubrun(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newTestWorkspace(t)
 	w.workflow("child", failStep)
 	w.workflow("wf", subStep)
-	w.finish("run", "wf", "")
+	w.runToEnd("run", "wf", "")
 	w.names["below"] = w.call("GET", "/v1/workflows/$child/runs", "").column("id")[0]
-	wantContains(t, w.call("POST", "/v1/runs/$below/retry", "", "Prefer", "wait=30").want(200).json(),
-		w.fill(`{"retry_of": "$below", "parent": null, "trigger": {"type": "run", "id": "$run"}, "status": "failed"}`))
-	w.ends("run", "failed")
+	wantContains(t, w.call("POST", "/v1/runs/$below/retry", "", "Prefer", "wait=30").wantStatus(200).json(),
+		w.expand(`{"retry_of": "$below", "parent": null, "trigger": {"type": "run", "id": "$run"}, "status": "failed"}`))
+	w.waitForStatus("run", "failed")
 }
 
 func TestStop(t *testing.T) {
@@ -224,9 +224,9 @@ func TestStop(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t)
+			w := newTestWorkspace(t)
 			w.workflow("wf", tc.steps...)
-			wantContains(t, w.finish("run", "wf", `{"payload": {"what": "stock"}}`).json(), tc.want)
+			wantContains(t, w.runToEnd("run", "wf", `{"payload": {"what": "stock"}}`).json(), tc.want)
 		})
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/stepmill/stepmill/internal/auth"
 )
 
-// Route is a line of the table.
+// Route is an entry of the route table.
 type Route struct {
 	Method string
 	Path   string
@@ -19,46 +19,46 @@ type Route struct {
 	Status int
 }
 
-// endpoint is a route with what it does: bind turns a request into a call.
+// endpoint is a route with its handler: bind turns a request into a call.
 type endpoint struct {
 	Route
-	yaml bool // its body may be YAML
+	yaml bool // the body may be YAML
 	bind func(*request) (call, error)
-	// stores says that the effect is something in the store: it is committed
-	// together with its saved answer.
-	stores bool
-	// people says that it is about a person who signs in: its answer is not saved
-	// for an Idempotency-Key, and its body is small.
-	people bool
-	served *served
+	// transactional commits the effect in one transaction with the response that
+	// is saved for an Idempotency-Key.
+	transactional bool
+	// sessionOnly marks endpoints of the session mount alone. Their responses are
+	// not saved for an Idempotency-Key, and their bodies are small.
+	sessionOnly bool
+	requests    *requestStats
 }
 
-// bodyBytes is how large the body of a request may be.
+// bodyBytes returns the maximum size of a request body.
 func (e *endpoint) bodyBytes(actor auth.Actor) int64 {
-	if e.people {
-		return peopleBody
+	if e.sessionOnly {
+		return sessionBodyBytes
 	}
 	return actor.Limits().RequestBodyBytes
 }
 
-// boundBy says what bounds the body.
-func (e *endpoint) boundBy() string {
-	if e.people {
-		return "are taken here"
+// limitText completes the error message for a body over the limit.
+func (e *endpoint) limitText() string {
+	if e.sessionOnly {
+		return "this endpoint accepts"
 	}
 	return "the plan allows"
 }
 
-// peopleBody is more than a name, an address and a password take.
-const peopleBody = 16 << 10
+// sessionBodyBytes is more than a name, an e-mail address and a password need.
+const sessionBodyBytes = 16 << 10
 
-// apart marks an endpoint that stores nothing and may take its time.
-func (e *endpoint) apart() { e.stores = false }
+// notTransactional marks an endpoint that stores nothing and may be slow.
+func (e *endpoint) notTransactional() { e.transactional = false }
 
-// call is a request that was found to be in order, ready to have its effect.
+// call runs the handler for a request that was decoded and validated.
 type call func(ctx context.Context) (*reply, error)
 
-// table finds the endpoint of a request.
+// table is the route table.
 type table struct {
 	mux       *http.ServeMux
 	serve     func(http.ResponseWriter, *http.Request, *endpoint)
@@ -70,16 +70,16 @@ func newTable(serve func(http.ResponseWriter, *http.Request, *endpoint)) table {
 	return table{mux: http.NewServeMux(), serve: serve, endpoints: map[string]*endpoint{}}
 }
 
-// handle adds a route. In is a struct whose fields say by their tags where in
-// the request they come from; see binder.
+// handle adds a route. In is a struct whose field tags name the part of the
+// request they come from; see binder.
 func handle[In any](t *table, pattern string, scope auth.Scope, status int, fn func(context.Context, *In) (*reply, error)) *endpoint {
 	method, path, _ := strings.Cut(pattern, " ")
 	if scope == "" {
 		panic(fmt.Sprintf("route %s has no scope", pattern))
 	}
 	binder := newBinder[In](pattern)
-	e := &endpoint{Route: Route{Method: method, Path: path, Scope: scope, Status: status}, yaml: binder.yaml, stores: true, served: newServed()}
-	e.people = mountOf(path) == withSession
+	e := &endpoint{Route: Route{Method: method, Path: path, Scope: scope, Status: status}, yaml: binder.yaml, transactional: true, requests: newRequestStats()}
+	e.sessionOnly = mountOf(path) == mountSession
 	e.bind = func(r *request) (call, error) {
 		in := new(In)
 		if err := binder.bind(r, in); err != nil {
@@ -89,7 +89,7 @@ func handle[In any](t *table, pattern string, scope auth.Scope, status int, fn f
 	}
 	t.routes = append(t.routes, e.Route)
 	t.mount(pattern, e)
-	if mountOf(path) == withKey {
+	if mountOf(path) == mountKey {
 		t.mount(method+" "+sessionPrefix+path, e)
 	}
 	return e
@@ -100,20 +100,19 @@ func (t *table) mount(pattern string, e *endpoint) {
 	t.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) { t.serve(w, r, e) })
 }
 
-// Routes lists the table, without what is for sessions only.
+// Routes lists the routes, except those that need a session.
 func (s *Server) Routes() []Route {
-	return slices.DeleteFunc(slices.Clone(s.routes.routes), func(r Route) bool { return mountOf(r.Path) == withSession })
+	return slices.DeleteFunc(slices.Clone(s.routes.routes), func(r Route) bool { return mountOf(r.Path) == mountSession })
 }
 
-// SessionRoutes lists what is for sessions only.
+// SessionRoutes lists the routes that exist on the session mount only.
 func (s *Server) SessionRoutes() []Route {
-	return slices.DeleteFunc(slices.Clone(s.routes.routes), func(r Route) bool { return mountOf(r.Path) != withSession })
+	return slices.DeleteFunc(slices.Clone(s.routes.routes), func(r Route) bool { return mountOf(r.Path) != mountSession })
 }
 
-// find returns the endpoint that answers the request, or else the methods that
-// its path has.
+// find returns the endpoint of a request, or the methods that its path allows.
 func (t *table) find(r *http.Request) (found *endpoint, allowed []string) {
-	// The mux would answer a path like //v1 or /v1/../x with a redirect.
+	// The mux would redirect a path like //v1 or /v1/../x.
 	if path.Clean(r.URL.Path) != r.URL.Path {
 		return nil, nil
 	}

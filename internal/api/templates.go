@@ -32,7 +32,7 @@ func showTemplate(t gallery.Template) templateItem {
 type listTemplatesRequest struct{ page }
 
 func (s *Server) listTemplates(ctx context.Context, in *listTemplatesRequest) (*reply, error) {
-	return listing(ctx, s, in.page, []string{"templates"},
+	return paginate(ctx, s, in.page, []string{"templates"},
 		func(p paging.Request) (paging.Page[gallery.Template], error) {
 			all, err := gallery.All()
 			for i, template := range all {

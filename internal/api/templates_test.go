@@ -16,16 +16,16 @@ import (
 	"github.com/stepmill/stepmill/internal/gallery"
 )
 
-// standIn answers in the place of all servers that templates speak to, and
-// notes what it was asked.
-type standIn struct {
+// fakeServices stands in for all servers that templates call and records
+// requests.
+type fakeServices struct {
 	mu    sync.Mutex
 	calls []string
 	down  int // how many bookings fail before one succeeds
 	looks int // how often an invoice was looked at
 }
 
-func (s *standIn) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (s *fakeServices) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var body struct {
@@ -56,7 +56,7 @@ func (s *standIn) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func (s *standIn) asked() string {
+func (s *fakeServices) requests() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return strings.Join(s.calls, "\n")
@@ -64,8 +64,8 @@ func (s *standIn) asked() string {
 
 var templateHost = regexp.MustCompile(`https://(\w+)\.example\.com`)
 
-// Every template is valid, and does what it says it does: it is run as it is,
-// with a stand-in for the servers it speaks to.
+// Every template is valid and does what it describes: it is run unchanged, with
+// fakes for the servers it calls.
 func TestTemplates(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, func(c *config.Serve) {
@@ -79,9 +79,9 @@ func TestTemplates(t *testing.T) {
 		"hello":           {status: "succeeded", answer: `{"steps": [{"output": {"text": "Hello Ada!", "letters": 3}}, {}]}`},
 		"clean-up-data":   {status: "succeeded", answer: `{"steps": [{"output": {"good": [{"name": "Ada Lovelace", "email": "ada@example.com"}]}}, {"status": "succeeded"}]}`},
 		"order-lines":     {status: "succeeded", answer: `{"steps": [{}, {}, {}, {"step_id": "sum", "output": {"total": 39, "lines": 2}}, {"step_id": "large", "status": "succeeded"}, {"step_id": "small", "status": "skipped"}]}`},
-		"health-check":    {status: "succeeded", asked: []string{"GET /www/health", "POST /chat/hook The website is not well: 503"}},
+		"health-check":    {status: "succeeded", asked: []string{"GET /www/health", "POST /chat/hook The health check failed: 503"}},
 		"webhook-forward": {status: "succeeded", asked: []string{"POST /api/orders"}},
-		"nightly-report":  {status: "succeeded", asked: []string{"GET /api/orders", "POST /chat/hook 3 orders, 17 in all\nFR: 12\nDE: 5"}},
+		"nightly-report":  {status: "succeeded", asked: []string{"GET /api/orders", "POST /chat/hook 3 orders, 17 in total\nFR: 12\nDE: 5"}},
 		"approve-deploy":  {status: "running", asked: []string{"POST /chat/hook Deploy shop 1.4.2?"}},
 		"poll-items":      {status: "succeeded", asked: []string{"POST /chat/hook A new item: "}},
 		"fan-out":         {status: "succeeded", answer: `{"steps": [{}, {}, {}, {}, {}, {}, {}, {"step_id": "result", "output": {"names": ["n1", "n3"], "failed": [2]}}]}`},
@@ -105,17 +105,17 @@ func TestTemplates(t *testing.T) {
 			if !known {
 				t.Fatal("say what comes of it")
 			}
-			servers := &standIn{down: 1}
+			servers := &fakeServices{down: 1}
 			listener := httptest.NewServer(servers)
 			t.Cleanup(listener.Close)
-			w := s.newWorld(t)
+			w := s.newTestWorkspace(t)
 			w.workflow("other", setStep)
 			w.workflow("wf")
-			w.loose = true
+			w.lenient = true
 			text := templateHost.ReplaceAllString(template.Source, listener.URL+"/$1")
-			// What people wait for, a test does not.
+			// Tests shorten the waits.
 			text = strings.NewReplacer("initial: 1s", "initial: 10ms", "every: 1d", "every: 1s").Replace(text)
-			w.patch("wf", sourceOf(text))
+			w.patch("wf", sourcePatch(text))
 			payload := strings.Replace(string(template.Payload), "{", `{"workflow_id": "$other", `, 1)
 			if string(template.Payload) == "{}" {
 				payload = "{}"
@@ -126,34 +126,34 @@ func TestTemplates(t *testing.T) {
 			}
 			a := w.call("POST", "/v1/workflows/$wf/runs", `{"payload": `+payload+`}`, "Prefer", wait)
 			if want.status == "running" {
-				w.names["run"] = a.want(http.StatusCreated).text("id")
-				eventually(t, "it asks", func() bool { return strings.Contains(servers.asked(), want.asked[0]) })
-				w.call("POST", "/v1/runs/$run/steps/ask/resume", `{"approved": true}`).want(http.StatusOK)
-				eventually(t, "it deploys", func() bool { return strings.Contains(servers.asked(), "POST /deploy/deployments") })
+				w.names["run"] = a.wantStatus(http.StatusCreated).str("id")
+				eventually(t, "it asks", func() bool { return strings.Contains(servers.requests(), want.asked[0]) })
+				w.call("POST", "/v1/runs/$run/steps/ask/resume", `{"approved": true}`).wantStatus(http.StatusOK)
+				eventually(t, "it deploys", func() bool { return strings.Contains(servers.requests(), "POST /deploy/deployments") })
 				return
 			}
-			if got := a.want(http.StatusOK).text("status"); got != want.status {
+			if got := a.wantStatus(http.StatusOK).str("status"); got != want.status {
 				t.Errorf("it ends as %s: %s", got, a.body)
 			}
 			for _, call := range want.asked {
-				if !strings.Contains(servers.asked(), call) {
-					t.Errorf("no %q among\n%s", call, servers.asked())
+				if !strings.Contains(servers.requests(), call) {
+					t.Errorf("no %q among\n%s", call, servers.requests())
 				}
 			}
 			if want.answer != "" {
 				wantContains(t, a.json(), want.answer)
 			}
-			if template.FirstRun && servers.asked() != "" {
-				t.Errorf("one for the first run spoke to a server: %s", servers.asked())
+			if template.FirstRun && servers.requests() != "" {
+				t.Errorf("one for the first run spoke to a server: %s", servers.requests())
 			}
 		})
 	}
 }
 
-func TestTemplatesOfTheAPI(t *testing.T) {
+func TestListTemplates(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	all := w.call("GET", "/v1/templates?limit=100", "").want(http.StatusOK)
+	w := newTestWorkspace(t)
+	all := w.call("GET", "/v1/templates?limit=100", "").wantStatus(http.StatusOK)
 	first := 0
 	for _, template := range all.items() {
 		if template["first_run"] == true {
@@ -163,12 +163,12 @@ func TestTemplatesOfTheAPI(t *testing.T) {
 	if first != 3 {
 		t.Errorf("%d templates for the first run, want 3", first)
 	}
-	one := w.call("GET", "/v1/templates/hello", "").want(http.StatusOK)
+	one := w.call("GET", "/v1/templates/hello", "").wantStatus(http.StatusOK)
 	wantKeys(t, one.object(), "name title description category first_run triggers uses payload source")
 	w.workflow("wf")
-	wantContains(t, w.patch("wf", sourceOf(one.text("source"))).json(), `{"steps": [{"id": "greet"}, {"id": "tell"}], "source_stale": false}`)
-	w.call("GET", "/v1/templates/none", "").want(http.StatusNotFound, "template_not_found")
-	if got := slices.Concat(walk(w.client, "/v1/templates?limit=5", "name")...); !slices.Equal(got, all.column("name")) {
+	wantContains(t, w.patch("wf", sourcePatch(one.str("source"))).json(), `{"steps": [{"id": "greet"}, {"id": "tell"}], "source_stale": false}`)
+	w.call("GET", "/v1/templates/none", "").wantStatus(http.StatusNotFound, "template_not_found")
+	if got := slices.Concat(readPages(w.client, "/v1/templates?limit=5", "name")...); !slices.Equal(got, all.column("name")) {
 		t.Errorf("page by page there are %v", got)
 	}
 }

@@ -21,7 +21,7 @@ type triggerState struct {
 	LastRunID   *string      `json:"last_run_id"`
 	LastError   *triggerNote `json:"last_error"`
 	NotFired    *triggerNote `json:"not_fired"`
-	// URL is the address of a webhook, for those who may change it.
+	// URL is the URL of a webhook. Only callers who may write see it.
 	URL *string `json:"url"`
 }
 
@@ -31,11 +31,11 @@ type triggerNote struct {
 	Message string `json:"message"`
 }
 
-// showTrigger shows a trigger, to those who may write with its address.
+// showTrigger converts a trigger. Callers who may write also see its URL.
 func (s *Server) showTrigger(ctx context.Context, t trigger.Trigger) (triggerState, error) {
 	state := triggerState{
 		ID: t.ID, Type: t.Type, Active: t.Active, NextRunAt: clock.FormatPtr(t.NextAt),
-		LastFiredAt: clock.FormatPtr(t.FiredAt), LastRunID: orNull(t.RunID), LastError: showNote(t.Error), NotFired: showNote(t.Idle),
+		LastFiredAt: clock.FormatPtr(t.FiredAt), LastRunID: orNull(t.RunID), LastError: showNote(t.Error), NotFired: showNote(t.NotFired),
 	}
 	if !auth.Grants(actorOf(ctx).Scopes, auth.Write) {
 		return state, nil
@@ -58,16 +58,16 @@ type listTriggersRequest struct {
 }
 
 func (s *Server) listTriggers(ctx context.Context, in *listTriggersRequest) (*reply, error) {
-	var wrong error
-	answer, err := listing(ctx, s, in.page, []string{"triggers", in.ID},
+	var showErr error
+	response, err := paginate(ctx, s, in.page, []string{"triggers", in.ID},
 		func(p paging.Request) (paging.Page[trigger.Trigger], error) {
 			return s.Triggers.List(ctx, actorOf(ctx), in.ID, p)
 		}, func(t trigger.Trigger) triggerState {
 			state, err := s.showTrigger(ctx, t)
-			wrong = errors.Join(wrong, err)
+			showErr = errors.Join(showErr, err)
 			return state
 		})
-	return answer, errors.Join(err, wrong)
+	return response, errors.Join(err, showErr)
 }
 
 type testTriggerRequest struct {
@@ -87,10 +87,10 @@ func (s *Server) testTrigger(ctx context.Context, in *testTriggerRequest) (*repl
 			return nil, fault.Field("/"+name, "must be an object")
 		}
 	}
-	wait, asked := preferredWait(in.Prefer)
-	started, err := s.Triggers.Test(ctx, actorOf(ctx), in.ID, in.TriggerID, trigger.Sample(in.Body), asked)
+	wait, wantsWait := preferredWait(in.Prefer)
+	started, err := s.Triggers.Test(ctx, actorOf(ctx), in.ID, in.TriggerID, trigger.Sample(in.Body), wantsWait)
 	if err != nil {
 		return nil, err
 	}
-	return s.begun(started, wait, asked), nil
+	return s.startedReply(started, wait, wantsWait), nil
 }

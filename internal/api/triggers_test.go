@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-func givenTriggers(w *world) {
-	givenWorkflow(w)
+func setupTriggers(w *testWorkspace) {
+	setupWorkflow(w)
 	w.patch("wf", `{"triggers": [
 		{"id": "nightly", "type": "schedule", "cron": "0 3 * * *", "timezone": "Europe/Paris", "missed": "latest"},
 		{"id": "by_hand", "type": "manual"},
@@ -20,151 +20,151 @@ func TestTriggers(t *testing.T) {
 	runScenarios(t, []scenario{
 		{
 			name:  "a workflow without triggers has an empty list",
-			given: givenWorkflow, call: "GET /v1/workflows/$wf/triggers", as: "read",
-			status: 200, answer: `{"data": [], "next_cursor": null}`, keys: "data next_cursor",
+			setup: setupWorkflow, request: "GET /v1/workflows/$wf/triggers", scope: "read",
+			status: 200, contains: `{"data": [], "next_cursor": null}`, members: "data next_cursor",
 		},
 		{
 			name:  "triggers of a draft do not fire",
-			given: givenTriggers, call: "GET /v1/workflows/$wf/triggers", status: 200,
-			answer: `{"data": [{"id": "by_hand", "type": "manual", "active": false, "next_run_at": null, ` + untold + `},
+			setup: setupTriggers, request: "GET /v1/workflows/$wf/triggers", status: 200,
+			contains: `{"data": [{"id": "by_hand", "type": "manual", "active": false, "next_run_at": null, ` + untold + `},
 				{"id": "failures", "type": "event", "active": false, "next_run_at": null, ` + untold + `},
 				{"id": "hook", "type": "webhook", "active": false, "next_run_at": null, ` + untold + `},
 				{"id": "nightly", "type": "schedule", "active": false, "next_run_at": null, ` + untold + `}]}`,
 		},
 		{
-			name:  "an active workflow says when it runs next",
-			given: func(w *world) { givenTriggers(w); w.patch("wf", `{"state": "active"}`) },
-			call:  "GET /v1/workflows/$wf/triggers", status: 200,
-			answer: `{"data": [{"id": "by_hand", "active": true}, {"id": "failures", "active": true, "next_run_at": null}, {"id": "hook", "active": true},
+			name:    "an active workflow says when it runs next",
+			setup:   func(w *testWorkspace) { setupTriggers(w); w.patch("wf", `{"state": "active"}`) },
+			request: "GET /v1/workflows/$wf/triggers", status: 200,
+			contains: `{"data": [{"id": "by_hand", "active": true}, {"id": "failures", "active": true, "next_run_at": null}, {"id": "hook", "active": true},
 				{"id": "nightly", "active": true, "next_run_at": "~.*T0[12]:00:0[0-4].*"}]}`,
 		},
 		{
-			name: "an edit of an active workflow says anew when it runs next",
-			given: func(w *world) {
-				givenTriggers(w)
+			name: "an edit of an active workflow recomputes its next run",
+			setup: func(w *testWorkspace) {
+				setupTriggers(w)
 				w.patch("wf", `{"state": "active"}`)
 				w.patch("wf", `{"triggers": [{"id": "nightly", "type": "schedule", "cron": "30 12 1 1 *", "jitter": "0s"}]}`)
 			},
-			call: "GET /v1/workflows/$wf/triggers", status: 200,
-			answer: `{"data": [{"id": "nightly", "next_run_at": "~.*-01-01T12:30:00.000Z"}]}`,
+			request: "GET /v1/workflows/$wf/triggers", status: 200,
+			contains: `{"data": [{"id": "nightly", "next_run_at": "~.*-01-01T12:30:00.000Z"}]}`,
 		},
 		{
 			name: "a paused workflow fires nothing",
-			given: func(w *world) {
-				givenTriggers(w)
+			setup: func(w *testWorkspace) {
+				setupTriggers(w)
 				w.patch("wf", `{"state": "active"}`)
 				w.patch("wf", `{"state": "paused"}`)
 			},
-			call: "GET /v1/workflows/$wf/triggers", status: 200,
-			answer: `{"data": [{"id": "by_hand", "active": false}, {"id": "failures", "active": false}, {"id": "hook", "active": false},
+			request: "GET /v1/workflows/$wf/triggers", status: 200,
+			contains: `{"data": [{"id": "by_hand", "active": false}, {"id": "failures", "active": false}, {"id": "hook", "active": false},
 				{"id": "nightly", "active": false, "next_run_at": null}]}`,
 		},
 		{
-			name: "triggers of an unknown workflow are workflow_not_found",
-			call: "GET /v1/workflows/wf_01m7f8njhve3pt0yekqqme4qcm/triggers", status: 404, code: "workflow_not_found",
+			name:    "triggers of an unknown workflow are workflow_not_found",
+			request: "GET /v1/workflows/wf_01m7f8njhve3pt0yekqqme4qcm/triggers", status: 404, code: "workflow_not_found",
 		},
 		{
 			name:  "a test of a schedule starts a run that says so",
-			given: givenTriggers, call: "POST /v1/workflows/$wf/triggers/nightly/test", as: "execute", with: []string{"Prefer", "wait=10"}, status: 200,
-			answer: `{"status": "succeeded", "trigger": {"type": "schedule", "id": "nightly", "payload": {"scheduled_at": "~.*Z"}, "headers": null, "query": null, "test": true}}`,
-			events: "run.started run.succeeded",
-			then: func(w *world, a *answer) {
-				wantContains(w.t, w.call("GET", "/v1/runs/"+a.text("id"), "").json(), `{"trigger": {"type": "schedule", "test": true}}`)
+			setup: setupTriggers, request: "POST /v1/workflows/$wf/triggers/nightly/test", scope: "execute", requestHeaders: []string{"Prefer", "wait=10"}, status: 200,
+			contains: `{"status": "succeeded", "trigger": {"type": "schedule", "id": "nightly", "payload": {"scheduled_at": "~.*Z"}, "headers": null, "query": null, "test": true}}`,
+			events:   "run.started run.succeeded",
+			after: func(w *testWorkspace, a *response) {
+				wantContains(w.t, w.call("GET", "/v1/runs/"+a.str("id"), "").json(), `{"trigger": {"type": "schedule", "test": true}}`)
 				wantContains(w.t, w.call("GET", "/v1/workflows/$wf/triggers", "").json(), `{"data": [{}, {}, {}, {"id": "nightly", "last_fired_at": null}]}`)
 			},
 		},
 		{
 			name:  "a test of a webhook brings payload, headers and query",
-			given: givenTriggers, call: "POST /v1/workflows/$wf/triggers/hook/test", with: []string{"Prefer", "wait=10"},
+			setup: setupTriggers, request: "POST /v1/workflows/$wf/triggers/hook/test", requestHeaders: []string{"Prefer", "wait=10"},
 			body: `{"payload": {"a": 1}, "headers": {"x-id": "7"}, "query": {"q": ["1", "2"]}}`, status: 200,
-			answer: `{"status": "succeeded", "trigger": {"type": "webhook", "id": "hook", "payload": {"a": 1}, "headers": {"x-id": "7"}, "query": {"q": ["1", "2"]}, "test": true}}`,
-			events: "run.started run.succeeded",
+			contains: `{"status": "succeeded", "trigger": {"type": "webhook", "id": "hook", "payload": {"a": 1}, "headers": {"x-id": "7"}, "query": {"q": ["1", "2"]}, "test": true}}`,
+			events:   "run.started run.succeeded",
 		},
 		{
 			name:  "a test of an event trigger brings a sample of its event",
-			given: givenTriggers, call: "POST /v1/workflows/$wf/triggers/failures/test", with: []string{"Prefer", "wait=10"}, status: 200,
-			events: "run.started run.succeeded",
-			answer: `{"trigger": {"type": "event", "id": "failures", "payload": {"event": "run.failed", "data": {"status": "failed"}}, "test": true}}`,
+			setup: setupTriggers, request: "POST /v1/workflows/$wf/triggers/failures/test", requestHeaders: []string{"Prefer", "wait=10"}, status: 200,
+			events:   "run.started run.succeeded",
+			contains: `{"trigger": {"type": "event", "id": "failures", "payload": {"event": "run.failed", "data": {"status": "failed"}}, "test": true}}`,
 		},
 		{
 			name: "expressions see what came with a webhook",
-			given: func(w *world) {
+			setup: func(w *testWorkspace) {
 				w.workflow("wf", `{"id": "see", "uses": "data.set", "with": {"values": {"all": "${{ trigger }}"}}}`)
 				w.patch("wf", `{"triggers": [{"id": "hook", "type": "webhook"}]}`)
 			},
-			call: "POST /v1/workflows/$wf/triggers/hook/test", with: []string{"Prefer", "wait=10"},
+			request: "POST /v1/workflows/$wf/triggers/hook/test", requestHeaders: []string{"Prefer", "wait=10"},
 			body: `{"payload": {"a": 1}, "headers": {"x-id": "7"}, "query": {"q": "1"}}`, status: 200,
-			answer: `{"steps": [{"output": {"all": {"type": "webhook", "id": "hook", "payload": {"a": 1}, "headers": {"x-id": "7"}, "query": {"q": "1"}}}}]}`,
-			events: "run.started run.succeeded",
+			contains: `{"steps": [{"output": {"all": {"type": "webhook", "id": "hook", "payload": {"a": 1}, "headers": {"x-id": "7"}, "query": {"q": "1"}}}}]}`,
+			events:   "run.started run.succeeded",
 		},
 		{
-			name:  "a test of a trigger of a paused workflow is workflow_paused",
-			given: func(w *world) { givenTriggers(w); w.patch("wf", `{"state": "paused"}`) },
-			call:  "POST /v1/workflows/$wf/triggers/nightly/test", status: 409, code: "workflow_paused",
+			name:    "a test of a trigger of a paused workflow is workflow_paused",
+			setup:   func(w *testWorkspace) { setupTriggers(w); w.patch("wf", `{"state": "paused"}`) },
+			request: "POST /v1/workflows/$wf/triggers/nightly/test", status: 409, code: "workflow_paused",
 		},
 		{
 			name:  "a test of an unknown trigger is trigger_not_found",
-			given: givenTriggers, call: "POST /v1/workflows/$wf/triggers/none/test", status: 404, code: "trigger_not_found", says: `"none"`,
+			setup: setupTriggers, request: "POST /v1/workflows/$wf/triggers/none/test", status: 404, code: "trigger_not_found", message: `"none"`,
 		},
 		{
 			name: "a test of a poll needs an item",
-			given: func(w *world) {
-				givenWorkflow(w)
+			setup: func(w *testWorkspace) {
+				setupWorkflow(w)
 				w.patch("wf", `{"triggers": [{"id": "p", "type": "poll", "every": "1m", "request": {"url": "https://example.com"}, "items": "response.body", "key": "item"}]}`)
 			},
-			call: "POST /v1/workflows/$wf/triggers/p/test", status: 400, code: "invalid_request", points: []string{"/payload"},
+			request: "POST /v1/workflows/$wf/triggers/p/test", status: 400, code: "invalid_request", pointers: []string{"/payload"},
 		},
 		{
 			name:  "a test takes objects only",
-			given: givenTriggers, call: "POST /v1/workflows/$wf/triggers/hook/test", body: `{"headers": []}`, loose: true,
-			status: 400, code: "invalid_request", points: []string{"/headers"},
+			setup: setupTriggers, request: "POST /v1/workflows/$wf/triggers/hook/test", body: `{"headers": []}`, lenient: true,
+			status: 400, code: "invalid_request", pointers: []string{"/headers"},
 		},
 		{
-			name:  "a test refuses what it does not know",
-			given: givenTriggers, call: "POST /v1/workflows/$wf/triggers/hook/test", body: `{"header": {}}`, loose: true,
-			status: 400, code: "invalid_request", points: []string{"/header"},
+			name:  "a test rejects unknown members",
+			setup: setupTriggers, request: "POST /v1/workflows/$wf/triggers/hook/test", body: `{"header": {}}`, lenient: true,
+			status: 400, code: "invalid_request", pointers: []string{"/header"},
 		},
 	})
 }
 
-// A workflow that deals with the failures of others.
-func TestAFailureStartsItsHandler(t *testing.T) {
+// A workflow that handles failures of other workflows.
+func TestEventTriggerOnFailedRun(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newTestWorkspace(t)
 	w.workflow("bad", failStep)
 	w.workflow("handler", `{"id": "see", "uses": "data.set", "with": {"values": {"step": "${{ trigger.payload.data.failed_step_id }}"}}}`)
 	w.patch("handler", `{"state": "active", "triggers": [{"id": "failures", "type": "event", "events": ["run.failed"], "workflows": ["`+w.names["bad"]+`"]}]}`)
-	w.finish("failed", "bad", "")
+	w.runToEnd("failed", "bad", "")
 	var run string
 	eventually(t, "the handler ran", func() bool {
-		runs := w.call("GET", "/v1/workflows/$handler/runs?status=succeeded", "").want(200).column("id")
+		runs := w.call("GET", "/v1/workflows/$handler/runs?status=succeeded", "").wantStatus(200).column("id")
 		if len(runs) == 1 {
 			run = runs[0]
 		}
 		return run != ""
 	})
-	wantContains(t, w.call("GET", "/v1/runs/"+run, "").json(), w.fill(`{"trigger": {"type": "event", "id": "failures",
+	wantContains(t, w.call("GET", "/v1/runs/"+run, "").json(), w.expand(`{"trigger": {"type": "event", "id": "failures",
 		"payload": {"event": "run.failed", "data": {"run_id": "$failed", "workflow_id": "$bad"}}, "test": false}, "steps": [{"output": {"step": "fail"}}]}`))
 	wantContains(t, w.call("GET", "/v1/workflows/$handler/triggers", "").json(), `{"data": [{"id": "failures", "last_run_id": "`+run+`", "last_fired_at": "~.+", "next_run_at": null}]}`)
 	wantContains(t, w.call("GET", "/v1/runs?trigger=event", "").json(), `{"data": [{"id": "`+run+`", "trigger": "event"}]}`)
 }
 
-func TestATestIsRepeatedOnce(t *testing.T) {
+func TestTriggerTestIdempotency(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	givenTriggers(w)
-	first := w.call("POST", "/v1/workflows/$wf/triggers/hook/test", `{}`, "Idempotency-Key", "k").want(201)
-	again := w.call("POST", "/v1/workflows/$wf/triggers/hook/test", `{}`, "Idempotency-Key", "k").want(201)
-	if first.text("id") != again.text("id") || again.header.Get("Idempotent-Replayed") != "true" {
+	w := newTestWorkspace(t)
+	setupTriggers(w)
+	first := w.call("POST", "/v1/workflows/$wf/triggers/hook/test", `{}`, "Idempotency-Key", "k").wantStatus(201)
+	again := w.call("POST", "/v1/workflows/$wf/triggers/hook/test", `{}`, "Idempotency-Key", "k").wantStatus(201)
+	if first.str("id") != again.str("id") || again.header.Get("Idempotent-Replayed") != "true" {
 		t.Errorf("got %s, then %s", first.body, again.body)
 	}
 }
 
-// What is written comes back as it was, and is the same in a diff.
-func TestTriggersAreKeptAsWritten(t *testing.T) {
+// Triggers are returned as they were written, and are equal in a diff.
+func TestTriggersRoundTrip(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	givenSecret(w)
+	w := newTestWorkspace(t)
+	setupSecret(w)
 	w.workflow("wf")
 	const triggers = `[
 		{"id": "a", "type": "schedule", "every": "15m", "missed": "skip", "jitter": "0s"},
@@ -177,7 +177,7 @@ func TestTriggersAreKeptAsWritten(t *testing.T) {
 	written := strings.ReplaceAll(triggers, "NAME", w.names["secret"])
 	w.patch("wf", `{"triggers": `+written+`}`)
 	wantContains(t, w.call("GET", "/v1/workflows/$wf", "").json(), `{"triggers": `+written+`}`)
-	wantContains(t, w.call("PATCH", "/v1/workflows/$wf", `{"triggers": `+written+`}`).want(200).json(), `{"version": 2}`)
+	wantContains(t, w.call("PATCH", "/v1/workflows/$wf", `{"triggers": `+written+`}`).wantStatus(200).json(), `{"version": 2}`)
 	w.patch("wf", `{"triggers": [{"id": "a", "type": "schedule", "every": "20m", "missed": "skip", "jitter": "0s"}]}`)
 	wantContains(t, w.call("GET", "/v1/workflows/$wf/versions/2/diff", "").json(), `{"triggers": [
 		{"change": "changed", "trigger_id": "a", "fields": [{"field": "/every", "from": "15m", "to": "20m"}]},

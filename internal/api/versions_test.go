@@ -11,34 +11,34 @@ func TestVersions(t *testing.T) {
 	runScenarios(t, []scenario{
 		{
 			name:  "a change of steps makes a version",
-			given: givenWorkflow, call: "PATCH /v1/workflows/$wf", body: `{"steps": [` + other + `]}`,
-			status: 200, answer: `{"version": 3}`,
+			setup: setupWorkflow, request: "PATCH /v1/workflows/$wf", body: `{"steps": [` + other + `]}`,
+			status: 200, contains: `{"version": 3}`,
 		},
 		{
 			name:  "a change of triggers makes a version",
-			given: givenWorkflow, call: "PATCH /v1/workflows/$wf", body: `{"triggers": [{"id": "by_hand", "type": "manual"}]}`,
-			status: 200, answer: `{"version": 3}`,
+			setup: setupWorkflow, request: "PATCH /v1/workflows/$wf", body: `{"triggers": [{"id": "by_hand", "type": "manual"}]}`,
+			status: 200, contains: `{"version": 3}`,
 		},
 		{
 			name:  "a definition equal to the current one makes none, whatever its white space",
-			given: givenWorkflow, call: "PATCH /v1/workflows/$wf",
+			setup: setupWorkflow, request: "PATCH /v1/workflows/$wf",
 			body:   `{"steps": [ {"uses": "data.set", "id": "set", "with": { "values": {"a": 1} } } ], "settings": {}}`,
-			status: 200, answer: `{"version": 2}`, headers: []string{"ETag", `"2"`},
+			status: 200, contains: `{"version": 2}`, headers: []string{"ETag", `"2"`},
 		},
 		{
 			name:  "a change of layout, name or description makes none, but changes the ETag",
-			given: givenWorkflow, call: "PATCH /v1/workflows/$wf", body: `{"layout": {"set": [1, 1]}, "name": "n", "description": "d"}`,
-			status: 200, answer: `{"version": 2}`, headers: []string{"ETag", `"3"`},
+			setup: setupWorkflow, request: "PATCH /v1/workflows/$wf", body: `{"layout": {"set": [1, 1]}, "name": "n", "description": "d"}`,
+			status: 200, contains: `{"version": 2}`, headers: []string{"ETag", `"3"`},
 		},
 		{
 			name: "the list of versions is newest first and without definitions",
-			given: func(w *world) {
-				givenWorkflow(w)
+			setup: func(w *testWorkspace) {
+				setupWorkflow(w)
 				w.patch("wf", `{"steps": [`+other+`]}`)
 			},
-			call: "GET /v1/workflows/$wf/versions", as: "read", status: 200, keys: "data next_cursor",
-			answer: `{"data": [{"version": 3}, {"version": 2}, {"version": 1}], "next_cursor": null}`,
-			then: func(w *world, a *answer) {
+			request: "GET /v1/workflows/$wf/versions", scope: "read", status: 200, members: "data next_cursor",
+			contains: `{"data": [{"version": 3}, {"version": 2}, {"version": 1}], "next_cursor": null}`,
+			after: func(w *testWorkspace, a *response) {
 				for _, item := range a.items() {
 					wantKeys(w.t, item, "version created_at created_by")
 				}
@@ -46,72 +46,72 @@ func TestVersions(t *testing.T) {
 		},
 		{
 			name:  "a version names the key that made it",
-			given: givenWorkflow, call: "GET /v1/workflows/$wf/versions/2", status: 200,
-			then: func(w *world, a *answer) {
-				keys := w.call("GET", "/v1/api-keys", "").want(200).column("id")
-				if by := a.text("created_by"); by != keys[len(keys)-1] {
+			setup: setupWorkflow, request: "GET /v1/workflows/$wf/versions/2", status: 200,
+			after: func(w *testWorkspace, a *response) {
+				keys := w.call("GET", "/v1/api-keys", "").wantStatus(200).column("id")
+				if by := a.str("created_by"); by != keys[len(keys)-1] {
 					w.t.Errorf("created by %s, the first key is %v", by, keys)
 				}
 			},
 		},
 		{
-			name:  "a version holds the definition as it was",
-			given: func(w *world) { givenWorkflow(w); w.patch("wf", `{"steps": []}`) },
-			call:  "GET /v1/workflows/$wf/versions/2", as: "read", status: 200,
-			keys:   "workflow_id version triggers steps settings source created_at created_by",
-			answer: `{"workflow_id": "$wf", "version": 2, "triggers": [], "settings": {}, "steps": [{"id": "set", "with": {"values": {"a": 1}}}]}`,
+			name:    "a version holds the definition as it was",
+			setup:   func(w *testWorkspace) { setupWorkflow(w); w.patch("wf", `{"steps": []}`) },
+			request: "GET /v1/workflows/$wf/versions/2", scope: "read", status: 200,
+			members:  "workflow_id version triggers steps settings source created_at created_by",
+			contains: `{"workflow_id": "$wf", "version": 2, "triggers": [], "settings": {}, "steps": [{"id": "set", "with": {"values": {"a": 1}}}]}`,
 		},
 		{
 			name:  "version 1 is the empty definition the workflow was created with",
-			given: givenWorkflow, call: "GET /v1/workflows/$wf/versions/1", status: 200, answer: `{"version": 1, "steps": [], "triggers": []}`,
+			setup: setupWorkflow, request: "GET /v1/workflows/$wf/versions/1", status: 200, contains: `{"version": 1, "steps": [], "triggers": []}`,
 		},
 		{
 			name:  "a version that does not exist is version_not_found, and the message names it",
-			given: givenWorkflow, call: "GET /v1/workflows/$wf/versions/3", status: 404, code: "version_not_found", says: "3",
+			setup: setupWorkflow, request: "GET /v1/workflows/$wf/versions/3", status: 404, code: "version_not_found", message: "3",
 		},
 		{
-			name: "a version of a workflow that does not exist is workflow_not_found",
-			call: "GET /v1/workflows/wf_01m7f8njhve3pt0yekqqme4qcm/versions/1", status: 404, code: "workflow_not_found",
+			name:    "a version of a workflow that does not exist is workflow_not_found",
+			request: "GET /v1/workflows/wf_01m7f8njhve3pt0yekqqme4qcm/versions/1", status: 404, code: "workflow_not_found",
 		},
 		{
 			name: "restoring makes a new version with the old definition",
-			given: func(w *world) {
-				givenWorkflow(w)
+			setup: func(w *testWorkspace) {
+				setupWorkflow(w)
 				w.patch("wf", `{"steps": [], "state": "active", "layout": {"a": [1, 1]}}`)
 			},
-			call: "POST /v1/workflows/$wf/versions/2/restore", as: "write", status: 200, keys: workflowKeys,
-			answer:  `{"version": 4, "steps": [{"id": "set"}], "state": "active", "layout": {"a": [1, 1]}, "name": "Workflow wf"}`,
-			headers: []string{"ETag", `"4"`},
-			then: func(w *world, _ *answer) {
+			request: "POST /v1/workflows/$wf/versions/2/restore", scope: "write", status: 200, members: workflowKeys,
+			contains: `{"version": 4, "steps": [{"id": "set"}], "state": "active", "layout": {"a": [1, 1]}, "name": "Workflow wf"}`,
+			headers:  []string{"ETag", `"4"`},
+			after: func(w *testWorkspace, _ *response) {
 				wantContains(w.t, w.call("GET", "/v1/workflows/$wf/versions/3", "").json(), `{"steps": []}`)
 			},
 		},
 		{
 			name:  "restoring what is the current definition changes nothing",
-			given: givenWorkflow, call: "POST /v1/workflows/$wf/versions/2/restore", body: `{}`,
-			status: 200, answer: `{"version": 2}`, headers: []string{"ETag", `"2"`},
+			setup: setupWorkflow, request: "POST /v1/workflows/$wf/versions/2/restore", body: `{}`,
+			status: 200, contains: `{"version": 2}`, headers: []string{"ETag", `"2"`},
 		},
 		{
 			name:  "restoring a version that does not exist is version_not_found",
-			given: givenWorkflow, call: "POST /v1/workflows/$wf/versions/9/restore", status: 404, code: "version_not_found",
+			setup: setupWorkflow, request: "POST /v1/workflows/$wf/versions/9/restore", status: 404, code: "version_not_found",
 		},
 		{
-			name: "restoring a version of an unknown workflow is workflow_not_found",
-			call: "POST /v1/workflows/wf_01m7f8njhve3pt0yekqqme4qcm/versions/1/restore", status: 404, code: "workflow_not_found",
+			name:    "restoring a version of an unknown workflow is workflow_not_found",
+			request: "POST /v1/workflows/wf_01m7f8njhve3pt0yekqqme4qcm/versions/1/restore", status: 404, code: "workflow_not_found",
 		},
 		{
 			name:  "restoring takes no body",
-			given: givenWorkflow, call: "POST /v1/workflows/$wf/versions/1/restore", body: `{"version": 1}`,
-			status: 400, code: "invalid_request", points: []string{"/version"},
+			setup: setupWorkflow, request: "POST /v1/workflows/$wf/versions/1/restore", body: `{"version": 1}`,
+			status: 400, code: "invalid_request", pointers: []string{"/version"},
 		},
 		{
-			name:  "a run is pinned to the version it started with",
-			given: func(w *world) { w.workflow("wf", setStep, waitStep); w.waiting("run", "wf") },
-			call:  "PATCH /v1/workflows/$wf", body: `{"steps": []}`, status: 200, answer: `{"version": 3}`,
-			then: func(w *world, _ *answer) {
+			name:    "a run is pinned to the version it started with",
+			setup:   func(w *testWorkspace) { w.workflow("wf", setStep, waitStep); w.runUntilWaiting("run", "wf") },
+			request: "PATCH /v1/workflows/$wf", body: `{"steps": []}`, status: 200, contains: `{"version": 3}`,
+			after: func(w *testWorkspace, _ *response) {
 				wantContains(w.t, w.call("GET", "/v1/runs/$run", "").json(),
 					`{"workflow_version": 2, "status": "running", "steps": [{"step_id": "set"}, {"step_id": "pause", "status": "waiting"}]}`)
-				wantContains(w.t, w.finish("next", "wf", "").json(), `{"workflow_version": 3, "status": "succeeded", "steps": []}`)
+				wantContains(w.t, w.runToEnd("next", "wf", "").json(), `{"workflow_version": 3, "status": "succeeded", "steps": []}`)
 			},
 		},
 	})
@@ -119,19 +119,19 @@ func TestVersions(t *testing.T) {
 
 func TestVersionNumbersAreChecked(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	givenWorkflow(w)
+	w := newTestWorkspace(t)
+	setupWorkflow(w)
 	for _, n := range []string{"0", "-1", "abc", "01", "1.0", "1e0", "+1", "%201", "99999999999999999999", "0x1", "null"} {
-		w.call("GET", "/v1/workflows/$wf/versions/"+n, "").want(http.StatusBadRequest, "invalid_request")
-		w.call("POST", "/v1/workflows/$wf/versions/"+n+"/restore", "").want(http.StatusBadRequest, "invalid_request")
+		w.call("GET", "/v1/workflows/$wf/versions/"+n, "").wantStatus(http.StatusBadRequest, "invalid_request")
+		w.call("POST", "/v1/workflows/$wf/versions/"+n+"/restore", "").wantStatus(http.StatusBadRequest, "invalid_request")
 	}
-	w.call("GET", "/v1/workflows/$wf/versions/9223372036854775807", "").want(http.StatusNotFound, "version_not_found")
+	w.call("GET", "/v1/workflows/$wf/versions/9223372036854775807", "").wantStatus(http.StatusNotFound, "version_not_found")
 }
 
 func TestETags(t *testing.T) {
 	const body = `{"name": "Changed"}`
-	current := func(w *world) {
-		givenWorkflow(w)
+	current := func(w *testWorkspace) {
+		setupWorkflow(w)
 		w.names["etag"] = w.call("GET", "/v1/workflows/$wf", "").header.Get("ETag")
 	}
 	var scenarios []scenario
@@ -148,7 +148,7 @@ func TestETags(t *testing.T) {
 			name, match string
 			ok          bool
 		}{
-			{"the ETag of the workflow as it is", "$etag", true},
+			{"the current ETag of the workflow", "$etag", true},
 			{"one that it had before", `"1"`, false},
 			{"one of several", `"1", $etag`, true},
 			{"several of which none is it", `"1","7"`, false},
@@ -157,13 +157,13 @@ func TestETags(t *testing.T) {
 			{"one without quotes", "2", false},
 		} {
 			sc := scenario{
-				name: fmt.Sprintf("%s with If-Match %s", request.call, tc.name), given: current,
-				call: request.call, body: request.body, with: []string{"If-Match", tc.match}, status: request.status, audit: request.audit,
+				name: fmt.Sprintf("%s with If-Match %s", request.call, tc.name), setup: current,
+				request: request.call, body: request.body, requestHeaders: []string{"If-Match", tc.match}, status: request.status, audit: request.audit,
 			}
 			if !tc.ok {
-				sc.status, sc.code, sc.says, sc.audit = 412, "version_conflict", "$wf", ""
-				sc.then = func(w *world, _ *answer) {
-					if got := w.call("GET", "/v1/workflows/$wf", "").want(200).header.Get("ETag"); got != w.names["etag"] {
+				sc.status, sc.code, sc.message, sc.audit = 412, "version_conflict", "$wf", ""
+				sc.after = func(w *testWorkspace, _ *response) {
+					if got := w.call("GET", "/v1/workflows/$wf", "").wantStatus(200).header.Get("ETag"); got != w.names["etag"] {
 						w.t.Errorf("the workflow changed: its ETag is %s", got)
 					}
 				}
@@ -172,8 +172,8 @@ func TestETags(t *testing.T) {
 		}
 	}
 	scenarios = append(scenarios, scenario{
-		name: "If-Match * does not bring an unknown workflow into being",
-		call: "PATCH /v1/workflows/wf_01m7f8njhve3pt0yekqqme4qcm", body: body, with: []string{"If-Match", "*"},
+		name:    "If-Match * does not bring an unknown workflow into being",
+		request: "PATCH /v1/workflows/wf_01m7f8njhve3pt0yekqqme4qcm", body: body, requestHeaders: []string{"If-Match", "*"},
 		status: 404, code: "workflow_not_found",
 	})
 	runScenarios(t, scenarios)

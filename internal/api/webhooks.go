@@ -65,11 +65,11 @@ func (s *Server) createWebhook(ctx context.Context, in *createWebhookRequest) (*
 	if err != nil {
 		return nil, err
 	}
-	return ok(createdWebhookBody{showWebhook(w), secret}).with("Location", "/v1/webhooks/"+w.ID), nil
+	return ok(createdWebhookBody{showWebhook(w), secret}).withHeader("Location", "/v1/webhooks/"+w.ID), nil
 }
 
 func (s *Server) listWebhooks(ctx context.Context, in *page) (*reply, error) {
-	return listing(ctx, s, *in, []string{"webhooks"},
+	return paginate(ctx, s, *in, []string{"webhooks"},
 		func(p paging.Request) (paging.Page[webhook.Webhook], error) {
 			return s.Webhooks.List(ctx, actorOf(ctx), p)
 		},

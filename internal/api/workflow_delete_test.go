@@ -7,59 +7,59 @@ import (
 )
 
 func TestDeleteWorkflow(t *testing.T) {
-	gone := func(w *world, _ *answer) {
-		w.call("GET", "/v1/workflows/$wf", "").want(404, "workflow_not_found")
-		w.call("DELETE", "/v1/workflows/$wf", "").want(404, "workflow_not_found")
+	wantDeleted := func(w *testWorkspace, _ *response) {
+		w.call("GET", "/v1/workflows/$wf", "").wantStatus(404, "workflow_not_found")
+		w.call("DELETE", "/v1/workflows/$wf", "").wantStatus(404, "workflow_not_found")
 	}
 	runScenarios(t, []scenario{
 		{
 			name:  "a draft can be deleted",
-			given: givenWorkflow, call: "DELETE /v1/workflows/$wf", as: "write",
-			status: 204, headers: []string{"Content-Type", "", "ETag", ""}, audit: "workflow.deleted", then: gone,
+			setup: setupWorkflow, request: "DELETE /v1/workflows/$wf", scope: "write",
+			status: 204, headers: []string{"Content-Type", "", "ETag", ""}, audit: "workflow.deleted", after: wantDeleted,
 		},
 		{
-			name:  "a paused workflow can be deleted",
-			given: func(w *world) { givenWorkflow(w); w.patch("wf", `{"state": "paused"}`) },
-			call:  "DELETE /v1/workflows/$wf", status: 204, audit: "workflow.deleted", then: gone,
+			name:    "a paused workflow can be deleted",
+			setup:   func(w *testWorkspace) { setupWorkflow(w); w.patch("wf", `{"state": "paused"}`) },
+			request: "DELETE /v1/workflows/$wf", status: 204, audit: "workflow.deleted", after: wantDeleted,
 		},
 		{
-			name:  "an active workflow must be paused first, and the message says so",
-			given: func(w *world) { givenWorkflow(w); w.patch("wf", `{"state": "active"}`) },
-			call:  "DELETE /v1/workflows/$wf", status: 409, code: "workflow_active", says: "pause it first",
-			then: func(w *world, _ *answer) {
-				wantContains(w.t, w.call("GET", "/v1/workflows/$wf", "").want(200).json(), `{"state": "active"}`)
+			name:    "an active workflow must be paused first, and the message says so",
+			setup:   func(w *testWorkspace) { setupWorkflow(w); w.patch("wf", `{"state": "active"}`) },
+			request: "DELETE /v1/workflows/$wf", status: 409, code: "workflow_active", message: "pause it first",
+			after: func(w *testWorkspace, _ *response) {
+				wantContains(w.t, w.call("GET", "/v1/workflows/$wf", "").wantStatus(200).json(), `{"state": "active"}`)
 			},
 		},
 		{
 			name:  "an empty JSON object as the body of a DELETE is accepted",
-			given: givenWorkflow, call: "DELETE /v1/workflows/$wf", body: "{}", status: 204, audit: "workflow.deleted",
+			setup: setupWorkflow, request: "DELETE /v1/workflows/$wf", body: "{}", status: 204, audit: "workflow.deleted",
 		},
 		{
-			name:  "any other body of a DELETE is refused",
-			given: givenWorkflow, call: "DELETE /v1/workflows/$wf", body: `{"force": true}`,
-			status: 400, code: "invalid_request", points: []string{"/force"},
+			name:  "any other body of a DELETE is rejected",
+			setup: setupWorkflow, request: "DELETE /v1/workflows/$wf", body: `{"force": true}`,
+			status: 400, code: "invalid_request", pointers: []string{"/force"},
 		},
 		{
-			name: "deleting an unknown workflow is workflow_not_found",
-			call: "DELETE /v1/workflows/wf_01m7f8njhve3pt0yekqqme4qcm", status: 404, code: "workflow_not_found", says: "wf_01m7f8njhve3pt0yekqqme4qcm",
+			name:    "deleting an unknown workflow is workflow_not_found",
+			request: "DELETE /v1/workflows/wf_01m7f8njhve3pt0yekqqme4qcm", status: 404, code: "workflow_not_found", message: "wf_01m7f8njhve3pt0yekqqme4qcm",
 		},
 		{
-			name: "its versions, its runs and the webhooks bound to it are gone with it, and only they",
-			given: func(w *world) {
+			name: "its versions, runs and webhooks are deleted with it, and nothing else",
+			setup: func(w *testWorkspace) {
 				w.workflow("wf", setStep)
 				w.workflow("other", setStep)
-				w.finish("run", "wf", "")
-				w.finish("others_run", "other", "")
-				w.make("bound", "/v1/webhooks", `{"url": "https://example.com/a", "events": ["run.failed"], "workflow_id": "$wf"}`)
-				w.make("free", "/v1/webhooks", `{"url": "https://example.com/b", "events": ["run.failed"]}`)
+				w.runToEnd("run", "wf", "")
+				w.runToEnd("others_run", "other", "")
+				w.create("bound", "/v1/webhooks", `{"url": "https://example.com/a", "events": ["run.failed"], "workflow_id": "$wf"}`)
+				w.create("free", "/v1/webhooks", `{"url": "https://example.com/b", "events": ["run.failed"]}`)
 			},
-			call: "DELETE /v1/workflows/$wf", status: 204, audit: "workflow.deleted",
-			then: func(w *world, _ *answer) {
-				checkGone(w)
-				w.call("GET", "/v1/webhooks/$bound", "").want(404, "webhook_not_found")
-				w.call("PATCH", "/v1/webhooks/$bound", `{"enabled": true}`).want(404, "webhook_not_found")
-				w.call("GET", "/v1/webhooks/$free", "").want(200)
-				w.call("GET", "/v1/runs/$others_run", "").want(200)
+			request: "DELETE /v1/workflows/$wf", status: 204, audit: "workflow.deleted",
+			after: func(w *testWorkspace, _ *response) {
+				checkDeleted(w)
+				w.call("GET", "/v1/webhooks/$bound", "").wantStatus(404, "webhook_not_found")
+				w.call("PATCH", "/v1/webhooks/$bound", `{"enabled": true}`).wantStatus(404, "webhook_not_found")
+				w.call("GET", "/v1/webhooks/$free", "").wantStatus(200)
+				w.call("GET", "/v1/runs/$others_run", "").wantStatus(200)
 				if got := w.call("GET", "/v1/webhooks", "").column("id"); !slices.Equal(got, []string{w.names["free"]}) {
 					w.t.Errorf("webhooks are %v", got)
 				}
@@ -67,13 +67,13 @@ func TestDeleteWorkflow(t *testing.T) {
 		},
 		{
 			name: "a draft with runs that are going on can be deleted: they end without an event",
-			given: func(w *world) {
+			setup: func(w *testWorkspace) {
 				w.workflow("wf", waitStep)
-				w.waiting("run", "wf")
+				w.runUntilWaiting("run", "wf")
 			},
-			call: "DELETE /v1/workflows/$wf", status: 204, audit: "workflow.deleted",
-			then: func(w *world, _ *answer) {
-				checkGone(w)
+			request: "DELETE /v1/workflows/$wf", status: 204, audit: "workflow.deleted",
+			after: func(w *testWorkspace, _ *response) {
+				checkDeleted(w)
 				time.Sleep(50 * time.Millisecond)
 				if got := w.events(); !slices.Equal(got, []string{"run.started"}) {
 					w.t.Errorf("events are %v", got)
@@ -83,12 +83,12 @@ func TestDeleteWorkflow(t *testing.T) {
 		},
 		{
 			name: "a run that would wake up after its workflow was deleted does not go on",
-			given: func(w *world) {
+			setup: func(w *testWorkspace) {
 				w.workflow("wf", `{"id": "nap", "uses": "flow.wait", "with": {"for": "150ms"}}`, setStep)
-				w.run("run", "wf", "")
+				w.startRun("run", "wf", "")
 			},
-			call: "DELETE /v1/workflows/$wf", status: 204, audit: "workflow.deleted",
-			then: func(w *world, _ *answer) {
+			request: "DELETE /v1/workflows/$wf", status: 204, audit: "workflow.deleted",
+			after: func(w *testWorkspace, _ *response) {
 				time.Sleep(300 * time.Millisecond)
 				if got := w.events(); !slices.Equal(got, []string{"run.started"}) {
 					w.t.Errorf("events are %v", got)
@@ -98,9 +98,9 @@ func TestDeleteWorkflow(t *testing.T) {
 	})
 }
 
-// checkGone makes sure that nothing of the workflow $wf with its run $run
-// answers any more.
-func checkGone(w *world) {
+// checkDeleted checks that nothing of the workflow $wf and its run $run can be
+// read.
+func checkDeleted(w *testWorkspace) {
 	w.t.Helper()
 	for call, code := range map[string]string{
 		"GET /v1/workflows/$wf":                     "workflow_not_found",
@@ -115,11 +115,11 @@ func checkGone(w *world) {
 		"POST /v1/runs/$run/cancel":                 "run_not_found",
 	} {
 		method, path := splitCall(call)
-		w.call(method, path, "{}").want(404, code)
+		w.call(method, path, "{}").wantStatus(404, code)
 	}
 	if got := w.call("GET", "/v1/workflows", "").column("id"); slices.Contains(got, w.names["wf"]) {
 		w.t.Errorf("it is still in the list: %v", got)
 	}
 	body := `{"url": "https://example.com", "events": ["run.failed"], "workflow_id": "$wf"}`
-	w.call("POST", "/v1/webhooks", body).want(404, "workflow_not_found")
+	w.call("POST", "/v1/webhooks", body).wantStatus(404, "workflow_not_found")
 }

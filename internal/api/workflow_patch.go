@@ -51,14 +51,14 @@ type workflowPatch struct {
 	Layout      strictjson.Optional[map[string]*workflow.Point] `json:"layout"`
 	Pinned      strictjson.Optional[map[string]json.RawMessage] `json:"pinned"`
 	Source      strictjson.Optional[string]                     `json:"source"`
-	// written is the body itself, when it is YAML.
-	written []byte
+	// yamlBody is the body itself if it is YAML.
+	yamlBody []byte
 }
 
-func (p *workflowPatch) keep(body []byte) { p.written = body }
+func (p *workflowPatch) setYAML(body []byte) { p.yamlBody = body }
 
-// source is what the patch says of the text of the workflow. A body that is
-// YAML is the text, unless it has one inside.
+// source returns the change of the workflow's source text. A YAML body is itself
+// the source, unless it has a source member.
 func (p *workflowPatch) source() (*workflow.SourcePatch, error) {
 	switch {
 	case p.Source.Null:
@@ -66,43 +66,57 @@ func (p *workflowPatch) source() (*workflow.SourcePatch, error) {
 	case p.Source.Set:
 		text, err := workflow.ReadText(p.Source.Value)
 		return &workflow.SourcePatch{Text: text}, err
-	case p.written == nil || len(p.written) > workflow.MaxSource:
+	case p.yamlBody == nil || len(p.yamlBody) > workflow.MaxSource:
 		return nil, nil
 	}
-	text, err := workflow.ReadText(string(p.written))
+	text, err := workflow.ReadText(string(p.yamlBody))
 	if err != nil {
-		// As a patch it is fine; it is only not a text that can be kept.
+		// It is valid as a patch, but not as a source text to store.
 		return nil, nil //nolint:nilerr // see above
 	}
-	return &workflow.SourcePatch{Text: text, Offered: true}, nil
+	return &workflow.SourcePatch{Text: text, Optional: true}, nil
+}
+
+// fullPatch returns the complete patch.
+func (p *workflowPatch) fullPatch() (workflow.Patch, error) {
+	patch := p.patch()
+	var err error
+	if patch.Source, err = p.source(); err != nil {
+		return workflow.Patch{}, err
+	}
+	patch.Name, patch.State = p.Name, p.State
+	if p.Description.Set {
+		patch.SetDescription = true
+		if !p.Description.Null {
+			patch.Description = &p.Description.Value
+		}
+	}
+	if p.Layout.Set {
+		patch.Layout = &workflow.LayoutPatch{Clear: p.Layout.Null, Places: p.Layout.Value}
+	}
+	if p.Pinned.Set {
+		patch.Pinned = &workflow.PinsPatch{Clear: p.Pinned.Null, Values: p.Pinned.Value}
+	}
+	return patch, nil
+}
+
+// locate adds line and column to problems if the definition comes from the source
+// text.
+func (p *workflowPatch) locate(patch workflow.Patch, err error) error {
+	if p.Source.Set && patch.Source != nil {
+		return patch.Source.Text.Locate(err)
+	}
+	return err
 }
 
 func (s *Server) updateWorkflow(ctx context.Context, in *updateWorkflowRequest) (*reply, error) {
-	body := &in.Body
-	patch := body.patch()
-	var err error
-	if patch.Source, err = body.source(); err != nil {
+	patch, err := in.Body.fullPatch()
+	if err != nil {
 		return nil, err
-	}
-	patch.Name, patch.State = body.Name, body.State
-	if body.Description.Set {
-		patch.SetDescription = true
-		if !body.Description.Null {
-			patch.Description = &body.Description.Value
-		}
-	}
-	if body.Layout.Set {
-		patch.Layout = &workflow.LayoutPatch{Clear: body.Layout.Null, Places: body.Layout.Value}
-	}
-	if body.Pinned.Set {
-		patch.Pinned = &workflow.PinsPatch{Clear: body.Pinned.Null, Values: body.Pinned.Value}
 	}
 	w, err := s.Workflows.Update(ctx, actorOf(ctx), in.ID, patch, workflow.ParseMatch(in.IfMatch))
 	if err != nil {
-		if body.Source.Set && patch.Source != nil {
-			err = patch.Source.Text.Locate(err)
-		}
-		return nil, err
+		return nil, in.Body.locate(patch, err)
 	}
 	return showWorkflow(w), nil
 }

@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"encoding/json"
+	"strconv"
 
 	"github.com/stepmill/stepmill/internal/clock"
 	"github.com/stepmill/stepmill/internal/fault"
@@ -34,7 +35,7 @@ func showWorkflow(w workflow.Workflow) *reply {
 		Triggers: orEmpty(w.Definition.Triggers), Steps: orEmpty(w.Definition.Steps),
 		Settings: w.Definition.Settings, Layout: w.Layout, Pinned: w.Pinned, Source: w.Source, SourceStale: w.SourceStale,
 		CreatedAt: clock.Format(w.CreatedAt), UpdatedAt: clock.Format(w.UpdatedAt),
-	}).with("ETag", w.ETag())
+	}).withHeader("ETag", w.ETag())
 }
 
 func orEmpty[T any](list []T) []T {
@@ -55,24 +56,41 @@ type workflowItem struct {
 type listWorkflowsRequest struct {
 	page
 	State   string `query:"state"`
+	Text    string `query:"text"`
 	Include string `query:"include"`
 }
 
+func (in *listWorkflowsRequest) filter() (f workflow.Filter, err error) {
+	f.State = workflow.State(in.State)
+	if in.State != "" && !f.State.Known() {
+		return f, parameter("state", "must be one of draft, active, paused")
+	}
+	if in.Text != "" {
+		f.Words, err = words("text", in.Text)
+	}
+	return f, err
+}
+
+// name identifies the list in its cursors.
+func (in *listWorkflowsRequest) name() []string {
+	return []string{"workflows", in.State, strconv.Quote(in.Text)}
+}
+
 func (s *Server) listWorkflows(ctx context.Context, in *listWorkflowsRequest) (*reply, error) {
-	state := workflow.State(in.State)
-	if in.State != "" && !state.Known() {
-		return nil, parameter("state", "must be one of draft, active, paused")
+	filter, err := in.filter()
+	if err != nil {
+		return nil, err
 	}
 	switch in.Include {
 	case "":
 	case "activity":
-		return s.listActivity(ctx, in, state)
+		return s.listActivity(ctx, in, filter)
 	default:
 		return nil, parameter("include", "must be activity")
 	}
-	return listing(ctx, s, in.page, []string{"workflows", in.State},
+	return paginate(ctx, s, in.page, in.name(),
 		func(p paging.Request) (paging.Page[workflow.Item], error) {
-			return s.Workflows.List(ctx, actorOf(ctx), state, p)
+			return s.Workflows.List(ctx, actorOf(ctx), filter, p)
 		},
 		showWorkflowItem)
 }
@@ -85,7 +103,7 @@ type createWorkflowRequest struct {
 	Body struct {
 		Name        *string `json:"name"`
 		Description *string `json:"description" null:"ok"`
-		// Accepted by the decoder only to say where steps belong.
+		// Decoded only to tell the caller where steps and triggers belong.
 		Steps    json.RawMessage `json:"steps"`
 		Triggers json.RawMessage `json:"triggers"`
 	} `body:"required"`
@@ -104,7 +122,7 @@ func (s *Server) createWorkflow(ctx context.Context, in *createWorkflowRequest) 
 	if err != nil {
 		return nil, err
 	}
-	return showWorkflow(w).with("Location", "/v1/workflows/"+w.ID), nil
+	return showWorkflow(w).withHeader("Location", "/v1/workflows/"+w.ID), nil
 }
 
 type workflowRequest struct {
@@ -112,7 +130,7 @@ type workflowRequest struct {
 	Accept string `header:"Accept"`
 }
 
-// workflowDocument is a workflow in a file: what a patch takes back.
+// workflowDocument is a workflow as YAML. A patch accepts it unchanged.
 type workflowDocument struct {
 	Name        string  `json:"name"`
 	Description *string `json:"description,omitempty"`
@@ -135,14 +153,14 @@ func (s *Server) getWorkflow(ctx context.Context, in *workflowRequest) (*reply, 
 	if err != nil {
 		return nil, err
 	}
-	answer := showWorkflow(w)
+	response := showWorkflow(w)
 	if prefersYAML(in.Accept) {
-		if answer, err = showYAML(workflowDocument{w.Name, w.Description, documentOf(w.Definition), w.Layout}); err != nil {
+		if response, err = showYAML(workflowDocument{w.Name, w.Description, documentOf(w.Definition), w.Layout}); err != nil {
 			return nil, err
 		}
-		answer.with("ETag", w.ETag())
+		response.withHeader("ETag", w.ETag())
 	}
-	return answer.with("Vary", "Accept"), nil
+	return response.withHeader("Vary", "Accept"), nil
 }
 
 type deleteWorkflowRequest struct {
@@ -205,7 +223,7 @@ type listVersionsRequest struct {
 }
 
 func (s *Server) listVersions(ctx context.Context, in *listVersionsRequest) (*reply, error) {
-	return listing(ctx, s, in.page, []string{"versions", in.ID},
+	return paginate(ctx, s, in.page, []string{"versions", in.ID},
 		func(p paging.Request) (paging.Page[workflow.Version], error) {
 			return s.Workflows.Versions(ctx, actorOf(ctx), in.ID, p)
 		},
@@ -233,16 +251,16 @@ func (s *Server) getVersion(ctx context.Context, in *getVersionRequest) (*reply,
 		return nil, err
 	}
 	d := v.Definition
-	answer := ok(versionBody{
+	response := ok(versionBody{
 		WorkflowID: v.WorkflowID, Version: v.Number, Triggers: orEmpty(d.Triggers), Steps: orEmpty(d.Steps), Settings: d.Settings, Source: v.Source,
 		CreatedAt: clock.Format(v.CreatedAt), CreatedBy: orNull(v.CreatedBy),
 	})
 	if prefersYAML(in.Accept) {
-		if answer, err = showYAML(documentOf(d)); err != nil {
+		if response, err = showYAML(documentOf(d)); err != nil {
 			return nil, err
 		}
 	}
-	return answer.with("Vary", "Accept"), nil
+	return response.withHeader("Vary", "Accept"), nil
 }
 
 type restoreVersionRequest struct {

@@ -50,11 +50,11 @@ func (s *Server) createWorkspace(ctx context.Context, in *createWorkspaceRequest
 	if err != nil {
 		return nil, err
 	}
-	return ok(createdWorkspaceBody{showWorkspace(w), key}).with("Location", "/v1/workspaces/"+w.ID), nil
+	return ok(createdWorkspaceBody{showWorkspace(w), key}).withHeader("Location", "/v1/workspaces/"+w.ID), nil
 }
 
 func (s *Server) listWorkspaces(ctx context.Context, in *page) (*reply, error) {
-	return listing(ctx, s, *in, []string{"workspaces"},
+	return paginate(ctx, s, *in, []string{"workspaces"},
 		func(p paging.Request) (paging.Page[auth.Workspace], error) {
 			return s.Auth.ListWorkspaces(ctx, actorOf(ctx), p)
 		},

@@ -15,21 +15,21 @@ import (
 
 const mediaYAML = "application/yaml"
 
-// isYAML knows the registered name of YAML (RFC 9512) and the two that were
-// used before there was one.
+// isYAML reports whether a media type is YAML: the registered name (RFC 9512) or
+// one of the two older ones.
 func isYAML(media string) bool {
 	return slices.Contains([]string{mediaYAML, "application/x-yaml", "text/yaml"}, media)
 }
 
-// decodeYAML reads a body that is YAML by the rules for JSON, and remembers
-// the document for the places of later problems.
+// decodeYAML decodes a YAML body by the rules for JSON. It keeps the document to
+// find the positions of later problems.
 func (r *request) decodeYAML(into any) error {
 	document, err := strictyaml.Decode(r.body)
 	if err == nil {
 		r.document = document
 		err = strictjson.DecodeBody(document.JSON, into)
-		if written, ok := into.(interface{ keep(body []byte) }); ok {
-			written.keep(r.body)
+		if receiver, ok := into.(interface{ setYAML(body []byte) }); ok {
+			receiver.setYAML(r.body)
 		}
 		problems, _ := errors.AsType[strictjson.Errors](err)
 		for _, problem := range problems {
@@ -40,48 +40,66 @@ func (r *request) decodeYAML(into any) error {
 			problem.Line, problem.Column, _ = find(problem.Pointer)
 		}
 	}
-	return refusal(err, true)
+	return decodeError(err, true, true)
 }
 
-// locatable is an answer that tells of places in the body.
+// locatable is a response that refers to positions in the request body.
 type locatable interface{ locate(*strictyaml.Document) }
 
-// located makes a call whose problems, in an error or in its answer, have the
-// line and column that they have in the YAML of the body.
-func (r *request) located(effect call) call {
-	if r.document == nil {
+// withPositions wraps a call so that problems in its error or response have the
+// line and column of the request body.
+func (r *request) withPositions(effect call) call {
+	if r.document == nil && !r.positions {
 		return effect
 	}
 	return func(ctx context.Context) (*reply, error) {
-		answer, err := effect(ctx)
-		if answer != nil {
-			if body, ok := answer.body.(locatable); ok {
+		response, err := effect(ctx)
+		if response != nil && r.document != nil {
+			if body, ok := response.body.(locatable); ok {
 				body.locate(r.document)
 			}
 		}
-		return answer, r.locate(err)
+		return response, r.addPositions(err)
 	}
 }
 
-func (r *request) locate(err error) error {
+// addPositions adds line and column to the problems of an error, except to those
+// that already have a position in a text inside the body.
+func (r *request) addPositions(err error) error {
 	f, ok := fault.As(err)
-	if !ok || r.document == nil {
+	if !ok {
 		return err
 	}
-	for i := range f.Details {
-		detail := &f.Details[i]
-		detail.Line, detail.Column, _ = r.document.At(detail.Pointer)
+	var pointers []string
+	for _, detail := range f.Details {
+		pointers = append(pointers, detail.Pointer)
+	}
+	for i, position := range r.positionsOf(pointers) {
+		if detail := &f.Details[i]; detail.Line == 0 {
+			detail.Line, detail.Column = position.Line, position.Column
+		}
 	}
 	return err
 }
 
-// prefersYAML tells whether an Accept header ranks YAML above JSON.
+func (r *request) positionsOf(pointers []string) []strictjson.Place {
+	if r.document == nil {
+		return strictjson.Locate(r.body, pointers)
+	}
+	positions := make([]strictjson.Place, len(pointers))
+	for i, pointer := range pointers {
+		positions[i].Line, positions[i].Column, _ = r.document.At(pointer)
+	}
+	return positions
+}
+
+// prefersYAML reports whether an Accept header ranks YAML above JSON.
 func prefersYAML(accept string) bool {
 	return quality(accept, mediaYAML) > quality(accept, "application/json")
 }
 
-// quality is the weight of a media type in an Accept header: that of the most
-// specific range it is in, 0 if it is in none.
+// quality returns the weight of a media type in an Accept header: that of the most
+// specific matching range, or 0.
 func quality(accept, media string) float64 {
 	kind, _, _ := strings.Cut(media, "/")
 	weight, precision := 0.0, 0
@@ -108,7 +126,7 @@ func quality(accept, media string) float64 {
 	return weight
 }
 
-// showYAML answers with a document as YAML.
+// showYAML responds with a document as YAML.
 func showYAML(document any) (*reply, error) {
 	text, err := strictjson.Encode(document)
 	if err != nil {
@@ -117,5 +135,5 @@ func showYAML(document any) (*reply, error) {
 	if text, err = strictyaml.Encode(text); err != nil {
 		return nil, err
 	}
-	return (&reply{raw: text}).with("Content-Type", mediaYAML), nil
+	return (&reply{raw: text}).withHeader("Content-Type", mediaYAML), nil
 }

@@ -13,9 +13,9 @@ import (
 
 var asYAML = []string{"Content-Type", "application/yaml"}
 
-// places lists the problems of an answer, an error or a validation, as
+// problemPositions returns the problems of an error or a validation as
 // line:column pointer.
-func places(a *answer) []string {
+func problemPositions(a *response) []string {
 	a.t.Helper()
 	list, isValidation := a.object()["problems"].([]any)
 	if !isValidation {
@@ -29,16 +29,15 @@ func places(a *answer) []string {
 	return out
 }
 
-func wantPlaces(t *testing.T, a *answer, want ...string) {
+func wantPositions(t *testing.T, a *response, want ...string) {
 	t.Helper()
-	if diff := cmp.Diff(want, places(a)); diff != "" {
+	if diff := cmp.Diff(want, problemPositions(a)); diff != "" {
 		t.Errorf("places of %s (-want +got):\n%s", a.body, diff)
 	}
 }
 
-// Everything that is wrong with a document has its line and column, whoever
-// found it.
-func TestProblemsOfYAMLHavePlaces(t *testing.T) {
+// Every problem has a line and a column, whatever detected it.
+func TestYAMLProblemPositions(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
 		name, body string
@@ -87,32 +86,32 @@ func TestProblemsOfYAMLHavePlaces(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t)
-			givenWorkflow(w)
-			w.loose = true // what is checked need not fit the schema
-			changed := w.call("PATCH", "/v1/workflows/$wf", tc.body, asYAML...).want(tc.status, tc.code)
+			w := newTestWorkspace(t)
+			setupWorkflow(w)
+			w.lenient = true // validation accepts what the schema rejects
+			changed := w.call("PATCH", "/v1/workflows/$wf", tc.body, asYAML...).wantStatus(tc.status, tc.code)
 			if !strings.Contains(changed.message(), tc.says) {
 				t.Errorf("the message is %q, want %q in it", changed.message(), tc.says)
 			}
-			wantPlaces(t, changed, tc.places...)
+			wantPositions(t, changed, tc.places...)
 
 			checked := w.call("POST", "/v1/workflows/$wf/validate", tc.body, asYAML...)
 			if tc.status == http.StatusUnprocessableEntity {
-				checked.want(http.StatusOK)
+				checked.wantStatus(http.StatusOK)
 			} else {
-				checked.want(tc.status, tc.code)
+				checked.wantStatus(tc.status, tc.code)
 			}
-			wantPlaces(t, checked, tc.places...)
+			wantPositions(t, checked, tc.places...)
 		})
 	}
 }
 
-func TestProblemsOfJSONHaveNoPlaces(t *testing.T) {
+func TestJSONProblemsHaveNoPositions(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	givenWorkflow(w)
+	w := newTestWorkspace(t)
+	setupWorkflow(w)
 	for _, body := range []string{`{"nmae": 1}`, `{"steps": [{"id": "a", "uses": "x"}]}`, `{"steps": null}`} {
-		for _, line := range places(w.call("PATCH", "/v1/workflows/$wf", body)) {
+		for _, line := range problemPositions(w.call("PATCH", "/v1/workflows/$wf", body)) {
 			if !strings.HasPrefix(line, "<nil>:<nil> /") {
 				t.Errorf("%s: %s", body, line)
 			}
@@ -120,57 +119,59 @@ func TestProblemsOfJSONHaveNoPlaces(t *testing.T) {
 	}
 }
 
-func TestWhereYAMLIsTaken(t *testing.T) {
+func TestYAMLRequests(t *testing.T) {
 	t.Parallel()
 	t.Run("under three names", func(t *testing.T) {
 		t.Parallel()
-		w := newWorld(t)
-		givenWorkflow(w)
-		w.loose = true // one of them is documented
+		w := newTestWorkspace(t)
+		setupWorkflow(w)
+		w.lenient = true // only one is documented
 		for i, media := range []string{"application/yaml", "application/x-yaml", "text/yaml", "Application/YAML; charset=UTF-8"} {
 			name := fmt.Sprintf("Name %d", i)
-			if got := w.call("PATCH", "/v1/workflows/$wf", "name: "+name, "Content-Type", media).want(http.StatusOK).text("name"); got != name {
+			if got := w.call("PATCH", "/v1/workflows/$wf", "name: "+name, "Content-Type", media).wantStatus(http.StatusOK).str("name"); got != name {
 				t.Errorf("%s: the name is %q", media, got)
 			}
-			w.call("POST", "/v1/workflows/$wf/validate", "steps: []", "Content-Type", media).want(http.StatusOK)
+			w.call("POST", "/v1/workflows/$wf/validate", "steps: []", "Content-Type", media).wantStatus(http.StatusOK)
 		}
 		for _, media := range []string{"application/yaml; charset=latin1", "text/x-yaml", "application/json+yaml"} {
-			w.call("PATCH", "/v1/workflows/$wf", "name: x", "Content-Type", media).want(http.StatusUnsupportedMediaType, "unsupported_media_type")
+			w.call("PATCH", "/v1/workflows/$wf", "name: x", "Content-Type", media).wantStatus(http.StatusUnsupportedMediaType, "unsupported_media_type")
 		}
 	})
 	t.Run("nowhere else", func(t *testing.T) {
 		t.Parallel()
-		w := newWorld(t)
-		furnish(w)
+		w := newTestWorkspace(t)
+		createOneOfEach(w)
 		for _, route := range routes() {
-			takes := name(route) == "PATCH /v1/workflows/{id}" || name(route) == "POST /v1/workflows/{id}/validate"
+			takes := routeName(route) == "PATCH /v1/workflows/{id}" || routeName(route) == "POST /v1/workflows/{id}/validate" ||
+				routeName(route) == "POST /v1/workflows/import"
 			if takes || route.Method == http.MethodGet {
 				continue
 			}
 			id, _, _, _ := collection(route)
-			w.call(route.Method, routePath(route, id), "{}", asYAML...).want(http.StatusUnsupportedMediaType, "unsupported_media_type")
+			w.call(route.Method, routePath(route, id), "{}", asYAML...).wantStatus(http.StatusUnsupportedMediaType, "unsupported_media_type")
 		}
 	})
 	t.Run("with an idempotency key", func(t *testing.T) {
 		t.Parallel()
-		w := newWorld(t)
-		givenWorkflow(w)
+		w := newTestWorkspace(t)
+		setupWorkflow(w)
 		const body = "steps:\n  - id: a\n    uses: data.nothing\n"
-		first := w.once("key", "/v1/workflows/$wf/validate", body, asYAML...).want(http.StatusOK)
-		wantPlaces(t, first, "3:11 /steps/0/uses")
-		wantReplay(t, first, w.once("key", "/v1/workflows/$wf/validate", body, asYAML...))
-		w.once("key", "/v1/workflows/$wf/validate", "steps: []\n", asYAML...).want(http.StatusUnprocessableEntity, "idempotency_key_reused")
+		first := w.withIdempotencyKey("key", "/v1/workflows/$wf/validate", body, asYAML...).wantStatus(http.StatusOK)
+		wantPositions(t, first, "3:11 /steps/0/uses")
+		wantReplay(t, first, w.withIdempotencyKey("key", "/v1/workflows/$wf/validate", body, asYAML...))
+		w.withIdempotencyKey("key", "/v1/workflows/$wf/validate", "steps: []\n", asYAML...).wantStatus(http.StatusUnprocessableEntity, "idempotency_key_reused")
 	})
 	t.Run("without a body", func(t *testing.T) {
 		t.Parallel()
-		w := newWorld(t)
-		givenWorkflow(w)
-		w.call("POST", "/v1/workflows/$wf/validate", "", asYAML...).want(http.StatusOK)
-		w.call("PATCH", "/v1/workflows/$wf", "", asYAML...).want(http.StatusBadRequest, "invalid_json")
+		w := newTestWorkspace(t)
+		setupWorkflow(w)
+		w.call("POST", "/v1/workflows/$wf/validate", "", asYAML...).wantStatus(http.StatusOK)
+		w.call("PATCH", "/v1/workflows/$wf", "", asYAML...).wantStatus(http.StatusBadRequest, "invalid_json")
 	})
 }
 
-// wholeFormat has every field of the format, and text that is hard to write.
+// wholeFormat has every field of the format, and strings that are hard to
+// quote.
 const wholeFormat = `{
 "name": "Größe: no # 1 😀", "description": "Two lines.\n\n  - indented: yes\r\n\ttab\n",
 "triggers": [{"id": "on", "type": "manual"}],
@@ -188,17 +189,17 @@ const wholeFormat = `{
       {"id": "inner", "uses": "data.set", "with": {"values": {"sku": "${{ item.sku }}"}}}]}]}],
 "layout": {"get": [0, -80.5], "@on": [1e3, 2]}}`
 
-// What is pulled as YAML, pushed to another workflow and pulled again is the
-// same, and pushing it back changes nothing but the text that is kept.
-func TestYAMLGoesRound(t *testing.T) {
+// YAML that is pulled, pushed to another workflow and pulled again is equal.
+// Pushing it back changes only the stored source.
+func TestYAMLRoundTrip(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newTestWorkspace(t)
 	w.workflow("wf")
 	w.workflow("other")
-	w.loose = true // the schema keeps to what people write by hand
+	w.lenient = true // the schema only covers handwritten files
 	w.patch("wf", wholeFormat)
-	want := w.call("GET", "/v1/workflows/$wf", "").want(http.StatusOK)
-	pulled := w.call("GET", "/v1/workflows/$wf", "", "Accept", "application/yaml").want(http.StatusOK)
+	want := w.call("GET", "/v1/workflows/$wf", "").wantStatus(http.StatusOK)
+	pulled := w.call("GET", "/v1/workflows/$wf", "", "Accept", "application/yaml").wantStatus(http.StatusOK)
 	if got := pulled.header.Get("Content-Type"); got != "application/yaml" {
 		t.Errorf("the content type is %q", got)
 	}
@@ -206,31 +207,31 @@ func TestYAMLGoesRound(t *testing.T) {
 		t.Errorf("the headers are %v and %v", want.header, pulled.header)
 	}
 
-	w.call("PATCH", "/v1/workflows/$wf", sourceOf(string(pulled.body))).want(http.StatusOK)
-	want = w.call("GET", "/v1/workflows/$wf", "").want(http.StatusOK)
-	pushed := w.call("PATCH", "/v1/workflows/$wf", string(pulled.body), "Content-Type", "application/yaml", "If-Match", want.header.Get("ETag")).want(http.StatusOK)
+	w.call("PATCH", "/v1/workflows/$wf", sourcePatch(string(pulled.body))).wantStatus(http.StatusOK)
+	want = w.call("GET", "/v1/workflows/$wf", "").wantStatus(http.StatusOK)
+	pushed := w.call("PATCH", "/v1/workflows/$wf", string(pulled.body), "Content-Type", "application/yaml", "If-Match", want.header.Get("ETag")).wantStatus(http.StatusOK)
 	if diff := cmp.Diff(want.json(), pushed.json()); diff != "" || pushed.header.Get("ETag") != want.header.Get("ETag") {
 		t.Errorf("pushing it back changed the workflow (-was +is):\n%s", diff)
 	}
 
-	elsewhere := w.call("PATCH", "/v1/workflows/$other", string(pulled.body), asYAML...).want(http.StatusOK)
+	elsewhere := w.call("PATCH", "/v1/workflows/$other", string(pulled.body), asYAML...).wantStatus(http.StatusOK)
 	got, source := elsewhere.object(), want.object()
 	for _, member := range []string{"name", "description", "triggers", "steps", "settings", "layout"} {
 		if diff := cmp.Diff(source[member], got[member]); diff != "" {
 			t.Errorf("%s of the other workflow (-want +got):\n%s", member, diff)
 		}
 	}
-	again := w.call("GET", "/v1/workflows/$other", "", "Accept", "application/yaml").want(http.StatusOK)
+	again := w.call("GET", "/v1/workflows/$other", "", "Accept", "application/yaml").wantStatus(http.StatusOK)
 	if diff := cmp.Diff(string(pulled.body), string(again.body)); diff != "" {
 		t.Errorf("pulled again (-want +got):\n%s", diff)
 	}
 
-	version := w.call("GET", "/v1/workflows/$wf/versions/2", "", "Accept", "application/yaml").want(http.StatusOK)
+	version := w.call("GET", "/v1/workflows/$wf/versions/2", "", "Accept", "application/yaml").wantStatus(http.StatusOK)
 	if got := version.header.Get("Vary"); got != "Accept" {
 		t.Errorf("Vary is %q", got)
 	}
 	w.workflow("third")
-	restored := w.call("PATCH", "/v1/workflows/$third", string(version.body), asYAML...).want(http.StatusOK).object()
+	restored := w.call("PATCH", "/v1/workflows/$third", string(version.body), asYAML...).wantStatus(http.StatusOK).object()
 	for _, member := range []string{"triggers", "steps", "settings"} {
 		if diff := cmp.Diff(source[member], restored[member]); diff != "" {
 			t.Errorf("%s of the version (-want +got):\n%s", member, diff)
@@ -238,9 +239,9 @@ func TestYAMLGoesRound(t *testing.T) {
 	}
 }
 
-func TestYAMLOfAWorkflow(t *testing.T) {
+func TestGetWorkflowAsYAML(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newTestWorkspace(t)
 	w.workflow("empty")
 	w.workflow("full", `{"id": "greet", "uses": "data.set", "with": {"values": {"text": "Hello ${{ trigger.payload.name }}"}}}`, waitStep)
 	w.patch("full", `{"description": "One.\nTwo.", "settings": {"timeout": "5m"}, "layout": {"greet": [0, 40]}}`)
@@ -269,16 +270,16 @@ layout:
     - 40
 `,
 	} {
-		a := w.call("GET", "/v1/workflows/$"+name, "", "Accept", "application/yaml").want(http.StatusOK)
+		a := w.call("GET", "/v1/workflows/$"+name, "", "Accept", "application/yaml").wantStatus(http.StatusOK)
 		if diff := cmp.Diff(want, string(a.body)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
 }
 
-func TestAcceptChoosesTheForm(t *testing.T) {
+func TestContentNegotiation(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newTestWorkspace(t)
 	w.workflow("wf")
 	for accept, want := range map[string]string{
 		"": "json", "*/*": "json", "application/*": "json", "application/json": "json", "text/html, */*;q=0.8": "json", "image/png": "json",
@@ -289,17 +290,17 @@ func TestAcceptChoosesTheForm(t *testing.T) {
 		"application/yaml;q=nan": "json", ";;,,": "json", "application/yaml; q=0.3, text/yaml; q=0.9, application/json; q=0.5": "yaml",
 	} {
 		for _, path := range []string{"/v1/workflows/$wf", "/v1/workflows/$wf/versions/1"} {
-			a := w.call("GET", path, "", "Accept", accept).want(http.StatusOK)
+			a := w.call("GET", path, "", "Accept", accept).wantStatus(http.StatusOK)
 			if got := a.header.Get("Content-Type"); got != "application/"+want {
 				t.Errorf("%s with Accept: %s is %s, want %s", path, accept, got, want)
 			}
 		}
 	}
-	w.call("GET", "/v1/workflows/wf_none", "", "Accept", "application/yaml").want(http.StatusNotFound, "workflow_not_found")
+	w.call("GET", "/v1/workflows/wf_none", "", "Accept", "application/yaml").wantStatus(http.StatusNotFound, "workflow_not_found")
 }
 
-// What the documentation shows in YAML can be saved.
-func TestYAMLOfTheDocumentation(t *testing.T) {
+// YAML examples in the documentation can be saved.
+func TestYAMLInDocumentation(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../../docs/workflows.md")
 	if err != nil {
@@ -310,8 +311,8 @@ func TestYAMLOfTheDocumentation(t *testing.T) {
 		t.Fatal("there are no examples")
 	}
 	for _, example := range examples {
-		w := newWorld(t)
+		w := newTestWorkspace(t)
 		w.workflow("wf")
-		w.call("PATCH", "/v1/workflows/$wf", example[1], asYAML...).want(http.StatusOK)
+		w.call("PATCH", "/v1/workflows/$wf", example[1], asYAML...).wantStatus(http.StatusOK)
 	}
 }

@@ -11,15 +11,14 @@ import (
 	"github.com/stepmill/stepmill/internal/auth"
 	"github.com/stepmill/stepmill/internal/clock"
 	"github.com/stepmill/stepmill/internal/config"
-	"github.com/stepmill/stepmill/internal/duration"
 	"github.com/stepmill/stepmill/internal/fault"
 	"github.com/stepmill/stepmill/internal/paging"
 	"github.com/stepmill/stepmill/internal/store"
 	"github.com/stepmill/stepmill/internal/store/sqlite"
 )
 
-// Admin does what the person at the machine may do to an installation, also
-// while its server runs.
+// Admin implements the commands of the operator of an installation. They work
+// even while its server runs.
 type Admin struct {
 	core  *core
 	first auth.Workspace
@@ -33,7 +32,7 @@ func OpenAdmin(ctx context.Context, data config.Data) (*Admin, error) {
 	}
 	first, err := c.store.FirstWorkspace(ctx)
 	if err == nil && first == nil {
-		err = explainMissing(sqlite.ErrMissing, Place(data))
+		err = explainMissing(sqlite.ErrMissing, DataLocation(data))
 	}
 	if err != nil {
 		return nil, errors.Join(err, c.close())
@@ -41,10 +40,10 @@ func OpenAdmin(ctx context.Context, data config.Data) (*Admin, error) {
 	return &Admin{core: c, first: *first}, nil
 }
 
-// Close writes what is queued and closes the data.
+// Close flushes pending writes and closes the database.
 func (a *Admin) Close() error { return a.core.close() }
 
-// actor acts in a workspace; an empty id means the first one.
+// actor returns the actor for a workspace; an empty id means the first one.
 func (a *Admin) actor(ctx context.Context, workspaceID string) (auth.Actor, error) {
 	actor := auth.Actor{Workspace: a.first, Type: audit.ActorCLI, Scopes: auth.Scopes()}
 	if workspaceID == "" || workspaceID == a.first.ID {
@@ -55,7 +54,7 @@ func (a *Admin) actor(ctx context.Context, workspaceID string) (auth.Actor, erro
 	return actor, err
 }
 
-// Key is an API key as commands show it.
+// Key is an API key in the output of commands.
 type Key struct {
 	ID         string     `json:"id"`
 	Name       string     `json:"name"`
@@ -66,16 +65,16 @@ type Key struct {
 	LastUsedAt *time.Time `json:"last_used_at"`
 }
 
-// CreateKey makes a key and returns its value. The life is a length such as
-// 90d, or empty for no end.
+// CreateKey creates a key and returns its value. The lifetime is a duration such
+// as 90d; an empty one means that the key does not expire.
 func (a *Admin) CreateKey(ctx context.Context, workspaceID, name string, scopes []string, life string) (string, error) {
 	actor, err := a.actor(ctx, workspaceID)
 	if err != nil {
-		return "", plain(err)
+		return "", cliError(err)
 	}
 	wanted := auth.NewKey{Name: name, Scopes: scopes}
 	if life != "" {
-		length, err := duration.Parse(life)
+		length, err := clock.ParseDuration(life)
 		if err != nil {
 			return "", fmt.Errorf("--expires: %w", err)
 		}
@@ -83,33 +82,33 @@ func (a *Admin) CreateKey(ctx context.Context, workspaceID, name string, scopes 
 		wanted.ExpiresAt = &end
 	}
 	_, value, err := a.core.auth.CreateKey(ctx, actor, wanted)
-	return value, plain(err)
+	return value, cliError(err)
 }
 
 // Keys lists the keys of a workspace, newest first.
 func (a *Admin) Keys(ctx context.Context, workspaceID string) ([]Key, error) {
 	actor, err := a.actor(ctx, workspaceID)
 	if err != nil {
-		return nil, plain(err)
+		return nil, cliError(err)
 	}
-	found, err := all(func(p paging.Request) (paging.Page[auth.Key], error) { return a.core.auth.ListKeys(ctx, actor, p) })
+	found, err := readAll(func(p paging.Request) (paging.Page[auth.Key], error) { return a.core.auth.ListKeys(ctx, actor, p) })
 	keys := []Key{}
 	for _, k := range found {
 		keys = append(keys, Key{k.ID, k.Name, k.Prefix(), auth.JoinScopes(k.Scopes), k.CreatedAt, k.ExpiresAt, k.LastUsedAt})
 	}
-	return keys, plain(err)
+	return keys, cliError(err)
 }
 
-// RevokeKey ends a key for good.
+// RevokeKey revokes a key permanently.
 func (a *Admin) RevokeKey(ctx context.Context, workspaceID, id string) error {
 	actor, err := a.actor(ctx, workspaceID)
 	if err == nil {
 		err = a.core.auth.RevokeKey(ctx, actor, id)
 	}
-	return plain(err)
+	return cliError(err)
 }
 
-// Workspace is a workspace as commands show it.
+// Workspace is a workspace in the output of commands.
 type Workspace struct {
 	ID                string    `json:"id"`
 	Name              string    `json:"name"`
@@ -122,45 +121,45 @@ func showWorkspace(w auth.Workspace) Workspace {
 	return Workspace{w.ID, w.Name, string(w.Plan), w.RequestsPerMinute, w.CreatedAt}
 }
 
-// CreateWorkspace makes a workspace and returns it with its first admin key.
+// CreateWorkspace creates a workspace and returns it with its first admin key.
 func (a *Admin) CreateWorkspace(ctx context.Context, name, plan string, rate *int) (Workspace, string, error) {
 	actor, err := a.actor(ctx, "")
 	if err != nil {
-		return Workspace{}, "", plain(err)
+		return Workspace{}, "", cliError(err)
 	}
 	w, key, err := a.core.auth.CreateWorkspace(ctx, actor, auth.NewWorkspace{Name: name, Plan: auth.Plan(plan), RequestsPerMinute: rate})
-	return showWorkspace(w), key, plain(err)
+	return showWorkspace(w), key, cliError(err)
 }
 
 // Workspaces lists every workspace, newest first.
 func (a *Admin) Workspaces(ctx context.Context) ([]Workspace, error) {
 	actor, err := a.actor(ctx, "")
 	if err != nil {
-		return nil, plain(err)
+		return nil, cliError(err)
 	}
-	found, err := all(func(p paging.Request) (paging.Page[auth.Workspace], error) {
+	found, err := readAll(func(p paging.Request) (paging.Page[auth.Workspace], error) {
 		return a.core.auth.ListWorkspaces(ctx, actor, p)
 	})
 	workspaces := []Workspace{}
 	for _, w := range found {
 		workspaces = append(workspaces, showWorkspace(w))
 	}
-	return workspaces, plain(err)
+	return workspaces, cliError(err)
 }
 
-// UpdateWorkspace changes a workspace; nil leaves a field as it is.
+// UpdateWorkspace changes a workspace; nil leaves a field unchanged.
 func (a *Admin) UpdateWorkspace(ctx context.Context, id string, name, plan *string, rate *int) (Workspace, error) {
 	actor, err := a.actor(ctx, "")
 	if err != nil {
-		return Workspace{}, plain(err)
+		return Workspace{}, cliError(err)
 	}
 	patch := auth.WorkspacePatch{Name: name, Plan: (*auth.Plan)(plan), RequestsPerMinute: rate}
 	w, err := a.core.auth.UpdateWorkspace(ctx, actor, id, patch)
-	return showWorkspace(w), plain(err)
+	return showWorkspace(w), cliError(err)
 }
 
-// all reads every page of a list.
-func all[T any](read func(paging.Request) (paging.Page[T], error)) ([]T, error) {
+// readAll reads all pages of a list.
+func readAll[T any](read func(paging.Request) (paging.Page[T], error)) ([]T, error) {
 	var out []T
 	request := paging.Request{Limit: paging.MaxLimit}
 	for {
@@ -176,9 +175,9 @@ func all[T any](read func(paging.Request) (paging.Page[T], error)) ([]T, error) 
 	}
 }
 
-// plain keeps the sentence of a fault: at a terminal its code says nothing more,
-// and what it points at is the flag or argument of that name.
-func plain(err error) error {
+// cliError reduces a fault to its message. Its code adds nothing at a terminal,
+// and its pointer becomes the flag or argument of that name.
+func cliError(err error) error {
 	f, ok := fault.As(err)
 	switch {
 	case !ok:

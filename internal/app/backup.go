@@ -16,15 +16,15 @@ import (
 	"github.com/stepmill/stepmill/internal/vault"
 )
 
-// errNotHere says that the data is somewhere that these commands do not look at.
-var errNotHere = errors.New("--database-url (STEPMILL_DATABASE_URL) names a shared database, and this command is for a data directory: " +
-	"back up a shared database, and restore it, with the tools of PostgreSQL, such as pg_dump and pg_restore (see docs/cluster.md, Backup); nothing was changed")
+// errSharedDatabase is returned by commands that work only on a data directory.
+var errSharedDatabase = errors.New("--database-url (STEPMILL_DATABASE_URL) names a shared database, but this command works on a data directory: " +
+	"to back up or restore a shared database, use the tools of PostgreSQL, such as pg_dump and pg_restore (see docs/cluster.md, Backup); nothing was changed")
 
 // Backup writes a consistent copy of the data to a new file, also while the
 // server runs. The master key is not in it.
 func Backup(_ context.Context, data config.Data, target string) error {
 	if data.Shared() {
-		return errNotHere
+		return errSharedDatabase
 	}
 	if _, err := os.Stat(filepath.Join(data.Dir, sqlite.FileName)); errors.Is(err, fs.ErrNotExist) {
 		return explainMissing(sqlite.ErrMissing, data.Dir)
@@ -32,26 +32,26 @@ func Backup(_ context.Context, data config.Data, target string) error {
 	return sqlite.Backup(data.Dir, target)
 }
 
-// Restore puts a backup in the place of the data. It refuses while a server
-// uses the directory, and when the master key there does not fit. What was there
-// is kept beside it; its path is returned.
-func Restore(_ context.Context, data config.Data, source string) (kept string, err error) {
+// Restore replaces the data with a backup. It fails while a server uses the
+// directory, and when the master key there does not match. It keeps the previous
+// data and returns its path.
+func Restore(_ context.Context, data config.Data, source string) (previous string, err error) {
 	if data.Shared() {
-		return "", errNotHere
+		return "", errSharedDatabase
 	}
 	check, err := sqlite.Inspect(source)
 	if err != nil {
 		return "", err
 	}
 	if err := os.MkdirAll(data.Dir, 0o700); err != nil {
-		return "", fmt.Errorf("make the data directory: %w", err)
+		return "", fmt.Errorf("create the data directory: %w", err)
 	}
 	lock, err := lockDir(data.Dir)
 	if err != nil {
 		return "", err
 	}
 	defer func() { err = errors.Join(err, lock.Close()) }()
-	if err := fitsMasterKey(data, check); err != nil {
+	if err := checkBackupKey(data, check); err != nil {
 		return "", err
 	}
 	target := filepath.Join(data.Dir, sqlite.FileName)
@@ -59,16 +59,16 @@ func Restore(_ context.Context, data config.Data, source string) (kept string, e
 	if err := copyFile(source, partial); err != nil {
 		return "", err
 	}
-	if kept, err = setAside(target); err != nil {
+	if previous, err = moveAside(target); err != nil {
 		return "", err
 	}
-	return kept, os.Rename(partial, target)
+	return previous, os.Rename(partial, target)
 }
 
-// fitsMasterKey refuses a backup that the master key at hand cannot open. A
-// directory without a key is fine: it has to be put there before the start.
-func fitsMasterKey(data config.Data, check []byte) error {
-	key, err := givenKey(data)
+// checkBackupKey rejects a backup that the current master key cannot decrypt. A
+// missing key is not an error: it can be added before the server starts.
+func checkBackupKey(data config.Data, check []byte) error {
+	key, err := readMasterKey(data)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -80,36 +80,32 @@ func fitsMasterKey(data config.Data, check []byte) error {
 		return err
 	}
 	if !bytes.Equal(v.Check(), check) {
-		name := data.KeyFile()
-		if data.MasterKey != "" {
-			name = "that was given"
-		}
-		return fmt.Errorf("the master key %s does not fit this backup: it was sealed with another one", name)
+		return fmt.Errorf("the master key %s does not match this backup, which was encrypted with another one: use that one with --master-key-file or STEPMILL_MASTER_KEY", data.KeyLocation())
 	}
 	return nil
 }
 
-// givenKey reads the master key and never makes one.
-func givenKey(data config.Data) ([]byte, error) {
+// readMasterKey reads the master key and never creates one.
+func readMasterKey(data config.Data) ([]byte, error) {
 	if data.MasterKey != "" {
 		return vault.ParseMasterKey(data.MasterKey)
 	}
 	return vault.ReadMasterKey(data.KeyFile())
 }
 
-// setAside renames the database and what belongs to it, so that nothing is ever
+// moveAside renames the database and its WAL files, so that nothing is
 // overwritten.
-func setAside(target string) (kept string, err error) {
+func moveAside(target string) (previous string, err error) {
 	if _, err := os.Stat(target); errors.Is(err, fs.ErrNotExist) {
 		return "", nil
 	}
-	kept = target + ".before-restore-" + clock.Now().Format("20060102-150405.000000")
+	previous = target + ".before-restore-" + clock.Now().Format("20060102-150405.000000")
 	for _, suffix := range []string{"", "-wal", "-shm"} {
-		if err := os.Rename(target+suffix, kept+suffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := os.Rename(target+suffix, previous+suffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return "", err
 		}
 	}
-	return kept, nil
+	return previous, nil
 }
 
 func copyFile(source, target string) (err error) {

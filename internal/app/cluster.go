@@ -18,8 +18,8 @@ import (
 	"github.com/stepmill/stepmill/internal/dispatch/river"
 	"github.com/stepmill/stepmill/internal/engine"
 	"github.com/stepmill/stepmill/internal/membership"
-	"github.com/stepmill/stepmill/internal/news"
 	"github.com/stepmill/stepmill/internal/node"
+	"github.com/stepmill/stepmill/internal/pubsub"
 	"github.com/stepmill/stepmill/internal/ratelimit"
 	"github.com/stepmill/stepmill/internal/run"
 	"github.com/stepmill/stepmill/internal/store"
@@ -27,24 +27,24 @@ import (
 )
 
 const (
-	// jobConnections is how many connections the hand-over of runs has.
+	// jobConnections is the number of connections of the job queue.
 	jobConnections = 4
-	// listenConnections is how many listen to the other nodes.
+	// listenConnections is the number of connections that listen to other nodes.
 	listenConnections = 1
-	// leaveTime is how long a node has to hand its runs to others.
-	leaveTime = 5 * time.Second
+	// leaveTimeout is how long a node has to hand its runs to others.
+	leaveTimeout = 5 * time.Second
 )
 
-// cluster is what a node has that shares its database with others.
+// cluster holds the parts of a node that shares its database with other nodes.
 type cluster struct {
 	jobs     *pgxpool.Pool
 	dispatch *river.Dispatcher
 	member   *membership.Member
-	bell     *postgres.Bell
+	notifier *postgres.Notifier
 	nodes    atomic.Int64 // as of the last heartbeat
 }
 
-// newCluster makes this node one of several.
+// newCluster joins the cluster.
 func (s *Server) newCluster(ctx context.Context, data config.Data) (*cluster, error) {
 	c := &cluster{}
 	pool, err := s.core.pg.Configure(sharedOptions(data), jobConnections)
@@ -64,44 +64,44 @@ func (s *Server) newCluster(ctx context.Context, data config.Data) (*cluster, er
 	if err != nil {
 		return nil, err
 	}
-	c.bell = postgres.NewBell(s.core.pg, s.node, listen, s.hear, s.log)
-	s.core.store.OfCluster(store.Cluster{
-		Node: s.node, Limit: c.limit, Room: c.dispatch.Room, Leaving: c.dispatch.Leaving,
-		Hand: func(ctx context.Context, conn store.Conn, runs []run.Handover) error {
+	c.notifier = postgres.NewNotifier(s.core.pg, s.node, listen, s.onPeerMessage, s.log)
+	s.core.store.SetCluster(store.Cluster{
+		Node: s.node, Limit: c.limit, Reserve: c.dispatch.ReserveShared, Draining: c.dispatch.Draining,
+		EnqueueJobs: func(ctx context.Context, conn store.Conn, runs []run.Job) error {
 			tx, err := postgres.Tx(conn)
 			if err != nil {
 				return err
 			}
-			return c.dispatch.Hand(ctx, tx, runs)
+			return c.dispatch.EnqueueJobs(ctx, tx, runs)
 		},
-		Carried: func(ctx context.Context, conn store.Conn, ids []string) (map[string]bool, error) {
+		HasJob: func(ctx context.Context, conn store.Conn, ids []string) (map[string]bool, error) {
 			tx, err := postgres.Tx(conn)
 			if err != nil {
 				return nil, err
 			}
-			return c.dispatch.Carried(ctx, tx, ids)
+			return c.dispatch.HasJob(ctx, tx, ids)
 		},
-		Freed: c.dispatch.Freed,
+		SlotFreed: c.dispatch.SlotFreed,
 	})
 	c.member = membership.New(membership.Config{
 		Node:     s.self(),
-		Capacity: engine.Slots, Life: max(time.Second, s.config.NodeLease),
-		Told: func(b node.Beat) {
+		Capacity: engine.Slots, TTL: max(time.Second, s.config.NodeLease),
+		OnHeartbeat: func(b node.Heartbeat) {
 			if before := c.nodes.Swap(int64(b.Nodes)); before > int64(b.Nodes) {
-				hands{s, c}.TookOver()
+				executor{s, c}.OnTakeover()
 			}
-			c.bell.Alone(b.Nodes == 1)
-			s.core.pg.Alone(b.Nodes == 1)
+			c.notifier.SetSingleNode(b.Nodes == 1)
+			s.core.pg.SetSingleNode(b.Nodes == 1)
 		},
-	}, s.core.pg, s.core.store, hands{s, c}, s.log)
+	}, s.core.pg, s.core.store, executor{s, c}, s.log)
 	if err := c.member.Join(ctx); err != nil {
-		return nil, fmt.Errorf("join the other nodes: %w", err)
+		return nil, fmt.Errorf("join the cluster: %w", err)
 	}
 	return c, nil
 }
 
-// listenConfig is how to reach the database for listening; nil when that is not
-// possible.
+// listenConfig returns the connection for LISTEN, or nil behind a connection pool
+// that does not support it.
 func (s *Server) listenConfig(data config.Data) (*pgx.ConnConfig, error) {
 	opts := sharedOptions(data)
 	switch {
@@ -117,18 +117,18 @@ func (s *Server) listenConfig(data config.Data) (*pgx.ConnConfig, error) {
 	return pool.ConnConfig, nil
 }
 
-// self is this process as others see it.
+// self describes this process to other nodes.
 func (s *Server) self() node.Node {
 	self := node.Node{
-		ID: s.node, Name: nodeName(s.config.NodeName), Version: config.VersionText(), Role: s.role, Listens: s.reachable(), StartedAt: clock.Now(),
+		ID: s.node, Name: nodeName(s.config.NodeName), Version: config.VersionText(), Role: s.role, Listens: s.reachableAddresses(), StartedAt: clock.Now(),
 	}
 	if s.listener != nil {
-		self.URL = s.base()
+		self.URL = s.publicURL()
 	}
 	return self
 }
 
-// registry knows the nodes: those that share the database, or this one alone.
+// registry returns the registry of all nodes, or of this one if it runs alone.
 func (s *Server) registry() node.Registry {
 	if s.cluster == nil {
 		return node.Alone(s.self())
@@ -147,20 +147,20 @@ func nodeName(given string) string {
 	return name
 }
 
-// limit is how many runs of a workspace are under way at a time: as many as its
-// plan allows, and never all that the nodes can execute.
+// limit returns how many runs of a workspace may be in flight: what its plan
+// allows, capped at three quarters of the cluster's capacity.
 func (c *cluster) limit(plan auth.Plan) int {
 	capacity, _ := c.member.Cluster()
 	return min(plan.Limits().ConcurrentRuns, max(1, capacity*3/4))
 }
 
-// limits count the requests of a workspace: those to all nodes together, where
-// there are several.
+// limits returns the rate limiter of workspaces. In a cluster, all nodes share
+// the limits.
 func (s *Server) limits() api.Limits {
 	if s.cluster == nil {
 		return ratelimit.New()
 	}
-	// The clock that Now goes by is the shared one already.
+	// clock.Now already follows the clock of the database.
 	return ratelimit.NewLeased(s.core.store, func() time.Duration { return 0 })
 }
 
@@ -170,7 +170,7 @@ func (c *cluster) close() {
 	}
 }
 
-// claimer takes runs up in the store, together with the job that brought them.
+// claimer claims runs in the store and completes their jobs in one transaction.
 type claimer struct{ *store.Store }
 
 // Claim implements river.Store.
@@ -184,126 +184,124 @@ func (c claimer) Claim(ctx context.Context, wake run.Wake, complete func(context
 	})
 }
 
-// hands are those of this node.
-type hands struct {
+// executor gives membership access to the runs on this node.
+type executor struct {
 	server  *Server
 	cluster *cluster
 }
 
-// Leases implements membership.Hands.
-func (h hands) Leases() []run.Lease { return h.server.engine.Leases() }
+// Leases implements membership.Executor.
+func (e executor) Leases() []run.Lease { return e.server.engine.Leases() }
 
-// Has implements membership.Hands.
-func (h hands) Has(runID string) bool { return h.cluster.dispatch.Has(runID) }
+// Has implements membership.Executor.
+func (e executor) Has(runID string) bool { return e.cluster.dispatch.Has(runID) }
 
-// Abort implements membership.Hands.
-func (h hands) Abort(lease run.Lease) { h.server.engine.AbortLease(lease) }
+// Abort implements membership.Executor.
+func (e executor) Abort(lease run.Lease) { e.server.engine.AbortLease(lease) }
 
-// DropAll implements membership.Hands.
-func (h hands) DropAll() {
-	h.cluster.dispatch.Forget()
-	h.server.engine.AbortAll()
+// AbortAll implements membership.Executor.
+func (e executor) AbortAll() {
+	e.cluster.dispatch.Forget()
+	e.server.engine.AbortAll()
 }
 
-// Stir implements membership.Hands.
-func (h hands) Stir(runID string) { h.server.stir(runID) }
+// Nudge implements membership.Executor.
+func (e executor) Nudge(runID string) { e.server.nudge(runID) }
 
-// TakeUp implements membership.Hands.
-func (h hands) TakeUp(w run.Wake) { h.cluster.dispatch.TakeUp(w) }
+// Resume implements membership.Executor.
+func (e executor) Resume(w run.Wake) { e.cluster.dispatch.Resume(w) }
 
-// Watch implements membership.Hands.
-func (h hands) Watch(w run.Wake) { h.cluster.dispatch.Watch(w) }
+// Watch implements membership.Executor.
+func (e executor) Watch(w run.Wake) { e.cluster.dispatch.Watch(w) }
 
-// TookOver implements membership.Hands.
-func (h hands) TookOver() {
-	h.server.courier.Wake()
-	h.server.lookAtTriggers()
+// OnTakeover implements membership.Executor.
+func (e executor) OnTakeover() {
+	e.server.sender.Wake()
+	e.server.wakeTriggers()
 }
 
-// PassOn implements membership.Hands.
-func (h hands) PassOn(workspaceID string) { h.cluster.dispatch.Freed(workspaceID) }
+// AdmitThrottled implements membership.Executor.
+func (e executor) AdmitThrottled(workspaceID string) { e.cluster.dispatch.SlotFreed(workspaceID) }
 
-// stir tells whoever has a run here that something has come for it.
-func (s *Server) stir(runID string) {
-	s.engine.Stir(runID)
+// nudge notifies the engine and the dispatcher that an answer for a run arrived.
+func (s *Server) nudge(runID string) {
+	s.engine.Nudge(runID)
 	if s.cluster != nil {
-		s.cluster.dispatch.Stir(runID)
+		s.cluster.dispatch.Nudge(runID)
 	}
 }
 
-// hear takes in what other nodes tell. Who is told of no run in particular looks at
-// those that it has to do with.
-func (s *Server) hear(n postgres.News) {
+// onPeerMessage handles a message from another node. A message without an id
+// means that anything of that kind may have changed.
+func (s *Server) onPeerMessage(n postgres.Message) {
 	switch n.Kind {
 	case postgres.RunChanged:
-		tellOf(s.runNews, n.ID)
+		publish(s.runChanges, n.ID)
 	case postgres.RunEnded:
-		s.hearOfEnd(n.ID, s.engine.Works) // what is worked on here has not ended elsewhere
+		s.onRunEnded(n.ID, s.engine.IsActive) // a run that this node executes has not ended elsewhere
 	case postgres.RunCancelled:
 		s.engine.Abort(n.ID)
-		s.lookUnless(n.ID)
-		s.hearOfEnd(n.ID, nil)
-	case postgres.RunStirred:
-		s.stir(n.ID)
-		s.lookUnless(n.ID)
+		s.checkRunsUnlessKnown(n.ID)
+		s.onRunEnded(n.ID, nil)
+	case postgres.AnswerArrived:
+		s.nudge(n.ID)
+		s.checkRunsUnlessKnown(n.ID)
 	case postgres.EventRecorded:
-		tellOf(s.written, n.ID)
+		publish(s.eventChanges, n.ID)
 	case postgres.Deliverable:
-		s.courier.Wake()
+		s.sender.Wake()
 	case postgres.WorkflowDeleted:
 		s.engine.AbortWorkflow(n.ID)
-		s.lookUnless(n.ID)
-		s.runNews.TellAll()
+		s.checkRunsUnlessKnown(n.ID)
+		s.runChanges.PublishAll()
 	case postgres.Scheduled:
-		s.lookAtTriggers()
+		s.wakeTriggers()
 	case postgres.Everything:
-		s.lookAtTriggers()
-		s.hearOfEnd("", nil)
-		s.written.TellAll()
-		s.courier.Wake()
+		s.wakeTriggers()
+		s.onRunEnded("", nil)
+		s.eventChanges.PublishAll()
+		s.sender.Wake()
 	}
 }
 
-// lookUnless has this node look at all its runs unless it is known what to look at.
-func (s *Server) lookUnless(id string) {
+// checkRunsUnlessKnown checks all runs of this node if the id is not known.
+func (s *Server) checkRunsUnlessKnown(id string) {
 	if id == "" {
-		s.cluster.member.Look()
+		s.cluster.member.Reconcile()
 	}
 }
 
-// hearOfEnd takes in that a run has ended on another node, or some that are not
-// those of except.
-func (s *Server) hearOfEnd(runID string, except func(runID string) bool) {
+// onRunEnded handles the end of a run on another node. An empty id means that any
+// watched run may have ended, other than those of except.
+func (s *Server) onRunEnded(runID string, except func(runID string) bool) {
 	if runID == "" {
-		go s.lookForEnds(except)
+		go s.checkEndedRuns(except)
 	} else {
 		s.watchers.Ended(runID, nil)
 	}
-	tellOf(s.runNews, runID)
+	publish(s.runChanges, runID)
 }
 
-// tellOf tells those who wait for news of one, or of any if it is not known of
-// which there is.
-func tellOf(hub *news.Hub, id string) {
+// publish notifies the subscribers of an id, or all subscribers if it is empty.
+func publish(broker *pubsub.Broker, id string) {
 	if id == "" {
-		hub.TellAll()
+		broker.PublishAll()
 	} else {
-		hub.Tell(id)
+		broker.Publish(id)
 	}
 }
 
-// lookAtTriggers finds out what is due and when the next one is: another node may
-// have changed that.
-func (s *Server) lookAtTriggers() {
+// wakeTriggers makes the triggers check what is due, since another node may have
+// changed it.
+func (s *Server) wakeTriggers() {
 	now := clock.Now()
 	s.schedule.Wake(now)
-	s.respond.Wake(now)
+	s.eventStarter.Wake(now)
 	s.poll.Wake(now)
 }
 
-// lookForEnds finds out which of the runs that somebody waits for have ended on
-// another node.
-func (s *Server) lookForEnds(except func(runID string) bool) {
+// checkEndedRuns finds the watched runs that have ended on another node.
+func (s *Server) checkEndedRuns(except func(runID string) bool) {
 	watched := s.watchers.Watched()
 	if except != nil {
 		watched = slices.DeleteFunc(watched, except)
@@ -311,20 +309,20 @@ func (s *Server) lookForEnds(except func(runID string) bool) {
 	if len(watched) == 0 {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), leaveTime)
+	ctx, cancel := context.WithTimeout(context.Background(), leaveTimeout)
 	defer cancel()
 	ended, err := s.core.store.EndedOf(ctx, watched)
 	if err != nil {
-		s.log.Debug("cannot look for the ends of runs", "error", err)
+		s.log.Debug("cannot check which watched runs have ended", "error", err)
 	}
 	for _, id := range ended {
 		s.watchers.Ended(id, nil)
 	}
 }
 
-// tell tells the other nodes.
-func (s *Server) tell(kind byte, id string) {
+// notifyPeers publishes a message to the other nodes.
+func (s *Server) notifyPeers(kind byte, id string) {
 	if s.cluster != nil {
-		s.cluster.bell.Tell(kind, id)
+		s.cluster.notifier.Publish(kind, id)
 	}
 }

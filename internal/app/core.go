@@ -1,6 +1,6 @@
-// Package app is the composition root: the only package that knows every
-// other. It builds a server, or the few parts that a command needs, from the
-// settings, and runs them until told to stop.
+// Package app is the composition root: the only package that imports all others.
+// It builds a server, or the parts that a command needs, from the settings and
+// runs it until the context ends.
 package app
 
 import (
@@ -21,25 +21,25 @@ import (
 	"github.com/stepmill/stepmill/internal/vault"
 )
 
-// core is what every command that touches the data stands on.
+// core holds the services that every command on the data needs.
 type core struct {
-	store  *store.Store
-	vault  *vault.Vault
-	auth   *auth.Service
-	people *account.Service
+	store    *store.Store
+	vault    *vault.Vault
+	auth     *auth.Service
+	accounts *account.Service
 
 	db     database
-	pg     *postgres.DB // nil: the data is in the data directory
-	lite   *sqlite.DB   // nil: it is not
+	pg     *postgres.DB // nil: SQLite
+	lite   *sqlite.DB   // nil: PostgreSQL
 	stop   context.CancelFunc
 	ended  chan struct{}
 	failed error
 
-	rotated bool // the key in use is still to be put in force
+	rotated bool // the key in use is the draft of an unfinished rotation
 }
 
-// openCore opens the data of a whole installation, or of a new one. The writer
-// of the database runs until close.
+// openCore opens the data of a complete or a new installation. The writer of the
+// database runs until close.
 func openCore(ctx context.Context, data config.Data, opts sqlite.Options, notify store.Notify) (*core, error) {
 	master, err := masterKey(data, opts.Migrate)
 	if err != nil {
@@ -49,7 +49,7 @@ func openCore(ctx context.Context, data config.Data, opts sqlite.Options, notify
 	if err != nil {
 		return nil, err
 	}
-	if err = c.checkWhole(ctx); err == nil {
+	if err = c.checkImportComplete(ctx); err == nil {
 		c.vault, err = vault.New(master, c.store)
 	}
 	if err == nil {
@@ -58,11 +58,11 @@ func openCore(ctx context.Context, data config.Data, opts sqlite.Options, notify
 	if err != nil {
 		return nil, errors.Join(err, c.close())
 	}
-	c.auth, c.people = auth.NewService(c.store, c.vault), account.NewService(c.store)
+	c.auth, c.accounts = auth.NewService(c.store, c.vault), account.NewService(c.store)
 	return c, nil
 }
 
-// openStore opens the database alone, whatever is in it.
+// openStore opens only the database, without checking its contents.
 func openStore(ctx context.Context, data config.Data, opts sqlite.Options, notify store.Notify) (*core, error) {
 	c := &core{ended: make(chan struct{})}
 	if data.Shared() {
@@ -79,7 +79,7 @@ func openStore(ctx context.Context, data config.Data, opts sqlite.Options, notif
 		c.db, c.lite = own, own
 	}
 	c.store = store.New(c.db, notify)
-	// The database outlives the context of its users: they stop first.
+	// The database must outlive its users, so it does not stop with ctx.
 	dbCtx, stop := context.WithCancel(context.WithoutCancel(ctx))
 	c.stop = stop
 	go func() {
@@ -89,30 +89,30 @@ func openStore(ctx context.Context, data config.Data, opts sqlite.Options, notif
 	return c, nil
 }
 
-// database is one of the two that there are.
+// database is implemented by sqlite.DB and postgres.DB.
 type database interface {
 	store.Mover
 	Run(ctx context.Context) error
 	Stats() store.Stats
 }
 
-// checkWhole refuses an installation of which an import has written a part only.
-func (c *core) checkWhole(ctx context.Context) error {
-	half, err := c.store.Half(ctx)
+// checkImportComplete rejects an installation with an unfinished import.
+func (c *core) checkImportComplete(ctx context.Context) error {
+	half, err := c.store.ImportIncomplete(ctx)
 	if err != nil {
 		return fmt.Errorf("read the installation: %w", err)
 	}
 	if half {
-		return fmt.Errorf("%w: run `stepmill import FILE` again, which replaces what is there of it", store.ErrHalf)
+		return fmt.Errorf("%w: run `stepmill import FILE` again, which replaces the partial data", store.ErrImportIncomplete)
 	}
 	return nil
 }
 
-// openAlone opens the data of an installation for one who has it alone, until
-// release. The lock on the data directory says that no server runs.
-func openAlone(ctx context.Context, data config.Data) (_ *core, release func() error, err error) {
+// openExclusive opens the data of an installation for exclusive use until
+// release. The lock on the data directory ensures that no server runs.
+func openExclusive(ctx context.Context, data config.Data) (_ *core, release func() error, err error) {
 	if data.Shared() {
-		return openSharedAlone(ctx, data)
+		return openSharedExclusive(ctx, data)
 	}
 	if _, err := os.Stat(filepath.Join(data.Dir, sqlite.FileName)); errors.Is(err, fs.ErrNotExist) {
 		return nil, nil, explainMissing(sqlite.ErrMissing, data.Dir)
@@ -126,22 +126,22 @@ func openAlone(ctx context.Context, data config.Data) (_ *core, release func() e
 		return nil, nil, errors.Join(err, lock.Close())
 	}
 	release = func() error { return errors.Join(c.close(), lock.Close()) }
-	if err := c.settleMasterKey(data); err != nil {
+	if err := c.finishRotation(data); err != nil {
 		return nil, nil, errors.Join(err, release())
 	}
 	return c, release, nil
 }
 
-// answers tells whether the data can be read.
-func (c *core) answers(ctx context.Context) error {
+// ping returns an error if the database cannot be read.
+func (c *core) ping(ctx context.Context) error {
 	if c.pg != nil {
-		return c.pg.Answers(ctx)
+		return c.pg.Ping(ctx)
 	}
 	_, err := c.store.KeyCheck(ctx)
 	return err
 }
 
-// close writes what is queued and closes the database.
+// close flushes pending writes and closes the database.
 func (c *core) close() error {
 	c.stop()
 	<-c.ended
@@ -150,13 +150,13 @@ func (c *core) close() error {
 
 func explainMissing(err error, place string) error {
 	if errors.Is(err, sqlite.ErrMissing) {
-		return fmt.Errorf("there is no Stepmill data in %s: start `stepmill serve` first, or name another place with --data-dir or --database-url", place)
+		return fmt.Errorf("there is no Stepmill data in %s: start `stepmill serve` first, or name another location with --data-dir or --database-url", place)
 	}
 	return err
 }
 
-// masterKey reads the master key. Only a server that starts on an empty
-// directory makes one: a new key for old data would open nothing.
+// masterKey reads the master key. Only a server that starts with an empty
+// directory creates one: a new key could not decrypt existing data.
 func masterKey(data config.Data, serving bool) ([]byte, error) {
 	if data.Shared() {
 		return sharedMasterKey(data)
@@ -175,14 +175,14 @@ func masterKey(data config.Data, serving bool) ([]byte, error) {
 	}
 	key, err := vault.ReadMasterKey(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("the master key %s is missing, and without it the secrets in %s cannot be read: put it back, or name it with --master-key-file", path, data.Dir)
+		return nil, fmt.Errorf("the master key %s is missing, and without it the secrets in %s cannot be read: restore it, or name another file with --master-key-file", path, data.Dir)
 	}
 	return key, err
 }
 
-// checkMasterKey refuses a key that does not fit the data. When a rotation was
-// cut short after the data had been sealed anew, the key that was to follow
-// fits, and is used.
+// checkMasterKey rejects a key that does not match the data. If a rotation was
+// interrupted after the data keys were rewrapped, the draft of the new key matches
+// and is used.
 func (c *core) checkMasterKey(ctx context.Context, data config.Data) error {
 	check, err := c.store.KeyCheck(ctx)
 	if err != nil {
@@ -192,7 +192,7 @@ func (c *core) checkMasterKey(ctx context.Context, data config.Data) error {
 		return nil
 	}
 	if data.MasterKey == "" {
-		if next, err := vault.ReadDraft(data.KeyFile()); err == nil {
+		if next, err := vault.ReadStaged(data.KeyFile()); err == nil {
 			if c.vault, err = vault.New(next, c.store); err != nil {
 				return err
 			}
@@ -201,5 +201,5 @@ func (c *core) checkMasterKey(ctx context.Context, data config.Data) error {
 			}
 		}
 	}
-	return errors.New("the master key does not fit this data: it was sealed with another one")
+	return errors.New("the master key does not match this data, which was encrypted with another one: use that one with --master-key-file or STEPMILL_MASTER_KEY")
 }

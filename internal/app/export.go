@@ -14,13 +14,13 @@ import (
 	"github.com/stepmill/stepmill/internal/store"
 )
 
-// Export writes all that an installation holds to a new file, while no server
-// runs, and returns how many rows that are. The master key is not in it.
+// Export writes all data of an installation to a new file, while no server runs,
+// and returns the number of rows. The master key is not included.
 func Export(ctx context.Context, data config.Data, target string) (rows int64, err error) {
 	if _, err := os.Stat(target); err == nil {
-		return 0, fmt.Errorf("%s exists already", target)
+		return 0, fmt.Errorf("%s already exists", target)
 	}
-	c, release, err := openAlone(ctx, data)
+	c, release, err := openExclusive(ctx, data)
 	if err != nil {
 		return 0, err
 	}
@@ -42,9 +42,9 @@ func Export(ctx context.Context, data config.Data, target string) (rows int64, e
 	return rows, syncDir(filepath.Dir(target))
 }
 
-// ExportTo is Export to somewhere that is not a file.
+// ExportTo is like Export but writes to an io.Writer.
 func ExportTo(ctx context.Context, data config.Data, to io.Writer) (rows int64, err error) {
-	c, release, err := openAlone(ctx, data)
+	c, release, err := openExclusive(ctx, data)
 	if err != nil {
 		return 0, err
 	}
@@ -52,14 +52,14 @@ func ExportTo(ctx context.Context, data config.Data, to io.Writer) (rows int64, 
 	return c.export(ctx, to)
 }
 
-// export writes the archive of an open database.
+// export writes the database to an archive.
 func (c *core) export(ctx context.Context, to io.Writer) (rows int64, err error) {
 	check, err := c.store.KeyCheck(ctx)
 	if err != nil {
 		return 0, fmt.Errorf("read the installation: %w", err)
 	}
 	if check == nil {
-		return 0, errors.New("there is nothing to export: no server was ever started on this data")
+		return 0, errors.New("there is nothing to export: no server has been started with this data yet")
 	}
 	w, err := archive.NewWriter(to, archive.Header{
 		Schema: store.Schema, CreatedAt: clock.Now(), Stepmill: config.VersionText(), KeyCheck: check, Tables: store.Archived(),
@@ -73,7 +73,7 @@ func (c *core) export(ctx context.Context, to io.Writer) (rows int64, err error)
 	return w.Rows(), w.Close()
 }
 
-// syncDir makes a new name in a directory durable.
+// syncDir makes a renamed file durable.
 func syncDir(dir string) error {
 	file, err := os.Open(dir)
 	if err != nil {

@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// group runs the parts of a server. When one fails, all are told to stop.
+// group runs the parts of a server. When one fails, it stops all of them.
 type group struct {
 	stop func()
 	wg   sync.WaitGroup

@@ -15,23 +15,23 @@ import (
 
 const (
 	housekeepEvery = 5 * time.Second
-	// returnEvery is how many rounds pass before webhooks are given back for
-	// which there is nothing to send.
-	returnEvery = 12
-	// expireEvery is how long what has had its time waits to be removed, and
-	// pruneEvery how long old runs wait for the next look at all workflows.
+	// releaseEvery is after how many rounds a node releases webhooks that have
+	// nothing to send.
+	releaseEvery = 12
+	// expireEvery is the interval for removing expired rows, pruneEvery the one for
+	// removing old runs, which looks at all workflows.
 	expireEvery = time.Minute
 	pruneEvery  = 10 * time.Minute
-	// purgeBatch and purgePause keep the purge from holding up other writes.
+	// purgeBatch and purgePause keep the purge from delaying other writes.
 	purgeBatch = 500
 	purgePause = 10 * time.Millisecond
 	keepAudit  = 366 * 24 * time.Hour
-	// keepTokens is far more than the minute for which they count: clocks of
-	// nodes differ.
+	// keepTokens is far longer than the minute in which rate limit tokens count,
+	// because the clocks of nodes differ.
 	keepTokens = time.Hour
 )
 
-// housekeep writes counts and times of use.
+// housekeep periodically saves usage counts and times of last use.
 func (s *Server) housekeep(ctx context.Context) error {
 	ticker := time.NewTicker(housekeepEvery)
 	defer ticker.Stop()
@@ -43,9 +43,9 @@ func (s *Server) housekeep(ctx context.Context) error {
 		case <-ticker.C:
 		}
 		s.flush(ctx)
-		if s.cluster != nil && n%returnEvery == 0 {
+		if s.cluster != nil && n%releaseEvery == 0 {
 			if err := s.core.store.ReturnWebhooks(ctx); err != nil {
-				s.log.Warn("cannot give webhooks back", "error", err)
+				s.log.Warn("cannot release idle webhooks", "error", err)
 			}
 		}
 	}
@@ -53,21 +53,21 @@ func (s *Server) housekeep(ctx context.Context) error {
 
 func (s *Server) flush(ctx context.Context) {
 	if err := s.usage.Flush(ctx); err != nil {
-		s.log.Warn("cannot write usage counts", "error", err)
+		s.log.Warn("cannot save usage counts", "error", err)
 	}
 	if err := s.inbox.Flush(ctx); err != nil {
-		s.log.Warn("cannot write the calls of hooks", "error", err)
+		s.log.Warn("cannot save recent webhook calls", "error", err)
 	}
-	if err := s.core.auth.FlushUse(ctx); err != nil {
-		s.log.Warn("cannot write when keys were used", "error", err)
+	if err := s.core.auth.FlushLastUsed(ctx); err != nil {
+		s.log.Warn("cannot save when API keys were last used", "error", err)
 	}
-	if err := s.core.people.FlushUse(ctx); err != nil {
-		s.log.Warn("cannot write when sessions were used", "error", err)
+	if err := s.core.accounts.FlushLastUsed(ctx); err != nil {
+		s.log.Warn("cannot save when sessions were last used", "error", err)
 	}
 }
 
-// sweep removes what is gone or old, a little at a time. After much was deleted
-// that takes a while, so nothing else waits for it.
+// sweep removes deleted and old rows in batches. It runs separately from
+// housekeep, because it can take long after large deletions.
 func (s *Server) sweep(ctx context.Context) error {
 	ticker := time.NewTicker(housekeepEvery)
 	defer ticker.Stop()
@@ -79,7 +79,7 @@ func (s *Server) sweep(ctx context.Context) error {
 			return nil
 		case <-ticker.C:
 		}
-		if !s.tidies(ctx) {
+		if !s.leadsCleanup(ctx) {
 			continue
 		}
 		now := clock.Now()
@@ -87,7 +87,7 @@ func (s *Server) sweep(ctx context.Context) error {
 		if now.Sub(pruned) >= pruneEvery {
 			s.purge(ctx, func() (bool, error) { return pruner.Batch(ctx, now, purgeBatch) })
 			s.purge(ctx, func() (bool, error) { return st.PurgeTokens(ctx, now.Add(-keepTokens), purgeBatch) })
-			s.purge(ctx, func() (bool, error) { return st.PurgeSessions(ctx, now, now.Add(-account.IdleLife), purgeBatch) })
+			s.purge(ctx, func() (bool, error) { return st.PurgeSessions(ctx, now, now.Add(-account.IdleTimeout), purgeBatch) })
 			pruned = now
 		}
 		s.purge(ctx, func() (bool, error) { return st.PurgeRemains(ctx, purgeBatch) })
@@ -98,29 +98,29 @@ func (s *Server) sweep(ctx context.Context) error {
 	}
 }
 
-// expire removes what has had its time.
+// expire removes expired rows.
 func (s *Server) expire(ctx context.Context, now time.Time) {
 	st := s.core.store
 	s.purge(ctx, func() (bool, error) { return st.PurgeIdempotency(ctx, now, purgeBatch) })
 	s.purge(ctx, func() (bool, error) { return st.PurgeTriggerKeys(ctx, now, purgeBatch) })
-	s.purge(ctx, func() (bool, error) { return st.PurgeRequests(ctx, now.Add(-trigger.RequestsFor), purgeBatch) })
+	s.purge(ctx, func() (bool, error) { return st.PurgeRequests(ctx, now.Add(-trigger.RequestRetention), purgeBatch) })
 	s.purge(ctx, func() (bool, error) {
-		return st.PurgeOld(ctx, now.Add(-event.Keep), now.Add(-keepAudit), purgeBatch/4) // of four kinds
+		return st.PurgeOld(ctx, now.Add(-event.Retention), now.Add(-keepAudit), purgeBatch/4) // it deletes from four tables
 	})
 }
 
-// tidies tells whether this node removes what is old: among several, one does.
-func (s *Server) tidies(ctx context.Context) bool {
+// leadsCleanup reports whether this node removes old rows; in a cluster, one does.
+func (s *Server) leadsCleanup(ctx context.Context) bool {
 	if s.cluster == nil {
 		return true
 	}
 	ctx, cancel := context.WithTimeout(ctx, housekeepEvery)
 	defer cancel()
-	mine, err := s.core.pg.Serve(ctx, "tidy", s.node, 3*housekeepEvery)
+	mine, err := s.core.pg.TryLead(ctx, "tidy", s.node, 3*housekeepEvery)
 	return err == nil && mine
 }
 
-// retention says how much of the past a plan keeps under the given setting.
+// retention returns the retention of each plan under the given setting.
 func retention(setting config.KeepRuns) func(auth.Plan) auth.Retention {
 	return func(plan auth.Plan) auth.Retention {
 		keep := plan.Retention()
@@ -134,14 +134,14 @@ func retention(setting config.KeepRuns) func(auth.Plan) auth.Retention {
 	}
 }
 
-// purge runs batches until nothing is left. It pauses after each for as long as
-// it took, so that others have at least half of the writer's time.
+// purge runs batches until nothing is left. After each batch it pauses for as
+// long as the batch took, so that others get at least half of the writer's time.
 func (s *Server) purge(ctx context.Context, batch func() (more bool, err error)) {
 	for ctx.Err() == nil {
-		began := clock.Mark()
+		began := clock.Monotonic()
 		more, err := batch()
 		if err != nil {
-			s.log.Warn("cannot purge", "error", err)
+			s.log.Warn("cannot remove old data", "error", err)
 		}
 		if err != nil || !more {
 			return

@@ -17,8 +17,8 @@ import (
 	"github.com/stepmill/stepmill/internal/vault"
 )
 
-// Import writes an export into a place where no installation is yet, and returns
-// how many rows that are. The whole file is checked before anything is written.
+// Import writes an export into an empty location and returns the number of rows.
+// It checks the whole file before it writes anything.
 func Import(ctx context.Context, data config.Data, source string) (rows int64, err error) {
 	file, err := os.Open(source)
 	if err != nil {
@@ -34,7 +34,7 @@ func Import(ctx context.Context, data config.Data, source string) (rows int64, e
 	return ImportFrom(ctx, data, file)
 }
 
-// verify reads an archive to its end.
+// verify reads an archive to the end to check it.
 func verify(from io.Reader) error {
 	r, err := archive.NewReader(from)
 	for err == nil {
@@ -46,17 +46,17 @@ func verify(from io.Reader) error {
 	return err
 }
 
-// ImportFrom is Import from what can be read only once: what is wrong with it is
-// found on the way, and what was written until then is taken back.
+// ImportFrom is like Import but reads from a stream. It cannot check the stream in
+// advance, so it undoes what it has written if it finds a problem.
 func ImportFrom(ctx context.Context, data config.Data, from io.Reader) (rows int64, err error) {
 	r, err := archive.NewReader(from)
 	if err != nil {
 		return 0, err
 	}
-	if err := errors.Join(store.Fits(r.Header()), opens(data, r.Header().KeyCheck)); err != nil {
+	if err := errors.Join(store.CheckSchema(r.Header()), checkExportKey(data, r.Header().KeyCheck)); err != nil {
 		return 0, err
 	}
-	c, release, err := openEmpty(ctx, data)
+	c, release, err := openForImport(ctx, data)
 	if err != nil {
 		return 0, err
 	}
@@ -68,9 +68,9 @@ func ImportFrom(ctx context.Context, data config.Data, from io.Reader) (rows int
 	return r.Rows(), err
 }
 
-// openEmpty opens a database that is made if there is none, with its tables, for
-// one who has it alone until release. What is in it is looked at by others.
-func openEmpty(ctx context.Context, data config.Data) (_ *core, release func() error, err error) {
+// openForImport opens a database for exclusive use until release. It creates the
+// database and its tables if needed, and does not check that it is empty.
+func openForImport(ctx context.Context, data config.Data) (_ *core, release func() error, err error) {
 	if data.Shared() {
 		c, err := openStore(ctx, data, sqlite.Options{Migrate: true}, store.Notify{})
 		if err != nil {
@@ -79,7 +79,7 @@ func openEmpty(ctx context.Context, data config.Data) (_ *core, release func() e
 		return c, c.close, nil
 	}
 	if err := os.MkdirAll(data.Dir, 0o700); err != nil {
-		return nil, nil, fmt.Errorf("make the data directory: %w", err)
+		return nil, nil, fmt.Errorf("create the data directory: %w", err)
 	}
 	lock, err := lockDir(data.Dir)
 	if err != nil {
@@ -92,12 +92,12 @@ func openEmpty(ctx context.Context, data config.Data) (_ *core, release func() e
 	return c, func() error { return errors.Join(c.close(), lock.Close()) }, nil
 }
 
-// opens refuses an export that the master key at hand does not open: without its
-// key no secret in it could be read again.
-func opens(data config.Data, check []byte) error {
-	key, err := givenKey(data)
+// checkExportKey rejects an export that the current master key cannot decrypt.
+// Without the right key, its secrets could not be read after the import.
+func checkExportKey(data config.Data, check []byte) error {
+	key, err := readMasterKey(data)
 	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("there is no master key %s: an import needs the one of the installation that was exported; put it there, or name it with --master-key-file or STEPMILL_MASTER_KEY", data.KeyFile())
+		return fmt.Errorf("there is no master key %s: an import needs the master key of the exported installation; put it there, or pass it with --master-key-file or STEPMILL_MASTER_KEY", data.KeyFile())
 	}
 	if err != nil {
 		return err
@@ -107,7 +107,7 @@ func opens(data config.Data, check []byte) error {
 		return err
 	}
 	if !bytes.Equal(v.Check(), check) {
-		return fmt.Errorf("the master key %s is not the one that the export was sealed with: name that one with --master-key-file or STEPMILL_MASTER_KEY", data.KeyPlace())
+		return fmt.Errorf("the master key %s is not the one that the export was encrypted with: pass that one with --master-key-file or STEPMILL_MASTER_KEY", data.KeyLocation())
 	}
 	return nil
 }

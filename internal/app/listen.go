@@ -14,7 +14,7 @@ import (
 	"github.com/stepmill/stepmill/internal/telemetry"
 )
 
-// metricsConns is how many connections one address may have to the metrics.
+// metricsConns is how many connections one address may open to the metrics.
 const metricsConns = 32
 
 // listen opens the listeners.
@@ -27,7 +27,7 @@ func (s *Server) listen(ctx context.Context) error {
 	return s.listenForMetrics(ctx)
 }
 
-// listenForMetrics opens the listener of the metrics, if there is to be one.
+// listenForMetrics opens the metrics listener if one is configured.
 func (s *Server) listenForMetrics(ctx context.Context) (err error) {
 	at := s.config.MetricsListen
 	if at == "" {
@@ -36,7 +36,7 @@ func (s *Server) listenForMetrics(ctx context.Context) (err error) {
 		}
 		return nil
 	}
-	if s.telemetry, err = telemetry.New(s.log, s.tellNode, s.tellAPI, s.tellRuns, s.tellOutside, s.tellStore); err != nil {
+	if s.telemetry, err = telemetry.New(s.log, s.collectNode, s.collectAPI, s.collectRuns, s.collectOutgoing, s.collectStore); err != nil {
 		return err
 	}
 	if s.metrics, err = (&net.ListenConfig{}).Listen(ctx, "tcp", at); err != nil {
@@ -45,7 +45,7 @@ func (s *Server) listenForMetrics(ctx context.Context) (err error) {
 	return nil
 }
 
-// listeners are those that are open.
+// listeners returns the open listeners.
 func (s *Server) listeners() []net.Listener {
 	var open []net.Listener
 	if s.listener != nil {
@@ -57,18 +57,18 @@ func (s *Server) listeners() []net.Listener {
 	return open
 }
 
-// own are the addresses that no step may reach: those of this process, of the
-// nodes that it shares a database with, and of that database.
-func (s *Server) own() []netip.AddrPort {
-	own := s.listening()
+// ownAddresses returns the addresses that steps must not reach: those of this
+// process, of the other nodes and of the shared database.
+func (s *Server) ownAddresses() []netip.AddrPort {
+	own := s.listenAddresses()
 	if s.cluster != nil {
-		own = slices.Concat(own, s.cluster.member.Others().Listens, s.core.pg.Dialled())
+		own = slices.Concat(own, s.cluster.member.Others().Listens, s.core.pg.DialedAddrs())
 	}
 	return own
 }
 
-// listening are the addresses of the listeners.
-func (s *Server) listening() []netip.AddrPort {
+// listenAddresses returns the addresses of the listeners.
+func (s *Server) listenAddresses() []netip.AddrPort {
 	var at []netip.AddrPort
 	for _, listener := range s.listeners() {
 		if address, err := netip.ParseAddrPort(listener.Addr().String()); err == nil {
@@ -78,29 +78,29 @@ func (s *Server) listening() []netip.AddrPort {
 	return at
 }
 
-// mostReachable bounds how many addresses a node tells others that it has.
-const mostReachable = 100
+// maxReachable limits how many addresses a node announces to others.
+const maxReachable = 100
 
-// reachable are the addresses at which others may reach the listeners: one on all
-// addresses of this machine is reached at each of them.
-func (s *Server) reachable() []netip.AddrPort {
+// reachableAddresses returns the addresses at which others can reach the
+// listeners. A listener on all interfaces is reachable at each local address.
+func (s *Server) reachableAddresses() []netip.AddrPort {
 	var at []netip.AddrPort
-	for _, address := range s.listening() {
+	for _, address := range s.listenAddresses() {
 		if !address.Addr().IsUnspecified() {
 			at = append(at, address)
 			continue
 		}
-		local, _ := net.InterfaceAddrs() // where they cannot be listed, others know of none
+		local, _ := net.InterfaceAddrs() // without a list, none are announced
 		for _, l := range local {
 			if prefix, err := netip.ParsePrefix(l.String()); err == nil {
 				at = append(at, netip.AddrPortFrom(prefix.Addr(), address.Port()))
 			}
 		}
 	}
-	return at[:min(len(at), mostReachable)]
+	return at[:min(len(at), maxReachable)]
 }
 
-// serveMetrics shows the metrics until stop is called.
+// serveMetrics serves the metrics until stop is called.
 func (s *Server) serveMetrics() (stop func()) {
 	if s.metrics == nil {
 		return func() {}
@@ -110,8 +110,8 @@ func (s *Server) serveMetrics() (stop func()) {
 	go func() {
 		limited := api.LimitConns(s.metrics, metricsConns, nil)
 		if err := server.Serve(limited); err != nil && !errors.Is(err, http.ErrServerClosed) {
-			s.log.Error("metrics are not served any more", "error", err)
+			s.log.Error("the metrics server failed", "error", err)
 		}
 	}()
-	return func() { _ = server.Close() } // who looks at this moment looks again
+	return func() { _ = server.Close() } // a scrape in flight is retried by its client
 }

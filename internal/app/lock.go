@@ -9,20 +9,20 @@ import (
 	"strings"
 )
 
-// lockDir makes this process the only server of a data directory, until the
-// returned file is closed or the process ends.
+// lockDir locks a data directory for this process until the returned file is
+// closed or the process ends.
 func lockDir(dir string) (*os.File, error) {
 	path := filepath.Join(dir, "lock")
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
-		return nil, fmt.Errorf("use the data directory: %w", err)
+		return nil, fmt.Errorf("open the lock file of the data directory: %w", err)
 	}
 	if err := tryLock(file); err != nil {
 		holder, _ := io.ReadAll(io.LimitReader(file, 32))
 		_ = file.Close()
 		return nil, fmt.Errorf("another Stepmill server%s is using %s: stop it, or choose another --data-dir", describe(holder), dir)
 	}
-	// The process id only helps people; the lock itself is what counts.
+	// The process id is only informational; the lock is on the file itself.
 	if err := file.Truncate(0); err == nil {
 		_, _ = file.WriteAt([]byte(strconv.Itoa(os.Getpid())), 0)
 	}

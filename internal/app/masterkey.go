@@ -13,26 +13,26 @@ import (
 	"github.com/stepmill/stepmill/internal/vault"
 )
 
-// RotateMasterKey seals the data keys of all workspaces with another master key
-// and puts it in force, while no server runs. A new key is made unless a file
-// with one is named. It can be cut short at any moment: the data is sealed with
-// one key or the other, and the next start finds the one that fits.
+// RotateMasterKey encrypts the data keys of all workspaces with a new master key,
+// while no server runs. It generates the key unless newFile names one. It can be
+// interrupted at any time: the data keys are encrypted with one key or the other,
+// and the next start uses the one that matches.
 //
-// It returns where the key before is kept, empty when it was not in a file.
-func RotateMasterKey(ctx context.Context, data config.Data, newFile string) (kept string, err error) {
+// It returns the path of the old key, or "" if that was not in a file.
+func RotateMasterKey(ctx context.Context, data config.Data, newFile string) (previous string, err error) {
 	if data.MasterKey != "" && newFile == "" {
-		return "", errors.New("the master key comes from the environment: name a file with the new one, and set the variable to it afterwards")
+		return "", errors.New("the master key comes from the environment: name a file that has the new key with --to, then set the variable to the new key")
 	}
-	c, release, err := openAlone(ctx, data)
+	c, release, err := openExclusive(ctx, data)
 	if err != nil {
 		return "", err
 	}
 	defer func() { err = errors.Join(err, release()) }()
-	// The draft of a rotation before may be the only copy of the key that fits.
-	if err := c.settleMasterKey(data); err != nil {
+	// The draft of an interrupted rotation may be the only copy of the right key.
+	if err := c.finishRotation(data); err != nil {
 		return "", err
 	}
-	next, err := nextMasterKey(data, newFile)
+	next, err := newMasterKey(data, newFile)
 	if err != nil {
 		return "", err
 	}
@@ -45,7 +45,7 @@ func RotateMasterKey(ctx context.Context, data config.Data, newFile string) (kep
 		return c.vault.Rewrap(workspaceID, wrapped, to)
 	})
 	if err != nil {
-		return "", fmt.Errorf("seal the data keys anew: %w", err)
+		return "", fmt.Errorf("encrypt the data keys with the new master key: %w", err)
 	}
 	failpoint.Hit(failpoint.AfterRewrap, "")
 	if data.MasterKey != "" {
@@ -54,41 +54,41 @@ func RotateMasterKey(ctx context.Context, data config.Data, newFile string) (kep
 	return vault.Promote(data.KeyFile(), clock.Now())
 }
 
-// nextMasterKey is the key to change to: one that is given, or a new one.
-func nextMasterKey(data config.Data, newFile string) ([]byte, error) {
+// newMasterKey returns the key in newFile, or a generated one.
+func newMasterKey(data config.Data, newFile string) ([]byte, error) {
 	if newFile == "" {
-		return vault.DraftMasterKey(data.KeyFile())
+		return vault.StageMasterKey(data.KeyFile())
 	}
 	key, err := vault.ReadMasterKey(newFile)
 	if err != nil || data.MasterKey != "" {
 		return key, err
 	}
-	return key, vault.Draft(data.KeyFile(), key)
+	return key, vault.WriteStaged(data.KeyFile(), key)
 }
 
-// settleMasterKey brings a rotation that was cut short to its end: the key that
-// was to follow is put in force when the data is sealed with it, and forgotten
-// when it is not. Only one who has the data alone may do so.
-func (c *core) settleMasterKey(data config.Data) error {
+// finishRotation completes or undoes an interrupted rotation: it promotes the
+// draft key if the data is encrypted with it, and deletes the draft otherwise. The
+// caller must have exclusive access to the data.
+func (c *core) finishRotation(data config.Data) error {
 	if data.MasterKey != "" {
 		return nil
 	}
 	if !c.rotated {
-		return vault.DropDraft(data.KeyFile())
+		return vault.DiscardStaged(data.KeyFile())
 	}
 	c.rotated = false
 	if _, err := os.Stat(data.KeyFile()); err != nil {
-		return fmt.Errorf("settle the master key: %w", err)
+		return fmt.Errorf("finish the rotation of the master key: %w", err)
 	}
 	_, err := vault.Promote(data.KeyFile(), clock.Now())
 	return err
 }
 
-// CreateMasterKey makes a master key in a new file.
+// CreateMasterKey writes a new master key to a new file.
 func CreateMasterKey(path string) error {
 	_, err := vault.CreateMasterKey(path)
 	if errors.Is(err, fs.ErrExist) {
-		return fmt.Errorf("%s exists already", path)
+		return fmt.Errorf("%s already exists", path)
 	}
 	return err
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/stepmill/stepmill/internal/vault"
 )
 
-// sealedData is an installation that holds a sealed value.
+// sealedData is an installation that contains an encrypted value.
 type sealedData struct {
 	config.Data
 	ref    vault.Ref
@@ -33,7 +33,7 @@ func newSealedData(t *testing.T) *sealedData {
 			return err
 		}
 		d.ref = vault.Ref{Workspace: first.ID, Table: "t", ID: "1"}
-		d.sealed, err = c.vault.Seal(ctx, d.ref, []byte("kept"))
+		d.sealed, err = c.vault.Seal(ctx, d.ref, []byte("plaintext"))
 		return err
 	})
 	return d
@@ -53,12 +53,12 @@ func (d *sealedData) with(t *testing.T, opts sqlite.Options, do func(context.Con
 	}
 }
 
-// opens fails the test unless the value opens with the key in use.
+// opens fails the test unless the current key decrypts the value.
 func (d *sealedData) opens(t *testing.T) {
 	t.Helper()
 	d.with(t, sqlite.Options{}, func(ctx context.Context, c *core) error {
 		plain, err := c.vault.Open(ctx, d.ref, d.sealed)
-		if string(plain) != "kept" {
+		if string(plain) != "plaintext" {
 			t.Errorf("opened %q", plain)
 		}
 		return err
@@ -86,22 +86,22 @@ func TestRotateMasterKey(t *testing.T) {
 		t.Error("the key is the same")
 	}
 	if old, err := vault.ReadMasterKey(kept); err != nil || !bytes.Equal(old, before) {
-		t.Errorf("the key before is not kept: %v", err)
+		t.Errorf("the old key was not saved: %v", err)
 	}
 	d.opens(t)
 
-	// The key before opens nothing any more.
+	// The old key no longer works.
 	stale := d.Data
 	stale.MasterKeyFile = kept
 	if c, err := openCore(t.Context(), stale, sqlite.Options{}, store.Notify{}); err == nil {
 		_ = c.close()
-		t.Error("the data opened with the key before")
-	} else if !strings.Contains(err.Error(), "master key does not fit") {
+		t.Error("the data opened with the old key")
+	} else if !strings.Contains(err.Error(), "master key does not match") {
 		t.Error(err)
 	}
 }
 
-func TestRotateToAKeyThatIsGiven(t *testing.T) {
+func TestRotateToGivenMasterKey(t *testing.T) {
 	t.Parallel()
 	d := newSealedData(t)
 	file := filepath.Join(t.TempDir(), "new.key")
@@ -113,12 +113,12 @@ func TestRotateToAKeyThatIsGiven(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(given, d.key(t)) {
-		t.Error("another key is in force")
+		t.Error("another key is in use")
 	}
 	d.opens(t)
 }
 
-func TestAKeyOfTheEnvironmentIsNotMadeUp(t *testing.T) {
+func TestRotateMasterKeyFromEnvironmentNeedsANewKey(t *testing.T) {
 	t.Parallel()
 	d := newSealedData(t)
 	d.MasterKey = strings.Repeat("ab", 32)
@@ -127,16 +127,16 @@ func TestAKeyOfTheEnvironmentIsNotMadeUp(t *testing.T) {
 	}
 }
 
-// TestRotationCutShort ends the rotation at each of its moments: the data opens
-// before and after the next server has settled it.
-func TestRotationCutShort(t *testing.T) {
+// An interrupted rotation leaves data that opens both before and after the next
+// server finishes it.
+func TestInterruptedRotation(t *testing.T) {
 	t.Parallel()
-	for name, rewrapped := range map[string]bool{"before the data is sealed anew": false, "after that": true} {
+	for name, rewrapped := range map[string]bool{"before the data keys are rewrapped": false, "after the data keys are rewrapped": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			d := newSealedData(t)
 			before := d.key(t)
-			next, err := vault.DraftMasterKey(d.KeyFile())
+			next, err := vault.StageMasterKey(d.KeyFile())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -150,14 +150,14 @@ func TestRotationCutShort(t *testing.T) {
 				})
 			}
 			d.opens(t)
-			d.with(t, sqlite.Options{}, func(_ context.Context, c *core) error { return c.settleMasterKey(d.Data) })
+			d.with(t, sqlite.Options{}, func(_ context.Context, c *core) error { return c.finishRotation(d.Data) })
 			d.opens(t)
 			want := before
 			if rewrapped {
 				want = next
 			}
 			if !bytes.Equal(want, d.key(t)) {
-				t.Error("the wrong key is in force")
+				t.Error("the wrong key is in use")
 			}
 			if _, err := os.Stat(d.KeyFile() + ".next"); err == nil {
 				t.Error("the draft is still there")

@@ -15,7 +15,7 @@ import (
 	"github.com/stepmill/stepmill/internal/telemetry"
 )
 
-// runCounts counts the beginnings and the ends of runs that the store tells of.
+// runCounts counts the runs that started and ended.
 type runCounts struct {
 	started atomic.Int64
 	ended   *tally.Set
@@ -25,7 +25,7 @@ func newRunCounts() *runCounts {
 	return &runCounts{ended: tally.NewSet(string(run.Succeeded), string(run.Failed), string(run.Cancelled))}
 }
 
-func (s *Server) tellNode(ctx context.Context, m *telemetry.Scrape) {
+func (s *Server) collectNode(ctx context.Context, m *telemetry.Scrape) {
 	m.Set(telemetry.BuildInfo, 1, config.VersionText(), runtime.Version())
 	m.Set(telemetry.NodeInfo, 1, s.node, s.role)
 	ready := 1.0
@@ -37,11 +37,11 @@ func (s *Server) tellNode(ctx context.Context, m *telemetry.Scrape) {
 		_, nodes := s.cluster.member.Cluster()
 		m.Set(telemetry.Nodes, float64(nodes))
 		m.Set(telemetry.NodeLost, float64(s.cluster.member.Stats().Lost))
-		m.Set(telemetry.ClockOffset, clock.Ahead().Seconds())
+		m.Set(telemetry.ClockOffset, clock.Offset().Seconds())
 	}
 }
 
-func (s *Server) tellAPI(_ context.Context, m *telemetry.Scrape) {
+func (s *Server) collectAPI(_ context.Context, m *telemetry.Scrape) {
 	if s.listener == nil {
 		return // a worker
 	}
@@ -54,15 +54,15 @@ func (s *Server) tellAPI(_ context.Context, m *telemetry.Scrape) {
 		for class, n := range route.Classes {
 			m.Set(telemetry.HTTPRequests, float64(n), method, path, strconv.Itoa(class)+"xx")
 		}
-		m.Spread(telemetry.HTTPDuration, route.Duration, method, path)
+		m.SetHistogram(telemetry.HTTPDuration, route.Duration, method, path)
 	}
 	m.SetAll(telemetry.HTTPErrors, stats.Errors)
 	m.Set(telemetry.HTTPStreams, float64(stats.Streams))
 	m.Set(telemetry.HTTPConnections, float64(s.listener.Open()))
-	m.Set(telemetry.HTTPConnectionsRefused, float64(s.listener.Refused()))
+	m.Set(telemetry.HTTPConnectionsRefused, float64(s.listener.Rejected()))
 }
 
-func (s *Server) tellRuns(_ context.Context, m *telemetry.Scrape) {
+func (s *Server) collectRuns(_ context.Context, m *telemetry.Scrape) {
 	m.Set(telemetry.RunsStarted, float64(s.counts.started.Load()))
 	m.SetAll(telemetry.RunsEnded, s.counts.ended.Counts())
 	queue := s.dispatch.Stats()
@@ -81,36 +81,36 @@ func (s *Server) tellRuns(_ context.Context, m *telemetry.Scrape) {
 		for outcome, n := range of.Outcomes {
 			m.Set(telemetry.Steps, float64(n), name, outcome)
 		}
-		m.Spread(telemetry.StepDuration, of.Duration, name)
+		m.SetHistogram(telemetry.StepDuration, of.Duration, name)
 	}
 	m.SetAll(telemetry.StepFailures, stats.StepFailures)
 	m.Set(telemetry.LeasesLost, float64(stats.LeasesLost))
 	m.Set(telemetry.ActionsStuck, float64(stats.Stuck))
 }
 
-func (s *Server) tellOutside(_ context.Context, m *telemetry.Scrape) {
-	m.SetAll(telemetry.EgressCalls, s.outside.Calls())
-	courier := s.courier.Stats()
-	m.SetAll(telemetry.WebhookAttempts, courier.Attempts)
-	m.Spread(telemetry.WebhookDuration, courier.Duration)
-	m.Set(telemetry.WebhookInFlight, float64(courier.InFlight))
-	m.Set(telemetry.WebhookQueued, float64(courier.Queued))
+func (s *Server) collectOutgoing(_ context.Context, m *telemetry.Scrape) {
+	m.SetAll(telemetry.EgressCalls, s.egress.Calls())
+	sender := s.sender.Stats()
+	m.SetAll(telemetry.WebhookAttempts, sender.Attempts)
+	m.SetHistogram(telemetry.WebhookDuration, sender.Duration)
+	m.Set(telemetry.WebhookInFlight, float64(sender.InFlight))
+	m.Set(telemetry.WebhookQueued, float64(sender.Queued))
 	scripts := s.scripts.Stats()
 	m.Set(telemetry.SandboxAlive, float64(scripts.Processes))
 	m.Set(telemetry.SandboxStarts, float64(scripts.Started))
 	m.Set(telemetry.SandboxBusy, float64(scripts.Scripts))
 }
 
-func (s *Server) tellStore(ctx context.Context, m *telemetry.Scrape) {
+func (s *Server) collectStore(ctx context.Context, m *telemetry.Scrape) {
 	stats := s.core.db.Stats()
-	m.SetAll(telemetry.StoreUnits, stats.Units)
-	m.Spread(telemetry.StoreGroups, stats.Groups)
-	m.Spread(telemetry.StoreCommits, stats.Commits)
+	m.SetAll(telemetry.StoreTransactions, stats.Transactions)
+	m.SetHistogram(telemetry.StoreGroups, stats.Groups)
+	m.SetHistogram(telemetry.StoreCommits, stats.Commits)
 	m.SetAll(telemetry.StoreErrors, stats.Errors)
 	m.Set(telemetry.StoreWaiting, float64(stats.Waiting))
 	m.SetAll(telemetry.PostgresConns, stats.Connections)
-	s.tellFiles(m)
-	s.tellHorizon(ctx, m)
+	s.collectFiles(m)
+	s.collectOldestTransaction(ctx, m)
 	now := clock.Now()
 	backlog, err := s.core.store.Backlog(ctx, now)
 	if err != nil {
@@ -119,24 +119,24 @@ func (s *Server) tellStore(ctx context.Context, m *telemetry.Scrape) {
 	}
 	m.Age(telemetry.WebhookOldest, backlog.Undelivered, now)
 	m.Age(telemetry.WebhookLate, backlog.Due, now)
-	m.Age(telemetry.RunsOldest, earlier(backlog.Ready, s.dispatch.Stats().Oldest), now)
+	m.Age(telemetry.RunsOldest, earliest(backlog.Ready, s.dispatch.Stats().Oldest), now)
 }
 
-func (s *Server) tellHorizon(ctx context.Context, m *telemetry.Scrape) {
+func (s *Server) collectOldestTransaction(ctx context.Context, m *telemetry.Scrape) {
 	if s.core.pg == nil {
-		return // nobody else uses the database
+		return // SQLite has no other users
 	}
 	oldest, err := s.core.pg.OldestTransaction(ctx)
 	if err != nil {
-		m.Failed(fmt.Errorf("look for open transactions: %w", err))
+		m.Failed(fmt.Errorf("find the oldest open transaction: %w", err))
 		return
 	}
 	m.Set(telemetry.PostgresXact, oldest.Seconds())
 }
 
-func (s *Server) tellFiles(m *telemetry.Scrape) {
+func (s *Server) collectFiles(m *telemetry.Scrape) {
 	if s.core.lite == nil {
-		return // they are somewhere else
+		return // PostgreSQL has the files
 	}
 	files := s.core.lite.Files()
 	m.Set(telemetry.SQLiteBytes, float64(files.Bytes))
@@ -146,8 +146,8 @@ func (s *Server) tellFiles(m *telemetry.Scrape) {
 	}
 }
 
-// earlier is the first of two times of which either may be missing.
-func earlier(a *time.Time, b time.Time) *time.Time {
+// earliest returns the earlier of two times, either of which may be missing.
+func earliest(a *time.Time, b time.Time) *time.Time {
 	if a == nil || !b.IsZero() && b.Before(*a) {
 		return &b
 	}

@@ -12,68 +12,68 @@ import (
 	"github.com/stepmill/stepmill/internal/node"
 )
 
-const shutdownTime = 25 * time.Second
+const shutdownTimeout = 25 * time.Second
 
-// Run serves until the context ends, then lets everything under way come to a
-// good end: first requests, then runs, last the store.
+// Run serves until the context ends, then shuts down gracefully: first requests,
+// then runs, last the store.
 func (s *Server) Run(ctx context.Context) (err error) {
 	defer func() { err = errors.Join(err, s.release()) }()
 	defer s.serveMetrics()()
 	work, stopWork := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopWork()
-	// A node shows that it is alive until all its runs are in good hands.
-	life, endLife := context.WithCancel(context.WithoutCancel(ctx))
-	defer endLife()
-	parts, vital := newGroup(stopWork), newGroup(stopWork)
+	// A node sends heartbeats until it has handed over all its runs.
+	memberCtx, stopMember := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopMember()
+	parts, memberParts := newGroup(stopWork), newGroup(stopWork)
 	if s.starts.safe {
-		s.log.Warn("runs are not executed", "error", errSafeMode)
+		s.log.Warn("the service does not execute runs", "error", errSafeMode)
 	} else if err := s.startWork(ctx, work, parts); err != nil {
 		return err
 	}
 	if s.cluster != nil {
-		vital.start(func() error { return s.cluster.member.Run(life) })
-		vital.start(func() error { return s.cluster.bell.Run(life) })
-		vital.start(func() error { return s.cluster.dispatch.PassOn(life) })
+		memberParts.start(func() error { return s.cluster.member.Run(memberCtx) })
+		memberParts.start(func() error { return s.cluster.notifier.Run(memberCtx) })
+		memberParts.start(func() error { return s.cluster.dispatch.AdmitThrottled(memberCtx) })
 	}
 	parts.start(func() error { return s.housekeep(work) })
-	if s.role == node.RoleServe { // a worker does not know what is to be kept
+	if s.role == node.RoleServe { // a worker does not have the retention settings
 		parts.start(func() error { return s.sweep(work) })
 	}
 	err = s.serve(ctx, work)
 	stopWork()
 	err = errors.Join(err, parts.wait(), s.leave(ctx))
-	endLife()
-	return errors.Join(err, vital.wait())
+	stopMember()
+	return errors.Join(err, memberParts.wait())
 }
 
-// startWork begins to execute runs and to send what there is to send.
+// startWork starts executing runs, sending webhooks and firing triggers.
 func (s *Server) startWork(ctx, work context.Context, parts *group) error {
 	if alone, ok := s.dispatch.(*local.Dispatcher); ok {
 		if err := alone.Recover(ctx); err != nil && ctx.Err() == nil {
-			return fmt.Errorf("take up the runs of the last process: %w", err)
+			return fmt.Errorf("resume the runs of the previous process: %w", err)
 		}
 	}
-	// From here on a run that ends the process is blamed for it.
+	// From here on, a run that crashes the process is blamed for it.
 	if err := s.starts.ready(); err != nil {
-		s.log.Warn("cannot note that the service is ready", "error", err)
+		s.log.Warn("cannot record that the service is ready", "error", err)
 	}
 	parts.start(func() error { return s.dispatch.Run(work) })
 	parts.start(func() error { return s.engine.Run(work) })
-	parts.start(func() error { return s.courier.Run(work) })
+	parts.start(func() error { return s.sender.Run(work) })
 	parts.start(func() error { return s.schedule.Run(work) })
-	parts.start(func() error { return s.respond.Run(work) })
+	parts.start(func() error { return s.eventStarter.Run(work) })
 	parts.start(func() error { return s.poll.Run(work) })
 	return nil
 }
 
-// serve answers requests until it is told to stop, or cannot go on.
+// serve handles requests until the server is stopped or a part fails.
 func (s *Server) serve(ctx, work context.Context) (err error) {
 	if s.listener == nil {
 		select {
 		case <-ctx.Done():
 			s.log.Info("stopping")
 			s.stopping.Store(true)
-		case <-work.Done(): // a part gave up
+		case <-work.Done(): // a part failed
 		case <-s.core.ended:
 		}
 		return nil
@@ -87,22 +87,22 @@ func (s *Server) serve(ctx, work context.Context) (err error) {
 	case <-ctx.Done():
 		return s.stopServing(ctx, server)
 	case err = <-serving:
-	case <-work.Done(): // a part gave up
-	case <-s.core.ended: // the disk failed: nothing may be acknowledged any more
+	case <-work.Done(): // a part failed
+	case <-s.core.ended: // the database failed: nothing may be acknowledged any more
 		_ = server.Close()
 	}
 	return err
 }
 
-// leave hands the runs of this node to the others.
+// leave hands the runs of this node to the other nodes.
 func (s *Server) leave(ctx context.Context) error {
 	if s.cluster == nil {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveTime)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveTimeout)
 	defer cancel()
 	if err := s.cluster.member.Leave(ctx); err != nil {
-		s.log.Warn("cannot hand the runs of this node to others; they take them when its time is over", "error", err)
+		s.log.Warn("cannot hand the runs of this node to other nodes; they take over when its lease expires", "error", err)
 	}
 	return nil
 }
@@ -112,16 +112,16 @@ func (s *Server) stopServing(ctx context.Context, server *http.Server) error {
 	s.stopping.Store(true)
 	s.runs.Close()
 	time.Sleep(s.config.DrainDelay)
-	limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTime)
+	limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTimeout)
 	defer cancel()
 	if err := server.Shutdown(limit); err != nil {
-		s.log.Warn("some requests did not end in time", "error", err)
+		s.log.Warn("some requests did not finish before the shutdown timeout", "error", err)
 		return server.Close()
 	}
 	return nil
 }
 
-// release gives back what NewServer took.
+// release releases the resources that NewServer acquired.
 func (s *Server) release() error {
 	var errs []error
 	for _, listener := range s.listeners() {
@@ -129,11 +129,11 @@ func (s *Server) release() error {
 			errs = append(errs, err)
 		}
 	}
-	if s.outside != nil {
-		s.outside.Close()
+	if s.egress != nil {
+		s.egress.Close()
 	}
-	if s.elsewhere != nil {
-		s.elsewhere()
+	if s.closeOIDC != nil {
+		s.closeOIDC()
 	}
 	if s.scripts != nil {
 		s.scripts.Close()

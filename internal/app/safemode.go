@@ -10,23 +10,23 @@ import (
 	"strings"
 )
 
-// A service that dies again and again before it is ready would die for ever if
-// it went on with the work that kills it. After so many starts in a row that
-// did not come to that point, it starts without executing runs.
-const startsToSafeMode = 5
+// startsBeforeSafeMode is how many starts in a row may crash before the service
+// is ready. The next one does not execute runs, because one of them may be what
+// crashes it.
+const startsBeforeSafeMode = 5
 
-// startsFile counts, in the data directory, the starts that were never ready.
+// startsFile, in the data directory, counts the starts that were never ready.
 const startsFile = "unready-starts"
 
-// starts is that count.
+// starts is the count in startsFile.
 type starts struct {
 	path   string
-	before int // without this start
+	before int // not counting this start
 	safe   bool
 }
 
-// countStart notes that a start is under way, before anything can go wrong.
-func countStart(dir string, leaveSafeMode bool) (starts, error) {
+// recordStart counts a start before anything can go wrong.
+func recordStart(dir string, leaveSafeMode bool) (starts, error) {
 	s := starts{path: filepath.Join(dir, startsFile)}
 	text, err := os.ReadFile(s.path)
 	switch {
@@ -34,10 +34,10 @@ func countStart(dir string, leaveSafeMode bool) (starts, error) {
 	case err != nil:
 		return starts{}, err
 	default:
-		// A count that cannot be read was being written when the process died.
+		// An unreadable count was being written when the process died.
 		s.before, _ = strconv.Atoi(strings.TrimSpace(string(text)))
 	}
-	if s.safe = s.before >= startsToSafeMode; s.safe {
+	if s.safe = s.before >= startsBeforeSafeMode; s.safe {
 		return s, nil
 	}
 	if err := s.write(s.before + 1); err != nil {
@@ -48,21 +48,21 @@ func countStart(dir string, leaveSafeMode bool) (starts, error) {
 
 func (s starts) write(count int) error {
 	if err := os.WriteFile(s.path, []byte(strconv.Itoa(count)+"\n"), 0o600); err != nil {
-		return fmt.Errorf("count the start: %w", err)
+		return fmt.Errorf("record the start: %w", err)
 	}
 	return nil
 }
 
-// gaveUp takes the start back: the service has said what is wrong and ended by
-// itself, before it executed anything.
-func (s starts) gaveUp() error {
+// undo uncounts a start that ended with an error message before it executed any
+// run.
+func (s starts) undo() error {
 	if s.safe {
 		return nil
 	}
 	return s.write(s.before)
 }
 
-// ready forgets the starts before this one. Safe mode stays until it is left.
+// ready resets the count. Safe mode stays on until --leave-safe-mode.
 func (s starts) ready() error {
 	if s.safe || s.path == "" {
 		return nil
@@ -74,4 +74,4 @@ func (s starts) ready() error {
 }
 
 var errSafeMode = fmt.Errorf("safe mode: the last %d starts ended before the service was ready, so runs are accepted but not executed; "+
-	"once the cause is gone, start it with --leave-safe-mode", startsToSafeMode)
+	"fix the cause, then start the service with --leave-safe-mode", startsBeforeSafeMode)

@@ -6,10 +6,10 @@ import (
 	"testing"
 )
 
-// begin is a start that dies unless something else is said of it.
+// begin records a start, which counts as a crash unless it is ready or undone.
 func begin(t *testing.T, dir string, leave bool) starts {
 	t.Helper()
-	s, err := countStart(dir, leave)
+	s, err := recordStart(dir, leave)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -18,20 +18,20 @@ func begin(t *testing.T, dir string, leave bool) starts {
 
 func TestSafeMode(t *testing.T) {
 	t.Parallel()
-	dies := func(starts) error { return nil }
+	crashes := func(starts) error { return nil }
 	for _, test := range []struct {
 		name string
 		ends func(starts) error
 		safe bool
 	}{
-		{"after starts that died", dies, true},
-		{"after starts that were ready", starts.ready, false},
-		{"after starts that gave up with a reason", starts.gaveUp, false},
+		{"after crashes", crashes, true},
+		{"after successful starts", starts.ready, false},
+		{"after starts that failed with an error", starts.undo, false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
-			for i := range startsToSafeMode {
+			for i := range startsBeforeSafeMode {
 				s := begin(t, dir, false)
 				if s.safe {
 					t.Fatalf("start %d is in safe mode", i+1)
@@ -47,10 +47,10 @@ func TestSafeMode(t *testing.T) {
 	}
 }
 
-func TestSafeModeStaysUntilItIsLeft(t *testing.T) {
+func TestSafeModeLastsUntilLeft(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	for range startsToSafeMode {
+	for range startsBeforeSafeMode {
 		begin(t, dir, false)
 	}
 	for range 2 {
@@ -60,11 +60,11 @@ func TestSafeModeStaysUntilItIsLeft(t *testing.T) {
 		}
 	}
 	if begin(t, dir, true).safe || begin(t, dir, false).safe {
-		t.Error("it was left and is there again")
+		t.Error("still in safe mode after leaving it")
 	}
 }
 
-func TestACountThatCannotBeRead(t *testing.T) {
+func TestUnreadableStartCount(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, startsFile), []byte("\x00"), 0o600); err != nil {

@@ -12,15 +12,14 @@ import (
 	"github.com/stepmill/stepmill/internal/sandbox"
 )
 
-// What a script may use, in MiB. With less than the minimum the interpreter
-// itself has no room.
+// Memory limits of a script in MiB. The interpreter itself needs the minimum.
 const (
 	defaultMemory = 64
 	minMemory     = 16
 )
 
-// newSandbox makes the pool of processes that run scripts. They are this very
-// program with another command.
+// newSandbox creates the pool of processes that run scripts. Each is this
+// executable with the sandbox command.
 func (s *Server) newSandbox() (*sandbox.Pool, error) {
 	memory := cmp.Or(s.config.JSMemory, defaultMemory)
 	if memory < minMemory {
@@ -28,7 +27,7 @@ func (s *Server) newSandbox() (*sandbox.Pool, error) {
 	}
 	program, err := os.Executable()
 	if err != nil {
-		return nil, fmt.Errorf("find the program itself: %w", err)
+		return nil, fmt.Errorf("find the stepmill executable: %w", err)
 	}
 	size := s.config.JSProcesses
 	if size < 0 {
@@ -42,8 +41,8 @@ func (s *Server) newSandbox() (*sandbox.Pool, error) {
 	}), nil
 }
 
-// Sandbox runs scripts that a server sends, each with at most so many MiB. It
-// opens neither data nor settings.
+// Sandbox runs scripts that a server sends, each with at most memory MiB. It
+// reads neither data nor settings.
 func Sandbox(in io.Reader, out io.Writer, memory int) error {
 	return sandbox.Serve(in, out, int64(max(memory, minMemory))<<20)
 }

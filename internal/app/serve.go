@@ -25,9 +25,9 @@ import (
 	"github.com/stepmill/stepmill/internal/event"
 	"github.com/stepmill/stepmill/internal/failpoint"
 	"github.com/stepmill/stepmill/internal/idempotency"
-	"github.com/stepmill/stepmill/internal/news"
 	"github.com/stepmill/stepmill/internal/node"
 	"github.com/stepmill/stepmill/internal/paging"
+	"github.com/stepmill/stepmill/internal/pubsub"
 	"github.com/stepmill/stepmill/internal/run"
 	"github.com/stepmill/stepmill/internal/sandbox"
 	"github.com/stepmill/stepmill/internal/secret"
@@ -43,39 +43,39 @@ import (
 	"github.com/stepmill/stepmill/web"
 )
 
-// Server is the whole service on the embedded database.
+// Server is a node: the service with its database.
 type Server struct {
-	config    config.Serve
-	log       *slog.Logger
-	core      *core
-	lock      *os.File
-	node      string
-	listener  *api.LimitListener // nil: a worker
-	metrics   net.Listener       // nil: they are not shown
-	outside   *egress.Client
-	elsewhere func() // ends what reaches the identity provider
-	scripts   *sandbox.Pool
-	api       *api.Server
-	runs      *run.Service
-	usage     *usage.Service
-	inbox     *trigger.Inbox
-	engine    *engine.Engine
-	courier   *webhook.Courier
-	schedule  *trigger.Scheduler
-	respond   *trigger.Responder
-	poll      *trigger.Poller
-	dispatch  dispatcher
-	cluster   *cluster // nil: a process by itself
-	role      string
-	watchers  *run.Watchers
-	starts    starts
-	counts    *runCounts
-	runNews   *news.Hub // by the ids of runs
-	written   *news.Hub // events, by the ids of workspaces
-	stopping  atomic.Bool
-	telemetry *telemetry.Telemetry
-	firstKey  string
-	welcome   string // the link for the first user; empty when there is one
+	config       config.Serve
+	log          *slog.Logger
+	core         *core
+	lock         *os.File
+	node         string
+	listener     *api.LimitListener // nil: a worker
+	metrics      net.Listener       // nil: not served
+	egress       *egress.Client
+	closeOIDC    func() // closes connections to the identity provider
+	scripts      *sandbox.Pool
+	api          *api.Server
+	runs         *run.Service
+	usage        *usage.Service
+	inbox        *trigger.Inbox
+	engine       *engine.Engine
+	sender       *webhook.Sender
+	schedule     *trigger.Scheduler
+	eventStarter *trigger.EventStarter
+	poll         *trigger.Poller
+	dispatch     dispatcher
+	cluster      *cluster // nil: a single process
+	role         string
+	watchers     *run.Watchers
+	starts       starts
+	counts       *runCounts
+	runChanges   *pubsub.Broker // by run id
+	eventChanges *pubsub.Broker // by workspace id
+	stopping     atomic.Bool
+	telemetry    *telemetry.Telemetry
+	firstKey     string
+	welcomeLink  string // for the first user; empty when there is an owner
 }
 
 // dispatcher brings runs to the engine.
@@ -87,32 +87,44 @@ type dispatcher interface {
 	Stats() dispatch.Stats
 }
 
-// NewServer opens the data and the listener. On a new installation it makes the
+// Option changes how a server is assembled.
+type Option func(*Server)
+
+// WithPasswordCost hashes passwords at another cost than account.DefaultCost.
+func WithPasswordCost(cost account.Cost) Option {
+	return func(s *Server) { s.core.accounts = account.NewService(s.core.store, account.WithCost(cost)) }
+}
+
+// NewServer opens the data and the listener. On a new installation it creates the
 // first workspace.
-func NewServer(ctx context.Context, data config.Data, serve config.Serve, log *slog.Logger) (s *Server, err error) {
+func NewServer(ctx context.Context, data config.Data, serve config.Serve, log *slog.Logger, options ...Option) (s *Server, err error) {
 	s = newServer(node.RoleServe, serve, log)
 	data.Node = s.node
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, s.giveUp())
+			err = errors.Join(err, s.abortStart())
 		}
 	}()
 	if err := s.open(ctx, data); err != nil {
 		return s, err
 	}
-	// Other nodes are told where this one listens.
+	for _, apply := range options {
+		apply(s)
+	}
+	// Listen before joining the cluster: the addresses are announced to other nodes.
 	if err := s.listen(ctx); err != nil {
 		return s, err
 	}
 	if err := s.assemble(ctx, data); err != nil {
 		return s, err
 	}
-	// Last of all: the first key is shown once, by a server that does start.
+	// Bootstrap comes last: the first key is shown only once, so the start must not
+	// fail after it.
 	if s.firstKey, err = s.core.auth.Bootstrap(ctx); err != nil {
 		return s, fmt.Errorf("set up the first workspace: %w", err)
 	}
-	if s.welcome, err = s.core.people.WelcomeLink(ctx, s.base()); err != nil {
-		return s, fmt.Errorf("make the link for the first user: %w", err)
+	if s.welcomeLink, err = s.core.accounts.WelcomeLink(ctx, s.publicURL()); err != nil {
+		return s, fmt.Errorf("create the link for the first user: %w", err)
 	}
 	return s, nil
 }
@@ -120,13 +132,13 @@ func NewServer(ctx context.Context, data config.Data, serve config.Serve, log *s
 // NewWorker opens the data of a node that executes runs and serves no requests.
 func NewWorker(ctx context.Context, data config.Data, worker config.Worker, log *slog.Logger) (s *Server, err error) {
 	if !data.Shared() {
-		return nil, errors.New("a worker needs a database that it shares with others: name it with --database-url")
+		return nil, errors.New("a worker needs a shared database: name it with --database-url")
 	}
-	s = newServer(node.RoleWorker, config.Serve{Execute: worker.Execute, Place: config.Place{PublicURL: worker.PublicURL}}, log)
+	s = newServer(node.RoleWorker, config.Serve{Execute: worker.Execute, Endpoint: config.Endpoint{PublicURL: worker.PublicURL}}, log)
 	data.Node = s.node
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, s.giveUp())
+			err = errors.Join(err, s.abortStart())
 		}
 	}()
 	if err := s.open(ctx, data); err != nil {
@@ -142,29 +154,29 @@ func NewWorker(ctx context.Context, data config.Data, worker config.Worker, log 
 func newServer(role string, serve config.Serve, log *slog.Logger) *Server {
 	return &Server{
 		config: serve, log: log, node: uid.New(uid.Node), role: role,
-		watchers: run.NewWatchers(), counts: newRunCounts(), runNews: news.NewHub(), written: news.NewHub(),
+		watchers: run.NewWatchers(), counts: newRunCounts(), runChanges: pubsub.NewBroker(), eventChanges: pubsub.NewBroker(),
 	}
 }
 
-// giveUp takes back a start that did not come to its end.
-func (s *Server) giveUp() error {
+// abortStart cleans up after a start that failed.
+func (s *Server) abortStart() error {
 	var err error
 	if s.starts.path != "" {
-		err = s.starts.gaveUp()
+		err = s.starts.undo()
 	}
 	return errors.Join(err, s.release())
 }
 
-// open opens the data: that in the data directory is for this process alone.
+// open opens the data. It locks a data directory for this process.
 func (s *Server) open(ctx context.Context, data config.Data) (err error) {
 	if !data.Shared() {
 		if err := os.MkdirAll(data.Dir, 0o700); err != nil {
-			return fmt.Errorf("make the data directory: %w", err)
+			return fmt.Errorf("create the data directory: %w", err)
 		}
 		if s.lock, err = lockDir(data.Dir); err != nil {
 			return err
 		}
-		if s.starts, err = countStart(data.Dir, s.config.LeaveSafeMode); err != nil {
+		if s.starts, err = recordStart(data.Dir, s.config.LeaveSafeMode); err != nil {
 			return err
 		}
 	}
@@ -173,23 +185,23 @@ func (s *Server) open(ctx context.Context, data config.Data) (err error) {
 	if s.core, err = openCore(ctx, data, options, s.notify()); err != nil {
 		return err
 	}
-	if data.Shared() { // a rotation may be under way: the key that fits is used, and files stay as they are
+	if data.Shared() { // a rotation may be in progress: use the key that matches and leave the files alone
 		return nil
 	}
-	return s.core.settleMasterKey(data)
+	return s.core.finishRotation(data)
 }
 
 // assemble builds the services on the store.
 func (s *Server) assemble(ctx context.Context, data config.Data) (err error) {
 	st, v := s.core.store, s.core.vault
 	policy := egress.Policy{Allow: config.Prefixes(s.config.EgressAllow)}
-	s.outside = egress.New(egress.Config{
-		Policy: policy, UserAgent: "Stepmill/" + config.VersionText(), Own: s.own,
+	s.egress = egress.New(egress.Config{
+		Policy: policy, UserAgent: "Stepmill/" + config.VersionText(), Own: s.ownAddresses,
 	})
 	if s.scripts, err = s.newSandbox(); err != nil {
 		return err
 	}
-	actions, err := catalog.New(catalog.Means{HTTP: s.outside, Runs: starter{s}, Scripts: s.scripts})
+	actions, err := catalog.New(catalog.Deps{HTTP: s.egress, Runs: childStarter{s}, Scripts: s.scripts})
 	if err != nil {
 		return err
 	}
@@ -198,10 +210,10 @@ func (s *Server) assemble(ctx context.Context, data config.Data) (err error) {
 		return err
 	}
 	secrets := secret.NewService(st, v)
-	links := run.NewLinks(st, v, s.base)
+	links := run.NewLinks(st, v, s.publicURL)
 	s.inbox = trigger.NewInbox(st)
 	s.usage = usage.NewService(st)
-	plans := workflow.NewPlans(st, actions)
+	programs := workflow.NewPrograms(st, actions)
 	if data.Shared() {
 		if s.cluster, err = s.newCluster(ctx, data); err != nil {
 			return err
@@ -210,125 +222,126 @@ func (s *Server) assemble(ctx context.Context, data config.Data) (err error) {
 	} else {
 		s.dispatch = local.New(st, s.node, s.log)
 	}
-	s.runs = run.NewService(st, plans, s.watchers, s.dispatch, s.runNews)
-	s.engine = engine.New(st, s.dispatch, plans, secrets, links, s.node, s.log)
+	s.runs = run.NewService(st, programs, s.watchers, s.dispatch, s.runChanges)
+	s.engine = engine.New(st, s.dispatch, programs, secrets, links, s.node, s.log)
 	if s.cluster != nil {
 		s.engine.Trust(s.cluster.member.Trusted)
 	}
-	s.courier = webhook.NewCourier(st, s.outside, v, s.log)
-	flows := workflow.NewService(st, actions, names{secrets}, trigger.NewArming(v))
-	s.schedule = trigger.NewScheduler(st, plans, s.runs, s.log)
-	s.respond = trigger.NewResponder(st, s.runs, s.log)
-	s.poll = trigger.NewPoller(st, plans, s.runs, secrets, actions, s.log)
+	s.sender = webhook.NewSender(st, s.egress, v, s.log)
+	workflows := workflow.NewService(st, actions, nameSource{secrets}, trigger.NewArming(v))
+	s.schedule = trigger.NewScheduler(st, programs, s.runs, s.log)
+	s.eventStarter = trigger.NewEventStarter(st, s.runs, s.log)
+	s.poll = trigger.NewPoller(st, programs, s.runs, secrets, actions, s.log)
 	previews := run.NewPreviews(s.runs, secrets)
 	provider, err := s.identityProvider()
 	if err != nil {
 		return err
 	}
 	s.api = api.New(api.Services{
-		Auth: s.core.auth, Accounts: s.core.people, Actions: actions, Workflows: flows, Runs: s.runs, Links: links, Audit: audit.NewService(st), Usage: s.usage,
-		Triggers:    trigger.NewService(st, flows, s.runs, v, actions, s.inbox, s.base),
-		Hooks:       trigger.NewHooks(st, plans, s.runs, secrets, s.inbox),
+		Auth: s.core.auth, Accounts: s.core.accounts, Actions: actions, Workflows: workflows, Runs: s.runs, Links: links, Audit: audit.NewService(st), Usage: s.usage,
+		Triggers:    trigger.NewService(st, workflows, s.runs, v, actions, s.inbox, s.publicURL),
+		Hooks:       trigger.NewHooks(st, programs, s.runs, secrets, s.inbox),
 		Webhooks:    webhook.NewService(st, v, policy, trigger.SampleEvent),
 		Secrets:     secrets,
 		Previews:    previews,
-		Trials:      run.NewTrials(previews, plans, s.engine),
+		StepTester:  run.NewStepTester(previews, programs, s.engine),
 		Idempotency: idempotency.NewService(st, v),
-		Events:      event.NewService(st, s.written),
+		Events:      event.NewService(st, s.eventChanges),
 		Nodes:       node.NewService(s.registry(), st, s.node),
 	}, api.Options{
 		Limits: s.limits(), Cursors: cursors, PreauthPerMinute: s.config.PreauthRPM, BodyBytes: bodyBytes(), TrustedProxies: config.Prefixes(s.config.TrustedProxy), Ready: s.ready, Log: s.log,
-		StreamsPerWorkspace: s.config.StreamsPerWorkspace, PublicURL: s.base, Origin: s.config.PublicURL.Origin(), Version: config.VersionText(), Dashboard: web.Dashboard(),
+		StreamsPerWorkspace: s.config.StreamsPerWorkspace, PublicURL: s.publicURL, Origin: s.config.PublicURL.Origin(), Version: config.VersionText(), Dashboard: web.Dashboard(),
 		OIDC: provider, OIDCRole: account.Role(s.config.OIDC.Role),
 	})
 	return nil
 }
 
-// base is what links to the service begin with. A worker that was not told knows
-// it from the nodes that serve requests; empty, there is none.
-func (s *Server) base() string {
+// publicURL returns the base URL of links to the service. A worker without a
+// configured one uses that of a node that serves requests; it is empty if there
+// is none.
+func (s *Server) publicURL() string {
 	switch {
 	case s.listener != nil:
 		return s.config.PublicURL.Or(s.listener.Addr())
-	case s.config.PublicURL.Given():
+	case s.config.PublicURL.IsSet():
 		return s.config.PublicURL.Or(nil)
 	default:
 		return s.cluster.member.Others().URL
 	}
 }
 
-// names tells workflows what their expressions can refer to.
-type names struct{ secrets *secret.Service }
+// nameSource provides the names that expressions can refer to.
+type nameSource struct{ secrets *secret.Service }
 
-// Names implements workflow.Known.
-func (n names) Names(ctx context.Context, workspaceID string) (workflow.Names, error) {
+// Names implements workflow.NameSource.
+func (n nameSource) Names(ctx context.Context, workspaceID string) (workflow.Names, error) {
 	found, err := n.secrets.Names(ctx, workspaceID)
 	return workflow.Names(found), err
 }
 
-// bodyBytes is what the bodies of all requests may take together: a quarter of
-// the memory that GOMEMLIMIT allows, if it does.
+// bodyBytes limits the total size of all request bodies in memory: a quarter of
+// GOMEMLIMIT, if it is set.
 func bodyBytes() int64 {
-	const unless = 512 << 20
+	const fallback = 512 << 20
 	if limit := debug.SetMemoryLimit(-1); limit < math.MaxInt64 {
 		return limit / 4
 	}
-	return unless
+	return fallback
 }
 
-// notify connects what the store tells after a commit with those who wait for
-// it. The parts are made after the store, hence the functions.
+// notify returns the callbacks that the store calls after a commit. They are
+// closures because the parts that they use are created after the store.
 func (s *Server) notify() store.Notify {
 	return store.Notify{
 		Wake: func(w run.Wake) { s.dispatch.Wake(w) },
-		Stirred: func(runID string) {
-			s.stir(runID)
-			s.tell(postgres.RunStirred, runID)
+		AnswerArrived: func(runID string) {
+			s.nudge(runID)
+			s.notifyPeers(postgres.AnswerArrived, runID)
 		},
 		Changed: func(runID string) {
-			s.runNews.Tell(runID)
-			s.tell(postgres.RunChanged, runID)
+			s.runChanges.Publish(runID)
+			s.notifyPeers(postgres.RunChanged, runID)
 		},
 		Recorded: func(workspaceID string) {
-			s.written.Tell(workspaceID)
-			s.tell(postgres.EventRecorded, workspaceID)
+			s.eventChanges.Publish(workspaceID)
+			s.notifyPeers(postgres.EventRecorded, workspaceID)
 		},
-		// It is not queued to be executed: the place that was kept for it is free.
+		// The run is not queued for execution, so its reserved slot is free.
 		HeldBack: func(runID string) { s.dispatch.Unreserve(runID) },
 		Started: func(workspaceID string) {
 			s.counts.started.Add(1)
 			s.usage.Count(workspaceID, func(d *usage.Day) { d.RunsStarted++ })
 		},
-		Ended: func(e run.Ending) {
+		Ended: func(e run.Completion) {
 			s.watchers.Ended(e.RunID, e.Detail)
-			s.runNews.Tell(e.RunID)
+			s.runChanges.Publish(e.RunID)
 			s.counts.ended.Add(string(e.Status))
 			s.usage.Count(e.WorkspaceID, func(d *usage.Day) { countEnd(d, e.Status) })
 			if e.Status == run.Cancelled {
 				s.engine.Abort(e.RunID)
-				s.tell(postgres.RunCancelled, e.RunID)
+				s.notifyPeers(postgres.RunCancelled, e.RunID)
 				return
 			}
-			s.tell(postgres.RunEnded, e.RunID)
+			s.notifyPeers(postgres.RunEnded, e.RunID)
 		},
 		Deliverable: func() {
-			s.courier.Wake()
-			s.tell(postgres.Deliverable, "")
+			s.sender.Wake()
+			s.notifyPeers(postgres.Deliverable, "")
 		},
-		Occasion: func(at time.Time) { s.respond.Wake(at) },
+		EventPending: func(at time.Time) { s.eventStarter.Wake(at) },
 		Scheduled: func(kind string, at time.Time) {
 			s.scheduled(kind, at)
-			s.tell(postgres.Scheduled, "")
+			s.notifyPeers(postgres.Scheduled, "")
 		},
 		WorkflowDeleted: func(workflowID string) {
 			s.engine.AbortWorkflow(workflowID)
-			s.runNews.TellAll() // those who follow its runs find them gone
-			s.tell(postgres.WorkflowDeleted, workflowID)
+			s.runChanges.PublishAll() // subscribers to its runs find them deleted
+			s.notifyPeers(postgres.WorkflowDeleted, workflowID)
 		},
 	}
 }
 
-// scheduled tells those who fire triggers of a type.
+// scheduled wakes the part that fires triggers of a type.
 func (s *Server) scheduled(kind string, at time.Time) {
 	switch kind {
 	case workflow.ScheduleTrigger:
@@ -349,41 +362,41 @@ func countEnd(d *usage.Day, status run.Status) {
 	}
 }
 
-// ready tells whether requests can be served: the store answers and no stop was
-// asked for.
+// ready returns an error if the server cannot serve requests.
 func (s *Server) ready(ctx context.Context) error {
 	if s.stopping.Load() {
 		return errors.New("the service is shutting down")
 	}
 	if s.cluster != nil && !s.cluster.member.Trusted() {
-		return errors.New("the database has not heard of this node for too long")
+		return errors.New("the lease of this node has expired: its heartbeats do not reach the database")
 	}
-	if err := s.core.answers(ctx); err != nil {
-		return errors.New("the store does not answer")
+	if err := s.core.ping(ctx); err != nil {
+		return errors.New("the database does not respond")
 	}
 	if s.starts.safe {
 		return errSafeMode
 	}
-	if s.engine.Stuck() >= mostStuck {
-		return fmt.Errorf("%d actions go on although their time is over: restart the service", mostStuck)
+	if s.engine.Stuck() >= maxStuck {
+		return fmt.Errorf("%d actions are still running after their timeout: restart the service", maxStuck)
 	}
 	return nil
 }
 
-// mostStuck is how many actions may be left to themselves.
-const mostStuck = 100
+// maxStuck is how many actions may run past their timeout before the service is
+// no longer ready.
+const maxStuck = 100
 
-// Address is where the server listens.
+// Address returns the address that the server listens on.
 func (s *Server) Address() string { return s.listener.Addr().String() }
 
-// Greet tells a person where the service is, once, the first key and, as long as
-// nobody owns the first workspace, how to make its owner.
-func (s *Server) Greet(out io.Writer) {
+// PrintWelcome prints the address of the service, on the first start the admin
+// key, and a link for the first user while the first workspace has no owner.
+func (s *Server) PrintWelcome(out io.Writer) {
 	fmt.Fprintf(out, "Stepmill %s is ready at http://%s\n", config.VersionText(), s.Address())
 	if s.firstKey != "" {
-		fmt.Fprintf(out, "\nYour admin API key. It is shown this once, keep it safe:\n\n    %s\n\n", s.firstKey)
+		fmt.Fprintf(out, "\nYour admin API key. It is shown only once, so store it safely:\n\n    %s\n\n", s.firstKey)
 	}
-	if s.welcome != "" {
-		fmt.Fprintf(out, "There is no owner yet. Make the first account here, within 24 hours:\n\n    %s\n\n", s.welcome)
+	if s.welcomeLink != "" {
+		fmt.Fprintf(out, "There is no owner yet. Create the first account here within 24 hours:\n\n    %s\n\n", s.welcomeLink)
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/stepmill/stepmill/internal/vault"
 )
 
-// openShared opens a database that nodes share.
+// openShared opens a shared database.
 func openShared(ctx context.Context, data config.Data, migrate bool) (*postgres.DB, error) {
 	if migrate {
 		if err := Migrate(ctx, data); err != nil {
@@ -25,42 +25,43 @@ func openShared(ctx context.Context, data config.Data, migrate bool) (*postgres.
 	if err != nil {
 		return nil, err
 	}
-	if now, err := db.Now(ctx); err == nil { // else whoever asks for more is told
-		clock.Follow(now)
+	asked := clock.Monotonic()
+	if now, err := db.Now(ctx); err == nil { // the next query reports an error
+		clock.Follow(now, asked)
 	}
 	return db, nil
 }
 
-// openSharedAlone opens a shared database that no node uses, until release. One
-// that comes while it is open makes release fail: what was done may be worth
-// nothing.
-func openSharedAlone(ctx context.Context, data config.Data) (_ *core, release func() error, err error) {
+// openSharedExclusive opens a shared database that no node uses, until release.
+// If a node starts in the meantime, release fails, because the result may be
+// inconsistent.
+func openSharedExclusive(ctx context.Context, data config.Data) (_ *core, release func() error, err error) {
 	c, err := openCore(ctx, data, sqlite.Options{}, store.Notify{})
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := c.refuseNodes(ctx); err != nil {
+	if err := c.checkNoNodes(ctx); err != nil {
 		return nil, nil, errors.Join(err, c.close())
 	}
-	return c, func() error { return errors.Join(c.refuseNodes(ctx), c.close()) }, nil
+	return c, func() error { return errors.Join(c.checkNoNodes(ctx), c.close()) }, nil
 }
 
-// refuseNodes refuses a database that nodes use.
-func (c *core) refuseNodes(ctx context.Context) error {
+// checkNoNodes returns an error if nodes use the database.
+func (c *core) checkNoNodes(ctx context.Context) error {
 	nodes, err := c.pg.Nodes(ctx)
 	if err != nil {
-		return fmt.Errorf("look for nodes: %w", err)
+		return fmt.Errorf("list the nodes: %w", err)
 	}
 	if len(nodes) > 0 {
-		return fmt.Errorf("%d nodes use the database, the first of them is %s on %s: stop them all", len(nodes), nodes[0].ID, nodes[0].Name)
+		return fmt.Errorf("%d nodes use the database, the first is %s on %s: stop all of them", len(nodes), nodes[0].ID, nodes[0].Name)
 	}
 	return nil
 }
 
-// Place tells a person where the data is.
-func Place(data config.Data) string {
+// DataLocation describes where the data is, for messages.
+func DataLocation(data config.Data) string {
 	if data.Shared() {
-		return postgres.Place(data.URL)
+		return postgres.Describe(data.URL)
 	}
 	return data.Dir
 }
@@ -69,16 +70,16 @@ func sharedOptions(data config.Data) postgres.Options {
 	return postgres.Options{URL: data.URL, Connections: data.Connections - jobConnections - listenConnections, Pooled: data.Pooled, Name: data.Node}
 }
 
-// sharedMasterKey reads the master key. It is never made: all nodes have the
-// same one.
+// sharedMasterKey reads the master key. It never creates one, because all nodes
+// must have the same.
 func sharedMasterKey(data config.Data) ([]byte, error) {
 	if data.MasterKey != "" {
 		return vault.ParseMasterKey(data.MasterKey)
 	}
 	key, err := vault.ReadMasterKey(data.KeyFile())
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("there is no master key in %s: nodes that share a database share a master key. "+
-			"Give it with --master-key-file or STEPMILL_MASTER_KEY; `stepmill master-key create FILE` makes one", data.KeyFile())
+		return nil, fmt.Errorf("there is no master key in %s: nodes that share a database also share a master key. "+
+			"Pass it with --master-key-file or STEPMILL_MASTER_KEY; `stepmill master-key create FILE` creates one", data.KeyFile())
 	}
 	return key, err
 }
@@ -86,7 +87,7 @@ func sharedMasterKey(data config.Data) ([]byte, error) {
 // Migrate brings the schema of a shared database up to date.
 func Migrate(ctx context.Context, data config.Data) error {
 	if !data.Shared() {
-		return errors.New("name the database with --database-url; data in a directory is migrated when the server starts")
+		return errors.New("name the database with --database-url; a data directory is migrated when the server starts")
 	}
 	return postgres.Migrate(ctx, sharedOptions(data))
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/stepmill/stepmill/internal/workflow"
 )
 
-// Template is a template as commands show it.
+// Template is a template in the output of commands.
 type Template struct {
 	Name        string `json:"name"`
 	Title       string `json:"title"`
@@ -19,7 +19,7 @@ type Template struct {
 	Description string `json:"description"`
 }
 
-// Templates lists the workflows to begin with.
+// Templates lists the workflow templates.
 func Templates() ([]Template, error) {
 	all, err := gallery.All()
 	out := make([]Template, len(all))
@@ -29,47 +29,45 @@ func Templates() ([]Template, error) {
 	return out, err
 }
 
-// NewWorkflow makes a draft, from a template if one is named, and returns its
-// id. Without a name it has the title of the template.
+// NewWorkflow creates a draft, from a template if one is named, and returns its
+// id. The name defaults to the title of the template.
 func (a *Admin) NewWorkflow(ctx context.Context, workspaceID, template, name string) (string, error) {
 	actor, err := a.actor(ctx, workspaceID)
 	if err != nil {
-		return "", plain(err)
+		return "", cliError(err)
 	}
-	wanted := workflow.New{Name: name}
-	var text *workflow.Text
+	wanted := workflow.Import{DefaultName: name}
 	if template != "" {
 		found, err := gallery.Find(template)
 		if err != nil {
 			return "", err
 		}
 		if found == nil {
-			return "", fmt.Errorf("there is no template %q: see stepmill templates", template)
+			return "", fmt.Errorf("there is no template %q: run `stepmill templates` for a list", template)
 		}
-		if wanted.Description = &found.Description; name == "" {
-			wanted.Name = found.Title
+		if name == "" {
+			wanted.DefaultName = found.Title
 		}
-		if text, err = workflow.ReadText(found.Source); err != nil {
-			return "", plain(err)
+		text, err := workflow.ReadText(found.Source)
+		if err != nil {
+			return "", cliError(err)
 		}
+		wanted.Patch = workflow.Patch{Description: &found.Description, SetDescription: true, Source: &workflow.SourcePatch{Text: text}}
 	}
-	flows, err := a.workflows()
+	workflows, err := a.workflows()
 	if err != nil {
 		return "", err
 	}
-	made, err := flows.Create(ctx, actor, wanted)
-	if err == nil && text != nil {
-		made, err = flows.Update(ctx, actor, made.ID, workflow.Patch{Source: &workflow.SourcePatch{Text: text}}, workflow.Match{})
-	}
-	return made.ID, plain(err)
+	made, err := workflows.Import(ctx, actor, wanted)
+	return made.ID, cliError(err)
 }
 
-// workflows has the use cases of workflows without the means to execute them.
+// workflows returns a workflow service whose actions cannot be executed.
 func (a *Admin) workflows() (*workflow.Service, error) {
-	actions, err := catalog.New(catalog.Means{})
+	actions, err := catalog.New(catalog.Deps{})
 	if err != nil {
 		return nil, err
 	}
 	secrets := secret.NewService(a.core.store, a.core.vault)
-	return workflow.NewService(a.core.store, actions.Saved(), names{secrets}, trigger.NewArming(a.core.vault)), nil
+	return workflow.NewService(a.core.store, actions.WithoutSlowChecks(), nameSource{secrets}, trigger.NewArming(a.core.vault)), nil
 }

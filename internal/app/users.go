@@ -14,7 +14,7 @@ import (
 	"github.com/stepmill/stepmill/internal/paging"
 )
 
-// User is a user as commands show them.
+// User is a user in the output of commands.
 type User struct {
 	ID         string     `json:"id"`
 	Email      string     `json:"email"`
@@ -24,14 +24,14 @@ type User struct {
 	LastSeenAt *time.Time `json:"last_seen_at"`
 }
 
-// Users lists everybody, newest first.
+// Users lists all users, newest first.
 func (a *Admin) Users(ctx context.Context) ([]User, error) {
-	found, err := all(func(p paging.Request) (paging.Page[account.User], error) { return a.core.people.Users(ctx, p) })
+	found, err := readAll(func(p paging.Request) (paging.Page[account.User], error) { return a.core.accounts.Users(ctx, p) })
 	users := []User{}
 	for _, u := range found {
-		memberships, err := a.core.people.MembershipsOf(ctx, u.ID)
+		memberships, err := a.core.accounts.MembershipsOf(ctx, u.ID)
 		if err != nil {
-			return nil, plain(err)
+			return nil, cliError(err)
 		}
 		shown := User{u.ID, u.Email, u.Name, []string{}, u.CreatedAt, u.SeenAt}
 		for _, m := range memberships {
@@ -39,29 +39,29 @@ func (a *Admin) Users(ctx context.Context) ([]User, error) {
 		}
 		users = append(users, shown)
 	}
-	return users, plain(err)
+	return users, cliError(err)
 }
 
-// CreateLink makes a link that works once: for the first user where there is
-// none, for a new password of the user with an address otherwise.
-func (a *Admin) CreateLink(ctx context.Context, at config.Place, email string) (string, error) {
+// CreateLink creates a link that works once: to reset the password of the user
+// with the given email, or without one to create the first user.
+func (a *Admin) CreateLink(ctx context.Context, at config.Endpoint, email string) (string, error) {
 	base, err := baseURL(at)
 	if err != nil {
 		return "", err
 	}
 	if email != "" {
-		link, err := a.core.people.ResetLink(ctx, base, email)
-		return link, plain(err)
+		link, err := a.core.accounts.ResetLink(ctx, base, email)
+		return link, cliError(err)
 	}
-	link, err := a.core.people.WelcomeLink(ctx, base)
+	link, err := a.core.accounts.WelcomeLink(ctx, base)
 	if err == nil && link == "" {
-		err = errors.New("the first workspace has an owner: name the user who needs a new password with --email")
+		err = errors.New("the first workspace already has an owner: to reset a password, name the user with --email")
 	}
-	return link, plain(err)
+	return link, cliError(err)
 }
 
-// baseURL is what links begin with, for a server that is told the same settings.
-func baseURL(at config.Place) (string, error) {
+// baseURL returns the base URL of links for a server with the same settings.
+func baseURL(at config.Endpoint) (string, error) {
 	addr, err := net.ResolveTCPAddr("tcp", strings.TrimSpace(at.Listen))
 	if err != nil {
 		return "", err
@@ -72,7 +72,7 @@ func baseURL(at config.Place) (string, error) {
 	return at.PublicURL.Or(addr), nil
 }
 
-// identityProvider is where people can sign in, if the operator named one.
+// identityProvider returns the configured OIDC provider, or nil.
 func (s *Server) identityProvider() (api.IdentityProvider, error) {
 	if s.config.Issuer == "" {
 		return nil, nil
@@ -81,7 +81,7 @@ func (s *Server) identityProvider() (api.IdentityProvider, error) {
 	if err != nil {
 		return nil, err
 	}
-	client, closed := oidc.Outside("Stepmill/"+config.VersionText(), s.own)
-	s.elsewhere = closed
+	client, closed := oidc.NewHTTPClient("Stepmill/"+config.VersionText(), s.ownAddresses)
+	s.closeOIDC = closed
 	return oidc.New(oidc.Config{Issuer: s.config.Issuer, ClientID: s.config.ClientID, ClientSecret: secret, Client: client}), nil
 }

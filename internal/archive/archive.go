@@ -1,8 +1,6 @@
-// Package archive owns the file in which an installation moves from one
-// database to another: gzip around lines of JSON, a header first, then the rows
-// of one table after the other, last a line that tells whether all of it
-// arrived. It knows how values are written down, and nothing of what the tables
-// mean or where they are stored.
+// Package archive reads and writes the file format of exports: gzipped lines of
+// JSON with a header, the rows of each table, and a trailer with row counts and a
+// checksum. It does not know what the tables mean or where they are stored.
 package archive
 
 import (
@@ -15,23 +13,23 @@ import (
 )
 
 const (
-	// Format is what every header says.
+	// Format identifies the file format in the header.
 	Format = "stepmill-export"
-	// Version is that of the form of the file, not of the tables in it.
+	// Version is the version of the file format, not of the tables in it.
 	Version = 1
-	// MaxLine bounds a line, and with that what a reader keeps in memory: the
-	// largest row there can be, with room for what JSON and base64 add to it.
+	// MaxLine bounds the length of a line, and so the memory of a reader. It has
+	// room for the largest possible row with the overhead of JSON and base64.
 	MaxLine = 256 << 20
 )
 
-// ErrDamaged says that a file is not what was written: a part is missing, or
-// something in it has changed.
-var ErrDamaged = errors.New("the file is damaged or not whole")
+// ErrDamaged means that a file differs from what was written: a part is missing
+// or was changed.
+var ErrDamaged = errors.New("the file is damaged or incomplete")
 
-// Kind is what a column holds, besides null.
+// Kind is the type of a column, which may also hold null.
 type Kind string
 
-// The kinds, with the types of their values in Go.
+// The kinds, with the Go types of their values.
 const (
 	Text  Kind = "text"  // string
 	Int   Kind = "int"   // int64
@@ -39,37 +37,37 @@ const (
 	Bytes Kind = "bytes" // []byte
 )
 
-// Column is a column of a table.
+// Column describes a column of a table.
 type Column struct {
 	Name string `json:"name"`
 	Kind Kind   `json:"kind"`
 }
 
-// Table is a table in the file.
+// Table describes a table in the file.
 type Table struct {
 	Name    string   `json:"name"`
 	Columns []Column `json:"columns"`
 }
 
-// Header is the first line.
+// Header is the first line of the file.
 type Header struct {
 	Format    string    `json:"format"`
 	Version   int       `json:"version"`
-	Schema    int       `json:"schema"` // of the tables
+	Schema    int       `json:"schema"` // version of the tables
 	CreatedAt time.Time `json:"created_at"`
 	Stepmill  string    `json:"stepmill"` // the version that wrote the file
 	KeyCheck  []byte    `json:"key_check"`
 	Tables    []Table   `json:"tables"`
 }
 
-// Section is the line before the rows of a table. Last is the largest number
-// that the database has given to a row of it, if it gives any.
+// Section is the line before the rows of a table. Last is the last value of the
+// table's sequence, if it has one.
 type Section struct {
 	Table string `json:"table"`
 	Last  int64  `json:"last,omitempty"`
 }
 
-// trailer is the last line: how many rows each table has, and the SHA-256 of
+// trailer is the last line: the number of rows of each table, and the SHA-256 of
 // every byte before it.
 type trailer struct {
 	Rows   map[string]int64 `json:"rows"`
@@ -80,20 +78,20 @@ func newTrailer(rows map[string]int64, sum hash.Hash) trailer {
 	return trailer{rows, hex.EncodeToString(sum.Sum(nil))}
 }
 
-// raw is text that is not UTF-8 and would not survive as a string of JSON.
-type raw struct {
+// binaryText is text that is not valid UTF-8, which a JSON string cannot hold.
+type binaryText struct {
 	Base64 []byte `json:"base64"`
 }
 
-// check refuses a header that this package cannot read the rest of.
+// check rejects a header of a file that this package cannot read.
 func (h Header) check() error {
 	switch {
 	case h.Format != Format:
-		return errors.New("the file is not an export of Stepmill")
+		return errors.New("the file is not a Stepmill export")
 	case h.Version > Version:
-		return fmt.Errorf("the file has version %d of the format and was written by Stepmill %s, this binary knows version %d: upgrade it", h.Version, h.Stepmill, Version)
+		return fmt.Errorf("the file has format version %d and was written by Stepmill %s, but this binary supports version %d: upgrade Stepmill", h.Version, h.Stepmill, Version)
 	case h.Version < Version:
-		return fmt.Errorf("%w: there is no version %d of the format", ErrDamaged, h.Version)
+		return fmt.Errorf("%w: format version %d does not exist", ErrDamaged, h.Version)
 	}
 	seen := map[string]bool{}
 	for _, table := range h.Tables {
@@ -103,7 +101,7 @@ func (h Header) check() error {
 		seen[table.Name] = true
 		for _, column := range table.Columns {
 			if !slices.Contains([]Kind{Text, Int, Bool, Bytes}, column.Kind) {
-				return fmt.Errorf("%w: column %s of %s is of an unknown kind", ErrDamaged, column.Name, table.Name)
+				return fmt.Errorf("%w: column %s of %s has an unknown kind", ErrDamaged, column.Name, table.Name)
 			}
 		}
 	}

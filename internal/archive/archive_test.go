@@ -16,7 +16,7 @@ import (
 	"github.com/stepmill/stepmill/internal/archive"
 )
 
-// content is all that an archive holds.
+// content is the content of an archive.
 type content struct {
 	Header   archive.Header
 	Sections []archive.Section
@@ -30,7 +30,7 @@ func header(tables ...archive.Table) archive.Header {
 	}
 }
 
-// example has every kind of value.
+// example returns content with every kind of value.
 func example() content {
 	h := header(
 		archive.Table{Name: "things", Columns: []archive.Column{
@@ -67,10 +67,10 @@ func write(t require, c content) []byte {
 	return file.Bytes()
 }
 
-// require is what a test and a property have in common.
+// require is implemented by testing.TB and rapid.T.
 type require interface{ Fatal(args ...any) }
 
-// read returns what an archive holds, if it is whole.
+// read returns the content of an archive, if it is complete.
 func read(from io.Reader) (c content, err error) {
 	r, err := archive.NewReader(from)
 	if err != nil {
@@ -114,13 +114,13 @@ func unpacked(t testing.TB, file []byte) []byte {
 
 func packed(text []byte) []byte {
 	var file bytes.Buffer
-	w, _ := gzip.NewWriterLevel(&file, gzip.NoCompression) // tests pack often
+	w, _ := gzip.NewWriterLevel(&file, gzip.NoCompression) // for speed
 	_, _ = w.Write(text)
 	_ = w.Close()
 	return file.Bytes()
 }
 
-func TestWhatIsWrittenIsRead(t *testing.T) {
+func TestRoundTrip(t *testing.T) {
 	t.Parallel()
 	want := example()
 	file := write(t, want)
@@ -128,17 +128,17 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
 		t.Errorf("%v (-written +read):\n%s", err, diff)
 	}
-	// People can take it apart and pack it again.
+	// A file that was decompressed and compressed again is still valid.
 	if got, err := read(bytes.NewReader(packed(unpacked(t, file)))); err != nil || !cmp.Equal(want, got) {
-		t.Errorf("packed again: %v", err)
+		t.Errorf("compressed again: %v", err)
 	}
 	if strings.Contains(string(unpacked(t, file)), `\u003c`) {
-		t.Error("characters of HTML are escaped")
+		t.Error("HTML characters are escaped")
 	}
 }
 
-// Tables can be passed over; what is in them counts all the same.
-func TestRowsCanBePassedOver(t *testing.T) {
+// Rows that were skipped are still counted and verified.
+func TestNextSkipsUnreadRows(t *testing.T) {
 	t.Parallel()
 	r, err := archive.NewReader(bytes.NewReader(write(t, example())))
 	for n := 0; err == nil; n++ {
@@ -154,7 +154,7 @@ func TestRowsCanBePassedOver(t *testing.T) {
 	}
 }
 
-func TestAnyRowsSurvive(t *testing.T) {
+func TestRoundTripOfRandomRows(t *testing.T) {
 	t.Parallel()
 	kinds := rapid.SampledFrom([]archive.Kind{archive.Text, archive.Int, archive.Bool, archive.Bytes})
 	rapid.Check(t, func(t *rapid.T) {
@@ -199,9 +199,9 @@ func drawRow(t *rapid.T, table archive.Table) []any {
 	return row
 }
 
-// Cut anywhere, at the end of a line or in the middle, packed as a whole or not:
-// what is left is refused.
-func TestTruncationsAreRefused(t *testing.T) {
+// A file that is truncated anywhere is rejected, whether the gzip stream or the
+// lines inside it are cut.
+func TestRejectsTruncatedFiles(t *testing.T) {
 	t.Parallel()
 	whole := example()
 	whole.Rows["things"] = whole.Rows["things"][:3]
@@ -209,18 +209,18 @@ func TestTruncationsAreRefused(t *testing.T) {
 	text := unpacked(t, file)
 	for n := range file {
 		if got, err := read(bytes.NewReader(file[:n])); err == nil {
-			t.Fatalf("%d of %d bytes were taken for whole: %+v", n, len(file), got)
+			t.Fatalf("%d of %d bytes were accepted: %+v", n, len(file), got)
 		}
 	}
 	for n := range text {
 		if got, err := read(bytes.NewReader(packed(text[:n]))); err == nil {
-			t.Fatalf("%d of %d characters were taken for whole: %+v", n, len(text), got)
+			t.Fatalf("%d of %d characters were accepted: %+v", n, len(text), got)
 		}
 	}
 }
 
-// With a bit of any character changed, any line left out, repeated or moved, it is refused.
-func TestChangesAreRefused(t *testing.T) {
+// A file with any bit changed, or any line removed, repeated or moved, is rejected.
+func TestRejectsModifiedFiles(t *testing.T) {
 	t.Parallel()
 	whole := example()
 	whole.Rows["things"] = whole.Rows["things"][:3]
@@ -233,7 +233,7 @@ func TestChangesAreRefused(t *testing.T) {
 			t.Fatalf("character %d was changed to %q: %+v", n, changed[n], got)
 		}
 	}
-	// Where only the packing changes, and not what is in it, nothing is wrong.
+	// A change of the gzip stream that leaves its content unchanged is fine.
 	for n := range file {
 		changed := bytes.Clone(file)
 		changed[n] ^= 1 << (n % 8)
@@ -263,21 +263,21 @@ func TestChangesAreRefused(t *testing.T) {
 		}
 	}
 	if _, err := read(bytes.NewReader(append(bytes.Clone(file), file...))); err == nil {
-		t.Error("it was there twice")
+		t.Error("a file that was appended to itself was accepted")
 	}
 }
 
-func TestHeadersThatAreRefused(t *testing.T) {
+func TestRejectsInvalidHeaders(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct{ file, want string }{
-		"nothing":          {"", "not an export"},
-		"text":             {"hello", "not an export"},
-		"a database":       {"SQLite format 3\x00", "not an export"},
-		"something packed": {string(packed([]byte("hello\n"))), "not an export"},
-		"other JSON":       {string(packed([]byte("{}\n"))), "not an export"},
-		"a newer one":      {string(packed([]byte(`{"format":"stepmill-export","version":2,"stepmill":"9.9","new":[]}` + "\n"))), "written by Stepmill 9.9"},
-		"no version":       {string(packed([]byte(`{"format":"stepmill-export"}` + "\n"))), "no version 0"},
-		"an unknown kind":  {string(packed([]byte(`{"format":"stepmill-export","version":1,"tables":[{"name":"a","columns":[{"name":"b","kind":"c"}]}]}` + "\n"))), "unknown kind"},
+		"nothing":         {"", "not a Stepmill export"},
+		"text":            {"hello", "not a Stepmill export"},
+		"a database":      {"SQLite format 3\x00", "not a Stepmill export"},
+		"other gzip data": {string(packed([]byte("hello\n"))), "not a Stepmill export"},
+		"other JSON":      {string(packed([]byte("{}\n"))), "not a Stepmill export"},
+		"a newer one":     {string(packed([]byte(`{"format":"stepmill-export","version":2,"stepmill":"9.9","new":[]}` + "\n"))), "written by Stepmill 9.9"},
+		"no version":      {string(packed([]byte(`{"format":"stepmill-export"}` + "\n"))), "version 0 does not exist"},
+		"an unknown kind": {string(packed([]byte(`{"format":"stepmill-export","version":1,"tables":[{"name":"a","columns":[{"name":"b","kind":"c"}]}]}` + "\n"))), "unknown kind"},
 	} {
 		if _, err := archive.NewReader(strings.NewReader(test.file)); err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: %v, want %s", name, err, test.want)
@@ -285,10 +285,10 @@ func TestHeadersThatAreRefused(t *testing.T) {
 	}
 }
 
-// A file that cannot be read is not called damaged.
-func TestAFailureToReadIsNoDamage(t *testing.T) {
+// An I/O error is not reported as damage.
+func TestReadErrorsAreNotReportedAsDamage(t *testing.T) {
 	t.Parallel()
-	file, failed := write(t, example()), errors.New("the disk is gone")
+	file, failed := write(t, example()), errors.New("disk error")
 	for _, n := range []int{0, 5, 100, len(file) - 1} {
 		_, err := read(io.MultiReader(bytes.NewReader(file[:n]), failing{failed}))
 		if !errors.Is(err, failed) || errors.Is(err, archive.ErrDamaged) {
@@ -301,36 +301,35 @@ type failing struct{ err error }
 
 func (f failing) Read([]byte) (int, error) { return 0, f.err }
 
-func TestMisuseOfAWriter(t *testing.T) {
+func TestWriterRejectsMisuse(t *testing.T) {
 	t.Parallel()
 	w, err := archive.NewWriter(io.Discard, example().Header)
 	if err != nil {
 		t.Fatal(err)
 	}
-	refused := func(what string, err error) {
+	mustFail := func(what string, err error) {
 		t.Helper()
 		if err == nil {
 			t.Errorf("%s was written", what)
 		}
 	}
-	refused("a row of no table", w.Row([]any{"z"}))
-	refused("a later table", w.Begin(archive.Section{Table: "last"}))
-	refused("nothing", w.Close())
+	mustFail("a row of no table", w.Row([]any{"z"}))
+	mustFail("a later table", w.Begin(archive.Section{Table: "last"}))
+	mustFail("nothing", w.Close())
 	if err := w.Begin(archive.Section{Table: "things"}); err != nil {
 		t.Fatal(err)
 	}
-	refused("a short row", w.Row([]any{"a"}))
+	mustFail("a short row", w.Row([]any{"a"}))
 	for i, wrong := range [][]any{
 		{int64(1), int64(1), true, []byte{}}, {"a", "1", true, []byte{}}, {"a", int64(1), int64(1), []byte{}}, {"a", int64(1), true, "x"},
 		{"a", 1, true, []byte{}}, {"a", int64(1), true, []byte(nil)}, {"a", 1.5, true, []byte{}},
 	} {
-		refused("row "+string(rune('0'+i)), w.Row(wrong))
+		mustFail("row "+string(rune('0'+i)), w.Row(wrong))
 	}
-	refused("a table twice", w.Begin(archive.Section{Table: "things"}))
+	mustFail("a table twice", w.Begin(archive.Section{Table: "things"}))
 }
 
-// Whatever a file holds, a reader neither panics nor takes something else for
-// what was written.
+// A reader never panics, and accepts only files that round-trip.
 func FuzzReader(f *testing.F) {
 	small := example()
 	small.Rows["things"] = small.Rows["things"][:3]
@@ -345,7 +344,7 @@ func FuzzReader(f *testing.F) {
 		if err != nil {
 			return
 		}
-		// It knows its own SHA-256: then it is an archive, and survives as one.
+		// A valid checksum makes it an archive, which must round-trip.
 		again, err := read(bytes.NewReader(write(t, c)))
 		if diff := cmp.Diff(c, again); err != nil || diff != "" {
 			t.Errorf("%v (-read +read again):\n%s", err, diff)

@@ -14,85 +14,84 @@ import (
 	"strconv"
 )
 
-// Reader reads an archive. Only when Next has returned io.EOF is it known that
-// what was read before is what was written.
+// Reader reads an archive. What it returns is verified only once Next has
+// returned io.EOF.
 type Reader struct {
-	header Header
-	begun  int // tables
-	inside bool
-	last   []byte // the line after the rows of a table
-	rows   map[string]int64
-	lines  *bufio.Reader
-	line   []byte
-	cells  []json.RawMessage
-	sum    hash.Hash
+	header     Header
+	tablesRead int // tables
+	inTable    bool
+	pending    []byte // the line after the rows of a table, not processed yet
+	rows       map[string]int64
+	lines      *bufio.Reader
+	line       []byte
+	cells      []json.RawMessage
+	sum        hash.Hash
 }
 
-// NewReader reads the header.
+// NewReader returns a Reader after reading the header.
 func NewReader(from io.Reader) (*Reader, error) {
 	packed, err := gzip.NewReader(from)
 	if err != nil {
 		if errors.Is(err, gzip.ErrHeader) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-			return nil, errors.New("the file is not an export of Stepmill")
+			return nil, errors.New("the file is not a Stepmill export")
 		}
 		return nil, err
 	}
 	r := &Reader{rows: map[string]int64{}, lines: bufio.NewReaderSize(packed, 64<<10), sum: sha256.New()}
-	line, err := r.next()
+	line, err := r.readLine()
 	if err != nil {
 		return nil, err
 	}
 	if err := json.Unmarshal(line, &r.header); err != nil {
-		return nil, errors.New("the file is not an export of Stepmill")
+		return nil, errors.New("the file is not a Stepmill export")
 	}
 	r.sum.Write(line)
 	return r, r.header.check()
 }
 
-// Header is the first line.
+// Header returns the header.
 func (r *Reader) Header() Header { return r.header }
 
-// Rows is how many rows were read.
+// Rows returns the number of rows read so far.
 func (r *Reader) Rows() int64 { return total(r.rows) }
 
-// Next goes on to the next table, also when rows of the one before were not
-// read yet. It returns io.EOF after the last table if the file was read to its
-// end and nothing in it is missing or changed.
+// Next advances to the next table and skips unread rows of the current one. It
+// returns io.EOF after the last table if the file is complete and unchanged.
 func (r *Reader) Next() (Section, error) {
-	for r.inside {
-		if _, err := r.row(); err != nil && !errors.Is(err, io.EOF) {
+	for r.inTable {
+		if _, err := r.rowLine(); err != nil && !errors.Is(err, io.EOF) {
 			return Section{}, err
 		}
 	}
-	line := r.last
-	if r.begun == 0 {
+	line := r.pending
+	if r.tablesRead == 0 {
 		var err error
-		if line, err = r.next(); err != nil {
+		if line, err = r.readLine(); err != nil {
 			return Section{}, err
 		}
 	}
-	if r.begun == len(r.header.Tables) {
-		return Section{}, r.end(line)
+	if r.tablesRead == len(r.header.Tables) {
+		return Section{}, r.checkTrailer(line)
 	}
 	var s Section
-	if err := strictly(line, &s); err != nil || s.Table != r.header.Tables[r.begun].Name {
-		return Section{}, damaged("table %s is missing", r.header.Tables[r.begun].Name)
+	if err := decodeStrict(line, &s); err != nil || s.Table != r.header.Tables[r.tablesRead].Name {
+		return Section{}, damaged("table %s is missing", r.header.Tables[r.tablesRead].Name)
 	}
 	r.sum.Write(line)
-	r.begun++
-	r.inside = true
+	r.tablesRead++
+	r.inTable = true
 	r.rows[s.Table] = 0
 	return s, nil
 }
 
-// Row returns the values of the next row of the table, and io.EOF after the
-// last one.
+// Row returns the values of the next row of the table, or io.EOF after the last
+// one.
 func (r *Reader) Row() ([]any, error) {
-	line, err := r.row()
+	line, err := r.rowLine()
 	if err != nil {
 		return nil, err
 	}
-	table := r.header.Tables[r.begun-1]
+	table := r.header.Tables[r.tablesRead-1]
 	values, err := r.values(table, line)
 	if err != nil {
 		return nil, damaged("row %d of %s: %v", r.rows[table.Name], table.Name, err)
@@ -100,20 +99,20 @@ func (r *Reader) Row() ([]any, error) {
 	return values, nil
 }
 
-// row is the line of the next row of the table.
-func (r *Reader) row() ([]byte, error) {
-	if !r.inside {
+// rowLine returns the line of the next row of the table.
+func (r *Reader) rowLine() ([]byte, error) {
+	if !r.inTable {
 		return nil, io.EOF
 	}
-	line, err := r.next()
+	line, err := r.readLine()
 	if err != nil {
 		return nil, err
 	}
 	if line[0] != '[' {
-		r.last, r.inside = bytes.Clone(line), false
+		r.pending, r.inTable = bytes.Clone(line), false
 		return nil, io.EOF
 	}
-	r.rows[r.header.Tables[r.begun-1].Name]++
+	r.rows[r.header.Tables[r.tablesRead-1].Name]++
 	r.sum.Write(line)
 	return line, nil
 }
@@ -124,11 +123,11 @@ func (r *Reader) values(table Table, line []byte) ([]any, error) {
 		return nil, err
 	}
 	if len(r.cells) != len(table.Columns) {
-		return nil, fmt.Errorf("it has %d values for %d columns", len(r.cells), len(table.Columns))
+		return nil, fmt.Errorf("%d values for %d columns", len(r.cells), len(table.Columns))
 	}
 	values := make([]any, len(r.cells))
 	for i, column := range table.Columns {
-		value, err := column.Kind.read(r.cells[i])
+		value, err := column.Kind.decode(r.cells[i])
 		if err != nil {
 			return nil, fmt.Errorf("column %s: %w", column.Name, err)
 		}
@@ -137,8 +136,8 @@ func (r *Reader) values(table Table, line []byte) ([]any, error) {
 	return values, nil
 }
 
-// read is the value that was encoded.
-func (k Kind) read(cell json.RawMessage) (any, error) {
+// decode decodes a value of the kind.
+func (k Kind) decode(cell json.RawMessage) (any, error) {
 	if string(cell) == "null" {
 		return nil, nil
 	}
@@ -156,34 +155,34 @@ func (k Kind) read(cell json.RawMessage) (any, error) {
 		err := json.Unmarshal(cell, &value)
 		return value, err
 	case k == Text && cell[0] == '{':
-		var value raw
-		err := strictly(cell, &value)
+		var value binaryText
+		err := decodeStrict(cell, &value)
 		return string(value.Base64), err
 	}
-	return nil, fmt.Errorf("it is not %s", k)
+	return nil, fmt.Errorf("the value is not of kind %s", k)
 }
 
-// end checks the last line, and that nothing comes after it.
-func (r *Reader) end(line []byte) error {
+// checkTrailer checks the last line, and that nothing follows it.
+func (r *Reader) checkTrailer(line []byte) error {
 	var want bytes.Buffer
-	if err := encoder(&want).Encode(newTrailer(r.rows, r.sum)); err != nil {
+	if err := newEncoder(&want).Encode(newTrailer(r.rows, r.sum)); err != nil {
 		return err
 	}
 	if !bytes.Equal(line, want.Bytes()) {
-		return damaged("its last line is missing, or tells of something else than what was read")
+		return damaged("the trailer is missing or does not match the rows")
 	}
 	switch _, err := r.lines.ReadByte(); {
 	case err == nil:
-		return damaged("something follows its last line")
+		return damaged("there is data after the trailer")
 	case errors.Is(err, io.EOF):
 		return io.EOF
 	default:
-		return explained(err)
+		return classifyReadError(err)
 	}
 }
 
-// next reads a line with its end. It is valid until the next one is read.
-func (r *Reader) next() ([]byte, error) {
+// readLine reads a line including its newline. It is valid until the next call.
+func (r *Reader) readLine() ([]byte, error) {
 	r.line = r.line[:0]
 	for {
 		part, err := r.lines.ReadSlice('\n')
@@ -194,15 +193,15 @@ func (r *Reader) next() ([]byte, error) {
 		case err == nil:
 			return nil, damaged("a line is empty")
 		case !errors.Is(err, bufio.ErrBufferFull):
-			return nil, explained(err)
+			return nil, classifyReadError(err)
 		case len(r.line) > MaxLine:
 			return nil, damaged("a line is longer than %d bytes", MaxLine)
 		}
 	}
 }
 
-// explained tells damage of the file from a failure to read it.
-func explained(err error) error {
+// classifyReadError distinguishes a damaged file from a failure to read it.
+func classifyReadError(err error) error {
 	var corrupt flate.CorruptInputError
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, gzip.ErrHeader) ||
 		errors.Is(err, gzip.ErrChecksum) || errors.As(err, &corrupt) {
@@ -215,15 +214,15 @@ func damaged(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", ErrDamaged, fmt.Sprintf(format, args...))
 }
 
-// strictly decodes a line that has nothing but what is asked for.
-func strictly(line []byte, into any) error {
+// decodeStrict decodes a line and rejects unknown fields and trailing data.
+func decodeStrict(line []byte, into any) error {
 	d := json.NewDecoder(bytes.NewReader(line))
 	d.DisallowUnknownFields()
 	if err := d.Decode(into); err != nil {
 		return err
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return errors.New("something follows")
+		return errors.New("there is data after the value")
 	}
 	return nil
 }

@@ -14,61 +14,62 @@ import (
 // Writer writes an archive: each table of the header with all its rows, in the
 // order of the header.
 type Writer struct {
-	tables []Table
-	begun  int // tables
-	rows   map[string]int64
-	line   []any
-	packed *gzip.Writer
-	sum    hash.Hash
-	lines  *json.Encoder
+	tables      []Table
+	tablesBegun int // tables
+	rows        map[string]int64
+	line        []any
+	gzip        *gzip.Writer
+	sum         hash.Hash
+	lines       *json.Encoder
 }
 
-// NewWriter writes the header. Format and version are filled in.
+// NewWriter returns a Writer after writing the header. It sets the header's Format
+// and Version.
 func NewWriter(to io.Writer, h Header) (*Writer, error) {
 	h.Format, h.Version = Format, Version
 	if err := h.check(); err != nil {
 		return nil, err
 	}
-	// The service stands still meanwhile: time counts more than room.
+	// The service is down during an export: speed matters more than size.
 	packed, err := gzip.NewWriterLevel(to, gzip.BestSpeed)
 	if err != nil {
 		return nil, err
 	}
-	w := &Writer{tables: h.Tables, rows: map[string]int64{}, packed: packed, sum: sha256.New()}
-	w.lines = encoder(io.MultiWriter(w.sum, packed))
+	w := &Writer{tables: h.Tables, rows: map[string]int64{}, gzip: packed, sum: sha256.New()}
+	w.lines = newEncoder(io.MultiWriter(w.sum, packed))
 	return w, w.lines.Encode(h)
 }
 
-// encoder writes values as lines of JSON.
-func encoder(to io.Writer) *json.Encoder {
+// newEncoder returns an encoder that writes values as lines of JSON.
+func newEncoder(to io.Writer) *json.Encoder {
 	e := json.NewEncoder(to)
 	e.SetEscapeHTML(false)
 	return e
 }
 
-// Begin begins the next table of the header.
+// Begin starts the next table of the header.
 func (w *Writer) Begin(s Section) error {
-	if w.begun == len(w.tables) || s.Table != w.tables[w.begun].Name {
+	if w.tablesBegun == len(w.tables) || s.Table != w.tables[w.tablesBegun].Name {
 		return fmt.Errorf("archive: table %s is not the next one", s.Table)
 	}
-	w.begun++
+	w.tablesBegun++
 	w.rows[s.Table] = 0
 	return w.lines.Encode(s)
 }
 
-// Row writes a row of the table that was begun last, with a value for each
-// column or nil for null.
+// Row writes a row of the current table, with a value for each column or nil for
+// null.
 func (w *Writer) Row(values []any) error {
-	if w.begun == 0 {
-		return errors.New("archive: no table was begun")
+	if w.tablesBegun == 0 {
+		return errors.New("archive: Row called before Begin")
 	}
-	table := w.tables[w.begun-1]
+	table := w.tables[w.tablesBegun-1]
 	if len(values) != len(table.Columns) {
 		return fmt.Errorf("archive: %d values for the %d columns of %s", len(values), len(table.Columns), table.Name)
 	}
 	w.line = w.line[:0]
 	for i, column := range table.Columns {
-		value, ok := column.Kind.written(values[i])
+		value, ok := column.Kind.encode(values[i])
 		if !ok {
 			return fmt.Errorf("archive: column %s of %s holds a %T", column.Name, table.Name, values[i])
 		}
@@ -78,14 +79,15 @@ func (w *Writer) Row(values []any) error {
 	return w.lines.Encode(w.line)
 }
 
-// written is a value as it is encoded; false when it is not of the kind.
-func (k Kind) written(value any) (any, bool) {
+// encode returns the value to encode as JSON. It reports false if the value is
+// not of the kind.
+func (k Kind) encode(value any) (any, bool) {
 	switch v := value.(type) {
 	case nil:
 		return nil, true
 	case string:
 		if !utf8.ValidString(v) {
-			return raw{[]byte(v)}, k == Text
+			return binaryText{[]byte(v)}, k == Text
 		}
 		return v, k == Text
 	case int64:
@@ -98,7 +100,7 @@ func (k Kind) written(value any) (any, bool) {
 	return nil, false
 }
 
-// Rows is how many rows were written.
+// Rows returns the number of rows written so far.
 func (w *Writer) Rows() int64 { return total(w.rows) }
 
 func total(rows map[string]int64) (n int64) {
@@ -108,13 +110,13 @@ func total(rows map[string]int64) (n int64) {
 	return n
 }
 
-// Close writes the last line. Without it the file is not whole.
+// Close writes the trailer. Without it the file is incomplete.
 func (w *Writer) Close() error {
-	if w.begun < len(w.tables) {
-		return fmt.Errorf("archive: table %s is missing", w.tables[w.begun].Name)
+	if w.tablesBegun < len(w.tables) {
+		return fmt.Errorf("archive: table %s is missing", w.tables[w.tablesBegun].Name)
 	}
 	if err := w.lines.Encode(newTrailer(w.rows, w.sum)); err != nil {
 		return err
 	}
-	return w.packed.Close()
+	return w.gzip.Close()
 }

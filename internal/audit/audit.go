@@ -1,6 +1,6 @@
-// Package audit owns the record of who did what: entries written in the
-// transaction of the deed itself, and the list of them. What counts as a deed
-// is decided where it is done.
+// Package audit owns the audit log. Entries are written in the transaction of the
+// action they record; the packages that perform the actions decide which ones are
+// recorded.
 package audit
 
 import (
@@ -10,16 +10,16 @@ import (
 	"github.com/stepmill/stepmill/internal/paging"
 )
 
-// The kinds of actors.
+// The types of actors.
 const (
 	ActorKey    = "api_key"
-	ActorUser   = "user" // somebody who is signed in
+	ActorUser   = "user" // signed in
 	ActorCLI    = "cli"
 	ActorSystem = "system"
-	ActorLink   = "link" // whoever has the link of a step
+	ActorLink   = "link" // anyone with the link of a step
 )
 
-// Entry is one deed.
+// Entry records one action.
 type Entry struct {
 	ID          string
 	WorkspaceID string
@@ -33,21 +33,21 @@ type Entry struct {
 	RequestID   string
 }
 
-// Filter narrows a list of entries; empty fields do not.
+// Filter restricts a list of entries. Empty fields match every entry.
 type Filter struct{ Action, TargetID string }
 
-// Store keeps entries. Writing is part of the store methods of the deeds.
+// Store reads entries. They are written by the store methods of the actions.
 type Store interface {
 	AuditEntries(ctx context.Context, workspaceID string, filter Filter, page paging.Request) (paging.Page[Entry], error)
 }
 
-// Service reads the record.
+// Service reads the audit log.
 type Service struct{ store Store }
 
-// NewService makes a service on a store.
+// NewService returns a service that uses the given store.
 func NewService(store Store) *Service { return &Service{store: store} }
 
-// List returns entries of a workspace, newest first.
+// List returns the entries of a workspace, newest first.
 func (s *Service) List(ctx context.Context, workspaceID string, filter Filter, page paging.Request) (paging.Page[Entry], error) {
 	return s.store.AuditEntries(ctx, workspaceID, filter, page)
 }

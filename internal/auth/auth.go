@@ -1,6 +1,6 @@
-// Package auth owns who may do what: workspaces and their plans, API keys with
-// scopes, and the actor that every use case acts for. It does not own HTTP nor
-// the counting of requests.
+// Package auth owns authorization: workspaces and their plans, API keys with
+// scopes, and the actor on whose behalf every use case runs. It does not own
+// HTTP or rate limiting.
 package auth
 
 import (
@@ -13,7 +13,7 @@ import (
 	"github.com/stepmill/stepmill/internal/uid"
 )
 
-// Workspace is a tenant: everything else belongs to exactly one.
+// Workspace is a tenant. Everything else belongs to exactly one workspace.
 type Workspace struct {
 	ID                string
 	Name              string
@@ -24,7 +24,7 @@ type Workspace struct {
 	UpdatedAt         time.Time
 }
 
-// Key is an API key without its value, which only its owner knows.
+// Key is an API key without its value, which is not stored.
 type Key struct {
 	ID          string
 	WorkspaceID string
@@ -38,27 +38,29 @@ type Key struct {
 	LastUsedAt  *time.Time
 }
 
-// Prefix is the part of the value that may be shown, to tell keys apart.
+// Prefix returns the part of the value that may be shown to tell keys apart.
 func (k Key) Prefix() string { return tokenPrefix + k.Lookup }
 
-// Actor is who a use case acts for.
+// Actor is the caller on whose behalf a use case runs.
 type Actor struct {
 	Workspace Workspace
 	Type      string
 	ID        string
+	// Label is the display name of the actor: that of the key or the user.
+	Label     string
 	Scopes    []Scope
 	RequestID string
 }
 
-// Limits are the bounds of the actor's plan.
+// Limits returns the limits of the actor's plan.
 func (a Actor) Limits() Limits { return a.Workspace.Plan.Limits() }
 
-// Operator tells whether the actor runs the installation: an admin of its
-// first workspace.
-func (a Actor) Operator() bool { return a.Workspace.First && Grants(a.Scopes, Admin) }
+// IsOperator reports whether the actor may manage the installation, as an admin of
+// its first workspace.
+func (a Actor) IsOperator() bool { return a.Workspace.First && Grants(a.Scopes, Admin) }
 
-// Name is how the actor is recorded beside what it made; empty for the service
-// itself.
+// Name returns the value of fields such as CreatedBy for the actor. It is empty
+// for the service itself.
 func (a Actor) Name() string {
 	if a.ID != "" || a.Type == audit.ActorSystem {
 		return a.ID
@@ -66,8 +68,8 @@ func (a Actor) Name() string {
 	return a.Type
 }
 
-// Did makes the audit entry of a deed in the actor's own workspace.
-func (a Actor) Did(action, targetType, targetID string, details map[string]any) audit.Entry {
+// AuditEntry returns the audit entry of an action in the actor's workspace.
+func (a Actor) AuditEntry(action, targetType, targetID string, details map[string]any) audit.Entry {
 	now := clock.Now()
 	return audit.Entry{
 		ID: uid.At(uid.Audit, now), WorkspaceID: a.Workspace.ID, At: now,
@@ -76,28 +78,31 @@ func (a Actor) Did(action, targetType, targetID string, details map[string]any) 
 	}
 }
 
-// Store keeps workspaces and keys. A method is one atomic unit; a pointer
-// result is nil when there is no such row.
+// Store persists workspaces and keys. Each method is one transaction. A pointer
+// result is nil if there is no such row.
 type Store interface {
-	// Install writes the first workspace unless there is one already.
+	// Install inserts the first workspace if there is none.
 	Install(ctx context.Context, in Installation) (installed bool, err error)
-	// InsertWorkspace also makes its owner a member, if a user makes it.
+	// InsertWorkspace also makes the user with ownerID its owner, unless it is "".
 	InsertWorkspace(ctx context.Context, w Workspace, dataKey []byte, first Key, ownerID string, entry audit.Entry) error
 	Workspace(ctx context.Context, id string) (*Workspace, error)
 	Workspaces(ctx context.Context, page paging.Request) (paging.Page[Workspace], error)
-	UpdateWorkspace(ctx context.Context, w Workspace, was time.Time, entry audit.Entry) (updated bool, err error)
+	// UpdateWorkspace returns false if the workspace was not last updated at
+	// updatedAt.
+	UpdateWorkspace(ctx context.Context, w Workspace, updatedAt time.Time, entry audit.Entry) (updated bool, err error)
 
-	// InsertKey refuses, with false, when the workspace holds atMost keys.
-	InsertKey(ctx context.Context, k Key, atMost int, entry audit.Entry) (inserted bool, err error)
+	// InsertKey returns false if the workspace has limit keys.
+	InsertKey(ctx context.Context, k Key, limit int, entry audit.Entry) (inserted bool, err error)
 	Key(ctx context.Context, workspaceID, id string) (*Key, error)
 	Keys(ctx context.Context, workspaceID string, page paging.Request) (paging.Page[Key], error)
 	RevokeKey(ctx context.Context, workspaceID, id string, at time.Time, entry audit.Entry) (revoked bool, err error)
-	// KeyByLookup finds a live key and its workspace by the id inside its value.
+	// KeyByLookup returns an unrevoked key and its workspace by the id inside its
+	// value.
 	KeyByLookup(ctx context.Context, lookup string) (*Key, *Workspace, error)
 	TouchKeys(ctx context.Context, usedAt map[string]time.Time) error
 }
 
-// Installation is what a first start writes.
+// Installation is the data that the first start of an installation writes.
 type Installation struct {
 	Workspace Workspace
 	DataKey   []byte
@@ -106,20 +111,20 @@ type Installation struct {
 	Entry     audit.Entry
 }
 
-// Sealer makes the data key of a new workspace.
+// Sealer creates the data keys of workspaces.
 type Sealer interface {
 	NewDataKey(workspaceID string) []byte
 	Check() []byte
 }
 
-// Service has the use cases of workspaces and keys.
+// Service implements the use cases of workspaces and API keys.
 type Service struct {
 	store Store
 	vault Sealer
 	cache *keyCache
 }
 
-// NewService makes a service on a store.
+// NewService returns a service that uses the given store and vault.
 func NewService(store Store, vault Sealer) *Service {
 	return &Service{store: store, vault: vault, cache: newKeyCache()}
 }

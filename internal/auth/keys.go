@@ -12,22 +12,22 @@ import (
 
 const maxNameLength = 100
 
-// NewKey is what the maker of a key chooses.
+// NewKey is the input for creating a key.
 type NewKey struct {
 	Name      string
 	Scopes    []string
 	ExpiresAt *time.Time
 }
 
-// CreateKey makes a key in the actor's workspace and returns it with its value,
-// which is not kept.
+// CreateKey creates a key in the actor's workspace and returns it with its value,
+// which is not stored.
 func (s *Service) CreateKey(ctx context.Context, actor Actor, in NewKey) (Key, string, error) {
 	key, token, err := makeKey(actor, in)
 	if err != nil {
 		return Key{}, "", err
 	}
 	limit := actor.Limits().APIKeys
-	entry := actor.Did("api_key.created", "api_key", key.ID, map[string]any{"name": key.Name, "scopes": key.Scopes})
+	entry := actor.AuditEntry("api_key.created", "api_key", key.ID, map[string]any{"name": key.Name, "scopes": key.Scopes})
 	inserted, err := s.store.InsertKey(ctx, key, limit, entry)
 	if err != nil {
 		return Key{}, "", err
@@ -48,7 +48,7 @@ func makeKey(actor Actor, in NewKey) (Key, string, error) {
 		return Key{}, "", fault.Field("/scopes", "%s", err)
 	}
 	if len(scopes) == 0 {
-		return Key{}, "", fault.Field("/scopes", "must name at least one of read, write, execute, admin")
+		return Key{}, "", fault.Field("/scopes", "must contain at least one of read, write, execute, admin")
 	}
 	now := clock.Now()
 	if in.ExpiresAt != nil && !in.ExpiresAt.After(now) {
@@ -61,37 +61,37 @@ func makeKey(actor Actor, in NewKey) (Key, string, error) {
 	}, token, nil
 }
 
-// GetKey reads one key of the actor's workspace.
+// GetKey returns a key of the actor's workspace.
 func (s *Service) GetKey(ctx context.Context, actor Actor, id string) (Key, error) {
 	if !uid.Valid(uid.Key, id) {
-		return Key{}, noKey(id)
+		return Key{}, keyNotFound(id)
 	}
 	key, err := s.store.Key(ctx, actor.Workspace.ID, id)
-	return fault.Found(key, err, noKey, id)
+	return fault.Found(key, err, keyNotFound, id)
 }
 
-// ListKeys lists the keys of the actor's workspace that are not revoked.
+// ListKeys lists the unrevoked keys of the actor's workspace.
 func (s *Service) ListKeys(ctx context.Context, actor Actor, page paging.Request) (paging.Page[Key], error) {
 	return s.store.Keys(ctx, actor.Workspace.ID, page)
 }
 
-// RevokeKey ends a key for good.
+// RevokeKey revokes a key permanently.
 func (s *Service) RevokeKey(ctx context.Context, actor Actor, id string) error {
 	if !uid.Valid(uid.Key, id) {
-		return noKey(id)
+		return keyNotFound(id)
 	}
-	entry := actor.Did("api_key.revoked", "api_key", id, nil)
+	entry := actor.AuditEntry("api_key.revoked", "api_key", id, nil)
 	revoked, err := s.store.RevokeKey(ctx, actor.Workspace.ID, id, entry.At, entry)
 	if err != nil {
 		return err
 	}
 	if !revoked {
-		return noKey(id)
+		return keyNotFound(id)
 	}
-	s.cache.drop(id)
+	s.cache.dropKey(id)
 	return nil
 }
 
-func noKey(id string) error {
+func keyNotFound(id string) error {
 	return fault.New(fault.APIKeyNotFound, "there is no API key %q", id)
 }

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Plan is what a workspace is entitled to.
+// Plan is the pricing plan of a workspace. It sets its limits.
 type Plan string
 
 // The plans.
@@ -15,13 +15,13 @@ const (
 	Enterprise Plan = "enterprise"
 )
 
-// FirstRequestsPerMinute is the limit of the installation's first workspace.
+// FirstRequestsPerMinute is the rate limit of the installation's first workspace.
 const FirstRequestsPerMinute = 60_000
 
-// MaxRequestsPerMinute bounds what an enterprise workspace can be given.
+// MaxRequestsPerMinute is the highest rate limit of an enterprise workspace.
 const MaxRequestsPerMinute = 1_000_000
 
-// Limits are the bounds that come with a plan.
+// Limits are the limits of a plan.
 type Limits struct {
 	RequestBodyBytes int64
 	PayloadBytes     int
@@ -29,19 +29,20 @@ type Limits struct {
 	Workflows        int
 	Webhooks         int
 	APIKeys          int
-	// StepsPerRun is how many steps a run executes, rounds of loops included.
+	// StepsPerRun is the number of steps a run may execute, including loop rounds.
 	StepsPerRun int
-	// OutputBytes bounds the output of a step, StateBytes all that a run keeps.
+	// OutputBytes limits the output of a step, StateBytes the stored state of a run.
 	OutputBytes int
 	StateBytes  int
-	// ConcurrentRuns is how many runs are executed at a time, QueuedRuns how many
-	// wait for that. Runs that wait for something else do not count.
+	// ConcurrentRuns is the number of runs that may execute at the same time,
+	// QueuedRuns the number that may wait to execute. Runs that wait for something
+	// else do not count.
 	ConcurrentRuns int
 	QueuedRuns     int
 	Secrets        int
 	Variables      int
-	// VariableBytes bounds the values of all variables together: a run that
-	// refers to one reads them all.
+	// VariableBytes limits the total size of all variables: a run that refers to
+	// one reads them all.
 	VariableBytes int
 }
 
@@ -50,17 +51,17 @@ const (
 	mib = 1 << 20
 )
 
-// MaxRequestBody is the largest body that any plan allows.
+// MaxRequestBody is the largest request body that any plan allows.
 const MaxRequestBody = 4 * mib
 
 // Plans lists the plans.
 func Plans() []Plan { return []Plan{Free, Pro, Enterprise} }
 
-// Known tells whether p is a plan.
+// Known reports whether p is one of Plans.
 func (p Plan) Known() bool { return slices.Contains(Plans(), p) }
 
-// RequestsPerMinute is the fixed rate of a plan; zero where the workspace has a
-// number of its own.
+// RequestsPerMinute returns the fixed rate limit of the plan, or zero if it is set
+// per workspace.
 func (p Plan) RequestsPerMinute() int {
 	switch p {
 	case Free:
@@ -72,7 +73,7 @@ func (p Plan) RequestsPerMinute() int {
 	}
 }
 
-// Limits returns the bounds of the plan.
+// Limits returns the limits of the plan.
 func (p Plan) Limits() Limits {
 	switch p {
 	case Enterprise:
@@ -99,16 +100,16 @@ func (p Plan) Limits() Limits {
 	}
 }
 
-// Retention is how much of the past a plan keeps.
+// Retention determines which finished runs are kept.
 type Retention struct {
-	// KeepRuns is how long a run is kept after its end; zero means forever.
+	// KeepRuns is how long a run is kept after it finishes; zero means forever.
 	KeepRuns time.Duration
-	// RunsPerWorkflow is how many runs of a workflow are kept, the newest; zero
-	// means any number. Runs that are not finished stay beyond it.
+	// RunsPerWorkflow is how many of the newest runs of a workflow are kept; zero
+	// means all. Unfinished runs are always kept.
 	RunsPerWorkflow int
 }
 
-// Retention returns how much of the past the plan keeps.
+// Retention returns how long and how many runs the plan keeps.
 func (p Plan) Retention() Retention {
 	const day = 24 * time.Hour
 	switch p {

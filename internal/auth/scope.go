@@ -6,12 +6,12 @@ import (
 	"strings"
 )
 
-// Scope is what a key may do. Scopes do not imply each other, except that
-// admin has everything.
+// Scope is a permission of an API key. Scopes do not imply each other, except
+// that admin implies all others.
 type Scope string
 
-// The scopes, the mark of a route that needs no key at all, and that of one for
-// everybody who is signed in, whatever their role.
+// The scopes. Public and Session cannot be given to a key: they mark routes that
+// need no key at all, and routes for signed-in users of any role.
 const (
 	Read    Scope = "read"
 	Write   Scope = "write"
@@ -21,15 +21,15 @@ const (
 	Session Scope = "session"
 )
 
-// Scopes lists what a key can hold.
+// Scopes lists the scopes that a key can have.
 func Scopes() []Scope { return []Scope{Read, Write, Execute, Admin} }
 
-// Grants tells whether a set of scopes allows what needs the given one.
+// Grants reports whether the held scopes satisfy the needed one.
 func Grants(held []Scope, needed Scope) bool {
 	return needed == Public || needed == Session || slices.Contains(held, Admin) || slices.Contains(held, needed)
 }
 
-// ParseScopes checks names and brings them into a fixed order without
+// ParseScopes returns the scopes with the given names, in a fixed order and without
 // duplicates.
 func ParseScopes(names []string) ([]Scope, error) {
 	var out []Scope
@@ -46,7 +46,7 @@ func ParseScopes(names []string) ([]Scope, error) {
 	return out, nil
 }
 
-// JoinScopes writes scopes for storing.
+// JoinScopes returns scopes in the form in which they are stored.
 func JoinScopes(scopes []Scope) string {
 	names := make([]string, len(scopes))
 	for i, scope := range scopes {
@@ -55,7 +55,7 @@ func JoinScopes(scopes []Scope) string {
 	return strings.Join(names, ",")
 }
 
-// SplitScopes reads what JoinScopes wrote.
+// SplitScopes parses the result of JoinScopes.
 func SplitScopes(text string) []Scope {
 	var out []Scope
 	for name := range strings.SplitSeq(text, ",") {

@@ -8,8 +8,8 @@ import (
 )
 
 // A token is the value of an API key: smk_ + an 8-character id + _ + 40
-// random characters + a 6-character checksum. The id finds the row, the
-// checksum refuses mistyped and made-up values without asking the store.
+// random characters + a 6-character checksum. The row is looked up by the id. The
+// checksum rejects mistyped and made-up values without a lookup.
 const (
 	tokenPrefix    = "smk_"
 	lookupLength   = 8
@@ -26,7 +26,7 @@ func newToken() (token, lookup string) {
 	return body + checksum(body), lookup
 }
 
-// parseToken returns the id inside a token, or false if it cannot be one.
+// parseToken returns the id inside a token, or false if the token is malformed.
 func parseToken(token string) (lookup string, ok bool) {
 	if len(token) != tokenLength || !strings.HasPrefix(token, tokenPrefix) {
 		return "", false
@@ -56,8 +56,8 @@ func checksum(body string) string {
 	return string(out)
 }
 
-// randomBase62 draws characters without bias: bytes that do not map evenly are
-// thrown away.
+// randomBase62 returns n random characters. It discards bytes that would introduce
+// a bias.
 func randomBase62(n int) string {
 	const fair = 256 - 256%len(base62)
 	out := make([]byte, 0, n)

@@ -8,7 +8,7 @@ import (
 
 var form = regexp.MustCompile(`^smk_[0-9A-Za-z]{8}_[0-9A-Za-z]{46}$`)
 
-func TestTokensHaveTheirForm(t *testing.T) {
+func TestTokenFormat(t *testing.T) {
 	t.Parallel()
 	seen := map[string]bool{}
 	for range 1000 {
@@ -18,12 +18,12 @@ func TestTokensHaveTheirForm(t *testing.T) {
 		}
 		seen[token] = true
 		if got, ok := parseToken(token); !ok || got != lookup {
-			t.Fatalf("%q gives %q, %v", token, got, ok)
+			t.Fatalf("%q: got %q, %v", token, got, ok)
 		}
 	}
 }
 
-func TestOtherTextIsRefusedWithoutALookup(t *testing.T) {
+func TestParseTokenRejectsMalformed(t *testing.T) {
 	t.Parallel()
 	token, _ := newToken()
 	for i := range token {
@@ -33,12 +33,12 @@ func TestOtherTextIsRefusedWithoutALookup(t *testing.T) {
 			changed[i] = 'y'
 		}
 		if _, ok := parseToken(string(changed)); ok {
-			t.Fatalf("changing character %d goes unnoticed", i)
+			t.Fatalf("changing character %d is not detected", i)
 		}
 	}
 	for _, text := range []string{"", "smk_", token + "0", token[1:], strings.ToLower(token), strings.Repeat("a", len(token))} {
 		if _, ok := parseToken(text); ok && text != token {
-			t.Errorf("%q passes", text)
+			t.Errorf("%q is accepted", text)
 		}
 	}
 }
@@ -56,13 +56,13 @@ func TestScopes(t *testing.T) {
 		}
 	}
 	if !Grants(nil, Public) {
-		t.Error("public needs a scope")
+		t.Error("a public route requires a scope")
 	}
 	scopes, err := ParseScopes([]string{"write", "read", "write"})
 	if err != nil || JoinScopes(scopes) != "read,write" {
 		t.Errorf("%v, %v", scopes, err)
 	}
 	if _, err := ParseScopes([]string{"root"}); err == nil {
-		t.Error("an unknown scope passes")
+		t.Error("an unknown scope is accepted")
 	}
 }

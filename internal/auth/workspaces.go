@@ -10,22 +10,22 @@ import (
 	"github.com/stepmill/stepmill/internal/uid"
 )
 
-// NewWorkspace is what the maker of a workspace chooses.
+// NewWorkspace is the input for creating a workspace.
 type NewWorkspace struct {
 	Name              string
 	Plan              Plan
 	RequestsPerMinute *int
 }
 
-// WorkspacePatch changes a workspace; nil leaves a field as it is.
+// WorkspacePatch is a change to a workspace. Nil fields are left unchanged.
 type WorkspacePatch struct {
 	Name              *string
 	Plan              *Plan
 	RequestsPerMinute *int
 }
 
-// Bootstrap writes the first workspace with an admin key on a new installation.
-// It returns the value of the key, or "" when there is a workspace already.
+// Bootstrap creates the first workspace of a new installation, with an admin key.
+// It returns the value of the key, or "" if there already is a workspace.
 func (s *Service) Bootstrap(ctx context.Context) (string, error) {
 	now := clock.Now()
 	workspace := Workspace{
@@ -39,7 +39,7 @@ func (s *Service) Bootstrap(ctx context.Context) (string, error) {
 	}
 	installed, err := s.store.Install(ctx, Installation{
 		Workspace: workspace, DataKey: s.vault.NewDataKey(workspace.ID), KeyCheck: s.vault.Check(), AdminKey: key,
-		Entry: actor.Did("workspace.created", "workspace", workspace.ID, nil),
+		Entry: actor.AuditEntry("workspace.created", "workspace", workspace.ID, nil),
 	})
 	if err != nil || !installed {
 		return "", err
@@ -47,10 +47,10 @@ func (s *Service) Bootstrap(ctx context.Context) (string, error) {
 	return token, nil
 }
 
-// CreateWorkspace makes a workspace and returns it with the value of its first
-// admin key. Only an operator may.
+// CreateWorkspace creates a workspace and returns it with the value of its first
+// admin key. It requires an operator.
 func (s *Service) CreateWorkspace(ctx context.Context, actor Actor, in NewWorkspace) (Workspace, string, error) {
-	if !actor.Operator() {
+	if !actor.IsOperator() {
 		return Workspace{}, "", notOperator()
 	}
 	name, err := fault.Name("/name", in.Name, maxNameLength)
@@ -68,13 +68,13 @@ func (s *Service) CreateWorkspace(ctx context.Context, actor Actor, in NewWorksp
 	workspace := Workspace{
 		ID: uid.At(uid.Workspace, now), Name: name, Plan: in.Plan, RequestsPerMinute: rate, CreatedAt: now, UpdatedAt: now,
 	}
-	founder := actor
-	founder.Workspace = workspace
-	key, token, err := makeKey(founder, NewKey{Name: "First admin key", Scopes: []string{string(Admin)}})
+	creator := actor
+	creator.Workspace = workspace
+	key, token, err := makeKey(creator, NewKey{Name: "First admin key", Scopes: []string{string(Admin)}})
 	if err != nil {
 		return Workspace{}, "", err
 	}
-	entry := actor.Did("workspace.created", "workspace", workspace.ID, map[string]any{"name": name, "plan": in.Plan})
+	entry := actor.AuditEntry("workspace.created", "workspace", workspace.ID, map[string]any{"name": name, "plan": in.Plan})
 	ownerID := ""
 	if actor.Type == audit.ActorUser {
 		ownerID = actor.ID
@@ -85,14 +85,14 @@ func (s *Service) CreateWorkspace(ctx context.Context, actor Actor, in NewWorksp
 	return workspace, token, nil
 }
 
-// checkPlan returns the rate that goes with a plan: its own, or for enterprise
-// the number given.
+// checkPlan returns the rate limit for a plan: the fixed one of the plan, or the
+// given one for enterprise.
 func checkPlan(plan Plan, rate *int) (int, error) {
 	switch {
 	case !plan.Known():
 		return 0, fault.Field("/plan", "must be one of free, pro, enterprise")
 	case plan != Enterprise && rate != nil:
-		return 0, fault.Field("/requests_per_minute", "is fixed by the %s plan; only enterprise has a number of its own", plan)
+		return 0, fault.Field("/requests_per_minute", "is fixed by the %s plan; only enterprise workspaces can set it", plan)
 	case plan != Enterprise:
 		return plan.RequestsPerMinute(), nil
 	case rate == nil:
@@ -103,18 +103,20 @@ func checkPlan(plan Plan, rate *int) (int, error) {
 	return *rate, nil
 }
 
-// GetWorkspace reads a workspace: any for an operator, their own for others.
+// GetWorkspace returns a workspace. Actors other than operators can only read
+// their own.
 func (s *Service) GetWorkspace(ctx context.Context, actor Actor, id string) (Workspace, error) {
-	if !uid.Valid(uid.Workspace, id) || !actor.Operator() && id != actor.Workspace.ID {
-		return Workspace{}, noWorkspace(id)
+	if !uid.Valid(uid.Workspace, id) || !actor.IsOperator() && id != actor.Workspace.ID {
+		return Workspace{}, workspaceNotFound(id)
 	}
 	workspace, err := s.store.Workspace(ctx, id)
-	return fault.Found(workspace, err, noWorkspace, id)
+	return fault.Found(workspace, err, workspaceNotFound, id)
 }
 
-// ListWorkspaces lists every workspace for an operator, their own for others.
+// ListWorkspaces lists all workspaces for an operator, and the actor's own for
+// others.
 func (s *Service) ListWorkspaces(ctx context.Context, actor Actor, page paging.Request) (paging.Page[Workspace], error) {
-	if actor.Operator() {
+	if actor.IsOperator() {
 		return s.store.Workspaces(ctx, page)
 	}
 	own, err := s.GetWorkspace(ctx, actor, actor.Workspace.ID)
@@ -124,23 +126,24 @@ func (s *Service) ListWorkspaces(ctx context.Context, actor Actor, page paging.R
 	return paging.Page[Workspace]{Items: []Workspace{own}}, nil
 }
 
-// UpdateWorkspace changes name, plan or rate. Only an operator may.
+// UpdateWorkspace changes the name, plan or rate limit of a workspace. It requires
+// an operator.
 func (s *Service) UpdateWorkspace(ctx context.Context, actor Actor, id string, patch WorkspacePatch) (Workspace, error) {
 	for {
 		was, err := s.GetWorkspace(ctx, actor, id)
 		if err != nil {
 			return Workspace{}, err
 		}
-		if !actor.Operator() {
+		if !actor.IsOperator() {
 			return Workspace{}, notOperator()
 		}
 		now, err := patch.apply(was)
 		if err != nil {
 			return Workspace{}, err
 		}
-		now.UpdatedAt = clock.After(was.UpdatedAt)
+		now.UpdatedAt = clock.NowAfter(was.UpdatedAt)
 		details := map[string]any{"plan": now.Plan, "requests_per_minute": now.RequestsPerMinute, "name": now.Name}
-		entry := actor.Did("workspace.updated", "workspace", id, details)
+		entry := actor.AuditEntry("workspace.updated", "workspace", id, details)
 		updated, err := s.store.UpdateWorkspace(ctx, now, was.UpdatedAt, entry)
 		if err != nil {
 			return Workspace{}, err
@@ -175,10 +178,10 @@ func (p WorkspacePatch) apply(w Workspace) (Workspace, error) {
 	return w, err
 }
 
-func noWorkspace(id string) error {
+func workspaceNotFound(id string) error {
 	return fault.New(fault.WorkspaceNotFound, "there is no workspace %q", id)
 }
 
 func notOperator() error {
-	return fault.New(fault.InsufficientScope, "this needs a key with scope admin in the installation's first workspace")
+	return fault.New(fault.InsufficientScope, "this requires the scope admin in the installation's first workspace")
 }

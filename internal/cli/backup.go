@@ -8,7 +8,7 @@ import (
 )
 
 type backupCommand struct {
-	File string `arg:"" help:"The file to write; it must not exist."`
+	File string `arg:"" help:"The file to write. It must not exist."`
 }
 
 // Run writes a backup.
@@ -16,7 +16,7 @@ func (c *backupCommand) Run(con *console, data config.Data) error {
 	if err := app.Backup(con, data, c.File); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(con.out, "wrote %s\nThe master key is not in it. It is %s: keep a copy in another place.\n", c.File, data.KeyPlace())
+	_, err := fmt.Fprintf(con.out, "wrote %s\nThe backup does not contain the master key. It is %s: keep a copy somewhere else.\n", c.File, data.KeyLocation())
 	return err
 }
 
@@ -26,14 +26,14 @@ type restoreCommand struct {
 
 // Run restores a backup.
 func (c *restoreCommand) Run(con *console, data config.Data) error {
-	kept, err := app.Restore(con, data, c.File)
+	previous, err := app.Restore(con, data, c.File)
 	if err != nil {
 		return err
 	}
 	fmt.Fprintf(con.out, "restored %s into %s\n", c.File, data.Dir)
-	if kept != "" {
-		fmt.Fprintf(con.out, "what was there before is kept as %s\n", kept)
+	if previous != "" {
+		fmt.Fprintf(con.out, "the previous data was saved as %s\n", previous)
 	}
-	_, err = fmt.Fprintf(con.out, "The server needs the master key that it was sealed with (%s).\n", data.KeyPlace())
+	_, err = fmt.Fprintf(con.out, "The server needs the master key that the backup was encrypted with (%s).\n", data.KeyLocation())
 	return err
 }

@@ -1,5 +1,5 @@
-// Package cli is the command line: a file per command, flags and STEPMILL_*
-// variables, and what a person reads. The work is done by app.
+// Package cli implements the command line: one file per command, with its flags,
+// STEPMILL_* variables and output. Package app does the work.
 package cli
 
 import (
@@ -14,34 +14,34 @@ import (
 	"github.com/stepmill/stepmill/internal/config"
 )
 
-// commands is the whole command line.
+// commands declares the commands and the global flags.
 type commands struct {
 	config.Data
 
 	Serve      serveCommand      `cmd:"" help:"Run the service."`
-	Worker     workerCommand     `cmd:"" help:"Execute runs of a shared database, without serving requests."`
-	Migrate    migrateCommand    `cmd:"" help:"Bring the schema of a shared database up to date."`
+	Worker     workerCommand     `cmd:"" help:"Execute runs of a shared database without serving requests."`
+	Migrate    migrateCommand    `cmd:"" help:"Migrate the schema of a shared database to the current version."`
 	Keys       keysCommand       `cmd:"" help:"Manage API keys."`
-	Users      usersCommand      `cmd:"" help:"List users, and let one in who cannot sign in."`
+	Users      usersCommand      `cmd:"" help:"List users and create sign-in links."`
 	Workspaces workspacesCommand `cmd:"" help:"Manage workspaces and their plans."`
-	Workflows  workflowsCommand  `cmd:"" help:"Make workflows."`
-	Templates  templatesCommand  `cmd:"" help:"List the workflows to begin with."`
-	Backup     backupCommand     `cmd:"" help:"Write a consistent copy of the data, also while the server runs."`
-	Restore    restoreCommand    `cmd:"" help:"Put a backup in the place of the data. The server must be stopped."`
-	Export     exportCommand     `cmd:"" help:"Write everything to a file that another installation imports. The server must be stopped."`
-	Import     importCommand     `cmd:"" help:"Fill an empty installation from an export."`
-	MasterKey  masterKeyCommand  `cmd:"" help:"Manage the key that seals all secrets."`
+	Workflows  workflowsCommand  `cmd:"" help:"Create workflows."`
+	Templates  templatesCommand  `cmd:"" help:"List workflow templates."`
+	Backup     backupCommand     `cmd:"" help:"Write a consistent copy of the data, even while the server is running."`
+	Restore    restoreCommand    `cmd:"" help:"Replace the data with a backup. The server must be stopped."`
+	Export     exportCommand     `cmd:"" help:"Export all data to a file that another installation can import. The server must be stopped."`
+	Import     importCommand     `cmd:"" help:"Import an export into an empty installation."`
+	MasterKey  masterKeyCommand  `cmd:"" help:"Manage the key that encrypts all secrets."`
 	Version    versionCommand    `cmd:"" help:"Print the version."`
-	Sandbox    sandboxCommand    `cmd:"" hidden:"" help:"Run scripts that a server sends on standard input."`
+	Sandbox    sandboxCommand    `cmd:"" hidden:"" help:"Run scripts received on standard input."`
 }
 
-// console is where a command talks to the person.
+// console holds the context and the output streams of a command.
 type console struct {
 	context.Context
 	out, err io.Writer
 }
 
-// exit carries the status that kong wants to end with past its own code.
+// exit is panicked with to unwind kong when it wants to exit with a status.
 type exit int
 
 // Main runs a command line and returns the exit status.
@@ -54,7 +54,7 @@ func Main(ctx context.Context, args []string, stdout, stderr io.Writer) (status 
 	var cli commands
 	parser, err := kong.New(&cli,
 		kong.Name("stepmill"),
-		kong.Description("Workflow automation that loses nothing. Start with: stepmill serve"),
+		kong.Description("Durable workflow automation. Start with: stepmill serve"),
 		kong.UsageOnError(),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
 		kong.Writers(stdout, stderr),
@@ -75,14 +75,14 @@ func Main(ctx context.Context, args []string, stdout, stderr io.Writer) (status 
 
 func fail(stderr io.Writer, err error) int {
 	if errors.Is(err, context.Canceled) {
-		return 0 // told to stop before it had begun
+		return 0 // stopped before it started
 	}
 	fmt.Fprintf(stderr, "stepmill: %v\n", err)
 	return 1
 }
 
-// terminal tells whether a person looks at the output.
-func terminal(w io.Writer) bool {
+// isTerminal reports whether w is a terminal.
+func isTerminal(w io.Writer) bool {
 	file, ok := w.(*os.File)
 	if !ok {
 		return false

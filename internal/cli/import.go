@@ -16,7 +16,7 @@ type importCommand struct {
 func (c *importCommand) Run(con *console, data config.Data) error {
 	var rows int64
 	var err error
-	if c.File == stream {
+	if c.File == stdio {
 		rows, err = app.ImportFrom(con, data, os.Stdin)
 	} else {
 		rows, err = app.Import(con, data, c.File)
@@ -24,6 +24,6 @@ func (c *importCommand) Run(con *console, data config.Data) error {
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(con.out, "imported %d rows into %s\nThe server needs the master key that they were sealed with (%s).\n", rows, app.Place(data), data.KeyPlace())
+	_, err = fmt.Fprintf(con.out, "imported %d rows into %s\nThe server needs the master key that the data was encrypted with (%s).\n", rows, app.DataLocation(data), data.KeyLocation())
 	return err
 }

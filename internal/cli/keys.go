@@ -8,19 +8,19 @@ import (
 )
 
 type keysCommand struct {
-	Create createKeyCommand `cmd:"" help:"Make a key and print its value, alone, on standard output."`
+	Create createKeyCommand `cmd:"" help:"Create a key and print only its value to standard output."`
 	List   listKeysCommand  `cmd:"" help:"List the keys of a workspace."`
-	Revoke revokeKeyCommand `cmd:"" help:"End a key for good."`
+	Revoke revokeKeyCommand `cmd:"" help:"Permanently revoke a key."`
 }
 
 type createKeyCommand struct {
-	Name      string   `required:"" help:"What the key is for."`
-	Scope     []string `required:"" placeholder:"SCOPE" help:"What it may do: read, write, execute, admin."`
-	Workspace string   `placeholder:"ID" help:"The workspace it belongs to (default: the first)."`
-	Expires   string   `placeholder:"TIME" help:"How long it is valid, such as 90d (default: without end)."`
+	Name      string   `required:"" help:"The name of the key."`
+	Scope     []string `required:"" placeholder:"SCOPE" help:"The scopes of the key: read, write, execute, admin."`
+	Workspace string   `placeholder:"ID" help:"The workspace of the key (default: the first)."`
+	Expires   string   `placeholder:"TIME" help:"How long the key is valid, such as 90d (default: it does not expire)."`
 }
 
-// Run makes a key.
+// Run creates a key.
 func (c *createKeyCommand) Run(con *console, data config.Data) error {
 	return withAdmin(con, data, func(admin *app.Admin) error {
 		value, err := admin.CreateKey(con, c.Workspace, c.Name, c.Scope, c.Expires)
@@ -46,9 +46,9 @@ func (c *listKeysCommand) Run(con *console, data config.Data) error {
 		}
 		rows := [][]string{{"ID", "NAME", "PREFIX", "SCOPES", "CREATED", "EXPIRES", "LAST USED"}}
 		for _, k := range keys {
-			rows = append(rows, []string{k.ID, k.Name, k.Prefix, k.Scopes, moment(&k.CreatedAt), moment(k.ExpiresAt), moment(k.LastUsedAt)})
+			rows = append(rows, []string{k.ID, k.Name, k.Prefix, k.Scopes, formatTime(&k.CreatedAt), formatTime(k.ExpiresAt), formatTime(k.LastUsedAt)})
 		}
-		return show(con, c.JSON, keys, rows)
+		return printResult(con, c.JSON, keys, rows)
 	})
 }
 

@@ -9,11 +9,11 @@ import (
 
 type migrateCommand struct{}
 
-// Run brings the schema of a shared database up to date.
+// Run migrates the schema of a shared database.
 func (c *migrateCommand) Run(con *console, data config.Data) error {
 	if err := app.Migrate(con, data); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintln(con.out, "The schema of the database is up to date.")
+	_, err := fmt.Fprintln(con.out, "The database schema is up to date.")
 	return err
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/stepmill/stepmill/internal/config"
 )
 
-// withAdmin opens the installation for the length of a command.
+// withAdmin opens the installation, calls do and closes it.
 func withAdmin(con *console, data config.Data, do func(*app.Admin) error) error {
 	admin, err := app.OpenAdmin(con, data)
 	if err != nil {
@@ -21,8 +21,8 @@ func withAdmin(con *console, data config.Data, do func(*app.Admin) error) error 
 	return errors.Join(do(admin), admin.Close())
 }
 
-// show prints rows as a table, or the value as JSON.
-func show(con *console, asJSON bool, value any, rows [][]string) error {
+// printResult prints rows as a table, or the value as JSON.
+func printResult(con *console, asJSON bool, value any, rows [][]string) error {
 	if asJSON {
 		encoder := json.NewEncoder(con.out)
 		encoder.SetIndent("", "  ")
@@ -37,8 +37,8 @@ func show(con *console, asJSON bool, value any, rows [][]string) error {
 	return table.Flush()
 }
 
-// moment prints a time that may be absent.
-func moment(t *time.Time) string {
+// formatTime formats a time, or returns "-" for nil.
+func formatTime(t *time.Time) string {
 	if t == nil {
 		return "-"
 	}

@@ -18,31 +18,41 @@ type serveCommand struct {
 	config.Log
 }
 
-// Run serves until it is told to stop; told twice, it stops at once.
+// Run serves until the process receives a signal to stop.
 func (c *serveCommand) Run(con *console, data config.Data) error {
-	spareCollector()
-	ctx, release := untilTold(con)
+	tuneGC()
+	ctx, release := notifyStop(con)
 	defer release()
 	server, err := app.NewServer(ctx, data, c.Serve, newLogger(con.err, c.Log))
 	if err != nil {
 		return err
 	}
-	server.Greet(con.out)
+	server.PrintWelcome(con.out)
 	return server.Run(ctx)
 }
 
-// untilTold is a context that ends when the process is told to stop. Told once
-// more, the process ends at once.
-func untilTold(con *console) (ctx context.Context, release context.CancelFunc) {
-	ctx, release = signal.NotifyContext(con, os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, release)
+// notifyStop returns a context that is canceled by the first interrupt or
+// SIGTERM. A second signal ends the process immediately: the default action is
+// restored before the context is canceled, so no signal that is sent after the
+// shutdown has become visible is lost.
+func notifyStop(con *console) (ctx context.Context, release context.CancelFunc) {
+	ctx, release = context.WithCancel(con)
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		select {
+		case <-signals:
+		case <-ctx.Done():
+		}
+		signal.Stop(signals)
+		release()
+	}()
 	return ctx, release
 }
 
-// spareCollector lets the heap grow further between collections than Go does by
-// itself: what lives on is small, and collecting often cost a tenth of the
-// processor under load. GOGC says otherwise if it is set.
-func spareCollector() {
+// tuneGC raises the GC target: the live heap is small, and with Go's default the
+// collector used a tenth of the CPU under load. GOGC overrides it.
+func tuneGC() {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(400)
 	}
@@ -53,7 +63,7 @@ func newLogger(w io.Writer, c config.Log) *slog.Logger {
 	// The parser has checked the name.
 	_ = level.UnmarshalText([]byte(c.Level))
 	options := &slog.HandlerOptions{Level: level}
-	if c.Format == "text" || c.Format == "auto" && terminal(w) {
+	if c.Format == "text" || c.Format == "auto" && isTerminal(w) {
 		return slog.New(slog.NewTextHandler(w, options))
 	}
 	return slog.New(slog.NewJSONHandler(w, options))

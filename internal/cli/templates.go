@@ -21,20 +21,20 @@ func (c *templatesCommand) Run(con *console) error {
 	for _, t := range templates {
 		rows = append(rows, []string{t.Name, t.Category, t.Title})
 	}
-	return show(con, c.JSON, templates, rows)
+	return printResult(con, c.JSON, templates, rows)
 }
 
 type workflowsCommand struct {
-	New newWorkflowCommand `cmd:"" help:"Make a workflow, as a draft, and print its id."`
+	New newWorkflowCommand `cmd:"" help:"Create a draft workflow and print its id."`
 }
 
 type newWorkflowCommand struct {
-	Template  string `placeholder:"NAME" help:"The template to begin with; see: stepmill templates."`
-	Name      string `help:"What it is called (default: the title of the template)."`
-	Workspace string `placeholder:"ID" help:"The workspace it belongs to (default: the first)."`
+	Template  string `placeholder:"NAME" help:"The template to start from. stepmill templates lists them."`
+	Name      string `help:"The name of the workflow (default: the title of the template)."`
+	Workspace string `placeholder:"ID" help:"The workspace of the workflow (default: the first)."`
 }
 
-// Run makes a workflow.
+// Run creates a workflow.
 func (c *newWorkflowCommand) Run(con *console, data config.Data) error {
 	return withAdmin(con, data, func(admin *app.Admin) error {
 		id, err := admin.NewWorkflow(con, c.Workspace, c.Template, c.Name)

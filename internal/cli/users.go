@@ -9,8 +9,8 @@ import (
 )
 
 type usersCommand struct {
-	List       listUsersCommand  `cmd:"" help:"List the users."`
-	CreateLink createLinkCommand `cmd:"" help:"Print a link that works once, for the first user or for a new password."`
+	List       listUsersCommand  `cmd:"" help:"List users."`
+	CreateLink createLinkCommand `cmd:"" help:"Print a single-use link that creates the first user or resets a password."`
 }
 
 type listUsersCommand struct {
@@ -26,21 +26,21 @@ func (c *listUsersCommand) Run(con *console, data config.Data) error {
 		}
 		rows := [][]string{{"ID", "EMAIL", "NAME", "WORKSPACES", "CREATED", "LAST SEEN"}}
 		for _, u := range users {
-			rows = append(rows, []string{u.ID, u.Email, u.Name, strings.Join(u.Workspaces, " "), moment(&u.CreatedAt), moment(u.LastSeenAt)})
+			rows = append(rows, []string{u.ID, u.Email, u.Name, strings.Join(u.Workspaces, " "), formatTime(&u.CreatedAt), formatTime(u.LastSeenAt)})
 		}
-		return show(con, c.JSON, users, rows)
+		return printResult(con, c.JSON, users, rows)
 	})
 }
 
 type createLinkCommand struct {
-	config.Place
-	Email string `placeholder:"ADDRESS" help:"The user who needs a new password (default: the link for the first user)."`
+	config.Endpoint
+	Email string `placeholder:"ADDRESS" help:"The user whose password to reset (default: print the link for the first user)."`
 }
 
 // Run prints a link.
 func (c *createLinkCommand) Run(con *console, data config.Data) error {
 	return withAdmin(con, data, func(admin *app.Admin) error {
-		link, err := admin.CreateLink(con, c.Place, c.Email)
+		link, err := admin.CreateLink(con, c.Endpoint, c.Email)
 		if err != nil {
 			return err
 		}

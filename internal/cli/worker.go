@@ -12,10 +12,10 @@ type workerCommand struct {
 	config.Log
 }
 
-// Run executes runs until it is told to stop; told twice, it stops at once.
+// Run executes runs until the process receives a signal to stop.
 func (c *workerCommand) Run(con *console, data config.Data) error {
-	spareCollector()
-	ctx, release := untilTold(con)
+	tuneGC()
+	ctx, release := notifyStop(con)
 	defer release()
 	worker, err := app.NewWorker(ctx, data, c.Worker, newLogger(con.err, c.Log))
 	if err != nil {

@@ -9,19 +9,19 @@ import (
 )
 
 type workspacesCommand struct {
-	Create createWorkspaceCommand `cmd:"" help:"Make a workspace and print its first admin key."`
-	List   listWorkspacesCommand  `cmd:"" help:"List the workspaces."`
-	Update updateWorkspaceCommand `cmd:"" help:"Change name, plan or rate of a workspace."`
+	Create createWorkspaceCommand `cmd:"" help:"Create a workspace and print its first admin key."`
+	List   listWorkspacesCommand  `cmd:"" help:"List workspaces."`
+	Update updateWorkspaceCommand `cmd:"" help:"Change the name, plan or rate limit of a workspace."`
 }
 
 type createWorkspaceCommand struct {
-	Name              string `arg:"" help:"What it is called."`
+	Name              string `arg:"" help:"The name of the workspace."`
 	Plan              string `default:"free" enum:"free,pro,enterprise" help:"free, pro or enterprise."`
-	RequestsPerMinute *int   `placeholder:"N" help:"Requests per minute; only for enterprise."`
+	RequestsPerMinute *int   `placeholder:"N" help:"Requests per minute. Only for enterprise."`
 	JSON              bool   `help:"Print JSON."`
 }
 
-// Run makes a workspace.
+// Run creates a workspace.
 func (c *createWorkspaceCommand) Run(con *console, data config.Data) error {
 	return withAdmin(con, data, func(admin *app.Admin) error {
 		w, key, err := admin.CreateWorkspace(con, c.Name, c.Plan, c.RequestsPerMinute)
@@ -29,7 +29,7 @@ func (c *createWorkspaceCommand) Run(con *console, data config.Data) error {
 			return err
 		}
 		if c.JSON {
-			return show(con, true, struct {
+			return printResult(con, true, struct {
 				app.Workspace
 				APIKey string `json:"api_key"`
 			}{w, key}, nil)
@@ -50,33 +50,33 @@ func (c *listWorkspacesCommand) Run(con *console, data config.Data) error {
 		if err != nil {
 			return err
 		}
-		return show(con, c.JSON, workspaces, workspaceRows(workspaces...))
+		return printResult(con, c.JSON, workspaces, workspaceRows(workspaces...))
 	})
 }
 
 type updateWorkspaceCommand struct {
 	ID                string  `arg:"" help:"The id of the workspace, as listed."`
-	Name              *string `help:"A new name."`
+	Name              *string `help:"The new name."`
 	Plan              *string `help:"free, pro or enterprise."`
-	RequestsPerMinute *int    `placeholder:"N" help:"Requests per minute; only for enterprise."`
+	RequestsPerMinute *int    `placeholder:"N" help:"Requests per minute. Only for enterprise."`
 	JSON              bool    `help:"Print JSON."`
 }
 
-// Run changes a workspace.
+// Run updates a workspace.
 func (c *updateWorkspaceCommand) Run(con *console, data config.Data) error {
 	return withAdmin(con, data, func(admin *app.Admin) error {
 		w, err := admin.UpdateWorkspace(con, c.ID, c.Name, c.Plan, c.RequestsPerMinute)
 		if err != nil {
 			return err
 		}
-		return show(con, c.JSON, w, workspaceRows(w))
+		return printResult(con, c.JSON, w, workspaceRows(w))
 	})
 }
 
 func workspaceRows(workspaces ...app.Workspace) [][]string {
 	rows := [][]string{{"ID", "NAME", "PLAN", "REQUESTS/MIN", "CREATED"}}
 	for _, w := range workspaces {
-		rows = append(rows, []string{w.ID, w.Name, w.Plan, strconv.Itoa(w.RequestsPerMinute), moment(&w.CreatedAt)})
+		rows = append(rows, []string{w.ID, w.Name, w.Plan, strconv.Itoa(w.RequestsPerMinute), formatTime(&w.CreatedAt)})
 	}
 	return rows
 }

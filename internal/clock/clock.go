@@ -1,6 +1,6 @@
-// Package clock owns time as the product stores and shows it: UTC, kept to the
-// microsecond, shown to the millisecond. It is the only place that asks the
-// machine for the time.
+// Package clock owns time as the product stores and shows it: UTC, stored with
+// microsecond and shown with millisecond precision, and durations as people
+// write them. It is the only package that reads the machine's clock.
 package clock
 
 import (
@@ -11,37 +11,43 @@ import (
 
 const layout = "2006-01-02T15:04:05.000Z"
 
-// moment is one by a clock that is followed, and the same by the machine's own.
-type moment struct{ theirs, ours time.Time }
+// observation is a reading of the followed clock and the local time at which it
+// was taken.
+type observation struct{ remote, local time.Time }
 
-var followed atomic.Pointer[moment]
+// followed is the last accepted observation of the followed clock, nil until
+// the first call of Follow. It is process-wide on purpose: a process has one
+// notion of the current time, and passing a clock to everything that stores a
+// timestamp would let two parts of one process disagree. Only Follow writes it.
+// Observations are immutable and replaced atomically, so any goroutine may call
+// Now at any time.
+var followed atomic.Pointer[observation]
 
-// Now is the current time in UTC, to the microsecond.
+// Now returns the current time in UTC with microsecond precision.
 func Now() time.Time { return current().UTC().Truncate(time.Microsecond) }
 
-// current goes by the clock that is followed, and from one look at it to the
-// next by the time that has passed: that the machine's own is set to another
-// time meanwhile changes nothing.
+// current returns the time of the followed clock. Between observations it adds
+// the monotonic time that has passed, so setting the machine's clock has no
+// effect.
 func current() time.Time {
 	if m := followed.Load(); m != nil {
-		return m.theirs.Add(time.Since(m.ours))
+		return m.remote.Add(time.Since(m.local))
 	}
 	return machine()
 }
 
-// Reading is the current time with what the machine needs to measure durations
-// by it. Now is for what is kept and shown.
-func Reading() time.Time { return machine().Add(Ahead()) }
+// NowMonotonic returns the current time with a monotonic clock reading, for
+// callers that measure durations. Use Now for times that are stored or shown.
+func NowMonotonic() time.Time { return machine().Add(Offset()) }
 
-// Mark is a moment to measure from with time.Since, or to set the end of
-// something in this process by. It is no time of day: the clock of the machine
-// may be wrong.
-func Mark() time.Time { return time.Now() }
+// Monotonic returns a starting point for time.Since, or for a deadline inside
+// this process. Do not use it as a time of day: the machine's clock may be wrong.
+func Monotonic() time.Time { return time.Now() }
 
-// Until is how long it is until t.
+// Until returns the duration until t.
 func Until(t time.Time) time.Duration { return t.Sub(Now()) }
 
-// Sleep waits for that long. It answers false when the context has ended before.
+// Sleep waits for d. It reports false if the context ends first.
 func Sleep(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -53,26 +59,29 @@ func Sleep(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// Follow makes Now go by another clock from here on: nodes that share a database
-// go by that of the database, whatever their own ones show. It answers by how
-// much the two differ.
-func Follow(now time.Time) time.Duration {
-	// Less than that is the way of the answer, not a difference of clocks.
-	if diff := now.Sub(current()); followed.Load() == nil || diff.Abs() > tolerated {
-		followed.Store(&moment{theirs: now, ours: Mark()})
+// Follow makes Now follow another clock. Nodes that share a database follow the
+// clock of the database, so their own clocks may differ. The other clock showed
+// now at an unknown moment between asked, a Monotonic time, and this call. As long
+// as Now is consistent with any such moment, Follow leaves it unchanged: a slow
+// response must not set it back.
+func Follow(now, asked time.Time) {
+	took := time.Since(asked)
+	diff := current().Sub(now)
+	if followed.Load() == nil || diff < -maxDrift || diff > took+maxDrift {
+		followed.Store(&observation{remote: now.Add(took / 2), local: Monotonic()})
 	}
-	return now.Sub(machine())
 }
 
-// Ahead is how far the clock that is followed is ahead of the machine's own.
-func Ahead() time.Duration { return current().Sub(machine()) }
+// Offset returns how far the followed clock is ahead of the machine's clock.
+func Offset() time.Duration { return current().Sub(machine()) }
 
-const tolerated = 50 * time.Millisecond
+// maxDrift is the difference between the clocks that Follow ignores.
+const maxDrift = 50 * time.Millisecond
 
-// Format writes a time the way every answer and event does.
+// Format formats a time as it appears in responses and events.
 func Format(t time.Time) string { return t.UTC().Format(layout) }
 
-// FormatPtr writes a time that may be absent.
+// FormatPtr is like Format for a time that may be absent.
 func FormatPtr(t *time.Time) *string {
 	if t == nil {
 		return nil
@@ -81,12 +90,13 @@ func FormatPtr(t *time.Time) *string {
 	return &s
 }
 
-// Millis is the whole number of milliseconds from start to end, never negative.
+// Millis returns the whole milliseconds from start to end, never less than 0.
 func Millis(start, end time.Time) int64 { return max(0, end.Sub(start).Milliseconds()) }
 
-// After is now, or a moment after t when the clock has not moved on: the time
-// of the last change then also tells versions of a row apart.
-func After(t time.Time) time.Time {
+// NowAfter returns the current time, or the microsecond after t if the clock has
+// not advanced past t. An update time set this way also distinguishes versions
+// of a row.
+func NowAfter(t time.Time) time.Time {
 	if now := Now(); now.After(t) {
 		return now
 	}

@@ -4,5 +4,5 @@ package clock
 
 import "time"
 
-// machine asks the machine.
+// machine reads the machine's clock.
 func machine() time.Time { return time.Now() }

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// skew is by how much the clock of this machine is wrong, for tests.
+// skew is the error that tests add to the machine's clock.
 var skew = sync.OnceValue(func() time.Duration {
 	text := os.Getenv("FP_CLOCK")
 	if text == "" {
@@ -23,5 +23,5 @@ var skew = sync.OnceValue(func() time.Duration {
 	return d
 })
 
-// machine asks the machine, whose clock may be wrong.
+// machine reads the machine's clock and adds the skew.
 func machine() time.Time { return time.Now().Add(skew()) }

@@ -9,21 +9,21 @@ import (
 	"strings"
 )
 
-// PublicURL is what links to the service begin with, without a slash at the
-// end. The zero value leaves that to the address it serves on.
+// PublicURL is the base URL of links to the service, without a trailing slash.
+// The zero value means that links use the listen address.
 type PublicURL struct{ base string }
 
 var host = regexp.MustCompile(`^([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?$`)
 
-// UnmarshalText reads an absolute http or https URL, with a path where a proxy
-// serves the service below one.
+// UnmarshalText parses an absolute http or https URL. It may have a path, for a
+// proxy that serves Stepmill below one.
 func (p *PublicURL) UnmarshalText(text []byte) error {
 	u, err := url.Parse(string(text))
 	switch {
 	case err != nil || u.Scheme != "http" && u.Scheme != "https" || !host.MatchString(u.Host) || u.Opaque != "":
 		return fmt.Errorf("%q is not an absolute http or https URL such as https://flows.example.com", text)
 	case u.User != nil:
-		return fmt.Errorf("it must not contain a user name or a password")
+		return fmt.Errorf("must not contain a user name or a password")
 	case u.RawQuery != "" || u.ForceQuery || u.Fragment != "" || strings.Contains(string(text), "#"):
 		return fmt.Errorf("%q must not have a query or a fragment", text)
 	}
@@ -35,8 +35,7 @@ func (p *PublicURL) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// Origin is where browsers see the service, without a path; empty if the URL is
-// not set.
+// Origin returns the URL without its path, or "" if the URL is not set.
 func (p PublicURL) Origin() string {
 	u, err := url.Parse(p.base)
 	if err != nil || p.base == "" {
@@ -45,11 +44,11 @@ func (p PublicURL) Origin() string {
 	return u.Scheme + "://" + u.Host
 }
 
-// Given tells whether there is one.
-func (p PublicURL) Given() bool { return p.base != "" }
+// IsSet reports whether the URL is set.
+func (p PublicURL) IsSet() bool { return p.base != "" }
 
-// Or is the URL, or the one of an address that is served on. An address that
-// stands for all of them is reached on this machine by name.
+// Or returns the URL or, if it is not set, that of the listen address. An
+// unspecified address is replaced by localhost.
 func (p PublicURL) Or(listening net.Addr) string {
 	if p.base != "" {
 		return p.base

@@ -45,19 +45,19 @@ func TestPublicURL(t *testing.T) {
 			t.Errorf("%q: %v", given, err)
 		}
 		if err == nil && p.Or(listening) != want {
-			t.Errorf("%q became %q", given, p.Or(listening))
+			t.Errorf("%q: got %q", given, p.Or(listening))
 		}
 	}
 }
 
-func TestWithoutAPublicURL(t *testing.T) {
+func TestPublicURLDefault(t *testing.T) {
 	t.Parallel()
 	for listening, want := range map[string]string{
 		"127.0.0.1:8080": "http://127.0.0.1:8080", "[::1]:80": "http://[::1]:80",
 		"0.0.0.0:8080": "http://localhost:8080", "[::]:8080": "http://localhost:8080",
 	} {
 		if got := (config.PublicURL{}).Or(net.TCPAddrFromAddrPort(netip.MustParseAddrPort(listening))); got != want {
-			t.Errorf("%s became %s", listening, got)
+			t.Errorf("%s: got %s", listening, got)
 		}
 	}
 }

@@ -1,7 +1,8 @@
-// Package cron owns times that repeat: the five fields of cron with a time
-// zone, plain intervals, and what becomes of both where clocks are set forward
-// and back. Fields are read by a library. The times are worked out here, because
-// it fires twice what exists twice and knows no change of half an hour.
+// Package cron owns recurring schedules: cron expressions with a time zone,
+// fixed intervals, and how both behave at daylight saving transitions. A library
+// parses the expressions. The package computes the times itself, because the
+// library fires twice at a time that occurs twice and does not support
+// transitions of half an hour.
 package cron
 
 import (
@@ -10,34 +11,33 @@ import (
 	"math/bits"
 	"strings"
 	"time"
-	_ "time/tzdata" // time zones are those of the program, whatever the machine has
+	_ "time/tzdata" // the same time zones on every machine
 
 	parser "github.com/netresearch/go-cron"
 
-	"github.com/stepmill/stepmill/internal/duration"
+	"github.com/stepmill/stepmill/internal/clock"
 )
 
-// Schedule is a sequence of times. It does not change and can be shared.
+// Schedule is a recurring schedule. It is immutable and safe to share.
 type Schedule struct {
-	every time.Duration // an interval; the rest is that of fields
+	every time.Duration // the interval; the other fields are those of an expression
 
 	minute, hour, dom, month, dow uint64
 	zone                          *time.Location
 }
 
-// starred marks a field that was written as *.
+// starred is the bit that marks a field written as *.
 const starred = 1 << 63
 
-// ErrNever says that a schedule has no times, such as that of a 31st of
-// February.
+// ErrNever means that a schedule never fires, for example on February 31.
 var ErrNever = errors.New("there is no such day: it would never fire")
 
-// Every makes a schedule of an interval.
+// Every returns a schedule with a fixed interval.
 func Every(d time.Duration) *Schedule { return &Schedule{every: d} }
 
-// Zone finds a time zone by its name in the IANA database; "" is UTC.
+// Zone returns the time zone with a name in the IANA database; "" is UTC.
 func Zone(name string) (*time.Location, error) {
-	// The zone of the machine is none that a workflow can depend on.
+	// A workflow must not depend on the time zone of the machine.
 	if name == "Local" || strings.TrimSpace(name) != name {
 		return nil, fmt.Errorf("%q is not a time zone such as Europe/Paris", name)
 	}
@@ -48,19 +48,19 @@ func Zone(name string) (*time.Location, error) {
 	return zone, nil
 }
 
-// Parse reads the five fields of cron, or a descriptor such as @hourly or
-// @every 15m. Names of months and days may be written in any case.
+// Parse parses a cron expression of five fields, or a descriptor such as @hourly
+// or @every 15m. Names of months and days are case-insensitive.
 func Parse(text string, zone *time.Location) (*Schedule, error) {
 	text = strings.ToLower(strings.TrimSpace(text))
 	if length, found := strings.CutPrefix(text, "@every "); found {
-		every, err := duration.Parse(strings.TrimSpace(length))
+		every, err := clock.ParseDuration(strings.TrimSpace(length))
 		if err != nil {
 			return nil, err
 		}
 		return Every(every), nil
 	}
 	if strings.Contains(text, "=") {
-		return nil, errors.New("has five fields: minute, hour, day, month, day of the week")
+		return nil, errors.New("must have five fields: minute, hour, day, month and weekday")
 	}
 	const fields = parser.Minute | parser.Hour | parser.Dom | parser.Month | parser.Dow | parser.Descriptor | parser.DowOrDom
 	parsed, err := parser.MustNewParser(fields).Parse(text)
@@ -69,7 +69,7 @@ func Parse(text string, zone *time.Location) (*Schedule, error) {
 	}
 	spec, ok := parsed.(*parser.SpecSchedule)
 	if !ok {
-		return nil, fmt.Errorf("%q is not understood", text)
+		return nil, fmt.Errorf("%q is not a cron expression", text)
 	}
 	s := &Schedule{minute: spec.Minute, hour: spec.Hour, dom: spec.Dom, month: spec.Month, dow: parser.NormalizeDOW(spec.Dow), zone: zone}
 	if s.Next(time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)).IsZero() {
@@ -78,23 +78,23 @@ func Parse(text string, zone *time.Location) (*Schedule, error) {
 	return s, nil
 }
 
-// Interval is the length of time between two times of a plain interval, zero
-// for a schedule of fields.
+// Interval returns the interval of a schedule made by Every, and zero for a cron
+// expression.
 func (s *Schedule) Interval() time.Duration { return s.every }
 
-// searched is how many days are looked at: leap days can be eight years apart.
-const searched = 9 * 366
+// searchDays is how many days Next searches: leap days can be eight years apart.
+const searchDays = 9 * 366
 
-// Next is the first time after a moment. An interval counts from that moment.
-// The zero time means that there is none.
+// Next returns the first time after the given one, or the zero time if there is
+// none. An interval counts from the given time.
 func (s *Schedule) Next(after time.Time) time.Time {
 	if s.every > 0 {
 		return after.Add(s.every)
 	}
-	// A time that does not exist may move to a later day, hence the day before.
+	// A time that does not exist may move to the next day, so start a day early.
 	day := dayOf(after.In(s.zone)).AddDate(0, 0, -1)
-	for range searched {
-		if s.onDay(day) {
+	for range searchDays {
+		if s.matchesDay(day) {
 			if next := s.firstOn(day, after); !next.IsZero() {
 				return next.UTC()
 			}
@@ -104,8 +104,8 @@ func (s *Schedule) Next(after time.Time) time.Time {
 	return time.Time{}
 }
 
-// Last is the last time after a moment up to another, which counts. The zero
-// time means that there is none.
+// Last returns the last time after one moment and not after another, or the zero
+// time if there is none.
 func (s *Schedule) Last(after, upTo time.Time) time.Time {
 	if s.every > 0 {
 		passed := upTo.Sub(after)
@@ -115,7 +115,7 @@ func (s *Schedule) Last(after, upTo time.Time) time.Time {
 		return after.Add(passed.Truncate(s.every))
 	}
 	const day = 24 * time.Hour
-	for _, back := range []time.Duration{time.Hour, day, 32 * day, 366 * day, searched * day} {
+	for _, back := range []time.Duration{time.Hour, day, 32 * day, 366 * day, searchDays * day} {
 		from := upTo.Add(-back)
 		if from.Before(after) {
 			from = after
@@ -131,15 +131,15 @@ func (s *Schedule) Last(after, upTo time.Time) time.Time {
 	return time.Time{}
 }
 
-// dayOf is the day on the calendar, as its midnight in UTC.
+// dayOf returns the calendar day of local, as midnight in UTC.
 func dayOf(local time.Time) time.Time {
 	year, month, day := local.Date()
 	return time.Date(year, month, day, 0, 0, 0, 0, time.UTC)
 }
 
-// onDay tells whether a day is one of the schedule. Where both the day of the
-// month and that of the week are given, either is enough.
-func (s *Schedule) onDay(day time.Time) bool {
+// matchesDay reports whether the schedule fires on a day. If both the day of the
+// month and the day of the week are given, either is enough.
+func (s *Schedule) matchesDay(day time.Time) bool {
 	if s.month&(1<<uint(day.Month())) == 0 {
 		return false
 	}
@@ -150,24 +150,24 @@ func (s *Schedule) onDay(day time.Time) bool {
 	return dom || dow
 }
 
-// firstOn is the first time of a day that is after a moment.
+// firstOn returns the first time on a day that is after the given one.
 func (s *Schedule) firstOn(day, after time.Time) time.Time {
 	before, later := s.offset(day.Add(-15*time.Hour)), s.offset(day.Add(39*time.Hour))
-	if before == later { // no change of the clock comes near
-		return s.firstPlain(day, before, after)
+	if before == later { // no transition is near
+		return s.firstRegular(day, before, after)
 	}
-	return s.firstOdd(day, min(before, later), max(before, later), after)
+	return s.firstNearTransition(day, min(before, later), max(before, later), after)
 }
 
-// firstOdd is firstOn for a day near a change of the clock. A time of day comes
-// no earlier and no later than the two offsets say.
-func (s *Schedule) firstOdd(day time.Time, least, most time.Duration, after time.Time) (first time.Time) {
-	each(s.hour, func(hour int) bool {
+// firstNearTransition is firstOn for a day near a transition. The instant of a
+// time of day lies between those that the two offsets give.
+func (s *Schedule) firstNearTransition(day time.Time, least, most time.Duration, after time.Time) (first time.Time) {
+	eachValue(s.hour, func(hour int) bool {
 		start := day.Add(time.Duration(hour) * time.Hour)
 		if !start.Add(time.Hour - least).After(after) {
 			return true
 		}
-		each(s.minute, func(minute int) bool {
+		eachValue(s.minute, func(minute int) bool {
 			wall := start.Add(time.Duration(minute) * time.Minute)
 			if !first.IsZero() && !wall.Add(-most).Before(first) {
 				return false
@@ -175,7 +175,7 @@ func (s *Schedule) firstOdd(day time.Time, least, most time.Duration, after time
 			if !wall.Add(-least).After(after) {
 				return true
 			}
-			for _, at := range s.moments(wall) {
+			for _, at := range s.instants(wall) {
 				if at.After(after) && (first.IsZero() || at.Before(first)) {
 					first = at
 				}
@@ -187,14 +187,14 @@ func (s *Schedule) firstOdd(day time.Time, least, most time.Duration, after time
 	return first
 }
 
-// firstPlain is firstOn for a day on which all clocks go on as usual.
-func (s *Schedule) firstPlain(day time.Time, offset time.Duration, after time.Time) (first time.Time) {
+// firstRegular is firstOn for a day with a constant offset.
+func (s *Schedule) firstRegular(day time.Time, offset time.Duration, after time.Time) (first time.Time) {
 	start := day.Add(-offset)
-	each(s.hour, func(hour int) bool {
+	eachValue(s.hour, func(hour int) bool {
 		if !start.Add(time.Duration(hour+1) * time.Hour).After(after) {
 			return true
 		}
-		each(s.minute, func(minute int) bool {
+		eachValue(s.minute, func(minute int) bool {
 			if at := start.Add(time.Duration(hour)*time.Hour + time.Duration(minute)*time.Minute); at.After(after) {
 				first = at
 			}
@@ -205,8 +205,8 @@ func (s *Schedule) firstPlain(day time.Time, offset time.Duration, after time.Ti
 	return first
 }
 
-// each calls fn with each number of a field, in order, until it answers false.
-func each(field uint64, fn func(int) bool) {
+// eachValue calls fn with each value of a field, in order, until it returns false.
+func eachValue(field uint64, fn func(int) bool) {
 	for field &^= starred; field != 0; field &= field - 1 {
 		if !fn(bits.TrailingZeros64(field)) {
 			return
@@ -214,13 +214,13 @@ func each(field uint64, fn func(int) bool) {
 	}
 }
 
-const everyHour = 1<<24 - 1
+const allHours = 1<<24 - 1
 
-// moments are when clocks show a time of day: one moment as a rule. A time that
-// is skipped is taken for the moment at which clocks are set forward. Of a time
-// that comes twice the first counts, unless the schedule is for every hour: then
-// both do, since it would else rest for as long as clocks were set back.
-func (s *Schedule) moments(wall time.Time) []time.Time {
+// instants returns the instants of a wall-clock time, usually one. A skipped
+// time maps to the instant at which clocks are set forward. Of a time that occurs
+// twice only the first counts, unless the schedule fires every hour: then both
+// count, because it would otherwise pause while the hour repeats.
+func (s *Schedule) instants(wall time.Time) []time.Time {
 	early, late := wall.Add(-s.offset(wall.Add(-24*time.Hour))), wall.Add(-s.offset(wall.Add(24*time.Hour)))
 	if early.After(late) && !s.shows(early, wall) && !s.shows(late, wall) {
 		jump, _ := early.In(s.zone).ZoneBounds()
@@ -230,16 +230,16 @@ func (s *Schedule) moments(wall time.Time) []time.Time {
 	if s.shows(early, wall) {
 		out = append(out, early)
 	}
-	if !late.Equal(early) && s.shows(late, wall) && (len(out) == 0 || s.hour&everyHour == everyHour) {
+	if !late.Equal(early) && s.shows(late, wall) && (len(out) == 0 || s.hour&allHours == allHours) {
 		out = append(out, late)
 	}
 	return out
 }
 
-// shows tells whether clocks show a time of day at a moment.
+// shows reports whether clocks show the wall-clock time at the given instant.
 func (s *Schedule) shows(at, wall time.Time) bool { return at.Add(s.offset(at)).Equal(wall) }
 
-// offset is how far clocks are ahead of UTC at a moment.
+// offset returns the UTC offset at an instant.
 func (s *Schedule) offset(at time.Time) time.Duration {
 	_, seconds := at.In(s.zone).Zone()
 	return time.Duration(seconds) * time.Second

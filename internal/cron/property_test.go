@@ -12,7 +12,7 @@ import (
 	"github.com/stepmill/stepmill/internal/cron"
 )
 
-// fields are those of cron as plain numbers; nil for *.
+// fields are the five fields of an expression as numbers; nil for *.
 type fields struct{ minute, hour, dom, month, dow []int }
 
 func (f fields) String() string {
@@ -29,8 +29,8 @@ func (f fields) String() string {
 
 func has(field []int, n int) bool { return field == nil || slices.Contains(field, n) }
 
-// shown tells whether a time of day, as clocks show it, is one of the fields.
-func (f fields) shown(wall time.Time) bool {
+// matches reports whether the fields match a wall-clock time.
+func (f fields) matches(wall time.Time) bool {
 	day := has(f.dom, wall.Day()) && has(f.dow, int(wall.Weekday()))
 	if f.dom != nil && f.dow != nil {
 		day = has(f.dom, wall.Day()) || has(f.dow, int(wall.Weekday()))
@@ -38,22 +38,22 @@ func (f fields) shown(wall time.Time) bool {
 	return day && has(f.minute, wall.Minute()) && has(f.hour, wall.Hour()) && has(f.month, int(wall.Month()))
 }
 
-// wallAt is what clocks of a zone show, as if it were UTC.
+// wallAt returns the wall-clock time in a zone, as if it were UTC.
 func wallAt(at time.Time, zone *time.Location) time.Time {
 	_, offset := at.In(zone).Zone()
 	return at.Add(time.Duration(offset) * time.Second)
 }
 
-// fires is the rule, minute by minute: what clocks show at that minute, unless
-// they showed it before; and what they skipped.
+// fires is the model: it reports whether the schedule fires in a given minute,
+// from the time clocks show, whether they showed it before, and what they skipped.
 func (f fields) fires(at time.Time, zone *time.Location) bool {
 	wall, before := wallAt(at, zone), wallAt(at.Add(-time.Minute), zone)
 	for skipped := before.Add(time.Minute); skipped.Before(wall); skipped = skipped.Add(time.Minute) {
-		if f.shown(skipped) {
+		if f.matches(skipped) {
 			return true
 		}
 	}
-	if !f.shown(wall) {
+	if !f.matches(wall) {
 		return false
 	}
 	if f.hour == nil {
@@ -81,8 +81,8 @@ func drawField(t *rapid.T, name string, least, most, star int) []int {
 	return out
 }
 
-// near is a moment close to a change of the clock, where there is one.
-func near(t *rapid.T, zone *time.Location) time.Time {
+// momentNearTransition draws a time close to a transition, if the zone has any.
+func momentNearTransition(t *rapid.T, zone *time.Location) time.Time {
 	at := time.Date(2001, 1, 1, 0, 0, 0, 0, time.UTC).Add(time.Duration(rapid.IntRange(0, 30*366*24*60).Draw(t, "minute")) * time.Minute)
 	if _, end := at.In(zone).ZoneBounds(); !end.IsZero() && rapid.IntRange(0, 3).Draw(t, "near a change") > 0 {
 		at = end.UTC().Add(time.Duration(rapid.IntRange(-1500, 200).Draw(t, "before it")) * time.Minute)
@@ -90,8 +90,8 @@ func near(t *rapid.T, zone *time.Location) time.Time {
 	return at.Add(time.Duration(rapid.IntRange(0, 59_999).Draw(t, "milliseconds")) * time.Millisecond)
 }
 
-// Next agrees with somebody who looks at the clock every minute.
-func TestNextAgreesWithTheClock(t *testing.T) {
+// Next agrees with a model that checks the clock every minute.
+func TestNextMatchesMinuteByMinuteModel(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		zone, err := cron.Zone(rapid.SampledFrom(zones).Draw(t, "zone"))
@@ -106,7 +106,7 @@ func TestNextAgreesWithTheClock(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", f, err)
 		}
-		after := near(t, zone)
+		after := momentNearTransition(t, zone)
 		const looked = 2 * 24 * 60
 		var want []time.Time
 		for at, n := after.Truncate(time.Minute).Add(time.Minute), 0; n < looked; at, n = at.Add(time.Minute), n+1 {
@@ -125,7 +125,7 @@ func TestNextAgreesWithTheClock(t *testing.T) {
 			}
 		}
 		if next := s.Next(got); !next.IsZero() && !next.After(end.Truncate(time.Minute)) {
-			t.Fatalf("%s in %s: after %s comes %s, and there is nothing", f, zone, got, next)
+			t.Fatalf("%s in %s: after %s comes %s, want none", f, zone, got, next)
 		}
 		last := time.Time{}
 		if len(want) > 0 {
@@ -137,12 +137,12 @@ func TestNextAgreesWithTheClock(t *testing.T) {
 	})
 }
 
-// An interval is plain elapsed time.
+// An interval is elapsed time.
 func TestIntervals(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		every := time.Duration(rapid.IntRange(10, 100_000).Draw(t, "seconds")) * time.Second
-		s, after := cron.Every(every), near(t, time.UTC)
+		s, after := cron.Every(every), momentNearTransition(t, time.UTC)
 		upTo := after.Add(time.Duration(rapid.IntRange(0, 1_000_000).Draw(t, "later")) * time.Second)
 		var last time.Time
 		for next := s.Next(after); !next.After(upTo); next = s.Next(next) {
@@ -154,7 +154,7 @@ func TestIntervals(t *testing.T) {
 	})
 }
 
-// Parse takes anything without harm, and what it takes goes on for ever.
+// Parse never panics, and a schedule it accepts always has a next time.
 func FuzzParse(f *testing.F) {
 	for _, text := range []string{"* * * * *", "0 3 * * *", "@every 5m", "*/5 8-18 1,15 JAN-MAR MON-FRI", "0 0 31 2 *", "59 23 31 12 7", "TZ=UTC * * * * *"} {
 		f.Add(text)

@@ -1,6 +1,6 @@
-// Package dispatch is the seam between the store, which knows which runs have
-// something to do, and the engine, which does it. How a wake-up travels from
-// one to the other is the business of the packages below.
+// Package dispatch defines the interface between the store, which knows which runs
+// are due, and the engine, which executes them. Its subpackages implement it for one
+// process and for several nodes.
 package dispatch
 
 import (
@@ -10,21 +10,20 @@ import (
 	"github.com/stepmill/stepmill/internal/run"
 )
 
-// Source hands out runs that have something to do.
+// Source returns runs to execute.
 type Source interface {
-	// Next waits for the next run. It returns an error only when the context
-	// has ended.
+	// Next waits for the next run. It only returns an error if the context has ended.
 	Next(ctx context.Context) (run.Wake, error)
-	// Done says that a run that was handed out is not worked on any more.
+	// Done tells the source that a run returned by Next is no longer executing.
 	Done(run.Wake)
 }
 
-// Stats is what a dispatcher has done so far, and what waits in its memory.
+// Stats are statistics of a dispatcher.
 type Stats struct {
-	// Queued is how many runs wait to be handed out, and Oldest since when the
-	// first of them does; zero when there is none.
+	// Queued is the number of runs queued in memory. Oldest is when the oldest of them
+	// was queued; zero if there is none.
 	Queued int
 	Oldest time.Time
-	// Resumed is how many runs were taken over from nodes that are gone.
+	// Resumed counts the runs that were taken over from dead processes.
 	Resumed int64
 }

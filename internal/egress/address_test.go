@@ -11,12 +11,12 @@ import (
 	"github.com/stepmill/stepmill/internal/egress"
 )
 
-// No way of writing a closed address reaches a listener that is on all of them.
-func TestClosedAddressesAreNeverDialled(t *testing.T) {
+// No notation of a reserved address reaches a listener on all addresses.
+func TestNeverDialsReservedAddresses(t *testing.T) {
 	t.Parallel()
 	decoy := newDecoy(t)
 	client := newClient(t, egress.Config{Resolver: names{}})
-	hosts := closedHosts()
+	hosts := reservedHosts()
 	if len(hosts) < 300 {
 		t.Fatalf("only %d ways", len(hosts))
 	}
@@ -27,14 +27,14 @@ func TestClosedAddressesAreNeverDialled(t *testing.T) {
 			if err == nil {
 				t.Fatalf("%s was called", url)
 			}
-			t.Run(url, func(t *testing.T) { want(t, err, egress.Denied) })
+			t.Run(url, func(t *testing.T) { wantError(t, err, egress.Denied) })
 		}
 	}
 }
 
-// closedHosts is every range that is closed, by its ends and its middle, in
-// every notation that some program reads as an address.
-func closedHosts() []string {
+// reservedHosts returns the first, middle and last address of every reserved
+// range, in every notation that some program parses as an address.
+func reservedHosts() []string {
 	hosts := []string{
 		"localhost", "LOCALHOST", "localhost.", "a.localhost", "a.b.localhost.", "127.1", "127.0.1", "10.1", "0", "1",
 		"0x7f.1", "0x7f.0x0.0x0.0x1", "0177.1", "00177.0000.0000.0001", "127.0.0.1.", "127.0.0.0x1", "1.2.3.4.5",
@@ -50,7 +50,7 @@ func closedHosts() []string {
 		"127.0.0.1", "127.0.0.2", "127.1.0.1", "127.255.255.254", "169.254.169.254", "169.254.170.2", "172.16.0.1",
 		"172.31.255.255", "192.0.0.1", "192.0.0.170", "192.0.2.1", "192.0.2.2", "192.88.99.1", "192.168.0.1",
 		"192.168.255.255", "198.18.0.1", "198.19.255.255", "198.51.100.1", "203.0.113.1", "224.0.0.1", "239.255.255.255",
-		"240.0.0.1", "255.255.255.255",
+		"240.0.0.1", "255.255.255.255", "168.63.129.16",
 	} {
 		hosts = append(hosts, notations(netip.MustParseAddr(text).As4())...)
 	}
@@ -82,7 +82,7 @@ func notations(a [4]byte) []string {
 	}
 }
 
-func TestTheCheckOnTheSocketStandsAlone(t *testing.T) {
+func TestSocketCheckRejectsReservedAddresses(t *testing.T) {
 	t.Parallel()
 	decoy := newDecoy(t)
 	server := serve(t, outside, hello)
@@ -92,7 +92,7 @@ func TestTheCheckOnTheSocketStandsAlone(t *testing.T) {
 		target := netip.AddrPortFrom(netip.MustParseAddr(text), decoy.port)
 		closed = append(closed, target)
 		_, err := client.Connect(t.Context(), target)
-		want(t, err, egress.Denied)
+		wantError(t, err, egress.Denied)
 	}
 	conn, err := client.Connect(t.Context(), append(closed, netip.MustParseAddrPort(server.Listener.Addr().String()))...)
 	if err != nil {
@@ -104,7 +104,7 @@ func TestTheCheckOnTheSocketStandsAlone(t *testing.T) {
 	conn.Close()
 }
 
-func TestEveryPublicAddressIsOpen(t *testing.T) {
+func TestAllowsPublicAddresses(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{"1.1.1.1", "93.184.216.34", "172.32.0.1", "100.128.0.1", "2606:4700::1", "2a00:1450::1", "2001:200::1"} {
 		if !(egress.Policy{}).Allows(netip.MustParseAddr(text)) {
@@ -113,7 +113,7 @@ func TestEveryPublicAddressIsOpen(t *testing.T) {
 	}
 }
 
-func TestNothingOpenIsPrivateByTheStandardLibrary(t *testing.T) {
+func TestAllowsNoAddressTheStandardLibraryCallsPrivate(t *testing.T) {
 	t.Parallel()
 	for range 10_000 {
 		var v6 [16]byte

@@ -8,8 +8,8 @@ import (
 	"github.com/stepmill/stepmill/internal/egress"
 )
 
-// Every call counts once, by what came of it; every status is an answer.
-func TestCalls(t *testing.T) {
+// Every request counts once, by its outcome; a response with any status is answered.
+func TestCallsCountsOutcomes(t *testing.T) {
 	t.Parallel()
 	client := newClient(t, egress.Config{Policy: internet, Resolver: names{}})
 	want := map[string]int64{"answered": 0}

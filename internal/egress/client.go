@@ -15,35 +15,33 @@ import (
 	"github.com/stepmill/stepmill/internal/tally"
 )
 
-// Config is what a client needs to know. Its zero value reaches the public
-// internet.
+// Config configures a Client. The zero value allows the public internet.
 type Config struct {
 	Policy Policy
-	// Own lists the addresses of the service itself, its listeners and its
-	// database. They are never reachable, whatever the policy opens. A listener
-	// on the unspecified address stands for every address of this machine.
+	// Own returns the addresses of the service itself: its listeners and its
+	// database. They are never allowed, even if the policy allows their range. A
+	// listener on the unspecified address means every address of this machine.
 	Own       func() []netip.AddrPort
-	UserAgent string // of requests that bring none; "Stepmill" when empty
-	// RootCAs are trusted instead of the machine's.
+	UserAgent string // of requests without one; "Stepmill" if empty
+	// RootCAs replaces the root certificates of the machine.
 	RootCAs *x509.CertPool
-	// Resolver is asked instead of the machine's name servers.
+	// Resolver replaces the resolver of the machine.
 	Resolver Resolver
 	Limits   Limits
 }
 
-// Limits bound what one call may take. What is zero has its default.
+// Limits bounds one request. A zero field means its default.
 type Limits struct {
-	Lookup    time.Duration // of a name: 5 s
-	Connect   time.Duration // to any of its addresses: 10 s
-	Handshake time.Duration // of TLS: 10 s
-	FirstByte time.Duration // from the end of the request to the answer: 30 s
-	Total     time.Duration // of a call that has no other limit: 60 s
-	Idle      time.Duration // how long an unused connection is kept: 60 s
+	Lookup    time.Duration // DNS lookup: 5 s
+	Connect   time.Duration // TCP connection to any address of a name: 10 s
+	Handshake time.Duration // TLS handshake: 10 s
+	Total     time.Duration // whole request, if it has no other timeout: 60 s
+	Idle      time.Duration // idle time before a connection is closed: 60 s
 
-	HeaderBytes int64 // of an answer: 64 KiB
-	Redirects   int   // followed in one call: 5
-	Workspaces  int   // that keep connections: 64
-	IdleConns   int   // kept per workspace: 32
+	HeaderBytes int64 // response headers: 64 KiB
+	Redirects   int   // per request: 5
+	Workspaces  int   // with idle connections: 64
+	IdleConns   int   // per workspace: 32
 }
 
 func (l Limits) orDefaults() Limits {
@@ -51,7 +49,6 @@ func (l Limits) orDefaults() Limits {
 		Lookup:      cmp.Or(l.Lookup, 5*time.Second),
 		Connect:     cmp.Or(l.Connect, 10*time.Second),
 		Handshake:   cmp.Or(l.Handshake, 10*time.Second),
-		FirstByte:   cmp.Or(l.FirstByte, 30*time.Second),
 		Total:       cmp.Or(l.Total, 60*time.Second),
 		Idle:        cmp.Or(l.Idle, 60*time.Second),
 		HeaderBytes: cmp.Or(l.HeaderBytes, 64<<10),
@@ -61,7 +58,7 @@ func (l Limits) orDefaults() Limits {
 	}
 }
 
-// Client calls the outside on behalf of workspaces. It is safe for concurrent
+// Client sends HTTP requests on behalf of workspaces. It is safe for concurrent
 // use.
 type Client struct {
 	dialer    *dialer
@@ -71,7 +68,7 @@ type Client struct {
 	calls     *tally.Set
 }
 
-// New makes a client.
+// New returns a Client.
 func New(config Config) *Client {
 	limits := config.Limits.orDefaults()
 	c := &Client{
@@ -99,8 +96,8 @@ func New(config Config) *Client {
 	return c
 }
 
-// transport makes the connections of one workspace. It has no proxy: what the
-// environment names is the operator's, not the users'.
+// transport returns a transport for one workspace. It ignores proxies of the
+// environment, which are meant for the operator, not for users.
 func (c *Client) transport() *http.Transport {
 	protocols := new(http.Protocols)
 	protocols.SetHTTP1(true)
@@ -110,7 +107,6 @@ func (c *Client) transport() *http.Transport {
 		DialContext:            c.dialer.dial,
 		DialTLSContext:         c.dialer.dialTLS,
 		DisableCompression:     true, // see readDecoded
-		ResponseHeaderTimeout:  c.limits.FirstByte,
 		MaxResponseHeaderBytes: c.limits.HeaderBytes,
 		MaxIdleConns:           c.limits.IdleConns,
 		MaxIdleConnsPerHost:    c.limits.IdleConns,
@@ -124,47 +120,47 @@ func (c *Client) transport() *http.Transport {
 	}
 }
 
-// Do makes the call and reads the whole answer. Every status is an answer; an
-// error is always an *Error.
+// Do sends the request and reads the whole response. A response with any status
+// is a success; an error is always an *Error.
 func (c *Client) Do(ctx context.Context, r Request) (*Response, error) {
-	answer, err := c.do(ctx, r)
-	outcome := answered
+	response, err := c.do(ctx, r)
+	outcome := outcomeAnswered
 	if failure, ok := errors.AsType[*Error](err); ok {
 		outcome = string(failure.Code)
 	}
 	c.calls.Add(outcome)
-	return answer, err
+	return response, err
 }
 
-// answered is the outcome of a call that is no code.
-const answered = "answered"
+// outcomeAnswered is the outcome of a request that got a response.
+const outcomeAnswered = "answered"
 
 func newCalls() *tally.Set {
-	outcomes := []string{answered}
+	outcomes := []string{outcomeAnswered}
 	for _, code := range Codes() {
 		outcomes = append(outcomes, string(code))
 	}
 	return tally.NewSet(outcomes...)
 }
 
-// Calls counts the calls so far by their outcome: answered, or a code.
+// Calls returns the number of requests so far by outcome: answered, or a code.
 func (c *Client) Calls() map[string]int64 { return c.calls.Counts() }
 
 func (c *Client) do(ctx context.Context, r Request) (*Response, error) {
-	start := clock.Mark()
-	ctx, cancel := c.limit(ctx, r.Timeout)
+	start := clock.Monotonic()
+	ctx, cancel := c.withTimeout(ctx, r.Timeout)
 	defer cancel()
 	req, err := c.prepare(ctx, r)
 	if err != nil {
 		return nil, err
 	}
-	pool := c.pools.take(r.Workspace)
-	defer c.pools.done(pool)
+	pool := c.pools.acquire(r.Workspace)
+	defer c.pools.release(pool)
 	resp, err := c.send(pool.transport, req, r)
 	if err != nil {
 		return nil, err
 	}
-	out, err := receive(resp, r)
+	out, err := readResponse(resp, r)
 	if err != nil {
 		return nil, err
 	}
@@ -172,24 +168,24 @@ func (c *Client) do(ctx context.Context, r Request) (*Response, error) {
 	return out, nil
 }
 
-func (c *Client) limit(ctx context.Context, timeout time.Duration) (context.Context, context.CancelFunc) {
+func (c *Client) withTimeout(ctx context.Context, timeout time.Duration) (context.Context, context.CancelFunc) {
 	if _, limited := ctx.Deadline(); timeout <= 0 && limited {
 		return context.WithCancel(ctx)
 	}
 	return context.WithTimeout(ctx, cmp.Or(max(timeout, 0), c.limits.Total))
 }
 
-// send makes the request, and those that follow from redirects.
+// send sends the request and follows redirects.
 func (c *Client) send(transport http.RoundTripper, req *http.Request, r Request) (*http.Response, error) {
 	for hops := 0; ; hops++ {
 		resp, err := transport.RoundTrip(req)
 		if err != nil {
-			return nil, explain(req.Context(), req.URL.Hostname(), err)
+			return nil, classifyError(req.Context(), req.URL.Hostname(), err)
 		}
 		if !r.FollowRedirects {
 			return resp, nil
 		}
-		next, err := c.redirected(req, resp, r.Body)
+		next, err := c.redirectRequest(req, resp, r.Body)
 		if next == nil && err == nil {
 			return resp, nil
 		}
@@ -198,12 +194,12 @@ func (c *Client) send(transport http.RoundTripper, req *http.Request, r Request)
 		case err != nil:
 			return nil, err
 		case hops == c.limits.Redirects:
-			return nil, fail(TooManyRedirects, nil, "%s redirects after %d redirects already", req.URL.Hostname(), hops)
+			return nil, fail(TooManyRedirects, nil, "%s redirects again after %d redirects", req.URL.Hostname(), hops)
 		}
 		req = next
 	}
 }
 
-// Close closes the connections that are not in use, and the others as soon as
-// their calls are done.
+// Close closes idle connections at once, and the others when their requests
+// are done.
 func (c *Client) Close() { c.pools.retireAll() }

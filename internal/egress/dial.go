@@ -14,18 +14,18 @@ import (
 )
 
 const (
-	// maxTargets is how many addresses of one name are tried.
+	// maxTargets bounds how many addresses of one name are tried.
 	maxTargets = 8
-	// headStart is what an address gets before the next one is tried too.
-	headStart = 250 * time.Millisecond
+	// fallbackDelay is the delay before the next address is tried in parallel.
+	fallbackDelay = 250 * time.Millisecond
 )
 
-// Resolver finds the addresses of a name. *net.Resolver is one.
+// Resolver looks up the addresses of a name. *net.Resolver implements it.
 type Resolver interface {
 	LookupNetIP(ctx context.Context, network, host string) ([]netip.Addr, error)
 }
 
-// dialer opens connections, and only to targets that the guard lets through.
+// dialer opens connections to targets that the guard allows.
 type dialer struct {
 	guard    guard
 	resolver Resolver
@@ -33,8 +33,8 @@ type dialer struct {
 	tls      *tls.Config
 }
 
-// dial connects to host:port as net/http wants it. Errors are of type *Error,
-// or the context's.
+// dial implements http.Transport.DialContext. An error is an *Error or the error
+// of the context.
 func (d *dialer) dial(ctx context.Context, _, address string) (net.Conn, error) {
 	host, port, err := d.split(address)
 	if err != nil {
@@ -44,15 +44,15 @@ func (d *dialer) dial(ctx context.Context, _, address string) (net.Conn, error) 
 	if err != nil {
 		return nil, err
 	}
-	targets, err := d.open(host, addrs, port)
+	targets, err := d.allowedTargets(host, addrs, port)
 	if err != nil {
 		return nil, err
 	}
 	return d.connect(ctx, host, targets)
 }
 
-// split checks the host once more: net/http has brought it into the form that
-// DNS knows, and that may be an address which was not to be seen in the URL.
+// split splits the address and checks the host again: net/http has converted it
+// to its DNS form, which may be an address that was not visible in the URL.
 func (d *dialer) split(address string) (host string, port uint16, err error) {
 	if err := d.guard.policy.CheckURL(&url.URL{Host: address}); err != nil {
 		return "", 0, fail(Denied, err, "%s", err.Error())
@@ -90,27 +90,27 @@ func (d *dialer) lookup(ctx context.Context, host string) ([]netip.Addr, error) 
 	}
 }
 
-// open keeps the targets that may be dialled. The answer does not tell which
-// addresses the others are: names of the inside are not for the outside.
-func (d *dialer) open(host string, addrs []netip.Addr, port uint16) ([]netip.AddrPort, error) {
+// allowedTargets returns the targets that the guard allows. Its error does not
+// reveal the other addresses: users must not learn internal DNS records.
+func (d *dialer) allowedTargets(host string, addrs []netip.Addr, port uint16) ([]netip.AddrPort, error) {
 	var open []netip.AddrPort
-	var refusal error
+	var denied error
 	for _, addr := range addrs {
 		target := netip.AddrPortFrom(addr.Unmap(), port)
-		if err := d.guard.target(target); err != nil {
-			refusal = err
+		if err := d.guard.checkTarget(target); err != nil {
+			denied = err
 		} else if len(open) < maxTargets {
 			open = append(open, target)
 		}
 	}
 	if len(open) == 0 {
-		return nil, fail(Denied, refusal, "%s port %d is not reachable from here: %v", host, port, refusal)
+		return nil, fail(Denied, denied, "connections to %s port %d are not allowed: %v", host, port, denied)
 	}
 	return open, nil
 }
 
-// connect tries the targets in turn, each as soon as the one before has failed
-// or its head start is over. The first connection wins, the others are closed.
+// connect tries the targets in order, each when the previous one has failed or
+// fallbackDelay has passed. It returns the first connection and closes the others.
 func (d *dialer) connect(ctx context.Context, host string, targets []netip.AddrPort) (net.Conn, error) {
 	limited, cancel := context.WithTimeout(ctx, d.limits.Connect)
 	defer cancel()
@@ -124,12 +124,12 @@ func (d *dialer) connect(ctx context.Context, host string, targets []netip.AddrP
 				started++
 				continue
 			}
-			next = time.After(headStart)
+			next = time.After(fallbackDelay)
 		}
 		select {
 		case a := <-attempts:
 			if a.err == nil {
-				return a.conn, nil
+				return &checkedConn{Conn: a.conn, check: func() error { return d.control(ctx, "", a.conn.RemoteAddr().String(), nil) }}, nil
 			}
 			failed = errors.Join(failed, a.err)
 			ended++
@@ -137,10 +137,10 @@ func (d *dialer) connect(ctx context.Context, host string, targets []netip.AddrP
 			go d.attempt(limited, targets[started], attempts)
 			started++
 		case <-limited.Done():
-			return nil, d.notConnected(ctx, host, limited.Err())
+			return nil, d.dialError(ctx, host, limited.Err())
 		}
 	}
-	return nil, d.notConnected(ctx, host, failed)
+	return nil, d.dialError(ctx, host, failed)
 }
 
 type attempt struct {
@@ -148,7 +148,7 @@ type attempt struct {
 	err  error
 }
 
-// attempt hands its result over while connect still waits for one.
+// attempt dials a target and sends the result while connect still waits for one.
 func (d *dialer) attempt(ctx context.Context, target netip.AddrPort, attempts chan<- attempt) {
 	conn, err := (&net.Dialer{ControlContext: d.control}).DialContext(ctx, "tcp", target.String())
 	select {
@@ -160,30 +160,45 @@ func (d *dialer) attempt(ctx context.Context, target netip.AddrPort, attempts ch
 	}
 }
 
-// control runs on the socket just before it is connected, with the address
-// that it really goes to.
+// control runs just before a socket is connected and checks the actual address.
 func (d *dialer) control(_ context.Context, _, address string, _ syscall.RawConn) error {
 	target, err := netip.ParseAddrPort(address)
 	if err == nil {
-		err = d.guard.target(target)
+		err = d.guard.checkTarget(target)
 	}
 	if err != nil {
-		return fail(Denied, err, "the host is not reachable from here: %v", err)
+		return fail(Denied, err, "connections to the host are not allowed: %v", err)
 	}
 	return nil
 }
 
-func (d *dialer) notConnected(ctx context.Context, host string, err error) error {
-	var refused *Error
+// checkedConn checks its target before every write. Connections are reused, and
+// the set of allowed targets can change meanwhile, for example when another node
+// registers its addresses.
+type checkedConn struct {
+	net.Conn
+	check func() error
+}
+
+// Write implements io.Writer.
+func (g *checkedConn) Write(data []byte) (int, error) {
+	if err := g.check(); err != nil {
+		return 0, err // the transport then drops the connection
+	}
+	return g.Conn.Write(data)
+}
+
+func (d *dialer) dialError(ctx context.Context, host string, err error) error {
+	var denied *Error
 	var network net.Error
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
-	case errors.As(err, &refused):
-		return refused
+	case errors.As(err, &denied):
+		return denied
 	case errors.As(err, &network) && network.Timeout():
-		return fail(TimedOut, err, "%s took no connection within %s", host, d.limits.Connect)
+		return fail(TimedOut, err, "%s did not accept a connection within %s", host, d.limits.Connect)
 	default:
-		return fail(ConnectionFailed, err, "no connection to %s%s", host, because(err))
+		return fail(ConnectionFailed, err, "could not connect to %s%s", host, errnoSuffix(err))
 	}
 }

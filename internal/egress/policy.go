@@ -1,7 +1,6 @@
-// Package egress owns the border to the outside: which addresses the service
-// may talk to on behalf of its users, and the HTTP client that does so. Nothing
-// else in the service decides that. It does not know what is sent or why, and
-// whether to try again is for steps and webhooks to decide.
+// Package egress owns outbound HTTP on behalf of users: the policy of which
+// addresses the service may connect to, and the only client that does. It does
+// not retry; steps and webhooks decide that.
 package egress
 
 import (
@@ -12,27 +11,27 @@ import (
 	"strings"
 )
 
-// Policy says which addresses are open. The zero policy refuses everything that
-// is not a public unicast address.
+// Policy decides which addresses are allowed. The zero Policy allows only public
+// unicast addresses.
 type Policy struct {
-	// Allow opens ranges that are otherwise closed.
+	// Allow lists ranges that are allowed although they are private or reserved.
 	Allow []netip.Prefix
 }
 
-// Allows tells whether an address may be dialled.
+// Allows reports whether the client may connect to an address.
 func (p Policy) Allows(addr netip.Addr) bool {
 	addr = addr.Unmap().WithZone("")
-	if p.opens(addr) {
+	if p.explicitlyAllows(addr) {
 		return true
 	}
-	if contains(closed, addr) {
+	if contains(reservedRanges, addr) {
 		return false
 	}
 	return addr.IsValid() && (addr.Is4() || publicV6.Contains(addr))
 }
 
-// opens tells whether the operator named a range that holds the address.
-func (p Policy) opens(addr netip.Addr) bool {
+// explicitlyAllows reports whether Allow contains the address.
+func (p Policy) explicitlyAllows(addr netip.Addr) bool {
 	return contains(p.Allow, addr.Unmap().WithZone(""))
 }
 
@@ -40,22 +39,22 @@ func contains(ranges []netip.Prefix, addr netip.Addr) bool {
 	return slices.ContainsFunc(ranges, func(r netip.Prefix) bool { return r.Contains(addr) })
 }
 
-// CheckURL refuses a URL whose host is plainly closed: a literal address, a
-// name for this machine, or a number that some resolvers read as an address. A
-// host name is checked again, by its addresses, whenever it is dialled.
+// CheckURL rejects a URL whose host is not allowed: a literal address, a name of
+// this machine, or a number that some resolvers parse as an address. The
+// addresses of a host name are checked on every connection.
 func (p Policy) CheckURL(u *url.URL) error {
 	host := strings.ToLower(strings.TrimSuffix(u.Hostname(), "."))
 	addr, err := netip.ParseAddr(host)
 	switch {
 	case err == nil && !p.Allows(addr):
-		return fmt.Errorf("the address %s is not reachable from here: it is private or reserved", host)
+		return fmt.Errorf("the address %s is not allowed: it is private or reserved", host)
 	case err == nil:
 		return nil
 	case endsInNumber(host):
-		return fmt.Errorf("the host %q is a number that is not written as an address", host)
+		return fmt.Errorf("the host %q is a number, but not a valid IP address", host)
 	case host == "localhost" || strings.HasSuffix(host, ".localhost"):
 		if !p.Allows(netip.AddrFrom4([4]byte{127, 0, 0, 1})) {
-			return fmt.Errorf("the host %q is this machine", host)
+			return fmt.Errorf("the host %q is not allowed: it is this machine", host)
 		}
 	}
 	return nil
@@ -71,10 +70,11 @@ func endsInNumber(host string) bool {
 
 var publicV6 = netip.MustParsePrefix("2000::/3")
 
-// closed lists what is not the public internet: the special-purpose registries
-// of IANA for both families, with those ranges of IPv6 that carry an IPv4
-// address inside.
-var closed = prefixes(
+// reservedRanges lists the IANA special-purpose ranges of both families,
+// including IPv6 ranges that embed an IPv4 address, and the public address at
+// which Azure offers virtual machines its internal services.
+var reservedRanges = prefixes(
+	"168.63.129.16/32",
 	"0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12",
 	"192.0.0.0/24", "192.0.2.0/24", "192.31.196.0/24", "192.52.193.0/24", "192.88.99.0/24", "192.168.0.0/16",
 	"192.175.48.0/24", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24", "224.0.0.0/4", "240.0.0.0/4",

@@ -6,11 +6,11 @@ import (
 	"sync"
 )
 
-// pools holds the connections of each workspace apart, for as many workspaces
-// as called last.
+// pools has a separate connection pool for each of the most recently used
+// workspaces.
 type pools struct {
-	open func() *http.Transport
-	max  int
+	newTransport func() *http.Transport
+	max          int
 
 	mu          sync.Mutex
 	recent      *list.List // of *pool, the last used first
@@ -25,45 +25,45 @@ type pool struct {
 }
 
 func newPools(most int, open func() *http.Transport) *pools {
-	return &pools{open: open, max: most, recent: list.New(), byWorkspace: map[string]*list.Element{}}
+	return &pools{newTransport: open, max: most, recent: list.New(), byWorkspace: map[string]*list.Element{}}
 }
 
-// take gives the workspace's pool, until it is given back with done.
-func (p *pools) take(workspace string) *pool {
+// acquire returns the pool of a workspace. The caller must release it.
+func (p *pools) acquire(workspace string) *pool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	element, ok := p.byWorkspace[workspace]
 	if ok {
 		p.recent.MoveToFront(element)
 	} else {
-		element = p.recent.PushFront(&pool{workspace: workspace, transport: p.open()})
+		element = p.recent.PushFront(&pool{workspace: workspace, transport: p.newTransport()})
 		p.byWorkspace[workspace] = element
 		if p.recent.Len() > p.max {
 			p.retire(p.recent.Back())
 		}
 	}
-	taken := poolOf(element)
-	taken.users++
-	return taken
+	acquired := poolOf(element)
+	acquired.users++
+	return acquired
 }
 
-func (p *pools) done(taken *pool) {
+func (p *pools) release(acquired *pool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	taken.users--
-	if taken.retired && taken.users == 0 {
-		taken.transport.CloseIdleConnections()
+	acquired.users--
+	if acquired.retired && acquired.users == 0 {
+		acquired.transport.CloseIdleConnections()
 	}
 }
 
-// retire forgets a pool. Calls that still use it end in peace, and the last of
-// them closes what is left.
+// retire removes a pool. Requests that still use it complete, and the last one
+// closes the remaining connections.
 func (p *pools) retire(element *list.Element) {
-	gone := poolOf(element)
+	retired := poolOf(element)
 	p.recent.Remove(element)
-	delete(p.byWorkspace, gone.workspace)
-	gone.retired = true
-	gone.transport.CloseIdleConnections()
+	delete(p.byWorkspace, retired.workspace)
+	retired.retired = true
+	retired.transport.CloseIdleConnections()
 }
 
 func (p *pools) retireAll() {

@@ -15,7 +15,7 @@ import (
 	"github.com/stepmill/stepmill/internal/egress"
 )
 
-// sink records the calls that reach any of the hosts of a test.
+// sink records the requests that reach any host of a test.
 type sink struct {
 	mu    sync.Mutex
 	calls []call
@@ -47,8 +47,8 @@ func (s *sink) last(t *testing.T) call {
 	return s.calls[len(s.calls)-1]
 }
 
-// redirector sends every call for /start where the query says, with the status
-// that it says.
+// redirector redirects requests for /start to the URL in the query, with the
+// status in the query.
 func redirector(t *testing.T, s *sink) (client *egress.Client, port uint16) {
 	t.Helper()
 	server := serve(t, outside, s.handle(func(w http.ResponseWriter, r *http.Request) {
@@ -68,7 +68,7 @@ func start(port uint16, status int, to string) string {
 	return fmt.Sprintf("http://one.test:%d/start?status=%d&to=%s", port, status, strings.NewReplacer("%", "%25", "&", "%26", "#", "%23", "+", "%2B", " ", "%20").Replace(to))
 }
 
-func TestRedirectsToTheInsideAreDenied(t *testing.T) {
+func TestRejectsRedirectsToReservedAddresses(t *testing.T) {
 	t.Parallel()
 	decoy := newDecoy(t)
 	client, port := redirector(t, &sink{})
@@ -81,19 +81,19 @@ func TestRedirectsToTheInsideAreDenied(t *testing.T) {
 				_, err := client.Do(t.Context(), egress.Request{
 					URL: start(port, status, fmt.Sprintf("%s:%d/", to, decoy.port)), FollowRedirects: true, Timeout: 5 * time.Second,
 				})
-				want(t, err, egress.Denied)
+				wantError(t, err, egress.Denied)
 			}
 		}
 	}
 	for _, to := range []string{"file:///etc/passwd", "gopher://one.test/", "javascript:alert(1)", "http://one.test:0/"} {
 		_, err := client.Do(t.Context(), egress.Request{URL: start(port, 302, to), FollowRedirects: true})
-		want(t, err, egress.Denied)
+		wantError(t, err, egress.Denied)
 	}
 	_, err := client.Do(t.Context(), egress.Request{URL: start(port, 302, "http://%zz/"), FollowRedirects: true})
-	want(t, err, egress.InvalidResponse)
+	wantError(t, err, egress.InvalidResponse)
 }
 
-func TestRedirectsAreAnswersUnlessFollowed(t *testing.T) {
+func TestRedirectsAreReturnedUnlessFollowed(t *testing.T) {
 	t.Parallel()
 	s := &sink{}
 	client, port := redirector(t, s)
@@ -113,7 +113,7 @@ func TestRedirectsAreAnswersUnlessFollowed(t *testing.T) {
 	}
 }
 
-func TestCredentialsStayWithTheirHost(t *testing.T) {
+func TestRedirectsToOtherHostsDropCredentials(t *testing.T) {
 	t.Parallel()
 	s := &sink{}
 	client, port := redirector(t, s)
@@ -154,7 +154,7 @@ func TestCredentialsStayWithTheirHost(t *testing.T) {
 	}
 }
 
-func TestCredentialsDoNotComeBack(t *testing.T) {
+func TestCredentialsStayDroppedAfterRedirectingBack(t *testing.T) {
 	t.Parallel()
 	s := &sink{}
 	client, port := redirector(t, s)
@@ -169,7 +169,7 @@ func TestCredentialsDoNotComeBack(t *testing.T) {
 	if got := s.last(t); got.host != "one.test" || got.header.Get("Authorization") != "" || got.body != "body" {
 		t.Errorf("the last call was %+v", got)
 	}
-	// A body that one hop dropped does not come back with the next.
+	// A body that one redirect dropped is not sent again after the next.
 	away = fmt.Sprintf("http://two.test:%d/start?status=307&to=%s", port, back)
 	if _, err := client.Do(t.Context(), egress.Request{Method: "POST", URL: start(port, 303, away), Body: []byte("body"), FollowRedirects: true}); err != nil {
 		t.Fatal(err)
@@ -179,7 +179,7 @@ func TestCredentialsDoNotComeBack(t *testing.T) {
 	}
 }
 
-func TestMethodAndBodyAreRedirectedAsNetHTTPDoes(t *testing.T) {
+func TestRedirectsMatchNetHTTP(t *testing.T) {
 	t.Parallel()
 	s := &sink{}
 	client, port := redirector(t, s)
@@ -211,7 +211,7 @@ func TestMethodAndBodyAreRedirectedAsNetHTTPDoes(t *testing.T) {
 	}
 }
 
-func TestRedirectsEndAfterFive(t *testing.T) {
+func TestRedirectLimit(t *testing.T) {
 	t.Parallel()
 	var calls int
 	server := serve(t, outside, func(w http.ResponseWriter, r *http.Request) {
@@ -230,8 +230,8 @@ func TestRedirectsEndAfterFive(t *testing.T) {
 	if err := do(5); err != nil || calls != 6 {
 		t.Errorf("five: %v, %d calls", err, calls)
 	}
-	want(t, do(6), egress.TooManyRedirects)
-	want(t, do(1000), egress.TooManyRedirects)
+	wantError(t, do(6), egress.TooManyRedirects)
+	wantError(t, do(1000), egress.TooManyRedirects)
 	if calls != 6 {
 		t.Errorf("%d calls", calls)
 	}

@@ -10,57 +10,57 @@ import (
 	"time"
 )
 
-// Request is one call to the outside.
+// Request is an outbound HTTP request.
 type Request struct {
-	// Workspace is on whose behalf the call is made. Connections are never
-	// shared between workspaces.
+	// Workspace is the workspace that makes the request. Workspaces never share
+	// connections.
 	Workspace string
-	Method    string // GET when empty
+	Method    string // GET if empty
 	URL       string
-	// Header is sent along, but for what belongs to the connection. Host is
-	// refused.
+	// Header is sent without headers of the connection, such as Upgrade. Setting
+	// Host is an error.
 	Header http.Header
 	Body   []byte
-	// FollowRedirects follows up to five. Without it a redirect is an answer
-	// like any other.
+	// FollowRedirects follows up to Limits.Redirects redirects. Otherwise Do
+	// returns the redirect as the response.
 	FollowRedirects bool
-	// MaxBody is how many bytes of the decoded answer are taken, 1 MiB when
-	// zero. A longer answer is a failure, unless Truncate cuts it.
+	// MaxBody bounds the decoded response body in bytes, 1 MiB if zero. A longer
+	// body is an error, or is cut if Truncate is set.
 	MaxBody  int64
 	Truncate bool
-	// Timeout limits the whole call, beside the context. A call without any
-	// limit gets one of 60 s.
+	// Timeout bounds the whole request, in addition to the context. If neither has
+	// a limit, Limits.Total applies.
 	Timeout time.Duration
 }
 
-// prepare makes the request that is sent, or says what is wrong with it.
+// prepare builds the request to send, or returns an error if it is not valid.
 func (c *Client) prepare(ctx context.Context, r Request) (*http.Request, error) {
 	u, err := url.Parse(r.URL)
 	if err != nil {
-		return nil, fail(InvalidRequest, nil, "the URL is not valid") // the cause would quote it
+		return nil, fail(InvalidRequest, nil, "the URL is not valid") // the cause would quote the URL
 	}
-	if err := c.dialer.guard.url(u); err != nil {
+	if err := c.dialer.guard.checkURL(u); err != nil {
 		return nil, err
 	}
 	method := cmp.Or(r.Method, http.MethodGet)
 	if !isToken(method) || method == http.MethodConnect {
-		return nil, fail(InvalidRequest, nil, "%q is not a method that can be called", method)
+		return nil, fail(InvalidRequest, nil, "%q is not an allowed HTTP method", method)
 	}
-	header, err := headers(r.Header)
+	header, err := allowedHeaders(r.Header)
 	if err != nil {
 		return nil, err
 	}
 	if header.Get("User-Agent") == "" {
 		header.Set("User-Agent", c.userAgent)
 	}
-	// A part of a compressed answer cannot be decoded.
+	// A part of a compressed response cannot be decompressed.
 	if header["Accept-Encoding"] == nil && header["Range"] == nil {
 		header.Set("Accept-Encoding", "gzip")
 	}
-	return compose(ctx, method, u, header, r.Body)
+	return newHTTPRequest(ctx, method, u, header, r.Body)
 }
 
-func compose(ctx context.Context, method string, u *url.URL, header http.Header, body []byte) (*http.Request, error) {
+func newHTTPRequest(ctx context.Context, method string, u *url.URL, header http.Header, body []byte) (*http.Request, error) {
 	req, err := http.NewRequestWithContext(ctx, method, u.String(), bytes.NewReader(body))
 	if err != nil {
 		return nil, fail(InvalidRequest, nil, "the URL is not valid")
@@ -69,22 +69,22 @@ func compose(ctx context.Context, method string, u *url.URL, header http.Header,
 	return req, nil
 }
 
-// headers copies what a user may set. What belongs to the connection is left
-// out: the client says that itself.
-func headers(given http.Header) (http.Header, error) {
+// allowedHeaders copies the headers that a user may set. It leaves out headers of
+// the connection, which the client sets itself.
+func allowedHeaders(given http.Header) (http.Header, error) {
 	out := make(http.Header, len(given)+2)
 	for name, values := range given {
 		if !isToken(name) {
-			// Not quoted: a whole header may have got into the name.
-			return nil, fail(InvalidRequest, nil, "the name of a header is empty or has characters that names cannot have")
+			// Not quoted: the name may contain a whole header by mistake.
+			return nil, fail(InvalidRequest, nil, "the name of a header is empty or contains invalid characters")
 		}
 		name = http.CanonicalHeaderKey(name)
 		if name == "Host" {
-			return nil, fail(InvalidRequest, nil, "the header Host cannot be set: it follows from the URL")
+			return nil, fail(InvalidRequest, nil, "the header Host cannot be set: it is taken from the URL")
 		}
 		for _, value := range values {
 			if !isFieldValue(value) {
-				return nil, fail(InvalidRequest, nil, "the value of the header %s has a line break or another control character", name)
+				return nil, fail(InvalidRequest, nil, "the value of the header %s contains a line break or another control character", name)
 			}
 		}
 		if !isConnectionHeader(name) {
@@ -103,7 +103,7 @@ func isConnectionHeader(name string) bool {
 	}
 }
 
-// isToken tells what RFC 9110 calls a token: names of headers and methods.
+// isToken reports whether text is a token of RFC 9110, as header names and methods are.
 func isToken(text string) bool {
 	const others = "!#$%&'*+-.^_`|~"
 	return text != "" && !strings.ContainsFunc(text, func(r rune) bool {

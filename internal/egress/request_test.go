@@ -9,7 +9,7 @@ import (
 	"github.com/stepmill/stepmill/internal/egress"
 )
 
-func TestHeadersThatWouldSplitARequestAreRefused(t *testing.T) {
+func TestRejectsHeadersThatWouldSplitARequest(t *testing.T) {
 	t.Parallel()
 	s := &sink{}
 	server := serve(t, outside, s.handle(hello))
@@ -31,18 +31,18 @@ func TestHeadersThatWouldSplitARequestAreRefused(t *testing.T) {
 		{"Transfer-Encoding": {"chunked\r\n"}},
 	} {
 		_, err := client.Do(t.Context(), egress.Request{URL: server.URL, Header: header})
-		want(t, err, egress.InvalidRequest)
+		wantError(t, err, egress.InvalidRequest)
 	}
 	for _, method := range []string{"CONNECT", "G T", "GET\r\n", "GET /", "Ä"} {
 		_, err := client.Do(t.Context(), egress.Request{URL: server.URL, Method: method})
-		want(t, err, egress.InvalidRequest)
+		wantError(t, err, egress.InvalidRequest)
 	}
 	if len(s.calls) != 0 {
 		t.Errorf("%d calls arrived", len(s.calls))
 	}
 }
 
-func TestHeadersOfTheConnectionAreOurs(t *testing.T) {
+func TestDropsConnectionHeaders(t *testing.T) {
 	t.Parallel()
 	s := &sink{}
 	server := serve(t, outside, s.handle(hello))
@@ -76,7 +76,7 @@ func TestHeadersOfTheConnectionAreOurs(t *testing.T) {
 	}
 }
 
-func TestWhatIsSentWithoutAWish(t *testing.T) {
+func TestDefaultHeaders(t *testing.T) {
 	t.Parallel()
 	s := &sink{}
 	server := serve(t, outside, s.handle(hello))

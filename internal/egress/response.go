@@ -14,25 +14,25 @@ import (
 
 const (
 	defaultMaxBody = 1 << 20
-	// wireOverhead is how much longer than its content a compressed body may be.
+	// wireOverhead is how many bytes a compressed body may exceed the limit by.
 	wireOverhead = 64 << 10
 )
 
-// Response is an answer from the outside, whatever its status.
+// Response is an HTTP response with any status.
 type Response struct {
 	Status int
 	Header http.Header
-	// Body is decoded when it came compressed by gzip.
+	// Body is decompressed if it was sent with gzip.
 	Body []byte
-	// Truncated tells that there was more than MaxBody.
+	// Truncated means that the body was longer than MaxBody.
 	Truncated bool
-	// URL is where the answer came from, after redirects.
+	// URL is the URL of the response, after redirects.
 	URL      string
 	Duration time.Duration
 }
 
-// RetryAfter is how long the answer asks to wait: seconds or a date; anything
-// else, or the past, is nothing.
+// RetryAfter returns the delay that the header Retry-After asks for, in seconds
+// or as a date. It returns zero if the header is absent, invalid or in the past.
 func (r *Response) RetryAfter(now time.Time) time.Duration {
 	text := r.Header.Get("Retry-After")
 	if seconds, err := strconv.Atoi(text); err == nil && seconds > 0 {
@@ -44,26 +44,26 @@ func (r *Response) RetryAfter(now time.Time) time.Duration {
 	return 0
 }
 
-// receive reads the answer, as far as it may go.
-func receive(resp *http.Response, r Request) (*Response, error) {
+// readResponse reads the response up to its limit.
+func readResponse(resp *http.Response, r Request) (*Response, error) {
 	defer resp.Body.Close()
 	host, ctx := resp.Request.URL.Hostname(), resp.Request.Context()
 	if resp.StatusCode == http.StatusSwitchingProtocols {
-		return nil, fail(InvalidResponse, nil, "%s wants to speak another protocol than HTTP", host)
+		return nil, fail(InvalidResponse, nil, "%s tried to switch to another protocol", host)
 	}
 	limit := cmp.Or(max(r.MaxBody, 0), defaultMaxBody)
-	wire := &meter{from: resp.Body, left: limit + wireOverhead}
+	wire := &byteLimitReader{from: resp.Body, left: limit + wireOverhead}
 	body, err := readDecoded(resp, wire, limit+1)
 	tooLong := int64(len(body)) > limit || errors.Is(err, errTooLong)
 	switch {
 	case tooLong && !r.Truncate:
-		return nil, fail(ResponseTooLarge, nil, "the answer of %s is longer than %d bytes", host, limit)
+		return nil, fail(ResponseTooLarge, nil, "the response of %s is longer than %d bytes", host, limit)
 	case tooLong:
 		body = body[:min(int64(len(body)), limit)]
-	case err != nil && wire.ended && ctx.Err() == nil:
-		return nil, fail(InvalidResponse, err, "the answer of %s cannot be decompressed", host)
+	case err != nil && wire.sawEOF && ctx.Err() == nil:
+		return nil, fail(InvalidResponse, err, "the response of %s cannot be decompressed", host)
 	case err != nil:
-		return nil, explain(ctx, host, err)
+		return nil, classifyError(ctx, host, err)
 	}
 	return &Response{
 		Status:    resp.StatusCode,
@@ -74,8 +74,9 @@ func receive(resp *http.Response, r Request) (*Response, error) {
 	}, nil
 }
 
-// readDecoded reads up to limit bytes of what the body says. The client
-// decompresses by itself because net/http counts neither side.
+// readDecoded reads up to limit bytes of the decompressed body. The client
+// decompresses itself because net/http limits neither the compressed nor the
+// decompressed size.
 func readDecoded(resp *http.Response, wire io.Reader, limit int64) ([]byte, error) {
 	encoding := strings.ToLower(resp.Header.Get("Content-Encoding"))
 	if encoding != "gzip" && encoding != "x-gzip" || resp.StatusCode == http.StatusPartialContent {
@@ -99,19 +100,19 @@ func readDecoded(resp *http.Response, wire io.Reader, limit int64) ([]byte, erro
 
 var errTooLong = errors.New("the body is too long")
 
-// meter lets so many bytes pass. It remembers whether it has seen the end.
-type meter struct {
-	from  io.Reader
-	left  int64
-	ended bool
+// byteLimitReader returns errTooLong after a number of bytes. It records EOF.
+type byteLimitReader struct {
+	from   io.Reader
+	left   int64
+	sawEOF bool
 }
 
-func (m *meter) Read(p []byte) (int, error) {
+func (m *byteLimitReader) Read(p []byte) (int, error) {
 	if m.left <= 0 {
 		return 0, errTooLong
 	}
 	n, err := m.from.Read(p[:min(int64(len(p)), m.left)])
 	m.left -= int64(n)
-	m.ended = m.ended || errors.Is(err, io.EOF)
+	m.sawEOF = m.sawEOF || errors.Is(err, io.EOF)
 	return n, err
 }

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// dialTLS is dial with the handshake on top.
+// dialTLS implements http.Transport.DialTLSContext: dial and a TLS handshake.
 func (d *dialer) dialTLS(ctx context.Context, network, address string) (net.Conn, error) {
 	host, _, err := d.split(address)
 	if err != nil {
@@ -31,21 +31,21 @@ func (d *dialer) dialTLS(ctx context.Context, network, address string) (net.Conn
 			return nil, ctx.Err()
 		case limited.Err() != nil:
 			return nil, fail(TimedOut, err, "the TLS handshake with %s took longer than %s", host, d.limits.Handshake)
-		case isBroken(err) && !isAlert(err):
-			return nil, fail(ConnectionFailed, err, "%s broke off the TLS handshake%s", host, because(err))
+		case isConnectionError(err) && !isAlert(err):
+			return nil, fail(ConnectionFailed, err, "%s closed the connection during the TLS handshake%s", host, errnoSuffix(err))
 		}
-		return nil, fail(TLSFailed, err, "no safe connection to %s: %s", host, distrust(err))
+		return nil, fail(TLSFailed, err, "could not connect securely to %s: %s", host, tlsFailureReason(err))
 	}
 	return conn, nil
 }
 
-// isAlert tells what the other side says about TLS from what happens to the wire.
+// isAlert reports whether err is a TLS alert of the server, not a network error.
 func isAlert(err error) bool {
 	var op *net.OpError
 	return errors.As(err, &op) && op.Op == "remote error"
 }
 
-func distrust(err error) string {
+func tlsFailureReason(err error) string {
 	var invalid x509.CertificateInvalidError
 	var name x509.HostnameError
 	var authority x509.UnknownAuthorityError
@@ -56,11 +56,11 @@ func distrust(err error) string {
 	case errors.As(err, &name):
 		return "its certificate is for another name"
 	case errors.As(err, &authority):
-		return "its certificate is not from an authority that is trusted here"
+		return "its certificate is not signed by a trusted authority"
 	case errors.As(err, &record):
 		return "it does not speak TLS"
 	case strings.Contains(err.Error(), "protocol version"):
-		return "it has no TLS version that is safe, 1.2 or later"
+		return "it does not support TLS 1.2 or later"
 	default:
 		return "the TLS handshake failed"
 	}

@@ -49,7 +49,7 @@ func (a *authority) pool() *x509.CertPool {
 	return pool
 }
 
-// issue makes a certificate, signed by itself when there is no authority.
+// issue returns a certificate, self-signed if the authority is nil.
 func (a *authority) issue(t *testing.T, until time.Time, hosts ...string) tls.Certificate {
 	t.Helper()
 	template := &x509.Certificate{
@@ -97,7 +97,7 @@ func serveTLS(t *testing.T, config *tls.Config, handler http.HandlerFunc) (port 
 	return portOf(server.Listener.Addr())
 }
 
-func TestTLSIsTrustedOnlyWhenItIsSafe(t *testing.T) {
+func TestTLSVerification(t *testing.T) {
 	t.Parallel()
 	ca, tomorrow := newAuthority(t), time.Now().Add(24*time.Hour)
 	good := ca.issue(t, tomorrow, "host.test", outside)
@@ -112,8 +112,8 @@ func TestTLSIsTrustedOnlyWhenItIsSafe(t *testing.T) {
 		{"HTTP/1.1", &tls.Config{Certificates: []tls.Certificate{good}, NextProtos: []string{"http/1.1"}}, ""},
 		{"expired", &tls.Config{Certificates: []tls.Certificate{ca.issue(t, time.Now().Add(-time.Hour), "host.test")}}, "expired"},
 		{"wrong name", &tls.Config{Certificates: []tls.Certificate{ca.issue(t, tomorrow, "other.test")}}, "another name"},
-		{"self-signed", &tls.Config{Certificates: []tls.Certificate{(*authority)(nil).issue(t, tomorrow, "host.test")}}, "not from an authority"},
-		{"other authority", &tls.Config{Certificates: []tls.Certificate{newAuthority(t).issue(t, tomorrow, "host.test")}}, "not from an authority"},
+		{"self-signed", &tls.Config{Certificates: []tls.Certificate{(*authority)(nil).issue(t, tomorrow, "host.test")}}, "not signed by a trusted authority"},
+		{"other authority", &tls.Config{Certificates: []tls.Certificate{newAuthority(t).issue(t, tomorrow, "host.test")}}, "not signed by a trusted authority"},
 		{"TLS 1.0", &tls.Config{Certificates: []tls.Certificate{good}, MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS10}, "1.2 or later"},
 		{"TLS 1.1", &tls.Config{Certificates: []tls.Certificate{good}, MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS11}, "1.2 or later"},
 		{"client certificate", &tls.Config{Certificates: []tls.Certificate{good}, ClientAuth: tls.RequireAnyClientCert, MaxVersion: tls.VersionTLS12}, "handshake failed"},
@@ -123,7 +123,7 @@ func TestTLSIsTrustedOnlyWhenItIsSafe(t *testing.T) {
 			port := serveTLS(t, tc.config, func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, r.ProtoMajor) })
 			resp, err := get(t, client, fmt.Sprintf("https://host.test:%d/?key=%s", port, secret))
 			if tc.says != "" {
-				if e := want(t, err, egress.TLSFailed); !strings.Contains(e.Message, tc.says) || !strings.Contains(e.Message, "host.test") {
+				if e := wantError(t, err, egress.TLSFailed); !strings.Contains(e.Message, tc.says) || !strings.Contains(e.Message, "host.test") {
 					t.Errorf("the message is %q", e.Message)
 				}
 				return
@@ -143,14 +143,14 @@ func TestTLSIsTrustedOnlyWhenItIsSafe(t *testing.T) {
 	}
 }
 
-func TestTheMachinesAuthoritiesDoNotTrustTheTest(t *testing.T) {
+func TestSystemRootsDoNotTrustTheTestCertificate(t *testing.T) {
 	t.Parallel()
 	port := serveTLS(t, &tls.Config{Certificates: []tls.Certificate{newAuthority(t).issue(t, time.Now().Add(time.Hour), outside)}}, hello)
 	_, err := get(t, newClient(t, egress.Config{Policy: internet}), fmt.Sprintf("https://%s:%d/", outside, port))
-	want(t, err, egress.TLSFailed)
+	wantError(t, err, egress.TLSFailed)
 }
 
-func TestHandshakesThatGoNowhere(t *testing.T) {
+func TestHandshakeFailures(t *testing.T) {
 	t.Parallel()
 	client := newClient(t, egress.Config{Policy: internet})
 	for name, tc := range map[string]struct {
@@ -162,13 +162,13 @@ func TestHandshakesThatGoNowhere(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, err := get(t, client, strings.Replace(script(t, tc.write), "http:", "https:", 1))
-			want(t, err, tc.code)
+			_, err := get(t, client, strings.Replace(rawServer(t, tc.write), "http:", "https:", 1))
+			wantError(t, err, tc.code)
 		})
 	}
 }
 
-func TestRedirectsFromHTTPSToHTTPAreDenied(t *testing.T) {
+func TestRejectsRedirectsFromHTTPSToHTTP(t *testing.T) {
 	t.Parallel()
 	ca := newAuthority(t)
 	decoy := decoyOn(t, listen(t, outside+":0"))
@@ -187,7 +187,7 @@ func TestRedirectsFromHTTPSToHTTPAreDenied(t *testing.T) {
 
 	request.URL = fmt.Sprintf("https://host.test:%d/", down)
 	_, err := client.Do(t.Context(), request)
-	want(t, err, egress.Denied)
+	wantError(t, err, egress.Denied)
 
 	request.URL = fmt.Sprintf("http://host.test:%d/", portOf(up.Listener.Addr()))
 	if _, err := client.Do(t.Context(), request); err != nil {
@@ -198,9 +198,9 @@ func TestRedirectsFromHTTPSToHTTPAreDenied(t *testing.T) {
 	}
 }
 
-// The usual ports cannot be had in a test, so a step from http to https on them
-// is shown on the rule itself.
-func TestCredentialsStayOnTheStepToHTTPS(t *testing.T) {
+// A test cannot listen on the default ports, so this tests the rule for a
+// redirect from http to https directly.
+func TestRedirectsToHTTPSKeepCredentials(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
 		from, to string
@@ -219,7 +219,7 @@ func TestCredentialsStayOnTheStepToHTTPS(t *testing.T) {
 	}
 }
 
-func TestBombsOverHTTP2AreCut(t *testing.T) {
+func TestLimitsOversizedResponsesOverHTTP2(t *testing.T) {
 	t.Parallel()
 	ca := newAuthority(t)
 	port := serveTLS(t, &tls.Config{Certificates: []tls.Certificate{ca.issue(t, time.Now().Add(time.Hour), outside)}},
@@ -269,7 +269,7 @@ func TestBombsOverHTTP2AreCut(t *testing.T) {
 				timeout = 300 * time.Millisecond
 			}
 			_, err := client.Do(t.Context(), egress.Request{Workspace: path, URL: url, Timeout: timeout})
-			want(t, err, code)
+			wantError(t, err, code)
 			if took := time.Since(start); took > timeout+time.Second {
 				t.Errorf("it took %s", took)
 			}

@@ -14,8 +14,8 @@ import (
 	"github.com/stepmill/stepmill/internal/run"
 )
 
-// asks waits for an answer beside a step that a gate holds, and does something
-// with the answer that must happen once.
+// asks waits for an answer, next to a step that blocks on a gate, and uses the answer
+// in a step that must be executed once.
 const asks = `[
 	{"id": "ask", "needs": [], "uses": "flow.approval", "with": {"timeout": "30d"}},
 	{"id": "then", "needs": ["ask"], "uses": "test.effect", "with": {"call": "then", "returns": {"said": "${{ steps.ask.output.comment }}"}}}%s]`
@@ -37,8 +37,9 @@ func (w *world) mustAnswer(id, step, comment string) {
 	}
 }
 
-// wentOn checks that a run did what follows the answer, once and at that time.
-func (w *world) wentOn(id, said string, at time.Time) {
+// continuedOnce checks that a run executed the step after the answer once, at the given
+// time.
+func (w *world) continuedOnce(id, said string, at time.Time) {
 	w.t.Helper()
 	synctest.Wait()
 	for _, step := range w.get(id).Steps {
@@ -49,14 +50,14 @@ func (w *world) wentOn(id, said string, at time.Time) {
 			w.t.Errorf("%s after %d calls", step.Output, w.effects.count("then"))
 		}
 		if !step.StartedAt.Equal(at) {
-			w.t.Errorf("it went on %s after the answer", step.StartedAt.Sub(at))
+			w.t.Errorf("it continued %s after the answer", step.StartedAt.Sub(at))
 		}
 		return
 	}
-	w.t.Errorf("it did not go on: %+v", w.get(id).Steps)
+	w.t.Errorf("it did not continue: %+v", w.get(id).Steps)
 }
 
-func TestAnAnswerToARunThatWaits(t *testing.T) {
+func TestAnswerToWaitingRun(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -64,14 +65,14 @@ func TestAnAnswerToARunThatWaits(t *testing.T) {
 		id := w.startRun(w.workflow(asksAlone), "{}")
 		time.Sleep(50 * time.Hour)
 		w.mustAnswer(id, "ask", "yes")
-		w.wentOn(id, "yes", time.Now())
+		w.continuedOnce(id, "yes", time.Now())
 		if d := w.get(id); d.Status != run.Succeeded {
 			t.Errorf("%s", d.Status)
 		}
 	})
 }
 
-func TestAnAnswerWhileOtherStepsAreUnderWay(t *testing.T) {
+func TestAnswerWhileOtherStepsRun(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -79,7 +80,7 @@ func TestAnAnswerWhileOtherStepsAreUnderWay(t *testing.T) {
 		id := w.startRun(w.workflow(asksBeside), "{}")
 		time.Sleep(time.Minute)
 		w.mustAnswer(id, "ask", "yes")
-		w.wentOn(id, "yes", time.Now())
+		w.continuedOnce(id, "yes", time.Now())
 		w.effects.open("beside")
 		if d := w.endOf(id); d.Status != run.Succeeded || w.effects.count("beside") != 1 || w.effects.count("then") != 1 {
 			t.Errorf("%+v", d)
@@ -87,9 +88,9 @@ func TestAnAnswerWhileOtherStepsAreUnderWay(t *testing.T) {
 	})
 }
 
-// TestAnAnswerBeforeTheStepWaits comes while the commit that says so is under
-// way: it is refused, and can be given once the commit has taken place.
-func TestAnAnswerBeforeTheStepWaits(t *testing.T) {
+// TestAnswerBeforeStepWaits answers during the commit that makes the step wait.
+// The answer is rejected, and accepted after the commit.
+func TestAnswerBeforeStepWaits(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -106,16 +107,16 @@ func TestAnAnswerBeforeTheStepWaits(t *testing.T) {
 		}}
 		w.start(st)
 		run := w.startRun(w.workflow(asksAlone), "{}")
-		w.wentOn(run, "yes", time.Now())
+		w.continuedOnce(run, "yes", time.Now())
 		if !fault.Is(early, fault.StepNotFound) {
 			t.Errorf("the early answer: %v", early)
 		}
 	})
 }
 
-// TestAnAnswerInTheMomentOfRelease is given right before and right after the
-// commit in which the run is given back.
-func TestAnAnswerInTheMomentOfRelease(t *testing.T) {
+// TestAnswerDuringRelease answers right before and right after the commit that releases
+// the run.
+func TestAnswerDuringRelease(t *testing.T) {
 	t.Parallel()
 	for _, moment := range []string{"before", "after"} {
 		t.Run(moment, func(t *testing.T) {
@@ -138,7 +139,7 @@ func TestAnAnswerInTheMomentOfRelease(t *testing.T) {
 				id := w.startRun(w.workflow(asksBeside), "{}")
 				time.Sleep(time.Minute)
 				w.effects.open("beside")
-				w.wentOn(id, "yes", time.Now())
+				w.continuedOnce(id, "yes", time.Now())
 				if d := w.endOf(id); d.Status != run.Succeeded || w.effects.count("beside") != 1 || w.effects.count("then") != 1 {
 					t.Errorf("%+v", d)
 				}
@@ -147,7 +148,7 @@ func TestAnAnswerInTheMomentOfRelease(t *testing.T) {
 	}
 }
 
-func TestTheFirstAnswerCounts(t *testing.T) {
+func TestFirstAnswerWins(t *testing.T) {
 	t.Parallel()
 	for name, steps := range map[string]string{"released": asksAlone, "held": asksBeside} {
 		t.Run(name, func(t *testing.T) {
@@ -177,17 +178,17 @@ func TestTheFirstAnswerCounts(t *testing.T) {
 				}
 				all.Wait()
 				if len(said) != 1 {
-					t.Fatalf("%d answers were taken", len(said))
+					t.Fatalf("%d answers were accepted", len(said))
 				}
-				w.wentOn(id, said[0], time.Now())
+				w.continuedOnce(id, said[0], time.Now())
 			})
 		})
 	}
 }
 
-// TestAnAnswerSurvivesACrash is given while nobody works on the run, or to one
-// who dies before it is heard.
-func TestAnAnswerSurvivesACrash(t *testing.T) {
+// TestAnswerSurvivesCrash answers while no engine executes the run, or one that
+// crashes before it reads the answer.
+func TestAnswerSurvivesCrash(t *testing.T) {
 	t.Parallel()
 	for name, steps := range map[string]string{"released": asksAlone, "held": asksBeside} {
 		t.Run(name, func(t *testing.T) {
@@ -204,7 +205,7 @@ func TestAnAnswerSurvivesACrash(t *testing.T) {
 				w.crash(n, st, id)
 				time.Sleep(time.Hour)
 				w.start(w.store)
-				w.wentOn(id, "yes", time.Now())
+				w.continuedOnce(id, "yes", time.Now())
 				w.effects.open("beside")
 				if d := w.endOf(id); d.Status != run.Succeeded || w.effects.count("then") != 1 {
 					t.Errorf("%+v", d)
@@ -214,9 +215,9 @@ func TestAnAnswerSurvivesACrash(t *testing.T) {
 	}
 }
 
-// TestAnAnswerInTimeCounts is given shortly before the time of the step is over,
-// when the store cannot be read for a while.
-func TestAnAnswerInTimeCounts(t *testing.T) {
+// TestAnswerBeforeTimeoutCounts answers shortly before the timeout, while the store
+// cannot be read.
+func TestAnswerBeforeTimeoutCounts(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)

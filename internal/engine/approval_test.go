@@ -16,14 +16,14 @@ import (
 	"github.com/stepmill/stepmill/internal/run"
 )
 
-// Word is sent when the wait begins and again while nobody answers, never after
-// the deadline, and not twice for what was missed.
-func TestRemindersAreSentUntilSomebodyAnswers(t *testing.T) {
+// A notification is sent when the wait begins and at each interval until an answer
+// arrives, never after the deadline. Missed reminders are not sent later.
+func TestRemindersUntilAnswered(t *testing.T) {
 	t.Parallel()
 	const notify = `"notify": {"url": "https://chat.example", "body": "${{ links.ask.page }}"}`
 	for name, tc := range map[string]struct {
 		with  string
-		after time.Duration // when somebody answers; zero: nobody does
+		after time.Duration // time of the answer; zero for none
 		calls int
 		took  time.Duration
 		code  string
@@ -47,8 +47,8 @@ func TestRemindersAreSentUntilSomebodyAnswers(t *testing.T) {
 					}
 				}
 				d := w.endOf(id)
-				if got := w.word.count(); got != tc.calls {
-					t.Errorf("word was sent %d times, not %d", got, tc.calls)
+				if got := w.notifier.count(); got != tc.calls {
+					t.Errorf("%d notifications were sent, want %d", got, tc.calls)
 				}
 				if took := d.FinishedAt.Sub(d.StartedAt); took != tc.took {
 					t.Errorf("it took %s", took)
@@ -61,8 +61,8 @@ func TestRemindersAreSentUntilSomebodyAnswers(t *testing.T) {
 	}
 }
 
-// While it waits, what is told is the deadline and not the next reminder.
-func TestTheDeadlineIsShown(t *testing.T) {
+// While the step waits, it shows the deadline, not the next reminder.
+func TestWaitShowsDeadline(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -81,38 +81,38 @@ func TestTheDeadlineIsShown(t *testing.T) {
 			n = w.start(w.store)
 			synctest.Wait()
 		}
-		if got := w.word.count(); got != 3 {
-			t.Errorf("word was sent %d times", got)
+		if got := w.notifier.count(); got != 3 {
+			t.Errorf("%d notifications were sent", got)
 		}
 		n.end()
 		time.Sleep(40 * time.Hour) // past the deadline
 		w.start(w.store)
-		if d := w.endOf(id); d.Error == nil || d.Error.Code != "approval_timed_out" || w.word.count() != 3 {
-			t.Errorf("%+v after %d", d.Error, w.word.count())
+		if d := w.endOf(id); d.Error == nil || d.Error.Code != "approval_timed_out" || w.notifier.count() != 3 {
+			t.Errorf("%+v after %d", d.Error, w.notifier.count())
 		}
 	})
 }
 
-// The first word has to arrive; a reminder that does not changes nothing.
-func TestWordThatDoesNotArrive(t *testing.T) {
+// The step fails if the first notification does, but not if a reminder does.
+func TestFailedNotifications(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		w.start(w.store)
-		w.word.refuse(3)
+		w.notifier.failNext(3)
 		const step = `[{"id": "ask", "uses": "flow.approval", "with": {"timeout": "3d", "on_timeout": "continue", "remind_every": "1d", "notify": {"url": "https://chat.example"}}}]`
 		id := w.startRun(w.workflow(step), "{}")
 		if d := w.endOf(id); d.Status != run.Succeeded || len(d.Attempts) != 3 {
 			t.Errorf("%s with %+v, %+v", d.Status, d.Attempts, d.Error)
 		}
-		w.word.refuse(1000)
+		w.notifier.failNext(1000)
 		if d := w.endOf(w.startRun(w.workflow(step), "{}")); d.Status != run.Failed || d.Error.Code != "test_passing" {
 			t.Errorf("%s: %+v", d.Status, d.Error)
 		}
-		w.word.refuse(0)
+		w.notifier.failNext(0)
 		id = w.startRun(w.workflow(step), "{}")
 		synctest.Wait()
-		w.word.refuse(1000)
+		w.notifier.failNext(1000)
 		if d := w.endOf(id); d.Status != run.Succeeded {
 			t.Errorf("%s: %+v", d.Status, d.Error)
 		}
@@ -122,8 +122,8 @@ func TestWordThatDoesNotArrive(t *testing.T) {
 	})
 }
 
-// A run with links waits until it is known where they lead to; others do not.
-func TestLinksThatLeadNowhere(t *testing.T) {
+// A run with links waits until the public URL is known; others do not.
+func TestLinksWithoutPublicURL(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -145,7 +145,7 @@ func TestLinksThatLeadNowhere(t *testing.T) {
 	})
 }
 
-// A link is that of its round, the same after a restart, and nowhere kept.
+// A link belongs to its round, is the same after a restart, and is not stored.
 func TestLinksInLoops(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -166,7 +166,7 @@ func TestLinksInLoops(t *testing.T) {
 			return made
 		}
 		for _, round := range []string{"each[0].ask", "each[1].ask"} {
-			if !slices.Contains(w.word.sent, link(round).Page+" "+link("outer").Callback) {
+			if !slices.Contains(w.notifier.sent, link(round).Page+" "+link("outer").Callback) {
 				t.Errorf("the link of %s was not sent", round)
 			}
 		}
@@ -180,7 +180,7 @@ func TestLinksInLoops(t *testing.T) {
 		for _, step := range detail.Steps {
 			for _, kept := range []string{string(step.Input), string(step.Output), string(text)} {
 				if strings.Contains(kept, tokenOf(link("each[0].ask").Page)) || strings.Contains(kept, tokenOf(link("outer").Callback)) {
-					t.Errorf("%s keeps a link: %s", step.Path, kept)
+					t.Errorf("a link is stored with %s: %s", step.Path, kept)
 				}
 			}
 		}
@@ -195,34 +195,34 @@ func TestLinksInLoops(t *testing.T) {
 	})
 }
 
-// messenger sends word for approvals, unless it is told to refuse.
-type messenger struct {
-	mu       sync.Mutex
-	sent     []string
-	refusals int
+// testNotifier sends notifications of approvals, unless it is told to fail.
+type testNotifier struct {
+	mu     sync.Mutex
+	sent   []string
+	toFail int
 }
 
-func (m *messenger) Run(_ context.Context, req action.Request) (action.Result, error) {
+func (m *testNotifier) Run(_ context.Context, req action.Request) (action.Result, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.refusals > 0 {
-		m.refusals--
+	if m.toFail > 0 {
+		m.toFail--
 		return action.Result{}, &action.Failure{Code: "test_passing", Message: "not now", Retryable: true}
 	}
 	m.sent = append(m.sent, fmt.Sprint(req.Input["body"]))
 	return action.Result{}, nil
 }
 
-func (m *messenger) count() int {
+func (m *testNotifier) count() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return len(m.sent)
 }
 
-func (m *messenger) refuse(times int) {
+func (m *testNotifier) failNext(times int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.refusals = times
+	m.toFail = times
 }
 
 func tokenOf(address string) string { return address[strings.LastIndexByte(address, '/')+1:] }

@@ -9,60 +9,58 @@ import (
 
 	"github.com/stepmill/stepmill/internal/action"
 	"github.com/stepmill/stepmill/internal/clock"
-	"github.com/stepmill/stepmill/internal/duration"
 	"github.com/stepmill/stepmill/internal/expr"
 	"github.com/stepmill/stepmill/internal/failpoint"
 	"github.com/stepmill/stepmill/internal/run"
 )
 
-// grace is how long an action may take to notice that its time is over.
-const grace = time.Second
+// stopGrace is how long an action may take to stop after its timeout.
+const stopGrace = time.Second
 
-// launch executes a step with effects beside the driver, within its time. An
-// action that does not notice the end of its time is left to itself: from here
-// on it works on nothing that the driver changes.
-func (d *driver) launch(ctx context.Context, p place) {
+// executeAsync executes a step with effects in the background. It abandons an action
+// that does not stop after its timeout; the action shares no state with the driver.
+func (d *driver) executeAsync(ctx context.Context, p stepRef) {
 	if len(d.inFlight) == 0 {
 		d.busySince = clock.Now()
 	}
 	d.inFlight[p.step()] = p
-	limit := p.planned().Limit
-	call, book := d.prepare(p)
+	limit := p.compiled().Limit
+	call, lines := d.prepare(p)
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	done := make(chan result, 1)
-	begun := clock.Mark()
+	begun := clock.Monotonic()
 	go func() { done <- call(ctx) }()
 	go func() {
 		defer cancel()
 		r := d.supervise(ctx, p, limit, done)
-		r.log, r.took = book, time.Since(begun)
+		r.log, r.took = lines, time.Since(begun)
 		d.results <- r
 	}()
 }
 
-// landed notes that a step is not executed any more.
-func (d *driver) landed(step *run.Step) {
-	if _, flying := d.inFlight[step]; !flying {
+// removeInFlight removes a step that is no longer executing.
+func (d *driver) removeInFlight(step *run.Step) {
+	if _, inFlight := d.inFlight[step]; !inFlight {
 		return
 	}
-	d.ran = d.ranSoFar()
+	d.ran = d.executionTime()
 	d.busySince = clock.Now()
 	delete(d.inFlight, step)
 }
 
-func (d *driver) supervise(ctx context.Context, p place, limit time.Duration, done <-chan result) result {
+func (d *driver) supervise(ctx context.Context, p stepRef, limit time.Duration, done <-chan result) result {
 	select {
 	case r := <-done:
 		return timedOut(ctx, limit, r)
 	case <-ctx.Done():
 	}
-	timer := time.NewTimer(grace)
+	timer := time.NewTimer(stopGrace)
 	defer timer.Stop()
 	select {
 	case r := <-done:
 		return timedOut(ctx, limit, r)
 	case <-timer.C:
-		d.log.Error("an action goes on although its time is over", "step", p.planned().ID)
+		d.log.Error("an action did not stop after its timeout", "step", p.compiled().ID)
 		d.engine.stuck.Add(1)
 		go func() {
 			<-done
@@ -72,35 +70,35 @@ func (d *driver) supervise(ctx context.Context, p place, limit time.Duration, do
 	}
 }
 
-// timedOut gives the failure of a step whose time was over its name.
+// timedOut replaces the error of a step that exceeded its timeout.
 func timedOut(ctx context.Context, limit time.Duration, r result) result {
 	if r.err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		r.err = &action.Failure{
 			Code: action.TimedOut, Retryable: true,
-			Message: fmt.Sprintf("the step did not end within %s", duration.Format(limit)),
+			Message: fmt.Sprintf("the step did not finish within %s", clock.FormatDuration(limit)),
 		}
 	}
 	return r
 }
 
-// prepare returns the call of the step's action, and the log that it writes.
-// Whatever goes wrong inside it stays inside this step.
-func (d *driver) prepare(p place) (func(context.Context) result, *logbook) {
+// prepare returns a function that calls the action of a step, and the log that the
+// action writes. A panic in the action makes only this step fail.
+func (d *driver) prepare(p stepRef) (func(context.Context) result, *stepLog) {
 	step, log := p.step(), d.log.With("step", p.step().Path)
 	req, err := d.request(step)
-	book := &logbook{path: step.Path, attempt: step.Attempt, mask: d.maskOf(step)}
-	req.Log = book.write
-	do := p.planned().Action.Action
+	lines := &stepLog{path: step.Path, attempt: step.Attempt, mask: d.maskOf(step)}
+	req.Log = lines.write
+	do := p.compiled().Action.Action
 	return func(ctx context.Context) (out result) {
-		out.at, out.log = p, book
+		out.at, out.log = p, lines
 		defer func() {
 			if cause := recover(); cause != nil {
 				log.Error("panic in an action", "panic", cause, "stack", string(debug.Stack()))
-				out.err = &action.Failure{Code: run.CodeInternal, Message: "The step failed for a reason inside Stepmill."}
+				out.err = &action.Failure{Code: run.CodeInternal, Message: "The step failed because of an internal error in Stepmill."}
 			}
 		}()
 		if out.err = err; err == nil {
-			out.err = ctx.Err() // the run may have been taken away before this began
+			out.err = ctx.Err() // the run may have been aborted already
 		}
 		if out.err == nil {
 			failpoint.Hit(failpoint.BeforeEffect, req.IdempotencyKey)
@@ -108,14 +106,14 @@ func (d *driver) prepare(p place) (func(context.Context) result, *logbook) {
 			failpoint.Hit(failpoint.AfterEffect, req.IdempotencyKey)
 		}
 		return out
-	}, book
+	}, lines
 }
 
-// request is what the action of a step is given.
+// request returns the request for the action of a step.
 func (d *driver) request(step *run.Step) (action.Request, error) {
 	req := action.Request{
 		Now: clock.Now(), Began: step.StartedAt, Workspace: d.snap.WorkspaceID, IdempotencyKey: d.snap.ID + "/" + step.Path,
-		Run: action.Run{ID: d.snap.ID, Path: step.Path, Depth: d.snap.Depth, Trial: d.trial},
+		Run: action.Run{ID: d.snap.ID, Path: step.Path, Depth: d.snap.Depth, Trial: d.isTest},
 	}
 	if step.WakeAt != nil {
 		req.WokenAt = *step.WakeAt

@@ -9,17 +9,17 @@ import (
 	"github.com/stepmill/stepmill/internal/run"
 )
 
-// comparison holds a run that has ended against the model.
+// comparison compares a finished run with the model.
 type comparison struct {
 	seen     map[string]run.Step
-	left     map[string]bool // paths that nothing was said about yet
-	attempts map[string]int  // earlier ones, by path
+	left     map[string]bool // paths that were not compared yet
+	attempts map[string]int  // number of earlier attempts by path
 	cut      bool            // the run was ended from outside, or by a step
 	problems []string
 }
 
-// compare tells how a run differs from what the model says. A run that reads
-// steps too early is not compared: its values are a matter of timing.
+// compare returns the differences between a run and the model. Values of a run that
+// reads steps too early are not compared, because they depend on timing.
 func compare(s *sketch, by string, d run.Detail) []string {
 	c := &comparison{seen: map[string]run.Step{}, left: map[string]bool{}, attempts: map[string]int{}}
 	for _, step := range d.Steps {
@@ -34,18 +34,18 @@ func compare(s *sketch, by string, d run.Detail) []string {
 	if s.racy {
 		return c.problems
 	}
-	fates := (&model{by: by}).frame("", s.parts, scope{steps: map[string]*fate{}})
+	expected := (&model{by: by}).frame("", s.parts, scope{steps: map[string]*expectation{}})
 	stopped := c.stopped(s, d)
 	c.cut = d.Status == run.Cancelled || stopped
-	c.frame("", s.parts, fates, c.cut)
+	c.frame("", s.parts, expected, c.cut)
 	for path := range c.left {
-		c.problem("%s is %s, but should not be there", path, c.seen[path].Status)
+		c.problem("%s is %s, but should not exist", path, c.seen[path].Status)
 	}
 	if !c.cut {
-		if surelyStops(s.parts, fates) {
+		if alwaysStops(s.parts, expected) {
 			c.problem("no step has stopped the run")
 		}
-		c.ending(d, unforgiven(s.parts, fates))
+		c.ending(d, countedFailures(s.parts, expected))
 	}
 	return c.problems
 }
@@ -54,16 +54,16 @@ func (c *comparison) problem(format string, args ...any) {
 	c.problems = append(c.problems, fmt.Sprintf(format, args...))
 }
 
-// stopped tells whether a step has ended the run, which then must have ended
-// the way that the step says.
+// stopped reports whether a step stopped the run, and checks that the run ended as the
+// step says.
 func (c *comparison) stopped(s *sketch, d run.Detail) bool {
 	for _, step := range d.Steps {
 		p, _ := s.find(step.Path)
-		if p == nil || p.deed.kind != "stop" || step.Status != run.StepSucceeded {
+		if p == nil || p.behavior.kind != "stop" || step.Status != run.StepSucceeded {
 			continue
 		}
-		if string(d.Status) != p.deed.text {
-			c.problem("the run is %s although %s stopped it as %s", d.Status, step.Path, p.deed.text)
+		if string(d.Status) != p.behavior.text {
+			c.problem("the run is %s although %s stopped it as %s", d.Status, step.Path, p.behavior.text)
 		}
 		if d.Status == run.Failed && (d.Error == nil || d.Error.Code != run.CodeStopped || d.Error.StepID != step.Path) {
 			c.problem("the run failed with %+v although %s stopped it", d.Error, step.Path)
@@ -73,15 +73,15 @@ func (c *comparison) stopped(s *sketch, d run.Detail) bool {
 	return false
 }
 
-// surelyStops tells whether a step ends the run whatever the timing.
-func surelyStops(parts []*part, fates map[string]*fate) bool {
+// alwaysStops reports whether a step stops the run regardless of timing.
+func alwaysStops(parts []*part, expected map[string]*expectation) bool {
 	for _, p := range parts {
-		f := fates[p.id]
-		if p.deed.kind == "stop" && f.status == "succeeded" {
+		f := expected[p.id]
+		if p.behavior.kind == "stop" && f.status == "succeeded" {
 			return true
 		}
 		for i := 0; p.loop != nil && i < f.least; i++ {
-			if surelyStops(p.loop.body, f.rounds[i]) {
+			if alwaysStops(p.loop.body, f.rounds[i]) {
 				return true
 			}
 		}
@@ -92,7 +92,7 @@ func surelyStops(parts []*part, fates map[string]*fate) bool {
 func (c *comparison) ending(d run.Detail, causes []cause) {
 	switch {
 	case len(causes) == 0 && d.Status != run.Succeeded:
-		c.problem("the run is %s (%+v), but no step fails it", d.Status, d.Error)
+		c.problem("the run is %s (%+v), but no step makes it fail", d.Status, d.Error)
 	case len(causes) > 0 && d.Status != run.Failed:
 		c.problem("the run is %s, but should fail because of one of %v", d.Status, causes)
 	case len(causes) > 0 && !slices.Contains(causes, cause{d.Error.Code, d.Error.StepID}):
@@ -102,9 +102,9 @@ func (c *comparison) ending(d run.Detail, causes []cause) {
 
 // frame compares one pass through a list of steps. When it was cut short, steps
 // may be missing or cancelled.
-func (c *comparison) frame(prefix string, parts []*part, fates map[string]*fate, cut bool) {
+func (c *comparison) frame(prefix string, parts []*part, expected map[string]*expectation, cut bool) {
 	for _, p := range parts {
-		path, f := prefix+p.id, fates[p.id]
+		path, f := prefix+p.id, expected[p.id]
 		step, there := c.seen[path]
 		delete(c.left, path)
 		switch {
@@ -126,7 +126,7 @@ func (c *comparison) frame(prefix string, parts []*part, fates map[string]*fate,
 	}
 }
 
-func (c *comparison) rounds(path string, p *part, f *fate, cut bool) {
+func (c *comparison) rounds(path string, p *part, f *expectation, cut bool) {
 	begun := 0
 	for seen := range c.seen {
 		rest, inside := strings.CutPrefix(seen, path+"[")
@@ -136,21 +136,21 @@ func (c *comparison) rounds(path string, p *part, f *fate, cut bool) {
 		}
 	}
 	if begun > f.most || begun < f.least && !cut {
-		c.problem("%s began %d rounds; it should be %d to %d", path, begun, f.least, f.most)
+		c.problem("%s started %d rounds, want %d to %d", path, begun, f.least, f.most)
 	}
 	for i := range min(begun, f.most) {
 		c.frame(fmt.Sprintf("%s[%d].", path, i), p.loop.body, f.rounds[i], cut)
 	}
 }
 
-func (c *comparison) step(step run.Step, f *fate) {
+func (c *comparison) step(step run.Step, f *expectation) {
 	if string(step.Status) != f.status {
 		c.problem("%s is %s (%+v), but should be %s", step.Path, step.Status, step.Error, f.status)
 		return
 	}
 	earlier := c.attempts[step.Path]
 	if strings.HasPrefix(step.Reason, "copied from") {
-		earlier = max(0, step.Attempt-1) // they are in the run that it comes from
+		earlier = max(0, step.Attempt-1) // they belong to the retried run
 	}
 	if step.Attempt != f.attempt || earlier != max(0, f.attempt-1) {
 		c.problem("%s has attempt %d and %d before it; it should be %d", step.Path, step.Attempt, c.attempts[step.Path], f.attempt)
@@ -167,7 +167,7 @@ func (c *comparison) step(step run.Step, f *fate) {
 	}
 }
 
-// matches tells whether an output is what it should be.
+// matches reports whether an output is as expected.
 func matches(want any, got json.RawMessage) bool {
 	if got == nil {
 		return want == nil
@@ -178,7 +178,7 @@ func matches(want any, got json.RawMessage) bool {
 
 func alike(want, got any) bool {
 	switch want := want.(type) {
-	case whatever:
+	case anyOutput:
 		return got != nil
 	case int:
 		return got == float64(want)

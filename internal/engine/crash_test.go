@@ -11,23 +11,22 @@ import (
 	"github.com/stepmill/stepmill/internal/run"
 )
 
-// mortal is the store of an engine that dies: after a number of commits it does
-// not answer any more, as if the process had ended in that moment. The last
-// commit may still have happened.
-type mortal struct {
+// crashingStore stops responding after a number of commits, as if the process had
+// crashed. The last commit may still have succeeded.
+type crashingStore struct {
 	engine.Store
 	left     atomic.Int64
 	happened bool
 	dead     chan struct{}
 }
 
-func newMortal(st engine.Store, commits int, happened bool) *mortal {
-	m := &mortal{Store: st, happened: happened, dead: make(chan struct{})}
+func newCrashingStore(st engine.Store, commits int, happened bool) *crashingStore {
+	m := &crashingStore{Store: st, happened: happened, dead: make(chan struct{})}
 	m.left.Store(int64(commits))
 	return m
 }
 
-func (m *mortal) Commit(ctx context.Context, lease run.Lease, of run.Run, d run.Decision) (bool, error) {
+func (m *crashingStore) Commit(ctx context.Context, lease run.Lease, of run.Run, d run.Decision) (bool, error) {
 	switch left := m.left.Add(-1); {
 	case left >= 0:
 		return m.Store.Commit(ctx, lease, of, d)
@@ -40,9 +39,9 @@ func (m *mortal) Commit(ctx context.Context, lease run.Lease, of run.Run, d run.
 	return false, errInjected
 }
 
-// TestCrashAtEveryCommit lets the engine die at its n-th commit, before or after
-// it took place, for every n until the run needs no more, and takes the run up
-// again with a new one. The outcome is always the same.
+// TestCrashAtEveryCommit crashes the engine before or after its n-th commit, for every n
+// until the run ends, and continues the run with a new engine. The result is always the
+// same.
 func TestCrashAtEveryCommit(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -84,7 +83,7 @@ func crashAtEveryCommit(t *testing.T, steps, payload string, calls map[string]in
 	for _, happened := range []bool{false, true} {
 		for commits := 0; ; commits++ {
 			w := newWorld(t)
-			m := newMortal(w.store, commits, happened)
+			m := newCrashingStore(w.store, commits, happened)
 			n := w.start(m)
 			id := w.startRun(w.workflow(steps), payload)
 			ended, stopWatching := w.watchers.Watch(id)
@@ -99,12 +98,12 @@ func crashAtEveryCommit(t *testing.T, steps, payload string, calls map[string]in
 			w.start(w.store)
 			got := withoutTimes(w.finished(id))
 			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("died at commit %d (took place: %v): the outcome differs (-want +got):\n%s", commits, happened, diff)
+				t.Errorf("crashed at commit %d (committed: %v): the result differs (-want +got):\n%s", commits, happened, diff)
 			}
 			for name, once := range calls {
-				// What was under way at the moment of death may be done twice.
+				// Steps in flight at the time of the crash may be executed twice.
 				if count := w.effects.count(name); count < once || count > once+2 {
-					t.Errorf("died at commit %d (took place: %v): %s was called %d times", commits, happened, name, count)
+					t.Errorf("crashed at commit %d (committed: %v): %s was called %d times", commits, happened, name, count)
 				}
 			}
 			if !died {
@@ -114,7 +113,7 @@ func crashAtEveryCommit(t *testing.T, steps, payload string, calls map[string]in
 	}
 }
 
-// withoutTimes is a history without the moment that a wait ended.
+// withoutTimes returns a history without the times at which waits ended.
 func withoutTimes(d run.Detail) string {
 	for i := range d.Steps {
 		if d.Steps[i].Type == "flow.wait" {

@@ -15,84 +15,82 @@ import (
 	"github.com/stepmill/stepmill/internal/expr"
 	"github.com/stepmill/stepmill/internal/failpoint"
 	"github.com/stepmill/stepmill/internal/mask"
+	"github.com/stepmill/stepmill/internal/pubsub"
 	"github.com/stepmill/stepmill/internal/run"
 	"github.com/stepmill/stepmill/internal/workflow"
 )
 
-// driver works on one run while this process holds its lease.
+// driver executes one run while this process holds its lease.
 type driver struct {
-	engine     *Engine
-	stop       context.Context // ends when the engine should stop
-	abort      context.CancelFunc
-	left       chan struct{}
-	news       chan struct{} // there is something new for the run in the store
-	workflowID string
-	log        *slog.Logger
+	engine       *Engine
+	stop         context.Context // ends when the engine should stop
+	abort        context.CancelFunc
+	unregistered chan struct{} // closed when another driver may take the run
+	nudges       chan struct{} // receives a value when an answer may have arrived
+	workflowID   string
+	log          *slog.Logger
 
 	lease   run.Lease
-	epoch   atomic.Int64  // of the lease, for others to see
-	fresh   *run.Snapshot // the run as it was handed over, if it was
+	epoch   atomic.Int64  // of the lease, readable by other goroutines
+	fresh   *run.Snapshot // the run as it was started; nil if it must be read
 	snap    run.Snapshot
 	limits  auth.Limits
 	timeout time.Duration
 	root    *frame
-	seq     int // of the last step that started
+	seq     int // of the last started step
 	rev     int // of the last commit
-	size    int // of all that the run keeps, in bytes
-	crashes int // held against the run until it gets further
-	trial   bool
-	stale   bool // the store knows more than this driver: it has to be read anew
-	logged  int  // of the run's logs, in bytes
+	size    int // bytes that the run stores
+	crashes int // reset once the run gets past the steps it crashed at
+	isTest  bool
+	stale   bool // the store has newer state: the run has to be read again
+	logged  int  // bytes in the logs of the run
 
-	secrets map[string]string            // that the plan refers to
-	mask    *mask.Masker                 // hides them in all that is kept
-	inputs  map[*run.Step]map[string]any // as they were before that
-	masks   map[*run.Step]*mask.Masker   // of steps with more to hide: links
+	secrets map[string]string            // secrets that the program uses
+	mask    *mask.Masker                 // hides the secrets in everything that is stored
+	inputs  map[*run.Step]map[string]any // unmasked inputs
+	masks   map[*run.Step]*mask.Masker   // for steps that also have links to hide
 
-	inFlight  map[*run.Step]place // being executed right now
-	busySince time.Time           // since when something is
-	ran       time.Duration       // how long something was, before that
-	pending   []place             // to be executed once all is committed
-	changed   []*run.Step         // to write with the next commit
-	attempts  []run.Attempt       // to write with it
-	// unanswered are the steps among changed that settled for want of an answer.
+	inFlight  map[*run.Step]stepRef // currently executing
+	busySince time.Time             // since when inFlight is not empty
+	ran       time.Duration         // execution time before busySince
+	pending   []stepRef             // to execute after the next commit
+	changed   []*run.Step           // to write in the next commit
+	attempts  []run.Attempt         // to write in the next commit
+	// unanswered are the steps in changed that settled because no answer arrived.
 	unanswered []string
-	logs       []run.LogLine // to write with it
-	over       *finale       // ends the run whatever its steps do
+	logs       []run.LogLine // to write in the next commit
+	earlyEnd   *earlyEnd     // set if the run ends before all its steps have settled
 	results    chan result
 }
 
-// finale is an end that does not come from all steps having settled.
-type finale struct {
+// earlyEnd is how a run ends before all its steps have settled.
+type earlyEnd struct {
 	status  run.Status
 	failure *run.Failure
 }
 
-// giveUp ends the run as failed once the current move is over.
-func (d *driver) giveUp(failure run.Failure) {
-	if d.over == nil {
-		d.over = &finale{run.Failed, &failure}
+// failEarly makes the run fail after the current round of changes.
+func (d *driver) failEarly(failure run.Failure) {
+	if d.earlyEnd == nil {
+		d.earlyEnd = &earlyEnd{run.Failed, &failure}
 	}
 }
 
-// tell wakes the driver up to look into the store.
-func (d *driver) tell() {
-	select {
-	case d.news <- struct{}{}:
-	default:
-	}
+// nudge makes the driver check the store for answers.
+func (d *driver) nudge() {
+	pubsub.Signal(d.nudges)
 }
 
-// load reads the run and its plan. It answers false when there is nothing to
-// work on; a store that does not answer is asked again.
+// load reads the run and its program, and retries while the store fails. It returns
+// false if there is nothing to execute.
 func (d *driver) load(ctx context.Context) bool {
 	var (
 		found   bool
 		corrupt *corruptError
 	)
-	done := d.insist(ctx, "load a run", func() (err error) {
+	done := d.retryStore(ctx, "load a run", func() (err error) {
 		if found, err = d.tryLoad(ctx); errors.As(err, &corrupt) {
-			return nil // it would be the same again
+			return nil // retrying does not help
 		}
 		return err
 	})
@@ -113,27 +111,27 @@ func (d *driver) tryLoad(ctx context.Context) (bool, error) {
 		return false, err
 	}
 	d.snap = *snap
-	plan, err := run.PlanOf(ctx, d.engine.plans, snap.Run)
+	program, err := run.ProgramOf(ctx, d.engine.programs, snap.Run)
 	if errors.Is(err, workflow.ErrCorrupt) {
 		err = &corruptError{err}
 	}
-	if err != nil || plan == nil {
+	if err != nil || program == nil {
 		return false, err
 	}
-	vars, err := d.fetchValues(ctx, plan)
+	vars, err := d.fetchValues(ctx, program)
 	if err != nil {
 		return false, err
 	}
-	return true, d.restore(plan, vars)
+	return true, d.restore(program, vars)
 }
 
-// restore rebuilds the state in memory from the rows.
-func (d *driver) restore(plan *workflow.Plan, vars map[string]any) error {
+// restore rebuilds the state in memory from the stored rows.
+func (d *driver) restore(program *workflow.Program, vars map[string]any) error {
 	trigger, err := d.snap.Trigger.Seen()
 	if err != nil {
 		return &corruptError{err}
 	}
-	d.root = newFrame(plan, "", &expr.Env{
+	d.root = newFrame(program, "", &expr.Env{
 		Trigger:  trigger,
 		Steps:    map[string]expr.Step{},
 		Run:      expr.Run{ID: d.snap.ID, StartedAt: d.snap.StartedAt},
@@ -142,8 +140,8 @@ func (d *driver) restore(plan *workflow.Plan, vars map[string]any) error {
 		Vars:     vars,
 	})
 	d.inputs, d.masks = map[*run.Step]map[string]any{}, map[*run.Step]*mask.Masker{}
-	d.inFlight, d.results = map[*run.Step]place{}, make(chan result)
-	d.limits, d.timeout, d.ran, d.size, d.logged = d.snap.Plan.Limits(), plan.Timeout, d.snap.Ran, d.snap.Trigger.Size(), d.snap.Logged
+	d.inFlight, d.results = map[*run.Step]stepRef{}, make(chan result)
+	d.limits, d.timeout, d.ran, d.size, d.logged = d.snap.Plan.Limits(), program.Timeout, d.snap.Ran, d.snap.Trigger.Size(), d.snap.Logged
 	for _, step := range d.snap.Steps {
 		d.seq, d.rev = max(d.seq, step.Seq), max(d.rev, step.Rev)
 		d.size += len(step.Input) + len(step.Output)
@@ -154,45 +152,44 @@ func (d *driver) restore(plan *workflow.Plan, vars map[string]any) error {
 		if !counts {
 			continue
 		}
-		if !step.Status.Settled() && !(readable(step.Input) && readable(step.Answer)) {
+		if !step.Status.Settled() && !(validOrAbsent(step.Input) && validOrAbsent(step.Answer)) {
 			return &corruptError{fmt.Errorf("the input or the answer of step %q is not JSON", step.Path)}
 		}
 		p.steps[p.i] = &step
 		if err := p.publish(); err != nil {
 			return &corruptError{err}
 		}
-		d.fold(p.frame)
+		d.closeRestoredRound(p.frame)
 	}
 	return nil
 }
 
-func readable(value json.RawMessage) bool { return value == nil || json.Valid(value) }
+func validOrAbsent(value json.RawMessage) bool { return value == nil || json.Valid(value) }
 
 const (
-	firstPause   = 50 * time.Millisecond
-	longestPause = 5 * time.Second
+	minStorePause = 50 * time.Millisecond
+	maxStorePause = 5 * time.Second
 )
 
-// insist asks the store again and again while it does not answer. It answers
-// false when there is no point in going on: the run was taken away, or the
-// engine stops.
-func (d *driver) insist(ctx context.Context, doing string, ask func() error) bool {
-	for pause := firstPause; ; pause = min(2*pause, longestPause) {
-		err := ask()
+// retryStore calls do until it succeeds, with backoff. It returns false if the run
+// was aborted or the engine stops.
+func (d *driver) retryStore(ctx context.Context, operation string, do func() error) bool {
+	for pause := minStorePause; ; pause = min(2*pause, maxStorePause) {
+		err := do()
 		switch {
 		case err == nil:
 			return true
 		case ctx.Err() != nil:
 			return false
 		}
-		d.log.Error("the store does not answer; trying again", "doing", doing, "error", err)
+		d.log.Error("the store failed; retrying", "operation", operation, "error", err)
 		if !d.pause(ctx, pause) {
 			return false
 		}
 	}
 }
 
-// pause waits, and answers false when there is no point in going on.
+// pause sleeps. It returns false if the run was aborted or the engine stops.
 func (d *driver) pause(ctx context.Context, length time.Duration) bool {
 	timer := time.NewTimer(length)
 	defer timer.Stop()
@@ -206,14 +203,14 @@ func (d *driver) pause(ctx context.Context, length time.Duration) bool {
 	}
 }
 
-// commit writes a decision, again and again while the store does not answer.
-// It answers false when the lease is lost or the engine stops.
+// commit writes a decision and retries while the store fails. It returns false if
+// the lease is lost or the engine stops.
 func (d *driver) commit(ctx context.Context, decision run.Decision) bool {
 	held := false
-	done := d.insist(ctx, "write a checkpoint", func() (err error) {
+	done := d.retryStore(ctx, "write a checkpoint", func() (err error) {
 		held, err = d.engine.store.Commit(ctx, d.lease, d.snap.Run, decision)
 		if d.stale = errors.Is(err, run.ErrAnswered); d.stale {
-			return nil // it would be the same again
+			return nil // retrying does not help
 		}
 		return err
 	})
@@ -223,33 +220,33 @@ func (d *driver) commit(ctx context.Context, decision run.Decision) bool {
 	failpoint.Hit(failpoint.AfterCheckpoint, d.lease.RunID)
 	if !held {
 		d.engine.counts.leasesLost.Add(1)
-		d.log.Info("the lease of a run is lost; its work is dropped")
+		d.log.Info("lost the lease of a run; dropping its uncommitted work")
 	}
 	return held
 }
 
-// fail ends the run for a reason that lies outside its steps.
+// fail makes the run fail for a reason outside of its steps.
 func (d *driver) fail(ctx context.Context, code, message string) {
 	d.finish(ctx, run.Finish{Status: run.Failed, Error: &run.Failure{Code: code, Message: message}, CutShort: true})
 }
 
-// survive keeps a mistake in the handling of one run from ending the process:
-// that run fails.
-func (d *driver) survive(ctx context.Context) {
+// recoverPanic makes the run fail if its driver panics, so that a bug does not end
+// the process.
+func (d *driver) recoverPanic(ctx context.Context) {
 	cause := recover()
 	if cause == nil {
 		return
 	}
-	d.log.Error("panic while a run was worked on", "panic", cause, "stack", string(debug.Stack()))
-	d.changed, d.attempts, d.logs, d.unanswered = nil, nil, nil, nil // nobody knows in what state they are
-	d.fail(context.WithoutCancel(ctx), run.CodeInternal, "The run failed for a reason inside Stepmill.")
+	d.log.Error("panic while executing a run", "panic", cause, "stack", string(debug.Stack()))
+	d.changed, d.attempts, d.logs, d.unanswered = nil, nil, nil, nil // they may be inconsistent
+	d.fail(context.WithoutCancel(ctx), run.CodeInternal, "The run failed because of an internal error in Stepmill.")
 }
 
-// quarantine ends a run that is under suspicion of ending the process.
+// quarantine makes a run fail that has repeatedly crashed the process.
 func (d *driver) quarantine(ctx context.Context) {
-	d.log.Error("a run is quarantined: the process has died again and again while it was executed", "crashes", d.crashes)
+	d.log.Error("a run is quarantined: the process crashed repeatedly while executing it", "crashes", d.crashes)
 	d.fail(ctx, run.CodeQuarantined, fmt.Sprintf(
-		"The service stopped abruptly %d times while the same step of this run was executed. It is not executed again; a retry is.", d.crashes))
+		"The service crashed %d times while executing the same step of this run, so the run was stopped. Retry the run to execute the step again.", d.crashes))
 }
 
 // finish commits the last steps and the end of the run.
@@ -259,17 +256,17 @@ func (d *driver) finish(ctx context.Context, end run.Finish) {
 	ended.Status, ended.Error = end.Status, end.Error
 	e, err := run.EndedEvent(ended, d.snap.WorkflowName, end.At)
 	if err != nil {
-		d.log.Error("cannot make the event of a run's end", "error", err)
+		d.log.Error("cannot create the event of a finished run", "error", err)
 		return
 	}
 	end.Event = e
-	if d.commit(ctx, d.decide(run.Decision{Finish: &end})) && end.Error != nil {
+	if d.commit(ctx, d.takeDecision(run.Decision{Finish: &end})) && end.Error != nil {
 		d.engine.counts.runFailures.Add(end.Error.Code)
 	}
 }
 
-// corruptError says that what is stored of a run cannot be understood, so that
-// trying again is of no use.
+// corruptError is returned if the stored state of a run is invalid. Retrying does not
+// help.
 type corruptError struct{ error }
 
 func (e *corruptError) Unwrap() error { return e.error }

@@ -1,7 +1,7 @@
-// Package engine moves runs forward: it decides what follows from the results
-// so far (pure), executes actions, and commits each decision as a whole under
-// the run's lease. It holds no state that matters: all of it is in the store,
-// and a run goes on from its last commit wherever it is taken up.
+// Package engine executes runs: it decides which steps follow from the results so
+// far, executes actions, and commits each decision atomically under the lease of the
+// run. All state that matters is in the store, so any node can continue a run from
+// its last commit.
 package engine
 
 import (
@@ -18,33 +18,33 @@ import (
 	"github.com/stepmill/stepmill/internal/workflow"
 )
 
-// Store keeps runs for the engine. A method is one atomic unit.
+// Store stores runs for the engine. Each method is one transaction.
 type Store interface {
 	Activate(ctx context.Context, wake run.Wake, node string) (run.Lease, bool, error)
 	Snapshot(ctx context.Context, runID string) (*run.Snapshot, error)
-	// Answers reads what has come for the open steps of a run, by their paths.
+	// Answers reads the answers to the open steps of a run, by step path.
 	Answers(ctx context.Context, runID string) (map[string]json.RawMessage, error)
 	Commit(ctx context.Context, lease run.Lease, of run.Run, d run.Decision) (held bool, err error)
 }
 
 const (
-	// Slots is how many runs are moved forward at the same time.
+	// Slots is the number of runs that are executed at the same time.
 	Slots = 256
-	// drainTime is how long steps under way may go on after a stop was asked.
+	// drainTime is how long steps in flight may continue during a shutdown.
 	drainTime = 25 * time.Second
 )
 
 // Engine executes runs.
 type Engine struct {
-	store  Store
-	source dispatch.Source
-	node   string
-	plans  *workflow.Plans
-	values Values
-	links  Links
-	log    *slog.Logger
+	store    Store
+	source   dispatch.Source
+	node     string
+	programs *workflow.Programs
+	values   Values
+	links    Links
+	log      *slog.Logger
 
-	// trusted tells whether the runs of this node are still its own.
+	// trusted reports whether this node still owns its runs.
 	trusted func() bool
 
 	mu     sync.Mutex
@@ -54,24 +54,23 @@ type Engine struct {
 	counts *counts
 }
 
-// Stuck is the number of actions that went on after their time and were left to
-// themselves.
+// Stuck returns the number of actions that are still running after their timeout.
 func (e *Engine) Stuck() int { return int(e.stuck.Load()) }
 
-// New makes an engine that takes runs from a source on behalf of a node.
-func New(store Store, source dispatch.Source, plans *workflow.Plans, values Values, links Links, node string, log *slog.Logger) *Engine {
+// New returns an engine that executes runs of a source on behalf of a node.
+func New(store Store, source dispatch.Source, programs *workflow.Programs, values Values, links Links, node string, log *slog.Logger) *Engine {
 	return &Engine{
-		store: store, source: source, node: node, log: log, plans: plans, values: values, links: links, active: map[string]*driver{},
-		trusted: func() bool { return true }, counts: newCounts(plans.Catalog()),
+		store: store, source: source, node: node, log: log, programs: programs, values: values, links: links, active: map[string]*driver{},
+		trusted: func() bool { return true }, counts: newCounts(programs.Catalog()),
 	}
 }
 
-// Trust makes the engine ask, before each effect, whether the runs of this node
-// are still its own.
+// Trust makes the engine check, before it starts steps with effects, whether this
+// node still owns its runs.
 func (e *Engine) Trust(trusted func() bool) { e.trusted = trusted }
 
-// Run executes runs until the context ends. Then it takes up nothing new and
-// returns when every run has reached a checkpoint.
+// Run executes runs until the context ends. Then it starts no more runs and returns
+// when every run in flight has reached a checkpoint.
 func (e *Engine) Run(ctx context.Context) error {
 	free := make(chan struct{}, Slots)
 	var running sync.WaitGroup
@@ -89,39 +88,39 @@ func (e *Engine) Run(ctx context.Context) error {
 		running.Go(func() {
 			defer func() { <-free }()
 			defer e.source.Done(wake)
-			e.take(ctx, wake)
+			e.process(ctx, wake)
 		})
 	}
 }
 
-// take moves one run forward until it is finished, waits or is taken away.
-func (e *Engine) take(stop context.Context, wake run.Wake) {
+// process executes a run until it ends, waits or is taken over by another node.
+func (e *Engine) process(stop context.Context, wake run.Wake) {
 	for again := true; again; {
-		wake, again = e.attend(stop, wake)
+		wake, again = e.processOnce(stop, wake)
 	}
 }
 
-// attend works on a run once. It answers true when the run has to be read anew,
-// with the wake-up to do so.
-func (e *Engine) attend(stop context.Context, wake run.Wake) (run.Wake, bool) {
-	// Once taken up, a run goes on to its next checkpoint even when the engine
-	// stops: its writes must not depend on the context that says stop.
+// processOnce executes a run once. It returns true if the run has to be read again,
+// with the wake-up for it.
+func (e *Engine) processOnce(stop context.Context, wake run.Wake) (run.Wake, bool) {
+	// During a shutdown, runs continue to their next checkpoint, so their writes must
+	// not depend on the stop context.
 	ctx, abort := context.WithCancel(context.WithoutCancel(stop))
 	defer abort()
 	d := &driver{
-		engine: e, stop: stop, abort: abort, left: make(chan struct{}), news: make(chan struct{}, 1), fresh: wake.Fresh,
+		engine: e, stop: stop, abort: abort, unregistered: make(chan struct{}), nudges: make(chan struct{}, 1), fresh: wake.Fresh,
 		workflowID: wake.WorkflowID, crashes: wake.Crashes, log: e.log.With("run_id", wake.RunID),
 	}
-	e.enter(wake.RunID, d)
-	defer e.leave(wake.RunID, d)
-	lease, ok := e.lease(ctx, d, wake)
+	e.register(wake.RunID, d)
+	defer e.unregister(wake.RunID, d)
+	lease, ok := e.acquireLease(ctx, d, wake)
 	if !ok {
 		return wake, false
 	}
 	d.lease = lease
 	d.epoch.Store(lease.Epoch)
 	failpoint.Hit(failpoint.AfterClaim, wake.RunID)
-	defer d.survive(ctx)
+	defer d.recoverPanic(ctx)
 	switch {
 	case !d.load(ctx):
 	case wake.Quarantined():
@@ -133,24 +132,24 @@ func (e *Engine) attend(stop context.Context, wake run.Wake) (run.Wake, bool) {
 	return wake, d.stale
 }
 
-// lease makes this node the owner of the run. A store that does not answer is
-// asked again: nobody else would find a run that a process left when it died.
-func (e *Engine) lease(ctx context.Context, d *driver, wake run.Wake) (run.Lease, bool) {
+// acquireLease makes this node the owner of the run. It retries while the store
+// fails, because no other node would find a run that was orphaned by a crash.
+func (e *Engine) acquireLease(ctx context.Context, d *driver, wake run.Wake) (run.Lease, bool) {
 	if wake.Owned {
 		return run.Lease{RunID: wake.RunID, Epoch: wake.Epoch}, true
 	}
 	var lease run.Lease
 	held := false
-	done := d.insist(ctx, "take up a run", func() (err error) {
+	done := d.retryStore(ctx, "acquire the lease of a run", func() (err error) {
 		lease, held, err = e.store.Activate(ctx, wake, e.node)
 		return err
 	})
 	return lease, done && held
 }
 
-// enter makes the driver the only one that works on the run in this process.
-// One that has just let go of the run may still be on its way out.
-func (e *Engine) enter(runID string, d *driver) {
+// register makes the driver the only one of the run in this process. It waits for a
+// previous driver that has released the run but not returned yet.
+func (e *Engine) register(runID string, d *driver) {
 	for {
 		e.mu.Lock()
 		other := e.active[runID]
@@ -160,33 +159,33 @@ func (e *Engine) enter(runID string, d *driver) {
 			return
 		}
 		e.mu.Unlock()
-		<-other.left
+		<-other.unregistered
 	}
 }
 
-func (e *Engine) leave(runID string, d *driver) {
+func (e *Engine) unregister(runID string, d *driver) {
 	e.mu.Lock()
 	delete(e.active, runID)
 	e.mu.Unlock()
-	close(d.left)
+	close(d.unregistered)
 }
 
-// Abort stops working on a run whose lease is void.
+// Abort stops executing a run whose lease is no longer valid.
 func (e *Engine) Abort(runID string) {
 	e.abort(func(id string, _ *driver) bool { return id == runID })
 }
 
-// AbortLease stops working on a run under that lease.
+// AbortLease stops executing a run under the given lease.
 func (e *Engine) AbortLease(lease run.Lease) {
 	e.abort(func(id string, d *driver) bool { return id == lease.RunID && d.epoch.Load() == lease.Epoch })
 }
 
-// AbortWorkflow stops working on every run of a workflow.
+// AbortWorkflow stops executing all runs of a workflow.
 func (e *Engine) AbortWorkflow(workflowID string) {
 	e.abort(func(_ string, d *driver) bool { return d.workflowID == workflowID })
 }
 
-// AbortAll stops working on every run.
+// AbortAll stops executing all runs.
 func (e *Engine) AbortAll() { e.abort(func(string, *driver) bool { return true }) }
 
 func (e *Engine) abort(which func(string, *driver) bool) {
@@ -199,15 +198,15 @@ func (e *Engine) abort(which func(string, *driver) bool) {
 	}
 }
 
-// Works tells whether a run is worked on here.
-func (e *Engine) Works(runID string) bool {
+// IsActive reports whether this engine is executing a run.
+func (e *Engine) IsActive(runID string) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.active[runID] != nil
 }
 
-// Leases are those that runs are worked on under. The epoch of one that is just
-// being taken up is zero.
+// Leases returns the leases of the runs that are being executed. The epoch is zero
+// while a lease is being acquired.
 func (e *Engine) Leases() []run.Lease {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -218,11 +217,11 @@ func (e *Engine) Leases() []run.Lease {
 	return leases
 }
 
-// Stir tells the one who works on a run that there is news for it.
-func (e *Engine) Stir(runID string) {
+// Nudge makes the driver of a run, if any, check the store for answers.
+func (e *Engine) Nudge(runID string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if d := e.active[runID]; d != nil {
-		d.tell()
+		d.nudge()
 	}
 }

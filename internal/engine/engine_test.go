@@ -22,7 +22,7 @@ func TestBranchesRunInParallel(t *testing.T) {
 	id := w.startRun(w.workflow(`[
 		{"id": "a", "needs": [], "uses": "test.effect", "with": {"gate": "a"}},
 		{"id": "b", "needs": [], "uses": "test.effect", "with": {"gate": "b"}}]`), "{}")
-	// Both are under way before either may end.
+	// Both are running before either may end.
 	got := map[string]bool{<-w.effects.begun: true, <-w.effects.begun: true}
 	if diff := cmp.Diff(map[string]bool{"a": true, "b": true}, got); diff != "" {
 		t.Fatal(diff)
@@ -34,7 +34,7 @@ func TestBranchesRunInParallel(t *testing.T) {
 	}
 }
 
-func TestCancelStopsTheStepInFlight(t *testing.T) {
+func TestCancelStopsStepInFlight(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.start(w.store)
@@ -50,14 +50,14 @@ func TestCancelStopsTheStepInFlight(t *testing.T) {
 		t.Fatalf("%s was aborted", name)
 	}
 	if after := w.get(id); w.effects.count("b") != 0 || len(after.Steps) != 1 || after.Status != run.Cancelled {
-		t.Fatalf("something went on: %+v", after)
+		t.Fatalf("something continued: %+v", after)
 	}
 }
 
-func TestALateResultIsDropped(t *testing.T) {
+func TestLateResultIsDropped(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	// An engine that hears nothing of the cancel: its next write must be refused.
+	// The engine does not learn about the cancel: its next write must be rejected.
 	n := w.start(w.store)
 	id := w.startRun(w.workflow(`[{"id": "a", "uses": "test.effect", "with": {"gate": "a", "returns": {"late": true}}}]`), "{}")
 	<-w.effects.begun
@@ -68,11 +68,11 @@ func TestALateResultIsDropped(t *testing.T) {
 	w.effects.open("a")
 	n.end()
 	if d := w.get(id); d.Status != run.Cancelled || d.Steps[0].Status != run.StepCancelled || d.Steps[0].Output != nil {
-		t.Fatalf("the late result was kept: %+v", d)
+		t.Fatalf("the late result was stored: %+v", d)
 	}
 }
 
-func TestDeletingAWorkflowStopsItsRuns(t *testing.T) {
+func TestDeletingWorkflowStopsItsRuns(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.start(w.store)
@@ -91,7 +91,7 @@ func TestDeletingAWorkflowStopsItsRuns(t *testing.T) {
 	}
 }
 
-func TestARunKeepsItsVersion(t *testing.T) {
+func TestRunKeepsItsVersion(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.start(w.store)
@@ -111,7 +111,7 @@ func TestARunKeepsItsVersion(t *testing.T) {
 	}
 }
 
-func TestStopLetsStepsFinish(t *testing.T) {
+func TestShutdownLetsStepsFinish(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	n := w.start(w.store)
@@ -130,12 +130,12 @@ func TestStopLetsStepsFinish(t *testing.T) {
 	}
 }
 
-// flaky is a store whose commits fail, or happen and then seem to have failed.
+// flaky is a store whose commits fail, or succeed and are reported as failed.
 type flaky struct {
 	engine.Store
 	mu     sync.Mutex
-	before int // commits to fail before they happen
-	after  int // commits to fail after they happened
+	before int // commits that fail
+	after  int // commits that succeed and are reported as failed
 }
 
 func (f *flaky) Commit(ctx context.Context, lease run.Lease, of run.Run, d run.Decision) (bool, error) {
@@ -157,7 +157,7 @@ func (f *flaky) Commit(ctx context.Context, lease run.Lease, of run.Run, d run.D
 	return held, err
 }
 
-func TestAStoreThatFailsIsAskedAgain(t *testing.T) {
+func TestFailedCommitsAreRetried(t *testing.T) {
 	t.Parallel()
 	for name, st := range map[string]*flaky{"before": {before: 3}, "after": {after: 3}} {
 		t.Run(name, func(t *testing.T) {
@@ -181,7 +181,7 @@ func TestCorruptStateFailsOnlyItsRun(t *testing.T) {
 	w := newWorld(t)
 	good := w.startRun(w.workflow(`[{"id": "a", "uses": "data.set", "with": {"values": {}}}]`), "{}")
 	bad := w.startRun(w.workflow(`[{"id": "a", "uses": "data.set", "with": {"values": {}}}]`), "{}")
-	w.start(&corrupting{Store: w.store, id: bad})
+	w.start(&corruptingStore{Store: w.store, id: bad})
 	if d := w.finished(good); d.Status != run.Succeeded {
 		t.Fatalf("%+v", d)
 	}
@@ -190,12 +190,12 @@ func TestCorruptStateFailsOnlyItsRun(t *testing.T) {
 	}
 }
 
-type corrupting struct {
+type corruptingStore struct {
 	engine.Store
 	id string
 }
 
-func (c *corrupting) Snapshot(ctx context.Context, id string) (*run.Snapshot, error) {
+func (c *corruptingStore) Snapshot(ctx context.Context, id string) (*run.Snapshot, error) {
 	snapshot, err := c.Store.Snapshot(ctx, id)
 	if id == c.id && snapshot != nil {
 		snapshot.Trigger.Payload = []byte(`{"broken`)
@@ -203,7 +203,7 @@ func (c *corrupting) Snapshot(ctx context.Context, id string) (*run.Snapshot, er
 	return snapshot, err
 }
 
-func TestALongWaitIsARow(t *testing.T) {
+func TestLongWaitReleasesRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		n := w.start(w.store)
@@ -216,7 +216,7 @@ func TestALongWaitIsARow(t *testing.T) {
 		if got := d.WaitingFor(); got == nil || got.StepID != "a" || got.Until == nil {
 			t.Fatalf("waiting for %+v", got)
 		}
-		// A restart in the middle changes nothing about the time.
+		// A restart in between does not change the time.
 		time.Sleep(10 * 24 * time.Hour)
 		n.end()
 		time.Sleep(5 * 24 * time.Hour)
@@ -255,10 +255,9 @@ func TestManyWaitingRunsWakeInTime(t *testing.T) {
 	})
 }
 
-// A run whose end is the first that is written of it is told of as a whole; who
-// waits for it gets that. The harness compares what is told with what is stored,
-// in all tests.
-func TestTheWholeRunIsTold(t *testing.T) {
+// The completion of a run with a single commit carries its detail, and watchers receive
+// it. In all tests, the harness compares such details with the store.
+func TestCompletionCarriesDetail(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.start(w.store)
@@ -267,11 +266,11 @@ func TestTheWholeRunIsTold(t *testing.T) {
 		{"id": "b", "uses": "data.set", "with": {"values": {"n": "${{ steps.a.output.n + 1 }}"}}},
 		{"id": "c", "if": "false", "uses": "data.set", "with": {"values": {}}}]`)
 	w.finished(w.startRun(pure, "{}"))
-	if n := w.wholes.Load(); n != 1 {
-		t.Errorf("%d runs were told of as a whole", n)
+	if n := w.details.Load(); n != 1 {
+		t.Errorf("%d completions carried a detail", n)
 	}
 	w.finished(w.startRun(w.workflow(`[{"id": "a", "uses": "test.effect", "with": {"returns": 1}}]`), "{}"))
-	if n := w.wholes.Load(); n != 1 {
-		t.Error("a run that was written about before is told of as if it was not")
+	if n := w.details.Load(); n != 1 {
+		t.Error("the completion of a run with earlier commits carries a detail")
 	}
 }

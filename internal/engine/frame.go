@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"iter"
 	"maps"
 	"strconv"
 	"strings"
@@ -11,40 +12,40 @@ import (
 	"github.com/stepmill/stepmill/internal/workflow"
 )
 
-// frame is one pass through a list of steps: the run's own, or one round of a
-// block. A round sees what its block sees, and its own steps.
+// frame is one pass through a list of steps: those of the run, or one round of a
+// block. A round sees everything that its block sees, and its own steps.
 type frame struct {
-	plan   *workflow.Plan
-	prefix string      // of the paths of its steps: "" or "lines[3]."
-	steps  []*run.Step // by position in the plan; nil: not started
-	blocks []*block    // by position in the plan; nil: not a block, or not open
-	env    *expr.Env
-	of     *place // the block that it is a round of; nil: it is the run itself
-	n      int    // the number of the round
+	program *workflow.Program
+	prefix  string      // of step paths: "" or "lines[3]."
+	steps   []*run.Step // by index in the program; nil if not started
+	blocks  []*block    // by index in the program; nil if not an open block
+	env     *expr.Env
+	of      *stepRef // the block of the round; nil for the run itself
+	n       int      // index of the round
 }
 
-// place is a step of a frame.
-type place struct {
+// stepRef refers to a step of a frame.
+type stepRef struct {
 	*frame
 	i int
 }
 
-func (p place) step() *run.Step                { return p.steps[p.i] }
-func (p place) planned() *workflow.PlannedStep { return &p.plan.Steps[p.i] }
+func (p stepRef) step() *run.Step                  { return p.steps[p.i] }
+func (p stepRef) compiled() *workflow.CompiledStep { return &p.program.Steps[p.i] }
 
-func newFrame(plan *workflow.Plan, prefix string, env *expr.Env) *frame {
+func newFrame(program *workflow.Program, prefix string, env *expr.Env) *frame {
 	return &frame{
-		plan: plan, prefix: prefix, env: env,
-		steps: make([]*run.Step, len(plan.Steps)), blocks: make([]*block, len(plan.Steps)),
+		program: program, prefix: prefix, env: env,
+		steps: make([]*run.Step, len(program.Steps)), blocks: make([]*block, len(program.Steps)),
 	}
 }
 
-// round makes the frame of one round of a block.
-func (p place) round(n int, loop expr.Loop) *frame {
+// round returns a new frame for a round of a block.
+func (p stepRef) round(n int, loop expr.Loop) *frame {
 	env := *p.env
 	env.Steps = maps.Clone(p.env.Steps)
 	env.Loop = &loop
-	f := newFrame(p.planned().Block.Body, p.prefix+p.planned().ID+"["+strconv.Itoa(n)+"].", &env)
+	f := newFrame(p.compiled().Block.Body, p.prefix+p.compiled().ID+"["+strconv.Itoa(n)+"].", &env)
 	f.of, f.n = &p, n
 	return f
 }
@@ -56,7 +57,7 @@ func (f *frame) status(i int) run.StepStatus {
 	return f.steps[i].Status
 }
 
-// pathOf is the path of a step of this list, or of one that this is in.
+// pathOf returns the path of a step of the frame or of an enclosing one.
 func (f *frame) pathOf(id string) string {
 	for f.index(id) < 0 && f.of != nil {
 		f = f.of.frame
@@ -64,7 +65,7 @@ func (f *frame) pathOf(id string) string {
 	return f.prefix + id
 }
 
-// settled tells whether every step of the frame has come to its end.
+// settled reports whether every step of the frame has settled.
 func (f *frame) settled() bool {
 	for _, step := range f.steps {
 		if step == nil || !step.Status.Settled() {
@@ -74,8 +75,19 @@ func (f *frame) settled() bool {
 	return true
 }
 
-// publish makes the outcome of a settled step visible to expressions.
-func (p place) publish() error {
+// isActive reports whether a step of the frame is running or waiting. A loop counts
+// as running only if one of its rounds does.
+func (f *frame) isActive() bool {
+	for p := range f.unsettled() {
+		if p.compiled().Block == nil || p.step().Status == run.StepWaiting {
+			return true
+		}
+	}
+	return false
+}
+
+// publish makes the result of a settled step visible to expressions.
+func (p stepRef) publish() error {
 	step := p.step()
 	if !step.Status.Settled() {
 		return nil
@@ -84,58 +96,69 @@ func (p place) publish() error {
 	if err != nil {
 		return err
 	}
-	p.env.Steps[p.planned().ID] = entry
+	p.env.Steps[p.compiled().ID] = entry
 	return nil
 }
 
-// each visits every step that has started and is not settled, in every open
-// round.
-func (f *frame) each(visit func(place)) {
+// unsettled returns all steps that have started and not settled, including those of
+// open rounds.
+func (f *frame) unsettled() iter.Seq[stepRef] {
+	return func(yield func(stepRef) bool) { f.visit(yield) }
+}
+
+// visit calls yield for each unsettled step until it returns false. It reports
+// whether every call returned true.
+func (f *frame) visit(yield func(stepRef) bool) bool {
 	for i, step := range f.steps {
 		if step == nil || step.Status.Settled() {
 			continue
 		}
-		visit(place{f, i})
+		if !yield(stepRef{f, i}) {
+			return false
+		}
 		if b := f.blocks[i]; b != nil {
 			for _, inner := range b.rounds {
-				inner.each(visit)
+				if !inner.visit(yield) {
+					return false
+				}
 			}
 		}
 	}
+	return true
 }
 
-// find returns the place of a path such as lines[3].reserve, opening the rounds
-// on its way. It answers false for a step inside a block or a round that is
-// settled: what counts of it is in the output of the block.
-func (d *driver) find(path string) (place, bool, error) {
+// find returns the step with a path such as lines[3].reserve, and opens the rounds
+// that contain it. It returns false for a step inside a settled block or round,
+// because only the output of the block matters then.
+func (d *driver) find(path string) (stepRef, bool, error) {
 	f := d.root
 	for {
 		head, rest, inner := strings.Cut(path, ".")
 		id, round, looped := strings.Cut(head, "[")
 		i := f.index(id)
 		if i < 0 || inner != looped {
-			return place{}, false, fmt.Errorf("step %q is not in the plan", path)
+			return stepRef{}, false, fmt.Errorf("step %q is not in the program", path)
 		}
 		if !inner {
-			return place{f, i}, true, nil
+			return stepRef{f, i}, true, nil
 		}
 		n, err := strconv.Atoi(strings.TrimSuffix(round, "]"))
-		if err != nil || f.plan.Steps[i].Block == nil || f.steps[i] == nil {
-			return place{}, false, fmt.Errorf("step %q is not in the plan", path)
+		if err != nil || f.program.Steps[i].Block == nil || f.steps[i] == nil {
+			return stepRef{}, false, fmt.Errorf("step %q is not in the program", path)
 		}
 		if f.steps[i].Status.Settled() {
-			return place{}, false, nil
+			return stepRef{}, false, nil
 		}
-		if f, err = d.reopen(place{f, i}, n); err != nil || f == nil {
-			return place{}, false, err
+		if f, err = d.reopen(stepRef{f, i}, n); err != nil || f == nil {
+			return stepRef{}, false, err
 		}
 		path = rest
 	}
 }
 
 func (f *frame) index(id string) int {
-	for i := range f.plan.Steps {
-		if f.plan.Steps[i].ID == id {
+	for i := range f.program.Steps {
+		if f.program.Steps[i].ID == id {
 			return i
 		}
 	}

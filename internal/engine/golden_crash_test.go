@@ -10,30 +10,30 @@ import (
 	"github.com/stepmill/stepmill/internal/run"
 )
 
-// TestGoldenAfterACrash lets the engine die at every other commit of each golden
-// history, before or after it took place: the history stays the same. That of
-// every single commit is tested on fewer workflows (TestCrashAtEveryCommit).
-func TestGoldenAfterACrash(t *testing.T) {
+// TestGoldenAfterCrash crashes the engine before or after every other commit of each golden
+// history. The history stays the same. TestCrashAtEveryCommit tests every commit, on
+// fewer workflows.
+func TestGoldenAfterCrash(t *testing.T) {
 	t.Parallel()
-	for _, s := range stories(t) {
-		// One that counts its calls tells another story: what is under way at the
-		// moment of death is called again.
+	for _, s := range goldenCases(t) {
+		// Histories that count calls differ: steps in flight at the time of the
+		// crash are called again.
 		if strings.Contains(s.part("steps.json", ""), "passes_after") {
 			continue
 		}
 		t.Run(s.name(), func(t *testing.T) {
 			t.Parallel()
 			for commits, died := len(s.Files)%2, true; died && !t.Failed(); commits += 2 {
-				synctest.Test(t, func(t *testing.T) { died = goldenAfterACrash(t, s, commits, commits%4 < 2) })
+				synctest.Test(t, func(t *testing.T) { died = goldenAfterCrash(t, s, commits, commits%4 < 2) })
 			}
 		})
 	}
 }
 
-// goldenAfterACrash tells whether the engine died before the run had ended.
-func goldenAfterACrash(t *testing.T, s *story, commits int, happened bool) bool {
+// goldenAfterCrash reports whether the engine crashed before the run ended.
+func goldenAfterCrash(t *testing.T, s *goldenCase, commits int, happened bool) bool {
 	w := newWorld(t)
-	m := newMortal(w.store, commits, happened)
+	m := newCrashingStore(w.store, commits, happened)
 	first := w.start(m)
 	id := s.begin(w)
 	if ended, stop := w.watchers.Watch(id); s.index("answers.json") < 0 && w.get(id).Status == run.Running {
@@ -50,7 +50,7 @@ func goldenAfterACrash(t *testing.T, s *story, commits int, happened bool) bool 
 	w.answerAll(id, s.part("answers.json", "{}"))
 	got := runIDs.ReplaceAllString(history(w.endOf(id)), "<run>")
 	if diff := cmp.Diff(s.part("history", ""), got); diff != "" {
-		t.Errorf("died at commit %d (took place: %v): the history differs (-want +got):\n%s", commits, happened, diff)
+		t.Errorf("crashed at commit %d (committed: %v): the history differs (-want +got):\n%s", commits, happened, diff)
 	}
 	return m.left.Load() < 0
 }

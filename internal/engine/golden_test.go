@@ -25,22 +25,22 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the expected histories")
 
-// TestGolden runs each file of testdata: the steps in it must give the history
-// in it. A file has these parts, of which steps.json and history must be there:
+// TestGolden runs the steps of each file in testdata and compares the history. A file
+// has these parts, of which steps.json and history are required:
 //
 //	steps.json          the steps of the workflow
 //	settings.json       its settings
 //	payload.json        the payload of the run
-//	workflow NAME.json  the steps of another one, whose id stands for @NAME
+//	workflow NAME.json  the steps of another workflow; @NAME is replaced by its id
 //	answers.json        the answers to steps, by their paths
 //	waiting             what the run waits for when they are given
 //	history             how the steps and the run ended
 //	logs                what the steps wrote to their logs
 //
-// Time is that of a bubble: it begins in the year 2000 and passes at once.
+// The tests run in a synctest bubble: time begins in the year 2000 and is simulated.
 func TestGolden(t *testing.T) {
 	t.Parallel()
-	for _, s := range stories(t) {
+	for _, s := range goldenCases(t) {
 		t.Run(s.name(), func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) { golden(t, s) })
@@ -48,46 +48,46 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// stories are all golden files.
-func stories(t *testing.T) []*story {
+// goldenCases returns all golden files.
+func goldenCases(t *testing.T) []*goldenCase {
 	t.Helper()
 	files, err := filepath.Glob("testdata/*.txtar")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no golden files: %v", err)
 	}
-	all := make([]*story, len(files))
+	all := make([]*goldenCase, len(files))
 	for i, file := range files {
 		archive, err := txtar.ParseFile(file)
 		if err != nil {
 			t.Fatal(err)
 		}
-		all[i] = &story{file, archive}
+		all[i] = &goldenCase{file, archive}
 	}
 	return all
 }
 
-// story is a golden file.
-type story struct {
+// goldenCase is a golden file.
+type goldenCase struct {
 	file string
 	*txtar.Archive
 }
 
-func (s *story) name() string { return strings.TrimSuffix(filepath.Base(s.file), ".txtar") }
+func (s *goldenCase) name() string { return strings.TrimSuffix(filepath.Base(s.file), ".txtar") }
 
-func (s *story) index(name string) int {
+func (s *goldenCase) index(name string) int {
 	return slices.IndexFunc(s.Files, func(f txtar.File) bool { return f.Name == name })
 }
 
-// part is what a part of the file says, or the default.
-func (s *story) part(name, without string) string {
+// part returns a part of the file, or the default.
+func (s *goldenCase) part(name, without string) string {
 	if i := s.index(name); i >= 0 {
 		return string(s.Files[i].Data)
 	}
 	return without
 }
 
-// set writes a part that is expected; one that is empty is left out.
-func (s *story) set(name, text string) {
+// set writes an expected part. It omits an empty one.
+func (s *goldenCase) set(name, text string) {
 	i := s.index(name)
 	switch {
 	case i >= 0 && text == "":
@@ -99,7 +99,7 @@ func (s *story) set(name, text string) {
 	}
 }
 
-func golden(t *testing.T, s *story) {
+func golden(t *testing.T, s *goldenCase) {
 	w := newWorld(t)
 	n := w.start(w.store)
 	defer n.end()
@@ -123,7 +123,7 @@ func golden(t *testing.T, s *story) {
 }
 
 // begin starts the run of a golden file.
-func (s *story) begin(w *world) string {
+func (s *goldenCase) begin(w *world) string {
 	steps := s.part("steps.json", "")
 	for _, f := range s.Files {
 		if name, ok := strings.CutPrefix(f.Name, "workflow "); ok {
@@ -136,8 +136,8 @@ func (s *story) begin(w *world) string {
 
 var runIDs = regexp.MustCompile(`run_[0-9a-z]{26}`)
 
-// answerAll gives each answer when its step waits for it, and returns what the
-// run was waiting for then.
+// answerAll gives each answer when its step waits for it, and returns what the run was
+// waiting for at that time.
 func (w *world) answerAll(id, text string) string {
 	w.t.Helper()
 	var answers map[string]struct {
@@ -168,13 +168,13 @@ func (w *world) answerAll(id, text string) string {
 			detail = w.get(id)
 		}
 		if detail.Status != run.Running && len(answers) > 0 || time.Since(begun) > 24*time.Hour {
-			w.t.Fatalf("nobody waits for the answers %v: %+v", answers, detail)
+			w.t.Fatalf("no step waits for the answers %v: %+v", answers, detail)
 		}
 	}
 	return waiting.String()
 }
 
-// endOf waits in a bubble for the end of a run, however long it takes.
+// endOf waits in a bubble until a run ends.
 func (w *world) endOf(id string) run.Detail {
 	w.t.Helper()
 	ended, stop := w.watchers.Watch(id)
@@ -183,13 +183,13 @@ func (w *world) endOf(id string) run.Detail {
 		select {
 		case <-ended:
 		case <-time.After(60 * 24 * time.Hour):
-			w.t.Fatalf("run %s does not end: %+v", id, w.get(id).Steps)
+			w.t.Fatalf("run %s did not end: %+v", id, w.get(id).Steps)
 		}
 	}
 	return w.get(id)
 }
 
-// logs writes what the steps of a run have in their logs.
+// logs formats the logs of a run.
 func (w *world) logs(id string) string {
 	w.t.Helper()
 	page, err := w.runs.Logs(context.WithoutCancel(w.t.Context()), w.actor, id, "", paging.Request{Limit: 1000})
@@ -203,7 +203,7 @@ func (w *world) logs(id string) string {
 	return out.String()
 }
 
-// history writes what happened without what differs from run to run: parallel
+// history formats the steps of a run without what differs between executions: parallel
 // steps are sorted by name.
 func history(d run.Detail) string {
 	var lines []string

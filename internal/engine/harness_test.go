@@ -6,6 +6,7 @@ import (
 	"errors"
 	"log/slog"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -24,11 +25,12 @@ import (
 	"github.com/stepmill/stepmill/internal/auth"
 	"github.com/stepmill/stepmill/internal/dispatch/local"
 	"github.com/stepmill/stepmill/internal/engine"
-	"github.com/stepmill/stepmill/internal/news"
+	"github.com/stepmill/stepmill/internal/pubsub"
 	"github.com/stepmill/stepmill/internal/run"
 	"github.com/stepmill/stepmill/internal/secret"
 	"github.com/stepmill/stepmill/internal/store"
 	"github.com/stepmill/stepmill/internal/store/sqlite"
+	"github.com/stepmill/stepmill/internal/store/sqlitetest"
 	"github.com/stepmill/stepmill/internal/trigger"
 	"github.com/stepmill/stepmill/internal/uid"
 	"github.com/stepmill/stepmill/internal/vault"
@@ -38,10 +40,13 @@ import (
 // effects is an action with effects that a test scripts through its input:
 // {"returns": …}, {"fails": "message"}, {"panics": true}, {"gate": "name"},
 // which blocks until the test opens the gate or the step is aborted, {"deaf":
-// "name"}, which does not notice the latter, {"logs": "text"} or {"lines": n},
+// "name"}, which ignores the latter, {"logs": "text"} or {"lines": n},
 // which write to the log of the step first, {"takes": "25s"}, {"call": "name",
-// "passes_after": n}, which fails n times for a passing reason, or {"scripted":
-// true}, of which the test decides by its run and path whether it fails.
+// "passes_after": n}, which fails n times with a retryable failure, or {"scripted":
+// true}, of which the test decides by its run and path whether it fails, and
+// which returns the "tag" and "seen" of its input. With {"leaves": …} a failure
+// keeps that output, with {"leaves_first": …} only the failure of the first call
+// does, and with {"leaves_bytes": n} it is n bytes long.
 type effects struct {
 	mu    sync.Mutex
 	calls map[string]int // by the "call" of the input
@@ -68,14 +73,20 @@ func (e *effects) entry() action.Entry {
 				if fails := e.fails.Load(); (*fails)(req.Run.ID, req.Run.Path) {
 					return action.Result{}, &action.Failure{Code: "test_failed", Message: "scripted"}
 				}
-				return action.Result{Output: map[string]any{"path": req.Run.Path}}, nil
+				out := map[string]any{"path": req.Run.Path}
+				for _, key := range []string{"tag", "seen"} {
+					if value, given := req.Input[key]; given {
+						out[key] = value
+					}
+				}
+				return action.Result{Output: out}, nil
 			}
 			return e.run(ctx, req.Input)
 		}),
 	}
 }
 
-// take keeps what the action was given, and writes what it says to the log.
+// take stores the input of the action and writes its log lines.
 func (e *effects) take(req action.Request) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -91,7 +102,7 @@ func (e *effects) take(req action.Request) {
 	}
 }
 
-// given is the text that the action was last given under a key.
+// given returns the text that the action last received for a key.
 func (e *effects) given(key string) string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -133,10 +144,10 @@ func (e *effects) run(ctx context.Context, in map[string]any) (action.Result, er
 	if n, ok := in["passes_after"].(int); ok && e.count(in["call"].(string)) <= n {
 		text, _ := in["retry_after"].(string)
 		asked, _ := time.ParseDuration(text)
-		return action.Result{}, &action.Failure{Code: "test_passing", Message: "not yet", Retryable: true, RetryAfter: asked}
+		return action.Result{}, &action.Failure{Code: "test_passing", Message: "not yet", Output: e.leaves(in), Retryable: true, RetryAfter: asked}
 	}
 	if text, ok := in["fails"].(string); ok {
-		return action.Result{}, &action.Failure{Code: "test_failed", Message: text}
+		return action.Result{}, &action.Failure{Code: "test_failed", Message: text, Output: e.leaves(in)}
 	}
 	if in["panics"] == true {
 		panic("scripted")
@@ -147,7 +158,19 @@ func (e *effects) run(ctx context.Context, in map[string]any) (action.Result, er
 	return action.Result{Output: in["returns"]}, nil
 }
 
-// script decides which scripted steps fail from now on.
+// leaves returns the output that a failure keeps.
+func (e *effects) leaves(in map[string]any) map[string]any {
+	if name, ok := in["call"].(string); ok && in["leaves_first"] != nil && e.count(name) == 1 {
+		in = map[string]any{"leaves": in["leaves_first"]}
+	}
+	if size, ok := in["leaves_bytes"].(int); ok {
+		return map[string]any{"body": strings.Repeat("x", size)}
+	}
+	output, _ := in["leaves"].(map[string]any)
+	return output
+}
+
+// script sets which scripted steps fail.
 func (e *effects) script(fails func(runID, path string) bool) { e.fails.Store(&fails) }
 
 func (e *effects) gate(name string) chan struct{} {
@@ -167,30 +190,30 @@ func (e *effects) count(name string) int {
 	return e.calls[name]
 }
 
-// world is a store with everything around it but the engine, which a test
-// starts, stops and lets crash.
+// world is a store with everything around it except the engine, which a test starts,
+// stops and crashes.
 type world struct {
 	t        *testing.T
 	db       *sqlite.DB
 	store    *store.Store
-	plans    *workflow.Plans
+	plans    *workflow.Programs
 	values   *secret.Service
 	links    *run.Links
-	nowhere  atomic.Bool // it is not known where links lead to
+	nowhere  atomic.Bool // the public URL is unknown
 	effects  *effects
-	word     *messenger // that approvals send
+	notifier *testNotifier // of approvals
 	actor    auth.Actor
 	flows    *workflow.Service
 	runs     *run.Service
 	watchers *run.Watchers
-	wholes   atomic.Int64 // runs that were told of as a whole
-	// childStarts is called before a run is started by another, unless it is nil.
+	details  atomic.Int64 // completions that carried a detail
+	// childStarts, if not nil, is called before a step starts a run.
 	childStarts func(parent string)
 
 	current atomic.Pointer[node]
 }
 
-// node is one life of the engine.
+// node is one instance of the engine.
 type node struct {
 	dispatch *local.Dispatcher
 	engine   *engine.Engine
@@ -200,22 +223,9 @@ type node struct {
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	w := &world{t: t, effects: newEffects(), word: &messenger{}, watchers: run.NewWatchers()}
-	db, err := sqlite.Open(t.Context(), t.TempDir(), sqlite.Options{Migrate: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, stop := context.WithCancel(context.Background())
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		_ = db.Run(ctx)
-	}()
-	t.Cleanup(func() {
-		stop()
-		<-ended
-	})
-	w.db, w.store = db, store.New(db, w.notify())
+	w := &world{t: t, effects: newEffects(), notifier: &testNotifier{}, watchers: run.NewWatchers()}
+	w.db = sqlitetest.Open(t)
+	w.store = store.New(w.db, w.notify())
 	w.setUp()
 	return w
 }
@@ -227,13 +237,13 @@ func (w *world) notify() store.Notify {
 				n.dispatch.Wake(wake)
 			}
 		},
-		Stirred: func(runID string) {
+		AnswerArrived: func(runID string) {
 			if n := w.current.Load(); n != nil {
-				n.engine.Stir(runID)
+				n.engine.Nudge(runID)
 			}
 		},
 		HeldBack: w.Unreserve,
-		Ended: func(e run.Ending) {
+		Ended: func(e run.Completion) {
 			w.checkWhole(e.Detail)
 			w.watchers.Ended(e.RunID, e.Detail)
 			if n := w.current.Load(); n != nil && e.Status == run.Cancelled {
@@ -270,16 +280,16 @@ func (w *world) setUp() {
 		return "https://flows.example"
 	})
 	catalog, err := action.NewCatalog(
-		approval.Entry(w.word), dataset.Entry(), logwrite.Entry(), stop.Entry(), subrun.Entry(w), wait.Entry(), w.effects.entry(),
+		approval.Entry(w.notifier), dataset.Entry(), logwrite.Entry(), stop.Entry(), subrun.Entry(w), wait.Entry(), w.effects.entry(),
 	)
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	w.flows, w.plans = workflow.NewService(w.store, catalog, names{w.values}, trigger.NewArming(nil)), workflow.NewPlans(w.store, catalog)
-	w.runs = run.NewService(w.store, w.plans, w.watchers, w, news.NewHub())
+	w.flows, w.plans = workflow.NewService(w.store, catalog, names{w.values}, trigger.NewArming(nil)), workflow.NewPrograms(w.store, catalog)
+	w.runs = run.NewService(w.store, w.plans, w.watchers, w, pubsub.NewBroker())
 }
 
-// names tells the service of workflows what there is to refer to.
+// names lists the secrets and variables of a workspace.
 type names struct{ values *secret.Service }
 
 func (n names) Names(ctx context.Context, workspaceID string) (workflow.Names, error) {
@@ -287,12 +297,12 @@ func (n names) Names(ctx context.Context, workspaceID string) (workflow.Names, e
 	return workflow.Names(found), err
 }
 
-// setPlan changes what the workspace is entitled to.
+// setPlan changes the plan of the workspace.
 func (w *world) setPlan(plan auth.Plan) {
 	w.t.Helper()
 	changed := w.actor.Workspace
 	changed.Plan, changed.UpdatedAt = plan, time.Now()
-	entry := w.actor.Did("workspace.updated", "workspace", changed.ID, nil)
+	entry := w.actor.AuditEntry("workspace.updated", "workspace", changed.ID, nil)
 	if ok, err := w.store.UpdateWorkspace(w.t.Context(), changed, w.actor.Workspace.UpdatedAt, entry); err != nil || !ok {
 		w.t.Fatal(ok, err)
 	}
@@ -303,7 +313,7 @@ func (w *world) setPlan(plan auth.Plan) {
 func (w *world) StartChild(ctx context.Context, c subrun.Child) (string, error) {
 	if w.childStarts != nil {
 		w.childStarts(c.Run.ID)
-		ctx = context.WithoutCancel(ctx) // what is on its way to the store is not given up
+		ctx = context.WithoutCancel(ctx) // do not abort a write in progress
 	}
 	return w.runs.StartChild(ctx, run.Child{
 		WorkspaceID: c.Workspace, WorkflowID: c.WorkflowID, Payload: c.Payload, Depth: c.Run.Depth + 1, Began: c.Began,
@@ -311,7 +321,7 @@ func (w *world) StartChild(ctx context.Context, c subrun.Child) (string, error) 
 	})
 }
 
-// The queue of a world is that of its current node, if it has one.
+// world implements run.Queue with the queue of its current node, if any.
 
 func (w *world) Reserve(workspaceID, runID string, atMost int) (node string, ok bool) {
 	if n := w.current.Load(); n != nil {
@@ -333,7 +343,7 @@ func (w *world) Queued(runID string) bool {
 	return n != nil && n.dispatch.Queued(runID)
 }
 
-// start begins a new life of the engine on a store, usually the world's own.
+// start starts a new engine on a store, usually the world's own.
 func (w *world) start(st engine.Store) *node {
 	id := uid.New(uid.Node)
 	log := slog.New(slog.DiscardHandler)
@@ -350,11 +360,10 @@ func (w *world) start(st engine.Store) *node {
 	return n
 }
 
-// hooked is a store that tells what the engine does, and that can fall silent
-// as if the process had ended.
+// hooked is a store with hooks. It can stop responding as if the process had crashed.
 type hooked struct {
 	engine.Store
-	// before and after are called around a commit, unless they are nil.
+	// before and after, if not nil, are called around a commit.
 	before, after func(run.Lease, run.Decision)
 	answers       func() error
 	dead          atomic.Bool
@@ -390,8 +399,7 @@ func (h *hooked) Activate(ctx context.Context, wake run.Wake, node string) (run.
 	return h.Store.Activate(ctx, wake, node)
 }
 
-// crash ends a life of the engine in the middle of everything: nothing that it
-// does from now on counts.
+// crash crashes an engine: nothing that it does from now on has an effect.
 func (w *world) crash(n *node, st *hooked, runs ...string) {
 	st.dead.Store(true)
 	w.current.CompareAndSwap(n, nil)
@@ -407,13 +415,13 @@ func (n *node) end() {
 	n.done.Wait()
 }
 
-// workflow makes a workflow of the given steps, as JSON.
+// workflow creates a workflow with the given steps, as JSON.
 func (w *world) workflow(steps string) string {
 	w.t.Helper()
 	return w.workflowWith(steps, "{}")
 }
 
-// workflowWith makes a workflow of the given steps and settings, as JSON.
+// workflowWith creates a workflow with the given steps and settings, as JSON.
 func (w *world) workflowWith(steps, settings string) string {
 	w.t.Helper()
 	made, err := w.flows.Create(w.t.Context(), w.actor, workflow.New{Name: "Test"})
@@ -453,22 +461,22 @@ func (w *world) get(id string) run.Detail {
 	return detail
 }
 
-// checkWhole compares a run that was told of as a whole with what is stored of it.
-func (w *world) checkWhole(told *run.Detail) {
-	// One of a few dozen is enough: tests by chance have thousands.
-	if told == nil || w.wholes.Add(1)%32 != 1 {
+// checkWhole compares the detail of a completion with the stored run.
+func (w *world) checkWhole(completed *run.Detail) {
+	// Check a sample, because property tests have thousands.
+	if completed == nil || w.details.Add(1)%32 != 1 {
 		return
 	}
-	stored, err := w.store.Run(context.WithoutCancel(w.t.Context()), told.WorkspaceID, told.ID)
-	if err != nil || stored == nil { // the store may be gone with its process, the run with its workflow
+	stored, err := w.store.Run(context.WithoutCancel(w.t.Context()), completed.WorkspaceID, completed.ID)
+	if err != nil || stored == nil { // the store may have crashed, and the run may be deleted
 		return
 	}
-	if diff := cmp.Diff(*stored, *told, cmpopts.EquateEmpty()); diff != "" {
-		w.t.Errorf("run %s is told of as what it is not (-stored +told):\n%s", told.ID, diff)
+	if diff := cmp.Diff(*stored, *completed, cmpopts.EquateEmpty()); diff != "" {
+		w.t.Errorf("the completion of run %s differs from the store (-stored +completion):\n%s", completed.ID, diff)
 	}
 }
 
-// finished waits for the end of a run.
+// finished waits until a run ends.
 func (w *world) finished(id string) run.Detail {
 	w.t.Helper()
 	ended, stop := w.watchers.Watch(id)
@@ -479,7 +487,7 @@ func (w *world) finished(id string) run.Detail {
 	select {
 	case <-ended:
 	case <-time.After(time.Minute):
-		w.t.Fatalf("run %s does not end: %+v", id, w.get(id).Steps)
+		w.t.Fatalf("run %s did not end: %+v", id, w.get(id).Steps)
 	}
 	return w.get(id)
 }

@@ -19,23 +19,22 @@ import (
 	"github.com/stepmill/stepmill/test/harness"
 )
 
-// TestARunIsLinearizable lets many callers do everything to one run at the same
-// time that can be done to it. What each of them was told must be what they
-// would have been told one after the other, in an order that fits the clock.
-func TestARunIsLinearizable(t *testing.T) {
+// TestRunIsLinearizable performs all operations on one run concurrently. Their results must
+// match those of a sequential execution, in an order that is consistent with time.
+func TestRunIsLinearizable(t *testing.T) {
 	t.Parallel()
 	const rounds, callers, each = 40, 5, 6
 	w := newWorld(t)
 	flow := w.workflow(`[{"id": "ask", "uses": "flow.approval"}]`)
 	seed := harness.Seed(t)
 	for round := range rounds {
-		c := &contest{world: w, begun: time.Now(), start: w.newStart(flow)}
+		c := &sharedRun{world: w, begun: time.Now(), start: w.newStart(flow)}
 		var all sync.WaitGroup
 		for n := range callers {
 			random := harness.Random(seed, round*callers+n)
 			all.Go(func() {
 				for range each {
-					c.do(n, drawDeal(random, n))
+					c.do(n, drawOperation(random, n))
 				}
 			})
 		}
@@ -43,26 +42,26 @@ func TestARunIsLinearizable(t *testing.T) {
 		if len(c.broken) > 0 {
 			t.Fatal(c.broken)
 		}
-		if result := porcupine.CheckOperationsTimeout(onePerTime(), c.history, 10*time.Second); result != porcupine.Ok {
+		if result := porcupine.CheckOperationsTimeout(sequentialModel(), c.history, 10*time.Second); result != porcupine.Ok {
 			t.Fatalf("round %d: %s:\n%s", round, result, c.describe())
 		}
 	}
 }
 
-// deal is something that a caller does to the run, told what came of it.
-type deal struct {
+// operation is an operation of a caller on the run.
+type operation struct {
 	kind  string
 	epoch int64
 	node  string
 }
 
-func drawDeal(random *rand.Rand, caller int) deal {
+func drawOperation(random *rand.Rand, caller int) operation {
 	kinds := []string{"start", "start", "activate", "activate", "activate", "release", "finish", "cancel", "answer", "answer", "retry", "get"}
-	return deal{kind: kinds[random.IntN(len(kinds))], epoch: 1 + random.Int64N(4), node: fmt.Sprintf("node_%d", caller)}
+	return operation{kind: kinds[random.IntN(len(kinds))], epoch: 1 + random.Int64N(4), node: fmt.Sprintf("node_%d", caller)}
 }
 
-// contest is one run with all its callers.
-type contest struct {
+// sharedRun is one run with all its callers.
+type sharedRun struct {
 	*world
 	begun time.Time
 	start run.Start
@@ -74,14 +73,14 @@ type contest struct {
 
 func (w *world) newStart(flow string) run.Start {
 	w.t.Helper()
-	head, err := w.store.WorkflowHead(w.t.Context(), w.actor.Workspace.ID, flow)
+	head, err := w.store.WorkflowRef(w.t.Context(), w.actor.Workspace.ID, flow)
 	if err != nil {
 		w.t.Fatal(err)
 	}
 	r := run.Run{
 		ID: uid.New(uid.Run), WorkspaceID: w.actor.Workspace.ID, WorkflowID: flow, WorkflowVersion: head.Version, Status: run.Running,
 		StartedAt: clock.Now(), Trigger: run.Trigger{Type: run.Manual, Payload: []byte("{}")},
-		// The run of a step can be asked for twice, while the run above is under way.
+		// The run of a step can be requested twice while its parent is running.
 		Parent: &run.Parent{RunID: w.startRun(flow, "{}"), StepID: "above"},
 	}
 	event, err := run.StartedEvent(r, head.Name)
@@ -95,8 +94,8 @@ func (w *world) newStart(flow string) run.Start {
 	return run.Start{Run: r, Revision: head.Revision, WorkflowName: head.Name, Plan: head.Plan, Steps: []run.Step{ask}, Event: event}
 }
 
-// do does it, and notes when it began and ended and what came of it.
-func (c *contest) do(caller int, d deal) {
+// do performs an operation and records its start, end and result.
+func (c *sharedRun) do(caller int, d operation) {
 	called := time.Since(c.begun).Nanoseconds()
 	told, err := c.ask(context.Background(), d)
 	returned := time.Since(c.begun).Nanoseconds()
@@ -109,8 +108,8 @@ func (c *contest) do(caller int, d deal) {
 	c.history = append(c.history, porcupine.Operation{ClientId: caller, Input: d, Call: called, Output: told, Return: returned})
 }
 
-// ask answers "yes" or "no", or with the status of the run.
-func (c *contest) ask(ctx context.Context, d deal) (string, error) {
+// ask returns "yes", "no" or the status of the run.
+func (c *sharedRun) ask(ctx context.Context, d operation) (string, error) {
 	r, lease := c.start.Run, run.Lease{RunID: c.start.Run.ID, Epoch: d.epoch}
 	switch d.kind {
 	case "start":
@@ -130,7 +129,7 @@ func (c *contest) ask(ctx context.Context, d deal) (string, error) {
 		_, err := c.runs.Resume(ctx, c.actor, r.ID, "ask", run.Resumption{Approved: true})
 		return yes(err == nil, err)
 	case "retry":
-		_, err := c.runs.Retry(ctx, c.actor, r.ID, false)
+		_, err := c.runs.Retry(ctx, c.actor, r.ID, run.RetryOptions{})
 		return yes(err == nil, err)
 	}
 	detail, err := c.runs.Get(ctx, c.actor, r.ID)
@@ -144,8 +143,8 @@ func yes(ok bool, err error) (string, error) {
 	return "no", err
 }
 
-// finish ends the run as the engine does when its only step has ended.
-func (c *contest) finish(ctx context.Context, lease run.Lease) (bool, error) {
+// finish ends the run as the engine does after its only step.
+func (c *sharedRun) finish(ctx context.Context, lease run.Lease) (bool, error) {
 	now := clock.Now()
 	ended, step := c.start.Run, c.start.Steps[0]
 	ended.Status = run.Succeeded
@@ -158,38 +157,38 @@ func (c *contest) finish(ctx context.Context, lease run.Lease) (bool, error) {
 	return c.store.Commit(ctx, lease, c.start.Run, run.Decision{Rev: 2, Steps: []run.Step{step}, Finish: &end})
 }
 
-func (c *contest) describe() (text string) {
+func (c *sharedRun) describe() (text string) {
 	for _, o := range c.history {
 		text += fmt.Sprintf("%9d to %9d: %+v: %v\n", o.Call, o.Return, o.Input, o.Output)
 	}
 	return text
 }
 
-// alone is a run with one caller at a time.
-type alone struct {
+// sequentialRun is a run with one caller at a time.
+type sequentialRun struct {
 	status   string // empty: there is no run
 	epoch    int64
 	node     string
 	answered bool
 }
 
-// onePerTime is the model: what each deal answers, and what it leaves behind.
-func onePerTime() porcupine.Model {
+// sequentialModel returns the model: the result of each operation and the next state.
+func sequentialModel() porcupine.Model {
 	return porcupine.Model{
-		Init: func() any { return alone{} },
+		Init: func() any { return sequentialRun{} },
 		Step: func(state, input, output any) (bool, any) {
-			told, after := state.(alone).after(input.(deal))
+			told, after := state.(sequentialRun).after(input.(operation))
 			return told == output.(string), after
 		},
 	}
 }
 
-func (a alone) after(d deal) (string, alone) {
+func (a sequentialRun) after(d operation) (string, sequentialRun) {
 	running, ok := a.status == "running", false
 	switch d.kind {
 	case "start":
 		if ok = a.status == ""; ok {
-			a = alone{status: "running", epoch: 1}
+			a = sequentialRun{status: "running", epoch: 1}
 		}
 	case "activate":
 		mine := a.epoch == d.epoch+1 && a.node == d.node

@@ -13,13 +13,12 @@ import (
 const (
 	maxLogLines   = 1000
 	maxLogMessage = 2 << 10
-	// maxRunLog bounds the logs of all steps of a run, in bytes.
+	// maxRunLog limits the logs of all steps of a run, in bytes.
 	maxRunLog = 8 << 20
 )
 
-// record takes the lines of a step into the log of its run, as long as there is
-// room.
-func (d *driver) record(lines []run.LogLine) {
+// appendLogs adds the lines of a step to the log of its run, up to its limit.
+func (d *driver) appendLogs(lines []run.LogLine) {
 	for _, line := range lines {
 		before := d.logged
 		d.logged += len(line.Message) + len(line.Path)
@@ -27,48 +26,48 @@ func (d *driver) record(lines []run.LogLine) {
 		case before > maxRunLog:
 			return
 		case d.logged > maxRunLog:
-			line.Level, line.Message = string(action.Warn), fmt.Sprintf("the logs of a run have at most %d bytes: what follows is left out", maxRunLog)
+			line.Level, line.Message = string(action.Warn), fmt.Sprintf("the logs of a run are limited to %d bytes: further lines are dropped", maxRunLog)
 		}
 		d.logs = append(d.logs, line)
 	}
 }
 
-// logbook collects what one attempt of a step writes to its log. An action that
-// is left to itself may still write: what comes after take is dropped.
-type logbook struct {
+// stepLog collects the log lines of one attempt of a step. An abandoned action may
+// still write; lines after take are dropped.
+type stepLog struct {
 	path    string
 	attempt int
 	mask    *mask.Masker
 
-	mu    sync.Mutex
-	lines []run.LogLine
-	count int
-	shut  bool
+	mu     sync.Mutex
+	lines  []run.LogLine
+	count  int
+	closed bool
 }
 
-func (l *logbook) write(level action.Level, message string) {
+func (l *stepLog) write(level action.Level, message string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.count++
 	switch {
-	case l.shut || l.count > maxLogLines:
+	case l.closed || l.count > maxLogLines:
 		return
 	case l.count == maxLogLines:
-		level, message = action.Warn, fmt.Sprintf("the log of a step has at most %d lines: what follows is left out", maxLogLines)
+		level, message = action.Warn, fmt.Sprintf("the log of a step is limited to %d lines: further lines are dropped", maxLogLines)
 	}
-	// Masked first: of a secret that is cut in two, neither part is found.
+	// Mask before clipping: a secret that is cut in two would not be found.
 	l.lines = append(l.lines, run.LogLine{
 		Path: l.path, Attempt: l.attempt, At: clock.Now(), Level: string(level), Message: run.Clip(l.mask.Text(message), maxLogMessage),
 	})
 }
 
-// take returns the lines and ends the log.
-func (l *logbook) take() []run.LogLine {
+// take returns the lines and closes the log.
+func (l *stepLog) take() []run.LogLine {
 	if l == nil {
 		return nil
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.shut = true
+	l.closed = true
 	return l.lines
 }

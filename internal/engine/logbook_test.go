@@ -9,8 +9,8 @@ import (
 	"github.com/stepmill/stepmill/internal/run"
 )
 
-// An attempt of a step keeps 1,000 lines; the last says what became of others.
-func TestLogsAreBounded(t *testing.T) {
+// The log of an attempt is limited to 1,000 lines; the last one says so.
+func TestStepLogIsLimited(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.start(w.store)
@@ -19,7 +19,7 @@ func TestLogsAreBounded(t *testing.T) {
 		last          run.LogLine
 	}{
 		{written: 999, kept: 999, last: run.LogLine{Level: "info", Message: "998"}},
-		{written: 5000, kept: 1000, last: run.LogLine{Level: "warn", Message: "the log of a step has at most 1000 lines: what follows is left out"}},
+		{written: 5000, kept: 1000, last: run.LogLine{Level: "warn", Message: "the log of a step is limited to 1000 lines: further lines are dropped"}},
 	} {
 		steps := fmt.Sprintf(`[{"id": "a", "uses": "test.effect", "with": {"lines": %d}}]`, tc.written)
 		id := w.startRun(w.workflow(steps), "{}")
@@ -29,7 +29,7 @@ func TestLogsAreBounded(t *testing.T) {
 			t.Fatal(err)
 		}
 		if len(log.Items) != tc.kept {
-			t.Fatalf("of %d lines %d are kept", tc.written, len(log.Items))
+			t.Fatalf("of %d lines %d are stored", tc.written, len(log.Items))
 		}
 		if got := log.Items[tc.kept-1]; got.Level != tc.last.Level || got.Message != tc.last.Message || got.Path != "a" || got.Attempt != 1 {
 			t.Errorf("the last of %d lines is %+v", tc.written, got)
@@ -37,8 +37,8 @@ func TestLogsAreBounded(t *testing.T) {
 	}
 }
 
-// Every attempt has a log of its own.
-func TestLogsOfAttempts(t *testing.T) {
+// Every attempt has its own log.
+func TestEachAttemptHasItsLog(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.start(w.store)
@@ -57,7 +57,7 @@ func TestLogsOfAttempts(t *testing.T) {
 	}
 }
 
-// logLines goes through the whole log of a run.
+// logLines returns the log of a run.
 func (w *world) logLines(id string) iter.Seq[run.LogLine] {
 	return func(yield func(run.LogLine) bool) {
 		for page := (paging.Request{Limit: 1000}); ; {

@@ -11,7 +11,7 @@ import (
 	"github.com/stepmill/stepmill/internal/run"
 )
 
-// numbers is a payload with a list from 0 to n-1.
+// numbers returns a payload with a list from 0 to n-1.
 func numbers(n int) string {
 	list := make([]string, n)
 	for i := range list {
@@ -42,7 +42,7 @@ func TestLongAndWideWorkflows(t *testing.T) {
 	}
 }
 
-func TestALoopOverTenThousandItems(t *testing.T) {
+func TestLoopOverTenThousandItems(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.start(w.store)
@@ -58,7 +58,7 @@ func TestALoopOverTenThousandItems(t *testing.T) {
 	}
 }
 
-func TestARunThatExecutesTooManySteps(t *testing.T) {
+func TestStepLimit(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.setPlan(auth.Free)
@@ -77,7 +77,7 @@ func TestARunThatExecutesTooManySteps(t *testing.T) {
 	}
 }
 
-func TestParallelBoundsTheRounds(t *testing.T) {
+func TestParallelLimitsRounds(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.start(w.store)
@@ -101,7 +101,7 @@ func TestParallelBoundsTheRounds(t *testing.T) {
 	}
 }
 
-func TestARepetitionRestsAcrossARestart(t *testing.T) {
+func TestRepeatWaitsAcrossRestart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		n := w.start(w.store)

@@ -6,32 +6,32 @@ import (
 	"slices"
 )
 
-// model tells what the rules of the format say must come of a sketch. It knows
-// nothing of commits, queues or time: it goes through the steps in the order of
-// their needs and works out how each of them ends.
-type model struct{ by string } // who answers approvals
+// model computes the expected result of a sketch from the rules of the format. It knows
+// nothing of commits, queues or time: it visits the steps in the order of their needs
+// and computes how each of them ends.
+type model struct{ by string } // answers approvals
 
-// fate is what must become of a step.
-type fate struct {
+// expectation is the expected result of a step.
+type expectation struct {
 	status  string
 	output  any // as decoded JSON; nil: none
 	attempt int
-	causes  []cause // of a failure: any of them may be the one that is named
-	rounds  []map[string]*fate
-	// At least and at most this many rounds of a loop begin: after a failure
-	// those beside it go on, and how many there are by then depends on timing.
+	causes  []cause // of a failure: the run reports any of them
+	rounds  []map[string]*expectation
+	// The minimum and maximum number of rounds that start. After a failure, parallel
+	// rounds finish, and how many there are depends on timing.
 	least, most int
 }
 
-// cause is why something failed: a code, and the path of the step it came from.
+// cause is the cause of a failure: a code and the path of the step.
 type cause struct{ code, step string }
 
-// whatever stands for an output that depends on the clock.
-type whatever struct{}
+// anyOutput matches any output, for outputs that depend on the clock.
+type anyOutput struct{}
 
-// scope is what expressions see.
+// scope holds the values that expressions see.
 type scope struct {
-	steps       map[string]*fate
+	steps       map[string]*expectation
 	item, index int
 }
 
@@ -58,7 +58,7 @@ func (a amount) in(s scope) (int, bool) {
 	return base + a.plus, true
 }
 
-// in tells whether the condition holds, and whether it can be evaluated at all.
+// in reports whether the condition holds, and whether it can be evaluated at all.
 func (c condition) in(s scope) (holds, ok bool) {
 	switch c.kind {
 	case "above":
@@ -74,25 +74,25 @@ func (c condition) in(s scope) (holds, ok bool) {
 	return c.kind == "true", true
 }
 
-// frame works out one pass through a list of steps.
-func (m *model) frame(prefix string, parts []*part, outer scope) map[string]*fate {
+// frame computes one pass through a list of steps.
+func (m *model) frame(prefix string, parts []*part, outer scope) map[string]*expectation {
 	s := scope{steps: maps.Clone(outer.steps), item: outer.item, index: outer.index}
-	fates := map[string]*fate{}
-	for len(fates) < len(parts) {
+	expected := map[string]*expectation{}
+	for len(expected) < len(parts) {
 		for _, p := range parts {
-			known := func(id string) bool { return fates[id] != nil }
-			if fates[p.id] == nil && !slices.ContainsFunc(p.needs, func(id string) bool { return !known(id) }) {
-				fates[p.id] = m.step(prefix+p.id, p, parts, fates, s)
-				s.steps[p.id] = fates[p.id]
+			known := func(id string) bool { return expected[id] != nil }
+			if expected[p.id] == nil && !slices.ContainsFunc(p.needs, func(id string) bool { return !known(id) }) {
+				expected[p.id] = m.step(prefix+p.id, p, parts, expected, s)
+				s.steps[p.id] = expected[p.id]
 			}
 		}
 	}
-	return fates
+	return expected
 }
 
-func (m *model) step(path string, p *part, parts []*part, fates map[string]*fate, s scope) *fate {
-	if !starts(p, parts, fates) {
-		return &fate{status: "skipped"}
+func (m *model) step(path string, p *part, parts []*part, expected map[string]*expectation, s scope) *expectation {
+	if !starts(p, parts, expected) {
+		return &expectation{status: "skipped"}
 	}
 	if p.when != nil {
 		holds, ok := p.when.in(s)
@@ -100,28 +100,28 @@ func (m *model) step(path string, p *part, parts []*part, fates map[string]*fate
 		case !ok:
 			return failure(1, "expression_failed", path)
 		case !holds:
-			return &fate{status: "skipped"}
+			return &expectation{status: "skipped"}
 		}
 	}
 	switch {
 	case p.loop == nil:
-		return m.deed(path, p.deed, s)
+		return m.behavior(path, p.behavior, s)
 	case p.loop.foreach != "":
 		return m.foreach(path, p.loop, s)
 	}
 	return m.repeat(path, p.loop, s)
 }
 
-// starts applies the join of a step to how its needs ended.
-func starts(p *part, parts []*part, fates map[string]*fate) bool {
+// starts applies the join rule of a step to the results of its needs.
+func starts(p *part, parts []*part, expected map[string]*expectation) bool {
 	succeeded, tolerated, failed := 0, 0, 0
 	for _, id := range p.needs {
 		switch {
-		case fates[id].status == "succeeded":
+		case expected[id].status == "succeeded":
 			succeeded++
-		case fates[id].status == "failed" && findPart(parts, id).goesOn:
+		case expected[id].status == "failed" && findPart(parts, id).continueOnError:
 			tolerated++
-		case fates[id].status == "failed":
+		case expected[id].status == "failed":
 			failed++
 		}
 	}
@@ -136,20 +136,20 @@ func starts(p *part, parts []*part, fates map[string]*fate) bool {
 	return failed == 0 && succeeded+tolerated > 0
 }
 
-func failure(attempt int, code, path string) *fate {
-	return &fate{status: "failed", attempt: attempt, causes: []cause{{code, path}}}
+func failure(attempt int, code, path string) *expectation {
+	return &expectation{status: "failed", attempt: attempt, causes: []cause{{code, path}}}
 }
 
-func success(attempt int, output any) *fate {
-	return &fate{status: "succeeded", attempt: attempt, output: output}
+func success(attempt int, output any) *expectation {
+	return &expectation{status: "succeeded", attempt: attempt, output: output}
 }
 
-func (m *model) deed(path string, d deed, s scope) *fate {
+func (m *model) behavior(path string, d behavior, s scope) *expectation {
 	v, ok := d.value.in(s)
 	if !ok {
 		return failure(1, "expression_failed", path)
 	}
-	answer := func(approved bool, by, comment any) *fate {
+	answer := func(approved bool, by, comment any) *expectation {
 		return success(1, map[string]any{"approved": approved, "by": by, "comment": comment, "data": nil})
 	}
 	switch d.kind {
@@ -160,7 +160,7 @@ func (m *model) deed(path string, d deed, s scope) *fate {
 	case "log", "stop":
 		return success(1, map[string]any{})
 	case "wait", "past":
-		return success(1, map[string]any{"waited_until": whatever{}})
+		return success(1, map[string]any{"waited_until": anyOutput{}})
 	case "approved", "rejected":
 		return answer(d.kind == "approved", m.by, path)
 	case "unanswered":
@@ -185,24 +185,24 @@ func (m *model) deed(path string, d deed, s scope) *fate {
 	panic("unknown deed " + d.kind)
 }
 
-func (m *model) foreach(path string, l *loop, s scope) *fate {
+func (m *model) foreach(path string, l *loop, s scope) *expectation {
 	f := success(1, nil)
-	outputs, failing := []any{}, 0
+	outputs, failed := []any{}, 0
 	f.most = len(l.items)
 	for i, item := range l.items {
 		round := m.frame(fmt.Sprintf("%s[%d].", path, i), l.body, scope{steps: s.steps, item: item, index: i})
 		f.rounds = append(f.rounds, round)
 		outputs = append(outputs, round[l.body[len(l.body)-1].id].output)
-		causes := unforgiven(l.body, round)
+		causes := countedFailures(l.body, round)
 		if len(causes) == 0 {
 			continue
 		}
-		if failing++; failing == 1 {
+		if failed++; failed == 1 {
 			f.least = max(i+1, min(l.parallel, len(l.items)))
 		}
 		f.status, f.causes = "failed", append(f.causes, causes...)
-		// As many as may run at the same time have failed: no other begins.
-		if failing == l.parallel {
+		// All parallel rounds have failed, so no other starts.
+		if failed == l.parallel {
 			f.most = i + 1
 			break
 		}
@@ -213,8 +213,8 @@ func (m *model) foreach(path string, l *loop, s scope) *fate {
 	return f
 }
 
-func (m *model) repeat(path string, l *loop, s scope) *fate {
-	outputs, rounds := []any{}, []map[string]*fate{}
+func (m *model) repeat(path string, l *loop, s scope) *expectation {
+	outputs, rounds := []any{}, []map[string]*expectation{}
 	for i := 0; ; i++ {
 		round := m.frame(fmt.Sprintf("%s[%d].", path, i), l.body, scope{steps: s.steps, item: s.item, index: i})
 		outputs, rounds = append(outputs, round[l.body[len(l.body)-1].id].output), append(rounds, round)
@@ -230,10 +230,10 @@ func (m *model) repeat(path string, l *loop, s scope) *fate {
 	}
 }
 
-// afterRound tells how a repetition ends with a round, nil if it goes on.
-func (m *model) afterRound(path string, l *loop, round map[string]*fate, s scope) *fate {
-	if causes := unforgiven(l.body, round); len(causes) > 0 {
-		return &fate{status: "failed", attempt: 1, causes: causes}
+// afterRound returns how a repeat ends after a round, or nil if it continues.
+func (m *model) afterRound(path string, l *loop, round map[string]*expectation, s scope) *expectation {
+	if causes := countedFailures(l.body, round); len(causes) > 0 {
+		return &expectation{status: "failed", attempt: 1, causes: causes}
 	}
 	all := maps.Clone(s.steps)
 	maps.Copy(all, round)
@@ -249,11 +249,11 @@ func (m *model) afterRound(path string, l *loop, round map[string]*fate, s scope
 	return nil
 }
 
-// unforgiven are the failures that fail a frame.
-func unforgiven(parts []*part, fates map[string]*fate) []cause {
+// countedFailures returns the failures that make a frame fail.
+func countedFailures(parts []*part, expected map[string]*expectation) []cause {
 	var causes []cause
 	for _, p := range parts {
-		if f := fates[p.id]; f.status == "failed" && !p.goesOn {
+		if f := expected[p.id]; f.status == "failed" && !p.continueOnError {
 			causes = append(causes, f.causes...)
 		}
 	}

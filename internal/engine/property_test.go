@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"os"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -19,52 +18,47 @@ import (
 	"github.com/stepmill/stepmill/internal/action/logwrite"
 	"github.com/stepmill/stepmill/internal/action/stop"
 	"github.com/stepmill/stepmill/internal/action/wait"
-	"github.com/stepmill/stepmill/internal/news"
+	"github.com/stepmill/stepmill/internal/pubsub"
 	"github.com/stepmill/stepmill/internal/run"
 	"github.com/stepmill/stepmill/internal/store"
 	"github.com/stepmill/stepmill/internal/trigger"
 	"github.com/stepmill/stepmill/internal/workflow"
+	"github.com/stepmill/stepmill/test/lane"
 )
 
-// longest is how long a run of a sketch may take on the clock of its bubble: one
-// that takes longer has lost a wake-up.
+// longest is the longest simulated time for a run of a sketch. A run that takes longer
+// has lost a wake-up.
 const longest = 20 * time.Second
 
-// fixedSketches is how many workflows die at every one of their writes: a few,
-// or many when there is time.
-func fixedSketches() int {
-	if os.Getenv("STEPMILL_SLOW") != "" {
-		return 400
-	}
-	return 10
-}
+// fixedSketches returns the number of workflows in TestCrashAtEveryWrite.
+func fixedSketches() int { return lane.Pick(10, 400) }
 
-// stage is a world for one sketch after the other.
-type stage struct {
+// scenario is a world that runs one sketch after another.
+type scenario struct {
 	*world
 	workflowID string
-	watch      atomic.Pointer[watch] // of the run that is under way
+	observer   atomic.Pointer[observer] // of the current run
 }
 
-func newStage(t *testing.T) *stage {
-	s := &stage{world: newWorld(t)}
+func newScenario(t *testing.T) *scenario {
+	s := &scenario{world: newWorld(t)}
 	catalog, err := action.NewCatalog(approval.Entry(nil), dataset.Entry(), logwrite.Entry(), stop.Entry(), wait.Entry(), action.Entry{
 		Spec: action.Spec{Name: "test.act", Input: `{"type": "object"}`, Output: `{}`},
 		Action: action.Func(func(ctx context.Context, req action.Request) (action.Result, error) {
-			return s.watch.Load().perform(ctx, req)
+			return s.observer.Load().perform(ctx, req)
 		}),
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.flows, s.plans = workflow.NewService(s.store, catalog, names{s.values}, trigger.NewArming(nil)), workflow.NewPlans(s.store, catalog)
-	s.runs = run.NewService(s.store, s.plans, s.watchers, s.world, news.NewHub())
+	s.flows, s.plans = workflow.NewService(s.store, catalog, names{s.values}, trigger.NewArming(nil)), workflow.NewPrograms(s.store, catalog)
+	s.runs = run.NewService(s.store, s.plans, s.watchers, s.world, pubsub.NewBroker())
 	s.workflowID = s.workflow(`[]`)
 	return s
 }
 
-// adopt makes a sketch the next version of the workflow.
-func (s *stage) adopt(sk *sketch) error {
+// adopt saves a sketch as the next version of the workflow.
+func (s *scenario) adopt(sk *sketch) error {
 	var steps []workflow.Step
 	if err := json.Unmarshal([]byte(sk.json()), &steps); err != nil {
 		return err
@@ -73,15 +67,15 @@ func (s *stage) adopt(sk *sketch) error {
 	return err
 }
 
-// play runs a sketch under faults to its end, through as many lives of the
-// engine as that takes, and returns what is wrong with it.
-func (s *stage) play(sk *sketch, faults []mishap, cancelAt int) (w *watch, problems []string) {
-	w = newWatch(s.world, sk, faults)
-	s.watch.Store(w)
+// play runs a sketch with faults until it ends, with as many engines as that takes, and
+// returns the problems.
+func (s *scenario) play(sk *sketch, faults []injectedFault, cancelAt int) (w *observer, problems []string) {
+	w = newObserver(s.world, sk, faults)
+	s.observer.Store(w)
 	if err := s.adopt(sk); err != nil {
-		return w, []string{"the definition is refused: " + err.Error()}
+		return w, []string{"the definition is rejected: " + err.Error()}
 	}
-	p := &perilous{Store: s.store, watch: w}
+	p := &faultyStore{Store: s.store, observer: w}
 	n := s.start(p)
 	defer func() { n.end() }()
 	id := s.startRun(s.workflowID, payload)
@@ -97,18 +91,18 @@ func (s *stage) play(sk *sketch, faults []mishap, cancelAt int) (w *watch, probl
 		case <-ended:
 		case <-limit:
 			w.cancel(id)
-			return w, append(w.found(), fmt.Sprintf("the run does not end: %+v", s.get(id).Steps))
-		case <-w.fallen:
+			return w, append(w.found(), fmt.Sprintf("the run did not end: %+v", s.get(id).Steps))
+		case <-w.crashed:
 			n.end()
 			w.restored(id)
 			w.mu.Lock()
-			w.life++
+			w.generation++
 			w.mu.Unlock()
-			p = &perilous{Store: s.store, watch: w}
+			p = &faultyStore{Store: s.store, observer: w}
 			n = s.start(p)
 		}
 	}
-	n.end() // nothing may follow
+	n.end() // nothing may happen after this
 	w.restored(id)
 	problems = append(append(w.found(), compare(sk, s.actor.Name(), s.get(id))...), s.events(id)...)
 	if s.get(id).Status == run.Cancelled && len(problems) == 0 {
@@ -117,25 +111,24 @@ func (s *stage) play(sk *sketch, faults []mishap, cancelAt int) (w *watch, probl
 	return w, problems
 }
 
-// retry runs the rest of a run that was cancelled: together with what it takes
-// over, that is what the model says of the whole.
-func (s *stage) retry(sk *sketch, id string) []string {
-	w := newWatch(s.world, sk, nil)
-	s.watch.Store(w)
+// retry retries a cancelled run. The result must match the model of the whole run.
+func (s *scenario) retry(sk *sketch, id string) []string {
+	w := newObserver(s.world, sk, nil)
+	s.observer.Store(w)
 	s.current.Store(nil)
-	again, err := s.runs.Retry(context.Background(), s.actor, id, false)
+	again, err := s.runs.Retry(context.Background(), s.actor, id, run.RetryOptions{})
 	if err != nil {
 		return []string{"the run cannot be retried: " + err.Error()}
 	}
-	w.inherit(s.get(again.ID).Steps)
+	w.reuse(s.get(again.ID).Steps)
 	ended, stopWatching := s.watchers.Watch(again.ID)
 	defer stopWatching()
-	n := s.start(&perilous{Store: s.store, watch: w})
+	n := s.start(&faultyStore{Store: s.store, observer: w})
 	select {
 	case <-ended:
 	case <-time.After(longest):
 		w.cancel(again.ID)
-		w.problems = append(w.problems, "the retry does not end")
+		w.problems = append(w.problems, "the retry did not end")
 	}
 	n.end()
 	problems := append(append(w.found(), compare(sk, s.actor.Name(), s.get(again.ID))...), s.events(again.ID)...)
@@ -145,8 +138,8 @@ func (s *stage) retry(sk *sketch, id string) []string {
 	return problems
 }
 
-// events checks that there is one event of the run's start and one of its end.
-func (s *stage) events(id string) []string {
+// events checks that the run has one started event and one ended event.
+func (s *scenario) events(id string) []string {
 	kinds := map[string]int{}
 	err := s.db.Read(context.Background(), func(c store.Conn) error {
 		return c.Query(`SELECT type FROM events WHERE run_id = $1`, []any{id}, func(r store.Row) error {
@@ -162,30 +155,30 @@ func (s *stage) events(id string) []string {
 	return nil
 }
 
-// drawFaults draws what happens to a run. Five crashes at the same steps would
-// end it, so there are fewer.
-func drawFaults(t *rapid.T) []mishap {
+// drawFaults draws the faults of a run. There are fewer than five crashes, because five
+// at the same step would quarantine the run.
+func drawFaults(t *rapid.T) []injectedFault {
 	kind := rapid.SampledFrom([]string{crashAfter, crashBefore, failAfter, failBefore, restart})
-	faults := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) mishap {
-		return mishap{Write: rapid.IntRange(0, 25).Draw(t, "write"), Kind: kind.Draw(t, "kind")}
+	faults := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) injectedFault {
+		return injectedFault{Write: rapid.IntRange(0, 25).Draw(t, "write"), Kind: kind.Draw(t, "kind")}
 	}), 0, 4).Draw(t, "faults")
 	if rapid.IntRange(0, 3).Draw(t, "cancelled") == 3 {
-		at := mishap{Write: rapid.IntRange(0, 15).Draw(t, "cancelled at"), Kind: rapid.SampledFrom([]string{cancelAfter, cancelBefore}).Draw(t, "cancel")}
-		faults = append([]mishap{at}, faults...)
+		at := injectedFault{Write: rapid.IntRange(0, 15).Draw(t, "cancelled at"), Kind: rapid.SampledFrom([]string{cancelAfter, cancelBefore}).Draw(t, "cancel")}
+		faults = append([]injectedFault{at}, faults...)
 	}
 	return faults
 }
 
-// bubbled is a test inside a bubble, which must not be asked for its deadline.
+// bubbled hides the deadline of a test inside a bubble.
 type bubbled struct{ rapid.TB }
 
-// TestRunsEndAsTheModelSays draws workflows, runs them while the process dies,
-// the store fails and somebody cancels, and compares each run with the model.
-func TestRunsEndAsTheModelSays(t *testing.T) {
+// TestRunsMatchModel draws workflows, runs them with crashes, failures of the store and
+// cancels, and compares each run with the model.
+func TestRunsMatchModel(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s, first := newStage(t), ""
-		// Timing may hide what a smaller case did not show again.
+		s, first := newScenario(t), ""
+		// Because of timing, a smaller case may not fail again.
 		defer func() {
 			if first != "" {
 				t.Logf("the first case that failed:\n%s", first)
@@ -198,23 +191,23 @@ func TestRunsEndAsTheModelSays(t *testing.T) {
 			}
 			_, problems := s.play(sk, faults, cancelAt)
 			if len(problems) > 0 {
-				// Cases shrink while they fail with the same words.
+				// Cases only shrink while they fail with the same message.
 				rt.Log(strings.Join(problems, "\n"), "\n"+sk.describe(faults, cancelAt))
 				if first == "" {
 					first = strings.Join(problems, "\n") + "\n" + sk.describe(faults, cancelAt)
 				}
-				rt.Fatal("the run is not what the model says")
+				rt.Fatal("the run does not match the model")
 			}
 		})
 	})
 }
 
-// TestCrashAtEveryWriteOfManySketches draws a fixed set of workflows and lets
-// the process die before and after every single write of each.
-func TestCrashAtEveryWriteOfManySketches(t *testing.T) {
+// TestCrashAtEveryWrite draws a fixed set of workflows and crashes the engine before and
+// after every write of each.
+func TestCrashAtEveryWrite(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s := newStage(t)
+		s := newScenario(t)
 		sketches := rapid.Custom(drawSketch).Filter(func(sk *sketch) bool { return len(sk.parts) > 5 })
 		writes := 0
 		for seed := range fixedSketches() {
@@ -225,16 +218,16 @@ func TestCrashAtEveryWriteOfManySketches(t *testing.T) {
 			}
 			writes += calm.writes
 			for n := range calm.writes {
-				s.dieAt(t, sk, mishap{n, crashBefore})
-				s.dieAt(t, sk, mishap{n, crashAfter})
+				s.crashAt(t, sk, injectedFault{n, crashBefore})
+				s.crashAt(t, sk, injectedFault{n, crashAfter})
 			}
 		}
 		t.Logf("died before and after each of %d writes", writes)
 	})
 }
 
-func (s *stage) dieAt(t *testing.T, sk *sketch, f mishap) {
-	if _, problems := s.play(sk, []mishap{f}, 0); len(problems) > 0 {
-		t.Errorf("%s\n%s", strings.Join(problems, "\n"), sk.describe([]mishap{f}, 0))
+func (s *scenario) crashAt(t *testing.T, sk *sketch, f injectedFault) {
+	if _, problems := s.play(sk, []injectedFault{f}, 0); len(problems) > 0 {
+		t.Errorf("%s\n%s", strings.Join(problems, "\n"), sk.describe([]injectedFault{f}, 0))
 	}
 }

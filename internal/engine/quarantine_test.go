@@ -11,7 +11,7 @@ import (
 	"github.com/stepmill/stepmill/internal/store"
 )
 
-// live begins a life of the engine that dies when it is told to.
+// live starts an engine that a test can crash.
 func (w *world) live() (*node, *hooked) {
 	st := &hooked{Store: w.store}
 	n := w.start(st)
@@ -19,25 +19,25 @@ func (w *world) live() (*node, *hooked) {
 	return n, st
 }
 
-// gated is a step that is under way until a test opens its gate.
+// gated returns a step that runs until a test opens its gate.
 func gated(name string) string {
 	return fmt.Sprintf(`{"id": %q, "timeout": "15m", "uses": "test.effect", "with": {"call": %q, "gate": %q}}`, name, name, name)
 }
 
-// TestARunThatKillsTheProcess is under way each time the process dies.
-func TestARunThatKillsTheProcess(t *testing.T) {
+// TestRunThatCrashesProcessIsQuarantined is running each time the process crashes.
+func TestRunThatCrashesProcessIsQuarantined(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		bad := w.startRun(w.workflow(`[`+gated("bad")+`]`), "{}")
 		waits := w.startRun(w.workflow(`[{"id": "rest", "uses": "flow.wait", "with": {"for": "5d"}}]`), "{}")
-		for life := 1; life <= 5; life++ {
+		for generation := 1; generation <= 5; generation++ {
 			n, st := w.live()
-			if got := w.effects.count("bad"); got != life {
-				t.Fatalf("life %d: executed %d times", life, got)
+			if got := w.effects.count("bad"); got != generation {
+				t.Fatalf("engine %d: executed %d times", generation, got)
 			}
-			if got := w.get(bad).Crashes; got != life-1 {
-				t.Errorf("life %d: %d crashes are held against it", life, got)
+			if got := w.get(bad).Crashes; got != generation-1 {
+				t.Errorf("engine %d: the run has %d crashes", generation, got)
 			}
 			w.crash(n, st, bad)
 		}
@@ -46,8 +46,8 @@ func TestARunThatKillsTheProcess(t *testing.T) {
 		if d.Status != run.Failed || d.Error.Code != run.CodeQuarantined || w.effects.count("bad") != 5 || d.Steps[0].Status != run.StepCancelled {
 			t.Fatalf("%s after %d calls: %+v", d.Status, w.effects.count("bad"), d.Error)
 		}
-		// Somebody who knows better can have it executed again.
-		again, err := w.runs.Retry(context.WithoutCancel(t.Context()), w.actor, bad, false)
+		// A retry executes it again.
+		again, err := w.runs.Retry(context.WithoutCancel(t.Context()), w.actor, bad, run.RetryOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -61,10 +61,9 @@ func TestARunThatKillsTheProcess(t *testing.T) {
 	})
 }
 
-// TestSuspectsAreExecutedOneAtATime has two runs that were under way when the
-// process died twice: from then on only one of them is, so that it is clear
-// which it is.
-func TestSuspectsAreExecutedOneAtATime(t *testing.T) {
+// TestIsolatedRunsOneAtATime has two runs that were running when the process crashed
+// twice. From then on only one of them runs at a time, to find the culprit.
+func TestIsolatedRunsOneAtATime(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -82,7 +81,7 @@ func TestSuspectsAreExecutedOneAtATime(t *testing.T) {
 		}
 		w.live()
 		if begun() != 5 {
-			t.Fatalf("%d suspects are under way", begun()-4)
+			t.Fatalf("%d isolated runs are running", begun()-4)
 		}
 		first, second := "one", "two"
 		if w.effects.count("two") == 3 {
@@ -94,7 +93,7 @@ func TestSuspectsAreExecutedOneAtATime(t *testing.T) {
 		fresh := w.startRun(w.workflow(`[{"id": "a", "uses": "test.effect", "with": {}}]`), "{}")
 		synctest.Wait()
 		if d := w.get(fresh); d.Status != run.Succeeded {
-			t.Errorf("a run that is not under suspicion is %s", d.Status)
+			t.Errorf("a run that is not isolated is %s", d.Status)
 		}
 		w.effects.open(first)
 		synctest.Wait()
@@ -110,32 +109,32 @@ func TestSuspectsAreExecutedOneAtATime(t *testing.T) {
 	})
 }
 
-// TestInnocentsAreNotQuarantined has runs that get on between crashes: one ends
-// a step in each life, one ends an attempt, one is only queued.
-func TestInnocentsAreNotQuarantined(t *testing.T) {
+// TestRunsWithProgressAreNotQuarantined has runs that make progress between crashes: one
+// finishes a step each time, one finishes an attempt, one is only queued.
+func TestRunsWithProgressAreNotQuarantined(t *testing.T) {
 	t.Parallel()
-	const lives = 12
+	const generations = 12
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		steps := gated("s0")
-		for i := 1; i <= lives; i++ {
+		for i := 1; i <= generations; i++ {
 			steps += "," + gated(fmt.Sprint("s", i))
 		}
 		walks := w.startRun(w.workflow(`[`+steps+`]`), "{}")
 		tries := w.startRun(w.workflow(`[{"id": "a", "timeout": "30s", "retry": {"max_attempts": 20, "initial": "1s", "max_delay": "1s"}, "uses": "test.effect", "with": {"call": "tries", "gate": "tries"}}]`), "{}")
-		for life := range lives {
+		for generation := range generations {
 			n, st := w.live()
-			w.effects.open(fmt.Sprint("s", life))
-			// By now the attempt is over and the next one under way.
+			w.effects.open(fmt.Sprint("s", generation))
+			// By now the attempt has ended and the next one is running.
 			time.Sleep(40 * time.Second)
 			for name, id := range map[string]string{"walks": walks, "tries": tries} {
 				if d := w.get(id); d.Status != run.Running || d.Crashes != 0 {
-					t.Fatalf("life %d: %s is %s, %d crashes are held against it: %+v", life, name, d.Status, d.Crashes, d.Error)
+					t.Fatalf("engine %d: %s is %s with %d crashes: %+v", generation, name, d.Status, d.Crashes, d.Error)
 				}
 			}
 			w.crash(n, st, walks, tries)
 		}
-		w.effects.open(fmt.Sprint("s", lives))
+		w.effects.open(fmt.Sprint("s", generations))
 		w.effects.open("tries")
 		w.live()
 		for name, id := range map[string]string{"walks": walks, "tries": tries} {
@@ -146,8 +145,8 @@ func TestInnocentsAreNotQuarantined(t *testing.T) {
 	})
 }
 
-// TestAnUnreadableRowFailsItsRunOnly damages one of fifty runs in the store.
-func TestAnUnreadableRowFailsItsRunOnly(t *testing.T) {
+// TestCorruptRowFailsOnlyItsRun corrupts one of fifty runs in the store.
+func TestCorruptRowFailsOnlyItsRun(t *testing.T) {
 	t.Parallel()
 	for name, damage := range map[string]string{
 		"payload": `UPDATE runs SET payload = '{"broken' WHERE id = $1`,
@@ -181,7 +180,7 @@ func TestAnUnreadableRowFailsItsRunOnly(t *testing.T) {
 				for i, id := range ids {
 					switch d := w.get(id); {
 					case i == 17 && (d.Status != run.Failed || d.Error.Code != run.CodeCorruptState):
-						t.Errorf("the damaged one is %s: %+v", d.Status, d.Error)
+						t.Errorf("the corrupt run is %s: %+v", d.Status, d.Error)
 					case i != 17 && d.Status != run.Succeeded:
 						t.Errorf("run %d is %s: %+v", i, d.Status, d.Error)
 					}

@@ -13,9 +13,9 @@ import (
 	"github.com/stepmill/stepmill/internal/workflow"
 )
 
-// TestRoundsThatEndedAreNotInMemory reads back loops in the middle: of the
-// rounds that have ended only the outputs are left.
-func TestRoundsThatEndedAreNotInMemory(t *testing.T) {
+// TestRestoreDropsFinishedRounds restores unfinished loops. Only the outputs of finished
+// rounds are in memory.
+func TestRestoreDropsFinishedRounds(t *testing.T) {
 	t.Parallel()
 	const rounds = 100
 	for _, test := range []struct{ name, loop, input string }{
@@ -24,7 +24,7 @@ func TestRoundsThatEndedAreNotInMemory(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			plan := compile(t, `[{"id": "l", `+test.loop+`, "steps": [
+			program := compile(t, `[{"id": "l", `+test.loop+`, "steps": [
 				{"id": "inner", "foreach": "[1]", "steps": [{"id": "x", "uses": "data.set", "with": {"values": {}}}]},
 				{"id": "beside", "needs": [], "uses": "data.set", "with": {"values": {}}}]}]`)
 			d := &driver{}
@@ -40,10 +40,10 @@ func TestRoundsThatEndedAreNotInMemory(t *testing.T) {
 				round := fmt.Sprintf("l[%d].", n)
 				add(round+"inner", run.StepSucceeded, `{"items":[{}]}`)
 				add(round+"beside", run.StepSucceeded, fmt.Sprintf(`{"n":%d}`, n))
-				add(round+"inner[0].x", run.StepSucceeded, `{}`) // it started after the one beside its block
+				add(round+"inner[0].x", run.StepSucceeded, `{}`) // started after the step next to its block
 			}
 			add(fmt.Sprintf("l[%d].inner", rounds-1), run.StepRunning, "")
-			if err := d.restore(plan, nil); err != nil {
+			if err := d.restore(program, nil); err != nil {
 				t.Fatal(err)
 			}
 			b := d.root.blocks[0]
@@ -65,7 +65,7 @@ func numbers(n int) string {
 	return text
 }
 
-func compile(t *testing.T, steps string) *workflow.Plan {
+func compile(t *testing.T, steps string) *workflow.Program {
 	t.Helper()
 	catalog, err := action.NewCatalog(dataset.Entry())
 	if err != nil {
@@ -75,9 +75,9 @@ func compile(t *testing.T, steps string) *workflow.Plan {
 	if err := json.Unmarshal([]byte(steps), &definition.Steps); err != nil {
 		t.Fatal(err)
 	}
-	plan, problems := workflow.Compile(definition, catalog)
+	program, problems := workflow.Compile(definition, catalog)
 	if len(problems) > 0 {
 		t.Fatal(problems)
 	}
-	return plan
+	return program
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/stepmill/stepmill/internal/workflow"
 )
 
-func TestBackoffStaysWithinItsBounds(t *testing.T) {
+func TestBackoffBounds(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		p := workflow.Policy{
@@ -20,22 +20,22 @@ func TestBackoffStaysWithinItsBounds(t *testing.T) {
 			MaxDelay:    time.Duration(rapid.Int64Range(1, int64(workflow.MaxDelay)).Draw(t, "max")),
 		}
 		attempt := rapid.IntRange(-5, 10_000).Draw(t, "attempt")
-		asked := time.Duration(rapid.Int64Range(math.MinInt64, math.MaxInt64).Draw(t, "asked"))
-		delay := backoff(p, attempt, asked)
-		if delay < shortest || delay > workflow.MaxDelay {
+		retryAfter := time.Duration(rapid.Int64Range(math.MinInt64, math.MaxInt64).Draw(t, "asked"))
+		delay := backoff(p, attempt, retryAfter)
+		if delay < minBackoff || delay > workflow.MaxDelay {
 			t.Fatalf("%s", delay)
 		}
-		if asked <= 0 && delay > max(p.MaxDelay, shortest) {
+		if retryAfter <= 0 && delay > max(p.MaxDelay, minBackoff) {
 			t.Fatalf("%s is more than the bound %s", delay, p.MaxDelay)
 		}
-		if wanted := min(asked, longestAsked); delay < wanted {
-			t.Fatalf("%s is less than the %s that was asked for", delay, wanted)
+		if wanted := min(retryAfter, maxRetryAfter); delay < wanted {
+			t.Fatalf("%s is less than the requested %s", delay, wanted)
 		}
 	})
 }
 
-// TestBackoffOfEveryAttempt goes through all attempts there can be, with what a
-// hostile server may ask for and policies at the edge of what numbers can hold.
+// TestBackoffOfEveryAttempt checks all possible attempts, with hostile Retry-After values
+// and extreme policies.
 func TestBackoffOfEveryAttempt(t *testing.T) {
 	t.Parallel()
 	policies := []workflow.Policy{
@@ -47,20 +47,20 @@ func TestBackoffOfEveryAttempt(t *testing.T) {
 		{Initial: time.Second, Factor: math.NaN(), MaxDelay: time.Hour},
 		{Initial: 0, Factor: math.Inf(1), MaxDelay: time.Hour},
 	}
-	asked := []time.Duration{0, 1, -1, math.MinInt64, math.MaxInt64, time.Minute, -time.Hour, 366 * 24 * time.Hour}
+	retryAfter := []time.Duration{0, 1, -1, math.MinInt64, math.MaxInt64, time.Minute, -time.Hour, 366 * 24 * time.Hour}
 	for _, p := range policies {
 		for attempt := 1; attempt <= 10_000; attempt++ {
-			for _, a := range asked {
-				if delay := backoff(p, attempt, a); delay < shortest || delay > workflow.MaxDelay || delay < min(a, longestAsked) {
-					t.Fatalf("%+v, attempt %d, asked for %s: %s", p, attempt, a, delay)
+			for _, a := range retryAfter {
+				if delay := backoff(p, attempt, a); delay < minBackoff || delay > workflow.MaxDelay || delay < min(a, maxRetryAfter) {
+					t.Fatalf("%+v, attempt %d, requested %s: %s", p, attempt, a, delay)
 				}
 			}
 		}
 	}
 }
 
-// TestFailuresTogetherDoNotComeBackTogether spreads a thousand repetitions.
-func TestFailuresTogetherDoNotComeBackTogether(t *testing.T) {
+// TestBackoffSpreadsRetries draws a thousand pauses.
+func TestBackoffSpreadsRetries(t *testing.T) {
 	t.Parallel()
 	p := workflow.Policy{MaxAttempts: 5, Initial: 16 * time.Second, Factor: 2, MaxDelay: 5 * time.Minute}
 	perSecond := make([]int, 16)
@@ -69,7 +69,7 @@ func TestFailuresTogetherDoNotComeBackTogether(t *testing.T) {
 	}
 	for second, count := range perSecond {
 		if count > 3000 || count < 300 {
-			t.Errorf("%d of 16000 come back in second %d", count, second)
+			t.Errorf("%d of 16000 retry in second %d", count, second)
 		}
 	}
 }

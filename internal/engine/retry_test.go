@@ -10,7 +10,7 @@ import (
 	"github.com/stepmill/stepmill/internal/run"
 )
 
-func TestAPassingFailureIsTriedAgain(t *testing.T) {
+func TestRetryableFailureIsRetried(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		w.start(w.store)
@@ -48,7 +48,7 @@ func TestAttemptsRunOut(t *testing.T) {
 	})
 }
 
-func TestALongRetrySurvivesARestart(t *testing.T) {
+func TestRetrySurvivesRestart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		n := w.start(w.store)
@@ -73,7 +73,7 @@ func TestALongRetrySurvivesARestart(t *testing.T) {
 	})
 }
 
-func TestAStepThatTakesTooLong(t *testing.T) {
+func TestStepTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		w.start(w.store)
@@ -85,9 +85,9 @@ func TestAStepThatTakesTooLong(t *testing.T) {
 	})
 }
 
-// TestAStepThatDoesNotNoticeItsEnd ignores its context: the run goes on without
-// it.
-func TestAStepThatDoesNotNoticeItsEnd(t *testing.T) {
+// TestStepThatIgnoresItsTimeout has an action that ignores its context. The run continues
+// without it.
+func TestStepThatIgnoresItsTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		w.start(w.store)
@@ -102,7 +102,7 @@ func TestAStepThatDoesNotNoticeItsEnd(t *testing.T) {
 	})
 }
 
-func TestCancelWhileWaitingForTheNextAttempt(t *testing.T) {
+func TestCancelWhileWaitingForRetry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		w.start(w.store)
@@ -114,7 +114,7 @@ func TestCancelWhileWaitingForTheNextAttempt(t *testing.T) {
 		}
 		time.Sleep(time.Hour)
 		if w.effects.count("a") != 1 {
-			t.Fatal("it was tried again after the cancel")
+			t.Fatal("it was retried after the cancel")
 		}
 	})
 }

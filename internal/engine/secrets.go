@@ -15,30 +15,30 @@ import (
 	"github.com/stepmill/stepmill/internal/workflow"
 )
 
-// Values are what expressions can refer to outside of their run.
+// Values reads the values outside of a run that expressions can refer to.
 type Values interface {
-	// Open opens the named secrets; those that do not exist are left out.
+	// Open decrypts the named secrets. It omits those that do not exist.
 	Open(ctx context.Context, workspaceID string, names []string) (map[string]string, error)
-	Variables(ctx context.Context, workspaceID string) (map[string]any, error)
+	Vars(ctx context.Context, workspaceID string) (map[string]any, error)
 }
 
-// fetchValues reads what the plan refers to. Secrets are only ever in memory;
-// whatever is kept of the run goes through the mask.
-func (d *driver) fetchValues(ctx context.Context, plan *workflow.Plan) (vars map[string]any, err error) {
-	if plan.Vars {
-		if vars, err = d.engine.values.Variables(ctx, d.snap.WorkspaceID); err != nil {
+// fetchValues reads the variables and secrets that the program uses. Secrets are only
+// held in memory; everything that is stored is masked.
+func (d *driver) fetchValues(ctx context.Context, program *workflow.Program) (vars map[string]any, err error) {
+	if program.Vars {
+		if vars, err = d.engine.values.Vars(ctx, d.snap.WorkspaceID); err != nil {
 			return nil, err
 		}
 	}
-	if plan.Links { // whoever cannot make one now is asked again; later a step would fail
+	if program.Links { // fail now, where it is retried; later the step would fail
 		if _, err := d.engine.links.Link(ctx, d.snap.WorkspaceID, d.snap.ID, ""); err != nil {
 			return nil, err
 		}
 	}
-	if len(plan.Secrets) == 0 {
+	if len(program.Secrets) == 0 {
 		return vars, nil
 	}
-	if d.secrets, err = d.engine.values.Open(ctx, d.snap.WorkspaceID, plan.Secrets); err != nil {
+	if d.secrets, err = d.engine.values.Open(ctx, d.snap.WorkspaceID, program.Secrets); err != nil {
 		return nil, err
 	}
 	values := make([]string, 0, len(d.secrets))
@@ -50,15 +50,15 @@ func (d *driver) fetchValues(ctx context.Context, plan *workflow.Plan) (vars map
 	return vars, nil
 }
 
-// Links makes the links of steps that wait for an answer.
+// Links creates the links of steps that wait for an answer.
 type Links interface {
 	Link(ctx context.Context, workspaceID, runID, path string) (expr.Link, error)
 }
 
-// makeLinks makes the links that the input of a step refers to. Whoever has one
-// can answer: they are hidden like secrets.
-func (d *driver) makeLinks(ctx context.Context, p place) (map[string]expr.Link, error) {
-	names := p.planned().Links
+// makeLinks creates the links that the input of a step refers to. They are masked
+// like secrets, because anyone who has a link can answer.
+func (d *driver) makeLinks(ctx context.Context, p stepRef) (map[string]expr.Link, error) {
+	names := p.compiled().Links
 	if len(names) == 0 {
 		return nil, nil
 	}
@@ -78,7 +78,7 @@ func (d *driver) makeLinks(ctx context.Context, p place) (map[string]expr.Link, 
 	return links, nil
 }
 
-// maskOf hides what must not be kept of a step.
+// maskOf returns the mask for everything that is stored of a step.
 func (d *driver) maskOf(step *run.Step) *mask.Masker {
 	if m, ok := d.masks[step]; ok {
 		return m
@@ -86,25 +86,25 @@ func (d *driver) maskOf(step *run.Step) *mask.Masker {
 	return d.mask
 }
 
-// missing is the failure of a step that refers to a secret that is gone.
-func (d *driver) missing(p place) error {
-	for _, name := range p.planned().Secrets {
+// checkSecrets fails if a step refers to a secret that no longer exists.
+func (d *driver) checkSecrets(p stepRef) error {
+	for _, name := range p.compiled().Secrets {
 		if _, ok := d.secrets[name]; !ok {
-			return &action.Failure{Code: run.CodeSecretMissing, Message: fmt.Sprintf("there is no secret %q any more", name)}
+			return &action.Failure{Code: run.CodeSecretMissing, Message: fmt.Sprintf("secret %q no longer exists", name)}
 		}
 	}
 	return nil
 }
 
-// lost tells whether the input that is kept may not be what the action is to be
-// given: text that only looks like a secret is covered too.
-func (d *driver) lost(step *run.Step) bool {
-	return d.mask != nil && d.inputs[step] == nil && bytes.Contains(step.Input, []byte(mask.Cover))
+// inputMasked reports whether the stored input may differ from the real one. Text
+// that happens to equal a secret is masked too.
+func (d *driver) inputMasked(step *run.Step) bool {
+	return d.mask != nil && d.inputs[step] == nil && bytes.Contains(step.Input, []byte(mask.Replacement))
 }
 
-// renderSecretly evaluates an input that holds secrets: what the action gets
-// stays in memory, what is kept is the same with every secret hidden.
-func (d *driver) renderSecretly(ctx context.Context, p place) (map[string]any, error) {
+// renderWithSecrets evaluates an input that contains secrets. The real input stays in
+// memory; the stored one has every secret masked.
+func (d *driver) renderWithSecrets(ctx context.Context, p stepRef) (map[string]any, error) {
 	step := p.step()
 	links, err := d.makeLinks(ctx, p)
 	if err != nil {
@@ -113,7 +113,7 @@ func (d *driver) renderSecretly(ctx context.Context, p place) (map[string]any, e
 	p.env.Now = step.StartedAt
 	whole := *p.env
 	whole.Links = links
-	value, err := p.planned().Input.Eval(&whole, expr.Budget{})
+	value, err := p.compiled().Input.Eval(&whole, expr.Budget{})
 	if err != nil {
 		return nil, err
 	}
@@ -125,10 +125,10 @@ func (d *driver) renderSecretly(ctx context.Context, p place) (map[string]any, e
 	shown := whole
 	shown.Secrets = map[string]string{}
 	for name := range d.secrets {
-		shown.Secrets[name] = mask.Cover
+		shown.Secrets[name] = mask.Replacement
 	}
-	// An expression that only works with the real value shows nothing.
-	value, err = p.planned().Input.Eval(&shown, expr.Budget{})
+	// An expression that only works with the real value is stored as an empty input.
+	value, err = p.compiled().Input.Eval(&shown, expr.Budget{})
 	if err != nil {
 		value = map[string]any{}
 	}
@@ -137,7 +137,7 @@ func (d *driver) renderSecretly(ctx context.Context, p place) (map[string]any, e
 		return nil, err
 	}
 	step.Input = d.maskOf(step).JSON(encoded)
-	d.keep(len(step.Input))
+	d.addSize(len(step.Input))
 	d.change(step)
 	return input, nil
 }

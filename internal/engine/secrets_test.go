@@ -12,9 +12,9 @@ import (
 
 const canary = "c4n4ry-v4lue"
 
-// TestSecretsReachTheActionAndNothingElse has an action that gives back what it
-// was given, in its output, its log and its error.
-func TestSecretsReachTheActionAndNothingElse(t *testing.T) {
+// TestSecretsReachOnlyTheAction has an action that returns its input in its output, its log
+// and its error.
+func TestSecretsReachOnlyTheAction(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.putSecret("token", canary)
@@ -29,7 +29,7 @@ func TestSecretsReachTheActionAndNothingElse(t *testing.T) {
 		t.Fatalf("%+v", d.Error)
 	}
 	if got := w.effects.given("header"); got != "Bearer "+canary {
-		t.Errorf("the action was given %q", got)
+		t.Errorf("the action received %q", got)
 	}
 	if got := string(d.Steps[0].Output); !strings.Contains(got, `"header":"Bearer ***"`) {
 		t.Errorf("output: %s", got)
@@ -45,17 +45,17 @@ func TestSecretsReachTheActionAndNothingElse(t *testing.T) {
 	for _, attempt := range d.Attempts {
 		kept += attempt.Error.Message
 	}
-	// user:c4n4ry-v4lue in base64, without the part that the name before it shapes.
+	// user:c4n4ry-v4lue in base64, without the part that depends on the user name.
 	for _, trace := range []string{canary, "YzRuNHJ5LXY0bHVl", "M0bjRyeS12NGx1Z"} {
 		if strings.Contains(kept, trace) {
-			t.Errorf("%q is kept: %s", trace, kept)
+			t.Errorf("%q is stored: %s", trace, kept)
 		}
 	}
 }
 
-// TestASecretAtTheEndOfALongLine has a log line that is cut in the middle of a
-// secret: its beginning is not kept either.
-func TestASecretAtTheEndOfALongLine(t *testing.T) {
+// TestSecretAtEndOfLongLogLine has a log line that is cut in the middle of a secret. The
+// first part of the secret is not stored either.
+func TestSecretAtEndOfLongLogLine(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.putSecret("token", canary)
@@ -71,13 +71,13 @@ func TestASecretAtTheEndOfALongLine(t *testing.T) {
 	}
 }
 
-func TestASecretThatWasDeletedFailsTheStep(t *testing.T) {
+func TestDeletedSecretFailsStep(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.putSecret("token", canary)
 	w.start(w.store)
 	id := w.workflow(`[{"id": "a", "uses": "test.effect", "with": {"x": "${{ secrets.token }}"}}]`)
-	if err := w.values.DeleteSecret(t.Context(), w.actor, "token"); err != nil {
+	if err := w.values.Secrets.Delete(t.Context(), w.actor, "token"); err != nil {
 		t.Fatal(err)
 	}
 	d := w.finished(w.startRun(id, `{}`))
@@ -86,9 +86,9 @@ func TestASecretThatWasDeletedFailsTheStep(t *testing.T) {
 	}
 }
 
-// TestASecretSurvivesACrash takes a run up again in the middle of a step: what
-// was stored has no secret, so it is opened once more.
-func TestASecretSurvivesACrash(t *testing.T) {
+// TestSecretAfterCrash continues a run in the middle of a step. The stored input has no
+// secret, so it is read again.
+func TestSecretAfterCrash(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.putSecret("token", canary)
@@ -100,14 +100,14 @@ func TestASecretSurvivesACrash(t *testing.T) {
 	<-w.effects.begun
 	w.effects.open("g")
 	if d := w.finished(id); d.Status != run.Succeeded || w.effects.given("header") != canary {
-		t.Errorf("%s, given %q", d.Status, w.effects.given("header"))
+		t.Errorf("%s, received %q", d.Status, w.effects.given("header"))
 	}
 	first.end()
 }
 
-// TestWhatOnlyLooksLikeASecret is covered in what is kept, and reaches the
-// action as it is, also after a crash.
-func TestWhatOnlyLooksLikeASecret(t *testing.T) {
+// TestTextEqualToSecretReachesAction has text that is masked when it is stored, but
+// reaches the action unchanged, even after a crash.
+func TestTextEqualToSecretReachesAction(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.putSecret("user", "admin")
@@ -117,7 +117,7 @@ func TestWhatOnlyLooksLikeASecret(t *testing.T) {
 		{"id": "a", "uses": "test.effect", "with": {"gate": "g", "says": "${{ trigger.payload.role }}"}}]`), `{"role": "administrator"}`)
 	<-w.effects.begun
 	if got := w.effects.given("says"); got != "administrator" {
-		t.Errorf("the action was given %q", got)
+		t.Errorf("the action received %q", got)
 	}
 	w.effects.forget("says")
 	w.current.Store(nil)
@@ -126,7 +126,7 @@ func TestWhatOnlyLooksLikeASecret(t *testing.T) {
 	w.effects.open("g")
 	d := w.finished(id)
 	if got := w.effects.given("says"); got != "administrator" {
-		t.Errorf("after the crash the action was given %q", got)
+		t.Errorf("after the crash the action received %q", got)
 	}
 	if want := `{"gate":"g","says":"***istrator"}`; d.Status != run.Succeeded || string(d.Steps[1].Input) != want {
 		t.Errorf("%s: %+v: %s", d.Status, d.Error, d.Steps[1].Input)
@@ -137,7 +137,7 @@ func TestWhatOnlyLooksLikeASecret(t *testing.T) {
 func TestVariables(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	if _, _, err := w.values.PutVariable(t.Context(), w.actor, "regions", json.RawMessage(`["eu", "us"]`)); err != nil {
+	if _, _, err := w.values.Variables.Put(t.Context(), w.actor, "regions", json.RawMessage(`["eu", "us"]`)); err != nil {
 		t.Fatal(err)
 	}
 	w.start(w.store)
@@ -151,7 +151,7 @@ func TestVariables(t *testing.T) {
 
 func (w *world) putSecret(name, value string) {
 	w.t.Helper()
-	if _, _, err := w.values.PutSecret(w.t.Context(), w.actor, name, value); err != nil {
+	if _, _, err := w.values.Secrets.Put(w.t.Context(), w.actor, name, value); err != nil {
 		w.t.Fatal(err)
 	}
 }

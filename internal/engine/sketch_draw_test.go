@@ -12,41 +12,41 @@ const (
 	mostDepth = 3
 )
 
-// artist draws sketches. What it draws first is what a failure shrinks to.
-type artist struct {
+// generator draws sketches. Failures shrink towards its first choices.
+type generator struct {
 	t     *rapid.T
 	count int
-	racy  bool // expressions may read steps that need not have ended
-	found bool // one does
+	racy  bool // expressions may read steps that may not have ended
+	found bool // an expression does
 }
 
-// view is what the steps of a level can read.
+// view holds what the steps of a level can read.
 type view struct {
-	sure   []*part // have ended by then
-	unsure []*part // may have
+	sure   []*part // have ended
+	unsure []*part // may have ended
 	item   bool
 	index  bool
 }
 
 func drawSketch(t *rapid.T) *sketch {
-	a := &artist{t: t}
+	a := &generator{t: t}
 	a.racy = a.chance("racy", 12)
 	parts := a.level(0, view{}, rapid.IntRange(1, 8).Draw(t, "steps"))
 	return &sketch{parts: parts, racy: a.found}
 }
 
-func (a *artist) pick(label string, from ...string) string {
+func (a *generator) pick(label string, from ...string) string {
 	return rapid.SampledFrom(from).Draw(a.t, label)
 }
 
-// chance is true in one of n cases, and false in the simplest.
-func (a *artist) chance(label string, n int) bool {
+// chance returns true in one of n cases. It shrinks to false.
+func (a *generator) chance(label string, n int) bool {
 	return rapid.IntRange(0, n-1).Draw(a.t, label) == n-1
 }
 
-// level draws a list of steps. They are drawn in an order that their needs
-// allow; the list may have another one.
-func (a *artist) level(depth int, outer view, n int) []*part {
+// level draws a list of steps. They are drawn in an order that their needs allow; the
+// order of the list may differ.
+func (a *generator) level(depth int, outer view, n int) []*part {
 	var parts []*part
 	views := map[string]view{}
 	for range n {
@@ -62,11 +62,11 @@ func (a *artist) level(depth int, outer view, n int) []*part {
 			c := a.condition(v)
 			p.when = &c
 		}
-		p.goesOn = a.chance("goes on", 4)
+		p.continueOnError = a.chance("goes on", 4)
 		if depth < mostDepth && a.chance("loop", 5) {
 			p.loop = a.loop(depth, v)
 		} else {
-			p.deed = a.deed(v)
+			p.behavior = a.behavior(v)
 		}
 		parts = append(parts, p)
 	}
@@ -83,7 +83,7 @@ func (a *artist) level(depth int, outer view, n int) []*part {
 	return parts
 }
 
-func (a *artist) needs(p *part, earlier []*part) {
+func (a *generator) needs(p *part, earlier []*part) {
 	if len(earlier) == 0 {
 		return
 	}
@@ -99,9 +99,9 @@ func (a *artist) needs(p *part, earlier []*part) {
 	}
 }
 
-// view works out what a step can read: all that comes before it has ended,
-// unless a join somewhere on the way did not wait for it.
-func (a *artist) view(p *part, parts []*part, views map[string]view, outer view) view {
+// view computes what a step can read: all steps before it have ended, unless a join in
+// between did not wait for them.
+func (a *generator) view(p *part, parts []*part, views map[string]view, outer view) view {
 	v := view{item: outer.item, index: outer.index}
 	var sure, unsure map[*part]bool
 	for n, id := range p.needs {
@@ -144,8 +144,8 @@ func (a *artist) view(p *part, parts []*part, views map[string]view, outer view)
 	return v
 }
 
-// step picks one that an expression can read, nil if there is none.
-func (a *artist) step(v view) *part {
+// step picks a step that an expression can read, or nil if there is none.
+func (a *generator) step(v view) *part {
 	if a.racy && len(v.unsure) > 0 && a.chance("reads too early", 2) {
 		a.found = true
 		return rapid.SampledFrom(v.unsure).Draw(a.t, "read")
@@ -156,7 +156,7 @@ func (a *artist) step(v view) *part {
 	return rapid.SampledFrom(v.sure).Draw(a.t, "read")
 }
 
-func (a *artist) amount(v view) amount {
+func (a *generator) amount(v view) amount {
 	from := []string{"", "payload", "step", "step"}
 	if v.item {
 		from = append(from, "item")
@@ -179,7 +179,7 @@ func (a *artist) amount(v view) amount {
 	return out
 }
 
-func (a *artist) condition(v view) condition {
+func (a *generator) condition(v view) condition {
 	c := condition{kind: a.pick("condition", "true", "false", "above", "above", "ended", "ended", "empty", "missing", "broken")}
 	switch c.kind {
 	case "above":
@@ -194,8 +194,8 @@ func (a *artist) condition(v view) condition {
 	return c
 }
 
-func (a *artist) deed(v view) deed {
-	d := deed{
+func (a *generator) behavior(v view) behavior {
+	d := behavior{
 		kind: a.pick("deed", "set", "returns", "returns", "bare", "fails", "passing", "passing", "hangs", "panics",
 			"wait", "wait", "past", "unfit", "approved", "rejected", "unanswered", "log", "broken", "rare"),
 		attempts: rapid.IntRange(1, 3).Draw(a.t, "attempts"),
@@ -220,7 +220,7 @@ func (a *artist) deed(v view) deed {
 	return d
 }
 
-func (a *artist) loop(depth int, v view) *loop {
+func (a *generator) loop(depth int, v view) *loop {
 	l := &loop{}
 	inside := v
 	inside.index = true

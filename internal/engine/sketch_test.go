@@ -7,38 +7,38 @@ import (
 	"strings"
 )
 
-// sketch is a workflow as the generator draws it. The engine gets it as JSON,
-// the model reads it as it is.
+// sketch is a workflow drawn by the generator. The engine executes it as JSON, the model
+// interprets it directly.
 type sketch struct {
 	parts []*part
-	// racy says that an expression reads a step that may or may not have ended
-	// by then: what comes of it is a matter of timing.
+	// racy reports whether an expression reads a step that may not have ended, so that
+	// its value depends on timing.
 	racy bool
 }
 
-// part is a step of a sketch: a deed, or a loop.
+// part is a step of a sketch: a behavior or a loop.
 type part struct {
-	id       string
-	needs    []string
-	implicit bool // needs are not written: the step before is meant
-	when     *condition
-	join     string
-	goesOn   bool // on_error: continue
-	deed     deed
-	loop     *loop
+	id              string
+	needs           []string
+	implicit        bool // needs are omitted: the step needs the previous one
+	when            *condition
+	join            string
+	continueOnError bool // on_error: continue
+	behavior        behavior
+	loop            *loop
 }
 
-// deed is what a step does.
-type deed struct {
+// behavior is what a step does.
+type behavior struct {
 	kind     string
 	value    amount
 	takes    int // milliseconds
-	failures int // of a passing reason, before it succeeds
-	attempts int // it has at most
+	failures int // retryable failures before it succeeds
+	attempts int // maximum
 	text     string
 }
 
-// loop is what makes a step a block.
+// loop makes a step a block.
 type loop struct {
 	items    []int // of a foreach
 	foreach  string
@@ -49,7 +49,7 @@ type loop struct {
 	body     []*part
 }
 
-// amount is an expression that gives a number.
+// amount is an expression for a number.
 type amount struct {
 	of   string // "", payload, step, rounds, item or index
 	step string
@@ -64,7 +64,7 @@ func (a amount) String() string {
 	return fmt.Sprintf("%s + %d", base, a.plus)
 }
 
-// condition is an expression that gives a truth value.
+// condition is an expression for a boolean.
 type condition struct {
 	kind   string // true, false, missing, broken, above, ended or empty
 	amount amount
@@ -89,10 +89,10 @@ func (c condition) String() string {
 	return c.kind
 }
 
-// payload is what every run of a sketch is started with.
+// payload is the payload of every run of a sketch.
 const payload = `{"n": 3, "lists": [[], [4], [4, 5], [4, 5, 6], [4, 5, 6, 7]]}`
 
-// json is the sketch as the list of steps of a definition.
+// json returns the sketch as the steps of a definition.
 func (s *sketch) json() string {
 	var lines []string
 	for _, step := range written(s.parts) {
@@ -120,13 +120,13 @@ func written(parts []*part) []map[string]any {
 		if p.join != "" {
 			step["join"] = p.join
 		}
-		if p.goesOn {
+		if p.continueOnError {
 			step["on_error"] = "continue"
 		}
 		if p.loop != nil {
 			p.loop.write(step)
 		} else {
-			p.deed.write(step)
+			p.behavior.write(step)
 		}
 		out = append(out, step)
 	}
@@ -149,7 +149,7 @@ func (l *loop) write(step map[string]any) {
 	step["repeat"] = repeat
 }
 
-func (d deed) write(step map[string]any) {
+func (d behavior) write(step map[string]any) {
 	value := "${{ " + d.value.String() + " }}"
 	switch d.kind {
 	case "set":
@@ -177,7 +177,7 @@ func (d deed) write(step map[string]any) {
 	}
 }
 
-// find returns the part that a path leads to, and the prefix of its level.
+// find returns the part with a path, and the prefix of its level.
 func (s *sketch) find(path string) (*part, string) {
 	id := path[strings.LastIndex(path, ".")+1:]
 	return findPart(s.parts, id), strings.TrimSuffix(path, id)
@@ -198,8 +198,8 @@ func findPart(parts []*part, id string) *part {
 	return nil
 }
 
-// describe is what is needed to repeat a failure by hand.
-func (s *sketch) describe(faults []mishap, cancelAt int) string {
+// describe returns what is needed to reproduce a failure.
+func (s *sketch) describe(faults []injectedFault, cancelAt int) string {
 	text := fmt.Sprintf("steps: %s\nfaults: %v", s.json(), faults)
 	if cancelAt > 0 {
 		text += fmt.Sprintf("\ncancelled after: %d.5ms", cancelAt)

@@ -11,21 +11,19 @@ import (
 	"github.com/stepmill/stepmill/internal/run"
 )
 
-// blindToAnswers is a store that tells nobody that an answer has come, until the
-// run is read anew.
-type blindToAnswers struct{ engine.Store }
+// withoutAnswers is a store that hides answers until the run is read again.
+type withoutAnswers struct{ engine.Store }
 
-func (blindToAnswers) Answers(context.Context, string) (map[string]json.RawMessage, error) {
+func (withoutAnswers) Answers(context.Context, string) (map[string]json.RawMessage, error) {
 	return nil, nil
 }
 
-// TestAnAnswerThatWasAcceptedIsNotTimedOut has an engine that does not know of the
-// answer when the time is over: what it decides is refused, and the run is read
-// anew.
-func TestAnAnswerThatWasAcceptedIsNotTimedOut(t *testing.T) {
+// TestAcceptedAnswerDoesNotTimeOut has an engine that does not know the answer when the
+// step times out. Its decision is rejected, and the run is read again.
+func TestAcceptedAnswerDoesNotTimeOut(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.start(blindToAnswers{w.store})
+	w.start(withoutAnswers{w.store})
 	id := w.startRun(w.workflow(`[
 		{"id": "busy", "needs": [], "uses": "test.effect", "with": {"gate": "busy"}},
 		{"id": "ask", "needs": [], "uses": "flow.approval", "with": {"timeout": "2s"}}
@@ -40,7 +38,7 @@ func TestAnAnswerThatWasAcceptedIsNotTimedOut(t *testing.T) {
 		}
 		time.Sleep(time.Millisecond)
 	}
-	<-w.effects.begun // the step under way is executed again by the one who has read the run anew
+	<-w.effects.begun // the step in flight is executed again after the run was read again
 	w.effects.open("busy")
 	d := w.finished(id)
 	if step := d.Steps[1]; d.Status != run.Succeeded || step.Path != "ask" || !strings.Contains(string(step.Output), `"approved":true`) {
@@ -48,9 +46,9 @@ func TestAnAnswerThatWasAcceptedIsNotTimedOut(t *testing.T) {
 	}
 }
 
-// TestARunThatWouldWaitForItselfIsRefused has a workflow with one place that runs
-// itself and waits for that.
-func TestARunThatWouldWaitForItselfIsRefused(t *testing.T) {
+// TestRunThatWaitsForItselfIsRejected has a workflow with a concurrency limit of 1 that runs
+// itself and waits for that run.
+func TestRunThatWaitsForItselfIsRejected(t *testing.T) {
 	t.Parallel()
 	for _, onLimit := range []string{"queue", "cancel_running"} {
 		w := newWorld(t)
@@ -64,8 +62,8 @@ func TestARunThatWouldWaitForItselfIsRefused(t *testing.T) {
 	}
 }
 
-// TestTheLogsOfARunAreBounded writes more than a run keeps, in many steps.
-func TestTheLogsOfARunAreBounded(t *testing.T) {
+// TestRunLogIsLimited writes more than the limit, in many steps.
+func TestRunLogIsLimited(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.start(w.store)
@@ -80,16 +78,16 @@ func TestTheLogsOfARunAreBounded(t *testing.T) {
 		size += len(line.Message)
 		last = line
 	}
-	if size > 8<<20 || size < 7<<20 || last.Level != "warn" || !strings.Contains(last.Message, "left out") {
+	if size > 8<<20 || size < 7<<20 || last.Level != "warn" || !strings.Contains(last.Message, "further lines are dropped") {
 		t.Errorf("%d bytes, the last line is %+v", size, last)
 	}
 }
 
-// TestAPanicInTheHandlingOfARunFailsThatRun has a store that panics for one run.
-func TestAPanicInTheHandlingOfARunFailsThatRun(t *testing.T) {
+// TestDriverPanicFailsOnlyItsRun has a store that panics for one run.
+func TestDriverPanicFailsOnlyItsRun(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.start(&panicking{Store: w.store})
+	w.start(&panickingStore{Store: w.store})
 	flow := w.workflow(`[{"id": "a", "uses": "test.effect", "with": {"returns": 1}}, {"id": "b", "uses": "test.effect", "with": {"returns": 2}}]`)
 	if d := w.finished(w.startRun(flow, `{"panic": true}`)); d.Status != run.Failed || d.Error.Code != run.CodeInternal {
 		t.Errorf("%s: %+v", d.Status, d.Error)
@@ -99,9 +97,9 @@ func TestAPanicInTheHandlingOfARunFailsThatRun(t *testing.T) {
 	}
 }
 
-type panicking struct{ engine.Store }
+type panickingStore struct{ engine.Store }
 
-func (p *panicking) Commit(ctx context.Context, lease run.Lease, of run.Run, d run.Decision) (bool, error) {
+func (p *panickingStore) Commit(ctx context.Context, lease run.Lease, of run.Run, d run.Decision) (bool, error) {
 	if strings.Contains(string(of.Trigger.Payload), "panic") && d.Finish == nil {
 		panic("scripted")
 	}

@@ -10,40 +10,40 @@ import (
 	"github.com/stepmill/stepmill/internal/tally"
 )
 
-// Stats is what an engine has done so far, and what it is busy with.
+// Stats are statistics of an engine.
 type Stats struct {
-	// Active is how many runs are in its hands.
+	// Active is the number of runs in flight.
 	Active int
-	// Stuck is how many actions go on although their time is over.
+	// Stuck is the number of actions that are still running after their timeout.
 	Stuck int
-	// LeasesLost is how often a run was found to be somebody else's, cancelled or
-	// deleted when its progress was to be written.
+	// LeasesLost counts commits that failed because the run was taken over,
+	// cancelled or deleted.
 	LeasesLost int64
-	// Actions are those of the catalog, by name.
+	// Actions are the actions of the catalog, by name.
 	Actions map[string]ActionStats
-	// StepFailures counts attempts of steps that failed, RunFailures runs that
-	// did, by code.
+	// StepFailures counts failed attempts of steps, RunFailures failed runs, both by
+	// code.
 	StepFailures, RunFailures map[string]int64
 }
 
-// ActionStats is what came of executing an action.
+// ActionStats are statistics of an action.
 type ActionStats struct {
 	// Outcomes counts attempts by outcome.
 	Outcomes map[string]int64
-	// Duration is how long the action was at work, without waiting.
+	// Duration is the execution time of the action, without waits.
 	Duration tally.Snapshot
 }
 
-// How an attempt of a step can come out.
+// Outcomes of an attempt.
 const (
 	succeeded = "succeeded"
 	failed    = "failed"
 	retried   = "retried"   // it failed, and another attempt follows
-	waiting   = "waiting"   // it goes on later
-	dropped   = "cancelled" // its run has ended or was taken away meanwhile
+	waiting   = "waiting"   // it continues later
+	dropped   = "cancelled" // its run was ended or taken over in the meantime
 )
 
-// counts is what the engine counts. Its maps do not change once made.
+// counts holds the counters of an engine. Its maps are immutable.
 type counts struct {
 	leasesLost   atomic.Int64
 	actions      map[string]*actionCounts
@@ -66,7 +66,7 @@ func newCounts(catalog *action.Catalog) *counts {
 		}
 		c.actions[name] = &actionCounts{
 			outcomes: tally.NewSet(succeeded, failed, retried, waiting, dropped),
-			took: tally.NewTimes(10*time.Microsecond, 100*time.Microsecond, time.Millisecond, 5*time.Millisecond, 25*time.Millisecond, 100*time.Millisecond,
+			took: tally.NewDurations(10*time.Microsecond, 100*time.Microsecond, time.Millisecond, 5*time.Millisecond, 25*time.Millisecond, 100*time.Millisecond,
 				250*time.Millisecond, 500*time.Millisecond, time.Second, 2500*time.Millisecond, 10*time.Second, time.Minute, 5*time.Minute),
 		}
 	}
@@ -74,7 +74,7 @@ func newCounts(catalog *action.Catalog) *counts {
 	return c
 }
 
-// Stats tells what the engine has done.
+// Stats returns the current statistics.
 func (e *Engine) Stats() Stats {
 	e.mu.Lock()
 	active := len(e.active)
@@ -89,19 +89,19 @@ func (e *Engine) Stats() Stats {
 	return stats
 }
 
-// countExecution counts an action that was at work for so long.
+// countExecution counts the execution of an action and its duration.
 func (d *driver) countExecution(step *run.Step, took time.Duration) {
-	if of := d.engine.counts.actions[step.Type]; of != nil && !d.trial {
-		of.took.Took(took)
+	if of := d.engine.counts.actions[step.Type]; of != nil && !d.isTest {
+		of.took.ObserveDuration(took)
 	}
 	d.countOutcome(step)
 }
 
-// countOutcome counts what came of an attempt, also of one that failed before
-// its action was at work.
+// countOutcome counts the outcome of an attempt, including one that failed before its
+// action was called.
 func (d *driver) countOutcome(step *run.Step) {
 	of := d.engine.counts.actions[step.Type]
-	if of == nil || d.trial {
+	if of == nil || d.isTest {
 		return
 	}
 	switch {
@@ -119,10 +119,10 @@ func (d *driver) countOutcome(step *run.Step) {
 	d.engine.counts.stepFailures.Add(step.Error.Code)
 }
 
-// countDropped counts an execution whose result does not matter any more.
+// countDropped counts an execution whose result is dropped.
 func (d *driver) countDropped(r result) {
 	if of := d.engine.counts.actions[r.at.step().Type]; of != nil {
 		of.outcomes.Add(dropped)
-		of.took.Took(r.took)
+		of.took.ObserveDuration(r.took)
 	}
 }

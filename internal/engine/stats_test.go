@@ -14,7 +14,7 @@ import (
 	"github.com/stepmill/stepmill/internal/tally"
 )
 
-// some leaves out what was not counted.
+// some omits zero counts.
 func some(counts map[string]int64) map[string]int64 {
 	out := map[string]int64{}
 	for name, n := range counts {
@@ -32,7 +32,7 @@ func wantCounts(t *testing.T, what string, got, want map[string]int64) {
 	}
 }
 
-// within tells how many values were counted up to each bound of a histogram.
+// within returns the number of values up to a bound of a histogram.
 func within(s tally.Snapshot, seconds float64) (n uint64) {
 	for i, bound := range s.Bounds {
 		if bound <= seconds {
@@ -42,7 +42,7 @@ func within(s tally.Snapshot, seconds float64) (n uint64) {
 	return n
 }
 
-func TestWhatIsCounted(t *testing.T) {
+func TestStats(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		n := w.start(w.store)
@@ -67,10 +67,10 @@ func TestWhatIsCounted(t *testing.T) {
 		wantCounts(t, "failures of runs", stats.RunFailures, map[string]int64{tally.Other: 1, "expression_failed": 2, "stopped": 1})
 		took := stats.Actions["test.effect"].Duration
 		if took.Total() != 4 || took.Sum != 9 || within(took, 2.5) != 1 {
-			t.Errorf("three executions of three seconds and one of none gave %+v", took)
+			t.Errorf("the durations of three executions of 3s and one of 0s are %+v", took)
 		}
 		if took := stats.Actions["flow.wait"].Duration; took.Total() != 2 || took.Sum > 1 {
-			t.Errorf("waiting counts as work: %+v", took)
+			t.Errorf("waits count as execution: %+v", took)
 		}
 		if stats.Active != 0 || stats.Stuck != 0 || stats.LeasesLost != 0 {
 			t.Errorf("%+v", stats)
@@ -78,7 +78,7 @@ func TestWhatIsCounted(t *testing.T) {
 	})
 }
 
-func TestRunsInHandAreCounted(t *testing.T) {
+func TestStatsOfRunsInFlight(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		n := w.start(w.store)
@@ -87,7 +87,7 @@ func TestRunsInHandAreCounted(t *testing.T) {
 		deaf := w.startRun(w.workflow(`[{"id": "a", "timeout": "30s", "retry": {"max_attempts": 1}, "uses": "test.effect", "with": {"deaf": "stuck"}}]`), "{}")
 		synctest.Wait()
 		if stats := n.engine.Stats(); stats.Active != 2 || stats.Stuck != 0 {
-			t.Errorf("%d runs in hand, %d stuck", stats.Active, stats.Stuck)
+			t.Errorf("%d active runs, %d stuck", stats.Active, stats.Stuck)
 		}
 		if _, err := w.runs.Cancel(context.WithoutCancel(t.Context()), w.actor, id); err != nil {
 			t.Fatal(err)
@@ -96,21 +96,21 @@ func TestRunsInHandAreCounted(t *testing.T) {
 		synctest.Wait()
 		stats := n.engine.Stats()
 		if stats.Active != 0 || stats.Stuck != 1 {
-			t.Errorf("%d runs in hand, %d stuck", stats.Active, stats.Stuck)
+			t.Errorf("%d active runs, %d stuck", stats.Active, stats.Stuck)
 		}
 		wantCounts(t, "test.effect", stats.Actions["test.effect"].Outcomes, map[string]int64{"cancelled": 1, "failed": 1})
 		wantCounts(t, "failures", stats.StepFailures, map[string]int64{"timed_out": 1})
 		w.effects.open("stuck")
 		synctest.Wait()
 		if stuck := n.engine.Stats().Stuck; stuck != 0 {
-			t.Errorf("%d stuck after it has ended", stuck)
+			t.Errorf("%d stuck after the action returned", stuck)
 		}
 	})
 }
 
-// A write that comes after the run was taken over is a lease lost, and the end
-// that it would have written does not count.
-func TestALostLeaseIsCounted(t *testing.T) {
+// A commit after a takeover counts as a lost lease, and its failure of the run is not
+// counted.
+func TestStatsOfLostLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		taken := false
@@ -134,21 +134,21 @@ func TestALostLeaseIsCounted(t *testing.T) {
 	})
 }
 
-// A step that is only tried out is no step of a run.
-func TestATrialIsNotCounted(t *testing.T) {
+// A step test does not count as a step of a run.
+func TestStepTestIsNotCounted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		n := w.start(w.store)
 		wf := w.workflow(`[{"id": "a", "uses": "data.set", "with": {"values": {"x": 1}}}]`)
-		plan, err := w.plans.Get(t.Context(), wf, 2)
-		if err != nil || plan == nil {
-			t.Fatal(plan, err)
+		program, err := w.plans.Get(t.Context(), wf, 2)
+		if err != nil || program == nil {
+			t.Fatal(program, err)
 		}
-		tried, err := n.engine.Try(t.Context(), run.Experiment{
-			WorkspaceID: w.actor.Workspace.ID, Plan: w.actor.Workspace.Plan, Step: plan.Steps[0], Env: &expr.Env{Steps: map[string]expr.Step{}},
+		result, err := n.engine.TestStep(t.Context(), run.StepExecution{
+			WorkspaceID: w.actor.Workspace.ID, Plan: w.actor.Workspace.Plan, Step: program.Steps[0], Env: &expr.Env{Steps: map[string]expr.Step{}},
 		})
-		if err != nil || tried.Status != run.StepSucceeded {
-			t.Fatalf("%+v, %v", tried, err)
+		if err != nil || result.Status != run.StepSucceeded {
+			t.Fatalf("%+v, %v", result, err)
 		}
 		for name, of := range n.engine.Stats().Actions {
 			if len(some(of.Outcomes)) != 0 || of.Duration.Total() != 0 {
@@ -158,12 +158,12 @@ func TestATrialIsNotCounted(t *testing.T) {
 	})
 }
 
-// A store that fails counts nothing twice.
-func TestARepeatedCommitCountsOnce(t *testing.T) {
+// Retries of a failing store do not count twice.
+func TestRetriedCommitCountsOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		st := &hooked{Store: w.store}
-		n := w.start(failing{st, new(int)})
+		n := w.start(failingStore{st, new(int)})
 		d := w.finished(w.startRun(w.workflow(`[{"id": "a", "uses": "test.effect", "with": {"fails": "for good"}}]`), "{}"))
 		synctest.Wait()
 		if d.Status != run.Failed {
@@ -175,13 +175,13 @@ func TestARepeatedCommitCountsOnce(t *testing.T) {
 	})
 }
 
-// failing refuses every other commit.
-type failing struct {
+// failingStore rejects every other commit.
+type failingStore struct {
 	engine.Store
 	n *int
 }
 
-func (f failing) Commit(ctx context.Context, lease run.Lease, of run.Run, d run.Decision) (bool, error) {
+func (f failingStore) Commit(ctx context.Context, lease run.Lease, of run.Run, d run.Decision) (bool, error) {
 	if *f.n++; *f.n%2 == 1 {
 		return false, errInjected
 	}

@@ -17,27 +17,27 @@ import (
 	"github.com/stepmill/stepmill/internal/strictjson"
 )
 
-// result is what came of executing a step.
+// result is the result of executing a step.
 type result struct {
-	at     place
+	at     stepRef
 	result action.Result
 	err    error
-	log    *logbook
-	took   time.Duration // that the action was at work
+	log    *stepLog
+	took   time.Duration // by the action
 }
 
-// advance starts, skips and finishes steps as far as that is possible without
-// an effect outside the run. Those that have one become pending: they may only
-// start once everything they depend on is committed.
+// advance starts, skips and finishes steps as far as possible without effects
+// outside the run. Steps with effects become pending: they start once everything
+// they depend on is committed.
 func (d *driver) advance(ctx context.Context, f *frame) {
-	for again := true; again && ctx.Err() == nil && !d.full(); {
+	for again := true; again && ctx.Err() == nil && !d.batchFull(); {
 		again = false
-		for i := 0; i < len(f.plan.Steps) && d.over == nil; i++ {
-			p := place{f, i}
+		for i := 0; i < len(f.program.Steps) && d.earlyEnd == nil; i++ {
+			p := stepRef{f, i}
 			switch d.move(ctx, p) {
-			case settledNow:
+			case stepSettled:
 				again = true
-			case mustLaunch:
+			case needsExecution:
 				if !slices.Contains(d.pending, p) {
 					d.pending = append(d.pending, p)
 				}
@@ -46,136 +46,137 @@ func (d *driver) advance(ctx context.Context, f *frame) {
 	}
 }
 
-type moved int
+type stepChange int
 
 const (
-	nothing moved = iota
-	settledNow
-	mustLaunch
+	noChange stepChange = iota
+	stepSettled
+	needsExecution
 )
 
-func (d *driver) move(ctx context.Context, p place) moved {
+func (d *driver) move(ctx context.Context, p stepRef) stepChange {
 	step := p.step()
 	if step == nil {
-		return d.begin(ctx, p)
+		return d.startStep(ctx, p)
 	}
-	_, flying := d.inFlight[step]
+	_, inFlight := d.inFlight[step]
 	switch {
-	case flying || step.Status.Settled():
-		return nothing
+	case inFlight || step.Status.Settled():
+		return noChange
 	case step.Status == run.StepWaiting && step.Answer == nil && (step.WakeAt == nil || step.WakeAt.After(clock.Now())):
-		return nothing
-	case p.planned().Block != nil:
+		return noChange
+	case p.compiled().Block != nil:
 		d.wakeBlock(p)
 		return d.moveBlock(ctx, p)
 	case step.Status == run.StepWaiting && step.Error != nil:
-		d.again(p)
+		d.startNextAttempt(p)
 	}
 	return d.execute(ctx, p)
 }
 
-// begin gives a step that has not started its verdict.
-func (d *driver) begin(ctx context.Context, p place) moved {
-	planned := p.planned()
-	verdict, reason := judge(p.plan, p.i, p.status)
+// startStep starts or skips a step that is ready.
+func (d *driver) startStep(ctx context.Context, p stepRef) stepChange {
+	compiled := p.compiled()
+	verdict, reason := readiness(p.program, p.i, p.status)
 	if verdict == notYet {
-		return nothing
+		return noChange
 	}
 	if limit := d.limits.StepsPerRun; d.seq >= limit {
-		d.giveUp(run.Failure{Code: run.CodeStepLimit, Message: fmt.Sprintf("The run has executed %d steps, which is the most the %s plan allows.", limit, d.snap.Plan)})
-		return nothing
+		d.failEarly(run.Failure{Code: run.CodeStepLimit, Message: fmt.Sprintf("The run has executed %d steps, the most the %s plan allows.", limit, d.snap.Plan)})
+		return noChange
 	}
 	now := clock.Now()
 	p.env.Now = now
 	d.seq++
 	p.steps[p.i] = &run.Step{
-		Path: p.prefix + planned.ID, Seq: d.seq, Name: planned.Title(), Type: planned.Kind(),
+		Path: p.prefix + compiled.ID, Seq: d.seq, Name: compiled.Title(), Type: compiled.Kind(),
 		Status: run.StepRunning, Attempt: 1, StartedAt: now, AttemptAt: now,
 	}
 	d.change(p.step())
 	if verdict == skip {
 		return d.skip(p, reason)
 	}
-	if planned.When != nil {
-		holds, err := planned.When.EvalBool(p.env, expr.Budget{})
+	if compiled.When != nil {
+		holds, err := compiled.When.EvalBool(p.env, expr.Budget{})
 		if err != nil {
 			d.settleFailed(p, d.failureOf(p.step(), err))
 			d.countOutcome(p.step())
-			return settledNow
+			return stepSettled
 		}
 		if !holds {
 			return d.skip(p, "its condition is false")
 		}
 	}
-	if pin, pinned := d.root.plan.Pins[planned.ID]; pinned {
-		return d.answerPinned(p, pin)
+	if pin, pinned := d.root.program.Pins[compiled.ID]; pinned {
+		return d.usePinnedOutput(p, pin)
 	}
-	if planned.Block != nil {
+	if compiled.Block != nil {
 		return d.moveBlock(ctx, p)
 	}
 	return d.execute(ctx, p)
 }
 
-// answerPinned settles a step of a draft with its pin.
-func (d *driver) answerPinned(p place, pin json.RawMessage) moved {
+// usePinnedOutput settles a step of a draft with its pinned output.
+func (d *driver) usePinnedOutput(p stepRef, pin json.RawMessage) stepChange {
 	step, now := p.step(), clock.Now()
 	step.Pin(d.maskOf(step).JSON(pin))
 	step.FinishedAt = &now
-	d.keep(len(step.Output))
+	d.addSize(len(step.Output))
 	d.settle(p)
-	return settledNow
+	return stepSettled
 }
 
-func (d *driver) skip(p place, reason string) moved {
+func (d *driver) skip(p stepRef, reason string) stepChange {
 	step := p.step()
 	step.Status, step.Reason, step.Attempt = run.StepSkipped, reason, 0
 	step.FinishedAt = &step.StartedAt
 	d.settle(p)
-	return settledNow
+	return stepSettled
 }
 
-// execute runs a pure action on the spot; one with effects is left to launch.
-func (d *driver) execute(ctx context.Context, p place) moved {
+// execute executes a pure action synchronously. One with effects is left to
+// executeAsync.
+func (d *driver) execute(ctx context.Context, p stepRef) stepChange {
 	if err := d.render(ctx, p); err != nil {
 		d.settleFailed(p, d.failureOf(p.step(), err))
 		d.countOutcome(p.step())
-		return settledNow
+		return stepSettled
 	}
-	if !p.planned().Pure {
-		return mustLaunch
+	if !p.compiled().Pure {
+		return needsExecution
 	}
 	call, _ := d.prepare(p)
-	begun := clock.Mark()
+	begun := clock.Monotonic()
 	r := call(ctx)
 	r.took = time.Since(begun)
 	d.apply(r)
 	if p.step().Status.Settled() {
-		return settledNow
+		return stepSettled
 	}
-	return nothing
+	return noChange
 }
 
-// render evaluates the step's input and keeps it, once.
-func (d *driver) render(ctx context.Context, p place) error {
+// render evaluates the input of a step once and stores it.
+func (d *driver) render(ctx context.Context, p stepRef) error {
 	step := p.step()
 	if step.Answer != nil && step.Input != nil {
-		return nil // what it was asked with has done its part
+		return nil // the input was needed to ask; the answer is here
 	}
-	if len(p.planned().Secrets)+len(p.planned().Links) > 0 {
-		if err := d.missing(p); err != nil {
+	if len(p.compiled().Secrets)+len(p.compiled().Links) > 0 {
+		if err := d.checkSecrets(p); err != nil {
 			return err
 		}
-		input, err := d.renderSecretly(ctx, p)
+		input, err := d.renderWithSecrets(ctx, p)
 		if err != nil {
 			return err
 		}
 		return d.checkInput(step, input)
 	}
-	if step.Input != nil && !d.lost(step) {
+	if step.Input != nil && !d.inputMasked(step) {
 		return nil
 	}
 	p.env.Now = step.StartedAt
-	value, err := p.planned().Input.Eval(p.env, expr.Budget{})
+	value, err := p.compiled().Input.Eval(p.env, expr.Budget{})
 	if err != nil {
 		return err
 	}
@@ -185,7 +186,7 @@ func (d *driver) render(ctx context.Context, p place) error {
 	}
 	if step.Input == nil {
 		step.Input = d.mask.JSON(input)
-		d.keep(len(input))
+		d.addSize(len(input))
 		d.change(step)
 	}
 	object, _ := value.(map[string]any)
@@ -195,26 +196,26 @@ func (d *driver) render(ctx context.Context, p place) error {
 	return d.checkInput(step, object)
 }
 
-// checkInput holds an input against the schema of its action, now that every
-// value is known.
+// checkInput validates an input against the schema of its action, now that all
+// values are known.
 func (d *driver) checkInput(step *run.Step, input map[string]any) error {
 	known := func(string) bool { return false }
-	if problems := d.engine.plans.Catalog().Check(step.Type, input, known); len(problems) > 0 {
+	if problems := d.engine.programs.Catalog().Check(step.Type, input, known); len(problems) > 0 {
 		return &action.Failure{Code: action.InvalidInput, Message: fmt.Sprintf("with%s: %s", problems[0].Pointer, problems[0].Message)}
 	}
 	return nil
 }
 
-// apply takes the outcome of a step into the state.
+// apply applies the result of a step to the state.
 func (d *driver) apply(r result) {
 	step := r.at.step()
-	d.landed(step)
+	d.removeInFlight(step)
 	d.change(step)
-	d.record(r.log.take())
+	d.appendLogs(r.log.take())
 	awaited := step.Awaits != "" && step.Answer == nil
 	switch {
 	case r.err != nil:
-		d.failed(r.at, r.err)
+		d.handleFailure(r.at, r.err)
 	case r.result.Wait != nil:
 		until := r.result.Wait.Until.UTC().Truncate(time.Microsecond)
 		step.Status, step.WakeAt, step.Reason, step.Awaits = run.StepWaiting, &until, d.maskOf(step).Text(r.result.Wait.Reason), r.result.Wait.Awaits
@@ -234,32 +235,35 @@ func (d *driver) apply(r result) {
 	d.countExecution(step, r.took)
 }
 
-// stopRun ends the run because a step says so.
-func (d *driver) stopRun(p place, stop action.Stop) {
+// stopRun ends the run on behalf of a step.
+func (d *driver) stopRun(p stepRef, stop action.Stop) {
 	if !stop.Failed {
-		d.over = &finale{status: run.Succeeded}
+		d.earlyEnd = &earlyEnd{status: run.Succeeded}
 		return
 	}
 	message := stop.Message
 	if message == "" {
 		message = fmt.Sprintf("Step %q stopped the run.", p.step().Name)
 	}
-	d.giveUp(run.Failure{Code: run.CodeStopped, Message: run.Clip(d.maskOf(p.step()).Text(message), maxMessage), StepID: p.step().Path})
+	d.failEarly(run.Failure{Code: run.CodeStopped, Message: run.Clip(d.maskOf(p.step()).Text(message), maxMessage), StepID: p.step().Path})
 }
 
-// keep counts what the run keeps from now on.
-func (d *driver) keep(bytes int) {
+// addSize adds to the size of the run's stored state and enforces its limit.
+func (d *driver) addSize(bytes int) {
 	d.size += bytes
 	if limit := d.limits.StateBytes; d.size > limit {
-		d.giveUp(run.Failure{Code: run.CodeStateTooLarge, Message: fmt.Sprintf("The inputs and outputs of the run have more than %d bytes, which is the most the %s plan allows.", limit, d.snap.Plan)})
+		d.failEarly(run.Failure{Code: run.CodeStateTooLarge, Message: fmt.Sprintf("The inputs and outputs of the run have more than %d bytes, the most the %s plan allows.", limit, d.snap.Plan)})
 	}
 }
 
-// failed plans the next attempt of a step that failed for a passing reason and
-// has one left; else the step has failed.
-func (d *driver) failed(p place, err error) {
-	step, policy, failure := p.step(), p.planned().Policy, d.failureOf(p.step(), err)
+// handleFailure schedules the next attempt of a step if the failure is retryable and
+// attempts are left. Otherwise the step fails.
+func (d *driver) handleFailure(p stepRef, err error) {
+	step, policy, failure := p.step(), p.compiled().Policy, d.failureOf(p.step(), err)
 	passing, ok := errors.AsType[*action.Failure](err)
+	if ok {
+		d.storeFailedOutput(step, passing.Output)
+	}
 	if !ok || !passing.Retryable || step.Attempt >= policy.MaxAttempts {
 		d.settleFailed(p, failure)
 		return
@@ -271,59 +275,53 @@ func (d *driver) failed(p place, err error) {
 	})
 	failure.StepID = step.Path
 	step.Status, step.WakeAt, step.Error = run.StepWaiting, &next, &failure
-	step.Reason = fmt.Sprintf("attempt %d of %d failed; the next is at %s", step.Attempt, policy.MaxAttempts, clock.Format(next))
+	step.Reason = fmt.Sprintf("attempt %d of %d failed; retrying at %s", step.Attempt, policy.MaxAttempts, clock.Format(next))
 }
 
-// again begins the next attempt of a step that waited for it.
-func (d *driver) again(p place) {
+// startNextAttempt starts the next attempt of a step that waited for its retry.
+func (d *driver) startNextAttempt(p stepRef) {
 	step := p.step()
 	step.Attempt++
 	step.Status, step.AttemptAt = run.StepRunning, clock.Now()
 	step.WakeAt, step.Deadline, step.Error, step.Awaits, step.Reason = nil, nil, nil, "", ""
+	d.dropOutput(step)
 	d.change(step)
 }
 
-func (d *driver) succeed(p place, value any) {
+func (d *driver) succeed(p stepRef, value any) {
 	output, err := d.encodeOutput(value, d.maskOf(p.step()))
 	if err != nil {
 		d.settleFailed(p, d.failureOf(p.step(), err))
 		return
 	}
 	p.step().Status, p.step().Output = run.StepSucceeded, output
-	d.end(p)
+	d.finishStep(p)
 }
 
-// encodeOutput writes an output as an object: a bare value is wrapped.
+// encodeOutput encodes an output as an object. It wraps a bare value.
 func (d *driver) encodeOutput(value any, masker *mask.Masker) (json.RawMessage, error) {
-	switch value.(type) {
-	case map[string]any:
-	case nil:
-		value = map[string]any{}
-	default:
-		value = map[string]any{"value": value}
-	}
-	output, err := strictjson.Encode(value)
+	output, err := strictjson.Encode(action.Object(value))
 	if err != nil {
 		return nil, err
 	}
 	output = masker.JSON(output)
 	if limit := d.limits.OutputBytes; len(output) > limit {
-		return nil, &action.Failure{Code: run.CodeOutputTooLarge, Message: fmt.Sprintf("the output has %d bytes; the %s plan keeps at most %d", len(output), d.snap.Plan, limit)}
+		return nil, &action.Failure{Code: run.CodeOutputTooLarge, Message: fmt.Sprintf("the output has %d bytes; the %s plan allows at most %d", len(output), d.snap.Plan, limit)}
 	}
-	d.keep(len(output))
+	d.addSize(len(output))
 	return output, nil
 }
 
-func (d *driver) settleFailed(p place, failure run.Failure) {
+func (d *driver) settleFailed(p stepRef, failure run.Failure) {
 	step := p.step()
 	if failure.StepID == "" {
 		failure.StepID = step.Path
 	}
 	step.Status, step.Error = run.StepFailed, &failure
-	d.end(p)
+	d.finishStep(p)
 }
 
-func (d *driver) end(p place) {
+func (d *driver) finishStep(p stepRef) {
 	now := clock.Now()
 	step := p.step()
 	delete(d.inputs, step)
@@ -332,23 +330,23 @@ func (d *driver) end(p place) {
 	d.settle(p)
 }
 
-func (d *driver) settle(p place) {
+func (d *driver) settle(p stepRef) {
 	d.change(p.step())
 	if err := p.publish(); err != nil {
-		// The output was encoded a moment ago, so this cannot happen.
+		// The output was just encoded, so this cannot happen.
 		d.log.Error("cannot read back a step's output", "step", p.step().Path, "error", err)
 	}
 }
 
 const maxMessage = 4 << 10
 
-// failureOf says what an error means for the one who wrote the workflow.
+// failureOf returns the failure that users see for an error.
 func (d *driver) failureOf(step *run.Step, err error) run.Failure {
 	var (
 		fromAction *action.Failure
 		fromExpr   *expr.Error
 	)
-	failure := run.Failure{Code: run.CodeInternal, Message: "The step failed for a reason inside Stepmill."}
+	failure := run.Failure{Code: run.CodeInternal, Message: "The step failed because of an internal error in Stepmill."}
 	switch {
 	case errors.As(err, &fromAction):
 		failure = run.Failure{Code: fromAction.Code, Message: fromAction.Message}

@@ -17,8 +17,8 @@ import (
 	"github.com/stepmill/stepmill/internal/workflow"
 )
 
-// family is a workflow that runs another one, and that one.
-type family struct {
+// parentAndChild is a workflow that runs another one, and that one.
+type parentAndChild struct {
 	*world
 	parent, child string // workflows
 }
@@ -28,30 +28,30 @@ const childSteps = `[
 	{"id": "rest", "uses": "flow.wait", "with": {"for": "1m"}},
 	{"id": "two", "uses": "test.effect", "with": {"call": "two", "returns": {"n": 2}}}]`
 
-func newFamily(w *world, childSteps string) family {
-	f := family{world: w, child: w.workflow(childSteps)}
+func newParentAndChild(w *world, childSteps string) parentAndChild {
+	f := parentAndChild{world: w, child: w.workflow(childSteps)}
 	f.parent = w.workflow(fmt.Sprintf(`[
 		{"id": "call", "on_error": "continue", "uses": "flow.run", "with": {"workflow_id": %q}},
 		{"id": "then", "uses": "test.effect", "with": {"call": "then", "returns": {"output": "${{ steps.call.output.output }}", "why": "${{ steps.call.error.code }}"}}}]`, f.child))
 	return f
 }
 
-func (f family) children() []run.Item {
+func (f parentAndChild) children() []run.Item {
 	f.t.Helper()
-	page, err := f.runs.List(context.WithoutCancel(f.t.Context()), f.actor, f.child, "", paging.Request{Limit: 100})
+	page, err := f.runs.List(context.WithoutCancel(f.t.Context()), f.actor, f.child, "", nil, paging.Request{Limit: 100})
 	if err != nil {
 		f.t.Fatal(err)
 	}
 	return page.Items
 }
 
-// TestARunThatEndsBeforeItIsWaitedFor holds the commit that says that the step
-// waits until the run has ended.
-func TestARunThatEndsBeforeItIsWaitedFor(t *testing.T) {
+// TestChildEndsBeforeParentWaits delays the commit that makes the step wait until the child has
+// ended.
+func TestChildEndsBeforeParentWaits(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
-		f := newFamily(w, childSteps)
+		f := newParentAndChild(w, childSteps)
 		st := &hooked{Store: w.store, before: func(_ run.Lease, d run.Decision) {
 			if slices.ContainsFunc(d.Steps, func(s run.Step) bool { return s.Path == "call" && s.Status == run.StepWaiting && s.Answer == nil }) {
 				w.endOf(f.children()[0].ID)
@@ -68,9 +68,9 @@ func TestARunThatEndsBeforeItIsWaitedFor(t *testing.T) {
 	})
 }
 
-// TestCrashAtEveryCommitOfAFamily lets the engine die at each commit of a run
-// and of the one that it waits for.
-func TestCrashAtEveryCommitOfAFamily(t *testing.T) {
+// TestCrashAtEveryCommitOfParentAndChild crashes the engine at each commit of a run and
+// of the child that it waits for.
+func TestCrashAtEveryCommitOfParentAndChild(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct{ child, want string }{
 		"succeeds": {childSteps, `{"output":{"n":2},"why":null}`},
@@ -81,17 +81,17 @@ func TestCrashAtEveryCommitOfAFamily(t *testing.T) {
 			t.Parallel()
 			for _, happened := range []bool{false, true} {
 				for commits, died := 0, true; died && !t.Failed(); commits++ {
-					synctest.Test(t, func(t *testing.T) { died = crashFamily(t, tc.child, tc.want, commits, happened) })
+					synctest.Test(t, func(t *testing.T) { died = crashParentAndChild(t, tc.child, tc.want, commits, happened) })
 				}
 			}
 		})
 	}
 }
 
-func crashFamily(t *testing.T, child, want string, commits int, happened bool) bool {
+func crashParentAndChild(t *testing.T, child, want string, commits int, happened bool) bool {
 	w := newWorld(t)
-	f := newFamily(w, child)
-	m := newMortal(w.store, commits, happened)
+	f := newParentAndChild(w, child)
+	m := newCrashingStore(w.store, commits, happened)
 	n := w.start(m)
 	id := w.startRun(f.parent, "{}")
 	ended, stop := w.watchers.Watch(id)
@@ -104,27 +104,26 @@ func crashFamily(t *testing.T, child, want string, commits int, happened bool) b
 	w.start(w.store)
 	d := w.endOf(id)
 	if len(d.Steps) != 2 || d.Status != run.Succeeded || string(d.Steps[1].Output) != want {
-		t.Errorf("died at commit %d (took place: %v): %+v", commits, happened, d.Steps)
+		t.Errorf("crashed at commit %d (committed: %v): %+v", commits, happened, d.Steps)
 	}
 	if got := f.children(); len(got) != 1 || got[0].Status == run.Running {
-		t.Errorf("died at commit %d (took place: %v): %+v", commits, happened, got)
+		t.Errorf("crashed at commit %d (committed: %v): %+v", commits, happened, got)
 	}
 	return m.left.Load() < 0
 }
 
-// TestCancelOfAFamilyAtEveryMoment cancels a run before and after each commit of
-// it and of the one that it waits for, and while that is being started. Nothing
-// goes on after it.
-func TestCancelOfAFamilyAtEveryMoment(t *testing.T) {
+// TestCancelParentAtEveryMoment cancels a run before and after each of its commits and those of
+// its child, and while the child is being started. Nothing continues after the cancel.
+func TestCancelParentAtEveryMoment(t *testing.T) {
 	t.Parallel()
 	for moment, more := 0, true; more && !t.Failed(); moment++ {
-		synctest.Test(t, func(t *testing.T) { more = cancelFamily(t, moment) })
+		synctest.Test(t, func(t *testing.T) { more = cancelParentAndChild(t, moment) })
 	}
 }
 
-func cancelFamily(t *testing.T, moment int) bool {
+func cancelParentAndChild(t *testing.T, moment int) bool {
 	w := newWorld(t)
-	f := newFamily(w, childSteps)
+	f := newParentAndChild(w, childSteps)
 	var (
 		at   atomic.Int64
 		mu   sync.Mutex
@@ -163,7 +162,7 @@ func cancelFamily(t *testing.T, moment int) bool {
 	}
 	for _, child := range f.children() {
 		if child.Status == run.Running {
-			t.Errorf("moment %d: the run that it waited for goes on", moment)
+			t.Errorf("moment %d: the child continues", moment)
 		}
 	}
 	before := w.effects.count("one") + w.effects.count("two") + w.effects.count("then")
@@ -174,8 +173,8 @@ func cancelFamily(t *testing.T, moment int) bool {
 	return d.Status == run.Cancelled
 }
 
-// TestTheEndOfARunEndsThoseItWaitsFor ends the run above in every other way.
-func TestTheEndOfARunEndsThoseItWaitsFor(t *testing.T) {
+// TestEndOfParentCancelsChildren ends the parent in every other way.
+func TestEndOfParentCancelsChildren(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		settings, beside string
@@ -194,7 +193,7 @@ func TestTheEndOfARunEndsThoseItWaitsFor(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := newWorld(t)
 				w.start(w.store)
-				f := newFamily(w, childSteps)
+				f := newParentAndChild(w, childSteps)
 				parent := w.workflowWith(fmt.Sprintf(`[
 					{"id": "call", "needs": [], "uses": "flow.run", "with": {"workflow_id": %q}},
 					{"id": "leave", "needs": [], "uses": "flow.run", "with": {"workflow_id": %q, "wait": false}}, %s]`, f.child, f.child, tc.beside), tc.settings)
@@ -209,24 +208,24 @@ func TestTheEndOfARunEndsThoseItWaitsFor(t *testing.T) {
 					got[child.Status]++
 				}
 				if diff := cmp.Diff(map[run.Status]int{run.Cancelled: 1, run.Succeeded: 1}, got); diff != "" {
-					t.Errorf("the run that is waited for ends, the other does not (-want +got):\n%s", diff)
+					t.Errorf("the awaited child ends, the other does not (-want +got):\n%s", diff)
 				}
 			})
 		})
 	}
 }
 
-func TestRunsBelowRunsBelowRuns(t *testing.T) {
+func TestNestedRuns(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.start(w.store)
 	flow := w.workflow(`[{"id": "down", "uses": "flow.run", "with": {"workflow_id": "${{ workflow.id }}"}}]`)
 	d := w.finished(w.startRun(flow, "{}"))
-	page, err := w.runs.List(t.Context(), w.actor, flow, run.Failed, paging.Request{Limit: 100})
+	page, err := w.runs.List(t.Context(), w.actor, flow, run.Failed, nil, paging.Request{Limit: 100})
 	if err != nil || len(page.Items) != 11 || d.Error.Code != "run_failed" {
 		t.Fatalf("%d runs, %+v, %v", len(page.Items), d.Error, err)
 	}
-	// Each is started by the one above it; the deepest may start none.
+	// Each run is started by its parent; the deepest must not start another.
 	deepest := w.get(page.Items[0].ID)
 	if deepest.Depth != 10 || deepest.Steps[0].Error.Code != "chain_depth_exceeded" {
 		t.Errorf("at depth %d: %+v", deepest.Depth, deepest.Steps[0].Error)

@@ -11,31 +11,31 @@ import (
 	"github.com/stepmill/stepmill/internal/run"
 )
 
-// TestTheTimeOfARun bounds how long steps are executed, and nothing else.
-func TestTheTimeOfARun(t *testing.T) {
+// TestRunTimeout checks that the timeout only limits the execution of steps.
+func TestRunTimeout(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		timeout, steps string
 		failsAfter     time.Duration // zero: it succeeds
 	}{
 		"one step": {"1m", `[{"id": "a", "timeout": "5m", "uses": "test.effect", "with": {"takes": "2m"}}]`, time.Minute},
-		"it adds up over waits": {"1m", `[{"id": "poll", "repeat": {"until": "index == 3", "every": "1h"}, "steps": [
+		"adds up over waits": {"1m", `[{"id": "poll", "repeat": {"until": "index == 3", "every": "1h"}, "steps": [
 			{"id": "work", "uses": "test.effect", "with": {"takes": "25s"}}]}]`, 2*time.Hour + time.Minute},
 		"enough for all rounds": {"101s", `[{"id": "poll", "repeat": {"until": "index == 3", "every": "1h"}, "steps": [
 			{"id": "work", "uses": "test.effect", "with": {"takes": "25s"}}]}]`, 0},
-		"beside each other they count once": {"41s", `[
+		"parallel steps count once": {"41s", `[
 			{"id": "a", "needs": [], "uses": "test.effect", "with": {"takes": "40s"}},
 			{"id": "b", "needs": [], "uses": "test.effect", "with": {"takes": "40s"}},
 			{"id": "c", "needs": [], "uses": "test.effect", "with": {"takes": "40s"}}]`, 0},
-		"overlapping they count once": {"61s", `[
+		"overlapping steps count once": {"61s", `[
 			{"id": "a", "needs": [], "uses": "test.effect", "with": {"takes": "40s"}},
 			{"id": "rest", "needs": [], "uses": "flow.wait", "with": {"for": "20s"}},
 			{"id": "b", "needs": ["rest"], "uses": "test.effect", "with": {"takes": "40s"}}]`, 0},
-		"overlapping they count all the same": {"59s", `[
+		"overlapping steps count in full": {"59s", `[
 			{"id": "a", "needs": [], "uses": "test.effect", "with": {"takes": "40s"}},
 			{"id": "rest", "needs": [], "uses": "flow.wait", "with": {"for": "20s"}},
 			{"id": "b", "needs": ["rest"], "uses": "test.effect", "with": {"takes": "40s"}}]`, 59 * time.Second},
-		"a wait beside a step does not stop the count": {"50s", `[
+		"a parallel wait does not stop the count": {"50s", `[
 			{"id": "a", "needs": [], "timeout": "5m", "uses": "test.effect", "with": {"takes": "2m"}},
 			{"id": "rest", "needs": [], "uses": "flow.wait", "with": {"for": "10s"}},
 			{"id": "ask", "needs": [], "uses": "flow.approval", "with": {"timeout": "30s", "on_timeout": "continue"}}]`, 50 * time.Second},
@@ -69,9 +69,9 @@ func TestTheTimeOfARun(t *testing.T) {
 	}
 }
 
-// TestTheTimeOfARunAddsUpOverRestarts stops the engine while a step hangs: what
-// it was executed for counts when it is executed again.
-func TestTheTimeOfARunAddsUpOverRestarts(t *testing.T) {
+// TestRunTimeoutAddsUpOverRestarts stops the engine while a step hangs. The time before the
+// restart counts.
+func TestRunTimeoutAddsUpOverRestarts(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -81,7 +81,7 @@ func TestTheTimeOfARunAddsUpOverRestarts(t *testing.T) {
 		stopped := time.Now()
 		n.end()
 		if took := time.Since(stopped); took != 25*time.Second {
-			t.Fatalf("the step was given %s to end", took)
+			t.Fatalf("the step had %s to end", took)
 		}
 		time.Sleep(time.Hour)
 		w.start(w.store)
@@ -96,7 +96,7 @@ func TestTheTimeOfARunAddsUpOverRestarts(t *testing.T) {
 	})
 }
 
-func TestBeingHeldBackDoesNotCountForTheTimeOfARun(t *testing.T) {
+func TestRunTimeoutExcludesQueueTime(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -104,7 +104,7 @@ func TestBeingHeldBackDoesNotCountForTheTimeOfARun(t *testing.T) {
 		flow := w.workflowWith(`[{"id": "a", "timeout": "10m", "uses": "test.effect", "with": {"takes": "50s"}}]`, `{"timeout": "1m", "concurrency": {"limit": 1}}`)
 		ids := []string{w.startRun(flow, "{}"), w.startRun(flow, "{}"), w.startRun(flow, "{}")}
 		begun := time.Now()
-		if held := w.get(ids[2]).WaitingFor(); held == nil || held.Reason != "waits until another run of this workflow has ended" {
+		if held := w.get(ids[2]).WaitingFor(); held == nil || held.Reason != "queued: the concurrency limit of the workflow is reached" {
 			t.Errorf("%+v", held)
 		}
 		for i, id := range ids {
@@ -116,9 +116,9 @@ func TestBeingHeldBackDoesNotCountForTheTimeOfARun(t *testing.T) {
 	})
 }
 
-// TestAStepEndsWithItsTime has an action that notices the end of its time, and
-// one that never does: that is given a second.
-func TestAStepEndsWithItsTime(t *testing.T) {
+// TestStepTimeoutStopsAction has an action that stops at its timeout, and one that never
+// does and gets a second of grace.
+func TestStepTimeoutStopsAction(t *testing.T) {
 	t.Parallel()
 	for with, want := range map[string]time.Duration{`{"gate": "never"}`: 30 * time.Second, `{"deaf": "stuck"}`: 31 * time.Second} {
 		synctest.Test(t, func(t *testing.T) {
@@ -137,9 +137,9 @@ func TestAStepEndsWithItsTime(t *testing.T) {
 	}
 }
 
-// TestAStopWaitsForSteps lets a step end within the time to drain, and gives up
-// one that does not notice: it is executed again, as the same attempt.
-func TestAStopWaitsForSteps(t *testing.T) {
+// TestShutdownDrainsSteps has a step that ends within the drain time, and one that ignores
+// the shutdown and is executed again as the same attempt.
+func TestShutdownDrainsSteps(t *testing.T) {
 	t.Parallel()
 	for with, want := range map[string]struct {
 		stop  time.Duration
@@ -157,7 +157,7 @@ func TestAStopWaitsForSteps(t *testing.T) {
 			begun := time.Now()
 			n.end()
 			if took := time.Since(begun); took != want.stop {
-				t.Errorf("%s: the stop took %s", with, took)
+				t.Errorf("%s: the shutdown took %s", with, took)
 			}
 			w.effects.open("$stuck")
 			w.start(w.store)
@@ -168,7 +168,7 @@ func TestAStopWaitsForSteps(t *testing.T) {
 	}
 }
 
-func TestAnApprovalEndsWithItsTime(t *testing.T) {
+func TestApprovalTimeout(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -184,9 +184,9 @@ func TestAnApprovalEndsWithItsTime(t *testing.T) {
 	})
 }
 
-// TestPausesGrow has attempts that fail at once: each pause is at most the bound
-// of its attempt.
-func TestPausesGrow(t *testing.T) {
+// TestBackoffGrows has attempts that fail immediately. Each pause is at most the bound of
+// its attempt.
+func TestBackoffGrows(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -203,39 +203,39 @@ func TestPausesGrow(t *testing.T) {
 				next = d.Attempts[i+1].StartedAt
 			}
 			if pause := next.Sub(a.FinishedAt); pause <= 0 || pause > bounds[i]+time.Millisecond {
-				t.Errorf("after attempt %d came a pause of %s, the bound is %s", a.Number, pause, bounds[i])
+				t.Errorf("the pause after attempt %d was %s, the bound is %s", a.Number, pause, bounds[i])
 			}
 		}
 	})
 }
 
-// counting counts how often runs are taken up.
-type counting struct {
+// countingStore counts activations.
+type countingStore struct {
 	engine.Store
 	activations atomic.Int64
 }
 
-func (c *counting) Activate(ctx context.Context, wake run.Wake, node string) (run.Lease, bool, error) {
+func (c *countingStore) Activate(ctx context.Context, wake run.Wake, node string) (run.Lease, bool, error) {
 	c.activations.Add(1)
 	return c.Store.Activate(ctx, wake, node)
 }
 
-func TestALongWaitIsTakenUpOnce(t *testing.T) {
+func TestLongWaitIsActivatedOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
-		st := &counting{Store: w.store}
+		st := &countingStore{Store: w.store}
 		w.start(st)
 		d := w.endOf(w.startRun(w.workflow(`[{"id": "a", "uses": "flow.wait", "with": {"for": "30d"}}]`), "{}"))
 		if n := st.activations.Load(); d.Status != run.Succeeded || n != 1 {
-			t.Fatalf("%s, taken up %d times", d.Status, n)
+			t.Fatalf("%s, activated %d times", d.Status, n)
 		}
 	})
 }
 
-// TestARunThatIsHeldBackTakesNoPlaceInTheQueue starts one that waits for another:
-// what was reserved for it is free.
-func TestARunThatIsHeldBackTakesNoPlaceInTheQueue(t *testing.T) {
+// TestHeldBackRunReleasesItsReservation starts a run that waits for another. Its
+// reservation is released.
+func TestHeldBackRunReleasesItsReservation(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -247,7 +247,7 @@ func TestARunThatIsHeldBackTakesNoPlaceInTheQueue(t *testing.T) {
 			t.Fatalf("%+v", d)
 		}
 		if _, ok := n.dispatch.Reserve(w.actor.Workspace.ID, "another", 1); !ok {
-			t.Error("it takes a place in the queue")
+			t.Error("its reservation was not released")
 		}
 		for _, id := range []string{first, second} {
 			if d := w.endOf(id); d.Status != run.Succeeded {

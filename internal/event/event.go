@@ -1,6 +1,6 @@
-// Package event owns what happened: the names of events and the immutable
-// envelope that is stored with each state change and later sent to webhooks.
-// The data of an event is made by the package whose state changed.
+// Package event owns events: their types and the immutable envelope that is
+// stored with each state change and later sent to webhooks. The package whose
+// state changed provides the data of the event.
 package event
 
 import (
@@ -26,16 +26,16 @@ const (
 	WorkflowPaused    Type = "workflow.paused"
 )
 
-// Types lists every event in the order of the documentation.
+// Types lists all event types in the order of the documentation.
 func Types() []Type {
 	return []Type{RunStarted, RunSucceeded, RunFailed, RunCancelled, WorkflowActivated, WorkflowPaused}
 }
 
-// Known tells whether a name is that of an event.
+// Known reports whether name is an event type.
 func Known(name string) bool { return slices.Contains(Types(), Type(name)) }
 
-// Event is an event as it is stored and sent: Body is never changed, so that
-// every attempt to deliver it sends the same bytes.
+// Event is an event as it is stored and sent. Body never changes, so that every
+// delivery attempt sends the same bytes.
 type Event struct {
 	ID          string
 	WorkspaceID string
@@ -43,9 +43,9 @@ type Event struct {
 	WorkflowID  string
 	RunID       string
 	At          time.Time
-	// Depth is how many runs stand above the run.
+	// Depth is the number of ancestors of the run.
 	Depth int
-	// Draft says that the run is one of a draft: no trigger fires on it.
+	// Draft marks an event of a draft run. Triggers ignore it.
 	Draft bool
 	Body  []byte
 }
@@ -57,14 +57,14 @@ type envelope struct {
 	Data      any    `json:"data"`
 }
 
-// Subject says whom an event is about.
+// Subject identifies the workflow and run that an event is about.
 type Subject struct {
 	WorkspaceID, WorkflowID, RunID string
 	Depth                          int  // of the run
-	Draft                          bool // the run is one of a draft
+	Draft                          bool // it is a draft run
 }
 
-// New makes an event. Data must be a value that encoding/json accepts.
+// New returns an event. Data must be a value that encoding/json can encode.
 func New(kind Type, subject Subject, at time.Time, data any) (Event, error) {
 	e := Event{
 		ID: uid.At(uid.Event, at), Type: kind, At: at,

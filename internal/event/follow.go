@@ -7,112 +7,113 @@ import (
 
 	"github.com/stepmill/stepmill/internal/clock"
 	"github.com/stepmill/stepmill/internal/fault"
-	"github.com/stepmill/stepmill/internal/news"
 	"github.com/stepmill/stepmill/internal/paging"
+	"github.com/stepmill/stepmill/internal/pubsub"
 )
 
-// Stored is an event with its number. Numbers grow with the commits that wrote
-// the events.
+// Stored is a stored event with its sequence number. Numbers increase in commit
+// order.
 type Stored struct {
 	Seq int64
 	Event
 }
 
-// Filter says which events are wanted; its zero value wants all.
+// Filter selects events. Its zero value selects all.
 type Filter struct {
 	Types      []Type
 	WorkflowID string
 }
 
-// Extent is the oldest event that is shown and the newest there is, of all
-// workspaces. Without any the oldest would be the next one.
+// Extent holds the sequence numbers of the oldest event that is still shown and of
+// the newest one, of all workspaces. If there are none, Oldest is Newest + 1.
 type Extent struct{ Oldest, Newest int64 }
 
-// Store keeps events. A method is one atomic unit. Samples, which did not
-// happen, are never among what it lists.
+// Store reads events. Each method is one transaction. Lists never include sample
+// events.
 type Store interface {
-	// EventExtent takes what happened before that time for gone.
+	// EventExtent ignores events before since.
 	EventExtent(ctx context.Context, workspaceID string, since time.Time) (Extent, error)
-	// EventsAfter lists the first wanted events after a number, and returns the
-	// number that it has looked up to.
-	EventsAfter(ctx context.Context, workspaceID string, want Filter, after int64, limit int) (events []Stored, upTo int64, err error)
-	// Events lists the wanted events, newest first. A page may hold fewer than
-	// asked for, or none, and still have a next one: how many rows are looked at
-	// for it is bounded.
-	Events(ctx context.Context, workspaceID string, want Query, page paging.Request) (paging.Page[Stored], error)
+	// EventsAfter returns the first matching events after a sequence number, and the
+	// number up to which it has searched.
+	EventsAfter(ctx context.Context, workspaceID string, filter Filter, after int64, limit int) (events []Stored, upTo int64, err error)
+	// Events lists the matching events, newest first. A page may have fewer events
+	// than requested, or none, and still have a next page: the number of rows
+	// scanned per page is bounded.
+	Events(ctx context.Context, workspaceID string, query Query, page paging.Request) (paging.Page[Stored], error)
 }
 
-// Service has the use cases of events.
+// Service implements the use cases of events.
 type Service struct {
-	store Store
-	news  *news.Hub
+	store   Store
+	changes *pubsub.Broker
 }
 
-// NewService makes a service on a store; written has news of workspaces, by
-// their ids, whenever events of them were written.
-func NewService(store Store, written *news.Hub) *Service {
-	return &Service{store: store, news: written}
+// NewService returns a service that uses the given store. written notifies, by
+// workspace id, when events have been committed.
+func NewService(store Store, written *pubsub.Broker) *Service {
+	return &Service{store: store, changes: written}
 }
 
-// eventsAtOnce is how many events are read at a time.
-const eventsAtOnce = 100
+// batchSize is the number of events that Next reads.
+const batchSize = 100
 
-// Feed follows the events of a workspace. Its methods are for one goroutine.
+// Feed follows the events of a workspace. It is not safe for concurrent use.
 type Feed struct {
 	service     *Service
 	workspaceID string
-	want        Filter
-	at          int64
-	// Gap is set when events after the last one seen may be gone.
+	filter      Filter
+	position    int64
+	// Gap is set if events after the last one seen may have been deleted.
 	Gap *Gap
-	// News has an element when there are new events since the last one was taken.
-	News <-chan struct{}
+	// Changes receives an element when there are new events since the last receive.
+	Changes <-chan struct{}
 }
 
-// Gap says that what happened between two numbers cannot be told any more.
+// Gap is a range of sequence numbers whose events may be missing from the feed.
 type Gap struct{ After, Through int64 }
 
-// Follow begins to follow the events of a workspace, for as long as the context
-// lasts. It goes on after the number of the event seen last, or, without one,
-// from now on.
-func (s *Service) Follow(ctx context.Context, workspaceID string, want Filter, lastSeen string) (*Feed, error) {
-	f := &Feed{service: s, workspaceID: workspaceID, want: want}
-	heard, stop := s.news.Wait(workspaceID)
+// Follow returns a feed of the events of a workspace, which ends with the context.
+// The feed starts after the event with the number lastSeen, or with new events if
+// lastSeen is empty.
+func (s *Service) Follow(ctx context.Context, workspaceID string, filter Filter, lastSeen string) (*Feed, error) {
+	f := &Feed{service: s, workspaceID: workspaceID, filter: filter}
+	changed, stop := s.changes.Subscribe(workspaceID)
 	context.AfterFunc(ctx, stop)
-	f.News = heard
-	kept, err := s.store.EventExtent(ctx, workspaceID, clock.Now().Add(-Keep))
+	f.Changes = changed
+	extent, err := s.store.EventExtent(ctx, workspaceID, clock.Now().Add(-Retention))
 	if err != nil {
 		return nil, err
 	}
-	f.at = kept.Newest
+	f.position = extent.Newest
 	if lastSeen == "" {
 		return f, nil
 	}
 	seen, err := strconv.ParseInt(lastSeen, 10, 64)
 	if err != nil || seen < 0 || strconv.FormatInt(seen, 10) != lastSeen {
-		return nil, fault.New(fault.InvalidRequest, "Last-Event-ID: is not one that the stream of events has sent")
+		return nil, fault.New(fault.InvalidRequest, "Last-Event-ID: must be an ID that the event stream has sent")
 	}
 	switch {
-	case seen > kept.Newest: // there were more events once: a backup was restored, or all are too old
-		f.Gap = &Gap{seen, kept.Newest}
-	case seen < kept.Oldest-1:
-		f.at = kept.Oldest - 1
-		f.Gap = &Gap{seen, f.at}
+	case seen > extent.Newest: // a backup was restored, or all events have expired
+		f.Gap = &Gap{seen, extent.Newest}
+	case seen < extent.Oldest-1:
+		f.position = extent.Oldest - 1
+		f.Gap = &Gap{seen, f.position}
 	default:
-		f.at = seen
+		f.position = seen
 	}
 	return f, nil
 }
 
-// At is the number up to which everything was told.
-func (f *Feed) At() int64 { return f.at }
+// Position returns the sequence number up to which Next has read.
+func (f *Feed) Position() int64 { return f.position }
 
-// Next reads the events since the last time, and tells whether there are more.
+// Next returns the events since the last call, and reports whether there may be
+// more.
 func (f *Feed) Next(ctx context.Context) (events []Stored, more bool, err error) {
-	events, upTo, err := f.service.store.EventsAfter(ctx, f.workspaceID, f.want, f.at, eventsAtOnce)
+	events, upTo, err := f.service.store.EventsAfter(ctx, f.workspaceID, f.filter, f.position, batchSize)
 	if err != nil {
 		return nil, false, err
 	}
-	f.at = upTo
-	return events, len(events) == eventsAtOnce, nil
+	f.position = upTo
+	return events, len(events) == batchSize, nil
 }

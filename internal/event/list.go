@@ -9,21 +9,20 @@ import (
 	"github.com/stepmill/stepmill/internal/paging"
 )
 
-// Keep is how long events are shown. One stays longer only for the sake of a
-// delivery that is younger than the event.
-const Keep = 7 * 24 * time.Hour
+// Retention is how long events are shown. An event is stored for longer only while
+// a later delivery refers to it.
+const Retention = 7 * 24 * time.Hour
 
-// Query narrows a list of events.
+// Query selects events to list.
 type Query struct {
 	Filter
-	RunID string // empty: any, or none
-	// After is the first moment that counts, Before the first that does not, nil:
-	// all that came later.
+	RunID string // empty: events of any run, or of none
+	// After is inclusive. Before is exclusive; nil means no upper bound.
 	After  time.Time
 	Before *time.Time
 }
 
-// Matches tells whether an event is one that is looked for.
+// Matches reports whether the query selects the event.
 func (q Query) Matches(e Event) bool {
 	return (len(q.Types) == 0 || slices.Contains(q.Types, e.Type)) &&
 		(q.WorkflowID == "" || e.WorkflowID == q.WorkflowID) && (q.RunID == "" || e.RunID == q.RunID) &&
@@ -31,9 +30,9 @@ func (q Query) Matches(e Event) bool {
 }
 
 // List lists the events of a workspace, newest first.
-func (s *Service) List(ctx context.Context, workspaceID string, want Query, page paging.Request) (paging.Page[Stored], error) {
-	if oldest := clock.Now().Add(-Keep); want.After.Before(oldest) {
-		want.After = oldest
+func (s *Service) List(ctx context.Context, workspaceID string, query Query, page paging.Request) (paging.Page[Stored], error) {
+	if oldest := clock.Now().Add(-Retention); query.After.Before(oldest) {
+		query.After = oldest
 	}
-	return s.store.Events(ctx, workspaceID, want, page)
+	return s.store.Events(ctx, workspaceID, query, page)
 }

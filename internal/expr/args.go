@@ -2,7 +2,7 @@ package expr
 
 import "time"
 
-// args are the arguments of one call. They are only valid during it.
+// args are the arguments of one call. They are valid only during the call.
 type args struct {
 	name   string
 	values []any
@@ -38,7 +38,7 @@ func (a args) texts(n int) ([3]string, error) {
 	return out, nil
 }
 
-// number is the first argument as a number.
+// number returns the first argument as a number.
 func (a args) number() (float64, error) {
 	if f, ok := float(a.values[0]); ok {
 		return f, nil
@@ -61,7 +61,7 @@ func (a args) list(i int) ([]any, error) {
 	return items, nil
 }
 
-// object takes nil for an empty object, as elements does for a list.
+// object accepts nil as an empty object, as elements does for a list.
 func (a args) object(i int) (map[string]any, error) {
 	switch v := a.values[i].(type) {
 	case nil:
@@ -77,7 +77,7 @@ func (a args) time(i int) (time.Time, error) {
 		return t, nil
 	}
 	if _, ok := a.values[i].(string); ok {
-		return time.Time{}, failf("argument %d of %s is not a date or time this language reads", i+1, a.name)
+		return time.Time{}, failf("argument %d of %s is not a valid date or time", i+1, a.name)
 	}
 	return time.Time{}, a.wrong(i, "a time, or a string or number that is one")
 }

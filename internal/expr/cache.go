@@ -5,9 +5,9 @@ import (
 	"sync"
 )
 
-// Cache keeps the most recently used programs and templates by their source,
-// so that texts that come by often are compiled once. It is safe for
-// concurrent use. Sources that do not compile are not kept.
+// Cache caches the most recently used programs and templates by their source, so
+// that frequent sources are compiled once. It is safe for concurrent use. It does
+// not cache sources that do not compile.
 type Cache struct {
 	mu      sync.Mutex
 	size    int
@@ -25,21 +25,21 @@ type entry struct {
 	value any
 }
 
-// maxCached is the longest source that is kept, so that the number of entries
-// also bounds the memory they take.
-const maxCached = 16 << 10
+// maxCachedSource is the longest source that is cached, so that the number of
+// entries also bounds their memory.
+const maxCachedSource = 16 << 10
 
 // NewCache returns a cache of at most size entries.
 func NewCache(size int) *Cache {
 	return &Cache{size: max(1, size), order: list.New(), entries: make(map[cacheKey]*list.Element)}
 }
 
-// CompileBare is [CompileBare], remembered.
+// CompileBare is [CompileBare] with caching.
 func (c *Cache) CompileBare(source string) (*Program, error) {
 	return remember(c, cacheKey{source: source}, CompileBare)
 }
 
-// CompileTemplate is [CompileTemplate], remembered.
+// CompileTemplate is [CompileTemplate] with caching.
 func (c *Cache) CompileTemplate(source string) (*Template, error) {
 	return remember(c, cacheKey{template: true, source: source}, CompileTemplate)
 }
@@ -51,14 +51,14 @@ func (c *Cache) Len() int {
 	return c.order.Len()
 }
 
-// remember compiles outside of the lock: two callers may compile the same
-// source at the same time, and neither waits for another source.
+// remember compiles without holding the lock: two callers may compile the same
+// source at the same time, but no caller waits for another source.
 func remember[T any](c *Cache, key cacheKey, compile func(string) (T, error)) (T, error) {
 	if v, ok := c.get(key); ok {
 		return v.(T), nil
 	}
 	v, err := compile(key.source)
-	if err == nil && len(key.source) <= maxCached {
+	if err == nil && len(key.source) <= maxCachedSource {
 		c.put(key, v)
 	}
 	return v, err

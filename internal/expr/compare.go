@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// compare orders two values of one kind: numbers, strings or times. A string
-// beside a time is read as one.
-func (m *machine) compare(op string, a, b any) (int, error) {
+// compare compares two values of one kind: numbers, strings or times. A string
+// that is compared with a time is parsed as a time.
+func (m *evaluation) compare(op string, a, b any) (int, error) {
 	if x, ok := a.(string); ok {
 		if y, ok := b.(string); ok {
 			return cmp.Compare(x, y), m.read(min(len(x), len(y)))
@@ -24,7 +24,7 @@ func (m *machine) compare(op string, a, b any) (int, error) {
 }
 
 // times returns a and b as times if one of them is a time and the other can be
-// read as one.
+// parsed as one.
 func times(a, b any) (x, y time.Time, ok bool) {
 	_, isA := a.(time.Time)
 	_, isB := b.(time.Time)
@@ -36,8 +36,8 @@ func times(a, b any) (x, y time.Time, ok bool) {
 	return x, y, okA && okB
 }
 
-// equal compares by value, to any depth. Values of different kinds differ.
-func (m *machine) equal(a, b any, depth int) (bool, error) {
+// equal reports whether values are deeply equal. Values of different kinds differ.
+func (m *evaluation) equal(a, b any, depth int) (bool, error) {
 	if err := m.spend(1); err != nil {
 		return false, err
 	}
@@ -70,7 +70,7 @@ func (m *machine) equal(a, b any, depth int) (bool, error) {
 	return m.equalScalars(a, b)
 }
 
-func (m *machine) equalScalars(a, b any) (bool, error) {
+func (m *evaluation) equalScalars(a, b any) (bool, error) {
 	if x, ok := a.(json.Number); ok && x == b {
 		return true, nil // however large, the digits are the same
 	}
@@ -83,14 +83,14 @@ func (m *machine) equalScalars(a, b any) (bool, error) {
 	return false, nil
 }
 
-func (m *machine) equalText(a, b string) (bool, error) {
+func (m *evaluation) equalText(a, b string) (bool, error) {
 	if len(a) != len(b) {
 		return false, nil
 	}
 	return a == b, m.read(len(a))
 }
 
-func (m *machine) equalLists(a, b []any, depth int) (bool, error) {
+func (m *evaluation) equalLists(a, b []any, depth int) (bool, error) {
 	for i := range a {
 		same, err := m.equalParts(a[i], b[i], depth)
 		if err != nil || !same {
@@ -100,7 +100,7 @@ func (m *machine) equalLists(a, b []any, depth int) (bool, error) {
 	return true, nil
 }
 
-func (m *machine) equalObjects(a, b map[string]any, depth int) (bool, error) {
+func (m *evaluation) equalObjects(a, b map[string]any, depth int) (bool, error) {
 	for k, x := range a {
 		y, ok := b[k]
 		if !ok {
@@ -114,12 +114,12 @@ func (m *machine) equalObjects(a, b map[string]any, depth int) (bool, error) {
 	return true, nil
 }
 
-func (m *machine) equalParts(a, b any, depth int) (bool, error) {
-	x, err := m.norm(a)
+func (m *evaluation) equalParts(a, b any, depth int) (bool, error) {
+	x, err := m.normalize(a)
 	if err != nil {
 		return false, err
 	}
-	y, err := m.norm(b)
+	y, err := m.normalize(b)
 	if err != nil {
 		return false, err
 	}

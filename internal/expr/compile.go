@@ -8,8 +8,8 @@ import (
 	"github.com/stepmill/stepmill/internal/suggest"
 )
 
-// compiler turns the parser's tree into nodes. Whatever it has no case for is
-// refused, so the language is exactly what is written here.
+// compiler turns the parser's tree into nodes. It rejects everything that it has
+// no case for, so it defines the language.
 type compiler struct {
 	source   string
 	origin   position
@@ -24,23 +24,23 @@ type compiler struct {
 	patterns int
 }
 
-// at returns where n stands in the source.
+// at returns the position of n in the source.
 func (c *compiler) at(n ast.Node) int { return original(c.inserted, n.Location().From) }
 
-// node compiles n as a part of its parent, one level deeper.
+// node compiles n one level deeper than its parent.
 func (c *compiler) node(n ast.Node) (node, error) {
 	if c.depth >= maxDepth {
-		return nil, invalidf(c.at(n), "the expression is nested more than %d deep", maxDepth)
+		return nil, invalidf(c.at(n), "the expression is nested more than %d levels deep", maxDepth)
 	}
 	c.depth++
 	defer func() { c.depth-- }()
-	return c.spine(n)
+	return c.chained(n)
 }
 
-// spine compiles n at the depth of its parent: what stands to the left of an
-// operator or a dot is not nested in it as a reader sees it. The number of
-// nodes bounds how long such a chain can be.
-func (c *compiler) spine(n ast.Node) (node, error) {
+// chained compiles n at the depth of its parent: the left side of an operator or
+// a dot does not look nested to a reader. The number of nodes bounds the length
+// of such a chain.
+func (c *compiler) chained(n ast.Node) (node, error) {
 	c.size++
 	if c.size > maxNodes {
 		return nil, invalidf(c.at(n), "the expression has more than %d parts", maxNodes)
@@ -61,7 +61,7 @@ func (c *compiler) spine(n ast.Node) (node, error) {
 	case *ast.PointerNode:
 		return c.pointer(n)
 	case *ast.ChainNode:
-		return c.spine(n.Node)
+		return c.chained(n.Node)
 	case *ast.MemberNode:
 		return c.member(n)
 	case *ast.SliceNode:
@@ -114,14 +114,14 @@ func (c *compiler) nodes(list []ast.Node) ([]node, error) {
 
 func (c *compiler) pointer(n *ast.PointerNode) (node, error) {
 	if len(c.loops) == 0 {
-		return nil, invalidf(c.at(n), "# is only known inside filter, map and their kin")
+		return nil, invalidf(c.at(n), "# can only be used inside filter, map and similar functions")
 	}
 	inner := len(c.loops) - 1
 	switch n.Name {
 	case "", "index":
 	case "acc":
 		if c.loops[inner] != "reduce" {
-			return nil, invalidf(c.at(n), "#acc is only known inside reduce")
+			return nil, invalidf(c.at(n), "#acc can only be used inside reduce")
 		}
 	default:
 		return nil, invalidf(c.at(n), "unknown name #%s%s", n.Name, suggest.Hint(n.Name, []string{"index", "acc"}))
@@ -140,7 +140,7 @@ func (c *compiler) conditional(n *ast.ConditionalNode) (node, error) {
 func (c *compiler) let(n *ast.VariableDeclaratorNode) (node, error) {
 	taken := slices.Contains(rootNames(), n.Name) || slices.Contains(c.vars, n.Name)
 	if _, ok := lookup(n.Name); ok || taken {
-		return nil, invalidf(c.at(n), "the name %s is taken", n.Name)
+		return nil, invalidf(c.at(n), "the name %s is already in use", n.Name)
 	}
 	value, err := c.node(n.Value)
 	if err != nil {
@@ -149,7 +149,7 @@ func (c *compiler) let(n *ast.VariableDeclaratorNode) (node, error) {
 	index := len(c.vars)
 	c.vars = append(c.vars, n.Name)
 	c.slots = max(c.slots, len(c.vars))
-	body, err := c.spine(n.Expr)
+	body, err := c.chained(n.Expr)
 	c.vars = c.vars[:index]
 	return let{index: index, value: value, body: body}, err
 }
@@ -172,7 +172,7 @@ func (c *compiler) object(n *ast.MapNode) (node, error) {
 }
 
 func (c *compiler) slice(n *ast.SliceNode) (node, error) {
-	of, err := c.spine(n.Node)
+	of, err := c.chained(n.Node)
 	if err != nil {
 		return nil, err
 	}
@@ -207,7 +207,7 @@ func (c *compiler) unary(n *ast.UnaryNode) (node, error) {
 }
 
 func (c *compiler) binary(n *ast.BinaryNode) (node, error) {
-	left, err := c.spine(n.Left)
+	left, err := c.chained(n.Left)
 	if err != nil {
 		return nil, err
 	}
@@ -235,8 +235,8 @@ func (c *compiler) binary(n *ast.BinaryNode) (node, error) {
 	return binary{at: c.at(n), left: left, right: right, apply: apply}, nil
 }
 
-// pattern compiles the regular expression of a matches. Those of one
-// expression share one limit, as they are all kept.
+// pattern compiles the regular expression of a matches operator. All patterns of
+// an expression share one limit, because the expression keeps them in memory.
 func (c *compiler) pattern(n *ast.StringNode) (*regex, error) {
 	re, err := compilePattern(n.Value)
 	if err != nil {

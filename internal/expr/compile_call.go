@@ -6,7 +6,7 @@ import (
 	"github.com/stepmill/stepmill/internal/suggest"
 )
 
-// call compiles a function call. Only functions of the table exist.
+// call compiles a call of a function in the table.
 func (c *compiler) call(n ast.Node, name string, args []ast.Node) (node, error) {
 	f, ok := lookup(name)
 	if !ok {
@@ -15,7 +15,7 @@ func (c *compiler) call(n ast.Node, name string, args []ast.Node) (node, error) 
 	if len(args) < f.min || len(args) > f.max {
 		return nil, invalidf(c.at(n), "%s takes %s, got %d: %s", name, arity(f), len(args), f.Signature)
 	}
-	if f.form != nil {
+	if f.loop != nil {
 		return c.loop(n, f, args)
 	}
 	nodes, err := c.nodes(args)
@@ -35,9 +35,9 @@ func arity(f *function) string {
 	return arguments(f.min) + " at least and " + arguments(f.max) + " at most"
 }
 
-// loop compiles filter, map and their kin: f(list, body, extra).
+// loop compiles filter, map and similar functions: f(list, body, extra).
 func (c *compiler) loop(n ast.Node, f *function, args []ast.Node) (node, error) {
-	l := &loop{at: c.at(n), frame: len(c.loops), run: f.form}
+	l := &loop{at: c.at(n), frame: len(c.loops), run: f.loop}
 	var err error
 	if l.list, err = c.node(args[0]); err != nil {
 		return nil, err
@@ -75,7 +75,7 @@ type call struct {
 	args     []node
 }
 
-func (n *call) eval(m *machine) (any, error) {
+func (n *call) eval(m *evaluation) (any, error) {
 	base := len(m.stack)
 	for _, arg := range n.args {
 		v, err := arg.eval(m)

@@ -9,7 +9,7 @@ import (
 	"github.com/stepmill/stepmill/internal/suggest"
 )
 
-// identifier compiles a name that stands alone.
+// identifier compiles a single name.
 func (c *compiler) identifier(n *ast.IdentifierNode) (node, error) {
 	if i := slices.Index(c.vars, n.Value); i >= 0 {
 		return slot{i}, nil
@@ -28,6 +28,7 @@ func (c *compiler) identifier(n *ast.IdentifierNode) (node, error) {
 		c.refs.Cursor = true
 		return pollCursor{}, nil
 	case "trigger", "run", "workflow":
+		c.refs.Version = c.refs.Version || n.Value == "workflow"
 		return newRootObject(n.Value), nil
 	case "steps":
 		c.refs.AllSteps = true
@@ -36,14 +37,14 @@ func (c *compiler) identifier(n *ast.IdentifierNode) (node, error) {
 		c.refs.AllVars = true
 		return allVars{}, nil
 	case "secrets":
-		return nil, invalidf(c.at(n), "a secret is read by a name written out: secrets.name")
+		return nil, invalidf(c.at(n), "a secret needs a literal name: secrets.name")
 	case "links":
 		return nil, invalidf(c.at(n), "%s", linkRule)
 	}
 	return nil, c.unknown(n)
 }
 
-const linkRule = "a link is read by the id of its step written out: links.id.page or links.id.callback"
+const linkRule = "a link needs the literal id of its step: links.id.page or links.id.callback"
 
 func (c *compiler) unknown(n *ast.IdentifierNode) error {
 	switch strings.ToLower(n.Value) {
@@ -58,19 +59,19 @@ func (c *compiler) unknown(n *ast.IdentifierNode) error {
 		n.Value, suggest.Hint(n.Value, names), strings.Join(rootNames(), ", "))
 }
 
-// member compiles a.b and a[b]. Where the name of a part of the environment is
-// written out it is resolved now: that checks it, records the reference, and
-// saves building the whole object.
+// member compiles a.b and a[b]. It resolves literal names of the environment at
+// compile time: this checks them, records the reference, and avoids building the
+// whole object.
 func (c *compiler) member(n *ast.MemberNode) (node, error) {
 	name, literal := n.Property.(*ast.StringNode)
 	if literal {
-		out, err := c.known(n, name.Value)
+		out, err := c.fixedMember(n, name.Value)
 		if err != nil || out != nil {
 			c.size++
 			return out, err
 		}
 	}
-	of, err := c.spine(n.Node)
+	of, err := c.chained(n.Node)
 	if err != nil {
 		return nil, err
 	}
@@ -81,8 +82,8 @@ func (c *compiler) member(n *ast.MemberNode) (node, error) {
 	return element{of: of, key: key}, err
 }
 
-// known compiles n.name if n is a root or a step, and returns nil otherwise.
-func (c *compiler) known(n *ast.MemberNode, name string) (node, error) {
+// fixedMember compiles n.name if n is a root or a step, and returns nil otherwise.
+func (c *compiler) fixedMember(n *ast.MemberNode, name string) (node, error) {
 	if id, ok := c.stepID(n.Node); ok {
 		if !slices.Contains(stepFields(), name) {
 			return nil, c.noField(n, "steps."+id, name, stepFields())
@@ -102,6 +103,7 @@ func (c *compiler) known(n *ast.MemberNode, name string) (node, error) {
 		if read == nil {
 			return nil, c.noField(n, root, name, fieldsOf(root))
 		}
+		c.refs.Version = c.refs.Version || root == "workflow" && name == "version"
 		return rootValue{read}, nil
 	case "steps":
 		c.refs.Steps = addRef(c.refs.Steps, name, c.position(n))
@@ -122,7 +124,7 @@ func (c *compiler) noField(n *ast.MemberNode, of, name string, fields []string) 
 	return invalidf(c.at(n), "%s has no %s%s; it has %s", of, name, suggest.Hint(name, fields), strings.Join(fields, ", "))
 }
 
-// root returns the name of the root n is, "" if it is none.
+// root returns the name of the root that n is, "" if it is not one.
 func (c *compiler) root(n ast.Node) string {
 	id, ok := unchain(n).(*ast.IdentifierNode)
 	if !ok || slices.Contains(c.vars, id.Value) {
@@ -140,7 +142,7 @@ func (c *compiler) stepID(n ast.Node) (string, bool) {
 	return id, ok
 }
 
-// memberOf returns the name if n is root.name, written out.
+// memberOf returns the name if n is root.name with a literal name.
 func (c *compiler) memberOf(root string, n ast.Node) (string, bool) {
 	m, ok := unchain(n).(*ast.MemberNode)
 	if !ok || c.root(m.Node) != root {

@@ -16,7 +16,7 @@ func TestCompileErrors(t *testing.T) {
 		``:                        "the expression is empty",
 		"  \n":                    "the expression is empty",
 		"a\xff":                   "not valid UTF-8",
-		`1 +`:                     "unexpected token EOF",
+		`1 +`:                     "unexpected end of the expression",
 		`triger.payload`:          "unknown name triger (did you mean \"trigger\"?)",
 		`step.get.output`:         "unknown name step (did you mean \"steps\"?)",
 		`banana`:                  "an expression can use trigger, steps, item, index, run, workflow, secrets, vars, links, response, cursor",
@@ -30,26 +30,26 @@ func TestCompileErrors(t *testing.T) {
 		`upper()`:                 "upper takes 1 argument, got 0: upper(text) string",
 		`trim("a", "b", "c")`:     "trim takes 1 argument at least and 2 arguments at most, got 3",
 		`concat()`:                "concat takes 1 argument or more, got 0",
-		`secrets`:                 "a secret is read by a name written out",
-		`secrets[trigger.id]`:     "a secret is read by a name written out",
-		`links`:                   "a link is read by the id of its step written out",
-		`links.ask`:               "a link is read by the id of its step written out",
-		`links[trigger.id].page`:  "a link is read by the id of its step written out",
+		`secrets`:                 "a secret needs a literal name",
+		`secrets[trigger.id]`:     "a secret needs a literal name",
+		`links`:                   "a link needs the literal id of its step",
+		`links.ask`:               "a link needs the literal id of its step",
+		`links[trigger.id].page`:  "a link needs the literal id of its step",
 		`links.ask.url`:           "links.ask has no url",
-		`toJSON(secrets)`:         "a secret is read by a name written out",
+		`toJSON(secrets)`:         "a secret needs a literal name",
 		`"a".upper()`:             "values have no methods",
 		`trigger.payload.x()`:     "values have no methods",
 		`trigger.payload()`:       "values have no methods",
 		`b"bytes"`:                "byte strings are not available",
-		`let trigger = 1; 2`:      "the name trigger is taken",
-		`let len = 1; 2`:          "the name len is taken",
-		`let a = 1; let a = 2; a`: "the name a is taken",
-		`map([1], #acc)`:          "#acc is only known inside reduce",
+		`let trigger = 1; 2`:      "the name trigger is already in use",
+		`let len = 1; 2`:          "the name len is already in use",
+		`let a = 1; let a = 2; a`: "the name a is already in use",
+		`map([1], #acc)`:          "#acc can only be used inside reduce",
 		`map([1], #foo)`:          "unknown name #foo",
-		`#`:                       "unexpected token",
+		`#`:                       `unexpected "#"`,
 		`"a" matches "("`:         "missing closing )",
 		`a == ${{ b }}`:           "${{ }} goes around the whole expression",
-		`99999999999999999999`:    "invalid integer literal",
+		`99999999999999999999`:    "is too large",
 		`$env`:                    "unknown name $env",
 		`$env["trigger"]`:         "unknown name $env",
 	} {
@@ -78,7 +78,7 @@ func TestErrorPlace(t *testing.T) {
 		{`1 + upper(1)`, 1, 5, 4},
 		{`map([1, 0], 1 / #)`, 1, 15, 14},
 	} {
-		e := problem(t, tc.source)
+		e := mustFail(t, tc.source)
 		if e.Line != tc.line || e.Column != tc.column || e.Offset != tc.offset {
 			t.Errorf("%s: %d:%d offset %d, want %d:%d offset %d", tc.source, e.Line, e.Column, e.Offset, tc.line, tc.column, tc.offset)
 		}
@@ -177,13 +177,16 @@ func TestRefs(t *testing.T) {
 		`vars["a" + "b"]`:   {AllVars: true},
 		`len(vars)`:         {AllVars: true},
 		`"steps.a"`:         {},
+		`workflow.version`:  {Version: true},
+		`toJSON(workflow)`:  {Version: true},
+		`workflow.name`:     {},
 	} {
 		p, err := expr.Compile(source)
 		if err != nil {
 			t.Fatal(err)
 		}
 		got := p.Refs()
-		if got.AllSteps != want.AllSteps || got.AllVars != want.AllVars || len(got.Steps)+len(got.Vars) != 0 {
+		if got.AllSteps != want.AllSteps || got.AllVars != want.AllVars || got.Version != want.Version || len(got.Steps)+len(got.Vars) != 0 {
 			t.Errorf("%s: %+v", source, got)
 		}
 	}

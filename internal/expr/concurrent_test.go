@@ -8,8 +8,8 @@ import (
 	"github.com/stepmill/stepmill/internal/expr"
 )
 
-// One compiled value serves any number of evaluations at once, each with its
-// own environment and its own budget.
+// A compiled value can be evaluated concurrently, each time with its own
+// environment and budget.
 func TestConcurrentUse(t *testing.T) {
 	t.Parallel()
 	p, err := expr.Compile(`let n = trigger.payload.n; sum(map(1..100, # * n), #) + len(filter(["a1", "b2"], # matches ("^a" + string(n))))`)
@@ -55,7 +55,7 @@ func TestCache(t *testing.T) {
 	if a2, _ := c.CompileTemplate("a ${{ 1 }}"); a1 != a2 {
 		t.Error("compiled twice")
 	}
-	// The same text as an expression is another entry.
+	// The same text compiled as an expression is a separate entry.
 	if _, err := c.CompileBare("1"); err != nil {
 		t.Fatal(err)
 	}

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-func formatDate(m *machine, a args) (any, error) {
+func formatDate(m *evaluation, a args) (any, error) {
 	if err := m.spend(timeSteps); err != nil {
 		return nil, err
 	}
@@ -33,7 +33,7 @@ func formatDate(m *machine, a args) (any, error) {
 	return layoutTime(t, layout), nil
 }
 
-// layoutTime replaces the tokens of layout. What is not a token stays.
+// layoutTime replaces the tokens of layout and keeps all other text.
 func layoutTime(t time.Time, layout string) string {
 	var b strings.Builder
 	for layout != "" {
@@ -54,7 +54,7 @@ func layoutTime(t time.Time, layout string) string {
 	return b.String()
 }
 
-// token returns what a run of one letter stands for.
+// token returns the text for a token, which is a run of one letter.
 func token(t time.Time, run string) string {
 	switch run {
 	case "H":

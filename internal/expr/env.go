@@ -2,10 +2,10 @@ package expr
 
 import "time"
 
-// Env is everything an expression can see. Data is plain decoded JSON:
+// Env is the data that an expression can read. Data is plain decoded JSON:
 // map[string]any, []any, string, int, float64, bool and nil, as [FromJSON]
-// makes it. An evaluation reads an Env and never changes it, so evaluations
-// may share one; results may share parts of it.
+// returns it. Evaluations never change an Env, so they may share one; results may
+// share parts of it.
 type Env struct {
 	Trigger  Trigger
 	Steps    map[string]Step
@@ -13,20 +13,20 @@ type Env struct {
 	Workflow Workflow
 	Secrets  map[string]string
 	Vars     map[string]any
-	// Links are those of the steps that can be answered, by their ids.
+	// Links has the links of steps that wait for an answer, by step id.
 	Links map[string]Link
 	// Loop is the iteration of the enclosing foreach, nil outside of one.
 	Loop *Loop
-	// Response and Cursor are what a trigger that polls has: the answer it got,
-	// and how far it has come.
+	// Response and Cursor are set for a trigger that polls: the response it got and
+	// its position.
 	Response any
 	Cursor   any
-	// Now is what now() returns. It is given, not read from a clock, so that
-	// evaluating again gives the same result. now() fails while it is zero.
+	// Now is the result of now(). It is not read from a clock, so that evaluating
+	// again gives the same result. If it is zero, now() fails.
 	Now time.Time
 }
 
-// Trigger is what started the run.
+// Trigger describes what started the run.
 type Trigger struct {
 	Type    string
 	ID      string
@@ -35,8 +35,8 @@ type Trigger struct {
 	Query   any
 }
 
-// Step is the outcome of a step. One that was skipped or has not run has no
-// entry, or a nil Output.
+// Step is the outcome of a step. A step that was skipped or has not run has no
+// entry or a nil Output.
 type Step struct {
 	Output any
 	Status string
@@ -56,8 +56,8 @@ type Workflow struct {
 	Version int
 }
 
-// Link is how a step that waits for an answer gets it from somebody without an
-// account: on a page, or by a call.
+// Link has the URLs at which people without an account can answer a waiting step:
+// a page and a callback.
 type Link struct {
 	Page     string
 	Callback string
@@ -69,12 +69,12 @@ type Loop struct {
 	Index int
 }
 
-// rootNames are the names an expression can begin with.
+// rootNames are the names that an expression can start with.
 func rootNames() []string {
 	return []string{"trigger", "steps", "item", "index", "run", "workflow", "secrets", "vars", "links", "response", "cursor"}
 }
 
-// fieldsOf returns the keys of a root whose shape is fixed, nil for the others.
+// fieldsOf returns the keys of a root with fixed fields, nil for other roots.
 func fieldsOf(root string) []string {
 	switch root {
 	case "trigger":
@@ -91,8 +91,8 @@ func linkFields() []string { return []string{"page", "callback"} }
 
 func stepFields() []string { return []string{"output", "status", "error"} }
 
-// rootField returns what reads one field of a root of fixed shape, nil if it
-// has no such field.
+// rootField returns a function that reads a field of a root with fixed fields,
+// nil if it has no such field.
 func rootField(path string) func(*Env) any {
 	switch path {
 	case "trigger.type":

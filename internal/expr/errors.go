@@ -7,18 +7,18 @@ import (
 	"unicode/utf8"
 )
 
-// The codes an [Error] carries.
+// The codes of an [Error].
 const (
-	// CodeInvalid: the text is not an expression this language accepts.
+	// CodeInvalid: the expression is not valid.
 	CodeInvalid = "expression_invalid"
-	// CodeFailed: the expression met a value it cannot work with.
+	// CodeFailed: the evaluation failed because of a value.
 	CodeFailed = "expression_failed"
-	// CodeCost: the evaluation used up its steps, its memory or its result size.
+	// CodeCost: the evaluation exceeded its budget of steps, memory or result size.
 	CodeCost = "expression_cost_exceeded"
 )
 
-// Error says what is wrong with an expression and where. Messages name types
-// and never repeat data, so that a secret or a payload cannot leak through one.
+// Error is a problem of an expression with its position. Messages name types but
+// never contain data, so that they cannot leak a secret or a payload.
 type Error struct {
 	Code    string `json:"code"`
 	Message string `json:"message"`
@@ -42,7 +42,7 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%s (%s)", e.Message, where)
 }
 
-// Errors is every problem CompileValue found, in the order of the tree.
+// Errors has all problems that CompileValue found, in the order of the tree.
 type Errors []*Error
 
 func (es Errors) Error() string {
@@ -62,9 +62,9 @@ func (es Errors) Unwrap() []error {
 	return out
 }
 
-// failure is an Error before its place in the source is known. Nodes fill in
-// the place, so that functions need not know where they were called. It is the
-// only error inside this package and is never wrapped.
+// failure is an Error whose position is not known yet. Nodes set the position, so
+// that functions need not know where they were called. It is the only error type
+// inside this package and is never wrapped.
 type failure struct {
 	code    string
 	message string
@@ -85,7 +85,7 @@ func costf(format string, args ...any) error {
 	return &failure{code: CodeCost, message: fmt.Sprintf(format, args...), at: -1}
 }
 
-// locate gives err the place at unless an inner node already did.
+// locate sets the position of err unless an inner node has set it.
 func locate(err error, at int) error {
 	if f, ok := errors.AsType[*failure](err); ok && f.at < 0 {
 		f.at = at
@@ -93,14 +93,14 @@ func locate(err error, at int) error {
 	return err
 }
 
-// position is a place in a compiled string.
+// position is a position in a compiled string.
 type position struct {
 	offset, line, column int
 }
 
 func start() position { return position{line: 1, column: 1} }
 
-// advance returns the place reached by reading text from p.
+// advance returns the position after reading text from p.
 func (p position) advance(text string) position {
 	p.offset += len(text)
 	if i := strings.LastIndexByte(text, '\n'); i >= 0 {

@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// EscapeURL is the [Escape] of a URL: text becomes one segment of its path or,
-// after the question mark, one value of its query, whatever it contains. Text
-// at the very beginning is the part of the URL that is trusted.
+// EscapeURL is the [Escape] of a URL: text becomes a single segment of the path
+// or, after the question mark, a single value of the query. Text at the very
+// beginning is trusted and not escaped.
 func EscapeURL(before, text string) string {
 	switch {
 	case before == "":

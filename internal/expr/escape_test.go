@@ -6,7 +6,7 @@ import (
 	"github.com/stepmill/stepmill/internal/expr"
 )
 
-func TestTextBecomesAPartOfAURLAndNoMore(t *testing.T) {
+func TestEscapeURL(t *testing.T) {
 	t.Parallel()
 	for template, want := range map[string]string{
 		"https://a.example/x/${{ trigger.payload }}":               "https://a.example/x/..%2F%3Fq=1&r=%23%20%22",

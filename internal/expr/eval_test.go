@@ -10,7 +10,7 @@ func evalTable(t *testing.T, table map[string]string) {
 	for source, want := range table {
 		t.Run(source, func(t *testing.T) {
 			t.Parallel()
-			if got := eval(t, source); got != normal(t, want) {
+			if got := eval(t, source); got != canonicalJSON(t, want) {
 				t.Errorf("%s = %s, want %s", source, got, want)
 			}
 		})
@@ -44,7 +44,7 @@ func TestNames(t *testing.T) {
 	})
 }
 
-// A missing key is nil however deep.
+// A missing key is nil at any depth.
 func TestMissingKeys(t *testing.T) {
 	t.Parallel()
 	evalTable(t, map[string]string{
@@ -216,7 +216,7 @@ func TestRuntimeErrors(t *testing.T) {
 		`filter([1], "x")`:                "expected true or false, got string",
 		`map("abc", #)`:                   "expected an array, got string",
 		`upper(nil)`:                      "argument 1 of upper must be a string, got nil; use ?? to give a default",
-		`"a" in "abc"`:                    "in looks into an array or a map; for text use contains",
+		`"a" in "abc"`:                    "in needs an array or a map; for text use contains",
 		`"a" matches 1`:                   "cannot use matches on string and int",
 		`"a" matches ("(" + "a")`:         "the pattern is not a regular expression: missing closing )",
 		`sort([1, "a"])`:                  "cannot sort string and int together",
@@ -227,19 +227,19 @@ func TestRuntimeErrors(t *testing.T) {
 		`int("99999999999999999999999")`:  "the string is not a whole number that fits",
 		`int(1e300)`:                      "the number is too large for int",
 		`fromJSON("{")`:                   "the text is not valid JSON",
-		`fromBase64("_-8")`:               "the base64 holds bytes that are not text",
+		`fromBase64("_-8")`:               "the decoded bytes are not UTF-8 text",
 		`fromBase64("a")`:                 "the string is not base64",
-		`fromBase64("/w==")`:              "the base64 holds bytes that are not text",
-		`date("yesterday")`:               "argument 1 of date is not a date or time this language reads",
+		`fromBase64("/w==")`:              "the decoded bytes are not UTF-8 text",
+		`date("yesterday")`:               "argument 1 of date is not a valid date or time",
 		`addDuration(now(), "9999999w")`:  `argument 2 of addDuration is not a duration such as "3d" or "1h30m"`,
 		`addDuration("9999-12-31", "3d")`: "the time is outside of the years 0 to 9999",
 		`round(1, 99)`:                    "argument 2 of round must be from 0 to 15",
-		`(true)[1:2]`:                     "cannot take a slice of bool",
+		`(true)[1:2]`:                     "cannot slice bool",
 		`[1]["a":]`:                       "the end of a slice must be a whole number, got string",
 	} {
 		t.Run(source, func(t *testing.T) {
 			t.Parallel()
-			e := problem(t, source)
+			e := mustFail(t, source)
 			if e.Code != "expression_failed" || e.Message != want {
 				t.Errorf("%s: %s %q, want %q", source, e.Code, e.Message, want)
 			}

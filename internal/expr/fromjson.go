@@ -8,9 +8,9 @@ import (
 	"io"
 )
 
-// FromJSON decodes data into the values an [Env] holds. Whole numbers become
-// int, others float64; a number neither can hold exactly, such as an id above
-// 64 bits, stays a json.Number with its digits as they are.
+// FromJSON decodes data to values for an [Env]. Whole numbers become int, others
+// float64. A number that neither represents exactly, such as an id of more than
+// 64 bits, remains a json.Number with its original digits.
 func FromJSON(data []byte) (any, error) {
 	dec := json.NewDecoder(bytes.NewReader(data))
 	dec.UseNumber()
@@ -24,8 +24,8 @@ func FromJSON(data []byte) (any, error) {
 	return numbers(v), nil
 }
 
-// numbers replaces every json.Number inside v, in place: the decoder has just
-// made v and nobody else holds it.
+// numbers replaces every json.Number inside v in place, which is safe because v
+// was just decoded.
 func numbers(v any) any {
 	switch v := v.(type) {
 	case json.Number:
@@ -47,10 +47,10 @@ func numbers(v any) any {
 	return v
 }
 
-// decode is fromJSON() of the language. A few bytes of JSON can become much
-// more memory, so what they will take is charged before they are decoded.
-func (m *machine) decode(s string) (any, error) {
-	cost, depth := weigh(s)
+// decode implements fromJSON(). A few bytes of JSON can need much more memory, so
+// it charges for the memory before decoding.
+func (m *evaluation) decode(s string) (any, error) {
+	cost, depth := estimateSize(s)
 	if depth > maxNesting {
 		return nil, failf("the JSON is nested too deeply")
 	}
@@ -67,9 +67,9 @@ func (m *machine) decode(s string) (any, error) {
 	return v, nil
 }
 
-// weigh estimates from above the memory the JSON text s decodes into, and how
-// deeply it is nested.
-func weigh(s string) (bytes, depth int) {
+// estimateSize returns an upper bound of the memory that the JSON text s decodes
+// to, and its nesting depth.
+func estimateSize(s string) (bytes, depth int) {
 	bytes = len(s)
 	open, quoted := 0, false
 	for i := 0; i < len(s); i++ {

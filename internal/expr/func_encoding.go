@@ -14,17 +14,17 @@ func encodingFunctions() []function {
 	return []function{
 		fn("type", "type(value) string", `The type of a value: "nil", "bool", "int", "float", "string", "array", "map" or "time".`, 1, 1, typeOf,
 			`type("a")`, `"string"`, `type(1.5)`, `"float"`),
-		fn("string", "string(value) string", "The value as it would stand among text.", 1, 1, toString,
+		fn("string", "string(value) string", "The value as text, as in a template.", 1, 1, toString,
 			`string(42)`, `"42"`, `string([1, "a"])`, `"[1,\"a\"]"`),
 		fn("toJSON", "toJSON(value) string", "The value as compact JSON.", 1, 1, toJSON,
 			`toJSON({"a": [1, nil]})`, `"{\"a\":[1,null]}"`),
-		fn("fromJSON", "fromJSON(text) any", "The value that JSON text stands for.", 1, 1, fromJSON,
+		fn("fromJSON", "fromJSON(text) any", "The value of JSON text.", 1, 1, fromJSON,
 			`fromJSON("[1, true]")`, `[1,true]`),
 		fn("toBase64", "toBase64(text) string", "The text in base64.", 1, 1, toBase64,
 			`toBase64("hello")`, `"aGVsbG8="`),
-		fn("fromBase64", "fromBase64(text) string", "The text that base64, also of the URL kind or unpadded, stands for.", 1, 1, fromBase64,
+		fn("fromBase64", "fromBase64(text) string", "The decoded text of base64, standard or URL-safe, with or without padding.", 1, 1, fromBase64,
 			`fromBase64("aGVsbG8=")`, `"hello"`),
-		fn("urlEncode", "urlEncode(value) string", "The value as text for one part of a URL.", 1, 1, urlEncode,
+		fn("urlEncode", "urlEncode(value) string", "The value as text, escaped for one part of a URL.", 1, 1, urlEncode,
 			`urlEncode("a b/ü&c")`, `"a%20b%2F%C3%BC%26c"`),
 		fn("sha256", "sha256(text) string", "The SHA-256 hash in hexadecimal.", 1, 1, hash,
 			`sha256("abc")`, `"ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"`),
@@ -33,16 +33,16 @@ func encodingFunctions() []function {
 	}
 }
 
-func typeOf(_ *machine, a args) (any, error) { return kind(a.values[0]), nil }
+func typeOf(_ *evaluation, a args) (any, error) { return kind(a.values[0]), nil }
 
-func toString(m *machine, a args) (any, error) { return boxed(m.text(a.values[0])) }
+func toString(m *evaluation, a args) (any, error) { return boxed(m.text(a.values[0])) }
 
-func toJSON(m *machine, a args) (any, error) {
+func toJSON(m *evaluation, a args) (any, error) {
 	out, err := m.appendJSON(nil, a.values[0], 0)
 	return string(out), err
 }
 
-func fromJSON(m *machine, a args) (any, error) {
+func fromJSON(m *evaluation, a args) (any, error) {
 	s, err := a.text(0)
 	if err != nil {
 		return nil, err
@@ -50,7 +50,7 @@ func fromJSON(m *machine, a args) (any, error) {
 	return m.decode(s)
 }
 
-func toBase64(m *machine, a args) (any, error) {
+func toBase64(m *evaluation, a args) (any, error) {
 	s, err := a.text(0)
 	if err != nil {
 		return nil, err
@@ -61,7 +61,7 @@ func toBase64(m *machine, a args) (any, error) {
 	return base64.StdEncoding.EncodeToString([]byte(s)), nil
 }
 
-func fromBase64(m *machine, a args) (any, error) {
+func fromBase64(m *evaluation, a args) (any, error) {
 	s, err := a.text(0)
 	if err != nil {
 		return nil, err
@@ -78,13 +78,13 @@ func fromBase64(m *machine, a args) (any, error) {
 		return nil, failf("the string is not base64")
 	}
 	if !utf8.Valid(out) {
-		return nil, failf("the base64 holds bytes that are not text")
+		return nil, failf("the decoded bytes are not UTF-8 text")
 	}
 	return string(out), nil
 }
 
-// urlEncode writes a space as %20, which is right in a path and in a query.
-func urlEncode(m *machine, a args) (any, error) {
+// urlEncode encodes a space as %20, which is valid in a path and in a query.
+func urlEncode(m *evaluation, a args) (any, error) {
 	s, err := m.text(a.values[0])
 	if err != nil {
 		return nil, err
@@ -97,7 +97,7 @@ func urlEncode(m *machine, a args) (any, error) {
 
 const hashSteps = 20 // per call, besides those per byte
 
-func hash(m *machine, a args) (any, error) {
+func hash(m *evaluation, a args) (any, error) {
 	s, err := a.text(0)
 	if err != nil {
 		return nil, err
@@ -109,7 +109,7 @@ func hash(m *machine, a args) (any, error) {
 	return hex.EncodeToString(sum[:]), nil
 }
 
-func sign(m *machine, a args) (any, error) {
+func sign(m *evaluation, a args) (any, error) {
 	s, err := a.texts(2)
 	if err != nil {
 		return nil, err
@@ -122,8 +122,8 @@ func sign(m *machine, a args) (any, error) {
 	return hex.EncodeToString(mac.Sum(nil)), nil
 }
 
-// digest charges for hashing n bytes, a copy of which is made to do so.
-func (m *machine) digest(n int) error {
+// digest charges for hashing n bytes, including the copy that hashing needs.
+func (m *evaluation) digest(n int) error {
 	if err := m.growText(n + 2*sha256.Size); err != nil {
 		return err
 	}

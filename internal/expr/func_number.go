@@ -8,13 +8,13 @@ import (
 
 func numberFunctions() []function {
 	return []function{
-		fn("abs", "abs(number) number", "The number without its sign.", 1, 1, abs,
+		fn("abs", "abs(number) number", "The absolute value of the number.", 1, 1, abs,
 			`abs(-3)`, `3`),
-		fn("ceil", "ceil(number) number", "The nearest whole number that is not smaller.", 1, 1, rounding(math.Ceil),
+		fn("ceil", "ceil(number) number", "The number rounded up to a whole number.", 1, 1, rounding(math.Ceil),
 			`ceil(1.2)`, `2`),
-		fn("floor", "floor(number) number", "The nearest whole number that is not larger.", 1, 1, rounding(math.Floor),
+		fn("floor", "floor(number) number", "The number rounded down to a whole number.", 1, 1, rounding(math.Floor),
 			`floor(1.8)`, `1`),
-		fn("round", "round(number[, digits]) number", "The number rounded to a whole one, or to digits after the point; halves go away from zero.", 1, 2, round,
+		fn("round", "round(number[, digits]) number", "The number rounded to a whole number, or to a number of decimal places; halves are rounded away from zero.", 1, 2, round,
 			`round(2.5)`, `3`, `round(3.14159, 2)`, `3.14`),
 		fn("min", "min(number or list, …) number", "The smallest of the numbers, nil if there is none.", 1, anyNumber, smallest,
 			`min(3, 1, 2)`, `1`, `min([])`, `null`),
@@ -22,14 +22,14 @@ func numberFunctions() []function {
 			`max([3, 1], 2)`, `3`),
 		fn("mean", "mean(list) number", "The average of the numbers, nil if there is none.", 1, 1, mean,
 			`mean([1, 2, 6])`, `3`),
-		fn("int", "int(value) int", "A string or number as a whole number; a fraction is cut off.", 1, 1, toInt,
+		fn("int", "int(value) int", "A string or number as a whole number; a fraction is dropped.", 1, 1, toInt,
 			`int("42")`, `42`, `int(3.9)`, `3`),
 		fn("float", "float(value) float", "A string or number as a number.", 1, 1, toFloat,
 			`float("1.5")`, `1.5`),
 	}
 }
 
-func abs(m *machine, a args) (any, error) {
+func abs(m *evaluation, a args) (any, error) {
 	f, err := a.number()
 	if err != nil || f >= 0 {
 		return a.values[0], err
@@ -37,8 +37,8 @@ func abs(m *machine, a args) (any, error) {
 	return subtract(m, 0, a.values[0])
 }
 
-func rounding(to func(float64) float64) func(*machine, args) (any, error) {
-	return func(_ *machine, a args) (any, error) {
+func rounding(to func(float64) float64) func(*evaluation, args) (any, error) {
+	return func(_ *evaluation, a args) (any, error) {
 		if i, ok := a.values[0].(int); ok {
 			return i, nil
 		}
@@ -47,7 +47,7 @@ func rounding(to func(float64) float64) func(*machine, args) (any, error) {
 	}
 }
 
-func round(m *machine, a args) (any, error) {
+func round(m *evaluation, a args) (any, error) {
 	if !a.has(1) {
 		return rounding(math.Round)(m, a)
 	}
@@ -65,17 +65,17 @@ func round(m *machine, a args) (any, error) {
 	scale := math.Pow10(digits)
 	scaled := math.Round(f * scale)
 	if math.Abs(scaled) >= 1<<53 {
-		return a.values[0], nil // it has no such digits to round away
+		return a.values[0], nil // no digits to round
 	}
 	return compact(scaled / scale), nil
 }
 
-func smallest(m *machine, a args) (any, error) { return extreme(m, a, -1) }
+func smallest(m *evaluation, a args) (any, error) { return extreme(m, a, -1) }
 
-func largest(m *machine, a args) (any, error) { return extreme(m, a, 1) }
+func largest(m *evaluation, a args) (any, error) { return extreme(m, a, 1) }
 
-// extreme returns the number no other one exceeds in the direction of sign.
-func extreme(m *machine, a args, sign int) (any, error) {
+// extreme returns the largest number if sign is positive, else the smallest.
+func extreme(m *evaluation, a args, sign int) (any, error) {
 	var best any
 	err := a.eachNumber(m, func(v any) error {
 		c, _ := compareNumbers(v, best)
@@ -87,7 +87,7 @@ func extreme(m *machine, a args, sign int) (any, error) {
 	return best, err
 }
 
-func mean(m *machine, a args) (any, error) {
+func mean(m *evaluation, a args) (any, error) {
 	total, n := 0.0, 0
 	err := a.eachNumber(m, func(v any) error {
 		f, _ := float(v)
@@ -106,7 +106,7 @@ func mean(m *machine, a args) (any, error) {
 }
 
 // eachNumber visits the arguments that are numbers and those in lists.
-func (a args) eachNumber(m *machine, visit func(any) error) error {
+func (a args) eachNumber(m *evaluation, visit func(any) error) error {
 	for i, v := range a.values {
 		items := []any{v}
 		if l, ok := v.([]any); ok || v == nil {
@@ -116,7 +116,7 @@ func (a args) eachNumber(m *machine, visit func(any) error) error {
 			return err
 		}
 		for _, item := range items {
-			n, err := m.norm(item)
+			n, err := m.normalize(item)
 			if err != nil {
 				return err
 			}
@@ -131,7 +131,7 @@ func (a args) eachNumber(m *machine, visit func(any) error) error {
 	return nil
 }
 
-func toInt(m *machine, a args) (any, error) {
+func toInt(m *evaluation, a args) (any, error) {
 	switch v := a.values[0].(type) {
 	case int:
 		return v, nil
@@ -153,7 +153,7 @@ func toInt(m *machine, a args) (any, error) {
 	return nil, a.wrong(0, "a number or a string")
 }
 
-func toFloat(m *machine, a args) (any, error) {
+func toFloat(m *evaluation, a args) (any, error) {
 	if v, ok := a.values[0].(string); ok {
 		if err := m.spend(len(v)/4 + 1); err != nil {
 			return nil, err

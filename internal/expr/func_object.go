@@ -9,20 +9,20 @@ func objectFunctions() []function {
 	return []function{
 		fn("len", "len(value) int", "The number of characters of a string, elements of a list or keys of a map; 0 for nil.", 1, 1, length,
 			`len("größe")`, `5`, `len([1, 2])`, `2`),
-		fn("keys", "keys(map) array", "The keys in order.", 1, 1, keys,
+		fn("keys", "keys(map) array", "The keys, sorted.", 1, 1, keys,
 			`keys({"b": 1, "a": 2})`, `["a","b"]`),
-		fn("values", "values(map) array", "The values in the order of their keys.", 1, 1, values,
+		fn("values", "values(map) array", "The values, sorted by key.", 1, 1, values,
 			`values({"b": 1, "a": 2})`, `[2,1]`),
-		fn("toPairs", "toPairs(map) array", "A list of [key, value], in the order of the keys.", 1, 1, toPairs,
+		fn("toPairs", "toPairs(map) array", "A list of [key, value], sorted by key.", 1, 1, toPairs,
 			`toPairs({"b": 1, "a": 2})`, `[["a",2],["b",1]]`),
-		fn("fromPairs", "fromPairs(list) map", "The map of a list of [key, value]; a later key replaces an earlier one.", 1, 1, fromPairs,
+		fn("fromPairs", "fromPairs(list) map", "A map from a list of [key, value]; a later key replaces an earlier one.", 1, 1, fromPairs,
 			`fromPairs([["a", 1], ["b", 2]])`, `{"a":1,"b":2}`),
 		fn("get", "get(value, key) any", "The member of a map or list, like value[key].", 2, 2, get,
 			`get({"a": 1}, "a")`, `1`, `get([1, 2], 5)`, `null`),
 	}
 }
 
-func length(m *machine, a args) (any, error) {
+func length(m *evaluation, a args) (any, error) {
 	switch v := a.values[0].(type) {
 	case nil:
 		return 0, nil
@@ -36,9 +36,9 @@ func length(m *machine, a args) (any, error) {
 	return nil, a.wrong(0, "a string, an array or a map")
 }
 
-// each visits the members of the object in argument 0 in order, and collects
-// what is made of them.
-func (a args) each(m *machine, weight int, collect func(key string, value any) any) (any, error) {
+// each calls a function for each member of the object in argument 0, in key
+// order, and returns the results.
+func (a args) each(m *evaluation, weight int, collect func(key string, value any) any) (any, error) {
 	o, err := a.object(0)
 	if err != nil {
 		return nil, err
@@ -57,20 +57,20 @@ func (a args) each(m *machine, weight int, collect func(key string, value any) a
 	return out, err
 }
 
-func keys(m *machine, a args) (any, error) {
+func keys(m *evaluation, a args) (any, error) {
 	return a.each(m, weightBoxed, func(k string, _ any) any { return k })
 }
 
-func values(m *machine, a args) (any, error) {
+func values(m *evaluation, a args) (any, error) {
 	return a.each(m, 0, func(_ string, v any) any { return v })
 }
 
-func toPairs(m *machine, a args) (any, error) {
+func toPairs(m *evaluation, a args) (any, error) {
 	weight := weightBoxed + weightList + 2*weightElement
 	return a.each(m, weight, func(k string, v any) any { return []any{k, v} })
 }
 
-func fromPairs(m *machine, a args) (any, error) {
+func fromPairs(m *evaluation, a args) (any, error) {
 	pairs, err := a.list(0)
 	if err != nil {
 		return nil, err
@@ -84,7 +84,7 @@ func fromPairs(m *machine, a args) (any, error) {
 		if !ok || len(pair) != 2 {
 			return nil, failf("argument 1 of fromPairs must be a list of [key, value]")
 		}
-		k, err := m.norm(pair[0])
+		k, err := m.normalize(pair[0])
 		if err != nil {
 			return nil, err
 		}
@@ -100,10 +100,10 @@ func fromPairs(m *machine, a args) (any, error) {
 	return out, nil
 }
 
-func get(m *machine, a args) (any, error) { return m.member(a.values[0], a.values[1]) }
+func get(m *evaluation, a args) (any, error) { return m.member(a.values[0], a.values[1]) }
 
-// uniq finds equal elements by a key instead of comparing all of them with all.
-func uniq(m *machine, a args) (any, error) {
+// uniq finds equal elements by a key instead of comparing all pairs.
+func uniq(m *evaluation, a args) (any, error) {
 	items, err := a.list(0)
 	if err != nil {
 		return nil, err
@@ -111,7 +111,7 @@ func uniq(m *machine, a args) (any, error) {
 	seen := map[any]bool{}
 	out := []any{}
 	for _, item := range items {
-		v, err := m.norm(item)
+		v, err := m.normalize(item)
 		if err != nil {
 			return nil, err
 		}
@@ -131,12 +131,11 @@ func uniq(m *machine, a args) (any, error) {
 	return out, nil
 }
 
-// jsonKey is kept apart from string so that a list is never equal to the text
-// that is its JSON.
+// jsonKey is a separate type so that a list never equals a string with its JSON.
 type jsonKey string
 
 // identity returns a key that is the same for equal values.
-func (m *machine) identity(v any) (any, error) {
+func (m *evaluation) identity(v any) (any, error) {
 	switch v := v.(type) {
 	case string:
 		return v, m.read(len(v))

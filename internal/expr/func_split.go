@@ -2,14 +2,14 @@ package expr
 
 import "strings"
 
-// anchor is how much of a long text is searched for before the rest of it is
-// compared. Go's search is linear for short texts only: for long ones it trusts
-// a hash, for which a stranger can choose texts that collide at every place.
+// anchor is the length of the prefix of a long text that is searched for before
+// the rest is compared. Go's search is linear for short texts only: for long ones
+// it uses a hash, and an attacker can choose texts that collide everywhere.
 const anchor = 64
 
-// index returns where t first occurs in s, in bytes, or -1. It charges for the
-// text it passes, so that repeated searches cost what the whole text costs.
-func (m *machine) index(s, t string) (int, error) {
+// index returns the index in bytes of the first t in s, or -1. It charges for the
+// text it skips, so that repeated searches cost as much as the whole text.
+func (m *evaluation) index(s, t string) (int, error) {
 	head := t[:min(len(t), anchor)]
 	for from := 0; ; from++ {
 		i := strings.Index(s[from:], head)
@@ -26,8 +26,8 @@ func (m *machine) index(s, t string) (int, error) {
 	}
 }
 
-// lastIndex returns where t last occurs in s, in bytes, or -1.
-func (m *machine) lastIndex(s, t string) (int, error) {
+// lastIndex returns the index in bytes of the last t in s, or -1.
+func (m *evaluation) lastIndex(s, t string) (int, error) {
 	if err := m.read(len(s)); err != nil {
 		return -1, err
 	}
@@ -50,9 +50,9 @@ func (m *machine) lastIndex(s, t string) (int, error) {
 	}
 }
 
-// cut calls part with what stands between the occurrences of sep in s, at most
-// limit times if limit is positive.
-func (m *machine) cut(s, sep string, limit int, part func(string) error) error {
+// cut calls part with each part of s between occurrences of sep, at most limit
+// times if limit is positive.
+func (m *evaluation) cut(s, sep string, limit int, part func(string) error) error {
 	for n := 1; limit <= 0 || n < limit; n++ {
 		i, err := m.index(s, sep)
 		if err != nil {
@@ -69,7 +69,7 @@ func (m *machine) cut(s, sep string, limit int, part func(string) error) error {
 	return part(s)
 }
 
-func split(m *machine, a args) (any, error) {
+func split(m *evaluation, a args) (any, error) {
 	s, err := a.texts(2)
 	if err != nil {
 		return nil, err
@@ -94,7 +94,7 @@ func split(m *machine, a args) (any, error) {
 }
 
 // explode calls part with each character of s.
-func (m *machine) explode(s string, limit int, part func(string) error) error {
+func (m *evaluation) explode(s string, limit int, part func(string) error) error {
 	n := 1
 	for s != "" {
 		size := byteOffset(s, 1)
@@ -113,7 +113,7 @@ func (m *machine) explode(s string, limit int, part func(string) error) error {
 	return nil
 }
 
-func replace(m *machine, a args) (any, error) {
+func replace(m *evaluation, a args) (any, error) {
 	s, err := a.texts(3)
 	if err != nil {
 		return nil, err
@@ -138,7 +138,7 @@ func replace(m *machine, a args) (any, error) {
 	return b.String(), err
 }
 
-func join(m *machine, a args) (any, error) {
+func join(m *evaluation, a args) (any, error) {
 	items, err := a.list(0)
 	if err != nil {
 		return nil, err
@@ -151,7 +151,7 @@ func join(m *machine, a args) (any, error) {
 	}
 	var b strings.Builder
 	for i, item := range items {
-		item, err := m.norm(item)
+		item, err := m.normalize(item)
 		if err != nil {
 			return nil, err
 		}

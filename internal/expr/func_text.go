@@ -12,17 +12,17 @@ func textFunctions() []function {
 			`upper("order")`, `"ORDER"`),
 		fn("lower", "lower(text) string", "The text in lower case.", 1, 1, mapText(strings.ToLower),
 			`lower("ORDER")`, `"order"`),
-		fn("trim", "trim(text[, chars]) string", "The text without white space, or without the given characters, at both ends.", 1, 2, trim,
+		fn("trim", "trim(text[, chars]) string", "The text without whitespace, or without the given characters, at both ends.", 1, 2, trim,
 			`trim("  a b ")`, `"a b"`, `trim("--a--", "-")`, `"a"`),
 		fn("trimPrefix", "trimPrefix(text, prefix) string", "The text without the prefix, if it has it.", 2, 2, trimPrefix,
 			`trimPrefix("refs/heads/main", "refs/heads/")`, `"main"`),
 		fn("trimSuffix", "trimSuffix(text, suffix) string", "The text without the suffix, if it has it.", 2, 2, trimSuffix,
 			`trimSuffix("report.pdf", ".pdf")`, `"report"`),
-		fn("split", "split(text, separator[, limit]) array", "The parts of the text between the separators, at most limit of them; an empty separator splits into characters.", 2, 3, split,
+		fn("split", "split(text, separator[, limit]) array", "The parts of the text between separators, at most limit parts; an empty separator splits into characters.", 2, 3, split,
 			`split("a,b,c", ",")`, `["a","b","c"]`, `split("a,b,c", ",", 2)`, `["a","b,c"]`),
-		fn("join", "join(list[, separator]) string", "The elements as text, one after the other.", 1, 2, join,
+		fn("join", "join(list[, separator]) string", "The elements as text, joined by the separator.", 1, 2, join,
 			`join(["a", "b", 3], "-")`, `"a-b-3"`),
-		fn("replace", "replace(text, old, new) string", "The text with every old replaced by new.", 3, 3, replace,
+		fn("replace", "replace(text, old, new) string", "The text with every occurrence of old replaced by new.", 3, 3, replace,
 			`replace("a.b.c", ".", "/")`, `"a/b/c"`),
 		fn("slug", "slug(text) string", "The text for use in a URL or a file name: lower case, words joined by hyphens, accents of Latin letters removed.", 1, 1, slug,
 			`slug("Crème brûlée, 2 pcs!")`, `"creme-brulee-2-pcs"`),
@@ -35,17 +35,17 @@ func searchFunctions() []function {
 			`hasPrefix("invoice-7", "invoice")`, `true`),
 		fn("hasSuffix", "hasSuffix(text, suffix) bool", "Whether the text ends with the suffix, like the operator endsWith.", 2, 2, hasSuffix,
 			`hasSuffix("a.pdf", ".pdf")`, `true`),
-		fn("indexOf", "indexOf(text, part) int", "Where the part first occurs, in characters from 0, or -1.", 2, 2, indexOf,
+		fn("indexOf", "indexOf(text, part) int", "The position of the first occurrence of the part, in characters from 0, or -1.", 2, 2, indexOf,
 			`indexOf("größe", "ß")`, `3`, `indexOf("abc", "x")`, `-1`),
-		fn("lastIndexOf", "lastIndexOf(text, part) int", "Where the part last occurs, in characters from 0, or -1.", 2, 2, lastIndexOf,
+		fn("lastIndexOf", "lastIndexOf(text, part) int", "The position of the last occurrence of the part, in characters from 0, or -1.", 2, 2, lastIndexOf,
 			`lastIndexOf("a/b/c", "/")`, `3`),
 	}
 }
 
-// mapText makes a function of one string. Changing case can lengthen a text by
-// half; that is charged for after the fact.
-func mapText(change func(string) string) func(*machine, args) (any, error) {
-	return func(m *machine, a args) (any, error) {
+// mapText returns a function of one string. Changing the case can lengthen a text
+// by half, which is charged afterwards.
+func mapText(change func(string) string) func(*evaluation, args) (any, error) {
+	return func(m *evaluation, a args) (any, error) {
 		s, err := a.text(0)
 		if err != nil {
 			return nil, err
@@ -61,7 +61,7 @@ func mapText(change func(string) string) func(*machine, args) (any, error) {
 	}
 }
 
-func trim(m *machine, a args) (any, error) {
+func trim(m *evaluation, a args) (any, error) {
 	s, err := a.text(0)
 	if err != nil {
 		return nil, err
@@ -83,22 +83,22 @@ func trim(m *machine, a args) (any, error) {
 	return strings.Trim(s, chars), nil
 }
 
-func trimPrefix(m *machine, a args) (any, error) {
+func trimPrefix(m *evaluation, a args) (any, error) {
 	s, err := a.texts(2)
 	return strings.TrimPrefix(s[0], s[1]), or(err, m.read(len(s[1])))
 }
 
-func trimSuffix(m *machine, a args) (any, error) {
+func trimSuffix(m *evaluation, a args) (any, error) {
 	s, err := a.texts(2)
 	return strings.TrimSuffix(s[0], s[1]), or(err, m.read(len(s[1])))
 }
 
-func hasPrefix(m *machine, a args) (any, error) {
+func hasPrefix(m *evaluation, a args) (any, error) {
 	s, err := a.texts(2)
 	return strings.HasPrefix(s[0], s[1]), or(err, m.read(len(s[1])))
 }
 
-func hasSuffix(m *machine, a args) (any, error) {
+func hasSuffix(m *evaluation, a args) (any, error) {
 	s, err := a.texts(2)
 	return strings.HasSuffix(s[0], s[1]), or(err, m.read(len(s[1])))
 }
@@ -111,7 +111,7 @@ func or(first, second error) error {
 	return second
 }
 
-func indexOf(m *machine, a args) (any, error) {
+func indexOf(m *evaluation, a args) (any, error) {
 	s, err := a.texts(2)
 	if err != nil {
 		return nil, err
@@ -120,7 +120,7 @@ func indexOf(m *machine, a args) (any, error) {
 	return characters(s[0], i), err
 }
 
-func lastIndexOf(m *machine, a args) (any, error) {
+func lastIndexOf(m *evaluation, a args) (any, error) {
 	s, err := a.texts(2)
 	if err != nil {
 		return nil, err
@@ -129,7 +129,7 @@ func lastIndexOf(m *machine, a args) (any, error) {
 	return characters(s[0], i), err
 }
 
-// characters turns an index in bytes into one in characters.
+// characters converts an index in bytes to an index in characters.
 func characters(s string, i int) int {
 	if i < 0 {
 		return i
@@ -137,8 +137,8 @@ func characters(s string, i int) int {
 	return utf8.RuneCountInString(s[:i])
 }
 
-// slug keeps letters and digits of every script, and nothing else.
-func slug(m *machine, a args) (any, error) {
+// slug keeps only letters and digits, of every script.
+func slug(m *evaluation, a args) (any, error) {
 	s, err := a.text(0)
 	if err != nil {
 		return nil, err
@@ -154,7 +154,7 @@ func slug(m *machine, a args) (any, error) {
 	for _, r := range s {
 		r = unicode.ToLower(r)
 		if unicode.Is(unicode.Mn, r) {
-			continue // an accent that stands by itself
+			continue // a combining accent
 		}
 		if !unicode.IsLetter(r) && !unicode.IsDigit(r) {
 			gap = b.Len() > 0
@@ -169,7 +169,7 @@ func slug(m *machine, a args) (any, error) {
 	return b.String(), nil
 }
 
-// unaccent spells a Latin letter in ASCII and leaves others alone.
+// unaccent returns the ASCII spelling of a Latin letter, and other letters unchanged.
 func unaccent(r rune) string {
 	if plain, ok := latin[r]; ok {
 		return plain
@@ -177,7 +177,7 @@ func unaccent(r rune) string {
 	return string(r)
 }
 
-// latin spells the letters of European languages. Nothing changes it.
+// latin has the ASCII spellings of European letters. It is never changed.
 var latin = latinLetters()
 
 func latinLetters() map[rune]string {

@@ -11,34 +11,34 @@ func timeFunctions() []function {
 	return []function{
 		fn("now", "now() time", "The time of the evaluation.", 0, 0, now,
 			`now()`, `"2026-11-15T09:30:00.000Z"`),
-		fn("date", "date(value) time", `A time from a string, "2026-11-15", "2026-11-15 09:30:00" or RFC 3339, or from seconds since 1970; without a zone it is UTC.`, 1, 1, date,
+		fn("date", "date(value) time", `A time from a string, "2026-11-15", "2026-11-15 09:30:00" or RFC 3339, or from Unix seconds; without a time zone it is UTC.`, 1, 1, date,
 			`date("2026-11-15T10:30:00+01:00")`, `"2026-11-15T09:30:00.000Z"`, `date("2026-11-15") < date("2026-11-16")`, `true`),
-		fn("formatDate", "formatDate(time[, layout]) string", "The time as text, in UTC; without a layout as RFC 3339. Layouts are made of YYYY YY MMMM MMM MM M DD D dddd ddd HH H hh h mm m ss s SSS A a Z, and [text] stands for itself.", 1, 2, formatDate,
+		fn("formatDate", "formatDate(time[, layout]) string", "The time as text in UTC, by default in RFC 3339. A layout can have YYYY YY MMMM MMM MM M DD D dddd ddd HH H hh h mm m ss s SSS A a Z, and [text] for literal text.", 1, 2, formatDate,
 			`formatDate("2026-11-05T09:30:00Z", "YYYY-MM-DD HH:mm:ss")`, `"2026-11-05 09:30:00"`,
 			`formatDate("2026-11-05T21:30:00Z", "dddd, D MMMM [at] h a")`, `"Thursday, 5 November at 9 pm"`),
-		fn("addDuration", "addDuration(time, duration) time", `The time moved by a duration of w, d, h, m, s and ms, such as "3d", "1h30m" or "-90s".`, 2, 2, addDuration,
+		fn("addDuration", "addDuration(time, duration) time", `The time plus a duration in w, d, h, m, s and ms, such as "3d", "1h30m" or "-90s".`, 2, 2, addDuration,
 			`addDuration("2026-11-15T09:30:00Z", "3d")`, `"2026-11-18T09:30:00.000Z"`,
 			`addDuration("2026-11-15", "-90s")`, `"2026-11-14T23:58:30.000Z"`),
 	}
 }
 
-const timeSteps = 10 // of reading or writing a time
+const timeSteps = 10 // to parse or format a time
 
-func now(m *machine, _ args) (any, error) {
+func now(m *evaluation, _ args) (any, error) {
 	if m.env.Now.IsZero() {
 		return nil, failf("now() is not available here")
 	}
 	return m.env.Now, nil
 }
 
-func date(m *machine, a args) (any, error) {
+func date(m *evaluation, a args) (any, error) {
 	if err := m.spend(timeSteps); err != nil {
 		return nil, err
 	}
 	return boxed(a.time(0))
 }
 
-// toTime reads a value as a time in UTC.
+// toTime converts a value to a time in UTC.
 func toTime(v any) (time.Time, bool) {
 	switch v := v.(type) {
 	case time.Time:
@@ -68,8 +68,7 @@ func parseTime(s string) (time.Time, bool) {
 	return inRange(t)
 }
 
-// timeLayout tells from the shape of s which layout it can have, so that only
-// one is tried; "" if none.
+// timeLayout returns the only layout that s can have, judging by its form, or "".
 func timeLayout(s string) string {
 	n := len(s)
 	switch {
@@ -87,13 +86,13 @@ func timeLayout(s string) string {
 	return "2006-01-02T15:04:05"
 }
 
-// inRange keeps to the years that RFC 3339 can express.
+// inRange rejects years that RFC 3339 cannot represent.
 func inRange(t time.Time) (time.Time, bool) {
 	t = t.UTC()
 	return t, t.Year() >= 0 && t.Year() <= maxYear
 }
 
-func addDuration(m *machine, a args) (any, error) {
+func addDuration(m *evaluation, a args) (any, error) {
 	if err := m.spend(timeSteps); err != nil {
 		return nil, err
 	}
@@ -116,7 +115,7 @@ func addDuration(m *machine, a args) (any, error) {
 	return t, nil
 }
 
-// parseDuration reads what Go does, and days and weeks.
+// parseDuration parses Go's durations, and days and weeks.
 func parseDuration(s string) (time.Duration, bool) {
 	if len(s) > 64 {
 		return 0, false
@@ -141,8 +140,7 @@ func parseDuration(s string) (time.Duration, bool) {
 	if negative {
 		total = -total
 	}
-	// Milliseconds are counted, so that a float64 is exact over the centuries
-	// a Duration spans.
+	// Counting milliseconds keeps a float64 exact over the range of a Duration.
 	return time.Duration(total) * time.Millisecond, found && math.Abs(total) < math.MaxInt64/1e6
 }
 

@@ -5,8 +5,8 @@ import (
 	"strconv"
 )
 
-// Function describes one function of the language. The reference in the docs
-// is generated from these, and every example runs as a test.
+// Function describes a function of the language. The reference in the docs is
+// generated from it, and every example runs as a test.
 type Function struct {
 	Name      string    `json:"name"`
 	Group     string    `json:"group"`
@@ -21,17 +21,17 @@ type Example struct {
 	Result string `json:"result"`
 }
 
-// function is a Function and how it works: either call or form is set.
+// function is a Function with its implementation: either call or loop is set.
 type function struct {
 	Function
 	min, max int
-	call     func(m *machine, a args) (any, error)
-	form     form
+	call     func(m *evaluation, a args) (any, error)
+	loop     loopFunc
 }
 
 const anyNumber = 1 << 20 // of arguments
 
-// table is every function there is, by name. Nothing changes it.
+// table has all functions by name. It is never changed.
 var table = newTable()
 
 func newTable() map[string]*function {
@@ -61,7 +61,7 @@ func allGroups() []group {
 	}
 }
 
-// Functions returns every function an expression can call, group by group.
+// Functions returns all functions that an expression can call, by group.
 func Functions() []Function {
 	var out []Function
 	for _, group := range allGroups() {
@@ -94,14 +94,14 @@ func arguments(n int) string {
 	return strconv.Itoa(n) + " arguments"
 }
 
-// fn declares a plain function; example alternates sources and results.
-func fn(name, signature, doc string, lo, hi int, call func(*machine, args) (any, error), example ...string) function {
+// fn declares an ordinary function; example alternates sources and results.
+func fn(name, signature, doc string, lo, hi int, call func(*evaluation, args) (any, error), example ...string) function {
 	return function{Function: declare(name, signature, doc, example), min: lo, max: hi, call: call}
 }
 
-// loopFn declares a function that evaluates an expression per element.
-func loopFn(name, signature, doc string, lo, hi int, form form, example ...string) function {
-	return function{Function: declare(name, signature, doc, example), min: lo, max: hi, form: form}
+// loopFn declares a function that evaluates an expression for each element.
+func loopFn(name, signature, doc string, lo, hi int, form loopFunc, example ...string) function {
+	return function{Function: declare(name, signature, doc, example), min: lo, max: hi, loop: form}
 }
 
 func declare(name, signature, doc string, example []string) Function {

@@ -170,7 +170,7 @@ func TestDocs(t *testing.T) {
 	}
 }
 
-// reference writes the functions as they stand in the docs.
+// reference returns the function reference for the docs.
 func reference() string {
 	var b strings.Builder
 	group := ""
@@ -189,7 +189,7 @@ func reference() string {
 	return b.String()
 }
 
-// The rows of the other tables of the docs that show a result are true as well.
+// The results in the other tables of the docs are correct too.
 func TestDocsExamples(t *testing.T) {
 	t.Parallel()
 	data, err := os.ReadFile(docsPath)

@@ -8,7 +8,7 @@ import (
 	"github.com/stepmill/stepmill/internal/expr"
 )
 
-// small keeps each input of the fuzzer short, so that many are tried.
+// small keeps each evaluation short, so that the fuzzer tries many inputs.
 var small = expr.Budget{Steps: 20_000, Memory: 1 << 20, Result: 1 << 16}
 
 func FuzzCompile(f *testing.F) {
@@ -88,7 +88,7 @@ func checkError(t *testing.T, err error, source string) {
 	}
 }
 
-// checkPlain fails on a type that does not belong in a result.
+// checkPlain fails if a result contains a type that it must not contain.
 func checkPlain(t *testing.T, v any) {
 	t.Helper()
 	switch v := v.(type) {

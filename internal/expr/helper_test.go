@@ -40,7 +40,7 @@ func sampleEnv() *expr.Env {
 	}
 }
 
-// eval returns the result as JSON, which tells 1 from "1" and keeps tables short.
+// eval returns the result as JSON, which distinguishes 1 from "1" and is short.
 func eval(t testing.TB, source string) string {
 	t.Helper()
 	p, err := expr.Compile(source)
@@ -65,8 +65,8 @@ func asJSON(t testing.TB, v any) string {
 	return strings.TrimSuffix(out.String(), "\n")
 }
 
-// problem compiles and evaluates, and returns the error there must be.
-func problem(t testing.TB, source string) *expr.Error {
+// mustFail compiles and evaluates source, and returns the expected error.
+func mustFail(t testing.TB, source string) *expr.Error {
 	t.Helper()
 	p, err := expr.Compile(source)
 	if err == nil {
@@ -83,8 +83,8 @@ func problem(t testing.TB, source string) *expr.Error {
 	return e
 }
 
-// normal rewrites JSON as encoding/json would.
-func normal(t testing.TB, text string) string {
+// canonicalJSON re-encodes JSON with encoding/json.
+func canonicalJSON(t testing.TB, text string) string {
 	t.Helper()
 	v, err := expr.FromJSON([]byte(text))
 	if err != nil {

@@ -35,7 +35,7 @@ func TestFromJSON(t *testing.T) {
 	}
 }
 
-// An id that is only passed on keeps every digit, in a value and in text.
+// A long id keeps all digits when it passes through, as a value and in text.
 func TestNumbersPassThrough(t *testing.T) {
 	t.Parallel()
 	for _, id := range []string{"42", "9007199254740993", "9223372036854775807", "-9223372036854775808", "18446744073709551615", "0.1", "1e999"} {
@@ -69,7 +69,7 @@ func TestNumbersPassThrough(t *testing.T) {
 	}
 }
 
-// Callers may hand in the number and container types of Go.
+// Callers may pass other Go types of numbers and containers.
 func TestOtherGoTypes(t *testing.T) {
 	t.Parallel()
 	env := &expr.Env{Trigger: expr.Trigger{Payload: map[string]any{
@@ -103,7 +103,7 @@ func TestOtherGoTypes(t *testing.T) {
 	}
 }
 
-// toJSON writes what encoding/json reads back as the same value.
+// encoding/json decodes the result of toJSON to the same value.
 func TestToJSONRoundTrip(t *testing.T) {
 	t.Parallel()
 	p, err := expr.Compile(`toJSON(trigger.payload)`)

@@ -1,7 +1,7 @@
 package expr
 
-// Limits on what compiles. They are checked before any work whose size depends
-// on the input.
+// Limits at compile time. They are checked before any work that grows with the
+// input.
 const (
 	maxSource      = 4 << 10   // bytes of one expression
 	maxDepth       = 50        // nesting of one expression
@@ -27,19 +27,19 @@ const (
 	DefaultResult = 1 << 20
 )
 
-// Budget bounds one evaluation. A field that is zero takes its default.
+// Budget bounds one evaluation. A zero field means its default.
 type Budget struct {
-	// Steps is the work allowed: about one per operator evaluated, per element
-	// visited and per 32 bytes of text read.
+	// Steps bounds the work: about one step per operator, per visited element and
+	// per 32 bytes of text read.
 	Steps int
-	// Memory is the number of bytes the evaluation may build in all, counting
-	// those it no longer holds.
+	// Memory bounds the total bytes that the evaluation allocates, including those
+	// it no longer uses.
 	Memory int
-	// Result is the size allowed for what comes out: the bytes of a string, or
-	// of anything else written as compact JSON.
+	// Result bounds the size of the result: the bytes of a string, or of any other
+	// value as compact JSON.
 	Result int
-	// Spent, if it is set, grows by the steps that were taken, so that several
-	// evaluations can share what is allowed.
+	// Spent, if not nil, is increased by the steps used, so that several evaluations
+	// can share a limit.
 	Spent *int
 }
 

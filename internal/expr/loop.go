@@ -4,8 +4,8 @@ import (
 	"slices"
 )
 
-// loop is a function that evaluates an expression for each element of a list:
-// filter, map, reduce and their kin.
+// loop is a call of a function that evaluates an expression for each element of a
+// list, such as filter, map or reduce.
 type loop struct {
 	at    int
 	list  node
@@ -13,13 +13,13 @@ type loop struct {
 	extra node // the order of sortBy, the start of reduce; may be nil
 	frame int
 	cost  int // steps of one iteration
-	run   form
+	run   loopFunc
 }
 
-// form is what one such function does with its list.
-type form func(m *machine, l *loop, items []any) (any, error)
+// loopFunc implements one such function.
+type loopFunc func(m *evaluation, l *loop, items []any) (any, error)
 
-func (l *loop) eval(m *machine) (any, error) {
+func (l *loop) eval(m *evaluation) (any, error) {
 	v, err := l.list.eval(m)
 	if err != nil {
 		return nil, err
@@ -33,11 +33,11 @@ func (l *loop) eval(m *machine) (any, error) {
 }
 
 // value evaluates the body for one element.
-func (l *loop) value(m *machine, i int, item any) (any, error) {
+func (l *loop) value(m *evaluation, i int, item any) (any, error) {
 	if err := m.spend(l.cost); err != nil {
 		return nil, err
 	}
-	item, err := m.norm(item)
+	item, err := m.normalize(item)
 	if err != nil || l.body == nil {
 		return item, err
 	}
@@ -46,17 +46,17 @@ func (l *loop) value(m *machine, i int, item any) (any, error) {
 	return l.body.eval(m)
 }
 
-func (l *loop) holds(m *machine, i int, item any) (bool, error) {
+func (l *loop) holds(m *evaluation, i int, item any) (bool, error) {
 	v, err := l.value(m, i, item)
 	if err != nil {
 		return false, err
 	}
-	return truth(v)
+	return asCondition(v)
 }
 
-// first returns the index of the first element for which the body is want, -1
-// if there is none.
-func (l *loop) first(m *machine, items []any, want bool) (int, error) {
+// first returns the index of the first element for which the body equals want,
+// -1 if there is none.
+func (l *loop) first(m *evaluation, items []any, want bool) (int, error) {
 	for i, item := range items {
 		ok, err := l.holds(m, i, item)
 		if err != nil {
@@ -69,31 +69,31 @@ func (l *loop) first(m *machine, items []any, want bool) (int, error) {
 	return -1, nil
 }
 
-func loopAll(m *machine, l *loop, items []any) (any, error) {
+func loopAll(m *evaluation, l *loop, items []any) (any, error) {
 	i, err := l.first(m, items, false)
 	return i < 0, err
 }
 
-func loopAny(m *machine, l *loop, items []any) (any, error) {
+func loopAny(m *evaluation, l *loop, items []any) (any, error) {
 	i, err := l.first(m, items, true)
 	return i >= 0, err
 }
 
-func loopNone(m *machine, l *loop, items []any) (any, error) {
+func loopNone(m *evaluation, l *loop, items []any) (any, error) {
 	i, err := l.first(m, items, true)
 	return i < 0, err
 }
 
-func loopOne(m *machine, l *loop, items []any) (any, error) {
+func loopOne(m *evaluation, l *loop, items []any) (any, error) {
 	n, err := l.count(m, items)
 	return n == 1, err
 }
 
-func loopCount(m *machine, l *loop, items []any) (any, error) {
+func loopCount(m *evaluation, l *loop, items []any) (any, error) {
 	return boxed(l.count(m, items))
 }
 
-func (l *loop) count(m *machine, items []any) (int, error) {
+func (l *loop) count(m *evaluation, items []any) (int, error) {
 	n := 0
 	for i, item := range items {
 		ok, err := l.holds(m, i, item)
@@ -107,15 +107,15 @@ func (l *loop) count(m *machine, items []any) (int, error) {
 	return n, nil
 }
 
-func loopFind(m *machine, l *loop, items []any) (any, error) {
+func loopFind(m *evaluation, l *loop, items []any) (any, error) {
 	i, err := l.first(m, items, true)
 	if err != nil || i < 0 {
 		return nil, err
 	}
-	return m.norm(items[i])
+	return m.normalize(items[i])
 }
 
-func loopFindIndex(m *machine, l *loop, items []any) (any, error) {
+func loopFindIndex(m *evaluation, l *loop, items []any) (any, error) {
 	i, err := l.first(m, items, true)
 	if err != nil || i < 0 {
 		return nil, err
@@ -123,20 +123,20 @@ func loopFindIndex(m *machine, l *loop, items []any) (any, error) {
 	return i, nil
 }
 
-func loopFindLast(m *machine, l *loop, items []any) (any, error) {
+func loopFindLast(m *evaluation, l *loop, items []any) (any, error) {
 	for i, item := range slices.Backward(items) {
 		ok, err := l.holds(m, i, item)
 		if err != nil {
 			return nil, err
 		}
 		if ok {
-			return m.norm(items[i])
+			return m.normalize(items[i])
 		}
 	}
 	return nil, nil
 }
 
-func loopFilter(m *machine, l *loop, items []any) (any, error) {
+func loopFilter(m *evaluation, l *loop, items []any) (any, error) {
 	out := []any{}
 	for i, item := range items {
 		ok, err := l.holds(m, i, item)
@@ -146,7 +146,7 @@ func loopFilter(m *machine, l *loop, items []any) (any, error) {
 		if !ok {
 			continue
 		}
-		// Twice the element, since a growing list leaves its old self behind.
+		// Charged twice, because a growing list is copied.
 		if err := m.grow(2 * weightElement); err != nil {
 			return nil, err
 		}
@@ -155,7 +155,7 @@ func loopFilter(m *machine, l *loop, items []any) (any, error) {
 	return out, nil
 }
 
-func loopMap(m *machine, l *loop, items []any) (any, error) {
+func loopMap(m *evaluation, l *loop, items []any) (any, error) {
 	if err := m.grow(weightList + len(items)*(weightElement+weightBoxed)); err != nil {
 		return nil, err
 	}
@@ -170,7 +170,7 @@ func loopMap(m *machine, l *loop, items []any) (any, error) {
 	return out, nil
 }
 
-func loopSum(m *machine, l *loop, items []any) (any, error) {
+func loopSum(m *evaluation, l *loop, items []any) (any, error) {
 	var total any = 0
 	for i, item := range items {
 		v, err := l.value(m, i, item)
@@ -187,7 +187,7 @@ func loopSum(m *machine, l *loop, items []any) (any, error) {
 	return total, nil
 }
 
-func loopReduce(m *machine, l *loop, items []any) (any, error) {
+func loopReduce(m *evaluation, l *loop, items []any) (any, error) {
 	skip := 0
 	var acc any
 	var err error
@@ -198,7 +198,7 @@ func loopReduce(m *machine, l *loop, items []any) (any, error) {
 		return nil, failf("reduce of an empty array needs a start value")
 	default:
 		skip = 1
-		acc, err = m.norm(items[0])
+		acc, err = m.normalize(items[0])
 	}
 	if err != nil {
 		return nil, err
@@ -212,7 +212,7 @@ func loopReduce(m *machine, l *loop, items []any) (any, error) {
 	return acc, nil
 }
 
-func loopGroupBy(m *machine, l *loop, items []any) (any, error) {
+func loopGroupBy(m *evaluation, l *loop, items []any) (any, error) {
 	groups := map[string][]any{}
 	for i, item := range items {
 		v, err := l.value(m, i, item)
@@ -251,7 +251,7 @@ type pointer struct {
 	name  string
 }
 
-func (n pointer) eval(m *machine) (any, error) {
+func (n pointer) eval(m *evaluation) (any, error) {
 	f := &m.frames[n.frame]
 	switch n.name {
 	case "index":

@@ -8,10 +8,10 @@ import (
 	"github.com/expr-lang/expr/parser/lexer"
 )
 
-// The parser takes a brace that begins the body of map or filter for a block,
-// so that map(list, {id: .id}) would have to be written with parentheses around
-// the braces. wrapMaps puts them there. It returns where, in characters of the
-// new text, so that places in it can be told in terms of the old one.
+// wrapMaps puts parentheses around maps that are arguments. The parser reads a
+// brace at the start of the body of map or filter as a block, so that map(list,
+// {id: .id}) would need them. wrapMaps returns their positions, in characters of
+// the new text, so that positions in it can be mapped back.
 func wrapMaps(source string) (string, []int) {
 	if !strings.Contains(source, "{") {
 		return source, nil
@@ -41,8 +41,8 @@ type place struct {
 	bracket rune
 }
 
-// mapPlaces finds the maps that are arguments. They begin with a key and a
-// colon, or end at once, as no block does.
+// mapPlaces finds the maps that are arguments. Unlike a block, they begin with a
+// key and a colon, or are empty.
 func mapPlaces(tokens []lexer.Token) []place {
 	var places []place
 	var open []bool // for each bracket that is open, whether it is such a map
@@ -85,7 +85,7 @@ func isMapStart(after []lexer.Token) bool {
 	return isKey && len(after) > 1 && after[1].Is(lexer.Operator, ":")
 }
 
-// original turns a place in the text with insertions into one without.
+// original maps a position in the text with insertions to the original text.
 func original(inserted []int, at int) int {
 	n := 0
 	for _, i := range inserted {

@@ -2,8 +2,8 @@ package expr
 
 import "unicode/utf8"
 
-// Access to the parts of a value never fails: a key that is missing, an index
-// out of range and any member of what has none are all nil.
+// Accessing a member never fails: a missing key, an index out of range and any
+// member of a value without members are nil.
 
 // field is .name or ["name"].
 type field struct {
@@ -11,21 +11,21 @@ type field struct {
 	name string
 }
 
-func (n field) eval(m *machine) (any, error) {
+func (n field) eval(m *evaluation) (any, error) {
 	v, err := n.of.eval(m)
 	if err != nil {
 		return nil, err
 	}
 	if o, ok := v.(map[string]any); ok {
-		return m.norm(o[n.name])
+		return m.normalize(o[n.name])
 	}
 	return nil, nil
 }
 
-// element is [key] with a key that is computed, or a number.
+// element is [key] with a computed key or a number.
 type element struct{ of, key node }
 
-func (n element) eval(m *machine) (any, error) {
+func (n element) eval(m *evaluation) (any, error) {
 	v, err := n.of.eval(m)
 	if err != nil {
 		return nil, err
@@ -37,7 +37,7 @@ func (n element) eval(m *machine) (any, error) {
 	return m.member(v, k)
 }
 
-func (m *machine) member(v, key any) (any, error) {
+func (m *evaluation) member(v, key any) (any, error) {
 	switch v := v.(type) {
 	case map[string]any:
 		return m.memberOfObject(v, key)
@@ -49,14 +49,14 @@ func (m *machine) member(v, key any) (any, error) {
 		if !ok || i < 0 || i >= len(v) {
 			return nil, nil
 		}
-		return m.norm(v[i])
+		return m.normalize(v[i])
 	}
 	return nil, nil
 }
 
-// memberOfObject looks up a number by its text, so that what groupBy and
-// fromPairs made of numbers can be found by them.
-func (m *machine) memberOfObject(v map[string]any, key any) (any, error) {
+// memberOfObject looks up a number by its text, because groupBy and fromPairs
+// convert numbers to keys.
+func (m *evaluation) memberOfObject(v map[string]any, key any) (any, error) {
 	switch key.(type) {
 	case nil, []any, map[string]any:
 		return nil, nil
@@ -68,16 +68,16 @@ func (m *machine) memberOfObject(v map[string]any, key any) (any, error) {
 	if err := m.read(len(k)); err != nil {
 		return nil, err
 	}
-	return m.norm(v[k])
+	return m.normalize(v[k])
 }
 
-// slice is [from:to] of an array or, by characters, of a string.
+// slice is [from:to] of an array or of the characters of a string.
 type slice struct {
 	at           int
 	of, from, to node // from and to may be nil
 }
 
-func (n slice) eval(m *machine) (any, error) {
+func (n slice) eval(m *evaluation) (any, error) {
 	v, err := n.of.eval(m)
 	if err != nil {
 		return nil, err
@@ -99,11 +99,11 @@ func (n slice) eval(m *machine) (any, error) {
 	case string:
 		return boxed(m.substring(v, from, to))
 	}
-	return nil, locate(failf("cannot take a slice of %s", kind(v)), n.at)
+	return nil, locate(failf("cannot slice %s", kind(v)), n.at)
 }
 
-// bound evaluates one end of a slice; nil stands for the end of the value.
-func bound(m *machine, n node, at int) (*int, error) {
+// bound evaluates one end of a slice; nil means the end of the value.
+func bound(m *evaluation, n node, at int) (*int, error) {
 	if n == nil {
 		return nil, nil
 	}
@@ -121,7 +121,7 @@ func bound(m *machine, n node, at int) (*int, error) {
 	return &i, nil
 }
 
-// clamp brings both ends into 0…size; negative ones count from the end.
+// clamp limits both ends to 0…size; negative ones count from the end.
 func clamp(from, to *int, size int) (a, b int) {
 	a, b = 0, size
 	if from != nil {
@@ -140,7 +140,7 @@ func fromEnd(i, size int) int {
 	return min(max(i, 0), size)
 }
 
-func (m *machine) substring(s string, from, to *int) (string, error) {
+func (m *evaluation) substring(s string, from, to *int) (string, error) {
 	if err := m.read(2 * len(s)); err != nil {
 		return "", err
 	}

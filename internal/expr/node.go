@@ -1,14 +1,14 @@
 package expr
 
-// node is a compiled piece of an expression. Nodes are immutable; what changes
-// is in the machine. They do not count steps one by one: without loops an
-// expression costs at most its size, which is charged when it starts, and each
-// loop charges the size of its body once per iteration.
+// node is a compiled part of an expression. Nodes are immutable; the state is in
+// the evaluation. They do not count steps individually: without loops an
+// expression costs at most its size, which is charged at the start, and each loop
+// charges the size of its body per iteration.
 type node interface {
-	eval(m *machine) (any, error)
+	eval(m *evaluation) (any, error)
 }
 
-// code is one compiled expression and where it stands in the compiled string.
+// code is a compiled expression with its position in the compiled string.
 type code struct {
 	root   node
 	source string
@@ -23,12 +23,12 @@ type code struct {
 
 type constant struct{ value any }
 
-func (n constant) eval(*machine) (any, error) { return n.value, nil }
+func (n constant) eval(*evaluation) (any, error) { return n.value, nil }
 
 // slot reads a let variable.
 type slot struct{ index int }
 
-func (n slot) eval(m *machine) (any, error) { return m.slots[n.index], nil }
+func (n slot) eval(m *evaluation) (any, error) { return m.slots[n.index], nil }
 
 type let struct {
 	index int
@@ -36,7 +36,7 @@ type let struct {
 	body  node
 }
 
-func (n let) eval(m *machine) (any, error) {
+func (n let) eval(m *evaluation) (any, error) {
 	v, err := n.value.eval(m)
 	if err != nil {
 		return nil, err
@@ -47,7 +47,7 @@ func (n let) eval(m *machine) (any, error) {
 
 type sequence struct{ nodes []node }
 
-func (n sequence) eval(m *machine) (v any, err error) {
+func (n sequence) eval(m *evaluation) (v any, err error) {
 	for _, part := range n.nodes {
 		if v, err = part.eval(m); err != nil {
 			return nil, err
@@ -61,7 +61,7 @@ type conditional struct {
 	cond, then, other node
 }
 
-func (n conditional) eval(m *machine) (any, error) {
+func (n conditional) eval(m *evaluation) (any, error) {
 	ok, err := condition(m, n.cond, n.at)
 	if err != nil {
 		return nil, err
@@ -72,24 +72,24 @@ func (n conditional) eval(m *machine) (any, error) {
 	return n.other.eval(m)
 }
 
-func condition(m *machine, n node, at int) (bool, error) {
+func condition(m *evaluation, n node, at int) (bool, error) {
 	v, err := n.eval(m)
 	if err != nil {
 		return false, err
 	}
-	ok, err := truth(v)
+	ok, err := asCondition(v)
 	return ok, locate(err, at)
 }
 
-// logic is && and ||: the right side is only evaluated if the left one has not
-// decided.
+// logic is && and ||. It evaluates the right side only if the left side does not
+// decide the result.
 type logic struct {
 	at          int
 	left, right node
 	decides     bool
 }
 
-func (n logic) eval(m *machine) (any, error) {
+func (n logic) eval(m *evaluation) (any, error) {
 	l, err := condition(m, n.left, n.at)
 	if err != nil || l == n.decides {
 		return l, err
@@ -102,7 +102,7 @@ type not struct {
 	of node
 }
 
-func (n not) eval(m *machine) (any, error) {
+func (n not) eval(m *evaluation) (any, error) {
 	v, err := condition(m, n.of, n.at)
 	return !v, err
 }
@@ -110,7 +110,7 @@ func (n not) eval(m *machine) (any, error) {
 // coalesce is ??.
 type coalesce struct{ left, right node }
 
-func (n coalesce) eval(m *machine) (any, error) {
+func (n coalesce) eval(m *evaluation) (any, error) {
 	v, err := n.left.eval(m)
 	if err != nil || v != nil {
 		return v, err
@@ -120,7 +120,7 @@ func (n coalesce) eval(m *machine) (any, error) {
 
 type array struct{ items []node }
 
-func (n array) eval(m *machine) (any, error) {
+func (n array) eval(m *evaluation) (any, error) {
 	if err := m.growList(len(n.items)); err != nil {
 		return nil, err
 	}
@@ -137,7 +137,7 @@ func (n array) eval(m *machine) (any, error) {
 
 type object struct{ keys, values []node }
 
-func (n object) eval(m *machine) (any, error) {
+func (n object) eval(m *evaluation) (any, error) {
 	if err := m.growObject(len(n.keys)); err != nil {
 		return nil, err
 	}
@@ -163,8 +163,8 @@ func (n object) eval(m *machine) (any, error) {
 	return out, nil
 }
 
-// key is the text under which a value is a key of an object.
-func (m *machine) key(v any) (string, error) {
+// key returns the text of a value that is used as an object key.
+func (m *evaluation) key(v any) (string, error) {
 	switch v.(type) {
 	case []any, map[string]any:
 		return "", failf("%s cannot be a key", kind(v))

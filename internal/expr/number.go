@@ -21,7 +21,7 @@ func float(v any) (float64, bool) {
 	return 0, false
 }
 
-// finite refuses what JSON cannot express.
+// finite rejects numbers that JSON cannot represent.
 func finite(f float64) (any, error) {
 	if math.IsInf(f, 0) || math.IsNaN(f) {
 		return nil, failf("the result is not a finite number")
@@ -42,7 +42,7 @@ func whole(v any) (int, bool) {
 	return 0, false
 }
 
-// inInt reports whether f, cut to a whole number, is an int.
+// inInt reports whether f, truncated to a whole number, fits an int.
 func inInt(f float64) bool {
 	return f >= math.MinInt64 && f < math.MaxInt64
 }
@@ -55,8 +55,8 @@ func compact(f float64) any {
 	return f
 }
 
-// arithmetic applies the operator to two numbers: as whole numbers if both are
-// and the result fits, as float64 otherwise.
+// arithmetic applies the operator to two numbers: as ints if both are ints and
+// the result fits, as float64 otherwise.
 func arithmetic(op string, a, b any, ints func(a, b int) (int, bool), floats func(a, b float64) float64) (any, error) {
 	if x, ok := a.(int); ok {
 		if y, ok := b.(int); ok {
@@ -106,8 +106,8 @@ func magnitude(a int) uint64 {
 	return uint64(a)
 }
 
-// compareNumbers orders two numbers exactly, also where an int has more digits
-// than a float64 can hold.
+// compareNumbers compares two numbers exactly, even if an int has more digits
+// than a float64 can represent.
 func compareNumbers(a, b any) (int, bool) {
 	x, okA := whole(a)
 	y, okB := whole(b)

@@ -6,14 +6,14 @@ import (
 	"time"
 )
 
-// binary is an operator that evaluates both of its sides.
+// binary is an operator that evaluates both operands.
 type binary struct {
 	at          int
 	left, right node
-	apply       func(m *machine, a, b any) (any, error)
+	apply       func(m *evaluation, a, b any) (any, error)
 }
 
-func (n binary) eval(m *machine) (any, error) {
+func (n binary) eval(m *evaluation) (any, error) {
 	a, err := n.left.eval(m)
 	if err != nil {
 		return nil, err
@@ -26,8 +26,8 @@ func (n binary) eval(m *machine) (any, error) {
 	return v, locate(err, n.at)
 }
 
-// operator returns what a binary operator does, nil if there is no such one.
-func operator(name string) func(m *machine, a, b any) (any, error) {
+// operator returns the implementation of a binary operator, nil if it is unknown.
+func operator(name string) func(m *evaluation, a, b any) (any, error) {
 	switch name {
 	case "+":
 		return add
@@ -42,9 +42,9 @@ func operator(name string) func(m *machine, a, b any) (any, error) {
 	case "**", "^":
 		return power
 	case "==":
-		return func(m *machine, a, b any) (any, error) { return boxed(m.equal(a, b, 0)) }
+		return func(m *evaluation, a, b any) (any, error) { return boxed(m.equal(a, b, 0)) }
 	case "!=":
-		return func(m *machine, a, b any) (any, error) {
+		return func(m *evaluation, a, b any) (any, error) {
 			same, err := m.equal(a, b, 0)
 			return !same, err
 		}
@@ -59,19 +59,19 @@ func operator(name string) func(m *machine, a, b any) (any, error) {
 	case "in":
 		return in
 	case "..":
-		return span
+		return rangeOperator
 	}
 	return textOperator(name)
 }
 
-func ordering(op string, holds func(int) bool) func(m *machine, a, b any) (any, error) {
-	return func(m *machine, a, b any) (any, error) {
+func ordering(op string, holds func(int) bool) func(m *evaluation, a, b any) (any, error) {
+	return func(m *evaluation, a, b any) (any, error) {
 		c, err := m.compare(op, a, b)
 		return err == nil && holds(c), err
 	}
 }
 
-func add(m *machine, a, b any) (any, error) {
+func add(m *evaluation, a, b any) (any, error) {
 	if x, ok := a.(string); ok {
 		if y, ok := b.(string); ok {
 			if err := m.growText(len(x) + len(y)); err != nil {
@@ -83,8 +83,8 @@ func add(m *machine, a, b any) (any, error) {
 	return arithmetic("+", a, b, addInts, func(a, b float64) float64 { return a + b })
 }
 
-// subtract gives the seconds between two times.
-func subtract(_ *machine, a, b any) (any, error) {
+// subtract returns the seconds between two times.
+func subtract(_ *evaluation, a, b any) (any, error) {
 	if _, ok := a.(time.Time); ok {
 		if x, y, ok := times(a, b); ok {
 			return compact(x.Sub(y).Seconds()), nil
@@ -93,20 +93,20 @@ func subtract(_ *machine, a, b any) (any, error) {
 	return arithmetic("-", a, b, subInts, func(a, b float64) float64 { return a - b })
 }
 
-func multiply(_ *machine, a, b any) (any, error) {
+func multiply(_ *evaluation, a, b any) (any, error) {
 	return arithmetic("*", a, b, mulInts, func(a, b float64) float64 { return a * b })
 }
 
 func noInts(int, int) (int, bool) { return 0, false }
 
-func divide(_ *machine, a, b any) (any, error) {
+func divide(_ *evaluation, a, b any) (any, error) {
 	if f, ok := float(b); ok && f == 0 {
 		return nil, failf("division by zero")
 	}
 	return arithmetic("/", a, b, noInts, func(a, b float64) float64 { return a / b })
 }
 
-func modulo(_ *machine, a, b any) (any, error) {
+func modulo(_ *evaluation, a, b any) (any, error) {
 	x, okA := whole(a)
 	y, okB := whole(b)
 	switch {
@@ -120,12 +120,12 @@ func modulo(_ *machine, a, b any) (any, error) {
 	return x % y, nil
 }
 
-func power(_ *machine, a, b any) (any, error) {
+func power(_ *evaluation, a, b any) (any, error) {
 	return arithmetic("**", a, b, noInts, math.Pow)
 }
 
-// span is from..to.
-func span(m *machine, a, b any) (any, error) {
+// rangeOperator is from..to.
+func rangeOperator(m *evaluation, a, b any) (any, error) {
 	from, okA := whole(a)
 	to, okB := whole(b)
 	if !okA || !okB {
@@ -153,7 +153,7 @@ func span(m *machine, a, b any) (any, error) {
 }
 
 // in looks for a value in an array or for a key in an object.
-func in(m *machine, a, b any) (any, error) {
+func in(m *evaluation, a, b any) (any, error) {
 	switch b := b.(type) {
 	case nil:
 		return false, nil
@@ -176,30 +176,30 @@ func in(m *machine, a, b any) (any, error) {
 		_, ok := b[k]
 		return ok, m.read(len(k))
 	case string:
-		return nil, failf("in looks into an array or a map; for text use contains")
+		return nil, failf("in needs an array or a map; for text use contains")
 	}
 	return nil, failf("in needs an array or a map, got %s", kind(b))
 }
 
 // textOperator is an operator on two strings. Nil on either side is false.
-func textOperator(name string) func(m *machine, a, b any) (any, error) {
-	var holds func(m *machine, s, t string) (bool, error)
+func textOperator(name string) func(m *evaluation, a, b any) (any, error) {
+	var holds func(m *evaluation, s, t string) (bool, error)
 	switch name {
 	case "contains":
-		holds = func(m *machine, s, t string) (bool, error) {
+		holds = func(m *evaluation, s, t string) (bool, error) {
 			i, err := m.index(s, t)
 			return i >= 0, err
 		}
 	case "startsWith":
-		holds = func(m *machine, s, t string) (bool, error) { return strings.HasPrefix(s, t), m.read(len(t)) }
+		holds = func(m *evaluation, s, t string) (bool, error) { return strings.HasPrefix(s, t), m.read(len(t)) }
 	case "endsWith":
-		holds = func(m *machine, s, t string) (bool, error) { return strings.HasSuffix(s, t), m.read(len(t)) }
+		holds = func(m *evaluation, s, t string) (bool, error) { return strings.HasSuffix(s, t), m.read(len(t)) }
 	case "matches":
 		holds = matches
 	default:
 		return nil
 	}
-	return func(m *machine, a, b any) (any, error) {
+	return func(m *evaluation, a, b any) (any, error) {
 		if a == nil || b == nil {
 			return false, nil
 		}
@@ -212,7 +212,7 @@ func textOperator(name string) func(m *machine, a, b any) (any, error) {
 	}
 }
 
-func matches(m *machine, s, pattern string) (bool, error) {
+func matches(m *evaluation, s, pattern string) (bool, error) {
 	r, err := m.pattern(pattern)
 	if err != nil {
 		return false, err
@@ -227,7 +227,7 @@ type matchesConst struct {
 	regex *regex
 }
 
-func (n matchesConst) eval(m *machine) (any, error) {
+func (n matchesConst) eval(m *evaluation) (any, error) {
 	v, err := n.of.eval(m)
 	if err != nil || v == nil {
 		return false, err

@@ -1,18 +1,16 @@
 package expr
 
 import (
-	"errors"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/expr-lang/expr/ast"
-	"github.com/expr-lang/expr/file"
 	"github.com/expr-lang/expr/parser"
 )
 
-// parse reads source with expr-lang's parser. Its recursion follows the
-// nesting of the source, which the limit on the length keeps harmless. Places
-// in the tree are those of the text that wrapMaps makes.
+// parse parses source with expr-lang's parser. The parser recurses with the
+// nesting of the source, which the length limit bounds. Positions in the tree
+// refer to the text that wrapMaps returns.
 func parse(source string) (tree ast.Node, inserted []int, err error) {
 	switch {
 	case strings.TrimSpace(source) == "":
@@ -30,23 +28,12 @@ func parse(source string) (tree ast.Node, inserted []int, err error) {
 	text, inserted := wrapMaps(source)
 	t, err := parser.Parse(text)
 	if err != nil {
-		return nil, nil, parseError(source, inserted, err)
+		return nil, nil, parseError(source, text, inserted, err)
 	}
 	return t.Node, inserted, nil
 }
 
-func parseError(source string, inserted []int, err error) error {
-	at, message := 0, err.Error()
-	if e := (*file.Error)(nil); errors.As(err, &e) {
-		at, message = original(inserted, max(0, e.From)), e.Message
-	}
-	if strings.Contains(source, "${{") {
-		message += "; ${{ }} goes around the whole expression"
-	}
-	return invalidf(at, "%s", message)
-}
-
-// compile compiles one expression that begins at origin.
+// compile compiles an expression that begins at origin.
 func compile(source string, origin position) (*code, *Error) {
 	tree, inserted, err := parse(source)
 	if err != nil {

@@ -6,12 +6,12 @@ import (
 	"github.com/stepmill/stepmill/internal/jsonpointer"
 )
 
-// maxPointer bounds the keys that lead to an expression, whose pointer is kept
-// with every reference it holds.
+// maxPointer bounds the length of the keys that lead to an expression, because
+// every reference stores the pointer.
 const maxPointer = 4 << 10
 
-// path is a place inside a value, nil for its root. Pointers are only written
-// out for the places that need one: a value can have many deep ones.
+// path is a path inside a value, nil for its root. JSON pointers are built only
+// when needed, because a value can have many deep paths.
 type path struct {
 	up  *path
 	key string
@@ -25,8 +25,7 @@ func (p *path) length() int {
 	return n
 }
 
-// pointer returns the JSON pointer, shortened from its end if it is far longer
-// than any that is of use.
+// pointer returns the JSON pointer, truncated if it is too long to be useful.
 func (p *path) pointer() string {
 	for p.length() > 2*maxPointer {
 		p = p.up

@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-// Inside an evaluation a value is one of: nil, bool, int, float64, string,
-// []any, map[string]any, time.Time, and json.Number for a number that neither
-// int nor float64 can hold. norm brings what a caller or a decoder may also
-// use into that set; it is called on everything taken out of the environment.
-func (m *machine) norm(v any) (any, error) {
+// normalize converts a value from the environment to a type that evaluations
+// use: nil, bool, int, float64, string, []any, map[string]any, time.Time, or
+// json.Number for a number that neither int nor float64 represents. It must be
+// called on everything read from the environment.
+func (m *evaluation) normalize(v any) (any, error) {
 	switch v.(type) {
 	case nil, bool, int, float64, string, []any, map[string]any, time.Time:
 		return v, nil
@@ -20,7 +20,7 @@ func (m *machine) norm(v any) (any, error) {
 	return m.convert(v)
 }
 
-func (m *machine) convert(v any) (any, error) {
+func (m *evaluation) convert(v any) (any, error) {
 	switch v := v.(type) {
 	case []string:
 		if err := m.grow(weightList + len(v)*(weightElement+weightBoxed)); err != nil {
@@ -94,9 +94,9 @@ func scalar(v any) (any, error) {
 	return nil, failf("the data holds a value that is not JSON")
 }
 
-// number picks the type that keeps n as written: int for a whole number, a
-// float64 for a fraction, and n itself where both would change it, so that a
-// long id that is only passed on comes out as it came in.
+// number returns n as an int if it is whole, as a float64 if it has a fraction,
+// and unchanged if both would lose digits, so that a long id passes through
+// unchanged.
 func number(n json.Number) any {
 	s := string(n)
 	if !strings.ContainsAny(s, ".eE") {
@@ -112,7 +112,7 @@ func number(n json.Number) any {
 	return f
 }
 
-// kind names the type of a value in messages and for type().
+// kind returns the name of a value's type, for messages and type().
 func kind(v any) string {
 	switch v.(type) {
 	case nil:
@@ -135,7 +135,7 @@ func kind(v any) string {
 	return "unknown"
 }
 
-// elements returns v as a list. Nil is the empty one, because the output of a
+// elements returns v as a list. Nil is an empty list, because the output of a
 // skipped step is nil.
 func elements(v any) ([]any, error) {
 	switch v := v.(type) {
@@ -147,8 +147,8 @@ func elements(v any) ([]any, error) {
 	return nil, failf("expected an array, got %s", kind(v))
 }
 
-// truth returns v as a condition. Nil is false, because a missing key is nil.
-func truth(v any) (bool, error) {
+// asCondition returns v as a bool. Nil is false, because a missing key is nil.
+func asCondition(v any) (bool, error) {
 	switch v := v.(type) {
 	case nil:
 		return false, nil

@@ -15,8 +15,8 @@ func Compile(source string) (*Program, error) {
 	return &Program{c}, nil
 }
 
-// CompileBare compiles what if, until and foreach hold: an expression as
-// Compile takes it, or the same inside a single ${{ }}.
+// CompileBare compiles the value of if, until or foreach: an expression as for
+// Compile, optionally inside a single ${{ }}.
 func CompileBare(source string) (*Program, error) {
 	trimmed := strings.TrimSpace(source)
 	if !strings.HasPrefix(trimmed, opening) {
@@ -28,7 +28,7 @@ func CompileBare(source string) (*Program, error) {
 		return nil, err
 	}
 	if len(parts) != 1 {
-		e := located(invalidf(-1, "one ${{ }} must hold the whole expression"), excerpt(trimmed), start())
+		e := located(invalidf(-1, "the whole expression must be inside a single ${{ }}"), excerpt(trimmed), start())
 		return nil, e
 	}
 	c, err := compile(parts[0].text, parts[0].origin)
@@ -38,18 +38,18 @@ func CompileBare(source string) (*Program, error) {
 	return &Program{c}, nil
 }
 
-// Source returns the expression without the ${{ }} it may have stood in.
+// Source returns the expression without ${{ }}.
 func (p *Program) Source() string { return p.code.source }
 
 // Refs returns what the expression reads.
 func (p *Program) Refs() Refs { return p.code.refs.within("") }
 
-// Eval evaluates the expression. The result is plain JSON as [FromJSON] makes
-// it, times being RFC 3339 strings. It may share parts of env, so neither may
+// Eval evaluates the expression. The result is plain JSON as [FromJSON] returns
+// it, with times as RFC 3339 strings. It may share parts of env, so neither may
 // be changed afterwards. An error is always an *Error.
 func (p *Program) Eval(env *Env, budget Budget) (any, error) {
-	m := newMachine(env, budget)
-	defer m.settle(budget)
+	m := newEvaluation(env, budget)
+	defer m.recordSpent(budget)
 	v, err := m.run(p.code)
 	if err == nil {
 		v, err = m.finish(v)
@@ -67,15 +67,15 @@ func (p *Program) EvalBool(env *Env, budget Budget) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	ok, err := truth(v)
+	ok, err := asCondition(v)
 	if err != nil {
 		return false, located(err, p.code.source, p.code.origin)
 	}
 	return ok, nil
 }
 
-// EvalList evaluates what a foreach runs over. Nil is an empty list; any other
-// result that is not an array is an error.
+// EvalList evaluates the list of a foreach. Nil is an empty list; any other result
+// that is not an array is an error.
 func (p *Program) EvalList(env *Env, budget Budget) ([]any, error) {
 	v, err := p.Eval(env, budget)
 	if err != nil {

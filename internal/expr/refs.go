@@ -2,28 +2,31 @@ package expr
 
 import "slices"
 
-// Refs is what an expression reads, known without evaluating it.
+// Refs lists what an expression reads. It is known without evaluating it.
 type Refs struct {
-	// Steps, Secrets and Vars are the names written out, as in steps.get or
-	// vars["region"], each once per expression, in order of appearance.
+	// Steps, Secrets and Vars are literal names, as in steps.get or vars["region"],
+	// each once per expression, in order of appearance.
 	Steps   []Ref
 	Secrets []Ref
 	Vars    []Ref
 	// Links are the ids of steps whose links are read.
 	Links []Ref
-	// AllSteps and AllVars report that steps or vars is also used with a name
-	// that is only known at run time, or as a whole.
+	// AllSteps and AllVars report that steps or vars is also used with a computed
+	// name, or as a whole.
 	AllSteps bool
 	AllVars  bool
-	// Item and Index report that the expression belongs inside a foreach.
+	// Item and Index report that the expression needs a foreach around it.
 	Item  bool
 	Index bool
-	// Response and Cursor report that it belongs to a trigger that polls.
+	// Response and Cursor report that the expression needs a trigger that polls.
 	Response bool
 	Cursor   bool
+	// Version reports that the expression reads workflow.version, directly or as
+	// part of workflow.
+	Version bool
 }
 
-// Ref is one name and where it stands: see the same fields of [Error].
+// Ref is a name with its position: see the fields of [Error].
 type Ref struct {
 	Name    string
 	Line    int
@@ -51,9 +54,10 @@ func (r *Refs) merge(o Refs) {
 	r.Index = r.Index || o.Index
 	r.Response = r.Response || o.Response
 	r.Cursor = r.Cursor || o.Cursor
+	r.Version = r.Version || o.Version
 }
 
-// within returns a copy of r whose references carry the pointer.
+// within returns a copy of r whose references have the pointer.
 func (r Refs) within(pointer string) Refs {
 	mark := func(refs []Ref) []Ref {
 		var out []Ref

@@ -8,12 +8,12 @@ import (
 	"unicode/utf8"
 )
 
-// regex is a compiled pattern and what it costs. Go's engine is linear in the
-// text, but the factor is the length of the program, so both are charged.
+// regex is a compiled pattern with its cost. Go's engine takes time linear in the
+// text times the length of the program, so both are charged.
 type regex struct {
 	re *regexp.Regexp
-	// program estimates the instructions from above, counting the slow ones
-	// more than once.
+	// program is an upper bound of the number of instructions; slow ones count more
+	// than once.
 	program int
 }
 
@@ -24,9 +24,9 @@ const (
 	patternCompile = 500 // steps to compile any pattern, 20 more per instruction
 )
 
-// compilePattern compiles a regular expression. Parsing is slow for a few
-// constructs and a repetition makes a long program out of a short pattern, so
-// both are refused before they are tried.
+// compilePattern compiles a regular expression. Some constructs are slow to
+// parse, and repetition turns a short pattern into a long program, so it checks
+// both first.
 func compilePattern(pattern string) (*regex, error) {
 	if len(pattern) > maxPattern {
 		return nil, failf("the pattern is longer than %d bytes", maxPattern)
@@ -49,8 +49,8 @@ func compilePattern(pattern string) (*regex, error) {
 	return &regex{re: re, program: program}, nil
 }
 
-// patternProblem leaves out the part of the pattern the error quotes: a
-// pattern may come from data.
+// patternProblem returns the error without the quoted part of the pattern, which
+// may come from data.
 func patternProblem(err error) string {
 	if e, ok := errors.AsType[*syntax.Error](err); ok {
 		return e.Code.String()
@@ -72,8 +72,8 @@ func slowToParse(pattern string) bool {
 	return wide > maxFoldRanges && strings.Contains(pattern, "(?")
 }
 
-// programSize estimates from above the instructions tree compiles to, without
-// expanding its repetitions.
+// programSize returns an upper bound of the instructions that tree compiles to,
+// without expanding repetitions.
 func programSize(tree *syntax.Regexp) int {
 	size := 0
 	for _, sub := range tree.Sub {
@@ -99,16 +99,16 @@ func programSize(tree *syntax.Regexp) int {
 	return size + 1
 }
 
-// match charges for a match and makes it.
-func (r *regex) match(m *machine, text string) (bool, error) {
+// match charges for a match and performs it.
+func (r *regex) match(m *evaluation, text string) (bool, error) {
 	if err := m.spend(1 + len(text)*(r.program+2)/patternPerStep); err != nil {
 		return false, err
 	}
 	return r.re.MatchString(text), nil
 }
 
-// pattern compiles a pattern that is not a constant, once per evaluation.
-func (m *machine) pattern(text string) (*regex, error) {
+// pattern compiles a computed pattern, once per evaluation.
+func (m *evaluation) pattern(text string) (*regex, error) {
 	if r, ok := m.patterns[text]; ok {
 		return r, nil
 	}

@@ -7,18 +7,18 @@ import (
 	"time"
 )
 
-// meter measures what an evaluation hands out and makes it plain JSON. It
-// counts the bytes of the compact form, whatever the value shares inside, so
-// it visits at most as many parts as there are bytes allowed.
-type meter struct {
-	m    *machine
+// resultMeter measures the result of an evaluation and converts it to plain JSON.
+// It counts the bytes of the compact form, including repeated shared parts, so it
+// visits at most as many parts as bytes are allowed.
+type resultMeter struct {
+	m    *evaluation
 	left int
 }
 
-// finish measures the result of a single expression or string. A string counts
-// its own bytes, without the quotes and escapes of JSON.
-func (m *machine) finish(v any) (any, error) {
-	mt := meter{m: m, left: m.result}
+// finish measures the result of an expression or string. For a string it counts
+// the bytes without the quotes and escapes of JSON.
+func (m *evaluation) finish(v any) (any, error) {
+	mt := resultMeter{m: m, left: m.result}
 	if s, ok := v.(string); ok {
 		return v, mt.take(len(s))
 	}
@@ -26,17 +26,17 @@ func (m *machine) finish(v any) (any, error) {
 	return out, err
 }
 
-func (mt *meter) take(n int) error {
+func (mt *resultMeter) take(n int) error {
 	mt.left -= n
 	if mt.left < 0 {
-		return costf("the result is larger than is allowed")
+		return costf("the result exceeds the size limit")
 	}
 	return nil
 }
 
-// plain returns v with times as text and numbers in the types of [FromJSON],
-// and whether that made it a different value: what needs no change is shared.
-func (mt *meter) plain(v any, depth int) (any, bool, error) {
+// plain returns v with times as text and numbers in the types of [FromJSON]. It
+// reports whether the value changed; unchanged values are shared.
+func (mt *resultMeter) plain(v any, depth int) (any, bool, error) {
 	if depth > maxNesting {
 		return nil, false, costf("the result is nested too deeply")
 	}
@@ -64,12 +64,12 @@ func (mt *meter) plain(v any, depth int) (any, bool, error) {
 		s := timeText(x)
 		return s, true, mt.take(len(s) + 2)
 	}
-	return mt.other(v, depth)
+	return mt.converted(v, depth)
 }
 
-// other handles what norm converts, which may again hold values to convert.
-func (mt *meter) other(v any, depth int) (any, bool, error) {
-	n, err := mt.m.norm(v)
+// converted handles a value that normalize converts and whose parts may need it too.
+func (mt *resultMeter) converted(v any, depth int) (any, bool, error) {
+	n, err := mt.m.normalize(v)
 	if err != nil {
 		return nil, false, err
 	}
@@ -80,7 +80,7 @@ func (mt *meter) other(v any, depth int) (any, bool, error) {
 	return out, true, err
 }
 
-func (mt *meter) list(v []any, depth int) (any, bool, error) {
+func (mt *resultMeter) list(v []any, depth int) (any, bool, error) {
 	if err := mt.take(2 + max(0, len(v)-1)); err != nil {
 		return nil, false, err
 	}
@@ -104,7 +104,7 @@ func (mt *meter) list(v []any, depth int) (any, bool, error) {
 	return out, len(out) > 0 && &out[0] != &v[0], nil
 }
 
-func (mt *meter) object(v map[string]any, depth int) (any, bool, error) {
+func (mt *resultMeter) object(v map[string]any, depth int) (any, bool, error) {
 	if err := mt.take(2 + 2*len(v) - min(1, len(v))); err != nil {
 		return nil, false, err
 	}

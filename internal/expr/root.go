@@ -1,13 +1,13 @@
 package expr
 
-// The nodes that read the environment.
+// Nodes that read the environment.
 
-// rootValue is a field of a root whose shape is fixed, such as trigger.payload.
+// rootValue is a field of a root with fixed fields, such as trigger.payload.
 type rootValue struct{ read func(*Env) any }
 
-func (n rootValue) eval(m *machine) (any, error) { return m.norm(n.read(m.env)) }
+func (n rootValue) eval(m *evaluation) (any, error) { return m.normalize(n.read(m.env)) }
 
-// rootObject is such a root as a whole, such as trigger.
+// rootObject is a whole root with fixed fields, such as trigger.
 type rootObject struct {
 	fields  []string
 	readers []func(*Env) any
@@ -21,7 +21,7 @@ func newRootObject(root string) rootObject {
 	return n
 }
 
-func (n rootObject) eval(m *machine) (any, error) {
+func (n rootObject) eval(m *evaluation) (any, error) {
 	if err := m.growObject(len(n.fields)); err != nil {
 		return nil, err
 	}
@@ -35,18 +35,18 @@ func (n rootObject) eval(m *machine) (any, error) {
 // stepValue is steps.id.name. A step without an entry has nil fields.
 type stepValue struct{ id, name string }
 
-func (n stepValue) eval(m *machine) (any, error) {
+func (n stepValue) eval(m *evaluation) (any, error) {
 	s, ok := m.env.Steps[n.id]
 	if !ok {
 		return nil, nil
 	}
-	return m.norm(s.field(n.name))
+	return m.normalize(s.field(n.name))
 }
 
 // stepObject is steps.id.
 type stepObject struct{ id string }
 
-func (n stepObject) eval(m *machine) (any, error) {
+func (n stepObject) eval(m *evaluation) (any, error) {
 	s, ok := m.env.Steps[n.id]
 	if !ok {
 		return nil, nil
@@ -57,7 +57,7 @@ func (n stepObject) eval(m *machine) (any, error) {
 // allSteps is steps used as a value.
 type allSteps struct{}
 
-func (allSteps) eval(m *machine) (any, error) {
+func (allSteps) eval(m *evaluation) (any, error) {
 	all := m.env.Steps
 	if err := m.growObject(len(all)); err != nil {
 		return nil, err
@@ -77,7 +77,7 @@ func (allSteps) eval(m *machine) (any, error) {
 
 type secret struct{ name string }
 
-func (n secret) eval(m *machine) (any, error) {
+func (n secret) eval(m *evaluation) (any, error) {
 	if s, ok := m.env.Secrets[n.name]; ok {
 		return s, nil
 	}
@@ -87,7 +87,7 @@ func (n secret) eval(m *machine) (any, error) {
 // linkValue is links.id.page or links.id.callback.
 type linkValue struct{ id, name string }
 
-func (n linkValue) eval(m *machine) (any, error) {
+func (n linkValue) eval(m *evaluation) (any, error) {
 	link, ok := m.env.Links[n.id]
 	switch {
 	case !ok:
@@ -100,11 +100,11 @@ func (n linkValue) eval(m *machine) (any, error) {
 
 type variable struct{ name string }
 
-func (n variable) eval(m *machine) (any, error) { return m.norm(m.env.Vars[n.name]) }
+func (n variable) eval(m *evaluation) (any, error) { return m.normalize(m.env.Vars[n.name]) }
 
 type allVars struct{}
 
-func (allVars) eval(m *machine) (any, error) {
+func (allVars) eval(m *evaluation) (any, error) {
 	if m.env.Vars == nil {
 		return map[string]any{}, nil
 	}
@@ -113,24 +113,24 @@ func (allVars) eval(m *machine) (any, error) {
 
 type loopItem struct{}
 
-func (loopItem) eval(m *machine) (any, error) {
+func (loopItem) eval(m *evaluation) (any, error) {
 	if m.env.Loop == nil {
 		return nil, nil
 	}
-	return m.norm(m.env.Loop.Item)
+	return m.normalize(m.env.Loop.Item)
 }
 
 type pollResponse struct{}
 
-func (pollResponse) eval(m *machine) (any, error) { return m.norm(m.env.Response) }
+func (pollResponse) eval(m *evaluation) (any, error) { return m.normalize(m.env.Response) }
 
 type pollCursor struct{}
 
-func (pollCursor) eval(m *machine) (any, error) { return m.norm(m.env.Cursor) }
+func (pollCursor) eval(m *evaluation) (any, error) { return m.normalize(m.env.Cursor) }
 
 type loopIndex struct{}
 
-func (loopIndex) eval(m *machine) (any, error) {
+func (loopIndex) eval(m *evaluation) (any, error) {
 	if m.env.Loop == nil {
 		return nil, nil
 	}

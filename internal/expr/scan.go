@@ -10,18 +10,18 @@ const (
 	closing = "}}"
 )
 
-// part is a stretch of a string: an expression, or text as it will come out.
+// part is a part of a string: an expression, or unescaped text.
 type part struct {
 	text   string
 	origin position
 	isExpr bool
 }
 
-// HasExpression reports whether CompileTemplate would find an expression in s
-// or an error: whether s may come out as anything but itself.
+// HasExpression reports whether CompileTemplate would find an expression or an
+// error in s. If not, s evaluates to itself.
 func HasExpression(s string) bool { return strings.Contains(s, opening) }
 
-// scan cuts a string into text and expressions.
+// scan splits a string into text and expressions.
 func scan(s string, origin position) ([]part, *Error) {
 	if len(s) > maxTemplate {
 		return nil, located(invalidf(-1, "a string with expressions may have at most %d bytes", maxTemplate), excerpt(s), origin)
@@ -49,7 +49,7 @@ func scan(s string, origin position) ([]part, *Error) {
 			return nil, located(invalidf(-1, "a string may hold at most %d expressions", maxParts), excerpt(rest), at)
 		}
 		inner := at.advance(before + opening)
-		// Looking no further than an expression may reach keeps this linear.
+		// Searching only as far as an expression may reach keeps this linear.
 		end := expressionEnd(rest[:min(len(rest), maxSource+len(closing))])
 		if end < 0 {
 			return nil, located(unclosed(rest), excerpt(rest), at.advance(before))
@@ -67,8 +67,8 @@ func unclosed(rest string) error {
 	return invalidf(-1, "this ${{ has no closing }}, or a quote inside it is not closed")
 }
 
-// expressionEnd returns where the }} that closes an expression stands, -1 if
-// nowhere. Braces inside strings, comments and maps do not count.
+// expressionEnd returns the index of the }} that closes an expression, -1 if
+// there is none. It ignores braces inside strings, comments and maps.
 func expressionEnd(s string) int {
 	braces := 0
 	for i := 0; i < len(s); {
@@ -109,7 +109,7 @@ func literalEnd(s string, i int) int {
 		case s[i] == '\\' && quote != '`':
 			i++
 		case s[i] == quote && quote == '`' && strings.HasPrefix(s[i+1:], "`"):
-			i++ // a doubled backtick stands for one
+			i++ // a doubled backtick is an escaped one
 		case s[i] == quote:
 			return i + 1
 		}
@@ -117,7 +117,7 @@ func literalEnd(s string, i int) int {
 	return -1
 }
 
-// commentEnd returns where a // comment ends: with its line or its expression.
+// commentEnd returns the end of a // comment: the end of its line or expression.
 func commentEnd(s string, i int) int {
 	end := len(s)
 	for _, stop := range []string{"\n", closing} {
@@ -128,7 +128,7 @@ func commentEnd(s string, i int) int {
 	return end
 }
 
-// excerpt shortens what is shown as the source of an error.
+// excerpt truncates the source that an error shows.
 func excerpt(s string) string {
 	const most = 80
 	if len(s) <= most {

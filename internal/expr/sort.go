@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// sortCost is the number of steps to put n elements in order.
+// sortCost returns the number of steps to sort n elements.
 func sortCost(n int) int { return n * (bits.Len(uint(n)) + 1) }
 
 type sortable struct {
@@ -13,9 +13,9 @@ type sortable struct {
 	item any
 }
 
-// sorted puts items in the order of their keys, keeping the order of equal
-// ones. Nil keys come last either way, because they mean "missing".
-func (m *machine) sorted(items []sortable, order any) ([]any, error) {
+// sorted sorts items by their keys; the sort is stable. Nil keys come last in
+// either order, because they mean "missing".
+func (m *evaluation) sorted(items []sortable, order any) ([]any, error) {
 	sign := 1
 	switch order {
 	case nil, "asc":
@@ -29,7 +29,7 @@ func (m *machine) sorted(items []sortable, order any) ([]any, error) {
 	}
 	var failed error
 	slices.SortStableFunc(items, func(a, b sortable) int {
-		// The sort cannot be stopped, but it can be hurried.
+		// The sort cannot be stopped, but after an error comparisons become cheap.
 		if failed != nil {
 			return 0
 		}
@@ -52,7 +52,7 @@ func (m *machine) sorted(items []sortable, order any) ([]any, error) {
 	return out, nil
 }
 
-func (m *machine) order(a, b any, sign int) (int, error) {
+func (m *evaluation) order(a, b any, sign int) (int, error) {
 	switch {
 	case a == nil && b == nil:
 		return 0, nil
@@ -61,16 +61,17 @@ func (m *machine) order(a, b any, sign int) (int, error) {
 	case b == nil:
 		return -1, nil
 	}
-	if err := alike(a, b); err != nil {
+	if err := checkComparable(a, b); err != nil {
 		return 0, err
 	}
 	c, err := m.compare("sort", a, b)
 	return sign * c, err
 }
 
-// alike refuses what compare would order but sorting must not: reading
-// strings as times would make the order depend on which pairs are compared.
-func alike(a, b any) error {
+// checkComparable rejects mixes of types that compare accepts but sorting must
+// not: if strings were parsed as times, the order would depend on which pairs are
+// compared.
+func checkComparable(a, b any) error {
 	_, numA := float(a)
 	_, numB := float(b)
 	if numA && numB || kind(a) == kind(b) {
@@ -79,7 +80,7 @@ func alike(a, b any) error {
 	return failf("cannot sort %s and %s together", kind(a), kind(b))
 }
 
-func loopSortBy(m *machine, l *loop, items []any) (any, error) {
+func loopSortBy(m *evaluation, l *loop, items []any) (any, error) {
 	var order any
 	if l.extra != nil {
 		var err error

@@ -1,6 +1,6 @@
 package expr
 
-// Template is a compiled string that may hold expressions. It is immutable and
+// Template is a compiled string that may contain expressions. It is immutable and
 // safe for concurrent use.
 type Template struct {
 	source string
@@ -9,8 +9,8 @@ type Template struct {
 	escape Escape
 }
 
-// Escape makes text that an expression brings into a string fit the place it
-// is put in, given what stands before it.
+// Escape escapes text that an expression inserts into a string, given the text
+// before it.
 type Escape func(before, text string) string
 
 // piece is text, or an expression if code is set.
@@ -19,8 +19,8 @@ type piece struct {
 	code *code
 }
 
-// CompileTemplate compiles a string with any number of ${{ … }} in it. In the
-// text around them $${{ stands for ${{ itself.
+// CompileTemplate compiles a string with any number of ${{ … }}. In the text
+// around them, $${{ is an escaped ${{.
 func CompileTemplate(source string) (*Template, error) {
 	t, errs := compileTemplate(source, 1)
 	if errs != nil {
@@ -64,17 +64,16 @@ func (t *Template) Source() string { return t.source }
 // Refs returns what the expressions of the string read.
 func (t *Template) Refs() Refs { return t.refs.within("") }
 
-// Eval renders the string. An expression that is the whole string keeps its
-// type; among text, or with other expressions, each becomes text. What data
-// brings in is never read as an expression again. See [Program.Eval] for what
-// else holds of the result.
+// Eval renders the string. The result of an expression that is the whole string
+// keeps its type; otherwise each result becomes text. Text that comes from data is
+// never parsed for expressions. See [Program.Eval] for more about the result.
 func (t *Template) Eval(env *Env, budget Budget) (any, error) {
-	m := newMachine(env, budget)
-	defer m.settle(budget)
+	m := newEvaluation(env, budget)
+	defer m.recordSpent(budget)
 	return t.evalOn(m)
 }
 
-func (t *Template) evalOn(m *machine) (any, error) {
+func (t *Template) evalOn(m *evaluation) (any, error) {
 	v, at, err := t.render(m)
 	if err == nil {
 		v, err = m.finish(v)
@@ -85,9 +84,9 @@ func (t *Template) evalOn(m *machine) (any, error) {
 	return v, nil
 }
 
-// render returns the value before it is measured, and on an error the piece
-// that failed.
-func (t *Template) render(m *machine) (any, int, error) {
+// render returns the value without measuring it, and on an error the index of the
+// piece that failed.
+func (t *Template) render(m *evaluation) (any, int, error) {
 	if len(t.pieces) == 1 && t.pieces[0].code != nil {
 		v, err := m.run(t.pieces[0].code)
 		return v, 0, err
@@ -108,7 +107,7 @@ func (t *Template) render(m *machine) (any, int, error) {
 			}
 		}
 		if len(out)+len(text) > m.result {
-			return nil, i, costf("the result is larger than is allowed")
+			return nil, i, costf("the result exceeds the size limit")
 		}
 		if err := m.write(len(text)); err != nil {
 			return nil, i, err

@@ -27,7 +27,7 @@ func render(t testing.TB, source string) any {
 func TestTemplate(t *testing.T) {
 	t.Parallel()
 	for source, want := range map[string]any{
-		// Alone in the string an expression keeps its type.
+		// The result of an expression that is the whole string keeps its type.
 		`${{ trigger.payload.id }}`:   42,
 		`${{trigger.payload.price}}`:  9.5,
 		`${{ trigger.payload.ok }}`:   true,
@@ -40,7 +40,7 @@ func TestTemplate(t *testing.T) {
 		`${{ "\"}}" }}`:               `"}}`,
 		"${{ 1 // a }}b":              "1b", // a comment ends with its expression
 		"${{ 1 /* }} */ + 1 }}":       2,
-		// Among text it becomes text.
+		// Otherwise the result becomes text.
 		`id ${{ trigger.payload.id }}`:   "id 42",
 		`${{ trigger.payload.id }} `:     "42 ",
 		`${{ 1 }}${{ 2 }}`:               "12",
@@ -55,7 +55,7 @@ func TestTemplate(t *testing.T) {
 		`x${{ {"b": 1, "a": "<é\n>"} }}`: `x{"a":"<é\n>","b":1}`,
 		`x${{ now() }}`:                  "x2026-11-15T09:30:00.000Z",
 		`https://a.example/${{ urlEncode(item.sku) }}?q=1`: "https://a.example/x?q=1",
-		// Text is text.
+		// Text without an expression.
 		``:                          "",
 		`no expression`:             "no expression",
 		`$ {{ }} $$ {`:              "$ {{ }} $$ {",
@@ -71,7 +71,7 @@ func TestTemplate(t *testing.T) {
 	}
 }
 
-// Text from data is a value: it is never read as an expression again.
+// Text that comes from data is never parsed for expressions.
 func TestTemplateSinglePass(t *testing.T) {
 	t.Parallel()
 	for _, source := range []string{`${{ trigger.payload.env }}`, `x${{ trigger.payload.env }}`, `${{ "$" + "{{ secrets.token }}" }}`} {
@@ -126,7 +126,7 @@ func TestTemplateRefs(t *testing.T) {
 	}
 }
 
-// Any text, escaped as documented, comes out as it is.
+// Any text that is escaped as documented evaluates to itself.
 func TestTemplateLiteralRoundTrip(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
@@ -145,7 +145,7 @@ func TestTemplateLiteralRoundTrip(t *testing.T) {
 	})
 }
 
-// Whatever the data holds, it comes out between the same text.
+// Any data is inserted unchanged between the surrounding text.
 func TestTemplateData(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {

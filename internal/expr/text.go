@@ -9,9 +9,9 @@ import (
 	"unicode/utf8"
 )
 
-// text is the form a value takes among other text: strings as they are, numbers
-// in their shortest form, nil as nothing, arrays and objects as compact JSON.
-func (m *machine) text(v any) (string, error) {
+// text returns a value as text for a template: strings unchanged, numbers in
+// their shortest form, nil as "", arrays and objects as compact JSON.
+func (m *evaluation) text(v any) (string, error) {
 	switch v := v.(type) {
 	case nil:
 		return "", nil
@@ -32,12 +32,12 @@ func (m *machine) text(v any) (string, error) {
 	return string(out), err
 }
 
-// timeText is the form of every time in Stepmill: RFC 3339, UTC, milliseconds.
+// timeText formats a time like all times in Stepmill: RFC 3339, UTC, milliseconds.
 func timeText(t time.Time) string {
 	return t.UTC().Format("2006-01-02T15:04:05.000Z")
 }
 
-// appendFloat writes f as JSON and JavaScript do.
+// appendFloat formats f like JSON and JavaScript.
 func appendFloat(dst []byte, f float64) []byte {
 	format := byte('f')
 	if abs := math.Abs(f); abs != 0 && (abs < 1e-6 || abs >= 1e21) {
@@ -50,13 +50,13 @@ func appendFloat(dst []byte, f float64) []byte {
 	return dst
 }
 
-// appendJSON writes v as compact JSON with sorted keys. What it writes is
-// charged as it goes, since a small value can repeat one part many times over.
-func (m *machine) appendJSON(dst []byte, v any, depth int) ([]byte, error) {
+// appendJSON appends v as compact JSON with sorted keys. It charges while it
+// writes, because a small value can contain the same part many times.
+func (m *evaluation) appendJSON(dst []byte, v any, depth int) ([]byte, error) {
 	if depth > maxNesting {
 		return nil, costf("the value is nested too deeply")
 	}
-	v, err := m.norm(v)
+	v, err := m.normalize(v)
 	if err != nil {
 		return nil, err
 	}
@@ -87,7 +87,7 @@ func (m *machine) appendJSON(dst []byte, v any, depth int) ([]byte, error) {
 	return dst, m.extend(len(dst) - before)
 }
 
-func (m *machine) appendList(dst []byte, v []any, depth int) ([]byte, error) {
+func (m *evaluation) appendList(dst []byte, v []any, depth int) ([]byte, error) {
 	if err := m.extend(len(v) + 1); err != nil {
 		return nil, err
 	}
@@ -104,7 +104,7 @@ func (m *machine) appendList(dst []byte, v []any, depth int) ([]byte, error) {
 	return append(dst, ']'), nil
 }
 
-func (m *machine) appendObject(dst []byte, v map[string]any, depth int) ([]byte, error) {
+func (m *evaluation) appendObject(dst []byte, v map[string]any, depth int) ([]byte, error) {
 	keys, err := m.keys(v)
 	if err != nil {
 		return nil, err
@@ -125,9 +125,9 @@ func (m *machine) appendObject(dst []byte, v map[string]any, depth int) ([]byte,
 	return append(dst, '}'), nil
 }
 
-// keys returns the keys of an object in order. Every walk over an object goes
-// through it, because a result must not depend on the order of a Go map.
-func (m *machine) keys(v map[string]any) ([]string, error) {
+// keys returns the sorted keys of an object. All iteration over objects uses it,
+// because a result must not depend on Go's map order.
+func (m *evaluation) keys(v map[string]any) ([]string, error) {
 	if err := m.grow(len(v) * weightElement); err != nil {
 		return nil, err
 	}
@@ -146,8 +146,8 @@ func (m *machine) keys(v map[string]any) ([]string, error) {
 
 const hexDigits = "0123456789abcdef"
 
-// appendString writes s as a JSON string. Bytes that are not UTF-8 become the
-// replacement character.
+// appendString appends s as a JSON string. Invalid UTF-8 becomes the replacement
+// character.
 func appendString(dst []byte, s string) []byte {
 	dst = append(dst, '"')
 	for i := 0; i < len(s); {
@@ -191,7 +191,7 @@ func shortEscape(b byte) byte {
 	return 0
 }
 
-// jsonSize is the number of bytes appendString writes.
+// jsonSize returns the number of bytes that appendString appends.
 func jsonSize(s string) int {
 	size := 2
 	for i := 0; i < len(s); {

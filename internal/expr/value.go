@@ -5,33 +5,32 @@ import (
 	"strconv"
 )
 
-// Value is a compiled JSON value whose strings may hold expressions. It is
+// Value is a compiled JSON value whose strings may contain expressions. It is
 // immutable and safe for concurrent use.
 type Value struct {
 	root branch
 	refs Refs
 }
 
-// branch is a part of the value: exactly one of template, keys and kids, kids
-// alone, or constant says what it is.
+// branch is a part of the value. Exactly one of these is set: template, keys with
+// children, children alone, or constant.
 type branch struct {
 	path     *path
 	template *Template
 	keys     []string // of an object, in order, one per kid
-	kids     []branch
+	children []branch
 	isList   bool
 	constant any
 	size     int // bytes of JSON: of a constant, or of what surrounds the kids
 }
 
 // CompileValue compiles every string with an expression inside a decoded JSON
-// value. Keys of objects are taken as they are. The value must not be changed
-// afterwards: parts without expressions come out of Eval as they went in. The
-// error is an [Errors] with every problem found, each with its JSON pointer.
-// Escapes, by the JSON pointer of a string, are applied to what expressions
-// bring into the text of that string.
+// value. Object keys are not compiled. The value must not be changed afterwards:
+// Eval returns parts without expressions unchanged. The error is an [Errors] with
+// all problems, each with its JSON pointer. Escapes, by the JSON pointer of a
+// string, are applied to the text that expressions insert into that string.
 func CompileValue(v any, escapes map[string]Escape) (*Value, error) {
-	c := valueCompiler{meter: meter{m: newMachine(nil, Budget{}), left: maxConstant}, escapes: escapes}
+	c := valueCompiler{meter: resultMeter{m: newEvaluation(nil, Budget{}), left: maxConstant}, escapes: escapes}
 	root := c.branch(v, nil, 0)
 	if c.errs != nil {
 		return nil, c.errs
@@ -42,12 +41,11 @@ func CompileValue(v any, escapes map[string]Escape) (*Value, error) {
 	return &Value{root: root, refs: c.refs}, nil
 }
 
-// maxConstant bounds the constant parts of a value. It is above what any
-// budget lets through.
+// maxConstant bounds the constant parts of a value. It exceeds any budget.
 const maxConstant = 64 << 20
 
 type valueCompiler struct {
-	meter       meter
+	meter       resultMeter
 	escapes     map[string]Escape
 	refs        Refs
 	errs        Errors
@@ -72,7 +70,7 @@ func (c *valueCompiler) failf(at *path, source, format string, args ...any) bran
 
 func (c *valueCompiler) branch(v any, at *path, depth int) branch {
 	if depth > maxNesting {
-		return c.failf(at, "", "the value is nested more than %d deep", maxNesting)
+		return c.failf(at, "", "the value is nested more than %d levels deep", maxNesting)
 	}
 	switch v := v.(type) {
 	case string:
@@ -89,10 +87,10 @@ func (c *valueCompiler) branch(v any, at *path, depth int) branch {
 
 func (c *valueCompiler) template(s string, at *path) branch {
 	if len(c.errs) >= maxErrors || c.overfull {
-		return branch{} // it is refused already
+		return branch{} // already rejected
 	}
 	if at.length() > maxPointer {
-		return c.failf(at, s, "the keys around an expression are longer than %d bytes together", maxPointer)
+		return c.failf(at, s, "the path to an expression has keys of more than %d bytes in total", maxPointer)
 	}
 	t, errs := compileTemplate(s, maxErrors)
 	if errs != nil {
@@ -109,13 +107,13 @@ func (c *valueCompiler) template(s string, at *path) branch {
 	}
 	if c.expressions > maxExpressions || c.patterns > maxPatterns {
 		c.overfull = true
-		return c.failf(at, s, "the value holds more expressions or larger patterns than are allowed")
+		return c.failf(at, s, "the value has too many expressions or too large patterns")
 	}
 	c.refs.merge(t.refs.within(at.pointer()))
 	return branch{path: at, template: t}
 }
 
-// constant makes v plain JSON once, so that Eval can hand it out as it is.
+// constant converts v to plain JSON once, so that Eval can return it unchanged.
 func (c *valueCompiler) constant(v any, at *path) branch {
 	before := c.meter.left
 	plain, _, err := c.meter.plain(v, 0)
@@ -133,12 +131,12 @@ func (c *valueCompiler) object(v map[string]any, at *path, depth int) branch {
 	}
 	slices.Sort(b.keys)
 	for _, k := range b.keys {
-		b.kids = append(b.kids, c.branch(v[k], &path{up: at, key: k}, depth+1))
+		b.children = append(b.children, c.branch(v[k], &path{up: at, key: k}, depth+1))
 	}
 	return b.fold(func() any {
 		out := make(map[string]any, len(b.keys))
 		for i, k := range b.keys {
-			out[k] = b.kids[i].constant
+			out[k] = b.children[i].constant
 		}
 		return out
 	})
@@ -147,22 +145,22 @@ func (c *valueCompiler) object(v map[string]any, at *path, depth int) branch {
 func (c *valueCompiler) list(v []any, at *path, depth int) branch {
 	b := branch{path: at, isList: true, size: 2 + max(0, len(v)-1)}
 	for i, e := range v {
-		b.kids = append(b.kids, c.branch(e, &path{up: at, key: strconv.Itoa(i)}, depth+1))
+		b.children = append(b.children, c.branch(e, &path{up: at, key: strconv.Itoa(i)}, depth+1))
 	}
 	return b.fold(func() any {
-		out := make([]any, len(b.kids))
-		for i, kid := range b.kids {
+		out := make([]any, len(b.children))
+		for i, kid := range b.children {
 			out[i] = kid.constant
 		}
 		return out
 	})
 }
 
-// fold turns a branch whose kids are all constant into a constant.
+// fold turns a branch whose children are all constant into a constant.
 func (b branch) fold(constant func() any) branch {
 	size := b.size
-	for _, kid := range b.kids {
-		if kid.template != nil || kid.kids != nil {
+	for _, kid := range b.children {
+		if kid.template != nil || kid.children != nil {
 			return b
 		}
 		size += kid.size
@@ -173,21 +171,21 @@ func (b branch) fold(constant func() any) branch {
 // Refs returns what the expressions inside the value read.
 func (v *Value) Refs() Refs { return v.refs }
 
-// Eval renders the value. Objects and arrays that hold an expression are made
-// anew; parts without one are shared between results, and results may share
-// parts of env, so none of them may be changed. A value without any expression
-// costs no more than the check of its size. One budget covers everything.
+// Eval renders the value. It allocates new objects and arrays where they contain
+// an expression. Results share the other parts, and may share parts of env, so
+// none of them may be changed. A value without any expression costs only the check
+// of its size. One budget covers the whole value.
 func (v *Value) Eval(env *Env, budget Budget) (any, error) {
-	m := newMachine(env, budget)
-	defer m.settle(budget)
+	m := newEvaluation(env, budget)
+	defer m.recordSpent(budget)
 	if t := v.root.template; t != nil {
 		return t.evalOn(m)
 	}
-	mt := meter{m: m, left: m.result}
+	mt := resultMeter{m: m, left: m.result}
 	return v.root.eval(&mt)
 }
 
-func (b *branch) eval(mt *meter) (any, error) {
+func (b *branch) eval(mt *resultMeter) (any, error) {
 	if b.template != nil {
 		v, at, err := b.template.render(mt.m)
 		if err == nil {
@@ -214,10 +212,10 @@ func (b *branch) eval(mt *meter) (any, error) {
 	return b.constant, nil
 }
 
-func (b *branch) evalObject(mt *meter) (any, error) {
+func (b *branch) evalObject(mt *resultMeter) (any, error) {
 	out := make(map[string]any, len(b.keys))
-	for i := range b.kids {
-		v, err := b.kids[i].eval(mt)
+	for i := range b.children {
+		v, err := b.children[i].eval(mt)
 		if err != nil {
 			return nil, err
 		}
@@ -226,10 +224,10 @@ func (b *branch) evalObject(mt *meter) (any, error) {
 	return out, nil
 }
 
-func (b *branch) evalList(mt *meter) (any, error) {
-	out := make([]any, len(b.kids))
-	for i := range b.kids {
-		v, err := b.kids[i].eval(mt)
+func (b *branch) evalList(mt *resultMeter) (any, error) {
+	out := make([]any, len(b.children))
+	for i := range b.children {
+		v, err := b.children[i].eval(mt)
 		if err != nil {
 			return nil, err
 		}

@@ -42,7 +42,7 @@ func TestValue(t *testing.T) {
 	}
 }
 
-func TestValueOfOneThing(t *testing.T) {
+func TestValueTypes(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct{ in, want any }{
 		{nil, nil}, {"x", "x"}, {1, 1}, {2.5, 2.5}, {false, false},
@@ -66,8 +66,8 @@ func TestValueOfOneThing(t *testing.T) {
 	}
 }
 
-// What Eval returns must not be changed by a later one, and the other way round.
-func TestValueIsFresh(t *testing.T) {
+// Changing a result must not affect later results.
+func TestValueResultsAreIndependent(t *testing.T) {
 	t.Parallel()
 	v, err := expr.CompileValue(map[string]any{"a": "${{ trigger.payload.id }}", "l": []any{"${{ 1 }}"}}, nil)
 	if err != nil {
@@ -142,7 +142,7 @@ func TestValueRefs(t *testing.T) {
 	}
 }
 
-// The size of a result is that of its JSON, to the byte.
+// The size of a result is exactly the size of its JSON.
 func TestValueSize(t *testing.T) {
 	t.Parallel()
 	values := []any{
@@ -172,7 +172,7 @@ func TestValueSize(t *testing.T) {
 	}
 }
 
-// Ten strings that each fit do not fit together.
+// The limit applies to all strings of a value together.
 func TestValueOutputExplosion(t *testing.T) {
 	t.Parallel()
 	const limit = 1 << 20

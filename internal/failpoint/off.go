@@ -2,5 +2,5 @@
 
 package failpoint
 
-// Hit marks a moment; what it concerns is only looked at by builds for tests.
+// Hit marks a failpoint. Only builds with the tag failpoint act on it.
 func Hit(Point, string) {}

@@ -9,21 +9,27 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 )
 
 // rule is one entry of FP, such as after_effect:kill:0.02, after_effect:kill:#40
-// or before_effect@poison:exit: at the moment (for what contains the text after
-// the @), do that: each time, with a probability, or at one of the times only.
+// or before_effect@poison:exit. It names the failpoint, optionally a text that
+// the subject must contain, the action, and when it applies: on every hit, with
+// a probability, or on the nth hit only.
 type rule struct {
-	point   Point
-	about   string
-	do      func()
-	chances float64
-	only    int64 // the time at which it is done, 0: any
-	times   atomic.Int64
+	point       Point
+	subject     string
+	act         func()
+	fatal       bool // act ends the process and does not return
+	probability float64
+	nth         int64 // the only hit on which it applies, 0 for any
+	hits        int64
 }
+
+// deciding is held while a rule decides whether to apply. It is not released
+// before a fatal action: until the kernel's kill arrives, no other goroutine
+// passes a failpoint.
+var deciding sync.Mutex
 
 var rules = sync.OnceValue(func() []*rule {
 	var out []*rule
@@ -41,40 +47,40 @@ var rules = sync.OnceValue(func() []*rule {
 func parse(text string) (*rule, error) {
 	parts := strings.Split(text, ":")
 	if len(parts) < 2 || len(parts) > 3 {
-		return nil, fmt.Errorf("is not point[@about]:what[:chances]")
+		return nil, fmt.Errorf("is not point[@subject]:action[:probability|:#n]")
 	}
-	name, about, _ := strings.Cut(parts[0], "@")
-	r := &rule{point: Point(name), about: about, chances: 1}
-	what, length, _ := strings.Cut(parts[1], "=")
-	switch what {
+	name, subject, _ := strings.Cut(parts[0], "@")
+	r := &rule{point: Point(name), subject: subject, probability: 1}
+	action, length, _ := strings.Cut(parts[1], "=")
+	switch action {
 	case "kill":
-		r.do = kill
+		r.act, r.fatal = kill, true
 	case "exit":
-		r.do = func() { os.Exit(3) }
+		r.act, r.fatal = func() { os.Exit(3) }, true
 	case "panic":
-		r.do = func() { panic("failpoint " + text) }
+		r.act = func() { panic("failpoint " + text) }
 	case "pause":
 		d, err := time.ParseDuration(length)
 		if err != nil {
 			return nil, err
 		}
-		r.do = func() { time.Sleep(d) }
+		r.act = func() { time.Sleep(d) }
 	default:
-		return nil, fmt.Errorf("there is kill, exit, panic, pause=<time>")
+		return nil, fmt.Errorf("the action must be kill, exit, panic or pause=<duration>")
 	}
 	if len(parts) == 2 {
 		return r, nil
 	}
 	var err error
 	if number, found := strings.CutPrefix(parts[2], "#"); found {
-		r.only, err = strconv.ParseInt(number, 10, 64)
+		r.nth, err = strconv.ParseInt(number, 10, 64)
 	} else {
-		r.chances, err = strconv.ParseFloat(parts[2], 64)
+		r.probability, err = strconv.ParseFloat(parts[2], 64)
 	}
 	return r, err
 }
 
-// kill ends the process the way the kernel does: nothing is run any more.
+// kill ends the process with SIGKILL: no deferred function runs.
 func kill() {
 	self, err := os.FindProcess(os.Getpid())
 	if err == nil {
@@ -86,19 +92,34 @@ func kill() {
 	select {}
 }
 
-// Hit does what FP says for this moment and what it concerns.
-func Hit(point Point, about string) {
+// Hit applies the rules that FP has for this point and subject.
+func Hit(point Point, subject string) {
 	for _, r := range rules() {
-		if r.point == point && strings.Contains(about, r.about) && r.strikes() {
-			r.do()
+		if r.point == point && strings.Contains(subject, r.subject) {
+			r.apply()
 		}
 	}
 }
 
-// strikes tells whether this time is one of those at which it is done.
-func (r *rule) strikes() bool {
-	if r.only > 0 {
-		return r.times.Add(1) == r.only
+// apply runs the action if the rule applies to this hit.
+func (r *rule) apply() {
+	deciding.Lock()
+	triggered := r.triggers()
+	if triggered && r.fatal {
+		r.act()
 	}
-	return rand.Float64() < r.chances
+	deciding.Unlock()
+	if triggered {
+		r.act()
+	}
+}
+
+// triggers reports whether the rule applies to this hit. The caller holds
+// deciding.
+func (r *rule) triggers() bool {
+	if r.nth > 0 {
+		r.hits++
+		return r.hits == r.nth
+	}
+	return rand.Float64() < r.probability
 }

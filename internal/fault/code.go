@@ -5,8 +5,8 @@ import (
 	"net/http"
 )
 
-// Code is the machine-readable name of a failure. Codes are part of the public
-// contract: they are added, never changed.
+// Code is a machine-readable error code. Codes are part of the public contract:
+// new ones may be added, existing ones never change.
 type Code string
 
 // The codes of the API, grouped by status.
@@ -79,7 +79,7 @@ const (
 	StorageFull Code = "storage_full"
 )
 
-// Status is the HTTP status that goes with the code.
+// Status returns the HTTP status of the code.
 func (c Code) Status() int {
 	if status, ok := statuses[c]; ok {
 		return status
@@ -87,7 +87,7 @@ func (c Code) Status() int {
 	return http.StatusInternalServerError
 }
 
-// Codes lists every code of the API with its status.
+// Codes returns every code of the API with its status.
 func Codes() map[Code]int {
 	return maps.Clone(statuses)
 }

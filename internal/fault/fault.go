@@ -1,18 +1,18 @@
-// Package fault owns the one error type that crosses package borders on its
-// way to a client: a machine-readable code, a sentence for people and, where
-// known, the places in the input that caused it. It does not own HTTP: the API
-// turns a fault into a response, and everything that is not a fault becomes
-// internal_error there.
+// Package fault owns the error type that clients see: a machine-readable code, a
+// message for people and, where known, the places in the input that caused it.
+// It does not own HTTP: the API turns a fault into a response, and any other
+// error into internal_error.
 package fault
 
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 )
 
-// Error is a failure that a client may see. Its Message never holds inner
-// text; the cause is for logs only.
+// Error is an error that a client may see. Its Message never contains internal
+// details; the cause is for logs only.
 type Error struct {
 	Code       Code
 	Message    string
@@ -21,8 +21,8 @@ type Error struct {
 	cause      error
 }
 
-// Detail points at one place in the input. Line and Column are known when the
-// input is a text that people look at, such as YAML.
+// Detail points at one place in the input. Line and Column are set if the input
+// is text that people edit, such as YAML.
 type Detail struct {
 	Pointer string `json:"pointer"`
 	Message string `json:"message"`
@@ -30,12 +30,12 @@ type Detail struct {
 	Column  int    `json:"column,omitempty"`
 }
 
-// New makes an error with a formatted message.
+// New returns an error with a formatted message.
 func New(code Code, format string, args ...any) *Error {
 	return &Error{Code: code, Message: fmt.Sprintf(format, args...)}
 }
 
-// Field makes an invalid_request error about one field of the input.
+// Field returns an invalid_request error about one field of the input.
 func Field(pointer, format string, args ...any) *Error {
 	message := fmt.Sprintf(format, args...)
 	return &Error{
@@ -45,19 +45,44 @@ func Field(pointer, format string, args ...any) *Error {
 	}
 }
 
-// Because keeps the cause for the logs.
+// Fields joins the errors about several fields into one, so that a client sees
+// all of them at once. It ignores nil errors. If an error is not about a field,
+// Fields returns that error alone.
+func Fields(errs ...error) error {
+	var all *Error
+	for _, err := range errs {
+		if err == nil {
+			continue
+		}
+		f, ok := As(err)
+		switch {
+		case !ok || f.Code != InvalidRequest || len(f.Details) == 0:
+			return err
+		case all == nil:
+			all = f
+		default:
+			all = &Error{Code: InvalidRequest, Message: all.Message + "; " + f.Message, Details: slices.Concat(all.Details, f.Details)}
+		}
+	}
+	if all == nil {
+		return nil
+	}
+	return all
+}
+
+// Because sets the cause, which appears in logs only, and returns e.
 func (e *Error) Because(cause error) *Error {
 	e.cause = cause
 	return e
 }
 
-// After says when trying again makes sense.
+// After sets the delay after which the client may retry, and returns e.
 func (e *Error) After(d time.Duration) *Error {
 	e.RetryAfter = d
 	return e
 }
 
-// With adds details.
+// With adds details and returns e.
 func (e *Error) With(details ...Detail) *Error {
 	e.Details = append(e.Details, details...)
 	return e
@@ -72,21 +97,21 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.cause }
 
-// As finds the fault in a chain of errors.
+// As returns the first *Error in err's chain.
 func As(err error) (*Error, bool) {
 	var f *Error
 	ok := errors.As(err, &f)
 	return f, ok
 }
 
-// Is tells whether err is a fault of the given code.
+// Is reports whether err is an *Error with the given code.
 func Is(err error, code Code) bool {
 	f, ok := As(err)
 	return ok && f.Code == code
 }
 
-// Found unwraps what a store returned: nothing, without an error, means that
-// there is no such thing.
+// Found unwraps the result of a store lookup. A nil value without an error means
+// that nothing was found: then Found returns the error from missing.
 func Found[T any](value *T, err error, missing func(id string) error, id string) (T, error) {
 	if err == nil && value == nil {
 		err = missing(id)

@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// Name checks a short text that people see in lists: it is trimmed, must have
-// between 1 and limit characters and stay on one line.
+// Name trims and checks a short text that appears in lists. It must have between
+// 1 and limit characters and no control characters.
 func Name(pointer, value string, limit int) (string, error) {
 	value = strings.TrimSpace(value)
 	switch {
@@ -21,8 +21,8 @@ func Name(pointer, value string, limit int) (string, error) {
 	return value, nil
 }
 
-// Text checks a longer text of at most limit characters; line breaks and tabs
-// are welcome, other control characters are not.
+// Text checks a longer text of at most limit characters. It allows line breaks
+// and tabs, but no other control characters.
 func Text(pointer, value string, limit int) (string, error) {
 	switch {
 	case utf8.RuneCountInString(value) > limit:

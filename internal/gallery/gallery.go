@@ -1,7 +1,6 @@
-// Package gallery owns the templates: whole workflows to begin with, each a file
-// that says what it is for, and then the text of a workflow with comments that
-// teach. It does not own what a workflow means; a test holds every template
-// against that and runs it.
+// Package gallery holds the templates: complete workflows to start from. Each is a
+// file with metadata, followed by the commented source of a workflow. It does not
+// interpret workflows; a test elsewhere validates and runs every template.
 package gallery
 
 import (
@@ -14,6 +13,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/stepmill/stepmill/internal/search"
 	"github.com/stepmill/stepmill/internal/strictjson"
 	"github.com/stepmill/stepmill/internal/strictyaml"
 )
@@ -21,35 +21,34 @@ import (
 //go:embed templates/*.yaml
 var files embed.FS
 
-// Template is a workflow to begin with.
+// Template is a workflow to start from.
 type Template struct {
-	Name string `json:"-"` // that of its file
-	about
+	Name string `json:"-"` // the name of its file
+	metadata
 	// Triggers and Uses are the types of its triggers and the actions of its
-	// steps, each once, sorted.
+	// steps, sorted and without duplicates.
 	Triggers []string `json:"-"`
 	Uses     []string `json:"-"`
-	// Source is the text of the workflow, without a name: whoever takes it gives
-	// it one.
+	// Source is the YAML source of the workflow, without a name.
 	Source string `json:"-"`
 }
 
-// about is the first part of a file.
-type about struct {
+// metadata is the first part of a file.
+type metadata struct {
 	Title       string `json:"title"`
 	Description string `json:"description"`
 	Category    string `json:"category"`
-	// FirstRun marks those that run at once, without any account or network.
+	// FirstRun reports whether the template runs without any account or network.
 	FirstRun bool `json:"first_run"`
-	// Payload is something to start a first run with.
+	// Payload is a payload for a first run.
 	Payload json.RawMessage `json:"payload"`
 }
 
-// All lists the templates: those for the first run, then the others by
-// category and title.
+// All returns the templates: those for a first run, then the others by category
+// and title.
 var All = sync.OnceValues(readAll)
 
-// Find returns the template with a name; nil when there is none.
+// Find returns the template with the name, or nil if there is none.
 func Find(name string) (*Template, error) {
 	all, err := All()
 	if err != nil {
@@ -63,6 +62,22 @@ func Find(name string) (*Template, error) {
 	return nil, nil
 }
 
+// Search returns the templates that match a query by their title, name,
+// description, category, triggers or actions, best first.
+func Search(query search.Query, limit int) ([]Template, error) {
+	all, err := All()
+	if err != nil {
+		return nil, err
+	}
+	best := search.NewBest[Template](limit)
+	for _, t := range all {
+		text := slices.Concat([]string{t.Name, t.Description, t.Category}, t.Triggers, t.Uses)
+		entry := search.Entry{Name: t.Title, Text: text}
+		best.Add(query.Rank(entry), entry, t)
+	}
+	return best.Items(), nil
+}
+
 func readAll() ([]Template, error) {
 	entries, err := files.ReadDir("templates")
 	if err != nil {
@@ -74,7 +89,7 @@ func readAll() ([]Template, error) {
 		if err != nil {
 			return nil, err
 		}
-		t, err := read(strings.TrimSuffix(entry.Name(), ".yaml"), string(text))
+		t, err := parse(strings.TrimSuffix(entry.Name(), ".yaml"), string(text))
 		if err != nil {
 			return nil, fmt.Errorf("template %s: %w", entry.Name(), err)
 		}
@@ -91,18 +106,19 @@ func (t Template) order() string {
 	return t.Category + " " + t.Title
 }
 
-// read takes a file apart: what it is for, a line of three dashes, the text.
-func read(name, text string) (Template, error) {
+// parse splits a file into its metadata and its source, which a line of three
+// dashes separates.
+func parse(name, text string) (Template, error) {
 	head, source, found := strings.Cut(text, "\n---\n")
 	if !found {
-		return Template{}, fmt.Errorf("there is no line of three dashes")
+		return Template{}, fmt.Errorf("the line of three dashes is missing")
 	}
 	t := Template{Name: name, Source: source}
 	document, err := strictyaml.Decode([]byte(head))
 	if err != nil {
 		return t, err
 	}
-	if err := strictjson.Decode(document.JSON, &t.about); err != nil {
+	if err := strictjson.Decode(document.JSON, &t.metadata); err != nil {
 		return t, err
 	}
 	document, err = strictyaml.Decode([]byte(source))
@@ -115,7 +131,7 @@ func read(name, text string) (Template, error) {
 	return t, err
 }
 
-// block is as much of a workflow as tells what is in it.
+// block is the part of a workflow that names its triggers and actions.
 type block struct {
 	Triggers []struct {
 		Type string `json:"type"`

@@ -1,7 +1,7 @@
-// Package idempotency owns the promise of the Idempotency-Key header: the same
-// request sent twice has its effect once, and the second answer is the first
-// one again. The answer is sealed and saved in the transaction of the effect,
-// so that there is no moment in which only one of them exists.
+// Package idempotency implements the Idempotency-Key header: a request that is
+// sent twice takes effect once, and the second response repeats the first. The
+// response is encrypted and saved in the same transaction as the effect, so that
+// neither can exist without the other.
 package idempotency
 
 import (
@@ -18,20 +18,20 @@ import (
 	"github.com/stepmill/stepmill/internal/vault"
 )
 
-// Life is how long an answer is kept.
+// Life is how long a response is stored.
 const Life = 24 * time.Hour
 
-// MaxKey is the longest key.
+// MaxKey is the maximum length of a key.
 const MaxKey = 255
 
-// Answer is a response as it is saved and replayed.
-type Answer struct {
+// Response is a response, saved for replay.
+type Response struct {
 	Status int               `json:"status"`
 	Header map[string]string `json:"header,omitempty"`
 	Body   []byte            `json:"body,omitempty"` // exactly as it was written
 }
 
-// Record is a saved answer. Its key is only kept as a hash.
+// Record is a saved response. Of the key only a hash is stored.
 type Record struct {
 	WorkspaceID string
 	Route       string
@@ -41,42 +41,43 @@ type Record struct {
 	ExpiresAt   time.Time
 }
 
-// Store keeps records.
+// Store stores records.
 type Store interface {
-	// Once returns the record that is already there and not expired. Otherwise
-	// it calls effect, whose writes and the sealed answer it returns are
-	// committed together with the record, or not at all.
-	Once(ctx context.Context, record Record, now time.Time, effect func(context.Context) (sealed []byte, err error)) (*Record, error)
+	// WithIdempotencyKey returns the existing record, if there is one that has not
+	// expired. Otherwise it calls effect and commits its writes and the record,
+	// with the sealed response, in one transaction.
+	WithIdempotencyKey(ctx context.Context, record Record, now time.Time, effect func(context.Context) (sealed []byte, err error)) (*Record, error)
 }
 
-// Sealer keeps answers secret at rest: some hold values that are shown once.
+// Sealer encrypts saved responses: some contain secrets that are shown only once.
 type Sealer interface {
 	Seal(ctx context.Context, ref vault.Ref, plain []byte) ([]byte, error)
 	Open(ctx context.Context, ref vault.Ref, sealed []byte) ([]byte, error)
 }
 
-// Service remembers answers.
+// Service saves and replays responses.
 type Service struct {
 	store Store
 	vault Sealer
 }
 
-// NewService makes a service on a store.
+// NewService returns a Service that uses the store.
 func NewService(store Store, vault Sealer) *Service { return &Service{store: store, vault: vault} }
 
-// Request names what must happen only once.
+// Request identifies a request that must take effect only once.
 type Request struct {
 	Route string // method and path with its values
 	Key   string
 	Body  []byte
 }
 
-// Do runs the effect unless the same request was answered before; then it
-// returns that answer and true. A failure of the effect is not saved.
-func (s *Service) Do(ctx context.Context, actor auth.Actor, req Request, effect func(context.Context) (Answer, error)) (Answer, bool, error) {
+// Do runs the effect and saves its response. If the same request was made
+// before, Do returns the saved response and true instead. It does not save an
+// error of the effect.
+func (s *Service) Do(ctx context.Context, actor auth.Actor, req Request, effect func(context.Context) (Response, error)) (Response, bool, error) {
 	record := newRecord(actor, req)
-	var answer Answer
-	earlier, err := s.store.Once(ctx, record, clock.Now(), func(ctx context.Context) ([]byte, error) {
+	var answer Response
+	earlier, err := s.store.WithIdempotencyKey(ctx, record, clock.Now(), func(ctx context.Context) ([]byte, error) {
 		var err error
 		if answer, err = effect(ctx); err != nil {
 			return nil, err
@@ -87,7 +88,7 @@ func (s *Service) Do(ctx context.Context, actor auth.Actor, req Request, effect 
 		return answer, false, err
 	}
 	if string(earlier.Fingerprint) != string(record.Fingerprint) {
-		return Answer{}, false, fault.New(fault.IdempotencyKeyReused,
+		return Response{}, false, fault.New(fault.IdempotencyKeyReused,
 			"the Idempotency-Key %q was used before with another body", req.Key)
 	}
 	answer, err = s.open(ctx, *earlier)
@@ -102,7 +103,7 @@ func newRecord(actor auth.Actor, req Request) Record {
 	}
 }
 
-func (s *Service) seal(ctx context.Context, record Record, answer Answer) ([]byte, error) {
+func (s *Service) seal(ctx context.Context, record Record, answer Response) ([]byte, error) {
 	plain, err := json.Marshal(answer)
 	if err != nil {
 		return nil, fmt.Errorf("encode an answer to save: %w", err)
@@ -110,14 +111,14 @@ func (s *Service) seal(ctx context.Context, record Record, answer Answer) ([]byt
 	return s.vault.Seal(ctx, record.ref(), plain)
 }
 
-func (s *Service) open(ctx context.Context, record Record) (Answer, error) {
+func (s *Service) open(ctx context.Context, record Record) (Response, error) {
 	plain, err := s.vault.Open(ctx, record.ref(), record.Sealed)
 	if err != nil {
-		return Answer{}, err
+		return Response{}, err
 	}
-	var answer Answer
+	var answer Response
 	if err := json.Unmarshal(plain, &answer); err != nil {
-		return Answer{}, fmt.Errorf("decode a saved answer: %w", err)
+		return Response{}, fmt.Errorf("decode a saved answer: %w", err)
 	}
 	return answer, nil
 }

@@ -1,12 +1,12 @@
-// Package jsonpointer owns the writing of JSON pointers (RFC 6901), with which
-// problems name their place in a document.
+// Package jsonpointer builds JSON Pointers (RFC 6901), with which errors name
+// their place in a document.
 package jsonpointer
 
 import "strings"
 
 var escape = strings.NewReplacer("~", "~0", "/", "~1")
 
-// Of is the pointer that leads through the given members.
+// Of returns the pointer made of the given reference tokens.
 func Of(members ...string) string {
 	var b strings.Builder
 	for _, member := range members {

@@ -16,7 +16,7 @@ func TestOf(t *testing.T) {
 		"/~01":        {"~1"},
 	} {
 		if got := jsonpointer.Of(members...); got != want {
-			t.Errorf("%q gives %q, not %q", members, got, want)
+			t.Errorf("%q: got %q, want %q", members, got, want)
 		}
 	}
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/stepmill/stepmill/internal/strictjson"
 )
 
-// forms are the ways in which a value is looked for: as it is, escaped for JSON
-// and for URLs, in base64 and in hex. Some may be the same.
+// forms returns the encodings of a value to search for: plain, escaped for JSON
+// and for URLs, in base64 and in hex. It may return duplicates.
 func forms(value string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for _, group := range []func(string) []string{plainForms, jsonForms, urlForms, base64Forms} {
@@ -33,8 +33,8 @@ func plainForms(value string) []string {
 	return []string{value, lower, strings.ToUpper(lower)}
 }
 
-// jsonForms are the value as encoders of JSON write it: with what has to be
-// escaped, with the marks of HTML too, in ASCII alone, and with \/.
+// jsonForms returns the value as JSON encoders write it: with minimal escaping,
+// with HTML characters escaped, in ASCII only, and with \/.
 func jsonForms(value string) []string {
 	html, err := json.Marshal(value)
 	if err != nil {
@@ -47,7 +47,7 @@ func jsonForms(value string) []string {
 	return []string{string(html[1 : len(html)-1]), least, ascii, slashes.Replace(least), slashes.Replace(ascii)}
 }
 
-// quote writes a JSON string and escapes no more than has to be.
+// quote returns a JSON string with minimal escaping.
 func quote(value string) string {
 	out, err := strictjson.Encode(value)
 	if err != nil {
@@ -72,21 +72,21 @@ func toASCII(text string) string {
 	return out.String()
 }
 
-// urlForms are the value as part of a query and of a path, with a blank as +
-// and as %20, and with the digits of escapes in capitals and in small letters.
+// urlForms returns the value as part of a query and of a path, with a space as +
+// and as %20, and with upper-case and lower-case escapes.
 func urlForms(value string) []string {
 	query := url.QueryEscape(value)
 	blank := strings.ReplaceAll(query, "+", "%20")
 	component := strings.NewReplacer("%21", "!", "%27", "'", "%28", "(", "%29", ")", "%2A", "*").Replace(blank)
 	out := []string{query, blank, component, url.PathEscape(value)}
 	for _, form := range out {
-		out = append(out, smallEscapes(form))
+		out = append(out, lowerEscapes(form))
 	}
 	return out
 }
 
-// smallEscapes writes %2F as %2f.
-func smallEscapes(text string) string {
+// lowerEscapes changes %2F to %2f.
+func lowerEscapes(text string) string {
 	out := []byte(text)
 	for i := 0; i+2 < len(out); i++ {
 		if out[i] == '%' {
@@ -97,9 +97,9 @@ func smallEscapes(text string) string {
 	return string(out)
 }
 
-// base64Forms are what the value looks like inside base64: after 0, 1 or 2
-// bytes of something else, without the characters that also depend on what
-// stands beside it, and up to the end, with and without padding.
+// base64Forms returns the value as it appears inside base64 text: at each of the
+// three alignments, without the characters that also encode neighboring bytes,
+// and up to the end, with and without padding.
 func base64Forms(value string) []string {
 	var out []string
 	for _, alphabet := range []*base64.Encoding{base64.StdEncoding, base64.URLEncoding} {

@@ -6,37 +6,37 @@ import (
 	"math/bits"
 )
 
-// form is one way a value can be written. A long one is known by its hash
-// alone: that is compared in one step, however often a text begins to look like
-// it, and takes no memory.
+// form is one encoding of a value. A long form is represented by its hash only:
+// comparing it takes constant time, even in text with many near matches, and it
+// takes no memory.
 type form struct {
 	length int
 	short  string
 	hash   uint64
 }
 
-const longestShort = 32
+const maxShort = 32
 
-func newForm(s string, point uint64) form {
-	if len(s) <= longestShort {
+func newForm(s string, base uint64) form {
+	if len(s) <= maxShort {
 		return form{length: len(s), short: s}
 	}
-	whole := text{s: s, point: point}
+	whole := text{s: s, base: base}
 	return form{length: len(s), hash: whole.hash(0, len(s))}
 }
 
-// text is what is searched, with the hashes of its beginnings once they are
-// needed.
+// text is the text to search, with the hashes of its prefixes, which are computed
+// on first use.
 type text struct {
 	s      string
-	point  uint64
+	base   uint64
 	hashes []uint64
 	powers []uint64
 }
 
-// longest returns the length of the first of the forms, sorted by length, that
-// stands at i; zero when none does.
-func (t *text) longest(i int, forms []form) int {
+// longestMatch returns the length of the first form that occurs at i, or zero.
+// The forms are sorted by length, the longest first.
+func (t *text) longestMatch(i int, forms []form) int {
 	for _, f := range forms {
 		end := i + f.length
 		if end > len(t.s) {
@@ -49,31 +49,31 @@ func (t *text) longest(i int, forms []form) int {
 	return 0
 }
 
-// prime is 2⁶¹-1: hashes are polynomials modulo it, at a point that nobody can
-// know beforehand.
+// prime is 2⁶¹-1. Hashes are polynomials modulo prime, with a random base that
+// an attacker cannot predict.
 const prime = 1<<61 - 1
 
-func randomPoint() uint64 {
+func randomBase() uint64 {
 	var raw [8]byte
 	_, _ = rand.Read(raw[:])
 	return binary.LittleEndian.Uint64(raw[:])%(prime-(1<<32)) + (1 << 31)
 }
 
-// hash is that of s[from:to], from the hashes of the beginnings up to there.
+// hash returns the hash of s[from:to], computed from the hashes of prefixes.
 func (t *text) hash(from, to int) uint64 {
 	if t.hashes == nil {
 		t.hashes, t.powers = make([]uint64, len(t.s)+1), make([]uint64, len(t.s)+1)
 		t.powers[0] = 1
 		for i := range len(t.s) {
-			t.hashes[i+1] = (times(t.hashes[i], t.point) + uint64(t.s[i]) + 1) % prime
-			t.powers[i+1] = times(t.powers[i], t.point)
+			t.hashes[i+1] = (mulMod(t.hashes[i], t.base) + uint64(t.s[i]) + 1) % prime
+			t.powers[i+1] = mulMod(t.powers[i], t.base)
 		}
 	}
-	return (t.hashes[to] + prime - times(t.hashes[from], t.powers[to-from])) % prime
+	return (t.hashes[to] + prime - mulMod(t.hashes[from], t.powers[to-from])) % prime
 }
 
-// times multiplies modulo prime.
-func times(a, b uint64) uint64 {
+// mulMod multiplies modulo prime.
+func mulMod(a, b uint64) uint64 {
 	high, low := bits.Mul64(a, b)
 	sum := low&prime + (low>>61 | high<<3)
 	return sum % prime

@@ -5,10 +5,10 @@ import (
 	"encoding/json"
 )
 
-// JSON returns JSON text with every value covered that stands in a string or in
-// the name of a member, however it is escaped there. A number, true, false or
-// null whose text holds a value becomes the string "***". The result is JSON
-// again; text without any value is returned as it is.
+// JSON returns JSON text with every value masked that occurs in a string or in a
+// member name, in any escaping. A number, true, false or null whose text contains
+// a value becomes the string "***". The result is valid JSON; text without any
+// value is returned unchanged.
 func (m *Masker) JSON(raw []byte) []byte {
 	if m == nil {
 		return raw
@@ -20,15 +20,15 @@ func (m *Masker) JSON(raw []byte) []byte {
 		switch c := raw[i]; {
 		case c == '"':
 			if end = endOfString(raw, i); end == 0 {
-				return []byte(m.Text(string(raw))) // it is not JSON
+				return []byte(m.Text(string(raw))) // not valid JSON
 			}
-			masked = m.quoted(raw[i:end])
+			masked = m.maskString(raw[i:end])
 		case isLiteral(c):
 			for end < len(raw) && isLiteral(raw[end]) {
 				end++
 			}
 			if token := string(raw[i:end]); m.Text(token) != token {
-				masked = []byte(`"` + Cover + `"`)
+				masked = []byte(`"` + Replacement + `"`)
 			}
 		}
 		if masked != nil {
@@ -43,14 +43,14 @@ func (m *Masker) JSON(raw []byte) []byte {
 	return append(out, raw[written:]...)
 }
 
-// quoted covers what stands in a JSON string, and answers nil when there is
-// nothing to cover.
-func (m *Masker) quoted(token []byte) []byte {
+// maskString masks the content of a JSON string. It returns nil if there is
+// nothing to mask.
+func (m *Masker) maskString(token []byte) []byte {
 	var before string
 	if inner := token[1 : len(token)-1]; bytes.IndexByte(inner, '\\') < 0 {
 		before = string(inner)
 	} else if json.Unmarshal(token, &before) != nil {
-		before = string(inner) // it is not JSON, and is covered all the same
+		before = string(inner) // not valid JSON, but masked nevertheless
 	}
 	if after := m.Text(before); after != before {
 		return []byte(quote(after))
@@ -58,8 +58,8 @@ func (m *Masker) quoted(token []byte) []byte {
 	return nil
 }
 
-// endOfString returns where the string that begins at i ends, zero when it does
-// not.
+// endOfString returns the end of the string that begins at i, or zero if it is
+// not terminated.
 func endOfString(raw []byte, i int) int {
 	for i++; i < len(raw); i++ {
 		switch raw[i] {

@@ -26,19 +26,19 @@ func TestText(t *testing.T) {
 		text   string
 		want   string
 	}{
-		{"nothing to cover", nil, "hunter22", "hunter22"},
+		{"no values", nil, "hunter22", "hunter22"},
 		{"no value in the text", []string{"hunter22"}, "hunter2", "hunter2"},
 		{"the text is the value", []string{"hunter22"}, "hunter22", "***"},
 		{"inside of text", []string{"hunter22"}, "a hunter22 b", "a *** b"},
 		{"several times", []string{"hunter22"}, "hunter22 hunter22", "*** ***"},
-		{"values side by side are one", []string{"hunter22", "swordfish"}, "<hunter22swordfish>", "<***>"},
+		{"adjacent values are masked as one", []string{"hunter22", "swordfish"}, "<hunter22swordfish>", "<***>"},
 		{"a value in a value", []string{"fish", "swordfish"}, "swordfish fish", "*** ***"},
 		{"a value in a value, the other way round", []string{"swordfish", "sword"}, "swordfish swords", "*** ***s"},
 		{"values that overlap", []string{"abcdef", "defghi"}, "xabcdefghix", "x***x"},
 		{"a value that overlaps itself", []string{"abab"}, "xabababx", "x***x"},
-		{"too short to be covered", []string{"abc", ""}, "abc", "abc"},
+		{"too short to be masked", []string{"abc", ""}, "abc", "abc"},
 		{"four characters", []string{"äöüß"}, "x äöüß", "x ***"},
-		{"case counts", []string{"hunter22"}, "Hunter22", "Hunter22"},
+		{"case matters", []string{"hunter22"}, "Hunter22", "Hunter22"},
 		{"in JSON", []string{pass}, `{"a": "pä$$/w?rd <1>"}`, `{"a": "***"}`},
 		{"in JSON for HTML", []string{pass}, `pä$$/w?rd \u003c1\u003e`, `***`},
 		{"in JSON in ASCII", []string{pass}, `p\u00e4$$/w?rd <1>`, `***`},
@@ -47,10 +47,10 @@ func TestText(t *testing.T) {
 		{"quotes and lines in JSON", []string{"a\"b\nc"}, `"a\"b\nc"`, `"***"`},
 		{"in a query", []string{pass}, "?p=" + url.QueryEscape(pass) + "&x", "?p=***&x"},
 		{"in a path", []string{pass}, "/" + url.PathEscape(pass) + "/", "/***/"},
-		{"in a query, in small letters", []string{"a/b/c/d"}, "a%2fb%2fc%2fd", "***"},
+		{"in a query, lower-case escapes", []string{"a/b/c/d"}, "a%2fb%2fc%2fd", "***"},
 		{"as browsers escape", []string{"a b(c)!"}, "a%20b(c)!", "***"},
 		{"in hex", []string{"hunter22"}, hex.EncodeToString([]byte("hunter22")), "***"},
-		{"in hex, in capitals", []string{"hunter22"}, strings.ToUpper(hex.EncodeToString([]byte("hunter22"))), "***"},
+		{"in upper-case hex", []string{"hunter22"}, strings.ToUpper(hex.EncodeToString([]byte("hunter22"))), "***"},
 		{"in base64", []string{"hunter22"}, base64.StdEncoding.EncodeToString([]byte("hunter22")), "***"},
 		{"in base64 without padding", []string{"hunter22"}, base64.RawURLEncoding.EncodeToString([]byte("hunter22")), "***"},
 		{"at the end of base64", []string{"hunter22"}, "Basic " + basic, "Basic " + basic[:7] + "***"},
@@ -76,9 +76,9 @@ func TestJSON(t *testing.T) {
 		{"a number", `[12345678, 1, 123456789]`, `["***", 1, "***"]`},
 		{"a truth value", `{"a":true,"b":false}`, `{"a":"***","b":false}`},
 		{"JSON in JSON", `["{\"a\":\"line\\nbreak\"}"]`, `["{\"a\":\"***\"}"]`},
-		{"structure is no value", `[{"a":"x"},{"b":"y"}]`, `[{"a":"x"},{"b":"y"}]`},
-		{"what is not JSON", `{"a": "hunter22`, `{"a": "***`},
-		{"white space stays", " [ \"hunter22\" ,\n2 ] ", " [ \"***\" ,\n2 ] "},
+		{"structure is not a value", `[{"a":"x"},{"b":"y"}]`, `[{"a":"x"},{"b":"y"}]`},
+		{"invalid JSON", `{"a": "hunter22`, `{"a": "***`},
+		{"whitespace is preserved", " [ \"hunter22\" ,\n2 ] ", " [ \"***\" ,\n2 ] "},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
@@ -89,8 +89,8 @@ func TestJSON(t *testing.T) {
 	}
 }
 
-// encodings are the forms that are promised to be found, with what may stand
-// around the value before it is encoded.
+// encodings are the encodings in which values are found, each with the text
+// around the value encoded too.
 var encodings = map[string]func(before, value, after string) string{
 	"plain": func(before, value, after string) string { return before + value + after },
 	"query": func(before, value, after string) string { return url.QueryEscape(before + value + after) },
@@ -109,16 +109,16 @@ var encodings = map[string]func(before, value, after string) string{
 	},
 }
 
-// The values of the properties are made of few characters, so that they contain
-// each other, overlap and begin alike. An asterisk is left out: covers may
-// stand together with one.
+// Random values use few characters, so that they contain each other, overlap and
+// share prefixes. They have no asterisk, which would be ambiguous next to a
+// replacement.
 var (
-	valueOf = rapid.StringOfN(rapid.RuneFrom([]rune(`ab1 "/+ä<`+"\n🔑")), mask.Shortest, 12, -1)
+	valueOf = rapid.StringOfN(rapid.RuneFrom([]rune(`ab1 "/+ä<`+"\n🔑")), mask.MinLength, 12, -1)
 	longOf  = rapid.StringOfN(rapid.RuneFrom([]rune(`ab`)), 20, 90, -1)
 	textOf  = rapid.StringOfN(rapid.RuneFrom([]rune(`ab1 "/+ä<xyz%\`+"\n🔑")), 0, 40, -1)
 )
 
-func TestNoValueSurvives(t *testing.T) {
+func TestMasksEveryEncoding(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		values := rapid.SliceOfN(rapid.OneOf(valueOf, longOf), 1, 5).Draw(t, "values")
@@ -129,11 +129,11 @@ func TestNoValueSurvives(t *testing.T) {
 			text := encode(before, value, after)
 			masked := m.Text(text)
 			if masked == text {
-				t.Errorf("%s: nothing is covered in %q", name, text)
+				t.Errorf("%s: nothing is masked in %q", name, text)
 			}
-			for part := range strings.SplitSeq(masked, mask.Cover) {
+			for part := range strings.SplitSeq(masked, mask.Replacement) {
 				if m.Text(part) != part {
-					t.Errorf("%s: %q has something left to cover", name, masked)
+					t.Errorf("%s: %q has something left to mask", name, masked)
 				}
 			}
 			if name != "JSON" && name != "path" && name != "query" && strings.Contains(masked, encode("", value, "")) {
@@ -170,7 +170,7 @@ func TestJSONStaysJSON(t *testing.T) {
 			}
 		})
 		if !bytes.Equal(m.JSON(masked), masked) && !strings.Contains(strings.Join(values, ""), "*") {
-			t.Errorf("%s has something left to cover", masked)
+			t.Errorf("%s has something left to mask", masked)
 		}
 	})
 }
@@ -194,7 +194,7 @@ func each(value any, visit func(string)) {
 	}
 }
 
-func TestWithoutValuesNothingChanges(t *testing.T) {
+func TestLeavesOtherTextUnchanged(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.StringOf(rapid.RuneFrom([]rune("abc \"\\\n🔑"))).Draw(t, "text")
@@ -208,20 +208,20 @@ func TestWithoutValuesNothingChanges(t *testing.T) {
 	})
 }
 
-// A text that keeps beginning like a long value is no slower than any other.
-func TestLongValues(t *testing.T) {
+// Text with many near matches of a long value is as fast as any other.
+func TestLongValuesAreMaskedInLinearTime(t *testing.T) {
 	t.Parallel()
 	value := strings.Repeat("a", 60_000) + "b"
 	m := mask.New([]string{value})
 	text := strings.Repeat("a", 1<<20)
 	if m.Text(text) != text {
-		t.Error("something was covered")
+		t.Error("something was masked")
 	}
-	if got := m.Text(text + "b!"); got != text[60_000:]+mask.Cover+"!" {
+	if got := m.Text(text + "b!"); got != text[60_000:]+mask.Replacement+"!" {
 		t.Errorf("got %d bytes", len(got))
 	}
 	encoded := base64.StdEncoding.EncodeToString([]byte("id:" + value))
-	if got := m.Text(encoded); got != encoded[:4]+mask.Cover {
+	if got := m.Text(encoded); got != encoded[:4]+mask.Replacement {
 		t.Errorf("got %d bytes", len(got))
 	}
 }
@@ -241,7 +241,7 @@ func FuzzMask(f *testing.F) {
 			t.Fatalf("%s became %s", raw, masked)
 		}
 		for _, value := range values {
-			if len([]rune(value)) < mask.Shortest || strings.Contains(value, "*") {
+			if len([]rune(value)) < mask.MinLength || strings.Contains(value, "*") {
 				continue
 			}
 			if text := m.Text(before + value + after); strings.Contains(text, value) {
@@ -270,7 +270,7 @@ func BenchmarkText(b *testing.B) {
 	b.SetBytes(int64(len(text)))
 	for b.Loop() {
 		if m.Text(text) != text {
-			b.Fatal("something was covered")
+			b.Fatal("something was masked")
 		}
 	}
 }
@@ -281,7 +281,7 @@ func BenchmarkJSON(b *testing.B) {
 	b.SetBytes(int64(len(text)))
 	for b.Loop() {
 		if len(m.JSON(text)) != len(text) {
-			b.Fatal("something was covered")
+			b.Fatal("something was masked")
 		}
 	}
 }

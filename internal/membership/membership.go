@@ -1,7 +1,7 @@
-// Package membership owns the life of a node among those that share a database:
-// its heartbeat, for how long it may trust that its runs are its own, and what
-// becomes of the runs of nodes that are gone. It goes by the clock of the
-// database and by durations, never by the clock of the machine.
+// Package membership manages a node among those that share a database: it sends
+// heartbeats, knows how long the node may trust that it owns its runs, and takes over
+// the runs of dead nodes. It uses the clock of the database and durations, never the
+// wall clock of the machine.
 package membership
 
 import (
@@ -14,261 +14,271 @@ import (
 
 	"github.com/stepmill/stepmill/internal/clock"
 	"github.com/stepmill/stepmill/internal/node"
+	"github.com/stepmill/stepmill/internal/pubsub"
 	"github.com/stepmill/stepmill/internal/run"
 )
 
-// Registry knows the nodes.
+// Registry stores the nodes.
 type Registry interface {
-	Beat(ctx context.Context, n node.Node, capacity int, life time.Duration) (node.Beat, error)
+	Heartbeat(ctx context.Context, n node.Node, capacity int, life time.Duration) (node.Heartbeat, error)
 	// Expired marks the nodes whose time has run out as dead, and lists them.
 	Expired(ctx context.Context) ([]string, error)
-	// Retire marks a node as dead before its time: it takes up nothing more.
+	// Retire marks a node as dead before its time. It claims no more runs.
 	Retire(ctx context.Context, id string) error
-	// Sever ends what a node that is dead has open in the database, and locked.
-	Sever(ctx context.Context, id string) error
-	// Forget removes a node that is dead. One that is alive again stays: several
-	// may take over from it, and not all of them are done at the same moment.
-	// It answers whether there was something to remove.
+	// TerminateSessions terminates the database sessions of a dead node, which
+	// releases its locks.
+	TerminateSessions(ctx context.Context, id string) error
+	// Forget removes a dead node and reports whether it did. It leaves a node that is
+	// alive again, because several nodes may take over from it and finish at
+	// different times.
 	Forget(ctx context.Context, id string) (bool, error)
-	// Serve tells whether this node is the one that does what one does for all.
-	Serve(ctx context.Context, term, id string, life time.Duration) (bool, error)
-	// Tidy removes what nobody needs any more of the hand-over of runs.
+	// TryLead acquires or renews the lease of the leader for a task, and reports
+	// whether this node holds it.
+	TryLead(ctx context.Context, term, id string, life time.Duration) (bool, error)
+	// Tidy deletes jobs that are no longer needed.
 	Tidy(ctx context.Context) error
 }
 
-// Queue has the runs of nodes.
+// Queue stores the runs of nodes.
 type Queue interface {
-	// TakeFrom takes the runs of a node away from it, unless it is alive.
-	TakeFrom(ctx context.Context, node string, died bool) (count int, more bool, err error)
-	Held(ctx context.Context, node string) ([]run.Held, error)
-	Sweep(ctx context.Context) (found int, more bool, parked []string, err error)
-	// Strays lists nodes that are not known and hold something.
-	Strays(ctx context.Context) ([]string, error)
+	// TakeOver requeues runs of a node, unless it is alive.
+	TakeOver(ctx context.Context, node string, died bool) (count int, more bool, err error)
+	OwnedRuns(ctx context.Context, node string) ([]run.OwnedRun, error)
+	Sweep(ctx context.Context) (found int, more bool, throttled []string, err error)
+	// UnknownNodes lists nodes that own runs but are not registered.
+	UnknownNodes(ctx context.Context) ([]string, error)
 	Recount(ctx context.Context, workspaceID string) (wrong bool, err error)
 }
 
-// Hands are those of this node: they work on its runs.
-type Hands interface {
-	// Leases are those that are worked on.
+// Executor executes the runs of this node.
+type Executor interface {
+	// Leases returns the leases of the runs that are executing.
 	Leases() []run.Lease
-	// Has tells whether a run waits here to be worked on.
+	// Has reports whether a run waits here to be executed.
 	Has(runID string) bool
-	// Abort stops working on a run under a lease that is void.
+	// Abort stops executing a run whose lease is no longer valid.
 	Abort(run.Lease)
-	// DropAll stops working on every run: none may be ours any more.
-	DropAll()
-	// Stir tells that something has come for a run.
-	Stir(runID string)
-	// TakeUp works on a run that is ours and that nobody works on.
-	TakeUp(run.Wake)
-	// Watch makes sure that the time is watched that a run of ours waits for.
+	// AbortAll stops executing all runs, because this node may no longer own them.
+	AbortAll()
+	// Nudge is called when an answer has arrived for a run.
+	Nudge(runID string)
+	// Resume executes a run that this node owns but does not execute.
+	Resume(run.Wake)
+	// Watch makes sure that a run of this node has a local timer.
 	Watch(run.Wake)
-	// TookOver tells that there may be something to do that another node did.
-	TookOver()
-	// PassOn gives slots of a workspace that are free to runs that are parked.
-	PassOn(workspaceID string)
+	// OnTakeover is called after the runs of another node were taken over.
+	OnTakeover()
+	// AdmitThrottled gives free slots of a workspace to its throttled runs.
+	AdmitThrottled(workspaceID string)
 }
 
-// Member is this node.
+// Member is this node as a member of the cluster.
 type Member struct {
-	node     node.Node
-	capacity int
-	life     time.Duration
-	told     func(node.Beat)
-	registry Registry
-	queue    Queue
-	hands    Hands
-	log      *slog.Logger
+	node        node.Node
+	capacity    int
+	ttl         time.Duration
+	onHeartbeat func(node.Heartbeat)
+	registry    Registry
+	queue       Queue
+	executor    Executor
+	log         *slog.Logger
 
-	beating sync.Mutex // one heartbeat at a time
-	gone    bool       // it has left, and is not seen any more
-	unheard bool       // the last heartbeat was not heard
+	sending sync.Mutex // one heartbeat at a time
+	left    bool       // it sends no more heartbeats
+	failing bool       // the last heartbeat failed
 
-	mu      sync.Mutex
-	trusted time.Time // until then, by the monotonic clock
-	lapsed  bool      // its time ran out, and it has not been seen since
-	lost    bool      // it let go of its runs, and has not looked for them since
-	beat    node.Beat
-	missing map[string]bool
-	stats   Stats
+	mu        sync.Mutex
+	trusted   time.Time // until when the node is trusted, by the monotonic clock
+	expired   bool      // trust has ended since the last successful heartbeat
+	dropped   bool      // runs were dropped since the last reconciliation
+	last      node.Heartbeat
+	unclaimed map[string]bool // owned runs that nothing executed at the last look
+	stats     Stats
 
-	seen   chan struct{}      // a heartbeat was heard
-	asked  chan struct{}      // somebody wants it to look at its runs
-	hurry  chan struct{}      // the next one is wanted at once
-	expiry chan time.Duration // until the time of another node runs out
+	heartbeatOK        chan struct{}      // a heartbeat succeeded
+	reconcileRequested chan struct{}      // Reconcile was called
+	heartbeatNow       chan struct{}      // send a heartbeat immediately
+	expiry             chan time.Duration // time until another node expires
 }
 
-// Stats count what has happened.
+// Stats are statistics of a member.
 type Stats struct {
-	// TakenOver counts runs of dead nodes, Lost the times that this node could
-	// not trust itself any more, Found runs that were nowhere on their way.
+	// TakenOver counts runs taken over from dead nodes, Lost how often this node lost
+	// trust, Found orphaned runs that were requeued.
 	TakenOver, Lost, Found int64
 }
 
-// Config says how long a node lives without being seen.
+// Config configures a member.
 type Config struct {
 	Node     node.Node
 	Capacity int
-	Life     time.Duration
-	// Told is called with what each heartbeat learns.
-	Told func(node.Beat)
+	TTL      time.Duration
+	// OnHeartbeat is called after each successful heartbeat.
+	OnHeartbeat func(node.Heartbeat)
 }
 
-// New makes the member for a node.
-func New(config Config, registry Registry, queue Queue, hands Hands, log *slog.Logger) *Member {
+// New returns the member for a node.
+func New(config Config, registry Registry, queue Queue, executor Executor, log *slog.Logger) *Member {
 	return &Member{
-		node: config.Node, capacity: config.Capacity, life: config.Life, told: config.Told, registry: registry, queue: queue, hands: hands, log: log,
-		missing: map[string]bool{}, seen: make(chan struct{}, 1), asked: make(chan struct{}, 1), hurry: make(chan struct{}, 1), expiry: make(chan time.Duration, 1),
+		node: config.Node, capacity: config.Capacity, ttl: config.TTL, onHeartbeat: config.OnHeartbeat, registry: registry, queue: queue, executor: executor, log: log,
+		unclaimed: map[string]bool{}, heartbeatOK: make(chan struct{}, 1), reconcileRequested: make(chan struct{}, 1), heartbeatNow: make(chan struct{}, 1), expiry: make(chan time.Duration, 1),
 	}
 }
 
-// Join makes the node known, before it does anything.
+// joinTimeout limits how long a node tries to register with a database that does
+// not respond.
+const joinTimeout = 30 * time.Second
+
+// Join registers the node. It must be called first.
 func (m *Member) Join(ctx context.Context) error {
-	_, err := m.pulse(ctx)
-	return err
+	ctx, cancel := context.WithTimeout(ctx, joinTimeout)
+	defer cancel()
+	for {
+		_, err := m.heartbeat(ctx)
+		if !errors.Is(err, context.DeadlineExceeded) || ctx.Err() != nil {
+			return err
+		}
+	}
 }
 
-// Trusted tells whether this node may still take its runs for its own: if it
-// was not seen for too long, others may have them.
+// Trusted reports whether this node still owns its runs. If its last heartbeat is too
+// old, other nodes may have taken them over.
 func (m *Member) Trusted() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return clock.Mark().Before(m.trusted)
+	return clock.Monotonic().Before(m.trusted)
 }
 
-// Cluster tells how many runs all nodes execute at a time, and how many nodes
-// there are.
+// Cluster returns the number of runs that all nodes together execute at a time, and
+// the number of nodes.
 func (m *Member) Cluster() (capacity, nodes int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.beat.Capacity, m.beat.Nodes
+	return m.last.Capacity, m.last.Nodes
 }
 
-// Others tells what is known of the other nodes.
+// Others returns the addresses of the other nodes.
 func (m *Member) Others() node.Others {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.beat.Others
+	return m.last.Others
 }
 
-// Stats tells what has happened.
+// Stats returns the current statistics.
 func (m *Member) Stats() Stats {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.stats
 }
 
-// every is how often a node shows that it is alive, and margin how long before
-// its end it stops to trust itself.
-func (m *Member) every() time.Duration  { return m.life * 3 / 10 }
-func (m *Member) margin() time.Duration { return m.life * 3 / 10 }
+// interval is the time between heartbeats. margin is how long before its expiry a node
+// stops trusting that it owns its runs.
+func (m *Member) interval() time.Duration { return m.ttl * 3 / 10 }
+func (m *Member) margin() time.Duration   { return m.ttl * 3 / 10 }
 
-// errGone says that a node that has left is not to be seen again.
+// errGone is returned for a heartbeat after Leave.
 var errGone = errors.New("this node has left")
 
-// pulse is one heartbeat. What it learns counts from the moment it was sent.
-func (m *Member) pulse(ctx context.Context) (node.Beat, error) {
-	m.beating.Lock()
-	defer m.beating.Unlock()
-	if m.gone {
-		return node.Beat{}, errGone
+// heartbeat sends a heartbeat. The node is trusted from the time it was sent.
+func (m *Member) heartbeat(ctx context.Context) (node.Heartbeat, error) {
+	m.sending.Lock()
+	defer m.sending.Unlock()
+	if m.left {
+		return node.Heartbeat{}, errGone
 	}
-	sent := clock.Mark()
-	limit, cancel := context.WithTimeout(ctx, m.every())
+	sent := clock.Monotonic()
+	limit, cancel := context.WithTimeout(ctx, m.interval())
 	defer cancel()
-	beat, err := m.registry.Beat(limit, m.node, m.capacity, m.life)
+	beat, err := m.registry.Heartbeat(limit, m.node, m.capacity, m.ttl)
 	if err != nil {
 		return beat, err
 	}
-	clock.Follow(beat.Now.Add(time.Since(sent) / 2))
-	m.told(beat)
-	if beat.Dead || m.overdue() { // others may have had its runs
-		m.drop()
+	clock.Follow(beat.Now, sent)
+	m.onHeartbeat(beat)
+	if beat.Dead || m.overdue() { // other nodes may have taken over its runs
+		m.dropRuns()
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if beat.Others.URL == "" { // who was there may be back soon
-		beat.Others.URL = m.beat.Others.URL
+	if beat.Others.URL == "" { // the last one known may be back soon
+		beat.Others.URL = m.last.Others.URL
 	}
-	m.beat = beat
+	m.last = beat
 	if !beat.Dead {
-		m.trusted, m.lapsed = sent.Add(m.life-m.margin()), false
+		m.trusted, m.expired = sent.Add(m.ttl-m.margin()), false
 	}
 	return beat, nil
 }
 
-// overdue tells that trust has run out and nobody has noticed: the process may
-// have been stopped for a while.
+// overdue reports whether trust has ended without being noticed, for example because
+// the process was paused.
 func (m *Member) overdue() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return !m.trusted.IsZero() && !clock.Mark().Before(m.trusted)
+	return !m.trusted.IsZero() && !clock.Monotonic().Before(m.trusted)
 }
 
-// Run shows that the node is alive until the context ends, takes over the runs
-// of nodes that are gone, and looks after what was lost on the way.
+// Run sends heartbeats, takes over the runs of dead nodes and does maintenance, until
+// the context ends.
 func (m *Member) Run(ctx context.Context) error {
 	var parts sync.WaitGroup
-	parts.Go(func() { m.guard(ctx) })
-	parts.Go(func() { m.tend(ctx) })
-	parts.Go(func() { m.look(ctx) })
-	parts.Go(func() { m.bury(ctx) })
+	parts.Go(func() { m.watchTrust(ctx) })
+	parts.Go(func() { m.runMaintenance(ctx) })
+	parts.Go(func() { m.reconcileLoop(ctx) })
+	parts.Go(func() { m.watchExpired(ctx) })
 	defer parts.Wait()
-	// Nothing but heartbeats is done here: they wait for nothing else.
-	pulse := time.NewTimer(m.every())
-	defer pulse.Stop()
+	// This loop only sends heartbeats, so that nothing else delays them.
+	timer := time.NewTimer(m.interval())
+	defer timer.Stop()
 	for {
 		select {
-		case <-pulse.C:
-		case <-m.hurry:
+		case <-timer.C:
+		case <-m.heartbeatNow:
 		case <-ctx.Done():
 			return nil
 		}
-		began := clock.Mark()
-		next := m.live(ctx)
-		pulse.Reset(max(0, next-time.Since(began)))
+		began := clock.Monotonic()
+		next := m.beat(ctx)
+		timer.Reset(max(0, next-time.Since(began)))
 	}
 }
 
-// Look has this node look whether all that it works on is still its own, and for
-// what has come for it, without waiting for the next heartbeat.
-func (m *Member) Look() {
-	select {
-	case m.asked <- struct{}{}:
-	default: // it is about to
-	}
+// Reconcile compares the runs that this node executes with those that it owns, and
+// checks for answers, without waiting for the next heartbeat.
+func (m *Member) Reconcile() {
+	pubsub.Signal(m.reconcileRequested)
 }
 
-// live is what happens with every heartbeat. It answers after which time the next
-// one is due: one that was not heard is tried again soon, so that a database that
-// was away for a moment costs no more than that moment.
-func (m *Member) live(ctx context.Context) time.Duration {
-	beat, err := m.pulse(ctx)
+// beat sends a heartbeat and handles the response. It returns the time until the next
+// one, which is short after an error, so that a brief outage of the database has
+// little effect.
+func (m *Member) beat(ctx context.Context) time.Duration {
+	beat, err := m.heartbeat(ctx)
 	switch {
 	case errors.Is(err, errGone):
 	case err != nil:
-		if ctx.Err() == nil && !m.unheard {
-			m.log.Warn("the database does not hear the heartbeat of this node", "error", err)
+		if ctx.Err() == nil && !m.failing {
+			m.log.Warn("cannot send the heartbeat of this node to the database", "error", err)
 		}
-		m.unheard = true
-		return m.every() / 10
+		m.failing = true
+		return m.interval() / 10
 	case beat.Dead:
-		m.log.Warn("this node was not seen for too long: its runs go to others")
-		tell(m.expiry, 0)
+		m.log.Warn("this node has expired: other nodes take over its runs")
+		replace(m.expiry, 0)
 	default:
-		tell(m.seen, struct{}{})
+		replace(m.heartbeatOK, struct{}{})
 		if beat.NextExpiry != nil {
-			// Not all at the same moment: one is enough.
-			tell(m.expiry, max(0, beat.NextExpiry.Sub(beat.Now))+50*time.Millisecond+rand.N(m.life/20))
+			// The jitter keeps nodes from taking over all at once.
+			replace(m.expiry, max(0, beat.NextExpiry.Sub(beat.Now))+50*time.Millisecond+rand.N(m.ttl/20))
 		}
 	}
-	m.unheard = false
-	return m.every()
+	m.failing = false
+	return m.interval()
 }
 
-// tell leaves a message, in the place of one that was not read yet. One goroutine
-// at a time does.
-func tell[T any](c chan T, message T) {
+// replace sends a message and discards one that was not received yet. It must not be
+// called concurrently.
+func replace[T any](c chan T, message T) {
 	select {
 	case <-c:
 	default:
@@ -276,15 +286,15 @@ func tell[T any](c chan T, message T) {
 	c <- message
 }
 
-// Leave hands everything to the others and goes.
+// Leave requeues the runs of this node and removes it from the registry.
 func (m *Member) Leave(ctx context.Context) error {
-	m.beating.Lock()
-	m.gone = true
-	m.beating.Unlock()
+	m.sending.Lock()
+	m.left = true
+	m.sending.Unlock()
 	if err := m.registry.Retire(ctx, m.node.ID); err != nil {
 		return err
 	}
-	if _, err := m.takeFrom(ctx, m.node.ID, false); err != nil {
+	if _, err := m.takeRuns(ctx, m.node.ID, false); err != nil {
 		return err
 	}
 	_, err := m.registry.Forget(ctx, m.node.ID)

@@ -3,9 +3,11 @@ package membership_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -17,35 +19,40 @@ import (
 
 const life = 10 * time.Second
 
-// database is a registry and a queue in memory. Its clock is that of the bubble.
+// database is a registry and a queue in memory. Its clock is that of the synctest bubble.
 type database struct {
-	mu      sync.Mutex
-	away    bool
-	slow    time.Duration // how long reads of the queue take
-	expires map[string]time.Time
-	dead    map[string]bool
-	held    map[string][]run.Held
-	strays  []string
-	taken   []string
-	severed []string
-	forgot  []string
-	beats   int
+	mu         sync.Mutex
+	down       bool
+	slow       time.Duration // duration of reads of the queue
+	hanging    atomic.Int64  // heartbeats without a response
+	expires    map[string]time.Time
+	dead       map[string]bool
+	held       map[string][]run.OwnedRun
+	unknown    []string
+	taken      []string
+	terminated []string
+	forgotten  []string
+	beats      int
 }
 
-var errAway = errors.New("away")
+var errDown = errors.New("the database is down")
 
 func newDatabase() *database {
-	return &database{expires: map[string]time.Time{}, dead: map[string]bool{}, held: map[string][]run.Held{}}
+	return &database{expires: map[string]time.Time{}, dead: map[string]bool{}, held: map[string][]run.OwnedRun{}}
 }
 
-func (d *database) Beat(_ context.Context, n node.Node, capacity int, life time.Duration) (node.Beat, error) {
+func (d *database) Heartbeat(ctx context.Context, n node.Node, capacity int, life time.Duration) (node.Heartbeat, error) {
+	if d.hanging.Add(-1) >= 0 {
+		<-ctx.Done()
+		return node.Heartbeat{}, fmt.Errorf("timeout: %w", ctx.Err())
+	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.away {
-		return node.Beat{}, errAway
+	if d.down {
+		return node.Heartbeat{}, errDown
 	}
 	d.beats++
-	b := node.Beat{Now: time.Now(), Dead: d.dead[n.ID], Capacity: capacity, Nodes: len(d.expires)}
+	b := node.Heartbeat{Now: time.Now(), Dead: d.dead[n.ID], Capacity: capacity, Nodes: len(d.expires)}
 	if !b.Dead {
 		d.expires[n.ID] = time.Now().Add(life)
 	}
@@ -60,17 +67,17 @@ func (d *database) Beat(_ context.Context, n node.Node, capacity int, life time.
 func (d *database) Expired(context.Context) ([]string, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.away {
-		return nil, errAway
+	if d.down {
+		return nil, errDown
 	}
-	var gone []string
+	var expired []string
 	for id, at := range d.expires {
 		if at.Before(time.Now()) {
 			d.dead[id] = true
-			gone = append(gone, id)
+			expired = append(expired, id)
 		}
 	}
-	return gone, nil
+	return expired, nil
 }
 
 func (d *database) Forget(_ context.Context, id string) (bool, error) {
@@ -81,12 +88,12 @@ func (d *database) Forget(_ context.Context, id string) (bool, error) {
 	}
 	delete(d.expires, id)
 	delete(d.dead, id)
-	d.forgot = append(d.forgot, id)
+	d.forgotten = append(d.forgotten, id)
 	return true, nil
 }
 
-func (d *database) Sever(_ context.Context, id string) error {
-	d.set(func() { d.severed = append(d.severed, id) })
+func (d *database) TerminateSessions(_ context.Context, id string) error {
+	d.set(func() { d.terminated = append(d.terminated, id) })
 	return nil
 }
 
@@ -97,11 +104,11 @@ func (d *database) Retire(_ context.Context, id string) error {
 
 func (d *database) Tidy(context.Context) error { return nil }
 
-func (d *database) Serve(context.Context, string, string, time.Duration) (bool, error) {
+func (d *database) TryLead(context.Context, string, string, time.Duration) (bool, error) {
 	return true, nil
 }
 
-func (d *database) TakeFrom(_ context.Context, id string, _ bool) (int, bool, error) {
+func (d *database) TakeOver(_ context.Context, id string, _ bool) (int, bool, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if _, known := d.expires[id]; known && !d.dead[id] {
@@ -113,7 +120,7 @@ func (d *database) TakeFrom(_ context.Context, id string, _ bool) (int, bool, er
 	return n, false, nil
 }
 
-func (d *database) Held(_ context.Context, id string) ([]run.Held, error) {
+func (d *database) OwnedRuns(_ context.Context, id string) ([]run.OwnedRun, error) {
 	time.Sleep(d.delay())
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -128,10 +135,10 @@ func (d *database) delay() time.Duration {
 
 func (d *database) Sweep(context.Context) (int, bool, []string, error) { return 0, false, nil, nil }
 
-func (d *database) Strays(context.Context) ([]string, error) {
+func (d *database) UnknownNodes(context.Context) ([]string, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return slices.Clone(d.strays), nil
+	return slices.Clone(d.unknown), nil
 }
 
 func (d *database) Recount(context.Context, string) (bool, error) { return false, nil }
@@ -142,57 +149,62 @@ func (d *database) set(change func()) {
 	change()
 }
 
-// hands note what they are told.
-type hands struct {
+// fakeExecutor records its calls.
+type fakeExecutor struct {
 	mu      sync.Mutex
 	leases  []run.Lease
 	has     map[string]bool
 	aborted []run.Lease
-	stirred []string
-	taken   []string
+	nudged  []string
+	resumed []string
 	watched []string
 	dropped []time.Time
 }
 
-func (h *hands) Leases() []run.Lease {
+func (h *fakeExecutor) Leases() []run.Lease {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return slices.Clone(h.leases)
 }
 
-func (h *hands) Has(id string) bool { return h.has[id] }
+func (h *fakeExecutor) Has(id string) bool { return h.has[id] }
 
-func (h *hands) Abort(l run.Lease) { h.note(func() { h.aborted = append(h.aborted, l) }) }
+func (h *fakeExecutor) Abort(l run.Lease) { h.note(func() { h.aborted = append(h.aborted, l) }) }
 
-func (h *hands) DropAll() {
+func (h *fakeExecutor) AbortAll() {
 	h.note(func() { h.dropped, h.leases = append(h.dropped, time.Now()), nil })
 }
 
-func (h *hands) Stir(id string) { h.note(func() { h.stirred = append(h.stirred, id) }) }
+func (h *fakeExecutor) Nudge(id string) { h.note(func() { h.nudged = append(h.nudged, id) }) }
 
-func (h *hands) TakeUp(w run.Wake) {
+func (h *fakeExecutor) Resume(w run.Wake) {
 	h.note(func() {
-		h.taken = append(h.taken, w.RunID)
+		h.resumed = append(h.resumed, w.RunID)
 		h.leases = append(h.leases, run.Lease{RunID: w.RunID, Epoch: w.Epoch})
 	})
 }
 
-func (h *hands) Watch(w run.Wake) { h.note(func() { h.watched = append(h.watched, w.RunID) }) }
+func (h *fakeExecutor) Watch(w run.Wake) { h.note(func() { h.watched = append(h.watched, w.RunID) }) }
 
-func (h *hands) PassOn(string) {}
+func (h *fakeExecutor) AdmitThrottled(string) {}
 
-func (h *hands) TookOver() {}
+func (h *fakeExecutor) OnTakeover() {}
 
-func (h *hands) note(change func()) {
+func (h *fakeExecutor) note(change func()) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	change()
 }
 
-// member joins and lives until the end of the test.
-func member(t *testing.T, d *database, h *hands, id string) *membership.Member {
+func newMember(d *database, h *fakeExecutor, id string) *membership.Member {
+	config := membership.Config{Node: node.Node{ID: id}, Capacity: 1, TTL: life, OnHeartbeat: func(node.Heartbeat) {}}
+	return membership.New(config, d, d, h, slog.New(slog.DiscardHandler))
+}
+
+// member starts a member that runs until the end of the test.
+func member(t *testing.T, d *database, h *fakeExecutor, id string) *membership.Member {
 	t.Helper()
-	m := membership.New(membership.Config{Node: node.Node{ID: id}, Capacity: 1, Life: life, Told: func(node.Beat) {}}, d, d, h, slog.New(slog.DiscardHandler))
+	m := newMember(d, h, id)
 	if err := m.Join(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -208,11 +220,13 @@ func member(t *testing.T, d *database, h *hands, id string) *membership.Member {
 	return m
 }
 
-func held(id string, epoch int64) run.Held { return run.Held{Wake: run.Wake{RunID: id, Epoch: epoch}} }
+func held(id string, epoch int64) run.OwnedRun {
+	return run.OwnedRun{Wake: run.Wake{RunID: id, Epoch: epoch}}
+}
 
-// after lets time pass. What the test has read until then is read before what
-// happens now.
-func after(d *database, h *hands, pause time.Duration) {
+// after lets time pass. It takes the locks so that the race detector sees that the
+// reads of the test happened before.
+func after(d *database, h *fakeExecutor, pause time.Duration) {
 	d.set(func() {})
 	h.note(func() {})
 	time.Sleep(pause)
@@ -226,18 +240,18 @@ func same[T comparable](t *testing.T, what string, got, want []T) {
 	}
 }
 
-// Trust ends before others may take the runs, all work is dropped once, and what
-// is still ours is taken up again when the node is seen again.
-func TestTrust(t *testing.T) {
+// Trust ends before other nodes may take over the runs, runs are dropped once, and
+// runs that the node still owns are resumed after the next heartbeat.
+func TestTrustEndsBeforeExpiry(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		d, h := newDatabase(), &hands{}
+		d, h := newDatabase(), &fakeExecutor{}
 		m := member(t, d, h, "a")
 		after(d, h, 4*life)
 		if !m.Trusted() || len(h.dropped) > 0 {
-			t.Fatal("a node that is seen is not trusted")
+			t.Fatal("a node with heartbeats is not trusted")
 		}
-		d.set(func() { d.away, d.held["a"] = true, []run.Held{held("r", 1)} })
+		d.set(func() { d.down, d.held["a"] = true, []run.OwnedRun{held("r", 1)} })
 		after(d, h, 2*life)
 		d.mu.Lock()
 		expiry := d.expires["a"]
@@ -245,13 +259,13 @@ func TestTrust(t *testing.T) {
 		if m.Trusted() || len(h.dropped) != 1 || !h.dropped[0].Before(expiry.Add(-life/10)) {
 			t.Fatalf("dropped at %v; the node expires at %v", h.dropped, expiry)
 		}
-		d.set(func() { d.away = false })
+		d.set(func() { d.down = false })
 		after(d, h, life/2)
 		if !m.Trusted() {
-			t.Error("a node that is seen again is not trusted")
+			t.Error("a node is not trusted after a new heartbeat")
 		}
-		same(t, "taken up at once", h.taken, []string{"r"})
-		d.set(func() { d.away = true })
+		same(t, "resumed immediately", h.resumed, []string{"r"})
+		d.set(func() { d.down = true })
 		after(d, h, 2*life)
 		if len(h.dropped) != 2 || m.Stats().Lost != 2 {
 			t.Errorf("dropped %v, lost %d", h.dropped, m.Stats().Lost)
@@ -259,18 +273,16 @@ func TestTrust(t *testing.T) {
 	})
 }
 
-// A node that loses trust again before it could look at its runs drops them
-// again.
-func TestTrustLostTwiceWithoutALook(t *testing.T) {
+func TestTrustLostAgainBeforeReconciling(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		d, h := newDatabase(), &hands{}
+		d, h := newDatabase(), &fakeExecutor{}
 		member(t, d, h, "a")
 		d.set(func() { d.slow = time.Hour })
 		for n := 1; n <= 3; n++ {
-			d.set(func() { d.away = true })
+			d.set(func() { d.down = true })
 			after(d, h, 2*life)
-			d.set(func() { d.away = false })
+			d.set(func() { d.down = false })
 			after(d, h, life/2)
 			if len(h.dropped) != n {
 				t.Fatalf("dropped %d times, want %d", len(h.dropped), n)
@@ -281,11 +293,10 @@ func TestTrustLostTwiceWithoutALook(t *testing.T) {
 	})
 }
 
-// Heartbeats do not wait for anything else.
-func TestASlowQueueDoesNotEndTrust(t *testing.T) {
+func TestSlowQueueDoesNotDelayHeartbeats(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		d, h := newDatabase(), &hands{}
+		d, h := newDatabase(), &fakeExecutor{}
 		m := member(t, d, h, "a")
 		d.set(func() { d.slow = 3 * life })
 		after(d, h, 10*life)
@@ -297,124 +308,151 @@ func TestASlowQueueDoesNotEndTrust(t *testing.T) {
 	})
 }
 
-// Who is asked to look finds what is void, and takes nothing up: that may be on
-// its way.
-func TestLook(t *testing.T) {
+// Reconciling on request aborts invalid leases but resumes no runs, because they may
+// just be passed between goroutines.
+func TestReconcileOnRequest(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		d, h := newDatabase(), &hands{leases: []run.Lease{{RunID: "r", Epoch: 1}}}
+		d, h := newDatabase(), &fakeExecutor{leases: []run.Lease{{RunID: "r", Epoch: 1}}}
 		m := member(t, d, h, "a")
-		armed := held("armed", 1)
-		armed.Armed = true
-		d.set(func() { d.held["a"] = []run.Held{held("r", 2), held("s", 1), armed} })
+		timed := held("timed", 1)
+		timed.LocalTimer = true
+		d.set(func() { d.held["a"] = []run.OwnedRun{held("r", 2), held("s", 1), timed} })
 		for range 3 {
-			m.Look()
+			m.Reconcile()
 			after(d, h, time.Millisecond)
 		}
-		same(t, "watched", slices.Compact(h.watched), []string{"armed"})
+		same(t, "watched", slices.Compact(h.watched), []string{"timed"})
 		same(t, "aborted", slices.Compact(h.aborted), []run.Lease{{RunID: "r", Epoch: 1}})
-		same(t, "taken up", h.taken, nil)
+		same(t, "resumed", h.resumed, nil)
 	})
 }
 
-// The runs of a node that is gone are taken within the promised time, and it is
-// forgotten.
-func TestReap(t *testing.T) {
+// The runs of a dead node are taken over soon after it expires, and the node is
+// removed.
+func TestTakeoverAfterNodeDeath(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		d, h := newDatabase(), &hands{}
+		d, h := newDatabase(), &fakeExecutor{}
 		member(t, d, h, "a")
-		member(t, d, &hands{}, "b")
-		d.set(func() { d.expires["c"], d.held["c"] = time.Now().Add(life), []run.Held{held("r", 1), held("s", 1)} })
+		member(t, d, &fakeExecutor{}, "b")
+		d.set(func() { d.expires["c"], d.held["c"] = time.Now().Add(life), []run.OwnedRun{held("r", 1), held("s", 1)} })
 		after(d, h, life-time.Second)
-		same(t, "taken from too early", d.taken, nil)
+		same(t, "taken over too early", d.taken, nil)
 		after(d, h, 3*time.Second)
-		if !slices.Contains(d.taken, "c") || !slices.Contains(d.forgot, "c") || len(d.held["c"]) > 0 {
-			t.Errorf("taken from %v, forgotten %v", d.taken, d.forgot)
+		if !slices.Contains(d.taken, "c") || !slices.Contains(d.forgotten, "c") || len(d.held["c"]) > 0 {
+			t.Errorf("taken over from %v, forgotten %v", d.taken, d.forgotten)
 		}
-		if !slices.Contains(d.severed, "c") || slices.Contains(d.severed, "a") || slices.Contains(d.severed, "b") {
-			t.Errorf("severed: %v", d.severed)
+		if !slices.Contains(d.terminated, "c") || slices.Contains(d.terminated, "a") || slices.Contains(d.terminated, "b") {
+			t.Errorf("terminated the sessions of %v", d.terminated)
 		}
 		if slices.Contains(d.taken, "a") || slices.Contains(d.taken, "b") {
-			t.Errorf("taken from the living: %v", d.taken)
+			t.Errorf("taken over from live nodes: %v", d.taken)
 		}
 	})
 }
 
-// One that was taken for dead lets go of everything and comes back with nothing.
-func TestDead(t *testing.T) {
+// A node that was declared dead drops its runs and registers again.
+func TestExpiredNodeDropsItsRuns(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		d, h := newDatabase(), &hands{leases: []run.Lease{{RunID: "r", Epoch: 1}}}
+		d, h := newDatabase(), &fakeExecutor{leases: []run.Lease{{RunID: "r", Epoch: 1}}}
 		m := member(t, d, h, "a")
 		d.set(func() { d.dead["a"], d.expires["a"] = true, time.Now().Add(-time.Second) })
 		after(d, h, life/2)
-		if len(h.dropped) != 1 || !slices.Contains(d.forgot, "a") {
-			t.Errorf("dropped %v, forgotten %v", h.dropped, d.forgot)
+		if len(h.dropped) != 1 || !slices.Contains(d.forgotten, "a") {
+			t.Errorf("dropped %v, forgotten %v", h.dropped, d.forgotten)
 		}
 		after(d, h, life)
 		if !m.Trusted() {
-			t.Error("a node that is known again is not trusted")
+			t.Error("a node that registered again is not trusted")
 		}
 	})
 }
 
-// What unknown nodes hold is taken when they are unknown for longer than the
-// living are.
-func TestStrays(t *testing.T) {
+// Runs of unknown nodes are taken over if the nodes are unknown twice in a row.
+func TestTakeoverFromUnknownNodes(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		d, h := newDatabase(), &hands{}
+		d, h := newDatabase(), &fakeExecutor{}
 		member(t, d, h, "a")
 		after(d, h, time.Second)
-		d.set(func() { d.strays = []string{"x", "y"} })
+		d.set(func() { d.unknown = []string{"x", "y"} })
 		after(d, h, life)
-		same(t, "taken from at first sight", d.taken, nil)
-		d.set(func() { d.strays = []string{"x"} }) // y was seen again
+		same(t, "taken over at first sight", d.taken, nil)
+		d.set(func() { d.unknown = []string{"x"} }) // y sent a heartbeat
 		after(d, h, life)
-		same(t, "taken from", d.taken, []string{"x"})
-		same(t, "forgotten", d.forgot, []string{"x"})
+		same(t, "taken over from", d.taken, []string{"x"})
+		same(t, "forgotten", d.forgotten, []string{"x"})
 	})
 }
 
-// What a node works on is held against what it has with every heartbeat.
-func TestCompare(t *testing.T) {
+func TestReconcileAfterHeartbeat(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		d := newDatabase()
-		h := &hands{
+		h := &fakeExecutor{
 			has:    map[string]bool{"queued": true},
-			leases: []run.Lease{{RunID: "mine", Epoch: 3}, {RunID: "news", Epoch: 1}, {RunID: "old", Epoch: 1}, {RunID: "gone", Epoch: 1}, {RunID: "begins"}},
+			leases: []run.Lease{{RunID: "mine", Epoch: 3}, {RunID: "answered", Epoch: 1}, {RunID: "old", Epoch: 1}, {RunID: "lost", Epoch: 1}, {RunID: "starting"}},
 		}
-		news, armed := held("news", 1), held("armed", 1)
-		news.News, armed.Armed = true, true
+		answered, timed := held("answered", 1), held("timed", 1)
+		answered.AnswerArrived, timed.LocalTimer = true, true
 		d.set(func() {
-			d.held["a"] = []run.Held{held("mine", 3), news, held("old", 2), held("queued", 1), held("lies about", 1), armed}
+			d.held["a"] = []run.OwnedRun{held("mine", 3), answered, held("old", 2), held("queued", 1), held("idle", 1), timed}
 		})
 		member(t, d, h, "a")
 		after(d, h, life*3/10+time.Second)
-		same(t, "aborted", h.aborted, []run.Lease{{RunID: "old", Epoch: 1}, {RunID: "gone", Epoch: 1}})
-		same(t, "stirred", h.stirred, []string{"news"})
-		same(t, "watched", h.watched, []string{"armed"})
-		same(t, "taken up at first sight", h.taken, nil)
+		same(t, "aborted", h.aborted, []run.Lease{{RunID: "old", Epoch: 1}, {RunID: "lost", Epoch: 1}})
+		same(t, "nudged", h.nudged, []string{"answered"})
+		same(t, "watched", h.watched, []string{"timed"})
+		same(t, "resumed at first sight", h.resumed, nil)
 		after(d, h, life*3/10)
-		same(t, "taken up", h.taken, []string{"lies about"})
+		same(t, "resumed", h.resumed, []string{"idle"})
 	})
 }
 
-// Who leaves hands over what it has and is not seen again.
-func TestLeave(t *testing.T) {
+// A node that leaves requeues its runs and sends no more heartbeats.
+func TestLeaveRequeuesRuns(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		d, h := newDatabase(), &hands{}
+		d, h := newDatabase(), &fakeExecutor{}
 		m := member(t, d, h, "a")
-		d.set(func() { d.held["a"] = []run.Held{held("r", 1)} })
+		d.set(func() { d.held["a"] = []run.OwnedRun{held("r", 1)} })
 		if err := m.Leave(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		after(d, h, 3*life)
 		if _, known := d.expires["a"]; known || len(d.held["a"]) > 0 {
-			t.Errorf("known %t, holds %v", known, d.held["a"])
+			t.Errorf("registered %t, owns %v", known, d.held["a"])
 		}
 	})
+}
+
+// A database that takes long to respond at startup does not keep a node from
+// starting.
+func TestJoinRetriesHeartbeats(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		hanging int64
+		joins   bool
+	}{
+		"a few time out":   {3, true},
+		"all of them hang": {1 << 30, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				d := newDatabase()
+				d.hanging.Store(test.hanging)
+				began := time.Now()
+				err := newMember(d, &fakeExecutor{}, "node_a").Join(t.Context())
+				if (err == nil) != test.joins {
+					t.Errorf("join: %v", err)
+				}
+				if took := time.Since(began); took > time.Minute {
+					t.Errorf("it took %v", took)
+				}
+			})
+		})
+	}
 }

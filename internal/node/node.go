@@ -1,5 +1,4 @@
-// Package node owns what a process of the service is: one of those that share
-// the work.
+// Package node describes the processes of the service that share the work.
 package node
 
 import (
@@ -9,7 +8,7 @@ import (
 
 // Roles of a node.
 const (
-	// RoleServe answers requests and executes runs.
+	// RoleServe serves requests and executes runs.
 	RoleServe = "serve"
 	// RoleWorker executes runs.
 	RoleWorker = "worker"
@@ -21,40 +20,40 @@ type Node struct {
 	Name    string
 	Version string
 	Role    string
-	// URL is where people and other services reach it; empty: they do not.
+	// URL is the public URL of the node; empty if it has none.
 	URL string
-	// Listens are the addresses that it listens on.
+	// Listens are the addresses that the node listens on.
 	Listens []netip.AddrPort
 
 	StartedAt time.Time
 	SeenAt    time.Time
-	// ExpiresAt is when it counts as dead unless it is seen before; nil where
-	// there is only one.
+	// ExpiresAt is when the node counts as dead unless it sends another heartbeat; nil
+	// if there is only one node.
 	ExpiresAt *time.Time
-	// Runs is how many runs it holds.
+	// Runs is the number of runs that the node owns.
 	Runs int
-	// This says that it is the one that answers.
+	// This marks the node that serves the request.
 	This bool
 }
 
-// Beat is what a heartbeat learns.
-type Beat struct {
-	// Now is the time by the clock of the database.
+// Heartbeat is the response to a heartbeat.
+type Heartbeat struct {
+	// Now is the time of the database clock.
 	Now time.Time
-	// Dead says that the time of this node has run out and others take its runs.
+	// Dead reports whether this node has expired and others are taking its runs.
 	Dead bool
-	// NextExpiry is when the time of the first other node runs out.
+	// NextExpiry is when the first of the other nodes expires.
 	NextExpiry *time.Time
-	// Capacity is how many runs all nodes execute at a time, Nodes how many
-	// there are.
+	// Capacity is the number of runs that all nodes together execute at a time. Nodes
+	// is the number of nodes.
 	Capacity, Nodes int
-	// Others is what this node has to know of the others.
+	// Others are the addresses of the other nodes.
 	Others Others
 }
 
-// Others is where other nodes are.
+// Others are the addresses of the other nodes.
 type Others struct {
-	// URL is where one of them is reached; empty: none of them is.
+	// URL is the public URL of one of them; empty if none has one.
 	URL string
 	// Listens are the addresses that they listen on.
 	Listens []netip.AddrPort

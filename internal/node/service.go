@@ -10,31 +10,31 @@ import (
 	"github.com/stepmill/stepmill/internal/paging"
 )
 
-// Registry knows the nodes.
+// Registry lists the nodes.
 type Registry interface {
 	Nodes(ctx context.Context) ([]Node, error)
 }
 
-// Store knows the runs of nodes.
+// Store counts the runs of nodes.
 type Store interface {
-	// RunsByNode counts the runs of a workspace that nodes hold, by their ids.
+	// RunsByNode counts the runs of a workspace by the id of the node that owns them.
 	RunsByNode(ctx context.Context, workspaceID string) (map[string]int, error)
 }
 
-// Service tells of the nodes.
+// Service lists the nodes.
 type Service struct {
 	registry Registry
 	store    Store
 	this     string
 }
 
-// NewService makes the service of the node with that id.
+// NewService returns the service of the node with the id this.
 func NewService(registry Registry, store Store, this string) *Service {
 	return &Service{registry: registry, store: store, this: this}
 }
 
-// List lists the nodes, the last that was started first, each with how many runs
-// of the actor's workspace it holds.
+// List lists the nodes, most recently started first, each with the number of runs of
+// the actor's workspace that it owns.
 func (s *Service) List(ctx context.Context, actor auth.Actor, page paging.Request) (paging.Page[Node], error) {
 	nodes, err := s.registry.Nodes(ctx)
 	if err != nil {
@@ -52,10 +52,10 @@ func (s *Service) List(ctx context.Context, actor auth.Actor, page paging.Reques
 	return paging.Cut(nodes, page.Limit, func(n Node) string { return n.ID }), nil
 }
 
-// Alone is the registry of a node that shares its data with no other.
+// Alone is the registry of a node that does not share its database.
 type Alone Node
 
-// Nodes implements Registry: who can answer is there.
+// Nodes implements Registry. The node is always alive.
 func (a Alone) Nodes(context.Context) ([]Node, error) {
 	n := Node(a)
 	n.SeenAt = clock.Now()

@@ -17,7 +17,7 @@ type registry []node.Node
 
 func (r registry) Nodes(context.Context) ([]node.Node, error) {
 	if r == nil {
-		return nil, errors.New("the database does not answer")
+		return nil, errors.New("the database is down")
 	}
 	return r, nil
 }
@@ -26,7 +26,7 @@ type runs map[string]map[string]int // by workspace and node
 
 func (r runs) RunsByNode(_ context.Context, workspaceID string) (map[string]int, error) {
 	if r == nil {
-		return nil, errors.New("the database does not answer")
+		return nil, errors.New("the database is down")
 	}
 	return r[workspaceID], nil
 }
@@ -38,7 +38,7 @@ func actor(workspaceID string) auth.Actor {
 func TestList(t *testing.T) {
 	t.Parallel()
 	known := registry{{ID: "node_1", Role: node.RoleServe}, {ID: "node_3", Role: node.RoleWorker}, {ID: "node_2", Role: node.RoleServe}}
-	held := runs{"ws_1": {"node_1": 4, "node_3": 1, "node_gone": 9}, "ws_2": {"node_2": 7}}
+	held := runs{"ws_1": {"node_1": 4, "node_3": 1, "node_removed": 9}, "ws_2": {"node_2": 7}}
 	s := node.NewService(known, held, "node_2")
 	list := func(workspaceID, after string, limit int) paging.Page[node.Node] {
 		t.Helper()
@@ -73,16 +73,16 @@ func TestList(t *testing.T) {
 	}
 }
 
-func TestListWithoutAnAnswer(t *testing.T) {
+func TestListReturnsErrors(t *testing.T) {
 	t.Parallel()
 	for _, s := range []*node.Service{node.NewService(registry(nil), runs{}, "node_1"), node.NewService(registry{}, runs(nil), "node_1")} {
 		if page, err := s.List(t.Context(), actor("ws_1"), paging.Request{Limit: 20}); err == nil {
-			t.Errorf("it answers %+v", page)
+			t.Errorf("List returned %+v", page)
 		}
 	}
 }
 
-// A node by itself is always there to be seen.
+// A single node is always listed as alive.
 func TestAlone(t *testing.T) {
 	t.Parallel()
 	before := time.Now().Add(-time.Second)

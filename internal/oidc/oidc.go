@@ -1,6 +1,6 @@
-// Package oidc owns how people show who they are at an identity provider that
-// the operator named: OpenID Connect with a code, PKCE, state and nonce. Who may
-// sign in, and what follows, is decided by account.
+// Package oidc signs users in at an identity provider with OpenID Connect: the
+// authorization code flow with PKCE, state and nonce. The package account decides
+// who may sign in.
 package oidc
 
 import (
@@ -20,33 +20,34 @@ import (
 	"github.com/stepmill/stepmill/internal/account"
 )
 
-// patience is how long a person waits for the provider.
-const patience = 15 * time.Second
+// requestTimeout bounds how long a user waits for the provider.
+const requestTimeout = 15 * time.Second
 
-// Config is what the operator registered at the provider.
+// Config is the client that the operator registered at the provider.
 type Config struct {
 	Issuer       string
 	ClientID     string
 	ClientSecret string // "" for a public client
-	// Client reaches the provider.
+	// Client sends the requests to the provider.
 	Client *http.Client
 }
 
-// Provider signs people in. It asks the provider who it is when it is first
-// needed: a service starts without it.
+// Provider signs users in. It fetches the provider's discovery document on first
+// use, so that the service can start while the provider is down.
 type Provider struct {
-	config Config
-	known  atomic.Pointer[provider.Provider]
+	config     Config
+	discovered atomic.Pointer[provider.Provider]
 }
 
-// New makes a provider.
+// New returns a Provider.
 func New(config Config) *Provider { return &Provider{config: config} }
 
-// Begin is where a browser goes to sign in, and what it has to bring back.
+// Begin starts a sign-in. It returns the URL to send the browser to, and the flow
+// that Finish needs.
 func (p *Provider) Begin(ctx context.Context, redirect string) (string, account.Flow, error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	client, _, err := p.client(ctx, redirect)
+	client, _, err := p.oauthConfig(ctx, redirect)
 	if err != nil {
 		return "", account.Flow{}, err
 	}
@@ -54,11 +55,11 @@ func (p *Provider) Begin(ctx context.Context, redirect string) (string, account.
 	return client.AuthCodeURL(flow.State, provider.Nonce(flow.Nonce), oauth2.S256ChallengeOption(flow.Verifier)), flow, nil
 }
 
-// Finish turns the code that a browser came back with into who the person is.
+// Finish exchanges the code from the callback for the identity of the user.
 func (p *Provider) Finish(ctx context.Context, flow account.Flow, redirect, code string) (account.Identity, error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	client, known, err := p.client(ctx, redirect)
+	client, known, err := p.oauthConfig(ctx, redirect)
 	if err != nil {
 		return account.Identity{}, err
 	}
@@ -73,44 +74,44 @@ func (p *Provider) Finish(ctx context.Context, flow account.Flow, redirect, code
 	}
 	token, err := known.Verifier(&provider.Config{ClientID: p.config.ClientID}).Verify(ctx, raw)
 	if err != nil {
-		return account.Identity{}, fmt.Errorf("check the ID token: %w", err)
+		return account.Identity{}, fmt.Errorf("verify the ID token: %w", err)
 	}
 	if subtle.ConstantTimeCompare([]byte(token.Nonce), []byte(flow.Nonce)) != 1 {
-		return account.Identity{}, errors.New("the ID token was made for another sign-in")
+		return account.Identity{}, errors.New("the nonce of the ID token does not match this sign-in")
 	}
-	var said claims
-	if err := token.Claims(&said); err != nil {
+	var c claims
+	if err := token.Claims(&c); err != nil {
 		return account.Identity{}, fmt.Errorf("read the ID token: %w", err)
 	}
 	if token.Subject == "" {
-		return account.Identity{}, errors.New("the ID token says nothing of who it is about")
+		return account.Identity{}, errors.New("the ID token has no subject")
 	}
-	return account.Identity{Issuer: p.config.Issuer, Subject: token.Subject, Email: said.Email, Verified: bool(said.Verified), Name: said.Name}, nil
+	return account.Identity{Issuer: p.config.Issuer, Subject: token.Subject, Email: c.Email, Verified: bool(c.Verified), Name: c.Name}, nil
 }
 
-// Issuer is the name of the provider.
+// Issuer returns the issuer URL of the provider.
 func (p *Provider) Issuer() string { return p.config.Issuer }
 
 type claims struct {
-	Email    string `json:"email"`
-	Verified truth  `json:"email_verified"`
-	Name     string `json:"name"`
+	Email    string      `json:"email"`
+	Verified lenientBool `json:"email_verified"`
+	Name     string      `json:"name"`
 }
 
-// truth is a boolean that some providers write as a text.
-type truth bool
+// lenientBool is a boolean that some providers send as a string.
+type lenientBool bool
 
-// UnmarshalJSON reads true and "true"; anything else is false.
-func (t *truth) UnmarshalJSON(data []byte) error {
+// UnmarshalJSON decodes true and "true" as true, and anything else as false.
+func (t *lenientBool) UnmarshalJSON(data []byte) error {
 	var value any
 	err := json.Unmarshal(data, &value)
 	*t = value == true || value == "true"
 	return err
 }
 
-// client is what speaks to the provider.
-func (p *Provider) client(ctx context.Context, redirect string) (*oauth2.Config, *provider.Provider, error) {
-	known, err := p.find(ctx)
+// oauthConfig returns the OAuth configuration with the discovered endpoints.
+func (p *Provider) oauthConfig(ctx context.Context, redirect string) (*oauth2.Config, *provider.Provider, error) {
+	known, err := p.discover(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -120,16 +121,16 @@ func (p *Provider) client(ctx context.Context, redirect string) (*oauth2.Config,
 	}, known, nil
 }
 
-// find asks the provider who it is, once. A failure is tried again the next time;
-// nobody waits for the question of somebody else.
-func (p *Provider) find(ctx context.Context) (*provider.Provider, error) {
-	if known := p.known.Load(); known != nil {
+// discover fetches the provider's discovery document and caches it. After a
+// failure the next call tries again. Concurrent calls do not wait for each other.
+func (p *Provider) discover(ctx context.Context) (*provider.Provider, error) {
+	if known := p.discovered.Load(); known != nil {
 		return known, nil
 	}
 	found, err := provider.NewProvider(provider.ClientContext(ctx, p.config.Client), p.config.Issuer)
 	if err != nil {
-		return nil, fmt.Errorf("ask the identity provider who it is: %w", err)
+		return nil, fmt.Errorf("discover the identity provider: %w", err)
 	}
-	p.known.Store(found)
+	p.discovered.Store(found)
 	return found, nil
 }

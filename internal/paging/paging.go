@@ -1,8 +1,7 @@
-// Package paging owns lists that are read page by page: what a page is, and
-// cursors. A cursor is the position after the last row seen, sealed with a key
-// of the installation and bound to the list it came from (workspace and
-// filters), so that a client can neither read nor forge it nor carry it to
-// another list.
+// Package paging owns paginated lists: pages and cursors. A cursor is the
+// position of the last row seen, encrypted with a key of the installation and
+// bound to its list (workspace and filters). A client can neither read nor forge
+// a cursor, nor use it with another list.
 package paging
 
 import (
@@ -28,15 +27,15 @@ type Request struct {
 	After string
 }
 
-// Page is a part of a list. Next is the position to go on from, empty on the
-// last page.
+// Page is one page of a list. Next is the position of its last row, empty on
+// the last page.
 type Page[T any] struct {
 	Items []T
 	Next  string
 }
 
-// Cut turns up to limit+1 rows into a page; the extra row only tells that
-// there is more.
+// Cut turns up to limit+1 rows into a page. The extra row only shows that
+// another page follows.
 func Cut[T any](rows []T, limit int, key func(T) string) Page[T] {
 	if len(rows) <= limit {
 		return Page[T]{Items: rows}
@@ -44,12 +43,12 @@ func Cut[T any](rows []T, limit int, key func(T) string) Page[T] {
 	return Page[T]{Items: rows[:limit], Next: key(rows[limit-1])}
 }
 
-// Codec seals positions into cursors.
+// Codec encrypts positions into cursors.
 type Codec struct{ aead cipher.AEAD }
 
 const maxCursor = 512
 
-// NewCodec makes a codec from a 32-byte key.
+// NewCodec returns a codec with a 32-byte key.
 func NewCodec(key []byte) (*Codec, error) {
 	block, err := aes.NewCipher(key)
 	if err != nil {
@@ -62,30 +61,31 @@ func NewCodec(key []byte) (*Codec, error) {
 	return &Codec{aead: aead}, nil
 }
 
-// Seal makes the cursor for a position in the list that scope names.
+// Seal returns the cursor for a position in the list that scope names.
 func (c *Codec) Seal(position, scope string) string {
 	sealed := c.aead.Seal(nil, nil, []byte(position), []byte(scope))
 	return base64.RawURLEncoding.EncodeToString(sealed)
 }
 
-// Open returns the position in a cursor, or invalid_cursor.
+// Open returns the position in a cursor. If the cursor does not belong to the
+// list that scope names, Open returns an invalid_cursor error.
 func (c *Codec) Open(cursor, scope string) (string, error) {
-	refused := fault.New(fault.InvalidCursor, "the cursor is not one that this list returned for the same filters")
+	invalid := fault.New(fault.InvalidCursor, "the cursor was not returned by this list with the same filters; start again without a cursor")
 	if len(cursor) > maxCursor {
-		return "", refused
+		return "", invalid
 	}
 	sealed, err := base64.RawURLEncoding.Strict().DecodeString(cursor)
 	if err != nil {
-		return "", refused
+		return "", invalid
 	}
 	position, err := c.aead.Open(nil, nil, sealed, []byte(scope))
 	if err != nil {
-		return "", refused
+		return "", invalid
 	}
 	return string(position), nil
 }
 
-// NewKey makes a key for a codec that lives as long as the process; tests use it.
+// NewKey returns a random key, for tests.
 func NewKey() []byte {
 	key := make([]byte, 32)
 	_, _ = rand.Read(key)

@@ -18,7 +18,7 @@ func newCodec(t testing.TB) *paging.Codec {
 	return codec
 }
 
-func TestACursorOpensOnlyWhereItWasMade(t *testing.T) {
+func TestCursorIsBoundToItsScope(t *testing.T) {
 	t.Parallel()
 	codec := newCodec(t)
 	cursor := codec.Seal("run_1", "ws_a|runs|status=failed")
@@ -36,7 +36,7 @@ func TestACursorOpensOnlyWhereItWasMade(t *testing.T) {
 	}
 }
 
-func TestACursorHidesItsPosition(t *testing.T) {
+func TestCursorIsEncrypted(t *testing.T) {
 	t.Parallel()
 	cursor := newCodec(t).Seal("run_secret", "s")
 	raw, err := base64.RawURLEncoding.DecodeString(cursor)
@@ -53,7 +53,7 @@ func TestCut(t *testing.T) {
 		t.Errorf("a full last page: %+v", page)
 	}
 	if page := paging.Cut(rows, 2, self); len(page.Items) != 2 || page.Next != "b" {
-		t.Errorf("more to come: %+v", page)
+		t.Errorf("another page follows: %+v", page)
 	}
 }
 
@@ -72,7 +72,7 @@ func FuzzOpen(f *testing.F) {
 			return
 		}
 		if again, err := codec.Open(codec.Seal(position, scope), scope); err != nil || again != position {
-			t.Fatalf("a position that opens does not seal again: %q, %v", again, err)
+			t.Fatalf("position does not survive Seal and Open: %q, %v", again, err)
 		}
 	})
 }

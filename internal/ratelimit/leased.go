@@ -10,79 +10,81 @@ import (
 )
 
 const (
-	// portion is which part of what the pot holds a node takes at most, so that
-	// little lies idle on a node while others are refused.
-	portion = 20
-	// leaseTime is how long the pot may take to answer, and waitTime how long a
-	// request waits when others are always faster to use what came.
-	leaseTime = 2 * time.Second
-	waitTime  = 2 * leaseTime
+	// maxFraction bounds a batch to 1/maxFraction of the remaining tokens, so that
+	// few tokens are idle on one node while other nodes reject requests.
+	maxFraction = 20
+	// storeTimeout bounds a call of the token store. waitTimeout bounds how long a
+	// request waits while other requests keep using up the tokens that arrive.
+	storeTimeout = 2 * time.Second
+	waitTimeout  = 2 * storeTimeout
 )
 
-// Pot holds the tokens of all keys, one for each request that is allowed.
-type Pot interface {
-	// TakeTokens takes up to want of the tokens that a key has in a window of
-	// which there are limit in all. It answers how many it got and how many are
-	// left. Over all calls for a window it never gives out more than the limit.
+// TokenStore holds the tokens of all keys, one for each allowed request.
+type TokenStore interface {
+	// TakeTokens takes up to want tokens of a key from the limit tokens of a
+	// window. It returns how many it took and how many are left. All calls for a
+	// window together never take more than limit.
 	TakeTokens(ctx context.Context, key string, window time.Time, want, limit int) (granted, left int, err error)
 }
 
-// Leased counts by key, together with all others who take from the same pot.
-// It takes tokens in batches and serves requests from them; a request waits for
-// the pot only when there are none. Tokens that are not used are lost with the
-// end of the window, which errs on the side of fewer requests.
+// Leased counts requests by key, together with all other nodes that use the same
+// token store. It leases tokens in batches and serves requests from them; a
+// request waits for the store only if no token is left. Unused tokens expire at
+// the end of the window, so it may allow fewer requests than the limit, never
+// more.
 type Leased struct {
-	pot   Pot
-	ahead func() time.Duration
+	store       TokenStore
+	clockOffset func() time.Duration
 
-	mu     sync.Mutex
-	start  time.Time
-	shares map[string]*share
+	mu    sync.Mutex
+	start time.Time
+	keys  map[string]*keyState
 }
 
-// share is what this node knows and holds of a key in the current window.
-type share struct {
+// keyState is the state of a key on this node in the current window.
+type keyState struct {
 	limit  int
 	tokens int
-	left   int // in the pot, when last heard of
-	batch  int // how many it asked for last, but for who waited
-	// dry says that the pot has nothing more for this limit.
-	dry     bool
-	waiting int
-	call    *call
+	left   int // in the store, as of the last call
+	batch  int // size of the last batch, not counting extra tokens for waiting requests
+	// exhausted means that the store has no tokens left under this limit.
+	exhausted bool
+	waiting   int
+	call      *call
 }
 
-// call is one request to the pot, for all who wait for it.
+// call is one call of the token store, shared by all requests that wait for it.
 type call struct {
 	done chan struct{}
 	err  error
 }
 
-// NewLeased makes a limiter on a pot. All nodes have to mean the same window:
-// ahead tells by how much the clock that they share is ahead of this node's.
-func NewLeased(pot Pot, ahead func() time.Duration) *Leased {
-	return &Leased{pot: pot, ahead: ahead, shares: map[string]*share{}}
+// NewLeased returns a limiter that uses a token store. All nodes must agree on
+// the current window: clockOffset returns how far the clock they share is ahead
+// of the times passed to Take.
+func NewLeased(store TokenStore, clockOffset func() time.Duration) *Leased {
+	return &Leased{store: store, clockOffset: clockOffset, keys: map[string]*keyState{}}
 }
 
-// Take counts one request. It answers false when the limit is used up by all
-// nodes together, and an error when the pot does not answer in time. What
-// remains does not count tokens that other nodes hold.
+// Take counts one request. It reports false if all nodes together have used up
+// the limit, and returns an error if the store does not respond in time.
+// State.Remaining does not include tokens that other nodes hold.
 func (l *Leased) Take(ctx context.Context, key string, limit int, now time.Time) (State, bool, error) {
-	now = now.Add(l.ahead())
+	now = now.Add(l.clockOffset())
 	var deadline <-chan time.Time
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for {
-		s := l.share(key, limit, now)
+		s := l.keyState(key, limit, now)
 		if s.tokens > 0 {
 			s.tokens--
 			return l.state(s, now), true, nil
 		}
-		if s.dry || limit <= 0 {
+		if s.exhausted || limit <= 0 {
 			return l.state(s, now), false, nil
 		}
 		if deadline == nil {
-			deadline = time.After(waitTime)
+			deadline = time.After(waitTimeout)
 		}
 		if err := l.await(ctx, s, key, deadline); err != nil {
 			return l.state(s, now), false, err
@@ -90,37 +92,37 @@ func (l *Leased) Take(ctx context.Context, key string, limit int, now time.Time)
 	}
 }
 
-// share finds what there is for a key in this window, under a limit that may
-// have changed.
-func (l *Leased) share(key string, limit int, now time.Time) *share {
-	if ends(l.start, now) {
-		l.start, l.shares = now.Truncate(window), map[string]*share{}
+// keyState returns the state of a key in the current window and applies a
+// changed limit.
+func (l *Leased) keyState(key string, limit int, now time.Time) *keyState {
+	if windowOver(l.start, now) {
+		l.start, l.keys = now.Truncate(window), map[string]*keyState{}
 	}
-	s := l.shares[key]
+	s := l.keys[key]
 	if s == nil {
-		s = &share{limit: limit, left: limit}
-		l.shares[key] = s
+		s = &keyState{limit: limit, left: limit}
+		l.keys[key] = s
 	}
 	if s.limit != limit {
 		s.left = max(0, s.left+limit-s.limit)
 		if limit < s.limit {
-			s.tokens = 0 // they may be more than there are now
+			s.tokens = 0 // there may be more than the new limit allows
 		}
-		s.limit, s.dry = limit, false
+		s.limit, s.exhausted = limit, false
 	}
 	return s
 }
 
-func (l *Leased) state(s *share, now time.Time) State {
+func (l *Leased) state(s *keyState, now time.Time) State {
 	return state(l.start, s.limit, s.tokens+s.left, now)
 }
 
-// await waits until the pot has answered, and asks it if nobody has.
-func (l *Leased) await(ctx context.Context, s *share, key string, deadline <-chan time.Time) error {
+// await waits for the current call of the store, and starts one if there is none.
+func (l *Leased) await(ctx context.Context, s *keyState, key string, deadline <-chan time.Time) error {
 	s.waiting++
 	if s.call == nil {
 		s.call = &call{done: make(chan struct{})}
-		go l.lease(s, s.call, key, l.start, s.want(), s.limit) //nolint:gosec // others wait for it, too
+		go l.lease(s, s.call, key, l.start, s.nextBatch(), s.limit) //nolint:gosec // other requests wait for it too
 	}
 	c := s.call
 	l.mu.Unlock()
@@ -134,31 +136,31 @@ func (l *Leased) await(ctx context.Context, s *share, key string, deadline <-cha
 	case <-ctx.Done():
 		return ctx.Err()
 	case <-deadline:
-		return unavailable(errors.New("others used what it gave"))
+		return unavailable(errors.New("other requests used all leased tokens"))
 	}
 }
 
-// want is how many tokens to ask for. A node begins with what it needs and asks
-// for more each time, so that one with little to do holds little.
-func (s *share) want() int {
-	s.batch = max(1, min(2*s.batch, s.left/portion))
+// nextBatch returns how many tokens to lease. Batches start small and double, so
+// that a node with little load holds few tokens.
+func (s *keyState) nextBatch() int {
+	s.batch = max(1, min(2*s.batch, s.left/maxFraction))
 	return min(max(s.batch, s.waiting), s.limit)
 }
 
-// lease asks the pot. Requests that are given up do not end it: others wait for
-// its answer.
-func (l *Leased) lease(s *share, c *call, key string, start time.Time, want, limit int) {
-	ctx, cancel := context.WithTimeout(context.Background(), leaseTime)
+// lease calls the store. It does not use the context of a request: if that one is
+// cancelled, others still wait for the tokens.
+func (l *Leased) lease(s *keyState, c *call, key string, start time.Time, want, limit int) {
+	ctx, cancel := context.WithTimeout(context.Background(), storeTimeout)
 	defer cancel()
-	granted, left, err := l.pot.TakeTokens(ctx, key, start, want, limit)
+	granted, left, err := l.store.TakeTokens(ctx, key, start, want, limit)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
 	case err != nil:
 		c.err = unavailable(err)
 	case limit == s.limit:
-		s.tokens, s.left, s.dry = s.tokens+granted, left, left == 0
-	case limit < s.limit: // raised meanwhile: there is more than it knew of
+		s.tokens, s.left, s.exhausted = s.tokens+granted, left, left == 0
+	case limit < s.limit: // the limit was raised meanwhile: the store has more tokens
 		s.tokens += granted
 	}
 	s.call = nil
@@ -166,5 +168,5 @@ func (l *Leased) lease(s *share, c *call, key string, start time.Time, want, lim
 }
 
 func unavailable(cause error) error {
-	return fault.New(fault.Unavailable, "requests cannot be counted now: the store does not answer").After(time.Second).Because(cause)
+	return fault.New(fault.Unavailable, "the rate limit cannot be checked because the database is not responding; retry later").After(time.Second).Because(cause)
 }

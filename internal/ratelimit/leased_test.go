@@ -15,20 +15,20 @@ import (
 	"github.com/stepmill/stepmill/internal/ratelimit"
 )
 
-// pot is the plainest one: those of the databases are held to the same by the
-// conformance suite of the store.
-type pot struct {
-	mu    sync.Mutex
-	taken map[string]int
-	calls int
-	most  int // that a call gives; 0: any number
-	// before runs ahead of each call.
+// memoryStore is a TokenStore in memory. The conformance suite of the store tests
+// the ones in databases.
+type memoryStore struct {
+	mu       sync.Mutex
+	taken    map[string]int
+	calls    int
+	maxGrant int // tokens per call; 0: no limit
+	// before runs before each call.
 	before func(context.Context) error
 }
 
-func newPot() *pot { return &pot{taken: map[string]int{}} }
+func newMemoryStore() *memoryStore { return &memoryStore{taken: map[string]int{}} }
 
-func (p *pot) TakeTokens(ctx context.Context, key string, window time.Time, want, limit int) (granted, left int, err error) {
+func (p *memoryStore) TakeTokens(ctx context.Context, key string, window time.Time, want, limit int) (granted, left int, err error) {
 	p.mu.Lock()
 	before := p.before
 	p.calls++
@@ -42,42 +42,42 @@ func (p *pot) TakeTokens(ctx context.Context, key string, window time.Time, want
 	defer p.mu.Unlock()
 	id := key + window.String()
 	granted = max(0, min(want, limit-p.taken[id]))
-	if p.most > 0 {
-		granted = min(granted, p.most)
+	if p.maxGrant > 0 {
+		granted = min(granted, p.maxGrant)
 	}
 	p.taken[id] += granted
 	return granted, max(0, limit-p.taken[id]), nil
 }
 
-func (p *pot) asked() int {
+func (p *memoryStore) callCount() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.calls
 }
 
-// inTime is the clock of a node that is right.
-func inTime() time.Duration { return 0 }
+// noOffset is the clock offset of a node whose clock is right.
+func noOffset() time.Duration { return 0 }
 
-func nodes(p ratelimit.Pot, n int) []*ratelimit.Leased {
+func newNodes(p ratelimit.TokenStore, n int) []*ratelimit.Leased {
 	all := make([]*ratelimit.Leased, n)
 	for i := range all {
-		all[i] = ratelimit.NewLeased(p, inTime)
+		all[i] = ratelimit.NewLeased(p, noOffset)
 	}
 	return all
 }
 
-// Whatever comes to which node: never more than the limit passes in a window,
-// and when somebody is refused, little of it is left.
+// However requests are spread over nodes, no more than the limit pass in a
+// window, and when a request is rejected, few tokens are left.
 func TestNodesShareALimit(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		limit := rapid.OneOf(rapid.IntRange(1, 100), rapid.IntRange(100, 2000)).Draw(t, "limit")
-		all := nodes(newPot(), rapid.IntRange(1, 4).Draw(t, "nodes"))
+		all := newNodes(newMemoryStore(), rapid.IntRange(1, 4).Draw(t, "nodes"))
 		busy := rapid.SliceOfN(rapid.IntRange(0, len(all)-1), 1, 8).Draw(t, "busy")
 		now := noon.Truncate(time.Minute)
 		for minute := range 2 {
-			passed, refused, last := 0, map[int]bool{}, map[int]int{}
-			// The last node to be refused may be one with little to do.
+			passed, rejected, last := 0, map[int]bool{}, map[int]int{}
+			// The last node to reject requests may be one with little load.
 			for i := range (limit + 2) * len(busy) {
 				node := busy[i%len(busy)]
 				state, ok, err := all[node].Take(context.Background(), "ws", limit, now)
@@ -91,21 +91,21 @@ func TestNodesShareALimit(t *testing.T) {
 				if last[node] = state.Remaining; known && state.Remaining > left || state.Remaining >= limit {
 					t.Fatalf("minute %d, request %d: %d remain after %d of %d", minute, i, state.Remaining, left, limit)
 				}
-				if ok && refused[node] || !ok && state.Remaining != 0 {
+				if ok && rejected[node] || !ok && state.Remaining != 0 {
 					t.Fatalf("minute %d, request %d: %t with %+v", minute, i, ok, state)
 				}
-				if !ok && !refused[node] {
-					refused[node] = true
+				if !ok && !rejected[node] {
+					rejected[node] = true
 					if least := limit - (len(all)-1)*(limit/20); passed < least {
-						t.Fatalf("minute %d: refused after %d of %d requests on %d nodes", minute, passed, limit, len(all))
+						t.Fatalf("minute %d: rejected after %d of %d requests on %d nodes", minute, passed, limit, len(all))
 					}
 				}
 			}
-			if len(refused) != len(last) || passed > limit {
-				t.Fatalf("minute %d: %d of %d passed, refused %v", minute, passed, limit, refused)
+			if len(rejected) != len(last) || passed > limit {
+				t.Fatalf("minute %d: %d of %d passed, rejected %v", minute, passed, limit, rejected)
 			}
-			if len(refused) == len(all) && passed != limit {
-				t.Fatalf("minute %d: all refuse after %d of %d", minute, passed, limit)
+			if len(rejected) == len(all) && passed != limit {
+				t.Fatalf("minute %d: all nodes reject after %d of %d", minute, passed, limit)
 			}
 			now = now.Add(time.Minute)
 		}
@@ -115,10 +115,10 @@ func TestNodesShareALimit(t *testing.T) {
 func TestLeasesAreExactUnderConcurrency(t *testing.T) {
 	t.Parallel()
 	for _, limit := range []int{1, 60, 600, 60_000} {
-		p := newPot()
+		p := newMemoryStore()
 		var passed atomic.Int64
 		var wg sync.WaitGroup
-		for _, node := range nodes(p, 3) {
+		for _, node := range newNodes(p, 3) {
 			for range 32 {
 				wg.Go(func() {
 					for {
@@ -138,22 +138,22 @@ func TestLeasesAreExactUnderConcurrency(t *testing.T) {
 		if int(passed.Load()) != limit {
 			t.Errorf("%d of %d passed", passed.Load(), limit)
 		}
-		t.Logf("a limit of %d took %d leases of 3 nodes", limit, p.asked())
-		if most := min(limit, 500) + 9; p.asked() > most {
-			t.Errorf("the pot was asked %d times for a limit of %d, at most %d were due", p.asked(), limit, most)
+		t.Logf("a limit of %d took %d leases of 3 nodes", limit, p.callCount())
+		if most := min(limit, 500) + 9; p.callCount() > most {
+			t.Errorf("the store was called %d times for a limit of %d, want at most %d", p.callCount(), limit, most)
 		}
 	}
 }
 
-func TestThoseWhoComeTogetherAskOnce(t *testing.T) {
+func TestConcurrentRequestsShareOneLease(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		p := newPot()
+		p := newMemoryStore()
 		p.before = func(context.Context) error {
 			time.Sleep(time.Second)
 			return nil
 		}
-		node := ratelimit.NewLeased(p, inTime)
+		node := ratelimit.NewLeased(p, noOffset)
 		var passed atomic.Int64
 		for range 50 {
 			go func() {
@@ -163,45 +163,45 @@ func TestThoseWhoComeTogetherAskOnce(t *testing.T) {
 			}()
 		}
 		synctest.Wait()
-		if p.asked() != 1 {
-			t.Errorf("the pot was asked %d times at first", p.asked())
+		if p.callCount() != 1 {
+			t.Errorf("the store was called %d times at first", p.callCount())
 		}
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		// The first call is for the first one, who came before the others.
-		if passed.Load() != 50 || p.asked() != 2 {
-			t.Errorf("%d of 50 passed, the pot was asked %d times", passed.Load(), p.asked())
+		// The first call leases a token for the first request only.
+		if passed.Load() != 50 || p.callCount() != 2 {
+			t.Errorf("%d of 50 passed, the store was called %d times", passed.Load(), p.callCount())
 		}
 	})
 }
 
-func TestARequestDoesNotWaitForeverForThePot(t *testing.T) {
+func TestRequestTimesOutWhenTheStoreDoesNotRespond(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		p := newPot()
+		p := newMemoryStore()
 		p.before = func(ctx context.Context) error {
 			<-ctx.Done()
 			return ctx.Err()
 		}
-		node := ratelimit.NewLeased(p, inTime)
+		node := ratelimit.NewLeased(p, noOffset)
 		for range 3 {
 			begun := time.Now()
 			state, ok, err := node.Take(t.Context(), "ws", 600, noon)
 			if ok || !fault.Is(err, fault.Unavailable) || state.Limit != 600 || !state.Reset.After(noon) {
-				t.Errorf("without an answer: %+v, %t, %v", state, ok, err)
+				t.Errorf("without a response: %+v, %t, %v", state, ok, err)
 			}
 			if took := time.Since(begun); took > 2*time.Second {
 				t.Errorf("it took %v", took)
 			}
 		}
-		// Who goes away is not kept, and takes nobody along.
+		// A cancelled request returns at once and does not affect the others.
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		if _, ok, err := node.Take(ctx, "ws", 600, noon); ok || !errors.Is(err, context.DeadlineExceeded) || fault.Is(err, fault.Unavailable) {
-			t.Errorf("a request that was given up: %t, %v", ok, err)
+			t.Errorf("a cancelled request: %t, %v", ok, err)
 		}
 		p.mu.Lock()
-		p.before = func(context.Context) error { return errors.New("refused") }
+		p.before = func(context.Context) error { return errors.New("store error") }
 		p.mu.Unlock()
 		time.Sleep(time.Minute)
 		if _, ok, err := node.Take(t.Context(), "ws", 600, noon); ok || !fault.Is(err, fault.Unavailable) {
@@ -211,22 +211,22 @@ func TestARequestDoesNotWaitForeverForThePot(t *testing.T) {
 		p.before = nil
 		p.mu.Unlock()
 		if state, ok := take(t, node, "ws", 600, noon); !ok || state.Remaining != 599 {
-			t.Errorf("when the pot answers again: %+v, %t", state, ok)
+			t.Errorf("when the store responds again: %+v, %t", state, ok)
 		}
 	})
 }
 
-// A pot that is slow and gives little keeps nobody for long.
-func TestOneOfManyDoesNotWaitForeverEither(t *testing.T) {
+// A slow store that grants few tokens does not delay requests for long.
+func TestEveryWaiterTimesOutWhenTheStoreIsSlow(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		p := newPot()
-		p.most = 1
+		p := newMemoryStore()
+		p.maxGrant = 1
 		p.before = func(context.Context) error {
 			time.Sleep(1500 * time.Millisecond)
 			return nil
 		}
-		node := ratelimit.NewLeased(p, inTime)
+		node := ratelimit.NewLeased(p, noOffset)
 		var passed, unavailable atomic.Int64
 		begun := time.Now()
 		var wg sync.WaitGroup
@@ -244,14 +244,14 @@ func TestOneOfManyDoesNotWaitForeverEither(t *testing.T) {
 		if took := time.Since(begun); took > 4*time.Second || passed.Load() != 2 || unavailable.Load() != 8 {
 			t.Errorf("after %v %d passed and %d did not", took, passed.Load(), unavailable.Load())
 		}
-		time.Sleep(time.Minute) // the last call is under way
+		time.Sleep(time.Minute) // the last call is in flight
 	})
 }
 
-func TestLeasedWindowsAndKeysAreSeparate(t *testing.T) {
+func TestLeasedSeparatesWindowsAndKeys(t *testing.T) {
 	t.Parallel()
-	p := newPot()
-	node := ratelimit.NewLeased(p, inTime)
+	p := newMemoryStore()
+	node := ratelimit.NewLeased(p, noOffset)
 	use := func(key string, now time.Time, want bool) {
 		t.Helper()
 		state, ok := take(t, node, key, 2, now)
@@ -264,22 +264,22 @@ func TestLeasedWindowsAndKeysAreSeparate(t *testing.T) {
 	use("ws", noon, false)
 	use("other", noon, true)
 	use("ws", noon.Add(30*time.Second), true)
-	use("ws", noon.Add(29*time.Second), true) // a request that came a little earlier
+	use("ws", noon.Add(29*time.Second), true) // a request that arrived a little earlier
 	use("ws", noon.Add(30*time.Second), false)
 	use("ws", noon.Add(-time.Hour), true) // a clock that was wrong
-	use("ws", noon, false)                // the pot remembers
-	asked := p.asked()
+	use("ws", noon, false)                // the store remembers
+	asked := p.callCount()
 	for range 100 {
 		use("ws", noon, false)
 	}
-	if p.asked() != asked {
-		t.Error("the pot is asked again although it is empty")
+	if p.callCount() != asked {
+		t.Error("the store is called again although it is empty")
 	}
 }
 
-func TestANewLimitHoldsAtOnce(t *testing.T) {
+func TestLimitChangeAppliesAtOnce(t *testing.T) {
 	t.Parallel()
-	all := nodes(newPot(), 2)
+	all := newNodes(newMemoryStore(), 2)
 	for i, step := range []struct {
 		node, limit int
 		ok          bool
@@ -292,7 +292,7 @@ func TestANewLimitHoldsAtOnce(t *testing.T) {
 			t.Errorf("request %d under a limit of %d: %+v, %t", i, step.limit, state, ok)
 		}
 	}
-	// Tokens at hand do not outlive a limit that is lowered.
+	// Lowering the limit discards leased tokens.
 	for range 5000 {
 		take(t, all[0], "large", 10_000, noon)
 	}
@@ -301,16 +301,16 @@ func TestANewLimitHoldsAtOnce(t *testing.T) {
 	}
 }
 
-// Nodes whose clocks differ mean the same window.
-func TestNodesFollowTheClockTheyShare(t *testing.T) {
+// Nodes whose clocks differ use the same window.
+func TestNodesUseTheSharedClock(t *testing.T) {
 	t.Parallel()
-	p := newPot()
+	p := newMemoryStore()
 	late := ratelimit.NewLeased(p, func() time.Duration { return 10 * time.Minute })
 	state, ok := take(t, late, "ws", 1, noon.Add(-10*time.Minute))
 	if want := noon.Truncate(time.Minute).Add(time.Minute); !ok || !state.Reset.Equal(want) || state.Wait != 30*time.Second {
 		t.Errorf("got %+v, %t", state, ok)
 	}
-	if _, ok := take(t, ratelimit.NewLeased(p, inTime), "ws", 1, noon); ok {
-		t.Error("a node whose clock is right counts another window")
+	if _, ok := take(t, ratelimit.NewLeased(p, noOffset), "ws", 1, noon); ok {
+		t.Error("a node whose clock is right uses another window")
 	}
 }

@@ -1,7 +1,6 @@
-// Package ratelimit owns the counting of requests in fixed windows of one
-// minute: by a single process, aligned to its clock, or by several nodes that
-// share one pot. Who is counted, and how many are allowed, is decided by the
-// caller.
+// Package ratelimit counts requests in fixed windows of one minute, either in
+// one process (Limiter) or across nodes that share a token store (Leased). The
+// caller decides whom to count and how many requests to allow.
 package ratelimit
 
 import (
@@ -12,31 +11,31 @@ import (
 
 const window = time.Minute
 
-// State is where a key stands in the current window.
+// State is the state of a key in the current window.
 type State struct {
 	Limit     int
 	Remaining int
-	// Reset is the end of the window, and Wait how long that takes.
+	// Reset is the end of the window, and Wait the time until then.
 	Reset time.Time
 	Wait  time.Duration
 }
 
-// Limiter counts by key, for one process alone.
+// Limiter counts requests by key in one process.
 type Limiter struct {
 	mu     sync.Mutex
 	start  time.Time
 	counts map[string]int
 }
 
-// New makes a limiter.
+// New returns a Limiter.
 func New() *Limiter { return &Limiter{counts: map[string]int{}} }
 
-// Take counts one request. It answers false, without counting, when the key
-// has used up its limit. It never fails.
+// Take counts one request. It reports false, without counting, if the key has
+// used up its limit. The error is always nil.
 func (l *Limiter) Take(_ context.Context, key string, limit int, now time.Time) (State, bool, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.roll(now)
+	l.startWindow(now)
 	used := l.counts[key]
 	ok := used < limit
 	if ok {
@@ -46,24 +45,24 @@ func (l *Limiter) Take(_ context.Context, key string, limit int, now time.Time) 
 	return state(l.start, limit, limit-used, now), ok, nil
 }
 
-// Peek tells where a key stands without counting.
+// Peek returns the state of a key without counting a request.
 func (l *Limiter) Peek(key string, limit int, now time.Time) State {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.roll(now)
+	l.startWindow(now)
 	return state(l.start, limit, limit-l.counts[key], now)
 }
 
-func (l *Limiter) roll(now time.Time) {
-	if ends(l.start, now) {
+func (l *Limiter) startWindow(now time.Time) {
+	if windowOver(l.start, now) {
 		l.start = now.Truncate(window)
 		clear(l.counts)
 	}
 }
 
-// ends tells whether the window that began at start is over. A clock that is
-// set back does not give anybody a second helping of the same window.
-func ends(start, now time.Time) bool {
+// windowOver reports whether the window that began at start is over. Setting the
+// clock back does not restart a window.
+func windowOver(start, now time.Time) bool {
 	next := now.Truncate(window)
 	return next.After(start) || start.Sub(next) > window
 }

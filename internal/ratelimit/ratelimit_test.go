@@ -25,7 +25,7 @@ func take(t *testing.T, l limits, key string, limit int, now time.Time) (ratelim
 	return state, ok
 }
 
-func TestTakeStopsAtTheLimitAndBeginsAnewEachMinute(t *testing.T) {
+func TestTakeStopsAtTheLimitAndResetsEachMinute(t *testing.T) {
 	t.Parallel()
 	limiter := ratelimit.New()
 	for i := range 3 {
@@ -38,10 +38,10 @@ func TestTakeStopsAtTheLimitAndBeginsAnewEachMinute(t *testing.T) {
 		}
 	}
 	if state, ok := take(t, limiter, "ws", 3, noon.Add(29*time.Second)); ok || state.Remaining != 0 {
-		t.Fatalf("the fourth request passes: %+v", state)
+		t.Fatalf("the fourth request passed: %+v", state)
 	}
 	if _, ok := take(t, limiter, "other", 3, noon); !ok {
-		t.Fatal("another key is refused")
+		t.Fatal("another key was rejected")
 	}
 	if state := limiter.Peek("ws", 3, noon); state.Remaining != 0 {
 		t.Fatalf("peek: %+v", state)
@@ -51,12 +51,12 @@ func TestTakeStopsAtTheLimitAndBeginsAnewEachMinute(t *testing.T) {
 	}
 }
 
-func TestAClockSetBackGivesNothingAway(t *testing.T) {
+func TestClockSetBackDoesNotResetTheWindow(t *testing.T) {
 	t.Parallel()
 	limiter := ratelimit.New()
 	take(t, limiter, "ws", 1, noon)
 	if _, ok := take(t, limiter, "ws", 1, noon.Add(-45*time.Second)); ok {
-		t.Fatal("a second request passes")
+		t.Fatal("a second request passed")
 	}
 }
 

@@ -16,19 +16,19 @@ import (
 	"github.com/stepmill/stepmill/internal/uid"
 )
 
-// Answer is what a step that waits for it is given.
+// Answer is the answer to a step that waits for one.
 type Answer struct {
 	WorkspaceID string
 	RunID       string
 	StepID      string
 	Value       json.RawMessage
 	At          time.Time
-	// Early says that the step need not wait for it yet.
+	// Early allows the answer before the step begins to wait.
 	Early bool
 	Entry audit.Entry
 }
 
-// Approval is a step that waits for somebody's answer.
+// Approval is a step that waits for an answer.
 type Approval struct {
 	RunID        string
 	StepID       string
@@ -40,7 +40,7 @@ type Approval struct {
 	Until        *time.Time
 }
 
-// Resumption is how somebody answers a step.
+// Resumption is the content of an answer.
 type Resumption struct {
 	Approved bool
 	Comment  string
@@ -65,7 +65,7 @@ func (s *Service) Resume(ctx context.Context, actor auth.Actor, runID, stepID st
 	}
 	answered, err := s.store.AnswerStep(ctx, Answer{
 		WorkspaceID: actor.Workspace.ID, RunID: runID, StepID: stepID, Value: value, At: clock.Now(),
-		Entry: actor.Did("run.answered", "run", runID, map[string]any{"step_id": stepID, "approved": in.Approved}),
+		Entry: actor.AuditEntry("run.answered", "run", runID, map[string]any{"step_id": stepID, "approved": in.Approved}),
 	})
 	if err != nil {
 		return Detail{}, err
@@ -77,7 +77,7 @@ func (s *Service) Resume(ctx context.Context, actor auth.Actor, runID, stepID st
 	return after, err
 }
 
-// value is the answer as the step gets it. It becomes the output of the step.
+// value encodes the answer. It becomes the output of the step.
 func (in Resumption) value(actor auth.Actor) (json.RawMessage, error) {
 	comment, err := fault.Text("/comment", in.Comment, maxComment)
 	if err != nil {
@@ -88,7 +88,7 @@ func (in Resumption) value(actor auth.Actor) (json.RawMessage, error) {
 		return nil, err
 	}
 	if limit := actor.Limits().OutputBytes; len(value) > limit {
-		return nil, fault.New(fault.PayloadTooLarge, "the answer has %d bytes; the %s plan keeps at most %d of a step", len(value), actor.Workspace.Plan, limit).
+		return nil, fault.New(fault.PayloadTooLarge, "the answer has %d bytes; the %s plan allows at most %d", len(value), actor.Workspace.Plan, limit).
 			With(fault.Detail{Pointer: "/data", Message: "is too large"})
 	}
 	return value, nil
@@ -96,19 +96,18 @@ func (in Resumption) value(actor auth.Actor) (json.RawMessage, error) {
 
 func notWaiting(step Step) error {
 	if step.Status == StepWaiting && step.Awaits == action.AwaitsAnswer {
-		return fault.New(fault.StepNotWaiting, "step %q has its answer already", step.Path)
+		return fault.New(fault.StepNotWaiting, "step %q has already been answered", step.Path)
 	}
-	return fault.New(fault.StepNotWaiting, "step %q does not wait for an answer: it is a %s that is %s", step.Path, step.Type, step.Status)
+	return fault.New(fault.StepNotWaiting, "step %q is not waiting for an answer: its type is %s and its status is %s", step.Path, step.Type, step.Status)
 }
 
-// Approvals lists the steps of a workspace that wait for an answer, those of
-// the newest runs first.
+// Approvals lists the steps of a workspace that wait for an answer, newest runs
+// first.
 func (s *Service) Approvals(ctx context.Context, actor auth.Actor, page paging.Request) (paging.Page[Approval], error) {
 	return s.store.Approvals(ctx, actor.Workspace.ID, page)
 }
 
-// Logs lists what the steps of a run, or one of them, wrote to their logs,
-// oldest first.
+// Logs lists the log lines of a run, or of one of its steps, oldest first.
 func (s *Service) Logs(ctx context.Context, actor auth.Actor, runID, stepID string, page paging.Request) (paging.Page[LogLine], error) {
 	if !uid.Valid(uid.Run, runID) {
 		return paging.Page[LogLine]{}, notFound(runID)

@@ -9,8 +9,8 @@ import (
 	"github.com/stepmill/stepmill/internal/fault"
 )
 
-// Batch asks for several runs on behalf of a trigger. They start together with
-// what the trigger changes of itself, or not at all.
+// Batch is a request of a trigger to start several runs. They start in the same
+// transaction that updates the trigger.
 type Batch struct {
 	WorkspaceID string
 	WorkflowID  string
@@ -18,28 +18,29 @@ type Batch struct {
 	Fire        Fire
 }
 
-// Starts are the runs of a batch, ready to be written.
+// Starts holds the runs of a batch, ready to be written.
 type Starts struct {
 	Starts []Start
 	Fire   Fire
-	// Refused is how many of the batch are left out; Left tells that with those
-	// that turn out to be too many.
-	Refused int
-	Left    func(refused int) *Idle
+	// Rejected counts the items of the batch that start no run. Summarize describes
+	// them, given the final number.
+	Rejected  int
+	Summarize func(rejected int) *NotFired
 }
 
-// FireAll starts a run for each of a batch and returns their ids. One that cannot be started, because
-// it is too large or one too many, is left out and recorded with the trigger. It
-// fails when none can be started, with the reason of the first, and when there is
-// no room for all of them.
+// FireAll starts a run for each item of a batch and returns their ids. Items that
+// cannot start a run, for example because they are too large or the concurrency
+// limit is reached, are skipped and recorded with the trigger. FireAll fails if no
+// item can start a run, with the error of the first, and if the queue has no room
+// for all of them.
 func (s *Service) FireAll(ctx context.Context, b Batch) ([]string, error) {
 	for {
-		ready, refusal, err := s.prepareAll(ctx, b)
+		ready, rejection, err := s.prepareAll(ctx, b)
 		if err != nil {
 			return nil, err
 		}
 		if len(ready.Starts) == 0 {
-			return nil, refusal
+			return nil, rejection
 		}
 		started, err := s.tryAll(ctx, ready)
 		if err != nil || started != nil {
@@ -48,18 +49,18 @@ func (s *Service) FireAll(ctx context.Context, b Batch) ([]string, error) {
 	}
 }
 
-// prepareAll makes the runs of a batch ready, and returns why the first was
-// refused, if one was.
-func (s *Service) prepareAll(ctx context.Context, b Batch) (ready Starts, refusal, err error) {
+// prepareAll prepares the runs of a batch. It also returns the error of the first
+// rejected item, if any.
+func (s *Service) prepareAll(ctx context.Context, b Batch) (ready Starts, rejection, err error) {
 	ready.Fire = b.Fire
 	for _, trigger := range b.Triggers {
 		start := Start{Run: Run{WorkspaceID: b.WorkspaceID, WorkflowID: b.WorkflowID, Trigger: trigger}, Fire: &b.Fire}
 		err := s.prepare(ctx, &start)
 		switch wrong, ok := fault.As(err); {
 		case ok && wrong.Code.Status() < 500 && wrong.Code != fault.WorkflowNotFound:
-			ready.Refused++
-			if refusal == nil {
-				refusal = err
+			ready.Rejected++
+			if rejection == nil {
+				rejection = err
 			}
 			continue
 		case err != nil:
@@ -69,18 +70,18 @@ func (s *Service) prepareAll(ctx context.Context, b Batch) (ready Starts, refusa
 		ready.Starts = append(ready.Starts, start)
 	}
 	total := len(b.Triggers)
-	ready.Left = func(refused int) *Idle {
-		idle := &Idle{Code: string(fault.ConcurrencyLimit), Message: "as many runs as may be are under way, and the settings of the workflow refuse more"}
-		if wrong, ok := fault.As(refusal); ok {
+	ready.Summarize = func(rejected int) *NotFired {
+		idle := &NotFired{Code: string(fault.ConcurrencyLimit), Message: "the concurrency limit of the workflow is reached"}
+		if wrong, ok := fault.As(rejection); ok {
 			idle.Code, idle.Message = string(wrong.Code), wrong.Message
 		}
-		idle.Message = fmt.Sprintf("%d of %d items started nothing; the first: %s", refused, total, idle.Message)
+		idle.Message = fmt.Sprintf("%d of %d items started no run; the first: %s", rejected, total, idle.Message)
 		return idle
 	}
-	return ready, refusal, nil
+	return ready, rejection, nil
 }
 
-// tryAll writes the runs. It answers nil when their workflow has changed in the
+// tryAll writes the runs. It returns nil if their workflow has changed in the
 // meantime.
 func (s *Service) tryAll(ctx context.Context, ready Starts) ([]string, error) {
 	plan := ready.Starts[0].Plan
@@ -99,12 +100,12 @@ func (s *Service) tryAll(ctx context.Context, ready Starts) ([]string, error) {
 	case errors.Is(err, ErrQueueFull):
 		return nil, queueFull(plan)
 	case errors.Is(err, ErrAtLimit):
-		return nil, fault.New(fault.ConcurrencyLimit, "as many runs of workflow %q as may be are under way, and its settings refuse more", ready.Starts[0].Run.WorkflowID)
+		return nil, fault.New(fault.ConcurrencyLimit, "the concurrency limit of workflow %q is reached: try again when a run has ended", ready.Starts[0].Run.WorkflowID)
 	}
 	return started, err
 }
 
-// unreserve gives back the places of those that did not start.
+// unreserve releases the slots of the runs that did not start.
 func (s *Service) unreserve(starts []Start, started []string) {
 	there := map[string]bool{}
 	for _, id := range started {

@@ -9,72 +9,74 @@ import (
 	"github.com/stepmill/stepmill/internal/event"
 )
 
-// Lease is the right to move a run forward. The epoch fences: once somebody
-// else took the run over, or it was cancelled or deleted, nothing that holds
-// the old epoch can write.
+// Lease is the right to move a run forward. The epoch is a fencing token: once
+// another node has taken over the run, or it was cancelled or deleted, writes with
+// an older epoch are rejected.
 type Lease struct {
 	RunID string
 	Epoch int64
 }
 
-// Wake says that a run has something to do.
+// Wake is a request to execute a run at a certain time.
 type Wake struct {
 	RunID       string
 	WorkspaceID string
 	WorkflowID  string
-	// Epoch is the one that the run had when the wake-up was made.
+	// Epoch is the epoch of the run when the wake-up was created.
 	Epoch int64
 	At    time.Time
-	// Plan is that of the workspace: it says how many runs are executed at a time.
+	// Plan is the plan of the workspace. It limits how many runs are executed at a
+	// time.
 	Plan auth.Plan
-	// Crashes is how often a process has died while it executed the same steps
-	// of the run.
+	// Crashes counts the processes that died while executing the same steps.
 	Crashes int
-	// Owned says that this node holds the run already, so that no activation
-	// has to be written: it has just been started here.
+	// Owned reports whether this node already holds the lease of the run, because
+	// the run was just started here. The lease need not be acquired then.
 	Owned bool
-	// Fresh is the run itself when it has just been started here and is small
-	// enough to be kept until it is taken up: it need not be read again.
+	// Fresh is the run itself if it was just started here and is small enough to
+	// stay in memory until it is executed. It saves reading the run.
 	Fresh *Snapshot
 }
 
-// Runs under suspicion: after crashesToIsolate crashes at the same steps a run
-// is executed by itself, so that it is clear which one it is; after
-// crashesToQuarantine it is given up.
+// After crashesToIsolate crashes at the same steps, a run is executed in isolation
+// to find out whether it causes the crashes. After crashesToQuarantine it fails.
 const (
 	crashesToIsolate    = 2
 	crashesToQuarantine = 5
 )
 
-// Isolated tells that the run may only be executed while no other suspect is.
+// Isolated reports whether the run may only be executed while no other isolated
+// run is.
 func (w Wake) Isolated() bool { return w.Crashes >= crashesToIsolate }
 
-// Quarantined tells that the run may not be executed any more.
+// Quarantined reports whether the run must no longer be executed.
 func (w Wake) Quarantined() bool { return w.Crashes >= crashesToQuarantine }
 
-// Decision is everything that follows from one move of a run. It is committed
-// as a whole or not at all.
+// Decision holds the changes of one move of a run. It is committed atomically.
 type Decision struct {
 	// Rev numbers the commits of the run.
 	Rev int
-	// Steps are the rows to write, as they are from now on.
+	// Steps are the rows to write.
 	Steps []Step
-	// Unanswered are the paths of steps that are settled because no answer came:
-	// nothing is written when one has.
+	// Unanswered are the paths of steps that settle because no answer arrived. If
+	// one has arrived in the meantime, the commit fails with ErrAnswered.
 	Unanswered []string
-	// Attempts are those that failed and will be repeated.
+	// Attempts are the failed attempts that will be retried.
 	Attempts []Attempt
-	// Logs are the lines that steps have written.
+	// Logs are the new log lines.
 	Logs []LogLine
 	// Executing are the paths of the steps that start after the commit.
 	Executing []string
-	// Ran is how long steps have been executed so far.
+	// Ran is the total time for which steps have been executed.
 	Ran time.Duration
-	// Logged is the size of all lines so far, in bytes.
+	// Logged is the total size of the log lines, in bytes.
 	Logged int
-	// Acquit says that a run under suspicion got past where it was caught.
-	Acquit bool
-	// Release gives the lease back; the run wakes at WakeAt.
+	// WaitingStep is the path of the step that the run now waits for; empty for
+	// none.
+	WaitingStep string
+	// ClearCrashes resets the crash count: the run got past the steps it crashed at.
+	ClearCrashes bool
+	// Release releases the lease; the run wakes up at WakeAt.
 	Release bool
 	WakeAt  time.Time
 	// Finish ends the run.
@@ -87,16 +89,18 @@ type Finish struct {
 	Error  *Failure
 	At     time.Time
 	Event  event.Event
-	// Output is that of the run, for a run above it that waits.
+	// Output is the output of the run, for a parent run that waits for it.
 	Output json.RawMessage
-	// CutShort says that steps were open: runs that they wait for end too.
+	// CutShort reports whether steps were still open. They are cancelled, and so are
+	// the runs that they wait for.
 	CutShort bool
 }
 
-// ErrAnswered says that a decision takes for unanswered what has its answer.
-var ErrAnswered = errors.New("an answer has come")
+// ErrAnswered is returned for a decision that treats a step as unanswered although
+// its answer has arrived.
+var ErrAnswered = errors.New("an answer has arrived")
 
-// Empty tells whether the decision changes nothing.
+// Empty reports whether the decision changes nothing.
 func (d Decision) Empty() bool {
 	return len(d.Steps) == 0 && len(d.Attempts) == 0 && len(d.Executing) == 0 && !d.Release && d.Finish == nil
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/stepmill/stepmill/internal/event"
 )
 
-// maxEventError keeps an event small: the whole text is in the run.
+// maxEventError keeps events small; the run has the full text.
 const maxEventError = 2000
 
 type eventData struct {
@@ -29,12 +29,12 @@ type eventTrigger struct {
 	ID   *string `json:"id"`
 }
 
-// StartedEvent is the event of a run that begins.
+// StartedEvent returns the event of a run that starts.
 func StartedEvent(r Run, workflowName string) (event.Event, error) {
 	return event.New(event.RunStarted, subject(r), r.StartedAt, newEventData(r, workflowName))
 }
 
-// EndedEvent is the event of a run that reached its final status.
+// EndedEvent returns the event of a run that has reached its final status.
 func EndedEvent(r Run, workflowName string, at time.Time) (event.Event, error) {
 	data := newEventData(r, workflowName)
 	duration := clock.Millis(r.StartedAt, at)
@@ -62,7 +62,7 @@ func failureText(f *Failure) (string, *string) {
 	return text, &f.StepID
 }
 
-// Clip cuts a text to at most limit bytes at the border of a character.
+// Clip cuts a text to at most limit bytes without splitting a character.
 func Clip(text string, limit int) string {
 	if len(text) <= limit {
 		return text

@@ -10,54 +10,55 @@ import (
 	"github.com/stepmill/stepmill/internal/uid"
 )
 
-// Change is a step as a commit left it, or a line that a step wrote to its log.
+// Change is a step as a commit wrote it, or a log line.
 type Change struct {
-	Step     *Step     // without what went in and came out
-	Attempts []Attempt // of the step, earlier ones
+	Step     *Step     // without input and output
+	Attempts []Attempt // earlier attempts of the step
 	Line     *LogLine
-	// After is the position after the change. Complete says that it is one to go
-	// on from: a commit is not cut in two, save between the lines of its logs.
+	// After is the position after the change. Complete reports whether a client can
+	// resume from it: a commit is only divisible between its log lines.
 	After    Position
 	Complete bool
 }
 
-// Changes are what happened to a run since a position, in order.
+// Changes are the changes of a run since a position, in order.
 type Changes struct {
-	// Detail is the run as it is now, without its payload and its steps.
+	// Detail is the current state of the run, without payload and steps.
 	Detail
 	List []Change
-	// More says that the list was cut at its limit.
+	// More reports whether the list was cut at its limit.
 	More bool
 }
 
-// changesAtOnce is how many changes are read at a time.
+// changesAtOnce is the number of changes that are read at a time.
 const changesAtOnce = 1000
 
-// End is what somebody has seen last who has seen the end of a run.
+// End is the position of a client that has seen the end of a run.
 const End = "end"
 
-// Feed follows one run. Its methods are for one goroutine.
+// Feed follows one run. It is not safe for concurrent use.
 type Feed struct {
 	service *Service
 	actor   auth.Actor
 	runID   string
 	at      Position
-	open    map[string]Step // the steps that are open, by their paths
+	open    map[string]Step // open steps by path
 	seenEnd bool
-	// News has an element when the run has changed since the last one was taken.
-	News <-chan struct{}
+	// Changes receives a value when the run has changed since the last one was
+	// received.
+	Changes <-chan struct{}
 }
 
-// Follow begins to follow a run, for as long as the context lasts. The last
-// thing seen before is a position, End, or empty for nothing.
+// Follow follows a run until the context ends. lastSeen is the position to resume
+// from: a Position, End, or empty for the beginning.
 func (s *Service) Follow(ctx context.Context, actor auth.Actor, runID, lastSeen string) (*Feed, error) {
 	if !uid.Valid(uid.Run, runID) {
 		return nil, notFound(runID)
 	}
 	f := &Feed{service: s, actor: actor, runID: runID, at: Beginning(), open: map[string]Step{}}
-	heard, stop := s.news.Wait(runID)
+	heard, stop := s.changes.Subscribe(runID)
 	context.AfterFunc(ctx, stop)
-	f.News = heard
+	f.Changes = heard
 	found, err := s.store.RunProgress(ctx, actor.Workspace.ID, runID)
 	progress, err := fault.Found(found, err, notFound, runID)
 	if err != nil {
@@ -68,12 +69,12 @@ func (s *Service) Follow(ctx context.Context, actor auth.Actor, runID, lastSeen 
 	case lastSeen == End && progress.Status != Running:
 		f.seenEnd = true
 	case !ok && lastSeen != End:
-		return nil, fault.New(fault.InvalidRequest, "Last-Event-ID: is not one that the stream of a run has sent")
+		return nil, fault.New(fault.InvalidRequest, "Last-Event-ID: is not an id that the event stream of a run has sent")
 	case ok && at.Rev <= progress.Rev:
 		f.at = at
 	default:
-		// The run is not as far as it was: it was restored from a backup. It is
-		// told from the beginning.
+		// The run has fewer commits than before, because a backup was restored. Send
+		// everything again.
 	}
 	for _, step := range progress.Open {
 		f.open[step.Path] = step
@@ -81,12 +82,11 @@ func (s *Service) Follow(ctx context.Context, actor auth.Actor, runID, lastSeen 
 	return f, nil
 }
 
-// SeenEnd tells that there is nothing left to follow.
+// SeenEnd reports whether there is nothing left to follow.
 func (f *Feed) SeenEnd() bool { return f.seenEnd }
 
-// Next reads what happened since the last time. The run comes with the steps
-// that are open. It answers nil when the run is gone, because its workflow was
-// deleted.
+// Next reads the changes since the last call, together with the open steps of the
+// run. It returns nil if the run was deleted with its workflow.
 func (f *Feed) Next(ctx context.Context) (*Changes, error) {
 	changes, err := f.service.store.RunChanges(ctx, f.actor.Workspace.ID, f.runID, f.at, changesAtOnce)
 	if err != nil || changes == nil {
@@ -109,16 +109,16 @@ func (f *Feed) Next(ctx context.Context) (*Changes, error) {
 	return changes, nil
 }
 
-// Progress is how far a run has come.
+// Progress is the progress of a run.
 type Progress struct {
 	Status Status
-	Rev    int    // of its last commit that wrote a step, -1 before the first
-	Open   []Step // those that are open, without what went in
+	Rev    int    // last commit that wrote a step, -1 before the first
+	Open   []Step // open steps, without input
 }
 
-// Merge brings log lines and steps, each in their order, into the order of
-// changes, at most limit of them. The lists must be complete, or longer than
-// the limit.
+// Merge merges sorted log lines and sorted steps into the order of changes, and
+// returns at most limit of them. Each list must be complete or longer than the
+// limit.
 func Merge(lines, steps []Change, limit int) (merged []Change, more bool) {
 	for len(lines)+len(steps) > 0 && len(merged) <= limit {
 		from := &steps
@@ -141,12 +141,12 @@ func Merge(lines, steps []Change, limit int) (merged []Change, more bool) {
 	return merged, more
 }
 
-// ChangedStep is the change that a step is.
+// ChangedStep returns a step as a change.
 func ChangedStep(step Step, attempts []Attempt) Change {
 	return Change{Step: &step, Attempts: attempts, After: afterStep(step.Rev, step.Seq)}
 }
 
-// WrittenLine is the change that a line is; it is the nth of its commit.
+// WrittenLine returns a log line, the nth of its commit, as a change.
 func WrittenLine(line LogLine, rev, n int) Change {
 	return Change{Line: &line, After: AfterLine(rev, n)}
 }

@@ -14,10 +14,10 @@ import (
 	"github.com/stepmill/stepmill/internal/uid"
 )
 
-// What one look at a run costs somebody who follows it, by the number of its
-// steps; and what it costs to be told all of it.
+// BenchmarkFollow measures one poll of a follower, by the number of steps, and reading
+// the whole run.
 func BenchmarkFollow(b *testing.B) {
-	s := newStage(b)
+	s := newFollowWorld(b)
 	for _, steps := range []int{10, 500, 50_000} {
 		runID := longRun(b, s, steps)
 		b.Run(fmt.Sprintf("one look at %d steps", steps), func(b *testing.B) {
@@ -48,8 +48,8 @@ func must[T any](got T, err error) func(testing.TB) T {
 	}
 }
 
-// longRun makes a run that has executed so many steps, with some text in each.
-func longRun(b *testing.B, s *stage, steps int) string {
+// longRun creates a run with the given number of steps, with some text in each.
+func longRun(b *testing.B, s *followWorld, steps int) string {
 	b.Helper()
 	now := clock.Now()
 	r := run.Run{

@@ -16,54 +16,42 @@ import (
 	"github.com/stepmill/stepmill/internal/auth"
 	"github.com/stepmill/stepmill/internal/clock"
 	"github.com/stepmill/stepmill/internal/event"
-	"github.com/stepmill/stepmill/internal/news"
 	"github.com/stepmill/stepmill/internal/paging"
+	"github.com/stepmill/stepmill/internal/pubsub"
 	"github.com/stepmill/stepmill/internal/run"
 	"github.com/stepmill/stepmill/internal/store"
-	"github.com/stepmill/stepmill/internal/store/sqlite"
+	"github.com/stepmill/stepmill/internal/store/sqlitetest"
 	"github.com/stepmill/stepmill/internal/uid"
 	"github.com/stepmill/stepmill/internal/workflow"
 )
 
 func TestMain(m *testing.M) {
-	// Each check is dozens of commits. A flag on the command line wins.
+	// Each check makes dozens of commits. A flag on the command line takes precedence.
 	if err := flag.Set("rapid.checks", "15"); err != nil {
 		panic(err)
 	}
 	m.Run()
 }
 
-// stage is a store with one workflow whose runs are moved by hand.
-type stage struct {
+// followWorld is a store with one workflow. The test commits the decisions of its runs.
+type followWorld struct {
 	store    *store.Store
 	service  *run.Service
 	actor    auth.Actor
 	workflow workflow.Workflow
 }
 
-// nowhere is a queue in which nothing ever waits.
-type nowhere struct{ run.Queue }
+// emptyQueue is a queue that is always empty.
+type emptyQueue struct{ run.Queue }
 
-func (nowhere) Queued(string) bool { return false }
+func (emptyQueue) Queued(string) bool { return false }
 
-func newStage(t testing.TB) *stage {
+func newFollowWorld(t testing.TB) *followWorld {
 	t.Helper()
-	db, err := sqlite.Open(t.Context(), t.TempDir(), sqlite.Options{Migrate: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, stop := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- db.Run(ctx) }()
-	t.Cleanup(func() {
-		stop()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
-	})
-	hub, now := news.NewHub(), clock.Now()
+	db := sqlitetest.Open(t)
+	hub, now := pubsub.NewBroker(), clock.Now()
 	st := store.New(db, store.Notify{
-		Changed: hub.Tell, Ended: func(e run.Ending) { hub.Tell(e.RunID) }, WorkflowDeleted: func(string) { hub.TellAll() },
+		Changed: hub.Publish, Ended: func(e run.Completion) { hub.Publish(e.RunID) }, WorkflowDeleted: func(string) { hub.PublishAll() },
 	})
 	ws := auth.Workspace{ID: uid.New(uid.Workspace), Name: "w", Plan: auth.Pro, RequestsPerMinute: 600, CreatedAt: now, UpdatedAt: now}
 	wf := workflow.Workflow{ID: uid.New(uid.Workflow), WorkspaceID: ws.ID, Name: "w", State: workflow.Draft, Version: 1, Revision: 1, CreatedAt: now, UpdatedAt: now}
@@ -76,32 +64,32 @@ func newStage(t testing.TB) *stage {
 	if ok, err := st.InsertWorkflow(t.Context(), wf, workflow.Version{WorkflowID: wf.ID, Number: 1, CreatedAt: now}, 10, entry); err != nil || !ok {
 		t.Fatal(ok, err)
 	}
-	return &stage{
+	return &followWorld{
 		store: st, workflow: wf, actor: auth.Actor{Workspace: ws},
-		service: run.NewService(st, nil, run.NewWatchers(), nowhere{}, hub),
+		service: run.NewService(st, nil, run.NewWatchers(), emptyQueue{}, hub),
 	}
 }
 
-// mover moves a run the way the engine does: any step that is open or new, with
-// lines in the log and attempts that failed.
-type mover struct {
-	*stage
+// testRun commits decisions as the engine does, for open and new steps, with log lines
+// and failed attempts.
+type testRun struct {
+	*followWorld
 	t     rapid.TB
 	run   run.Run
 	rev   int
 	steps []run.Step
 }
 
-func (s *stage) start(t rapid.TB, inherited int) *mover {
+func (s *followWorld) start(t rapid.TB, reused int) *testRun {
 	t.Helper()
 	now := clock.Now()
 	r := run.Run{
 		ID: uid.New(uid.Run), WorkspaceID: s.workflow.WorkspaceID, WorkflowID: s.workflow.ID, WorkflowVersion: 1, Status: run.Running,
 		Trigger: run.Trigger{Type: run.Manual, Payload: json.RawMessage(`{}`)}, StartedAt: now,
 	}
-	m := &mover{stage: s, t: t, run: r}
+	m := &testRun{followWorld: s, t: t, run: r}
 	start := run.Start{Run: r, Revision: 1, Node: "node", WorkflowName: "w", Plan: auth.Pro, Event: m.event(event.RunStarted)}
-	for range inherited { // as by a retry
+	for range reused { // as by a retry
 		start.Steps = append(start.Steps, m.newStep(run.StepSucceeded))
 	}
 	if ok, err := s.store.StartRun(context.Background(), start); err != nil || !ok {
@@ -110,7 +98,7 @@ func (s *stage) start(t rapid.TB, inherited int) *mover {
 	return m
 }
 
-func (m *mover) event(kind event.Type) event.Event {
+func (m *testRun) event(kind event.Type) event.Event {
 	e, err := event.New(kind, event.Subject{WorkspaceID: m.run.WorkspaceID, WorkflowID: m.run.WorkflowID, RunID: m.run.ID}, clock.Now(), nil)
 	if err != nil {
 		m.t.Fatal(err)
@@ -118,7 +106,7 @@ func (m *mover) event(kind event.Type) event.Event {
 	return e
 }
 
-func (m *mover) newStep(status run.StepStatus) run.Step {
+func (m *testRun) newStep(status run.StepStatus) run.Step {
 	now := clock.Now()
 	n := len(m.steps) + 1
 	step := run.Step{
@@ -132,7 +120,7 @@ func (m *mover) newStep(status run.StepStatus) run.Step {
 var statuses = []run.StepStatus{run.StepRunning, run.StepWaiting, run.StepSucceeded, run.StepFailed, run.StepSkipped}
 
 // move commits a decision.
-func (m *mover) move(t *rapid.T) {
+func (m *testRun) move(t *rapid.T) {
 	m.rev++
 	d := run.Decision{Rev: m.rev}
 	for range rapid.IntRange(0, 3).Draw(t, "new steps") {
@@ -163,14 +151,14 @@ func (m *mover) move(t *rapid.T) {
 	m.commit(d)
 }
 
-func (m *mover) commit(d run.Decision) {
+func (m *testRun) commit(d run.Decision) {
 	if held, err := m.store.Commit(context.Background(), run.Lease{RunID: m.run.ID, Epoch: 1}, m.run, d); err != nil || !held {
 		m.t.Fatal(held, err)
 	}
 }
 
-// end ends the run in one of the ways there are.
-func (m *mover) end(t *rapid.T) {
+// end ends the run in a random way.
+func (m *testRun) end(t *rapid.T) {
 	if rapid.Bool().Draw(t, "cancelled") {
 		if _, err := m.service.Cancel(context.Background(), m.actor, m.run.ID); err != nil {
 			m.t.Fatal(err)
@@ -183,18 +171,17 @@ func (m *mover) end(t *rapid.T) {
 	}})
 }
 
-// known is what a client has learnt of a run.
-type known struct {
+// client is what a follower has received of a run.
+type client struct {
 	lastSeen string
 	steps    map[string]run.Change
 	lines    []run.LogLine
 	waits    *run.Waiting
 }
 
-// learn follows the run for a while: until it has heard so many changes, or has
-// caught up.
-func (k *known) learn(m *mover, atMost int) {
-	ctx, stop := context.WithTimeout(context.Background(), 20*time.Second)
+// learn follows the run until it has received atMost changes or has caught up.
+func (k *client) learn(m *testRun, atMost int) {
+	ctx, stop := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer stop()
 	feed, err := m.service.Follow(ctx, m.actor, m.run.ID, k.lastSeen)
 	if err != nil {
@@ -225,17 +212,17 @@ func (k *known) learn(m *mover, atMost int) {
 	}
 }
 
-// compare holds what the client knows against what the run is.
-func (k *known) compare(m *mover) {
+// compare compares the state of the client with the run.
+func (k *client) compare(m *testRun) {
 	detail, err := m.service.Get(context.Background(), m.actor, m.run.ID)
 	if err != nil {
 		m.t.Fatal(err)
 	}
 	if diff := cmp.Diff(detail.WaitingFor(), k.waits); diff != "" {
-		m.t.Errorf("what it waits for (-is +known):\n%s", diff)
+		m.t.Errorf("waiting for (-want +got):\n%s", diff)
 	}
 	if len(detail.Steps) != len(k.steps) {
-		m.t.Errorf("the client knows %d steps of %d", len(k.steps), len(detail.Steps))
+		m.t.Errorf("the client has %d steps of %d", len(k.steps), len(detail.Steps))
 	}
 	attempts := map[string][]run.Attempt{}
 	for _, a := range detail.Attempts {
@@ -245,10 +232,10 @@ func (k *known) compare(m *mover) {
 		want.Input, want.Output, want.Answer = nil, nil, nil
 		got := k.steps[want.Path]
 		if diff := cmp.Diff(&want, got.Step); diff != "" {
-			m.t.Errorf("%s (-is +known):\n%s", want.Path, diff)
+			m.t.Errorf("%s (-want +got):\n%s", want.Path, diff)
 		}
 		if diff := cmp.Diff(attempts[want.Path], got.Attempts, cmpopts.EquateEmpty()); diff != "" {
-			m.t.Errorf("attempts of %s (-is +known):\n%s", want.Path, diff)
+			m.t.Errorf("attempts of %s (-want +got):\n%s", want.Path, diff)
 		}
 	}
 	page, err := m.service.Logs(context.Background(), m.actor, m.run.ID, "", paging.Request{Limit: 10_000})
@@ -256,18 +243,17 @@ func (k *known) compare(m *mover) {
 		m.t.Fatal(err)
 	}
 	if diff := cmp.Diff(page.Items, k.lines, cmpopts.EquateEmpty()); diff != "" {
-		m.t.Errorf("log lines (-are +known):\n%s", diff)
+		m.t.Errorf("log lines (-want +got):\n%s", diff)
 	}
 }
 
-// Whatever happens to a run, and wherever connections break, a client that goes
-// on after the last thing it has seen knows in the end exactly what the run is,
-// and was told each log line once.
-func TestWhoFollowsARunMissesNothing(t *testing.T) {
+// A client that reconnects after the last change it has seen ends up with the exact
+// state of the run, and receives each log line once.
+func TestFollowMissesNothing(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
+	s := newFollowWorld(t)
 	rapid.Check(t, func(t *rapid.T) {
-		m, client := s.start(t, rapid.IntRange(0, 2).Draw(t, "inherited")), &known{steps: map[string]run.Change{}}
+		m, client := s.start(t, rapid.IntRange(0, 2).Draw(t, "inherited")), &client{steps: map[string]run.Change{}}
 		for range rapid.IntRange(1, 12).Draw(t, "moves") {
 			m.move(t)
 			if rapid.Bool().Draw(t, "connects") {
@@ -283,11 +269,10 @@ func TestWhoFollowsARunMissesNothing(t *testing.T) {
 	})
 }
 
-// A long run is told in parts, and the parts make up the whole, wherever the
-// connection breaks.
-func TestALongRunIsToldInParts(t *testing.T) {
+// A long run is sent in parts. They are complete wherever the connection breaks.
+func TestFollowLongRunInParts(t *testing.T) {
 	t.Parallel()
-	m := newStage(t).start(t, 0)
+	m := newFollowWorld(t).start(t, 0)
 	for _, steps := range []int{1, 500, 1, 499, 2} { // with as many lines
 		m.rev++
 		d := run.Decision{Rev: m.rev}
@@ -299,7 +284,7 @@ func TestALongRunIsToldInParts(t *testing.T) {
 		m.commit(d)
 	}
 	for _, hears := range []int{0, 2, 502, 999, 1000, 1001, 2001} {
-		client := &known{steps: map[string]run.Change{}}
+		client := &client{steps: map[string]run.Change{}}
 		client.learn(m, hears)
 		client.learn(m, 1<<20)
 		client.compare(m)

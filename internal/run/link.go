@@ -17,14 +17,14 @@ import (
 	"github.com/stepmill/stepmill/internal/uid"
 )
 
-// Where links lead, below the public URL of the service.
+// Paths of links, relative to the public URL of the service.
 const (
 	PagePath     = "/approve/"
 	CallbackPath = "/callback/"
 )
 
-// LinkKind is who a link is for. One that is for a person does not let a machine
-// in, nor the other way round.
+// LinkKind is the kind of a link: for people or for machines. A link of one kind
+// is not accepted for the other.
 type LinkKind byte
 
 // The kinds of links.
@@ -33,43 +33,45 @@ const (
 	CallbackLink LinkKind = 'c'
 )
 
-// Signer proves that a text comes from a workspace.
+// Signer signs a text with the key of a workspace.
 type Signer interface {
 	Sign(ctx context.Context, workspaceID, purpose string, text []byte) ([]byte, error)
 }
 
-// LinkStore keeps the steps that links are for.
+// LinkStore stores the steps that links are for.
 type LinkStore interface {
-	// RunOwner is the workspace of a run, empty when there is no such run.
+	// RunOwner returns the workspace of a run, or "" if the run does not exist.
 	RunOwner(ctx context.Context, runID string) (string, error)
 	Asked(ctx context.Context, workspaceID, runID, stepID string) (*Asked, error)
 	AnswerStep(ctx context.Context, a Answer) (answered bool, err error)
 }
 
-// Asked is a step with what somebody has to know who is asked to decide.
+// Asked is a step that waits for an answer, with the facts that are shown to the
+// person who decides.
 type Asked struct {
 	Workspace    auth.Workspace
 	WorkflowName string
 	RunStatus    Status
-	Step         *Step // nil: it has not begun
+	Step         *Step // nil if it has not started
 }
 
-// Links answers steps for those who have nothing but a link. A link names its
-// step and proves itself: there is nothing to store, and it can be sent before
-// the step begins. It is good for one answer, while the step is open.
+// Links lets people and machines answer a step with nothing but a link. A link
+// contains the path of its step and a signature, so it need not be stored and can
+// be sent before the step starts. It is valid for one answer, while the step is
+// open.
 type Links struct {
 	store  LinkStore
 	signer Signer
 	base   func() string
 }
 
-// NewLinks makes links that begin with the public URL of the service, as long as
-// that is known.
+// NewLinks returns a Links. The base function returns the public URL of the
+// service, or "" if it is unknown.
 func NewLinks(store LinkStore, signer Signer, base func() string) *Links {
 	return &Links{store: store, signer: signer, base: base}
 }
 
-// Link makes the links of a step.
+// Link returns the links of a step.
 func (l *Links) Link(ctx context.Context, workspaceID, runID, stepID string) (expr.Link, error) {
 	page, err := l.token(ctx, PageLink, workspaceID, runID, stepID)
 	if err != nil {
@@ -86,12 +88,13 @@ func (l *Links) Link(ctx context.Context, workspaceID, runID, stepID string) (ex
 	return expr.Link{Page: base + PagePath + page, Callback: base + CallbackPath + callback}, nil
 }
 
-var errNoBase = errors.New("it is not known where links lead to: no node serves requests, and --public-url was not given")
+var errNoBase = errors.New("cannot create links: the public URL is unknown, because no node serves requests and --public-url is not set")
 
 const (
-	// proofBytes are kept of a signature: 192 bits.
+	// proofBytes is the length of the truncated signature: 192 bits.
 	proofBytes = 24
-	// A token is the kind, the id of the run, the proof and the path of the step.
+	// A token consists of the kind, the id of the run, the signature and the path of
+	// the step.
 	idChars    = 26
 	proofChars = 32
 	headChars  = 1 + idChars + proofChars
@@ -107,65 +110,65 @@ func (l *Links) token(ctx context.Context, kind LinkKind, workspaceID, runID, st
 	return string(kind) + runID[len(uid.Run)+1:] + encoding.EncodeToString(proof[:proofBytes]) + encoding.EncodeToString([]byte(stepID)), nil
 }
 
-// linked is what a token is for.
-type linked struct {
+// linkTarget is the step that a token is for.
+type linkTarget struct {
 	kind                       LinkKind
 	workspaceID, runID, stepID string
 }
 
-// read takes a token apart, if it is genuine and there is still its run.
-func (l *Links) read(ctx context.Context, kind LinkKind, token string) (linked, error) {
+// read parses and verifies a token. It fails if the run no longer exists.
+func (l *Links) read(ctx context.Context, kind LinkKind, token string) (linkTarget, error) {
 	if len(token) <= headChars || len(token) > maxToken || token[0] != byte(kind) {
-		return linked{}, badLink()
+		return linkTarget{}, invalidLink()
 	}
 	path, err := base64.RawURLEncoding.Strict().DecodeString(token[headChars:])
-	in := linked{kind: kind, runID: string(uid.Run) + "_" + token[1:1+idChars], stepID: string(path)}
+	in := linkTarget{kind: kind, runID: string(uid.Run) + "_" + token[1:1+idChars], stepID: string(path)}
 	if err != nil || !uid.Valid(uid.Run, in.runID) {
-		return linked{}, badLink()
+		return linkTarget{}, invalidLink()
 	}
 	if in.workspaceID, err = l.store.RunOwner(ctx, in.runID); err != nil {
-		return linked{}, err
+		return linkTarget{}, err
 	}
 	if in.workspaceID == "" {
-		return linked{}, badLink()
+		return linkTarget{}, invalidLink()
 	}
 	want, err := l.token(ctx, kind, in.workspaceID, in.runID, in.stepID)
 	if err == nil && !hmac.Equal([]byte(want), []byte(token)) {
-		err = badLink()
+		err = invalidLink()
 	}
 	return in, err
 }
 
-func badLink() error {
-	return fault.New(fault.NotFound, "there is nothing here: the link is not complete, or what it was for is gone")
+func invalidLink() error {
+	return fault.New(fault.NotFound, "the link is incomplete, or its run no longer exists")
 }
 
-// Show tells what a link asks for.
+// Show returns the step that a link is for.
 func (l *Links) Show(ctx context.Context, kind LinkKind, token string) (Asked, error) {
 	_, asked, err := l.find(ctx, kind, token)
 	return asked, err
 }
 
-func (l *Links) find(ctx context.Context, kind LinkKind, token string) (linked, Asked, error) {
+func (l *Links) find(ctx context.Context, kind LinkKind, token string) (linkTarget, Asked, error) {
 	in, err := l.read(ctx, kind, token)
 	if err != nil {
-		return linked{}, Asked{}, err
+		return linkTarget{}, Asked{}, err
 	}
 	asked, err := l.store.Asked(ctx, in.workspaceID, in.runID, in.stepID)
 	if err == nil && asked == nil {
-		err = badLink()
+		err = invalidLink()
 	}
 	if err != nil {
-		return linked{}, Asked{}, err
+		return linkTarget{}, Asked{}, err
 	}
 	return in, *asked, nil
 }
 
-// Visit is who follows a link, as far as that is known.
+// Visit identifies a request that follows a link.
 type Visit struct{ Address, RequestID string }
 
-// Decide answers a step by its link. The first answer counts; what stands in its
-// way is told by Show. A machine may answer before the step begins to wait.
+// Decide answers a step by its link. The first answer counts. If answered is
+// false, Show tells why. A machine may answer before the step begins to wait.
 func (l *Links) Decide(ctx context.Context, kind LinkKind, token string, in Resumption, by Visit) (answered bool, err error) {
 	target, asked, err := l.find(ctx, kind, token)
 	if err != nil {
@@ -181,30 +184,30 @@ func (l *Links) Decide(ctx context.Context, kind LinkKind, token string, in Resu
 	}
 	return l.store.AnswerStep(ctx, Answer{
 		WorkspaceID: target.workspaceID, RunID: target.runID, StepID: target.stepID, Value: value, At: clock.Now(), Early: kind == CallbackLink,
-		Entry: actor.Did("run.answered", "run", target.runID, map[string]any{"step_id": target.stepID, "approved": in.Approved, "address": by.Address}),
+		Entry: actor.AuditEntry("run.answered", "run", target.runID, map[string]any{"step_id": target.stepID, "approved": in.Approved, "address": by.Address}),
 	})
 }
 
-// Standing is whether a step can still be answered, and if not why.
+// Standing is whether a step can be answered and, if not, why.
 type Standing string
 
-// How it can stand.
+// The standings of a step.
 const (
-	NotYetOpen Standing = "not_yet"   // it has not begun
+	NotYetOpen Standing = "not_yet"   // it does not wait for an answer yet
 	Open       Standing = "open"      // it waits for an answer
-	Decided    Standing = "decided"   // it has one
-	RanOut     Standing = "timed_out" // nobody answered in time
-	Closed     Standing = "closed"    // it ended in another way
+	Decided    Standing = "decided"   // it was answered
+	RanOut     Standing = "timed_out" // it timed out
+	Closed     Standing = "closed"    // it ended without an answer
 )
 
-// Verdict is how a step stands, and what was decided.
+// Verdict is the standing of a step and its decision.
 type Verdict struct {
 	Standing Standing
 	Approved bool
 	At       *time.Time
 }
 
-// Verdict tells how the step stands.
+// Verdict returns the standing of the step and its decision.
 func (a Asked) Verdict() Verdict {
 	step := a.Step
 	switch {
@@ -240,13 +243,13 @@ func verdict(answer json.RawMessage, at *time.Time) Verdict {
 	return Verdict{Standing: Decided, Approved: given.Approved, At: at}
 }
 
-// Message is what the step asks.
+// Message returns the question that the step asks.
 func (a Asked) Message() string {
 	var input struct {
 		Message string `json:"message"`
 	}
 	if a.Step != nil {
-		// An input that cannot be read has no message to show.
+		// An unreadable input has no message to show.
 		_ = json.Unmarshal(a.Step.Input, &input)
 	}
 	return input.Message

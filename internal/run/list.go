@@ -18,31 +18,44 @@ type Listed struct {
 	Trigger      string // its type
 	Draft        bool
 	Error        *Failure
+	StartedBy    *Starter
+	// Waiting is what the run waits for; nil if it does not wait.
+	Waiting *Waiting
 }
 
-// Filter narrows the list of all runs. What is empty does not.
+// Filter narrows the list of all runs. Empty fields match every run.
 type Filter struct {
 	Status     Status
 	WorkflowID string
 	Trigger    string // its type
-	// StartedAfter is the first moment that counts, StartedBefore the first
-	// that does not, both to the millisecond.
+	// StartedAfter is inclusive and StartedBefore exclusive, both with millisecond
+	// precision.
 	StartedAfter  *time.Time
 	StartedBefore *time.Time
-	// Text is how the id of a run begins, or the name of a workflow, in upper or
-	// lower case, or the code of an error, or a part of its message.
+	// Text matches a prefix of the run id, of the workflow name (ignoring case) or of
+	// the error code, or a part of the error message.
 	Text string
+	// Waiting selects runs that wait or runs that do not; nil selects both.
+	Waiting *bool
+	// Queued reports whether a run is queued in memory, which the store does not
+	// know; nil if no run is.
+	Queued func(runID string) bool
 }
 
-// Span is the range of ids that the filter leaves: from the first on, up to but
-// not including the second. The time of a start is in the id.
+// Waits reports whether a run counts as waiting; stored is what the store knows.
+func (f Filter) Waits(r Listed, stored bool) bool {
+	return r.Status == Running && (stored || f.Queued != nil && f.Queued(r.ID))
+}
+
+// Span returns the range of run ids that can match: from is inclusive and below
+// exclusive. A run id contains the time of its start.
 func (f Filter) Span() (from, below string) {
 	below = "~" // after every id
 	if f.StartedAfter != nil {
-		from = uid.Least(uid.Run, *f.StartedAfter)
+		from = uid.LowerBound(uid.Run, *f.StartedAfter)
 	}
 	if f.StartedBefore != nil {
-		below = uid.Least(uid.Run, *f.StartedBefore)
+		below = uid.LowerBound(uid.Run, *f.StartedBefore)
 	}
 	if f.byID() {
 		from, below = max(from, f.Text), min(below, f.Text+"~")
@@ -52,8 +65,8 @@ func (f Filter) Span() (from, below string) {
 
 func (f Filter) byID() bool { return strings.HasPrefix(f.Text, string(uid.Run)+"_") }
 
-// Matches tells whether a run in the span, of the workflow, is one that is
-// looked for.
+// Matches reports whether a run of the workflow and in the span matches the rest of
+// the filter.
 func (f Filter) Matches(r Listed) bool {
 	if f.Status != "" && r.Status != f.Status || f.Trigger != "" && r.Trigger != f.Trigger {
 		return false
@@ -61,22 +74,22 @@ func (f Filter) Matches(r Listed) bool {
 	return f.Text == "" || f.byID() || hasPrefixFold(r.WorkflowName, f.Text) || r.Error != nil && f.inError(*r.Error)
 }
 
-// inError looks for the text in an error. How many runs are looked at for a page
-// is bounded, so that this costs no more than the walk.
+// inError reports whether an error matches the text. The number of runs examined
+// for a page is bounded, and so is the cost.
 func (f Filter) inError(e Failure) bool {
 	return strings.HasPrefix(e.Code, f.Text) || strings.Contains(strings.ToLower(e.Message), strings.ToLower(f.Text))
 }
 
-// hasPrefixFold is strings.HasPrefix, whatever the case of the letters.
+// hasPrefixFold is strings.HasPrefix, ignoring case.
 func hasPrefixFold(text, prefix string) bool {
 	return strings.HasPrefix(strings.ToLower(text), strings.ToLower(prefix))
 }
 
-// StepFilter narrows the list of a run's steps. What is empty does not.
+// StepFilter narrows the list of a run's steps. Empty fields match every step.
 type StepFilter struct {
 	Status StepStatus
-	// Block is the path of a block: only the steps of its own rounds count, not
-	// those of blocks inside it.
+	// Block is the path of a loop. It selects the steps of its own rounds, not those
+	// of nested loops.
 	Block string
 }
 
@@ -86,36 +99,43 @@ type StepDetail struct {
 	Attempts []Attempt
 }
 
-// Lists are the parts of the store that are read page by page.
+// Lists are the paginated queries of the store.
 type Lists interface {
-	// AllRuns lists the runs of a workspace, newest first. A page may hold fewer
-	// runs than asked for, or none, and still have a next one: how many rows are
-	// looked at for it is bounded.
+	// AllRuns lists the runs of a workspace, newest first. The number of rows examined
+	// per page is bounded, so a page may hold fewer runs than requested, or none, and
+	// still have a next one.
 	AllRuns(ctx context.Context, workspaceID string, filter Filter, page paging.Request) (paging.Page[Listed], error)
-	// Steps lists the steps of a run in the order they started, without input
-	// and output; false when there is no such run.
+	// Steps lists the steps of a run in the order in which they started, without
+	// inputs and outputs; false if the run does not exist.
 	Steps(ctx context.Context, workspaceID, runID string, filter StepFilter, page paging.Request) (paging.Page[Step], bool, error)
-	// RoundSteps reads the steps in the rounds of a loop; nil when there is no such
-	// step.
+	// RoundSteps reads the steps in the rounds of a loop; nil if the loop does not
+	// exist.
 	RoundSteps(ctx context.Context, workspaceID, runID, block string) (*RoundSteps, error)
-	// StepsAt reads the steps of a run at some paths, as far as they are there.
+	// StepsAt reads the steps of a run with the given paths, if they exist.
 	StepsAt(ctx context.Context, workspaceID, runID string, paths []string) ([]Step, error)
-	// Step reads one step; false when there is no such run.
+	// Step reads one step; false if the run does not exist.
 	Step(ctx context.Context, workspaceID, runID, path string) (*StepDetail, bool, error)
 }
 
 // ListAll lists the runs of all workflows, most recent first.
 func (s *Service) ListAll(ctx context.Context, actor auth.Actor, filter Filter, page paging.Request) (paging.Page[Listed], error) {
 	if filter.WorkflowID != "" {
-		if _, err := s.head(ctx, actor.Workspace.ID, filter.WorkflowID); err != nil {
+		if _, err := s.workflowRef(ctx, actor.Workspace.ID, filter.WorkflowID); err != nil {
 			return paging.Page[Listed]{}, err
 		}
 	}
+	if filter.Waiting != nil && *filter.Waiting {
+		if filter.Status != "" && filter.Status != Running { // only a run that is running waits
+			return paging.Page[Listed]{Items: []Listed{}}, nil
+		}
+		filter.Status = Running
+	}
+	filter.Queued = s.queue.Queued
 	return s.store.AllRuns(ctx, actor.Workspace.ID, filter, page)
 }
 
-// Steps lists the steps of a run in the order they started, without input and
-// output.
+// Steps lists the steps of a run in the order in which they started, without
+// inputs and outputs.
 func (s *Service) Steps(ctx context.Context, actor auth.Actor, runID string, filter StepFilter, page paging.Request) (paging.Page[Step], error) {
 	if !uid.Valid(uid.Run, runID) {
 		return paging.Page[Step]{}, notFound(runID)
@@ -127,7 +147,7 @@ func (s *Service) Steps(ctx context.Context, actor auth.Actor, runID string, fil
 	return steps, err
 }
 
-// Step reads one step of a run with all there is of it.
+// Step reads one step of a run with its input, output and attempts.
 func (s *Service) Step(ctx context.Context, actor auth.Actor, runID, path string) (StepDetail, error) {
 	if !uid.Valid(uid.Run, runID) {
 		return StepDetail{}, notFound(runID)

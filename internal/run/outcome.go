@@ -2,11 +2,11 @@ package run
 
 import "encoding/json"
 
-// Deleted is what a run is to those who wait for it once its workflow was
-// deleted.
+// Deleted is the status that a waiting step sees if the run was deleted with its
+// workflow.
 const Deleted Status = "deleted"
 
-// Outcome is what the step that started a run learns of its end.
+// Outcome is the result of a run for the step that started it.
 type Outcome struct {
 	RunID  string          `json:"run_id"`
 	Status Status          `json:"status"`
@@ -14,7 +14,7 @@ type Outcome struct {
 	Error  string          `json:"error,omitempty"`
 }
 
-// NewOutcome is the outcome of a run that ended like that.
+// NewOutcome returns the outcome of a finished run.
 func NewOutcome(runID string, f Finish) Outcome {
 	out := Outcome{RunID: runID, Status: f.Status, Output: f.Output}
 	if f.Error != nil {

@@ -6,34 +6,33 @@ import (
 	"strings"
 )
 
-// Position is how far somebody has followed a run. The commits of a run are
-// numbered; what a commit wrote has an order too: first the lines of logs, then
-// steps in the order they started. A step that is written again moves on to the
-// commit that did.
+// Position is how far a client has followed a run. The commits of a run are
+// numbered. Within a commit, log lines come first, then steps in the order in which
+// they started. A step that is written again moves to the later commit.
 type Position struct {
 	Rev  int // the commit
-	Line int // of its log lines, the last one seen
-	Seq  int // of its steps, the last one seen
+	Line int // the last log line seen
+	Seq  int // the last step seen
 }
 
-// every stands for the last line or step of a commit, whatever its number is.
+// every is a number that is greater than those of all lines and steps.
 const every = math.MaxInt32
 
-// Beginning is the position of somebody who has seen nothing.
+// Beginning returns the position before all changes.
 func Beginning() Position { return AfterCommit(-1) }
 
-// AfterCommit is the position after all that a commit wrote.
+// AfterCommit returns the position after everything that a commit wrote.
 func AfterCommit(rev int) Position { return Position{rev, every, every} }
 
-// AfterLine is the position after a log line: the steps of its commit are still
-// to come.
+// AfterLine returns the position after a log line and before the steps of its
+// commit.
 func AfterLine(rev, line int) Position { return Position{rev, line, -1} }
 
-// afterStep is the position after a step that is not the last of its commit.
+// afterStep returns the position after a step that is not the last of its commit.
 func afterStep(rev, seq int) Position { return Position{rev, every, seq} }
 
-// String writes a position that AfterCommit or AfterLine made: 7, or 7.0 after
-// the first line of commit 7.
+// String formats a position made by AfterCommit or AfterLine: 7, or 7.0 after the
+// first line of commit 7.
 func (p Position) String() string {
 	if p.Line == every {
 		return strconv.Itoa(p.Rev)
@@ -41,7 +40,7 @@ func (p Position) String() string {
 	return strconv.Itoa(p.Rev) + "." + strconv.Itoa(p.Line)
 }
 
-// ParsePosition reads what String wrote.
+// ParsePosition parses the result of String.
 func ParsePosition(text string) (Position, bool) {
 	commit, line, inside := strings.Cut(text, ".")
 	rev, ok := number(commit)
@@ -52,7 +51,7 @@ func ParsePosition(text string) (Position, bool) {
 	return AfterLine(rev, n), ok
 }
 
-// number reads a number that is written in exactly one way.
+// number parses a number in its canonical form.
 func number(text string) (int, bool) {
 	n, err := strconv.Atoi(text)
 	return n, err == nil && n >= 0 && n < every && strconv.Itoa(n) == text

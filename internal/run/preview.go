@@ -14,42 +14,42 @@ import (
 	"github.com/stepmill/stepmill/internal/mask"
 )
 
-// Variables reads those of a workspace.
+// Variables reads the variables of a workspace.
 type Variables interface {
-	Variables(ctx context.Context, workspaceID string) (map[string]any, error)
+	Vars(ctx context.Context, workspaceID string) (map[string]any, error)
 }
 
-// Previews evaluates expressions while they are being written: with the data of
-// a run that was, or with examples. Nothing of it has an effect.
+// Previews evaluates expressions while they are being written, with the data of an
+// earlier run or with samples. It has no effects.
 type Previews struct {
 	runs  *Service
 	vars  Variables
 	cache *expr.Cache
 }
 
-// previewCache is the number of expressions that are kept compiled.
+// previewCache is the number of compiled expressions that are cached.
 const previewCache = 1000
 
-// NewPreviews makes previews with the data of runs.
+// NewPreviews returns previews that use the data of runs.
 func NewPreviews(runs *Service, vars Variables) *Previews {
 	return &Previews{runs: runs, vars: vars, cache: expr.NewCache(previewCache)}
 }
 
-// Preview asks for the values of expressions in one view.
+// Preview is a request to evaluate expressions in one view.
 type Preview struct {
 	View
 	Terms []Term
 }
 
-// Term is an expression, or any JSON value with expressions in its strings
-// when Template is set.
+// Term is an expression or, if Template is set, any JSON value with expressions in
+// its strings.
 type Term struct {
 	Expression string
 	Template   json.RawMessage
 }
 
-// Sample is data to evaluate with. What is given stands in the place of what
-// the run has; nil leaves a part as it is.
+// Sample is data to evaluate with. It replaces the data of the run; nil fields leave
+// it unchanged.
 type Sample struct {
 	Trigger  SampleTrigger
 	Steps    map[string]SampleStep // each as a whole
@@ -60,7 +60,7 @@ type Sample struct {
 	Workflow SampleWorkflow
 }
 
-// SampleTrigger is what trigger has.
+// SampleTrigger holds the fields of trigger.
 type SampleTrigger struct {
 	Type    *string
 	ID      *string
@@ -69,34 +69,34 @@ type SampleTrigger struct {
 	Query   json.RawMessage
 }
 
-// SampleStep is what a step has.
+// SampleStep holds the fields of a step.
 type SampleStep struct {
 	Output json.RawMessage
 	Status string
 	Error  json.RawMessage
 }
 
-// SampleRun is what run has.
+// SampleRun holds the fields of run.
 type SampleRun struct {
 	ID        *string
 	StartedAt *time.Time
 }
 
-// SampleWorkflow is what workflow has.
+// SampleWorkflow holds the fields of workflow.
 type SampleWorkflow struct {
 	ID      *string
 	Name    *string
 	Version *int
 }
 
-// Evaluation is a value, or what is wrong with the expression.
+// Evaluation is the value of an expression, or its error.
 type Evaluation struct {
 	Value any
 	Error *expr.Error
 }
 
-// Evaluate evaluates each of the expressions. One that does not compile or fails
-// has that for an answer like any other. Secrets are never read: each one is
+// Evaluate evaluates each of the expressions. An expression that does not compile or
+// fails has an error in its Evaluation. Secrets are never read: the value of each is
 // "***".
 func (p *Previews) Evaluate(ctx context.Context, actor auth.Actor, in Preview) ([]Evaluation, error) {
 	out := make([]Evaluation, len(in.Terms))
@@ -122,7 +122,7 @@ func (p *Previews) Evaluate(ctx context.Context, actor auth.Actor, in Preview) (
 		if program == nil {
 			continue
 		}
-		// All of them together may do the work that one alone may do.
+		// All expressions share the budget of one.
 		value, err := program.Eval(env, expr.Budget{Steps: max(1, expr.DefaultSteps-spent), Spent: &spent})
 		if out[i] = (Evaluation{Value: value}); err != nil {
 			if out[i], err = failed(err); err != nil {
@@ -133,28 +133,28 @@ func (p *Previews) Evaluate(ctx context.Context, actor auth.Actor, in Preview) (
 	return out, nil
 }
 
-// env is what expressions with these references see.
+// env returns the environment for expressions with these references.
 func (p *Previews) env(ctx context.Context, actor auth.Actor, v View, refs expr.Refs) (*expr.Env, error) {
 	env := &expr.Env{
 		Steps: map[string]expr.Step{}, Now: clock.Now(),
 		Secrets: make(map[string]string, len(refs.Secrets)), Links: make(map[string]expr.Link, len(refs.Links)),
 	}
 	for _, ref := range refs.Secrets {
-		env.Secrets[ref.Name] = mask.Cover
+		env.Secrets[ref.Name] = mask.Replacement
 	}
 	for _, ref := range refs.Links {
-		env.Links[ref.Name] = expr.Link{Page: mask.Cover, Callback: mask.Cover}
+		env.Links[ref.Name] = expr.Link{Page: mask.Replacement, Callback: mask.Replacement}
 	}
 	if len(refs.Vars) > 0 || refs.AllVars {
 		var err error
-		if env.Vars, err = p.vars.Variables(ctx, actor.Workspace.ID); err != nil {
+		if env.Vars, err = p.vars.Vars(ctx, actor.Workspace.ID); err != nil {
 			return nil, err
 		}
 	}
 	return env, p.fill(ctx, actor, v, refs, env)
 }
 
-// evaluator is a program, a template or a value with templates in it.
+// evaluator is an expression, a template or a value that contains templates.
 type evaluator interface {
 	Refs() expr.Refs
 	Eval(env *expr.Env, budget expr.Budget) (any, error)
@@ -174,7 +174,8 @@ func (p *Previews) compile(in Term) (evaluator, error) {
 	return expr.CompileValue(value, nil)
 }
 
-// failed makes an answer of an error of the expression; others stay errors.
+// failed turns an error of an expression into an Evaluation. Other errors remain
+// errors.
 func failed(err error) (Evaluation, error) {
 	if wrong, ok := errors.AsType[*expr.Error](err); ok {
 		return Evaluation{Error: wrong}, nil
@@ -182,7 +183,7 @@ func failed(err error) (Evaluation, error) {
 	return Evaluation{}, err
 }
 
-// apply puts the sample in the place of what the environment has.
+// apply replaces data of the environment by the sample.
 func (s Sample) apply(env *expr.Env) error {
 	var errs []error
 	decode := func(raw json.RawMessage, into *any) {

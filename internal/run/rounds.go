@@ -17,35 +17,35 @@ import (
 	"github.com/stepmill/stepmill/internal/workflow"
 )
 
-// Round is one pass of a loop, as a whole.
+// Round summarizes one pass of a loop.
 type Round struct {
 	Index      int
 	Status     StepStatus
 	StartedAt  time.Time
 	FinishedAt *time.Time
-	// FailedStep is the path of the step that failed it, if one did.
+	// FailedStep is the path of the step that made the round fail; empty for none.
 	FailedStep string
 }
 
-// Rounds are those of one loop of a run.
+// Rounds are the rounds of a loop.
 type Rounds struct {
 	Block string
-	// Total is how many there will be; nil when nobody knows.
+	// Total is the total number of rounds; nil if it is unknown.
 	Total  *int
 	Counts map[StepStatus]int
 	Page   paging.Page[Round]
 }
 
-// RoundSteps are the steps of the rounds of a loop, without those of loops
-// inside them and without bodies, and the loop itself.
+// RoundSteps are a loop and the steps of its rounds, without inputs and outputs
+// and without the steps of nested loops.
 type RoundSteps struct {
 	Block Step
 	Steps []Step
 }
 
-// Rounds lists the rounds of a loop, those that failed first, and counts them.
+// Rounds lists the rounds of a loop, failed ones first, and counts them by status.
 func (s *Service) Rounds(ctx context.Context, actor auth.Actor, runID, block string, status StepStatus, page paging.Request) (Rounds, error) {
-	of, err := s.runHead(ctx, actor, runID)
+	of, err := s.runSummary(ctx, actor, runID)
 	if err != nil {
 		return Rounds{}, err
 	}
@@ -56,11 +56,11 @@ func (s *Service) Rounds(ctx context.Context, actor auth.Actor, runID, block str
 	if found == nil {
 		return Rounds{}, fault.New(fault.StepNotFound, "run %q has no step %q that has started", runID, block)
 	}
-	plan, err := PlanOf(ctx, s.plans, of)
+	program, err := ProgramOf(ctx, s.programs, of)
 	if err != nil && !errors.Is(err, workflow.ErrCorrupt) {
 		return Rounds{}, err
 	}
-	all := found.gather(plan)
+	all := found.summarize(program)
 	out := Rounds{Block: block, Total: found.Block.items(), Counts: map[StepStatus]int{}}
 	for _, round := range all {
 		out.Counts[round.Status]++
@@ -69,7 +69,7 @@ func (s *Service) Rounds(ctx context.Context, actor auth.Actor, runID, block str
 	return out, nil
 }
 
-// items is the number of rounds of a foreach.
+// items returns the number of items of a foreach, or nil if it is unknown.
 func (s Step) items() *int {
 	if s.Type != Foreach || s.Input == nil {
 		return nil
@@ -84,15 +84,15 @@ func (s Step) items() *int {
 	return &n
 }
 
-// gather makes rounds of their steps. The plan, if there is one, says which
-// failures do not count and how many steps a round has.
-func (r RoundSteps) gather(plan *workflow.Plan) []Round {
-	size, forgiven := 0, map[string]bool{}
-	if plan != nil {
-		if block := plan.Find(LastOf(r.Block.Path)); block != nil && block.Block != nil {
+// summarize groups the steps by round. The program, if there is one, determines
+// which failures are tolerated and how many steps a round has.
+func (r RoundSteps) summarize(program *workflow.Program) []Round {
+	size, tolerated := 0, map[string]bool{}
+	if program != nil {
+		if block := program.Find(LastOf(r.Block.Path)); block != nil && block.Block != nil {
 			size = len(block.Block.Body.Steps)
 			for _, step := range block.Block.Body.Steps {
-				forgiven[step.ID] = step.OnError == workflow.Continue
+				tolerated[step.ID] = step.OnError == workflow.Continue
 			}
 		}
 	}
@@ -105,13 +105,13 @@ func (r RoundSteps) gather(plan *workflow.Plan) []Round {
 	}
 	out := make([]Round, 0, len(byIndex))
 	for n, steps := range byIndex {
-		out = append(out, roundOf(n, steps, !r.Block.Status.Settled() && len(steps) < size, forgiven))
+		out = append(out, roundOf(n, steps, !r.Block.Status.Settled() && len(steps) < size, tolerated))
 	}
 	return out
 }
 
-// roundOf is a round as a whole; open says that more of its steps are to come.
-func roundOf(n int, steps []Step, open bool, forgiven map[string]bool) Round {
+// roundOf summarizes the steps of a round. If open is set, more steps will follow.
+func roundOf(n int, steps []Step, open bool, tolerated map[string]bool) Round {
 	round := Round{Index: n, Status: StepSkipped, StartedAt: steps[0].StartedAt}
 	if open {
 		round.Status = StepRunning
@@ -125,7 +125,7 @@ func roundOf(n int, steps []Step, open bool, forgiven map[string]bool) Round {
 			last = *step.FinishedAt
 		}
 		status := step.Status
-		if status == StepFailed && forgiven[LastOf(step.Path)] {
+		if status == StepFailed && tolerated[LastOf(step.Path)] {
 			status = StepSucceeded
 		}
 		if status == StepFailed && round.FailedStep == "" {
@@ -141,7 +141,7 @@ func roundOf(n int, steps []Step, open bool, forgiven map[string]bool) Round {
 	return round
 }
 
-// rank orders statuses: what people look for comes first.
+// rank orders statuses by how interesting they are to users.
 func rank(s StepStatus) int {
 	return slices.Index([]StepStatus{StepFailed, StepRunning, StepWaiting, StepCancelled, StepSucceeded, StepSkipped}, s)
 }

@@ -1,6 +1,6 @@
-// Package run owns executions of workflows: what a run and its steps are, the
-// states they go through, and the decision that moves a run forward. It does
-// not own the execution itself (engine) nor the definition (workflow).
+// Package run defines runs of workflows and their steps: their data, their
+// statuses, and the decisions that move a run forward. Package engine executes
+// runs, and package workflow defines what they execute.
 package run
 
 import (
@@ -9,11 +9,12 @@ import (
 	"time"
 
 	"github.com/stepmill/stepmill/internal/action"
+	"github.com/stepmill/stepmill/internal/auth"
 	"github.com/stepmill/stepmill/internal/expr"
 )
 
-// Status is where a run stands. Every accepted run ends in exactly one of the
-// three final ones, and a final one never changes.
+// Status is the status of a run. Every accepted run ends in exactly one of the
+// three final statuses, and a final status never changes.
 type Status string
 
 // The statuses of a run.
@@ -27,10 +28,10 @@ const (
 // Statuses lists the statuses of a run.
 func Statuses() []Status { return []Status{Running, Succeeded, Failed, Cancelled} }
 
-// Known tells whether s is a status.
+// Known reports whether s is a status of a run.
 func (s Status) Known() bool { return slices.Contains(Statuses(), s) }
 
-// StepStatus is where a step stands.
+// StepStatus is the status of a step.
 type StepStatus string
 
 // The statuses of a step.
@@ -48,13 +49,13 @@ func StepStatuses() []StepStatus {
 	return []StepStatus{StepRunning, StepWaiting, StepSucceeded, StepFailed, StepSkipped, StepCancelled}
 }
 
-// Known tells whether s is a status.
+// Known reports whether s is a status of a step.
 func (s StepStatus) Known() bool { return slices.Contains(StepStatuses(), s) }
 
-// Settled tells whether the step will not change any more.
+// Settled reports whether the status is final.
 func (s StepStatus) Settled() bool { return s != StepRunning && s != StepWaiting }
 
-// Codes of failures inside runs, beside those that an action brings.
+// Failure codes of runs and steps, in addition to those of actions.
 const (
 	CodeInternal       = "internal_error"
 	CodeCorruptState   = "corrupt_state"
@@ -68,7 +69,7 @@ const (
 	CodeSecretMissing  = "secret_missing"
 )
 
-// Codes lists them.
+// Codes lists the failure codes above.
 func Codes() []string {
 	return []string{
 		CodeInternal, CodeCorruptState, CodeOutputTooLarge, CodeStepLimit, CodeRepeatLimit, CodeStateTooLarge, CodeRunTimeout, CodeStopped,
@@ -76,26 +77,26 @@ func Codes() []string {
 	}
 }
 
-// Failure says why a run or a step failed.
+// Failure is the reason why a run or a step failed.
 type Failure struct {
 	Code    string
 	Message string
 	StepID  string
 }
 
-// Trigger is what started a run.
+// Trigger describes what started a run.
 type Trigger struct {
 	Type    string
 	ID      string
 	Payload json.RawMessage
-	// Headers and Query came with the call of a webhook; nil for other triggers.
+	// Headers and Query are those of a webhook call; nil for other triggers.
 	Headers json.RawMessage
 	Query   json.RawMessage
-	// Test says that somebody tried the trigger out.
+	// Test marks a run that was started to test the trigger.
 	Test bool
 }
 
-// Seen is the trigger as expressions see it.
+// Seen returns the trigger as expressions see it.
 func (t Trigger) Seen() (expr.Trigger, error) {
 	out := expr.Trigger{Type: t.Type, ID: t.ID}
 	for _, part := range []struct {
@@ -113,10 +114,10 @@ func (t Trigger) Seen() (expr.Trigger, error) {
 	return out, nil
 }
 
-// Size is what the run keeps of it, in bytes.
+// Size returns the number of bytes that a run stores for its trigger.
 func (t Trigger) Size() int { return len(t.Payload) + len(t.Headers) + len(t.Query) }
 
-// Manual is the type of a trigger that is a request to the API.
+// Manual is the trigger type of runs that are started by an API request.
 const Manual = "manual"
 
 // Run is one execution of a version of a workflow.
@@ -130,25 +131,42 @@ type Run struct {
 	Error           *Failure
 	StartedAt       time.Time
 	FinishedAt      *time.Time
-	// RetryOf is the run whose finished steps this one took over.
+	// RetryOf is the id of the run that this one retries; empty for none.
 	RetryOf string
-	// Parent is the step that started the run, nil for a run of its own.
+	// Parent is the step that started the run; nil for a top-level run.
 	Parent *Parent
-	// Depth is how many runs stand above it.
+	// Depth is the number of ancestors: runs in the chain that started this one.
 	Depth int
-	// ShareKey names the places that the run shares with others of its workflow;
-	// empty: it shares none.
-	ShareKey string
-	// Draft says that it executes a definition that was not saved, on top of the
-	// version.
+	// ConcurrencyKey groups runs of a workflow that share a concurrency limit;
+	// empty if no limit applies.
+	ConcurrencyKey string
+	// Draft marks a run that executes an unsaved definition, based on the version.
 	Draft bool
+	// StartedBy is the key or user that started the run; nil if a trigger or a step
+	// started it.
+	StartedBy *Starter
 }
 
-// Parent is a step of another run that started a run.
+// Starter is the API key or user that started a run.
+type Starter struct {
+	Type string // an actor type of the audit log
+	ID   string
+	Name string // at the time of the start
+}
+
+// starter returns the actor as a Starter, or nil for the service itself.
+func starter(actor auth.Actor) *Starter {
+	if actor.ID == "" {
+		return nil
+	}
+	return &Starter{Type: actor.Type, ID: actor.ID, Name: actor.Label}
+}
+
+// Parent is the step of another run that started a run.
 type Parent struct {
 	RunID  string
 	StepID string
-	// Waits says that the step waits for the end of the run.
+	// Waits reports whether the step waits until the run ends.
 	Waits bool
 }
 
@@ -164,30 +182,31 @@ type Item struct {
 // Step is one step of a run, from the moment it starts or is skipped.
 type Step struct {
 	Path       string // the API's step_id
-	Seq        int    // the order in which steps started
+	Seq        int    // position in the order in which steps started
 	Name       string
 	Type       string
 	Status     StepStatus
 	Attempt    int
 	Input      json.RawMessage
-	Output     json.RawMessage // always an object
+	Output     json.RawMessage // always an object; after a failure, the output attached to it
 	Error      *Failure
-	Reason     string // why it was skipped or waits
+	Reason     string // why it was skipped or is waiting
 	StartedAt  time.Time
-	AttemptAt  time.Time // when the current attempt began
+	AttemptAt  time.Time // start of the current attempt
 	FinishedAt *time.Time
-	WakeAt     *time.Time // set while it waits
-	// Deadline is when the wait ends, if it wakes before only to wait again.
+	WakeAt     *time.Time // set while the step waits
+	// Deadline is the end of the wait if the step wakes up earlier to check and then
+	// waits again.
 	Deadline *time.Time
-	// Awaits is what ends the wait beside its time.
+	// Awaits is what can end the wait before its time.
 	Awaits action.Awaits
-	// Answer is what came for it, nil while nothing has.
+	// Answer is the answer to the step; nil until it arrives.
 	Answer json.RawMessage
-	// Rev is the commit of the run that wrote the step last.
+	// Rev is the last commit of the run that wrote the step.
 	Rev int
 }
 
-// Until is when the wait of a step ends at the latest.
+// Until returns the latest time at which the wait of the step ends.
 func (s Step) Until() *time.Time {
 	if s.Deadline != nil {
 		return s.Deadline
@@ -195,32 +214,46 @@ func (s Step) Until() *time.Time {
 	return s.WakeAt
 }
 
-// Seen is a settled step as expressions see it.
+// Seen returns a settled step as expressions see it.
 func (s Step) Seen() (expr.Step, error) {
 	out := expr.Step{Status: string(s.Status)}
 	if s.Error != nil {
 		out.Error = map[string]any{"code": s.Error.Code, "message": s.Error.Message}
 	}
 	var err error
-	if s.Status == StepSucceeded && s.Output != nil {
+	if s.Output != nil && (s.Status == StepSucceeded || s.Status == StepFailed) {
 		out.Output, err = expr.FromJSON(s.Output)
 	}
 	return out, err
 }
 
-// pinnedReason is what a step says that was answered with its pin.
-const pinnedReason = "answered with its pinned output"
+// ReasonPinned is stored as the reason of a step that used its pinned output. It
+// is a code; [Step.ReasonText] returns the text to show.
+const ReasonPinned = "pinned_output"
 
-// Pin gives a step that has just begun its pin for an output.
+// legacyReasonPinned is the text that earlier builds stored instead.
+const legacyReasonPinned = "answered with its pinned output"
+
+// Pin settles a step with its pinned output.
 func (s *Step) Pin(output json.RawMessage) {
-	s.Status, s.Output, s.Reason = StepSucceeded, output, pinnedReason
+	s.Status, s.Output, s.Reason = StepSucceeded, output, ReasonPinned
 }
 
-// Pinned tells whether the step was answered with its pin instead of being
+// Pinned reports whether the step used its pinned output instead of being
 // executed.
-func (s Step) Pinned() bool { return s.Reason == pinnedReason }
+func (s Step) Pinned() bool {
+	return s.Status == StepSucceeded && (s.Reason == ReasonPinned || s.Reason == legacyReasonPinned)
+}
 
-// LogLine is what a step wrote to its log.
+// ReasonText returns the reason as users read it.
+func (s Step) ReasonText() string {
+	if s.Pinned() {
+		return "used its pinned output instead of being executed"
+	}
+	return s.Reason
+}
+
+// LogLine is a line in the log of a step.
 type LogLine struct {
 	Path    string
 	Attempt int
@@ -229,7 +262,7 @@ type LogLine struct {
 	Message string
 }
 
-// Types of steps that hold steps: they are under way for as long as those are.
+// Types of steps that contain steps. They run for as long as those do.
 const (
 	Foreach = "foreach"
 	Repeat  = "repeat"
@@ -237,7 +270,7 @@ const (
 
 func (s Step) block() bool { return s.Type == Foreach || s.Type == Repeat }
 
-// Attempt is an earlier attempt of a step, one that failed and was repeated.
+// Attempt is an earlier attempt of a step that failed and was retried.
 type Attempt struct {
 	Path       string
 	Number     int
@@ -246,15 +279,16 @@ type Attempt struct {
 	Error      Failure
 }
 
-// Detail is a run with its steps in the order they started.
+// Detail is a run with its steps, in the order in which they started.
 type Detail struct {
 	Run
 	Steps    []Step
 	Attempts []Attempt // earlier ones, oldest first
-	// HeldBack says that the run waits for one of the places that it shares.
+	// HeldBack reports whether the run waits for a slot under the concurrency limit
+	// of its workflow.
 	HeldBack bool
-	// Queued says that it waits to be executed.
+	// Queued reports whether the run waits to be executed.
 	Queued bool
-	// Crashes is how often a process died while it executed the same steps.
+	// Crashes counts the processes that died while executing the same steps.
 	Crashes int
 }

@@ -7,8 +7,7 @@ import (
 	"github.com/stepmill/stepmill/internal/uid"
 )
 
-// SampleEvent makes an event of a run that does not exist, to try out who
-// receives such events.
+// SampleEvent returns an event of a run that does not exist, to test a webhook.
 func SampleEvent(kind event.Type, workspaceID string, at time.Time) (event.Event, error) {
 	const (
 		workflowName = "Sample workflow"
@@ -29,7 +28,7 @@ func SampleEvent(kind event.Type, workspaceID string, at time.Time) (event.Event
 		r.Status = Cancelled
 	case event.RunFailed:
 		r.Status = Failed
-		r.Error = &Failure{Code: "http_error", Message: "https://api.example.com/orders answered 503 Service Unavailable", StepID: "fetch_orders"}
+		r.Error = &Failure{Code: "http_error", Message: "https://api.example.com/orders returned 503 Service Unavailable", StepID: "fetch_orders"}
 	default:
 		return StartedEvent(r, workflowName)
 	}

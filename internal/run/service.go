@@ -8,137 +8,136 @@ import (
 	"github.com/stepmill/stepmill/internal/auth"
 	"github.com/stepmill/stepmill/internal/clock"
 	"github.com/stepmill/stepmill/internal/fault"
-	"github.com/stepmill/stepmill/internal/news"
 	"github.com/stepmill/stepmill/internal/paging"
+	"github.com/stepmill/stepmill/internal/pubsub"
 	"github.com/stepmill/stepmill/internal/uid"
 	"github.com/stepmill/stepmill/internal/workflow"
 )
 
-// Head is what starting a run needs to know of its workflow.
-type Head struct {
+// WorkflowRef holds the facts about a workflow that starting a run needs.
+type WorkflowRef struct {
 	Name     string
 	State    workflow.State
 	Version  int
 	Revision int64
-	// Plan is that of the workspace.
+	// Plan is the plan of the workspace.
 	Plan auth.Plan
 }
 
-// Cancellation ends a run that is still running.
+// Cancellation cancels a running run.
 type Cancellation struct {
 	WorkspaceID string
 	RunID       string
 	At          time.Time
 }
 
-// Store keeps runs. A method is one atomic unit; a pointer result is nil when
-// there is no such row.
+// Store stores runs. Each method is one transaction; a pointer result is nil if
+// the row does not exist.
 type Store interface {
 	Lists
 	Definitions
-	// StartRun writes the run if the workflow still has the revision, and the
-	// workspace the plan. It fails with ErrAtLimit when the run may not be one too
-	// many, with ErrStarted when the run of a step is there already, and with
-	// ErrParentEnded when the run of that step has ended.
+	// StartRun writes the run unless the revision of the workflow or the plan of the
+	// workspace has changed. It fails with ErrAtLimit if the run would exceed a
+	// concurrency limit that rejects runs, with ErrStarted if the run of a step
+	// already exists, and with ErrParentEnded if the run of that step has ended.
 	StartRun(ctx context.Context, start Start) (started bool, err error)
-	// StartRuns writes runs of one workflow together with what their trigger
-	// changes of itself, and returns the ids of those that were started. Those
-	// that may not be one too many are left out; when all are, it fails with
-	// ErrAtLimit and nothing is written. Nil means that the workflow has another
-	// revision.
+	// StartRuns writes runs of one workflow together with the changes of their
+	// trigger, and returns the ids of the started runs. Runs that would exceed the
+	// concurrency limit are rejected; if all are, it fails with ErrAtLimit and writes
+	// nothing. It returns nil if the workflow has another revision.
 	StartRuns(ctx context.Context, s Starts) (started []string, err error)
 	Run(ctx context.Context, workspaceID, id string) (*Detail, error)
 	Runs(ctx context.Context, workspaceID, workflowID string, status Status, page paging.Request) (paging.Page[Item], error)
-	// CancelRun ends the run and its open steps if it is still running, and the
-	// runs that it waits for.
+	// CancelRun cancels the run, its open steps and the runs that it waits for, if it
+	// is still running.
 	CancelRun(ctx context.Context, c Cancellation) (cancelled bool, err error)
-	// AnswerStep gives a step that waits for an answer its answer.
+	// AnswerStep stores the answer to a step that waits for one.
 	AnswerStep(ctx context.Context, a Answer) (answered bool, err error)
 	Approvals(ctx context.Context, workspaceID string, page paging.Request) (paging.Page[Approval], error)
-	// Logs lists the lines of a run, or of one of its steps; false when there is
-	// no such run.
+	// Logs lists the log lines of a run, or of one of its steps; false if the run
+	// does not exist.
 	Logs(ctx context.Context, workspaceID, runID, path string, page paging.Request) (paging.Page[LogLine], bool, error)
 	RunProgress(ctx context.Context, workspaceID, id string) (*Progress, error)
 	// RunChanges reads the first changes of a run after a position.
 	RunChanges(ctx context.Context, workspaceID, id string, after Position, limit int) (*Changes, error)
 }
 
-// Definitions has what runs execute.
+// Definitions reads workflows and their definitions.
 type Definitions interface {
-	WorkflowHead(ctx context.Context, workspaceID, workflowID string) (*Head, error)
-	// LikelyHead may be that of a moment ago: StartRun tells.
-	LikelyHead(ctx context.Context, workspaceID, workflowID string) (*Head, error)
-	// Head reads a run without its steps.
-	Head(ctx context.Context, workspaceID, id string) (*Run, error)
-	// Definition reads that of a version, Draft that of the run of a draft.
+	WorkflowRef(ctx context.Context, workspaceID, workflowID string) (*WorkflowRef, error)
+	// CachedWorkflowRef may be outdated; StartRun checks the revision.
+	CachedWorkflowRef(ctx context.Context, workspaceID, workflowID string) (*WorkflowRef, error)
+	// RunSummary reads a run without its steps.
+	RunSummary(ctx context.Context, workspaceID, id string) (*Run, error)
+	// Definition reads the definition of a version, Draft that of a draft run.
 	Definition(ctx context.Context, workflowID string, version int) (*workflow.Definition, error)
 	Draft(ctx context.Context, runID string) (*workflow.Unsaved, error)
 }
 
-// Endings tells when runs end.
-type Endings interface {
-	// Watch returns a channel that is closed when the run ends, and a function
-	// that stops watching. Where the whole run is known then, it is sent before.
+// CompletionSource announces the end of runs.
+type CompletionSource interface {
+	// Watch returns a channel that is closed when the run ends, and a function that
+	// stops watching. If the final state of the run is known, it is sent first.
 	Watch(runID string) (<-chan *Detail, func())
 }
 
-// Queue is where runs wait to be executed.
+// Queue is the queue of runs that wait to be executed.
 type Queue interface {
-	// Reserve keeps a place for a run that is about to start, unless the
-	// workspace has that many queued. The run's wake-up takes the place. The node
-	// is the one that has the place; empty, when the run is to find its own.
+	// Reserve reserves a slot for a run that is about to start, unless the workspace
+	// already has atMost queued runs. The run's wake-up takes the slot. It returns the
+	// node that has the slot, or "" if any node may execute the run.
 	Reserve(workspaceID, runID string, atMost int) (node string, ok bool)
-	// Unreserve gives back the place of a run that did not start.
+	// Unreserve releases the slot of a run that did not start.
 	Unreserve(runID string)
-	// Queued tells whether a run waits to be executed.
+	// Queued reports whether a run waits to be executed.
 	Queued(runID string) bool
 }
 
-// Plans finds compiled versions of workflows.
-type Plans interface {
-	Get(ctx context.Context, workflowID string, version int) (*workflow.Plan, error)
-	// OfDraft finds the plan of the run of a draft.
-	OfDraft(ctx context.Context, runID string) (*workflow.Plan, error)
+// Programs finds compiled versions of workflows.
+type Programs interface {
+	Get(ctx context.Context, workflowID string, version int) (*workflow.Program, error)
+	// OfDraft finds the program of a draft run.
+	OfDraft(ctx context.Context, runID string) (*workflow.Program, error)
 }
 
-// PlanOf finds what a run executes; nil when it is gone.
-func PlanOf(ctx context.Context, plans Plans, r Run) (*workflow.Plan, error) {
+// ProgramOf returns the program that a run executes, or nil if it was deleted.
+func ProgramOf(ctx context.Context, programs Programs, r Run) (*workflow.Program, error) {
 	if r.Draft {
-		return plans.OfDraft(ctx, r.ID)
+		return programs.OfDraft(ctx, r.ID)
 	}
-	return plans.Get(ctx, r.WorkflowID, r.WorkflowVersion)
+	return programs.Get(ctx, r.WorkflowID, r.WorkflowVersion)
 }
 
-// Service has the use cases of runs.
+// Service implements the use cases of runs.
 type Service struct {
-	store   Store
-	plans   Plans
-	endings Endings
-	queue   Queue
-	news    *news.Hub // by the ids of runs
-	closing chan struct{}
+	store       Store
+	programs    Programs
+	completions CompletionSource
+	queue       Queue
+	changes     *pubsub.Broker // keyed by run id
+	closing     chan struct{}
 }
 
-// NewService makes a service on a store; changes has news of runs by their ids.
-func NewService(store Store, plans Plans, endings Endings, queue Queue, changes *news.Hub) *Service {
-	return &Service{store: store, plans: plans, endings: endings, queue: queue, news: changes, closing: make(chan struct{})}
+// NewService returns a service. The topics of changes are the ids of runs.
+func NewService(store Store, programs Programs, completions CompletionSource, queue Queue, changes *pubsub.Broker) *Service {
+	return &Service{store: store, programs: programs, completions: completions, queue: queue, changes: changes, closing: make(chan struct{})}
 }
 
-// Close ends every wait for a run: the service is about to stop.
+// Close ends every Await, because the process is about to stop.
 func (s *Service) Close() { close(s.closing) }
 
-func (s *Service) head(ctx context.Context, workspaceID, workflowID string) (Head, error) {
-	return headBy(ctx, s.store.WorkflowHead, workspaceID, workflowID)
+func (s *Service) workflowRef(ctx context.Context, workspaceID, workflowID string) (WorkflowRef, error) {
+	return refBy(ctx, s.store.WorkflowRef, workspaceID, workflowID)
 }
 
-type findHead func(ctx context.Context, workspaceID, workflowID string) (*Head, error)
+type findRef func(ctx context.Context, workspaceID, workflowID string) (*WorkflowRef, error)
 
-func headBy(ctx context.Context, find findHead, workspaceID, workflowID string) (Head, error) {
+func refBy(ctx context.Context, find findRef, workspaceID, workflowID string) (WorkflowRef, error) {
 	if !uid.Valid(uid.Workflow, workflowID) {
-		return Head{}, workflow.NotFound(workflowID)
+		return WorkflowRef{}, workflow.NotFound(workflowID)
 	}
-	head, err := find(ctx, workspaceID, workflowID)
-	return fault.Found(head, err, workflow.NotFound, workflowID)
+	ref, err := find(ctx, workspaceID, workflowID)
+	return fault.Found(ref, err, workflow.NotFound, workflowID)
 }
 
 // Get reads a run with its steps.
@@ -154,9 +153,9 @@ func (s *Service) Get(ctx context.Context, actor auth.Actor, id string) (Detail,
 	return detail, err
 }
 
-// Definition reads what a run executes.
+// Definition returns a run and the definition that it executes.
 func (s *Service) Definition(ctx context.Context, actor auth.Actor, id string) (Run, workflow.Definition, error) {
-	r, err := s.runHead(ctx, actor, id)
+	r, err := s.runSummary(ctx, actor, id)
 	if err != nil {
 		return Run{}, workflow.Definition{}, err
 	}
@@ -172,24 +171,32 @@ func (s *Service) Definition(ctx context.Context, actor auth.Actor, id string) (
 	return r, d, err
 }
 
-func (s *Service) runHead(ctx context.Context, actor auth.Actor, id string) (Run, error) {
+func (s *Service) runSummary(ctx context.Context, actor auth.Actor, id string) (Run, error) {
 	if !uid.Valid(uid.Run, id) {
 		return Run{}, notFound(id)
 	}
-	r, err := s.store.Head(ctx, actor.Workspace.ID, id)
+	r, err := s.store.RunSummary(ctx, actor.Workspace.ID, id)
 	return fault.Found(r, err, notFound, id)
 }
 
-// List lists the runs of a workflow, most recent first; an empty status means
-// every status.
-func (s *Service) List(ctx context.Context, actor auth.Actor, workflowID string, status Status, page paging.Request) (paging.Page[Item], error) {
-	if _, err := s.head(ctx, actor.Workspace.ID, workflowID); err != nil {
+// List lists the runs of a workflow, most recent first. An empty status means any
+// status. If waiting is set, it selects runs that wait or runs that do not.
+func (s *Service) List(ctx context.Context, actor auth.Actor, workflowID string, status Status, waiting *bool, page paging.Request) (paging.Page[Item], error) {
+	if waiting != nil {
+		found, err := s.ListAll(ctx, actor, Filter{WorkflowID: workflowID, Status: status, Waiting: waiting}, page)
+		items := make([]Item, len(found.Items))
+		for i, listed := range found.Items {
+			items[i] = listed.Item
+		}
+		return paging.Page[Item]{Items: items, Next: found.Next}, err
+	}
+	if _, err := s.workflowRef(ctx, actor.Workspace.ID, workflowID); err != nil {
 		return paging.Page[Item]{}, err
 	}
 	return s.store.Runs(ctx, actor.Workspace.ID, workflowID, status, page)
 }
 
-// Cancel ends a running run at once and for good.
+// Cancel cancels a running run immediately.
 func (s *Service) Cancel(ctx context.Context, actor auth.Actor, id string) (Detail, error) {
 	detail, err := s.Get(ctx, actor, id)
 	if err != nil {

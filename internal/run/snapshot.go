@@ -6,14 +6,14 @@ import (
 	"github.com/stepmill/stepmill/internal/auth"
 )
 
-// Snapshot is a run as the engine takes it up.
+// Snapshot is the state of a run that the engine starts from.
 type Snapshot struct {
 	Detail
 	WorkflowName string
-	// Plan is that of the run's workspace: it bounds what the run may do.
+	// Plan is the plan of the workspace, which limits what the run may do.
 	Plan auth.Plan
-	// Ran is how long its steps have been executed so far.
+	// Ran is the total time for which steps have been executed.
 	Ran time.Duration
-	// Logged is the size of what they have written to their logs.
+	// Logged is the total size of the log lines, in bytes.
 	Logged int
 }

@@ -19,71 +19,73 @@ import (
 	"github.com/stepmill/stepmill/internal/workflow"
 )
 
-// Start is a new run with all that comes with it.
+// Start is a new run with everything that is written with it.
 type Start struct {
 	Run Run
-	// Revision is that of the workflow when the run was decided on.
+	// Revision is the revision of the workflow that the start is based on.
 	Revision int64
-	// Node owns the run from its first moment; empty leaves it to whoever takes it
-	// up.
+	// Node owns the run from the beginning; empty leaves it to any node.
 	Node         string
 	WorkflowName string
 	Plan         auth.Plan
-	// Steps are those that a retry takes over.
+	// Steps are the steps that a retry reuses.
 	Steps []Step
-	// Share says how many runs with its ShareKey may be under way, nil: any.
-	Share *workflow.Share
-	Event event.Event
-	// Draft is what a run of a draft executes.
+	// Concurrency limits the runs in flight with the same ConcurrencyKey; nil for no
+	// limit.
+	Concurrency *workflow.ConcurrencyLimit
+	Event       event.Event
+	// Draft is the definition that a draft run executes.
 	Draft *workflow.Unsaved
-	// Fire is set for a run that a trigger of its workflow starts.
+	// Fire is set if a trigger of the workflow starts the run.
 	Fire *Fire
+	// reuse picks Steps once the version is known; nil if Steps are already set.
+	reuse func(ctx context.Context, version int) ([]Step, error)
 }
 
-// Why a run was not started.
+// Errors of a store that did not start a run.
 var (
-	// ErrAtLimit says that as many runs as may share a key are under way.
-	ErrAtLimit = errors.New("as many runs as may be are under way")
-	// ErrQueueFull says that as many runs as may be wait for their turn.
-	ErrQueueFull = errors.New("as many runs as may be wait for their turn")
-	// ErrStarted says that the run is there already.
-	ErrStarted = errors.New("the run was started before")
-	// ErrParentEnded says that the run that asks for it has ended meanwhile.
-	ErrParentEnded = errors.New("the run that asks for it has ended")
+	// ErrAtLimit is returned if the concurrency limit is reached.
+	ErrAtLimit = errors.New("the concurrency limit is reached")
+	// ErrQueueFull is returned if the workspace has too many queued runs.
+	ErrQueueFull = errors.New("the queue is full")
+	// ErrStarted is returned if the run already exists.
+	ErrStarted = errors.New("the run was already started")
+	// ErrParentEnded is returned if the parent run has ended.
+	ErrParentEnded = errors.New("the parent run has ended")
 )
 
-// Request asks for a run.
+// Request is a request to start a run.
 type Request struct {
 	WorkflowID string
 	Payload    json.RawMessage
-	// Depth is how many runs stand above the new one.
+	// Depth is the number of ancestors of the new run.
 	Depth int
-	// Draft is a definition to run in the place of the saved one; nil for none.
+	// Draft is a definition to run instead of the saved one; nil for none.
 	Draft *workflow.Unsaved
-	// Watch says that somebody will wait for the end of the run.
+	// Watch prepares a call of Await.
 	Watch bool
 }
 
-// Started is a run that was started, and, when it is watched, a channel that is
-// closed at its end. The watch began before the run did: no end is missed.
+// Started is a run that was started and, if it is watched, a channel that is
+// closed when it ends. The watch begins before the run does, so it misses nothing.
 type Started struct {
 	Detail
 	ended <-chan *Detail
 }
 
-// Start starts a run of the current version. The run is durable when it
+// Start starts a run of the current version. The run is durable when Start
 // returns.
 func (s *Service) Start(ctx context.Context, actor auth.Actor, in Request) (Started, error) {
 	if in.Depth > action.MaxDepth {
 		return Started{}, tooDeep()
 	}
-	r := Run{WorkspaceID: actor.Workspace.ID, WorkflowID: in.WorkflowID, Trigger: Trigger{Type: Manual, Payload: in.Payload}, Depth: in.Depth, Draft: in.Draft != nil}
-	return s.begin(ctx, Start{Run: r, Draft: in.Draft}, in.Watch)
+	r := Run{WorkspaceID: actor.Workspace.ID, WorkflowID: in.WorkflowID, Trigger: Trigger{Type: Manual, Payload: in.Payload}, Depth: in.Depth, Draft: in.Draft != nil, StartedBy: starter(actor)}
+	return s.start(ctx, Start{Run: r, Draft: in.Draft}, in.Watch)
 }
 
-// begin starts a run that says what it is a run of. One without a version gets
-// the current one, one without an id a new one.
-func (s *Service) begin(ctx context.Context, draft Start, watch bool) (Started, error) {
+// start fills in and writes a run. Without a version it gets the current one, and
+// without an id a new one.
+func (s *Service) start(ctx context.Context, draft Start, watch bool) (Started, error) {
 	for {
 		start := draft
 		if err := s.prepare(ctx, &start); err != nil {
@@ -96,49 +98,54 @@ func (s *Service) begin(ctx context.Context, draft Start, watch bool) (Started, 
 	}
 }
 
-// prepare fills in what a start has from its workflow. What is remembered of the
-// workflow is good enough to go ahead, but not to refuse.
+// prepare fills in what a start needs from its workflow. A cached workflow is good
+// enough to accept a run, but not to reject it.
 func (s *Service) prepare(ctx context.Context, start *Start) error {
-	likely := *start
-	if s.prepareBy(ctx, s.store.LikelyHead, &likely) == nil {
-		*start = likely
+	cached := *start
+	if s.prepareBy(ctx, s.store.CachedWorkflowRef, &cached) == nil {
+		*start = cached
 		return nil
 	}
-	return s.prepareBy(ctx, s.store.WorkflowHead, start)
+	return s.prepareBy(ctx, s.store.WorkflowRef, start)
 }
 
-func (s *Service) prepareBy(ctx context.Context, find findHead, start *Start) error {
+func (s *Service) prepareBy(ctx context.Context, find findRef, start *Start) error {
 	r := &start.Run
-	head, err := headBy(ctx, find, r.WorkspaceID, r.WorkflowID)
+	ref, err := refBy(ctx, find, r.WorkspaceID, r.WorkflowID)
 	if err != nil {
 		return err
 	}
 	switch {
-	case start.Fire != nil && head.State != workflow.Active:
-		return ErrNotArmed
-	case head.State == workflow.Paused:
+	case start.Fire != nil && ref.State != workflow.Active:
+		return ErrNotDue
+	case ref.State == workflow.Paused:
 		return fault.New(fault.WorkflowPaused, "workflow %q is paused: activate it to run it", r.WorkflowID)
 	}
-	if r.Trigger.Payload, err = checkPayload(head.Plan, r.Trigger.Payload); err != nil {
+	if r.Trigger.Payload, err = checkPayload(ref.Plan, r.Trigger.Payload); err != nil {
 		return err
 	}
 	if r.WorkflowVersion == 0 {
-		r.WorkflowVersion = head.Version
+		r.WorkflowVersion = ref.Version
 	}
-	start.Revision, start.WorkflowName, start.Plan = head.Revision, head.Name, head.Plan
+	if start.reuse != nil {
+		if start.Steps, err = start.reuse(ctx, r.WorkflowVersion); err != nil {
+			return err
+		}
+	}
+	start.Revision, start.WorkflowName, start.Plan = ref.Revision, ref.Name, ref.Plan
 	return s.complete(ctx, start)
 }
 
-// complete fills in what a start has from the moment and from its plan.
+// complete fills in what depends on the current time and on the program.
 func (s *Service) complete(ctx context.Context, start *Start) error {
 	r := &start.Run
 	r.Status, r.StartedAt = Running, clock.Now()
 	if r.ID == "" {
 		r.ID = uid.At(uid.Run, r.StartedAt)
 	}
-	// A draft takes no place from the runs that count.
+	// Draft runs do not count towards the concurrency limit.
 	if !r.Draft {
-		if err := s.share(ctx, start); err != nil {
+		if err := s.concurrencyKey(ctx, start); err != nil {
 			return err
 		}
 	}
@@ -147,24 +154,24 @@ func (s *Service) complete(ctx context.Context, start *Start) error {
 	return err
 }
 
-// share finds the places that a run shares with others.
-func (s *Service) share(ctx context.Context, start *Start) error {
+// concurrencyKey sets the concurrency limit and key of a run.
+func (s *Service) concurrencyKey(ctx context.Context, start *Start) error {
 	r := &start.Run
-	plan, err := s.plans.Get(ctx, r.WorkflowID, r.WorkflowVersion)
+	program, err := s.programs.Get(ctx, r.WorkflowID, r.WorkflowVersion)
 	if err != nil && !errors.Is(err, workflow.ErrCorrupt) {
 		return err
 	}
-	// A version that cannot be read fails the run, where that is seen.
-	if plan == nil || plan.Share == nil {
+	// A version that cannot be read fails the run later, where users see it.
+	if program == nil || program.Concurrency == nil {
 		return nil
 	}
-	start.Share = plan.Share
-	r.ShareKey, err = shareKey(*r, plan.Share, start.WorkflowName)
+	start.Concurrency = program.Concurrency
+	r.ConcurrencyKey, err = evalKey(*r, program.Concurrency, start.WorkflowName)
 	return err
 }
 
-// tryStart writes the run. It answers false when its workflow has changed in
-// the meantime.
+// tryStart writes the run. It returns false if the workflow has changed in the
+// meantime.
 func (s *Service) tryStart(ctx context.Context, start Start, watch bool) (Started, bool, error) {
 	r := start.Run
 	var room bool
@@ -180,7 +187,7 @@ func (s *Service) tryStart(ctx context.Context, start Start, watch bool) (Starte
 	if !ok {
 		s.queue.Unreserve(r.ID)
 	}
-	if ok && start.Share != nil {
+	if ok && start.Concurrency != nil {
 		if found, err := s.store.Run(ctx, r.WorkspaceID, r.ID); err == nil && found != nil {
 			started.HeldBack = found.HeldBack
 		}
@@ -189,50 +196,50 @@ func (s *Service) tryStart(ctx context.Context, start Start, watch bool) (Starte
 	case errors.Is(err, ErrQueueFull):
 		err = queueFull(start.Plan)
 	case errors.Is(err, ErrAtLimit):
-		err = fault.New(fault.ConcurrencyLimit, "%d of %d runs of workflow %q%s are under way, and its settings refuse another one",
-			start.Share.Limit, start.Share.Limit, r.WorkflowID, withKey(r.ShareKey))
+		err = fault.New(fault.ConcurrencyLimit, "the concurrency limit of %d%s of workflow %q is reached: try again when a run has ended",
+			start.Concurrency.Limit, forKey(r.ConcurrencyKey), r.WorkflowID)
 	}
 	return started, ok, err
 }
 
 func queueFull(plan auth.Plan) error {
-	return fault.New(fault.RunQueueFull, "%d runs wait to be executed, which is the most the %s plan allows: try again later",
+	return fault.New(fault.RunQueueFull, "%d runs are queued, the most the %s plan allows: try again later",
 		plan.Limits().QueuedRuns, plan).After(time.Second)
 }
 
-// maxShareKey bounds the key that runs share places by.
-const maxShareKey = 500
+// maxKeyBytes bounds the concurrency key of a run.
+const maxKeyBytes = 500
 
-func shareKey(r Run, share *workflow.Share, workflowName string) (string, error) {
-	if share.Key == nil {
-		return keyed, nil
+func evalKey(r Run, limit *workflow.ConcurrencyLimit, workflowName string) (string, error) {
+	if limit.Key == nil {
+		return keyPrefix, nil
 	}
 	trigger, err := r.Trigger.Seen()
 	if err != nil {
 		return "", fault.Field("/payload", "is not JSON")
 	}
-	value, err := share.Key.Eval(&expr.Env{
+	value, err := limit.Key.Eval(&expr.Env{
 		Trigger:  trigger,
 		Run:      expr.Run{ID: r.ID, StartedAt: r.StartedAt},
 		Workflow: expr.Workflow{ID: r.WorkflowID, Name: workflowName, Version: r.WorkflowVersion},
 		Now:      r.StartedAt,
 	}, expr.Budget{})
 	if err != nil {
-		return "", fault.New(fault.InvalidRequest, "the concurrency key of the workflow cannot be worked out for this run: %s", err)
+		return "", fault.New(fault.InvalidRequest, "cannot evaluate the concurrency key of the workflow for this run: %s", err)
 	}
 	if value == nil {
 		value = ""
 	}
-	key := keyed + fmt.Sprint(value)
-	if len(key) > maxShareKey {
-		return "", fault.New(fault.InvalidRequest, "the concurrency key of the workflow has more than %d bytes for this run", maxShareKey)
+	key := keyPrefix + fmt.Sprint(value)
+	if len(key) > maxKeyBytes {
+		return "", fault.New(fault.InvalidRequest, "the concurrency key of this run has more than %d bytes: use a shorter expression", maxKeyBytes)
 	}
 	return key, nil
 }
 
-// watch begins to watch a run, for as long as the request lasts.
+// watch watches a run until the context ends.
 func (s *Service) watch(ctx context.Context, runID string) <-chan *Detail {
-	ended, stop := s.endings.Watch(runID)
+	ended, stop := s.completions.Watch(runID)
 	context.AfterFunc(ctx, stop)
 	return ended
 }
@@ -255,7 +262,7 @@ func checkPayload(plan auth.Plan, payload json.RawMessage) (json.RawMessage, err
 	return compact.Bytes(), nil
 }
 
-// Watch watches a run that was started before.
+// Watch watches a run that was already started.
 func (s *Service) Watch(ctx context.Context, actor auth.Actor, id string) (Started, error) {
 	ended := s.watch(ctx, id)
 	detail, err := s.Get(ctx, actor, id)
@@ -267,8 +274,8 @@ func (s *Service) Watch(ctx context.Context, actor auth.Actor, id string) (Start
 	return Started{Detail: detail, ended: ended}, err
 }
 
-// Await waits until a run that is watched has ended, at most for the given
-// time, and returns it as it is then.
+// Await waits until a watched run has ended, for at most the given time, and
+// returns its state.
 func (s *Service) Await(ctx context.Context, actor auth.Actor, started Started, atMost time.Duration) (Detail, error) {
 	timer := time.NewTimer(atMost)
 	defer timer.Stop()

@@ -13,27 +13,27 @@ import (
 	"github.com/stepmill/stepmill/internal/workflow"
 )
 
-// View is the data that expressions see which belong to no run. What is given
-// counts before pins, and pins before what a run has recorded.
+// View selects the data that expressions outside of a run see. Given samples take
+// precedence over pins, and pins over the data of a run.
 type View struct {
-	// RunID names the run whose data is used; empty for none.
+	// RunID is the run whose data is used; empty for none.
 	RunID string
-	// StepID is the path of the step that looks: inside a loop it sees its own
-	// round. Empty: what is outside of loops.
+	// StepID is the path of the step that contains the expressions. Inside a loop it
+	// selects the round; empty selects the top level.
 	StepID string
 	Pins   workflow.Pins
 	Sample Sample
 }
 
-// Origin says where a value that an expression sees comes from.
+// Origin is where a value that an expression sees comes from.
 type Origin string
 
 // The origins.
 const (
-	FromGiven  Origin = "given"
-	FromPin    Origin = "pinned"
-	FromRun    Origin = "run"
-	FromNobody Origin = "none"
+	FromGiven Origin = "given"
+	FromPin   Origin = "pinned"
+	FromRun   Origin = "run"
+	FromNone  Origin = "none"
 )
 
 // Source is a name that expressions use, and where its value comes from.
@@ -42,8 +42,7 @@ type Source struct {
 	From Origin
 }
 
-// fill puts what the view shows into an environment, as far as the references
-// ask for it.
+// fill adds the data of the view that the references need to an environment.
 func (p *Previews) fill(ctx context.Context, actor auth.Actor, v View, refs expr.Refs, env *expr.Env) error {
 	if v.RunID != "" {
 		if err := p.recorded(ctx, actor, v, refs, env); err != nil {
@@ -60,18 +59,18 @@ func (p *Previews) fill(ctx context.Context, actor auth.Actor, v View, refs expr
 	return v.Sample.apply(env)
 }
 
-// recorded fills in what a run has recorded.
+// recorded adds the data of a run.
 func (p *Previews) recorded(ctx context.Context, actor auth.Actor, v View, refs expr.Refs, env *expr.Env) error {
-	of, err := p.runs.runHead(ctx, actor, v.RunID)
+	of, err := p.runs.runSummary(ctx, actor, v.RunID)
 	if err != nil {
 		return err
 	}
-	head, err := p.runs.head(ctx, actor.Workspace.ID, of.WorkflowID)
+	ref, err := p.runs.workflowRef(ctx, actor.Workspace.ID, of.WorkflowID)
 	if err != nil {
 		return notFound(v.RunID) // its workflow has just been deleted
 	}
 	env.Run = expr.Run{ID: of.ID, StartedAt: of.StartedAt}
-	env.Workflow = expr.Workflow{ID: of.WorkflowID, Name: head.Name, Version: of.WorkflowVersion}
+	env.Workflow = expr.Workflow{ID: of.WorkflowID, Name: ref.Name, Version: of.WorkflowVersion}
 	if env.Trigger, err = of.Trigger.Seen(); err != nil {
 		return err
 	}
@@ -94,9 +93,9 @@ func (p *Previews) recorded(ctx context.Context, actor auth.Actor, v View, refs 
 	return at.enter(steps, env)
 }
 
-// stepsSeen reads the steps that references from inside of rounds mean, and the
-// loops around them, by their paths. Only their rows are read: a run may have
-// tens of thousands.
+// stepsSeen reads the steps that the references name as seen from a round, and the
+// loops around it, by path. It reads no other rows: a run may have tens of
+// thousands.
 func (p *Previews) stepsSeen(ctx context.Context, actor auth.Actor, runID string, at rounds, refs expr.Refs) (map[string]Step, error) {
 	seen := map[string]Step{}
 	if refs.AllSteps {
@@ -134,10 +133,10 @@ type round struct {
 	n     int
 }
 
-// rounds are those that a step is inside of, the outermost first.
+// rounds are the rounds that contain a step, outermost first.
 type rounds []round
 
-// roundsOf reads them from the path of a step, such as lines[3].reserve.
+// roundsOf parses the rounds in the path of a step, such as lines[3].reserve.
 func roundsOf(path string) (rounds, error) {
 	var out rounds
 	for i := 0; i < len(path); i++ {
@@ -146,7 +145,7 @@ func roundsOf(path string) (rounds, error) {
 		}
 		number, _, closed := strings.Cut(path[i+1:], "].")
 		n, err := strconv.Atoi(number)
-		// What is deeper than any loop would be a path of paths, and all of them large.
+		// The depth is limited because every level adds a prefix as long as the path.
 		if !closed || err != nil || n < 0 || strconv.Itoa(n) != number || len(out) == workflow.MaxBlockDepth {
 			return nil, fault.Field("/step_id", "is not the path of a step, such as get or lines[3].reserve")
 		}
@@ -155,7 +154,7 @@ func roundsOf(path string) (rounds, error) {
 	return out, nil
 }
 
-// prefixes are what the paths of steps begin with that can be seen.
+// prefixes returns the path prefixes of the steps that can be seen.
 func (r rounds) prefixes() []string {
 	out := []string{""}
 	for _, one := range r {
@@ -164,8 +163,8 @@ func (r rounds) prefixes() []string {
 	return out
 }
 
-// enter sets item and index to those of the innermost round. Inside a block
-// that is repeated, item is that of the foreach around it.
+// enter sets item and index to those of the innermost round. Inside a repeat, item
+// is that of the enclosing foreach.
 func (r rounds) enter(steps map[string]Step, env *expr.Env) error {
 	for _, one := range r {
 		block, there := steps[one.block]
@@ -196,10 +195,10 @@ func (r rounds) enter(steps map[string]Step, env *expr.Env) error {
 	return nil
 }
 
-// sources tells where the values come from that references mean, once the
-// environment is filled.
+// sources returns where the values of the references come from, given the filled
+// environment.
 func (v View) sources(refs expr.Refs, env *expr.Env) []Source {
-	fromRun := FromNobody
+	fromRun := FromNone
 	if v.RunID != "" {
 		fromRun = FromRun
 	}
@@ -214,7 +213,7 @@ func (v View) sources(refs expr.Refs, env *expr.Env) []Source {
 			out = append(out, Source{name, v.origin(ref.Name, env)})
 		}
 	}
-	loop := FromNobody
+	loop := FromNone
 	switch {
 	case v.Sample.Item != nil || v.Sample.Index != nil:
 		loop = FromGiven
@@ -240,5 +239,5 @@ func (v View) origin(stepID string, env *expr.Env) Origin {
 	if _, recorded := env.Steps[stepID]; recorded {
 		return FromRun
 	}
-	return FromNobody
+	return FromNone
 }

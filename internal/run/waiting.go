@@ -2,58 +2,112 @@ package run
 
 import (
 	"fmt"
+	"iter"
 	"strings"
 	"time"
 )
 
-// Waiting says what a run waits for.
+// Waiting describes what a run waits for.
 type Waiting struct {
 	Reason string
 	StepID string
 	Until  *time.Time
 }
 
-// WaitingFor tells what holds the run up: its place among others, or else the
-// step that wakes first, provided that nothing runs. It is nil for a run that
-// works or is finished.
+// WaitingFor returns what the run waits for: a slot or, if no step is running, the
+// step that wakes up first. It returns nil if a step is running or the run has
+// ended.
 func (d Detail) WaitingFor() *Waiting {
-	switch {
-	case d.Status != Running:
+	if d.Status != Running {
 		return nil
-	case d.HeldBack:
-		return &Waiting{Reason: "waits until another run of this workflow" + withKey(d.ShareKey) + " has ended"}
-	case d.Queued && d.Crashes >= crashesToIsolate:
-		return &Waiting{Reason: fmt.Sprintf("waits to be executed by itself, because the service has stopped abruptly %d times while it was under way", d.Crashes)}
-	case d.Queued:
-		return &Waiting{Reason: "waits in the queue: as many runs as may be are under way"}
 	}
-	return d.waitingStep()
+	place := Place{HeldBack: d.HeldBack, Queued: d.Queued, Crashes: d.Crashes, ConcurrencyKey: d.ConcurrencyKey}
+	if w := place.waiting(); w != nil {
+		return w
+	}
+	return WaitingStep(func(yield func(*Step) bool) {
+		for i := range d.Steps {
+			if !yield(&d.Steps[i]) {
+				return
+			}
+		}
+	}).waiting()
 }
 
-func (d Detail) waitingStep() *Waiting {
+// Place holds the facts that decide what a running run waits for.
+type Place struct {
+	HeldBack       bool
+	Queued         bool
+	Crashes        int
+	ConcurrencyKey string
+	// Step is the step that the run waits for; nil for none.
+	Step *Step
+}
+
+// WaitingFor returns what the run waits for, or nil.
+func (p Place) WaitingFor() *Waiting {
+	if w := p.waiting(); w != nil {
+		return w
+	}
+	return p.Step.waiting()
+}
+
+// waiting returns what keeps the run from being executed, or nil.
+func (p Place) waiting() *Waiting {
+	switch {
+	case p.HeldBack:
+		return &Waiting{Reason: "queued: the concurrency limit of the workflow" + forKey(p.ConcurrencyKey) + " is reached"}
+	case p.Queued && p.Crashes >= crashesToIsolate:
+		return &Waiting{Reason: fmt.Sprintf("queued: executed in isolation because the service crashed %d times while it was running", p.Crashes)}
+	case p.Queued:
+		return &Waiting{Reason: "queued: the concurrency limit is reached"}
+	}
+	return nil
+}
+
+func (s *Step) waiting() *Waiting {
+	if s == nil {
+		return nil
+	}
+	return &Waiting{Reason: s.Reason, StepID: s.Path, Until: s.Until()}
+}
+
+// WaitingStep returns the step that a run waits for: the waiting step that wakes up
+// first. It returns nil while another step is running. Loops do not count, because
+// they run for as long as their rounds do.
+func WaitingStep(steps iter.Seq[*Step]) *Step {
 	var first *Step
-	for i, step := range d.Steps {
+	for step := range steps {
 		switch {
 		case step.Status == StepRunning && !step.block():
 			return nil
-		case step.Status != StepWaiting:
-		case first == nil || step.WakeAt != nil && (first.WakeAt == nil || step.WakeAt.Before(*first.WakeAt)):
-			first = &d.Steps[i]
+		case step.Status == StepWaiting && (first == nil || step.wakesBefore(first)):
+			first = step
 		}
 	}
-	if first == nil {
-		return nil
-	}
-	return &Waiting{Reason: first.Reason, StepID: first.Path, Until: first.Until()}
+	return first
 }
 
-// keyed marks a key, so that the empty one is a key too.
-const keyed = "="
+// wakesBefore orders steps by the time they wake up, those without one last, and
+// then by the order in which they started.
+func (s *Step) wakesBefore(other *Step) bool {
+	switch {
+	case s.WakeAt == nil || other.WakeAt == nil:
+		return s.WakeAt != nil || other.WakeAt == nil && s.Seq < other.Seq
+	case s.WakeAt.Equal(*other.WakeAt):
+		return s.Seq < other.Seq
+	}
+	return s.WakeAt.Before(*other.WakeAt)
+}
 
-func withKey(shareKey string) string {
-	key := strings.TrimPrefix(shareKey, keyed)
+// keyPrefix distinguishes an empty key from no key.
+const keyPrefix = "="
+
+// forKey returns the part of a message that names a concurrency key.
+func forKey(concurrencyKey string) string {
+	key := strings.TrimPrefix(concurrencyKey, keyPrefix)
 	if key == "" {
 		return ""
 	}
-	return fmt.Sprintf(" with the concurrency key %q", key)
+	return fmt.Sprintf(" for key %q", key)
 }

@@ -20,25 +20,25 @@ func TestWaitingFor(t *testing.T) {
 		detail run.Detail
 		want   *run.Waiting
 	}{
-		"an ended run waits for nothing": {detail: run.Detail{Run: run.Run{Status: run.Cancelled}, Steps: steps, Queued: true, HeldBack: true}},
-		"a run that works does not wait": {detail: run.Detail{Steps: append(steps[:3:3], step("d", "http.request", run.StepRunning, nil))}},
-		"a run that has just started":    {},
-		"the step that wakes first":      {detail: run.Detail{Steps: steps}, want: &run.Waiting{Reason: "because of b", StepID: "b", Until: &soon}},
-		"a place": {
-			detail: run.Detail{Run: run.Run{ShareKey: "=Ada"}, Steps: steps, HeldBack: true},
-			want:   &run.Waiting{Reason: `waits until another run of this workflow with the concurrency key "Ada" has ended`},
+		"a finished run":               {detail: run.Detail{Run: run.Run{Status: run.Cancelled}, Steps: steps, Queued: true, HeldBack: true}},
+		"a run with a running step":    {detail: run.Detail{Steps: append(steps[:3:3], step("d", "http.request", run.StepRunning, nil))}},
+		"a run without steps":          {},
+		"the step that wakes up first": {detail: run.Detail{Steps: steps}, want: &run.Waiting{Reason: "because of b", StepID: "b", Until: &soon}},
+		"the concurrency limit for a key": {
+			detail: run.Detail{Run: run.Run{ConcurrencyKey: "=Ada"}, Steps: steps, HeldBack: true},
+			want:   &run.Waiting{Reason: `queued: the concurrency limit of the workflow for key "Ada" is reached`},
 		},
-		"a place without a key": {
-			detail: run.Detail{Run: run.Run{ShareKey: "="}, HeldBack: true},
-			want:   &run.Waiting{Reason: "waits until another run of this workflow has ended"},
+		"the concurrency limit without a key": {
+			detail: run.Detail{Run: run.Run{ConcurrencyKey: "="}, HeldBack: true},
+			want:   &run.Waiting{Reason: "queued: the concurrency limit of the workflow is reached"},
 		},
-		"the queue": {
+		"queued": {
 			detail: run.Detail{Steps: steps, Queued: true, Crashes: 1},
-			want:   &run.Waiting{Reason: "waits in the queue: as many runs as may be are under way"},
+			want:   &run.Waiting{Reason: "queued: the concurrency limit is reached"},
 		},
-		"being alone": {
+		"isolated after crashes": {
 			detail: run.Detail{Queued: true, Crashes: 2},
-			want:   &run.Waiting{Reason: "waits to be executed by itself, because the service has stopped abruptly 2 times while it was under way"},
+			want:   &run.Waiting{Reason: "queued: executed in isolation because the service crashed 2 times while it was running"},
 		},
 	} {
 		if tc.detail.Status == "" {

@@ -14,35 +14,34 @@ import (
 	"time"
 )
 
-// child is the server's end of a process that runs scripts, one at a time.
+// child is the server's side of a process that runs scripts, one at a time.
 type child struct {
 	cmd  *exec.Cmd
 	in   io.WriteCloser
 	out  *bufio.Reader
 	pipe io.Closer
-	// last is the beginning of what it wrote to standard error.
-	last *head
-	// exited is closed when the process is gone and reaped.
+	// stderr has the beginning of the standard error output.
+	stderr *prefixBuffer
+	// exited is closed when the process has ended and was reaped.
 	exited chan struct{}
-	// served counts scripts; idle ends the process when it has none for long.
+	// served counts scripts; idle stops the process after a time without scripts.
 	served int
 	idle   *time.Timer
 }
 
 func startChild(command []string) (*child, error) {
-	// The process ends when it is told to, not with a context: it outlives the
-	// script that it was started for.
+	// No context: the process outlives the script that it was started for, and is
+	// stopped explicitly.
 	cmd := exec.Command(command[0], command[1:]...) //nolint:noctx // see above
-	cmd.Env, cmd.Dir, cmd.SysProcAttr = []string{}, workDir(), attributes()
+	cmd.Env, cmd.Dir, cmd.SysProcAttr = []string{}, workDir(), sysProcAttr()
 	cmd.WaitDelay = time.Second
-	c := &child{cmd: cmd, last: &head{}, exited: make(chan struct{})}
-	cmd.Stderr = c.last
+	c := &child{cmd: cmd, stderr: &prefixBuffer{}, exited: make(chan struct{})}
+	cmd.Stderr = c.stderr
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		return nil, err
 	}
-	// Not StdoutPipe: the end of the process must not take with it what it has
-	// said before.
+	// Not StdoutPipe: Wait would close it before all output is read.
 	out, theirs, err := os.Pipe()
 	if err != nil {
 		return nil, errors.Join(err, in.Close())
@@ -55,22 +54,22 @@ func startChild(command []string) (*child, error) {
 	return c, theirs.Close()
 }
 
-// kill ends the process, whatever it is doing.
+// kill kills the process.
 func (c *child) kill() {
-	_ = c.cmd.Process.Kill() // it may be gone already
+	_ = c.cmd.Process.Kill() // it may have exited already
 	_ = c.in.Close()
 	_ = c.pipe.Close()
 }
 
-// reap waits for the end of the process.
+// reap waits for the process to exit.
 func (c *child) reap() {
-	_ = c.cmd.Wait() // the state tells
+	_ = c.cmd.Wait() // see ProcessState
 	close(c.exited)
 }
 
-// ask sends a request and takes the answer. Any error that is not a Failure of
-// the script means that the child is of no use any more.
-func (c *child) ask(frame []byte) (Outcome, error) {
+// roundTrip sends a request and reads the reply. After any error other than a
+// *Failure of the script the child can no longer be used.
+func (c *child) roundTrip(frame []byte) (Outcome, error) {
 	var out Outcome
 	if _, err := c.in.Write(frame); err != nil {
 		return out, err
@@ -84,11 +83,11 @@ func (c *child) ask(frame []byte) (Outcome, error) {
 		case frameLine:
 			var line Line
 			if err := json.Unmarshal(body, &line); err != nil {
-				return out, fmt.Errorf("read a line: %w", err)
+				return out, fmt.Errorf("decode a log line: %w", err)
 			}
-			// A child keeps to the limits by itself; one that does not is broken.
+			// A child enforces the limits itself; one that does not is broken.
 			if len(out.Lines) > MaxLines || len(line.Text) > MaxLine {
-				return out, errors.New("the child logs more than it may")
+				return out, errors.New("the child exceeds the log limit")
 			}
 			out.Lines = append(out.Lines, line)
 		case frameReply:
@@ -97,7 +96,7 @@ func (c *child) ask(frame []byte) (Outcome, error) {
 		case frameMemory:
 			return out, errMemory
 		default:
-			return out, fmt.Errorf("a frame of the unknown kind %q", kind)
+			return out, fmt.Errorf("unknown frame kind %q", kind)
 		}
 	}
 }
@@ -106,61 +105,61 @@ func decodeReply(body []byte) (json.RawMessage, error) {
 	var r reply
 	switch err := json.Unmarshal(body, &r); {
 	case err != nil:
-		return nil, fmt.Errorf("read a reply: %w", err)
+		return nil, fmt.Errorf("decode a reply: %w", err)
 	case r.Failure != nil:
 		return nil, r.Failure
 	case len(r.Output) > MaxOutput:
-		return nil, errors.New("the child returns more than it may")
+		return nil, errors.New("the child exceeds the output limit")
 	}
 	return r.Output, nil
 }
 
-// causes are what the Go runtime says when it has to give up.
-var causes = []struct{ text, message string }{
-	{"stack overflow", "the script went too deep: its data or its code is nested beyond what the memory allows"},
-	{"out of memory", refused},
-	{"cannot allocate memory", refused},
-	{"failed to create new OS thread", refused},
-	{"pthread_create failed", refused},
-	{"ThreadSanitizer failed to allocate", refused}, // the race detector
-	// The collector does not survive that it is refused memory. A nil pointer in
-	// the interpreter would be a panic, and that is told.
-	{"SIGSEGV: segmentation violation", refused},
+// exitMessages maps fatal errors of the Go runtime to messages for users.
+var exitMessages = []struct{ text, message string }{
+	{"stack overflow", "the script ran out of stack memory: its code or its data is nested too deeply"},
+	{"out of memory", outOfMemory},
+	{"cannot allocate memory", outOfMemory},
+	{"failed to create new OS thread", outOfMemory},
+	{"pthread_create failed", outOfMemory},
+	{"ThreadSanitizer failed to allocate", outOfMemory}, // the race detector
+	// The garbage collector crashes this way if it cannot allocate memory. A nil
+	// pointer in the interpreter would be a panic, which is reported as such.
+	{"SIGSEGV: segmentation violation", outOfMemory},
 }
 
-const refused = "the script asked for more memory than it may use"
+const outOfMemory = "the script tried to use more memory than its limit"
 
-// postMortem says why a process is gone that was not told to go.
-func (c *child) postMortem() *Failure {
-	said := c.last.String()
-	for _, cause := range causes {
-		if strings.Contains(said, cause.text) {
+// exitFailure returns the reason for an unexpected exit of the process.
+func (c *child) exitFailure() *Failure {
+	output := c.stderr.String()
+	for _, cause := range exitMessages {
+		if strings.Contains(output, cause.text) {
 			return &Failure{Kind: Memory, Message: cause.message}
 		}
 	}
 	if c.cmd.ProcessState.ExitCode() > 0 {
-		return &Failure{Kind: Crashed, Message: "the process of the script ended in the middle"}
+		return &Failure{Kind: Crashed, Message: "the process of the script exited unexpectedly"}
 	}
-	return &Failure{Kind: Lost, Message: "the process of the script was ended from outside"}
+	return &Failure{Kind: Lost, Message: "the process of the script was killed"}
 }
 
-// head keeps the beginning of what is written to it.
-type head struct {
+// prefixBuffer keeps the first bytes written to it.
+type prefixBuffer struct {
 	mu   sync.Mutex
 	text bytes.Buffer
 }
 
-const headSize = 1 << 10
+const stderrLimit = 1 << 10
 
 // Write implements io.Writer.
-func (h *head) Write(data []byte) (int, error) {
+func (h *prefixBuffer) Write(data []byte) (int, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.text.Write(data[:min(len(data), headSize-h.text.Len())])
+	h.text.Write(data[:min(len(data), stderrLimit-h.text.Len())])
 	return len(data), nil
 }
 
-func (h *head) String() string {
+func (h *prefixBuffer) String() string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.text.String()

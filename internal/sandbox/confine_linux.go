@@ -9,12 +9,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// confine makes the kernel the last line of defence. What a single allocation
-// asks for is refused when it is far too much, so that it ends the process and
-// not the machine; no file can be opened, written or dumped; and if memory gets
-// short on the machine, this process goes before the server.
+// confine sets kernel limits as the last line of defense. A huge allocation fails
+// and ends this process instead of exhausting the machine. No file can be opened
+// or written, and there are no core dumps. If the machine runs out of memory,
+// the kernel kills this process before the server.
 func confine(memory int64) error {
-	// Not every container allows it.
+	// Some containers do not allow this.
 	_ = os.WriteFile("/proc/self/oom_score_adj", []byte("1000"), 0)
 	mapped, err := mappedData()
 	if err != nil {
@@ -30,17 +30,18 @@ func confine(memory int64) error {
 		{unix.RLIMIT_CORE, 0},
 	} {
 		if err := unix.Setrlimit(limit.resource, &unix.Rlimit{Cur: limit.value, Max: limit.value}); err != nil {
-			return fmt.Errorf("set limit %d: %w", limit.resource, err)
+			return fmt.Errorf("set resource limit %d: %w", limit.resource, err)
 		}
 	}
 	return nil
 }
 
-// headroom is what may still be mapped. It is more than the memory of a script:
-// Go maps 64 MiB at a time, and the gauge is there to be the first to notice.
-func headroom(memory int64) uint64 { return shadow * (2*uint64(memory) + 128<<20) }
+// headroom returns how much more the process may map. It exceeds the memory limit
+// of a script, because Go maps 64 MiB at a time and the memory monitor should
+// notice first.
+func headroom(memory int64) uint64 { return mappingFactor * (2*uint64(memory) + 128<<20) }
 
-// mappedData is what the process has mapped by now, as RLIMIT_DATA counts it.
+// mappedData returns the bytes the process has mapped, as RLIMIT_DATA counts them.
 func mappedData() (uint64, error) {
 	text, err := os.ReadFile("/proc/self/statm")
 	if err != nil {

@@ -2,5 +2,5 @@
 
 package sandbox
 
-// confine has nothing to add here: the gauge alone watches the memory.
+// confine does nothing here: only the memory monitor limits the memory.
 func confine(int64) error { return nil }

@@ -8,20 +8,20 @@ import (
 	"github.com/dop251/goja"
 )
 
-// console sends the lines of a script on their way at once, so that they are
-// there also if the script comes to a bad end.
+// console sends each line of a script at once, so that no line is lost if the
+// script crashes.
 type console struct {
 	out  io.Writer
 	sent int
 }
 
-// levels are the functions of the console and what their lines are.
+// levels maps the functions of the console to log levels.
 var levels = map[string]string{"log": "info", "info": "info", "warn": "warn", "error": "error", "debug": "debug"}
 
-// fullText is the last line of a log that has no room for more.
-var fullText = fmt.Sprintf("the log is full: it has %d lines, and the rest is left out", MaxLines)
+// logFullText is the last line of a log that reached its limit.
+var logFullText = fmt.Sprintf("the log is full: lines after the first %d are dropped", MaxLines)
 
-func (m *machine) addConsole() {
+func (m *vm) addConsole() {
 	object := m.NewObject()
 	for name, level := range levels {
 		// Setting a property of a new object cannot fail.
@@ -33,12 +33,12 @@ func (m *machine) addConsole() {
 	_ = m.Set("console", object)
 }
 
-func (m *machine) print(level string, arguments []goja.Value) {
+func (m *vm) print(level string, arguments []goja.Value) {
 	switch c := &m.console; {
 	case c.sent > MaxLines:
 		return
 	case c.sent == MaxLines:
-		c.send(Line{Level: "warn", Text: fullText})
+		c.send(Line{Level: "warn", Text: logFullText})
 		return
 	}
 	var line strings.Builder
@@ -54,8 +54,8 @@ func (m *machine) print(level string, arguments []goja.Value) {
 	m.console.send(Line{Level: level, Text: clip(line.String(), MaxLine)})
 }
 
-// show gives the text of a value: objects as JSON where that is possible.
-func (m *machine) show(value goja.Value) string {
+// show returns the text of a value, for objects as JSON if possible.
+func (m *vm) show(value goja.Value) string {
 	object, ok := value.(*goja.Object)
 	if ok && object.ClassName() != "Error" {
 		if written, err := m.stringify(goja.Undefined(), value); err == nil {
@@ -73,8 +73,8 @@ func (c *console) send(line Line) {
 	c.sent++
 	frame, err := encodeFrame(frameLine, line)
 	if err != nil {
-		return // text can always be encoded
+		return // unreachable: text can always be encoded
 	}
-	// If the server does not listen any more, this process ends anyway.
+	// If the server no longer reads, this process is about to end.
 	_, _ = c.out.Write(frame)
 }

@@ -1,9 +1,9 @@
 package sandbox
 
-// Shadow is more than 1 under the race detector, where all is slow and large.
-const Shadow = shadow
+// MappingFactor is more than 1 under the race detector, which needs time and memory.
+const MappingFactor = mappingFactor
 
-// Pids are the processes that wait for a script.
+// Pids returns the ids of the warm processes.
 func (p *Pool) Pids() []int {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -8,19 +8,19 @@ import (
 	"io"
 )
 
-// Server and child speak in frames: a kind, the length of what follows in four
-// bytes, and JSON.
+// Server and child exchange frames: one byte for the kind, four bytes for the
+// length of the body, and the body as JSON.
 const (
-	frameRun    = 'r' // to the child: a request
-	frameCheck  = 'c' // to the child: a request that is only compiled
+	frameRun    = 'r' // to the child: run a script
+	frameCheck  = 'c' // to the child: compile a script
 	frameLine   = 'l' // from the child: a Line
 	frameReply  = 'a' // from the child: a reply
-	frameMemory = 'm' // from the child: the script has used up its memory
+	frameMemory = 'm' // from the child: the script exceeded its memory limit
 )
 
 const (
 	frameHeader = 5
-	// maxFrame has room for the largest content with every byte escaped.
+	// maxFrame has room for the largest body with every byte of code escaped.
 	maxFrame = 6*MaxCode + MaxInput + 1<<10
 )
 
@@ -34,12 +34,12 @@ type reply struct {
 	Failure *Failure        `json:"failure,omitempty"`
 }
 
-// encodeFrame makes a frame that is sent with one write.
+// encodeFrame returns a frame, to be sent with a single write.
 func encodeFrame(kind byte, content any) ([]byte, error) {
 	var frame bytes.Buffer
 	frame.Write(make([]byte, frameHeader))
 	encoder := json.NewEncoder(&frame)
-	encoder.SetEscapeHTML(false) // it would let the content grow
+	encoder.SetEscapeHTML(false) // escaping would make the body larger
 	if err := encoder.Encode(content); err != nil {
 		return nil, err
 	}
@@ -52,7 +52,7 @@ func encodeFrame(kind byte, content any) ([]byte, error) {
 	return frame.Bytes(), nil
 }
 
-// readFrame reads a frame. The length is checked before anything is allocated
+// readFrame reads a frame. It checks the length before it allocates memory
 // for it.
 func readFrame(r io.Reader) (kind byte, body []byte, err error) {
 	var header [frameHeader]byte

@@ -14,7 +14,7 @@ import (
 
 const memory = 64 << 20
 
-// TestMain lets the test binary be its own child, as stepmill is.
+// TestMain makes the test binary its own child process, like stepmill.
 func TestMain(m *testing.M) {
 	if len(os.Args) == 2 && os.Args[1] == "sandbox" {
 		if err := sandbox.Serve(os.Stdin, os.Stdout, memory); err != nil {
@@ -24,7 +24,7 @@ func TestMain(m *testing.M) {
 		return
 	}
 	if len(os.Args) == 3 && os.Args[1] == "liar" {
-		// A child that says what it should not, whatever it is asked.
+		// A child that breaks the protocol.
 		fmt.Print(os.Args[2])
 		_, _ = io.Copy(io.Discard, os.Stdin)
 		return
@@ -49,10 +49,10 @@ func newPool(t testing.TB, config sandbox.Config) *sandbox.Pool {
 	return pool
 }
 
-// succeed runs a script that must succeed and gives its output.
-func succeed(t testing.TB, pool *sandbox.Pool, code, input string) string {
+// mustRun runs a script that must succeed and returns its output.
+func mustRun(t testing.TB, pool *sandbox.Pool, code, input string) string {
 	t.Helper()
-	script := sandbox.Script{Code: code, Limit: 20 * time.Second}
+	script := sandbox.Script{Code: code, Limit: 2 * time.Minute}
 	if input != "" {
 		script.Input = json.RawMessage(input)
 	}
@@ -63,8 +63,8 @@ func succeed(t testing.TB, pool *sandbox.Pool, code, input string) string {
 	return string(outcome.Output)
 }
 
-// fail runs a script that must fail and gives how.
-func fail(t testing.TB, pool *sandbox.Pool, code string, limit time.Duration) (*sandbox.Failure, sandbox.Outcome) {
+// mustFail runs a script that must fail and returns the failure.
+func mustFail(t testing.TB, pool *sandbox.Pool, code string, limit time.Duration) (*sandbox.Failure, sandbox.Outcome) {
 	t.Helper()
 	outcome, err := pool.Run(t.Context(), sandbox.Script{Code: code, Limit: limit})
 	failure, ok := errors.AsType[*sandbox.Failure](err)

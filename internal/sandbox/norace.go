@@ -2,5 +2,5 @@
 
 package sandbox
 
-// shadow is how much more a process maps than it uses.
-const shadow = 1
+// mappingFactor is the ratio of mapped to used memory.
+const mappingFactor = 1

@@ -13,8 +13,8 @@ import (
 
 var peakLine = regexp.MustCompile(`VmHWM:\s+(\d+) kB`)
 
-// watchPeak watches the one warm child of the pool until it is gone. The
-// function gives the most memory it was seen to have, beyond what it had.
+// watchPeak watches the only warm child of the pool until it exits. The returned
+// function returns its peak memory beyond the initial usage.
 func watchPeak(t *testing.T, pool *sandbox.Pool) func() int64 {
 	t.Helper()
 	status := fmt.Sprintf("/proc/%d/status", pool.Pids()[0])

@@ -8,5 +8,5 @@ import (
 	"github.com/stepmill/stepmill/internal/sandbox"
 )
 
-// watchPeak sees nothing here.
+// watchPeak is not supported here.
 func watchPeak(*testing.T, *sandbox.Pool) func() int64 { return func() int64 { return 0 } }

@@ -11,14 +11,14 @@ import (
 	"time"
 )
 
-// Config says what a pool is made of.
+// Config configures a Pool.
 type Config struct {
-	// Command starts a child: a program that calls [Serve].
+	// Command starts a child process: a program that calls [Serve].
 	Command []string
-	// Size is how many scripts run at the same time.
+	// Size is the maximum number of scripts that run at the same time.
 	Size int
-	// Scripts is how many scripts a child runs before it is replaced, and Idle
-	// how long it may have none; 0: 1,000 and a minute.
+	// Scripts is how many scripts a child runs before it is replaced, and Idle how
+	// long it may be idle before it is stopped. The defaults are 1,000 and a minute.
 	Scripts int
 	Idle    time.Duration
 	Log     *slog.Logger
@@ -27,28 +27,28 @@ type Config struct {
 const (
 	defaultScripts = 1000
 	defaultIdle    = time.Minute
-	// checkTime is how long compiling may take.
-	checkTime = 2 * time.Second
+	// checkTimeout bounds compiling.
+	checkTimeout = 2 * time.Second
 )
 
-// Pool keeps children warm and gives each script one of its own while it runs.
-// A child is started when there is none at hand.
+// Pool keeps warm child processes and gives each script exclusive use of one. It
+// starts a child if no warm one is available.
 type Pool struct {
 	config Config
-	// slots are taken by scripts that run. Checks have one to themselves: they
-	// are short and must not wait behind scripts that take their time.
+	// slots bounds running scripts. Checks have their own slot: they are short and
+	// must not wait for long scripts.
 	slots, checks chan struct{}
 
 	closing context.Context
 	close   context.CancelFunc
 	mu      sync.Mutex
-	warm    []*child // the last used is the last
-	alive   sync.WaitGroup
-	// processes counts those alive, started all that ever were.
+	warm    []*child // most recently used last
+	running sync.WaitGroup
+	// processes counts running processes, started all that were ever started.
 	processes, started atomic.Int64
 }
 
-// New makes a pool. It starts nothing.
+// New returns a pool without any processes.
 func New(config Config) *Pool {
 	if config.Scripts == 0 {
 		config.Scripts = defaultScripts
@@ -64,41 +64,42 @@ func New(config Config) *Pool {
 	return p
 }
 
-// Run runs a script and waits for its end. The error is a *[Failure] if the
-// script is the reason, or its process; that of the context if its time was
-// over before that of the script. The lines of the outcome count in any case.
+// Run runs a script and waits until it ends. The error is a *[Failure] if the
+// script or its process failed, or the context's error if the context ended
+// first. The lines of the outcome are valid even after an error.
 func (p *Pool) Run(ctx context.Context, script Script) (Outcome, error) {
 	switch {
 	case len(script.Code) > MaxCode:
-		return Outcome{}, &Failure{Kind: InputTooLarge, Message: fmt.Sprintf("the code has %d bytes; at most %d can be run", len(script.Code), MaxCode)}
+		return Outcome{}, &Failure{Kind: InputTooLarge, Message: fmt.Sprintf("the code has %d bytes; the limit is %d", len(script.Code), MaxCode)}
 	case len(script.Input) > MaxInput:
-		return Outcome{}, &Failure{Kind: InputTooLarge, Message: fmt.Sprintf("the input has %d bytes; at most %d can be given", len(script.Input), MaxInput)}
+		return Outcome{}, &Failure{Kind: InputTooLarge, Message: fmt.Sprintf("the input has %d bytes; the limit is %d", len(script.Input), MaxInput)}
 	}
 	frame, err := encodeFrame(frameRun, request{Code: script.Code, Input: script.Input})
 	if err != nil {
 		return Outcome{}, fmt.Errorf("encode the script: %w", err)
 	}
-	return p.within(ctx, p.slots, frame, script.Limit)
+	return p.runInSlot(ctx, p.slots, frame, script.Limit)
 }
 
-// Check compiles code and runs nothing. It gives nil, or what is wrong.
+// Check compiles code without running it. It returns a Failure if the code does
+// not compile.
 func (p *Pool) Check(ctx context.Context, code string) (*Failure, error) {
 	if len(code) > MaxCode {
-		return &Failure{Kind: InputTooLarge, Message: fmt.Sprintf("has %d bytes; at most %d can be run", len(code), MaxCode)}, nil
+		return &Failure{Kind: InputTooLarge, Message: fmt.Sprintf("has %d bytes; the limit is %d", len(code), MaxCode)}, nil
 	}
 	frame, err := encodeFrame(frameCheck, request{Code: code})
 	if err != nil {
 		return nil, fmt.Errorf("encode the code: %w", err)
 	}
-	_, err = p.within(ctx, p.checks, frame, checkTime)
+	_, err = p.runInSlot(ctx, p.checks, frame, checkTimeout)
 	if failure, ok := errors.AsType[*Failure](err); ok {
 		return failure, nil
 	}
 	return nil, err
 }
 
-// within takes a slot and a child, and asks it.
-func (p *Pool) within(ctx context.Context, slots chan struct{}, frame []byte, limit time.Duration) (Outcome, error) {
+// runInSlot acquires a slot and a child, and sends it the request.
+func (p *Pool) runInSlot(ctx context.Context, slots chan struct{}, frame []byte, limit time.Duration) (Outcome, error) {
 	select {
 	case slots <- struct{}{}:
 		defer func() { <-slots }()
@@ -107,34 +108,34 @@ func (p *Pool) within(ctx context.Context, slots chan struct{}, frame []byte, li
 	case <-p.closing.Done():
 		return Outcome{}, ErrClosed
 	}
-	c, err := p.take()
+	c, err := p.acquire()
 	if err != nil {
 		return Outcome{}, err
 	}
-	return p.ask(ctx, c, frame, limit)
+	return p.roundTrip(ctx, c, frame, limit)
 }
 
-// ask gives the child a request. A child that does not answer well, or in time,
-// is killed.
-func (p *Pool) ask(ctx context.Context, c *child, frame []byte, limit time.Duration) (Outcome, error) {
+// roundTrip sends the child a request. It kills a child that misbehaves or does
+// not reply in time.
+func (p *Pool) roundTrip(ctx context.Context, c *child, frame []byte, limit time.Duration) (Outcome, error) {
 	own, cancel := ctx, context.CancelFunc(func() {})
 	if limit > 0 {
 		own, cancel = context.WithTimeout(ctx, limit)
 	}
 	defer cancel()
-	settled := context.AfterFunc(own, c.kill)
-	outcome, err := c.ask(frame)
-	inTime := settled()
+	stopKill := context.AfterFunc(own, c.kill)
+	outcome, err := c.roundTrip(frame)
+	inTime := stopKill()
 
 	failure, replied := errors.AsType[*Failure](err)
 	if inTime && (err == nil || replied && failure.Kind != Crashed) {
-		p.put(c)
+		p.release(c)
 		return outcome, err
 	}
 	c.kill()
 	<-c.exited
 	switch {
-	case err == nil || replied: // it had answered, just before
+	case err == nil || replied: // it replied just before
 		return outcome, err
 	case ctx.Err() != nil:
 		return outcome, ctx.Err()
@@ -145,18 +146,18 @@ func (p *Pool) ask(ctx context.Context, c *child, frame []byte, limit time.Durat
 	case errors.Is(err, errMemory):
 		return outcome, &Failure{Kind: Memory, Message: errMemory.Error()}
 	}
-	failure = c.postMortem()
+	failure = c.exitFailure()
 	level := slog.LevelWarn
 	if failure.Kind == Memory {
 		level = slog.LevelDebug
 	}
-	p.config.Log.Log(ctx, level, "a process that runs scripts ended in the middle",
-		"kind", failure.Kind, "error", err, "state", c.cmd.ProcessState.String(), "stderr", c.last.String())
+	p.config.Log.Log(ctx, level, "a script process exited unexpectedly",
+		"kind", failure.Kind, "error", err, "state", c.cmd.ProcessState.String(), "stderr", c.stderr.String())
 	return outcome, failure
 }
 
-// take gives a warm child, or a new one.
-func (p *Pool) take() (*child, error) {
+// acquire returns a warm child, or starts a new one.
+func (p *Pool) acquire() (*child, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closing.Err() != nil {
@@ -167,7 +168,7 @@ func (p *Pool) take() (*child, error) {
 		p.warm = p.warm[:len(p.warm)-1]
 		c.idle.Stop()
 		select {
-		case <-c.exited: // somebody has ended it
+		case <-c.exited: // it was killed or crashed while idle
 			c.kill()
 		default:
 			return c, nil
@@ -175,15 +176,15 @@ func (p *Pool) take() (*child, error) {
 	}
 	c, err := startChild(p.config.Command)
 	if err != nil {
-		p.config.Log.Error("cannot start a process for scripts", "error", err)
-		return nil, &Failure{Kind: Lost, Message: "no process could be started for the script"}
+		p.config.Log.Error("cannot start a script process", "error", err)
+		return nil, &Failure{Kind: Lost, Message: "the server could not start a process for the script"}
 	}
-	p.alive.Add(1)
+	p.running.Add(1)
 	p.processes.Add(1)
 	p.started.Add(1)
 	stop := context.AfterFunc(p.closing, c.kill)
 	go func() {
-		defer p.alive.Done()
+		defer p.running.Done()
 		c.reap()
 		p.processes.Add(-1)
 		stop()
@@ -191,8 +192,8 @@ func (p *Pool) take() (*child, error) {
 	return c, nil
 }
 
-// put keeps a child warm for the next script, unless it has served long enough.
-func (p *Pool) put(c *child) {
+// release keeps a child warm for the next script, or stops it after enough scripts.
+func (p *Pool) release(c *child) {
 	c.served++
 	if c.served >= p.config.Scripts {
 		c.kill()
@@ -204,7 +205,7 @@ func (p *Pool) put(c *child) {
 	p.warm = append(p.warm, c)
 }
 
-// retire ends a child that has had nothing to do for long.
+// retire stops a child that was idle for too long.
 func (p *Pool) retire(c *child) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -214,24 +215,23 @@ func (p *Pool) retire(c *child) {
 	}
 }
 
-// Stats is what a pool has done so far, and what it is busy with.
+// Stats describes the processes and scripts of a pool.
 type Stats struct {
-	// Processes is how many are alive, Scripts how many scripts they run.
+	// Processes is the number of running processes, Scripts of running scripts.
 	Processes, Scripts int
-	// Started is how many processes were started.
+	// Started is the number of processes started so far.
 	Started int64
 }
 
-// Stats tells what the pool does.
+// Stats returns the current statistics.
 func (p *Pool) Stats() Stats {
 	return Stats{Processes: int(p.processes.Load()), Scripts: len(p.slots), Started: p.started.Load()}
 }
 
-// Close ends every child, also in the middle of a script, and waits until they
-// are gone.
+// Close kills every child, even during a script, and waits until all have exited.
 func (p *Pool) Close() {
-	p.mu.Lock() // nobody is about to start one
+	p.mu.Lock() // so that no child is being started
 	p.close()
 	p.mu.Unlock()
-	p.alive.Wait()
+	p.running.Wait()
 }

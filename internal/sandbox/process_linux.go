@@ -2,10 +2,11 @@ package sandbox
 
 import "syscall"
 
-// attributes put a child into a group of its own, where no signal of a terminal
-// reaches it, and make it die with the server. Go ties the latter to the thread
-// that started it, so it may come early; then the script is run again.
-func attributes() *syscall.SysProcAttr {
+// sysProcAttr puts a child into its own process group, so that it gets no signals
+// of the terminal, and makes the kernel kill it when the server dies. The kernel
+// ties the latter to the thread that started the child, so it may happen early;
+// then the script is retried.
+func sysProcAttr() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }
 

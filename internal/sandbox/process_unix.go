@@ -4,8 +4,8 @@ package sandbox
 
 import "syscall"
 
-// attributes put a child into a group of its own, where no signal of a terminal
-// reaches it.
-func attributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
+// sysProcAttr puts a child into its own process group, so that it gets no signals
+// of the terminal.
+func sysProcAttr() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
 
 func workDir() string { return "/" }

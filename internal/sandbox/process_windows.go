@@ -5,8 +5,8 @@ import (
 	"syscall"
 )
 
-// attributes put a child into a group of its own, where no Ctrl-C reaches it.
-func attributes() *syscall.SysProcAttr {
+// sysProcAttr puts a child into its own process group, so that it gets no Ctrl-C.
+func sysProcAttr() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{CreationFlags: syscall.CREATE_NEW_PROCESS_GROUP}
 }
 

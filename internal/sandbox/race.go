@@ -2,6 +2,6 @@
 
 package sandbox
 
-// shadow is how much more a process maps than it uses: the race detector keeps
-// several bytes for every one.
-const shadow = 16
+// mappingFactor is the ratio of mapped to used memory: the race detector maps
+// shadow memory.
+const mappingFactor = 16

@@ -1,8 +1,7 @@
-// Package sandbox runs JavaScript that nobody vouches for: each script in a
-// child process of our own binary, held to a time and an amount of memory,
-// with nothing of the host in reach. It owns both ends: the pool of children
-// that the server keeps, and what a child does. What a script is for is not
-// its business.
+// Package sandbox runs untrusted JavaScript: each script in a child process of
+// the same binary, with limits on time and memory and no access to the host. It
+// owns both sides: the server's pool of child processes, and the loop that a
+// child runs.
 package sandbox
 
 import (
@@ -11,76 +10,77 @@ import (
 	"time"
 )
 
-// What may cross the border between server and child.
+// Limits of what server and child exchange.
 const (
 	MaxCode   = 256 << 10
 	MaxInput  = 4 << 20
 	MaxOutput = 4 << 20
-	// MaxLines is how many lines a script can log, MaxLine how long one is: longer
-	// than what is kept, so that no secret is cut before it is masked.
+	// MaxLines bounds the lines that a script can log, and MaxLine the bytes of one
+	// line. MaxLine is longer than what is stored, so that no secret is cut before
+	// it is masked.
 	MaxLines = 1000
 	MaxLine  = 8 << 10
-	// MaxDepth is how deeply a result may be nested.
+	// MaxDepth bounds the nesting depth of a result.
 	MaxDepth = 64
 )
 
-// Script is a piece of JavaScript to run.
+// Script is a script to run.
 type Script struct {
 	// Code is the body of a function; its parameter is called input.
 	Code string
-	// Input is JSON; nil is null.
+	// Input is JSON; nil means null.
 	Input json.RawMessage
-	// Limit is how long the script may run once it has a child; 0 leaves that
-	// to the context alone.
+	// Limit bounds the run time once a child process is available; 0 means that
+	// only the context bounds it.
 	Limit time.Duration
 }
 
-// Outcome is what came of a script. One that failed may have logged too.
+// Outcome is the result of a script. A script that failed may have logged lines.
 type Outcome struct {
-	// Output is what it returned, as JSON.
+	// Output is the returned value as JSON.
 	Output json.RawMessage
 	Lines  []Line
 }
 
-// Line is what a script wrote to its console. The level is the name of the
+// Line is a line that a script logged. Its level is the name of the console
 // function: debug, info, warn or error.
 type Line struct {
 	Level string `json:"level"`
 	Text  string `json:"text"`
 }
 
-// Kind says why a script failed.
+// Kind is the reason a script failed.
 type Kind string
 
 // The kinds.
 const (
-	// Syntax is code that does not compile, Exception one that threw.
+	// Syntax means that the code does not compile, Exception that it threw.
 	Syntax    Kind = "syntax"
 	Exception Kind = "exception"
-	// Timeout and Memory are the limits.
+	// Timeout and Memory mean that the script exceeded a limit.
 	Timeout Kind = "timeout"
 	Memory  Kind = "memory"
-	// InputTooLarge is about code or input, TooLarge about the result.
+	// InputTooLarge refers to the code or the input, TooLarge to the result.
 	InputTooLarge Kind = "input_too_large"
 	TooLarge      Kind = "too_large"
-	// Crashed is a child that died under the script, Lost one that died for a
-	// reason outside: the same script may well succeed.
+	// Crashed means that the script crashed its process. Lost means that the
+	// process ended for another reason, so the same script may succeed on retry.
 	Crashed Kind = "crashed"
 	Lost    Kind = "lost"
 )
 
-// Failure is how a script failed.
+// Failure is the error of a failed script.
 type Failure struct {
 	Kind    Kind   `json:"kind"`
 	Message string `json:"message"`
-	// Line and Column are a place in the code, from 1; 0 if there is none.
+	// Line and Column are a position in the code, from 1; 0 if unknown.
 	Line   int `json:"line,omitempty"`
 	Column int `json:"column,omitempty"`
-	// Stack has the innermost calls.
+	// Stack has the innermost frames of the call stack.
 	Stack []string `json:"stack,omitempty"`
 }
 
 func (f *Failure) Error() string { return f.Message }
 
-// ErrClosed is what a closed pool answers.
+// ErrClosed is returned by a closed pool.
 var ErrClosed = errors.New("the sandbox is closed")

@@ -13,25 +13,25 @@ import (
 )
 
 const (
-	// fileName is what the script is called in stacks.
+	// fileName is the name of the script in stack traces.
 	fileName = "code.js"
-	// The code is the body of a function, on lines of its own: so its columns
-	// are right and its lines are one too many.
+	// The code is the body of a function, on separate lines: its columns are right
+	// and its line numbers are off by one.
 	prologue = "(async function (input) {\n"
 	epilogue = "\n})"
-	// maxCalls is how deeply calls can be nested.
+	// maxCalls bounds the depth of nested calls.
 	maxCalls = 4000
 )
 
-// compile turns the code into a program whose value is the function.
+// compile compiles the code to a program that evaluates to the function.
 func compile(code string) (*goja.Program, *Failure) {
-	// A source map would be read from a file that the code names.
+	// Source maps would be read from files that the code names.
 	tree, err := parser.ParseFile(nil, fileName, prologue+code+epilogue, 0, parser.WithDisableSourceMaps)
 	if err != nil {
 		return nil, syntaxFailure(code, err)
 	}
 	if !isFunction(tree) {
-		return nil, &Failure{Kind: Syntax, Message: "SyntaxError: there is a closing bracket too many"}
+		return nil, &Failure{Kind: Syntax, Message: "SyntaxError: there is an extra closing bracket"}
 	}
 	program, err := goja.CompileAST(tree, false)
 	if err != nil {
@@ -40,8 +40,8 @@ func compile(code string) (*goja.Program, *Failure) {
 	return program, nil
 }
 
-// isFunction tells whether the program is the one function, and not code that
-// has closed it and gone on behind it.
+// isFunction reports whether the program is a single function. Code that closes
+// the function and continues after it is not.
 func isFunction(tree *ast.Program) bool {
 	if len(tree.Body) != 1 {
 		return false
@@ -70,24 +70,23 @@ func syntaxFailure(code string, err error) *Failure {
 	}
 	failure.Message = "SyntaxError: " + clip(failure.Message, MaxLine)
 	failure.Line--
-	// What is missing at the end is found missing behind it.
+	// A missing token at the end is reported in the epilogue.
 	if lines := strings.Count(code, "\n") + 1; failure.Line > lines {
 		failure.Line, failure.Column = lines, 0
 	}
 	return failure
 }
 
-// machine is one script in a runtime of its own. Nothing of it outlives the
-// script.
-type machine struct {
+// vm is a JavaScript runtime for a single script.
+type vm struct {
 	*goja.Runtime
-	// The two functions as they were before the script could change them.
+	// The original functions, which the script cannot change.
 	parse, stringify goja.Callable
 	console          console
 }
 
-func newMachine(out io.Writer) *machine {
-	m := &machine{Runtime: goja.New(), console: console{out: out}}
+func newVM(out io.Writer) *vm {
+	m := &vm{Runtime: goja.New(), console: console{out: out}}
 	m.SetMaxCallStackSize(maxCalls)
 	m.SetParserOptions(parser.WithDisableSourceMaps)
 	builtin := m.Get("JSON").ToObject(m.Runtime)
@@ -97,13 +96,13 @@ func newMachine(out io.Writer) *machine {
 	return m
 }
 
-// run runs a script to its end.
+// run runs a script and returns the reply.
 func run(r request, out io.Writer) reply {
 	program, failure := compile(r.Code)
 	if failure != nil {
 		return reply{Failure: failure}
 	}
-	m := newMachine(out)
+	m := newVM(out)
 	value, failure := m.call(program, r.Input)
 	if failure != nil {
 		return reply{Failure: failure}
@@ -112,12 +111,11 @@ func run(r request, out io.Writer) reply {
 	return reply{Output: output, Failure: failure}
 }
 
-// call calls the function and gives what it returned in the end: an async
-// function is at its end when everything it waited for is.
-func (m *machine) call(program *goja.Program, input json.RawMessage) (goja.Value, *Failure) {
+// call calls the function and returns the value that its promise resolves to.
+func (m *vm) call(program *goja.Program, input json.RawMessage) (goja.Value, *Failure) {
 	value, err := m.RunProgram(program)
 	if err != nil {
-		return nil, m.failure(err)
+		return nil, m.failureOf(err)
 	}
 	function, ok := goja.AssertFunction(value)
 	if !ok {
@@ -128,40 +126,40 @@ func (m *machine) call(program *goja.Program, input json.RawMessage) (goja.Value
 	}
 	argument, err := m.parse(goja.Undefined(), m.ToValue(string(input)))
 	if err != nil {
-		return nil, m.failure(err)
+		return nil, m.failureOf(err)
 	}
 	returned, err := function(goja.Undefined(), argument)
 	if err != nil {
-		return nil, m.failure(err)
+		return nil, m.failureOf(err)
 	}
 	promise, ok := returned.Export().(*goja.Promise)
 	if !ok {
-		return nil, &Failure{Kind: Crashed, Message: "the code did not give a promise"}
+		return nil, &Failure{Kind: Crashed, Message: "the code did not return a promise"}
 	}
 	switch promise.State() {
 	case goja.PromiseStateFulfilled:
 		return promise.Result(), nil
 	case goja.PromiseStateRejected:
-		return nil, m.thrown(promise.Result())
+		return nil, m.thrownFailure(promise.Result())
 	default:
-		return nil, &Failure{Kind: Exception, Message: "the script waits for a promise that nothing settles: there are no timers and no calls to the outside"}
+		return nil, &Failure{Kind: Exception, Message: "the script awaits a promise that never settles: scripts have no timers and no network"}
 	}
 }
 
-// export writes a value as JSON, by the rules of JSON.stringify.
-func (m *machine) export(value goja.Value) (json.RawMessage, *Failure) {
+// export encodes a value as JSON with JSON.stringify.
+func (m *vm) export(value goja.Value) (json.RawMessage, *Failure) {
 	if goja.IsUndefined(value) {
 		return json.RawMessage("null"), nil
 	}
 	written, err := m.stringify(goja.Undefined(), value)
 	if err != nil {
-		failure := m.failure(err)
-		failure.Message = clip("the result cannot be written as JSON: "+failure.Message, MaxLine)
+		failure := m.failureOf(err)
+		failure.Message = clip("the result cannot be encoded as JSON: "+failure.Message, MaxLine)
 		return nil, failure
 	}
 	text, ok := written.(goja.String)
 	if !ok {
-		return nil, &Failure{Kind: Exception, Message: "the result cannot be written as JSON: it is a function or a symbol"}
+		return nil, &Failure{Kind: Exception, Message: "the result cannot be encoded as JSON: it is a function or a symbol"}
 	}
 	if text.Length() > MaxOutput {
 		return nil, tooLarge(text.Length())
@@ -170,18 +168,18 @@ func (m *machine) export(value goja.Value) (json.RawMessage, *Failure) {
 	if len(output) > MaxOutput {
 		return nil, tooLarge(len(output))
 	}
-	if nesting(output) > MaxDepth {
-		return nil, &Failure{Kind: TooLarge, Message: fmt.Sprintf("the result is nested more than %d deep", MaxDepth)}
+	if nestingDepth(output) > MaxDepth {
+		return nil, &Failure{Kind: TooLarge, Message: fmt.Sprintf("the result is nested more than %d levels deep", MaxDepth)}
 	}
 	return json.RawMessage(output), nil
 }
 
 func tooLarge(size int) *Failure {
-	return &Failure{Kind: TooLarge, Message: fmt.Sprintf("the result has %d bytes; at most %d can be returned", size, MaxOutput)}
+	return &Failure{Kind: TooLarge, Message: fmt.Sprintf("the result has %d bytes; the limit is %d", size, MaxOutput)}
 }
 
-// nesting is how deeply JSON is nested.
-func nesting(text string) int {
+// nestingDepth returns the nesting depth of JSON text.
+func nestingDepth(text string) int {
 	deepest, depth, quoted := 0, 0, false
 	for i := 0; i < len(text); i++ {
 		switch c := text[i]; {

@@ -42,7 +42,7 @@ func TestResults(t *testing.T) {
 		{"return {get a() { return 1 }}", "", `{"a":1}`},
 		{"return new Proxy({a: 1}, {})", "", `{"a":1}`},
 	} {
-		if diff := cmp.Diff(tc.want, succeed(t, pool, tc.code, tc.input)); diff != "" {
+		if diff := cmp.Diff(tc.want, mustRun(t, pool, tc.code, tc.input)); diff != "" {
 			t.Errorf("%s\n%s", tc.code, diff)
 		}
 	}
@@ -65,21 +65,21 @@ func TestFailures(t *testing.T) {
 		{"throw Object.create(null)", sandbox.Exception, "cannot be shown", 0, 0},
 		{"throw null", sandbox.Exception, "null", 0, 0},
 		{"await Promise.reject(new Error('later'))", sandbox.Exception, "Error: later", 1, 22},
-		{"await new Promise(() => {})", sandbox.Exception, "nothing settles", 0, 0},
-		{"return new Promise(() => {})", sandbox.Exception, "nothing settles", 0, 0},
+		{"await new Promise(() => {})", sandbox.Exception, "never settles", 0, 0},
+		{"return new Promise(() => {})", sandbox.Exception, "never settles", 0, 0},
 		{"let a = ;", sandbox.Syntax, "SyntaxError: Unexpected token ;", 1, 9},
 		{"if (1) {\n  return 1", sandbox.Syntax, "SyntaxError: ", 2, 0},
 		{"return 1 }", sandbox.Syntax, "SyntaxError: ", 1, 0},
-		{"}), (function () {", sandbox.Syntax, "closing bracket too many", 0, 0},
-		{"}); (function () {", sandbox.Syntax, "closing bracket too many", 0, 0},
+		{"}), (function () {", sandbox.Syntax, "extra closing bracket", 0, 0},
+		{"}); (function () {", sandbox.Syntax, "extra closing bracket", 0, 0},
 		{"let a; let a", sandbox.Syntax, "SyntaxError: Identifier 'a' has already been declared", 1, 12},
 		{"return () => 1", sandbox.Exception, "a function or a symbol", 0, 0},
 		{"return Symbol('s')", sandbox.Exception, "a function or a symbol", 0, 0},
 		{"return 10n", sandbox.Exception, "BigInt", 0, 0},
 		{"const a = {}; a.a = a; return a", sandbox.Exception, "circular", 0, 0},
-		{"return {get a() { throw new Error('no') }}", sandbox.Exception, "written as JSON: Error: no", 1, 25},
-		{"return {toJSON() { return this.x.y }}", sandbox.Exception, "written as JSON: TypeError", 1, 34},
-		{"return new Proxy({}, {ownKeys() { throw new Error('no') }})", sandbox.Exception, "written as JSON: Error: no", 1, 41},
+		{"return {get a() { throw new Error('no') }}", sandbox.Exception, "encoded as JSON: Error: no", 1, 25},
+		{"return {toJSON() { return this.x.y }}", sandbox.Exception, "encoded as JSON: TypeError", 1, 34},
+		{"return new Proxy({}, {ownKeys() { throw new Error('no') }})", sandbox.Exception, "encoded as JSON: Error: no", 1, 41},
 		{"return require('fs')", sandbox.Exception, "require is not defined", 1, 15},
 		{"return process.env", sandbox.Exception, "process is not defined", 1, 8},
 		{"return fetch('http://127.0.0.1')", sandbox.Exception, "fetch is not defined", 1, 13},
@@ -90,11 +90,11 @@ func TestFailures(t *testing.T) {
 		{"function f() { return f() + 1 }\nreturn f()", sandbox.Exception, "nested too deeply", 1, 24},
 		{"const f = () => [1].map(f); f()", sandbox.Exception, "nested too deeply", 0, 0},
 		{"const o = {toString() { return '' + o }}; return '' + o", sandbox.Exception, "nested too deeply", 0, 0},
-		{"let a = []; for (let i = 0; i < 65; i++) a = [a]; return a", sandbox.TooLarge, "nested more than 64 deep", 0, 0},
-		{"return 'x'.repeat(5e6)", sandbox.TooLarge, "at most 4194304", 0, 0},
-		{"return '€'.repeat(2e6)", sandbox.TooLarge, "at most 4194304", 0, 0},
+		{"let a = []; for (let i = 0; i < 65; i++) a = [a]; return a", sandbox.TooLarge, "nested more than 64 levels deep", 0, 0},
+		{"return 'x'.repeat(5e6)", sandbox.TooLarge, "the limit is 4194304", 0, 0},
+		{"return '€'.repeat(2e6)", sandbox.TooLarge, "the limit is 4194304", 0, 0},
 	} {
-		got, _ := fail(t, pool, tc.code, 10*time.Second)
+		got, _ := mustFail(t, pool, tc.code, 10*time.Second)
 		if got.Kind != tc.kind || !strings.Contains(got.Message, tc.message) {
 			t.Errorf("%s\ngave %s: %s", tc.code, got.Kind, got.Message)
 		}
@@ -107,7 +107,7 @@ func TestFailures(t *testing.T) {
 func TestStack(t *testing.T) {
 	t.Parallel()
 	pool := newPool(t, sandbox.Config{})
-	got, _ := fail(t, pool, "function inner() {\n  throw new Error('deep')\n}\nfunction outer() { inner() }\nouter()", time.Second)
+	got, _ := mustFail(t, pool, "function inner() {\n  throw new Error('deep')\n}\nfunction outer() { inner() }\nouter()", time.Second)
 	want := []string{"inner (2:9)", "outer (4:25)", "5:6"}
 	if diff := cmp.Diff(want, got.Stack); diff != "" {
 		t.Error(diff)
@@ -141,12 +141,12 @@ func TestConsole(t *testing.T) {
 	}
 }
 
-// A log without end is cut, with a line that says so; what was logged before a
-// bad end is kept.
-func TestHugeLog(t *testing.T) {
+// A log is cut at its limit, with a line that says so. Lines that were logged
+// before a failure are kept.
+func TestLogLimit(t *testing.T) {
 	t.Parallel()
 	pool := newPool(t, sandbox.Config{})
-	failure, outcome := fail(t, pool, "for (let i = 0;; i++) console.log(i)", time.Second)
+	failure, outcome := mustFail(t, pool, "for (let i = 0;; i++) console.log(i)", time.Second)
 	if failure.Kind != sandbox.Timeout {
 		t.Errorf("ended by %+v", failure)
 	}

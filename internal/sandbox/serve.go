@@ -10,49 +10,49 @@ import (
 	"time"
 )
 
-// errMemory ends a child whose script has used up its memory.
-var errMemory = errors.New("the script has used up its memory")
+// errMemory ends a child whose script exceeded its memory limit.
+var errMemory = errors.New("the script exceeded its memory limit")
 
-// Serve is the life of a child: it runs one script after the other, each with
-// at most that many bytes of memory, until its input ends. It changes limits of
-// the whole process, which must be there for nothing else.
+// Serve is the main loop of a child process: it runs scripts one at a time, each
+// with at most the given bytes of memory, until its input ends. It changes limits
+// of the whole process, which must not do anything else.
 func Serve(in io.Reader, out io.Writer, memory int64) error {
-	// Two threads: one for the script, one for the collector and the watch.
+	// Two threads: one for the script, one for the collector and the monitor.
 	runtime.GOMAXPROCS(2)
 	debug.SetTraceback("none")
 	debug.SetMaxStack(int(min(memory/2, 1<<30)))
-	time.Local = time.UTC // scripts see the same time of day on every machine
-	gauge := newGauge(memory)
+	time.Local = time.UTC // scripts see the same time zone on every machine
+	monitor := newMemoryMonitor(memory)
 	if err := confine(memory); err != nil {
 		return fmt.Errorf("confine the process: %w", err)
 	}
-	return serve(in, out, gauge)
+	return serve(in, out, monitor)
 }
 
-// incoming is a request with what to do with it.
+// incoming is a request with its frame kind.
 type incoming struct {
 	kind byte
 	request
 }
 
-func serve(in io.Reader, out io.Writer, gauge *gauge) error {
-	requests, gone := make(chan incoming), make(chan error, 1)
-	// The input is read also while a script runs: its end means that the server
-	// is gone, and then the script has to go too.
-	go func() { gone <- receive(in, requests) }()
+func serve(in io.Reader, out io.Writer, monitor *memoryMonitor) error {
+	requests, disconnected := make(chan incoming), make(chan error, 1)
+	// The input is read even while a script runs: if it ends, the server has
+	// exited, and the script must end too.
+	go func() { disconnected <- receive(in, requests) }()
 	for {
 		select {
 		case r := <-requests:
-			if err := handle(r, out, gauge, gone); err != nil {
-				return ended(err)
+			if err := handle(r, out, monitor, disconnected); err != nil {
+				return ignoreEOF(err)
 			}
-		case err := <-gone:
-			return ended(err)
+		case err := <-disconnected:
+			return ignoreEOF(err)
 		}
 	}
 }
 
-func ended(err error) error {
+func ignoreEOF(err error) error {
 	if errors.Is(err, io.EOF) {
 		return nil
 	}
@@ -73,49 +73,49 @@ func receive(in io.Reader, requests chan<- incoming) error {
 	}
 }
 
-// handle answers one request, unless the memory or the server is gone before.
-// An error ends the process, and with it the script.
-func handle(r incoming, out io.Writer, gauge *gauge, gone <-chan error) error {
-	answer := make(chan []byte, 1)
-	go func() { answer <- work(r, out) }()
+// handle replies to one request. It returns an error if the script exceeds its
+// memory or the server exits first. The error ends the process and the script.
+func handle(r incoming, out io.Writer, monitor *memoryMonitor, disconnected <-chan error) error {
+	replies := make(chan []byte, 1)
+	go func() { replies <- replyFrame(r, out) }()
 	stop := make(chan struct{})
 	defer close(stop)
 	select {
-	case frame := <-answer:
+	case frame := <-replies:
 		_, err := out.Write(frame)
 		return err
-	case <-gauge.watch(stop):
-		// Said as well as done: the server need not guess from an exit status.
+	case <-monitor.watch(stop):
+		// Tell the server, so that it need not guess from the exit status.
 		frame, err := encodeFrame(frameMemory, nil)
 		if err == nil {
 			_, err = out.Write(frame)
 		}
 		return errors.Join(errMemory, err)
-	case err := <-gone:
+	case err := <-disconnected:
 		return err
 	}
 }
 
-// work gives the answer to a request as a frame.
-func work(r incoming, out io.Writer) []byte {
-	frame, err := encodeFrame(frameReply, answer(r, out))
+// replyFrame returns the reply to a request as a frame.
+func replyFrame(r incoming, out io.Writer) []byte {
+	frame, err := encodeFrame(frameReply, execute(r, out))
 	if err != nil {
-		// A failure as plain as this one can always be sent.
+		// This failure can always be encoded.
 		frame, _ = encodeFrame(frameReply, reply{Failure: &Failure{Kind: Crashed, Message: "the result cannot be sent"}})
 	}
 	return frame
 }
 
-// answer runs or compiles the script. A panic is a mistake in the interpreter.
-func answer(r incoming, out io.Writer) (answer reply) {
+// execute runs or compiles the script. A panic is a bug in the interpreter.
+func execute(r incoming, out io.Writer) (result reply) {
 	defer func() {
 		if cause := recover(); cause != nil {
-			answer = reply{Failure: &Failure{Kind: Crashed, Message: clip(fmt.Sprintf("the interpreter failed: %v", cause), MaxLine)}}
+			result = reply{Failure: &Failure{Kind: Crashed, Message: clip(fmt.Sprintf("the interpreter failed: %v", cause), MaxLine)}}
 		}
 	}()
 	if r.kind == frameCheck {
-		_, answer.Failure = compile(r.Code)
-		return answer
+		_, result.Failure = compile(r.Code)
+		return result
 	}
 	return run(r.request, out)
 }

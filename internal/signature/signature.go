@@ -1,6 +1,5 @@
-// Package signature owns the proof of who sent a request: the signatures and
-// credentials that senders of webhooks put into their headers. It knows neither
-// where requests come from nor what they are for.
+// Package signature verifies the signatures and credentials that senders of
+// webhooks put into request headers. It does not know what the requests are for.
 package signature
 
 import (
@@ -13,7 +12,7 @@ import (
 	"time"
 )
 
-// Scheme is how a sender proves itself.
+// Scheme is an authentication scheme.
 type Scheme string
 
 // The schemes.
@@ -27,55 +26,55 @@ const (
 	Bearer           Scheme = "bearer"
 )
 
-// Schemes lists the schemes.
+// Schemes returns all schemes.
 func Schemes() []Scheme {
 	return []Scheme{GitHub, Stripe, Slack, StandardWebhooks, HMAC, Basic, Bearer}
 }
 
-// Rule says how requests are verified. Only the scheme and the secret are
-// needed by all schemes.
+// Rule configures how requests are verified. Every scheme needs a Secret; the
+// other fields apply to some schemes only.
 type Rule struct {
 	Scheme Scheme
-	// Secret is what the sender and we share: the key of a signature, the password
-	// of basic, the token of bearer.
+	// Secret is shared with the sender: the key of a signature, the password of
+	// basic, the token of bearer.
 	Secret string
-	// Username is that of basic.
+	// Username is the user name of basic.
 	Username string
-	// Header carries the signature of hmac, or the token of bearer where that is
-	// not in Authorization.
+	// Header is the header with the signature of hmac, or with the token of bearer
+	// if that is not in Authorization.
 	Header string
-	// Algorithm is sha256 unless given, Encoding hex, and Prefix what stands before
-	// the signature; all of hmac.
+	// Algorithm (default sha256), Encoding (default hex) and Prefix, the text
+	// before the signature, apply to hmac.
 	Algorithm string
 	Encoding  string
 	Prefix    string
-	// Timestamp is the header that carries the time of hmac.
+	// Timestamp is the header with the timestamp of hmac.
 	Timestamp string
-	// Signed is what is signed: text in which {body} stands for the body and {name}
-	// for the header of that name. Unless given it is the body, after the time and
-	// a dot if there is one.
+	// Signed is a template of the signed text: {body} is replaced by the body and
+	// {name} by the header of that name. The default is the body, preceded by the
+	// timestamp and a dot if there is a timestamp.
 	Signed string
-	// Tolerance is how far the time in a request may be from ours; DefaultTolerance
-	// unless given.
+	// Tolerance is how far the timestamp of a request may be from the current time.
+	// The default is DefaultTolerance.
 	Tolerance time.Duration
 }
 
-// DefaultTolerance is how far the time in a request may be from ours.
+// DefaultTolerance is the default of Rule.Tolerance.
 const DefaultTolerance = 5 * time.Minute
 
-// Refusal is why a request is not taken for genuine. Its text is for the owner
-// of the secret; whoever sent the request learns nothing of it. It holds nothing
-// of the request and nothing of the secret.
-type Refusal struct{ Reason string }
+// Rejection is the reason a request failed verification. It is shown to the
+// owner of the secret, never to the sender, and contains no part of the request
+// or the secret.
+type Rejection struct{ Reason string }
 
-func (e *Refusal) Error() string { return "signature: " + e.Reason }
+func (e *Rejection) Error() string { return "signature: " + e.Reason }
 
-func refuse(format string, args ...any) error { return &Refusal{fmt.Sprintf(format, args...)} }
+func reject(format string, args ...any) error { return &Rejection{fmt.Sprintf(format, args...)} }
 
-// Verify tells whether a request is genuine: nil, or a Refusal.
+// Verify verifies a request. A non-nil error is a *Rejection.
 func (r Rule) Verify(now time.Time, header http.Header, body []byte) error {
 	if r.Secret == "" {
-		return refuse("there is no secret to verify with")
+		return reject("no secret is set to verify the request with")
 	}
 	switch r.Scheme {
 	case GitHub:
@@ -93,16 +92,16 @@ func (r Rule) Verify(now time.Time, header http.Header, body []byte) error {
 	case Bearer:
 		return r.verifyBearer(header)
 	}
-	return refuse("the scheme is not known")
+	return reject("the scheme is unknown")
 }
 
-// Timed tells whether the scheme refuses what is old.
+// Timed reports whether the scheme rejects old requests.
 func (r Rule) Timed() bool {
 	return r.Scheme == Stripe || r.Scheme == Slack || r.Scheme == StandardWebhooks || r.Timestamp != ""
 }
 
-// Headers lists the headers that carry the proof, in lower case: they are of no
-// use to anybody else.
+// Headers returns the lower-case names of the headers that carry signatures or
+// credentials. They must not be passed on.
 func (r Rule) Headers() []string {
 	switch r.Scheme {
 	case GitHub:

@@ -40,20 +40,20 @@ const slackBody = "token=xyzz0WbapA4vBCDEFasx0q6G&team_id=T1DC2JH3J&team_domain=
 	"&response_url=https%3A%2F%2Fhooks.slack.com%2Fcommands%2FT1DC2JH3J%2F397700885554%2F96rGlfmibIGlgcZRskXaIFfN" +
 	"&trigger_id=398738663015.47445629121.803a0bc887a14d10d2c447fce8b6703c"
 
-// genuine is a request that its rule accepts at its time.
-type genuine struct {
+// validRequest is a request that its rule accepts at its time.
+type validRequest struct {
 	rule   signature.Rule
 	at     int64
 	header http.Header
 	body   string
 }
 
-// documented are the requests that the senders' own documentation shows, and
-// for the schemes without one such requests as their documentation describes.
-func documented() map[string]genuine {
+// documentedRequests returns the example requests of the senders' documentation,
+// and for schemes without an example, requests built as documented.
+func documentedRequests() map[string]validRequest {
 	const at = 1_700_000_000
 	stamp := strconv.FormatInt(at, 10)
-	return map[string]genuine{
+	return map[string]validRequest{
 		"github": {
 			signature.Rule{Scheme: signature.GitHub, Secret: "It's a Secret to Everybody"}, at,
 			headers("X-Hub-Signature-256", "sha256=757107ea0eb2509fc211221cce984b8a37570b6d7586c22c46f4379c8b043e17"), "Hello, World!",
@@ -73,7 +73,7 @@ func documented() map[string]genuine {
 				"webhook-signature", "v1,AAAA v1a,hnO3f9T8Ytu9HwrXslvumlUpqtNVqkhqw/enGzPCXe5BdqzCInXqYXFymVJaA7AZdpXwVLPo3mNl8EM+m7TBAg== v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="),
 			`{"test": 2432232314}`,
 		},
-		"standard-webhooks, by the other name": {
+		"standard-webhooks with the headers of Svix": {
 			signature.Rule{Scheme: signature.StandardWebhooks, Secret: "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"}, 1614265330,
 			headers("svix-id", "msg_p5jXN8AQM9LWM0D4loKWxJek", "svix-timestamp", "1614265330",
 				"svix-signature", "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="), `{"test": 2432232314}`,
@@ -83,7 +83,7 @@ func documented() map[string]genuine {
 			headers("Stripe-Signature", "t="+stamp+",v1="+hexMAC("whsec_test_secret", stamp+`.{"id":"evt_1"}`)+",v0=6ffbb59b2300aae63f272406069a9788598b792a944a07aba816edb039989a39"),
 			`{"id":"evt_1"}`,
 		},
-		"stripe while the secret is rolled": {
+		"stripe during a rotation of the secret": {
 			signature.Rule{Scheme: signature.Stripe, Secret: "whsec_new"}, at,
 			headers("Stripe-Signature", "t="+stamp+",v1="+hexMAC("whsec_old", stamp+".{}")+",v1="+hexMAC("whsec_new", stamp+".{}")), "{}",
 		},
@@ -94,11 +94,11 @@ func documented() map[string]genuine {
 			signature.Rule{Scheme: signature.HMAC, Secret: "s", Header: "X-Signature", Algorithm: "sha512", Encoding: "base64", Prefix: "v1="}, at,
 			headers("X-Signature", "v1="+base64.StdEncoding.EncodeToString(mac(sha512.New, "s", "body"))), "body",
 		},
-		"hmac with a time": {
+		"hmac with a timestamp": {
 			signature.Rule{Scheme: signature.HMAC, Secret: "s", Header: "X-Signature", Timestamp: "X-Time"}, at,
 			headers("X-Signature", hexMAC("s", stamp+".body"), "X-Time", stamp), "body",
 		},
-		"hmac with a time in milliseconds, signed in its own way": {
+		"hmac with a timestamp in milliseconds and a template": {
 			signature.Rule{Scheme: signature.HMAC, Secret: "s", Header: "X-Signature", Timestamp: "X-Time", Signed: "v2:{X-Id}:{body}:{x-time}", Tolerance: time.Second}, at,
 			headers("X-Signature", hexMAC("s", "v2:msg-17:body:"+stamp+"000"), "X-Time", stamp+"000", "X-Id", "msg-17"), "body",
 		},
@@ -109,26 +109,26 @@ func documented() map[string]genuine {
 		"bearer": {
 			signature.Rule{Scheme: signature.Bearer, Secret: "mF_9.B5f-4.1JqM"}, at, headers("Authorization", "Bearer mF_9.B5f-4.1JqM"), "",
 		},
-		"bearer in a header of its own": {
+		"bearer in another header": {
 			signature.Rule{Scheme: signature.Bearer, Secret: "tok en", Header: "X-Gitlab-Token"}, at, headers("X-Gitlab-Token", "tok en"), "",
 		},
 	}
 }
 
-func TestWhatTheSendersDocumentIsGenuine(t *testing.T) {
+func TestAcceptsDocumentedRequests(t *testing.T) {
 	t.Parallel()
-	for name, g := range documented() {
+	for name, g := range documentedRequests() {
 		if err := g.rule.Verify(time.Unix(g.at, 0), g.header, []byte(g.body)); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 }
 
-// refused asserts that a request is refused, without a word of what is secret.
-func refused(t *testing.T, name string, g genuine, at time.Time) {
+// assertRejected asserts that a request is rejected and the error reveals no secret.
+func assertRejected(t *testing.T, name string, g validRequest, at time.Time) {
 	t.Helper()
 	err := g.rule.Verify(at, g.header, []byte(g.body))
-	if _, ok := errors.AsType[*signature.Refusal](err); !ok {
+	if _, ok := errors.AsType[*signature.Rejection](err); !ok {
 		t.Errorf("%s: got %v", name, err)
 		return
 	}
@@ -138,57 +138,57 @@ func refused(t *testing.T, name string, g genuine, at time.Time) {
 	for _, values := range g.header {
 		for _, value := range values {
 			if len(value) > 5 && strings.Contains(err.Error(), value) {
-				t.Errorf("%s: what was sent is in %q", name, err)
+				t.Errorf("%s: a part of the request is in %q", name, err)
 			}
 		}
 	}
 }
 
-func TestEveryChangeOfAGenuineRequestIsRefused(t *testing.T) {
+func TestRejectsEveryChangeToAValidRequest(t *testing.T) {
 	t.Parallel()
-	for name, g := range documented() {
+	for name, g := range documentedRequests() {
 		now := time.Unix(g.at, 0)
 		other := g
 		other.rule.Secret = "whsec_" + base64.StdEncoding.EncodeToString([]byte("another secret of somebody else"))
-		refused(t, name+": another secret", other, now)
+		assertRejected(t, name+": another secret", other, now)
 		other.rule.Secret = ""
-		refused(t, name+": no secret", other, now)
+		assertRejected(t, name+": no secret", other, now)
 
 		if g.rule.Scheme != signature.Basic && g.rule.Scheme != signature.Bearer {
 			changed := g
 			changed.body += " "
-			refused(t, name+": a longer body", changed, now)
+			assertRejected(t, name+": a longer body", changed, now)
 			changed.body = g.body[1:]
-			refused(t, name+": a shorter body", changed, now)
+			assertRejected(t, name+": a shorter body", changed, now)
 		}
 		for header, values := range g.header {
 			for what, with := range map[string][]string{
 				"missing": nil, "empty": {""}, "twice": {values[0], values[0]}, "cut short": {values[0][:len(values[0])-1]}, "longer": {values[0] + "0"},
-				"nothing but a prefix": {values[0][:min(3, len(values[0]))]}, "garbage": {"\x00\xff=,=, v1,"},
+				"only a prefix": {values[0][:min(3, len(values[0]))]}, "garbage": {"\x00\xff=,=, v1,"},
 			} {
-				// What stands behind the last v1 of Stripe is not looked at.
+				// Text after the last v1 of Stripe is not checked.
 				if name == "stripe" && (what == "cut short" || what == "longer") {
 					continue
 				}
 				changed := g
 				changed.header = g.header.Clone()
 				changed.header[header] = with
-				refused(t, name+": "+header+" "+what, changed, now)
+				assertRejected(t, name+": "+header+" "+what, changed, now)
 			}
 		}
 		for _, off := range []time.Duration{5*time.Minute + time.Second, -5*time.Minute - time.Second, 48 * time.Hour} {
 			if g.rule.Timed() {
-				refused(t, name+": late", g, now.Add(off))
+				assertRejected(t, name+": late", g, now.Add(off))
 			} else if err := g.rule.Verify(now.Add(off), g.header, []byte(g.body)); err != nil {
-				t.Errorf("%s has no time, and yet: %v", name, err)
+				t.Errorf("%s has no timestamp, but was rejected: %v", name, err)
 			}
 		}
 	}
 }
 
-func TestTheWindowIsWhatTheRuleSays(t *testing.T) {
+func TestTolerance(t *testing.T) {
 	t.Parallel()
-	g := documented()["slack"]
+	g := documentedRequests()["slack"]
 	for tolerance, within := range map[time.Duration]time.Duration{0: 5 * time.Minute, 10 * time.Second: 10 * time.Second, time.Hour: time.Hour} {
 		g.rule.Tolerance = tolerance
 		for _, off := range []time.Duration{within, -within} {
@@ -197,58 +197,58 @@ func TestTheWindowIsWhatTheRuleSays(t *testing.T) {
 			}
 		}
 		for _, off := range []time.Duration{within + time.Second, -within - time.Second} {
-			refused(t, tolerance.String(), g, time.Unix(g.at, 0).Add(off))
+			assertRejected(t, tolerance.String(), g, time.Unix(g.at, 0).Add(off))
 		}
 	}
 }
 
-func TestTimesThatAreNoTimes(t *testing.T) {
+func TestRejectsInvalidTimestamps(t *testing.T) {
 	t.Parallel()
 	const at = 1_700_000_000
 	for _, stamp := range []string{"", "-1", "+1700000000", "01700000000", "1.7e9", "1700000000 ", "0x6553f100", "99999999999999999999", "NaN", "9223372036854775807"} {
-		g := genuine{
+		g := validRequest{
 			signature.Rule{Scheme: signature.HMAC, Secret: "s", Header: "X-S", Timestamp: "X-T"}, at,
 			headers("X-S", hexMAC("s", stamp+".body"), "X-T", stamp), "body",
 		}
-		refused(t, stamp, g, time.Unix(at, 0))
+		assertRejected(t, stamp, g, time.Unix(at, 0))
 	}
-	// The same time twice: which one is signed?
+	// With two timestamps it is ambiguous which one is signed.
 	stamp := strconv.Itoa(at)
-	g := genuine{
+	g := validRequest{
 		signature.Rule{Scheme: signature.Stripe, Secret: "s"}, at,
 		headers("Stripe-Signature", "t="+stamp+",t="+stamp+",v1="+hexMAC("s", stamp+".body")), "body",
 	}
-	refused(t, "two times", g, time.Unix(at, 0))
+	assertRejected(t, "two timestamps", g, time.Unix(at, 0))
 }
 
-// A signature for one split of id, time and body must not hold for another.
-func TestWhatIsSignedCannotBeCutElsewhere(t *testing.T) {
+// A signature for one split of id, timestamp and body must not be valid for another.
+func TestRejectsAnAmbiguousMessageID(t *testing.T) {
 	t.Parallel()
 	const at = 1_700_000_000
 	key := []byte("0123456789abcdef")
 	sign := base64.StdEncoding.EncodeToString(mac(sha256.New, string(key), "a.1700000000.1700000000.body"))
-	g := genuine{
+	g := validRequest{
 		signature.Rule{Scheme: signature.StandardWebhooks, Secret: "whsec_" + base64.StdEncoding.EncodeToString(key)}, at,
 		headers("webhook-id", "a.1700000000", "webhook-timestamp", "1700000000", "webhook-signature", "v1,"+sign), "body",
 	}
-	refused(t, "an id with a dot", g, time.Unix(at, 0))
+	assertRejected(t, "an id with a dot", g, time.Unix(at, 0))
 }
 
-func TestARefusalCostsNoMoreThanAFewSignatures(t *testing.T) {
+func TestChecksALimitedNumberOfSignatures(t *testing.T) {
 	t.Parallel()
 	const at = 1_700_000_000
 	stamp := strconv.Itoa(at)
 	many := strings.Repeat("v1="+strings.Repeat("0", 64)+",", 50)
-	g := genuine{
+	g := validRequest{
 		signature.Rule{Scheme: signature.Stripe, Secret: "s"}, at,
 		headers("Stripe-Signature", "t="+stamp+","+many+"v1="+hexMAC("s", stamp+".body")), "body",
 	}
-	refused(t, "the right one far behind", g, time.Unix(at, 0))
+	assertRejected(t, "the matching one is beyond the limit", g, time.Unix(at, 0))
 }
 
-func TestProofsAreKnownByTheirHeaders(t *testing.T) {
+func TestHeadersListsTheSignatureHeader(t *testing.T) {
 	t.Parallel()
-	for name, g := range documented() {
+	for name, g := range documentedRequests() {
 		found := false
 		for header := range g.header {
 			found = found || slices.Contains(g.rule.Headers(), strings.ToLower(header))
@@ -259,9 +259,9 @@ func TestProofsAreKnownByTheirHeaders(t *testing.T) {
 	}
 }
 
-// Whatever is in the headers, nothing passes that was not made with the secret.
+// No header value that was not made with the secret is accepted.
 func FuzzVerify(f *testing.F) {
-	for _, g := range documented() {
+	for _, g := range documentedRequests() {
 		for _, values := range g.header {
 			f.Add(values[0], g.body)
 		}
@@ -287,7 +287,7 @@ func FuzzVerify(f *testing.F) {
 				rule.Username = "u"
 			}
 			if err := rule.Verify(time.Unix(1_700_000_000, 0), h, []byte(body)); err == nil {
-				t.Fatalf("%s passes %q", scheme, text)
+				t.Fatalf("%s accepts %q", scheme, text)
 			}
 		}
 	})

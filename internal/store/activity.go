@@ -9,32 +9,32 @@ import (
 	"github.com/stepmill/stepmill/internal/workflow"
 )
 
-// Activities implements workflow.Store. The latest runs of each workflow are
-// the end of a range of one index, so that what is read does not depend on how
-// many runs there are.
+// Activities implements workflow.Store. The latest runs of each workflow are at
+// the end of a range of one index, so the cost does not depend on the number of
+// runs.
 func (s *Store) Activities(ctx context.Context, workspaceID string, ids []string) (map[string]workflow.Activity, error) {
 	found := make(map[string]workflow.Activity, len(ids))
 	if len(ids) == 0 {
 		return found, nil
 	}
-	args, places := []any{workspaceID}, make([]string, len(ids))
+	args, placeholders := []any{workspaceID}, make([]string, len(ids))
 	for i, id := range ids {
 		args = append(args, id)
-		places[i] = fmt.Sprintf("$%d", len(args))
+		placeholders[i] = fmt.Sprintf("$%d", len(args))
 	}
 	err := s.read(ctx, func(c Conn) error {
 		clear(found)
-		if err := triggersOf(c, found, args, places); err != nil {
+		if err := loadTriggers(c, found, args, placeholders); err != nil {
 			return err
 		}
-		return recentRuns(c, found, args, places)
+		return recentRuns(c, found, args, placeholders)
 	})
 	return found, err
 }
 
-func triggersOf(c Conn, found map[string]workflow.Activity, args []any, places []string) error {
+func loadTriggers(c Conn, found map[string]workflow.Activity, args []any, placeholders []string) error {
 	return c.Query(`SELECT workflow_id, trigger_id, type, next_at FROM triggers
-		WHERE workflow_id IN (`+strings.Join(places, ", ")+`) AND workspace_id = $1 ORDER BY workflow_id, trigger_id`, args, func(r Row) error {
+		WHERE workflow_id IN (`+strings.Join(placeholders, ", ")+`) AND workspace_id = $1 ORDER BY workflow_id, trigger_id`, args, func(r Row) error {
 		var (
 			id, triggerID, kind string
 			nextAt              *time.Time
@@ -43,7 +43,7 @@ func triggersOf(c Conn, found map[string]workflow.Activity, args []any, places [
 			return err
 		}
 		activity := found[id]
-		activity.Triggers = append(activity.Triggers, workflow.TriggerHead{ID: triggerID, Type: kind})
+		activity.Triggers = append(activity.Triggers, workflow.TriggerRef{ID: triggerID, Type: kind})
 		if nextAt != nil && (activity.NextAt == nil || nextAt.Before(*activity.NextAt)) {
 			activity.NextAt = nextAt
 		}
@@ -52,10 +52,10 @@ func triggersOf(c Conn, found map[string]workflow.Activity, args []any, places [
 	})
 }
 
-func recentRuns(c Conn, found map[string]workflow.Activity, args []any, places []string) error {
+func recentRuns(c Conn, found map[string]workflow.Activity, args []any, placeholders []string) error {
 	const columns = `workflow_id, id, status, draft, started_at, finished_at`
-	parts := make([]string, len(places))
-	for i, place := range places {
+	parts := make([]string, len(placeholders))
+	for i, place := range placeholders {
 		parts[i] = fmt.Sprintf(`SELECT * FROM (SELECT %s FROM runs WHERE workflow_id = %s ORDER BY id DESC LIMIT %d) r%d
 			WHERE EXISTS (SELECT 1 FROM workflows w WHERE w.id = r%d.workflow_id AND w.workspace_id = $1)`, columns, place, workflow.Recent, i, i)
 	}

@@ -17,11 +17,11 @@ func (s *Store) AnswerStep(ctx context.Context, a run.Answer) (bool, error) {
 		return s.answerEarly(ctx, a)
 	}
 	answered := false
-	err := s.write(ctx, func(u *unit) error {
-		if _, err := hold(u, a.RunID); err != nil {
+	err := s.write(ctx, func(tx *transaction) error {
+		if _, err := lockRun(tx, a.RunID); err != nil {
 			return err
 		}
-		open, err := number(u, `SELECT count(*) FROM steps JOIN runs r ON r.id = steps.run_id
+		open, err := number(tx, `SELECT count(*) FROM steps JOIN runs r ON r.id = steps.run_id
 			JOIN workflows w ON w.id = r.workflow_id AND w.deleted_at IS NULL
 			WHERE steps.run_id = $1 AND steps.path = $2 AND r.workspace_id = $3 AND steps.awaits = 'answer' AND steps.status = 'waiting'`,
 			a.RunID, a.StepID, a.WorkspaceID)
@@ -29,32 +29,33 @@ func (s *Store) AnswerStep(ctx context.Context, a run.Answer) (bool, error) {
 			answered = false
 			return err
 		}
-		if answered, err = s.answer(u, a.RunID, a.StepID, a.Value, a.At); err != nil || !answered {
+		if answered, err = s.answer(tx, a.RunID, a.StepID, a.Value, a.At); err != nil || !answered {
 			return err
 		}
-		return insertAudit(u, a.Entry)
+		return insertAudit(tx, a.Entry)
 	})
 	return answered, err
 }
 
-// answerEarly gives an answer to a step that may not wait for it yet. The row in
-// the queue is touched first, as by whoever works on the run: none of both misses
-// the other.
+// answerEarly answers a step that may not wait for the answer yet. It touches the
+// row in the queue first, as the node that executes the run does, so neither
+// misses the other's write.
 func (s *Store) answerEarly(ctx context.Context, a run.Answer) (answered bool, err error) {
-	err = s.write(ctx, func(u *unit) error {
-		n, err := u.Exec(`UPDATE run_queue SET epoch = epoch WHERE run_id = $1 AND workspace_id = $2`+notDeleted, a.RunID, a.WorkspaceID)
+	err = s.write(ctx, func(tx *transaction) error {
+		n, err := tx.Exec(`UPDATE run_queue SET epoch = epoch WHERE run_id = $1 AND workspace_id = $2`+notDeleted, a.RunID, a.WorkspaceID)
 		if answered = false; err != nil || n == 0 {
 			return err
 		}
-		begun, err := number(u, `SELECT count(*) FROM steps WHERE run_id = $1 AND path = $2`, a.RunID, a.StepID)
+		begun, err := number(tx, `SELECT count(*) FROM steps WHERE run_id = $1 AND path = $2`, a.RunID, a.StepID)
 		if err != nil {
 			return err
 		}
 		if begun == 1 {
-			answered, err = s.answer(u, a.RunID, a.StepID, a.Value, a.At)
+			answered, err = s.answer(tx, a.RunID, a.StepID, a.Value, a.At)
 		} else {
-			// The same once more is the same: whoever sent it may not have heard of it.
-			n, err = u.Exec(`INSERT INTO early_answers (run_id, path, value) VALUES ($1, $2, $3)
+			// Repeating the same answer succeeds: the sender may have missed the
+			// response.
+			n, err = tx.Exec(`INSERT INTO early_answers (run_id, path, value) VALUES ($1, $2, $3)
 				ON CONFLICT (run_id, path) DO UPDATE SET value = excluded.value WHERE early_answers.value = excluded.value`,
 				a.RunID, a.StepID, string(a.Value))
 			answered = n == 1
@@ -62,31 +63,31 @@ func (s *Store) answerEarly(ctx context.Context, a run.Answer) (answered bool, e
 		if err != nil || !answered {
 			return err
 		}
-		return insertAudit(u, a.Entry)
+		return insertAudit(tx, a.Entry)
 	})
 	return answered, err
 }
 
-// takeEarly hands a step that begins to wait for an answer the one that has come
-// before.
-func (s *Store) takeEarly(u *unit, runID string, step run.Step, released bool) error {
+// applyEarlyAnswer gives a step that starts to wait for an answer the one that
+// arrived early.
+func (s *Store) applyEarlyAnswer(tx *transaction, runID string, step run.Step, released bool) error {
 	if step.Awaits != action.AwaitsAnswer || step.Status != run.StepWaiting || step.Answer != nil {
 		return nil
 	}
-	n, err := u.Exec(`UPDATE steps SET answer = (SELECT e.value FROM early_answers e WHERE e.run_id = $1 AND e.path = $2)
+	n, err := tx.Exec(`UPDATE steps SET answer = (SELECT e.value FROM early_answers e WHERE e.run_id = $1 AND e.path = $2)
 		WHERE run_id = $1 AND path = $2 AND answer IS NULL AND EXISTS (SELECT 1 FROM early_answers e WHERE e.run_id = $1 AND e.path = $2)`,
 		runID, step.Path)
 	if err != nil || n == 0 {
 		return err
 	}
-	if err := u.Do(`DELETE FROM early_answers WHERE run_id = $1 AND path = $2`, runID, step.Path); err != nil {
+	if err := tx.Do(`DELETE FROM early_answers WHERE run_id = $1 AND path = $2`, runID, step.Path); err != nil {
 		return err
 	}
 	if !released {
-		u.afterCommit(func() { s.notify.Stirred(runID) })
+		tx.afterCommit(func() { s.notify.AnswerArrived(runID) })
 		return nil
 	}
-	err = u.Do(`UPDATE run_queue SET wake_at = $1 WHERE run_id = $2`, step.StartedAt, runID)
+	err = tx.Do(`UPDATE run_queue SET wake_at = $1 WHERE run_id = $2`, step.StartedAt, runID)
 	return err
 }
 
@@ -122,45 +123,45 @@ func (s *Store) Asked(ctx context.Context, workspaceID, runID, path string) (*ru
 	return found, err
 }
 
-// answer hands a value to a step that is open and has none yet. Whoever works
-// on the run is told; if nobody does, the run wakes.
-func (s *Store) answer(u *unit, runID, path string, value []byte, at time.Time) (bool, error) {
-	if held, err := hold(u, runID); err != nil || !held {
+// answer stores a value for a step that is open and has no answer yet. It
+// notifies the node that executes the run; if there is none, it wakes the run.
+func (s *Store) answer(tx *transaction, runID, path string, value []byte, at time.Time) (bool, error) {
+	if running, err := lockRun(tx, runID); err != nil || !running {
 		return false, err
 	}
-	n, err := u.Exec(`UPDATE steps SET answer = $1 WHERE run_id = $2 AND path = $3 AND status IN ('running', 'waiting') AND answer IS NULL`,
+	n, err := tx.Exec(`UPDATE steps SET answer = $1 WHERE run_id = $2 AND path = $3 AND status IN ('running', 'waiting') AND answer IS NULL`,
 		string(value), runID, path)
 	if err != nil || n == 0 {
 		return false, err
 	}
-	return true, s.stir(u, runID, at)
+	return true, s.announceAnswer(tx, runID, at)
 }
 
-// stir makes a run look at what there is for it.
-func (s *Store) stir(u *unit, runID string, at time.Time) error {
-	if err := u.Do(`UPDATE run_queue SET wake_at = $1 WHERE run_id = $2 AND turn`, at, runID); err != nil {
+// announceAnswer makes a run check for new answers.
+func (s *Store) announceAnswer(tx *transaction, runID string, at time.Time) error {
+	if err := tx.Do(`UPDATE run_queue SET wake_at = $1 WHERE run_id = $2 AND turn`, at, runID); err != nil {
 		return err
 	}
-	held, err := number(u, `SELECT count(*) FROM run_queue WHERE run_id = $1`+inHands, runID)
+	owned, err := number(tx, `SELECT count(*) FROM run_queue WHERE run_id = $1`+ownedByNode, runID)
 	if err != nil {
 		return err
 	}
-	if held == 1 {
-		u.afterCommit(func() { s.notify.Stirred(runID) })
+	if owned == 1 {
+		tx.afterCommit(func() { s.notify.AnswerArrived(runID) })
 		return nil
 	}
-	return s.wake(u, runID)
+	return s.wake(tx, runID)
 }
 
-// Approvals implements run.Store. Only runs that are not finished have steps that
-// wait, and these are found through the queue.
+// Approvals implements run.Store. Only unfinished runs have waiting steps, so
+// they are read from the queue.
 func (s *Store) Approvals(ctx context.Context, workspaceID string, page paging.Request) (paging.Page[run.Approval], error) {
 	runID, path, _ := strings.Cut(page.After, "/")
 	var found []run.Approval
 	err := s.read(ctx, func(c Conn) (err error) {
 		found, err = list(c, `SELECT s.run_id, s.path, q.workflow_id, w.name, s.name, s.input, s.started_at, COALESCE(s.deadline, s.wake_at)
 			FROM run_queue q JOIN steps s ON s.run_id = q.run_id JOIN workflows w ON w.id = q.workflow_id AND w.deleted_at IS NULL
-			WHERE q.workspace_id = $1`+listed("q.workspace_id")+` AND q.run_id <= $2 AND (q.run_id < $2 OR s.path > $3)
+			WHERE q.workspace_id = $1`+useIndex("q.workspace_id")+` AND q.run_id <= $2 AND (q.run_id < $2 OR s.path > $3)
 			AND s.awaits = 'answer' AND s.status = 'waiting' AND s.answer IS NULL ORDER BY q.run_id DESC, s.path LIMIT $4`,
 			[]any{workspaceID, before(runID), path, page.Limit + 1}, func(r Row) (a run.Approval, err error) {
 				err = r.Scan(&a.RunID, &a.StepID, &a.WorkflowID, &a.WorkflowName, &a.StepName, (*[]byte)(&a.Input), &a.Since, &a.Until)
@@ -171,7 +172,7 @@ func (s *Store) Approvals(ctx context.Context, workspaceID string, page paging.R
 	return paging.Cut(found, page.Limit, func(a run.Approval) string { return a.RunID + "/" + a.StepID }), err
 }
 
-// Answers reads what has come for the open steps of a run, by their paths.
+// Answers returns the answers to the open steps of a run, by path.
 func (s *Store) Answers(ctx context.Context, runID string) (map[string]json.RawMessage, error) {
 	answers := map[string]json.RawMessage{}
 	err := s.read(ctx, func(c Conn) error {

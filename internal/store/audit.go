@@ -9,7 +9,7 @@ import (
 	"github.com/stepmill/stepmill/internal/paging"
 )
 
-func insertAudit(u *unit, entries ...audit.Entry) error {
+func insertAudit(tx *transaction, entries ...audit.Entry) error {
 	for _, e := range entries {
 		details := []byte("{}")
 		if e.Details != nil {
@@ -18,7 +18,7 @@ func insertAudit(u *unit, entries ...audit.Entry) error {
 				return fmt.Errorf("encode audit details: %w", err)
 			}
 		}
-		if err := u.Do(`INSERT INTO audit (id, workspace_id, at, actor_type, actor_id, action, target_type, target_id, details, request_id)
+		if err := tx.Do(`INSERT INTO audit (id, workspace_id, at, actor_type, actor_id, action, target_type, target_id, details, request_id)
 			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
 			e.ID, e.WorkspaceID, e.At, e.ActorType, e.ActorID, e.Action, e.TargetType, e.TargetID, string(details), e.RequestID); err != nil {
 			return err

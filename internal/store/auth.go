@@ -16,22 +16,22 @@ import (
 // Install implements auth.Store.
 func (s *Store) Install(ctx context.Context, in auth.Installation) (bool, error) {
 	installed := false
-	err := s.write(ctx, func(u *unit) error {
-		n, err := u.Exec(`INSERT INTO installation (id, first_workspace_id, key_check, created_at)
+	err := s.write(ctx, func(tx *transaction) error {
+		n, err := tx.Exec(`INSERT INTO installation (id, first_workspace_id, key_check, created_at)
 			VALUES (1, $1, $2, $3) ON CONFLICT (id) DO NOTHING`, in.Workspace.ID, in.KeyCheck, in.Workspace.CreatedAt)
 		if installed = n == 1; err != nil {
 			return err
 		}
 		if !installed {
-			return refuseHalf(u)
+			return checkComplete(tx)
 		}
-		return insertWorkspace(u, in.Workspace, in.DataKey, in.AdminKey, in.Entry)
+		return insertWorkspace(tx, in.Workspace, in.DataKey, in.AdminKey, in.Entry)
 	})
 	return installed, err
 }
 
-// KeyCheck returns the value that tells which master key seals this store, or
-// nil when nothing was installed yet.
+// KeyCheck returns the value that identifies the master key of this store, or nil
+// if nothing is installed yet.
 func (s *Store) KeyCheck(ctx context.Context) ([]byte, error) {
 	var check []byte
 	err := s.read(ctx, func(c Conn) error {
@@ -40,15 +40,15 @@ func (s *Store) KeyCheck(ctx context.Context) ([]byte, error) {
 	return check, err
 }
 
-// RewrapDataKeys replaces the data keys of all workspaces and the value that
-// tells which master key wraps them: all of them or none.
+// RewrapDataKeys atomically replaces the data keys of all workspaces and the
+// value that identifies the master key that wraps them.
 func (s *Store) RewrapDataKeys(ctx context.Context, check []byte, rewrap func(workspaceID string, wrapped []byte) ([]byte, error)) error {
 	type key struct {
 		workspaceID string
 		wrapped     []byte
 	}
-	return s.write(ctx, func(u *unit) error {
-		keys, err := list(u, `SELECT id, data_key FROM workspaces`, nil, func(r Row) (k key, err error) {
+	return s.write(ctx, func(tx *transaction) error {
+		keys, err := list(tx, `SELECT id, data_key FROM workspaces`, nil, func(r Row) (k key, err error) {
 			err = r.Scan(&k.workspaceID, &k.wrapped)
 			return k, err
 		})
@@ -60,11 +60,11 @@ func (s *Store) RewrapDataKeys(ctx context.Context, check []byte, rewrap func(wo
 			if err != nil {
 				return err
 			}
-			if err := u.Do(`UPDATE workspaces SET data_key = $1 WHERE id = $2`, wrapped, k.workspaceID); err != nil {
+			if err := tx.Do(`UPDATE workspaces SET data_key = $1 WHERE id = $2`, wrapped, k.workspaceID); err != nil {
 				return err
 			}
 		}
-		err = u.Do(`UPDATE installation SET key_check = $1 WHERE id = 1`, check)
+		err = tx.Do(`UPDATE installation SET key_check = $1 WHERE id = 1`, check)
 		return err
 	})
 }
@@ -83,27 +83,27 @@ func (s *Store) DataKey(ctx context.Context, workspaceID string) ([]byte, error)
 
 // InsertWorkspace implements auth.Store.
 func (s *Store) InsertWorkspace(ctx context.Context, w auth.Workspace, dataKey []byte, first auth.Key, ownerID string, entry audit.Entry) error {
-	return s.write(ctx, func(u *unit) error {
-		if err := insertWorkspace(u, w, dataKey, first, entry); err != nil || ownerID == "" {
+	return s.write(ctx, func(tx *transaction) error {
+		if err := insertWorkspace(tx, w, dataKey, first, entry); err != nil || ownerID == "" {
 			return err
 		}
-		if there, err := holdUser(u, ownerID); err != nil || !there {
+		if exists, err := lockUser(tx, ownerID); err != nil || !exists {
 			return err
 		}
-		return insertMember(u, w.ID, ownerID, account.Owner, w.CreatedAt)
+		return insertMember(tx, w.ID, ownerID, account.Owner, w.CreatedAt)
 	})
 }
 
-func insertWorkspace(u *unit, w auth.Workspace, dataKey []byte, first auth.Key, entry audit.Entry) error {
-	if err := u.Do(`INSERT INTO workspaces (id, name, plan, requests_per_minute, data_key, created_at, updated_at, api_keys)
+func insertWorkspace(tx *transaction, w auth.Workspace, dataKey []byte, first auth.Key, entry audit.Entry) error {
+	if err := tx.Do(`INSERT INTO workspaces (id, name, plan, requests_per_minute, data_key, created_at, updated_at, api_keys)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, 1)`,
 		w.ID, w.Name, string(w.Plan), w.RequestsPerMinute, dataKey, w.CreatedAt, w.UpdatedAt); err != nil {
 		return err
 	}
-	if err := insertKey(u, first); err != nil {
+	if err := insertKey(tx, first); err != nil {
 		return err
 	}
-	return insertAudit(u, entry)
+	return insertAudit(tx, entry)
 }
 
 const workspaceColumns = `w.id, w.name, w.plan, w.requests_per_minute, w.created_at, w.updated_at, i.id IS NOT NULL`
@@ -115,7 +115,7 @@ func scanWorkspace(r Row) (w auth.Workspace, err error) {
 	return w, err
 }
 
-// workspaceFields are where the columns of a workspace go.
+// workspaceFields returns the scan destinations for the columns of a workspace.
 func workspaceFields(w *auth.Workspace) []any {
 	return []any{&w.ID, &w.Name, (*string)(&w.Plan), &w.RequestsPerMinute, &w.CreatedAt, &w.UpdatedAt, &w.First}
 }
@@ -154,13 +154,13 @@ func (s *Store) Workspaces(ctx context.Context, page paging.Request) (paging.Pag
 // UpdateWorkspace implements auth.Store.
 func (s *Store) UpdateWorkspace(ctx context.Context, w auth.Workspace, was time.Time, entry audit.Entry) (bool, error) {
 	updated := false
-	err := s.write(ctx, func(u *unit) error {
-		n, err := u.Exec(`UPDATE workspaces SET name = $1, plan = $2, requests_per_minute = $3, updated_at = $4
+	err := s.write(ctx, func(tx *transaction) error {
+		n, err := tx.Exec(`UPDATE workspaces SET name = $1, plan = $2, requests_per_minute = $3, updated_at = $4
 			WHERE id = $5 AND updated_at = $6`, w.Name, string(w.Plan), w.RequestsPerMinute, w.UpdatedAt, w.ID, was)
 		if updated = n == 1; err != nil || !updated {
 			return err
 		}
-		return insertAudit(u, entry)
+		return insertAudit(tx, entry)
 	})
 	return updated, err
 }
@@ -168,21 +168,21 @@ func (s *Store) UpdateWorkspace(ctx context.Context, w auth.Workspace, was time.
 // InsertKey implements auth.Store.
 func (s *Store) InsertKey(ctx context.Context, k auth.Key, atMost int, entry audit.Entry) (bool, error) {
 	inserted := false
-	err := s.write(ctx, func(u *unit) error {
+	err := s.write(ctx, func(tx *transaction) error {
 		var err error
-		if inserted, err = grow(u, "api_keys", k.WorkspaceID, atMost); err != nil || !inserted {
+		if inserted, err = incrementUsage(tx, "api_keys", k.WorkspaceID, atMost); err != nil || !inserted {
 			return err
 		}
-		if err := insertKey(u, k); err != nil {
+		if err := insertKey(tx, k); err != nil {
 			return err
 		}
-		return insertAudit(u, entry)
+		return insertAudit(tx, entry)
 	})
 	return inserted, err
 }
 
-func insertKey(u *unit, k auth.Key) error {
-	err := u.Do(`INSERT INTO api_keys (id, workspace_id, name, scopes, lookup, hash, created_at, created_by, expires_at)
+func insertKey(tx *transaction, k auth.Key) error {
+	err := tx.Do(`INSERT INTO api_keys (id, workspace_id, name, scopes, lookup, hash, created_at, created_by, expires_at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
 		k.ID, k.WorkspaceID, k.Name, auth.JoinScopes(k.Scopes), k.Lookup, k.Hash, k.CreatedAt, k.CreatedBy, timeOrNil(k.ExpiresAt))
 	return err
@@ -221,15 +221,15 @@ func (s *Store) Keys(ctx context.Context, workspaceID string, page paging.Reques
 // RevokeKey implements auth.Store.
 func (s *Store) RevokeKey(ctx context.Context, workspaceID, id string, at time.Time, entry audit.Entry) (bool, error) {
 	revoked := false
-	err := s.write(ctx, func(u *unit) error {
-		n, err := u.Exec(`UPDATE api_keys SET revoked_at = $1 WHERE id = $2 AND workspace_id = $3 AND revoked_at IS NULL`, at, id, workspaceID)
+	err := s.write(ctx, func(tx *transaction) error {
+		n, err := tx.Exec(`UPDATE api_keys SET revoked_at = $1 WHERE id = $2 AND workspace_id = $3 AND revoked_at IS NULL`, at, id, workspaceID)
 		if revoked = n == 1; err != nil || !revoked {
 			return err
 		}
-		if err := shrink(u, "api_keys", workspaceID, 1); err != nil {
+		if err := decrementUsage(tx, "api_keys", workspaceID, 1); err != nil {
 			return err
 		}
-		return insertAudit(u, entry)
+		return insertAudit(tx, entry)
 	})
 	return revoked, err
 }
@@ -256,9 +256,9 @@ func (s *Store) KeyByLookup(ctx context.Context, lookup string) (*auth.Key, *aut
 
 // TouchKeys implements auth.Store.
 func (s *Store) TouchKeys(ctx context.Context, usedAt map[string]time.Time) error {
-	return s.write(ctx, func(u *unit) error {
-		for _, id := range slices.Sorted(maps.Keys(usedAt)) { // one order of locks
-			if err := u.Do(`UPDATE api_keys SET last_used_at = $1 WHERE id = $2`, usedAt[id], id); err != nil {
+	return s.write(ctx, func(tx *transaction) error {
+		for _, id := range slices.Sorted(maps.Keys(usedAt)) { // consistent lock order
+			if err := tx.Do(`UPDATE api_keys SET last_used_at = $1 WHERE id = $2`, usedAt[id], id); err != nil {
 				return err
 			}
 		}

@@ -11,314 +11,317 @@ import (
 	"github.com/stepmill/stepmill/internal/run"
 )
 
-// Cluster is what the store knows of the nodes that share it. Without one there
-// is a single process, and who may execute how many runs is counted in its
-// memory; with one it is counted here, in workspace_load, under the lock of the
-// workspace:
+// Cluster connects the store to the other nodes that share the database. Without
+// one there is a single process, which counts in memory how many runs each
+// workspace executes. With one, the counts are in workspace_load, guarded by the
+// workspace's lock:
 //
-//   - a run has a slot while it is executed or on its way to a node;
-//   - a run that is due while its workspace has no free slot is parked;
-//   - a run that waits for a time or an answer has neither.
+//   - a run has a slot while a node executes it or a job for it is enqueued;
+//   - a run that is due while its workspace has no free slot is throttled;
+//   - a run that waits for a time or an answer is neither.
 //
-// The statements of this file are for PostgreSQL only.
+// The statements in this file are for PostgreSQL only.
 type Cluster struct {
-	// Node is this one.
+	// Node is the id of this node.
 	Node string
-	// Limit is how many runs of a workspace may have a slot.
+	// Limit returns how many runs of a workspace may have a slot.
 	Limit func(auth.Plan) int
-	// Room keeps a place on this node for a run, if there is one.
-	Room func(run.Wake) bool
-	// Leaving says that this node takes up nothing more: it is about to stop, or
-	// others take what it has.
-	Leaving func() bool
-	// Hand puts wake-ups on their way to any node, in the unit of the
-	// connection.
-	Hand func(context.Context, Conn, []run.Handover) error
-	// Carried tells which of the given runs are on their way to a node.
-	Carried func(context.Context, Conn, []string) (map[string]bool, error)
-	// Freed tells, after the commit, that a workspace has runs parked and may
-	// have a slot for them.
-	Freed func(workspaceID string)
+	// Reserve reserves capacity on this node for a run and reports whether there
+	// was any.
+	Reserve func(run.Wake) bool
+	// Draining reports whether this node accepts no more runs, because it is
+	// shutting down or other nodes have taken over its runs.
+	Draining func() bool
+	// EnqueueJobs enqueues wake-ups for any node in the connection's transaction.
+	EnqueueJobs func(context.Context, Conn, []run.Job) error
+	// HasJob reports which of the given runs have a job.
+	HasJob func(context.Context, Conn, []string) (map[string]bool, error)
+	// SlotFreed is called after the commit if a workspace has throttled runs and
+	// may have a slot for them.
+	SlotFreed func(workspaceID string)
 }
 
-// OfCluster makes the store that of one of several nodes.
-func (s *Store) OfCluster(c Cluster) { s.cluster = &c }
+// SetCluster makes this the store of one node in a cluster.
+func (s *Store) SetCluster(c Cluster) { s.cluster = &c }
 
-// shortWait is how long a run may wait in the memory of the node that had it
-// last.
+// shortWait is the longest wait for which the node that last executed a run keeps
+// a local timer instead of enqueueing a job.
 const shortWait = 10 * time.Second
 
-// load is what a unit changes in the load of a workspace.
-type load struct{ freed, unparked int }
+// load is the change that a transaction makes to the load of a workspace.
+type load struct{ freed, unthrottled int }
 
-// free gives back the slot of a run with the end of the unit.
-func (u *unit) free(workspaceID string, slots, parked int) {
-	if slots+parked == 0 {
+// addFreed records slots and throttled runs to subtract from the workspace's load
+// at the end of the transaction.
+func (tx *transaction) addFreed(workspaceID string, slots, throttled int) {
+	if slots+throttled == 0 {
 		return
 	}
-	if u.loads == nil {
-		u.loads = map[string]load{}
+	if tx.loads == nil {
+		tx.loads = map[string]load{}
 	}
-	l := u.loads[workspaceID]
-	u.loads[workspaceID] = load{l.freed + slots, l.unparked + parked}
+	l := tx.loads[workspaceID]
+	tx.loads[workspaceID] = load{l.freed + slots, l.unthrottled + throttled}
 }
 
-// drop removes the row of a run from the queue, for good.
-func (s *Store) drop(u *unit, of run.Run) error {
+// dequeue deletes the row of a run from the queue.
+func (s *Store) dequeue(tx *transaction, r run.Run) error {
 	if s.cluster == nil {
-		return u.Do(`DELETE FROM run_queue WHERE run_id = $1`, of.ID)
+		return tx.Do(`DELETE FROM run_queue WHERE run_id = $1`, r.ID)
 	}
-	return u.Query(`DELETE FROM run_queue WHERE run_id = $1 RETURNING slot, parked`, []any{of.ID}, u.freeing(of.WorkspaceID))
+	return tx.Query(`DELETE FROM run_queue WHERE run_id = $1 RETURNING slot, parked`, []any{r.ID}, tx.scanFreed(r.WorkspaceID))
 }
 
-// dropAll gives back what the runs of a workflow hold that is deleted, and voids
-// their leases: who waits for one of these rows sees its new epoch, but not yet
-// that the workflow is gone.
-func (s *Store) dropAll(u *unit, workspaceID, workflowID string) error {
+// revokeLeases frees what the runs of a deleted workflow hold and voids their
+// leases. A transaction that is blocked on one of these rows sees the new epoch,
+// but does not see yet that the workflow is deleted.
+func (s *Store) revokeLeases(tx *transaction, workspaceID, workflowID string) error {
 	if s.cluster == nil {
 		return nil
 	}
-	if err := u.Query(`SELECT slot, parked FROM run_queue WHERE workflow_id = $1`+listed("workflow_id")+` ORDER BY run_id FOR UPDATE`,
-		[]any{workflowID}, u.freeing(workspaceID)); err != nil {
+	if err := tx.Query(`SELECT slot, parked FROM run_queue WHERE workflow_id = $1`+useIndex("workflow_id")+` ORDER BY run_id FOR UPDATE`,
+		[]any{workflowID}, tx.scanFreed(workspaceID)); err != nil {
 		return err
 	}
-	return u.Do(`UPDATE run_queue SET epoch = epoch + 1, node = NULL, executing = NULL, slot = false, parked = false WHERE workflow_id = $1`+listed("workflow_id"), workflowID)
+	return tx.Do(`UPDATE run_queue SET epoch = epoch + 1, node = NULL, executing = NULL, slot = false, parked = false WHERE workflow_id = $1`+useIndex("workflow_id"), workflowID)
 }
 
-// freeing gives back what a row of the queue held.
-func (u *unit) freeing(workspaceID string) func(Row) error {
+// scanFreed returns a function that frees what a row of the queue holds.
+func (tx *transaction) scanFreed(workspaceID string) func(Row) error {
 	return func(r Row) error {
-		var slot, parked bool
-		if err := r.Scan(&slot, &parked); err != nil {
+		var slot, throttled bool
+		if err := r.Scan(&slot, &throttled); err != nil {
 			return err
 		}
-		u.giveBack(workspaceID, slot, parked)
+		tx.releaseSlot(workspaceID, slot, throttled)
 		return nil
 	}
 }
 
-func (u *unit) giveBack(workspaceID string, slot, parked bool) {
+func (tx *transaction) releaseSlot(workspaceID string, slot, throttled bool) {
 	switch {
 	case slot:
-		u.free(workspaceID, 1, 0)
-	case parked:
-		u.free(workspaceID, 0, 1)
+		tx.addFreed(workspaceID, 1, 0)
+	case throttled:
+		tx.addFreed(workspaceID, 0, 1)
 	}
 }
 
-// settleLoads writes what has become of slots.
-func (s *Store) settleLoads(u *unit) error {
-	for _, workspaceID := range slices.Sorted(maps.Keys(u.loads)) {
-		if err := s.settleLoad(u, workspaceID); err != nil {
+// writeLoads writes the changed loads of all workspaces.
+func (s *Store) writeLoads(tx *transaction) error {
+	for _, workspaceID := range slices.Sorted(maps.Keys(tx.loads)) {
+		if err := s.writeLoad(tx, workspaceID); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (s *Store) settleLoad(u *unit, workspaceID string) error {
-	l, ok := u.loads[workspaceID]
+func (s *Store) writeLoad(tx *transaction, workspaceID string) error {
+	l, ok := tx.loads[workspaceID]
 	if !ok {
 		return nil
 	}
-	delete(u.loads, workspaceID)
-	if err := lockWorkspace(u, workspaceID); err != nil {
+	delete(tx.loads, workspaceID)
+	if err := lockWorkspace(tx, workspaceID); err != nil {
 		return err
 	}
-	parked := 0
-	u.afterCommit(func() {
-		if parked > 0 && l.freed > 0 {
-			s.cluster.Freed(workspaceID)
+	throttled := 0
+	tx.afterCommit(func() {
+		if throttled > 0 && l.freed > 0 {
+			s.cluster.SlotFreed(workspaceID)
 		}
 	})
-	if known, ok := s.audiences.recall(workspaceID); ok && u.expecting && l.unparked == 0 {
-		u.saw(workspaceID, known.number)
-		return u.Tally(`UPDATE workspace_load SET running = running - $1 WHERE workspace_id = $2 RETURNING parked, 1 / (audience = $3)::int`,
-			int64(l.freed), []any{workspaceID, known.number}, func(r Row) error {
-				var same int
-				return r.Scan(&parked, &same)
+	if cached, ok := s.subscribers.get(workspaceID); ok && tx.optimistic && l.unthrottled == 0 {
+		tx.noteSubscriberVersion(workspaceID, cached.version)
+		return tx.Tally(`UPDATE workspace_load SET running = running - $1 WHERE workspace_id = $2 RETURNING parked, 1 / (audience = $3)::int`,
+			int64(l.freed), []any{workspaceID, cached.version}, func(r Row) error {
+				var unchanged int
+				return r.Scan(&throttled, &unchanged)
 			})
 	}
-	return u.Query(`UPDATE workspace_load SET running = running - $1, parked = parked - $2 WHERE workspace_id = $3 RETURNING parked, audience`,
-		[]any{l.freed, l.unparked, workspaceID}, func(r Row) error {
-			var number int64
-			err := r.Scan(&parked, &number)
-			u.saw(workspaceID, number)
+	return tx.Query(`UPDATE workspace_load SET running = running - $1, parked = parked - $2 WHERE workspace_id = $3 RETURNING parked, audience`,
+		[]any{l.freed, l.unthrottled, workspaceID}, func(r Row) error {
+			var version int64
+			err := r.Scan(&throttled, &version)
+			tx.noteSubscriberVersion(workspaceID, version)
 			return err
 		})
 }
 
-// expectSlot gives a run of the workspace a slot and takes for granted that there
-// is one, and that its audience has the number.
-func (s *Store) expectSlot(u *unit, workspaceID string, plan auth.Plan, number int64) error {
-	if err := lockWorkspace(u, workspaceID); err != nil {
+// expectWorkspaceSlot acquires a slot for a run. It expects that one is free and
+// that the subscribers still have the given version; otherwise the transaction is
+// rolled back.
+func (s *Store) expectWorkspaceSlot(tx *transaction, workspaceID string, plan auth.Plan, version int64) error {
+	if err := lockWorkspace(tx, workspaceID); err != nil {
 		return err
 	}
-	u.saw(workspaceID, number)
+	tx.noteSubscriberVersion(workspaceID, version)
 	limit := s.cluster.Limit(plan)
-	// Without a row the number is another one too.
-	return u.Tally(`INSERT INTO workspace_load AS l (workspace_id, running, parked) VALUES ($2, $1, 0)
+	// Without a row the version does not match either.
+	return tx.Tally(`INSERT INTO workspace_load AS l (workspace_id, running, parked) VALUES ($2, $1, 0)
 		ON CONFLICT (workspace_id) DO UPDATE SET running = l.running + $1
-		RETURNING l.running, 1 / (l.running <= $3 AND l.audience = $4)::int`, 1, []any{workspaceID, limit, number}, func(r Row) error {
-		var under, held int
-		err := r.Scan(&under, &held)
-		s.audiences.note(workspaceID, roomy(under, limit))
+		RETURNING l.running, 1 / (l.running <= $3 AND l.audience = $4)::int`, 1, []any{workspaceID, limit, version}, func(r Row) error {
+		var inUse, ok int
+		err := r.Scan(&inUse, &ok)
+		s.subscribers.setHeadroom(workspaceID, hasHeadroom(inUse, limit))
 		return err
 	})
 }
 
-// roomy tells whether a workspace has so many slots left that the next unit can
-// expect one.
-func roomy(under, limit int) bool { return limit >= 16 && under <= limit*3/4 }
+// hasHeadroom reports whether a workspace has enough free slots for the next
+// transaction to expect one.
+func hasHeadroom(inUse, limit int) bool { return limit >= 16 && inUse <= limit*3/4 }
 
-// takeSlot gives a run of the workspace a slot, if one is free, and answers how
-// many are taken then. If none is, the run is counted as parked, unless so many
-// are already: then run.ErrQueueFull is answered. It is one statement: units of a
-// group share their locks, and no other may come in between.
-func (s *Store) takeSlot(u *unit, workspaceID string, plan auth.Plan, atMost int) (under int, given bool, err error) {
-	if err := s.settleLoad(u, workspaceID); err != nil {
+// acquireWorkspaceSlot acquires a slot for a run if one is free, and returns how
+// many are then in use. If none is free, it counts the run as throttled, or
+// returns run.ErrQueueFull if maxThrottled runs already are. It is a single
+// statement because transactions of a group share their locks, and no other may
+// come in between.
+func (s *Store) acquireWorkspaceSlot(tx *transaction, workspaceID string, plan auth.Plan, maxThrottled int) (inUse int, granted bool, err error) {
+	if err := s.writeLoad(tx, workspaceID); err != nil {
 		return 0, false, err
 	}
-	if err := lockWorkspace(u, workspaceID); err != nil {
+	if err := lockWorkspace(tx, workspaceID); err != nil {
 		return 0, false, err
 	}
 	counted, limit := false, s.cluster.Limit(plan)
-	err = u.Query(`INSERT INTO workspace_load AS l (workspace_id, running, parked) VALUES ($1, 1, 0)
+	err = tx.Query(`INSERT INTO workspace_load AS l (workspace_id, running, parked) VALUES ($1, 1, 0)
 		ON CONFLICT (workspace_id) DO UPDATE SET given = l.running < $2,
 		running = CASE WHEN l.running < $2 THEN l.running + 1 ELSE l.running END,
 		parked = CASE WHEN l.running < $2 THEN l.parked ELSE l.parked + 1 END
 		WHERE l.running < $2 OR l.parked < $3 RETURNING l.running, l.given, l.audience`,
-		[]any{workspaceID, limit, atMost}, func(r Row) error {
+		[]any{workspaceID, limit, maxThrottled}, func(r Row) error {
 			counted = true
-			var number int64
-			err := r.Scan(&under, &given, &number)
-			u.saw(workspaceID, number)
+			var version int64
+			err := r.Scan(&inUse, &granted, &version)
+			tx.noteSubscriberVersion(workspaceID, version)
 			return err
 		})
 	if err == nil && !counted {
 		err = run.ErrQueueFull
 	}
-	s.audiences.note(workspaceID, given && roomy(under, limit))
-	return under, given, err
+	s.subscribers.setHeadroom(workspaceID, granted && hasHeadroom(inUse, limit))
+	return inUse, granted, err
 }
 
-// admit finds a place for a new run: on this node, on its way to another, or
-// parked. The place that was kept for it here is not needed in the latter cases.
-func (s *Store) admit(u *unit, start run.Start) (node string, slot bool, err error) {
-	under, slot, err := s.takeSlot(u, start.Run.WorkspaceID, start.Plan, start.Plan.Limits().QueuedRuns)
+// admit places a new run: on this node, in a job for any node, or among the
+// throttled runs. In the latter two cases the capacity reserved on this node is
+// not used.
+func (s *Store) admit(tx *transaction, start run.Start) (node string, slot bool, err error) {
+	inUse, slot, err := s.acquireWorkspaceSlot(tx, start.Run.WorkspaceID, start.Plan, start.Plan.Limits().QueuedRuns)
 	switch {
 	case err != nil || !slot:
 		return "", false, err
 	case start.Node != "":
 		return start.Node, true, nil
 	default:
-		u.handovers = append(u.handovers, run.Handover{
+		tx.jobs = append(tx.jobs, run.Job{
 			Wake: run.Wake{
 				RunID: start.Run.ID, WorkspaceID: start.Run.WorkspaceID, WorkflowID: start.Run.WorkflowID,
 				Epoch: 1, At: start.Run.StartedAt, Plan: start.Plan,
 			},
-			Under: under,
+			InFlight: inUse,
 		})
 		return "", true, nil
 	}
 }
 
-// enqueueInCluster puts a new run into the queue.
-func (s *Store) enqueueInCluster(u *unit, start run.Start, turn bool) error {
-	if known, ok := s.audiences.recall(start.Run.WorkspaceID); ok && !known.tight && u.expecting {
-		// The lock of the workspace comes last.
-		if err := s.insertQueued(u, start, start.Node, true, true); err != nil {
+// enqueueInCluster adds a new run to the queue.
+func (s *Store) enqueueInCluster(tx *transaction, start run.Start, admitted bool) error {
+	if cached, ok := s.subscribers.get(start.Run.WorkspaceID); ok && !cached.nearLimit && tx.optimistic {
+		// The workspace's lock comes last.
+		if err := s.insertQueued(tx, start, start.Node, true, true); err != nil {
 			return err
 		}
-		return s.expectSlot(u, start.Run.WorkspaceID, start.Plan, known.number)
+		return s.expectWorkspaceSlot(tx, start.Run.WorkspaceID, start.Plan, cached.version)
 	}
 	node, slot := "", false
-	if turn {
+	if admitted {
 		var err error
-		if node, slot, err = s.admit(u, start); err != nil {
+		if node, slot, err = s.admit(tx, start); err != nil {
 			return err
 		}
 	}
-	return s.insertQueued(u, start, node, turn, slot)
+	return s.insertQueued(tx, start, node, admitted, slot)
 }
 
-// insertQueued writes the row of a new run in the queue: it is in the hands of a
-// node, on its way, parked, or waits for its turn.
-func (s *Store) insertQueued(u *unit, start run.Start, node string, turn, slot bool) error {
+// insertQueued writes the row of a new run in the queue: owned by a node, with a
+// job, throttled, or held back by its concurrency limit.
+func (s *Store) insertQueued(tx *transaction, start run.Start, node string, admitted, slot bool) error {
 	r := start.Run
 	var limit, wakeAt any
-	if start.Share != nil {
-		limit = start.Share.Limit
+	if start.Concurrency != nil {
+		limit = start.Concurrency.Limit
 	}
-	if turn && node == "" {
+	if admitted && node == "" {
 		wakeAt = r.StartedAt
 	}
-	u.afterCommit(func() { s.accepted(start, node != "") })
-	return u.Do(`INSERT INTO run_queue (run_id, workspace_id, workflow_id, epoch, node, wake_at, share_key, share_limit, turn, slot, parked)
+	tx.afterCommit(func() { s.announceStart(start, node != "") })
+	return tx.Do(`INSERT INTO run_queue (run_id, workspace_id, workflow_id, epoch, node, wake_at, share_key, share_limit, turn, slot, parked)
 		VALUES ($1, $2, $3, 1, $4, $5, $6, $7, $8, $9, $10)`,
-		r.ID, r.WorkspaceID, r.WorkflowID, orNil(node), wakeAt, orNil(r.ShareKey), limit, turn, slot, turn && !slot)
+		r.ID, r.WorkspaceID, r.WorkflowID, orNil(node), wakeAt, orNil(r.ConcurrencyKey), limit, admitted, slot, admitted && !slot)
 }
 
-// wakeInCluster brings a run that nobody works on to where it goes on.
-func (s *Store) wakeInCluster(u *unit, runID string) error {
-	found, err := one(u, selectWake+`WHERE run_queue.run_id = $1 AND NOT run_queue.slot AND NOT run_queue.parked`+notDeleted, []any{runID}, scanWake)
-	if err != nil || found == nil { // nil: it is on its way already
+// wakeInCluster moves a run that no node executes to its next state.
+func (s *Store) wakeInCluster(tx *transaction, runID string) error {
+	found, err := one(tx, selectWake+`WHERE run_queue.run_id = $1 AND NOT run_queue.slot AND NOT run_queue.parked`+notDeleted, []any{runID}, scanWake)
+	if err != nil || found == nil { // nil: it already has a job or is throttled
 		return err
 	}
 	now := clock.Now()
 	switch wake := *found; {
 	case !wake.At.After(now):
-		return s.signal(u, wake)
-	case wake.At.Before(now.Add(shortWait)) && !s.cluster.Leaving():
-		if err := u.Do(`UPDATE run_queue SET node = $1 WHERE run_id = $2`, s.cluster.Node, runID); err != nil {
+		return s.enqueueOrThrottle(tx, wake)
+	case wake.At.Before(now.Add(shortWait)) && !s.cluster.Draining():
+		if err := tx.Do(`UPDATE run_queue SET node = $1 WHERE run_id = $2`, s.cluster.Node, runID); err != nil {
 			return err
 		}
-		u.afterCommit(func() { s.notify.Wake(wake) })
+		tx.afterCommit(func() { s.notify.Wake(wake) })
 	default:
-		u.handovers = append(u.handovers, run.Handover{Wake: wake})
+		tx.jobs = append(tx.jobs, run.Job{Wake: wake})
 	}
 	return nil
 }
 
-// signal puts a run that is due on its way, or parks it.
-func (s *Store) signal(u *unit, wake run.Wake) error {
-	under, given, err := s.takeSlot(u, wake.WorkspaceID, wake.Plan, maxParked)
+// enqueueOrThrottle enqueues a job for a run that is due, or throttles the run.
+func (s *Store) enqueueOrThrottle(tx *transaction, wake run.Wake) error {
+	inUse, granted, err := s.acquireWorkspaceSlot(tx, wake.WorkspaceID, wake.Plan, noQueueLimit)
 	if err != nil {
 		return err
 	}
-	if !given {
-		return u.Do(`UPDATE run_queue SET node = NULL, parked = true WHERE run_id = $1`, wake.RunID)
+	if !granted {
+		return tx.Do(`UPDATE run_queue SET node = NULL, parked = true WHERE run_id = $1`, wake.RunID)
 	}
-	u.handovers = append(u.handovers, run.Handover{Wake: wake, Under: under})
-	return u.Do(`UPDATE run_queue SET node = NULL, slot = true WHERE run_id = $1`, wake.RunID)
+	tx.jobs = append(tx.jobs, run.Job{Wake: wake, InFlight: inUse})
+	return tx.Do(`UPDATE run_queue SET node = NULL, slot = true WHERE run_id = $1`, wake.RunID)
 }
 
-// maxParked is for runs that were accepted before: there is always room for
-// them.
-const maxParked = 1 << 30
+// noQueueLimit applies to runs that were accepted before: they always fit.
+const noQueueLimit = 1 << 30
 
-// hand puts the runs of a unit on their way.
-func (s *Store) hand(ctx context.Context, u *unit) error {
-	if len(u.handovers) == 0 {
+// enqueueJobs enqueues the jobs that the transaction collected.
+func (s *Store) enqueueJobs(ctx context.Context, tx *transaction) error {
+	if len(tx.jobs) == 0 {
 		return nil
 	}
-	return s.cluster.Hand(ctx, u.Conn, u.handovers)
+	return s.cluster.EnqueueJobs(ctx, tx.Conn, tx.jobs)
 }
 
-// Claim takes up a run for this node, and does what belongs to it in the same
-// unit. One that is not due yet is watched by the node until it is.
+// Claim makes this node the owner of a run and calls with in the same
+// transaction. If the run is not due yet, the node keeps a local timer for it.
 func (s *Store) Claim(ctx context.Context, wake run.Wake, with func(context.Context, Conn) error) (run.Wake, run.Claimed, error) {
 	var (
 		claimed run.Wake
 		outcome run.Claimed
 	)
-	err := s.write(ctx, func(u *unit) error {
+	err := s.write(ctx, func(tx *transaction) error {
 		claimed, outcome = wake, run.ClaimStale
-		if err := with(ctx, u.Conn); err != nil {
+		if err := with(ctx, tx.Conn); err != nil {
 			return err
 		}
 		slot := false
-		found, err := one(u, `SELECT run_queue.slot, `+wakeColumns+` WHERE run_queue.run_id = $1 AND run_queue.turn AND NOT run_queue.parked
+		found, err := one(tx, `SELECT run_queue.slot, `+wakeColumns+` WHERE run_queue.run_id = $1 AND run_queue.turn AND NOT run_queue.parked
 			AND run_queue.epoch = $2 AND (run_queue.node IS NULL OR run_queue.node = $3 AND NOT run_queue.slot)`+notDeleted+` FOR UPDATE OF run_queue`,
 			[]any{wake.RunID, wake.Epoch, s.cluster.Node}, func(r Row) (w run.Wake, err error) {
 				err = r.Scan(&slot, &w.RunID, &w.WorkspaceID, &w.WorkflowID, &w.Epoch, &w.At, &w.Crashes, (*string)(&w.Plan))
@@ -328,26 +331,26 @@ func (s *Store) Claim(ctx context.Context, wake run.Wake, with func(context.Cont
 			return err
 		}
 		claimed = *found
-		outcome, err = s.claim(u, &claimed, slot)
+		outcome, err = s.claim(tx, &claimed, slot)
 		return err
 	})
 	return claimed, outcome, err
 }
 
-func (s *Store) claim(u *unit, wake *run.Wake, slot bool) (run.Claimed, error) {
+func (s *Store) claim(tx *transaction, wake *run.Wake, slot bool) (run.Claimed, error) {
 	if !slot && wake.At.After(clock.Now()) {
-		return run.ClaimArmed, u.Do(`UPDATE run_queue SET node = $1 WHERE run_id = $2`, s.cluster.Node, wake.RunID)
+		return run.ClaimLocalTimer, tx.Do(`UPDATE run_queue SET node = $1 WHERE run_id = $2`, s.cluster.Node, wake.RunID)
 	}
 	if !slot {
-		_, given, err := s.takeSlot(u, wake.WorkspaceID, wake.Plan, maxParked)
+		_, granted, err := s.acquireWorkspaceSlot(tx, wake.WorkspaceID, wake.Plan, noQueueLimit)
 		if err != nil {
 			return run.ClaimStale, err
 		}
-		if !given {
-			return run.ClaimParked, u.Do(`UPDATE run_queue SET node = NULL, parked = true WHERE run_id = $1`, wake.RunID)
+		if !granted {
+			return run.ClaimThrottled, tx.Do(`UPDATE run_queue SET node = NULL, parked = true WHERE run_id = $1`, wake.RunID)
 		}
 	}
 	wake.Epoch++
 	wake.Owned = true
-	return run.ClaimOwned, u.Do(`UPDATE run_queue SET epoch = $1, node = $2, wake_at = NULL, slot = true WHERE run_id = $3`, wake.Epoch, s.cluster.Node, wake.RunID)
+	return run.ClaimOwned, tx.Do(`UPDATE run_queue SET epoch = $1, node = $2, wake_at = NULL, slot = true WHERE run_id = $3`, wake.Epoch, s.cluster.Node, wake.RunID)
 }

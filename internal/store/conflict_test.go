@@ -16,6 +16,7 @@ import (
 	"github.com/stepmill/stepmill/internal/run"
 	"github.com/stepmill/stepmill/internal/store"
 	"github.com/stepmill/stepmill/internal/store/sqlite"
+	"github.com/stepmill/stepmill/internal/store/sqlitetest"
 	"github.com/stepmill/stepmill/internal/uid"
 	"github.com/stepmill/stepmill/internal/usage"
 	"github.com/stepmill/stepmill/internal/vault"
@@ -23,7 +24,6 @@ import (
 	"github.com/stepmill/stepmill/internal/workflow"
 )
 
-// The store is what everybody asks for.
 var (
 	_ audit.Store       = (*store.Store)(nil)
 	_ auth.Store        = (*store.Store)(nil)
@@ -37,14 +37,14 @@ var (
 	_ workflow.Store    = (*store.Store)(nil)
 )
 
-// conflicting is a database in which somebody else changes something while a
-// unit runs, so that it has to run again.
-type conflicting struct {
+// conflictingDriver is a database in which another writer changes something while
+// a transaction runs, so that it has to run again.
+type conflictingDriver struct {
 	*sqlite.DB
 	meanwhile func()
 }
 
-func (d *conflicting) Write(ctx context.Context, fn func(store.Conn) error) error {
+func (d *conflictingDriver) Write(ctx context.Context, fn func(store.Conn) error) error {
 	meanwhile := d.meanwhile
 	if meanwhile == nil {
 		return d.DB.Write(ctx, fn)
@@ -64,22 +64,9 @@ func (d *conflicting) Write(ctx context.Context, fn func(store.Conn) error) erro
 	return d.DB.Write(ctx, fn)
 }
 
-func open(t *testing.T) *conflicting {
+func open(t *testing.T) *conflictingDriver {
 	t.Helper()
-	db, err := sqlite.Open(t.Context(), t.TempDir(), sqlite.Options{Migrate: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, stop := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- db.Run(ctx) }()
-	t.Cleanup(func() {
-		stop()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
-	})
-	return &conflicting{DB: db}
+	return &conflictingDriver{DB: sqlitetest.Open(t)}
 }
 
 func newWebhook(workspaceID, workflowID string) webhook.Webhook {
@@ -90,14 +77,15 @@ func newWebhook(workspaceID, workflowID string) webhook.Webhook {
 	}
 }
 
-// What a unit answers is what its last run found, not what an earlier one did.
-func TestTheAnswerIsThatOfTheLastRun(t *testing.T) {
+// TestResultIsThatOfTheLastAttempt checks that a transaction returns what its
+// last attempt found, not an earlier one.
+func TestResultIsThatOfTheLastAttempt(t *testing.T) {
 	t.Parallel()
 	ctx, db := t.Context(), open(t)
 	s := store.New(db, store.Notify{})
 	actor := auth.Actor{Workspace: auth.Workspace{ID: uid.New(uid.Workspace), Plan: auth.Free}, Type: audit.ActorSystem}
 	ws := actor.Workspace.ID
-	entry := func() audit.Entry { return actor.Did("deed", "thing", "id", nil) }
+	entry := func() audit.Entry { return actor.AuditEntry("deed", "thing", "id", nil) }
 	key := auth.Key{ID: uid.New(uid.Key), WorkspaceID: ws, Lookup: "lookup", Hash: []byte("h"), Scopes: []auth.Scope{auth.Admin}}
 	if err := s.InsertWorkspace(ctx, actor.Workspace, []byte("k"), key, "", entry()); err != nil {
 		t.Fatal(err)

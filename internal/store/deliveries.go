@@ -9,14 +9,14 @@ import (
 	"github.com/stepmill/stepmill/internal/webhook"
 )
 
-// DueDeliveries implements webhook.Outbox. What was queued for a webhook that
-// went with its workflow is still sent: its row is kept for that.
+// DueDeliveries implements webhook.Outbox. Deliveries to a webhook that was
+// deleted with its workflow are still sent; its row stays for that.
 func (s *Store) DueDeliveries(ctx context.Context, now time.Time, except []string, limit int) ([]webhook.Due, error) {
 	if s.cluster != nil {
-		return s.dueHere(ctx, now, except, limit)
+		return s.dueOnThisNode(ctx, now, except, limit)
 	}
 	statement, args := selectDue+`WHERE d.next_at <= $1`, []any{now, limit}
-	statement, args = without(statement, "d.webhook_id", except, args)
+	statement, args = notIn(statement, "d.webhook_id", except, args)
 	var due []webhook.Due
 	err := s.read(ctx, func(c Conn) (err error) {
 		due, err = list(c, statement+` ORDER BY d.next_at, d.seq LIMIT $2`, args, scanDue)
@@ -33,21 +33,21 @@ func scanDue(r Row) (d webhook.Due, err error) {
 	return d, err
 }
 
-// Parcel implements webhook.Outbox.
-func (s *Store) Parcel(ctx context.Context, workspaceID, deliveryID string) (*webhook.Parcel, error) {
-	var found *webhook.Parcel
+// OutgoingDelivery implements webhook.Outbox.
+func (s *Store) OutgoingDelivery(ctx context.Context, workspaceID, deliveryID string) (*webhook.OutgoingDelivery, error) {
+	var found *webhook.OutgoingDelivery
 	err := s.read(ctx, func(c Conn) (err error) {
 		found, err = one(c, `SELECT d.id, d.workspace_id, d.webhook_id, d.run_id, d.attempts, w.url, w.secret, w.old_secret, w.old_until,
 			e.id, e.workspace_id, e.type, e.workflow_id, e.run_id, e.at, e.depth, e.body
 			FROM deliveries d JOIN webhooks w ON w.id = d.webhook_id AND w.workspace_id = d.workspace_id
 			JOIN events e ON e.id = d.event_id AND e.workspace_id = d.workspace_id
-			WHERE d.id = $1 AND d.workspace_id = $2 AND d.status = 'pending'`, []any{deliveryID, workspaceID}, scanParcel)
+			WHERE d.id = $1 AND d.workspace_id = $2 AND d.status = 'pending'`, []any{deliveryID, workspaceID}, scanOutgoingDelivery)
 		return err
 	})
 	return found, err
 }
 
-func scanParcel(r Row) (p webhook.Parcel, err error) {
+func scanOutgoingDelivery(r Row) (p webhook.OutgoingDelivery, err error) {
 	err = r.Scan(&p.DeliveryID, &p.WorkspaceID, &p.WebhookID, &p.RunID, &p.Attempts, &p.URL, &p.Secret, &p.OldSecret, &p.OldUntil,
 		&p.Event.ID, &p.Event.WorkspaceID, (*string)(&p.Event.Type), &p.Event.WorkflowID, &p.Event.RunID, &p.Event.At, &p.Event.Depth, &p.Event.Body)
 	return p, err
@@ -62,30 +62,30 @@ func (s *Store) NextDelivery(ctx context.Context, after time.Time) (*time.Time, 
 	return next, err
 }
 
-// ReportDelivery implements webhook.Outbox. An attempt counts once, also when it
-// is reported again; one of a delivery that is gone does not. Like whoever changes
-// a webhook, it takes the lock of the workspace, if at all, before the row of the
-// webhook, and that before the rows of deliveries.
+// ReportDelivery implements webhook.Outbox. An attempt counts once, even if it is
+// reported again; an attempt of a deleted delivery does not count. Like every
+// change to a webhook, it acquires the workspace's lock, if it needs it, before
+// the row of the webhook, and that before the rows of deliveries.
 func (s *Store) ReportDelivery(ctx context.Context, r webhook.Report) error {
-	err := s.write(ctx, func(u *unit) error {
+	err := s.write(ctx, func(tx *transaction) error {
 		ended := r.Attempt.At.Add(r.Attempt.Duration)
 		if r.Status == webhook.Delivered {
-			if err := u.Do(`UPDATE webhooks SET failures = 0, failing_since = NULL WHERE id = $1 AND failures > 0`, r.Parcel.WebhookID); err != nil {
+			if err := tx.Do(`UPDATE webhooks SET failures = 0, failing_since = NULL WHERE id = $1 AND failures > 0`, r.OutgoingDelivery.WebhookID); err != nil {
 				return err
 			}
-			return reportAttempt(u, r, ended)
+			return reportAttempt(tx, r, ended)
 		}
-		enough, err := lastStraw(u, r, ended)
+		disable, err := reachesFailureLimit(tx, r, ended)
 		if err != nil {
 			return err
 		}
-		if err := u.Do(`UPDATE webhooks SET failures = failures + 1, failing_since = COALESCE(failing_since, $1) WHERE id = $2`, ended, r.Parcel.WebhookID); err != nil {
+		if err := tx.Do(`UPDATE webhooks SET failures = failures + 1, failing_since = COALESCE(failing_since, $1) WHERE id = $2`, ended, r.OutgoingDelivery.WebhookID); err != nil {
 			return err
 		}
-		if err := reportAttempt(u, r, ended); err != nil || !enough {
+		if err := reportAttempt(tx, r, ended); err != nil || !disable {
 			return err
 		}
-		return giveUpOn(u, r, ended)
+		return disableFailing(tx, r, ended)
 	})
 	if errors.Is(err, errReported) {
 		return nil
@@ -93,60 +93,60 @@ func (s *Store) ReportDelivery(ctx context.Context, r webhook.Report) error {
 	return err
 }
 
-// errReported says that an attempt counts already, or no more.
-var errReported = errors.New("the attempt was reported before")
+// errReported means that the attempt was already counted, or no longer counts.
+var errReported = errors.New("the attempt was already reported")
 
-// reportAttempt writes what came of an attempt.
-func reportAttempt(u *unit, r webhook.Report, ended time.Time) error {
+// reportAttempt writes the result of an attempt.
+func reportAttempt(tx *transaction, r webhook.Report, ended time.Time) error {
 	var finishedAt any
 	if r.Status != webhook.Pending {
 		finishedAt = ended
 	}
-	n, err := u.Exec(`UPDATE deliveries SET status = $1, attempts = $2, next_at = $3, finished_at = $4
+	n, err := tx.Exec(`UPDATE deliveries SET status = $1, attempts = $2, next_at = $3, finished_at = $4
 		WHERE id = $5 AND workspace_id = $6 AND attempts = $7 AND status = 'pending'`,
-		string(r.Status), r.Attempt.Number, timeOrNil(r.NextAt), finishedAt, r.Parcel.DeliveryID, r.Parcel.WorkspaceID, r.Parcel.Attempts)
+		string(r.Status), r.Attempt.Number, timeOrNil(r.NextAt), finishedAt, r.OutgoingDelivery.DeliveryID, r.OutgoingDelivery.WorkspaceID, r.OutgoingDelivery.Attempts)
 	if err != nil {
 		return err
 	}
 	if n == 0 {
 		return errReported
 	}
-	return u.Do(`INSERT INTO delivery_attempts (delivery_id, attempt, at, duration, status, error, answer) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
-		r.Parcel.DeliveryID, r.Attempt.Number, r.Attempt.At, int64(r.Attempt.Duration), r.Attempt.Status,
-		orNil(r.Attempt.Error), orNil(r.Attempt.Answer))
+	return tx.Do(`INSERT INTO delivery_attempts (delivery_id, attempt, at, duration, status, error, answer) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
+		r.OutgoingDelivery.DeliveryID, r.Attempt.Number, r.Attempt.At, int64(r.Attempt.Duration), r.Attempt.Status,
+		orNil(r.Attempt.Error), orNil(r.Attempt.Response))
 }
 
-// lastStraw tells whether a webhook is given up with one more failure, and then
-// locks its workspace. Of failures that come together the next one may be the
+// reachesFailureLimit reports whether one more failure disables the webhook, and
+// if so locks its workspace. Among concurrent failures the next one may be the
 // last.
-func lastStraw(u *unit, r webhook.Report, ended time.Time) (bool, error) {
+func reachesFailureLimit(tx *transaction, r webhook.Report, ended time.Time) (bool, error) {
 	if r.Disable == "" {
-		n, err := number(u, `SELECT count(*) FROM webhooks WHERE id = $1 AND COALESCE(failing_since, $2) <= $3 AND failures >= $4`,
-			r.Parcel.WebhookID, ended, r.FailingSince, r.Failures-1)
+		n, err := number(tx, `SELECT count(*) FROM webhooks WHERE id = $1 AND COALESCE(failing_since, $2) <= $3 AND failures >= $4`,
+			r.OutgoingDelivery.WebhookID, ended, r.FailingSince, r.Failures-1)
 		if err != nil || n == 0 {
 			return false, err
 		}
 	}
-	return true, lockWorkspace(u, r.Parcel.WorkspaceID)
+	return true, lockWorkspace(tx, r.OutgoingDelivery.WorkspaceID)
 }
 
-// giveUpOn disables a webhook that only fails.
-func giveUpOn(u *unit, r webhook.Report, at time.Time) error {
-	id, reason := r.Parcel.WebhookID, cmp.Or(r.Disable, r.GaveUp)
-	u.audienceChanged(r.Parcel.WorkspaceID)
-	n, err := u.Exec(`UPDATE webhooks SET enabled = $1, disabled_reason = $2, updated_at = $3 WHERE id = $4 AND enabled AND deleted_at IS NULL`,
+// disableFailing disables a webhook that keeps failing.
+func disableFailing(tx *transaction, r webhook.Report, at time.Time) error {
+	id, reason := r.OutgoingDelivery.WebhookID, cmp.Or(r.Disable, r.FailingReason)
+	tx.subscribersChanged(r.OutgoingDelivery.WorkspaceID)
+	n, err := tx.Exec(`UPDATE webhooks SET enabled = $1, disabled_reason = $2, updated_at = $3 WHERE id = $4 AND enabled AND deleted_at IS NULL`,
 		false, reason, at, id)
 	if err != nil {
 		return err
 	}
-	if err := dropDeliveries(u, id, at); err != nil || n == 0 {
+	if err := dropDeliveries(tx, id, at); err != nil || n == 0 {
 		return err
 	}
-	return insertAudit(u, r.Entry)
+	return insertAudit(tx, r.Entry)
 }
 
-// dropDeliveries ends what waits for a webhook.
-func dropDeliveries(u *unit, webhookID string, at time.Time) error {
-	err := u.Do(`UPDATE deliveries SET status = 'dropped', next_at = NULL, finished_at = $1 WHERE webhook_id = $2 AND status = 'pending'`, at, webhookID)
+// dropDeliveries drops the pending deliveries of a webhook.
+func dropDeliveries(tx *transaction, webhookID string, at time.Time) error {
+	err := tx.Do(`UPDATE deliveries SET status = 'dropped', next_at = NULL, finished_at = $1 WHERE webhook_id = $2 AND status = 'pending'`, at, webhookID)
 	return err
 }

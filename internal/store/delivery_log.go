@@ -29,11 +29,11 @@ func scanDelivery(r Row) (d webhook.Delivery, err error) {
 	return d, err
 }
 
-// Deliveries implements webhook.Log. The list is one range of one index; the
-// type of the event is compared row by row.
+// Deliveries implements webhook.Log. It scans one range of one index; the type of
+// the event is checked row by row.
 func (s *Store) Deliveries(ctx context.Context, workspaceID, webhookID string, filter webhook.Filter, page paging.Request) (paging.Page[webhook.Delivery], error) {
 	from, below := filter.Span()
-	args := []any{webhookID, workspaceID, from, min(below, before(page.After)), maxLooked}
+	args := []any{webhookID, workspaceID, from, min(below, before(page.After)), maxScanned}
 	wanted := `d.webhook_id = $1 AND d.workspace_id = $2 AND d.id >= $3 AND d.id < $4`
 	if filter.Status != "" {
 		args = append(args, string(filter.Status))
@@ -41,15 +41,15 @@ func (s *Store) Deliveries(ctx context.Context, workspaceID, webhookID string, f
 	}
 	statement := selectDelivery + fromLog + `WHERE ` + wanted
 	if filter.RunID != "" {
-		// A run has few events: the outer join keeps the walk on their side,
-		// whatever the database thinks of the size of the tables.
+		// A run has few events: the outer join makes the database start from
+		// them, whatever its statistics say about the sizes of the tables.
 		args = append(args, filter.RunID)
 		statement = selectDelivery + `events e LEFT JOIN deliveries d ON d.event_id = e.id AND ` + wanted + withAttempt +
 			`WHERE e.workspace_id = $2 AND e.run_id = $` + strconv.Itoa(len(args))
 	}
 	var found paging.Page[webhook.Delivery]
 	err := s.read(ctx, func(c Conn) (err error) {
-		found, err = walk(c, statement+` ORDER BY d.id DESC LIMIT $5`, args, page.Limit, func(d webhook.Delivery) string { return d.ID },
+		found, err = scanPage(c, statement+` ORDER BY d.id DESC LIMIT $5`, args, page.Limit, func(d webhook.Delivery) string { return d.ID },
 			func(r Row) (webhook.Delivery, bool, error) {
 				d, err := scanDelivery(r)
 				return d, d.ID != "" && (filter.Event == "" || d.Event == filter.Event), err
@@ -75,7 +75,7 @@ func (s *Store) Delivery(ctx context.Context, workspaceID, id string) (*webhook.
 		}
 		detail.Log, err = list(c, `SELECT attempt, at, duration, status, error, answer FROM delivery_attempts WHERE delivery_id = $1 ORDER BY attempt`,
 			[]any{id}, func(r Row) (a webhook.Attempt, err error) {
-				err = r.Scan(&a.Number, &a.At, (*int64)(&a.Duration), &a.Status, &a.Error, &a.Answer)
+				err = r.Scan(&a.Number, &a.At, (*int64)(&a.Duration), &a.Status, &a.Error, &a.Response)
 				return a, err
 			})
 		return err
@@ -89,36 +89,36 @@ func (s *Store) SendSamples(ctx context.Context, workspaceID, webhookID string, 
 		sent  []webhook.Delivery
 		found bool
 	)
-	err := s.write(ctx, func(u *unit) error {
-		sent = nil // also when the unit runs again
-		if err := lockWorkspace(u, workspaceID); err != nil {
+	err := s.write(ctx, func(tx *transaction) error {
+		sent = nil // the transaction may be retried
+		if err := lockWorkspace(tx, workspaceID); err != nil {
 			return err
 		}
-		n, err := number(u, `SELECT count(*) FROM webhooks WHERE id = $1 AND workspace_id = $2 AND deleted_at IS NULL`, webhookID, workspaceID)
+		n, err := number(tx, `SELECT count(*) FROM webhooks WHERE id = $1 AND workspace_id = $2 AND deleted_at IS NULL`, webhookID, workspaceID)
 		if found = n == 1; err != nil || !found {
 			return err
 		}
 		for _, e := range samples {
 			id := uid.At(uid.Delivery, e.At)
-			if err := insertEvent(u, e, true); err != nil {
+			if err := insertEvent(tx, e, true); err != nil {
 				return err
 			}
-			if err := s.insertDelivery(u, id, webhookID, e, e.At); err != nil {
+			if err := s.insertDelivery(tx, id, webhookID, e, e.At); err != nil {
 				return err
 			}
-			d, err := one(u, selectDelivery+fromLog+`WHERE d.id = $1 AND d.workspace_id = $2`, []any{id, workspaceID}, scanDelivery)
+			d, err := one(tx, selectDelivery+fromLog+`WHERE d.id = $1 AND d.workspace_id = $2`, []any{id, workspaceID}, scanDelivery)
 			if err != nil {
 				return err
 			}
 			sent = append(sent, *d)
 		}
-		return insertAudit(u, entry)
+		return insertAudit(tx, entry)
 	})
 	return sent, found, err
 }
 
-// Lost implements webhook.Log.
-func (s *Store) Lost(ctx context.Context, workspaceID, webhookID string, status webhook.Status, from, below string, limit int) ([]string, error) {
+// Redeliverable implements webhook.Log.
+func (s *Store) Redeliverable(ctx context.Context, workspaceID, webhookID string, status webhook.Status, from, below string, limit int) ([]string, error) {
 	var ids []string
 	err := s.read(ctx, func(c Conn) (err error) {
 		ids, err = list(c, `SELECT d.id FROM deliveries d WHERE d.webhook_id = $1 AND d.workspace_id = $2 AND d.status = $3 AND d.id >= $4 AND d.id < $5
@@ -135,12 +135,12 @@ func (s *Store) Redeliver(ctx context.Context, workspaceID, webhookID string, id
 		made    []string
 		outcome webhook.Outcome
 	)
-	err := s.write(ctx, func(u *unit) error {
-		made, outcome = nil, webhook.Done // also when the unit runs again
-		if err := lockWorkspace(u, workspaceID); err != nil {
+	err := s.write(ctx, func(tx *transaction) error {
+		made, outcome = nil, webhook.Done // the transaction may be retried
+		if err := lockWorkspace(tx, workspaceID); err != nil {
 			return err
 		}
-		n, err := number(u, `SELECT count(*) FROM webhooks WHERE id = $1 AND workspace_id = $2 AND enabled AND deleted_at IS NULL`, webhookID, workspaceID)
+		n, err := number(tx, `SELECT count(*) FROM webhooks WHERE id = $1 AND workspace_id = $2 AND enabled AND deleted_at IS NULL`, webhookID, workspaceID)
 		if err != nil {
 			return err
 		}
@@ -149,7 +149,7 @@ func (s *Store) Redeliver(ctx context.Context, workspaceID, webhookID string, id
 			return nil
 		}
 		for _, id := range ids {
-			e, err := one(u, `SELECT event_id, run_id FROM deliveries WHERE id = $1 AND workspace_id = $2 AND webhook_id = $3`,
+			e, err := one(tx, `SELECT event_id, run_id FROM deliveries WHERE id = $1 AND workspace_id = $2 AND webhook_id = $3`,
 				[]any{id, workspaceID, webhookID}, func(r Row) (e event.Event, err error) {
 					e.WorkspaceID = workspaceID
 					return e, r.Scan(&e.ID, &e.RunID)
@@ -158,10 +158,10 @@ func (s *Store) Redeliver(ctx context.Context, workspaceID, webhookID string, id
 				return err
 			}
 			if e == nil {
-				continue // it became too old to be kept
+				continue // purged meanwhile
 			}
 			again := uid.At(uid.Delivery, at)
-			if err := s.insertDelivery(u, again, webhookID, *e, at); err != nil {
+			if err := s.insertDelivery(tx, again, webhookID, *e, at); err != nil {
 				return err
 			}
 			made = append(made, again)
@@ -169,7 +169,7 @@ func (s *Store) Redeliver(ctx context.Context, workspaceID, webhookID string, id
 		if entry == nil || len(made) == 0 {
 			return nil
 		}
-		return insertAudit(u, *entry)
+		return insertAudit(tx, *entry)
 	})
 	return made, outcome, err
 }

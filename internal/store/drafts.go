@@ -8,8 +8,8 @@ import (
 	"github.com/stepmill/stepmill/internal/workflow"
 )
 
-// insertDraft keeps what the run of a draft executes.
-func insertDraft(u *unit, runID string, draft workflow.Unsaved) error {
+// insertDraft stores the definition that the run of a draft executes.
+func insertDraft(tx *transaction, runID string, draft workflow.Unsaved) error {
 	definition, err := draft.Definition.Canonical()
 	if err != nil {
 		return err
@@ -18,11 +18,11 @@ func insertDraft(u *unit, runID string, draft workflow.Unsaved) error {
 	if err != nil {
 		return err
 	}
-	return u.Do(`INSERT INTO run_drafts (run_id, definition, pinned) VALUES ($1, $2, $3)`, runID, string(definition), string(pinned))
+	return tx.Do(`INSERT INTO run_drafts (run_id, definition, pinned) VALUES ($1, $2, $3)`, runID, string(definition), string(pinned))
 }
 
-// Draft reads what the run of a draft executes; nil when the run is gone or is
-// that of a version.
+// Draft reads the definition that the run of a draft executes. It returns nil if
+// the run does not exist or executes a version.
 func (s *Store) Draft(ctx context.Context, runID string) (*workflow.Unsaved, error) {
 	var found *workflow.Unsaved
 	err := s.read(ctx, func(c Conn) (err error) {

@@ -9,30 +9,31 @@ import (
 	"github.com/stepmill/stepmill/internal/archive"
 )
 
-// Mover is a database that an installation can move out of and into.
+// Mover is a database that an installation can be exported from and imported
+// into.
 type Mover interface {
 	Driver
-	// Frozen calls fn with a view of what is committed that stays the same
-	// however long fn takes. Rows are handed on as they are read, one at a time:
-	// no other statement runs until the last of them is looked at.
-	Frozen(ctx context.Context, fn func(Conn) error) error
-	// LastNumber is the largest number that was given to a row of a table, also
-	// if that row is gone: positions of streams are such numbers.
+	// ReadSnapshot calls fn with a view of the committed data that does not
+	// change however long fn takes. Rows are streamed: no other statement can run
+	// until the last one is read.
+	ReadSnapshot(ctx context.Context, fn func(Conn) error) error
+	// LastNumber returns the largest number ever assigned to a row of a table,
+	// even if that row has been deleted: positions in streams are such numbers.
 	LastNumber(c Conn, table string) (int64, error)
-	// Resequence lets the numbers of a table go on after the given one. Rows
-	// that came with a number of their own do not do that in every database.
+	// Resequence makes a table's numbering continue after the given number.
+	// Inserting rows with explicit numbers does not do that in every database.
 	Resequence(c Conn, table string, last int64) error
-	// Moved does what is left to do for rows that came from elsewhere.
-	Moved(c Conn) error
+	// AfterImport does what remains to be done for imported rows.
+	AfterImport(c Conn) error
 }
 
-// exportPage is how many rows one query reads.
+// exportPage is the number of rows that one query reads.
 const exportPage = 500
 
-// Export writes all rows of all tables, as they are at one moment, one at a time:
-// what it keeps in memory grows neither with the tables nor with their rows.
+// Export writes all rows of all tables from one consistent snapshot. It streams
+// them, so its memory use does not depend on the number of rows.
 func Export(ctx context.Context, db Mover, to *archive.Writer) error {
-	return db.Frozen(ctx, func(c Conn) error {
+	return db.ReadSnapshot(ctx, func(c Conn) error {
 		for _, t := range Tables() {
 			section := archive.Section{Table: t.Name}
 			if t.Numbered {
@@ -52,11 +53,10 @@ func Export(ctx context.Context, db Mover, to *archive.Writer) error {
 	})
 }
 
-// exportTable walks along the primary key: each page begins after the last row
-// of the one before.
+// exportTable pages through a table in primary key order.
 func exportTable(ctx context.Context, c Conn, t Table, to *archive.Writer) error {
-	row := newCells(t)
-	first, rest := t.pages()
+	row := newRowBuffer(t)
+	first, rest := t.pageQueries()
 	for statement, args := first, []any{exportPage}; ; {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -76,40 +76,41 @@ func exportTable(ctx context.Context, c Conn, t Table, to *archive.Writer) error
 	}
 }
 
-// pages are the statements that read the first page and the following ones.
-func (t Table) pages() (first, rest string) {
-	var places []string
+// pageQueries returns the statements for the first page and for the following
+// ones.
+func (t Table) pageQueries() (first, rest string) {
+	var placeholders []string
 	for i := range strings.Fields(t.Key) {
-		places = append(places, "$"+strconv.Itoa(i+2))
+		placeholders = append(placeholders, "$"+strconv.Itoa(i+2))
 	}
-	head := `SELECT ` + t.selection() + ` FROM ` + t.Name
-	tail := ` ORDER BY ` + joined(t.Key) + ` LIMIT $1`
-	return head + tail, head + ` WHERE (` + joined(t.Key) + `) > (` + strings.Join(places, ", ") + `)` + tail
+	head := `SELECT ` + t.columnList() + ` FROM ` + t.Name
+	tail := ` ORDER BY ` + sqlList(t.Key) + ` LIMIT $1`
+	return head + tail, head + ` WHERE (` + sqlList(t.Key) + `) > (` + strings.Join(placeholders, ", ") + `)` + tail
 }
 
-// cells holds one row of a table.
-type cells struct {
-	columns []archive.Column
-	places  []int // of the key
-	dest    []any
-	values  []any
+// rowBuffer holds one row of a table.
+type rowBuffer struct {
+	columns    []archive.Column
+	keyColumns []int // indexes of the primary key
+	dest       []any
+	values     []any
 }
 
-func newCells(t Table) *cells {
-	r := &cells{columns: t.Columns()}
+func newRowBuffer(t Table) *rowBuffer {
+	r := &rowBuffer{columns: t.Columns()}
 	r.dest, r.values = make([]any, len(r.columns)), make([]any, len(r.columns))
 	for name := range strings.FieldsSeq(t.Key) {
 		for i, column := range r.columns {
 			if column.Name == name {
-				r.places = append(r.places, i)
+				r.keyColumns = append(r.keyColumns, i)
 			}
 		}
 	}
 	return r
 }
 
-// scan reads the row.
-func (r *cells) scan(row Row) error {
+// scan reads a row into the buffer.
+func (r *rowBuffer) scan(row Row) error {
 	for i, column := range r.columns {
 		switch column.Kind {
 		case archive.Text:
@@ -126,13 +127,13 @@ func (r *cells) scan(row Row) error {
 		return err
 	}
 	for i, dest := range r.dest {
-		r.values[i] = held(dest)
+		r.values[i] = deref(dest)
 	}
 	return nil
 }
 
-// held is what was read into a destination; nil for NULL.
-func held(dest any) any {
+// deref returns the value of a scan destination, or nil for NULL.
+func deref(dest any) any {
 	switch d := dest.(type) {
 	case **string:
 		if *d != nil {
@@ -154,10 +155,10 @@ func held(dest any) any {
 	return nil
 }
 
-// key is where the row stands in the order of the table.
-func (r *cells) key() []any {
+// key returns the primary key of the row.
+func (r *rowBuffer) key() []any {
 	var key []any
-	for _, i := range r.places {
+	for _, i := range r.keyColumns {
 		key = append(key, r.values[i])
 	}
 	return key

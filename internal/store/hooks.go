@@ -12,36 +12,36 @@ import (
 // RotateToken implements trigger.Store.
 func (s *Store) RotateToken(ctx context.Context, t trigger.Trigger, hash []byte, entry audit.Entry) (bool, error) {
 	rotated := false
-	err := s.write(ctx, func(u *unit) error {
-		n, err := u.Exec(`UPDATE triggers SET token = $1, token_hash = $2 WHERE workflow_id = $3 AND trigger_id = $4 AND workspace_id = $5 AND token IS NOT NULL`,
+	err := s.write(ctx, func(tx *transaction) error {
+		n, err := tx.Exec(`UPDATE triggers SET token = $1, token_hash = $2 WHERE workflow_id = $3 AND trigger_id = $4 AND workspace_id = $5 AND token IS NOT NULL`,
 			t.SealedToken, hash, t.WorkflowID, t.ID, t.WorkspaceID)
 		if rotated = n == 1; err != nil || !rotated {
 			return err
 		}
-		return insertAudit(u, entry)
+		return insertAudit(tx, entry)
 	})
 	return rotated, err
 }
 
-// KeepRequests implements trigger.InboxStore. The trigger is looked for once
-// more: it may be gone since the calls came.
-func (s *Store) KeepRequests(ctx context.Context, of trigger.Trigger, requests []trigger.Request, atMost int) error {
-	return s.write(ctx, func(u *unit) error {
-		there, err := number(u, `SELECT count(*) FROM triggers WHERE workflow_id = $1 AND trigger_id = $2 AND workspace_id = $3`, of.WorkflowID, of.ID, of.WorkspaceID)
-		if err != nil || there == 0 {
+// KeepRequests implements trigger.InboxStore. It looks the trigger up again,
+// because it may have been deleted since the calls arrived.
+func (s *Store) KeepRequests(ctx context.Context, t trigger.Trigger, requests []trigger.Request, atMost int) error {
+	return s.write(ctx, func(tx *transaction) error {
+		exists, err := number(tx, `SELECT count(*) FROM triggers WHERE workflow_id = $1 AND trigger_id = $2 AND workspace_id = $3`, t.WorkflowID, t.ID, t.WorkspaceID)
+		if err != nil || exists == 0 {
 			return err
 		}
 		for _, r := range requests {
-			if err := u.Do(`INSERT INTO hook_requests (workflow_id, trigger_id, id, workspace_id, at, method, size, outcome, run_id, headers, query, payload)
+			if err := tx.Do(`INSERT INTO hook_requests (workflow_id, trigger_id, id, workspace_id, at, method, size, outcome, run_id, headers, query, payload)
 				VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) ON CONFLICT (workflow_id, trigger_id, id) DO NOTHING`,
-				of.WorkflowID, of.ID, r.ID, of.WorkspaceID, r.At, r.Method, r.Size, r.Outcome, orNil(r.RunID),
+				t.WorkflowID, t.ID, r.ID, t.WorkspaceID, r.At, r.Method, r.Size, r.Outcome, orNil(r.RunID),
 				string(r.Headers), string(r.Query), orNil(string(r.Payload))); err != nil {
 				return err
 			}
 		}
-		err = u.Do(`DELETE FROM hook_requests WHERE workflow_id = $1 AND trigger_id = $2 AND id <
+		err = tx.Do(`DELETE FROM hook_requests WHERE workflow_id = $1 AND trigger_id = $2 AND id <
 			(SELECT min(id) FROM (SELECT id FROM hook_requests WHERE workflow_id = $1 AND trigger_id = $2 ORDER BY id DESC LIMIT $3) AS newest)`,
-			of.WorkflowID, of.ID, atMost)
+			t.WorkflowID, t.ID, atMost)
 		return err
 	})
 }
@@ -61,12 +61,12 @@ func (s *Store) Requests(ctx context.Context, workspaceID, workflowID, id string
 	return paging.Cut(found, page.Limit, func(r trigger.Request) string { return r.ID }), err
 }
 
-// PurgeRequests removes up to limit calls that were kept long enough. It answers
-// true when there may be more.
+// PurgeRequests deletes up to limit calls that are past their retention. It
+// returns true if there may be more.
 func (s *Store) PurgeRequests(ctx context.Context, since time.Time, limit int) (bool, error) {
 	more := false
-	err := s.write(ctx, func(u *unit) error {
-		n, err := u.Exec(`DELETE FROM hook_requests WHERE (workflow_id, trigger_id, id) IN
+	err := s.write(ctx, func(tx *transaction) error {
+		n, err := tx.Exec(`DELETE FROM hook_requests WHERE (workflow_id, trigger_id, id) IN
 			(SELECT workflow_id, trigger_id, id FROM hook_requests WHERE at < $1 LIMIT $2)`, since, limit)
 		more = n == int64(limit)
 		return err

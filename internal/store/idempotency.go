@@ -7,18 +7,18 @@ import (
 	"github.com/stepmill/stepmill/internal/idempotency"
 )
 
-// Once implements idempotency.Store. Units run one after the other, or block
-// on the record's key: of two requests with one key the second finds the
-// record of the first.
-func (s *Store) Once(ctx context.Context, record idempotency.Record, now time.Time, effect func(context.Context) ([]byte, error)) (*idempotency.Record, error) {
+// WithIdempotencyKey implements idempotency.Store. Transactions run one at a time
+// or block on the record's key, so the second of two requests with the same key
+// finds the record of the first.
+func (s *Store) WithIdempotencyKey(ctx context.Context, record idempotency.Record, now time.Time, effect func(context.Context) ([]byte, error)) (*idempotency.Record, error) {
 	var earlier *idempotency.Record
-	err := s.write(ctx, func(u *unit) error {
-		if err := u.Lock(Lock{Kind: lockOnce, Key: record.WorkspaceID + " " + record.Route + " " + record.KeyHash}); err != nil {
+	err := s.write(ctx, func(tx *transaction) error {
+		if err := tx.Lock(Lock{Kind: lockIdempotencyKey, Key: record.WorkspaceID + " " + record.Route + " " + record.KeyHash}); err != nil {
 			return err
 		}
 		key := []any{record.WorkspaceID, record.Route, record.KeyHash}
 		var err error
-		earlier, err = one(u, `SELECT workspace_id, route, key_hash, fingerprint, answer, expires_at FROM idempotency
+		earlier, err = one(tx, `SELECT workspace_id, route, key_hash, fingerprint, answer, expires_at FROM idempotency
 			WHERE workspace_id = $1 AND route = $2 AND key_hash = $3`, key, scanRecord)
 		if err != nil {
 			return err
@@ -27,14 +27,14 @@ func (s *Store) Once(ctx context.Context, record idempotency.Record, now time.Ti
 			return nil
 		}
 		earlier = nil
-		if err := u.Do(`DELETE FROM idempotency WHERE workspace_id = $1 AND route = $2 AND key_hash = $3`, key...); err != nil {
+		if err := tx.Do(`DELETE FROM idempotency WHERE workspace_id = $1 AND route = $2 AND key_hash = $3`, key...); err != nil {
 			return err
 		}
-		sealed, err := effect(within(ctx, u))
+		sealed, err := effect(within(ctx, tx))
 		if err != nil {
 			return err
 		}
-		err = u.Do(`INSERT INTO idempotency (workspace_id, route, key_hash, fingerprint, expires_at, answer) VALUES ($1, $2, $3, $4, $5, $6)`,
+		err = tx.Do(`INSERT INTO idempotency (workspace_id, route, key_hash, fingerprint, expires_at, answer) VALUES ($1, $2, $3, $4, $5, $6)`,
 			record.WorkspaceID, record.Route, record.KeyHash, record.Fingerprint, record.ExpiresAt, sealed)
 		return err
 	})

@@ -15,21 +15,21 @@ import (
 )
 
 const (
-	// importRows and importBytes bound what one unit of an import writes.
+	// importRows and importBytes bound what one transaction of an import writes.
 	importRows  = 500
 	importBytes = 1 << 20
-	// insertRows is how many rows one statement writes.
+	// insertRows is the number of rows that one statement inserts.
 	insertRows = 20
 )
 
-// load writes the rows of a table.
-func (m *move) load(ctx context.Context, t Table, from *archive.Reader) error {
+// load imports the rows of a table.
+func (m *importer) load(ctx context.Context, t Table, from *archive.Reader) error {
 	section, err := from.Next()
 	if err != nil {
 		return err
 	}
 	if t.Numbered {
-		m.last = append(m.last, section)
+		m.numbered = append(m.numbered, section)
 	}
 	var rows [][]any
 	size := 0
@@ -40,7 +40,7 @@ func (m *move) load(ctx context.Context, t Table, from *archive.Reader) error {
 			return err
 		}
 		if !end {
-			rows, size = append(rows, row), size+weight(row)
+			rows, size = append(rows, row), size+rowSize(row)
 		}
 		if len(rows) == importRows || size >= importBytes || end {
 			if err := m.write(ctx, t, rows); err != nil {
@@ -54,7 +54,7 @@ func (m *move) load(ctx context.Context, t Table, from *archive.Reader) error {
 	}
 }
 
-func weight(row []any) (n int) {
+func rowSize(row []any) (n int) {
 	for _, value := range row {
 		switch v := value.(type) {
 		case string:
@@ -66,25 +66,25 @@ func weight(row []any) (n int) {
 	return n
 }
 
-// write is a unit with some rows of a table.
-func (m *move) write(ctx context.Context, t Table, rows [][]any) error {
+// write inserts some rows of a table in one transaction.
+func (m *importer) write(ctx context.Context, t Table, rows [][]any) error {
 	switch {
 	case len(rows) == 0:
 		return nil
 	case t.Name == "installation":
-		m.installation = rows[0] // last of all
+		m.installation = rows[0] // written by finish
 		return nil
 	}
-	err := m.unit(ctx, func(c Conn) error {
+	err := m.transaction(ctx, func(c Conn) error {
 		if err := insertAll(c, t, rows); err != nil {
 			return err
 		}
 		if t.Name != "run_queue" {
 			return nil
 		}
-		key := newCells(t).places[0]
+		key := newRowBuffer(t).keyColumns[0]
 		for _, row := range rows {
-			if err := handBack(c, row[key], m.now); err != nil {
+			if err := releaseImportedRun(c, row[key], m.now); err != nil {
 				return err
 			}
 		}
@@ -96,9 +96,9 @@ func (m *move) write(ctx context.Context, t Table, rows [][]any) error {
 	return err
 }
 
-// insertAll writes rows, several with each statement while there are enough.
+// insertAll inserts rows, several per statement while enough are left.
 func insertAll(c Conn, t Table, rows [][]any) error {
-	many, single := t.insertion(insertRows), t.insertion(1)
+	many, single := t.insertStatement(insertRows), t.insertStatement(1)
 	for len(rows) > 0 {
 		statement, n := single, 1
 		if len(rows) >= insertRows {
@@ -112,16 +112,16 @@ func insertAll(c Conn, t Table, rows [][]any) error {
 	return nil
 }
 
-// insertion is the statement that writes n rows.
-func (t Table) insertion(n int) string {
+// insertStatement returns the statement that inserts n rows.
+func (t Table) insertStatement(n int) string {
 	statement := strings.Builder{}
-	statement.WriteString(`INSERT INTO ` + t.Name + ` (` + t.selection() + `) VALUES `)
-	place := 0
+	statement.WriteString(`INSERT INTO ` + t.Name + ` (` + t.columnList() + `) VALUES `)
+	placeholder := 0
 	for row := range n {
 		for column := range t.Columns() {
 			statement.WriteString(separator(row, column))
-			place++
-			statement.WriteString(`$` + strconv.Itoa(place))
+			placeholder++
+			statement.WriteString(`$` + strconv.Itoa(placeholder))
 		}
 	}
 	statement.WriteString(`)`)
@@ -138,15 +138,15 @@ func separator(row, column int) string {
 	return `(`
 }
 
-// handBack takes a run from the node that held it where it comes from. As after
-// a restart, steps under way count as a crash, and whoever is first takes it up;
-// with another epoch than it ever had, nobody can write who held it there.
-func handBack(c Conn, runID any, now time.Time) error {
+// releaseImportedRun takes a run from the node that owned it in the exporting
+// installation. As after a restart, steps in flight count as a crash and any node
+// may claim the run. The new epoch keeps the previous owner from writing.
+func releaseImportedRun(c Conn, runID any, now time.Time) error {
 	if err := c.Do(`UPDATE run_queue SET epoch = epoch + 1 WHERE run_id = $1`, runID); err != nil {
 		return err
 	}
 	if err := c.Do(blame+` AND run_id = $2`, "", runID); err != nil {
 		return err
 	}
-	return c.Do(`UPDATE run_queue SET node = NULL, wake_at = $1 WHERE run_id = $2`+inHands, now, runID)
+	return c.Do(`UPDATE run_queue SET node = NULL, wake_at = $1 WHERE run_id = $2`+ownedByNode, now, runID)
 }

@@ -48,80 +48,80 @@ func (s *Store) oneInvitation(ctx context.Context, where string, args ...any) (*
 
 // InsertInvitation implements account.Store.
 func (s *Store) InsertInvitation(ctx context.Context, in account.Invitation, atMost int, entry audit.Entry) (bool, error) {
-	return s.attempt(ctx, func(u *unit) (bool, error) {
-		if err := u.Lock(Lock{Kind: lockMembers, Key: in.WorkspaceID}); err != nil {
+	return s.writeIf(ctx, func(tx *transaction) (bool, error) {
+		if err := tx.Lock(Lock{Kind: lockMembers, Key: in.WorkspaceID}); err != nil {
 			return false, err
 		}
-		if err := u.Do(`DELETE FROM invitations WHERE workspace_id = $1 AND email = $2`, in.WorkspaceID, in.Email); err != nil {
+		if err := tx.Do(`DELETE FROM invitations WHERE workspace_id = $1 AND email = $2`, in.WorkspaceID, in.Email); err != nil {
 			return false, err
 		}
-		open, err := number(u, `SELECT COUNT(*) FROM invitations WHERE workspace_id = $1 AND expires_at > $2`, in.WorkspaceID, in.CreatedAt)
+		open, err := number(tx, `SELECT COUNT(*) FROM invitations WHERE workspace_id = $1 AND expires_at > $2`, in.WorkspaceID, in.CreatedAt)
 		if err != nil || open >= atMost {
 			return false, err
 		}
-		if err := u.Do(`INSERT INTO invitations (id, workspace_id, email, role, hash, created_at, created_by, expires_at)
+		if err := tx.Do(`INSERT INTO invitations (id, workspace_id, email, role, hash, created_at, created_by, expires_at)
 			VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
 			in.ID, in.WorkspaceID, in.Email, string(in.Role), in.Hash, in.CreatedAt, in.CreatedBy, in.ExpiresAt); err != nil {
 			return false, err
 		}
-		return true, insertAudit(u, entry)
+		return true, insertAudit(tx, entry)
 	})
 }
 
 // RevokeInvitation implements account.Store.
 func (s *Store) RevokeInvitation(ctx context.Context, workspaceID, id string, entry audit.Entry) (bool, error) {
-	return s.attempt(ctx, func(u *unit) (bool, error) {
-		if ok, err := touched(u.Exec(`DELETE FROM invitations WHERE id = $1 AND workspace_id = $2`, id, workspaceID)); err != nil || !ok {
+	return s.writeIf(ctx, func(tx *transaction) (bool, error) {
+		if ok, err := oneRow(tx.Exec(`DELETE FROM invitations WHERE id = $1 AND workspace_id = $2`, id, workspaceID)); err != nil || !ok {
 			return false, err
 		}
-		return true, insertAudit(u, entry)
+		return true, insertAudit(tx, entry)
 	})
 }
 
 // Accept implements account.Store.
 func (s *Store) Accept(ctx context.Context, in account.Invitation, user account.User, n account.NewSession, entries ...audit.Entry) (bool, error) {
-	return s.attempt(ctx, func(u *unit) (bool, error) {
-		if err := u.Lock(Lock{Kind: lockMembers, Key: in.WorkspaceID}); err != nil {
+	return s.writeIf(ctx, func(tx *transaction) (bool, error) {
+		if err := tx.Lock(Lock{Kind: lockMembers, Key: in.WorkspaceID}); err != nil {
 			return false, err
 		}
-		used, err := touched(u.Exec(`DELETE FROM invitations WHERE id = $1 AND workspace_id = $2 AND expires_at > $3`, in.ID, in.WorkspaceID, n.CreatedAt))
+		used, err := oneRow(tx.Exec(`DELETE FROM invitations WHERE id = $1 AND workspace_id = $2 AND expires_at > $3`, in.ID, in.WorkspaceID, n.CreatedAt))
 		if err != nil || !used {
 			return false, err
 		}
-		return join(u, user, in.Role, n, entries)
+		return join(tx, user, in.Role, n, entries)
 	})
 }
 
 // Join implements account.Store.
 func (s *Store) Join(ctx context.Context, user account.User, role account.Role, n account.NewSession, entries ...audit.Entry) (bool, error) {
-	return s.attempt(ctx, func(u *unit) (bool, error) {
-		if err := u.Lock(Lock{Kind: lockMembers, Key: n.WorkspaceID}); err != nil {
+	return s.writeIf(ctx, func(tx *transaction) (bool, error) {
+		if err := tx.Lock(Lock{Kind: lockMembers, Key: n.WorkspaceID}); err != nil {
 			return false, err
 		}
-		return join(u, user, role, n, entries)
+		return join(tx, user, role, n, entries)
 	})
 }
 
-// join makes a member of a user, who is made if they are not there, and begins a
-// session.
-func join(u *unit, user account.User, role account.Role, n account.NewSession, entries []audit.Entry) (bool, error) {
-	known, err := touched(u.Exec(`UPDATE users SET seen_at = $1 WHERE id = $2 AND password = $3`, n.CreatedAt, user.ID, user.Password))
+// join makes a user a member of a workspace, creating the user if necessary, and
+// starts a session.
+func join(tx *transaction, user account.User, role account.Role, n account.NewSession, entries []audit.Entry) (bool, error) {
+	known, err := oneRow(tx.Exec(`UPDATE users SET seen_at = $1 WHERE id = $2 AND password = $3`, n.CreatedAt, user.ID, user.Password))
 	if err != nil {
 		return false, err
 	}
 	if !known {
-		if ok, err := insertUser(u, user); err != nil || !ok {
+		if ok, err := insertUser(tx, user); err != nil || !ok {
 			return false, err
 		}
 	}
-	if already, err := isMember(u, n.WorkspaceID, user.ID); err != nil || already {
+	if already, err := isMember(tx, n.WorkspaceID, user.ID); err != nil || already {
 		return false, err
 	}
-	if err := insertMember(u, n.WorkspaceID, user.ID, role, n.CreatedAt); err != nil {
+	if err := insertMember(tx, n.WorkspaceID, user.ID, role, n.CreatedAt); err != nil {
 		return false, err
 	}
-	if err := insertSession(u, n); err != nil {
+	if err := insertSession(tx, n); err != nil {
 		return false, err
 	}
-	return true, insertAudit(u, entries...)
+	return true, insertAudit(tx, entries...)
 }

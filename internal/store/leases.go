@@ -10,18 +10,18 @@ import (
 	"github.com/stepmill/stepmill/internal/workflow"
 )
 
-// Activate makes the node the owner of a run that still has the epoch of the
-// wake-up. It answers false for a stale wake-up. One who has become the owner
-// without learning of it may ask again.
+// Activate makes the node the owner of a run whose epoch still matches the
+// wake-up. It returns false if the wake-up is stale. A node that became the owner
+// but lost the response may call it again.
 func (s *Store) Activate(ctx context.Context, wake run.Wake, node string) (run.Lease, bool, error) {
-	activated, still := false, notDeleted
-	if s.cluster != nil { // the run is in our hands already, or it is not ours
-		still += ` AND node = $2 AND slot`
+	activated, condition := false, notDeleted
+	if s.cluster != nil { // this node already owns the run, or may not execute it
+		condition += ` AND node = $2 AND slot`
 	}
 	lease := run.Lease{RunID: wake.RunID, Epoch: wake.Epoch + 1}
-	err := s.write(ctx, func(u *unit) error {
-		n, err := u.Exec(`UPDATE run_queue SET epoch = $1, node = $2, wake_at = NULL
-			WHERE run_id = $3 AND turn AND (epoch = $4 OR epoch = $1 AND node = $2)`+still,
+	err := s.write(ctx, func(tx *transaction) error {
+		n, err := tx.Exec(`UPDATE run_queue SET epoch = $1, node = $2, wake_at = NULL
+			WHERE run_id = $3 AND turn AND (epoch = $4 OR epoch = $1 AND node = $2)`+condition,
 			lease.Epoch, node, lease.RunID, wake.Epoch)
 		activated = n == 1
 		return err
@@ -29,7 +29,7 @@ func (s *Store) Activate(ctx context.Context, wake run.Wake, node string) (run.L
 	return lease, activated, err
 }
 
-// Snapshot reads a run for the engine; nil when it is gone.
+// Snapshot reads a run for the engine. It returns nil if the run does not exist.
 func (s *Store) Snapshot(ctx context.Context, runID string) (*run.Snapshot, error) {
 	var (
 		found    []namedRun
@@ -38,8 +38,8 @@ func (s *Store) Snapshot(ctx context.Context, runID string) (*run.Snapshot, erro
 	err := s.readAll(ctx, func() []Query {
 		snapshot = &run.Snapshot{}
 		return []Query{
-			into(&found, selectRun+`WHERE r.id = $1`, []any{runID}, scanRun),
-			into(&snapshot.Steps, selectStep+ofRun, []any{runID}, scanStep),
+			collect(&found, selectRun+`WHERE r.id = $1`, []any{runID}, scanRun),
+			collect(&snapshot.Steps, selectStep+whereRun, []any{runID}, scanStep),
 			{`SELECT w.plan, q.ran, q.logged FROM run_queue q JOIN workspaces w ON w.id = q.workspace_id WHERE q.run_id = $1`, []any{runID},
 				func(r Row) error { return r.Scan((*string)(&snapshot.Plan), (*int64)(&snapshot.Ran), &snapshot.Logged) }},
 		}
@@ -51,7 +51,8 @@ func (s *Store) Snapshot(ctx context.Context, runID string) (*run.Snapshot, erro
 	return snapshot, nil
 }
 
-// Definition reads the version that a run is pinned to; nil when it is gone.
+// Definition reads the version that a run is pinned to. It returns nil if that
+// does not exist.
 func (s *Store) Definition(ctx context.Context, workflowID string, version int) (*workflow.Definition, error) {
 	var found *workflow.Definition
 	err := s.read(ctx, func(c Conn) (err error) {
@@ -68,97 +69,97 @@ func (s *Store) Definition(ctx context.Context, workflowID string, version int) 
 	return found, err
 }
 
-// Commit applies a decision as a whole if the lease still holds, and answers
-// false, having changed nothing, if it does not.
-func (s *Store) Commit(ctx context.Context, lease run.Lease, of run.Run, d run.Decision) (bool, error) {
+// Commit applies a decision atomically if the lease is still valid. Otherwise it
+// changes nothing and returns false.
+func (s *Store) Commit(ctx context.Context, lease run.Lease, r run.Run, d run.Decision) (bool, error) {
 	fence := s.fence(lease, d)
-	if s.aloneDecision(of, d) && !nested(ctx) {
-		held, err := s.writeRun(ctx, lease.RunID, func(u *unit) error {
-			if err := u.Expect(fence.text, fence.args...); err != nil {
+	if s.decisionTouchesOneRun(r, d) && !nested(ctx) {
+		committed, err := s.writeRun(ctx, lease.RunID, func(tx *transaction) error {
+			if err := tx.Expect(fence.text, fence.args...); err != nil {
 				return err
 			}
-			return s.decide(u, of, d)
+			return s.writeDecision(tx, r, d)
 		})
-		if held || err != nil {
-			return held, err
+		if committed || err != nil {
+			return committed, err
 		}
 	}
-	held := false
-	err := s.write(ctx, func(u *unit) error {
+	committed := false
+	err := s.write(ctx, func(tx *transaction) error {
 		if d.Finish != nil {
-			if err := holdAbove(u, of); err != nil {
+			if err := lockParentAndSlots(tx, r); err != nil {
 				return err
 			}
 		}
-		n, err := u.Exec(fence.text, fence.args...)
-		if held = n == 1; err != nil || !held {
+		n, err := tx.Exec(fence.text, fence.args...)
+		if committed = n == 1; err != nil || !committed {
 			return err
 		}
-		return s.decide(u, of, d)
+		return s.writeDecision(tx, r, d)
 	})
-	return held, err
+	return committed, err
 }
 
-// decide writes what was decided about a run whose lease holds.
-func (s *Store) decide(u *unit, of run.Run, d run.Decision) error {
+// writeDecision writes a decision about a run whose lease is valid.
+func (s *Store) writeDecision(tx *transaction, r run.Run, d run.Decision) error {
 	if s.cluster != nil && (d.Finish != nil || d.Release) {
-		u.free(of.WorkspaceID, 1, 0)
+		tx.addFreed(r.WorkspaceID, 1, 0)
 	}
-	if err := checkUnanswered(u, of.ID, d.Unanswered); err != nil {
+	if err := checkUnanswered(tx, r.ID, d.Unanswered); err != nil {
 		return err
 	}
 	for _, step := range d.Steps {
-		if err := upsertStep(u, of.ID, d.Rev, step); err != nil {
+		if err := upsertStep(tx, r.ID, d.Rev, step); err != nil {
 			return err
 		}
-		if err := s.takeEarly(u, of.ID, step, d.Release); err != nil {
+		if err := s.applyEarlyAnswer(tx, r.ID, step, d.Release); err != nil {
 			return err
 		}
 	}
-	failpoint.Hit(failpoint.MidCheckpoint, of.ID)
+	failpoint.Hit(failpoint.MidCheckpoint, r.ID)
 	for i, line := range d.Logs {
-		if err := insertLog(u, of.ID, d.Rev, i, line); err != nil {
+		if err := insertLog(tx, r.ID, d.Rev, i, line); err != nil {
 			return err
 		}
 	}
 	for _, attempt := range d.Attempts {
-		if err := insertAttempt(u, of.ID, attempt); err != nil {
+		if err := insertAttempt(tx, r.ID, attempt); err != nil {
 			return err
 		}
 	}
 	if len(d.Steps) > 0 {
-		u.afterCommit(func() { s.notify.Changed(of.ID) })
+		tx.afterCommit(func() { s.notify.Changed(r.ID) })
 	}
 	if d.Finish != nil {
-		return s.finish(u, of, d)
+		return s.finish(tx, r, d)
 	}
-	if d.Acquit {
-		if err := u.Do(`UPDATE run_queue SET crashes = 0, blamed = NULL WHERE run_id = $1`, of.ID); err != nil {
+	if d.ClearCrashes {
+		if err := tx.Do(`UPDATE run_queue SET crashes = 0, blamed = NULL WHERE run_id = $1`, r.ID); err != nil {
 			return err
 		}
 	}
 	if d.Release {
-		return s.wake(u, of.ID)
+		return s.wake(tx, r.ID)
 	}
 	return nil
 }
 
-// aloneDecision tells that a decision touches nothing but its run: it neither
-// ends others nor hands the run over.
-func (s *Store) aloneDecision(of run.Run, d run.Decision) bool {
-	return of.ShareKey == "" && of.Parent == nil && (d.Finish == nil || !d.Finish.CutShort) && (s.cluster == nil || !d.Release)
+// decisionTouchesOneRun reports whether a decision writes only its own run: it
+// neither ends other runs nor passes the run on.
+func (s *Store) decisionTouchesOneRun(r run.Run, d run.Decision) bool {
+	return r.ConcurrencyKey == "" && r.Parent == nil && (d.Finish == nil || !d.Finish.CutShort) && (s.cluster == nil || !d.Release)
 }
 
-// wake hands a run that nobody holds to the one who watches the time. One that
-// was just given back wakes at once when something came for it in the meantime.
-func (s *Store) wake(u *unit, runID string) error {
+// wake passes on a run that no node owns. A run that was just released wakes at
+// once if an answer arrived in the meantime.
+func (s *Store) wake(tx *transaction, runID string) error {
 	if s.cluster != nil {
-		u.waking = append(u.waking, runID)
+		tx.toWake = append(tx.toWake, runID)
 		return nil
 	}
-	wake, err := one(u, selectWake+`WHERE run_queue.run_id = $1`, []any{runID}, scanWake)
+	wake, err := one(tx, selectWake+`WHERE run_queue.run_id = $1`, []any{runID}, scanWake)
 	if err == nil && wake != nil {
-		u.afterCommit(func() { s.notify.Wake(*wake) })
+		tx.afterCommit(func() { s.notify.Wake(*wake) })
 	}
 	return err
 }
@@ -169,35 +170,37 @@ const (
 	selectWake  = `SELECT ` + wakeColumns + ` `
 )
 
-// inHands tells that some node holds a run. It is not written as IS NOT NULL: then
-// PostgreSQL, if it has last counted the queue while that was empty, looks for the
-// run among all that are held, and among those that were.
-const inHands = ` AND COALESCE(node, '') <> ''`
+// ownedByNode matches runs that a node owns. It is not written as IS NOT NULL: if
+// the queue was empty at the last ANALYZE, PostgreSQL would then look for the run
+// among all owned runs, including dead rows.
+const ownedByNode = ` AND COALESCE(node, '') <> ''`
 
-// fence touches the run's row in the queue under the lease's epoch: no row, no
-// right to write. In a cluster who has the lease has a slot: so a run that was
-// given back is not given back once more by one who did not hear that it was.
+// fence returns the statement that checks the lease: it touches the run's row in
+// the queue under the lease's epoch, and without a row the caller may not write.
+// In a cluster the holder of a lease has a slot, so a caller that missed the
+// response to a release cannot release the run twice.
 func (s *Store) fence(lease run.Lease, d run.Decision) statement {
-	giveBack, held := ``, notDeleted
+	releaseSlot, condition := ``, notDeleted
 	if s.cluster != nil {
-		giveBack, held = `slot = false, `, notDeleted+` AND slot`+inHands
+		releaseSlot, condition = `slot = false, `, notDeleted+` AND slot`+ownedByNode
 	}
 	switch {
 	case d.Finish != nil:
-		return statement{`DELETE FROM run_queue WHERE run_id = $1 AND epoch = $2` + held, []any{lease.RunID, lease.Epoch}}
+		return statement{`DELETE FROM run_queue WHERE run_id = $1 AND epoch = $2` + condition, []any{lease.RunID, lease.Epoch}}
 	case d.Release:
-		return statement{`UPDATE run_queue SET ` + giveBack + `node = NULL, wake_at = CASE WHEN wake_at < $1 THEN wake_at ELSE $1 END, executing = NULL, ran = $2, logged = $3
-			WHERE run_id = $4 AND epoch = $5` + held, []any{d.WakeAt, int64(d.Ran), d.Logged, lease.RunID, lease.Epoch}}
+		return statement{`UPDATE run_queue SET ` + releaseSlot + `node = NULL, wake_at = CASE WHEN wake_at < $1 THEN wake_at ELSE $1 END, executing = NULL, ran = $2, logged = $3, waiting_step = $4
+			WHERE run_id = $5 AND epoch = $6` + condition, []any{d.WakeAt, int64(d.Ran), d.Logged, orNil(d.WaitingStep), lease.RunID, lease.Epoch}}
 	default:
-		return statement{`UPDATE run_queue SET executing = $1, ran = $2, logged = $3 WHERE run_id = $4 AND epoch = $5` + held,
-			[]any{orNil(strings.Join(d.Executing, "\n")), int64(d.Ran), d.Logged, lease.RunID, lease.Epoch}}
+		return statement{`UPDATE run_queue SET executing = $1, ran = $2, logged = $3, waiting_step = $4 WHERE run_id = $5 AND epoch = $6` + condition,
+			[]any{orNil(strings.Join(d.Executing, "\n")), int64(d.Ran), d.Logged, orNil(d.WaitingStep), lease.RunID, lease.Epoch}}
 	}
 }
 
-// checkUnanswered refuses to settle steps for want of an answer that has come.
-func checkUnanswered(u *unit, runID string, paths []string) error {
+// checkUnanswered rejects a decision that times out steps whose answer has
+// arrived.
+func checkUnanswered(tx *transaction, runID string, paths []string) error {
 	for _, path := range paths {
-		n, err := number(u, `SELECT count(*) FROM steps WHERE run_id = $1 AND path = $2 AND answer IS NOT NULL`, runID, path)
+		n, err := number(tx, `SELECT count(*) FROM steps WHERE run_id = $1 AND path = $2 AND answer IS NOT NULL`, runID, path)
 		if err != nil {
 			return err
 		}
@@ -208,12 +211,12 @@ func checkUnanswered(u *unit, runID string, paths []string) error {
 	return nil
 }
 
-func upsertStep(u *unit, runID string, rev int, step run.Step) error {
+func upsertStep(tx *transaction, runID string, rev int, step run.Step) error {
 	var code, text, at any
 	if step.Error != nil {
 		code, text, at = step.Error.Code, step.Error.Message, orNil(step.Error.StepID)
 	}
-	err := u.Do(`INSERT INTO steps (run_id, path, seq, name, type, status, attempt, started_at, attempt_at, finished_at, wake_at,
+	err := tx.Do(`INSERT INTO steps (run_id, path, seq, name, type, status, attempt, started_at, attempt_at, finished_at, wake_at,
 		deadline, awaits, reason, error_code, error_text, error_step, rev, input, output)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20)
 		ON CONFLICT (run_id, path) DO UPDATE SET status = excluded.status, attempt = excluded.attempt,
@@ -225,25 +228,25 @@ func upsertStep(u *unit, runID string, rev int, step run.Step) error {
 	return err
 }
 
-// insertAttempt keeps an attempt once, also when its commit is repeated.
-func insertAttempt(u *unit, runID string, a run.Attempt) error {
-	err := u.Do(`INSERT INTO step_attempts (run_id, path, attempt, started_at, finished_at, error_code, error_text)
+// insertAttempt writes an attempt once, even if its commit is retried.
+func insertAttempt(tx *transaction, runID string, a run.Attempt) error {
+	err := tx.Do(`INSERT INTO step_attempts (run_id, path, attempt, started_at, finished_at, error_code, error_text)
 		VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (run_id, path, attempt) DO NOTHING`,
 		runID, a.Path, a.Number, a.StartedAt, a.FinishedAt, a.Error.Code, a.Error.Message)
 	return err
 }
 
-func (s *Store) finish(u *unit, of run.Run, d run.Decision) error {
+func (s *Store) finish(tx *transaction, r run.Run, d run.Decision) error {
 	f := *d.Finish
 	var code, text, step any
 	if f.Error != nil {
 		code, text, step = f.Error.Code, f.Error.Message, orNil(f.Error.StepID)
 	}
-	if err := u.Do(`UPDATE runs SET status = $1, finished_at = $2, error_code = $3, error_text = $4, error_step = $5 WHERE id = $6`,
-		string(f.Status), f.At, code, text, step, of.ID); err != nil {
+	if err := tx.Do(`UPDATE runs SET status = $1, finished_at = $2, error_code = $3, error_text = $4, error_step = $5 WHERE id = $6`,
+		string(f.Status), f.At, code, text, step, r.ID); err != nil {
 		return err
 	}
-	return s.ended(u, of, f, run.WholeEnd(of, d))
+	return s.afterRunEnded(tx, r, f, run.CompletedDetail(r, d))
 }
 
 func scanWake(r Row) (w run.Wake, err error) {
@@ -251,11 +254,11 @@ func scanWake(r Row) (w run.Wake, err error) {
 	return w, err
 }
 
-// Due lists runs that wait for a time that has come, the earliest first, without
-// those of the given workspaces.
+// Due lists runs that are due, the earliest first, except those of the given
+// workspaces.
 func (s *Store) Due(ctx context.Context, now time.Time, except []string, limit int) ([]run.Wake, error) {
 	statement, args := selectWake+`WHERE run_queue.node IS NULL AND run_queue.wake_at <= $1`+notDeleted, []any{now, limit}
-	statement, args = without(statement, "run_queue.workspace_id", except, args)
+	statement, args = notIn(statement, "run_queue.workspace_id", except, args)
 	var wakes []run.Wake
 	err := s.read(ctx, func(c Conn) (err error) {
 		wakes, err = list(c, statement+` ORDER BY run_queue.wake_at LIMIT $2`, args, scanWake)
@@ -264,8 +267,8 @@ func (s *Store) Due(ctx context.Context, now time.Time, except []string, limit i
 	return wakes, err
 }
 
-// NextDue tells when the first run wakes that waits for a later time than the
-// given one; nil when there is none.
+// NextDue returns the earliest wake-up time after the given time, or nil if there
+// is none.
 func (s *Store) NextDue(ctx context.Context, after time.Time) (*time.Time, error) {
 	var next *time.Time
 	err := s.read(ctx, func(c Conn) error {
@@ -274,19 +277,19 @@ func (s *Store) NextDue(ctx context.Context, after time.Time) (*time.Time, error
 	return next, err
 }
 
-// Blame counts a crash against every run whose steps were being executed by a
-// process that is gone: one of them may be the reason.
-func (s *Store) Blame(ctx context.Context, node string) error {
-	return s.write(ctx, func(u *unit) error {
-		return u.Do(blame, node)
+// RecordCrash counts a crash against every run whose steps another process was
+// executing: one of them may have caused it.
+func (s *Store) RecordCrash(ctx context.Context, node string) error {
+	return s.write(ctx, func(tx *transaction) error {
+		return tx.Do(blame, node)
 	})
 }
 
 const blame = `UPDATE run_queue SET crashes = CASE WHEN blamed = executing THEN crashes + 1 ELSE 1 END, blamed = executing, executing = NULL
 	WHERE node IS NOT NULL AND node <> $1 AND executing IS NOT NULL`
 
-// Orphans lists runs held by another node than the given one, in order of
-// their id: after a restart these are the runs that the last process left.
+// Orphans lists runs owned by nodes other than the given one, ordered by id.
+// After a restart these are the runs of the previous process.
 func (s *Store) Orphans(ctx context.Context, node, after string, limit int) ([]run.Wake, error) {
 	var wakes []run.Wake
 	err := s.read(ctx, func(c Conn) (err error) {

@@ -2,68 +2,67 @@ package store
 
 import "github.com/stepmill/stepmill/internal/run"
 
-// Lock names something that units of work on one at a time, where they run side
-// by side. A unit that takes several takes them in the order of this list, and
-// the one of a workspace last of all: two units never wait for each other.
+// Lock identifies a resource that only one of several concurrent transactions may
+// use at a time. A transaction acquires its locks in the order of the constants
+// below, that of a workspace last, so that two transactions never deadlock.
 type Lock struct {
 	Kind LockKind
 	Key  string
-	// Shared lets in others that share it too.
+	// Shared admits other holders that share it too.
 	Shared bool
 }
 
-// LockKind says what a lock is about.
+// LockKind identifies the kind of resource.
 type LockKind string
 
 const (
-	// lockOnce: the request with an idempotency key.
-	lockOnce LockKind = "once"
-	// lockMembers: who is in a workspace, and who is invited. Then come the rows of
-	// users, which whatever is done to a user touches before all else.
+	// lockIdempotencyKey guards a request with an idempotency key.
+	lockIdempotencyKey LockKind = "once"
+	// lockMembers guards the members and invitations of a workspace. It comes
+	// before the row of a user, which every change to the user touches first.
 	lockMembers LockKind = "members"
-	// lockWorkflow: held by a start, shared, and by a change and a deletion: no run
-	// of a workflow appears that its deletion did not see, nor one that began
-	// before it was paused and is seen after.
+	// lockWorkflow is shared by starts, and exclusive for a change or a deletion of
+	// the workflow. A deletion sees every run, and no run that started before a
+	// pause becomes visible after it.
 	lockWorkflow LockKind = "workflow"
-	// lockShare: the places that runs with one key share.
-	lockShare LockKind = "share"
-	// LockWorkspace is about what is in order in a workspace, which is its events
-	// by their numbers, and what belongs to all of it: the set of its webhooks, the
-	// number of its runs under way. It is taken at the end of a unit.
+	// lockConcurrency guards the slots of a concurrency key.
+	lockConcurrency LockKind = "share"
+	// LockWorkspace guards the order of a workspace's events and its
+	// workspace-wide state: its set of webhooks and its number of runs in flight.
+	// It is acquired at the end of a transaction.
 	LockWorkspace LockKind = "workspace"
 )
 
-// hold keeps every other unit away from a run until this one has ended, and
-// answers false when the run is not under way any more. Who writes about a run
-// holds it, or has its lease. Of a family the runs above are held first.
-func hold(u *unit, runID string) (bool, error) {
-	n, err := u.Exec(`UPDATE run_queue SET epoch = epoch WHERE run_id = $1`, runID)
+// lockRun blocks other transactions on a run until this one ends. It returns
+// false if the run is no longer running. A transaction that writes about a run
+// holds this lock or the run's lease. Locks on parents are acquired first.
+func lockRun(tx *transaction, runID string) (bool, error) {
+	n, err := tx.Exec(`UPDATE run_queue SET epoch = epoch WHERE run_id = $1`, runID)
 	return n == 1, err
 }
 
-// holdAbove holds the run whose step waits for the end of this one, and the
-// places that it shares, in the order in which all do: the end of a run reaches
-// both.
-func holdAbove(u *unit, of run.Run) error {
-	if of.Parent != nil && of.Parent.Waits {
-		if _, err := hold(u, of.Parent.RunID); err != nil {
+// lockParentAndSlots locks the run whose step waits for this one and the slots of
+// its concurrency key, in the order that all transactions use: the end of a run
+// affects both.
+func lockParentAndSlots(tx *transaction, r run.Run) error {
+	if r.Parent != nil && r.Parent.Waits {
+		if _, err := lockRun(tx, r.Parent.RunID); err != nil {
 			return err
 		}
 	}
-	return lockPlaces(u, of)
+	return lockSlots(tx, r)
 }
 
-// lockPlaces lets one unit at a time give away the places that runs share.
-func lockPlaces(u *unit, of run.Run) error {
-	if of.ShareKey == "" {
+// lockSlots locks the slots of the run's concurrency key.
+func lockSlots(tx *transaction, r run.Run) error {
+	if r.ConcurrencyKey == "" {
 		return nil
 	}
-	return u.Lock(Lock{Kind: lockShare, Key: of.WorkflowID + "/" + of.ShareKey})
+	return tx.Lock(Lock{Kind: lockConcurrency, Key: r.WorkflowID + "/" + r.ConcurrencyKey})
 }
 
-// lockWorkspace lets one unit at a time end with something about the workspace:
-// events are numbered in the order of their commits, and find the webhooks of
-// that moment.
-func lockWorkspace(u *unit, workspaceID string) error {
-	return u.Lock(Lock{Kind: LockWorkspace, Key: workspaceID})
+// lockWorkspace locks the workspace for the end of the transaction: events are
+// numbered in commit order and go to the webhooks that exist at that moment.
+func lockWorkspace(tx *transaction, workspaceID string) error {
+	return tx.Lock(Lock{Kind: LockWorkspace, Key: workspaceID})
 }

@@ -37,13 +37,13 @@ func (s *Store) Member(ctx context.Context, workspaceID, userID string) (*accoun
 	return found, err
 }
 
-func insertMember(u *unit, workspaceID, userID string, role account.Role, at time.Time) error {
-	return u.Do(`INSERT INTO members (workspace_id, user_id, role, joined_at) VALUES ($1, $2, $3, $4)`, workspaceID, userID, string(role), at)
+func insertMember(tx *transaction, workspaceID, userID string, role account.Role, at time.Time) error {
+	return tx.Do(`INSERT INTO members (workspace_id, user_id, role, joined_at) VALUES ($1, $2, $3, $4)`, workspaceID, userID, string(role), at)
 }
 
-// isMember tells whether a user is in a workspace.
-func isMember(u *unit, workspaceID, userID string) (bool, error) {
-	n, err := number(u, `SELECT COUNT(*) FROM members WHERE workspace_id = $1 AND user_id = $2`, workspaceID, userID)
+// isMember reports whether a user is a member of a workspace.
+func isMember(tx *transaction, workspaceID, userID string) (bool, error) {
+	n, err := number(tx, `SELECT COUNT(*) FROM members WHERE workspace_id = $1 AND user_id = $2`, workspaceID, userID)
 	return n == 1, err
 }
 
@@ -65,25 +65,26 @@ func hasOwner(c Conn, workspaceID string) (bool, error) {
 // SetRole implements account.Store.
 func (s *Store) SetRole(ctx context.Context, workspaceID, userID string, role account.Role, entry audit.Entry) (account.Outcome, error) {
 	outcome := account.Done
-	err := s.write(ctx, func(u *unit) (err error) {
-		if outcome, err = replaceable(u, workspaceID, userID, role == account.Owner); err != nil || outcome != account.Done {
+	err := s.write(ctx, func(tx *transaction) (err error) {
+		if outcome, err = checkLastOwner(tx, workspaceID, userID, role == account.Owner); err != nil || outcome != account.Done {
 			return err
 		}
-		if err := u.Do(`UPDATE members SET role = $1 WHERE workspace_id = $2 AND user_id = $3`, string(role), workspaceID, userID); err != nil {
+		if err := tx.Do(`UPDATE members SET role = $1 WHERE workspace_id = $2 AND user_id = $3`, string(role), workspaceID, userID); err != nil {
 			return err
 		}
-		return insertAudit(u, entry)
+		return insertAudit(tx, entry)
 	})
 	return outcome, err
 }
 
-// replaceable tells whether a member may lose the role they have. From then on
-// nobody else changes the members of the workspace until the unit ends.
-func replaceable(u *unit, workspaceID, userID string, staysOwner bool) (account.Outcome, error) {
-	if err := u.Lock(Lock{Kind: lockMembers, Key: workspaceID}); err != nil {
+// checkLastOwner checks that a workspace keeps an owner if a member loses their
+// role. It blocks other changes to the members of the workspace until the
+// transaction ends.
+func checkLastOwner(tx *transaction, workspaceID, userID string, staysOwner bool) (account.Outcome, error) {
+	if err := tx.Lock(Lock{Kind: lockMembers, Key: workspaceID}); err != nil {
 		return account.Missing, err
 	}
-	role, err := one(u, `SELECT role FROM members WHERE workspace_id = $1 AND user_id = $2`, []any{workspaceID, userID}, scanText)
+	role, err := one(tx, `SELECT role FROM members WHERE workspace_id = $1 AND user_id = $2`, []any{workspaceID, userID}, scanText)
 	switch {
 	case err != nil:
 		return account.Missing, err
@@ -92,49 +93,49 @@ func replaceable(u *unit, workspaceID, userID string, staysOwner bool) (account.
 	case *role != string(account.Owner) || staysOwner:
 		return account.Done, nil
 	}
-	owners, err := number(u, `SELECT COUNT(*) FROM members WHERE workspace_id = $1 AND role = $2`, workspaceID, string(account.Owner))
+	owners, err := number(tx, `SELECT COUNT(*) FROM members WHERE workspace_id = $1 AND role = $2`, workspaceID, string(account.Owner))
 	if err == nil && owners == 1 {
 		return account.LastOwner, nil
 	}
 	return account.Done, err
 }
 
-// RemoveMember implements account.Store. A user without any workspace is removed
-// with all that is theirs.
+// RemoveMember implements account.Store. A user who is in no other workspace is
+// deleted with everything that belongs to them.
 func (s *Store) RemoveMember(ctx context.Context, workspaceID, userID string, entry audit.Entry) (account.Outcome, error) {
 	outcome := account.Done
-	err := s.write(ctx, func(u *unit) (err error) {
-		if outcome, err = replaceable(u, workspaceID, userID, false); err != nil || outcome != account.Done {
+	err := s.write(ctx, func(tx *transaction) (err error) {
+		if outcome, err = checkLastOwner(tx, workspaceID, userID, false); err != nil || outcome != account.Done {
 			return err
 		}
-		if _, err := holdUser(u, userID); err != nil {
+		if _, err := lockUser(tx, userID); err != nil {
 			return err
 		}
-		if err := u.Do(`DELETE FROM members WHERE workspace_id = $1 AND user_id = $2`, workspaceID, userID); err != nil {
+		if err := tx.Do(`DELETE FROM members WHERE workspace_id = $1 AND user_id = $2`, workspaceID, userID); err != nil {
 			return err
 		}
-		if err := u.Do(`DELETE FROM sessions WHERE workspace_id = $1 AND user_id = $2`, workspaceID, userID); err != nil {
+		if err := tx.Do(`DELETE FROM sessions WHERE workspace_id = $1 AND user_id = $2`, workspaceID, userID); err != nil {
 			return err
 		}
-		if err := removeStray(u, userID); err != nil {
+		if err := removeOrphanedUser(tx, userID); err != nil {
 			return err
 		}
-		return insertAudit(u, entry)
+		return insertAudit(tx, entry)
 	})
 	return outcome, err
 }
 
-// removeStray removes a user who is in no workspace any more.
-func removeStray(u *unit, userID string) error {
-	n, err := number(u, `SELECT COUNT(*) FROM members WHERE user_id = $1`, userID)
+// removeOrphanedUser deletes a user who is no longer in any workspace.
+func removeOrphanedUser(tx *transaction, userID string) error {
+	n, err := number(tx, `SELECT COUNT(*) FROM members WHERE user_id = $1`, userID)
 	if err != nil || n > 0 {
 		return err
 	}
-	if err := u.Do(`DELETE FROM sessions WHERE user_id = $1`, userID); err != nil {
+	if err := tx.Do(`DELETE FROM sessions WHERE user_id = $1`, userID); err != nil {
 		return err
 	}
-	if err := u.Do(`DELETE FROM tickets WHERE user_id = $1`, userID); err != nil {
+	if err := tx.Do(`DELETE FROM tickets WHERE user_id = $1`, userID); err != nil {
 		return err
 	}
-	return u.Do(`DELETE FROM users WHERE id = $1`, userID)
+	return tx.Do(`DELETE FROM users WHERE id = $1`, userID)
 }

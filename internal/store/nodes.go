@@ -6,7 +6,7 @@ import "context"
 func (s *Store) RunsByNode(ctx context.Context, workspaceID string) (map[string]int, error) {
 	runs := map[string]int{}
 	err := s.read(ctx, func(c Conn) error {
-		return c.Query(`SELECT node, count(*) FROM run_queue WHERE workspace_id = $1`+inHands+listed("workspace_id")+notDeleted+` GROUP BY node`,
+		return c.Query(`SELECT node, count(*) FROM run_queue WHERE workspace_id = $1`+ownedByNode+useIndex("workspace_id")+notDeleted+` GROUP BY node`,
 			[]any{workspaceID}, func(r Row) error {
 				var node string
 				var n int

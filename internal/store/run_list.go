@@ -13,81 +13,174 @@ import (
 	"github.com/stepmill/stepmill/internal/run"
 )
 
-// AllRuns implements run.Store. Every list is one range of one index, walked
-// from its newest end; what no index knows is compared here, row by row, so that
-// the page knows how far it has looked.
+// AllRuns implements run.Store. Each list scans one range of one index, newest
+// first. Conditions without an index are checked here, row by row, so that the
+// page knows how far it has scanned.
 func (s *Store) AllRuns(ctx context.Context, workspaceID string, filter run.Filter, page paging.Request) (paging.Page[run.Listed], error) {
 	from, below := filter.Span()
-	args := []any{workspaceID, min(below, before(page.After)), from, maxLooked}
-	statement := allRuns(filter, &args)
+	args := []any{workspaceID, min(below, before(page.After)), from, maxScanned}
+	statement := s.listStatement(filter, &args)
 	var found paging.Page[run.Listed]
 	err := s.read(ctx, func(c Conn) (err error) {
-		found, err = walk(c, statement, args, page.Limit, func(l run.Listed) string { return l.ID }, func(r Row) (run.Listed, bool, error) {
-			item, deleted, err := scanListed(r)
-			return item, !deleted && filter.Matches(item), err
+		found, err = scanPage(c, statement, args, page.Limit, func(l run.Listed) string { return l.ID }, func(r Row) (run.Listed, bool, error) {
+			item, seen, err := scanListed(r)
+			wanted := !seen.deleted && filter.Matches(item) && (filter.Waiting == nil || filter.Waits(item, seen.waits) == *filter.Waiting)
+			return item, wanted, err
 		})
 		return err
 	})
+	if err == nil {
+		err = s.addWaiting(ctx, filter, &found)
+	}
 	return found, err
 }
 
-// allRuns chooses the index to walk. The outer joins keep the walk on the side
-// of the runs, whatever the database thinks of the size of the tables. Beside a
-// workflow the workspace is asked for in a place where it cannot draw the walk
-// to its own index.
-func allRuns(filter run.Filter, args *[]any) string {
+// listStatement chooses the index to scan. The outer joins make the database
+// start from the runs, whatever its statistics say about the sizes of the tables.
+// If there is a filter on the workflow, the condition on the workspace is in a
+// subquery, where it cannot attract the planner to its own index. Whether a run
+// waits is read only if the filter needs it.
+func (s *Store) listStatement(filter run.Filter, args *[]any) string {
 	const (
-		columns = `SELECT r.id, r.workflow_id, r.status, r.started_at, r.finished_at, r.trigger_type, r.draft, r.error_code, r.error_text, r.error_step, w.name, w.deleted_at FROM `
-		runs    = `runs r LEFT JOIN workflows w ON w.id = r.workflow_id WHERE r.id < $2 AND r.id >= $3 AND `
-		queue   = `run_queue q LEFT JOIN runs r ON r.id = q.run_id LEFT JOIN workflows w ON w.id = q.workflow_id WHERE q.run_id < $2 AND q.run_id >= $3 AND `
-		own     = ` AND EXISTS (SELECT 1 FROM workflows o WHERE o.id = $5 AND o.workspace_id = $1)`
-		newest  = ` ORDER BY r.id DESC LIMIT $4`
-		queued  = ` ORDER BY q.run_id DESC LIMIT $4`
+		columns = `SELECT r.id, r.workflow_id, r.status, r.started_at, r.finished_at, r.trigger_type, r.draft, r.error_code, r.error_text, r.error_step,
+			r.started_by_type, r.started_by_id, r.started_by_name, w.name, w.deleted_at, `
+		runs   = ` FROM runs r LEFT JOIN workflows w ON w.id = r.workflow_id WHERE r.id < $2 AND r.id >= $3 AND `
+		queue  = ` FROM run_queue q LEFT JOIN runs r ON r.id = q.run_id LEFT JOIN workflows w ON w.id = q.workflow_id WHERE q.run_id < $2 AND q.run_id >= $3 AND `
+		own    = ` AND EXISTS (SELECT 1 FROM workflows o WHERE o.id = $5 AND o.workspace_id = $1)`
+		newest = ` ORDER BY r.id DESC LIMIT $4`
+		// Row values, so that only the index on both columns has this range and
+		// order. With separate columns SQLite may prefer to scan the runs of all
+		// workspaces in a time span.
+		byWorkspace = ` FROM runs r LEFT JOIN workflows w ON w.id = r.workflow_id
+			WHERE (r.workspace_id, r.id) < ($1, $2) AND (r.workspace_id, r.id) >= ($1, $3) ORDER BY r.workspace_id DESC, r.id DESC LIMIT $4`
+		queued = ` ORDER BY q.run_id DESC LIMIT $4`
 	)
+	waiting := `NULL`
+	if filter.Waiting != nil {
+		waiting = `CASE WHEN r.status = 'running' THEN (SELECT ` + s.waitingCondition() + ` FROM run_queue q WHERE q.run_id = r.id) END`
+	}
+	fromRuns, fromQueue := columns+waiting+runs, columns+s.waitingCondition()+queue
 	if filter.WorkflowID != "" {
 		*args = append(*args, filter.WorkflowID)
 		switch filter.Status {
 		case "":
-			return columns + runs + `r.workflow_id = $5` + own + newest
+			return fromRuns + `r.workflow_id = $5` + own + newest
 		case run.Running:
-			return columns + queue + `q.workflow_id = $5` + listed("q.workflow_id") + own + queued
+			return fromQueue + `q.workflow_id = $5` + useIndex("q.workflow_id") + own + queued
 		}
 		*args = append(*args, string(filter.Status))
-		return columns + runs + `r.workflow_id = $5 AND r.status = $6 AND r.status <> 'running'` + own + newest
+		return fromRuns + `r.workflow_id = $5 AND r.status = $6 AND r.status <> 'running'` + own + newest
 	}
 	switch filter.Status {
 	case run.Running:
-		return columns + queue + `q.workspace_id = $1` + listed("q.workspace_id") + queued
+		return fromQueue + `q.workspace_id = $1` + useIndex("q.workspace_id") + queued
 	case run.Failed, run.Cancelled:
 		*args = append(*args, string(filter.Status))
-		return columns + runs + `r.workspace_id = $1 AND r.status = $5 AND r.status IN ('failed', 'cancelled')` + newest
+		return fromRuns + `r.workspace_id = $1 AND r.status = $5 AND r.status IN ('failed', 'cancelled')` + newest
 	}
-	return columns + runs + `r.workspace_id = $1` + newest
+	return columns + waiting + byWorkspace
 }
 
-func scanListed(row Row) (l run.Listed, deleted bool, err error) {
+// waitingCondition returns the condition that a run in the queue q waits.
+func (s *Store) waitingCondition() string {
+	condition := `NOT q.turn OR q.waiting_step IS NOT NULL`
+	if s.cluster != nil {
+		condition += ` OR ` + waitsForNode
+	}
+	return condition
+}
+
+// waitsForNode is the condition that a run in the queue q of a cluster waits for
+// a node to execute it.
+const waitsForNode = `(q.parked OR q.slot AND q.node IS NULL)`
+
+// hiddenColumns are columns that are read for filtering but not returned.
+type hiddenColumns struct {
+	deleted bool // its workflow is deleted
+	waits   bool
+}
+
+func scanListed(row Row) (l run.Listed, s hiddenColumns, err error) {
 	var (
 		failure   run.Failure
+		by        run.Starter
 		deletedAt *time.Time
 	)
 	err = row.Scan(&l.ID, &l.WorkflowID, (*string)(&l.Status), &l.StartedAt, &l.FinishedAt, &l.Trigger, &l.Draft,
-		&failure.Code, &failure.Message, &failure.StepID, &l.WorkflowName, &deletedAt)
+		&failure.Code, &failure.Message, &failure.StepID, &by.Type, &by.ID, &by.Name, &l.WorkflowName, &deletedAt, &s.waits)
 	if failure.Code != "" {
 		l.Error = &failure
 	}
-	return l, deletedAt != nil, err
+	if by.ID != "" {
+		l.StartedBy = &by
+	}
+	s.deleted = deletedAt != nil
+	return l, s, err
 }
 
-// runExists tells whether a workspace has a run that can be read.
+// addWaiting fills in what the runs of a page wait for. It drops runs that no
+// longer match the filter because they stopped or started waiting since the page
+// was read.
+func (s *Store) addWaiting(ctx context.Context, filter run.Filter, page *paging.Page[run.Listed]) error {
+	if !slices.ContainsFunc(page.Items, func(l run.Listed) bool { return l.Status == run.Running }) {
+		return nil
+	}
+	states := map[string]*run.Place{}
+	err := s.readAll(ctx, func() []Query {
+		var queries []Query
+		for _, item := range page.Items {
+			if item.Status == run.Running {
+				states[item.ID] = &run.Place{}
+				queries = append(queries, s.queryWaitState(item.ID, states[item.ID]))
+			}
+		}
+		return queries
+	})
+	if err != nil {
+		return err
+	}
+	for i := range page.Items {
+		item := &page.Items[i]
+		if state := states[item.ID]; state != nil {
+			state.Queued = filter.Waits(*item, state.Queued)
+			item.Waiting = state.WaitingFor()
+		}
+	}
+	if filter.Waiting != nil {
+		page.Items = slices.DeleteFunc(page.Items, func(l run.Listed) bool { return (l.Waiting != nil) != *filter.Waiting })
+	}
+	return nil
+}
+
+// queryWaitState returns the query for the queue state of a run and the step that
+// it waits for.
+func (s *Store) queryWaitState(id string, into *run.Place) Query {
+	queued := `false`
+	if s.cluster != nil {
+		queued = waitsForNode
+	}
+	return Query{`SELECT NOT q.turn, q.crashes, q.share_key, ` + queued + `, s.path, s.reason, s.deadline, s.wake_at
+		FROM run_queue q LEFT JOIN steps s ON s.run_id = q.run_id AND s.path = q.waiting_step AND s.status = 'waiting' WHERE q.run_id = $1`, []any{id},
+		func(r Row) error {
+			var step run.Step
+			err := r.Scan(&into.HeldBack, &into.Crashes, &into.ConcurrencyKey, &into.Queued, &step.Path, &step.Reason, &step.Deadline, &step.WakeAt)
+			if step.Path != "" {
+				into.Step = &step
+			}
+			return err
+		}}
+}
+
+// runExists reports whether a workspace has a run that can be read.
 func runExists(c Conn, workspaceID, runID string) (bool, error) {
 	n, err := number(c, `SELECT count(*) FROM runs r JOIN workflows w ON w.id = r.workflow_id AND w.deleted_at IS NULL
 		WHERE r.id = $1 AND r.workspace_id = $2`, runID, workspaceID)
 	return n == 1, err
 }
 
-// Steps implements run.Store. There is no index on seq: it would cost every
-// step, and only a run's own rows are sorted, at most 50,000 of them and without
-// their bodies. Those of a block are a range of the primary key.
+// Steps implements run.Store. There is no index on seq, since every step would
+// pay for it. Only the rows of one run are sorted, at most 50,000 of them and
+// without their bodies. Those of a block are a range of the primary key.
 func (s *Store) Steps(ctx context.Context, workspaceID, runID string, filter run.StepFilter, page paging.Request) (paging.Page[run.Step], bool, error) {
 	after, err := strconv.Atoi(page.After)
 	if err != nil {
@@ -101,8 +194,8 @@ func (s *Store) Steps(ctx context.Context, workspaceID, runID string, filter run
 		statement += fmt.Sprintf(` AND status = $%d`, len(args))
 	}
 	if filter.Block != "" {
-		// "\" comes after "[". A step inside a round has one dot more than its
-		// block, one further inside has more.
+		// "\" sorts after "[". A step in a round has one more dot than its block;
+		// one nested deeper has more.
 		args = append(args, filter.Block+`[`, filter.Block+`\`, strings.Count(filter.Block, ".")+1)
 		statement += fmt.Sprintf(` AND path >= $%d AND path < $%d AND length(path) - length(replace(path, '.', '')) = $%d`,
 			len(args)-2, len(args)-1, len(args))
@@ -142,8 +235,8 @@ func (s *Store) RoundSteps(ctx context.Context, workspaceID, runID, block string
 	return found, err
 }
 
-// pathsAtOnce is how many steps a statement asks for: databases bound how many
-// parameters it has, and many of them are slow to bind.
+// pathsAtOnce is the number of steps that one statement reads: databases limit
+// the number of parameters, and many are slow to bind.
 const pathsAtOnce = 100
 
 // StepsAt implements run.Store.
@@ -172,12 +265,12 @@ func (s *Store) StepsAt(ctx context.Context, workspaceID, runID string, paths []
 }
 
 func stepsAt(c Conn, runID string, paths []string) ([]run.Step, error) {
-	args, places := []any{runID}, make([]string, len(paths))
+	args, placeholders := []any{runID}, make([]string, len(paths))
 	for i, path := range paths {
 		args = append(args, path)
-		places[i] = fmt.Sprintf("$%d", len(args))
+		placeholders[i] = fmt.Sprintf("$%d", len(args))
 	}
-	return list(c, selectStep+`WHERE run_id = $1 AND path IN (`+strings.Join(places, ", ")+`)`, args, scanStep)
+	return list(c, selectStep+`WHERE run_id = $1 AND path IN (`+strings.Join(placeholders, ", ")+`)`, args, scanStep)
 }
 
 // Step implements run.Store.

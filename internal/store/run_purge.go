@@ -11,12 +11,12 @@ import (
 	"github.com/stepmill/stepmill/internal/uid"
 )
 
-// part is a table with rows that belong to something: which column says to
-// what, and which tell its rows apart.
+// part is a table whose rows belong to a run: of is the column with its id, key
+// the columns that identify a row.
 type part struct{ table, of, key string }
 
-// partsOfRun are the tables that hold what belongs to a run, beside its own row
-// and its row in the queue.
+// partsOfRun are the tables with rows that belong to a run, other than runs and
+// run_queue.
 var partsOfRun = []part{
 	{"steps", "run_id", "path"},
 	{"run_drafts", "run_id", "run_id"},
@@ -25,18 +25,18 @@ var partsOfRun = []part{
 	{"step_logs", "run_id", "rev, line"},
 }
 
-// budget is what one batch of a purge may still do: others wait to write.
+// budget is what one batch of a purge may still do before others get to write.
 type budget struct {
 	rows  int64
 	until time.Time
 }
 
 const (
-	// purgeTime is how long a batch may take. Rows with large bodies take longer
-	// than others.
+	// purgeTime bounds how long a batch may take: rows with large bodies take
+	// longer than others.
 	purgeTime = 50 * time.Millisecond
-	// purgeChunk is how many rows go between two looks at the clock: each may hold
-	// a megabyte.
+	// purgeChunk is the number of rows deleted between two checks of the clock. A
+	// row may be a megabyte.
 	purgeChunk = 10
 )
 
@@ -44,48 +44,49 @@ func newBudget(rows int) *budget {
 	return &budget{rows: int64(rows), until: clock.Now().Add(purgeTime)}
 }
 
-// spent tells whether there is no room for another run: its row, and its row in
-// the queue or the note of what remains of it.
-func (b *budget) spent() bool { return b.rows < 2 || clock.Now().After(b.until) }
+// exhausted reports whether another run no longer fits: its own row, and its row
+// in the queue or in run_remains.
+func (b *budget) exhausted() bool { return b.rows < 2 || clock.Now().After(b.until) }
 
-func (b *budget) exec(u *unit, statement string, args ...any) error {
-	n, err := u.Exec(statement, args...)
+func (b *budget) exec(tx *transaction, statement string, args ...any) error {
+	n, err := tx.Exec(statement, args...)
 	b.rows -= n
 	return err
 }
 
-// purgeRun removes a run with the statement given for its own row, and as much
-// of what belongs to it as the budget allows. Without its row the run is gone
-// for everybody; what is left of it then is noted and goes with later batches.
-func (b *budget) purgeRun(u *unit, runID, statement string, args ...any) error {
-	n, err := u.Exec(statement, args...)
+// purgeRun deletes a run with the given statement for its own row, and as many of
+// its other rows as the budget allows. Without its own row the run is no longer
+// visible; the rest is recorded in run_remains for later batches.
+func (b *budget) purgeRun(tx *transaction, runID, statement string, args ...any) error {
+	n, err := tx.Exec(statement, args...)
 	if b.rows -= n; err != nil || n == 0 {
 		return err
 	}
-	whole, err := b.purgeParts(u, runID)
-	if err != nil || whole {
+	done, err := b.purgeParts(tx, runID)
+	if err != nil || done {
 		return err
 	}
-	err = u.Do(`INSERT INTO run_remains (run_id) VALUES ($1)`, runID)
+	err = tx.Do(`INSERT INTO run_remains (run_id) VALUES ($1)`, runID)
 	return err
 }
 
-// purgeParts removes what belongs to a run and answers whether nothing is left.
-func (b *budget) purgeParts(u *unit, runID string) (bool, error) {
+// purgeParts deletes the rows that belong to a run and reports whether none are
+// left.
+func (b *budget) purgeParts(tx *transaction, runID string) (bool, error) {
 	for _, p := range partsOfRun {
-		if whole, err := b.purgePart(u, p, runID); err != nil || !whole {
+		if done, err := b.purgePart(tx, p, runID); err != nil || !done {
 			return false, err
 		}
 	}
 	return true, nil
 }
 
-func (b *budget) purgePart(u *unit, p part, owner string) (bool, error) {
+func (b *budget) purgePart(tx *transaction, p part, owner string) (bool, error) {
 	statement := `DELETE FROM ` + p.table + ` WHERE ` + p.of + ` = $1 AND (` + p.key + `) IN
 		(SELECT ` + p.key + ` FROM ` + p.table + ` WHERE ` + p.of + ` = $1 LIMIT $2)`
 	for b.rows > 0 && !clock.Now().After(b.until) {
 		chunk := min(b.rows, purgeChunk)
-		n, err := u.Exec(statement, owner, chunk)
+		n, err := tx.Exec(statement, owner, chunk)
 		if b.rows -= n; err != nil || n < chunk {
 			return err == nil, err
 		}
@@ -93,24 +94,24 @@ func (b *budget) purgePart(u *unit, p part, owner string) (bool, error) {
 	return false, nil
 }
 
-// PurgeRemains removes up to limit rows of runs that are gone. It answers true
-// when there may be more.
+// PurgeRemains deletes up to limit remaining rows of deleted runs. It returns
+// true if there may be more.
 func (s *Store) PurgeRemains(ctx context.Context, limit int) (bool, error) {
 	more := false
-	err := s.write(ctx, func(u *unit) error {
+	err := s.write(ctx, func(tx *transaction) error {
 		more = true
 		b := newBudget(limit)
 		for {
-			runID, err := one(u, `SELECT run_id FROM run_remains LIMIT 1`, nil, scanText)
+			runID, err := one(tx, `SELECT run_id FROM run_remains LIMIT 1`, nil, scanText)
 			if err != nil || runID == nil {
 				more = false
 				return err
 			}
-			whole, err := b.purgeParts(u, *runID)
-			if err != nil || !whole {
+			done, err := b.purgeParts(tx, *runID)
+			if err != nil || !done {
 				return err
 			}
-			if err := u.Do(`DELETE FROM run_remains WHERE run_id = $1`, *runID); err != nil {
+			if err := tx.Do(`DELETE FROM run_remains WHERE run_id = $1`, *runID); err != nil {
 				return err
 			}
 		}
@@ -118,8 +119,8 @@ func (s *Store) PurgeRemains(ctx context.Context, limit int) (bool, error) {
 	return more && err == nil, err
 }
 
-// NextKept implements run.PruneStore. Workflows that have no runs are passed over
-// where they are, and not one by one.
+// NextKept implements run.PruneStore. The query itself skips workflows that have
+// no runs.
 func (s *Store) NextKept(ctx context.Context, after string) (*run.Kept, error) {
 	var next *run.Kept
 	err := s.read(ctx, func(c Conn) (err error) {
@@ -133,23 +134,24 @@ func (s *Store) NextKept(ctx context.Context, after string) (*run.Kept, error) {
 	return next, err
 }
 
-// Expired implements run.PruneStore. Runs are ordered by their start, and none
-// has finished before it started: what started later than the bound stays.
+// Expired implements run.PruneStore. Runs are ordered by start time and none
+// finishes before it starts, so runs that started after the bound are not
+// expired.
 func (s *Store) Expired(ctx context.Context, workflowID string, keep auth.Retention, now time.Time, after string, limit int) (run.Expired, error) {
 	var found run.Expired
 	err := s.read(ctx, func(c Conn) error {
 		found = run.Expired{}
-		newest, err := oldestKept(c, workflowID, keep.RunsPerWorkflow)
+		newest, err := oldestRetained(c, workflowID, keep.RunsPerWorkflow)
 		if err != nil {
 			return err
 		}
 		bound, finished := newest, time.Time{}
 		if keep.KeepRuns > 0 {
 			finished = now.Add(-keep.KeepRuns)
-			bound = max(bound, uid.Least(uid.Run, finished))
+			bound = max(bound, uid.LowerBound(uid.Run, finished))
 		}
-		// The ids come from the index alone, so that no other way to them looks
-		// cheaper to the database.
+		// The ids come from the index alone, so that no other plan looks cheaper
+		// to the database.
 		ids, err := list(c, `SELECT id FROM runs WHERE workflow_id = $1 AND id > $2 AND id < $3 ORDER BY id LIMIT $4`,
 			[]any{workflowID, after, bound, limit}, scanText)
 		if err != nil {
@@ -172,9 +174,9 @@ func (s *Store) Expired(ctx context.Context, workflowID string, keep auth.Retent
 	return found, err
 }
 
-// oldestKept is the id of the oldest of the newest n runs of a workflow; empty
-// when it has no more than that, or n is zero.
-func oldestKept(c Conn, workflowID string, n int) (string, error) {
+// oldestRetained returns the id of the oldest of the newest n runs of a workflow.
+// It is empty if the workflow has fewer runs, or n is zero.
+func oldestRetained(c Conn, workflowID string, n int) (string, error) {
 	if n == 0 {
 		return "", nil
 	}
@@ -185,17 +187,17 @@ func oldestKept(c Conn, workflowID string, n int) (string, error) {
 	return *id, nil
 }
 
-// PurgeRuns implements run.PruneStore. A run that is not finished stays,
-// whatever the caller believes of it.
+// PurgeRuns implements run.PruneStore. It never deletes a run that is not
+// finished.
 func (s *Store) PurgeRuns(ctx context.Context, workflowID string, ids []string, limit int) ([]string, error) {
 	var left []string
-	err := s.write(ctx, func(u *unit) error {
+	err := s.write(ctx, func(tx *transaction) error {
 		b := newBudget(limit)
 		for i, id := range ids {
-			if left = slices.Clone(ids[i:]); b.spent() {
+			if left = slices.Clone(ids[i:]); b.exhausted() {
 				return nil
 			}
-			if err := b.purgeRun(u, id, `DELETE FROM runs WHERE id = $1 AND workflow_id = $2 AND status <> 'running'`, id, workflowID); err != nil {
+			if err := b.purgeRun(tx, id, `DELETE FROM runs WHERE id = $1 AND workflow_id = $2 AND status <> 'running'`, id, workflowID); err != nil {
 				return err
 			}
 		}

@@ -5,129 +5,193 @@ import (
 	"encoding/json"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/stepmill/stepmill/internal/audit"
 	"github.com/stepmill/stepmill/internal/paging"
 	"github.com/stepmill/stepmill/internal/secret"
 )
 
-// Secrets and variables are kept alike, in a table of their own each, and are
-// counted in a column of workspaces that has the same name.
-const (
-	secrets   = "secrets"
-	variables = "variables"
-)
-
-const selectSecret = `SELECT workspace_id, name, created_at, created_by, updated_at, updated_by FROM secrets `
-
-func scanSecret(r Row) (s secret.Secret, err error) {
-	err = r.Scan(&s.WorkspaceID, &s.Name, &s.CreatedAt, &s.CreatedBy, &s.UpdatedAt, &s.UpdatedBy)
-	return s, err
+// valueTable implements secret.Table for secrets and for variables, which have
+// a table each.
+type valueTable[T interface{ Meta() secret.Metadata }] struct {
+	store *Store
+	// table is also the column of workspaces that counts the rows.
+	table string
+	// bytes is the column of workspaces that has the size of all values together;
+	// empty if their size is not limited.
+	bytes string
+	// columns are read in addition to the metadata.
+	columns string
+	scan    func(Row) (T, error)
+	// param converts a value to the type of its column.
+	param func([]byte) any
+	size  func(T) int
 }
 
-const selectVariable = `SELECT workspace_id, name, value, created_at, created_by, updated_at, updated_by FROM variables `
-
-func scanVariable(r Row) (v secret.Variable, err error) {
-	err = r.Scan(&v.WorkspaceID, &v.Name, (*[]byte)(&v.Value), &v.CreatedAt, &v.CreatedBy, &v.UpdatedAt, &v.UpdatedBy)
-	return v, err
+// Secrets implements secret.Store. Its rows are read without the value.
+func (s *Store) Secrets() secret.Table[secret.Secret] {
+	return valueTable[secret.Secret]{
+		store: s, table: "secrets",
+		scan: func(r Row) (v secret.Secret, err error) {
+			err = r.Scan(metadata(&v.Metadata)...)
+			return v, err
+		},
+		param: func(value []byte) any { return value },
+		size:  func(secret.Secret) int { return 0 },
+	}
 }
 
-// named is a row to write.
-type named struct {
-	table, workspaceID, name string
-	value                    any
-	at                       time.Time
-	by                       string
+// Variables implements secret.Store.
+func (s *Store) Variables() secret.Table[secret.Variable] { return s.variables() }
+
+func (s *Store) variables() valueTable[secret.Variable] {
+	return valueTable[secret.Variable]{
+		store: s, table: "variables", bytes: "variable_bytes", columns: ", value",
+		scan: func(r Row) (v secret.Variable, err error) {
+			err = r.Scan(append(metadata(&v.Metadata), (*[]byte)(&v.Value))...)
+			return v, err
+		},
+		param: func(value []byte) any { return string(value) },
+		size:  func(v secret.Variable) int { return len(v.Value) },
+	}
 }
 
-// oneAtATime keeps two units from making the same name: both would find it
-// missing.
-func oneAtATime(u *unit, table, workspaceID string) error {
-	err := u.Do(`UPDATE workspaces SET `+table+` = `+table+` WHERE id = $1`, workspaceID)
-	return err
+func metadata(m *secret.Metadata) []any {
+	return []any{&m.WorkspaceID, &m.Name, &m.CreatedAt, &m.CreatedBy, &m.UpdatedAt, &m.UpdatedBy}
 }
 
-// put updates the row of the name, or inserts it if there is room.
-func put(u *unit, row named, atMost int, deed secret.Deed) (secret.Outcome, error) {
-	n, err := u.Exec(`UPDATE `+row.table+` SET value = $1, updated_at = $2, updated_by = $3 WHERE workspace_id = $4 AND name = $5`,
-		row.value, row.at, row.by, row.workspaceID, row.name)
+func (t valueTable[T]) query() string {
+	return `SELECT workspace_id, name, created_at, created_by, updated_at, updated_by` + t.columns + ` FROM ` + t.table + ` WHERE workspace_id = $1`
+}
+
+func (t valueTable[T]) row(c Conn, workspaceID, name string) (*T, error) {
+	return one(c, t.query()+` AND name = $2`, []any{workspaceID, name}, t.scan)
+}
+
+// lock serializes the changes of a workspace: otherwise two transactions could
+// both find a name missing and insert it.
+func (t valueTable[T]) lock(tx *transaction, workspaceID string) error {
+	return tx.Do(`UPDATE workspaces SET `+t.table+` = `+t.table+` WHERE id = $1`, workspaceID)
+}
+
+// Put implements secret.Table.
+func (t valueTable[T]) Put(ctx context.Context, w secret.Write) (stored T, outcome secret.Outcome, err error) {
+	err = t.store.write(ctx, func(tx *transaction) error {
+		if err := t.lock(tx, w.WorkspaceID); err != nil {
+			return err
+		}
+		old, err := t.row(tx, w.WorkspaceID, w.Name)
+		if err != nil {
+			return err
+		}
+		outcome, err = t.put(tx, w, old)
+		if err != nil || outcome == secret.TooMany || outcome == secret.TooLarge {
+			return err
+		}
+		now, err := t.row(tx, w.WorkspaceID, w.Name)
+		if err != nil {
+			return err
+		}
+		stored = *now
+		return nil
+	})
+	return stored, outcome, err
+}
+
+// put writes a value unless it exceeds a limit. old is nil if the name is new.
+func (t valueTable[T]) put(tx *transaction, w secret.Write, old *T) (outcome secret.Outcome, err error) {
+	growth := len(w.Value)
+	if old != nil {
+		growth -= t.size(*old)
+	}
+	if fits, err := t.fits(tx, w, growth); err != nil || !fits {
+		return secret.TooLarge, err
+	}
+	if old != nil {
+		outcome, err = secret.Updated, t.update(tx, w)
+	} else {
+		outcome, err = t.insert(tx, w)
+	}
+	if err != nil || outcome == secret.TooMany || t.bytes == "" {
+		return outcome, err
+	}
+	return outcome, tx.Do(`UPDATE workspaces SET `+t.bytes+` = `+t.bytes+` + $1 WHERE id = $2`, growth, w.WorkspaceID)
+}
+
+// fits reports whether the values of a workspace may grow by a number of bytes.
+// They may always shrink, also above the limit.
+func (t valueTable[T]) fits(tx *transaction, w secret.Write, growth int) (bool, error) {
+	if t.bytes == "" || growth <= 0 {
+		return true, nil
+	}
+	size, err := number(tx, `SELECT `+t.bytes+` FROM workspaces WHERE id = $1`, w.WorkspaceID)
+	return size+growth <= w.Limit.Bytes, err
+}
+
+func (t valueTable[T]) update(tx *transaction, w secret.Write) error {
+	err := tx.Expect(`UPDATE `+t.table+` SET value = $1, updated_at = $2, updated_by = $3 WHERE workspace_id = $4 AND name = $5`,
+		t.param(w.Value), w.At, w.By, w.WorkspaceID, w.Name)
 	if err != nil {
-		return 0, err
+		return err
 	}
-	if n == 1 {
-		return secret.Updated, insertAudit(u, deed.Updated)
-	}
-	room, err := grow(u, row.table, row.workspaceID, atMost)
+	return insertAudit(tx, w.Updated)
+}
+
+func (t valueTable[T]) insert(tx *transaction, w secret.Write) (secret.Outcome, error) {
+	room, err := incrementUsage(tx, t.table, w.WorkspaceID, w.Limit.Count)
 	if err != nil || !room {
 		return secret.TooMany, err
 	}
-	if err := u.Do(`INSERT INTO `+row.table+` (workspace_id, name, value, created_at, created_by, updated_at, updated_by)
-		VALUES ($1, $2, $3, $4, $5, $4, $5)`, row.workspaceID, row.name, row.value, row.at, row.by); err != nil {
+	if err := tx.Do(`INSERT INTO `+t.table+` (workspace_id, name, value, created_at, created_by, updated_at, updated_by)
+		VALUES ($1, $2, $3, $4, $5, $4, $5)`, w.WorkspaceID, w.Name, t.param(w.Value), w.At, w.By); err != nil {
 		return 0, err
 	}
-	return secret.Created, insertAudit(u, deed.Created)
+	return secret.Created, insertAudit(tx, w.Created)
 }
 
-// PutSecret implements secret.Store.
-func (s *Store) PutSecret(ctx context.Context, in secret.Secret, sealed []byte, atMost int, deed secret.Deed) (secret.Secret, secret.Outcome, error) {
-	var now *secret.Secret
-	var outcome secret.Outcome
-	err := s.write(ctx, func(u *unit) (err error) {
-		now = &in
-		if err := oneAtATime(u, secrets, in.WorkspaceID); err != nil {
-			return err
-		}
-		row := named{secrets, in.WorkspaceID, in.Name, sealed, in.UpdatedAt, in.UpdatedBy}
-		if outcome, err = put(u, row, atMost, deed); err != nil || outcome != secret.Updated {
-			return err
-		}
-		now, err = one(u, selectSecret+`WHERE workspace_id = $1 AND name = $2`, []any{in.WorkspaceID, in.Name}, scanSecret)
-		return err
-	})
-	if err != nil {
-		return secret.Secret{}, 0, err
-	}
-	return *now, outcome, nil
-}
-
-// Secret implements secret.Store.
-func (s *Store) Secret(ctx context.Context, workspaceID, name string) (*secret.Secret, error) {
-	var found *secret.Secret
-	err := s.read(ctx, func(c Conn) (err error) {
-		found, err = one(c, selectSecret+`WHERE workspace_id = $1 AND name = $2`, []any{workspaceID, name}, scanSecret)
+// Get implements secret.Table.
+func (t valueTable[T]) Get(ctx context.Context, workspaceID, name string) (found *T, err error) {
+	err = t.store.read(ctx, func(c Conn) (err error) {
+		found, err = t.row(c, workspaceID, name)
 		return err
 	})
 	return found, err
 }
 
-// Secrets implements secret.Store.
-func (s *Store) Secrets(ctx context.Context, workspaceID string, page paging.Request) (paging.Page[secret.Secret], error) {
-	var found []secret.Secret
-	err := s.read(ctx, func(c Conn) (err error) {
-		found, err = list(c, selectSecret+`WHERE workspace_id = $1 AND name > $2 ORDER BY name LIMIT $3`,
-			[]any{workspaceID, page.After, page.Limit + 1}, scanSecret)
+// List implements secret.Table.
+func (t valueTable[T]) List(ctx context.Context, workspaceID string, page paging.Request) (paging.Page[T], error) {
+	var found []T
+	err := t.store.read(ctx, func(c Conn) (err error) {
+		found, err = list(c, t.query()+` AND name > $2 ORDER BY name LIMIT $3`, []any{workspaceID, page.After, page.Limit + 1}, t.scan)
 		return err
 	})
-	return paging.Cut(found, page.Limit, func(s secret.Secret) string { return s.Name }), err
+	return paging.Cut(found, page.Limit, func(v T) string { return v.Meta().Name }), err
 }
 
-// DeleteSecret implements secret.Store.
-func (s *Store) DeleteSecret(ctx context.Context, workspaceID, name string, entry audit.Entry) (bool, error) {
-	deleted := false
-	err := s.write(ctx, func(u *unit) error {
-		deleted = false // also when the unit runs again
-		if err := oneAtATime(u, secrets, workspaceID); err != nil {
+// Delete implements secret.Table.
+func (t valueTable[T]) Delete(ctx context.Context, workspaceID, name string, entry audit.Entry) (deleted bool, err error) {
+	err = t.store.write(ctx, func(tx *transaction) error {
+		deleted = false // the transaction may be retried
+		if err := t.lock(tx, workspaceID); err != nil {
 			return err
 		}
-		n, err := u.Exec(`DELETE FROM secrets WHERE workspace_id = $1 AND name = $2`, workspaceID, name)
-		if deleted = n == 1; err != nil || !deleted {
+		old, err := t.row(tx, workspaceID, name)
+		if err != nil || old == nil {
 			return err
 		}
-		if err := shrink(u, secrets, workspaceID, 1); err != nil {
+		if err := tx.Expect(`DELETE FROM `+t.table+` WHERE workspace_id = $1 AND name = $2`, workspaceID, name); err != nil {
 			return err
 		}
-		return insertAudit(u, entry)
+		if err := decrementUsage(tx, t.table, workspaceID, 1); err != nil {
+			return err
+		}
+		if t.bytes != "" {
+			if err := decrementUsage(tx, t.bytes, workspaceID, int64(t.size(*old))); err != nil {
+				return err
+			}
+		}
+		deleted = true
+		return insertAudit(tx, entry)
 	})
 	return deleted, err
 }
@@ -138,14 +202,14 @@ func (s *Store) SealedSecrets(ctx context.Context, workspaceID string, names []s
 	if len(names) == 0 {
 		return found, nil
 	}
-	args, places := []any{workspaceID}, make([]string, len(names))
+	args, placeholders := []any{workspaceID}, make([]string, len(names))
 	for i, name := range names {
 		args = append(args, name)
-		places[i] = "$" + strconv.Itoa(i+2)
+		placeholders[i] = "$" + strconv.Itoa(i+2)
 	}
 	err := s.read(ctx, func(c Conn) error {
-		clear(found) // also when the unit runs again
-		return c.Query(`SELECT name, value FROM secrets WHERE workspace_id = $1 AND name IN (`+strings.Join(places, ", ")+`)`,
+		clear(found) // the transaction may be retried
+		return c.Query(`SELECT name, value FROM secrets WHERE workspace_id = $1 AND name IN (`+strings.Join(placeholders, ", ")+`)`,
 			args, func(r Row) error {
 				var name string
 				var sealed []byte
@@ -159,102 +223,12 @@ func (s *Store) SealedSecrets(ctx context.Context, workspaceID string, names []s
 	return found, err
 }
 
-// PutVariable implements secret.Store.
-func (s *Store) PutVariable(ctx context.Context, in secret.Variable, atMost, bytesAtMost int, deed secret.Deed) (secret.Variable, secret.Outcome, error) {
-	now := in
-	var outcome secret.Outcome
-	err := s.write(ctx, func(u *unit) (err error) {
-		now = in
-		if err := oneAtATime(u, variables, in.WorkspaceID); err != nil {
-			return err
-		}
-		was, err := one(u, selectVariable+`WHERE workspace_id = $1 AND name = $2`, []any{in.WorkspaceID, in.Name}, scanVariable)
-		if err != nil {
-			return err
-		}
-		more := len(in.Value)
-		if was != nil {
-			now.CreatedAt, now.CreatedBy = was.CreatedAt, was.CreatedBy
-			more -= len(was.Value)
-		}
-		outcome, err = putValue(u, in, more, atMost, bytesAtMost, deed)
-		return err
-	})
-	return now, outcome, err
-}
-
-// putValue writes a variable that takes so many bytes more than before, if
-// there is room for it and for them.
-func putValue(u *unit, in secret.Variable, more, atMost, bytesAtMost int, deed secret.Deed) (secret.Outcome, error) {
-	held, err := number(u, `SELECT variable_bytes FROM workspaces WHERE id = $1`, in.WorkspaceID)
-	if err != nil {
-		return 0, err
-	}
-	if more > 0 && held+more > bytesAtMost {
-		return secret.TooLarge, nil
-	}
-	row := named{variables, in.WorkspaceID, in.Name, string(in.Value), in.UpdatedAt, in.UpdatedBy}
-	outcome, err := put(u, row, atMost, deed)
-	if err != nil || outcome == secret.TooMany {
-		return outcome, err
-	}
-	err = u.Do(`UPDATE workspaces SET variable_bytes = variable_bytes + $1 WHERE id = $2`, more, in.WorkspaceID)
-	return outcome, err
-}
-
-// Variable implements secret.Store.
-func (s *Store) Variable(ctx context.Context, workspaceID, name string) (*secret.Variable, error) {
-	var found *secret.Variable
-	err := s.read(ctx, func(c Conn) (err error) {
-		found, err = one(c, selectVariable+`WHERE workspace_id = $1 AND name = $2`, []any{workspaceID, name}, scanVariable)
-		return err
-	})
-	return found, err
-}
-
-// Variables implements secret.Store.
-func (s *Store) Variables(ctx context.Context, workspaceID string, page paging.Request) (paging.Page[secret.Variable], error) {
-	var found []secret.Variable
-	err := s.read(ctx, func(c Conn) (err error) {
-		found, err = list(c, selectVariable+`WHERE workspace_id = $1 AND name > $2 ORDER BY name LIMIT $3`,
-			[]any{workspaceID, page.After, page.Limit + 1}, scanVariable)
-		return err
-	})
-	return paging.Cut(found, page.Limit, func(v secret.Variable) string { return v.Name }), err
-}
-
-// DeleteVariable implements secret.Store.
-func (s *Store) DeleteVariable(ctx context.Context, workspaceID, name string, entry audit.Entry) (bool, error) {
-	deleted := false
-	err := s.write(ctx, func(u *unit) error {
-		deleted = false // also when the unit runs again
-		if err := oneAtATime(u, variables, workspaceID); err != nil {
-			return err
-		}
-		was, err := one(u, selectVariable+`WHERE workspace_id = $1 AND name = $2`, []any{workspaceID, name}, scanVariable)
-		if err != nil || was == nil {
-			return err
-		}
-		n, err := u.Exec(`DELETE FROM variables WHERE workspace_id = $1 AND name = $2`, workspaceID, name)
-		if deleted = n == 1; err != nil || !deleted {
-			return err
-		}
-		if err := shrink(u, variables, workspaceID, 1); err != nil {
-			return err
-		}
-		if err := shrink(u, "variable_bytes", workspaceID, int64(len(was.Value))); err != nil {
-			return err
-		}
-		return insertAudit(u, entry)
-	})
-	return deleted, err
-}
-
 // VariableValues implements secret.Store.
 func (s *Store) VariableValues(ctx context.Context, workspaceID string) (map[string]json.RawMessage, error) {
-	found := map[string]json.RawMessage{}
+	found, table := map[string]json.RawMessage{}, s.variables()
 	err := s.read(ctx, func(c Conn) error {
-		rows, err := list(c, selectVariable+`WHERE workspace_id = $1`, []any{workspaceID}, scanVariable)
+		clear(found) // the transaction may be retried
+		rows, err := list(c, table.query(), []any{workspaceID}, table.scan)
 		for _, v := range rows {
 			found[v.Name] = v.Value
 		}
@@ -263,19 +237,22 @@ func (s *Store) VariableValues(ctx context.Context, workspaceID string) (map[str
 	return found, err
 }
 
-// SecretNames implements secret.Store.
-func (s *Store) SecretNames(ctx context.Context, workspaceID string) (secret.Names, error) {
+// ValueNames implements secret.Store.
+func (s *Store) ValueNames(ctx context.Context, workspaceID string) (secret.Names, error) {
 	var names secret.Names
-	scan := func(r Row) (name string, err error) {
-		err = r.Scan(&name)
-		return name, err
-	}
 	err := s.read(ctx, func(c Conn) (err error) {
-		if names.Secrets, err = list(c, `SELECT name FROM secrets WHERE workspace_id = $1 ORDER BY name`, []any{workspaceID}, scan); err != nil {
+		if names.Secrets, err = namesIn(c, "secrets", workspaceID); err != nil {
 			return err
 		}
-		names.Variables, err = list(c, `SELECT name FROM variables WHERE workspace_id = $1 ORDER BY name`, []any{workspaceID}, scan)
+		names.Variables, err = namesIn(c, "variables", workspaceID)
 		return err
 	})
 	return names, err
+}
+
+func namesIn(c Conn, table, workspaceID string) ([]string, error) {
+	return list(c, `SELECT name FROM `+table+` WHERE workspace_id = $1 ORDER BY name`, []any{workspaceID}, func(r Row) (name string, err error) {
+		err = r.Scan(&name)
+		return name, err
+	})
 }

@@ -11,25 +11,25 @@ import (
 
 // InsertSession implements account.Store.
 func (s *Store) InsertSession(ctx context.Context, user account.User, was string, n account.NewSession) (bool, error) {
-	return s.attempt(ctx, func(u *unit) (bool, error) {
-		ok, err := touched(u.Exec(`UPDATE users SET seen_at = $1, password = $2 WHERE id = $3 AND password = $4`, n.CreatedAt, user.Password, user.ID, was))
+	return s.writeIf(ctx, func(tx *transaction) (bool, error) {
+		ok, err := oneRow(tx.Exec(`UPDATE users SET seen_at = $1, password = $2 WHERE id = $3 AND password = $4`, n.CreatedAt, user.Password, user.ID, was))
 		if err != nil || !ok {
 			return false, err
 		}
-		if ok, err := isMember(u, n.WorkspaceID, user.ID); err != nil || !ok {
+		if ok, err := isMember(tx, n.WorkspaceID, user.ID); err != nil || !ok {
 			return false, err
 		}
-		return true, insertSession(u, n)
+		return true, insertSession(tx, n)
 	})
 }
 
-func insertSession(u *unit, n account.NewSession) error {
-	if err := u.Do(`INSERT INTO sessions (id, hash, user_id, workspace_id, created_at, seen_at, expires_at, address, agent)
+func insertSession(tx *transaction, n account.NewSession) error {
+	if err := tx.Do(`INSERT INTO sessions (id, hash, user_id, workspace_id, created_at, seen_at, expires_at, address, agent)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
 		n.ID, n.Hash, n.UserID, n.WorkspaceID, n.CreatedAt, n.SeenAt, n.ExpiresAt, n.Address, n.Agent); err != nil {
 		return err
 	}
-	return insertAudit(u, n.Entry)
+	return insertAudit(tx, n.Entry)
 }
 
 const sessionColumns = `s.id, s.user_id, s.workspace_id, s.created_at, s.seen_at, s.expires_at, s.address, s.agent`
@@ -72,65 +72,64 @@ func (s *Store) Sessions(ctx context.Context, userID string, page paging.Request
 	return paging.Cut(found, page.Limit, func(s account.Session) string { return s.ID }), err
 }
 
-// MoveSession implements account.Store.
-func (s *Store) MoveSession(ctx context.Context, userID, id, workspaceID string) (bool, error) {
-	return s.attempt(ctx, func(u *unit) (bool, error) {
-		if ok, err := holdUser(u, userID); err != nil || !ok {
+// SetSessionWorkspace implements account.Store.
+func (s *Store) SetSessionWorkspace(ctx context.Context, userID, id, workspaceID string) (bool, error) {
+	return s.writeIf(ctx, func(tx *transaction) (bool, error) {
+		if ok, err := lockUser(tx, userID); err != nil || !ok {
 			return false, err
 		}
-		if ok, err := isMember(u, workspaceID, userID); err != nil || !ok {
+		if ok, err := isMember(tx, workspaceID, userID); err != nil || !ok {
 			return false, err
 		}
-		return touched(u.Exec(`UPDATE sessions SET workspace_id = $1 WHERE id = $2 AND user_id = $3`, workspaceID, id, userID))
+		return oneRow(tx.Exec(`UPDATE sessions SET workspace_id = $1 WHERE id = $2 AND user_id = $3`, workspaceID, id, userID))
 	})
 }
 
 // EndSession implements account.Store.
 func (s *Store) EndSession(ctx context.Context, userID, id string, entry audit.Entry) (bool, error) {
-	return s.attempt(ctx, func(u *unit) (bool, error) {
-		if ok, err := touched(u.Exec(`DELETE FROM sessions WHERE id = $1 AND user_id = $2`, id, userID)); err != nil || !ok {
+	return s.writeIf(ctx, func(tx *transaction) (bool, error) {
+		if ok, err := oneRow(tx.Exec(`DELETE FROM sessions WHERE id = $1 AND user_id = $2`, id, userID)); err != nil || !ok {
 			return false, err
 		}
-		return true, insertAudit(u, entry)
+		return true, insertAudit(tx, entry)
 	})
 }
 
-// EndSessions implements account.Store. A sign-in that comes later waits for the
-// user's row.
+// EndSessions implements account.Store. A concurrent sign-in blocks on the user's
+// row.
 func (s *Store) EndSessions(ctx context.Context, userID string, entry audit.Entry) error {
-	return s.write(ctx, func(u *unit) error {
-		if _, err := holdUser(u, userID); err != nil {
+	return s.write(ctx, func(tx *transaction) error {
+		if _, err := lockUser(tx, userID); err != nil {
 			return err
 		}
-		if err := u.Do(`DELETE FROM sessions WHERE user_id = $1`, userID); err != nil {
+		if err := tx.Do(`DELETE FROM sessions WHERE user_id = $1`, userID); err != nil {
 			return err
 		}
-		return insertAudit(u, entry)
+		return insertAudit(tx, entry)
 	})
 }
 
 // TouchSession implements account.Store.
 func (s *Store) TouchSession(ctx context.Context, id string, at time.Time) error {
-	return s.write(ctx, func(u *unit) error {
-		if err := u.Do(`UPDATE users SET seen_at = $1 WHERE id = (SELECT user_id FROM sessions WHERE id = $2)`, at, id); err != nil {
+	return s.write(ctx, func(tx *transaction) error {
+		if err := tx.Do(`UPDATE users SET seen_at = $1 WHERE id = (SELECT user_id FROM sessions WHERE id = $2)`, at, id); err != nil {
 			return err
 		}
-		return u.Do(`UPDATE sessions SET seen_at = $1 WHERE id = $2 AND seen_at < $1`, at, id)
+		return tx.Do(`UPDATE sessions SET seen_at = $1 WHERE id = $2 AND seen_at < $1`, at, id)
 	})
 }
 
-// PurgeSessions removes up to limit sessions that have ended, that nobody has
-// used since idle, and links that have expired. It answers true when there may be
-// more.
+// PurgeSessions deletes up to limit sessions that have expired or have not been
+// used since idle, and expired links. It returns true if there may be more.
 func (s *Store) PurgeSessions(ctx context.Context, now, idle time.Time, limit int) (bool, error) {
 	more := false
-	err := s.write(ctx, func(u *unit) error {
-		n, err := u.Exec(`DELETE FROM sessions WHERE id IN (SELECT id FROM sessions WHERE expires_at <= $1 OR seen_at <= $2 LIMIT $3)`, now, idle, limit)
+	err := s.write(ctx, func(tx *transaction) error {
+		n, err := tx.Exec(`DELETE FROM sessions WHERE id IN (SELECT id FROM sessions WHERE expires_at <= $1 OR seen_at <= $2 LIMIT $3)`, now, idle, limit)
 		if more = n == int64(limit); err != nil {
 			return err
 		}
 		for _, statement := range []string{`DELETE FROM tickets WHERE expires_at <= $1`, `DELETE FROM invitations WHERE expires_at <= $1`} {
-			if err := u.Do(statement, now); err != nil {
+			if err := tx.Do(statement, now); err != nil {
 				return err
 			}
 		}

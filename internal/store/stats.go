@@ -7,40 +7,40 @@ import (
 	"github.com/stepmill/stepmill/internal/tally"
 )
 
-// Stats is what a driver has done so far, and what it is busy with.
+// Stats is a snapshot of a driver's counters.
 type Stats struct {
-	// Units counts the units that were asked for by what came of them.
-	Units map[string]int64
-	// Groups is how many units shared a commit, and Commits how long it took
-	// until they were durable.
+	// Transactions counts transactions by outcome.
+	Transactions map[string]int64
+	// Groups is how many transactions shared a commit, and Commits how long it
+	// took until they were durable.
 	Groups, Commits tally.Snapshot
-	// Errors counts what the database itself refused, by the driver's kinds.
+	// Errors counts errors of the database, by the driver's kinds.
 	Errors map[string]int64
-	// Waiting is how many units wait to be written.
+	// Waiting is the number of transactions that wait to be written.
 	Waiting int
-	// Connections counts those that this process may have, by what they do; nil
-	// where they are no matter.
+	// Connections counts the connections of this process by state. It is nil for
+	// drivers without a connection pool.
 	Connections map[string]int64
 }
 
-// What can come of a unit.
+// Outcomes of a transaction.
 const (
-	UnitDone       = "done"
-	UnitRolledBack = "rolled_back" // a condition did not hold: nothing of it was written
-	UnitFailed     = "failed"      // the database refused it, or its commit
+	TransactionCommitted  = "done"
+	TransactionRolledBack = "rolled_back" // a condition did not hold; nothing was written
+	TransactionFailed     = "failed"      // the database rejected it, or its commit
 )
 
-// Backlog is since when the oldest of what is to be done waits; nil: there is
-// nothing.
+// Backlog says how long the oldest pending work has been waiting. A field is nil if
+// nothing of its kind is pending.
 type Backlog struct {
-	// Ready is when the first run was due that nobody holds.
+	// Ready is when the first run that no node owns was due.
 	Ready *time.Time
-	// Undelivered is when the oldest delivery was recorded that was neither
-	// delivered nor given up, and Due when the first was due that still is.
+	// Undelivered is when the oldest pending delivery was recorded, and Due when
+	// the first pending delivery was due.
 	Undelivered, Due *time.Time
 }
 
-// Backlog reads, over all workspaces, what waits.
+// Backlog reads the backlog over all workspaces.
 func (s *Store) Backlog(ctx context.Context, now time.Time) (Backlog, error) {
 	var b Backlog
 	err := s.read(ctx, func(c Conn) error {
@@ -51,8 +51,9 @@ func (s *Store) Backlog(ctx context.Context, now time.Time) (Backlog, error) {
 		}{
 			{`SELECT wake_at FROM run_queue WHERE node IS NULL AND wake_at <= $1` + notDeleted + ` ORDER BY wake_at LIMIT 1`, []any{now}, &b.Ready},
 			{`SELECT min(next_at) FROM deliveries WHERE next_at <= $1`, []any{now}, &b.Due},
-			// The numbers of deliveries grow, and are in the index of those to be
-			// sent; without + 0 all others would be walked through to find the first.
+			// Deliveries are numbered in order, and the index on next_at holds
+			// their numbers. Without + 0 the database would scan all deliveries
+			// for the first match.
 			{`SELECT created_at FROM deliveries WHERE seq = (SELECT min(seq + 0) FROM deliveries WHERE next_at IS NOT NULL)`, nil, &b.Undelivered},
 		} {
 			if err := c.Query(q.statement, q.args, func(r Row) error { return r.Scan(q.into) }); err != nil {

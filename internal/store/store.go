@@ -1,8 +1,7 @@
-// Package store owns the tables: every statement that both databases
-// understand is written here once, in the style of PostgreSQL, on top of a
-// small Driver that a database provides. Each exported method is one atomic
-// unit. Rules do not live here: what may happen is decided above, the store
-// only checks the conditions it is given.
+// Package store owns the tables. It holds every SQL statement that both databases
+// understand, written once in PostgreSQL's dialect, on top of a small Driver that
+// each database provides. Each exported method is one transaction. Business rules
+// live in the packages above; the store only checks the conditions it is given.
 package store
 
 import (
@@ -20,118 +19,118 @@ import (
 
 // Driver is a database.
 type Driver interface {
-	// Read calls fn with a consistent view of what is committed.
+	// Read calls fn with a consistent view of the committed data.
 	Read(ctx context.Context, fn func(Conn) error) error
-	// ReadAll runs queries on a consistent view of what is committed, all of them
-	// in one go. It may ask for them again and begin anew.
+	// ReadAll runs the queries in one batch, on a consistent view of the
+	// committed data. It may call queries again to start over.
 	ReadAll(ctx context.Context, queries func() []Query) error
-	// Write calls fn in a transaction and returns nil when all it did is
-	// durable; after an error nothing of it is there. It may call fn again
-	// after a conflict, and it may share the transaction with other units that
-	// run before or after it.
+	// Write calls fn in a transaction and returns nil once its writes are
+	// durable. After an error none of its writes remain. Write may call fn again
+	// after a conflict, and other callers' functions may run before or after it
+	// in the same database transaction.
 	Write(ctx context.Context, fn func(Conn) error) error
-	// WriteRun is Write for a unit of one run that touches, beside rows of that
-	// run, only what it has locked. Statements of units of other runs may run
-	// between its own, in the same transaction.
+	// WriteRun is Write for a transaction about a single run. Apart from rows of
+	// that run, fn may touch only what it has locked. Statements of other runs'
+	// transactions may be interleaved with its own.
 	WriteRun(ctx context.Context, runID string, fn func(Conn) error) error
 }
 
 // Conn runs statements. Placeholders are $1, $2, …; a time.Time is stored as
 // microseconds.
 type Conn interface {
-	// Exec runs a statement and tells how many rows it touched.
+	// Exec runs a statement and returns the number of rows it affected.
 	Exec(statement string, args ...any) (affected int64, err error)
-	// Do runs a statement of which only the effect is wanted. It runs before
-	// the next Exec or Query, and its error may come as late as the end of the
-	// unit.
+	// Do runs a statement whose result the caller does not need. It runs before
+	// the next Exec or Query; its error may be reported as late as the end of the
+	// transaction.
 	Do(statement string, args ...any) error
-	// Expect runs a statement that has one row to find or to change. When it has
-	// not, the unit comes to nothing and ends with ErrUnexpected, which may come as
-	// late as an error of Do.
+	// Expect runs a statement that must find or change exactly one row. If it
+	// does not, the transaction is rolled back and returns ErrUnexpected, which,
+	// like an error of Do, may be reported late.
 	Expect(statement string, args ...any) error
 	Query(statement string, args []any, each func(Row) error) error
-	// Tally runs a statement whose first argument is added to something. Where
-	// several units run one that is otherwise the same, it may be run once, with the
-	// sum. Its rows are for when the unit is durable: each is called before its end
-	// is told, and its error changes nothing. After a commit whose answer was lost
-	// it may not be called.
+	// Tally runs a statement that adds its first argument to a counter. If
+	// several transactions run it with otherwise equal arguments, the driver may
+	// run it once with the sum. Each is called with the rows once the transaction
+	// is durable and before it returns; its error is ignored. It may not be
+	// called if the response to the commit was lost.
 	Tally(statement string, n int64, args []any, each func(Row) error) error
-	// Lock keeps other units that ask for the same lock waiting until this one
-	// has ended. Where units run one after the other it does nothing.
+	// Lock blocks other transactions that request the same lock until this one
+	// ends. It does nothing where transactions run one at a time.
 	Lock(Lock) error
 }
 
-// Query is a statement whose rows are wanted.
+// Query is a statement and the function that reads its rows.
 type Query struct {
 	Statement string
 	Args      []any
 	Each      func(Row) error
 }
 
-// statement is one with what it is about.
+// statement is the text of a statement with its arguments.
 type statement struct {
 	text string
 	args []any
 }
 
-// ErrUnexpected is what a unit ends with when something is not as it expected.
-var ErrUnexpected = errors.New("something is not as the unit expected it")
+// ErrUnexpected is returned by a transaction in which an Expect did not match
+// exactly one row.
+var ErrUnexpected = errors.New("a statement did not find or change exactly one row")
 
 // Row is one row of a result.
 type Row interface {
-	// Scan copies the columns into pointers to string, int, int64, bool,
-	// []byte, time.Time, or into a pointer to a pointer for what may be NULL;
+	// Scan copies the columns into pointers to string, int, int64, bool, []byte
+	// or time.Time. A nullable column can be scanned into a pointer to a pointer;
 	// NULL leaves other destinations at their zero value.
 	Scan(dest ...any) error
 }
 
-// Notify is told, after the commit, what happened. Its functions must not
+// Notify holds callbacks that the store calls after a commit. They must not
 // block.
 type Notify struct {
-	// Wake hands over runs that have something to do.
+	// Wake passes on a run that has work to do.
 	Wake func(run.Wake)
-	// Stirred tells that there is news for a run that this or another node works
-	// on.
-	Stirred func(runID string)
-	// Changed tells that steps of a run were written.
+	// AnswerArrived is called when an answer arrived for a run that this or
+	// another node is executing.
+	AnswerArrived func(runID string)
+	// Changed is called when steps of a run were written.
 	Changed func(runID string)
-	// HeldBack tells that a new run waits for one of the places that it shares.
+	// HeldBack is called when a new run waits for its concurrency limit.
 	HeldBack func(runID string)
-	// Started and Ended tell of the beginning and the end of a run.
+	// Started and Ended are called when a run starts and ends.
 	Started func(workspaceID string)
-	Ended   func(run.Ending)
-	// Recorded tells that an event of a workspace was written.
+	Ended   func(run.Completion)
+	// Recorded is called when an event of a workspace was written.
 	Recorded func(workspaceID string)
-	// Deliverable tells that there is something to send to a webhook.
+	// Deliverable is called when there is a delivery to send to a webhook.
 	Deliverable func()
-	// Scheduled tells that a trigger of a type fires at a time, maybe before all
-	// others.
+	// Scheduled is called when a trigger of the given type was scheduled,
+	// possibly earlier than all others.
 	Scheduled func(kind string, at time.Time)
-	// Occasion tells that there is an event that a trigger fires on.
-	Occasion func(at time.Time)
-	// WorkflowDeleted tells that all runs of a workflow are void.
+	// EventPending is called when there is an event for a trigger to fire on.
+	EventPending func(at time.Time)
+	// WorkflowDeleted is called when the runs of a workflow became void.
 	WorkflowDeleted func(workflowID string)
 }
 
-// Store implements the Store interfaces of the nouns.
+// Store implements the Store interfaces of the domain packages.
 type Store struct {
 	driver  Driver
 	notify  Notify
-	cluster *Cluster // nil: a process by itself
+	cluster *Cluster // nil for a single process
 
-	audiences audiences
-	heads     heads
-	swept     atomic.Pointer[late] // how far the look for lost runs has come
+	subscribers  subscriberCache
+	workflowRefs workflowRefs
+	sweepCursor  atomic.Pointer[overdueRun] // where the next Sweep continues
 }
 
-// New makes a store on a driver. Functions of notify that are nil are not
-// called.
+// New returns a store on top of a driver. Functions of notify may be nil.
 func New(driver Driver, notify Notify) *Store {
 	if notify.Wake == nil {
 		notify.Wake = func(run.Wake) {}
 	}
-	if notify.Stirred == nil {
-		notify.Stirred = func(string) {}
+	if notify.AnswerArrived == nil {
+		notify.AnswerArrived = func(string) {}
 	}
 	if notify.Changed == nil {
 		notify.Changed = func(string) {}
@@ -143,7 +142,7 @@ func New(driver Driver, notify Notify) *Store {
 		notify.Started = func(string) {}
 	}
 	if notify.Ended == nil {
-		notify.Ended = func(run.Ending) {}
+		notify.Ended = func(run.Completion) {}
 	}
 	if notify.Recorded == nil {
 		notify.Recorded = func(string) {}
@@ -154,8 +153,8 @@ func New(driver Driver, notify Notify) *Store {
 	if notify.Scheduled == nil {
 		notify.Scheduled = func(string, time.Time) {}
 	}
-	if notify.Occasion == nil {
-		notify.Occasion = func(time.Time) {}
+	if notify.EventPending == nil {
+		notify.EventPending = func(time.Time) {}
 	}
 	if notify.WorkflowDeleted == nil {
 		notify.WorkflowDeleted = func(string) {}
@@ -163,39 +162,39 @@ func New(driver Driver, notify Notify) *Store {
 	return &Store{driver: driver, notify: notify}
 }
 
-// unit is an atomic unit under way, with what it ends with: the runs it wakes,
-// the slots it gives back, its events, the runs it hands over; and with what to
-// tell once it is durable.
-type unit struct {
+// transaction is a transaction in progress. It collects what finalize writes at
+// its end (events, freed slots, runs to wake, jobs to enqueue) and the callbacks
+// to run after the commit.
+type transaction struct {
 	Conn
-	expecting bool // it takes for granted what is remembered, and comes to nothing if it is wrong
-	events    []event.Event
-	loads     map[string]load
-	audience  map[string]int64 // by workspace: its number
-	changed   map[string]bool  // workspaces whose audience is another one now
-	waking    []string         // runs, in a cluster
-	handovers []run.Handover
-	after     []func()
+	optimistic         bool // relies on cached data and is rolled back if that is stale
+	events             []event.Event
+	loads              map[string]load
+	subscriberVersions map[string]int64 // by workspace
+	subscribersDirty   map[string]bool  // workspaces whose subscribers this transaction changes
+	toWake             []string         // run ids; in a cluster only
+	jobs               []run.Job
+	after              []func()
 }
 
-func (u *unit) afterCommit(tell func()) { u.after = append(u.after, tell) }
+func (tx *transaction) afterCommit(fn func()) { tx.after = append(tx.after, fn) }
 
-type unitKey struct{}
+type transactionKey struct{}
 
-// write runs fn as one atomic unit. Inside another unit of the same context it
-// becomes part of that one.
-func (s *Store) write(ctx context.Context, fn func(*unit) error) error {
-	if outer, ok := ctx.Value(unitKey{}).(*unit); ok {
+// write runs fn in a transaction. If the context already carries one, fn joins
+// it.
+func (s *Store) write(ctx context.Context, fn func(*transaction) error) error {
+	if outer, ok := ctx.Value(transactionKey{}).(*transaction); ok {
 		return fn(outer)
 	}
-	return s.commit(ctx, unit{}, fn, s.driver.Write)
+	return s.commit(ctx, transaction{}, fn, s.driver.Write)
 }
 
-// writeRun is write for a unit that touches nothing but rows of one run and what
-// it has locked. Such a unit asks for nothing that it can expect; it answers false
-// when something was otherwise, having changed nothing.
-func (s *Store) writeRun(ctx context.Context, runID string, fn func(*unit) error) (bool, error) {
-	err := s.commit(ctx, unit{expecting: true}, fn, func(ctx context.Context, body func(Conn) error) error {
+// writeRun is write for a transaction that touches only rows of one run and what
+// it has locked. It uses Expect instead of reading conditions first, and returns
+// false, without having changed anything, if one of them did not hold.
+func (s *Store) writeRun(ctx context.Context, runID string, fn func(*transaction) error) (bool, error) {
+	err := s.commit(ctx, transaction{optimistic: true}, fn, func(ctx context.Context, body func(Conn) error) error {
 		return s.driver.WriteRun(ctx, runID, body)
 	})
 	if errors.Is(err, ErrUnexpected) {
@@ -204,39 +203,41 @@ func (s *Store) writeRun(ctx context.Context, runID string, fn func(*unit) error
 	return err == nil, err
 }
 
-func (s *Store) commit(ctx context.Context, begun unit, fn func(*unit) error, write func(context.Context, func(Conn) error) error) error {
-	u := &unit{}
+func (s *Store) commit(ctx context.Context, initial transaction, fn func(*transaction) error, write func(context.Context, func(Conn) error) error) error {
+	tx := &transaction{}
 	err := write(ctx, func(c Conn) error {
-		*u = begun // also when the unit runs again
-		u.Conn = c
-		if err := fn(u); err != nil {
+		*tx = initial // the transaction may be retried
+		tx.Conn = c
+		if err := fn(tx); err != nil {
 			return err
 		}
-		return s.seal(ctx, u)
+		return s.finalize(ctx, tx)
 	})
 	if err != nil {
 		return err
 	}
-	for _, tell := range u.after {
-		tell()
+	for _, callback := range tx.after {
+		callback()
 	}
 	return nil
 }
 
-// nested tells whether a unit of this context would become part of another one.
-func nested(ctx context.Context) bool { return ctx.Value(unitKey{}) != nil }
+// nested reports whether the context carries a transaction that writes would
+// join.
+func nested(ctx context.Context) bool { return ctx.Value(transactionKey{}) != nil }
 
-// read runs fn on a consistent view; inside a unit it sees that unit's writes.
+// read runs fn on a consistent view. Inside a transaction, fn sees that
+// transaction's writes.
 func (s *Store) read(ctx context.Context, fn func(Conn) error) error {
-	if outer, ok := ctx.Value(unitKey{}).(*unit); ok {
+	if outer, ok := ctx.Value(transactionKey{}).(*transaction); ok {
 		return fn(outer.Conn)
 	}
 	return s.driver.Read(ctx, fn)
 }
 
-// readAll runs queries on a consistent view, which do not depend on each other.
+// readAll runs independent queries on a consistent view.
 func (s *Store) readAll(ctx context.Context, queries func() []Query) error {
-	outer, ok := ctx.Value(unitKey{}).(*unit)
+	outer, ok := ctx.Value(transactionKey{}).(*transaction)
 	if !ok {
 		return s.driver.ReadAll(ctx, queries)
 	}
@@ -248,8 +249,8 @@ func (s *Store) readAll(ctx context.Context, queries func() []Query) error {
 	return nil
 }
 
-// into makes a query whose rows are collected.
-func into[T any](rows *[]T, statement string, args []any, scan func(Row) (T, error)) Query {
+// collect returns a query that appends its rows to a slice.
+func collect[T any](rows *[]T, statement string, args []any, scan func(Row) (T, error)) Query {
 	*rows = []T{}
 	return Query{statement, args, func(r Row) error {
 		item, err := scan(r)
@@ -258,12 +259,12 @@ func into[T any](rows *[]T, statement string, args []any, scan func(Row) (T, err
 	}}
 }
 
-// within makes the unit the one that nested calls join.
-func within(ctx context.Context, u *unit) context.Context {
-	return context.WithValue(ctx, unitKey{}, u)
+// within returns a context whose nested calls join the transaction.
+func within(ctx context.Context, tx *transaction) context.Context {
+	return context.WithValue(ctx, transactionKey{}, tx)
 }
 
-// list collects the rows of a query.
+// list returns the rows of a query.
 func list[T any](c Conn, statement string, args []any, scan func(Row) (T, error)) ([]T, error) {
 	out := []T{}
 	err := c.Query(statement, args, func(r Row) error {
@@ -290,40 +291,40 @@ func number(c Conn, statement string, args ...any) (int, error) {
 	return n, err
 }
 
-// grow adds one to what a workspace holds of a kind, and answers false when it
-// holds atMost already. The kind is a column of workspaces.
-func grow(u *unit, kind, workspaceID string, atMost int) (bool, error) {
-	n, err := u.Exec(`UPDATE workspaces SET `+kind+` = `+kind+` + 1 WHERE id = $1 AND `+kind+` < $2`, workspaceID, atMost)
+// incrementUsage adds one to a workspace's counter, a column of workspaces, and
+// returns false if it is already at the limit.
+func incrementUsage(tx *transaction, kind, workspaceID string, atMost int) (bool, error) {
+	n, err := tx.Exec(`UPDATE workspaces SET `+kind+` = `+kind+` + 1 WHERE id = $1 AND `+kind+` < $2`, workspaceID, atMost)
 	return n == 1, err
 }
 
-// shrink takes back what grow added.
-func shrink(u *unit, kind, workspaceID string, by int64) error {
-	err := u.Do(`UPDATE workspaces SET `+kind+` = `+kind+` - $1 WHERE id = $2`, by, workspaceID)
+// decrementUsage subtracts from a counter that incrementUsage raised.
+func decrementUsage(tx *transaction, kind, workspaceID string, by int64) error {
+	err := tx.Do(`UPDATE workspaces SET `+kind+` = `+kind+` - $1 WHERE id = $2`, by, workspaceID)
 	return err
 }
 
-// before is the position to start a descending list from.
+// before returns the position from which a descending list starts.
 func before(position string) string {
 	if position == "" {
-		return "~" // after every id
+		return "~" // sorts after every id
 	}
 	return position
 }
 
-// without adds the condition that a column has none of the given values. Their
-// number is rounded up by repeating one, so that there are few different
-// statements: each is prepared once and kept.
-func without(statement, column string, values []string, args []any) (string, []any) {
+// notIn adds a condition that excludes the given values. Their number is rounded
+// up to a power of two by repeating the last one, which keeps the number of
+// distinct prepared statements small.
+func notIn(statement, column string, values []string, args []any) (string, []any) {
 	if len(values) == 0 {
 		return statement, args
 	}
-	places := make([]string, 1<<bits.Len(uint(len(values)-1)))
-	for i := range places {
+	placeholders := make([]string, 1<<bits.Len(uint(len(values)-1)))
+	for i := range placeholders {
 		args = append(args, values[min(i, len(values)-1)])
-		places[i] = `$` + strconv.Itoa(len(args))
+		placeholders[i] = `$` + strconv.Itoa(len(args))
 	}
-	return statement + ` AND ` + column + ` NOT IN (` + strings.Join(places, `, `) + `)`, args
+	return statement + ` AND ` + column + ` NOT IN (` + strings.Join(placeholders, `, `) + `)`, args
 }
 
 // orNil stores "" as NULL.

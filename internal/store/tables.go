@@ -6,31 +6,31 @@ import (
 	"github.com/stepmill/stepmill/internal/archive"
 )
 
-// Schema is the number of the tables below: that of the last migration of the
-// embedded database. An export says which one it has.
-const Schema = 1
+// Schema is the version of the tables below: that of the last migration of the
+// embedded database. An export contains it.
+const Schema = 2
 
-// Table is what moves with an installation of one table: the names of its
-// columns by what they hold, separated by spaces.
+// Table describes which columns of a table an export contains, as lists of names
+// separated by spaces, grouped by type.
 type Table struct {
 	Name string
-	// Key is the primary key, which rows are read in the order of.
+	// Key is the primary key, in whose order rows are read.
 	Key string
-	// Numbered says that the database gives the key: one number after the other.
+	// Numbered is set if the database assigns the key from a sequence.
 	Numbered               bool
 	Text, Int, Bool, Bytes string
-	// Stays names columns that do not move, Cluster those that only a database
-	// for several nodes has, and that do not move either.
-	Stays, Cluster string
+	// NotExported names columns that are not exported. Cluster names columns that only
+	// the database of a cluster has; they are not exported either.
+	NotExported, Cluster string
 }
 
-// Tables is everything that an installation holds. A column or a table that is
-// not written down here or in LeftOut fails the tests of the databases.
+// Tables returns everything that an installation contains. The tests of the
+// databases fail for a table or column that is neither here nor in LeftOut.
 func Tables() []Table {
 	return []Table{
 		{
-			// Which import fills the tables says nothing elsewhere.
-			Name: "installation", Key: "id", Text: "first_workspace_id", Int: "id created_at", Bytes: "key_check", Stays: "importing",
+			// The id of an import means nothing elsewhere.
+			Name: "installation", Key: "id", Text: "first_workspace_id", Int: "id created_at", Bytes: "key_check", NotExported: "importing",
 		},
 		{
 			Name: "workspaces", Key: "id", Text: "id name plan", Bytes: "data_key",
@@ -64,10 +64,10 @@ func Tables() []Table {
 		{Name: "workflow_versions", Key: "workflow_id version", Text: "workflow_id created_by definition source", Int: "version created_at"},
 		{
 			Name: "runs", Key: "id", Int: "workflow_version started_at finished_at depth", Bool: "parent_waits test draft",
-			Text: "id workspace_id workflow_id status trigger_type trigger_id error_code error_text error_step retry_of parent_run parent_step share_key payload headers query",
+			Text: "id workspace_id workflow_id status trigger_type trigger_id error_code error_text error_step retry_of parent_run parent_step share_key payload headers query started_by_type started_by_id started_by_name",
 		},
 		{
-			Name: "run_queue", Key: "run_id", Text: "run_id workspace_id workflow_id node executing blamed share_key",
+			Name: "run_queue", Key: "run_id", Text: "run_id workspace_id workflow_id node executing blamed share_key waiting_step",
 			Int: "epoch wake_at ran logged crashes share_limit", Bool: "turn", Cluster: "slot parked adrift",
 		},
 		{
@@ -97,23 +97,23 @@ func Tables() []Table {
 	}
 }
 
-// LeftOut are the tables that do not move, with the reason.
+// LeftOut returns the tables that are not exported, with the reason.
 func LeftOut() map[string]string {
 	return map[string]string{
 		"goose_db_version": "the migrations of one database",
 		"schema_versions":  "the migrations of one database",
 		"sessions":         "where people are signed in to one installation",
-		"tickets":          "links to pages of one installation that work for a day",
+		"tickets":          "links into one installation that expire within a day",
 		"rate_windows":     "counts of the current minute",
 		"nodes":            "the nodes that share a database",
-		"workspace_load":   "what those nodes have under way, which is nothing while they are stopped",
-		"couriers":         "which of those nodes sends what",
-		"terms":            "which of those nodes does what one does for all",
+		"workspace_load":   "the runs those nodes have in flight, which are none while they are stopped",
+		"couriers":         "which of those nodes serves which webhook",
+		"terms":            "which of those nodes is the leader",
 		"recovery":         "whether one database has crashed",
 	}
 }
 
-// Columns are those that move, in the order in which an archive has them.
+// Columns returns the exported columns in the order in which an archive has them.
 func (t Table) Columns() []archive.Column {
 	var columns []archive.Column
 	for _, part := range []struct {
@@ -127,7 +127,7 @@ func (t Table) Columns() []archive.Column {
 	return columns
 }
 
-// Archived are the tables as an archive names them.
+// Archived returns the tables as an archive names them.
 func Archived() []archive.Table {
 	var tables []archive.Table
 	for _, t := range Tables() {
@@ -136,10 +136,10 @@ func Archived() []archive.Table {
 	return tables
 }
 
-// joined is a list of names as SQL writes it.
-func joined(names string) string { return strings.Join(strings.Fields(names), ", ") }
+// sqlList joins names separated by spaces into an SQL list.
+func sqlList(names string) string { return strings.Join(strings.Fields(names), ", ") }
 
-// selection is the list of its columns.
-func (t Table) selection() string {
-	return joined(t.Text + " " + t.Int + " " + t.Bool + " " + t.Bytes)
+// columnList returns the exported columns as an SQL list.
+func (t Table) columnList() string {
+	return sqlList(t.Text + " " + t.Int + " " + t.Bool + " " + t.Bytes)
 }

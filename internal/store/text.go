@@ -5,8 +5,9 @@ import (
 	"unicode/utf8"
 )
 
-// Text is a text as every database keeps it: in UTF-8, and without the byte zero,
-// which one of them refuses. What others send and steps write may have both.
+// Text returns a text in the form that every database can store: valid UTF-8
+// without zero bytes, which PostgreSQL rejects. Input from clients and steps may
+// contain either.
 func Text(text string) string {
 	if utf8.ValidString(text) && strings.IndexByte(text, 0) < 0 {
 		return text

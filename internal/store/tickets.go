@@ -10,12 +10,12 @@ import (
 
 // InsertTicket implements account.Store.
 func (s *Store) InsertTicket(ctx context.Context, t account.Ticket, entries ...audit.Entry) error {
-	return s.write(ctx, func(u *unit) error {
-		if err := u.Do(`INSERT INTO tickets (hash, kind, user_id, created_at, expires_at) VALUES ($1, $2, $3, $4, $5)`,
+	return s.write(ctx, func(tx *transaction) error {
+		if err := tx.Do(`INSERT INTO tickets (hash, kind, user_id, created_at, expires_at) VALUES ($1, $2, $3, $4, $5)`,
 			t.Hash, string(t.Kind), t.UserID, t.CreatedAt, t.ExpiresAt); err != nil {
 			return err
 		}
-		return insertAudit(u, entries...)
+		return insertAudit(tx, entries...)
 	})
 }
 
@@ -33,51 +33,51 @@ func (s *Store) TicketByHash(ctx context.Context, kind account.TicketKind, hash 
 	return found, err
 }
 
-// use takes a ticket away, and answers false when it is not there.
-func use(u *unit, kind account.TicketKind, hash []byte, now time.Time) (bool, error) {
-	return touched(u.Exec(`DELETE FROM tickets WHERE hash = $1 AND kind = $2 AND expires_at > $3`, hash, string(kind), now))
+// consumeTicket deletes a ticket. It returns false if there is no such ticket.
+func consumeTicket(tx *transaction, kind account.TicketKind, hash []byte, now time.Time) (bool, error) {
+	return oneRow(tx.Exec(`DELETE FROM tickets WHERE hash = $1 AND kind = $2 AND expires_at > $3`, hash, string(kind), now))
 }
 
-// Found implements account.Store.
-func (s *Store) Found(ctx context.Context, hash []byte, now time.Time, owner account.User, n account.NewSession, entries ...audit.Entry) (bool, error) {
-	return s.attempt(ctx, func(u *unit) (bool, error) {
-		if err := u.Lock(Lock{Kind: lockMembers, Key: n.WorkspaceID}); err != nil {
+// CreateFirstOwner implements account.Store.
+func (s *Store) CreateFirstOwner(ctx context.Context, hash []byte, now time.Time, owner account.User, n account.NewSession, entries ...audit.Entry) (bool, error) {
+	return s.writeIf(ctx, func(tx *transaction) (bool, error) {
+		if err := tx.Lock(Lock{Kind: lockMembers, Key: n.WorkspaceID}); err != nil {
 			return false, err
 		}
-		if ok, err := use(u, account.Welcome, hash, now); err != nil || !ok {
+		if ok, err := consumeTicket(tx, account.Welcome, hash, now); err != nil || !ok {
 			return false, err
 		}
-		if owned, err := hasOwner(u, n.WorkspaceID); err != nil || owned {
+		if owned, err := hasOwner(tx, n.WorkspaceID); err != nil || owned {
 			return false, err
 		}
-		if err := u.Do(`DELETE FROM tickets WHERE kind = $1`, string(account.Welcome)); err != nil {
+		if err := tx.Do(`DELETE FROM tickets WHERE kind = $1`, string(account.Welcome)); err != nil {
 			return false, err
 		}
-		return join(u, owner, account.Owner, n, entries)
+		return join(tx, owner, account.Owner, n, entries)
 	})
 }
 
 // ResetPassword implements account.Store.
 func (s *Store) ResetPassword(ctx context.Context, hash []byte, now time.Time, user account.User, n account.NewSession, entry audit.Entry) (bool, error) {
-	return s.attempt(ctx, func(u *unit) (bool, error) {
-		ok, err := touched(u.Exec(`UPDATE users SET password = $1, identity = NULL, seen_at = $2 WHERE id = $3`, user.Password, n.CreatedAt, user.ID))
+	return s.writeIf(ctx, func(tx *transaction) (bool, error) {
+		ok, err := oneRow(tx.Exec(`UPDATE users SET password = $1, identity = NULL, seen_at = $2 WHERE id = $3`, user.Password, n.CreatedAt, user.ID))
 		if err != nil || !ok {
 			return false, err
 		}
-		if ok, err := use(u, account.Reset, hash, now); err != nil || !ok {
+		if ok, err := consumeTicket(tx, account.Reset, hash, now); err != nil || !ok {
 			return false, err
 		}
-		if ok, err := isMember(u, n.WorkspaceID, user.ID); err != nil || !ok {
+		if ok, err := isMember(tx, n.WorkspaceID, user.ID); err != nil || !ok {
 			return false, err
 		}
 		for _, statement := range []string{`DELETE FROM sessions WHERE user_id = $1`, `DELETE FROM tickets WHERE user_id = $1`} {
-			if err := u.Do(statement, user.ID); err != nil {
+			if err := tx.Do(statement, user.ID); err != nil {
 				return false, err
 			}
 		}
-		if err := insertSession(u, n); err != nil {
+		if err := insertSession(tx, n); err != nil {
 			return false, err
 		}
-		return true, insertAudit(u, entry)
+		return true, insertAudit(tx, entry)
 	})
 }

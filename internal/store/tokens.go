@@ -5,15 +5,15 @@ import (
 	"time"
 )
 
-// TakeTokens implements ratelimit.Pot. The statement is one conditional write:
-// whoever comes second waits for the row and sees what the first has taken.
+// TakeTokens implements ratelimit.TokenStore. It is a single conditional write: a
+// concurrent caller blocks on the row and then sees what the first one took.
 func (s *Store) TakeTokens(ctx context.Context, workspaceID string, window time.Time, want, limit int) (granted, left int, err error) {
 	if want <= 0 || limit <= 0 {
 		return 0, max(0, limit), nil
 	}
-	err = s.write(ctx, func(u *unit) error {
-		granted, left = 0, 0 // no row: nothing is left
-		return u.Query(`INSERT INTO rate_windows (window_start, workspace_id, taken, granted) VALUES ($1, $2, $3, $3)
+	err = s.write(ctx, func(tx *transaction) error {
+		granted, left = 0, 0 // no row means that nothing is left
+		return tx.Query(`INSERT INTO rate_windows (window_start, workspace_id, taken, granted) VALUES ($1, $2, $3, $3)
 			ON CONFLICT (window_start, workspace_id) DO UPDATE SET
 			granted = CASE WHEN rate_windows.taken + $4 > $5 THEN $5 - rate_windows.taken ELSE $4 END,
 			taken = CASE WHEN rate_windows.taken + $4 > $5 THEN $5 ELSE rate_windows.taken + $4 END
@@ -27,12 +27,12 @@ func (s *Store) TakeTokens(ctx context.Context, workspaceID string, window time.
 	return granted, left, nil
 }
 
-// PurgeTokens removes up to limit windows that began before the given time. It
-// answers true when there may be more.
+// PurgeTokens deletes up to limit windows that began before the given time. It
+// returns true if there may be more.
 func (s *Store) PurgeTokens(ctx context.Context, before time.Time, limit int) (bool, error) {
 	more := false
-	err := s.write(ctx, func(u *unit) error {
-		n, err := u.Exec(`DELETE FROM rate_windows WHERE (window_start, workspace_id) IN
+	err := s.write(ctx, func(tx *transaction) error {
+		n, err := tx.Exec(`DELETE FROM rate_windows WHERE (window_start, workspace_id) IN
 			(SELECT window_start, workspace_id FROM rate_windows WHERE window_start < $1 LIMIT $2)`, before, limit)
 		more = n == int64(limit)
 		return err

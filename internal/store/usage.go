@@ -12,13 +12,13 @@ import (
 
 // AddUsage implements usage.Store.
 func (s *Store) AddUsage(ctx context.Context, counts map[usage.Key]usage.Day) error {
-	return s.write(ctx, func(u *unit) error {
+	return s.write(ctx, func(tx *transaction) error {
 		byWorkspace := func(a, b usage.Key) int {
 			return cmp.Or(strings.Compare(a.WorkspaceID, b.WorkspaceID), strings.Compare(a.Date, b.Date))
 		}
-		for _, key := range slices.SortedFunc(maps.Keys(counts), byWorkspace) { // one order of locks
+		for _, key := range slices.SortedFunc(maps.Keys(counts), byWorkspace) { // consistent lock order
 			d := counts[key]
-			if err := u.Do(`INSERT INTO usage
+			if err := tx.Do(`INSERT INTO usage
 				(workspace_id, date, requests, runs_started, runs_succeeded, runs_failed, runs_cancelled)
 				VALUES ($1, $2, $3, $4, $5, $6, $7)
 				ON CONFLICT (workspace_id, date) DO UPDATE SET
@@ -53,7 +53,7 @@ func (s *Store) UsageCurrent(ctx context.Context, workspaceID string) (usage.Cur
 	err := s.read(ctx, func(c Conn) error {
 		return c.Query(`SELECT workflows, webhooks, api_keys, secrets, variables, variable_bytes,
 			(SELECT count(*) FROM run_queue q JOIN workflows w ON w.id = q.workflow_id
-				WHERE w.workspace_id = $1 AND w.deleted_at IS NULL`+listed("q.workflow_id")+`)
+				WHERE w.workspace_id = $1 AND w.deleted_at IS NULL`+useIndex("q.workflow_id")+`)
 			FROM workspaces WHERE id = $1`,
 			[]any{workspaceID}, func(r Row) error {
 				return r.Scan(&now.Workflows, &now.Webhooks, &now.APIKeys, &now.Secrets, &now.Variables, &now.VariableBytes, &now.RunningRuns)

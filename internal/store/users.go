@@ -9,28 +9,28 @@ import (
 	"github.com/stepmill/stepmill/internal/paging"
 )
 
-// errVoid takes back what a unit has written when a later condition does not
+// errConditionFailed rolls a transaction back when one of its conditions does not
 // hold.
-var errVoid = errors.New("a condition of the unit does not hold")
+var errConditionFailed = errors.New("a condition of the transaction does not hold")
 
-// attempt runs a unit that answers false, and leaves nothing behind, when one of
-// its conditions does not hold.
-func (s *Store) attempt(ctx context.Context, fn func(*unit) (bool, error)) (bool, error) {
-	err := s.write(ctx, func(u *unit) error {
-		held, err := fn(u)
-		if err == nil && !held {
-			err = errVoid
+// writeIf runs fn in a transaction. If fn returns false, it rolls the transaction
+// back and returns false.
+func (s *Store) writeIf(ctx context.Context, fn func(*transaction) (bool, error)) (bool, error) {
+	err := s.write(ctx, func(tx *transaction) error {
+		ok, err := fn(tx)
+		if err == nil && !ok {
+			err = errConditionFailed
 		}
 		return err
 	})
-	if errors.Is(err, errVoid) {
+	if errors.Is(err, errConditionFailed) {
 		return false, nil
 	}
 	return err == nil, err
 }
 
-// touched tells whether a statement that stands under a condition wrote its row.
-func touched(n int64, err error) (bool, error) { return n == 1, err }
+// oneRow reports whether a conditional statement changed its row.
+func oneRow(n int64, err error) (bool, error) { return n == 1, err }
 
 // HasUsers implements account.Store.
 func (s *Store) HasUsers(ctx context.Context) (bool, error) {
@@ -46,7 +46,7 @@ const userColumns = `u.id, u.email, u.name, u.password, u.identity, u.seen_at, u
 
 const selectUser = `SELECT ` + userColumns + ` FROM users u `
 
-// userFields are where the columns of a user go.
+// userFields returns the scan destinations for the columns of a user.
 func userFields(u *account.User) []any {
 	return []any{&u.ID, &u.Email, &u.Name, &u.Password, &u.Identity, &u.SeenAt, &u.CreatedAt}
 }
@@ -83,12 +83,12 @@ func (s *Store) UserByIdentity(ctx context.Context, identity string) (*account.U
 
 // BindIdentity implements account.Store.
 func (s *Store) BindIdentity(ctx context.Context, user account.User, was string, entry audit.Entry) (bool, error) {
-	return s.attempt(ctx, func(u *unit) (bool, error) {
-		if ok, err := touched(u.Exec(`UPDATE users SET identity = $1 WHERE id = $2 AND COALESCE(identity, '') = $3
+	return s.writeIf(ctx, func(tx *transaction) (bool, error) {
+		if ok, err := oneRow(tx.Exec(`UPDATE users SET identity = $1 WHERE id = $2 AND COALESCE(identity, '') = $3
 			AND NOT EXISTS (SELECT 1 FROM users o WHERE o.identity = $1)`, user.Identity, user.ID, was)); err != nil || !ok {
 			return false, err
 		}
-		return true, insertAudit(u, entry)
+		return true, insertAudit(tx, entry)
 	})
 }
 
@@ -101,42 +101,42 @@ func (s *Store) oneUser(ctx context.Context, where, arg string) (*account.User, 
 	return found, err
 }
 
-// insertUser answers false when somebody else has the address, or the identity.
-func insertUser(u *unit, user account.User) (bool, error) {
-	return touched(u.Exec(`INSERT INTO users (id, email, name, password, identity, seen_at, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7)
+// insertUser returns false if another user has the address or the identity.
+func insertUser(tx *transaction, user account.User) (bool, error) {
+	return oneRow(tx.Exec(`INSERT INTO users (id, email, name, password, identity, seen_at, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7)
 		ON CONFLICT DO NOTHING`, user.ID, user.Email, user.Name, user.Password, orNil(user.Identity), timeOrNil(user.SeenAt), user.CreatedAt))
 }
 
-// holdUser keeps other units away from a user until this one has ended, and
-// answers false when the user is gone. Sessions and memberships of a user change
-// under it.
-func holdUser(u *unit, userID string) (bool, error) {
-	return touched(u.Exec(`UPDATE users SET seen_at = seen_at WHERE id = $1`, userID))
+// lockUser blocks other transactions on a user until this one ends. It returns
+// false if the user does not exist. Changes to the sessions and memberships of a
+// user hold this lock.
+func lockUser(tx *transaction, userID string) (bool, error) {
+	return oneRow(tx.Exec(`UPDATE users SET seen_at = seen_at WHERE id = $1`, userID))
 }
 
 // RenameUser implements account.Store.
 func (s *Store) RenameUser(ctx context.Context, id, name string, entry audit.Entry) (bool, error) {
-	return s.attempt(ctx, func(u *unit) (bool, error) {
-		if ok, err := touched(u.Exec(`UPDATE users SET name = $1 WHERE id = $2`, name, id)); err != nil || !ok {
+	return s.writeIf(ctx, func(tx *transaction) (bool, error) {
+		if ok, err := oneRow(tx.Exec(`UPDATE users SET name = $1 WHERE id = $2`, name, id)); err != nil || !ok {
 			return false, err
 		}
-		return true, insertAudit(u, entry)
+		return true, insertAudit(tx, entry)
 	})
 }
 
 // ChangePassword implements account.Store.
 func (s *Store) ChangePassword(ctx context.Context, user account.User, was, keep string, entry audit.Entry) (bool, error) {
-	return s.attempt(ctx, func(u *unit) (bool, error) {
-		if ok, err := touched(u.Exec(`UPDATE users SET password = $1 WHERE id = $2 AND password = $3`, user.Password, user.ID, was)); err != nil || !ok {
+	return s.writeIf(ctx, func(tx *transaction) (bool, error) {
+		if ok, err := oneRow(tx.Exec(`UPDATE users SET password = $1 WHERE id = $2 AND password = $3`, user.Password, user.ID, was)); err != nil || !ok {
 			return false, err
 		}
-		if err := u.Do(`DELETE FROM sessions WHERE user_id = $1 AND id <> $2`, user.ID, keep); err != nil {
+		if err := tx.Do(`DELETE FROM sessions WHERE user_id = $1 AND id <> $2`, user.ID, keep); err != nil {
 			return false, err
 		}
-		if err := u.Do(`DELETE FROM tickets WHERE user_id = $1`, user.ID); err != nil {
+		if err := tx.Do(`DELETE FROM tickets WHERE user_id = $1`, user.ID); err != nil {
 			return false, err
 		}
-		return true, insertAudit(u, entry)
+		return true, insertAudit(tx, entry)
 	})
 }
 

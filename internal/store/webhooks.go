@@ -32,24 +32,24 @@ func joinEvents(events []event.Type) string {
 	return strings.Join(names, ",")
 }
 
-// hasWorkflow tells whether the webhook's workflow is one of its workspace.
-func hasWorkflow(u *unit, w webhook.Webhook) (bool, error) {
+// hasWorkflow reports whether the webhook's workflow belongs to its workspace.
+func hasWorkflow(tx *transaction, w webhook.Webhook) (bool, error) {
 	if w.WorkflowID == "" {
 		return true, nil
 	}
-	if err := u.Lock(Lock{Kind: lockWorkflow, Key: w.WorkflowID, Shared: true}); err != nil {
+	if err := tx.Lock(Lock{Kind: lockWorkflow, Key: w.WorkflowID, Shared: true}); err != nil {
 		return false, err
 	}
-	n, err := number(u, `SELECT count(*) FROM workflows WHERE id = $1 AND workspace_id = $2 AND deleted_at IS NULL`, w.WorkflowID, w.WorkspaceID)
+	n, err := number(tx, `SELECT count(*) FROM workflows WHERE id = $1 AND workspace_id = $2 AND deleted_at IS NULL`, w.WorkflowID, w.WorkspaceID)
 	return n == 1, err
 }
 
 // InsertWebhook implements webhook.Store.
 func (s *Store) InsertWebhook(ctx context.Context, w webhook.Webhook, atMost int, entry audit.Entry) (webhook.Outcome, error) {
 	var outcome webhook.Outcome
-	err := s.write(ctx, func(u *unit) error {
-		outcome = webhook.Done // also when the unit runs again
-		known, err := hasWorkflow(u, w)
+	err := s.write(ctx, func(tx *transaction) error {
+		outcome = webhook.Done // the transaction may be retried
+		known, err := hasWorkflow(tx, w)
 		if err != nil {
 			return err
 		}
@@ -57,10 +57,10 @@ func (s *Store) InsertWebhook(ctx context.Context, w webhook.Webhook, atMost int
 			outcome = webhook.NoWorkflow
 			return nil
 		}
-		if err := lockWorkspace(u, w.WorkspaceID); err != nil {
+		if err := lockWorkspace(tx, w.WorkspaceID); err != nil {
 			return err
 		}
-		room, err := grow(u, "webhooks", w.WorkspaceID, atMost)
+		room, err := incrementUsage(tx, "webhooks", w.WorkspaceID, atMost)
 		if err != nil {
 			return err
 		}
@@ -68,15 +68,15 @@ func (s *Store) InsertWebhook(ctx context.Context, w webhook.Webhook, atMost int
 			outcome = webhook.TooMany
 			return nil
 		}
-		u.audienceChanged(w.WorkspaceID)
-		if err := u.Do(`INSERT INTO webhooks
+		tx.subscribersChanged(w.WorkspaceID)
+		if err := tx.Do(`INSERT INTO webhooks
 			(id, workspace_id, url, events, workflow_id, enabled, disabled_reason, secret, secret_hint, created_at, updated_at)
 			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
 			w.ID, w.WorkspaceID, w.URL, joinEvents(w.Events), w.WorkflowID, w.Enabled, w.DisabledReason,
 			w.SealedSecret, w.SecretHint, w.CreatedAt, w.UpdatedAt); err != nil {
 			return err
 		}
-		return insertAudit(u, entry)
+		return insertAudit(tx, entry)
 	})
 	return outcome, err
 }
@@ -105,9 +105,9 @@ func (s *Store) Webhooks(ctx context.Context, workspaceID string, page paging.Re
 // UpdateWebhook implements webhook.Store.
 func (s *Store) UpdateWebhook(ctx context.Context, w webhook.Webhook, was time.Time, entry audit.Entry) (webhook.Outcome, error) {
 	var outcome webhook.Outcome
-	err := s.write(ctx, func(u *unit) error {
-		outcome = webhook.Done // also when the unit runs again
-		known, err := hasWorkflow(u, w)
+	err := s.write(ctx, func(tx *transaction) error {
+		outcome = webhook.Done // the transaction may be retried
+		known, err := hasWorkflow(tx, w)
 		if err != nil {
 			return err
 		}
@@ -115,15 +115,15 @@ func (s *Store) UpdateWebhook(ctx context.Context, w webhook.Webhook, was time.T
 			outcome = webhook.NoWorkflow
 			return nil
 		}
-		if err := lockWorkspace(u, w.WorkspaceID); err != nil {
+		if err := lockWorkspace(tx, w.WorkspaceID); err != nil {
 			return err
 		}
-		on, err := number(u, `SELECT count(*) FROM webhooks WHERE id = $1 AND workspace_id = $2 AND enabled`, w.ID, w.WorkspaceID)
+		on, err := number(tx, `SELECT count(*) FROM webhooks WHERE id = $1 AND workspace_id = $2 AND enabled`, w.ID, w.WorkspaceID)
 		if err != nil {
 			return err
 		}
-		// One that is enabled again begins with a clean record.
-		n, err := u.Exec(`UPDATE webhooks SET url = $1, events = $2, workflow_id = $3, disabled_reason = $5, updated_at = $6,
+		// Enabling a webhook again resets its failure count.
+		n, err := tx.Exec(`UPDATE webhooks SET url = $1, events = $2, workflow_id = $3, disabled_reason = $5, updated_at = $6,
 			secret = $10, secret_hint = $11, old_secret = $12, old_until = $13,
 			failures = CASE WHEN enabled = $4 THEN failures ELSE 0 END, failing_since = CASE WHEN enabled = $4 THEN failing_since END, enabled = $4
 			WHERE id = $7 AND workspace_id = $8 AND updated_at = $9 AND deleted_at IS NULL`,
@@ -136,13 +136,13 @@ func (s *Store) UpdateWebhook(ctx context.Context, w webhook.Webhook, was time.T
 			outcome = webhook.Changed
 			return nil
 		}
-		u.audienceChanged(w.WorkspaceID)
+		tx.subscribersChanged(w.WorkspaceID)
 		if on == 1 && !w.Enabled {
-			if err := dropDeliveries(u, w.ID, w.UpdatedAt); err != nil {
+			if err := dropDeliveries(tx, w.ID, w.UpdatedAt); err != nil {
 				return err
 			}
 		}
-		return insertAudit(u, entry)
+		return insertAudit(tx, entry)
 	})
 	return outcome, err
 }
@@ -150,22 +150,22 @@ func (s *Store) UpdateWebhook(ctx context.Context, w webhook.Webhook, was time.T
 // DeleteWebhook implements webhook.Store.
 func (s *Store) DeleteWebhook(ctx context.Context, workspaceID, id string, at time.Time, entry audit.Entry) (bool, error) {
 	deleted := false
-	err := s.write(ctx, func(u *unit) error {
-		if err := lockWorkspace(u, workspaceID); err != nil {
+	err := s.write(ctx, func(tx *transaction) error {
+		if err := lockWorkspace(tx, workspaceID); err != nil {
 			return err
 		}
-		n, err := u.Exec(`UPDATE webhooks SET deleted_at = $1 WHERE id = $2 AND workspace_id = $3 AND deleted_at IS NULL`, at, id, workspaceID)
+		n, err := tx.Exec(`UPDATE webhooks SET deleted_at = $1 WHERE id = $2 AND workspace_id = $3 AND deleted_at IS NULL`, at, id, workspaceID)
 		if deleted = n == 1; err != nil || !deleted {
 			return err
 		}
-		u.audienceChanged(workspaceID)
-		if err := shrink(u, "webhooks", workspaceID, 1); err != nil {
+		tx.subscribersChanged(workspaceID)
+		if err := decrementUsage(tx, "webhooks", workspaceID, 1); err != nil {
 			return err
 		}
-		if err := u.Do(`DELETE FROM deliveries WHERE webhook_id = $1 AND status = 'pending'`, id); err != nil {
+		if err := tx.Do(`DELETE FROM deliveries WHERE webhook_id = $1 AND status = 'pending'`, id); err != nil {
 			return err
 		}
-		return insertAudit(u, entry)
+		return insertAudit(tx, entry)
 	})
 	return deleted, err
 }

@@ -14,48 +14,55 @@ import (
 )
 
 // InsertWorkflow implements workflow.Store.
-func (s *Store) InsertWorkflow(ctx context.Context, w workflow.Workflow, first workflow.Version, atMost int, entry audit.Entry) (bool, error) {
-	layout, pinned, err := beside(w)
+func (s *Store) InsertWorkflow(
+	ctx context.Context, w workflow.Workflow, first workflow.Version, atMost int, entry audit.Entry, armed ...workflow.Armed,
+) (bool, error) {
+	layout, pinned, err := encodeLayoutAndPins(w)
 	if err != nil {
 		return false, err
 	}
 	inserted := false
-	err = s.write(ctx, func(u *unit) error {
+	err = s.write(ctx, func(tx *transaction) error {
 		var err error
-		if inserted, err = grow(u, "workflows", w.WorkspaceID, atMost); err != nil || !inserted {
+		if inserted, err = incrementUsage(tx, "workflows", w.WorkspaceID, atMost); err != nil || !inserted {
 			return err
 		}
-		if err := u.Do(`INSERT INTO workflows
+		if err := tx.Do(`INSERT INTO workflows
 			(id, workspace_id, name, description, state, version, revision, created_at, updated_at, layout, source, source_stale, pinned)
 			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`,
 			w.ID, w.WorkspaceID, w.Name, w.Description, string(w.State), w.Version, w.Revision, w.CreatedAt, w.UpdatedAt, layout,
 			w.Source, w.SourceStale, pinned); err != nil {
 			return err
 		}
-		if err := insertVersion(u, first); err != nil {
+		if err := insertVersion(tx, first); err != nil {
 			return err
 		}
-		return insertAudit(u, entry)
+		if len(armed) > 0 {
+			if err := s.updateTriggers(tx, w, armed); err != nil {
+				return err
+			}
+		}
+		return insertAudit(tx, entry)
 	})
 	return inserted, err
 }
 
-// beside is what is stored beside the definition, as text.
-func beside(w workflow.Workflow) (layout, pinned string, err error) {
+// encodeLayoutAndPins returns the layout and the pinned outputs as JSON.
+func encodeLayoutAndPins(w workflow.Workflow) (layout, pinned string, err error) {
 	drawn, err := json.Marshal(w.Layout)
 	if err != nil {
 		return "", "", err
 	}
-	kept, err := json.Marshal(w.Pinned)
-	return string(drawn), string(kept), err
+	pins, err := json.Marshal(w.Pinned)
+	return string(drawn), string(pins), err
 }
 
-func insertVersion(u *unit, v workflow.Version) error {
+func insertVersion(tx *transaction, v workflow.Version) error {
 	definition, err := v.Definition.Canonical()
 	if err != nil {
 		return err
 	}
-	err = u.Do(`INSERT INTO workflow_versions (workflow_id, version, created_at, created_by, definition, source)
+	err = tx.Do(`INSERT INTO workflow_versions (workflow_id, version, created_at, created_by, definition, source)
 		VALUES ($1, $2, $3, $4, $5, $6)`, v.WorkflowID, v.Number, v.CreatedAt, v.CreatedBy, string(definition), v.Source)
 	return err
 }
@@ -93,40 +100,19 @@ func scanWorkflow(r Row) (workflow.Workflow, error) {
 	return w, err
 }
 
-// Workflows implements workflow.Store.
-func (s *Store) Workflows(ctx context.Context, workspaceID string, state workflow.State, page paging.Request) (paging.Page[workflow.Item], error) {
-	statement := `SELECT id, name, state, created_at, updated_at FROM workflows
-		WHERE workspace_id = $1 AND deleted_at IS NULL AND id < $2 ORDER BY id DESC LIMIT $3`
-	args := []any{workspaceID, before(page.After), page.Limit + 1}
-	if state != "" {
-		statement = `SELECT id, name, state, created_at, updated_at FROM workflows
-			WHERE workspace_id = $1 AND deleted_at IS NULL AND id < $2 AND state = $4 ORDER BY id DESC LIMIT $3`
-		args = append(args, string(state))
-	}
-	var items []workflow.Item
-	err := s.read(ctx, func(c Conn) (err error) {
-		items, err = list(c, statement, args, func(r Row) (i workflow.Item, err error) {
-			err = r.Scan(&i.ID, &i.Name, (*string)(&i.State), &i.CreatedAt, &i.UpdatedAt)
-			return i, err
-		})
-		return err
-	})
-	return paging.Cut(items, page.Limit, func(i workflow.Item) string { return i.ID }), err
-}
-
 // UpdateWorkflow implements workflow.Store.
 func (s *Store) UpdateWorkflow(ctx context.Context, change workflow.Change) (bool, error) {
 	w := change.Workflow
-	layout, pinned, err := beside(w)
+	layout, pinned, err := encodeLayoutAndPins(w)
 	if err != nil {
 		return false, err
 	}
 	updated := false
-	err = s.write(ctx, func(u *unit) error {
-		if err := u.Lock(Lock{Kind: lockWorkflow, Key: w.ID}); err != nil {
+	err = s.write(ctx, func(tx *transaction) error {
+		if err := tx.Lock(Lock{Kind: lockWorkflow, Key: w.ID}); err != nil {
 			return err
 		}
-		n, err := u.Exec(`UPDATE workflows SET name = $1, description = $2, state = $3, version = $4, revision = $5, updated_at = $6, layout = $7,
+		n, err := tx.Exec(`UPDATE workflows SET name = $1, description = $2, state = $3, version = $4, revision = $5, updated_at = $6, layout = $7,
 			source = $8, source_stale = $9, pinned = $10
 			WHERE id = $11 AND workspace_id = $12 AND revision = $13 AND deleted_at IS NULL`,
 			w.Name, w.Description, string(w.State), w.Version, w.Revision, w.UpdatedAt, layout,
@@ -135,70 +121,70 @@ func (s *Store) UpdateWorkflow(ctx context.Context, change workflow.Change) (boo
 			return err
 		}
 		if change.NewVersion != nil {
-			if err := insertVersion(u, *change.NewVersion); err != nil {
+			if err := insertVersion(tx, *change.NewVersion); err != nil {
 				return err
 			}
 		}
 		if change.Rewritten {
-			if err := u.Do(`UPDATE workflow_versions SET source = $1 WHERE workflow_id = $2 AND version = $3`, w.Source, w.ID, w.Version); err != nil {
+			if err := tx.Do(`UPDATE workflow_versions SET source = $1 WHERE workflow_id = $2 AND version = $3`, w.Source, w.ID, w.Version); err != nil {
 				return err
 			}
 		}
 		if change.Armed != nil {
-			if err := s.arm(u, w, *change.Armed); err != nil {
+			if err := s.updateTriggers(tx, w, *change.Armed); err != nil {
 				return err
 			}
 		}
-		u.record(change.Events...)
-		return insertAudit(u, change.Entries...)
+		tx.addEvents(change.Events...)
+		return insertAudit(tx, change.Entries...)
 	})
 	return updated, err
 }
 
-// DeleteWorkflow implements workflow.Store. The mark on the workflow is all it
-// takes: reads of runs and every write of the engine look at it. The rows
-// themselves go in small batches, see PurgeDeleted.
+// DeleteWorkflow implements workflow.Store. It only marks the workflow: reads of
+// runs and every write of the engine check the mark. PurgeDeleted deletes the
+// rows in small batches.
 func (s *Store) DeleteWorkflow(ctx context.Context, w workflow.Workflow, at time.Time, entry audit.Entry) (bool, error) {
 	deleted := false
-	err := s.write(ctx, func(u *unit) error {
-		if err := u.Lock(Lock{Kind: lockWorkflow, Key: w.ID}); err != nil {
+	err := s.write(ctx, func(tx *transaction) error {
+		if err := tx.Lock(Lock{Kind: lockWorkflow, Key: w.ID}); err != nil {
 			return err
 		}
-		n, err := u.Exec(`UPDATE workflows SET deleted_at = $1 WHERE id = $2 AND workspace_id = $3 AND revision = $4 AND deleted_at IS NULL`,
+		n, err := tx.Exec(`UPDATE workflows SET deleted_at = $1 WHERE id = $2 AND workspace_id = $3 AND revision = $4 AND deleted_at IS NULL`,
 			at, w.ID, w.WorkspaceID, w.Revision)
 		if deleted = n == 1; err != nil || !deleted {
 			return err
 		}
-		u.audienceChanged(w.WorkspaceID)
-		if err := disarm(u, w.ID); err != nil {
+		tx.subscribersChanged(w.WorkspaceID)
+		if err := deleteTriggers(tx, w.ID); err != nil {
 			return err
 		}
-		if err := errors.Join(s.tellParents(u, w.ID, at), s.cancelChildrenOf(u, w.ID, at)); err != nil {
+		if err := errors.Join(s.answerParents(tx, w.ID, at), s.cancelChildrenOf(tx, w.ID, at)); err != nil {
 			return err
 		}
-		if err := s.dropAll(u, w.WorkspaceID, w.ID); err != nil {
+		if err := s.revokeLeases(tx, w.WorkspaceID, w.ID); err != nil {
 			return err
 		}
-		u.afterCommit(func() { s.notify.WorkflowDeleted(w.ID) })
-		if err := deleteWebhooks(u, w, at); err != nil {
+		tx.afterCommit(func() { s.notify.WorkflowDeleted(w.ID) })
+		if err := deleteWebhooks(tx, w, at); err != nil {
 			return err
 		}
-		return insertAudit(u, entry)
+		return insertAudit(tx, entry)
 	})
 	return deleted, err
 }
 
-// deleteWebhooks deletes the webhooks that are bound to a workflow.
-func deleteWebhooks(u *unit, w workflow.Workflow, at time.Time) error {
-	if err := lockWorkspace(u, w.WorkspaceID); err != nil {
+// deleteWebhooks deletes the webhooks bound to a workflow.
+func deleteWebhooks(tx *transaction, w workflow.Workflow, at time.Time) error {
+	if err := lockWorkspace(tx, w.WorkspaceID); err != nil {
 		return err
 	}
-	hooks, err := u.Exec(`UPDATE webhooks SET deleted_at = $1 WHERE workspace_id = $2 AND workflow_id = $3 AND deleted_at IS NULL`,
+	hooks, err := tx.Exec(`UPDATE webhooks SET deleted_at = $1 WHERE workspace_id = $2 AND workflow_id = $3 AND deleted_at IS NULL`,
 		at, w.WorkspaceID, w.ID)
 	if err != nil {
 		return err
 	}
-	return errors.Join(shrink(u, "webhooks", w.WorkspaceID, hooks), shrink(u, "workflows", w.WorkspaceID, 1))
+	return errors.Join(decrementUsage(tx, "webhooks", w.WorkspaceID, hooks), decrementUsage(tx, "workflows", w.WorkspaceID, 1))
 }
 
 // Versions implements workflow.Store.

@@ -127,7 +127,7 @@ func BenchmarkCheck1MiB(b *testing.B) {
 	})
 }
 
-// BenchmarkCheckManyKeys has objects just big enough for the map of keys.
+// BenchmarkCheckManyKeys has objects just big enough for the hash table.
 func BenchmarkCheckManyKeys(b *testing.B) {
 	var keys []string
 	for i := range 20 {

@@ -28,7 +28,7 @@ type body struct {
 	Named map[string]*string `json:"named"`
 }
 
-func TestDecodeBodyRefusesNull(t *testing.T) {
+func TestDecodeBodyRejectsNull(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
 		in   string
@@ -57,8 +57,8 @@ func TestDecodeBodyRefusesNull(t *testing.T) {
 	}
 }
 
-// Without the rule null leaves a pointer nil, as encoding/json does.
-func TestDecodeTakesNullForPointers(t *testing.T) {
+// Decode leaves a pointer nil for null, as encoding/json does.
+func TestDecodeAcceptsNullForPointers(t *testing.T) {
 	t.Parallel()
 	var dst body
 	if err := strictjson.Decode([]byte(`{"name": null, "steps": null, "inner": null}`), &dst); err != nil {
@@ -69,8 +69,8 @@ func TestDecodeTakesNullForPointers(t *testing.T) {
 	}
 }
 
-// Only what is said about a key is about the key.
-func TestErrorsTellKeysFromValues(t *testing.T) {
+// Error.Key is set only for errors about a key.
+func TestErrorsDistinguishKeysFromValues(t *testing.T) {
 	t.Parallel()
 	var dst body
 	got := map[string]bool{}

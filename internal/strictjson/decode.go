@@ -1,16 +1,15 @@
-// Package strictjson decodes JSON that strangers wrote: request bodies and
-// stored documents. It owns the rules for what is acceptable JSON, and the
-// messages that tell a person what to repair and where.
+// Package strictjson decodes untrusted JSON: request bodies and stored documents.
+// It owns the rules for acceptable JSON, and error messages that tell users what
+// to fix and where.
 //
 // encoding/json is lenient in ways that hide mistakes: it drops unknown
 // fields, matches names in any letter case, lets the last of two equal keys
-// win, repairs invalid UTF-8 and rounds 64-bit numbers. Here one scan over the
-// input refuses all of that and every value that does not fit the Go type;
-// only what passes is handed to encoding/json.
+// win, repairs invalid UTF-8 and rounds 64-bit numbers. This package first scans
+// the input and rejects all of that, and every value that does not fit the Go
+// type. Then it decodes the input with encoding/json.
 //
-// The package does not own the size of the input, required fields or any rule
-// about what a value means: callers limit what they read and validate what
-// they got.
+// The package does not limit the size of the input, check required fields or
+// validate the meaning of values: callers do.
 package strictjson
 
 import (
@@ -20,8 +19,8 @@ import (
 	"reflect"
 )
 
-// Limits on well-formed documents. They bound the work and the memory that
-// one document can cause here and in everything that walks it later.
+// Limits on well-formed documents. They bound the time and memory that one
+// document costs, here and in code that processes it later.
 const (
 	maxDepth       = 64
 	maxKeys        = 10_000
@@ -33,23 +32,22 @@ const (
 
 // Decode decodes exactly one JSON value into dst, a non-nil pointer.
 //
-// What is wrong with data is returned as [Errors]. Any other error means that
-// dst is not a pointer to a type this package supports: a mistake in the
-// program. After an error the content of dst is unspecified.
+// If data is not acceptable, Decode returns [Errors]. Any other error means that
+// dst is not a pointer to a type that this package supports, which is a bug in
+// the program. After an error the content of dst is unspecified.
 //
-// Fields that are absent keep their value, so defaults can be set in dst
-// beforehand; values of type any in dst should be nil. They come out as
-// described at [DecodeAny].
+// Absent fields keep their value, so dst can have defaults. Values of type any
+// should be nil; they are decoded as described at [DecodeAny].
 //
-// A type with its own UnmarshalJSON is checked for structure only, and is
-// itself responsible for null. When it uses this package, the pointers and
+// For a type with its own UnmarshalJSON, only the structure is checked, and the
+// type itself must handle null. If it uses this package, the pointers and
 // positions of its Errors are made relative to the whole document.
 func Decode(data []byte, dst any) error { return decode(data, dst, false) }
 
-// DecodeBody decodes like Decode, into a pointer to a struct, and refuses null
-// for the members whose fields are pointers: they would be left nil, as if the
-// member were absent. Where null has a meaning of its own the field is an
-// Optional, and where it means the same it is tagged null:"ok".
+// DecodeBody is like Decode for a pointer to a struct, but rejects null for
+// members whose fields are pointers: the pointer would be nil, as if the member
+// were absent. If null has its own meaning, use an Optional field. If null means
+// the same as absent, tag the field null:"ok".
 func DecodeBody(data []byte, dst any) error { return decode(data, dst, true) }
 
 func decode(data []byte, dst any, body bool) error {
@@ -57,7 +55,7 @@ func decode(data []byte, dst any, body bool) error {
 	if v.Kind() != reflect.Pointer || v.IsNil() {
 		return fmt.Errorf("strictjson: cannot decode into %T, need a non-nil pointer", dst)
 	}
-	p, err := planFor(v.Type().Elem())
+	p, err := typeInfoFor(v.Type().Elem())
 	if err != nil {
 		return err
 	}
@@ -71,8 +69,8 @@ func decode(data []byte, dst any, body bool) error {
 			return nil
 		}
 	}
-	// Only now are the values tried whose rules live in their own methods:
-	// trying each one beforehand would decode every valid document twice.
+	// Values with their own UnmarshalJSON are decoded one by one only now, to find
+	// the invalid ones: doing it earlier would decode every valid document twice.
 	if errs, _ = scan(data, p, scanOptions{body: body, probe: true}); errs != nil {
 		return errs
 	}
@@ -82,10 +80,10 @@ func decode(data []byte, dst any, body bool) error {
 // DecodeAny decodes exactly one JSON value into nil, bool, string, int,
 // float64, []any or map[string]any.
 //
-// A number with an integral value that fits 64 bits is an int, however it was
-// written (1, 1.0 and 1e0 are equal), so that large identifiers keep all their
-// digits and a value keeps its type when it is encoded and decoded again. Every
-// other number is a float64.
+// A number with an integral value that fits 64 bits becomes an int, regardless of
+// its notation (1, 1.0 and 1e0 are equal), so that large identifiers keep all
+// digits and a value keeps its type across encoding and decoding. Every other
+// number becomes a float64.
 func DecodeAny(data []byte) (any, error) {
 	var v any
 	if err := Decode(data, &v); err != nil {
@@ -103,9 +101,9 @@ func Check(data []byte) error {
 	return nil
 }
 
-// unmarshal fills the pointer v from data that passed the scan. Numbers go
-// through json.Number only when exact is set, because that is slower.
-func unmarshal(data []byte, v reflect.Value, p *plan, exact bool) error {
+// unmarshal decodes data that passed the scan into the pointer v. It uses
+// json.Number only if exact is set, because that is slower.
+func unmarshal(data []byte, v reflect.Value, p *typeInfo, exact bool) error {
 	if !p.hasAny {
 		return json.Unmarshal(data, v.Interface())
 	}
@@ -118,7 +116,7 @@ func unmarshal(data []byte, v reflect.Value, p *plan, exact bool) error {
 		err = json.Unmarshal(data, v.Interface())
 	}
 	if err == nil {
-		settle(v.Elem(), p)
+		convertNumbers(v.Elem(), p)
 	}
 	return err
 }

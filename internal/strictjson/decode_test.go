@@ -146,7 +146,7 @@ func TestNumbersIntoAny(t *testing.T) {
 		if err != nil || got != test.want {
 			t.Errorf("DecodeAny(%s) = %v (%T), %v; want %v (%T)", test.in, got, got, err, test.want, test.want)
 		}
-		// A value must not change its type when stored and read again.
+		// A value must keep its type across encoding and decoding.
 		again, err := json.Marshal(got)
 		if err != nil {
 			t.Fatal(err)
@@ -157,7 +157,7 @@ func TestNumbersIntoAny(t *testing.T) {
 	}
 }
 
-func TestProgramMistakes(t *testing.T) {
+func TestUnsupportedTargets(t *testing.T) {
 	t.Parallel()
 	type option struct {
 		N int `json:"n,string"`

@@ -5,8 +5,7 @@ import (
 	"encoding/json"
 )
 
-// Encode writes a value as compact JSON, with every character that JSON allows
-// as it is.
+// Encode returns a value as compact JSON with minimal escaping.
 func Encode(value any) ([]byte, error) {
 	var buffer bytes.Buffer
 	encoder := json.NewEncoder(&buffer)

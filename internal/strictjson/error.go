@@ -8,13 +8,13 @@ import (
 	"strings"
 )
 
-// Kind says which of two things is wrong with a document.
+// Kind is the kind of an Error.
 type Kind int
 
 const (
-	// Syntax says that the input is not well-formed JSON.
+	// Syntax means that the input is not well-formed JSON.
 	Syntax Kind = iota + 1
-	// Shape says that the input is well-formed, but not what is accepted.
+	// Shape means that the input is well-formed, but not acceptable.
 	Shape
 )
 
@@ -29,18 +29,17 @@ func (k Kind) String() string {
 	return fmt.Sprintf("Kind(%d)", int(k))
 }
 
-// Error is one thing that is wrong with a document. Message is fit for the
-// person who wrote it.
+// Error is one problem with a document. Message is meant for its author.
 type Error struct {
 	Kind    Kind
 	Pointer string // JSON Pointer (RFC 6901) to the value, "" for the whole document
-	Key     bool   // it is about the key that leads there, not about the value
+	Key     bool   // the problem is the key, not the value
 	Message string
 	Line    int // from 1
 	Column  int // in characters, from 1
 }
 
-// Error returns the message with the place it is about.
+// Error returns the message with its position or pointer.
 func (e *Error) Error() string {
 	if e.Kind == Syntax {
 		return fmt.Sprintf("line %d, column %d: %s", e.Line, e.Column, e.Message)
@@ -51,9 +50,9 @@ func (e *Error) Error() string {
 	return e.Pointer + ": " + e.Message
 }
 
-// Errors is what is wrong with a document: either the one Syntax error where
-// reading stopped, or up to 20 Shape errors. It is never empty when returned
-// as an error.
+// Errors has the problems of a document: either the one Syntax error at which
+// reading stopped, or up to 20 Shape errors. It is never empty when returned as
+// an error.
 type Errors []*Error
 
 // Error returns all errors on one line.
@@ -65,7 +64,7 @@ func (e Errors) Error() string {
 	return strings.Join(text, "; ")
 }
 
-// Kind returns the kind that all the errors have.
+// Kind returns the kind of the errors, which all have the same.
 func (e Errors) Kind() Kind { return e[0].Kind }
 
 // Unwrap lets errors.As find the first *Error.
@@ -77,8 +76,8 @@ func (e Errors) Unwrap() []error {
 	return list
 }
 
-// plainMessage is the text of an error that decoding a value returned, without
-// the Go type names that encoding/json puts in it.
+// plainMessage returns the text of a decoding error, without the Go type names
+// that encoding/json includes.
 func plainMessage(err error) string {
 	var te *json.UnmarshalTypeError
 	if !errors.As(err, &te) {

@@ -6,17 +6,17 @@ import (
 	"strings"
 )
 
-// field is a struct field as JSON sees it.
+// field is a struct field with its JSON name.
 type field struct {
 	name  string
 	typ   reflect.Type
 	index []int // for reflect.Value.FieldByIndex
-	plan  *plan
-	// nullOK says that null means the same as no member.
+	info  *typeInfo
+	// nullOK means that null is the same as an absent member.
 	nullOK bool
 }
 
-// embedded is a struct whose fields count as fields of the outermost one.
+// embedded is a struct whose fields are promoted to the outermost struct.
 type embedded struct {
 	typ   reflect.Type
 	index []int
@@ -27,9 +27,9 @@ type found struct {
 	tagged, plain []field
 }
 
-// jsonFields lists the fields of struct type t under the rules of
-// encoding/json: of fields with the same name the least embedded one counts,
-// then the one with a tag, and if that leaves several, none.
+// jsonFields returns the fields of struct type t by the rules of encoding/json:
+// of fields with the same name the least nested one wins, then the one with a
+// tag. If several remain, all are ignored.
 func jsonFields(t reflect.Type) ([]field, error) {
 	var fields []field
 	taken := map[string]bool{}
@@ -68,7 +68,7 @@ func (f *found) dominant() (field, bool) {
 	return field{}, false
 }
 
-// levelFields is what was found at one depth of embedding, in order.
+// levelFields has the fields at one depth of embedding, in order.
 type levelFields struct {
 	names  []string
 	byName map[string]*found
@@ -122,8 +122,8 @@ func (l *levelFields) add(f field, goName string) {
 	}
 }
 
-// checkTag refuses what encoding/json would treat in a way the scan does not
-// follow.
+// checkTag rejects tags that encoding/json handles in a way that the scan does
+// not support.
 func checkTag(t reflect.Type, sf reflect.StructField, name, options string) error {
 	switch {
 	case strings.ContainsAny(name, "\\\"'`"):

@@ -39,7 +39,7 @@ type (
 		Depth int `json:"depth"`
 	}
 	Word   string
-	Shadow struct { // the outer id counts
+	Shadow struct { // the outer id wins
 		*Base
 		ID int `json:"id"`
 	}
@@ -52,17 +52,17 @@ type (
 		Plain  int
 		hidden int //nolint:unused // the decoder must not see it
 	}
-	Twice struct { // the same type by two ways at one depth
+	Twice struct { // the same type twice at one depth
 		viaA
 		viaB
 	}
 	viaA  struct{ Plain }
 	viaB  struct{ Plain }
 	Plain struct{ Extra int }
-	Timed struct { // gets the methods of the time
+	Timed struct { // has the promoted methods of time.Time
 		time.Time
 	}
-	TwoTimed struct { // two methods with one name are none
+	TwoTimed struct { // ambiguous methods are not promoted
 		Start
 		End
 	}
@@ -70,8 +70,8 @@ type (
 	End   struct{ time.Time }
 )
 
-// TestFields compares which keys a struct takes with encoding/json, whose
-// decoder must not see a key that the scan resolved to another field.
+// TestFields checks that the scan and encoding/json resolve keys to the same
+// fields.
 func TestFields(t *testing.T) {
 	t.Parallel()
 	names := []string{
@@ -109,8 +109,8 @@ func TestFields(t *testing.T) {
 	}
 }
 
-// otherCase reports whether the name differs only in case from a known one:
-// the one thing that encoding/json takes and this package does not.
+// otherCase reports whether the name differs only in case from a known one, which
+// encoding/json accepts and this package does not.
 func otherCase(err error) bool {
 	errs, ok := errors.AsType[strictjson.Errors](err)
 	if !ok || len(errs) != 1 {

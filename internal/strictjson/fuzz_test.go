@@ -17,8 +17,8 @@ import (
 	"github.com/stepmill/stepmill/internal/strictjson"
 )
 
-// fuzzDocument is a type whose values can be compared with what encoding/json
-// makes of the same input.
+// fuzzDocument is a type whose values can be compared with those that
+// encoding/json decodes.
 type fuzzDocument struct {
 	Name  string                     `json:"name"`
 	Count *int32                     `json:"count"`
@@ -47,7 +47,7 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// fuzzAny checks that what is accepted means the same to encoding/json.
+// fuzzAny checks that encoding/json decodes accepted input to the same value.
 func fuzzAny(t *testing.T, data []byte) {
 	got, err := strictjson.DecodeAny(data)
 	checked := strictjson.Check(data)
@@ -57,10 +57,10 @@ func fuzzAny(t *testing.T, data []byte) {
 	if err != nil {
 		var errs strictjson.Errors
 		if errors.As(err, &errs) && errs.Kind() == strictjson.Shape && len(errs) < 20 {
-			return // may be cut short by a limit, so nothing is known
+			return // a limit may have ended the scan early
 		}
 		if json.Valid(data) && !hasDuplicate(data) && !lossy(data) {
-			t.Fatalf("%q is valid but refused: %v", data, err)
+			t.Fatalf("%q is valid but was rejected: %v", data, err)
 		}
 		return
 	}
@@ -71,7 +71,7 @@ func fuzzAny(t *testing.T, data []byte) {
 	d.UseNumber()
 	var want any
 	if err := d.Decode(&want); err != nil {
-		t.Fatalf("encoding/json refuses %q: %v", data, err)
+		t.Fatalf("encoding/json rejects %q: %v", data, err)
 	}
 	if !same(got, want) {
 		t.Fatalf("%q: got %#v, want %#v", data, got, want)
@@ -92,15 +92,14 @@ func fuzzStruct(t *testing.T, data []byte) {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&want); err != nil {
-		t.Fatalf("encoding/json refuses %q: %v", data, err)
+		t.Fatalf("encoding/json rejects %q: %v", data, err)
 	}
 	if diff := cmp.Diff(want, got, cmp.AllowUnexported(color{})); diff != "" {
 		t.Fatalf("%q (-want +got):\n%s", data, diff)
 	}
 }
 
-// lossy reports whether encoding/json changes text on the way: it replaces
-// what is not Unicode.
+// lossy reports whether encoding/json changes text: it replaces invalid Unicode.
 func lossy(data []byte) bool {
 	var v any
 	if err := json.Unmarshal(data, &v); err != nil {
@@ -109,7 +108,7 @@ func lossy(data []byte) bool {
 	return strings.Contains(fmt.Sprint(v), "\uFFFD") || !bytes.Equal(data, bytes.ToValidUTF8(data, nil))
 }
 
-// hasDuplicate finds equal keys of one object in valid JSON.
+// hasDuplicate reports whether an object in valid JSON has duplicate keys.
 func hasDuplicate(data []byte) bool {
 	d := json.NewDecoder(bytes.NewReader(data))
 	type level struct {
@@ -185,7 +184,7 @@ func sameNumber(got any, want json.Number) bool {
 	if float64(n) != f {
 		return false
 	}
-	// A float64 may only be as close as it is if the number was no integer.
+	// A float64 may be inexact only if the number is not an integer.
 	if math.Abs(f) < 1<<53 || math.Abs(f) > 1<<63 {
 		return true
 	}
@@ -193,8 +192,8 @@ func sameNumber(got any, want json.Number) bool {
 	return ok && (!exact.IsInt() || !exact.Num().IsInt64() || exact.Num().Int64() == int64(n))
 }
 
-// TestRoundTrip encodes random values and expects them back, equal in value
-// and in type.
+// TestRoundTrip checks that random values keep their value and type across
+// encoding and decoding.
 func TestRoundTrip(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

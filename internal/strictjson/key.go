@@ -7,17 +7,17 @@ import (
 	"github.com/stepmill/stepmill/internal/suggest"
 )
 
-// member reads a key with its colon, and returns the plan for its value.
-func (s *scanner) member(f *frame) (*plan, bool) {
+// member reads a key with its colon and returns the type info of its value.
+func (s *scanner) member(f *frame) (*typeInfo, bool) {
 	parent := len(s.stack) - 1
 	start := s.pos
 	if f.count > maxKeys {
-		return nil, s.refuse(start, parent, "object has more than %d keys", maxKeys)
+		return nil, s.abort(start, parent, "object has more than %d keys", maxKeys)
 	}
 	if !s.at('"') {
 		return nil, s.unexpected(parent, "a key in double quotes")
 	}
-	form, ok := s.text(parent)
+	form, ok := s.quotedText(parent)
 	if !ok {
 		return nil, false
 	}
@@ -26,40 +26,40 @@ func (s *scanner) member(f *frame) (*plan, bool) {
 		f.key = unescape(s.data[start:s.pos])
 	}
 	if len(f.key) > maxKeyBytes {
-		return nil, s.refuse(start, parent, "a key is longer than %d bytes", maxKeyBytes)
+		return nil, s.abort(start, parent, "a key is longer than %d bytes", maxKeyBytes)
 	}
 	if form.nul {
-		return nil, s.refuse(start, parent, "a key contains a NUL character")
+		return nil, s.abort(start, parent, "a key contains a NUL character")
 	}
 	p, ok := s.field(f, start)
 	if !ok {
 		return nil, false
 	}
-	s.space()
+	s.skipSpace()
 	if !s.at(':') {
 		return nil, s.unexpected(len(s.stack), "a colon after the key")
 	}
 	s.pos++
-	s.space()
+	s.skipSpace()
 	return p, true
 }
 
-// field checks the key that started at start and returns the plan for its
+// field checks the key that started at start and returns the type info of its
 // value.
-func (s *scanner) field(f *frame, start int) (*plan, bool) {
+func (s *scanner) field(f *frame, start int) (*typeInfo, bool) {
 	if f.object != nil {
 		if i, ok := f.object.byName[string(f.key)]; ok {
 			if i >= 64 {
-				return f.object.fields[i].plan, s.unique(f, start)
+				return f.object.fields[i].info, s.addKey(f, start)
 			}
 			if f.seen&(1<<i) != 0 {
 				return nil, s.duplicate(f, start)
 			}
 			f.seen |= 1 << i
-			return f.object.fields[i].plan, true
+			return f.object.fields[i].info, true
 		}
 	}
-	if !s.unique(f, start) {
+	if !s.addKey(f, start) {
 		return nil, false
 	}
 	if f.object != nil {
@@ -70,15 +70,15 @@ func (s *scanner) field(f *frame, start int) (*plan, bool) {
 	return f.elem, true
 }
 
-// unique remembers the current key and refuses one it has seen.
-func (s *scanner) unique(f *frame, start int) bool {
+// addKey records the current key and rejects a duplicate.
+func (s *scanner) addKey(f *frame, start int) bool {
 	s.keys = append(s.keys, f.key)
 	mine := s.keys[f.firstKey:]
-	if len(mine) > fewKeys {
-		if f.many == nil {
-			f.many = newKeySet(mine[:fewKeys])
+	if len(mine) > linearKeys {
+		if f.keySet == nil {
+			f.keySet = newKeySet(mine[:linearKeys])
 		}
-		return f.many.add(mine) || s.duplicate(f, start)
+		return f.keySet.add(mine) || s.duplicate(f, start)
 	}
 	for _, k := range mine[:len(mine)-1] {
 		if bytes.Equal(k, f.key) {
@@ -101,9 +101,8 @@ func unescape(quoted []byte) []byte {
 	return []byte(text)
 }
 
-// didYouMean returns the end of the message about an unknown field: the known field
-// that was probably meant, if there is one.
-func (p *plan) didYouMean(key string) string {
+// didYouMean returns a suggestion for the message about an unknown field, or "".
+func (p *typeInfo) didYouMean(key string) string {
 	names := make([]string, len(p.fields))
 	for i, f := range p.fields {
 		names[i] = f.name

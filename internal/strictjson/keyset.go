@@ -5,16 +5,16 @@ import (
 	"hash/maphash"
 )
 
-// fewKeys is how many keys of an object are compared one by one before a table
-// takes over.
-const fewKeys = 16
+// linearKeys is the number of keys of an object up to which they are compared one
+// by one. Larger objects use a hash table.
+const linearKeys = 16
 
-// keySet is a hash table of the keys of one object. It holds places in the
-// list of keys, so that a big object costs no allocation per key. The seed
-// keeps a stranger from choosing keys that collide.
+// keySet is a hash table of the keys of one object. It holds indexes into the
+// list of keys, to avoid an allocation per key. The random seed prevents an
+// attacker from choosing keys that collide.
 type keySet struct {
 	seed  maphash.Seed
-	slots []int32 // place in the list plus one, 0 if free
+	slots []int32 // index into the list plus one, 0 if free
 }
 
 func newKeySet(keys [][]byte) *keySet {
@@ -23,7 +23,7 @@ func newKeySet(keys [][]byte) *keySet {
 	return t
 }
 
-// add adds the last of keys, and reports whether it is the first of its kind.
+// add adds the last of keys and reports whether it is new.
 func (t *keySet) add(keys [][]byte) bool {
 	if 2*len(keys) > len(t.slots) {
 		t.grow(keys[:len(keys)-1])
@@ -32,7 +32,7 @@ func (t *keySet) add(keys [][]byte) bool {
 }
 
 func (t *keySet) grow(keys [][]byte) {
-	size := 4 * fewKeys
+	size := 4 * linearKeys
 	for size < 4*len(keys) {
 		size *= 2
 	}
@@ -42,14 +42,14 @@ func (t *keySet) grow(keys [][]byte) {
 	}
 }
 
-func (t *keySet) insert(keys [][]byte, place int) bool {
+func (t *keySet) insert(keys [][]byte, index int) bool {
 	mask := uint64(len(t.slots) - 1)
-	for i := maphash.Bytes(t.seed, keys[place]) & mask; ; i = (i + 1) & mask {
+	for i := maphash.Bytes(t.seed, keys[index]) & mask; ; i = (i + 1) & mask {
 		if t.slots[i] == 0 {
-			t.slots[i] = int32(place + 1)
+			t.slots[i] = int32(index + 1)
 			return true
 		}
-		if bytes.Equal(keys[t.slots[i]-1], keys[place]) {
+		if bytes.Equal(keys[t.slots[i]-1], keys[index]) {
 			return false
 		}
 	}

@@ -69,7 +69,7 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-func TestAtMostTwentyErrors(t *testing.T) {
+func TestReportsAtMostTwentyErrors(t *testing.T) {
 	t.Parallel()
 	for _, n := range []int{19, 20, 21, 5000} {
 		in := `{"steps":[` + strings.TrimPrefix(strings.Repeat(",1", n), ",") + `]}`
@@ -94,16 +94,16 @@ func TestManyKeys(t *testing.T) {
 			}
 		}
 	}
-	// Equal keys of different objects, with the outer one open.
+	// Equal keys of nested objects.
 	in := `{"a":` + object(40) + `,"b":[` + object(40) + `,` + object(3) + `],"k1":` + object(20) + `}`
 	if err := strictjson.Check([]byte(in)); err != nil {
 		t.Errorf("equal keys of different objects: %v", err)
 	}
 }
 
-// TestHostile has inputs that are meant to cost more than they should: work
-// that grows faster than they do would not end within the time of a test.
-func TestHostile(t *testing.T) {
+// The inputs are chosen to take quadratic time in a naive implementation, which
+// would exceed the timeout of the test.
+func TestHostileInputTakesLinearTime(t *testing.T) {
 	t.Parallel()
 	tests := map[string]string{
 		"deep arrays":       strings.Repeat("[", 1_000_000),
@@ -133,7 +133,7 @@ func TestHostile(t *testing.T) {
 	}
 }
 
-// TestTinyNumbers has exponents that exact arithmetic must not follow.
+// TestTinyNumbers has exponents that are too large for exact arithmetic.
 func TestTinyNumbers(t *testing.T) {
 	t.Parallel()
 	got, err := strictjson.DecodeAny([]byte(`[1e-999999999, 0e999999999, 0.0e-5, -1e-400]`))

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Optional is a struct field that tells absent, null and a value apart, which
-// JSON Merge Patch (RFC 7396) gives three meanings. Its zero value is absent.
+// Optional is a struct field that distinguishes absent, null and a value, as JSON
+// Merge Patch (RFC 7396) requires. Its zero value is absent.
 type Optional[T any] struct {
 	Set   bool // the field was present
 	Null  bool // and was null
@@ -22,15 +22,15 @@ func (o *Optional[T]) UnmarshalJSON(data []byte) error {
 		o.Null = true
 		return nil
 	}
-	p, err := planFor(reflect.TypeFor[T]())
+	p, err := typeInfoFor(reflect.TypeFor[T]())
 	if err != nil {
 		return err
 	}
 	return unmarshal(data, reflect.ValueOf(&o.Value), p, true)
 }
 
-// MarshalJSON encodes the value, or null if there is none. Give the field the
-// option omitzero to leave out an absent one.
+// MarshalJSON encodes the value, or null if there is none. The tag option
+// omitzero omits an absent field.
 func (o Optional[T]) MarshalJSON() ([]byte, error) {
 	if !o.Set || o.Null {
 		return []byte("null"), nil
@@ -38,9 +38,9 @@ func (o Optional[T]) MarshalJSON() ([]byte, error) {
 	return json.Marshal(o.Value)
 }
 
-// optionalElem is the T of an Optional[T], nil for other types.
+// optionalElem returns the T of an Optional[T], nil for other types.
 func optionalElem(t reflect.Type) reflect.Type {
-	if t.PkgPath() != reflect.TypeFor[plan]().PkgPath() || !strings.HasPrefix(t.Name(), "Optional[") {
+	if t.PkgPath() != reflect.TypeFor[typeInfo]().PkgPath() || !strings.HasPrefix(t.Name(), "Optional[") {
 		return nil
 	}
 	value, _ := t.FieldByName("Value")

@@ -79,7 +79,7 @@ func TestOptionalEncode(t *testing.T) {
 	}
 }
 
-func TestOptionalRefuses(t *testing.T) {
+func TestOptionalErrors(t *testing.T) {
 	t.Parallel()
 	const in = `{"name":1,"step":{"nope":1},"count":1.5,"color":"beige","inner":{"values":1},"list":["x"],"ptr":[null]}`
 	got := problems(t, strictjson.Decode([]byte(in), new(patch))).Error()

@@ -12,17 +12,16 @@ import (
 	"github.com/stepmill/stepmill/internal/jsonpointer"
 )
 
-// syntax ends the scan with one error. It hides the Shape errors found before,
-// because they are guesses about a document that could not be read. The first
-// depth frames of the stack lead to its pointer.
+// syntax ends the scan with one error. It discards earlier Shape errors, because
+// they are unreliable in a document that is not well-formed. The first depth
+// frames of the stack make up its pointer.
 func (s *scanner) syntax(at, depth int, message string) bool {
 	s.errs = Errors{s.newError(Syntax, at, depth, message)}
 	return false
 }
 
-// refuse ends the scan with a Shape error about something that is not worth
-// looking into further.
-func (s *scanner) refuse(at, depth int, format string, args ...any) bool {
+// abort ends the scan with a Shape error, for documents that exceed a limit.
+func (s *scanner) abort(at, depth int, format string, args ...any) bool {
 	s.errs = append(s.errs, s.newError(Shape, at, depth, fmt.Sprintf(format, args...)))
 	return false
 }
@@ -55,8 +54,8 @@ func (s *scanner) unexpected(depth int, want string) bool {
 	return s.syntax(s.pos, depth, fmt.Sprintf("unexpected character %q, expected %s", r, want))
 }
 
-// word is the run of letters at the current position, such as NaN, cut at a
-// length worth showing.
+// word returns the letters at the current position, such as NaN, truncated for
+// display.
 func (s *scanner) word() string {
 	i := s.pos
 	for i < len(s.data) && i < s.pos+20 && (s.data[i]|0x20 >= 'a' && s.data[i]|0x20 <= 'z') {
@@ -76,7 +75,7 @@ func (s *scanner) position(at int) (line, column int) {
 	return bytes.Count(before, []byte{'\n'}) + 1, utf8.RuneCount(before[start:]) + 1
 }
 
-// pointer builds the JSON Pointer to the current value of the first depth
+// pointer returns the JSON Pointer to the current value of the first depth
 // frames.
 func (s *scanner) pointer(depth int) string {
 	members := make([]string, depth)
@@ -89,9 +88,9 @@ func (s *scanner) pointer(depth int) string {
 	return jsonpointer.Of(members...)
 }
 
-// try decodes the complete value that started at start, on its own, to learn
-// whether the methods of its type accept it.
-func (s *scanner) try(p *plan, start int) bool {
+// tryDecode decodes the complete value that started at start, to find out whether
+// the decoding method of its type accepts it.
+func (s *scanner) tryDecode(p *typeInfo, start int) bool {
 	err := json.Unmarshal(s.data[start:s.pos], reflect.New(p.typ).Interface())
 	if err == nil {
 		return true
@@ -104,16 +103,15 @@ func (s *scanner) try(p *plan, start int) bool {
 		return s.shape(start, "%s", plainMessage(err))
 	}
 	for _, e := range inner {
-		if !s.adopt(e, start) {
+		if !s.addNested(e, start) {
 			return false
 		}
 	}
 	return true
 }
 
-// adopt adds an error that was found in the part of the document that starts
-// at start.
-func (s *scanner) adopt(e *Error, start int) bool {
+// addNested adds an error of a nested decoder, whose input starts at start.
+func (s *scanner) addNested(e *Error, start int) bool {
 	moved := s.newError(Shape, start, len(s.stack), e.Message)
 	moved.Pointer += e.Pointer
 	moved.Key = e.Key

@@ -5,9 +5,9 @@ import (
 	"unicode/utf8"
 )
 
-// scanner makes the one pass over a document. It keeps its own stack, so that
-// hostile nesting costs no goroutine stack and the place of an error can be
-// read off the stack instead of being tracked.
+// scanner makes a single pass over a document. It has an explicit stack, so that
+// hostile nesting does not grow the goroutine stack, and the pointer of an error
+// can be built from it.
 type scanner struct {
 	data    []byte
 	pos     int
@@ -16,37 +16,37 @@ type scanner struct {
 	keys    [][]byte // keys of the open objects, see frame.firstKey
 	errs    Errors
 	scanOptions
-	exact bool // some number does not survive a float64
+	exact bool // a float64 cannot represent some number exactly
 }
 
 type scanOptions struct {
-	probe bool // try the values of lazy plans
-	body  bool // refuse null for members of the document that are pointers
+	probe bool // decode values whose types have their own decoding method
+	body  bool // reject null for members whose fields are pointers
 }
 
 // frame is an open object or array.
 type frame struct {
-	object *plan // of the struct, nil for maps, arrays and free-form values
-	elem   *plan // of the elements or map values, nil if free-form
-	lazy   *plan // plan to try when the value is complete, nil if none
-	start  int
-	count  int
-	closer byte
+	object       *typeInfo // of the struct, nil for maps, arrays and free-form values
+	elem         *typeInfo // of the elements or map values, nil if free-form
+	selfDecoding *typeInfo // type to decode the complete value with, nil if none
+	start        int
+	count        int
+	closer       byte
 
 	key      []byte  // the current key, decoded
 	seen     uint64  // the struct fields seen so far
 	firstKey int     // where this object's keys start in scanner.keys
-	many     *keySet // of these keys, nil while they are few
+	keySet   *keySet // of these keys, nil while they are few
 }
 
 // scan checks data against p, or only its structure if p is nil. exact reports
 // whether numbers decoded into any must be read from their digits.
-func scan(data []byte, p *plan, options scanOptions) (errs Errors, exact bool) {
+func scan(data []byte, p *typeInfo, options scanOptions) (errs Errors, exact bool) {
 	s := scanner{
 		data:        data,
 		badUTF8:     firstInvalid(data),
 		stack:       make([]frame, 0, 8),
-		keys:        make([][]byte, 0, fewKeys),
+		keys:        make([][]byte, 0, linearKeys),
 		scanOptions: options,
 	}
 	s.run(p)
@@ -66,12 +66,12 @@ func firstInvalid(data []byte) int {
 	}
 }
 
-func (s *scanner) run(p *plan) {
+func (s *scanner) run(p *typeInfo) {
 	if bytes.HasPrefix(s.data, []byte("\uFEFF")) {
 		s.syntax(0, 0, "the input starts with a byte order mark")
 		return
 	}
-	s.space()
+	s.skipSpace()
 	if s.pos == len(s.data) {
 		s.syntax(s.pos, 0, "the body is empty")
 		return
@@ -84,17 +84,17 @@ func (s *scanner) run(p *plan) {
 			return
 		}
 	}
-	s.space()
+	s.skipSpace()
 	if s.pos < len(s.data) {
 		s.syntax(s.pos, 0, "unexpected data after the value")
 	}
 }
 
 // step reads the next element or member of the innermost open value, or closes
-// it. Like all steps of the scanner it reports whether to go on.
+// it. Like the other methods of the scanner it reports whether to continue.
 func (s *scanner) step() bool {
 	f := &s.stack[len(s.stack)-1]
-	s.space()
+	s.skipSpace()
 	if s.at(f.closer) {
 		return s.close()
 	}
@@ -107,7 +107,7 @@ func (s *scanner) step() bool {
 		return ok && s.value(p)
 	}
 	if f.count > maxElements {
-		return s.refuse(s.pos, len(s.stack)-1, "array has more than %d elements", maxElements)
+		return s.abort(s.pos, len(s.stack)-1, "array has more than %d elements", maxElements)
 	}
 	return s.value(f.elem)
 }
@@ -118,7 +118,7 @@ func (s *scanner) comma(f *frame) bool {
 	}
 	comma := s.pos
 	s.pos++
-	s.space()
+	s.skipSpace()
 	if s.at(f.closer) {
 		return s.syntax(comma, len(s.stack)-1, "trailing comma before "+string(f.closer))
 	}
@@ -126,12 +126,12 @@ func (s *scanner) comma(f *frame) bool {
 }
 
 // value reads a scalar, or opens an object or array.
-func (s *scanner) value(p *plan) bool {
+func (s *scanner) value(p *typeInfo) bool {
 	if s.pos == len(s.data) {
 		return s.unexpected(len(s.stack), "a value")
 	}
 	start := s.pos
-	got := startOf(s.data[start])
+	got := typeOfFirstByte(s.data[start])
 	if p != nil && got != 0 {
 		var ok bool
 		if p, ok = s.accept(p, got); !ok {
@@ -153,15 +153,15 @@ func (s *scanner) value(p *plan) bool {
 	default:
 		return s.unexpected(len(s.stack), "a value")
 	}
-	if ok && s.probe && p != nil && p.lazy {
-		return s.try(p, start)
+	if ok && s.probe && p != nil && p.selfDecoding {
+		return s.tryDecode(p, start)
 	}
 	return ok
 }
 
-// accept follows p through pointers to the plan for a value of type got. After
-// a mismatch the value is read on without a plan.
-func (s *scanner) accept(p *plan, got jsonType) (*plan, bool) {
+// accept follows p through pointers to the info for a value of type got. After a
+// mismatch the value is scanned without type info.
+func (s *scanner) accept(p *typeInfo, got jsonType) (*typeInfo, bool) {
 	for p.kind == kindPointer || p.kind == kindOptional {
 		if got == typeNull {
 			return nil, p.kind == kindOptional || s.null()
@@ -174,7 +174,7 @@ func (s *scanner) accept(p *plan, got jsonType) (*plan, bool) {
 	return p, true
 }
 
-// null checks a null where a pointer would be left nil.
+// null checks a null for a field that is a pointer.
 func (s *scanner) null() bool {
 	if !s.body || len(s.stack) != 1 || s.stack[0].object == nil {
 		return true
@@ -186,17 +186,17 @@ func (s *scanner) null() bool {
 	return s.shape(s.pos, "must not be null")
 }
 
-func (s *scanner) open(p *plan, closer byte) bool {
+func (s *scanner) open(p *typeInfo, closer byte) bool {
 	if len(s.stack) == maxDepth {
-		return s.refuse(s.pos, len(s.stack), "nesting is deeper than %d levels", maxDepth)
+		return s.abort(s.pos, len(s.stack), "nesting is deeper than %d levels", maxDepth)
 	}
 	f := frame{start: s.pos, closer: closer, firstKey: len(s.keys)}
 	if p != nil {
 		switch {
 		case p.kind == kindStruct:
 			f.object = p
-		case p.lazy:
-			f.lazy = p
+		case p.selfDecoding:
+			f.selfDecoding = p
 		default:
 			f.elem = p.elem
 		}
@@ -212,14 +212,14 @@ func (s *scanner) close() bool {
 	f := s.stack[last]
 	s.stack = s.stack[:last]
 	s.keys = s.keys[:f.firstKey]
-	if s.probe && f.lazy != nil {
-		return s.try(f.lazy, f.start)
+	if s.probe && f.selfDecoding != nil {
+		return s.tryDecode(f.selfDecoding, f.start)
 	}
 	return true
 }
 
-// space moves to the next byte that is not white space.
-func (s *scanner) space() {
+// skipSpace skips whitespace.
+func (s *scanner) skipSpace() {
 	for s.pos < len(s.data) {
 		switch s.data[s.pos] {
 		case ' ', '\n', '\r', '\t':

@@ -14,7 +14,7 @@ import (
 	"github.com/stepmill/stepmill/internal/strictjson"
 )
 
-// color refuses some values, in its own words.
+// color rejects some values with its own message.
 type color struct{ name string }
 
 func (c *color) UnmarshalJSON(data []byte) error {
@@ -27,7 +27,7 @@ func (c *color) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// shape decodes with this package, as types that depend on a field do.
+// shape has an UnmarshalJSON that uses this package.
 type shape struct {
 	Sides  int   `json:"sides"`
 	Points []int `json:"points"`
@@ -92,7 +92,7 @@ func (test shapeTest) run(t *testing.T) {
 	}
 }
 
-func TestShapeWhole(t *testing.T) {
+func TestShapeOfTheDocument(t *testing.T) {
 	t.Parallel()
 	for _, test := range []shapeTest{
 		{`[]`, []string{"  must be an object, not an array"}},
@@ -226,7 +226,7 @@ func TestShapePosition(t *testing.T) {
 	for _, e := range problems(t, strictjson.Decode([]byte(in), new(document))) {
 		got = append(got, [2]int{e.Line, e.Column})
 	}
-	// The errors inside shape come from a decoder that saw only that part.
+	// The errors inside shape come from a nested decoder.
 	if diff := cmp.Diff([][2]int{{2, 12}, {3, 22}, {4, 15}, {4, 19}, {5, 8}}, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -252,7 +252,7 @@ func TestErrorText(t *testing.T) {
 	}
 }
 
-func TestLongNamesAreCut(t *testing.T) {
+func TestLongNamesAreTruncated(t *testing.T) {
 	t.Parallel()
 	key := strings.Repeat("ä", 500)
 	errs := problems(t, strictjson.Decode([]byte(`{"`+key+`":1}`), new(document)))
@@ -262,14 +262,13 @@ func TestLongNamesAreCut(t *testing.T) {
 	}
 }
 
-// viaStd is a type that decodes itself with encoding/json.
+// viaStd has an UnmarshalJSON that uses encoding/json.
 type viaStd[T any] struct{ value T }
 
 func (v *viaStd[T]) UnmarshalJSON(data []byte) error { return json.Unmarshal(data, &v.value) }
 
-// TestStdMessages checks that the names of Go types do not reach a person who
-// does not know them.
-func TestStdMessages(t *testing.T) {
+// TestMessagesHideGoTypes checks that messages do not contain names of Go types.
+func TestMessagesHideGoTypes(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		in   string

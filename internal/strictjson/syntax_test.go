@@ -10,7 +10,7 @@ import (
 	"github.com/stepmill/stepmill/internal/strictjson"
 )
 
-// problems returns what is wrong according to err, nil if err is nil.
+// problems returns err as Errors, nil if err is nil.
 func problems(t *testing.T, err error) strictjson.Errors {
 	t.Helper()
 	if err == nil {

@@ -7,7 +7,7 @@ import (
 	"strconv"
 )
 
-// textForm says what a string contains besides plain characters.
+// textForm describes the special content of a string.
 type textForm struct {
 	escaped bool
 	nul     bool
@@ -16,17 +16,17 @@ type textForm struct {
 // stringValue reads a string that is not a key.
 func (s *scanner) stringValue() bool {
 	start := s.pos
-	form, ok := s.text(len(s.stack))
+	form, ok := s.quotedText(len(s.stack))
 	if ok && form.nul {
-		// Databases and C libraries end or refuse text at a NUL.
+		// Databases and C libraries truncate or reject text with a NUL.
 		return s.shape(start, "contains a NUL character")
 	}
 	return ok
 }
 
-// text reads a quoted string. The first depth frames lead to the pointer of an
-// error in it.
-func (s *scanner) text(depth int) (form textForm, ok bool) {
+// quotedText reads a quoted string. The first depth frames make up the pointer of
+// an error in it.
+func (s *scanner) quotedText(depth int) (form textForm, ok bool) {
 	s.pos++
 	data, i := s.data, s.pos
 	for {
@@ -56,8 +56,8 @@ func (s *scanner) text(depth int) (form textForm, ok bool) {
 	}
 }
 
-// skipPlain is the place of the first quote, backslash or control character
-// from i on. It may stop early, within the last bytes of data.
+// skipPlain returns the index of the first quote, backslash or control character
+// at or after i. It may stop early, within the last bytes of data.
 func skipPlain(data []byte, i int) int {
 	const ones, tops = 0x0101010101010101, 0x8080808080808080
 	for i+8 <= len(data) {
@@ -112,7 +112,7 @@ func (s *scanner) unicodeEscape(form *textForm) (problem string) {
 	return ""
 }
 
-// hex4 is the code unit of the \uXXXX at i.
+// hex4 returns the code unit of the \uXXXX at i.
 func hex4(data []byte, i int) (code uint64, ok bool) {
 	if i+6 > len(data) || data[i] != '\\' || data[i+1] != 'u' {
 		return 0, false

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// jsonType is a set of the types a JSON value can have.
+// jsonType is a set of types of JSON values.
 type jsonType uint8
 
 const (
@@ -29,7 +29,7 @@ const (
 	nounBool    = "a boolean"
 )
 
-// String names a set of one type the way messages do.
+// String returns the name of a single type, for messages.
 func (t jsonType) String() string {
 	switch t {
 	case typeObject:
@@ -46,8 +46,8 @@ func (t jsonType) String() string {
 	return "null"
 }
 
-// startOf is the type of the value that starts with c, 0 if none does.
-func startOf(c byte) jsonType {
+// typeOfFirstByte returns the type of a value that starts with c, 0 if none does.
+func typeOfFirstByte(c byte) jsonType {
 	switch c {
 	case '{':
 		return typeObject
@@ -86,7 +86,7 @@ func (s *scanner) literal() bool {
 }
 
 // numberValue reads a number and checks that p can hold it.
-func (s *scanner) numberValue(p *plan) bool {
+func (s *scanner) numberValue(p *typeInfo) bool {
 	start := s.pos
 	form, problem := s.number()
 	if problem != "" {
@@ -119,9 +119,9 @@ func (s *scanner) numberValue(p *plan) bool {
 	return true
 }
 
-// integer checks the number that started at start against the integer type of
-// p. encoding/json takes no fraction or exponent here, not even 1.0.
-func (s *scanner) integer(p *plan, start int, form numberForm) bool {
+// integer checks that the number that started at start fits the integer type of
+// p. encoding/json accepts no fraction or exponent here, not even 1.0.
+func (s *scanner) integer(p *typeInfo, start int, form numberForm) bool {
 	if form.fraction || form.exponent {
 		return s.shape(start, "must be an integer, without a fraction or exponent")
 	}
@@ -139,15 +139,15 @@ func (s *scanner) integer(p *plan, start int, form numberForm) bool {
 	return true
 }
 
-// numberForm says how a number is written.
+// numberForm describes the notation of a number.
 type numberForm struct {
 	digits   int // before the decimal point
 	fraction bool
 	exponent bool
 }
 
-// number reads a number. problem says why it is not one, with the position at
-// the byte in question.
+// number reads a number. If it is not valid, problem is the reason and the
+// position is at the offending byte.
 func (s *scanner) number() (form numberForm, problem string) {
 	if s.at('-') {
 		s.pos++
@@ -196,7 +196,7 @@ func (s *scanner) orEnd(problem string) string {
 	return problem
 }
 
-// quote shows text from the input in a message, cut to a readable length.
+// quote quotes text of the input for a message, truncated to a readable length.
 func quote(text []byte) string {
 	const most = 64
 	runes := []rune(string(text[:min(len(text), 4*most)]))

@@ -1,7 +1,7 @@
 package strictyaml
 
 // block reads the value at the current position, which may be a mapping or a
-// sequence in block style, and moves to what comes next.
+// sequence in block style, and moves to the next token.
 func (p *parser) block(parent int) bool {
 	switch {
 	case p.entryAhead():
@@ -12,10 +12,10 @@ func (p *parser) block(parent int) bool {
 	return p.inline(parent)
 }
 
-// entryAhead tells whether an entry of a sequence stands here.
+// entryAhead reports whether an entry of a sequence starts here.
 func (p *parser) entryAhead() bool { return p.at('-') && p.blankAt(p.pos+1) }
 
-// keyAhead tells whether a key stands here, with its colon on the same line.
+// keyAhead reports whether a key starts here, with its colon on the same line.
 func (p *parser) keyAhead() bool {
 	if p.pos == len(p.src) {
 		return false
@@ -37,7 +37,7 @@ func (p *parser) keyAhead() bool {
 	return end < len(p.src) && p.src[end] == ':' && p.blankAt(end+1)
 }
 
-// quoteEnd is the offset behind the closing quote, if it stands on this line.
+// quoteEnd returns the offset after the closing quote, if it is on this line.
 func (p *parser) quoteEnd() int {
 	quote := p.src[p.pos]
 	for i := p.pos + 1; i < len(p.src) && p.src[i] != '\n'; i++ {
@@ -63,7 +63,7 @@ func (p *parser) mapping(column int) bool {
 		if !p.key(column) || !p.memberValue(column, at) {
 			return false
 		}
-		p.between()
+		p.endValue()
 		if p.ended() || p.column() < column {
 			return p.close()
 		}
@@ -71,14 +71,14 @@ func (p *parser) mapping(column int) bool {
 		case p.column() > column:
 			return p.syntax(p.pos, "this line is indented further than the keys before it")
 		case p.entryAhead():
-			return p.syntax(p.pos, "expected a key, not an entry of a list")
+			return p.syntax(p.pos, "expected a key, not a list entry")
 		case !p.keyAhead():
-			return p.syntax(p.pos, "expected a key with a colon and a space behind it")
+			return p.syntax(p.pos, "expected a key followed by a colon and a space")
 		}
 	}
 }
 
-// key reads a key with its colon. Whatever is in it stands on one line.
+// key reads a key with its colon, all on one line.
 func (p *parser) key(parent int) bool {
 	at := p.pos
 	key, ok := p.keyText(parent, false)
@@ -90,8 +90,8 @@ func (p *parser) key(parent int) bool {
 	return true
 }
 
-// memberValue reads what follows the colon of the key that stands at keyAt in
-// the given column.
+// memberValue reads the value after the colon of the key at keyAt in the given
+// column.
 func (p *parser) memberValue(column, keyAt int) bool {
 	p.skipBlanks()
 	p.skipComment()
@@ -106,14 +106,13 @@ func (p *parser) memberValue(column, keyAt int) bool {
 		return p.null(keyAt)
 	case p.column() > column:
 		return p.block(column)
-	case p.entryAhead(): // a list may stand right under its key
+	case p.entryAhead(): // a list may have the same indentation as its key
 		return p.sequence(column, true)
 	}
 	return p.null(keyAt)
 }
 
-// sequence reads the entries at one column, which may be that of the key that
-// they stand under.
+// sequence reads the entries at one column, which may be the column of their key.
 func (p *parser) sequence(column int, underKey bool) bool {
 	if !p.open(p.pos, '[', ']') {
 		return false
@@ -122,7 +121,7 @@ func (p *parser) sequence(column int, underKey bool) bool {
 		if !p.entry(column) {
 			return false
 		}
-		p.between()
+		p.endValue()
 		switch {
 		case p.ended() || p.column() < column:
 			return p.close()
@@ -131,13 +130,13 @@ func (p *parser) sequence(column int, underKey bool) bool {
 		case !p.entryAhead() && underKey:
 			return p.close()
 		case !p.entryAhead():
-			return p.syntax(p.pos, "expected an entry of the list, with a dash and a space before it")
+			return p.syntax(p.pos, "expected a list entry that begins with a dash and a space")
 		}
 	}
 }
 
-// entry reads what follows the dash in the given column. It may be a block that
-// begins on the same line.
+// entry reads the value after the dash in the given column. It may be a block
+// that begins on the same line.
 func (p *parser) entry(column int) bool {
 	dash := p.pos
 	p.pos++
@@ -158,7 +157,8 @@ func (p *parser) entry(column int) bool {
 	return p.block(column)
 }
 
-// inline reads a value that is no block of its own, with the rest of its line.
+// inline reads a value that is not a block mapping or sequence, and the rest of
+// its line.
 func (p *parser) inline(parent int) bool {
 	var ok bool
 	switch p.src[p.pos] {

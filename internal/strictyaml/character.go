@@ -5,9 +5,9 @@ import (
 	"unicode/utf8"
 )
 
-// characters refuses what a document may not contain as it is, wherever it
-// stands. In double quotes it can be written as an escape.
-func (p *parser) characters() bool {
+// checkCharacters rejects characters that a document must not contain literally.
+// In double quotes they can be escaped.
+func (p *parser) checkCharacters() bool {
 	for i := 0; i < len(p.src); {
 		c := p.src[i]
 		if c >= ' ' && c < 0x7F || c == '\n' || c == '\t' {
@@ -23,7 +23,7 @@ func (p *parser) characters() bool {
 		case r == '\uFEFF':
 			return p.syntax(i, "contains a byte order mark")
 		case ambiguousBreak(r):
-			return p.syntax(i, fmt.Sprintf("U+%04X is a line break to some readers of YAML only: write it as \\u%04X in double quotes", r, r))
+			return p.syntax(i, fmt.Sprintf("U+%04X is a line break in some versions of YAML only: write it as \\u%04X in double quotes", r, r))
 		case !printable(r):
 			return p.syntax(i, fmt.Sprintf("control character U+%04X: write it as an escape in double quotes", r))
 		}
@@ -32,10 +32,10 @@ func (p *parser) characters() bool {
 	return true
 }
 
-// ambiguousBreak tells the characters that were line breaks in YAML 1.1.
+// ambiguousBreak reports whether r is a line break only in YAML 1.1.
 func ambiguousBreak(r rune) bool { return r == '\u0085' || r == '\u2028' || r == '\u2029' }
 
-// printable tells what YAML allows outside of escapes, besides the line feed.
+// printable reports whether YAML allows r without escaping, besides the line feed.
 func printable(r rune) bool {
 	switch {
 	case r == '\t', r >= ' ' && r <= '~', r == '\u0085':
@@ -52,29 +52,29 @@ func isFlowIndicator(c byte) bool {
 	return c == ',' || c == '[' || c == ']' || c == '{' || c == '}'
 }
 
-// blankAt tells whether a blank, a line break or the end stands at an offset.
+// blankAt reports whether a blank, a line break or the end is at an offset.
 func (p *parser) blankAt(i int) bool {
 	return i >= len(p.src) || isBlank(p.src[i]) || p.src[i] == '\n'
 }
 
 func (p *parser) at(c byte) bool { return p.pos < len(p.src) && p.src[p.pos] == c }
 
-// column is that of the current position, from 0. It is asked for only where
-// nothing but ASCII stands before.
+// column returns the column of the current position, from 0. It is valid only if
+// the line is ASCII up to here.
 func (p *parser) column() int { return p.pos - p.begin }
 
-// marker tells whether a document marker stands here.
+// marker reports whether the given document marker is here.
 func (p *parser) marker(text string) bool {
 	end := p.pos + len(text)
 	return p.pos == p.begin && end <= len(p.src) && string(p.src[p.pos:end]) == text && p.blankAt(end)
 }
 
-// ended tells whether the document is over.
+// ended reports whether the document ends here.
 func (p *parser) ended() bool {
 	return p.pos == len(p.src) || p.marker("---") || p.marker("...")
 }
 
-// skipBlanks moves over spaces and tabs, and tells whether there were tabs.
+// skipBlanks skips spaces and tabs, and reports whether there were tabs.
 func (p *parser) skipBlanks() (tabs bool) {
 	for p.pos < len(p.src) && isBlank(p.src[p.pos]) {
 		tabs = tabs || p.src[p.pos] == '\t'
@@ -92,7 +92,7 @@ func (p *parser) skipComment() {
 	}
 }
 
-// newline moves over a line break, if there is one.
+// newline skips a line break, and reports whether there was one.
 func (p *parser) newline() bool {
 	if !p.at('\n') {
 		return false
@@ -112,13 +112,13 @@ func (p *parser) endLine() bool {
 	case p.at('#'):
 		return p.syntax(p.pos, "a comment needs a space before it")
 	case p.at(':'):
-		return p.syntax(p.pos, "a key cannot stand here")
+		return p.syntax(p.pos, "a key is not allowed here")
 	}
-	return p.syntax(p.pos, "unexpected text after the value; text with quotes or brackets at its start has to be in quotes as a whole")
+	return p.syntax(p.pos, "unexpected text after the value; text that starts with a quote or a bracket has to be in quotes as a whole")
 }
 
-// next moves from the beginning of a line to what comes next, over empty lines
-// and comments.
+// next moves from the beginning of a line to the next token, and skips empty
+// lines and comments.
 func (p *parser) next() bool {
 	for {
 		for p.at(' ') {

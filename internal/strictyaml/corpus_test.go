@@ -11,9 +11,8 @@ import (
 	"github.com/stepmill/stepmill/internal/strictyaml"
 )
 
-// The corpus says what YAML means, in one place for every reader of it: the
-// dashboard reads the same files. Beside each accepted document is the JSON that
-// says the same; a refused one is refused.
+// The dashboard's tests use the same corpus, so that both parsers agree. Each
+// valid document has its JSON beside it; invalid documents must be rejected.
 func TestCorpus(t *testing.T) {
 	t.Parallel()
 	for _, path := range corpus(t, "accepted") {
@@ -38,7 +37,7 @@ func TestCorpus(t *testing.T) {
 	}
 }
 
-func TestRefusedCorpus(t *testing.T) {
+func TestCorpusOfInvalidDocuments(t *testing.T) {
 	t.Parallel()
 	for _, path := range corpus(t, "refused") {
 		if document, err := strictyaml.Decode(readFile(t, path)); err == nil {

@@ -1,14 +1,13 @@
-// Package strictyaml reads and writes the YAML of files that people keep and
-// send: it turns a document into the JSON text that strictjson decodes, and a
-// JSON text into YAML. It owns the rules for what is acceptable YAML, and knows
-// the line and column of everything it read.
+// Package strictyaml converts YAML to JSON, which strictjson decodes, and JSON to
+// YAML. It owns the rules for acceptable YAML, and knows the line and column of
+// every value.
 //
 // The language is YAML 1.2 with its core schema, without the parts that make a
 // document mean something other than what it looks like: no anchors, aliases,
 // merge keys, tags, directives or complex keys, and one document. So `no` and
 // `on` are text, 0777 is a decimal number and 12:30 is no number at all.
 //
-// What the document means is the business of strictjson and of its callers.
+// The meaning of a document is up to strictjson and the callers.
 package strictyaml
 
 import (
@@ -20,9 +19,9 @@ import (
 	"github.com/stepmill/stepmill/internal/strictjson"
 )
 
-// Limits on documents. Those that strictjson has too are the same there. The
-// number of values bounds the memory for their places, which is a multiple of
-// what a small value takes in the text.
+// Limits on documents. Limits that strictjson also has are the same there. The
+// number of values bounds the memory for their positions, which need several
+// times as much memory as small values.
 const (
 	maxBytes       = 4 << 20
 	maxValues      = 200_000
@@ -33,24 +32,24 @@ const (
 	maxNumberBytes = 100
 )
 
-// Decode reads exactly one document. What is wrong with it is returned as
-// [strictjson.Errors] with one error, whose position is that in the YAML.
+// Decode decodes exactly one document. If it is not acceptable, Decode returns
+// [strictjson.Errors] with one error and its position in the YAML.
 func Decode(data []byte) (*Document, error) {
 	if len(data) > maxBytes {
 		return nil, strictjson.Errors{{
 			Kind: strictjson.Shape, Message: "the document is larger than " + strconv.Itoa(maxBytes) + " bytes", Line: 1, Column: 1,
 		}}
 	}
-	p := &parser{src: unifyBreaks(data)}
+	p := &parser{src: normalizeBreaks(data)}
 	p.marked = place{1, 1}
-	if !p.characters() || !p.document() {
+	if !p.checkCharacters() || !p.document() {
 		return nil, strictjson.Errors{p.err}
 	}
 	return &Document{JSON: p.out, entries: p.entries}, nil
 }
 
-// unifyBreaks makes every line break a line feed, as YAML says they are read.
-func unifyBreaks(data []byte) []byte {
+// normalizeBreaks converts every line break to a line feed, as YAML specifies.
+func normalizeBreaks(data []byte) []byte {
 	if bytes.IndexByte(data, '\r') < 0 {
 		return data
 	}
@@ -58,23 +57,23 @@ func unifyBreaks(data []byte) []byte {
 	return bytes.ReplaceAll(data, []byte("\r"), []byte("\n"))
 }
 
-// parser makes one pass over a document. Its methods report whether to go on;
-// when they do not, err says why.
+// parser makes one pass over a document. Its methods report whether to continue;
+// if not, err is the reason.
 //
-// Blocks are told apart by their indentation: parent is always the column of
-// the block around a value, -1 at the top. Columns in this sense count from 0.
+// Blocks are delimited by indentation: parent is always the column of the block
+// around a value, -1 at the top level. These columns count from 0.
 type parser struct {
 	src   []byte
 	pos   int
-	begin int // where the line of pos begins
+	begin int // start of the line of pos
 
 	out     []byte
 	entries []entry
 	stack   []frame
 	err     *strictjson.Error
 
-	// marked is the place of the offset markedAt: places are asked for in
-	// the order of the document.
+	// markedAt is an offset and marked its position, cached because positions are
+	// computed in document order.
 	markedAt int
 	marked   place
 }
@@ -84,7 +83,7 @@ type frame struct {
 	entry  int
 	closer byte
 	count  int
-	inside bool                // of a value, not between two
+	inside bool                // within a value, not between two values
 	key    string              // of that value
 	keys   []string            // of a mapping, while they are few
 	seen   map[string]struct{} // of a mapping with many keys
@@ -121,16 +120,16 @@ func (p *parser) document() bool {
 	case p.marker("---"), p.marker("..."):
 		return p.syntax(p.pos, "there is more than one document")
 	}
-	return p.syntax(p.pos, "this line does not belong to what stands before it: check its indentation")
+	return p.syntax(p.pos, "this line does not belong to the block before it: check its indentation")
 }
 
-// syntax ends the reading at an offset.
+// syntax stops with a Syntax error at an offset.
 func (p *parser) syntax(at int, message string) bool {
 	return p.fail(strictjson.Syntax, at, message)
 }
 
-// refuse ends it with something that is well-formed, but too much.
-func (p *parser) refuse(at int, message string) bool {
+// abort stops with a Shape error, for documents that exceed a limit.
+func (p *parser) abort(at int, message string) bool {
 	return p.fail(strictjson.Shape, at, message)
 }
 
@@ -144,7 +143,7 @@ func (p *parser) fail(kind strictjson.Kind, at int, message string) bool {
 	return false
 }
 
-// pointer leads to the value that is being read.
+// pointer returns the pointer to the current value.
 func (p *parser) pointer() string {
 	var members []string
 	for _, f := range p.stack {
@@ -158,7 +157,7 @@ func (p *parser) pointer() string {
 	return jsonpointer.Of(members...)
 }
 
-// lineOf is the number of the line of an offset, for messages.
+// lineOf returns the line number of an offset, for messages.
 func (p *parser) lineOf(at int) string {
 	return strconv.Itoa(bytes.Count(p.src[:at], []byte("\n")) + 1)
 }

@@ -72,7 +72,7 @@ func TestDecode(t *testing.T) {
 	}
 }
 
-func TestDecodeRefuses(t *testing.T) {
+func TestDecodeErrors(t *testing.T) {
 	t.Parallel()
 	nested := func(n int) string { return strings.Repeat("[", n) + strings.Repeat("]", n) }
 	for _, tc := range []struct{ name, in, at, says string }{
@@ -93,7 +93,7 @@ func TestDecodeRefuses(t *testing.T) {
 		{"a number as a key", "a: 1\n1: 2\n", "2:1 ", "a key has to be text: put 1 in quotes"},
 		{"a truth value as a key", "true: 2\n", "1:1 ", "put true in quotes"},
 		{"null as a key", "~: 2\n", "1:1 ", "put ~ in quotes"},
-		{"a list as a key", "[a]: 2\n", "1:4 ", "a key cannot stand here"},
+		{"a list as a key", "[a]: 2\n", "1:4 ", "a key is not allowed here"},
 		{"a list as a key in brackets", "{[a]: 2}", "1:2 ", "a key has to be text"},
 		{"no key", ": 2\n", "1:1 ", "no key before the colon"},
 		{"a complex key", "? a\n: b\n", "1:1 ", "complex keys"},
@@ -118,12 +118,12 @@ func TestDecodeRefuses(t *testing.T) {
 		{"a key that is indented too far, behind a comment", "a:\n  b: 1 # x\n   c: 2\n", "3:4 /a", "indented further"},
 		{"a key between two columns", "a:\n    b: 1\n  c: 2\n", "3:3 ", "indented further"},
 		{"a key that left its list", "steps:\n  - id: a\n   uses: b\n", "3:4 /steps", "indented further"},
-		{"an entry among keys", "a: 1\n- b\n", "2:1 ", "not an entry"},
-		{"a key among entries", "- a\nb: 1\n", "2:1 ", "expected an entry"},
+		{"an entry among keys", "a: 1\n- b\n", "2:1 ", "not a list entry"},
+		{"a key among entries", "- a\nb: 1\n", "2:1 ", "expected a list entry"},
 		{"no colon", "a: 1\nb\n", "2:1 ", "expected a key"},
 		{"no space behind the colon", "a: 1\nb:2\n", "2:1 ", "expected a key"},
-		{"two keys on a line", "a: b: c\n", "1:5 /a", "a key cannot stand here"},
-		{"a list beside its key", "a: - b\n", "1:4 /a", "line of its own"},
+		{"two keys on a line", "a: b: c\n", "1:5 /a", "a key is not allowed here"},
+		{"a list beside its key", "a: - b\n", "1:4 /a", "own line"},
 		{"text that goes on after quotes", "a: 'it's'\n", "1:8 /a", "unexpected text"},
 		{"quotes that are not closed", "a: \"b\nc: 1\nd: 2\n", "1:4 /a", "not closed before line 2"},
 		{"quotes that are never closed", "a: 'b\n", "1:4 /a", "not closed"},
@@ -141,7 +141,7 @@ func TestDecodeRefuses(t *testing.T) {
 		{"half an escape", `a: "\x4"`, "1:5 /a", "2 hexadecimal digits"},
 		{"half a surrogate pair", `a: "\ud800"`, "1:5 /a", "surrogate"},
 		{"two halves that do not match", `a: "\ud800\ud800"`, "1:5 /a", "surrogate"},
-		{"an escape beyond Unicode", `a: "\U00110000"`, "1:5 /a", "no Unicode"},
+		{"an escape beyond Unicode", `a: "\U00110000"`, "1:5 /a", "not a Unicode"},
 		{"reserved signs", "a: @b\n", "1:4 /a", "text that starts with @"},
 		{"text behind an indicator", "a: |x\n", "1:5 /a", "on the line after"},
 		{"an empty line that is indented further", "a: |\n     \n  x\n", "2:1 /a", "empty line"},
@@ -172,7 +172,7 @@ func TestDecodeRefuses(t *testing.T) {
 	}
 }
 
-func TestDecodeTakesWhatIsJustWithinTheLimits(t *testing.T) {
+func TestDecodeAcceptsDocumentsAtTheLimits(t *testing.T) {
 	t.Parallel()
 	for name, in := range map[string]string{
 		"depth":   strings.Repeat("[", 64) + strings.Repeat("]", 64),

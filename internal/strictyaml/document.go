@@ -7,16 +7,16 @@ import (
 	"unicode/utf8"
 )
 
-// Document is what was read.
+// Document is a decoded document.
 type Document struct {
-	// JSON has the keys in the order of the document, and numbers with the
-	// digits that they had.
+	// JSON is the document as JSON, with the original order of keys and the
+	// original digits of numbers.
 	JSON    []byte
 	entries []entry
 }
 
-// entry is a value. Entries stand in the order of the document; those inside
-// a value follow it, up to its end.
+// entry is a value. Entries are in document order; those inside a value follow
+// it, up to its end index.
 type entry struct {
 	key   string // in a mapping
 	keyAt place
@@ -27,9 +27,9 @@ type entry struct {
 // place is a line and a column in characters, both from 1.
 type place struct{ line, column int32 }
 
-// At is the position of the value that a JSON pointer leads to, or else of the
-// innermost value around it that is there. It is not ok when the pointer is
-// none.
+// At returns the position of the value that a JSON pointer refers to, or of the
+// innermost existing value on its path. It reports false if the pointer is not
+// valid.
 func (d *Document) At(pointer string) (line, column int, ok bool) {
 	found, _, ok := d.find(pointer)
 	if !ok {
@@ -39,8 +39,8 @@ func (d *Document) At(pointer string) (line, column int, ok bool) {
 	return int(at.line), int(at.column), true
 }
 
-// KeyAt is the position of the key of a member. Where there is no such key it
-// is what At says.
+// KeyAt returns the position of the key of a member. If there is no such key, it
+// returns the result of At.
 func (d *Document) KeyAt(pointer string) (line, column int, ok bool) {
 	found, exact, ok := d.find(pointer)
 	if ok && exact && d.entries[found].keyAt.line > 0 {
@@ -52,7 +52,7 @@ func (d *Document) KeyAt(pointer string) (line, column int, ok bool) {
 
 var unescape = strings.NewReplacer("~1", "/", "~0", "~")
 
-// find follows a pointer as far as it leads.
+// find follows a pointer as far as the document has values.
 func (d *Document) find(pointer string) (found int, exact, ok bool) {
 	if len(d.entries) == 0 || pointer != "" && pointer[0] != '/' {
 		return 0, false, false
@@ -70,7 +70,7 @@ func (d *Document) find(pointer string) (found int, exact, ok bool) {
 	return found, true, true
 }
 
-// child is the entry of a member or an element, -1 if there is none.
+// child returns the entry of a member or an element, -1 if there is none.
 func (d *Document) child(parent int, member string) int {
 	n := 0
 	for i := parent + 1; i < int(d.entries[parent].end); i = int(d.entries[i].end) {
@@ -82,8 +82,8 @@ func (d *Document) child(parent int, member string) int {
 	return -1
 }
 
-// mark is the place of an offset.
-func (p *parser) mark(at int) place {
+// placeOf returns the position of an offset.
+func (p *parser) placeOf(at int) place {
 	if at < p.markedAt {
 		p.markedAt, p.marked = 0, place{1, 1}
 	}

@@ -9,9 +9,9 @@ import (
 	"github.com/stepmill/stepmill/internal/strictjson"
 )
 
-// Encode writes a JSON document as YAML: in block style, with the keys in their
-// order and numbers as they were written, so that Decode reads the same document
-// from it. Text is written so that it is text to readers of YAML 1.1 as well.
+// Encode converts a JSON document to YAML in block style. It preserves the order
+// of keys and the digits of numbers, so that Decode returns the same document.
+// Strings are quoted where a YAML 1.1 parser would not read them as strings.
 func Encode(document []byte) ([]byte, error) {
 	if err := strictjson.Check(document); err != nil {
 		return nil, err
@@ -20,7 +20,7 @@ func Encode(document []byte) ([]byte, error) {
 	d.UseNumber()
 	e := encoder{tokens: d}
 	if err := e.value(0); err != nil {
-		return nil, fmt.Errorf("write as YAML: %w", err)
+		return nil, fmt.Errorf("encode as YAML: %w", err)
 	}
 	return e.out, nil
 }
@@ -30,9 +30,9 @@ type encoder struct {
 	out    []byte
 }
 
-// value writes what comes next and ends the line. What is inside of it stands
-// at the given column; on the current line there is only what leads to it, such
-// as a key or a dash, without a space behind it.
+// value writes the next value and ends the line. Nested values are indented to
+// the given column. The current line has at most a key or a dash, without a space
+// after it.
 func (e *encoder) value(column int) error {
 	token, err := e.tokens.Token()
 	if err != nil {
@@ -61,7 +61,7 @@ func (e *encoder) value(column int) error {
 	return nil
 }
 
-// word ends the line with a word.
+// word writes a word and ends the line.
 func (e *encoder) word(word string) {
 	e.space()
 	e.out = append(append(e.out, word...), '\n')
@@ -74,7 +74,7 @@ func (e *encoder) space() {
 	}
 }
 
-// members writes a mapping: under a key, or beside a dash.
+// members writes a mapping: below a key, or next to a dash.
 func (e *encoder) members(column int) error {
 	for e.begin(); e.tokens.More(); {
 		key, err := e.tokens.Token()
@@ -83,7 +83,7 @@ func (e *encoder) members(column int) error {
 		}
 		e.indent(column)
 		e.out = append(append(e.out, oneLine(key.(string))...), ':')
-		if err := e.value(column + step); err != nil {
+		if err := e.value(column + indentStep); err != nil {
 			return err
 		}
 	}
@@ -91,12 +91,12 @@ func (e *encoder) members(column int) error {
 	return err
 }
 
-// elements writes a sequence: under a key, or beside a dash.
+// elements writes a sequence: below a key, or next to a dash.
 func (e *encoder) elements(column int) error {
 	for e.begin(); e.tokens.More(); {
 		e.indent(column)
 		e.out = append(e.out, '-')
-		if err := e.value(column + step); err != nil {
+		if err := e.value(column + indentStep); err != nil {
 			return err
 		}
 	}
@@ -104,12 +104,12 @@ func (e *encoder) elements(column int) error {
 	return err
 }
 
-// step is how much further a value stands than what it belongs to. It is the
-// width of a dash with its space, too.
-const step = 2
+// indentStep is the indentation of a nested value. It must equal the width of a
+// dash with its space.
+const indentStep = 2
 
-// begin starts a block: behind a key on the next line, behind a dash on the
-// same.
+// begin starts a block: after a key on the next line, after a dash on the same
+// line.
 func (e *encoder) begin() {
 	if bytes.HasSuffix(e.out, []byte(":")) {
 		e.out = append(e.out, '\n')
@@ -117,14 +117,14 @@ func (e *encoder) begin() {
 	e.space()
 }
 
-// indent moves to a column, if the line is still empty.
+// indent indents the line to a column, if it is empty.
 func (e *encoder) indent(column int) {
 	if n := len(e.out); n == 0 || e.out[n-1] == '\n' {
 		e.out = append(e.out, strings.Repeat(" ", column)...)
 	}
 }
 
-// text writes text: as it is, as a block of lines, or in quotes.
+// text writes a string: plain, as a literal block, or in quotes.
 func (e *encoder) text(text string, column int) {
 	if isPlain(text) || !isLiteral(text) {
 		e.word(oneLine(text))
@@ -133,7 +133,7 @@ func (e *encoder) text(text string, column int) {
 	e.space()
 	e.out = append(e.out, '|')
 	if strings.ContainsAny(text[:1], " \t\n") {
-		e.out = append(e.out, '0'+step) // the first line does not tell the indentation
+		e.out = append(e.out, '0'+indentStep) // the first line does not show the indentation
 	}
 	body, ends := strings.CutSuffix(text, "\n")
 	switch {
@@ -145,7 +145,7 @@ func (e *encoder) text(text string, column int) {
 	e.out = append(e.out, '\n')
 	for line := range strings.SplitSeq(body, "\n") {
 		if line != "" {
-			e.indent(max(step, column))
+			e.indent(max(indentStep, column))
 			e.out = append(e.out, line...)
 		}
 		e.out = append(e.out, '\n')

@@ -30,7 +30,7 @@ func (p *parser) flowSequence(parent int) bool {
 		if !p.flow(parent) || !p.separate(parent, opened) {
 			return false
 		}
-		p.between()
+		p.endValue()
 		switch {
 		case p.at(','):
 			p.pos++
@@ -58,7 +58,7 @@ func (p *parser) flowMapping(parent int) bool {
 		if !p.flowMember(parent, opened) || !p.separate(parent, opened) {
 			return false
 		}
-		p.between()
+		p.endValue()
 		switch {
 		case p.at(','):
 			p.pos++
@@ -89,9 +89,9 @@ func (p *parser) flowMember(parent, opened int) bool {
 	return p.flow(parent)
 }
 
-// separate moves to what comes next between the brackets that were opened at
-// an offset: over blanks, comments and line breaks. A new line stays indented
-// further than the block around it, but may begin with a closing bracket.
+// separate skips blanks, comments and line breaks between brackets that were
+// opened at an offset. A new line must be indented further than the block around
+// it, unless it begins with a closing bracket.
 func (p *parser) separate(parent, opened int) bool {
 	broke := false
 	for {

@@ -16,8 +16,8 @@ import (
 	"github.com/stepmill/stepmill/internal/strictyaml"
 )
 
-// FuzzDecode holds what is read against another reader of YAML: every document
-// that is accepted has to mean the same there.
+// FuzzDecode compares the result with another YAML parser: every accepted
+// document must have the same value there.
 func FuzzDecode(f *testing.F) {
 	for _, seed := range seeds {
 		f.Add([]byte(seed))
@@ -25,7 +25,7 @@ func FuzzDecode(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		document, err := strictyaml.Decode(data)
 		if err != nil {
-			checkProblem(t, data, err)
+			checkError(t, data, err)
 			return
 		}
 		var value any
@@ -35,23 +35,23 @@ func FuzzDecode(f *testing.F) {
 			t.Fatalf("%q gives %q, which is not JSON: %v", data, document.JSON, err)
 		}
 		if first := document.JSON[0]; first != '{' && first != '[' {
-			return // the other reader wants a block of text indented even at the top
+			return // the other parser requires indented block scalars even at the top level
 		}
 		var other yaml.Node
 		if err := yaml.Unmarshal(data, &other); err != nil {
-			if knownRefusal(data) {
+			if knownDifference(data) {
 				return
 			}
-			t.Fatalf("%q is %s, but the other reader says %v", data, document.JSON, err)
+			t.Fatalf("%q is %s, but the other parser says %v", data, document.JSON, err)
 		}
 		if diff := differs(value, other.Content[0], ""); diff != "" {
-			t.Fatalf("%q is %s, the other reader differs: %s", data, document.JSON, diff)
+			t.Fatalf("%q is %s, the other parser differs: %s", data, document.JSON, diff)
 		}
-		checkAgain(t, document.JSON)
+		checkRoundTrip(t, document.JSON)
 	})
 }
 
-// FuzzEncode reads back what is written.
+// FuzzEncode decodes what was encoded.
 func FuzzEncode(f *testing.F) {
 	for _, seed := range []string{
 		`{}`, `{"a":["yes","1e3","0777",null,1.5e3,{"b":"x\ny\n"}]}`, `["- ","a: b","a #b","${{ x }}"," x","x "]`,
@@ -59,18 +59,18 @@ func FuzzEncode(f *testing.F) {
 	} {
 		f.Add([]byte(seed))
 	}
-	f.Fuzz(func(t *testing.T, document []byte) { checkAgain(t, document) })
+	f.Fuzz(func(t *testing.T, document []byte) { checkRoundTrip(t, document) })
 }
 
-// fataler is a *testing.T or a *rapid.T.
+// fataler is implemented by *testing.T and *rapid.T.
 type fataler interface {
 	Helper()
 	Fatalf(format string, args ...any)
 }
 
-// checkAgain writes a JSON document as YAML and reads it back, here and with
-// the other reader.
-func checkAgain(t fataler, document []byte) {
+// checkRoundTrip encodes a JSON document as YAML and decodes it, here and with
+// the other parser.
+func checkRoundTrip(t fataler, document []byte) {
 	t.Helper()
 	want, err := strictjson.DecodeAny(document)
 	if err != nil {
@@ -93,14 +93,14 @@ func checkAgain(t fataler, document []byte) {
 	}
 	var other yaml.Node
 	if err := yaml.Unmarshal(text, &other); err != nil {
-		t.Fatalf("%q is written as\n%s\nwhich the other reader refuses: %v", document, text, err)
+		t.Fatalf("%q is encoded as\n%s\nwhich the other parser rejects: %v", document, text, err)
 	}
 	if diff := differs(want, other.Content[0], ""); diff != "" {
-		t.Fatalf("%q is written as\n%s\nwhich the other reader reads differently: %s", document, text, diff)
+		t.Fatalf("%q is encoded as\n%s\nwhich the other parser decodes differently: %s", document, text, diff)
 	}
 }
 
-func checkProblem(t *testing.T, data []byte, err error) {
+func checkError(t *testing.T, data []byte, err error) {
 	t.Helper()
 	var problems strictjson.Errors
 	if !errors.As(err, &problems) || len(problems) != 1 || problems[0].Message == "" {
@@ -113,8 +113,8 @@ func checkProblem(t *testing.T, data []byte, err error) {
 	}
 }
 
-// differs compares a value with a node of the other reader. Which type a
-// scalar without quotes has is tested elsewhere: that reader knows YAML 1.1.
+// differs compares a value with a node of the other parser. It ignores the types
+// of plain scalars, because that parser implements YAML 1.1.
 func differs(value any, node *yaml.Node, at string) string {
 	switch value := value.(type) {
 	case map[string]any:
@@ -152,8 +152,8 @@ func differs(value any, node *yaml.Node, at string) string {
 	return ""
 }
 
-// knownRefusal tells the valid documents that the other reader does not take:
-// tabs on empty lines, and surrogate pairs as JSON writes them.
-func knownRefusal(data []byte) bool {
+// knownDifference reports whether a valid document has something that the other
+// parser rejects: tabs on empty lines, or surrogate pairs as in JSON.
+func knownDifference(data []byte) bool {
 	return bytes.Contains(data, []byte("\t")) || bytes.Contains(bytes.ToLower(data), []byte(`\ud`))
 }

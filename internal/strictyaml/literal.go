@@ -2,14 +2,14 @@ package strictyaml
 
 import "fmt"
 
-// header is the first line of a block of text.
+// header is the first line of a block scalar.
 type header struct {
 	folded bool
 	chomp  byte // '-', '+' or 0
-	indent int  // how much further than its parent the text stands, 0 if not said
+	indent int  // indentation relative to the parent, 0 if not given
 }
 
-// literal reads a block of text that begins with | or >.
+// literal reads a block scalar, which begins with | or >.
 func (p *parser) literal(parent int) bool {
 	at := p.pos
 	h, ok := p.header()
@@ -23,7 +23,7 @@ func (p *parser) literal(parent int) bool {
 		}
 	}
 	var text []byte
-	breaks := 0                  // line breaks that were read and not written
+	breaks := 0                  // line breaks that were read but not written yet
 	began, spaced := false, true // spaced: the line before begins with a blank
 	for p.textLine(indent) {
 		from := p.pos
@@ -61,7 +61,7 @@ func appendBreaks(text []byte, n int) []byte {
 	return text
 }
 
-// header reads the line of the indicator.
+// header reads the header of a block scalar.
 func (p *parser) header() (h header, ok bool) {
 	h.folded = p.at('>')
 	for p.pos++; p.pos < len(p.src); p.pos++ {
@@ -79,8 +79,8 @@ func (p *parser) header() (h header, ok bool) {
 	return h, true
 }
 
-// textIndent finds the indentation of a block of text: that of its first line
-// with text.
+// textIndent returns the indentation of a block scalar: that of its first
+// non-empty line.
 func (p *parser) textIndent(parent int) (indent int, ok bool) {
 	empty, emptyAt := 0, p.pos
 	for i := p.pos; ; i++ {
@@ -107,8 +107,8 @@ func (p *parser) textIndent(parent int) (indent int, ok bool) {
 	}
 }
 
-// textLine moves to the text of the next line of a block of text, which is
-// empty if the line is; it reports whether the block has one more line.
+// textLine moves to the text of the next line of a block scalar, and reports
+// whether there is one.
 func (p *parser) textLine(indent int) bool {
 	if p.ended() {
 		return false

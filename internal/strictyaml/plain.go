@@ -5,11 +5,11 @@ import (
 	"slices"
 )
 
-// plainAhead tells whether text without quotes can begin here.
+// plainAhead reports whether a plain scalar can begin here.
 func (p *parser) plainAhead(flow bool) bool {
 	switch p.src[p.pos] {
 	case '?', ':':
-		return !flow && !p.blankAt(p.pos+1) // between brackets readers differ
+		return !flow && !p.blankAt(p.pos+1) // YAML parsers disagree about these in flow style
 	case '-':
 		return !p.blankAt(p.pos+1) && !(flow && isFlowIndicator(p.src[p.pos+1]))
 	case ',', '[', ']', '{', '}', '#', '&', '*', '!', '|', '>', '\'', '"', '%', '@', '`', '\n':
@@ -18,8 +18,8 @@ func (p *parser) plainAhead(flow bool) bool {
 	return true
 }
 
-// refuseStart says why no value can begin here.
-func (p *parser) refuseStart() bool {
+// startError reports why no value can begin here.
+func (p *parser) startError() bool {
 	c := p.src[p.pos]
 	message := fmt.Sprintf("unexpected %q", c)
 	switch c {
@@ -32,7 +32,7 @@ func (p *parser) refuseStart() bool {
 	case '|', '>', '%', '@', '`':
 		message = fmt.Sprintf("text that starts with %c has to be in quotes", c)
 	case '-':
-		message = "an entry of a list cannot stand here: put it on a line of its own"
+		message = "a list entry is not allowed here: put it on its own line"
 	case '?':
 		message = "complex keys are not allowed; text that starts with ? has to be in quotes"
 	case ':':
@@ -41,8 +41,8 @@ func (p *parser) refuseStart() bool {
 	return p.syntax(p.pos, message)
 }
 
-// plainEnd is where the text without quotes that covers an offset ends on its
-// line, blanks at its end included.
+// plainEnd returns the end of a plain scalar on its line, including trailing
+// blanks.
 func (p *parser) plainEnd(from int, flow bool) int {
 	i := from
 	for ; i < len(p.src) && p.src[i] != '\n'; i++ {
@@ -58,7 +58,7 @@ func (p *parser) plainEnd(from int, flow bool) int {
 	return i
 }
 
-// plainLine reads the part of a text without quotes that stands on this line.
+// plainLine reads the part of a plain scalar on this line.
 func (p *parser) plainLine(flow bool) (text []byte, end int) {
 	end = p.plainEnd(p.pos, flow)
 	last := end
@@ -70,20 +70,20 @@ func (p *parser) plainLine(flow bool) (text []byte, end int) {
 	return text, end
 }
 
-// plain reads text without quotes, which is a number or a word of the core
-// schema if it has the form of one. It may continue on lines that are indented
-// further than the block around it.
+// plain reads a plain scalar, which is a number or a word of the core schema if
+// it has that form. It may continue on lines that are indented further than the
+// block around it.
 func (p *parser) plain(parent int, flow bool) bool {
 	if !p.plainAhead(flow) {
-		return p.refuseStart()
+		return p.startError()
 	}
 	at := p.pos
 	text, end := p.plainLine(flow)
 	if !flow && end < len(p.src) && p.src[end] == ':' {
-		return p.syntax(end, "a key cannot stand here; text with a colon and a space in it has to be in quotes")
+		return p.syntax(end, "a key is not allowed here; text with a colon and a space in it has to be in quotes")
 	}
 	for lines := 1; ; lines++ {
-		breaks, more := p.plainGoesOn(parent, flow)
+		breaks, more := p.plainContinues(parent, flow)
 		switch {
 		case !more && lines == 1:
 			return p.scalar(at, text)
@@ -96,14 +96,14 @@ func (p *parser) plain(parent int, flow bool) bool {
 		begin := p.pos
 		line, end := p.plainLine(flow)
 		if !flow && end < len(p.src) && p.src[end] == ':' {
-			return p.syntax(begin, "a key cannot stand here: the line belongs to the text that begins on line "+p.lineOf(at)+
+			return p.syntax(begin, "a key is not allowed here: the line belongs to the text that begins on line "+p.lineOf(at)+
 				", because it is indented further")
 		}
 		text = append(fold(text, breaks), line...)
 	}
 }
 
-// skipLines moves over blanks and a number of line breaks to the text behind.
+// skipLines skips blanks and a number of line breaks.
 func (p *parser) skipLines(breaks int) {
 	for range breaks {
 		p.skipBlanks()
@@ -112,9 +112,9 @@ func (p *parser) skipLines(breaks int) {
 	p.skipBlanks()
 }
 
-// plainGoesOn looks ahead for a line on which text without quotes goes on, and
-// counts the line breaks before it.
-func (p *parser) plainGoesOn(parent int, flow bool) (breaks int, more bool) {
+// plainContinues looks ahead for a line that continues a plain scalar, and counts
+// the line breaks before it.
+func (p *parser) plainContinues(parent int, flow bool) (breaks int, more bool) {
 	begin, i := p.begin, p.pos
 	for {
 		spaces := i
@@ -144,7 +144,7 @@ func (p *parser) plainGoesOn(parent int, flow bool) (breaks int, more bool) {
 	}
 }
 
-// fold writes the line breaks inside of a text: one is a space, of more the
+// fold appends folded line breaks: a single one becomes a space, of several the
 // first is dropped.
 func fold(text []byte, breaks int) []byte {
 	if breaks == 1 {
@@ -166,7 +166,7 @@ func (p *parser) keyText(parent int, flow bool) (key string, ok bool) {
 	case c == '[' || c == '{':
 		return "", p.syntax(at, "a key has to be text")
 	case !p.plainAhead(flow):
-		return "", p.refuseStart()
+		return "", p.startError()
 	}
 	text, _ := p.plainLine(flow)
 	switch kind, _ := resolve(text); {

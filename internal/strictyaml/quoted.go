@@ -6,10 +6,10 @@ import (
 	"unicode/utf8"
 )
 
-// quoted reads text in quotes. Its lines are folded; a key has only one.
+// quoted reads a quoted scalar and folds its lines. A key must be on one line.
 func (p *parser) quoted(parent int, key bool) (text []byte, ok bool) {
 	opened, quote := p.pos, p.src[p.pos]
-	keep := 0 // blanks behind this are dropped at the end of a line
+	keep := 0 // blanks after this are dropped at the end of a line
 	for p.pos++; p.pos < len(p.src); {
 		switch c := p.src[p.pos]; {
 		case c == '\'' && quote == '\'' && p.pos+1 < len(p.src) && p.src[p.pos+1] == quote:
@@ -21,7 +21,7 @@ func (p *parser) quoted(parent int, key bool) (text []byte, ok bool) {
 			return text, true
 		case c == '\n':
 			if key {
-				return nil, p.syntax(opened, "a key has to stand on one line")
+				return nil, p.syntax(opened, "a key has to be on one line")
 			}
 			breaks, ok := p.foldLine(parent, opened)
 			if !ok {
@@ -45,8 +45,8 @@ func (p *parser) quoted(parent int, key bool) (text []byte, ok bool) {
 	return nil, p.syntax(opened, "the text in quotes that begins here is not closed")
 }
 
-// foldLine moves over line breaks inside of quotes to the next line with text,
-// and counts them.
+// foldLine skips and counts line breaks inside quotes, up to the next non-empty
+// line.
 func (p *parser) foldLine(parent, opened int) (breaks int, ok bool) {
 	for {
 		for p.newline() {
@@ -70,7 +70,7 @@ func (p *parser) foldLine(parent, opened int) (breaks int, ok bool) {
 	}
 }
 
-// escapes are those of one character.
+// escapes has the escapes of a single character.
 var escapes = map[byte]string{
 	'a': "\a", 'b': "\b", 't': "\t", '\t': "\t", 'n': "\n", 'v': "\v", 'f': "\f", 'r': "\r", 'e': "\x1b",
 	' ': " ", '"': `"`, '/': "/", '\\': `\`, 'N': "\u0085", '_': "\u00a0", 'L': "\u2028", 'P': "\u2029",
@@ -92,7 +92,7 @@ func (p *parser) escape(text []byte, parent, opened int) ([]byte, bool) {
 		}
 		return text, ok
 	case '0':
-		return nil, p.refuse(at, "contains a NUL character")
+		return nil, p.abort(at, "contains a NUL character")
 	case 'x':
 		return p.codePoint(text, at, 2)
 	case 'u':
@@ -108,7 +108,7 @@ func (p *parser) escape(text []byte, parent, opened int) ([]byte, bool) {
 	}
 }
 
-// codePoint reads the digits of an escape that began at an offset.
+// codePoint reads the digits of an escape that starts at an offset.
 func (p *parser) codePoint(text []byte, at, digits int) ([]byte, bool) {
 	r, ok := p.hex(digits)
 	if !ok {
@@ -117,18 +117,18 @@ func (p *parser) codePoint(text []byte, at, digits int) ([]byte, bool) {
 	if digits == 4 && utf16.IsSurrogate(r) && p.pos+1 < len(p.src) && p.src[p.pos] == '\\' && p.src[p.pos+1] == 'u' {
 		p.pos += 2
 		low, _ := p.hex(digits)
-		r = utf16.DecodeRune(r, low) // as JSON writes what is beyond four digits
+		r = utf16.DecodeRune(r, low) // as in JSON
 		if r == utf8.RuneError {
 			return nil, p.syntax(at, "the escape is half of a surrogate pair")
 		}
 	}
 	switch {
 	case r == 0:
-		return nil, p.refuse(at, "contains a NUL character")
+		return nil, p.abort(at, "contains a NUL character")
 	case utf16.IsSurrogate(r):
 		return nil, p.syntax(at, "the escape is half of a surrogate pair")
 	case !utf8.ValidRune(r):
-		return nil, p.syntax(at, "the escape is no Unicode character")
+		return nil, p.syntax(at, "the escape is not a Unicode character")
 	}
 	return utf8.AppendRune(text, r), true
 }

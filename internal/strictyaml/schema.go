@@ -9,15 +9,15 @@ import (
 type kind int
 
 const (
-	kindText    kind = iota
-	kindWord         // null, true or false
-	kindDecimal      // with or without a fraction and an exponent
-	kindBased        // octal or hexadecimal
-	kindNoJSON       // infinite or not a number
+	kindText      kind = iota
+	kindWord           // null, true or false
+	kindDecimal        // with or without a fraction and an exponent
+	kindPrefixed       // octal or hexadecimal
+	kindNonFinite      // infinite or not a number
 )
 
-// resolve says what text without quotes is under the core schema of YAML 1.2,
-// and for a word how JSON writes it.
+// resolve returns the type of a plain scalar under the core schema of YAML 1.2,
+// and for a word its form in JSON.
 func resolve(text []byte) (kind, string) {
 	switch string(text) {
 	case "", "~", "null", "Null", "NULL":
@@ -27,7 +27,7 @@ func resolve(text []byte) (kind, string) {
 	case "false", "False", "FALSE":
 		return kindWord, "false"
 	case ".nan", ".NaN", ".NAN":
-		return kindNoJSON, ""
+		return kindNonFinite, ""
 	}
 	unsigned := text
 	if text[0] == '-' || text[0] == '+' {
@@ -35,19 +35,19 @@ func resolve(text []byte) (kind, string) {
 	}
 	switch string(unsigned) {
 	case ".inf", ".Inf", ".INF":
-		return kindNoJSON, ""
+		return kindNonFinite, ""
 	}
 	if isDecimal(unsigned) {
 		return kindDecimal, ""
 	}
-	if len(text) > 2 && text[0] == '0' && (text[1] == 'o' && only(text[2:], "01234567") || text[1] == 'x' && only(text[2:], "0123456789abcdefABCDEF")) {
-		return kindBased, ""
+	if len(text) > 2 && text[0] == '0' && (text[1] == 'o' && consistsOf(text[2:], "01234567") || text[1] == 'x' && consistsOf(text[2:], "0123456789abcdefABCDEF")) {
+		return kindPrefixed, ""
 	}
 	return kindText, ""
 }
 
-// isDecimal tells digits with an optional fraction and exponent. There is a
-// digit before or after the point.
+// isDecimal reports whether text is digits with an optional fraction and
+// exponent. There must be a digit before or after the point.
 func isDecimal(text []byte) bool {
 	whole := digits(text)
 	rest := text[whole:]
@@ -79,18 +79,18 @@ func digits(text []byte) int {
 	return n
 }
 
-func only(text []byte, set string) bool { return len(bytes.Trim(text, set)) == 0 }
+func consistsOf(text []byte, set string) bool { return len(bytes.Trim(text, set)) == 0 }
 
-// scalar writes the value of text without quotes.
+// scalar writes the value of a plain scalar.
 func (p *parser) scalar(at int, text []byte) bool {
 	kind, word := resolve(text)
 	switch {
 	case kind == kindText:
 		return p.text(at, text)
-	case kind == kindNoJSON:
+	case kind == kindNonFinite:
 		return p.syntax(at, fmt.Sprintf("%s is no number that can be stored", text))
 	case len(text) > maxNumberBytes:
-		return p.refuse(at, fmt.Sprintf("number is too long (more than %d characters)", maxNumberBytes))
+		return p.abort(at, fmt.Sprintf("number is too long (more than %d characters)", maxNumberBytes))
 	}
 	if _, ok := p.value(at); !ok {
 		return false
@@ -98,9 +98,9 @@ func (p *parser) scalar(at int, text []byte) bool {
 	switch kind {
 	case kindWord:
 		p.out = append(p.out, word...)
-	case kindBased:
+	case kindPrefixed:
 		n := new(big.Int)
-		n.SetString(string(text), 0) // it has the same prefixes
+		n.SetString(string(text), 0) // Go has the same prefixes
 		p.out = n.Append(p.out, 10)
 	default:
 		p.out = appendDecimal(p.out, text)
@@ -108,8 +108,8 @@ func (p *parser) scalar(at int, text []byte) bool {
 	return true
 }
 
-// appendDecimal writes a number as JSON does: without a plus sign or zeros at
-// the front, and with a digit on both sides of the point.
+// appendDecimal appends a number in JSON notation: without a plus sign or leading
+// zeros, and with digits on both sides of the point.
 func appendDecimal(out, text []byte) []byte {
 	switch text[0] {
 	case '-':

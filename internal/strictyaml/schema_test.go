@@ -6,7 +6,7 @@ import (
 	"github.com/stepmill/stepmill/internal/strictyaml"
 )
 
-// The core schema of YAML 1.2 (section 10.3), and what YAML 1.1 read otherwise.
+// The core schema of YAML 1.2 (section 10.3), and values that differ in YAML 1.1.
 func TestCoreSchema(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct{ in, want string }{

@@ -1,6 +1,6 @@
 package strictyaml_test
 
-// seeds are documents with a bit of everything.
+// seeds are documents that cover the whole syntax.
 var seeds = []string{
 	"a: 1\n", "- a\n- b\n", "--- # x\na: b\n...\n", "'a': \"b\"\n", "a: [1, 2, {b: c}]\n", "a:\n  b:\n    - c\n  d: e\n",
 	"a:\n- b\n- c\nd: e\n", "- - a\n  - b\n-\n  - c\n- k: v\n  l: w\n", "a: |\n  x\n   y\n\n  z\nb: >-\n  x\n  y\n\n  z\n",

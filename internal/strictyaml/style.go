@@ -9,18 +9,18 @@ import (
 	"unicode/utf8"
 )
 
-// longLine is from where on text that needs quotes is better read as a block.
+// longLine is the length from which text that needs quotes becomes a block scalar.
 const longLine = 80
 
-// words are read as something else than text by some reader, in any letter case.
+// words are not strings to some YAML parsers, in any letter case.
 var words = []string{"null", "true", "false", "y", "n", "yes", "no", "on", "off"}
 
-// numberLike is what YAML 1.1 or 1.2 may take for a number or a time: digits in
-// groups, in base 2, 8, 16 or 60, with a fraction or an exponent, or a date.
+// numberLike matches what YAML 1.1 or 1.2 may parse as a number or a time: grouped
+// digits, base 2, 8, 16 or 60, with a fraction or an exponent, or a date.
 var numberLike = regexp.MustCompile(`^(?:[0-9][0-9_.,:]*(?:[eE][-+]?[0-9]+)?|0[xX][0-9a-fA-F_]+|0[oO][0-7_]+|0[bB][01_]+|[0-9]{4}-[0-9].*)$`)
 
-// isPlain tells whether text can stand without quotes and is text to every
-// reader. It is narrower than YAML: what looks doubtful is quoted.
+// isPlain reports whether text is a string without quotes to every YAML parser.
+// It is stricter than YAML: ambiguous text is quoted.
 func isPlain(text string) bool {
 	first, _ := utf8.DecodeRuneInString(text)
 	if text == "" || !unicode.IsLetter(first) && !unicode.IsDigit(first) && !strings.ContainsRune("$/_(", first) {
@@ -35,7 +35,7 @@ func isPlain(text string) bool {
 	return !strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) })
 }
 
-// isLiteral tells whether text can and should be written as a block of lines.
+// isLiteral reports whether text can and should be a literal block scalar.
 func isLiteral(text string) bool {
 	if !strings.Contains(text, "\n") && utf8.RuneCountInString(text) <= longLine {
 		return false
@@ -48,7 +48,7 @@ func isLiteral(text string) bool {
 	})
 }
 
-// oneLine writes text on one line, in quotes unless it is plain.
+// oneLine returns text on one line, in quotes unless it is plain.
 func oneLine(text string) string {
 	simple := !strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) })
 	switch {
@@ -60,7 +60,7 @@ func oneLine(text string) string {
 	return doubleQuoted(text)
 }
 
-// doubleQuoted writes text with escapes for all that does not print.
+// doubleQuoted returns text in double quotes, with non-printable characters escaped.
 func doubleQuoted(text string) string {
 	var b strings.Builder
 	b.WriteByte('"')

@@ -5,12 +5,12 @@ import (
 	"slices"
 )
 
-// fewKeys is how many keys of a mapping are compared one by one before a table
-// takes over.
-const fewKeys = 16
+// linearKeys is the number of keys of a mapping up to which they are compared one
+// by one. Larger mappings use a map.
+const linearKeys = 16
 
-// value begins an entry for the value at an offset. The key of a member was
-// put there before it.
+// value starts the entry of the value at an offset. For a member, the entry
+// exists already and has its key.
 func (p *parser) value(at int) (index int, ok bool) {
 	if len(p.stack) == 0 {
 		p.entries = append(p.entries, entry{})
@@ -18,7 +18,7 @@ func (p *parser) value(at int) (index int, ok bool) {
 		f.count++
 		f.inside = true
 		if f.count > maxElements {
-			return 0, p.refuse(at, fmt.Sprintf("the list has more than %d entries", maxElements))
+			return 0, p.abort(at, fmt.Sprintf("the list has more than %d entries", maxElements))
 		}
 		if f.count > 1 {
 			p.out = append(p.out, ',')
@@ -26,22 +26,22 @@ func (p *parser) value(at int) (index int, ok bool) {
 		p.entries = append(p.entries, entry{})
 	}
 	if len(p.entries) > maxValues {
-		return 0, p.refuse(at, fmt.Sprintf("the document has more than %d values", maxValues))
+		return 0, p.abort(at, fmt.Sprintf("the document has more than %d values", maxValues))
 	}
 	index = len(p.entries) - 1
-	p.entries[index].at = p.mark(at)
+	p.entries[index].at = p.placeOf(at)
 	p.entries[index].end = int32(len(p.entries))
 	return index, true
 }
 
-// open begins a mapping or a sequence at an offset.
+// open starts a mapping or a sequence at an offset.
 func (p *parser) open(at int, opener, closer byte) bool {
 	index, ok := p.value(at)
 	if !ok {
 		return false
 	}
 	if len(p.stack) == maxDepth {
-		return p.refuse(at, fmt.Sprintf("nesting is deeper than %d levels", maxDepth))
+		return p.abort(at, fmt.Sprintf("nesting is deeper than %d levels", maxDepth))
 	}
 	p.stack = append(p.stack, frame{entry: index, closer: closer})
 	p.out = append(p.out, opener)
@@ -56,14 +56,14 @@ func (p *parser) close() bool {
 	return true
 }
 
-// member begins a member of the open mapping, whose key stands at an offset.
+// member starts a member of the open mapping, with its key at an offset.
 func (p *parser) member(at int, key string) bool {
 	f := &p.stack[len(p.stack)-1]
 	switch {
 	case f.count == maxKeys:
-		return p.refuse(at, fmt.Sprintf("the mapping has more than %d keys", maxKeys))
+		return p.abort(at, fmt.Sprintf("the mapping has more than %d keys", maxKeys))
 	case len(key) > maxKeyBytes:
-		return p.refuse(at, fmt.Sprintf("a key is longer than %d bytes", maxKeyBytes))
+		return p.abort(at, fmt.Sprintf("a key is longer than %d bytes", maxKeyBytes))
 	}
 	f.key, f.inside = key, true
 	if !f.add(key) {
@@ -74,18 +74,18 @@ func (p *parser) member(at int, key string) bool {
 	}
 	f.count++
 	p.out = append(appendText(p.out, key), ':')
-	p.entries = append(p.entries, entry{key: key, keyAt: p.mark(at)})
+	p.entries = append(p.entries, entry{key: key, keyAt: p.placeOf(at)})
 	return true
 }
 
-// add remembers a key and reports whether it is the first of its kind.
+// add records a key and reports whether it is new.
 func (f *frame) add(key string) bool {
 	if f.seen == nil {
 		if slices.Contains(f.keys, key) {
 			return false
 		}
 		f.keys = append(f.keys, key)
-		if len(f.keys) > fewKeys {
+		if len(f.keys) > linearKeys {
 			f.seen = make(map[string]struct{}, 2*len(f.keys))
 			for _, k := range f.keys {
 				f.seen[k] = struct{}{}
@@ -100,10 +100,10 @@ func (f *frame) add(key string) bool {
 	return true
 }
 
-// between says that a value of the innermost mapping or sequence is complete.
-func (p *parser) between() { p.stack[len(p.stack)-1].inside = false }
+// endValue marks the current value of the innermost mapping or sequence complete.
+func (p *parser) endValue() { p.stack[len(p.stack)-1].inside = false }
 
-// text writes a value that is text.
+// text writes a string.
 func (p *parser) text(at int, text []byte) bool {
 	if _, ok := p.value(at); !ok {
 		return false
@@ -112,7 +112,7 @@ func (p *parser) text(at int, text []byte) bool {
 	return true
 }
 
-// null writes a value that was left out.
+// null writes null for an omitted value.
 func (p *parser) null(at int) bool {
 	if _, ok := p.value(at); !ok {
 		return false
@@ -121,7 +121,7 @@ func (p *parser) null(at int) bool {
 	return true
 }
 
-// appendText writes a JSON string.
+// appendText appends a JSON string.
 func appendText[T string | []byte](out []byte, text T) []byte {
 	const hex = "0123456789abcdef"
 	out = append(out, '"')

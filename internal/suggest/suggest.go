@@ -1,17 +1,17 @@
-// Package suggest owns "did you mean": the nearest known name to one that is
-// not known.
+// Package suggest finds the known name closest to an unknown one, for "did you
+// mean" hints.
 package suggest
 
 import "strings"
 
-// longest is the longest name worth comparing; longer ones are no slips.
-const longest = 64
+// maxLength is the longest name that is compared; longer ones are not typos.
+const maxLength = 64
 
-// Nearest returns the candidate closest to name, or "" when none is close
-// enough to be what was meant. Case and the marks between words cost nothing:
-// workflowId, Workflow-ID and workflow_id are the same.
+// Nearest returns the candidate closest to name, or "" if none is close enough
+// to be a likely typo. Case and separators do not count: workflowId, Workflow-ID
+// and workflow_id are equal.
 func Nearest(name string, candidates []string) string {
-	if name == "" || len(name) > longest {
+	if name == "" || len(name) > maxLength {
 		return ""
 	}
 	best, bestDistance := "", min(len(name)/3+2, 4)
@@ -23,7 +23,7 @@ func Nearest(name string, candidates []string) string {
 	return best
 }
 
-// Hint is the phrase for a message: ` (did you mean "x"?)`, or nothing.
+// Hint returns a phrase for an error message: ` (did you mean "x"?)`, or "".
 func Hint(name string, candidates []string) string {
 	if near := Nearest(name, candidates); near != "" {
 		return ` (did you mean "` + near + `"?)`
@@ -31,12 +31,11 @@ func Hint(name string, candidates []string) string {
 	return ""
 }
 
-var marks = strings.NewReplacer("_", "", "-", "")
+var separators = strings.NewReplacer("_", "", "-", "")
 
-func fold(name string) string { return marks.Replace(strings.ToLower(name)) }
+func fold(name string) string { return separators.Replace(strings.ToLower(name)) }
 
-// distance is the number of insertions, deletions and replacements of single
-// bytes between a and b.
+// distance returns the Levenshtein distance between a and b in bytes.
 func distance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {

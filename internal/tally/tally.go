@@ -1,7 +1,5 @@
-// Package tally counts while the work goes on: how often something happened, by
-// names that are known beforehand, and how large it was. Counting costs a few
-// nanoseconds and no lock. Who wants to know asks for a copy; what the counts
-// are called outside is not decided here.
+// Package tally provides lock-free counters and histograms. Updating one takes a
+// few nanoseconds; readers get a copy. Metric names are defined by the callers.
 package tally
 
 import (
@@ -9,17 +7,17 @@ import (
 	"time"
 )
 
-// Other is the name that everything unknown is counted under.
+// Other is the name under which unknown names are counted.
 const Other = "other"
 
-// Set counts by name. The names are fixed when it is made, so that nothing that
-// comes from outside can make it grow.
+// Set counts by name. Its names are fixed, so that external input cannot make it
+// grow.
 type Set struct {
 	counts map[string]*atomic.Int64
 	other  atomic.Int64
 }
 
-// NewSet makes a set in which every name stands at zero.
+// NewSet returns a set with all names at zero.
 func NewSet(names ...string) *Set {
 	s := &Set{counts: make(map[string]*atomic.Int64, len(names))}
 	for _, name := range names {
@@ -28,7 +26,7 @@ func NewSet(names ...string) *Set {
 	return s
 }
 
-// Add counts one more.
+// Add increments the count of a name.
 func (s *Set) Add(name string) {
 	if count, known := s.counts[name]; known {
 		count.Add(1)
@@ -37,7 +35,7 @@ func (s *Set) Add(name string) {
 	s.other.Add(1)
 }
 
-// Counts returns what was counted so far, with Other if there was any.
+// Counts returns the current counts, including Other if it is not zero.
 func (s *Set) Counts() map[string]int64 {
 	out := make(map[string]int64, len(s.counts)+1)
 	for name, count := range s.counts {
@@ -49,17 +47,17 @@ func (s *Set) Counts() map[string]int64 {
 	return out
 }
 
-// Histogram counts values by their size.
+// Histogram counts values in buckets.
 type Histogram struct {
 	bounds []int64
 	unit   float64
-	counts []atomic.Uint64 // one more than bounds: what is above them all
+	counts []atomic.Uint64 // the last one counts values above all bounds
 	sum    atomic.Uint64
 }
 
-// NewTimes makes a histogram of lengths of time, which are told in seconds. The
-// bounds grow, and belong to what is below them.
-func NewTimes(bounds ...time.Duration) *Histogram {
+// NewDurations returns a histogram of durations, which Snapshot reports in
+// seconds. The bounds must be ascending and are inclusive.
+func NewDurations(bounds ...time.Duration) *Histogram {
 	numbers := make([]int64, len(bounds))
 	for i, bound := range bounds {
 		numbers[i] = int64(bound)
@@ -67,19 +65,19 @@ func NewTimes(bounds ...time.Duration) *Histogram {
 	return newHistogram(float64(time.Second), numbers)
 }
 
-// NewSizes makes a histogram of numbers that are not negative.
+// NewSizes returns a histogram of non-negative numbers.
 func NewSizes(bounds ...int64) *Histogram { return newHistogram(1, bounds) }
 
 func newHistogram(unit float64, bounds []int64) *Histogram {
 	return &Histogram{bounds: bounds, unit: unit, counts: make([]atomic.Uint64, len(bounds)+1)}
 }
 
-// Took counts a length of time. One that is negative, because a clock was set
-// back, counts as none.
-func (h *Histogram) Took(length time.Duration) { h.Count(int64(length)) }
+// ObserveDuration adds a duration. A negative one, after a clock was set back,
+// counts as zero.
+func (h *Histogram) ObserveDuration(length time.Duration) { h.Observe(int64(length)) }
 
-// Count counts a number.
-func (h *Histogram) Count(value int64) {
+// Observe adds a value. A negative one counts as zero.
+func (h *Histogram) Observe(value int64) {
 	value = max(0, value)
 	i := 0
 	for i < len(h.bounds) && value > h.bounds[i] {
@@ -92,13 +90,13 @@ func (h *Histogram) Count(value int64) {
 // Snapshot is a copy of a histogram.
 type Snapshot struct {
 	Bounds []float64
-	// Counts says how many values there were up to each bound and above the one
-	// before it, and last how many above all of them.
+	// Counts are the numbers of values in each bucket; the last one is above all
+	// bounds.
 	Counts []uint64
 	Sum    float64
 }
 
-// Snapshot returns what was counted so far.
+// Snapshot returns a copy of the histogram.
 func (h *Histogram) Snapshot() Snapshot {
 	s := Snapshot{Bounds: make([]float64, len(h.bounds)), Counts: make([]uint64, len(h.counts)), Sum: float64(h.sum.Load()) / h.unit}
 	for i, bound := range h.bounds {
@@ -110,7 +108,7 @@ func (h *Histogram) Snapshot() Snapshot {
 	return s
 }
 
-// Total is how many values were counted.
+// Total returns the number of values.
 func (s Snapshot) Total() uint64 {
 	total := uint64(0)
 	for _, n := range s.Counts {

@@ -14,7 +14,7 @@ func TestSet(t *testing.T) {
 	t.Parallel()
 	s := tally.NewSet("a", "b")
 	if diff := cmp.Diff(map[string]int64{"a": 0, "b": 0}, s.Counts()); diff != "" {
-		t.Errorf("before anything was counted: %s", diff)
+		t.Errorf("empty set: %s", diff)
 	}
 	for _, name := range []string{"b", "b", "c", "d", tally.Other} {
 		s.Add(name)
@@ -24,7 +24,7 @@ func TestSet(t *testing.T) {
 	}
 }
 
-// A set that knows Other by name counts the unknown there too.
+// A set that lists Other also counts unknown names there.
 func TestSetWithOther(t *testing.T) {
 	t.Parallel()
 	s := tally.NewSet(tally.Other)
@@ -37,9 +37,9 @@ func TestSetWithOther(t *testing.T) {
 
 func TestHistogram(t *testing.T) {
 	t.Parallel()
-	times := tally.NewTimes(time.Millisecond, time.Second)
+	times := tally.NewDurations(time.Millisecond, time.Second)
 	for _, took := range []time.Duration{-time.Second, 0, time.Millisecond, time.Millisecond + 1, time.Second, time.Minute} {
-		times.Took(took)
+		times.ObserveDuration(took)
 	}
 	want := tally.Snapshot{Bounds: []float64{0.001, 1}, Counts: []uint64{3, 2, 1}, Sum: 61.002000001}
 	if diff := cmp.Diff(want, times.Snapshot()); diff != "" {
@@ -50,7 +50,7 @@ func TestHistogram(t *testing.T) {
 	}
 	sizes := tally.NewSizes(1, 8)
 	for _, size := range []int64{1, 2, 8, 9} {
-		sizes.Count(size)
+		sizes.Observe(size)
 	}
 	want = tally.Snapshot{Bounds: []float64{1, 8}, Counts: []uint64{1, 2, 1}, Sum: 20}
 	if diff := cmp.Diff(want, sizes.Snapshot()); diff != "" {
@@ -58,8 +58,7 @@ func TestHistogram(t *testing.T) {
 	}
 }
 
-// Nothing that is counted at the same time is lost.
-func TestConcurrent(t *testing.T) {
+func TestConcurrentUpdates(t *testing.T) {
 	t.Parallel()
 	const workers, each = 8, 1000
 	s, h := tally.NewSet("a"), tally.NewSizes(10)
@@ -69,7 +68,7 @@ func TestConcurrent(t *testing.T) {
 			for i := range int64(each) {
 				s.Add("a")
 				s.Add("unknown")
-				h.Count(i % 20)
+				h.Observe(i % 20)
 				_, _ = s.Counts(), h.Snapshot()
 			}
 		})
@@ -93,11 +92,11 @@ func BenchmarkSet(b *testing.B) {
 }
 
 func BenchmarkHistogram(b *testing.B) {
-	h := tally.NewTimes(100*time.Microsecond, time.Millisecond, 5*time.Millisecond, 10*time.Millisecond, 50*time.Millisecond,
+	h := tally.NewDurations(100*time.Microsecond, time.Millisecond, 5*time.Millisecond, 10*time.Millisecond, 50*time.Millisecond,
 		100*time.Millisecond, 500*time.Millisecond, time.Second, 5*time.Second, 10*time.Second)
 	b.RunParallel(func(pb *testing.PB) {
 		for pb.Next() {
-			h.Took(20 * time.Millisecond)
+			h.ObserveDuration(20 * time.Millisecond)
 		}
 	})
 }

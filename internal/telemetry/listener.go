@@ -13,19 +13,19 @@ import (
 	"github.com/stepmill/stepmill/internal/fault"
 )
 
-// atOnce is how many may look at the metrics at the same time.
-const atOnce = 4
+// maxScrapes is the maximum number of concurrent scrapes.
+const maxScrapes = 4
 
-// Options say what the listener shows beside the metrics.
+// Options configure what the listener serves in addition to the metrics.
 type Options struct {
-	// Ready tells whether the service can work; an error says why not.
+	// Ready returns nil if the service is ready, or the reason why it is not.
 	Ready func(context.Context) error
 	// Profiles adds the profiles of the Go runtime.
 	Profiles bool
 }
 
-// HTTP makes the server of the listener. It asks for no key: who can reach it
-// may look, and there is nothing of a workspace to see.
+// HTTP returns the server of the listener. It needs no authentication, because it
+// exposes no data of a workspace.
 func (t *Telemetry) HTTP(o Options) *http.Server {
 	log := slog.NewLogLogger(t.log.Handler(), slog.LevelDebug)
 	return &http.Server{
@@ -33,7 +33,7 @@ func (t *Telemetry) HTTP(o Options) *http.Server {
 		DisableGeneralOptionsHandler: true,
 		ReadHeaderTimeout:            5 * time.Second,
 		ReadTimeout:                  30 * time.Second,
-		WriteTimeout:                 2 * time.Minute, // a profile takes its time
+		WriteTimeout:                 2 * time.Minute, // profiles are slow
 		IdleTimeout:                  2 * time.Minute,
 		MaxHeaderBytes:               32 << 10,
 		ErrorLog:                     log,
@@ -43,22 +43,22 @@ func (t *Telemetry) HTTP(o Options) *http.Server {
 func (t *Telemetry) handler(o Options) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(t.registry, promhttp.HandlerOpts{
-		ErrorLog: slog.NewLogLogger(t.log.Handler(), slog.LevelWarn), ErrorHandling: promhttp.ContinueOnError, MaxRequestsInFlight: atOnce,
+		ErrorLog: slog.NewLogLogger(t.log.Handler(), slog.LevelWarn), ErrorHandling: promhttp.ContinueOnError, MaxRequestsInFlight: maxScrapes,
 	}))
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
-		answer(w, http.StatusOK, map[string]string{"status": "ok"})
+		respond(w, http.StatusOK, map[string]string{"status": "ok"})
 	})
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) {
 		if err := o.Ready(r.Context()); err != nil {
-			answer(w, http.StatusServiceUnavailable, map[string]any{
+			respond(w, http.StatusServiceUnavailable, map[string]any{
 				"error": map[string]string{"code": string(fault.Unavailable), "message": "not ready: " + err.Error()},
 			})
 			return
 		}
-		answer(w, http.StatusOK, map[string]string{"status": "ready"})
+		respond(w, http.StatusOK, map[string]string{"status": "ready"})
 	})
 	if o.Profiles {
-		// Without the command line: it may hold the master key.
+		// /debug/pprof/cmdline is omitted: the command line may contain the master key.
 		mux.HandleFunc("GET /debug/pprof/", pprof.Index)
 		mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
 		mux.HandleFunc("GET /debug/pprof/symbol", pprof.Symbol)
@@ -72,8 +72,8 @@ func (t *Telemetry) handler(o Options) http.Handler {
 	})
 }
 
-func answer(w http.ResponseWriter, status int, body any) {
+func respond(w http.ResponseWriter, status int, body any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(body) // a client that went away is no failure of ours
+	_ = json.NewEncoder(w).Encode(body) // the client may have disconnected
 }

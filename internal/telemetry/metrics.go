@@ -3,18 +3,18 @@ package telemetry
 // Name is the name of a metric.
 type Name string
 
-// Kind says how the values of a metric behave.
+// Kind is the type of a metric.
 type Kind string
 
-// The kinds. A counter only grows; after a restart it begins anew.
+// The kinds. A counter only increases; a restart resets it.
 const (
 	Counter   Kind = "counter"
 	Gauge     Kind = "gauge"
 	Histogram Kind = "histogram"
 )
 
-// Metric is one thing to watch. Its labels have few values that are known
-// beforehand: no path, and nothing that belongs to a workspace.
+// Metric describes a metric. Its labels have a small, fixed set of values: no
+// paths, and nothing that belongs to a workspace.
 type Metric struct {
 	Name   Name
 	Kind   Kind
@@ -22,8 +22,8 @@ type Metric struct {
 	Help   string
 }
 
-// The metrics. Those that are not of every node, as those of SQLite, are left
-// out where they do not apply.
+// The metrics. Metrics that do not apply to a node, such as those of SQLite, are
+// omitted there.
 const (
 	BuildInfo    Name = "stepmill_build_info"
 	NodeInfo     Name = "stepmill_node_info"
@@ -65,77 +65,77 @@ const (
 	WebhookOldest   Name = "stepmill_webhook_oldest_undelivered_seconds"
 	WebhookLate     Name = "stepmill_webhook_oldest_due_seconds"
 
-	StoreUnits    Name = "stepmill_store_units_total"
-	StoreGroups   Name = "stepmill_store_group_units"
-	StoreCommits  Name = "stepmill_store_commit_duration_seconds"
-	StoreErrors   Name = "stepmill_store_errors_total"
-	StoreWaiting  Name = "stepmill_store_units_waiting"
-	PostgresConns Name = "stepmill_postgres_connections"
-	PostgresXact  Name = "stepmill_postgres_oldest_transaction_seconds"
-	SQLiteBytes   Name = "stepmill_sqlite_file_bytes"
-	SQLiteLog     Name = "stepmill_sqlite_wal_bytes"
-	DiskFree      Name = "stepmill_disk_free_bytes"
-	SandboxAlive  Name = "stepmill_sandbox_processes"
-	SandboxStarts Name = "stepmill_sandbox_processes_started_total"
-	SandboxBusy   Name = "stepmill_sandbox_scripts_running"
+	StoreTransactions Name = "stepmill_store_transactions_total"
+	StoreGroups       Name = "stepmill_store_group_transactions"
+	StoreCommits      Name = "stepmill_store_commit_duration_seconds"
+	StoreErrors       Name = "stepmill_store_errors_total"
+	StoreWaiting      Name = "stepmill_store_transactions_waiting"
+	PostgresConns     Name = "stepmill_postgres_connections"
+	PostgresXact      Name = "stepmill_postgres_oldest_transaction_seconds"
+	SQLiteBytes       Name = "stepmill_sqlite_file_bytes"
+	SQLiteLog         Name = "stepmill_sqlite_wal_bytes"
+	DiskFree          Name = "stepmill_disk_free_bytes"
+	SandboxAlive      Name = "stepmill_sandbox_processes"
+	SandboxStarts     Name = "stepmill_sandbox_processes_started_total"
+	SandboxBusy       Name = "stepmill_sandbox_scripts_running"
 )
 
-// Metrics lists every metric, in the order of the documentation.
+// Metrics returns all metrics in the order of the documentation.
 func Metrics() []Metric { return metrics }
 
 var metrics = []Metric{
-	{BuildInfo, Gauge, []string{"version", "go_version"}, "Always 1. The labels say what runs."},
-	{NodeInfo, Gauge, []string{"node", "role"}, "Always 1. The labels say which node this is."},
-	{Ready, Gauge, nil, "1 if /readyz answers 200, else 0."},
+	{BuildInfo, Gauge, []string{"version", "go_version"}, "Always 1. The labels are the version of the build."},
+	{NodeInfo, Gauge, []string{"node", "role"}, "Always 1. The labels are the name and the role of the node."},
+	{Ready, Gauge, nil, "1 if /readyz returns 200, otherwise 0."},
 	{Nodes, Gauge, nil, "Nodes that share the database."},
-	{NodeLost, Counter, nil, "How often this node let go of its runs because the database had not heard of it for too long."},
-	{ClockOffset, Gauge, nil, "How far the clock of the database is ahead of that of this machine."},
-	{ScrapeErrors, Counter, nil, "Looks at the metrics that could not read some of them."},
+	{NodeLost, Counter, nil, "Number of times this node released its runs because its lease expired."},
+	{ClockOffset, Gauge, nil, "Difference between the clock of the database and the clock of this machine. Positive if the database is ahead."},
+	{ScrapeErrors, Counter, nil, "Scrapes that could not read some of the metrics."},
 
-	{HTTPRequests, Counter, []string{"method", "route", "status"}, "Requests that were answered, by route and by class of status."},
-	{HTTPDuration, Histogram, []string{"method", "route"}, "How long requests took, without streams."},
-	{HTTPErrors, Counter, []string{"code"}, "Requests that were refused or failed, by error code."},
-	{HTTPStreams, Gauge, nil, "Open streams of events."},
-	{HTTPConnections, Gauge, nil, "Open connections of clients."},
-	{HTTPConnectionsRefused, Counter, nil, "Connections that were closed at once because their address had too many."},
+	{HTTPRequests, Counter, []string{"method", "route", "status"}, "Completed requests, by route and status class."},
+	{HTTPDuration, Histogram, []string{"method", "route"}, "Duration of requests, excluding streams."},
+	{HTTPErrors, Counter, []string{"code"}, "Requests that were rejected or failed, by error code."},
+	{HTTPStreams, Gauge, nil, "Open event streams."},
+	{HTTPConnections, Gauge, nil, "Open client connections."},
+	{HTTPConnectionsRefused, Counter, nil, "Connections that were rejected because the client address had too many open."},
 
-	{RunsStarted, Counter, nil, "Runs that were accepted by this node."},
-	{RunsEnded, Counter, []string{"status"}, "Runs that came to their end by this node, by final status."},
-	{RunFailures, Counter, []string{"code"}, "Runs that failed, by error code."},
-	{RunsActive, Gauge, nil, "Runs in the hands of this node."},
-	{RunsQueued, Gauge, nil, "Runs that wait in this node to be taken up."},
-	{RunsOldest, Gauge, nil, "How long the run has waited that could have been taken up first; 0 if none waits."},
-	{RunsResumed, Counter, nil, "Runs that this node took over from nodes that are gone."},
-	{RunsFound, Counter, nil, "Runs that were due and on nobody's way, and were brought on it."},
+	{RunsStarted, Counter, nil, "Runs accepted by this node."},
+	{RunsEnded, Counter, []string{"status"}, "Runs ended by this node, by final status."},
+	{RunFailures, Counter, []string{"code"}, "Failed runs, by error code."},
+	{RunsActive, Gauge, nil, "Runs held by this node."},
+	{RunsQueued, Gauge, nil, "Runs queued on this node."},
+	{RunsOldest, Gauge, nil, "Age of the oldest ready run. 0 if there is none."},
+	{RunsResumed, Counter, nil, "Runs that this node took over from dead nodes."},
+	{RunsFound, Counter, nil, "Orphaned runs that were due and had no job, and were requeued."},
 
-	{Steps, Counter, []string{"action", "outcome"}, "Executions of steps, by action and outcome."},
-	{StepDuration, Histogram, []string{"action"}, "How long actions were at work, without waiting."},
-	{StepFailures, Counter, []string{"code"}, "Executions of steps that failed, by error code."},
+	{Steps, Counter, []string{"action", "outcome"}, "Step executions, by action and outcome."},
+	{StepDuration, Histogram, []string{"action"}, "Execution time of actions, excluding waits."},
+	{StepFailures, Counter, []string{"code"}, "Failed step executions, by error code."},
 
-	{LeasesLost, Counter, nil, "Writes that were refused because the run was cancelled, deleted or taken over meanwhile."},
-	{ActionsStuck, Gauge, nil, "Actions that go on although their time is over."},
+	{LeasesLost, Counter, nil, "Writes rejected because the run was cancelled, deleted or taken over in the meantime."},
+	{ActionsStuck, Gauge, nil, "Actions that are still running after their timeout."},
 
-	{EgressCalls, Counter, []string{"outcome"}, "Calls to the outside by steps and webhooks: answered, or why not."},
+	{EgressCalls, Counter, []string{"outcome"}, "Outgoing requests of steps and webhooks, by outcome: answered, or an error code."},
 
-	{WebhookAttempts, Counter, []string{"outcome"}, "Attempts to deliver an event, by outcome."},
-	{WebhookDuration, Histogram, nil, "How long endpoints took to answer."},
-	{WebhookInFlight, Gauge, nil, "Attempts under way."},
-	{WebhookQueued, Gauge, nil, "Deliveries that are due and wait in this node for their turn."},
-	{WebhookOldest, Gauge, nil, "Age of the oldest delivery that was neither delivered nor given up; 0 if there is none."},
-	{WebhookLate, Gauge, nil, "How long the delivery has been due that was due first; 0 if none is."},
+	{WebhookAttempts, Counter, []string{"outcome"}, "Webhook delivery attempts, by outcome."},
+	{WebhookDuration, Histogram, nil, "Response time of webhook endpoints."},
+	{WebhookInFlight, Gauge, nil, "Webhook delivery attempts in flight."},
+	{WebhookQueued, Gauge, nil, "Due deliveries queued on this node."},
+	{WebhookOldest, Gauge, nil, "Age of the oldest pending delivery. 0 if there is none."},
+	{WebhookLate, Gauge, nil, "How long the oldest due delivery has been overdue. 0 if there is none."},
 
-	{StoreUnits, Counter, []string{"outcome"}, "Atomic units of writing, by outcome."},
-	{StoreGroups, Histogram, nil, "How many units shared a commit."},
-	{StoreCommits, Histogram, nil, "How long a commit took, from its first statement until it was durable."},
-	{StoreErrors, Counter, []string{"kind"}, "Errors of the database, by kind."},
-	{StoreWaiting, Gauge, nil, "Units that wait to be written."},
-	{PostgresConns, Gauge, []string{"state"}, "Connections to the database that this node may have: in_use, idle, free."},
-	{PostgresXact, Gauge, nil, "Age of the oldest transaction, of anybody, that keeps the database from cleaning up."},
+	{StoreTransactions, Counter, []string{"outcome"}, "Write transactions, by outcome."},
+	{StoreGroups, Histogram, nil, "Number of write transactions per group commit."},
+	{StoreCommits, Histogram, nil, "Duration of a commit, from its first statement until it is durable."},
+	{StoreErrors, Counter, []string{"kind"}, "Database errors, by kind."},
+	{StoreWaiting, Gauge, nil, "Write transactions waiting to be committed."},
+	{PostgresConns, Gauge, []string{"state"}, "Database connections of this node, by state: in_use, idle, or free for those it may still open."},
+	{PostgresXact, Gauge, nil, "Age of the oldest transaction of any client that prevents vacuuming."},
 	{SQLiteBytes, Gauge, nil, "Size of the database file."},
 	{SQLiteLog, Gauge, nil, "Size of the write-ahead log."},
-	{DiskFree, Gauge, nil, "What can still be written to the disk of the data directory."},
+	{DiskFree, Gauge, nil, "Free space on the disk of the data directory."},
 
-	{SandboxAlive, Gauge, nil, "Processes for scripts that are alive."},
-	{SandboxStarts, Counter, nil, "Processes for scripts that were started."},
-	{SandboxBusy, Gauge, nil, "Scripts that run."},
+	{SandboxAlive, Gauge, nil, "Running sandbox processes."},
+	{SandboxStarts, Counter, nil, "Sandbox processes started."},
+	{SandboxBusy, Gauge, nil, "Running scripts."},
 }

@@ -1,7 +1,6 @@
-// Package telemetry owns what an operator watches from outside: the names of
-// the metrics and what they mean, how they are written, and the listener that
-// shows them beside the health checks. It counts nothing: whenever somebody
-// looks, it asks the parts for what they have counted.
+// Package telemetry defines the metrics and serves them, together with the health
+// checks, on a separate listener. It counts nothing itself: on every scrape it
+// collects the current values from its sources.
 package telemetry
 
 import (
@@ -17,15 +16,13 @@ import (
 	"github.com/stepmill/stepmill/internal/tally"
 )
 
-// patience is how long a look may wait for numbers that have to be read
-// somewhere.
-const patience = 2 * time.Second
+// scrapeTimeout bounds the time a scrape waits for values that are not in memory.
+const scrapeTimeout = 2 * time.Second
 
-// Source tells the values of some metrics, as they are now. It may be asked by
-// several at the same time.
+// Source sets the current values of some metrics. It may be called concurrently.
 type Source func(ctx context.Context, s *Scrape)
 
-// Telemetry shows what its sources tell.
+// Telemetry exposes the metrics of its sources.
 type Telemetry struct {
 	registry *prometheus.Registry
 	sources  []Source
@@ -34,13 +31,13 @@ type Telemetry struct {
 	failures atomic.Int64
 }
 
-// described is a metric as the registry knows it.
+// described is a metric as registered with Prometheus.
 type described struct {
 	kind prometheus.ValueType
 	desc *prometheus.Desc
 }
 
-// New makes a telemetry with a registry of its own.
+// New returns a Telemetry with its own registry.
 func New(log *slog.Logger, sources ...Source) (*Telemetry, error) {
 	t := &Telemetry{registry: prometheus.NewRegistry(), sources: sources, metrics: map[Name]described{}, log: log}
 	for _, m := range metrics {
@@ -67,11 +64,11 @@ func (t *Telemetry) Describe(to chan<- *prometheus.Desc) {
 
 // Collect implements prometheus.Collector.
 func (t *Telemetry) Collect(to chan<- prometheus.Metric) {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), scrapeTimeout)
 	defer cancel()
 	s := &Scrape{of: t, to: to}
 	for _, source := range t.sources {
-		t.ask(ctx, source, s)
+		t.collect(ctx, source, s)
 	}
 	if s.failed {
 		t.failures.Add(1)
@@ -79,8 +76,8 @@ func (t *Telemetry) Collect(to chan<- prometheus.Metric) {
 	s.Set(ScrapeErrors, float64(t.failures.Load()))
 }
 
-// ask keeps a mistake in a source from ending the process.
-func (t *Telemetry) ask(ctx context.Context, source Source, s *Scrape) {
+// collect calls a source and recovers from its panics.
+func (t *Telemetry) collect(ctx context.Context, source Source, s *Scrape) {
 	defer func() {
 		if p := recover(); p != nil {
 			s.Failed(fmt.Errorf("panic: %v", p))
@@ -89,14 +86,14 @@ func (t *Telemetry) ask(ctx context.Context, source Source, s *Scrape) {
 	source(ctx, s)
 }
 
-// Scrape takes the values of one look at the metrics.
+// Scrape collects the values of one scrape.
 type Scrape struct {
 	of     *Telemetry
 	to     chan<- prometheus.Metric
 	failed bool
 }
 
-// Set tells the value of a counter or a gauge.
+// Set sets the value of a counter or a gauge.
 func (s *Scrape) Set(name Name, value float64, labels ...string) {
 	m, err := s.find(name)
 	if err == nil {
@@ -109,14 +106,14 @@ func (s *Scrape) Set(name Name, value float64, labels ...string) {
 	s.Failed(fmt.Errorf("%s: %w", name, err))
 }
 
-// SetAll tells the values of a metric with one label.
+// SetAll sets the values of a metric with one label.
 func (s *Scrape) SetAll(name Name, values map[string]int64) {
 	for label, value := range values {
 		s.Set(name, float64(value), label)
 	}
 }
 
-// Age tells how long ago something was; nil or no time at all is 0.
+// Age sets a gauge to the seconds since a time, or to 0 for nil or the zero time.
 func (s *Scrape) Age(name Name, since *time.Time, now time.Time) {
 	age := 0.0
 	if since != nil && !since.IsZero() {
@@ -125,8 +122,8 @@ func (s *Scrape) Age(name Name, since *time.Time, now time.Time) {
 	s.Set(name, age)
 }
 
-// Spread tells the value of a histogram.
-func (s *Scrape) Spread(name Name, of tally.Snapshot, labels ...string) {
+// SetHistogram sets the value of a histogram.
+func (s *Scrape) SetHistogram(name Name, of tally.Snapshot, labels ...string) {
 	upTo := make(map[float64]uint64, len(of.Bounds))
 	total := uint64(0)
 	for i, bound := range of.Bounds {
@@ -147,13 +144,13 @@ func (s *Scrape) Spread(name Name, of tally.Snapshot, labels ...string) {
 func (s *Scrape) find(name Name) (described, error) {
 	m, ok := s.of.metrics[name]
 	if !ok {
-		return m, fmt.Errorf("there is no such metric")
+		return m, fmt.Errorf("unknown metric")
 	}
 	return m, nil
 }
 
-// Failed says that some values could not be read. They are left out.
+// Failed records that some values could not be read. They are omitted.
 func (s *Scrape) Failed(err error) {
 	s.failed = true
-	s.of.log.Warn("some metrics cannot be read", "error", err)
+	s.of.log.Warn("could not read some metrics", "error", err)
 }

@@ -22,7 +22,7 @@ import (
 	"github.com/stepmill/stepmill/internal/telemetry"
 )
 
-// serve shows the metrics of the sources.
+// serve starts a listener with the metrics of the sources.
 func serve(t *testing.T, o telemetry.Options, sources ...telemetry.Source) *httptest.Server {
 	t.Helper()
 	shown, err := telemetry.New(slog.New(slog.DiscardHandler), sources...)
@@ -55,7 +55,7 @@ func get(t *testing.T, server *httptest.Server, method, path string) (*http.Resp
 	return response, string(body)
 }
 
-// ours are the lines about the service itself, without its comments.
+// ours returns the lines of the stepmill metrics, without comments.
 func ours(text string) (lines []string) {
 	for line := range strings.Lines(text) {
 		if strings.HasPrefix(line, "stepmill_") {
@@ -67,10 +67,10 @@ func ours(text string) (lines []string) {
 
 func TestValues(t *testing.T) {
 	t.Parallel()
-	times := tally.NewTimes(time.Second, time.Minute)
-	times.Took(time.Second)
-	times.Took(2 * time.Second)
-	times.Took(time.Hour)
+	times := tally.NewDurations(time.Second, time.Minute)
+	times.ObserveDuration(time.Second)
+	times.ObserveDuration(2 * time.Second)
+	times.ObserveDuration(time.Hour)
 	now := time.Now()
 	since := now.Add(-90 * time.Second)
 	server := serve(t, telemetry.Options{}, func(_ context.Context, s *telemetry.Scrape) {
@@ -80,7 +80,7 @@ func TestValues(t *testing.T) {
 		s.Age(telemetry.WebhookOldest, nil, now)
 		s.Age(telemetry.WebhookLate, &now, since)
 	}, func(_ context.Context, s *telemetry.Scrape) {
-		s.Spread(telemetry.StepDuration, times.Snapshot(), "http.request")
+		s.SetHistogram(telemetry.StepDuration, times.Snapshot(), "http.request")
 	})
 	_, text := get(t, server, "GET", "/metrics")
 	want := []string{
@@ -102,21 +102,20 @@ func TestValues(t *testing.T) {
 	}
 	for _, part := range []string{"\ngo_goroutines ", "\n# TYPE stepmill_runs_ended_total counter\n", "\n# TYPE stepmill_runs_active gauge\n"} {
 		if !strings.Contains(text, part) {
-			t.Errorf("there is no %q", part)
+			t.Errorf("missing %q", part)
 		}
 	}
 }
 
-// A source that fails takes nothing with it but its own values, and that it
-// failed can be seen.
-func TestASourceThatFails(t *testing.T) {
+// A failing source affects only its own values, and the failure is counted.
+func TestFailingSource(t *testing.T) {
 	t.Parallel()
 	server := serve(t, telemetry.Options{},
 		func(context.Context, *telemetry.Scrape) { panic("scripted") },
-		func(_ context.Context, s *telemetry.Scrape) { s.Failed(errors.New("the store does not answer")) },
+		func(_ context.Context, s *telemetry.Scrape) { s.Failed(errors.New("the store does not respond")) },
 		func(_ context.Context, s *telemetry.Scrape) { s.Set("stepmill_unknown", 1) },
 		func(_ context.Context, s *telemetry.Scrape) { s.Set(telemetry.RunsActive, 1, "a label too many") },
-		func(_ context.Context, s *telemetry.Scrape) { s.Spread(telemetry.StepDuration, tally.Snapshot{}) },
+		func(_ context.Context, s *telemetry.Scrape) { s.SetHistogram(telemetry.StepDuration, tally.Snapshot{}) },
 		func(_ context.Context, s *telemetry.Scrape) { s.Set(telemetry.RunsQueued, 1) },
 	)
 	for _, times := range []string{"1", "2"} {
@@ -128,13 +127,12 @@ func TestASourceThatFails(t *testing.T) {
 	}
 }
 
-// Reading what is not in memory has an end.
-func TestASourceIsGivenALimit(t *testing.T) {
+func TestSourcesHaveADeadline(t *testing.T) {
 	t.Parallel()
 	server := serve(t, telemetry.Options{}, func(ctx context.Context, s *telemetry.Scrape) {
 		limit, ok := ctx.Deadline()
 		if left := time.Until(limit); !ok || left <= 0 || left > 5*time.Second {
-			s.Failed(errors.New("there is no limit"))
+			s.Failed(errors.New("there is no deadline"))
 		}
 	})
 	if _, text := get(t, server, "GET", "/metrics"); !strings.Contains(text, "stepmill_scrape_errors_total 0") {
@@ -144,7 +142,7 @@ func TestASourceIsGivenALimit(t *testing.T) {
 
 func TestListener(t *testing.T) {
 	t.Parallel()
-	reason := errors.New("the store does not answer")
+	reason := errors.New("the store does not respond")
 	ready := serve(t, telemetry.Options{})
 	unready := serve(t, telemetry.Options{Ready: func(context.Context) error { return reason }})
 	profiles := serve(t, telemetry.Options{Profiles: true})
@@ -152,14 +150,14 @@ func TestListener(t *testing.T) {
 		server       *httptest.Server
 		method, path string
 		status       int
-		says         string
+		body         string
 	}{
 		{ready, "GET", "/metrics", 200, "go_goroutines"},
 		{ready, "HEAD", "/metrics", 200, ""},
 		{ready, "GET", "/healthz", 200, `{"status":"ok"}`},
 		{ready, "GET", "/readyz", 200, `{"status":"ready"}`},
 		{unready, "GET", "/healthz", 200, `{"status":"ok"}`},
-		{unready, "GET", "/readyz", 503, `{"error":{"code":"unavailable","message":"not ready: the store does not answer"}}`},
+		{unready, "GET", "/readyz", 503, `{"error":{"code":"unavailable","message":"not ready: the store does not respond"}}`},
 		{unready, "GET", "/metrics", 200, "go_goroutines"},
 		{ready, "POST", "/metrics", 405, ""},
 		{ready, "GET", "/", 404, ""},
@@ -169,11 +167,11 @@ func TestListener(t *testing.T) {
 		{profiles, "GET", "/debug/pprof/", 200, "goroutine"},
 		{profiles, "GET", "/debug/pprof/goroutine?debug=1", 200, "goroutine profile"},
 		{profiles, "GET", "/debug/pprof/profile?seconds=1", 200, ""},
-		{profiles, "GET", "/debug/pprof/cmdline", 404, ""}, // it may hold the master key
+		{profiles, "GET", "/debug/pprof/cmdline", 404, ""}, // it may contain the master key
 	} {
 		response, body := get(t, tc.server, tc.method, tc.path)
-		if response.StatusCode != tc.status || !strings.Contains(body, tc.says) {
-			t.Errorf("%s %s: %d %.200s, want %d %s", tc.method, tc.path, response.StatusCode, body, tc.status, tc.says)
+		if response.StatusCode != tc.status || !strings.Contains(body, tc.body) {
+			t.Errorf("%s %s: %d %.200s, want %d %s", tc.method, tc.path, response.StatusCode, body, tc.status, tc.body)
 		}
 		for name, want := range map[string]string{"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"} {
 			if got := response.Header.Get(name); got != want {
@@ -186,14 +184,14 @@ func TestListener(t *testing.T) {
 	}
 }
 
-// Names and help are as the tools expect them.
-func TestNames(t *testing.T) {
+// Names and help texts pass promlint.
+func TestMetricsLint(t *testing.T) {
 	t.Parallel()
 	server := serve(t, telemetry.Options{}, func(_ context.Context, s *telemetry.Scrape) {
 		for _, m := range telemetry.Metrics() {
 			labels := make([]string, len(m.Labels))
 			if m.Kind == telemetry.Histogram {
-				s.Spread(m.Name, tally.NewSizes(1).Snapshot(), labels...)
+				s.SetHistogram(m.Name, tally.NewSizes(1).Snapshot(), labels...)
 			} else if m.Name != telemetry.ScrapeErrors {
 				s.Set(m.Name, 1, labels...)
 			}
@@ -201,7 +199,7 @@ func TestNames(t *testing.T) {
 	})
 	_, text := get(t, server, "GET", "/metrics")
 	if !strings.Contains(text, "stepmill_scrape_errors_total 0") {
-		t.Error("not every metric could be told")
+		t.Error("some metrics could not be set")
 	}
 	problems, err := promlint.New(strings.NewReader(text)).Lint()
 	if err != nil {
@@ -214,8 +212,8 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// The table of the documentation and the metrics are the same.
-func TestDocumentation(t *testing.T) {
+// The table in the documentation lists exactly the metrics.
+func TestMetricsAreDocumented(t *testing.T) {
 	t.Parallel()
 	file, err := os.Open("../../docs/operations.md")
 	if err != nil {

@@ -11,14 +11,14 @@ import (
 	"github.com/stepmill/stepmill/internal/workflow"
 )
 
-// Arming is a workflow.Arming.
+// Arming implements workflow.Arming.
 type Arming struct{ vault Sealer }
 
-// NewArming makes triggers ready; the vault seals the tokens of webhooks.
+// NewArming returns an Arming. The vault seals the tokens of webhooks.
 func NewArming(vault Sealer) *Arming { return &Arming{vault: vault} }
 
-// Arm implements workflow.Arming.
-func (a *Arming) Arm(ctx context.Context, w workflow.Workflow, triggers []workflow.PlannedTrigger) ([]workflow.Armed, error) {
+// Arm returns the rows to store for the triggers of a workflow.
+func (a *Arming) Arm(ctx context.Context, w workflow.Workflow, triggers []workflow.CompiledTrigger) ([]workflow.Armed, error) {
 	out := []workflow.Armed{}
 	for _, t := range triggers {
 		if t.Type == workflow.ManualTrigger {
@@ -30,7 +30,7 @@ func (a *Arming) Arm(ctx context.Context, w workflow.Workflow, triggers []workfl
 		}
 		armed := workflow.Armed{ID: t.ID, Type: t.Type, Spec: string(spec)}
 		if w.State == workflow.Active {
-			armed.NextAt = first(w.ID, t, clock.Now())
+			armed.NextAt = firstTime(w.ID, t, clock.Now())
 		}
 		if t.Type == workflow.WebhookTrigger {
 			token := newToken()
@@ -44,9 +44,9 @@ func (a *Arming) Arm(ctx context.Context, w workflow.Workflow, triggers []workfl
 	return out, nil
 }
 
-// first is when a trigger that fires by time does so after it was armed. A poll
-// asks at once: that first answer is what later ones are compared with.
-func first(workflowID string, t workflow.PlannedTrigger, now time.Time) *time.Time {
+// firstTime returns when a time-based trigger fires first after it was armed. A
+// poll runs immediately: later responses are compared with the first one.
+func firstTime(workflowID string, t workflow.CompiledTrigger, now time.Time) *time.Time {
 	switch t.Type {
 	case workflow.ScheduleTrigger:
 		next := t.Schedule.Next(now).Add(jitter(workflowID, t))
@@ -57,9 +57,9 @@ func first(workflowID string, t workflow.PlannedTrigger, now time.Time) *time.Ti
 	return nil
 }
 
-// jitter is by how much the times of a trigger are moved: always the same for
-// one trigger, spread evenly over all.
-func jitter(workflowID string, t workflow.PlannedTrigger) time.Duration {
+// jitter returns the offset of a trigger's times. It is constant for a trigger
+// and evenly distributed over all triggers.
+func jitter(workflowID string, t workflow.CompiledTrigger) time.Duration {
 	if t.Jitter <= 0 {
 		return 0
 	}

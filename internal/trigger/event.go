@@ -14,15 +14,15 @@ import (
 	"github.com/stepmill/stepmill/internal/workflow"
 )
 
-// Subscription is which events a trigger fires on.
+// Subscription lists the events that a trigger fires on.
 type Subscription struct {
-	WorkflowID string // that of the trigger
+	WorkflowID string // the workflow of the trigger
 	ID         string
 	Events     []string `json:"events"`
 	Workflows  []string `json:"workflows"`
 }
 
-// ParseSubscription reads the events from the written form of a trigger.
+// ParseSubscription parses the events from the definition of a trigger.
 func ParseSubscription(workflowID, id string, spec []byte) (Subscription, error) {
 	s := Subscription{WorkflowID: workflowID, ID: id}
 	err := json.Unmarshal(spec, &s)
@@ -30,8 +30,8 @@ func ParseSubscription(workflowID, id string, spec []byte) (Subscription, error)
 	return s, err
 }
 
-// Wants tells whether the trigger fires on an event. What happens to its own
-// workflow counts only if that is named.
+// Wants reports whether the trigger fires on an event. It ignores events of its
+// own workflow unless that workflow is named.
 func (s Subscription) Wants(e event.Event) bool {
 	if !slices.Contains(s.Events, string(e.Type)) {
 		return false
@@ -42,70 +42,70 @@ func (s Subscription) Wants(e event.Event) bool {
 	return slices.Contains(s.Workflows, e.WorkflowID)
 }
 
-// Occasion is an event that a trigger is to start a run for. It was written with
-// the event, and is gone with the run.
-type Occasion struct {
+// PendingEvent is an event for which a trigger has yet to start a run. It is
+// written with the event and deleted when the run starts.
+type PendingEvent struct {
 	Of    Trigger
 	Event event.Event
 }
 
-// OccasionStore keeps occasions.
-type OccasionStore interface {
-	// DueOccasions reads those whose time has come, the earliest first.
-	DueOccasions(ctx context.Context, now time.Time, limit int) ([]Occasion, error)
-	// NextOccasion is the earliest time that any of them has.
-	NextOccasion(ctx context.Context) (*time.Time, error)
-	// SettleOccasion puts one off to a time, or does without it if next is nil,
-	// and says why.
-	SettleOccasion(ctx context.Context, o Occasion, next *time.Time, idle Note) error
+// PendingEventStore stores pending events.
+type PendingEventStore interface {
+	// DuePendingEvents returns the due events, earliest first.
+	DuePendingEvents(ctx context.Context, now time.Time, limit int) ([]PendingEvent, error)
+	// NextPendingEvent returns the earliest due time of all pending events.
+	NextPendingEvent(ctx context.Context) (*time.Time, error)
+	// SettlePendingEvent postpones an event to next, or drops it if next is nil,
+	// and records why.
+	SettlePendingEvent(ctx context.Context, o PendingEvent, next *time.Time, idle Note) error
 }
 
-// Responder starts runs for events.
-type Responder struct {
-	*Ticker[Occasion]
-	store OccasionStore
+// EventStarter starts runs for events.
+type EventStarter struct {
+	*Ticker[PendingEvent]
+	store PendingEventStore
 	runs  Runs
 }
 
-// NewResponder makes a responder on a store.
-func NewResponder(store OccasionStore, runs Runs, log *slog.Logger) *Responder {
-	r := &Responder{store: store, runs: runs}
-	r.Ticker = newTicker(work[Occasion]{name: workflow.EventTrigger, due: store.DueOccasions, next: store.NextOccasion, handle: r.respond}, log)
+// NewEventStarter returns an EventStarter on a store.
+func NewEventStarter(store PendingEventStore, runs Runs, log *slog.Logger) *EventStarter {
+	r := &EventStarter{store: store, runs: runs}
+	r.Ticker = newTicker(dueWork[PendingEvent]{name: workflow.EventTrigger, due: store.DuePendingEvents, next: store.NextPendingEvent, handle: r.start}, log)
 	return r
 }
 
-// respond starts the run of an occasion, or settles why there is none.
-func (r *Responder) respond(ctx context.Context, o Occasion, now time.Time) error {
-	t, e := o.Of, o.Event
+// start starts the run for a pending event, or records why it cannot.
+func (r *EventStarter) start(ctx context.Context, p PendingEvent, now time.Time) error {
+	t, e := p.Of, p.Event
 	depth := e.Depth
 	if e.RunID != "" {
-		depth++ // the run that it tells of stands above
+		depth++ // one below the run that caused the event
 	}
 	_, err := r.runs.Fire(ctx, run.Firing{
 		WorkspaceID: t.WorkspaceID, WorkflowID: t.WorkflowID, Depth: depth,
 		Trigger: run.Trigger{Type: t.Type, ID: t.ID, Payload: e.Body},
 		Fire:    run.Fire{At: now, EventID: e.ID},
 	})
-	idle := refusal(err, now)
+	notFired := permanentRejection(err, now)
 	switch {
-	case errors.Is(err, run.ErrNotArmed):
-		return r.store.SettleOccasion(ctx, o, nil, Note{At: now, Code: CodeNotActive, Message: "the workflow was not active any more when " + string(e.Type) + " was to start a run"})
-	case lost(err):
+	case errors.Is(err, run.ErrNotDue):
+		return r.store.SettlePendingEvent(ctx, p, nil, Note{At: now, Code: CodeNotActive, Message: "the event " + string(e.Type) + " did not start a run: the workflow was no longer active"})
+	case obsolete(err):
 		return nil
-	case idle == nil:
+	case notFired == nil:
 		return err
 	}
-	return r.store.SettleOccasion(ctx, o, postponed(err, e.At, now), *idle)
+	return r.store.SettlePendingEvent(ctx, p, retryAt(err, e.At, now), *notFired)
 }
 
-// patience is how long an occasion waits for room in the queue.
-const patience = 24 * time.Hour
+// maxEventWait limits how long an event waits for space in the queue.
+const maxEventWait = 24 * time.Hour
 
-// postponed is when an occasion that was refused is tried again: the longer it
-// has waited, the later. Nil means never, as for all that does not pass.
-func postponed(err error, since, now time.Time) *time.Time {
+// retryAt returns when to retry a rejected event: the longer it has waited, the
+// later. It returns nil for errors that are permanent.
+func retryAt(err error, since, now time.Time) *time.Time {
 	waited := now.Sub(since)
-	if !fault.Is(err, fault.RunQueueFull) || waited > patience {
+	if !fault.Is(err, fault.RunQueueFull) || waited > maxEventWait {
 		return nil
 	}
 	next := now.Add(min(max(waited/2, time.Second), 5*time.Minute))

@@ -14,29 +14,29 @@ import (
 	"github.com/stepmill/stepmill/internal/workflow"
 )
 
-func on(events, more string) string {
+func eventTrigger(events, more string) string {
 	return `[{"id": "e", "type": "event", "events": [` + events + `]` + more + `}]`
 }
 
-// begin starts a run by a request.
-func (w *world) begin(workflowID string) run.Started {
+// startRun starts a run through the API.
+func (w *testEnv) startRun(workflowID string) run.Started {
 	w.t.Helper()
 	started, err := w.runs.Start(w.t.Context(), w.actor, run.Request{WorkflowID: workflowID})
 	w.must(err)
 	return started
 }
 
-func (w *world) cancel(runID string) {
+func (w *testEnv) cancel(runID string) {
 	w.t.Helper()
 	_, err := w.runs.Cancel(w.t.Context(), w.actor, runID)
 	w.must(err)
 }
 
-// heard are the events that the runs of a workflow were started for.
-func (w *world) heard(workflowID string) []string {
+// startedFor returns the events that started the runs of a workflow.
+func (w *testEnv) startedFor(workflowID string) []string {
 	w.t.Helper()
 	var out []string
-	for _, r := range w.started(workflowID) {
+	for _, r := range w.startedRuns(workflowID) {
 		var payload struct {
 			Event event.Type
 			Data  struct {
@@ -79,20 +79,20 @@ func TestSubscriptions(t *testing.T) {
 	}
 }
 
-// A run for each event, with the event as its payload.
+// Each event starts a run, with the event as its payload.
 func TestEvents(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
-		for range 3 { // processes
-			w.start()
+		w := newTestEnv(t)
+		for range 3 { // nodes
+			w.startNode()
 		}
 		source, other := w.workflow(workflow.Active, `[]`), w.workflow(workflow.Active, `[]`)
-		all := w.workflow(workflow.Active, on(`"run.cancelled", "workflow.paused"`, ""))
-		one := w.workflow(workflow.Active, on(`"run.started"`, `, "workflows": ["`+source.ID+`"]`))
-		idle := w.workflow(workflow.Draft, on(`"run.started"`, ""))
+		all := w.workflow(workflow.Active, eventTrigger(`"run.cancelled", "workflow.paused"`, ""))
+		one := w.workflow(workflow.Active, eventTrigger(`"run.started"`, `, "workflows": ["`+source.ID+`"]`))
+		idle := w.workflow(workflow.Draft, eventTrigger(`"run.started"`, ""))
 
-		first, second := w.begin(source.ID), w.begin(other.ID)
+		first, second := w.startRun(source.ID), w.startRun(other.ID)
 		w.cancel(first.ID)
 		time.Sleep(time.Millisecond)
 		w.cancel(second.ID)
@@ -100,143 +100,143 @@ func TestEvents(t *testing.T) {
 		w.setState(source.ID, workflow.Paused)
 		time.Sleep(time.Second)
 
-		same(t, "all", w.heard(all.ID), []string{
+		wantEqual(t, "all", w.startedFor(all.ID), []string{
 			"run.cancelled " + source.ID + " " + first.ID, "run.cancelled " + other.ID + " " + second.ID, "workflow.paused " + source.ID + " ",
 		})
-		same(t, "one", w.heard(one.ID), []string{"run.started " + source.ID + " " + first.ID})
-		same(t, "a draft", w.heard(idle.ID), []string{})
+		wantEqual(t, "one", w.startedFor(one.ID), []string{"run.started " + source.ID + " " + first.ID})
+		wantEqual(t, "a draft", w.startedFor(idle.ID), []string{})
 		for i, depth := range []int{1, 1, 0} {
-			r := w.started(all.ID)[i]
-			same(t, "depth", r.Depth, depth)
-			same(t, "trigger", r.Trigger.Type+" "+r.Trigger.ID, "event e")
+			r := w.startedRuns(all.ID)[i]
+			wantEqual(t, "depth", r.Depth, depth)
+			wantEqual(t, "trigger", r.Trigger.Type+" "+r.Trigger.ID, "event e")
 		}
-		kept := w.trigger(one.ID)
-		same(t, "last run", kept.RunID, w.started(one.ID)[0].ID)
-		same(t, "next", kept.NextAt, (*time.Time)(nil))
+		stored := w.trigger(one.ID)
+		wantEqual(t, "last run", stored.RunID, w.startedRuns(one.ID)[0].ID)
+		wantEqual(t, "next", stored.NextAt, (*time.Time)(nil))
 	})
 }
 
-// What happened while nothing ran is made up for after the start, once.
-func TestEventsSurviveARestart(t *testing.T) {
+// Events that happened while no node ran start runs after the next start, once.
+func TestEventsSurviveRestart(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
-		source, chain := w.workflow(workflow.Active, `[]`), w.workflow(workflow.Active, on(`"run.started"`, ""))
+		w := newTestEnv(t)
+		source, chain := w.workflow(workflow.Active, `[]`), w.workflow(workflow.Active, eventTrigger(`"run.started"`, ""))
 		var want []string
 		for range 40 {
-			want = append(want, "run.started "+source.ID+" "+w.begin(source.ID).ID)
+			want = append(want, "run.started "+source.ID+" "+w.startRun(source.ID).ID)
 			time.Sleep(time.Millisecond)
 		}
-		same(t, "before", len(w.started(chain.ID)), 0)
+		wantEqual(t, "before", len(w.startedRuns(chain.ID)), 0)
 		for range 3 {
-			w.start()
+			w.startNode()
 			time.Sleep(time.Second)
-			w.halt()
+			w.stopNodes()
 		}
 		got := map[string]int{}
-		for _, heard := range w.heard(chain.ID) {
-			got[heard]++
+		for _, eventID := range w.startedFor(chain.ID) {
+			got[eventID]++
 		}
 		for _, wanted := range want {
-			same(t, wanted, got[wanted], 1)
+			wantEqual(t, wanted, got[wanted], 1)
 		}
-		same(t, "runs", len(w.started(chain.ID)), len(want))
+		wantEqual(t, "runs", len(w.startedRuns(chain.ID)), len(want))
 	})
 }
 
-// Workflows that start one another are stopped when ten runs stand above.
-func TestCirclesAreCut(t *testing.T) {
+// Workflows that start each other are stopped at a depth of ten.
+func TestEventLoopIsStopped(t *testing.T) {
 	t.Parallel()
-	for name, link := range map[string]func(w *world) (start string, others []string){
-		"itself": func(w *world) (string, []string) {
+	for name, link := range map[string]func(w *testEnv) (start string, others []string){
+		"itself": func(w *testEnv) (string, []string) {
 			made := w.workflow(workflow.Active, `[]`)
-			w.update(made.ID, w.patch(on(`"run.started"`, `, "workflows": ["`+made.ID+`"]`)))
+			w.update(made.ID, w.patch(eventTrigger(`"run.started"`, `, "workflows": ["`+made.ID+`"]`)))
 			return made.ID, []string{made.ID}
 		},
-		"each other": func(w *world) (string, []string) {
-			a, b := w.workflow(workflow.Active, on(`"run.started"`, "")), w.workflow(workflow.Active, on(`"run.started"`, ""))
+		"each other": func(w *testEnv) (string, []string) {
+			a, b := w.workflow(workflow.Active, eventTrigger(`"run.started"`, "")), w.workflow(workflow.Active, eventTrigger(`"run.started"`, ""))
 			return a.ID, []string{a.ID, b.ID}
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				w := newWorld(t)
-				w.start()
+				w := newTestEnv(t)
+				w.startNode()
 				first, all := link(w)
-				w.begin(first)
+				w.startRun(first)
 				time.Sleep(time.Minute)
 				runs, cut := 0, 0
 				for _, id := range all {
-					runs += len(w.started(id))
-					if idle := w.trigger(id).Idle; idle != nil && idle.Code == "chain_depth_exceeded" {
+					runs += len(w.startedRuns(id))
+					if idle := w.trigger(id).NotFired; idle != nil && idle.Code == "chain_depth_exceeded" {
 						cut++
 					}
 				}
-				same(t, "runs", runs, action.MaxDepth+1)
-				same(t, "triggers that say why", cut, 1)
+				wantEqual(t, "runs", runs, action.MaxDepth+1)
+				wantEqual(t, "triggers that say why", cut, 1)
 			})
 		})
 	}
 }
 
-func TestAnEventThatStartsNothingSaysWhy(t *testing.T) {
+func TestEventNotFired(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
+		w := newTestEnv(t)
 		source := w.workflow(workflow.Active, `[]`)
-		chain := w.workflow(workflow.Active, on(`"run.started"`, `, "workflows": ["`+source.ID+`"]`), `{"concurrency": {"on_limit": "drop"}}`)
-		late := w.workflow(workflow.Active, on(`"run.started"`, `, "workflows": ["`+source.ID+`"]`))
+		chain := w.workflow(workflow.Active, eventTrigger(`"run.started"`, `, "workflows": ["`+source.ID+`"]`), `{"concurrency": {"on_limit": "drop"}}`)
+		late := w.workflow(workflow.Active, eventTrigger(`"run.started"`, `, "workflows": ["`+source.ID+`"]`))
 		says := func(id, code string) {
 			t.Helper()
-			if idle := w.trigger(id).Idle; idle == nil || idle.Code != code {
+			if idle := w.trigger(id).NotFired; idle == nil || idle.Code != code {
 				t.Errorf("it says %+v, want %s", idle, code)
 			}
 		}
 
-		w.begin(source.ID)
+		w.startRun(source.ID)
 		w.setState(late.ID, workflow.Paused)
-		w.start()
+		w.startNode()
 		time.Sleep(time.Second)
-		same(t, "runs", len(w.started(chain.ID)), 1)
+		wantEqual(t, "runs", len(w.startedRuns(chain.ID)), 1)
 		says(late.ID, trigger.CodeNotActive)
 		w.setState(late.ID, workflow.Active)
 		time.Sleep(time.Minute)
-		same(t, "runs of one that was paused", len(w.started(late.ID)), 0)
+		wantEqual(t, "runs of one that was paused", len(w.startedRuns(late.ID)), 0)
 
-		w.begin(source.ID)
+		w.startRun(source.ID)
 		time.Sleep(time.Second)
-		same(t, "runs", len(w.started(chain.ID)), 1)
+		wantEqual(t, "runs", len(w.startedRuns(chain.ID)), 1)
 		says(chain.ID, "concurrency_limit")
 
-		// A full queue is waited for.
-		w.begin(source.ID)
-		w.full.Store(true)
+		// The event waits while the queue is full.
+		w.startRun(source.ID)
+		w.queueFull.Store(true)
 		time.Sleep(10 * time.Minute)
-		w.full.Store(false)
+		w.queueFull.Store(false)
 		time.Sleep(10 * time.Minute)
-		same(t, "runs", len(w.started(late.ID)), 2)
+		wantEqual(t, "runs", len(w.startedRuns(late.ID)), 2)
 	})
 }
 
-// Occasions of a trigger that is removed or becomes another are gone with it.
-func TestEditsOfAnEventTrigger(t *testing.T) {
+// Pending events of a removed or replaced trigger are deleted.
+func TestEditEventTrigger(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
+		w := newTestEnv(t)
 		source := w.workflow(workflow.Active, `[]`)
-		for _, edit := range []string{`[]`, `[{"id": "e", "type": "schedule", "every": "1d"}]`, on(`"run.failed"`, "")} {
-			chain := w.workflow(workflow.Active, on(`"run.started"`, ""))
-			w.begin(source.ID)
+		for _, edit := range []string{`[]`, `[{"id": "e", "type": "schedule", "every": "1d"}]`, eventTrigger(`"run.failed"`, "")} {
+			chain := w.workflow(workflow.Active, eventTrigger(`"run.started"`, ""))
+			w.startRun(source.ID)
 			w.update(chain.ID, w.patch(edit))
-			w.start()
+			w.startNode()
 			time.Sleep(time.Second)
-			w.halt()
+			w.stopNodes()
 			want := 0
-			if edit == on(`"run.failed"`, "") {
+			if edit == eventTrigger(`"run.failed"`, "") {
 				want = 1 // it was due when it happened
 			}
-			same(t, "runs after "+edit, len(w.started(chain.ID)), want)
+			wantEqual(t, "runs after "+edit, len(w.startedRuns(chain.ID)), want)
 		}
 	})
 }

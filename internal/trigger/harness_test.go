@@ -15,66 +15,54 @@ import (
 	"github.com/stepmill/stepmill/internal/action/catalog"
 	"github.com/stepmill/stepmill/internal/auth"
 	"github.com/stepmill/stepmill/internal/clock"
-	"github.com/stepmill/stepmill/internal/news"
 	"github.com/stepmill/stepmill/internal/paging"
+	"github.com/stepmill/stepmill/internal/pubsub"
 	"github.com/stepmill/stepmill/internal/run"
 	"github.com/stepmill/stepmill/internal/secret"
 	"github.com/stepmill/stepmill/internal/store"
 	"github.com/stepmill/stepmill/internal/store/sqlite"
+	"github.com/stepmill/stepmill/internal/store/sqlitetest"
 	"github.com/stepmill/stepmill/internal/trigger"
 	"github.com/stepmill/stepmill/internal/vault"
 	"github.com/stepmill/stepmill/internal/workflow"
 )
 
-// world is a store with services and no engine: runs are started and stay.
-type world struct {
-	t       *testing.T
-	db      *sqlite.DB
-	store   *store.Store
-	values  *secret.Service
-	actor   auth.Actor
-	catalog *action.Catalog
-	flows   *workflow.Service
-	plans   *workflow.Plans
-	runs    *run.Service
-	full    atomic.Bool // the queue takes nothing more
-	outside *outside
+// testEnv is a store with services and no engine: runs start but do not
+// execute.
+type testEnv struct {
+	t         *testing.T
+	db        *sqlite.DB
+	store     *store.Store
+	values    *secret.Service
+	actor     auth.Actor
+	catalog   *action.Catalog
+	flows     *workflow.Service
+	programs  *workflow.Programs
+	runs      *run.Service
+	queueFull atomic.Bool // Reserve reports a full queue
+	api       *fakeAPI
 
 	mu    sync.Mutex
 	nodes []*node
 }
 
-// node is one process that fires triggers.
+// node is a process that fires triggers.
 type node struct {
 	schedule *trigger.Scheduler
-	respond  *trigger.Responder
+	respond  *trigger.EventStarter
 	poll     *trigger.Poller
 	stop     context.CancelFunc
 	done     sync.WaitGroup
 }
 
-func newWorld(t *testing.T) *world {
+func newTestEnv(t *testing.T) *testEnv {
 	t.Helper()
-	w := &world{t: t, outside: &outside{}}
-	db, err := sqlite.Open(t.Context(), t.TempDir(), sqlite.Options{Migrate: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, stop := context.WithCancel(context.Background())
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		_ = db.Run(ctx)
-	}()
-	t.Cleanup(func() {
-		w.halt()
-		stop()
-		<-ended
-	})
-	w.db = db
-	w.store = store.New(db, store.Notify{
+	w := &testEnv{t: t, api: &fakeAPI{}}
+	w.db = sqlitetest.Open(t)
+	t.Cleanup(w.stopNodes)
+	w.store = store.New(w.db, store.Notify{
 		Scheduled: func(kind string, at time.Time) {
-			w.each(func(n *node) {
+			w.forEachNode(func(n *node) {
 				switch kind {
 				case workflow.ScheduleTrigger:
 					n.schedule.Wake(at)
@@ -83,14 +71,14 @@ func newWorld(t *testing.T) *world {
 				}
 			})
 		},
-		Occasion: func(at time.Time) { w.each(func(n *node) { n.respond.Wake(at) }) },
+		EventPending: func(at time.Time) { w.forEachNode(func(n *node) { n.respond.Wake(at) }) },
 	})
 	w.setUp()
 	return w
 }
 
-// each tells all processes something.
-func (w *world) each(tell func(*node)) {
+// forEachNode calls a function for each node.
+func (w *testEnv) forEachNode(tell func(*node)) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, n := range w.nodes {
@@ -98,7 +86,7 @@ func (w *world) each(tell func(*node)) {
 	}
 }
 
-func (w *world) setUp() {
+func (w *testEnv) setUp() {
 	w.t.Helper()
 	v, err := vault.New(make([]byte, 32), w.store)
 	w.must(err)
@@ -108,14 +96,14 @@ func (w *world) setUp() {
 	w.must(err)
 	w.actor = auth.Actor{Workspace: *first, Type: "system", Scopes: auth.Scopes()}
 	w.values = secret.NewService(w.store, v)
-	w.catalog, err = catalog.New(catalog.Means{HTTP: w.outside})
+	w.catalog, err = catalog.New(catalog.Deps{HTTP: w.api})
 	w.must(err)
 	w.flows = workflow.NewService(w.store, w.catalog, names{w.values}, trigger.NewArming(v))
-	w.plans = workflow.NewPlans(w.store, w.catalog)
-	w.runs = run.NewService(w.store, w.plans, run.NewWatchers(), w, news.NewHub())
+	w.programs = workflow.NewPrograms(w.store, w.catalog)
+	w.runs = run.NewService(w.store, w.programs, run.NewWatchers(), w, pubsub.NewBroker())
 }
 
-func (w *world) must(err error) {
+func (w *testEnv) must(err error) {
 	w.t.Helper()
 	if err != nil {
 		w.t.Fatal(err)
@@ -131,18 +119,18 @@ func (n names) Names(ctx context.Context, workspaceID string) (workflow.Names, e
 
 // The queue of runs.
 
-func (w *world) Reserve(string, string, int) (string, bool) { return "node_1", !w.full.Load() }
-func (w *world) Unreserve(string)                           {}
-func (w *world) Queued(string) bool                         { return false }
+func (w *testEnv) Reserve(string, string, int) (string, bool) { return "node_1", !w.queueFull.Load() }
+func (w *testEnv) Unreserve(string)                           {}
+func (w *testEnv) Queued(string) bool                         { return false }
 
-// start begins a process that fires triggers.
-func (w *world) start() *node {
+// startNode starts a node.
+func (w *testEnv) startNode() *node {
 	ctx, stop := context.WithCancel(context.Background())
 	log := slog.New(slog.DiscardHandler)
 	n := &node{
-		schedule: trigger.NewScheduler(w.store, w.plans, w.runs, log),
-		respond:  trigger.NewResponder(w.store, w.runs, log),
-		poll:     trigger.NewPoller(w.store, w.plans, w.runs, w.values, w.catalog, log),
+		schedule: trigger.NewScheduler(w.store, w.programs, w.runs, log),
+		respond:  trigger.NewEventStarter(w.store, w.runs, log),
+		poll:     trigger.NewPoller(w.store, w.programs, w.runs, w.values, w.catalog, log),
 		stop:     stop,
 	}
 	w.mu.Lock()
@@ -154,8 +142,8 @@ func (w *world) start() *node {
 	return n
 }
 
-// halt ends all processes.
-func (w *world) halt() {
+// stopNodes stops all nodes.
+func (w *testEnv) stopNodes() {
 	w.mu.Lock()
 	nodes := w.nodes
 	w.nodes = nil
@@ -168,8 +156,8 @@ func (w *world) halt() {
 
 const oneStep = `[{"id": "work", "uses": "data.set", "with": {"values": {}}}]`
 
-// workflow makes a workflow with triggers and, unless given, one step.
-func (w *world) workflow(state workflow.State, triggers string, settings ...string) workflow.Workflow {
+// workflow creates a workflow with triggers and, unless given, one step.
+func (w *testEnv) workflow(state workflow.State, triggers string, settings ...string) workflow.Workflow {
 	w.t.Helper()
 	made, err := w.flows.Create(w.t.Context(), w.actor, workflow.New{Name: "Test"})
 	w.must(err)
@@ -185,27 +173,27 @@ func (w *world) workflow(state workflow.State, triggers string, settings ...stri
 	return w.update(made.ID, patch)
 }
 
-func (w *world) patch(triggers string) workflow.Patch {
+func (w *testEnv) patch(triggers string) workflow.Patch {
 	w.t.Helper()
 	var list []workflow.Trigger
 	w.must(json.Unmarshal([]byte(triggers), &list))
 	return workflow.Patch{Triggers: &list}
 }
 
-func (w *world) update(id string, patch workflow.Patch) workflow.Workflow {
+func (w *testEnv) update(id string, patch workflow.Patch) workflow.Workflow {
 	w.t.Helper()
 	changed, err := w.flows.Update(w.t.Context(), w.actor, id, patch, workflow.Match{})
 	w.must(err)
 	return changed
 }
 
-func (w *world) setState(id string, state workflow.State) {
+func (w *testEnv) setState(id string, state workflow.State) {
 	w.t.Helper()
 	w.update(id, workflow.Patch{State: &state})
 }
 
-// started are the runs of a workflow in the order in which they started.
-func (w *world) started(workflowID string) []run.Detail {
+// startedRuns returns the runs of a workflow in the order of their start.
+func (w *testEnv) startedRuns(workflowID string) []run.Detail {
 	w.t.Helper()
 	var out []run.Detail
 	page := paging.Request{Limit: 100}
@@ -225,11 +213,11 @@ func (w *world) started(workflowID string) []run.Detail {
 	return out
 }
 
-// times are those that the runs of a workflow were started for.
-func (w *world) times(workflowID string) []string {
+// scheduledTimes returns the scheduled times of the runs of a workflow.
+func (w *testEnv) scheduledTimes(workflowID string) []string {
 	w.t.Helper()
 	var out []string
-	for _, r := range w.started(workflowID) {
+	for _, r := range w.startedRuns(workflowID) {
 		var payload struct {
 			ScheduledAt string `json:"scheduled_at"`
 		}
@@ -239,8 +227,8 @@ func (w *world) times(workflowID string) []string {
 	return out
 }
 
-// trigger is the first trigger of a workflow as it is kept.
-func (w *world) trigger(workflowID string) trigger.Trigger {
+// trigger returns the first stored trigger of a workflow.
+func (w *testEnv) trigger(workflowID string) trigger.Trigger {
 	w.t.Helper()
 	found, err := w.store.Triggers(w.t.Context(), w.actor.Workspace.ID, workflowID)
 	w.must(err)
@@ -250,7 +238,7 @@ func (w *world) trigger(workflowID string) trigger.Trigger {
 	return found[0]
 }
 
-// sleepUntil lets time pass up to a moment.
+// sleepUntil sleeps until the given time.
 func sleepUntil(t *testing.T, text string) {
 	t.Helper()
 	at, err := time.Parse(time.RFC3339, text)
@@ -264,8 +252,8 @@ func sleepUntil(t *testing.T, text string) {
 	}
 }
 
-// same compares what was expected with what there is, by their written forms.
-func same(t *testing.T, what string, got, want any) {
+// wantEqual compares the printed forms of two values.
+func wantEqual(t *testing.T, what string, got, want any) {
 	t.Helper()
 	if fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("%s: got %v, want %v", what, got, want)

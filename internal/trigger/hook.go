@@ -16,130 +16,130 @@ import (
 	"github.com/stepmill/stepmill/internal/workflow"
 )
 
-// HookPath is where hooks are called, below the public URL of the service.
+// HookPath is the path of hooks below the public URL of the service.
 const HookPath = "/hooks/"
 
-// keyTime is how long a call that has a key can be repeated and starts nothing.
-const keyTime = 24 * time.Hour
+// dedupeWindow is how long a repeated call with the same key starts no run.
+const dedupeWindow = 24 * time.Hour
 
 // Codes of notes about hooks.
 const (
-	CodeRefused         = "signature_refused" // a call was not proven to be genuine
-	CodeInvalidResponse = "response_invalid"  // what the workflow returns cannot be sent
+	CodeSignatureRejected = "signature_refused" // a call could not be verified
+	CodeInvalidResponse   = "response_invalid"  // the response of the workflow cannot be sent
 )
 
-// HookStore finds what a call is for.
+// HookStore finds the trigger and the workspace of a call.
 type HookStore interface {
 	TriggerByToken(ctx context.Context, hash []byte) (*Trigger, error)
 	Workspace(ctx context.Context, id string) (*auth.Workspace, error)
 }
 
-// Hooks takes the calls of webhooks.
+// Hooks handles calls of webhook triggers.
 type Hooks struct {
-	store  HookStore
-	plans  Plans
-	runs   Runs
-	values Values
-	inbox  *Inbox
+	store    HookStore
+	programs Programs
+	runs     Runs
+	values   Values
+	inbox    *Inbox
 }
 
-// NewHooks takes calls and notes them in an inbox.
-func NewHooks(store HookStore, plans Plans, runs Runs, values Values, inbox *Inbox) *Hooks {
-	return &Hooks{store: store, plans: plans, runs: runs, values: values, inbox: inbox}
+// NewHooks returns Hooks that record calls in an inbox.
+func NewHooks(store HookStore, programs Programs, runs Runs, values Values, inbox *Inbox) *Hooks {
+	return &Hooks{store: store, programs: programs, runs: runs, values: values, inbox: inbox}
 }
 
 // Hook is a webhook that is being called.
 type Hook struct {
 	Trigger
 	Workspace auth.Workspace
-	planned   workflow.PlannedTrigger
+	compiled  workflow.CompiledTrigger
 }
 
-// Actor is on whose behalf the hook acts.
+// Actor returns the actor that the hook acts as.
 func (h Hook) Actor(requestID string) auth.Actor {
 	return auth.Actor{Workspace: h.Workspace, Type: audit.ActorSystem, RequestID: requestID}
 }
 
-// Methods are those that it can be called with.
-func (h Hook) Methods() []string { return h.planned.Methods }
+// Methods returns the allowed methods.
+func (h Hook) Methods() []string { return h.compiled.Methods }
 
-// PerMinute is how many calls it takes in a minute.
-func (h Hook) PerMinute() int { return h.planned.PerMinute }
+// PerMinute returns the limit of calls per minute.
+func (h Hook) PerMinute() int { return h.compiled.PerMinute }
 
-// Waits says that the caller gets the result of the run.
-func (h Hook) Waits() bool { return h.planned.Respond == workflow.RespondResult }
+// Waits reports whether the caller waits for the result of the run.
+func (h Hook) Waits() bool { return h.compiled.Respond == workflow.RespondResult }
 
-// NothingHere is the answer to every call that leads nowhere, whatever the
-// reason.
-func NothingHere() error { return fault.New(fault.NotFound, "there is nothing here") }
+// HookNotFound returns the error for every call that has no hook to run, whatever
+// the reason.
+func HookNotFound() error { return fault.New(fault.NotFound, "there is nothing here") }
 
-// Find finds the hook that a token belongs to. One whose workflow is not active
-// is found too: nobody outside may learn of it.
+// Find returns the hook of a token, even if its workflow is not active: callers
+// must not learn that the hook exists.
 func (h *Hooks) Find(ctx context.Context, token string) (Hook, error) {
 	if !validToken(token) {
-		return Hook{}, NothingHere()
+		return Hook{}, HookNotFound()
 	}
 	found, err := h.store.TriggerByToken(ctx, HashToken(token))
 	if err != nil {
 		return Hook{}, err
 	}
 	if found == nil {
-		return Hook{}, NothingHere()
+		return Hook{}, HookNotFound()
 	}
 	hook := Hook{Trigger: *found}
 	workspace, err := h.store.Workspace(ctx, found.WorkspaceID)
 	if err != nil {
 		return Hook{}, err
 	}
-	plan, err := h.plans.Get(ctx, found.WorkflowID, found.Version)
+	program, err := h.programs.Get(ctx, found.WorkflowID, found.Version)
 	if err != nil {
 		return Hook{}, err
 	}
-	if workspace == nil || plan == nil { // just deleted
-		return Hook{}, NothingHere()
+	if workspace == nil || program == nil { // just deleted
+		return Hook{}, HookNotFound()
 	}
-	i := slices.IndexFunc(plan.Triggers, func(t workflow.PlannedTrigger) bool { return t.ID == found.ID })
-	if i < 0 || plan.Triggers[i].Type != workflow.WebhookTrigger {
-		return Hook{}, NothingHere()
+	i := slices.IndexFunc(program.Triggers, func(t workflow.CompiledTrigger) bool { return t.ID == found.ID })
+	if i < 0 || program.Triggers[i].Type != workflow.WebhookTrigger {
+		return Hook{}, HookNotFound()
 	}
-	hook.Workspace, hook.planned = *workspace, plan.Triggers[i]
+	hook.Workspace, hook.compiled = *workspace, program.Triggers[i]
 	return hook, nil
 }
 
-// Verify tells whether a call is genuine. What is wrong with it is for the owner
-// of the hook to know.
+// Verify returns an error if a call cannot be verified. Only the owner of the hook
+// learns the reason.
 func (h *Hooks) Verify(ctx context.Context, hook Hook, call Call) error {
 	rule, err := h.rule(ctx, hook)
 	if err == nil && rule != nil {
 		err = rule.Verify(clock.Now(), call.Header, call.Body)
 	}
-	refusal, ok := errors.AsType[*signature.Refusal](err)
+	rejection, ok := errors.AsType[*signature.Rejection](err)
 	if !ok {
 		return err
 	}
-	h.inbox.Note(hook.Trigger, &Note{At: clock.Now(), Code: CodeRefused, Message: refusal.Reason}, nil)
-	return fault.New(fault.Unauthorized, "the request is not proven to be genuine")
+	h.inbox.Note(hook.Trigger, &Note{At: clock.Now(), Code: CodeSignatureRejected, Message: rejection.Reason}, nil)
+	return fault.New(fault.Unauthorized, "the request could not be verified: its signature or credentials are missing or wrong")
 }
 
-// rule is how calls of a hook are verified, with its secrets opened; nil: they
-// are not.
+// rule returns the verification rule of a hook with its secrets decrypted, or nil
+// if calls are not verified.
 func (h *Hooks) rule(ctx context.Context, hook Hook) (*signature.Rule, error) {
-	v := hook.planned.Verification
+	v := hook.compiled.Verification
 	if v == nil || v.Scheme == workflow.SchemeNone {
 		return nil, nil
 	}
 	env := &expr.Env{Now: clock.Now()}
 	var err error
-	if env.Secrets, err = h.values.Open(ctx, hook.WorkspaceID, hook.planned.Secrets); err != nil {
+	if env.Secrets, err = h.values.Open(ctx, hook.WorkspaceID, hook.compiled.Secrets); err != nil {
 		return nil, err
 	}
-	for _, name := range hook.planned.Secrets {
+	for _, name := range hook.compiled.Secrets {
 		if env.Secrets[name] == "" {
-			return nil, &signature.Refusal{Reason: fmt.Sprintf("there is no secret %q any more", name)}
+			return nil, &signature.Rejection{Reason: fmt.Sprintf("the secret %q no longer exists", name)}
 		}
 	}
-	if hook.planned.Vars {
-		if env.Vars, err = h.values.Variables(ctx, hook.WorkspaceID); err != nil {
+	if hook.compiled.Vars {
+		if env.Vars, err = h.values.Vars(ctx, hook.WorkspaceID); err != nil {
 			return nil, err
 		}
 	}
@@ -156,7 +156,7 @@ func (h *Hooks) rule(ctx context.Context, hook Hook) (*signature.Rule, error) {
 		}
 		value, err := part.from.Eval(env, expr.Budget{})
 		if err != nil {
-			return nil, &signature.Refusal{Reason: "the secret of the trigger cannot be worked out"}
+			return nil, &signature.Rejection{Reason: "the secret of the trigger cannot be evaluated"}
 		}
 		*part.into = fmt.Sprint(value)
 	}

@@ -12,120 +12,120 @@ import (
 	"github.com/stepmill/stepmill/internal/paging"
 )
 
-// Request is a call of a hook that is kept for a while, so that those who build
-// the workflow can work with real data.
+// Request is a stored call of a hook. The authors of a workflow use it to build
+// with real data.
 type Request struct {
 	ID     string
 	At     time.Time
 	Method string
 	Size   int // of the body
-	// Outcome is started, duplicate, or the code of why nothing was started.
+	// Outcome is started, duplicate, or the error code if no run was started.
 	Outcome string
 	RunID   string
 	Headers json.RawMessage
 	Query   json.RawMessage
-	Payload json.RawMessage // nil: it was too large
+	Payload json.RawMessage // nil: too large to store
 }
 
 const (
-	// RequestsFor is how long calls of a hook are kept.
-	RequestsFor = 7 * 24 * time.Hour
-	// keepRequests is how many of them are.
-	keepRequests = 20
-	// largestKept bounds the payload of a call that is kept.
-	largestKept = 64 << 10
-	// mostPending bounds what waits to be written, in bytes.
-	mostPending = 16 << 20
+	// RequestRetention is how long calls of a hook are stored.
+	RequestRetention = 7 * 24 * time.Hour
+	// maxRequests limits the stored calls per hook.
+	maxRequests = 20
+	// maxStoredPayload limits the payload of a stored call.
+	maxStoredPayload = 64 << 10
+	// maxPendingBytes limits the size of calls that wait to be written.
+	maxPendingBytes = 16 << 20
 )
 
-// InboxStore keeps calls of hooks.
+// InboxStore stores calls of hooks.
 type InboxStore interface {
-	// KeepRequests adds calls of a trigger and removes those beyond the newest.
+	// KeepRequests stores calls of a trigger and deletes all but the newest atMost.
 	KeepRequests(ctx context.Context, of Trigger, requests []Request, atMost int) error
 	Requests(ctx context.Context, workspaceID, workflowID, id string, since time.Time, page paging.Request) (paging.Page[Request], error)
 	NoteTrigger(ctx context.Context, of Trigger, failed, idle *Note) error
 }
 
-// Inbox gathers the latest calls of hooks, and what is worth noting about them,
-// in memory: under load most of it is replaced before it is written.
+// Inbox buffers the latest calls and notes of hooks in memory. Under load most of
+// them are replaced before they are written.
 type Inbox struct {
 	store InboxStore
 
 	mu      sync.Mutex
-	pending map[hookKey]*gathered
+	pending map[hookKey]*pendingWrites
 	bytes   int
 }
 
 type hookKey struct{ workflowID, id string }
 
-type gathered struct {
-	of           Trigger
-	requests     []Request // the newest last
-	failed, idle *Note
+type pendingWrites struct {
+	of               Trigger
+	requests         []Request // newest last
+	failed, notFired *Note
 }
 
-// NewInbox makes an inbox that writes to a store.
+// NewInbox returns an inbox that writes to a store.
 func NewInbox(store InboxStore) *Inbox {
-	return &Inbox{store: store, pending: map[hookKey]*gathered{}}
+	return &Inbox{store: store, pending: map[hookKey]*pendingWrites{}}
 }
 
 func (r Request) size() int { return len(r.Headers) + len(r.Query) + len(r.Payload) }
 
-func (i *Inbox) of(t Trigger) *gathered {
+func (i *Inbox) entry(t Trigger) *pendingWrites {
 	key := hookKey{t.WorkflowID, t.ID}
-	b := i.pending[key]
-	if b == nil {
-		b = &gathered{of: t}
-		i.pending[key] = b
+	e := i.pending[key]
+	if e == nil {
+		e = &pendingWrites{of: t}
+		i.pending[key] = e
 	}
-	return b
+	return e
 }
 
-// Keep keeps a call.
-func (i *Inbox) Keep(of Trigger, r Request) {
-	if len(r.Payload) > largestKept {
+// Record buffers a call.
+func (i *Inbox) Record(of Trigger, r Request) {
+	if len(r.Payload) > maxStoredPayload {
 		r.Payload = nil
 	}
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	if i.bytes+r.size() > mostPending {
+	if i.bytes+r.size() > maxPendingBytes {
 		return
 	}
-	b := i.of(of)
+	e := i.entry(of)
 	i.bytes += r.size()
-	b.requests = append(b.requests, r)
-	if len(b.requests) > keepRequests {
-		i.bytes -= b.requests[0].size()
-		b.requests = append(b.requests[:0], b.requests[1:]...)
+	e.requests = append(e.requests, r)
+	if len(e.requests) > maxRequests {
+		i.bytes -= e.requests[0].size()
+		e.requests = append(e.requests[:0], e.requests[1:]...)
 	}
 }
 
-// Note notes what went wrong with a hook, or why it did not fire.
-func (i *Inbox) Note(of Trigger, failed, idle *Note) {
+// Note buffers the last error of a hook, or why it did not fire.
+func (i *Inbox) Note(of Trigger, failed, notFired *Note) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	b := i.of(of)
+	e := i.entry(of)
 	if failed != nil {
-		b.failed = failed
+		e.failed = failed
 	}
-	if idle != nil {
-		b.idle = idle
+	if notFired != nil {
+		e.notFired = notFired
 	}
 }
 
-// Flush writes what has gathered. What cannot be written is dropped.
+// Flush writes the buffer. It drops what cannot be written.
 func (i *Inbox) Flush(ctx context.Context) error {
 	i.mu.Lock()
 	pending := i.pending
-	i.pending, i.bytes = map[hookKey]*gathered{}, 0
+	i.pending, i.bytes = map[hookKey]*pendingWrites{}, 0
 	i.mu.Unlock()
 	var errs []error
-	for _, b := range pending {
-		if len(b.requests) > 0 {
-			errs = append(errs, i.store.KeepRequests(ctx, b.of, b.requests, keepRequests))
+	for _, e := range pending {
+		if len(e.requests) > 0 {
+			errs = append(errs, i.store.KeepRequests(ctx, e.of, e.requests, maxRequests))
 		}
-		if b.failed != nil || b.idle != nil {
-			errs = append(errs, i.store.NoteTrigger(ctx, b.of, b.failed, b.idle))
+		if e.failed != nil || e.notFired != nil {
+			errs = append(errs, i.store.NoteTrigger(ctx, e.of, e.failed, e.notFired))
 		}
 	}
 	return errors.Join(errs...)
@@ -140,5 +140,5 @@ func (s *Service) Requests(ctx context.Context, actor auth.Actor, workflowID, id
 	if err := s.inbox.Flush(ctx); err != nil {
 		return paging.Page[Request]{}, err
 	}
-	return s.inbox.store.Requests(ctx, t.WorkspaceID, t.WorkflowID, t.ID, clock.Now().Add(-RequestsFor), page)
+	return s.inbox.store.Requests(ctx, t.WorkspaceID, t.WorkflowID, t.ID, clock.Now().Add(-RequestRetention), page)
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -17,21 +16,21 @@ import (
 	"github.com/stepmill/stepmill/internal/workflow"
 )
 
-// Response is what a workflow returns to the caller of its hook.
+// Response is the response of a workflow to the caller of its hook.
 type Response struct {
 	Status int
 	Header map[string]string
 	Body   []byte
 }
 
-// Result waits for the end of the run of a call, at most for the given time. The
-// response is nil while the run goes on, when it did not succeed, and when what
-// it returns cannot be sent.
-func (h *Hooks) Result(ctx context.Context, hook Hook, taken Taken, requestID string, atMost time.Duration) (*Response, run.Status, error) {
-	actor, started := hook.Actor(requestID), taken.started
-	if taken.Duplicate {
+// Result waits for the run of a call to end, but at most for the given time. The
+// response is nil if the run is still running, did not succeed, or returned a
+// response that cannot be sent.
+func (h *Hooks) Result(ctx context.Context, hook Hook, accepted Accepted, requestID string, atMost time.Duration) (*Response, run.Status, error) {
+	actor, started := hook.Actor(requestID), accepted.started
+	if accepted.Duplicate {
 		var err error
-		if started, err = h.runs.Watch(ctx, actor, taken.RunID); err != nil {
+		if started, err = h.runs.Watch(ctx, actor, accepted.RunID); err != nil {
 			return nil, "", err
 		}
 	}
@@ -39,17 +38,17 @@ func (h *Hooks) Result(ctx context.Context, hook Hook, taken Taken, requestID st
 	if err != nil || detail.Status != run.Succeeded {
 		return nil, detail.Status, err
 	}
-	plan, err := h.plans.Get(ctx, detail.WorkflowID, detail.WorkflowVersion)
+	program, err := h.programs.Get(ctx, detail.WorkflowID, detail.WorkflowVersion)
 	if err != nil {
 		return nil, "", err
 	}
-	return h.respond(hook, returned(plan, detail.Steps)), run.Succeeded, nil
+	return h.respond(hook, finalOutput(program, detail.Steps)), run.Succeeded, nil
 }
 
-// respond makes a response of what a workflow returns; nil when it cannot be
-// sent, which the owner of the hook learns.
+// respond converts the output of a workflow to a response. If that fails it
+// returns nil and notes the error for the owner of the hook.
 func (h *Hooks) respond(hook Hook, output json.RawMessage) *Response {
-	response, err := respond(output)
+	response, err := parseResponse(output)
 	if err != nil {
 		h.inbox.Note(hook.Trigger, &Note{At: clock.Now(), Code: CodeInvalidResponse, Message: err.Error()}, nil)
 		return nil
@@ -57,14 +56,14 @@ func (h *Hooks) respond(hook Hook, output json.RawMessage) *Response {
 	return response
 }
 
-// returned is what a workflow returns: the output of the last step in its list
+// finalOutput returns the output of a workflow: that of the last step in its list
 // that succeeded.
-func returned(plan *workflow.Plan, steps []run.Step) json.RawMessage {
-	if plan == nil {
+func finalOutput(program *workflow.Program, steps []run.Step) json.RawMessage {
+	if program == nil {
 		return nil
 	}
-	for _, planned := range slices.Backward(plan.Steps) {
-		at := slices.IndexFunc(steps, func(s run.Step) bool { return s.Path == planned.ID && s.Status == run.StepSucceeded })
+	for _, step := range slices.Backward(program.Steps) {
+		at := slices.IndexFunc(steps, func(s run.Step) bool { return s.Path == step.ID && s.Status == run.StepSucceeded })
 		if at >= 0 {
 			return steps[at].Output
 		}
@@ -72,13 +71,13 @@ func returned(plan *workflow.Plan, steps []run.Step) json.RawMessage {
 	return nil
 }
 
-// respond makes a response of an output. An output with a member response says
-// itself what is sent; any other is sent as JSON.
-func respond(output json.RawMessage) (*Response, error) {
+// parseResponse converts an output to a response. A member named response defines
+// status, headers and body; without one the output is sent as JSON.
+func parseResponse(output json.RawMessage) (*Response, error) {
 	if output == nil {
 		output = json.RawMessage("{}")
 	}
-	var said struct {
+	var declared struct {
 		Response *struct {
 			Status  *int           `json:"status"`
 			Headers map[string]any `json:"headers"`
@@ -87,67 +86,28 @@ func respond(output json.RawMessage) (*Response, error) {
 	}
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(output, &members); err != nil {
-		return nil, fmt.Errorf("the output cannot be read")
+		return nil, fmt.Errorf("the output is not a JSON object")
 	}
-	if _, says := members["response"]; !says {
+	if _, found := members["response"]; !found {
 		return &Response{Status: http.StatusOK, Header: map[string]string{"Content-Type": "application/json"}, Body: output}, nil
 	}
-	if err := strictjson.Decode([]byte(`{"response": `+string(members["response"])+`}`), &said); err != nil || said.Response == nil {
+	if err := strictjson.Decode([]byte(`{"response": `+string(members["response"])+`}`), &declared); err != nil || declared.Response == nil {
 		return nil, fmt.Errorf("response must be an object with status, headers and body, and nothing else")
 	}
 	out := &Response{Status: http.StatusOK, Header: map[string]string{}}
-	if said.Response.Status != nil {
-		out.Status = *said.Response.Status
+	if declared.Response.Status != nil {
+		out.Status = *declared.Response.Status
 	}
 	if out.Status < 200 || out.Status > 599 {
 		return nil, fmt.Errorf("response/status must be from 200 to 599")
 	}
-	if err := out.setHeaders(said.Response.Headers); err != nil {
+	if err := out.setHeaders(declared.Response.Headers); err != nil {
 		return nil, err
 	}
-	if err := out.setBody(said.Response.Body); err != nil {
+	if err := out.setBody(declared.Response.Body); err != nil {
 		return nil, err
 	}
 	return out, nil
-}
-
-// forbidden are the headers that a workflow cannot set: those that belong to the
-// connection, and those that protect everything else that is served here.
-var forbidden = []string{
-	"connection", "content-length", "keep-alive", "proxy-authenticate", "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade",
-	"alt-svc", "clear-site-data", "content-encoding", "content-security-policy", "content-security-policy-report-only", "cross-origin-embedder-policy",
-	"cross-origin-opener-policy", "cross-origin-resource-policy", "date", "origin-agent-cluster", "permissions-policy", "public-key-pins", "refresh",
-	"referrer-policy", "server", "service-worker-allowed", "set-cookie", "sourcemap", "strict-transport-security", "www-authenticate",
-	"x-content-type-options", "x-frame-options", "x-request-id", "x-robots-tag", "x-xss-protection",
-}
-
-const (
-	maxHeaders     = 50
-	maxHeaderValue = 4 << 10
-)
-
-func (r *Response) setHeaders(given map[string]any) error {
-	if len(given) > maxHeaders {
-		return fmt.Errorf("response/headers must have at most %d members", maxHeaders)
-	}
-	for name, value := range given {
-		lower := strings.ToLower(name)
-		if !workflow.HeaderName(name) {
-			return fmt.Errorf("response/headers: %q is not the name of a header", run.Clip(name, 100))
-		}
-		if slices.Contains(forbidden, lower) || strings.HasPrefix(lower, "x-ratelimit-") || strings.HasPrefix(lower, "sec-") {
-			return fmt.Errorf("response/headers: %s cannot be set", lower)
-		}
-		text, ok := scalar(value)
-		if !ok {
-			return fmt.Errorf("response/headers/%s must be text, a number or a truth value", lower)
-		}
-		if len(text) > maxHeaderValue || strings.ContainsFunc(text, unprintable) {
-			return fmt.Errorf("response/headers/%s must be printable ASCII of at most %d characters", lower, maxHeaderValue)
-		}
-		r.Header[http.CanonicalHeaderKey(name)] = text
-	}
-	return nil
 }
 
 func scalar(value any) (string, bool) {
@@ -162,8 +122,8 @@ func scalar(value any) (string, bool) {
 
 func unprintable(c rune) bool { return c < ' ' && c != '\t' || c > '~' }
 
-// setBody sets the body: text as text, {"base64": …} as bytes, anything else as
-// JSON.
+// setBody sets the body: a string as text, {"base64": …} as bytes, anything else
+// as JSON.
 func (r *Response) setBody(value any) error {
 	media := "application/json"
 	switch v := value.(type) {
@@ -172,10 +132,10 @@ func (r *Response) setBody(value any) error {
 	case string:
 		media, r.Body = "text/plain; charset=utf-8", []byte(v)
 		if !utf8.ValidString(v) {
-			return fmt.Errorf("response/body is not text")
+			return fmt.Errorf("response/body is not valid UTF-8")
 		}
 	default:
-		if bytes, ok := inBase64(v); ok {
+		if bytes, ok := decodeBase64(v); ok {
 			media, r.Body = "application/octet-stream", bytes
 			break
 		}
@@ -190,7 +150,7 @@ func (r *Response) setBody(value any) error {
 	return nil
 }
 
-func inBase64(value any) ([]byte, bool) {
+func decodeBase64(value any) ([]byte, bool) {
 	object, _ := value.(map[string]any)
 	text, ok := object["base64"].(string)
 	if !ok || len(object) != 1 {

@@ -10,7 +10,7 @@ import (
 	"github.com/stepmill/stepmill/internal/workflow"
 )
 
-func TestWhatAWorkflowReturns(t *testing.T) {
+func TestParseResponse(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		output string
@@ -24,6 +24,7 @@ func TestWhatAWorkflowReturns(t *testing.T) {
 		"JSON":                 {`{"response":{"status":201,"body":{"a":[1,"<"]}},"more":1}`, Response{201, map[string]string{"Content-Type": "application/json"}, []byte(`{"a":[1,"<"]}`)}},
 		"bytes":                {`{"response":{"body":{"base64":"/wA="}}}`, Response{200, map[string]string{"Content-Type": "application/octet-stream"}, []byte{0xff, 0}}},
 		"its own content type": {`{"response":{"headers":{"content-type":"text/csv"},"body":"a,b"}}`, Response{200, map[string]string{"Content-Type": "text/csv"}, []byte("a,b")}},
+		"an API's headers":     {`{"response":{"headers":{"ETag":"\"1\"","Cache-Control":"no-store","Vary":"Accept","Retry-After":5,"Link":"<https://a.example/2>; rel=\"next\"","Content-Language":"de"}}}`, Response{200, map[string]string{"Etag": `"1"`, "Cache-Control": "no-store", "Vary": "Accept", "Retry-After": "5", "Link": `<https://a.example/2>; rel="next"`, "Content-Language": "de"}, nil}},
 		"headers":              {`{"response":{"status":303,"headers":{"Location":"https://a.example/x","x-n":7,"X-T":true,"x-f":1.5}}}`, Response{303, map[string]string{"Location": "https://a.example/x", "X-N": "7", "X-T": "true", "X-F": "1.5"}, nil}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -32,7 +33,7 @@ func TestWhatAWorkflowReturns(t *testing.T) {
 			if test.output != "" {
 				output = json.RawMessage(test.output)
 			}
-			got, err := respond(output)
+			got, err := parseResponse(output)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -43,7 +44,7 @@ func TestWhatAWorkflowReturns(t *testing.T) {
 	}
 }
 
-func TestResponsesThatCannotBeSent(t *testing.T) {
+func TestParseResponseErrors(t *testing.T) {
 	t.Parallel()
 	for _, output := range []string{
 		`{"response":null}`, `{"response":7}`, `{"response":{"code":200}}`, `{"response":{"status":"200"}}`, `{"response":{"status":199}}`, `{"response":{"status":101}}`,
@@ -53,17 +54,38 @@ func TestResponsesThatCannotBeSent(t *testing.T) {
 		`{"response":{"headers":{"Set-Cookie":"a=b"}}}`, `{"response":{"headers":{"transfer-encoding":"chunked"}}}`, `{"response":{"headers":{"Content-Length":"1"}}}`,
 		`{"response":{"headers":{"CONNECTION":"close"}}}`, `{"response":{"headers":{"content-security-policy":"x"}}}`, `{"response":{"headers":{"Strict-Transport-Security":"x"}}}`,
 		`{"response":{"headers":{"x-request-id":"x"}}}`, `{"response":{"headers":{"X-RateLimit-Limit":"1"}}}`, `{"response":{"headers":{"Upgrade":"h2c"}}}`,
+		`{"response":{"headers":{"x-n":"a\r\nset-cookie: b"}}}`, `{"response":{"headers":{"x-n":"é"}}}`, `{"response":{"headers":{"x-n":{}}}}`, `{"response":{"headers":{"x-n":null}}}`,
+		`{"response":{"headers":{"Location":"https://a.example"}}}`, `{"response":{"status":201,"headers":{"Location":"/x"}}}`, `{"response":{"headers":{"Link":"</a.js>; rel=Preload"}}}`,
 		`{"response":{"headers":{"Service-Worker-Allowed":"/"}}}`, `{"response":{"headers":{"Clear-Site-Data":"*"}}}`, `{"response":{"headers":{"Refresh":"0;url=x"}}}`,
 	} {
-		if got, err := respond(json.RawMessage(output)); err == nil {
+		if got, err := parseResponse(json.RawMessage(output)); err == nil {
 			t.Errorf("%s becomes %+v", output, got)
 		}
 	}
 }
 
-func TestTheLastStepThatSucceededReturns(t *testing.T) {
+// A response is sent from the origin of the dashboard, often through a proxy.
+func TestResponseCannotSetHeadersThatOthersActOn(t *testing.T) {
 	t.Parallel()
-	plan := &workflow.Plan{Steps: []workflow.PlannedStep{{Step: workflow.Step{ID: "a"}}, {Step: workflow.Step{ID: "b"}}, {Step: workflow.Step{ID: "c"}}}}
+	for _, name := range []string{
+		"NEL", "Report-To", "Reporting-Endpoints", "X-Accel-Redirect", "X-Accel-Buffering", "X-Sendfile", "X-Sendfile-Type", "X-Lighttpd-Send-File", "X-Reproxy-URL",
+		"Set-Cookie", "Set-Cookie2", "Accept-CH", "Speculation-Rules", "Supports-Loading-Mode", "Critical-CH", "Alt-Svc", "Access-Control-Allow-Origin", "Allow", "Age",
+		"Date", "Server", "WWW-Authenticate", "Timing-Allow-Origin", "SourceMap", "Sec-CH-UA", "X-Forwarded-For", "X-Real-IP", "X-Frame-Options", "X-Content-Type-Options",
+		"X-XSS-Protection", "X-Permitted-Cross-Domain-Policies", "X-DNS-Prefetch-Control", "X-Service-Depth", "X-RateLimit-Limit", "X-Request-Id", "Anything", "x",
+	} {
+		output, err := json.Marshal(map[string]any{"response": map[string]any{"status": 302, "headers": map[string]any{name: "1"}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := parseResponse(output); err == nil {
+			t.Errorf("%s becomes %+v", name, got)
+		}
+	}
+}
+
+func TestFinalOutput(t *testing.T) {
+	t.Parallel()
+	program := &workflow.Program{Steps: []workflow.CompiledStep{{Step: workflow.Step{ID: "a"}}, {Step: workflow.Step{ID: "b"}}, {Step: workflow.Step{ID: "c"}}}}
 	step := func(path string, status run.StepStatus) run.Step {
 		return run.Step{Path: path, Status: status, Output: json.RawMessage(`"` + path + `"`)}
 	}
@@ -73,7 +95,7 @@ func TestTheLastStepThatSucceededReturns(t *testing.T) {
 		``:    {step("a", run.StepSkipped)},
 		`"b"`: {step("a", run.StepSucceeded), step("b", run.StepSucceeded), step("c", run.StepCancelled), step("c[0].x", run.StepSucceeded)},
 	} {
-		if got := returned(plan, steps); string(got) != want {
+		if got := finalOutput(program, steps); string(got) != want {
 			t.Errorf("got %s, want %s", got, want)
 		}
 	}
@@ -96,12 +118,12 @@ func TestTokens(t *testing.T) {
 	}
 }
 
-func FuzzRespond(f *testing.F) {
-	f.Add(`{"response":{"status":201,"headers":{"x":"y"},"body":{"base64":"AA=="}}}`)
-	f.Add(`{"response":{"headers":{"x":"a\r\nb"}}}`)
+func FuzzParseResponse(f *testing.F) {
+	f.Add(`{"response":{"status":201,"headers":{"x-n":"y"},"body":{"base64":"AA=="}}}`)
+	f.Add(`{"response":{"headers":{"x-n":"a\r\nb"}}}`)
 	f.Add(`[]`)
 	f.Fuzz(func(t *testing.T, output string) {
-		got, err := respond(json.RawMessage(output))
+		got, err := parseResponse(json.RawMessage(output))
 		if err != nil {
 			return
 		}

@@ -14,43 +14,43 @@ import (
 	"github.com/stepmill/stepmill/internal/workflow"
 )
 
-// grace is how late a time may be and still count as kept: a restart is not
-// reason enough to leave out a day.
-const grace = 5 * time.Minute
+// catchUpGrace is how late a schedule may fire. A restart must not skip a daily
+// run.
+const catchUpGrace = 5 * time.Minute
 
-// Plans finds compiled versions of workflows.
-type Plans interface {
-	Get(ctx context.Context, workflowID string, version int) (*workflow.Plan, error)
+// Programs returns compiled versions of workflows.
+type Programs interface {
+	Get(ctx context.Context, workflowID string, version int) (*workflow.Program, error)
 }
 
 // Scheduler fires schedules.
 type Scheduler struct {
 	*Ticker[Trigger]
-	store Store
-	plans Plans
-	runs  Runs
+	store    Store
+	programs Programs
+	runs     Runs
 }
 
-// NewScheduler makes a scheduler on a store.
-func NewScheduler(store Store, plans Plans, runs Runs, log *slog.Logger) *Scheduler {
-	s := &Scheduler{store: store, plans: plans, runs: runs}
+// NewScheduler returns a scheduler on a store.
+func NewScheduler(store Store, programs Programs, runs Runs, log *slog.Logger) *Scheduler {
+	s := &Scheduler{store: store, programs: programs, runs: runs}
 	s.Ticker = newTicker(ofType(store, workflow.ScheduleTrigger, s.tick), log)
 	return s
 }
 
-// tick fires a schedule whose time has come, or moves it on if it may not fire.
+// tick fires a schedule that is due, or moves it to its next time if it must not fire.
 func (s *Scheduler) tick(ctx context.Context, t Trigger, now time.Time) error {
-	planned, err := planned(ctx, s.store, s.plans, t, now)
-	if err != nil || planned == nil {
+	compiled, err := compiledTrigger(ctx, s.store, s.programs, t, now)
+	if err != nil || compiled == nil {
 		return err
 	}
-	d := decide(*planned, *t.NextAt, jitter(t.WorkflowID, *planned), now)
+	d := dueAction(*compiled, *t.NextAt, jitter(t.WorkflowID, *compiled), now)
 	if !d.fires {
 		failpoint.Hit(failpoint.BeforeTickCommit, t.ID)
-		_, err := s.store.MoveTrigger(ctx, Move{Of: t, Next: &d.next, Idle: d.missed})
+		_, err := s.store.MoveTrigger(ctx, Move{Of: t, Next: &d.next, NotFired: d.missed})
 		return err
 	}
-	payload, err := tick(d.at)
+	payload, err := schedulePayload(d.at)
 	if err != nil {
 		return err
 	}
@@ -60,29 +60,29 @@ func (s *Scheduler) tick(ctx context.Context, t Trigger, now time.Time) error {
 		Fire:    run.Fire{At: now, Was: t.NextAt, Next: &d.next},
 	}
 	if d.missed != nil {
-		f.Fire.Idle = &run.Idle{Code: d.missed.Code, Message: d.missed.Message}
+		f.Fire.NotFired = &run.NotFired{Code: d.missed.Code, Message: d.missed.Message}
 	}
 	failpoint.Hit(failpoint.BeforeTickCommit, t.ID)
 	_, err = s.runs.Fire(ctx, f)
 	failpoint.Hit(failpoint.AfterTickCommit, t.ID)
-	if idle := refusal(err, now); idle != nil {
-		_, err = s.store.MoveTrigger(ctx, Move{Of: t, Next: &d.next, Idle: idle})
+	if notFired := permanentRejection(err, now); notFired != nil {
+		_, err = s.store.MoveTrigger(ctx, Move{Of: t, Next: &d.next, NotFired: notFired})
 	}
-	if lost(err) {
+	if obsolete(err) {
 		return nil
 	}
 	return err
 }
 
-// planned finds what the definition says of a trigger. One that it does not
-// know, or that cannot be read, is put to rest.
-func planned(ctx context.Context, store Store, plans Plans, t Trigger, now time.Time) (*workflow.PlannedTrigger, error) {
-	plan, err := plans.Get(ctx, t.WorkflowID, t.Version)
+// compiledTrigger returns the compiled definition of a trigger. A trigger whose
+// definition is missing or unreadable is stopped.
+func compiledTrigger(ctx context.Context, store Store, programs Programs, t Trigger, now time.Time) (*workflow.CompiledTrigger, error) {
+	program, err := programs.Get(ctx, t.WorkflowID, t.Version)
 	if err != nil && !errors.Is(err, workflow.ErrCorrupt) {
 		return nil, err
 	}
-	if plan != nil {
-		if found := plan.Trigger(t.ID); found != nil && found.Type == t.Type {
+	if program != nil {
+		if found := program.Trigger(t.ID); found != nil && found.Type == t.Type {
 			return found, nil
 		}
 	}
@@ -91,25 +91,25 @@ func planned(ctx context.Context, store Store, plans Plans, t Trigger, now time.
 	return nil, err
 }
 
-// decision is what becomes of a schedule whose time has come.
+// decision is the outcome for a schedule that is due.
 type decision struct {
 	fires  bool
-	at     time.Time // the time that it fires for
-	next   time.Time // when its turn comes again
-	missed *Note     // times that were left out
+	at     time.Time // the scheduled time that it fires for
+	next   time.Time // when it is due next
+	missed *Note     // set if times were skipped
 }
 
-// decide works out what a schedule does. Times are moved by the jitter, always
-// the same. If several have passed, only the last can fire; if that is too long
-// ago, it depends on what is to become of missed times.
-func decide(t workflow.PlannedTrigger, dueAt time.Time, moved time.Duration, now time.Time) decision {
-	due, upTo := dueAt.Add(-moved), now.Add(-moved)
+// dueAction decides whether a schedule fires. All times are shifted by offset, the
+// jitter. If several times have passed, only the last can fire; if that one is too
+// long ago, the policy for missed times decides.
+func dueAction(t workflow.CompiledTrigger, dueAt time.Time, offset time.Duration, now time.Time) decision {
+	due, upTo := dueAt.Add(-offset), now.Add(-offset)
 	d := decision{at: due}
 	if last := t.Schedule.Last(due, upTo); !last.IsZero() {
 		d.at = last
 	}
-	d.next = t.Schedule.Next(d.at).Add(moved)
-	d.fires = upTo.Sub(d.at) <= grace || t.Missed == workflow.Latest
+	d.next = t.Schedule.Next(d.at).Add(offset)
+	d.fires = upTo.Sub(d.at) <= catchUpGrace || t.Missed == workflow.Latest
 	switch {
 	case !d.fires:
 		d.missed = &Note{At: now, Code: CodeMissed, Message: missedText(due, d.at)}
@@ -119,30 +119,30 @@ func decide(t workflow.PlannedTrigger, dueAt time.Time, moved time.Duration, now
 	return d
 }
 
-// missedText tells which times were left out; without a last one, those before
-// the one that is made up for.
+// missedText describes the skipped times. A zero last means those before the time
+// that fires now.
 func missedText(first, last time.Time) string {
 	switch {
 	case last.IsZero():
-		return fmt.Sprintf("nothing could fire from %s on; of the times that passed only the latest is made up for", clock.Format(first))
+		return fmt.Sprintf("the trigger could not fire from %s on; of the missed times, only the latest starts a run", clock.Format(first))
 	case first.Equal(last):
-		return fmt.Sprintf("nothing could fire at %s, and that is too long ago", clock.Format(first))
+		return fmt.Sprintf("the trigger could not fire at %s, which is too long ago to catch up", clock.Format(first))
 	}
-	return fmt.Sprintf("nothing could fire from %s to %s, and that is too long ago", clock.Format(first), clock.Format(last))
+	return fmt.Sprintf("the trigger could not fire from %s to %s, which is too long ago to catch up", clock.Format(first), clock.Format(last))
 }
 
-// refusal is why a run was not started, if that is for good; nil for what may
-// pass by itself.
-func refusal(err error, now time.Time) *Note {
-	wrong, ok := fault.As(err)
-	if !ok || wrong.Code == fault.WorkflowNotFound || wrong.Code.Status() >= 500 {
+// permanentRejection returns why a run was not started if retrying cannot help. It
+// returns nil for temporary errors.
+func permanentRejection(err error, now time.Time) *Note {
+	rejected, ok := fault.As(err)
+	if !ok || rejected.Code == fault.WorkflowNotFound || rejected.Code.Status() >= 500 {
 		return nil
 	}
-	return &Note{At: now, Code: string(wrong.Code), Message: wrong.Message}
+	return &Note{At: now, Code: string(rejected.Code), Message: rejected.Message}
 }
 
-// lost tells whether there is nothing to do any more: somebody else was faster,
-// or the workflow is gone or not active.
-func lost(err error) bool {
-	return errors.Is(err, run.ErrNotArmed) || fault.Is(err, fault.WorkflowNotFound)
+// obsolete reports whether there is nothing left to do: another node was faster,
+// or the workflow was deleted or is not active.
+func obsolete(err error) bool {
+	return errors.Is(err, run.ErrNotDue) || fault.Is(err, fault.WorkflowNotFound)
 }

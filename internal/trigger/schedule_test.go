@@ -12,17 +12,19 @@ import (
 	"time"
 
 	"github.com/stepmill/stepmill/internal/clock"
+	"github.com/stepmill/stepmill/internal/paging"
 	"github.com/stepmill/stepmill/internal/run"
 	"github.com/stepmill/stepmill/internal/trigger"
 	"github.com/stepmill/stepmill/internal/workflow"
+	"github.com/stepmill/stepmill/test/lane"
 )
 
-// Time begins at 2000-01-01T00:00:00Z in all of these tests.
+// Time starts at 2000-01-01T00:00:00Z in these tests.
 
 func schedule(members string) string { return `[{"id": "s", "type": "schedule", ` + members + `}]` }
 
-// Schedules fire once for each of their times, and say for which.
-func TestASchedule(t *testing.T) {
+// A schedule fires once for each of its times and passes that time on.
+func TestSchedule(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
 		name, members, from, to, want string
@@ -45,25 +47,25 @@ func TestASchedule(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				w := newWorld(t)
+				w := newTestEnv(t)
 				if tc.from != "" {
 					sleepUntil(t, tc.from)
 				}
-				w.start()
+				w.startNode()
 				made := w.workflow(workflow.Active, schedule(tc.members))
 				sleepUntil(t, tc.to)
-				same(t, "times", w.times(made.ID), strings.Fields(tc.want))
+				wantEqual(t, "times", w.scheduledTimes(made.ID), strings.Fields(tc.want))
 			})
 		})
 	}
 }
 
-// Each run starts a few seconds after its time, always the same for one trigger.
+// Each run starts with a delay that is constant for a trigger.
 func TestJitter(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
-		w.start()
+		w := newTestEnv(t)
+		w.startNode()
 		moved := map[time.Duration]bool{}
 		var ids []string
 		for range 20 {
@@ -72,53 +74,57 @@ func TestJitter(t *testing.T) {
 		exact := w.workflow(workflow.Active, schedule(`"cron": "0 * * * *", "jitter": "0s"`))
 		time.Sleep(3*time.Hour + time.Minute)
 		for _, id := range ids {
-			for i, r := range w.started(id) {
+			for i, r := range w.startedRuns(id) {
 				late := r.StartedAt.Sub(time.Date(2000, 1, 1, i+1, 0, 0, 0, time.UTC))
 				if late < 0 || late >= 5*time.Second {
 					t.Errorf("started %s late", late)
 				}
 				moved[late] = true
 			}
-			same(t, "runs", len(w.started(id)), 3)
+			wantEqual(t, "runs", len(w.startedRuns(id)), 3)
 		}
 		if len(moved) < 15 || len(moved) > 20 {
 			t.Errorf("%d different delays of 20 triggers", len(moved))
 		}
-		for i, r := range w.started(exact.ID) {
-			same(t, "start", r.StartedAt, time.Date(2000, 1, 1, i+1, 0, 0, 0, time.UTC))
+		for i, r := range w.startedRuns(exact.ID) {
+			wantEqual(t, "start", r.StartedAt, time.Date(2000, 1, 1, i+1, 0, 0, 0, time.UTC))
 		}
 	})
 }
 
-// A thousand schedules of the same minute, and three processes: each fires once.
-func TestAThousandSchedulesOfTheSameMinute(t *testing.T) {
+// With a thousand schedules and three nodes, each schedule fires once.
+func TestThousandSchedulesOfSameMinute(t *testing.T) {
+	lane.NotShort(t)
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
+		w := newTestEnv(t)
 		var ids []string
 		for range 1000 {
 			ids = append(ids, w.workflow(workflow.Active, schedule(`"cron": "0 * * * *", "missed": "latest"`)).ID)
 		}
 		for range 3 {
-			w.start()
+			w.startNode()
 		}
 		time.Sleep(61 * time.Minute)
 		check := func(want int) {
 			t.Helper()
 			for _, id := range ids {
-				if runs := w.times(id); len(runs) != want {
-					t.Fatalf("%s has runs for %v, want %d", id, runs, want)
+				runs, err := w.store.Runs(t.Context(), w.actor.Workspace.ID, id, "", paging.Request{Limit: want + 1})
+				w.must(err)
+				if len(runs.Items) != want {
+					t.Fatalf("%s has runs for %v, want %d", id, w.scheduledTimes(id), want)
 				}
 			}
 		}
 		check(1)
-		// Stopped for six hours: each catches up once, also after another restart.
-		w.halt()
+		// After six hours of downtime, each schedule catches up once, even
+		// after another restart.
+		w.stopNodes()
 		time.Sleep(6 * time.Hour)
 		for range 2 {
-			w.start()
+			w.startNode()
 			time.Sleep(time.Second)
-			w.halt()
+			w.stopNodes()
 		}
 		check(2)
 	})
@@ -132,146 +138,147 @@ func TestMissedTimes(t *testing.T) {
 		want          string // the times after the stop
 		idle          string
 	}{
-		{"skip is the default", `"cron": "0 * * * *"`, 3*time.Hour + 30*time.Minute, "", "nothing could fire from 2000-01-01T01:00:00.000Z to 2000-01-01T03:00:00.000Z, and that is too long ago"},
-		{"skip of one", `"cron": "0 1 * * *", "missed": "skip"`, 2 * time.Hour, "", "nothing could fire at 2000-01-01T01:00:00.000Z, and that is too long ago"},
+		{"skip is the default", `"cron": "0 * * * *"`, 3*time.Hour + 30*time.Minute, "", "the trigger could not fire from 2000-01-01T01:00:00.000Z to 2000-01-01T03:00:00.000Z, which is too long ago to catch up"},
+		{"skip of one", `"cron": "0 1 * * *", "missed": "skip"`, 2 * time.Hour, "", "the trigger could not fire at 2000-01-01T01:00:00.000Z, which is too long ago to catch up"},
 		{"a little late is not missed", `"cron": "0 1 * * *"`, time.Hour + 4*time.Minute, "2000-01-01T01:00:00.000Z", ""},
 		{"latest makes up for the last", `"cron": "0 * * * *", "missed": "latest"`, 3*time.Hour + 30*time.Minute, "2000-01-01T03:00:00.000Z",
-			"nothing could fire from 2000-01-01T01:00:00.000Z on; of the times that passed only the latest is made up for"},
+			"the trigger could not fire from 2000-01-01T01:00:00.000Z on; of the missed times, only the latest starts a run"},
 		{"latest of one", `"cron": "0 1 * * *", "missed": "latest"`, 12 * time.Hour, "2000-01-01T01:00:00.000Z", ""},
 		{"an interval keeps its beat", `"every": "1h", "missed": "latest"`, 3*time.Hour + 30*time.Minute, "2000-01-01T03:00:00.000Z",
-			"nothing could fire from 2000-01-01T01:00:00.000Z on; of the times that passed only the latest is made up for"},
+			"the trigger could not fire from 2000-01-01T01:00:00.000Z on; of the missed times, only the latest starts a run"},
 		{"every minute goes on at once", `"cron": "* * * * *"`, 90*time.Minute + 10*time.Second, "2000-01-01T01:30:00.000Z",
-			"nothing could fire from 2000-01-01T00:01:00.000Z on; of the times that passed only the latest is made up for"},
+			"the trigger could not fire from 2000-01-01T00:01:00.000Z on; of the missed times, only the latest starts a run"},
 		{"a year of minutes", `"cron": "* * * * *", "missed": "latest"`, 365*24*time.Hour + 10*time.Second, "2000-12-31T00:00:00.000Z",
-			"nothing could fire from 2000-01-01T00:01:00.000Z on; of the times that passed only the latest is made up for"},
+			"the trigger could not fire from 2000-01-01T00:01:00.000Z on; of the missed times, only the latest starts a run"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				w := newWorld(t)
+				w := newTestEnv(t)
 				made := w.workflow(workflow.Active, schedule(tc.members+`, "jitter": "0s"`))
 				time.Sleep(tc.stopped)
-				w.start()
+				w.startNode()
 				time.Sleep(time.Second)
-				same(t, "times", w.times(made.ID), strings.Fields(tc.want))
-				kept := w.trigger(made.ID)
-				if kept.NextAt == nil || !kept.NextAt.After(clock.Now()) {
-					t.Errorf("it fires next at %v", kept.NextAt)
+				wantEqual(t, "times", w.scheduledTimes(made.ID), strings.Fields(tc.want))
+				stored := w.trigger(made.ID)
+				if stored.NextAt == nil || !stored.NextAt.After(clock.Now()) {
+					t.Errorf("it fires next at %v", stored.NextAt)
 				}
 				switch {
-				case tc.idle == "" && kept.Idle != nil:
-					t.Errorf("it says %+v", kept.Idle)
-				case tc.idle != "" && (kept.Idle == nil || kept.Idle.Code != trigger.CodeMissed || kept.Idle.Message != tc.idle):
-					t.Errorf("it says %+v, want %s", kept.Idle, tc.idle)
+				case tc.idle == "" && stored.NotFired != nil:
+					t.Errorf("it says %+v", stored.NotFired)
+				case tc.idle != "" && (stored.NotFired == nil || stored.NotFired.Code != trigger.CodeMissed || stored.NotFired.Message != tc.idle):
+					t.Errorf("it says %+v, want %s", stored.NotFired, tc.idle)
 				}
-				before := len(w.times(made.ID))
-				w.halt()
-				w.start()
+				before := len(w.scheduledTimes(made.ID))
+				w.stopNodes()
+				w.startNode()
 				time.Sleep(time.Second)
-				same(t, "runs after another start", len(w.times(made.ID)), before)
+				wantEqual(t, "runs after another start", len(w.scheduledTimes(made.ID)), before)
 			})
 		})
 	}
 }
 
-func TestEditsOfASchedule(t *testing.T) {
+func TestEditSchedule(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
-		w.start()
+		w := newTestEnv(t)
+		w.startNode()
 		made := w.workflow(workflow.Draft, schedule(`"cron": "0 12 * * *", "jitter": "0s"`))
-		same(t, "time of a draft", w.trigger(made.ID).NextAt, (*time.Time)(nil))
+		wantEqual(t, "time of a draft", w.trigger(made.ID).NextAt, (*time.Time)(nil))
 		w.setState(made.ID, workflow.Active)
 		sleepUntil(t, "2000-01-01T11:00:00Z")
 
-		// An edit of something else changes nothing.
+		// An unrelated edit changes nothing.
 		other := "Renamed"
 		w.update(made.ID, workflow.Patch{Name: &other, Settings: &workflow.SettingsPatch{SetTimeout: true, Timeout: "5m"}})
 		sleepUntil(t, "2000-01-01T12:30:00Z")
-		same(t, "times", w.times(made.ID), []string{"2000-01-01T12:00:00.000Z"})
+		wantEqual(t, "times", w.scheduledTimes(made.ID), []string{"2000-01-01T12:00:00.000Z"})
 
-		// Another time counts from then on, sooner or later.
+		// A new time applies immediately.
 		w.update(made.ID, w.patch(schedule(`"cron": "45 12 * * *", "jitter": "0s"`)))
 		sleepUntil(t, "2000-01-01T13:00:00Z")
-		same(t, "times", w.times(made.ID)[1:], []string{"2000-01-01T12:45:00.000Z"})
+		wantEqual(t, "times", w.scheduledTimes(made.ID)[1:], []string{"2000-01-01T12:45:00.000Z"})
 		w.update(made.ID, w.patch(schedule(`"cron": "0 20 * * *", "jitter": "0s"`)))
 
-		// What passes during a pause is gone.
+		// Times that pass during a pause do not fire.
 		sleepUntil(t, "2000-01-01T19:59:59Z")
 		w.setState(made.ID, workflow.Paused)
 		sleepUntil(t, "2000-01-01T20:00:01Z")
 		w.setState(made.ID, workflow.Active)
 		sleepUntil(t, "2000-01-02T20:00:01Z")
-		same(t, "times", w.times(made.ID)[2:], []string{"2000-01-02T20:00:00.000Z"})
+		wantEqual(t, "times", w.scheduledTimes(made.ID)[2:], []string{"2000-01-02T20:00:00.000Z"})
 
-		// Runs are of the version that is current.
-		runs := w.started(made.ID)
+		// Runs use the current version.
+		runs := w.startedRuns(made.ID)
 		if first, last := runs[0].WorkflowVersion, runs[len(runs)-1].WorkflowVersion; last <= first {
 			t.Errorf("versions %d and then %d", first, last)
 		}
 		w.update(made.ID, w.patch(`[]`))
 		sleepUntil(t, "2000-01-04T00:00:00Z")
-		same(t, "runs", len(w.times(made.ID)), 3)
+		wantEqual(t, "runs", len(w.scheduledTimes(made.ID)), 3)
 	})
 }
 
-// A run that may not start is not lost without a word.
-func TestARefusedScheduleSaysWhy(t *testing.T) {
+// The reason why a run could not start is recorded.
+func TestScheduleNotFired(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
-		w.start()
+		w := newTestEnv(t)
+		w.startNode()
 		made := w.workflow(workflow.Active, schedule(`"every": "1m"`), `{"concurrency": {"on_limit": "drop"}}`)
 		time.Sleep(61 * time.Second)
-		same(t, "runs", len(w.started(made.ID)), 1)
+		wantEqual(t, "runs", len(w.startedRuns(made.ID)), 1)
 		time.Sleep(time.Minute)
-		kept := w.trigger(made.ID)
-		if kept.Idle == nil || kept.Idle.Code != "concurrency_limit" || !kept.Idle.At.After(*kept.FiredAt) {
-			t.Errorf("it says %+v", kept.Idle)
+		stored := w.trigger(made.ID)
+		if stored.NotFired == nil || stored.NotFired.Code != "concurrency_limit" || !stored.NotFired.At.After(*stored.FiredAt) {
+			t.Errorf("it says %+v", stored.NotFired)
 		}
-		same(t, "runs", len(w.started(made.ID)), 1)
+		wantEqual(t, "runs", len(w.startedRuns(made.ID)), 1)
 
-		w.full.Store(true)
+		w.queueFull.Store(true)
 		full := w.workflow(workflow.Active, schedule(`"every": "1m"`))
 		time.Sleep(61 * time.Second)
-		kept = w.trigger(full.ID)
-		if kept.Idle == nil || kept.Idle.Code != "run_queue_full" {
-			t.Errorf("it says %+v", kept.Idle)
+		stored = w.trigger(full.ID)
+		if stored.NotFired == nil || stored.NotFired.Code != "run_queue_full" {
+			t.Errorf("it says %+v", stored.NotFired)
 		}
-		w.full.Store(false)
+		w.queueFull.Store(false)
 		time.Sleep(time.Minute)
-		same(t, "runs", len(w.started(full.ID)), 1)
+		wantEqual(t, "runs", len(w.startedRuns(full.ID)), 1)
 
-		// A key that cannot be worked out from what a schedule brings.
+		// A concurrency key that cannot be evaluated for the payload of a
+		// schedule.
 		keyed := w.workflow(workflow.Active, schedule(`"every": "1m"`), `{"concurrency": {"key": "${{ trigger.payload.a + 1 }}"}}`)
 		time.Sleep(61 * time.Second)
-		kept = w.trigger(keyed.ID)
-		if kept.Idle == nil || kept.Idle.Code != "invalid_request" {
-			t.Errorf("it says %+v", kept.Idle)
+		stored = w.trigger(keyed.ID)
+		if stored.NotFired == nil || stored.NotFired.Code != "invalid_request" {
+			t.Errorf("it says %+v", stored.NotFired)
 		}
 	})
 }
 
-// flaky is a store that is out of order for a while.
-type flaky struct {
+// flakyStore fails for a while.
+type flakyStore struct {
 	trigger.Store
 	broken atomic.Bool
 }
 
-func (f *flaky) DueTriggers(ctx context.Context, kind string, now time.Time, limit int) ([]trigger.Trigger, error) {
+func (f *flakyStore) DueTriggers(ctx context.Context, kind string, now time.Time, limit int) ([]trigger.Trigger, error) {
 	if f.broken.Load() {
 		return nil, errors.New("the disk is gone")
 	}
 	return f.Store.DueTriggers(ctx, kind, now, limit)
 }
 
-// unsure starts runs and says that it did not work.
-type unsure struct {
+// uncertainRuns starts runs and reports a failure.
+type uncertainRuns struct {
 	trigger.Runs
 	times atomic.Int64
 }
 
-func (u *unsure) Fire(ctx context.Context, f run.Firing) (run.Started, error) {
+func (u *uncertainRuns) Fire(ctx context.Context, f run.Firing) (run.Started, error) {
 	if u.times.Add(1) <= 3 {
 		started, err := u.Runs.Fire(ctx, f)
 		return started, errors.Join(err, errors.New("the answer was lost"))
@@ -279,40 +286,40 @@ func (u *unsure) Fire(ctx context.Context, f run.Firing) (run.Started, error) {
 	return u.Runs.Fire(ctx, f)
 }
 
-func TestAStoreThatFails(t *testing.T) {
+func TestScheduleStoreFailures(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
+		w := newTestEnv(t)
 		made := w.workflow(workflow.Active, schedule(`"cron": "0 1 * * *", "jitter": "0s"`))
-		st, runs := &flaky{Store: w.store}, &unsure{Runs: w.runs}
+		st, runs := &flakyStore{Store: w.store}, &uncertainRuns{Runs: w.runs}
 		st.broken.Store(true)
 		ctx, stop := context.WithCancel(t.Context())
 		defer stop()
-		s := trigger.NewScheduler(st, w.plans, runs, slog.New(slog.DiscardHandler))
+		s := trigger.NewScheduler(st, w.programs, runs, slog.New(slog.DiscardHandler))
 		go func() { _ = s.Run(ctx) }()
 		sleepUntil(t, "2000-01-01T01:02:00Z")
-		same(t, "runs", len(w.times(made.ID)), 0)
+		wantEqual(t, "runs", len(w.scheduledTimes(made.ID)), 0)
 		st.broken.Store(false)
 		sleepUntil(t, "2000-01-01T01:02:30Z")
-		same(t, "times", w.times(made.ID), []string{"2000-01-01T01:00:00.000Z"})
-		same(t, "attempts", runs.times.Load(), 1)
+		wantEqual(t, "times", w.scheduledTimes(made.ID), []string{"2000-01-01T01:00:00.000Z"})
+		wantEqual(t, "attempts", runs.times.Load(), 1)
 	})
 }
 
-// Another workspace with the smallest plan is bounded like by requests.
-func TestSchedulesAreOnePerTime(t *testing.T) {
+// The limits of the plan apply as for API requests.
+func TestSchedulePlanLimits(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
-		w.start()
+		w := newTestEnv(t)
+		w.startNode()
 		made := w.workflow(workflow.Active, `[{"id": "a", "type": "schedule", "cron": "0 1 * * *"}, {"id": "b", "type": "schedule", "cron": "0 1 * * *"}]`)
 		sleepUntil(t, "2000-01-01T01:01:00Z")
-		runs := w.started(made.ID)
+		runs := w.startedRuns(made.ID)
 		if len(runs) != 2 || runs[0].Trigger.ID == runs[1].Trigger.ID {
 			t.Errorf("%d runs", len(runs))
 		}
 		for _, r := range runs {
-			same(t, "trigger", fmt.Sprint(r.Trigger.Type, r.Trigger.Test), fmt.Sprint("schedule", false))
+			wantEqual(t, "trigger", fmt.Sprint(r.Trigger.Type, r.Trigger.Test), fmt.Sprint("schedule", false))
 		}
 		if err := w.flows.Delete(t.Context(), w.actor, made.ID, workflow.Match{}); err == nil {
 			t.Error("an active workflow was deleted")

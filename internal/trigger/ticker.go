@@ -8,50 +8,50 @@ import (
 	"time"
 
 	"github.com/stepmill/stepmill/internal/clock"
+	"github.com/stepmill/stepmill/internal/pubsub"
 )
 
 const (
-	// batch is how many triggers that are due are read at once, width how many of
-	// them are worked on at a time.
-	batch = 500
-	width = 32
-	// lookAnyway is when the store is looked into although nothing is expected:
-	// clocks are set, and other nodes arm triggers too.
-	lookAnyway = time.Minute
-	// lookAgain is when what failed is tried again.
-	lookAgain = time.Second
+	// batchSize is the number of due triggers that are read at once, concurrency
+	// the number that is handled at a time.
+	batchSize   = 500
+	concurrency = 32
+	// maxSleep is the longest time between two reads of the store: clocks can
+	// change, and other nodes arm triggers too.
+	maxSleep = time.Minute
+	// retryDelay is the delay after a failure.
+	retryDelay = time.Second
 )
 
-// work is what a ticker does: things that are due at a time, how to read them
-// and what to do with one.
-type work[T any] struct {
+// dueWork defines the work of a ticker: how to read due items and how to handle
+// one.
+type dueWork[T any] struct {
 	name string
 	due  func(ctx context.Context, now time.Time, limit int) ([]T, error)
 	next func(ctx context.Context) (*time.Time, error)
-	// handle does what is to be done for one. After an error it is as it was, and
-	// its turn comes again.
+	// handle handles one item. After an error the item is unchanged and due again.
 	handle func(ctx context.Context, item T, now time.Time) error
 }
 
-// Ticker works on things when their time comes. However many there are, it waits
-// with one timer, set to the earliest. Several nodes may do the same: it is the
-// write that moves a thing on that decides who was first.
+// Ticker handles items when they are due. It uses one timer, set to the earliest
+// item. Several nodes may run the same ticker: the conditional write that moves an
+// item to its next time lets only one of them win.
 type Ticker[T any] struct {
-	work[T]
+	dueWork[T]
 	log *slog.Logger
 
-	mu      sync.Mutex
-	nextAt  time.Time
-	earlier chan struct{}
+	mu     sync.Mutex
+	nextAt time.Time
+	woken  chan struct{}
 }
 
-func newTicker[T any](w work[T], log *slog.Logger) *Ticker[T] {
-	return &Ticker[T]{work: w, log: log, earlier: make(chan struct{}, 1)}
+func newTicker[T any](w dueWork[T], log *slog.Logger) *Ticker[T] {
+	return &Ticker[T]{dueWork: w, log: log, woken: make(chan struct{}, 1)}
 }
 
-// ofType is the work on triggers of one type.
-func ofType(store Store, kind string, handle func(ctx context.Context, t Trigger, now time.Time) error) work[Trigger] {
-	return work[Trigger]{
+// ofType returns the work for triggers of one type.
+func ofType(store Store, kind string, handle func(ctx context.Context, t Trigger, now time.Time) error) dueWork[Trigger] {
+	return dueWork[Trigger]{
 		name: kind,
 		due: func(ctx context.Context, now time.Time, limit int) ([]Trigger, error) {
 			return store.DueTriggers(ctx, kind, now, limit)
@@ -61,18 +61,15 @@ func ofType(store Store, kind string, handle func(ctx context.Context, t Trigger
 	}
 }
 
-// Wake says that a trigger is due at a time, maybe before all others.
+// Wake announces that an item is due at a time, possibly before all others.
 func (k *Ticker[T]) Wake(at time.Time) {
-	if !k.lookBy(at) {
+	if !k.wakeBy(at) {
 		return
 	}
-	select {
-	case k.earlier <- struct{}{}:
-	default:
-	}
+	pubsub.Signal(k.woken)
 }
 
-// Run works until the context ends.
+// Run handles due items until the context ends.
 func (k *Ticker[T]) Run(ctx context.Context) error {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -81,55 +78,55 @@ func (k *Ticker[T]) Run(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case <-timer.C:
-			k.round(ctx)
-		case <-k.earlier:
+			k.runDue(ctx)
+		case <-k.woken:
 		}
 		timer.Reset(k.untilNext())
 	}
 }
 
-// round works on all that is due and finds out when to look again. From its
-// first moment on, Wake moves nextAt: nothing falls between the look into the
-// store and the setting of the timer.
-func (k *Ticker[T]) round(ctx context.Context) {
+// runDue handles everything that is due and determines when to read again. It
+// resets nextAt first: a Wake between reading the store and setting the timer is
+// not lost.
+func (k *Ticker[T]) runDue(ctx context.Context) {
 	now := clock.Now()
 	k.mu.Lock()
-	k.nextAt = now.Add(lookAnyway)
+	k.nextAt = now.Add(maxSleep)
 	k.mu.Unlock()
 	for ctx.Err() == nil {
-		due, err := k.due(ctx, now, batch)
+		due, err := k.due(ctx, now, batchSize)
 		if err != nil {
-			k.failed(ctx, now, err)
+			k.readFailed(ctx, now, err)
 			return
 		}
 		if failures := k.handleAll(ctx, due, now); failures > 0 {
-			k.lookBy(now.Add(lookAgain))
+			k.wakeBy(now.Add(retryDelay))
 			return
 		}
-		if len(due) < batch {
+		if len(due) < batchSize {
 			break
 		}
 	}
 	switch next, err := k.next(ctx); {
 	case err != nil:
-		k.failed(ctx, now, err)
+		k.readFailed(ctx, now, err)
 	case next != nil:
-		k.lookBy(*next)
+		k.wakeBy(*next)
 	}
 }
 
-// handleAll handles what is due, several at a time so that they share commits. It
-// answers how many failed.
+// handleAll handles due items concurrently, so that they share commits. It returns
+// the number of failures.
 func (k *Ticker[T]) handleAll(ctx context.Context, due []T, now time.Time) int {
 	var (
 		failures atomic.Int64
 		workers  sync.WaitGroup
 	)
-	places := make(chan struct{}, width)
+	slots := make(chan struct{}, concurrency)
 	for _, item := range due {
-		places <- struct{}{}
+		slots <- struct{}{}
 		workers.Go(func() {
-			defer func() { <-places }()
+			defer func() { <-slots }()
 			if err := k.handle(ctx, item, now); err != nil {
 				failures.Add(1)
 				if ctx.Err() == nil {
@@ -142,16 +139,16 @@ func (k *Ticker[T]) handleAll(ctx context.Context, due []T, now time.Time) int {
 	return int(failures.Load())
 }
 
-func (k *Ticker[T]) failed(ctx context.Context, now time.Time, err error) {
+func (k *Ticker[T]) readFailed(ctx context.Context, now time.Time, err error) {
 	if ctx.Err() == nil {
-		k.log.Error("cannot read the triggers that are due", "type", k.name, "error", err)
+		k.log.Error("cannot read the due triggers", "type", k.name, "error", err)
 	}
-	k.lookBy(now.Add(lookAgain))
+	k.wakeBy(now.Add(retryDelay))
 }
 
-// lookBy makes sure that the store is looked into by a time. It answers whether
-// that is sooner than before.
-func (k *Ticker[T]) lookBy(at time.Time) bool {
+// wakeBy makes sure that the store is read by the given time. It reports whether
+// that is earlier than planned before.
+func (k *Ticker[T]) wakeBy(at time.Time) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	sooner := k.nextAt.IsZero() || at.Before(k.nextAt)

@@ -12,32 +12,32 @@ import (
 	"github.com/stepmill/stepmill/internal/workflow"
 )
 
-// A token is random characters with a check at their end, so that what is no
-// token is turned away without a look into the store.
+// A token consists of random characters and a checksum, so that an invalid token
+// is rejected without a read of the store.
 const (
 	tokenBytes = 24 // 192 bits
 	bodyChars  = 32
 	checkChars = 4
 )
 
-// newToken makes the secret part of an address.
+// newToken returns a new token for the URL of a hook.
 func newToken() string {
 	var random [tokenBytes]byte
 	_, _ = rand.Read(random[:])
 	body := base64.RawURLEncoding.EncodeToString(random[:])
-	return body + checkOf(body)
+	return body + checksum(body)
 }
 
-func checkOf(body string) string {
+func checksum(body string) string {
 	sum := sha256.Sum256([]byte("hook " + body))
 	return base64.RawURLEncoding.EncodeToString(sum[:3])[:checkChars]
 }
 
 func validToken(token string) bool {
-	return len(token) == bodyChars+checkChars && checkOf(token[:bodyChars]) == token[bodyChars:]
+	return len(token) == bodyChars+checkChars && checksum(token[:bodyChars]) == token[bodyChars:]
 }
 
-// HashToken is what a token is found by.
+// HashToken returns the hash under which a token is stored.
 func HashToken(token string) []byte {
 	sum := sha256.Sum256([]byte(token))
 	return sum[:]
@@ -47,7 +47,7 @@ func tokenRef(workspaceID, workflowID, id string) vault.Ref {
 	return vault.Ref{Workspace: workspaceID, Table: "triggers", ID: workflowID + "/" + id}
 }
 
-// Address is where a webhook is called.
+// Address returns the URL of a webhook trigger.
 func (s *Service) Address(ctx context.Context, t Trigger) (string, error) {
 	if t.SealedToken == nil {
 		return "", nil
@@ -59,8 +59,7 @@ func (s *Service) Address(ctx context.Context, t Trigger) (string, error) {
 	return s.base() + HookPath + string(token), nil
 }
 
-// Rotate gives a webhook another address. Calls of the one before lead nowhere
-// from then on.
+// Rotate gives a webhook trigger a new URL. The old one stops working.
 func (s *Service) Rotate(ctx context.Context, actor auth.Actor, workflowID, id string) (Trigger, error) {
 	t, err := s.webhook(ctx, actor, workflowID, id)
 	if err != nil {
@@ -70,27 +69,27 @@ func (s *Service) Rotate(ctx context.Context, actor auth.Actor, workflowID, id s
 	if t.SealedToken, err = s.vault.Seal(ctx, tokenRef(t.WorkspaceID, t.WorkflowID, t.ID), []byte(token)); err != nil {
 		return Trigger{}, err
 	}
-	rotated, err := s.store.RotateToken(ctx, t, HashToken(token), actor.Did("trigger.rotated", "workflow", workflowID, map[string]any{"trigger_id": id}))
+	rotated, err := s.store.RotateToken(ctx, t, HashToken(token), actor.AuditEntry("trigger.rotated", "workflow", workflowID, map[string]any{"trigger_id": id}))
 	if err == nil && !rotated {
 		err = notFound(workflowID, id)
 	}
 	return t, err
 }
 
-// webhook finds a trigger that has an address.
+// webhook returns a stored webhook trigger.
 func (s *Service) webhook(ctx context.Context, actor auth.Actor, workflowID, id string) (Trigger, error) {
 	defined, err := s.find(ctx, actor, workflowID, id)
 	if err != nil {
 		return Trigger{}, err
 	}
 	if defined.Type != workflow.WebhookTrigger {
-		return Trigger{}, fault.New(fault.InvalidRequest, "trigger %q of workflow %q is no webhook: it is a %s", id, workflowID, defined.Type)
+		return Trigger{}, fault.New(fault.InvalidRequest, "trigger %q of workflow %q is not a webhook but a trigger of type %s", id, workflowID, defined.Type)
 	}
-	kept, err := s.store.Triggers(ctx, actor.Workspace.ID, workflowID)
+	stored, err := s.store.Triggers(ctx, actor.Workspace.ID, workflowID)
 	if err != nil {
 		return Trigger{}, err
 	}
-	for _, t := range kept {
+	for _, t := range stored {
 		if t.ID == id && t.Type == workflow.WebhookTrigger {
 			return t, nil
 		}

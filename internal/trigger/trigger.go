@@ -1,7 +1,6 @@
-// Package trigger owns what starts runs beside requests: the triggers of
-// workflows, when they fire, how far they have come, and why one did not fire.
-// It does not own what a trigger looks like in a definition (workflow), nor the
-// runs that it starts (run).
+// Package trigger owns the triggers of workflows: when they fire, their progress,
+// and why one did not fire. It does not own the definition of a trigger (package
+// workflow) or the runs that it starts (package run).
 package trigger
 
 import (
@@ -19,85 +18,84 @@ import (
 	"github.com/stepmill/stepmill/internal/workflow"
 )
 
-// Trigger is a trigger as it is kept beside its workflow.
+// Trigger is a trigger as it is stored, separately from its workflow.
 type Trigger struct {
 	WorkspaceID string
 	WorkflowID  string
 	ID          string
 	Type        string
-	// Version is that of the workflow.
+	// Version is the version of the workflow.
 	Version int
-	// Active says that the workflow is, so that the trigger can fire.
+	// Active means that the workflow is active, so that the trigger can fire.
 	Active bool
 	NextAt *time.Time
-	// FiredAt and RunID are of the last time it fired.
+	// FiredAt and RunID describe the last time it fired.
 	FiredAt *time.Time
 	RunID   string
-	// Error is what last went wrong, Idle why it last did not fire; Failures is
-	// how many went wrong in a row.
+	// Error is the last error, Failures the number of consecutive failures.
+	// NotFired is the last reason why it did not fire.
 	Error    *Note
 	Failures int
-	Idle     *Note
-	// SealedToken is the secret part of the address of a webhook.
+	NotFired *Note
+	// SealedToken is the encrypted token in the URL of a webhook.
 	SealedToken []byte
-	// State is how far a poll has come.
+	// State is the progress of a poll.
 	State []byte
 }
 
-// Note is something worth telling about a trigger.
+// Note describes an error of a trigger, or why it did not fire.
 type Note struct {
 	At      time.Time
 	Code    string
 	Message string
 }
 
-// Codes of notes, beside those that refuse the start of a run.
+// Codes of notes, in addition to those that reject the start of a run.
 const (
-	// CodeMissed says that times passed while nothing could fire.
+	// CodeMissed means that times passed while the trigger could not fire.
 	CodeMissed = "missed"
-	// CodeNotActive says that the workflow was not active any more.
+	// CodeNotActive means that the workflow was no longer active.
 	CodeNotActive = "workflow_not_active"
-	// CodeCorrupt says that the definition cannot be read.
+	// CodeCorrupt means that the definition or the state cannot be read.
 	CodeCorrupt = "corrupt_state"
 )
 
-// Move takes a trigger that fires by time from one time to the next without
-// starting a run. Of is the trigger as it was read: if its time is not that any
-// more, nothing changes.
+// Move moves a time-based trigger to its next time without starting a run. Of is
+// the trigger as it was read: if its time has changed since, nothing happens.
 type Move struct {
 	Of       Trigger
 	Next     *time.Time
 	Failures int
-	State    []byte // nil: as it is
+	State    []byte // nil: unchanged
 	Error    *Note
-	Idle     *Note
+	NotFired *Note
 }
 
-// Store keeps triggers. A method is one atomic unit; a pointer result is nil
-// when there is no such row, a false result means that nothing was changed.
+// Store stores triggers. Each method is one transaction. A pointer result is nil
+// if there is no such row; a false result means that nothing was changed.
 type Store interface {
-	// Triggers lists those of a workflow by id.
+	// Triggers lists the triggers of a workflow by id.
 	Triggers(ctx context.Context, workspaceID, workflowID string) ([]Trigger, error)
-	// TriggerByToken finds the webhook whose token has that hash.
+	// TriggerByToken returns the webhook whose token has the hash.
 	TriggerByToken(ctx context.Context, hash []byte) (*Trigger, error)
-	// DueTriggers reads those of a type whose time has come, the earliest first.
+	// DueTriggers returns the due triggers of a type, earliest first.
 	DueTriggers(ctx context.Context, kind string, now time.Time, limit int) ([]Trigger, error)
-	// NextTrigger is the earliest time that any of a type has.
+	// NextTrigger returns the earliest due time of a type.
 	NextTrigger(ctx context.Context, kind string) (*time.Time, error)
 	MoveTrigger(ctx context.Context, m Move) (moved bool, err error)
-	// NoteTrigger records what is not nil.
+	// NoteTrigger records the notes that are not nil.
 	NoteTrigger(ctx context.Context, of Trigger, failed, idle *Note) error
-	// RotateToken gives a webhook the sealed token that it now has.
+	// RotateToken stores a new sealed token and its hash.
 	RotateToken(ctx context.Context, t Trigger, hash []byte, entry audit.Entry) (rotated bool, err error)
 }
 
-// Sealer keeps tokens secret at rest.
+// Sealer encrypts tokens at rest.
 type Sealer interface {
 	Seal(ctx context.Context, ref vault.Ref, plain []byte) ([]byte, error)
 	Open(ctx context.Context, ref vault.Ref, sealed []byte) ([]byte, error)
 }
 
-// Workflows finds workflows.
+// Workflows returns workflows.
 type Workflows interface {
 	Get(ctx context.Context, actor auth.Actor, id string) (workflow.Workflow, error)
 }
@@ -105,13 +103,13 @@ type Workflows interface {
 // Runs starts runs.
 type Runs interface {
 	Fire(ctx context.Context, f run.Firing) (run.Started, error)
-	Try(ctx context.Context, actor auth.Actor, workflowID string, trigger run.Trigger, watch bool) (run.Started, error)
-	// Watch watches a run that was started before, Await waits for its end.
+	TestTrigger(ctx context.Context, actor auth.Actor, workflowID string, trigger run.Trigger, watch bool) (run.Started, error)
+	// Watch watches a run that was started earlier; Await waits for its end.
 	Watch(ctx context.Context, actor auth.Actor, id string) (run.Started, error)
 	Await(ctx context.Context, actor auth.Actor, started run.Started, atMost time.Duration) (run.Detail, error)
 }
 
-// Service has the use cases of triggers.
+// Service implements the use cases of triggers.
 type Service struct {
 	store     Store
 	workflows Workflows
@@ -122,25 +120,25 @@ type Service struct {
 	base      func() string
 }
 
-// NewService makes a service on a store. The addresses of webhooks begin with
-// base, and their latest calls are in the inbox.
+// NewService returns a service on a store. The URLs of webhooks start with base;
+// the inbox holds their latest calls.
 func NewService(store Store, workflows Workflows, runs Runs, vault Sealer, catalog *action.Catalog, inbox *Inbox, base func() string) *Service {
 	return &Service{store: store, workflows: workflows, runs: runs, vault: vault, catalog: catalog, inbox: inbox, base: base}
 }
 
-// List lists the triggers of a workflow by id, those of which nothing is kept
-// too.
+// List lists the triggers of a workflow by id, including those that are not stored
+// separately.
 func (s *Service) List(ctx context.Context, actor auth.Actor, workflowID string, page paging.Request) (paging.Page[Trigger], error) {
 	w, err := s.workflows.Get(ctx, actor, workflowID)
 	if err != nil {
 		return paging.Page[Trigger]{}, err
 	}
-	kept, err := s.store.Triggers(ctx, actor.Workspace.ID, workflowID)
+	stored, err := s.store.Triggers(ctx, actor.Workspace.ID, workflowID)
 	if err != nil {
 		return paging.Page[Trigger]{}, err
 	}
 	byID := map[string]Trigger{}
-	for _, t := range kept {
+	for _, t := range stored {
 		byID[t.ID] = t
 	}
 	var out []Trigger

@@ -1,6 +1,6 @@
-// Package uid owns identifiers: a prefix that names the kind and 26 characters
-// of base32 that hold a UUIDv7, so that ids of one kind sort by the time they
-// were made. It knows nothing of what the ids stand for.
+// Package uid owns identifiers: a prefix that names the kind, followed by a
+// UUIDv7 in 26 characters of base32, so that ids of one kind sort by creation
+// time.
 package uid
 
 import (
@@ -39,28 +39,32 @@ const (
 	bodyLength = 26
 )
 
-// Source makes identifiers that never go back: each is greater than the one of
-// its kind before, also within one millisecond and when the clock is set back.
-// Kinds do not hold each other up: what was made before the clock of a shared
-// database was known has no part in what is made after.
+// Source generates identifiers that increase strictly per kind, even within one
+// millisecond and when the clock is set back. Kinds are independent of each
+// other: an id generated before the clock of a shared database was known does not
+// push ids of other kinds into the future.
 type Source struct {
 	mu   sync.Mutex
 	last map[Kind][16]byte
 }
 
+// shared generates the ids of the whole process. It is process-wide on purpose:
+// ids of one kind increase only if a single Source generates all of them. It is
+// safe for concurrent use, and a test that needs its own order uses its own
+// Source.
 var shared = &Source{}
 
-// New makes an identifier of the kind for the current time.
+// New returns a new identifier of the kind for the current time.
 func New(kind Kind) string { return shared.New(kind, clock.Now()) }
 
-// At makes an identifier of the kind for a given time.
+// At returns a new identifier of the kind for the given time.
 func At(kind Kind, at time.Time) string { return shared.New(kind, at) }
 
-// New makes the next identifier.
+// New returns the next identifier of the kind.
 func (s *Source) New(kind Kind, at time.Time) string {
 	var id [16]byte
 	binary.BigEndian.PutUint64(id[:8], uint64(at.UnixMilli())<<16)
-	// crypto/rand.Read never fails: it ends the process instead.
+	// crypto/rand.Read never fails: it crashes the process instead.
 	_, _ = rand.Read(id[6:])
 	setVersion(&id)
 
@@ -76,8 +80,8 @@ func (s *Source) New(kind Kind, at time.Time) string {
 	return string(kind) + "_" + encode(id)
 }
 
-// Derived makes the one identifier of the kind that belongs to a time and a
-// text: whoever asks again gets the same.
+// Derived returns an identifier of the kind that depends only on the time and
+// the text: the same arguments always give the same id.
 func Derived(kind Kind, at time.Time, from string) string {
 	var id [16]byte
 	binary.BigEndian.PutUint64(id[:8], uint64(at.UnixMilli())<<16)
@@ -87,10 +91,10 @@ func Derived(kind Kind, at time.Time, from string) string {
 	return string(kind) + "_" + encode(id)
 }
 
-// Least is the position before every identifier of the kind that was made at
-// the given time or later, and after all earlier ones. Identifiers know the
-// millisecond: a part of one counts as the next.
-func Least(kind Kind, at time.Time) string {
+// LowerBound returns a string that sorts before every identifier of the kind
+// generated at the given time or later, and after all earlier ones. Identifiers
+// have millisecond precision, so a fraction of a millisecond is rounded up.
+func LowerBound(kind Kind, at time.Time) string {
 	milli := at.UnixMilli()
 	if at.Nanosecond()%int(time.Millisecond) != 0 {
 		milli++
@@ -105,8 +109,8 @@ func setVersion(id *[16]byte) {
 	id[8] = id[8]&0x3f | 0x80
 }
 
-// next adds a small random step to the 62 low bits, so that ids of one
-// millisecond stay ordered and hard to guess.
+// next adds a small random number to the 62 low bits, so that ids of one
+// millisecond are ordered and still hard to guess.
 func next(id [16]byte) [16]byte {
 	var step [4]byte
 	_, _ = rand.Read(step[:])
@@ -124,7 +128,7 @@ func next(id [16]byte) [16]byte {
 	return id
 }
 
-// encode writes 128 bits as 26 characters of five bits; the first holds three.
+// encode encodes 128 bits as 26 characters of five bits; the first holds three.
 func encode(id [16]byte) string {
 	high, low := binary.BigEndian.Uint64(id[:8]), binary.BigEndian.Uint64(id[8:])
 	var out [bodyLength]byte
@@ -136,10 +140,16 @@ func encode(id [16]byte) string {
 	return string(out[:])
 }
 
-// Valid tells whether s has the form of an identifier of the kind.
+// Valid reports whether s has the form of an identifier of the kind.
 func Valid(kind Kind, s string) bool {
+	return len(s) == len(kind)+1+bodyLength && IsPrefix(kind, s)
+}
+
+// IsPrefix reports whether an identifier of the kind can begin with s. The kind
+// and its underscore must be part of s.
+func IsPrefix(kind Kind, s string) bool {
 	body, ok := strings.CutPrefix(s, string(kind)+"_")
-	if !ok || len(body) != bodyLength || body[0] > '7' {
+	if !ok || len(body) > bodyLength || body != "" && body[0] > '7' {
 		return false
 	}
 	for i := range len(body) {

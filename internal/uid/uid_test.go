@@ -33,16 +33,16 @@ func TestIDsAreValidAndOrdered(t *testing.T) {
 	}
 }
 
-// A process makes its own id before it knows the clock of the database, by one
-// that may be far ahead.
-func TestAKindIsNotHeldUpByAnother(t *testing.T) {
+// A process generates its node id before it knows the clock of the database, from
+// a local clock that may be far ahead.
+func TestKindsAreOrderedIndependently(t *testing.T) {
 	t.Parallel()
 	var source uid.Source
 	now := time.Date(2026, 11, 15, 9, 30, 0, 0, time.UTC)
 	source.New(uid.Node, now.Add(10*time.Minute))
 	for _, kind := range []uid.Kind{uid.Run, uid.Request, uid.Run} {
-		if id := source.New(kind, now); id < uid.Least(kind, now) || id >= uid.Least(kind, now.Add(time.Millisecond)) {
-			t.Errorf("%q is not of the time it was made for", id)
+		if id := source.New(kind, now); id < uid.LowerBound(kind, now) || id >= uid.LowerBound(kind, now.Add(time.Millisecond)) {
+			t.Errorf("%q does not carry the time it was generated for", id)
 		}
 	}
 }
@@ -60,7 +60,7 @@ func TestIDsAreUniqueAcrossGoroutines(t *testing.T) {
 				id := uid.New(uid.Event)
 				mu.Lock()
 				if seen[id] {
-					t.Errorf("%q was made twice", id)
+					t.Errorf("%q was generated twice", id)
 				}
 				seen[id] = true
 				mu.Unlock()
@@ -70,7 +70,7 @@ func TestIDsAreUniqueAcrossGoroutines(t *testing.T) {
 	wg.Wait()
 }
 
-func TestTheTimeIsInTheID(t *testing.T) {
+func TestIDsSortByTime(t *testing.T) {
 	t.Parallel()
 	var source uid.Source
 	early := source.New(uid.Workflow, time.UnixMilli(1_000_000_000_000))
@@ -80,7 +80,7 @@ func TestTheTimeIsInTheID(t *testing.T) {
 	}
 }
 
-func TestValidRefusesForeignForms(t *testing.T) {
+func TestValidRejectsOtherForms(t *testing.T) {
 	t.Parallel()
 	good := uid.New(uid.Run)
 	body := strings.TrimPrefix(good, "run_")
@@ -89,29 +89,29 @@ func TestValidRefusesForeignForms(t *testing.T) {
 		strings.ToUpper(good), "run_" + strings.Repeat("z", 26), "run_" + body[:25] + "u", "run_" + body[:25] + "'",
 	} {
 		if uid.Valid(uid.Run, id) {
-			t.Errorf("%q passes as a run id", id)
+			t.Errorf("%q was accepted as a run id", id)
 		}
 	}
 	if !uid.Valid(uid.Run, good) {
-		t.Errorf("%q does not pass", good)
+		t.Errorf("%q was rejected", good)
 	}
 }
 
-func TestLeastStandsBetweenMoments(t *testing.T) {
+func TestLowerBound(t *testing.T) {
 	t.Parallel()
 	moment := time.Date(2026, 11, 15, 9, 30, 0, int(5*time.Millisecond), time.UTC)
 	idAt := func(at time.Time) string { return (&uid.Source{}).New(uid.Run, at) }
 	for range 1000 {
-		least := uid.Least(uid.Run, moment)
+		least := uid.LowerBound(uid.Run, moment)
 		if idAt(moment) < least || idAt(moment.Add(999*time.Microsecond)) < least || idAt(moment.Add(-time.Nanosecond)) >= least {
-			t.Fatalf("%s does not stand at its moment", least)
+			t.Fatalf("%s does not separate earlier from later ids", least)
 		}
-		if idAt(moment.Add(999*time.Microsecond)) >= uid.Least(uid.Run, moment.Add(time.Nanosecond)) {
-			t.Fatal("a part of a millisecond does not count as the next")
+		if idAt(moment.Add(999*time.Microsecond)) >= uid.LowerBound(uid.Run, moment.Add(time.Nanosecond)) {
+			t.Fatal("a fraction of a millisecond is not rounded up")
 		}
 	}
-	first := uid.Least(uid.Run, time.Time{})
-	if !uid.Valid(uid.Run, first) || first > uid.Least(uid.Run, time.UnixMilli(0)) || uid.Least(uid.Run, time.Date(9999, 12, 31, 23, 59, 59, 999_999_999, time.UTC)) <= idAt(moment) {
-		t.Error("the ends of time are in the wrong places")
+	first := uid.LowerBound(uid.Run, time.Time{})
+	if !uid.Valid(uid.Run, first) || first > uid.LowerBound(uid.Run, time.UnixMilli(0)) || uid.LowerBound(uid.Run, time.Date(9999, 12, 31, 23, 59, 59, 999_999_999, time.UTC)) <= idAt(moment) {
+		t.Error("the bounds of the earliest and latest times are wrong")
 	}
 }

@@ -1,7 +1,7 @@
-// Package usage owns how much a workspace does: requests and runs by day,
-// counted in memory and written in small batches, and how much it holds. The
-// counts are for people to look at; nothing is decided by them, and a crash may
-// lose those of the last seconds.
+// Package usage owns the usage statistics of workspaces: requests and runs per
+// day, and the number of objects they have. Daily counts are collected in memory
+// and written in batches. They are informational: no limit depends on them, and a
+// crash may lose those of the last seconds.
 package usage
 
 import (
@@ -13,7 +13,7 @@ import (
 	"github.com/stepmill/stepmill/internal/clock"
 )
 
-// Day is what a workspace did on one day, in UTC.
+// Day is the usage of a workspace on one day, in UTC.
 type Day struct {
 	Date          string // YYYY-MM-DD
 	Requests      int64
@@ -23,7 +23,7 @@ type Day struct {
 	RunsCancelled int64
 }
 
-// Current is what a workspace holds now.
+// Current holds the current object counts of a workspace.
 type Current struct {
 	Workflows     int
 	Webhooks      int
@@ -34,17 +34,17 @@ type Current struct {
 	RunningRuns   int
 }
 
-// Key names the counts of one workspace and day.
+// Key identifies the counts of one workspace on one day.
 type Key struct{ WorkspaceID, Date string }
 
-// Store keeps counts.
+// Store persists counts.
 type Store interface {
 	AddUsage(ctx context.Context, counts map[Key]Day) error
 	UsageDays(ctx context.Context, workspaceID, since string) ([]Day, error)
 	UsageCurrent(ctx context.Context, workspaceID string) (Current, error)
 }
 
-// Service counts and reports.
+// Service counts usage and reports it.
 type Service struct {
 	store Store
 
@@ -52,10 +52,10 @@ type Service struct {
 	counts map[Key]Day
 }
 
-// NewService makes a service on a store.
+// NewService returns a service that uses the given store.
 func NewService(store Store) *Service { return &Service{store: store, counts: map[Key]Day{}} }
 
-// Count adds to the counts of today.
+// Count calls add with the counts of today.
 func (s *Service) Count(workspaceID string, add func(*Day)) {
 	key := Key{WorkspaceID: workspaceID, Date: clock.Now().Format(time.DateOnly)}
 	s.mu.Lock()
@@ -65,8 +65,8 @@ func (s *Service) Count(workspaceID string, add func(*Day)) {
 	s.counts[key] = day
 }
 
-// Flush writes what was counted since the last time. What cannot be written
-// is kept for the next time.
+// Flush writes the counts collected since the last call. After an error, the next
+// call writes them.
 func (s *Service) Flush(ctx context.Context) error {
 	s.mu.Lock()
 	counts := s.counts
@@ -100,8 +100,8 @@ type Report struct {
 	Days    []Day
 }
 
-// Report reads the last days, newest first, and what the workspace holds. What
-// was counted but not written yet is part of it.
+// Report returns the usage of the last days, newest first, and the current counts.
+// It flushes first, so that it includes the latest counts.
 func (s *Service) Report(ctx context.Context, actor auth.Actor, days int) (Report, error) {
 	if err := s.Flush(ctx); err != nil {
 		return Report{}, err

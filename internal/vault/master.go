@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// ParseMasterKey reads a master key from text: 32 bytes in base64 or hex.
+// ParseMasterKey parses a master key: 32 bytes in base64 or hex.
 func ParseMasterKey(text string) ([]byte, error) {
 	text = strings.TrimSpace(text)
 	if key, err := hex.DecodeString(text); err == nil && len(key) == keySize {
@@ -40,21 +40,21 @@ func ReadMasterKey(path string) ([]byte, error) {
 	return key, nil
 }
 
-// CreateMasterKey makes a new master key in a file that only its owner can
-// read. It never replaces an existing one. The file appears whole or not at all,
-// and is on disk before this returns: nothing may be sealed with a key that a
-// crash could take away.
+// CreateMasterKey creates a new master key in a file that only its owner can
+// read. It never replaces an existing file. The file is created atomically and is
+// durable when CreateMasterKey returns: nothing may be sealed with a key that a
+// crash could lose.
 func CreateMasterKey(path string) ([]byte, error) {
 	key := make([]byte, keySize)
 	_, _ = rand.Read(key)
 	dir := filepath.Dir(path)
-	draft, err := writeDraft(dir, base64.StdEncoding.EncodeToString(key)+"\n")
+	temp, err := writeTempFile(dir, base64.StdEncoding.EncodeToString(key)+"\n")
 	if err != nil {
 		return nil, fmt.Errorf("write the master key: %w", err)
 	}
-	defer func() { _ = os.Remove(draft) }()
+	defer func() { _ = os.Remove(temp) }()
 	// A link, unlike a rename, fails when the name is taken.
-	if err := os.Link(draft, path); err != nil {
+	if err := os.Link(temp, path); err != nil {
 		return nil, fmt.Errorf("write the master key: %w", err)
 	}
 	if err := syncDir(dir); err != nil {
@@ -63,24 +63,24 @@ func CreateMasterKey(path string) ([]byte, error) {
 	return key, nil
 }
 
-// nextSuffix marks the key that a rotation is about to put in the place of the
-// one in force.
+// nextSuffix is the suffix of the staged key: the key that a rotation is about
+// to make the active one.
 const nextSuffix = ".next"
 
-// DraftMasterKey makes the key that is to follow, in a file beside the one in
-// force, and replaces an earlier draft.
-func DraftMasterKey(path string) ([]byte, error) {
+// StageMasterKey generates a new master key and stages it in a file beside the
+// active one. It replaces a key that was staged before.
+func StageMasterKey(path string) ([]byte, error) {
 	key := make([]byte, keySize)
 	_, _ = rand.Read(key)
-	return key, Draft(path, key)
+	return key, WriteStaged(path, key)
 }
 
-// Draft writes the key that is to follow beside the one in force.
-func Draft(path string, key []byte) error {
+// WriteStaged stages a key in a file beside the active one.
+func WriteStaged(path string, key []byte) error {
 	dir := filepath.Dir(path)
-	draft, err := writeDraft(dir, base64.StdEncoding.EncodeToString(key)+"\n")
+	temp, err := writeTempFile(dir, base64.StdEncoding.EncodeToString(key)+"\n")
 	if err == nil {
-		err = os.Rename(draft, path+nextSuffix)
+		err = os.Rename(temp, path+nextSuffix)
 	}
 	if err == nil {
 		err = syncDir(dir)
@@ -91,38 +91,38 @@ func Draft(path string, key []byte) error {
 	return nil
 }
 
-// ReadDraft reads the key that is to follow.
-func ReadDraft(path string) ([]byte, error) { return ReadMasterKey(path + nextSuffix) }
+// ReadStaged reads the staged key.
+func ReadStaged(path string) ([]byte, error) { return ReadMasterKey(path + nextSuffix) }
 
-// DropDraft forgets the key that was to follow, if there is one. It looks first:
-// where nothing can be written, the removal of what is not there fails too, and a
-// key that is only read may well be in such a place.
-func DropDraft(path string) error {
-	draft := path + nextSuffix
-	if _, err := os.Lstat(draft); err != nil {
+// DiscardStaged removes the staged key, if there is one. It checks first whether
+// the file exists: on a read-only mount, where a key may well be, removing a
+// missing file can fail with another error than fs.ErrNotExist.
+func DiscardStaged(path string) error {
+	staged := path + nextSuffix
+	if _, err := os.Lstat(staged); err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil
 		}
 		return err
 	}
-	return os.Remove(draft)
+	return os.Remove(staged)
 }
 
-// Promote puts the key that is to follow in force. The one before is kept under
-// another name, which it returns: old backups need it.
+// Promote makes the staged key the active one. It keeps the previous key, which
+// old backups need, under another name and returns that name.
 func Promote(path string, at time.Time) (kept string, err error) {
 	kept = path + ".until-" + at.UTC().Format("20060102T150405Z")
 	if err := os.Link(path, kept); err != nil && !errors.Is(err, fs.ErrExist) {
-		return "", fmt.Errorf("keep the master key: %w", err)
+		return "", fmt.Errorf("keep the previous master key: %w", err)
 	}
 	if err := os.Rename(path+nextSuffix, path); err != nil {
-		return "", fmt.Errorf("put the new master key in force: %w", err)
+		return "", fmt.Errorf("activate the new master key: %w", err)
 	}
 	return kept, syncDir(filepath.Dir(path))
 }
 
-// writeDraft writes a private file of a name of its own.
-func writeDraft(dir, text string) (string, error) {
+// writeTempFile writes a private file with a unique name.
+func writeTempFile(dir, text string) (string, error) {
 	file, err := os.CreateTemp(dir, ".master-*")
 	if err != nil {
 		return "", err
@@ -134,7 +134,8 @@ func writeDraft(dir, text string) (string, error) {
 	return file.Name(), errors.Join(err, file.Close())
 }
 
-// ReadOrCreateMasterKey reads the file, or makes it when it is missing.
+// ReadOrCreateMasterKey reads the master key from a file, or creates the file if it
+// does not exist.
 func ReadOrCreateMasterKey(path string) ([]byte, error) {
 	key, err := ReadMasterKey(path)
 	if errors.Is(err, fs.ErrNotExist) {

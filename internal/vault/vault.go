@@ -1,7 +1,7 @@
-// Package vault owns secrecy at rest: the master key, the data key of each
-// workspace (kept wrapped by the master key), sealing and signing. What is sealed is
-// bound to its workspace and row, so that a ciphertext moved elsewhere does not
-// open. It does not own what is sealed, nor where it is stored.
+// Package vault owns encryption at rest: the master key, the data key of each
+// workspace (stored wrapped by the master key), sealing and signing. A sealed
+// value is bound to its workspace and row: a ciphertext that was moved to another
+// row does not decrypt. The package does not store anything.
 package vault
 
 import (
@@ -19,11 +19,11 @@ import (
 
 const keySize = 32
 
-// ErrSealed says that a ciphertext does not belong where it was found, or was
-// sealed with another key.
-var ErrSealed = errors.New("vault: cannot open what was sealed")
+// ErrSealed means that a ciphertext belongs to another row or was sealed with
+// another key.
+var ErrSealed = errors.New("vault: cannot decrypt sealed data")
 
-// Keys finds the wrapped data key of a workspace.
+// Keys looks up the wrapped data key of a workspace.
 type Keys interface {
 	DataKey(ctx context.Context, workspaceID string) ([]byte, error)
 }
@@ -31,30 +31,30 @@ type Keys interface {
 // Ref names the row that a sealed value belongs to.
 type Ref struct{ Workspace, Table, ID string }
 
-func (r Ref) bound() []byte { return []byte(r.Workspace + "|" + r.Table + "|" + r.ID) }
+func (r Ref) additionalData() []byte { return []byte(r.Workspace + "|" + r.Table + "|" + r.ID) }
 
-// Vault seals and opens.
+// Vault seals, opens and signs values. It is safe for concurrent use.
 type Vault struct {
 	master []byte
 	wrap   cipher.AEAD
 	keys   Keys
 
-	mu   sync.RWMutex
-	open map[string]*dataKey
+	mu       sync.RWMutex
+	dataKeys map[string]*dataKey
 }
 
-// dataKey is the key of a workspace, ready for its two uses.
+// dataKey is the unwrapped key of a workspace, prepared for sealing and signing.
 type dataKey struct {
 	seal cipher.AEAD
 	sign []byte
 }
 
-// New makes a vault from a 32-byte master key.
+// New returns a vault with a 32-byte master key.
 func New(master []byte, keys Keys) (*Vault, error) {
 	if len(master) != keySize {
 		return nil, fmt.Errorf("the master key has %d bytes, not %d", len(master), keySize)
 	}
-	v := &Vault{master: master, keys: keys, open: map[string]*dataKey{}}
+	v := &Vault{master: master, keys: keys, dataKeys: map[string]*dataKey{}}
 	wrap, err := newAEAD(v.Derive("wrap data keys"))
 	if err != nil {
 		return nil, err
@@ -63,7 +63,7 @@ func New(master []byte, keys Keys) (*Vault, error) {
 	return v, nil
 }
 
-// Derive makes a key for one purpose from the master key.
+// Derive derives a key for one purpose from the master key.
 func (v *Vault) Derive(purpose string) []byte {
 	return derive(v.master, purpose)
 }
@@ -71,27 +71,27 @@ func (v *Vault) Derive(purpose string) []byte {
 func derive(secret []byte, purpose string) []byte {
 	key, err := hkdf.Key(sha256.New, secret, nil, "stepmill: "+purpose, keySize)
 	if err != nil {
-		// Only a hash that is too short for the length asked can cause this.
+		// hkdf.Key fails only if the key is too long for the hash.
 		panic(err)
 	}
 	return key
 }
 
-// Check is a value that tells, without revealing it, which master key this is.
+// Check returns a value that identifies the master key without revealing it.
 func (v *Vault) Check() []byte {
 	mac := hmac.New(sha256.New, v.Derive("key check"))
 	return mac.Sum(nil)
 }
 
-// NewDataKey makes the data key of a new workspace, wrapped for storing.
+// NewDataKey generates the data key of a new workspace and returns it wrapped.
 func (v *Vault) NewDataKey(workspaceID string) []byte {
 	key := make([]byte, keySize)
 	_, _ = rand.Read(key)
 	return v.wrap.Seal(nil, nil, key, []byte(workspaceID))
 }
 
-// Rewrap wraps the data key of a workspace for another vault. What is sealed with
-// it stays as it is.
+// Rewrap wraps the data key of a workspace for another vault. Values that are
+// sealed with the data key do not change.
 func (v *Vault) Rewrap(workspaceID string, wrapped []byte, to *Vault) ([]byte, error) {
 	key, err := v.wrap.Open(nil, nil, wrapped, []byte(workspaceID))
 	if err != nil {
@@ -100,8 +100,8 @@ func (v *Vault) Rewrap(workspaceID string, wrapped []byte, to *Vault) ([]byte, e
 	return to.wrap.Seal(nil, nil, key, []byte(workspaceID)), nil
 }
 
-// Sign makes a proof that a text comes from this workspace and is meant for one
-// purpose. It stays valid when the master key is rotated.
+// Sign returns a MAC of the text for one purpose, with the key of the workspace.
+// It remains valid when the master key is rotated.
 func (v *Vault) Sign(ctx context.Context, workspaceID, purpose string, text []byte) ([]byte, error) {
 	key, err := v.dataKey(ctx, workspaceID)
 	if err != nil {
@@ -118,16 +118,16 @@ func (v *Vault) Seal(ctx context.Context, ref Ref, plain []byte) ([]byte, error)
 	if err != nil {
 		return nil, err
 	}
-	return key.seal.Seal(nil, nil, plain, ref.bound()), nil
+	return key.seal.Seal(nil, nil, plain, ref.additionalData()), nil
 }
 
-// Open decrypts what Seal made for the same row.
+// Open decrypts a value that Seal encrypted for the same row.
 func (v *Vault) Open(ctx context.Context, ref Ref, sealed []byte) ([]byte, error) {
 	key, err := v.dataKey(ctx, ref.Workspace)
 	if err != nil {
 		return nil, err
 	}
-	plain, err := key.seal.Open(nil, nil, sealed, ref.bound())
+	plain, err := key.seal.Open(nil, nil, sealed, ref.additionalData())
 	if err != nil {
 		return nil, fmt.Errorf("%w (%s %s)", ErrSealed, ref.Table, ref.ID)
 	}
@@ -136,7 +136,7 @@ func (v *Vault) Open(ctx context.Context, ref Ref, sealed []byte) ([]byte, error
 
 func (v *Vault) dataKey(ctx context.Context, workspaceID string) (*dataKey, error) {
 	v.mu.RLock()
-	found, ok := v.open[workspaceID]
+	found, ok := v.dataKeys[workspaceID]
 	v.mu.RUnlock()
 	if ok {
 		return found, nil
@@ -154,7 +154,7 @@ func (v *Vault) dataKey(ctx context.Context, workspaceID string) (*dataKey, erro
 		return nil, err
 	}
 	v.mu.Lock()
-	v.open[workspaceID] = made
+	v.dataKeys[workspaceID] = made
 	v.mu.Unlock()
 	return made, nil
 }

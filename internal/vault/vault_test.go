@@ -39,7 +39,7 @@ func open(t *testing.T, key []byte, stored keys) *vault.Vault {
 	return v
 }
 
-func TestASealedValueOpensOnlyInItsPlace(t *testing.T) {
+func TestSealedValueIsBoundToItsRow(t *testing.T) {
 	t.Parallel()
 	key, stored := master(), keys{}
 	v := open(t, key, stored)
@@ -67,7 +67,7 @@ func TestASealedValueOpensOnlyInItsPlace(t *testing.T) {
 	}
 }
 
-func TestASignatureHoldsForOneTextPurposeAndWorkspace(t *testing.T) {
+func TestSignatureIsBoundToTextPurposeAndWorkspace(t *testing.T) {
 	t.Parallel()
 	stored := keys{}
 	v := open(t, master(), stored)
@@ -90,7 +90,7 @@ func TestASignatureHoldsForOneTextPurposeAndWorkspace(t *testing.T) {
 		}
 	}
 	if _, err := v.Sign(t.Context(), "ws_c", "links", []byte("x")); err == nil {
-		t.Error("a workspace without a key signs")
+		t.Error("signed for a workspace without a key")
 	}
 	next, to := master(), keys{}
 	rewrapped, err := v.Rewrap("ws_a", stored["ws_a"], open(t, next, to))
@@ -103,7 +103,7 @@ func TestASignatureHoldsForOneTextPurposeAndWorkspace(t *testing.T) {
 	}
 }
 
-func TestAnotherMasterKeyOpensNothing(t *testing.T) {
+func TestAnotherMasterKeyCannotOpen(t *testing.T) {
 	t.Parallel()
 	stored := keys{}
 	v := open(t, master(), stored)
@@ -118,10 +118,10 @@ func TestAnotherMasterKeyOpensNothing(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	if bytes.Equal(v.Check(), other.Check()) {
-		t.Error("two keys have one check value")
+		t.Error("two master keys have the same check value")
 	}
 	if bytes.Equal(v.Derive("cursors"), v.Derive("other")) {
-		t.Error("two purposes have one key")
+		t.Error("two purposes have the same key")
 	}
 }
 
@@ -138,12 +138,12 @@ func TestParseMasterKey(t *testing.T) {
 	}
 	for _, text := range []string{"", "short", hex.EncodeToString(key[:31]), base64.StdEncoding.EncodeToString(append(key, 1))} {
 		if _, err := vault.ParseMasterKey(text); err == nil {
-			t.Errorf("%q passes", text)
+			t.Errorf("%q was accepted", text)
 		}
 	}
 }
 
-func TestTheMasterKeyFileIsMadeOnceAndPrivate(t *testing.T) {
+func TestMasterKeyFileIsCreatedOnceAndPrivate(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "master.key")
 	if _, err := vault.ReadMasterKey(path); !errors.Is(err, fs.ErrNotExist) {
@@ -165,26 +165,26 @@ func TestTheMasterKeyFileIsMadeOnceAndPrivate(t *testing.T) {
 	}
 }
 
-func TestADraftIsDropped(t *testing.T) {
+func TestDiscardStaged(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "master.key")
-	if err := vault.DropDraft(path); err != nil {
-		t.Errorf("without a draft: %v", err)
+	if err := vault.DiscardStaged(path); err != nil {
+		t.Errorf("without a staged key: %v", err)
 	}
-	if _, err := vault.DraftMasterKey(path); err != nil {
+	if _, err := vault.StageMasterKey(path); err != nil {
 		t.Fatal(err)
 	}
-	if err := vault.DropDraft(path); err != nil {
+	if err := vault.DiscardStaged(path); err != nil {
 		t.Error(err)
 	}
-	if _, err := vault.ReadDraft(path); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("the draft is still there: %v", err)
+	if _, err := vault.ReadStaged(path); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the staged key still exists: %v", err)
 	}
-	// Not even root removes what this is: one that cannot be removed is told of.
+	// A directory that is not empty cannot be removed, not even by root.
 	if err := os.MkdirAll(filepath.Join(path+".next", "x"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := vault.DropDraft(path); err == nil {
-		t.Error("a draft that stays is said to be dropped")
+	if err := vault.DiscardStaged(path); err == nil {
+		t.Error("no error although the staged key was not removed")
 	}
 }

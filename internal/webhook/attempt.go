@@ -17,81 +17,81 @@ import (
 )
 
 const (
-	// depthHeader tells how many runs stand above the one that an event is about.
-	// A receiver that starts a run because of it passes the header on.
+	// depthHeader carries the number of ancestors of the run that an event is about.
+	// A receiver that starts a run because of the event passes it on.
 	depthHeader = "X-Service-Depth"
-	// patience is how long an endpoint may take to answer.
-	patience = 15 * time.Second
-	// keptAnswer is how much of its answer is kept.
-	keptAnswer = 4 << 10
-	// A webhook that has done nothing but fail for so long, and at least so
-	// often, is disabled.
-	longestFailing = 5 * 24 * time.Hour
-	leastFailures  = 20
+	// requestTimeout limits how long an endpoint may take to respond.
+	requestTimeout = 15 * time.Second
+	// maxResponse is how many bytes of a response are stored.
+	maxResponse = 4 << 10
+	// A webhook whose attempts have all failed for disableAfter, and at least
+	// minFailures times, is disabled.
+	disableAfter = 5 * 24 * time.Hour
+	minFailures  = 20
 )
 
-// attempt sends a parcel once. An error means that the attempt does not count:
-// the end of the service has cut it short.
-func (c *Courier) attempt(ctx context.Context, p Parcel) (Report, error) {
+// attempt sends a delivery once. An error means that a shutdown interrupted the
+// attempt, which then does not count.
+func (s *Sender) attempt(ctx context.Context, d OutgoingDelivery) (Report, error) {
 	begun := clock.Now()
 	report := Report{
-		Parcel: p, Attempt: Attempt{Number: p.Attempts + 1, At: begun}, FailingSince: begun.Add(-longestFailing), Failures: leastFailures,
-		GaveUp: "nothing but failures for 5 days",
-		Entry:  auth.Actor{Workspace: auth.Workspace{ID: p.WorkspaceID}, Type: audit.ActorSystem}.Did("webhook.disabled", "webhook", p.WebhookID, nil),
+		OutgoingDelivery: d, Attempt: Attempt{Number: d.Attempts + 1, At: begun}, FailingSince: begun.Add(-disableAfter), Failures: minFailures,
+		FailingReason: "all attempts failed for 5 days",
+		Entry:         auth.Actor{Workspace: auth.Workspace{ID: d.WorkspaceID}, Type: audit.ActorSystem}.AuditEntry("webhook.disabled", "webhook", d.WebhookID, nil),
 	}
-	failpoint.Hit(failpoint.BeforeOutboxSend, p.DeliveryID)
-	answer, err := c.send(ctx, p, begun)
+	failpoint.Hit(failpoint.BeforeOutboxSend, d.DeliveryID)
+	response, err := s.send(ctx, d, begun)
 	report.Attempt.Duration = clock.Now().Sub(begun)
 	if err != nil && ctx.Err() != nil {
 		return report, ctx.Err()
 	}
-	report.judge(answer, err)
+	report.evaluate(response, err)
 	if report.Status == Delivered {
-		failpoint.Hit(failpoint.After2xxBeforeMark, p.DeliveryID)
+		failpoint.Hit(failpoint.After2xxBeforeMark, d.DeliveryID)
 	}
 	return report, nil
 }
 
-func (c *Courier) send(ctx context.Context, p Parcel, now time.Time) (*egress.Response, error) {
-	secrets, err := c.secrets(ctx, p, now)
+func (s *Sender) send(ctx context.Context, d OutgoingDelivery, now time.Time) (*egress.Response, error) {
+	secrets, err := s.secrets(ctx, d, now)
 	if err != nil {
 		return nil, err
 	}
 	header := http.Header{
 		"Content-Type":       {"application/json"},
-		"X-Service-Event":    {string(p.Event.Type)},
-		"X-Service-Delivery": {p.DeliveryID},
+		"X-Service-Event":    {string(d.Event.Type)},
+		"X-Service-Delivery": {d.DeliveryID},
 	}
-	if p.RunID != "" {
-		header.Set(depthHeader, strconv.Itoa(p.Event.Depth))
+	if d.RunID != "" {
+		header.Set(depthHeader, strconv.Itoa(d.Event.Depth))
 	}
-	sign(header, secrets, p.Event.ID, now, p.Event.Body)
-	return c.client.Do(ctx, egress.Request{
-		Workspace: p.WorkspaceID, Method: http.MethodPost, URL: p.URL, Header: header, Body: p.Event.Body,
-		MaxBody: keptAnswer, Truncate: true, Timeout: patience,
+	sign(header, secrets, d.Event.ID, now, d.Event.Body)
+	return s.client.Do(ctx, egress.Request{
+		Workspace: d.WorkspaceID, Method: http.MethodPost, URL: d.URL, Header: header, Body: d.Event.Body,
+		MaxBody: maxResponse, Truncate: true, Timeout: requestTimeout,
 	})
 }
 
-// secrets are those to sign with, the one in force first.
-func (c *Courier) secrets(ctx context.Context, p Parcel, now time.Time) ([]string, error) {
-	ref := SecretRef(Webhook{ID: p.WebhookID, WorkspaceID: p.WorkspaceID})
-	current, err := c.vault.Open(ctx, ref, p.Secret)
+// secrets returns the secrets to sign with, the current one first.
+func (s *Sender) secrets(ctx context.Context, d OutgoingDelivery, now time.Time) ([]string, error) {
+	ref := SecretRef(Webhook{ID: d.WebhookID, WorkspaceID: d.WorkspaceID})
+	current, err := s.vault.Open(ctx, ref, d.Secret)
 	if err != nil {
-		return nil, fmt.Errorf("open the signing secret: %w", err)
+		return nil, fmt.Errorf("decrypt the signing secret: %w", err)
 	}
 	secrets := []string{string(current)}
-	if p.OldSecret != nil && p.OldUntil != nil && now.Before(*p.OldUntil) {
-		old, err := c.vault.Open(ctx, ref, p.OldSecret)
+	if d.OldSecret != nil && d.OldUntil != nil && now.Before(*d.OldUntil) {
+		old, err := s.vault.Open(ctx, ref, d.OldSecret)
 		if err != nil {
-			return nil, fmt.Errorf("open the signing secret before: %w", err)
+			return nil, fmt.Errorf("decrypt the previous signing secret: %w", err)
 		}
 		secrets = append(secrets, string(old))
 	}
 	return secrets, nil
 }
 
-// judge decides what an answer, or its absence, means for the delivery.
-func (r *Report) judge(answer *egress.Response, err error) {
+// evaluate decides what a response, or the lack of one, means for the delivery.
+func (r *Report) evaluate(response *egress.Response, err error) {
 	a := &r.Attempt
 	var (
 		overloaded bool
@@ -104,16 +104,16 @@ func (r *Report) judge(answer *egress.Response, err error) {
 	case err != nil:
 		a.Error = "Stepmill could not send the request"
 	default:
-		a.Status, a.Answer = answer.Status, printable(answer.Body)
-		if answer.Status >= 200 && answer.Status < 300 {
+		a.Status, a.Response = response.Status, printable(response.Body)
+		if response.Status >= 200 && response.Status < 300 {
 			r.Status = Delivered
 			return
 		}
-		a.Error = fmt.Sprintf("the endpoint answered %d %s", answer.Status, http.StatusText(answer.Status))
-		overloaded = answer.Status == http.StatusTooManyRequests
-		asked = answer.RetryAfter(a.At)
-		if answer.Status == http.StatusGone {
-			r.Disable = "the endpoint answered 410 Gone"
+		a.Error = fmt.Sprintf("the endpoint returned %d %s", response.Status, http.StatusText(response.Status))
+		overloaded = response.Status == http.StatusTooManyRequests
+		asked = response.RetryAfter(a.At)
+		if response.Status == http.StatusGone {
+			r.Disable = "the endpoint returned 410 Gone"
 		}
 	}
 	delay, again := nextDelay(a.Number, overloaded, asked)
@@ -125,7 +125,7 @@ func (r *Report) judge(answer *egress.Response, err error) {
 	r.Status, r.NextAt = Pending, &next
 }
 
-// printable is the beginning of an answer as text.
+// printable returns the beginning of a response as valid text.
 func printable(body []byte) string {
 	return strings.ToValidUTF8(strings.ReplaceAll(string(body), "\x00", "\uFFFD"), "\uFFFD")
 }

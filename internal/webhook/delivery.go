@@ -8,7 +8,7 @@ import (
 	"github.com/stepmill/stepmill/internal/event"
 )
 
-// Status is where a delivery stands.
+// Status is the state of a delivery.
 type Status string
 
 // The statuses of a delivery.
@@ -16,7 +16,7 @@ const (
 	Pending   Status = "pending"
 	Delivered Status = "delivered"
 	Exhausted Status = "exhausted" // every attempt failed
-	Dropped   Status = "dropped"   // the webhook was disabled before it got through
+	Dropped   Status = "dropped"   // the webhook was disabled before it succeeded
 )
 
 // Statuses lists the statuses of a delivery.
@@ -31,30 +31,30 @@ type Delivery struct {
 	Event       event.Type
 	RunID       string
 	WorkflowID  string
-	Sample      bool // the event did not happen: somebody tried the webhook out
+	Sample      bool // a test event, which did not really happen
 	Status      Status
 	Attempts    int
 	NextAt      *time.Time
 	CreatedAt   time.Time
 	FinishedAt  *time.Time
-	// Last is the latest attempt, nil before the first.
+	// Last is the latest attempt, or nil before the first.
 	Last *Attempt
 }
 
-// Attempt is one try to deliver.
+// Attempt is one request of a delivery.
 type Attempt struct {
 	Number   int
 	At       time.Time
 	Duration time.Duration
-	// Status is that of the answer, zero when there was none.
+	// Status is the HTTP status of the response, or zero if there was none.
 	Status int
-	// Error says why it failed, empty when it did not.
+	// Error says why the attempt failed; it is empty after a success.
 	Error string
-	// Answer is the beginning of what the endpoint said.
-	Answer string
+	// Response is the beginning of the response body.
+	Response string
 }
 
-// Due is a delivery whose time has come, with what decides when it is sent.
+// Due is a due delivery with what decides when it may be sent.
 type Due struct {
 	DeliveryID  string
 	WorkspaceID string
@@ -64,8 +64,8 @@ type Due struct {
 	URL         string
 }
 
-// lane is what first attempts keep their order in: the events of one run for
-// one webhook.
+// lane identifies the events of one run for one webhook. First attempts within a
+// lane keep their order.
 type lane struct{ webhookID, runID string }
 
 func (d Due) lane() (lane, bool) {
@@ -80,8 +80,8 @@ func (d Due) host() hostKey {
 	return key
 }
 
-// Parcel is a delivery with all that is needed to send it.
-type Parcel struct {
+// OutgoingDelivery is a delivery with everything needed to send it.
+type OutgoingDelivery struct {
 	DeliveryID  string
 	WorkspaceID string
 	WebhookID   string
@@ -89,26 +89,26 @@ type Parcel struct {
 	Attempts    int // so far
 	URL         string
 	Secret      []byte // sealed
-	// OldSecret is the one before, which receivers may still use until OldUntil.
+	// OldSecret is the previous secret, which is valid until OldUntil.
 	OldSecret []byte
 	OldUntil  *time.Time
 	Event     event.Event
 }
 
-// Report is what came of an attempt, and what follows from it.
+// Report is the result of an attempt and its consequences.
 type Report struct {
-	Parcel  Parcel
-	Attempt Attempt
-	Status  Status
-	// NextAt is set while the delivery is pending.
+	OutgoingDelivery OutgoingDelivery
+	Attempt          Attempt
+	Status           Status
+	// NextAt is set if the delivery is still pending.
 	NextAt *time.Time
-	// Disable is why the webhook is to be disabled at once, empty when it is not.
+	// Disable is the reason to disable the webhook now; empty means not to.
 	Disable string
-	// A webhook is disabled too when it has done nothing but fail since that
-	// time, that often.
-	FailingSince time.Time
-	Failures     int
-	GaveUp       string // the reason then
-	// Entry is written when it is disabled.
+	// The webhook is also disabled, with FailingReason, if every attempt since
+	// FailingSince, and at least Failures of them, failed.
+	FailingSince  time.Time
+	Failures      int
+	FailingReason string
+	// Entry is the audit entry for disabling it.
 	Entry audit.Entry
 }

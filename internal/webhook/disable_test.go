@@ -17,34 +17,34 @@ import (
 	"github.com/stepmill/stepmill/internal/webhook"
 )
 
-// checkDisabled looks for the reason and the one entry in the audit log.
-func checkDisabled(t *testing.T, o *office, h *hook, reason string) {
+// checkDisabled checks the reason and the single audit entry.
+func checkDisabled(t *testing.T, o *fakeOutbox, h *hook, reason string) {
 	t.Helper()
 	if h.disabled != reason {
 		t.Errorf("the webhook is disabled because of %q, want %q", h.disabled, reason)
 	}
 	if len(o.entries) != 1 {
-		t.Fatalf("%d entries in the audit log, want 1", len(o.entries))
+		t.Fatalf("%d audit entries, want 1", len(o.entries))
 	}
 	got := o.entries[0]
 	want := audit.Entry{WorkspaceID: h.workspace, ActorType: audit.ActorSystem, Action: "webhook.disabled", TargetType: "webhook", TargetID: h.id}
 	want.ID, want.At = got.ID, got.At
 	if diff := cmp.Diff(want, got); diff != "" || got.ID == "" {
-		t.Errorf("the entry in the audit log (-want +got):\n%s", diff)
+		t.Errorf("audit entry (-want +got):\n%s", diff)
 	}
 }
 
-// After 410 nothing more is sent, not even what was already in memory.
-func TestGone(t *testing.T) {
+// After a 410 nothing more is sent, not even deliveries already in memory.
+func TestGoneDisablesTheWebhook(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		o := newOffice()
+		o := newOutbox()
 		h := o.hook("ws_1", "wh_1", "https://one.example/hook")
 		for range 3 * webhook.Enough {
 			o.send(h, "run_1") // one at a time
 		}
 		sent := 0
-		c, stop := launch(t, o, receivers(func(context.Context, egress.Request) (*egress.Response, error) {
+		s, stop := launch(t, o, receivers(func(context.Context, egress.Request) (*egress.Response, error) {
 			sent++
 			return &egress.Response{Status: http.StatusGone}, nil
 		}))
@@ -54,22 +54,22 @@ func TestGone(t *testing.T) {
 		if sent != 1 {
 			t.Errorf("%d requests, want 1", sent)
 		}
-		checkDisabled(t, o, h, "the endpoint answered 410 Gone")
+		checkDisabled(t, o, h, "the endpoint returned 410 Gone")
 		if got := o.statuses(); got[webhook.Dropped] != 3*webhook.Enough {
 			t.Errorf("the deliveries are %v, want all dropped", got)
 		}
-		if got := c.Held(); got != (webhook.Held{}) {
+		if got := s.Held(); got != (webhook.Held{}) {
 			t.Errorf("in memory is %+v, want nothing", got)
 		}
 	})
 }
 
-// What is pending for a webhook that is deleted is not sent any more, not even
-// what was already in memory.
-func TestDeletedMeanwhile(t *testing.T) {
+// Pending deliveries of a deleted webhook are not sent, not even those already in
+// memory.
+func TestDeletionStopsDeliveries(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		o := newOffice()
+		o := newOutbox()
 		h := o.hook("ws_1", "wh_1", "https://one.example/hook")
 		for range webhook.Enough {
 			o.send(h, "")
@@ -84,24 +84,24 @@ func TestDeletedMeanwhile(t *testing.T) {
 		time.Sleep(time.Hour)
 		stop()
 		if got := sent.Load(); got != webhook.PerEndpoint {
-			t.Errorf("%d requests, want only the %d that were under way", got, webhook.PerEndpoint)
+			t.Errorf("%d requests, want only the %d that were in flight", got, webhook.PerEndpoint)
 		}
 	})
 }
 
-// An endpoint that does nothing but fail for five days is disabled, once.
-func TestFailingForFiveDays(t *testing.T) {
+// An endpoint whose attempts all fail for five days is disabled, once.
+func TestFiveDaysOfFailuresDisableTheWebhook(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		o := newOffice()
+		o := newOutbox()
 		h := o.hook("ws_1", "wh_1", "https://one.example/hook")
 		begun := clock.Now()
 		var disabledAt time.Time
-		c, stop := launch(t, o, always(http.StatusBadGateway))
+		s, stop := launch(t, o, always(http.StatusBadGateway))
 		for hour := range 24 * 7 {
 			if o.reason(h) == "" {
 				o.send(h, "")
-				c.Wake()
+				s.Wake()
 			} else if disabledAt.IsZero() {
 				disabledAt = begun.Add(time.Duration(hour) * time.Hour)
 			}
@@ -109,7 +109,7 @@ func TestFailingForFiveDays(t *testing.T) {
 			synctest.Wait()
 		}
 		stop()
-		checkDisabled(t, o, h, "nothing but failures for 5 days")
+		checkDisabled(t, o, h, "all attempts failed for 5 days")
 		if after := disabledAt.Sub(begun); after < 5*24*time.Hour || after > 6*24*time.Hour+time.Hour {
 			t.Errorf("it was disabled after %v, want 5 to 6 days", after)
 		}
@@ -119,18 +119,18 @@ func TestFailingForFiveDays(t *testing.T) {
 	})
 }
 
-// A few deliveries that fail over days do not disable a webhook, and one success
-// makes all failures before it forgotten.
-func TestNotDisabled(t *testing.T) {
+// A few failures over several days do not disable a webhook, and one success resets
+// the count.
+func TestFewFailuresDoNotDisable(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		begun := clock.Now()
 		good := begun.Add(4 * 24 * time.Hour)
-		o := newOffice()
+		o := newOutbox()
 		h, once := o.hook("ws_1", "wh_1", "https://one.example/hook"), o.hook("ws_1", "wh_2", "https://two.example/hook")
 		o.send(once, "")
 		var failures atomic.Int64
-		c, stop := launch(t, o, receivers(func(_ context.Context, r egress.Request) (*egress.Response, error) {
+		s, stop := launch(t, o, receivers(func(_ context.Context, r egress.Request) (*egress.Response, error) {
 			if strings.Contains(r.URL, "one") && !clock.Now().Before(good) && clock.Now().Before(good.Add(24*time.Hour)) {
 				return &egress.Response{Status: 200}, nil
 			}
@@ -139,7 +139,7 @@ func TestNotDisabled(t *testing.T) {
 		}))
 		for range 24 * 8 { // four days of failures, one of successes, three of failures
 			o.send(h, "")
-			c.Wake()
+			s.Wake()
 			time.Sleep(time.Hour)
 		}
 		stop()
@@ -152,24 +152,24 @@ func TestNotDisabled(t *testing.T) {
 	})
 }
 
-// After a rotation receivers find both signatures for a day, in the header that
-// can hold two; the other has that of the new secret at once.
-func TestRotation(t *testing.T) {
+// For a day after a rotation, the header that can hold two signatures has both. The
+// other header immediately has the one of the new secret.
+func TestRotationSignsWithBothSecrets(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const before, after = testSecret, "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
-		o := newOffice()
+		o := newOutbox()
 		h := o.hook("ws_1", "wh_1", "https://one.example/hook")
 		var last egress.Request
 		var at time.Time
-		c, stop := launch(t, o, receivers(func(_ context.Context, r egress.Request) (*egress.Response, error) {
+		s, stop := launch(t, o, receivers(func(_ context.Context, r egress.Request) (*egress.Response, error) {
 			last, at = r, clock.Now()
 			return &egress.Response{Status: 200}, nil
 		}))
 		check := func(when string, service string, standard ...string) {
 			t.Helper()
 			d := o.send(h, "")
-			c.Wake()
+			s.Wake()
 			synctest.Wait()
 			if got, want := last.Header.Get("X-Service-Signature"), webhook.SignService(service, d.event.Body); got != want {
 				t.Errorf("%s X-Service-Signature is %s, want %s", when, got, want)

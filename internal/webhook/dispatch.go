@@ -8,36 +8,36 @@ import (
 	"github.com/stepmill/stepmill/internal/clock"
 )
 
-// outcome is an attempt that has ended.
+// outcome is a finished attempt.
 type outcome struct {
 	due Due
-	// report is nil when nothing was sent: the delivery is not to be sent any
-	// more, or, with an error, it could not be read.
+	// report is nil if nothing was sent: the delivery must not be sent anymore or,
+	// with an error, could not be read.
 	report *Report
 	err    error
-	slow   bool // as the endpoint was counted when it began
+	slow   bool // whether the endpoint counted as slow when the attempt began
 }
 
-// dispatch starts as many attempts as may be under way, in turns between the
-// endpoints. It answers how long to wait for what is held back for a moment.
-func (c *Courier) dispatch(ctx context.Context, now time.Time) time.Duration {
-	wait := lookAnyway
+// dispatch starts as many attempts as the limits allow, round robin over the
+// endpoints. It returns how long to wait for an endpoint that is throttled.
+func (s *Sender) dispatch(ctx context.Context, now time.Time) time.Duration {
+	wait := pollInterval
 	for progress := true; progress; {
 		progress = false
-		for id, e := range c.waiting {
-			if c.flying == perNode {
+		for id, e := range s.waiting {
+			if s.inFlight == maxInFlight {
 				return wait
 			}
-			d, pause, ok := c.pick(e, now)
+			d, pause, ok := s.pick(e, now)
 			wait = min(wait, pause)
 			if !ok {
 				continue
 			}
 			progress = true
-			c.launch(ctx, d, e)
+			s.start(ctx, d, e)
 			if len(e.queue) == 0 {
-				delete(c.waiting, id)
-				c.stale = c.stale || e.more
+				delete(s.waiting, id)
+				s.pollNow = s.pollNow || e.more
 				e.more = false
 			}
 		}
@@ -45,71 +45,70 @@ func (c *Courier) dispatch(ctx context.Context, now time.Time) time.Duration {
 	return wait
 }
 
-// pick takes the next delivery of an endpoint that may be sent now.
-func (c *Courier) pick(e *endpoint, now time.Time) (Due, time.Duration, bool) {
-	if e.flying >= e.most() || e.slow && c.slow >= forSlow {
-		return Due{}, lookAnyway, false
+// pick dequeues the endpoint's next delivery that may be sent now.
+func (s *Sender) pick(e *endpoint, now time.Time) (Due, time.Duration, bool) {
+	if e.inFlight >= e.limit() || e.slow && s.slow >= maxSlow {
+		return Due{}, pollInterval, false
 	}
 	for i, d := range e.queue {
 		key, ordered := d.lane()
-		if ordered && c.first[key] {
+		if ordered && s.firstAttempts[key] {
 			continue
 		}
-		if wait := c.host(e.host).reserve(now); wait > 0 {
+		if wait := s.host(e.host).reserve(now); wait > 0 {
 			return Due{}, wait, false
 		}
 		e.queue = slices.Delete(e.queue, i, i+1)
-		c.queued--
+		s.queued--
 		if ordered {
-			c.first[key] = true
+			s.firstAttempts[key] = true
 		}
-		return d, lookAnyway, true
+		return d, pollInterval, true
 	}
-	return Due{}, lookAnyway, false
+	return Due{}, pollInterval, false
 }
 
-func (c *Courier) launch(ctx context.Context, d Due, e *endpoint) {
+func (s *Sender) start(ctx context.Context, d Due, e *endpoint) {
 	o := outcome{due: d, slow: e.slow}
-	c.flying++
-	e.flying++
+	s.inFlight++
+	e.inFlight++
 	if o.slow {
-		c.slow++
+		s.slow++
 	}
-	c.counts.inFlight.Add(1)
-	c.sending.Go(func() {
-		defer c.counts.inFlight.Add(-1)
-		if o.report, o.err = c.deliver(ctx, d); ctx.Err() == nil {
-			c.reports <- o // it has room for all that are under way
+	s.counts.inFlight.Add(1)
+	s.sending.Go(func() {
+		defer s.counts.inFlight.Add(-1)
+		if o.report, o.err = s.deliver(ctx, d); ctx.Err() == nil {
+			s.reports <- o // the buffer has room for every attempt in flight
 		}
 	})
 }
 
-// deliver makes one attempt and records it.
-func (c *Courier) deliver(ctx context.Context, d Due) (*Report, error) {
-	parcel, err := c.outbox.Parcel(ctx, d.WorkspaceID, d.DeliveryID)
-	if err != nil || parcel == nil {
+// deliver makes one attempt and records its result.
+func (s *Sender) deliver(ctx context.Context, d Due) (*Report, error) {
+	delivery, err := s.outbox.OutgoingDelivery(ctx, d.WorkspaceID, d.DeliveryID)
+	if err != nil || delivery == nil {
 		return nil, err
 	}
-	report, err := c.attempt(ctx, *parcel)
+	report, err := s.attempt(ctx, *delivery)
 	if err != nil {
 		return nil, err
 	}
-	c.counts.attempt(report)
-	c.record(ctx, report)
+	s.counts.attempt(report)
+	s.record(ctx, report)
 	return &report, nil
 }
 
-// record writes what came of an attempt, again and again while the store does
-// not answer.
-func (c *Courier) record(ctx context.Context, report Report) {
+// record stores the result of an attempt and retries until the store accepts it.
+func (s *Sender) record(ctx context.Context, report Report) {
 	const first, longest = 50 * time.Millisecond, 5 * time.Second
 	for pause := first; ; pause = min(2*pause, longest) {
-		// What the receiver has got is written also while the service stops.
-		err := c.outbox.ReportDelivery(context.WithoutCancel(ctx), report)
+		// A result is recorded even during a shutdown: the receiver has the event.
+		err := s.outbox.ReportDelivery(context.WithoutCancel(ctx), report)
 		if err == nil {
 			return
 		}
-		c.log.Error("cannot record a delivery; trying again", "delivery_id", report.Parcel.DeliveryID, "error", err)
+		s.log.Error("cannot record a delivery attempt; trying again", "delivery_id", report.OutgoingDelivery.DeliveryID, "error", err)
 		select {
 		case <-time.After(pause):
 		case <-ctx.Done():
@@ -118,50 +117,50 @@ func (c *Courier) record(ctx context.Context, report Report) {
 	}
 }
 
-// ended takes note of an attempt that is over.
-func (c *Courier) ended(o outcome) {
+// finished updates the bookkeeping after an attempt.
+func (s *Sender) finished(o outcome) {
 	now := clock.Now()
-	e := c.endpoint(o.due.WebhookID)
-	c.flying--
-	e.flying--
+	e := s.endpoint(o.due.WebhookID)
+	s.inFlight--
+	e.inFlight--
 	if o.slow {
-		c.slow--
+		s.slow--
 	}
-	delete(c.known, o.due.DeliveryID)
+	delete(s.known, o.due.DeliveryID)
 	if key, ordered := o.due.lane(); ordered {
-		delete(c.first, key)
+		delete(s.firstAttempts, key)
 	}
 	switch {
 	case o.err != nil:
-		c.log.Error("cannot read a delivery that is due", "delivery_id", o.due.DeliveryID, "error", o.err)
-		c.lookAt(now.Add(lookAgain))
+		s.log.Error("cannot read a due delivery; trying again", "delivery_id", o.due.DeliveryID, "error", o.err)
+		s.pollBy(now.Add(retryInterval))
 	case o.report != nil:
-		c.learn(e, o, now)
+		s.recordHealth(e, o, now)
 	}
 	if e.forgettable(now) {
-		delete(c.endpoints, o.due.WebhookID)
+		delete(s.endpoints, o.due.WebhookID)
 	}
 }
 
-// learn takes in how the endpoint did.
-func (c *Courier) learn(e *endpoint, o outcome, now time.Time) {
-	ok, wasClosed := o.report.Status == Delivered, e.closed(now)
-	e.note(ok, o.report.Attempt.Duration, now)
-	c.host(e.host).note(ok, now)
-	switch closed := e.closed(now); {
-	case closed:
-		// What is queued would be stale when it opens.
+// recordHealth updates the health of the endpoint and its host.
+func (s *Sender) recordHealth(e *endpoint, o outcome, now time.Time) {
+	ok, wasPaused := o.report.Status == Delivered, e.paused(now)
+	e.record(ok, o.report.Attempt.Duration, now)
+	s.host(e.host).record(ok, now)
+	switch {
+	case e.paused(now):
+		// The queue would be stale by the time the endpoint is tried again.
 		for _, d := range e.queue {
-			delete(c.known, d.DeliveryID)
+			delete(s.known, d.DeliveryID)
 		}
-		c.queued -= len(e.queue)
+		s.queued -= len(e.queue)
 		e.queue, e.more = nil, false
-		delete(c.waiting, o.due.WebhookID)
-		c.lookAt(e.openAt)
-	case wasClosed:
-		c.stale = true
+		delete(s.waiting, o.due.WebhookID)
+		s.pollBy(e.pausedUntil)
+	case wasPaused:
+		s.pollNow = true
 	}
 	if o.report.NextAt != nil {
-		c.lookAt(*o.report.NextAt)
+		s.pollBy(*o.report.NextAt)
 	}
 }

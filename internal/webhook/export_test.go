@@ -1,6 +1,6 @@
 package webhook
 
-// The parts that tests look at.
+// Exported for tests.
 var (
 	SignService  = signService
 	SignStandard = signStandard
@@ -8,24 +8,24 @@ var (
 	Delays       = delays
 )
 
-// The bounds that tests hold the courier to.
+// Limits that tests check.
 const (
-	PerNode     = perNode
-	PerEndpoint = perEndpoint
-	MostQueued  = mostQueued
-	Enough      = enough
-	Memory      = memory
-	Patience    = patience
-	KeptAnswer  = keptAnswer
+	PerNode     = maxInFlight
+	PerEndpoint = inFlightPerEndpoint
+	MostQueued  = maxQueued
+	Enough      = maxPerEndpoint
+	Memory      = healthTTL
+	Patience    = requestTimeout
+	KeptAnswer  = maxResponse
 )
 
-// Held is what a courier has in memory. It must not run meanwhile, or all of its
-// goroutines must be blocked.
+// Held counts what a sender has in memory. While it is read, the sender must not run,
+// or all of its goroutines must be blocked.
 type Held struct {
 	Endpoints, Waiting, Hosts, Known, First, Queued, Flying, Slow int
 }
 
-// Held counts what the courier has in memory.
-func (c *Courier) Held() Held {
-	return Held{len(c.endpoints), len(c.waiting), len(c.hosts), len(c.known), len(c.first), c.queued, c.flying, c.slow}
+// Held returns what the sender has in memory.
+func (s *Sender) Held() Held {
+	return Held{len(s.endpoints), len(s.waiting), len(s.hosts), len(s.known), len(s.firstAttempts), s.queued, s.inFlight, s.slow}
 }

@@ -3,106 +3,106 @@ package webhook
 import "time"
 
 const (
-	// failuresToClose is after how many failures in a row an endpoint is only
+	// After failuresToPause consecutive failures an endpoint is paused, and then only
 	// probed, with one request at a time.
-	failuresToClose = 10
-	perProbe        = 1
-	// memory is how long it is remembered that an endpoint or a host has failed.
-	memory = time.Hour
+	failuresToPause  = 10
+	inFlightPerProbe = 1
+	// healthTTL is how long a failure of an endpoint or a host is remembered.
+	healthTTL = time.Hour
 )
 
-// endpoint is what the courier knows of a webhook.
+// endpoint is the sender's state of one webhook.
 type endpoint struct {
-	host     hostKey
-	queue    []Due
-	more     bool // the store may have more of it
-	flying   int
-	slow     bool
-	failures int // in a row
-	probes   int // that failed since it is only probed
-	openAt   time.Time
-	notedAt  time.Time
+	host        hostKey
+	queue       []Due
+	more        bool // the store may have more deliveries for it
+	inFlight    int
+	slow        bool
+	failures    int // consecutive
+	probes      int // failed probes since it was first paused
+	pausedUntil time.Time
+	recordedAt  time.Time
 }
 
-// most is how many requests may be under way.
-func (e *endpoint) most() int {
-	if e.failures >= failuresToClose {
-		return perProbe
+// limit returns how many requests may be in flight.
+func (e *endpoint) limit() int {
+	if e.failures >= failuresToPause {
+		return inFlightPerProbe
 	}
-	return perEndpoint
+	return inFlightPerEndpoint
 }
 
-// closed tells that the endpoint is not tried before openAt.
-func (e *endpoint) closed(now time.Time) bool { return now.Before(e.openAt) }
+// paused reports whether the endpoint must not be tried yet.
+func (e *endpoint) paused(now time.Time) bool { return now.Before(e.pausedUntil) }
 
-// note takes an outcome in. After many failures in a row the endpoint is left
-// alone for the times of the schedule, with one probe after each. What was under
-// way when it was closed does not count as a probe.
-func (e *endpoint) note(ok bool, took time.Duration, now time.Time) {
-	e.notedAt, e.slow = now, took > slowAfter
+// record records an outcome. After failuresToPause consecutive failures the
+// endpoint is paused for the delays of the retry schedule, with one probe after
+// each. Requests that were in flight when it was paused do not count as probes.
+func (e *endpoint) record(ok bool, took time.Duration, now time.Time) {
+	e.recordedAt, e.slow = now, took > slowAfter
 	if ok {
-		e.failures, e.probes, e.openAt = 0, 0, time.Time{}
+		e.failures, e.probes, e.pausedUntil = 0, 0, time.Time{}
 		return
 	}
 	e.failures++
-	if e.failures >= failuresToClose && !e.closed(now) {
-		e.openAt = now.Add(delays[min(e.probes, len(delays)-1)])
+	if e.failures >= failuresToPause && !e.paused(now) {
+		e.pausedUntil = now.Add(delays[min(e.probes, len(delays)-1)])
 		e.probes++
 	}
 }
 
-// forgettable tells that nothing is known of the endpoint that must be kept.
+// forgettable reports whether nothing worth keeping is known about the endpoint.
 func (e *endpoint) forgettable(now time.Time) bool {
-	if len(e.queue) > 0 || e.flying > 0 {
+	if len(e.queue) > 0 || e.inFlight > 0 {
 		return false
 	}
-	return e.failures == 0 && !e.slow || now.Sub(e.notedAt) >= memory && now.Sub(e.openAt) >= memory
+	return e.failures == 0 && !e.slow || now.Sub(e.recordedAt) >= healthTTL && now.Sub(e.pausedUntil) >= healthTTL
 }
 
 const (
-	// sick is the share of successes below which a host gets few requests.
-	sick = 0.9
-	// perSecond is how many that are.
-	perSecond = 10
-	// weight is how much the latest outcome counts.
-	weight = 0.1
-	// leastSeen is how many outcomes it takes to tell.
-	leastSeen = 20
+	// A host whose success rate is below unhealthyBelow is throttled.
+	unhealthyBelow = 0.9
+	// unhealthyRate is the number of requests per second it gets then.
+	unhealthyRate = 10
+	// latestWeight is the weight of the latest outcome in the success rate.
+	latestWeight = 0.1
+	// minOutcomes is the number of outcomes needed to judge a host.
+	minOutcomes = 20
 )
 
-// hostKey is a host as one workspace reaches it.
+// hostKey identifies a host as seen by one workspace.
 type hostKey struct{ workspaceID, name string }
 
-// host is how a host has answered one workspace lately, over all endpoints that
-// lead to it.
+// host is the recent health of a host for one workspace, across all endpoints on
+// it.
 type host struct {
-	health  float64 // the share of successes, the latest counting most
-	seen    int
-	nextAt  time.Time
-	notedAt time.Time
+	health     float64 // moving average of the success rate
+	outcomes   int
+	nextAt     time.Time
+	recordedAt time.Time
 }
 
-func (h *host) note(ok bool, now time.Time) {
-	h.seen++
-	h.notedAt = now
+func (h *host) record(ok bool, now time.Time) {
+	h.outcomes++
+	h.recordedAt = now
 	outcome := 0.0
 	if ok {
 		outcome = 1
 	}
-	h.health += weight * (outcome - h.health)
+	h.health += latestWeight * (outcome - h.health)
 }
 
-func (h *host) forgettable(now time.Time) bool { return now.Sub(h.notedAt) >= memory }
+func (h *host) forgettable(now time.Time) bool { return now.Sub(h.recordedAt) >= healthTTL }
 
-// reserve answers how long to wait before the next request to the host, or
-// takes the turn and answers zero.
+// reserve returns how long to wait before the next request to the host. Zero means
+// that the request may be sent now, and reserves its place.
 func (h *host) reserve(now time.Time) time.Duration {
-	if h.seen < leastSeen || h.health >= sick {
+	if h.outcomes < minOutcomes || h.health >= unhealthyBelow {
 		return 0
 	}
 	if wait := h.nextAt.Sub(now); wait > 0 {
 		return wait
 	}
-	h.nextAt = now.Add(time.Second / perSecond)
+	h.nextAt = now.Add(time.Second / unhealthyRate)
 	return 0
 }

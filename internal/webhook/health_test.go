@@ -15,16 +15,17 @@ import (
 	"github.com/stepmill/stepmill/internal/clock"
 	"github.com/stepmill/stepmill/internal/egress"
 	"github.com/stepmill/stepmill/internal/webhook"
+	"github.com/stepmill/stepmill/test/lane"
 )
 
-// Endpoints that take as long as they may do not hold up the others.
-func TestTarpits(t *testing.T) {
+// Endpoints that use their whole timeout do not delay the others.
+func TestSlowEndpointsDoNotDelayOthers(t *testing.T) {
 	t.Parallel()
 	for _, tarpits := range []int{1, 40} {
 		t.Run(fmt.Sprint(tarpits), func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				o := newOffice()
+				o := newOutbox()
 				l := newLedger(func(r egress.Request) (time.Duration, int) {
 					if strings.Contains(r.URL, "slow") {
 						return 14 * time.Second, 200
@@ -38,14 +39,14 @@ func TestTarpits(t *testing.T) {
 				for i := range 20 {
 					good = append(good, o.hook("ws_1", fmt.Sprintf("wh_good_%d", i), fmt.Sprintf("https://good%d.example/", i)))
 				}
-				c, stop := launch(t, o, l)
-				// Let it find out who is slow.
+				s, stop := launch(t, o, l)
+				// Let the sender learn which endpoints are slow.
 				for _, h := range slow {
 					for range 50 {
 						o.send(h, "")
 					}
 				}
-				c.Wake()
+				s.Wake()
 				time.Sleep(time.Minute)
 				var measured []*delivery
 				for n := range 300 {
@@ -53,7 +54,7 @@ func TestTarpits(t *testing.T) {
 					for _, h := range good {
 						measured = append(measured, o.send(h, fmt.Sprint("run_", n)))
 					}
-					c.Wake()
+					s.Wake()
 					time.Sleep(100 * time.Millisecond)
 				}
 				time.Sleep(time.Second)
@@ -66,12 +67,12 @@ func TestTarpits(t *testing.T) {
 	}
 }
 
-// After ten failures in a row an endpoint gets one request per slot of the
-// schedule, until one succeeds.
-func TestBreaker(t *testing.T) {
+// After ten consecutive failures an endpoint gets one probe per delay of the
+// schedule until one succeeds.
+func TestFailingEndpointIsProbed(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		o := newOffice()
+		o := newOutbox()
 		h := o.hook("ws_1", "wh_1", "https://one.example/hook")
 		for range 1000 {
 			o.send(h, "")
@@ -79,7 +80,7 @@ func TestBreaker(t *testing.T) {
 		var mu sync.Mutex
 		var sent []time.Time
 		var up atomic.Bool
-		c, stop := launch(t, o, receivers(func(ctx context.Context, r egress.Request) (*egress.Response, error) {
+		s, stop := launch(t, o, receivers(func(ctx context.Context, r egress.Request) (*egress.Response, error) {
 			mu.Lock()
 			sent = append(sent, clock.Now())
 			mu.Unlock()
@@ -100,21 +101,21 @@ func TestBreaker(t *testing.T) {
 			first++
 		}
 		if first < 10 || first > 10+webhook.PerEndpoint-1 {
-			t.Fatalf("%d requests before it was left alone, want 10 and what was under way", first)
+			t.Fatalf("%d requests before it was paused, want 10 and those in flight", first)
 		}
 		probes := until[first:]
 		if len(probes) != 6 {
 			t.Fatalf("%d probes in 20 h, want 6: %v", len(probes), probes)
 		}
 		for i := range probes[1:] {
-			// From the end of a probe, which takes a second.
+			// Measured from the end of a probe, which takes a second.
 			if gap := probes[i+1].Sub(probes[i]) - time.Second; gap < planned[i+1] || gap > planned[i+1]+time.Second {
 				t.Errorf("probe %d came after %v, want %v", i+2, gap, planned[i+1])
 			}
 		}
 		up.Store(true)
 		o.send(h, "")
-		c.Wake()
+		s.Wake()
 		synctest.Wait()
 		if len(requests()) != first+6 {
 			t.Error("what is new was sent while the endpoint was left alone")
@@ -127,12 +128,11 @@ func TestBreaker(t *testing.T) {
 	})
 }
 
-// An answer that comes after the endpoint was given up for the moment, and is
-// good, puts it back into service at once.
-func TestBreakerOpensEarly(t *testing.T) {
+// A success that arrives after the endpoint was paused resumes it immediately.
+func TestLateSuccessResumesTheEndpoint(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		o := newOffice()
+		o := newOutbox()
 		h := o.hook("ws_1", "wh_1", "https://one.example/hook")
 		late := o.send(h, "")
 		for range 18 { // so few do not tell that the host is sick
@@ -156,15 +156,15 @@ func TestBreakerOpensEarly(t *testing.T) {
 	})
 }
 
-// Many endpoints of one workspace that lead to a failing host get ten requests a
-// second together. Other hosts and other workspaces notice nothing.
-func TestFailingHost(t *testing.T) {
+// All endpoints of one workspace on a failing host share ten requests per second.
+// Other hosts and workspaces are not affected.
+func TestFailingHostIsThrottled(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		o := newOffice()
+		o := newOutbox()
 		var mu sync.Mutex
 		at := map[string][]time.Time{} // by workspace and host
-		c, stop := launch(t, o, receivers(func(_ context.Context, r egress.Request) (*egress.Response, error) {
+		s, stop := launch(t, o, receivers(func(_ context.Context, r egress.Request) (*egress.Response, error) {
 			host, _, _ := strings.Cut(strings.TrimPrefix(r.URL, "https://"), "/")
 			mu.Lock()
 			at[r.Workspace+" "+host] = append(at[r.Workspace+" "+host], clock.Now())
@@ -186,7 +186,7 @@ func TestFailingHost(t *testing.T) {
 			for _, h := range others {
 				measured = append(measured, o.send(h, fmt.Sprint("run_", n)))
 			}
-			c.Wake()
+			s.Wake()
 			time.Sleep(100 * time.Millisecond)
 		}
 		stop()
@@ -208,18 +208,19 @@ func TestFailingHost(t *testing.T) {
 	})
 }
 
-// A slow endpoint with very much to send takes little memory, and others get
-// through however late they come.
-func TestBacklog(t *testing.T) {
+// A slow endpoint with a long backlog uses little memory and does not block later
+// deliveries to others.
+func TestBacklogOfASlowEndpoint(t *testing.T) {
+	lane.NotShort(t)
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		o := newOffice()
+		o := newOutbox()
 		slow, other := o.hook("ws_1", "wh_slow", "https://slow.example/"), o.hook("ws_1", "wh_other", "https://other.example/")
 		for range 100_000 {
 			o.send(slow, "")
 		}
 		behind := o.send(other, "")
-		c, stop := launch(t, o, receivers(func(ctx context.Context, r egress.Request) (*egress.Response, error) {
+		s, stop := launch(t, o, receivers(func(ctx context.Context, r egress.Request) (*egress.Response, error) {
 			if strings.Contains(r.URL, "slow") {
 				return taking(14*time.Second, 200)(ctx, r)
 			}
@@ -230,11 +231,11 @@ func TestBacklog(t *testing.T) {
 		if o.status(behind) != webhook.Delivered {
 			t.Error("the other endpoint waits for the slow one")
 		}
-		if got := held(c); got.Queued > webhook.Enough || got.Known > webhook.Enough+webhook.PerEndpoint {
+		if got := held(s); got.Queued > webhook.Enough || got.Known > webhook.Enough+webhook.PerEndpoint {
 			t.Errorf("in memory is %+v", got)
 		}
 		late := o.send(other, "")
-		c.Wake()
+		s.Wake()
 		time.Sleep(time.Second)
 		synctest.Wait()
 		if o.status(late) != webhook.Delivered {
@@ -252,9 +253,10 @@ func TestBacklog(t *testing.T) {
 	})
 }
 
-// Many endpoints with much to send do not fill the memory either, and all of
-// them get through without a pause.
-func TestManyBacklogs(t *testing.T) {
+// Many endpoints with backlogs do not fill the memory either, and are served
+// without a pause.
+func TestBacklogsOfManyEndpoints(t *testing.T) {
+	lane.NotShort(t)
 	t.Parallel()
 	for _, test := range []struct{ hooks, each, seconds int }{
 		{1, 1000, 250},   // four at a time
@@ -266,17 +268,17 @@ func TestManyBacklogs(t *testing.T) {
 		t.Run(fmt.Sprintf("%d of %d", test.each, test.hooks), func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				o := newOffice()
+				o := newOutbox()
 				for i := range test.hooks {
 					h := o.hook("ws_1", fmt.Sprintf("wh_%d", i), fmt.Sprintf("https://host%d.example/", i))
 					for range test.each {
 						o.send(h, "")
 					}
 				}
-				c, stop := launch(t, o, taking(time.Second, 200))
+				s, stop := launch(t, o, taking(time.Second, 200))
 				time.Sleep(time.Millisecond)
 				for range 4 {
-					if got := held(c); got.Queued > webhook.MostQueued+500 || got.Flying != min(webhook.PerNode, webhook.PerEndpoint*test.hooks) {
+					if got := held(s); got.Queued > webhook.MostQueued+500 || got.Flying != min(webhook.PerNode, webhook.PerEndpoint*test.hooks) {
 						t.Errorf("in memory is %+v", got)
 					}
 					time.Sleep(10 * time.Second)
@@ -291,19 +293,19 @@ func TestManyBacklogs(t *testing.T) {
 	}
 }
 
-// What comes while an endpoint has something queued follows on its heels.
-func TestLatecomer(t *testing.T) {
+// A delivery that becomes due while its endpoint has a queue is sent right after it.
+func TestDeliveryDuringABacklog(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		o := newOffice()
+		o := newOutbox()
 		h := o.hook("ws_1", "wh_1", "https://one.example/hook")
 		for range 10 {
 			o.send(h, "")
 		}
-		c, stop := launch(t, o, taking(time.Second, 200))
+		s, stop := launch(t, o, taking(time.Second, 200))
 		time.Sleep(1500 * time.Millisecond)
 		late := o.send(h, "")
-		c.Wake()
+		s.Wake()
 		time.Sleep(2 * time.Second)
 		stop()
 		if late.status != webhook.Delivered || late.attempts[0].At.Sub(late.event.At) > time.Second {

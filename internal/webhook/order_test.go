@@ -15,10 +15,11 @@ import (
 	"github.com/stepmill/stepmill/internal/clock"
 	"github.com/stepmill/stepmill/internal/egress"
 	"github.com/stepmill/stepmill/internal/webhook"
+	"github.com/stepmill/stepmill/test/lane"
 )
 
-// ledger is a client that notes when each request began and ended, and how many
-// there were at a time.
+// ledger is a client that records when each request began and ended, and how many
+// were in flight.
 type ledger struct {
 	mu      sync.Mutex
 	next    func(r egress.Request) (time.Duration, int) // how long, and the status
@@ -65,9 +66,9 @@ func (l *ledger) Do(ctx context.Context, r egress.Request) (*egress.Response, er
 	return &egress.Response{Status: status}, nil
 }
 
-// inversions lists the first attempts that did not wait for the end of the one
-// before them.
-func (l *ledger) inversions(o *office) []string {
+// inversions returns the first attempts that did not wait for the previous one to
+// end.
+func (l *ledger) inversions(o *fakeOutbox) []string {
 	var out []string
 	last := map[[2]string]time.Time{}
 	for _, d := range o.deliveries {
@@ -84,10 +85,11 @@ func (l *ledger) inversions(o *office) []string {
 	return out
 }
 
-// Whatever the latencies and failures: first attempts for one run and one
-// webhook keep their order, the bounds hold, everything comes to its end, and
-// nothing is left in memory.
-func TestOrder(t *testing.T) {
+// Whatever the latencies and failures, first attempts for one run and one webhook
+// keep their order, the limits hold, every delivery finishes, and nothing is left in
+// memory.
+func TestFirstAttemptsKeepTheirOrder(t *testing.T) {
+	lane.NotShort(t)
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
 		seed := rapid.Uint64().Draw(rt, "seed")
@@ -99,7 +101,7 @@ func TestOrder(t *testing.T) {
 		hosts := rapid.IntRange(1, 5).Draw(rt, "hosts")
 		synctest.Test(t, func(t *testing.T) {
 			random, luck := rand.New(rand.NewPCG(seed, 1)), rand.New(rand.NewPCG(seed, 2))
-			o := newOffice()
+			o := newOutbox()
 			l := newLedger(func(egress.Request) (time.Duration, int) {
 				status := 200
 				if luck.Float64() < failing {
@@ -107,7 +109,7 @@ func TestOrder(t *testing.T) {
 				}
 				return time.Duration(luck.Int64N(int64(slowest))), status
 			})
-			c, stop := launch(t, o, l)
+			s, stop := launch(t, o, l)
 			var all []*hook
 			for i := range hooks {
 				all = append(all, o.hook("ws_1", fmt.Sprintf("wh_%d", i), fmt.Sprintf("https://host%d.example/%d", i%hosts, i)))
@@ -118,7 +120,7 @@ func TestOrder(t *testing.T) {
 					run = fmt.Sprintf("run_%d", random.IntN(runs))
 				}
 				o.send(all[random.IntN(hooks)], run)
-				c.Wake()
+				s.Wake()
 				if random.IntN(3) == 0 {
 					time.Sleep(time.Duration(random.Int64N(int64(100 * time.Millisecond))))
 				}
@@ -133,7 +135,7 @@ func TestOrder(t *testing.T) {
 			if got := l.inversions(o); len(got) > 0 {
 				t.Errorf("first attempts out of order: %v", got)
 			}
-			if got := c.Held(); got != (webhook.Held{}) {
+			if got := s.Held(); got != (webhook.Held{}) {
 				t.Errorf("in memory is %+v, want nothing", got)
 			}
 		})
@@ -143,16 +145,15 @@ func TestOrder(t *testing.T) {
 	})
 }
 
-// checkEnded holds what was sent against what was recorded: nothing is lost, and
+// checkEnded compares what was sent with what was recorded: nothing is lost, and
 // nothing is sent without being recorded.
-func checkEnded(t *testing.T, o *office, l *ledger) {
+func checkEnded(t *testing.T, o *fakeOutbox, l *ledger) {
 	t.Helper()
 	for _, d := range o.deliveries {
 		if d.status == webhook.Pending {
 			t.Errorf("%s is still pending after %d attempts", d.DeliveryID, len(d.attempts))
 		}
-		// What was under way when its webhook was disabled was sent, and is not
-		// recorded.
+		// A delivery in flight when its webhook was disabled was sent but not recorded.
 		if sent := len(l.calls[d.DeliveryID]); sent != len(d.attempts) && d.status != webhook.Dropped {
 			t.Errorf("%s was sent %d times, recorded are %d attempts", d.DeliveryID, sent, len(d.attempts))
 		}
@@ -162,24 +163,24 @@ func checkEnded(t *testing.T, o *office, l *ledger) {
 		}
 	}
 	if l.most > webhook.PerNode || l.mostOne > webhook.PerEndpoint {
-		t.Errorf("%d requests at a time, %d to one endpoint", l.most, l.mostOne)
+		t.Errorf("%d requests in flight, %d to one endpoint", l.most, l.mostOne)
 	}
 	if l.changed {
 		t.Error("a delivery was sent with another body than before")
 	}
 }
 
-// An outbox that fails for a while loses and doubles nothing.
-func TestBrokenOutbox(t *testing.T) {
+// A temporary failure of the outbox loses and duplicates nothing.
+func TestOutboxFailure(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		o := newOffice()
+		o := newOutbox()
 		h := o.hook("ws_1", "wh_1", "https://one.example/hook")
 		l := newLedger(func(egress.Request) (time.Duration, int) { return time.Second, 200 })
 		for range 40 {
 			o.send(h, "")
 		}
-		c, stop := launch(t, o, l)
+		s, stop := launch(t, o, l)
 		for _, length := range []time.Duration{1500 * time.Millisecond, 7 * time.Second, time.Minute} {
 			o.setBroken(true)
 			time.Sleep(length)
@@ -193,15 +194,15 @@ func TestBrokenOutbox(t *testing.T) {
 		if got := o.statuses(); got[webhook.Delivered] != 40 {
 			t.Errorf("the deliveries are %v, want all delivered", got)
 		}
-		if got := c.Held(); got != (webhook.Held{}) {
+		if got := s.Held(); got != (webhook.Held{}) {
 			t.Errorf("in memory is %+v, want nothing", got)
 		}
 	})
 }
 
-// A courier that is stopped lets what is under way come to its end for a while;
-// another one sends the rest.
-func TestStop(t *testing.T) {
+// A sender that is stopped gives requests in flight some time to finish; the next
+// one sends the rest.
+func TestShutdownGrace(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		length time.Duration
@@ -210,7 +211,7 @@ func TestStop(t *testing.T) {
 		t.Run(test.length.String(), func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				o := newOffice()
+				o := newOutbox()
 				h := o.hook("ws_1", "wh_1", "https://one.example/hook")
 				for range 20 {
 					o.send(h, "")
@@ -241,13 +242,13 @@ func TestStop(t *testing.T) {
 	}
 }
 
-func (o *office) setBroken(broken bool) {
+func (o *fakeOutbox) setBroken(broken bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.broken = broken
 }
 
-// p99 of how long after it was due each delivery was sent.
+// p99 returns the 99th percentile of the time from due to sent.
 func p99(deliveries []*delivery, l *ledger) time.Duration {
 	var waits []time.Duration
 	for _, d := range deliveries {

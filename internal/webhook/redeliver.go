@@ -12,20 +12,20 @@ import (
 )
 
 const (
-	// MostRedelivered is how many deliveries one request can repeat.
-	MostRedelivered = 10_000
-	// redeliveredAtOnce is how many of them are written in one unit.
-	redeliveredAtOnce = 500
+	// MaxRedelivered limits how many deliveries one request can repeat.
+	MaxRedelivered = 10_000
+	// redeliverBatch is how many of them one transaction writes.
+	redeliverBatch = 500
 )
 
-// Redeliver sends the event of a delivery to the same webhook once more, with
-// the same bytes and a new schedule.
+// Redeliver sends the event of a delivery to the same webhook again, with the same
+// bytes and a new retry schedule.
 func (s *Service) Redeliver(ctx context.Context, actor auth.Actor, id string) (Delivery, error) {
 	of, err := s.Delivery(ctx, actor, id)
 	if err != nil {
 		return Delivery{}, err
 	}
-	entry := actor.Did("delivery.redelivered", "delivery", id, map[string]any{"webhook_id": of.WebhookID})
+	entry := actor.AuditEntry("delivery.redelivered", "delivery", id, map[string]any{"webhook_id": of.WebhookID})
 	made, outcome, err := s.store.Redeliver(ctx, actor.Workspace.ID, of.WebhookID, []string{id}, entry.At, &entry)
 	switch {
 	case err != nil:
@@ -39,18 +39,18 @@ func (s *Service) Redeliver(ctx context.Context, actor auth.Actor, id string) (D
 	return repeated.Delivery, err
 }
 
-// Range says which deliveries of a webhook to repeat.
+// Range selects the deliveries of a webhook to repeat.
 type Range struct {
 	Since time.Time
 	Until *time.Time
-	// Statuses are those of deliveries that have ended; without any, of those that
-	// did not get through.
+	// Statuses selects finished deliveries by status; by default, all that did not
+	// succeed.
 	Statuses []Status
 }
 
-// RedeliverRange sends once more what a webhook did not get, each event once:
-// what got through later, or is on its way again, is left out. It answers how
-// many it were, and whether there are more.
+// RedeliverRange repeats deliveries that a webhook missed, each event once. Events
+// that were delivered later, or are pending again, are left out. It returns how many
+// it repeated and whether there are more.
 func (s *Service) RedeliverRange(ctx context.Context, actor auth.Actor, webhookID string, in Range) (count int, more bool, err error) {
 	w, err := s.Get(ctx, actor, webhookID)
 	if err != nil {
@@ -66,11 +66,11 @@ func (s *Service) RedeliverRange(ctx context.Context, actor auth.Actor, webhookI
 	if in.Until != nil {
 		details["until"] = clock.Format(*in.Until)
 	}
-	entry := actor.Did("delivery.redelivered", "webhook", webhookID, details)
+	entry := actor.AuditEntry("delivery.redelivered", "webhook", webhookID, details)
 	from, below := Filter{Since: &in.Since, Until: in.Until}.Span()
-	// What is made here is not repeated itself.
+	// Exclude the deliveries that this call creates.
 	below = min(below, uid.At(uid.Delivery, entry.At))
-	r := repetition{store: s.store, webhook: w, at: entry.At, entry: &entry}
+	r := redelivery{store: s.store, webhook: w, at: entry.At, entry: &entry}
 	for _, status := range in.Statuses {
 		if more, err = r.run(ctx, status, from, below); err != nil || more {
 			break
@@ -79,22 +79,22 @@ func (s *Service) RedeliverRange(ctx context.Context, actor auth.Actor, webhookI
 	return r.count, more, err
 }
 
-// repetition is the repeating of many deliveries, under way.
-type repetition struct {
+// redelivery is a RedeliverRange in progress.
+type redelivery struct {
 	store   Store
 	webhook Webhook
 	at      time.Time
-	entry   *audit.Entry // nil once it is written
+	entry   *audit.Entry // nil after it was written
 	count   int
 }
 
-// run repeats the deliveries of a status, and tells whether some are left
-// because it would be too many.
-func (r *repetition) run(ctx context.Context, status Status, from, below string) (more bool, err error) {
+// run repeats the deliveries with a status and reports whether it stopped at
+// MaxRedelivered.
+func (r *redelivery) run(ctx context.Context, status Status, from, below string) (more bool, err error) {
 	for {
-		// One more than may be repeated tells that there are more.
-		room := MostRedelivered - r.count
-		ids, err := r.store.Lost(ctx, r.webhook.WorkspaceID, r.webhook.ID, status, from, below, min(redeliveredAtOnce, room+1))
+		// Ask for one more than allowed, to know whether there are more.
+		room := MaxRedelivered - r.count
+		ids, err := r.store.Redeliverable(ctx, r.webhook.WorkspaceID, r.webhook.ID, status, from, below, min(redeliverBatch, room+1))
 		if err != nil || len(ids) == 0 {
 			return false, err
 		}
@@ -115,5 +115,5 @@ func (r *repetition) run(ctx context.Context, status Status, from, below string)
 }
 
 func disabled(webhookID string) error {
-	return fault.New(fault.WebhookDisabled, "webhook %q is disabled: enable it to deliver to it again", webhookID)
+	return fault.New(fault.WebhookDisabled, "webhook %q is disabled: enable it first", webhookID)
 }

@@ -13,14 +13,14 @@ import (
 	"github.com/stepmill/stepmill/internal/webhook"
 )
 
-// lostStore has one webhook that missed much.
+// lostStore has one webhook with many missed deliveries.
 type lostStore struct {
 	webhook.Store
 	hook    webhook.Webhook
 	lost    map[webhook.Status][]string // in order
 	units   []int
 	entries int
-	// disableAfter is the number of units after which the webhook is disabled.
+	// disableAfter is the number of transactions after which the webhook is disabled.
 	disableAfter int
 }
 
@@ -28,7 +28,7 @@ func (s *lostStore) Webhook(context.Context, string, string) (*webhook.Webhook, 
 	return &s.hook, nil
 }
 
-func (s *lostStore) Lost(_ context.Context, _, _ string, status webhook.Status, from, below string, limit int) ([]string, error) {
+func (s *lostStore) Redeliverable(_ context.Context, _, _ string, status webhook.Status, from, below string, limit int) ([]string, error) {
 	var ids []string
 	for _, id := range s.lost[status] {
 		if id >= from && id < below && len(ids) < limit {
@@ -78,10 +78,10 @@ func TestRedeliverRange(t *testing.T) {
 		"nothing":                    {nil, nil, []answer{{0, false}}},
 		"what did not get through":   {map[webhook.Status]int{webhook.Exhausted: 3, webhook.Dropped: 4, webhook.Delivered: 5}, nil, []answer{{7, false}, {0, false}}},
 		"of one status":              {map[webhook.Status]int{webhook.Exhausted: 3, webhook.Delivered: 5}, []webhook.Status{webhook.Delivered}, []answer{{5, false}}},
-		"as many as may be":          {map[webhook.Status]int{webhook.Exhausted: webhook.MostRedelivered}, nil, []answer{{webhook.MostRedelivered, false}}},
-		"one too many":               {map[webhook.Status]int{webhook.Exhausted: webhook.MostRedelivered + 1}, nil, []answer{{webhook.MostRedelivered, true}, {1, false}}},
-		"too many of another status": {map[webhook.Status]int{webhook.Exhausted: webhook.MostRedelivered, webhook.Dropped: 2}, nil, []answer{{webhook.MostRedelivered, true}, {2, false}}},
-		"too many of both":           {map[webhook.Status]int{webhook.Exhausted: 9_900, webhook.Dropped: 200}, nil, []answer{{webhook.MostRedelivered, true}, {100, false}}},
+		"exactly the maximum":        {map[webhook.Status]int{webhook.Exhausted: webhook.MaxRedelivered}, nil, []answer{{webhook.MaxRedelivered, false}}},
+		"one too many":               {map[webhook.Status]int{webhook.Exhausted: webhook.MaxRedelivered + 1}, nil, []answer{{webhook.MaxRedelivered, true}, {1, false}}},
+		"too many of another status": {map[webhook.Status]int{webhook.Exhausted: webhook.MaxRedelivered, webhook.Dropped: 2}, nil, []answer{{webhook.MaxRedelivered, true}, {2, false}}},
+		"too many of both":           {map[webhook.Status]int{webhook.Exhausted: 9_900, webhook.Dropped: 200}, nil, []answer{{webhook.MaxRedelivered, true}, {100, false}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -98,7 +98,7 @@ func TestRedeliverRange(t *testing.T) {
 				}
 				for _, n := range store.units {
 					if n > 500 {
-						t.Errorf("a unit has %d deliveries", n)
+						t.Errorf("a transaction has %d deliveries", n)
 					}
 				}
 			}

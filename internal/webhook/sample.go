@@ -9,11 +9,11 @@ import (
 	"github.com/stepmill/stepmill/internal/event"
 )
 
-// Sampler makes an event that did not happen, of the shape of one that did.
+// Sampler returns a test event that looks like a real one.
 type Sampler func(kind event.Type, workspaceID string, at time.Time) (event.Event, error)
 
-// Test sends samples of events to a webhook, also to one that is disabled: of
-// those named, or else of all that it receives. Nobody else gets to see them.
+// Test sends test events to a webhook, even if it is disabled: the named ones, or by
+// default all that it is subscribed to. No other webhook receives them.
 func (s *Service) Test(ctx context.Context, actor auth.Actor, id string, events []string) ([]Delivery, error) {
 	w, err := s.Get(ctx, actor, id)
 	if err != nil {
@@ -31,7 +31,7 @@ func (s *Service) Test(ctx context.Context, actor auth.Actor, id string, events 
 			return nil, err
 		}
 	}
-	entry := actor.Did("webhook.tested", "webhook", id, map[string]any{"events": kinds})
+	entry := actor.AuditEntry("webhook.tested", "webhook", id, map[string]any{"events": kinds})
 	sent, found, err := s.store.SendSamples(ctx, w.WorkspaceID, id, samples, entry)
 	if err == nil && !found {
 		err = notFound(id)

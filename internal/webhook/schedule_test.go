@@ -17,8 +17,7 @@ import (
 	"github.com/stepmill/stepmill/internal/webhook"
 )
 
-// planned are the delays that are promised, by the number of the attempt that
-// failed.
+// planned is the documented delay after each failed attempt.
 var planned = []time.Duration{
 	5 * time.Second, 5 * time.Minute, 30 * time.Minute, 2 * time.Hour, 5 * time.Hour, 10 * time.Hour, 14 * time.Hour, 20 * time.Hour, 24 * time.Hour,
 }
@@ -58,12 +57,12 @@ func TestNextDelay(t *testing.T) {
 }
 
 // An endpoint that is down gets ten attempts over about 75 hours.
-func TestWholeSchedule(t *testing.T) {
+func TestRetrySchedule(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		o := newOffice()
+		o := newOutbox()
 		d := o.send(o.hook("ws_1", "wh_1", "https://one.example/hook"), "run_1")
-		c, stop := launch(t, o, always(http.StatusInternalServerError))
+		s, stop := launch(t, o, always(http.StatusInternalServerError))
 		time.Sleep(100 * time.Hour)
 		synctest.Wait()
 		stop()
@@ -74,13 +73,13 @@ func TestWholeSchedule(t *testing.T) {
 		if total := d.attempts[9].At.Sub(d.attempts[0].At); total < 60*time.Hour || total > 91*time.Hour {
 			t.Errorf("all attempts took %v, want about 75 h", total)
 		}
-		if got := c.Held(); got != (webhook.Held{}) {
+		if got := s.Held(); got != (webhook.Held{}) {
 			t.Errorf("in memory is %+v, want nothing", got)
 		}
 	})
 }
 
-// checkSchedule holds the times of the attempts against what is promised.
+// checkSchedule compares the times of the attempts with the documented schedule.
 func checkSchedule(t *testing.T, d *delivery) {
 	t.Helper()
 	for i, a := range d.attempts {
@@ -97,13 +96,13 @@ func checkSchedule(t *testing.T, d *delivery) {
 	}
 }
 
-// A receiver that is down for three days gets what it missed, the same bytes as
-// at the first attempt.
+// A receiver that is down for three days gets what it missed, with the same bytes as
+// in the first attempt.
 func TestDownForThreeDays(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		up := clock.Now().Add(72 * time.Hour)
-		o := newOffice()
+		o := newOutbox()
 		d := o.send(o.hook("ws_1", "wh_1", "https://one.example/hook"), "run_1")
 		seen := map[string]int{}
 		_, stop := launch(t, o, receivers(func(_ context.Context, r egress.Request) (*egress.Response, error) {
@@ -116,7 +115,7 @@ func TestDownForThreeDays(t *testing.T) {
 		time.Sleep(100 * time.Hour)
 		synctest.Wait()
 		stop()
-		// With little luck the last attempt is made before the receiver is up.
+		// Depending on the jitter, the last attempt may come before the receiver is up.
 		late := !d.attempts[len(d.attempts)-1].At.Before(up)
 		if want := map[bool]webhook.Status{true: webhook.Delivered, false: webhook.Exhausted}[late]; d.status != want {
 			t.Errorf("the delivery is %s, want %s", d.status, want)
@@ -128,8 +127,8 @@ func TestDownForThreeDays(t *testing.T) {
 	})
 }
 
-// What an endpoint says decides when it is tried again.
-func TestAnswersAndDelays(t *testing.T) {
+// The response of an endpoint decides when it is tried again.
+func TestResponseDecidesTheDelay(t *testing.T) {
 	t.Parallel()
 	header := func(name, value string) http.Header { return http.Header{name: {value}} }
 	timedOut := &egress.Error{Code: egress.TimedOut, Message: "it did not answer in time"}
@@ -141,15 +140,15 @@ func TestAnswersAndDelays(t *testing.T) {
 		least, most time.Duration // of the first delay
 		says        string
 	}{
-		{"500", &egress.Response{Status: 500}, nil, 4 * time.Second, 6 * time.Second, "the endpoint answered 500 Internal Server Error"},
-		{"302", &egress.Response{Status: 302, Header: header("Location", "/other")}, nil, 4 * time.Second, 6 * time.Second, "the endpoint answered 302 Found"},
-		{"304", &egress.Response{Status: 304}, nil, 4 * time.Second, 6 * time.Second, "the endpoint answered 304 Not Modified"},
-		{"599", &egress.Response{Status: 599}, nil, 4 * time.Second, 6 * time.Second, "the endpoint answered 599"},
+		{"500", &egress.Response{Status: 500}, nil, 4 * time.Second, 6 * time.Second, "the endpoint returned 500 Internal Server Error"},
+		{"302", &egress.Response{Status: 302, Header: header("Location", "/other")}, nil, 4 * time.Second, 6 * time.Second, "the endpoint returned 302 Found"},
+		{"304", &egress.Response{Status: 304}, nil, 4 * time.Second, 6 * time.Second, "the endpoint returned 304 Not Modified"},
+		{"599", &egress.Response{Status: 599}, nil, 4 * time.Second, 6 * time.Second, "the endpoint returned 599"},
 		{"503 in 7 s", &egress.Response{Status: 503, Header: header("Retry-After", "7")}, nil, 7 * time.Second, 7 * time.Second, ""},
 		{"503 in 1 s", &egress.Response{Status: 503, Header: header("Retry-After", "1")}, nil, 5 * time.Second, 5 * time.Second, ""},
 		{"503 in a year", &egress.Response{Status: 503, Header: header("Retry-After", "31536000")}, nil, 10 * time.Second, 10 * time.Second, ""},
 		{"503 in words", &egress.Response{Status: 503, Header: header("Retry-After", "later")}, nil, 4 * time.Second, 6 * time.Second, ""},
-		{"429", &egress.Response{Status: 429}, nil, time.Minute, 72 * time.Second, "the endpoint answered 429 Too Many Requests"},
+		{"429", &egress.Response{Status: 429}, nil, time.Minute, 72 * time.Second, "the endpoint returned 429 Too Many Requests"},
 		{"429 in 7 s", &egress.Response{Status: 429, Header: header("Retry-After", "7")}, nil, time.Minute, 72 * time.Second, ""},
 		{"time-out", nil, timedOut, time.Minute, 72 * time.Second, "it did not answer in time"},
 		{"refused", nil, refused, 4 * time.Second, 6 * time.Second, "connection refused"},
@@ -157,7 +156,7 @@ func TestAnswersAndDelays(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				o := newOffice()
+				o := newOutbox()
 				d := o.send(o.hook("ws_1", "wh_1", "https://one.example/hook"), "run_1")
 				sent := 0
 				_, stop := launch(t, o, receivers(func(context.Context, egress.Request) (*egress.Response, error) {
@@ -186,14 +185,13 @@ func TestAnswersAndDelays(t *testing.T) {
 	}
 }
 
-// Every 2xx is a success.
-func TestSuccesses(t *testing.T) {
+func TestEvery2xxIsASuccess(t *testing.T) {
 	t.Parallel()
 	for _, status := range []int{200, 201, 202, 204, 299} {
 		t.Run(fmt.Sprint(status), func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				o := newOffice()
+				o := newOutbox()
 				d := o.send(o.hook("ws_1", "wh_1", "https://one.example/hook"), "run_1")
 				_, stop := launch(t, o, always(status))
 				time.Sleep(time.Hour)

@@ -13,17 +13,17 @@ import (
 
 const (
 	hintLength = 4
-	// overlap is how long the secret before a rotation is still signed with.
-	overlap = 24 * time.Hour
+	// rotationOverlap is how long the previous secret stays valid after a rotation.
+	rotationOverlap = 24 * time.Hour
 )
 
-// SecretRef is where the signing secret of a webhook is sealed.
+// SecretRef identifies the signing secret of a webhook in the vault.
 func SecretRef(w Webhook) vault.Ref {
 	return vault.Ref{Workspace: w.WorkspaceID, Table: "webhooks", ID: w.ID}
 }
 
-// giveSecret gives a webhook a new signing secret and returns it.
-func (s *Service) giveSecret(ctx context.Context, w *Webhook) (string, error) {
+// newSecret sets a new signing secret and returns it.
+func (s *Service) newSecret(ctx context.Context, w *Webhook) (string, error) {
 	key := make([]byte, 32)
 	_, _ = rand.Read(key)
 	secret := secretPrefix + base64.StdEncoding.EncodeToString(key)
@@ -35,9 +35,9 @@ func (s *Service) giveSecret(ctx context.Context, w *Webhook) (string, error) {
 	return secret, nil
 }
 
-// RotateSecret replaces the signing secret and returns the new one, which is
-// shown this once. The one that was in force until now is used beside it for a
-// while; one that was replaced before that is not used any more.
+// RotateSecret replaces the signing secret and returns the new one, which is never
+// returned again. The previous secret stays valid for rotationOverlap; older ones
+// are no longer used.
 func (s *Service) RotateSecret(ctx context.Context, actor auth.Actor, id string) (Webhook, string, error) {
 	for {
 		w, err := s.Get(ctx, actor, id)
@@ -45,14 +45,14 @@ func (s *Service) RotateSecret(ctx context.Context, actor auth.Actor, id string)
 			return Webhook{}, "", err
 		}
 		was := w.UpdatedAt
-		w.UpdatedAt = clock.After(was)
-		until := w.UpdatedAt.Add(overlap)
+		w.UpdatedAt = clock.NowAfter(was)
+		until := w.UpdatedAt.Add(rotationOverlap)
 		w.OldSecret, w.OldUntil = w.SealedSecret, &until
-		secret, err := s.giveSecret(ctx, &w)
+		secret, err := s.newSecret(ctx, &w)
 		if err != nil {
 			return Webhook{}, "", err
 		}
-		entry := actor.Did("webhook.secret_rotated", "webhook", id, map[string]any{"secret_hint": w.SecretHint})
+		entry := actor.AuditEntry("webhook.secret_rotated", "webhook", id, map[string]any{"secret_hint": w.SecretHint})
 		outcome, err := s.store.UpdateWebhook(ctx, w, was, entry)
 		if err != nil || outcome == Done {
 			return w, secret, err
@@ -60,7 +60,7 @@ func (s *Service) RotateSecret(ctx context.Context, actor auth.Actor, id string)
 	}
 }
 
-// OldSecretUntil is when the secret before ceases to be used, nil: it has.
+// OldSecretUntil returns when the previous secret expires, or nil if it has.
 func (w Webhook) OldSecretUntil(now time.Time) *time.Time {
 	if w.OldUntil == nil || !now.Before(*w.OldUntil) {
 		return nil

@@ -13,14 +13,14 @@ import (
 
 const secretPrefix = "whsec_"
 
-// signService is the value of X-Service-Signature: keyed with the whole secret
-// as it is written.
+// signService returns the value of X-Service-Signature. The key is the secret as
+// text.
 func signService(secret string, body []byte) string {
 	return "sha256=" + hex.EncodeToString(digest([]byte(secret), body))
 }
 
-// signStandard is one entry of webhook-signature as Standard Webhooks has it:
-// keyed with the bytes that the secret stands for, over the id and the time too.
+// signStandard returns one entry of webhook-signature, as defined by Standard
+// Webhooks: the key is the decoded secret, and the id and the time are signed too.
 func signStandard(secret, id string, at time.Time, body []byte) string {
 	key, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(secret, secretPrefix))
 	if err != nil {
@@ -36,8 +36,8 @@ func digest(key, content []byte) []byte {
 	return mac.Sum(nil)
 }
 
-// sign adds both kinds of signatures to a request. The first secret is the one
-// in force; Standard Webhooks can carry those that were before it.
+// sign adds both kinds of signatures to a request. The first secret is the current
+// one; a Standard Webhooks signature also covers the others.
 func sign(h http.Header, secrets []string, id string, at time.Time, body []byte) {
 	h.Set("X-Service-Signature", signService(secrets[0], body))
 	standard := make([]string, len(secrets))

@@ -7,8 +7,8 @@ import (
 	"github.com/stepmill/stepmill/internal/webhook"
 )
 
-// The vectors are those of the documentation of GitHub and of the Standard
-// Webhooks specification: receivers verify with libraries made for these.
+// The vectors come from the documentation of GitHub and the Standard Webhooks
+// specification, since receivers verify with libraries made for these.
 func TestSignatures(t *testing.T) {
 	t.Parallel()
 	if got, want := webhook.SignService("It's a Secret to Everybody", []byte("Hello, World!")),

@@ -7,33 +7,33 @@ import (
 	"github.com/stepmill/stepmill/internal/tally"
 )
 
-// Stats is what a courier has done so far, and what it is busy with.
+// Stats describes what the sender has done and is doing.
 type Stats struct {
-	// Attempts counts those that were made by what came of them.
+	// Attempts counts attempts by outcome.
 	Attempts map[string]int64
-	// Duration is how long endpoints took.
+	// Duration is the distribution of response times.
 	Duration tally.Snapshot
-	// InFlight is how many attempts are under way, Queued how many deliveries
-	// that are due wait in memory.
+	// InFlight is the number of attempts in flight, Queued the number of due
+	// deliveries queued in memory.
 	InFlight, Queued int
 }
 
-// counts is what the courier counts.
+// counts holds the counters behind Stats.
 type counts struct {
 	attempts         *tally.Set
 	took             *tally.Histogram
 	inFlight, queued atomic.Int64
 }
 
-// attemptFailed is the outcome of an attempt after which another follows. The
-// others are those of the delivery.
+// attemptFailed is the outcome of a failed attempt that will be retried. Other
+// outcomes are delivery statuses.
 const attemptFailed = "failed"
 
 func newCounts() *counts {
 	return &counts{
 		attempts: tally.NewSet(string(Delivered), attemptFailed, string(Exhausted)),
-		took: tally.NewTimes(5*time.Millisecond, 25*time.Millisecond, 50*time.Millisecond, 100*time.Millisecond, 250*time.Millisecond,
-			500*time.Millisecond, time.Second, 2500*time.Millisecond, 5*time.Second, 10*time.Second, patience),
+		took: tally.NewDurations(5*time.Millisecond, 25*time.Millisecond, 50*time.Millisecond, 100*time.Millisecond, 250*time.Millisecond,
+			500*time.Millisecond, time.Second, 2500*time.Millisecond, 5*time.Second, 10*time.Second, requestTimeout),
 	}
 }
 
@@ -43,13 +43,13 @@ func (c *counts) attempt(r Report) {
 		outcome = attemptFailed
 	}
 	c.attempts.Add(outcome)
-	c.took.Took(r.Attempt.Duration)
+	c.took.ObserveDuration(r.Attempt.Duration)
 }
 
-// Stats tells what the courier has done.
-func (c *Courier) Stats() Stats {
+// Stats returns what the sender has done and is doing.
+func (s *Sender) Stats() Stats {
 	return Stats{
-		Attempts: c.counts.attempts.Counts(), Duration: c.counts.took.Snapshot(),
-		InFlight: int(c.counts.inFlight.Load()), Queued: int(c.counts.queued.Load()),
+		Attempts: s.counts.attempts.Counts(), Duration: s.counts.took.Snapshot(),
+		InFlight: int(s.counts.inFlight.Load()), Queued: int(s.counts.queued.Load()),
 	}
 }

@@ -1,6 +1,6 @@
 // Package webhook owns outbound webhooks: the endpoints that clients register,
-// their signing secrets, which events they receive, and the deliveries of these:
-// sending them, the log of it, samples and repetitions.
+// their signing secrets and event subscriptions, and their deliveries, with
+// sending, retries, the delivery log, test events and redelivery.
 package webhook
 
 import (
@@ -21,7 +21,7 @@ import (
 	"github.com/stepmill/stepmill/internal/workflow"
 )
 
-// Webhook is an endpoint of a client.
+// Webhook is a client's endpoint.
 type Webhook struct {
 	ID             string
 	WorkspaceID    string
@@ -32,38 +32,37 @@ type Webhook struct {
 	DisabledReason string
 	SealedSecret   []byte
 	SecretHint     string
-	// OldSecret, sealed, is the one before, which receivers may still use until
-	// OldUntil.
+	// OldSecret is the previous secret, sealed. It is valid until OldUntil.
 	OldSecret []byte
 	OldUntil  *time.Time
-	// FailingSince is when the first of its attempts failed that no success came
-	// after, nil: the last one succeeded.
+	// FailingSince is the time of the first failure after the last success, or nil if
+	// the last attempt succeeded.
 	FailingSince *time.Time
 	CreatedAt    time.Time
 	UpdatedAt    time.Time
 }
 
-// Wants tells whether the webhook receives an event of its workspace.
+// Wants reports whether the webhook is subscribed to an event of its workspace.
 func (w Webhook) Wants(e event.Event) bool {
 	return w.Enabled && slices.Contains(w.Events, e.Type) && (w.WorkflowID == "" || w.WorkflowID == e.WorkflowID)
 }
 
-// Store keeps webhooks. A method is one atomic unit; a pointer result is nil
-// when there is no such row.
+// Store stores webhooks. A method is one transaction; a pointer result is nil if
+// there is no such row.
 type Store interface {
-	// InsertWebhook refuses with TooMany or NoWorkflow.
+	// InsertWebhook returns TooMany or NoWorkflow if it rejects the webhook.
 	InsertWebhook(ctx context.Context, w Webhook, atMost int, entry audit.Entry) (Outcome, error)
 	Webhook(ctx context.Context, workspaceID, id string) (*Webhook, error)
 	Webhooks(ctx context.Context, workspaceID string, page paging.Request) (paging.Page[Webhook], error)
-	// UpdateWebhook applies the change if the row was last changed at that
-	// time, else it answers Changed; a foreign workflow gives NoWorkflow. What
-	// waits for one that becomes disabled is dropped.
+	// UpdateWebhook updates the row if it was last changed at the given time, and
+	// returns Changed otherwise. It returns NoWorkflow for a workflow of another
+	// workspace. Disabling a webhook drops its pending deliveries.
 	UpdateWebhook(ctx context.Context, w Webhook, was time.Time, entry audit.Entry) (Outcome, error)
 	DeleteWebhook(ctx context.Context, workspaceID, id string, at time.Time, entry audit.Entry) (deleted bool, err error)
 	Log
 }
 
-// Outcome is how a write ended.
+// Outcome is the outcome of a write.
 type Outcome int
 
 // The outcomes of a write.
@@ -75,17 +74,17 @@ const (
 	Disabled
 )
 
-// Guard says which URLs may be called.
+// Guard decides which URLs may be called.
 type Guard interface {
 	CheckURL(u *url.URL) error
 }
 
-// Sealer keeps signing secrets.
+// Sealer encrypts signing secrets.
 type Sealer interface {
 	Seal(ctx context.Context, ref vault.Ref, plain []byte) ([]byte, error)
 }
 
-// Service has the use cases of webhooks.
+// Service implements the use cases of webhooks.
 type Service struct {
 	store  Store
 	vault  Sealer
@@ -93,22 +92,22 @@ type Service struct {
 	sample Sampler
 }
 
-// NewService makes a service on a store.
+// NewService returns a service that uses the given store.
 func NewService(store Store, vault Sealer, guard Guard, sample Sampler) *Service {
 	return &Service{store: store, vault: vault, guard: guard, sample: sample}
 }
 
 const maxURL = 2048
 
-// New is what the maker of a webhook chooses.
+// New describes a webhook to create.
 type New struct {
 	URL        string
 	Events     []string
 	WorkflowID string
 }
 
-// Create registers a webhook and returns it with its signing secret, which is
-// shown this once.
+// Create creates a webhook and returns it with its signing secret, which is never
+// returned again.
 func (s *Service) Create(ctx context.Context, actor auth.Actor, in New) (Webhook, string, error) {
 	w := Webhook{WorkspaceID: actor.Workspace.ID, Enabled: true}
 	if err := s.set(&w, &in.URL, &in.Events, &in.WorkflowID); err != nil {
@@ -116,12 +115,12 @@ func (s *Service) Create(ctx context.Context, actor auth.Actor, in New) (Webhook
 	}
 	now := clock.Now()
 	w.ID, w.CreatedAt, w.UpdatedAt = uid.At(uid.Webhook, now), now, now
-	secret, err := s.giveSecret(ctx, &w)
+	secret, err := s.newSecret(ctx, &w)
 	if err != nil {
 		return Webhook{}, "", err
 	}
 	limit := actor.Limits().Webhooks
-	entry := actor.Did("webhook.created", "webhook", w.ID, map[string]any{"url": redact(w.URL)})
+	entry := actor.AuditEntry("webhook.created", "webhook", w.ID, map[string]any{"url": redact(w.URL)})
 	outcome, err := s.store.InsertWebhook(ctx, w, limit, entry)
 	if err != nil {
 		return Webhook{}, "", err
@@ -135,7 +134,7 @@ func (s *Service) Create(ctx context.Context, actor auth.Actor, in New) (Webhook
 	return w, secret, nil
 }
 
-// Get reads one webhook.
+// Get returns one webhook.
 func (s *Service) Get(ctx context.Context, actor auth.Actor, id string) (Webhook, error) {
 	if !uid.Valid(uid.Webhook, id) {
 		return Webhook{}, notFound(id)
@@ -144,7 +143,7 @@ func (s *Service) Get(ctx context.Context, actor auth.Actor, id string) (Webhook
 	return fault.Found(w, err, notFound, id)
 }
 
-// List lists the webhooks of a workspace, newest first.
+// List returns the webhooks of a workspace, newest first.
 func (s *Service) List(ctx context.Context, actor auth.Actor, page paging.Request) (paging.Page[Webhook], error) {
 	return s.store.Webhooks(ctx, actor.Workspace.ID, page)
 }
@@ -173,10 +172,10 @@ func (s *Service) Update(ctx context.Context, actor auth.Actor, id string, patch
 			if w.Enabled != *patch.Enabled {
 				w.Enabled, w.FailingSince = *patch.Enabled, nil
 			}
-			w.DisabledReason = "" // it tells why Stepmill itself disabled it
+			w.DisabledReason = "" // it explains why Stepmill disabled the webhook
 		}
-		w.UpdatedAt = clock.After(was)
-		entry := actor.Did("webhook.updated", "webhook", id, map[string]any{"url": redact(w.URL), "enabled": w.Enabled})
+		w.UpdatedAt = clock.NowAfter(was)
+		entry := actor.AuditEntry("webhook.updated", "webhook", id, map[string]any{"url": redact(w.URL), "enabled": w.Enabled})
 		outcome, err := s.store.UpdateWebhook(ctx, w, was, entry)
 		switch {
 		case err != nil:
@@ -189,12 +188,12 @@ func (s *Service) Update(ctx context.Context, actor auth.Actor, id string, patch
 	}
 }
 
-// Delete removes a webhook; what was not sent to it yet is not sent any more.
+// Delete deletes a webhook. Its pending deliveries are not sent anymore.
 func (s *Service) Delete(ctx context.Context, actor auth.Actor, id string) error {
 	if !uid.Valid(uid.Webhook, id) {
 		return notFound(id)
 	}
-	entry := actor.Did("webhook.deleted", "webhook", id, nil)
+	entry := actor.AuditEntry("webhook.deleted", "webhook", id, nil)
 	deleted, err := s.store.DeleteWebhook(ctx, actor.Workspace.ID, id, entry.At, entry)
 	if err == nil && !deleted {
 		err = notFound(id)
@@ -264,7 +263,7 @@ func checkEvents(names []string) ([]event.Type, error) {
 	return out, nil
 }
 
-// redact leaves out the query of a URL, where people keep tokens.
+// redact removes the query of a URL, which often contains tokens.
 func redact(text string) string {
 	before, _, _ := strings.Cut(text, "?")
 	return before

@@ -8,26 +8,25 @@ import (
 	"github.com/stepmill/stepmill/internal/paging"
 )
 
-// Recent is how many of its latest runs the activity of a workflow has.
+// Recent is the number of latest runs in the activity of a workflow.
 const Recent = 20
 
-// Activity is a workflow at a glance.
+// Activity summarizes what a workflow does and did recently.
 type Activity struct {
-	Triggers []TriggerHead
-	// NextAt is when the first of the triggers that go by time fires; nil when none
-	// does.
+	Triggers []TriggerRef
+	// NextAt is when the next schedule or poll fires; nil when there is none.
 	NextAt *time.Time
-	// Runs are the latest, newest first.
+	// Runs are the latest runs, newest first.
 	Runs []RecentRun
 }
 
-// TriggerHead tells triggers apart.
-type TriggerHead struct {
+// TriggerRef identifies a trigger.
+type TriggerRef struct {
 	ID   string
 	Type string
 }
 
-// RecentRun is a run as a list of workflows shows it.
+// RecentRun is a run as shown in a list of workflows.
 type RecentRun struct {
 	ID         string
 	Status     string
@@ -36,8 +35,8 @@ type RecentRun struct {
 	FinishedAt *time.Time
 }
 
-// SuccessRate is the share of the runs that succeeded among the finished ones;
-// nil when there are none. Cancelled runs and those of drafts do not count.
+// SuccessRate returns the share of finished runs that succeeded, or nil when
+// there are none. Cancelled runs and runs of drafts do not count.
 func (a Activity) SuccessRate() *float64 {
 	finished, succeeded := 0, 0
 	for _, r := range a.Runs {
@@ -57,7 +56,7 @@ func (a Activity) SuccessRate() *float64 {
 	return &rate
 }
 
-// ActiveItem is a workflow in a list together with what it did lately.
+// ActiveItem is a workflow in a list with its recent activity.
 type ActiveItem struct {
 	Item
 	Activity Activity
@@ -65,8 +64,8 @@ type ActiveItem struct {
 
 // ListActive lists the workflows of a workspace like List, each with its
 // activity.
-func (s *Service) ListActive(ctx context.Context, actor auth.Actor, state State, page paging.Request) (paging.Page[ActiveItem], error) {
-	found, err := s.List(ctx, actor, state, page)
+func (s *Service) ListActive(ctx context.Context, actor auth.Actor, filter Filter, page paging.Request) (paging.Page[ActiveItem], error) {
+	found, err := s.List(ctx, actor, filter, page)
 	if err != nil {
 		return paging.Page[ActiveItem]{}, err
 	}

@@ -8,28 +8,28 @@ import (
 	"github.com/stepmill/stepmill/internal/action"
 )
 
-// Armed is a trigger as it is kept beside its workflow: in step with the
-// current definition, ready to fire while the workflow is active.
+// Armed is a trigger as stored with its workflow. It matches the current
+// definition and fires while the workflow is active.
 type Armed struct {
 	ID   string
 	Type string
-	// Spec is its written form. A trigger that stays the same keeps its time.
+	// Spec is the canonical JSON. A trigger whose Spec is unchanged keeps its NextAt.
 	Spec string
-	// NextAt is when it fires next; nil if not by time, or not now.
+	// NextAt is when it fires next; nil if it has no schedule or is inactive.
 	NextAt *time.Time
-	// Token is the secret part of its address, sealed, and TokenHash what it is
-	// found by. A trigger that has one already keeps it.
+	// Token is the secret part of the webhook URL, encrypted; TokenHash is used to
+	// look it up. A trigger that already has a token keeps it.
 	Token     []byte
 	TokenHash []byte
 }
 
-// Arming makes triggers ready for being kept.
+// Arming prepares triggers for storage.
 type Arming interface {
-	Arm(ctx context.Context, w Workflow, triggers []PlannedTrigger) ([]Armed, error)
+	Arm(ctx context.Context, w Workflow, triggers []CompiledTrigger) ([]Armed, error)
 }
 
-// PlanTriggers makes the triggers of a definition that was checked ready.
-func PlanTriggers(d Definition, catalog *action.Catalog) ([]PlannedTrigger, error) {
+// CompileTriggers compiles the triggers of a definition that passed Check.
+func CompileTriggers(d Definition, catalog *action.Catalog) ([]CompiledTrigger, error) {
 	c := &compiler{catalog: catalog, blocks: map[string]string{}}
 	out := c.compileTriggers(d.Triggers)
 	if len(c.problems) > 0 {
@@ -38,17 +38,22 @@ func PlanTriggers(d Definition, catalog *action.Catalog) ([]PlannedTrigger, erro
 	return out, nil
 }
 
-// arm brings the triggers in step with what a change makes of the workflow.
+// arm updates the stored triggers if the change affects them.
 func (s *Service) arm(ctx context.Context, was State, change *Change) error {
 	w := change.Workflow
 	if change.NewVersion == nil && was == w.State {
 		return nil
 	}
-	planned, err := PlanTriggers(w.Definition, s.catalog)
-	if err != nil {
-		return err
-	}
-	armed, err := s.arming.Arm(ctx, w, planned)
+	armed, err := s.armed(ctx, w)
 	change.Armed = &armed
 	return err
+}
+
+// armed returns the triggers of a workflow, ready to be stored.
+func (s *Service) armed(ctx context.Context, w Workflow) ([]Armed, error) {
+	compiled, err := CompileTriggers(w.Definition, s.catalog)
+	if err != nil {
+		return nil, err
+	}
+	return s.arming.Arm(ctx, w, compiled)
 }

@@ -12,38 +12,38 @@ import (
 	"github.com/stepmill/stepmill/internal/expr"
 )
 
-// Problem is something that keeps a definition from running.
+// Problem is a reason why a definition cannot run.
 type Problem = action.Problem
 
-func text(p Problem) string {
+func problemText(p Problem) string {
 	if p.Hint == "" {
 		return p.Message
 	}
 	return p.Message + " (" + p.Hint + ")"
 }
 
-// Plan is a list of steps made ready to run: references resolved, expressions
-// compiled. It does not change and can be shared.
-type Plan struct {
-	Steps []PlannedStep
-	// Timeout and Share come from the settings; only the plan of a whole
-	// workflow has them, and what follows.
-	Timeout time.Duration
-	Share   *Share
-	// Secrets are the names of all secrets that steps refer to, sorted.
+// Program is a compiled list of steps: references are resolved and expressions
+// compiled. It is immutable and can be shared.
+type Program struct {
+	Steps []CompiledStep
+	// Timeout and Concurrency come from the settings. Only the program of a whole
+	// workflow, not that of a block, has them and the fields below.
+	Timeout     time.Duration
+	Concurrency *ConcurrencyLimit
+	// Secrets are the sorted names of all secrets that steps refer to.
 	Secrets []string
-	// Vars tells whether any expression of a step reads a variable.
+	// Vars reports whether any expression of a step reads a variable.
 	Vars bool
-	// Links tells whether any step refers to a link.
+	// Links reports whether any step refers to a link.
 	Links bool
 	// Triggers are in the order of the definition.
-	Triggers []PlannedTrigger
-	// Pins stand in for the steps of a draft that have one.
+	Triggers []CompiledTrigger
+	// Pins replace the outputs of pinned steps in a draft.
 	Pins Pins
 }
 
-// Trigger returns the trigger with an id; nil when there is none.
-func (p *Plan) Trigger(id string) *PlannedTrigger {
+// Trigger returns the trigger with the given id, or nil.
+func (p *Program) Trigger(id string) *CompiledTrigger {
 	for i := range p.Triggers {
 		if p.Triggers[i].ID == id {
 			return &p.Triggers[i]
@@ -52,32 +52,32 @@ func (p *Plan) Trigger(id string) *PlannedTrigger {
 	return nil
 }
 
-// PlannedStep is a step with what it refers to.
-type PlannedStep struct {
+// CompiledStep is a step with its compiled expressions and its action.
+type CompiledStep struct {
 	Step
-	// After are the indices of the steps that it needs.
+	// After are the indexes of the steps that it needs.
 	After  []int
 	Input  *expr.Value
 	When   *expr.Program // nil: always
 	Action action.Entry
-	// Limit bounds one attempt, Policy says what follows a passing failure.
+	// Limit is the timeout of one attempt; Policy says how the step is retried.
 	Limit  time.Duration
 	Policy Policy
-	// Secrets are the names that the step's own input and condition refer to,
-	// sorted.
+	// Secrets are the sorted names that the step's own input and condition refer
+	// to.
 	Secrets []string
-	// Links are the ids of the steps whose links the input refers to, sorted.
+	// Links are the sorted ids of the steps whose links the input refers to.
 	Links []string
-	// Pure says that the action has no effect with this input.
+	// Pure reports whether the action has no side effects with this input.
 	Pure bool
-	// Block is set for a step that holds steps.
+	// Block is set for a step that contains steps.
 	Block *Block
 }
 
-// Block is the inside of a loop.
+// Block is a compiled loop.
 type Block struct {
-	Body *Plan
-	// Items is the list that is looped over, nil for one that is repeated.
+	Body *Program
+	// Items is the list of a foreach; nil for a repeat.
 	Items    *expr.Program
 	Parallel int
 	Until    *expr.Program
@@ -85,14 +85,14 @@ type Block struct {
 	Max      int
 }
 
-// Names are what expressions of a workspace can refer to.
+// Names are the names that expressions in a workspace can refer to.
 type Names struct {
 	Secrets   []string
 	Variables []string
 }
 
-// Find returns the step with an id, wherever it is; nil when there is none.
-func (p *Plan) Find(id string) *PlannedStep {
+// Find returns the step with the given id, at any depth, or nil.
+func (p *Program) Find(id string) *CompiledStep {
 	for i := range p.Steps {
 		step := &p.Steps[i]
 		if step.ID == id {
@@ -108,20 +108,20 @@ func (p *Plan) Find(id string) *PlannedStep {
 	return nil
 }
 
-// Compile checks a definition and makes it ready to run. It reports every
-// problem at once; a plan is only returned when there are none. Names of
-// secrets and variables are not looked up: they may come and go.
-func Compile(d Definition, catalog *action.Catalog) (*Plan, []Problem) {
-	c, plan := compile(d, catalog)
-	if problems := c.reported(); len(problems) > 0 {
+// Compile checks and compiles a definition. It reports all problems at once and
+// returns a program only if there are none. It does not look up secrets and
+// variables, since they may be created or deleted at any time.
+func Compile(d Definition, catalog *action.Catalog) (*Program, []Problem) {
+	c, program := compile(d, catalog)
+	if problems := c.sortedProblems(); len(problems) > 0 {
 		return nil, problems
 	}
-	return plan, nil
+	return program, nil
 }
 
-// Check reports what keeps a definition from being saved: what Compile reports,
-// and secrets and variables that do not exist. It asks for the known names only
-// if the definition refers to any.
+// Check reports why a definition cannot be saved: the problems that Compile
+// reports, and secrets and variables that do not exist. It calls known only if
+// the definition refers to any.
 func Check(d Definition, catalog *action.Catalog, known func() (Names, error)) ([]Problem, error) {
 	c, _ := compile(d, catalog)
 	if len(c.secrets)+len(c.vars) > 0 {
@@ -132,32 +132,32 @@ func Check(d Definition, catalog *action.Catalog, known func() (Names, error)) (
 		c.checkNames("secret", c.secrets, names.Secrets)
 		c.checkNames("variable", c.vars, names.Variables)
 	}
-	return c.reported(), nil
+	return c.sortedProblems(), nil
 }
 
-func compile(d Definition, catalog *action.Catalog) (*compiler, *Plan) {
-	c := &compiler{catalog: catalog, blocks: map[string]string{}, answered: map[string]bool{}}
+func compile(d Definition, catalog *action.Catalog) (*compiler, *Program) {
+	c := &compiler{catalog: catalog, blocks: map[string]string{}, answerable: map[string]bool{}}
 	triggers := c.compileTriggers(d.Triggers)
 	secrets, vars := len(c.secrets), len(c.vars)
 	c.allVars = false
 	c.checkIDs("/steps", d.Steps, "")
-	plan := c.compileLevel("/steps", d.Steps, level{visible: map[string]bool{}, around: map[string]bool{}})
-	c.compileSettings(d.Settings, plan)
-	plan.Triggers = triggers
-	plan.Links = c.links
-	plan.Secrets, plan.Vars = union(nil, c.secrets[secrets:]), len(c.vars) > vars || c.allVars
-	return c, plan
+	program := c.compileSteps("/steps", d.Steps, scope{visible: map[string]bool{}, enclosing: map[string]bool{}})
+	c.compileSettings(d.Settings, program)
+	program.Triggers = triggers
+	program.Links = c.links
+	program.Secrets, program.Vars = mergeNames(nil, c.secrets[secrets:]), len(c.vars) > vars || c.allVars
+	return c, program
 }
 
-// reported are the problems in the order of the document.
-func (c *compiler) reported() []Problem {
-	slices.SortStableFunc(c.problems, func(a, b Problem) int { return stepOf(a.Pointer) - stepOf(b.Pointer) })
+// sortedProblems returns the problems in document order.
+func (c *compiler) sortedProblems() []Problem {
+	slices.SortStableFunc(c.problems, func(a, b Problem) int { return topLevelIndex(a.Pointer) - topLevelIndex(b.Pointer) })
 	return c.problems
 }
 
-// stepOf is the position of the top-level step that a pointer leads into, so
-// that problems can be told in the order of the document.
-func stepOf(pointer string) int {
+// topLevelIndex returns the index of the top-level step that a pointer leads
+// into, or -1.
+func topLevelIndex(pointer string) int {
 	rest, found := strings.CutPrefix(pointer, "/steps/")
 	if !found {
 		return -1
@@ -171,25 +171,25 @@ func stepOf(pointer string) int {
 }
 
 type compiler struct {
-	catalog  *action.Catalog
-	names    []string
-	blocks   map[string]string // of each step, the id of the block it is in
-	secrets  []expr.Ref        // with pointers from the top
-	vars     []expr.Ref
-	allVars  bool
-	links    bool
-	problems []Problem
-	answered map[string]bool // steps that can be answered
+	catalog    *action.Catalog
+	names      []string
+	blocks     map[string]string // by step id, the id of its block
+	secrets    []expr.Ref        // with pointers from the document root
+	vars       []expr.Ref
+	allVars    bool
+	links      bool
+	problems   []Problem
+	answerable map[string]bool // by step id: waits for an answer
 }
 
-// level is where a list of steps stands: what it can refer to outside of itself.
-type level struct {
-	visible map[string]bool // steps outside that come before
-	around  map[string]bool // steps of this list and of those that it is in
-	item    bool            // inside a foreach
-	index   bool            // inside any loop
-	depth   int
-	// In a trigger that polls: its answer, and how far it has come.
+// scope is what the expressions of a list of steps can refer to.
+type scope struct {
+	visible   map[string]bool // steps that end before
+	enclosing map[string]bool // steps of this list and of the lists around it
+	item      bool            // inside a foreach
+	index     bool            // inside any loop
+	depth     int
+	// Only in a poll trigger.
 	response bool
 	cursor   bool
 }
@@ -198,9 +198,9 @@ func (c *compiler) report(pointer, hint, format string, args ...any) {
 	c.problems = append(c.problems, Problem{Pointer: pointer, Message: fmt.Sprintf(format, args...), Hint: hint})
 }
 
-// compileLevel compiles a list of steps: the top, or the body of a block.
-func (c *compiler) compileLevel(at string, steps []Step, lv level) *Plan {
-	plan := &Plan{Steps: make([]PlannedStep, len(steps))}
+// compileSteps compiles the top-level steps or the body of a block.
+func (c *compiler) compileSteps(at string, steps []Step, sc scope) *Program {
+	program := &Program{Steps: make([]CompiledStep, len(steps))}
 	index := map[string]int{}
 	for i, step := range steps {
 		if _, taken := index[step.ID]; !taken {
@@ -208,23 +208,23 @@ func (c *compiler) compileLevel(at string, steps []Step, lv level) *Plan {
 		}
 	}
 	for i, step := range steps {
-		plan.Steps[i] = PlannedStep{Step: step, After: c.needs(fmt.Sprintf("%s/%d", at, i), i, step, index)}
+		program.Steps[i] = CompiledStep{Step: step, After: c.resolveNeeds(fmt.Sprintf("%s/%d", at, i), i, step, index)}
 	}
-	upstream, around := c.checkOrder(at, plan), maps.Clone(lv.around)
+	upstream, enclosing := c.checkOrder(at, program), maps.Clone(sc.enclosing)
 	for id := range index {
-		around[id] = true
+		enclosing[id] = true
 	}
-	for i := range plan.Steps {
-		inner := lv
-		inner.around = around
+	for i := range program.Steps {
+		inner := sc
+		inner.enclosing = enclosing
 		inner.visible = map[string]bool{}
-		for id := range lv.visible {
+		for id := range sc.visible {
 			inner.visible[id] = true
 		}
 		for before := range upstream[i] {
 			inner.visible[steps[before].ID] = true
 		}
-		c.compileStep(fmt.Sprintf("%s/%d", at, i), &plan.Steps[i], inner)
+		c.compileStep(fmt.Sprintf("%s/%d", at, i), &program.Steps[i], inner)
 	}
-	return plan
+	return program
 }

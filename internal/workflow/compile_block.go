@@ -4,24 +4,24 @@ import (
 	"time"
 )
 
-// MaxBlockDepth is how deep blocks can be nested.
+// MaxBlockDepth is the maximum nesting depth of blocks.
 const MaxBlockDepth = 5
 
 const (
 	maxParallel = 100
-	// maxRounds bounds a block that is repeated.
+	// maxRounds limits the rounds of a repeat.
 	maxRounds     = 10_000
 	defaultRounds = 100
 	maxEvery      = 366 * 24 * time.Hour
 )
 
-// isBlock tells whether the step is meant to be a block, rightly or not.
+// isBlock reports whether the step has any member of a block, valid or not.
 func (s Step) isBlock() bool {
 	return s.Foreach != "" || s.Repeat != nil || s.Steps != nil || s.Parallel != 0
 }
 
-// Kind is what the API shows as the type of a step: the action, or the kind of
-// block.
+// Kind returns what the API shows as the type of a step: the action, or the kind
+// of block.
 func (s Step) Kind() string {
 	switch {
 	case s.Foreach != "":
@@ -32,25 +32,25 @@ func (s Step) Kind() string {
 	return s.Uses
 }
 
-// compileBlock compiles a step that holds steps.
-func (c *compiler) compileBlock(at string, planned *PlannedStep, lv level) {
-	step := planned.Step
+// compileBlock compiles a step that contains steps.
+func (c *compiler) compileBlock(at string, compiled *CompiledStep, sc scope) {
+	step := compiled.Step
 	c.checkBlockFields(at, step)
 	block := &Block{Parallel: max(1, step.Parallel)}
 	if step.Foreach != "" {
-		block.Items = c.openProgram(at+"/foreach", step.Foreach, lv)
+		block.Items = c.compileLoopExpr(at+"/foreach", step.Foreach, sc)
 	}
-	body := lv
-	body.index, body.item, body.depth = true, lv.item || step.Foreach != "", lv.depth+1
+	body := sc
+	body.index, body.item, body.depth = true, sc.item || step.Foreach != "", sc.depth+1
 	if body.depth > MaxBlockDepth {
-		c.report(at, "", "blocks can be nested at most %d deep", MaxBlockDepth)
+		c.report(at, "", "blocks can be nested at most %d levels deep", MaxBlockDepth)
 		return
 	}
-	block.Body = c.compileLevel(at+"/steps", step.Steps, body)
+	block.Body = c.compileSteps(at+"/steps", step.Steps, body)
 	if step.Repeat != nil {
 		c.compileRepeat(at+"/repeat", step, block, body)
 	}
-	planned.Block = block
+	compiled.Block = block
 }
 
 func (c *compiler) checkBlockFields(at string, step Step) {
@@ -59,21 +59,21 @@ func (c *compiler) checkBlockFields(at string, step Step) {
 	}
 	switch {
 	case step.Foreach != "" && step.Repeat != nil:
-		c.report(at+"/repeat", "", "a block has either foreach or repeat")
+		c.report(at+"/repeat", "", "a block cannot have both foreach and repeat")
 	case step.Foreach == "" && step.Repeat == nil:
-		c.report(at, "add foreach or repeat", "a step with steps of its own is a loop and says over what")
+		c.report(at, "add foreach or repeat", "a step that contains steps must be a loop")
 	}
 	if step.Uses != "" {
-		c.report(at+"/uses", "", "a block holds steps and uses no action itself")
+		c.report(at+"/uses", "", "a block contains steps and cannot use an action")
 	}
 	if step.With != nil {
-		c.report(at+"/with", "", "a block has no input")
+		c.report(at+"/with", "move it to a step inside the block", "a block takes no input")
 	}
 	if step.Retry != nil {
-		c.report(at+"/retry", "", "belongs to the steps inside the block")
+		c.report(at+"/retry", "set it on the steps inside the block", "a block cannot have retry")
 	}
 	if step.Timeout != "" {
-		c.report(at+"/timeout", "", "belongs to the steps inside the block")
+		c.report(at+"/timeout", "set it on the steps inside the block", "a block cannot have a timeout")
 	}
 	if step.Parallel != 0 && step.Foreach == "" {
 		c.report(at+"/parallel", "", "only foreach can run rounds in parallel")
@@ -83,24 +83,24 @@ func (c *compiler) checkBlockFields(at string, step Step) {
 	}
 }
 
-// compileRepeat compiles the condition that ends the rounds. It looks at the
-// round that has just ended.
-func (c *compiler) compileRepeat(at string, step Step, block *Block, body level) {
-	seen := body
-	seen.visible = map[string]bool{}
+// compileRepeat compiles the condition that ends a repeat. The condition reads
+// the steps of the round that has just ended.
+func (c *compiler) compileRepeat(at string, step Step, block *Block, body scope) {
+	untilScope := body
+	untilScope.visible = map[string]bool{}
 	for id := range body.visible {
-		seen.visible[id] = true
+		untilScope.visible[id] = true
 	}
 	for _, inner := range step.Steps {
-		seen.visible[inner.ID] = true
+		untilScope.visible[inner.ID] = true
 	}
 	if step.Repeat.Until == "" {
 		c.report(at+"/until", "", "is required")
 	} else {
-		block.Until = c.openProgram(at+"/until", step.Repeat.Until, seen)
+		block.Until = c.compileLoopExpr(at+"/until", step.Repeat.Until, untilScope)
 	}
 	if step.Repeat.Every != "" {
-		block.Every = c.length(at+"/every", step.Repeat.Every, maxEvery)
+		block.Every = c.parseDuration(at+"/every", step.Repeat.Every, maxEvery)
 	}
 	block.Max = step.Repeat.Max
 	if block.Max == 0 {

@@ -7,37 +7,37 @@ import (
 	"github.com/stepmill/stepmill/internal/expr"
 )
 
-// checkInput checks what the input of a step refers to.
-func (c *compiler) checkInput(at string, planned *PlannedStep, refs expr.Refs, lv level) {
-	if spec := planned.Action.Spec; spec.Stores {
+// checkInput checks the references in the input of a step.
+func (c *compiler) checkInput(at string, compiled *CompiledStep, refs expr.Refs, sc scope) {
+	if spec := compiled.Action.Spec; spec.Stores {
 		var secrets, links []expr.Ref
-		refs.Secrets, secrets = guard(refs.Secrets, spec.Guarded)
-		refs.Links, links = guard(refs.Links, spec.Guarded)
-		c.refuse(at, "secret", secrets, spec.Name+" keeps its input in the open")
-		c.refuse(at, "link", links, spec.Name+" keeps its input in the open")
+		refs.Secrets, secrets = splitGuarded(refs.Secrets, spec.Guarded)
+		refs.Links, links = splitGuarded(refs.Links, spec.Guarded)
+		c.rejectRefs(at, "secret", secrets, spec.Name+" stores its input in plain text")
+		c.rejectRefs(at, "link", links, spec.Name+" stores its input in plain text")
 	}
-	planned.Secrets, planned.Links = union(planned.Secrets, refs.Secrets), union(nil, refs.Links)
+	compiled.Secrets, compiled.Links = mergeNames(compiled.Secrets, refs.Secrets), mergeNames(nil, refs.Links)
 	c.links = c.links || len(refs.Links) > 0
-	c.checkLinks(at, refs.Links, lv)
+	c.checkLinks(at, refs.Links, sc)
 	refs.Links = nil
-	c.checkRefs(at, refs, lv)
+	c.checkRefs(at, refs, sc)
 }
 
-// refuseSecrets reports every secret and returns the rest of the references.
-func (c *compiler) refuseSecrets(at string, refs expr.Refs, why string) expr.Refs {
-	c.refuse(at, "secret", refs.Secrets, why)
+// rejectSecrets reports every secret and returns the other references.
+func (c *compiler) rejectSecrets(at string, refs expr.Refs, why string) expr.Refs {
+	c.rejectRefs(at, "secret", refs.Secrets, why)
 	refs.Secrets = nil
 	return refs
 }
 
-func (c *compiler) refuse(at, kind string, refs []expr.Ref, why string) {
+func (c *compiler) rejectRefs(at, kind string, refs []expr.Ref, why string) {
 	for _, ref := range refs {
-		c.report(at+ref.Pointer, "refer to the "+kind+" in the step that needs it", "a %s cannot be used here: %s", kind, why)
+		c.report(at+ref.Pointer, "use the "+kind+" in the step that needs it", "a %s cannot be used here: %s", kind, why)
 	}
 }
 
-// guard tells the references inside some fields of an input from the others.
-func guard(refs []expr.Ref, fields []string) (inside, others []expr.Ref) {
+// splitGuarded separates the references inside the given fields from the others.
+func splitGuarded(refs []expr.Ref, fields []string) (inside, others []expr.Ref) {
 	for _, ref := range refs {
 		field, _, _ := strings.Cut(strings.TrimPrefix(ref.Pointer, "/"), "/")
 		if slices.Contains(fields, field) {
@@ -49,7 +49,7 @@ func guard(refs []expr.Ref, fields []string) (inside, others []expr.Ref) {
 	return inside, others
 }
 
-// checkNames reports references to what does not exist.
+// checkNames reports references to names that are not known.
 func (c *compiler) checkNames(kind string, refs []expr.Ref, known []string) {
 	for _, ref := range refs {
 		if !slices.Contains(known, ref.Name) {
@@ -58,8 +58,8 @@ func (c *compiler) checkNames(kind string, refs []expr.Ref, known []string) {
 	}
 }
 
-// below returns the references with pointers from the top.
-func below(at string, refs []expr.Ref) []expr.Ref {
+// prefixPointers returns the references with pointers from the document root.
+func prefixPointers(at string, refs []expr.Ref) []expr.Ref {
 	out := slices.Clone(refs)
 	for i := range out {
 		out[i].Pointer = at + out[i].Pointer
@@ -67,8 +67,8 @@ func below(at string, refs []expr.Ref) []expr.Ref {
 	return out
 }
 
-// union adds the names in references to a list of names: sorted, each once.
-func union(names []string, refs []expr.Ref) []string {
+// mergeNames adds the names of the references and returns them sorted and unique.
+func mergeNames(names []string, refs []expr.Ref) []string {
 	names = slices.Clone(names)
 	for _, ref := range refs {
 		names = append(names, ref.Name)

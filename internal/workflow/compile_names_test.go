@@ -12,10 +12,10 @@ import (
 )
 
 // check checks a definition in a workspace that has two secrets and a variable,
-// and tells whether it was asked for the names.
+// and reports whether the names were looked up.
 func check(t *testing.T, definition string) (problems []workflow.Problem, asked bool) {
 	t.Helper()
-	actions, err := catalog.New(catalog.Means{})
+	actions, err := catalog.New(catalog.Deps{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,11 +35,11 @@ func check(t *testing.T, definition string) (problems []workflow.Problem, asked 
 
 const call = `"uses": "http.request", "with": {"url": "https://example.com", "headers": {"Authorization": "Bearer ${{ secrets.gh_token }}"}}`
 
-func TestNamesAreChecked(t *testing.T) {
+func TestCheckNames(t *testing.T) {
 	t.Parallel()
-	const elsewhere = "refer to the secret in the step that needs it"
-	refused := func(pointer, why string) []workflow.Problem {
-		return []workflow.Problem{{Pointer: pointer, Message: "a secret cannot be used here: " + why, Hint: elsewhere}}
+	const hint = "use the secret in the step that needs it"
+	rejected := func(pointer, why string) []workflow.Problem {
+		return []workflow.Problem{{Pointer: pointer, Message: "a secret cannot be used here: " + why, Hint: hint}}
 	}
 	for name, test := range map[string]struct {
 		definition string
@@ -56,69 +56,69 @@ func TestNamesAreChecked(t *testing.T) {
 			`{"steps": [{"id": "a", "if": "secrets.OTHER == 'x'", "uses": "data.set", "with": {"values": {}}}]}`,
 			[]workflow.Problem{{Pointer: "/steps/0/if", Message: `there is no secret "OTHER"`, Hint: `did you mean "other"?`}},
 		},
-		"a secret is no variable": {
+		"a secret is not a variable": {
 			`{"steps": [{"id": "a", "uses": "data.set", "with": {"values": {"x": "${{ vars.gh_token }}"}}}]}`,
 			[]workflow.Problem{{Pointer: "/steps/0/with/values/x", Message: `there is no variable "gh_token"`}},
 		},
-		"a variable of the settings": {
+		"a variable in the settings": {
 			`{"settings": {"concurrency": {"key": "${{ vars.regions }}"}}, "steps": []}`,
-			[]workflow.Problem{{Pointer: "/settings/concurrency/key", Message: "the key cannot be made from variables", Hint: "use trigger.payload"}},
+			[]workflow.Problem{{Pointer: "/settings/concurrency/key", Message: "the key cannot use variables", Hint: "use trigger.payload"}},
 		},
-		"problems in the order of the document": {
+		"problems in document order": {
 			`{"steps": [{"id": "a", "if": "vars.none == 1", "uses": "data.set", "with": {"values": {}}}, {"id": "b", "uses": "data.set"}]}`,
 			[]workflow.Problem{
 				{Pointer: "/steps/0/if", Message: `there is no variable "none"`},
 				{Pointer: "/steps/1/with/values", Message: "is required"},
 			},
 		},
-		"a secret in what is kept": {
+		"a secret in a stored input": {
 			`{"steps": [{"id": "a", "uses": "data.set", "with": {"values": {"x": "${{ secrets.gh_token }}"}}}]}`,
-			refused("/steps/0/with/values/x", "data.set keeps its input in the open"),
+			rejected("/steps/0/with/values/x", "data.set stores its input in plain text"),
 		},
 		"a secret that is looped over": {
 			`{"steps": [{"id": "a", "foreach": "split(secrets.gh_token, ',')", "steps": [{"id": "b", ` + call + `}]}]}`,
-			refused("/steps/0/foreach", "the rounds of a loop are recorded in the open"),
+			rejected("/steps/0/foreach", "the rounds of a loop are recorded in plain text"),
 		},
 		"a secret that ends a loop": {
 			`{"steps": [{"id": "a", "repeat": {"until": "secrets.none == 'x'"}, "steps": [{"id": "b", ` + call + `}]}]}`,
-			refused("/steps/0/repeat/until", "the rounds of a loop are recorded in the open"),
+			rejected("/steps/0/repeat/until", "the rounds of a loop are recorded in plain text"),
 		},
 		"a link of a step that waits, before it": {
 			`{"steps": [{"id": "tell", "uses": "http.request", "with": {"url": "https://a.example", "body": "${{ links.ask.page }}"}}, {"id": "ask", "uses": "flow.approval"}]}`, nil,
 		},
-		"its own link, and a secret, in what it sends": {
+		"its own link and a secret in its notification": {
 			`{"steps": [{"id": "ask", "uses": "flow.approval", "with": {"notify": {"url": "${{ secrets.gh_token }}", "body": ["${{ links.ask.callback }}"]}}}]}`, nil,
 		},
 		"a link from inside a loop to outside": {
 			`{"steps": [{"id": "ask", "needs": [], "uses": "flow.approval"}, {"id": "l", "needs": [], "foreach": "[1]", "steps": [{"id": "x", "uses": "http.request", "with": {"url": "https://a.example/${{ links.ask.page }}"}}]}]}`, nil,
 		},
-		"a link of what is inside a loop": {
+		"a link of a step inside a loop": {
 			`{"steps": [{"id": "x", "uses": "http.request", "with": {"url": "https://a.example/${{ links.ask.page }}"}}, {"id": "l", "foreach": "[1]", "steps": [{"id": "ask", "uses": "flow.approval"}]}]}`,
-			[]workflow.Problem{{Pointer: "/steps/0/with/url", Message: `step "ask" is inside the block "l": each round has links of its own, which are known only there`}},
+			[]workflow.Problem{{Pointer: "/steps/0/with/url", Message: `step "ask" is inside the block "l": its links can be used only inside that block`}},
 		},
-		"a link of no step, and of one that does not wait": {
+		"a link of an unknown step and of one that does not wait": {
 			`{"steps": [{"id": "x", "uses": "http.request", "with": {"url": "https://a.example/${{ links.asc.page }}${{ links.x.page }}"}}, {"id": "ask", "uses": "flow.approval"}]}`,
 			[]workflow.Problem{
 				{Pointer: "/steps/0/with/url", Message: `there is no step "asc"`, Hint: `did you mean "ask"?`},
 				{Pointer: "/steps/0/with/url", Message: `step "x" has no links: it does not wait for an answer`},
 			},
 		},
-		"a link in what is kept": {
+		"a link in a stored input": {
 			`{"steps": [{"id": "ask", "uses": "flow.approval", "with": {"message": "${{ links.ask.page }}"}}]}`,
 			[]workflow.Problem{{
-				Pointer: "/steps/0/with/message", Hint: "refer to the link in the step that needs it",
-				Message: "a link cannot be used here: flow.approval keeps its input in the open",
+				Pointer: "/steps/0/with/message", Hint: "use the link in the step that needs it",
+				Message: "a link cannot be used here: flow.approval stores its input in plain text",
 			}},
 		},
 		"a link in a condition": {
 			`{"steps": [{"id": "ask", "if": "links.ask.page != nil", "uses": "flow.approval"}]}`,
 			[]workflow.Problem{{Pointer: "/steps/0/if", Message: "a link can be used only in the input of a step"}},
 		},
-		"reminders of nobody": {
+		"reminders without a recipient": {
 			`{"steps": [{"id": "ask", "uses": "flow.approval", "with": {"remind_every": "1d"}}]}`,
-			[]workflow.Problem{{Pointer: "/steps/0/with/remind_every", Message: "needs notify: there is nobody to remind"}},
+			[]workflow.Problem{{Pointer: "/steps/0/with/remind_every", Message: "requires notify, which is sent again as the reminder"}},
 		},
-		"reminders all the time": {
+		"reminders that are too frequent": {
 			`{"steps": [{"id": "ask", "uses": "flow.approval", "with": {"remind_every": "1s", "notify": {"url": "chat.example"}}}]}`,
 			[]workflow.Problem{
 				{Pointer: "/steps/0/with/remind_every", Message: "must be at least 1m"},
@@ -139,15 +139,15 @@ func TestNamesAreChecked(t *testing.T) {
 	}
 }
 
-func TestNamesAreAskedForWhenNeeded(t *testing.T) {
+func TestNamesAreLookedUpOnlyIfReferenced(t *testing.T) {
 	t.Parallel()
 	if _, asked := check(t, `{"steps": [{"id": "a", "uses": "data.set", "with": {"values": {"x": "${{ trigger.payload }}"}}}]}`); asked {
-		t.Error("the names were asked for, and there is no reference")
+		t.Error("the names were looked up without a reference")
 	}
 	if _, asked := check(t, `{"steps": [{"id": "a", `+call+`}]}`); !asked {
-		t.Error("the names were not asked for")
+		t.Error("the names were not looked up")
 	}
-	actions, err := catalog.New(catalog.Means{})
+	actions, err := catalog.New(catalog.Deps{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -158,10 +158,10 @@ func TestNamesAreAskedForWhenNeeded(t *testing.T) {
 	}
 }
 
-// What a plan refers to is written in it; names are not looked up any more.
-func TestPlansNameTheirSecrets(t *testing.T) {
+// A program lists its secrets, so that they need not be searched at run time.
+func TestProgramListsItsSecrets(t *testing.T) {
 	t.Parallel()
-	plan, problems := compile(t, `[
+	program, problems := compile(t, `[
 		{"id": "a", "if": "secrets.z != secrets.b", "uses": "http.request", "with": {"url": "https://example.com/${{ secrets.b }}", "headers": {"x": "${{ secrets.a }}"}}},
 		{"id": "l", "if": "secrets.l != nil", "foreach": "[1]", "steps": [{"id": "in", "if": "vars.on", "uses": "http.request", "with": {"url": "https://example.com/${{ secrets.inner }}"}}]},
 		{"id": "s", "uses": "data.set", "with": {"values": {}}}
@@ -169,7 +169,7 @@ func TestPlansNameTheirSecrets(t *testing.T) {
 	if problems != nil {
 		t.Fatal(problems)
 	}
-	got := [][]string{plan.Secrets, plan.Steps[0].Secrets, plan.Steps[1].Secrets, plan.Steps[1].Block.Body.Steps[0].Secrets, plan.Steps[2].Secrets}
+	got := [][]string{program.Secrets, program.Steps[0].Secrets, program.Steps[1].Secrets, program.Steps[1].Block.Body.Steps[0].Secrets, program.Steps[2].Secrets}
 	want := [][]string{{"a", "b", "inner", "l", "z"}, {"a", "b", "z"}, {"l"}, {"inner"}, nil}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("secrets (-want +got):\n%s", diff)
@@ -180,12 +180,12 @@ func TestPlansNameTheirSecrets(t *testing.T) {
 		`[{"id": "s", "uses": "data.set", "with": {"values": {"a": "${{ vars[trigger.payload.name] }}"}}}]`:      true,
 		`[{"id": "l", "foreach": "vars.a", "steps": [{"id": "s", "uses": "data.set", "with": {"values": {}}}]}]`: true,
 	} {
-		plan, problems := compile(t, steps)
-		if problems != nil || plan.Vars != vars {
-			t.Errorf("%s: %v, %+v", steps, problems, plan)
+		program, problems := compile(t, steps)
+		if problems != nil || program.Vars != vars {
+			t.Errorf("%s: %v, %+v", steps, problems, program)
 		}
 	}
-	if plan.Steps[1].Block.Body.Vars || plan.Steps[1].Block.Body.Secrets != nil {
-		t.Error("the plan of a block has what only that of a workflow has")
+	if program.Steps[1].Block.Body.Vars || program.Steps[1].Block.Body.Secrets != nil {
+		t.Error("the program of a block has fields of a whole workflow")
 	}
 }

@@ -12,60 +12,60 @@ const (
 	maxRunLimit       = 1000
 )
 
-// Share is Concurrency made ready: runs with the same key share a number of
-// places.
-type Share struct {
-	Key     *expr.Template // nil: all runs of the workflow have the same
+// ConcurrencyLimit is a compiled Concurrency: runs with the same key share a
+// number of slots.
+type ConcurrencyLimit struct {
+	Key     *expr.Template // nil: all runs of the workflow share one key
 	Limit   int
 	OnLimit OnLimit
 }
 
-// compileSettings checks the settings and puts them into the plan.
-func (c *compiler) compileSettings(s Settings, plan *Plan) {
-	plan.Timeout = defaultRunTimeout
+// compileSettings checks the settings and adds them to the program.
+func (c *compiler) compileSettings(s Settings, program *Program) {
+	program.Timeout = defaultRunTimeout
 	if s.Timeout != "" {
-		plan.Timeout = c.length("/settings/timeout", s.Timeout, maxRunTimeout)
+		program.Timeout = c.parseDuration("/settings/timeout", s.Timeout, maxRunTimeout)
 	}
 	if s.Concurrency != nil {
-		plan.Share = c.compileShare("/settings/concurrency", *s.Concurrency)
+		program.Concurrency = c.compileConcurrency("/settings/concurrency", *s.Concurrency)
 	}
 }
 
-func (c *compiler) compileShare(at string, given Concurrency) *Share {
-	share := &Share{Limit: int(given.Limit), OnLimit: given.OnLimit}
-	if share.Limit == 0 {
-		share.Limit = 1
+func (c *compiler) compileConcurrency(at string, given Concurrency) *ConcurrencyLimit {
+	limit := &ConcurrencyLimit{Limit: int(given.Limit), OnLimit: given.OnLimit}
+	if limit.Limit == 0 {
+		limit.Limit = 1
 	}
-	if share.Limit > maxRunLimit {
+	if limit.Limit > maxRunLimit {
 		c.report(at+"/limit", "", "must be at most %d", maxRunLimit)
 	}
-	switch share.OnLimit {
+	switch limit.OnLimit {
 	case "":
-		share.OnLimit = Queue
+		limit.OnLimit = Queue
 	case Queue, Drop, CancelRunning:
 	default:
 		c.report(at+"/on_limit", "", "must be one of queue, drop, cancel_running")
 	}
 	if given.Key == "" {
-		return share
+		return limit
 	}
 	key, err := expr.CompileTemplate(given.Key)
 	if err != nil {
 		c.reportExpr(at+"/key", err)
-		return share
+		return limit
 	}
 	refs := key.Refs()
 	if len(refs.Steps) > 0 || refs.AllSteps {
-		c.report(at+"/key", "use trigger.payload", "the key is worked out before any step has run")
+		c.report(at+"/key", "use trigger.payload", "the key cannot use steps: it is evaluated before any step runs")
 	}
 	if len(refs.Secrets) > 0 {
-		c.report(at+"/key", "", "the key is stored in the open: it cannot be made from a secret")
+		c.report(at+"/key", "", "the key cannot use a secret: it is stored in plain text")
 	}
 	if len(refs.Vars) > 0 || refs.AllVars {
-		c.report(at+"/key", "use trigger.payload", "the key cannot be made from variables")
+		c.report(at+"/key", "use trigger.payload", "the key cannot use variables")
 	}
 	refs.Steps, refs.Secrets, refs.Vars = nil, nil, nil
-	c.checkRefs(at+"/key", refs, level{})
-	share.Key = key
-	return share
+	c.checkRefs(at+"/key", refs, scope{})
+	limit.Key = key
+	return limit
 }

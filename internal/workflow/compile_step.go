@@ -14,9 +14,9 @@ import (
 
 var idPattern = regexp.MustCompile(`^[a-z][a-z0-9_]{0,62}$`)
 
-const idRule = "must start with a letter a-z and have at most 63 characters a-z, 0-9 and _"
+const idRule = "must start with a letter a-z and contain only a-z, 0-9 and _, at most 63 characters"
 
-// checkIDs makes sure that an id is used once in the whole workflow.
+// checkIDs checks that ids are valid and unique in the whole workflow.
 func (c *compiler) checkIDs(at string, steps []Step, block string) {
 	for i, step := range steps {
 		here := fmt.Sprintf("%s/%d", at, i)
@@ -25,19 +25,19 @@ func (c *compiler) checkIDs(at string, steps []Step, block string) {
 		case !idPattern.MatchString(step.ID):
 			c.report(here+"/id", "", idRule)
 		case taken:
-			c.report(here+"/id", "", "the id %q is used by another step too", step.ID)
+			c.report(here+"/id", "", "the id %q is already used by another step", step.ID)
 		default:
 			c.blocks[step.ID] = block
 			entry, _ := c.catalog.Find(step.Uses)
-			c.answered[step.ID] = entry.Spec.Answerable
+			c.answerable[step.ID] = entry.Spec.Answerable
 			c.names = append(c.names, step.ID)
 		}
 		c.checkIDs(here+"/steps", step.Steps, step.ID)
 	}
 }
 
-func (c *compiler) compileStep(at string, planned *PlannedStep, lv level) {
-	step := planned.Step
+func (c *compiler) compileStep(at string, compiled *CompiledStep, sc scope) {
+	step := compiled.Step
 	if utf8.RuneCountInString(step.Name) > maxName {
 		c.report(at+"/name", "", "must have at most %d characters", maxName)
 	}
@@ -48,21 +48,21 @@ func (c *compiler) compileStep(at string, planned *PlannedStep, lv level) {
 		c.report(at+"/on_error", "", "must be fail or continue")
 	}
 	if step.If != "" {
-		planned.When = c.program(at+"/if", string(step.If), lv)
+		compiled.When = c.compileExpr(at+"/if", string(step.If), sc)
 	}
-	if planned.When != nil {
-		planned.Secrets = union(nil, planned.When.Refs().Secrets)
+	if compiled.When != nil {
+		compiled.Secrets = mergeNames(nil, compiled.When.Refs().Secrets)
 	}
 	if step.isBlock() {
-		c.compileBlock(at, planned, lv)
+		c.compileBlock(at, compiled, sc)
 		return
 	}
-	planned.Limit, planned.Policy = c.timeout(at, step), c.policy(at, step)
-	c.compileWith(at, planned, lv)
+	compiled.Limit, compiled.Policy = c.stepTimeout(at, step), c.retryPolicy(at, step)
+	c.compileAction(at, compiled, sc)
 }
 
-// bare compiles an expression, or reports why it cannot.
-func (c *compiler) bare(at, source string) *expr.Program {
+// compileBare compiles an expression without checking its references.
+func (c *compiler) compileBare(at, source string) *expr.Program {
 	program, err := expr.CompileBare(source)
 	if err != nil {
 		c.reportExpr(at, err)
@@ -71,39 +71,39 @@ func (c *compiler) bare(at, source string) *expr.Program {
 	return program
 }
 
-// program compiles an expression and checks what it refers to.
-func (c *compiler) program(at, source string, lv level) *expr.Program {
-	program := c.bare(at, source)
+// compileExpr compiles an expression and checks its references.
+func (c *compiler) compileExpr(at, source string, sc scope) *expr.Program {
+	program := c.compileBare(at, source)
 	if program != nil {
-		c.checkRefs(at, program.Refs(), lv)
+		c.checkRefs(at, program.Refs(), sc)
 	}
 	return program
 }
 
-// openProgram is program for what is recorded in the open.
-func (c *compiler) openProgram(at, source string, lv level) *expr.Program {
-	program := c.bare(at, source)
+// compileLoopExpr is compileExpr for a result that is recorded in plain text.
+func (c *compiler) compileLoopExpr(at, source string, sc scope) *expr.Program {
+	program := c.compileBare(at, source)
 	if program != nil {
-		c.checkRefs(at, c.refuseSecrets(at, program.Refs(), "the rounds of a loop are recorded in the open"), lv)
+		c.checkRefs(at, c.rejectSecrets(at, program.Refs(), "the rounds of a loop are recorded in plain text"), sc)
 	}
 	return program
 }
 
-func (c *compiler) compileWith(at string, planned *PlannedStep, lv level) {
-	if planned.Uses == "" {
+func (c *compiler) compileAction(at string, compiled *CompiledStep, sc scope) {
+	if compiled.Uses == "" {
 		c.report(at+"/uses", "", "is required")
 		return
 	}
-	entry, known := c.catalog.Find(planned.Uses)
+	entry, known := c.catalog.Find(compiled.Uses)
 	if !known {
 		hint := ""
-		if near := c.catalog.Hint(planned.Uses); near != "" {
+		if near := c.catalog.Hint(compiled.Uses); near != "" {
 			hint = fmt.Sprintf("did you mean %q?", near)
 		}
-		c.report(at+"/uses", hint, "unknown action %q", planned.Uses)
+		c.report(at+"/uses", hint, "unknown action %q", compiled.Uses)
 	}
-	planned.Action = entry
-	input, err := decodeWith(planned.With)
+	compiled.Action = entry
+	input, err := decodeInput(compiled.With)
 	if err != nil {
 		c.report(at+"/with", "", "must be an object")
 		return
@@ -112,17 +112,17 @@ func (c *compiler) compileWith(at string, planned *PlannedStep, lv level) {
 	if err != nil {
 		c.reportExpr(at+"/with", err)
 	} else {
-		c.checkInput(at+"/with", planned, value.Refs(), lv)
+		c.checkInput(at+"/with", compiled, value.Refs(), sc)
 	}
-	planned.Input = value
+	compiled.Input = value
 	if !known {
 		return
 	}
-	planned.Pure = entry.Spec.Pure && !slices.ContainsFunc(entry.Spec.Effects, func(field string) bool {
+	compiled.Pure = entry.Spec.Pure && !slices.ContainsFunc(entry.Spec.Effects, func(field string) bool {
 		_, given := input[field]
 		return given
 	})
-	for _, problem := range c.catalog.Check(planned.Uses, input, templated(input)) {
+	for _, problem := range c.catalog.Check(compiled.Uses, input, templated(input)) {
 		c.report(at+"/with"+problem.Pointer, problem.Hint, "%s", problem.Message)
 	}
 }
@@ -135,7 +135,7 @@ func escapes(urls []string) map[string]expr.Escape {
 	return out
 }
 
-func decodeWith(raw json.RawMessage) (map[string]any, error) {
+func decodeInput(raw json.RawMessage) (map[string]any, error) {
 	if raw == nil {
 		return map[string]any{}, nil
 	}
@@ -150,7 +150,7 @@ func decodeWith(raw json.RawMessage) (map[string]any, error) {
 	return object, nil
 }
 
-// reportExpr reports the problems of expressions below a place.
+// reportExpr reports the problems of the expressions below a pointer.
 func (c *compiler) reportExpr(at string, err error) {
 	if many, ok := errors.AsType[expr.Errors](err); ok {
 		for _, e := range many {
@@ -165,8 +165,9 @@ func (c *compiler) reportExpr(at string, err error) {
 	c.report(at, "", "%s", err)
 }
 
-// needs resolves what a step comes after: what it names, or the step before it.
-func (c *compiler) needs(at string, i int, step Step, index map[string]int) []int {
+// resolveNeeds returns the indexes of the steps that a step needs. Without needs,
+// that is the previous step in the list.
+func (c *compiler) resolveNeeds(at string, i int, step Step, index map[string]int) []int {
 	if step.Needs == nil {
 		if i == 0 {
 			return nil
@@ -180,13 +181,13 @@ func (c *compiler) needs(at string, i int, step Step, index map[string]int) []in
 		_, elsewhere := c.blocks[id]
 		switch {
 		case !known && elsewhere:
-			c.report(place, "", "step %q is not in this list of steps: a block and what is around it cannot need each other's steps", id)
+			c.report(place, "", "step %q is not in this list of steps: steps inside and outside a block cannot need each other", id)
 		case !known:
 			c.report(place, c.didYouMean(id), "there is no step %q", id)
 		case position == i:
 			c.report(place, "", "a step cannot need itself")
 		case slices.Contains(after, position):
-			c.report(place, "", "%q is named twice", id)
+			c.report(place, "", "%q is listed twice", id)
 		default:
 			after = append(after, position)
 		}

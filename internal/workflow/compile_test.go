@@ -10,9 +10,9 @@ import (
 	"github.com/stepmill/stepmill/internal/workflow"
 )
 
-func compile(t *testing.T, steps string) (*workflow.Plan, []workflow.Problem) {
+func compile(t *testing.T, steps string) (*workflow.Program, []workflow.Problem) {
 	t.Helper()
-	actions, err := catalog.New(catalog.Means{})
+	actions, err := catalog.New(catalog.Deps{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -25,19 +25,19 @@ func compile(t *testing.T, steps string) (*workflow.Plan, []workflow.Problem) {
 
 const set = `"uses": "data.set", "with": {"values": {}}`
 
-func TestProblemsNameTheirPlace(t *testing.T) {
+func TestProblemsHavePointers(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		steps string
 		want  []workflow.Problem
 	}{
-		"an id that cannot be one": {
+		"an invalid id": {
 			`[{"id": "Get-It", ` + set + `}]`,
-			[]workflow.Problem{{Pointer: "/steps/0/id", Message: "must start with a letter a-z and have at most 63 characters a-z, 0-9 and _"}},
+			[]workflow.Problem{{Pointer: "/steps/0/id", Message: "must start with a letter a-z and contain only a-z, 0-9 and _, at most 63 characters"}},
 		},
 		"an id used twice": {
 			`[{"id": "a", ` + set + `}, {"id": "a", ` + set + `}]`,
-			[]workflow.Problem{{Pointer: "/steps/1/id", Message: `the id "a" is used by another step too`}},
+			[]workflow.Problem{{Pointer: "/steps/1/id", Message: `the id "a" is already used by another step`}},
 		},
 		"an unknown action": {
 			`[{"id": "a", "uses": "data.sett", "with": {}}]`,
@@ -55,7 +55,7 @@ func TestProblemsNameTheirPlace(t *testing.T) {
 			`[{"id": "a", "uses": "data.set", "with": {"values": 5}}]`,
 			[]workflow.Problem{{Pointer: "/steps/0/with/values", Message: "must be object, not number"}},
 		},
-		"an input that is no object": {
+		"an input that is not an object": {
 			`[{"id": "a", "uses": "data.set", "with": [1]}]`,
 			[]workflow.Problem{{Pointer: "/steps/0/with", Message: "must be an object"}},
 		},
@@ -71,16 +71,16 @@ func TestProblemsNameTheirPlace(t *testing.T) {
 			`[{"id": "get", ` + set + `}, {"id": "b", "needs": ["gett"], ` + set + `}]`,
 			[]workflow.Problem{{Pointer: "/steps/1/needs/0", Message: `there is no step "gett"`, Hint: `did you mean "get"?`}},
 		},
-		"a need of itself, and one named twice": {
+		"a step that needs itself, and a need listed twice": {
 			`[{"id": "a", "needs": ["a"], ` + set + `}, {"id": "b", "needs": ["a", "a"], ` + set + `}]`,
 			[]workflow.Problem{
 				{Pointer: "/steps/0/needs/0", Message: "a step cannot need itself"},
-				{Pointer: "/steps/1/needs/1", Message: `"a" is named twice`},
+				{Pointer: "/steps/1/needs/1", Message: `"a" is listed twice`},
 			},
 		},
 		"a cycle": {
 			`[{"id": "a", "needs": ["c"], ` + set + `}, {"id": "b", "needs": ["a"], ` + set + `}, {"id": "c", "needs": ["b"], ` + set + `}]`,
-			[]workflow.Problem{{Pointer: "/steps/0/needs", Message: "the steps wait for each other: a → b → c → a"}},
+			[]workflow.Problem{{Pointer: "/steps/0/needs", Message: "the steps need each other in a cycle: a → b → c → a"}},
 		},
 		"an unknown join and on_error": {
 			`[{"id": "a", "join": "some", "on_error": "retry", ` + set + `}]`,
@@ -93,20 +93,20 @@ func TestProblemsNameTheirPlace(t *testing.T) {
 			`[{"id": "a", ` + set + `}, {"id": "b", "if": "steps.aa.output.x", ` + set + `}]`,
 			[]workflow.Problem{{Pointer: "/steps/1/if", Message: `there is no step "aa"`, Hint: `did you mean "a"?`}},
 		},
-		"an expression that refers to a step beside it": {
+		"an expression that refers to a parallel step": {
 			`[{"id": "a", "needs": [], ` + set + `}, {"id": "b", "needs": [], "uses": "data.set", "with": {"values": {"x": ["${{ steps.a.output.x }}"]}}}]`,
 			[]workflow.Problem{{Pointer: "/steps/1/with/values/x/0", Message: `step "a" does not come before this one`, Hint: `add "a" to needs`}},
 		},
 		"item outside a loop": {
 			`[{"id": "a", "if": "item > 1", ` + set + `}]`,
-			[]workflow.Problem{{Pointer: "/steps/0/if", Message: "item exists only inside a foreach"}},
+			[]workflow.Problem{{Pointer: "/steps/0/if", Message: "item is available only inside a foreach"}},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			plan, problems := compile(t, test.steps)
-			if plan != nil {
-				t.Error("a plan in spite of problems")
+			program, problems := compile(t, test.steps)
+			if program != nil {
+				t.Error("a program despite problems")
 			}
 			if diff := cmp.Diff(test.want, problems); diff != "" {
 				t.Error(diff)
@@ -115,7 +115,7 @@ func TestProblemsNameTheirPlace(t *testing.T) {
 	}
 }
 
-func TestAValueThatIsNotKnownYetIsNotJudged(t *testing.T) {
+func TestExpressionsAreNotTypeChecked(t *testing.T) {
 	t.Parallel()
 	for _, steps := range []string{
 		`[{"id": "a", "uses": "data.set", "with": {"values": "${{ trigger.payload }}"}}]`,
@@ -128,14 +128,14 @@ func TestAValueThatIsNotKnownYetIsNotJudged(t *testing.T) {
 	}
 }
 
-func TestAStepWithoutNeedsComesAfterTheOneBefore(t *testing.T) {
+func TestStepWithoutNeedsFollowsThePreviousOne(t *testing.T) {
 	t.Parallel()
-	plan, problems := compile(t, `[{"id": "a", `+set+`}, {"id": "b", `+set+`}, {"id": "c", "needs": [], `+set+`}, {"id": "d", "needs": ["c", "a"], `+set+`}]`)
+	program, problems := compile(t, `[{"id": "a", `+set+`}, {"id": "b", `+set+`}, {"id": "c", "needs": [], `+set+`}, {"id": "d", "needs": ["c", "a"], `+set+`}]`)
 	if len(problems) > 0 {
 		t.Fatal(problems)
 	}
 	var got [][]int
-	for _, step := range plan.Steps {
+	for _, step := range program.Steps {
 		got = append(got, step.After)
 	}
 	if diff := cmp.Diff([][]int{nil, {0}, nil, {2, 0}}, got); diff != "" {
@@ -165,6 +165,6 @@ func TestCanonicalFormRoundTrips(t *testing.T) {
 		t.Errorf("%s, %v", empty, err)
 	}
 	if _, err := workflow.ParseDefinition([]byte(`{"steps":7}`)); err == nil {
-		t.Error("a damaged definition passes")
+		t.Error("a damaged definition is accepted")
 	}
 }

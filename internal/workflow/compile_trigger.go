@@ -6,8 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/stepmill/stepmill/internal/clock"
 	"github.com/stepmill/stepmill/internal/cron"
-	"github.com/stepmill/stepmill/internal/duration"
 	"github.com/stepmill/stepmill/internal/event"
 	"github.com/stepmill/stepmill/internal/expr"
 	"github.com/stepmill/stepmill/internal/uid"
@@ -20,35 +20,35 @@ const (
 	defaultJitter = 5 * time.Second
 	maxJitter     = time.Hour
 	maxSubscribed = 100
-	// DefaultRate is how many calls of a webhook a minute may have, unless the
-	// trigger says otherwise.
+	// DefaultRate is how many calls per minute a webhook trigger accepts unless it
+	// sets rate.
 	DefaultRate = 6_000
 	maxRate     = 1_000_000
 )
 
-// PlannedTrigger is a trigger made ready: times worked out, expressions
-// compiled. It has what its type needs.
-type PlannedTrigger struct {
+// CompiledTrigger is a trigger with its schedule and expressions compiled. Only
+// the fields of its type are set.
+type CompiledTrigger struct {
 	Trigger
-	Schedule *cron.Schedule // of a schedule and of a poll
-	Jitter   time.Duration  // the bound of what is added to each time
-	// Of a webhook.
+	Schedule *cron.Schedule // schedule and poll
+	Jitter   time.Duration  // upper bound of the delay added to each time
+	// Webhook.
 	Verification *Verification
 	DedupeKey    *expr.Template
 	PerMinute    int
-	// Of a poll.
+	// Poll.
 	Call       *expr.Value
 	List       *expr.Program
 	Identity   *expr.Program // nil: every item is new
-	NextCursor *expr.Program // nil: there is none
+	NextCursor *expr.Program // nil: no cursor
 
-	// Secrets are the names that it refers to, sorted; Vars tells whether it reads
-	// a variable.
+	// Secrets are the sorted names of the secrets that it refers to; Vars reports
+	// whether it reads a variable.
 	Secrets []string
 	Vars    bool
 }
 
-// Verification is Verify made ready.
+// Verification is a compiled Verify.
 type Verification struct {
 	Verify
 	Secret    *expr.Template
@@ -56,12 +56,12 @@ type Verification struct {
 	Tolerance time.Duration
 }
 
-func (c *compiler) compileTriggers(triggers []Trigger) []PlannedTrigger {
+func (c *compiler) compileTriggers(triggers []Trigger) []CompiledTrigger {
 	if len(triggers) > maxTriggers {
 		c.report("/triggers", "", "must have at most %d entries", maxTriggers)
 		return nil
 	}
-	out := make([]PlannedTrigger, len(triggers))
+	out := make([]CompiledTrigger, len(triggers))
 	seen := map[string]bool{}
 	for i, trigger := range triggers {
 		at := fmt.Sprintf("/triggers/%d", i)
@@ -69,7 +69,7 @@ func (c *compiler) compileTriggers(triggers []Trigger) []PlannedTrigger {
 		case !idPattern.MatchString(trigger.ID):
 			c.report(at+"/id", "", idRule)
 		case seen[trigger.ID]:
-			c.report(at+"/id", "", "the id %q is used by another trigger", trigger.ID)
+			c.report(at+"/id", "", "the id %q is already used by another trigger", trigger.ID)
 		}
 		seen[trigger.ID] = true
 		out[i] = c.compileTrigger(at, trigger)
@@ -77,18 +77,18 @@ func (c *compiler) compileTriggers(triggers []Trigger) []PlannedTrigger {
 	return out
 }
 
-// compileTrigger compiles one trigger, with what it refers to counted for
-// itself.
-func (c *compiler) compileTrigger(at string, trigger Trigger) PlannedTrigger {
-	p := PlannedTrigger{Trigger: trigger}
+// compileTrigger compiles one trigger and records the secrets and variables that
+// this trigger refers to.
+func (c *compiler) compileTrigger(at string, trigger Trigger) CompiledTrigger {
+	p := CompiledTrigger{Trigger: trigger}
 	if !slices.Contains(TriggerTypes(), trigger.Type) {
-		c.report(at+"/type", didYouMean(trigger.Type, TriggerTypes()), "unknown trigger type %q: there are %s", trigger.Type, strings.Join(TriggerTypes(), ", "))
+		c.report(at+"/type", didYouMean(trigger.Type, TriggerTypes()), "unknown trigger type %q; the types are %s", trigger.Type, strings.Join(TriggerTypes(), ", "))
 		return p
 	}
 	allowed := triggerMembers(trigger.Type)
 	for _, name := range trigger.members() {
 		if !slices.Contains(allowed, name) {
-			c.report(at+"/"+name, "", "a trigger of type %s has no %s", trigger.Type, name)
+			c.report(at+"/"+name, "", "a trigger of type %s cannot have %s", trigger.Type, name)
 		}
 	}
 	secrets, vars := len(c.secrets), len(c.vars)
@@ -103,11 +103,11 @@ func (c *compiler) compileTrigger(at string, trigger Trigger) PlannedTrigger {
 	case PollTrigger:
 		c.compilePoll(at, &p)
 	}
-	p.Secrets, p.Vars = union(nil, c.secrets[secrets:]), len(c.vars) > vars || c.allVars
+	p.Secrets, p.Vars = mergeNames(nil, c.secrets[secrets:]), len(c.vars) > vars || c.allVars
 	return p
 }
 
-func (c *compiler) compileSchedule(at string, p *PlannedTrigger) {
+func (c *compiler) compileSchedule(at string, p *CompiledTrigger) {
 	zone, err := cron.Zone(p.Timezone)
 	if err != nil {
 		c.report(at+"/timezone", "", "%s", err)
@@ -118,15 +118,15 @@ func (c *compiler) compileSchedule(at string, p *PlannedTrigger) {
 	}
 	switch {
 	case p.Cron != "" && p.Every != "":
-		c.report(at+"/every", "", "a schedule has either cron or every")
+		c.report(at+"/every", "", "a schedule has either cron or every, not both")
 		return
 	case p.Cron == "" && p.Every == "":
 		c.report(at+"/cron", "or add every", "is required")
 		return
 	case p.Every != "":
-		p.Schedule = c.interval(at+"/every", p.Every)
+		p.Schedule = c.compileInterval(at+"/every", p.Every)
 		if p.Timezone != "" {
-			c.report(at+"/timezone", "", "an interval is the same in every time zone")
+			c.report(at+"/timezone", "remove it, or use cron", "a time zone has no effect on an interval")
 		}
 	default:
 		if p.Schedule, err = cron.Parse(p.Cron, zone); err != nil {
@@ -140,21 +140,22 @@ func (c *compiler) compileSchedule(at string, p *PlannedTrigger) {
 	c.compileJitter(at, p)
 }
 
-// compileJitter bounds what is added to each time, so that not all schedules of
-// the same minute fire at once. An interval begins at some moment anyway.
-func (c *compiler) compileJitter(at string, p *PlannedTrigger) {
+// compileJitter sets the jitter that keeps schedules of the same minute from
+// firing all at once. An interval has none by default, because its start time is
+// arbitrary anyway.
+func (c *compiler) compileJitter(at string, p *CompiledTrigger) {
 	switch {
 	case p.Trigger.Jitter == "0s":
 	case p.Trigger.Jitter != "":
-		p.Jitter = c.length(at+"/jitter", p.Trigger.Jitter, maxJitter)
+		p.Jitter = c.parseDuration(at+"/jitter", p.Trigger.Jitter, maxJitter)
 	case p.Schedule != nil && p.Schedule.Interval() == 0:
 		p.Jitter = defaultJitter
 	}
 }
 
-// interval compiles a plain interval.
-func (c *compiler) interval(at, text string) *cron.Schedule {
-	every := c.length(at, text, maxEvery)
+// compileInterval compiles an interval.
+func (c *compiler) compileInterval(at, text string) *cron.Schedule {
+	every := c.parseDuration(at, text, maxEvery)
 	if every <= 0 {
 		return nil
 	}
@@ -164,42 +165,42 @@ func (c *compiler) interval(at, text string) *cron.Schedule {
 
 func (c *compiler) checkInterval(at string, every time.Duration) {
 	if every < minInterval {
-		c.report(at, "", "must be at least %s", duration.Format(minInterval))
+		c.report(at, "", "must be at least %s", clock.FormatDuration(minInterval))
 	}
 	if every > maxEvery {
-		c.report(at, "", "must be at most %s", duration.Format(maxEvery))
+		c.report(at, "", "must be at most %s", clock.FormatDuration(maxEvery))
 	}
 }
 
 func (c *compiler) compileEvent(at string, trigger Trigger) {
 	if len(trigger.Events) == 0 {
-		c.report(at+"/events", "", "names at least one event")
+		c.report(at+"/events", "", "must name at least one event")
 	}
-	c.checkOnce(at+"/events", trigger.Events)
+	c.checkUnique(at+"/events", trigger.Events)
 	for i, name := range trigger.Events {
 		if !event.Known(name) {
-			c.report(fmt.Sprintf("%s/events/%d", at, i), didYouMean(name, eventNames()), "there is no event %q: there are %s", name, strings.Join(eventNames(), ", "))
+			c.report(fmt.Sprintf("%s/events/%d", at, i), didYouMean(name, eventNames()), "unknown event %q; the events are %s", name, strings.Join(eventNames(), ", "))
 		}
 	}
 	if trigger.Workflows != nil && len(trigger.Workflows) == 0 {
-		c.report(at+"/workflows", "leave it out for all other workflows", "names at least one workflow")
+		c.report(at+"/workflows", "omit it to subscribe to all other workflows", "must name at least one workflow")
 	}
 	if len(trigger.Workflows) > maxSubscribed {
-		c.report(at+"/workflows", "leave it out for all other workflows", "must have at most %d entries", maxSubscribed)
+		c.report(at+"/workflows", "omit it to subscribe to all other workflows", "must have at most %d entries", maxSubscribed)
 	}
-	c.checkOnce(at+"/workflows", trigger.Workflows)
+	c.checkUnique(at+"/workflows", trigger.Workflows)
 	for i, id := range trigger.Workflows {
 		if !uid.Valid(uid.Workflow, id) {
-			c.report(fmt.Sprintf("%s/workflows/%d", at, i), "", "is not the id of a workflow")
+			c.report(fmt.Sprintf("%s/workflows/%d", at, i), "", "is not a workflow id")
 		}
 	}
 }
 
-// checkOnce reports what a list names twice.
-func (c *compiler) checkOnce(at string, names []string) {
+// checkUnique reports names that a list contains more than once.
+func (c *compiler) checkUnique(at string, names []string) {
 	for i, name := range names {
 		if slices.Contains(names[:i], name) {
-			c.report(fmt.Sprintf("%s/%d", at, i), "", "%q is named twice", name)
+			c.report(fmt.Sprintf("%s/%d", at, i), "", "%q is listed twice", name)
 		}
 	}
 }
@@ -212,66 +213,66 @@ func eventNames() []string {
 	return names
 }
 
-// PollAction is what a poll asks with.
+// PollAction is the action that a poll sends its request with.
 const PollAction = "http.request"
 
-func (c *compiler) compilePoll(at string, p *PlannedTrigger) {
+func (c *compiler) compilePoll(at string, p *CompiledTrigger) {
 	if p.Every == "" {
 		c.report(at+"/every", "", "is required")
 	} else {
-		p.Schedule = c.interval(at+"/every", p.Every)
+		p.Schedule = c.compileInterval(at+"/every", p.Every)
 	}
 	if p.Request == nil {
 		c.report(at+"/request", "", "is required")
 	} else {
-		p.Call = c.compileCall(at+"/request", p.Request)
+		p.Call = c.compilePollRequest(at+"/request", p.Request)
 	}
-	seen := level{response: true, cursor: true}
+	response := scope{response: true, cursor: true}
 	if p.Items == "" {
 		c.report(at+"/items", "", "is required")
 	} else {
-		p.List = c.kept(at+"/items", p.Items, seen)
+		p.List = c.compileStoredExpr(at+"/items", p.Items, response)
 	}
 	if p.Key == "" && p.Trigger.Cursor == "" {
-		c.report(at+"/key", "or add cursor", "is required: it tells new items from those seen before")
+		c.report(at+"/key", "or add cursor", "is required to tell new items from those already seen")
 	}
 	if p.Key != "" {
-		one := seen
-		one.item, one.index = true, true
-		p.Identity = c.kept(at+"/key", p.Key, one)
+		item := response
+		item.item, item.index = true, true
+		p.Identity = c.compileStoredExpr(at+"/key", p.Key, item)
 	}
 	if p.Trigger.Cursor != "" {
-		p.NextCursor = c.kept(at+"/cursor", p.Trigger.Cursor, seen)
+		p.NextCursor = c.compileStoredExpr(at+"/cursor", p.Trigger.Cursor, response)
 	}
 }
 
-// kept is program for what is kept in the open.
-func (c *compiler) kept(at, source string, lv level) *expr.Program {
-	program := c.bare(at, source)
+// compileStoredExpr compiles an expression whose result is stored in plain text.
+func (c *compiler) compileStoredExpr(at, source string, sc scope) *expr.Program {
+	program := c.compileBare(at, source)
 	if program == nil {
 		return nil
 	}
 	refs := program.Refs()
 	for range refs.Secrets {
-		c.report(at, "", "a secret cannot be used here: what comes out is kept in the open")
+		c.report(at, "", "a secret cannot be used here: the result is stored in plain text")
 	}
 	refs.Secrets = nil
-	c.checkRefs(at, c.refuseSteps(at, refs), lv)
+	c.checkRefs(at, c.rejectSteps(at, refs), sc)
 	return program
 }
 
-// refuseSteps reports steps and returns the rest of the references.
-func (c *compiler) refuseSteps(at string, refs expr.Refs) expr.Refs {
+// rejectSteps reports references to steps and returns the other references.
+func (c *compiler) rejectSteps(at string, refs expr.Refs) expr.Refs {
 	if len(refs.Steps) > 0 || refs.AllSteps {
-		c.report(at, "", "no step has run when a trigger fires")
+		c.report(at, "", "steps cannot be used here: no step has run when a trigger fires")
 	}
 	refs.Steps, refs.AllSteps = nil, false
 	return refs
 }
 
-// compileCall compiles the request of a poll: what http.request takes.
-func (c *compiler) compileCall(at string, raw []byte) *expr.Value {
-	input, err := decodeWith(raw)
+// compilePollRequest compiles the request of a poll: the input of PollAction.
+func (c *compiler) compilePollRequest(at string, raw []byte) *expr.Value {
+	input, err := decodeInput(raw)
 	if err != nil {
 		c.report(at, "", "must be an object")
 		return nil
@@ -281,7 +282,7 @@ func (c *compiler) compileCall(at string, raw []byte) *expr.Value {
 	if err != nil {
 		c.reportExpr(at, err)
 	} else {
-		c.checkRefs(at, c.refuseSteps(at, value.Refs()), level{cursor: true})
+		c.checkRefs(at, c.rejectSteps(at, value.Refs()), scope{cursor: true})
 	}
 	for _, problem := range c.catalog.Check(PollAction, input, templated(input)) {
 		c.report(at+problem.Pointer, problem.Hint, "%s", problem.Message)

@@ -16,18 +16,18 @@ const (
 	maxTolerance     = time.Hour
 )
 
-func hookMethods() []string {
+func webhookMethods() []string {
 	return []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete}
 }
 
-func (c *compiler) compileWebhook(at string, p *PlannedTrigger) {
+func (c *compiler) compileWebhook(at string, p *CompiledTrigger) {
 	if p.Methods != nil && len(p.Methods) == 0 {
-		c.report(at+"/methods", "leave it out for POST", "names at least one method")
+		c.report(at+"/methods", "omit it to accept POST", "must name at least one method")
 	}
-	c.checkOnce(at+"/methods", p.Methods)
+	c.checkUnique(at+"/methods", p.Methods)
 	for i, method := range p.Methods {
-		if !slices.Contains(hookMethods(), method) {
-			c.report(fmt.Sprintf("%s/methods/%d", at, i), "", "must be one of %s", strings.Join(hookMethods(), ", "))
+		if !slices.Contains(webhookMethods(), method) {
+			c.report(fmt.Sprintf("%s/methods/%d", at, i), "", "must be one of %s", strings.Join(webhookMethods(), ", "))
 		}
 	}
 	if p.Methods == nil {
@@ -44,30 +44,30 @@ func (c *compiler) compileWebhook(at string, p *PlannedTrigger) {
 		c.report(at+"/rate", "", "must be at most %d", maxRate)
 	}
 	if p.Dedupe != "" {
-		p.DedupeKey = c.template(at+"/dedupe", p.Dedupe)
+		p.DedupeKey = c.compileStoredTemplate(at+"/dedupe", p.Dedupe)
 	}
 	if p.Verify != nil {
 		p.Verification = c.compileVerify(at+"/verify", *p.Verify)
 	}
 }
 
-// template compiles text that is worked out before a run starts and is kept in
-// the open: from what came with the call alone.
-func (c *compiler) template(at, source string) *expr.Template {
+// compileStoredTemplate compiles text that is evaluated before a run starts and
+// stored in plain text. It can read only the call itself.
+func (c *compiler) compileStoredTemplate(at, source string) *expr.Template {
 	compiled, err := expr.CompileTemplate(source)
 	if err != nil {
 		c.reportExpr(at, err)
 		return nil
 	}
-	refs := c.refuseSteps(at, compiled.Refs())
+	refs := c.rejectSteps(at, compiled.Refs())
 	if len(refs.Secrets) > 0 {
-		c.report(at, "", "a secret cannot be used here: what comes out is kept in the open")
+		c.report(at, "", "a secret cannot be used here: the result is stored in plain text")
 	}
 	if len(refs.Vars) > 0 || refs.AllVars {
 		c.report(at, "use trigger", "variables cannot be used here")
 	}
 	refs.Secrets, refs.Vars, refs.AllVars = nil, nil, false
-	c.checkRefs(at, refs, level{})
+	c.checkRefs(at, refs, scope{})
 	return compiled
 }
 
@@ -80,33 +80,33 @@ func (c *compiler) compileVerify(at string, v Verify) *Verification {
 	allowed := schemeMembers(v.Scheme)
 	for _, name := range v.members() {
 		if !slices.Contains(allowed, name) {
-			c.report(at+"/"+name, "", "the scheme %s has no %s", v.Scheme, name)
+			c.report(at+"/"+name, "", "the scheme %s does not take %s", v.Scheme, name)
 		}
 	}
 	if v.Scheme == SchemeNone {
 		return out
 	}
-	out.Secret = c.credential(at+"/secret", v.Secret, true)
+	out.Secret = c.compileCredential(at+"/secret", v.Secret, true)
 	if v.Scheme == SchemeBasic {
-		out.Username = c.credential(at+"/username", v.Username, false)
+		out.Username = c.compileCredential(at+"/username", v.Username, false)
 	}
 	if v.Scheme == SchemeHMAC {
 		c.checkSignature(at, v)
 	}
 	if v.Scheme == SchemeBearer && v.Header != "" && !headerName.MatchString(v.Header) {
-		c.report(at+"/header", "", "must be the name of the header that has the token")
+		c.report(at+"/header", "", "must be the name of the header that contains the token")
 	}
 	if v.Tolerance != "" {
-		out.Tolerance = c.length(at+"/tolerance", v.Tolerance, maxTolerance)
+		out.Tolerance = c.parseDuration(at+"/tolerance", v.Tolerance, maxTolerance)
 	} else {
 		out.Tolerance = defaultTolerance
 	}
 	return out
 }
 
-// credential compiles what a caller is known by. What has to stay secret is not
-// written into a workflow.
-func (c *compiler) credential(at, source string, secret bool) *expr.Template {
+// compileCredential compiles a credential of the caller. A confidential one must
+// come from a secret, so that it is not part of the definition.
+func (c *compiler) compileCredential(at, source string, secret bool) *expr.Template {
 	if source == "" {
 		c.report(at, "", "is required")
 		return nil
@@ -118,9 +118,9 @@ func (c *compiler) credential(at, source string, secret bool) *expr.Template {
 	}
 	refs := compiled.Refs()
 	if secret && len(refs.Secrets) == 0 {
-		c.report(at, "keep it as a secret and write ${{ secrets.<name> }}", "must refer to a secret")
+		c.report(at, "store it as a secret and write ${{ secrets.<name> }}", "must refer to a secret")
 	}
-	c.checkRefs(at, c.refuseSteps(at, refs), level{})
+	c.checkRefs(at, c.rejectSteps(at, refs), scope{})
 	return compiled
 }
 
@@ -129,10 +129,10 @@ var (
 	placeholder = regexp.MustCompile(`\{([^{}]*)\}`)
 )
 
-// HeaderName tells whether a header can have that name.
+// HeaderName reports whether name is a valid header name.
 func HeaderName(name string) bool { return headerName.MatchString(name) }
 
-// The ways a signature can be made and written.
+// The supported hash algorithms and encodings of a signature.
 func algorithms() []string { return []string{"sha256", "sha512"} }
 func encodings() []string  { return []string{"hex", "base64"} }
 
@@ -140,7 +140,7 @@ const signedBody = "{body}"
 
 func (c *compiler) checkSignature(at string, v Verify) {
 	if !headerName.MatchString(v.Header) {
-		c.report(at+"/header", "", "must be the name of the header that has the signature")
+		c.report(at+"/header", "", "must be the name of the header that contains the signature")
 	}
 	if v.Algorithm != "" && !slices.Contains(algorithms(), v.Algorithm) {
 		c.report(at+"/algorithm", "", "must be one of %s", strings.Join(algorithms(), ", "))
@@ -149,23 +149,23 @@ func (c *compiler) checkSignature(at string, v Verify) {
 		c.report(at+"/encoding", "", "must be one of %s", strings.Join(encodings(), ", "))
 	}
 	if v.Timestamp != "" && !headerName.MatchString(v.Timestamp) {
-		c.report(at+"/timestamp", "", "must be the name of the header that has the time")
+		c.report(at+"/timestamp", "", "must be the name of the header that contains the time")
 	}
 	if v.Tolerance != "" && v.Timestamp == "" {
-		c.report(at+"/tolerance", "add timestamp", "the age of a call is known only from a header with its time")
+		c.report(at+"/tolerance", "add timestamp", "tolerance needs a header that contains the time of the call")
 	}
 	if v.Signed == "" {
 		return
 	}
 	if strings.Count(v.Signed, signedBody) != 1 {
-		c.report(at+"/signed", "", "must have {body} in it, once")
+		c.report(at+"/signed", "", "must contain {body} exactly once")
 	}
 	for _, found := range placeholder.FindAllStringSubmatch(v.Signed, -1) {
 		if !headerName.MatchString(found[1]) {
-			c.report(at+"/signed", "", "%s is not {body} and not a header in braces", found[0])
+			c.report(at+"/signed", "", "%s is neither {body} nor a header name in braces", found[0])
 		}
 	}
 	if v.Timestamp != "" && !strings.Contains(strings.ToLower(v.Signed), "{"+strings.ToLower(v.Timestamp)+"}") {
-		c.report(at+"/signed", "add {"+v.Timestamp+"}", "the time has to be signed too, or anybody could set it")
+		c.report(at+"/signed", "add {"+v.Timestamp+"}", "the timestamp must be part of what is signed, or anyone could change it")
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/stepmill/stepmill/internal/strictjson"
 )
 
-// Definition is what a workflow does: the part that makes versions.
+// Definition is the versioned part of a workflow: what it does.
 type Definition struct {
 	Triggers []Trigger `json:"triggers"`
 	Steps    []Step    `json:"steps"`
@@ -26,28 +26,28 @@ type Step struct {
 	If      Condition       `json:"if,omitzero"`
 	Join    Join            `json:"join,omitempty"`
 	OnError OnError         `json:"on_error,omitempty"`
-	// Timeout bounds one attempt; waiting does not count.
+	// Timeout limits one attempt; waiting does not count.
 	Timeout string `json:"timeout,omitempty"`
 	Retry   *Retry `json:"retry,omitempty"`
 
-	// A step with steps of its own is a block: a loop over a list, or one that is
-	// repeated until a condition holds.
+	// A step that contains steps is a block: a loop over a list, or one that
+	// repeats until a condition is true.
 	Foreach  string  `json:"foreach,omitempty"`
 	Parallel int     `json:"parallel,omitempty"`
 	Repeat   *Repeat `json:"repeat,omitempty"`
 	Steps    []Step  `json:"steps,omitempty"`
 }
 
-// Repeat says when a block that is repeated ends, and how long it rests between
-// two rounds.
+// Repeat says when a repeated block ends and how long it waits between two
+// rounds.
 type Repeat struct {
 	Until string `json:"until"`
 	Every string `json:"every,omitempty"`
 	Max   int    `json:"max,omitempty"`
 }
 
-// Retry says how often and when a step that failed for a passing reason is
-// tried again. What is left out has its default.
+// Retry says how often and when a step is retried after a temporary failure.
+// Omitted members have their defaults.
 type Retry struct {
 	MaxAttempts int     `json:"max_attempts,omitempty"`
 	Initial     string  `json:"initial,omitempty"`
@@ -57,24 +57,24 @@ type Retry struct {
 
 // Settings are the options of a whole workflow.
 type Settings struct {
-	// Timeout bounds the time that steps of a run are executed; waiting does not
-	// count.
+	// Timeout limits the total execution time of the steps of a run; waiting does
+	// not count.
 	Timeout     string       `json:"timeout,omitempty"`
 	Concurrency *Concurrency `json:"concurrency,omitempty"`
 }
 
-// Concurrency bounds how many runs with the same key are under way at a time.
+// Concurrency limits how many runs with the same key are in progress at a time.
 type Concurrency struct {
-	Key     string  `json:"key,omitempty"`
-	Limit   Places  `json:"limit,omitempty"`
-	OnLimit OnLimit `json:"on_limit,omitempty"`
+	Key     string    `json:"key,omitempty"`
+	Limit   SlotCount `json:"limit,omitempty"`
+	OnLimit OnLimit   `json:"on_limit,omitempty"`
 }
 
-// Places is how many runs are under way at a time.
-type Places int
+// SlotCount is how many runs may be in progress at a time.
+type SlotCount int
 
-// UnmarshalJSON reads a number; only a member that is absent means the default.
-func (p *Places) UnmarshalJSON(data []byte) error {
+// UnmarshalJSON reads a number. It rejects zero, which means that the member is absent.
+func (p *SlotCount) UnmarshalJSON(data []byte) error {
 	if err := json.Unmarshal(data, (*int)(p)); err != nil {
 		return err
 	}
@@ -84,43 +84,43 @@ func (p *Places) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// OnLimit says what becomes of a run that would be one too many.
+// OnLimit says what happens to a new run when the concurrency limit is reached.
 type OnLimit string
 
-// What becomes of it.
+// The values of OnLimit.
 const (
-	Queue         OnLimit = "queue"          // it waits for its turn
-	Drop          OnLimit = "drop"           // it is refused
-	CancelRunning OnLimit = "cancel_running" // the oldest is cancelled for it
+	Queue         OnLimit = "queue"          // it is queued until a slot is free
+	Drop          OnLimit = "drop"           // it is rejected
+	CancelRunning OnLimit = "cancel_running" // it starts, and the oldest run is cancelled
 )
 
-// UnmarshalJSON reads a name; only a member that is absent means the default.
+// UnmarshalJSON reads a name. It rejects "", which means that the member is absent.
 func (o *OnLimit) UnmarshalJSON(data []byte) error { return unmarshalName(data, (*string)(o)) }
 
 // Join says when a step with several needs starts.
 type Join string
 
-// The ways to join.
+// The values of Join.
 const (
 	AnyRan Join = "any_ran" // all settled, none failed, at least one ran
 	All    Join = "all"     // all succeeded
-	Always Join = "always"  // all settled, however
+	Always Join = "always"  // all settled, in any way
 	First  Join = "first"   // one succeeded
 )
 
-// UnmarshalJSON reads a name; only a member that is absent means the default.
+// UnmarshalJSON reads a name. It rejects "", which means that the member is absent.
 func (j *Join) UnmarshalJSON(data []byte) error { return unmarshalName(data, (*string)(j)) }
 
-// OnError says what the failure of a step means for its run.
+// OnError says what happens to the run when a step fails.
 type OnError string
 
-// The ways to go on after a failure.
+// The values of OnError.
 const (
 	Fail     OnError = "fail"
 	Continue OnError = "continue"
 )
 
-// UnmarshalJSON reads a name; only a member that is absent means the default.
+// UnmarshalJSON reads a name. It rejects "", which means that the member is absent.
 func (o *OnError) UnmarshalJSON(data []byte) error { return unmarshalName(data, (*string)(o)) }
 
 func unmarshalName(data []byte, into *string) error {
@@ -133,11 +133,10 @@ func unmarshalName(data []byte, into *string) error {
 	return nil
 }
 
-// Condition is the `if` of a step: an expression, written as text, or a plain
-// true or false.
+// Condition is the `if` of a step: an expression as text, or true or false.
 type Condition string
 
-// UnmarshalJSON reads text or a truth value.
+// UnmarshalJSON reads a string or a boolean.
 func (c *Condition) UnmarshalJSON(data []byte) error {
 	switch {
 	case bytes.Equal(data, []byte("true")), bytes.Equal(data, []byte("false")):
@@ -146,10 +145,10 @@ func (c *Condition) UnmarshalJSON(data []byte) error {
 	case len(data) > 0 && data[0] == '"' && len(data) > len(`""`):
 		return json.Unmarshal(data, (*string)(c))
 	}
-	return fmt.Errorf("must be an expression or a truth value")
+	return errors.New("must be an expression, true or false")
 }
 
-// Count is the number of steps, those inside blocks included.
+// Count returns the number of steps, including those inside blocks.
 func Count(steps []Step) int {
 	n := len(steps)
 	for _, step := range steps {
@@ -158,7 +157,7 @@ func Count(steps []Step) int {
 	return n
 }
 
-// Title is the name of the step, or its id.
+// Title returns the name of the step, or its id if it has none.
 func (s Step) Title() string {
 	if s.Name != "" {
 		return s.Name
@@ -166,10 +165,10 @@ func (s Step) Title() string {
 	return s.ID
 }
 
-// Point is a place on the canvas.
+// Point is a position on the canvas.
 type Point [2]float64
 
-// UnmarshalJSON reads two numbers, neither more nor fewer.
+// UnmarshalJSON reads exactly two numbers.
 func (p *Point) UnmarshalJSON(data []byte) error {
 	var at []float64
 	if err := strictjson.Decode(data, &at); err != nil {
@@ -182,11 +181,11 @@ func (p *Point) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// Layout is where the builder draws steps; it makes no version.
+// Layout holds the positions of steps in the builder. It is not versioned.
 type Layout map[string]Point
 
-// Canonical returns the one written form of a definition: equal definitions
-// have equal bytes.
+// Canonical returns the canonical JSON of a definition: equal definitions have
+// equal bytes.
 func (d Definition) Canonical() ([]byte, error) {
 	if d.Triggers == nil {
 		d.Triggers = []Trigger{}
@@ -197,10 +196,10 @@ func (d Definition) Canonical() ([]byte, error) {
 	return json.Marshal(d)
 }
 
-// ErrCorrupt says that a stored definition cannot be read.
+// ErrCorrupt means that a stored definition cannot be read.
 var ErrCorrupt = errors.New("a stored definition cannot be read")
 
-// ParseDefinition reads what Canonical wrote.
+// ParseDefinition reads the output of Canonical.
 func ParseDefinition(data []byte) (Definition, error) {
 	var d Definition
 	if err := json.Unmarshal(data, &d); err != nil {

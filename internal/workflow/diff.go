@@ -8,39 +8,39 @@ import (
 	"github.com/stepmill/stepmill/internal/strictjson"
 )
 
-// Edit is what happened to a step or a trigger between two definitions.
+// Edit is the kind of change to a step or a trigger between two definitions.
 type Edit string
 
-// What can have happened. A step that was moved or renamed may have changed
-// too: its fields say so.
+// The values of Edit. A moved or renamed step may have changed too; then it has
+// Fields.
 const (
 	Added   Edit = "added"
 	Removed Edit = "removed"
 	Changed Edit = "changed"
-	Moved   Edit = "moved"   // to another block, or to another place in its list
-	Renamed Edit = "renamed" // it has another id and is the same otherwise
+	Moved   Edit = "moved"   // to another block, or to another position in its list
+	Renamed Edit = "renamed" // only its id differs
 )
 
-// Diff is what differs between two definitions.
+// Diff is the difference between two definitions.
 type Diff struct {
 	Steps    []StepDiff
 	Triggers []TriggerDiff
 	Settings []FieldDiff
 }
 
-// Identical tells whether nothing differs that has a meaning.
+// Identical reports whether the two definitions mean the same.
 func (d Diff) Identical() bool { return len(d.Steps)+len(d.Triggers)+len(d.Settings) == 0 }
 
-// StepDiff is a step that differs. From and To are the step on both sides, nil
-// where it is not there: without the steps inside it, which stand for
-// themselves, and with needs written out and sorted.
+// StepDiff is a step that differs. From and To are the step on both sides, or
+// nil where it does not exist. They have explicit, sorted needs and no inner
+// steps, which have their own StepDiffs.
 type StepDiff struct {
 	Edit   Edit
-	ID     string // in the later definition, if it is there
+	ID     string // in the later definition, if it exists there
 	From   *Step
 	To     *Step
 	Fields []FieldDiff
-	// FromBlock and ToBlock are the paths of the block it is in, "" at the top.
+	// FromBlock and ToBlock are the paths of its block, "" at the top level.
 	FromBlock string
 	ToBlock   string
 }
@@ -54,17 +54,17 @@ type TriggerDiff struct {
 	Fields []FieldDiff
 }
 
-// FieldDiff is a member that differs, at its JSON pointer; nil where it is not
-// there.
+// FieldDiff is a member that differs. From or To is nil where the member does
+// not exist.
 type FieldDiff struct {
 	Pointer string
 	From    json.RawMessage
 	To      json.RawMessage
 }
 
-// Compare tells what differs between two definitions. Steps are the same when
-// they have the same id, wherever they stand. What a step needs counts, not how
-// it is written: needs that are left out are those of the order of the list.
+// Compare returns the difference between two definitions. It matches steps by
+// id, wherever they are. It compares effective needs: without needs, a step
+// needs the previous one in its list.
 func Compare(from, to Definition) (Diff, error) {
 	var d Diff
 	var err error
@@ -79,15 +79,15 @@ func Compare(from, to Definition) (Diff, error) {
 }
 
 func compareSteps(from, to []Step) ([]StepDiff, error) {
-	m, err := matchSteps(outline(from, "", ""), outline(to, "", ""))
+	m, err := matchSteps(flatten(from, "", ""), flatten(to, "", ""))
 	if err != nil {
 		return nil, err
 	}
 	moved := m.moved()
-	// What was removed is told after the step that it stood behind.
+	// A removed step is listed after the step that it followed.
 	removed, last := map[string][]StepDiff{}, ""
 	for _, was := range m.from {
-		if now, kept := m.forward[was.step.ID]; kept {
+		if now, matched := m.newID[was.step.ID]; matched {
 			last = now
 			continue
 		}
@@ -96,7 +96,7 @@ func compareSteps(from, to []Step) ([]StepDiff, error) {
 	out := removed[""]
 	for _, now := range m.to {
 		diff := StepDiff{Edit: Added, ID: now.step.ID, To: &now.step, ToBlock: now.path}
-		if was, kept := m.before(now); kept {
+		if was, matched := m.oldOf(now); matched {
 			diff.From, diff.FromBlock = &was.step, was.path
 			if diff.Fields, err = compareFields(was.step, now.step); err != nil {
 				return nil, err
@@ -111,8 +111,8 @@ func compareSteps(from, to []Step) ([]StepDiff, error) {
 	return out, nil
 }
 
-// editOf names what happened to a step that is on both sides, "" for nothing.
-func editOf(was, now placed, moved, changed bool) Edit {
+// editOf returns the change to a step that exists on both sides, or "".
+func editOf(was, now flatStep, moved, changed bool) Edit {
 	switch {
 	case was.step.ID != now.step.ID:
 		return Renamed
@@ -124,7 +124,7 @@ func editOf(was, now placed, moved, changed bool) Edit {
 	return ""
 }
 
-// compareTriggers compares triggers by id; their order has no meaning.
+// compareTriggers compares triggers by id; their order does not matter.
 func compareTriggers(from, to []Trigger) ([]TriggerDiff, error) {
 	var out []TriggerDiff
 	for _, was := range from {
@@ -150,13 +150,13 @@ func compareTriggers(from, to []Trigger) ([]TriggerDiff, error) {
 	return out, nil
 }
 
-// compareFields compares the written form of two values member by member.
+// compareFields compares the JSON of two values member by member.
 func compareFields(from, to any) ([]FieldDiff, error) {
-	was, err := plainValue(from)
+	was, err := jsonValue(from)
 	if err != nil {
 		return nil, err
 	}
-	now, err := plainValue(to)
+	now, err := jsonValue(to)
 	if err != nil {
 		return nil, err
 	}
@@ -165,8 +165,8 @@ func compareFields(from, to any) ([]FieldDiff, error) {
 	return c.out, c.err
 }
 
-// plainValue is the written form of a value, with numbers as they are written.
-func plainValue(value any) (any, error) {
+// jsonValue returns the decoded JSON of a value, with numbers kept exactly.
+func jsonValue(value any) (any, error) {
 	text, err := strictjson.Encode(value)
 	if err != nil {
 		return nil, err

@@ -17,8 +17,8 @@ type fieldComparer struct {
 	err error
 }
 
-// compare goes down into objects as long as both sides are one. Lists are
-// compared as a whole: there is no telling which element became which.
+// compare descends while both sides are objects. It compares lists as a whole,
+// because it cannot know which elements correspond.
 func (c *fieldComparer) compare(at string, from, to any) {
 	was, isObject := from.(map[string]any)
 	now, areObjects := to.(map[string]any)
@@ -57,7 +57,7 @@ func (c *fieldComparer) text(value any) json.RawMessage {
 	return text
 }
 
-// decodeExact reads JSON with its numbers as they are written.
+// decodeExact decodes JSON without losing the precision of numbers.
 func decodeExact(text []byte) (any, error) {
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.UseNumber()

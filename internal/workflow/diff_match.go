@@ -6,32 +6,32 @@ import (
 	"github.com/stepmill/stepmill/internal/strictjson"
 )
 
-// placed is a step by itself: without the steps inside it, with needs written
-// out, and with the block that it is in.
-type placed struct {
+// flatStep is a step without its inner steps, with explicit needs and the block
+// that it is in.
+type flatStep struct {
 	step  Step
 	block string // the id of the block
-	path  string // the ids of all blocks around it
+	path  string // the ids of all enclosing blocks
 }
 
-// outline lists the steps of a definition, a block before what is in it.
-func outline(steps []Step, block, path string) []placed {
-	var out []placed
+// flatten lists the steps of a definition, each block before its inner steps.
+func flatten(steps []Step, block, path string) []flatStep {
+	var out []flatStep
 	for i, step := range steps {
 		inner := step.Steps
-		step.Steps, step.Needs = nil, writtenNeeds(steps, i)
-		out = append(out, placed{step: step, block: block, path: path})
+		step.Steps, step.Needs = nil, explicitNeeds(steps, i)
+		out = append(out, flatStep{step: step, block: block, path: path})
 		below := step.ID
 		if path != "" {
 			below = path + "." + step.ID
 		}
-		out = append(out, outline(inner, step.ID, below)...)
+		out = append(out, flatten(inner, step.ID, below)...)
 	}
 	return out
 }
 
-// writtenNeeds are the needs of a step as if they had been given, sorted.
-func writtenNeeds(steps []Step, i int) *[]string {
+// explicitNeeds returns the effective needs of a step, sorted.
+func explicitNeeds(steps []Step, i int) *[]string {
 	needs := []string{}
 	switch {
 	case steps[i].Needs != nil:
@@ -43,15 +43,15 @@ func writtenNeeds(steps []Step, i int) *[]string {
 	return &needs
 }
 
-// matching says which step of one definition is which of another.
-type matching struct {
-	from, to []placed
-	forward  map[string]string // by id in from, the id in to
-	backward map[string]placed // by id in to, the step in from
+// stepMatcher matches the steps of two definitions.
+type stepMatcher struct {
+	from, to []flatStep
+	newID    map[string]string   // by id in from, the id in to
+	oldStep  map[string]flatStep // by id in to, the step in from
 }
 
-func matchSteps(from, to []placed) (*matching, error) {
-	m := &matching{from: from, to: to, forward: map[string]string{}, backward: map[string]placed{}}
+func matchSteps(from, to []flatStep) (*stepMatcher, error) {
+	m := &stepMatcher{from: from, to: to, newID: map[string]string{}, oldStep: map[string]flatStep{}}
 	later := map[string]bool{}
 	for _, now := range to {
 		later[now.step.ID] = true
@@ -61,7 +61,7 @@ func matchSteps(from, to []placed) (*matching, error) {
 			m.pair(was, was.step.ID)
 		}
 	}
-	// A block that was renamed lets its steps be found in the next pass.
+	// Once a renamed block is matched, the next pass can match its steps.
 	for {
 		found, err := m.renames()
 		if err != nil || !found {
@@ -70,96 +70,97 @@ func matchSteps(from, to []placed) (*matching, error) {
 	}
 }
 
-func (m *matching) pair(was placed, id string) {
-	m.forward[was.step.ID], m.backward[id] = id, was
+func (m *stepMatcher) pair(was flatStep, id string) {
+	m.newID[was.step.ID], m.oldStep[id] = id, was
 }
 
-func (m *matching) before(now placed) (placed, bool) {
-	was, kept := m.backward[now.step.ID]
-	return was, kept
+func (m *stepMatcher) oldOf(now flatStep) (flatStep, bool) {
+	was, matched := m.oldStep[now.step.ID]
+	return was, matched
 }
 
-// renames pairs steps that differ in nothing but their id, where there is no
-// doubt: one such step left the block and one came into it.
-func (m *matching) renames() (found bool, err error) {
-	type candidates struct{ gone, come []placed }
-	alike := map[string]*candidates{}
-	at := func(p placed, block string) (*candidates, error) {
+// renames pairs steps that differ only in their id, if the match is unambiguous:
+// exactly one such step was removed from the block and one was added to it.
+func (m *stepMatcher) renames() (found bool, err error) {
+	type candidates struct{ removed, added []flatStep }
+	groups := map[string]*candidates{}
+	at := func(p flatStep, block string) (*candidates, error) {
 		p.step.ID, p.step.Needs = "", nil
 		text, err := strictjson.Encode(p.step)
 		key := block + " " + string(text)
-		if alike[key] == nil {
-			alike[key] = &candidates{}
+		if groups[key] == nil {
+			groups[key] = &candidates{}
 		}
-		return alike[key], err
+		return groups[key], err
 	}
 	for _, was := range m.from {
-		block, known := m.forward[was.block]
-		if _, kept := m.forward[was.step.ID]; kept || was.block != "" && !known {
+		block, known := m.newID[was.block]
+		if _, matched := m.newID[was.step.ID]; matched || was.block != "" && !known {
 			continue
 		}
 		c, err := at(was, block)
 		if err != nil {
 			return false, err
 		}
-		c.gone = append(c.gone, was)
+		c.removed = append(c.removed, was)
 	}
 	for _, now := range m.to {
-		if _, kept := m.before(now); kept {
+		if _, matched := m.oldOf(now); matched {
 			continue
 		}
 		c, err := at(now, now.block)
 		if err != nil {
 			return false, err
 		}
-		c.come = append(c.come, now)
+		c.added = append(c.added, now)
 	}
-	for _, c := range alike {
-		if len(c.gone) == 1 && len(c.come) == 1 {
-			m.pair(c.gone[0], c.come[0].step.ID)
+	for _, c := range groups {
+		if len(c.removed) == 1 && len(c.added) == 1 {
+			m.pair(c.removed[0], c.added[0].step.ID)
 			found = true
 		}
 	}
 	return found, nil
 }
 
-// moved tells which steps, by their later id, stand in another block, or have
-// to change their place so that the others can keep theirs.
-func (m *matching) moved() map[string]bool {
+// moved returns the steps, by their later id, that are in another block or that
+// must change position so that the others can keep their order.
+func (m *stepMatcher) moved() map[string]bool {
 	out, stayed := map[string]bool{}, map[string]bool{}
-	later := map[string][]string{} // by block, the pairs that are in it on both sides
+	later := map[string][]string{} // by block, the pairs that are in that block on both sides
 	ids := map[string]string{}
 	for _, now := range m.to {
-		was, kept := m.before(now)
-		if !kept {
+		was, matched := m.oldOf(now)
+		if !matched {
 			continue
 		}
 		pair := min(was.step.ID, now.step.ID) + " " + max(was.step.ID, now.step.ID)
 		ids[pair], out[now.step.ID] = now.step.ID, true
-		if m.forward[was.block] == now.block && (was.block == "") == (now.block == "") {
+		if m.newID[was.block] == now.block && (was.block == "") == (now.block == "") {
 			stayed[pair] = true
 			later[now.block] = append(later[now.block], pair)
 		}
 	}
 	earlier := map[string][]string{}
 	for _, was := range m.from {
-		id := m.forward[was.step.ID]
+		id := m.newID[was.step.ID]
 		if pair := min(was.step.ID, id) + " " + max(was.step.ID, id); stayed[pair] {
-			earlier[m.forward[was.block]] = append(earlier[m.forward[was.block]], pair)
+			earlier[m.newID[was.block]] = append(earlier[m.newID[was.block]], pair)
 		}
 	}
 	for block, pairs := range later {
-		for _, pair := range longestCommon(earlier[block], pairs) {
+		for _, pair := range longestCommonSubsequence(earlier[block], pairs) {
 			delete(out, ids[pair])
 		}
 	}
 	return out
 }
 
-// longestCommon is the longest list of names that stands in both lists in the
-// same order; of several the first in the alphabet, so that it does not matter
-// which list comes first. The lists have the same names.
-func longestCommon(a, b []string) []string {
+// longestCommonSubsequence returns the longest list of names that both lists
+// contain in the same order. Among several it picks the alphabetically first, so
+// that the order of the arguments does not matter. Both lists must contain the
+// same names.
+func longestCommonSubsequence(a, b []string) []string {
 	position := map[string]int{}
 	for i, name := range b {
 		position[name] = i

@@ -12,8 +12,8 @@ import (
 	"github.com/stepmill/stepmill/internal/workflow"
 )
 
-// drawSteps makes lists of steps from few ids and few values, so that two draws
-// have much in common.
+// drawSteps draws lists of steps from few ids and values, so that two draws have
+// much in common.
 func drawSteps(t *rapid.T, ids *[]string, depth int) []workflow.Step {
 	var out []workflow.Step
 	for range rapid.IntRange(0, 5).Draw(t, "steps") {
@@ -45,13 +45,13 @@ func drawDefinition(t *rapid.T) workflow.Definition {
 	return d
 }
 
-// record is a step as a plain object, with the block that it is in.
+// record is a step as a decoded object, with the block that it is in.
 type record struct {
 	Block string
 	Step  any
 }
 
-// flat takes a definition apart.
+// flat collects the steps of a definition by id.
 func flat(t *rapid.T, steps []workflow.Step, block string, into map[string]record) {
 	for i, step := range steps {
 		if step.Needs == nil {
@@ -98,7 +98,7 @@ func put(t *rapid.T, value any, pointer string, text json.RawMessage) any {
 	return members
 }
 
-// apply makes the changes that a difference tells of.
+// apply applies the changes of a diff.
 func apply(t *rapid.T, records map[string]record, d workflow.Diff) map[string]record {
 	renamed, out := map[string]string{}, map[string]record{}
 	for _, s := range d.Steps {
@@ -142,17 +142,17 @@ func compare(t *rapid.T, from, to workflow.Definition) workflow.Diff {
 	return d
 }
 
-func TestNothingDiffersFromItself(t *testing.T) {
+func TestDiffWithItselfIsEmpty(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		d := drawDefinition(t)
 		if diff := compare(t, d, d); !diff.Identical() {
-			t.Errorf("%q", told(diff))
+			t.Errorf("%q", diffLines(diff))
 		}
 	})
 }
 
-func TestTheChangesLeadFromOneToTheOther(t *testing.T) {
+func TestApplyingADiffGivesTheOtherDefinition(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		from, to := drawDefinition(t), drawDefinition(t)
@@ -161,7 +161,7 @@ func TestTheChangesLeadFromOneToTheOther(t *testing.T) {
 		flat(t, from.Steps, "", was)
 		flat(t, to.Steps, "", want)
 		if diff := cmp.Diff(want, apply(t, was, d)); diff != "" {
-			t.Errorf("%q (-want +got):\n%s", told(d), diff)
+			t.Errorf("%q (-want +got):\n%s", diffLines(d), diff)
 		}
 		settings := object(t, from.Settings)
 		for _, f := range d.Settings {
@@ -173,28 +173,28 @@ func TestTheChangesLeadFromOneToTheOther(t *testing.T) {
 	})
 }
 
-// What neither came nor went nor moved stands in the same order on both sides.
-func TestWhatDidNotMoveKeepsItsOrder(t *testing.T) {
+// Steps that were not added, removed or moved have the same order on both sides.
+func TestUnmovedStepsKeepTheirOrder(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		from, to := drawDefinition(t), drawDefinition(t)
 		d := compare(t, from, to)
-		elsewhere, renamed := map[string]bool{}, map[string]string{}
+		moved, renamed := map[string]bool{}, map[string]string{}
 		for _, s := range d.Steps {
 			switch s.Edit {
-			case workflow.Renamed: // where it stands is not told
+			case workflow.Renamed: // its position is not reported
 				renamed[s.From.ID] = s.To.ID
-				elsewhere[s.From.ID], elsewhere[s.To.ID] = true, true
+				moved[s.From.ID], moved[s.To.ID] = true, true
 			case workflow.Changed:
 			default:
-				elsewhere[s.ID] = true
+				moved[s.ID] = true
 			}
 		}
 		was, now := map[string][]string{}, map[string][]string{}
-		order(from.Steps, "", elsewhere, was, renamed)
-		order(to.Steps, "", elsewhere, now, nil)
+		order(from.Steps, "", moved, was, renamed)
+		order(to.Steps, "", moved, now, nil)
 		if diff := cmp.Diff(was, now); diff != "" {
-			t.Errorf("%q (-from +to):\n%s", told(d), diff)
+			t.Errorf("%q (-from +to):\n%s", diffLines(d), diff)
 		}
 	})
 }
@@ -211,7 +211,7 @@ func order(steps []workflow.Step, block string, without map[string]bool, into ma
 	}
 }
 
-func TestDifferencesHaveAMirror(t *testing.T) {
+func TestDiffIsSymmetric(t *testing.T) {
 	t.Parallel()
 	opposite := map[workflow.Edit]workflow.Edit{workflow.Added: workflow.Removed, workflow.Removed: workflow.Added}
 	swapped := func(fields []workflow.FieldDiff) []workflow.FieldDiff {
@@ -248,7 +248,7 @@ func TestDifferencesHaveAMirror(t *testing.T) {
 		slices.SortFunc(there.Steps, byID)
 		slices.SortFunc(mirror.Steps, byID)
 		if diff := cmp.Diff(mirror, there); diff != "" {
-			t.Errorf("(-mirror +there):\n%s", diff)
+			t.Errorf("(-reversed +got):\n%s", diff)
 		}
 	})
 }

@@ -9,28 +9,28 @@ import (
 	"github.com/stepmill/stepmill/internal/fault"
 )
 
-// Unsaved is a definition that is not saved, with the pins that stand in for
-// steps when it is run.
+// Unsaved is a definition that is not saved, with the pins that replace step
+// outputs when it runs.
 type Unsaved struct {
 	Definition Definition
 	Pinned     Pins
 }
 
-// Trying says what of a workflow to try out: the saved definition with the
-// patch over it, and, if pins are wanted, the saved ones with others over them.
-type Trying struct {
+// DraftTest says what to test: the saved definition with Patch applied and, if
+// UsePinned is set, the saved pins with Pinned applied.
+type DraftTest struct {
 	Patch     Patch
 	UsePinned bool
 	Pinned    PinsPatch
 }
 
-// Draft makes a definition ready to be run without saving it.
-func (s *Service) Draft(ctx context.Context, actor auth.Actor, id string, in Trying) (Unsaved, error) {
+// Draft checks a definition so that it can be run without saving it.
+func (s *Service) Draft(ctx context.Context, actor auth.Actor, id string, in DraftTest) (Unsaved, error) {
 	w, err := s.Get(ctx, actor, id)
 	if err != nil {
 		return Unsaved{}, err
 	}
-	d := Unsaved{Definition: w.Definition.with(in.Patch)}
+	d := Unsaved{Definition: w.Definition.patched(in.Patch)}
 	if d.Pinned, err = in.pins(w); err != nil {
 		return Unsaved{}, err
 	}
@@ -39,13 +39,13 @@ func (s *Service) Draft(ctx context.Context, actor auth.Actor, id string, in Try
 	}
 	problems, err := s.check(ctx, actor, d.Definition)
 	if err == nil && len(problems) > 0 {
-		err = invalid(problems)
+		err = invalidDefinition(problems)
 	}
 	return d, err
 }
 
-// Pins are those that count for trying something out.
-func (s *Service) Pins(ctx context.Context, actor auth.Actor, id string, in Trying) (Pins, error) {
+// Pins returns the pins to use for a test.
+func (s *Service) Pins(ctx context.Context, actor auth.Actor, id string, in DraftTest) (Pins, error) {
 	if !in.UsePinned {
 		return nil, nil
 	}
@@ -56,52 +56,52 @@ func (s *Service) Pins(ctx context.Context, actor auth.Actor, id string, in Tryi
 	return in.pins(w)
 }
 
-func (t Trying) pins(w Workflow) (Pins, error) {
+func (t DraftTest) pins(w Workflow) (Pins, error) {
 	if !t.UsePinned {
 		return nil, nil
 	}
 	return t.Pinned.Apply(w.Pinned)
 }
 
-// TrialStep is a step of a draft, compiled, with the pins for those before it.
-type TrialStep struct {
-	PlannedStep
+// TestStep is a compiled step of a draft with the pins of the steps before it.
+type TestStep struct {
+	CompiledStep
 	Pinned Pins
 }
 
-// DraftStep makes one step of a draft ready to be tried out. The others need
-// not be valid yet: it is enough that they are there.
-func (s *Service) DraftStep(ctx context.Context, actor auth.Actor, id, stepID string, in Trying) (TrialStep, error) {
+// DraftStep compiles one step of a draft for a test. The other steps must exist
+// but need not be valid yet.
+func (s *Service) DraftStep(ctx context.Context, actor auth.Actor, id, stepID string, in DraftTest) (TestStep, error) {
 	w, err := s.Get(ctx, actor, id)
 	if err != nil {
-		return TrialStep{}, err
+		return TestStep{}, err
 	}
-	d := w.Definition.with(in.Patch)
+	d := w.Definition.patched(in.Patch)
 	if err := checkSize(actor, d); err != nil {
-		return TrialStep{}, err
+		return TestStep{}, err
 	}
 	d = Definition{Steps: onlyStep(d.Steps, stepID)}
 	problems, err := s.check(ctx, actor, d)
 	if err == nil && len(problems) > 0 {
-		err = invalid(problems)
+		err = invalidDefinition(problems)
 	}
 	if err != nil {
-		return TrialStep{}, err
+		return TestStep{}, err
 	}
-	plan, problems := Compile(d, s.catalog.Saved())
+	program, problems := Compile(d, s.catalog.WithoutSlowChecks())
 	if len(problems) > 0 {
-		return TrialStep{}, fmt.Errorf("a definition that was checked does not compile: %s", problems[0].Message)
+		return TestStep{}, fmt.Errorf("compile a definition that passed its check: %s", problems[0].Message)
 	}
-	step := plan.Find(stepID)
+	step := program.Find(stepID)
 	if step == nil {
-		return TrialStep{}, fault.New(fault.StepNotFound, "workflow %q has no step %q", id, stepID)
+		return TestStep{}, fault.New(fault.StepNotFound, "workflow %q has no step %q", id, stepID)
 	}
 	pins, err := in.pins(w)
-	return TrialStep{PlannedStep: *step, Pinned: pins}, err
+	return TestStep{CompiledStep: *step, Pinned: pins}, err
 }
 
-// onlyStep returns the steps with all but one replaced by steps that do
-// nothing, in the same places, so that names and pointers stay what they are.
+// onlyStep replaces all steps but one with no-ops, so that names and pointers
+// stay the same.
 func onlyStep(steps []Step, id string) []Step {
 	out := make([]Step, len(steps))
 	for i, step := range steps {
@@ -119,8 +119,8 @@ func onlyStep(steps []Step, id string) []Step {
 	return out
 }
 
-// InDefinition puts the pointers of a definition's problems below the member
-// that the definition was given in.
+// InDefinition prefixes the pointers of a definition's problems with
+// /definition, the member that contains the definition in the request.
 func InDefinition(err error) error {
 	f, ok := fault.As(err)
 	if !ok {

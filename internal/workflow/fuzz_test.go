@@ -20,14 +20,14 @@ import (
 
 var example = regexp.MustCompile("(?s)<!-- workflow -->\n```json\n(.*?)```")
 
-// anyScript compiles no scripts: that is not part of the format.
+// anyScript accepts any script: scripts are not part of the format.
 type anyScript struct{ codejs.Runner }
 
 func (anyScript) Check(context.Context, string) (*sandbox.Failure, error) { return nil, nil }
 
-// FuzzDefinition reads definitions as the API does. Whatever they say, Compile
-// answers, and always the same; what is written of them is read as the same
-// definition, in JSON and in YAML.
+// FuzzDefinition reads definitions as the API does. Compile must return for any
+// input, always with the same result, and a definition must survive encoding and
+// decoding as JSON and as YAML.
 func FuzzDefinition(f *testing.F) {
 	guide, err := os.ReadFile(filepath.Join("..", "..", "docs", "workflows.md"))
 	if err != nil {
@@ -54,7 +54,7 @@ func FuzzDefinition(f *testing.F) {
 	} {
 		f.Add([]byte(seed))
 	}
-	known, err := catalog.New(catalog.Means{Scripts: anyScript{}})
+	known, err := catalog.New(catalog.Deps{Scripts: anyScript{}})
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -63,12 +63,12 @@ func FuzzDefinition(f *testing.F) {
 		if strictjson.Decode(data, &d) != nil {
 			return
 		}
-		plan, problems := workflow.Compile(d, known)
-		if (plan == nil) != (len(problems) > 0) {
-			t.Fatalf("a plan and problems: %v", problems)
+		program, problems := workflow.Compile(d, known)
+		if (program == nil) != (len(problems) > 0) {
+			t.Fatalf("either a program or problems expected: %v", problems)
 		}
 		if _, again := workflow.Compile(d, known); !cmp.Equal(problems, again) {
-			t.Fatalf("the problems differ from time to time (-first +second):\n%s", cmp.Diff(problems, again))
+			t.Fatalf("Compile is not deterministic (-first +second):\n%s", cmp.Diff(problems, again))
 		}
 		canonical := canonicalOf(t, d)
 		parsed, err := workflow.ParseDefinition(canonical)
@@ -76,10 +76,10 @@ func FuzzDefinition(f *testing.F) {
 			t.Fatalf("%s: %v", canonical, err)
 		}
 		if again := canonicalOf(t, parsed); !bytes.Equal(canonical, again) {
-			t.Fatalf("read back it is another definition:\n%s\n%s", canonical, again)
+			t.Fatalf("JSON does not round-trip:\n%s\n%s", canonical, again)
 		}
 		if again := canonicalOf(t, throughYAML(t, canonical)); !bytes.Equal(canonical, again) {
-			t.Fatalf("in YAML it is another definition:\n%s\n%s", canonical, again)
+			t.Fatalf("YAML does not round-trip:\n%s\n%s", canonical, again)
 		}
 	})
 }
@@ -93,7 +93,7 @@ func canonicalOf(t *testing.T, d workflow.Definition) []byte {
 	return canonical
 }
 
-// throughYAML writes a definition as YAML and reads it again.
+// throughYAML encodes a definition as YAML and decodes it again.
 func throughYAML(t *testing.T, canonical []byte) (d workflow.Definition) {
 	t.Helper()
 	text, err := strictyaml.Encode(canonical)

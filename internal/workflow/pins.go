@@ -9,18 +9,17 @@ import (
 	"github.com/stepmill/stepmill/internal/fault"
 )
 
-// Pins are sample outputs of steps, by their ids, for those who try out what
-// comes after them. They make no version, and no run but that of a draft ever
-// sees them.
+// Pins are sample outputs of steps, by step id, for testing the steps that
+// follow. They are not versioned, and only runs of drafts use them.
 type Pins map[string]json.RawMessage
 
-// PinsPatch changes pins: null removes one.
+// PinsPatch changes pins; null removes one.
 type PinsPatch struct {
 	Clear  bool
 	Values map[string]json.RawMessage
 }
 
-// Limits on pins. They are part of every answer with a whole workflow.
+// Limits on pins, which are part of every response that contains a workflow.
 const (
 	maxPins     = 500
 	maxPin      = 64 << 10
@@ -29,7 +28,7 @@ const (
 
 var pinKey = regexp.MustCompile(`^[a-z][a-z0-9_]{0,62}$`)
 
-// Apply returns new pins; the old ones may be shared.
+// Apply returns new pins and does not modify was, which may be shared.
 func (p PinsPatch) Apply(was Pins) (Pins, error) {
 	now := Pins{}
 	if !p.Clear {
@@ -37,7 +36,7 @@ func (p PinsPatch) Apply(was Pins) (Pins, error) {
 	}
 	for id, value := range p.Values {
 		if !pinKey.MatchString(id) {
-			return nil, fault.Field("/pinned", "has a key that is not the id of a step")
+			return nil, fault.Field("/pinned", "has a key that is not a valid step id")
 		}
 		if bytes.Equal(value, []byte("null")) {
 			delete(now, id)
@@ -45,11 +44,11 @@ func (p PinsPatch) Apply(was Pins) (Pins, error) {
 		}
 		var compact bytes.Buffer
 		if err := json.Compact(&compact, value); err != nil {
-			return nil, fault.Field("/pinned/"+id, "is not JSON")
+			return nil, fault.Field("/pinned/"+id, "is not valid JSON")
 		}
 		switch {
 		case compact.Bytes()[0] != '{':
-			return nil, fault.Field("/pinned/"+id, "must be an object, as the output of a step is")
+			return nil, fault.Field("/pinned/"+id, "must be an object, like the output of a step")
 		case compact.Len() > maxPin:
 			return nil, fault.Field("/pinned/"+id, "has %d bytes; at most %d are allowed", compact.Len(), maxPin)
 		}
@@ -67,7 +66,7 @@ func (p Pins) check() error {
 	case len(p) > maxPins:
 		return fault.Field("/pinned", "must have at most %d entries", maxPins)
 	case size > maxPinsSize:
-		return fault.Field("/pinned", "has %d bytes; at most %d are allowed together", size, maxPinsSize)
+		return fault.Field("/pinned", "the pins have %d bytes together; at most %d are allowed", size, maxPinsSize)
 	}
 	return nil
 }

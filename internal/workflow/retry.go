@@ -3,7 +3,7 @@ package workflow
 import (
 	"time"
 
-	"github.com/stepmill/stepmill/internal/duration"
+	"github.com/stepmill/stepmill/internal/clock"
 )
 
 // Policy is a Retry with its defaults filled in.
@@ -27,16 +27,16 @@ func defaultPolicy() Policy {
 	return Policy{MaxAttempts: 5, Initial: time.Second, Factor: 2, MaxDelay: 5 * time.Minute}
 }
 
-// timeout checks the bound of an attempt.
-func (c *compiler) timeout(at string, step Step) time.Duration {
+// stepTimeout returns the timeout of one attempt.
+func (c *compiler) stepTimeout(at string, step Step) time.Duration {
 	if step.Timeout == "" {
 		return defaultTimeout
 	}
-	return c.length(at+"/timeout", step.Timeout, maxTimeout)
+	return c.parseDuration(at+"/timeout", step.Timeout, maxTimeout)
 }
 
-// policy checks how a step is tried again.
-func (c *compiler) policy(at string, step Step) Policy {
+// retryPolicy checks the retry of a step and fills in the defaults.
+func (c *compiler) retryPolicy(at string, step Step) Policy {
 	p := defaultPolicy()
 	r := step.Retry
 	if r == nil {
@@ -56,22 +56,22 @@ func (c *compiler) policy(at string, step Step) Policy {
 		c.report(at+"/factor", "", "must be between 1 and %d", maxFactor)
 	}
 	if r.Initial != "" {
-		p.Initial = c.length(at+"/initial", r.Initial, MaxDelay)
+		p.Initial = c.parseDuration(at+"/initial", r.Initial, MaxDelay)
 	}
 	if r.MaxDelay != "" {
-		p.MaxDelay = c.length(at+"/max_delay", r.MaxDelay, MaxDelay)
+		p.MaxDelay = c.parseDuration(at+"/max_delay", r.MaxDelay, MaxDelay)
 	}
 	return p
 }
 
-// length reads a length of time up to a bound.
-func (c *compiler) length(at, text string, most time.Duration) time.Duration {
-	d, err := duration.Parse(text)
+// parseDuration parses a duration and reports one above the limit.
+func (c *compiler) parseDuration(at, text string, limit time.Duration) time.Duration {
+	d, err := clock.ParseDuration(text)
 	switch {
 	case err != nil:
 		c.report(at, "", "%s", err)
-	case d > most:
-		c.report(at, "", "must be at most %s", duration.Format(most))
+	case d > limit:
+		c.report(at, "", "must be at most %s", clock.FormatDuration(limit))
 	}
 	return d
 }

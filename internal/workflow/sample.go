@@ -7,8 +7,8 @@ import (
 	"github.com/stepmill/stepmill/internal/uid"
 )
 
-// SampleEvent makes an event of a workflow that does not exist, to try out who
-// receives such events.
+// SampleEvent returns an event of a workflow that does not exist, for testing
+// webhooks.
 func SampleEvent(kind event.Type, workspaceID string, at time.Time) (event.Event, error) {
 	w, was := Workflow{ID: uid.At(uid.Workflow, at), WorkspaceID: workspaceID, Name: "Sample workflow", State: Active, Version: 3}, Draft
 	if kind == event.WorkflowPaused {

@@ -7,17 +7,16 @@ import (
 	"github.com/stepmill/stepmill/internal/strictjson"
 )
 
-// SchemaID names the JSON Schema of the format, wherever it is served.
+// SchemaID is the id of the JSON Schema of the format, whatever URL serves it.
 const SchemaID = "urn:stepmill:schema:workflow:v1"
 
 // node is a JSON Schema, or a part of one.
 type node map[string]any
 
-// Schema returns the JSON Schema of a workflow as people write it, for editors:
-// the format with the inputs of the actions that the catalog has. It knows what
-// can be seen from one place; what takes the whole workflow, such as steps that
-// wait for each other, is left to Compile. What Compile accepts, in its
-// canonical form, the schema accepts.
+// Schema returns the JSON Schema of the workflow format for editors, including
+// the inputs of the actions in the catalog. It covers only local rules; rules
+// about the whole workflow, such as cycles, are checked by Compile. The schema
+// accepts the canonical form of everything that Compile accepts.
 func Schema(catalog *action.Catalog) ([]byte, error) {
 	inputs, err := inputSchemas(catalog)
 	if err != nil {
@@ -48,8 +47,8 @@ func Schema(catalog *action.Catalog) ([]byte, error) {
 	return append(text, '\n'), nil
 }
 
-// Schema returns the JSON Schema of the format. It is made on first use and
-// shared by all callers, who must not change it.
+// Schema returns the JSON Schema of the format. It is built on first use and
+// shared by all callers, who must not modify it.
 func (s *Service) Schema() ([]byte, error) { return s.schema() }
 
 func documentSchema(defs node) node {
@@ -62,7 +61,7 @@ func documentSchema(defs node) node {
 		"additionalProperties": false,
 		"properties": node{
 			"name": node{
-				"title": "Name", "description": "What people see in lists, on one line.",
+				"title": "Name", "description": "The name shown in lists; a single line.",
 				"type": "string", "minLength": 1, "maxLength": maxName,
 			},
 			"description": node{
@@ -70,11 +69,11 @@ func documentSchema(defs node) node {
 				"type": []string{"string", "null"}, "maxLength": maxDescription,
 			},
 			"state": node{
-				"title": "State", "description": "draft: being written, can be run to try it. active: in use, triggers fire. paused: starts no runs.",
+				"title": "State", "description": "draft: work in progress, can be run as a test. active: triggers fire. paused: no runs start.",
 				"type": "string", "enum": States(),
 			},
-			"triggers": list("Triggers", "What starts runs. Every workflow can be started by a request, also without an entry here.", ref("trigger")),
-			"steps":    list("Steps", "What the workflow does. A step without needs comes after the one before it, so a plain list is a sequence.", ref("step")),
+			"triggers": arraySchema("Triggers", "What starts runs. Any workflow can also be started through the API, without a trigger.", ref("trigger")),
+			"steps":    arraySchema("Steps", "What the workflow does. A step without needs runs after the one before it, so a plain list is a sequence.", ref("step")),
 			"settings": ref("settings"),
 			"layout":   ref("layout"),
 		},
@@ -84,52 +83,52 @@ func documentSchema(defs node) node {
 
 func ref(def string) node { return node{"$ref": "#/$defs/" + def} }
 
-// described is a reference with words of its own.
-func described(def, title, description string) node {
+// refWith returns a reference with its own title and description.
+func refWith(def, title, description string) node {
 	return node{"$ref": "#/$defs/" + def, "title": title, "description": description}
 }
 
-func list(title, description string, items node) node {
+func arraySchema(title, description string, items node) node {
 	return node{"title": title, "description": description, "type": "array", "items": items}
 }
 
-// closed is an object that has only these members.
-func closed(title, description string, properties node) node {
+// objectSchema returns an object with no other members than the given ones.
+func objectSchema(title, description string, properties node) node {
 	return node{
 		"title": title, "description": description, "type": "object", "additionalProperties": false, "properties": properties,
 	}
 }
 
-// whole is a whole number from 1 on.
-func whole(title, description string, most, standard int) node {
+// integerSchema returns an integer of at least 1.
+func integerSchema(title, description string, limit, standard int) node {
 	return node{
-		"title": title, "description": description, "type": "integer", "minimum": 1, "maximum": most, "default": standard,
+		"title": title, "description": description, "type": "integer", "minimum": 1, "maximum": limit, "default": standard,
 	}
 }
 
 func idSchema() node {
 	return node{
-		"title": "Id", "description": "A letter a-z, then up to 62 of a-z, 0-9 and _.",
+		"title": "Id", "description": "A letter a-z, followed by up to 62 characters of a-z, 0-9 and _.",
 		"type": "string", "pattern": idPattern.String(),
 	}
 }
 
-// durationSchema takes everything that can be a length of time; how long it may
-// be is not for a pattern to say.
+// durationSchema accepts every well-formed duration. A pattern cannot check its
+// bounds.
 func durationSchema() node {
 	const number = `([0-9]+\.?[0-9]*|\.[0-9]+)`
 	return node{
-		"title": "Length of time", "description": "A length of time such as 90s, 15m, 1h30m or 3d.",
+		"title": "Duration", "description": "A duration such as 90s, 15m, 1h30m or 3d.",
 		"type":     "string",
 		"pattern":  "^(" + number + "d(" + number + "(ns|us|µs|μs|ms|s|m|h))*|(" + number + "(ns|us|µs|μs|ms|s|m|h))+)$",
 		"examples": []string{"90s", "15m", "1h30m", "3d"},
 	}
 }
 
-// expressionSchema tells text whose value is not known before the run.
+// expressionSchema matches text whose value is known only at run time.
 func expressionSchema() node {
 	return node{
-		"title": "Expression", "description": "Text with an expression between ${{ and }}. Alone in the text it keeps the type of its result.",
+		"title": "Expression", "description": "Text with an expression between ${{ and }}. If the expression is the whole text, the result keeps its type.",
 		"type": "string", "pattern": `\$\{\{`,
 	}
 }

@@ -10,11 +10,11 @@ import (
 	"github.com/stepmill/stepmill/internal/action"
 )
 
-// inputDef names the definition that holds the input of an action.
+// inputDef returns the key in $defs of the input of an action.
 func inputDef(name string) string { return "with:" + name }
 
-// actionSchema is what a step that is no block must and must not have: an
-// action, and the input that fits it.
+// actionSchema describes a step that is not a block: it needs an action and the
+// matching input.
 func actionSchema(inputs map[string]node) node {
 	var cases []node
 	for _, name := range slices.Sorted(maps.Keys(inputs)) {
@@ -37,8 +37,8 @@ func actionSchema(inputs map[string]node) node {
 	return out
 }
 
-// inputSchemas returns the input of each action as it may be written: every
-// value in it can be an expression.
+// inputSchemas returns the input schema of each action, in which every value can
+// also be an expression.
 func inputSchemas(catalog *action.Catalog) (map[string]node, error) {
 	out := map[string]node{}
 	for _, name := range catalog.Names() {
@@ -47,8 +47,8 @@ func inputSchemas(catalog *action.Catalog) (map[string]node, error) {
 		if err := json.Unmarshal([]byte(entry.Spec.Input), &input); err != nil {
 			return nil, fmt.Errorf("input schema of %s: %w", name, err)
 		}
-		l := loosener{root: "#/$defs/" + inputDef(name)}
-		schema := l.loosen(input)
+		r := relaxer{root: "#/$defs/" + inputDef(name)}
+		schema := r.relax(input)
 		if schema["title"] == nil {
 			schema["title"] = entry.Spec.Title
 		}
@@ -60,41 +60,41 @@ func inputSchemas(catalog *action.Catalog) (map[string]node, error) {
 	return out, nil
 }
 
-// loosener rewrites the schema of an input into one of the input as it is
-// written, moved to another place of a document.
-type loosener struct {
-	root string // where the schema stands now
+// relaxer rewrites the schema of an input so that values can also be expressions,
+// and moves it to another location in a document.
+type relaxer struct {
+	root string // the new location of the schema
 }
 
-// loosen rewrites a schema for a value that is no expression itself; what is
-// inside the value may be one.
-func (l loosener) loosen(schema node) node {
+// relax rewrites a schema for a value that is not an expression itself but may
+// contain expressions.
+func (r relaxer) relax(schema node) node {
 	out := node{}
 	for keyword, value := range schema {
 		switch keyword {
 		case "properties", "patternProperties":
-			out[keyword] = l.each(value, l.value)
+			out[keyword] = r.mapMembers(value, r.relaxValue)
 		case "$defs", "dependentSchemas":
-			out[keyword] = l.each(value, l.same)
+			out[keyword] = r.mapMembers(value, r.relaxSame)
 		case "additionalProperties", "items", "unevaluatedProperties", "unevaluatedItems":
-			out[keyword] = l.value(value)
+			out[keyword] = r.relaxValue(value)
 		case "prefixItems":
-			out[keyword] = l.all(value, l.value)
+			out[keyword] = r.mapItems(value, r.relaxValue)
 		case "anyOf":
-			out[keyword] = l.all(value, l.same)
+			out[keyword] = r.mapItems(value, r.relaxSame)
 		case "allOf":
-			out[keyword] = append(listOf(out[keyword]), l.all(value, l.same)...)
+			out[keyword] = append(asList(out[keyword]), r.mapItems(value, r.relaxSame)...)
 		case "oneOf":
-			// An expression may turn out to fit any of them.
-			out["allOf"] = append(listOf(out["allOf"]), node{"anyOf": l.all(value, l.same)})
+			// An expression may evaluate to a value that matches any of them.
+			out["allOf"] = append(asList(out["allOf"]), node{"anyOf": r.mapItems(value, r.relaxSame)})
 		case "if":
-			out[keyword] = l.move(value) // Compile decides by it as it is
+			out[keyword] = r.moveRefs(value) // Compile evaluates it unchanged
 		case "then", "else":
-			out[keyword] = l.same(value)
+			out[keyword] = r.relaxSame(value)
 		case "not", "contains":
-			// What must not be, or must be somewhere, cannot be told yet.
+			// These cannot be decided before expressions are evaluated.
 		case "$ref":
-			out[keyword] = l.target(value)
+			out[keyword] = r.resolveRef(value)
 		default:
 			out[keyword] = value
 		}
@@ -102,52 +102,52 @@ func (l loosener) loosen(schema node) node {
 	return out
 }
 
-// target is where a reference inside the schema leads now.
-func (l loosener) target(reference any) any {
+// resolveRef returns the new target of a reference inside the schema.
+func (r relaxer) resolveRef(reference any) any {
 	text, _ := reference.(string)
-	return l.root + strings.TrimPrefix(text, "#")
+	return r.root + strings.TrimPrefix(text, "#")
 }
 
-// move rewrites nothing but the references.
-func (l loosener) move(value any) any {
+// moveRefs rewrites only the references.
+func (r relaxer) moveRefs(value any) any {
 	switch v := value.(type) {
 	case map[string]any:
 		out := node{}
 		for name, member := range v {
-			if out[name] = l.move(member); name == "$ref" {
-				out[name] = l.target(member)
+			if out[name] = r.moveRefs(member); name == "$ref" {
+				out[name] = r.resolveRef(member)
 			}
 		}
 		return out
 	case []any:
-		return l.all(v, l.move)
+		return r.mapItems(v, r.moveRefs)
 	}
 	return value
 }
 
-// same rewrites a schema that is about the same value as the one around it.
-func (l loosener) same(schema any) any {
+// relaxSame rewrites a subschema that applies to the same value as its parent.
+func (r relaxer) relaxSame(schema any) any {
 	if members, ok := schema.(map[string]any); ok {
-		return l.loosen(members)
+		return r.relax(members)
 	}
 	return schema
 }
 
-// value rewrites the schema of a value that may be written as an expression.
-// What it says about itself stays outside, where editors look for it.
-func (l loosener) value(schema any) any {
+// relaxValue rewrites the schema of a value that may also be an expression. Title,
+// description and the like stay at the top level, where editors look for them.
+func (r relaxer) relaxValue(schema any) any {
 	members, ok := schema.(map[string]any)
 	if !ok {
 		return schema
 	}
-	strict, out := l.loosen(members), node{}
+	strict, out := r.relax(members), node{}
 	for _, keyword := range []string{"title", "description", "default", "examples"} {
 		if words, ok := strict[keyword]; ok {
 			out[keyword] = words
 			delete(strict, keyword)
 		}
 	}
-	if fitsExpressions(strict) {
+	if acceptsAnyText(strict) {
 		maps.Copy(out, strict)
 		return out
 	}
@@ -155,12 +155,12 @@ func (l loosener) value(schema any) any {
 	return out
 }
 
-// fitsExpressions tells whether a schema accepts any text as it is.
-func fitsExpressions(schema node) bool {
+// acceptsAnyText reports whether a schema already accepts any text.
+func acceptsAnyText(schema node) bool {
 	return len(schema) == 0 || len(schema) == 1 && schema["type"] == "string"
 }
 
-func (l loosener) each(schemas any, rewrite func(any) any) any {
+func (r relaxer) mapMembers(schemas any, rewrite func(any) any) any {
 	members, ok := schemas.(map[string]any)
 	if !ok {
 		return schemas
@@ -172,15 +172,15 @@ func (l loosener) each(schemas any, rewrite func(any) any) any {
 	return out
 }
 
-func (l loosener) all(schemas any, rewrite func(any) any) []any {
+func (r relaxer) mapItems(schemas any, rewrite func(any) any) []any {
 	var out []any
-	for _, schema := range listOf(schemas) {
+	for _, schema := range asList(schemas) {
 		out = append(out, rewrite(schema))
 	}
 	return out
 }
 
-func listOf(value any) []any {
+func asList(value any) []any {
 	out, _ := value.([]any)
 	return out
 }

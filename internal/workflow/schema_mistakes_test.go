@@ -12,7 +12,7 @@ import (
 	"github.com/stepmill/stepmill/internal/workflow"
 )
 
-// document is a whole workflow as the API takes it.
+// document is a workflow in the format of the API.
 type document struct {
 	workflow.Definition
 	Name        *string              `json:"name"`
@@ -21,7 +21,7 @@ type document struct {
 	Layout      map[string][]float64 `json:"layout"`
 }
 
-// compilePlaces are where decoding and Compile find something wrong.
+// compilePlaces returns the pointers at which decoding and Compile find problems.
 func compilePlaces(t testing.TB, text string) []string {
 	t.Helper()
 	var d document
@@ -44,21 +44,21 @@ func compilePlaces(t testing.TB, text string) []string {
 	return slices.Compact(found)
 }
 
-// mistakes are steps, or whole documents, each with the place of its mistake.
+// mistakes are steps or whole documents, each with the pointer of its mistake.
 var mistakes = []struct{ name, text, at string }{
 	{"a document that is a list", `[]`, ""},
 	{"an unknown member of the workflow", `{"step": []}`, "/step"},
-	{"a name that is no text", `{"name": 7}`, "/name"},
-	{"a description that is no text", `{"description": []}`, "/description"},
-	{"a state that is no text", `{"state": true}`, "/state"},
+	{"a name that is not text", `{"name": 7}`, "/name"},
+	{"a description that is not text", `{"description": []}`, "/description"},
+	{"a state that is not text", `{"state": true}`, "/state"},
 	{"steps that are no list", `{"steps": {"a": {}}}`, "/steps"},
 	{"triggers that are no list", `{"triggers": "manual"}`, "/triggers"},
 	{"settings that are no object", `{"settings": []}`, "/settings"},
-	{"a layout that is no object", `{"layout": [1, 2]}`, "/layout"},
+	{"a layout that is not an object", `{"layout": [1, 2]}`, "/layout"},
 	{"a place that is text", `{"layout": {"a": ["left", "top"]}}`, "/layout/a/0 /layout/a/1"},
 	{"an unknown setting", `{"settings": {"retries": 3}}`, "/settings/retries"},
 	{"a time limit that is a number", `{"settings": {"timeout": 60}}`, "/settings/timeout"},
-	{"a time limit that is no time", `{"settings": {"timeout": "soon"}}`, "/settings/timeout"},
+	{"a time limit that is not a duration", `{"settings": {"timeout": "soon"}}`, "/settings/timeout"},
 	{"a limit of runs that is too small", `{"settings": {"concurrency": {"limit": -1}}}`, "/settings/concurrency/limit"},
 	{"a limit of runs that is too large", `{"settings": {"concurrency": {"limit": 1001}}}`, "/settings/concurrency/limit"},
 	{"an unknown on_limit", `{"settings": {"concurrency": {"on_limit": "wait"}}}`, "/settings/concurrency/on_limit"},
@@ -84,7 +84,7 @@ var mistakes = []struct{ name, text, at string }{
 	{"an action that is a list", `{"id": "a", "uses": ["data.set"], "with": {"values": {}}}`, "/steps/0/uses"},
 	{"needs that is text", `{"id": "a", "needs": "b", ` + set + `}`, "/steps/0/needs"},
 	{"a need that is a number", `{"id": "a", "needs": [1], ` + set + `}`, "/steps/0/needs/0"},
-	{"a need that can be no id", `{"id": "a", "needs": ["Get It"], ` + set + `}`, "/steps/0/needs/0"},
+	{"a need that is not a valid id", `{"id": "a", "needs": ["Get It"], ` + set + `}`, "/steps/0/needs/0"},
 	{"a condition that is a number", `{"id": "a", "if": 1, ` + set + `}`, "/steps/0/if"},
 	{"a condition that is empty", `{"id": "a", "if": "", ` + set + `}`, "/steps/0/if"},
 	{"an unknown join", `{"id": "a", "join": "some", ` + set + `}`, "/steps/0/join"},
@@ -93,29 +93,29 @@ var mistakes = []struct{ name, text, at string }{
 	{"a time limit in weeks", `{"id": "a", "timeout": "1w", ` + set + `}`, "/steps/0/timeout"},
 	{"a retry that is a number", `{"id": "a", "retry": 3, ` + set + `}`, "/steps/0/retry"},
 	{"too many attempts", `{"id": "a", "retry": {"max_attempts": 21}, ` + set + `}`, "/steps/0/retry/max_attempts"},
-	{"a number of attempts below nothing", `{"id": "a", "retry": {"max_attempts": -1}, ` + set + `}`, "/steps/0/retry/max_attempts"},
-	{"a number of attempts that is not whole", `{"id": "a", "retry": {"max_attempts": 1.5}, ` + set + `}`, "/steps/0/retry/max_attempts"},
+	{"a negative number of attempts", `{"id": "a", "retry": {"max_attempts": -1}, ` + set + `}`, "/steps/0/retry/max_attempts"},
+	{"a fractional number of attempts", `{"id": "a", "retry": {"max_attempts": 1.5}, ` + set + `}`, "/steps/0/retry/max_attempts"},
 	{"a factor that is too small", `{"id": "a", "retry": {"factor": 0.5}, ` + set + `}`, "/steps/0/retry/factor"},
 	{"a factor that is too large", `{"id": "a", "retry": {"factor": 11}, ` + set + `}`, "/steps/0/retry/factor"},
-	{"a delay that is no time", `{"id": "a", "retry": {"initial": "-1s"}, ` + set + `}`, "/steps/0/retry/initial"},
+	{"a delay that is not a duration", `{"id": "a", "retry": {"initial": "-1s"}, ` + set + `}`, "/steps/0/retry/initial"},
 	{"an unknown member of retry", `{"id": "a", "retry": {"attempts": 3}, ` + set + `}`, "/steps/0/retry/attempts"},
 
 	{"an input that is a list", `{"id": "a", "uses": "data.set", "with": [1]}`, "/steps/0/with"},
 	{"an input that is one expression", `{"id": "a", "uses": "data.set", "with": "${{ trigger.payload }}"}`, "/steps/0/with"},
-	{"an input without what the action needs", `{"id": "a", "uses": "data.set", "with": {}}`, "/steps/0/with/values"},
+	{"an input without a required member", `{"id": "a", "uses": "data.set", "with": {}}`, "/steps/0/with/values"},
 	{"an input with an unknown member", `{"id": "a", "uses": "data.set", "with": {"values": {}, "x/y": 1}}`, "/steps/0/with/x~1y"},
 	{"an unknown member that is an expression", `{"id": "a", "uses": "data.set", "with": {"values": {}, "x": "${{ 1 }}"}}`, "/steps/0/with/x"},
 	{"an input of the wrong type", `{"id": "a", "uses": "data.set", "with": {"values": 5}}`, "/steps/0/with/values"},
 	{"text where no expression is", `{"id": "a", "uses": "data.set", "with": {"values": "trigger.payload"}}`, "/steps/0/with/values"},
 	{"a method that does not exist", `{"id": "a", "uses": "http.request", "with": {"url": "https://a.example", "method": "FETCH"}}`, "/steps/0/with/method"},
-	{"a truth value as text", `{"id": "a", "uses": "http.request", "with": {"url": "https://a.example", "follow_redirects": "no"}}`, "/steps/0/with/follow_redirects"},
+	{"a boolean as text", `{"id": "a", "uses": "http.request", "with": {"url": "https://a.example", "follow_redirects": "no"}}`, "/steps/0/with/follow_redirects"},
 	{"an empty URL", `{"id": "a", "uses": "http.request", "with": {"url": ""}}`, "/steps/0/with/url"},
-	{"a rule of failure that is none", `{"id": "a", "uses": "http.request", "with": {"url": "https://a.example", "fail_on": "500"}}`, "/steps/0/with/fail_on"},
+	{"an invalid fail_on", `{"id": "a", "uses": "http.request", "with": {"url": "https://a.example", "fail_on": "500"}}`, "/steps/0/with/fail_on"},
 	{"a time to wait that is a number", `{"id": "a", "uses": "flow.wait", "with": {"for": 5}}`, "/steps/0/with/for"},
 
 	{"a block without steps", `{"id": "a", "foreach": "[1]"}`, "/steps/0/steps"},
 	{"a block with no steps in it", `{"id": "a", "foreach": "[1]", "steps": []}`, "/steps/0/steps"},
-	{"a block that says over what in no way", `{"id": "a", "steps": [{"id": "b", ` + set + `}]}`, "/steps/0"},
+	{"a block without foreach or repeat", `{"id": "a", "steps": [{"id": "b", ` + set + `}]}`, "/steps/0"},
 	{"a block with foreach and repeat", `{"id": "a", "foreach": "[1]", "repeat": {"until": "true"}, "steps": [{"id": "b", ` + set + `}]}`, "/steps/0/repeat"},
 	{"a block that uses an action", `{"id": "a", "uses": "data.set", "foreach": "[1]", "steps": [{"id": "b", ` + set + `}]}`, "/steps/0/uses"},
 	{"a block with an input", `{"id": "a", "with": {}, "foreach": "[1]", "steps": [{"id": "b", ` + set + `}]}`, "/steps/0/with"},
@@ -126,13 +126,13 @@ var mistakes = []struct{ name, text, at string }{
 	{"a foreach that is a list", `{"id": "a", "foreach": [1], "steps": [{"id": "b", ` + set + `}]}`, "/steps/0/foreach"},
 	{"a repeat without an end", `{"id": "a", "repeat": {"every": "1s"}, "steps": [{"id": "b", ` + set + `}]}`, "/steps/0/repeat/until"},
 	{"too many rounds", `{"id": "a", "repeat": {"until": "true", "max": 10001}, "steps": [{"id": "b", ` + set + `}]}`, "/steps/0/repeat/max"},
-	{"a rest that is no time", `{"id": "a", "repeat": {"until": "true", "every": "often"}, "steps": [{"id": "b", ` + set + `}]}`, "/steps/0/repeat/every"},
+	{"an interval that is not a duration", `{"id": "a", "repeat": {"until": "true", "every": "often"}, "steps": [{"id": "b", ` + set + `}]}`, "/steps/0/repeat/every"},
 	{"an unknown member of repeat", `{"id": "a", "repeat": {"until": "true", "times": 3}, "steps": [{"id": "b", ` + set + `}]}`, "/steps/0/repeat/times"},
 	{"a mistake inside a block", `{"id": "a", "foreach": "[1]", "steps": [{"id": "b", "uses": "data.sett"}]}`, "/steps/0/steps/0/uses"},
 }
 
-// Each mistake is found by the schema where the server finds it.
-func TestMistakes(t *testing.T) {
+// The schema reports each mistake at the same pointer as the server.
+func TestSchemaAndServerAgreeOnMistakes(t *testing.T) {
 	t.Parallel()
 	schema := format(t, actions(t))
 	for _, test := range mistakes {

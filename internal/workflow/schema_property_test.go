@@ -11,7 +11,7 @@ import (
 	"github.com/stepmill/stepmill/internal/workflow"
 )
 
-// maker draws workflows: most are in order, some have a mistake.
+// maker draws workflows: most are valid, some have a mistake.
 type maker struct {
 	t     *rapid.T
 	steps int
@@ -21,14 +21,14 @@ func pick[T any](m *maker, label string, values ...T) T {
 	return rapid.SampledFrom(values).Draw(m.t, label)
 }
 
-// some sets a member in some of the cases.
+// some sets a member in some cases.
 func (m *maker) some(object map[string]any, name string, value func() any) {
 	if rapid.IntRange(0, 3).Draw(m.t, "has "+name) == 0 {
 		object[name] = value()
 	}
 }
 
-// rarely is for what is most likely a mistake.
+// rarely reports true in a few cases, for values that are most likely mistakes.
 func (m *maker) rarely(label string) bool { return rapid.IntRange(0, 14).Draw(m.t, label) == 0 }
 
 func (m *maker) duration() any {
@@ -42,7 +42,7 @@ func (m *maker) condition() any {
 	return pick[any](m, "condition", true, false, "true", "trigger.payload.x > 1", "${{ trigger.payload.x }}")
 }
 
-// value is one that an action may or may not take.
+// value draws a value that an action may or may not accept.
 func (m *maker) value(fitting ...any) any {
 	odd := []any{"${{ trigger.payload.x }}", "a ${{ trigger.payload.x }} b", "text", 7, -1.5, true, nil, []any{1, "${{ 1 }}"}, map[string]any{"a": "${{ 1 }}"}}
 	if m.rarely("odd") {
@@ -194,7 +194,7 @@ func (m *maker) verify() any {
 	return v
 }
 
-// decoded is the definition if the API takes it.
+// decoded returns the definition if the API accepts it.
 func decoded(t *rapid.T, document map[string]any) (workflow.Definition, bool) {
 	text, err := json.Marshal(document)
 	if err != nil {
@@ -204,7 +204,7 @@ func decoded(t *rapid.T, document map[string]any) (workflow.Definition, bool) {
 	return d, strictjson.Decode(text, &d) == nil
 }
 
-func TestTheSchemaAcceptsWhatCompileAccepts(t *testing.T) {
+func TestSchemaAcceptsWhatCompileAccepts(t *testing.T) {
 	t.Parallel()
 	schema, accepted := format(t, actions(t)), 0
 	rapid.Check(t, func(rt *rapid.T) {
@@ -225,7 +225,7 @@ func TestTheSchemaAcceptsWhatCompileAccepts(t *testing.T) {
 		accepts(rt, schema, string(text))
 	})
 	if accepted == 0 {
-		t.Error("no workflow with steps was in order: nothing was tried")
+		t.Error("no workflow with steps was valid: nothing was tested")
 	}
 	t.Logf("%d workflows in order", accepted)
 }

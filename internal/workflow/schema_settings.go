@@ -1,26 +1,26 @@
 package workflow
 
-import "github.com/stepmill/stepmill/internal/duration"
+import "github.com/stepmill/stepmill/internal/clock"
 
 func settingsSchema() node {
-	return closed("Settings", "The options of the whole workflow.", node{
-		"timeout": bounded("Time limit", "How long the steps of a run may be executed in all, "+duration.Format(defaultRunTimeout)+
-			" unless given, at most "+duration.Format(maxRunTimeout)+". Waiting does not count."),
+	return objectSchema("Settings", "Options of the whole workflow.", node{
+		"timeout": durationProperty("Time limit", "How long the steps of a run may execute in total. Default "+clock.FormatDuration(defaultRunTimeout)+
+			", at most "+clock.FormatDuration(maxRunTimeout)+". Waiting does not count."),
 		"concurrency": ref("concurrency"),
 	})
 }
 
 func concurrencySchema() node {
-	return closed("Concurrency", "Bounds how many runs with the same key are under way at a time.", node{
+	return objectSchema("Concurrency", "Limits how many runs with the same key are in progress at a time.", node{
 		"key": node{
-			"title": "Key", "description": "Text with expressions, such as ${{ trigger.payload.customer }}. Without a key all runs of the workflow count together.",
+			"title": "Key", "description": "Text with expressions, such as ${{ trigger.payload.customer }}. Without a key, the limit applies to all runs of the workflow.",
 			"type": "string",
 		},
-		"limit": whole("Limit", "How many runs are under way at a time.", maxRunLimit, 1),
+		"limit": integerSchema("Limit", "How many runs may be in progress at a time.", maxRunLimit, 1),
 		"on_limit": node{
-			"title": "On limit", "description": "What becomes of a run that would be one too many.",
+			"title": "On limit", "description": "What happens to a new run when the limit is reached.",
 			"type": "string", "enum": []OnLimit{Queue, Drop, CancelRunning}, "default": Queue,
-			"enumDescriptions": []string{"It waits for its turn.", "It is refused.", "The oldest is cancelled for it."},
+			"enumDescriptions": []string{"It is queued until a slot is free.", "It is rejected.", "It starts, and the oldest run in progress is cancelled."},
 		},
 	})
 }
@@ -28,11 +28,11 @@ func concurrencySchema() node {
 func layoutSchema() node {
 	coordinate := node{"type": "number", "minimum": -maxCoordinate, "maximum": maxCoordinate}
 	return node{
-		"title": "Layout", "description": "Where an editor draws steps, by id, and triggers, by @ and id. Changing it makes no version.",
+		"title": "Layout", "description": "Positions of steps, by id, and triggers, by @ and id, in an editor. Changing it does not create a version.",
 		"type": "object", "maxProperties": maxLayout,
 		"propertyNames": node{"pattern": layoutKey.String()},
 		"additionalProperties": node{
-			"title": "Place", "description": "Two numbers: how far to the right, how far down.",
+			"title": "Position", "description": "Two numbers: the x and y coordinates. y grows downward.",
 			"type": "array", "items": coordinate, "minItems": 2, "maxItems": 2,
 		},
 	}

@@ -2,43 +2,43 @@ package workflow
 
 import (
 	"github.com/stepmill/stepmill/internal/action"
-	"github.com/stepmill/stepmill/internal/duration"
+	"github.com/stepmill/stepmill/internal/clock"
 )
 
-// stepSchema is a step with all members it can have; whether it is a block or
-// uses an action decides which of them it may.
+// stepSchema lists all members of a step. Which ones are allowed depends on
+// whether the step is a block or uses an action.
 func stepSchema(catalog *action.Catalog) node {
-	step := closed("Step", "An action with its input, or a loop with steps of its own.", node{
-		"id": described("id", "Id", "The name by which needs and expressions refer to the step; unique in the whole workflow."),
+	step := objectSchema("Step", "An action with its input, or a loop that contains steps.", node{
+		"id": refWith("id", "Id", "The name that needs and expressions use for the step; unique in the whole workflow."),
 		"name": node{
-			"title": "Name", "description": "What people see; the id unless given.",
+			"title": "Name", "description": "The display name. Defaults to the id.",
 			"type": "string", "maxLength": maxName,
 		},
 		"uses": usesSchema(catalog),
 		"with": node{
-			"title": "Input", "description": "The input of the action. Text in it may hold expressions between ${{ and }}.",
+			"title": "Input", "description": "The input of the action. Text in it can contain expressions between ${{ and }}.",
 			"type": "object",
 		},
 		"needs": needsSchema(),
 		"if": node{
-			"title": "Condition", "description": "An expression, with or without ${{ }}, or true or false. When it is false the step is skipped.",
+			"title": "Condition", "description": "An expression, with or without ${{ }}, or true or false. If it is false, the step is skipped.",
 			"type": []string{"string", "boolean"}, "minLength": 1,
 		},
 		"join": joinSchema(),
 		"on_error": node{
-			"title": "On error", "description": "What a failure of the step means. fail: the run fails. continue: the run goes on, and the failure is in steps.<id>.error.",
+			"title": "On error", "description": "What happens when the step fails. fail: the run fails. continue: the run continues, and steps.<id>.error has the failure.",
 			"type": "string", "enum": []OnError{Fail, Continue}, "default": Fail,
 		},
-		"timeout": bounded("Time limit", "How long one attempt may take, "+duration.Format(defaultTimeout)+" unless given, at most "+
-			duration.Format(maxTimeout)+". Waiting does not count."),
+		"timeout": durationProperty("Time limit", "How long one attempt may take. Default "+clock.FormatDuration(defaultTimeout)+", at most "+
+			clock.FormatDuration(maxTimeout)+". Waiting does not count."),
 		"retry": ref("retry"),
 		"foreach": node{
-			"title": "For each", "description": "An expression for a list. The steps of the block run once for each element, which they see as item and index.",
+			"title": "For each", "description": "An expression that returns a list. The steps of the block run once per element, which they read as item and index.",
 			"type": "string", "minLength": 1,
 		},
-		"parallel": whole("Parallel", "How many rounds of a foreach run at the same time.", maxParallel, 1),
+		"parallel": integerSchema("Parallel", "How many rounds of a foreach run in parallel.", maxParallel, 1),
 		"repeat":   ref("repeat"),
-		"steps":    list("Steps", "The steps of the block, run in rounds. Inside, steps.<id> means the step of this round.", ref("step")),
+		"steps":    arraySchema("Steps", "The steps of the block, which run in rounds. Inside the block, steps.<id> is the step of the current round.", ref("step")),
 	})
 	step["required"] = []string{"id"}
 	step["if"] = anyMember("foreach", "repeat", "steps", "parallel")
@@ -47,7 +47,7 @@ func stepSchema(catalog *action.Catalog) node {
 	return step
 }
 
-func bounded(title, description string) node { return described("duration", title, description) }
+func durationProperty(title, description string) node { return refWith("duration", title, description) }
 
 func anyMember(names ...string) node {
 	var cases []node
@@ -68,34 +68,34 @@ func usesSchema(catalog *action.Catalog) node {
 	return node{
 		"title": "Action", "description": "What the step does.",
 		"type": "string", "enum": catalog.Names(),
-		// Editors show these beside the names they offer.
+		// Editors show these next to the names that they suggest.
 		"enumDescriptions": summaries,
 	}
 }
 
 func needsSchema() node {
-	needs := list("Needs", "The ids of the steps that this one comes after; the step before it in the list unless given. An empty list starts at once.", ref("id"))
+	needs := arraySchema("Needs", "The ids of the steps that must end before this one starts. Defaults to the previous step in the list. With an empty list, the step starts at once.", ref("id"))
 	needs["uniqueItems"] = true
 	return needs
 }
 
 func joinSchema() node {
 	return node{
-		"title": "Join", "description": "How the steps in needs must have ended for this one to start.",
+		"title": "Join", "description": "How the steps in needs must end for this one to start.",
 		"type": "string", "enum": []Join{AnyRan, All, Always, First}, "default": AnyRan,
 		"enumDescriptions": []string{
 			"All have ended, none failed, and at least one was not skipped.",
 			"All have succeeded.",
-			"All have ended, however.",
-			"One has succeeded; the others go on.",
+			"All have ended, in any way.",
+			"One has succeeded; the others continue.",
 		},
 	}
 }
 
-// blockSchema is what a step with steps of its own must and must not have.
+// blockSchema describes a step that contains steps.
 func blockSchema() node {
 	return node{
-		"title": "Block", "description": "A step with steps of its own is a loop: over a list with foreach, or until a condition holds with repeat.",
+		"title": "Block", "description": "A step that contains steps is a loop: over a list with foreach, or until a condition is true with repeat.",
 		"required": []string{"steps"},
 		"properties": node{
 			"uses": false, "with": false, "timeout": false, "retry": false,
@@ -109,13 +109,13 @@ func blockSchema() node {
 }
 
 func repeatSchema() node {
-	repeat := closed("Repeat", "Runs the steps of the block again and again until a condition holds.", node{
+	repeat := objectSchema("Repeat", "Repeats the steps of the block until a condition is true.", node{
 		"until": node{
-			"title": "Until", "description": "The condition that ends the rounds, an expression. It sees the steps of the round that has just ended, and index.",
+			"title": "Until", "description": "An expression. The loop ends when it is true. It can read index and the steps of the round that has just ended.",
 			"type": "string", "minLength": 1,
 		},
-		"every": bounded("Every", "How long to rest between two rounds; not at all unless given."),
-		"max":   whole("Rounds", "How many rounds there are at most. If the condition does not hold after the last, the block fails.", maxRounds, defaultRounds),
+		"every": durationProperty("Every", "How long to wait between two rounds. Default: no wait."),
+		"max":   integerSchema("Rounds", "The maximum number of rounds. If the condition is still false after the last one, the block fails.", maxRounds, defaultRounds),
 	})
 	repeat["required"] = []string{"until"}
 	return repeat
@@ -123,13 +123,13 @@ func repeatSchema() node {
 
 func retrySchema() node {
 	standard := defaultPolicy()
-	return closed("Retry", "When a failure that may pass is tried again: a network error, a time-out, or the status 408, 425, 429 or 5xx.", node{
-		"max_attempts": whole("Attempts", "How many attempts there are, the first included.", maxAttempts, standard.MaxAttempts),
-		"initial":      bounded("Initial delay", "The bound of the first delay, "+duration.Format(standard.Initial)+" unless given, at most "+duration.Format(MaxDelay)+"."),
+	return objectSchema("Retry", "How a step is retried after a temporary failure: a network error, a timeout, or the status 408, 425, 429 or 5xx.", node{
+		"max_attempts": integerSchema("Attempts", "The maximum number of attempts, including the first.", maxAttempts, standard.MaxAttempts),
+		"initial":      durationProperty("Initial delay", "The upper bound of the first delay. Default "+clock.FormatDuration(standard.Initial)+", at most "+clock.FormatDuration(MaxDelay)+"."),
 		"factor": node{
-			"title": "Factor", "description": "By how much the bound of the delay grows each time.",
+			"title": "Factor", "description": "The factor by which the upper bound of the delay grows with each attempt.",
 			"type": "number", "minimum": 1, "maximum": maxFactor, "default": standard.Factor,
 		},
-		"max_delay": bounded("Largest delay", "The largest bound of a delay, "+duration.Format(standard.MaxDelay)+" unless given, at most "+duration.Format(MaxDelay)+"."),
+		"max_delay": durationProperty("Maximum delay", "The upper bound of any delay. Default "+clock.FormatDuration(standard.MaxDelay)+", at most "+clock.FormatDuration(MaxDelay)+"."),
 	})
 }

@@ -33,7 +33,7 @@ import (
 	"github.com/stepmill/stepmill/internal/workflow"
 )
 
-var shipped = sync.OnceValues(func() (*action.Catalog, error) { return catalog.New(catalog.Means{}) })
+var shipped = sync.OnceValues(func() (*action.Catalog, error) { return catalog.New(catalog.Deps{}) })
 
 func actions(t testing.TB) *action.Catalog {
 	t.Helper()
@@ -44,7 +44,7 @@ func actions(t testing.TB) *action.Catalog {
 	return c
 }
 
-// format is the schema of the format, compiled.
+// format returns the compiled schema of the format.
 func format(t testing.TB, actions *action.Catalog) *jsonschema.Schema {
 	t.Helper()
 	text, err := workflow.Schema(actions)
@@ -66,7 +66,7 @@ func format(t testing.TB, actions *action.Catalog) *jsonschema.Schema {
 	return schema
 }
 
-// fataler is a test, or one draw of a property.
+// fataler is a *testing.T or a *rapid.T.
 type fataler interface {
 	Helper()
 	Errorf(format string, args ...any)
@@ -74,7 +74,7 @@ type fataler interface {
 	Fatalf(format string, args ...any)
 }
 
-// places are where a schema finds something wrong with a document.
+// places returns the pointers at which a schema rejects a document.
 func places(t fataler, schema *jsonschema.Schema, document string) []string {
 	t.Helper()
 	value, err := jsonschema.UnmarshalJSON(strings.NewReader(document))
@@ -118,7 +118,7 @@ func leaves(e *jsonschema.ValidationError) []string {
 	return out
 }
 
-// accepts fails the test unless the schema takes the document as it is.
+// accepts fails the test unless the schema accepts the document.
 func accepts(t fataler, schema *jsonschema.Schema, document string) {
 	t.Helper()
 	if found := places(t, schema, document); found != nil {
@@ -165,7 +165,7 @@ func TestSchemaHasEveryField(t *testing.T) {
 	}
 }
 
-// members are the names of a struct in JSON, sorted.
+// members returns the sorted JSON names of a struct.
 func members(typ reflect.Type) []string {
 	var names []string
 	for _, field := range reflect.VisibleFields(typ) {
@@ -176,8 +176,8 @@ func members(typ reflect.Type) []string {
 	return names
 }
 
-// What an editor shows has words: every member of every object says what it is.
-func TestSchemaExplainsItself(t *testing.T) {
+// Editors show titles and descriptions: every member of every object has them.
+func TestSchemaIsDocumented(t *testing.T) {
 	t.Parallel()
 	text, err := workflow.Schema(actions(t))
 	if err != nil {
@@ -203,7 +203,7 @@ func TestSchemaExplainsItself(t *testing.T) {
 	}
 }
 
-// withEffect has what the histories of the engine use.
+// withEffect returns a catalog with the actions that the engine's histories use.
 func withEffect(t testing.TB) *action.Catalog {
 	t.Helper()
 	c, err := action.NewCatalog(
@@ -216,7 +216,7 @@ func withEffect(t testing.TB) *action.Catalog {
 	return c
 }
 
-func TestSchemaAcceptsTheHistoriesOfTheEngine(t *testing.T) {
+func TestSchemaAcceptsEngineHistories(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("../engine/testdata/*.txtar")
 	if err != nil || len(files) < 40 {
@@ -241,7 +241,7 @@ var (
 	yamlBlock   = regexp.MustCompile("(?s)```yaml\n(# yaml-language-server.*?\n)```\n")
 )
 
-func TestSchemaAcceptsTheSamplesOfTheDocs(t *testing.T) {
+func TestSchemaAcceptsDocSamples(t *testing.T) {
 	t.Parallel()
 	schema, samples := format(t, actions(t)), 0
 	for _, name := range []string{"../../README.md", "../../docs/workflows.md", "../../docs/expressions.md", "../../docs/api.md"} {
@@ -326,7 +326,7 @@ func fromYAML(t *testing.T, text []byte) string {
 	return string(out)
 }
 
-func TestSchemaLetsAnyValueBeAnExpression(t *testing.T) {
+func TestSchemaAcceptsExpressionsForAnyValue(t *testing.T) {
 	t.Parallel()
 	const input = `{
 		"type": "object", "required": ["count"], "additionalProperties": false,

@@ -10,19 +10,19 @@ import (
 	"github.com/stepmill/stepmill/internal/strictyaml"
 )
 
-// MaxSource is how many bytes the text of a workflow may have.
+// MaxSource is the maximum size of the text of a workflow in bytes.
 const MaxSource = 256 << 10
 
-// Text is the YAML that somebody wrote for a workflow, with its comments.
+// Text is the YAML of a workflow as its author wrote it, with comments.
 type Text struct {
 	Written  string
 	document *strictyaml.Document
-	says     textMembers
+	members  textMembers
 }
 
-// textMembers is what a text may say. Unlike a patch it is whole: a part of
-// the definition that is left out is empty. State and pins belong to the
-// workflow on this server; a text may name them and changes nothing by it.
+// textMembers are the members of a text. Unlike a patch, a text is complete: an
+// omitted part of the definition is empty. State and pins belong to the workflow
+// on this server, so a text may contain them but they are ignored.
 type textMembers struct {
 	Name        *string                       `json:"name"`
 	Description strictjson.Optional[string]   `json:"description"`
@@ -34,8 +34,8 @@ type textMembers struct {
 	Pinned      any                           `json:"pinned"`
 }
 
-// ReadText reads the text of a workflow. What is wrong with it is told with the
-// line and column, all at the pointer /source.
+// ReadText reads the text of a workflow. It reports problems with line and column,
+// all at the pointer /source.
 func ReadText(written string) (*Text, error) {
 	if len(written) > MaxSource {
 		return nil, fault.Field("/source", "has %d bytes; at most %d are allowed", len(written), MaxSource)
@@ -43,41 +43,41 @@ func ReadText(written string) (*Text, error) {
 	t := &Text{Written: written}
 	var err error
 	if t.document, err = strictyaml.Decode([]byte(written)); err == nil {
-		err = strictjson.DecodeBody(t.document.JSON, &t.says)
+		err = strictjson.DecodeBody(t.document.JSON, &t.members)
 	}
 	if err != nil {
-		return nil, t.unreadable(err)
+		return nil, t.readError(err)
 	}
 	return t, nil
 }
 
-func (t *Text) unreadable(err error) error {
+func (t *Text) readError(err error) error {
 	problems, ok := errors.AsType[strictjson.Errors](err)
 	if !ok {
 		return err
 	}
-	refused := fault.New(fault.WorkflowInvalid, "the text of the workflow cannot be read")
+	invalid := fault.New(fault.WorkflowInvalid, "the text of the workflow cannot be read")
 	for _, problem := range problems {
 		message := problem.Message
 		if problem.Pointer != "" {
 			message = problem.Pointer + ": " + message
 		}
 		line, column := problem.Line, problem.Column
-		if t.document != nil { // it is YAML, and its places are known
+		if t.document != nil { // it is valid YAML, so positions are known
 			find := t.document.At
 			if problem.Key {
 				find = t.document.KeyAt
 			}
 			line, column, _ = find(problem.Pointer)
 		}
-		refused.Details = append(refused.Details, fault.Detail{Pointer: "/source", Message: message, Line: line, Column: column})
+		invalid.Details = append(invalid.Details, fault.Detail{Pointer: "/source", Message: message, Line: line, Column: column})
 	}
-	first := refused.Details[0]
-	refused.Message = "/source: line " + strconv.Itoa(first.Line) + ", column " + strconv.Itoa(first.Column) + ": " + first.Message
-	return refused
+	first := invalid.Details[0]
+	invalid.Message = "/source: line " + strconv.Itoa(first.Line) + ", column " + strconv.Itoa(first.Column) + ": " + first.Message
+	return invalid
 }
 
-// Locate tells where in the text the problems of its definition are.
+// Locate adds line and column in the text to the problems of its definition.
 func (t *Text) Locate(err error) error {
 	f, ok := fault.As(err)
 	if !ok || t == nil || t.document == nil {
@@ -92,22 +92,22 @@ func (t *Text) Locate(err error) error {
 }
 
 func (t *Text) definition() Definition {
-	return Definition{Triggers: t.says.Triggers, Steps: t.says.Steps, Settings: t.says.Settings.Value}
+	return Definition{Triggers: t.members.Triggers, Steps: t.members.Steps, Settings: t.members.Settings.Value}
 }
 
-// fill gives a patch what the text says and the patch does not. If a patch says
-// anything of the definition, it is the patch that says all of it.
-func (t *Text) fill(p *Patch, w Workflow) {
+// fillPatch copies the parts that the patch does not set from the text. If the
+// patch sets any part of the definition, none of it is taken from the text.
+func (t *Text) fillPatch(p *Patch, w Workflow) {
 	if p.Name == nil {
-		p.Name = t.says.Name
+		p.Name = t.members.Name
 	}
-	if given := t.says.Description; given.Set && !p.SetDescription {
+	if given := t.members.Description; given.Set && !p.SetDescription {
 		p.SetDescription = true
 		if !given.Null {
 			p.Description = &given.Value
 		}
 	}
-	if given := t.says.Layout; given.Set && p.Layout == nil {
+	if given := t.members.Layout; given.Set && p.Layout == nil {
 		p.Layout = &LayoutPatch{Clear: true, Places: map[string]*Point{}}
 		for id, at := range given.Value {
 			p.Layout.Places[id] = &at
@@ -120,14 +120,14 @@ func (t *Text) fill(p *Patch, w Workflow) {
 	p.Triggers, p.Steps, p.Settings = &d.Triggers, &d.Steps, &SettingsPatch{Replace: &d.Settings}
 }
 
-// differs names a part of which the text says something else than the workflow
-// is; empty when there is none.
-func (t *Text) differs(w Workflow) string {
+// mismatch returns the name of a part in which the text and the workflow differ,
+// or "".
+func (t *Text) mismatch(w Workflow) string {
 	d := t.definition()
 	switch {
-	case t.says.Name != nil && *t.says.Name != w.Name:
+	case t.members.Name != nil && *t.members.Name != w.Name:
 		return "name"
-	case t.says.Description.Set && !sameText(t.description(), w.Description):
+	case t.members.Description.Set && !sameText(t.description(), w.Description):
 		return "description"
 	case !sameDefinition(Definition{Triggers: d.Triggers}, Definition{Triggers: w.Definition.Triggers}):
 		return "triggers"
@@ -140,26 +140,26 @@ func (t *Text) differs(w Workflow) string {
 }
 
 func (t *Text) description() *string {
-	if t.says.Description.Null {
+	if t.members.Description.Null {
 		return nil
 	}
-	return &t.says.Description.Value
+	return &t.members.Description.Value
 }
 
 func sameText(a, b *string) bool { return a == b || a != nil && b != nil && *a == *b }
 
-// sameDefinition tells whether two definitions say the same: the order of
-// members and how a number is written are no difference.
+// sameDefinition reports whether two definitions are equal, ignoring the order of
+// members and the notation of numbers.
 func sameDefinition(a, b Definition) bool {
-	one, err := plainDefinition(a)
+	one, err := jsonDefinition(a)
 	if err != nil {
 		return false
 	}
-	other, err := plainDefinition(b)
+	other, err := jsonDefinition(b)
 	return err == nil && reflect.DeepEqual(one, other)
 }
 
-func plainDefinition(d Definition) (any, error) {
+func jsonDefinition(d Definition) (any, error) {
 	text, err := d.Canonical()
 	if err != nil {
 		return nil, err
@@ -169,40 +169,40 @@ func plainDefinition(d Definition) (any, error) {
 
 // SourcePatch changes the text of a workflow.
 type SourcePatch struct {
-	// Text is the new one; nil removes it.
+	// Text is the new text; nil removes it.
 	Text *Text
-	// Offered says that the text need not be kept: it is the body of a patch, and
-	// may say less than the workflow is.
-	Offered bool
+	// Optional means that the text is saved only if it matches the workflow. It is
+	// the body of a patch and may describe only a part of it.
+	Optional bool
 }
 
-// applySource gives the workflow the text of a patch, once everything else of
-// the patch is applied, and marks a text that no longer fits.
+// applySource sets the text of the workflow and marks it as stale if it no longer
+// matches. Call it after everything else of the patch is applied.
 func (p Patch) applySource(w *Workflow) error {
 	if p.Source != nil {
 		text := p.Source.Text
 		switch {
 		case text == nil:
 			w.Source = nil
-		case text.differs(*w) == "":
+		case text.mismatch(*w) == "":
 			w.Source = &text.Written
-		case !p.Source.Offered:
-			part := text.differs(*w)
-			return fault.New(fault.WorkflowInvalid, "/source: the text says something else than the workflow: its %s", part).
-				With(fault.Detail{Pointer: "/source", Message: "says something else than the workflow: its " + part})
+		case !p.Source.Optional:
+			part := text.mismatch(*w)
+			return fault.New(fault.WorkflowInvalid, "/source: the text does not match the workflow in its %s", part).
+				With(fault.Detail{Pointer: "/source", Message: "does not match the workflow in its " + part})
 		}
 	}
-	w.SourceStale = w.Source != nil && !fits(*w.Source, *w)
+	w.SourceStale = w.Source != nil && !textMatches(*w.Source, *w)
 	return nil
 }
 
-// fits tells whether a text says what the workflow is.
-func fits(written string, w Workflow) bool {
+// textMatches reports whether a text matches the workflow.
+func textMatches(written string, w Workflow) bool {
 	text, err := ReadText(written)
-	return err == nil && text.differs(w) == ""
+	return err == nil && text.mismatch(w) == ""
 }
 
-// versionText is the text that is kept with the current version.
+// versionText returns the text that is saved with the current version.
 func (w Workflow) versionText() *string {
 	if w.SourceStale {
 		return nil

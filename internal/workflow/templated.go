@@ -7,8 +7,8 @@ import (
 	"github.com/stepmill/stepmill/internal/jsonpointer"
 )
 
-// templated returns a test for pointers whose value, or a value around it, is
-// an expression and therefore not known before the run.
+// templated returns a function that reports whether the value at a pointer, or an
+// enclosing value, is an expression and therefore known only at run time.
 func templated(input map[string]any) func(pointer string) bool {
 	found := map[string]bool{}
 	markTemplates(input, "", found)

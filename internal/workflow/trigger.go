@@ -19,90 +19,90 @@ func TriggerTypes() []string {
 	return []string{ManualTrigger, ScheduleTrigger, WebhookTrigger, EventTrigger, PollTrigger}
 }
 
-// Trigger is an entry of `triggers`. Its type says which of the members it may
-// have.
+// Trigger is an entry of `triggers`. Its type decides which members are allowed.
 type Trigger struct {
 	ID   string `json:"id"`
 	Type string `json:"type"`
 
 	// A schedule fires at the times of Cron in a time zone, or at an interval.
 	Cron     string `json:"cron,omitempty"`
-	Every    string `json:"every,omitempty"` // that of a poll too
+	Every    string `json:"every,omitempty"` // also of a poll
 	Timezone string `json:"timezone,omitempty"`
 	Missed   Missed `json:"missed,omitempty"`
 	Jitter   string `json:"jitter,omitempty"`
 
-	// A webhook fires when its address is called.
+	// A webhook fires when its URL is called.
 	Methods []string  `json:"methods,omitempty"`
 	Verify  *Verify   `json:"verify,omitempty"`
 	Dedupe  string    `json:"dedupe,omitempty"`
 	Respond Respond   `json:"respond,omitempty"`
 	Rate    PerMinute `json:"rate,omitempty"`
 
-	// An event fires on what happens to other workflows and their runs.
+	// An event trigger fires on events of other workflows and their runs.
 	Events    []string `json:"events,omitempty"`
 	Workflows []string `json:"workflows,omitempty"`
 
-	// A poll asks a server and fires for each new item of its answer.
+	// A poll sends a request and fires for each new item in the response.
 	Request json.RawMessage `json:"request,omitempty"`
 	Items   string          `json:"items,omitempty"`
 	Key     string          `json:"key,omitempty"`
 	Cursor  string          `json:"cursor,omitempty"`
 }
 
-// Missed says what becomes of times that passed while nothing could fire.
+// Missed says what happens to scheduled times that passed while the service was
+// stopped.
 type Missed string
 
-// What becomes of them.
+// The values of Missed.
 const (
-	Skip   Missed = "skip"   // nothing
-	Latest Missed = "latest" // the last of them is made up for
+	Skip   Missed = "skip"   // they are skipped
+	Latest Missed = "latest" // the trigger fires once for the latest
 )
 
-// UnmarshalJSON reads a name; only a member that is absent means the default.
+// UnmarshalJSON reads a name. It rejects "", which means that the member is absent.
 func (m *Missed) UnmarshalJSON(data []byte) error { return unmarshalName(data, (*string)(m)) }
 
-// Respond says when the caller of a webhook gets its answer.
+// Respond says when the caller of a webhook gets the response.
 type Respond string
 
-// When it does.
+// The values of Respond.
 const (
 	RespondNow    Respond = "now"    // once the run has started
 	RespondResult Respond = "result" // once it has ended, with its result
 )
 
-// UnmarshalJSON reads a name; only a member that is absent means the default.
+// UnmarshalJSON reads a name. It rejects "", which means that the member is absent.
 func (r *Respond) UnmarshalJSON(data []byte) error { return unmarshalName(data, (*string)(r)) }
 
-// PerMinute is how often something may happen in a minute.
+// PerMinute is a rate limit per minute.
 type PerMinute int
 
-// UnmarshalJSON reads a number; only a member that is absent means the default.
-func (p *PerMinute) UnmarshalJSON(data []byte) error { return (*Places)(p).UnmarshalJSON(data) }
+// UnmarshalJSON reads a number. It rejects zero, which means that the member is absent.
+func (p *PerMinute) UnmarshalJSON(data []byte) error { return (*SlotCount)(p).UnmarshalJSON(data) }
 
-// Verify says how a webhook knows that a call comes from whom it should.
+// Verify says how a webhook trigger verifies the caller.
 type Verify struct {
 	Scheme string `json:"scheme"`
-	// Secret is an expression for the secret that both sides know: the key of a
-	// signature, the password of basic, the token of bearer.
+	// Secret is an expression for the shared secret: the key of a signature, the
+	// password of basic, the token of bearer.
 	Secret   string `json:"secret,omitempty"`
 	Username string `json:"username,omitempty"`
-	// Header is where the token of bearer is, if not in Authorization, or the
-	// signature of hmac. The rest describes that signature.
+	// Header contains the signature of hmac, or the token of bearer if it is not in
+	// Authorization. The other fields describe the signature of hmac.
 	Header    string `json:"header,omitempty"`
 	Algorithm string `json:"algorithm,omitempty"`
 	Encoding  string `json:"encoding,omitempty"`
 	Prefix    string `json:"prefix,omitempty"`
-	// Signed is what the signature is made of: text in which {body} stands for
-	// the body and {name} for the header of that name.
+	// Signed is the signed text, in which {body} is replaced by the body and {name}
+	// by the header of that name.
 	Signed string `json:"signed,omitempty"`
-	// Timestamp is the header with the time of the call in Unix seconds.
+	// Timestamp is the header that contains the time of the call in Unix seconds.
 	Timestamp string `json:"timestamp,omitempty"`
 	// Tolerance is how old a signed call may be.
 	Tolerance string `json:"tolerance,omitempty"`
 }
 
-// Schemes by which calls are verified.
+// Schemes for verifying calls.
 const (
 	SchemeGitHub   = "github"
 	SchemeStripe   = "stripe"
@@ -119,7 +119,7 @@ func Schemes() []string {
 	return []string{SchemeGitHub, SchemeStripe, SchemeSlack, SchemeStandard, SchemeHMAC, SchemeBasic, SchemeBearer, SchemeNone}
 }
 
-// schemeMembers are those that a scheme may have beside its name.
+// schemeMembers returns the members that a scheme allows besides scheme.
 func schemeMembers(scheme string) []string {
 	switch scheme {
 	case SchemeGitHub:
@@ -136,7 +136,7 @@ func schemeMembers(scheme string) []string {
 	return nil
 }
 
-// triggerMembers are those that a type of trigger may have beside id and type.
+// triggerMembers returns the members that a type allows besides id and type.
 func triggerMembers(kind string) []string {
 	switch kind {
 	case ScheduleTrigger:
@@ -151,9 +151,9 @@ func triggerMembers(kind string) []string {
 	return nil
 }
 
-// members are the names of those that a trigger has, beside id and type.
+// members returns the names of the members that are set, besides id and type.
 func (t Trigger) members() []string {
-	return given(map[string]bool{
+	return presentNames(map[string]bool{
 		"cron": t.Cron != "", "every": t.Every != "", "timezone": t.Timezone != "", "missed": t.Missed != "", "jitter": t.Jitter != "",
 		"methods": t.Methods != nil, "verify": t.Verify != nil, "dedupe": t.Dedupe != "", "respond": t.Respond != "", "rate": t.Rate != 0,
 		"events": t.Events != nil, "workflows": t.Workflows != nil,
@@ -161,15 +161,15 @@ func (t Trigger) members() []string {
 	})
 }
 
-// members are the names of those that it has beside the scheme.
+// members returns the names of the members that are set, besides scheme.
 func (v Verify) members() []string {
-	return given(map[string]bool{
+	return presentNames(map[string]bool{
 		"secret": v.Secret != "", "username": v.Username != "", "header": v.Header != "", "algorithm": v.Algorithm != "", "encoding": v.Encoding != "",
 		"prefix": v.Prefix != "", "signed": v.Signed != "", "timestamp": v.Timestamp != "", "tolerance": v.Tolerance != "",
 	})
 }
 
-func given(has map[string]bool) []string {
+func presentNames(has map[string]bool) []string {
 	var names []string
 	for name, there := range has {
 		if there {

@@ -18,10 +18,10 @@ import (
 	"github.com/stepmill/stepmill/internal/strictjson"
 )
 
-// Patch changes a workflow; nil leaves a part as it is.
+// Patch changes a workflow; nil leaves a part unchanged.
 type Patch struct {
 	Name *string
-	// Description is set when SetDescription is, nil clears it.
+	// Description applies if SetDescription is set; nil clears it.
 	Description    *string
 	SetDescription bool
 	State          *State
@@ -42,11 +42,11 @@ type SettingsPatch struct {
 	Concurrency    *ConcurrencyPatch // nil removes it
 }
 
-// ConcurrencyPatch changes members: null removes one.
+// ConcurrencyPatch changes members; null removes one.
 type ConcurrencyPatch struct {
-	Key     strictjson.Optional[string]  `json:"key"`
-	Limit   strictjson.Optional[Places]  `json:"limit"`
-	OnLimit strictjson.Optional[OnLimit] `json:"on_limit"`
+	Key     strictjson.Optional[string]    `json:"key"`
+	Limit   strictjson.Optional[SlotCount] `json:"limit"`
+	OnLimit strictjson.Optional[OnLimit]   `json:"on_limit"`
 }
 
 func (p SettingsPatch) apply(s Settings) Settings {
@@ -82,13 +82,13 @@ func (p *ConcurrencyPatch) apply(was *Concurrency) *Concurrency {
 	return &now
 }
 
-// LayoutPatch changes places on the canvas: a nil place removes one.
+// LayoutPatch changes positions on the canvas; nil removes one.
 type LayoutPatch struct {
 	Clear  bool
 	Places map[string]*Point
 }
 
-// apply returns a new layout; the old one may be shared.
+// apply returns a new layout and does not modify was, which may be shared.
 func (p LayoutPatch) apply(was Layout) Layout {
 	now := Layout{}
 	if !p.Clear {
@@ -104,8 +104,8 @@ func (p LayoutPatch) apply(was Layout) Layout {
 	return now
 }
 
-// Match is the condition of an If-Match header: the ETags that the caller
-// accepts. The zero Match accepts all.
+// Match is an If-Match header: the ETags that the caller accepts. The zero Match
+// accepts all.
 type Match struct {
 	Given bool
 	Any   bool
@@ -128,16 +128,16 @@ func (m Match) check(w Workflow) error {
 		return nil
 	}
 	return fault.New(fault.VersionConflict,
-		"workflow %q has changed since it was read: its ETag is now %s", w.ID, w.ETag())
+		"workflow %q has changed since it was read: its ETag is now %s; read it again and repeat the change", w.ID, w.ETag())
 }
 
-// Update applies a patch. Without a condition it is applied to whatever the
-// workflow is at that moment; a change by somebody else in between is kept.
+// Update applies a patch. Without If-Match it applies to the current state of the
+// workflow, so concurrent changes to other parts are preserved.
 func (s *Service) Update(ctx context.Context, actor auth.Actor, id string, patch Patch, match Match) (Workflow, error) {
 	return s.change(ctx, actor, id, match, func(w *Workflow) error {
 		patch := patch
-		if given := patch.Source; given != nil && given.Text != nil && !given.Offered {
-			given.Text.fill(&patch, *w)
+		if given := patch.Source; given != nil && given.Text != nil && !given.Optional {
+			given.Text.fillPatch(&patch, *w)
 		}
 		if err := patch.applyTexts(w); err != nil {
 			return err
@@ -149,8 +149,8 @@ func (s *Service) Update(ctx context.Context, actor auth.Actor, id string, patch
 	})
 }
 
-// change reads, edits and writes a workflow until no other change came in
-// between.
+// change reads, edits and writes a workflow. It starts over if another change was
+// written in between.
 func (s *Service) change(ctx context.Context, actor auth.Actor, id string, match Match, edit func(*Workflow) error) (Workflow, error) {
 	for {
 		was, err := s.Get(ctx, actor, id)
@@ -164,7 +164,7 @@ func (s *Service) change(ctx context.Context, actor auth.Actor, id string, match
 		if err := edit(&now); err != nil {
 			return Workflow{}, err
 		}
-		change, err := changeOf(actor, was, now)
+		change, err := newChange(actor, was, now)
 		if err != nil {
 			return Workflow{}, err
 		}
@@ -224,30 +224,30 @@ func (s *Service) applyDefinition(ctx context.Context, actor auth.Actor, p Patch
 	if p.Triggers == nil && p.Steps == nil && p.Settings == nil {
 		return nil
 	}
-	w.Definition = w.Definition.with(p)
+	w.Definition = w.Definition.patched(p)
 	if err := checkSize(actor, w.Definition); err != nil {
 		return err
 	}
 	problems, err := s.check(ctx, actor, w.Definition)
 	if err == nil && len(problems) > 0 {
-		err = invalid(problems)
+		err = invalidDefinition(problems)
 	}
 	return err
 }
 
-// checkSize refuses a definition with more steps than the plan allows.
+// checkSize rejects a definition with more steps than the plan allows.
 func checkSize(actor auth.Actor, d Definition) *fault.Error {
 	limit := actor.Limits().StepsPerWorkflow
 	count := Count(d.Steps)
 	if count <= limit {
 		return nil
 	}
-	return fault.New(fault.PlanLimitExceeded, "the %s plan allows %d steps in a workflow, not %d", actor.Workspace.Plan, limit, count).
+	return fault.New(fault.PlanLimitExceeded, "the %s plan allows %d steps per workflow; this one has %d", actor.Workspace.Plan, limit, count).
 		With(fault.Detail{Pointer: "/steps", Message: "has too many entries"})
 }
 
-// with returns the definition with the patch applied: lists are replaced whole.
-func (d Definition) with(p Patch) Definition {
+// patched returns the definition with the patch applied. Lists are replaced.
+func (d Definition) patched(p Patch) Definition {
 	if p.Triggers != nil {
 		d.Triggers = *p.Triggers
 	}
@@ -260,11 +260,11 @@ func (d Definition) with(p Patch) Definition {
 	return d
 }
 
-func invalid(problems []Problem) error {
+func invalidDefinition(problems []Problem) error {
 	err := fault.New(fault.WorkflowInvalid, "the definition has %d problem(s); the first: %s: %s",
-		len(problems), problems[0].Pointer, text(problems[0]))
+		len(problems), problems[0].Pointer, problemText(problems[0]))
 	for _, problem := range problems {
-		err.Details = append(err.Details, fault.Detail{Pointer: problem.Pointer, Message: text(problem)})
+		err.Details = append(err.Details, fault.Detail{Pointer: problem.Pointer, Message: problemText(problem)})
 	}
 	return err
 }
@@ -282,7 +282,7 @@ func checkLayout(layout Layout) error {
 	}
 	for id, at := range layout {
 		if !layoutKey.MatchString(id) {
-			return fault.Field("/layout", "has a key that is neither the id of a step nor @ and the id of a trigger")
+			return fault.Field("/layout", "has a key that is neither a step id nor @ followed by a trigger id")
 		}
 		if math.Abs(at[0]) > maxCoordinate || math.Abs(at[1]) > maxCoordinate {
 			return fault.Field("/layout/"+id, "must be two numbers between -1000000 and 1000000")
@@ -291,9 +291,9 @@ func checkLayout(layout Layout) error {
 	return nil
 }
 
-// changeOf works out what a change means: nil when nothing changed, else the new
-// row and the version, events and audit entries that come with it.
-func changeOf(actor auth.Actor, was, now Workflow) (*Change, error) {
+// newChange returns the change from was to now with its version, events and audit
+// entries, or nil when nothing changed.
+func newChange(actor auth.Actor, was, now Workflow) (*Change, error) {
 	before, err := was.Definition.Canonical()
 	if err != nil {
 		return nil, err
@@ -320,7 +320,7 @@ func changeOf(actor auth.Actor, was, now Workflow) (*Change, error) {
 	}
 	change.Workflow = now
 	if was.State != now.State {
-		if err := change.stateChanged(actor, was.State); err != nil {
+		if err := change.recordStateChange(actor, was.State); err != nil {
 			return nil, err
 		}
 	}
@@ -332,10 +332,10 @@ func sameRow(a, b Workflow) bool {
 		samePins(a.Pinned, b.Pinned) && sameText(a.Source, b.Source) && a.SourceStale == b.SourceStale
 }
 
-func (c *Change) stateChanged(actor auth.Actor, was State) error {
+func (c *Change) recordStateChange(actor auth.Actor, was State) error {
 	w := c.Workflow
 	actions := map[State]string{Active: "workflow.activated", Paused: "workflow.paused", Draft: "workflow.drafted"}
-	c.Entries = []audit.Entry{actor.Did(actions[w.State], "workflow", w.ID, map[string]any{"previous_state": was})}
+	c.Entries = []audit.Entry{actor.AuditEntry(actions[w.State], "workflow", w.ID, map[string]any{"previous_state": was})}
 	kinds := map[State]event.Type{Active: event.WorkflowActivated, Paused: event.WorkflowPaused}
 	kind, ok := kinds[w.State]
 	if !ok {

@@ -32,8 +32,8 @@ func (s *Service) Version(ctx context.Context, actor auth.Actor, id string, numb
 	return *version, nil
 }
 
-// Restore makes the definition of an old version the current one, as a new
-// version, and its text the text of the workflow; nothing changes when it is the current one already.
+// Restore makes the definition and the text of an old version current again, as a
+// new version. It does nothing if they already are.
 func (s *Service) Restore(ctx context.Context, actor auth.Actor, id string, number int, match Match) (Workflow, error) {
 	version, err := s.Version(ctx, actor, id, number)
 	if err != nil {
@@ -43,7 +43,7 @@ func (s *Service) Restore(ctx context.Context, actor auth.Actor, id string, numb
 	patch := Patch{Triggers: &d.Triggers, Steps: &d.Steps, Settings: &SettingsPatch{Replace: &d.Settings}}
 	return s.change(ctx, actor, id, match, func(w *Workflow) error {
 		if version.Source != nil {
-			// It need not fit any more: the name may be another by now.
+			// It may no longer match: the name may have changed since.
 			w.Source = version.Source
 		}
 		if err := s.applyDefinition(ctx, actor, patch, w); err != nil {
@@ -53,22 +53,21 @@ func (s *Service) Restore(ctx context.Context, actor auth.Actor, id string, numb
 	})
 }
 
-// Validate checks the stored definition with the patched parts replaced, and
-// changes nothing.
+// Validate checks the stored definition with a patch applied and saves nothing.
 func (s *Service) Validate(ctx context.Context, actor auth.Actor, id string, patch Patch) ([]Problem, error) {
 	w, err := s.Get(ctx, actor, id)
 	if err != nil {
 		return nil, err
 	}
-	definition := w.Definition.with(patch)
-	// A definition that is too large to be saved is not worth compiling either.
+	definition := w.Definition.patched(patch)
+	// Do not compile a definition that is too large to be saved.
 	if err := checkSize(actor, definition); err != nil {
-		return []Problem{{Pointer: "/steps", Message: err.Message}}, nil //nolint:nilerr // it is the answer
+		return []Problem{{Pointer: "/steps", Message: err.Message}}, nil //nolint:nilerr // the problem is the result
 	}
 	return s.check(ctx, actor, definition)
 }
 
-// Comparison is what differs between two versions of a workflow.
+// Comparison is the difference between two versions of a workflow.
 type Comparison struct {
 	WorkflowID string
 	From       int
@@ -76,7 +75,7 @@ type Comparison struct {
 	Diff
 }
 
-// Diff compares two versions; to is the current one if it is zero.
+// Diff compares two versions. If to is zero, it is the current version.
 func (s *Service) Diff(ctx context.Context, actor auth.Actor, id string, from, to int) (Comparison, error) {
 	was, err := s.Version(ctx, actor, id, from)
 	if err != nil {

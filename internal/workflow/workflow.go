@@ -1,6 +1,6 @@
-// Package workflow owns workflows: what one is, its states and versions, the
-// definition of its steps, and the check that a definition can run. It does not
-// own runs, nor how a definition is executed.
+// Package workflow owns workflows: their states and versions, the format of
+// definitions, and the compiler that checks them. It does not own runs or the
+// execution of definitions.
 package workflow
 
 import (
@@ -13,14 +13,14 @@ import (
 	"github.com/stepmill/stepmill/internal/action"
 	"github.com/stepmill/stepmill/internal/audit"
 	"github.com/stepmill/stepmill/internal/auth"
-	"github.com/stepmill/stepmill/internal/clock"
 	"github.com/stepmill/stepmill/internal/event"
 	"github.com/stepmill/stepmill/internal/fault"
 	"github.com/stepmill/stepmill/internal/paging"
+	"github.com/stepmill/stepmill/internal/search"
 	"github.com/stepmill/stepmill/internal/uid"
 )
 
-// State is where a workflow stands.
+// State is the state of a workflow.
 type State string
 
 // The states.
@@ -33,7 +33,7 @@ const (
 // States lists the states.
 func States() []State { return []State{Draft, Active, Paused} }
 
-// Known tells whether s is a state.
+// Known reports whether s is a valid state.
 func (s State) Known() bool { return slices.Contains(States(), s) }
 
 // Workflow is a stored workflow with its current definition.
@@ -44,20 +44,20 @@ type Workflow struct {
 	Description *string
 	State       State
 	Version     int
-	// Revision grows with every change of the row; it is the ETag.
+	// Revision increases with every change of the row; it is the ETag.
 	Revision   int64
 	Definition Definition
 	Layout     Layout
 	Pinned     Pins
-	// Source is the text that somebody wrote for it, nil if nobody did. A stale
-	// one says something else than the workflow is by now.
+	// Source is the YAML text of the workflow, nil if there is none. A stale text no
+	// longer matches the workflow.
 	Source      *string
 	SourceStale bool
 	CreatedAt   time.Time
 	UpdatedAt   time.Time
 }
 
-// ETag names this state of the workflow.
+// ETag returns the ETag of the current revision.
 func (w Workflow) ETag() string { return `"` + strconv.FormatInt(w.Revision, 10) + `"` }
 
 // Item is a workflow in a list.
@@ -69,7 +69,14 @@ type Item struct {
 	UpdatedAt time.Time
 }
 
-// Version is an immutable definition that a workflow had.
+// Filter narrows a list of workflows. The zero Filter matches all.
+type Filter struct {
+	State State
+	// Words must all occur in the name, the description or the id.
+	Words search.Query
+}
+
+// Version is an immutable version of a workflow's definition.
 type Version struct {
 	WorkflowID string
 	Number     int
@@ -80,62 +87,68 @@ type Version struct {
 	CreatedBy string
 }
 
-// Change is a new state of a workflow with all that follows from it.
+// Change is an update of a workflow with its side effects.
 type Change struct {
 	Workflow    Workflow
 	WasRevision int64
 	NewVersion  *Version
 	Events      []event.Event
 	Entries     []audit.Entry
-	// Armed are all triggers of the workflow; nil when they stay as they are.
+	// Armed are all triggers of the workflow; nil when they are unchanged.
 	Armed *[]Armed
-	// Rewritten says that the current version has another text than before.
+	// Rewritten reports whether the text of the current version changed.
 	Rewritten bool
 }
 
-// Store keeps workflows. A method is one atomic unit; a pointer result is nil
-// when there is no such row, a false result means that nothing was changed.
+// Store stores workflows. Each method is one transaction. A pointer result is nil
+// when there is no such row; a false result means that nothing was changed.
 type Store interface {
-	// InsertWorkflow refuses, with false, when the workspace holds atMost.
-	InsertWorkflow(ctx context.Context, w Workflow, first Version, atMost int, entry audit.Entry) (inserted bool, err error)
+	// InsertWorkflow stores a new workflow with its first version and its
+	// triggers. It returns false if the workspace already has atMost workflows.
+	InsertWorkflow(ctx context.Context, w Workflow, first Version, atMost int, entry audit.Entry, armed ...Armed) (inserted bool, err error)
 	Workflow(ctx context.Context, workspaceID, id string) (*Workflow, error)
-	Workflows(ctx context.Context, workspaceID string, state State, page paging.Request) (paging.Page[Item], error)
-	// Activities reads what a few workflows did lately, by their ids.
+	// Workflows lists workflows, newest first. With Words, a page may be short or
+	// even empty and still have a next one, because the number of rows scanned per
+	// page is limited.
+	Workflows(ctx context.Context, workspaceID string, filter Filter, page paging.Request) (paging.Page[Item], error)
+	// SearchWorkflows returns the best matches of a query, best first.
+	SearchWorkflows(ctx context.Context, workspaceID string, query search.Query, limit int) ([]Item, error)
+	// Activities returns the recent activity of the given workflows by id.
 	Activities(ctx context.Context, workspaceID string, ids []string) (map[string]Activity, error)
 	// UpdateWorkflow applies the change if the row still has WasRevision.
 	UpdateWorkflow(ctx context.Context, change Change) (updated bool, err error)
-	// DeleteWorkflow hides the workflow, its runs and its webhooks at once, if
+	// DeleteWorkflow hides the workflow, its runs and its webhooks immediately, if
 	// the row still has the revision.
 	DeleteWorkflow(ctx context.Context, w Workflow, at time.Time, entry audit.Entry) (deleted bool, err error)
 	Versions(ctx context.Context, workspaceID, id string, page paging.Request) (paging.Page[Version], error)
 	Version(ctx context.Context, workspaceID, id string, number int) (*Version, error)
 }
 
-// Service has the use cases of workflows.
+// Service implements the operations on workflows.
 type Service struct {
 	store   Store
 	catalog *action.Catalog
-	known   Known
+	names   NameSource
 	arming  Arming
 	schema  func() ([]byte, error)
 }
 
-// Known tells what secrets and variables a workspace has.
-type Known interface {
+// NameSource returns the names of the secrets and variables of a workspace.
+type NameSource interface {
 	Names(ctx context.Context, workspaceID string) (Names, error)
 }
 
-// NewService makes a service on a store; the catalog says which actions exist,
-// known what expressions can refer to, arming makes triggers ready.
-func NewService(store Store, catalog *action.Catalog, known Known, arming Arming) *Service {
+// NewService returns a Service. The catalog has the available actions, names the
+// secrets and variables that expressions can refer to.
+func NewService(store Store, catalog *action.Catalog, names NameSource, arming Arming) *Service {
 	return &Service{
-		store: store, catalog: catalog, known: known, arming: arming,
+		store: store, catalog: catalog, names: names, arming: arming,
 		schema: sync.OnceValues(func() ([]byte, error) { return Schema(catalog) }),
 	}
 }
 
 func (s *Service) check(ctx context.Context, actor auth.Actor, d Definition) ([]Problem, error) {
-	return Check(d, s.catalog, func() (Names, error) { return s.known.Names(ctx, actor.Workspace.ID) })
+	return Check(d, s.catalog, func() (Names, error) { return s.names.Names(ctx, actor.Workspace.ID) })
 }
 
 const (
@@ -143,36 +156,21 @@ const (
 	maxDescription = 4000
 )
 
-// New is what the maker of a workflow chooses.
+// New is the input for creating a workflow.
 type New struct {
 	Name        string
 	Description *string
 }
 
-// Create makes a draft without steps.
+// Create creates a draft without steps.
 func (s *Service) Create(ctx context.Context, actor auth.Actor, in New) (Workflow, error) {
-	name, err := fault.Name("/name", in.Name, maxName)
-	if err != nil {
+	w := newDraft(actor)
+	patch := Patch{Name: &in.Name, Description: in.Description, SetDescription: true}
+	if err := patch.applyTexts(&w); err != nil {
 		return Workflow{}, err
 	}
-	description, err := checkDescription(in.Description)
-	if err != nil {
+	if err := s.insert(ctx, actor, w); err != nil {
 		return Workflow{}, err
-	}
-	now := clock.Now()
-	w := Workflow{
-		ID: uid.At(uid.Workflow, now), WorkspaceID: actor.Workspace.ID, Name: name, Description: description,
-		State: Draft, Version: 1, Revision: 1, Layout: Layout{}, Pinned: Pins{}, CreatedAt: now, UpdatedAt: now,
-	}
-	first := Version{WorkflowID: w.ID, Number: 1, CreatedAt: now, CreatedBy: actor.Name()}
-	limit := actor.Limits().Workflows
-	entry := actor.Did("workflow.created", "workflow", w.ID, map[string]any{"name": name})
-	inserted, err := s.store.InsertWorkflow(ctx, w, first, limit, entry)
-	if err != nil {
-		return Workflow{}, err
-	}
-	if !inserted {
-		return Workflow{}, fault.New(fault.PlanLimitExceeded, "the %s plan allows %d workflows; delete one first", actor.Workspace.Plan, limit)
 	}
 	return w, nil
 }
@@ -186,13 +184,18 @@ func (s *Service) Get(ctx context.Context, actor auth.Actor, id string) (Workflo
 	return fault.Found(w, err, NotFound, id)
 }
 
-// List lists the workflows of a workspace, newest first; an empty state means
-// every state.
-func (s *Service) List(ctx context.Context, actor auth.Actor, state State, page paging.Request) (paging.Page[Item], error) {
-	return s.store.Workflows(ctx, actor.Workspace.ID, state, page)
+// List lists the workflows of a workspace, newest first.
+func (s *Service) List(ctx context.Context, actor auth.Actor, filter Filter, page paging.Request) (paging.Page[Item], error) {
+	return s.store.Workflows(ctx, actor.Workspace.ID, filter, page)
 }
 
-// Delete removes a workflow that is not active, with all its runs.
+// Search returns the workflows of a workspace that match a query by their name,
+// description or id, best first.
+func (s *Service) Search(ctx context.Context, actor auth.Actor, query search.Query, limit int) ([]Item, error) {
+	return s.store.SearchWorkflows(ctx, actor.Workspace.ID, query, limit)
+}
+
+// Delete deletes a workflow that is not active, with all its runs.
 func (s *Service) Delete(ctx context.Context, actor auth.Actor, id string, match Match) error {
 	for {
 		w, err := s.Get(ctx, actor, id)
@@ -205,7 +208,7 @@ func (s *Service) Delete(ctx context.Context, actor auth.Actor, id string, match
 		if w.State == Active {
 			return fault.New(fault.WorkflowActive, "workflow %q is active: pause it first, then delete it", id)
 		}
-		entry := actor.Did("workflow.deleted", "workflow", id, map[string]any{"name": w.Name})
+		entry := actor.AuditEntry("workflow.deleted", "workflow", id, map[string]any{"name": w.Name})
 		deleted, err := s.store.DeleteWorkflow(ctx, w, entry.At, entry)
 		if err != nil || deleted {
 			return err
@@ -213,7 +216,7 @@ func (s *Service) Delete(ctx context.Context, actor auth.Actor, id string, match
 	}
 }
 
-// NotFound is the answer for an id that names no workflow of the workspace.
+// NotFound returns the error for an id that is no workflow of the workspace.
 func NotFound(id string) error {
 	return fault.New(fault.WorkflowNotFound, "there is no workflow %q", id)
 }

@@ -1,6 +1,5 @@
-// Package cli_test runs the scripts in testdata against the real command line.
-// Beside the commands of testscript they have those of this package; a script
-// shows how a person or another program meets the product.
+// Package cli_test runs the scripts in testdata against the real command line. In
+// addition to the commands of testscript, the scripts use those of this package.
 package cli_test
 
 import (
@@ -19,7 +18,10 @@ import (
 	"github.com/stepmill/stepmill/test/harness"
 )
 
-func TestMain(m *testing.M) { harness.Main(m) }
+func TestMain(m *testing.M) {
+	harness.SetParallel(4)
+	harness.Main(m)
+}
 
 func TestScripts(t *testing.T) {
 	binary, err := harness.Binary()
@@ -41,7 +43,7 @@ func TestScripts(t *testing.T) {
 			"halt":     halt,
 			"firstkey": firstKey,
 			"http":     request,
-			"within":   within,
+			"becomes":  becomes,
 			"shows":    shows,
 			"exits":    exits,
 			"capture":  capture,
@@ -62,16 +64,16 @@ func running(ts *testscript.TestScript) map[string]*harness.Server {
 func server(ts *testscript.TestScript, name string) *harness.Server {
 	s := running(ts)[name]
 	if s == nil {
-		ts.Fatalf("there is no server %s", name)
+		ts.Fatalf("server %s was not started", name)
 	}
 	return s
 }
 
-// settings are the variables that a server gets from the script.
+// settings are the environment variables that a server gets from the script.
 var settings = []string{"STEPMILL_DATA_DIR", "STEPMILL_LISTEN", "STEPMILL_MASTER_KEY", "STEPMILL_MASTER_KEY_FILE", "STEPMILL_DRAIN_DELAY"}
 
-// serve NAME [args…] starts `stepmill serve` with the arguments and waits until
-// it is ready. $NAME_URL is its address.
+// serve NAME [args…] starts `stepmill serve` with the arguments and waits until it is
+// ready. $NAME_URL is its URL.
 func serve(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) == 0 {
 		ts.Fatalf("usage: serve NAME [args...]")
@@ -83,14 +85,14 @@ func serve(ts *testscript.TestScript, neg bool, args []string) {
 		}
 	}
 	t := ts.Value(tester{}).(testing.TB)
-	s, err := harness.Launch(t.Context(), harness.Options{Args: args[1:], Env: env, Work: ts.MkAbs(".")})
+	s, err := harness.Launch(t.Context(), harness.Options{Args: args[1:], Env: env, WorkDir: ts.MkAbs(".")})
 	ts.Check(err)
 	ts.Defer(func() { s.Close(t) })
 	running(ts)[args[0]] = s
 	ts.Setenv(args[0]+"_URL", s.URL)
 }
 
-// halt NAME asks a server to stop and checks that it ends well.
+// halt NAME asks a server to stop and checks that it exits with code 0.
 func halt(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: halt NAME")
@@ -98,7 +100,7 @@ func halt(ts *testscript.TestScript, neg bool, args []string) {
 	server(ts, args[0]).Stop(ts.Value(tester{}).(testing.TB))
 }
 
-// firstkey NAME VARIABLE takes the admin key that a server printed.
+// firstkey NAME VARIABLE sets a variable to the admin key that a server printed.
 func firstKey(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: firstkey NAME VARIABLE")
@@ -106,29 +108,29 @@ func firstKey(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Setenv(args[1], server(ts, args[0]).AwaitKey(ts.Value(tester{}).(testing.TB)))
 }
 
-// http NAME KEY STATUS METHOD PATH [JSON] sends a request with the API key and
-// checks the status; the answer's body is the standard output.
+// http NAME KEY STATUS METHOD PATH [JSON] sends a request with the API key, checks the
+// status and prints the body of the response on standard output.
 func request(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 5 || len(args) > 6 {
 		ts.Fatalf("usage: http NAME KEY STATUS METHOD PATH [JSON]")
 	}
-	answer := call(ts, args)
-	if want := args[2]; strconv.Itoa(answer.Status) != want {
-		ts.Fatalf("status %d, want %s: %s", answer.Status, want, answer.Body)
+	response := call(ts, args)
+	if want := args[2]; strconv.Itoa(response.Status) != want {
+		ts.Fatalf("status %d, want %s: %s", response.Status, want, response.Body)
 	}
-	_, err := ts.Stdout().Write(answer.Body)
+	_, err := ts.Stdout().Write(response.Body)
 	ts.Check(err)
 }
 
-func call(ts *testscript.TestScript, args []string) harness.Answer {
+func call(ts *testscript.TestScript, args []string) harness.Response {
 	var body any
 	if len(args) == 6 {
 		body = rawJSON(args[5])
 	}
 	t := ts.Value(tester{}).(testing.TB)
-	answer, err := server(ts, args[0]).With(args[1]).Do(t.Context(), args[3], args[4], body)
+	response, err := server(ts, args[0]).With(args[1]).Do(t.Context(), args[3], args[4], body)
 	ts.Check(err)
-	return answer
+	return response
 }
 
 type rawJSON string
@@ -136,34 +138,32 @@ type rawJSON string
 // MarshalJSON implements json.Marshaler.
 func (r rawJSON) MarshalJSON() ([]byte, error) { return []byte(r), nil }
 
-// within TIME NAME KEY STATUS METHOD PATH [JSON] repeats a request until it is
-// answered with the status.
-func within(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) < 6 {
-		ts.Fatalf("usage: within TIME NAME KEY STATUS METHOD PATH [JSON]")
+// becomes NAME KEY STATUS METHOD PATH [JSON] repeats a request until the response has
+// the status.
+func becomes(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 5 {
+		ts.Fatalf("usage: becomes NAME KEY STATUS METHOD PATH [JSON]")
 	}
-	repeat(ts, args[0], args[1:], func(a harness.Answer) bool { return strconv.Itoa(a.Status) == args[3] })
+	repeat(ts, args, func(a harness.Response) bool { return strconv.Itoa(a.Status) == args[2] })
 }
 
-// shows TIME PATTERN NAME KEY PATH repeats a GET until the body matches.
+// shows PATTERN NAME KEY PATH repeats a GET until the body matches.
 func shows(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) != 5 {
-		ts.Fatalf("usage: shows TIME PATTERN NAME KEY PATH")
+	if neg || len(args) != 4 {
+		ts.Fatalf("usage: shows PATTERN NAME KEY PATH")
 	}
-	pattern := regexp.MustCompile(args[1])
-	repeat(ts, args[0], []string{args[2], args[3], "200", "GET", args[4]}, func(a harness.Answer) bool { return pattern.Match(a.Body) })
+	pattern := regexp.MustCompile(args[0])
+	repeat(ts, []string{args[1], args[2], "200", "GET", args[3]}, func(a harness.Response) bool { return pattern.Match(a.Body) })
 }
 
-func repeat(ts *testscript.TestScript, limit string, args []string, done func(harness.Answer) bool) {
-	atMost, err := time.ParseDuration(limit)
-	ts.Check(err)
-	for begun := time.Now(); ; {
-		answer := call(ts, args)
-		if done(answer) {
+func repeat(ts *testscript.TestScript, args []string, done func(harness.Response) bool) {
+	for started := time.Now(); ; {
+		response := call(ts, args)
+		if done(response) {
 			return
 		}
-		if time.Since(begun) > atMost {
-			ts.Fatalf("after %v still %d %s", atMost, answer.Status, answer.Body)
+		if time.Since(started) > harness.Timeout {
+			ts.Fatalf("after %v the response is still %d %s", harness.Timeout, response.Status, response.Body)
 		}
 		time.Sleep(50 * time.Millisecond)
 	}
@@ -189,8 +189,8 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// capture VARIABLE [PATTERN] takes the first group of the pattern, or all, from
-// the last standard output.
+// capture VARIABLE [PATTERN] sets a variable to the last standard output, or to the
+// first group of the pattern in it.
 func capture(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) == 0 || len(args) > 2 {
 		ts.Fatalf("usage: capture VARIABLE [PATTERN]")

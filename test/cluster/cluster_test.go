@@ -1,107 +1,112 @@
-// Package cluster_test does to nodes that share a PostgreSQL database what
-// happens to such nodes: they are killed, paused and cut off, their database is
-// stopped, loses answers, is full or slow. Afterwards everything that was
-// acknowledged is held against the database and against what was seen outside.
+// Package cluster_test injects faults into nodes that share a PostgreSQL database:
+// nodes are killed, paused and partitioned, and their database crashes, loses
+// responses, runs out of connections or is slow. Afterwards everything that was
+// acknowledged is compared with the database and with the calls that steps made. The
+// tests assert no durations: `go run ./bench -promises` measures them.
 package cluster_test
 
 import (
-	"context"
-	"encoding/base64"
+	"database/sql"
 	"net/url"
-	"os"
 	"path/filepath"
 	"sync"
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5/pgxpool"
-
 	"github.com/stepmill/stepmill/test/faultproxy"
 	"github.com/stepmill/stepmill/test/harness"
+	"github.com/stepmill/stepmill/test/installation"
 	"github.com/stepmill/stepmill/test/postgres"
+	"github.com/stepmill/stepmill/test/tables"
 )
 
-func TestMain(m *testing.M) { harness.Main(m) }
-
-const (
-	// lease is the life of a node in most tests: as short as a busy machine
-	// allows.
-	lease = 3 * time.Second
-	// settleTime is how soon after the last fault every run must have ended.
-	settleTime = 60 * time.Second
-	// slack is what a busy machine may add to a promise.
-	slack = 3
-
-	lostLease = "the lease of a run is lost"
-	letGo     = "it lets go of them"
-	tookOver  = "a node is gone; others go on with its runs"
-)
-
-// soak tells that there is time for more of everything.
-func soak() bool { return os.Getenv("STEPMILL_SOAK") != "" }
-
-// rounds is how often something is done.
-func rounds(few int) int {
-	if soak() {
-		return 10 * few
-	}
-	return few
+func TestMain(m *testing.M) {
+	// These tests mostly wait for leases to expire.
+	harness.SetParallel(4)
+	harness.Main(m)
 }
 
-// options say what a cluster is made of.
+const (
+	// lease is how long a node keeps its runs without a heartbeat.
+	lease = 3 * time.Second
+
+	lostLease    = "lost the lease of a run"
+	releasedRuns = "dropping its runs"
+	tookOver     = "a node has expired; took over its runs"
+)
+
+// options configures a cluster.
 type options struct {
-	nodes    int
-	lease    time.Duration
-	postgres postgres.Options
+	nodes int
+	// lease defaults to the constant.
+	lease time.Duration
+	// server asks for a separate PostgreSQL server, for tests that stop it or exhaust
+	// its connections.
+	server *postgres.Options
 	// proxied puts a proxy between each node and the database.
 	proxied bool
-	// errors are those that nodes log because of what is done to them.
+	// errors matches the errors that nodes log because of the faults.
 	errors string
 	args   []string
 }
 
-// cluster is a database with nodes that share it.
+// cluster is a database with the nodes that share it.
 type cluster struct {
 	t       *testing.T
 	options options
 	seed    uint64
-	pg      *postgres.Server
+	pg      *postgres.Server // nil unless the cluster has its own
 	url     string
-	tables  *pgxpool.Pool // straight to the database
-	key     string        // of the first workspace
-	master  string
+	db      *sql.DB // a direct connection
+	key     string  // of the first workspace
+	dir     string  // holds the master key
 	nodes   []*member
 
 	mu     sync.Mutex
 	faults []fault
+	losses []loss
 }
 
-// member is one of the nodes: a process after the other under one name.
+// member is a node. Successive processes run under its name.
 type member struct {
 	*harness.Server
 	name  string
 	proxy *faultproxy.Proxy
 
-	mu   sync.Mutex
-	away bool // nobody should ask it
+	mu      sync.Mutex
+	avoided bool // clients send no requests to it
 }
 
-// fault is a time in which something was wrong.
-type fault struct{ from, to time.Time }
+// fault is a period in which a test disturbed one node or all of them.
+type fault struct {
+	node     string // all nodes if empty
+	from, to time.Time
+}
+
+// loss is the moment at which a node released its runs because it could not renew its
+// lease in time.
+type loss struct {
+	node string
+	at   time.Time
+}
 
 func newCluster(t *testing.T, o options) *cluster {
 	t.Helper()
-	c := &cluster{t: t, options: o, seed: harness.Seed(t), pg: postgres.Start(t, o.postgres)}
-	c.url = c.pg.NewDatabase(t)
-	c.master = filepath.Join(t.TempDir(), "master.key")
-	if err := os.WriteFile(c.master, []byte(base64.StdEncoding.EncodeToString(make([]byte, 32))), 0o600); err != nil {
-		t.Fatal(err)
+	if o.lease == 0 {
+		o.lease = lease
 	}
-	var err error
-	if c.tables, err = pgxpool.New(context.Background(), c.url); err != nil {
-		t.Fatal(err)
+	c := &cluster{t: t, options: o, seed: harness.Seed(t)}
+	if o.server == nil {
+		made := installation.New(t)
+		c.url, c.dir, c.key = made.URL, made.Dir, made.AdminKey
+	} else {
+		c.pg = postgres.Start(t, *o.server)
+		c.url, c.dir = c.pg.NewDatabase(t), t.TempDir()
+		if err := harness.WriteMasterKey(filepath.Join(c.dir, "master.key")); err != nil {
+			t.Fatal(err)
+		}
 	}
-	t.Cleanup(c.tables.Close)
+	c.db = tables.OpenPostgres(t, c.url)
 	for i := range o.nodes {
 		m := &member{name: string(rune('a' + i))}
 		if o.proxied {
@@ -109,11 +114,12 @@ func newCluster(t *testing.T, o options) *cluster {
 		}
 		c.nodes = append(c.nodes, m)
 		c.start(m)
-		if i == 0 {
+		if c.key == "" {
 			c.key = m.AwaitKey(t)
 		}
 		m.Key = c.key
 	}
+	go c.watch()
 	return c
 }
 
@@ -125,7 +131,7 @@ func (c *cluster) address() string {
 	return u.Host
 }
 
-// start starts a process under the name of a node.
+// start starts a process for a node.
 func (c *cluster) start(m *member) {
 	c.t.Helper()
 	database := c.url
@@ -135,11 +141,11 @@ func (c *cluster) start(m *member) {
 		database = u.String()
 	}
 	s := harness.StartWith(c.t, harness.Options{
+		Dir: c.dir, Database: database,
 		Args: append([]string{
-			"--listen", "127.0.0.1:0", "--database-url", database, "--master-key-file", c.master, "--node-name", m.name,
-			"--node-lease", c.options.lease.String(), "--egress-allow=127.0.0.0/8",
+			"--node-name", m.name, "--node-lease", c.options.lease.String(), "--egress-allow=127.0.0.0/8",
 		}, c.options.args...),
-		Notice: []string{lostLease, letGo, tookOver},
+		CountLines: []string{lostLease, releasedRuns, tookOver},
 	})
 	if c.options.errors != "" {
 		s.ExpectErrors(c.options.errors)
@@ -147,58 +153,38 @@ func (c *cluster) start(m *member) {
 	s.Key = c.key
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.Server, m.away = s, false
+	m.Server, m.avoided = s, false
 }
 
-// leave has nobody ask a node until it is started again or is back.
-func (m *member) leave(away bool) {
+// avoid sets whether clients avoid a node. A new process of the node resets it.
+func (m *member) avoid(avoided bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.away = away
+	m.avoided = avoided
 }
 
-// client is how to reach the node, nil while nobody should.
+// client returns a client of the node, or nil while clients avoid it.
 func (m *member) client() *harness.Client {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.away {
+	if m.avoided {
 		return nil
 	}
 	return m.Client
 }
 
-// suffer notes a fault: it lasts from now until the function it returns is
-// called and every node had time for a heartbeat, after which what it did to runs
-// is over.
-func (c *cluster) suffer() (over func()) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	n := len(c.faults)
-	c.faults = append(c.faults, fault{from: time.Now()})
-	return func() {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		c.faults[n].to = time.Now().Add(lease / 10)
-	}
+// countLogged counts lines in the log of the current process.
+func (m *member) countLogged(text string) int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.CountLogged(text)
 }
 
-// faultBetween tells whether something was wrong between two moments.
-func (c *cluster) faultBetween(from, to time.Time) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, f := range c.faults {
-		if f.from.Before(to) && (f.to.IsZero() || f.to.After(from)) {
-			return true
-		}
-	}
-	return false
-}
-
-// noticed counts lines in the logs of the processes that run now.
-func (c *cluster) noticed(text string) int {
+// countLogged counts lines in the logs of the current processes.
+func (c *cluster) countLogged(text string) int {
 	n := 0
 	for _, m := range c.nodes {
-		n += m.Noticed(text)
+		n += m.countLogged(text)
 	}
 	return n
 }

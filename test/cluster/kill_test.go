@@ -1,96 +1,92 @@
 package cluster_test
 
 import (
+	"net/http"
 	"testing"
 	"time"
 
 	"github.com/stepmill/stepmill/test/harness"
+	"github.com/stepmill/stepmill/test/lane"
+	"github.com/stepmill/stepmill/test/sink"
+	"github.com/stepmill/stepmill/test/tables"
 )
 
-// Nodes are killed under load, one after the other. The others go on with their
-// runs as soon as their time is over.
-func TestKillNodeUnderLoad(t *testing.T) {
-	c := newCluster(t, options{nodes: 3, lease: lease})
-	random := harness.Random(c.seed, 0)
-	l := newLoad(c, 16)
-	l.begin()
-	hit := 0
-	for range rounds(4) {
-		time.Sleep(time.Duration(500+random.IntN(1500)) * time.Millisecond)
-		if held, after := c.kill(c.nodes[random.IntN(len(c.nodes))]); held > 0 {
-			hit++
-			t.Logf("%d runs of a node that was killed were taken over, the first after %v", held, after.Round(time.Millisecond))
-			if after > lease+2*time.Second {
-				t.Errorf("the first run of a node that was killed was taken over after %v", after)
-			}
-		}
-	}
-	l.end()
-	if hit < rounds(4)/2 {
-		t.Errorf("only %d of the kills hit a node that held runs", hit)
-	}
-	l.verify(false)
-}
-
-// The same with the lease that is the default.
-func TestTakeoverWithinPromise(t *testing.T) {
+// Nodes are killed under load. Other nodes take over their runs, but not before the
+// lease of the dead node has expired.
+func TestTakeoverAfterNodeDeath(t *testing.T) {
 	t.Parallel()
-	c := newCluster(t, options{nodes: 3, lease: 10 * time.Second})
-	l := newLoad(c, 12)
-	l.begin()
-	time.Sleep(2 * time.Second)
-	held, after := 0, time.Duration(0)
-	for held == 0 {
-		held, after = c.kill(c.nodes[1])
+	c := newCluster(t, options{nodes: 3})
+	random := harness.Random(c.seed, 0)
+	l := newLoad(c)
+	l.startClients()
+	for range lane.Pick(2, 10) {
+		l.awaitMore(5 + random.IntN(20))
+		l.killDuringCall(c.nodes[random.IntN(len(c.nodes))])
 	}
-	t.Logf("%d runs of a node that was killed were taken over, the first after %v", held, after.Round(time.Millisecond))
-	if after > 12*time.Second {
-		t.Errorf("the first run of a node that was killed was taken over after %v", after)
-	}
-	l.end()
+	l.awaitMore(10)
+	l.stopClients()
 	l.verify(false)
 }
 
-// kill kills a node and starts another in its place when its runs were taken
-// over. It answers how many it held, and when the first was in other hands.
-func (c *cluster) kill(m *member) (held int, after time.Duration) {
+// killDuringCall kills a node during a call, waits until another node repeats the call,
+// and starts a new process for the node.
+func (l *load) killDuringCall(m *member) {
+	c := l.c
 	c.t.Helper()
+	run, key := l.startHanging(m)
 	id := c.nodeID(m.name)
-	m.leave(true)
-	over := c.suffer()
-	defer over()
+	m.avoid(true)
+	endFault := c.recordFault(m.name)
 	died := time.Now()
 	m.Kill(c.t)
-	runs := texts(c.t, c.tables, `SELECT run_id FROM run_queue WHERE node = $1`, id)
-	held = number(c.t, c.tables, `SELECT count(*) FROM run_queue WHERE node = $1`, id)
-	for len(runs) > 0 && after == 0 {
-		if n := number(c.t, c.tables, `SELECT count(*) FROM run_queue WHERE run_id = ANY($1) AND (node IS NULL OR node = $2)`, runs, id); n < len(runs) {
-			after = time.Since(died)
-		}
-		if time.Since(died) > settleTime {
-			c.t.Fatalf("the runs of a node that was killed are in nobody's hands after %v", settleTime)
-		}
-		time.Sleep(10 * time.Millisecond)
+	expires := time.UnixMicro(int64(tables.Number(c.t, c.db, `SELECT coalesce(max(expires_at), 0) FROM nodes WHERE id = $1`, id)))
+	again := l.await("another node repeats the call of the killed node", 2, func(call *sink.Call) bool { return call.Key == key })[1]
+	c.t.Logf("the call of a killed node was repeated after %v", again.At.Sub(died).Round(time.Millisecond))
+	if again.At.Before(expires) && !c.unplannedLossBetween(died, again.At) {
+		c.t.Errorf("a killed node was replaced %v before its lease expired", expires.Sub(again.At))
 	}
-	c.awaitForgotten(id)
+	c.awaitRemoved(id)
 	c.start(m)
-	return held, after
+	endFault()
+	l.cancelHanging(m, run, key)
 }
 
-// awaitForgotten waits until a node that is gone holds nothing any more.
-func (c *cluster) awaitForgotten(id string) {
+// startHanging starts a run whose only call hangs, and waits until the call is in
+// flight. It returns the id of the run and the key of the call.
+func (l *load) startHanging(m *member) (run, key string) {
+	l.t.Helper()
+	var made runBody
+	m.With(l.tenants[0].key).Expect(l.t, http.StatusCreated, "POST", "/v1/workflows/"+l.hanging+"/runs", map[string]any{}).Decode(l.t, &made)
+	l.extraRuns++
+	call := l.await("the hanging call is in flight", 1, func(call *sink.Call) bool { return call.Run() == made.ID })[0]
+	return made.ID, call.Key
+}
+
+// cancelHanging cancels a hanging run and waits until each of its calls is dropped.
+func (l *load) cancelHanging(m *member, run, key string) {
+	l.t.Helper()
+	m.With(l.tenants[0].key).Expect(l.t, http.StatusOK, "POST", "/v1/runs/"+run+"/cancel", nil)
+	harness.Eventually(l.t, "the calls of a cancelled run are dropped", func() bool {
+		return len(l.sink.Calls(func(call *sink.Call) bool { return call.Key == key && !call.Dropped })) == 0
+	})
+}
+
+// awaitRemoved waits until the other nodes have removed a node and requeued its runs.
+func (c *cluster) awaitRemoved(id string) {
 	c.t.Helper()
-	for began := time.Now(); number(c.t, c.tables, `SELECT count(*) FROM nodes WHERE id = $1`, id) > 0; time.Sleep(20 * time.Millisecond) {
-		if time.Since(began) > settleTime {
-			c.explainWaits()
-			c.t.Fatalf("node %s is still known after %v", id, settleTime)
+	deadline := time.Now().Add(harness.Timeout)
+	for tables.Number(c.t, c.db, `SELECT count(*) FROM nodes WHERE id = $1`, id) > 0 {
+		if time.Now().After(deadline) {
+			c.logBlockedSessions()
+			c.t.Fatalf("node %s is not removed after %v", id, harness.Timeout)
 		}
+		time.Sleep(20 * time.Millisecond)
 	}
 }
 
-// explainWaits shows which sessions are in a transaction, and for whom they wait.
-func (c *cluster) explainWaits() {
-	for _, line := range texts(c.t, c.tables, `SELECT concat_ws(' ', pid, application_name, state, wait_event, clock_timestamp() - xact_start,
+// logBlockedSessions logs the sessions that are in a transaction and what blocks them.
+func (c *cluster) logBlockedSessions() {
+	for _, line := range tables.Texts(c.t, c.db, `SELECT concat_ws(' ', pid, application_name, state, wait_event, clock_timestamp() - xact_start,
 		clock_timestamp() - state_change, pg_blocking_pids(pid), left(query, 100))
 		FROM pg_stat_activity WHERE xact_start IS NOT NULL ORDER BY xact_start`) {
 		c.t.Log(line)

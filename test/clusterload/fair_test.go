@@ -1,201 +1,188 @@
 package clusterload_test
 
 import (
-	"encoding/json"
 	"net/http"
-	"os"
-	"strconv"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/stepmill/stepmill/test/flow"
 	"github.com/stepmill/stepmill/test/harness"
+	"github.com/stepmill/stepmill/test/lane"
+	"github.com/stepmill/stepmill/test/sink"
+	"github.com/stepmill/stepmill/test/tables"
 )
 
-// scale is how many runs make a crowd: more with CLUSTER_RUNS.
-func scale(t *testing.T, usual int) int {
-	t.Helper()
-	if text := os.Getenv("CLUSTER_RUNS"); text != "" {
-		n, err := strconv.Atoi(text)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return n
-	}
-	return usual
-}
-
-// One workspace has thousands of runs queued; another starts one. It is not
-// behind the others.
-func TestOneRunIsNotBehindThousands(t *testing.T) {
+// One workspace has thousands of queued runs. Another workspace starts runs one after
+// the other. They overtake the backlog: most of the runs that were waiting when such
+// a run started begin after it.
+func TestFairnessBetweenWorkspaces(t *testing.T) {
+	lane.LongOnly(t)
 	harness.Seed(t)
-	runs := scale(t, 2000)
-	outside := newSink(t)
-	c := start(t, 2)
-	many, few := c.tenant("enterprise"), c.tenant("free")
-	crowd := define(t, c.nodes[0].With(many), calls("hang", outside.URL+"/hang?hang"), calls("one", outside.URL+"/crowd?ms=500"), calls("two", outside.URL+"/crowd?ms=500"))
-	single := define(t, c.nodes[0].With(few), calls("one", outside.URL+"/single"))
-	c.flood(many, crowd, runs, 16)
-	outside.release() // now they are queued, they move
-	var slowest time.Duration
-	queued := 0
-	for i := range 10 {
-		left := c.number(`SELECT count(*) FROM run_queue`)
-		if left < 100 {
+	const runs = 2000
+	target := sink.New(t)
+	c := startCluster(t, 2)
+	many, few := c.newTenant("enterprise"), c.newTenant("free")
+	burst := flow.Define(t, c.nodes[0].With(many), flow.HTTP("first", target.URL+"/burst?hang"), flow.HTTP("one", target.URL+"/x?ms=500"), flow.HTTP("two", target.URL+"/x?ms=500"))
+	single := flow.Define(t, c.nodes[0].With(few), flow.HTTP("one", target.URL+"/single"))
+	c.startRuns(many, burst, runs, 16)
+	target.Release() // from now on the queue moves
+	singles := 0
+	for {
+		arrived := time.Now()
+		waiting := runs - callsBetween(target, "/burst", time.Time{}, arrived)
+		if waiting < runs/2 {
 			break
 		}
-		queued++
-		client := c.nodes[i%2].With(few)
-		begun := time.Now()
-		id := begin(t, client, single).ID
-		within(t, 20*time.Second, "the single run has started", func() bool { return len(outside.of(id)) > 0 })
-		slowest = max(slowest, time.Since(begun))
-		if end := ended(t, client, id, 20*time.Second); end.Status != "succeeded" {
-			t.Errorf("the single run is %s", end.Status)
+		client := c.nodes[singles%2].With(few)
+		id := startRun(t, client, single).ID
+		if end := awaitRun(t, client, id); end.Status != "succeeded" {
+			t.Errorf("single run is %s, want succeeded", end.Status)
 		}
+		overtook := callsBetween(target, "/burst", arrived, target.CallsOf(id)[0].At)
+		t.Logf("%[2]d of %[1]d waiting runs began before the later run", waiting, overtook)
+		if overtook > waiting/2 {
+			t.Errorf("%d of %d waiting runs began before a run of another workspace, want at most half", overtook, waiting)
+		}
+		singles++
 	}
-	t.Logf("%d single runs beside %d others, the slowest was under way after %s", queued, runs, ms(slowest))
-	if queued < 3 {
-		t.Errorf("the queue was empty too soon for this to mean anything")
+	if singles < 3 {
+		t.Logf("inconclusive: the queue was empty after %d single runs", singles)
 	}
-	if slowest > time.Second*patience {
-		t.Errorf("a single run was under way only after %v", slowest)
-	}
-	c.settle()
+	c.awaitIdle()
 }
 
-// patience is what a busy machine may add to a promise.
-const patience = 3
+// callsBetween counts the calls to a path after one moment and up to another.
+func callsBetween(target *sink.Sink, path string, from, to time.Time) int {
+	return len(target.Calls(func(c *sink.Call) bool { return c.Path == path && c.At.After(from) && !c.At.After(to) }))
+}
 
-// All steps of one workspace hang. It has its share of runs under way and no
-// more, over all nodes; another one does not notice.
-func TestHangingStepsKeepToTheirShare(t *testing.T) {
+// All steps of one workspace hang. Across all nodes it uses its concurrency limit and
+// no more; meanwhile the runs of another workspace succeed.
+func TestHangingStepsStayWithinConcurrencyLimit(t *testing.T) {
 	t.Parallel()
 	harness.Seed(t)
-	outside := newSink(t)
-	c := start(t, 2)
-	bad, good := c.tenant("pro"), c.tenant("free")
-	hangs := define(t, c.nodes[0].With(bad), calls("one", outside.URL+"/hang?hang"))
-	fine := define(t, c.nodes[0].With(good), calls("one", outside.URL+"/fine"), calls("two", outside.URL+"/fine"))
-	c.flood(bad, hangs, 300, 8)
-	within(t, 30*time.Second, "all places are taken", func() bool { now, _ := outside.at("/hang"); return now == 50 })
-	var slowest time.Duration
-	for i := range 20 {
+	const limit = 50 // of the plan
+	target := sink.New(t)
+	c := startCluster(t, 2, longLease)
+	bad, good := c.newTenant("pro"), c.newTenant("free")
+	hangs := flow.Define(t, c.nodes[0].With(bad), flow.HTTP("one", target.URL+"/hang?hang"))
+	fine := flow.Define(t, c.nodes[0].With(good), flow.HTTP("one", target.URL+"/fine"), flow.HTTP("two", target.URL+"/fine"))
+	c.startRuns(bad, hangs, lane.Pick(2*limit, 6*limit), 8)
+	harness.Eventually(t, "the limit is reached", func() bool { return target.InFlight("/hang") == limit })
+	for i := range lane.Pick(6, 20) {
 		client := c.nodes[i%2].With(good)
-		begun := time.Now()
-		if end := ended(t, client, begin(t, client, fine).ID, 20*time.Second); end.Status != "succeeded" {
-			t.Errorf("a run beside those that hang is %s", end.Status)
+		if end := awaitRun(t, client, startRun(t, client, fine).ID); end.Status != "succeeded" {
+			t.Errorf("run beside the hanging ones is %s, want succeeded", end.Status)
 		}
-		slowest = max(slowest, time.Since(begun))
 	}
-	if slowest > time.Second*patience {
-		t.Errorf("a run beside those that hang took %v", slowest)
+	if now, most := target.InFlight("/hang"), target.Peak("/hang"); now != limit || most != limit {
+		t.Errorf("%d calls are in flight, at most %d were; want %d", now, most, limit)
 	}
-	now, most := outside.at("/hang")
-	t.Logf("%d calls hang, at most %d did; the slowest run beside them took %s", now, most, ms(slowest))
-	if now != 50 || most != 50 {
-		t.Errorf("%d calls hang, at most %d did at once; the plan allows 50", now, most)
-	}
-	outside.release()
-	c.settle()
+	target.Release()
+	c.awaitIdle()
 }
 
-// As many runs of a workspace are under way as its plan says, never more,
-// whichever nodes they are on, while they come, wait, are cancelled and end.
-func TestConcurrencyIsExact(t *testing.T) {
+// The number of running runs of a workspace reaches the limit of its plan and never
+// exceeds it, whichever nodes execute them, while runs start, wait, end and are
+// cancelled.
+func TestConcurrencyLimitAcrossNodes(t *testing.T) {
 	t.Parallel()
-	seed := harness.Seed(t)
-	const runs, limit = 400, 5
-	outside := newSink(t)
-	c := start(t, 2)
-	c.worker()
-	key := c.tenant("free")
-	api := c.nodes[0].With(key)
-	id := define(t, api, calls("one", outside.URL+"/x?ms=15"),
-		map[string]any{"id": "wait", "uses": "flow.wait", "with": map[string]any{"for": "200ms"}}, calls("two", outside.URL+"/x?ms=15"))
-	done, stopped := make(chan struct{}), make(chan struct{})
+	random := harness.Random(harness.Seed(t), 1)
+	const limit = 5
+	runs := lane.Pick(60, 400)
+	target := sink.New(t)
+	c := startCluster(t, 2, longLease)
+	c.addWorker()
+	key := c.newTenant("free")
+	id := flow.Define(t, c.nodes[0].With(key), flow.HTTP("one", target.URL+"/x?hang"),
+		flow.Wait("wait", "200ms"), flow.HTTP("two", target.URL+"/x?ms=15"))
+	c.startRuns(key, id, runs, 12)
+	full := func() bool { return target.InFlight("/x") == limit }
+	harness.Eventually(t, "the limit is reached", full)
+	// Runs are cancelled while they execute, while they wait and while they are
+	// queued, so that slots are released in every way.
 	cancelled := 0
-	go func() { // cancels some, so that slots are freed in every way
-		defer close(stopped)
-		random := harness.Random(seed, 1)
-		for {
-			select {
-			case <-done:
-				return
-			case <-time.After(20 * time.Millisecond):
-			}
-			var list struct{ Data []struct{ ID string } }
-			answer, err := api.Do(t.Context(), "GET", "/v1/workflows/"+id+"/runs?status=running&limit=20", nil)
-			if err != nil || json.Unmarshal(answer.Body, &list) != nil || len(list.Data) == 0 {
-				continue
-			}
-			answer, err = c.nodes[random.IntN(2)].With(key).Do(t.Context(), "POST", "/v1/runs/"+list.Data[random.IntN(len(list.Data))].ID+"/cancel", nil)
-			if err == nil && answer.Status == http.StatusOK {
-				cancelled++
-			}
+	cancel := func(run string) {
+		target.Ignore(run)
+		response, err := c.nodes[random.IntN(2)].With(key).Do(t.Context(), "POST", "/v1/runs/"+run+"/cancel", nil)
+		if err == nil && response.Status == http.StatusOK {
+			cancelled++
 		}
-	}()
-	c.flood(key, id, runs, 12)
-	c.settle()
-	close(done)
-	<-stopped
-	_, most := outside.at("/x")
+	}
+	cancelAny := func() {
+		if left := c.texts(`SELECT run_id FROM run_queue`); len(left) > 0 {
+			cancel(left[random.IntN(len(left))])
+		}
+	}
+	executing := c.texts(`SELECT run_id FROM run_queue WHERE slot`)[0]
+	cancel(executing)
+	harness.Eventually(t, "another run has the slot of the cancelled one", func() bool { return target.Dropped(executing) && full() })
+	for cancelled < runs/10 {
+		cancelAny()
+	}
+	target.Release()
+	for c.number(`SELECT count(*) FROM run_queue`) > 0 && cancelled < runs/4 {
+		cancelAny()
+	}
+	c.awaitIdle()
+	most := target.Peak("/x")
 	t.Logf("%d runs on three nodes, %d cancelled, at most %d calls at once", runs, cancelled, most)
 	if most != limit {
-		t.Errorf("%d calls were under way at once; the plan allows %d runs", most, limit)
+		t.Errorf("at most %d calls were in flight, want %d", most, limit)
 	}
-	if succeeded := c.number(`SELECT count(*) FROM runs WHERE status = 'succeeded'`); succeeded+cancelled != runs || cancelled < 5 || succeeded < runs/2 {
-		t.Errorf("%d of %d runs succeeded, %d were cancelled", succeeded, runs, cancelled)
+	if succeeded := c.number(`SELECT count(*) FROM runs WHERE status = 'succeeded'`); succeeded+cancelled != runs {
+		t.Errorf("%d of %d runs succeeded and %d were cancelled", succeeded, runs, cancelled)
 	}
-	for key, n := range outside.counted() {
+	for key, n := range target.Counts() {
 		if n != 1 {
-			t.Errorf("%s was called %d times", key, n)
+			t.Errorf("%s was called %d times, want 1", key, n)
 		}
 	}
 }
 
-// Many clients on two nodes run into the cap of the queue at once. What is
-// beyond it is refused and leaves nothing behind.
-func TestCapOfTheQueue(t *testing.T) {
-	t.Parallel()
+// Many clients reach the queue limit on two nodes at the same time. Starts beyond the
+// limit are rejected and leave nothing behind.
+func TestQueueLimitAcrossNodes(t *testing.T) {
+	lane.LongOnly(t)
 	harness.Seed(t)
 	const limit, queue, clients = 5, 1000, 64
-	outside := newSink(t)
-	c := start(t, 2)
-	key := c.tenant("free")
-	id := define(t, c.nodes[0].With(key), calls("one", outside.URL+"/hang?hang"))
-	c.flood(key, id, limit+queue-100, 16)
+	target := sink.New(t)
+	c := startCluster(t, 2)
+	key := c.newTenant("free")
+	id := flow.Define(t, c.nodes[0].With(key), flow.HTTP("one", target.URL+"/hang?hang"))
+	c.startRuns(key, id, limit+queue-100, 16)
 	var (
-		mu                sync.Mutex
-		accepted, refused int
-		group             sync.WaitGroup
+		mu                 sync.Mutex
+		accepted, rejected int
+		group              sync.WaitGroup
 	)
 	for i := range clients {
 		api := c.nodes[i%2].With(key)
 		group.Go(func() {
 			for range 5 {
-				answer, err := api.Do(t.Context(), "POST", "/v1/workflows/"+id+"/runs", nil)
+				response, err := api.Do(t.Context(), "POST", "/v1/workflows/"+id+"/runs", nil)
 				if err != nil {
 					t.Error(err)
 					return
 				}
 				mu.Lock()
 				switch {
-				case answer.Status == 201:
+				case response.Status == 201:
 					accepted++
-				case answer.Status == 429 && code(answer) == "run_queue_full" && answer.Header.Get("Retry-After") != "":
-					refused++
+				case response.Status == 429 && flow.ErrorCode(response) == "run_queue_full" && response.Header.Get("Retry-After") != "":
+					rejected++
 				default:
-					t.Errorf("a start was answered with %d %s, Retry-After %q", answer.Status, answer.Body, answer.Header.Get("Retry-After"))
+					t.Errorf("start returned %d %s, Retry-After %q", response.Status, response.Body, response.Header.Get("Retry-After"))
 				}
 				mu.Unlock()
 			}
 		})
 	}
 	group.Wait()
-	t.Logf("%d more were accepted, %d refused", accepted, refused)
-	if accepted != 100 || refused != clients*5-100 {
-		t.Errorf("%d more were accepted and %d refused, want 100 and %d", accepted, refused, clients*5-100)
+	t.Logf("%d more runs were accepted, %d rejected", accepted, rejected)
+	if accepted != 100 || rejected != clients*5-100 {
+		t.Errorf("%d more runs were accepted and %d rejected, want 100 and %d", accepted, rejected, clients*5-100)
 	}
 	if n := c.number(`SELECT count(*) FROM runs`); n != limit+queue {
 		t.Errorf("%d runs are stored, want %d", n, limit+queue)
@@ -203,12 +190,5 @@ func TestCapOfTheQueue(t *testing.T) {
 	if n := c.number(`SELECT count(*) FROM run_queue WHERE parked`); n != queue {
 		t.Errorf("%d runs are queued, want %d", n, queue)
 	}
-	c.check()
-}
-
-// code is that of an error.
-func code(answer harness.Answer) string {
-	var body struct{ Error struct{ Code string } }
-	_ = json.Unmarshal(answer.Body, &body)
-	return body.Error.Code
+	tables.CheckShared(t, c.db)
 }

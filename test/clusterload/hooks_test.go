@@ -2,86 +2,82 @@ package clusterload_test
 
 import (
 	"fmt"
-	"strings"
 	"sync"
 	"testing"
+
+	"github.com/stepmill/stepmill/test/flow"
+	"github.com/stepmill/stepmill/test/lane"
 )
 
-// hook makes an active workflow with a webhook and returns the path of its
-// address.
+// hook makes an active workflow with a webhook trigger and returns the path of its
+// URL.
 func (c *cluster) hook(trigger map[string]any, steps ...map[string]any) string {
 	c.t.Helper()
-	id := define(c.t, c.nodes[0].Client, steps...)
+	id := flow.Define(c.t, c.nodes[0].Client, steps...)
 	trigger["id"], trigger["type"] = "hook", "webhook"
 	c.nodes[0].Expect(c.t, 200, "PATCH", "/v1/workflows/"+id, map[string]any{"state": "active", "triggers": []any{trigger}})
-	var list struct {
-		Data []struct {
-			URL string `json:"url"`
-		} `json:"data"`
-	}
-	c.nodes[0].Expect(c.t, 200, "GET", "/v1/workflows/"+id+"/triggers", nil).Decode(c.t, &list)
-	_, token, found := strings.Cut(list.Data[0].URL, "/hooks/")
-	if !found {
-		c.t.Fatalf("the address is %q", list.Data[0].URL)
-	}
-	return "/hooks/" + token
+	return flow.HookPath(c.t, c.nodes[0].Client, id)
 }
 
-// The same call comes to both nodes, many times at once: it starts one run.
-func TestDuplicateCallsOnTwoNodes(t *testing.T) {
+func TestWebhookTriggersOnTwoNodes(t *testing.T) {
 	t.Parallel()
-	c := start(t, 2)
+	c := startCluster(t, 2)
+	t.Run("duplicates", func(t *testing.T) { testDuplicates(t, c) })
+	t.Run("results", func(t *testing.T) { testResults(t, c) })
+}
+
+// testDuplicates sends the same call to both nodes many times at once. It starts one
+// run.
+func testDuplicates(t *testing.T, c *cluster) {
 	path := c.hook(map[string]any{"dedupe": "${{ trigger.payload.key }}"},
-		map[string]any{"id": "set", "uses": "data.set", "with": map[string]any{"values": map[string]any{"n": 1}}})
-	for round := range 10 {
+		flow.Set("set", 1))
+	for round := range lane.Pick(3, 20) {
 		var (
 			mu    sync.Mutex
 			ids   = map[string]int{}
 			first = 0
 			all   sync.WaitGroup
 		)
-		for i := range 64 {
+		for i := range 32 {
 			all.Go(func() {
-				answer, err := c.nodes[i%2].Do(t.Context(), "POST", path, map[string]any{"key": fmt.Sprint(round)})
-				if err != nil || answer.Status != 202 {
-					t.Errorf("%d %s: %v", answer.Status, answer.Body, err)
+				response, err := c.nodes[i%2].Do(t.Context(), "POST", path, map[string]any{"key": fmt.Sprint(round)})
+				if err != nil || response.Status != 202 {
+					t.Errorf("%d %s: %v", response.Status, response.Body, err)
 					return
 				}
-				var taken struct {
+				var accepted struct {
 					RunID     string `json:"run_id"`
 					Duplicate bool   `json:"duplicate"`
 				}
-				answer.Decode(t, &taken)
+				response.Decode(t, &accepted)
 				mu.Lock()
 				defer mu.Unlock()
-				ids[taken.RunID]++
-				if !taken.Duplicate {
+				ids[accepted.RunID]++
+				if !accepted.Duplicate {
 					first++
 				}
 			})
 		}
 		all.Wait()
 		if len(ids) != 1 || first != 1 {
-			t.Errorf("round %d: %v, %d of them first", round, ids, first)
+			t.Errorf("round %d: calls by run %v, %d of them not duplicates, want one run and 1", round, ids, first)
 		}
 	}
 }
 
-// A caller waits for its result on a node that may not be the one that executes
-// the run.
-func TestResultsOfCallsOnTwoNodes(t *testing.T) {
-	t.Parallel()
-	c := start(t, 2)
+// testResults has callers wait for the result of a run on a node that may not execute
+// it.
+func testResults(t *testing.T, c *cluster) {
 	path := c.hook(map[string]any{"respond": "result", "dedupe": "${{ trigger.payload.key }}"},
-		map[string]any{"id": "wait", "uses": "flow.wait", "with": map[string]any{"for": "500ms"}},
+		flow.Wait("wait", "500ms"),
 		map[string]any{"id": "set", "uses": "data.set", "with": map[string]any{"values": map[string]any{"key": "${{ trigger.payload.key }}"}}})
 	var all sync.WaitGroup
-	for i := range 40 {
+	for i := range 20 {
 		all.Go(func() {
-			key := fmt.Sprint(i / 2) // each comes to both nodes
-			answer, err := c.nodes[i%2].Do(t.Context(), "POST", path, map[string]any{"key": key})
-			if err != nil || answer.Status != 200 || string(answer.Body) != `{"key":"`+key+`"}` {
-				t.Errorf("%d %s: %v", answer.Status, answer.Body, err)
+			key := fmt.Sprint(i / 2) // each key goes to both nodes
+			response, err := c.nodes[i%2].Do(t.Context(), "POST", path, map[string]any{"key": key})
+			if err != nil || response.Status != 200 || string(response.Body) != `{"key":"`+key+`"}` {
+				t.Errorf("%d %s: %v", response.Status, response.Body, err)
 			}
 		})
 	}

@@ -5,33 +5,30 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"github.com/stepmill/stepmill/test/harness"
+	"github.com/stepmill/stepmill/test/lane"
 )
 
-const backups = 5
-
-// Backups are taken under load. Each is whole, and restored it has everything
-// that was acknowledged before it began; runs that were under way go on.
+// Backups are taken under load. Each one is complete: restored, it has everything that
+// was acknowledged before it started, and its unfinished runs continue.
 func TestBackupUnderLoad(t *testing.T) {
 	harness.EmbeddedOnly(t, "backups of PostgreSQL are made with its own tools")
+	t.Parallel()
 	seed := harness.Seed(t)
-	t.Logf("%d backups", backups)
 	random := harness.Random(seed, clients)
 	l := newLoad(t, seed)
 	s := harness.Start(t, t.TempDir(), egress)
 	l.prepare(s)
 	first, wait := l.run(s)
-	awaitFirst(t, first)
 
 	type backup struct {
 		file string
-		runs []*execution // acknowledged before it began
+		runs []*execution // acknowledged before it started
 	}
 	var taken []backup
-	for i := range backups {
-		time.Sleep(time.Duration(random.Int64N(int64(200 * time.Millisecond))))
+	for i := range lane.Pick(2, 5) {
+		l.awaitRandomMoment(t, first, random)
 		b := backup{file: filepath.Join(t.TempDir(), fmt.Sprintf("backup-%d", i))}
 		l.ledger.mu.Lock()
 		b.runs = append(b.runs, l.ledger.runs...)
@@ -41,6 +38,7 @@ func TestBackupUnderLoad(t *testing.T) {
 		}
 		taken = append(taken, b)
 	}
+	l.awaitEnough(t, 20)
 	s.Kill(t)
 	wait()
 	master, err := os.ReadFile(filepath.Join(s.Dir, "master.key"))
@@ -52,24 +50,24 @@ func TestBackupUnderLoad(t *testing.T) {
 		if result := harness.Run(t, nil, "restore", b.file, "--data-dir", dir); result.Code != 0 {
 			t.Fatalf("restore: exit code %d: %s", result.Code, result.Stderr)
 		}
-		checkTables(t, checkFile(t, dir), "")
+		checkTables(t, openCopy(t, dir), "")
 		if err := os.WriteFile(filepath.Join(dir, "master.key"), master, 0o600); err != nil {
 			t.Fatal(err)
 		}
 		restored := harness.Start(t, dir, egress)
 		restored.Key = s.Key
 		for _, e := range b.runs {
-			now := awaitEnd(t, restored.Client, e.id, 20*time.Second)
+			now := awaitEnd(t, restored.Client, e.id)
 			for _, v := range e.chain().violations(now) {
 				t.Error(v)
 			}
 		}
 		restored.Stop(t)
 	}
-	t.Logf("the last backup began after %d acknowledged runs", len(taken[len(taken)-1].runs))
+	t.Logf("the last backup started after %d acknowledged runs", len(taken[len(taken)-1].runs))
 
 	s = restart(t, s, egress)
 	l.settle(t, s)
 	l.verifyAll(t, s)
-	l.summarize(t, 20)
+	l.summarize(t)
 }

@@ -2,23 +2,27 @@ package crash_test
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/stepmill/stepmill/test/flow"
 	"github.com/stepmill/stepmill/test/harness"
+	"github.com/stepmill/stepmill/test/lane"
 	"github.com/stepmill/stepmill/test/sink"
 )
 
-// cancelRun cancels a run that is under way: it has ended in the answer, and so
-// have its steps.
+// cancelRun cancels a running run and checks that in the response the run and its steps
+// have ended.
 func cancelRun(t *testing.T, c *harness.Client, id string) runBody {
 	t.Helper()
 	var now runBody
 	c.Expect(t, 200, "POST", "/v1/runs/"+id+"/cancel", nil).Decode(t, &now)
 	if now.Status != cancelled || now.FinishedAt == nil || now.WaitingFor != nil {
-		t.Errorf("the cancel of %s was answered with %+v", id, now)
+		t.Errorf("response to the cancel of %s is %+v", id, now)
 	}
 	for _, step := range now.Steps {
 		if step.FinishedAt == nil || step.Status == running || step.Status == "waiting" {
@@ -28,43 +32,43 @@ func cancelRun(t *testing.T, c *harness.Client, id string) runBody {
 	return now
 }
 
-// awaitReason waits until a run says that it waits for something.
+// awaitReason waits until a run waits for a reason that contains the text.
 func awaitReason(t *testing.T, c *harness.Client, id, reason string) runBody {
 	t.Helper()
 	var now runBody
-	sink.Within(t, 20*time.Second, "a run "+reason, func() bool {
+	harness.Eventually(t, "the run waits: "+reason, func() bool {
 		now = getRun(t, c, id)
 		return now.WaitingFor != nil && strings.Contains(now.WaitingFor.Reason, reason)
 	})
 	return now
 }
 
-// A run can be cancelled whatever it waits for. It has ended in the answer, and
-// no call of it is made after that.
+// A run can be cancelled whatever it waits for. In the response it has ended, and it
+// makes no calls after that.
 func TestCancelWhileWaiting(t *testing.T) {
 	t.Parallel()
-	outside := sink.New(t)
+	target := sink.New(t)
 	s := harness.Start(t, t.TempDir(), egress)
-	hang := outside.URL + "?hang"
+	hang := target.URL + "?hang"
 	one := map[string]any{"concurrency": map[string]any{"limit": 1, "on_limit": "queue"}}
-	child := define(t, s.Client, nil, calls("inner", hang), calls("later", outside.URL))
+	child := flow.Define(t, s.Client, flow.HTTP("inner", hang), flow.HTTP("later", target.URL))
 	for name, tc := range map[string]struct {
 		reason   string
 		settings map[string]any
 		steps    []map[string]any
 	}{
-		"for a time":       {"waits until", nil, []map[string]any{{"id": "wait", "uses": "flow.wait", "with": map[string]any{"for": "1h"}}, calls("later", outside.URL)}},
-		"for an answer":    {"approve", nil, []map[string]any{{"id": "ask", "uses": "flow.approval"}, calls("later", outside.URL)}},
-		"for a repetition": {"attempt", nil, []map[string]any{calls("fails", outside.URL+"?status=503", "retry", map[string]any{"initial": "5m", "max_attempts": 3}), calls("later", outside.URL)}},
-		"for a place":      {"another run", one, []map[string]any{calls("holds", hang), calls("later", outside.URL)}},
-		"for another run":  {"the end of run_", nil, []map[string]any{{"id": "child", "uses": "flow.run", "with": map[string]any{"workflow_id": child}}, calls("later", outside.URL)}},
+		"until a time":    {"waits until", nil, []map[string]any{{"id": "wait", "uses": "flow.wait", "with": map[string]any{"for": "1h"}}, flow.HTTP("later", target.URL)}},
+		"for an approval": {"approval", nil, []map[string]any{{"id": "ask", "uses": "flow.approval"}, flow.HTTP("later", target.URL)}},
+		"for a retry":     {"attempt", nil, []map[string]any{flow.HTTP("fails", target.URL+"?status=503", "retry", map[string]any{"initial": "5m", "max_attempts": 3}), flow.HTTP("later", target.URL)}},
+		"for a slot":      {"concurrency limit", one, []map[string]any{flow.HTTP("holds", hang), flow.HTTP("later", target.URL)}},
+		"for a child run": {"waits for run_", nil, []map[string]any{{"id": "child", "uses": "flow.run", "with": map[string]any{"workflow_id": child}}, flow.HTTP("later", target.URL)}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			id := define(t, s.Client, tc.settings, tc.steps...)
+			id := flow.DefineWith(t, s.Client, tc.settings, tc.steps...)
 			first := startRun(t, s.Client, id, 1).ID
 			run := first
 			if tc.settings != nil {
-				outside.Await(t, "the first run has its place", 1, func(c *sink.Call) bool { return c.Run() == first })
+				target.Await(t, "the first run has the slot", 1, func(c *sink.Call) bool { return c.Run() == first })
 				run = startRun(t, s.Client, id, 2).ID
 			}
 			awaitReason(t, s.Client, run, tc.reason)
@@ -77,164 +81,191 @@ func TestCancelWhileWaiting(t *testing.T) {
 	}
 	for _, item := range list(t, s.Client, "/v1/runs").Data {
 		if item.Status != cancelled {
-			t.Errorf("run %s is %s; it was cancelled, or was the run of one that was", item.ID, item.Status)
+			t.Errorf("run %s is %s, want cancelled, like its parent", item.ID, item.Status)
 		}
 	}
-	if found := outside.Seen(func(c *sink.Call) bool { return strings.HasSuffix(c.Key, "/later") }); len(found) != 0 {
-		t.Errorf("%d calls were made by runs that had been cancelled", len(found))
-	}
-	outside.Quiet(t)
 	s.Kill(t)
-	checkTables(t, checkFile(t, s.Dir), "")
+	target.AwaitClosed(t)
+	if found := target.Calls(func(c *sink.Call) bool { return strings.HasSuffix(c.Key, "/later") }); len(found) != 0 {
+		t.Errorf("cancelled runs made %d calls, want 0", len(found))
+	}
+	checkTables(t, openCopy(t, s.Dir), "")
 	s = restart(t, s, egress)
 	s.Stop(t)
 }
 
-// On the Free plan five runs are under way at a time. One that waits behind them
-// is cancelled like any other, and its place goes to the next.
+// The Free plan allows five running runs. A queued run can be cancelled like any other,
+// and the next one takes its place in the queue.
 func TestCancelWhileQueued(t *testing.T) {
 	t.Parallel()
-	outside := sink.New(t)
+	target := sink.New(t)
 	s := harness.Start(t, t.TempDir(), egress)
-	c := workspace(t, s, "free")
-	id := define(t, c, nil, calls("call", outside.URL+"?ms=1500"))
+	c := flow.NewWorkspace(t, s.Client, "free")
+	id := flow.Define(t, c, flow.HTTP("call", target.URL+"?hang"))
 	var runs []string
 	for n := range int64(8) {
 		runs = append(runs, startRun(t, c, id, n).ID)
 	}
-	outside.Await(t, "five runs are under way", 5, func(*sink.Call) bool { return true })
+	target.Await(t, "five runs are running", 5, func(*sink.Call) bool { return true })
 	if w := getRun(t, c, runs[5]).WaitingFor; w == nil || !strings.Contains(w.Reason, "queue") {
-		t.Errorf("a run beyond the limit of the plan waits for %+v", w)
+		t.Errorf("a run beyond the limit of the plan waits for %+v, want the queue", w)
 	}
 	cancelRun(t, c, runs[5])
 	cancelRun(t, c, runs[6])
+	target.Release()
+	// The plan allows 60 requests a minute: the tables say when all have ended.
+	awaitNone(t, s.Dir, "runs have not ended", "SELECT count(*) FROM run_queue")
 	for i, run := range runs {
-		want := succeeded
+		want, made := succeeded, 1
 		if i == 5 || i == 6 {
-			want = cancelled
+			want, made = cancelled, 0
 		}
-		var end runBody
-		sink.Within(t, 20*time.Second, "a run has ended", func() bool {
-			time.Sleep(200 * time.Millisecond) // the plan allows 60 requests a minute
-			end = getRun(t, c, run)
-			return end.Status != running
-		})
-		if end.Status != want || want == cancelled && len(outside.Of(run)) != 0 {
-			t.Errorf("run %d is %s after %d calls, want %s", i, end.Status, len(outside.Of(run)), want)
+		if end := getRun(t, c, run); end.Status != want || len(target.CallsOf(run)) != made {
+			t.Errorf("run %d is %s after %d calls, want %s after %d", i, end.Status, len(target.CallsOf(run)), want, made)
 		}
 	}
 }
 
-// A step that is under way is aborted within a second of the cancel.
-func TestCancelAbortsTheCall(t *testing.T) {
+// Cancelling a run aborts its running step. Nothing else would end the call.
+func TestCancelAbortsCall(t *testing.T) {
 	t.Parallel()
-	const runs = 20
-	outside := sink.New(t)
+	runs := lane.Pick(5, 20)
+	target := sink.New(t)
 	s := harness.Start(t, t.TempDir(), egress)
-	id := define(t, s.Client, nil, calls("hangs", outside.URL+"?hang"), calls("later", outside.URL))
-	var slowest time.Duration
-	for n := range int64(runs) {
-		run := startRun(t, s.Client, id, n).ID
-		outside.Await(t, "the call is under way", 1, func(c *sink.Call) bool { return c.Run() == run })
+	id := flow.Define(t, s.Client, flow.HTTP("hangs", target.URL+"?hang"), flow.HTTP("later", target.URL))
+	for n := range runs {
+		run := startRun(t, s.Client, id, int64(n)).ID
+		target.Await(t, "the call is in flight", 1, func(c *sink.Call) bool { return c.Run() == run })
 		cancelRun(t, s.Client, run)
-		answered := time.Now()
-		outside.Await(t, "the call was dropped", 1, func(c *sink.Call) bool { return c.Run() == run && c.Dropped })
-		slowest = max(slowest, outside.Of(run)[0].Ended.Sub(answered))
+		target.Await(t, "the call is dropped", 1, func(c *sink.Call) bool { return c.Run() == run && c.Dropped })
 	}
-	t.Logf("the slowest of %d calls ended %v after the cancel", runs, slowest)
-	if slowest > time.Second {
-		t.Errorf("a call ended %v after the cancel of its run", slowest)
-	}
-	if n := len(outside.Seen(func(*sink.Call) bool { return true })); n != runs {
+	s.Stop(t)
+	target.AwaitClosed(t)
+	if n := len(target.Calls(func(*sink.Call) bool { return true })); n != runs {
 		t.Errorf("%d calls, want %d", n, runs)
 	}
 }
 
-// Runs of five calls are cancelled at random times. No step is called that the
-// answer to the cancel does not show.
-func TestNoCallAfterACancel(t *testing.T) {
+// raceStats counts how often each side of a race won.
+type raceStats struct {
+	races, least int // the minimum of races, and of wins for each side
+	cancels      atomic.Int64
+	completions  atomic.Int64
+}
+
+func (c *raceStats) over() bool {
+	cancels, completions := int(c.cancels.Load()), int(c.completions.Load())
+	return cancels+completions >= c.races && min(cancels, completions) >= c.least
+}
+
+// delay chooses how long to wait before a run is cancelled. The delay is random, and its
+// limit adapts to the outcomes, so that both sides win on any machine.
+type delay struct {
+	random *rand.Rand
+	limit  time.Duration
+}
+
+func (d *delay) next() time.Duration { return time.Duration(d.random.Int64N(int64(d.limit))) }
+
+// learn adapts the limit to an outcome.
+func (d *delay) learn(cancelled bool) {
+	if cancelled {
+		d.limit += d.limit/8 + time.Millisecond
+	} else {
+		d.limit = max(time.Millisecond, d.limit-d.limit/6)
+	}
+}
+
+// Runs with five calls are cancelled at random times. No step is called unless the
+// response to the cancel shows it.
+func TestNoCallsAfterCancel(t *testing.T) {
 	t.Parallel()
-	const runs, at = 400, 8
+	const workers = 8
+	race := &raceStats{races: lane.Pick(60, 400), least: lane.Pick(10, 20)}
 	seed := harness.Seed(t)
-	outside := sink.New(t)
+	target := sink.New(t)
 	s := harness.Start(t, t.TempDir(), egress)
 	var steps []map[string]any
 	for i := range callSteps {
-		steps = append(steps, calls(stepID(i), outside.URL+"?ms=10"))
+		steps = append(steps, flow.HTTP(stepID(i), target.URL+"?ms=10"))
 	}
-	id := define(t, s.Client, nil, steps...)
-	known := make([]map[string]bool, runs) // the steps that an answer showed
-	ids := make([]string, runs)
+	id := flow.Define(t, s.Client, steps...)
+	var mu sync.Mutex
+	known := map[string]map[string]bool{} // the steps in the response to the cancel
 	var group sync.WaitGroup
-	for worker := range at {
-		random := harness.Random(seed, worker)
+	deadline := time.Now().Add(timeout)
+	for worker := range workers {
+		d := &delay{harness.Random(seed, worker), 120 * time.Millisecond}
 		group.Go(func() {
-			// About as long as a run takes, on whatever machine this is.
-			longest := 120 * time.Millisecond
-			for i := worker; i < runs && !t.Failed(); i += at {
-				ids[i], known[i] = cancelAfter(t, s.Client, id, time.Duration(random.Int64N(int64(longest))))
-				if known[i] == nil {
-					longest -= longest / 6
+			for !race.over() && !t.Failed() && time.Now().Before(deadline) {
+				run, shown := cancelAfter(t, s.Client, id, d.next())
+				mu.Lock()
+				known[run] = shown
+				mu.Unlock()
+				if d.learn(shown != nil); shown != nil {
+					race.cancels.Add(1)
 				} else {
-					longest += longest / 8
+					race.completions.Add(1)
 				}
 			}
 		})
 	}
 	group.Wait()
-	outside.Quiet(t)
-	cancels := 0
-	for i, shown := range known {
-		now := getRun(t, s.Client, ids[i])
+	if !race.over() {
+		t.Fatalf("%d runs were cancelled and %d were not: there was no race", race.cancels.Load(), race.completions.Load())
+	}
+	ends := map[string]runBody{}
+	for run := range known {
+		ends[run] = getRun(t, s.Client, run)
+	}
+	s.Stop(t)
+	target.AwaitClosed(t)
+	for run, shown := range known {
+		now := ends[run]
 		if shown == nil {
 			if now.Status != succeeded {
-				t.Errorf("run %s is %s, yet its cancel was refused", now.ID, now.Status)
+				t.Errorf("run %s is %s, but its cancel was rejected", run, now.Status)
 			}
 			continue
 		}
-		cancels++
 		if now.Status != cancelled || len(now.Steps) != len(shown) {
-			t.Errorf("run %s is %s with %d steps; cancelled it had %d", now.ID, now.Status, len(now.Steps), len(shown))
+			t.Errorf("run %s is %s with %d steps, want cancelled with %d", run, now.Status, len(now.Steps), len(shown))
 		}
-		for _, c := range outside.Of(ids[i]) {
+		for _, c := range target.CallsOf(run) {
 			if !shown[c.Key] {
 				t.Errorf("%s was called after the cancel", c.Key)
 			}
 		}
 	}
-	t.Logf("%d of %d runs were cancelled in time", cancels, runs)
-	if cancels < runs/5 || runs-cancels < runs/20 {
-		t.Errorf("%d of %d runs were cancelled in time: this was no race", cancels, runs)
-	}
-	for key, n := range outside.Counted() {
+	t.Logf("%d of %d runs were cancelled in time", race.cancels.Load(), len(known))
+	for key, n := range target.Counts() {
 		if n != 1 {
-			t.Errorf("%s was called %d times", key, n)
+			t.Errorf("%s was called %d times, want 1", key, n)
 		}
 	}
-	s.Stop(t)
-	checkTables(t, checkFile(t, s.Dir), "")
+	checkTables(t, openCopy(t, s.Dir), "")
 }
 
-// cancelAfter starts a run and cancels it after a while. It answers with the
-// steps that the run had then, nil when it had ended before.
+// cancelAfter starts a run and cancels it after a delay. It returns the steps that the
+// run had then, or nil if it had already ended.
 func cancelAfter(t *testing.T, c *harness.Client, workflowID string, after time.Duration) (string, map[string]bool) {
 	var started, now runBody
-	answer, err := c.Do(t.Context(), "POST", "/v1/workflows/"+workflowID+"/runs", payload(1))
-	if err != nil || answer.Status != 201 {
-		t.Errorf("start: %v %s", err, answer.Body)
+	response, err := c.Do(t.Context(), "POST", "/v1/workflows/"+workflowID+"/runs", payload(1))
+	if err != nil || response.Status != 201 {
+		t.Errorf("start a run: %v %s", err, response.Body)
 		return "", nil
 	}
-	answer.Decode(t, &started)
+	response.Decode(t, &started)
 	time.Sleep(after)
-	answer, err = c.Do(t.Context(), "POST", "/v1/runs/"+started.ID+"/cancel", nil)
+	response, err = c.Do(t.Context(), "POST", "/v1/runs/"+started.ID+"/cancel", nil)
 	switch {
-	case err != nil || answer.Status != 200 && answer.Status != 409:
-		t.Errorf("cancel: %v %s", err, answer.Body)
+	case err != nil || response.Status != 200 && response.Status != 409:
+		t.Errorf("cancel: %v %s", err, response.Body)
 		return started.ID, nil
-	case answer.Status == 409:
+	case response.Status == 409:
 		return started.ID, nil
 	}
-	answer.Decode(t, &now)
+	response.Decode(t, &now)
 	shown := map[string]bool{}
 	for _, step := range now.Steps {
 		shown[fmt.Sprintf("%s/%s", now.ID, step.StepID)] = true

@@ -8,26 +8,25 @@ import (
 	"time"
 
 	"github.com/stepmill/stepmill/test/harness"
+	"github.com/stepmill/stepmill/test/lane"
+	"github.com/stepmill/stepmill/test/tables"
 )
 
-const (
-	racedRuns    = 520
-	racers       = 8
-	leastOutcome = racedRuns / 20
-)
-
-// raced is a run with what its cancels were told.
+// raced is a run with the responses to its cancels.
 type raced struct {
 	id       string
 	does     chain
-	accepted int // cancels answered with 200
-	refused  int // cancels answered with 409
+	accepted int // cancels with status 200
+	rejected int // cancels with status 409
 	final    []byte
 }
 
-// Cancels race the ends of runs: exactly one wins, the answer tells which, and
-// it stays so.
+// Cancels race the ends of runs. Exactly one side wins, the response says which, and the
+// outcome does not change.
 func TestCancelRacesCompletion(t *testing.T) {
+	t.Parallel()
+	const racers = 8
+	race := &raceStats{races: lane.Pick(100, 520), least: lane.Pick(10, 26)}
 	seed := harness.Seed(t)
 	s := harness.Start(t, t.TempDir())
 	chains := []chain{
@@ -42,101 +41,108 @@ func TestCancelRacesCompletion(t *testing.T) {
 		workflows[i] = createWorkflow(t, s.Client, fmt.Sprintf("raced %d", i), does)
 	}
 
-	runs := make([]*raced, racedRuns)
+	var mu sync.Mutex
+	var runs []*raced
 	var group sync.WaitGroup
+	deadline := time.Now().Add(timeout)
 	for racer := range racers {
 		random := harness.Random(seed, racer)
+		d := &delay{random, 60 * time.Millisecond}
 		group.Go(func() {
-			for i := racer; i < racedRuns && !t.Failed(); i += racers {
+			for n := int64(racer); !race.over() && !t.Failed() && time.Now().Before(deadline); n += racers {
 				pick := random.IntN(len(chains))
-				runs[i] = &raced{does: chains[pick]}
-				delay := time.Duration(random.Int64N(int64(60 * time.Millisecond)))
-				runs[i].race(t, s.Client, workflows[pick], int64(i), delay, 1+random.IntN(2))
+				r := &raced{does: chains[pick]}
+				r.race(t, s.Client, workflows[pick], n, d.next(), 1+random.IntN(2))
+				mu.Lock()
+				runs = append(runs, r)
+				mu.Unlock()
+				if d.learn(r.accepted > 0); r.accepted > 0 {
+					race.cancels.Add(1)
+				} else {
+					race.completions.Add(1)
+				}
 			}
 		})
 	}
 	group.Wait()
-	if t.Failed() {
-		t.FailNow()
+	if t.Failed() || !race.over() {
+		t.Fatalf("%d runs were cancelled and %d completed: there was no race", race.cancels.Load(), race.completions.Load())
 	}
 
 	cancels := 0
 	for _, r := range runs {
-		r.judge(t, s.Client)
+		r.check(t, s.Client)
 		cancels += r.accepted
 	}
-	t.Logf("%d runs, %d cancelled, %d completed", racedRuns, cancels, racedRuns-cancels)
-	if cancels < leastOutcome || racedRuns-cancels < leastOutcome {
-		t.Errorf("one side almost never won: this was no race")
-	}
+	t.Logf("%d runs, %d cancelled, %d completed", len(runs), cancels, len(runs)-cancels)
 	s.Stop(t)
-	db := checkFile(t, s.Dir)
+	db := openCopy(t, s.Dir)
 	checkTables(t, db, "")
-	if got := number(t, db, "SELECT count(*) FROM runs WHERE status = 'cancelled'"); got != cancels {
-		t.Errorf("%d cancelled runs, but %d acknowledged cancels", got, cancels)
+	if got := tables.Number(t, db, "SELECT count(*) FROM runs WHERE status = 'cancelled'"); got != cancels {
+		t.Errorf("%d runs are cancelled, want %d", got, cancels)
 	}
 	s = restart(t, s)
 	for _, r := range runs {
-		r.judge(t, s.Client)
+		r.check(t, s.Client)
 	}
 }
 
-// race starts a run and cancels it after the delay, by several callers at once.
+// race starts a run and cancels it after the delay from several clients at once.
 func (r *raced) race(t *testing.T, c *harness.Client, workflowID string, n int64, delay time.Duration, callers int) {
 	var started runBody
-	answer, err := c.Do(t.Context(), "POST", "/v1/workflows/"+workflowID+"/runs", payload(n))
-	if err != nil || answer.Status != 201 {
-		t.Errorf("start: %v %s", err, answer.Body)
+	response, err := c.Do(t.Context(), "POST", "/v1/workflows/"+workflowID+"/runs", payload(n))
+	if err != nil || response.Status != 201 {
+		t.Errorf("start a run: %v %s", err, response.Body)
 		return
 	}
-	answer.Decode(t, &started)
+	response.Decode(t, &started)
 	r.id = started.ID
 	time.Sleep(delay)
-	answers := make(chan harness.Answer, callers)
+	responses := make(chan harness.Response, callers)
 	for range callers {
 		go func() {
-			answer, err := c.Do(t.Context(), "POST", "/v1/runs/"+r.id+"/cancel", nil)
+			response, err := c.Do(t.Context(), "POST", "/v1/runs/"+r.id+"/cancel", nil)
 			if err != nil {
 				t.Errorf("cancel: %v", err)
 			}
-			answers <- answer
+			responses <- response
 		}()
 	}
 	for range callers {
-		switch answer := <-answers; answer.Status {
+		switch response := <-responses; response.Status {
 		case 200:
 			r.accepted++
-			if !bytes.Contains(answer.Body, []byte(`"status":"cancelled"`)) {
-				t.Errorf("a cancel was answered with 200 and %s", answer.Body)
+			if !bytes.Contains(response.Body, []byte(`"status":"cancelled"`)) {
+				t.Errorf("response to a cancel is 200 %s", response.Body)
 			}
 		case 409:
-			r.refused++
-			if !bytes.Contains(answer.Body, []byte(`"run_not_running"`)) {
-				t.Errorf("a cancel was answered with 409 and %s", answer.Body)
+			r.rejected++
+			if !bytes.Contains(response.Body, []byte(`"run_not_running"`)) {
+				t.Errorf("response to a cancel is 409 %s", response.Body)
 			}
 		default:
-			t.Errorf("a cancel was answered with %d and %s", answer.Status, answer.Body)
+			t.Errorf("response to a cancel is %d %s", response.Status, response.Body)
 		}
 	}
 }
 
-// judge holds the run against what its cancels were told.
-func (r *raced) judge(t *testing.T, c *harness.Client) {
+// check compares the run with the responses to its cancels.
+func (r *raced) check(t *testing.T, c *harness.Client) {
 	t.Helper()
-	answer := c.Expect(t, 200, "GET", "/v1/runs/"+r.id, nil)
+	response := c.Expect(t, 200, "GET", "/v1/runs/"+r.id, nil)
 	var now runBody
-	answer.Decode(t, &now)
+	response.Decode(t, &now)
 	switch {
 	case r.accepted > 1:
 		t.Errorf("run %s was cancelled %d times", r.id, r.accepted)
 	case r.accepted == 1 && now.Status != cancelled:
-		t.Errorf("run %s is %s, yet its cancel was acknowledged", r.id, now.Status)
+		t.Errorf("run %s is %s, but its cancel was acknowledged", r.id, now.Status)
 	case r.accepted == 0 && now.Status != succeeded:
-		t.Errorf("run %s is %s, yet every cancel was refused", r.id, now.Status)
-	case r.final != nil && !bytes.Equal(r.final, answer.Body):
-		t.Errorf("run %s changed after its end\nwas %s\nis  %s", r.id, r.final, answer.Body)
+		t.Errorf("run %s is %s, but every cancel was rejected", r.id, now.Status)
+	case r.final != nil && !bytes.Equal(r.final, response.Body):
+		t.Errorf("run %s changed after its end\nwas %s\nis  %s", r.id, r.final, response.Body)
 	}
-	r.final = answer.Body
+	r.final = response.Body
 	for _, v := range r.does.violations(now) {
 		t.Error(v)
 	}

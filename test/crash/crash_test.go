@@ -1,6 +1,6 @@
-// Package crash_test kills, stops and races the real server, and then holds it
-// to everything it has acknowledged: nothing is lost, nothing happens twice,
-// every accepted run comes to exactly one end.
+// Package crash_test kills and stops the real server, and then checks everything it has
+// acknowledged: nothing is lost, nothing happens twice, and every accepted run ends
+// exactly once.
 package crash_test
 
 import (
@@ -13,17 +13,15 @@ import (
 	"github.com/stepmill/stepmill/test/harness"
 )
 
-func TestMain(m *testing.M) { harness.Main(m) }
+func TestMain(m *testing.M) {
+	harness.SetParallel(4) // most tests mostly wait
+	harness.Main(m)
+}
 
-// limits of what a test waits for.
-const (
-	// quick is how soon a server must be ready again after a crash.
-	quick = 5 * time.Second
-	// settleTime is how soon after the last fault every run must have ended.
-	settleTime = 60 * time.Second
-)
+// timeout is how long a test waits for something that must happen.
+const timeout = harness.Timeout
 
-// status is where a run or a step stands, as the API says it.
+// status is the status of a run or a step.
 type status string
 
 const (
@@ -33,7 +31,7 @@ const (
 	cancelled status = "cancelled"
 )
 
-// runBody is a run as the API shows it.
+// runBody is a run as the API returns it.
 type runBody struct {
 	ID              string     `json:"id"`
 	WorkflowID      string     `json:"workflow_id"`
@@ -82,8 +80,7 @@ type workflowBody struct {
 	Steps       []step  `json:"steps"`
 }
 
-// page is a page of a list whose items are only looked at by their ids, name
-// or URL.
+// page is a page of a list, with the members of items that tests use.
 type page struct {
 	Data []struct {
 		ID     string `json:"id"`
@@ -110,7 +107,7 @@ func list(t *testing.T, c *harness.Client, path string) page {
 	}
 }
 
-// createWorkflow makes a workflow that does what the chain says.
+// createWorkflow makes a workflow with the steps of a chain.
 func createWorkflow(t *testing.T, c *harness.Client, name string, does chain) string {
 	t.Helper()
 	var w workflowBody
@@ -134,15 +131,15 @@ func getRun(t *testing.T, c *harness.Client, id string) runBody {
 }
 
 // awaitEnd waits until a run has ended.
-func awaitEnd(t *testing.T, c *harness.Client, id string, atMost time.Duration) runBody {
+func awaitEnd(t *testing.T, c *harness.Client, id string) runBody {
 	t.Helper()
-	for deadline := time.Now().Add(atMost); ; {
+	for deadline := time.Now().Add(timeout); ; {
 		r := getRun(t, c, id)
 		if r.Status != running {
 			return r
 		}
 		if time.Now().After(deadline) {
-			t.Fatalf("run %s is still running after %v: %+v", id, atMost, r)
+			t.Fatalf("run %s is still running after %v: %+v", id, timeout, r)
 		}
 		time.Sleep(20 * time.Millisecond)
 	}
@@ -150,8 +147,8 @@ func awaitEnd(t *testing.T, c *harness.Client, id string, atMost time.Duration) 
 
 func payload(n int64) map[string]any { return map[string]any{"payload": map[string]any{"n": n}} }
 
-// restart starts a server on the directory of another one that has ended, with
-// the same admin key.
+// restart starts a server on the directory of one that has exited, with the same admin
+// key.
 func restart(t *testing.T, was *harness.Server, args ...string) *harness.Server {
 	t.Helper()
 	s := harness.Start(t, was.Dir, args...)
@@ -159,7 +156,7 @@ func restart(t *testing.T, was *harness.Server, args ...string) *harness.Server 
 	return s
 }
 
-// copyData copies the database and its log, as they are, to a new directory.
+// copyData copies the database and its write-ahead log to a new directory.
 func copyData(t *testing.T, dir string) string {
 	t.Helper()
 	to := t.TempDir()

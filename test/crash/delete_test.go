@@ -2,23 +2,22 @@ package crash_test
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/stepmill/stepmill/test/harness"
+	"github.com/stepmill/stepmill/test/lane"
+	"github.com/stepmill/stepmill/test/tables"
 )
 
-const (
-	waitingRuns = 50
-	starters    = 4
-	purgeTime   = 30 * time.Second
-)
+const starters = 4
 
-// A workflow is deleted while its runs wait and while others start more of
-// them. From that moment nothing of it is there, and its rows go soon.
-func TestDeleteWithLiveRuns(t *testing.T) {
+// A workflow is deleted while its runs wait and clients start more. From then on the API
+// shows nothing of it, and its rows are soon purged.
+func TestDeleteWorkflowWithActiveRuns(t *testing.T) {
 	t.Parallel()
 	s := harness.Start(t, t.TempDir(), egress)
 	does := chain{{"add", 1}, {"wait", 1500}, {"times", 2}}
@@ -31,7 +30,7 @@ func TestDeleteWithLiveRuns(t *testing.T) {
 	}).Decode(t, &hook)
 
 	var runs []string
-	for n := range int64(waitingRuns) {
+	for n := range lane.Pick[int64](20, 50) {
 		runs = append(runs, startRun(t, s.Client, doomed, n).ID)
 	}
 	for _, id := range runs {
@@ -39,80 +38,89 @@ func TestDeleteWithLiveRuns(t *testing.T) {
 	}
 	s.Expect(t, 200, "PATCH", "/v1/workflows/"+doomed, map[string]any{"state": "active"})
 	s.Expect(t, 409, "DELETE", "/v1/workflows/"+doomed, nil)
-	// The time of those that start now comes after the delete.
+	// Most of the runs that start now wake up after the delete.
 	s.Expect(t, 200, "PATCH", "/v1/workflows/"+doomed, map[string]any{"state": "draft", "steps": does.steps()})
 	more, stop := keepStarting(t, s.Client, doomed)
-	time.Sleep(50 * time.Millisecond)
+	harness.Eventually(t, "every starter has started a run", func() bool { return len(more()) >= starters })
 	s.Expect(t, 204, "DELETE", "/v1/workflows/"+doomed, nil)
-	checkGone(t, s.Client, doomed, hook.ID, runs)
+	const ends = `SELECT id FROM events WHERE workflow_id = $1 AND type IN ('run.cancelled', 'run.succeeded', 'run.failed')`
+	before := tables.Texts(t, openTables(t, s.Dir), ends, doomed)
+	checkDeleted(t, s.Client, doomed, hook.ID, runs)
 	stop()
-	runs = append(runs, *more...)
-	t.Logf("%d runs were live", len(runs))
-	checkGone(t, s.Client, doomed, hook.ID, runs)
+	runs = append(runs, more()...)
+	t.Logf("%d runs were active", len(runs))
+	checkDeleted(t, s.Client, doomed, hook.ID, runs)
 
 	s.Kill(t)
 	s = restart(t, s, egress)
-	checkGone(t, s.Client, doomed, hook.ID, runs)
+	checkDeleted(t, s.Client, doomed, hook.ID, runs)
 	awaitPurge(t, s, doomed, runs)
-	for _, v := range does.violations(awaitEnd(t, s.Client, survivor, 20*time.Second)) {
+	for _, v := range does.violations(awaitEnd(t, s.Client, survivor)) {
 		t.Error(v)
 	}
 	s.Stop(t)
-	db := checkFile(t, s.Dir)
+	db := openCopy(t, s.Dir)
 	checkTables(t, db, "")
-	if n := number(t, db, "SELECT count(*) FROM events WHERE workflow_id = $1 AND type IN ('run.cancelled', 'run.succeeded', 'run.failed')", doomed); n != 0 {
-		t.Errorf("%d runs of a deleted workflow came to an end", n)
+	for _, id := range tables.Texts(t, db, ends, doomed) {
+		if !slices.Contains(before, id) {
+			t.Errorf("event %s reports the end of a run after its workflow was deleted", id)
+		}
 	}
 }
 
 func awaitWaiting(t *testing.T, c *harness.Client, id string) runBody {
 	t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); ; {
+	for deadline := time.Now().Add(timeout); ; {
 		r := getRun(t, c, id)
 		if r.WaitingFor != nil && r.WaitingFor.Until != nil {
 			return r
 		}
 		if r.Status != running || time.Now().After(deadline) {
-			t.Fatalf("run %s does not wait: %+v", id, r)
+			t.Fatalf("run %s is not waiting: %+v", id, r)
 		}
 		time.Sleep(5 * time.Millisecond)
 	}
 }
 
-// keepStarting starts runs until told to stop, by when the workflow must be
-// gone for the starters too.
-func keepStarting(t *testing.T, c *harness.Client, workflowID string) (started *[]string, stop func()) {
+// keepStarting starts runs until the workflow is deleted. The stop function waits for
+// that.
+func keepStarting(t *testing.T, c *harness.Client, workflowID string) (started func() []string, stop func()) {
 	var (
 		mu    sync.Mutex
 		group sync.WaitGroup
+		all   []string
 	)
-	started = &[]string{}
 	for range starters {
 		group.Go(func() {
-			for deadline := time.Now().Add(10 * time.Second); ; {
-				answer, err := c.Do(t.Context(), "POST", "/v1/workflows/"+workflowID+"/runs", payload(1))
-				if err == nil && answer.Status == 404 {
+			for deadline := time.Now().Add(timeout); ; {
+				response, err := c.Do(t.Context(), "POST", "/v1/workflows/"+workflowID+"/runs", payload(1))
+				if err == nil && response.Status == 404 {
 					return
 				}
-				if err != nil || answer.Status != 201 || time.Now().After(deadline) {
-					t.Errorf("start beside a delete: %v %d %s", err, answer.Status, answer.Body)
+				if err != nil || response.Status != 201 || time.Now().After(deadline) {
+					t.Errorf("start during a delete: %v %d %s", err, response.Status, response.Body)
 					return
 				}
 				var r runBody
-				if err := json.Unmarshal(answer.Body, &r); err != nil {
+				if err := json.Unmarshal(response.Body, &r); err != nil {
 					t.Error(err)
 				}
 				mu.Lock()
-				*started = append(*started, r.ID)
+				all = append(all, r.ID)
 				mu.Unlock()
 			}
 		})
 	}
+	started = func() []string {
+		mu.Lock()
+		defer mu.Unlock()
+		return slices.Clone(all)
+	}
 	return started, group.Wait
 }
 
-// checkGone makes sure that nothing of a deleted workflow can be reached.
-func checkGone(t *testing.T, c *harness.Client, workflowID, webhookID string, runs []string) {
+// checkDeleted checks that the API shows nothing of a deleted workflow.
+func checkDeleted(t *testing.T, c *harness.Client, workflowID, webhookID string, runs []string) {
 	t.Helper()
 	at := "/v1/workflows/" + workflowID
 	c.Expect(t, 404, "GET", at, nil)
@@ -133,21 +141,21 @@ func checkGone(t *testing.T, c *harness.Client, workflowID, webhookID string, ru
 	}
 }
 
-// awaitPurge waits until no row of the workflow and its runs is left.
+// awaitPurge waits until the rows of the workflow and its runs are deleted.
 func awaitPurge(t *testing.T, s *harness.Server, workflowID string, runs []string) {
 	t.Helper()
 	db := openTables(t, s.Dir)
 	begun := time.Now()
 	for {
-		left := number(t, db, `SELECT (SELECT count(*) FROM workflows WHERE id = $1) + (SELECT count(*) FROM workflow_versions WHERE workflow_id = $1)
+		left := tables.Number(t, db, `SELECT (SELECT count(*) FROM workflows WHERE id = $1) + (SELECT count(*) FROM workflow_versions WHERE workflow_id = $1)
 			+ (SELECT count(*) FROM runs WHERE workflow_id = $1) + (SELECT count(*) FROM run_queue WHERE workflow_id = $1)
 			+ (SELECT count(*) FROM steps WHERE run_id IN ('`+strings.Join(runs, "', '")+`'))`, workflowID)
 		if left == 0 {
 			t.Logf("purged after %v", time.Since(begun).Round(time.Millisecond))
 			return
 		}
-		if time.Since(begun) > purgeTime {
-			t.Fatalf("%d rows are left after %v", left, purgeTime)
+		if time.Since(begun) > timeout {
+			t.Fatalf("%d rows are left after %v", left, timeout)
 		}
 		time.Sleep(100 * time.Millisecond)
 	}

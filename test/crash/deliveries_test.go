@@ -2,18 +2,23 @@ package crash_test
 
 import (
 	"context"
+	"database/sql"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/stepmill/stepmill/test/harness"
+	"github.com/stepmill/stepmill/test/lane"
+	"github.com/stepmill/stepmill/test/tables"
 )
 
-// A server dies at the moments that matter to a delivery. What its receiver may
-// have got already comes again, the same.
-func TestKillAroundADelivery(t *testing.T) {
+// A server dies before or after it sends a delivery. The delivery is sent again,
+// unchanged.
+func TestKillAroundDelivery(t *testing.T) {
+	t.Parallel()
 	for _, test := range []struct {
 		point   string
 		arrived int // before the server died
@@ -26,40 +31,41 @@ func TestKillAroundADelivery(t *testing.T) {
 			hooks.Subscribe(s.Client, path(1), "run.succeeded")
 			s.Stop(t)
 
-			doomed, err := harness.Launch(t.Context(), harness.Options{Dir: s.Dir, Args: []string{egress}, Fail: test.point + ":kill"})
+			doomed, err := harness.Launch(t.Context(), harness.Options{Dir: s.Dir, Args: []string{egress}, Failpoint: test.point + ":kill"})
 			if err != nil {
 				t.Fatal(err)
 			}
 			t.Cleanup(func() { doomed.Close(t) })
 			doomed.Key = s.Key
-			_, _ = doomed.Do(t.Context(), "POST", "/v1/workflows/"+workflow+"/runs", payload(1)) // it may die before it answers
-			if exit := doomed.Wait(t, settleTime); exit.Code != -1 {
+			_, _ = doomed.Do(t.Context(), "POST", "/v1/workflows/"+workflow+"/runs", payload(1)) // it may die before it responds
+			if exit := doomed.Wait(t); exit.Code != -1 {
 				t.Fatalf("exit code %d, want death by a signal", exit.Code)
 			}
 			db := openTables(t, s.Dir)
-			id := texts(t, db, "SELECT id FROM deliveries WHERE status = 'pending' AND attempts = 0")
-			if len(id) != 1 || len(hooks.Letters(id[0])) != test.arrived {
-				t.Fatalf("pending are %v, arrived is not what should be", id)
+			id := tables.Texts(t, db, "SELECT id FROM deliveries WHERE status = 'pending' AND attempts = 0")
+			if len(id) != 1 || len(hooks.Attempts(id[0])) != test.arrived {
+				t.Fatalf("pending deliveries are %v, want one that arrived %d times", id, test.arrived)
 			}
 			_ = db.Close()
 
 			s = restart(t, s, egress)
 			awaitDelivered(t, s)
 			hooks.checkDeliveries(s.Dir)
-			if got := len(hooks.Letters(id[0])); got != test.arrived+1 {
-				t.Errorf("it arrived %d times, want %d", got, test.arrived+1)
+			if got := len(hooks.Attempts(id[0])); got != test.arrived+1 {
+				t.Errorf("the delivery arrived %d times, want %d", got, test.arrived+1)
 			}
 		})
 	}
 }
 
 const (
-	deliveryRounds = 10
-	hooksPerRun    = 3
+	hooksPerRun = 3
+	// minDeliveries is how many deliveries arrive before the last round ends.
+	minDeliveries = 100
 )
 
-// rounds starts runs and ends the server in the middle of their deliveries, many
-// times, and returns the last server when everything has arrived.
+// rounds repeatedly starts runs and ends the server during their deliveries. It returns
+// the last server once everything has arrived.
 func (r *receiver) rounds(random *rand.Rand, end func(*harness.Server)) *harness.Server {
 	t := r.t
 	s := harness.Start(t, t.TempDir(), egress)
@@ -67,9 +73,14 @@ func (r *receiver) rounds(random *rand.Rand, end func(*harness.Server)) *harness
 	for n := range hooksPerRun {
 		r.Subscribe(s.Client, path(n), "run.started", "run.succeeded")
 	}
-	for range deliveryRounds {
+	rounds := lane.Pick(3, 10)
+	for round := range rounds {
 		clients := newStarters(s, workflow)
-		time.Sleep(soonest + time.Duration(random.Int64N(int64(latest-soonest))))
+		time.Sleep(minDelay + time.Duration(random.Int64N(int64(maxDelay-minDelay))))
+		harness.Eventually(t, "enough deliveries have arrived", func() bool {
+			arrived, _ := r.Count()
+			return arrived >= minDeliveries*(round+1)/rounds
+		})
 		end(s)
 		clients.Wait()
 		s = restart(t, s, egress)
@@ -78,7 +89,7 @@ func (r *receiver) rounds(random *rand.Rand, end func(*harness.Server)) *harness
 	return s
 }
 
-// newStarters starts runs from several clients until the server is gone.
+// newStarters starts runs from several clients until the server exits.
 func newStarters(s *harness.Server, workflow string) *sync.WaitGroup {
 	group := &sync.WaitGroup{}
 	for range clients {
@@ -98,40 +109,85 @@ func (r *receiver) summarize() (repeated int) {
 	r.t.Helper()
 	all, repeated := r.Count()
 	r.t.Logf("%d deliveries arrived, %d of them more than once", all, repeated)
-	if all < 100 {
-		r.t.Errorf("only %d deliveries: too few to mean anything", all)
-	}
 	return repeated
 }
 
-// Every event of every run arrives, however often the server is killed.
-func TestKillWhileDelivering(t *testing.T) {
+// Every event of every run is delivered, even if the server is killed many times.
+func TestKillDuringDeliveries(t *testing.T) {
+	t.Parallel()
 	random := harness.Random(harness.Seed(t), 0)
 	hooks := newReceiver(t)
 	s := hooks.rounds(random, func(s *harness.Server) { s.Kill(t) })
 	hooks.checkDeliveries(s.Dir)
 	hooks.summarize()
 	s.Stop(t)
-	checkTables(t, checkFile(t, s.Dir), "")
+	checkTables(t, openCopy(t, s.Dir), "")
 }
 
-// A server that is asked to stop lets deliveries come to their end: nothing is
-// lost, and nothing is sent twice.
-func TestTerminateWhileDelivering(t *testing.T) {
+// shutdownGrace is how long a stopping server waits for deliveries in flight.
+const shutdownGrace = 5 * time.Second
+
+// A server that is asked to stop finishes its deliveries: nothing is lost, and nothing is
+// sent twice.
+func TestTerminateDuringDeliveries(t *testing.T) {
+	t.Parallel()
 	random := harness.Random(harness.Seed(t), 0)
 	hooks := newReceiver(t)
-	s := hooks.rounds(random, func(s *harness.Server) { s.Stop(t) })
+	var slowest time.Duration
+	s := hooks.rounds(random, func(s *harness.Server) {
+		begun := time.Now()
+		s.Stop(t)
+		slowest = max(slowest, time.Since(begun))
+	})
 	hooks.checkDeliveries(s.Dir)
-	if repeated := hooks.summarize(); repeated > 0 {
+	switch repeated := hooks.summarize(); {
+	case repeated > 0 && slowest >= shutdownGrace:
+		t.Logf("inconclusive: a stop took %v, and the server did not wait for all deliveries", slowest)
+	case repeated > 0:
 		t.Errorf("%d deliveries arrived more than once", repeated)
 	}
 }
 
-// Webhooks come and go while runs start and end. Those that were there all the
-// time get everything, those that were not there get nothing, and what the
-// others get is what the tables say.
-func TestWebhooksComeAndGo(t *testing.T) {
-	const workers, rounds = 3, 15
+// webhookLifetime is the lifetime of a webhook that is made and deleted while runs are
+// started one after the other. Runs are counted in the order of their starts.
+type webhookLifetime struct {
+	id string
+	// Runs before this one were accepted before the webhook was requested.
+	after int
+	// Starts from this one on were sent after the delete was acknowledged.
+	before int
+}
+
+// starts counts the runs that a test starts one after the other.
+type starts struct {
+	mu       sync.Mutex
+	sent     int
+	accepted []string
+}
+
+func (s *starts) progress() (sent, accepted int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.sent, len(s.accepted)
+}
+
+func (s *starts) start(t *testing.T, c *harness.Client, workflow string) {
+	t.Helper()
+	s.mu.Lock()
+	s.sent++
+	s.mu.Unlock()
+	id := startRun(t, c, workflow, 1).ID
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.accepted = append(s.accepted, id)
+}
+
+// Webhooks are made and deleted while runs start and end. A webhook that exists all the
+// time gets every event, and the others get none from before or after their lifetime.
+func TestSubscribeAndUnsubscribeUnderLoad(t *testing.T) {
+	t.Parallel()
+	const workers = 3
+	rounds := lane.Pick(5, 15)
 	hooks := newReceiver(t)
 	s := harness.Start(t, t.TempDir(), egress)
 	workflow := createWorkflow(t, s.Client, "waits", chain{{"add", 1}, {"wait", 5}, {"times", 2}})
@@ -139,16 +195,25 @@ func TestWebhooksComeAndGo(t *testing.T) {
 	always := hooks.Subscribe(s.Client, "/always", kinds...)
 
 	var mu sync.Mutex
-	gone := map[string]bool{} // webhooks that were deleted before the last runs
+	var lifetimes []webhookLifetime
+	started := &starts{}
 	var group sync.WaitGroup
 	for worker := range workers {
 		group.Go(func() {
 			for n := range rounds {
-				id := hooks.Subscribe(s.Client, fmt.Sprintf("/passing/%d/%d", worker, n), kinds...)
-				time.Sleep(time.Duration(n%5) * 25 * time.Millisecond)
-				s.Expect(t, 204, "DELETE", "/v1/webhooks/"+id, nil)
+				var p webhookLifetime
+				_, p.after = started.progress()
+				p.id = hooks.Subscribe(s.Client, fmt.Sprintf("/passing/%d/%d", worker, n), kinds...)
+				// Some exist for at least a few runs, others only for a moment.
+				sent, _ := started.progress()
+				harness.Eventually(t, "runs are started", func() bool {
+					_, accepted := started.progress()
+					return t.Failed() || accepted >= sent+n%4
+				})
+				s.Expect(t, 204, "DELETE", "/v1/webhooks/"+p.id, nil)
+				p.before, _ = started.progress()
 				mu.Lock()
-				gone[id] = true
+				lifetimes = append(lifetimes, p)
 				mu.Unlock()
 			}
 		})
@@ -158,8 +223,8 @@ func TestWebhooksComeAndGo(t *testing.T) {
 		group.Wait()
 		close(done)
 	}()
-	for n, busy := int64(0), true; busy; n++ {
-		startRun(t, s.Client, workflow, n)
+	for busy := true; busy; {
+		started.start(t, s.Client, workflow)
 		select {
 		case <-done:
 			busy = false
@@ -167,23 +232,32 @@ func TestWebhooksComeAndGo(t *testing.T) {
 		}
 	}
 	awaitDelivered(t, s)
-	late := startRun(t, s.Client, workflow, 1).ID
-	awaitDelivered(t, s)
 
 	hooks.checkDeliveries(s.Dir)
 	db := openTables(t, s.Dir)
 	checkTables(t, db, always)
-	if got := texts(t, db, `SELECT DISTINCT webhook_id FROM deliveries d JOIN events e ON e.id = d.event_id WHERE e.run_id = $1`, late); len(got) != 1 || got[0] != always {
-		t.Errorf("the last run was told to %v, want only %s", got, always)
+	for _, p := range lifetimes {
+		p.check(t, db, started.accepted)
 	}
-	// An event commits after the webhooks that it is for, and before their end.
-	if got := texts(t, db, `SELECT d.id FROM deliveries d JOIN webhooks w ON w.id = d.webhook_id
-		WHERE d.created_at < w.created_at - 1000000 OR d.created_at > w.deleted_at + 1000000`); len(got) != 0 {
-		t.Errorf("deliveries to webhooks that were not there: %v", got)
+	most := tables.Number(t, db, `SELECT count(*) FROM deliveries WHERE webhook_id <> $1`, always)
+	t.Logf("%d deliveries to %d temporary webhooks during %d runs", most, len(lifetimes), len(started.accepted))
+	if most == 0 || len(lifetimes) != workers*rounds {
+		t.Error("temporary webhooks got no deliveries")
 	}
-	passing := number(t, db, `SELECT count(*) FROM deliveries WHERE webhook_id <> $1`, always)
-	t.Logf("%d deliveries to webhooks that came and went", passing)
-	if passing == 0 || len(gone) != workers*rounds {
-		t.Error("too little happened for the test to mean anything")
+}
+
+// check compares the deliveries of a webhook with its lifetime.
+func (p webhookLifetime) check(t *testing.T, db *sql.DB, runs []string) {
+	t.Helper()
+	const sent = `SELECT e.run_id FROM deliveries d JOIN events e ON e.id = d.event_id WHERE d.webhook_id = $1`
+	for _, run := range tables.Texts(t, db, sent+` AND e.type = 'run.started'`, p.id) {
+		if slices.Index(runs, run) < p.after {
+			t.Errorf("webhook %s got the start of run %s from before it existed", p.id, run)
+		}
+	}
+	for _, run := range tables.Texts(t, db, sent, p.id) {
+		if slices.Index(runs, run) >= p.before {
+			t.Errorf("webhook %s got an event of run %s from after its delete", p.id, run)
+		}
 	}
 }

@@ -4,44 +4,42 @@ import (
 	"encoding/json"
 	"net/http"
 	"testing"
-	"time"
 
+	"github.com/stepmill/stepmill/test/flow"
 	"github.com/stepmill/stepmill/test/harness"
 )
 
-// A run of a draft goes on after a crash with what it was started with, pins
-// included, whatever became of the saved definition meanwhile. So does its retry.
-func TestDraftsSurviveKills(t *testing.T) {
+// After a crash a draft run continues with the definition and pinned outputs it was
+// started with, even if the saved definition has changed. So does its retry.
+func TestDraftRunsSurviveKills(t *testing.T) {
 	t.Parallel()
 	s := harness.Start(t, t.TempDir())
-	set := func(id string, value any) map[string]any {
-		return map[string]any{"id": id, "uses": "data.set", "with": map[string]any{"values": map[string]any{"n": value}}}
-	}
-	id := define(t, s.Client, nil, set("saved", 1))
-	const told = "${{ steps.first.output.n + steps.pinned.output.n }}"
+	id := flow.Define(t, s.Client, flow.Set("saved", 1))
+	const sum = "${{ steps.first.output.n + steps.pinned.output.n }}"
 	draft := map[string]any{
 		"use_pinned": true, "pinned": map[string]any{"pinned": map[string]any{"n": 40}},
 		"definition": map[string]any{"steps": []map[string]any{
-			set("first", 2), set("pinned", 0),
-			{"id": "pause", "uses": "flow.wait", "with": map[string]any{"for": "2s"}},
-			set("last", told),
-			{"id": "stop", "uses": "flow.stop", "with": map[string]any{"status": "failed", "message": told}},
+			flow.Set("first", 2), flow.Set("pinned", 0),
+			{"id": "ask", "uses": "flow.approval"},
+			flow.Set("last", sum),
+			{"id": "stop", "uses": "flow.stop", "with": map[string]any{"status": "failed", "message": sum}},
 		}},
 	}
 	var begun runBody
 	s.Client.Expect(t, http.StatusCreated, "POST", "/v1/workflows/"+id+"/runs", draft).Decode(t, &begun)
-	awaitWaiting(t, s.Client, begun.ID)
-	s.Client.Expect(t, http.StatusOK, "PATCH", "/v1/workflows/"+id, map[string]any{"steps": []map[string]any{set("first", -1)}})
+	awaitReason(t, s.Client, begun.ID, "approval")
+	s.Client.Expect(t, http.StatusOK, "PATCH", "/v1/workflows/"+id, map[string]any{"steps": []map[string]any{flow.Set("first", -1)}})
 	s.Kill(t)
 	s = restart(t, s)
-	awaitEnd(t, s.Client, begun.ID, 20*time.Second)
+	s.Expect(t, http.StatusOK, "POST", "/v1/runs/"+begun.ID+"/steps/ask/resume", map[string]any{"approved": true})
+	awaitEnd(t, s.Client, begun.ID)
 	checkDraft(t, s.Client, begun.ID)
 
 	var again runBody
 	s.Client.Expect(t, http.StatusCreated, "POST", "/v1/runs/"+begun.ID+"/retry", nil).Decode(t, &again)
 	s.Kill(t)
 	s = restart(t, s)
-	awaitEnd(t, s.Client, again.ID, 20*time.Second)
+	awaitEnd(t, s.Client, again.ID)
 	checkDraft(t, s.Client, again.ID)
 }
 

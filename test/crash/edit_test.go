@@ -3,14 +3,13 @@ package crash_test
 import (
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stepmill/stepmill/test/harness"
 )
 
-// A workflow is changed, paused and killed under runs that wait. They come to
-// the end of the version they started with; only new runs are refused.
-func TestEditAndPauseWithLiveRuns(t *testing.T) {
+// A workflow is changed and paused while its runs wait, and the server is killed. The
+// runs finish the version they started with; only new runs are rejected.
+func TestEditAndPauseWithActiveRuns(t *testing.T) {
 	t.Parallel()
 	const each = 10
 	s := harness.Start(t, t.TempDir())
@@ -28,20 +27,20 @@ func TestEditAndPauseWithLiveRuns(t *testing.T) {
 		runs = append(runs, startRun(t, s.Client, id, n))
 	}
 	s.Expect(t, 200, "PATCH", "/v1/workflows/"+id, map[string]any{"steps": []step{}, "state": "paused"})
-	refuses := func() {
+	checkRejected := func() {
 		t.Helper()
-		if answer := s.Expect(t, 409, "POST", "/v1/workflows/"+id+"/runs", payload(1)); !strings.Contains(string(answer.Body), "workflow_paused") {
-			t.Errorf("a paused workflow answers %s", answer.Body)
+		if response := s.Expect(t, 409, "POST", "/v1/workflows/"+id+"/runs", payload(1)); !strings.Contains(string(response.Body), "workflow_paused") {
+			t.Errorf("response of a paused workflow is %s", response.Body)
 		}
 	}
-	refuses()
+	checkRejected()
 	s.Kill(t)
 	s = restart(t, s)
-	refuses()
+	checkRejected()
 	for i, started := range runs {
-		now := awaitEnd(t, s.Client, started.ID, 20*time.Second)
+		now := awaitEnd(t, s.Client, started.ID)
 		if want := 2 + i/each; now.WorkflowVersion != want || now.Status != succeeded {
-			t.Errorf("run %s of version %d ended as %s of version %d", now.ID, want, now.Status, now.WorkflowVersion)
+			t.Errorf("run %s of version %d ended %s with version %d", now.ID, want, now.Status, now.WorkflowVersion)
 		}
 		for _, v := range versions[now.WorkflowVersion].violations(now) {
 			t.Error(v)

@@ -1,26 +1,25 @@
 package crash_test
 
 import (
-	"net/http"
 	"testing"
 	"time"
 
+	"github.com/stepmill/stepmill/test/flow"
 	"github.com/stepmill/stepmill/test/harness"
+	"github.com/stepmill/stepmill/test/lane"
 	"github.com/stepmill/stepmill/test/sink"
 )
 
-// Steps with effects are killed in the middle again and again. Every run ends;
-// a call is only repeated when it was under way at the moment of a kill, and
-// then with the same key.
-func TestKillDuringEffects(t *testing.T) {
-	const (
-		rounds   = 8
-		perRound = 12
-	)
+// Servers are repeatedly killed during steps with side effects. Every run ends, and a
+// call is only repeated, with the same key, if it was in flight at a kill.
+func TestKillDuringSideEffects(t *testing.T) {
+	t.Parallel()
+	const perRound = 12
+	rounds := lane.Pick(2, 8)
 	random := harness.Random(harness.Seed(t), 0)
-	outside := sink.New(t)
+	target := sink.New(t)
 	s := harness.Start(t, t.TempDir(), egress)
-	workflow := effectsWorkflow(t, s.Client, outside.URL)
+	workflow := effectsWorkflow(t, s.Client, target.URL)
 
 	var runs []string
 	for range rounds {
@@ -32,34 +31,27 @@ func TestKillDuringEffects(t *testing.T) {
 		s = restart(t, s, egress)
 	}
 	for _, id := range runs {
-		if got := awaitEnd(t, s.Client, id, time.Minute); got.Status != "succeeded" || len(got.Steps) != 6 {
+		if got := awaitEnd(t, s.Client, id); got.Status != "succeeded" || len(got.Steps) != 6 {
 			t.Errorf("run %s: %+v", id, got)
 		}
 	}
 	s.Stop(t)
-	checkCalls(t, outside, runs, rounds)
+	checkCalls(t, target, runs, rounds)
 }
 
-// effectsWorkflow has a call, a loop of three calls in parallel, and a call.
+// effectsWorkflow makes a workflow with a call, three parallel calls, and a call.
 func effectsWorkflow(t *testing.T, c *harness.Client, url string) string {
 	t.Helper()
-	var made struct{ ID string }
-	c.Expect(t, http.StatusCreated, "POST", "/v1/workflows", map[string]any{"name": "effects"}).Decode(t, &made)
-	call := map[string]any{"url": url, "method": "POST", "body": "${{ trigger.payload }}"}
-	step := func(id string) map[string]any { return map[string]any{"id": id, "uses": "http.request", "with": call} }
-	c.Expect(t, http.StatusOK, "PATCH", "/v1/workflows/"+made.ID, map[string]any{"state": "active", "steps": []any{
-		step("first"),
-		map[string]any{"id": "all", "foreach": "1..3", "parallel": 3, "steps": []any{step("one")}},
-		step("last"),
-	}})
-	return made.ID
+	return flow.Define(t, c, flow.HTTP("first", url),
+		map[string]any{"id": "all", "foreach": "1..3", "parallel": 3, "steps": []any{flow.HTTP("one", url)}},
+		flow.HTTP("last", url))
 }
 
-// checkCalls holds the calls against the runs: each step was called, under its own
-// key, and no more often than kills explain.
-func checkCalls(t *testing.T, outside *sink.Sink, runs []string, kills int) {
+// checkCalls checks that each step was called with its own key, and not more often than
+// kills explain.
+func checkCalls(t *testing.T, target *sink.Sink, runs []string, kills int) {
 	t.Helper()
-	calls, repeated := outside.Counted(), 0
+	calls, repeated := target.Counts(), 0
 	for _, id := range runs {
 		for _, path := range []string{"first", "all[0].one", "all[1].one", "all[2].one", "last"} {
 			count := calls[id+"/"+path]
@@ -71,7 +63,7 @@ func checkCalls(t *testing.T, outside *sink.Sink, runs []string, kills int) {
 		}
 	}
 	for key := range calls {
-		t.Errorf("a call with the key %q belongs to no step", key)
+		t.Errorf("call with the key %q belongs to no step", key)
 	}
 	t.Logf("%d runs, %d calls repeated after %d kills", len(runs), repeated, kills)
 }

@@ -8,75 +8,59 @@ import (
 	"time"
 
 	"github.com/stepmill/stepmill/test/harness"
+	"github.com/stepmill/stepmill/test/lane"
 )
 
-const firstStartRounds = 8
-
-// A server is killed during its very first start, at any point of it. The next
-// one starts, and there is a way in.
+// A server is killed at a random moment of its first start. The next one starts, and an
+// operator can get an admin key.
 func TestKillDuringFirstStart(t *testing.T) {
-	seed := harness.Seed(t)
-	random := harness.Random(seed, 0)
+	t.Parallel()
+	rounds := lane.Pick(3, 8)
+	random := harness.Random(harness.Seed(t), 0)
 	dir := t.TempDir()
-	whole := harness.Start(t, filepath.Join(dir, "whole"))
+	whole := harness.StartWith(t, harness.Options{Dir: filepath.Join(dir, "whole"), EmptyDatabase: true})
 	whole.Stop(t)
-	shown := 0
-	for range firstStartRounds {
+	printed := 0
+	for range rounds {
 		data := filepath.Join(t.TempDir(), "data")
-		s, err := harness.Spawn(harness.Options{Dir: data})
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { s.Close(t) })
-		time.Sleep(time.Duration(random.Int64N(int64(whole.Ready))))
+		s := harness.StartProcess(t, harness.Options{Dir: data, EmptyDatabase: true})
+		time.Sleep(time.Duration(random.Int64N(int64(whole.StartupTime))))
 		s.Kill(t)
 		key := s.PrintedKey()
 
-		again, err := harness.Spawn(harness.Options{Dir: data})
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { again.Close(t) })
-		if err := again.AwaitReadyLine(); err != nil {
-			t.Fatal(err)
-		}
-		again.Expect(t, 200, "GET", "/readyz", nil)
+		again := harness.StartProcess(t, harness.Options{Dir: data})
+		again.AwaitListening(t)
+		again.AwaitReady(t)
 		if key == "" {
 			key = again.PrintedKey()
 		}
 		if key != "" {
-			shown++
+			printed++
 		} else {
-			// It was made and never shown: the person at the machine makes another.
-			result := harness.Run(t, nil, append(harness.Where(t, data), "keys", "create", "--name", "second", "--scope", "admin")...)
+			// The key was made and never printed: the operator makes another.
+			result := harness.Run(t, nil, append(harness.DataArgs(t, data), "keys", "create", "--name", "second", "--scope", "admin")...)
 			key = strings.TrimSpace(result.Stdout)
 		}
 		again.With(key).Expect(t, 201, "POST", "/v1/workflows", map[string]any{"name": "works"})
 		again.Stop(t)
-		checkTables(t, checkFile(t, data), "")
+		checkTables(t, openCopy(t, data), "")
 	}
-	t.Logf("%d of %d showed a key", shown, firstStartRounds)
+	t.Logf("%d of %d printed a key", printed, rounds)
 }
 
-// A first start that fails has not used up the one showing of the first key.
-func TestFirstKeyIsNotLost(t *testing.T) {
+// A failed first start does not print the admin key, and the next start does.
+func TestFailedFirstStartKeepsAdminKey(t *testing.T) {
 	t.Parallel()
 	other := harness.Start(t, t.TempDir())
 	data := filepath.Join(t.TempDir(), "data")
 	taken := strings.TrimPrefix(other.URL, "http://")
-	result := harness.Run(t, nil, append(harness.Where(t, data), "serve", "--listen", taken)...)
+	result := harness.Run(t, nil, append(harness.DataArgs(t, data), "serve", "--listen", taken)...)
 	if result.Code == 0 || !strings.Contains(result.Stderr, taken) || result.Stdout != "" {
-		t.Errorf("a server on a port that is taken: exit code %d: %s%s", result.Code, result.Stdout, result.Stderr)
+		t.Errorf("server on a used port: exit code %d: %s%s", result.Code, result.Stdout, result.Stderr)
 	}
-	s, err := harness.Spawn(harness.Options{Dir: data})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { s.Close(t) })
-	if err := s.AwaitReadyLine(); err != nil {
-		t.Fatal(err)
-	}
-	s.Expect(t, 200, "GET", "/readyz", nil)
+	s := harness.StartProcess(t, harness.Options{Dir: data})
+	s.AwaitListening(t)
+	s.AwaitReady(t)
 	s.With(s.AwaitKey(t)).Expect(t, 200, "GET", "/v1/workflows", nil)
 	files := []string{"master.key", "stepmill.db"}
 	if harness.OnPostgres() {

@@ -5,67 +5,44 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"strings"
 	"testing"
-	"time"
 
+	"github.com/stepmill/stepmill/test/flow"
 	"github.com/stepmill/stepmill/test/harness"
+	"github.com/stepmill/stepmill/test/lane"
+	"github.com/stepmill/stepmill/test/tables"
 )
 
-type triggerBody struct {
-	ID  string `json:"id"`
-	URL string `json:"url"`
-}
-
-// hookOf makes an active workflow whose webhook knows calls by their key, and
-// returns its id and the path of its address.
-func hookOf(t *testing.T, s *harness.Server, steps ...map[string]any) (id, path string) {
+// newHook makes an active workflow with a webhook trigger that deduplicates calls by key,
+// and returns its id and the path of its URL.
+func newHook(t *testing.T, s *harness.Server, steps ...map[string]any) (id, path string) {
 	t.Helper()
-	id = define(t, s.Client, nil, steps...)
+	id = flow.Define(t, s.Client, steps...)
 	s.Expect(t, 200, "PATCH", "/v1/workflows/"+id, map[string]any{
 		"state":    "active",
 		"triggers": []map[string]any{{"id": "hook", "type": "webhook", "rate": 1_000_000, "dedupe": "${{ trigger.payload.key }}"}},
 	})
-	return id, addressOf(t, s, id)
+	return id, flow.HookPath(t, s.Client, id)
 }
 
-func addressOf(t *testing.T, s *harness.Server, workflow string) string {
-	t.Helper()
-	var list struct {
-		Data []triggerBody `json:"data"`
-	}
-	s.Expect(t, 200, "GET", "/v1/workflows/"+workflow+"/triggers", nil).Decode(t, &list)
-	return pathIn(t, list.Data[0].URL, "/hooks/")
-}
-
-// pathIn is the path of an address, which begins with a prefix.
-func pathIn(t *testing.T, address, prefix string) string {
-	t.Helper()
-	_, rest, found := strings.Cut(address, prefix)
-	if !found {
-		t.Fatalf("%s is not in %q", prefix, address)
-	}
-	return prefix + rest
-}
-
-// A call was written and the process died before it could say so. The sender
-// tries again, with the same key, and gets the run that it had started.
-func TestCallThatWasNotAnswered(t *testing.T) {
+// The process dies around the commit of a webhook call, before it responds. The sender
+// retries with the same key and gets the run that was started.
+func TestWebhookCallRetriedAfterCrash(t *testing.T) {
 	t.Parallel()
 	for _, point := range []string{"before_accept_commit", "after_accept_commit"} {
 		t.Run(point, func(t *testing.T) {
 			t.Parallel()
 			s := harness.Start(t, t.TempDir())
-			_, path := hookOf(t, s, map[string]any{"id": "set", "uses": "data.set", "with": map[string]any{"values": map[string]any{"n": 1}}})
+			_, path := newHook(t, s, flow.Set("set", 1))
 			s.Stop(t)
-			for n := range 4 {
-				dying := spawn(t, s.Dir, point+":kill")
+			for n := range lane.Pick(1, 4) {
+				dying := startDoomed(t, s.Dir, point+":kill")
 				call := map[string]any{"key": fmt.Sprintf("delivery-%d", n)}
-				if answer, err := dying.Do(t.Context(), "POST", path, call); err == nil {
-					t.Fatalf("the call was answered with %d %s", answer.Status, answer.Body)
+				if response, err := dying.Do(t.Context(), "POST", path, call); err == nil {
+					t.Fatalf("response to the call is %d %s, want none", response.Status, response.Body)
 				}
 				awaitDeath(t, dying)
-				written := texts(t, checkFile(t, s.Dir), "SELECT id FROM runs WHERE payload = $1", fmt.Sprintf(`{"key":"%v"}`, call["key"]))
+				written := tables.Texts(t, openCopy(t, s.Dir), "SELECT id FROM runs WHERE payload = $1", fmt.Sprintf(`{"key":"%v"}`, call["key"]))
 				if durable := point == "after_accept_commit"; durable != (len(written) == 1) {
 					t.Fatalf("%d runs were written before the death", len(written))
 				}
@@ -77,52 +54,52 @@ func TestCallThatWasNotAnswered(t *testing.T) {
 				now.Expect(t, 202, "POST", path, call).Decode(t, &first)
 				now.Expect(t, 202, "POST", path, call).Decode(t, &second)
 				if len(written) == 1 && (first.RunID != written[0] || !first.Duplicate) || second.RunID != first.RunID || !second.Duplicate {
-					t.Errorf("the call was answered with %+v and %+v; written was %v", first, second, written)
+					t.Errorf("the retries returned %+v and %+v, want the committed run %v", first, second, written)
 				}
-				if end := awaitEnd(t, now.Client, first.RunID, 20*time.Second); end.Status != succeeded {
+				if end := awaitEnd(t, now.Client, first.RunID); end.Status != succeeded {
 					t.Errorf("run %s is %s", end.ID, end.Status)
 				}
 				now.Stop(t)
-				if runs := number(t, checkFile(t, s.Dir), "SELECT count(*) FROM runs"); runs != n+1 {
-					t.Errorf("%d runs after %d calls", runs, n+1)
+				if runs := tables.Number(t, openCopy(t, s.Dir), "SELECT count(*) FROM runs"); runs != n+1 {
+					t.Errorf("%d runs, want %d", runs, n+1)
 				}
 			}
-			checkTables(t, checkFile(t, s.Dir), "")
+			checkTables(t, openCopy(t, s.Dir), "")
 		})
 	}
 }
 
-// Word is sent, and the process dies before it is written that it was. It is sent
-// again; the link that went out first answers the step all the same.
-func TestLinkOfALifeBefore(t *testing.T) {
+// The process dies after it sent a notification and before it recorded that. The
+// notification is sent again, and the link in the first one still resumes the step.
+func TestCallbackLinkSurvivesCrash(t *testing.T) {
 	t.Parallel()
 	sent := make(chan string, 10)
-	outside := receiveBodies(t, sent)
+	target := newBodyReceiver(t, sent)
 	s := harness.Start(t, t.TempDir(), egress)
-	id := define(t, s.Client, nil, map[string]any{"id": "ask", "uses": "flow.approval", "with": map[string]any{
-		"notify": map[string]any{"url": outside, "body": "${{ links.ask.callback }}"},
+	id := flow.Define(t, s.Client, map[string]any{"id": "ask", "uses": "flow.approval", "with": map[string]any{
+		"notify": map[string]any{"url": target, "body": "${{ links.ask.callback }}"},
 	}})
 	s.Stop(t)
-	dying := spawn(t, s.Dir, "after_effect:kill")
+	dying := startDoomed(t, s.Dir, "after_effect:kill")
 	dying.Key = s.Key
-	_, _ = dying.Do(t.Context(), "POST", "/v1/workflows/"+id+"/runs", nil) // it may die before it answers
+	_, _ = dying.Do(t.Context(), "POST", "/v1/workflows/"+id+"/runs", nil) // it may die before it responds
 	first := <-sent
 	awaitDeath(t, dying)
 	now := restart(t, s, egress)
 	second := <-sent
-	path := pathIn(t, first, "/callback/")
-	if pathIn(t, second, "/callback/") != path {
+	path := flow.PathFrom(t, first, "/callback/")
+	if flow.PathFrom(t, second, "/callback/") != path {
 		t.Errorf("the links differ: %s and %s", first, second)
 	}
 	now.Expect(t, 200, "POST", path, map[string]any{"job": 17})
-	run := texts(t, checkFile(t, s.Dir), "SELECT id FROM runs")
-	if end := awaitEnd(t, now.Client, run[0], 20*time.Second); end.Status != succeeded {
+	run := tables.Texts(t, openCopy(t, s.Dir), "SELECT id FROM runs")
+	if end := awaitEnd(t, now.Client, run[0]); end.Status != succeeded {
 		t.Errorf("the run is %s: %+v", end.Status, end.Error)
 	}
 }
 
-// receiveBodies is a server elsewhere that tells what it is sent.
-func receiveBodies(t *testing.T, into chan<- string) string {
+// newBodyReceiver starts a server that sends the bodies of requests to a channel.
+func newBodyReceiver(t *testing.T, into chan<- string) string {
 	t.Helper()
 	s := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)

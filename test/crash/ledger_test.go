@@ -7,9 +7,9 @@ import (
 	"sync"
 )
 
-// ledger holds everything that the service has acknowledged, with its content.
-// What was asked for and never answered is only counted: it may or may not have
-// happened, but at most once.
+// ledger records everything that the service has acknowledged, with its content.
+// Requests without a response are only counted: they may have taken effect, but at most
+// once.
 type ledger struct {
 	mu        sync.Mutex
 	workflows []*workflow
@@ -21,7 +21,7 @@ type ledger struct {
 
 type counts struct {
 	attempts, answered, lost, repeated, replays int
-	cancels, refusedCancels                     int
+	cancels, rejectedCancels                    int
 }
 
 // workflow is an acknowledged workflow. Only one client changes it.
@@ -29,8 +29,8 @@ type workflow struct {
 	id, name, description string
 	version               int
 	versions              map[int]chain
-	// unsure is a change whose answer was lost.
-	unsure chain
+	// uncertain is a change that got no response.
+	uncertain chain
 }
 
 // execution is an acknowledged run.
@@ -39,19 +39,19 @@ type execution struct {
 	of      *workflow
 	version int
 	n       int64
-	// cancel says what is known of an attempt to cancel it.
+	// cancel is the outcome of a request to cancel it.
 	cancel cancelState
-	// final is the whole body from the moment it was seen ended.
+	// final is the response body once the run has ended.
 	final []byte
 }
 
 type cancelState int
 
 const (
-	notAsked cancelState = iota
-	perhaps              // asked, never answered
+	notRequested cancelState = iota
+	unknown                  // requested, no response
 	confirmed
-	refused // it had ended before
+	rejected // it had already ended
 )
 
 type webhook struct {
@@ -92,19 +92,19 @@ func (l *ledger) addKey(k apiKey) {
 	l.keys = append(l.keys, k)
 }
 
-// sizes tells how much was acknowledged.
+// sizes returns how much was acknowledged.
 func (l *ledger) sizes() (workflows, runs, webhooks, keys int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return len(l.workflows), len(l.runs), len(l.webhooks), len(l.keys)
 }
 
-// chain is what the run's version does.
+// chain returns the chain of the run's version.
 func (e *execution) chain() chain { return e.of.versions[e.version] }
 
-// judge holds the run, as the API shows it now, against what was acknowledged
-// and against every earlier look at it.
-func (e *execution) judge(now runBody, body []byte) []string {
+// check compares the run, as the API returns it now, with what was acknowledged and with
+// earlier responses.
+func (e *execution) check(now runBody, body []byte) []string {
 	var out []string
 	report := func(format string, args ...any) {
 		out = append(out, fmt.Sprintf("run %s (%s): ", e.id, now.Status)+fmt.Sprintf(format, args...))
@@ -119,10 +119,10 @@ func (e *execution) judge(now runBody, body []byte) []string {
 	switch {
 	case e.cancel == confirmed && now.Status != cancelled:
 		report("its cancel was acknowledged")
-	case (e.cancel == notAsked || e.cancel == refused) && now.Status == cancelled:
-		report("nobody cancelled it")
-	case e.cancel == refused && now.Status == running:
-		report("its cancel was refused because it had ended")
+	case (e.cancel == notRequested || e.cancel == rejected) && now.Status == cancelled:
+		report("no client cancelled it")
+	case e.cancel == rejected && now.Status == running:
+		report("its cancel was rejected because it had ended")
 	}
 	if now.Status != running {
 		e.final = slices.Clone(body)

@@ -13,13 +13,13 @@ import (
 
 const (
 	clients = 3
-	// hookLimit and keyLimit stay below what the plan allows.
+	// hookLimit and keyLimit are below the limits of the plan.
 	hookLimit = 120
 	keyLimit  = 120
 )
 
-// load is a group of clients that work on one data directory over the lives of
-// several servers, and the ledger of what they were told.
+// load is a group of clients of successive servers on one data directory, and the ledger
+// of their responses.
 type load struct {
 	t       *testing.T
 	ledger  *ledger
@@ -28,7 +28,7 @@ type load struct {
 	once *workflow
 }
 
-// client works alone on workflows of its own.
+// client sends requests about its own workflows.
 type client struct {
 	load   *load
 	number int
@@ -36,26 +36,26 @@ type client struct {
 	serial int
 	own    []*workflow
 	runs   []*execution
-	keyed  []order // acknowledged, with a key
-	// unanswered are orders with a key, to be repeated until they are answered.
-	unanswered []order
+	keyed  []request // acknowledged, with a key
+	// unanswered has requests with a key, to be repeated until they get a response.
+	unanswered []request
 
-	api  *harness.Client
-	work func() // called at each acknowledgement
+	api   *harness.Client
+	onAck func() // called at each acknowledgement
 }
 
-// order is a request with what its acknowledgement means.
-type order struct {
+// request is a request with callbacks for its outcomes.
+type request struct {
 	method, path string
 	body         any
 	key          string
-	// done takes the answer of success into the ledger.
-	done func(harness.Answer)
-	// lost is told that there was no answer; nil for orders with a key.
-	lost func()
-	// also is another status that is fine, with what it means.
-	also   int
-	alsoDo func()
+	// onSuccess records the response in the ledger.
+	onSuccess func(harness.Response)
+	// onLost is called if there was no response; nil for requests with a key.
+	onLost func()
+	// otherStatus is another valid status, for which onOther is called.
+	otherStatus int
+	onOther     func()
 }
 
 func newLoad(t *testing.T, seed uint64) *load {
@@ -66,8 +66,8 @@ func newLoad(t *testing.T, seed uint64) *load {
 	return l
 }
 
-// prepare makes what all clients share: a webhook that wants everything and
-// the workflow for starts that must happen once.
+// prepare makes what all clients share: a webhook for all events, and the workflow for
+// starts with a key.
 func (l *load) prepare(s *harness.Server) (webhookID string) {
 	l.t.Helper()
 	var hook struct{ ID string }
@@ -81,15 +81,15 @@ func (l *load) prepare(s *harness.Server) (webhookID string) {
 	return hook.ID
 }
 
-// run lets every client work until the server does not answer any more. The
-// channel is closed at the first acknowledgement.
+// run starts the clients, which stop when the server no longer responds. The channel is
+// closed at the first acknowledgement.
 func (l *load) run(s *harness.Server) (first <-chan struct{}, wait func()) {
 	acknowledged := make(chan struct{})
 	var once sync.Once
 	var group sync.WaitGroup
 	for _, c := range l.clients {
 		c.api = harness.NewClient(s.URL, s.Key)
-		c.work = func() { once.Do(func() { close(acknowledged) }) }
+		c.onAck = func() { once.Do(func() { close(acknowledged) }) }
 		group.Go(c.run)
 	}
 	return acknowledged, group.Wait
@@ -100,22 +100,34 @@ func awaitFirst(t *testing.T, first <-chan struct{}) {
 	t.Helper()
 	select {
 	case <-first:
-	case <-time.After(10 * time.Second):
+	case <-time.After(timeout):
 		t.Fatal("nothing was acknowledged")
 	}
 }
 
-// awaitMoment waits for a moment to do something to a server in a round: a random
-// while after its first acknowledgement, and not before clients have got some
-// answers, however slow the machine is.
-func (l *load) awaitMoment(t *testing.T, first <-chan struct{}, random *rand.Rand) {
+// awaitRandomMoment waits for a random time after the first acknowledgement of a round,
+// and until clients have got a number of responses.
+func (l *load) awaitRandomMoment(t *testing.T, first <-chan struct{}, random *rand.Rand) {
 	t.Helper()
-	enough := l.answered() + leastAnswers
+	enough := l.answered() + minResponses
 	awaitFirst(t, first)
-	time.Sleep(soonest + time.Duration(random.Int64N(int64(latest-soonest))))
-	for end := time.Now().Add(10 * time.Second); l.answered() < enough && time.Now().Before(end); {
-		time.Sleep(time.Millisecond)
-	}
+	time.Sleep(minDelay + time.Duration(random.Int64N(int64(maxDelay-minDelay))))
+	harness.Eventually(t, "clients have got enough responses", func() bool { return l.answered() >= enough })
+}
+
+// minRuns is the minimum number of runs of a load.
+const minRuns = 50
+
+// awaitEnough waits until there were enough requests for a meaningful test: a minimum of
+// runs, and at least one request of each other kind.
+func (l *load) awaitEnough(t *testing.T, minRuns int) {
+	t.Helper()
+	harness.Eventually(t, "clients have sent enough requests", func() bool {
+		workflows, runs, webhooks, keys := l.ledger.sizes()
+		var n counts
+		l.ledger.count(func(counts *counts) { n = *counts })
+		return runs >= minRuns && min(workflows, webhooks, keys, n.cancels, n.replays) > 0
+	})
 }
 
 func (l *load) answered() (n int) {
@@ -123,7 +135,7 @@ func (l *load) answered() (n int) {
 	return n
 }
 
-// run repeats what was not answered, then works on.
+// run repeats the requests without a response and then sends new ones.
 func (c *client) run() {
 	if !c.catchUp() {
 		return
@@ -132,8 +144,8 @@ func (c *client) run() {
 	}
 }
 
-// catchUp learns what became of the orders that the last server did not
-// answer. It answers false when this server does not answer either.
+// catchUp finds out the outcome of the requests that the last server did not respond to.
+// It returns false if this server does not respond either.
 func (c *client) catchUp() bool {
 	again := c.unanswered
 	c.unanswered = nil
@@ -145,44 +157,44 @@ func (c *client) catchUp() bool {
 		}
 	}
 	for _, w := range c.own {
-		if w.unsure != nil && !c.resolve(w) {
+		if w.uncertain != nil && !c.resolve(w) {
 			return false
 		}
 	}
 	return true
 }
 
-// resolve finds out whether a change that was not answered has happened.
+// resolve finds out whether a change without a response has taken effect.
 func (c *client) resolve(w *workflow) bool {
-	return c.send(order{method: "GET", path: "/v1/workflows/" + w.id, done: func(a harness.Answer) {
+	return c.send(request{method: "GET", path: "/v1/workflows/" + w.id, onSuccess: func(a harness.Response) {
 		var now workflowBody
 		c.decode(a, &now)
 		switch now.Version {
 		case w.version:
 		case w.version + 1:
 			w.version++
-			w.versions[w.version] = w.unsure
+			w.versions[w.version] = w.uncertain
 		default:
-			c.load.t.Errorf("workflow %s has version %d after a lost change of version %d", w.id, now.Version, w.version)
+			c.load.t.Errorf("workflow %s has version %d after an unacknowledged change of version %d", w.id, now.Version, w.version)
 		}
-		w.unsure = nil
-	}, lost: func() {}})
+		w.uncertain = nil
+	}, onLost: func() {}})
 }
 
-func (c *client) decode(a harness.Answer, into any) {
+func (c *client) decode(a harness.Response, into any) {
 	if err := json.Unmarshal(a.Body, into); err != nil {
 		c.load.t.Errorf("client %d: %v: %s", c.number, err, a.Body)
 	}
 }
 
-// send sends an order. It answers false when there was no answer: the server
-// is gone.
-func (c *client) send(o order) bool {
+// send sends a request. It returns false if there was no response, because the server has
+// exited.
+func (c *client) send(o request) bool {
 	var headers []string
 	if o.key != "" {
 		headers = []string{"Idempotency-Key", o.key}
 	}
-	answer, err := c.api.Do(c.load.t.Context(), o.method, o.path, o.body, headers...)
+	response, err := c.api.Do(c.load.t.Context(), o.method, o.path, o.body, headers...)
 	c.load.ledger.count(func(n *counts) {
 		n.attempts++
 		if err == nil {
@@ -196,33 +208,33 @@ func (c *client) send(o order) bool {
 		c.unanswered = append(c.unanswered, o)
 		return false
 	case err != nil:
-		o.lost()
+		o.onLost()
 		return false
-	case answer.Status == o.also:
-		o.alsoDo()
-	case answer.Status < 200 || answer.Status > 299:
-		c.load.t.Errorf("client %d: %s %s: status %d: %s", c.number, o.method, o.path, answer.Status, answer.Body)
+	case response.Status == o.otherStatus:
+		o.onOther()
+	case response.Status < 200 || response.Status > 299:
+		c.load.t.Errorf("client %d: %s %s: status %d: %s", c.number, o.method, o.path, response.Status, response.Body)
 	default:
-		c.countReplay(answer)
-		o.done(answer)
+		c.countReplay(response)
+		o.onSuccess(response)
 	}
-	c.work()
+	c.onAck()
 	return true
 }
 
-func (c *client) countReplay(answer harness.Answer) {
-	if answer.Header.Get("Idempotent-Replayed") == "true" {
+func (c *client) countReplay(response harness.Response) {
+	if response.Header.Get("Idempotent-Replayed") == "true" {
 		c.load.ledger.count(func(n *counts) { n.replays++ })
 	}
 }
 
-// name makes a name that nothing else has.
+// name returns a unique name.
 func (c *client) name(kind string) string {
 	c.serial++
 	return fmt.Sprintf("%s-%d-%d", kind, c.number, c.serial)
 }
 
-// maybeKey gives half of the orders an Idempotency-Key.
+// maybeKey returns an idempotency key for half of the requests.
 func (c *client) maybeKey() string {
 	if c.random.IntN(2) == 0 {
 		return ""
@@ -230,9 +242,8 @@ func (c *client) maybeKey() string {
 	return c.name("key")
 }
 
-// restUpTo lets a client breathe now and then, so that the load has a rhythm
-// of its own.
-func (c *client) restUpTo(length time.Duration) {
+// pauseUpTo pauses now and then, so that the load varies.
+func (c *client) pauseUpTo(length time.Duration) {
 	if c.random.IntN(8) == 0 {
 		time.Sleep(time.Duration(c.random.Int64N(int64(length))))
 	}

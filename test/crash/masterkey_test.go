@@ -8,13 +8,12 @@ import (
 	"github.com/stepmill/stepmill/test/harness"
 )
 
-// TestARotationOfTheMasterKeyThatIsKilled kills the command at each moment that
-// matters: the next server starts on the data and opens what is sealed, and the
-// rotation can be made again.
-func TestARotationOfTheMasterKeyThatIsKilled(t *testing.T) {
+// The rotation of the master key is killed before and after it rewraps the data key. The
+// next server starts and can read secrets, and the rotation can be repeated.
+func TestKillDuringMasterKeyRotation(t *testing.T) {
 	t.Parallel()
-	for _, moment := range []string{"before_rewrap", "after_rewrap"} {
-		t.Run(moment, func(t *testing.T) {
+	for _, point := range []string{"before_rewrap", "after_rewrap"} {
+		t.Run(point, func(t *testing.T) {
 			t.Parallel()
 			s := harness.Start(t, t.TempDir())
 			dir := s.Dir
@@ -26,7 +25,7 @@ func TestARotationOfTheMasterKeyThatIsKilled(t *testing.T) {
 			s.Client.Expect(t, 200, "PATCH", "/v1/workflows/"+flow.ID, map[string]any{"steps": []any{map[string]any{
 				"id": "open", "uses": "code.js", "with": map[string]any{"code": "return input.length", "input": "${{ secrets.token }}"},
 			}}})
-			opens := func(s *harness.Server) {
+			checkSecret := func(s *harness.Server) {
 				t.Helper()
 				var run struct {
 					Status string
@@ -34,34 +33,34 @@ func TestARotationOfTheMasterKeyThatIsKilled(t *testing.T) {
 				}
 				s.Client.Expect(t, 200, "POST", "/v1/workflows/"+flow.ID+"/runs", nil, "Prefer", "wait=30").Decode(t, &run)
 				if run.Status != "succeeded" || run.Steps[0].Output.Value != len("c4n4ry-v4lue") {
-					t.Errorf("the secret does not open: %+v", run)
+					t.Errorf("the secret cannot be read: %+v", run)
 				}
 			}
-			opens(s)
+			checkSecret(s)
 			key := s.Client.Key
 			s.Terminate(t)
 
-			if r := harness.RunFailing(t, moment+":kill", append(harness.Where(t, dir), "master-key", "rotate")...); r.Code == 0 {
-				t.Fatalf("it was not killed: %s", r.Stdout)
+			if r := harness.RunWithFailpoint(t, point+":kill", append(harness.DataArgs(t, dir), "master-key", "rotate")...); r.Code == 0 {
+				t.Fatalf("the rotation was not killed: %s", r.Stdout)
 			}
-			// One that comes to nothing takes away no key that is needed.
-			if r := harness.RunFailing(t, "before_rewrap:kill", append(harness.Where(t, dir), "master-key", "rotate")...); r.Code == 0 {
-				t.Fatalf("it was not killed: %s", r.Stdout)
+			// A second rotation that is killed does not remove a key that is needed.
+			if r := harness.RunWithFailpoint(t, "before_rewrap:kill", append(harness.DataArgs(t, dir), "master-key", "rotate")...); r.Code == 0 {
+				t.Fatalf("the rotation was not killed: %s", r.Stdout)
 			}
 			s = harness.Start(t, dir)
 			s.Client = s.Client.With(key)
-			opens(s)
+			checkSecret(s)
 			s.Terminate(t)
 
-			if r := harness.Run(t, nil, append(harness.Where(t, dir), "master-key", "rotate")...); r.Code != 0 {
+			if r := harness.Run(t, nil, append(harness.DataArgs(t, dir), "master-key", "rotate")...); r.Code != 0 {
 				t.Fatalf("%s%s", r.Stdout, r.Stderr)
 			}
 			if _, err := os.Stat(filepath.Join(dir, "master.key.next")); err == nil {
-				t.Error("the key that was to follow is still there")
+				t.Error("master.key.next still exists")
 			}
 			s = harness.Start(t, dir)
 			s.Client = s.Client.With(key)
-			opens(s)
+			checkSecret(s)
 		})
 	}
 }

@@ -1,24 +1,23 @@
 package crash_test
 
 import (
-	"database/sql"
 	"testing"
 
 	"github.com/stepmill/stepmill/test/harness"
 	"github.com/stepmill/stepmill/test/postgres"
+	"github.com/stepmill/stepmill/test/tables"
 )
 
-// An installation moves from a directory, in which its server was killed, to
-// PostgreSQL. From there it could move back as it was; where it is, all of it
-// goes on.
+// An installation whose server was killed moves from a directory to PostgreSQL. A move
+// back to a directory restores the same data, and on PostgreSQL everything continues.
 func TestMoveToPostgresAndBack(t *testing.T) {
-	harness.EmbeddedOnly(t, "it begins in a directory")
+	harness.EmbeddedOnly(t, "it starts in a directory")
 	t.Parallel()
 	server, err := postgres.Durable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	name, err := server.MakeDatabase(t.Context(), "template0")
+	name, err := server.CreateDatabase(t.Context(), "template0")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -27,37 +26,33 @@ func TestMoveToPostgresAndBack(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	l := live(t)
-	shared := newHome(t, l.Dir) // for the key alone
+	l := newMovedInstallation(t)
+	shared := newDirWithKey(t, l.Dir) // for the key only
 	where := []string{"--data-dir", shared, "--database-url", server.URL(name)}
-	moves := func(args ...string) {
+	run := func(args ...string) {
 		t.Helper()
 		if r := harness.Run(t, nil, args...); r.Code != 0 {
 			t.Fatalf("stepmill %s: exit code %d: %s", args[0], r.Code, r.Stderr)
 		}
 	}
-	moves(append([]string{"import", export(t, l.Dir)}, where...)...)
+	run(append([]string{"import", export(t, l.Dir)}, where...)...)
 	if r := harness.Run(t, nil, append([]string{"import", export(t, l.Dir)}, where...)...); r.Code == 0 {
-		t.Error("it was imported twice")
+		t.Error("a second import succeeded")
 	}
 
 	file := t.TempDir() + "/back.gz"
-	moves(append([]string{"export", file}, where...)...)
-	home := newHome(t, l.Dir)
-	imported(t, file, home)
-	checkTables(t, checkFile(t, home), "")
+	run(append([]string{"export", file}, where...)...)
+	home := newDirWithKey(t, l.Dir)
+	importInto(t, file, home)
+	checkTables(t, openCopy(t, home), "")
 	deliveries := l.compare(t, home)
 
-	l.hooks.hears.Store(true)
+	l.hooks.open.Store(true)
 	s := harness.StartWith(t, harness.Options{Dir: shared, Database: server.URL(name), Args: []string{egress}})
 	s.Key = l.Key
 	if r := harness.Run(t, nil, append([]string{"export", file + ".live"}, where...)...); r.Code == 0 {
-		t.Error("it was exported while a node was at work")
+		t.Error("an export succeeded while a node was running")
 	}
-	tables, err := sql.Open("pgx", server.URL(name))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer tables.Close()
-	l.goesOn(t, s, deliveries, tables)
+	db := tables.OpenPostgres(t, server.URL(name))
+	l.checkContinues(t, s, deliveries, db)
 }

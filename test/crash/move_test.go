@@ -2,27 +2,26 @@ package crash_test
 
 import (
 	"database/sql"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"net/url"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/stepmill/stepmill/test/flow"
 	"github.com/stepmill/stepmill/test/harness"
+	"github.com/stepmill/stepmill/test/lane"
 	"github.com/stepmill/stepmill/test/sink"
+	"github.com/stepmill/stepmill/test/tables"
 )
 
-// export writes the installation of a server that has ended to a file.
+// export exports the installation of a stopped server to a file.
 func export(t *testing.T, dir string) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "export.gz")
@@ -32,8 +31,8 @@ func export(t *testing.T, dir string) string {
 	return file
 }
 
-// newHome makes a data directory that holds the master key of another one.
-func newHome(t *testing.T, was string) string {
+// newDirWithKey makes a data directory with the master key of another one.
+func newDirWithKey(t *testing.T, was string) string {
 	t.Helper()
 	dir := t.TempDir()
 	copyKey(t, was, dir)
@@ -51,117 +50,111 @@ func copyKey(t *testing.T, from, to string) {
 	}
 }
 
-// imported imports an export into a directory.
-func imported(t *testing.T, file, dir string) {
+// importInto imports an export into a directory.
+func importInto(t *testing.T, file, dir string) {
 	t.Helper()
 	if r := harness.Run(t, nil, "import", file, "--data-dir", dir); r.Code != 0 {
 		t.Fatalf("import: exit code %d: %s", r.Code, r.Stderr)
 	}
 }
 
-// readOnly starts a server that executes nothing, on a directory where five
-// starts have failed.
-func readOnly(t *testing.T, dir, key string) *harness.Server {
+// startReadOnly starts a server in safe mode, which executes nothing.
+func startReadOnly(t *testing.T, dir, key string) *harness.Server {
 	t.Helper()
 	if err := os.WriteFile(filepath.Join(dir, "unready-starts"), []byte("5\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return startSafe(t, &harness.Server{Dir: dir, Client: harness.NewClient("", key)}, "--public-url", "http://stepmill.example")
+	return startInSafeMode(t, &harness.Server{Dir: dir, Client: harness.NewClient("", key)}, "--public-url", "http://stepmill.example")
 }
 
-// deaf lets deliveries through to a receiver once it hears.
-type deaf struct {
+// gatedReceiver rejects deliveries until it is open.
+type gatedReceiver struct {
 	*receiver
-	hears atomic.Bool
+	open atomic.Bool
 }
 
-func (d *deaf) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if !d.hears.Load() {
+func (d *gatedReceiver) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if !d.open.Load() {
 		w.WriteHeader(http.StatusServiceUnavailable)
 		return
 	}
 	d.receiver.ServeHTTP(w, r)
 }
 
-// lived is an installation in which all kinds of things have happened and are
-// happening, with what a test has to know of them.
-type lived struct {
+// movedInstallation is an installation with ended and unfinished runs, deliveries,
+// people and keys, and what the test has to know about them.
+type movedInstallation struct {
 	*harness.Server
-	outside *sink.Sink
-	hooks   *deaf
+	target *sink.Sink
+	hooks  *gatedReceiver
 
 	quick, sealed           string // workflows
-	waits, asks, above      string // runs that wait
-	struck, behind          string // one that was executed at the end, one that waits for its place
+	waits, asks, parent     string // waiting runs
+	interrupted, queued     string // one executing when the server was killed, one queued behind it
 	tenant                  string // the key of another workspace
 	limited, revoked        string // other keys
 	session, invited        string // a cookie, and the token of an invitation
-	once                    harness.Answer
+	once                    harness.Response
 	cursor                  string
-	followed, followedEvent *told
+	followed, followedEvent *streamClient
 }
 
-// doing is a step of an action.
-func doing(id, uses, with string) map[string]any {
-	return map[string]any{"id": id, "uses": uses, "with": json.RawMessage(with)}
-}
-
-// live makes the installation and kills its server in the middle of a step.
-func live(t *testing.T) *lived {
+// newMovedInstallation makes the installation and kills its server during a step.
+func newMovedInstallation(t *testing.T) *movedInstallation {
 	t.Helper()
-	l := &lived{outside: sink.New(t), hooks: &deaf{receiver: newReceiver(t)}}
+	l := &movedInstallation{target: sink.New(t), hooks: &gatedReceiver{receiver: newReceiver(t)}}
 	front := httptest.NewServer(l.hooks)
 	t.Cleanup(front.Close)
-	l.hooks.hears.Store(true)
+	l.hooks.open.Store(true)
 	l.Server = harness.Start(t, t.TempDir(), egress)
 	c := l.Client
 	l.hooks.Server.URL = front.URL
-	l.settle(t, c)
+	l.populate(t, c)
 
-	l.waits = startRun(t, c, define(t, c, nil, doing("wait", "flow.wait", `{"for":"8s"}`), doing("after", "data.set", `{"values":{"n":1}}`)), 1).ID
-	l.asks = startRun(t, c, define(t, c, nil, doing("approve", "flow.approval", `{"message":"go on?"}`), calls("after", l.outside.URL)), 2).ID
-	child := define(t, c, nil, doing("approve", "flow.approval", `{"message":"below"}`))
-	l.above = startRun(t, c, define(t, c, nil, doing("below", "flow.run", fmt.Sprintf(`{"workflow_id":%q}`, child))), 3).ID
-	for _, id := range []string{l.waits, l.asks, l.above} {
-		sink.Within(t, 10*time.Second, "a run waits", func() bool { return getRun(t, c, id).WaitingFor != nil })
+	l.waits = startRun(t, c, flow.Define(t, c, flow.Step("wait", "flow.wait", `{"for":"5s"}`), flow.Step("after", "data.set", `{"values":{"n":1}}`)), 1).ID
+	l.asks = startRun(t, c, flow.Define(t, c, flow.Step("approve", "flow.approval", `{"message":"continue?"}`), flow.HTTP("after", l.target.URL)), 2).ID
+	child := flow.Define(t, c, flow.Step("approve", "flow.approval", `{"message":"child"}`))
+	l.parent = startRun(t, c, flow.Define(t, c, flow.Step("child", "flow.run", fmt.Sprintf(`{"workflow_id":%q}`, child))), 3).ID
+	for _, id := range []string{l.waits, l.asks, l.parent} {
+		harness.Eventually(t, "the run waits", func() bool { return getRun(t, c, id).WaitingFor != nil })
 	}
-	sink.Within(t, 10*time.Second, "two approvals wait", func() bool { return len(list(t, c, "/v1/approvals").Data) == 2 })
+	harness.Eventually(t, "two approvals wait", func() bool { return len(list(t, c, "/v1/approvals").Data) == 2 })
 
-	// From here on nothing is delivered any more.
-	awaitNothing(t, l.Dir, "deliveries are pending", "SELECT count(*) FROM deliveries WHERE status = 'pending'")
-	l.hooks.hears.Store(false)
+	// From now on nothing is delivered.
+	awaitNone(t, l.Dir, "deliveries are pending", "SELECT count(*) FROM deliveries WHERE status = 'pending'")
+	l.hooks.open.Store(false)
 	one := map[string]any{"concurrency": map[string]any{"key": "one", "limit": 1}}
-	slow := define(t, c, one, calls("before", l.outside.URL), calls("slow", l.outside.URL+"?ms=3000"), calls("after", l.outside.URL))
-	l.struck, l.behind = startRun(t, c, slow, 4).ID, startRun(t, c, slow, 5).ID
-	l.outside.Await(t, "a step is under way", 1, func(c *sink.Call) bool { return c.Key == l.struck+"/slow" })
-	awaitNothing(t, l.Dir, "deliveries were not tried", "SELECT count(*) FROM deliveries WHERE status = 'pending' AND attempts = 0")
+	slow := flow.DefineWith(t, c, one, flow.HTTP("before", l.target.URL), flow.HTTP("slow", l.target.URL+"?hang"), flow.HTTP("after", l.target.URL))
+	l.interrupted, l.queued = startRun(t, c, slow, 4).ID, startRun(t, c, slow, 5).ID
+	l.target.Await(t, "the call is in flight", 1, func(c *sink.Call) bool { return c.Key == l.interrupted+"/slow" })
+	awaitNone(t, l.Dir, "deliveries were not attempted", "SELECT count(*) FROM deliveries WHERE status = 'pending' AND attempts = 0")
 
 	l.cursor = *firstPage(t, c).NextCursor
-	l.listen(t)
+	l.followUntilKill(t)
 	return l
 }
 
-// settle does what comes to an end.
-func (l *lived) settle(t *testing.T, c *harness.Client) {
+// populate makes everything that ends before the move.
+func (l *movedInstallation) populate(t *testing.T, c *harness.Client) {
 	t.Helper()
 	l.hooks.Subscribe(c, "/all", "run.started", "run.succeeded", "run.failed", "run.cancelled", "workflow.activated")
 	c.Expect(t, 201, "PUT", "/v1/secrets/token", map[string]any{"value": "c4n4ry-v4lue"})
 	c.Expect(t, 201, "PUT", "/v1/variables/region", map[string]any{"value": map[string]any{"name": "eu-1", "n": 9007199254740993}})
-	l.sealed = define(t, c, nil, doing("open", "code.js", `{"code":"return input.length","input":"${{ secrets.token }}"}`))
+	l.sealed = flow.Define(t, c, flow.Step("open", "code.js", `{"code":"return input.length","input":"${{ secrets.token }}"}`))
 	l.quick = createWorkflow(t, c, "quick", chain{{"add", 1}})
 	for n := range 3 { // versions
 		c.Expect(t, 200, "PATCH", "/v1/workflows/"+l.quick, map[string]any{"steps": chain{{"add", int64(n + 2)}}.steps()})
 	}
 	for n := range int64(30) {
-		awaitEnd(t, c, startRun(t, c, l.quick, n).ID, settleTime)
+		awaitEnd(t, c, startRun(t, c, l.quick, n).ID)
 	}
-	finish(t, c, l.sealed)
-	fails := define(t, c, nil, doing("say", "log.write", `{"message":"<&> \" 😀"}`),
-		calls("call", l.outside.URL+"?status=500", "retry", map[string]any{"max_attempts": 2, "initial": "10ms", "max_delay": "20ms"}))
-	awaitEnd(t, c, startRun(t, c, fails, 0).ID, settleTime)
-	loop := define(t, c, nil, map[string]any{"id": "each", "foreach": "${{ [1,2,3] }}", "steps": []any{doing("say", "log.write", `{"message":"round ${{ item }}"}`)}})
-	awaitEnd(t, c, startRun(t, c, loop, 0).ID, settleTime)
-	over := startRun(t, c, define(t, c, nil, doing("wait", "flow.wait", `{"for":"1h"}`)), 0).ID
+	execute(t, c, l.sealed)
+	fails := flow.Define(t, c, flow.Step("say", "log.write", `{"message":"<&> \" 😀"}`),
+		flow.HTTP("call", l.target.URL+"?status=500", "retry", map[string]any{"max_attempts": 2, "initial": "10ms", "max_delay": "20ms"}))
+	awaitEnd(t, c, startRun(t, c, fails, 0).ID)
+	loop := flow.Define(t, c, map[string]any{"id": "each", "foreach": "${{ [1,2,3] }}", "steps": []any{flow.Step("say", "log.write", `{"message":"round ${{ item }}"}`)}})
+	awaitEnd(t, c, startRun(t, c, loop, 0).ID)
+	over := startRun(t, c, flow.Define(t, c, flow.Step("wait", "flow.wait", `{"for":"1h"}`)), 0).ID
 	c.Expect(t, 200, "POST", "/v1/runs/"+over+"/cancel", nil)
 	c.Expect(t, 201, "POST", "/v1/runs/"+over+"/retry", nil)
 
@@ -171,32 +164,26 @@ func (l *lived) settle(t *testing.T, c *harness.Client) {
 		c.Expect(t, 204, "DELETE", "/v1/api-keys/"+key.ID, nil)
 	}
 	l.people(t, c)
-	other := workspace(t, l.Server, "free")
+	other := flow.NewWorkspace(t, l.Server.Client, "free")
 	l.tenant = other.Key
 	other.Expect(t, 201, "PUT", "/v1/secrets/token", map[string]any{"value": "another"})
-	awaitEnd(t, other, startRun(t, other, createWorkflow(t, other, "theirs", chain{{"add", 1}}), 1).ID, settleTime)
+	awaitEnd(t, other, startRun(t, other, createWorkflow(t, other, "theirs", chain{{"add", 1}}), 1).ID)
 	l.once = l.startOnce(t, c)
 }
 
-// call calls a workflow by its own address, and waits until that is on record.
-func (l *lived) call(t *testing.T, c *harness.Client) {
+// call calls the webhook trigger of a workflow and waits until the call is recorded.
+func (l *movedInstallation) call(t *testing.T, c *harness.Client) {
 	t.Helper()
-	id := define(t, c, nil, doing("note", "log.write", `{"message":"called"}`))
+	id := flow.Define(t, c, flow.Step("note", "log.write", `{"message":"called"}`))
 	c.Expect(t, 200, "PATCH", "/v1/workflows/"+id, map[string]any{"triggers": []any{map[string]any{"id": "hook", "type": "webhook"}}})
-	var triggers struct{ Data []struct{ URL string } }
-	c.Expect(t, 200, "GET", "/v1/workflows/"+id+"/triggers", nil).Decode(t, &triggers)
-	address, err := url.Parse(triggers.Data[0].URL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	c.Expect(t, 202, "POST", address.Path, payload(6))
-	sink.Within(t, 20*time.Second, "the call is on record", func() bool {
-		return number(t, openTables(t, l.Dir), "SELECT count(*) FROM hook_requests") > 0
+	c.Expect(t, 202, "POST", flow.HookPath(t, c, id), payload(6))
+	harness.Eventually(t, "the call is recorded", func() bool {
+		return tables.Number(t, openTables(t, l.Dir), "SELECT count(*) FROM hook_requests") > 0
 	})
 }
 
-// people makes a member, who is signed in, and somebody who is invited.
-func (l *lived) people(t *testing.T, c *harness.Client) {
+// people makes a signed-in member and an invitation.
+func (l *movedInstallation) people(t *testing.T, c *harness.Client) {
 	t.Helper()
 	var made struct {
 		Link string `json:"link"`
@@ -219,7 +206,7 @@ func newKey(t *testing.T, c *harness.Client, scope string) string {
 	return made.Key
 }
 
-func (l *lived) startOnce(t *testing.T, c *harness.Client) harness.Answer {
+func (l *movedInstallation) startOnce(t *testing.T, c *harness.Client) harness.Response {
 	t.Helper()
 	return c.Expect(t, 201, "POST", "/v1/workflows/"+l.quick+"/runs", payload(77), "Idempotency-Key", "only-once")
 }
@@ -230,52 +217,53 @@ func firstPage(t *testing.T, c *harness.Client) (p page) {
 	return p
 }
 
-// listen follows the struck run and the events until the server is killed.
-func (l *lived) listen(t *testing.T) {
+// followUntilKill follows the interrupted run and the events, and kills the server.
+func (l *movedInstallation) followUntilKill(t *testing.T) {
 	t.Helper()
-	l.followed, l.followedEvent = &told{steps: map[string]any{}}, &told{lastID: "0"}
+	l.followed, l.followedEvent = &streamClient{steps: map[string]any{}}, &streamClient{lastID: "0"}
 	var both sync.WaitGroup
-	both.Go(func() { l.followed.follow(t, l.Server, "/v1/runs/"+l.struck+"/events") })
+	both.Go(func() { l.followed.follow(t, l.Server, "/v1/runs/"+l.interrupted+"/events") })
 	both.Go(func() { l.followedEvent.follow(t, l.Server, "/v1/events/stream") })
-	want := number(t, openTables(t, l.Dir), "SELECT count(*) FROM events e JOIN installation i ON i.first_workspace_id = e.workspace_id")
-	sink.Within(t, 10*time.Second, "all events so far are told", func() bool {
-		heard, _ := l.followedEvent.progress()
+	want := tables.Number(t, openTables(t, l.Dir), "SELECT count(*) FROM events e JOIN installation i ON i.first_workspace_id = e.workspace_id")
+	harness.Eventually(t, "all events so far are received", func() bool {
+		received, _ := l.followedEvent.progress()
 		steps, _ := l.followed.progress()
-		return heard == want && steps > 0
+		return received == want && steps > 0
 	})
 	l.Kill(t)
 	both.Wait()
-	l.outside.Quiet(t)
+	l.target.AwaitClosed(t)
+	l.target.Release()
 }
 
-// An installation moves while everything is under way, out of one that was
-// killed. What could be read before can be read after, and all of it goes on.
-func TestMove(t *testing.T) {
-	harness.EmbeddedOnly(t, "it moves from one directory to another; TestMoveToPostgresAndBack does the rest")
+// An installation whose server was killed moves to another directory. Everything that
+// could be read before can be read afterwards, and unfinished runs continue.
+func TestMoveToAnotherDirectory(t *testing.T) {
+	harness.EmbeddedOnly(t, "it moves from one directory to another; TestMoveToPostgresAndBack covers the rest")
+	lane.LongOnly(t) // TestMoveToPostgresAndBack also moves to a directory and checks that runs continue
 	t.Parallel()
-	l := live(t)
+	l := newMovedInstallation(t)
 	file := export(t, l.Dir)
-	home := newHome(t, l.Dir)
-	imported(t, file, home)
-	checkTables(t, checkFile(t, home), "")
+	home := newDirWithKey(t, l.Dir)
+	importInto(t, file, home)
+	checkTables(t, openCopy(t, home), "")
 
 	deliveries := l.compare(t, home)
-	l.hooks.hears.Store(true)
+	l.hooks.open.Store(true)
 	s := harness.Start(t, home, egress, "--leave-safe-mode")
 	s.Key = l.Key
-	l.goesOn(t, s, deliveries, openTables(t, home))
-	checkTables(t, checkFile(t, home), "")
+	l.checkContinues(t, s, deliveries, openTables(t, home))
+	checkTables(t, openCopy(t, home), "")
 }
 
-// compare holds what a directory answers, while nothing is executed, against
-// what the installation did when it was killed. It returns what had still to be
-// delivered then.
-func (l *lived) compare(t *testing.T, home string) map[string]string {
+// compare compares the responses of a server on a directory with those of the killed
+// installation. It returns the deliveries that were pending.
+func (l *movedInstallation) compare(t *testing.T, home string) map[string]string {
 	t.Helper()
 	copied := copyData(t, l.Dir)
 	copyKey(t, l.Dir, copied)
 	for _, key := range []string{l.Key, l.tenant} {
-		before, after := readOnly(t, copied, key), readOnly(t, home, key)
+		before, after := startReadOnly(t, copied, key), startReadOnly(t, home, key)
 		had := walkAll(t, before.Client)
 		if key == l.Key {
 			had.checkCovered()
@@ -286,103 +274,12 @@ func (l *lived) compare(t *testing.T, home string) map[string]string {
 	}
 	deliveries := pending(t, copied)
 	if len(deliveries) < 3 {
-		t.Errorf("only %d deliveries are pending", len(deliveries))
+		t.Errorf("%d deliveries are pending, want at least 3", len(deliveries))
 	}
 	return deliveries
 }
 
-// An import is killed again and again. Until one has come to its end no server
-// starts on what is there; the next one replaces it.
-func TestImportCutShort(t *testing.T) {
-	harness.EmbeddedOnly(t, "the same code marks both databases, and the tests of the store hold it")
-	t.Parallel()
-	dir, file, key := many(t)
-	home := newHome(t, dir)
-	for _, moment := range []string{"mid_import:kill:#1", "mid_import@run_queue:kill:#2", "mid_import@events:kill", "before_import_end:kill"} {
-		if r := harness.RunFailing(t, moment, "import", file, "--data-dir", home); r.Code == 0 {
-			t.Fatalf("%s: the import went through", moment)
-		}
-		checkHalf(t, home)
-	}
-	imported(t, file, home)
-	again := newHome(t, dir)
-	imported(t, file, again)
-	was, is := readOnly(t, again, key), readOnly(t, home, key)
-	walkAll(t, is.Client).compare(walkAll(t, was.Client))
-	checkTables(t, checkFile(t, home), "")
-}
-
-// many is an installation that no longer runs, with more runs than an import
-// writes at once, its export and its key.
-func many(t *testing.T) (dir, file, key string) {
-	t.Helper()
-	s := harness.Start(t, t.TempDir())
-	id := createWorkflow(t, s.Client, "many", chain{{"add", 1}, {"wait", 3_600_000}})
-	for n := range int64(600) {
-		startRun(t, s.Client, id, n)
-	}
-	s.Stop(t)
-	return s.Dir, export(t, s.Dir), s.Key
-}
-
-// checkHalf checks that nothing works on an installation that is not whole.
-func checkHalf(t *testing.T, dir string) {
-	t.Helper()
-	expectRefusal(t, dir, nil, "import", "cut short", "stepmill import FILE")
-	for _, args := range [][]string{{"keys", "list"}, {"export", filepath.Join(t.TempDir(), "file")}, {"master-key", "rotate"}} {
-		if r := harness.Run(t, nil, append(args, "--data-dir", dir)...); r.Code == 0 || !strings.Contains(r.Stderr, "cut short") {
-			t.Errorf("stepmill %s: exit code %d: %s", args[0], r.Code, r.Stderr)
-		}
-	}
-}
-
-// An import that cannot write any more, and cannot take back what it has written
-// either, leaves nothing that a server starts on.
-func TestImportOnAFailingDisk(t *testing.T) {
-	harness.EmbeddedOnly(t, "the disk is that of the data directory")
-	t.Parallel()
-	dir, file, key := many(t)
-	home := newHome(t, dir)
-	r := limitedTo(t, 1000, "import", file, "--data-dir", home)
-	if r.Code != 1 || !strings.Contains(r.Stderr, "import") {
-		t.Errorf("exit code %d: %s", r.Code, r.Stderr)
-	}
-	checkHalf(t, home)
-	imported(t, file, home)
-	s := harness.Start(t, home)
-	s.Key = key
-	if got := len(list(t, s.Client, "/v1/runs").Data); got != 600 {
-		t.Errorf("%d runs, want 600", got)
-	}
-	s.Stop(t)
-
-	// An export that cannot be written to its end leaves no file.
-	target := filepath.Join(t.TempDir(), "export.gz")
-	if r := limitedTo(t, 10, "export", target, "--data-dir", home); r.Code != 1 {
-		t.Errorf("exit code %d: %s", r.Code, r.Stderr)
-	}
-	for _, name := range []string{target, target + ".partial"} {
-		if _, err := os.Stat(name); !os.IsNotExist(err) {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
-}
-
-// limitedTo runs a command that may write no file beyond so many KiB.
-func limitedTo(t *testing.T, kib int, args ...string) harness.Result {
-	t.Helper()
-	binary, err := harness.Binary()
-	if err != nil {
-		t.Fatal(err)
-	}
-	var stderr strings.Builder
-	cmd := exec.CommandContext(t.Context(), "bash", append([]string{"-c", fmt.Sprintf(`ulimit -f %d && exec "$0" "$@"`, kib), binary}, args...)...)
-	cmd.Env, cmd.Stderr = harness.Environ(), &stderr
-	_ = cmd.Run() // its state tells
-	return harness.Result{Stderr: stderr.String(), Code: cmd.ProcessState.ExitCode()}
-}
-
-// pending are the bodies of what is still to be delivered, by id.
+// pending returns the bodies of pending deliveries by id.
 func pending(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	db := openTables(t, dir)
@@ -405,78 +302,78 @@ func pending(t *testing.T, dir string) map[string]string {
 	return out
 }
 
-// goesOn checks that nothing has been lost on the way.
-func (l *lived) goesOn(t *testing.T, s *harness.Server, deliveries map[string]string, tables *sql.DB) {
+// checkContinues checks that nothing was lost in the move and that runs continue.
+func (l *movedInstallation) checkContinues(t *testing.T, s *harness.Server, deliveries map[string]string, db *sql.DB) {
 	t.Helper()
-	// Keys, secrets, saved answers, cursors.
+	// Keys, secrets, idempotent responses, cursors.
 	s.With(l.limited).Expect(t, 200, "GET", "/v1/workflows", nil)
 	s.With(l.limited).Expect(t, 403, "POST", "/v1/workflows", map[string]any{"name": "x"})
 	s.With(l.revoked).Expect(t, 401, "GET", "/v1/workflows", nil)
-	// People, but for where they are signed in.
+	// People, but not their sessions.
 	s.Expect(t, 401, "GET", "/ui/v1/session", nil, "Cookie", l.session)
 	s.Expect(t, 201, "POST", "/ui/v1/session", map[string]any{"email": "ada@example.com", "password": "correct horse"})
 	s.Expect(t, 201, "POST", "/ui/v1/invitations/accept", map[string]any{"token": l.invited, "name": "L", "password": "correct horse"})
-	if end := finish(t, s.Client, l.sealed); end.Status != succeeded {
-		t.Errorf("the secret does not open: %+v", end)
+	if end := execute(t, s.Client, l.sealed); end.Status != succeeded {
+		t.Errorf("the secret cannot be read: %+v", end)
 	}
 	if again := l.startOnce(t, s.Client); string(again.Body) != string(l.once.Body) {
-		t.Errorf("what was done once is done again: %s, then %s", l.once.Body, again.Body)
+		t.Errorf("replay returned %[2]s, want %[1]s", l.once.Body, again.Body)
 	}
 	var next page
 	s.Expect(t, 200, "GET", "/v1/runs?limit=10&cursor="+l.cursor, nil).Decode(t, &next)
 	if len(next.Data) != 10 {
-		t.Errorf("the cursor leads to %d runs", len(next.Data))
+		t.Errorf("the cursor returned %d runs, want 10", len(next.Data))
 	}
 
-	// Runs that wait, and the one that was struck.
+	// Waiting runs and the interrupted one.
 	for _, waiting := range list(t, s.Client, "/v1/approvals").Data {
 		s.Expect(t, 200, "POST", "/v1/runs/"+waiting.RunID+"/steps/approve/resume", map[string]any{"approved": true})
 	}
-	for _, id := range []string{l.waits, l.asks, l.above, l.struck, l.behind} {
-		if end := awaitEnd(t, s.Client, id, settleTime); end.Status != succeeded {
+	for _, id := range []string{l.waits, l.asks, l.parent, l.interrupted, l.queued} {
+		if end := awaitEnd(t, s.Client, id); end.Status != succeeded {
 			t.Errorf("run %s is %s: %+v", id, end.Status, end)
 		}
 	}
-	counted := l.outside.Counted()
+	counted := l.target.Counts()
 	for key, want := range map[string]int{"/before": 1, "/slow": 2, "/after": 1} {
-		if got := counted[l.struck+key]; got != want {
+		if got := counted[l.interrupted+key]; got != want {
 			t.Errorf("%s was called %d times, want %d", key, got, want)
 		}
 	}
 
 	// Deliveries and streams.
-	sink.Within(t, settleTime, "everything is delivered", func() bool {
+	harness.Eventually(t, "every pending delivery arrives", func() bool {
 		for id := range deliveries {
-			if len(l.hooks.Letters(id)) == 0 {
+			if len(l.hooks.Attempts(id)) == 0 {
 				return false
 			}
 		}
 		return true
 	})
 	for id, body := range deliveries {
-		for _, letter := range l.hooks.Letters(id) {
-			if letter.Body != body {
-				t.Errorf("%s arrived as %s, not as %s", id, letter.Body, body)
+		for _, attempt := range l.hooks.Attempts(id) {
+			if attempt.Body != body {
+				t.Errorf("delivery %s arrived as %s, want %s", id, attempt.Body, body)
 			}
 		}
 	}
-	l.followed.follow(t, s, "/v1/runs/"+l.struck+"/events")
+	l.followed.follow(t, s, "/v1/runs/"+l.interrupted+"/events")
 	if _, over := l.followed.progress(); !over || len(l.followed.steps) != 3 {
-		t.Errorf("the stream of the run told %d steps, over: %t", len(l.followed.steps), over)
+		t.Errorf("the stream of the run has %d steps, ended: %t; want 3 and the end", len(l.followed.steps), over)
 	}
-	l.catchUp(t, s, tables)
+	l.catchUp(t, s, db)
 }
 
-// catchUp follows the events after what was heard before the move, and compares
-// with what one hears who begins anew.
-func (l *lived) catchUp(t *testing.T, s *harness.Server, tables *sql.DB) {
+// catchUp follows the events after those received before the move, and compares them with
+// a stream from the beginning.
+func (l *movedInstallation) catchUp(t *testing.T, s *harness.Server, db *sql.DB) {
 	t.Helper()
-	all := &told{lastID: "0"}
+	all := &streamClient{lastID: "0"}
 	var both sync.WaitGroup
 	both.Go(func() { l.followedEvent.follow(t, s, "/v1/events/stream") })
 	both.Go(func() { all.follow(t, s, "/v1/events/stream") })
-	want := number(t, tables, "SELECT count(*) FROM events e JOIN installation i ON i.first_workspace_id = e.workspace_id")
-	sink.Within(t, 20*time.Second, "all events are told", func() bool {
+	want := tables.Number(t, db, "SELECT count(*) FROM events e JOIN installation i ON i.first_workspace_id = e.workspace_id")
+	harness.Eventually(t, "all events are received", func() bool {
 		a, _ := l.followedEvent.progress()
 		b, _ := all.progress()
 		return a == want && b == want

@@ -1,37 +1,40 @@
 package crash_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/stepmill/stepmill/test/flow"
 	"github.com/stepmill/stepmill/test/harness"
 	"github.com/stepmill/stepmill/test/sink"
+	"github.com/stepmill/stepmill/test/tables"
 )
 
-// poisoned lets a server die a while after it has begun the step poison.
-const poisoned = "before_effect@/poison:pause=1500ms,before_effect@/poison:exit"
+// poisonFailpoint pauses a server in the step poison, so that the test can kill it there.
+const poisonFailpoint = "before_effect@/poison:pause=10m"
 
-// deadly is the exit code of a server that died at a failpoint.
-const deadly = 3
+// failpointExit is the exit code of a server that died at a failpoint.
+const failpointExit = 3
 
-// One run kills the process whenever it is executed. After the second time it is
-// executed by itself; after three more it is given up. Nobody else is: neither
-// those that came to their end between two deaths, nor those that never had the
-// time to.
-func TestPoisonIsQuarantined(t *testing.T) {
+// One run executes whenever the process dies. After the second death it is executed
+// alone; after three more it is quarantined. No other run is, neither those that ended
+// between two deaths nor those that had no time to.
+func TestPoisonRunIsQuarantined(t *testing.T) {
 	t.Parallel()
-	outside := sink.New(t)
+	target := sink.New(t)
 	s := harness.Start(t, t.TempDir(), egress)
-	poison := define(t, s.Client, nil, calls("before", outside.URL), calls("poison", outside.URL), calls("after", outside.URL))
-	slow := define(t, s.Client, nil, calls("slow", outside.URL+"?ms=3000"), calls("after", outside.URL))
-	quick := define(t, s.Client, nil, calls("one", outside.URL+"?ms=50"), calls("two", outside.URL+"?ms=50"))
+	poison := flow.Define(t, s.Client, flow.HTTP("before", target.URL), flow.HTTP("poison", target.URL, "timeout", "10m"), flow.HTTP("after", target.URL))
+	slow := flow.Define(t, s.Client, flow.HTTP("slow", target.URL+"?hang"), flow.HTTP("after", target.URL))
+	quick := flow.Define(t, s.Client, flow.HTTP("one", target.URL), flow.HTTP("two", target.URL))
 	s.Stop(t)
 
 	var culprit string
 	var suspects, innocent []string
+	epoch := 0 // of the culprit's last execution
 	for death := 1; death <= 5; death++ {
-		dying := spawn(t, s.Dir, poisoned)
+		dying := harness.StartWith(t, harness.Options{Dir: s.Dir, Args: []string{egress}, Failpoint: poisonFailpoint})
 		dying.Key = s.Key
 		if death == 1 {
 			culprit = startRun(t, dying.Client, poison, 1).ID
@@ -40,46 +43,62 @@ func TestPoisonIsQuarantined(t *testing.T) {
 		for n := range int64(3) {
 			innocent = append(innocent, startRun(t, dying.Client, quick, n).ID)
 		}
-		if death > 2 {
+		for _, id := range innocent[len(innocent)-3:] {
+			awaitEnd(t, dying.Client, id)
+		}
+		epoch = awaitExecuted(t, dying, culprit, epoch)
+		if death <= 2 {
+			target.Await(t, "the other suspects are executing", death*len(suspects), func(c *sink.Call) bool { return slices.Contains(suspects, c.Run()) })
+		} else {
 			checkLane(t, dying, culprit, suspects)
 		}
-		if exit := dying.Wait(t, 20*time.Second); exit.Code != deadly {
-			t.Fatalf("death %d: exit code %d, want %d", death, exit.Code, deadly)
+		dying.Kill(t)
+		checkTables(t, openCopy(t, s.Dir), "")
+		if death == 2 {
+			target.AwaitClosed(t)
+			target.Release() // from now on they end when it is their turn
 		}
-		checkTables(t, checkFile(t, s.Dir), "")
 	}
 
-	alive := harness.StartWith(t, harness.Options{Dir: s.Dir, Args: []string{egress}, Fail: poisoned})
+	alive := harness.StartWith(t, harness.Options{Dir: s.Dir, Args: []string{egress}, Failpoint: poisonFailpoint})
 	alive.Key = s.Key
 	alive.ExpectErrors("a run is quarantined")
-	end := awaitEnd(t, alive.Client, culprit, 20*time.Second)
+	end := awaitEnd(t, alive.Client, culprit)
 	if end.Status != failed || end.Error.Code != "quarantined" || !strings.Contains(end.Error.Message, "5 times") {
-		t.Errorf("the run that kills the process is %s: %+v", end.Status, end.Error)
+		t.Errorf("the poison run is %s, want failed: %+v", end.Status, end.Error)
 	}
 	for _, id := range append(suspects, innocent...) {
-		if end := awaitEnd(t, alive.Client, id, settleTime); end.Status != succeeded {
+		if end := awaitEnd(t, alive.Client, id); end.Status != succeeded {
 			t.Errorf("run %s is %s: %+v", id, end.Status, end.Error)
 		}
 	}
 	alive.Stop(t)
-	checkTables(t, checkFile(t, s.Dir), "")
-	retryQuarantined(t, restart(t, s, egress), outside, culprit)
+	checkTables(t, openCopy(t, s.Dir), "")
+	retryQuarantined(t, restart(t, s, egress), target, culprit)
 }
 
-// checkLane looks at the suspects while the culprit is executed: the others wait
-// until it is their turn to be executed by themselves.
+// awaitExecuted waits until a run executes in a later epoch, and returns that epoch.
+func awaitExecuted(t *testing.T, s *harness.Server, run string, epoch int) int {
+	t.Helper()
+	db := openTables(t, s.Dir)
+	now := 0
+	harness.Eventually(t, "the run executes again", func() bool {
+		now = tables.Number(t, db, `SELECT COALESCE(max(epoch), 0) FROM run_queue WHERE run_id = $1 AND executing LIKE '%poison%'`, run)
+		return now > epoch
+	})
+	return now
+}
+
+// checkLane checks that while the culprit executes, the other suspects wait to be
+// executed alone.
 func checkLane(t *testing.T, s *harness.Server, culprit string, others []string) {
 	t.Helper()
-	soon := time.Second
-	if harness.OnPostgres() {
-		// The time of the node before has to run out, and the others may come first.
-		soon = 15 * time.Second
-	}
-	sink.Within(t, soon, "the other suspects wait", func() bool {
+	harness.Eventually(t, "the other suspects wait", func() bool {
 		waiting := 0
 		for _, id := range others {
 			now := getRun(t, s.Client, id)
-			if w := now.WaitingFor; w != nil && strings.Contains(w.Reason, "by itself") || harness.OnPostgres() && now.Status == succeeded {
+			// On PostgreSQL the others may come first.
+			if w := now.WaitingFor; w != nil && strings.Contains(w.Reason, "in isolation") || harness.OnPostgres() && now.Status == succeeded {
 				waiting++
 			}
 		}
@@ -87,17 +106,17 @@ func checkLane(t *testing.T, s *harness.Server, culprit string, others []string)
 	})
 }
 
-// retryQuarantined executes a run again that was given up, once its cause is
-// gone: from the step at which it was caught.
-func retryQuarantined(t *testing.T, s *harness.Server, outside *sink.Sink, culprit string) {
+// retryQuarantined retries a quarantined run after its cause is fixed. The retry
+// starts at the step in which the process died.
+func retryQuarantined(t *testing.T, s *harness.Server, target *sink.Sink, culprit string) {
 	t.Helper()
 	var again runBody
 	s.Expect(t, 201, "POST", "/v1/runs/"+culprit+"/retry", nil).Decode(t, &again)
-	end := awaitEnd(t, s.Client, again.ID, 20*time.Second)
+	end := awaitEnd(t, s.Client, again.ID)
 	if end.Status != succeeded || end.RetryOf == nil || *end.RetryOf != culprit {
 		t.Errorf("the retry is %s: %+v", end.Status, end)
 	}
-	counted := outside.Counted()
+	counted := target.Counts()
 	for key, want := range map[string]int{
 		culprit + "/before": 1, culprit + "/poison": 0, culprit + "/after": 0,
 		again.ID + "/before": 0, again.ID + "/poison": 1, again.ID + "/after": 1,
@@ -107,93 +126,82 @@ func retryQuarantined(t *testing.T, s *harness.Server, outside *sink.Sink, culpr
 		}
 	}
 	if now := getRun(t, s.Client, culprit); now.Error == nil || now.Error.Code != "quarantined" {
-		t.Errorf("after its retry the run is %s: %+v", now.Status, now.Error)
+		t.Errorf("after its retry the run is %s, want quarantined: %+v", now.Status, now.Error)
 	}
 }
 
-// A process that dies five times in a row before it is ready is started without
-// executing runs, and says so, until it is told to leave safe mode.
+// A server that dies five times in a row before it is ready starts in safe mode. It
+// executes no runs and says so until it is started with --leave-safe-mode.
 func TestCrashLoopLeadsToSafeMode(t *testing.T) {
-	harness.EmbeddedOnly(t, "starts are counted in the data directory; of several nodes the others go on")
+	harness.EmbeddedOnly(t, "starts are counted in the data directory")
 	t.Parallel()
 	s := harness.Start(t, t.TempDir())
 	does := chain{{"add", 1}, {"wait", 100}, {"times", 2}}
 	id := createWorkflow(t, s.Client, "accepted", does)
 	s.Kill(t)
 	for range 5 {
-		if exit := spawnDead(t, s.Dir); exit.Code != deadly {
-			t.Fatalf("exit code %d, want %d", exit.Code, deadly)
+		if exit := startAndExit(t, s.Dir); exit.Code != failpointExit {
+			t.Fatalf("exit code %d, want %d", exit.Code, failpointExit)
 		}
 	}
 
 	var runs []string
-	for range 2 { // it stays, also over further starts
-		safe := startSafe(t, s)
-		answer := safe.Expect(t, 503, "GET", "/readyz", nil)
-		if !strings.Contains(string(answer.Body), "safe mode") || !strings.Contains(string(answer.Body), "--leave-safe-mode") {
-			t.Errorf("/readyz does not say why: %s", answer.Body)
+	for range 2 { // safe mode persists across starts
+		safe := startInSafeMode(t, s)
+		response := safe.Expect(t, 503, "GET", "/readyz", nil)
+		if !strings.Contains(string(response.Body), "safe mode") || !strings.Contains(string(response.Body), "--leave-safe-mode") {
+			t.Errorf("/readyz does not give the reason: %s", response.Body)
 		}
 		safe.Expect(t, 200, "GET", "/healthz", nil)
 		for n := range int64(10) {
 			runs = append(runs, startRun(t, safe.Client, id, n).ID)
 		}
-		time.Sleep(300 * time.Millisecond) // long enough for each of them
+		time.Sleep(300 * time.Millisecond) // long enough to execute them
 		for _, run := range runs {
 			if now := getRun(t, safe.Client, run); now.Status != running || len(now.Steps) != 0 {
 				t.Errorf("run %s was executed in safe mode: %+v", run, now)
 			}
 		}
-		if answer := safe.Expect(t, 200, "POST", "/v1/runs/"+startRun(t, safe.Client, id, 1).ID+"/cancel", nil); !strings.Contains(string(answer.Body), `"cancelled"`) {
-			t.Errorf("a cancel in safe mode was answered with %s", answer.Body)
+		if response := safe.Expect(t, 200, "POST", "/v1/runs/"+startRun(t, safe.Client, id, 1).ID+"/cancel", nil); !strings.Contains(string(response.Body), `"cancelled"`) {
+			t.Errorf("response to a cancel in safe mode is %s", response.Body)
 		}
 		if exit := safe.Terminate(t); exit.Code != 0 {
-			t.Errorf("exit code %d", exit.Code)
+			t.Errorf("exit code %d, want 0", exit.Code)
 		}
 	}
 
 	s = restart(t, s, "--leave-safe-mode")
 	for _, run := range runs {
-		for _, v := range does.violations(awaitEnd(t, s.Client, run, 20*time.Second)) {
+		for _, v := range does.violations(awaitEnd(t, s.Client, run)) {
 			t.Error(v)
 		}
 	}
 	s.Stop(t)
 	s = restart(t, s)
 	s.Stop(t)
-	checkTables(t, checkFile(t, s.Dir), "")
+	checkTables(t, openCopy(t, s.Dir), "")
 }
 
-// spawnDead starts a server that dies at once.
-func spawnDead(t *testing.T, dir string) harness.Exit {
+// startAndExit starts a server that exits at once.
+func startAndExit(t *testing.T, dir string) harness.Exit {
 	t.Helper()
-	s, err := harness.Spawn(harness.Options{Dir: dir, Fail: "at_start:exit"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { s.Close(t) })
-	return s.Wait(t, 20*time.Second)
+	s := harness.StartProcess(t, harness.Options{Dir: dir, Failpoint: "at_start:exit"})
+	return s.Wait(t)
 }
 
-// startSafe starts a server that is expected not to become ready.
-func startSafe(t *testing.T, was *harness.Server, args ...string) *harness.Server {
+// startInSafeMode starts a server that will be in safe mode.
+func startInSafeMode(t *testing.T, was *harness.Server, args ...string) *harness.Server {
 	t.Helper()
-	s, err := harness.Spawn(harness.Options{Dir: was.Dir, Args: args})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { s.Close(t) })
+	s := harness.StartProcess(t, harness.Options{Dir: was.Dir, Args: args})
 	s.ExpectErrors("safe mode")
-	if err := s.AwaitReadyLine(); err != nil {
-		t.Fatal(err)
-	}
+	s.AwaitListening(t)
 	s.Key = was.Key
 	return s
 }
 
-// Kills do not lead to safe mode, however many there are, when they come after
-// the service was ready, nor do four deaths before it was.
+// Neither kills after the server was ready nor four deaths before that lead to safe mode.
 func TestKillsDoNotLeadToSafeMode(t *testing.T) {
-	harness.EmbeddedOnly(t, "starts are counted in the data directory; of several nodes the others go on")
+	harness.EmbeddedOnly(t, "starts are counted in the data directory")
 	t.Parallel()
 	s := harness.Start(t, t.TempDir())
 	for range 6 {
@@ -203,9 +211,9 @@ func TestKillsDoNotLeadToSafeMode(t *testing.T) {
 	s.Kill(t)
 	for range 2 {
 		for range 4 {
-			spawnDead(t, s.Dir)
+			startAndExit(t, s.Dir)
 		}
-		s = restart(t, s) // and the count begins anew
+		s = restart(t, s) // this resets the count
 		s.Kill(t)
 	}
 }

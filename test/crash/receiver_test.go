@@ -7,9 +7,10 @@ import (
 
 	"github.com/stepmill/stepmill/test/harness"
 	"github.com/stepmill/stepmill/test/sink"
+	"github.com/stepmill/stepmill/test/tables"
 )
 
-// receiver takes deliveries, and has clients that cause some.
+// receiver receives deliveries and starts runs that cause them.
 type receiver struct {
 	*sink.Receiver
 	t *testing.T
@@ -17,17 +18,17 @@ type receiver struct {
 
 func newReceiver(t *testing.T) *receiver { return &receiver{sink.NewReceiver(t), t} }
 
-// awaitNothing waits until no row is counted any more.
-func awaitNothing(t *testing.T, dir, what, query string) {
+// awaitNone waits until the count is zero.
+func awaitNone(t *testing.T, dir, what, query string) {
 	t.Helper()
 	db := openTables(t, dir)
-	for deadline := time.Now().Add(settleTime); ; {
-		left := number(t, db, query)
+	for deadline := time.Now().Add(timeout); ; {
+		left := tables.Number(t, db, query)
 		if left == 0 {
 			return
 		}
 		if time.Now().After(deadline) {
-			t.Fatalf("%d %s after %v", left, what, settleTime)
+			t.Fatalf("%d %s after %v", left, what, timeout)
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
@@ -35,39 +36,15 @@ func awaitNothing(t *testing.T, dir, what, query string) {
 
 func awaitDelivered(t *testing.T, s *harness.Server) {
 	t.Helper()
-	awaitNothing(t, s.Dir, "runs have not ended", "SELECT count(*) FROM run_queue")
-	awaitNothing(t, s.Dir, "deliveries are pending", "SELECT count(*) FROM deliveries WHERE status = 'pending'")
+	awaitNone(t, s.Dir, "runs have not ended", "SELECT count(*) FROM run_queue")
+	awaitNone(t, s.Dir, "deliveries are pending", "SELECT count(*) FROM deliveries WHERE status = 'pending'")
 }
 
-// checkDeliveries holds what has arrived against the tables: every delivery has
-// arrived, with the bytes of its event each time.
+// checkDeliveries compares the received deliveries with the tables.
 func (r *receiver) checkDeliveries(dir string) {
 	r.t.Helper()
-	db := openTables(r.t, dir)
-	rows, err := db.QueryContext(r.t.Context(), `SELECT d.id, d.status, e.id, e.type, e.body FROM deliveries d JOIN events e ON e.id = d.event_id`)
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var id, state, eventID, kind, body string
-		if err := rows.Scan(&id, &state, &eventID, &kind, &body); err != nil {
-			r.t.Fatal(err)
-		}
-		letters := r.Letters(id)
-		if len(letters) == 0 || state != "delivered" {
-			r.t.Errorf("%s has arrived %d times and is %s", id, len(letters), state)
-		}
-		for _, l := range letters {
-			if l != (sink.Letter{Path: l.Path, Event: kind, WebhookID: eventID, Body: body}) {
-				r.t.Errorf("%s arrived as %+v, its event is %s %s %s", id, l, eventID, kind, body)
-			}
-		}
-	}
-	if err := rows.Err(); err != nil {
-		r.t.Fatal(err)
-	}
+	sink.CheckDeliveries(r.t, openTables(r.t, dir), r.Receiver)
 }
 
-// path is a URL path that nothing else has.
+// path returns a unique URL path.
 func path(n int) string { return fmt.Sprintf("/hook/%d", n) }

@@ -12,29 +12,33 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/stepmill/stepmill/test/flow"
 	"github.com/stepmill/stepmill/test/harness"
+	"github.com/stepmill/stepmill/test/lane"
+	"github.com/stepmill/stepmill/test/tables"
 )
 
-// alter writes into the database of a server that is not running.
-func alter(t *testing.T, dir, statement string, args ...any) {
+// execOffline executes a statement in the database of a stopped server.
+func execOffline(t *testing.T, dir, statement string, args ...any) {
 	t.Helper()
-	db := change(t, dir)
+	db := openForWriting(t, dir)
 	defer db.Close()
 	if _, err := db.ExecContext(t.Context(), statement, args...); err != nil {
 		t.Fatalf("%s: %v", statement, err)
 	}
 }
 
-// A server is killed while it fires schedules that are due, just before the
-// commit of one and just after. Each of them has one run for each of its times.
-func TestKillDuringATick(t *testing.T) {
+// A server is killed while it fires due schedules, right before or after a commit. Each
+// schedule has one run for each of its times.
+func TestKillDuringSchedules(t *testing.T) {
 	t.Parallel()
 	seed := harness.Seed(t)
 	for stream, point := range []string{"before_tick_commit", "after_tick_commit", "before_accept_commit", "after_accept_commit"} {
 		random := harness.Random(seed, stream)
 		t.Run(point, func(t *testing.T) {
 			t.Parallel()
-			const schedules, rounds = 60, 3
+			const schedules = 60
+			rounds := lane.Pick(1, 3)
 			s := harness.Start(t, t.TempDir())
 			var made struct{ ID string }
 			for range schedules {
@@ -46,37 +50,37 @@ func TestKillDuringATick(t *testing.T) {
 			}
 			for round := 1; round <= rounds; round++ {
 				s.Stop(t)
-				alter(t, s.Dir, `UPDATE triggers SET next_at = $1`, time.Now().UnixMicro())
-				// Up to 32 are on their way at a death, so there are some left for another.
+				execOffline(t, s.Dir, `UPDATE triggers SET next_at = $1`, time.Now().UnixMicro())
+				// Up to 32 fire at a time, so some are left for the next death.
 				for _, most := range []int64{10, 5} {
-					awaitDeath(t, spawn(t, s.Dir, fmt.Sprintf("%s:kill:#%d", point, 1+random.Int64N(most))))
+					awaitDeath(t, startDoomed(t, s.Dir, fmt.Sprintf("%s:kill:#%d", point, 1+random.Int64N(most))))
 				}
 				s = restart(t, s)
-				awaitTicks(t, s, round*schedules)
+				awaitRuns(t, s, round*schedules)
 			}
 			s.Stop(t)
-			tables := checkFile(t, s.Dir)
-			checkTables(t, tables, "")
+			db := openCopy(t, s.Dir)
+			checkTables(t, db, "")
 			const uneven = `SELECT workflow_id || ' has ' || count(*) FROM runs GROUP BY workflow_id HAVING count(*) <> $1 OR count(DISTINCT payload) <> $1`
-			if wrong := texts(t, tables, uneven, rounds); len(wrong) != 0 {
-				t.Errorf("each schedule has one run for each of %d times; not so: %v", rounds, wrong)
+			if wrong := tables.Texts(t, db, uneven, rounds); len(wrong) != 0 {
+				t.Errorf("schedules without exactly one run for each of %d times: %v", rounds, wrong)
 			}
 		})
 	}
 }
 
-// A server is killed while runs are started for events of other runs. Each event
-// has one run.
-func TestKillDuringAChain(t *testing.T) {
+// A server is killed while event triggers start runs. Each event has one run.
+func TestKillDuringEventTriggers(t *testing.T) {
 	t.Parallel()
 	seed := harness.Seed(t)
 	for stream, point := range []string{"before_accept_commit", "after_accept_commit", "mid_checkpoint", "after_checkpoint"} {
 		random := harness.Random(seed, stream)
 		t.Run(point, func(t *testing.T) {
 			t.Parallel()
-			const rounds, orders = 4, 30
+			const minStarts = 30
+			rounds := lane.Pick(1, 4)
 			s := harness.Start(t, t.TempDir())
-			source := define(t, s.Client, nil, []map[string]any{}...)
+			source := flow.Define(t, s.Client, []map[string]any{}...)
 			var chain struct{ ID string }
 			s.Expect(t, 201, "POST", "/v1/workflows", map[string]any{"name": "chain"}).Decode(t, &chain)
 			s.Expect(t, 200, "PATCH", "/v1/workflows/"+chain.ID, map[string]any{
@@ -85,27 +89,27 @@ func TestKillDuringAChain(t *testing.T) {
 			key := s.Key
 			for range rounds {
 				s.Stop(t)
-				dying := spawn(t, s.Dir, fmt.Sprintf("%s:kill:#%d", point, 10+random.Int64N(orders)))
+				dying := startDoomed(t, s.Dir, fmt.Sprintf("%s:kill:#%d", point, 10+random.Int64N(minStarts)))
 				if dying.Client != nil {
 					dying.Key = key
-					for n := 0; n < orders && !gone(dying); n++ {
-						_, _ = dying.Do(t.Context(), "POST", "/v1/workflows/"+source+"/runs", payload(int64(n)))
+					// Starts for several events may share a commit, so there is
+					// no fixed number.
+					for n := int64(0); !dying.Exited() && !t.Failed(); n++ {
+						_, _ = dying.Do(t.Context(), "POST", "/v1/workflows/"+source+"/runs", payload(n))
 					}
 				}
 				awaitDeath(t, dying)
 				s = restart(t, s)
 			}
-			tables := openTables(t, s.Dir)
-			awaitTicks(t, s, 2*number(t, tables, `SELECT count(*) FROM runs WHERE workflow_id = $1`, source))
+			db := openTables(t, s.Dir)
+			awaitRuns(t, s, 2*tables.Number(t, db, `SELECT count(*) FROM runs WHERE workflow_id = $1`, source))
+			awaitNone(t, s.Dir, "occasions are pending", `SELECT count(*) FROM occasions`)
 			s.Stop(t)
-			tables = checkFile(t, s.Dir)
-			checkTables(t, tables, "")
-			if left := number(t, tables, `SELECT count(*) FROM occasions`); left != 0 {
-				t.Errorf("%d occasions are left", left)
-			}
-			want := texts(t, tables, `SELECT id FROM events WHERE type = 'run.succeeded' AND workflow_id <> $1 ORDER BY id`, chain.ID)
+			db = openCopy(t, s.Dir)
+			checkTables(t, db, "")
+			want := tables.Texts(t, db, `SELECT id FROM events WHERE type = 'run.succeeded' AND workflow_id <> $1 ORDER BY id`, chain.ID)
 			var got []string
-			for _, text := range texts(t, tables, `SELECT payload FROM runs WHERE workflow_id = $1`, chain.ID) {
+			for _, text := range tables.Texts(t, db, `SELECT payload FROM runs WHERE workflow_id = $1`, chain.ID) {
 				var event struct{ ID string }
 				if err := json.Unmarshal([]byte(text), &event); err != nil {
 					t.Fatal(err)
@@ -114,16 +118,15 @@ func TestKillDuringAChain(t *testing.T) {
 			}
 			slices.Sort(got)
 			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("each event has one run; not so (-events +runs):\n%s", diff)
+				t.Errorf("events with a run (-want +got):\n%s", diff)
 			}
-			t.Logf("%d runs", number(t, tables, `SELECT count(*) FROM runs`))
+			t.Logf("%d runs", tables.Number(t, db, `SELECT count(*) FROM runs`))
 		})
 	}
 }
 
-// A server is killed while it starts runs for what a poll has found. Each item
-// has one run.
-func TestKillDuringAPoll(t *testing.T) {
+// A server is killed while it starts runs for the items of a poll. Each item has one run.
+func TestKillDuringPoll(t *testing.T) {
 	t.Parallel()
 	for _, point := range []string{"before_poll_commit", "after_poll_commit", "before_accept_commit", "after_accept_commit"} {
 		t.Run(point, func(t *testing.T) {
@@ -138,7 +141,8 @@ func TestKillDuringAPoll(t *testing.T) {
 				_ = json.NewEncoder(w).Encode(list)
 			}))
 			t.Cleanup(feed.Close)
-			const old, rounds, each = 5, 3, 150
+			const old, each = 5, 150
+			rounds := lane.Pick(1, 3)
 			items.Store(old)
 			s := harness.Start(t, t.TempDir(), egress)
 			var made struct{ ID string }
@@ -149,28 +153,25 @@ func TestKillDuringAPoll(t *testing.T) {
 				}},
 			})
 			const asked = `SELECT count(*) FROM triggers WHERE state IS NOT NULL`
-			for deadline := time.Now().Add(settleTime); number(t, openTables(t, s.Dir), asked) == 0; time.Sleep(20 * time.Millisecond) {
-				if time.Now().After(deadline) {
-					t.Fatal("the poll did not ask")
-				}
-			}
+			db := openTables(t, s.Dir)
+			harness.Eventually(t, "the poll has sent a request", func() bool { return tables.Number(t, db, asked) > 0 })
 			for round := 1; round <= rounds; round++ {
 				s.Stop(t)
 				items.Add(each)
-				alter(t, s.Dir, `UPDATE triggers SET next_at = $1`, time.Now().UnixMicro())
-				awaitDeath(t, spawn(t, s.Dir, point+":kill:#1"))
-				// It died with the poll in its hands: nobody else asks for a while.
-				alter(t, s.Dir, `UPDATE triggers SET next_at = $1`, time.Now().UnixMicro())
+				execOffline(t, s.Dir, `UPDATE triggers SET next_at = $1`, time.Now().UnixMicro())
+				awaitDeath(t, startDoomed(t, s.Dir, point+":kill:#1"))
+				// The dead server had claimed the poll, which delays the next one.
+				execOffline(t, s.Dir, `UPDATE triggers SET next_at = $1`, time.Now().UnixMicro())
 				s = restart(t, s, egress)
-				awaitTicks(t, s, round*each)
+				awaitRuns(t, s, round*each)
 			}
 			s.Stop(t)
-			tables := checkFile(t, s.Dir)
-			checkTables(t, tables, "")
-			found := texts(t, tables, `SELECT payload FROM runs GROUP BY payload`)
+			db = openCopy(t, s.Dir)
+			checkTables(t, db, "")
+			found := tables.Texts(t, db, `SELECT payload FROM runs GROUP BY payload`)
 			for n := range int64(old) {
 				if slices.Contains(found, fmt.Sprintf(`{"n":%d}`, n)) {
-					t.Errorf("item %d was there before", n)
+					t.Errorf("item %d has a run although it is older than the trigger", n)
 				}
 			}
 			if len(found) != rounds*each {
@@ -180,19 +181,19 @@ func TestKillDuringAPoll(t *testing.T) {
 	}
 }
 
-// awaitTicks waits until there are so many runs, and then for one too many.
-func awaitTicks(t *testing.T, s *harness.Server, want int) {
+// awaitRuns waits until there are that many runs and all of them have ended.
+func awaitRuns(t *testing.T, s *harness.Server, want int) {
 	t.Helper()
-	tables := openTables(t, s.Dir)
-	deadline := time.Now().Add(settleTime)
-	for number(t, tables, `SELECT count(*) FROM runs`) < want {
+	db := openTables(t, s.Dir)
+	deadline := time.Now().Add(timeout)
+	for tables.Number(t, db, `SELECT count(*) FROM runs`) < want {
 		if time.Now().After(deadline) {
-			t.Fatalf("%d runs, want %d", number(t, tables, `SELECT count(*) FROM runs`), want)
+			t.Fatalf("%d runs, want %d", tables.Number(t, db, `SELECT count(*) FROM runs`), want)
 		}
 		time.Sleep(20 * time.Millisecond)
 	}
-	time.Sleep(500 * time.Millisecond)
-	if got := number(t, tables, `SELECT count(*) FROM runs`); got != want {
+	awaitNone(t, s.Dir, "runs have not ended", `SELECT count(*) FROM run_queue`)
+	if got := tables.Number(t, db, `SELECT count(*) FROM runs`); got != want {
 		t.Fatalf("%d runs, want %d", got, want)
 	}
 }

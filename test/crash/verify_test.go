@@ -2,7 +2,6 @@ package crash_test
 
 import (
 	"encoding/json"
-	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -12,9 +11,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/stepmill/stepmill/test/harness"
+	"github.com/stepmill/stepmill/test/tables"
 )
 
-// verifySome holds a random sample of the ledger against the server.
+// verifySome compares a random sample of the ledger with the server.
 func (l *load) verifySome(t *testing.T, s *harness.Server, r *rand.Rand, size int) {
 	t.Helper()
 	for range size {
@@ -31,7 +31,7 @@ func (l *load) verifySome(t *testing.T, s *harness.Server, r *rand.Rand, size in
 	}
 }
 
-// verifyAll holds the whole ledger against the server, whose runs have ended.
+// verifyAll compares the whole ledger with the server. All runs have ended.
 func (l *load) verifyAll(t *testing.T, s *harness.Server) {
 	t.Helper()
 	for _, w := range l.ledger.workflows {
@@ -53,10 +53,10 @@ func (l *load) verifyAll(t *testing.T, s *harness.Server) {
 
 func (l *load) verifyRun(t *testing.T, s *harness.Server, e *execution) runBody {
 	t.Helper()
-	answer := s.Expect(t, 200, "GET", "/v1/runs/"+e.id, nil)
+	response := s.Expect(t, 200, "GET", "/v1/runs/"+e.id, nil)
 	var now runBody
-	answer.Decode(t, &now)
-	for _, v := range e.judge(now, answer.Body) {
+	response.Decode(t, &now)
+	for _, v := range e.check(now, response.Body) {
 		t.Error(v)
 	}
 	return now
@@ -66,20 +66,20 @@ func (l *load) verifyWorkflow(t *testing.T, s *harness.Server, w *workflow) {
 	t.Helper()
 	var now workflowBody
 	s.Expect(t, 200, "GET", "/v1/workflows/"+w.id, nil).Decode(t, &now)
-	if now.Version == w.version+1 && w.unsure != nil {
+	if now.Version == w.version+1 && w.uncertain != nil {
 		w.version++
-		w.versions[w.version], w.unsure = w.unsure, nil
+		w.versions[w.version], w.uncertain = w.uncertain, nil
 	}
 	description := ""
 	if now.Description != nil {
 		description = *now.Description
 	}
 	if now.Name != w.name || description != w.description || now.Version != w.version {
-		t.Errorf("workflow %s is %q, %q, version %d; acknowledged was %q, %q, version %d",
+		t.Errorf("workflow %s is %q, %q, version %d; want %q, %q, version %d",
 			w.id, now.Name, description, now.Version, w.name, w.description, w.version)
 	}
 	if diff := cmp.Diff(w.versions[w.version].steps(), now.Steps); diff != "" {
-		t.Errorf("workflow %s has other steps than acknowledged (-want +got):\n%s", w.id, diff)
+		t.Errorf("steps of workflow %s (-want +got):\n%s", w.id, diff)
 	}
 }
 
@@ -99,11 +99,11 @@ func (l *load) verifyWebhook(t *testing.T, s *harness.Server, w webhook) {
 	}
 	if now.URL != w.url || workflowID != w.workflowID || !now.Enabled || !strings.HasSuffix(w.secret, now.SecretHint) ||
 		!slices.Equal(now.Events, []string{"run.failed", "workflow.paused"}) {
-		t.Errorf("webhook %s is %+v; acknowledged was %+v", w.id, now, w)
+		t.Errorf("webhook %s is %+v, want %+v", w.id, now, w)
 	}
 }
 
-// verifyKey also uses the key: its value was only shown in the answer.
+// verifyKey also uses the key, whose value only the response had.
 func (l *load) verifyKey(t *testing.T, s *harness.Server, k apiKey) {
 	t.Helper()
 	var now struct {
@@ -112,13 +112,13 @@ func (l *load) verifyKey(t *testing.T, s *harness.Server, k apiKey) {
 	}
 	s.Expect(t, 200, "GET", "/v1/api-keys/"+k.id, nil).Decode(t, &now)
 	if now.Name != k.name || !slices.Equal(now.Scopes, []string{"read"}) {
-		t.Errorf("key %s is %+v; acknowledged was %+v", k.id, now, k)
+		t.Errorf("key %s is %+v, want %+v", k.id, now, k)
 	}
 	s.With(k.value).Expect(t, 200, "GET", "/v1/usage", nil)
 }
 
-// verifyOnce counts: what was ordered once is there once, however often the
-// order was repeated, and what was never answered is there at most once.
+// verifyOnce checks that a request with a key took effect exactly once, and a request
+// without a response at most once.
 func (l *load) verifyOnce(t *testing.T, s *harness.Server) {
 	t.Helper()
 	wanted := 0
@@ -131,12 +131,12 @@ func (l *load) verifyOnce(t *testing.T, s *harness.Server) {
 	for _, item := range list(t, s.Client, "/v1/workflows/"+l.once.id+"/runs").Data {
 		n := getRun(t, s.Client, item.ID).Trigger.Payload.N
 		if other, twice := seen[n]; twice {
-			t.Errorf("runs %s and %s were both started by the order with payload %d", other, item.ID, n)
+			t.Errorf("runs %s and %s were both started by the request with payload %d", other, item.ID, n)
 		}
 		seen[n] = item.ID
 	}
 	if len(seen) != wanted {
-		t.Errorf("%d runs of the orders with a key, want %d", len(seen), wanted)
+		t.Errorf("%d runs for the requests with a key, want %d", len(seen), wanted)
 	}
 	for path, nameOf := range map[string]func(i int, p page) string{
 		"/v1/workflows": func(i int, p page) string { return p.Data[i].Name },
@@ -147,7 +147,7 @@ func (l *load) verifyOnce(t *testing.T, s *harness.Server) {
 		found := list(t, s.Client, path)
 		for i := range found.Data {
 			if name := nameOf(i, found); names[name] {
-				t.Errorf("%s: %s is there twice", path, name)
+				t.Errorf("%s: %s exists twice", path, name)
 			} else {
 				names[name] = true
 			}
@@ -155,54 +155,52 @@ func (l *load) verifyOnce(t *testing.T, s *harness.Server) {
 	}
 }
 
-// settle lets every client repeat what was not answered, and waits until every
+// settle has every client repeat its requests without a response, and waits until every
 // run has ended.
 func (l *load) settle(t *testing.T, s *harness.Server) {
 	t.Helper()
 	begun := time.Now()
 	for _, c := range l.clients {
-		c.api, c.work = harness.NewClient(s.URL, s.Key), func() {}
+		c.api, c.onAck = harness.NewClient(s.URL, s.Key), func() {}
 		if !c.catchUp() {
-			t.Fatalf("client %d gets no answers from a healthy server", c.number)
+			t.Fatalf("client %d gets no response from a healthy server", c.number)
 		}
 	}
 	for _, e := range l.ledger.runs {
 		for l.verifyRun(t, s, e).Status == running {
-			if time.Since(begun) > settleTime {
-				t.Fatalf("run %s is still running %v after the last fault\n%s", e.id, settleTime, queued(t, s.Dir))
+			if time.Since(begun) > timeout {
+				t.Fatalf("run %s is still running %v after the last fault\n%s", e.id, timeout, describeQueue(t, s.Dir))
 			}
 			time.Sleep(20 * time.Millisecond)
 		}
 	}
-	// Also those whose start was never answered, and of which only the tables know.
-	for db := openTables(t, s.Dir); number(t, db, "SELECT count(*) FROM run_queue") > 0; {
-		if time.Since(begun) > settleTime {
-			t.Fatalf("runs are still queued %v after the last fault", settleTime)
+	// Runs whose start got no response are only in the tables.
+	for db := openTables(t, s.Dir); tables.Number(t, db, "SELECT count(*) FROM run_queue") > 0; {
+		if time.Since(begun) > timeout {
+			t.Fatalf("runs are still queued %v after the last fault", timeout)
 		}
 		time.Sleep(20 * time.Millisecond)
 	}
 	t.Logf("every run had ended %v after the last fault", time.Since(begun).Round(time.Millisecond))
 }
 
-// longLoad is how many runs a load starts that has time for everything else too.
-const longLoad = 50
-
-// summarize prints the counts, and refuses a test in which too little happened.
-func (l *load) summarize(t *testing.T, leastRuns int) {
+// summarize logs the counts.
+func (l *load) summarize(t *testing.T) {
 	t.Helper()
 	workflows, runs, webhooks, keys := l.ledger.sizes()
 	n := l.ledger.counts
 	text, _ := json.Marshal(map[string]int{
 		"workflows": workflows, "runs": runs, "webhooks": webhooks, "keys": keys, "requests": n.attempts, "lost": n.lost,
-		"repeated": n.repeated, "replays": n.replays, "cancels": n.cancels, "refused_cancels": n.refusedCancels,
+		"repeated": n.repeated, "replays": n.replays, "cancels": n.cancels, "rejected_cancels": n.rejectedCancels,
 	})
-	rate := fmt.Sprintf("%.1f %%", 100*float64(n.answered)/float64(max(1, n.attempts)))
-	t.Logf("%s succeeded; acknowledged: %s", rate, text)
-	if n.answered*100 < n.attempts*80 {
-		t.Errorf("only %s of the requests succeeded", rate)
+	t.Logf("%.1f %% of the requests got a response; acknowledged: %s", 100*float64(n.answered)/float64(max(1, n.attempts)), text)
+}
+
+// describeQueue describes the queue on PostgreSQL.
+func describeQueue(t *testing.T, dir string) string {
+	t.Helper()
+	if !harness.OnPostgres() {
+		return ""
 	}
-	kinds := min(workflows, webhooks, keys, n.cancels, n.replays)
-	if runs < leastRuns || leastRuns >= longLoad && kinds == 0 {
-		t.Errorf("too little happened for the test to mean anything")
-	}
+	return tables.Queue(t, openTables(t, dir))
 }

@@ -14,24 +14,24 @@ import (
 	"github.com/stepmill/stepmill/test/harness"
 )
 
-// walk is everything that a key can read of a server: the bodies of all answers
-// to GET, by their path.
+// walk has everything that a key can read from a server: the bodies of all GET responses
+// by path.
 type walk struct {
-	t       *testing.T
-	c       *harness.Client
-	answers map[string]string
-	visited map[string]bool // by the paths of the contract
+	t         *testing.T
+	c         *harness.Client
+	responses map[string]string
+	visited   map[string]bool // by the path in the OpenAPI document
 }
 
-// followed are read to their end elsewhere, or say nothing of the data.
+// followed has routes that are tested elsewhere or do not depend on the data.
 var followed = []string{"/v1/runs/{id}/events", "/v1/events/stream", "/v1/nodes", "/v1/runs/{id}/steps/{step_id}/rounds", "/healthz", "/readyz"}
 
 var contractPath = regexp.MustCompile(`(?m)^  (/\S+):\n(?:    .*\n)*?    get:$`)
 
-// walkAll reads all there is.
+// walkAll reads everything.
 func walkAll(t *testing.T, c *harness.Client) *walk {
 	t.Helper()
-	w := &walk{t: t, c: c, answers: map[string]string{}, visited: map[string]bool{}}
+	w := &walk{t: t, c: c, responses: map[string]string{}, visited: map[string]bool{}}
 	for _, path := range []string{"/v1/usage", "/v1/audit", "/v1/events"} {
 		w.list(path, "")
 	}
@@ -43,6 +43,7 @@ func walkAll(t *testing.T, c *harness.Client) *walk {
 	}
 	for _, id := range w.list("/v1/workflows", "id") {
 		w.get("/v1/workflows/{id}", id)
+		w.read("/v1/search", "?q="+id, nil)
 		w.list("/v1/workflows/{workflow_id}/runs", "", id)
 		for _, n := range w.list("/v1/workflows/{id}/versions", "version", id) {
 			w.get("/v1/workflows/{id}/versions/{n}", id, n)
@@ -74,7 +75,7 @@ func walkAll(t *testing.T, c *harness.Client) *walk {
 	return w
 }
 
-// checkCovered fails the test for a route that was not read.
+// checkCovered reports the routes that were not read.
 func (w *walk) checkCovered() {
 	w.t.Helper()
 	known := append(slices.Sorted(maps.Keys(w.visited)), followed...)
@@ -87,7 +88,7 @@ func (w *walk) checkCovered() {
 
 var parameter = regexp.MustCompile(`\{\w+\}`)
 
-// get reads one thing.
+// get reads a single resource.
 func (w *walk) get(pattern string, values ...string) {
 	w.t.Helper()
 	w.read(pattern, "", values)
@@ -105,18 +106,18 @@ func (w *walk) read(pattern, query string, values []string) (items []any, next s
 	w.c.Expect(w.t, 200, "GET", path+query, nil).Decode(w.t, &body)
 	items, _ = body["data"].([]any)
 	next, _ = body["next_cursor"].(string)
-	text, err := json.Marshal(lasting(body))
+	text, err := json.Marshal(stable(body))
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	for w.answers[path] != "" { // the next page
+	for w.responses[path] != "" { // the next page
 		path += "+"
 	}
-	w.answers[path] = string(text)
+	w.responses[path] = string(text)
 	return items, next
 }
 
-// page reads a page for people.
+// page reads an HTML page.
 func (w *walk) page(pattern, link string) {
 	w.t.Helper()
 	w.visited[pattern] = true
@@ -124,10 +125,10 @@ func (w *walk) page(pattern, link string) {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	w.answers[u.Path] = string(w.c.Expect(w.t, 200, "GET", u.Path, nil).Body)
+	w.responses[u.Path] = string(w.c.Expect(w.t, 200, "GET", u.Path, nil).Body)
 }
 
-// list reads a whole list and returns a member of each of its items.
+// list reads all pages of a list and returns a member of each item.
 func (w *walk) list(pattern, member string, values ...string) (found []string) {
 	w.t.Helper()
 	query := "?limit=100"
@@ -148,12 +149,12 @@ func (w *walk) list(pattern, member string, values ...string) (found []string) {
 	}
 }
 
-// lasting is a body without what changes by itself, or by being looked at.
-func lasting(body any) any {
+// stable returns a body without the members that change over time or by being read.
+func stable(body any) any {
 	switch b := body.(type) {
 	case []any:
 		for i := range b {
-			b[i] = lasting(b[i])
+			b[i] = stable(b[i])
 		}
 	case map[string]any:
 		for name, value := range b {
@@ -161,21 +162,21 @@ func lasting(body any) any {
 				delete(b, name)
 				continue
 			}
-			b[name] = lasting(value)
+			b[name] = stable(value)
 		}
 	}
 	return body
 }
 
-// compare tells what the server answers otherwise than another one did.
+// compare reports where the responses differ from those of another server.
 func (w *walk) compare(before *walk) {
 	w.t.Helper()
-	for _, path := range slices.Sorted(maps.Keys(before.answers)) {
-		if was, is := before.answers[path], w.answers[path]; was != is {
+	for _, path := range slices.Sorted(maps.Keys(before.responses)) {
+		if was, is := before.responses[path], w.responses[path]; was != is {
 			w.t.Errorf("GET %s\nbefore: %.2000s\nafter:  %.2000s", strings.TrimRight(path, "+"), was, is)
 		}
 	}
-	if len(w.answers) != len(before.answers) {
-		w.t.Errorf("%d answers before, %d after", len(before.answers), len(w.answers))
+	if len(w.responses) != len(before.responses) {
+		w.t.Errorf("%d responses before, %d after", len(before.responses), len(w.responses))
 	}
 }

@@ -1,7 +1,6 @@
-// Package faultproxy puts a network that fails in a chosen way between a
-// client and a server: a TCP proxy on loopback whose faults change while it
-// runs, and which counts what it did. It knows as much of PostgreSQL's protocol
-// as it takes to lose the answer to a COMMIT.
+// Package faultproxy simulates network faults between a client and a server. It is a
+// TCP proxy on loopback whose faults can change while it runs and which counts what it
+// did. It understands enough of PostgreSQL's protocol to lose the response to a COMMIT.
 package faultproxy
 
 import (
@@ -12,46 +11,44 @@ import (
 	"time"
 )
 
-// Options say what a proxy stands in front of.
+// Options configures a proxy.
 type Options struct {
 	// Target is the address of the server.
 	Target string
-	// Postgres says that it speaks the protocol of PostgreSQL. Connections
-	// that encrypt are relayed, but nobody looks into them.
+	// Postgres says that the server speaks PostgreSQL's protocol. Encrypted
+	// connections are relayed without inspection.
 	Postgres bool
-	// Seed is where random choices come from.
+	// Seed seeds the random choices.
 	Seed uint64
 }
 
-// Commits says which answers to commits are lost.
+// Commits configures which responses to commits are lost.
 type Commits struct {
-	// Probability is that of a commit to lose its answer, from 0 to 1.
+	// Probability is the probability that a response is lost, from 0 to 1.
 	Probability float64
-	// Early is the part of them where the client is cut off as soon as the
-	// commit is on its way: it may take effect after the client has looked for
-	// it, or not at all if the client asks in time to cancel it. For the others
-	// the cut comes when the server has answered.
+	// Early is the fraction of lost responses for which the client is disconnected as
+	// soon as the commit is sent: the commit may take effect after the client has
+	// looked for it, or not at all if the client cancels it in time. For the others
+	// the client is disconnected when the server has responded.
 	Early float64
-	// Implicit also takes statements that write outside of a transaction,
-	// which commit by themselves.
+	// Implicit includes writes outside of a transaction, which commit implicitly.
 	Implicit bool
 }
 
-// Counts are what has happened so far.
+// Counts counts what has happened so far.
 type Counts struct {
-	Accepted    int // connections that were taken
-	Refused     int // connections that Refuse kept out
-	Unreachable int // connections for which there was no server
-	Cut         int // connections that Cut ended
-	Delayed     int // pieces of data that latency delayed
-	Held        int // pieces of data and ends of streams that met the black hole
-	Commits     int // commits on their way to the server
-	Lost        int // commits whose answer was lost,
-	LostEarly   int // and those among them that the server had not answered yet
+	Accepted    int // accepted connections
+	Refused     int // connections that Refuse reset
+	Unreachable int // connections that could not reach the server
+	Cut         int // connections that Cut reset
+	Delayed     int // chunks that latency delayed
+	Held        int // chunks and ends of streams that the black hole held
+	Commits     int // commits sent to the server
+	Lost        int // commits whose response was lost
+	LostEarly   int // those of them that the server had not responded to yet
 }
 
-// Proxy is a running proxy. Its methods may be called at any time from any
-// goroutine.
+// Proxy is a running proxy. Its methods are safe for concurrent use.
 type Proxy struct {
 	options  Options
 	listener net.Listener
@@ -59,7 +56,7 @@ type Proxy struct {
 	mu      sync.Mutex
 	random  *rand.Rand
 	links   map[*link]struct{}
-	pace    [2]time.Duration
+	latency [2]time.Duration
 	open    chan struct{} // closed while there is no black hole
 	refuse  bool
 	commits Commits
@@ -67,7 +64,7 @@ type Proxy struct {
 	ended   bool
 }
 
-// direction is where data goes.
+// direction is the direction of data.
 type direction int
 
 const (
@@ -75,7 +72,7 @@ const (
 	toClient
 )
 
-// Start starts a proxy that lasts as long as the test.
+// Start starts a proxy that runs until the end of the test.
 func Start(tb testing.TB, o Options) *Proxy {
 	tb.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -100,19 +97,19 @@ func Start(tb testing.TB, o Options) *Proxy {
 	return p
 }
 
-// Addr is where the proxy listens.
+// Addr returns the address of the proxy.
 func (p *Proxy) Addr() string { return p.listener.Addr().String() }
 
-// Latency delays what is sent from now on, each way.
+// Latency delays data that is sent from now on, in each direction.
 func (p *Proxy) Latency(toServer, toClient time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.pace = [2]time.Duration{toServer, toClient}
+	p.latency = [2]time.Duration{toServer, toClient}
 }
 
-// BlackHole lets nothing through, not even the end of a connection, and tells
-// nobody. When it is gone, what it held goes on its way, as if it had been sent
-// again. Probes of the kernel are still answered by the proxy's own.
+// BlackHole silently holds all data, even the end of a connection. When it is turned
+// off, the held data is sent, as if it had been retransmitted. The kernel still responds
+// to keepalive probes.
 func (p *Proxy) BlackHole(on bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -128,21 +125,21 @@ func (p *Proxy) BlackHole(on bool) {
 	}
 }
 
-// Refuse resets new connections at once.
+// Refuse sets whether new connections are reset.
 func (p *Proxy) Refuse(on bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.refuse = on
 }
 
-// LoseCommits cuts connections between a commit and its answer.
+// LoseCommits resets connections between a commit and its response.
 func (p *Proxy) LoseCommits(c Commits) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.commits = c
 }
 
-// Cut resets all connections, and answers how many there were.
+// Cut resets all connections and returns their number.
 func (p *Proxy) Cut() int {
 	n := p.end()
 	p.count(func(c *Counts) { c.Cut += n })
@@ -160,7 +157,7 @@ func (p *Proxy) end() int {
 	return n
 }
 
-// Counts are what has happened so far.
+// Counts returns what has happened so far.
 func (p *Proxy) Counts() Counts {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -218,17 +215,17 @@ func (p *Proxy) serve(client net.Conn) {
 	p.mu.Unlock()
 }
 
-// delay is how long a piece of data takes that is sent now.
+// delay returns the latency of data that is sent now.
 func (p *Proxy) delay(d direction) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.pace[d] > 0 {
+	if p.latency[d] > 0 {
 		p.counts.Delayed++
 	}
-	return p.pace[d]
+	return p.latency[d]
 }
 
-// gate is closed while data may pass.
+// gate returns a channel that is closed while data may pass.
 func (p *Proxy) gate() <-chan struct{} {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -240,7 +237,7 @@ func (p *Proxy) gate() <-chan struct{} {
 	return p.open
 }
 
-// fate is what happens to the answer to a commit.
+// fate is what happens to the response to a commit.
 type fate int
 
 const (
@@ -256,7 +253,7 @@ func (p *Proxy) decide(implicit bool) fate {
 		return relayed
 	}
 	p.counts.Commits++
-	// Both are drawn each time, so that a seed gives the same row of choices.
+	// Both are drawn each time, so that a seed gives the same sequence of choices.
 	loses, early := p.random.Float64() < p.commits.Probability, p.random.Float64() < p.commits.Early
 	switch {
 	case !loses:
@@ -271,7 +268,7 @@ func (p *Proxy) decide(implicit bool) fate {
 	}
 }
 
-// reset closes a connection so that the other side is told.
+// reset closes a connection with a TCP reset.
 func reset(conn net.Conn) {
 	if tcp, ok := conn.(*net.TCPConn); ok {
 		_ = tcp.SetLinger(0)

@@ -10,64 +10,64 @@ import (
 )
 
 const (
-	pieceSize = 32 << 10
-	// underWay is how many pieces a direction holds that are delayed.
-	underWay = 64
-	// drainTime is how long a server whose client was cut off may take to
-	// answer what it was sent.
+	chunkSize = 32 << 10
+	// maxInFlight is the maximum number of delayed chunks in each direction.
+	maxInFlight = 64
+	// drainTime is how long a server may take to respond after its client was
+	// disconnected.
 	drainTime = 10 * time.Second
 )
 
-// link is one client with its connection to the server.
+// link is a client connection with its connection to the server.
 type link struct {
 	proxy *Proxy
-	conns [2]net.Conn // by where data goes
+	conns [2]net.Conn // by direction
 	done  chan struct{}
 	once  sync.Once
-	// abandoned says that the client is gone while the server has still to
-	// answer.
+	// abandoned is true if the client was disconnected and the server has not yet
+	// responded.
 	abandoned atomic.Bool
 
 	mu       sync.Mutex
 	dialogue dialogue
 }
 
-// piece is data under way, or the end of a stream.
-type piece struct {
+// chunk is data in flight, or the end of a stream.
+type chunk struct {
 	data []byte
 	due  time.Time
 	err  error
-	// last cuts the client off when the data has been sent.
+	// last disconnects the client after the data has been sent.
 	last bool
 }
 
-// relay moves data both ways until both have ended or the link is reset.
+// relay relays data in both directions until both have ended or the link is reset.
 func (l *link) relay() {
 	var wg sync.WaitGroup
 	for _, to := range []direction{toServer, toClient} {
-		pieces := make(chan piece, underWay)
-		wg.Go(func() { l.receive(to, pieces) })
-		wg.Go(func() { l.send(to, pieces) })
+		chunks := make(chan chunk, maxInFlight)
+		wg.Go(func() { l.receive(to, chunks) })
+		wg.Go(func() { l.send(to, chunks) })
 	}
 	wg.Wait()
 	l.reset()
 }
 
-func (l *link) receive(to direction, pieces chan<- piece) {
-	defer close(pieces)
+func (l *link) receive(to direction, chunks chan<- chunk) {
+	defer close(chunks)
 	from := l.conns[1-to]
 	for {
-		data := make([]byte, pieceSize)
+		data := make([]byte, chunkSize)
 		n, err := from.Read(data)
-		p := piece{data: data[:n], err: err, due: time.Now().Add(l.proxy.delay(to))}
+		p := chunk{data: data[:n], err: err, due: time.Now().Add(l.proxy.delay(to))}
 		if l.proxy.options.Postgres {
 			var cut bool
-			if p.data, p.last, cut = l.look(to, p.data); cut {
+			if p.data, p.last, cut = l.inspect(to, p.data); cut {
 				l.reset()
 			}
 		}
 		select {
-		case pieces <- p:
+		case chunks <- p:
 		case <-l.done:
 			return
 		}
@@ -77,9 +77,9 @@ func (l *link) receive(to direction, pieces chan<- piece) {
 	}
 }
 
-// look follows the protocol. It answers what to pass on, whether the client is
-// to be cut off afterwards, and whether the whole link is, at once.
-func (l *link) look(to direction, data []byte) (pass []byte, last, cut bool) {
+// inspect follows the protocol. It returns the data to relay, whether to disconnect the
+// client afterwards, and whether to reset the whole link now.
+func (l *link) inspect(to direction, data []byte) (pass []byte, last, cut bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if to == toClient {
@@ -89,9 +89,9 @@ func (l *link) look(to direction, data []byte) (pass []byte, last, cut bool) {
 	return data, l.dialogue.client(data, l.proxy.decide), false
 }
 
-func (l *link) send(to direction, pieces <-chan piece) {
+func (l *link) send(to direction, chunks <-chan chunk) {
 	conn := l.conns[to]
-	for p := range pieces {
+	for p := range chunks {
 		if !l.pass(p.due) {
 			return
 		}
@@ -124,8 +124,7 @@ func put(conn net.Conn, data []byte) error {
 	return err
 }
 
-// pass waits until data may go on its way, and answers false when there is no
-// way any more.
+// pass waits until data may be sent. It returns false if the link is reset.
 func (l *link) pass(due time.Time) bool {
 	if wait := time.Until(due); wait > 0 {
 		select {

@@ -13,18 +13,20 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/stepmill/stepmill/test/faultproxy"
+	"github.com/stepmill/stepmill/test/lane"
 	"github.com/stepmill/stepmill/test/postgres"
 )
 
-// scene is a database with a proxy in front of it.
-type scene struct {
+// proxiedDatabase is a database with a proxy in front of it.
+type proxiedDatabase struct {
 	*faultproxy.Proxy
 	direct *pgx.Conn
 	url    string // through the proxy
 }
 
-func newScene(t *testing.T, seed uint64) *scene {
+func newProxiedDatabase(t *testing.T, seed uint64) *proxiedDatabase {
 	t.Helper()
+	lane.NotShort(t)
 	url := postgres.Shared(t).NewDatabase(t)
 	direct, err := pgx.Connect(t.Context(), url)
 	if err != nil {
@@ -36,19 +38,19 @@ func newScene(t *testing.T, seed uint64) *scene {
 	}
 	target := direct.PgConn().Conn().RemoteAddr().String()
 	p := faultproxy.Start(t, faultproxy.Options{Target: target, Postgres: true, Seed: seed})
-	return &scene{p, direct, strings.Replace(url, target, p.Addr(), 1)}
+	return &proxiedDatabase{p, direct, strings.Replace(url, target, p.Addr(), 1)}
 }
 
-func (s *scene) connect(t *testing.T) *pgx.Conn {
+func (s *proxiedDatabase) connect(t *testing.T) *pgx.Conn {
 	t.Helper()
 	config, err := pgx.ParseConfig(s.url)
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Messages arrive in pieces.
+	// Messages arrive in fragments.
 	config.DialFunc = func(ctx context.Context, network, address string) (net.Conn, error) {
 		conn, err := new(net.Dialer).DialContext(ctx, network, address)
-		return dripping{conn}, err
+		return fragmenting{conn}, err
 	}
 	conn, err := pgx.ConnectConfig(t.Context(), config)
 	if err != nil {
@@ -58,11 +60,11 @@ func (s *scene) connect(t *testing.T) *pgx.Conn {
 	return conn
 }
 
-// dripping is a connection that sends short pieces of odd sizes, and long
-// messages at once in the end.
-type dripping struct{ net.Conn }
+// fragmenting is a connection that sends small fragments of odd sizes, which grow with
+// the length of a message.
+type fragmenting struct{ net.Conn }
 
-func (d dripping) Write(data []byte) (int, error) {
+func (d fragmenting) Write(data []byte) (int, error) {
 	sent := 0
 	for size := 1; sent < len(data); size = size*2 + 1 {
 		n, err := d.Conn.Write(data[sent:min(sent+size, len(data))])
@@ -73,7 +75,7 @@ func (d dripping) Write(data []byte) (int, error) {
 	return sent, nil
 }
 
-func (s *scene) rows(t *testing.T) int {
+func (s *proxiedDatabase) rows(t *testing.T) int {
 	t.Helper()
 	var n int
 	if err := s.direct.QueryRow(t.Context(), "SELECT count(*) FROM t").Scan(&n); err != nil {
@@ -82,8 +84,8 @@ func (s *scene) rows(t *testing.T) int {
 	return n
 }
 
-// ways are how a client may commit a row.
-var ways = []struct {
+// commitMethods are the ways in which a client can commit a row.
+var commitMethods = []struct {
 	name string
 	do   func(context.Context, *pgx.Conn) error
 }{
@@ -116,7 +118,7 @@ var ways = []struct {
 		}
 		return conn.SendBatch(ctx, batch).Close()
 	}},
-	{"pipeline with answers to each", func(ctx context.Context, conn *pgx.Conn) error {
+	{"pipeline with a response to each", func(ctx context.Context, conn *pgx.Conn) error {
 		pipeline := conn.PgConn().StartPipeline(ctx)
 		for _, sql := range []string{"BEGIN", "INSERT INTO t VALUES (1)", "COMMIT", "SELECT 1"} {
 			pipeline.SendQueryParams(sql, nil, nil, nil, nil)
@@ -128,31 +130,31 @@ var ways = []struct {
 	}},
 }
 
-func TestTheAnswerToACommitIsLost(t *testing.T) {
+func TestLostCommitResponse(t *testing.T) {
 	t.Parallel()
-	for _, way := range ways {
-		t.Run(way.name, func(t *testing.T) {
+	for _, method := range commitMethods {
+		t.Run(method.name, func(t *testing.T) {
 			t.Parallel()
-			s := newScene(t, 1)
-			if err := way.do(t.Context(), s.connect(t)); err != nil {
+			s := newProxiedDatabase(t, 1)
+			if err := method.do(t.Context(), s.connect(t)); err != nil {
 				t.Fatalf("before any fault: %v", err)
 			}
 			s.LoseCommits(faultproxy.Commits{Probability: 1})
-			if err := way.do(t.Context(), s.connect(t)); err == nil {
-				t.Error("the client was told of its commit")
+			if err := method.do(t.Context(), s.connect(t)); err == nil {
+				t.Error("the client got a response to its commit")
 			}
 			if got := s.rows(t); got != 2 {
-				t.Errorf("there are %d rows, want 2: the commit had been answered", got)
+				t.Errorf("there are %d rows, want 2: the server had committed", got)
 			}
 			s.LoseCommits(faultproxy.Commits{Probability: 1, Early: 1})
 			conn := s.connect(t)
-			s.Refuse(true) // pgx also asks to cancel what it was cut off from
-			if err := way.do(t.Context(), conn); err == nil {
-				t.Error("the client was told of its commit")
+			s.Refuse(true) // pgx also tries to cancel the query
+			if err := method.do(t.Context(), conn); err == nil {
+				t.Error("the client got a response to its commit")
 			}
-			for deadline := time.Now().Add(20 * time.Second); s.rows(t) != 3; time.Sleep(time.Millisecond) {
+			for deadline := time.Now().Add(timeout); s.rows(t) != 3; time.Sleep(time.Millisecond) {
 				if time.Now().After(deadline) {
-					t.Fatalf("a commit that was sent is not carried out: %+v", s.Counts())
+					t.Fatalf("a commit that was sent has no effect: %+v", s.Counts())
 				}
 			}
 			if got := s.Counts(); got.Commits != 3 || got.Lost != 2 || got.LostEarly != 1 {
@@ -162,9 +164,9 @@ func TestTheAnswerToACommitIsLost(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoCommitIsAnswered(t *testing.T) {
+func TestOtherStatementsAreNotCut(t *testing.T) {
 	t.Parallel()
-	s := newScene(t, 1)
+	s := newProxiedDatabase(t, 1)
 	s.LoseCommits(faultproxy.Commits{Probability: 1})
 	conn := s.connect(t)
 	for _, sql := range []string{
@@ -182,7 +184,7 @@ func TestWhatIsNoCommitIsAnswered(t *testing.T) {
 		}
 	}
 	if _, err := conn.Exec(t.Context(), "INSERT INTO t VALUES ($1)", 3); err == nil {
-		t.Error("the client was told of a write that commits by itself")
+		t.Error("the client got a response to a write that commits implicitly")
 	}
 	if got := s.rows(t); got != 2 {
 		t.Errorf("there are %d rows, want 2", got)
@@ -192,17 +194,17 @@ func TestWhatIsNoCommitIsAnswered(t *testing.T) {
 	}
 }
 
-func TestASeedGivesTheSameFaults(t *testing.T) {
+func TestSameSeedGivesSameFaults(t *testing.T) {
 	t.Parallel()
 	outcomes := func(seed uint64) (row string) {
-		s := newScene(t, seed)
+		s := newProxiedDatabase(t, seed)
 		s.LoseCommits(faultproxy.Commits{Probability: 0.3, Early: 0.5})
 		conn := s.connect(t)
 		for range 60 {
 			if conn.IsClosed() {
 				conn = s.connect(t)
 			}
-			if ways[0].do(t.Context(), conn) == nil {
+			if commitMethods[0].do(t.Context(), conn) == nil {
 				row += "."
 			} else {
 				row += "x"
@@ -215,26 +217,26 @@ func TestASeedGivesTheSameFaults(t *testing.T) {
 	}
 	first := outcomes(7)
 	if n := strings.Count(first, "x"); n < 5 || n > 40 {
-		t.Errorf("%d of 60 were lost", n)
+		t.Errorf("%d of 60 responses were lost, want 5 to 40", n)
 	}
 	if second := outcomes(7); first != second {
 		t.Errorf("the same seed gave\n%s\n%s", first, second)
 	}
 	if other := outcomes(8); first == other {
-		t.Errorf("two seeds gave %s", other)
+		t.Errorf("two seeds gave the same %s", other)
 	}
 }
 
-func TestLargeMessagesAndTheirAnswersAreRelayed(t *testing.T) {
+func TestLargeMessagesAreRelayed(t *testing.T) {
 	t.Parallel()
-	s := newScene(t, 1)
+	s := newProxiedDatabase(t, 1)
 	s.LoseCommits(faultproxy.Commits{Probability: 0})
 	conn := s.connect(t)
 	large := bytes.Repeat([]byte("commit;Z\x00\x00\x00\x05I"), 200_000)
 	for range 3 {
 		var got []byte
 		if err := conn.QueryRow(t.Context(), "SELECT $1::bytea", large).Scan(&got); err != nil || !bytes.Equal(got, large) {
-			t.Fatalf("%d bytes came back, %v", len(got), err)
+			t.Fatalf("got %d bytes back, %v", len(got), err)
 		}
 	}
 	if got := s.Counts(); got.Commits != 0 {
@@ -244,7 +246,7 @@ func TestLargeMessagesAndTheirAnswersAreRelayed(t *testing.T) {
 
 func TestCancelAndEncryptionRequestsAreRelayed(t *testing.T) {
 	t.Parallel()
-	s := newScene(t, 1)
+	s := newProxiedDatabase(t, 1)
 	s.LoseCommits(faultproxy.Commits{Probability: 1})
 	s.url = strings.Replace(s.url, "sslmode=disable", "sslmode=prefer", 1)
 	conn := s.connect(t)
@@ -261,12 +263,12 @@ func TestCancelAndEncryptionRequestsAreRelayed(t *testing.T) {
 		case err := <-sleeping:
 			var refused *pgconn.PgError
 			if cancelled = true; err == nil || !errors.As(err, &refused) || refused.Code != "57014" {
-				t.Errorf("a cancelled query: %v", err)
+				t.Errorf("cancelled query: %v", err)
 			}
 		case <-time.After(10 * time.Millisecond):
 		}
 	}
-	if err := ways[0].do(t.Context(), conn); err == nil || s.Counts().Lost != 1 {
-		t.Errorf("a commit after the server refused to encrypt: %v, %+v", err, s.Counts())
+	if err := commitMethods[0].do(t.Context(), conn); err == nil || s.Counts().Lost != 1 {
+		t.Errorf("commit on an unencrypted connection: %v, %+v", err, s.Counts())
 	}
 }

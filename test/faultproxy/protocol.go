@@ -6,18 +6,17 @@ import (
 	"strings"
 )
 
-// Codes that stand in the place of a protocol version.
+// Codes that replace the protocol version in a startup message.
 const (
 	cancelRequest = 80877102
 	sslRequest    = 80877103
 	gssRequest    = 80877104
 )
 
-// bodyKept is how much of a message is looked at.
-const bodyKept = 64 << 10
+// maxBody is how much of a message is inspected.
+const maxBody = 64 << 10
 
-// framer finds the messages in a stream. The first ones of a client have no
-// type.
+// framer splits a stream into messages. The first messages of a client have no type.
 type framer struct {
 	typed bool
 	head  []byte
@@ -25,9 +24,9 @@ type framer struct {
 	rest  int
 }
 
-// feed takes data and tells of each message that ends in it, and after how
-// many bytes of it. It stops when tell answers false.
-func (f *framer) feed(data []byte, tell func(kind byte, body []byte, end int) bool) {
+// feed consumes data and calls yield for each message that ends in it, with the offset
+// of the end. It stops when yield returns false.
+func (f *framer) feed(data []byte, yield func(kind byte, body []byte, end int) bool) {
 	for pos := 0; ; {
 		size := 4
 		if f.typed {
@@ -42,39 +41,39 @@ func (f *framer) feed(data []byte, tell func(kind byte, body []byte, end int) bo
 			f.rest = max(0, int(binary.BigEndian.Uint32(f.head[size-4:]))-4)
 		}
 		n := min(f.rest, len(data)-pos)
-		f.body = append(f.body, data[pos:pos+min(n, bodyKept-len(f.body))]...)
+		f.body = append(f.body, data[pos:pos+min(n, maxBody-len(f.body))]...)
 		pos, f.rest = pos+n, f.rest-n
 		if f.rest > 0 {
 			return
 		}
 		kind, body := f.head[0], f.body
 		f.head, f.body = f.head[:0], f.body[:0]
-		if !tell(kind, body, pos) {
+		if !yield(kind, body, pos) {
 			return
 		}
 	}
 }
 
-// dialogue is what is known of a connection to PostgreSQL.
+// dialogue is the protocol state of a connection to PostgreSQL.
 type dialogue struct {
 	fromClient framer
 	fromServer framer
-	opaque     bool // encrypted, or nothing but a request to cancel
-	single     int  // answers of one byte that are due
+	opaque     bool // encrypted, or only a cancel request
+	single     int  // pending single-byte responses
 
 	statements map[string]statement
 	portals    map[string]statement
-	block      bool // in a transaction that was begun
-	committed  bool // a COMMIT was executed since the last request for an answer
-	wrote      bool // and a write outside of a transaction
+	block      bool // in an explicit transaction
+	committed  bool // a COMMIT was executed since the last Sync
+	wrote      bool // a write outside of a transaction was
 
-	asked    int // how often the server has to say that it is ready,
-	answered int // and how often it did
-	losing   int // which of these answers is lost, 0 if none is
+	asked    int // expected ReadyForQuery messages
+	answered int // received ReadyForQuery messages
+	losing   int // number of the ReadyForQuery that is lost, 0 if none
 }
 
-// client looks at what the client sends. It answers whether the client is to
-// be cut off when that is sent.
+// client inspects what the client sends. It reports whether to disconnect the client
+// after the data is sent.
 func (d *dialogue) client(data []byte, decide func(implicit bool) fate) (last bool) {
 	if d.opaque {
 		return false
@@ -87,9 +86,9 @@ func (d *dialogue) client(data []byte, decide func(implicit bool) fate) (last bo
 			for sql := range strings.SplitSeq(text(body), ";") {
 				d.execute(statementOf(sql))
 			}
-			last = d.ask(decide) || last
+			last = d.expectReady(decide) || last
 		case kind == 'S':
-			last = d.ask(decide) || last
+			last = d.expectReady(decide) || last
 		default:
 			d.extended(kind, body)
 		}
@@ -115,7 +114,7 @@ func (d *dialogue) startup(body []byte) {
 	}
 }
 
-// extended looks at the messages that prepare and execute statements.
+// extended handles the messages of the extended query protocol.
 func (d *dialogue) extended(kind byte, body []byte) {
 	name := text(body)
 	rest := body[min(len(body), len(name)+1):]
@@ -146,8 +145,8 @@ func (d *dialogue) execute(s statement) {
 	}
 }
 
-// ask notes that the server has to answer, and decides what becomes of it.
-func (d *dialogue) ask(decide func(implicit bool) fate) (last bool) {
+// expectReady records that a ReadyForQuery will come and decides whether it is lost.
+func (d *dialogue) expectReady(decide func(implicit bool) fate) (last bool) {
 	d.asked++
 	commits, implicit := d.committed || d.wrote, !d.committed
 	d.committed, d.wrote = false, false
@@ -161,8 +160,8 @@ func (d *dialogue) ask(decide func(implicit bool) fate) (last bool) {
 	return outcome == lostEarly
 }
 
-// server looks at what the server sends. It answers what of it to pass on, and
-// whether the answer has come that is lost.
+// server inspects what the server sends. It returns the data to relay, and whether the
+// lost response has arrived.
 func (d *dialogue) server(data []byte) (pass []byte, cut bool) {
 	for ; d.single > 0 && len(data) > 0; d.single-- {
 		d.opaque = d.opaque || data[0] != 'N'
@@ -188,13 +187,13 @@ func (d *dialogue) server(data []byte) (pass []byte, cut bool) {
 	return append(pass, data[:through]...), cut
 }
 
-// text is what stands before the first zero byte.
+// text returns the text before the first zero byte.
 func text(body []byte) string {
 	before, _, _ := bytes.Cut(body, []byte{0})
 	return string(before)
 }
 
-// statement is what a statement means for transactions.
+// statement is the effect of a statement on transactions.
 type statement int
 
 const (
@@ -227,7 +226,7 @@ func statementOf(sql string) statement {
 	}
 }
 
-// uncommented leaves out the comments before a statement.
+// uncommented removes the comments before a statement.
 func uncommented(sql string) string {
 	for {
 		sql = strings.TrimSpace(sql)

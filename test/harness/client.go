@@ -7,7 +7,6 @@ import (
 	"io"
 	"net/http"
 	"testing"
-	"time"
 )
 
 // Client calls the API of one server.
@@ -17,43 +16,42 @@ type Client struct {
 	http *http.Client
 }
 
-// NewClient makes a client with connections of its own.
+// NewClient returns a client with its own connections.
 func NewClient(url, key string) *Client {
 	transport := &http.Transport{MaxIdleConnsPerHost: 64}
-	return &Client{URL: url, Key: key, http: &http.Client{Transport: transport, Timeout: time.Minute}}
+	return &Client{URL: url, Key: key, http: &http.Client{Transport: transport, Timeout: Timeout}}
 }
 
-// With makes a client that shares the connections but shows another key.
+// With returns a client that shares the connections and uses another key.
 func (c *Client) With(key string) *Client { return &Client{URL: c.URL, Key: key, http: c.http} }
 
-// Close gives up the connections that are idle.
+// Close closes the idle connections.
 func (c *Client) Close() { c.http.CloseIdleConnections() }
 
-// Answer is a response that was read to its end.
-type Answer struct {
+// Response is a response with its whole body.
+type Response struct {
 	Status int
 	Header http.Header
 	Body   []byte
 }
 
-// Decode reads the JSON of the body.
-func (a Answer) Decode(t testing.TB, into any) {
+// Decode decodes the JSON body.
+func (r Response) Decode(t testing.TB, into any) {
 	t.Helper()
-	if err := json.Unmarshal(a.Body, into); err != nil {
-		t.Fatalf("decode the answer: %v\n%s", err, a.Body)
+	if err := json.Unmarshal(r.Body, into); err != nil {
+		t.Fatalf("decode the response: %v\n%s", err, r.Body)
 	}
 }
 
-// Do sends a request. The body is sent as JSON, or as it is when it is
-// json.RawMessage; nil means none. Headers are pairs of name and value. An
-// error means that there was no whole answer: whether the request had its
-// effect is not known.
-func (c *Client) Do(ctx context.Context, method, path string, body any, headers ...string) (Answer, error) {
+// Do sends a request. The body is encoded as JSON; nil means no body. Headers are pairs
+// of name and value. An error means that there was no complete response: the request
+// may or may not have taken effect.
+func (c *Client) Do(ctx context.Context, method, path string, body any, headers ...string) (Response, error) {
 	var content io.Reader
 	if body != nil {
 		text, err := json.Marshal(body)
 		if err != nil {
-			return Answer{}, err
+			return Response{}, err
 		}
 		content = bytes.NewReader(text)
 	}
@@ -62,18 +60,18 @@ func (c *Client) Do(ctx context.Context, method, path string, body any, headers 
 	}
 	response, err := c.Open(ctx, method, path, content, headers...)
 	if err != nil {
-		return Answer{}, err
+		return Response{}, err
 	}
 	defer response.Body.Close()
 	text, err := io.ReadAll(response.Body)
 	if err != nil {
-		return Answer{}, err
+		return Response{}, err
 	}
-	return Answer{response.StatusCode, response.Header, text}, nil
+	return Response{response.StatusCode, response.Header, text}, nil
 }
 
-// Open sends a request and returns its answer unread. The caller closes its
-// body.
+// Open sends a request and returns the response without reading it. The caller closes
+// its body.
 func (c *Client) Open(ctx context.Context, method, path string, content io.Reader, headers ...string) (*http.Response, error) {
 	request, err := http.NewRequestWithContext(ctx, method, c.URL+path, content)
 	if err != nil {
@@ -88,16 +86,15 @@ func (c *Client) Open(ctx context.Context, method, path string, content io.Reade
 	return c.http.Do(request)
 }
 
-// Expect sends a request and ends the test unless it is answered with the
-// status.
-func (c *Client) Expect(t testing.TB, status int, method, path string, body any, headers ...string) Answer {
+// Expect sends a request and fails the test unless the response has the status.
+func (c *Client) Expect(t testing.TB, status int, method, path string, body any, headers ...string) Response {
 	t.Helper()
-	answer, err := c.Do(t.Context(), method, path, body, headers...)
+	response, err := c.Do(t.Context(), method, path, body, headers...)
 	if err != nil {
 		t.Fatalf("%s %s: %v", method, path, err)
 	}
-	if answer.Status != status {
-		t.Fatalf("%s %s: status %d, want %d\n%s", method, path, answer.Status, status, answer.Body)
+	if response.Status != status {
+		t.Fatalf("%s %s: status %d, want %d\n%s", method, path, response.Status, status, response.Body)
 	}
-	return answer
+	return response
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -16,60 +17,58 @@ import (
 )
 
 const (
-	// databaseVariable says where the servers under test keep their data: in the
-	// data directory, or with "postgres" in a database of its own for each.
+	// databaseVariable selects where the servers under test store their data: in the
+	// data directory, or for "postgres" in a PostgreSQL database for each directory.
 	databaseVariable = "STEPMILL_TEST_DATABASE"
-	// urlFile says, in a data directory, which database belongs to it.
+	// urlFile is the file in a data directory with the URL of its database.
 	urlFile = "database-url"
-	// lease is how long the runs of a killed node stay its own: tests do not
-	// wait as long as people do.
-	lease = "2s"
+	// lease is shorter than the default, so that tests wait less for killed nodes.
+	lease = "3s"
 )
 
-// OnPostgres tells that the servers under test are nodes on PostgreSQL.
+// OnPostgres reports whether the servers under test use PostgreSQL.
 func OnPostgres() bool { return os.Getenv(databaseVariable) == "postgres" }
 
-// embeddedOnly has the tests that were left to the embedded database, and why.
+// embeddedOnly has the tests that were skipped on PostgreSQL, with reasons.
 var embeddedOnly struct {
 	sync.Mutex
 	tests []string
 }
 
-// EmbeddedOnly is the first word of a test about something that only the
-// embedded database has. On PostgreSQL it ends the test; which ones it ended is
-// listed when all have run.
-func EmbeddedOnly(t testing.TB, because string) {
+// EmbeddedOnly skips the test on PostgreSQL. Tests of features that only the embedded
+// database has call it first. The skipped tests are listed at the end.
+func EmbeddedOnly(t testing.TB, reason string) {
 	t.Helper()
-	if because == "" {
-		t.Fatal("say why this test is about the embedded database")
+	if reason == "" {
+		t.Fatal("EmbeddedOnly needs a reason")
 	}
 	if !OnPostgres() {
 		return
 	}
 	embeddedOnly.Lock()
-	embeddedOnly.tests = append(embeddedOnly.tests, t.Name()+": "+because)
+	embeddedOnly.tests = append(embeddedOnly.tests, t.Name()+": "+reason)
 	embeddedOnly.Unlock()
-	t.Skip("about the embedded database: " + because)
+	t.Skip("embedded database only: " + reason)
 }
 
-// report lists what was not tested on PostgreSQL.
-func report() {
+// printSkipped lists the tests that were skipped on PostgreSQL.
+func printSkipped() {
 	embeddedOnly.Lock()
 	defer embeddedOnly.Unlock()
 	if len(embeddedOnly.tests) == 0 {
 		return
 	}
 	slices.Sort(embeddedOnly.tests)
-	fmt.Printf("%d tests are about the embedded database only:\n\t%s\n", len(embeddedOnly.tests), strings.Join(embeddedOnly.tests, "\n\t"))
+	fmt.Printf("%d tests are for the embedded database only:\n\t%s\n", len(embeddedOnly.tests), strings.Join(embeddedOnly.tests, "\n\t"))
 }
 
-// DatabaseURL is the database that belongs to a data directory.
+// DatabaseURL returns the URL of the database that belongs to a data directory.
 func DatabaseURL(dir string) (string, error) {
 	text, err := os.ReadFile(filepath.Join(dir, urlFile))
 	return string(text), err
 }
 
-// isNew tells whether nobody has kept data for this directory so far.
+// isNew reports whether a data directory has no data yet.
 func isNew(dir string) bool {
 	name := "stepmill.db"
 	if OnPostgres() {
@@ -79,36 +78,65 @@ func isNew(dir string) bool {
 	return os.IsNotExist(err)
 }
 
-// Where are the arguments with which a command finds the data of a directory,
-// of which a server may or may not have been started.
-func Where(t testing.TB, dir string) []string {
+// DataArgs returns the arguments with which a command finds the data of a directory,
+// even if no server was started on it yet.
+func DataArgs(t testing.TB, dir string) []string {
 	t.Helper()
 	if !OnPostgres() {
 		return []string{"--data-dir", dir}
 	}
-	where, err := provide(dir)
+	where, err := ensureDatabase(dir, false)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return append(where, "--data-dir", dir)
 }
 
-// provide gives a data directory a database and a master key, if it has none,
-// and answers with what a node needs to be told.
-func provide(dir string) ([]string, error) {
+// ensureDatabase gives a data directory a database and a master key unless it has them,
+// and returns the arguments for a node. An empty database has no tables.
+func ensureDatabase(dir string, empty bool) ([]string, error) {
 	url, err := DatabaseURL(dir)
 	if os.IsNotExist(err) {
-		url, err = newDatabase(dir)
+		url, err = newDatabase(dir, empty)
 	}
 	return []string{"--database-url", url}, err
 }
 
-func newDatabase(dir string) (string, error) {
+// migrated makes a database with empty tables. Copying it is faster than migrating a
+// database for every server.
+var migrated = sync.OnceValues(func() (string, error) {
 	server, err := postgres.Durable()
 	if err != nil {
 		return "", err
 	}
-	name, err := server.MakeDatabase(context.Background(), "template0")
+	name, err := server.CreateDatabase(context.Background(), "template0")
+	if err != nil {
+		return "", err
+	}
+	path, err := Binary()
+	if err != nil {
+		return "", err
+	}
+	cmd := exec.Command(path, "migrate", "--database-url", server.URL(name))
+	cmd.Env = Environ()
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("stepmill migrate: %w\n%s", err, out)
+	}
+	return name, nil
+})
+
+func newDatabase(dir string, empty bool) (string, error) {
+	server, err := postgres.Durable()
+	if err != nil {
+		return "", err
+	}
+	template := "template0"
+	if !empty {
+		if template, err = migrated(); err != nil {
+			return "", err
+		}
+	}
+	name, err := server.CreateDatabase(context.Background(), template)
 	if err != nil {
 		return "", err
 	}
@@ -122,7 +150,7 @@ func newDatabase(dir string) (string, error) {
 	return url, os.WriteFile(filepath.Join(dir, urlFile), []byte(url), 0o600)
 }
 
-// WriteMasterKey makes a master key for nodes to share.
+// WriteMasterKey writes a new master key to a file.
 func WriteMasterKey(path string) error {
 	key := make([]byte, 32)
 	_, _ = rand.Read(key) // never fails
@@ -133,7 +161,7 @@ func WriteMasterKey(path string) error {
 func dropDatabase(t testing.TB, dir string) {
 	url, err := DatabaseURL(dir)
 	if err != nil {
-		return // it never had one
+		return // it has none
 	}
 	server, err := postgres.Durable()
 	if err == nil {

@@ -1,90 +1,53 @@
-// Package harness starts the real binary for the black-box tests: it builds it
-// once per test process, runs servers and commands, speaks to the API over HTTP
-// and keeps what the processes print. It does not know what is tested.
+// Package harness runs the real binary for the black-box tests. It builds the binary
+// once per test process, or once for all of them, runs servers and commands, calls the
+// API over HTTP and records what the processes print. It does not know what is tested.
 package harness
 
 import (
 	"errors"
+	"flag"
 	"fmt"
 	"math/rand/v2"
 	"os"
 	"os/exec"
-	"path/filepath"
-	"runtime"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 )
 
-const command = "github.com/stepmill/stepmill/cmd/stepmill"
-
-// program is one that this test process builds when it is first asked for.
-type program struct {
-	tags string
-	once sync.Once
-	dir  string
-	path string
-	err  error
-}
-
-var (
-	product program
-	// fragile dies, panics or pauses where it is told to.
-	fragile = program{tags: "failpoint"}
-)
-
-// Main runs the tests of a package and removes the binaries they built.
+// Main runs the tests of a package and removes the binaries they built. With -short it
+// runs none.
 func Main(m *testing.M) {
+	flag.Parse()
+	if testing.Short() {
+		fmt.Println("black-box tests run in make test")
+		return
+	}
 	defer func() {
-		for _, p := range []*program{&product, &fragile} {
-			if p.dir != "" {
-				_ = os.RemoveAll(p.dir)
-			}
+		for _, p := range []*program{&productBuild, &failpointBuild} {
+			p.remove()
 		}
 	}()
 	switch os.Getenv(databaseVariable) {
 	case "", "sqlite", "postgres":
 	default:
-		panic(databaseVariable + " is sqlite or postgres")
+		panic(databaseVariable + " must be sqlite or postgres")
 	}
-	defer report()
+	defer printSkipped()
 	m.Run()
 }
 
-// Binary is the path of the program under test. It has the race detector in it
-// when the tests have.
-func Binary() (string, error) { return product.binary() }
-
-func (p *program) binary() (string, error) {
-	p.once.Do(func() { p.path, p.err = p.build() })
-	return p.path, p.err
+// SetParallel sets how many parallel tests run at a time, unless -parallel does. Tests
+// that mostly wait can be more than there are CPUs. It must be called before Main.
+func SetParallel(tests int) {
+	if err := flag.Set("test.parallel", strconv.Itoa(tests)); err != nil {
+		panic(err)
+	}
 }
 
-func (p *program) build() (string, error) {
-	dir, err := os.MkdirTemp("", "stepmill-test-")
-	if err != nil {
-		return "", err
-	}
-	p.dir = dir
-	path := filepath.Join(dir, "stepmill")
-	if runtime.GOOS == "windows" {
-		path += ".exe"
-	}
-	args := []string{"build", "-buildvcs=false", "-tags", p.tags, "-o", path}
-	if raceEnabled {
-		args = append(args, "-race")
-	}
-	out, err := exec.Command("go", append(args, command)...).CombinedOutput()
-	if err != nil {
-		return "", fmt.Errorf("build %s: %w\n%s", command, err, out)
-	}
-	return path, nil
-}
-
-// Environ is the environment of the processes under test: that of the tests
-// without settings of Stepmill, and with the given ones.
+// Environ returns the environment for processes under test: that of the tests without
+// Stepmill's settings, plus the given ones.
 func Environ(set ...string) []string {
 	var env []string
 	for _, entry := range os.Environ() {
@@ -98,8 +61,8 @@ func Environ(set ...string) []string {
 
 const seedVariable = "CRASH_SEED"
 
-// Seed is where the random choices of a test come from: new every time, or the
-// one in the environment.
+// Seed returns a new seed for the random choices of a test, or the one from the
+// environment.
 func Seed(t testing.TB) uint64 {
 	t.Helper()
 	seed := uint64(time.Now().UnixNano())
@@ -113,27 +76,27 @@ func Seed(t testing.TB) uint64 {
 	return seed
 }
 
-// Random makes a source of random choices from a seed and a stream's number.
+// Random returns a random source for a seed and a stream number.
 func Random(seed uint64, stream int) *rand.Rand { return rand.New(rand.NewPCG(seed, uint64(stream))) }
 
-// Result is how a command ended.
+// Result is the result of a command.
 type Result struct {
 	Stdout, Stderr string
 	Code           int
 	Took           time.Duration
 }
 
-// Run runs a command of the binary to its end, which must come within a minute.
+// Run runs a command and waits until it exits.
 func Run(t testing.TB, env []string, args ...string) Result {
 	t.Helper()
-	return product.run(t, env, args)
+	return productBuild.run(t, env, args)
 }
 
-// RunFailing does the same with a binary that fails where it is told to: see
-// Options.Fail.
-func RunFailing(t testing.TB, fail string, args ...string) Result {
+// RunWithFailpoint runs a command of the binary that is built with failpoints. See
+// Options.Failpoint.
+func RunWithFailpoint(t testing.TB, failpoint string, args ...string) Result {
 	t.Helper()
-	return fragile.run(t, []string{"FP=" + fail}, args)
+	return failpointBuild.run(t, []string{"FP=" + failpoint}, args)
 }
 
 func (p *program) run(t testing.TB, env, args []string) Result {
@@ -145,15 +108,15 @@ func (p *program) run(t testing.TB, env, args []string) Result {
 	var stdout, stderr strings.Builder
 	cmd := exec.CommandContext(t.Context(), path, args...)
 	cmd.Env, cmd.Stdout, cmd.Stderr = Environ(env...), &stdout, &stderr
-	begun := time.Now()
+	started := time.Now()
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	guard := time.AfterFunc(time.Minute, func() { _ = cmd.Process.Kill() })
+	watchdog := time.AfterFunc(Timeout, func() { _ = cmd.Process.Kill() })
 	err = cmd.Wait()
-	took := time.Since(begun)
-	if !guard.Stop() {
-		t.Fatalf("stepmill %s did not end\n%s%s", strings.Join(args, " "), stdout.String(), stderr.String())
+	took := time.Since(started)
+	if !watchdog.Stop() {
+		t.Fatalf("stepmill %s did not exit\n%s%s", strings.Join(args, " "), stdout.String(), stderr.String())
 	}
 	var failed *exec.ExitError
 	if err != nil && !errors.As(err, &failed) {
@@ -161,6 +124,3 @@ func (p *program) run(t testing.TB, env, args []string) Result {
 	}
 	return Result{stdout.String(), stderr.String(), cmd.ProcessState.ExitCode(), took}
 }
-
-// UnderRace tells whether the servers are built with the race detector.
-func UnderRace() bool { return raceEnabled }

@@ -8,35 +8,33 @@ import (
 )
 
 const (
-	// kept is how much of the end of an output is kept.
-	kept = 64 << 10
-	// suspects is how many suspicious lines are kept.
-	suspects = 20
+	// tailSize is how much of the end of an output is stored.
+	tailSize = 64 << 10
+	// maxSuspicious is how many suspicious lines are stored.
+	maxSuspicious = 20
 )
 
-// suspicious are lines that a healthy server never prints, whatever happens to
-// it from outside.
-var suspicious = regexp.MustCompile(`WARNING: DATA RACE|^panic:|^fatal error:|"level":"ERROR"`)
+// suspiciousLine matches lines that a healthy server never prints.
+var suspiciousLine = regexp.MustCompile(`WARNING: DATA RACE|^panic:|^fatal error:|"level":"ERROR"`)
 
-// harmless are lines that look worse than they are: a server that is about to
-// stop is asked whether it is ready.
-var harmless = regexp.MustCompile(`"error":"unavailable: not ready: the service is shutting down"`)
+// harmlessLine matches suspicious lines that are expected: readiness checks of a server
+// that is shutting down.
+var harmlessLine = regexp.MustCompile(`"error":"unavailable: not ready: the service is shutting down"`)
 
-// output collects what a process prints: its end, and every line that should
-// not be there.
+// output stores the end of what a process prints, and its suspicious lines.
 type output struct {
-	mu      sync.Mutex
-	tail    []byte
-	line    []byte // the last line, as far as it was written
-	found   []string
-	notice  map[string]int // how many lines had a text
-	changed chan struct{}
+	mu         sync.Mutex
+	tail       []byte
+	line       []byte // the last line, if it is incomplete
+	suspicious []string
+	counted    map[string]int // number of lines by text
+	changed    chan struct{}
 }
 
-func newOutput(notice ...string) *output {
-	o := &output{changed: make(chan struct{}), notice: map[string]int{}}
-	for _, text := range notice {
-		o.notice[text] = 0
+func newOutput(counted ...string) *output {
+	o := &output{changed: make(chan struct{}), counted: map[string]int{}}
+	for _, text := range counted {
+		o.counted[text] = 0
 	}
 	return o
 }
@@ -46,7 +44,7 @@ func (o *output) Write(data []byte) (int, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.tail = append(o.tail, data...)
-	if over := len(o.tail) - kept; over > kept {
+	if over := len(o.tail) - tailSize; over > tailSize {
 		o.tail = append([]byte(nil), o.tail[over:]...)
 	}
 	o.line = append(o.line, data...)
@@ -55,12 +53,12 @@ func (o *output) Write(data []byte) (int, error) {
 		if !whole {
 			break
 		}
-		if len(o.found) < suspects && suspicious.Match(line) && !harmless.Match(line) {
-			o.found = append(o.found, string(line))
+		if len(o.suspicious) < maxSuspicious && suspiciousLine.Match(line) && !harmlessLine.Match(line) {
+			o.suspicious = append(o.suspicious, string(line))
 		}
-		for text := range o.notice {
+		for text := range o.counted {
 			if bytes.Contains(line, []byte(text)) {
-				o.notice[text]++
+				o.counted[text]++
 			}
 		}
 		o.line = rest
@@ -76,21 +74,21 @@ func (o *output) text() string {
 	return string(o.tail)
 }
 
-func (o *output) noticed(text string) int {
+func (o *output) countLogged(text string) int {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return o.notice[text]
+	return o.counted[text]
 }
 
-func (o *output) suspects() []string {
+func (o *output) suspiciousLines() []string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return append([]string(nil), o.found...)
+	return append([]string(nil), o.suspicious...)
 }
 
-// await waits for text that matches the pattern and returns its first group.
-func (o *output) await(pattern *regexp.Regexp, ended <-chan struct{}, atMost time.Duration) (string, bool) {
-	timer := time.NewTimer(atMost)
+// await waits until the output matches the pattern and returns the first group.
+func (o *output) await(pattern *regexp.Regexp, ended <-chan struct{}) (string, bool) {
+	timer := time.NewTimer(Timeout)
 	defer timer.Stop()
 	for last := false; ; {
 		o.mu.Lock()

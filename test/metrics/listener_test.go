@@ -9,30 +9,29 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/stepmill/stepmill/test/harness"
 )
 
-// What is shown is what the documentation lists, and all of it.
-func TestNames(t *testing.T) {
+// The exported metrics are exactly those in the documentation.
+func TestMetricsMatchDocumentation(t *testing.T) {
 	t.Parallel()
 	s := start(t, t.TempDir())
 	s.call(t, s.Key, "GET", "/v1/workflows", nil)
-	if diff := cmp.Diff(documented(t, "PostgreSQL"), s.shown(t)); diff != "" {
-		t.Errorf("(-documented +shown):\n%s", diff)
+	if diff := cmp.Diff(documented(t, "PostgreSQL"), s.metricNames(t)); diff != "" {
+		t.Errorf("metrics (-documented +exported):\n%s", diff)
 	}
 	for _, part := range []string{"go_goroutines ", "process_cpu_seconds_total ", `stepmill_build_info{go_version="go`, `role="serve"} 1`} {
 		if !strings.Contains(s.text(t), part) {
-			t.Errorf("there is no %s", part)
+			t.Errorf("the metrics do not contain %s", part)
 		}
 	}
 }
 
-// shown are the names and kinds of what is told.
-func (s *service) shown(t *testing.T) (names []string) {
+// metricNames returns the names and types of the exported metrics.
+func (s *service) metricNames(t *testing.T) (names []string) {
 	t.Helper()
 	for _, match := range regexp.MustCompile(`(?m)^# TYPE (stepmill_\w+) (\w+)$`).FindAllStringSubmatch(s.text(t), -1) {
 		names = append(names, match[1]+" "+match[2])
@@ -40,8 +39,8 @@ func (s *service) shown(t *testing.T) (names []string) {
 	return names
 }
 
-// documented are those of the documentation, without what only another database
-// has.
+// documented returns the metrics in the documentation, without those of another
+// database.
 func documented(t *testing.T, without string) (names []string) {
 	t.Helper()
 	file, err := os.Open("../../docs/operations.md")
@@ -59,34 +58,33 @@ func documented(t *testing.T, without string) (names []string) {
 	return names
 }
 
-// Nothing that belongs to a workspace is shown: no name, no id, no path, no
-// value.
-func TestNothingOfAWorkspaceIsShown(t *testing.T) {
+// Metrics expose nothing of a workspace: no names, ids, paths or values.
+func TestMetricsExposeNoTenantData(t *testing.T) {
 	t.Parallel()
 	s := start(t, t.TempDir())
 	r := newReceiver(t)
 	key := s.tenant(t, "pro")
 	const canary = "canary7c1f"
-	s.must(t, key, 201, "PUT", "/v1/secrets/"+canary, map[string]any{"value": canary + "-value"}, "")
+	s.expect(t, key, 201, "PUT", "/v1/secrets/"+canary, map[string]any{"value": canary + "-value"}, "")
 	broken := step(canary, "data.set", map[string]any{"values": map[string]any{"x": "${{ trigger.payload." + canary + ".x + 1 }}"}})
 	broken["on_error"] = "continue"
 	wf := s.workflow(t, key, canary, broken, fetch(canary+"2", r.URL+"/"+canary+"?secret=${{ secrets."+canary+" }}"),
 		step("stop", "flow.stop", map[string]any{"status": "failed", "message": canary}))
-	hook := s.must(t, key, 201, "POST", "/v1/webhooks", map[string]any{"url": r.URL + "/" + canary, "events": []string{"run.failed"}}, "id")
+	hook := s.expect(t, key, 201, "POST", "/v1/webhooks", map[string]any{"url": r.URL + "/" + canary, "events": []string{"run.failed"}}, "id")
 	s.run(t, key, wf)
 	s.call(t, key, "GET", "/v1/"+canary, nil)
 	s.call(t, key, strings.ToUpper(canary), "/v1/workflows/"+wf, nil)
 	s.eventually(t, sample{`stepmill_webhook_attempts_total{outcome="delivered"}`: 1, `stepmill_run_failures_total{code="stopped"}`: 1})
 	text := strings.ToLower(s.text(t))
-	for _, tabu := range []string{canary, "canary tenant", wf, hook, "wf_", "run_0", "ws_", "key_0", "evt_", "dlv_", strings.ToLower(key), strings.TrimPrefix(r.URL, "http://")} {
-		if strings.Contains(text, tabu) {
-			t.Errorf("the metrics show %q", tabu)
+	for _, forbidden := range []string{canary, "canary tenant", wf, hook, "wf_", "run_0", "ws_", "key_0", "evt_", "dlv_", strings.ToLower(key), strings.TrimPrefix(r.URL, "http://")} {
+		if strings.Contains(text, forbidden) {
+			t.Errorf("the metrics contain %q", forbidden)
 		}
 	}
 }
 
-// The listener shows what it is there for, and nothing else.
-func TestTheListener(t *testing.T) {
+// The listener serves metrics and health checks, and nothing else.
+func TestMetricsListener(t *testing.T) {
 	t.Parallel()
 	s := start(t, t.TempDir())
 	for path, status := range map[string]int{
@@ -105,58 +103,46 @@ func TestTheListener(t *testing.T) {
 	profiled.Expect(t, 404, "GET", "/debug/pprof/", nil)
 }
 
-// While the service stops, its metrics can still be watched, and say that it is
-// not ready.
-func TestAStopCanBeWatched(t *testing.T) {
+// During shutdown the metrics are still served and report that the service is not
+// ready.
+func TestMetricsDuringShutdown(t *testing.T) {
 	t.Parallel()
-	s := start(t, t.TempDir(), "--drain-delay", "2s")
+	s := start(t, t.TempDir(), "--drain-delay", "1h")
 	s.Signal(t, syscall.SIGTERM)
 	s.eventually(t, sample{"stepmill_ready": 0})
-	answer := s.metrics.Expect(t, http.StatusServiceUnavailable, "GET", "/readyz", nil)
-	if !strings.Contains(string(answer.Body), "shutting down") {
-		t.Errorf("%s", answer.Body)
+	response := s.metrics.Expect(t, http.StatusServiceUnavailable, "GET", "/readyz", nil)
+	if !strings.Contains(string(response.Body), "shutting down") {
+		t.Errorf("%s", response.Body)
 	}
-	if exit := s.Wait(t, 30*time.Second); exit.Code != 0 {
-		t.Errorf("exit code %d", exit.Code)
-	}
+	s.Signal(t, syscall.SIGTERM) // the second signal ends it at once
+	s.Wait(t)
 	if _, err := s.metrics.Do(t.Context(), "GET", "/healthz", nil); err == nil {
-		t.Error("the listener has outlived the service")
+		t.Error("the listener still responds after the service has exited")
 	}
 }
 
-// In safe mode runs are accepted and wait, and that shows.
-func TestSafeMode(t *testing.T) {
+// In safe mode runs are accepted and stay queued, as the metrics show.
+func TestSafeModeMetrics(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	first := start(t, dir)
 	wf := first.workflow(t, first.Key, "one", set("a"))
 	first.Stop(t)
 	for range 5 {
-		s, err := harness.Spawn(harness.Options{Dir: dir, Fail: "at_start:exit"})
-		if err != nil {
-			t.Fatal(err)
-		}
-		<-s.Gone()
+		harness.StartProcess(t, harness.Options{Dir: dir, Failpoint: "at_start:exit"}).Wait(t)
 	}
-	s, err := harness.Spawn(harness.Options{Dir: dir, Args: withMetrics})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close(t)
-	if err := s.AwaitReadyLine(); err != nil {
-		t.Fatal(err)
-	}
-	safe := &service{Server: s, codes: map[string]float64{}, classes: map[string]float64{}}
-	safe.metrics = harness.NewClient("http://"+s.AwaitLog(t, `"msg":"metrics are served","address":"([^"]+)"`), "")
-	safe.must(t, first.Key, 201, "POST", "/v1/workflows/"+wf+"/runs", map[string]any{}, "id")
+	s := harness.StartProcess(t, harness.Options{Dir: dir, Args: withMetrics})
+	s.AwaitListening(t)
+	safe := watch(t, s)
+	safe.expect(t, first.Key, 201, "POST", "/v1/workflows/"+wf+"/runs", map[string]any{}, "id")
 	safe.eventually(t, sample{"stepmill_ready": 0, "stepmill_runs_queued": 1, "stepmill_runs_active": 0})
 	if age := safe.scrape(t)["stepmill_runs_oldest_ready_seconds"]; age <= 0 {
-		t.Errorf("the run has waited for %v", age)
+		t.Errorf("age of the oldest ready run is %v, want more than 0", age)
 	}
 }
 
-// A stream is open for as long as its client wants, and is no slow request.
-func TestStreams(t *testing.T) {
+// An open stream is counted as a stream, not as a slow request.
+func TestStreamMetrics(t *testing.T) {
 	t.Parallel()
 	s := start(t, t.TempDir())
 	response, err := s.Open(t.Context(), "GET", "/v1/events/stream", nil)
@@ -166,7 +152,7 @@ func TestStreams(t *testing.T) {
 	defer response.Body.Close()
 	s.eventually(t, sample{"stepmill_http_streams": 1})
 	if n := s.scrape(t)["stepmill_http_connections"]; n < 1 {
-		t.Errorf("%v connections", n)
+		t.Errorf("%v connections, want at least 1", n)
 	}
 	response.Body.Close()
 	s.eventually(t, sample{

@@ -1,9 +1,8 @@
-// Package metrics_test does things to the real binary and then looks whether its
-// metrics tell just that.
+// Package metrics_test uses the real binary and checks that its metrics report what
+// happened.
 package metrics_test
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -14,82 +13,86 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stepmill/stepmill/test/flow"
 	"github.com/stepmill/stepmill/test/harness"
 )
 
-func TestMain(m *testing.M) { harness.Main(m) }
+func TestMain(m *testing.M) {
+	harness.SetParallel(4)
+	harness.Main(m)
+}
 
-// patience is how long something may take to show.
-const patience = 20 * time.Second
+// timeout is how long a test waits for a metric.
+const timeout = harness.Timeout
 
-// service is a server whose metrics are watched, and what its clients saw.
+// service is a server with a client of its metrics and counts of its responses.
 type service struct {
 	*harness.Server
 	metrics *harness.Client
 
 	mu      sync.Mutex
-	codes   map[string]float64 // error codes of the answers
-	classes map[string]float64 // answers by "METHOD 2xx"
+	codes   map[string]float64 // error codes of the responses
+	classes map[string]float64 // responses by "METHOD 2xx"
 }
 
 var withMetrics = []string{"--metrics-listen", "127.0.0.1:0", "--egress-allow", "127.0.0.0/8"}
 
 func start(t *testing.T, dir string, args ...string) *service {
 	t.Helper()
-	s := &service{Server: harness.Start(t, dir, append(args, withMetrics...)...), codes: map[string]float64{}, classes: map[string]float64{}}
-	s.metrics = harness.NewClient("http://"+s.AwaitLog(t, `"msg":"metrics are served","address":"([^"]+)"`), "")
-	return s
+	return watch(t, harness.Start(t, dir, append(args, withMetrics...)...))
 }
 
-// call sends a request and notes its answer.
-func (s *service) call(t *testing.T, key, method, path string, body any, headers ...string) harness.Answer {
+// watch connects to the metrics of a server.
+func watch(t *testing.T, s *harness.Server) *service {
 	t.Helper()
-	answer, err := s.With(key).Do(t.Context(), method, path, body, headers...)
+	return &service{Server: s, metrics: s.Metrics(t), codes: map[string]float64{}, classes: map[string]float64{}}
+}
+
+// call sends a request and counts its response.
+func (s *service) call(t *testing.T, key, method, path string, body any, headers ...string) harness.Response {
+	t.Helper()
+	response, err := s.With(key).Do(t.Context(), method, path, body, headers...)
 	if err != nil {
 		t.Fatalf("%s %s: %v", method, path, err)
 	}
-	var failure struct {
-		Error struct{ Code string }
-	}
-	_ = json.Unmarshal(answer.Body, &failure) // many have none
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if failure.Error.Code != "" && answer.Status >= 400 {
-		s.codes[failure.Error.Code]++
+	if code := flow.ErrorCode(response); code != "" && response.Status >= 400 {
+		s.codes[code]++
 	}
-	s.classes[fmt.Sprintf("%s %dxx", method, answer.Status/100)]++
-	return answer
+	s.classes[fmt.Sprintf("%s %dxx", method, response.Status/100)]++
+	return response
 }
 
-// must sends a request that is answered with a status, and returns the member
-// of the answer.
-func (s *service) must(t *testing.T, key string, status int, method, path string, body any, member string, headers ...string) string {
+// expect sends a request, checks the status of the response, and returns a member of its
+// body.
+func (s *service) expect(t *testing.T, key string, status int, method, path string, body any, member string, headers ...string) string {
 	t.Helper()
-	answer := s.call(t, key, method, path, body, headers...)
-	if answer.Status != status {
-		t.Fatalf("%s %s: %d, want %d\n%s", method, path, answer.Status, status, answer.Body)
+	response := s.call(t, key, method, path, body, headers...)
+	if response.Status != status {
+		t.Fatalf("%s %s: %d, want %d\n%s", method, path, response.Status, status, response.Body)
 	}
 	if member == "" {
 		return ""
 	}
 	var object map[string]any
-	answer.Decode(t, &object)
+	response.Decode(t, &object)
 	text, _ := object[member].(string)
 	return text
 }
 
-// workflow makes a workflow of steps.
+// workflow makes a workflow with steps.
 func (s *service) workflow(t *testing.T, key, name string, steps ...map[string]any) string {
 	t.Helper()
-	id := s.must(t, key, 201, "POST", "/v1/workflows", map[string]any{"name": name}, "id")
-	s.must(t, key, 200, "PATCH", "/v1/workflows/"+id, map[string]any{"steps": steps}, "")
+	id := s.expect(t, key, 201, "POST", "/v1/workflows", map[string]any{"name": name}, "id")
+	s.expect(t, key, 200, "PATCH", "/v1/workflows/"+id, map[string]any{"steps": steps}, "")
 	return id
 }
 
-// run runs a workflow to its end and tells how that was.
+// run runs a workflow and returns the final status of the run.
 func (s *service) run(t *testing.T, key, workflow string) string {
 	t.Helper()
-	return s.must(t, key, 200, "POST", "/v1/workflows/"+workflow+"/runs", map[string]any{}, "status", "Prefer", "wait=30")
+	return s.expect(t, key, 200, "POST", "/v1/workflows/"+workflow+"/runs", map[string]any{}, "status", "Prefer", "wait=60")
 }
 
 func step(id, uses string, with map[string]any) map[string]any {
@@ -104,7 +107,7 @@ func fetch(id, url string) map[string]any {
 	return step(id, "http.request", map[string]any{"url": url})
 }
 
-// sample is what the metrics tell at a moment, by name and labels.
+// sample has the values of metrics by name and labels.
 type sample map[string]float64
 
 func (s *service) scrape(t *testing.T) sample {
@@ -129,16 +132,24 @@ func (s *service) text(t *testing.T) string {
 	return string(s.metrics.Expect(t, 200, "GET", "/metrics", nil).Body)
 }
 
-// eventually looks until all values are as wanted.
+// eventually waits until metrics have the wanted values.
 func (s *service) eventually(t *testing.T, want sample) {
 	t.Helper()
-	for deadline := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
-		got, wrong := s.scrape(t), []string{}
+	s.await(t, func(got sample) (wrong []string) {
 		for name, value := range want {
 			if found, ok := got[name]; !ok || found != value {
 				wrong = append(wrong, fmt.Sprintf("%s is %v, want %v", name, found, value))
 			}
 		}
+		return wrong
+	})
+}
+
+// await waits until check finds nothing wrong.
+func (s *service) await(t *testing.T, check func(sample) (wrong []string)) {
+	t.Helper()
+	for deadline := time.Now().Add(timeout); ; time.Sleep(20 * time.Millisecond) {
+		wrong := check(s.scrape(t))
 		if len(wrong) == 0 {
 			return
 		}
@@ -165,7 +176,7 @@ next:
 	return total
 }
 
-// receiver answers by path: /500 fails, /held waits until it is let go.
+// receiver responds by path: /500 fails, /held waits until it is released.
 type receiver struct {
 	*httptest.Server
 	release func()

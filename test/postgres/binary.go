@@ -15,8 +15,9 @@ import (
 
 const binVariable = "STEPMILL_TEST_PG_BIN"
 
-// folders are where packages put PostgreSQL, beside the PATH.
-var folders = []string{
+// packageDirs are the directories, other than PATH, in which packages install
+// PostgreSQL.
+var packageDirs = []string{
 	"/usr/lib/postgresql/*/bin",         // Debian, Ubuntu
 	"/usr/pgsql-*/bin",                  // PostgreSQL's own packages for Fedora and others
 	"/usr/libexec/postgresql*",          // Alpine
@@ -24,11 +25,11 @@ var folders = []string{
 	"/usr/local/opt/postgresql*/bin",
 }
 
-// binaries finds the folder of PostgreSQL's programs.
+// binaries returns the directory of PostgreSQL's programs.
 func binaries() (string, error) {
 	if dir := os.Getenv(binVariable); dir != "" {
 		if !hasServer(dir) {
-			return "", fmt.Errorf("%s is %s, where there is no initdb and postgres", binVariable, dir)
+			return "", fmt.Errorf("%s is %s, which has no initdb and postgres", binVariable, dir)
 		}
 		return dir, nil
 	}
@@ -36,7 +37,7 @@ func binaries() (string, error) {
 		return filepath.Dir(program), nil
 	}
 	var found []string
-	for _, pattern := range folders {
+	for _, pattern := range packageDirs {
 		dirs, err := filepath.Glob(pattern)
 		if err != nil {
 			return "", err
@@ -45,7 +46,7 @@ func binaries() (string, error) {
 	}
 	if len(found) == 0 {
 		return "", errors.New("these tests need PostgreSQL 14 or newer: install the package postgresql (Debian, Ubuntu),\n" +
-			"postgresql-server (Fedora), postgresql (Alpine) or postgresql@17 (Homebrew), or name the folder of initdb in " + binVariable)
+			"postgresql-server (Fedora), postgresql (Alpine) or postgresql@17 (Homebrew), or set the directory of initdb in " + binVariable)
 	}
 	return slices.MaxFunc(found, func(a, b string) int { return cmp.Compare(number(a), number(b)) }), nil
 }
@@ -61,7 +62,7 @@ func hasServer(dir string) bool {
 
 var digits = regexp.MustCompile(`\d+`)
 
-// number is the first in a text, 0 if there is none.
+// number returns the first number in a text, or 0.
 func number(text string) int {
 	n, _ := strconv.Atoi(digits.FindString(text))
 	return n

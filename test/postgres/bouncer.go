@@ -13,17 +13,16 @@ import (
 	"testing"
 )
 
-// BouncerOptions say how a PgBouncer is set up.
+// BouncerOptions configures a PgBouncer.
 type BouncerOptions struct {
-	// Server is the one it stands in front of.
+	// Server is the server it connects to.
 	Server *Server
-	// PoolSize is how many connections it makes for each database; 10 if it
-	// is not set.
+	// PoolSize is the number of connections for each database. It defaults to 10.
 	PoolSize int
-	// MaxPreparedStatements lets it follow the prepared statements of its
-	// clients. It needs PgBouncer 1.21.
+	// MaxPreparedStatements lets it track the prepared statements of its clients. It
+	// needs PgBouncer 1.21.
 	MaxPreparedStatements int
-	// Settings are more of those of pgbouncer.ini, and win over all others.
+	// Settings are settings of pgbouncer.ini. They override all others.
 	Settings map[string]string
 }
 
@@ -33,42 +32,42 @@ type Bouncer struct {
 	port int
 }
 
-// StartBouncer starts a PgBouncer that lasts as long as the test.
+// StartBouncer starts a PgBouncer that runs until the end of the test.
 func StartBouncer(tb testing.TB, o BouncerOptions) *Bouncer {
 	tb.Helper()
 	dir, err := newDir()
 	if err != nil {
 		tb.Fatal(err)
 	}
-	keep, err := keep(dir)
+	guard, err := startWatchdog(dir)
 	if err != nil {
 		tb.Fatal(errors.Join(err, os.RemoveAll(dir)))
 	}
 	b := &Bouncer{dir: dir}
-	child, err := b.start(tb.Context(), keep, o)
+	child, err := b.start(tb.Context(), guard, o)
 	if err != nil {
-		tb.Fatal(errors.Join(err, keep.release()))
+		tb.Fatal(errors.Join(err, guard.release()))
 	}
 	tb.Cleanup(func() {
 		if tb.Failed() {
 			tb.Logf("log of PgBouncer on port %d:\n%s", b.port, tail(b.Log()))
 		}
 		child.end(syscall.SIGKILL)
-		if err := keep.release(); err != nil {
+		if err := guard.release(); err != nil {
 			tb.Error(err)
 		}
 	})
 	return b
 }
 
-// start starts the process and waits until it answers.
-func (b *Bouncer) start(ctx context.Context, keep *keeper, o BouncerOptions) (*child, error) {
+// start starts the process and waits until it accepts connections.
+func (b *Bouncer) start(ctx context.Context, guard *watchdog, o BouncerOptions) (*child, error) {
 	program, err := bouncer(ctx, o)
 	if err != nil {
 		return nil, err
 	}
 	for try := 1; ; try++ {
-		child, err := b.tryPort(ctx, keep, program, o)
+		child, err := b.tryPort(ctx, guard, program, o)
 		if err == nil || try == 5 || !errors.Is(err, errEnded) {
 			return child, err
 		}
@@ -76,7 +75,7 @@ func (b *Bouncer) start(ctx context.Context, keep *keeper, o BouncerOptions) (*c
 }
 
 // tryPort starts the process on a port that was free a moment ago.
-func (b *Bouncer) tryPort(ctx context.Context, keep *keeper, program string, o BouncerOptions) (*child, error) {
+func (b *Bouncer) tryPort(ctx context.Context, guard *watchdog, program string, o BouncerOptions) (*child, error) {
 	var err error
 	if b.port, err = FreePort(); err != nil {
 		return nil, err
@@ -85,7 +84,7 @@ func (b *Bouncer) tryPort(ctx context.Context, keep *keeper, program string, o B
 	if err := os.WriteFile(ini, []byte(o.ini(b.port)), 0o600); err != nil {
 		return nil, err
 	}
-	if err := own(ini); err != nil {
+	if err := chown(ini); err != nil {
 		return nil, err
 	}
 	log, err := os.OpenFile(b.logFile(), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
@@ -93,7 +92,7 @@ func (b *Bouncer) tryPort(ctx context.Context, keep *keeper, program string, o B
 		return nil, err
 	}
 	defer log.Close()
-	child, err := spawn(b.dir, log, keep, syscall.SIGKILL, program, ini)
+	child, err := spawn(b.dir, log, guard, syscall.SIGKILL, program, ini)
 	if err != nil {
 		return nil, err
 	}
@@ -104,7 +103,7 @@ func (b *Bouncer) tryPort(ctx context.Context, keep *keeper, program string, o B
 	return child, nil
 }
 
-// ini lets everybody in as the one user that there is.
+// ini returns the configuration, which lets every client connect as the superuser.
 func (o BouncerOptions) ini(port int) string {
 	settings := map[string]string{
 		"listen_addr":       "127.0.0.1",
@@ -122,11 +121,11 @@ func (o BouncerOptions) ini(port int) string {
 	return head + lines(settings, o.Settings, strings.Clone)
 }
 
-// bouncer finds the program.
+// bouncer returns the path of the program.
 func bouncer(ctx context.Context, o BouncerOptions) (string, error) {
 	program, err := exec.LookPath("pgbouncer")
 	if err != nil {
-		program, err = exec.LookPath("/usr/sbin/pgbouncer") // no part of everybody's PATH
+		program, err = exec.LookPath("/usr/sbin/pgbouncer") // often not in PATH
 	}
 	if err != nil {
 		return "", errors.New("these tests need PgBouncer: install the package pgbouncer")
@@ -146,10 +145,10 @@ func bouncer(ctx context.Context, o BouncerOptions) (string, error) {
 	return program, nil
 }
 
-// URL is how to connect to a database through it.
+// URL returns the URL of a database through the PgBouncer.
 func (b *Bouncer) URL(database string) string { return address(b.port, database) }
 
-// Log is what it has logged.
+// Log returns the log.
 func (b *Bouncer) Log() string {
 	text, err := os.ReadFile(b.logFile())
 	if err != nil {

@@ -15,19 +15,19 @@ import (
 	"time"
 )
 
-var errEnded = errors.New("the process ended")
+var errEnded = errors.New("the process exited")
 
 // child is a running server process.
 type child struct {
 	cmd    *exec.Cmd
-	keep   *keeper
+	guard  *watchdog
 	exited chan struct{}
 }
 
-// spawn starts a program in a folder. Where the system can, the program gets
-// the signal when this process dies; the keeper ends it in any case.
-func spawn(dir string, log *os.File, keep *keeper, orphaned syscall.Signal, program string, args ...string) (*child, error) {
-	c := &child{cmd: exec.Command(program, args...), keep: keep, exited: make(chan struct{})}
+// spawn starts a program in a directory. On Linux the program gets the orphaned signal
+// when this process dies; the watchdog stops it in any case.
+func spawn(dir string, log *os.File, guard *watchdog, orphaned syscall.Signal, program string, args ...string) (*child, error) {
+	c := &child{cmd: exec.Command(program, args...), guard: guard, exited: make(chan struct{})}
 	attr, err := attributes(orphaned)
 	if err != nil {
 		return nil, err
@@ -43,19 +43,19 @@ func spawn(dir string, log *os.File, keep *keeper, orphaned syscall.Signal, prog
 		if err != nil {
 			return
 		}
-		_ = c.cmd.Wait() // how it ended is in its log
-		keep.forget()
+		_ = c.cmd.Wait() // the log says how it ended
+		guard.forget()
 		close(c.exited)
 	}()
 	if err := <-started; err != nil {
 		return nil, err
 	}
-	return c, keep.guard(c.pid())
+	return c, guard.watch(c.pid())
 }
 
 func (c *child) pid() int { return c.cmd.Process.Pid }
 
-// await asks until there is no error, for as long as a start may take.
+// await waits until ready returns no error, for at most readyTime.
 func (c *child) await(ctx context.Context, ready func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, readyTime)
 	defer cancel()
@@ -74,10 +74,10 @@ func (c *child) await(ctx context.Context, ready func(context.Context) error) er
 	}
 }
 
-// end sends a signal and waits for the end, which it forces when it does not
-// come in time. It answers whether that was not needed.
+// end sends a signal and waits until the process exits. It kills the process after
+// stopTime. It reports whether the process exited without being killed.
 func (c *child) end(signal syscall.Signal) bool {
-	_ = c.cmd.Process.Signal(signal) // it may have ended by itself
+	_ = c.cmd.Process.Signal(signal) // it may have exited already
 	select {
 	case <-c.exited:
 		return true
@@ -88,7 +88,7 @@ func (c *child) end(signal syscall.Signal) bool {
 	}
 }
 
-// run runs a program to its end, as the user of the servers.
+// run runs a program as the user of the servers.
 func run(ctx context.Context, dir, program string, args ...string) error {
 	attr, err := attributes(0)
 	if err != nil {
@@ -102,21 +102,20 @@ func run(ctx context.Context, dir, program string, args ...string) error {
 	return nil
 }
 
-// newDir makes a temporary folder that belongs to the user of the servers.
+// newDir makes a temporary directory that belongs to the user of the servers.
 func newDir() (string, error) {
 	dir, err := os.MkdirTemp("", "stepmill-postgres-")
 	if err != nil {
 		return "", err
 	}
-	if err := own(dir); err != nil {
+	if err := chown(dir); err != nil {
 		return "", errors.Join(err, os.RemoveAll(dir))
 	}
 	return dir, nil
 }
 
-// FreePort finds a port on 127.0.0.1 that nobody listens on. It is none of
-// those that the system gives to outgoing connections: one of them could
-// otherwise take it while the server that belongs there is stopped.
+// FreePort returns a free port on 127.0.0.1 outside the ephemeral range: otherwise an
+// outgoing connection could take it while its server is stopped.
 func FreePort() (int, error) {
 	var err error
 	for range 100 {

@@ -1,7 +1,7 @@
-// Package postgres gives tests a PostgreSQL of their own: a new cluster in a
-// temporary folder, on a loopback port, run by a user that is not root, and a
-// PgBouncer in front of it where one is wanted. Servers and folders are gone
-// when the test process is, however that ends. It does not know what is tested.
+// Package postgres starts PostgreSQL servers for tests: a new cluster in a temporary
+// directory, on a loopback port, run by a user other than root, optionally behind a
+// PgBouncer. Servers and directories are removed when the test process ends, however
+// it ends. It does not know what is tested.
 package postgres
 
 import (
@@ -26,40 +26,39 @@ import (
 
 const (
 	superuser = "stepmill"
-	// readyTime is how long a server may take until it answers, also when it
-	// has much to recover.
+	// readyTime is how long a server may take to start, including recovery.
 	readyTime = time.Minute
-	// stopTime is how long a server may take to stop when asked to.
+	// stopTime is how long a server may take to stop.
 	stopTime = time.Minute
 	// tailShown is how much of a log a failure shows.
 	tailShown = 8 << 10
 )
 
-// Options say how a server is set up.
+// Options configures a server.
 type Options struct {
-	// MaxConnections is 100 if it is not set.
+	// MaxConnections defaults to 100.
 	MaxConnections int
-	// Settings are those of postgresql.conf, and win over all others.
+	// Settings are settings of postgresql.conf. They override all others.
 	Settings map[string]string
-	// Unsafe gives up durability for speed: for tests that kill nothing.
+	// Unsafe trades durability for speed, for tests that kill nothing.
 	Unsafe bool
 }
 
-// Server is a PostgreSQL of its own.
+// Server is a PostgreSQL server.
 type Server struct {
-	tb   testing.TB
-	bin  string
-	dir  string
-	data string
-	port int
-	keep *keeper
+	tb    testing.TB
+	bin   string
+	dir   string
+	data  string
+	port  int
+	guard *watchdog
 
 	mu     sync.Mutex
 	child  *child
 	shared bool
 }
 
-// Start starts a server that lasts as long as the test.
+// Start starts a server that runs until the end of the test.
 func Start(tb testing.TB, o Options) *Server {
 	tb.Helper()
 	s, err := Launch(tb.Context(), o)
@@ -84,12 +83,12 @@ var shared struct {
 	err    error
 }
 
-// Shared is the one unsafe server that the tests of a process share. It is
-// started when it is first asked for, and ends with the process.
+// Shared returns the unsafe server that the tests of a process share. It starts on
+// first use and stops with the process.
 func Shared(tb testing.TB) *Server {
 	tb.Helper()
 	shared.once.Do(func() {
-		// Not the context of this test: others use the server after it.
+		// Not the context of this test, because the server outlives it.
 		shared.server, shared.err = Launch(context.Background(), Options{Unsafe: true, MaxConnections: 400})
 		if shared.err == nil {
 			shared.server.shared = true
@@ -107,8 +106,8 @@ var durable struct {
 	err    error
 }
 
-// Durable is the one server, with nothing given up for speed, that the tests of
-// a process share whose programs are killed. It ends with the process.
+// Durable returns the durable server that tests which kill programs share. It starts
+// on first use and stops with the process.
 func Durable() (*Server, error) {
 	durable.once.Do(func() {
 		durable.server, durable.err = Launch(context.Background(), Options{MaxConnections: 400})
@@ -119,7 +118,8 @@ func Durable() (*Server, error) {
 	return durable.server, durable.err
 }
 
-// Launch makes a cluster and starts it, for one who is not a test and closes it.
+// Launch makes a cluster and starts it, for callers that are not tests. The caller
+// closes the server.
 func Launch(ctx context.Context, o Options) (*Server, error) {
 	bin, err := binaries()
 	if err != nil {
@@ -130,11 +130,11 @@ func Launch(ctx context.Context, o Options) (*Server, error) {
 		return nil, err
 	}
 	s.data = filepath.Join(s.dir, "data")
-	if s.keep, err = keep(s.dir); err != nil {
+	if s.guard, err = startWatchdog(s.dir); err != nil {
 		return nil, errors.Join(err, os.RemoveAll(s.dir))
 	}
 	if err := s.setUp(ctx, o); err != nil {
-		return nil, errors.Join(err, s.keep.release())
+		return nil, errors.Join(err, s.guard.release())
 	}
 	// Between the choice of a port and its use another process may take it.
 	for try := 1; ; try++ {
@@ -150,8 +150,8 @@ func Launch(ctx context.Context, o Options) (*Server, error) {
 	}
 }
 
-// setUp makes the cluster. Its default collation is that of a language where
-// the version has ICU for it: what has to be compared by bytes must say so.
+// setUp makes the cluster. Its default collation is linguistic if the version supports
+// ICU, so that text which must be compared by bytes has to say so.
 func (s *Server) setUp(ctx context.Context, o Options) error {
 	args := []string{
 		"--pgdata", s.data, "--username", superuser, "--auth", "trust", "--no-sync",
@@ -197,7 +197,7 @@ func (o Options) conf(dir string) string {
 	})
 }
 
-// lines are settings, one on a line; those that somebody wants win over ours.
+// lines formats settings one per line. Those in wanted override ours.
 func lines(ours, wanted map[string]string, quote func(string) string) string {
 	maps.Copy(ours, wanted)
 	var text strings.Builder
@@ -207,19 +207,19 @@ func lines(ours, wanted map[string]string, quote func(string) string) string {
 	return text.String()
 }
 
-// start starts the server and waits until it answers.
+// start starts the server and waits until it accepts connections.
 func (s *Server) start(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.child != nil {
-		return fmt.Errorf("PostgreSQL on port %d is running already", s.port)
+		return fmt.Errorf("PostgreSQL on port %d is already running", s.port)
 	}
 	log, err := os.OpenFile(s.logFile(), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err
 	}
 	defer log.Close()
-	child, err := spawn(s.dir, log, s.keep, syscall.SIGQUIT,
+	child, err := spawn(s.dir, log, s.guard, syscall.SIGQUIT,
 		filepath.Join(s.bin, "postgres"), "-D", s.data, "-p", strconv.Itoa(s.port))
 	if err != nil {
 		return err
@@ -240,22 +240,21 @@ func ping(ctx context.Context, url string) error {
 	return conn.Close(ctx)
 }
 
-// Start starts a server that was stopped, with its data and on its port.
-// Like the methods that stop it, it fails the test if it cannot, and may be
-// called from any goroutine.
+// Start starts a stopped server with its data and on its port. Like the methods that
+// stop it, it fails the test if it cannot, and may be called from any goroutine.
 func (s *Server) Start() {
-	s.own("started")
-	if err := s.start(context.Background()); err != nil { // also when the test is being cleaned up
+	s.requireUnshared("started")
+	if err := s.start(context.Background()); err != nil { // also during cleanup
 		s.tb.Error(err)
 	}
 }
 
-// StopImmediate ends the server without any order: clients are cut off, and
-// the next start recovers from the log.
+// StopImmediate crashes the server: clients are disconnected, and the next start
+// recovers from the log.
 func (s *Server) StopImmediate() { s.stop(syscall.SIGQUIT) }
 
-// Stop ends the server in order. If it is to be fast, clients are cut off and
-// open transactions rolled back; otherwise it waits for the clients to leave.
+// Stop shuts the server down. A fast shutdown disconnects clients and rolls back open
+// transactions; otherwise the server waits until the clients have disconnected.
 func (s *Server) Stop(fast bool) {
 	if fast {
 		s.stop(syscall.SIGINT)
@@ -265,7 +264,7 @@ func (s *Server) Stop(fast bool) {
 }
 
 func (s *Server) stop(signal syscall.Signal) {
-	s.own("stopped")
+	s.requireUnshared("stopped")
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.child == nil {
@@ -277,13 +276,13 @@ func (s *Server) stop(signal syscall.Signal) {
 	s.child = nil
 }
 
-func (s *Server) own(what string) {
+func (s *Server) requireUnshared(what string) {
 	if s.shared {
-		panic("the shared PostgreSQL is not " + what + " by one of its tests")
+		panic("the shared PostgreSQL server must not be " + what + " by a test")
 	}
 }
 
-// Close ends the server for good.
+// Close stops the server and removes its directory.
 func (s *Server) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -291,13 +290,13 @@ func (s *Server) Close() error {
 		s.child.end(syscall.SIGQUIT)
 		s.child = nil
 	}
-	return s.keep.release()
+	return s.guard.release()
 }
 
-// Port is where the server listens, on 127.0.0.1.
+// Port returns the port on 127.0.0.1.
 func (s *Server) Port() int { return s.port }
 
-// Pid is the process id of the server, 0 while it is stopped.
+// Pid returns the process id of the server, or 0 while it is stopped.
 func (s *Server) Pid() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -307,7 +306,7 @@ func (s *Server) Pid() int {
 	return s.child.pid()
 }
 
-// URL is how to connect to a database of the server.
+// URL returns the URL of a database.
 func (s *Server) URL(database string) string { return address(s.port, database) }
 
 func address(port int, database string) string {
@@ -318,7 +317,7 @@ func address(port int, database string) string {
 	return u.String()
 }
 
-// Log is what the server has logged.
+// Log returns the log of the server.
 func (s *Server) Log() string {
 	text, err := os.ReadFile(s.logFile())
 	if err != nil {
@@ -336,15 +335,15 @@ func tail(log string) string {
 	return log
 }
 
-// NewDatabase makes an empty database, which lasts as long as the test, and
+// NewDatabase makes an empty database that exists until the end of the test, and
 // returns its URL.
 func (s *Server) NewDatabase(tb testing.TB) string {
 	tb.Helper()
 	return s.CopyDatabase(tb, "template0")
 }
 
-// NewTemplate makes a database that lasts as long as the server, fills it, and
-// returns its name: copying it is faster than filling another one.
+// NewTemplate makes a database that exists as long as the server, fills it and returns
+// its name. Copying it is faster than filling another one.
 func (s *Server) NewTemplate(tb testing.TB, fill func(url string) error) string {
 	tb.Helper()
 	name := "template_" + strings.ToLower(rand.Text())
@@ -358,11 +357,11 @@ func (s *Server) NewTemplate(tb testing.TB, fill func(url string) error) string 
 	return name
 }
 
-// CopyDatabase makes a copy of a database that nobody is connected to, which
-// lasts as long as the test, and returns its URL.
+// CopyDatabase copies a database that has no connections. The copy exists until the end
+// of the test. It returns the URL of the copy.
 func (s *Server) CopyDatabase(tb testing.TB, template string) string {
 	tb.Helper()
-	name, err := s.MakeDatabase(tb.Context(), template)
+	name, err := s.CreateDatabase(tb.Context(), template)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -374,20 +373,20 @@ func (s *Server) CopyDatabase(tb testing.TB, template string) string {
 	return s.URL(name)
 }
 
-// MakeDatabase makes a copy of a database and returns its name. It lasts until
-// it is dropped, or as long as the server.
-func (s *Server) MakeDatabase(ctx context.Context, template string) (string, error) {
+// CreateDatabase copies a database and returns the name of the copy, which exists until
+// it is dropped.
+func (s *Server) CreateDatabase(ctx context.Context, template string) (string, error) {
 	name := "test_" + strings.ToLower(rand.Text())
 	if err := s.exec(ctx, "CREATE DATABASE "+name+" TEMPLATE "+template); err != nil {
-		return "", fmt.Errorf("make a database: %w", err)
+		return "", fmt.Errorf("create a database: %w", err)
 	}
 	return name, nil
 }
 
-// DropDatabase removes a database, whoever is connected to it.
+// DropDatabase drops a database and disconnects its clients.
 func (s *Server) DropDatabase(name string) error {
 	if s.Pid() == 0 {
-		return nil // it goes with the cluster
+		return nil // it is removed with the cluster
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), stopTime)
 	defer cancel()

@@ -8,11 +8,11 @@ import (
 	"syscall"
 )
 
-// attributes are those of a process of a server. PostgreSQL refuses to run as
-// root, so for root it is another user.
+// attributes returns the attributes of a server process. PostgreSQL does not run as
+// root, so root switches to another user.
 func attributes(orphaned syscall.Signal) (*syscall.SysProcAttr, error) {
 	attr := &syscall.SysProcAttr{Pdeathsig: orphaned}
-	uid, gid, err := owner()
+	uid, gid, err := serverUser()
 	if err != nil {
 		return nil, err
 	}
@@ -22,17 +22,17 @@ func attributes(orphaned syscall.Signal) (*syscall.SysProcAttr, error) {
 	return attr, nil
 }
 
-// own gives a file to the user of the servers.
-func own(name string) error {
-	uid, gid, err := owner()
+// chown gives a file to the user of the servers.
+func chown(name string) error {
+	uid, gid, err := serverUser()
 	if err != nil || uid == 0 {
 		return err
 	}
 	return os.Chown(name, uid, gid)
 }
 
-// owner is the user to change to, 0 if there is no need to.
-func owner() (uid, gid int, err error) {
+// serverUser returns the user to switch to, or 0 if there is no need to.
+func serverUser() (uid, gid int, err error) {
 	if os.Geteuid() != 0 {
 		return 0, 0, nil
 	}
@@ -49,8 +49,8 @@ func owner() (uid, gid int, err error) {
 		}
 		return uid, gid, nil
 	}
-	return 0, 0, errors.New("PostgreSQL does not run as root, and there is neither a user postgres nor nobody")
+	return 0, 0, errors.New("PostgreSQL does not run as root, and neither the user postgres nor nobody exists")
 }
 
-// detached keeps signals that are meant for the tests away from a process.
+// detached returns attributes that keep signals for the tests away from a process.
 func detached() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid: true} }

@@ -8,12 +8,12 @@ import (
 	"syscall"
 )
 
-// attributes are those of a process of a server. Without the signals of Linux
-// the keeper alone ends an orphaned server.
-func attributes(syscall.Signal) (*syscall.SysProcAttr, error) { return nil, own("") }
+// attributes returns the attributes of a server process. Without parent death signals
+// only the watchdog stops an orphaned server.
+func attributes(syscall.Signal) (*syscall.SysProcAttr, error) { return nil, chown("") }
 
-// own gives a file to the user of the servers, who is that of the tests.
-func own(string) error {
+// chown fails for root. Otherwise the servers run as the user of the tests.
+func chown(string) error {
 	if os.Geteuid() == 0 {
 		return errors.New("PostgreSQL does not run as root: run the tests as another user")
 	}

@@ -1,4 +1,4 @@
-// Package readme holds the documentation to its word: what README.md prints is
-// pasted into a shell beside the real server, and the workflows shown in the
-// documentation are given to it. It does not check prose.
+// Package readme tests the documentation: it runs the commands of README.md in a shell
+// against the real server, and starts the workflows that the documentation shows. It
+// does not check prose.
 package readme

@@ -7,9 +7,8 @@ import (
 	"testing"
 )
 
-// TestTheDocumentationHasTheSamples holds what people copy against what is
-// tested here.
-func TestTheDocumentationHasTheSamples(t *testing.T) {
+// The samples in the documentation are the ones that are tested here.
+func TestDocumentationQuotesSamples(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile("../../docs/webhooks.md")
 	if err != nil {
@@ -23,7 +22,7 @@ func TestTheDocumentationHasTheSamples(t *testing.T) {
 		}
 		sample := marked.FindSubmatch(text)
 		if len(sample) < 2 || !strings.Contains(string(page), "\n"+strings.Trim(string(sample[1]), "\n")+"\n```") {
-			t.Errorf("docs/webhooks.md does not have %s as it is", file)
+			t.Errorf("docs/webhooks.md does not quote %s exactly", file)
 		}
 	}
 }

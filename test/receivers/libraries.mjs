@@ -1,5 +1,5 @@
-// A receiver that verifies deliveries with libraries that others have written.
-// PUT /secret tells it the secret, GET /seen what it thinks of each delivery.
+// A receiver that verifies deliveries with third-party libraries. PUT /secret sets the
+// secret, GET /seen returns the verdict on each delivery.
 import { createServer } from "node:http";
 import { verify } from "@octokit/webhooks-methods";
 import { Webhook } from "standardwebhooks";
@@ -35,4 +35,4 @@ const server = createServer(async (request, response) => {
   }
 });
 server.listen(0, "127.0.0.1", () => console.log(`http://127.0.0.1:${server.address().port}`));
-process.stdin.resume().on("end", () => process.exit()); // it ends with the test
+process.stdin.resume().on("end", () => process.exit()); // it exits with the test

@@ -17,7 +17,10 @@ import (
 	"github.com/stepmill/stepmill/test/harness"
 )
 
-func TestMain(m *testing.M) { harness.Main(m) }
+func TestMain(m *testing.M) {
+	harness.SetParallel(4)
+	harness.Main(m)
+}
 
 // egress lets webhooks point at this machine.
 const egress = "--egress-allow=127.0.0.0/8"
@@ -34,16 +37,16 @@ func subscribe(t *testing.T, c *harness.Client, url string) string {
 	return made.Secret
 }
 
-// happen lets each kind of event happen once.
-func happen(t *testing.T, c *harness.Client) {
+// triggerEvents causes one event of each kind.
+func triggerEvents(t *testing.T, c *harness.Client) {
 	t.Helper()
 	var made struct{ ID string }
 	c.Expect(t, 201, "POST", "/v1/workflows", map[string]any{"name": "Grüße an 世界 \u2028 </script>"}).Decode(t, &made)
 	c.Expect(t, 200, "PATCH", "/v1/workflows/"+made.ID, map[string]any{"state": "active"})
-	c.Expect(t, 200, "POST", "/v1/workflows/"+made.ID+"/runs", nil, "Prefer", "wait=10")
+	c.Expect(t, 200, "POST", "/v1/workflows/"+made.ID+"/runs", nil, "Prefer", "wait=60")
 }
 
-// node finds Node and the packages of package-lock.json.
+// node returns the path of Node and checks that the packages are installed.
 func node(t *testing.T) string {
 	t.Helper()
 	path, err := exec.LookPath("node")
@@ -56,7 +59,7 @@ func node(t *testing.T) string {
 	return path
 }
 
-// delivery is one as it arrived, with the secret and the time to verify it with.
+// delivery is a delivery with the secret and the time to verify it with.
 type delivery struct {
 	Secret  string            `json:"secret"`
 	Headers map[string]string `json:"headers"`
@@ -64,7 +67,7 @@ type delivery struct {
 	Now     int64             `json:"now"`
 }
 
-// deliveries takes some from the real service.
+// deliveries returns deliveries of the real service.
 func deliveries(t *testing.T) []delivery {
 	t.Helper()
 	var mu sync.Mutex
@@ -84,12 +87,12 @@ func deliveries(t *testing.T) []delivery {
 	t.Cleanup(server.Close)
 	s := harness.Start(t, t.TempDir(), egress)
 	secret := subscribe(t, s.Client, server.URL)
-	happen(t, s.Client)
+	triggerEvents(t, s.Client)
 	for range kinds {
 		select {
 		case <-arrived:
-		case <-time.After(20 * time.Second):
-			t.Fatal("not every event has arrived")
+		case <-time.After(harness.Timeout):
+			t.Fatal("not every event arrived")
 		}
 	}
 	s.Stop(t)
@@ -99,8 +102,8 @@ func deliveries(t *testing.T) []delivery {
 	return got
 }
 
-// change makes a delivery that differs in some headers; "" leaves one out.
-func (d delivery) change(headers ...string) delivery {
+// withHeaders returns a copy of a delivery with changed headers. "" removes one.
+func (d delivery) withHeaders(headers ...string) delivery {
 	all := maps.Clone(d.Headers)
 	for i := 0; i+1 < len(headers); i += 2 {
 		if all[headers[i]] = headers[i+1]; headers[i+1] == "" {
@@ -111,7 +114,7 @@ func (d delivery) change(headers ...string) delivery {
 	return d
 }
 
-// forgeries are made from a genuine delivery without its secret. Each changes
+// forgeries returns variants of a genuine delivery, made without its secret. Each changes
 // what both kinds of signature cover, or the time.
 func forgeries(d delivery) map[string]delivery {
 	const id, at, signature, service = "webhook-id", "webhook-timestamp", "webhook-signature", "x-service-signature"
@@ -124,23 +127,23 @@ func forgeries(d delivery) map[string]delivery {
 	seconds, _ := strconv.ParseInt(d.Headers[at], 10, 64)
 	other := "v1," + strings.Repeat("A", 43) + "="
 	return map[string]delivery{
-		"another body":             body,
-		"a longer body":            longer,
-		"no body":                  empty,
-		"another id":               d.change(id, "evt_other"),
-		"another time":             d.change(at, strconv.FormatInt(seconds+1, 10)),
-		"an old time":              d.change(at, strconv.FormatInt(seconds-301-600, 10)),
-		"a time to come":           d.change(at, strconv.FormatInt(seconds+301+600, 10)),
-		"no time":                  d.change(at, ""),
-		"a time in words":          d.change(at, "now"),
-		"a negative time":          d.change(at, "-"+d.Headers[at]),
-		"an endless time":          d.change(at, strings.Repeat("9", 40)),
-		"no signatures":            d.change(signature, "", service, ""),
-		"another signature":        d.change(signature, other, service, "sha256="+strings.Repeat("0", 64)),
-		"half of the signature":    d.change(signature, d.Headers[signature][:20], service, d.Headers[service][:20]),
-		"an empty signature":       d.change(signature, "v1,", service, "sha256="),
-		"another kind of it":       d.change(signature, "v1a"+strings.TrimPrefix(d.Headers[signature], "v1")),
-		"without its kind":         d.change(signature, strings.TrimPrefix(d.Headers[signature], "v1,")),
-		"a signature not in ASCII": d.change(signature, "v1,é"),
+		"changed body":              body,
+		"longer body":               longer,
+		"empty body":                empty,
+		"changed id":                d.withHeaders(id, "evt_other"),
+		"changed timestamp":         d.withHeaders(at, strconv.FormatInt(seconds+1, 10)),
+		"old timestamp":             d.withHeaders(at, strconv.FormatInt(seconds-301-600, 10)),
+		"future timestamp":          d.withHeaders(at, strconv.FormatInt(seconds+301+600, 10)),
+		"missing timestamp":         d.withHeaders(at, ""),
+		"non-numeric timestamp":     d.withHeaders(at, "now"),
+		"negative timestamp":        d.withHeaders(at, "-"+d.Headers[at]),
+		"overlong timestamp":        d.withHeaders(at, strings.Repeat("9", 40)),
+		"missing signatures":        d.withHeaders(signature, "", service, ""),
+		"changed signature":         d.withHeaders(signature, other, service, "sha256="+strings.Repeat("0", 64)),
+		"truncated signature":       d.withHeaders(signature, d.Headers[signature][:20], service, d.Headers[service][:20]),
+		"empty signature":           d.withHeaders(signature, "v1,", service, "sha256="),
+		"unknown signature version": d.withHeaders(signature, "v1a"+strings.TrimPrefix(d.Headers[signature], "v1")),
+		"missing signature version": d.withHeaders(signature, strings.TrimPrefix(d.Headers[signature], "v1,")),
+		"non-ASCII signature":       d.withHeaders(signature, "v1,é"),
 	}
 }

@@ -1,4 +1,4 @@
-"""Asks verify.py about cases: JSON on standard input, a list of answers on
+"""Runs verify.py on cases: JSON on standard input, a list of verdicts on
 standard output."""
 import base64
 import json
@@ -7,5 +7,5 @@ import sys
 from verify import verify
 
 cases = json.load(sys.stdin)
-answers = [verify(c["secret"], c["headers"], base64.b64decode(c["body"]), c["now"]) for c in cases]
-json.dump(answers, sys.stdout)
+verdicts = [verify(c["secret"], c["headers"], base64.b64decode(c["body"]), c["now"]) for c in cases]
+json.dump(verdicts, sys.stdout)

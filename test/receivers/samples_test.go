@@ -11,10 +11,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stepmill/stepmill/test/lane"
 	"github.com/stepmill/stepmill/test/receivers"
 )
 
-// verifiers are the samples that can be run here.
+// verifiers returns the samples that can run on this machine.
 func verifiers(t *testing.T) map[string]func(*testing.T, []delivery) []bool {
 	t.Helper()
 	compiled := t.TempDir()
@@ -27,27 +28,27 @@ func verifiers(t *testing.T) map[string]func(*testing.T, []delivery) []bool {
 		t.Fatal(err)
 	}
 	found := map[string]func(*testing.T, []delivery) []bool{
-		"verify.go": func(_ *testing.T, cases []delivery) []bool { return each(cases, verifyGo) },
-		"verify.ts": func(t *testing.T, cases []delivery) []bool { return ask(t, cases, node(t), "run.mjs", compiled) },
+		"verify.go": func(_ *testing.T, cases []delivery) []bool { return verifyEach(cases, verifyGo) },
+		"verify.ts": func(t *testing.T, cases []delivery) []bool { return verifyWith(t, cases, node(t), "run.mjs", compiled) },
 	}
 	if path, err := exec.LookPath("python3"); err == nil {
-		found["verify.py"] = func(t *testing.T, cases []delivery) []bool { return ask(t, cases, path, "-B", "run.py") }
+		found["verify.py"] = func(t *testing.T, cases []delivery) []bool { return verifyWith(t, cases, path, "-B", "run.py") }
 	} else {
-		t.Log("there is no python3: verify.py is left out")
+		t.Log("python3 is missing: skipping verify.py")
 	}
 	_, noShell := exec.LookPath("sh")
 	_, noOpenSSL := exec.LookPath("openssl")
 	if noShell == nil && noOpenSSL == nil {
 		found["verify.sh"] = func(t *testing.T, cases []delivery) []bool {
-			return each(cases, func(d delivery) bool { return verifyShell(t, d) })
+			return verifyEach(cases, func(d delivery) bool { return verifyShell(t, d) })
 		}
 	} else {
-		t.Log("there is no sh or no openssl: verify.sh is left out")
+		t.Log("sh or openssl is missing: skipping verify.sh")
 	}
 	return found
 }
 
-func each(cases []delivery, verify func(delivery) bool) []bool {
+func verifyEach(cases []delivery, verify func(delivery) bool) []bool {
 	out := make([]bool, len(cases))
 	for i, d := range cases {
 		out[i] = verify(d)
@@ -70,15 +71,15 @@ func verifyShell(t *testing.T, d delivery) bool {
 	cmd.Env = append(os.Environ(), "NOW="+strconv.FormatInt(d.Now, 10))
 	cmd.Stdin = bytes.NewReader(d.Body)
 	out, err := cmd.CombinedOutput()
-	var refused *exec.ExitError
-	if err != nil && (!errors.As(err, &refused) || refused.ExitCode() != 1) || len(out) > 0 {
+	var rejected *exec.ExitError
+	if err != nil && (!errors.As(err, &rejected) || rejected.ExitCode() != 1) || len(out) > 0 {
 		t.Errorf("verify.sh: %v: %s", err, out)
 	}
 	return err == nil
 }
 
-// ask sends all cases to a program and reads its answers.
-func ask(t *testing.T, cases []delivery, program string, args ...string) []bool {
+// verifyWith sends all cases to a program and reads its verdicts.
+func verifyWith(t *testing.T, cases []delivery, program string, args ...string) []bool {
 	t.Helper()
 	input, err := json.Marshal(cases)
 	if err != nil {
@@ -87,18 +88,18 @@ func ask(t *testing.T, cases []delivery, program string, args ...string) []bool 
 	cmd := exec.CommandContext(t.Context(), program, args...)
 	cmd.Stdin, cmd.Stderr = bytes.NewReader(input), os.Stderr
 	out, err := cmd.Output()
-	var answers []bool
+	var verdicts []bool
 	if err == nil {
-		err = json.Unmarshal(out, &answers)
+		err = json.Unmarshal(out, &verdicts)
 	}
-	if err != nil || len(answers) != len(cases) {
+	if err != nil || len(verdicts) != len(cases) {
 		t.Fatalf("%s: %v: %s", program, err, out)
 	}
-	return answers
+	return verdicts
 }
 
-// The samples accept deliveries of the real service, also during a rotation and
-// with a clock that is a little wrong, and refuse forgeries and replays.
+// The samples accept deliveries of the real service, even during a secret rotation and
+// with a slightly wrong clock, and reject forgeries and replays.
 func TestSamples(t *testing.T) {
 	t.Parallel()
 	type expectation struct {
@@ -110,10 +111,10 @@ func TestSamples(t *testing.T) {
 	add := func(name string, d delivery, want bool) {
 		cases, wants = append(cases, d), append(wants, expectation{name, want})
 	}
-	for _, d := range deliveries(t) {
+	for i, d := range deliveries(t) {
 		add("genuine", d, true)
-		add("beside that of another secret", d.change("webhook-signature", "v1,AAAA "+d.Headers["webhook-signature"]), true)
-		add("beside that of another kind", d.change("webhook-signature", d.Headers["webhook-signature"]+" v1a,AAAA"), true)
+		add("with a signature of another secret", d.withHeaders("webhook-signature", "v1,AAAA "+d.Headers["webhook-signature"]), true)
+		add("with a signature of another version", d.withHeaders("webhook-signature", d.Headers["webhook-signature"]+" v1a,AAAA"), true)
 		seconds, _ := strconv.ParseInt(d.Headers["webhook-timestamp"], 10, 64)
 		for offset, want := range map[int64]bool{-301: false, -300: true, 300: true, 301: false} {
 			at := d
@@ -123,6 +124,9 @@ func TestSamples(t *testing.T) {
 		other := d
 		other.Secret = "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
 		add("another secret", other, false)
+		if i > 0 && !lane.Long() {
+			continue // one delivery is enough to forge
+		}
 		for name, forged := range forgeries(d) {
 			add(name, forged, false)
 		}
@@ -134,7 +138,7 @@ func TestSamples(t *testing.T) {
 					t.Errorf("%s: accepted is %t, want %t: %+v", wants[i].name, got, wants[i].want, cases[i])
 				}
 			}
-			t.Logf("%s judged %d deliveries", sample, len(cases))
+			t.Logf("%s verified %d deliveries", sample, len(cases))
 		})
 	}
 }

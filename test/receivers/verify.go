@@ -1,6 +1,6 @@
-// Package receivers has what receivers of webhooks verify deliveries with, in
-// several languages. The documentation quotes the parts between the marks, and
-// the tests hold each of them against real deliveries and against forgeries.
+// Package receivers has samples in several languages that verify webhook deliveries. The
+// documentation quotes the parts between the marks, and the tests run each sample on
+// real deliveries and on forgeries.
 package receivers
 
 // begin: verify

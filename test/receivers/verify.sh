@@ -11,8 +11,8 @@ case $sent in '' | *[!0-9]* | 0* | ?????????????*) exit 1 ;; esac
 key=$(printf %s "${secret#whsec_}" | openssl base64 -d -A | od -An -v -tx1 | tr -d ' \n')
 want=v1,$({ printf %s "$id.$sent." && cat; } | openssl dgst -sha256 -mac HMAC -macopt "hexkey:$key" -binary | openssl base64 -A)
 
-# Only digests under a key that nobody knows are compared: how long it takes
-# tells nothing.
+# Comparing digests under a random key keeps the duration of the comparison from
+# revealing anything.
 once=$(openssl rand -hex 32)
 digest() { printf %s "$1" | openssl dgst -sha256 -mac HMAC -macopt "hexkey:$once" -r; }
 for one in $given; do

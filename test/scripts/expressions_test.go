@@ -10,27 +10,19 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/stepmill/stepmill/test/flow"
 	"github.com/stepmill/stepmill/test/harness"
 )
 
 // set makes an active workflow of one data.set.
 func set(t *testing.T, c *harness.Client, values map[string]any) string {
 	t.Helper()
-	return define(t, c, map[string]any{"id": "set", "uses": "data.set", "with": map[string]any{"values": values}})
+	return flow.Define(t, c, map[string]any{"id": "set", "uses": "data.set", "with": map[string]any{"values": values}})
 }
 
-// define makes an active workflow of steps.
-func define(t *testing.T, c *harness.Client, steps ...any) string {
-	t.Helper()
-	var made struct{ ID string }
-	c.Expect(t, http.StatusCreated, "POST", "/v1/workflows", map[string]any{"name": "expressions"}).Decode(t, &made)
-	c.Expect(t, http.StatusOK, "PATCH", "/v1/workflows/"+made.ID, map[string]any{"state": "active", "steps": steps})
-	return made.ID
-}
-
-// bombs are expressions that cost too much, with the code that their runs must
-// fail with. The payload has a list of ten thousand objects and a long text.
-var bombs = map[string]string{
+// costlyExpressions has expressions that cost too much, with the error codes that their
+// runs must fail with. The payload has a list of ten thousand objects and a long text.
+var costlyExpressions = map[string]string{
 	"count(trigger.payload.items, any(trigger.payload.items, .id == -1)) ":           "expression_cost_exceeded",
 	"all(1..100000, all(1..100000, all(1..100000, # > 0)))":                          "expression_cost_exceeded",
 	"sum(1..100000, sum(1..100000))":                                                 "expression_cost_exceeded",
@@ -47,7 +39,7 @@ var bombs = map[string]string{
 	`let a = [1,1,1,1,1,1,1,1]; let b = [a,a,a,a,a,a,a,a]; let c = [b,b,b,b,b,b,b,b]; let d = [c,c,c,c,c,c,c,c]; let e = [d,d,d,d,d,d,d,d]; let f = [e,e,e,e,e,e,e,e]; toJSON([f,f,f,f,f,f,f,f])`: "expression_cost_exceeded",
 }
 
-func bombPayload() map[string]any {
+func largePayload() map[string]any {
 	items := make([]any, 10_000)
 	for i := range items {
 		items[i] = map[string]any{"id": i}
@@ -58,54 +50,36 @@ func bombPayload() map[string]any {
 // Expressions that cost too much are ended, beside others that are evaluated as
 // if there were none.
 func TestHostileExpressions(t *testing.T) {
-	s := harness.Start(t, t.TempDir())
+	t.Parallel()
+	s := harness.Start(t, t.TempDir(), harness.ProfilingArgs()...)
 	good := set(t, s.Client, map[string]any{"n": "${{ trigger.payload.n + 1 }}"})
-	finish(t, s.Client, good, map[string]any{"n": 0})
-	before := s.Memory(t)
+	execute(t, s.Client, good, map[string]any{"n": 0})
+	before := s.LiveHeap(t)
 
-	var bad, fine sync.WaitGroup
-	done := make(chan struct{})
-	for code, want := range bombs {
+	var hostileRuns sync.WaitGroup
+	for code, want := range costlyExpressions {
 		workflow := set(t, s.Client, map[string]any{"x": "${{ " + code + " }}"})
-		bad.Go(func() {
-			if run := finish(t, s.Client, workflow, bombPayload()); run.Status != "failed" || run.Error == nil || run.Error.Code != want {
+		hostileRuns.Go(func() {
+			if run := execute(t, s.Client, workflow, largePayload()); run.Status != "failed" || run.Error == nil || run.Error.Code != want {
 				t.Errorf("%s\nended %s, %+v, want %s", code, run.Status, run.Error, want)
 			}
 		})
 	}
-	fine.Go(func() {
-		for n := 1; ; n++ {
-			select {
-			case <-done:
-				return
-			default:
-			}
-			run := finish(t, s.Client, good, map[string]any{"n": n})
-			if got := fmt.Sprint(run.Steps[0].Output); run.Status != "succeeded" || got != fmt.Sprintf("map[n:%d]", n+1) {
-				t.Errorf("run %d: %s, %s, %+v", n, run.Status, got, run.Error)
-			}
-			s.Expect(t, http.StatusOK, "GET", "/readyz", nil)
-		}
-	})
-	bad.Wait()
-	close(done)
-	fine.Wait()
-	grown, most := s.Memory(t)-before, int64(512<<20)
-	if harness.UnderRace() { // the detector remembers every access
-		most *= 2
-	}
-	if grown > most {
-		t.Errorf("the server has grown by %d MiB", grown>>20)
+	runUntil(t, s, good, hostileRuns.Wait, func(n int) string { return fmt.Sprintf("map[n:%d]", n+1) })
+	if grown := s.LiveHeap(t) - before; grown > maxHeapGrowth {
+		t.Errorf("the live heap of the server has grown by %d MiB", grown>>20)
 	}
 	s.Stop(t)
 }
 
-// What is too long, too deep or not part of the language is refused when it is
-// saved: there is no way to files, the network, the environment or the host.
-func TestExpressionsThatAreRefused(t *testing.T) {
+// Expressions that are too long, too deep or not part of the language are rejected when
+// a workflow is saved. None of them reaches files, the network, the environment or the
+// host.
+func TestRejectedExpressions(t *testing.T) {
+	t.Parallel()
 	s := harness.Start(t, t.TempDir())
 	var made struct{ ID string }
-	s.Expect(t, http.StatusCreated, "POST", "/v1/workflows", map[string]any{"name": "refused"}).Decode(t, &made)
+	s.Expect(t, http.StatusCreated, "POST", "/v1/workflows", map[string]any{"name": "rejected"}).Decode(t, &made)
 	for _, source := range []string{
 		strings.Repeat("1+", 10_000) + "1",
 		strings.Repeat("[", 2_000) + strings.Repeat("]", 2_000),
@@ -117,54 +91,54 @@ func TestExpressionsThatAreRefused(t *testing.T) {
 		`exec("id")`, `import("fs")`, `require("fs")`, "this", "self", "globalThis", "run.__proto__()", `trigger.constructor("x")`, "secrets",
 		`now().Unix()`, `"x".Split("")`, "trigger.payload.String()", "x = 1", "func() {}", "() => 1",
 	} {
-		answer := s.Expect(t, http.StatusUnprocessableEntity, "PATCH", "/v1/workflows/"+made.ID, map[string]any{"steps": []any{
+		response := s.Expect(t, http.StatusUnprocessableEntity, "PATCH", "/v1/workflows/"+made.ID, map[string]any{"steps": []any{
 			map[string]any{"id": "set", "uses": "data.set", "with": map[string]any{"values": map[string]any{"x": "${{ " + source + " }}"}}},
 		}})
-		if len(answer.Body) > 64<<10 {
-			t.Errorf("%.40s was refused with %d bytes", source, len(answer.Body))
+		if len(response.Body) > 64<<10 {
+			t.Errorf("the rejection of %.40s has %d bytes", source, len(response.Body))
 		}
 	}
 	s.Stop(t)
 }
 
-// hostileTexts are what a caller may write into a payload, hoping that somebody
-// takes it for more than text.
+// hostileTexts has payloads that must not be interpreted as anything but text.
 var hostileTexts = []string{
 	"${{ secrets.token }}", "${{ 1 + 1 }}", "}} ${{ vars.x", "{{ 1 }}", `"}, "extra": {"a": "b`, "'; DROP TABLE runs; --", "a/../../admin", "?a=b&c=d#e",
 	"%2e%2e%2f", "a\r\nX-Injected: yes", "line\nline", "\x01\x1b[31m", "http://127.0.0.1/", "<script>alert(1)</script>", "\u202eabc", strings.Repeat("é", 1000),
 }
 
-// Text from a payload stays text: it is evaluated once, never a second time, and
-// becomes neither a header line nor a part of a URL, of JSON or of SQL.
-func TestTextStaysText(t *testing.T) {
+// Text from a payload is never evaluated, and becomes neither a header line nor part of
+// the structure of a URL, of JSON or of SQL.
+func TestPayloadTextIsNotEvaluated(t *testing.T) {
+	t.Parallel()
 	type seen struct {
 		path     string
 		injected bool
 	}
 	var mu sync.Mutex
 	var calls []seen
-	outside := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	target := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		mu.Lock()
 		defer mu.Unlock()
 		calls = append(calls, seen{r.URL.Path, r.Header.Get("X-Injected") != "" || r.URL.Query().Has("c")})
 	}))
-	t.Cleanup(outside.Close)
+	t.Cleanup(target.Close)
 	s := harness.Start(t, t.TempDir(), "--egress-allow=127.0.0.0/8")
 	s.Expect(t, http.StatusCreated, "PUT", "/v1/secrets/token", map[string]any{"value": "very-secret-value"})
-	workflow := define(t, s.Client,
+	workflow := flow.Define(t, s.Client,
 		map[string]any{"id": "set", "uses": "data.set", "with": map[string]any{"values": map[string]any{
 			"whole": "${{ trigger.payload.text }}", "part": "<${{ trigger.payload.text }}>", "json": "${{ fromJSON(toJSON({a: trigger.payload.text})).a }}",
 		}}},
 		map[string]any{"id": "again", "uses": "data.set", "with": map[string]any{"values": map[string]any{"x": "${{ steps.set.output.whole }}"}}},
 		map[string]any{"id": "call", "uses": "http.request", "on_error": "continue", "with": map[string]any{
-			"url": outside.URL + "/a/${{ urlEncode(trigger.payload.text) }}", "query": map[string]any{"q": "${{ trigger.payload.text }}"},
+			"url": target.URL + "/a/${{ urlEncode(trigger.payload.text) }}", "query": map[string]any{"q": "${{ trigger.payload.text }}"},
 			"method": "POST", "body": map[string]any{"t": "${{ trigger.payload.text }}"},
 		}},
 		map[string]any{"id": "header", "uses": "http.request", "on_error": "continue", "with": map[string]any{
-			"url": outside.URL, "headers": map[string]any{"X-Text": "${{ trigger.payload.text }}"},
+			"url": target.URL, "headers": map[string]any{"X-Text": "${{ trigger.payload.text }}"},
 		}})
 	for _, text := range hostileTexts {
-		run := finish(t, s.Client, workflow, map[string]any{"text": text})
+		run := execute(t, s.Client, workflow, map[string]any{"text": text})
 		if run.Status != "succeeded" {
 			t.Fatalf("%q: %s %+v", text, run.Status, run.Error)
 		}
@@ -184,14 +158,15 @@ func TestTextStaysText(t *testing.T) {
 	}
 	for _, c := range calls {
 		if c.injected || c.path != "/" && !strings.HasPrefix(c.path, "/a/") {
-			t.Errorf("a call was made that no step asked for: %+v", c)
+			t.Errorf("unexpected call: %+v", c)
 		}
 	}
 	s.Stop(t)
 }
 
-// What templates give together is bounded, however it is put together.
+// The total output of templates is bounded, however it is combined.
 func TestOutputIsBounded(t *testing.T) {
+	t.Parallel()
 	s := harness.Start(t, t.TempDir())
 	values := map[string]any{}
 	for i := range 10 {
@@ -202,12 +177,12 @@ func TestOutputIsBounded(t *testing.T) {
 	small := set(t, s.Client, map[string]any{"v": "${{ trigger.payload.text }}"})
 	text := map[string]any{"text": strings.Repeat("x", 200_000)}
 	for name, workflow := range map[string]string{"ten values": together, "ten in one": inOne} {
-		run := finish(t, s.Client, workflow, text)
+		run := execute(t, s.Client, workflow, text)
 		if run.Status != "failed" || run.Error == nil || run.Error.Code != "input_too_large" && run.Error.Code != "output_too_large" && run.Error.Code != "expression_cost_exceeded" {
 			t.Errorf("%s: %s %+v", name, run.Status, run.Error)
 		}
 	}
-	if run := finish(t, s.Client, small, text); run.Status != "succeeded" {
+	if run := execute(t, s.Client, small, text); run.Status != "succeeded" {
 		t.Errorf("%s %+v", run.Status, run.Error)
 	}
 	s.Stop(t)

@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 )
 
 var (
@@ -17,11 +16,11 @@ var (
 )
 
 func status(pid int) string {
-	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid)) // gone: ""
+	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid)) // "" if it has exited
 	return string(text)
 }
 
-// children are the processes that a server has started.
+// children returns the child processes of a process.
 func children(t *testing.T, parent int) []int {
 	t.Helper()
 	paths, err := filepath.Glob("/proc/[0-9]*/status")
@@ -38,20 +37,13 @@ func children(t *testing.T, parent int) []int {
 	return pids
 }
 
-// alive tells whether a process still runs; a zombie does not.
-func alive(pid int) bool {
+// isRunning reports whether a process still runs. A zombie does not.
+func isRunning(pid int) bool {
 	match := stateLine.FindStringSubmatch(status(pid))
 	return len(match) == 2 && match[1] != "Z" && match[1] != "X"
 }
 
-// busy tells whether a process is at work.
-func busy(pid int) bool {
-	before := processorTime(pid)
-	time.Sleep(100 * time.Millisecond)
-	return processorTime(pid) > before+1
-}
-
-// processorTime is what a process has used, in hundredths of a second.
+// processorTime returns the user CPU time of a process in hundredths of a second.
 func processorTime(pid int) int {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {

@@ -1,24 +1,27 @@
 //go:build linux
 
-// Package scripts_test lets a real server run scripts and expressions, good and
-// hostile side by side, and checks that the hostile ones harm nobody but
-// themselves.
+// Package scripts_test runs harmless and hostile scripts and expressions side by side
+// on a real server and checks that the hostile ones affect only their own runs.
 package scripts_test
 
 import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/stepmill/stepmill/test/harness"
+	"github.com/stepmill/stepmill/test/lane"
 )
 
-func TestMain(m *testing.M) { harness.Main(m) }
+func TestMain(m *testing.M) {
+	harness.SetParallel(4)
+	harness.Main(m)
+}
 
-// hostile are scripts with the code that their runs must fail with.
+// hostile has scripts with the error codes that their runs must fail with.
 var hostile = map[string]string{
 	"for (;;) {}": "script_timeout",
 	"return /^(?=a)(a+)+$/.test('a'.repeat(40) + 'b')":                      "script_timeout",
@@ -35,92 +38,149 @@ var hostile = map[string]string{
 }
 
 type runBody struct {
+	ID     string
 	Status string
 	Error  *struct{ Code, Message string }
 	Steps  []struct{ Output map[string]any }
 }
 
-// prepare makes an active workflow of one script.
-func prepare(t *testing.T, c *harness.Client, code string) string {
+// maxHeapGrowth is how much the live heap of a server may grow. The server keeps nothing
+// of finished runs; what remains are connection buffers and the like.
+const maxHeapGrowth = 16 << 20
+
+const (
+	// shortTimeout is the timeout of scripts that exceed it.
+	shortTimeout = "2s"
+	// longTimeout is longer than any other script takes, even on a busy machine.
+	longTimeout = "5m"
+)
+
+// defineScript makes an active workflow with one script.
+func defineScript(t *testing.T, c *harness.Client, code, timeout string) string {
 	t.Helper()
 	var made struct{ ID string }
 	c.Expect(t, http.StatusCreated, "POST", "/v1/workflows", map[string]any{"name": "script"}).Decode(t, &made)
-	c.Expect(t, http.StatusOK, "PATCH", "/v1/workflows/"+made.ID, map[string]any{"state": "active", "steps": []any{
-		map[string]any{"id": "js", "uses": "code.js", "timeout": "2s", "with": map[string]any{"code": code, "input": "${{ trigger.payload }}"}},
-	}})
+	var response harness.Response
+	harness.Eventually(t, "the script is accepted", func() (accepted bool) {
+		with := map[string]any{"code": code, "input": "${{ trigger.payload }}"}
+		var err error
+		response, err = c.Do(t.Context(), "PATCH", "/v1/workflows/"+made.ID, map[string]any{"state": "active", "steps": []any{
+			map[string]any{"id": "js", "uses": "code.js", "timeout": timeout, "with": with},
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		// The service allows two seconds to compile a script and caches the failure. A
+		// busy machine may need longer, so another attempt needs a different text.
+		code += "\n//"
+		return !strings.Contains(string(response.Body), "too complex to compile")
+	})
+	if response.Status != http.StatusOK {
+		t.Fatalf("%s\nresponse is %d %s", code, response.Status, response.Body)
+	}
 	return made.ID
 }
 
-// finish runs a workflow to its end.
-func finish(t *testing.T, c *harness.Client, workflow string, payload any) runBody {
+// execute runs a workflow and waits until the run has ended.
+func execute(t *testing.T, c *harness.Client, workflow string, payload any) runBody {
 	t.Helper()
+	response, err := c.Do(t.Context(), "POST", "/v1/workflows/"+workflow+"/runs", map[string]any{"payload": payload}, "Prefer", "wait=60")
+	if err != nil || response.Status > 201 {
+		t.Fatalf("start a run: %v %d %s", err, response.Status, response.Body)
+	}
 	var run runBody
-	c.Expect(t, http.StatusOK, "POST", "/v1/workflows/"+workflow+"/runs", map[string]any{"payload": payload}, "Prefer", "wait=60").Decode(t, &run)
+	response.Decode(t, &run)
+	harness.Eventually(t, "the run has ended", func() bool {
+		if run.Status == "running" {
+			c.Expect(t, http.StatusOK, "GET", "/v1/runs/"+run.ID, nil).Decode(t, &run)
+		}
+		return run.Status != "running"
+	})
 	return run
 }
 
 func TestHostileScripts(t *testing.T) {
-	s := harness.Start(t, t.TempDir(), "--js-processes", "3")
-	good := prepare(t, s.Client, "return {n: input.n + 1, clean: typeof kept === 'undefined' && ({}).kept === undefined, set: (kept = Object.prototype.kept = 1)}")
-	finish(t, s.Client, good, map[string]any{"n": 0})
-	before := s.Memory(t)
+	t.Parallel()
+	s := harness.Start(t, t.TempDir(), harness.ProfilingArgs("--js-processes", "3")...)
+	good := defineScript(t, s.Client, "return {n: input.n + 1, clean: typeof kept === 'undefined' && ({}).kept === undefined, set: (kept = Object.prototype.kept = 1)}", longTimeout)
+	execute(t, s.Client, good, map[string]any{"n": 0})
+	before := s.LiveHeap(t)
 
-	var bad, fine sync.WaitGroup
-	done := make(chan struct{})
+	workflows := map[string]string{}
 	for code, want := range hostile {
-		workflow := prepare(t, s.Client, code)
-		bad.Go(func() {
-			if run := finish(t, s.Client, workflow, map[string]any{}); run.Status != "failed" || run.Error == nil || run.Error.Code != want {
+		timeout := longTimeout
+		if want == "script_timeout" {
+			timeout = shortTimeout
+		}
+		workflows[code] = defineScript(t, s.Client, code, timeout)
+	}
+	var hostileRuns sync.WaitGroup
+	for code, want := range hostile {
+		workflow := workflows[code]
+		hostileRuns.Go(func() {
+			run := execute(t, s.Client, workflow, map[string]any{})
+			if run.Status != "failed" || run.Error == nil {
 				t.Errorf("%s\nended %s, %+v, want %s", code, run.Status, run.Error, want)
+				return
+			}
+			if run.Error.Code != want && !(want == "script_timeout" && timedOut(run)) {
+				t.Errorf("%s\nended with %+v, want %s", code, run.Error, want)
 			}
 		})
 	}
-	// One that does the same again and again while the others are under way.
-	fine.Go(func() {
-		for n := 1; ; n++ {
-			select {
-			case <-done:
-				return
-			default:
-			}
-			// A script that had to wait too long for its turn is tried again.
-			run := finish(t, s.Client, good, map[string]any{"n": n})
-			if got := fmt.Sprint(run.Steps[0].Output); run.Status != "succeeded" || got != fmt.Sprintf("map[clean:true n:%d set:1]", n+1) {
-				t.Errorf("run %d: %s, %s, %+v", n, run.Status, got, run.Error)
-			}
-			s.Expect(t, http.StatusOK, "GET", "/readyz", nil)
-		}
-	})
-	bad.Wait()
-	close(done)
-	fine.Wait()
-
-	if grown := s.Memory(t) - before; grown > 256<<20 {
-		t.Errorf("the server has grown by %d MiB", grown>>20)
+	runUntil(t, s, good, hostileRuns.Wait, func(n int) string { return fmt.Sprintf("map[clean:true n:%d set:1]", n+1) })
+	if grown := s.LiveHeap(t) - before; grown > maxHeapGrowth {
+		t.Errorf("the live heap of the server has grown by %d MiB", grown>>20)
 	}
 	s.Stop(t)
 }
 
-// A crash of the server takes its children with it, also in the middle of a
-// script, and the run goes on with the next server.
-func TestChildrenDieWithTheServer(t *testing.T) {
+// runUntil runs a harmless workflow again and again until wait returns. Each run
+// must succeed with the output that belongs to its payload, and the server must
+// stay ready.
+func runUntil(t *testing.T, s *harness.Server, workflow string, wait func(), output func(n int) string) {
+	t.Helper()
+	done := make(chan struct{})
+	go func() {
+		wait()
+		close(done)
+	}()
+	for n := 1; ; n++ {
+		select {
+		case <-done:
+			return
+		default:
+		}
+		// A script that had to wait too long for its turn is tried again.
+		run := execute(t, s.Client, workflow, map[string]any{"n": n})
+		if got := fmt.Sprint(run.Steps[0].Output); run.Status != "succeeded" || got != output(n) {
+			t.Errorf("run %d: %s, %s, %+v", n, run.Status, got, run.Error)
+		}
+		s.Expect(t, http.StatusOK, "GET", "/readyz", nil)
+	}
+}
+
+// When the server crashes during a script, its sandbox processes die with it, and the
+// run continues on the next server.
+func TestSandboxProcessesDieWithServer(t *testing.T) {
+	t.Parallel()
 	s := harness.Start(t, t.TempDir(), "--js-processes", "2")
-	slow := prepare(t, s.Client, "for (;;) {}")
+	slow := defineScript(t, s.Client, "for (;;) {}", shortTimeout)
 	var started struct{ ID string }
 	s.Expect(t, http.StatusCreated, "POST", "/v1/workflows/"+slow+"/runs", map[string]any{}).Decode(t, &started)
 	var pids []int
-	within(t, "a script runs", func() bool {
+	harness.Eventually(t, "a sandbox process runs", func() bool {
 		pids = children(t, s.Pid())
 		return len(pids) > 0
 	})
 	for _, pid := range pids {
 		if env := environ(t, pid); env != "" {
-			t.Errorf("child %d has the environment %q", pid, env)
+			t.Errorf("process %d has the environment %q, want none", pid, env)
 		}
 	}
 	s.Kill(t)
-	within(t, "the children are gone", func() bool {
-		return !slices.ContainsFunc(pids, alive)
+	harness.Eventually(t, "the sandbox processes have exited", func() bool {
+		return !slices.ContainsFunc(pids, isRunning)
 	})
 
 	next, err := harness.Launch(t.Context(), harness.Options{Dir: s.Dir})
@@ -129,56 +189,56 @@ func TestChildrenDieWithTheServer(t *testing.T) {
 	}
 	t.Cleanup(func() { next.Close(t) })
 	next.Key = s.Key
-	within(t, "the run has ended", func() bool {
-		var run runBody
+	var run runBody
+	harness.Eventually(t, "the run has ended", func() bool {
 		next.Expect(t, http.StatusOK, "GET", "/v1/runs/"+started.ID, nil).Decode(t, &run)
-		return run.Status == "failed" && run.Error.Code == "script_timeout"
+		return run.Status != "running"
 	})
+	if !timedOut(run) {
+		t.Errorf("run is %s, %+v, want a timeout", run.Status, run.Error)
+	}
 	next.Stop(t)
 }
 
-// A run is cancelled in the middle of a script. The child that runs it is killed
-// at once, and the next script has its place.
-func TestCancelKillsTheScript(t *testing.T) {
+// timedOut reports whether a run failed because its script did not end. If the script
+// had to wait for a process, its step times out first.
+func timedOut(run runBody) bool {
+	return run.Status == "failed" && (run.Error.Code == "script_timeout" || run.Error.Code == "timed_out")
+}
+
+// A run is cancelled during a script. Its sandbox process is killed long before the
+// timeout of the script, and the next script takes its slot.
+func TestCancelKillsScript(t *testing.T) {
+	t.Parallel()
 	s := harness.Start(t, t.TempDir(), "--js-processes", "2")
-	quick := prepare(t, s.Client, "return {n: input.n}")
-	var endless struct{ ID string }
-	s.Expect(t, http.StatusCreated, "POST", "/v1/workflows", map[string]any{"name": "endless"}).Decode(t, &endless)
-	s.Expect(t, http.StatusOK, "PATCH", "/v1/workflows/"+endless.ID, map[string]any{"state": "active", "steps": []any{
-		map[string]any{"id": "js", "uses": "code.js", "timeout": "5m", "with": map[string]any{"code": "for (;;) {}"}},
-	}})
-	for n := range 5 {
+	quick := defineScript(t, s.Client, "return {n: input.n}", longTimeout)
+	endless := defineScript(t, s.Client, "for (;;) {}", "15m")
+	for n := range lane.Pick(2, 5) {
 		var runs []string
-		for range 2 { // as many as may run
+		for range 2 { // as many as can run at a time
 			var started struct{ ID string }
-			s.Expect(t, http.StatusCreated, "POST", "/v1/workflows/"+endless.ID+"/runs", nil).Decode(t, &started)
+			s.Expect(t, http.StatusCreated, "POST", "/v1/workflows/"+endless+"/runs", nil).Decode(t, &started)
 			runs = append(runs, started.ID)
 		}
 		var pids []int
-		within(t, "both scripts run", func() bool {
-			pids = slices.DeleteFunc(children(t, s.Pid()), func(pid int) bool { return !busy(pid) })
+		first := map[int]int{} // the CPU time of processes when they were first seen
+		harness.Eventually(t, "both scripts run", func() bool {
+			pids = slices.DeleteFunc(children(t, s.Pid()), func(pid int) bool {
+				used := processorTime(pid)
+				if _, seen := first[pid]; !seen {
+					first[pid] = used
+				}
+				return used < first[pid]+20 // a fifth of a second
+			})
 			return len(pids) == 2
 		})
 		for _, id := range runs {
 			s.Expect(t, http.StatusOK, "POST", "/v1/runs/"+id+"/cancel", nil)
 		}
-		cancelled := time.Now()
-		within(t, "the children are gone", func() bool { return !slices.ContainsFunc(pids, alive) })
-		if took := time.Since(cancelled); took > time.Second {
-			t.Errorf("the children were gone %v after the cancel", took)
-		}
-		if run := finish(t, s.Client, quick, map[string]any{"n": n}); run.Status != "succeeded" {
-			t.Errorf("the next script: %s %+v", run.Status, run.Error)
+		harness.Eventually(t, "the sandbox processes have exited", func() bool { return !slices.ContainsFunc(pids, isRunning) })
+		if run := execute(t, s.Client, quick, map[string]any{"n": n}); run.Status != "succeeded" {
+			t.Errorf("the next script is %s, want succeeded: %+v", run.Status, run.Error)
 		}
 	}
 	s.Stop(t)
-}
-
-func within(t *testing.T, what string, is func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); !is(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("after 20 seconds it is not true that %s", what)
-		}
-	}
 }

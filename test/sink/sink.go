@@ -1,12 +1,13 @@
-// Package sink is what is outside of the service in tests: a server that steps
-// call, and one that takes deliveries. Both remember everything. It does not
-// know what is tested.
+// Package sink has the external services of tests: a server that steps call, and one
+// that receives webhook deliveries. Both record everything. It does not know what is
+// tested.
 package sink
 
 import (
 	"encoding/json"
 	"io"
 	"maps"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strconv"
@@ -14,70 +15,99 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/stepmill/stepmill/test/harness"
 )
 
-// Sink is a server that remembers every call by its Idempotency-Key, which is
-// the run and the path of the step, and answers with how often it has seen it.
-// The query of a call says how: ms is how long it takes, status what it answers,
-// hang that it does not, until those that hang are released.
+// Sink is a server that records every call by its Idempotency-Key, which consists of
+// the run and the path of the step. Its response has the number of calls with that key
+// so far. Query parameters control a call: ms is how long it takes, status is the
+// status of the response, and hang delays the response until Release.
 type Sink struct {
 	*httptest.Server
-	free  chan struct{}
-	mu    sync.Mutex
-	calls []*Call
-	count map[string]int
-	// Begun, if there is one, is told of the calls so far when one arrives; it
-	// must not ask the sink.
-	Begun func(all []*Call)
+	released chan struct{}
+	release  func()
+
+	mu       sync.Mutex
+	calls    []*Call
+	count    map[string]int
+	inFlight map[string]map[*Call]bool // by path
+	peak     map[string]int            // by path
+	ignored  map[string]bool           // runs whose calls do not count as in flight
+	open     map[net.Conn]bool
 }
 
-// Call is one call, in the order of arrival.
+// Call is a call to the sink.
 type Call struct {
 	Key   string // run/step
 	Path  string
 	At    time.Time
-	Ended time.Time // zero while it is under way
-	// Dropped says that the caller closed the connection before it was answered.
+	Ended time.Time // zero while it is in flight
+	// Dropped is true if the caller closed the connection before the response.
 	Dropped bool
 }
 
-// Run is the run whose step made the call.
+// Run returns the run whose step made the call.
 func (c *Call) Run() string { run, _, _ := strings.Cut(c.Key, "/"); return run }
 
-// usual is how long a call takes unless it says so.
-const usual = 5 * time.Millisecond
+// defaultLatency is how long a call takes without the ms parameter.
+const defaultLatency = 5 * time.Millisecond
 
-// New starts a sink that lasts as long as the test.
+// New starts a sink that runs until the end of the test.
 func New(t testing.TB) *Sink {
-	s := &Sink{count: map[string]int{}, free: make(chan struct{})}
-	s.Server = httptest.NewServer(http.HandlerFunc(s.serve))
-	t.Cleanup(s.Close)
+	s := &Sink{
+		released: make(chan struct{}), count: map[string]int{}, inFlight: map[string]map[*Call]bool{},
+		peak: map[string]int{}, ignored: map[string]bool{}, open: map[net.Conn]bool{},
+	}
+	s.release = sync.OnceFunc(func() { close(s.released) })
+	s.Server = httptest.NewUnstartedServer(http.HandlerFunc(s.serve))
+	s.Config.ConnState = s.track
+	s.Start()
+	t.Cleanup(func() {
+		s.Release()
+		s.CloseClientConnections()
+		s.Close()
+	})
 	return s
 }
 
+// track records the open connections.
+func (s *Sink) track(conn net.Conn, state http.ConnState) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch state {
+	case http.StateNew:
+		s.open[conn] = true
+	case http.StateClosed, http.StateHijacked:
+		delete(s.open, conn)
+	case http.StateActive, http.StateIdle:
+	}
+}
+
 func (s *Sink) serve(w http.ResponseWriter, r *http.Request) {
-	_, _ = io.Copy(io.Discard, r.Body) // only then a caller that leaves is noticed
+	_, _ = io.Copy(io.Discard, r.Body) // the server notices a closed connection only after that
 	c, count := s.arrive(r)
-	length := usual
+	length := defaultLatency
 	if ms, err := strconv.Atoi(r.URL.Query().Get("ms")); err == nil {
 		length = time.Duration(ms) * time.Millisecond
 	}
 	timer := time.NewTimer(length)
 	defer timer.Stop()
-	var free chan struct{}
+	var released chan struct{}
 	if r.URL.Query().Has("hang") {
 		timer.Stop()
-		free = s.free
+		released = s.released
 	}
 	dropped := false
 	select {
 	case <-timer.C:
-	case <-free:
+	case <-released:
 	case <-r.Context().Done():
 		dropped = true
 	}
 	s.mu.Lock()
 	c.Ended, c.Dropped = time.Now(), dropped
+	delete(s.inFlight[c.Path], c)
 	s.mu.Unlock()
 	w.Header().Set("Content-Type", "application/json")
 	if status, err := strconv.Atoi(r.URL.Query().Get("status")); err == nil {
@@ -92,66 +122,127 @@ func (s *Sink) arrive(r *http.Request) (*Call, int) {
 	c := &Call{Key: r.Header.Get("Idempotency-Key"), Path: r.URL.Path, At: time.Now()}
 	s.calls = append(s.calls, c)
 	s.count[c.Key]++
-	if s.Begun != nil {
-		s.Begun(s.calls)
+	if s.inFlight[c.Path] == nil {
+		s.inFlight[c.Path] = map[*Call]bool{}
 	}
+	s.inFlight[c.Path][c] = true
+	s.peak[c.Path] = max(s.peak[c.Path], s.countInFlight(c.Path))
 	return c, s.count[c.Key]
 }
 
-// Release ends every call that hangs, for good: later ones do not.
-func (s *Sink) Release() { close(s.free) }
+// Release ends every call that hangs. Later calls no longer hang.
+func (s *Sink) Release() { s.release() }
 
-// Seen are copies of the calls so far that are wanted.
-func (s *Sink) Seen(wanted func(*Call) bool) []Call {
+// InFlight returns the number of calls to a path that are in flight.
+func (s *Sink) InFlight(path string) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.countInFlight(path)
+}
+
+// Peak returns the largest number of calls to a path that were in flight at the
+// same time.
+func (s *Sink) Peak(path string) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.peak[path]
+}
+
+func (s *Sink) countInFlight(path string) int {
+	n := 0
+	for c := range s.inFlight[path] {
+		if !s.ignored[c.Run()] {
+			n++
+		}
+	}
+	return n
+}
+
+// Ignore leaves the calls of a run out of InFlight and Peak. Tests call it before
+// they cancel the run, because a call outlives the cancel for a moment.
+func (s *Sink) Ignore(run string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ignored[run] = true
+}
+
+// Calls returns copies of the calls so far that match, in the order of arrival.
+func (s *Sink) Calls(match func(*Call) bool) []Call {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var out []Call
 	for _, c := range s.calls {
-		if wanted(c) {
+		if match(c) {
 			out = append(out, *c)
 		}
 	}
 	return out
 }
 
-// Of are the calls of a run.
-func (s *Sink) Of(run string) []Call {
-	return s.Seen(func(c *Call) bool { return c.Run() == run })
+// CallsOf returns the calls of a run.
+func (s *Sink) CallsOf(run string) []Call {
+	return s.Calls(func(c *Call) bool { return c.Run() == run })
 }
 
-// Counted is how often each step was called so far.
-func (s *Sink) Counted() map[string]int {
+// Dropped reports whether the caller dropped a call of a run.
+func (s *Sink) Dropped(run string) bool {
+	return len(s.Calls(func(c *Call) bool { return c.Run() == run && c.Dropped })) > 0
+}
+
+// Counts returns how often each step was called so far, by Idempotency-Key.
+func (s *Sink) Counts() map[string]int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return maps.Clone(s.count)
 }
 
-// Await waits until there are calls that are wanted.
-func (s *Sink) Await(t testing.TB, what string, least int, wanted func(*Call) bool) []Call {
+// Await waits for a minimum number of calls that match.
+func (s *Sink) Await(t testing.TB, what string, minimum int, match func(*Call) bool) []Call {
 	t.Helper()
 	var found []Call
-	Within(t, 20*time.Second, what, func() bool {
-		found = s.Seen(wanted)
-		return len(found) >= least
+	harness.Eventually(t, what, func() bool {
+		found = s.Calls(match)
+		return len(found) >= minimum
 	})
 	return found
 }
 
-// Quiet waits until no call is under way: those of a process that is gone have
-// arrived and been dropped.
-func (s *Sink) Quiet(t testing.TB) {
+// AwaitIdle waits until no call is in flight.
+func (s *Sink) AwaitIdle(t testing.TB) {
 	t.Helper()
-	Within(t, 10*time.Second, "no call is under way", func() bool {
-		return len(s.Seen(func(c *Call) bool { return c.Ended.IsZero() || time.Since(c.Ended) < 30*time.Millisecond })) == 0
+	harness.Eventually(t, "no call is in flight", func() bool {
+		return len(s.Calls(func(c *Call) bool { return c.Ended.IsZero() })) == 0
 	})
 }
 
-// Within waits for something to become true.
-func Within(t testing.TB, atMost time.Duration, what string, is func() bool) {
+// AwaitClosed waits until all calls of processes that have exited have arrived and
+// ended. No running process may have a connection to the sink.
+func (s *Sink) AwaitClosed(t testing.TB) {
 	t.Helper()
-	for deadline := time.Now().Add(atMost); !is(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("after %v it is not true that %s", atMost, what)
+	// Connections are accepted in the order in which they were made: once this one is
+	// accepted, so are all earlier ones.
+	last, err := net.Dial("tcp", s.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := last.LocalAddr().String()
+	harness.Eventually(t, "every earlier connection is accepted", func() bool { return s.hasConnection(name) })
+	_ = last.Close()
+	harness.Eventually(t, "every connection is closed", func() bool {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return len(s.open) == 0
+	})
+}
+
+// hasConnection reports whether a connection from the address is open.
+func (s *Sink) hasConnection(address string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for conn := range s.open {
+		if conn.RemoteAddr().String() == address {
+			return true
 		}
 	}
+	return false
 }

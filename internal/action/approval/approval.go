@@ -1,6 +1,6 @@
-// Package approval is the action flow.approval: the run waits for the answer of
-// a person, or of any caller who may give one. It can send word that it waits,
-// and again while nobody answers.
+// Package approval implements the action flow.approval: the run waits for an
+// answer from a person or any other authorized caller. It can send a
+// notification when the wait begins, and reminders until the step is answered.
 package approval
 
 import (
@@ -13,30 +13,29 @@ import (
 
 	"github.com/stepmill/stepmill/internal/action"
 	"github.com/stepmill/stepmill/internal/clock"
-	"github.com/stepmill/stepmill/internal/duration"
 )
 
 const (
 	defaultTimeout = 7 * 24 * time.Hour
-	longest        = 366 * 24 * time.Hour
-	// often bounds how soon word is sent again.
-	often = time.Minute
-	// TimedOut is the code of a step that nobody answered in time.
+	maxTimeout     = 366 * 24 * time.Hour
+	// minReminderInterval is the minimum time between reminders.
+	minReminderInterval = time.Minute
+	// TimedOut is the code of a step that was not answered in time.
 	TimedOut = "approval_timed_out"
 )
 
-// approval asks; notify sends word.
+// approval sends notifications with the action notify.
 type approval struct{ notify action.Action }
 
-// Entry declares the action. Word is sent with the action notify, which takes
-// url, headers and body.
+// Entry declares the action. It sends notifications with the action notify,
+// which takes url, headers and body.
 func Entry(notify action.Action) action.Entry {
 	return action.Entry{
 		Spec: action.Spec{
 			Name:  "flow.approval",
 			Title: "Ask for approval",
-			Summary: "Waits until somebody approves or rejects, with a comment and data if they like. A rejection is no failure: " +
-				"later steps look at `approved`. The wait survives restarts.",
+			Summary: "Waits until someone approves or rejects, optionally with a comment and data. A rejection is not a failure: " +
+				"later steps check `approved`. The wait survives restarts.",
 			Pure:       true,
 			Effects:    []string{"notify"},
 			Stores:     true,
@@ -46,7 +45,7 @@ func Entry(notify action.Action) action.Entry {
 			Input:      inputSchema,
 			Output:     outputSchema,
 			Check:      check,
-			Codes:      []action.Code{{Name: TimedOut, Meaning: "Nobody answered in time, and on_timeout is not given."}},
+			Codes:      []action.Code{{Name: TimedOut, Meaning: "The step was not answered in time, and on_timeout is fail."}},
 			Examples:   examples,
 		},
 		Action: approval{notify},
@@ -55,14 +54,14 @@ func Entry(notify action.Action) action.Entry {
 
 func check(with map[string]any) []action.Problem {
 	var problems []action.Problem
-	if _, err := limit(with); err != nil {
+	if _, err := timeout(with); err != nil {
 		problems = append(problems, action.Problem{Pointer: "/timeout", Message: err.Error()})
 	}
-	if _, err := interval(with); err != nil {
+	if _, err := reminderInterval(with); err != nil {
 		problems = append(problems, action.Problem{Pointer: "/remind_every", Message: err.Error()})
 	}
 	if with["remind_every"] != nil && with["notify"] == nil {
-		problems = append(problems, action.Problem{Pointer: "/remind_every", Message: "needs notify: there is nobody to remind"})
+		problems = append(problems, action.Problem{Pointer: "/remind_every", Message: "requires notify, which is sent again as the reminder"})
 	}
 	if notify, ok := with["notify"].(map[string]any); ok {
 		text, _ := notify["url"].(string)
@@ -73,27 +72,27 @@ func check(with map[string]any) []action.Problem {
 	return problems
 }
 
-func limit(with map[string]any) (time.Duration, error) {
+func timeout(with map[string]any) (time.Duration, error) {
 	text, ok := with["timeout"].(string)
 	if !ok {
 		return defaultTimeout, nil
 	}
-	d, err := duration.Parse(text)
-	if err == nil && d > longest {
+	d, err := clock.ParseDuration(text)
+	if err == nil && d > maxTimeout {
 		err = fmt.Errorf("must be at most 366 days")
 	}
 	return d, err
 }
 
-// interval is how long to wait until word is sent again; zero: not at all.
-func interval(with map[string]any) (time.Duration, error) {
+// reminderInterval returns the time between reminders, or zero for no reminders.
+func reminderInterval(with map[string]any) (time.Duration, error) {
 	text, ok := with["remind_every"].(string)
 	if !ok {
 		return 0, nil
 	}
-	d, err := duration.Parse(text)
-	if err == nil && d < often {
-		err = fmt.Errorf("must be at least %s", duration.Format(often))
+	d, err := clock.ParseDuration(text)
+	if err == nil && d < minReminderInterval {
+		err = fmt.Errorf("must be at least %s", clock.FormatDuration(minReminderInterval))
 	}
 	return d, err
 }
@@ -105,17 +104,17 @@ func (a approval) Run(ctx context.Context, req action.Request) (action.Result, e
 			"approved": req.Answer["approved"], "by": req.Answer["by"], "comment": req.Answer["comment"], "data": req.Answer["data"],
 		}}, nil
 	}
-	length, err := limit(req.Input)
+	length, err := timeout(req.Input)
 	if err != nil {
 		return action.Result{}, &action.Failure{Code: action.InvalidInput, Message: "timeout: " + err.Error()}
 	}
-	every, err := interval(req.Input)
+	every, err := reminderInterval(req.Input)
 	if err != nil {
 		return action.Result{}, &action.Failure{Code: action.InvalidInput, Message: "remind_every: " + err.Error()}
 	}
 	deadline := req.Began.Add(length)
 	if !req.WokenAt.IsZero() && !req.Now.Before(deadline.Truncate(time.Microsecond)) {
-		return expire(req, deadline)
+		return timeOut(req, deadline)
 	}
 	if err := a.send(ctx, req); err != nil {
 		return action.Result{}, err
@@ -123,19 +122,20 @@ func (a approval) Run(ctx context.Context, req action.Request) (action.Result, e
 	return wait(req, deadline, every), nil
 }
 
-// expire ends a wait without an answer.
-func expire(req action.Request, deadline time.Time) (action.Result, error) {
+// timeOut returns the result of a step that was not answered in time.
+func timeOut(req action.Request, deadline time.Time) (action.Result, error) {
 	switch req.Input["on_timeout"] {
 	case "continue", "approve":
 		return action.Result{Output: map[string]any{
 			"approved": req.Input["on_timeout"] == "approve", "by": nil, "comment": nil, "data": nil,
 		}}, nil
 	}
-	return action.Result{}, &action.Failure{Code: TimedOut, Message: "nobody answered until " + clock.Format(deadline)}
+	return action.Result{}, &action.Failure{Code: TimedOut, Message: "not answered by " + clock.Format(deadline)}
 }
 
-// send sends word. The first time that has to succeed: nobody else would know. A
-// reminder that does not arrive changes nothing.
+// send sends the notification or a reminder. The notification must succeed,
+// because otherwise the step might never be answered. A failed reminder is only
+// logged.
 func (a approval) send(ctx context.Context, req action.Request) error {
 	input, ok := req.Input["notify"].(map[string]any)
 	if !ok {
@@ -146,7 +146,7 @@ func (a approval) send(ctx context.Context, req action.Request) error {
 	call.Input = map[string]any{"method": "POST"}
 	maps.Copy(call.Input, input)
 	if reminder {
-		// Each reminder is one of its own, over all its attempts.
+		// Each reminder has its own key, which is the same for all its attempts.
 		call.IdempotencyKey += "/" + clock.Format(req.WokenAt)
 	}
 	_, err := a.notify.Run(ctx, call)
@@ -157,8 +157,8 @@ func (a approval) send(ctx context.Context, req action.Request) error {
 	return err
 }
 
-// wait goes on to the deadline, or to the next reminder before it. Those that
-// were missed are not made up for.
+// wait waits until the deadline or the next reminder, whichever is first. Missed
+// reminders are skipped.
 func wait(req action.Request, deadline time.Time, every time.Duration) action.Result {
 	until := deadline
 	if every > 0 {
@@ -168,6 +168,6 @@ func wait(req action.Request, deadline time.Time, every time.Duration) action.Re
 	}
 	return action.Result{Wait: &action.Wait{
 		Until: until, Deadline: deadline, Awaits: action.AwaitsAnswer,
-		Reason: "waits for somebody to approve or reject, until " + clock.Format(deadline),
+		Reason: "waits for approval until " + clock.Format(deadline),
 	}}
 }

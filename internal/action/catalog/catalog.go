@@ -1,5 +1,5 @@
-// Package catalog is the explicit list of the actions that ship. Their pages in
-// docs/actions are written from the declarations.
+// Package catalog lists the actions that ship with Stepmill. Their pages in
+// docs/actions are generated from their declarations.
 package catalog
 
 //go:generate go test . -run TestDocs -update
@@ -16,24 +16,24 @@ import (
 	"github.com/stepmill/stepmill/internal/action/wait"
 )
 
-// Means are what actions reach beyond the run with.
-type Means struct {
+// Deps are the dependencies of the actions.
+type Deps struct {
 	HTTP    httprequest.Client
 	Runs    subrun.Starter
 	Scripts codejs.Runner
 }
 
-// New makes the catalog of everything that ships.
-func New(means Means) (*action.Catalog, error) {
-	call := httprequest.Entry(means.HTTP)
+// New returns the catalog of all actions that ship with Stepmill.
+func New(deps Deps) (*action.Catalog, error) {
+	call := httprequest.Entry(deps.HTTP)
 	return action.NewCatalog(
 		approval.Entry(call.Action),
-		codejs.Entry(means.Scripts),
+		codejs.Entry(deps.Scripts),
 		dataset.Entry(),
 		call,
 		logwrite.Entry(),
 		stop.Entry(),
-		subrun.Entry(means.Runs),
+		subrun.Entry(deps.Runs),
 		wait.Entry(),
 	)
 }

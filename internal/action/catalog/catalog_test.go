@@ -18,11 +18,11 @@ import (
 	"github.com/stepmill/stepmill/openapi"
 )
 
-// TestExamples runs the examples of every action that can run without the
-// outside world: documentation that is not true does not pass.
+// TestExamples runs the examples of every action, so that the documentation
+// stays correct.
 func TestExamples(t *testing.T) {
 	t.Parallel()
-	c, err := catalog.New(catalog.Means{HTTP: shop{}, Scripts: scripts(t)})
+	c, err := catalog.New(catalog.Deps{HTTP: fakeShop{}, Scripts: scripts(t)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,11 +40,11 @@ func TestExamples(t *testing.T) {
 	}
 }
 
-// TestCodesAreInTheContract holds what actions can fail with against the list
-// that clients know.
+// TestCodesAreInTheContract checks that the OpenAPI document lists the error codes
+// of all actions.
 func TestCodesAreInTheContract(t *testing.T) {
 	t.Parallel()
-	c, err := catalog.New(catalog.Means{})
+	c, err := catalog.New(catalog.Deps{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,14 +65,14 @@ func TestCodesAreInTheContract(t *testing.T) {
 		seen := map[string]bool{}
 		for _, code := range entry.Spec.Codes {
 			if contract.Codes.InRuns[code.Name] == nil || code.Meaning == "" || seen[code.Name] {
-				t.Errorf("%s: %q is not in the contract, without a meaning, or there twice", name, code.Name)
+				t.Errorf("%s: %q is missing from the contract, has no meaning or is listed twice", name, code.Name)
 			}
 			seen[code.Name] = true
 		}
 	}
 }
 
-// TestMain lets the test binary be the child that runs scripts.
+// TestMain runs scripts if the test binary is started as the sandbox process.
 func TestMain(m *testing.M) {
 	if len(os.Args) == 2 && os.Args[1] == "sandbox" {
 		_ = sandbox.Serve(os.Stdin, os.Stdout, 64<<20)
@@ -92,10 +92,10 @@ func scripts(t *testing.T) *sandbox.Pool {
 	return pool
 }
 
-// shop answers every call the way the examples say.
-type shop struct{}
+// fakeShop responds to requests as in the examples.
+type fakeShop struct{}
 
-func (shop) Do(_ context.Context, r egress.Request) (*egress.Response, error) {
+func (fakeShop) Do(_ context.Context, r egress.Request) (*egress.Response, error) {
 	if r.URL != "https://shop.example/orders/42?full=true" {
 		return nil, &egress.Error{Code: egress.ConnectionFailed, Message: r.URL}
 	}
@@ -115,7 +115,7 @@ func runExample(t *testing.T, c *action.Catalog, entry action.Entry, example act
 		t.Fatal(err)
 	}
 	if problems := c.Check(entry.Spec.Name, with, func(string) bool { return false }); len(problems) > 0 {
-		t.Fatalf("the input does not fit: %+v", problems)
+		t.Fatalf("the input is not valid: %+v", problems)
 	}
 	req := action.Request{Input: with, Now: time.Now(), Log: func(action.Level, string) {}}
 	if example.Answer != "" {
@@ -129,7 +129,7 @@ func runExample(t *testing.T, c *action.Catalog, entry action.Entry, example act
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(want, result.Output); diff != "" {
+	if diff := cmp.Diff(want, any(action.Object(result.Output))); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -9,21 +9,20 @@ import (
 	"github.com/stepmill/stepmill/internal/sandbox"
 )
 
-// maxKnown is how many verdicts are kept.
-const maxKnown = 4096
+// maxCached is the maximum number of cached results.
+const maxCached = 4096
 
-// checker compiles scripts before they run. Code is compiled in the sandbox
-// only: hostile code can cost a compiler as much as it can cost an interpreter.
-// The same code is asked about again whenever its workflow is saved, so verdicts
-// are kept.
+// checker compiles scripts before they run. Code is compiled only in the
+// sandbox, because hostile code can be as expensive to compile as to run. The
+// same code is checked whenever its workflow is saved, so results are cached.
 type checker struct {
 	runner Runner
 	mu     sync.Mutex
-	known  map[[sha256.Size]byte]*sandbox.Failure
+	cache  map[[sha256.Size]byte]*sandbox.Failure
 }
 
 func newChecker(runner Runner) *checker {
-	return &checker{runner: runner, known: map[[sha256.Size]byte]*sandbox.Failure{}}
+	return &checker{runner: runner, cache: map[[sha256.Size]byte]*sandbox.Failure{}}
 }
 
 func (c *checker) check(with map[string]any) []action.Problem {
@@ -31,37 +30,40 @@ func (c *checker) check(with map[string]any) []action.Problem {
 	if !ok {
 		return nil // an expression
 	}
-	failure := c.verdict(code)
+	failure := c.compile(code)
 	if failure == nil {
 		return nil
 	}
-	problem := action.Problem{Pointer: "/code", Message: describe(failure)}
+	problem := action.Problem{Pointer: "/code", Message: formatFailure(failure)}
 	switch failure.Kind {
 	case sandbox.Timeout, sandbox.Memory:
-		problem.Message = "is too complex to be compiled"
+		problem.Message = "is too complex to compile"
 	}
 	return []action.Problem{problem}
 }
 
-// verdict is nil for code that compiles, and if nobody can tell: then the run
-// will.
-func (c *checker) verdict(code string) *sandbox.Failure {
+// compile returns nil if the code compiles, or if that cannot be determined; the
+// run then reports the failure.
+func (c *checker) compile(code string) *sandbox.Failure {
 	sum := sha256.Sum256([]byte(code))
 	c.mu.Lock()
-	failure, known := c.known[sum]
+	failure, cached := c.cache[sum]
 	c.mu.Unlock()
-	if known {
+	if cached {
 		return failure
 	}
 	failure, err := c.runner.Check(context.Background(), code)
-	if err != nil || failure != nil && (failure.Kind == sandbox.Lost || failure.Kind == sandbox.Crashed) {
+	switch {
+	case err != nil || failure != nil && (failure.Kind == sandbox.Lost || failure.Kind == sandbox.Crashed):
 		return nil
+	case failure != nil && failure.Kind == sandbox.Timeout:
+		return failure // not cached: the machine may have been busy
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if len(c.known) >= maxKnown {
-		clear(c.known)
+	if len(c.cache) >= maxCached {
+		clear(c.cache)
 	}
-	c.known[sum] = failure
+	c.cache[sum] = failure
 	return failure
 }

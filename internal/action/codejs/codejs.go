@@ -1,6 +1,6 @@
-// Package codejs is the action code.js: JavaScript between two steps. It says
-// what a script is given, what becomes of its result, and how its failures are
-// told; where and within which limits it runs is the runner's business.
+// Package codejs implements the action code.js, which runs JavaScript. It defines
+// the input of a script, its result and its failures. The runner decides where
+// and within which limits a script runs.
 package codejs
 
 import (
@@ -17,7 +17,7 @@ import (
 	"github.com/stepmill/stepmill/internal/strictjson"
 )
 
-// The codes that a script can fail with.
+// Error codes of scripts.
 const (
 	ScriptError    = "script_error"
 	ScriptTimeout  = "script_timeout"
@@ -27,11 +27,11 @@ const (
 )
 
 const (
-	// longest is how long a script may run, whatever the time of its step: it
-	// holds a process that others wait for.
-	longest = time.Minute
-	// margin is how much before the end of the step a script is ended, so that
-	// the step can say why.
+	// maxRunTime is how long a script may run, regardless of the timeout of its
+	// step: it occupies a process that other scripts wait for.
+	maxRunTime = time.Minute
+	// margin is how long before the timeout of the step a script is ended, so that
+	// the step can report why.
 	margin = 200 * time.Millisecond
 )
 
@@ -47,21 +47,21 @@ func Entry(runner Runner) action.Entry {
 		Spec: action.Spec{
 			Name:  "code.js",
 			Title: "Run JavaScript",
-			Summary: "Runs the body of a JavaScript function and gives what it returns. The script runs in a process of its own, " +
-				"with limited time and memory and without access to files, network or timers. What it writes to the console is in the log of the step.",
-			Input:  inputSchema,
-			Output: outputSchema,
-			Check:  newChecker(runner).check,
-			Slow:   true,
+			Summary: "Runs the body of a JavaScript function and returns its result. The script runs in a separate process " +
+				"with limited time and memory, without access to files, network or timers. Its console output is written to the log of the step.",
+			Input:     inputSchema,
+			Output:    outputSchema,
+			Check:     newChecker(runner).check,
+			SlowCheck: true,
 			Limits: []string{
-				"The code has at most 256 KiB, the input 4 MiB, the result 1 MiB, nested at most 64 deep.",
-				"A script has the time of its step, at most a minute, and 64 MiB of memory unless the operator says otherwise.",
+				"The code has at most 256 KiB, the input 4 MiB, and the result 1 MiB with at most 64 levels of nesting.",
+				"A script can run for the timeout of its step, at most a minute, and use 64 MiB of memory unless the operator has set another limit.",
 			},
 			Codes: []action.Code{
-				{Name: ScriptError, Meaning: "The script threw an exception, does not compile, or returned what JSON cannot hold."},
-				{Name: ScriptTimeout, Meaning: "The script did not end in its time."},
-				{Name: ScriptMemory, Meaning: "The script used more memory than it may."},
-				{Name: ScriptCrashed, Meaning: "The process of the script ended in the middle. It is tried again when that was not its own doing."},
+				{Name: ScriptError, Meaning: "The script does not compile, threw an exception, or returned a value that JSON cannot represent."},
+				{Name: ScriptTimeout, Meaning: "The script exceeded its time limit."},
+				{Name: ScriptMemory, Meaning: "The script exceeded its memory limit."},
+				{Name: ScriptCrashed, Meaning: "The process that executed the script ended unexpectedly. The step is retried if the script did not cause it."},
 				{Name: OutputTooLarge, Meaning: "The result is larger than 1 MiB."},
 			},
 			Examples: examples,
@@ -78,10 +78,10 @@ func run(ctx context.Context, runner Runner, req action.Request) (action.Result,
 	if err != nil {
 		return action.Result{}, &action.Failure{Code: action.InvalidInput, Message: fmt.Sprintf("with/input: %s", err)}
 	}
-	outcome, err := runner.Run(ctx, sandbox.Script{Code: code, Input: input, Limit: limit(ctx)})
-	record(req, outcome.Lines)
+	outcome, err := runner.Run(ctx, sandbox.Script{Code: code, Input: input, Limit: timeLimit(ctx)})
+	writeLog(req, outcome.Lines)
 	if failure, ok := errors.AsType[*sandbox.Failure](err); ok {
-		return action.Result{}, explain(failure)
+		return action.Result{}, toFailure(failure)
 	}
 	if err != nil {
 		return action.Result{}, err
@@ -89,18 +89,18 @@ func run(ctx context.Context, runner Runner, req action.Request) (action.Result,
 	return result(outcome.Output)
 }
 
-// limit is how long the script may run. A script that had to wait for a process
-// is met by the end of its step first, and that may be tried again.
-func limit(ctx context.Context) time.Duration {
+// timeLimit returns how long the script may run. A script that had to wait for a
+// process reaches the timeout of its step first, which can be retried.
+func timeLimit(ctx context.Context) time.Duration {
 	end, ok := ctx.Deadline()
 	if !ok {
-		return longest
+		return maxRunTime
 	}
 	left := time.Until(end)
-	return min(longest, max(left-margin, left/2, time.Millisecond))
+	return min(maxRunTime, max(left-margin, left/2, time.Millisecond))
 }
 
-func record(req action.Request, lines []sandbox.Line) {
+func writeLog(req action.Request, lines []sandbox.Line) {
 	if req.Log == nil {
 		return
 	}
@@ -117,9 +117,9 @@ func result(output json.RawMessage) (action.Result, error) {
 	return action.Result{Output: value}, nil
 }
 
-// explain tells a failure to the one who wrote the script.
-func explain(f *sandbox.Failure) *action.Failure {
-	out := &action.Failure{Code: ScriptError, Message: describe(f)}
+// toFailure converts a failure of the sandbox to one of the step.
+func toFailure(f *sandbox.Failure) *action.Failure {
+	out := &action.Failure{Code: ScriptError, Message: formatFailure(f)}
 	switch f.Kind {
 	case sandbox.Timeout:
 		out.Code = ScriptTimeout
@@ -137,13 +137,12 @@ func explain(f *sandbox.Failure) *action.Failure {
 	return out
 }
 
-// describe gives the message with its place in the code and the calls that led
-// there.
-func describe(f *sandbox.Failure) string {
+// formatFailure returns the message with its location in the code and the stack.
+func formatFailure(f *sandbox.Failure) string {
 	var text strings.Builder
 	text.WriteString(f.Message)
 	if f.Line > 0 {
-		text.WriteString(" (" + place(f) + ")")
+		text.WriteString(" (" + location(f) + ")")
 	}
 	if len(f.Stack) > 1 {
 		for _, call := range f.Stack {
@@ -153,7 +152,7 @@ func describe(f *sandbox.Failure) string {
 	return text.String()
 }
 
-func place(f *sandbox.Failure) string {
+func location(f *sandbox.Failure) string {
 	if f.Column == 0 {
 		return fmt.Sprintf("line %d", f.Line)
 	}

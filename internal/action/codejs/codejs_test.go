@@ -16,7 +16,7 @@ import (
 	"github.com/stepmill/stepmill/internal/sandbox"
 )
 
-// TestMain lets the test binary be the child that runs scripts.
+// TestMain runs scripts if the test binary is started as the sandbox process.
 func TestMain(m *testing.M) {
 	if len(os.Args) == 2 && os.Args[1] == "sandbox" {
 		_ = sandbox.Serve(os.Stdin, os.Stdout, 64<<20)
@@ -36,8 +36,8 @@ func realRunner(t *testing.T) *sandbox.Pool {
 	return pool
 }
 
-// fake answers with what it was made of, and counts.
-type fake struct {
+// fakeRunner returns fixed results and counts checks.
+type fakeRunner struct {
 	outcome sandbox.Outcome
 	failure *sandbox.Failure
 	err     error
@@ -45,7 +45,7 @@ type fake struct {
 	checks  int
 }
 
-func (f *fake) Run(_ context.Context, script sandbox.Script) (sandbox.Outcome, error) {
+func (f *fakeRunner) Run(_ context.Context, script sandbox.Script) (sandbox.Outcome, error) {
 	f.script = script
 	if f.failure != nil {
 		return f.outcome, f.failure
@@ -53,7 +53,7 @@ func (f *fake) Run(_ context.Context, script sandbox.Script) (sandbox.Outcome, e
 	return f.outcome, f.err
 }
 
-func (f *fake) Check(context.Context, string) (*sandbox.Failure, error) {
+func (f *fakeRunner) Check(context.Context, string) (*sandbox.Failure, error) {
 	f.checks++
 	return f.failure, f.err
 }
@@ -101,11 +101,11 @@ func TestFailures(t *testing.T) {
 		{sandbox.Failure{Kind: sandbox.Crashed, Message: "m"}, action.Failure{Code: "script_crashed", Message: "m"}},
 		{sandbox.Failure{Kind: sandbox.Lost, Message: "m"}, action.Failure{Code: "script_crashed", Message: "m", Retryable: true}},
 	} {
-		entry := codejs.Entry(&fake{failure: &tc.failure})
+		entry := codejs.Entry(&fakeRunner{failure: &tc.failure})
 		_, err := entry.Action.Run(t.Context(), action.Request{Input: map[string]any{"code": "x"}})
 		got, ok := errors.AsType[*action.Failure](err)
 		if !ok {
-			t.Fatalf("%+v gave %v", tc.failure, err)
+			t.Fatalf("%+v: got error %v", tc.failure, err)
 		}
 		if diff := cmp.Diff(tc.want, *got); diff != "" {
 			t.Errorf("%+v\n%s", tc.failure, diff)
@@ -113,10 +113,9 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// The lines of a script that failed are kept: they say why.
-func TestLogOfAFailure(t *testing.T) {
+func TestFailedScriptKeepsItsLog(t *testing.T) {
 	t.Parallel()
-	runner := &fake{failure: &sandbox.Failure{Kind: sandbox.Timeout}, outcome: sandbox.Outcome{Lines: []sandbox.Line{{Level: "debug", Text: "so far"}}}}
+	runner := &fakeRunner{failure: &sandbox.Failure{Kind: sandbox.Timeout}, outcome: sandbox.Outcome{Lines: []sandbox.Line{{Level: "debug", Text: "so far"}}}}
 	var lines []string
 	request := action.Request{
 		Input: map[string]any{"code": "x"},
@@ -127,17 +126,17 @@ func TestLogOfAFailure(t *testing.T) {
 	}
 }
 
-// An error that is none of the script, such as the end of the step's time, is
-// passed on as it is.
-func TestOtherErrors(t *testing.T) {
+// Errors that the script did not cause, such as the timeout of the step, are
+// returned unchanged.
+func TestOtherErrorsAreReturned(t *testing.T) {
 	t.Parallel()
-	_, err := codejs.Entry(&fake{err: context.DeadlineExceeded}).Action.Run(t.Context(), action.Request{Input: map[string]any{"code": "x"}})
+	_, err := codejs.Entry(&fakeRunner{err: context.DeadlineExceeded}).Action.Run(t.Context(), action.Request{Input: map[string]any{"code": "x"}})
 	if !errors.Is(err, context.DeadlineExceeded) {
 		t.Error(err)
 	}
 }
 
-func TestLimit(t *testing.T) {
+func TestTimeLimit(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct{ step, least, most time.Duration }{
 		{0, time.Minute, time.Minute},
@@ -149,13 +148,13 @@ func TestLimit(t *testing.T) {
 		if tc.step > 0 {
 			ctx, cancel = context.WithTimeout(ctx, tc.step)
 		}
-		runner := &fake{outcome: sandbox.Outcome{Output: json.RawMessage("1")}}
+		runner := &fakeRunner{outcome: sandbox.Outcome{Output: json.RawMessage("1")}}
 		if _, err := codejs.Entry(runner).Action.Run(ctx, action.Request{Input: map[string]any{"code": "x"}}); err != nil {
 			t.Fatal(err)
 		}
 		cancel()
 		if got := runner.script.Limit; got < tc.least || got > tc.most {
-			t.Errorf("a step of %v gives its script %v", tc.step, got)
+			t.Errorf("step timeout %v: the script may run for %v", tc.step, got)
 		}
 	}
 }
@@ -167,7 +166,7 @@ func TestCheck(t *testing.T) {
 		{"return input.a ?? await null", ""},
 		{"for (;;) {}", ""},
 		{"const a = 1\nconst b = = 2", "SyntaxError: Unexpected token = (line 2, column 11)"},
-		{strings.Repeat("(", 100_000), "is too complex to be compiled"},
+		{strings.Repeat("(", 100_000), "is too complex to compile"},
 	} {
 		problems := check(map[string]any{"code": tc.code})
 		switch {
@@ -179,16 +178,16 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// The same code is compiled once; what nobody could tell is asked again.
-func TestVerdictsAreKept(t *testing.T) {
+// The same code is compiled once. Unknown results are not cached.
+func TestCompileResultsAreCached(t *testing.T) {
 	t.Parallel()
-	runner := &fake{}
+	runner := &fakeRunner{}
 	check := codejs.Entry(runner).Spec.Check
 	for range 3 {
 		check(map[string]any{"code": "return 1"})
 	}
 	if runner.checks != 1 {
-		t.Errorf("asked %d times", runner.checks)
+		t.Errorf("compiled %d times", runner.checks)
 	}
 	runner.checks, runner.err = 0, sandbox.ErrClosed
 	for range 3 {
@@ -197,6 +196,20 @@ func TestVerdictsAreKept(t *testing.T) {
 		}
 	}
 	if runner.checks != 3 {
-		t.Errorf("asked %d times", runner.checks)
+		t.Errorf("compiled %d times", runner.checks)
+	}
+}
+
+// A compile timeout says more about the machine than about the code.
+func TestCompileTimeoutIsNotCached(t *testing.T) {
+	t.Parallel()
+	runner := &fakeRunner{failure: &sandbox.Failure{Kind: sandbox.Timeout}}
+	check := codejs.Entry(runner).Spec.Check
+	if problems := check(map[string]any{"code": "return 1"}); len(problems) != 1 {
+		t.Errorf("%+v", problems)
+	}
+	runner.failure = nil
+	if problems := check(map[string]any{"code": "return 1"}); problems != nil {
+		t.Errorf("the timeout was cached: %+v", problems)
 	}
 }

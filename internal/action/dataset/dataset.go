@@ -1,4 +1,4 @@
-// Package dataset is the action data.set: it builds an object.
+// Package dataset implements the action data.set, which builds an object.
 package dataset
 
 import (
@@ -21,7 +21,7 @@ func Entry() action.Entry {
 				"required": ["values"],
 				"additionalProperties": false,
 				"properties": {
-					"values": {"type": "object", "description": "The object to build; expressions may stand anywhere in it."}
+					"values": {"type": "object", "description": "The object to build. Expressions are allowed anywhere inside."}
 				}
 			}`,
 			Output: `{"type": "object", "description": "The object that was built."}`,

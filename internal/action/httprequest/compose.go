@@ -13,21 +13,21 @@ import (
 	"github.com/stepmill/stepmill/internal/strictjson"
 )
 
-// compose makes the call from the input of the step.
+// compose builds the request from the input of the step.
 func compose(req action.Request) (egress.Request, error) {
 	in := req.Input
-	target, err := withQuery(in)
+	target, err := addQuery(in)
 	if err != nil {
 		return egress.Request{}, err
 	}
 	call := egress.Request{Workspace: req.Workspace, URL: target, Header: http.Header{}, FollowRedirects: in["follow_redirects"] != false}
 	call.Method, _ = in["method"].(string)
-	if call.Body, err = content(in, call.Header); err != nil {
+	if call.Body, err = encodeBody(in, call.Header); err != nil {
 		return egress.Request{}, err
 	}
 	given, _ := in["headers"].(map[string]any)
 	for name, value := range given {
-		text, err := scalar(value)
+		text, err := formatScalar(value)
 		if err != nil {
 			return egress.Request{}, fmt.Errorf("headers/%s: %w", name, err)
 		}
@@ -36,15 +36,15 @@ func compose(req action.Request) (egress.Request, error) {
 	if call.Header.Get("Idempotency-Key") == "" {
 		call.Header.Set("Idempotency-Key", req.IdempotencyKey)
 	}
-	// Whoever starts a run because of this call passes it on: a circle ends.
+	// A receiver that starts a run passes the depth on, which ends loops.
 	call.Header.Set(action.DepthHeader, strconv.Itoa(req.Run.Depth))
 	return call, nil
 }
 
-// withQuery is the URL with the fields of query added to it.
-func withQuery(in map[string]any) (string, error) {
+// addQuery returns the URL with the fields of query added.
+func addQuery(in map[string]any) (string, error) {
 	text, _ := in["url"].(string)
-	added, err := values("query", in["query"])
+	added, err := parseFields("query", in["query"])
 	if err != nil || len(added) == 0 {
 		return text, err
 	}
@@ -60,11 +60,10 @@ func withQuery(in map[string]any) (string, error) {
 	return u.String(), nil
 }
 
-// content is the body: a string as text, a form as a form, anything else as
-// JSON.
-func content(in map[string]any, header http.Header) ([]byte, error) {
+// encodeBody encodes the body as text, a form or JSON, and sets its Content-Type.
+func encodeBody(in map[string]any, header http.Header) ([]byte, error) {
 	if form, ok := in["form"]; ok && form != nil {
-		fields, err := values("form", form)
+		fields, err := parseFields("form", form)
 		header.Set("Content-Type", "application/x-www-form-urlencoded")
 		return []byte(fields.Encode()), err
 	}
@@ -80,8 +79,8 @@ func content(in map[string]any, header http.Header) ([]byte, error) {
 	}
 }
 
-// values reads an object of scalars and lists of them; null leaves a field out.
-func values(where string, object any) (url.Values, error) {
+// parseFields reads an object of scalars and lists of scalars. It omits nulls.
+func parseFields(where string, object any) (url.Values, error) {
 	fields, _ := object.(map[string]any)
 	out := url.Values{}
 	for name, value := range fields {
@@ -93,7 +92,7 @@ func values(where string, object any) (url.Values, error) {
 			if item == nil {
 				continue
 			}
-			text, err := scalar(item)
+			text, err := formatScalar(item)
 			if err != nil {
 				return nil, fmt.Errorf("%s/%s: %w", where, name, err)
 			}
@@ -103,7 +102,7 @@ func values(where string, object any) (url.Values, error) {
 	return out, nil
 }
 
-func scalar(value any) (string, error) {
+func formatScalar(value any) (string, error) {
 	switch v := value.(type) {
 	case string:
 		return v, nil
@@ -116,5 +115,5 @@ func scalar(value any) (string, error) {
 	case json.Number:
 		return v.String(), nil
 	}
-	return "", fmt.Errorf("must be text, a number or a truth value")
+	return "", fmt.Errorf("must be a string, a number or a boolean")
 }

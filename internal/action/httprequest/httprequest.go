@@ -1,5 +1,5 @@
-// Package httprequest is the action http.request: one call to a server, through
-// the guarded client.
+// Package httprequest implements the action http.request, which sends a request
+// through the guarded client.
 package httprequest
 
 import (
@@ -20,10 +20,10 @@ import (
 	"github.com/stepmill/stepmill/internal/expr"
 )
 
-// HTTPError is the code of an answer whose status is a failure.
+// HTTPError is the code of a response whose status counts as a failure.
 const HTTPError = "http_error"
 
-// Client calls the outside.
+// Client sends requests to other servers.
 type Client interface {
 	Do(ctx context.Context, r egress.Request) (*egress.Response, error)
 }
@@ -34,8 +34,8 @@ func Entry(client Client) action.Entry {
 		Spec: action.Spec{
 			Name:  "http.request",
 			Title: "Call a URL",
-			Summary: "Sends an HTTP request and gives the answer. Network errors, time-outs and the statuses 408, 425, 429 and 5xx are tried again. " +
-				"Every attempt carries the same Idempotency-Key, unless the step sets one. X-Service-Depth says how many runs stand above this one.",
+			Summary: "Sends an HTTP request and returns the response. Network errors, timeouts and the statuses 408, 425, 429 and 5xx are retried. " +
+				"Every attempt carries the same Idempotency-Key, unless the step sets one. X-Service-Depth is the number of ancestors of the run.",
 			URLs:     []string{"/url"},
 			Input:    inputSchema,
 			Output:   outputSchema,
@@ -68,24 +68,27 @@ func run(ctx context.Context, client Client, req action.Request) (action.Result,
 	if err != nil {
 		return action.Result{}, &action.Failure{Code: action.InvalidInput, Message: err.Error()}
 	}
-	answer, err := client.Do(ctx, call)
+	resp, err := client.Do(ctx, call)
 	if failure, ok := errors.AsType[*egress.Error](err); ok {
 		return action.Result{}, &action.Failure{Code: string(failure.Code), Message: failure.Message, Retryable: failure.Retryable}
 	}
 	if err != nil {
 		return action.Result{}, err
 	}
-	if fails(req.Input["fail_on"], answer.Status) {
-		return action.Result{}, refused(call, answer, req.Now)
+	if isFailure(req.Input["fail_on"], resp.Status) {
+		return action.Result{}, statusError(call, resp, req.Now)
 	}
-	return action.Result{Output: map[string]any{
-		"status": answer.Status, "headers": headers(answer.Header), "body": body(answer),
-	}}, nil
+	return action.Result{Output: output(resp)}, nil
 }
 
-// fails tells whether a status is a failure: from 400 on, unless the step says
-// otherwise.
-func fails(rule any, status int) bool {
+// output describes the response, whether or not its status is a failure.
+func output(resp *egress.Response) map[string]any {
+	return map[string]any{"status": resp.Status, "headers": headers(resp.Header), "body": body(resp)}
+}
+
+// isFailure reports whether a status counts as a failure. By default those are
+// the statuses from 400.
+func isFailure(rule any, status int) bool {
 	text, ok := rule.(string)
 	if !ok {
 		return status >= http.StatusBadRequest
@@ -94,24 +97,27 @@ func fails(rule any, status int) bool {
 	return err == nil && status >= from
 }
 
-func refused(call egress.Request, answer *egress.Response, now time.Time) error {
-	failure := &action.Failure{Code: HTTPError, Message: fmt.Sprintf("%s answered %d %s", place(call.URL), answer.Status, http.StatusText(answer.Status))}
+func statusError(call egress.Request, resp *egress.Response, now time.Time) error {
+	failure := &action.Failure{
+		Code: HTTPError, Output: output(resp),
+		Message: strings.TrimSpace(fmt.Sprintf("%s returned %d %s", withoutQuery(call.URL), resp.Status, http.StatusText(resp.Status))),
+	}
 	switch {
-	case answer.Status == http.StatusRequestTimeout, answer.Status == http.StatusTooEarly,
-		answer.Status == http.StatusTooManyRequests, answer.Status >= http.StatusInternalServerError:
+	case resp.Status == http.StatusRequestTimeout, resp.Status == http.StatusTooEarly,
+		resp.Status == http.StatusTooManyRequests, resp.Status >= http.StatusInternalServerError:
 		failure.Retryable = true
-		failure.RetryAfter = answer.RetryAfter(now)
+		failure.RetryAfter = resp.RetryAfter(now)
 	}
 	return failure
 }
 
-// place names a URL without its query, where people keep tokens.
-func place(text string) string {
+// withoutQuery returns a URL without its query, which may contain tokens.
+func withoutQuery(text string) string {
 	before, _, _ := strings.Cut(text, "?")
 	return before
 }
 
-// headers shows an answer's headers by their lower-case names.
+// headers returns the headers by lowercase name.
 func headers(h http.Header) map[string]any {
 	out := make(map[string]any, len(h))
 	for name, values := range h {
@@ -120,17 +126,17 @@ func headers(h http.Header) map[string]any {
 	return out
 }
 
-// body is the answer as a value: parsed when it is JSON, text when it is text,
-// base64 when it is neither.
-func body(answer *egress.Response) any {
-	media, _, _ := mime.ParseMediaType(answer.Header.Get("Content-Type"))
+// body returns the body as a value: parsed if it is JSON, a string if it is text,
+// and base64 otherwise.
+func body(resp *egress.Response) any {
+	media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	if media == "application/json" || strings.HasSuffix(media, "+json") {
-		if value, err := expr.FromJSON(answer.Body); err == nil {
+		if value, err := expr.FromJSON(resp.Body); err == nil {
 			return value
 		}
 	}
-	if utf8.Valid(answer.Body) && !strings.ContainsRune(string(answer.Body), 0) {
-		return string(answer.Body)
+	if utf8.Valid(resp.Body) && !strings.ContainsRune(string(resp.Body), 0) {
+		return string(resp.Body)
 	}
-	return map[string]any{"base64": base64.StdEncoding.EncodeToString(answer.Body)}
+	return map[string]any{"base64": base64.StdEncoding.EncodeToString(resp.Body)}
 }

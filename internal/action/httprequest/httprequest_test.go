@@ -17,7 +17,7 @@ import (
 	"github.com/stepmill/stepmill/internal/egress"
 )
 
-// call runs the action against a server through the real client.
+// call runs the action against a test server with the real client.
 func call(t *testing.T, handler http.HandlerFunc, with map[string]any) (map[string]any, *action.Failure) {
 	t.Helper()
 	server := httptest.NewServer(handler)
@@ -41,7 +41,7 @@ func call(t *testing.T, handler http.HandlerFunc, with map[string]any) (map[stri
 	return output, nil
 }
 
-// echo answers with what it was sent.
+// echo returns the request in its response.
 func echo(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
 	w.Header().Set("X-Method", r.Method)
@@ -54,7 +54,7 @@ func echo(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(body)
 }
 
-func TestWhatIsSent(t *testing.T) {
+func TestRequest(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		with map[string]any
@@ -77,11 +77,11 @@ func TestWhatIsSent(t *testing.T) {
 			map[string]any{"url": "/x", "method": "POST", "form": map[string]any{"a": "1&2", "b": []any{1, true}}},
 			map[string]string{"x-type": "application/x-www-form-urlencoded"}, "a=1%262&b=1&b=true",
 		},
-		"query fields are added and escaped, null is left out": {
+		"query fields are added and escaped, null is omitted": {
 			map[string]any{"url": "/x?a=1", "query": map[string]any{"b": "x y&z", "c": nil, "d": []any{1, 2.5}}},
 			map[string]string{"x-uri": "/x?a=1&b=x+y%26z&d=1&d=2.5"}, "",
 		},
-		"headers of the step win, but for the depth": {
+		"headers of the step take precedence, except the depth": {
 			map[string]any{"url": "/x", "method": "POST", "body": "<a/>", "headers": map[string]any{"Content-Type": "application/xml", "Idempotency-Key": "mine", "X-Custom": 7, "x-service-depth": 0}},
 			map[string]string{"x-type": "application/xml", "x-key": "mine", "x-token": "7", "x-depth": "4"}, "<a/>",
 		},
@@ -96,7 +96,7 @@ func TestWhatIsSent(t *testing.T) {
 			for header, want := range test.want {
 				got, _ := headers[header].(string)
 				if got != want {
-					t.Errorf("%s is %q, not %q", header, got, want)
+					t.Errorf("%s = %q, want %q", header, got, want)
 				}
 			}
 			if output["body"] != test.body || output["status"] != 200 {
@@ -106,18 +106,18 @@ func TestWhatIsSent(t *testing.T) {
 	}
 }
 
-func TestWhatComesBack(t *testing.T) {
+func TestResponseBody(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		media, body string
 		want        any
 	}{
-		"JSON is parsed":                      {"application/json; charset=utf-8", `{"id": 9007199254740993}`, map[string]any{"id": 9007199254740993}},
-		"a kind of JSON too":                  {"application/problem+json", `[1]`, []any{1}},
-		"what only claims to be JSON is text": {"application/json", `{"id"`, `{"id"`},
-		"text is text":                        {"text/html", "<p>é</p>", "<p>é</p>"},
-		"anything else is base64":             {"application/octet-stream", "\xff\x00", map[string]any{"base64": "/wA="}},
-		"nothing is empty text":               {"", "", ""},
+		"JSON is parsed":                   {"application/json; charset=utf-8", `{"id": 9007199254740993}`, map[string]any{"id": 9007199254740993}},
+		"a JSON subtype is parsed":         {"application/problem+json", `[1]`, []any{1}},
+		"invalid JSON is text":             {"application/json", `{"id"`, `{"id"`},
+		"text is text":                     {"text/html", "<p>é</p>", "<p>é</p>"},
+		"anything else is base64":          {"application/octet-stream", "\xff\x00", map[string]any{"base64": "/wA="}},
+		"an empty body is an empty string": {"", "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -135,7 +135,7 @@ func TestWhatComesBack(t *testing.T) {
 	}
 }
 
-func TestWhichStatusesFail(t *testing.T) {
+func TestFailureStatuses(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		status    int
@@ -166,7 +166,27 @@ func TestWhichStatusesFail(t *testing.T) {
 	}
 }
 
-func TestRetryAfterIsPassedOn(t *testing.T) {
+func TestFailureContainsTheResponse(t *testing.T) {
+	t.Parallel()
+	_, failure := call(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header()["Date"] = nil
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusInternalServerError)
+		_, _ = io.WriteString(w, `{"reason": "out of memory"}`)
+	}, map[string]any{"url": "/"})
+	want := map[string]any{
+		"status": 500, "body": map[string]any{"reason": "out of memory"},
+		"headers": map[string]any{"content-type": "application/json", "content-length": "27"},
+	}
+	if failure == nil {
+		t.Fatal("status 500 is not a failure")
+	}
+	if diff := cmp.Diff(want, failure.Output); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestRetryAfter(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string][2]time.Duration{
 		"120":                  {120 * time.Second, 120 * time.Second},
@@ -182,12 +202,12 @@ func TestRetryAfterIsPassedOn(t *testing.T) {
 			w.WriteHeader(http.StatusTooManyRequests)
 		}, map[string]any{"url": "/"})
 		if failure.RetryAfter < want[0] || failure.RetryAfter > want[1] {
-			t.Errorf("%q gives %s", text, failure.RetryAfter)
+			t.Errorf("Retry-After %q: got %s", text, failure.RetryAfter)
 		}
 	}
 }
 
-func TestFailuresOfTheClientAreTheStepsOwn(t *testing.T) {
+func TestClientErrors(t *testing.T) {
 	t.Parallel()
 	for url, want := range map[string]action.Failure{
 		"http://10.0.0.1/":            {Code: "egress_denied"},
@@ -202,7 +222,7 @@ func TestFailuresOfTheClientAreTheStepsOwn(t *testing.T) {
 	}
 }
 
-func TestEveryWayToFailIsDeclared(t *testing.T) {
+func TestAllCodesAreDeclared(t *testing.T) {
 	t.Parallel()
 	var declared []string
 	for _, code := range httprequest.Entry(nil).Spec.Codes {
@@ -217,7 +237,7 @@ func TestEveryWayToFailIsDeclared(t *testing.T) {
 	}
 }
 
-func TestValuesThatCannotBeSent(t *testing.T) {
+func TestInvalidValues(t *testing.T) {
 	t.Parallel()
 	for _, with := range []map[string]any{
 		{"url": "/", "query": map[string]any{"a": map[string]any{}}},
@@ -229,6 +249,6 @@ func TestValuesThatCannotBeSent(t *testing.T) {
 		}
 	}
 	if _, failure := call(t, echo, map[string]any{"url": "/", "headers": map[string]any{"A": "x\r\nB: y"}}); failure == nil || failure.Retryable {
-		t.Errorf("a line break in a header passes: %+v", failure)
+		t.Errorf("a line break in a header is accepted: %+v", failure)
 	}
 }

@@ -1,5 +1,5 @@
-// Package logwrite is the action log.write: it adds a line to the log of its
-// step.
+// Package logwrite implements the action log.write, which adds a line to the log
+// of its step.
 package logwrite
 
 import (
@@ -14,7 +14,7 @@ func Entry() action.Entry {
 		Spec: action.Spec{
 			Name:    "log.write",
 			Title:   "Write to the log",
-			Summary: "Adds a line to the log of the step. A line has at most 2 KiB; what is longer is cut.",
+			Summary: "Adds a line to the log of the step. Text beyond 2 KiB is truncated.",
 			Pure:    true,
 			Stores:  true,
 			Input: `{
@@ -22,8 +22,8 @@ func Entry() action.Entry {
 				"required": ["message"],
 				"additionalProperties": false,
 				"properties": {
-					"message": {"type": "string", "description": "The line."},
-					"level": {"type": "string", "enum": ["debug", "info", "warn", "error"], "description": "How much it matters: info unless given."}
+					"message": {"type": "string", "description": "The line to write."},
+					"level": {"type": "string", "enum": ["debug", "info", "warn", "error"], "description": "The severity. Defaults to info."}
 				}
 			}`,
 			Output:   `{"type": "object"}`,

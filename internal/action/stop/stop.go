@@ -1,4 +1,4 @@
-// Package stop is the action flow.stop: it ends the run at once.
+// Package stop implements the action flow.stop, which ends the run immediately.
 package stop
 
 import (
@@ -13,15 +13,15 @@ func Entry() action.Entry {
 		Spec: action.Spec{
 			Name:    "flow.stop",
 			Title:   "Stop the run",
-			Summary: "Ends the run at once, also from inside a loop. Steps that are under way are cancelled, no other starts.",
+			Summary: "Ends the run immediately, even from inside a loop. Steps in progress are cancelled, and no further steps start.",
 			Pure:    true,
 			Stores:  true,
 			Input: `{
 				"type": "object",
 				"additionalProperties": false,
 				"properties": {
-					"status": {"type": "string", "enum": ["succeeded", "failed"], "description": "How the run ends: succeeded unless given."},
-					"message": {"type": "string", "maxLength": 4000, "description": "Why: the error of a run that is to fail."}
+					"status": {"type": "string", "enum": ["succeeded", "failed"], "description": "The status of the run. Defaults to succeeded."},
+					"message": {"type": "string", "maxLength": 4000, "description": "The reason. It is written to the log, and is the error message of a failed run."}
 				}
 			}`,
 			Output:   `{"type": "object"}`,

@@ -1,5 +1,5 @@
-// Package subrun is the action flow.run: it starts a run of another workflow,
-// once, and waits for its end unless told otherwise.
+// Package subrun implements the action flow.run, which starts a run of another
+// workflow, exactly once, and by default waits for it to end.
 package subrun
 
 import (
@@ -14,7 +14,7 @@ import (
 	"github.com/stepmill/stepmill/internal/strictjson"
 )
 
-// The codes of the action.
+// Error codes of the action.
 const (
 	ChainDepth   = "chain_depth_exceeded"
 	NotStarted   = "run_not_started"
@@ -23,22 +23,23 @@ const (
 	RunDeleted   = "run_deleted"
 )
 
-// longest is how long the step waits at most.
-const longest = 366 * 24 * time.Hour
+// maxWait is the maximum time the step waits.
+const maxWait = 366 * 24 * time.Hour
 
 // Child is a run to start.
 type Child struct {
 	Workspace  string
 	WorkflowID string
 	Payload    []byte
-	// Run is the run that asks for it, Began when its step began.
+	// Run is the parent run, and Began is when its step began.
 	Run   action.Run
 	Began time.Time
-	// Waited says that the step waits for its end.
+	// Waited reports whether the step waits for the run to end.
 	Waited bool
 }
 
-// Starter starts runs: however often it is asked for the same one, once.
+// Starter starts runs. It is idempotent: repeated calls for the same child start
+// one run.
 type Starter interface {
 	StartChild(ctx context.Context, c Child) (runID string, err error)
 }
@@ -49,8 +50,8 @@ func Entry(starter Starter) action.Entry {
 		Spec: action.Spec{
 			Name:  "flow.run",
 			Title: "Run another workflow",
-			Summary: "Starts a run of a workflow of the same workspace and waits for its end, unless told otherwise. " +
-				"The step fails when that run fails. At most 10 runs can stand above one another.",
+			Summary: "Starts a run of another workflow in the same workspace and, by default, waits for it to end. " +
+				"The step fails if that run fails. A run can have at most 10 ancestors.",
 			Stores: true,
 			Input: `{
 				"type": "object",
@@ -58,28 +59,28 @@ func Entry(starter Starter) action.Entry {
 				"additionalProperties": false,
 				"properties": {
 					"workflow_id": {"type": "string", "minLength": 1, "description": "The workflow to run."},
-					"payload": {"type": "object", "description": "What that workflow sees as trigger.payload."},
-					"wait": {"type": "boolean", "description": "Whether to wait for the end of the run: true unless given."}
+					"payload": {"type": "object", "description": "The payload, which the workflow sees as trigger.payload. Defaults to {}."},
+					"wait": {"type": "boolean", "description": "Whether to wait for the run to end. Defaults to true."}
 				}
 			}`,
 			Output: `{
 				"type": "object",
 				"properties": {
 					"run_id": {"type": "string"},
-					"status": {"type": "string", "description": "running for a step that does not wait, else succeeded."},
-					"output": {"description": "The output of the last step of that workflow; null for a step that does not wait."}
+					"status": {"type": "string", "description": "running if the step does not wait, otherwise succeeded."},
+					"output": {"description": "The output of the last step of that workflow. Null if the step does not wait."}
 				}
 			}`,
-			Limits: []string{"At most 10 runs can stand above one another.", "The step waits at most 366 days."},
+			Limits: []string{"A run can have at most 10 ancestors.", "The step waits at most 366 days."},
 			Codes: []action.Code{
-				{Name: NotStarted, Meaning: "The run could not be started: the workflow is unknown, paused or refuses another run. A full queue is tried again."},
+				{Name: NotStarted, Meaning: "The run could not be started because the workflow is unknown or paused, or its concurrency limit is reached. The start is retried if the queue is full."},
 				{Name: RunFailed, Meaning: "The run failed."},
 				{Name: RunCancelled, Meaning: "The run was cancelled."},
 				{Name: RunDeleted, Meaning: "The workflow of the run was deleted."},
-				{Name: ChainDepth, Meaning: "Ten runs stand above this one already."},
+				{Name: ChainDepth, Meaning: "The run already has 10 ancestors."},
 			},
 			Examples: []action.Example{{
-				Title:  "After the run has ended",
+				Title:  "Run a workflow and wait for its result",
 				With:   `{"workflow_id": "wf_01m7fe3gv0es8r65rzyjka792g", "payload": {"id": 42}}`,
 				Answer: `{"run_id": "run_01m7fe3gv0es8r65rzyjka792h", "status": "succeeded", "output": {"total": 3}}`,
 				Output: `{"run_id": "run_01m7fe3gv0es8r65rzyjka792h", "status": "succeeded", "output": {"total": 3}}`,
@@ -99,10 +100,10 @@ func Entry(starter Starter) action.Entry {
 
 func start(ctx context.Context, starter Starter, req action.Request) (action.Result, error) {
 	if req.Run.Trial {
-		return action.Result{}, &action.Failure{Code: NotStarted, Message: "a step that is only tried out starts no run"}
+		return action.Result{}, &action.Failure{Code: NotStarted, Message: "a step test does not start runs"}
 	}
 	if req.Run.Depth >= action.MaxDepth {
-		return action.Result{}, &action.Failure{Code: ChainDepth, Message: fmt.Sprintf("%d runs stand above this one, which is the most there can be", action.MaxDepth)}
+		return action.Result{}, &action.Failure{Code: ChainDepth, Message: fmt.Sprintf("the run already has %d ancestors, the maximum; check for workflows that start each other", action.MaxDepth)}
 	}
 	payload := []byte("{}")
 	if given, ok := req.Input["payload"]; ok && given != nil {
@@ -118,19 +119,18 @@ func start(ctx context.Context, starter Starter, req action.Request) (action.Res
 		Workspace: req.Workspace, WorkflowID: workflowID, Payload: payload, Run: req.Run, Began: req.Began, Waited: waits,
 	})
 	if err != nil {
-		return action.Result{}, refused(err)
+		return action.Result{}, startFailure(err)
 	}
 	if !waits {
 		return action.Result{Output: map[string]any{"run_id": id, "status": "running", "output": nil}}, nil
 	}
 	return action.Result{Wait: &action.Wait{
-		Until: req.Began.Add(longest), Awaits: action.AwaitsRun, Reason: fmt.Sprintf("waits for the end of %s", id),
+		Until: req.Began.Add(maxWait), Awaits: action.AwaitsRun, Reason: fmt.Sprintf("waits for %s to end", id),
 	}}, nil
 }
 
-// refused says why the run was not started. A queue that is full may be less so
-// later.
-func refused(err error) error {
+// startFailure returns why the run was not started. A full queue is retryable.
+func startFailure(err error) error {
 	because, ok := errors.AsType[*fault.Error](err)
 	if !ok {
 		return err
@@ -142,7 +142,7 @@ func refused(err error) error {
 	}
 }
 
-// outcome turns the end of the run into that of the step.
+// outcome converts the result of the run to that of the step.
 func outcome(answer map[string]any) (action.Result, error) {
 	id, status := answer["run_id"], answer["status"]
 	failed := func(code, format string, args ...any) (action.Result, error) {

@@ -1,5 +1,6 @@
-// Package wait is the action flow.wait: the run sleeps for a time, or until
-// one, as a row in the store that costs no memory.
+// Package wait implements the action flow.wait, which suspends the run for a
+// duration or until a time. A waiting run is a row in the store and uses no
+// memory.
 package wait
 
 import (
@@ -9,11 +10,10 @@ import (
 
 	"github.com/stepmill/stepmill/internal/action"
 	"github.com/stepmill/stepmill/internal/clock"
-	"github.com/stepmill/stepmill/internal/duration"
 )
 
-// Longest is the longest sleep.
-const Longest = 366 * 24 * time.Hour
+// maxWait is the longest wait.
+const maxWait = 366 * 24 * time.Hour
 
 // Entry declares the action.
 func Entry() action.Entry {
@@ -21,28 +21,28 @@ func Entry() action.Entry {
 		Spec: action.Spec{
 			Name:    "flow.wait",
 			Title:   "Wait",
-			Summary: "Waits for a time or until a moment, at most 366 days. The wait survives restarts.",
+			Summary: "Waits for a duration or until a time, at most 366 days. The wait survives restarts.",
 			Pure:    true,
 			Input: `{
 				"type": "object",
 				"additionalProperties": false,
 				"properties": {
-					"for": {"type": "string", "description": "How long, such as 90s, 2h or 3d."},
-					"until": {"type": "string", "description": "A moment in RFC 3339, such as 2026-11-15T09:30:00Z."}
+					"for": {"type": "string", "description": "How long to wait, such as 90s, 2h or 3d."},
+					"until": {"type": "string", "description": "The time to wait for, in RFC 3339, such as 2026-11-15T09:30:00Z."}
 				}
 			}`,
 			Output: `{
 				"type": "object",
-				"properties": {"waited_until": {"type": "string", "format": "date-time", "description": "The moment that was waited for."}}
+				"properties": {"waited_until": {"type": "string", "format": "date-time", "description": "The time that the step waited for."}}
 			}`,
 			Check: check,
 			Limits: []string{
-				"Takes one of the two fields, not both.",
-				"A wait has at most 366 days. A moment that is past does not wait.",
-				"A waiting run is a row in the database and takes no memory. If the server is down when its time comes, the run goes on when the server is back.",
+				"Set exactly one of the two fields.",
+				"A wait lasts at most 366 days. A time in the past does not wait.",
+				"A waiting run is a row in the database and uses no memory. If the server is down when the wait ends, the run resumes when the server is back.",
 			},
 			Examples: []action.Example{{
-				Title:  "Until a moment that is already past",
+				Title:  "Until a time in the past",
 				With:   `{"until": "2020-01-01T00:00:00Z"}`,
 				Output: `{"waited_until": "2020-01-01T00:00:00.000Z"}`,
 			}},
@@ -70,11 +70,11 @@ func check(with map[string]any) []action.Problem {
 }
 
 func parseFor(text string) (time.Duration, error) {
-	d, err := duration.Parse(text)
+	d, err := clock.ParseDuration(text)
 	if err != nil {
 		return 0, err
 	}
-	if d > Longest {
+	if d > maxWait {
 		return 0, fmt.Errorf("must be at most 366 days")
 	}
 	return d, nil
@@ -82,14 +82,14 @@ func parseFor(text string) (time.Duration, error) {
 
 func run(_ context.Context, req action.Request) (action.Result, error) {
 	if !req.WokenAt.IsZero() {
-		return done(req.WokenAt), nil
+		return waited(req.WokenAt), nil
 	}
 	until, err := target(req)
 	if err != nil {
 		return action.Result{}, &action.Failure{Code: action.InvalidInput, Message: err.Error()}
 	}
 	if !until.After(req.Now) {
-		return done(until), nil
+		return waited(until), nil
 	}
 	return action.Result{Wait: &action.Wait{Until: until, Reason: "waits until " + clock.Format(until)}}, nil
 }
@@ -104,12 +104,12 @@ func target(req action.Request) (time.Time, error) {
 	switch {
 	case err != nil:
 		return time.Time{}, fmt.Errorf("until: %q is not a time such as 2026-11-15T09:30:00Z", text)
-	case moment.Sub(req.Now) > Longest:
+	case moment.Sub(req.Now) > maxWait:
 		return time.Time{}, fmt.Errorf("until: must be at most 366 days away")
 	}
 	return moment.UTC(), nil
 }
 
-func done(until time.Time) action.Result {
+func waited(until time.Time) action.Result {
 	return action.Result{Output: map[string]any{"waited_until": clock.Format(until)}}
 }

@@ -1,6 +1,6 @@
-// Package local delivers wake-ups inside one process: a queue that is fair
-// between workspaces, and one timer that is set to the next time in the store.
-// Waiting runs are rows, not memory.
+// Package local dispatches runs inside one process. It has a queue that is fair
+// between workspaces, and one timer for the next due run in the store. Runs that wait
+// for a later time are only stored as rows, not held in memory.
 package local
 
 import (
@@ -11,28 +11,29 @@ import (
 
 	"github.com/stepmill/stepmill/internal/clock"
 	"github.com/stepmill/stepmill/internal/dispatch"
+	"github.com/stepmill/stepmill/internal/pubsub"
 	"github.com/stepmill/stepmill/internal/run"
 )
 
 const (
-	// batch is how many due runs are taken from the store at once.
+	// batch is the number of due runs that are read from the store at once.
 	batch = 1000
-	// low is the queue length below which more due runs are taken. A workspace
-	// that has more queued by itself is passed over.
-	low = 500
-	// lookAgain is when runs that were due are looked for once more, in case one
-	// of them could not be taken up.
-	lookAgain = 5 * time.Second
-	// lookAnyway is when the store is looked into although nothing is expected.
-	lookAnyway = time.Hour
+	// refillBelow is the queue length below which more due runs are read. Workspaces
+	// that have at least as many runs queued are skipped.
+	refillBelow = 500
+	// recheckDue is when due runs are read again, in case one of them could not be
+	// executed.
+	recheckDue = 5 * time.Second
+	// maxPollInterval is when the store is polled even if no run is due.
+	maxPollInterval = time.Hour
 )
 
-// Store knows the runs that wait.
+// Store reads the runs that are due or orphaned.
 type Store interface {
 	Due(ctx context.Context, now time.Time, except []string, limit int) ([]run.Wake, error)
 	NextDue(ctx context.Context, after time.Time) (*time.Time, error)
-	// Blame counts a crash against the runs that another node was executing.
-	Blame(ctx context.Context, node string) error
+	// RecordCrash counts a crash for the runs that another node was executing.
+	RecordCrash(ctx context.Context, node string) error
 	Orphans(ctx context.Context, node, after string, limit int) ([]run.Wake, error)
 }
 
@@ -42,44 +43,44 @@ type Dispatcher struct {
 	node  string
 	log   *slog.Logger
 
-	mu       sync.Mutex
-	queue    fair
-	reserved places
-	nextAt   time.Time       // when to look into the store again
-	more     bool            // the store has more that is due than was taken
-	resumed  int64           // runs of processes that are gone
-	passed   map[string]bool // lines that were passed over: there may be more of them
-	earlier  chan struct{}   // tells the timer to look sooner
-	ready    chan struct{}   // tells Next that there may be something to take
+	mu         sync.Mutex
+	queue      fairQueue
+	reserved   reservations
+	nextPoll   time.Time       // when to poll the store again
+	more       bool            // the store has more due runs
+	resumed    int64           // runs of dead processes
+	skipped    map[string]bool // workspaces that the last poll skipped
+	pollSooner chan struct{}   // nextPoll may be earlier
+	ready      chan struct{}   // there may be a run for Next
 }
 
-// New makes a dispatcher for the runs of one node.
+// New returns a dispatcher for the runs of one node.
 func New(store Store, node string, log *slog.Logger) *Dispatcher {
 	return &Dispatcher{
-		store: store, node: node, log: log, queue: newFair(), reserved: newPlaces(), passed: map[string]bool{},
-		earlier: make(chan struct{}, 1), ready: make(chan struct{}, 1),
+		store: store, node: node, log: log, queue: newFairQueue(), reserved: newReservations(), skipped: map[string]bool{},
+		pollSooner: make(chan struct{}, 1), ready: make(chan struct{}, 1),
 	}
 }
 
-// Wake takes a wake-up: now, or when its time has come.
+// Wake queues a run now, or when it is due.
 func (d *Dispatcher) Wake(w run.Wake) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.reserved.free(w.RunID)
+	d.reserved.release(w.RunID)
 	now := clock.Now()
 	if w.At.After(now) {
-		if d.nextAt.IsZero() || w.At.Before(d.nextAt) {
-			d.nextAt = w.At
-			signal(d.earlier)
+		if d.nextPoll.IsZero() || w.At.Before(d.nextPoll) {
+			d.nextPoll = w.At
+			pubsub.Signal(d.pollSooner)
 		}
 		return
 	}
 	if d.queue.push(w, now) {
-		signal(d.ready)
+		pubsub.Signal(d.ready)
 	}
 }
 
-// Stats tells what waits and what was done.
+// Stats returns the current statistics.
 func (d *Dispatcher) Stats() dispatch.Stats {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -92,10 +93,10 @@ func (d *Dispatcher) Next(ctx context.Context) (run.Wake, error) {
 		d.mu.Lock()
 		w, ok := d.queue.pop()
 		if ok && d.queue.length > 0 {
-			signal(d.ready)
+			pubsub.Signal(d.ready)
 		}
-		if d.hungry(lineOf(w)) {
-			signal(d.earlier)
+		if d.needsRefill(subqueueOf(w)) {
+			pubsub.Signal(d.pollSooner)
 		}
 		d.mu.Unlock()
 		if ok {
@@ -115,42 +116,34 @@ func (d *Dispatcher) Done(w run.Wake) {
 	defer d.mu.Unlock()
 	d.queue.done(w)
 	if d.queue.length > 0 {
-		signal(d.ready)
+		pubsub.Signal(d.ready)
 	}
 }
 
-// hungry tells whether the store should be looked into for more: a line has
-// become short that was passed over, or the whole queue.
-func (d *Dispatcher) hungry(name string) bool {
-	if d.passed[name] && d.queue.queued(name) < low/2 {
-		delete(d.passed, name)
-		d.nextAt = clock.Now()
+// needsRefill reports whether the store should be polled for more runs: a skipped
+// workspace, or the whole queue, runs low.
+func (d *Dispatcher) needsRefill(name string) bool {
+	if d.skipped[name] && d.queue.queued(name) < refillBelow/2 {
+		delete(d.skipped, name)
+		d.nextPoll = clock.Now()
 		return true
 	}
-	return d.more && d.short()
+	return d.more && d.isLow()
 }
 
-// short tells whether little is queued, apart from the workspaces that have
-// enough by themselves.
-func (d *Dispatcher) short() bool {
+// isLow reports whether few runs are queued, not counting the workspaces that have
+// enough.
+func (d *Dispatcher) isLow() bool {
 	length := d.queue.length
-	for name := range d.queue.lines {
-		if d.enough(name) {
+	for name := range d.queue.subqueues {
+		if d.hasEnough(name) {
 			length -= d.queue.queued(name)
 		}
 	}
-	return length < low
+	return length < refillBelow
 }
 
-// enough tells whether a workspace has so much queued that nothing more of it
-// need be taken from the store.
-func (d *Dispatcher) enough(name string) bool {
-	return name != suspects && d.queue.queued(name) >= low
-}
-
-func signal(c chan struct{}) {
-	select {
-	case c <- struct{}{}:
-	default:
-	}
+// hasEnough reports whether a workspace has enough runs queued.
+func (d *Dispatcher) hasEnough(name string) bool {
+	return name != isolatedQueue && d.queue.queued(name) >= refillBelow
 }

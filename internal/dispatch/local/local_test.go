@@ -23,7 +23,7 @@ type rows struct {
 	orphans []run.Wake
 }
 
-func (r *rows) Blame(context.Context, string) error { return nil }
+func (r *rows) RecordCrash(context.Context, string) error { return nil }
 
 func (r *rows) Due(_ context.Context, now time.Time, except []string, limit int) ([]run.Wake, error) {
 	r.mu.Lock()
@@ -65,7 +65,7 @@ func (r *rows) add(w run.Wake) {
 	r.waiting = append(r.waiting, w)
 }
 
-// taken removes a run that somebody took up.
+// taken removes a run that is executed.
 func (r *rows) taken(id string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -86,7 +86,7 @@ func next(t *testing.T, d *local.Dispatcher) run.Wake {
 	return w
 }
 
-func TestAWorkspaceWithOneRunIsNotBehindAThousand(t *testing.T) {
+func TestQueueIsFairBetweenWorkspaces(t *testing.T) {
 	t.Parallel()
 	d := newDispatcher(&rows{})
 	for i := range 1000 {
@@ -104,7 +104,7 @@ func TestAWorkspaceWithOneRunIsNotBehindAThousand(t *testing.T) {
 	}
 }
 
-func TestARunIsQueuedOnce(t *testing.T) {
+func TestRunIsQueuedOnce(t *testing.T) {
 	t.Parallel()
 	d := newDispatcher(&rows{})
 	for range 3 {
@@ -116,11 +116,11 @@ func TestARunIsQueuedOnce(t *testing.T) {
 	}
 	d.Wake(run.Wake{RunID: "a", WorkspaceID: "ws"})
 	if w := next(t, d); w.RunID != "a" {
-		t.Fatal("a run that was taken up cannot be queued again")
+		t.Fatal("a run that was executed cannot be queued again")
 	}
 }
 
-func TestTheLatestWakeUpCounts(t *testing.T) {
+func TestLatestWakeUpWins(t *testing.T) {
 	t.Parallel()
 	d := newDispatcher(&rows{})
 	for _, epoch := range []int64{3, 5, 4} {
@@ -131,7 +131,7 @@ func TestTheLatestWakeUpCounts(t *testing.T) {
 	}
 }
 
-func TestNextEndsWithItsContext(t *testing.T) {
+func TestNextReturnsWhenContextEnds(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -140,7 +140,7 @@ func TestNextEndsWithItsContext(t *testing.T) {
 	}
 }
 
-func TestOrphansComeFirst(t *testing.T) {
+func TestRecoverQueuesOrphans(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &rows{}
 		for i := range 2500 {
@@ -162,10 +162,9 @@ func TestOrphansComeFirst(t *testing.T) {
 	})
 }
 
-// TestEachWakesAtItsTime has waits that are added before and while the
-// dispatcher runs, in any order: each comes out at its time, not before, and
-// none is missed.
-func TestEachWakesAtItsTime(t *testing.T) {
+// TestRunsWakeWhenDue adds waits before and while the dispatcher runs, in any order.
+// Each run wakes at its time, not before, and none is lost.
+func TestRunsWakeWhenDue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &rows{}
 		d := newDispatcher(store)
@@ -198,7 +197,7 @@ func TestEachWakesAtItsTime(t *testing.T) {
 	})
 }
 
-func TestARunThatCouldNotBeTakenUpComesAgain(t *testing.T) {
+func TestDueRunIsQueuedAgainIfNotExecuted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &rows{}
 		store.add(run.Wake{RunID: "a", WorkspaceID: "ws", At: time.Now().Add(time.Second)})
@@ -212,23 +211,23 @@ func TestARunThatCouldNotBeTakenUpComesAgain(t *testing.T) {
 	})
 }
 
-// blind is a store that once does not know what comes next.
-type blind struct {
+// flaky is a store whose first NextDue fails.
+type flaky struct {
 	*rows
-	asked bool
+	failed bool
 }
 
-func (b *blind) NextDue(ctx context.Context, after time.Time) (*time.Time, error) {
-	if !b.asked {
-		b.asked = true
-		return nil, errors.New("no answer")
+func (f *flaky) NextDue(ctx context.Context, after time.Time) (*time.Time, error) {
+	if !f.failed {
+		f.failed = true
+		return nil, errors.New("unavailable")
 	}
-	return b.rows.NextDue(ctx, after)
+	return f.rows.NextDue(ctx, after)
 }
 
-func TestAStoreThatDidNotAnswerIsAskedAgainSoon(t *testing.T) {
+func TestPollIsRetriedAfterAnError(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := &blind{rows: &rows{}}
+		store := &flaky{rows: &rows{}}
 		at := time.Now().Add(time.Minute)
 		store.add(run.Wake{RunID: "a", WorkspaceID: "ws", At: at})
 		d := newDispatcher(store)
@@ -240,20 +239,20 @@ func TestAStoreThatDidNotAnswerIsAskedAgainSoon(t *testing.T) {
 	})
 }
 
-// What is queued is told with the time of the run that waits longest.
+// Stats reports the number of queued runs and the time of the oldest.
 func TestStats(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		d := newDispatcher(&rows{})
 		if s := d.Stats(); s.Queued != 0 || !s.Oldest.IsZero() {
-			t.Errorf("an empty queue tells %+v", s)
+			t.Errorf("Stats of an empty queue: %+v", s)
 		}
 		first := clock.Now()
 		d.Wake(run.Wake{RunID: "a", WorkspaceID: "ws_a", Epoch: 1})
 		time.Sleep(time.Minute)
 		second := clock.Now()
 		d.Wake(run.Wake{RunID: "b", WorkspaceID: "ws_b", Epoch: 1, At: second.Add(-time.Hour)})
-		d.Wake(run.Wake{RunID: "a", WorkspaceID: "ws_a", Epoch: 2}) // keeps its place, and since when it has it
+		d.Wake(run.Wake{RunID: "a", WorkspaceID: "ws_a", Epoch: 2}) // keeps its position and time
 		d.Wake(run.Wake{RunID: "later", WorkspaceID: "ws_a", At: second.Add(time.Hour)})
 		if s := d.Stats(); s.Queued != 2 || !s.Oldest.Equal(first) {
 			t.Errorf("%+v, want 2 runs, the first since %s", s, first)

@@ -17,26 +17,26 @@ import (
 	"github.com/stepmill/stepmill/internal/run"
 )
 
-// model is what a dispatcher should do, in the simplest words.
+// model is a simple model of a dispatcher.
 type model struct {
-	d      *local.Dispatcher
-	queued map[string]run.Wake
-	out    []run.Wake
-	places map[string]string // the workspaces of reserved runs
-	epoch  int64
+	d        *local.Dispatcher
+	queued   map[string]run.Wake
+	inFlight []run.Wake
+	reserved map[string]string // the workspaces of reserved runs
+	epoch    int64
 }
 
-func lineOf(w run.Wake) string {
+func subqueueOf(w run.Wake) string {
 	if w.Isolated() {
-		return "those executed by themselves"
+		return "isolated"
 	}
 	return w.WorkspaceID
 }
 
-func (m *model) underWay(line string) int {
+func (m *model) countInFlight(subqueue string) int {
 	n := 0
-	for _, w := range m.out {
-		if lineOf(w) == line {
+	for _, w := range m.inFlight {
+		if subqueueOf(w) == subqueue {
 			n++
 		}
 	}
@@ -45,9 +45,9 @@ func (m *model) underWay(line string) int {
 
 func (m *model) mayRun(w run.Wake) bool {
 	if w.Isolated() {
-		return m.underWay(lineOf(w)) < 1
+		return m.countInFlight(subqueueOf(w)) < 1
 	}
-	return m.underWay(lineOf(w)) < w.Plan.Limits().ConcurrentRuns
+	return m.countInFlight(subqueueOf(w)) < w.Plan.Limits().ConcurrentRuns
 }
 
 func (m *model) wake(t *rapid.T) {
@@ -59,7 +59,7 @@ func (m *model) wake(t *rapid.T) {
 		Crashes: rapid.SampledFrom([]int{0, 0, 1, 2}).Draw(t, "crashes"),
 	}
 	m.d.Wake(w)
-	delete(m.places, w.RunID)
+	delete(m.reserved, w.RunID)
 	if queued, ok := m.queued[w.RunID]; !ok || w.Epoch > queued.Epoch {
 		m.queued[w.RunID] = w
 	}
@@ -73,7 +73,7 @@ func (m *model) next(t *rapid.T) {
 	if err != nil {
 		for _, w := range m.queued {
 			if m.mayRun(w) {
-				t.Fatalf("%s could be taken, and nothing was", w.RunID)
+				t.Fatalf("Next returned nothing, but %s is ready", w.RunID)
 			}
 		}
 		return
@@ -82,19 +82,19 @@ func (m *model) next(t *rapid.T) {
 		t.Fatalf("took %+v instead of %+v", w, queued)
 	}
 	if !m.mayRun(w) {
-		t.Fatalf("%s is one too many of %s", w.RunID, lineOf(w))
+		t.Fatalf("%s exceeds the limit of %s", w.RunID, subqueueOf(w))
 	}
 	delete(m.queued, w.RunID)
-	m.out = append(m.out, w)
+	m.inFlight = append(m.inFlight, w)
 }
 
 func (m *model) done(t *rapid.T) {
-	if len(m.out) == 0 {
-		t.Skip("nothing is under way")
+	if len(m.inFlight) == 0 {
+		t.Skip("no runs in flight")
 	}
-	i := rapid.IntRange(0, len(m.out)-1).Draw(t, "which")
-	m.d.Done(m.out[i])
-	m.out = slices.Delete(m.out, i, i+1)
+	i := rapid.IntRange(0, len(m.inFlight)-1).Draw(t, "which")
+	m.d.Done(m.inFlight[i])
+	m.inFlight = slices.Delete(m.inFlight, i, i+1)
 }
 
 func (m *model) reserve(t *rapid.T) {
@@ -102,33 +102,33 @@ func (m *model) reserve(t *rapid.T) {
 	id, ws := fmt.Sprint("new", n), fmt.Sprint("ws", n%3)
 	taken := 0
 	for _, w := range m.queued {
-		if lineOf(w) == ws {
+		if subqueueOf(w) == ws {
 			taken++
 		}
 	}
-	for _, of := range m.places {
+	for _, of := range m.reserved {
 		if of == ws {
 			taken++
 		}
 	}
 	if _, got := m.d.Reserve(ws, id, most); got != (taken < most) {
-		t.Fatalf("with %d of %d places taken, a reservation answers %v", taken, most, got)
+		t.Fatalf("with %d of %d slots used, Reserve returned %v", taken, most, got)
 	}
 	if taken < most {
-		m.places[id] = ws
+		m.reserved[id] = ws
 	}
 }
 
-func TestTheDispatcherAgainstAModel(t *testing.T) {
+func TestDispatcherMatchesModel(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		m := &model{d: newDispatcher(&rows{}), queued: map[string]run.Wake{}, places: map[string]string{}, epoch: 10}
+		m := &model{d: newDispatcher(&rows{}), queued: map[string]run.Wake{}, reserved: map[string]string{}, epoch: 10}
 		t.Repeat(map[string]func(*rapid.T){
 			"wake": m.wake, "wake again": m.wake, "next": m.next, "done": m.done, "reserve": m.reserve,
 			"unreserve": func(t *rapid.T) {
 				id := fmt.Sprint("new", rapid.IntRange(0, 30).Draw(t, "run"))
 				m.d.Unreserve(id)
-				delete(m.places, id)
+				delete(m.reserved, id)
 			},
 			"": func(t *rapid.T) {
 				for id := range m.queued {
@@ -141,16 +141,16 @@ func TestTheDispatcherAgainstAModel(t *testing.T) {
 	})
 }
 
-// TestNoWakeUpIsLost has many who wake, take and give back at the same time.
+// TestNoWakeUpIsLost calls Wake, Next and Done concurrently.
 func TestNoWakeUpIsLost(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const workspaces, each = 8, 200
 		d := newDispatcher(&rows{})
 		var (
-			taken atomic.Int64
-			under [workspaces]atomic.Int64
-			all   sync.WaitGroup
+			taken    atomic.Int64
+			inFlight [workspaces]atomic.Int64
+			all      sync.WaitGroup
 		)
 		ctx, cancel := context.WithCancel(t.Context())
 		for range 64 {
@@ -161,11 +161,11 @@ func TestNoWakeUpIsLost(t *testing.T) {
 						return
 					}
 					ws := int(w.WorkspaceID[0] - 'a')
-					if n := under[ws].Add(1); n > int64(auth.Free.Limits().ConcurrentRuns) {
-						t.Errorf("%d runs of a workspace are under way", n)
+					if n := inFlight[ws].Add(1); n > int64(auth.Free.Limits().ConcurrentRuns) {
+						t.Errorf("%d runs of a workspace are in flight", n)
 					}
 					time.Sleep(time.Duration(1+ws) * time.Millisecond)
-					under[ws].Add(-1)
+					inFlight[ws].Add(-1)
 					taken.Add(1)
 					d.Done(w)
 				}
@@ -190,9 +190,9 @@ func TestNoWakeUpIsLost(t *testing.T) {
 	})
 }
 
-// TestAWorkspaceWithTooMuchHoldsNobodyUp has ten thousand runs of one workspace
-// due, of which it may have five under way, before one of another.
-func TestAWorkspaceWithTooMuchHoldsNobodyUp(t *testing.T) {
+// TestLongQueueDoesNotBlockOtherWorkspaces has ten thousand due runs of one workspace,
+// which may have five in flight, before those of another.
+func TestLongQueueDoesNotBlockOtherWorkspaces(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		store := &rows{}
@@ -217,7 +217,7 @@ func TestAWorkspaceWithTooMuchHoldsNobodyUp(t *testing.T) {
 		if got["ws_b"] != 3 || !time.Now().Equal(begun) {
 			t.Errorf("took %v after %s", got, time.Since(begun))
 		}
-		// What becomes due later is not held up either.
+		// Runs that become due later are not delayed either.
 		later := run.Wake{RunID: "b9", WorkspaceID: "ws_b", Plan: auth.Free, At: begun.Add(time.Minute)}
 		store.add(later)
 		d.Wake(later)
@@ -227,8 +227,8 @@ func TestAWorkspaceWithTooMuchHoldsNobodyUp(t *testing.T) {
 	})
 }
 
-// TestAllOfAWorkspaceWithTooMuchComes takes the whole of a long line, in order.
-func TestAllOfAWorkspaceWithTooMuchComes(t *testing.T) {
+// TestLongQueueIsReadCompletely reads all runs of a long queue, in order.
+func TestLongQueueIsReadCompletely(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		store := &rows{}
@@ -252,7 +252,7 @@ func TestAllOfAWorkspaceWithTooMuchComes(t *testing.T) {
 	})
 }
 
-func TestReservationsKeepTheLimit(t *testing.T) {
+func TestReservationsRespectLimit(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		d := newDispatcher(&rows{})
@@ -273,19 +273,19 @@ func TestReservationsKeepTheLimit(t *testing.T) {
 			return int(got.Load())
 		}
 		if got := reserve(1); got != most {
-			t.Fatalf("%d of %d places were given", got, most)
+			t.Fatalf("reserved %d of %d slots", got, most)
 		}
-		// Those who never came to start give their places back in time, not before.
+		// Unused reservations expire in time, not before.
 		time.Sleep(10 * time.Second)
 		if _, ok := d.Reserve("ws", "too early", most); ok {
-			t.Error("a place was free before its time")
+			t.Error("a reservation expired too early")
 		}
 		time.Sleep(time.Millisecond)
 		if got := reserve(2); got != most {
-			t.Errorf("%d of %d places were given after the others had expired", got, most)
+			t.Errorf("reserved %d of %d slots after the others had expired", got, most)
 		}
 		if _, ok := d.Reserve("other", "run", 1); !ok {
-			t.Error("another workspace has no place")
+			t.Error("another workspace has no slot")
 		}
 	})
 }

@@ -6,52 +6,51 @@ import (
 	"github.com/stepmill/stepmill/internal/clock"
 )
 
-// reservationTime is after which a place that was reserved and not taken is
-// free again.
+// reservationTime is the time after which an unused reservation expires.
 const reservationTime = 10 * time.Second
 
-// places are those in the queue that are kept for runs about to start.
-type places struct {
-	runs        map[string]place
+// reservations are slots in the queue for runs that are about to start.
+type reservations struct {
+	runs        map[string]reservation
 	byWorkspace map[string]int
 }
 
-type place struct {
+type reservation struct {
 	workspaceID string
 	until       time.Time
 }
 
-func newPlaces() places {
-	return places{runs: map[string]place{}, byWorkspace: map[string]int{}}
+func newReservations() reservations {
+	return reservations{runs: map[string]reservation{}, byWorkspace: map[string]int{}}
 }
 
-func (p *places) take(workspaceID, runID string, until time.Time) {
-	p.free(runID) // the run of a step may be asked for twice
-	p.runs[runID] = place{workspaceID, until}
-	p.byWorkspace[workspaceID]++
+func (r *reservations) add(workspaceID, runID string, until time.Time) {
+	r.release(runID) // a step may request its run twice
+	r.runs[runID] = reservation{workspaceID, until}
+	r.byWorkspace[workspaceID]++
 }
 
-func (p *places) free(runID string) {
-	taken, ok := p.runs[runID]
+func (r *reservations) release(runID string) {
+	reserved, ok := r.runs[runID]
 	if !ok {
 		return
 	}
-	delete(p.runs, runID)
-	if p.byWorkspace[taken.workspaceID]--; p.byWorkspace[taken.workspaceID] == 0 {
-		delete(p.byWorkspace, taken.workspaceID)
+	delete(r.runs, runID)
+	if r.byWorkspace[reserved.workspaceID]--; r.byWorkspace[reserved.workspaceID] == 0 {
+		delete(r.byWorkspace, reserved.workspaceID)
 	}
 }
 
-func (p *places) expire(now time.Time) {
-	for runID, taken := range p.runs {
-		if taken.until.Before(now) {
-			p.free(runID)
+func (r *reservations) expire(now time.Time) {
+	for runID, reserved := range r.runs {
+		if reserved.until.Before(now) {
+			r.release(runID)
 		}
 	}
 }
 
-// Reserve keeps a place for a run that is about to start, unless the workspace
-// has that many queued or about to be. The wake-up of the run takes the place.
+// Reserve reserves a slot for a run that is about to start, unless the workspace
+// already has atMost runs queued or reserved. The wake-up of the run takes the slot.
 func (d *Dispatcher) Reserve(workspaceID, runID string, atMost int) (node string, ok bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -63,18 +62,18 @@ func (d *Dispatcher) Reserve(workspaceID, runID string, atMost int) (node string
 	if full() {
 		return "", false
 	}
-	d.reserved.take(workspaceID, runID, now.Add(reservationTime))
+	d.reserved.add(workspaceID, runID, now.Add(reservationTime))
 	return d.node, true
 }
 
-// Unreserve gives back the place of a run that did not start.
+// Unreserve releases the slot of a run that did not start.
 func (d *Dispatcher) Unreserve(runID string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.reserved.free(runID)
+	d.reserved.release(runID)
 }
 
-// Queued tells whether a run waits to be executed.
+// Queued reports whether a run waits to be executed.
 func (d *Dispatcher) Queued(runID string) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()

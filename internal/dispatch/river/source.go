@@ -8,74 +8,72 @@ import (
 
 	"github.com/stepmill/stepmill/internal/clock"
 	"github.com/stepmill/stepmill/internal/dispatch"
+	"github.com/stepmill/stepmill/internal/pubsub"
 	"github.com/stepmill/stepmill/internal/run"
 )
 
-// reservationTime is after which a place that was kept and not taken is free
-// again.
+// reservationTime is the time after which an unused reservation expires.
 const reservationTime = 15 * time.Second
 
-// Wake takes a run that is in the hands of this node: to be worked on, or to be
-// watched until its time has come.
+// Wake queues a run that this node owns, or sets a local timer for it.
 func (d *Dispatcher) Wake(w run.Wake) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	delete(d.kept, w.RunID)
-	if !w.Owned { // its time is still to come
+	delete(d.reserved, w.RunID)
+	if !w.Owned { // not due yet
 		d.timers.add(w)
-		signal(d.earlier)
+		pubsub.Signal(d.timerChanged)
 		return
 	}
 	d.queue(w)
 }
 
-// Watch makes sure that a run is watched that this node has to watch, by the time
-// that the store knows.
+// Watch makes sure that a run has a local timer for the time in the store.
 func (d *Dispatcher) Watch(w run.Wake) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.taking[w.RunID] || d.timers.has(w.RunID, w.At) {
+	if d.claiming[w.RunID] || d.timers.has(w.RunID, w.At) {
 		return
 	}
 	d.timers.add(w)
-	signal(d.earlier)
+	pubsub.Signal(d.timerChanged)
 }
 
-// TakeUp works on a run that is ours and that nobody works on: whether it still
-// is ours is found out when it is activated.
-func (d *Dispatcher) TakeUp(w run.Wake) {
+// Resume queues a run that this node owns but does not execute. Activating the run
+// checks whether the node still owns it.
+func (d *Dispatcher) Resume(w run.Wake) {
 	w.Owned = false
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.queue(w)
 }
 
-// queue has a run worked on.
+// queue queues a run for Next.
 func (d *Dispatcher) queue(w run.Wake) {
 	if w.Isolated() {
-		d.suspect++
+		d.isolated++
 	}
 	d.ready = append(d.ready, w)
-	signal(d.more)
+	pubsub.Signal(d.available)
 }
 
 // Next implements dispatch.Source.
 func (d *Dispatcher) Next(ctx context.Context) (run.Wake, error) {
 	for {
 		d.mu.Lock()
-		if len(d.ready) > 0 && !d.leaving {
+		if len(d.ready) > 0 && !d.draining {
 			w := d.ready[0]
 			d.ready[0] = run.Wake{}
 			if d.ready = d.ready[1:]; len(d.ready) > 0 {
-				signal(d.more)
+				pubsub.Signal(d.available)
 			}
-			d.out++
+			d.inFlight++
 			d.mu.Unlock()
 			return w, nil
 		}
 		d.mu.Unlock()
 		select {
-		case <-d.more:
+		case <-d.available:
 		case <-ctx.Done():
 			return run.Wake{}, ctx.Err()
 		}
@@ -86,49 +84,48 @@ func (d *Dispatcher) Next(ctx context.Context) (run.Wake, error) {
 func (d *Dispatcher) Done(w run.Wake) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.out--
+	d.inFlight--
 	if w.Isolated() {
-		d.suspect--
+		d.isolated--
 	}
-	signal(d.room)
+	pubsub.Signal(d.capacityFreed)
 }
 
-// used is how many places of this node are taken or kept.
-func (d *Dispatcher) used() int { return d.out + len(d.ready) + len(d.kept) }
+// used returns the number of slots of this node that are used or reserved.
+func (d *Dispatcher) used() int { return d.inFlight + len(d.ready) + len(d.reserved) }
 
-// suspects is how many of them are for runs under suspicion.
-func (d *Dispatcher) suspects() int {
-	n := d.suspect
-	for _, p := range d.kept {
-		if p.suspect {
+// isolatedRuns returns how many of these slots are for isolated runs.
+func (d *Dispatcher) isolatedRuns() int {
+	n := d.isolated
+	for _, p := range d.reserved {
+		if p.isolated {
 			n++
 		}
 	}
 	return n
 }
 
-// reserve keeps a place for a run, if fewer than that many are taken. Of those
-// under suspicion there is one at a time.
-func (d *Dispatcher) reserve(runID string, below int, suspect bool) bool {
-	if d.Leaving() {
+// reserve reserves a slot for a run if fewer than below are used. Only one slot at a
+// time is for an isolated run.
+func (d *Dispatcher) reserve(runID string, below int, isolated bool) bool {
+	if d.Draining() {
 		return false
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	now := clock.Now()
-	if d.used() >= below || suspect {
-		maps.DeleteFunc(d.kept, func(_ string, p place) bool { return p.until.Before(now) })
+	if d.used() >= below || isolated {
+		maps.DeleteFunc(d.reserved, func(_ string, p reservation) bool { return p.until.Before(now) })
 	}
-	if d.used() >= below || suspect && d.suspects() > 0 {
+	if d.used() >= below || isolated && d.isolatedRuns() > 0 {
 		return false
 	}
-	d.kept[runID] = place{now.Add(reservationTime), suspect}
+	d.reserved[runID] = reservation{now.Add(reservationTime), isolated}
 	return true
 }
 
-// Reserve keeps a place on this node for a run that is about to start. Without
-// room here, the run goes to another node; how many may wait is the store's to
-// say.
+// Reserve reserves a slot on this node for a run that is about to start. If there is
+// none, any node may execute the run. The store enforces the limit of queued runs.
 func (d *Dispatcher) Reserve(_, runID string, _ int) (node string, ok bool) {
 	if d.reserve(runID, d.config.Capacity, false) {
 		return d.config.Node, true
@@ -136,45 +133,44 @@ func (d *Dispatcher) Reserve(_, runID string, _ int) (node string, ok bool) {
 	return "", true
 }
 
-// Room keeps a place for a run that this node may take over from the queue of
-// its workspace. The last places are for those of others.
-func (d *Dispatcher) Room(w run.Wake) bool {
+// ReserveShared reserves a slot for a throttled run of a workspace. It leaves the last
+// quarter of the slots to other workspaces.
+func (d *Dispatcher) ReserveShared(w run.Wake) bool {
 	return d.reserve(w.RunID, d.config.Capacity*3/4, false)
 }
 
-// Unreserve gives back the place of a run that does not come.
+// Unreserve releases the slot of a run that does not arrive.
 func (d *Dispatcher) Unreserve(runID string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	delete(d.kept, runID)
-	signal(d.room)
+	delete(d.reserved, runID)
+	pubsub.Signal(d.capacityFreed)
 }
 
-// Queued tells whether a run waits here to be executed. Those that wait for room
-// are known to the store.
+// Queued returns false: the store knows which runs are queued.
 func (d *Dispatcher) Queued(string) bool { return false }
 
-// Has tells whether a run is here and not being worked on.
+// Has reports whether a run is on this node and not executing.
 func (d *Dispatcher) Has(runID string) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	// What a place is kept for may have come without anybody being told.
-	if p, ok := d.kept[runID]; ok && p.until.After(clock.Now()) {
+	// A run with a reservation may already be owned, before Wake is called for it.
+	if p, ok := d.reserved[runID]; ok && p.until.After(clock.Now()) {
 		return true
 	}
-	return d.taking[runID] || slices.ContainsFunc(d.ready, func(w run.Wake) bool { return w.RunID == runID })
+	return d.claiming[runID] || slices.ContainsFunc(d.ready, func(w run.Wake) bool { return w.RunID == runID })
 }
 
-// Stir takes up a run that is watched, at once: something has come for it.
-func (d *Dispatcher) Stir(runID string) {
+// Nudge makes a run with a local timer due, because an answer has arrived for it.
+func (d *Dispatcher) Nudge(runID string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.timers.hurry(runID) {
-		signal(d.earlier)
+	if d.timers.makeDue(runID) {
+		pubsub.Signal(d.timerChanged)
 	}
 }
 
-// Stats tells what waits here. Runs that wait elsewhere are known to the store.
+// Stats returns statistics of this node. The store knows the other queued runs.
 func (d *Dispatcher) Stats() dispatch.Stats {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -187,18 +183,18 @@ func (d *Dispatcher) Stats() dispatch.Stats {
 	return stats
 }
 
-// Leaving tells that this node takes up nothing more: it stops, or it was not
-// seen for too long and others take what it has.
-func (d *Dispatcher) Leaving() bool {
+// Draining reports whether this node claims no more runs, because it stops or
+// because its last heartbeat is too old.
+func (d *Dispatcher) Draining() bool {
 	if !d.config.Trusted() {
 		return true
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.leaving
+	return d.draining
 }
 
-// Forget drops everything that was to be worked on here: others have it now.
+// Forget drops all queued runs and timers, because other nodes own the runs now.
 func (d *Dispatcher) Forget() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -208,16 +204,9 @@ func (d *Dispatcher) Forget() {
 func (d *Dispatcher) forget() {
 	for _, w := range d.ready {
 		if w.Isolated() {
-			d.suspect--
+			d.isolated--
 		}
 	}
 	d.ready, d.timers = nil, timers{}
-	clear(d.kept)
-}
-
-func signal(c chan struct{}) {
-	select {
-	case c <- struct{}{}:
-	default:
-	}
+	clear(d.reserved)
 }

@@ -9,106 +9,107 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/stepmill/stepmill/internal/clock"
+	"github.com/stepmill/stepmill/internal/pubsub"
 	"github.com/stepmill/stepmill/internal/run"
 )
 
-// Run takes part until the context ends: it takes up runs that are handed over
-// and those whose time comes. What it has then, and nobody works on, is for other
-// nodes at once: those that are worked on may take their time.
+// Run claims runs of jobs and of local timers until the context ends. Then it
+// requeues all runs that are not executing, so that other nodes get them without
+// waiting for those that are.
 func (d *Dispatcher) Run(ctx context.Context) error {
 	client, stopped := context.WithoutCancel(ctx), make(chan struct{})
 	go func() {
 		defer close(stopped)
 		<-ctx.Done()
 		d.mu.Lock()
-		d.leaving = true
+		d.draining = true
 		d.mu.Unlock()
 	}()
-	if err := d.begin(ctx, client); err != nil {
+	if err := d.startClient(ctx, client); err != nil {
 		return err
 	}
-	d.watch(ctx)
+	d.runTimers(ctx)
 	<-stopped
 	limit, cancel := context.WithTimeout(client, jobTime)
 	defer cancel()
-	d.giveBack(limit)
+	d.requeue(limit)
 	err := d.client.Stop(limit)
-	d.takers.Wait()
-	d.giveBack(limit) // what has come meanwhile
+	d.claimers.Wait()
+	d.requeue(limit) // runs that arrived in the meantime
 	return err
 }
 
-// giveBack gives back what waits here, to be worked on or for its time.
-func (d *Dispatcher) giveBack(ctx context.Context) {
+// requeue requeues the runs that are queued or have a timer here.
+func (d *Dispatcher) requeue(ctx context.Context) {
 	d.mu.Lock()
 	waiting := slices.Concat(d.ready, d.timers.list)
 	d.forget()
 	d.mu.Unlock()
-	if err := d.store.GiveBack(ctx, waiting); err != nil {
-		d.log.Warn("cannot give back runs that wait here; others get them when this node has left", "error", err)
+	if err := d.store.Requeue(ctx, waiting); err != nil {
+		d.log.Warn("cannot requeue the waiting runs of this node; other nodes take them over when it has left", "error", err)
 	}
 }
 
-// begin starts the client. A database that is away is waited for.
-func (d *Dispatcher) begin(ctx, client context.Context) error {
+// startClient starts the River client. It retries while the database is unavailable.
+func (d *Dispatcher) startClient(ctx, client context.Context) error {
 	for {
 		err := d.client.Start(client)
 		if err == nil || ctx.Err() != nil {
 			return err
 		}
-		d.log.Error("cannot take part in the hand-over of runs; trying again", "error", err)
+		d.log.Error("cannot start the job queue; retrying", "error", err)
 		if !clock.Sleep(ctx, time.Second) {
 			return nil
 		}
 	}
 }
 
-// watch takes up the runs whose time comes.
-func (d *Dispatcher) watch(ctx context.Context) {
+// runTimers claims runs when their timers fire.
+func (d *Dispatcher) runTimers(ctx context.Context) {
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
 	for {
 		d.mu.Lock()
 		due, next := d.timers.due(clock.Now())
 		for _, wake := range due {
-			d.taking[wake.RunID] = true
+			d.claiming[wake.RunID] = true
 		}
 		d.mu.Unlock()
 		for _, wake := range due {
-			d.takers.Go(func() { d.take(ctx, wake) })
+			d.claimers.Go(func() { d.claimDue(ctx, wake) })
 		}
 		timer.Reset(next)
 		select {
 		case <-timer.C:
-		case <-d.earlier:
+		case <-d.timerChanged:
 		case <-ctx.Done():
 			return
 		}
 	}
 }
 
-// take takes up a run that was watched. Where that fails it is tried again: the
-// run is in nobody else's hands.
-func (d *Dispatcher) take(ctx context.Context, wake run.Wake) {
+// claimDue claims a run whose timer fired. It retries on errors, because no other node
+// has the run.
+func (d *Dispatcher) claimDue(ctx context.Context, wake run.Wake) {
 	for ctx.Err() == nil {
-		err := d.takeOnce(ctx, wake)
+		err := d.tryClaim(ctx, wake)
 		if err == nil {
-			d.taken(wake, false)
+			d.doneClaiming(wake, false)
 			return
 		}
 		if ctx.Err() == nil {
-			d.log.Error("cannot take up a run; trying again", "run_id", wake.RunID, "error", err)
+			d.log.Error("cannot claim a run; retrying", "run_id", wake.RunID, "error", err)
 		}
 		clock.Sleep(ctx, time.Second)
 	}
-	d.taken(wake, true)
+	d.doneClaiming(wake, true)
 }
 
-// takeOnce takes up a run if there is room for it here. Where there is none,
-// another node may have some.
-func (d *Dispatcher) takeOnce(ctx context.Context, wake run.Wake) error {
-	if !d.keep(ctx, wake.RunID, wake.Isolated()) {
-		return d.store.GiveBack(ctx, []run.Wake{wake})
+// tryClaim claims a run if this node has capacity. Otherwise it requeues the run for
+// other nodes.
+func (d *Dispatcher) tryClaim(ctx context.Context, wake run.Wake) error {
+	if !d.waitForCapacity(ctx, wake.RunID, wake.Isolated()) {
+		return d.store.Requeue(ctx, []run.Wake{wake})
 	}
 	err := d.claim(ctx, wake, func(context.Context, pgx.Tx) error { return nil })
 	if err != nil {
@@ -117,64 +118,65 @@ func (d *Dispatcher) takeOnce(ctx context.Context, wake run.Wake) error {
 	return err
 }
 
-// taken ends the taking up of a run. One that is left is watched as before.
-func (d *Dispatcher) taken(wake run.Wake, left bool) {
+// doneClaiming ends the claim of a run. If the run was left unclaimed, its timer is
+// set again.
+func (d *Dispatcher) doneClaiming(wake run.Wake, left bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	delete(d.taking, wake.RunID)
+	delete(d.claiming, wake.RunID)
 	if left {
 		d.timers.add(wake)
 	}
 }
 
-// Freed tells that a workspace may have slots for runs that are parked.
-func (d *Dispatcher) Freed(workspaceID string) {
+// SlotFreed tells the dispatcher that a workspace may have slots for throttled runs.
+func (d *Dispatcher) SlotFreed(workspaceID string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.passing[workspaceID] = true
-	signal(d.freed)
+	d.freedWorkspaces[workspaceID] = true
+	pubsub.Signal(d.workspaceSlotFreed)
 }
 
-// PassOn gives free slots to runs that are parked, until the context ends. That
-// is after the last run of this node has: their slots are for others.
-func (d *Dispatcher) PassOn(ctx context.Context) error {
+// AdmitThrottled gives free slots to throttled runs until the context ends. It must
+// outlive the runs of this node, to pass on their slots.
+func (d *Dispatcher) AdmitThrottled(ctx context.Context) error {
 	for {
 		select {
-		case <-d.freed:
-			d.passOn(ctx)
+		case <-d.workspaceSlotFreed:
+			d.admitThrottled(ctx)
 		case <-ctx.Done():
-			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastPass)
-			d.passOn(last)
+			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastAdmission)
+			d.admitThrottled(last)
 			cancel()
 			return nil
 		}
 	}
 }
 
-// lastPass bounds the passing on of the last slots.
-const lastPass = 2 * time.Second
+// lastAdmission limits the last admission during a shutdown.
+const lastAdmission = 2 * time.Second
 
-func (d *Dispatcher) passOn(ctx context.Context) {
+func (d *Dispatcher) admitThrottled(ctx context.Context) {
 	d.mu.Lock()
-	workspaces := d.passing
-	d.passing = map[string]bool{}
+	workspaces := d.freedWorkspaces
+	d.freedWorkspaces = map[string]bool{}
 	d.mu.Unlock()
 	for workspaceID := range workspaces {
-		more, err := d.store.PassOn(ctx, workspaceID)
+		more, err := d.store.AdmitThrottled(ctx, workspaceID)
 		if err != nil && ctx.Err() == nil {
-			d.log.Error("cannot take up runs that are parked; trying again", "error", err)
+			d.log.Error("cannot admit throttled runs; retrying", "error", err)
 			clock.Sleep(ctx, time.Second)
 		}
 		if more || err != nil {
-			d.Freed(workspaceID)
+			d.SlotFreed(workspaceID)
 		}
 	}
 }
 
-// timers are runs that this node watches, the one with the earliest time first.
+// timers are the local timers of runs, the earliest first.
 type timers struct {
 	list []run.Wake
-	at   map[string]int // where each is
+	at   map[string]int // index in list by run id
 }
 
 // Len implements heap.Interface.
@@ -204,7 +206,7 @@ func (t *timers) Pop() any {
 	return w
 }
 
-// add watches a run, instead of what was watched of it before.
+// add sets the timer of a run. It replaces an earlier one.
 func (t *timers) add(w run.Wake) {
 	if t.at == nil {
 		t.at = map[string]int{}
@@ -215,14 +217,14 @@ func (t *timers) add(w run.Wake) {
 	heap.Push(t, w)
 }
 
-// has tells whether a run is watched and due no later than at a time.
+// has reports whether a run has a timer that fires no later than at.
 func (t *timers) has(runID string, at time.Time) bool {
 	i, ok := t.at[runID]
 	return ok && !t.list[i].At.After(at)
 }
 
-// hurry makes a run due.
-func (t *timers) hurry(runID string) bool {
+// makeDue makes the timer of a run due. It returns false if there is none.
+func (t *timers) makeDue(runID string) bool {
 	i, ok := t.at[runID]
 	if ok {
 		t.list[i].At = time.Time{}
@@ -231,7 +233,7 @@ func (t *timers) hurry(runID string) bool {
 	return ok
 }
 
-// due takes the runs whose time has come, and tells how long it is to the next.
+// due removes and returns the runs that are due, and the time until the next one.
 func (t *timers) due(now time.Time) (due []run.Wake, next time.Duration) {
 	for len(t.list) > 0 {
 		if first := t.list[0].At; first.After(now) {

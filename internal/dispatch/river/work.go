@@ -13,45 +13,44 @@ import (
 	"github.com/stepmill/stepmill/internal/run"
 )
 
-// wakeUp is the job that says that a run has something to do.
+// wakeUp are the arguments of a job: a run that is due.
 type wakeUp struct {
 	RunID string    `json:"run_id"`
 	Epoch int64     `json:"epoch"`
 	At    time.Time `json:"at"`
-	// Suspect says that the run is executed by itself.
-	Suspect bool `json:"suspect,omitempty"`
+	// Isolated reports whether the run is executed in isolation.
+	Isolated bool `json:"suspect,omitempty"`
 }
 
 // Kind implements river.JobArgs.
 func (wakeUp) Kind() string { return "wake_up" }
 
-// worker takes up the runs that jobs tell of.
+// worker claims the runs of jobs.
 type worker struct {
 	river.WorkerDefaults[wakeUp]
 	dispatcher *Dispatcher
 }
 
 const (
-	// waitForRoom is how long a job waits for room on the node that has it,
-	// before it goes back to where others find it.
-	waitForRoom = 500 * time.Millisecond
-	// comeBackMin and comeBackMax bound when it does.
-	comeBackMin, comeBackMax = 100 * time.Millisecond, fetchEvery + 100*time.Millisecond
+	// capacityWait is how long a job waits for capacity on its node before it is
+	// snoozed for other nodes.
+	capacityWait = 500 * time.Millisecond
+	// snoozeMin and snoozeMax are the bounds of the snooze.
+	snoozeMin, snoozeMax = 100 * time.Millisecond, fetchEvery + 100*time.Millisecond
 )
 
-// comeBack is after how long a job can be found again. Nodes ask at an even
-// pace: after an even pause it would be found by the same full one again and
-// again.
-func comeBack() time.Duration {
-	return comeBackMin + rand.N(comeBackMax-comeBackMin)
+// snoozeTime returns a random time. Nodes poll at a constant interval, so after a
+// constant time the same full node could fetch the job again and again.
+func snoozeTime() time.Duration {
+	return snoozeMin + rand.N(snoozeMax-snoozeMin)
 }
 
 // Work implements river.Worker.
 func (w *worker) Work(ctx context.Context, job *river.Job[wakeUp]) error {
 	d := w.dispatcher
 	wake := run.Wake{RunID: job.Args.RunID, Epoch: job.Args.Epoch, At: job.Args.At}
-	if d.Leaving() || !wake.At.After(clock.Now()) && !d.keep(ctx, wake.RunID, job.Args.Suspect) {
-		return river.JobSnooze(comeBack())
+	if d.Draining() || !wake.At.After(clock.Now()) && !d.waitForCapacity(ctx, wake.RunID, job.Args.Isolated) {
+		return river.JobSnooze(snoozeTime())
 	}
 	err := d.claim(ctx, wake, func(ctx context.Context, tx pgx.Tx) error {
 		_, err := river.JobCompleteTx[*riverpgxv5.Driver](ctx, tx, job)
@@ -63,14 +62,14 @@ func (w *worker) Work(ctx context.Context, job *river.Job[wakeUp]) error {
 	return err
 }
 
-// claim takes up a run for which there is room, or watches its time.
+// claim claims a run and queues it, or sets a local timer for it.
 func (d *Dispatcher) claim(ctx context.Context, wake run.Wake, complete func(context.Context, pgx.Tx) error) error {
 	claimed, outcome, err := d.store.Claim(ctx, wake, complete)
 	if err != nil {
 		return err
 	}
 	switch outcome {
-	case run.ClaimOwned, run.ClaimArmed:
+	case run.ClaimOwned, run.ClaimLocalTimer:
 		d.Wake(claimed)
 	default:
 		d.Unreserve(wake.RunID)
@@ -78,16 +77,16 @@ func (d *Dispatcher) claim(ctx context.Context, wake run.Wake, complete func(con
 	return nil
 }
 
-// keep waits for room for a run that is about to be taken up.
-func (d *Dispatcher) keep(ctx context.Context, runID string, suspect bool) bool {
-	timer := time.NewTimer(waitForRoom)
+// waitForCapacity waits for a free slot and reserves it for a run.
+func (d *Dispatcher) waitForCapacity(ctx context.Context, runID string, isolated bool) bool {
+	timer := time.NewTimer(capacityWait)
 	defer timer.Stop()
 	for {
-		if d.reserve(runID, d.config.Capacity, suspect) {
+		if d.reserve(runID, d.config.Capacity, isolated) {
 			return true
 		}
 		select {
-		case <-d.room:
+		case <-d.capacityFreed:
 		case <-timer.C:
 			return false
 		case <-ctx.Done():

@@ -10,20 +10,20 @@ import (
 	"github.com/stepmill/stepmill/internal/store"
 )
 
-// exchange runs statements of a unit. Those of several units may travel
-// together.
-type exchange func([]*statement) error
+// sendFunc runs statements of a transaction. Those of several transactions may
+// share a round trip.
+type sendFunc func([]*statement) error
 
-// conn implements store.Conn for one unit. Statements of which only the effect
-// is wanted wait for one of which more is: they make the way together.
+// conn implements store.Conn for one transaction. Statements whose result is not
+// needed are deferred and sent together with the next one whose result is.
 type conn struct {
 	raw      *pgx.Conn
-	exchange exchange
-	tx       *transaction // nil: shared with other units
+	send     sendFunc
+	tx       *transaction // nil in a group
 	ctx      context.Context
-	waiting  []*statement
-	later    []*statement // their rows are looked at when the unit is durable
-	// wrote says that the unit has left something in the transaction.
+	pending  []*statement
+	onCommit []*statement // their rows are read once the transaction is durable
+	// wrote is set if the transaction may have changed something.
 	wrote bool
 }
 
@@ -40,8 +40,8 @@ func (c *conn) Exec(text string, args ...any) (int64, error) {
 // Do implements store.Conn.
 func (c *conn) Do(text string, args ...any) error {
 	s := newStatement(text, args, false)
-	s.plain = true
-	c.waiting = append(c.waiting, s)
+	s.effectOnly = true
+	c.pending = append(c.pending, s)
 	return nil
 }
 
@@ -49,7 +49,7 @@ func (c *conn) Do(text string, args ...any) error {
 func (c *conn) Expect(text string, args ...any) error {
 	s := newStatement(text, args, false)
 	s.expect = true
-	c.waiting = append(c.waiting, s)
+	c.pending = append(c.pending, s)
 	return nil
 }
 
@@ -66,34 +66,34 @@ func (c *conn) Query(text string, args []any, each func(store.Row) error) error 
 // Tally implements store.Conn.
 func (c *conn) Tally(text string, n int64, args []any, each func(store.Row) error) error {
 	s := newStatement(text, append([]any{n}, args...), true)
-	s.later = each
-	c.waiting, c.later = append(c.waiting, s), append(c.later, s)
+	s.onCommit = each
+	c.pending, c.onCommit = append(c.pending, s), append(c.onCommit, s)
 	return nil
 }
 
-// learn looks at what the unit wanted to know later. Whatever comes of it, the
-// unit is durable.
-func (c *conn) learn() {
-	for _, s := range c.later {
-		_ = s.each(c.raw, s.later)
+// runOnCommit reads the rows of tallies. The transaction is durable, so errors
+// are ignored.
+func (c *conn) runOnCommit() {
+	for _, s := range c.onCommit {
+		_ = s.each(c.raw, s.onCommit)
 	}
 }
 
-// Lock implements store.Conn, with a lock that ends with the transaction: it
-// also works where connections are lent out for one transaction at a time.
+// Lock implements store.Conn with a transaction-level advisory lock, which also
+// works behind a transaction pooler.
 func (c *conn) Lock(lock store.Lock) error {
 	text := `SELECT pg_advisory_xact_lock($1)`
 	if lock.Shared {
 		text = `SELECT pg_advisory_xact_lock_shared($1)`
 	}
 	s := newStatement(text, []any{lockNumber(lock)}, false)
-	s.lock, s.last = true, lock.Kind == store.LockWorkspace
-	c.waiting = append(c.waiting, s)
+	s.lock, s.atEnd = true, lock.Kind == store.LockWorkspace
+	c.pending = append(c.pending, s)
 	return nil
 }
 
-// lockNumber is what the database knows a lock by. Two that share a number only
-// wait for each other without need.
+// lockNumber returns the key of the advisory lock. A collision only makes two
+// transactions wait for each other unnecessarily.
 func lockNumber(lock store.Lock) int64 {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(lock.Kind))
@@ -102,79 +102,80 @@ func lockNumber(lock store.Lock) int64 {
 	return int64(h.Sum64())
 }
 
-func newStatement(text string, args []any, want bool) *statement {
-	s := &statement{text: text, want: want, args: make([]any, len(args))}
+func newStatement(text string, args []any, wantRows bool) *statement {
+	s := &statement{text: text, wantRows: wantRows, args: make([]any, len(args))}
 	for i, arg := range args {
-		s.args[i] = argument(arg)
+		s.args[i] = toArg(arg)
 	}
 	return s
 }
 
-// run runs what waits, and the statement.
+// run sends the pending statements and s.
 func (c *conn) run(s *statement) error {
-	c.wrote = c.wrote || len(c.waiting) > 0
-	c.waiting = append(c.waiting, s)
-	return c.sendWaiting()
+	c.wrote = c.wrote || len(c.pending) > 0
+	c.pending = append(c.pending, s)
+	return c.sendPending()
 }
 
-// sendWaiting runs what waits, and looks whether it met what was expected.
-func (c *conn) sendWaiting() error {
-	all := c.waiting
-	c.waiting = nil
-	if err := c.exchange(all); err != nil {
+// sendPending sends the pending statements and checks expectations.
+func (c *conn) sendPending() error {
+	all := c.pending
+	c.pending = nil
+	if err := c.send(all); err != nil {
 		return err
 	}
-	if slices.ContainsFunc(all, (*statement).disappoints) {
+	if slices.ContainsFunc(all, (*statement).failedExpectation) {
 		return store.ErrUnexpected
 	}
 	return nil
 }
 
-// last are the statements that go with the end of the transaction. What has to be
-// done before is done now.
-func (c *conn) last() ([]*statement, error) {
-	before, last := c.split()
+// finalStatements returns the statements to send with the COMMIT. Those that must
+// run before are sent now.
+func (c *conn) finalStatements() ([]*statement, error) {
+	before, final := c.split()
 	if len(before) == 0 {
-		return last, nil
+		return final, nil
 	}
-	c.waiting, c.wrote = before, true
-	return last, c.sendWaiting()
+	c.pending, c.wrote = before, true
+	return final, c.sendPending()
 }
 
-// split parts what waits at the end of a unit. What can still make the unit come
-// to nothing is to be done before the end of the transaction. The lock for the
-// end of the unit, and what follows it, goes with that: it is not held for longer
-// than the database takes.
-func (c *conn) split() (before, last []*statement) {
+// split divides the pending statements at the end of a transaction. Statements
+// that can still fail an expectation run before the COMMIT. The lock for the end
+// of the transaction and the statements after it are sent with the COMMIT, so
+// that the lock is held only briefly.
+func (c *conn) split() (before, final []*statement) {
 	expects := func(s *statement) bool { return s.expect }
-	if !slices.ContainsFunc(c.waiting, expects) {
-		return nil, c.waiting
+	if !slices.ContainsFunc(c.pending, expects) {
+		return nil, c.pending
 	}
-	cut := endLock(c.waiting)
-	if slices.ContainsFunc(c.waiting[cut:], expects) {
-		return c.waiting, nil
+	i := indexEndLock(c.pending)
+	if slices.ContainsFunc(c.pending[i:], expects) {
+		return c.pending, nil
 	}
-	return c.waiting[:cut:cut], c.waiting[cut:]
+	return c.pending[:i:i], c.pending[i:]
 }
 
-// endLock is where the lock for the end of a unit is among its statements.
-func endLock(of []*statement) int {
-	if i := slices.IndexFunc(of, func(s *statement) bool { return s.last }); i >= 0 {
+// indexEndLock returns the index of the lock for the end of a transaction, or the
+// number of statements if there is none.
+func indexEndLock(statements []*statement) int {
+	if i := slices.IndexFunc(statements, func(s *statement) bool { return s.atEnd }); i >= 0 {
 		return i
 	}
-	return len(of)
+	return len(statements)
 }
 
-// flush runs what waits.
+// flush sends the pending statements.
 func (c *conn) flush() error {
-	if len(c.waiting) == 0 && c.tx.begun {
+	if len(c.pending) == 0 && c.tx.begun {
 		return nil
 	}
-	c.wrote = c.wrote || len(c.waiting) > 0
-	return c.sendWaiting()
+	c.wrote = c.wrote || len(c.pending) > 0
+	return c.sendPending()
 }
 
-// sending is an exchange that sends at once.
-func sending(ctx context.Context, t *transaction) exchange {
+// sendNow returns a sendFunc that sends at once.
+func sendNow(ctx context.Context, t *transaction) sendFunc {
 	return func(statements []*statement) error { return t.send(ctx, statements) }
 }

@@ -10,43 +10,44 @@ import (
 	"github.com/stepmill/stepmill/internal/fault"
 )
 
-// kind says what an error means for the unit that met it.
+// kind classifies an error by what it means for the transaction.
 type kind int
 
 const (
-	none     kind = iota
-	other         // an error of the unit itself
-	conflict      // another unit was in the way
-	away          // the database is not there, and nothing was written
-	unknown       // it is not known whether the unit was written
-	full          // the disk of the database is full
-	readOnly      // the database takes no writes
+	none        kind = iota
+	other            // returned by the transaction's own code
+	conflict         // with another transaction
+	unavailable      // the database is unavailable, and nothing was written
+	unknown          // it is not known whether the transaction was committed
+	full             // the database's disk is full
+	readOnly         // the database rejects writes
 )
 
-// awayError says that the database cannot be reached.
-type awayError struct{ error }
+// unavailableError means that the database cannot be reached.
+type unavailableError struct{ error }
 
-func (e *awayError) Unwrap() error { return e.error }
+func (e *unavailableError) Unwrap() error { return e.error }
 
-// unknownError says that nobody knows whether a unit was committed.
-type unknownError struct{ error }
+// unknownOutcomeError means that it is not known whether a transaction was
+// committed.
+type unknownOutcomeError struct{ error }
 
-func (e *unknownError) Unwrap() error { return e.error }
+func (e *unknownOutcomeError) Unwrap() error { return e.error }
 
-// refused tells that the database has answered, with an error.
-func refused(err error) bool {
-	var answer *pgconn.PgError
-	return errors.As(err, &answer) && !goingAway(answer)
+// rejected reports whether the database responded with an error.
+func rejected(err error) bool {
+	var pgErr *pgconn.PgError
+	return errors.As(err, &pgErr) && !closesConnection(pgErr)
 }
 
-// goingAway tells that the database has ended the connection with its answer:
-// what it was doing then may or may not be done.
-func goingAway(answer *pgconn.PgError) bool {
-	switch answer.SeverityUnlocalized {
+// closesConnection reports whether the database closed the connection with this
+// error. What it was doing at the time may or may not be done.
+func closesConnection(pgErr *pgconn.PgError) bool {
+	switch pgErr.SeverityUnlocalized {
 	case "FATAL", "PANIC":
 		return true
 	}
-	return strings.HasPrefix(answer.Code, "08")
+	return strings.HasPrefix(pgErr.Code, "08")
 }
 
 func classify(err error) kind {
@@ -57,30 +58,30 @@ func classify(err error) kind {
 		return other
 	}
 	var (
-		lost   *awayError
-		open   *unknownError
-		answer *pgconn.PgError
+		unavailableErr *unavailableError
+		unknownErr     *unknownOutcomeError
+		pgErr          *pgconn.PgError
 	)
 	switch {
-	case errors.As(err, &open):
+	case errors.As(err, &unknownErr):
 		return unknown
-	case errors.As(err, &lost):
-		return away
-	case !errors.As(err, &answer):
+	case errors.As(err, &unavailableErr):
+		return unavailable
+	case !errors.As(err, &pgErr):
 		if connectionLost(err) {
-			return away
+			return unavailable
 		}
 		return other
-	case goingAway(answer):
-		return away
+	case closesConnection(pgErr):
+		return unavailable
 	}
-	switch answer.Code {
+	switch pgErr.Code {
 	case "40001", "40P01", // serialization failure, deadlock
 		"55P03", // lock timeout
-		"23505": // two units made the same row
+		"23505": // two transactions inserted the same row
 		return conflict
 	case "57014": // statement timeout
-		return away
+		return unavailable
 	case "53100":
 		return full
 	case "25006":
@@ -89,30 +90,31 @@ func classify(err error) kind {
 	return other
 }
 
-// connectionLost tells an error of the connection from one that a unit returned.
+// connectionLost distinguishes errors of the connection from those of the
+// transaction's own code.
 func connectionLost(err error) bool {
 	var (
 		connect *pgconn.ConnectError
 		network interface{ Timeout() bool }
 	)
 	return errors.As(err, &connect) || errors.As(err, &network) || pgconn.SafeToRetry(err) || pgconn.Timeout(err) ||
-		isEnd(err) || strings.Contains(err.Error(), "conn closed") || strings.Contains(err.Error(), "conn busy")
+		isEOF(err) || strings.Contains(err.Error(), "conn closed") || strings.Contains(err.Error(), "conn busy")
 }
 
-// explain turns an error of the database into one for clients; other errors
-// come from above and stay what they are.
+// explain turns an error of the database into one for clients. Other errors come
+// from the callers' code and are returned unchanged.
 func explain(err error, k kind) error {
 	switch k {
 	case conflict:
 		return fault.New(fault.Unavailable, "the store is busy; try again").Because(err).After(time.Second)
-	case away:
-		return fault.New(fault.Unavailable, "the database does not answer; nothing was changed").Because(err).After(time.Second)
+	case unavailable:
+		return fault.New(fault.Unavailable, "the database is not responding; nothing was changed").Because(err).After(time.Second)
 	case unknown:
-		return fault.New(fault.Unavailable, "the database was lost; whether this was written is not known").Because(err).After(time.Second)
+		return fault.New(fault.Unavailable, "the connection to the database was lost; it is not known whether the change was saved").Because(err).After(time.Second)
 	case full:
-		return fault.New(fault.StorageFull, "the disk of the database is full; nothing was changed").Because(err)
+		return fault.New(fault.StorageFull, "the database's disk is full; nothing was changed").Because(err)
 	case readOnly:
-		return fault.New(fault.StorageReadOnly, "the database takes no writes; nothing was changed").Because(err).After(10 * time.Second)
+		return fault.New(fault.StorageReadOnly, "the database is read-only; nothing was changed").Because(err).After(10 * time.Second)
 	}
 	return err
 }

@@ -2,11 +2,11 @@ package postgres
 
 import "time"
 
-// Queued is how many units are.
+// Queued returns the number of queued transactions.
 func (db *DB) Queued() int { return len(db.groups.queue) }
 
-// LookAnew lets the next look for open transactions be one.
-func (db *DB) LookAnew() { db.horizon.asked = time.Time{} }
+// ExpireHorizon makes the next OldestTransaction query the database.
+func (db *DB) ExpireHorizon() { db.horizon.queriedAt = time.Time{} }
 
-// Opening are the statements that a transaction begins with.
-func (db *DB) Opening() []string { return db.begin }
+// BeginStatements returns the statements that a transaction begins with.
+func (db *DB) BeginStatements() []string { return db.begin }

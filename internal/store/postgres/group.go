@@ -15,147 +15,149 @@ import (
 )
 
 const (
-	// maxGroup bounds how many units share a transaction.
+	// maxGroup bounds how many transactions share a commit.
 	maxGroup = 64
-	// groupsAtOnce is how many such transactions can be under way at a time.
-	groupsAtOnce = 2
-	// patience is how long a transaction is the only one of this node. While it is,
-	// the next units gather; then the database has time for their first statements.
-	// Beside other nodes, whose transactions are under way too and meet it at the
-	// locks of workspaces, it is the only one unless it takes long.
-	patience, patienceBeside = 2 * time.Millisecond, 10 * time.Millisecond
-	// queueLength bounds how many units wait; more wait at the door.
+	// maxConcurrentGroups bounds how many groups are in flight at a time.
+	maxConcurrentGroups = 2
+	// overlapDelay is how long a group runs before the next one may start.
+	// Meanwhile further transactions queue up, and the database then has time for
+	// their first statements. With other nodes, whose groups compete for the
+	// locks of workspaces, the delay is longer: groups of this node overlap only
+	// if one is slow.
+	overlapDelay, clusterOverlapDelay = 2 * time.Millisecond, 10 * time.Millisecond
+	// queueLength bounds the queue; callers beyond it block.
 	queueLength = 4096
 )
 
-// groups commit units of many runs together. The units of a group run side by
-// side, and statements that are ready at the same time travel in one round
-// trip: a group takes about as long as one unit alone. A unit that fails takes
-// the transaction with it; then each is run again by itself.
+// groups commits transactions of many runs together. The transactions of a group
+// run concurrently, and statements that are ready at the same time are sent in
+// one round trip, so a group takes about as long as a single transaction. If one
+// of them fails, the group is rolled back and each is run on its own.
 type groups struct {
-	db    *DB
-	queue chan *member
-	turn  chan struct{} // whoever has it begins the next transaction
-	done  chan struct{}
-	apart sync.WaitGroup // units that are run by themselves
-	// beside says that there are other nodes.
-	beside atomic.Bool
+	db         *DB
+	queue      chan *groupedTx
+	startToken chan struct{} // its holder starts the next group
+	done       chan struct{}
+	solo       sync.WaitGroup // transactions that are run on their own
+	// multiNode is set if there are other nodes.
+	multiNode atomic.Bool
 }
 
-// member is a unit of a group.
-type member struct {
+// groupedTx is a transaction of a group.
+type groupedTx struct {
 	ctx    context.Context
 	runID  string
 	fn     func(store.Conn) error
-	answer chan error
-	// written is what the unit does, if it asks for nothing on the way.
-	written *conn
+	result chan error
+	// recorded holds the statements of a transaction that needs no results while
+	// it runs.
+	recorded *conn
 
 	conn    *conn
-	ready   []*statement // waits to be sent
-	resume  chan error   // nil: the unit does not run, it is written
-	last    []*statement // wait to be sent with the end of the transaction
+	ready   []*statement // to be sent in the next round
+	resume  chan error   // nil for a recorded transaction, which does not run
+	final   []*statement // to be sent with the COMMIT
 	ended   bool
 	outcome error
 }
 
-// errAsks says that a unit wants to know something.
-var errAsks = errors.New("the unit asks")
+// errNeedsResult means that a transaction needs a result and cannot be recorded.
+var errNeedsResult = errors.New("the transaction needs a result")
 
-// write has a unit write down what it does. One that asks for something on the
-// way has to run in its transaction.
-func (m *member) write() error {
-	asks := false
-	c := &conn{exchange: func([]*statement) error {
-		asks = true
-		return errAsks
+// record runs fn without a database to record its statements. A transaction that
+// needs a result has to run in the group instead.
+func (m *groupedTx) record() error {
+	needsResult := false
+	c := &conn{send: func([]*statement) error {
+		needsResult = true
+		return errNeedsResult
 	}}
 	err := call(m.fn, c)
-	if asks {
+	if needsResult {
 		return nil
 	}
-	m.written = c
+	m.recorded = c
 	return err
 }
 
 func newGroups(db *DB) *groups {
-	return &groups{db: db, queue: make(chan *member, queueLength), turn: make(chan struct{}, 1), done: make(chan struct{})}
+	return &groups{db: db, queue: make(chan *groupedTx, queueLength), startToken: make(chan struct{}, 1), done: make(chan struct{})}
 }
 
 // WriteRun implements store.Driver.
 func (db *DB) WriteRun(ctx context.Context, runID string, fn func(store.Conn) error) error {
 	if ctx.Err() != nil { // select would choose at random
-		return givenUp(ctx)
+		return canceledError(ctx)
 	}
-	m := &member{ctx: ctx, runID: runID, fn: fn, answer: make(chan error, 1)}
-	if err := m.write(); err != nil {
+	m := &groupedTx{ctx: ctx, runID: runID, fn: fn, result: make(chan error, 1)}
+	if err := m.record(); err != nil {
 		return err
 	}
 	select {
 	case db.groups.queue <- m:
 	case <-ctx.Done():
-		return givenUp(ctx)
+		return canceledError(ctx)
 	case <-db.groups.done:
-		return closed()
+		return closedError()
 	}
 	select {
-	case err := <-m.answer:
+	case err := <-m.result:
 		return err
 	case <-db.groups.done:
 		select {
-		case err := <-m.answer:
+		case err := <-m.result:
 			return err
 		default:
-			return closed()
+			return closedError()
 		}
 	}
 }
 
-func closed() error {
+func closedError() error {
 	return fault.New(fault.Unavailable, "the service is shutting down").After(time.Second)
 }
 
-// run commits groups until the context ends and nothing is queued.
+// run commits groups until the context ends and the queue is empty.
 func (g *groups) run(ctx context.Context) error {
 	defer close(g.done)
 	var workers sync.WaitGroup
-	for range groupsAtOnce {
+	for range maxConcurrentGroups {
 		workers.Go(func() { g.work(ctx) })
 	}
 	workers.Wait()
-	g.apart.Wait()
+	g.solo.Wait()
 	return nil
 }
 
 func (g *groups) work(ctx context.Context) {
 	for {
-		g.turn <- struct{}{}
-		pass := sync.OnceFunc(func() { <-g.turn })
+		g.startToken <- struct{}{}
+		releaseToken := sync.OnceFunc(func() { <-g.startToken })
 		m := g.first(ctx)
 		if m == nil {
-			pass()
+			releaseToken()
 			return
 		}
-		late := time.AfterFunc(g.patience(), pass)
+		timer := time.AfterFunc(g.overlapAfter(), releaseToken)
 		g.commit(g.gather(m))
-		late.Stop()
-		pass()
+		timer.Stop()
+		releaseToken()
 	}
 }
 
-func (g *groups) patience() time.Duration {
-	if g.beside.Load() {
-		return patienceBeside
+func (g *groups) overlapAfter() time.Duration {
+	if g.multiNode.Load() {
+		return clusterOverlapDelay
 	}
-	return patience
+	return overlapDelay
 }
 
-// Alone says whether this is the only node.
-func (db *DB) Alone(is bool) { db.groups.beside.Store(!is) }
+// SetSingleNode sets whether this is the only node.
+func (db *DB) SetSingleNode(single bool) { db.groups.multiNode.Store(!single) }
 
-// first waits for a unit. There is none when the context has ended and nothing
-// is queued.
-func (g *groups) first(ctx context.Context) *member {
+// first waits for a transaction. It returns nil when the context has ended and
+// the queue is empty.
+func (g *groups) first(ctx context.Context) *groupedTx {
 	select {
 	case m := <-g.queue:
 		return m
@@ -169,15 +171,15 @@ func (g *groups) first(ctx context.Context) *member {
 	}
 }
 
-// gather takes whatever queued meanwhile, without waiting for more. A run has
-// one unit in a group: they would not see each other as units should.
-func (g *groups) gather(first *member) []*member {
-	group, runs := []*member{first}, map[string]bool{first.runID: true}
+// gather takes what is queued without waiting for more. A group contains one
+// transaction per run: two would not be isolated from each other.
+func (g *groups) gather(first *groupedTx) []*groupedTx {
+	group, runs := []*groupedTx{first}, map[string]bool{first.runID: true}
 	for len(group) < maxGroup {
 		select {
 		case m := <-g.queue:
 			if runs[m.runID] {
-				g.apart.Go(func() { g.alone(m) })
+				g.solo.Go(func() { g.runSolo(m) })
 				continue
 			}
 			runs[m.runID] = true
@@ -189,69 +191,69 @@ func (g *groups) gather(first *member) []*member {
 	return group
 }
 
-// alone runs a unit by itself.
-func (g *groups) alone(m *member) { m.answer <- g.db.Write(m.ctx, m.fn) }
+// runSolo runs a transaction on its own.
+func (g *groups) runSolo(m *groupedTx) { m.result <- g.db.Write(m.ctx, m.fn) }
 
-// commit runs a group and answers each of its callers.
-func (g *groups) commit(group []*member) {
-	if len(group) == 1 && group[0].written == nil {
-		g.alone(group[0])
+// commit runs a group and returns the result to each caller.
+func (g *groups) commit(group []*groupedTx) {
+	if len(group) == 1 && group[0].recorded == nil {
+		g.runSolo(group[0])
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), unitTime)
+	ctx, cancel := context.WithTimeout(context.Background(), transactionTimeout)
 	defer cancel()
-	if err := g.together(ctx, group); err != nil {
-		if k := classify(err); k != other { // what a unit met by itself it meets again
+	if err := g.runGroup(ctx, group); err != nil {
+		if k := classify(err); k != other { // the transaction's own error will occur again
 			g.db.counts.failed(k, err)
 		}
 		for _, m := range group {
-			_, open := errors.AsType[*unknownError](err)
+			_, isUnknown := errors.AsType[*unknownOutcomeError](err)
 			switch {
-			case open:
-				g.db.counts.unit(unknown, err)
-				m.answer <- explain(err, unknown)
-			case len(group) == 1 && m.outcome != nil: // by itself it would meet the same
-				g.db.counts.unit(other, m.outcome)
-				m.answer <- m.outcome
+			case isUnknown:
+				g.db.counts.transaction(unknown, err)
+				m.result <- explain(err, unknown)
+			case len(group) == 1 && m.outcome != nil: // on its own it would fail the same way
+				g.db.counts.transaction(other, m.outcome)
+				m.result <- m.outcome
 			default:
-				g.apart.Go(func() { g.alone(m) })
+				g.solo.Go(func() { g.runSolo(m) })
 			}
 		}
 		return
 	}
 	for _, m := range group {
-		g.db.counts.unit(other, m.outcome)
-		m.answer <- m.outcome
+		g.db.counts.transaction(other, m.outcome)
+		m.result <- m.outcome
 	}
 }
 
-// errApart says that the units of a group have to be run one by one.
-var errApart = errors.New("the units of a group are run one by one")
+// errSplitGroup means that the transactions of a group have to be run one by one.
+var errSplitGroup = errors.New("the transactions of the group have to run one by one")
 
-// together runs a group in one transaction.
-func (g *groups) together(ctx context.Context, group []*member) error {
-	lent, err := g.db.acquire(ctx)
+// runGroup runs a group in one database transaction.
+func (g *groups) runGroup(ctx context.Context, group []*groupedTx) error {
+	pooled, err := g.db.acquire(ctx)
 	if err != nil {
 		return err
 	}
-	defer lent.Release()
-	begun := clock.Mark()
-	t := g.db.newTransaction(lent)
-	slices.SortFunc(group, func(a, b *member) int { return cmp.Compare(a.runID, b.runID) })
-	last, err := rounds(ctx, t, group)
+	defer pooled.Release()
+	begun := clock.Monotonic()
+	t := g.db.newTransaction(pooled)
+	slices.SortFunc(group, func(a, b *groupedTx) int { return cmp.Compare(a.runID, b.runID) })
+	final, err := runInterleaved(ctx, t, group)
 	if err != nil {
-		t.abandon(ctx)
+		t.rollback(ctx)
 		return err
 	}
-	if !t.begun && len(last) == 0 {
+	if !t.begun && len(final) == 0 {
 		return nil
 	}
 	defer g.db.counts.commit(len(group), begun)
-	if err := g.db.finish(ctx, t, last); err != nil {
+	if err := g.db.finish(ctx, t, final); err != nil {
 		return err
 	}
 	for _, m := range group {
-		m.conn.learn()
+		m.conn.runOnCommit()
 	}
 	return nil
 }

@@ -14,7 +14,8 @@ import (
 	"github.com/stepmill/stepmill/internal/store/postgres"
 )
 
-// table is a database with a table of notes and the transactions that wrote them.
+// table returns a database with a table of notes and the transactions that wrote
+// them.
 func table(t *testing.T, opts postgres.Options) *postgres.DB {
 	t.Helper()
 	db := open(t, opts)
@@ -24,14 +25,14 @@ func table(t *testing.T, opts postgres.Options) *postgres.DB {
 	return db
 }
 
-// asks has a unit run in its transaction.
-func asks(c store.Conn) error {
+// needsResult makes a transaction run in its group instead of being recorded.
+func needsResult(c store.Conn) error {
 	return c.Query(`SELECT 1`, nil, func(store.Row) error { return nil })
 }
 
-// writtenNote writes a note and asks for nothing: its unit is written down, and
-// ends as one does that counts something under the lock of a workspace.
-func writtenNote(c store.Conn, id string, atMost int) error {
+// recordedNote writes a note without needing a result, so that its transaction is
+// recorded. It ends like one that counts something under the lock of a workspace.
+func recordedNote(c store.Conn, id string, atMost int) error {
 	return errors.Join(
 		c.Expect(`INSERT INTO notes (id) VALUES ($1)`, id),
 		c.Lock(store.Lock{Kind: store.LockWorkspace, Key: "w"}),
@@ -57,7 +58,7 @@ func number(t *testing.T, db *postgres.DB, statement string, args ...any) (n int
 	return n
 }
 
-// note writes a note; its unit has several round trips.
+// note writes a note in a transaction with several round trips.
 func note(c store.Conn, id string) error {
 	if _, err := c.Exec(`INSERT INTO notes (id) VALUES ($1)`, id); err != nil {
 		return err
@@ -65,17 +66,17 @@ func note(c store.Conn, id string) error {
 	return c.Query(`SELECT count(*) FROM notes WHERE id = $1`, []any{id}, func(r store.Row) error {
 		n := 0
 		if err := r.Scan(&n); err != nil || n != 1 {
-			return fmt.Errorf("a unit sees %d of its own rows, %w", n, err)
+			return fmt.Errorf("a transaction sees %d of its own rows, %w", n, err)
 		}
 		return nil
 	})
 }
 
-// writeTogether runs units that queue while all who commit are busy, so that
-// they share transactions.
-func writeTogether(t *testing.T, db *postgres.DB, units map[string]func(store.Conn) error) map[string]error {
+// writeTogether runs transactions that queue up while all workers are busy, so
+// that they share commits.
+func writeTogether(t *testing.T, db *postgres.DB, txs map[string]func(store.Conn) error) map[string]error {
 	t.Helper()
-	const busy = 2 // all of them
+	const busy = 2 // all workers
 	var (
 		gate, in = make(chan struct{}), make(chan struct{}, busy)
 		running  sync.WaitGroup
@@ -85,8 +86,8 @@ func writeTogether(t *testing.T, db *postgres.DB, units map[string]func(store.Co
 	for i := range busy {
 		running.Go(func() {
 			_ = db.WriteRun(context.Background(), fmt.Sprint("busy ", i), func(c store.Conn) error {
-				// One that asks runs in its transaction, and keeps it.
-				if err := asks(c); err != nil {
+				// A transaction that needs a result keeps its worker busy.
+				if err := needsResult(c); err != nil {
 					return err
 				}
 				in <- struct{}{}
@@ -96,17 +97,17 @@ func writeTogether(t *testing.T, db *postgres.DB, units map[string]func(store.Co
 		})
 		<-in
 	}
-	for id, unit := range units {
+	for id, tx := range txs {
 		running.Go(func() {
-			err := db.WriteRun(context.Background(), id, unit)
+			err := db.WriteRun(context.Background(), id, tx)
 			mu.Lock()
 			defer mu.Unlock()
 			outcomes[id] = err
 		})
 	}
-	for settled := 0; settled < len(units); time.Sleep(time.Millisecond) {
+	for accounted := 0; accounted < len(txs); time.Sleep(time.Millisecond) {
 		mu.Lock()
-		settled = db.Queued() + len(outcomes) // one that goes wrong by itself is not queued
+		accounted = db.Queued() + len(outcomes) // one that fails while it is recorded is not queued
 		mu.Unlock()
 	}
 	close(gate)
@@ -114,26 +115,25 @@ func writeTogether(t *testing.T, db *postgres.DB, units map[string]func(store.Co
 	return outcomes
 }
 
-// writtenDown ends the names of notes that were counted too.
-const writtenDown = " written down"
+// recordedSuffix marks the names of notes that were also counted.
+const recordedSuffix = " written down"
 
-// notes are units of both kinds.
+// notes returns transactions of both kinds.
 func notes(n int) map[string]func(store.Conn) error {
-	units := map[string]func(store.Conn) error{}
+	txs := map[string]func(store.Conn) error{}
 	for i := range n {
 		id := fmt.Sprintf("run_%03d", i)
 		if i%2 == 1 {
-			id += writtenDown
-			units[id] = func(c store.Conn) error { return writtenNote(c, id, 1000) }
+			id += recordedSuffix
+			txs[id] = func(c store.Conn) error { return recordedNote(c, id, 1000) }
 			continue
 		}
-		units[id] = func(c store.Conn) error { return note(c, id) }
+		txs[id] = func(c store.Conn) error { return note(c, id) }
 	}
-	return units
+	return txs
 }
 
-// checkNotes checks that the notes of exactly those units are there that went
-// through.
+// checkNotes checks that the notes of exactly the successful transactions exist.
 func checkNotes(t *testing.T, db *postgres.DB, outcomes map[string]error) {
 	t.Helper()
 	for id, err := range outcomes {
@@ -145,12 +145,12 @@ func checkNotes(t *testing.T, db *postgres.DB, outcomes map[string]error) {
 			t.Errorf("%s: %d notes, outcome %v", id, got, err)
 		}
 	}
-	if written, counted := number(t, db, `SELECT count(*) FROM notes WHERE id LIKE '%' || $1`, writtenDown), number(t, db, `SELECT n FROM tallies`); written != counted {
-		t.Errorf("of %d notes %d were counted", written, counted)
+	if written, counted := number(t, db, `SELECT count(*) FROM notes WHERE id LIKE '%' || $1`, recordedSuffix), number(t, db, `SELECT n FROM tallies`); written != counted {
+		t.Errorf("%d notes, %d counted", written, counted)
 	}
 }
 
-func TestUnitsShareATransaction(t *testing.T) {
+func TestTransactionsShareACommit(t *testing.T) {
 	t.Parallel()
 	db := table(t, newDatabase(t))
 	outcomes := writeTogether(t, db, notes(40))
@@ -161,29 +161,30 @@ func TestUnitsShareATransaction(t *testing.T) {
 		}
 	}
 	if n := number(t, db, `SELECT count(DISTINCT wrote) FROM notes`); n > 3 {
-		t.Errorf("40 units took %d transactions", n)
+		t.Errorf("40 transactions took %d commits", n)
 	}
 }
 
-// A unit that goes wrong takes nothing with it, in whatever way it does.
-func TestOneOfAGroupFails(t *testing.T) {
+// TestFailureInAGroup checks that a failing transaction does not affect the
+// others, in whatever way it fails.
+func TestFailureInAGroup(t *testing.T) {
 	t.Parallel()
 	broken := errors.New("broken")
 	for name, tc := range map[string]struct {
-		unit func(store.Conn) error
+		tx   func(store.Conn) error
 		want string
 	}{
-		"before it wrote": {func(c store.Conn) error { return errors.Join(asks(c), broken) }, "broken"},
-		"by itself":       {func(store.Conn) error { return broken }, "broken"},
+		"before it wrote": {func(c store.Conn) error { return errors.Join(needsResult(c), broken) }, "broken"},
+		"while recorded":  {func(store.Conn) error { return broken }, "broken"},
 		"after it wrote":  {func(c store.Conn) error { return errors.Join(note(c, "bad"), broken) }, "broken"},
 		"with what it left": {func(c store.Conn) error {
-			return errors.Join(asks(c), c.Do(`INSERT INTO notes (id) VALUES ('bad')`), broken)
+			return errors.Join(needsResult(c), c.Do(`INSERT INTO notes (id) VALUES ('bad')`), broken)
 		}, "broken"},
 		"with what it left, by itself": {func(c store.Conn) error { return errors.Join(c.Do(`INSERT INTO notes (id) VALUES ('bad')`), broken) }, "broken"},
 		"with what it expected": {func(c store.Conn) error {
 			return errors.Join(c.Do(`INSERT INTO notes (id) VALUES ('bad')`), c.Expect(`UPDATE notes SET id = id WHERE id = 'nobody'`))
 		}, store.ErrUnexpected.Error()},
-		"with what it expected under its lock": {func(c store.Conn) error { return writtenNote(c, "bad", 0) }, store.ErrUnexpected.Error()},
+		"with what it expected under its lock": {func(c store.Conn) error { return recordedNote(c, "bad", 0) }, store.ErrUnexpected.Error()},
 		"in the database": {func(c store.Conn) error {
 			_, err := c.Exec(`INSERT INTO notes (id) VALUES ('bad'), ((1/0)::text)`)
 			return err
@@ -199,7 +200,7 @@ func TestOneOfAGroupFails(t *testing.T) {
 				return err
 			}
 			panic("oh")
-		}, "panic in a unit: oh"},
+		}, "panic in a transaction: oh"},
 		"although it goes on": {func(c store.Conn) error {
 			_, _ = c.Exec(`INSERT INTO notes (id) VALUES ((1/0)::text)`)
 			_ = note(c, "bad")
@@ -208,9 +209,9 @@ func TestOneOfAGroupFails(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			db, units := table(t, newDatabase(t)), notes(20)
-			units["bad"] = tc.unit
-			outcomes := writeTogether(t, db, units)
+			db, txs := table(t, newDatabase(t)), notes(20)
+			txs["bad"] = tc.tx
+			outcomes := writeTogether(t, db, txs)
 			if err := outcomes["bad"]; err == nil || !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("the bad one: %v", err)
 			}
@@ -222,9 +223,9 @@ func TestOneOfAGroupFails(t *testing.T) {
 	}
 }
 
-// Two units of one run do not share a transaction: they would not see each other
-// as units should.
-func TestUnitsOfOneRun(t *testing.T) {
+// TestTransactionsOfOneRun checks that two transactions of one run do not share a
+// commit: they would not be isolated from each other.
+func TestTransactionsOfOneRun(t *testing.T) {
 	t.Parallel()
 	db := table(t, newDatabase(t))
 	exec(t, db, `CREATE TABLE counts (id TEXT PRIMARY KEY, n BIGINT NOT NULL)`)
@@ -250,8 +251,8 @@ func TestUnitsOfOneRun(t *testing.T) {
 	}
 }
 
-// Groups of two nodes that take the locks of many workspaces never wait for each
-// other.
+// TestGroupsDoNotDeadlock checks that groups of two nodes that lock many
+// workspaces never deadlock.
 func TestGroupsDoNotDeadlock(t *testing.T) {
 	t.Parallel()
 	opts := newDatabase(t)
@@ -290,7 +291,8 @@ func TestGroupsDoNotDeadlock(t *testing.T) {
 	}
 }
 
-// Every unit has an answer that is true when the database is closed under load.
+// TestCloseUnderLoad checks that every transaction gets a correct result when the
+// database is closed under load.
 func TestCloseUnderLoad(t *testing.T) {
 	t.Parallel()
 	opts := newDatabase(t)
@@ -324,12 +326,12 @@ func TestCloseUnderLoad(t *testing.T) {
 	}
 	checkNotes(t, look, outcomes)
 	if err := db.WriteRun(context.Background(), "late", func(store.Conn) error { return nil }); err == nil {
-		t.Error("a closed database took a unit")
+		t.Error("a closed database accepted a transaction")
 	}
 	stop()
 }
 
-func TestGivenUp(t *testing.T) {
+func TestCanceledRequest(t *testing.T) {
 	t.Parallel()
 	db := table(t, newDatabase(t))
 	ctx, cancel := context.WithCancel(t.Context())
@@ -343,7 +345,7 @@ func TestGivenUp(t *testing.T) {
 		},
 	} {
 		if f, ok := fault.As(write(ctx)); !ok || f.Code != fault.Unavailable {
-			t.Errorf("%s after its request was given up: %v", name, f)
+			t.Errorf("%s after its request was canceled: %v", name, f)
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		err := db.Write(ctx, func(c store.Conn) error {

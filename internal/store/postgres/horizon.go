@@ -12,80 +12,81 @@ import (
 )
 
 const (
-	// horizonEvery is how often, at most, the database is asked who holds it back,
-	// however many look.
-	horizonEvery = 5 * time.Second
-	// horizonTime is how long it may take to answer.
-	horizonTime = time.Second
+	// horizonInterval bounds how often the database is queried, however many
+	// callers there are.
+	horizonInterval = 5 * time.Second
+	// horizonTimeout bounds the query.
+	horizonTimeout = time.Second
 )
 
-// horizon is what is known of transactions that keep the database from removing
-// rows that nobody needs any more.
+// horizon caches the age of the transactions that keep vacuum from removing dead
+// rows.
 type horizon struct {
-	mu     sync.Mutex
-	asked  time.Time
-	oldest time.Duration
-	err    error
-	// first is when sessions were seen first whose beginning is hidden from us.
-	first map[holder]time.Time
+	mu        sync.Mutex
+	queriedAt time.Time
+	oldest    time.Duration
+	err       error
+	// firstSeen is when a session was first seen whose start time is hidden from
+	// this role.
+	firstSeen map[holder]time.Time
 }
 
-// holder is a session, and the transaction since which it sees nothing new.
+// holder is a session and the transaction that determines its snapshot.
 type holder struct {
 	pid   int32
 	since string
 }
 
-// OldestTransaction is the age of the oldest transaction, of anybody, that keeps
-// this database from cleaning up. Who asks often gets an answer of some seconds
-// ago.
+// OldestTransaction returns the age of the oldest transaction, of any client,
+// that holds back vacuum in this database. The result may be a few seconds old.
 func (db *DB) OldestTransaction(ctx context.Context) (time.Duration, error) {
 	h := &db.horizon
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.asked.IsZero() || time.Since(h.asked) >= horizonEvery {
-		ctx, cancel := context.WithTimeout(ctx, horizonTime)
+	if h.queriedAt.IsZero() || time.Since(h.queriedAt) >= horizonInterval {
+		ctx, cancel := context.WithTimeout(ctx, horizonTimeout)
 		defer cancel()
-		h.oldest, h.err = h.ask(ctx, db.pool)
-		h.asked = clock.Mark()
+		h.oldest, h.err = h.query(ctx, db.pool)
+		h.queriedAt = clock.Monotonic()
 	}
 	return h.oldest, h.err
 }
 
-// openTransactions lists sessions that still see, or have written, what vacuum
-// cannot remove for that reason. Vacuum itself is not among them: it does not
-// hold back another one.
+// openTransactions lists sessions with a snapshot or a transaction id that vacuum
+// has to respect. Vacuum itself is not included: it does not hold back other
+// vacuums.
 const openTransactions = `SELECT pid, COALESCE(backend_xid, backend_xmin)::text, (extract(epoch FROM clock_timestamp() - xact_start) * 1000000)::bigint
 	FROM pg_stat_activity a WHERE datname = current_database() AND pid <> pg_backend_pid() AND (backend_xid IS NOT NULL OR backend_xmin IS NOT NULL)
 	AND NOT EXISTS (SELECT 1 FROM pg_stat_progress_vacuum v WHERE v.pid = a.pid)`
 
-func (h *horizon) ask(ctx context.Context, pool *pgxpool.Pool) (oldest time.Duration, err error) {
+func (h *horizon) query(ctx context.Context, pool *pgxpool.Pool) (oldest time.Duration, err error) {
 	rows, err := pool.Query(ctx, openTransactions)
 	if err != nil {
 		return 0, err
 	}
 	var (
-		who   holder
-		age   *int64
-		now   = clock.Mark()
-		first = map[holder]time.Time{}
+		session   holder
+		age       *int64
+		now       = clock.Monotonic()
+		firstSeen = map[holder]time.Time{}
 	)
-	_, err = pgx.ForEachRow(rows, []any{&who.pid, &who.since, &age}, func() error {
+	_, err = pgx.ForEachRow(rows, []any{&session.pid, &session.since, &age}, func() error {
 		if age != nil {
 			oldest = max(oldest, time.Duration(*age)*time.Microsecond)
 			return nil
 		}
-		// Of sessions of other roles only those who may read all statistics see
-		// when they began. That one lasts can be seen all the same.
-		first[who] = now
-		if seen, ok := h.first[who]; ok {
-			first[who] = seen
+		// The start time of other roles' sessions is visible only to members of
+		// pg_read_all_stats. How long a session has been there can be observed
+		// anyway.
+		firstSeen[session] = now
+		if seen, ok := h.firstSeen[session]; ok {
+			firstSeen[session] = seen
 		}
-		oldest = max(oldest, now.Sub(first[who]))
+		oldest = max(oldest, now.Sub(firstSeen[session]))
 		return nil
 	})
 	if err == nil {
-		h.first = first
+		h.firstSeen = firstSeen
 	}
 	return oldest, err
 }

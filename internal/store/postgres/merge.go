@@ -11,28 +11,28 @@ import (
 	"sync"
 )
 
-// weave puts the statements of several units into one order. Each unit's own
-// stay in theirs, and those with the same text come together: they can be
-// merged.
-func weave(units [][]*statement) []*statement {
+// interleave merges the statements of several transactions into one sequence. It
+// keeps the order within each transaction and groups statements with the same
+// text, so that they can be merged.
+func interleave(queues [][]*statement) []*statement {
 	var all []*statement
 	for {
-		first := slices.IndexFunc(units, func(of []*statement) bool { return len(of) > 0 })
+		first := slices.IndexFunc(queues, func(q []*statement) bool { return len(q) > 0 })
 		if first < 0 {
 			return all
 		}
-		text := units[first][0].text
-		for i := first; i < len(units); i++ {
-			for len(units[i]) > 0 && units[i][0].text == text {
-				all = append(all, units[i][0])
-				units[i] = units[i][1:]
+		text := queues[first][0].text
+		for i := first; i < len(queues); i++ {
+			for len(queues[i]) > 0 && queues[i][0].text == text {
+				all = append(all, queues[i][0])
+				queues[i] = queues[i][1:]
 			}
 		}
 	}
 }
 
-// merge makes one statement of neighbours that say the same of different rows,
-// where nobody wants to know what became of each.
+// merge combines adjacent statements that do the same to different rows, if their
+// individual results are not needed.
 func merge(statements []*statement) []*statement {
 	var merged []*statement
 	for len(statements) > 0 {
@@ -40,115 +40,116 @@ func merge(statements []*statement) []*statement {
 		for n < len(statements) && n < maxRows && statements[n].text == first.text {
 			n++
 		}
-		alike := statements[:n]
+		same := statements[:n]
 		statements = statements[n:]
 		switch {
 		case n == 1:
 			merged = append(merged, first)
 		case first.lock:
-			merged = append(merged, locks(alike))
+			merged = append(merged, mergeLocks(same))
 		case first.expect && !first.writes():
-			merged = append(merged, distinct(alike)...)
-		case first.later != nil:
-			merged = append(merged, sums(alike)...)
-		case first.plain && insertion(first.text) != nil:
-			for rows := range insertion(first.text).apart(alike) {
+			merged = append(merged, dedupe(same)...)
+		case first.onCommit != nil:
+			merged = append(merged, sumTallies(same)...)
+		case first.effectOnly && insertTemplateOf(first.text) != nil:
+			for rows := range insertTemplateOf(first.text).splitDuplicates(same) {
 				merged = append(merged, insertAll(rows)...)
 			}
 		default:
-			merged = append(merged, alike...)
+			merged = append(merged, same...)
 		}
 	}
 	return merged
 }
 
-// distinct leaves out what is looked for twice.
-func distinct(of []*statement) []*statement {
-	var once []*statement
-	for _, s := range of {
-		i := slices.IndexFunc(once, func(o *statement) bool { return slices.Equal(o.args, s.args) })
+// dedupe removes duplicate expectations.
+func dedupe(statements []*statement) []*statement {
+	var unique []*statement
+	for _, s := range statements {
+		i := slices.IndexFunc(unique, func(o *statement) bool { return slices.Equal(o.args, s.args) })
 		if i < 0 {
-			once = append(once, s)
+			unique = append(unique, s)
 			continue
 		}
-		s.twin = once[i]
+		s.sentAs = unique[i]
 	}
-	return once
+	return unique
 }
 
-// sums adds up what is the same but for its first argument.
-func sums(of []*statement) []*statement {
-	var once []*statement
-	for _, s := range of {
-		i := slices.IndexFunc(once, func(o *statement) bool { return slices.Equal(o.args[1:], s.args[1:]) })
+// sumTallies adds up tallies that differ only in their first argument.
+func sumTallies(statements []*statement) []*statement {
+	var unique []*statement
+	for _, s := range statements {
+		i := slices.IndexFunc(unique, func(o *statement) bool { return slices.Equal(o.args[1:], s.args[1:]) })
 		if i < 0 {
-			i = len(once)
+			i = len(unique)
 			sum := *s
 			sum.args = slices.Clone(s.args)
 			sum.args[0] = int64(0)
-			once = append(once, &sum)
+			unique = append(unique, &sum)
 		}
-		s.twin = once[i]
-		s.twin.args[0] = s.twin.args[0].(int64) + s.args[0].(int64)
+		s.sentAs = unique[i]
+		s.sentAs.args[0] = s.sentAs.args[0].(int64) + s.args[0].(int64)
 	}
-	return once
+	return unique
 }
 
 // maxRows bounds how many rows one statement inserts.
 const maxRows = 64
 
-// locks takes several locks, in the order in which everybody takes them.
-func locks(of []*statement) *statement {
-	numbers := make([]int64, len(of))
-	for i, s := range of {
+// mergeLocks acquires several locks with one statement, in the order that all
+// transactions use.
+func mergeLocks(statements []*statement) *statement {
+	numbers := make([]int64, len(statements))
+	for i, s := range statements {
 		numbers[i] = s.args[0].(int64)
 	}
 	slices.Sort(numbers)
-	return &statement{text: strings.Replace(of[0].text, `($1)`, `(n) FROM unnest($1::bigint[]) AS n`, 1), args: []any{numbers}}
+	return &statement{text: strings.Replace(statements[0].text, `($1)`, `(n) FROM unnest($1::bigint[]) AS n`, 1), args: []any{numbers}}
 }
 
-// byNumber is the order in which locks are taken.
+// byNumber orders locks as all transactions acquire them.
 func byNumber(a, b *statement) int { return cmp.Compare(a.args[0].(int64), b.args[0].(int64)) }
 
-// form is a statement that inserts one row, taken apart so that it can be made
-// to insert several.
-type form struct {
+// insertTemplate is a statement that inserts one row, parsed so that it can be
+// extended to several rows.
+type insertTemplate struct {
 	head, row, tail string
-	// key are the arguments that tell one row from another, if a row that is there
-	// already is changed: that cannot happen twice in one statement.
+	// key are the arguments that identify a row, if an existing row is updated:
+	// one statement cannot update the same row twice.
 	key []int
-	// several are the statements for 2, 4, 8 rows and so on, made when needed.
-	mu      sync.Mutex
-	several map[int]string
+
+	mu     sync.Mutex
+	byRows map[int]string // the statements for 2, 4, 8 rows and so on
 }
 
 var (
 	oneRow      = regexp.MustCompile(`(?s)^(INSERT INTO \w+ \(([^()]*)\)\s+VALUES )\(([^()]*)\)(|\s+ON CONFLICT \(([^()]*)\) DO [^$]*)$`)
 	placeholder = regexp.MustCompile(`\$\d+`)
-	// forms are those of the statements that were seen, nil for what cannot be
-	// taken apart. There are as many as are written in the store.
-	forms sync.Map
+	// insertTemplates caches the templates by statement, nil for those that
+	// cannot be parsed. Their number is bounded by the statements of the store.
+	insertTemplates sync.Map
 )
 
-func insertion(text string) *form {
-	if known, ok := forms.Load(text); ok {
-		return known.(*form)
+func insertTemplateOf(text string) *insertTemplate {
+	if known, ok := insertTemplates.Load(text); ok {
+		return known.(*insertTemplate)
 	}
-	var f *form
+	var f *insertTemplate
 	if parts := oneRow.FindStringSubmatch(text); parts != nil {
-		f = newForm(parts[1], parts[2], parts[3], parts[4], parts[5])
+		f = newInsertTemplate(parts[1], parts[2], parts[3], parts[4], parts[5])
 	}
-	known, _ := forms.LoadOrStore(text, f)
-	return known.(*form)
+	known, _ := insertTemplates.LoadOrStore(text, f)
+	return known.(*insertTemplate)
 }
 
-func newForm(head, columns, row, tail, conflict string) *form {
-	f := &form{head: head, row: `(` + row + `)`, tail: tail, several: map[int]string{}}
+func newInsertTemplate(head, columns, row, tail, conflict string) *insertTemplate {
+	f := &insertTemplate{head: head, row: `(` + row + `)`, tail: tail, byRows: map[int]string{}}
 	if !strings.Contains(tail, ` DO UPDATE `) {
 		return f
 	}
-	names, values := list(columns), list(row)
-	for _, name := range list(conflict) {
+	names, values := splitList(columns), splitList(row)
+	for _, name := range splitList(conflict) {
 		at := slices.Index(names, name)
 		if at < 0 || at >= len(values) || !placeholder.MatchString(values[at]) {
 			return nil
@@ -159,8 +160,8 @@ func newForm(head, columns, row, tail, conflict string) *form {
 	return f
 }
 
-// list are the parts of a text between commas.
-func list(text string) []string {
+// splitList splits a list at its commas.
+func splitList(text string) []string {
 	parts := strings.Split(text, `,`)
 	for i, part := range parts {
 		parts[i] = strings.TrimSpace(part)
@@ -168,24 +169,25 @@ func list(text string) []string {
 	return parts
 }
 
-// apart parts statements where a row comes again that may be changed.
-func (f *form) apart(of []*statement) iter.Seq[[]*statement] {
+// splitDuplicates splits statements into chunks in which no row that may be
+// updated occurs twice.
+func (f *insertTemplate) splitDuplicates(statements []*statement) iter.Seq[[]*statement] {
 	return func(yield func([]*statement) bool) {
 		from := 0
-		for i := range of {
-			if f.key != nil && slices.ContainsFunc(of[from:i], func(s *statement) bool { return f.same(s, of[i]) }) {
-				if !yield(of[from:i]) {
+		for i := range statements {
+			if f.key != nil && slices.ContainsFunc(statements[from:i], func(s *statement) bool { return f.mayBeSameRow(s, statements[i]) }) {
+				if !yield(statements[from:i]) {
 					return
 				}
 				from = i
 			}
 		}
-		yield(of[from:])
+		yield(statements[from:])
 	}
 }
 
-// same tells whether two statements may be about the same row.
-func (f *form) same(a, b *statement) bool {
+// mayBeSameRow reports whether two statements may affect the same row.
+func (f *insertTemplate) mayBeSameRow(a, b *statement) bool {
 	return !slices.ContainsFunc(f.key, func(i int) bool {
 		one, isText := a.args[i].(string)
 		other, areTexts := b.args[i].(string)
@@ -193,30 +195,31 @@ func (f *form) same(a, b *statement) bool {
 	})
 }
 
-// insertAll inserts the rows of several statements with few: with one for each
-// power of two that they are made of, so that few different ones are prepared.
-func insertAll(of []*statement) []*statement {
-	f := insertion(of[0].text)
+// insertAll merges inserts into multi-row statements whose row counts are powers
+// of two, which keeps the number of distinct prepared statements small.
+func insertAll(statements []*statement) []*statement {
+	f := insertTemplateOf(statements[0].text)
 	var merged []*statement
-	for len(of) > 0 {
-		n := 1 << (bits.Len(uint(len(of))) - 1)
+	for len(statements) > 0 {
+		n := 1 << (bits.Len(uint(len(statements))) - 1)
 		if n == 1 {
-			return append(merged, of[0])
+			return append(merged, statements[0])
 		}
-		s := &statement{text: f.text(n, len(of[0].args)), args: make([]any, 0, n*len(of[0].args))}
-		for _, one := range of[:n] {
+		s := &statement{text: f.statementFor(n, len(statements[0].args)), args: make([]any, 0, n*len(statements[0].args))}
+		for _, one := range statements[:n] {
 			s.args = append(s.args, one.args...)
 		}
-		merged, of = append(merged, s), of[n:]
+		merged, statements = append(merged, s), statements[n:]
 	}
 	return merged
 }
 
-// text is that of the statement for so many rows of so many arguments.
-func (f *form) text(rows, args int) string {
+// statementFor returns the statement for a number of rows with that many
+// arguments each.
+func (f *insertTemplate) statementFor(rows, args int) string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if text, ok := f.several[rows]; ok {
+	if text, ok := f.byRows[rows]; ok {
 		return text
 	}
 	list := make([]string, rows)
@@ -227,6 +230,6 @@ func (f *form) text(rows, args int) string {
 		})
 	}
 	text := f.head + strings.Join(list, `, `) + f.tail
-	f.several[rows] = text
+	f.byRows[rows] = text
 	return text
 }

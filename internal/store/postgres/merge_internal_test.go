@@ -10,9 +10,9 @@ import (
 	"github.com/stepmill/stepmill/internal/store"
 )
 
-func plain(text string, args ...any) *statement {
+func effectOnly(text string, args ...any) *statement {
 	s := newStatement(text, args, false)
-	s.plain = true
+	s.effectOnly = true
 	return s
 }
 
@@ -24,15 +24,15 @@ func texts(of []*statement) string {
 	return strings.Join(all, " ")
 }
 
-func TestWeave(t *testing.T) {
+func TestInterleave(t *testing.T) {
 	t.Parallel()
-	unit := func(list string) (of []*statement) {
+	tx := func(list string) (of []*statement) {
 		for text := range strings.FieldsSeq(list) {
-			of = append(of, plain(text))
+			of = append(of, effectOnly(text))
 		}
 		return of
 	}
-	for want, units := range map[string][]string{
+	for want, txs := range map[string][]string{
 		"":          {},
 		"a b":       {"a b"},
 		"a a b b":   {"a b", "a b"},
@@ -40,36 +40,36 @@ func TestWeave(t *testing.T) {
 		"a b b c c": {"a b c", "b c"},
 	} {
 		var lists [][]*statement
-		for _, u := range units {
-			lists = append(lists, unit(u))
+		for _, u := range txs {
+			lists = append(lists, tx(u))
 		}
-		if got := texts(weave(lists)); got != want {
-			t.Errorf("%v: %s, want %s", units, got, want)
+		if got := texts(interleave(lists)); got != want {
+			t.Errorf("%v: %s, want %s", txs, got, want)
 		}
 	}
 }
 
-// Whatever units do, each sees its own statements in their order, and none is
-// lost.
-func TestWeaveKeepsOrder(t *testing.T) {
+// TestInterleaveKeepsOrder checks that the statements of each transaction stay in
+// order and none is lost.
+func TestInterleaveKeepsOrder(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		units := make([][]*statement, rapid.IntRange(0, 8).Draw(t, "units"))
+		txs := make([][]*statement, rapid.IntRange(0, 8).Draw(t, "transactions"))
 		total := 0
-		for i := range units {
+		for i := range txs {
 			for n := range rapid.IntRange(0, 6).Draw(t, "statements") {
-				units[i] = append(units[i], plain(rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "text"), i, n))
+				txs[i] = append(txs[i], effectOnly(rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "text"), i, n))
 				total++
 			}
 		}
-		all := weave(units)
+		all := interleave(txs)
 		if len(all) != total {
 			t.Fatalf("%d of %d statements", len(all), total)
 		}
 		next := map[any]int{}
 		for _, s := range all {
 			if s.args[1] != next[s.args[0]] {
-				t.Fatalf("unit %v: statement %v comes when %d is due", s.args[0], s.args[1], next[s.args[0]])
+				t.Fatalf("transaction %v: got statement %v, want %d", s.args[0], s.args[1], next[s.args[0]])
 			}
 			next[s.args[0]]++
 		}
@@ -91,7 +91,7 @@ func TestMerge(t *testing.T) {
 	}
 	t.Run("rows", func(t *testing.T) {
 		t.Parallel()
-		got := merge(many(7, func(i int) *statement { return plain(insert, i, -i) }))
+		got := merge(many(7, func(i int) *statement { return effectOnly(insert, i, -i) }))
 		want := []string{
 			"INSERT INTO t (a, b, c)\n\tVALUES ($1, 'x', $2), ($3, 'x', $4), ($5, 'x', $6), ($7, 'x', $8) ON CONFLICT (a) DO NOTHING",
 			"INSERT INTO t (a, b, c)\n\tVALUES ($1, 'x', $2), ($3, 'x', $4) ON CONFLICT (a) DO NOTHING", insert,
@@ -107,24 +107,24 @@ func TestMerge(t *testing.T) {
 			t.Errorf("%v", args)
 		}
 	})
-	t.Run("rows of which somebody wants to know", func(t *testing.T) {
+	t.Run("rows whose result is needed", func(t *testing.T) {
 		t.Parallel()
 		if got := merge(many(3, func(i int) *statement { return newStatement(insert, []any{i, i}, false) })); len(got) != 3 {
 			t.Errorf("%d statements", len(got))
 		}
 	})
-	t.Run("what inserts no plain row", func(t *testing.T) {
+	t.Run("statements that are not plain inserts", func(t *testing.T) {
 		t.Parallel()
 		for _, text := range []string{update, `INSERT INTO t SELECT $1`, `INSERT INTO t (a) VALUES ($1) ON CONFLICT (a) DO UPDATE SET a = $1`, `INSERT INTO t (a) VALUES (lower($1))`} {
-			if got := merge(many(3, func(i int) *statement { return plain(text, i) })); len(got) != 3 {
+			if got := merge(many(3, func(i int) *statement { return effectOnly(text, i) })); len(got) != 3 {
 				t.Errorf("%s: %d statements", text, len(got))
 			}
 		}
 	})
-	t.Run("rows that are changed where they are there", func(t *testing.T) {
+	t.Run("rows that are updated if they exist", func(t *testing.T) {
 		t.Parallel()
 		const upsert = "INSERT INTO t (a, b, c)\n\t\tVALUES ($1, $2, $3)\n\t\tON CONFLICT (a, b) DO UPDATE SET c = excluded.c"
-		row := func(a, b string, c int) *statement { return plain(upsert, a, b, c) }
+		row := func(a, b string, c int) *statement { return effectOnly(upsert, a, b, c) }
 		got := merge([]*statement{row("r", "x", 1), row("r", "y", 2), row("s", "x", 3), row("r", "y", 4), row("s", "y", 5)})
 		var args [][]any
 		for _, s := range got {
@@ -146,7 +146,7 @@ func TestMerge(t *testing.T) {
 			t.Errorf("%d statements: %s %v", len(got), got[0].text, got[0].args)
 		}
 	})
-	t.Run("what several expect", func(t *testing.T) {
+	t.Run("expectations", func(t *testing.T) {
 		t.Parallel()
 		all := many(4, func(i int) *statement {
 			s := newStatement(`SELECT id FROM t WHERE id = $1`, []any{i % 2}, false)
@@ -159,18 +159,18 @@ func TestMerge(t *testing.T) {
 		}
 		sent[0].affected = 1
 		for i, s := range all {
-			if s.disappoints() != (i%2 == 1) {
-				t.Errorf("statement %d: %t", i, s.disappoints())
+			if s.failedExpectation() != (i%2 == 1) {
+				t.Errorf("statement %d: %t", i, s.failedExpectation())
 			}
 		}
 	})
 }
 
-func TestSums(t *testing.T) {
+func TestSumTallies(t *testing.T) {
 	t.Parallel()
 	tally := func(n int64, args ...any) *statement {
 		s := newStatement(`UPDATE t SET n = n + $1 WHERE id = $2`, append([]any{n}, args...), true)
-		s.later = func(store.Row) error { return nil }
+		s.onCommit = func(store.Row) error { return nil }
 		return s
 	}
 	all := []*statement{tally(1, "a"), tally(2, "b"), tally(4, "a"), tally(8, "b"), tally(16, "c")}
@@ -179,17 +179,18 @@ func TestSums(t *testing.T) {
 		t.Fatalf("%d statements: %+v", len(sent), sent)
 	}
 	if all[0].args[0] != int64(1) {
-		t.Error("the statement of a unit has changed: it may be run again, alone")
+		t.Error("the original statement was changed, but it may be run again on its own")
 	}
 	for i, want := range []int{0, 1, 0, 1, 2} {
-		if all[i].twin != sent[want] {
-			t.Errorf("statement %d hears of another one", i)
+		if all[i].sentAs != sent[want] {
+			t.Errorf("statement %d gets the rows of another", i)
 		}
 	}
 }
 
-// Rows of runs are touched in the order of the group, whatever else is merged.
-func TestArrange(t *testing.T) {
+// TestOrderStatements checks that rows of runs are touched in the order of the
+// group, whatever else is merged.
+func TestOrderStatements(t *testing.T) {
 	t.Parallel()
 	fence := func(text, run string) *statement {
 		s := newStatement(text, []any{run}, false)
@@ -197,17 +198,17 @@ func TestArrange(t *testing.T) {
 		return s
 	}
 	end := newStatement(`lock`, []any{int64(1)}, false)
-	end.lock, end.last = true, true
+	end.lock, end.atEnd = true, true
 	parts := [][]*statement{
-		{fence(`UPDATE`, "r1"), plain(`INSERT`, "r1"), end, plain(`EVENT`, "r1")},
-		{fence(`DELETE`, "r2"), plain(`INSERT`, "r2"), end, plain(`EVENT`, "r2")},
-		{fence(`UPDATE`, "r3"), plain(`INSERT`, "r3")},
+		{fence(`UPDATE`, "r1"), effectOnly(`INSERT`, "r1"), end, effectOnly(`EVENT`, "r1")},
+		{fence(`DELETE`, "r2"), effectOnly(`INSERT`, "r2"), end, effectOnly(`EVENT`, "r2")},
+		{fence(`UPDATE`, "r3"), effectOnly(`INSERT`, "r3")},
 	}
-	group := make([]*member, len(parts))
+	group := make([]*groupedTx, len(parts))
 	for i, part := range parts {
-		group[i] = &member{ready: part}
+		group[i] = &groupedTx{ready: part}
 	}
-	if got := texts(arrange(group, parts)); got != "UPDATE DELETE UPDATE INSERT INSERT INSERT lock lock lock lock EVENT EVENT" {
+	if got := texts(orderStatements(group, parts)); got != "UPDATE DELETE UPDATE INSERT INSERT INSERT lock lock lock lock EVENT EVENT" {
 		t.Error(got)
 	}
 }

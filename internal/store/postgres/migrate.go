@@ -20,25 +20,25 @@ import (
 //go:embed migrations/*.sql
 var migrations embed.FS
 
-// JobSchema is where the tables of River are, apart from ours, which are in the
-// first schema of the connection's search path.
+// JobSchema is the schema of River's tables. Ours are in the first schema of the
+// connection's search path.
 const JobSchema = "stepmill_river"
 
-// versionTable says which migrations were applied.
+// versionTable records the migrations that were applied.
 const versionTable = "schema_versions"
 
-// migrationLock is the number under which nodes take turns to migrate.
+// migrationLock is the advisory lock that nodes hold while they migrate.
 const migrationLock = 7_316_402_118
 
-// Migrate brings the schema up to date: ours and that of the engine that hands
-// runs over. Nodes that start at the same time do it one after the other, and
-// one that was cut short is repeated.
+// Migrate brings our schema and that of River up to date. Nodes that start at the
+// same time migrate one after the other. An interrupted migration can be
+// repeated.
 func Migrate(ctx context.Context, opts Options) (err error) {
 	config, err := configure(opts, 4)
 	if err != nil {
 		return err
 	}
-	// A migration may take as long as it takes.
+	// A migration may take any amount of time.
 	for _, name := range []string{"statement_timeout", "lock_timeout", "idle_in_transaction_session_timeout"} {
 		delete(config.ConnConfig.RuntimeParams, name)
 	}
@@ -47,12 +47,12 @@ func Migrate(ctx context.Context, opts Options) (err error) {
 		return fmt.Errorf("connect to the database: %w", err)
 	}
 	defer pool.Close()
-	turn, err := pool.Begin(ctx)
+	lockTx, err := pool.Begin(ctx)
 	if err != nil {
 		return fmt.Errorf("connect to the database: %w", err)
 	}
-	defer func() { err = errors.Join(err, turn.Rollback(context.WithoutCancel(ctx))) }()
-	if _, err := turn.Exec(ctx, `SELECT pg_advisory_xact_lock($1)`, int64(migrationLock)); err != nil {
+	defer func() { err = errors.Join(err, lockTx.Rollback(context.WithoutCancel(ctx))) }()
+	if _, err := lockTx.Exec(ctx, `SELECT pg_advisory_xact_lock($1)`, int64(migrationLock)); err != nil {
 		return fmt.Errorf("wait for another migration: %w", err)
 	}
 	if _, err := pool.Exec(ctx, `CREATE SCHEMA IF NOT EXISTS `+JobSchema); err != nil {
@@ -76,7 +76,7 @@ func migrateOwn(ctx context.Context, pool *pgxpool.Pool) (err error) {
 		return fmt.Errorf("read the version of the schema: %w", err)
 	}
 	if have >= want {
-		return tooNew(have, want)
+		return checkNotTooNew(have, want)
 	}
 	failpoint.Hit(failpoint.DuringMigration, "")
 	if _, err := provider.Up(ctx); err != nil {
@@ -97,9 +97,10 @@ func newProvider(db *sql.DB) (*goose.Provider, error) {
 	return provider, nil
 }
 
-// tooNew refuses a schema that this binary cannot work with. Each release works
-// with the schema of the one after it, so that nodes can be replaced one by one.
-func tooNew(have, want int64) error {
+// checkNotTooNew rejects a schema that is too new for this binary. Each release
+// supports the schema of the next one, so that nodes can be upgraded one at a
+// time.
+func checkNotTooNew(have, want int64) error {
 	if have > want+1 {
 		return fmt.Errorf("the database was migrated by a newer Stepmill (schema %d, this binary knows %d): upgrade the binary", have, want)
 	}
@@ -117,17 +118,17 @@ func migrateJobs(ctx context.Context, pool *pgxpool.Pool) error {
 	return nil
 }
 
-// ErrNotMigrated says that the database has no schema, or an older one.
+// ErrNotMigrated means that the database has no schema, or an older one.
 var ErrNotMigrated = errors.New("run `stepmill migrate` first")
 
-// checkSchema refuses a database that this binary cannot work with.
+// checkSchema rejects a database that this binary does not support.
 func checkSchema(ctx context.Context, pool *pgxpool.Pool) (err error) {
-	var there *string
-	if err := pool.QueryRow(ctx, `SELECT to_regclass($1)::text`, versionTable).Scan(&there); err != nil {
+	var table *string
+	if err := pool.QueryRow(ctx, `SELECT to_regclass($1)::text`, versionTable).Scan(&table); err != nil {
 		return fmt.Errorf("reach the database: %w", err)
 	}
-	if there == nil {
-		return fmt.Errorf("the database holds no Stepmill data: %w", ErrNotMigrated)
+	if table == nil {
+		return fmt.Errorf("the database contains no Stepmill data: %w", ErrNotMigrated)
 	}
 	db := stdlib.OpenDBFromPool(pool)
 	defer func() { err = errors.Join(err, db.Close()) }()
@@ -142,5 +143,5 @@ func checkSchema(ctx context.Context, pool *pgxpool.Pool) (err error) {
 	case have < want:
 		return fmt.Errorf("the database has schema %d, this binary needs %d: %w", have, want, ErrNotMigrated)
 	}
-	return tooNew(have, want)
+	return checkNotTooNew(have, want)
 }

@@ -29,7 +29,7 @@ func TestMigrateAtTheSameTime(t *testing.T) {
 	}
 	running.Wait()
 	db := open(t, opts)
-	if n := number(t, db, `SELECT count(*) FROM schema_versions WHERE version_id > 0`); n != 1 {
+	if n := number(t, db, `SELECT count(*) FROM schema_versions WHERE version_id > 0`); n != 2 {
 		t.Errorf("%d migrations were applied", n)
 	}
 	if n := number(t, db, `SELECT count(*) FROM stepmill_river.river_job`); n != 0 {
@@ -37,8 +37,9 @@ func TestMigrateAtTheSameTime(t *testing.T) {
 	}
 }
 
-// What was cut short is done again: River's tables are missing, or ours are.
-func TestMigrateCutShort(t *testing.T) {
+// TestMigrateAfterInterruption checks that an interrupted migration is completed,
+// whether River's tables or ours are missing.
+func TestMigrateAfterInterruption(t *testing.T) {
 	t.Parallel()
 	opts := newDatabase(t)
 	db := open(t, opts)
@@ -63,17 +64,18 @@ func TestMigrateCutShort(t *testing.T) {
 	open(t, opts)
 }
 
-// A release works with the schema of the one after it, and with no later one.
+// TestSchemaOfANewerRelease checks that a release supports the schema of the next
+// one, but no later one.
 func TestSchemaOfANewerRelease(t *testing.T) {
 	t.Parallel()
 	opts := newDatabase(t)
 	db := open(t, opts)
-	exec(t, db, `INSERT INTO schema_versions (version_id, is_applied) VALUES (2, true)`)
+	exec(t, db, `INSERT INTO schema_versions (version_id, is_applied) VALUES (3, true)`)
 	if err := postgres.Migrate(t.Context(), opts); err != nil {
 		t.Errorf("the schema of the next release: %v", err)
 	}
 	open(t, opts)
-	exec(t, db, `INSERT INTO schema_versions (version_id, is_applied) VALUES (3, true)`)
+	exec(t, db, `INSERT INTO schema_versions (version_id, is_applied) VALUES (4, true)`)
 	_, err := postgres.Open(t.Context(), opts)
 	for name, err := range map[string]error{"open": err, "migrate": postgres.Migrate(t.Context(), opts)} {
 		if err == nil || !strings.Contains(err.Error(), "newer Stepmill") {

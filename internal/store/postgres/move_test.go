@@ -1,18 +1,16 @@
 package postgres_test
 
 import (
-	"context"
-	"sync"
 	"testing"
 
 	"github.com/stepmill/stepmill/internal/archive"
 	"github.com/stepmill/stepmill/internal/store"
-	"github.com/stepmill/stepmill/internal/store/sqlite"
+	"github.com/stepmill/stepmill/internal/store/sqlitetest"
 	"github.com/stepmill/stepmill/internal/store/storetest"
+	"github.com/stepmill/stepmill/test/lane"
 )
 
-// What moves with an installation is all that its tables hold, apart from what
-// belongs to the nodes.
+// TestTables checks that an export contains all tables, except those about nodes.
 func TestTables(t *testing.T) {
 	t.Parallel()
 	db := open(t, newDatabase(t))
@@ -38,32 +36,19 @@ func TestTables(t *testing.T) {
 	storetest.CheckTables(t, have)
 }
 
-// An installation moves from the embedded database to this one, and back.
+// TestMoveBetweenDatabases moves an installation from the embedded database to
+// this one, and back.
 func TestMoveBetweenDatabases(t *testing.T) {
+	lane.NotShort(t)
 	t.Parallel()
 	embedded := func(t *testing.T, notify store.Notify) *store.Store {
 		t.Helper()
-		db, err := sqlite.Open(t.Context(), t.TempDir(), sqlite.Options{Migrate: true})
-		if err != nil {
-			t.Fatal(err)
-		}
-		ctx, stop := context.WithCancel(context.Background())
-		var running sync.WaitGroup
-		running.Go(func() {
-			if err := db.Run(ctx); err != nil {
-				t.Error(err)
-			}
-		})
-		t.Cleanup(func() {
-			stop()
-			running.Wait()
-		})
-		return store.New(db, notify)
+		return store.New(sqlitetest.Open(t), notify)
 	}
 	shared := func(t *testing.T, notify store.Notify) *store.Store {
 		t.Helper()
 		return store.New(open(t, newDatabase(t)), notify)
 	}
-	t.Run("from the embedded one", func(t *testing.T) { storetest.Move(t, embedded, shared) })
-	t.Run("to the embedded one", func(t *testing.T) { storetest.Move(t, shared, embedded) })
+	t.Run("from SQLite", func(t *testing.T) { storetest.Transfer(t, embedded, shared) })
+	t.Run("to SQLite", func(t *testing.T) { storetest.Transfer(t, shared, embedded) })
 }

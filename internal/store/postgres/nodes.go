@@ -11,21 +11,21 @@ import (
 	"github.com/stepmill/stepmill/internal/node"
 )
 
-// now is the time by the clock of the database, in microseconds: the one clock
-// that all nodes share.
+// now is the database's current time in microseconds. Its clock is the one that
+// all nodes share.
 const now = `(extract(epoch FROM clock_timestamp()) * 1000000)::bigint`
 
-// Now is the time by the clock of the database.
+// Now returns the database's current time.
 func (db *DB) Now(ctx context.Context) (time.Time, error) {
 	var at int64
 	err := db.reserve.QueryRow(ctx, `SELECT `+now).Scan(&at)
 	return time.UnixMicro(at).UTC(), err
 }
 
-// Beat says that a node is alive for that long.
-func (db *DB) Beat(ctx context.Context, n node.Node, capacity int, life time.Duration) (node.Beat, error) {
+// Heartbeat registers a node as alive for the given time.
+func (db *DB) Heartbeat(ctx context.Context, n node.Node, capacity int, life time.Duration) (node.Heartbeat, error) {
 	var (
-		b       node.Beat
+		b       node.Heartbeat
 		at      int64
 		expiry  *int64
 		listens string
@@ -39,9 +39,9 @@ func (db *DB) Beat(ctx context.Context, n node.Node, capacity int, life time.Dur
 		SELECT `+now+`, mine.dead, o.expiry, COALESCE(o.capacity, 0) + mine.capacity, COALESCE(o.nodes, 0) + 1, COALESCE(o.url, ''), COALESCE(o.listens, '')
 		FROM mine, (SELECT min(expires_at) AS expiry, sum(capacity)::bigint AS capacity, count(*) AS nodes,
 			min(url) FILTER (WHERE url <> '' AND NOT dead) AS url, string_agg(listens, ' ') AS listens FROM nodes WHERE id <> $1) o`,
-		n.ID, n.Name, n.Version, n.Role, capacity, n.StartedAt.UnixMicro(), life.Microseconds(), n.URL, joinPlaces(n.Listens)).
+		n.ID, n.Name, n.Version, n.Role, capacity, n.StartedAt.UnixMicro(), life.Microseconds(), n.URL, joinAddrs(n.Listens)).
 		Scan(&at, &b.Dead, &expiry, &b.Capacity, &b.Nodes, &b.Others.URL, &listens)
-	b.Others.Listens = splitPlaces(listens)
+	b.Others.Listens = splitAddrs(listens)
 	b.Now = time.UnixMicro(at).UTC()
 	if expiry != nil {
 		t := time.UnixMicro(*expiry).UTC()
@@ -50,27 +50,27 @@ func (db *DB) Beat(ctx context.Context, n node.Node, capacity int, life time.Dur
 	return b, err
 }
 
-func joinPlaces(places []netip.AddrPort) string {
-	texts := make([]string, len(places))
-	for i, place := range places {
-		texts[i] = place.String()
+func joinAddrs(addrs []netip.AddrPort) string {
+	texts := make([]string, len(addrs))
+	for i, addr := range addrs {
+		texts[i] = addr.String()
 	}
 	return strings.Join(texts, " ")
 }
 
-// splitPlaces leaves out what it cannot read: another release may have written it.
-func splitPlaces(text string) []netip.AddrPort {
-	var places []netip.AddrPort
+// splitAddrs skips what it cannot parse: another release may have written it.
+func splitAddrs(text string) []netip.AddrPort {
+	var addrs []netip.AddrPort
 	for part := range strings.FieldsSeq(text) {
-		if place, err := netip.ParseAddrPort(part); err == nil {
-			places = append(places, place)
+		if addr, err := netip.ParseAddrPort(part); err == nil {
+			addrs = append(addrs, addr)
 		}
 	}
-	return places
+	return addrs
 }
 
-// Expired marks nodes whose time has run out as dead and lists them, also those
-// that somebody else has marked and not finished with.
+// Expired marks nodes whose lease has expired as dead and returns all dead nodes,
+// including those that were marked earlier and not yet removed.
 func (db *DB) Expired(ctx context.Context) ([]string, error) {
 	rows, err := db.reserve.Query(ctx, `UPDATE nodes SET dead = true WHERE expires_at < `+now+` RETURNING id`)
 	if err != nil {
@@ -85,21 +85,20 @@ func (db *DB) Retire(ctx context.Context, id string) error {
 	return err
 }
 
-// Sever ends what a node that is dead has open in the database. Its transactions
-// keep what they have locked for as long as the database waits for the rest of
-// what the node was about to send: it may be paused, or cut off, in the middle of
-// that. Others would wait with it.
-func (db *DB) Sever(ctx context.Context, id string) error {
+// TerminateSessions terminates the open transactions of a dead node. If the node
+// was paused or disconnected in the middle of sending, the database waits for the
+// rest while the transaction holds its locks, which would block other nodes.
+func (db *DB) TerminateSessions(ctx context.Context, id string) error {
 	_, err := db.reserve.Exec(ctx, `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
 		WHERE application_name = $1 AND datname = current_database() AND usename = current_user AND xact_start IS NOT NULL AND pid <> pg_backend_pid()
-		AND NOT EXISTS (SELECT 1 FROM nodes WHERE id = $2 AND NOT dead)`, application(id), id)
+		AND NOT EXISTS (SELECT 1 FROM nodes WHERE id = $2 AND NOT dead)`, applicationName(id), id)
 	return err
 }
 
-// Forget removes a node that is dead and holds nothing any more. What it did for
-// all the others is for one of them to do, without waiting for the end of its
-// term. Runs that it was about to take up are brought to others at once. It answers
-// whether there was such a node, or something that it did.
+// Forget removes a dead node that owns nothing any more. Another node can become
+// the leader without waiting for the end of its term, and runs that it was about
+// to claim are requeued at once. It reports whether there was such a node, or
+// webhooks that it served.
 func (db *DB) Forget(ctx context.Context, id string) (bool, error) {
 	const dead = ` AND NOT EXISTS (SELECT 1 FROM nodes WHERE id = $1 AND NOT dead)`
 	var removed bool
@@ -111,7 +110,7 @@ func (db *DB) Forget(ctx context.Context, id string) (bool, error) {
 	return removed, err
 }
 
-// Nodes lists the nodes that are alive. It implements node.Registry.
+// Nodes implements node.Registry. It lists the live nodes.
 func (db *DB) Nodes(ctx context.Context) ([]node.Node, error) {
 	nodes, err := db.listNodes(ctx)
 	return nodes, explain(err, classify(err))
@@ -132,9 +131,9 @@ func (db *DB) listNodes(ctx context.Context) ([]node.Node, error) {
 	})
 }
 
-// Serve tells whether this node does what one node at a time does, for the given
-// time. Its answer is a hint: what it does then is safe when two do it.
-func (db *DB) Serve(ctx context.Context, term, id string, life time.Duration) (bool, error) {
+// TryLead reports whether this node is the leader for the given time. The result
+// is a hint: the leader's work must be safe if two nodes do it.
+func (db *DB) TryLead(ctx context.Context, term, id string, life time.Duration) (bool, error) {
 	var mine bool
 	err := db.reserve.QueryRow(ctx, `INSERT INTO terms AS t (name, holder, until) VALUES ($1, $2, `+now+` + $3)
 		ON CONFLICT (name) DO UPDATE SET

@@ -15,9 +15,9 @@ func newNode(id string) node.Node {
 	return node.Node{ID: id, Name: "a machine", Version: "v1", Role: node.RoleServe, StartedAt: clock.Now()}
 }
 
-func beat(t *testing.T, db *postgres.DB, id string, life time.Duration) node.Beat {
+func beat(t *testing.T, db *postgres.DB, id string, life time.Duration) node.Heartbeat {
 	t.Helper()
-	b, err := db.Beat(t.Context(), newNode(id), 10, life)
+	b, err := db.Heartbeat(t.Context(), newNode(id), 10, life)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -26,12 +26,12 @@ func beat(t *testing.T, db *postgres.DB, id string, life time.Duration) node.Bea
 
 func expired(t *testing.T, db *postgres.DB) []string {
 	t.Helper()
-	gone, err := db.Expired(t.Context())
+	expiredNodes, err := db.Expired(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	slices.Sort(gone)
-	return gone
+	slices.Sort(expiredNodes)
+	return expiredNodes
 }
 
 func TestHeartbeats(t *testing.T) {
@@ -41,10 +41,10 @@ func TestHeartbeats(t *testing.T) {
 	if b.Nodes != 1 || b.Capacity != 10 || b.NextExpiry != nil || b.Dead {
 		t.Errorf("alone: %+v", b)
 	}
-	exec(t, db, `DELETE FROM recovery`) // as a crash does
+	exec(t, db, `DELETE FROM recovery`) // as after a crash
 	beat(t, db, "b", time.Millisecond)
 	if n := number(t, db, `SELECT count(*) FROM recovery`); n != 1 {
-		t.Error("a heartbeat leaves no mark")
+		t.Error("a heartbeat did not insert the recovery mark")
 	}
 	b = beat(t, db, "a", time.Minute)
 	if b.Nodes != 2 || b.Capacity != 20 || b.NextExpiry == nil || b.NextExpiry.After(b.Now.Add(time.Second)) {
@@ -52,17 +52,17 @@ func TestHeartbeats(t *testing.T) {
 	}
 	time.Sleep(5 * time.Millisecond)
 	if b := beat(t, db, "b", time.Minute); b.Dead {
-		t.Error("nobody has noticed that it was late, and it is dead")
+		t.Error("a late node is dead although it was not marked")
 	}
 	beat(t, db, "b", -time.Second)
-	if gone := expired(t, db); !slices.Equal(gone, []string{"b"}) {
-		t.Errorf("expired: %v", gone)
+	if expiredNodes := expired(t, db); !slices.Equal(expiredNodes, []string{"b"}) {
+		t.Errorf("expired: %v", expiredNodes)
 	}
 	if b := beat(t, db, "b", time.Minute); !b.Dead {
-		t.Error("one that was taken for dead lives on")
+		t.Error("a node that was marked as dead is alive again")
 	}
-	if gone := expired(t, db); !slices.Equal(gone, []string{"b"}) {
-		t.Errorf("expired, while nobody has finished with it: %v", gone)
+	if expiredNodes := expired(t, db); !slices.Equal(expiredNodes, []string{"b"}) {
+		t.Errorf("expired, but not yet forgotten: %v", expiredNodes)
 	}
 	alive, err := db.Nodes(t.Context())
 	if err != nil || len(alive) != 1 || alive[0].ID != "a" || alive[0].Name != "a machine" {
@@ -73,22 +73,22 @@ func TestHeartbeats(t *testing.T) {
 		t.Fatal(removed, err)
 	}
 	if n := number(t, db, `SELECT count(*) FROM couriers`); n != 1 {
-		t.Errorf("%d webhooks are taken", n)
+		t.Errorf("%d webhooks are owned", n)
 	}
 	if b := beat(t, db, "b", time.Minute); b.Dead || b.Nodes != 2 {
-		t.Errorf("one that was forgotten comes back: %+v", b)
+		t.Errorf("a forgotten node came back: %+v", b)
 	}
 	if removed, err := db.Forget(t.Context(), "b"); err != nil || removed {
 		t.Fatal(removed, err)
 	}
 	if b := beat(t, db, "a", time.Minute); b.Nodes != 2 {
-		t.Errorf("one that is alive was forgotten: %+v", b)
+		t.Errorf("a live node was forgotten: %+v", b)
 	}
 }
 
-// What a node had fetched when it died goes to another, which does not wait until
-// it is overdue.
-func TestForgetPutsJobsBack(t *testing.T) {
+// TestForgetRequeuesJobs checks that jobs a node had fetched when it died are
+// available to others at once.
+func TestForgetRequeuesJobs(t *testing.T) {
 	t.Parallel()
 	db := open(t, newDatabase(t))
 	for _, by := range []string{"{b}", "{a,b}", "{b,a}"} {
@@ -100,19 +100,20 @@ func TestForgetPutsJobsBack(t *testing.T) {
 	}
 	beat(t, db, "b", time.Minute)
 	if _, err := db.Forget(t.Context(), "b"); err != nil || count("running") != 3 {
-		t.Errorf("a node that is alive lost its jobs: %v", err)
+		t.Errorf("a live node lost its jobs: %v", err)
 	}
 	if err := db.Retire(t.Context(), "b"); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := db.Forget(t.Context(), "b"); err != nil || count("running") != 1 || count("available") != 2 {
-		t.Errorf("%d jobs wait for a node, %d are with one: %v", count("available"), count("running"), err)
+		t.Errorf("%d jobs are available, %d are running: %v", count("available"), count("running"), err)
 	}
 }
 
-// A node that stops in the middle of what it sends keeps what it has locked: no
-// timer of the database runs. It is ended with the node, and not before.
-func TestSever(t *testing.T) {
+// TestTerminateSessions checks that the transaction of a node that stalls while
+// sending, which no database timeout covers, is terminated once the node is dead,
+// and not before.
+func TestTerminateSessions(t *testing.T) {
 	t.Parallel()
 	for _, pooled := range []bool{false, true} {
 		t.Run(fmt.Sprint("pooled ", pooled), func(t *testing.T) {
@@ -122,10 +123,10 @@ func TestSever(t *testing.T) {
 			opts.Name, opts.Pooled = "b", pooled
 			stopped := connect(t, opts)
 			sent := stopped.PgConn().StartPipeline(t.Context())
-			for _, text := range append(open(t, opts).Opening(), "SELECT pg_advisory_xact_lock(7)") {
+			for _, text := range append(open(t, opts).BeginStatements(), "SELECT pg_advisory_xact_lock(7)") {
 				sent.SendQueryParams(text, nil, nil, nil, nil)
 			}
-			if err := sent.Flush(); err != nil { // and the rest does not come
+			if err := sent.Flush(); err != nil { // the rest is never sent
 				t.Fatal(err)
 			}
 			locked := func() bool {
@@ -134,7 +135,7 @@ func TestSever(t *testing.T) {
 			eventually(t, "it has its lock", locked)
 			sever := func() {
 				t.Helper()
-				if err := db.Sever(t.Context(), "b"); err != nil {
+				if err := db.TerminateSessions(t.Context(), "b"); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -142,7 +143,7 @@ func TestSever(t *testing.T) {
 			sever()
 			time.Sleep(100 * time.Millisecond)
 			if !locked() {
-				t.Error("the transaction of a node that is alive was ended")
+				t.Error("the transaction of a live node was terminated")
 			}
 			if err := db.Retire(t.Context(), "b"); err != nil {
 				t.Fatal(err)
@@ -153,14 +154,14 @@ func TestSever(t *testing.T) {
 	}
 }
 
-func TestTerms(t *testing.T) {
+func TestTryLead(t *testing.T) {
 	t.Parallel()
 	db := open(t, newDatabase(t))
 	serve := func(id string, life time.Duration, want bool) {
 		t.Helper()
-		mine, err := db.Serve(t.Context(), "tend", id, life)
+		mine, err := db.TryLead(t.Context(), "tend", id, life)
 		if err != nil || mine != want {
-			t.Errorf("%s serves: %t, %v; want %t", id, mine, err, want)
+			t.Errorf("%s leads: %t, %v; want %t", id, mine, err, want)
 		}
 	}
 	serve("a", time.Minute, true)

@@ -10,24 +10,28 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/stepmill/stepmill/internal/paging"
+	"github.com/stepmill/stepmill/internal/run"
 	"github.com/stepmill/stepmill/internal/store"
 	"github.com/stepmill/stepmill/internal/store/postgres"
 	"github.com/stepmill/stepmill/internal/store/storetest"
+	"github.com/stepmill/stepmill/test/lane"
 )
 
 func TestCluster(t *testing.T) {
+	lane.NotShort(t)
 	t.Parallel()
-	said := &said{texts: map[string]bool{}}
+	log := &statementLog{texts: map[string]bool{}}
 	t.Run("all", func(t *testing.T) {
-		storetest.RunCluster(t, func(t *testing.T) store.Driver { return listener{open(t, newDatabase(t)), said} })
+		storetest.RunCluster(t, func(t *testing.T) store.Driver { return loggingDriver{open(t, newDatabase(t)), log} })
 	})
-	t.Run("plans", func(t *testing.T) { checkPlans(t, said.texts) })
+	t.Run("plans", func(t *testing.T) { checkPlans(t, log.texts) })
 }
 
-// checkPlans looks at how the database would find a run in the queue, whose
-// statistics it has taken when there was nothing in it. A plan is kept while the
-// queue fills, and what has left it stays in its indexes for a while: whoever knows
-// which run it is finds it by its key alone.
+// checkPlans checks how the database finds a run in the queue if the queue was
+// empty at the last ANALYZE. A plan is reused while the queue fills, and dead
+// rows stay in the indexes for a while, so a statement about one run must use the
+// primary key alone.
 func checkPlans(t *testing.T, texts map[string]bool) {
 	t.Helper()
 	conn := connect(t, newDatabase(t))
@@ -47,19 +51,53 @@ func checkPlans(t *testing.T, texts map[string]bool) {
 			continue
 		}
 		checked++
-		if plan := planOf(t, conn, text); !byKey(plan) {
+		if plan := planOf(t, conn, text); !usesPrimaryKey(plan) {
 			t.Errorf("%s\n%s", text, strings.Join(plan, "\n"))
 		}
 	}
 	t.Logf("%d of %d statements know which run it is", checked, len(texts))
 	if checked < 10 {
-		t.Errorf("only %d statements were looked at", checked)
+		t.Errorf("only %d statements were checked", checked)
 	}
 }
 
-// byKey tells whether a plan finds rows of the queue by the key of a run, or by its
-// node and its key.
-func byKey(plan []string) bool {
+// TestPlansOfRunLists checks that the list of a workspace's runs scans its index,
+// even before the first ANALYZE.
+func TestPlansOfRunLists(t *testing.T) {
+	t.Parallel()
+	opts, said := newDatabase(t), &statementLog{texts: map[string]bool{}}
+	list := store.New(loggingDriver{open(t, opts), said}, store.Notify{})
+	for _, filter := range []run.Filter{{}, {Waiting: new(false)}} {
+		if _, err := list.AllRuns(t.Context(), "ws_1", filter, paging.Request{Limit: 20}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	conn := connect(t, opts)
+	check := func(when string) {
+		for text := range said.texts {
+			plan := strings.Join(planOf(t, conn, text), "\n")
+			if !strings.Contains(plan, "Index Scan Backward using runs_by_workspace") || strings.Contains(plan, "Sort") || strings.Contains(plan, "Seq Scan on run_queue") {
+				t.Errorf("%s:\n%s\n%s", when, text, plan)
+			}
+		}
+	}
+	exec := func(text string) {
+		if _, err := conn.Exec(t.Context(), text, pgx.QueryExecModeSimpleProtocol); err != nil {
+			t.Fatal(err)
+		}
+	}
+	exec(`SET plan_cache_mode = force_generic_plan`)
+	check("empty")
+	exec(`INSERT INTO runs (id, workspace_id, workflow_id, workflow_version, status, started_at, trigger_type, payload)
+		SELECT 'run_' || n, 'ws_' || n % 3, 'wf', 1, 'running', n, 'manual', '{}' FROM generate_series(1, 3000) n`)
+	exec(`INSERT INTO run_queue (run_id, workspace_id, workflow_id, epoch) SELECT id, workspace_id, workflow_id, 1 FROM runs`)
+	exec(`ANALYZE`)
+	check("full")
+}
+
+// usesPrimaryKey reports whether a plan finds rows of the queue by the run's id,
+// or by node and id.
+func usesPrimaryKey(plan []string) bool {
 	found := false
 	for i, line := range plan {
 		if !strings.Contains(line, "Scan") || !strings.Contains(line, "on run_queue") {
@@ -78,7 +116,7 @@ func byKey(plan []string) bool {
 	return found
 }
 
-// planOf is how the database runs a statement, whatever its arguments are.
+// planOf returns the generic plan of a statement.
 func planOf(t *testing.T, conn *pgx.Conn, text string) []string {
 	t.Helper()
 	const name = "plan"
@@ -99,75 +137,75 @@ func planOf(t *testing.T, conn *pgx.Conn, text string) []string {
 	return lines
 }
 
-// said are the statements that units have run.
-type said struct {
+// statementLog records the statements that were run.
+type statementLog struct {
 	mu    sync.Mutex
 	texts map[string]bool
 }
 
-func (s *said) note(text string) {
+func (s *statementLog) add(text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.texts[text] = true
 }
 
-// listener is a database that keeps what is said to it.
-type listener struct {
+// loggingDriver records the statements that it runs.
+type loggingDriver struct {
 	*postgres.DB
-	said *said
+	said *statementLog
 }
 
 // Read implements store.Driver.
-func (l listener) Read(ctx context.Context, fn func(store.Conn) error) error {
-	return l.DB.Read(ctx, func(c store.Conn) error { return fn(heard{c, l.said}) })
+func (l loggingDriver) Read(ctx context.Context, fn func(store.Conn) error) error {
+	return l.DB.Read(ctx, func(c store.Conn) error { return fn(loggingConn{c, l.said}) })
 }
 
 // Write implements store.Driver.
-func (l listener) Write(ctx context.Context, fn func(store.Conn) error) error {
-	return l.DB.Write(ctx, func(c store.Conn) error { return fn(heard{c, l.said}) })
+func (l loggingDriver) Write(ctx context.Context, fn func(store.Conn) error) error {
+	return l.DB.Write(ctx, func(c store.Conn) error { return fn(loggingConn{c, l.said}) })
 }
 
 // WriteRun implements store.Driver.
-func (l listener) WriteRun(ctx context.Context, runID string, fn func(store.Conn) error) error {
-	return l.DB.WriteRun(ctx, runID, func(c store.Conn) error { return fn(heard{c, l.said}) })
+func (l loggingDriver) WriteRun(ctx context.Context, runID string, fn func(store.Conn) error) error {
+	return l.DB.WriteRun(ctx, runID, func(c store.Conn) error { return fn(loggingConn{c, l.said}) })
 }
 
 // ReadAll implements store.Driver.
-func (l listener) ReadAll(ctx context.Context, queries func() []store.Query) error {
+func (l loggingDriver) ReadAll(ctx context.Context, queries func() []store.Query) error {
 	return l.DB.ReadAll(ctx, func() []store.Query {
 		all := queries()
 		for _, q := range all {
-			l.said.note(q.Statement)
+			l.said.add(q.Statement)
 		}
 		return all
 	})
 }
 
-type heard struct {
+type loggingConn struct {
 	store.Conn
-	said *said
+	said *statementLog
 }
 
 // Exec implements store.Conn.
-func (h heard) Exec(text string, args ...any) (int64, error) {
-	h.said.note(text)
+func (h loggingConn) Exec(text string, args ...any) (int64, error) {
+	h.said.add(text)
 	return h.Conn.Exec(text, args...)
 }
 
 // Do implements store.Conn.
-func (h heard) Do(text string, args ...any) error {
-	h.said.note(text)
+func (h loggingConn) Do(text string, args ...any) error {
+	h.said.add(text)
 	return h.Conn.Do(text, args...)
 }
 
 // Expect implements store.Conn.
-func (h heard) Expect(text string, args ...any) error {
-	h.said.note(text)
+func (h loggingConn) Expect(text string, args ...any) error {
+	h.said.add(text)
 	return h.Conn.Expect(text, args...)
 }
 
 // Query implements store.Conn.
-func (h heard) Query(text string, args []any, each func(store.Row) error) error {
-	h.said.note(text)
+func (h loggingConn) Query(text string, args []any, each func(store.Row) error) error {
+	h.said.add(text)
 	return h.Conn.Query(text, args, each)
 }

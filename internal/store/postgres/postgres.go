@@ -1,6 +1,6 @@
-// Package postgres is the database of several nodes: it implements store.Driver
-// on PostgreSQL 14 or newer, commits units of many runs together, and knows
-// nothing of the tables beyond their migrations.
+// Package postgres is the database for clusters. It implements store.Driver on
+// PostgreSQL 14 or newer and commits transactions of many runs together. Apart
+// from the migrations it knows nothing about the tables.
 package postgres
 
 import (
@@ -22,20 +22,22 @@ import (
 	"github.com/stepmill/stepmill/internal/store"
 )
 
-// Options say how to reach a database.
+// Options configure how to connect to a database.
 type Options struct {
 	URL string
-	// Connections is how many connections this process may have, at least 7.
+	// Connections is the maximum number of connections of this process, at least
+	// 7.
 	Connections int
-	// Pooled says that a pooler stands in front that lends connections out for
-	// one transaction at a time: nothing may stay with a connection.
+	// Pooled is set if a transaction pooler such as PgBouncer is in front of the
+	// database: no state may stay with a connection.
 	Pooled bool
-	// Name tells this process apart in the database: that of a node is its id.
+	// Name identifies this process in the database. For a node it is the node's
+	// id.
 	Name string
 }
 
-// reserved is how many connections are kept for what must not wait: heartbeats,
-// the question whether the service is ready, what became of a COMMIT.
+// reserved is the number of connections reserved for what must not wait:
+// heartbeats, readiness checks, and finding out the outcome of a COMMIT.
 const reserved = 2
 
 // DB is an open database.
@@ -45,22 +47,22 @@ type DB struct {
 	groups  *groups
 	pooled  bool
 	counts  *counts
-	dialled dialled
+	dialed  addrLog
 	horizon horizon
 
 	begin, beginReading []string
-	// several has the first statements of reads that need more than one: these
-	// get a transaction, the others are their own.
-	several sync.Map
+	// multiStatement holds the first statement of every read that turned out to
+	// need more than one. Those get a transaction; the others run without.
+	multiStatement sync.Map
 }
 
-// Open connects to the database and checks that its schema is one this binary
-// can work with. It does not wait for a database that is away.
+// Open connects to the database and checks that this binary supports its schema.
+// It does not wait for a database that is unavailable.
 func Open(ctx context.Context, opts Options) (*DB, error) {
 	db := &DB{pooled: opts.Pooled, counts: newCounts(), begin: []string{begin, transactionID}, beginReading: []string{beginReading}}
 	if opts.Pooled {
-		once := settingsOnce(opts.Name)
-		db.begin, db.beginReading = []string{begin, once, transactionID}, []string{beginReading, once}
+		perTransaction := transactionSettings(opts.Name)
+		db.begin, db.beginReading = []string{begin, perTransaction, transactionID}, []string{beginReading, perTransaction}
 	}
 	var err error
 	if db.pool, err = db.newPool(ctx, opts, max(7, opts.Connections)-reserved); err != nil {
@@ -75,30 +77,29 @@ func Open(ctx context.Context, opts Options) (*DB, error) {
 		db.close()
 		return nil, err
 	}
-	// Without the mark the outcome of a COMMIT that is not answered stays unknown.
+	// Without the mark, the outcome of a COMMIT without a response stays unknown.
 	_, _ = db.reserve.Exec(ctx, markRecovery)
 	return db, nil
 }
 
-// markRecovery leaves a mark that a recovery from a crash takes away.
+// markRecovery inserts a mark that a crash recovery removes.
 const markRecovery = `INSERT INTO recovery (id, mark) VALUES (1, gen_random_uuid()::text) ON CONFLICT (id) DO NOTHING`
 
-// Reserved is the pool of connections for what must not wait.
+// Reserved returns the pool of connections for what must not wait.
 func (db *DB) Reserved() *pgxpool.Pool { return db.reserve }
 
-// Answers tells whether the database does, on a connection that is kept for such
-// questions.
-func (db *DB) Answers(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, readyTime)
+// Ping checks, on a reserved connection, that the database responds.
+func (db *DB) Ping(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, pingTimeout)
 	defer cancel()
 	return db.reserve.Ping(ctx)
 }
 
-// readyTime is how long the database may take to answer for a node to be ready.
-const readyTime = 3 * time.Second
+// pingTimeout is how long the database may take to respond to Ping.
+const pingTimeout = 3 * time.Second
 
-// Run commits units until the context ends, then waits for those under way and
-// closes the connections.
+// Run commits transactions until the context ends, then waits for those in flight
+// and closes the connections.
 func (db *DB) Run(ctx context.Context) error {
 	err := db.groups.run(ctx)
 	db.close()
@@ -110,27 +111,26 @@ func (db *DB) close() {
 	db.reserve.Close()
 }
 
-// idleTime is how long a transaction may wait for the next statement of its unit.
-// Units are there within milliseconds, unless their node is paused or cut off:
-// then what they have locked keeps others waiting, also from taking its runs
-// over.
-const idleTime = "3s"
+// idleTimeout is how long a transaction may wait for its next statement. That
+// normally takes milliseconds, unless the node is paused or disconnected: then
+// its locks block others, including those that take over its runs.
+const idleTimeout = "3s"
 
-// statementTime and lockTime are how long a statement may take, and how long it
-// may wait for a lock.
-const statementTime, lockTime = "10s", "2s"
+// statementTimeout and lockTimeout bound how long a statement may take and how
+// long it may wait for a lock.
+const statementTimeout, lockTimeout = "10s", "2s"
 
-// settings are given to every connection. READ COMMITTED is what units are
-// written for: where that is not enough they lock. Every statement that is run
-// often has an index. A plan that is made while the queue of runs is almost empty
-// would rather read all of the table, and is kept while it grows, until the next
-// time that its statistics are taken: no plan does, where there is an index.
-func settings(name string) map[string]string {
+// sessionSettings apply to every connection. Transactions are written for READ
+// COMMITTED and take locks where that is not enough. Every frequent statement has
+// an index. A plan made while the queue of runs is almost empty would prefer a
+// sequential scan, and would be reused while the queue grows, until the next
+// ANALYZE; enable_seqscan = off prevents that.
+func sessionSettings(name string) map[string]string {
 	return map[string]string{
-		"application_name":                    application(name),
-		"statement_timeout":                   statementTime,
-		"lock_timeout":                        lockTime,
-		"idle_in_transaction_session_timeout": idleTime,
+		"application_name":                    applicationName(name),
+		"statement_timeout":                   statementTimeout,
+		"lock_timeout":                        lockTimeout,
+		"idle_in_transaction_session_timeout": idleTimeout,
 		"synchronous_commit":                  "on",
 		"default_transaction_isolation":       "read committed",
 		"timezone":                            "UTC",
@@ -139,20 +139,21 @@ func settings(name string) map[string]string {
 	}
 }
 
-// settingsOnce gives the same to one transaction, where connections are shared
-// with others.
-func settingsOnce(name string) string {
-	return `SELECT set_config('statement_timeout', '` + statementTime + `', true), set_config('lock_timeout', '` + lockTime + `', true),
-	set_config('idle_in_transaction_session_timeout', '` + idleTime + `', true), set_config('synchronous_commit', 'on', true),
+// transactionSettings returns a statement that applies the same settings to one
+// transaction, for connections shared through a pooler.
+func transactionSettings(name string) string {
+	return `SELECT set_config('statement_timeout', '` + statementTimeout + `', true), set_config('lock_timeout', '` + lockTimeout + `', true),
+	set_config('idle_in_transaction_session_timeout', '` + idleTimeout + `', true), set_config('synchronous_commit', 'on', true),
 	set_config('enable_seqscan', 'off', true), set_config('jit', 'off', true),
-	set_config('application_name', '` + strings.ReplaceAll(application(name), "'", "''") + `', true)`
+	set_config('application_name', '` + strings.ReplaceAll(applicationName(name), "'", "''") + `', true)`
 }
 
-// application is what the sessions of a process are known by.
-func application(name string) string { return strings.TrimSpace("stepmill " + name) }
+// applicationName returns the name that the sessions of a process have in the
+// database.
+func applicationName(name string) string { return strings.TrimSpace("stepmill " + name) }
 
-// configure reads the address of a database and fills in what every connection
-// of Stepmill has.
+// configure parses the address of a database and applies the common
+// configuration.
 func configure(opts Options, size int) (*pgxpool.Config, error) {
 	config, err := pgxpool.ParseConfig(opts.URL)
 	if err != nil {
@@ -163,23 +164,22 @@ func configure(opts Options, size int) (*pgxpool.Config, error) {
 	config.MaxConnIdleTime = 5 * time.Minute
 	config.HealthCheckPeriod = time.Minute
 	config.ConnConfig.ConnectTimeout = 5 * time.Second
-	// A connection that was lost is noticed when it is used, and the unit tried
-	// again.
+	// A lost connection is noticed when it is used, and the transaction is
+	// retried.
 	config.ShouldPing = func(_ context.Context, p pgxpool.ShouldPingParams) bool {
 		return p.IdleDuration > config.HealthCheckPeriod
 	}
 	if opts.Pooled {
-		// Neither settings nor prepared statements would stay with us.
+		// Settings and prepared statements would not stay with the connection.
 		config.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeCacheDescribe
 		return config, nil
 	}
-	maps.Copy(config.ConnConfig.RuntimeParams, settings(opts.Name))
+	maps.Copy(config.ConnConfig.RuntimeParams, sessionSettings(opts.Name))
 	return config, nil
 }
 
-// Place is where an address leads to, for people to read: without the password,
-// and whatever else lets in.
-func Place(url string) string {
+// Describe returns a readable description of an address without credentials.
+func Describe(url string) string {
 	config, err := pgx.ParseConfig(url)
 	if err != nil {
 		return "the shared database"
@@ -200,6 +200,6 @@ func (db *DB) newPool(ctx context.Context, opts Options, size int) (*pgxpool.Poo
 	return pool, nil
 }
 
-func isEnd(err error) bool { return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) }
+func isEOF(err error) bool { return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) }
 
 var _ store.Driver = (*DB)(nil)

@@ -18,10 +18,10 @@ func TestConformance(t *testing.T) {
 	})
 }
 
-// newDatabase makes a database that holds the schema and no rows.
+// newDatabase creates a database with the schema and no rows.
 func newDatabase(t *testing.T) postgres.Options {
 	t.Helper()
-	return postgres.Options{URL: server.Shared(t).CopyDatabase(t, migrated(t)), Name: "test"}
+	return postgres.Options{URL: server.Shared(t).CopyDatabase(t, migratedDatabase(t)), Name: "test"}
 }
 
 var (
@@ -29,8 +29,9 @@ var (
 	makeTemplate sync.Once
 )
 
-// migrated is the name of a database with the schema, which is made once.
-func migrated(t *testing.T) string {
+// migratedDatabase returns the name of a template database with the schema, which
+// is created once.
+func migratedDatabase(t *testing.T) string {
 	makeTemplate.Do(func() {
 		template = server.Shared(t).NewTemplate(t, func(url string) error {
 			return postgres.Migrate(t.Context(), postgres.Options{URL: url, Name: "test"})

@@ -9,42 +9,42 @@ import (
 	"github.com/stepmill/stepmill/internal/store"
 )
 
-// Read implements store.Driver. Most reads are one statement, which needs no
-// transaction to see one state. One that turns out to have more is run again in
-// a transaction, and from then on at once.
+// Read implements store.Driver. Most reads are a single statement, which sees a
+// consistent state without a transaction. A read that turns out to need more is
+// run again in a transaction, and from then on it starts with one.
 func (db *DB) Read(ctx context.Context, fn func(store.Conn) error) error {
-	_, err := db.persist(ctx, func(ctx context.Context) error {
-		lent, err := db.acquire(ctx)
+	_, err := db.retry(ctx, func(ctx context.Context) error {
+		pooled, err := db.acquire(ctx)
 		if err != nil {
 			return err
 		}
-		defer lent.Release()
-		err = db.readOne(ctx, lent, fn)
-		if errors.Is(err, errSeveral) {
-			err = db.readSeveral(ctx, lent, fn)
+		defer pooled.Release()
+		err = db.readSingle(ctx, pooled, fn)
+		if errors.Is(err, errMultipleStatements) {
+			err = db.readInTransaction(ctx, pooled, fn)
 		}
 		return err
 	})
 	return err
 }
 
-// ReadAll implements store.Driver: the transaction and all it reads make the way
-// together.
+// ReadAll implements store.Driver. The transaction and all queries travel in one
+// round trip.
 func (db *DB) ReadAll(ctx context.Context, queries func() []store.Query) error {
-	_, err := db.persist(ctx, func(ctx context.Context) error {
-		lent, err := db.acquire(ctx)
+	_, err := db.retry(ctx, func(ctx context.Context) error {
+		pooled, err := db.acquire(ctx)
 		if err != nil {
 			return err
 		}
-		defer lent.Release()
+		defer pooled.Release()
 		wanted := queries()
 		statements := make([]*statement, len(wanted), len(wanted)+1)
 		for i, q := range wanted {
 			statements[i] = newStatement(q.Statement, q.Args, true)
 		}
-		t := &transaction{conn: lent.Conn(), begin: db.beginReading}
+		t := &transaction{conn: pooled.Conn(), begin: db.beginReading}
 		if err := t.send(ctx, append(statements, &statement{text: commit})); err != nil {
-			t.abandon(ctx)
+			t.rollback(ctx)
 			return err
 		}
 		for i, q := range wanted {
@@ -57,29 +57,29 @@ func (db *DB) ReadAll(ctx context.Context, queries func() []store.Query) error {
 	return err
 }
 
-// errSeveral says that a read needs a transaction.
-var errSeveral = errors.New("the read has several statements")
+// errMultipleStatements means that a read needs a transaction.
+var errMultipleStatements = errors.New("the read has several statements")
 
-// readOne runs a read that has one statement.
-func (db *DB) readOne(ctx context.Context, lent *pgxpool.Conn, fn func(store.Conn) error) error {
-	t := &transaction{conn: lent.Conn(), begun: true}
+// readSingle runs a read that has a single statement.
+func (db *DB) readSingle(ctx context.Context, pooled *pgxpool.Conn, fn func(store.Conn) error) error {
+	t := &transaction{conn: pooled.Conn(), begun: true}
 	first := ""
-	return call(fn, &conn{raw: t.conn, exchange: func(statements []*statement) error {
+	return call(fn, &conn{raw: t.conn, send: func(statements []*statement) error {
 		if first != "" {
-			db.several.Store(first, true)
-			return errSeveral
+			db.multiStatement.Store(first, true)
+			return errMultipleStatements
 		}
 		first = statements[0].text
-		if _, known := db.several.Load(first); known || len(statements) > 1 {
-			return errSeveral
+		if _, known := db.multiStatement.Load(first); known || len(statements) > 1 {
+			return errMultipleStatements
 		}
 		return t.send(ctx, statements)
 	}})
 }
 
-// readSeveral runs a read in a transaction.
-func (db *DB) readSeveral(ctx context.Context, lent *pgxpool.Conn, fn func(store.Conn) error) error {
-	t := &transaction{conn: lent.Conn(), begin: db.beginReading}
-	defer t.abandon(ctx)
-	return call(fn, &conn{raw: t.conn, exchange: sending(ctx, t)})
+// readInTransaction runs a read in a transaction.
+func (db *DB) readInTransaction(ctx context.Context, pooled *pgxpool.Conn, fn func(store.Conn) error) error {
+	t := &transaction{conn: pooled.Conn(), begin: db.beginReading}
+	defer t.rollback(ctx)
+	return call(fn, &conn{raw: t.conn, send: sendNow(ctx, t)})
 }

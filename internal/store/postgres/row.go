@@ -45,7 +45,7 @@ func (r row) scanOne(i int, dest any) error {
 		return nil
 	case *[]byte:
 		if r.isText(i) || r.fields[i].DataTypeOID == pgtype.ByteaOID && r.fields[i].Format == pgtype.BinaryFormatCode {
-			*d = r.values[i] // a copy of its own already
+			*d = r.values[i] // already a copy
 			return nil
 		}
 	case *int:

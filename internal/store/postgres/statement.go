@@ -14,56 +14,58 @@ import (
 	"github.com/stepmill/stepmill/internal/store"
 )
 
-// statement is one to be run, and, once it has run, what came of it.
+// statement is a statement to run and, once it has run, its result.
 type statement struct {
 	text string
 	args []any
-	// lock says that it takes one, last that this one is for the end of a unit.
-	lock, last bool
-	// want says that its rows are wanted, expect that it has to meet one, and plain
-	// that nothing of it is wanted but its effect.
-	want     bool
-	plain    bool
-	expect   bool
-	later    func(store.Row) error // set for one whose first argument can be that of several
-	twin     *statement            // one that was sent in its place
-	affected int64
-	tag      string
-	result   result
+	// lock is set if it acquires a lock, atEnd if that lock is for the end of a
+	// transaction.
+	lock, atEnd bool
+	// wantRows is set if its rows are needed, expect if it must match one row,
+	// and effectOnly if its result is not needed.
+	wantRows   bool
+	effectOnly bool
+	expect     bool
+	onCommit   func(store.Row) error // set if it may be merged with others by adding up the first arguments
+	sentAs     *statement            // the statement that was sent in its place
+	affected   int64
+	tag        string
+	result     result
 }
 
-// writes tells whether the statement has left something behind that only the
-// end of the transaction takes back.
+// writes reports whether the statement may have changed something that only a
+// rollback reverts.
 func (s *statement) writes() bool {
-	return !s.want && !s.expect || !strings.HasPrefix(s.text, "SELECT")
+	return !s.wantRows && !s.expect || !strings.HasPrefix(s.text, "SELECT")
 }
 
-// disappoints tells that a statement has run and not met what it was to.
-func (s *statement) disappoints() bool {
-	if s.twin != nil {
-		return s.twin.disappoints()
+// failedExpectation reports whether the statement has run without matching
+// exactly one row.
+func (s *statement) failedExpectation() bool {
+	if s.sentAs != nil {
+		return s.sentAs.failedExpectation()
 	}
 	return s.expect && s.affected != 1
 }
 
-// result has the rows of a statement, read whole: the connection is free for
-// the next one while they are looked at.
+// result holds all rows of a statement. They are read completely, so the
+// connection is free while they are processed.
 type result struct {
 	fields []pgconn.FieldDescription
 	rows   [][][]byte
 }
 
-// transaction is one on a connection. It begins with the first statement, in
-// the same round trip.
+// transaction is a transaction on a connection. It begins with the first
+// statement, in the same round trip.
 type transaction struct {
 	conn  *pgx.Conn
 	begin []string
 	begun bool
-	// id is that of the transaction in the database, which remembers what became
-	// of it; zero while it is not known. mark is that of the recovery before it.
+	// id is the transaction id, under which the database remembers the outcome;
+	// zero until it is known. mark is the recovery mark at its beginning.
 	id   int64
 	mark *string
-	// held are the locks that it has, by their statements and numbers.
+	// held are the locks that it holds.
 	held map[heldLock]bool
 }
 
@@ -72,9 +74,10 @@ type heldLock struct {
 	number any
 }
 
-// needs tells whether a statement has to be sent: locks last for the
-// transaction, which units of a group share.
-func (t *transaction) needs(s *statement) bool {
+// mustSend reports whether a statement has to be sent. A lock that is already
+// held does not: locks last until the end of the database transaction, which all
+// transactions of a group share.
+func (t *transaction) mustSend(s *statement) bool {
 	if !s.lock {
 		return true
 	}
@@ -96,21 +99,21 @@ const (
 	transactionID = "SELECT pg_current_xact_id()::text::bigint, (SELECT mark FROM recovery)"
 )
 
-// send runs statements in one round trip. After an error nothing of the
-// transaction can be kept.
+// send runs statements in one round trip. After an error the transaction can only
+// be rolled back.
 func (t *transaction) send(ctx context.Context, statements []*statement) error {
 	batch := &pgx.Batch{}
-	opening := 0
+	preamble := 0
 	if !t.begun {
 		for _, text := range t.begin {
 			batch.Queue(text)
 		}
-		opening = len(t.begin)
+		preamble = len(t.begin)
 		t.begun = true
 	}
 	sent := make([]*statement, 0, len(statements))
 	for _, s := range statements {
-		if t.needs(s) {
+		if t.mustSend(s) {
 			sent = append(sent, s)
 		}
 	}
@@ -121,91 +124,91 @@ func (t *transaction) send(ctx context.Context, statements []*statement) error {
 	if batch.Len() == 0 {
 		return nil
 	}
-	answers := t.conn.SendBatch(ctx, batch)
-	err := t.receive(answers, opening, sent)
-	if closing := answers.Close(); err == nil { // else it is the same once more
-		err = closing
+	results := t.conn.SendBatch(ctx, batch)
+	err := t.receive(results, preamble, sent)
+	if closeErr := results.Close(); err == nil { // otherwise it repeats the same error
+		err = closeErr
 	}
 	return err
 }
 
-func (t *transaction) receive(answers pgx.BatchResults, opening int, statements []*statement) error {
-	for i := range opening {
+func (t *transaction) receive(results pgx.BatchResults, preamble int, statements []*statement) error {
+	for i := range preamble {
 		if t.begin[i] == transactionID {
-			if err := answers.QueryRow().Scan(&t.id, &t.mark); err != nil {
+			if err := results.QueryRow().Scan(&t.id, &t.mark); err != nil {
 				return err
 			}
 			continue
 		}
-		if _, err := answers.Exec(); err != nil {
+		if _, err := results.Exec(); err != nil {
 			return err
 		}
 	}
 	for _, s := range statements {
-		if err := s.receive(answers); err != nil {
-			return fmt.Errorf("%w (in %.60q)", unmet(err), s.text)
+		if err := s.receive(results); err != nil {
+			return fmt.Errorf("%w (in %.60q)", asUnexpected(err), s.text)
 		}
 	}
 	return nil
 }
 
-// unmet tells of an assertion in a statement that does not hold. It is a division
-// by what is then zero: nothing else keeps what follows it, up to a COMMIT in the
-// same round trip, from being run.
-func unmet(err error) error {
-	if answer, ok := errors.AsType[*pgconn.PgError](err); ok && answer.Code == "22012" {
+// asUnexpected detects a failed assertion in a statement. An assertion is a
+// division by zero: nothing else keeps the statements after it, including a
+// COMMIT in the same round trip, from running.
+func asUnexpected(err error) error {
+	if pgErr, ok := errors.AsType[*pgconn.PgError](err); ok && pgErr.Code == "22012" {
 		return fmt.Errorf("%w: %w", store.ErrUnexpected, err)
 	}
 	return err
 }
 
-func (s *statement) receive(answers pgx.BatchResults) error {
-	if !s.want {
-		tag, err := answers.Exec()
+func (s *statement) receive(results pgx.BatchResults) error {
+	if !s.wantRows {
+		tag, err := results.Exec()
 		s.affected, s.tag = tag.RowsAffected(), tag.String()
 		return err
 	}
-	rows, err := answers.Query()
+	rows, err := results.Query()
 	if err != nil {
 		return err
 	}
 	defer rows.Close()
-	s.result.fields = slices.Clone(rows.FieldDescriptions()) // theirs is used for the next statement too
+	s.result.fields = slices.Clone(rows.FieldDescriptions()) // the buffer is reused for the next statement
 	for rows.Next() {
-		s.result.rows = append(s.result.rows, keep(rows.RawValues()))
+		s.result.rows = append(s.result.rows, cloneRow(rows.RawValues()))
 	}
 	rows.Close()
 	s.affected = rows.CommandTag().RowsAffected()
 	return rows.Err()
 }
 
-// keep copies a row out of the buffer of the connection.
-func keep(raw [][]byte) [][]byte {
+// cloneRow copies a row out of the connection's buffer.
+func cloneRow(raw [][]byte) [][]byte {
 	size := 0
 	for _, value := range raw {
 		size += len(value)
 	}
 	buffer := make([]byte, 0, size)
-	kept := make([][]byte, len(raw))
+	clone := make([][]byte, len(raw))
 	for i, value := range raw {
 		if value == nil {
 			continue
 		}
 		start := len(buffer)
 		buffer = append(buffer, value...)
-		kept[i] = buffer[start:len(buffer):len(buffer)]
+		clone[i] = buffer[start:len(buffer):len(buffer)]
 	}
-	return kept
+	return clone
 }
 
-// argument is a value as the database takes it.
-func argument(arg any) any {
+// toArg converts a value to what the database expects.
+func toArg(arg any) any {
 	switch v := arg.(type) {
 	case time.Time:
 		return v.UnixMicro()
 	case []byte:
 		if v == nil {
-			return []byte{} // NULL is nil itself
+			return []byte{} // nil itself means NULL
 		}
 	case string:
 		return store.Text(v)
@@ -217,11 +220,11 @@ func argument(arg any) any {
 	return arg
 }
 
-// each hands the rows of a statement to a function.
+// each calls fn with each row of the statement.
 func (s *statement) each(conn *pgx.Conn, fn func(store.Row) error) error {
 	result := s.result
-	if s.twin != nil {
-		result = s.twin.result
+	if s.sentAs != nil {
+		result = s.sentAs.result
 	}
 	for _, values := range result.rows {
 		if err := fn(row{conn.TypeMap(), result.fields, values}); err != nil {

@@ -11,8 +11,8 @@ import (
 	"github.com/stepmill/stepmill/internal/store"
 )
 
-// some leaves out what was not counted.
-func some(counts map[string]int64) map[string]int64 {
+// nonZero returns the counts that are not zero.
+func nonZero(counts map[string]int64) map[string]int64 {
 	out := map[string]int64{}
 	for name, n := range counts {
 		if n != 0 {
@@ -22,7 +22,7 @@ func some(counts map[string]int64) map[string]int64 {
 	return out
 }
 
-// connections is how many there may be, whatever they do.
+// connections returns the total of all connections.
 func connections(s store.Stats) (total int64) {
 	for _, n := range s.Connections {
 		total += n
@@ -56,25 +56,25 @@ func TestStats(t *testing.T) {
 		t.Error(err)
 	}
 	stats := db.Stats()
-	if diff := cmp.Diff(map[string]int64{store.UnitDone: together, store.UnitRolledBack: 1}, some(stats.Units)); diff != "" {
-		t.Errorf("units (-want +got):\n%s", diff)
+	if diff := cmp.Diff(map[string]int64{store.TransactionCommitted: together, store.TransactionRolledBack: 1}, nonZero(stats.Transactions)); diff != "" {
+		t.Errorf("transactions (-want +got):\n%s", diff)
 	}
 	if stats.Groups.Sum != together || stats.Groups.Total() != stats.Commits.Total() || stats.Groups.Total() > together || stats.Commits.Sum <= 0 {
 		t.Errorf("%+v", stats)
 	}
-	if len(some(stats.Errors)) != 0 || stats.Waiting != 0 || stats.Connections["idle"] == 0 || connections(stats) != most {
+	if len(nonZero(stats.Errors)) != 0 || stats.Waiting != 0 || stats.Connections["idle"] == 0 || connections(stats) != most {
 		t.Errorf("%+v", stats)
 	}
 	for _, statement := range []string{`SELECT nonsense`, `INSERT INTO rate_windows (window_start) VALUES (1)`} {
 		if err := db.Write(t.Context(), func(c store.Conn) error { _, err := c.Exec(statement); return err }); err == nil {
-			t.Errorf("%s went through", statement)
+			t.Errorf("%s succeeded", statement)
 		}
 	}
 	stats = db.Stats()
-	if stats.Units[store.UnitFailed] != 2 {
-		t.Errorf("units: %v", stats.Units)
+	if stats.Transactions[store.TransactionFailed] != 2 {
+		t.Errorf("transactions: %v", stats.Transactions)
 	}
-	if diff := cmp.Diff(map[string]int64{"other": 2}, some(stats.Errors)); diff != "" {
+	if diff := cmp.Diff(map[string]int64{"other": 2}, nonZero(stats.Errors)); diff != "" {
 		t.Errorf("errors (-want +got):\n%s", diff)
 	}
 }

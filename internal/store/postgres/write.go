@@ -15,167 +15,170 @@ import (
 )
 
 const (
-	// unitTime bounds a unit, whatever its caller would wait.
-	unitTime = 10 * time.Second
-	// acquireTime is how long a unit waits for a connection.
-	acquireTime = 5 * time.Second
-	// attempts is how often a unit is tried that met another one.
-	attempts = 4
-	// outage is how long a unit is tried again while the database is away.
-	outage = 2 * time.Second
+	// transactionTimeout bounds a transaction, however long its caller would
+	// wait.
+	transactionTimeout = 10 * time.Second
+	// acquireTimeout is how long a transaction waits for a connection.
+	acquireTimeout = 5 * time.Second
+	// maxAttempts is how often a transaction is tried that conflicts with
+	// another.
+	maxAttempts = 4
+	// retryUnavailable is how long a transaction is retried while the database is
+	// unavailable.
+	retryUnavailable = 2 * time.Second
 )
 
 // Write implements store.Driver.
 func (db *DB) Write(ctx context.Context, fn func(store.Conn) error) error {
-	k, err := db.persist(ctx, func(ctx context.Context) error { return db.writeOnce(ctx, fn) })
-	db.counts.unit(k, err)
+	k, err := db.retry(ctx, func(ctx context.Context) error { return db.writeOnce(ctx, fn) })
+	db.counts.transaction(k, err)
 	return err
 }
 
-// persist tries again what met another unit, or found the database away for a
-// moment. A unit that has begun does not end with the request that asked for
-// it: its outcome would not be known.
-func (db *DB) persist(ctx context.Context, try func(context.Context) error) (kind, error) {
+// retry retries what conflicted with another transaction or found the database
+// briefly unavailable. A transaction that has begun is not canceled with the
+// request that started it, because its outcome would then be unknown.
+func (db *DB) retry(ctx context.Context, attempt func(context.Context) error) (kind, error) {
 	if ctx.Err() != nil {
-		return other, givenUp(ctx)
+		return other, canceledError(ctx)
 	}
-	work, cancel := context.WithTimeout(context.WithoutCancel(ctx), unitTime)
+	workCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), transactionTimeout)
 	defer cancel()
-	began := clock.Mark()
+	began := clock.Monotonic()
 	for n := 1; ; n++ {
-		err := try(work)
+		err := attempt(workCtx)
 		k := classify(err)
 		db.counts.failed(k, err)
 		switch {
-		case k == conflict && n < attempts:
-		case k == away && time.Since(began) < outage && work.Err() == nil:
+		case k == conflict && n < maxAttempts:
+		case k == unavailable && time.Since(began) < retryUnavailable && workCtx.Err() == nil:
 		default:
 			return k, explain(err, k)
 		}
 		pause := time.Duration(rand.Int64N(int64(10*time.Millisecond) << min(n, 5)))
 		if !clock.Sleep(ctx, pause) {
-			return k, givenUp(ctx)
+			return k, canceledError(ctx)
 		}
 	}
 }
 
-func givenUp(ctx context.Context) error {
-	return fault.New(fault.Unavailable, "the request was given up before it was served").Because(ctx.Err())
+func canceledError(ctx context.Context) error {
+	return fault.New(fault.Unavailable, "the request was canceled before it was processed").Because(ctx.Err())
 }
 
-// writeOnce runs a unit in a transaction of its own.
+// writeOnce runs fn in its own transaction.
 func (db *DB) writeOnce(ctx context.Context, fn func(store.Conn) error) error {
-	lent, err := db.acquire(ctx)
+	pooled, err := db.acquire(ctx)
 	if err != nil {
 		return err
 	}
-	defer lent.Release()
-	begun := clock.Mark()
-	t := db.newTransaction(lent)
-	c := &conn{raw: t.conn, exchange: sending(ctx, t), tx: t, ctx: ctx}
+	defer pooled.Release()
+	begun := clock.Monotonic()
+	t := db.newTransaction(pooled)
+	c := &conn{raw: t.conn, send: sendNow(ctx, t), tx: t, ctx: ctx}
 	err = call(fn, c)
-	var last []*statement
+	var final []*statement
 	if err == nil {
-		last, err = c.last()
+		final, err = c.finalStatements()
 	}
 	if err != nil {
-		t.abandon(ctx)
+		t.rollback(ctx)
 		return err
 	}
 	if !t.begun {
-		if len(last) == 0 {
+		if len(final) == 0 {
 			return nil
 		}
-		// Should the COMMIT not be answered, the number of the transaction is known.
+		// If the response to the COMMIT is lost, the transaction id is known.
 		if err := t.send(ctx, nil); err != nil {
-			t.abandon(ctx)
+			t.rollback(ctx)
 			return err
 		}
 	}
 	defer db.counts.commit(1, begun)
-	if err := db.finish(ctx, t, last); err != nil {
+	if err := db.finish(ctx, t, final); err != nil {
 		return err
 	}
-	c.learn()
+	c.runOnCommit()
 	return nil
 }
 
-func (db *DB) newTransaction(lent *pgxpool.Conn) *transaction {
-	return &transaction{conn: lent.Conn(), begin: db.begin}
+func (db *DB) newTransaction(pooled *pgxpool.Conn) *transaction {
+	return &transaction{conn: pooled.Conn(), begin: db.begin}
 }
 
 func (db *DB) acquire(ctx context.Context) (*pgxpool.Conn, error) {
-	ctx, cancel := context.WithTimeout(ctx, acquireTime)
+	ctx, cancel := context.WithTimeout(ctx, acquireTimeout)
 	defer cancel()
-	lent, err := db.pool.Acquire(ctx)
+	pooled, err := db.pool.Acquire(ctx)
 	if err != nil {
-		return nil, &awayError{err}
+		return nil, &unavailableError{err}
 	}
-	return lent, nil
+	return pooled, nil
 }
 
-// call runs a unit; a mistake in it must not take the connection with it.
+// call runs fn and turns a panic into an error, so that the connection survives.
 func call(fn func(store.Conn) error, c store.Conn) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = fmt.Errorf("panic in a unit: %v\n%s", p, debug.Stack())
+			err = fmt.Errorf("panic in a transaction: %v\n%s", p, debug.Stack())
 		}
 	}()
 	return fn(c)
 }
 
 // finish runs the last statements of a transaction and commits it.
-func (db *DB) finish(ctx context.Context, t *transaction, last []*statement) error {
-	end := &statement{text: commit}
-	err := t.send(ctx, append(last, end))
-	if err == nil && end.tag != "COMMIT" {
-		// A statement had failed, and somebody went on all the same.
-		return fmt.Errorf("the database answered %s to a COMMIT", end.tag)
+func (db *DB) finish(ctx context.Context, t *transaction, final []*statement) error {
+	commitStatement := &statement{text: commit}
+	err := t.send(ctx, append(final, commitStatement))
+	if err == nil && commitStatement.tag != "COMMIT" {
+		// A statement had failed, and fn ignored the error.
+		return fmt.Errorf("the database responded with %s to a COMMIT", commitStatement.tag)
 	}
 	if err == nil {
 		return nil
 	}
-	if refused(err) {
-		t.abandon(ctx)
+	if rejected(err) {
+		t.rollback(ctx)
 		return err
 	}
-	return db.settle(t, err)
+	return db.resolveCommit(t, err)
 }
 
-// settle finds out what became of a transaction whose COMMIT was not answered:
-// the database remembers, unless it has crashed since. Then the number of the
-// transaction may be that of another one by now.
-func (db *DB) settle(t *transaction, lost error) error {
+// resolveCommit finds out the outcome of a transaction whose COMMIT got no
+// response. The database remembers it, unless it has crashed since: then another
+// transaction may have the same id.
+func (db *DB) resolveCommit(t *transaction, lost error) error {
 	_ = t.conn.Close(context.Background())
 	if t.id == 0 || t.mark == nil {
-		return &unknownError{lost}
+		return &unknownOutcomeError{lost}
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), settleTime)
+	ctx, cancel := context.WithTimeout(context.Background(), resolveTimeout)
 	defer cancel()
 	for {
-		var same, status *string
+		var mark, status *string
 		err := db.reserve.QueryRow(ctx, `SELECT mark, CASE WHEN mark = $2 THEN pg_xact_status($1::text::xid8) END
-			FROM (SELECT (SELECT mark FROM recovery) AS mark) r`, fmt.Sprint(t.id), *t.mark).Scan(&same, &status)
+			FROM (SELECT (SELECT mark FROM recovery) AS mark) r`, fmt.Sprint(t.id), *t.mark).Scan(&mark, &status)
 		switch {
 		case err != nil:
-		case same == nil || *same != *t.mark:
-			return &unknownError{lost}
+		case mark == nil || *mark != *t.mark:
+			return &unknownOutcomeError{lost}
 		case status != nil && *status == "committed":
 			return nil
 		case status != nil && *status == "aborted":
-			return &awayError{lost}
+			return &unavailableError{lost}
 		}
 		if !clock.Sleep(ctx, 50*time.Millisecond) {
-			return &unknownError{lost}
+			return &unknownOutcomeError{lost}
 		}
 	}
 }
 
-// settleTime is how long the outcome of a COMMIT is asked for.
-const settleTime = 5 * time.Second
+// resolveTimeout is how long the database is asked for the outcome of a COMMIT.
+const resolveTimeout = 5 * time.Second
 
-// abandon ends a transaction without keeping anything of it.
-func (t *transaction) abandon(ctx context.Context) {
+// rollback rolls the transaction back.
+func (t *transaction) rollback(ctx context.Context) {
 	if !t.begun || t.conn.IsClosed() {
 		return
 	}

@@ -13,10 +13,11 @@ import (
 )
 
 // Backup writes a consistent copy of the database in a data directory to a new
-// file, also while a server uses it. The copy is on disk when it returns.
+// file. A server may be using the database. The copy is on disk when Backup
+// returns.
 func Backup(dir, target string) (err error) {
 	if _, err := os.Stat(target); err == nil {
-		return fmt.Errorf("%s exists already", target)
+		return fmt.Errorf("%s already exists", target)
 	}
 	raw, err := openConn(filepath.Join(dir, FileName), true)
 	if err != nil {
@@ -24,7 +25,7 @@ func Backup(dir, target string) (err error) {
 	}
 	c := newConn(raw)
 	defer func() { err = errors.Join(err, c.close()) }()
-	// query_only forbids VACUUM INTO too.
+	// query_only also forbids VACUUM INTO.
 	if err := c.run("PRAGMA query_only = 0"); err != nil {
 		return err
 	}
@@ -47,8 +48,8 @@ func Backup(dir, target string) (err error) {
 	return syncFile(filepath.Dir(target))
 }
 
-// Inspect checks that a file is a whole Stepmill database and returns the value
-// that tells which master key seals it.
+// Inspect checks that a file is an intact Stepmill database and returns the value
+// that identifies its master key.
 func Inspect(path string) (keyCheck []byte, err error) {
 	if info, err := os.Stat(path); err != nil {
 		return nil, err
@@ -64,11 +65,11 @@ func Inspect(path string) (keyCheck []byte, err error) {
 	verdict := ""
 	err = c.Query("PRAGMA integrity_check(1)", nil, func(r store.Row) error { return r.Scan(&verdict) })
 	if err != nil || verdict != "ok" {
-		return nil, fmt.Errorf("%s is not a whole SQLite database (%s)", path, cmp.Or(verdict, fmt.Sprint(err)))
+		return nil, fmt.Errorf("%s is not an intact SQLite database (%s)", path, cmp.Or(verdict, fmt.Sprint(err)))
 	}
 	err = c.Query("SELECT key_check FROM installation WHERE id = 1", nil, func(r store.Row) error { return r.Scan(&keyCheck) })
 	if err != nil || keyCheck == nil {
-		return nil, fmt.Errorf("%s is not a backup of Stepmill", path)
+		return nil, fmt.Errorf("%s is not a Stepmill backup", path)
 	}
 	return keyCheck, nil
 }

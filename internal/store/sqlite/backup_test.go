@@ -18,7 +18,7 @@ import (
 	"github.com/stepmill/stepmill/internal/store/sqlite"
 )
 
-// install writes what makes a database one of Stepmill.
+// install makes the database a Stepmill installation.
 func install(c store.Conn) error {
 	_, err := c.Exec(`INSERT INTO installation VALUES (1, 'ws_1', $1, 0, NULL)`, []byte("check"))
 	return err
@@ -39,7 +39,7 @@ func TestBackupsUnderLoad(t *testing.T) {
 		running.Go(func() {
 			for range work {
 				n := acked[i].Load() + 1
-				if err := db.Write(context.Background(), put(fmt.Sprintf("%d-%d", i, n))); err != nil {
+				if err := db.Write(context.Background(), putKey(fmt.Sprintf("%d-%d", i, n))); err != nil {
 					t.Error(err)
 					return
 				}
@@ -64,7 +64,7 @@ func TestBackupsUnderLoad(t *testing.T) {
 	close(work)
 	running.Wait()
 
-	// The last one goes on as a database of its own.
+	// The last backup is used as a database.
 	restored := t.TempDir()
 	last := filepath.Join(target, fmt.Sprintf("%d.db", backups-1))
 	if err := os.Rename(last, filepath.Join(restored, sqlite.FileName)); err != nil {
@@ -73,7 +73,7 @@ func TestBackupsUnderLoad(t *testing.T) {
 	checkIntegrity(t, outside(t, filepath.Join(restored, sqlite.FileName)))
 	again := open(t, restored)
 	before := len(keys(t, again))
-	if err := again.Write(t.Context(), put("after the restore")); err != nil {
+	if err := again.Write(t.Context(), putKey("after the restore")); err != nil {
 		t.Fatal(err)
 	}
 	if got := len(keys(t, again)); got != before+1 || before < burst {
@@ -81,8 +81,8 @@ func TestBackupsUnderLoad(t *testing.T) {
 	}
 }
 
-// checkBackup checks that a copy is whole, holds every row that was
-// acknowledged before it was begun, and none without those before it.
+// checkBackup checks that a copy is intact and contains a prefix of each writer's
+// rows, including every row acknowledged before the backup began.
 func checkBackup(t *testing.T, path string, acked []int64) {
 	t.Helper()
 	if check, err := sqlite.Inspect(path); err != nil || string(check) != "check" {
@@ -100,7 +100,7 @@ func checkBackup(t *testing.T, path string, acked []int64) {
 			t.Fatal(err)
 		}
 		if got[1] != fmt.Sprint(want) {
-			t.Errorf("writer %d: %s of the %d rows that were acknowledged before are in the copy", i, got[1], want)
+			t.Errorf("writer %d: the copy contains %s of the %d rows acknowledged before", i, got[1], want)
 		}
 		whole, err := query(conn, `SELECT workspace_id FROM usage WHERE workspace_id = $1`, fmt.Sprintf("%d-%s", i, got[0]))
 		if err != nil || got[0] != "0" && len(whole) != 1 {
@@ -109,7 +109,7 @@ func checkBackup(t *testing.T, path string, acked []int64) {
 	}
 }
 
-func TestABackupOverwritesNothing(t *testing.T) {
+func TestBackupDoesNotOverwrite(t *testing.T) {
 	t.Parallel()
 	dir, target := newDir(t), filepath.Join(t.TempDir(), "backup.db")
 	for path, content := range map[string]string{target: "precious", target + ".partial": "left by a crash"} {
@@ -127,20 +127,20 @@ func TestABackupOverwritesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := sqlite.Backup(dir, target); err != nil {
-		t.Errorf("what was left of an earlier backup is in the way: %v", err)
+		t.Errorf("a leftover of an earlier backup is in the way: %v", err)
 	}
 	if _, err := os.Stat(target + ".partial"); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the partial file: %v", err)
 	}
 	if err := sqlite.Backup(t.TempDir(), target+"2"); err == nil {
-		t.Error("a backup of nothing was made")
+		t.Error("a missing database was backed up")
 	}
 	if err := sqlite.Backup(dir, filepath.Join(t.TempDir(), "missing", "backup.db")); err == nil {
-		t.Error("a backup was made where there is no directory")
+		t.Error("a backup was written to a missing directory")
 	}
 }
 
-func TestInspectRefusesWhatIsNoBackup(t *testing.T) {
+func TestInspectRejectsOtherFiles(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	path := func(name string) string { return filepath.Join(dir, name) }
@@ -155,9 +155,9 @@ func TestInspectRefusesWhatIsNoBackup(t *testing.T) {
 	write("zeros", make([]byte, 1<<16))
 	write("truncated", whole[:len(whole)/2])
 	write("without its first page", whole[4096:])
-	write("damaged", hollowed(whole, 4096))
-	write("damaged at its end", hollowed(whole, len(whole)-4096))
-	content, err := template()
+	write("damaged", corruptPages(whole, 4096))
+	write("damaged at its end", corruptPages(whole, len(whole)-4096))
+	content, err := os.ReadFile(filepath.Join(newDir(t), sqlite.FileName))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -183,18 +183,18 @@ func TestInspectRefusesWhatIsNoBackup(t *testing.T) {
 		t.Errorf("a backup: %q, %v", check, err)
 	}
 	if after, err := os.ReadFile(path("whole")); err != nil || !bytes.Equal(after, whole) {
-		t.Errorf("looking at a backup changed it: %v", err)
+		t.Errorf("Inspect changed the backup: %v", err)
 	}
 }
 
-// newBackup makes a backup of a database with some rows.
+// newBackup creates a backup of a database with some rows.
 func newBackup(t *testing.T, path string) []byte {
 	t.Helper()
 	dir := newDir(t)
 	db := open(t, dir)
 	err := db.Write(t.Context(), func(c store.Conn) error {
 		for _, key := range numbered("a row of some length ", 2000) {
-			if err := put(key)(c); err != nil {
+			if err := putKey(key)(c); err != nil {
 				return err
 			}
 		}
@@ -210,8 +210,9 @@ func newBackup(t *testing.T, path string) []byte {
 	return content
 }
 
-// hollowed returns the content without the heads of its pages from a place on.
-func hollowed(content []byte, from int) []byte {
+// corruptPages returns the content with the headers of its pages cleared from a
+// position on.
+func corruptPages(content []byte, from int) []byte {
 	damaged := bytes.Clone(content)
 	for at := from; at < len(damaged); at += 4096 {
 		clear(damaged[at : at+8])

@@ -11,16 +11,16 @@ import (
 	"github.com/stepmill/stepmill/internal/store"
 )
 
-// conn implements store.Conn on one connection. It keeps every statement
-// prepared: the store has a fixed number of them.
+// conn implements store.Conn on one connection. It caches all prepared
+// statements: the store has a fixed number of them.
 type conn struct {
 	raw        *sqlite.Conn
 	statements map[string]*statement
 }
 
-// statement is a prepared statement with, for each of its parameters in the
-// order SQLite numbers them, the index of the argument it stands for. SQLite
-// takes $1 as a name and numbers names as they appear.
+// statement is a prepared statement. For each parameter, in SQLite's order,
+// params has the index of its argument. SQLite treats $1 as a name and numbers
+// names in the order in which they appear.
 type statement struct {
 	raw    *sqlite.Stmt
 	params []int
@@ -82,7 +82,7 @@ func (c *conn) Tally(text string, n int64, args []any, each func(store.Row) erro
 	return c.Query(text, append([]any{n}, args...), each)
 }
 
-// Lock implements store.Conn. There is one writer: nobody else is in its way.
+// Lock implements store.Conn. It does nothing, because there is only one writer.
 func (c *conn) Lock(store.Lock) error { return nil }
 
 // Query implements store.Conn.
@@ -95,7 +95,7 @@ func (c *conn) Query(text string, args []any, each func(store.Row) error) (err e
 		return err
 	}
 	defer func() {
-		// Reset reports the error of the last step once more.
+		// Reset returns the error of the last step again.
 		if resetErr := s.raw.Reset(); err == nil {
 			err = resetErr
 		}
@@ -199,14 +199,13 @@ func (r row) scanOne(i int, dest any) error {
 	return nil
 }
 
-// run executes a statement that returns nothing of interest.
+// run executes a statement whose result is not needed.
 func (c *conn) run(text string) error {
 	_, err := c.Exec(text)
 	return err
 }
 
-// finalize gives back every prepared statement: a connection closes only
-// without them.
+// finalize closes all prepared statements, as a connection must before it closes.
 func (c *conn) finalize() {
 	for _, s := range c.statements {
 		_ = s.raw.Finalize()

@@ -10,7 +10,7 @@ import (
 	"github.com/stepmill/stepmill/internal/store"
 )
 
-func TestParametersAreFoundByTheirNumber(t *testing.T) {
+func TestNumberedParameters(t *testing.T) {
 	t.Parallel()
 	db := open(t, newDir(t))
 	for statement, want := range map[string][]string{
@@ -20,7 +20,7 @@ func TestParametersAreFoundByTheirNumber(t *testing.T) {
 		`SELECT '$1'`:                          {"$1"},
 		`SELECT $1 UNION ALL SELECT $2 || $11`: {"a", "bk"},
 	} {
-		for range 2 { // the second time from the statements that are kept
+		for range 2 { // the second time from the cache
 			var got []string
 			err := db.Read(t.Context(), func(c store.Conn) (err error) {
 				got, err = column(c, statement, "a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k")
@@ -37,12 +37,12 @@ func TestParametersAreFoundByTheirNumber(t *testing.T) {
 			return err
 		})
 		if err == nil {
-			t.Errorf("%s: went through", name)
+			t.Errorf("%s: succeeded", name)
 		}
 	}
 }
 
-func TestWhatIsBoundDoesNotStay(t *testing.T) {
+func TestBindingsDoNotLeak(t *testing.T) {
 	t.Parallel()
 	err := open(t, newDir(t)).Read(t.Context(), func(c store.Conn) error {
 		for _, arg := range []any{"text", nil, "other"} {
@@ -55,7 +55,7 @@ func TestWhatIsBoundDoesNotStay(t *testing.T) {
 				want = arg.(string)
 			}
 			if got != want {
-				t.Errorf("%v came back as %q", arg, got)
+				t.Errorf("%v was read as %q", arg, got)
 			}
 		}
 		return nil
@@ -65,7 +65,7 @@ func TestWhatIsBoundDoesNotStay(t *testing.T) {
 	}
 }
 
-func TestValuesComeBackAsTheyWent(t *testing.T) {
+func TestValueRoundTrip(t *testing.T) {
 	t.Parallel()
 	type values struct {
 		Text, EmptyText   string
@@ -105,7 +105,7 @@ func TestValuesComeBackAsTheyWent(t *testing.T) {
 	}
 }
 
-func TestAnErrorOfARowEndsTheQuery(t *testing.T) {
+func TestRowErrorStopsTheQuery(t *testing.T) {
 	t.Parallel()
 	stop := errors.New("enough")
 	err := open(t, newDir(t)).Read(t.Context(), func(c store.Conn) error {
@@ -130,11 +130,11 @@ func TestAnErrorOfARowEndsTheQuery(t *testing.T) {
 	}
 }
 
-func TestExecTellsHowManyRowsItChanged(t *testing.T) {
+func TestExecReturnsAffectedRows(t *testing.T) {
 	t.Parallel()
 	err := open(t, newDir(t)).Write(t.Context(), func(c store.Conn) error {
 		for _, key := range []string{"a", "b", "c"} {
-			if err := put(key)(c); err != nil {
+			if err := putKey(key)(c); err != nil {
 				return err
 			}
 		}

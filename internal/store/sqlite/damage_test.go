@@ -15,28 +15,28 @@ import (
 	"github.com/stepmill/stepmill/internal/store/sqlite"
 )
 
-// inFile is how many rows are in the file of a crashed process.
+// inFile is the number of rows in the file of a crashed process.
 const inFile = 800
 
-// crashed is what a process leaves that ended without closing its files: the
+// crashedFiles are the files of a process that ended without closing them: the
 // first rows are in the file, the last ones only in the log.
-type crashed struct {
+type crashedFiles struct {
 	file, log []byte
 	rows      []string
 }
 
-func newCrashed(t *testing.T) (c crashed) {
+func newCrashedFiles(t *testing.T) (c crashedFiles) {
 	t.Helper()
 	dir := newDir(t)
 	db := open(t, dir)
 	c.rows = numbered("row with a text of some length ", 1200)
-	for at := 0; at < len(c.rows); at += 100 { // a commit for each hundred
+	for at := 0; at < len(c.rows); at += 100 { // one commit per hundred rows
 		if at == inFile {
 			db.Checkpoint()
 		}
 		err := db.Write(t.Context(), func(conn store.Conn) error {
 			for _, key := range c.rows[at : at+100] {
-				if err := put(key)(conn); err != nil {
+				if err := putKey(key)(conn); err != nil {
 					return err
 				}
 			}
@@ -57,8 +57,8 @@ func newCrashed(t *testing.T) (c crashed) {
 	return c
 }
 
-// reopen starts on the files and returns the rows, or an error for a refusal.
-func (c crashed) reopen(t *testing.T) ([]string, error) {
+// reopen opens the files and returns the rows, or an error if they are rejected.
+func (c crashedFiles) reopen(t *testing.T) ([]string, error) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), sqlite.FileName)
 	for name, content := range map[string][]byte{path: c.file, path + "-wal": c.log} {
@@ -78,9 +78,9 @@ func (c crashed) reopen(t *testing.T) ([]string, error) {
 	return got, <-ended
 }
 
-func TestAfterACrash(t *testing.T) {
+func TestOpenAfterCrash(t *testing.T) {
 	t.Parallel()
-	whole := newCrashed(t)
+	whole := newCrashedFiles(t)
 
 	t.Run("nothing is lost", func(t *testing.T) {
 		if got, err := whole.reopen(t); err != nil || !slices.Equal(got, whole.rows) {
@@ -88,11 +88,11 @@ func TestAfterACrash(t *testing.T) {
 		}
 	})
 
-	// What holds a page together is damaged: SQLite has no sums of the contents.
-	t.Run("a damaged file is refused", func(t *testing.T) {
+	// Only page structures are damaged: SQLite has no checksums of the contents.
+	t.Run("a damaged file is rejected", func(t *testing.T) {
 		seed := rand.Uint64()
 		t.Logf("seed %d", seed)
-		random, refused := rand.New(rand.NewPCG(seed, 0)), 0
+		random, rejected := rand.New(rand.NewPCG(seed, 0)), 0
 		pageSize := int(binary.BigEndian.Uint16(whole.file[16:]))
 		for range 20 {
 			page, offset := random.IntN(len(whole.file)/pageSize), random.IntN(8)
@@ -101,17 +101,17 @@ func TestAfterACrash(t *testing.T) {
 			damaged.file[page*pageSize+offset] ^= byte(1 + random.IntN(255))
 			got, err := damaged.reopen(t)
 			if err != nil {
-				refused++
+				rejected++
 			} else if !slices.Equal(got, whole.rows) {
 				t.Errorf("page %d, byte %d: served %d rows of %d", page+1, offset, len(got), len(whole.rows))
 			}
 		}
-		if refused == 0 {
-			t.Error("nothing was refused")
+		if rejected == 0 {
+			t.Error("nothing was rejected")
 		}
 	})
 
-	// The log has sums: it ends where they are wrong.
+	// The log has checksums and ends at the first wrong one.
 	t.Run("a damaged log ends at the damage", func(t *testing.T) {
 		for _, at := range []int{0, 40, len(whole.log) / 2, len(whole.log) - 100} {
 			damaged := whole
@@ -124,7 +124,7 @@ func TestAfterACrash(t *testing.T) {
 		}
 	})
 
-	t.Run("a torn log ends with its last whole commit", func(t *testing.T) {
+	t.Run("a torn log ends with its last complete commit", func(t *testing.T) {
 		for cut := range 8 {
 			torn := whole
 			torn.log = whole.log[:len(whole.log)*cut/8+cut]
@@ -136,7 +136,7 @@ func TestAfterACrash(t *testing.T) {
 	})
 }
 
-func TestGarbageIsRefused(t *testing.T) {
+func TestOpenRejectsGarbage(t *testing.T) {
 	t.Parallel()
 	dir, content := t.TempDir(), strings.Repeat("This is no database. ", 1000)
 	if err := os.WriteFile(filepath.Join(dir, sqlite.FileName), []byte(content), 0o600); err != nil {
@@ -152,8 +152,9 @@ func TestGarbageIsRefused(t *testing.T) {
 	}
 }
 
-// A file that is too large to be checked before serving is checked meanwhile.
-func TestDamageFoundWhileServingEndsIt(t *testing.T) {
+// TestRunStopsOnDamage checks a file that is too large to be checked before
+// serving.
+func TestRunStopsOnDamage(t *testing.T) {
 	t.Parallel()
 	whole := newBackup(t, filepath.Join(t.TempDir(), "whole"))
 	for name, tc := range map[string]struct {
@@ -161,9 +162,9 @@ func TestDamageFoundWhileServingEndsIt(t *testing.T) {
 		stopped bool
 		fails   bool
 	}{
-		"a damaged file":                     {content: hollowed(whole, len(whole)-4096), fails: true},
+		"a damaged file":                     {content: corruptPages(whole, len(whole)-4096), fails: true},
 		"a whole file":                       {content: whole},
-		"a check that the end has overtaken": {content: hollowed(whole, len(whole)-4096), stopped: true},
+		"a check that the end has overtaken": {content: corruptPages(whole, len(whole)-4096), stopped: true},
 	} {
 		dir := t.TempDir()
 		if err := os.WriteFile(filepath.Join(dir, sqlite.FileName), tc.content, 0o600); err != nil {
@@ -181,7 +182,7 @@ func TestDamageFoundWhileServingEndsIt(t *testing.T) {
 		ended := make(chan error, 1)
 		go func() { ended <- db.Run(ctx) }()
 		if !tc.fails && !tc.stopped {
-			if err := db.Write(t.Context(), put("served meanwhile")); err != nil {
+			if err := db.Write(t.Context(), putKey("served meanwhile")); err != nil {
 				t.Errorf("%s: %v", name, err)
 			}
 			stop()
@@ -191,6 +192,6 @@ func TestDamageFoundWhileServingEndsIt(t *testing.T) {
 		if (err != nil) != tc.fails || tc.fails && !strings.Contains(err.Error(), "stepmill restore") {
 			t.Errorf("%s: got %v", name, err)
 		}
-		isFault(t, name+": a write afterwards", db.Write(t.Context(), put("x")), fault.Unavailable)
+		isFault(t, name+": a write afterwards", db.Write(t.Context(), putKey("x")), fault.Unavailable)
 	}
 }

@@ -7,12 +7,12 @@ import (
 	"testing"
 )
 
-// The numbers are those of statfs(2).
-func TestNetworkFilesystemsAreRefused(t *testing.T) {
+// TestNetworkFilesystemsAreRejected uses the magic numbers of statfs(2).
+func TestNetworkFilesystemsAreRejected(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
 		kind uint32
-		name string // empty: local
+		name string // empty for a local one
 	}{
 		{0x6969, "NFS"},
 		{0x517B, "SMB"},
@@ -28,15 +28,15 @@ func TestNetworkFilesystemsAreRefused(t *testing.T) {
 		{0x01021994, ""}, // tmpfs
 		{0x794C7630, ""}, // overlayfs
 	} {
-		err := refuseNetwork("/data", tc.kind)
+		err := rejectNetwork("/data", tc.kind)
 		if (err != nil) != (tc.name != "") {
 			t.Errorf("%#x: got %v", tc.kind, err)
 		}
 		if err != nil && (!strings.Contains(err.Error(), "("+tc.name+")") || !strings.Contains(err.Error(), "/data")) {
-			t.Errorf("%#x: the message does not say what and where: %v", tc.kind, err)
+			t.Errorf("%#x: the message does not name the file system and the directory: %v", tc.kind, err)
 		}
 	}
 	if err := checkFilesystem(t.TempDir()); err != nil {
-		t.Errorf("the directory for temporary files: %v", err)
+		t.Errorf("the temporary directory: %v", err)
 	}
 }

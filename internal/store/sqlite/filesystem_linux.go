@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// networkFilesystems are those where file locks or flushes may not do what
-// SQLite needs.
+// networkFilesystems are those where file locks or flushes may not be reliable
+// enough for SQLite.
 var networkFilesystems = map[uint32]string{
 	0x6969:     "NFS",
 	0x517B:     "SMB",
@@ -24,14 +24,14 @@ func checkFilesystem(dir string) error {
 	var info unix.Statfs_t
 	switch err := unix.Statfs(dir, &info); {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil // there is nothing to lose; what opens the file says so
+		return nil // there is nothing to lose; opening the file will fail
 	case err != nil:
-		return fmt.Errorf("look at the file system of %s: %w", dir, err)
+		return fmt.Errorf("inspect the file system of %s: %w", dir, err)
 	}
-	return refuseNetwork(dir, uint32(info.Type))
+	return rejectNetwork(dir, uint32(info.Type))
 }
 
-func refuseNetwork(dir string, kind uint32) error {
+func rejectNetwork(dir string, kind uint32) error {
 	if name, ok := networkFilesystems[kind]; ok {
 		return fmt.Errorf("%s is on a network file system (%s), where committed data can be lost: choose a local --data-dir", dir, name)
 	}

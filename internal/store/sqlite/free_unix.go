@@ -4,7 +4,7 @@ package sqlite
 
 import "golang.org/x/sys/unix"
 
-// freeBytes is what we may still write to the file system of a file.
+// freeBytes returns the space left for this process on a file's file system.
 func freeBytes(path string) int64 {
 	var info unix.Statfs_t
 	if err := unix.Statfs(path, &info); err != nil {

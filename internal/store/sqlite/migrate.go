@@ -19,10 +19,10 @@ import (
 //go:embed migrations/*.sql
 var migrations embed.FS
 
-// ErrMissing says that a data directory holds no database.
+// ErrMissing means that a data directory contains no database.
 var ErrMissing = errors.New("there is no Stepmill data here yet")
 
-// prepare makes sure that the file exists with the schema of this binary.
+// prepare makes sure that the file exists and has the schema of this binary.
 func prepare(ctx context.Context, path string, migrate bool) (err error) {
 	if _, statErr := os.Stat(path); errors.Is(statErr, fs.ErrNotExist) {
 		if !migrate {
@@ -33,7 +33,7 @@ func prepare(ctx context.Context, path string, migrate bool) (err error) {
 		}
 	}
 	// auto_vacuum can only be chosen before the first table.
-	// In a URI, characters such as # and ? of the path would have a meaning.
+	// The path is escaped because # and ? have a meaning in a URI.
 	uri := "file:" + (&url.URL{Path: path}).EscapedPath()
 	db, err := sql.Open("sqlite", uri+"?_pragma=busy_timeout(5000)&_pragma=auto_vacuum(2)&_pragma=journal_mode(wal)&_pragma=synchronous(full)")
 	if err != nil {
@@ -66,8 +66,8 @@ func prepare(ctx context.Context, path string, migrate bool) (err error) {
 	return nil
 }
 
-// createPrivate makes the file readable for its owner alone; SQLite gives its
-// other files the same rights.
+// createPrivate creates the file readable only by its owner; SQLite gives its
+// other files the same mode.
 func createPrivate(path string) error {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {

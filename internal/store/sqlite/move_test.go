@@ -15,24 +15,24 @@ import (
 	"github.com/stepmill/stepmill/internal/store/sqlite"
 )
 
-// A frozen view stays what it was while others write.
-func TestFrozen(t *testing.T) {
+// TestReadSnapshot checks that a snapshot does not change while others write.
+func TestReadSnapshot(t *testing.T) {
 	t.Parallel()
 	db := open(t, newDir(t))
-	if err := db.Write(t.Context(), put("before")); err != nil {
+	if err := db.Write(t.Context(), putKey("before")); err != nil {
 		t.Fatal(err)
 	}
-	err := db.Frozen(t.Context(), func(c store.Conn) error {
+	err := db.ReadSnapshot(t.Context(), func(c store.Conn) error {
 		for range 3 {
 			if got, err := column(c, allKeys); err != nil || !slices.Equal(got, []string{"before"}) {
-				t.Errorf("it shows %v, %v", got, err)
+				t.Errorf("the snapshot contains %v, %v", got, err)
 			}
-			if err := db.Write(t.Context(), put(time.Now().String())); err != nil {
+			if err := db.Write(t.Context(), putKey(time.Now().String())); err != nil {
 				return err
 			}
 		}
 		if _, err := c.Exec(`DELETE FROM usage`); err == nil {
-			t.Error("it can be written to")
+			t.Error("the snapshot is writable")
 		}
 		return nil
 	})
@@ -44,32 +44,31 @@ func TestFrozen(t *testing.T) {
 	}
 }
 
-func TestFrozenEndsWithItsContext(t *testing.T) {
+func TestReadSnapshotStopsWithContext(t *testing.T) {
 	t.Parallel()
 	db := open(t, newDir(t))
 	ctx, cancel := context.WithCancel(t.Context())
-	err := db.Frozen(ctx, func(c store.Conn) error {
+	err := db.ReadSnapshot(ctx, func(c store.Conn) error {
 		cancel()
 		_, err := column(c, `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT max(i) FROM n`)
 		return err
 	})
 	if err == nil {
-		t.Error("it went on")
+		t.Error("the read was not interrupted")
 	}
 	failed := errors.New("failed")
-	if err := db.Frozen(t.Context(), func(store.Conn) error { return failed }); !errors.Is(err, failed) {
+	if err := db.ReadSnapshot(t.Context(), func(store.Conn) error { return failed }); !errors.Is(err, failed) {
 		t.Errorf("got %v", err)
 	}
 }
 
-// archived is the export of a database that an installation is made of with
-// these keys.
-func archived(t *testing.T, keys []string) []byte {
+// exportOf returns the export of an installation with these keys.
+func exportOf(t *testing.T, keys []string) []byte {
 	t.Helper()
 	db := open(t, newDir(t))
 	err := db.Write(t.Context(), func(c store.Conn) error {
 		for _, key := range keys {
-			if err := put(key)(c); err != nil {
+			if err := putKey(key)(c); err != nil {
 				return err
 			}
 		}
@@ -89,7 +88,7 @@ func archived(t *testing.T, keys []string) []byte {
 	return file.Bytes()
 }
 
-func imports(t *testing.T, db store.Mover, file []byte) error {
+func importFile(t *testing.T, db store.Mover, file []byte) error {
 	t.Helper()
 	r, err := archive.NewReader(bytes.NewReader(file))
 	if err != nil {
@@ -98,49 +97,48 @@ func imports(t *testing.T, db store.Mover, file []byte) error {
 	return store.Import(t.Context(), db, r, time.Now())
 }
 
-// A disk that fills up while an import writes leaves what was there before:
-// nothing.
+// TestImportOnAFullDisk checks that a failed import leaves the database empty.
 func TestImportOnAFullDisk(t *testing.T) {
 	t.Parallel()
-	file, to := archived(t, numbered("a row of some length ", 5000)), open(t, newDir(t))
+	file, to := exportOf(t, numbered("a row of some length ", 5000)), open(t, newDir(t))
 	limitPages(t, to, 20)
-	isFault(t, "an import to a full disk", imports(t, to, file), fault.StorageFull)
-	if half, err := store.New(to, store.Notify{}).Half(t.Context()); half || err != nil {
-		t.Errorf("half of it is left: %t, %v", half, err)
+	isFault(t, "an import to a full disk", importFile(t, to, file), fault.StorageFull)
+	if incomplete, err := store.New(to, store.Notify{}).ImportIncomplete(t.Context()); incomplete || err != nil {
+		t.Errorf("the import is incomplete: %t, %v", incomplete, err)
 	}
 	if got := keys(t, to); len(got) != 0 {
 		t.Errorf("%d rows are left", len(got))
 	}
 	limitPages(t, to, 1000)
-	if err := imports(t, to, file); err != nil {
-		t.Errorf("after there was room again: %v", err)
+	if err := importFile(t, to, file); err != nil {
+		t.Errorf("after space was freed: %v", err)
 	}
 	if got := keys(t, to); len(got) != 5000 {
 		t.Errorf("%d rows", len(got))
 	}
 }
 
-// weighing notes the most that one unit writes.
-type weighing struct {
+// measuringDriver records the largest transaction.
+type measuringDriver struct {
 	*sqlite.DB
 	rows, bytes int
 }
 
-func (d *weighing) Write(ctx context.Context, fn func(store.Conn) error) error {
+func (d *measuringDriver) Write(ctx context.Context, fn func(store.Conn) error) error {
 	return d.DB.Write(ctx, func(c store.Conn) error {
-		w := &scale{Conn: c}
+		w := &measuringConn{Conn: c}
 		err := fn(w)
 		d.rows, d.bytes = max(d.rows, w.rows), max(d.bytes, w.bytes)
 		return err
 	})
 }
 
-type scale struct {
+type measuringConn struct {
 	store.Conn
 	rows, bytes int
 }
 
-func (s *scale) Do(statement string, args ...any) error {
+func (s *measuringConn) Do(statement string, args ...any) error {
 	for _, arg := range args {
 		if text, ok := arg.(string); ok {
 			s.bytes += len(text)
@@ -151,7 +149,7 @@ func (s *scale) Do(statement string, args ...any) error {
 	return err
 }
 
-func TestUnitsOfAnImportAreBounded(t *testing.T) {
+func TestImportTransactionsAreBounded(t *testing.T) {
 	t.Parallel()
 	const row = 100_000
 	for name, test := range map[string]struct {
@@ -161,12 +159,12 @@ func TestUnitsOfAnImportAreBounded(t *testing.T) {
 		"many":  {numbered("x", 2001), 500, 500 * 20},
 		"large": {numbered(strings.Repeat("x", row), 50), 30, 1<<20 + row},
 	} {
-		to := &weighing{DB: open(t, newDir(t))}
-		if err := imports(t, to, archived(t, test.keys)); err != nil {
+		to := &measuringDriver{DB: open(t, newDir(t))}
+		if err := importFile(t, to, exportOf(t, test.keys)); err != nil {
 			t.Fatal(err)
 		}
 		if to.rows > test.rows || to.bytes > test.bytes+200 {
-			t.Errorf("%s: a unit has %d rows and %d bytes", name, to.rows, to.bytes)
+			t.Errorf("%s: a transaction has %d rows and %d bytes", name, to.rows, to.bytes)
 		}
 		if got := len(keys(t, to.DB)); got != len(test.keys) {
 			t.Errorf("%s: %d rows", name, got)

@@ -20,7 +20,7 @@ import (
 	"github.com/stepmill/stepmill/internal/store/sqlite"
 )
 
-func TestSettingsAreInForce(t *testing.T) {
+func TestSettingsAreApplied(t *testing.T) {
 	t.Parallel()
 	db := open(t, newDir(t))
 	for name, tc := range map[string]struct {
@@ -51,8 +51,9 @@ func TestSettingsAreInForce(t *testing.T) {
 	}
 }
 
-// The setting must survive what changes it for a moment.
-func TestTheWriterStillWaitsForLocksAfterACheckpoint(t *testing.T) {
+// TestBusyTimeoutAfterCheckpoint checks that the timeout is restored after a
+// checkpoint changed it.
+func TestBusyTimeoutAfterCheckpoint(t *testing.T) {
 	t.Parallel()
 	db := open(t, newDir(t))
 	db.Checkpoint()
@@ -66,9 +67,10 @@ func TestTheWriterStillWaitsForLocksAfterACheckpoint(t *testing.T) {
 	}
 }
 
-// Both ways to open a file use the library that is compiled in. Versions before
-// 3.51.3 can damage a file when a checkpoint and a write meet.
-func TestTheLibraryIsRecent(t *testing.T) {
+// TestLibraryVersion checks the version of SQLite for both ways to open a file.
+// Versions before 3.51.3 can damage a file when a checkpoint and a write
+// coincide.
+func TestLibraryVersion(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "x.db")
 	pool, err := sql.Open("sqlite", path)
@@ -97,14 +99,14 @@ func TestTheLibraryIsRecent(t *testing.T) {
 	}
 }
 
-func TestOnlyTheOwnerCanReadTheFiles(t *testing.T) {
+func TestFileModes(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS == "windows" {
-		t.Skip("files have no modes there")
+		t.Skip("no file modes on this system")
 	}
 	dir := t.TempDir()
-	db := open(t, dir) // not from the template: this makes the file
-	if err := db.Write(t.Context(), put("x")); err != nil {
+	db := open(t, dir) // not the template: this creates the file
+	if err := db.Write(t.Context(), putKey("x")); err != nil {
 		t.Fatal(err)
 	}
 	backup := filepath.Join(t.TempDir(), "backup.db")
@@ -123,11 +125,11 @@ func TestOnlyTheOwnerCanReadTheFiles(t *testing.T) {
 	}
 }
 
-func TestACleanStopLeavesOneFile(t *testing.T) {
+func TestCleanShutdownLeavesOneFile(t *testing.T) {
 	t.Parallel()
 	dir := newDir(t)
 	db, stop := start(t, dir)
-	if err := errors.Join(db.Write(t.Context(), put("x")), stop()); err != nil {
+	if err := errors.Join(db.Write(t.Context(), putKey("x")), stop()); err != nil {
 		t.Fatal(err)
 	}
 	entries, err := os.ReadDir(dir)
@@ -139,7 +141,7 @@ func TestACleanStopLeavesOneFile(t *testing.T) {
 	}
 }
 
-func TestPathsMayHoldAnyCharacter(t *testing.T) {
+func TestSpecialCharactersInPaths(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"a#b c?d=e&f", "100%25 %41 a+b;Ü'"} {
 		dir := filepath.Join(t.TempDir(), name)
@@ -147,7 +149,7 @@ func TestPathsMayHoldAnyCharacter(t *testing.T) {
 			t.Fatal(err)
 		}
 		db, stop := start(t, dir)
-		err := db.Write(t.Context(), put("x"))
+		err := db.Write(t.Context(), putKey("x"))
 		backup := filepath.Join(dir, "backup of "+name)
 		err = errors.Join(err, sqlite.Backup(dir, backup), stop())
 		if err != nil {
@@ -161,7 +163,7 @@ func TestPathsMayHoldAnyCharacter(t *testing.T) {
 	}
 }
 
-func TestWithoutMigrationNothingIsMade(t *testing.T) {
+func TestOpenWithoutMigrateCreatesNothing(t *testing.T) {
 	t.Parallel()
 	empty := t.TempDir()
 	for name, dir := range map[string]string{"an empty directory": empty, "no directory": filepath.Join(empty, "missing")} {
@@ -173,11 +175,11 @@ func TestWithoutMigrationNothingIsMade(t *testing.T) {
 		t.Errorf("left behind: %v, %v", entries, err)
 	}
 	if _, err := sqlite.Open(t.Context(), filepath.Join(empty, "missing"), sqlite.Options{Migrate: true}); err == nil {
-		t.Error("a directory that is missing was opened")
+		t.Error("a missing directory was opened")
 	}
 }
 
-func TestTheSchemaMustFit(t *testing.T) {
+func TestSchemaVersions(t *testing.T) {
 	t.Parallel()
 	t.Run("newer", func(t *testing.T) {
 		t.Parallel()
@@ -202,7 +204,7 @@ func TestTheSchemaMustFit(t *testing.T) {
 		if _, err := sqlite.Open(t.Context(), dir, sqlite.Options{}); err == nil || !strings.Contains(err.Error(), "start the server once") {
 			t.Errorf("got %v", err)
 		}
-		if err := open(t, dir).Write(t.Context(), put("x")); err != nil {
+		if err := open(t, dir).Write(t.Context(), putKey("x")); err != nil {
 			t.Errorf("after the migration: %v", err)
 		}
 	})
@@ -217,7 +219,7 @@ func TestTheSchemaMustFit(t *testing.T) {
 		ctx, stop := context.WithCancel(context.Background())
 		ended := make(chan error, 1)
 		go func() { ended <- second.Run(ctx) }()
-		err = second.Write(t.Context(), put("by a command"))
+		err = second.Write(t.Context(), putKey("by a command"))
 		stop()
 		if err := errors.Join(err, <-ended); err != nil {
 			t.Error(err)
@@ -228,8 +230,9 @@ func TestTheSchemaMustFit(t *testing.T) {
 	})
 }
 
-// A command writes while the server does: neither is told that the file is busy.
-func TestTwoCanWriteAtTheSameTime(t *testing.T) {
+// TestTwoProcessesWrite checks that a command and the server can write at the
+// same time without a busy error.
+func TestTwoProcessesWrite(t *testing.T) {
 	t.Parallel()
 	const writers, each = 16, 25
 	dir := newDir(t)
@@ -239,7 +242,7 @@ func TestTwoCanWriteAtTheSameTime(t *testing.T) {
 		for j := range writers {
 			running.Go(func() {
 				for n := range each {
-					if err := db.Write(t.Context(), put(fmt.Sprint(i, "-", j, "-", n))); err != nil {
+					if err := db.Write(t.Context(), putKey(fmt.Sprint(i, "-", j, "-", n))); err != nil {
 						t.Errorf("database %d: %v", i, err)
 					}
 				}

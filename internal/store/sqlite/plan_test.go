@@ -13,45 +13,46 @@ import (
 	"github.com/stepmill/stepmill/internal/clock"
 	"github.com/stepmill/stepmill/internal/paging"
 	"github.com/stepmill/stepmill/internal/run"
+	"github.com/stepmill/stepmill/internal/search"
 	"github.com/stepmill/stepmill/internal/store"
 	"github.com/stepmill/stepmill/internal/store/sqlite"
 	"github.com/stepmill/stepmill/internal/workflow"
 )
 
-// planned is a driver that notes how SQLite means to answer each query.
-type planned struct {
+// planningDriver records SQLite's plan for each query.
+type planningDriver struct {
 	*sqlite.DB
 	plans []string
 }
 
-func (d *planned) Read(ctx context.Context, fn func(store.Conn) error) error {
-	return d.DB.Read(ctx, func(c store.Conn) error { return fn(plannedConn{c, d}) })
+func (d *planningDriver) Read(ctx context.Context, fn func(store.Conn) error) error {
+	return d.DB.Read(ctx, func(c store.Conn) error { return fn(planningConn{c, d}) })
 }
 
-func (d *planned) Write(ctx context.Context, fn func(store.Conn) error) error {
-	return d.DB.Write(ctx, func(c store.Conn) error { return fn(plannedConn{c, d}) })
+func (d *planningDriver) Write(ctx context.Context, fn func(store.Conn) error) error {
+	return d.DB.Write(ctx, func(c store.Conn) error { return fn(planningConn{c, d}) })
 }
 
-type plannedConn struct {
+type planningConn struct {
 	store.Conn
-	to *planned
+	to *planningDriver
 }
 
-func (c plannedConn) Exec(text string, args ...any) (int64, error) {
+func (c planningConn) Exec(text string, args ...any) (int64, error) {
 	if err := c.explain(text, args); err != nil {
 		return 0, err
 	}
 	return c.Conn.Exec(text, args...)
 }
 
-func (c plannedConn) Query(text string, args []any, each func(store.Row) error) error {
+func (c planningConn) Query(text string, args []any, each func(store.Row) error) error {
 	if err := c.explain(text, args); err != nil {
 		return err
 	}
 	return c.Conn.Query(text, args, each)
 }
 
-func (c plannedConn) explain(text string, args []any) error {
+func (c planningConn) explain(text string, args []any) error {
 	var lines []string
 	err := c.Conn.Query("EXPLAIN QUERY PLAN "+text, args, func(r store.Row) error {
 		id, parent, unused, line := 0, 0, 0, ""
@@ -63,8 +64,8 @@ func (c plannedConn) explain(text string, args []any) error {
 	return err
 }
 
-// Lists of runs and their removal walk along an index, with and without
-// statistics, and whatever the size of the tables.
+// TestQueryPlansOfRuns checks that lists of runs and their removal scan an index,
+// with and without statistics.
 func TestQueryPlansOfRuns(t *testing.T) {
 	t.Parallel()
 	for _, analyzed := range []bool{false, true} {
@@ -76,7 +77,7 @@ func TestQueryPlansOfRuns(t *testing.T) {
 }
 
 func testQueryPlansOfRuns(t *testing.T, analyzed bool) {
-	d := &planned{DB: open(t, newDir(t))}
+	d := &planningDriver{DB: open(t, newDir(t))}
 	if analyzed {
 		analyze(t, d.DB)
 	}
@@ -94,7 +95,7 @@ func testQueryPlansOfRuns(t *testing.T, analyzed bool) {
 		}
 	}
 	const (
-		byWorkspace = `SEARCH r USING (COVERING )?INDEX runs_by_workspace \(workspace_id=\? AND id>\? AND id<\?\)`
+		byWorkspace = `SEARCH r USING (COVERING )?INDEX runs_by_workspace \(\(workspace_id,id\)>\(\?,\?\) AND \(workspace_id,id\)<\(\?,\?\)\)`
 		byWorkflow  = `SEARCH r USING (COVERING )?INDEX runs_by_workflow \(workflow_id=\? AND id>\? AND id<\?\)`
 		finished    = `SEARCH r USING (COVERING )?INDEX runs_finished \(workflow_id=\? AND status=\? AND id>\? AND id<\?\)`
 	)
@@ -102,7 +103,7 @@ func testQueryPlansOfRuns(t *testing.T, analyzed bool) {
 	for _, test := range []struct {
 		name string
 		call func() error
-		want string // of one of its statements
+		want string // the expected plan of one of its statements
 	}{
 		{"all", all(run.Filter{}), byWorkspace},
 		{"all that succeeded", all(run.Filter{Status: run.Succeeded}), byWorkspace},
@@ -113,6 +114,10 @@ func testQueryPlansOfRuns(t *testing.T, analyzed bool) {
 		{"all of a workflow", all(run.Filter{WorkflowID: "wf_1"}), byWorkflow},
 		{"all of a workflow that failed", all(run.Filter{WorkflowID: "wf_1", Status: run.Failed}), finished},
 		{"all of a workflow that run", all(run.Filter{WorkflowID: "wf_1", Status: run.Running}), `SEARCH q USING (COVERING )?INDEX run_queue_by_workflow \(workflow_id=\? AND run_id>\? AND run_id<\?\)`},
+		{"all that wait", all(run.Filter{Status: run.Running, Waiting: new(true)}), `SEARCH q USING (COVERING )?INDEX run_queue_by_workspace \(workspace_id=\? AND run_id>\? AND run_id<\?\)`},
+		{"all that do not wait", all(run.Filter{Waiting: new(false)}), byWorkspace},
+		{"all of a workflow that wait", all(run.Filter{WorkflowID: "wf_1", Status: run.Running, Waiting: new(true)}), `SEARCH q USING (COVERING )?INDEX run_queue_by_workflow \(workflow_id=\? AND run_id>\? AND run_id<\?\)`},
+		{"all of a workflow that do not wait", all(run.Filter{WorkflowID: "wf_1", Waiting: new(false)}), byWorkflow},
 		{"of a workflow", of(""), `SEARCH r USING (COVERING )?INDEX runs_by_workflow \(workflow_id=\? AND id<\?\)`},
 		{"of a workflow that failed", of(run.Failed), `SEARCH r USING (COVERING )?INDEX runs_finished \(workflow_id=\? AND status=\? AND id<\?\)`},
 		{"of a workflow that run", of(run.Running), `SEARCH q USING (COVERING )?INDEX run_queue_by_workflow \(workflow_id=\? AND run_id<\?\)`},
@@ -138,12 +143,47 @@ func testQueryPlansOfRuns(t *testing.T, analyzed bool) {
 	}
 }
 
-// What ends or starts a run that shares places, and the list of approvals, look
-// only at runs that are not finished and have to do with it.
+// TestQueryPlansOfWorkflows checks that lists and searches of workflows read only
+// an index. Rows of the table contain whole definitions, which SQLite would read
+// to find a row by its key.
+func TestQueryPlansOfWorkflows(t *testing.T) {
+	t.Parallel()
+	words, err := search.Parse("x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, analyzed := range []bool{false, true} {
+		d := &planningDriver{DB: open(t, newDir(t))}
+		if analyzed {
+			analyze(t, d.DB)
+		}
+		ctx, s, page := t.Context(), store.New(d, store.Notify{}), paging.Request{Limit: 20}
+		if _, err := s.SearchWorkflows(ctx, "ws_1", words, 20); err != nil {
+			t.Fatal(err)
+		}
+		for _, filter := range []workflow.Filter{{}, {Words: words}, {State: workflow.Active}, {State: workflow.Active, Words: words}} {
+			if _, err := s.Workflows(ctx, "ws_1", filter, page); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for i, plan := range d.plans {
+			if !strings.HasPrefix(plan, "SEARCH workflows USING COVERING INDEX workflows_") || strings.Contains(plan, "TEMP B-TREE") {
+				t.Errorf("analyzed %t, statement %d: the plan is %s", analyzed, i, plan)
+			}
+		}
+		if want := "workflows_by_state (workspace_id=? AND state=? AND id<?)"; !strings.Contains(d.plans[3], want) {
+			t.Errorf("analyzed %t: the plan of a list by state is %s, want %s", analyzed, d.plans[3], want)
+		}
+	}
+}
+
+// TestQueryPlansOfWaitingRuns checks that starting or ending a run with a
+// concurrency limit, and the list of approvals, read only the unfinished runs
+// concerned.
 func TestQueryPlansOfWaitingRuns(t *testing.T) {
 	t.Parallel()
 	for _, analyzed := range []bool{false, true} {
-		d := &planned{DB: open(t, newDir(t))}
+		d := &planningDriver{DB: open(t, newDir(t))}
 		if analyzed {
 			analyze(t, d.DB)
 		}
@@ -157,9 +197,9 @@ func TestQueryPlansOfWaitingRuns(t *testing.T) {
 		for i, onLimit := range []workflow.OnLimit{workflow.Queue, workflow.Queue, workflow.CancelRunning} {
 			r := run.Run{
 				ID: fmt.Sprintf("run_x%d", i), WorkspaceID: "ws_1", WorkflowID: "wf_2", Status: run.Running, StartedAt: clock.Now(),
-				ShareKey: "=k", Trigger: run.Trigger{Payload: []byte("{}")},
+				ConcurrencyKey: "=k", Trigger: run.Trigger{Payload: []byte("{}")},
 			}
-			start := run.Start{Run: r, Revision: 1, Node: "node_1", Plan: auth.Free, Share: &workflow.Share{Limit: 1, OnLimit: onLimit}}
+			start := run.Start{Run: r, Revision: 1, Node: "node_1", Plan: auth.Free, Concurrency: &workflow.ConcurrencyLimit{Limit: 1, OnLimit: onLimit}}
 			start.Event.ID = r.ID
 			if ok, err := s.StartRun(t.Context(), start); err != nil || !ok {
 				t.Fatal(ok, err)
@@ -186,8 +226,8 @@ func TestQueryPlansOfWaitingRuns(t *testing.T) {
 	}
 }
 
-// analyze gives SQLite statistics that would mislead it: few workflows, many
-// runs, nearly all of one workspace.
+// analyze gives SQLite misleading statistics: few workflows, many runs, nearly
+// all in one workspace.
 func analyze(t *testing.T, db *sqlite.DB) {
 	t.Helper()
 	err := db.Write(t.Context(), func(c store.Conn) error {

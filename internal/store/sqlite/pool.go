@@ -10,24 +10,26 @@ import (
 	"github.com/stepmill/stepmill/internal/store"
 )
 
-// readLimit bounds how long a query may take: a reader that never ends would
-// keep the write-ahead log from being folded back.
+// readLimit is the default limit on the duration of a read: a reader that never
+// ends would keep checkpoints from truncating the write-ahead log.
 const readLimit = 5 * time.Second
 
-// pool holds connections that only read.
+// pool holds read-only connections.
 type pool struct {
 	free chan *reader
 	all  []*reader
-	done chan struct{} // closed when nothing is read any more
+	done chan struct{} // closed at shutdown
+
+	limit time.Duration // for one read
 }
 
 // reader is a connection with a timer that interrupts it. The connection watches
-// the channel once for good, which is cheaper than for every query.
+// one channel for its lifetime, which is cheaper than one per query.
 type reader struct {
 	conn      *conn
 	interrupt chan struct{}
 	timer     *time.Timer
-	fired     chan struct{} // tells that the timer has closed interrupt
+	fired     chan struct{} // receives after the timer has closed interrupt
 }
 
 func newReader(raw *sqlite.Conn) *reader {
@@ -37,18 +39,18 @@ func newReader(raw *sqlite.Conn) *reader {
 		r.fired <- struct{}{}
 	})
 	r.timer.Stop()
-	r.arm()
+	r.resetInterrupt()
 	return r
 }
 
-// arm makes the connection usable after an interrupt, and at first.
-func (r *reader) arm() {
+// resetInterrupt makes a new connection usable, or one that was interrupted.
+func (r *reader) resetInterrupt() {
 	r.interrupt = make(chan struct{})
 	r.conn.raw.SetInterrupt(r.interrupt)
 }
 
-func newPool(path string, size int) (*pool, error) {
-	p := &pool{free: make(chan *reader, size), done: make(chan struct{})}
+func newPool(path string, size int, limit time.Duration) (*pool, error) {
+	p := &pool{free: make(chan *reader, size), done: make(chan struct{}), limit: limit}
 	for range size {
 		raw, err := openConn(path, true)
 		if err != nil {
@@ -64,38 +66,38 @@ func newPool(path string, size int) (*pool, error) {
 func (p *pool) read(ctx context.Context, fn func(store.Conn) error) error {
 	var r *reader
 	if ctx.Err() != nil { // select would choose at random
-		return givenUp(ctx)
+		return canceledError(ctx)
 	}
 	select {
 	case r = <-p.free:
 	case <-ctx.Done():
-		return givenUp(ctx)
+		return canceledError(ctx)
 	case <-p.done:
-		return closed()
+		return closedError()
 	}
 	defer func() {
-		r.rest()
+		r.reset()
 		p.free <- r
 	}()
-	r.timer.Reset(readLimit)
+	r.timer.Reset(p.limit)
 	if err := r.snapshot(fn); err != nil {
 		return explain(err)
 	}
 	return nil
 }
 
-// rest makes the reader ready for the next one, also after a panic.
-func (r *reader) rest() {
+// reset prepares the reader for the next read, even after a panic.
+func (r *reader) reset() {
 	if !r.timer.Stop() {
 		<-r.fired
-		r.arm()
+		r.resetInterrupt()
 	}
 	if !r.conn.raw.AutocommitEnabled() {
 		_ = r.conn.run("ROLLBACK")
 	}
 }
 
-// snapshot runs fn in a transaction, so that all it reads belongs together.
+// snapshot runs fn in a transaction, so that all its reads see the same state.
 func (r *reader) snapshot(fn func(store.Conn) error) error {
 	if err := r.conn.run("BEGIN"); err != nil {
 		return err
@@ -106,7 +108,7 @@ func (r *reader) snapshot(fn func(store.Conn) error) error {
 	return r.conn.run("COMMIT")
 }
 
-// close waits for every reader to come back, then closes them.
+// close waits for all readers to return, then closes them.
 func (p *pool) close() error {
 	close(p.done)
 	var err error

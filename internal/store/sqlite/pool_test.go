@@ -13,9 +13,10 @@ import (
 	"github.com/stepmill/stepmill/internal/fault"
 	"github.com/stepmill/stepmill/internal/store"
 	"github.com/stepmill/stepmill/internal/store/sqlite"
+	"github.com/stepmill/stepmill/test/lane"
 )
 
-// useAll reads with every connection of the pool at the same time.
+// useAll reads on every connection of the pool at the same time.
 func useAll(t *testing.T, db *sqlite.DB) {
 	t.Helper()
 	var arrived, running sync.WaitGroup
@@ -36,16 +37,16 @@ func useAll(t *testing.T, db *sqlite.DB) {
 	running.Wait()
 }
 
-func TestAReaderSeesOneState(t *testing.T) {
+func TestReadIsASnapshot(t *testing.T) {
 	t.Parallel()
 	db := open(t, newDir(t))
 	err := db.Read(t.Context(), func(c store.Conn) error {
 		for i := range 3 {
 			got, err := column(c, allKeys)
 			if err != nil || len(got) != 0 {
-				t.Errorf("look %d: %q, %v", i, got, err)
+				t.Errorf("read %d: %q, %v", i, got, err)
 			}
-			if err := db.Write(t.Context(), put(fmt.Sprint(i))); err != nil {
+			if err := db.Write(t.Context(), putKey(fmt.Sprint(i))); err != nil {
 				t.Error(err)
 			}
 		}
@@ -56,10 +57,10 @@ func TestAReaderSeesOneState(t *testing.T) {
 	}
 }
 
-func TestAReaderCannotWrite(t *testing.T) {
+func TestReaderCannotWrite(t *testing.T) {
 	t.Parallel()
 	db := open(t, newDir(t))
-	if err := db.Read(t.Context(), put("x")); err == nil {
+	if err := db.Read(t.Context(), putKey("x")); err == nil {
 		t.Error("a reader wrote")
 	}
 	if got := keys(t, db); len(got) != 0 {
@@ -67,21 +68,21 @@ func TestAReaderCannotWrite(t *testing.T) {
 	}
 }
 
-func TestAReaderComesBackAfterAnything(t *testing.T) {
+func TestReaderReturnsToThePool(t *testing.T) {
 	t.Parallel()
 	db := open(t, newDir(t))
 	failure := errors.New("no")
 	for range 3 * db.Readers() {
 		if err := db.Read(t.Context(), func(store.Conn) error { return failure }); !errors.Is(err, failure) {
-			t.Errorf("the error of a reader became %v", err)
+			t.Errorf("the error of fn became %v", err)
 		}
 		if err := db.Read(t.Context(), func(c store.Conn) error { return c.Query("SELECT nothing", nil, nil) }); err == nil {
-			t.Error("a wrong statement went through")
+			t.Error("an invalid statement succeeded")
 		}
 		func() {
 			defer func() {
 				if recover() == nil {
-					t.Error("the panic of a reader was swallowed")
+					t.Error("the panic of fn was swallowed")
 				}
 			}()
 			_ = db.Read(t.Context(), func(c store.Conn) error {
@@ -92,7 +93,7 @@ func TestAReaderComesBackAfterAnything(t *testing.T) {
 	useAll(t, db)
 }
 
-func TestACallerCanGiveUpWaitingForAReader(t *testing.T) {
+func TestCancelWhileWaitingForAReader(t *testing.T) {
 	t.Parallel()
 	db := open(t, newDir(t))
 	var arrived, running sync.WaitGroup
@@ -118,9 +119,27 @@ func TestACallerCanGiveUpWaitingForAReader(t *testing.T) {
 	useAll(t, db)
 }
 
-func TestNobodyWaitsForever(t *testing.T) {
+// openWithShortReads opens a database with a very short read limit.
+func openWithShortReads(t *testing.T) *sqlite.DB {
+	t.Helper()
+	db, err := sqlite.Open(t.Context(), newDir(t), sqlite.Options{Migrate: true, ReadLimit: 100 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() { _ = db.Run(ctx) })
+	t.Cleanup(func() {
+		stop()
+		running.Wait()
+	})
+	return db
+}
+
+func TestReadLimit(t *testing.T) {
+	lane.NotShort(t)
 	t.Parallel()
-	db, dir := open(t, newDir(t)), newDir(t)
+	db, dir := openWithShortReads(t), newDir(t)
 	locked := open(t, dir)
 	lock := outside(t, filepath.Join(dir, sqlite.FileName))
 	if _, err := query(lock, "BEGIN IMMEDIATE"); err != nil {
@@ -148,22 +167,19 @@ func TestNobodyWaitsForever(t *testing.T) {
 		isFault(t, "a reader that keeps asking", err, fault.Unavailable)
 	})
 	running.Go(func() {
-		isFault(t, "a write to a file that somebody has locked", locked.Write(context.Background(), put("x")), fault.Unavailable)
+		isFault(t, "a write to a locked file", locked.Write(context.Background(), putKey("x")), fault.Unavailable)
 	})
 	running.Wait()
-	if took := time.Since(began); took < 4*time.Second {
-		t.Errorf("all were told after %s", took)
-	}
 	useAll(t, db)
 	if _, err := query(lock, "ROLLBACK"); err != nil {
 		t.Error(err)
 	}
-	if err := errors.Join(db.Write(t.Context(), put("y")), locked.Write(t.Context(), put("y"))); err != nil {
+	if err := errors.Join(db.Write(t.Context(), putKey("y")), locked.Write(t.Context(), putKey("y"))); err != nil {
 		t.Errorf("afterwards: %v", err)
 	}
 }
 
-func TestACheckpointDoesNotWaitForReaders(t *testing.T) {
+func TestCheckpointDoesNotWaitForReaders(t *testing.T) {
 	t.Parallel()
 	dir := newDir(t)
 	db := open(t, dir)
@@ -178,27 +194,23 @@ func TestACheckpointDoesNotWaitForReaders(t *testing.T) {
 		if _, err := column(c, allKeys); err != nil {
 			return err
 		}
-		if err := db.Write(t.Context(), put("x")); err != nil {
+		if err := db.Write(t.Context(), putKey("x")); err != nil {
 			return err
 		}
-		began := time.Now()
-		db.Checkpoint()
-		if took := time.Since(began); took > 2*time.Second {
-			t.Errorf("a reader held up the writer for %s", took)
-		}
+		db.Checkpoint() // returns although this reader still needs the log
 		return nil
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if size() == 0 {
-		t.Error("the log was emptied under a reader")
+		t.Error("the log was truncated under a reader")
 	}
 	db.Checkpoint()
 	if got := size(); got != 0 {
 		t.Errorf("the log still has %d bytes", got)
 	}
-	if err := db.Write(t.Context(), put("y")); err != nil {
+	if err := db.Write(t.Context(), putKey("y")); err != nil {
 		t.Error(err)
 	}
 }

@@ -11,9 +11,9 @@ import (
 	"github.com/stepmill/stepmill/internal/store"
 )
 
-// While many runs are removed, what others write is written between two
-// batches: it never waits for the end.
-func TestOthersWriteWhileRunsAreRemoved(t *testing.T) {
+// TestWritesDuringPurge checks that other writes happen between two batches and
+// do not wait for the end of a purge.
+func TestWritesDuringPurge(t *testing.T) {
 	t.Parallel()
 	const runs, limit = 3_000, 100
 	ctx, db := t.Context(), open(t, newDir(t))
@@ -38,7 +38,7 @@ func TestOthersWriteWhileRunsAreRemoved(t *testing.T) {
 	batches := 0
 	for more := true; more; batches++ {
 		written := make(chan error, 1)
-		go func() { written <- db.Write(ctx, put(fmt.Sprint(batches))) }()
+		go func() { written <- db.Write(ctx, putKey(fmt.Sprint(batches))) }()
 		if more, err = pruner.Batch(ctx, now, limit); err != nil {
 			t.Fatal(err)
 		}
@@ -48,14 +48,14 @@ func TestOthersWriteWhileRunsAreRemoved(t *testing.T) {
 				t.Fatal(err)
 			}
 		case <-time.After(time.Minute):
-			t.Fatalf("after batch %d nobody can write", batches)
+			t.Fatalf("after batch %d writes are blocked", batches)
 		}
 	}
 	if batches <= runs/limit {
-		t.Errorf("%d runs went in %d batches", runs, batches)
+		t.Errorf("%d runs were purged in %d batches", runs, batches)
 	}
 	if got := len(keys(t, db)); got != batches {
-		t.Errorf("%d of %d writes are there", got, batches)
+		t.Errorf("%d of %d writes were found", got, batches)
 	}
 	err = db.Read(ctx, func(c store.Conn) error {
 		left, err := column(c, `SELECT id FROM runs`)

@@ -1,9 +1,10 @@
 // Package sqlite is the embedded database: one file in the data directory, one
-// writer that commits in groups, a pool of readers. It implements store.Driver
-// and knows nothing of the tables beyond their migrations.
+// writer that commits in groups, and a pool of readers. It implements
+// store.Driver. Apart from the migrations it knows nothing about the tables.
 package sqlite
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -27,18 +28,21 @@ type DB struct {
 	writer  *writer
 	readers *pool
 	counts  *counts
-	// checkLater says that the file is too large to be checked before serving.
+	// checkLater is set if the file is too large to be checked before serving.
 	checkLater bool
 }
 
-// Options say how to open a database.
+// Options configure how to open a database.
 type Options struct {
-	// Migrate creates the file and brings the schema up to date; without it a
+	// Migrate creates the file and brings the schema up to date. Without it, a
 	// missing file or an older schema is an error.
 	Migrate bool
-	// UnsafeFilesystem accepts a network file system, where locks and flushes
-	// may not do what durability needs.
+	// UnsafeFilesystem accepts a network file system, where locks and flushes may
+	// not be reliable enough for durability.
 	UnsafeFilesystem bool
+	// ReadLimit bounds a read; zero means the default of 5 seconds. Tests that
+	// read a lot on a busy machine raise it.
+	ReadLimit time.Duration
 }
 
 // Open opens the database in a data directory.
@@ -47,8 +51,8 @@ func Open(ctx context.Context, dir string, opts Options) (*DB, error) {
 	if err := checkFilesystem(dir); err != nil && !opts.UnsafeFilesystem {
 		return nil, err
 	}
-	// Only the one server can tell a crash from another process at work.
-	unclean := opts.Migrate && leftOpen(path)
+	// Only the server can tell a crash from another running process.
+	unclean := opts.Migrate && closedUncleanly(path)
 	later := false
 	if err := prepare(ctx, path, opts.Migrate); err != nil {
 		return nil, err
@@ -63,7 +67,7 @@ func Open(ctx context.Context, dir string, opts Options) (*DB, error) {
 		}
 	}
 	counts := newCounts()
-	readers, err := newPool(path, max(4, 2*runtime.GOMAXPROCS(0)))
+	readers, err := newPool(path, max(4, 2*runtime.GOMAXPROCS(0)), cmp.Or(opts.ReadLimit, readLimit))
 	if err != nil {
 		return nil, errors.Join(err, raw.Close())
 	}
@@ -71,23 +75,22 @@ func Open(ctx context.Context, dir string, opts Options) (*DB, error) {
 }
 
 // Run commits writes until the context ends, then writes what is queued and
-// closes the database. It returns early only when the disk fails in a way that
-// leaves no doubt: after such an error nothing that was not answered yet can be
-// trusted, and the process must end.
+// closes the database. It returns early only if the disk fails: after that no
+// unacknowledged write can be trusted, and the process must exit.
 func (db *DB) Run(ctx context.Context) error {
-	ctx, damaged := context.WithCancelCause(ctx)
-	defer damaged(nil)
-	var checking sync.WaitGroup
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var check sync.WaitGroup
 	if db.checkLater {
-		checking.Go(func() {
+		check.Go(func() {
 			if err := db.checkWhileServing(ctx); err != nil {
-				damaged(err)
+				cancel(err)
 			}
 		})
 	}
 	err := db.writer.run(ctx)
-	damaged(nil) // a check under way does not hold up the end
-	checking.Wait()
+	cancel(nil) // do not wait for a running check
+	check.Wait()
 	if cause := context.Cause(ctx); !errors.Is(cause, context.Canceled) {
 		err = errors.Join(err, cause)
 	}
@@ -97,7 +100,7 @@ func (db *DB) Run(ctx context.Context) error {
 // Read implements store.Driver.
 func (db *DB) Read(ctx context.Context, fn func(store.Conn) error) error {
 	err := db.readers.read(ctx, fn)
-	if ofDatabase(err) {
+	if isDatabaseError(err) {
 		db.counts.failed(err)
 	}
 	return err
@@ -125,8 +128,8 @@ func (db *DB) WriteRun(ctx context.Context, _ string, fn func(store.Conn) error)
 	return db.writer.write(ctx, fn)
 }
 
-// settings are given to every connection. What is acknowledged must survive a
-// power cut, so every commit is flushed.
+// settings apply to every connection. Acknowledged writes must survive a
+// power failure, so every commit is flushed.
 func settings(readOnly bool) []string {
 	list := []string{
 		"PRAGMA synchronous = FULL",
@@ -164,9 +167,9 @@ func openConn(path string, readOnly bool) (*sqlite.Conn, error) {
 	return raw, nil
 }
 
-// leftOpen tells whether the last process that used the file did not close it:
-// then its write-ahead log is still there.
-func leftOpen(path string) bool {
+// closedUncleanly reports whether the last process that used the file did not
+// close it: its write-ahead log is still there.
+func closedUncleanly(path string) bool {
 	info, err := os.Stat(path + "-wal")
 	return err == nil && info.Size() > 0
 }
@@ -184,8 +187,8 @@ func checkAfterCrash(raw *sqlite.Conn, path string) (later bool, err error) {
 	return false, quickCheck(c, path)
 }
 
-// checkWhileServing looks at the whole file through a connection of its own,
-// until the context ends.
+// checkWhileServing checks the whole file on its own connection until the context
+// ends.
 func (db *DB) checkWhileServing(ctx context.Context) (err error) {
 	raw, err := openConn(db.path, true)
 	if err != nil {

@@ -1,11 +1,7 @@
 package sqlite_test
 
 import (
-	"context"
 	"fmt"
-	"os"
-	"path/filepath"
-	"sync"
 	"testing"
 
 	raw "zombiezen.com/go/sqlite"
@@ -14,6 +10,7 @@ import (
 	"github.com/stepmill/stepmill/internal/fault"
 	"github.com/stepmill/stepmill/internal/store"
 	"github.com/stepmill/stepmill/internal/store/sqlite"
+	"github.com/stepmill/stepmill/internal/store/sqlitetest"
 	"github.com/stepmill/stepmill/internal/store/storetest"
 )
 
@@ -24,70 +21,26 @@ func TestConformance(t *testing.T) {
 	})
 }
 
-// template is a migrated database without rows: copying it is faster than
-// making it.
-var template = sync.OnceValues(func() ([]byte, error) {
-	dir, err := os.MkdirTemp("", "stepmill")
-	if err != nil {
-		return nil, err
-	}
-	defer os.RemoveAll(dir)
-	db, err := sqlite.Open(context.Background(), dir, sqlite.Options{Migrate: true})
-	if err != nil {
-		return nil, err
-	}
-	ctx, stop := context.WithCancel(context.Background())
-	stop()
-	if err := db.Run(ctx); err != nil {
-		return nil, err
-	}
-	return os.ReadFile(filepath.Join(dir, sqlite.FileName))
-})
-
-// newDir makes a data directory with an empty database.
+// newDir creates a data directory with an empty database.
 func newDir(t *testing.T) string {
 	t.Helper()
-	content, err := template()
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, sqlite.FileName), content, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return dir
+	return sqlitetest.NewDir(t)
 }
 
 // open opens a database and runs it until the test ends.
 func open(t *testing.T, dir string) *sqlite.DB {
 	t.Helper()
-	db, stop := start(t, dir)
-	t.Cleanup(func() {
-		if err := stop(); err != nil {
-			t.Errorf("close: %v", err)
-		}
-	})
-	return db
+	return sqlitetest.OpenDir(t, dir)
 }
 
 // start opens a database and runs it until stop is called.
 func start(t *testing.T, dir string) (*sqlite.DB, func() error) {
 	t.Helper()
-	db, err := sqlite.Open(t.Context(), dir, sqlite.Options{Migrate: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- db.Run(ctx) }()
-	return db, sync.OnceValue(func() error {
-		cancel()
-		return <-ended
-	})
+	return sqlitetest.Start(t, dir)
 }
 
-// put is a unit that writes one row.
-func put(key string) func(store.Conn) error {
+// putKey returns a function that writes one row.
+func putKey(key string) func(store.Conn) error {
 	return func(c store.Conn) error {
 		_, err := c.Exec(`INSERT INTO usage VALUES ($1, '2026-01-01', 0, 0, 0, 0, 0)`, key)
 		return err
@@ -107,7 +60,7 @@ func column(c store.Conn, query string, args ...any) (out []string, err error) {
 	return out, err
 }
 
-// keys reads the rows that were put.
+// keys reads the rows that putKey wrote.
 func keys(t *testing.T, db *sqlite.DB) (out []string) {
 	t.Helper()
 	err := db.Read(t.Context(), func(c store.Conn) (err error) {
@@ -120,7 +73,7 @@ func keys(t *testing.T, db *sqlite.DB) (out []string) {
 	return out
 }
 
-// outside opens a connection of its own to a database file, as another process
+// outside opens a separate connection to a database file, as another process
 // would.
 func outside(t *testing.T, path string) *raw.Conn {
 	t.Helper()
@@ -132,7 +85,7 @@ func outside(t *testing.T, path string) *raw.Conn {
 	return conn
 }
 
-// query reads the first column of a query's rows on a connection of one's own.
+// query reads the first column of a query's rows on a separate connection.
 func query(conn *raw.Conn, text string, args ...any) (out []string, err error) {
 	err = sqlitex.Execute(conn, text, &sqlitex.ExecOptions{
 		Args: args,

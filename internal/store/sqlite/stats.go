@@ -10,51 +10,51 @@ import (
 	"github.com/stepmill/stepmill/internal/tally"
 )
 
-// The kinds of errors that are counted.
+// Labels of the errors that are counted.
 const (
 	errFull     = "full"
 	errReadOnly = "read_only"
-	errBusy     = "busy" // also a query that took too long
+	errBusy     = "busy" // also for a query that took too long
 	errIO       = "io"
 	errDamaged  = "damaged"
 )
 
-// counts is what the database counts.
+// counts are the counters of the database.
 type counts struct {
-	units   *tally.Set
-	groups  *tally.Histogram
-	commits *tally.Histogram
-	errors  *tally.Set
+	transactions *tally.Set
+	groups       *tally.Histogram
+	commits      *tally.Histogram
+	errors       *tally.Set
 }
 
 func newCounts() *counts {
 	return &counts{
-		units:  tally.NewSet(store.UnitDone, store.UnitRolledBack, store.UnitFailed),
-		groups: tally.NewSizes(1, 2, 4, 8, 16, 32, 64, 128, 256, 512),
-		commits: tally.NewTimes(100*time.Microsecond, 250*time.Microsecond, 500*time.Microsecond, time.Millisecond, 2500*time.Microsecond,
+		transactions: tally.NewSet(store.TransactionCommitted, store.TransactionRolledBack, store.TransactionFailed),
+		groups:       tally.NewSizes(1, 2, 4, 8, 16, 32, 64, 128, 256, 512),
+		commits: tally.NewDurations(100*time.Microsecond, 250*time.Microsecond, 500*time.Microsecond, time.Millisecond, 2500*time.Microsecond,
 			5*time.Millisecond, 10*time.Millisecond, 25*time.Millisecond, 50*time.Millisecond, 100*time.Millisecond, 500*time.Millisecond, time.Second, 5*time.Second),
 		errors: tally.NewSet(errFull, errReadOnly, errBusy, errIO, errDamaged, tally.Other),
 	}
 }
 
-// group counts a commit with the units in it; err says that all are lost.
-func (c *counts) group(group []*request, took time.Duration, err error) {
-	c.groups.Count(int64(len(group)))
-	c.commits.Took(took)
+// group counts a commit and the writes in it; err is set if all of them failed.
+func (c *counts) group(group []*writeRequest, took time.Duration, err error) {
+	c.groups.Observe(int64(len(group)))
+	c.commits.ObserveDuration(took)
 	if err != nil {
 		c.failed(err)
 	}
 	for _, r := range group {
 		switch {
 		case err != nil:
-			c.units.Add(store.UnitFailed)
-		case r.result == nil:
-			c.units.Add(store.UnitDone)
-		case ofDatabase(r.result):
-			c.units.Add(store.UnitFailed)
-			c.failed(r.result)
+			c.transactions.Add(store.TransactionFailed)
+		case r.err == nil:
+			c.transactions.Add(store.TransactionCommitted)
+		case isDatabaseError(r.err):
+			c.transactions.Add(store.TransactionFailed)
+			c.failed(r.err)
 		default:
-			c.units.Add(store.UnitRolledBack)
+			c.transactions.Add(store.TransactionRolledBack)
 		}
 	}
 }
@@ -77,28 +77,28 @@ func (c *counts) failed(err error) {
 	}
 }
 
-// ofDatabase tells an error of the database from one that comes from above,
-// which has the code that SQLite gives to mistakes in a statement.
-func ofDatabase(err error) bool { return err != nil && sqlite.ErrCode(err) != sqlite.ResultError }
+// isDatabaseError distinguishes errors of the database from those of the callers'
+// code, which have the code that SQLite uses for errors in a statement.
+func isDatabaseError(err error) bool { return err != nil && sqlite.ErrCode(err) != sqlite.ResultError }
 
-// Stats tells what the database has done.
+// Stats returns the counters of the database.
 func (db *DB) Stats() store.Stats {
 	c := db.counts
 	return store.Stats{
-		Units: c.units.Counts(), Groups: c.groups.Snapshot(), Commits: c.commits.Snapshot(), Errors: c.errors.Counts(), Waiting: len(db.writer.queue),
+		Transactions: c.transactions.Counts(), Groups: c.groups.Snapshot(), Commits: c.commits.Snapshot(), Errors: c.errors.Counts(), Waiting: len(db.writer.queue),
 	}
 }
 
-// Files is how much room the database takes.
+// Files is the disk space that the database takes.
 type Files struct {
-	Bytes    int64 // of the file itself
-	LogBytes int64 // of the write-ahead log
-	Free     int64 // on the disk, for us; -1: not known
+	Bytes    int64 // size of the database file
+	LogBytes int64 // size of the write-ahead log
+	Free     int64 // space left on the disk; -1 if unknown
 }
 
-// Files tells how much room the database takes.
+// Files returns the disk space that the database takes.
 func (db *DB) Files() Files {
-	files := Files{LogBytes: db.writer.logSize(), Free: freeBytes(db.path)}
+	files := Files{LogBytes: db.writer.walSize(), Free: freeBytes(db.path)}
 	if info, err := os.Stat(db.path); err == nil {
 		files.Bytes = info.Size()
 	}

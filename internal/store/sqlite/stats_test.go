@@ -17,8 +17,8 @@ import (
 	"github.com/stepmill/stepmill/internal/store/sqlite"
 )
 
-// some leaves out what was not counted.
-func some(counts map[string]int64) map[string]int64 {
+// nonZero returns the counts that are not zero.
+func nonZero(counts map[string]int64) map[string]int64 {
 	out := map[string]int64{}
 	for name, n := range counts {
 		if n != 0 {
@@ -31,36 +31,36 @@ func some(counts map[string]int64) map[string]int64 {
 func TestStats(t *testing.T) {
 	t.Parallel()
 	db := open(t, newDir(t))
-	noErrors(t, []error{db.Write(t.Context(), put("first"))})
+	noErrors(t, []error{db.Write(t.Context(), putKey("first"))})
 	before := db.Stats()
-	release := hold(t, db)
-	refuse := func(err error) func(store.Conn) error {
-		return func(c store.Conn) error { return errors.Join(put("refused")(c), err) }
+	release := blockWriter(t, db)
+	reject := func(err error) func(store.Conn) error {
+		return func(c store.Conn) error { return errors.Join(putKey("refused")(c), err) }
 	}
 	statement := func(text string) func(store.Conn) error {
 		return func(c store.Conn) error { _, err := c.Exec(text); return err }
 	}
-	units := append(puts([]string{"a", "b", "c"}),
-		refuse(errors.New("a rule")), refuse(fault.New(fault.NotFound, "gone")), put("first"), statement("SELECT nonsense"))
-	wait := queue(t, db, units...)
-	if got := db.Stats().Waiting; got != len(units) {
-		t.Errorf("%d units wait, want %d", got, len(units))
+	writes := append(puts([]string{"a", "b", "c"}),
+		reject(errors.New("a rule")), reject(fault.New(fault.NotFound, "gone")), putKey("first"), statement("SELECT nonsense"))
+	wait := enqueue(t, db, writes...)
+	if got := db.Stats().Waiting; got != len(writes) {
+		t.Errorf("%d transactions wait, want %d", got, len(writes))
 	}
 	release()
 	if failed := len(slices.DeleteFunc(wait(), func(err error) bool { return err == nil })); failed != 4 {
-		t.Errorf("%d units failed, want 4", failed)
+		t.Errorf("%d transactions failed, want 4", failed)
 	}
 	after := db.Stats()
-	// A key that is there already is refused by the database; a statement that
-	// makes no sense is a mistake of ours, like an error from above.
-	want := map[string]int64{store.UnitDone: 4 + before.Units[store.UnitDone], store.UnitRolledBack: 3, store.UnitFailed: 1}
-	if diff := cmp.Diff(want, after.Units); diff != "" {
-		t.Errorf("units (-want +got):\n%s", diff)
+	// A duplicate key is rejected by the database; an invalid statement is a bug,
+	// like an error from the callers' code.
+	want := map[string]int64{store.TransactionCommitted: 4 + before.Transactions[store.TransactionCommitted], store.TransactionRolledBack: 3, store.TransactionFailed: 1}
+	if diff := cmp.Diff(want, after.Transactions); diff != "" {
+		t.Errorf("transactions (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff(map[string]int64{"other": 1}, some(after.Errors)); diff != "" {
+	if diff := cmp.Diff(map[string]int64{"other": 1}, nonZero(after.Errors)); diff != "" {
 		t.Errorf("errors (-want +got):\n%s", diff)
 	}
-	if n := after.Groups.Total() - before.Groups.Total(); n != 2 || after.Groups.Sum-before.Groups.Sum != float64(1+len(units)) {
+	if n := after.Groups.Total() - before.Groups.Total(); n != 2 || after.Groups.Sum-before.Groups.Sum != float64(1+len(writes)) {
 		t.Errorf("%d groups: %+v", n, after.Groups)
 	}
 	if after.Commits.Total() != after.Groups.Total() || after.Commits.Sum <= before.Commits.Sum || after.Waiting != 0 {
@@ -68,19 +68,19 @@ func TestStats(t *testing.T) {
 	}
 }
 
-func TestStatsOfAFullDisk(t *testing.T) {
+func TestStatsOnFullDisk(t *testing.T) {
 	t.Parallel()
 	db := open(t, newDir(t))
 	limitPages(t, db, 0)
-	err := db.Write(t.Context(), put(strings.Repeat("x", 1<<20)))
+	err := db.Write(t.Context(), putKey(strings.Repeat("x", 1<<20)))
 	isFault(t, "a write to a full disk", err, fault.StorageFull)
 	stats := db.Stats()
-	if stats.Errors["full"] != 1 || stats.Units[store.UnitFailed] != 1 {
+	if stats.Errors["full"] != 1 || stats.Transactions[store.TransactionFailed] != 1 {
 		t.Errorf("%+v", stats)
 	}
 }
 
-// A query that fails counts too, one that is given up does not.
+// TestStatsOfReads checks that a failed query counts and a canceled one does not.
 func TestStatsOfReads(t *testing.T) {
 	t.Parallel()
 	db := open(t, newDir(t))
@@ -91,10 +91,10 @@ func TestStatsOfReads(t *testing.T) {
 			return c.Query(`INSERT INTO audit (id) VALUES ('x')`, nil, func(store.Row) error { return nil })
 		})
 		if err == nil {
-			t.Error("it went through")
+			t.Error("it succeeded")
 		}
 	}
-	if diff := cmp.Diff(map[string]int64{"read_only": 1}, some(db.Stats().Errors)); diff != "" {
+	if diff := cmp.Diff(map[string]int64{"read_only": 1}, nonZero(db.Stats().Errors)); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -103,7 +103,7 @@ func TestFiles(t *testing.T) {
 	t.Parallel()
 	dir := newDir(t)
 	db := open(t, dir)
-	noErrors(t, []error{db.Write(t.Context(), put(strings.Repeat("x", 1<<16)))})
+	noErrors(t, []error{db.Write(t.Context(), putKey(strings.Repeat("x", 1<<16)))})
 	files := db.Files()
 	for name, got := range map[string]int64{"": files.Bytes, "-wal": files.LogBytes} {
 		info, err := os.Stat(filepath.Join(dir, sqlite.FileName+name))
@@ -116,11 +116,11 @@ func TestFiles(t *testing.T) {
 	}
 }
 
-// What waits is found along an index, however much that is.
+// TestQueryPlansOfTheBacklog checks that the backlog is read from an index.
 func TestQueryPlansOfTheBacklog(t *testing.T) {
 	t.Parallel()
 	for _, analyzed := range []bool{false, true} {
-		d := &planned{DB: open(t, newDir(t))}
+		d := &planningDriver{DB: open(t, newDir(t))}
 		if analyzed {
 			analyze(t, d.DB)
 		}

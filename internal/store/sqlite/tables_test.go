@@ -11,7 +11,7 @@ import (
 	"github.com/stepmill/stepmill/internal/store/storetest"
 )
 
-// What moves with an installation is all that its tables hold.
+// TestTables checks that an export contains all tables.
 func TestTables(t *testing.T) {
 	t.Parallel()
 	db := open(t, newDir(t))
@@ -49,7 +49,8 @@ func TestTables(t *testing.T) {
 	}
 }
 
-// Exports are told apart by the number of the last migration.
+// TestSchemaNumber checks that store.Schema is the number of the last migration,
+// by which exports are distinguished.
 func TestSchemaNumber(t *testing.T) {
 	t.Parallel()
 	files, err := os.ReadDir("migrations")

@@ -15,88 +15,89 @@ import (
 )
 
 const (
-	// queueLength bounds how many writes wait; more wait at the door.
+	// queueLength bounds how many writes are queued; callers beyond it block.
 	queueLength = 4096
-	// maxGroup bounds how many units share a transaction, and with that how
-	// long the first of them waits for its answer.
+	// maxGroup bounds how many writes share a transaction, and so how long the
+	// first of them waits for its result.
 	maxGroup = 512
-	// idleAfter is when the write-ahead log is folded back into the file.
+	// idleAfter is how long the writer is idle before it runs maintenance.
 	idleAfter = 20 * time.Second
-	// maxLog is the size of the write-ahead log at which the writer waits for
-	// readers to make way: under constant reading it would grow without end.
-	maxLog = 64 << 20
-	// lookEvery is how many commits pass between looks at that size.
-	lookEvery = 256
-	// makeWay is how long the writer waits for readers.
-	makeWay = time.Second
-	// optimizeEvery is how often SQLite looks at its statistics.
+	// maxWAL is the size of the write-ahead log at which the writer waits for
+	// readers to finish, because under constant reading the log would grow
+	// without bound.
+	maxWAL = 64 << 20
+	// walCheckEvery is the number of commits between checks of that size.
+	walCheckEvery = 256
+	// checkpointWait is how long the writer waits for readers.
+	checkpointWait = time.Second
+	// optimizeEvery is how often SQLite updates its statistics.
 	optimizeEvery = 24 * time.Hour
 )
 
-// writer owns the one connection that writes. Units that queue up while a
-// commit is being flushed share the next one: many requests, one flush, and
-// each is answered only after the flush that holds it.
+// writer owns the only connection that writes. Writes that queue up while a
+// commit is being flushed share the next one: many requests, one flush, and each
+// caller gets its result only after the flush that includes it.
 type writer struct {
-	conn      *conn
-	log       string // the file of the write-ahead log
-	bound     int64  // the size at which it is emptied
-	commits   int
-	counts    *counts
-	optimized time.Time
-	queue     chan *request
-	done      chan struct{}
+	conn         *conn
+	walPath      string // the path of the write-ahead log
+	checkpointAt int64  // the size at which it is truncated
+	commits      int
+	counts       *counts
+	optimized    time.Time
+	queue        chan *writeRequest
+	done         chan struct{}
 }
 
-type request struct {
-	unit   func(store.Conn) error
-	answer chan error
-	result error
+type writeRequest struct {
+	fn   func(store.Conn) error
+	done chan error
+	err  error
 }
 
 func newWriter(c *conn, path string, counts *counts) *writer {
-	return &writer{conn: c, counts: counts, log: path + "-wal", bound: maxLog, queue: make(chan *request, queueLength), done: make(chan struct{})}
+	return &writer{conn: c, counts: counts, walPath: path + "-wal", checkpointAt: maxWAL, queue: make(chan *writeRequest, queueLength), done: make(chan struct{})}
 }
 
-// write queues a unit and waits until it is durable or failed. Once queued a
-// unit is not given up: the caller's context no longer matters, because its
-// outcome does.
-func (w *writer) write(ctx context.Context, unit func(store.Conn) error) error {
-	r := &request{unit: unit, answer: make(chan error, 1)}
+// write queues fn and waits until it is durable or has failed. Once queued, fn is
+// not canceled: the caller needs to know its outcome, so its context no longer
+// matters.
+func (w *writer) write(ctx context.Context, fn func(store.Conn) error) error {
+	r := &writeRequest{fn: fn, done: make(chan error, 1)}
 	if ctx.Err() != nil { // select would choose at random
-		return givenUp(ctx)
+		return canceledError(ctx)
 	}
 	select {
 	case w.queue <- r:
 	case <-ctx.Done():
-		return givenUp(ctx)
+		return canceledError(ctx)
 	case <-w.done:
-		return closed()
+		return closedError()
 	}
 	select {
-	case err := <-r.answer:
+	case err := <-r.done:
 		return err
 	case <-w.done:
-		// The last group may have answered just before the end.
+		// The last group may have finished just before the shutdown.
 		select {
-		case err := <-r.answer:
+		case err := <-r.done:
 			return err
 		default:
-			return closed()
+			return closedError()
 		}
 	}
 }
 
-func givenUp(ctx context.Context) error {
-	return fault.New(fault.Unavailable, "the request was given up before it was served").Because(ctx.Err())
+func canceledError(ctx context.Context) error {
+	return fault.New(fault.Unavailable, "the request was canceled before it was processed").Because(ctx.Err())
 }
 
-func closed() error {
+func closedError() error {
 	return fault.New(fault.Unavailable, "the service is shutting down").After(time.Second)
 }
 
 func (w *writer) run(ctx context.Context) error {
 	defer close(w.done)
-	group := make([]*request, 0, maxGroup)
+	group := make([]*writeRequest, 0, maxGroup)
 	idle := time.NewTimer(idleAfter)
 	defer idle.Stop()
 	for {
@@ -104,7 +105,7 @@ func (w *writer) run(ctx context.Context) error {
 		case r := <-w.queue:
 			group = w.gather(append(group[:0], r))
 		case <-idle.C:
-			w.tidy()
+			w.maintain()
 			continue
 		case <-ctx.Done():
 			return w.drain(group)
@@ -113,13 +114,13 @@ func (w *writer) run(ctx context.Context) error {
 			return err
 		}
 		clear(group)
-		w.boundLog()
+		w.limitWAL()
 		idle.Reset(idleAfter)
 	}
 }
 
-// gather takes whatever queued meanwhile, without waiting for more.
-func (w *writer) gather(group []*request) []*request {
+// gather takes what is queued without waiting for more.
+func (w *writer) gather(group []*writeRequest) []*writeRequest {
 	for len(group) < maxGroup {
 		select {
 		case r := <-w.queue:
@@ -131,7 +132,7 @@ func (w *writer) gather(group []*request) []*request {
 	return group
 }
 
-func (w *writer) drain(group []*request) error {
+func (w *writer) drain(group []*writeRequest) error {
 	for {
 		group = w.gather(group[:0])
 		if len(group) == 0 {
@@ -144,13 +145,13 @@ func (w *writer) drain(group []*request) error {
 	}
 }
 
-// commit runs a group in one transaction and answers each of its callers. An
-// error means that the disk cannot be trusted any more.
-func (w *writer) commit(group []*request) error {
-	begun := clock.Mark()
+// commit runs a group in one transaction and returns the result to each caller.
+// An error means that the disk can no longer be trusted.
+func (w *writer) commit(group []*writeRequest) error {
+	begun := clock.Monotonic()
 	err := w.conn.run("BEGIN IMMEDIATE")
 	if err == nil {
-		err = w.runUnits(group)
+		err = w.runTransactions(group)
 	}
 	if err == nil {
 		err = w.conn.run("COMMIT")
@@ -160,12 +161,12 @@ func (w *writer) commit(group []*request) error {
 	}
 	if err != nil {
 		for _, r := range group {
-			r.result = explain(err)
+			r.err = explain(err)
 		}
 	}
 	w.counts.group(group, time.Since(begun), err)
 	for _, r := range group {
-		r.answer <- r.result
+		r.done <- r.err
 	}
 	if err != nil && fatal(err) {
 		return fmt.Errorf("the disk failed while writing %s: %w", FileName, err)
@@ -173,75 +174,76 @@ func (w *writer) commit(group []*request) error {
 	return nil
 }
 
-// runUnits gives each unit a savepoint of its own, so that one that fails takes
-// nothing with it. It returns an error when the whole transaction is lost.
-func (w *writer) runUnits(group []*request) error {
+// runTransactions runs each function in its own savepoint, so that one failure
+// does not affect the others. It returns an error if the whole transaction is
+// lost.
+func (w *writer) runTransactions(group []*writeRequest) error {
 	for _, r := range group {
-		if err := w.conn.run("SAVEPOINT unit"); err != nil {
+		if err := w.conn.run("SAVEPOINT write"); err != nil {
 			return err
 		}
-		if r.result = w.runUnit(r); r.result != nil {
+		if r.err = w.runTransaction(r); r.err != nil {
 			if w.conn.raw.AutocommitEnabled() {
-				return r.result
+				return r.err
 			}
-			if err := w.conn.run("ROLLBACK TO unit"); err != nil {
+			if err := w.conn.run("ROLLBACK TO write"); err != nil {
 				return err
 			}
-			r.result = explain(r.result)
+			r.err = explain(r.err)
 		}
-		if err := w.conn.run("RELEASE unit"); err != nil {
+		if err := w.conn.run("RELEASE write"); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (w *writer) runUnit(r *request) (err error) {
+func (w *writer) runTransaction(r *writeRequest) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("panic in a write: %v\n%s", p, debug.Stack())
 		}
 	}()
-	return r.unit(w.conn)
+	return r.fn(w.conn)
 }
 
-// tidy does what can wait for a quiet moment: it gives free pages back to the
-// system a few at a time, lets SQLite look at its statistics once a day, and
-// empties the write-ahead log. None of it has to succeed.
-func (w *writer) tidy() {
+// maintain does what can wait until the writer is idle: it returns some free
+// pages to the file system, lets SQLite update its statistics once a day, and
+// truncates the write-ahead log. It is best effort.
+func (w *writer) maintain() {
 	_ = w.conn.run("PRAGMA incremental_vacuum(2000)")
-	if now := clock.Mark(); now.Sub(w.optimized) > optimizeEvery {
+	if now := clock.Monotonic(); now.Sub(w.optimized) > optimizeEvery {
 		w.optimized = now
 		_ = w.conn.run("PRAGMA optimize")
 	}
 	w.checkpoint(0)
 }
 
-// boundLog empties the write-ahead log when it has grown too large. Where a
-// reader did not make way, a backup for instance, it is tried again only after
-// the log has grown as much once more.
-func (w *writer) boundLog() {
-	if w.commits++; w.commits%lookEvery != 0 {
+// limitWAL truncates the write-ahead log when it has grown too large. If a
+// long-running reader such as a backup prevents that, it tries again only after
+// the log has grown by maxWAL.
+func (w *writer) limitWAL() {
+	if w.commits++; w.commits%walCheckEvery != 0 {
 		return
 	}
-	size := w.logSize()
-	if size < w.bound {
+	size := w.walSize()
+	if size < w.checkpointAt {
 		return
 	}
-	w.checkpoint(makeWay)
-	w.bound = w.logSize() + maxLog
+	w.checkpoint(checkpointWait)
+	w.checkpointAt = w.walSize() + maxWAL
 }
 
-func (w *writer) logSize() int64 {
-	info, err := os.Stat(w.log)
+func (w *writer) walSize() int64 {
+	info, err := os.Stat(w.walPath)
 	if err != nil {
 		return 0
 	}
 	return info.Size()
 }
 
-// checkpoint folds the write-ahead log into the file and empties it. A reader
-// that stays in the way only means that it happens later.
+// checkpoint copies the write-ahead log into the file and truncates it. If a
+// reader is in the way, that happens later.
 func (w *writer) checkpoint(wait time.Duration) {
 	w.conn.raw.SetBusyTimeout(wait)
 	_ = w.conn.run("PRAGMA wal_checkpoint(TRUNCATE)")
@@ -250,27 +252,27 @@ func (w *writer) checkpoint(wait time.Duration) {
 
 func (w *writer) close() error { return w.conn.close() }
 
-// explain turns an error of the database into one for clients; other errors
-// come from above and stay what they are.
+// explain turns an error of the database into one for clients. Other errors come
+// from the callers' code and are returned unchanged.
 func explain(err error) error {
 	if _, known := fault.As(err); known {
 		return err
 	}
 	switch sqlite.ErrCode(err).ToPrimary() {
 	case sqlite.ResultFull:
-		return fault.New(fault.StorageFull, "the disk of the server is full; nothing was changed").Because(err)
+		return fault.New(fault.StorageFull, "the server's disk is full; nothing was changed").Because(err)
 	case sqlite.ResultReadOnly, sqlite.ResultPerm:
-		return fault.New(fault.StorageReadOnly, "the disk of the server is read-only; nothing was changed").Because(err).After(10 * time.Second)
+		return fault.New(fault.StorageReadOnly, "the server's disk is read-only; nothing was changed").Because(err).After(10 * time.Second)
 	case sqlite.ResultBusy, sqlite.ResultLocked, sqlite.ResultInterrupt:
 		return fault.New(fault.Unavailable, "the store is busy; try again").Because(err).After(time.Second)
 	case sqlite.ResultIOErr:
-		return fault.New(fault.Unavailable, "the disk of the server failed; whether this was written is not known").Because(err).After(10 * time.Second)
+		return fault.New(fault.Unavailable, "the server's disk failed; it is not known whether the change was saved").Because(err).After(10 * time.Second)
 	}
 	return err
 }
 
-// fatal tells whether an error means that later writes would not be safe: after
-// a failed flush the system may have dropped what it could not write.
+// fatal reports whether later writes would not be safe after an error: after a
+// failed flush the system may have dropped data that it could not write.
 func fatal(err error) bool {
 	switch sqlite.ErrCode(err).ToPrimary() {
 	case sqlite.ResultIOErr, sqlite.ResultCorrupt, sqlite.ResultNotADB:

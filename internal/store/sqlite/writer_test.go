@@ -23,8 +23,8 @@ import (
 	"github.com/stepmill/stepmill/internal/store/sqlite"
 )
 
-// commits counts the transactions in a write-ahead log: the frame that ends one
-// holds the size of the database, others hold zero.
+// commits counts the transactions in a write-ahead log: the last frame of a
+// transaction contains the size of the database, others contain zero.
 func commits(t *testing.T, dir string) (count int) {
 	t.Helper()
 	log, err := os.ReadFile(filepath.Join(dir, sqlite.FileName+"-wal"))
@@ -36,7 +36,7 @@ func commits(t *testing.T, dir string) (count int) {
 	salt := log[16:24]
 	for at := header; at+frame <= len(log); at += frame {
 		if !slices.Equal(log[at+8:at+16], salt) {
-			break // a frame from before the log was begun anew
+			break // a frame from before the log was restarted
 		}
 		if binary.BigEndian.Uint32(log[at+4:]) != 0 {
 			count++
@@ -45,51 +45,51 @@ func commits(t *testing.T, dir string) (count int) {
 	return count
 }
 
-// hold occupies the writer with a unit until release is called, which returns
-// when the unit is answered.
-func hold(t *testing.T, db *sqlite.DB) (release func()) {
+// blockWriter occupies the writer until release is called, which returns when the
+// blocking write has ended.
+func blockWriter(t *testing.T, db *sqlite.DB) (release func()) {
 	t.Helper()
-	holding, open, answered := make(chan struct{}), make(chan struct{}), make(chan error, 1)
+	blocked, unblock, result := make(chan struct{}), make(chan struct{}), make(chan error, 1)
 	go func() {
-		answered <- db.Write(context.Background(), func(c store.Conn) error {
-			close(holding)
-			<-open
-			return put("holder")(c)
+		result <- db.Write(context.Background(), func(c store.Conn) error {
+			close(blocked)
+			<-unblock
+			return putKey("holder")(c)
 		})
 	}()
-	<-holding
+	<-blocked
 	return sync.OnceFunc(func() {
-		close(open)
-		if err := <-answered; err != nil {
-			t.Errorf("the unit that held the writer: %v", err)
+		close(unblock)
+		if err := <-result; err != nil {
+			t.Errorf("the write that blocked the writer: %v", err)
 		}
 	})
 }
 
-// queue queues units behind a held writer and returns a function that waits
-// for their answers.
-func queue(t *testing.T, db *sqlite.DB, units ...func(store.Conn) error) func() []error {
+// enqueue queues writes behind a blocked writer and returns a function that waits
+// for their results.
+func enqueue(t *testing.T, db *sqlite.DB, writes ...func(store.Conn) error) func() []error {
 	t.Helper()
-	answers := make([]error, len(units))
+	results := make([]error, len(writes))
 	var waiting sync.WaitGroup
 	before := db.Queued()
-	for i, unit := range units {
-		waiting.Go(func() { answers[i] = db.Write(context.Background(), unit) })
+	for i, write := range writes {
+		waiting.Go(func() { results[i] = db.Write(context.Background(), write) })
 	}
-	for db.Queued() < min(before+len(units), sqlite.QueueLength) {
+	for db.Queued() < min(before+len(writes), sqlite.QueueLength) {
 		runtime.Gosched()
 	}
 	return func() []error {
 		waiting.Wait()
-		return answers
+		return results
 	}
 }
 
-func puts(keys []string) (units []func(store.Conn) error) {
+func puts(keys []string) (writes []func(store.Conn) error) {
 	for _, key := range keys {
-		units = append(units, put(key))
+		writes = append(writes, putKey(key))
 	}
-	return units
+	return writes
 }
 
 func noErrors(t *testing.T, errs []error) {
@@ -99,20 +99,20 @@ func noErrors(t *testing.T, errs []error) {
 	}
 }
 
-func TestUnitsThatWaitShareACommit(t *testing.T) {
+func TestQueuedTransactionsShareACommit(t *testing.T) {
 	t.Parallel()
 	for _, n := range []int{1, 100, sqlite.MaxGroup, 2000} {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
 			t.Parallel()
 			dir := newDir(t)
 			db := open(t, dir)
-			release := hold(t, db)
-			wait := queue(t, db, puts(numbered("k", n))...)
+			release := blockWriter(t, db)
+			wait := enqueue(t, db, puts(numbered("k", n))...)
 			release()
 			noErrors(t, wait())
 			groups := (n + sqlite.MaxGroup - 1) / sqlite.MaxGroup
 			if got := commits(t, dir); got != 1+groups {
-				t.Errorf("%d units needed %d commits, not %d", n, got-1, groups)
+				t.Errorf("%d writes needed %d commits, not %d", n, got-1, groups)
 			}
 			if got := len(keys(t, db)); got != n+1 {
 				t.Errorf("%d rows, want %d", got, n+1)
@@ -121,13 +121,13 @@ func TestUnitsThatWaitShareACommit(t *testing.T) {
 	}
 }
 
-func TestAGroupBecomesVisibleAtOnce(t *testing.T) {
+func TestGroupBecomesVisibleAtOnce(t *testing.T) {
 	t.Parallel()
 	const n = 300
 	dir := newDir(t)
 	db := open(t, dir)
-	release := hold(t, db)
-	wait := queue(t, db, puts(numbered("k", n))...)
+	release := blockWriter(t, db)
+	wait := enqueue(t, db, puts(numbered("k", n))...)
 	conn, seen := outside(t, filepath.Join(dir, sqlite.FileName)), map[string]bool{}
 	looking, looked := make(chan struct{}), make(chan error, 1)
 	go func() {
@@ -155,31 +155,31 @@ func TestAGroupBecomesVisibleAtOnce(t *testing.T) {
 	}
 }
 
-func TestAUnitThatFailsTakesNothingWithIt(t *testing.T) {
+func TestFailureInAGroup(t *testing.T) {
 	t.Parallel()
 	dir := newDir(t)
 	db := open(t, dir)
 	failure := errors.New("no")
-	refused := fault.New(fault.WorkflowPaused, "a rule said no")
+	rejected := fault.New(fault.WorkflowPaused, "a rule said no")
 	ends := map[string]func(store.Conn) error{
 		"succeeds": func(store.Conn) error { return nil },
 		"fails":    func(store.Conn) error { return failure },
-		"refuses":  func(store.Conn) error { return fmt.Errorf("wrapped: %w", refused) },
-		"panics":   func(store.Conn) error { panic("in a unit") },
-		"repeats":  func(c store.Conn) error { return put("holder")(c) },
-		"babbles":  func(c store.Conn) error { return put("x")(nil) },
+		"rejects":  func(store.Conn) error { return fmt.Errorf("wrapped: %w", rejected) },
+		"panics":   func(store.Conn) error { panic("in a write") },
+		"repeats":  func(c store.Conn) error { return putKey("holder")(c) },
+		"babbles":  func(c store.Conn) error { return putKey("x")(nil) },
 		"misspells": func(c store.Conn) error {
 			_, err := c.Exec(`INSERT INTO nowhere VALUES (1)`)
 			return err
 		},
 	}
-	var units []func(store.Conn) error
+	var writes []func(store.Conn) error
 	var names, want []string
 	for round := range 20 {
 		for name, end := range ends {
 			key := fmt.Sprintf("%s %d", name, round)
-			units = append(units, func(c store.Conn) error {
-				if err := put(key)(c); err != nil {
+			writes = append(writes, func(c store.Conn) error {
+				if err := putKey(key)(c); err != nil {
 					return err
 				}
 				return end(c)
@@ -190,24 +190,24 @@ func TestAUnitThatFailsTakesNothingWithIt(t *testing.T) {
 			}
 		}
 	}
-	release := hold(t, db)
-	wait := queue(t, db, units...)
+	release := blockWriter(t, db)
+	wait := enqueue(t, db, writes...)
 	release()
 	for i, err := range wait() {
 		switch names[i] {
 		case "succeeds":
 			if err != nil {
-				t.Errorf("a good unit: %v", err)
+				t.Errorf("a good write: %v", err)
 			}
 		case "fails":
 			if !errors.Is(err, failure) {
-				t.Errorf("the error of a unit became %v", err)
+				t.Errorf("the error of a write became %v", err)
 			}
-		case "refuses":
-			isFault(t, "the fault of a unit", err, fault.WorkflowPaused)
+		case "rejects":
+			isFault(t, "the fault of a write", err, fault.WorkflowPaused)
 		default:
 			if _, known := fault.As(err); err == nil || known {
-				t.Errorf("a unit that %s was answered %v", names[i], err)
+				t.Errorf("a write that %s returned %v", names[i], err)
 			}
 		}
 	}
@@ -219,12 +219,12 @@ func TestAUnitThatFailsTakesNothingWithIt(t *testing.T) {
 	if diff := cmp.Diff(want, keys(t, db)); diff != "" {
 		t.Errorf("rows (-want +got):\n%s", diff)
 	}
-	if err := db.Write(t.Context(), put("afterwards")); err != nil {
+	if err := db.Write(t.Context(), putKey("afterwards")); err != nil {
 		t.Errorf("afterwards: %v", err)
 	}
 }
 
-func TestAPanicIsReportedWithItsPlace(t *testing.T) {
+func TestPanicIsReportedWithStack(t *testing.T) {
 	t.Parallel()
 	err := open(t, newDir(t)).Write(t.Context(), func(store.Conn) error { panic("oh no") })
 	if err == nil || !strings.Contains(err.Error(), "oh no") || !strings.Contains(err.Error(), "writer_test.go") {
@@ -232,7 +232,7 @@ func TestAPanicIsReportedWithItsPlace(t *testing.T) {
 	}
 }
 
-func TestWhatIsAnsweredIsCommitted(t *testing.T) {
+func TestAcknowledgedWritesAreCommitted(t *testing.T) {
 	t.Parallel()
 	dir := newDir(t)
 	db := open(t, dir)
@@ -241,11 +241,11 @@ func TestWhatIsAnsweredIsCommitted(t *testing.T) {
 		conn := outside(t, filepath.Join(dir, sqlite.FileName))
 		running.Go(func() {
 			for _, key := range numbered(fmt.Sprint("k", i, "-"), 25) {
-				if err := db.Write(t.Context(), put(key)); err != nil {
+				if err := db.Write(t.Context(), putKey(key)); err != nil {
 					t.Error(err)
 				}
 				if got, err := query(conn, `SELECT count(*) FROM usage WHERE workspace_id = $1`, key); err != nil || got[0] != "1" {
-					t.Errorf("another connection sees %q, %v after the answer", got, err)
+					t.Errorf("another connection sees %q, %v after the write returned", got, err)
 				}
 			}
 		})
@@ -253,7 +253,7 @@ func TestWhatIsAnsweredIsCommitted(t *testing.T) {
 	running.Wait()
 }
 
-func TestWhatIsQueuedIsWrittenBeforeTheEnd(t *testing.T) {
+func TestQueuedWritesAreWrittenOnShutdown(t *testing.T) {
 	t.Parallel()
 	const n = 8 * sqlite.MaxGroup
 	dir := newDir(t)
@@ -264,8 +264,8 @@ func TestWhatIsQueuedIsWrittenBeforeTheEnd(t *testing.T) {
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- db.Run(ctx) }()
-	release := hold(t, db)
-	wait := queue(t, db, puts(numbered("k", n))...)
+	release := blockWriter(t, db)
+	wait := enqueue(t, db, puts(numbered("k", n))...)
 	stop()
 	release()
 	noErrors(t, append(wait(), <-ended))
@@ -274,7 +274,7 @@ func TestWhatIsQueuedIsWrittenBeforeTheEnd(t *testing.T) {
 	}
 }
 
-func TestNothingIsWrittenOrReadAfterTheEnd(t *testing.T) {
+func TestClosedDatabase(t *testing.T) {
 	t.Parallel()
 	db, stop := start(t, newDir(t))
 	if err := stop(); err != nil {
@@ -282,7 +282,7 @@ func TestNothingIsWrittenOrReadAfterTheEnd(t *testing.T) {
 	}
 	for range 100 {
 		never := func(store.Conn) error {
-			t.Error("a unit ran after the end")
+			t.Error("a write ran after the shutdown")
 			return nil
 		}
 		isFault(t, "write", db.Write(context.Background(), never), fault.Unavailable)
@@ -290,8 +290,9 @@ func TestNothingIsWrittenOrReadAfterTheEnd(t *testing.T) {
 	}
 }
 
-// Those who wait for the writer when it ends are told so, whatever they wait for.
-func TestTheEndAnswersEverybody(t *testing.T) {
+// TestShutdownUnderLoad checks that every caller gets an error when the writer
+// ends, whatever it waits for.
+func TestShutdownUnderLoad(t *testing.T) {
 	t.Parallel()
 	db, stop := start(t, newDir(t))
 	var running sync.WaitGroup
@@ -299,7 +300,7 @@ func TestTheEndAnswersEverybody(t *testing.T) {
 	for i := range 32 {
 		running.Go(func() {
 			for n := 0; ; n++ {
-				err := db.Write(context.Background(), put(fmt.Sprint(i, "-", n)))
+				err := db.Write(context.Background(), putKey(fmt.Sprint(i, "-", n)))
 				if err == nil {
 					written.Add(1)
 					err = db.Read(context.Background(), func(c store.Conn) error { return nil })
@@ -320,22 +321,22 @@ func TestTheEndAnswersEverybody(t *testing.T) {
 	running.Wait()
 }
 
-func TestACallerThatGaveUpBeforeTheQueueHasWrittenNothing(t *testing.T) {
+func TestCancelBeforeTheQueue(t *testing.T) {
 	t.Parallel()
 	db := open(t, newDir(t))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	for range 100 {
-		isFault(t, "write", db.Write(ctx, put("given up")), fault.Unavailable)
+		isFault(t, "write", db.Write(ctx, putKey("given up")), fault.Unavailable)
 		isFault(t, "read", db.Read(ctx, func(store.Conn) error { return nil }), fault.Unavailable)
 	}
 
-	// The same at the door of a full queue.
-	release := hold(t, db)
-	wait := queue(t, db, puts(numbered("k", sqlite.QueueLength))...)
+	// The same for a caller blocked on a full queue.
+	release := blockWriter(t, db)
+	wait := enqueue(t, db, puts(numbered("k", sqlite.QueueLength))...)
 	ctx, cancel = context.WithCancel(t.Context())
 	given := make(chan error, 1)
-	go func() { given <- db.Write(ctx, put("given up")) }()
+	go func() { given <- db.Write(ctx, putKey("given up")) }()
 	cancel()
 	isFault(t, "write at a full queue", <-given, fault.Unavailable)
 	release()
@@ -345,27 +346,27 @@ func TestACallerThatGaveUpBeforeTheQueueHasWrittenNothing(t *testing.T) {
 	}
 }
 
-func TestAQueuedUnitIsNotGivenUp(t *testing.T) {
+func TestQueuedWriteIsNotCanceled(t *testing.T) {
 	t.Parallel()
 	db := open(t, newDir(t))
-	release := hold(t, db)
+	release := blockWriter(t, db)
 	ctx, cancel := context.WithCancel(t.Context())
-	answered := make(chan error, 1)
-	go func() { answered <- db.Write(ctx, put("queued")) }()
+	result := make(chan error, 1)
+	go func() { result <- db.Write(ctx, putKey("queued")) }()
 	for db.Queued() == 0 {
 		runtime.Gosched()
 	}
 	cancel()
 	release()
-	if err := <-answered; err != nil {
-		t.Errorf("the outcome is known, but the caller was told %v", err)
+	if err := <-result; err != nil {
+		t.Errorf("the outcome is known, but the caller got %v", err)
 	}
 	if diff := cmp.Diff([]string{"holder", "queued"}, keys(t, db)); diff != "" {
 		t.Errorf("rows (-want +got):\n%s", diff)
 	}
 }
 
-// limitPages makes the disk full, or gives room again.
+// limitPages makes the disk full, or frees space again.
 func limitPages(t *testing.T, db *sqlite.DB, more int) {
 	t.Helper()
 	err := db.Write(t.Context(), func(c store.Conn) error {
@@ -381,21 +382,21 @@ func limitPages(t *testing.T, db *sqlite.DB, more int) {
 	}
 }
 
-func TestAFullDisk(t *testing.T) {
+func TestFullDisk(t *testing.T) {
 	t.Parallel()
 	dir := newDir(t)
 	db := open(t, dir)
-	big := func(key string) func(store.Conn) error { return put(key + strings.Repeat("x", 100_000)) }
+	big := func(key string) func(store.Conn) error { return putKey(key + strings.Repeat("x", 100_000)) }
 	if err := db.Write(t.Context(), big("before")); err != nil {
 		t.Fatal(err)
 	}
 	limitPages(t, db, 0)
 
-	release := hold(t, db)
-	wait := queue(t, db, big("a"), put("b"), big("c"))
+	release := blockWriter(t, db)
+	wait := enqueue(t, db, big("a"), putKey("b"), big("c"))
 	release()
 	for _, err := range wait() {
-		// All of the group share the fate of the transaction.
+		// All writes of the group share the outcome of the transaction.
 		isFault(t, "a write to a full disk", err, fault.StorageFull)
 	}
 	isFault(t, "a single write", db.Write(t.Context(), big("d")), fault.StorageFull)
@@ -406,7 +407,7 @@ func TestAFullDisk(t *testing.T) {
 	limitPages(t, db, 1000)
 	for _, key := range []string{"e", "f"} {
 		if err := db.Write(t.Context(), big(key)); err != nil {
-			t.Errorf("after there was room again: %v", err)
+			t.Errorf("after space was freed: %v", err)
 		}
 	}
 	if got := keys(t, db); len(got) != 4 {
@@ -424,7 +425,7 @@ func checkIntegrity(t *testing.T, conn *raw.Conn) {
 	}
 }
 
-func TestErrorsOfTheDatabaseAreExplained(t *testing.T) {
+func TestExplain(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
 		code  raw.ResultCode

@@ -14,7 +14,7 @@ import (
 	"github.com/stepmill/stepmill/internal/workflow"
 )
 
-// waitingStep is a step that waits for what its action said.
+// waitingStep returns a step that waits for what its action awaits.
 func waitingStep(path string, seq int, awaits action.Awaits) run.Step {
 	step := newStep(path, seq, run.StepWaiting)
 	until := step.StartedAt.Add(time.Hour)
@@ -22,8 +22,8 @@ func waitingStep(path string, seq int, awaits action.Awaits) run.Step {
 	return step
 }
 
-// ask starts a run whose steps wait for an answer; it is held by nobody.
-func (w *world) ask(t *testing.T, of workflow.Workflow, paths ...string) run.Run {
+// ask starts a run whose steps wait for an answer. No node owns it.
+func (w *harness) ask(t *testing.T, of workflow.Workflow, paths ...string) run.Run {
 	t.Helper()
 	r := w.start(t, of, "node_1")
 	var steps []run.Step
@@ -31,8 +31,8 @@ func (w *world) ask(t *testing.T, of workflow.Workflow, paths ...string) run.Run
 		steps = append(steps, waitingStep(path, i+1, action.AwaitsAnswer))
 	}
 	decision := run.Decision{Rev: 1, Steps: steps, Release: true, WakeAt: *steps[0].WakeAt}
-	answers(w.Commit(t.Context(), firstLease(r), r, decision))(t, "wait for answers", true)
-	w.told.take()
+	returns(w.Commit(t.Context(), firstLease(r), r, decision))(t, "wait for answers", true)
+	w.notified.take()
 	return r
 }
 
@@ -43,12 +43,12 @@ func newAnswer(r run.Run, path, value string) run.Answer {
 	}
 }
 
-func testAnswers(t *testing.T, w *world) {
+func testAnswers(t *testing.T, w *harness) {
 	ws := w.workspace(t)
-	t.Run("of a run that nobody holds", func(t *testing.T) { testAnswerWakes(t, w, ws) })
-	t.Run("of a run that is held", func(t *testing.T) { testAnswerStirs(t, w, ws) })
-	t.Run("that come to nothing", func(t *testing.T) { testAnswerRefused(t, w, ws) })
-	t.Run("at once", func(t *testing.T) {
+	t.Run("for a run without an owner", func(t *testing.T) { testAnswerWakes(t, w, ws) })
+	t.Run("for a run with an owner", func(t *testing.T) { testAnswerWhileOwned(t, w, ws) })
+	t.Run("that are rejected", func(t *testing.T) { testAnswerRejected(t, w, ws) })
+	t.Run("concurrently", func(t *testing.T) {
 		wf := w.workflow(t, ws.ID)
 		for range 10 {
 			r := w.ask(t, wf, "a")
@@ -56,92 +56,93 @@ func testAnswers(t *testing.T, w *world) {
 			for i := range values {
 				values[i] = newAnswer(r, "a", fmt.Sprintf(`{"n":%d}`, i))
 			}
-			same(t, "winners", together(t, len(values), func(i int) (bool, error) { return w.AnswerStep(t.Context(), values[i]) }), 1)
-			same(t, "audit entries", w.audited(t, ws.ID, r.ID), 1)
+			equal(t, "winners", concurrently(t, len(values), func(i int) (bool, error) { return w.AnswerStep(t.Context(), values[i]) }), 1)
+			equal(t, "audit entries", w.audited(t, ws.ID, r.ID), 1)
 		}
-		w.told.take()
+		w.notified.take()
 	})
-	t.Run("before they are waited for", func(t *testing.T) { testEarlyAnswers(t, w, ws) })
+	t.Run("before the step waits", func(t *testing.T) { testEarlyAnswers(t, w, ws) })
 	t.Run("over a link", func(t *testing.T) { testAsked(t, w, ws) })
-	t.Run("still to come", func(t *testing.T) { testApprovals(t, w) })
+	t.Run("that are pending", func(t *testing.T) { testApprovals(t, w) })
 }
 
-func testAnswerWakes(t *testing.T, w *world, ws auth.Workspace) {
+func testAnswerWakes(t *testing.T, w *harness, ws auth.Workspace) {
 	ctx, wf := t.Context(), w.workflow(t, ws.ID)
 	r := w.ask(t, wf, "a", "b[0].c")
 	answer := newAnswer(r, "b[0].c", `{"approved":true}`)
-	answers(w.AnswerStep(ctx, answer))(t, "answer", true)
+	returns(w.AnswerStep(ctx, answer))(t, "answer", true)
 	wake := run.Wake{RunID: r.ID, WorkspaceID: ws.ID, WorkflowID: wf.ID, Epoch: 1, At: answer.At, Plan: ws.Plan}
-	same(t, "told", w.told.take(), heard{Wakes: []run.Wake{wake}})
-	same(t, "queue", w.queue(t, r.ID), &queued{Epoch: 1, WakeAt: &answer.At})
-	same(t, "answers", must(w.Answers(ctx, r.ID))(t), map[string]json.RawMessage{"b[0].c": answer.Value})
+	equal(t, "notifications", w.notified.take(), notifications{Wakes: []run.Wake{wake}})
+	equal(t, "queue", w.queue(t, r.ID), &queued{Epoch: 1, WakeAt: &answer.At})
+	equal(t, "answers", must(w.Answers(ctx, r.ID))(t), map[string]json.RawMessage{"b[0].c": answer.Value})
 	steps := found(w.Snapshot(ctx, r.ID))(t).Steps
-	same(t, "the step", steps[1].Answer, answer.Value)
-	same(t, "the other step", steps[0].Answer, nil)
-	same(t, "audit entries", w.audited(t, ws.ID, r.ID), 1)
-	answers(w.AnswerStep(ctx, newAnswer(r, "b[0].c", `{"approved":false}`)))(t, "once more", false)
-	same(t, "answers", must(w.Answers(ctx, r.ID))(t), map[string]json.RawMessage{"b[0].c": answer.Value})
-	same(t, "told", w.told.take(), heard{})
+	equal(t, "the step", steps[1].Answer, answer.Value)
+	equal(t, "the other step", steps[0].Answer, nil)
+	equal(t, "audit entries", w.audited(t, ws.ID, r.ID), 1)
+	returns(w.AnswerStep(ctx, newAnswer(r, "b[0].c", `{"approved":false}`)))(t, "again", false)
+	equal(t, "answers", must(w.Answers(ctx, r.ID))(t), map[string]json.RawMessage{"b[0].c": answer.Value})
+	equal(t, "notifications", w.notified.take(), notifications{})
 
 	lease, ok, err := w.Activate(ctx, wake, "node_2")
-	answers(ok, err)(t, "activate", true)
+	returns(ok, err)(t, "activate", true)
 	done := steps[1]
 	done.Status, done.Awaits, done.WakeAt = run.StepSucceeded, "", nil
-	answers(w.Commit(ctx, lease, r, run.Decision{Rev: 2, Steps: []run.Step{done}}))(t, "commit", true)
-	same(t, "answers for open steps", must(w.Answers(ctx, r.ID))(t), nil)
-	same(t, "revs", mapped(found(w.Run(ctx, ws.ID, r.ID))(t).Steps, func(s run.Step) int { return s.Rev }), []int{1, 2})
+	returns(w.Commit(ctx, lease, r, run.Decision{Rev: 2, Steps: []run.Step{done}}))(t, "commit", true)
+	equal(t, "answers for open steps", must(w.Answers(ctx, r.ID))(t), nil)
+	equal(t, "revs", mapped(found(w.Run(ctx, ws.ID, r.ID))(t).Steps, func(s run.Step) int { return s.Rev }), []int{1, 2})
 }
 
-// News that comes while a run is held is not lost when the run is given back.
-func testAnswerStirs(t *testing.T, w *world, ws auth.Workspace) {
+// testAnswerWhileOwned checks that an answer that arrives while a node owns the
+// run is not lost when the run is released.
+func testAnswerWhileOwned(t *testing.T, w *harness, ws auth.Workspace) {
 	ctx, wf := t.Context(), w.workflow(t, ws.ID)
 	r := w.start(t, wf, "node_1")
 	step := waitingStep("a", 1, action.AwaitsAnswer)
-	answers(w.Commit(ctx, firstLease(r), r, run.Decision{Rev: 1, Steps: []run.Step{step}}))(t, "a step that waits", true)
-	w.told.take()
+	returns(w.Commit(ctx, firstLease(r), r, run.Decision{Rev: 1, Steps: []run.Step{step}}))(t, "a step that waits", true)
+	w.notified.take()
 	answer := newAnswer(r, "a", `{"approved":true}`)
-	answers(w.AnswerStep(ctx, answer))(t, "answer", true)
-	same(t, "told", w.told.take(), heard{Stirred: []string{r.ID}})
-	same(t, "queue", w.queue(t, r.ID), &queued{Epoch: 1, Node: new("node_1"), WakeAt: &answer.At})
-	// The holder does not know of it yet.
+	returns(w.AnswerStep(ctx, answer))(t, "answer", true)
+	equal(t, "notifications", w.notified.take(), notifications{AnswersArrived: []string{r.ID}})
+	equal(t, "queue", w.queue(t, r.ID), &queued{Epoch: 1, Node: new("node_1"), WakeAt: &answer.At})
+	// The owner does not know of it yet.
 	step.Reason = "still waits"
-	answers(w.Commit(ctx, firstLease(r), r, run.Decision{Rev: 2, Steps: []run.Step{step}, Release: true, WakeAt: *step.WakeAt}))(t, "release", true)
-	same(t, "queue", w.queue(t, r.ID), &queued{Epoch: 1, WakeAt: &answer.At})
+	returns(w.Commit(ctx, firstLease(r), r, run.Decision{Rev: 2, Steps: []run.Step{step}, Release: true, WakeAt: *step.WakeAt}))(t, "release", true)
+	equal(t, "queue", w.queue(t, r.ID), &queued{Epoch: 1, WakeAt: &answer.At})
 	wake := run.Wake{RunID: r.ID, WorkspaceID: ws.ID, WorkflowID: wf.ID, Epoch: 1, At: answer.At, Plan: ws.Plan}
-	same(t, "told", w.told.take(), heard{Wakes: []run.Wake{wake}})
-	same(t, "answers", must(w.Answers(ctx, r.ID))(t), map[string]json.RawMessage{"a": answer.Value})
+	equal(t, "notifications", w.notified.take(), notifications{Wakes: []run.Wake{wake}})
+	equal(t, "answers", must(w.Answers(ctx, r.ID))(t), map[string]json.RawMessage{"a": answer.Value})
 	_, ok, err := w.Activate(ctx, wake, "node_2")
-	answers(ok, err)(t, "activate", true)
-	same(t, "queue", w.queue(t, r.ID), &queued{Epoch: 2, Node: new("node_2")})
+	returns(ok, err)(t, "activate", true)
+	equal(t, "queue", w.queue(t, r.ID), &queued{Epoch: 2, Node: new("node_2")})
 }
 
-func testAnswerRefused(t *testing.T, w *world, ws auth.Workspace) {
+func testAnswerRejected(t *testing.T, w *harness, ws auth.Workspace) {
 	ctx, wf, other := t.Context(), w.workflow(t, ws.ID), w.workspace(t)
 	r := w.ask(t, wf, "a")
 	foreign := newAnswer(r, "a", `{}`)
 	foreign.WorkspaceID = other.ID
-	answers(w.AnswerStep(ctx, foreign))(t, "from another workspace", false)
-	answers(w.AnswerStep(ctx, newAnswer(r, "b", `{}`)))(t, "for a step that is not there", false)
-	answers(w.AnswerStep(ctx, newAnswer(run.Run{ID: "run_none", WorkspaceID: ws.ID}, "a", `{}`)))(t, "for a run that is not there", false)
+	returns(w.AnswerStep(ctx, foreign))(t, "from another workspace", false)
+	returns(w.AnswerStep(ctx, newAnswer(r, "b", `{}`)))(t, "for a step that is not there", false)
+	returns(w.AnswerStep(ctx, newAnswer(run.Run{ID: "run_none", WorkspaceID: ws.ID}, "a", `{}`)))(t, "for a run that is not there", false)
 
 	mixed := w.start(t, wf, "node_1")
 	steps := []run.Step{waitingStep("time", 1, ""), waitingStep("run", 2, action.AwaitsRun), newStep("runs", 3, run.StepRunning), newStep("done", 4, run.StepSucceeded)}
-	answers(w.Commit(ctx, firstLease(mixed), mixed, run.Decision{Rev: 1, Steps: steps}))(t, "steps", true)
-	w.told.take()
+	returns(w.Commit(ctx, firstLease(mixed), mixed, run.Decision{Rev: 1, Steps: steps}))(t, "steps", true)
+	w.notified.take()
 	for _, step := range steps {
-		answers(w.AnswerStep(ctx, newAnswer(mixed, step.Path, `{}`)))(t, "for the step "+step.Path, false)
+		returns(w.AnswerStep(ctx, newAnswer(mixed, step.Path, `{}`)))(t, "for the step "+step.Path, false)
 	}
 	cancelled := w.ask(t, wf, "a")
-	answers(w.CancelRun(ctx, newCancellation(t, cancelled)))(t, "cancel", true)
-	w.told.take()
-	answers(w.AnswerStep(ctx, newAnswer(cancelled, "a", `{}`)))(t, "for a cancelled run", false)
-	same(t, "answers", must(w.Answers(ctx, r.ID))(t), nil)
-	same(t, "told", w.told.take(), heard{})
+	returns(w.CancelRun(ctx, newCancellation(t, cancelled)))(t, "cancel", true)
+	w.notified.take()
+	returns(w.AnswerStep(ctx, newAnswer(cancelled, "a", `{}`)))(t, "for a cancelled run", false)
+	equal(t, "answers", must(w.Answers(ctx, r.ID))(t), nil)
+	equal(t, "notifications", w.notified.take(), notifications{})
 	w.deleteWorkflow(t, wf)
-	w.told.take()
-	answers(w.AnswerStep(ctx, newAnswer(r, "a", `{}`)))(t, "for a deleted workflow", false)
-	same(t, "audit entries", w.audited(t, ws.ID, r.ID), 0)
-	same(t, "told", w.told.take(), heard{})
+	w.notified.take()
+	returns(w.AnswerStep(ctx, newAnswer(r, "a", `{}`)))(t, "for a deleted workflow", false)
+	equal(t, "audit entries", w.audited(t, ws.ID, r.ID), 0)
+	equal(t, "notifications", w.notified.take(), notifications{})
 }
 
 func earlyAnswer(r run.Run, path, value string) run.Answer {
@@ -150,81 +151,82 @@ func earlyAnswer(r run.Run, path, value string) run.Answer {
 	return a
 }
 
-// An answer that comes early waits for its step, wherever the run is.
-func testEarlyAnswers(t *testing.T, w *world, ws auth.Workspace) {
+// testEarlyAnswers checks that an early answer is stored for its step, whatever
+// state the run is in.
+func testEarlyAnswers(t *testing.T, w *harness, ws auth.Workspace) {
 	ctx, wf := t.Context(), w.workflow(t, ws.ID)
 	for _, released := range []bool{true, false} {
 		r := w.start(t, wf, "node_1")
 		foreign := earlyAnswer(r, "a", `{}`)
 		foreign.WorkspaceID = w.workspace(t).ID
-		answers(w.AnswerStep(ctx, foreign))(t, "from another workspace", false)
-		answers(w.AnswerStep(ctx, earlyAnswer(r, "a", `{"n":1}`)))(t, "early", true)
-		answers(w.AnswerStep(ctx, earlyAnswer(r, "a", `{"n":1}`)))(t, "the same once more", true)
-		answers(w.AnswerStep(ctx, earlyAnswer(r, "a", `{"n":2}`)))(t, "another one", false)
-		w.told.take()
+		returns(w.AnswerStep(ctx, foreign))(t, "from another workspace", false)
+		returns(w.AnswerStep(ctx, earlyAnswer(r, "a", `{"n":1}`)))(t, "early", true)
+		returns(w.AnswerStep(ctx, earlyAnswer(r, "a", `{"n":1}`)))(t, "the same again", true)
+		returns(w.AnswerStep(ctx, earlyAnswer(r, "a", `{"n":2}`)))(t, "another one", false)
+		w.notified.take()
 		step := waitingStep("a", 1, action.AwaitsAnswer)
 		other := waitingStep("b", 2, action.AwaitsAnswer)
 		decision := run.Decision{Rev: 1, Steps: []run.Step{step, other}, Release: released, WakeAt: *step.WakeAt}
-		answers(w.Commit(ctx, firstLease(r), r, decision))(t, "wait", true)
-		same(t, "answers", must(w.Answers(ctx, r.ID))(t), map[string]json.RawMessage{"a": json.RawMessage(`{"n":1}`)})
-		told := w.told.take()
+		returns(w.Commit(ctx, firstLease(r), r, decision))(t, "wait", true)
+		equal(t, "answers", must(w.Answers(ctx, r.ID))(t), map[string]json.RawMessage{"a": json.RawMessage(`{"n":1}`)})
+		notified := w.notified.take()
 		if released {
-			same(t, "woken", mapped(told.Wakes, func(k run.Wake) time.Time { return k.At }), []time.Time{step.StartedAt})
+			equal(t, "woken", mapped(notified.Wakes, func(k run.Wake) time.Time { return k.At }), []time.Time{step.StartedAt})
 		} else {
-			same(t, "stirred", told.Stirred, []string{r.ID})
+			equal(t, "answers arrived", notified.AnswersArrived, []string{r.ID})
 		}
-		answers(w.AnswerStep(ctx, earlyAnswer(r, "a", `{"n":3}`)))(t, "after that", false)
-		answers(w.AnswerStep(ctx, earlyAnswer(r, "b", `{"n":4}`)))(t, "for one that waits", true)
-		answers(w.CancelRun(ctx, newCancellation(t, r)))(t, "cancel", true)
-		answers(w.AnswerStep(ctx, earlyAnswer(r, "c", `{}`)))(t, "for a run that has ended", false)
-		w.told.take()
+		returns(w.AnswerStep(ctx, earlyAnswer(r, "a", `{"n":3}`)))(t, "after that", false)
+		returns(w.AnswerStep(ctx, earlyAnswer(r, "b", `{"n":4}`)))(t, "for one that waits", true)
+		returns(w.CancelRun(ctx, newCancellation(t, r)))(t, "cancel", true)
+		returns(w.AnswerStep(ctx, earlyAnswer(r, "c", `{}`)))(t, "for a run that has ended", false)
+		w.notified.take()
 	}
 	r := w.start(t, wf, "node_1")
 	running := newStep("a", 1, run.StepRunning)
-	answers(w.Commit(ctx, firstLease(r), r, run.Decision{Rev: 1, Steps: []run.Step{running}}))(t, "a step that runs", true)
-	answers(w.AnswerStep(ctx, earlyAnswer(r, "a", `{"n":5}`)))(t, "for one that runs", true)
-	same(t, "answers", must(w.Answers(ctx, r.ID))(t), map[string]json.RawMessage{"a": json.RawMessage(`{"n":5}`)})
-	w.told.take()
+	returns(w.Commit(ctx, firstLease(r), r, run.Decision{Rev: 1, Steps: []run.Step{running}}))(t, "a step that runs", true)
+	returns(w.AnswerStep(ctx, earlyAnswer(r, "a", `{"n":5}`)))(t, "for one that runs", true)
+	equal(t, "answers", must(w.Answers(ctx, r.ID))(t), map[string]json.RawMessage{"a": json.RawMessage(`{"n":5}`)})
+	w.notified.take()
 
-	// Many at once, and the step begins to wait meanwhile: one counts.
+	// Of many concurrent answers, sent while the step starts to wait, one counts.
 	for range 10 {
 		r := w.start(t, wf, "node_1")
 		step := waitingStep("a", 1, action.AwaitsAnswer)
-		won := together(t, 9, func(i int) (bool, error) {
+		won := concurrently(t, 9, func(i int) (bool, error) {
 			if i == 4 {
 				_, err := w.Commit(ctx, firstLease(r), r, run.Decision{Rev: 1, Steps: []run.Step{step}, Release: true, WakeAt: *step.WakeAt})
 				return false, err
 			}
 			return w.AnswerStep(ctx, earlyAnswer(r, "a", fmt.Sprintf(`{"n":%d}`, i)))
 		})
-		same(t, "winners", won, 1)
-		same(t, "answers", len(must(w.Answers(ctx, r.ID))(t)), 1)
+		equal(t, "winners", won, 1)
+		equal(t, "answers", len(must(w.Answers(ctx, r.ID))(t)), 1)
 	}
-	w.told.take()
+	w.notified.take()
 }
 
-func testAsked(t *testing.T, w *world, ws auth.Workspace) {
+func testAsked(t *testing.T, w *harness, ws auth.Workspace) {
 	ctx, wf, other := t.Context(), w.workflow(t, ws.ID), w.workspace(t)
 	r := w.ask(t, wf, "a")
-	same(t, "owner", must(w.RunOwner(ctx, r.ID))(t), ws.ID)
-	same(t, "owner of nothing", must(w.RunOwner(ctx, "run_none"))(t), "")
+	equal(t, "owner", must(w.RunOwner(ctx, r.ID))(t), ws.ID)
+	equal(t, "owner of an unknown run", must(w.RunOwner(ctx, "run_none"))(t), "")
 	asked := found(w.Asked(ctx, ws.ID, r.ID, "a"))(t)
-	same(t, "workspace", asked.Workspace.Name, ws.Name)
-	same(t, "workflow", asked.WorkflowName, wf.Name)
-	same(t, "status", asked.Verdict(), run.Verdict{Standing: run.Open})
-	same(t, "not begun", found(w.Asked(ctx, ws.ID, r.ID, "z"))(t).Verdict(), run.Verdict{Standing: run.NotYetOpen})
-	same(t, "of others", must(w.Asked(ctx, other.ID, r.ID, "a"))(t), nil)
+	equal(t, "workspace", asked.Workspace.Name, ws.Name)
+	equal(t, "workflow", asked.WorkflowName, wf.Name)
+	equal(t, "status", asked.Verdict(), run.Verdict{Standing: run.Open})
+	equal(t, "not begun", found(w.Asked(ctx, ws.ID, r.ID, "z"))(t).Verdict(), run.Verdict{Standing: run.NotYetOpen})
+	equal(t, "of others", must(w.Asked(ctx, other.ID, r.ID, "a"))(t), nil)
 	w.deleteWorkflow(t, wf)
-	same(t, "of a deleted workflow", must(w.Asked(ctx, ws.ID, r.ID, "a"))(t), nil)
-	w.told.take()
+	equal(t, "of a deleted workflow", must(w.Asked(ctx, ws.ID, r.ID, "a"))(t), nil)
+	w.notified.take()
 }
 
-func testApprovals(t *testing.T, w *world) {
+func testApprovals(t *testing.T, w *harness) {
 	ctx, ws, other := t.Context(), w.workspace(t), w.workspace(t)
-	wf, doomed := w.workflow(t, ws.ID), w.workflow(t, ws.ID)
+	wf, deleted := w.workflow(t, ws.ID), w.workflow(t, ws.ID)
 	w.ask(t, w.workflow(t, other.ID), "foreign")
 	old := w.ask(t, wf, "c", "a", "b[10].x", "b[9].x")
-	newer := w.ask(t, doomed, "a")
+	newer := w.ask(t, deleted, "a")
 	list := func(what string, want ...string) {
 		t.Helper()
 		var got []string
@@ -239,19 +241,19 @@ func testApprovals(t *testing.T, w *world) {
 			}
 			page.After = found.Next
 		}
-		same(t, what, got, want)
+		equal(t, what, got, want)
 	}
 	list("in order", newer.ID+" a", old.ID+" a", old.ID+" b[10].x", old.ID+" b[9].x", old.ID+" c")
-	first := must(w.Approvals(ctx, ws.ID, whole))(t).Items[0]
+	first := must(w.Approvals(ctx, ws.ID, fullPage))(t).Items[0]
 	step := found(w.Run(ctx, ws.ID, newer.ID))(t).Steps[0]
-	same(t, "an approval", first, run.Approval{
-		RunID: newer.ID, StepID: "a", WorkflowID: doomed.ID, WorkflowName: doomed.Name, StepName: step.Name, Input: step.Input, Since: step.StartedAt, Until: step.WakeAt,
+	equal(t, "an approval", first, run.Approval{
+		RunID: newer.ID, StepID: "a", WorkflowID: deleted.ID, WorkflowName: deleted.Name, StepName: step.Name, Input: step.Input, Since: step.StartedAt, Until: step.WakeAt,
 	})
-	answers(w.AnswerStep(ctx, newAnswer(old, "b[10].x", `{}`)))(t, "answer", true)
+	returns(w.AnswerStep(ctx, newAnswer(old, "b[10].x", `{}`)))(t, "answer", true)
 	list("after an answer", newer.ID+" a", old.ID+" a", old.ID+" b[9].x", old.ID+" c")
-	w.deleteWorkflow(t, doomed)
+	w.deleteWorkflow(t, deleted)
 	list("after a deletion", old.ID+" a", old.ID+" b[9].x", old.ID+" c")
-	answers(w.CancelRun(ctx, newCancellation(t, old)))(t, "cancel", true)
+	returns(w.CancelRun(ctx, newCancellation(t, old)))(t, "cancel", true)
 	list("after a cancellation")
-	w.told.take()
+	w.notified.take()
 }

@@ -14,64 +14,64 @@ import (
 	"github.com/stepmill/stepmill/internal/workflow"
 )
 
-func testSlots(t *testing.T, tm *team) {
+func testSlots(t *testing.T, tm *cluster) {
 	ctx, ws, first := t.Context(), tm.workspace(t), tm.nodes[0]
 	wf := tm.workflow(t, ws.ID)
 	a, b := tm.start(t, wf, "node_1"), tm.start(t, wf, "")
-	same(t, "who has a", *tm.queue(t, a.ID).Node, "node_1")
-	same(t, "who has b", tm.queue(t, b.ID).Node, nil)
-	same(t, "on their way", mapped(tm.handed(t), func(j job) string { return j.wake.RunID }), []string{b.ID})
-	tm.loaded(t, ws.ID, 2, 0)
+	equal(t, "owner of a", *tm.queue(t, a.ID).Node, "node_1")
+	equal(t, "owner of b", tm.queue(t, b.ID).Node, nil)
+	equal(t, "jobs", mapped(tm.jobs(t), func(j job) string { return j.wake.RunID }), []string{b.ID})
+	tm.checkLoad(t, ws.ID, 2, 0)
 
 	c := tm.start(t, wf, "node_1")
-	tm.loaded(t, ws.ID, 2, 1)
-	same(t, "queued", found(tm.Run(ctx, ws.ID, c.ID))(t).Queued, true)
-	same(t, "freed before", first.takeFreed(), nil)
+	tm.checkLoad(t, ws.ID, 2, 1)
+	equal(t, "queued", found(tm.Run(ctx, ws.ID, c.ID))(t).Queued, true)
+	equal(t, "freed before", first.takeFreed(), nil)
 	tm.finish(t, a, run.Succeeded)
-	tm.loaded(t, ws.ID, 1, 1)
-	same(t, "freed", first.takeFreed(), []string{ws.ID})
+	tm.checkLoad(t, ws.ID, 1, 1)
+	equal(t, "freed", first.takeFreed(), []string{ws.ID})
 
-	first.told.take()
-	answers(first.PassOn(ctx, ws.ID))(t, "pass on", false)
-	tm.loaded(t, ws.ID, 2, 0)
-	woken := first.told.take().Wakes
-	same(t, "woken", mapped(woken, func(w run.Wake) run.Lease { return run.Lease{RunID: w.RunID, Epoch: w.Epoch} }), []run.Lease{{RunID: c.ID, Epoch: 2}})
-	same(t, "owned", woken[0].Owned, true)
+	first.notified.take()
+	returns(first.AdmitThrottled(ctx, ws.ID))(t, "admit", false)
+	tm.checkLoad(t, ws.ID, 2, 0)
+	woken := first.notified.take().Wakes
+	equal(t, "woken", mapped(woken, func(w run.Wake) run.Lease { return run.Lease{RunID: w.RunID, Epoch: w.Epoch} }), []run.Lease{{RunID: c.ID, Epoch: 2}})
+	equal(t, "owned", woken[0].Owned, true)
 
-	t.Run("without room here they go on their way", func(t *testing.T) {
+	t.Run("without capacity on this node a job is enqueued", func(t *testing.T) {
 		d := tm.start(t, wf, "node_1")
-		tm.nodes[1].room.Store(false)
-		answers(tm.Commit(ctx, run.Lease{RunID: c.ID, Epoch: 2}, c, newFinish(t, c, run.Succeeded)))(t, "finish", true)
-		answers(tm.nodes[1].PassOn(ctx, ws.ID))(t, "pass on", false)
-		jobs := tm.handed(t)
-		same(t, "on its way", jobs[len(jobs)-1].wake.RunID, d.ID)
-		tm.loaded(t, ws.ID, 2, 0)
-		answers(tm.CancelRun(ctx, newCancellation(t, d)))(t, "cancel what is on its way", true)
-		tm.loaded(t, ws.ID, 1, 0)
+		tm.nodes[1].hasCapacity.Store(false)
+		returns(tm.Commit(ctx, run.Lease{RunID: c.ID, Epoch: 2}, c, newFinish(t, c, run.Succeeded)))(t, "finish", true)
+		returns(tm.nodes[1].AdmitThrottled(ctx, ws.ID))(t, "admit", false)
+		jobs := tm.jobs(t)
+		equal(t, "job", jobs[len(jobs)-1].wake.RunID, d.ID)
+		tm.checkLoad(t, ws.ID, 2, 0)
+		returns(tm.CancelRun(ctx, newCancellation(t, d)))(t, "cancel a run with a job", true)
+		tm.checkLoad(t, ws.ID, 1, 0)
 	})
-	t.Run("no more than may be queued", func(t *testing.T) { testQueueFull(t, tm) })
+	t.Run("queue limit", func(t *testing.T) { testQueueFull(t, tm) })
 }
 
-func testQueueFull(t *testing.T, tm *team) {
+func testQueueFull(t *testing.T, tm *cluster) {
 	ws := tm.workspace(t)
 	wf := tm.workflow(t, ws.ID)
 	start := newStart(t, wf, "node_1")
 	most := start.Plan.Limits().QueuedRuns
 	tm.exec(t, `INSERT INTO workspace_load (workspace_id, running, parked) VALUES ($1, 2, $2)`, ws.ID, most-1)
-	answers(tm.StartRun(t.Context(), start))(t, "the last that is queued", true)
-	refused := newStart(t, wf, "node_1")
-	if _, err := tm.StartRun(t.Context(), refused); !errors.Is(err, run.ErrQueueFull) {
+	returns(tm.StartRun(t.Context(), start))(t, "the last run that fits", true)
+	rejected := newStart(t, wf, "node_1")
+	if _, err := tm.StartRun(t.Context(), rejected); !errors.Is(err, run.ErrQueueFull) {
 		t.Errorf("one more: %v", err)
 	}
-	gone(tm.Run(t.Context(), ws.ID, refused.Run.ID))(t, "the refused run")
-	_, parked := tm.load(t, ws.ID)
-	same(t, "parked", parked, most)
+	missing(tm.Run(t.Context(), ws.ID, rejected.Run.ID))(t, "the rejected run")
+	_, throttled := tm.load(t, ws.ID)
+	equal(t, "throttled", throttled, most)
 }
 
-func testClaims(t *testing.T, tm *team) {
+func testClaims(t *testing.T, tm *cluster) {
 	ctx, ws := t.Context(), tm.workspace(t)
 	wf, second := tm.workflow(t, ws.ID), tm.nodes[1]
-	claim := func(m *member, j job, want run.Claimed) run.Wake {
+	claim := func(m *clusterNode, j job, want run.Claimed) run.Wake {
 		t.Helper()
 		wake, got, err := m.claim(ctx, j)
 		if err != nil || got != want {
@@ -80,40 +80,40 @@ func testClaims(t *testing.T, tm *team) {
 		return wake
 	}
 	tm.start(t, wf, "")
-	j := tm.handed(t)[0]
+	j := tm.jobs(t)[0]
 	wake := claim(second, j, run.ClaimOwned)
-	same(t, "epoch", wake.Epoch, int64(2))
-	same(t, "left on the way", len(tm.handed(t)), 0)
+	equal(t, "epoch", wake.Epoch, int64(2))
+	equal(t, "jobs left", len(tm.jobs(t)), 0)
 	claim(tm.nodes[2], j, run.ClaimStale)
-	tm.loaded(t, ws.ID, 1, 0)
+	tm.checkLoad(t, ws.ID, 1, 0)
 
-	t.Run("one that is not due is watched", func(t *testing.T) {
+	t.Run("a run that is not due gets a local timer", func(t *testing.T) {
 		r := tm.start(t, wf, "node_1")
 		tm.nodes[0].release(t, r, 1, later())
-		tm.loaded(t, ws.ID, 1, 0)
-		waits := tm.handed(t)[0]
-		armed := claim(second, waits, run.ClaimArmed)
-		same(t, "who watches", *tm.queue(t, r.ID).Node, "node_2")
-		tm.loaded(t, ws.ID, 1, 0)
+		tm.checkLoad(t, ws.ID, 1, 0)
+		waits := tm.jobs(t)[0]
+		armed := claim(second, waits, run.ClaimLocalTimer)
+		equal(t, "owner of the timer", *tm.queue(t, r.ID).Node, "node_2")
+		tm.checkLoad(t, ws.ID, 1, 0)
 		claim(tm.nodes[2], waits, run.ClaimStale)
 		tm.exec(t, `UPDATE run_queue SET wake_at = 1 WHERE run_id = $1`, r.ID)
 		claim(second, job{wake: armed}, run.ClaimOwned)
-		tm.loaded(t, ws.ID, 2, 0)
+		tm.checkLoad(t, ws.ID, 2, 0)
 		claim(second, job{wake: armed}, run.ClaimStale)
 	})
-	t.Run("without a slot it is parked", func(t *testing.T) {
+	t.Run("without a slot the run is throttled", func(t *testing.T) {
 		r := tm.start(t, wf, "node_1")
-		tm.loaded(t, ws.ID, 2, 1)
+		tm.checkLoad(t, ws.ID, 2, 1)
 		waits := run.Wake{RunID: r.ID, Epoch: 1}
 		claim(second, job{wake: waits}, run.ClaimStale)
 		tm.exec(t, `UPDATE run_queue SET parked = false WHERE run_id = $1`, r.ID)
 		tm.exec(t, `UPDATE workspace_load SET parked = 0 WHERE workspace_id = $1`, ws.ID)
-		claim(second, job{wake: waits}, run.ClaimParked)
-		tm.loaded(t, ws.ID, 2, 1)
+		claim(second, job{wake: waits}, run.ClaimThrottled)
+		tm.checkLoad(t, ws.ID, 2, 1)
 	})
-	t.Run("what belongs to it fails with it", func(t *testing.T) {
+	t.Run("an error of the callback rolls the claim back", func(t *testing.T) {
 		tm.start(t, tm.workflow(t, tm.workspace(t).ID), "")
-		jobs := tm.handed(t)
+		jobs := tm.jobs(t)
 		left := jobs[len(jobs)-1]
 		broken := errors.New("broken")
 		_, _, err := second.Claim(ctx, left.wake, func(context.Context, store.Conn) error { return broken })
@@ -124,203 +124,203 @@ func testClaims(t *testing.T, tm *team) {
 	})
 }
 
-// testRepeated lets writes come twice, as they do when nobody knows whether the
-// first one was committed.
-func testRepeated(t *testing.T, tm *team) {
+// testRetriedWrites repeats writes, as callers do if they do not know whether the
+// first attempt was committed.
+func testRetriedWrites(t *testing.T, tm *cluster) {
 	ctx, ws, first := t.Context(), tm.workspace(t), tm.nodes[0]
 	wf := tm.workflow(t, ws.ID)
 	tm.start(t, wf, "node_1")
-	for name, at := range map[string]time.Time{"for long": later(), "for a moment": soon()} {
-		t.Run("given back "+name, func(t *testing.T) {
+	for name, at := range map[string]time.Time{"for a long time": later(), "briefly": soon()} {
+		t.Run("released "+name, func(t *testing.T) {
 			r := tm.start(t, wf, "node_1")
 			first.release(t, r, 1, at)
-			tm.loaded(t, ws.ID, 1, 0)
-			answers(first.Commit(ctx, firstLease(r), r, run.Decision{Rev: 1, Release: true, WakeAt: at}))(t, "once more", false)
-			tm.loaded(t, ws.ID, 1, 0)
-			answers(tm.CancelRun(ctx, newCancellation(t, r)))(t, "cancel", true)
-			tm.loaded(t, ws.ID, 1, 0)
+			tm.checkLoad(t, ws.ID, 1, 0)
+			returns(first.Commit(ctx, firstLease(r), r, run.Decision{Rev: 1, Release: true, WakeAt: at}))(t, "again", false)
+			tm.checkLoad(t, ws.ID, 1, 0)
+			returns(tm.CancelRun(ctx, newCancellation(t, r)))(t, "cancel", true)
+			tm.checkLoad(t, ws.ID, 1, 0)
 		})
 	}
-	t.Run("given back when due, and parked", func(t *testing.T) {
+	t.Run("released when due, and throttled", func(t *testing.T) {
 		r, other := tm.start(t, wf, "node_1"), tm.start(t, wf, "node_1")
-		tm.loaded(t, ws.ID, 2, 1)
+		tm.checkLoad(t, ws.ID, 2, 1)
 		tm.limit.Store(1)
 		first.release(t, r, 1, clock.Now())
-		tm.loaded(t, ws.ID, 1, 2)
-		answers(first.Commit(ctx, firstLease(r), r, run.Decision{Rev: 1, Release: true, WakeAt: clock.Now()}))(t, "once more", false)
-		tm.loaded(t, ws.ID, 1, 2)
+		tm.checkLoad(t, ws.ID, 1, 2)
+		returns(first.Commit(ctx, firstLease(r), r, run.Decision{Rev: 1, Release: true, WakeAt: clock.Now()}))(t, "again", false)
+		tm.checkLoad(t, ws.ID, 1, 2)
 		tm.limit.Store(2)
-		for _, gone := range []run.Run{r, other} {
-			answers(tm.CancelRun(ctx, newCancellation(t, gone)))(t, "cancel", true)
+		for _, r := range []run.Run{r, other} {
+			returns(tm.CancelRun(ctx, newCancellation(t, r)))(t, "cancel", true)
 		}
-		tm.loaded(t, ws.ID, 1, 0)
+		tm.checkLoad(t, ws.ID, 1, 0)
 	})
 	t.Run("ended", func(t *testing.T) {
 		r := tm.start(t, wf, "node_1")
 		end := newFinish(t, r, run.Succeeded)
-		answers(first.Commit(ctx, firstLease(r), r, end))(t, "finish", true)
-		answers(first.Commit(ctx, firstLease(r), r, end))(t, "once more", false)
-		tm.loaded(t, ws.ID, 1, 0)
-		same(t, "events", tm.endings(t, r.ID), 1)
+		returns(first.Commit(ctx, firstLease(r), r, end))(t, "finish", true)
+		returns(first.Commit(ctx, firstLease(r), r, end))(t, "again", false)
+		tm.checkLoad(t, ws.ID, 1, 0)
+		equal(t, "events", tm.endings(t, r.ID), 1)
 	})
-	t.Run("taken up", func(t *testing.T) {
+	t.Run("activated", func(t *testing.T) {
 		r := tm.start(t, wf, "node_1")
 		wake := run.Wake{RunID: r.ID, Epoch: 1}
-		for range 2 { // the second time it is not known that it worked
+		for range 2 { // the second call repeats one whose response was lost
 			lease, ok, err := first.Activate(ctx, wake, "node_1")
 			if err != nil || !ok || lease.Epoch != 2 {
 				t.Errorf("activate: %v, %t, %v", lease, ok, err)
 			}
 		}
 		if _, ok, err := tm.nodes[1].Activate(ctx, run.Wake{RunID: r.ID, Epoch: 2}, "node_2"); err != nil || ok {
-			t.Errorf("another node took it up: %t, %v", ok, err)
+			t.Errorf("another node activated it: %t, %v", ok, err)
 		}
 		first.release(t, r, 2, soon())
 		if _, ok, err := first.Activate(ctx, run.Wake{RunID: r.ID, Epoch: 2}, "node_1"); err != nil || ok {
-			t.Errorf("it was taken up without a slot: %t, %v", ok, err)
+			t.Errorf("it was activated without a slot: %t, %v", ok, err)
 		}
 	})
 }
 
-func testSlotsOfDeleted(t *testing.T, tm *team) {
+func testSlotsOfDeletedWorkflow(t *testing.T, tm *cluster) {
 	ctx, ws, first := t.Context(), tm.workspace(t), tm.nodes[0]
 	kept, wf := tm.workflow(t, ws.ID), tm.workflow(t, ws.ID)
 	tm.start(t, kept, "node_1")
-	owned, waits, parked := tm.start(t, wf, "node_1"), tm.start(t, wf, "node_1"), tm.start(t, wf, "node_1")
-	tm.loaded(t, ws.ID, 2, 2)
+	owned, waits, throttled := tm.start(t, wf, "node_1"), tm.start(t, wf, "node_1"), tm.start(t, wf, "node_1")
+	tm.checkLoad(t, ws.ID, 2, 2)
 	first.release(t, owned, 1, later())
 	for range 2 {
-		must(first.PassOn(ctx, ws.ID))(t)
+		must(first.AdmitThrottled(ctx, ws.ID))(t)
 	}
-	tm.loaded(t, ws.ID, 2, 1)
+	tm.checkLoad(t, ws.ID, 2, 1)
 	tm.deleteWorkflow(t, wf)
-	tm.loaded(t, ws.ID, 1, 0)
-	answers(first.Commit(ctx, run.Lease{RunID: waits.ID, Epoch: 2}, waits, newFinish(t, waits, run.Succeeded)))(t, "finish a deleted run", false)
+	tm.checkLoad(t, ws.ID, 1, 0)
+	returns(first.Commit(ctx, run.Lease{RunID: waits.ID, Epoch: 2}, waits, newFinish(t, waits, run.Succeeded)))(t, "finish a deleted run", false)
 
-	// Somebody was quick: it took a slot for one of them all the same.
-	tm.exec(t, `UPDATE run_queue SET slot = true, node = 'node_2' WHERE run_id = $1`, parked.ID)
+	// Another node was quick and acquired a slot for one of them.
+	tm.exec(t, `UPDATE run_queue SET slot = true, node = 'node_2' WHERE run_id = $1`, throttled.ID)
 	tm.exec(t, `UPDATE workspace_load SET running = running + 1 WHERE workspace_id = $1`, ws.ID)
 	for more := true; more; {
 		more = must(first.PurgeDeleted(ctx, 500))(t)
 	}
-	tm.loaded(t, ws.ID, 1, 0)
+	tm.checkLoad(t, ws.ID, 1, 0)
 }
 
-func testTakeFrom(t *testing.T, tm *team) {
+func testTakeOver(t *testing.T, tm *cluster) {
 	ctx, ws, first := t.Context(), tm.workspace(t), tm.nodes[0]
 	tm.limit.Store(10)
 	wf := tm.workflow(t, ws.ID)
-	busy, idle, watched := tm.start(t, wf, "node_1"), tm.start(t, wf, "node_1"), tm.start(t, wf, "node_1")
-	answers(first.Commit(ctx, firstLease(busy), busy, run.Decision{Rev: 1, Executing: []string{"a"}}))(t, "execute", true)
+	busy, idle, timed := tm.start(t, wf, "node_1"), tm.start(t, wf, "node_1"), tm.start(t, wf, "node_1")
+	returns(first.Commit(ctx, firstLease(busy), busy, run.Decision{Rev: 1, Executing: []string{"a"}}))(t, "execute", true)
 	at := soon()
-	first.release(t, watched, 1, at)
-	tm.loaded(t, ws.ID, 2, 0)
-	count, more, err := tm.nodes[1].TakeFrom(ctx, "node_1", true)
+	first.release(t, timed, 1, at)
+	tm.checkLoad(t, ws.ID, 2, 0)
+	count, more, err := tm.nodes[1].TakeOver(ctx, "node_1", true)
 	if err != nil || count != 0 || more {
-		t.Fatal("taken from the living: ", count, more, err)
+		t.Fatal("taken from a live node: ", count, more, err)
 	}
-	tm.dead(t, "node_1", true)
-	count, more, err = tm.nodes[1].TakeFrom(ctx, "node_1", true)
+	tm.setDead(t, "node_1", true)
+	count, more, err = tm.nodes[1].TakeOver(ctx, "node_1", true)
 	if err != nil || count != 3 || more {
 		t.Fatal(count, more, err)
 	}
 	jobs := map[string]run.Wake{}
-	for _, j := range tm.handed(t) {
+	for _, j := range tm.jobs(t) {
 		jobs[j.wake.RunID] = j.wake
 	}
-	same(t, "crashes", [3]int{jobs[busy.ID].Crashes, jobs[idle.ID].Crashes, jobs[watched.ID].Crashes}, [3]int{1, 0, 0})
-	same(t, "when it was watched for", jobs[watched.ID].At, at)
-	same(t, "epoch", jobs[busy.ID].Epoch, int64(2))
-	tm.loaded(t, ws.ID, 2, 0)
-	for _, r := range []run.Run{busy, idle, watched} {
-		answers(first.Commit(ctx, firstLease(r), r, run.Decision{Rev: 2}))(t, "a late write", false)
+	equal(t, "crashes", [3]int{jobs[busy.ID].Crashes, jobs[idle.ID].Crashes, jobs[timed.ID].Crashes}, [3]int{1, 0, 0})
+	equal(t, "wake-up time", jobs[timed.ID].At, at)
+	equal(t, "epoch", jobs[busy.ID].Epoch, int64(2))
+	tm.checkLoad(t, ws.ID, 2, 0)
+	for _, r := range []run.Run{busy, idle, timed} {
+		returns(first.Commit(ctx, firstLease(r), r, run.Decision{Rev: 2}))(t, "a write by the old owner", false)
 	}
-	count, _, err = tm.nodes[1].TakeFrom(ctx, "node_1", true)
-	same(t, "taken once more", count, 0)
+	count, _, err = tm.nodes[1].TakeOver(ctx, "node_1", true)
+	equal(t, "taken again", count, 0)
 	if err != nil {
 		t.Error(err)
 	}
-	t.Run("in parts", func(t *testing.T) {
+	t.Run("in batches", func(t *testing.T) {
 		tm.limit.Store(1000)
 		runs := tm.startMany(t, wf, 250)
 		total := 0
 		for more := true; more; {
 			var n int
-			if n, more, err = tm.TakeFrom(ctx, "node_1", false); err != nil {
+			if n, more, err = tm.TakeOver(ctx, "node_1", false); err != nil {
 				t.Fatal(err)
 			}
 			total += n
 		}
-		same(t, "taken", total, len(runs))
+		equal(t, "taken", total, len(runs))
 	})
 }
 
-func testGiveBack(t *testing.T, tm *team) {
+func testRequeue(t *testing.T, tm *cluster) {
 	ctx, ws, first := t.Context(), tm.workspace(t), tm.nodes[0]
 	tm.limit.Store(10)
 	wf := tm.workflow(t, ws.ID)
-	idle, watched, since, elsewhere := tm.start(t, wf, "node_1"), tm.start(t, wf, "node_1"), tm.start(t, wf, "node_1"), tm.start(t, wf, "node_2")
+	idle, timed, since, elsewhere := tm.start(t, wf, "node_1"), tm.start(t, wf, "node_1"), tm.start(t, wf, "node_1"), tm.start(t, wf, "node_2")
 	at := soon()
-	first.release(t, watched, 1, at)
+	first.release(t, timed, 1, at)
 	if _, ok, err := first.Activate(ctx, run.Wake{RunID: since.ID, Epoch: 1}, "node_1"); err != nil || !ok {
 		t.Fatal(ok, err)
 	}
 	var all []run.Wake
-	for _, r := range []run.Run{idle, watched, since, elsewhere} {
+	for _, r := range []run.Run{idle, timed, since, elsewhere} {
 		all = append(all, run.Wake{RunID: r.ID, Epoch: 1})
 	}
-	for range 2 { // the second time there is nothing more
-		if err := first.GiveBack(ctx, all); err != nil {
+	for range 2 { // the second call has nothing left to do
+		if err := first.Requeue(ctx, all); err != nil {
 			t.Fatal(err)
 		}
 	}
-	tm.loaded(t, ws.ID, 3, 0)
+	tm.checkLoad(t, ws.ID, 3, 0)
 	jobs := map[string]run.Wake{}
-	for _, j := range tm.handed(t) {
+	for _, j := range tm.jobs(t) {
 		jobs[j.wake.RunID] = j.wake
 	}
-	same(t, "handed over", len(jobs), 2)
-	same(t, "when it was watched for", jobs[watched.ID].At, at)
-	same(t, "epochs", [2]int64{jobs[idle.ID].Epoch, jobs[watched.ID].Epoch}, [2]int64{2, 2})
-	answers(first.Commit(ctx, firstLease(idle), idle, run.Decision{Rev: 2}))(t, "a late write", false)
-	for _, j := range tm.handed(t) {
+	equal(t, "jobs", len(jobs), 2)
+	equal(t, "wake-up time", jobs[timed.ID].At, at)
+	equal(t, "epochs", [2]int64{jobs[idle.ID].Epoch, jobs[timed.ID].Epoch}, [2]int64{2, 2})
+	returns(first.Commit(ctx, firstLease(idle), idle, run.Decision{Rev: 2}))(t, "a write by the old owner", false)
+	for _, j := range tm.jobs(t) {
 		want := run.ClaimOwned
-		if j.wake.RunID == watched.ID {
-			want = run.ClaimArmed
+		if j.wake.RunID == timed.ID {
+			want = run.ClaimLocalTimer
 		}
 		if w, outcome, err := tm.nodes[1].claim(ctx, j); err != nil || outcome != want {
-			t.Errorf("%+v was taken up as %v, want %v (%v)", w, outcome, want, err)
+			t.Errorf("%+v was claimed as %v, want %v (%v)", w, outcome, want, err)
 		}
 	}
-	tm.loaded(t, ws.ID, 3, 0)
+	tm.checkLoad(t, ws.ID, 3, 0)
 }
 
-func testHeld(t *testing.T, tm *team) {
+func testOwnedRuns(t *testing.T, tm *cluster) {
 	ctx, ws, first := t.Context(), tm.workspace(t), tm.nodes[0]
 	tm.limit.Store(10)
 	wf := tm.workflow(t, ws.ID)
-	works, watched, waits := tm.start(t, wf, "node_1"), tm.start(t, wf, "node_1"), tm.start(t, wf, "node_1")
-	first.release(t, watched, 1, soon())
+	executing, timed, waits := tm.start(t, wf, "node_1"), tm.start(t, wf, "node_1"), tm.start(t, wf, "node_1")
+	first.release(t, timed, 1, soon())
 	first.release(t, waits, 1, later())
-	gone := tm.workflow(t, ws.ID)
-	tm.start(t, gone, "node_1")
-	tm.deleteWorkflow(t, gone)
-	held := map[string]run.Held{}
-	for _, h := range must(first.Held(ctx, "node_1"))(t) {
-		held[h.RunID] = h
+	deleted := tm.workflow(t, ws.ID)
+	tm.start(t, deleted, "node_1")
+	tm.deleteWorkflow(t, deleted)
+	owned := map[string]run.OwnedRun{}
+	for _, h := range must(first.OwnedRuns(ctx, "node_1"))(t) {
+		owned[h.RunID] = h
 	}
-	same(t, "held", len(held), 2)
-	same(t, "the one that is worked on", [2]bool{held[works.ID].News, held[works.ID].Armed}, [2]bool{})
-	same(t, "the one that is watched", held[watched.ID].Armed, true)
+	equal(t, "owned", len(owned), 2)
+	equal(t, "the executing run", [2]bool{owned[executing.ID].AnswerArrived, owned[executing.ID].LocalTimer}, [2]bool{})
+	equal(t, "the run with a timer", owned[timed.ID].LocalTimer, true)
 
-	t.Run("an answer for one that is watched", func(t *testing.T) {
+	t.Run("an answer for a run with a timer", func(t *testing.T) {
 		step := waitingStep("a", 1, "answer")
 		r := tm.start(t, wf, "node_1")
 		decision := run.Decision{Rev: 1, Steps: []run.Step{step}, Release: true, WakeAt: soon()}
-		answers(first.Commit(ctx, firstLease(r), r, decision))(t, "ask", true)
-		first.told.take()
-		answers(tm.nodes[1].AnswerStep(ctx, newAnswer(r, "a", `1`)))(t, "answer", true)
-		same(t, "who is told", tm.nodes[1].told.take().Stirred, []string{r.ID})
+		returns(first.Commit(ctx, firstLease(r), r, decision))(t, "ask", true)
+		first.notified.take()
+		returns(tm.nodes[1].AnswerStep(ctx, newAnswer(r, "a", `1`)))(t, "answer", true)
+		equal(t, "notified", tm.nodes[1].notified.take().AnswersArrived, []string{r.ID})
 		wake, outcome, err := first.claim(ctx, job{wake: run.Wake{RunID: r.ID, Epoch: 1}})
 		if err != nil || outcome != run.ClaimOwned || wake.Epoch != 2 {
 			t.Error(wake, outcome, err)
@@ -328,40 +328,40 @@ func testHeld(t *testing.T, tm *team) {
 	})
 }
 
-func testCouriers(t *testing.T, tm *team) {
+func testWebhookOwners(t *testing.T, tm *cluster) {
 	ctx, ws, first, second := t.Context(), tm.workspace(t), tm.nodes[0], tm.nodes[1]
 	wf := tm.workflow(t, ws.ID)
 	hook := tm.webhook(t, ws.ID, func(w *webhook.Webhook) { w.Events = []event.Type{event.RunStarted} })
 	other := tm.webhook(t, ws.ID, func(w *webhook.Webhook) { w.Events = []event.Type{event.RunSucceeded} })
 	tm.start(t, wf, "node_1")
-	due := func(m *member) []string {
+	due := func(m *clusterNode) []string {
 		t.Helper()
 		return mapped(must(m.DueDeliveries(ctx, clock.Now(), nil, 10))(t), func(d webhook.Due) string { return d.WebhookID })
 	}
-	same(t, "due for the first", due(first), []string{hook.ID})
-	same(t, "due for the second", due(second), nil)
-	same(t, "once more for the first", due(first), []string{hook.ID})
+	equal(t, "due for the first", due(first), []string{hook.ID})
+	equal(t, "due for the second", due(second), nil)
+	equal(t, "again for the first", due(first), []string{hook.ID})
 	if err := first.ReturnWebhooks(ctx); err != nil {
 		t.Fatal(err)
 	}
-	same(t, "due for the second", due(second), nil)
+	equal(t, "due for the second", due(second), nil)
 
 	tm.exec(t, `UPDATE deliveries SET status = 'delivered', next_at = NULL`)
 	if err := first.ReturnWebhooks(ctx); err != nil {
 		t.Fatal(err)
 	}
 	tm.endRun(t, wf)
-	same(t, "the other webhook", due(second), []string{other.ID})
+	equal(t, "the other webhook", due(second), []string{other.ID})
 	tm.start(t, wf, "node_1")
-	same(t, "the first webhook again", due(second), []string{other.ID, hook.ID})
-	same(t, "all are taken", due(first), nil)
+	equal(t, "the first webhook again", due(second), []string{other.ID, hook.ID})
+	equal(t, "all are owned", due(first), nil)
 }
 
-// endRun starts a run and ends it.
-func (tm *team) endRun(t *testing.T, of workflow.Workflow) {
+// endRun starts a run and finishes it.
+func (tm *cluster) endRun(t *testing.T, of workflow.Workflow) {
 	t.Helper()
 	start := newStart(t, of, "node_1")
-	start.Event = newEvent(t, event.RunCancelled, subjectOf(start.Run)) // nobody wants that
-	answers(tm.StartRun(t.Context(), start))(t, "start", true)
+	start.Event = newEvent(t, event.RunCancelled, subjectOf(start.Run)) // no webhook subscribes to that
+	returns(tm.StartRun(t.Context(), start))(t, "start", true)
 	tm.finish(t, start.Run, run.Succeeded)
 }

@@ -7,57 +7,57 @@ import (
 	"github.com/stepmill/stepmill/internal/clock"
 )
 
-func testSweep(t *testing.T, tm *team) {
+func testSweep(t *testing.T, tm *cluster) {
 	ctx, ws, first := t.Context(), tm.workspace(t), tm.nodes[0]
 	wf := tm.workflow(t, ws.ID)
 	r := tm.start(t, wf, "")
 	sweep := func() (int, []string) {
 		t.Helper()
-		found, more, parked, err := first.Sweep(ctx)
+		found, more, throttled, err := first.Sweep(ctx)
 		if err != nil || more {
 			t.Error(more, err)
 		}
-		return found, parked
+		return found, throttled
 	}
 	n, _ := sweep()
-	same(t, "one that has just been handed over", n, 0)
+	equal(t, "a run with a new job", n, 0)
 	tm.exec(t, `DELETE FROM handed`)
 	n, _ = sweep()
-	same(t, "one that is given time to come", n, 0)
+	equal(t, "one that is given time to come", n, 0)
 	tm.exec(t, `UPDATE run_queue SET wake_at = $1 WHERE run_id = $2`, clock.Now().Add(-time.Minute), r.ID)
 	n, _ = sweep()
-	same(t, "one that was lost", n, 1)
-	same(t, "on its way", len(tm.handed(t)), 1)
+	equal(t, "a lost run", n, 1)
+	equal(t, "job", len(tm.jobs(t)), 1)
 	n, _ = sweep()
-	same(t, "one that is late and on its way", n, 0)
-	tm.loaded(t, ws.ID, 1, 0)
+	equal(t, "an overdue run with a job", n, 0)
+	tm.checkLoad(t, ws.ID, 1, 0)
 
 	tm.start(t, wf, "node_1")
 	tm.start(t, wf, "node_1")
-	_, parked := sweep()
-	same(t, "workspaces with parked runs", parked, []string{ws.ID})
+	_, throttled := sweep()
+	equal(t, "workspaces with throttled runs", throttled, []string{ws.ID})
 
-	t.Run("counts that are wrong", func(t *testing.T) {
-		answers(first.Recount(ctx, ws.ID))(t, "right", false)
+	t.Run("wrong counts", func(t *testing.T) {
+		returns(first.Recount(ctx, ws.ID))(t, "right", false)
 		tm.exec(t, `UPDATE workspace_load SET running = 7, parked = 9 WHERE workspace_id = $1`, ws.ID)
-		answers(first.Recount(ctx, ws.ID))(t, "wrong", true)
-		tm.loaded(t, ws.ID, 2, 1)
+		returns(first.Recount(ctx, ws.ID))(t, "wrong", true)
+		tm.checkLoad(t, ws.ID, 2, 1)
 	})
-	t.Run("what unknown nodes hold", func(t *testing.T) {
-		same(t, "strays", must(first.Strays(ctx))(t), nil)
+	t.Run("runs of unknown nodes", func(t *testing.T) {
+		equal(t, "unknown nodes", must(first.UnknownNodes(ctx))(t), nil)
 		lost := tm.start(t, tm.workflow(t, tm.workspace(t).ID), "node_lost")
 		tm.exec(t, `INSERT INTO couriers (webhook_id, node) VALUES ('wh_1', 'node_other')`)
-		same(t, "strays", must(first.Strays(ctx))(t), []string{"node_lost", "node_other"})
-		count, _, err := first.TakeFrom(ctx, "node_lost", true)
+		equal(t, "unknown nodes", must(first.UnknownNodes(ctx))(t), []string{"node_lost", "node_other"})
+		count, _, err := first.TakeOver(ctx, "node_lost", true)
 		if err != nil || count != 1 || tm.queue(t, lost.ID).Node != nil {
 			t.Error(count, err)
 		}
 	})
 }
 
-// testSweepBehind lets more runs wait for room than are looked at in one go. How
-// long they wait can be told, and one among them that is lost is found.
-func testSweepBehind(t *testing.T, tm *team) {
+// testSweepManyOverdue lets more runs wait for capacity than one sweep checks.
+// How long they have waited stays visible, and a lost run among them is found.
+func testSweepManyOverdue(t *testing.T, tm *cluster) {
 	ctx := t.Context()
 	r := tm.start(t, tm.workflow(t, tm.workspace(t).ID), "")
 	const runs = 1200
@@ -69,7 +69,7 @@ func testSweepBehind(t *testing.T, tm *team) {
 		for more := true; more; looks++ {
 			n, again, _, err := tm.nodes[0].Sweep(ctx)
 			if err != nil || looks > 100 {
-				t.Fatal("it has no end: ", err)
+				t.Fatal("the sweep does not end: ", err)
 			}
 			found, more = found+n, again
 		}
@@ -80,20 +80,20 @@ func testSweepBehind(t *testing.T, tm *team) {
 			clock.Now().Add(-time.Minute))
 		since := must(tm.Backlog(ctx, clock.Now()))(t).Ready
 		found, looks := sweep()
-		same(t, name+": lost", found, 0)
-		same(t, name+": looks", looks, 3)
-		same(t, name+": since when the first waits", must(tm.Backlog(ctx, clock.Now()))(t).Ready, since)
-		const lost = 450 // more than are brought on their way in one go
+		equal(t, name+": lost", found, 0)
+		equal(t, name+": looks", looks, 3)
+		equal(t, name+": since when the first waits", must(tm.Backlog(ctx, clock.Now()))(t).Ready, since)
+		const lost = 450 // more than one sweep requeues
 		tm.exec(t, `DELETE FROM handed WHERE run_id IN (SELECT run_id FROM run_queue ORDER BY wake_at DESC, run_id DESC LIMIT $1)`, lost)
 		found, _ = sweep()
-		same(t, name+": lost behind the others", found, lost)
-		same(t, name+": on their way", len(tm.handed(t)), runs)
+		equal(t, name+": lost behind the others", found, lost)
+		equal(t, name+": jobs", len(tm.jobs(t)), runs)
 	}
 }
 
-// testSweepAdrift looks for what came with an import: due or not, each is put on
-// its way once.
-func testSweepAdrift(t *testing.T, tm *team) {
+// testSweepImported checks that each imported run is requeued once, whether it is
+// due or not.
+func testSweepImported(t *testing.T, tm *cluster) {
 	ctx, ws := t.Context(), tm.workspace(t)
 	tm.limit.Store(1000)
 	wf := tm.workflow(t, ws.ID)
@@ -111,7 +111,7 @@ func testSweepAdrift(t *testing.T, tm *team) {
 		}
 		total, more = total+n, again
 	}
-	same(t, "found", total, runs)
-	same(t, "on their way", len(tm.handed(t)), runs)
-	same(t, "still adrift", tm.count(t, `SELECT count(*) FROM run_queue WHERE adrift`), 0)
+	equal(t, "found", total, runs)
+	equal(t, "jobs", len(tm.jobs(t)), runs)
+	equal(t, "still marked as imported", tm.count(t, `SELECT count(*) FROM run_queue WHERE adrift`), 0)
 }

@@ -41,8 +41,8 @@ func found[T any](got *T, err error) func(*testing.T) T {
 	}
 }
 
-// gone checks that a call finds nothing.
-func gone[T any](got *T, err error) func(*testing.T, string) {
+// missing checks that a call finds nothing.
+func missing[T any](got *T, err error) func(*testing.T, string) {
 	return func(t *testing.T, what string) {
 		t.Helper()
 		if err != nil || got != nil {
@@ -61,27 +61,27 @@ func empty[T any](got paging.Page[T], err error) func(*testing.T, string) {
 	}
 }
 
-// answers checks the outcome of a write.
-func answers[T comparable](got T, err error) func(*testing.T, string, T) {
+// returns checks the result of a write.
+func returns[T comparable](got T, err error) func(*testing.T, string, T) {
 	return func(t *testing.T, what string, want T) {
 		t.Helper()
 		if err != nil || got != want {
-			t.Errorf("%s: answered %v, %v; want %v", what, got, err, want)
+			t.Errorf("%s: got %v, %v; want %v", what, got, err, want)
 		}
 	}
 }
 
-// fails checks that a call does not go through.
+// fails checks that a call returns an error.
 func fails[T any](got T, err error) func(*testing.T, string) {
 	return func(t *testing.T, what string) {
 		t.Helper()
 		if err == nil {
-			t.Errorf("%s: went through and answered %v", what, got)
+			t.Errorf("%s: succeeded and returned %v", what, got)
 		}
 	}
 }
 
-func same[T any](t *testing.T, what string, got, want T) {
+func equal[T any](t *testing.T, what string, got, want T) {
 	t.Helper()
 	if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
 		t.Errorf("%s (-want +got):\n%s", what, diff)
@@ -96,9 +96,9 @@ func mapped[T, U any](items []T, f func(T) U) []U {
 	return out
 }
 
-// together calls f n times at the same moment and returns how often it
-// answered true.
-func together(t *testing.T, n int, f func(i int) (bool, error)) int {
+// concurrently calls f n times at the same moment and returns how often it
+// returned true.
+func concurrently(t *testing.T, n int, f func(i int) (bool, error)) int {
 	t.Helper()
 	var (
 		gate    = make(chan struct{})
@@ -125,72 +125,74 @@ func together(t *testing.T, n int, f func(i int) (bool, error)) int {
 	return yes
 }
 
-// whole is a page that holds every row.
-var whole = paging.Request{Limit: 1000}
+// fullPage is a page that contains every row.
+var fullPage = paging.Request{Limit: 1000}
 
-// ended is what a store told of the end of a run.
-type ended struct {
+// endedRun is the notification of the end of a run.
+type endedRun struct {
 	Workspace, Run string
 	Status         run.Status
 }
 
-// heard is all that a store told.
-type heard struct {
-	Wakes     []run.Wake
-	Stirred   []string
-	Started   []string
-	Ended     []ended
-	Deleted   []string
-	Scheduled []time.Time
-	Occasions int
+// notifications are all notifications of a store.
+type notifications struct {
+	Wakes          []run.Wake
+	AnswersArrived []string
+	Started        []string
+	Ended          []endedRun
+	Deleted        []string
+	Scheduled      []time.Time
+	PendingEvents  int
 }
 
-// ear collects what a store tells.
-type ear struct {
+// recorder records the notifications of a store.
+type recorder struct {
 	mu     sync.Mutex
-	heard  heard
+	got    notifications
 	onWake func(run.Wake)
-	onEnd  func(run.Ending)
+	onEnd  func(run.Completion)
 }
 
-func (e *ear) notify() store.Notify {
+func (e *recorder) notify() store.Notify {
 	return store.Notify{
 		Wake: func(w run.Wake) {
-			e.add(func(h *heard) { h.Wakes = append(h.Wakes, w) })
+			e.add(func(h *notifications) { h.Wakes = append(h.Wakes, w) })
 			if e.onWake != nil {
 				e.onWake(w)
 			}
 		},
-		Stirred: func(runID string) { e.add(func(h *heard) { h.Stirred = append(h.Stirred, runID) }) },
-		Started: func(workspaceID string) { e.add(func(h *heard) { h.Started = append(h.Started, workspaceID) }) },
-		Ended: func(end run.Ending) {
-			e.add(func(h *heard) { h.Ended = append(h.Ended, ended{end.WorkspaceID, end.RunID, end.Status}) })
+		AnswerArrived: func(runID string) {
+			e.add(func(h *notifications) { h.AnswersArrived = append(h.AnswersArrived, runID) })
+		},
+		Started: func(workspaceID string) { e.add(func(h *notifications) { h.Started = append(h.Started, workspaceID) }) },
+		Ended: func(end run.Completion) {
+			e.add(func(h *notifications) { h.Ended = append(h.Ended, endedRun{end.WorkspaceID, end.RunID, end.Status}) })
 			if e.onEnd != nil {
 				e.onEnd(end)
 			}
 		},
-		Occasion:        func(time.Time) { e.add(func(h *heard) { h.Occasions++ }) },
-		Scheduled:       func(_ string, at time.Time) { e.add(func(h *heard) { h.Scheduled = append(h.Scheduled, at) }) },
-		WorkflowDeleted: func(workflowID string) { e.add(func(h *heard) { h.Deleted = append(h.Deleted, workflowID) }) },
+		EventPending:    func(time.Time) { e.add(func(h *notifications) { h.PendingEvents++ }) },
+		Scheduled:       func(_ string, at time.Time) { e.add(func(h *notifications) { h.Scheduled = append(h.Scheduled, at) }) },
+		WorkflowDeleted: func(workflowID string) { e.add(func(h *notifications) { h.Deleted = append(h.Deleted, workflowID) }) },
 	}
 }
 
-func (e *ear) add(to func(*heard)) {
+func (e *recorder) add(update func(*notifications)) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	to(&e.heard)
+	update(&e.got)
 }
 
-// take returns what was heard since the last time.
-func (e *ear) take() heard {
+// take returns the notifications since the last call.
+func (e *recorder) take() notifications {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	taken := e.heard
-	e.heard = heard{}
+	taken := e.got
+	e.got = notifications{}
 	return taken
 }
 
-// endsOf returns what was heard of the end of one run.
-func (h heard) endsOf(runID string) []ended {
-	return slices.DeleteFunc(slices.Clone(h.Ended), func(e ended) bool { return e.Run != runID })
+// endsOf returns the notifications of the end of one run.
+func (h notifications) endsOf(runID string) []endedRun {
+	return slices.DeleteFunc(slices.Clone(h.Ended), func(e endedRun) bool { return e.Run != runID })
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/stepmill/stepmill/internal/store"
 )
 
-// Faulty is a driver that now and then does not do what it is asked, or does it
-// and says that it did not.
+// Faulty is a driver that fails at random: it does nothing, or does what it was
+// asked and reports an error.
 type Faulty struct {
 	store.Driver
 
@@ -21,27 +21,27 @@ type Faulty struct {
 	counts Faults
 }
 
-// Faults count what has happened.
+// Faults counts the calls and the faults.
 type Faults struct {
-	Units       int
-	Timeout     int // nothing was done, after a while
-	Executed    int // everything was done, and an error reported
+	Calls       int
+	Timeout     int // nothing was done, after a delay
+	Executed    int // done, but reported as an error
 	Unavailable int // nothing was done
 }
 
-// NewFaulty makes a driver fail. It does nothing of the kind until it is told to.
+// NewFaulty wraps a driver. It injects no faults until Fail is called.
 func NewFaulty(driver store.Driver, random *rand.Rand) *Faulty {
 	return &Faulty{Driver: driver, random: random}
 }
 
-// Fail makes each kind of fault happen at that rate from now on.
+// Fail sets the rate of each kind of fault.
 func (f *Faulty) Fail(rate float64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.rate = rate
 }
 
-// Counts are what has happened so far.
+// Counts returns the counts so far.
 func (f *Faulty) Counts() Faults {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -50,66 +50,66 @@ func (f *Faulty) Counts() Faults {
 
 // Read implements store.Driver.
 func (f *Faulty) Read(ctx context.Context, fn func(store.Conn) error) error {
-	return f.around(false, func() error { return f.Driver.Read(ctx, fn) })
+	return f.call(false, func() error { return f.Driver.Read(ctx, fn) })
 }
 
 // ReadAll implements store.Driver.
 func (f *Faulty) ReadAll(ctx context.Context, queries func() []store.Query) error {
-	return f.around(false, func() error { return f.Driver.ReadAll(ctx, queries) })
+	return f.call(false, func() error { return f.Driver.ReadAll(ctx, queries) })
 }
 
 // Write implements store.Driver.
 func (f *Faulty) Write(ctx context.Context, fn func(store.Conn) error) error {
-	return f.around(true, func() error { return f.Driver.Write(ctx, fn) })
+	return f.call(true, func() error { return f.Driver.Write(ctx, fn) })
 }
 
 // WriteRun implements store.Driver.
 func (f *Faulty) WriteRun(ctx context.Context, runID string, fn func(store.Conn) error) error {
-	return f.around(true, func() error { return f.Driver.WriteRun(ctx, runID, fn) })
+	return f.call(true, func() error { return f.Driver.WriteRun(ctx, runID, fn) })
 }
 
-func (f *Faulty) around(writes bool, do func() error) error {
+func (f *Faulty) call(writes bool, fn func() error) error {
 	switch f.next(writes) {
 	case timeout:
 		time.Sleep(20 * time.Millisecond)
-		return unavailable("a fault: nothing was done in time")
-	case absent:
-		return unavailable("a fault: the store is away")
+		return unavailable("injected fault: timeout")
+	case down:
+		return unavailable("injected fault: the store is unavailable")
 	case executed:
-		if err := do(); err != nil {
+		if err := fn(); err != nil {
 			return err
 		}
-		return unavailable("a fault: it was done")
+		return unavailable("injected fault: done, but reported as an error")
 	default:
-		return do()
+		return fn()
 	}
 }
 
-type mishap int
+type faultKind int
 
 const (
-	nothing mishap = iota
+	noFault faultKind = iota
 	timeout
-	absent
+	down
 	executed
 )
 
-func (f *Faulty) next(writes bool) mishap {
+func (f *Faulty) next(writes bool) faultKind {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.counts.Units++
-	switch dice := f.random.Float64(); {
-	case dice < f.rate:
+	f.counts.Calls++
+	switch x := f.random.Float64(); {
+	case x < f.rate:
 		f.counts.Timeout++
 		return timeout
-	case dice < 2*f.rate:
+	case x < 2*f.rate:
 		f.counts.Unavailable++
-		return absent
-	case dice < 3*f.rate && writes:
+		return down
+	case x < 3*f.rate && writes:
 		f.counts.Executed++
 		return executed
 	}
-	return nothing
+	return noFault
 }
 
 func unavailable(why string) error { return fault.New(fault.Unavailable, "%s", why).After(time.Second) }

@@ -14,7 +14,7 @@ import (
 	"github.com/stepmill/stepmill/internal/workflow"
 )
 
-const plenty = 1 << 20 // a limit that no test reaches
+const noLimit = 1 << 20 // a limit that no test reaches
 
 func newEntry(workspaceID, action, target string) audit.Entry {
 	now := clock.Now()
@@ -40,8 +40,8 @@ func newWorkspace() auth.Workspace {
 	}
 }
 
-// workspace makes a workspace with one key.
-func (w *world) workspace(t *testing.T) auth.Workspace {
+// workspace creates a workspace with one key.
+func (w *harness) workspace(t *testing.T) auth.Workspace {
 	t.Helper()
 	made := newWorkspace()
 	entry := newEntry(made.ID, "workspace.created", made.ID)
@@ -51,10 +51,10 @@ func (w *world) workspace(t *testing.T) auth.Workspace {
 	return made
 }
 
-func (w *world) key(t *testing.T, workspaceID string) auth.Key {
+func (w *harness) key(t *testing.T, workspaceID string) auth.Key {
 	t.Helper()
 	made := newKey(workspaceID)
-	answers(w.InsertKey(t.Context(), made, plenty, newEntry(workspaceID, "api_key.created", made.ID)))(t, "insert a key", true)
+	returns(w.InsertKey(t.Context(), made, noLimit, newEntry(workspaceID, "api_key.created", made.ID)))(t, "insert a key", true)
 	return made
 }
 
@@ -72,11 +72,11 @@ func newWorkflow(workspaceID string) (workflow.Workflow, workflow.Version) {
 	return made, first
 }
 
-func (w *world) workflow(t *testing.T, workspaceID string) workflow.Workflow {
+func (w *harness) workflow(t *testing.T, workspaceID string) workflow.Workflow {
 	t.Helper()
 	made, first := newWorkflow(workspaceID)
 	entry := newEntry(workspaceID, "workflow.created", made.ID)
-	answers(w.InsertWorkflow(t.Context(), made, first, plenty, entry))(t, "insert a workflow", true)
+	returns(w.InsertWorkflow(t.Context(), made, first, noLimit, entry))(t, "insert a workflow", true)
 	return made
 }
 
@@ -85,18 +85,18 @@ func newEvent(t *testing.T, kind event.Type, about event.Subject) event.Event {
 	return must(event.New(kind, about, clock.Now(), map[string]string{"run_id": about.RunID}))(t)
 }
 
-func (w *world) deleteWorkflow(t *testing.T, made workflow.Workflow) {
+func (w *harness) deleteWorkflow(t *testing.T, made workflow.Workflow) {
 	t.Helper()
 	entry := newEntry(made.WorkspaceID, "workflow.deleted", made.ID)
-	answers(w.DeleteWorkflow(t.Context(), made, entry.At, entry))(t, "delete a workflow", true)
+	returns(w.DeleteWorkflow(t.Context(), made, entry.At, entry))(t, "delete a workflow", true)
 }
 
 func subjectOf(r run.Run) event.Subject {
 	return event.Subject{WorkspaceID: r.WorkspaceID, WorkflowID: r.WorkflowID, RunID: r.ID}
 }
 
-// newStart is a run of the workflow as it is; an empty node leaves it to
-// whoever wakes.
+// newStart returns the start of a run. With an empty node any node may execute
+// it.
 func newStart(t *testing.T, of workflow.Workflow, node string) run.Start {
 	t.Helper()
 	now := clock.Now()
@@ -109,14 +109,14 @@ func newStart(t *testing.T, of workflow.Workflow, node string) run.Start {
 	}
 }
 
-func (w *world) start(t *testing.T, of workflow.Workflow, node string) run.Run {
+func (w *harness) start(t *testing.T, of workflow.Workflow, node string) run.Run {
 	t.Helper()
 	start := newStart(t, of, node)
-	answers(w.StartRun(t.Context(), start))(t, "start a run", true)
+	returns(w.StartRun(t.Context(), start))(t, "start a run", true)
 	return start.Run
 }
 
-// firstLease is the lease of the node that a run was started on.
+// firstLease returns the lease of the node that a run was started on.
 func firstLease(r run.Run) run.Lease { return run.Lease{RunID: r.ID, Epoch: 1} }
 
 func newFinish(t *testing.T, r run.Run, status run.Status) run.Decision {
@@ -129,9 +129,9 @@ func newFinish(t *testing.T, r run.Run, status run.Status) run.Decision {
 	return run.Decision{Finish: &run.Finish{Status: status, At: e.At, Event: e}}
 }
 
-func (w *world) finish(t *testing.T, r run.Run, status run.Status) {
+func (w *harness) finish(t *testing.T, r run.Run, status run.Status) {
 	t.Helper()
-	answers(w.Commit(t.Context(), firstLease(r), r, newFinish(t, r, status)))(t, "finish a run", true)
+	returns(w.Commit(t.Context(), firstLease(r), r, newFinish(t, r, status)))(t, "finish a run", true)
 }
 
 func newCancellation(t *testing.T, r run.Run) run.Cancellation {
@@ -147,7 +147,7 @@ func newStep(path string, seq int, status run.StepStatus) run.Step {
 	}
 }
 
-// failedAttempt is an attempt of a step that will be repeated.
+// failedAttempt returns an attempt of a step that will be retried.
 func failedAttempt(step run.Step) run.Attempt {
 	return run.Attempt{
 		Path: step.Path, Number: step.Attempt, StartedAt: step.AttemptAt, FinishedAt: clock.Now(),
@@ -164,20 +164,20 @@ func newWebhook(workspaceID string) webhook.Webhook {
 	}
 }
 
-// webhook makes a webhook for every event, changed by edit.
-func (w *world) webhook(t *testing.T, workspaceID string, edit func(*webhook.Webhook)) webhook.Webhook {
+// webhook creates a webhook for every event, changed by edit.
+func (w *harness) webhook(t *testing.T, workspaceID string, edit func(*webhook.Webhook)) webhook.Webhook {
 	t.Helper()
 	made := newWebhook(workspaceID)
 	if edit != nil {
 		edit(&made)
 	}
 	entry := newEntry(workspaceID, "webhook.created", made.ID)
-	answers(w.InsertWebhook(t.Context(), made, plenty, entry))(t, "insert a webhook", webhook.Done)
+	returns(w.InsertWebhook(t.Context(), made, noLimit, entry))(t, "insert a webhook", webhook.Done)
 	return made
 }
 
-// audited counts the entries about a target.
-func (w *world) audited(t *testing.T, workspaceID, target string) int {
+// audited counts the audit entries about a target.
+func (w *harness) audited(t *testing.T, workspaceID, target string) int {
 	t.Helper()
-	return len(must(w.AuditEntries(t.Context(), workspaceID, audit.Filter{TargetID: target}, whole))(t).Items)
+	return len(must(w.AuditEntries(t.Context(), workspaceID, audit.Filter{TargetID: target}, fullPage))(t).Items)
 }

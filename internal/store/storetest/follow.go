@@ -10,7 +10,7 @@ import (
 	"github.com/stepmill/stepmill/internal/store"
 )
 
-// seen names changes in their order: the path of a step, or a line.
+// seen lists changes in order: the path of a step, or a line.
 func seen(changes *run.Changes) []string {
 	return mapped(changes.List, func(c run.Change) string {
 		var what string
@@ -26,7 +26,7 @@ func seen(changes *run.Changes) []string {
 	})
 }
 
-func testRunChanges(t *testing.T, w *world) {
+func testRunChanges(t *testing.T, w *harness) {
 	ctx, ws := t.Context(), w.workspace(t)
 	wf := w.workflow(t, ws.ID)
 	r := w.start(t, wf, "node_1")
@@ -35,24 +35,24 @@ func testRunChanges(t *testing.T, w *world) {
 		got := found(w.RunChanges(ctx, ws.ID, r.ID, after, limit))(t)
 		return &got
 	}
-	same(t, "progress before the first commit", found(w.RunProgress(ctx, ws.ID, r.ID))(t), run.Progress{Status: run.Running, Rev: -1})
-	same(t, "before the first commit", seen(changes(t, run.Beginning(), 10)), nil)
+	equal(t, "progress before the first commit", found(w.RunProgress(ctx, ws.ID, r.ID))(t), run.Progress{Status: run.Running, Rev: -1})
+	equal(t, "before the first commit", seen(changes(t, run.Beginning(), 10)), nil)
 
 	one, two, three := newStep("one", 1, run.StepSucceeded), newStep("two", 2, run.StepRunning), newStep("three", 3, run.StepRunning)
 	line := run.LogLine{Path: "one", Attempt: 1, At: one.StartedAt, Level: "info", Message: "a line"}
-	commit := func(d run.Decision) { answers(w.Commit(ctx, firstLease(r), r, d))(t, "commit", true) }
+	commit := func(d run.Decision) { returns(w.Commit(ctx, firstLease(r), r, d))(t, "commit", true) }
 	commit(run.Decision{Rev: 1, Steps: []run.Step{two, one}, Logs: []run.LogLine{line, line}})
 	commit(run.Decision{Rev: 4, Steps: []run.Step{three}})
 	first := []string{"a line @1.0", "a line @1.1", "one succeeded", "two running @1", "three running @4"}
-	same(t, "all", seen(changes(t, run.Beginning(), 10)), first)
-	same(t, "after a line", seen(changes(t, run.AfterLine(1, 0), 10)), first[1:])
-	same(t, "after a commit", seen(changes(t, run.AfterCommit(1), 10)), first[4:])
-	same(t, "after the last one", seen(changes(t, run.AfterCommit(4), 10)), nil)
+	equal(t, "all", seen(changes(t, run.Beginning(), 10)), first)
+	equal(t, "after a line", seen(changes(t, run.AfterLine(1, 0), 10)), first[1:])
+	equal(t, "after a commit", seen(changes(t, run.AfterCommit(1), 10)), first[4:])
+	equal(t, "after the last one", seen(changes(t, run.AfterCommit(4), 10)), nil)
 	progress := found(w.RunProgress(ctx, ws.ID, r.ID))(t)
-	same(t, "progress", progress.Rev, 4)
-	same(t, "open steps", len(progress.Open), 2)
+	equal(t, "progress", progress.Rev, 4)
+	equal(t, "open steps", len(progress.Open), 2)
 	for _, step := range progress.Open {
-		same(t, "an open step", step, func() run.Step {
+		equal(t, "an open step", step, func() run.Step {
 			s := map[string]run.Step{"two": two, "three": three}[step.Path]
 			s.Rev, s.Input = step.Rev, nil
 			return s
@@ -67,45 +67,45 @@ func testRunChanges(t *testing.T, w *world) {
 		}
 		at = part.List[len(part.List)-1].After
 	}
-	same(t, "in parts", parts, first)
+	equal(t, "in parts", parts, first)
 
 	all := changes(t, run.Beginning(), 10)
 	slim := r
 	slim.Trigger.Payload = nil
-	same(t, "the run", all.Run, slim)
-	same(t, "the step", *all.List[2].Step, func() run.Step { s := one; s.Rev, s.Input = 1, nil; return s }())
+	equal(t, "the run", all.Run, slim)
+	equal(t, "the step", *all.List[2].Step, func() run.Step { s := one; s.Rev, s.Input = 1, nil; return s }())
 
 	attempt := failedAttempt(two)
 	two.Attempt, two.Status = 2, run.StepWaiting
 	commit(run.Decision{Rev: 5, Steps: []run.Step{two}, Attempts: []run.Attempt{attempt}})
 	again := changes(t, run.AfterCommit(4), 10)
-	same(t, "a step that changed again", seen(again), []string{"two waiting @5"})
-	same(t, "its earlier attempts", again.List[0].Attempts, []run.Attempt{attempt})
+	equal(t, "a step that changed again", seen(again), []string{"two waiting @5"})
+	equal(t, "its earlier attempts", again.List[0].Attempts, []run.Attempt{attempt})
 
-	answers(w.CancelRun(ctx, newCancellation(t, r)))(t, "cancel", true)
+	returns(w.CancelRun(ctx, newCancellation(t, r)))(t, "cancel", true)
 	over := changes(t, run.AfterCommit(5), 10)
-	same(t, "cancelled", seen(over), []string{"two cancelled", "three cancelled @6"})
-	same(t, "the run", over.Status, run.Cancelled)
-	same(t, "the end", found(w.RunProgress(ctx, ws.ID, r.ID))(t), run.Progress{Status: run.Cancelled, Rev: 6})
+	equal(t, "cancelled", seen(over), []string{"two cancelled", "three cancelled @6"})
+	equal(t, "the run", over.Status, run.Cancelled)
+	equal(t, "the end", found(w.RunProgress(ctx, ws.ID, r.ID))(t), run.Progress{Status: run.Cancelled, Rev: 6})
 
 	other := w.workspace(t)
-	gone(w.RunChanges(ctx, other.ID, r.ID, run.Beginning(), 10))(t, "for another workspace")
-	gone(w.RunProgress(ctx, other.ID, r.ID))(t, "for another workspace")
+	missing(w.RunChanges(ctx, other.ID, r.ID, run.Beginning(), 10))(t, "for another workspace")
+	missing(w.RunProgress(ctx, other.ID, r.ID))(t, "for another workspace")
 	w.deleteWorkflow(t, wf)
-	gone(w.RunChanges(ctx, ws.ID, r.ID, run.Beginning(), 10))(t, "of a deleted workflow")
-	gone(w.RunProgress(ctx, ws.ID, r.ID))(t, "of a deleted workflow")
+	missing(w.RunChanges(ctx, ws.ID, r.ID, run.Beginning(), 10))(t, "of a deleted workflow")
+	missing(w.RunProgress(ctx, ws.ID, r.ID))(t, "of a deleted workflow")
 }
 
-func testEventsAfter(t *testing.T, w *world) {
+func testEventsAfter(t *testing.T, w *harness) {
 	ctx := t.Context()
 	ws, other := w.workspace(t), w.workspace(t)
-	same(t, "extent of nothing", must(w.EventExtent(ctx, ws.ID, time.Time{}))(t), event.Extent{Oldest: 1})
+	equal(t, "extent of an empty store", must(w.EventExtent(ctx, ws.ID, time.Time{}))(t), event.Extent{Oldest: 1})
 	wf, second := w.workflow(t, ws.ID), w.workflow(t, ws.ID)
 	begun := w.start(t, wf, "node_1")
 	w.start(t, w.workflow(t, other.ID), "node_1")
 	w.finish(t, begun, run.Failed)
 	w.start(t, second, "node_1")
-	same(t, "extent", must(w.EventExtent(ctx, ws.ID, time.Time{}))(t), event.Extent{Oldest: 1, Newest: 4})
+	equal(t, "extent", must(w.EventExtent(ctx, ws.ID, time.Time{}))(t), event.Extent{Oldest: 1, Newest: 4})
 
 	for _, tc := range []struct {
 		name  string
@@ -129,54 +129,54 @@ func testEventsAfter(t *testing.T, w *world) {
 		if err != nil || upTo != tc.upTo {
 			t.Errorf("%s: up to %d, %v; want %d", tc.name, upTo, err, tc.upTo)
 		}
-		same(t, tc.name, mapped(events, func(e event.Stored) int64 { return e.Seq }), tc.seqs)
+		equal(t, tc.name, mapped(events, func(e event.Stored) int64 { return e.Seq }), tc.seqs)
 	}
 	events, _, err := w.EventsAfter(ctx, ws.ID, event.Filter{}, 1, 1)
-	same(t, "error", err, nil)
-	same(t, "type", events[0].Type, event.RunFailed)
-	same(t, "body", string(events[0].Body), string(collect(t, w, `SELECT body FROM events WHERE seq = 3`, nil, func(r store.Row) (body []byte, err error) {
+	equal(t, "error", err, nil)
+	equal(t, "type", events[0].Type, event.RunFailed)
+	equal(t, "body", string(events[0].Body), string(collect(t, w, `SELECT body FROM events WHERE seq = 3`, nil, func(r store.Row) (body []byte, err error) {
 		err = r.Scan(&body)
 		return body, err
 	})[0]))
 
 	w.exec(t, `DELETE FROM events WHERE seq < 3`)
-	same(t, "extent after a purge", must(w.EventExtent(ctx, ws.ID, time.Time{}))(t), event.Extent{Oldest: 3, Newest: 4})
+	equal(t, "extent after a purge", must(w.EventExtent(ctx, ws.ID, time.Time{}))(t), event.Extent{Oldest: 3, Newest: 4})
 }
 
-// What is written is told to those who follow it, once it is there to be read.
-func testNews(t *testing.T, w *world) {
+// testNotifications checks that followers are notified once a change can be read.
+func testNotifications(t *testing.T, w *harness) {
 	var (
-		mu   sync.Mutex
-		told []string
+		mu       sync.Mutex
+		notified []string
 	)
 	tell := func(what string) {
 		mu.Lock()
 		defer mu.Unlock()
-		told = append(told, what)
+		notified = append(notified, what)
 	}
 	took := func() []string {
 		mu.Lock()
 		defer mu.Unlock()
-		defer func() { told = nil }()
-		return told
+		defer func() { notified = nil }()
+		return notified
 	}
-	own := &world{told: &ear{}, open: w.open}
+	own := &harness{notified: &recorder{}, open: w.open}
 	own.Store = w.open(t, store.Notify{
 		Changed:  func(runID string) { tell("changed " + runID) },
-		Ended:    func(e run.Ending) { tell("ended " + e.RunID) },
+		Ended:    func(e run.Completion) { tell("ended " + e.RunID) },
 		Recorded: func(workspaceID string) { tell("recorded " + workspaceID) },
 	})
 	own.rows = *driverOf(own.Store)
 	ws := own.workspace(t)
 	r := own.start(t, own.workflow(t, ws.ID), "node_1")
-	same(t, "start", took(), []string{"recorded " + ws.ID})
+	equal(t, "start", took(), []string{"recorded " + ws.ID})
 	step := newStep("one", 1, run.StepRunning)
-	answers(own.Commit(t.Context(), firstLease(r), r, run.Decision{Rev: 1, Steps: []run.Step{step}}))(t, "commit", true)
-	same(t, "a commit with steps", took(), []string{"changed " + r.ID})
-	answers(own.Commit(t.Context(), firstLease(r), r, run.Decision{Rev: 2, Release: true, WakeAt: r.StartedAt.Add(time.Hour)}))(t, "release", true)
-	same(t, "a commit without", took(), nil)
-	answers(own.CancelRun(t.Context(), newCancellation(t, r)))(t, "cancel", true)
-	same(t, "the end", took(), []string{"ended " + r.ID, "recorded " + ws.ID})
-	answers(own.CancelRun(t.Context(), newCancellation(t, r)))(t, "cancel again", false)
-	same(t, "nothing", took(), nil)
+	returns(own.Commit(t.Context(), firstLease(r), r, run.Decision{Rev: 1, Steps: []run.Step{step}}))(t, "commit", true)
+	equal(t, "a commit with steps", took(), []string{"changed " + r.ID})
+	returns(own.Commit(t.Context(), firstLease(r), r, run.Decision{Rev: 2, Release: true, WakeAt: r.StartedAt.Add(time.Hour)}))(t, "release", true)
+	equal(t, "a commit without", took(), nil)
+	returns(own.CancelRun(t.Context(), newCancellation(t, r)))(t, "cancel", true)
+	equal(t, "the end", took(), []string{"ended " + r.ID, "recorded " + ws.ID})
+	returns(own.CancelRun(t.Context(), newCancellation(t, r)))(t, "cancel again", false)
+	equal(t, "nothing", took(), nil)
 }

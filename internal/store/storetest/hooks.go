@@ -15,12 +15,12 @@ import (
 	"github.com/stepmill/stepmill/internal/workflow"
 )
 
-// hooked makes an active workflow with a webhook.
-func (w *world) hooked(t *testing.T, workspaceID string) (workflow.Workflow, trigger.Trigger) {
+// hookWorkflow creates an active workflow with a webhook trigger.
+func (w *harness) hookWorkflow(t *testing.T, workspaceID string) (workflow.Workflow, trigger.Trigger) {
 	t.Helper()
 	token := uid.New(uid.Request)
-	made := w.armed(t, workspaceID, workflow.Armed{ID: "hook", Type: workflow.WebhookTrigger, Spec: "h", Token: []byte("sealed " + token), TokenHash: []byte(token)})
-	w.told.take()
+	made := w.withTriggers(t, workspaceID, workflow.Armed{ID: "hook", Type: workflow.WebhookTrigger, Spec: "h", Token: []byte("sealed " + token), TokenHash: []byte(token)})
+	w.notified.take()
 	return made, w.trigger(t, made, "hook")
 }
 
@@ -31,37 +31,37 @@ func newRequest(at time.Time, payload string) trigger.Request {
 	}
 }
 
-func testHooks(t *testing.T, w *world) {
+func testHooks(t *testing.T, w *harness) {
 	ws := w.workspace(t)
-	t.Run("get another token", func(t *testing.T) { testRotation(t, w, ws.ID) })
-	t.Run("keep their latest calls", func(t *testing.T) { testRequests(t, w, ws.ID) })
-	t.Run("take a key once", func(t *testing.T) { testKeysAtOnce(t, w, ws.ID) })
+	t.Run("rotate their token", func(t *testing.T) { testRotation(t, w, ws.ID) })
+	t.Run("store their latest calls", func(t *testing.T) { testRequests(t, w, ws.ID) })
+	t.Run("accept an idempotency key once", func(t *testing.T) { testKeysAtOnce(t, w, ws.ID) })
 }
 
-func testRotation(t *testing.T, w *world, workspaceID string) {
+func testRotation(t *testing.T, w *harness, workspaceID string) {
 	ctx := t.Context()
-	made, hook := w.hooked(t, workspaceID)
+	made, hook := w.hookWorkflow(t, workspaceID)
 	was := []byte(string(hook.SealedToken)[len("sealed "):])
-	same(t, "by the first token", found(w.TriggerByToken(ctx, was))(t).WorkflowID, made.ID)
-	hook.SealedToken = []byte("sealed anew")
+	equal(t, "by the first token", found(w.TriggerByToken(ctx, was))(t).WorkflowID, made.ID)
+	hook.SealedToken = []byte("encrypted again")
 	foreign := hook
 	foreign.WorkspaceID = w.workspace(t).ID
 	audited := w.audited(t, workspaceID, made.ID)
 	entry := newEntry(workspaceID, "trigger.rotated", made.ID)
-	answers(w.RotateToken(ctx, foreign, []byte("foreign"), entry))(t, "from another workspace", false)
-	answers(w.RotateToken(ctx, hook, []byte("anew "+made.ID), entry))(t, "rotate", true)
-	gone(w.TriggerByToken(ctx, was))(t, "the token before")
-	same(t, "by the new token", found(w.TriggerByToken(ctx, []byte("anew "+made.ID)))(t).SealedToken, []byte("sealed anew"))
-	same(t, "audit entries", w.audited(t, workspaceID, made.ID), audited+1)
-	other := w.armed(t, workspaceID, scheduled("s", "1", clock.Now().Add(time.Hour)))
-	answers(w.RotateToken(ctx, w.trigger(t, other, "s"), []byte("x"), entry))(t, "of what has none", false)
-	w.told.take()
+	returns(w.RotateToken(ctx, foreign, []byte("foreign"), entry))(t, "from another workspace", false)
+	returns(w.RotateToken(ctx, hook, []byte("again "+made.ID), entry))(t, "rotate", true)
+	missing(w.TriggerByToken(ctx, was))(t, "the previous token")
+	equal(t, "by the new token", found(w.TriggerByToken(ctx, []byte("again "+made.ID)))(t).SealedToken, []byte("encrypted again"))
+	equal(t, "audit entries", w.audited(t, workspaceID, made.ID), audited+1)
+	other := w.withTriggers(t, workspaceID, scheduled("s", "1", clock.Now().Add(time.Hour)))
+	returns(w.RotateToken(ctx, w.trigger(t, other, "s"), []byte("x"), entry))(t, "without any", false)
+	w.notified.take()
 }
 
-func testRequests(t *testing.T, w *world, workspaceID string) {
+func testRequests(t *testing.T, w *harness, workspaceID string) {
 	ctx := t.Context()
-	made, hook := w.hooked(t, workspaceID)
-	beside, other := w.hooked(t, workspaceID)
+	made, hook := w.hookWorkflow(t, workspaceID)
+	beside, other := w.hookWorkflow(t, workspaceID)
 	now := clock.Now()
 	var calls []trigger.Request
 	for i := range 7 {
@@ -79,33 +79,34 @@ func testRequests(t *testing.T, w *world, workspaceID string) {
 		return must(w.Requests(ctx, workspaceID, of.WorkflowID, of.ID, now.Add(-time.Hour), paging.Request{Limit: 100}))(t).Items
 	}
 	keep(hook, calls[:3]...)
-	same(t, "three", read(hook, workspaceID), []trigger.Request{calls[2], calls[1], calls[0]})
-	keep(hook, calls[2], calls[3], calls[4]) // one of them once more
+	equal(t, "three", read(hook, workspaceID), []trigger.Request{calls[2], calls[1], calls[0]})
+	keep(hook, calls[2], calls[3], calls[4]) // one of them twice
 	keep(other, calls[6])
-	same(t, "the newest three", read(hook, workspaceID), []trigger.Request{calls[4], calls[3], calls[2]})
-	same(t, "of the other", read(other, workspaceID), []trigger.Request{calls[6]})
-	same(t, "for another workspace", len(read(hook, w.workspace(t).ID)), 0)
-	same(t, "of the last minute", len(must(w.Requests(ctx, workspaceID, made.ID, "hook", now.Add(4*time.Second), paging.Request{Limit: 100}))(t).Items), 1)
+	equal(t, "the newest three", read(hook, workspaceID), []trigger.Request{calls[4], calls[3], calls[2]})
+	equal(t, "of the other", read(other, workspaceID), []trigger.Request{calls[6]})
+	equal(t, "for another workspace", len(read(hook, w.workspace(t).ID)), 0)
+	equal(t, "of the last minute", len(must(w.Requests(ctx, workspaceID, made.ID, "hook", now.Add(4*time.Second), paging.Request{Limit: 100}))(t).Items), 1)
 	first := must(w.Requests(ctx, workspaceID, made.ID, "hook", now, paging.Request{Limit: 2}))(t)
-	same(t, "a page", first.Next, calls[3].ID)
-	same(t, "the next page", must(w.Requests(ctx, workspaceID, made.ID, "hook", now, paging.Request{Limit: 2, After: first.Next}))(t).Items, []trigger.Request{calls[2]})
+	equal(t, "a page", first.Next, calls[3].ID)
+	equal(t, "the next page", must(w.Requests(ctx, workspaceID, made.ID, "hook", now, paging.Request{Limit: 2, After: first.Next}))(t).Items, []trigger.Request{calls[2]})
 
-	gone := hook
-	gone.ID = "none"
-	keep(gone, calls[5])
-	same(t, "of a trigger that is gone", len(read(gone, workspaceID)), 0)
-	answers(w.PurgeRequests(ctx, now.Add(3*time.Second), 1))(t, "there may be more", true)
-	answers(w.PurgeRequests(ctx, now.Add(3*time.Second), 1))(t, "no more", false)
-	same(t, "after a purge", read(hook, workspaceID), []trigger.Request{calls[4], calls[3]})
+	unknown := hook
+	unknown.ID = "none"
+	keep(unknown, calls[5])
+	equal(t, "of a deleted trigger", len(read(unknown, workspaceID)), 0)
+	returns(w.PurgeRequests(ctx, now.Add(3*time.Second), 1))(t, "there may be more", true)
+	returns(w.PurgeRequests(ctx, now.Add(3*time.Second), 1))(t, "no more", false)
+	equal(t, "after a purge", read(hook, workspaceID), []trigger.Request{calls[4], calls[3]})
 	w.deleteWorkflow(t, beside)
-	same(t, "of a deleted workflow", len(read(other, workspaceID)), 0)
-	w.told.take()
+	equal(t, "of a deleted workflow", len(read(other, workspaceID)), 0)
+	w.notified.take()
 }
 
-// Of many calls with the same key one starts a run; the others learn which.
-func testKeysAtOnce(t *testing.T, w *world, workspaceID string) {
+// testKeysAtOnce checks that one of many calls with the same key starts a run and
+// the others learn which.
+func testKeysAtOnce(t *testing.T, w *harness, workspaceID string) {
 	ctx := t.Context()
-	made, _ := w.hooked(t, workspaceID)
+	made, _ := w.hookWorkflow(t, workspaceID)
 	now := clock.Now()
 	starts := make([]run.Start, 64)
 	for i := range starts {
@@ -113,19 +114,19 @@ func testKeysAtOnce(t *testing.T, w *world, workspaceID string) {
 		starts[i].Run.Trigger = run.Trigger{Type: workflow.WebhookTrigger, ID: "hook", Payload: json.RawMessage(`{}`)}
 		starts[i].Fire = &run.Fire{At: now, Dedupe: &run.Dedupe{Hash: []byte("key"), Until: now.Add(time.Hour)}}
 	}
-	told := make([]string, len(starts))
-	won := together(t, len(starts), func(i int) (bool, error) {
+	runIDs := make([]string, len(starts))
+	won := concurrently(t, len(starts), func(i int) (bool, error) {
 		ok, err := w.StartRun(ctx, starts[i])
 		if duplicate, is := errors.AsType[*run.DuplicateError](err); is {
-			told[i] = duplicate.RunID
+			runIDs[i] = duplicate.RunID
 			return false, nil
 		}
-		told[i] = starts[i].Run.ID
+		runIDs[i] = starts[i].Run.ID
 		return ok, err
 	})
-	same(t, "winners", won, 1)
-	for _, id := range told {
-		same(t, "the run", id, told[0])
+	equal(t, "winners", won, 1)
+	for _, id := range runIDs {
+		equal(t, "the run", id, runIDs[0])
 	}
-	w.told.take()
+	w.notified.take()
 }

@@ -13,14 +13,14 @@ import (
 	"github.com/stepmill/stepmill/internal/workflow"
 )
 
-// answer is an effect that only answers.
-func answer(sealed string) func(context.Context) ([]byte, error) {
+// respond is an effect that only returns a response.
+func respond(sealed string) func(context.Context) ([]byte, error) {
 	return func(context.Context) ([]byte, error) { return []byte(sealed), nil }
 }
 
-// starting is an effect that starts a run. A database may call an effect again
-// after a conflict; what counts is what is committed.
-func starting(w *world, start run.Start) func(context.Context) ([]byte, error) {
+// startingRun is an effect that starts a run. A database may call an effect again
+// after a conflict; only what is committed counts.
+func startingRun(w *harness, start run.Start) func(context.Context) ([]byte, error) {
 	return func(ctx context.Context) ([]byte, error) {
 		started, err := w.StartRun(ctx, start)
 		if err == nil && !started {
@@ -37,68 +37,68 @@ func newRecord(workspaceID, key string) idempotency.Record {
 	}
 }
 
-func testIdempotency(t *testing.T, w *world) {
+func testIdempotency(t *testing.T, w *harness) {
 	ws := w.workspace(t)
 	wf := w.workflow(t, ws.ID)
 	t.Run("a key has its effect once", func(t *testing.T) { testReplay(t, w, wf) })
 	t.Run("a record expires", func(t *testing.T) { testExpiry(t, w, wf) })
 	t.Run("an effect that fails leaves nothing", func(t *testing.T) { testFailedEffect(t, w, wf) })
-	t.Run("an effect is one unit", func(t *testing.T) { testNested(t, w, wf) })
-	t.Run("one of many has the effect", func(t *testing.T) { testConcurrentOnce(t, w, wf) })
+	t.Run("an effect is one transaction", func(t *testing.T) { testNested(t, w, wf) })
+	t.Run("one of many concurrent requests has the effect", func(t *testing.T) { testConcurrentOnce(t, w, wf) })
 }
 
-func (w *world) countRuns(t *testing.T, of workflow.Workflow) int {
+func (w *harness) countRuns(t *testing.T, of workflow.Workflow) int {
 	t.Helper()
-	return len(must(w.Runs(t.Context(), of.WorkspaceID, of.ID, "", whole))(t).Items)
+	return len(must(w.Runs(t.Context(), of.WorkspaceID, of.ID, "", fullPage))(t).Items)
 }
 
-func testReplay(t *testing.T, w *world, wf workflow.Workflow) {
+func testReplay(t *testing.T, w *harness, wf workflow.Workflow) {
 	ctx, now := t.Context(), clock.Now()
 	start, record := newStart(t, wf, "node_1"), newRecord(wf.WorkspaceID, "replay")
-	gone(w.Once(ctx, record, now, starting(w, start)))(t, "the record of a new key")
-	same(t, "told starts", len(w.told.take().Started), 1)
+	missing(w.WithIdempotencyKey(ctx, record, now, startingRun(w, start)))(t, "the record of a new key")
+	equal(t, "start notifications", len(w.notified.take().Started), 1)
 
 	second := newStart(t, wf, "node_1")
 	other := record
 	other.Fingerprint, other.ExpiresAt = []byte("another body"), record.ExpiresAt.Add(time.Hour)
 	want := record
 	want.Sealed = []byte(start.Run.ID)
-	same(t, "the record of a known key", found(w.Once(ctx, other, now, starting(w, second)))(t), want)
-	gone(w.Run(ctx, wf.WorkspaceID, second.Run.ID))(t, "a second run")
-	same(t, "told", w.told.take(), heard{})
+	equal(t, "the record of a known key", found(w.WithIdempotencyKey(ctx, other, now, startingRun(w, second)))(t), want)
+	missing(w.Run(ctx, wf.WorkspaceID, second.Run.ID))(t, "a second run")
+	equal(t, "notifications", w.notified.take(), notifications{})
 
 	// Another route or workspace is another key.
 	route, workspace := record, record
 	route.Route, workspace.WorkspaceID = "POST /v1/webhooks", w.workspace(t).ID
-	gone(w.Once(ctx, route, now, answer("route")))(t, "the record of another route")
-	gone(w.Once(ctx, workspace, now, answer("workspace")))(t, "the record of another workspace")
-	same(t, "answer of another route", string(found(w.Once(ctx, route, now, answer("x")))(t).Sealed), "route")
-	same(t, "answer of another workspace", string(found(w.Once(ctx, workspace, now, answer("x")))(t).Sealed), "workspace")
-	same(t, "the first answer", string(found(w.Once(ctx, record, now, answer("x")))(t).Sealed), start.Run.ID)
+	missing(w.WithIdempotencyKey(ctx, route, now, respond("route")))(t, "the record of another route")
+	missing(w.WithIdempotencyKey(ctx, workspace, now, respond("workspace")))(t, "the record of another workspace")
+	equal(t, "answer of another route", string(found(w.WithIdempotencyKey(ctx, route, now, respond("x")))(t).Sealed), "route")
+	equal(t, "answer of another workspace", string(found(w.WithIdempotencyKey(ctx, workspace, now, respond("x")))(t).Sealed), "workspace")
+	equal(t, "the first answer", string(found(w.WithIdempotencyKey(ctx, record, now, respond("x")))(t).Sealed), start.Run.ID)
 }
 
-func testExpiry(t *testing.T, w *world, wf workflow.Workflow) {
+func testExpiry(t *testing.T, w *harness, wf workflow.Workflow) {
 	ctx, now := t.Context(), clock.Now()
 	record := newRecord(wf.WorkspaceID, "expiry")
 	record.ExpiresAt = now.Add(time.Hour)
-	gone(w.Once(ctx, record, now, answer("first")))(t, "a new key")
+	missing(w.WithIdempotencyKey(ctx, record, now, respond("first")))(t, "a new key")
 	just := now.Add(time.Hour - time.Microsecond)
-	same(t, "just before it expires", string(found(w.Once(ctx, record, just, answer("x")))(t).Sealed), "first")
+	equal(t, "just before it expires", string(found(w.WithIdempotencyKey(ctx, record, just, respond("x")))(t).Sealed), "first")
 
 	next := record
 	next.Fingerprint, next.ExpiresAt = []byte("another body"), now.Add(2*time.Hour)
-	gone(w.Once(ctx, next, now.Add(time.Hour), answer("second")))(t, "an expired key")
+	missing(w.WithIdempotencyKey(ctx, next, now.Add(time.Hour), respond("second")))(t, "an expired key")
 	next.Sealed = []byte("second")
-	same(t, "the new record", found(w.Once(ctx, record, now.Add(time.Hour), answer("x")))(t), next)
+	equal(t, "the new record", found(w.WithIdempotencyKey(ctx, record, now.Add(time.Hour), respond("x")))(t), next)
 }
 
-func testFailedEffect(t *testing.T, w *world, wf workflow.Workflow) {
+func testFailedEffect(t *testing.T, w *harness, wf workflow.Workflow) {
 	ctx, now := t.Context(), clock.Now()
 	start, record := newStart(t, wf, "node_1"), newRecord(wf.WorkspaceID, "failure")
-	w.told.take()
+	w.notified.take()
 	failure := errors.New("the effect failed")
-	_, err := w.Once(ctx, record, now, func(ctx context.Context) ([]byte, error) {
-		if _, err := starting(w, start)(ctx); err != nil {
+	_, err := w.WithIdempotencyKey(ctx, record, now, func(ctx context.Context) ([]byte, error) {
+		if _, err := startingRun(w, start)(ctx); err != nil {
 			t.Errorf("start inside the effect: %v", err)
 		}
 		return nil, failure
@@ -107,26 +107,26 @@ func testFailedEffect(t *testing.T, w *world, wf workflow.Workflow) {
 		t.Errorf("the error of the effect became %v", err)
 	}
 	w.checkNotStarted(t, start)
-	same(t, "records", w.count(t, `SELECT count(*) FROM idempotency WHERE key_hash = 'failure'`), 0)
+	equal(t, "records", w.count(t, `SELECT count(*) FROM idempotency WHERE key_hash = 'failure'`), 0)
 
-	// An expired record is not lost to an effect that fails.
-	gone(w.Once(ctx, record, now, answer("kept")))(t, "a new key")
-	_, err = w.Once(ctx, record, record.ExpiresAt, func(context.Context) ([]byte, error) { return nil, failure })
+	// An effect that fails does not remove an expired record.
+	missing(w.WithIdempotencyKey(ctx, record, now, respond("kept")))(t, "a new key")
+	_, err = w.WithIdempotencyKey(ctx, record, record.ExpiresAt, func(context.Context) ([]byte, error) { return nil, failure })
 	if !errors.Is(err, failure) {
 		t.Errorf("the error of the effect became %v", err)
 	}
-	same(t, "answer", string(found(w.Once(ctx, record, now, answer("x")))(t).Sealed), "kept")
+	equal(t, "answer", string(found(w.WithIdempotencyKey(ctx, record, now, respond("x")))(t).Sealed), "kept")
 }
 
-func testNested(t *testing.T, w *world, wf workflow.Workflow) {
+func testNested(t *testing.T, w *harness, wf workflow.Workflow) {
 	outside, ws := t.Context(), wf.WorkspaceID
 	start, record, hook := newStart(t, wf, "node_1"), newRecord(ws, "nested"), newWebhook(ws)
-	w.told.take()
-	gone(w.Once(outside, record, clock.Now(), func(ctx context.Context) ([]byte, error) {
-		if outcome, err := w.InsertWebhook(ctx, hook, plenty, newEntry(ws, "webhook.created", hook.ID)); err != nil || outcome != webhook.Done {
+	w.notified.take()
+	missing(w.WithIdempotencyKey(outside, record, clock.Now(), func(ctx context.Context) ([]byte, error) {
+		if outcome, err := w.InsertWebhook(ctx, hook, noLimit, newEntry(ws, "webhook.created", hook.ID)); err != nil || outcome != webhook.Done {
 			t.Errorf("insert a webhook: %v, %v", outcome, err)
 		}
-		sealed, err := starting(w, start)(ctx)
+		sealed, err := startingRun(w, start)(ctx)
 		if err != nil {
 			t.Errorf("start: %v", err)
 		}
@@ -140,31 +140,31 @@ func testNested(t *testing.T, w *world, wf workflow.Workflow) {
 		if hidden, err := w.Run(outside, ws, start.Run.ID); err != nil || hidden != nil {
 			t.Errorf("others see %+v, %v before the commit", hidden, err)
 		}
-		if told := w.told.take(); len(told.Wakes)+len(told.Started) > 0 {
-			t.Errorf("told before the commit: %+v", told)
+		if notified := w.notified.take(); len(notified.Wakes)+len(notified.Started) > 0 {
+			t.Errorf("notified before the commit: %+v", notified)
 		}
 		return sealed, err
 	}))(t, "a new key")
-	same(t, "run", found(w.Run(outside, ws, start.Run.ID))(t).Run, start.Run)
-	same(t, "deliveries to the webhook of the same unit", w.deliveries(t, start.Event.ID), []string{hook.ID})
-	told := w.told.take()
-	same(t, "told wakes", mapped(told.Wakes, func(w run.Wake) string { return w.RunID }), []string{start.Run.ID})
-	same(t, "told starts", told.Started, []string{ws})
+	equal(t, "run", found(w.Run(outside, ws, start.Run.ID))(t).Run, start.Run)
+	equal(t, "deliveries to the webhook of the same transaction", w.deliveries(t, start.Event.ID), []string{hook.ID})
+	notified := w.notified.take()
+	equal(t, "wake notifications", mapped(notified.Wakes, func(w run.Wake) string { return w.RunID }), []string{start.Run.ID})
+	equal(t, "start notifications", notified.Started, []string{ws})
 }
 
-func testConcurrentOnce(t *testing.T, w *world, wf workflow.Workflow) {
+func testConcurrentOnce(t *testing.T, w *harness, wf workflow.Workflow) {
 	ctx, now := t.Context(), clock.Now()
 	for range 5 {
 		before := w.countRuns(t, wf)
-		w.told.take()
+		w.notified.take()
 		record := newRecord(wf.WorkspaceID, newKey("").ID)
 		starts := make([]run.Start, 16)
 		for i := range starts {
 			starts[i] = newStart(t, wf, "node_1")
 		}
 		sealed := make([]string, len(starts))
-		first := together(t, len(starts), func(i int) (bool, error) {
-			earlier, err := w.Once(ctx, record, now, starting(w, starts[i]))
+		first := concurrently(t, len(starts), func(i int) (bool, error) {
+			earlier, err := w.WithIdempotencyKey(ctx, record, now, startingRun(w, starts[i]))
 			if earlier == nil {
 				sealed[i] = starts[i].Run.ID
 				return true, err
@@ -172,11 +172,11 @@ func testConcurrentOnce(t *testing.T, w *world, wf workflow.Workflow) {
 			sealed[i] = string(earlier.Sealed)
 			return false, err
 		})
-		same(t, "effects", first, 1)
-		same(t, "runs", w.countRuns(t, wf)-before, 1)
-		same(t, "told starts", len(w.told.take().Started), 1)
+		equal(t, "effects", first, 1)
+		equal(t, "runs", w.countRuns(t, wf)-before, 1)
+		equal(t, "start notifications", len(w.notified.take().Started), 1)
 		for _, id := range sealed {
-			same(t, "answer", id, sealed[0])
+			equal(t, "answer", id, sealed[0])
 		}
 		found(w.Run(ctx, wf.WorkspaceID, sealed[0]))(t)
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/stepmill/stepmill/internal/run"
 )
 
-func testLogs(t *testing.T, w *world) {
+func testLogs(t *testing.T, w *harness) {
 	ctx, ws := t.Context(), w.workspace(t)
 	wf := w.workflow(t, ws.ID)
 	r := w.start(t, wf, "node_1")
@@ -19,11 +19,11 @@ func testLogs(t *testing.T, w *world) {
 	second := []run.LogLine{line("b", "4"), line("a", "5")}
 	for i, lines := range [][]run.LogLine{first, second} {
 		decision := run.Decision{Rev: i + 1, Logs: lines}
-		answers(w.Commit(ctx, firstLease(r), r, decision))(t, "commit", true)
-		answers(w.Commit(ctx, firstLease(r), r, decision))(t, "the same commit again", true)
+		returns(w.Commit(ctx, firstLease(r), r, decision))(t, "commit", true)
+		returns(w.Commit(ctx, firstLease(r), r, decision))(t, "the same commit again", true)
 	}
 	late := run.Decision{Rev: 9, Logs: []run.LogLine{line("a", "too late")}}
-	answers(w.Commit(ctx, run.Lease{RunID: r.ID, Epoch: 9}, r, late))(t, "a commit under a lost lease", false)
+	returns(w.Commit(ctx, run.Lease{RunID: r.ID, Epoch: 9}, r, late))(t, "a commit under a lost lease", false)
 	for path, want := range map[string][]run.LogLine{
 		"":     {first[0], first[1], first[2], second[0], second[1]},
 		"a":    {first[0], first[2], second[1]},
@@ -33,25 +33,25 @@ func testLogs(t *testing.T, w *world) {
 			var seen []run.LogLine
 			for page := (paging.Request{Limit: limit}); ; {
 				got, ok, err := w.Logs(ctx, ws.ID, r.ID, path, page)
-				answers(ok, err)(t, "logs", true)
+				returns(ok, err)(t, "logs", true)
 				seen = append(seen, got.Items...)
 				if page.After = got.Next; got.Next == "" {
 					break
 				}
 			}
-			same(t, "lines of "+path, seen, want)
+			equal(t, "lines of "+path, seen, want)
 		}
 	}
 	w.checkNoLogs(t, "an unknown run", ws.ID, "run_none")
 	w.checkNoLogs(t, "another's run", w.workspace(t).ID, r.ID)
 	w.deleteWorkflow(t, wf)
 	w.checkNoLogs(t, "a run of a deleted workflow", ws.ID, r.ID)
-	w.told.take()
+	w.notified.take()
 }
 
-func (w *world) checkNoLogs(t *testing.T, what, workspaceID, runID string) {
+func (w *harness) checkNoLogs(t *testing.T, what, workspaceID, runID string) {
 	t.Helper()
-	lines, ok, err := w.Logs(t.Context(), workspaceID, runID, "", whole)
-	answers(ok, err)(t, "logs of "+what, false)
+	lines, ok, err := w.Logs(t.Context(), workspaceID, runID, "", fullPage)
+	returns(ok, err)(t, "logs of "+what, false)
 	empty(lines, err)(t, "logs of "+what)
 }

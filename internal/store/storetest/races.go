@@ -9,8 +9,8 @@ import (
 	"github.com/stepmill/stepmill/internal/workflow"
 )
 
-// testRaces lets a run end in two ways at the same moment, many times.
-func testRaces(t *testing.T, w *world) {
+// testRaces ends a run in two ways at the same moment, many times.
+func testRaces(t *testing.T, w *harness) {
 	const rounds = 200
 	ctx, ws := t.Context(), w.workspace(t)
 	wf := w.workflow(t, ws.ID)
@@ -20,17 +20,17 @@ func testRaces(t *testing.T, w *world) {
 		cancelled := race(t, runs,
 			func(r run.Run) (bool, error) { return w.CancelRun(ctx, newCancellation(t, r)) },
 			func(r run.Run) (bool, error) { return w.Commit(ctx, firstLease(r), r, newFinish(t, r, run.Succeeded)) })
-		told, status, endings := w.told.take(), w.statuses(t, wf), w.allEndings(t)
+		notified, status, endings := w.notified.take(), w.statuses(t, wf), w.allEndings(t)
 		for i, r := range runs {
 			want := run.Succeeded
 			if cancelled[i] {
 				want = run.Cancelled
 			}
-			same(t, "status", status[r.ID], want)
-			same(t, "told", told.endsOf(r.ID), []ended{{ws.ID, r.ID, want}})
-			same(t, "endings", endings[r.ID], 1)
+			equal(t, "status", status[r.ID], want)
+			equal(t, "notifications", notified.endsOf(r.ID), []endedRun{{ws.ID, r.ID, want}})
+			equal(t, "endings", endings[r.ID], 1)
 		}
-		same(t, "rows in the queue", w.count(t, `SELECT count(*) FROM run_queue WHERE workflow_id = $1`, wf.ID), 0)
+		equal(t, "rows in the queue", w.count(t, `SELECT count(*) FROM run_queue WHERE workflow_id = $1`, wf.ID), 0)
 	})
 
 	t.Run("a new owner and a finish", func(t *testing.T) {
@@ -43,9 +43,9 @@ func testRaces(t *testing.T, w *world) {
 			func(r run.Run) (bool, error) { return w.Commit(ctx, firstLease(r), r, newFinish(t, r, run.Succeeded)) })
 		status, endings := w.statuses(t, wf), w.allEndings(t)
 		for i, r := range runs {
-			same(t, "still running", status[r.ID] == run.Running, taken[i])
-			same(t, "in the queue", w.queue(t, r.ID) != nil, taken[i])
-			same(t, "ended", endings[r.ID] == 1, !taken[i])
+			equal(t, "still running", status[r.ID] == run.Running, taken[i])
+			equal(t, "in the queue", w.queue(t, r.ID) != nil, taken[i])
+			equal(t, "ended", endings[r.ID] == 1, !taken[i])
 		}
 	})
 
@@ -53,30 +53,30 @@ func testRaces(t *testing.T, w *world) {
 		for range rounds / 20 {
 			made := w.workflow(t, ws.ID)
 			start, entry := newStart(t, made, "node_1"), newEntry(ws.ID, "workflow.deleted", made.ID)
-			together(t, 2, func(i int) (bool, error) {
+			concurrently(t, 2, func(i int) (bool, error) {
 				if i == 0 {
 					return w.StartRun(ctx, start)
 				}
 				return w.DeleteWorkflow(ctx, made, clock.Now(), entry)
 			})
-			gone(w.Run(ctx, ws.ID, start.Run.ID))(t, "a run of a deleted workflow")
-			answers(w.Commit(ctx, firstLease(start.Run), start.Run, run.Decision{}))(t, "a commit", false)
+			missing(w.Run(ctx, ws.ID, start.Run.ID))(t, "a run of a deleted workflow")
+			returns(w.Commit(ctx, firstLease(start.Run), start.Run, run.Decision{}))(t, "a commit", false)
 		}
 	})
 }
 
-// statuses are those of all runs of a workflow, by their id.
-func (w *world) statuses(t *testing.T, of workflow.Workflow) map[string]run.Status {
+// statuses returns the status of all runs of a workflow, by id.
+func (w *harness) statuses(t *testing.T, of workflow.Workflow) map[string]run.Status {
 	t.Helper()
 	out := map[string]run.Status{}
-	for _, item := range must(w.Runs(t.Context(), of.WorkspaceID, of.ID, "", whole))(t).Items {
+	for _, item := range must(w.Runs(t.Context(), of.WorkspaceID, of.ID, "", fullPage))(t).Items {
 		out[item.ID] = item.Status
 	}
 	return out
 }
 
-// allEndings counts the events that tell of the end of runs, by run.
-func (w *world) allEndings(t *testing.T) map[string]int {
+// allEndings counts the end events of runs, by run.
+func (w *harness) allEndings(t *testing.T) map[string]int {
 	t.Helper()
 	out := map[string]int{}
 	for _, id := range collect(t, w, `SELECT run_id FROM events WHERE run_id IS NOT NULL AND type <> 'run.started'`, nil, text) {
@@ -85,19 +85,20 @@ func (w *world) allEndings(t *testing.T) map[string]int {
 	return out
 }
 
-func (w *world) startMany(t *testing.T, of workflow.Workflow, n int) []run.Run {
+func (w *harness) startMany(t *testing.T, of workflow.Workflow, n int) []run.Run {
 	t.Helper()
 	starts := make([]run.Start, n)
 	for i := range starts {
 		starts[i] = newStart(t, of, "node_1")
 	}
-	together(t, n, func(i int) (bool, error) { return w.StartRun(t.Context(), starts[i]) })
-	w.told.take()
+	concurrently(t, n, func(i int) (bool, error) { return w.StartRun(t.Context(), starts[i]) })
+	w.notified.take()
 	return mapped(starts, func(s run.Start) run.Run { return s.Run })
 }
 
-// race calls both functions for each run at the same moment, some runs at a
-// time, checks that exactly one answered true, and tells where it was the first.
+// race calls both functions for each run at the same moment, some runs at a time.
+// It checks that exactly one returned true and reports for which runs it was the
+// first.
 func race(t *testing.T, runs []run.Run, first, second func(run.Run) (bool, error)) []bool {
 	t.Helper()
 	const lanes = 4
@@ -106,7 +107,7 @@ func race(t *testing.T, runs []run.Run, first, second func(run.Run) (bool, error
 	for lane := range lanes {
 		running.Go(func() {
 			for i := lane; i < len(runs); i += lanes {
-				winners := together(t, 2, func(which int) (bool, error) {
+				winners := concurrently(t, 2, func(which int) (bool, error) {
 					if which == 0 {
 						ok, err := first(runs[i])
 						won[i] = ok

@@ -17,19 +17,19 @@ import (
 	"github.com/stepmill/stepmill/internal/workflow"
 )
 
-// seeded is a run that is written behind the back of the store.
-type seeded struct {
+// seedRunSpec is a run that is written directly into the tables.
+type seedRunSpec struct {
 	of                workflow.Workflow
 	status            run.Status
 	started, finished time.Time
-	trigger           string // manual unless said
-	code              string // of its error
+	trigger           string // defaults to manual
+	code              string // error code
 	steps, attempts   int
 }
 
-// seed writes many runs at once, each with as many steps as it says, and
-// returns their ids. Runs of one call are in the order of their start.
-func (w *world) seed(t *testing.T, runs ...seeded) []string {
+// seed writes many runs at once, each with the given number of steps, and returns
+// their ids. The runs of one call are in the order of their start.
+func (w *harness) seed(t *testing.T, runs ...seedRunSpec) []string {
 	t.Helper()
 	ids, source := make([]string, len(runs)), &uid.Source{}
 	for i, r := range runs {
@@ -49,7 +49,7 @@ func (w *world) seed(t *testing.T, runs ...seeded) []string {
 	return ids
 }
 
-func seedRun(c store.Conn, id string, r seeded) error {
+func seedRun(c store.Conn, id string, r seedRunSpec) error {
 	var finished, code any
 	if r.status != run.Running {
 		finished = r.finished
@@ -89,23 +89,23 @@ func listedIDs(page paging.Page[run.Listed]) []string {
 	return mapped(page.Items, func(r run.Listed) string { return r.ID })
 }
 
-func testAllRuns(t *testing.T, w *world) {
+func testAllRuns(t *testing.T, w *harness) {
 	ctx, ws := t.Context(), w.workspace(t)
 	first, second := w.workflow(t, ws.ID), w.workflow(t, ws.ID)
-	answers(w.UpdateWorkflow(ctx, renamed(second, "Über_100%")))(t, "rename", true)
+	returns(w.UpdateWorkflow(ctx, renamed(second, "Über_100%")))(t, "rename", true)
 	stranger := w.workflow(t, w.workspace(t).ID)
 	base := time.UnixMilli(clock.Now().UnixMilli()).UTC()
 	at := func(ms int) time.Time { return base.Add(time.Duration(ms) * time.Millisecond) }
 	end := base.Add(time.Hour)
 	ids := w.seed(t,
-		seeded{of: first, status: run.Succeeded, started: at(0), finished: end},
-		seeded{of: second, status: run.Failed, started: at(1), finished: end, code: "timed_out"},
-		seeded{of: stranger, status: run.Failed, started: at(1), finished: end, code: "timed_out"},
-		seeded{of: first, status: run.Cancelled, started: at(2), finished: end},
-		seeded{of: second, status: run.Running, started: at(3), trigger: "schedule"},
-		seeded{of: stranger, status: run.Running, started: at(3)},
-		seeded{of: first, status: run.Failed, started: at(4), finished: end, code: "http_error"},
-		seeded{of: second, status: run.Succeeded, started: at(5), finished: end, trigger: "schedule"},
+		seedRunSpec{of: first, status: run.Succeeded, started: at(0), finished: end},
+		seedRunSpec{of: second, status: run.Failed, started: at(1), finished: end, code: "timed_out"},
+		seedRunSpec{of: stranger, status: run.Failed, started: at(1), finished: end, code: "timed_out"},
+		seedRunSpec{of: first, status: run.Cancelled, started: at(2), finished: end},
+		seedRunSpec{of: second, status: run.Running, started: at(3), trigger: "schedule"},
+		seedRunSpec{of: stranger, status: run.Running, started: at(3)},
+		seedRunSpec{of: first, status: run.Failed, started: at(4), finished: end, code: "http_error"},
+		seedRunSpec{of: second, status: run.Succeeded, started: at(5), finished: end, trigger: "schedule"},
 	)
 	tests := []struct {
 		name   string
@@ -147,67 +147,67 @@ func testAllRuns(t *testing.T, w *world) {
 			w.checkListed(t, ws.ID, test.filter, mapped(test.want, func(i int) string { return ids[i] }))
 		})
 	}
-	t.Run("what an item says", func(t *testing.T) {
-		page := must(w.AllRuns(ctx, ws.ID, run.Filter{Status: run.Failed}, whole))(t)
-		same(t, "item", page.Items[1], run.Listed{
+	t.Run("the content of an item", func(t *testing.T) {
+		page := must(w.AllRuns(ctx, ws.ID, run.Filter{Status: run.Failed}, fullPage))(t)
+		equal(t, "item", page.Items[1], run.Listed{
 			Item:         run.Item{ID: ids[1], WorkflowID: second.ID, Status: run.Failed, StartedAt: at(1), FinishedAt: &end},
 			WorkflowName: "Über_100%", Trigger: run.Manual, Error: &run.Failure{Code: "timed_out", Message: "It failed."},
 		})
 	})
-	t.Run("looks at a bounded number of rows", func(t *testing.T) { testBoundedLook(t, newWorld(t, w.open)) })
+	t.Run("who started a run", func(t *testing.T) { testStartedBy(t, w) })
+	t.Run("scans a bounded number of rows", func(t *testing.T) { testScanLimit(t, newHarness(t, w.open)) })
 	t.Run("of a deleted workflow", func(t *testing.T) { testListedDeleted(t, w, first) })
 }
 
-func testListedDeleted(t *testing.T, w *world, wf workflow.Workflow) {
+func testListedDeleted(t *testing.T, w *harness, wf workflow.Workflow) {
 	w.deleteWorkflow(t, wf)
 	for _, status := range append(run.Statuses(), "") {
-		for _, item := range must(w.AllRuns(t.Context(), wf.WorkspaceID, run.Filter{Status: status}, whole))(t).Items {
+		for _, item := range must(w.AllRuns(t.Context(), wf.WorkspaceID, run.Filter{Status: status}, fullPage))(t).Items {
 			if item.WorkflowID == wf.ID {
 				t.Errorf("among the %s ones: %+v", status, item)
 			}
 		}
 	}
-	empty(w.AllRuns(t.Context(), wf.WorkspaceID, run.Filter{Status: run.Cancelled}, whole))(t, "cancelled")
+	empty(w.AllRuns(t.Context(), wf.WorkspaceID, run.Filter{Status: run.Cancelled}, fullPage))(t, "cancelled")
 }
 
-// checkListed reads a list as a whole and one by one.
-func (w *world) checkListed(t *testing.T, workspaceID string, filter run.Filter, want []string) {
+// checkListed reads a list on one page and row by row.
+func (w *harness) checkListed(t *testing.T, workspaceID string, filter run.Filter, want []string) {
 	t.Helper()
-	same(t, "runs", listedIDs(must(w.AllRuns(t.Context(), workspaceID, filter, whole))(t)), want)
+	equal(t, "runs", listedIDs(must(w.AllRuns(t.Context(), workspaceID, filter, fullPage))(t)), want)
 	var seen []string
 	for next, first := "", true; first || next != ""; first = false {
 		page := must(w.AllRuns(t.Context(), workspaceID, filter, paging.Request{Limit: 1, After: next}))(t)
 		seen, next = append(seen, listedIDs(page)...), page.Next
 	}
-	same(t, "one by one", seen, want)
+	equal(t, "one by one", seen, want)
 }
 
-// testBoundedLook looks for something rare among more runs than one page looks
-// at.
-func testBoundedLook(t *testing.T, w *world) {
+// testScanLimit looks for a rare match among more runs than one page scans.
+func testScanLimit(t *testing.T, w *harness) {
 	const looked = 5000
 	ctx, wf := t.Context(), w.workflow(t, w.workspace(t).ID)
 	base := clock.Now()
-	runs := make([]seeded, looked+10)
+	runs := make([]seedRunSpec, looked+10)
 	for i := range runs {
-		runs[i] = seeded{of: wf, status: run.Succeeded, started: base.Add(time.Duration(i) * time.Millisecond), finished: base}
+		runs[i] = seedRunSpec{of: wf, status: run.Succeeded, started: base.Add(time.Duration(i) * time.Millisecond), finished: base}
 	}
 	runs[0].trigger, runs[looked].trigger = "rare", "rare"
 	ids := w.seed(t, runs...)
 	filter := run.Filter{Trigger: "rare"}
 	page := must(w.AllRuns(ctx, wf.WorkspaceID, filter, paging.Request{Limit: 2}))(t)
-	same(t, "first page", listedIDs(page), []string{ids[looked]})
-	same(t, "its end", page.Next, ids[10])
+	equal(t, "first page", listedIDs(page), []string{ids[looked]})
+	equal(t, "its end", page.Next, ids[10])
 	page = must(w.AllRuns(ctx, wf.WorkspaceID, filter, paging.Request{Limit: 2, After: page.Next}))(t)
-	same(t, "last page", listedIDs(page), []string{ids[0]})
-	same(t, "its end", page.Next, "")
+	equal(t, "last page", listedIDs(page), []string{ids[0]})
+	equal(t, "its end", page.Next, "")
 	empty(w.AllRuns(ctx, wf.WorkspaceID, run.Filter{Trigger: "none"}, paging.Request{Limit: 1, After: ids[10]}))(t, "nothing to find")
-	page = must(w.AllRuns(ctx, wf.WorkspaceID, run.Filter{Trigger: "none"}, whole))(t)
-	same(t, "an empty page", listedIDs(page), nil)
-	same(t, "its end", page.Next, ids[10])
+	page = must(w.AllRuns(ctx, wf.WorkspaceID, run.Filter{Trigger: "none"}, fullPage))(t)
+	equal(t, "an empty page", listedIDs(page), nil)
+	equal(t, "its end", page.Next, ids[10])
 }
 
-func testSteps(t *testing.T, w *world) {
+func testSteps(t *testing.T, w *harness) {
 	ctx, ws := t.Context(), w.workspace(t)
 	wf := w.workflow(t, ws.ID)
 	r := w.start(t, wf, "node_1")
@@ -224,7 +224,7 @@ func testSteps(t *testing.T, w *world) {
 	other := failedAttempt(steps[4])
 	shuffled := slices.Clone(steps)
 	slices.Reverse(shuffled)
-	answers(w.Commit(ctx, firstLease(r), r, run.Decision{Steps: shuffled, Attempts: append(slices.Clone(attempts), other)}))(t, "commit", true)
+	returns(w.Commit(ctx, firstLease(r), r, run.Decision{Steps: shuffled, Attempts: append(slices.Clone(attempts), other)}))(t, "commit", true)
 
 	for _, test := range []struct {
 		name   string
@@ -245,24 +245,24 @@ func testSteps(t *testing.T, w *world) {
 				step.Input, step.Output = nil, nil
 				return step
 			})
-			for _, limit := range []int{whole.Limit, 2} {
+			for _, limit := range []int{fullPage.Limit, 2} {
 				var seen []run.Step
 				for next, first := "", true; first || next != ""; first = false {
 					page, ok, err := w.Steps(ctx, ws.ID, r.ID, test.filter, paging.Request{Limit: limit, After: next})
-					answers(ok, err)(t, "steps", true)
+					returns(ok, err)(t, "steps", true)
 					seen, next = append(seen, page.Items...), page.Next
 				}
-				same(t, fmt.Sprintf("in pages of %d", limit), seen, want)
+				equal(t, fmt.Sprintf("in pages of %d", limit), seen, want)
 			}
 		})
 	}
 	t.Run("one", func(t *testing.T) {
 		step, ok, err := w.Step(ctx, ws.ID, r.ID, failed.Path)
-		answers(ok, err)(t, "step", true)
-		same(t, "step", found(step, err)(t), run.StepDetail{Step: failed, Attempts: attempts})
+		returns(ok, err)(t, "step", true)
+		equal(t, "step", found(step, err)(t), run.StepDetail{Step: failed, Attempts: attempts})
 		step, ok, err = w.Step(ctx, ws.ID, r.ID, "lines[2].reserve")
-		answers(ok, err)(t, "a step that there is not", true)
-		gone(step, err)(t, "a step that there is not")
+		returns(ok, err)(t, "an unknown step", true)
+		missing(step, err)(t, "an unknown step")
 	})
 	w.checkNoSteps(t, "an unknown run", ws.ID, "run_none", failed.Path)
 	w.checkNoSteps(t, "another's run", w.workspace(t).ID, r.ID, failed.Path)
@@ -270,33 +270,33 @@ func testSteps(t *testing.T, w *world) {
 	w.checkNoSteps(t, "a run of a deleted workflow", ws.ID, r.ID, failed.Path)
 }
 
-func (w *world) checkNoSteps(t *testing.T, what, workspaceID, runID, path string) {
+func (w *harness) checkNoSteps(t *testing.T, what, workspaceID, runID, path string) {
 	t.Helper()
-	page, ok, err := w.Steps(t.Context(), workspaceID, runID, run.StepFilter{}, whole)
-	answers(ok, err)(t, "steps of "+what, false)
+	page, ok, err := w.Steps(t.Context(), workspaceID, runID, run.StepFilter{}, fullPage)
+	returns(ok, err)(t, "steps of "+what, false)
 	empty(page, err)(t, "steps of "+what)
 	step, ok, err := w.Step(t.Context(), workspaceID, runID, path)
-	answers(ok, err)(t, "a step of "+what, false)
-	gone(step, err)(t, "a step of "+what)
+	returns(ok, err)(t, "a step of "+what, false)
+	missing(step, err)(t, "a step of "+what)
 }
 
-// allRunsFilters is how many combinations of filters there are.
+// allRunsFilters is the number of combinations of filters.
 const allRunsFilters = 1 << 5
 
 // listAllRuns lists the runs of all workflows with a combination of filters that
-// leaves those of one workflow. Runs of another come in between.
-func listAllRuns(combination int) func(*testing.T, *world) listing {
-	return func(t *testing.T, w *world) listing {
+// matches those of one workflow. Runs of another are interspersed.
+func listAllRuns(combination int) func(*testing.T, *harness) pagedList {
+	return func(t *testing.T, w *harness) pagedList {
 		wf := w.workflow(t, w.workspace(t).ID)
 		change := renamed(w.workflow(t, wf.WorkspaceID), "Another")
-		answers(w.UpdateWorkflow(t.Context(), change))(t, "rename", true)
+		returns(w.UpdateWorkflow(t.Context(), change))(t, "rename", true)
 		filter := combinedFilter(combination, wf)
-		of := listing{
+		of := pagedList{
 			kind: uid.Run,
 			insert: func(ctx context.Context, id string) error {
 				start := newStart(t, wf, "node_1")
 				start.Run.ID, start.Event.RunID = id, id
-				return errors.Join(went(w.StartRun(ctx, newStart(t, change.Workflow, "node_1"))), went(w.StartRun(ctx, start)))
+				return errors.Join(rejected(w.StartRun(ctx, newStart(t, change.Workflow, "node_1"))), rejected(w.StartRun(ctx, start)))
 			},
 			page: func(ctx context.Context, page paging.Request) ([]string, string, error) {
 				got, err := w.AllRuns(ctx, wf.WorkspaceID, filter, page)
@@ -306,7 +306,7 @@ func listAllRuns(combination int) func(*testing.T, *world) listing {
 		if filter.Status == run.Running {
 			of.remove = func(ctx context.Context, id string) error {
 				ending := run.Run{ID: id, WorkspaceID: wf.WorkspaceID, WorkflowID: wf.ID}
-				return went(w.Commit(ctx, firstLease(ending), ending, newFinish(t, ending, run.Succeeded)))
+				return rejected(w.Commit(ctx, firstLease(ending), ending, newFinish(t, ending, run.Succeeded)))
 			}
 		}
 		return of

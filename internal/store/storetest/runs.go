@@ -13,7 +13,7 @@ import (
 	"github.com/stepmill/stepmill/internal/workflow"
 )
 
-func testStart(t *testing.T, w *world) {
+func testStart(t *testing.T, w *harness) {
 	ctx, ws := t.Context(), w.workspace(t)
 	wf := w.workflow(t, ws.ID)
 	hook := w.webhook(t, ws.ID, nil)
@@ -22,72 +22,72 @@ func testStart(t *testing.T, w *world) {
 		start := newStart(t, wf, "node_1")
 		start.Run.Trigger.ID, start.Run.RetryOf = "by_hand", "run_before"
 		r := start.Run
-		answers(w.StartRun(ctx, start))(t, "start", true)
-		same(t, "run", found(w.Run(ctx, ws.ID, r.ID))(t), run.Detail{Run: r})
-		same(t, "queue", w.queue(t, r.ID), &queued{Epoch: 1, Node: new("node_1")})
-		same(t, "events", w.events(t, r.ID, string(event.RunStarted)), 1)
-		same(t, "deliveries", w.deliveries(t, start.Event.ID), []string{hook.ID})
+		returns(w.StartRun(ctx, start))(t, "start", true)
+		equal(t, "run", found(w.Run(ctx, ws.ID, r.ID))(t), run.Detail{Run: r})
+		equal(t, "queue", w.queue(t, r.ID), &queued{Epoch: 1, Node: new("node_1")})
+		equal(t, "events", w.events(t, r.ID, string(event.RunStarted)), 1)
+		equal(t, "deliveries", w.deliveries(t, start.Event.ID), []string{hook.ID})
 		fresh := found(w.Snapshot(ctx, r.ID))(t)
 		wake := run.Wake{RunID: r.ID, WorkspaceID: ws.ID, WorkflowID: wf.ID, Epoch: 1, At: r.StartedAt, Plan: ws.Plan, Owned: true, Fresh: &fresh}
-		same(t, "told", w.told.take(), heard{Wakes: []run.Wake{wake}, Started: []string{ws.ID}})
+		equal(t, "notifications", w.notified.take(), notifications{Wakes: []run.Wake{wake}, Started: []string{ws.ID}})
 	})
 
 	t.Run("with a large payload", func(t *testing.T) {
 		start := newStart(t, wf, "node_1")
 		start.Run.Trigger.Payload = json.RawMessage(`{"text":"` + strings.Repeat("x", 1<<20) + `"}`)
-		answers(w.StartRun(ctx, start))(t, "start", true)
-		if told := w.told.take(); len(told.Wakes) != 1 || !told.Wakes[0].Owned || told.Wakes[0].Fresh != nil {
-			t.Error("it is not woken once, or kept in memory until it is taken up")
+		returns(w.StartRun(ctx, start))(t, "start", true)
+		if notified := w.notified.take(); len(notified.Wakes) != 1 || !notified.Wakes[0].Owned || notified.Wakes[0].Fresh != nil {
+			t.Error("it was not woken once, or its payload was kept in memory")
 		}
 	})
 
-	t.Run("for whoever wakes", func(t *testing.T) {
+	t.Run("for any node", func(t *testing.T) {
 		r := w.start(t, wf, "")
-		same(t, "queue", w.queue(t, r.ID), &queued{Epoch: 1, WakeAt: &r.StartedAt})
+		equal(t, "queue", w.queue(t, r.ID), &queued{Epoch: 1, WakeAt: &r.StartedAt})
 		wake := run.Wake{RunID: r.ID, WorkspaceID: ws.ID, WorkflowID: wf.ID, Epoch: 1, At: r.StartedAt, Plan: ws.Plan}
-		same(t, "told", w.told.take(), heard{Wakes: []run.Wake{wake}, Started: []string{ws.ID}})
+		equal(t, "notifications", w.notified.take(), notifications{Wakes: []run.Wake{wake}, Started: []string{ws.ID}})
 	})
 
-	t.Run("is told after the commit", func(t *testing.T) {
+	t.Run("is notified after the commit", func(t *testing.T) {
 		var seen *run.Detail
 		var err error
-		w.told.onWake = func(wake run.Wake) { seen, err = w.Run(ctx, wake.WorkspaceID, wake.RunID) }
-		defer func() { w.told.onWake = nil }()
+		w.notified.onWake = func(wake run.Wake) { seen, err = w.Run(ctx, wake.WorkspaceID, wake.RunID) }
+		defer func() { w.notified.onWake = nil }()
 		r := w.start(t, wf, "node_1")
-		same(t, "the run as others see it while it is told", found(seen, err)(t).Run, r)
-		w.told.take()
+		equal(t, "the run as others see it during the notification", found(seen, err)(t).Run, r)
+		w.notified.take()
 	})
 
-	t.Run("by many at once", func(t *testing.T) {
+	t.Run("by many concurrent callers", func(t *testing.T) {
 		own := w.workflow(t, ws.ID)
 		starts := make([]run.Start, 32)
 		for i := range starts {
 			starts[i] = newStart(t, own, "node_1")
 		}
-		started := together(t, len(starts), func(i int) (bool, error) { return w.StartRun(ctx, starts[i]) })
-		same(t, "started", started, len(starts))
-		same(t, "listed", len(must(w.Runs(ctx, ws.ID, own.ID, run.Running, whole))(t).Items), len(starts))
-		told := w.told.take()
-		same(t, "told wakes", len(told.Wakes), len(starts))
-		same(t, "told starts", len(told.Started), len(starts))
+		started := concurrently(t, len(starts), func(i int) (bool, error) { return w.StartRun(ctx, starts[i]) })
+		equal(t, "started", started, len(starts))
+		equal(t, "listed", len(must(w.Runs(ctx, ws.ID, own.ID, run.Running, fullPage))(t).Items), len(starts))
+		notified := w.notified.take()
+		equal(t, "wake notifications", len(notified.Wakes), len(starts))
+		equal(t, "start notifications", len(notified.Started), len(starts))
 	})
 
-	t.Run("refused", func(t *testing.T) { testStartRefused(t, w, wf) })
+	t.Run("rejected", func(t *testing.T) { testStartRejected(t, w, wf) })
 }
 
-func testStartRefused(t *testing.T, w *world, wf workflow.Workflow) {
+func testStartRejected(t *testing.T, w *harness, wf workflow.Workflow) {
 	ctx := t.Context()
-	t.Run("of another state of the workflow", func(t *testing.T) {
+	t.Run("with a stale revision of the workflow", func(t *testing.T) {
 		start := newStart(t, wf, "node_1")
 		start.Revision++
-		answers(w.StartRun(ctx, start))(t, "start", false)
+		returns(w.StartRun(ctx, start))(t, "start", false)
 		w.checkNotStarted(t, start)
 	})
 
 	t.Run("of an unknown workflow", func(t *testing.T) {
 		unknown, _ := newWorkflow(wf.WorkspaceID)
 		start := newStart(t, unknown, "node_1")
-		answers(w.StartRun(ctx, start))(t, "start", false)
+		returns(w.StartRun(ctx, start))(t, "start", false)
 		w.checkNotStarted(t, start)
 	})
 
@@ -96,55 +96,55 @@ func testStartRefused(t *testing.T, w *world, wf workflow.Workflow) {
 		first, second := newStart(t, wf, "node_1"), newStart(t, wf, "node_1")
 		first.Run.Parent = &run.Parent{RunID: parent.ID, StepID: "a", Waits: true}
 		second.Run.Parent = &run.Parent{RunID: parent.ID, StepID: "b", Waits: true}
-		answers(w.StartRun(ctx, first))(t, "start while it runs", true)
-		answers(w.CancelRun(ctx, newCancellation(t, parent)))(t, "cancel", true)
-		same(t, "the run it waited for", found(w.Run(ctx, wf.WorkspaceID, first.Run.ID))(t).Status, run.Cancelled)
-		w.told.take()
+		returns(w.StartRun(ctx, first))(t, "start while it runs", true)
+		returns(w.CancelRun(ctx, newCancellation(t, parent)))(t, "cancel", true)
+		equal(t, "the run it waited for", found(w.Run(ctx, wf.WorkspaceID, first.Run.ID))(t).Status, run.Cancelled)
+		w.notified.take()
 		if _, err := w.StartRun(ctx, first); !errors.Is(err, run.ErrStarted) {
-			t.Errorf("the one that was started: %v", err)
+			t.Errorf("the child that was started: %v", err)
 		}
 		if _, err := w.StartRun(ctx, second); !errors.Is(err, run.ErrParentEnded) {
-			t.Errorf("the one that was not: %v", err)
+			t.Errorf("the child that was not started: %v", err)
 		}
 		w.checkNotStarted(t, second)
 	})
 
-	t.Run("is written whole or not at all", func(t *testing.T) {
-		told := w.start(t, wf, "node_1")
-		w.told.take()
+	t.Run("is atomic", func(t *testing.T) {
+		existing := w.start(t, wf, "node_1")
+		w.notified.take()
 		start := newStart(t, wf, "node_1")
-		start.Event.ID = collect(t, w, `SELECT id FROM events WHERE run_id = $1`, []any{told.ID}, text)[0]
-		fails(w.StartRun(ctx, start))(t, "an event that was told before")
+		start.Event.ID = collect(t, w, `SELECT id FROM events WHERE run_id = $1`, []any{existing.ID}, text)[0]
+		fails(w.StartRun(ctx, start))(t, "an event id that exists")
 		w.checkNotStarted(t, start)
 	})
 }
 
-func (w *world) checkNotStarted(t *testing.T, start run.Start) {
+func (w *harness) checkNotStarted(t *testing.T, start run.Start) {
 	t.Helper()
-	gone(w.Run(t.Context(), start.Run.WorkspaceID, start.Run.ID))(t, "the run")
-	gone(w.queue(t, start.Run.ID), nil)(t, "its row in the queue")
-	same(t, "its events", w.count(t, `SELECT count(*) FROM events WHERE run_id = $1`, start.Run.ID), 0)
-	same(t, "its deliveries", w.count(t, `SELECT count(*) FROM deliveries WHERE run_id = $1`, start.Run.ID), 0)
-	same(t, "told", w.told.take(), heard{})
+	missing(w.Run(t.Context(), start.Run.WorkspaceID, start.Run.ID))(t, "the run")
+	missing(w.queue(t, start.Run.ID), nil)(t, "its row in the queue")
+	equal(t, "its events", w.count(t, `SELECT count(*) FROM events WHERE run_id = $1`, start.Run.ID), 0)
+	equal(t, "its deliveries", w.count(t, `SELECT count(*) FROM deliveries WHERE run_id = $1`, start.Run.ID), 0)
+	equal(t, "notifications", w.notified.take(), notifications{})
 }
 
-// Only a run that was there and has ended is over.
-func testEndedOf(t *testing.T, w *world, wf workflow.Workflow) {
+// testEndedOf checks that only a run that existed and has ended is listed.
+func testEndedOf(t *testing.T, w *harness, wf workflow.Workflow) {
 	over, running, coming := w.start(t, wf, "node_1"), w.start(t, wf, "node_1"), newStart(t, wf, "node_1")
 	w.finish(t, over, run.Succeeded)
 	ended := must(w.EndedOf(t.Context(), []string{running.ID, over.ID, coming.Run.ID}))(t)
-	same(t, "ended", ended, []string{over.ID})
+	equal(t, "ended", ended, []string{over.ID})
 }
 
-func testRuns(t *testing.T, w *world) {
+func testRuns(t *testing.T, w *harness) {
 	ctx, ws := t.Context(), w.workspace(t)
 	wf := w.workflow(t, ws.ID)
-	empty(w.Runs(ctx, ws.ID, wf.ID, "", whole))(t, "a workflow that never ran")
-	gone(w.Run(ctx, ws.ID, "run_none"))(t, "an unknown run")
-	gone(w.Snapshot(ctx, "run_none"))(t, "the snapshot of an unknown run")
+	empty(w.Runs(ctx, ws.ID, wf.ID, "", fullPage))(t, "a workflow that never ran")
+	missing(w.Run(ctx, ws.ID, "run_none"))(t, "an unknown run")
+	missing(w.Snapshot(ctx, "run_none"))(t, "the snapshot of an unknown run")
 	w.start(t, w.workflow(t, ws.ID), "node_1")
 
-	// Every third run has each status, the newest comes first.
+	// Every third run has each status; newest first.
 	byStatus := map[run.Status][]string{}
 	all := []string{}
 	statuses := []run.Status{run.Running, run.Succeeded, run.Failed, run.Cancelled}
@@ -153,7 +153,7 @@ func testRuns(t *testing.T, w *world) {
 		switch status {
 		case run.Running:
 		case run.Cancelled:
-			answers(w.CancelRun(ctx, newCancellation(t, r)))(t, "cancel", true)
+			returns(w.CancelRun(ctx, newCancellation(t, r)))(t, "cancel", true)
 		default:
 			w.finish(t, r, status)
 		}
@@ -163,36 +163,36 @@ func testRuns(t *testing.T, w *world) {
 	ids := func(page paging.Page[run.Item]) []string {
 		return mapped(page.Items, func(i run.Item) string { return i.ID })
 	}
-	same(t, "all", ids(must(w.Runs(ctx, ws.ID, wf.ID, "", whole))(t)), all)
+	equal(t, "all", ids(must(w.Runs(ctx, ws.ID, wf.ID, "", fullPage))(t)), all)
 	for status, want := range byStatus {
-		page := must(w.Runs(ctx, ws.ID, wf.ID, status, whole))(t)
-		same(t, "all "+string(status), ids(page), want)
+		page := must(w.Runs(ctx, ws.ID, wf.ID, status, fullPage))(t)
+		equal(t, "all "+string(status), ids(page), want)
 		for _, item := range page.Items {
 			if item.Status != status || item.WorkflowID != wf.ID || (item.FinishedAt == nil) != (status == run.Running) {
 				t.Errorf("among the %s ones: %+v", status, item)
 			}
 		}
 		first := must(w.Runs(ctx, ws.ID, wf.ID, status, paging.Request{Limit: 2}))(t)
-		same(t, "first page of "+string(status), ids(first), want[:2])
-		same(t, "next", first.Next, want[1])
+		equal(t, "first page of "+string(status), ids(first), want[:2])
+		equal(t, "next", first.Next, want[1])
 		last := must(w.Runs(ctx, ws.ID, wf.ID, status, paging.Request{Limit: 2, After: first.Next}))(t)
-		same(t, "last page of "+string(status), ids(last), want[2:])
-		same(t, "no next", last.Next, "")
+		equal(t, "last page of "+string(status), ids(last), want[2:])
+		equal(t, "no next", last.Next, "")
 	}
-	empty(w.Runs(ctx, ws.ID, wf.ID, "unheard_of", whole))(t, "an unknown status")
+	empty(w.Runs(ctx, ws.ID, wf.ID, "unheard_of", fullPage))(t, "an unknown status")
 }
 
-func testCancel(t *testing.T, w *world) {
+func testCancel(t *testing.T, w *harness) {
 	ctx, ws := t.Context(), w.workspace(t)
 	wf := w.workflow(t, ws.ID)
 
-	t.Run("of a run at work", func(t *testing.T) { testCancelAtWork(t, w, wf) })
-	t.Run("who is over", func(t *testing.T) { testEndedOf(t, w, w.workflow(t, w.workspace(t).ID)) })
+	t.Run("of an executing run", func(t *testing.T) { testCancelRunning(t, w, wf) })
+	t.Run("ended runs", func(t *testing.T) { testEndedOf(t, w, w.workflow(t, w.workspace(t).ID)) })
 
-	t.Run("of a run that nobody took up", func(t *testing.T) {
+	t.Run("of a run without an owner", func(t *testing.T) {
 		r := w.start(t, wf, "")
-		answers(w.CancelRun(ctx, newCancellation(t, r)))(t, "cancel", true)
-		for _, wake := range must(w.Due(ctx, clock.Now(), nil, plenty))(t) {
+		returns(w.CancelRun(ctx, newCancellation(t, r)))(t, "cancel", true)
+		for _, wake := range must(w.Due(ctx, clock.Now(), nil, noLimit))(t) {
 			if wake.RunID == r.ID {
 				t.Error("the run is still due")
 			}
@@ -202,47 +202,47 @@ func testCancel(t *testing.T, w *world) {
 	t.Run("of a finished run", func(t *testing.T) {
 		r := w.start(t, wf, "node_1")
 		w.finish(t, r, run.Failed)
-		w.told.take()
+		w.notified.take()
 		before := found(w.Run(ctx, ws.ID, r.ID))(t)
-		answers(w.CancelRun(ctx, newCancellation(t, r)))(t, "cancel", false)
-		same(t, "run", found(w.Run(ctx, ws.ID, r.ID))(t), before)
-		same(t, "endings", w.endings(t, r.ID), 1)
-		same(t, "told", w.told.take(), heard{})
+		returns(w.CancelRun(ctx, newCancellation(t, r)))(t, "cancel", false)
+		equal(t, "run", found(w.Run(ctx, ws.ID, r.ID))(t), before)
+		equal(t, "endings", w.endings(t, r.ID), 1)
+		equal(t, "notifications", w.notified.take(), notifications{})
 	})
 
 	t.Run("of an unknown run", func(t *testing.T) {
 		unknown := newStart(t, wf, "").Run
-		answers(w.CancelRun(ctx, newCancellation(t, unknown)))(t, "cancel", false)
-		same(t, "events", w.events(t, unknown.ID, string(event.RunCancelled)), 0)
+		returns(w.CancelRun(ctx, newCancellation(t, unknown)))(t, "cancel", false)
+		equal(t, "events", w.events(t, unknown.ID, string(event.RunCancelled)), 0)
 	})
 }
 
-func testCancelAtWork(t *testing.T, w *world, wf workflow.Workflow) {
+func testCancelRunning(t *testing.T, w *harness, wf workflow.Workflow) {
 	ctx, ws := t.Context(), wf.WorkspaceID
 	hook := w.webhook(t, ws, nil)
 	r := w.start(t, wf, "node_1")
 	done, open, waiting := newStep("a", 1, run.StepSucceeded), newStep("b", 2, run.StepRunning), newStep("c", 3, run.StepWaiting)
 	done.FinishedAt, waiting.WakeAt = new(clock.Now()), new(clock.Now())
-	answers(w.Commit(ctx, firstLease(r), r, run.Decision{Steps: []run.Step{done, open, waiting}}))(t, "commit", true)
-	w.told.take()
+	returns(w.Commit(ctx, firstLease(r), r, run.Decision{Steps: []run.Step{done, open, waiting}}))(t, "commit", true)
+	w.notified.take()
 
 	cancel := newCancellation(t, r)
-	answers(w.CancelRun(ctx, cancel))(t, "cancel", true)
+	returns(w.CancelRun(ctx, cancel))(t, "cancel", true)
 	r.Status, r.FinishedAt = run.Cancelled, &cancel.At
 	open.Status, open.FinishedAt, open.Rev = run.StepCancelled, &cancel.At, 1
 	waiting.Status, waiting.FinishedAt, waiting.WakeAt, waiting.Rev = run.StepCancelled, &cancel.At, nil, 1
 	want := run.Detail{Run: r, Steps: []run.Step{done, open, waiting}}
-	same(t, "run", found(w.Run(ctx, ws, r.ID))(t), want)
-	gone(w.queue(t, r.ID), nil)(t, "its row in the queue")
-	same(t, "events", w.events(t, r.ID, string(event.RunCancelled)), 1)
-	same(t, "deliveries", w.deliveries(t, w.eventOf(t, r.ID, event.RunCancelled)), []string{hook.ID})
-	same(t, "told", w.told.take(), heard{Ended: []ended{{ws, r.ID, run.Cancelled}}})
+	equal(t, "run", found(w.Run(ctx, ws, r.ID))(t), want)
+	missing(w.queue(t, r.ID), nil)(t, "its row in the queue")
+	equal(t, "events", w.events(t, r.ID, string(event.RunCancelled)), 1)
+	equal(t, "deliveries", w.deliveries(t, w.eventOf(t, r.ID, event.RunCancelled)), []string{hook.ID})
+	equal(t, "notifications", w.notified.take(), notifications{Ended: []endedRun{{ws, r.ID, run.Cancelled}}})
 
-	answers(w.CancelRun(ctx, newCancellation(t, r)))(t, "once more", false)
-	answers(w.Commit(ctx, firstLease(r), r, newFinish(t, r, run.Succeeded)))(t, "a finish afterwards", false)
+	returns(w.CancelRun(ctx, newCancellation(t, r)))(t, "again", false)
+	returns(w.Commit(ctx, firstLease(r), r, newFinish(t, r, run.Succeeded)))(t, "a finish afterwards", false)
 	_, ok, err := w.Activate(ctx, run.Wake{RunID: r.ID, Epoch: 1}, "node_2")
-	answers(ok, err)(t, "an activation afterwards", false)
-	same(t, "run", found(w.Run(ctx, ws, r.ID))(t), want)
-	same(t, "endings", w.endings(t, r.ID), 1)
-	same(t, "told", w.told.take(), heard{})
+	returns(ok, err)(t, "an activation afterwards", false)
+	equal(t, "run", found(w.Run(ctx, ws, r.ID))(t), want)
+	equal(t, "endings", w.endings(t, r.ID), 1)
+	equal(t, "notifications", w.notified.take(), notifications{})
 }

@@ -1,6 +1,6 @@
-// Package storetest owns what every database has to do under the store: the
-// conformance suite that the tests of a driver run. It knows what the methods of
-// the store promise and the names of the tables, and nothing of any database.
+// Package storetest owns the conformance suite that every database driver must
+// pass. It knows what the methods of the store promise and the names of the
+// tables, but nothing about a particular database.
 package storetest
 
 import (
@@ -12,103 +12,108 @@ import (
 	"github.com/stepmill/stepmill/internal/store"
 )
 
-// Run runs the whole suite. Each call of open makes a store on a database of its
-// own that holds the schema and no rows, and closes it when the test ends.
+// areas are the parts of the suite. Each runs on its own store.
+var areas = []struct {
+	name string
+	test func(*testing.T, *harness)
+}{
+	{"installation", testInstallation},
+	{"workspaces", testWorkspaces},
+	{"keys", testKeys},
+	{"workflows", testWorkflows},
+	{"versions", testVersions},
+	{"deletion of workflows", testDeletion},
+	{"purge", testPurge},
+	{"start of runs", testStart},
+	{"runs of drafts", testDrafts},
+	{"steps at paths", testStepsAt},
+	{"search", testSearch},
+	{"activities", testActivities},
+	{"lists of runs", testRuns},
+	{"lists of all runs", testAllRuns},
+	{"runs that wait", testWaiting},
+	{"lists of steps", testSteps},
+	{"logs", testLogs},
+	{"cancellation", testCancel},
+	{"activation", testActivate},
+	{"commits", testCommit},
+	{"state of a run", testRunState},
+	{"crashes", testRecordCrash},
+	{"concurrency limits", testConcurrencyLimit},
+	{"answers", testAnswers},
+	{"child runs", testChildRuns},
+	{"errors of child runs", testChildRunErrors},
+	{"changes of runs", testRunChanges},
+	{"events", testEventsAfter},
+	{"notifications", testNotifications},
+	{"triggers", testTriggers},
+	{"firing", testFire},
+	{"firing in batches", testFireBatch},
+	{"trigger keys", testTriggerKeys},
+	{"pending events", testPendingEvents},
+	{"webhook triggers", testHooks},
+	{"races", testRaces},
+	{"queue", testQueue},
+	{"backlog", testBacklog},
+	{"nodes", testNodes},
+	{"outbox", testOutbox},
+	{"webhooks", testWebhooks},
+	{"deliveries", testDeliveries},
+	{"log of deliveries", testDeliveryLog},
+	{"redelivery", testRedelivery},
+	{"purge of deliveries", testPurgeDeliveries},
+	{"events", testEvents},
+	{"secrets", testSecrets},
+	{"variables", testVariables},
+	{"tenants and names", testNamedTenants},
+	{"audit", testAudit},
+	{"idempotency", testIdempotency},
+	{"usage", testUsage},
+	{"tokens", testTokens},
+	{"limits", testLimits},
+	{"tenants", testTenants},
+	{"paging", testPaging},
+	{"values", testValues},
+	{"accounts", testAccounts},
+	{"export and import", testImport},
+}
+
+// Run runs the whole suite. Each call of open returns a store on a new database
+// with the schema and no rows, and closes it when the test ends.
 func Run(t *testing.T, open func(t *testing.T, notify store.Notify) *store.Store) {
-	for _, area := range []struct {
-		name string
-		test func(*testing.T, *world)
-	}{
-		{"installation", testInstallation},
-		{"workspaces", testWorkspaces},
-		{"keys", testKeys},
-		{"workflows", testWorkflows},
-		{"versions", testVersions},
-		{"deletion of workflows", testDeletion},
-		{"purge", testPurge},
-		{"start of runs", testStart},
-		{"runs of drafts", testDrafts},
-		{"steps at paths", testStepsAt},
-		{"activities", testActivities},
-		{"lists of runs", testRuns},
-		{"lists of all runs", testAllRuns},
-		{"lists of steps", testSteps},
-		{"logs", testLogs},
-		{"cancellation", testCancel},
-		{"activation", testActivate},
-		{"commits", testCommit},
-		{"what a run keeps", testKept},
-		{"crashes", testBlame},
-		{"shared places", testShare},
-		{"answers", testAnswers},
-		{"runs below runs", testBelow},
-		{"families of runs", testFamily},
-		{"changes of runs", testRunChanges},
-		{"events", testEventsAfter},
-		{"news", testNews},
-		{"triggers", testTriggers},
-		{"firing", testFire},
-		{"firing together", testFireAll},
-		{"keys of calls", testDedupe},
-		{"occasions", testOccasions},
-		{"hooks", testHooks},
-		{"races", testRaces},
-		{"queue", testQueue},
-		{"backlog", testBacklog},
-		{"nodes", testNodes},
-		{"outbox", testOutbox},
-		{"webhooks", testWebhooks},
-		{"deliveries", testDeliveries},
-		{"log of deliveries", testDeliveryLog},
-		{"redelivery", testRedelivery},
-		{"purge of deliveries", testPurgeDeliveries},
-		{"events", testEvents},
-		{"secrets", testSecrets},
-		{"variables", testVariables},
-		{"tenants of names", testNamedTenants},
-		{"audit", testAudit},
-		{"idempotency", testIdempotency},
-		{"usage", testUsage},
-		{"tokens", testTokens},
-		{"limits", testLimits},
-		{"tenants", testTenants},
-		{"paging", testPaging},
-		{"values", testValues},
-		{"people", testPeople},
-		{"moving", testMove},
-	} {
+	for _, area := range areas {
 		t.Run(area.name, func(t *testing.T) {
 			t.Parallel()
-			area.test(t, newWorld(t, open))
+			area.test(t, newHarness(t, open))
 		})
 	}
 }
 
-// world is a store with a view of its tables and of what it told.
-type world struct {
+// harness is a store with access to its tables and its notifications.
+type harness struct {
 	*store.Store
-	rows store.Driver
-	told *ear
-	open func(t *testing.T, notify store.Notify) *store.Store
+	rows     store.Driver
+	notified *recorder
+	open     func(t *testing.T, notify store.Notify) *store.Store
 }
 
-func newWorld(t *testing.T, open func(t *testing.T, notify store.Notify) *store.Store) *world {
+func newHarness(t *testing.T, open func(t *testing.T, notify store.Notify) *store.Store) *harness {
 	t.Helper()
-	told := &ear{}
-	s := open(t, told.notify())
+	notified := &recorder{}
+	s := open(t, notified.notify())
 	driver := driverOf(s)
 	rows := *driver
-	*driver = rehearsed{rows}
-	return &world{Store: s, rows: rows, told: told, open: open}
+	*driver = retriedDriver{rows}
+	return &harness{Store: s, rows: rows, notified: notified, open: open}
 }
 
-// driverOf is the driver of a store: no method shows the queue, events and
-// deliveries as they are stored.
+// driverOf returns the driver of a store, because no method shows the rows of the
+// queue, events and deliveries.
 func driverOf(s *store.Store) *store.Driver {
 	return (*store.Driver)(reflect.ValueOf(s).Elem().FieldByName("driver").Addr().UnsafePointer())
 }
 
-func collect[T any](t *testing.T, w *world, statement string, args []any, scan func(store.Row) (T, error)) []T {
+func collect[T any](t *testing.T, w *harness, statement string, args []any, scan func(store.Row) (T, error)) []T {
 	t.Helper()
 	out := []T{}
 	err := w.rows.Read(t.Context(), func(c store.Conn) error {
@@ -124,8 +129,8 @@ func collect[T any](t *testing.T, w *world, statement string, args []any, scan f
 	return out
 }
 
-// count answers a query for one number.
-func (w *world) count(t *testing.T, statement string, args ...any) int {
+// count returns the result of a query for one number.
+func (w *harness) count(t *testing.T, statement string, args ...any) int {
 	t.Helper()
 	return collect(t, w, statement, args, func(r store.Row) (n int, err error) {
 		err = r.Scan(&n)
@@ -133,8 +138,8 @@ func (w *world) count(t *testing.T, statement string, args ...any) int {
 	})[0]
 }
 
-// exec changes rows behind the back of the store.
-func (w *world) exec(t *testing.T, statement string, args ...any) {
+// exec changes rows directly, without the store.
+func (w *harness) exec(t *testing.T, statement string, args ...any) {
 	t.Helper()
 	err := w.rows.Write(t.Context(), func(c store.Conn) error {
 		_, err := c.Exec(statement, args...)
@@ -153,8 +158,8 @@ type queued struct {
 	Executing *string
 }
 
-// queue reads the row of a run in the queue; nil when it has none.
-func (w *world) queue(t *testing.T, runID string) *queued {
+// queue reads the row of a run in the queue. It returns nil if there is none.
+func (w *harness) queue(t *testing.T, runID string) *queued {
 	t.Helper()
 	found := collect(t, w, `SELECT epoch, node, wake_at, executing FROM run_queue WHERE run_id = $1`, []any{runID},
 		func(r store.Row) (q queued, err error) {
@@ -168,13 +173,13 @@ func (w *world) queue(t *testing.T, runID string) *queued {
 }
 
 // events counts the events of a run of the given type.
-func (w *world) events(t *testing.T, runID string, kind string) int {
+func (w *harness) events(t *testing.T, runID string, kind string) int {
 	t.Helper()
 	return w.count(t, `SELECT count(*) FROM events WHERE run_id = $1 AND type = $2`, runID, kind)
 }
 
-// eventOf is the id of the event of a kind that tells of a run.
-func (w *world) eventOf(t *testing.T, runID string, kind event.Type) string {
+// eventOf returns the id of the event of the given type about a run.
+func (w *harness) eventOf(t *testing.T, runID string, kind event.Type) string {
 	t.Helper()
 	return collect(t, w, `SELECT id FROM events WHERE run_id = $1 AND type = $2`, []any{runID, string(kind)}, func(r store.Row) (id string, err error) {
 		err = r.Scan(&id)
@@ -182,8 +187,8 @@ func (w *world) eventOf(t *testing.T, runID string, kind event.Type) string {
 	})[0]
 }
 
-// endings counts the events that tell of the end of a run.
-func (w *world) endings(t *testing.T, runID string) int {
+// endings counts the end events of a run.
+func (w *harness) endings(t *testing.T, runID string) int {
 	t.Helper()
 	return w.count(t, `SELECT count(*) FROM events WHERE run_id = $1 AND type <> 'run.started'`, runID)
 }

@@ -10,9 +10,9 @@ import (
 	"github.com/stepmill/stepmill/internal/store"
 )
 
-// CheckTables holds what the store says of its tables against those that a
-// database has: by their names, the kinds of their columns. A database without a
-// type for bool says int.
+// CheckTables compares the tables that the store declares with those of a
+// database: their names and the types of their columns. A database without a
+// boolean type reports int.
 func CheckTables(t *testing.T, have map[string]map[string]archive.Kind) {
 	t.Helper()
 	listed := map[string]bool{}
@@ -27,7 +27,7 @@ func CheckTables(t *testing.T, have map[string]map[string]archive.Kind) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(have)) {
 		if _, left := store.LeftOut()[name]; left == listed[name] {
-			t.Errorf("table %s has to be either in store.Tables or, with a reason, in store.LeftOut", name)
+			t.Errorf("table %s must be in store.Tables or, with a reason, in store.LeftOut", name)
 		}
 	}
 }
@@ -39,11 +39,11 @@ func checkColumns(t *testing.T, table store.Table, have map[string]archive.Kind)
 		case kind == "":
 			t.Errorf("%s has no column %s", table.Name, column.Name)
 		case kind != column.Kind && (kind != archive.Int || column.Kind != archive.Bool):
-			t.Errorf("%s.%s is %s, the store says %s", table.Name, column.Name, kind, column.Kind)
+			t.Errorf("%s.%s is %s, store.Tables says %s", table.Name, column.Name, kind, column.Kind)
 		}
 		delete(have, column.Name)
 	}
-	for name := range strings.FieldsSeq(table.Stays) {
+	for name := range strings.FieldsSeq(table.NotExported) {
 		if _, ok := have[name]; !ok {
 			t.Errorf("%s has no column %s", table.Name, name)
 		}
@@ -53,6 +53,6 @@ func checkColumns(t *testing.T, table store.Table, have map[string]archive.Kind)
 		delete(have, name)
 	}
 	for name := range have {
-		t.Errorf("%s.%s is in no export: write it down in store.Tables", table.Name, name)
+		t.Errorf("%s.%s is not exported: add it to store.Tables", table.Name, name)
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/stepmill/stepmill/internal/webhook"
 )
 
-func testUsage(t *testing.T, w *world) {
+func testUsage(t *testing.T, w *harness) {
 	ctx, ws, other := t.Context(), w.workspace(t), w.workspace(t)
 	add := func(counts map[usage.Key]usage.Day) {
 		t.Helper()
@@ -19,7 +19,7 @@ func testUsage(t *testing.T, w *world) {
 	}
 
 	t.Run("adds up", func(t *testing.T) {
-		same(t, "days of a new workspace", must(w.UsageDays(ctx, ws.ID, ""))(t), nil)
+		equal(t, "days of a new workspace", must(w.UsageDays(ctx, ws.ID, ""))(t), nil)
 		add(nil)
 		add(map[usage.Key]usage.Day{
 			{WorkspaceID: ws.ID, Date: "2026-01-31"}:    {Requests: 1, RunsStarted: 2, RunsSucceeded: 3, RunsFailed: 4, RunsCancelled: 5},
@@ -35,38 +35,38 @@ func testUsage(t *testing.T, w *world) {
 			{Date: "2026-01-31", Requests: 11, RunsStarted: 22, RunsSucceeded: 33, RunsFailed: 44, RunsCancelled: 55},
 			{Date: "2025-12-31", RunsFailed: 1},
 		}
-		same(t, "all days", must(w.UsageDays(ctx, ws.ID, "2025-12-31"))(t), days)
-		same(t, "since", must(w.UsageDays(ctx, ws.ID, "2026-01-01"))(t), days[:2])
-		same(t, "in the future", must(w.UsageDays(ctx, ws.ID, "2026-02-02"))(t), nil)
-		same(t, "of another", must(w.UsageDays(ctx, other.ID, ""))(t), []usage.Day{{Date: "2026-02-01", Requests: 7}})
+		equal(t, "all days", must(w.UsageDays(ctx, ws.ID, "2025-12-31"))(t), days)
+		equal(t, "since", must(w.UsageDays(ctx, ws.ID, "2026-01-01"))(t), days[:2])
+		equal(t, "in the future", must(w.UsageDays(ctx, ws.ID, "2026-02-02"))(t), nil)
+		equal(t, "of another", must(w.UsageDays(ctx, other.ID, ""))(t), []usage.Day{{Date: "2026-02-01", Requests: 7}})
 	})
 
-	t.Run("loses nothing when many add", func(t *testing.T) {
+	t.Run("loses nothing under concurrency", func(t *testing.T) {
 		own := w.workspace(t)
-		together(t, 32, func(int) (bool, error) {
+		concurrently(t, 32, func(int) (bool, error) {
 			return true, w.AddUsage(ctx, map[usage.Key]usage.Day{
 				{WorkspaceID: own.ID, Date: "2026-01-01"}: {Requests: 3}, {WorkspaceID: own.ID, Date: "2026-01-02"}: {RunsStarted: 1},
 			})
 		})
-		same(t, "days", must(w.UsageDays(ctx, own.ID, ""))(t), []usage.Day{{Date: "2026-01-02", RunsStarted: 32}, {Date: "2026-01-01", Requests: 96}})
+		equal(t, "days", must(w.UsageDays(ctx, own.ID, ""))(t), []usage.Day{{Date: "2026-01-02", RunsStarted: 32}, {Date: "2026-01-01", Requests: 96}})
 	})
 
-	t.Run("counts what there is", func(t *testing.T) {
+	t.Run("counts current objects", func(t *testing.T) {
 		own := w.workspace(t)
-		same(t, "new workspace", must(w.UsageCurrent(ctx, own.ID))(t), usage.Current{APIKeys: 1})
-		wf, deleted := w.workflow(t, own.ID), newDoomed(t, w, own.ID)
+		equal(t, "new workspace", must(w.UsageCurrent(ctx, own.ID))(t), usage.Current{APIKeys: 1})
+		wf, deleted := w.workflow(t, own.ID), newWorkflowData(t, w, own.ID)
 		key := w.key(t, own.ID)
 		w.webhook(t, own.ID, nil)
 		hook := w.webhook(t, own.ID, func(h *webhook.Webhook) { h.Enabled = false })
 		w.start(t, wf, "node_1")
 		w.start(t, wf, "")
 		w.finish(t, w.start(t, wf, "node_1"), run.Succeeded)
-		same(t, "full", must(w.UsageCurrent(ctx, own.ID))(t), usage.Current{Workflows: 2, Webhooks: 3, APIKeys: 2, RunningRuns: 4})
+		equal(t, "full", must(w.UsageCurrent(ctx, own.ID))(t), usage.Current{Workflows: 2, Webhooks: 3, APIKeys: 2, RunningRuns: 4})
 
 		w.deleteWorkflow(t, deleted.Workflow)
-		answers(w.RevokeKey(ctx, own.ID, key.ID, clock.Now(), newEntry(own.ID, "api_key.revoked", key.ID)))(t, "revoke", true)
-		answers(w.DeleteWebhook(ctx, own.ID, hook.ID, clock.Now(), newEntry(own.ID, "webhook.deleted", hook.ID)))(t, "delete", true)
-		same(t, "after deletions", must(w.UsageCurrent(ctx, own.ID))(t), usage.Current{Workflows: 1, Webhooks: 1, APIKeys: 1, RunningRuns: 2})
-		same(t, "unknown workspace", must(w.UsageCurrent(ctx, "ws_none"))(t), usage.Current{})
+		returns(w.RevokeKey(ctx, own.ID, key.ID, clock.Now(), newEntry(own.ID, "api_key.revoked", key.ID)))(t, "revoke", true)
+		returns(w.DeleteWebhook(ctx, own.ID, hook.ID, clock.Now(), newEntry(own.ID, "webhook.deleted", hook.ID)))(t, "delete", true)
+		equal(t, "after deletions", must(w.UsageCurrent(ctx, own.ID))(t), usage.Current{Workflows: 1, Webhooks: 1, APIKeys: 1, RunningRuns: 2})
+		equal(t, "unknown workspace", must(w.UsageCurrent(ctx, "ws_none"))(t), usage.Current{})
 	})
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/stepmill/stepmill/internal/workflow"
 )
 
-// texts are those that databases get wrong.
+// texts returns texts that databases often get wrong.
 func texts() map[string]string {
 	return map[string]string{
 		"empty":          "",
@@ -33,19 +33,19 @@ func texts() map[string]string {
 	}
 }
 
-func testValues(t *testing.T, w *world) {
+func testValues(t *testing.T, w *harness) {
 	t.Run("times", func(t *testing.T) { testTimes(t, w) })
 	t.Run("texts", func(t *testing.T) { testTexts(t, w) })
-	t.Run("texts that are none", func(t *testing.T) { testBrokenTexts(t, w) })
+	t.Run("invalid texts", func(t *testing.T) { testInvalidTexts(t, w) })
 	t.Run("documents", func(t *testing.T) { testDocuments(t, w) })
-	t.Run("nothing and empty", func(t *testing.T) { testEmpty(t, w) })
+	t.Run("null and empty values", func(t *testing.T) { testEmpty(t, w) })
 	t.Run("upper and lower case", func(t *testing.T) { testCase(t, w) })
 	t.Run("numbers and bytes", func(t *testing.T) { testNumbers(t, w) })
 }
 
-// testBrokenTexts checks that what is no text in every database becomes one:
-// steps fail and write logs with whatever they were given.
-func testBrokenTexts(t *testing.T, w *world) {
+// testInvalidTexts checks that text which not every database can store is made
+// valid: steps fail with arbitrary messages and write arbitrary logs.
+func testInvalidTexts(t *testing.T, w *harness) {
 	ctx, ws := t.Context(), w.workspace(t)
 	r := w.start(t, w.workflow(t, ws.ID), "node_1")
 	const broken, kept = "zero \x00, no UTF-8 \xff\xc3", "zero \uFFFD, no UTF-8 \uFFFD"
@@ -57,22 +57,22 @@ func testBrokenTexts(t *testing.T, w *world) {
 	decision := newFinish(t, r, run.Failed)
 	decision.Rev, decision.Steps, decision.Attempts, decision.Logs = 1, []run.Step{step}, []run.Attempt{attempt}, []run.LogLine{line}
 	decision.Finish.Error = step.Error
-	answers(w.Commit(ctx, firstLease(r), r, decision))(t, "commit", true)
+	returns(w.Commit(ctx, firstLease(r), r, decision))(t, "commit", true)
 	detail := found(w.Run(ctx, ws.ID, r.ID))(t)
-	same(t, "the error of the run", detail.Error.Message, kept)
-	same(t, "the error of the step", detail.Steps[0].Error.Message, kept)
-	lines, _, err := w.Logs(ctx, ws.ID, r.ID, "", whole)
-	same(t, "the line", must(lines, err)(t).Items[0].Message, kept)
-	gone(w.Run(ctx, ws.ID, r.ID+"\x00"))(t, "a run with an id that is no text")
-	gone(w.Run(ctx, ws.ID, "\xff"))(t, "a run with an id that is no text")
+	equal(t, "the error of the run", detail.Error.Message, kept)
+	equal(t, "the error of the step", detail.Steps[0].Error.Message, kept)
+	lines, _, err := w.Logs(ctx, ws.ID, r.ID, "", fullPage)
+	equal(t, "the line", must(lines, err)(t).Items[0].Message, kept)
+	missing(w.Run(ctx, ws.ID, r.ID+"\x00"))(t, "a run with an id that is no text")
+	missing(w.Run(ctx, ws.ID, "\xff"))(t, "a run with an id that is no text")
 }
 
-// testTimes checks that what is finer than a microsecond is cut off, not
-// rounded, and that the zone does not matter.
-func testTimes(t *testing.T, w *world) {
+// testTimes checks that times are truncated, not rounded, to microseconds, and
+// that the zone does not matter.
+func testTimes(t *testing.T, w *harness) {
 	ws := w.workspace(t)
 	last := newKey(ws.ID)
-	answers(w.InsertKey(t.Context(), last, plenty, newEntry(ws.ID, "x", "x")))(t, "insert", true)
+	returns(w.InsertKey(t.Context(), last, noLimit, newEntry(ws.ID, "x", "x")))(t, "insert", true)
 	zone := time.FixedZone("somewhere", 5*3600+45*60)
 	rapid.Check(t, func(rt *rapid.T) {
 		at := time.Unix(rapid.Int64Range(-2_000_000_000, 10_000_000_000).Draw(rt, "s"), rapid.Int64Range(0, 999_999_999).Draw(rt, "ns"))
@@ -89,39 +89,39 @@ func testTimes(t *testing.T, w *world) {
 	})
 }
 
-func testTexts(t *testing.T, w *world) {
+func testTexts(t *testing.T, w *harness) {
 	ctx, ws := t.Context(), w.workspace(t)
 	for name, text := range texts() {
 		wf, first := newWorkflow(ws.ID)
 		wf.Name, wf.Description, first.CreatedBy = text, &text, text
 		entry := newEntry(ws.ID, "workflow.created", wf.ID)
 		entry.Details = map[string]any{"text": text}
-		answers(w.InsertWorkflow(ctx, wf, first, plenty, entry))(t, name, true)
-		same(t, name, found(w.Workflow(ctx, ws.ID, wf.ID))(t), wf)
-		same(t, name, found(w.Version(ctx, ws.ID, wf.ID, 1))(t), first)
+		returns(w.InsertWorkflow(ctx, wf, first, noLimit, entry))(t, name, true)
+		equal(t, name, found(w.Workflow(ctx, ws.ID, wf.ID))(t), wf)
+		equal(t, name, found(w.Version(ctx, ws.ID, wf.ID, 1))(t), first)
 
 		hook := w.webhook(t, ws.ID, func(h *webhook.Webhook) { h.URL, h.DisabledReason = text, text })
-		same(t, name, found(w.Webhook(ctx, ws.ID, hook.ID))(t), hook)
+		equal(t, name, found(w.Webhook(ctx, ws.ID, hook.ID))(t), hook)
 		key := newKey(ws.ID)
 		key.Name, key.CreatedBy = text, text
-		answers(w.InsertKey(ctx, key, plenty, newEntry(ws.ID, "x", text)))(t, name, true)
-		same(t, name, found(w.Key(ctx, ws.ID, key.ID))(t), key)
+		returns(w.InsertKey(ctx, key, noLimit, newEntry(ws.ID, "x", text)))(t, name, true)
+		equal(t, name, found(w.Key(ctx, ws.ID, key.ID))(t), key)
 
 		r := w.start(t, wf, "node_1")
 		step := newStep("a", 1, run.StepFailed)
 		step.Name, step.Reason, step.Error = text, text, &run.Failure{Code: "code", Message: text, StepID: "a"}
 		finish := newFinish(t, r, run.Failed)
 		finish.Steps, finish.Finish.Error = []run.Step{step}, &run.Failure{Code: "code", Message: text}
-		answers(w.Commit(ctx, firstLease(r), r, finish))(t, name, true)
+		returns(w.Commit(ctx, firstLease(r), r, finish))(t, name, true)
 		detail := found(w.Run(ctx, ws.ID, r.ID))(t)
-		same(t, name, detail.Error, finish.Finish.Error)
-		same(t, name, detail.Steps, finish.Steps)
+		equal(t, name, detail.Error, finish.Finish.Error)
+		equal(t, name, detail.Steps, finish.Steps)
 	}
-	same(t, "runs", w.count(t, `SELECT count(*) FROM runs`), len(texts()))
+	equal(t, "runs", w.count(t, `SELECT count(*) FROM runs`), len(texts()))
 }
 
-// testDocuments checks that a document comes back byte for byte.
-func testDocuments(t *testing.T, w *world) {
+// testDocuments checks that documents are returned byte for byte.
+func testDocuments(t *testing.T, w *harness) {
 	ctx, ws := t.Context(), w.workspace(t)
 	wf := w.workflow(t, ws.ID)
 	for name, document := range map[string]string{
@@ -133,10 +133,10 @@ func testDocuments(t *testing.T, w *world) {
 	} {
 		start := newStart(t, wf, "node_1")
 		start.Run.Trigger.Payload = json.RawMessage(document)
-		answers(w.StartRun(ctx, start))(t, name, true)
+		returns(w.StartRun(ctx, start))(t, name, true)
 		step := newStep("a", 1, run.StepSucceeded)
 		step.Input, step.Output = json.RawMessage(document), json.RawMessage(document)
-		answers(w.Commit(ctx, firstLease(start.Run), start.Run, run.Decision{Steps: []run.Step{step}}))(t, name, true)
+		returns(w.Commit(ctx, firstLease(start.Run), start.Run, run.Decision{Steps: []run.Step{step}}))(t, name, true)
 		got := found(w.Run(ctx, ws.ID, start.Run.ID))(t)
 		for what, text := range map[string]json.RawMessage{
 			"payload": got.Trigger.Payload, "input": got.Steps[0].Input, "output": got.Steps[0].Output,
@@ -148,14 +148,14 @@ func testDocuments(t *testing.T, w *world) {
 	}
 }
 
-func testEmpty(t *testing.T, w *world) {
+func testEmpty(t *testing.T, w *harness) {
 	ctx, ws := t.Context(), w.workspace(t)
 	for _, description := range []*string{nil, new("")} {
 		made, first := newWorkflow(ws.ID)
 		made.Description, made.Definition, first.Definition = description, workflow.Definition{}, workflow.Definition{}
 		made.Layout = workflow.Layout{}
-		answers(w.InsertWorkflow(ctx, made, first, plenty, newEntry(ws.ID, "x", "x")))(t, "insert", true)
-		same(t, "description", found(w.Workflow(ctx, ws.ID, made.ID))(t).Description, description)
+		returns(w.InsertWorkflow(ctx, made, first, noLimit, newEntry(ws.ID, "x", "x")))(t, "insert", true)
+		equal(t, "description", found(w.Workflow(ctx, ws.ID, made.ID))(t).Description, description)
 		if layout := found(w.Workflow(ctx, ws.ID, made.ID))(t).Layout; layout == nil {
 			t.Error("an empty layout became nil")
 		}
@@ -165,55 +165,55 @@ func testEmpty(t *testing.T, w *world) {
 	none, some := newStep("none", 1, run.StepSkipped), newStep("some", 2, run.StepSucceeded)
 	none.Input, none.Output = nil, nil
 	some.Input, some.Output = json.RawMessage(`{}`), json.RawMessage(`{}`)
-	answers(w.Commit(ctx, firstLease(r), r, run.Decision{Steps: []run.Step{none, some}}))(t, "commit", true)
+	returns(w.Commit(ctx, firstLease(r), r, run.Decision{Steps: []run.Step{none, some}}))(t, "commit", true)
 	detail := found(w.Run(ctx, ws.ID, r.ID))(t)
 	if got := detail.Steps[0]; got.Input != nil || got.Output != nil || got.Error != nil || got.FinishedAt != nil || got.WakeAt != nil {
-		t.Errorf("what was not there is now: %+v", got)
+		t.Errorf("NULL became a value: %+v", got)
 	}
-	same(t, "input", string(detail.Steps[1].Input), `{}`)
+	equal(t, "input", string(detail.Steps[1].Input), `{}`)
 	if detail.Trigger.ID != "" || detail.RetryOf != "" || detail.Error != nil || detail.FinishedAt != nil {
-		t.Errorf("what was not there is now: %+v", detail.Run)
+		t.Errorf("NULL became a value: %+v", detail.Run)
 	}
 
-	// A value that was there can be taken away again.
+	// A value can be removed again.
 	some.Output, some.Status = nil, run.StepRunning
-	answers(w.Commit(ctx, firstLease(r), r, run.Decision{Steps: []run.Step{some}}))(t, "commit", true)
+	returns(w.Commit(ctx, firstLease(r), r, run.Decision{Steps: []run.Step{some}}))(t, "commit", true)
 	if got := found(w.Run(ctx, ws.ID, r.ID))(t).Steps[1]; got.Output != nil {
 		t.Errorf("the output is still %s", got.Output)
 	}
 }
 
-func testCase(t *testing.T, w *world) {
+func testCase(t *testing.T, w *harness) {
 	ctx, ws := t.Context(), w.workspace(t)
 	upper, lower := newKey(ws.ID), newKey(ws.ID)
 	upper.Lookup, lower.Lookup = "AbCdEfGh", "aBcDeFgH"
 	for _, key := range []auth.Key{upper, lower} {
-		answers(w.InsertKey(ctx, key, plenty, newEntry(ws.ID, "Made", "Key")))(t, "insert", true)
+		returns(w.InsertKey(ctx, key, noLimit, newEntry(ws.ID, "Made", "Key")))(t, "insert", true)
 	}
 	for _, want := range []auth.Key{upper, lower} {
 		key, _, err := w.KeyByLookup(ctx, want.Lookup)
-		same(t, "key", found(key, err)(t), want)
+		equal(t, "key", found(key, err)(t), want)
 	}
 	key, _, err := w.KeyByLookup(ctx, strings.ToUpper(upper.Lookup))
-	gone(key, err)(t, "the key of another spelling")
-	same(t, "audit entries", w.audited(t, ws.ID, "Key"), 2)
-	same(t, "audit entries of another spelling", w.audited(t, ws.ID, "key"), 0)
+	missing(key, err)(t, "the key of another spelling")
+	equal(t, "audit entries", w.audited(t, ws.ID, "Key"), 2)
+	equal(t, "audit entries of another spelling", w.audited(t, ws.ID, "key"), 0)
 }
 
-func testNumbers(t *testing.T, w *world) {
+func testNumbers(t *testing.T, w *harness) {
 	ctx, ws := t.Context(), w.workspace(t)
 	made := w.workflow(t, ws.ID)
 	change := renamed(made, made.Name)
 	change.Workflow.Revision = 1 << 60
 	change.Workflow.Layout = workflow.Layout{"a": {0.1, -1e6}, "@b": {1e-9, 123456.789}}
-	answers(w.UpdateWorkflow(ctx, change))(t, "update", true)
-	same(t, "workflow", found(w.Workflow(ctx, ws.ID, made.ID))(t), change.Workflow)
-	same(t, "head", found(w.WorkflowHead(ctx, ws.ID, made.ID))(t).Revision, int64(1<<60))
+	returns(w.UpdateWorkflow(ctx, change))(t, "update", true)
+	equal(t, "workflow", found(w.Workflow(ctx, ws.ID, made.ID))(t), change.Workflow)
+	equal(t, "head", found(w.WorkflowRef(ctx, ws.ID, made.ID))(t).Revision, int64(1<<60))
 
 	bytes := make([]byte, 256)
 	for i := range bytes {
 		bytes[i] = byte(i)
 	}
 	hook := w.webhook(t, ws.ID, func(h *webhook.Webhook) { h.SealedSecret = bytes })
-	same(t, "every byte", found(w.Webhook(ctx, ws.ID, hook.ID))(t).SealedSecret, bytes)
+	equal(t, "every byte", found(w.Webhook(ctx, ws.ID, hook.ID))(t).SealedSecret, bytes)
 }

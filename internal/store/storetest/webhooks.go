@@ -20,74 +20,74 @@ func text(r store.Row) (s string, err error) {
 	return s, err
 }
 
-// deliveries lists the webhooks that an event goes to, in order of their id.
-func (w *world) deliveries(t *testing.T, eventID string) []string {
+// deliveries lists the webhooks that an event is delivered to, ordered by id.
+func (w *harness) deliveries(t *testing.T, eventID string) []string {
 	t.Helper()
 	return collect(t, w, `SELECT webhook_id FROM deliveries WHERE event_id = $1 ORDER BY webhook_id`, []any{eventID}, text)
 }
 
-func testWebhooks(t *testing.T, w *world) {
+func testWebhooks(t *testing.T, w *harness) {
 	ctx, ws := t.Context(), w.workspace(t)
 	wf := w.workflow(t, ws.ID)
 
 	t.Run("read", func(t *testing.T) {
-		empty(w.Webhooks(ctx, ws.ID, whole))(t, "a workspace without one")
+		empty(w.Webhooks(ctx, ws.ID, fullPage))(t, "a workspace without one")
 		made := w.webhook(t, ws.ID, func(h *webhook.Webhook) {
 			h.WorkflowID, h.Events, h.Enabled, h.DisabledReason = wf.ID, []event.Type{event.RunFailed}, false, "gone"
 		})
-		same(t, "webhook", found(w.Webhook(ctx, ws.ID, made.ID))(t), made)
-		gone(w.Webhook(ctx, ws.ID, "wh_none"))(t, "an unknown webhook")
-		same(t, "audit entries", w.audited(t, ws.ID, made.ID), 1)
+		equal(t, "webhook", found(w.Webhook(ctx, ws.ID, made.ID))(t), made)
+		missing(w.Webhook(ctx, ws.ID, "wh_none"))(t, "an unknown webhook")
+		equal(t, "audit entries", w.audited(t, ws.ID, made.ID), 1)
 		second, third := w.webhook(t, ws.ID, nil), w.webhook(t, ws.ID, nil)
 		page := must(w.Webhooks(ctx, ws.ID, paging.Request{Limit: 2}))(t)
-		same(t, "first page", page, paging.Page[webhook.Webhook]{Items: []webhook.Webhook{third, second}, Next: second.ID})
+		equal(t, "first page", page, paging.Page[webhook.Webhook]{Items: []webhook.Webhook{third, second}, Next: second.ID})
 		page = must(w.Webhooks(ctx, ws.ID, paging.Request{Limit: 2, After: page.Next}))(t)
-		same(t, "last page", page, paging.Page[webhook.Webhook]{Items: []webhook.Webhook{made}})
+		equal(t, "last page", page, paging.Page[webhook.Webhook]{Items: []webhook.Webhook{made}})
 	})
 
 	t.Run("for an unknown workflow", func(t *testing.T) {
 		hook := newWebhook(ws.ID)
 		hook.WorkflowID = "wf_none"
-		answers(w.InsertWebhook(ctx, hook, plenty, newEntry(ws.ID, "webhook.created", hook.ID)))(t, "insert", webhook.NoWorkflow)
-		answers(w.InsertWebhook(ctx, hook, 0, newEntry(ws.ID, "webhook.created", hook.ID)))(t, "insert beyond the limit", webhook.NoWorkflow)
-		gone(w.Webhook(ctx, ws.ID, hook.ID))(t, "the webhook")
-		same(t, "audit entries", w.audited(t, ws.ID, hook.ID), 0)
+		returns(w.InsertWebhook(ctx, hook, noLimit, newEntry(ws.ID, "webhook.created", hook.ID)))(t, "insert", webhook.NoWorkflow)
+		returns(w.InsertWebhook(ctx, hook, 0, newEntry(ws.ID, "webhook.created", hook.ID)))(t, "insert beyond the limit", webhook.NoWorkflow)
+		missing(w.Webhook(ctx, ws.ID, hook.ID))(t, "the webhook")
+		equal(t, "audit entries", w.audited(t, ws.ID, hook.ID), 0)
 	})
 
 	t.Run("update", func(t *testing.T) { testWebhookUpdate(t, w, wf.ID, ws.ID) })
 
-	t.Run("one of many updates wins", func(t *testing.T) {
+	t.Run("one of many concurrent updates wins", func(t *testing.T) {
 		was := w.webhook(t, ws.ID, nil)
-		won := together(t, 32, func(int) (bool, error) {
+		won := concurrently(t, 32, func(int) (bool, error) {
 			now := was
 			now.UpdatedAt = was.UpdatedAt.Add(time.Second)
 			outcome, err := w.UpdateWebhook(ctx, now, was.UpdatedAt, newEntry(ws.ID, "webhook.updated", "race"))
 			if outcome != webhook.Done && outcome != webhook.Changed {
-				t.Errorf("answered %v", outcome)
+				t.Errorf("got %v", outcome)
 			}
 			return outcome == webhook.Done, err
 		})
-		same(t, "winners", won, 1)
-		same(t, "audit entries", w.audited(t, ws.ID, "race"), 1)
+		equal(t, "winners", won, 1)
+		equal(t, "audit entries", w.audited(t, ws.ID, "race"), 1)
 	})
 
 	t.Run("delete", func(t *testing.T) {
 		made := w.webhook(t, ws.ID, nil)
-		answers(w.DeleteWebhook(ctx, ws.ID, "wh_none", clock.Now(), newEntry(ws.ID, "webhook.deleted", "deletion")))(t, "an unknown one", false)
-		answers(w.DeleteWebhook(ctx, ws.ID, made.ID, clock.Now(), newEntry(ws.ID, "webhook.deleted", "deletion")))(t, "one", true)
-		answers(w.DeleteWebhook(ctx, ws.ID, made.ID, clock.Now(), newEntry(ws.ID, "webhook.deleted", "deletion")))(t, "once more", false)
-		same(t, "audit entries", w.audited(t, ws.ID, "deletion"), 1)
-		gone(w.Webhook(ctx, ws.ID, made.ID))(t, "the webhook")
+		returns(w.DeleteWebhook(ctx, ws.ID, "wh_none", clock.Now(), newEntry(ws.ID, "webhook.deleted", "deletion")))(t, "an unknown one", false)
+		returns(w.DeleteWebhook(ctx, ws.ID, made.ID, clock.Now(), newEntry(ws.ID, "webhook.deleted", "deletion")))(t, "one", true)
+		returns(w.DeleteWebhook(ctx, ws.ID, made.ID, clock.Now(), newEntry(ws.ID, "webhook.deleted", "deletion")))(t, "again", false)
+		equal(t, "audit entries", w.audited(t, ws.ID, "deletion"), 1)
+		missing(w.Webhook(ctx, ws.ID, made.ID))(t, "the webhook")
 		now := made
 		now.UpdatedAt = made.UpdatedAt.Add(time.Second)
-		answers(w.UpdateWebhook(ctx, now, made.UpdatedAt, newEntry(ws.ID, "webhook.updated", made.ID)))(t, "update", webhook.Changed)
-		if slices.ContainsFunc(must(w.Webhooks(ctx, ws.ID, whole))(t).Items, func(h webhook.Webhook) bool { return h.ID == made.ID }) {
+		returns(w.UpdateWebhook(ctx, now, made.UpdatedAt, newEntry(ws.ID, "webhook.updated", made.ID)))(t, "update", webhook.Changed)
+		if slices.ContainsFunc(must(w.Webhooks(ctx, ws.ID, fullPage))(t).Items, func(h webhook.Webhook) bool { return h.ID == made.ID }) {
 			t.Error("the webhook is still listed")
 		}
 	})
 }
 
-func testWebhookUpdate(t *testing.T, w *world, workflowID, workspaceID string) {
+func testWebhookUpdate(t *testing.T, w *harness, workflowID, workspaceID string) {
 	ctx := t.Context()
 	made := w.webhook(t, workspaceID, nil)
 	now := made
@@ -95,24 +95,24 @@ func testWebhookUpdate(t *testing.T, w *world, workflowID, workspaceID string) {
 	now.Enabled, now.DisabledReason, now.UpdatedAt = false, "it answered 410", made.UpdatedAt.Add(time.Microsecond)
 	entry := newEntry(workspaceID, "webhook.updated", "update")
 
-	answers(w.UpdateWebhook(ctx, now, made.UpdatedAt.Add(time.Second), entry))(t, "a stale update", webhook.Changed)
+	returns(w.UpdateWebhook(ctx, now, made.UpdatedAt.Add(time.Second), entry))(t, "a stale update", webhook.Changed)
 	foreign := now
 	foreign.WorkflowID = "wf_none"
-	answers(w.UpdateWebhook(ctx, foreign, made.UpdatedAt, entry))(t, "for an unknown workflow", webhook.NoWorkflow)
-	same(t, "webhook", found(w.Webhook(ctx, workspaceID, made.ID))(t), made)
-	same(t, "audit entries", w.audited(t, workspaceID, "update"), 0)
+	returns(w.UpdateWebhook(ctx, foreign, made.UpdatedAt, entry))(t, "for an unknown workflow", webhook.NoWorkflow)
+	equal(t, "webhook", found(w.Webhook(ctx, workspaceID, made.ID))(t), made)
+	equal(t, "audit entries", w.audited(t, workspaceID, "update"), 0)
 
-	answers(w.UpdateWebhook(ctx, now, made.UpdatedAt, entry))(t, "an update", webhook.Done)
-	same(t, "webhook", found(w.Webhook(ctx, workspaceID, made.ID))(t), now)
-	same(t, "audit entries", w.audited(t, workspaceID, "update"), 1)
+	returns(w.UpdateWebhook(ctx, now, made.UpdatedAt, entry))(t, "an update", webhook.Done)
+	equal(t, "webhook", found(w.Webhook(ctx, workspaceID, made.ID))(t), now)
+	equal(t, "audit entries", w.audited(t, workspaceID, "update"), 1)
 
 	last := now
 	last.WorkflowID, last.UpdatedAt = "", now.UpdatedAt.Add(time.Microsecond)
-	answers(w.UpdateWebhook(ctx, last, now.UpdatedAt, newEntry(workspaceID, "webhook.updated", "update")))(t, "to all workflows", webhook.Done)
-	same(t, "webhook", found(w.Webhook(ctx, workspaceID, made.ID))(t), last)
+	returns(w.UpdateWebhook(ctx, last, now.UpdatedAt, newEntry(workspaceID, "webhook.updated", "update")))(t, "to all workflows", webhook.Done)
+	equal(t, "webhook", found(w.Webhook(ctx, workspaceID, made.ID))(t), last)
 }
 
-func testDeliveries(t *testing.T, w *world) {
+func testDeliveries(t *testing.T, w *harness) {
 	ctx, ws := t.Context(), w.workspace(t)
 	wf, other := w.workflow(t, ws.ID), w.workflow(t, ws.ID)
 	started := []event.Type{event.RunStarted}
@@ -123,80 +123,80 @@ func testDeliveries(t *testing.T, w *world) {
 	w.webhook(t, ws.ID, func(h *webhook.Webhook) { h.WorkflowID = other.ID })
 	w.webhook(t, ws.ID, func(h *webhook.Webhook) { h.Enabled = false })
 	deleted := w.webhook(t, ws.ID, nil)
-	answers(w.DeleteWebhook(ctx, ws.ID, deleted.ID, clock.Now(), newEntry(ws.ID, "webhook.deleted", deleted.ID)))(t, "delete", true)
+	returns(w.DeleteWebhook(ctx, ws.ID, deleted.ID, clock.Now(), newEntry(ws.ID, "webhook.deleted", deleted.ID)))(t, "delete", true)
 	w.webhook(t, w.workspace(t).ID, nil)
 
-	t.Run("go to those who want the event", func(t *testing.T) {
+	t.Run("go to subscribers of the event", func(t *testing.T) {
 		start := newStart(t, wf, "node_1")
-		answers(w.StartRun(ctx, start))(t, "start", true)
-		same(t, "of the start", w.deliveries(t, start.Event.ID), []string{all.ID, onStart.ID, own.ID})
+		returns(w.StartRun(ctx, start))(t, "start", true)
+		equal(t, "of the start", w.deliveries(t, start.Event.ID), []string{all.ID, onStart.ID, own.ID})
 		finish := newFinish(t, start.Run, run.Succeeded)
-		answers(w.Commit(ctx, firstLease(start.Run), start.Run, finish))(t, "finish", true)
-		same(t, "of the end", w.deliveries(t, finish.Finish.Event.ID), []string{all.ID, onEnd.ID, own.ID})
+		returns(w.Commit(ctx, firstLease(start.Run), start.Run, finish))(t, "finish", true)
+		equal(t, "of the end", w.deliveries(t, finish.Finish.Event.ID), []string{all.ID, onEnd.ID, own.ID})
 		cancelled := w.start(t, wf, "node_1")
 		cancel := newCancellation(t, cancelled)
-		answers(w.CancelRun(ctx, cancel))(t, "cancel", true)
-		same(t, "of the cancellation", w.deliveries(t, w.eventOf(t, cancelled.ID, event.RunCancelled)), []string{all.ID, own.ID})
+		returns(w.CancelRun(ctx, cancel))(t, "cancel", true)
+		equal(t, "of the cancellation", w.deliveries(t, w.eventOf(t, cancelled.ID, event.RunCancelled)), []string{all.ID, own.ID})
 		change := activated(t, wf)
-		answers(w.UpdateWorkflow(ctx, change))(t, "activate", true)
-		same(t, "of the activation", w.deliveries(t, change.Events[0].ID), []string{all.ID, own.ID})
+		returns(w.UpdateWorkflow(ctx, change))(t, "activate", true)
+		equal(t, "of the activation", w.deliveries(t, change.Events[0].ID), []string{all.ID, own.ID})
 	})
 
-	t.Run("have the event as it was made", func(t *testing.T) {
+	t.Run("contain the event unchanged", func(t *testing.T) {
 		start := newStart(t, other, "node_1")
-		answers(w.StartRun(ctx, start))(t, "start", true)
+		returns(w.StartRun(ctx, start))(t, "start", true)
 		checkStored(t, w, start.Event, all.ID)
 	})
 
-	t.Run("are decided at the commit", func(t *testing.T) {
+	t.Run("are determined at the commit", func(t *testing.T) {
 		start := newStart(t, other, "node_1")
-		answers(w.StartRun(ctx, start))(t, "start", true)
+		returns(w.StartRun(ctx, start))(t, "start", true)
 		before := w.deliveries(t, start.Event.ID)
 		late := w.webhook(t, ws.ID, nil)
 		off := late
 		off.Enabled, off.UpdatedAt = false, late.UpdatedAt.Add(time.Second)
-		same(t, "after a webhook was added", w.deliveries(t, start.Event.ID), before)
-		answers(w.UpdateWebhook(ctx, off, late.UpdatedAt, newEntry(ws.ID, "webhook.updated", late.ID)))(t, "disable", webhook.Done)
+		equal(t, "after a webhook was added", w.deliveries(t, start.Event.ID), before)
+		returns(w.UpdateWebhook(ctx, off, late.UpdatedAt, newEntry(ws.ID, "webhook.updated", late.ID)))(t, "disable", webhook.Done)
 		next := newStart(t, other, "node_1")
-		answers(w.StartRun(ctx, next))(t, "start", true)
-		same(t, "while it is disabled", w.deliveries(t, next.Event.ID), before)
+		returns(w.StartRun(ctx, next))(t, "start", true)
+		equal(t, "while it is disabled", w.deliveries(t, next.Event.ID), before)
 	})
 
 	t.Run("end with the webhook", func(t *testing.T) { testDeliveriesEnd(t, w, other) })
 
-	t.Run("have the order of the commits", func(t *testing.T) {
+	t.Run("are in commit order", func(t *testing.T) {
 		r := w.start(t, other, "node_1")
 		w.finish(t, r, run.Succeeded)
 		kinds := collect(t, w, `SELECT type FROM events WHERE run_id = $1 ORDER BY seq`, []any{r.ID}, text)
-		same(t, "events", kinds, []string{string(event.RunStarted), string(event.RunSucceeded)})
+		equal(t, "events", kinds, []string{string(event.RunStarted), string(event.RunSucceeded)})
 	})
 }
 
-func testDeliveriesEnd(t *testing.T, w *world, wf workflow.Workflow) {
+func testDeliveriesEnd(t *testing.T, w *harness, wf workflow.Workflow) {
 	ctx, ws := t.Context(), wf.WorkspaceID
 	hook := w.webhook(t, ws, nil)
 	start := newStart(t, wf, "node_1")
-	answers(w.StartRun(ctx, start))(t, "start", true)
+	returns(w.StartRun(ctx, start))(t, "start", true)
 	sent := newStart(t, wf, "node_1")
-	answers(w.StartRun(ctx, sent))(t, "start", true)
+	returns(w.StartRun(ctx, sent))(t, "start", true)
 	w.exec(t, `UPDATE deliveries SET status = 'delivered', next_at = NULL WHERE event_id = $1`, sent.Event.ID)
 	before := w.deliveries(t, start.Event.ID)
-	answers(w.DeleteWebhook(ctx, ws, hook.ID, clock.Now(), newEntry(ws, "webhook.deleted", hook.ID)))(t, "delete", true)
-	same(t, "of others", w.deliveries(t, start.Event.ID), slices.DeleteFunc(before, func(id string) bool { return id == hook.ID }))
+	returns(w.DeleteWebhook(ctx, ws, hook.ID, clock.Now(), newEntry(ws, "webhook.deleted", hook.ID)))(t, "delete", true)
+	equal(t, "of others", w.deliveries(t, start.Event.ID), slices.DeleteFunc(before, func(id string) bool { return id == hook.ID }))
 	if !slices.Contains(w.deliveries(t, sent.Event.ID), hook.ID) {
-		t.Error("the record of what was sent is gone")
+		t.Error("the log of sent deliveries is missing")
 	}
 }
 
-// checkStored looks at the rows of an event and of its delivery to a webhook.
-func checkStored(t *testing.T, w *world, e event.Event, hookID string) {
+// checkStored checks the rows of an event and of its delivery to a webhook.
+func checkStored(t *testing.T, w *harness, e event.Event, hookID string) {
 	t.Helper()
 	stored := collect(t, w, `SELECT id, workspace_id, type, workflow_id, run_id, at, depth, body FROM events WHERE id = $1`, []any{e.ID},
 		func(r store.Row) (got event.Event, err error) {
 			err = r.Scan(&got.ID, &got.WorkspaceID, (*string)(&got.Type), &got.WorkflowID, &got.RunID, &got.At, &got.Depth, &got.Body)
 			return got, err
 		})[0]
-	same(t, "event", stored, e)
+	equal(t, "event", stored, e)
 	if !bytes.Equal(stored.Body, e.Body) {
 		t.Errorf("the body is %q, not %q", stored.Body, e.Body)
 	}
@@ -210,5 +210,5 @@ func checkStored(t *testing.T, w *world, e event.Event, hookID string) {
 		err = r.Scan(&d.Workspace, &d.Run, &d.Status, &d.Attempt, &d.NextAt, &d.CreatedAt)
 		return d, err
 	})
-	same(t, "delivery", pending, []delivery{{Workspace: e.WorkspaceID, Run: e.RunID, Status: "pending", NextAt: e.At, CreatedAt: e.At}})
+	equal(t, "delivery", pending, []delivery{{Workspace: e.WorkspaceID, Run: e.RunID, Status: "pending", NextAt: e.At, CreatedAt: e.At}})
 }

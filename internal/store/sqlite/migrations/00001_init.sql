@@ -151,8 +151,10 @@ CREATE TABLE workflows (
     source_stale INTEGER NOT NULL DEFAULT 0, -- 1: it says something else by now
     pinned       TEXT    NOT NULL DEFAULT '{}' -- sample outputs of steps
 ) WITHOUT ROWID;
-CREATE INDEX workflows_live ON workflows (workspace_id, id) WHERE deleted_at IS NULL;
-CREATE INDEX workflows_by_state ON workflows (workspace_id, state, id) WHERE deleted_at IS NULL;
+-- These two hold all that lists and searches need. To find a row of the table by
+-- its key, SQLite reads past the whole source of a workflow.
+CREATE INDEX workflows_live ON workflows (workspace_id, id, name, state, created_at, updated_at, deleted_at, description) WHERE deleted_at IS NULL;
+CREATE INDEX workflows_by_state ON workflows (workspace_id, state, id, name, created_at, updated_at, deleted_at, description) WHERE deleted_at IS NULL;
 CREATE INDEX workflows_deleted ON workflows (id) WHERE deleted_at IS NOT NULL;
 
 CREATE TABLE workflow_versions (

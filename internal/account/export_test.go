@@ -1,0 +1,4 @@
+package account
+
+// WithRecheck lets a test observe each time a password is hashed.
+var WithRecheck = withRecheck

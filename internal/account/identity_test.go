@@ -1,0 +1,97 @@
+package account_test
+
+import (
+	"testing"
+
+	"github.com/stepmill/stepmill/internal/account"
+	"github.com/stepmill/stepmill/internal/fault"
+	"github.com/stepmill/stepmill/internal/fault/faulttest"
+)
+
+// grace is a person at an identity provider.
+var grace = account.Identity{Issuer: "https://id.example", Subject: "1", Email: "Grace@Example.com", Verified: true, Name: "Grace"}
+
+func TestSignInAsNewUser(t *testing.T) {
+	t.Parallel()
+	h := newEnv(t)
+	_, _, err := h.people.SignInAs(t.Context(), grace, "", account.ClientInfo{})
+	faulttest.Want(t, err, fault.InvalidCredentials)
+	unverified := grace
+	unverified.Verified = false
+	_, _, err = h.people.SignInAs(t.Context(), unverified, account.Operator, account.ClientInfo{})
+	faulttest.Want(t, err, fault.InsufficientScope)
+	nowhere := grace
+	nowhere.Email = "no address"
+	_, _, err = h.people.SignInAs(t.Context(), nowhere, account.Operator, account.ClientInfo{})
+	faulttest.Want(t, err, fault.InvalidRequest, "/email")
+	if needed, err := h.people.NeedsSetup(t.Context()); err != nil || !needed {
+		t.Fatalf("a rejected sign-in created a user: %v", err)
+	}
+
+	in := h.mustSignIn(h.people.SignInAs(t.Context(), grace, account.Operator, account.ClientInfo{}))
+	if in.Role != account.Operator || in.Workspace.ID != h.Admin.Workspace.ID {
+		t.Errorf("signed in to %s as %s", in.Workspace.ID, in.Role)
+	}
+	if u := h.user(in.User.ID); u.Email != "grace@example.com" || u.Name != "Grace" || u.Password != "" || u.Identity != "https://id.example 1" {
+		t.Errorf("the user is %+v", u)
+	}
+	h.wantIn(in)
+}
+
+// A user is found by the issuer and subject once the identity is bound.
+func TestSignInAsExistingUser(t *testing.T) {
+	t.Parallel()
+	h := newEnv(t)
+	ada := h.member(h.Admin, account.Editor, "ada@example.com")
+	identity := account.Identity{Issuer: "https://id.example", Subject: "7", Email: "ada@example.com", Verified: true}
+	enter := func(identity account.Identity) error {
+		t.Helper()
+		in, _, err := h.people.SignInAs(t.Context(), identity, "", account.ClientInfo{})
+		if err == nil && in.User.ID != ada.User.ID {
+			t.Errorf("%+v is user %s", identity, in.User.ID)
+		}
+		return err
+	}
+	unverified := identity
+	unverified.Verified = false
+	faulttest.Want(t, enter(unverified), fault.InsufficientScope)
+	if got := h.user(ada.User.ID).Identity; got != "" {
+		t.Fatalf("an unverified address was bound to %s", got)
+	}
+	if err := enter(identity); err != nil {
+		t.Fatal(err)
+	}
+	if got := h.Actions(h.t, ada.Workspace.ID, ada.User.ID)[0]; got != "user.updated" {
+		t.Errorf("the last audit entry is %s", got)
+	}
+	// With another address, even an unverified one.
+	renamed := identity
+	renamed.Email, renamed.Verified = "lovelace@example.com", false
+	if err := enter(renamed); err != nil {
+		t.Error(err)
+	}
+	// The provider has reassigned the address to another person.
+	other := identity
+	other.Subject = "8"
+	faulttest.Want(t, enter(other), fault.InvalidCredentials)
+	// An identity of another provider replaces the first, which is no longer bound.
+	moved := identity
+	moved.Issuer = "https://other.example"
+	if err := enter(moved); err != nil {
+		t.Error(err)
+	}
+	faulttest.Want(t, enter(renamed), fault.InsufficientScope)
+	h.signIn("ada@example.com") // the password is unchanged
+}
+
+// An issuer that is a prefix of another one is a different issuer.
+func TestIssuersAreNotComparedByPrefix(t *testing.T) {
+	t.Parallel()
+	h := newEnv(t)
+	h.member(h.Admin, account.Viewer, "grace@example.com")
+	for _, issuer := range []string{"https://id.example/tenant", "https://id.example"} {
+		identity := grace
+		identity.Issuer, identity.Subject = issuer, "2"
+		h.mustSignIn(h.people.SignInAs(t.Context(), identity, "", account.ClientInfo{}))
+	}
+}

@@ -1,0 +1,142 @@
+package api
+
+import (
+	"context"
+
+	"github.com/stepmill/stepmill/internal/account"
+	"github.com/stepmill/stepmill/internal/clock"
+	"github.com/stepmill/stepmill/internal/fault"
+)
+
+type welcomeBody struct {
+	Needed bool `json:"needed"`
+	OIDC   bool `json:"oidc"`
+}
+
+// getWelcome tells a signed-out browser whether setup is needed and how to sign in.
+func (s *Server) getWelcome(ctx context.Context, _ *noInput) (*reply, error) {
+	needed, err := s.Accounts.NeedsSetup(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return ok(welcomeBody{Needed: needed, OIDC: s.OIDC != nil}), nil
+}
+
+type createOwnerRequest struct {
+	Body struct {
+		Token    *string `json:"token"`
+		Email    *string `json:"email"`
+		Name     *string `json:"name"`
+		Password *string `json:"password"`
+	} `body:"required"`
+}
+
+func (s *Server) createOwner(ctx context.Context, in *createOwnerRequest) (*reply, error) {
+	b := in.Body
+	if err := required(member{"/token", b.Token}, member{"/email", b.Email}, member{"/name", b.Name}, member{"/password", b.Password}); err != nil {
+		return nil, err
+	}
+	if err := s.countAttempt(ctx, ""); err != nil {
+		return nil, err
+	}
+	signedIn, token, err := s.Accounts.CreateFirstOwner(ctx, *b.Token, *b.Email, *b.Name, *b.Password, callerOf(ctx).visit)
+	return s.signedInReply(ctx, signedIn, token, err)
+}
+
+// member is a member of a body, nil if it is missing.
+type member struct {
+	pointer string
+	value   *string
+}
+
+// required returns an error for every missing member.
+func required(members ...member) error {
+	var missing []error
+	for _, m := range members {
+		if m.value == nil {
+			missing = append(missing, fault.Field(m.pointer, "is required"))
+		}
+	}
+	return fault.Fields(missing...)
+}
+
+type resetPasswordRequest struct {
+	Body struct {
+		Token    *string `json:"token"`
+		Password *string `json:"password"`
+	} `body:"required"`
+}
+
+func (s *Server) resetPassword(ctx context.Context, in *resetPasswordRequest) (*reply, error) {
+	if err := required(member{"/token", in.Body.Token}, member{"/password", in.Body.Password}); err != nil {
+		return nil, err
+	}
+	if err := s.countAttempt(ctx, ""); err != nil {
+		return nil, err
+	}
+	signedIn, token, err := s.Accounts.ResetPassword(ctx, *in.Body.Token, *in.Body.Password, callerOf(ctx).visit)
+	return s.signedInReply(ctx, signedIn, token, err)
+}
+
+type invitedBody struct {
+	Workspace struct {
+		ID   string `json:"id"`
+		Name string `json:"name"`
+	} `json:"workspace"`
+	Email      string       `json:"email"`
+	Role       account.Role `json:"role"`
+	InvitedBy  *string      `json:"invited_by"`
+	HasAccount bool         `json:"has_account"`
+	ExpiresAt  string       `json:"expires_at"`
+}
+
+type previewInvitationRequest struct {
+	Body struct {
+		Token *string `json:"token"`
+	} `body:"required"`
+}
+
+func (s *Server) previewInvitation(ctx context.Context, in *previewInvitationRequest) (*reply, error) {
+	if err := required(member{"/token", in.Body.Token}); err != nil {
+		return nil, err
+	}
+	if err := s.countAttempt(ctx, ""); err != nil {
+		return nil, err
+	}
+	invited, err := s.Accounts.PreviewInvitation(ctx, *in.Body.Token)
+	if err != nil {
+		return nil, err
+	}
+	body := invitedBody{
+		Email: invited.Email, Role: invited.Role, InvitedBy: orNull(invited.By), HasAccount: invited.HasAccount, ExpiresAt: clock.Format(invited.ExpiresAt),
+	}
+	body.Workspace.ID, body.Workspace.Name = invited.Workspace.ID, invited.Workspace.Name
+	return ok(body), nil
+}
+
+type acceptInvitationRequest struct {
+	Body struct {
+		Token    *string `json:"token"`
+		Name     *string `json:"name"`
+		Password *string `json:"password"`
+	} `body:"required"`
+}
+
+func (s *Server) acceptInvitation(ctx context.Context, in *acceptInvitationRequest) (*reply, error) {
+	if err := required(member{"/token", in.Body.Token}, member{"/password", in.Body.Password}); err != nil {
+		return nil, err
+	}
+	invited, err := s.Accounts.PreviewInvitation(ctx, *in.Body.Token)
+	if err != nil && !fault.Is(err, fault.LinkNotFound) {
+		return nil, err
+	}
+	if err := s.countAttempt(ctx, invited.Email); err != nil {
+		return nil, err
+	}
+	name := ""
+	if in.Body.Name != nil {
+		name = *in.Body.Name
+	}
+	signedIn, token, err := s.Accounts.Accept(ctx, *in.Body.Token, name, *in.Body.Password, callerOf(ctx).visit)
+	return s.signedInReply(ctx, signedIn, token, err)
+}

@@ -1,0 +1,38 @@
+package api
+
+import (
+	"context"
+
+	"github.com/stepmill/stepmill/internal/workflow"
+)
+
+type importWorkflowRequest struct {
+	Name string         `query:"name"`
+	Body workflowImport `body:"required" yaml:"ok" positions:"json"`
+}
+
+// workflowImport is a complete workflow. A response of GET is accepted too: fields
+// of the original, such as its id, are ignored.
+type workflowImport struct {
+	workflowPatch
+	SourceStale bool   `json:"source_stale"`
+	ID          string `json:"id"`
+	Version     int    `json:"version"`
+	CreatedAt   string `json:"created_at"`
+	UpdatedAt   string `json:"updated_at"`
+}
+
+func (s *Server) importWorkflow(ctx context.Context, in *importWorkflowRequest) (*reply, error) {
+	patch, err := in.Body.fullPatch()
+	if err != nil {
+		return nil, err
+	}
+	w, err := s.Workflows.Import(ctx, actorOf(ctx), workflow.Import{Patch: patch, DefaultName: in.Name, AllowStale: in.Body.SourceStale})
+	if err != nil && !in.Body.SourceStale { // positions in a stale text would be wrong
+		err = in.Body.locate(patch, err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return showWorkflow(w).withHeader("Location", "/v1/workflows/"+w.ID), nil
+}

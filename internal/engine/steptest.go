@@ -1,0 +1,59 @@
+package engine
+
+import (
+	"context"
+	"time"
+
+	"github.com/stepmill/stepmill/internal/clock"
+	"github.com/stepmill/stepmill/internal/mask"
+	"github.com/stepmill/stepmill/internal/run"
+	"github.com/stepmill/stepmill/internal/uid"
+	"github.com/stepmill/stepmill/internal/workflow"
+)
+
+// maxTestDuration limits a step test, because an API request waits for its result.
+const maxTestDuration = 50 * time.Second
+
+// TestStep executes a single step once. It implements run.Executor.
+func (e *Engine) TestStep(ctx context.Context, x run.StepExecution) (run.StepTestResult, error) {
+	compiled := x.Step
+	compiled.After, compiled.When, compiled.Policy.MaxAttempts = nil, nil, 1
+	program := &workflow.Program{Steps: []workflow.CompiledStep{compiled}, Secrets: compiled.Secrets}
+	d := &driver{
+		engine: e, log: e.log, limits: x.Plan.Limits(), isTest: true,
+		inFlight: map[*run.Step]stepRef{}, inputs: map[*run.Step]map[string]any{}, masks: map[*run.Step]*mask.Masker{},
+	}
+	d.snap.ID, d.snap.WorkspaceID, d.snap.Plan = uid.New(uid.Run), x.WorkspaceID, x.Plan
+	if _, err := d.fetchValues(ctx, program); err != nil {
+		return run.StepTestResult{}, err
+	}
+	env := *x.Env
+	env.Secrets = d.secrets
+	now := clock.Now()
+	p := stepRef{newFrame(program, "", &env), 0}
+	p.steps[0] = &run.Step{
+		Path: compiled.ID, Seq: 1, Name: compiled.Title(), Type: compiled.Kind(), Status: run.StepRunning, Attempt: 1, StartedAt: now, AttemptAt: now,
+	}
+	if err := d.render(ctx, p); err != nil {
+		d.settleFailed(p, d.failureOf(p.step(), err))
+	} else {
+		d.apply(d.executeSync(ctx, p, min(compiled.Limit, maxTestDuration)))
+	}
+	step := p.step()
+	return run.StepTestResult{
+		Status: step.Status, Input: step.Input, Output: step.Output, Error: step.Error, Reason: step.Reason, Logs: d.logs,
+		Duration: clock.Now().Sub(now),
+	}, nil
+}
+
+// executeSync executes a step and waits for its result.
+func (d *driver) executeSync(ctx context.Context, p stepRef, limit time.Duration) result {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	call, lines := d.prepare(p)
+	done := make(chan result, 1)
+	go func() { done <- call(ctx) }()
+	r := d.supervise(ctx, p, limit, done)
+	r.log = lines
+	return r
+}

@@ -1,0 +1,75 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/stepmill/stepmill/internal/event"
+	"github.com/stepmill/stepmill/internal/trigger"
+)
+
+// insertPendingEvent stores an event for a trigger that fires on it.
+func (s *Store) insertPendingEvent(tx *transaction, e event.Event, to trigger.Subscription) error {
+	tx.afterCommit(func() { s.notify.EventPending(e.At) })
+	return tx.Do(`INSERT INTO occasions (workflow_id, trigger_id, event_id, workspace_id, next_at) VALUES ($1, $2, $3, $4, $5)`,
+		to.WorkflowID, to.ID, e.ID, e.WorkspaceID, e.At)
+}
+
+func scanSubscription(r Row) (trigger.Subscription, error) {
+	var (
+		workflowID, id string
+		spec           []byte
+	)
+	if err := r.Scan(&workflowID, &id, &spec); err != nil {
+		return trigger.Subscription{}, err
+	}
+	found, err := trigger.ParseSubscription(workflowID, id, spec)
+	if err != nil {
+		err = fmt.Errorf("decode the trigger %s of %s: %w", id, workflowID, err)
+	}
+	return found, err
+}
+
+// DuePendingEvents implements trigger.PendingEventStore.
+func (s *Store) DuePendingEvents(ctx context.Context, now time.Time, limit int) ([]trigger.PendingEvent, error) {
+	var due []trigger.PendingEvent
+	err := s.read(ctx, func(c Conn) (err error) {
+		due, err = list(c, `SELECT `+triggerColumns+`, e.id, e.workspace_id, e.type, e.workflow_id, e.run_id, e.at, e.depth, e.body
+			FROM occasions o JOIN triggers t ON t.workflow_id = o.workflow_id AND t.trigger_id = o.trigger_id JOIN events e ON e.id = o.event_id
+			WHERE o.next_at <= $1 ORDER BY o.next_at, o.event_id LIMIT $2`, []any{now, limit}, scanPendingEvent)
+		return err
+	})
+	return due, err
+}
+
+func scanPendingEvent(r Row) (trigger.PendingEvent, error) {
+	var e event.Event
+	of, err := scanTriggerAnd(r, &e.ID, &e.WorkspaceID, (*string)(&e.Type), &e.WorkflowID, &e.RunID, &e.At, &e.Depth, &e.Body)
+	return trigger.PendingEvent{Of: of, Event: e}, err
+}
+
+// NextPendingEvent implements trigger.PendingEventStore.
+func (s *Store) NextPendingEvent(ctx context.Context) (*time.Time, error) {
+	var next *time.Time
+	err := s.read(ctx, func(c Conn) error {
+		return c.Query(`SELECT min(next_at) FROM occasions`, nil, func(r Row) error { return r.Scan(&next) })
+	})
+	return next, err
+}
+
+// SettlePendingEvent implements trigger.PendingEventStore.
+func (s *Store) SettlePendingEvent(ctx context.Context, o trigger.PendingEvent, next *time.Time, idle trigger.Note) error {
+	return s.write(ctx, func(tx *transaction) error {
+		statement, args := `DELETE FROM occasions WHERE workflow_id = $1 AND trigger_id = $2 AND event_id = $3 AND workspace_id = $4`,
+			[]any{o.Of.WorkflowID, o.Of.ID, o.Event.ID, o.Of.WorkspaceID}
+		if next != nil {
+			statement, args = `UPDATE occasions SET next_at = $5 WHERE workflow_id = $1 AND trigger_id = $2 AND event_id = $3 AND workspace_id = $4`, append(args, *next)
+		}
+		n, err := tx.Exec(statement, args...)
+		if err != nil || n == 0 {
+			return err // already settled by another process
+		}
+		return noteTrigger(tx, o.Of, nil, &idle)
+	})
+}

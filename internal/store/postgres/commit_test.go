@@ -1,0 +1,174 @@
+package postgres_test
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stepmill/stepmill/internal/fault"
+	"github.com/stepmill/stepmill/internal/store"
+	"github.com/stepmill/stepmill/internal/store/postgres"
+	"github.com/stepmill/stepmill/test/faultproxy"
+	"github.com/stepmill/stepmill/test/lane"
+)
+
+// throughProxy opens a database behind an unreliable network.
+func throughProxy(t *testing.T, seed uint64) (*postgres.DB, *faultproxy.Proxy, postgres.Options) {
+	t.Helper()
+	direct := newDatabase(t)
+	table(t, direct)
+	at, err := url.Parse(direct.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxy := faultproxy.Start(t, faultproxy.Options{Target: at.Host, Postgres: true, Seed: seed})
+	at.Host = proxy.Addr()
+	opts := direct
+	opts.URL = at.String()
+	return open(t, opts), proxy, direct
+}
+
+// TestLostCommitResponses checks that the outcome of a COMMIT without a response
+// is resolved: the transaction was committed or is retried. The caller gets the
+// correct result, and nothing is written twice.
+func TestLostCommitResponses(t *testing.T) {
+	t.Parallel()
+	for name, early := range map[string]float64{"response lost": 0, "request lost": 1, "both": 0.5} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			db, proxy, opts := throughProxy(t, 7)
+			look := open(t, opts)
+			proxy.LoseCommits(faultproxy.Commits{Probability: 0.3, Early: early})
+			outcomes := writeTogether(t, db, notes(30))
+			for i := range 30 {
+				id := fmt.Sprint("alone ", i)
+				outcomes[id] = db.Write(t.Context(), func(c store.Conn) error { return note(c, id) })
+				id = fmt.Sprint("at once ", i)
+				outcomes[id] = db.Write(t.Context(), func(c store.Conn) error { return c.Do(`INSERT INTO notes (id) VALUES ($1)`, id) })
+			}
+			lost := proxy.Counts().Lost
+			proxy.LoseCommits(faultproxy.Commits{})
+			if lost < 5 {
+				t.Errorf("only %d responses were lost", lost)
+			}
+			through := 0
+			for _, err := range outcomes {
+				if err == nil {
+					through++
+				}
+			}
+			if through < 80 {
+				t.Errorf("only %d of %d transactions succeeded", through, len(outcomes))
+			}
+			checkNotes(t, look, outcomes)
+		})
+	}
+}
+
+// TestBrokenConnections checks that connections which are cut or terminated
+// during transactions are no reason to fail.
+func TestBrokenConnections(t *testing.T) {
+	t.Parallel()
+	db, proxy, opts := throughProxy(t, 9)
+	look := open(t, opts)
+	stop := make(chan struct{})
+	var cutting sync.WaitGroup
+	cutting.Go(func() {
+		for i := 0; ; i++ {
+			select {
+			case <-stop:
+				return
+			case <-time.After(40 * time.Millisecond):
+			}
+			if i%2 == 0 {
+				proxy.Cut()
+				continue
+			}
+			exec(t, look, `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid() AND state = 'idle in transaction'`)
+		}
+	})
+	var (
+		running  sync.WaitGroup
+		mu       sync.Mutex
+		outcomes = map[string]error{}
+	)
+	for worker := range 8 {
+		running.Go(func() {
+			for i := 0; i < 20 || i < 5000 && proxy.Counts().Cut < 8; i++ {
+				id := fmt.Sprint(worker, " ", i)
+				err := db.WriteRun(context.Background(), id, func(c store.Conn) error { return note(c, id) })
+				mu.Lock()
+				outcomes[id] = err
+				mu.Unlock()
+			}
+		})
+	}
+	running.Wait()
+	close(stop)
+	cutting.Wait()
+	failed := 0
+	for id, err := range outcomes {
+		f, ok := fault.As(err)
+		if err != nil && (!ok || f.Code != fault.Unavailable) {
+			t.Errorf("%s: %v", id, err)
+		}
+		if err != nil && !strings.Contains(f.Message, "not known") {
+			failed++
+			if n := number(t, look, `SELECT count(*) FROM notes WHERE id = $1`, id); n != 0 {
+				t.Errorf("%s was written although it failed: %v", id, err)
+			}
+		}
+		if n := number(t, look, `SELECT count(*) FROM notes WHERE id = $1`, id); err == nil && n != 1 {
+			t.Errorf("%s succeeded but is missing", id)
+		}
+	}
+	if failed > len(outcomes)/10 {
+		t.Errorf("%d of %d transactions failed", failed, len(outcomes))
+	}
+	if proxy.Counts().Cut < 5 {
+		t.Errorf("only %d connections were cut", proxy.Counts().Cut)
+	}
+}
+
+// TestAllConnectionsInUse checks that a transaction fails if it gets no
+// connection in time, while reserved connections are available.
+func TestAllConnectionsInUse(t *testing.T) {
+	lane.NotShort(t)
+	t.Parallel()
+	db := table(t, newDatabase(t))
+	gate := make(chan struct{})
+	var running sync.WaitGroup
+	in := make(chan struct{}, 5)
+	for range 5 {
+		running.Go(func() {
+			_ = db.Write(context.Background(), func(c store.Conn) error {
+				if _, err := c.Exec(`SELECT 1`); err != nil {
+					return err
+				}
+				in <- struct{}{}
+				<-gate
+				return nil
+			})
+		})
+		<-in
+	}
+	err := db.Write(t.Context(), func(c store.Conn) error { return note(c, "a") })
+	if f, ok := fault.As(err); !ok || f.Code != fault.Unavailable {
+		t.Errorf("a transaction without a connection: %v", err)
+	}
+	if err := db.Ping(t.Context()); err != nil {
+		t.Errorf("a reserved connection: %v", err)
+	}
+	if _, err := db.Heartbeat(t.Context(), newNode("n"), 1, time.Minute); err != nil {
+		t.Errorf("a heartbeat: %v", err)
+	}
+	close(gate)
+	running.Wait()
+	if err := db.Write(t.Context(), func(c store.Conn) error { return note(c, "a") }); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,222 @@
+package postgres_test
+
+import (
+	"context"
+	"log/slog"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/stepmill/stepmill/internal/store/postgres"
+	"github.com/stepmill/stepmill/internal/uid"
+	"github.com/stepmill/stepmill/test/faultproxy"
+	"github.com/stepmill/stepmill/test/lane"
+)
+
+// recorder records the messages that a notifier receives.
+type recorder struct {
+	mu       sync.Mutex
+	received map[postgres.Message]int
+}
+
+func (e *recorder) record(n postgres.Message) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.received == nil {
+		e.received = map[postgres.Message]int{}
+	}
+	e.received[n]++
+}
+
+func (e *recorder) count(kind byte, id string) int {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.received[postgres.Message{Kind: kind, ID: id}]
+}
+
+func (e *recorder) reset() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	clear(e.received)
+}
+
+// startNotifier runs a notifier until the test ends.
+func startNotifier(t *testing.T, opts postgres.Options, node string, listen *pgx.ConnConfig) (*postgres.Notifier, *recorder) {
+	t.Helper()
+	db, e := open(t, opts), &recorder{}
+	notifier := postgres.NewNotifier(db, node, listen, e.record, slog.New(slog.DiscardHandler))
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = notifier.Run(ctx)
+	}()
+	t.Cleanup(func() {
+		stop()
+		<-ended
+	})
+	return notifier, e
+}
+
+func listenConfig(t *testing.T, opts postgres.Options) *pgx.ConnConfig {
+	t.Helper()
+	config, err := new(postgres.DB).Configure(opts, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return config.ConnConfig
+}
+
+// connect returns a separate connection until the test ends.
+func connect(t *testing.T, opts postgres.Options) *pgx.Conn {
+	t.Helper()
+	conn, err := pgx.ConnectConfig(t.Context(), listenConfig(t, opts))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close(context.Background()) })
+	return conn
+}
+
+// eventually waits until a condition holds.
+func eventually(t *testing.T, what string, done func() bool) {
+	t.Helper()
+	for end := time.Now().Add(time.Minute); !done(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("%s: timeout", what)
+		}
+	}
+}
+
+func TestNotifier(t *testing.T) {
+	t.Parallel()
+	opts := newDatabase(t)
+	a, receivedByA := startNotifier(t, opts, "a", listenConfig(t, opts))
+	b, receivedByB := startNotifier(t, opts, "b", listenConfig(t, opts))
+	eventually(t, "both listen", func() bool { return !a.Polling() && !b.Polling() })
+	a.Publish(postgres.RunCancelled, "run_1")
+	a.Publish(postgres.Deliverable, "")
+	eventually(t, "b is notified of a run", func() bool { return receivedByB.count(postgres.RunCancelled, "run_1") == 1 })
+	eventually(t, "b is notified of a delivery", func() bool { return receivedByB.count(postgres.Deliverable, "") == 1 })
+	if receivedByA.count(postgres.RunCancelled, "run_1") > 0 {
+		t.Error("a receives its own message")
+	}
+
+	t.Run("too much for one message", func(t *testing.T) {
+		receivedByB.reset()
+		a.Publish(postgres.RunCancelled, "run_3")
+		for _, kind := range []byte{postgres.RunChanged, postgres.RunEnded} {
+			for range 2000 {
+				a.Publish(kind, uid.New(uid.Run))
+			}
+		}
+		eventually(t, "b is notified that runs changed", func() bool { return receivedByB.count(postgres.RunChanged, "") > 0 })
+		eventually(t, "b is notified that runs ended", func() bool { return receivedByB.count(postgres.RunEnded, "") > 0 })
+		eventually(t, "b is notified which run was cancelled", func() bool { return receivedByB.count(postgres.RunCancelled, "run_3") == 1 })
+		if receivedByB.count(postgres.Everything, "") > 0 {
+			t.Error("b receives Everything")
+		}
+	})
+	t.Run("as much as fits", func(t *testing.T) {
+		receivedByB.reset()
+		time.Sleep(150 * time.Millisecond) // what is sent now is sent together
+		kinds := []byte{
+			postgres.RunChanged, postgres.RunEnded, postgres.RunCancelled, postgres.AnswerArrived, postgres.EventRecorded, postgres.WorkflowDeleted,
+			postgres.Deliverable, postgres.Scheduled,
+		}
+		sent := map[postgres.Message]bool{}
+		for _, kind := range kinds {
+			for range 24 {
+				msg := postgres.Message{Kind: kind, ID: uid.New(uid.Run)}
+				sent[msg] = true
+				a.Publish(msg.Kind, msg.ID)
+			}
+		}
+		for msg := range sent {
+			eventually(t, "b receives all messages", func() bool { return receivedByB.count(msg.Kind, msg.ID) == 1 })
+		}
+	})
+	t.Run("a single node sends nothing", func(t *testing.T) {
+		a.SetSingleNode(true)
+		receivedByB.reset()
+		a.Publish(postgres.RunChanged, "quiet")
+		a.SetSingleNode(false)
+		eventually(t, "b receives Everything", func() bool { return receivedByB.count(postgres.Everything, "") > 0 })
+		if receivedByB.count(postgres.RunChanged, "quiet") > 0 {
+			t.Error("a single node sent a message")
+		}
+	})
+	t.Run("after the connection was lost", func(t *testing.T) {
+		receivedByB.reset()
+		exec(t, open(t, opts), `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND query LIKE 'LISTEN%'`)
+		eventually(t, "b listens again and takes nothing for granted", func() bool { return receivedByB.count(postgres.Everything, "") > 0 })
+		eventually(t, "b listens again", func() bool { return !b.Polling() })
+		a.Publish(postgres.RunEnded, "run_2")
+		eventually(t, "b receives messages again", func() bool { return receivedByB.count(postgres.RunEnded, "run_2") == 1 })
+	})
+}
+
+// TestNotifierPollsWithoutListening checks that a node polls if it cannot listen.
+func TestNotifierPollsWithoutListening(t *testing.T) {
+	lane.NotShort(t)
+	t.Parallel()
+	notifier, received := startNotifier(t, newDatabase(t), "a", nil)
+	for _, kind := range []byte{postgres.RunEnded, postgres.EventRecorded, postgres.Deliverable, postgres.Everything} {
+		eventually(t, "it polls for "+string(kind), func() bool { return received.count(kind, "") >= 1 })
+	}
+	if !notifier.Polling() {
+		t.Error("a node that cannot listen does not poll")
+	}
+}
+
+// TestNotifierAfterFailedSend checks that after a failed send other nodes are
+// told to check everything.
+func TestNotifierAfterFailedSend(t *testing.T) {
+	lane.NotShort(t)
+	t.Parallel()
+	direct := newDatabase(t)
+	at, err := url.Parse(direct.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxy := faultproxy.Start(t, faultproxy.Options{Target: at.Host})
+	far := direct
+	far.URL = strings.Replace(direct.URL, at.Host, proxy.Addr(), 1)
+	a, _ := startNotifier(t, far, "a", nil)
+	b, received := startNotifier(t, direct, "b", listenConfig(t, direct))
+	eventually(t, "b listens", func() bool { return !b.Polling() && received.count(postgres.Everything, "") > 0 })
+	received.reset()
+	proxy.Refuse(true)
+	proxy.Cut()
+	a.Publish(postgres.RunCancelled, "run_1")
+	time.Sleep(200 * time.Millisecond) // the send fails
+	proxy.Refuse(false)
+	eventually(t, "b is notified of it, or of Everything", func() bool {
+		return received.count(postgres.RunCancelled, "run_1")+received.count(postgres.Everything, "") > 0
+	})
+}
+
+// TestNotifierDetectsSilentConnection checks that a connection without any
+// traffic is detected as lost.
+func TestNotifierDetectsSilentConnection(t *testing.T) {
+	lane.NotShort(t)
+	t.Parallel()
+	opts := newDatabase(t)
+	at, err := url.Parse(opts.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxy := faultproxy.Start(t, faultproxy.Options{Target: at.Host})
+	far := opts
+	far.URL = strings.Replace(opts.URL, at.Host, proxy.Addr(), 1)
+	notifier, _ := startNotifier(t, opts, "a", listenConfig(t, far))
+	eventually(t, "it listens", func() bool { return !notifier.Polling() })
+	proxy.BlackHole(true)
+	eventually(t, "it notices", notifier.Polling)
+	proxy.BlackHole(false)
+	eventually(t, "it listens again", func() bool { return !notifier.Polling() })
+}

@@ -1,0 +1,91 @@
+package store
+
+import (
+	"context"
+
+	"github.com/stepmill/stepmill/internal/run"
+)
+
+// These leave out the large columns, because clients that follow a run read it
+// repeatedly.
+const (
+	selectSlimRun  = `SELECT ` + runColumns + `, NULL AS payload, NULL AS headers, NULL AS query, w.name` + fromRuns
+	selectSlimStep = `SELECT ` + stepColumns + `, NULL AS input, NULL AS output, NULL AS answer FROM steps `
+)
+
+// RunProgress implements run.Store.
+func (s *Store) RunProgress(ctx context.Context, workspaceID, id string) (*run.Progress, error) {
+	var progress *run.Progress
+	err := s.read(ctx, func(c Conn) error {
+		found, err := one(c, `SELECT r.status, COALESCE((SELECT max(rev) FROM steps WHERE run_id = r.id), -1)`+fromRuns+`
+			WHERE r.id = $1 AND r.workspace_id = $2`, []any{id, workspaceID}, func(r Row) (p run.Progress, err error) {
+			err = r.Scan((*string)(&p.Status), &p.Rev)
+			return p, err
+		})
+		if progress = found; err != nil || found == nil {
+			return err
+		}
+		progress.Open, err = list(c, selectSlimStep+`WHERE run_id = $1 AND status IN ('running', 'waiting')`, []any{id}, scanStep)
+		return err
+	})
+	return progress, err
+}
+
+// RunChanges implements run.Store. There is no index on the revisions of steps,
+// since every step would pay for it. It scans the steps of the one run instead.
+func (s *Store) RunChanges(ctx context.Context, workspaceID, id string, after run.Position, limit int) (*run.Changes, error) {
+	var changes *run.Changes
+	err := s.read(ctx, func(c Conn) error {
+		found, err := one(c, selectSlimRun+`WHERE r.id = $1 AND r.workspace_id = $2`, []any{id, workspaceID}, scanRun)
+		if err != nil || found == nil {
+			return err
+		}
+		changes = &run.Changes{Detail: run.Detail{Run: found.Run}}
+		lines, err := changedLines(c, id, after, limit+1)
+		if err != nil {
+			return err
+		}
+		steps, err := changedSteps(c, id, after, limit+1)
+		if err != nil {
+			return err
+		}
+		changes.List, changes.More = run.Merge(lines, steps, limit)
+		state := s.queryQueueState(id, &changes.Detail)
+		return c.Query(state.Statement, state.Args, state.Each)
+	})
+	return changes, err
+}
+
+func changedLines(c Conn, runID string, after run.Position, limit int) ([]run.Change, error) {
+	return list(c, selectLine+`WHERE run_id = $1 AND (rev, line) > ($2, $3) ORDER BY rev, line LIMIT $4`,
+		[]any{runID, after.Rev, after.Line, limit}, func(r Row) (run.Change, error) {
+			l, err := scanLine(r)
+			return run.WrittenLine(l.LogLine, l.rev, l.line), err
+		})
+}
+
+// mayHaveAttempts reports whether a step can have earlier attempts. A cancelled
+// step may have been waiting for its second one.
+func mayHaveAttempts(s run.Step) bool {
+	return s.Attempt > 1 || s.Status == run.StepWaiting || s.Status == run.StepCancelled
+}
+
+func changedSteps(c Conn, runID string, after run.Position, limit int) ([]run.Change, error) {
+	steps, err := list(c, selectSlimStep+`WHERE run_id = $1 AND (rev, seq) > ($2, $3) ORDER BY rev, seq LIMIT $4`,
+		[]any{runID, after.Rev, after.Seq, limit}, scanStep)
+	if err != nil {
+		return nil, err
+	}
+	changed := make([]run.Change, len(steps))
+	for i, step := range steps {
+		var attempts []run.Attempt
+		if mayHaveAttempts(step) {
+			attempts, err = list(c, selectAttempt+`WHERE run_id = $1 AND path = $2 ORDER BY attempt`, []any{runID, step.Path}, scanAttempt)
+			if err != nil {
+				return nil, err
+			}
+		}
+		changed[i] = run.ChangedStep(step, attempts)
+	}
+	return changed, nil
+}

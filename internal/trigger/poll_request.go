@@ -1,0 +1,171 @@
+package trigger
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/stepmill/stepmill/internal/action"
+	"github.com/stepmill/stepmill/internal/expr"
+	"github.com/stepmill/stepmill/internal/mask"
+	"github.com/stepmill/stepmill/internal/run"
+	"github.com/stepmill/stepmill/internal/strictjson"
+	"github.com/stepmill/stepmill/internal/workflow"
+)
+
+// Codes of failed polls, in addition to those of the action that sends the request.
+const (
+	CodeExpression   = "expression_failed"
+	CodeTooManyItems = "too_many_items"
+)
+
+const (
+	// maxItems limits the items of one response and the keys that are remembered;
+	// maxUnkeyed the runs that are started in one transaction.
+	maxItems   = 10_000
+	maxUnkeyed = 1_000
+	maxCursor  = 4 << 10
+)
+
+// pollRequest holds everything that the request of a poll is built from.
+type pollRequest struct {
+	compiled workflow.CompiledTrigger
+	trigger  Trigger
+	cursor   any
+	now      time.Time
+	vars     map[string]any
+	secrets  map[string]string
+}
+
+// pollResult holds the items of a response and the next cursor.
+type pollResult struct {
+	items  []item
+	cursor any // nil: unchanged
+	keyed  bool
+}
+
+// item is one item of a response.
+type item struct {
+	value any
+	key   key // identifies items that were seen
+}
+
+type key [8]byte
+
+// payload returns the item as the payload of a run, which is an object.
+func (i item) payload() ([]byte, error) {
+	if _, ok := i.value.(map[string]any); ok {
+		return strictjson.Encode(i.value)
+	}
+	return strictjson.Encode(map[string]any{"value": i.value})
+}
+
+func (q pollRequest) env() *expr.Env {
+	return &expr.Env{
+		Cursor: q.cursor, Vars: q.vars, Secrets: q.secrets, Now: q.now,
+		Trigger:  expr.Trigger{Type: q.trigger.Type, ID: q.trigger.ID},
+		Workflow: expr.Workflow{ID: q.trigger.WorkflowID, Version: q.trigger.Version},
+	}
+}
+
+func (q pollRequest) mask() *mask.Masker { return mask.New(slices.Sorted(maps.Values(q.secrets))) }
+
+// send sends the request and returns the response as expressions see it.
+func (q pollRequest) send(ctx context.Context, catalog *action.Catalog) (any, error) {
+	for _, name := range q.compiled.Secrets {
+		if _, there := q.secrets[name]; !there {
+			return nil, &action.Failure{Code: run.CodeSecretMissing, Message: fmt.Sprintf("the secret %q no longer exists", name)}
+		}
+	}
+	value, err := q.compiled.Call.Eval(q.env(), expr.Budget{})
+	if err != nil {
+		return nil, expressionFailure("request", err)
+	}
+	input, _ := value.(map[string]any)
+	known := func(string) bool { return false }
+	if problems := catalog.Check(workflow.PollAction, input, known); len(problems) > 0 {
+		return nil, &action.Failure{Code: action.InvalidInput, Message: fmt.Sprintf("request%s: %s", problems[0].Pointer, problems[0].Message)}
+	}
+	entry, _ := catalog.Find(workflow.PollAction)
+	result, err := entry.Action.Run(ctx, action.Request{
+		Input: input, Now: q.now, Workspace: q.trigger.WorkspaceID, Began: q.now,
+		IdempotencyKey: q.trigger.WorkflowID + "/" + q.trigger.ID + "/" + strconv.FormatInt(q.now.UnixMicro(), 10),
+		Log:            func(action.Level, string) {},
+	})
+	return result.Output, err
+}
+
+// parse extracts the items and the cursor from a response.
+func (q pollRequest) parse(response any) (pollResult, error) {
+	env := q.env()
+	env.Secrets, env.Response = nil, response
+	list, err := q.compiled.List.EvalList(env, expr.Budget{})
+	if err != nil {
+		return pollResult{}, expressionFailure("items", err)
+	}
+	found := pollResult{keyed: q.compiled.Identity != nil}
+	if limit := q.itemLimit(); len(list) > limit {
+		return pollResult{}, &action.Failure{Code: CodeTooManyItems, Message: fmt.Sprintf("the response has %d items; a poll accepts at most %d", len(list), limit)}
+	}
+	seen := map[key]bool{}
+	for n, value := range list {
+		i := item{value: value}
+		if found.keyed {
+			if i.key, err = q.keyOf(*env, value, n); err != nil {
+				return pollResult{}, err
+			}
+			if seen[i.key] {
+				continue
+			}
+			seen[i.key] = true
+		}
+		found.items = append(found.items, i)
+	}
+	found.cursor, err = q.nextCursor(env)
+	return found, err
+}
+
+func (q pollRequest) itemLimit() int {
+	if q.compiled.Identity == nil {
+		return maxUnkeyed
+	}
+	return maxItems
+}
+
+// keyOf returns the key that identifies an item.
+func (q pollRequest) keyOf(env expr.Env, value any, n int) (key, error) {
+	env.Loop = &expr.Loop{Item: value, Index: n}
+	id, err := q.compiled.Identity.Eval(&env, expr.Budget{})
+	if err != nil {
+		return key{}, expressionFailure("key", err)
+	}
+	if id == nil {
+		return key{}, &action.Failure{Code: CodeExpression, Message: fmt.Sprintf("key: item %d has no key", n)}
+	}
+	text, err := strictjson.Encode(id)
+	if err != nil {
+		return key{}, err
+	}
+	sum := sha256.Sum256(text)
+	return key(sum[:len(key{})]), nil
+}
+
+// nextCursor returns the cursor for the next poll, or nil.
+func (q pollRequest) nextCursor(env *expr.Env) (any, error) {
+	if q.compiled.NextCursor == nil {
+		return nil, nil
+	}
+	cursor, err := q.compiled.NextCursor.Eval(env, expr.Budget{Result: maxCursor})
+	if err != nil {
+		return nil, expressionFailure("cursor", err)
+	}
+	return cursor, nil
+}
+
+func expressionFailure(member string, err error) error {
+	return &action.Failure{Code: CodeExpression, Message: member + ": " + err.Error()}
+}

@@ -1,0 +1,64 @@
+package trigger
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/stepmill/stepmill/internal/auth"
+	"github.com/stepmill/stepmill/internal/clock"
+	"github.com/stepmill/stepmill/internal/event"
+	"github.com/stepmill/stepmill/internal/fault"
+	"github.com/stepmill/stepmill/internal/run"
+	"github.com/stepmill/stepmill/internal/workflow"
+)
+
+// Sample is the input for a test of a trigger. Nil parts are made up.
+type Sample struct {
+	Payload json.RawMessage
+	Headers json.RawMessage
+	Query   json.RawMessage
+}
+
+// Test starts a run as if the trigger had fired, with the given or a made-up
+// sample. The run is marked as a test; the state of the trigger does not change.
+func (s *Service) Test(ctx context.Context, actor auth.Actor, workflowID, id string, sample Sample, watch bool) (run.Started, error) {
+	t, err := s.find(ctx, actor, workflowID, id)
+	if err != nil {
+		return run.Started{}, err
+	}
+	in := run.Trigger{Type: t.Type, ID: t.ID, Payload: sample.Payload, Headers: sample.Headers, Query: sample.Query}
+	if in.Payload == nil {
+		if in.Payload, err = samplePayload(actor.Workspace.ID, t, clock.Now()); err != nil {
+			return run.Started{}, err
+		}
+	}
+	return s.runs.TestTrigger(ctx, actor, workflowID, in, watch)
+}
+
+// samplePayload returns a payload like that of a trigger that fires.
+func samplePayload(workspaceID string, t workflow.Trigger, now time.Time) (json.RawMessage, error) {
+	switch t.Type {
+	case workflow.ScheduleTrigger:
+		return schedulePayload(now)
+	case workflow.PollTrigger:
+		return nil, fault.Field("/payload", "is required to test a poll: send an item such as the poll would find")
+	case workflow.EventTrigger:
+		e, err := SampleEvent(event.Type(t.Events[0]), workspaceID, now)
+		return e.Body, err
+	}
+	return nil, nil
+}
+
+// SampleEvent returns a sample from the package that publishes the event.
+func SampleEvent(kind event.Type, workspaceID string, at time.Time) (event.Event, error) {
+	if kind == event.WorkflowActivated || kind == event.WorkflowPaused {
+		return workflow.SampleEvent(kind, workspaceID, at)
+	}
+	return run.SampleEvent(kind, workspaceID, at)
+}
+
+// schedulePayload returns the payload of a schedule.
+func schedulePayload(at time.Time) (json.RawMessage, error) {
+	return json.Marshal(map[string]string{"scheduled_at": clock.Format(at)})
+}

@@ -1,0 +1,46 @@
+package workflow_test
+
+import (
+	"context"
+	"encoding/json"
+	"testing"
+
+	"github.com/stepmill/stepmill/internal/action"
+	"github.com/stepmill/stepmill/internal/workflow"
+)
+
+// stored is a store with one definition.
+type stored workflow.Definition
+
+func (s stored) Definition(context.Context, string, int) (*workflow.Definition, error) {
+	definition := workflow.Definition(s)
+	return &definition, nil
+}
+
+func (s stored) Draft(context.Context, string) (*workflow.Unsaved, error) {
+	return &workflow.Unsaved{Definition: workflow.Definition(s)}, nil
+}
+
+// Slow checks run only when a workflow is saved. A saved version still runs if
+// such a check would reject it now.
+func TestSavedVersionsSkipSlowChecks(t *testing.T) {
+	t.Parallel()
+	refuse := func(map[string]any) []action.Problem { return []action.Problem{{Message: "too slow"}} }
+	for _, slow := range []bool{false, true} {
+		catalog, err := action.NewCatalog(action.Entry{Spec: action.Spec{Name: "test.check", Input: `{}`, Check: refuse, SlowCheck: slow}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var definition workflow.Definition
+		if err := json.Unmarshal([]byte(`{"steps": [{"id": "a", "uses": "test.check"}]}`), &definition); err != nil {
+			t.Fatal(err)
+		}
+		if _, problems := workflow.Compile(definition, catalog); len(problems) != 1 {
+			t.Errorf("slow %v: when it is saved: %v", slow, problems)
+		}
+		program, err := workflow.NewPrograms(stored(definition), catalog).Get(t.Context(), "wf", 1)
+		if failed := err != nil; failed == slow || (program == nil) == slow {
+			t.Errorf("slow %v: when it runs: %v", slow, err)
+		}
+	}
+}

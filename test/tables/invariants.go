@@ -1,0 +1,104 @@
+package tables
+
+import (
+	"database/sql"
+	"maps"
+	"strings"
+	"testing"
+)
+
+// invariants hold after every commit, so they also hold for whatever a crash left
+// behind. Each query returns the ids of the rows that violate one.
+var invariants = map[string]string{
+	"a run has exactly one run.started event, and exactly one final event, that of its status, once it has ended": `
+		WITH counts AS (SELECT run_id, count(CASE WHEN type = 'run.started' THEN 1 END) AS started, count(CASE WHEN type <> 'run.started' THEN 1 END) AS ended, max(type) AS last,
+			min(type) AS other FROM events WHERE run_id IS NOT NULL GROUP BY run_id)
+		SELECT r.id FROM runs r LEFT JOIN counts ON counts.run_id = r.id
+		WHERE COALESCE(counts.started, 0) <> 1 OR counts.ended <> CASE WHEN r.status <> 'running' THEN 1 ELSE 0 END
+			OR r.status <> 'running' AND 'run.' || r.status NOT IN (counts.last, counts.other)`,
+	"a run is queued exactly while it has not ended": `
+		SELECT r.id FROM runs r LEFT JOIN run_queue q ON q.run_id = r.id WHERE (q.run_id IS NULL) <> (r.status <> 'running')`,
+	"every queued run exists": `
+		SELECT q.run_id FROM run_queue q LEFT JOIN runs r ON r.id = q.run_id WHERE r.id IS NULL`,
+	"a run has an end time exactly when it has ended": `
+		SELECT id FROM runs WHERE (finished_at IS NULL) <> (status = 'running')`,
+	"a run that has ended has no open steps": `
+		SELECT s.run_id FROM steps s JOIN runs r ON r.id = s.run_id WHERE r.status <> 'running' AND s.status IN ('running', 'waiting')`,
+	"a step belongs to a run, or to one that is being removed": `
+		SELECT s.run_id FROM steps s LEFT JOIN runs r ON r.id = s.run_id WHERE r.id IS NULL AND s.run_id NOT IN (SELECT run_id FROM run_remains)`,
+	"a workflow has its current version": `
+		SELECT w.id FROM workflows w LEFT JOIN workflow_versions v ON v.workflow_id = w.id AND v.version = w.version WHERE v.version IS NULL`,
+	"a run is pinned to a version that exists": `
+		SELECT r.id FROM runs r LEFT JOIN workflow_versions v ON v.workflow_id = r.workflow_id AND v.version = r.workflow_version
+		WHERE v.version IS NULL`,
+	"a run is in the workspace of its workflow, and of its parent run": `
+		SELECT r.id FROM runs r JOIN workflows w ON w.id = r.workflow_id LEFT JOIN runs p ON p.id = r.parent_run
+		WHERE w.workspace_id <> r.workspace_id OR p.workspace_id <> r.workspace_id`,
+	"an event of a run is in the workspace of the run": `
+		SELECT e.id FROM events e JOIN runs r ON r.id = e.run_id WHERE e.workspace_id <> r.workspace_id`,
+	"a delivery sends an event to a webhook of the same workspace": `
+		SELECT d.id FROM deliveries d LEFT JOIN events e ON e.id = d.event_id LEFT JOIN webhooks w ON w.id = d.webhook_id
+		WHERE e.id IS NULL OR w.id IS NULL OR e.workspace_id <> d.workspace_id OR w.workspace_id <> d.workspace_id`,
+	"an idempotency key is stored once": `
+		SELECT workspace_id || ' ' || route FROM idempotency GROUP BY workspace_id, route, key_hash HAVING count(*) > 1`,
+}
+
+// sharedInvariants hold where nodes share a database.
+var sharedInvariants = map[string]string{
+	"the load of a workspace counts its runs that have a slot, and those that wait for one": `
+		SELECT w.id || ': ' || coalesce(l.running, 0) || '/' || coalesce(l.parked, 0) || ', counted ' || count(*) FILTER (WHERE q.slot) || '/' || count(*) FILTER (WHERE q.parked)
+		FROM workspaces w LEFT JOIN workspace_load l ON l.workspace_id = w.id LEFT JOIN run_queue q ON q.workspace_id = w.id
+		GROUP BY w.id, l.running, l.parked
+		HAVING coalesce(l.running, 0) <> count(*) FILTER (WHERE q.slot) OR coalesce(l.parked, 0) <> count(*) FILTER (WHERE q.parked)`,
+	"a run that a node executes has a slot, and one that waits for a slot has neither slot nor node": `
+		SELECT run_id FROM run_queue WHERE slot AND parked OR parked AND node IS NOT NULL OR executing IS NOT NULL AND NOT slot`,
+}
+
+// Check checks the invariants of an embedded database.
+func Check(t testing.TB, db *sql.DB) {
+	t.Helper()
+	check(t, db, invariants)
+}
+
+// CheckShared checks the invariants of a database that nodes share.
+func CheckShared(t testing.TB, db *sql.DB) {
+	t.Helper()
+	all := maps.Clone(invariants)
+	maps.Copy(all, sharedInvariants)
+	check(t, db, all)
+}
+
+func check(t testing.TB, db *sql.DB, rules map[string]string) {
+	t.Helper()
+	for rule, query := range rules {
+		CheckNone(t, db, rule, query)
+	}
+}
+
+// CheckNone reports the rows that a query returns as violations of a rule.
+func CheckNone(t testing.TB, db *sql.DB, rule, query string, args ...any) {
+	t.Helper()
+	const shown = 10
+	if got := Texts(t, db, query, args...); len(got) != 0 {
+		t.Errorf("invariant violated: %s: %d rows: %s", rule, len(got), strings.Join(got[:min(len(got), shown)], ", "))
+	}
+}
+
+// Queue describes the queue of nodes that share a database, for the message of a
+// test that fails because runs are still queued.
+func Queue(t testing.TB, db *sql.DB) string {
+	t.Helper()
+	var out []string
+	for _, query := range []string{
+		`SELECT concat_ws(' ', 'queue', run_id, 'epoch', epoch, 'node', node, 'wake', to_timestamp(wake_at / 1000000), 'executing', executing, 'crashes', crashes,
+			CASE WHEN turn THEN 'turn' END, CASE WHEN slot THEN 'slot' END, CASE WHEN parked THEN 'parked' END) FROM run_queue ORDER BY run_id LIMIT 10`,
+		`SELECT concat_ws(' ', 'load', workspace_id, running, parked) FROM workspace_load`,
+		`SELECT concat_ws(' ', 'node', id, to_timestamp(expires_at / 1000000), dead) FROM nodes`,
+		`SELECT concat_ws(' ', 'job', id, state, args, scheduled_at, attempt, attempted_by) FROM stepmill_river.river_job WHERE state <> 'completed' ORDER BY id LIMIT 10`,
+		`SELECT concat_ws(' ', 'leader', leader_id, expires_at) FROM stepmill_river.river_leader`,
+		`SELECT 'now ' || now()`,
+	} {
+		out = append(out, Texts(t, db, query)...)
+	}
+	return strings.Join(out, "\n")
+}
