@@ -24,6 +24,24 @@ export default defineConfig({
 		modulePreload: { polyfill: false },
 	},
 	server: { proxy: { "/ui": server, "/v1": server } },
-	// A machine that is busy is no reason to fail.
-	test: { include: ["src/**/*.test.{ts,tsx}"], environment: "node", testTimeout: 60_000 },
+	test: {
+		// Two cores are common, of which Vitest would use one.
+		maxWorkers: "100%",
+		// A machine that is busy is no reason to fail.
+		testTimeout: 60_000,
+		projects: [
+			{ extends: true, test: { name: "rules", include: ["src/**/*.test.ts"], environment: "node" } },
+			{
+				extends: true,
+				test: {
+					name: "components",
+					include: ["src/**/*.test.tsx"],
+					environment: "happy-dom",
+					// What components import is read once for all files.
+					isolate: false,
+					setupFiles: ["src/test/setup.ts"],
+				},
+			},
+		],
+	},
 });

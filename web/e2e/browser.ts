@@ -33,18 +33,18 @@ export async function openBrowser(): Promise<Browser> {
 	});
 }
 
-/** Watched is a page that remembers what went wrong on it. */
+/** Watched is a page that records its errors. */
 export interface Watched {
 	page: Page;
 	context: BrowserContext;
-	/** Says that an error with this text is part of the test, such as a refused request. */
+	/** Marks errors containing this text as expected, such as a rejected request. */
 	expect: (text: string | RegExp) => void;
-	/** Fails with every error, policy violation and request to elsewhere that was not expected. */
+	/** Fails if there were unexpected errors, policy violations or requests to other origins. */
 	check: () => void;
 	close: () => Promise<void>;
 }
 
-/** openPage opens a page whose errors, policy violations and foreign requests are noted. */
+/** openPage opens a page and records its errors, policy violations and requests to other origins. */
 export async function openPage(
 	browser: Browser,
 	server: Server,
@@ -96,7 +96,7 @@ export async function openPage(
 	};
 }
 
-/** signIn signs the owner in, and makes them first where the server is new. */
+/** signIn signs the owner in, creating the account first if the server is new. */
 export async function signIn(watched: Watched, server: Server, next = "/workflows"): Promise<void> {
 	const request = watched.context.request;
 	const token = new URL(server.welcome || server.url).hash.replace("#token=", "");
@@ -108,7 +108,7 @@ export async function signIn(watched: Watched, server: Server, next = "/workflow
 	await watched.page.goto(next);
 }
 
-/** write replaces the text of an editor by keys: all of it is selected and deleted, then the new text comes. */
+/** write replaces the text of an editor with key presses: select all, delete, insert. */
 export async function write(editor: Locator, text: string): Promise<void> {
 	await editor.click();
 	await editor.press("ControlOrMeta+A");
@@ -116,7 +116,7 @@ export async function write(editor: Locator, text: string): Promise<void> {
 	await editor.page().keyboard.insertText(text);
 }
 
-/** openSignedIn starts a server of its own and opens a page there, with its owner signed in. */
+/** openSignedIn starts a server and opens a page with its owner signed in. */
 export async function openSignedIn(
 	next?: string,
 	options?: BrowserContextOptions,
@@ -130,9 +130,9 @@ export async function openSignedIn(
 
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
-/** checkAxe fails with every serious or critical finding of axe. */
+/** checkAxe fails on serious or critical axe findings. */
 export async function checkAxe(page: Page, within?: string): Promise<void> {
-	// By way of the debugger: the policy lets no other script in.
+	// Evaluated through the debugger, because the content security policy blocks injected scripts.
 	await page.evaluate(axe);
 	const found = await page.evaluate(async (selector) => {
 		// biome-ignore lint/suspicious/noExplicitAny: axe brings no types to the page
@@ -161,7 +161,7 @@ export async function checkAxe(page: Page, within?: string): Promise<void> {
 
 const shots = fileURLToPath(new URL("./shots/", import.meta.url));
 
-/** shoot keeps pictures of a page in both themes, and checks both with axe. */
+/** shoot takes screenshots of a page in both themes, and checks both with axe. */
 export async function shoot(page: Page, name: string): Promise<void> {
 	for (const theme of ["light", "dark"] as Theme[]) {
 		await page.emulateMedia({ colorScheme: theme });

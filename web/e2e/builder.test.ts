@@ -1,6 +1,7 @@
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { openSignedIn, shoot, type Watched } from "./browser";
+import { openSignedIn, shoot, type Watched, write } from "./browser";
+import { longTest } from "./lane";
 import type { Server } from "./server";
 
 let server: Server;
@@ -22,7 +23,7 @@ interface Step {
 	[member: string]: unknown;
 }
 
-/** A workflow with a definition, opened in the builder. */
+/** Creates a workflow and opens it in the builder. */
 async function opened(name: string, definition: object = {}): Promise<string> {
 	const { id } = await server.call("POST", "/v1/workflows", { name });
 	if (Object.keys(definition).length > 0) await server.call("PATCH", `/v1/workflows/${id}`, definition);
@@ -44,7 +45,7 @@ const note = (id: string, more: object = {}): Step => ({
 });
 const node = (page: Page, id: string) => page.locator(`[data-node="${id}"]`);
 
-/** Picks something in the picker by typing. */
+/** Picks an item in the picker by typing. */
 async function pick(page: Page, word: string): Promise<void> {
 	await page.getByRole("combobox", { name: /^Search/ }).fill(word);
 	await page.getByRole("option").first().waitFor();
@@ -56,7 +57,7 @@ async function save(page: Page): Promise<void> {
 	await page.getByRole("button", { name: "Saved", exact: true }).waitFor();
 }
 
-test("a first workflow by mouse: a trigger, a step, save, run, and it finishes", async () => {
+test("a first workflow by mouse: add a trigger and a step, save, run", async () => {
 	const { page } = watched;
 	const id = await opened("By mouse");
 	await page.getByRole("button", { name: "What starts this workflow?" }).click();
@@ -79,7 +80,7 @@ test("a first workflow by mouse: a trigger, a step, save, run, and it finishes",
 	watched.check();
 });
 
-test("the same by keyboard alone", async () => {
+test("a first workflow using only the keyboard", async () => {
 	const { page } = watched;
 	const id = await opened("By keyboard");
 	await node(page, "#trigger").focus();
@@ -110,7 +111,16 @@ test("the same by keyboard alone", async () => {
 test("inserting on an implicit edge adds one step and no needs", async () => {
 	const { page } = watched;
 	const id = await opened("Insert", { steps: [note("a"), note("b"), note("c")] });
-	await page.getByRole("button", { name: "Add a step between a and b" }).click();
+	const insert = page.getByRole("button", { name: "Add a step between a and b" });
+	const view = () => page.locator(".react-flow__viewport").getAttribute("style");
+	const before = await view();
+	await insert.click();
+	await page.getByRole("combobox", { name: /^Search/ }).waitFor();
+	// The canvas moved to make room for the picker, and moves back if nothing is picked.
+	expect(await view()).not.toBe(before);
+	await page.keyboard.press("Escape");
+	expect(await view()).toBe(before);
+	await insert.click();
 	await pick(page, "log");
 	await page.waitForFunction(() => document.activeElement?.matches("aside textarea, aside input, aside .cm-content"));
 	await page.keyboard.type("between");
@@ -121,7 +131,7 @@ test("inserting on an implicit edge adds one step and no needs", async () => {
 	watched.check();
 });
 
-test("a line connects, a circle is refused, and an end on nothing opens the picker", async () => {
+longTest("an edge connects steps, a cycle is rejected, and dropping on the canvas opens the picker", async () => {
 	const { page } = watched;
 	const id = await opened("Lines", { steps: [note("a"), note("b"), note("c", { needs: ["a"] })] });
 	const joint = (step: string, kind: "source" | "target") =>
@@ -156,7 +166,7 @@ test("a line connects, a circle is refused, and an end on nothing opens the pick
 	watched.check();
 });
 
-test("a step dropped on an edge moves there, and one dropped elsewhere keeps its place over a reload", async () => {
+longTest("a step dropped on an edge moves there; dropped elsewhere it keeps its position after a reload", async () => {
 	const { page } = watched;
 	const id = await opened("Drag", { steps: [note("a"), note("b"), note("c")] });
 	const move = async (step: string, to: { x: number; y: number }) => {
@@ -168,7 +178,7 @@ test("a step dropped on an edge moves there, and one dropped elsewhere keeps its
 		await page.mouse.up();
 	};
 	const plus = await page.getByRole("button", { name: "Add a step between a and b" }).boundingBox();
-	// Dragged by a point at its left: the middle of the step comes to lie on the edge.
+	// Dragged near its left edge, so that the center of the step ends up on the edge.
 	await move("c", { x: (plus?.x ?? 0) + 16 - 90, y: (plus?.y ?? 0) + 16 - 12 });
 	await page.getByRole("button", { name: "Add a step between a and c" }).waitFor();
 	await save(page);
@@ -189,7 +199,7 @@ test("a step dropped on an edge moves there, and one dropped elsewhere keeps its
 const place = (page: Page, step: string) =>
 	page.locator(`.react-flow__node[data-id="${step}"]`).evaluate((element) => (element as HTMLElement).style.transform);
 
-test("delete, undo, copy and paste by keys", async () => {
+test("delete, undo, copy and paste by keyboard", async () => {
 	const { page } = watched;
 	const id = await opened("Keys", { steps: [note("a"), note("b"), note("c")] });
 	await node(page, "b").click();
@@ -212,7 +222,7 @@ test("delete, undo, copy and paste by keys", async () => {
 	watched.check();
 });
 
-test("text and canvas are one document: comments and untouched steps stay byte by byte", async () => {
+test("YAML and canvas edit one document: comments and untouched steps stay byte for byte", async () => {
 	const { page } = watched;
 	const source = [
 		"# Who changes this should tell the shop.",
@@ -237,7 +247,15 @@ test("text and canvas are one document: comments and untouched steps stay byte b
 	const after = (await stored(id)).source as string;
 	expect(after.startsWith(source)).toBe(true);
 	expect(after.slice(source.length)).toContain("message: three");
-	// And the other way.
+	// A step that is renamed keeps its comments.
+	await node(page, "b").click();
+	await page.locator("aside").getByRole("textbox", { name: "Name" }).fill("Second");
+	await page.locator("aside").getByRole("textbox", { name: "ID" }).fill("second");
+	await page.keyboard.press("Enter");
+	await node(page, "second").waitFor();
+	await save(page);
+	expect((await stored(id)).source).toBe(after.replace("- id: b\n", "- id: second\n    name: Second\n"));
+	// And the other way around.
 	await page.keyboard.press("Escape");
 	await page.getByRole("button", { name: "YAML", exact: true }).click();
 	const text = page.getByRole("textbox", { name: "The workflow as YAML" });
@@ -247,11 +265,11 @@ test("text and canvas are one document: comments and untouched steps stay byte b
 	await page.getByRole("button", { name: "Canvas", exact: true }).click();
 	await node(page, "d").waitFor();
 	await save(page);
-	expect((await stored(id)).steps.map((step: Step) => step.id)).toEqual(["a", "b", "write", "d"]);
+	expect((await stored(id)).steps.map((step: Step) => step.id)).toEqual(["a", "second", "write", "d"]);
 	watched.check();
 });
 
-test("text with a mistake leaves the canvas as it was, and says where it is", async () => {
+test("invalid YAML leaves the canvas unchanged and shows the position of the error", async () => {
 	const { page } = watched;
 	await opened("Mistake", { steps: [note("a")] });
 	await page.getByRole("button", { name: "YAML", exact: true }).click();
@@ -260,15 +278,19 @@ test("text with a mistake leaves the canvas as it was, and says where it is", as
 	await page.keyboard.type("  - [");
 	await page.getByText(/^Line \d+, column \d+/).waitFor();
 	await page.getByRole("button", { name: "Canvas", exact: true }).click();
-	await page.getByText(/The text has a mistake in line/).waitFor();
+	await page.getByText(/The YAML has an error in line/).waitFor();
+	await page.getByRole("button", { name: "1 problem", exact: true }).click();
+	await page.getByRole("button", { name: /^YAML line \d+/ }).click();
+	await page.waitForFunction(() => document.activeElement?.matches(".cm-content"));
+	await page.getByRole("button", { name: "Canvas", exact: true }).click();
 	await node(page, "a").waitFor();
 	expect(await page.getByRole("button", { name: /^Add a step/ }).count()).toBe(0);
-	await page.getByRole("button", { name: "Drop the text" }).click();
+	await page.getByRole("button", { name: "Discard text" }).click();
 	await page.getByRole("button", { name: "Add a step after a" }).waitFor();
 	watched.check();
 });
 
-test("two tabs end in a choice, and nothing is overwritten unseen", async () => {
+longTest("a conflicting save asks what to keep and overwrites nothing", async () => {
 	const { page } = watched;
 	const id = await opened("Two tabs", { steps: [note("a")] });
 	watched.expect("412");
@@ -278,7 +300,7 @@ test("two tabs end in a choice, and nothing is overwritten unseen", async () => 
 	await page.waitForFunction(() => document.activeElement?.matches("aside textarea, aside input, aside .cm-content"));
 	await page.keyboard.type("mine");
 	await page.keyboard.press("Control+s");
-	const dialog = page.getByRole("dialog", { name: "Somebody else saved this workflow" });
+	const dialog = page.getByRole("dialog", { name: "Someone else saved this workflow" });
 	await dialog.waitFor();
 	await shoot(page, "builder-conflict");
 	expect((await stored(id)).steps.map((step: Step) => step.id)).toEqual(["a", "theirs"]);
@@ -288,7 +310,7 @@ test("two tabs end in a choice, and nothing is overwritten unseen", async () => 
 	watched.check();
 });
 
-test("edits that were not saved are back after a reload, and leaving warns", async () => {
+test("unsaved edits are restored after a reload, and leaving warns", async () => {
 	const { page } = watched;
 	const first = await opened("One", { steps: [note("a")] });
 	const other = await server.call("POST", "/v1/workflows", { name: "Another" });
@@ -297,7 +319,7 @@ test("edits that were not saved are back after a reload, and leaving warns", asy
 	await node(page, "a_2").waitFor();
 	page.once("dialog", (dialog) => void dialog.accept());
 	await page.reload();
-	await page.getByText(/that were not saved are back/).waitFor();
+	await page.getByText(/Unsaved edits from .* were restored/).waitFor();
 	await node(page, "a_2").waitFor();
 	await page.getByRole("link", { name: "All workflows" }).click();
 	const dialog = page.getByRole("dialog", { name: "Leave without saving?" });
@@ -305,14 +327,14 @@ test("edits that were not saved are back after a reload, and leaving warns", asy
 	await page.waitForURL("**/workflows");
 	expect((await stored(first)).steps).toHaveLength(2);
 	await open(page, other.id);
-	await page.getByRole("textbox", { name: "Name of the workflow" }).fill("Renamed");
+	await page.getByRole("textbox", { name: "Workflow name" }).fill("Renamed");
 	await save(page);
 	expect((await stored(first)).name).toBe("One");
 	expect((await stored(other.id)).name).toBe("Renamed");
 	watched.check();
 });
 
-test("200 steps open within a second and are dragged without drawing the others", async () => {
+longTest("dragging one of 200 steps does not re-render the others", async () => {
 	const { page } = watched;
 	const steps = Array.from({ length: 200 }, (_, i) =>
 		note(`s${i}`, i > 3 && i % 7 === 0 ? { needs: [`s${i - 3}`, `s${i - 1}`] } : {}),
@@ -320,18 +342,15 @@ test("200 steps open within a second and are dragged without drawing the others"
 	const { id } = await server.call("POST", "/v1/workflows", { name: "Large" });
 	await server.call("PATCH", `/v1/workflows/${id}`, { steps });
 	await page.goto("/workflows");
-	await open(page, id); // with the chunks of the page in the cache
+	await open(page, id); // with the page's chunks cached
 	await page.goto("/workflows");
 	const begun = Date.now();
 	await open(page, id);
 	await node(page, "s0").waitFor();
-	const took = Date.now() - begun;
-	// A slow machine is allowed three times what is promised.
-	expect(took).toBeLessThan(3_000);
-	console.log(`200 steps opened in ${took} ms`);
+	console.log(`200 steps opened in ${Date.now() - begun} ms`);
 	const touched = await drawnWhileDragging(page, "s1");
 	expect(Object.keys(touched)).toEqual(["s1"]);
-	// Keys also lead to steps that were out of sight.
+	// The arrow keys also reach steps that were outside the view.
 	await page.keyboard.press("Control+z");
 	await node(page, "s0").click();
 	for (let i = 1; i <= 12; i++) {
@@ -344,7 +363,7 @@ test("200 steps open within a second and are dragged without drawing the others"
 	watched.check();
 });
 
-/** Drags a step and tells which nodes were changed on the way, and how often. */
+/** Drags a step and returns how often each node was re-rendered meanwhile. */
 async function drawnWhileDragging(page: Page, step: string): Promise<Record<string, number>> {
 	const box = await node(page, step).boundingBox();
 	const from = { x: (box?.x ?? 0) + 20, y: (box?.y ?? 0) + 20 };
@@ -375,7 +394,7 @@ async function drawnWhileDragging(page: Page, step: string): Promise<Record<stri
 	return touched;
 }
 
-test("activating saves first, and pausing ends it", async () => {
+test("activating saves first, and pausing deactivates", async () => {
 	const { page } = watched;
 	const id = await opened("States", { steps: [note("a")] });
 	await node(page, "a").click();
@@ -389,7 +408,7 @@ test("activating saves first, and pausing ends it", async () => {
 	watched.check();
 });
 
-test("paths, loops and moving into them", async () => {
+test("splits into paths, wraps in a loop and moves into it", async () => {
 	const { page } = watched;
 	const id = await opened("Paths", { steps: [note("a"), note("b")] });
 	await page.getByRole("button", { name: "Add a step between a and b" }).click();
@@ -398,12 +417,20 @@ test("paths, loops and moving into them", async () => {
 	await shoot(page, "builder-split");
 	await page.getByRole("button", { name: "Split", exact: true }).click();
 	await node(page, "write_2").waitFor();
+	// The other path follows when the condition is edited.
+	const condition = page.locator("aside").getByRole("textbox", { name: "Condition" });
+	await write(condition, "trigger.payload.total > 500");
+	await page.getByText(/The condition of .* is the opposite of this one/).waitFor();
+	await node(page, "write_2").click();
+	await page.getByText(/^Otherwise of/).waitFor();
+	expect(await condition.textContent()).toContain("!(trigger.payload.total > 500)");
+	await page.keyboard.press("Control+z");
 	await node(page, "b").click();
-	await page.getByRole("button", { name: "More", exact: true }).click();
+	await page.getByRole("button", { name: "More actions", exact: true }).click();
 	await page.getByRole("menuitem", { name: /For each/ }).click();
 	await node(page, "each").waitFor();
 	await node(page, "write_2").click();
-	await page.getByRole("button", { name: "More", exact: true }).click();
+	await page.getByRole("button", { name: "More actions", exact: true }).click();
 	await page.getByRole("menuitem", { name: "Move into…" }).click();
 	await page.getByRole("option", { name: /each/ }).click();
 	await page.getByRole("button", { name: "Outline", exact: true }).click();
@@ -416,7 +443,38 @@ test("paths, loops and moving into them", async () => {
 	watched.check();
 });
 
-test("outline, problems and versions", async () => {
+test("settings open as a sheet on narrow screens", async () => {
+	const { page } = watched;
+	const id = await opened("Narrow", { steps: [note("a"), note("b")] });
+	try {
+		// A laptop at 200 %.
+		await page.setViewportSize({ width: 720, height: 450 });
+		await node(page, "b").click();
+		const sheet = page.getByRole("dialog", { name: "b", exact: true });
+		await sheet.getByRole("textbox", { name: "Name" }).fill("Second");
+		await page.getByRole("dialog", { name: "Second" }).waitFor();
+		await shoot(page, "builder-sheet");
+		await page.keyboard.press("Escape");
+		await page.getByRole("button", { name: "Versions" }).click();
+		await page.getByRole("dialog", { name: "Versions" }).getByText("Version 2").waitFor();
+		await page.keyboard.press("Escape");
+		await page.setViewportSize({ width: 360, height: 740 });
+		await page.getByRole("button", { name: "Outline", exact: true }).click();
+		await page.getByRole("button", { name: "Add trigger" }).click();
+		await pick(page, "schedule");
+		await page.getByRole("dialog", { name: "schedule" }).waitFor();
+		await shoot(page, "builder-sheet-phone");
+		expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(360);
+		await page.keyboard.press("Escape");
+		await save(page);
+		expect(await stored(id)).toMatchObject({ triggers: [{ type: "schedule" }], steps: [{}, { name: "Second" }] });
+	} finally {
+		await page.setViewportSize({ width: 1440, height: 900 });
+	}
+	watched.check();
+});
+
+longTest("outline, problems and versions", async () => {
 	const { page } = watched;
 	const id = await opened("Views", {
 		triggers: [{ id: "hook", type: "webhook" }],

@@ -16,7 +16,7 @@ afterAll(async () => {
 	await server?.stop();
 });
 
-test("from the link to a run that succeeded, by keyboard alone", async () => {
+test("from the link to a successful run, using only the keyboard", async () => {
 	const watched = await openPage(browser, server);
 	const { page } = watched;
 	await page.goto(server.welcome);
@@ -42,7 +42,7 @@ test("from the link to a run that succeeded, by keyboard alone", async () => {
 	watched.check();
 });
 
-test("each of the three ends well", async () => {
+test("each first-run template succeeds", async () => {
 	const { data } = await server.call("GET", "/v1/templates");
 	const first = data.filter((one: { first_run: boolean }) => one.first_run);
 	expect(first).toHaveLength(3);

@@ -2,12 +2,12 @@ import { createServer, type Server as Receiver } from "node:http";
 import type { AddressInfo } from "node:net";
 import { setTimeout } from "node:timers/promises";
 import type { Browser } from "playwright-core";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect } from "vitest";
 import { openSignedIn, type Watched } from "./browser";
+import { longTest as test } from "./lane";
 import type { Server } from "./server";
 
-// What others can put into names, answers and addresses is shown as the text it
-// is, wherever it is shown.
+// Untrusted text in names, responses and URLs is always rendered as text.
 
 const image = `<img src=x onerror="window.owned=1">`;
 const script = `"><script>window.owned=1</script>`;

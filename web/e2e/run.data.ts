@@ -2,7 +2,7 @@ import type { Server } from "./server";
 
 type Steps = Record<string, unknown>[];
 
-/** begin makes a workflow of the steps and starts a run of it. */
+/** begin creates a workflow with the steps and starts a run. */
 export async function begin(
 	server: Server,
 	name: string,
@@ -30,7 +30,7 @@ export const failing: Steps = [
 		id: "charge",
 		name: "Charge the card",
 		uses: "http.request",
-		// Nobody listens there.
+		// Nothing listens on this port.
 		with: { url: "http://127.0.0.1:9/charge" },
 		retry: { max_attempts: 3, initial: "100ms", factor: 1 },
 	},
@@ -44,7 +44,7 @@ export const approving: Steps = [
 
 export const waiting: Steps = [{ id: "pause", name: "Wait a week", uses: "flow.wait", with: { for: "7d" } }];
 
-/** A loop with failures that do not stop it, and one that goes on for a while. */
+/** A loop with failures that do not stop it, and one that runs for a while. */
 export const looping: Steps = [
 	{
 		id: "lines",
@@ -80,7 +80,7 @@ export const many: Steps = [
 ];
 export const tenThousand = { lines: numbers(10_000) };
 
-/** 200 steps in four lanes that lean on each other. */
+/** 200 steps in four lanes that depend on each other. */
 export const large: Steps = numbers(50).flatMap((row) =>
 	numbers(4).map((lane) =>
 		log(`s${row}_${lane}`, {

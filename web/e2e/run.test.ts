@@ -1,6 +1,9 @@
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { openPage, openSignedIn, shoot, type Watched } from "./browser";
+import { longTest } from "./lane";
 import { approving, begin, failing, large, lines, log, looping, many, tenThousand, waiting } from "./run.data";
 import type { Server } from "./server";
 
@@ -17,7 +20,7 @@ afterAll(async () => {
 	await server?.stop();
 });
 
-test("a failed run says why, and is retried from there", async () => {
+test("a failed run shows its error and can be retried from the failed step", async () => {
 	const { page } = watched;
 	const { run } = await begin(server, "Charge and ship", failing, { order: 42 });
 	await page.goto(`/runs/${run}`);
@@ -39,22 +42,86 @@ test("a failed run says why, and is retried from there", async () => {
 	expect(await page.evaluate(() => navigator.clipboard.readText())).toContain("connection_failed: ");
 	await page.getByRole("button", { name: "More" }).click();
 	await page.getByRole("menuitem", { name: "Copy as cURL" }).click();
-	await page.getByText("Put your API key into STEPMILL_KEY").waitFor();
+	await page.getByText("Set STEPMILL_KEY to your API key").waitFor();
 	expect(await page.evaluate(() => navigator.clipboard.readText())).toContain(`-d '{"payload":{"order":42}}'`);
 	await page.getByRole("button", { name: /^Retry/ }).click();
 	await page.waitForURL((url) => !url.pathname.endsWith(run));
 	await page.getByText("Retry of").waitFor();
 	await page.getByRole("button", { name: "Run again" }).click();
-	await page.getByText("Started again with the same payload.").waitFor();
+	await page.getByText("Started a new run with the same payload.").waitFor();
 	watched.check();
 });
 
-test("a run is seen as it happens, and cancelled", async () => {
+test("a failed request shows the response", async () => {
+	const { page } = watched;
+	const shop = createServer((request, response) => {
+		const rejected = request.url === "/rejected";
+		response.writeHead(rejected ? 422 : 500, { "Content-Type": "application/json" });
+		response.end(JSON.stringify({ reason: rejected ? "the quantity is negative" : "the database is away" }));
+	});
+	await new Promise<void>((done) => shop.listen(0, "127.0.0.1", done));
+	const order = (path: string) => ({
+		id: "order",
+		name: "Order it",
+		uses: "http.request",
+		with: { url: `http://127.0.0.1:${(shop.address() as AddressInfo).port}${path}` },
+		retry: { max_attempts: 1 },
+	});
+	const banner = page.getByRole("region", { name: "Why the run failed" });
+	for (const [path, body, hint] of [
+		["/rejected", '{"reason":"the quantity is negative"}', /rejected the request/],
+		["/failed", '{"reason":"the database is away"}', /The server failed/],
+	] as const) {
+		const { run } = await begin(server, "Order", [order(path)]);
+		await page.goto(`/runs/${run}`);
+		await banner.getByText(body).waitFor();
+		await banner.getByText(hint).waitFor();
+	}
+	await page.getByRole("tab", { name: "Input" }).click();
+	await banner.getByRole("button", { name: "Show response" }).click();
+	await page.getByRole("tab", { name: "Output", selected: true }).waitFor();
+	await page.getByLabel("Output").getByText("the database is away").waitFor();
+	await shoot(page, "run-response");
+	await page.getByRole("button", { name: "Copy details" }).click();
+	expect(await page.evaluate(() => navigator.clipboard.readText())).toContain("Response: {");
+	shop.close();
+	watched.check();
+});
+
+test("a failed run is retried with the fixed version or the original one", async () => {
+	const { page } = watched;
+	const { workflow, run } = await begin(server, "Fix and retry", failing);
+	const fixed = failing.map((step) => (step.id === "charge" ? log("charge", { name: "Charge the card" }) : step));
+	await page.goto(`/runs/${run}`);
+	await page.getByRole("button", { name: "Retry from the failed step" }).waitFor();
+	await server.call("PATCH", `/v1/workflows/${workflow}`, { steps: fixed });
+	await page.reload();
+	const retries = page.getByRole("button", { name: /^Retry/ });
+	await expect.poll(() => retries.allInnerTexts()).toEqual(["Retry with v3 (current)", "Retry with v2 (original)"]);
+	await shoot(page, "run-fix-and-retry");
+	await retries.first().click();
+	await page.waitForURL((url) => !url.pathname.endsWith(run));
+	await page.getByText("Retrying with v3.").waitFor();
+	await page.getByText("Succeeded").first().waitFor();
+	await page.getByText("v3", { exact: true }).waitFor();
+	await page.getByText("Run by Ada Lovelace").waitFor();
+	await page.getByRole("treeitem", { name: /Reserve the stock/ }).click();
+	await page.getByText(`Copied from ${run}`).waitFor();
+
+	await page.goto(`/runs/${run}`);
+	await page.getByRole("button", { name: "Retry with v2 (original)" }).click();
+	await page.waitForURL((url) => !url.pathname.endsWith(run));
+	await page.getByText("connection_failed").first().waitFor();
+	await page.getByText("v2", { exact: true }).waitFor();
+	watched.check();
+});
+
+test("a run is shown live and can be cancelled", async () => {
 	const { page } = watched;
 	const steps = [log("first"), ...waiting, log("last")];
 	const { run } = await begin(server, "Remind after a week", steps);
 	await page.goto(`/runs/${run}`);
-	await page.getByRole("region", { name: "What the run waits for" }).waitFor();
+	await page.getByRole("region", { name: "What the run is waiting for" }).waitFor();
 	await shoot(page, "run-waiting");
 	await page.getByRole("button", { name: "Cancel run" }).click();
 	await page.getByRole("dialog").getByRole("button", { name: "Cancel run" }).click();
@@ -72,7 +139,7 @@ test("a run is seen as it happens, and cancelled", async () => {
 	watched.check();
 });
 
-test("a decision on the run's own page lets it go on", async () => {
+test("an approval on the run page resumes the run", async () => {
 	const { page } = watched;
 	const { run } = await begin(server, "Big order", approving);
 	await page.goto(`/runs/${run}`);
@@ -81,7 +148,7 @@ test("a decision on the run's own page lets it go on", async () => {
 	await page.getByLabel("Data").fill("{carrier");
 	const dialog = page.getByRole("dialog");
 	await dialog.getByRole("button", { name: "Approve" }).click();
-	await dialog.getByText("This is not JSON").waitFor();
+	await dialog.getByText("This is not valid JSON").waitFor();
 	await shoot(page, "run-answer");
 	await page.getByLabel("Data").fill('{"carrier":"express"}');
 	await dialog.getByRole("button", { name: "Approve" }).click();
@@ -94,7 +161,7 @@ test("a decision on the run's own page lets it go on", async () => {
 	watched.check();
 });
 
-test("loops are walked by keyboard, failed rounds first, and the address keeps the place", async () => {
+longTest("loops are navigated by keyboard, failed rounds first, and the URL keeps the selection", async () => {
 	const { page } = watched;
 	const { run } = await begin(server, "Reserve every line", looping, lines);
 	await page.goto(`/runs/${run}`);
@@ -115,7 +182,7 @@ test("loops are walked by keyboard, failed rounds first, and the address keeps t
 	watched.check();
 });
 
-test("ten thousand rounds can be browsed", async () => {
+longTest("ten thousand rounds can be browsed", async () => {
 	const { page } = watched;
 	const { run } = await begin(server, "Ten thousand", many, tenThousand);
 	await page.goto(`/runs/${run}`);
@@ -129,7 +196,7 @@ test("ten thousand rounds can be browsed", async () => {
 	watched.check();
 });
 
-test("200 steps are drawn, and a phone reads them as a list", async () => {
+longTest("200 steps are drawn as a graph, and as a list on a phone", async () => {
 	const { run } = await begin(server, "Two hundred steps", large);
 	await watched.page.goto(`/runs/${run}`);
 	await watched.page.locator(".react-flow__node").nth(200).waitFor({ state: "attached" });
@@ -146,7 +213,7 @@ test("200 steps are drawn, and a phone reads them as a list", async () => {
 	await phone.close();
 });
 
-test("a run that is not there is said so", async () => {
+test("an unknown run shows an error", async () => {
 	watched.expect("404");
 	await watched.page.goto("/runs/run_01m7f9hb3mevr88y42wdngtn4v");
 	await watched.page

@@ -1,6 +1,7 @@
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { openPage, openSignedIn, shoot, type Watched } from "./browser";
+import { longTest } from "./lane";
 import { approving, begin, failing, waiting } from "./run.data";
 import type { Server } from "./server";
 
@@ -17,17 +18,17 @@ afterAll(async () => {
 	await server?.stop();
 });
 
-test("without runs and approvals the pages say what to do", async () => {
+test("the run and approval pages have empty states", async () => {
 	const { page } = watched;
 	await page.goto("/runs");
-	await page.getByText("Nothing has run yet.").waitFor();
+	await page.getByText("No runs yet").waitFor();
 	await page.goto("/approvals");
-	await page.getByText("Nobody is waiting for you.").waitFor();
+	await page.getByText("No approvals waiting").waitFor();
 	await shoot(page, "approvals-empty");
 	watched.check();
 });
 
-test("runs appear by themselves, are filtered by the address, and cancelled together", async () => {
+test("runs appear live, are filtered by the URL and cancelled in bulk", async () => {
 	const { page } = watched;
 	await begin(server, "Charge and ship", failing);
 	await page.goto("/runs");
@@ -59,7 +60,25 @@ test("runs appear by themselves, are filtered by the address, and cancelled toge
 	watched.check();
 });
 
-test("somebody who may only read is offered nothing else", async () => {
+test("waiting runs are listed separately, with their reason and who started them", async () => {
+	const { page } = watched;
+	const { run } = await begin(server, "Ask before shipping", approving);
+	await page.goto("/runs?text=Ask");
+	const row = page.getByRole("row", { name: /Ask before shipping/ });
+	await row.getByText(/^Waiting for approval/).waitFor();
+	await row.getByRole("img", { name: "Waiting" }).waitFor();
+	await row.getByText("API key “First admin key”").waitFor();
+	await page.getByLabel("Status", { exact: true }).selectOption("running");
+	await page.getByText("No runs match these filters").waitFor();
+	await page.getByLabel("Status", { exact: true }).selectOption("waiting");
+	await row.waitFor();
+	await shoot(page, "runs-waiting");
+	await server.call("POST", `/v1/runs/${run}/cancel`);
+	await row.waitFor({ state: "detached" });
+	watched.check();
+});
+
+longTest("a viewer sees no actions on runs", async () => {
 	const { run } = await begin(server, "Only to look at", waiting);
 	const state = await watched.context.storageState();
 	const reader = await openPage(browser, server, { storageState: state });
@@ -78,7 +97,7 @@ test("somebody who may only read is offered nothing else", async () => {
 	await server.call("POST", `/v1/runs/${run}/cancel`);
 });
 
-test("what waits for a person is answered from the list", async () => {
+test("an approval is decided from the list", async () => {
 	const { page } = watched;
 	const { run } = await begin(server, "Big order", approving);
 	await page.goto("/approvals");
@@ -87,7 +106,7 @@ test("what waits for a person is answered from the list", async () => {
 	await shoot(page, "approvals-waiting");
 	await item.getByRole("button", { name: "Reject" }).click();
 	await page.getByRole("dialog").getByRole("button", { name: "Reject" }).click();
-	await page.getByText("Nobody is waiting for you.").waitFor();
+	await page.getByText("No approvals waiting").waitFor();
 	const step = await server.call("GET", `/v1/runs/${run}/steps/ask`);
 	expect(step.output).toMatchObject({ approved: false });
 	watched.check();

@@ -16,7 +16,7 @@ afterAll(async () => {
 	await server?.stop();
 });
 
-test("a secret is set, is not overwritten by chance, and never comes back", async () => {
+test("a secret is created, not overwritten by accident, and never shown again", async () => {
 	const { page } = watched;
 	await page.getByText("No secrets yet").waitFor();
 	watched.expect("404");
@@ -27,7 +27,7 @@ test("a secret is set, is not overwritten by chance, and never comes back", asyn
 		await page.getByRole("button", { name: "Save secret" }).click();
 		if (value === "hunter22") await page.getByRole("table").getByText("shop_token").waitFor();
 	}
-	await page.getByText("“shop_token” exists already. Change it in the list.").waitFor();
+	await page.getByText("“shop_token” already exists. Change its value in the list.").waitFor();
 	await shoot(page, "secrets-new");
 	await page.getByRole("button", { name: "Cancel" }).click();
 	await page.getByRole("button", { name: "Replace shop_token" }).click();
@@ -58,7 +58,7 @@ test("a variable holds any JSON", async () => {
 	const value = page.getByRole("textbox", { name: "Value" });
 	await write(value, "eu-west");
 	await page.getByRole("button", { name: "Save variable" }).click();
-	await page.getByText('This is not JSON. A text needs quotes: "eu-west"').waitFor();
+	await page.getByText('This is not valid JSON. Put text in quotes: "eu-west"').waitFor();
 	await write(value, '{"region": "eu-west", "shops": [1, 2]}');
 	await page.getByRole("button", { name: "Save variable" }).click();
 	await page.getByRole("cell", { name: '{"region":"eu-west","shops":[1,2]}', exact: true }).waitFor();

@@ -5,19 +5,19 @@ import { inject } from "vitest";
 
 export interface Server {
 	url: string;
-	/** The admin key that the first start printed. */
+	/** The admin key printed on first start. */
 	key: string;
-	/** The link that makes the owner; empty after somebody used it. */
+	/** The link that creates the owner; empty once it has been used. */
 	welcome: string;
-	/** call makes a request with the key and answers its JSON. */
+	/** call makes a request with the key and returns the JSON of the response. */
 	// biome-ignore lint/suspicious/noExplicitAny: tests know what they asked for
 	call: (method: string, path: string, body?: unknown) => Promise<any>;
 	stop: () => Promise<void>;
-	/** start starts it again, on the same data and address. */
+	/** start starts the server again, with the same data and address. */
 	start: () => Promise<void>;
 }
 
-/** startServer starts the program on data of its own. */
+/** startServer starts a server with its own data directory. */
 export async function startServer(flags: string[] = []): Promise<Server> {
 	const data = mkdtempSync(join(inject("data"), "stepmill-data-"));
 	let child: ChildProcess | undefined;
@@ -50,7 +50,7 @@ export async function startServer(flags: string[] = []): Promise<Server> {
 	return server;
 }
 
-/** greeting is what the program says once it is ready. */
+/** greeting returns what the server prints once it is ready. */
 function greeting(child: ChildProcess): Promise<string> {
 	return new Promise((resolve, reject) => {
 		let text = "";
@@ -59,7 +59,7 @@ function greeting(child: ChildProcess): Promise<string> {
 		const take = (piece: Buffer) => {
 			text += piece;
 			if (!text.includes("ready at")) return;
-			// The key and the link follow at once.
+			// The key and the link are printed right after.
 			clearTimeout(told);
 			told = setTimeout(() => {
 				clearTimeout(late);

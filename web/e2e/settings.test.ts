@@ -1,6 +1,7 @@
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { openPage, openSignedIn, shoot, type Watched } from "./browser";
+import { longTest } from "./lane";
 import type { Server } from "./server";
 
 let server: Server;
@@ -21,16 +22,17 @@ afterAll(async () => {
 	await server?.stop();
 });
 
-test("somebody who is invited joins with the role they were given, and can be removed", async () => {
+test("an invited member joins with the given role and can be removed", async () => {
 	const { page } = watched;
 	await page.goto("/settings/members");
 	await page.getByRole("button", { name: "Invite" }).click();
-	await page.getByLabel("E-mail address").fill("grace@example.com");
+	await page.getByLabel("Email address").fill("grace@example.com");
 	await page.getByLabel("Role", { exact: true }).selectOption("operator");
-	await page.getByRole("button", { name: "Make the link" }).click();
+	await page.getByRole("button", { name: "Create link" }).click();
 	const link = await page.getByText(/\/invitation#token=/).innerText();
-	await page.getByRole("button", { name: "Done" }).click();
-	await page.getByRole("table", { name: "Open invitations" }).getByText("grace@example.com").waitFor();
+	await page.keyboard.press("Escape");
+	await page.getByRole("button", { name: "I have copied it" }).click();
+	await page.getByRole("table", { name: "Pending invitations" }).getByText("grace@example.com").waitFor();
 	await shoot(page, "settings-members-invited");
 
 	const guest = await openPage(browser, server);
@@ -54,7 +56,7 @@ test("somebody who is invited joins with the role they were given, and can be re
 	watched.check();
 });
 
-test("the last owner stays one", async () => {
+test("the last owner cannot lose the role", async () => {
 	const { page } = watched;
 	await page.goto("/settings/members");
 	watched.expect("409");
@@ -64,16 +66,16 @@ test("the last owner stays one", async () => {
 	watched.check();
 });
 
-test("usage shows what happened", async () => {
+longTest("usage shows the finished runs", async () => {
 	const { page } = watched;
 	await page.goto("/settings/usage");
-	await page.getByRole("img", { name: /Runs that ended\. Succeeded: 12, Failed: 3/ }).waitFor();
+	await page.getByRole("img", { name: /Finished runs\. Succeeded: 12, Failed: 3/ }).waitFor();
 	await page.locator(".uplot canvas").first().waitFor();
 	await shoot(page, "settings-usage-runs");
 	watched.check();
 });
 
-test("the audit log tells who did what", async () => {
+test("the audit log can be filtered by action", async () => {
 	const { page } = watched;
 	await page.goto("/settings/audit?action=invitation.created");
 	await page.getByRole("row").filter({ hasText: "invitation.created" }).first().waitFor();
@@ -83,11 +85,11 @@ test("the audit log tells who did what", async () => {
 	watched.check();
 });
 
-test("the reference fills a key into its examples", async () => {
+longTest("the API reference fills a key into its examples", async () => {
 	const { page } = watched;
 	await page.goto("/reference?operation=startRun");
 	await page.getByRole("heading", { name: "Start a run" }).waitFor();
-	await page.getByRole("button", { name: "Create one for me" }).click();
+	await page.getByRole("button", { name: "Create a key for me" }).click();
 	const command = page.getByText(/Authorization: Bearer smk_/).first();
 	await command.waitFor();
 	const key = /smk_\w+/.exec(await command.innerText())?.[0];
@@ -97,7 +99,7 @@ test("the reference fills a key into its examples", async () => {
 	watched.check();
 });
 
-test("signing out everywhere ends this session too", async () => {
+test("signing out everywhere also ends the current session", async () => {
 	const { page } = watched;
 	await page.goto("/settings/account");
 	await page.getByRole("button", { name: "Sign out everywhere" }).click();

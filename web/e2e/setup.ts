@@ -7,16 +7,16 @@ import type { TestProject } from "vitest/node";
 
 declare module "vitest" {
 	interface ProvidedContext {
-		/** The program under test. */
+		/** The binary under test. */
 		binary: string;
-		/** The folder for the data of its servers. */
+		/** The directory for the data of the servers. */
 		data: string;
 	}
 }
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 
-/** Builds the program with the dashboard in web/dist, or takes the one in STEPMILL_BINARY. */
+/** Builds the binary with the dashboard in web/dist, or uses the one in STEPMILL_BINARY. */
 export default function setup(project: TestProject): () => void {
 	mkdirSync(join(root, "web/e2e/shots"), { recursive: true });
 	const given = process.env.STEPMILL_BINARY;
@@ -25,7 +25,7 @@ export default function setup(project: TestProject): () => void {
 	const folder = mkdtempSync(join(tmpdir(), "stepmill-e2e-"));
 	project.provide("data", folder);
 	project.provide("binary", given || build(folder));
-	// Here, because the workers are ended before they could tidy up.
+	// Cleaned up here, because the workers are killed before they can do it.
 	return () => rmSync(folder, { recursive: true, force: true });
 }
 

@@ -1,6 +1,7 @@
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { openPage, openSignedIn, shoot, type Watched } from "./browser";
+import { longTest } from "./lane";
 import type { Server } from "./server";
 
 let server: Server;
@@ -32,7 +33,7 @@ const paths = [
 	"/reference",
 ];
 
-test.each(paths)("%s opens by its address, in both themes, without a complaint", async (path) => {
+longTest.each(paths)("%s opens by URL in both themes without errors", async (path) => {
 	const { page } = watched;
 	await page.goto(path);
 	await page.getByRole("heading", { level: 1 }).waitFor();
@@ -78,7 +79,30 @@ test.each(["/workflows", "/runs", "/approvals"])("%s fits a narrow screen", asyn
 	watched.check();
 });
 
-test("the palette goes to a page by keyboard alone", async () => {
+longTest.each([
+	["reference", "/reference"],
+	["reference-operation", "/reference?operation=search"],
+])("%s renders its markup at any width", async (name, path) => {
+	const { page } = watched;
+	for (const width of [360, 1280]) {
+		await page.setViewportSize({ width, height: 900 });
+		await page.goto(path);
+		await page.locator("main article").waitFor();
+		const text = (await page.locator("main article").textContent()) ?? "";
+		expect(text).not.toMatch(/## |```|\|---|\*\*/);
+		const wide = await page.evaluate(() =>
+			Math.max(document.documentElement.scrollWidth, document.querySelector("main")?.scrollWidth ?? 0),
+		);
+		expect(wide).toBeLessThanOrEqual(width);
+		await page.locator("main article").scrollIntoViewIfNeeded();
+		// axe is slow on the whole document, and has already checked it above.
+		if (name !== "reference") await shoot(page, `${name}-${width}`);
+	}
+	await page.setViewportSize({ width: 1280, height: 800 });
+	watched.check();
+});
+
+test("the palette opens a page using only the keyboard", async () => {
 	const { page } = watched;
 	await page.goto("/workflows");
 	await page.getByRole("heading", { level: 1 }).waitFor();
@@ -108,7 +132,7 @@ test("? lists the shortcuts, and they work", async () => {
 	watched.check();
 });
 
-test("the theme follows the system until somebody chooses", async () => {
+longTest("the theme follows the system until the user chooses one", async () => {
 	const { page } = watched;
 	const theme = (name: string) => page.locator(`html[data-theme=${name}]`).waitFor();
 	await page.emulateMedia({ colorScheme: "dark" });
@@ -122,20 +146,20 @@ test("the theme follows the system until somebody chooses", async () => {
 	await page.reload();
 	await theme("dark");
 	await page.getByRole("button", { name: /Ada/ }).click();
-	await page.getByRole("menuitem", { name: "Like the system" }).click();
+	await page.getByRole("menuitem", { name: "System" }).click();
 	await theme("light");
 	watched.check();
 });
 
-test("an address that nobody has is said to be one", async () => {
+test("an unknown URL shows the not found page", async () => {
 	const { page } = watched;
 	await page.goto("/nowhere/at/all");
-	await page.getByText("There is nothing at this address").waitFor();
+	await page.getByText("Page not found").waitFor();
 	await shoot(page, "nowhere");
 	watched.check();
 });
 
-test("with six live tabs open a seventh loads", async () => {
+longTest("a seventh tab loads while six live tabs are open", async () => {
 	const pages = await Promise.all(
 		Array.from({ length: 6 }, async () => {
 			const tab = await watched.context.newPage();
@@ -151,7 +175,7 @@ test("with six live tabs open a seventh loads", async () => {
 	watched.check();
 });
 
-test("a lost stream is told, and so is its return by silence", async () => {
+longTest("a notice appears while the stream is lost", async () => {
 	const { page } = watched;
 	watched.expect(/events\/stream|ERR_CONNECTION_REFUSED|ERR_INCOMPLETE_CHUNKED/);
 	await page.goto("/runs");
@@ -162,4 +186,35 @@ test("a lost stream is told, and so is its return by silence", async () => {
 	await shoot(page, "stream-lost");
 	await server.start();
 	await page.getByText(/Live updates stopped/).waitFor({ state: "detached", timeout: 45_000 });
+});
+
+test("failed data is loaded when the server is back", async () => {
+	const { page } = watched;
+	watched.expect(/ERR_CONNECTION_REFUSED|ERR_INCOMPLETE_CHUNKED|events\/stream/);
+	// The browser caches the script of the first page, but not its data.
+	for (const path of ["/webhooks", "/workflows"]) {
+		await page.goto(path);
+		await page.getByRole("heading", { level: 1 }).waitFor();
+	}
+	await server.stop();
+	await page.getByRole("navigation").getByRole("link", { name: "Webhooks" }).click();
+	await page.getByText("The server could not be reached.").waitFor();
+	await shoot(page, "server-away");
+	await server.start();
+	await page.getByText("No webhooks yet").waitFor({ timeout: 45_000 });
+	await page.getByText("The server could not be reached.").waitFor({ state: "detached" });
+	watched.check();
+});
+
+longTest("a page whose chunk failed to load appears when the server is back", async () => {
+	const { page } = watched;
+	watched.expect(/ERR_CONNECTION_REFUSED|ERR_INCOMPLETE_CHUNKED|events\/stream|Failed to (fetch|load)|preload/);
+	await page.goto("/workflows");
+	await page.getByRole("heading", { level: 1 }).waitFor();
+	await server.stop();
+	await page.getByRole("navigation").getByRole("link", { name: "API reference" }).click();
+	await page.getByText("The server could not be reached.").waitFor();
+	await server.start();
+	await page.getByRole("heading", { level: 1, name: "API reference" }).waitFor({ timeout: 45_000 });
+	watched.check();
 });

@@ -26,20 +26,20 @@ afterEach(async () => {
 
 async function visit(): Promise<Watched> {
 	const watched = await openPage(browser, server);
-	// Asking who is signed in is answered 401 to those who are not.
+	// The session request returns 401 until the user is signed in.
 	watched.expect(/status of 401.*\/ui\/v1\/session/);
 	open.push(watched);
 	return watched;
 }
 
-test("a link that is not complete says so", async () => {
+test("an incomplete link shows an error", async () => {
 	const { page } = await visit();
 	await page.goto("/welcome");
 	await page.getByRole("heading", { name: "This link does not work" }).waitFor();
 	await shoot(page, "dead-link");
 });
 
-test("the first person makes the owner, signs out, and in again where they were", async () => {
+test("the first user creates the owner account, signs out, and returns to the same page", async () => {
 	const watched = await visit();
 	const { page } = watched;
 	await page.goto(server.welcome);
@@ -49,22 +49,27 @@ test("the first person makes the owner, signs out, and in again where they were"
 
 	watched.expect(/status of 400.*\/ui\/v1\/welcome/);
 	await page.getByLabel("Your name").fill(owner.name);
-	await page.getByLabel("E-mail address").fill(owner.email);
+	await page.getByLabel("Email address").fill(owner.email);
 	await page.getByLabel("Password", { exact: true }).fill("short");
 	await page.getByRole("button", { name: "Create account" }).click();
 	await page.locator("[aria-invalid=true]").waitFor();
+
+	await page.getByLabel("Your name").fill("");
+	await page.getByLabel("Email address").fill("ada");
+	await page.getByRole("button", { name: "Create account" }).click();
+	await expect.poll(() => page.locator("[aria-invalid=true]").count()).toBe(3);
 	await shoot(page, "welcome-refused");
 
-	// Loading the page again loses what was typed, not the link.
+	// A reload loses what was typed, but not the link.
 	await page.reload();
 	await page.getByLabel("Your name").fill(owner.name);
-	await page.getByLabel("E-mail address").fill(owner.email);
+	await page.getByLabel("Email address").fill(owner.email);
 	await page.getByLabel("Password", { exact: true }).fill(owner.password);
 	await page.keyboard.press("Enter");
 	await page.waitForURL("**/first");
 
 	await page.goto("/runs?status=failed");
-	// What the page asks for while it signs out is refused.
+	// Requests made while signing out are rejected.
 	watched.expect(/status of 401.*\/ui\/v1\//);
 	await page.getByRole("button", { name: /Ada/ }).click();
 	await page.getByRole("menuitem", { name: "Sign out" }).click();
@@ -74,7 +79,7 @@ test("the first person makes the owner, signs out, and in again where they were"
 	await page.waitForURL("**/sign-in?next=*");
 	await shoot(page, "sign-in");
 	watched.expect(/status of 401.*\/ui\/v1\/session/);
-	await page.getByLabel("E-mail address").fill(owner.email);
+	await page.getByLabel("Email address").fill(owner.email);
 	await page.getByLabel("Password", { exact: true }).fill("not the password");
 	await page.keyboard.press("Enter");
 	await page.getByRole("alert").waitFor();
@@ -84,27 +89,27 @@ test("the first person makes the owner, signs out, and in again where they were"
 	await page.waitForURL("**/runs?status=failed");
 });
 
-test("a used link leads nowhere", async () => {
+test("a used link does not work", async () => {
 	const watched = await visit();
 	watched.expect(/status of 404.*\/ui\/v1\/welcome/);
 	await watched.page.goto(server.welcome);
 	await watched.page.getByLabel("Your name").fill("Mallory");
-	await watched.page.getByLabel("E-mail address").fill("mallory@example.com");
+	await watched.page.getByLabel("Email address").fill("mallory@example.com");
 	await watched.page.getByLabel("Password", { exact: true }).fill("correct horse battery");
 	await watched.page.keyboard.press("Enter");
 	await watched.page.getByRole("heading", { name: "This link does not work" }).waitFor();
 });
 
-test("signing in leads nowhere else", async () => {
+test("signing in does not redirect to another site", async () => {
 	const { page } = await visit();
 	await page.goto("/sign-in?next=//example.com/");
-	await page.getByLabel("E-mail address").fill(owner.email);
+	await page.getByLabel("Email address").fill(owner.email);
 	await page.getByLabel("Password", { exact: true }).fill(owner.password);
 	await page.keyboard.press("Enter");
 	await page.waitForURL(`${server.url}/workflows`);
 });
 
-test("an invited viewer joins, and is told what the role does not allow", async () => {
+test("an invited viewer joins and sees what the role does not allow", async () => {
 	const invitation = await server.call("POST", "/v1/invitations", { email: "grace@example.com", role: "viewer" });
 	const { page } = await visit();
 	await page.goto(invitation.link);

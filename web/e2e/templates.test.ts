@@ -1,6 +1,7 @@
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { openSignedIn, shoot, type Watched } from "./browser";
+import { longTest } from "./lane";
 import type { Server } from "./server";
 
 let server: Server;
@@ -16,7 +17,7 @@ afterAll(async () => {
 	await server?.stop();
 });
 
-test("a template is found, looked at and used", async () => {
+test("a template is found, opened and used", async () => {
 	const { page } = watched;
 	await shoot(page, "templates-gallery");
 	await page.getByLabel("Search templates").fill("lines order");
@@ -40,7 +41,7 @@ test("a template is found, looked at and used", async () => {
 	watched.check();
 });
 
-test("every template has a picture, and can be used", async () => {
+longTest("every template has a graph and can be used", async () => {
 	const { page } = watched;
 	const { data } = await server.call("GET", "/v1/templates");
 	expect(data.length).toBeGreaterThan(3);
@@ -53,7 +54,7 @@ test("every template has a picture, and can be used", async () => {
 	watched.check();
 });
 
-test("an address that leads nowhere says so", async () => {
+test("an unknown template shows an error", async () => {
 	const { page } = watched;
 	watched.expect("404");
 	await page.goto("/templates/none-of-them");

@@ -3,12 +3,12 @@ import { createServer, type Server as Receiver } from "node:http";
 import type { AddressInfo } from "node:net";
 import { fileURLToPath } from "node:url";
 import type { Browser } from "playwright-core";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect } from "vitest";
 import { openSignedIn, type Watched } from "./browser";
+import { longTest as test } from "./lane";
 import type { Server } from "./server";
 
-// The pictures of docs/tour.md. `make pictures` keeps them there; otherwise they
-// are only looked at.
+// The screenshots of docs/tour.md. `make pictures` updates them there.
 const folder = fileURLToPath(new URL(process.env.PICTURES ? "../../docs/tour/" : "./shots/", import.meta.url));
 
 let server: Server;
@@ -88,7 +88,7 @@ async function picture(name: string): Promise<void> {
 	watched.check();
 }
 
-test("a tour: build it, run it, decide, look", async () => {
+test("a tour: build, run, decide, inspect", async () => {
 	const { page } = watched;
 	for (let i = 0; i < 6; i++) {
 		const run = await server.call("POST", `/v1/workflows/${order}/runs`, { payload: { id: 1040 + i } });

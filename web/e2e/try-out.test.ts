@@ -1,6 +1,7 @@
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { openSignedIn, shoot, type Watched } from "./browser";
+import { longTest } from "./lane";
 import type { Server } from "./server";
 
 let server: Server;
@@ -45,7 +46,7 @@ const order = {
 	],
 };
 
-/** Opens a workflow of its own with a step, or a trigger as `@id`, selected. */
+/** Opens a new workflow with a step, or a trigger as `@id`, selected. */
 async function opened(name: string, node: string): Promise<string> {
 	const { id } = await server.call("POST", "/v1/workflows", { name });
 	await server.call("PATCH", `/v1/workflows/${id}`, order);
@@ -54,12 +55,12 @@ async function opened(name: string, node: string): Promise<string> {
 	return id;
 }
 
-/** The fields whose pointers begin so. */
+/** The fields whose pointers start with this one. */
 const field = (pointer: string) => watched.page.locator(`[data-pointer^="${pointer}"]`);
 const exactly = (pointer: string) => watched.page.locator(`[data-pointer="${pointer}"]`);
 const node = (page: Page, id: string) => page.locator(`[data-node="${id}"]`);
 
-test("an expression is completed from what is there, shows its value and its mistakes", async () => {
+test("an expression field completes, previews and reports mistakes", async () => {
 	const { page } = watched;
 	await opened("Expressions", "count");
 	const input = exactly("/steps/3/with/input");
@@ -78,7 +79,7 @@ test("an expression is completed from what is there, shows its value and its mis
 	await shoot(page, "builder-completion");
 	await page.keyboard.type("tot");
 	await page.getByRole("option", { name: /^total/ }).waitFor();
-	// An offer that has just appeared is not taken by a key that was meant for the text.
+	// A completion that has just appeared ignores Enter for a moment.
 	await page.waitForTimeout(200);
 	await page.keyboard.press("Enter");
 	await expect.poll(() => editor.textContent()).toContain("steps.get.output.total");
@@ -88,7 +89,7 @@ test("an expression is completed from what is there, shows its value and its mis
 	watched.check();
 });
 
-test("data is inserted from the tree, which says where it comes from", async () => {
+longTest("data is inserted from the tree, which shows its origin", async () => {
 	const { page } = watched;
 	await opened("Insert", "greet");
 	const text = exactly("/steps/1/with/values/text");
@@ -102,20 +103,20 @@ test("data is inserted from the tree, which says where it comes from", async () 
 	watched.check();
 });
 
-test("a step is tried out, its output pinned, and the pin stands in for it in a draft run", async () => {
+test("a step is tested, its output pinned, and the pin used in a draft run", async () => {
 	const { page } = watched;
 	const id = await opened("Pins", "get");
 	await node(page, "get").click();
 	await page.keyboard.press("t");
 	await page.getByRole("button", { name: "Pin this output" }).waitFor();
-	await page.getByText("What started the run").waitFor();
+	await page.getByText("Trigger data").waitFor();
 	await page.getByRole("button", { name: "Pin this output" }).click();
 	await page.getByRole("button", { name: "Edit pin" }).click();
 	const dialog = page.getByRole("dialog");
 	await dialog.locator(".cm-content").click();
 	await page.keyboard.press("Control+a");
 	await page.keyboard.type("nothing");
-	await dialog.getByText("This is not JSON yet.").waitFor();
+	await dialog.getByText("This is not valid JSON yet.").waitFor();
 	await page.keyboard.press("Control+a");
 	await page.keyboard.insertText('{"total": 7, "lines": [{"sku": "pinned"}]}');
 	await dialog.getByRole("button", { name: "Pin", exact: true }).click();
@@ -131,13 +132,13 @@ test("a step is tried out, its output pinned, and the pin stands in for it in a 
 	await page.keyboard.press("Control+Enter");
 	await page.getByText("draft run", { exact: true }).waitFor();
 	await node(page, "get").click();
-	await page.getByText("answered by its pin").waitFor();
-	// The pin was not saved, and the run of the draft did not save it.
+	await page.getByText("pinned output", { exact: true }).waitFor();
+	// The pin was not saved, and the draft run did not save it either.
 	expect((await server.call("GET", `/v1/workflows/${id}`)).pinned).toEqual({});
 	watched.check();
 });
 
-test("a draft run is drawn on the canvas as it happens, round by round", async () => {
+longTest("a draft run is shown live on the canvas, round by round", async () => {
 	const { page } = watched;
 	const id = await opened("Drawn", "reserve");
 	await page.keyboard.press("Control+Enter");
@@ -151,12 +152,12 @@ test("a draft run is drawn on the canvas as it happens, round by round", async (
 	const { data } = await server.call("GET", `/v1/workflows/${id}/runs`);
 	expect(data).toHaveLength(1);
 	expect((await server.call("GET", `/v1/runs/${data[0].id}`)).draft).toBe(true);
-	await page.getByRole("button", { name: "Take the run off the canvas" }).click();
+	await page.getByRole("button", { name: "Remove the run from the canvas" }).click();
 	await page.getByText("Click a step to see its input and output.").waitFor();
 	watched.check();
 });
 
-test("a schedule is chosen in words and shows its next times; a webhook brings its calls", async () => {
+test("a schedule shows its next times; a webhook trigger lists its requests", async () => {
 	const { page } = watched;
 	const id = await opened("Triggers", "@nightly");
 	await page.getByText("Every day at 03:00").waitFor();
@@ -167,8 +168,10 @@ test("a schedule is chosen in words and shows its next times; a webhook brings i
 
 	const { data } = await server.call("GET", `/v1/workflows/${id}/triggers`);
 	const { url } = data.find((trigger: { id: string }) => trigger.id === "hook");
-	await fetch(url, { method: "POST", headers: { "Content-Type": "application/json" }, body: '{"id": "from outside"}' });
 	await page.goto(`/workflows/${id}?step=@hook`);
+	await page.getByText("No requests yet.").waitFor();
+	// The open page shows it live.
+	await fetch(url, { method: "POST", headers: { "Content-Type": "application/json" }, body: '{"id": "from outside"}' });
 	await page.getByRole("button", { name: "Use payload" }).click();
 	await page.getByText("in use").waitFor();
 	await shoot(page, "builder-webhook");
@@ -179,7 +182,22 @@ test("a schedule is chosen in words and shows its next times; a webhook brings i
 	watched.check();
 });
 
-test("renaming a step rewrites what refers to it, and one undo takes it back", async () => {
+longTest("the duration of a waiting step keeps counting in the builder", async () => {
+	const { page } = watched;
+	const { id } = await server.call("POST", "/v1/workflows", { name: "Ask" });
+	const steps = [{ id: "ask", name: "Ask", uses: "flow.approval", with: { message: "Ship it?" } }];
+	await server.call("PATCH", `/v1/workflows/${id}`, { steps });
+	await page.goto(`/workflows/${id}?step=ask`);
+	await field("/").first().waitFor();
+	await page.keyboard.press("Control+Enter");
+	const took = node(page, "ask").getByText(/^[\d.]+ (ms|s)$/);
+	await took.waitFor();
+	const before = await took.textContent();
+	await expect.poll(() => took.textContent(), { timeout: 10_000 }).not.toBe(before);
+	watched.check();
+});
+
+test("renaming a step rewrites its references, and one undo reverts it", async () => {
 	const { page } = watched;
 	await opened("Rename", "get");
 	const name = page.getByRole("textbox", { name: "ID", exact: true });

@@ -4,6 +4,7 @@ import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { examples } from "../src/pages/webhooks/verify";
 import { openSignedIn, shoot, type Watched } from "./browser";
+import { longTest } from "./lane";
 import type { Server } from "./server";
 
 type Verify = (secret: string, headers: IncomingHttpHeaders, body: Buffer) => boolean;
@@ -39,7 +40,7 @@ afterAll(async () => {
 
 const arrived = (event: string) => received.filter(({ headers }) => headers["x-service-event"] === event);
 
-test("a webhook is made, what it receives verifies as the page says, and its log shows it", async () => {
+test("a webhook receives verifiable events, and its log shows them", async () => {
 	const { page } = watched;
 	const { code } = examples.find(({ language }) => language === "Node") ?? { code: "" };
 	const { verify } = (await import(`data:text/javascript,${encodeURIComponent(code)}`)) as { verify: Verify };
@@ -51,17 +52,18 @@ test("a webhook is made, what it receives verifies as the page says, and its log
 	await page.getByRole("button", { name: "Create webhook" }).click();
 	const secret = (await page.getByRole("group", { name: "Signing secret" }).textContent()) ?? "";
 	await shoot(page, "webhooks-secret");
+	await page.keyboard.press("Escape");
 	await page.getByRole("button", { name: "I have stored it" }).click();
 	await page.getByRole("heading", { name: address }).waitFor();
 
-	await page.getByRole("button", { name: "Send a test" }).click();
+	await page.getByRole("button", { name: "Send test" }).click();
 	await page.getByRole("menuitem", { name: "run.failed" }).click();
 	await page.getByRole("row", { name: /run\.failed.*Sample.*Delivered/ }).waitFor();
 	await expect.poll(() => arrived("run.failed").length).toBe(1);
 
 	const { id } = await server.call("POST", "/v1/workflows", { name: "Greet a customer" });
 	await server.call("POST", `/v1/workflows/${id}/runs`, {});
-	// Nothing is clicked: the list follows what happens.
+	// The list updates without a click.
 	await page.getByRole("row", { name: /run\.succeeded.*Delivered/ }).waitFor();
 	const [real] = arrived("run.succeeded");
 	if (!real) throw new Error("nothing arrived");
@@ -80,7 +82,7 @@ test("a webhook is made, what it receives verifies as the page says, and its log
 	watched.check();
 });
 
-test("for a day after a rotation both secrets verify", async () => {
+longTest("both secrets verify after a rotation", async () => {
 	const { page } = watched;
 	const { code } = examples.find(({ language }) => language === "Node") ?? { code: "" };
 	const { verify } = (await import(`data:text/javascript,${encodeURIComponent(code)}`)) as { verify: Verify };
@@ -90,6 +92,7 @@ test("for a day after a rotation both secrets verify", async () => {
 	await page.getByRole("menuitem", { name: /Rotate/ }).click();
 	await page.getByRole("dialog").getByRole("button", { name: "Rotate" }).click();
 	const secret = (await page.getByRole("group", { name: "Signing secret" }).textContent()) ?? "";
+	await page.keyboard.press("Escape");
 	await page.getByRole("button", { name: "I have stored it" }).click();
 	const before = received.length;
 	await server.call("POST", `/v1/webhooks/${webhook.id}/test`, { events: ["run.failed"] });
@@ -97,33 +100,33 @@ test("for a day after a rotation both secrets verify", async () => {
 	const last = received.at(-1) as (typeof received)[number];
 	expect(verify(secret, last.headers, last.body)).toBe(true);
 	expect(String(last.headers["webhook-signature"]).split(" ")).toHaveLength(2);
-	await page.getByText(/The one before it counts too/).waitFor();
+	await page.getByText(/The previous secret expires/).waitFor();
 	watched.check();
 });
 
-test("an endpoint that is gone disables its webhook, which says why and can be enabled again", async () => {
+test("a 410 response disables the webhook, which shows why and can be enabled again", async () => {
 	const { page } = watched;
 	status = 410;
 	const [webhook] = (await server.call("GET", "/v1/webhooks")).data;
 	await server.call("POST", `/v1/webhooks/${webhook.id}/test`, { events: ["run.failed"] });
 	await expect.poll(async () => (await server.call("GET", `/v1/webhooks/${webhook.id}`)).enabled).toBe(false);
 	await page.goto(`/webhooks/${webhook.id}`);
-	await page.getByText("It was disabled by the service").waitFor();
+	await page.getByText("Disabled automatically").waitFor();
 	await page
-		.getByText(/answered 410 Gone/)
+		.getByText(/returned 410 Gone/)
 		.first()
 		.waitFor();
 	await shoot(page, "webhooks-disabled");
 	status = 200;
-	await page.getByRole("button", { name: "Enable again" }).click();
-	await page.getByText("It was disabled by the service").waitFor({ state: "detached" });
-	await page.getByRole("tab", { name: "Check signatures" }).click();
+	await page.getByRole("button", { name: "Enable webhook" }).click();
+	await page.getByText("Disabled automatically").waitFor({ state: "detached" });
+	await page.getByRole("tab", { name: "Verify signatures" }).click();
 	await page.getByRole("region", { name: "Node example" }).waitFor();
 	await shoot(page, "webhooks-verify");
 	watched.check();
 });
 
-test("a refused address is shown at its field", async () => {
+test("a rejected URL is shown at its field", async () => {
 	const { page } = watched;
 	await page.goto("/webhooks?new=1");
 	await page.getByLabel("URL").fill("http://10.0.0.1/");

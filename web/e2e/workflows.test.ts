@@ -1,6 +1,7 @@
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { openPage, openSignedIn, shoot, type Watched, write } from "./browser";
+import { longTest } from "./lane";
 import type { Server } from "./server";
 
 let server: Server;
@@ -19,11 +20,11 @@ afterAll(async () => {
 const row = (name: string) => watched.page.getByRole("row", { name: new RegExp(name) });
 
 async function choose(name: string, item: string | RegExp) {
-	await watched.page.getByRole("button", { name: `More for ${name}`, exact: true }).click();
+	await watched.page.getByRole("button", { name: `More actions for ${name}`, exact: true }).click();
 	await watched.page.getByRole("menuitem", { name: item }).click();
 }
 
-test("a workflow is created by name and opens", async () => {
+test("a new workflow opens in the builder", async () => {
 	const { page } = watched;
 	await page.getByText("No workflows yet. Start from a template or an empty canvas.").waitFor();
 	await page.keyboard.press("n");
@@ -35,7 +36,7 @@ test("a workflow is created by name and opens", async () => {
 
 const broken = "name: Say hello\nsteps:\n  - id: hello\n    uses: data.sett\n    with: {values: {a: 1}}\n";
 
-test("a text with a mistake is refused at its place and leaves nothing behind; mended it becomes a draft", async () => {
+test("an invalid import shows the position of the problem and creates nothing; fixed, it becomes a draft", async () => {
 	const { page } = watched;
 	await page.goto("/workflows");
 	await page.getByRole("button", { name: "Import" }).click();
@@ -52,6 +53,9 @@ test("a text with a mistake is refused at its place and leaves nothing behind; m
 	await page.locator(".cm-lintRange-error").waitFor();
 	await shoot(page, "workflows-import");
 	expect((await server.call("GET", "/v1/workflows")).data).toHaveLength(1);
+	const { data: entries } = await server.call("GET", "/v1/audit");
+	const about = entries.filter(({ action }: { action: string }) => action.startsWith("workflow."));
+	expect(about).toMatchObject([{ action: "workflow.created", details: { name: "Greet a customer" } }]);
 	await page.getByRole("button", { name: "Line 4, column 11" }).click();
 	await page.keyboard.press("End");
 	await page.keyboard.press("Backspace");
@@ -60,12 +64,13 @@ test("a text with a mistake is refused at its place and leaves nothing behind; m
 	const [made] = (await server.call("GET", "/v1/workflows")).data;
 	expect(await server.call("GET", `/v1/workflows/${made.id}`)).toMatchObject({
 		name: "Say hello",
+		version: 1,
 		source: broken.replace("data.sett", "data.set"),
 	});
 	watched.check();
 });
 
-test("a run starts with the payload that was typed, and the list follows it", async () => {
+test("a run starts with the typed payload, and the list updates", async () => {
 	const { page } = watched;
 	await page.goto("/workflows");
 	await page.getByRole("button", { name: "Run Say hello" }).click();
@@ -87,7 +92,7 @@ test("a run starts with the payload that was typed, and the list follows it", as
 	await shoot(page, "workflows-list");
 });
 
-test("an active workflow refuses to go; duplicated, paused and deleted it obeys", async () => {
+test("an active workflow cannot be deleted; it can be duplicated, paused and then deleted", async () => {
 	const { page } = watched;
 	await page.goto("/workflows");
 	await choose("Say hello", "Activate");
@@ -118,7 +123,7 @@ test("an active workflow refuses to go; duplicated, paused and deleted it obeys"
 	watched.check();
 });
 
-test("a workflow is saved as a file that can be imported", async () => {
+test("a workflow is downloaded as YAML", async () => {
 	const { page } = watched;
 	await page.goto("/workflows");
 	const saved = page.waitForEvent("download");
@@ -127,15 +132,15 @@ test("a workflow is saved as a file that can be imported", async () => {
 	watched.check();
 });
 
-test("two hundred workflows with long names fit, and a search finds the last", async () => {
+longTest("two hundred workflows with long names fit, and the search finds the last one", async () => {
 	const { page } = watched;
 	for (let n = 0; n < 200; n++) await server.call("POST", "/v1/workflows", { name: `${n} ${"long ".repeat(30)}` });
 	await page.goto("/workflows?text=greet");
 	await row("Greet a customer").waitFor();
 	expect(await page.getByRole("row").count()).toBe(2);
 	await page.goto("/workflows?state=active");
-	await page.getByText("No workflow fits").waitFor();
-	await page.getByRole("button", { name: "Clear the filters" }).click();
+	await page.getByText("No workflows match").waitFor();
+	await page.getByRole("button", { name: "Clear filters" }).click();
 	await row("^199 long").waitFor();
 	await page.setViewportSize({ width: 360, height: 740 });
 	await shoot(page, "workflows-narrow");
@@ -144,7 +149,7 @@ test("two hundred workflows with long names fit, and a search finds the last", a
 	watched.check();
 });
 
-test("a viewer is offered nothing that would be refused", async () => {
+longTest("a viewer sees no actions that would be rejected", async () => {
 	const { link } = await server.call("POST", "/v1/invitations", { email: "eve@example.com", role: "viewer" });
 	const viewer = await openPage(browser, server);
 	const token = new URL(link).hash.replace("#token=", "");

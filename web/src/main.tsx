@@ -5,12 +5,15 @@ import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
 import { onSignedOut } from "./api/client";
 import { queries } from "./api/query";
+import { recovery } from "./api/recovery";
+import { stream } from "./live/hooks";
 import { router } from "./router";
-import { askToSignIn } from "./shell/gate";
+import { redirectToSignIn } from "./shell/gate";
 import { Toasts } from "./ui/toast";
 import { TooltipProvider } from "./ui/tooltip";
 
-onSignedOut(() => askToSignIn(router));
+onSignedOut(() => redirectToSignIn(router));
+stream.watch(() => stream.status.state === "live" && recovery.recover());
 
 const root = document.getElementById("root");
 if (root) {

@@ -8,19 +8,20 @@ import {
 	redirect,
 } from "@tanstack/react-router";
 import type { ReactNode } from "react";
+import { loadChunk } from "./api/recovery";
 import { type Scope, useMay } from "./api/session";
 import { readSearch, type Search, writeSearch } from "./shell/filters";
+import Forbidden from "./shell/forbidden";
 import { requireSession } from "./shell/gate";
 import { Layout } from "./shell/layout";
-import { Broken, Nowhere } from "./shell/trouble";
-import Forbidden from "./sign-in/forbidden";
+import { NotFound, PageError } from "./shell/trouble";
 
 type Load = () => Promise<{ default: () => ReactNode }>;
 
 const root = createRootRoute({
 	component: Outlet,
-	notFoundComponent: Nowhere,
-	errorComponent: Broken,
+	notFoundComponent: NotFound,
+	errorComponent: PageError,
 	validateSearch: (search: Record<string, unknown>) => search as Search,
 });
 
@@ -29,31 +30,31 @@ const shell = createRoute({
 	id: "shell",
 	component: Layout,
 	beforeLoad: requireSession,
-	errorComponent: Broken,
+	errorComponent: PageError,
 });
 
-/** guarded draws a page for those whose role has the scope, and a word about it for the others. */
+/** guarded renders a page if the session has the scope, and an explanation otherwise. */
 function guarded(load: Load, scope: Scope): RouteComponent {
-	const Content: RouteComponent = lazyRouteComponent(load);
+	const Content: RouteComponent = lazyRouteComponent(() => loadChunk(load));
 	if (scope === "read") return Content;
-	// biome-ignore lint/correctness/noComponentHookFactories: each page is made once, with the routes
+	// biome-ignore lint/correctness/noComponentHookFactories: each page is created once, with the routes
 	const Guarded = () => (useMay(scope) ? <Content /> : <Forbidden />);
 	return Object.assign(Guarded, { preload: Content.preload });
 }
 
-/** page is a page inside the shell, in a chunk of its own, for those whose role has the scope. */
+/** page is a route inside the shell, in a chunk of its own, that requires a scope. */
 const page = <P extends string>(path: P, load: Load, scope: Scope = "read") =>
 	createRoute({
 		getParentRoute: () => shell,
 		path,
 		component: guarded(load, scope),
-		errorComponent: Broken,
-		notFoundComponent: Nowhere,
+		errorComponent: PageError,
+		notFoundComponent: NotFound,
 	});
 
-/** outside is a page for people who are not signed in. */
+/** outside is a route for users who are not signed in. */
 const outside = <P extends string>(path: P, load: Load) =>
-	createRoute({ getParentRoute: () => root, path, component: lazyRouteComponent(load) });
+	createRoute({ getParentRoute: () => root, path, component: lazyRouteComponent(() => loadChunk(load)) });
 
 const moved = <P extends string>(path: P, to: string) =>
 	createRoute({
@@ -67,11 +68,11 @@ const moved = <P extends string>(path: P, to: string) =>
 const tree = root.addChildren([
 	shell.addChildren([
 		moved("/", "/workflows"),
-		page("/first", () => import("./sign-in/first")),
+		page("/first", () => import("./pages/sign-in/first")),
 		page("/workflows", () => import("./pages/workflows/page")),
-		page("/workflows/$id", () => import("./builder/page")),
+		page("/workflows/$id", () => import("./pages/builder/page")),
 		page("/runs", () => import("./pages/runs/page")),
-		page("/runs/$id", () => import("./run/page")),
+		page("/runs/$id", () => import("./pages/run/page")),
 		page("/approvals", () => import("./pages/approvals/page")),
 		page("/templates", () => import("./pages/templates/page")),
 		page("/templates/$name", () => import("./pages/templates/one")),
@@ -87,10 +88,10 @@ const tree = root.addChildren([
 		page("/settings/account", () => import("./pages/settings/account")),
 		page("/reference", () => import("./pages/reference/page")),
 	]),
-	outside("/sign-in", () => import("./sign-in/page")),
-	outside("/welcome", () => import("./sign-in/welcome")),
-	outside("/reset", () => import("./sign-in/reset")),
-	outside("/invitation", () => import("./sign-in/invitation")),
+	outside("/sign-in", () => import("./pages/sign-in/page")),
+	outside("/welcome", () => import("./pages/sign-in/welcome")),
+	outside("/reset", () => import("./pages/sign-in/reset")),
+	outside("/invitation", () => import("./pages/sign-in/invitation")),
 ]);
 
 export const router = createRouter({

@@ -4,22 +4,22 @@ import type { components, paths } from "./schema";
 
 export type Schema = components["schemas"];
 
-/** The session's own entrance to the API: the same routes, with a cookie in place of a key. */
+/** The dashboard's mount of the API: the same routes, authenticated by a cookie instead of a key. */
 export const base = "/ui";
 
-const watchers = new Set<() => void>();
+const signOutListeners = new Set<() => void>();
 
-/** onSignedOut is told when the server no longer knows the session. */
-export function onSignedOut(tell: () => void): () => void {
-	watchers.add(tell);
-	return () => watchers.delete(tell);
+/** onSignedOut registers a listener that is called when the server no longer knows the session. */
+export function onSignedOut(listener: () => void): () => void {
+	signOutListeners.add(listener);
+	return () => signOutListeners.delete(listener);
 }
 
-export function tellSignedOut(): void {
-	for (const tell of watchers) tell();
+export function notifySignedOut(): void {
+	for (const listener of signOutListeners) listener();
 }
 
-const refusals: Middleware = {
+const throwOnError: Middleware = {
 	async onResponse({ response }) {
 		if (response.ok || response.status === 304) return undefined;
 		const body = await response
@@ -30,41 +30,41 @@ const refusals: Middleware = {
 	},
 };
 
-const endings: Middleware = {
+const detectSignOut: Middleware = {
 	onResponse({ response }) {
-		if (response.status === 401) tellSignedOut();
+		if (response.status === 401) notifySignedOut();
 	},
 };
 
 export const api = createClient<paths>({
 	baseUrl: base,
 	credentials: "same-origin",
-	// Looked up at each call, so that tests can stand in for it.
+	// Looked up on each call so that tests can replace it.
 	fetch: (request) => globalThis.fetch(request),
 });
-// The last one is the first to see an answer.
-api.use(refusals, endings);
+// Middleware sees responses in reverse order.
+api.use(throwOnError, detectSignOut);
 
 /**
- * direct calls the routes that exist for the dashboard alone, such as
- * "/ui/v1/session". A refusal there sends nobody to the sign-in page: most of
- * them are what that page calls.
+ * direct calls the routes that exist only for the dashboard, such as "/ui/v1/session". A
+ * 401 from them does not redirect to the sign-in page, because that page itself calls most
+ * of them.
  */
 export const direct = createClient<paths>({
 	credentials: "same-origin",
 	fetch: (request) => globalThis.fetch(request),
 });
-direct.use(refusals);
+direct.use(throwOnError);
 
 /**
- * got unwraps an answer: `got(api.GET("/v1/runs/{id}", …))`. A refusal has been
- * thrown as ApiError before, so that the data is there.
+ * got returns the data of a response: `got(api.GET("/v1/runs/{id}", …))`. Error responses
+ * have already been thrown as ApiError.
  */
 export async function got<T>(call: Promise<{ data?: T }>): Promise<T> {
 	return (await call).data as T;
 }
 
-/** gotTagged is got with the ETag, for a later If-Match. */
+/** gotTagged is like got, but also returns the ETag for a later If-Match. */
 export async function gotTagged<T>(
 	call: Promise<{ data?: T; response: Response }>,
 ): Promise<{ data: T; etag: string }> {

@@ -1,12 +1,13 @@
-import { MutationCache, QueryClient, useInfiniteQuery } from "@tanstack/react-query";
+import { MutationCache, QueryCache, QueryClient, useInfiniteQuery } from "@tanstack/react-query";
 import { toast } from "@/ui/toast";
 import { toApiError } from "./error";
+import { isUnreachable, recovery } from "./recovery";
 
 declare module "@tanstack/react-query" {
 	interface Register {
 		defaultError: Error;
 		mutationMeta: {
-			/** The component shows the error itself, beside its field or in its form. */
+			/** The component shows the error itself, next to its field or in its form. */
 			quiet?: boolean;
 		};
 	}
@@ -23,6 +24,12 @@ export const queries = new QueryClient({
 		},
 		mutations: { retry: false },
 	},
+	queryCache: new QueryCache({
+		// Inactive queries are fetched when they are used again.
+		onError: (error, query) => {
+			if (isUnreachable(error)) recovery.add(() => void (query.isActive() && query.fetch().catch(() => undefined)));
+		},
+	}),
 	mutationCache: new MutationCache({
 		onError: (error, _variables, _context, mutation) => {
 			if (!mutation.meta?.quiet) toast.error(toApiError(error));
@@ -36,8 +43,8 @@ export interface Page<T> {
 }
 
 /**
- * usePages reads a list by the API's cursor. The key begins with the noun, as in
- * ["runs", filters]: live events invalidate by it.
+ * usePages reads a list page by page, using the API's cursor. The key starts with the
+ * resource, as in ["runs", filters], so that live events can invalidate it.
  */
 export function usePages<T>(
 	key: readonly unknown[],

@@ -13,16 +13,53 @@ export interface paths {
         };
         /**
          * List workflows
-         * @description All workflows of the workspace, newest first, without their definitions.
+         * @description Returns all workflows of the workspace, newest first, without their definitions.
+         *
+         *     With `text`, one page scans at most 5,000 workflows. A page can therefore contain fewer workflows than `limit`,
+         *     or none at all, and still have a `next_cursor`: the list ends only when `next_cursor` is null. To get the best
+         *     matches first, use `GET /v1/search`.
          */
         get: operations["listWorkflows"];
         put?: never;
         /**
          * Create a workflow
-         * @description Creates a draft without triggers and steps, as version 1. The definition is added with PATCH: `triggers`,
-         *     `steps` and every other member but the two below are refused here with 400 `invalid_request`.
+         * @description Creates a draft without triggers or steps, as version 1. Add the definition with PATCH: this operation rejects
+         *     `triggers`, `steps` and every member other than the two below with 400 `invalid_request`.
          */
         post: operations["createWorkflow"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/workflows/import": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Import a workflow
+         * @description Creates a draft with a complete definition as version 1, in one transaction. If the body has problems, nothing
+         *     is created, and `details` lists every problem with its pointer and its `line` and `column` in the body, for both
+         *     YAML and JSON.
+         *
+         *     The body is a workflow in its file format: `name`, `description`, `triggers`, `steps`, `settings`, `layout` and
+         *     `pinned`. It can also be a response of `GET /v1/workflows/{id}`, in JSON or YAML: the members that belong to the
+         *     original (`id`, `state`, `version`, `created_at`, `updated_at`) are accepted and ignored. Any other member
+         *     returns 400 `invalid_request`.
+         *
+         *     **Source text.** A YAML body is stored as the source text of the workflow, with its comments, up to 262,144
+         *     bytes. A JSON body can carry the text as `source`, under the rules of `PATCH /v1/workflows/{id}`: without
+         *     `triggers`, `steps` and `settings`, the definition is taken from the text, and problems are located in the text;
+         *     otherwise the text must match the other members. With `source_stale: true`, a text that differs from them is
+         *     stored and marked as stale.
+         */
+        post: operations["importWorkflow"];
         delete?: never;
         options?: never;
         head?: never;
@@ -43,57 +80,57 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Read a workflow
-         * @description The workflow with its full definition, and an `ETag` for `If-Match`.
+         * Retrieve a workflow
+         * @description Returns the workflow with its full definition and an `ETag` for `If-Match`.
          *
-         *     With an `Accept` header that prefers `application/yaml` to `application/json` the answer is the document that
-         *     `PATCH` takes back: name, description, triggers, steps, settings and layout, in YAML.
+         *     If the `Accept` header prefers `application/yaml` to `application/json`, the response is the document that
+         *     `PATCH` accepts: name, description, triggers, steps, settings and layout, in YAML.
          */
         get: operations["getWorkflow"];
         put?: never;
         post?: never;
         /**
          * Delete a workflow
-         * @description Removes a draft or paused workflow for good, with its versions, its runs and the webhooks bound to it. From the
-         *     moment of the answer they are 404 everywhere. Runs that are going on end without an event; notifications that
-         *     were already queued are still sent. An active workflow must be paused first.
+         * @description Permanently deletes a draft or paused workflow with its versions, its runs and the webhooks bound to it. Once
+         *     the response is sent, all of them return 404. Runs in progress end without an event; notifications that are
+         *     already queued are still sent. An active workflow must be paused first.
          */
         delete: operations["deleteWorkflow"];
         options?: never;
         head?: never;
         /**
-         * Change a workflow
+         * Update a workflow
          * @description Applies a JSON Merge Patch to `name`, `description`, `state`, `triggers`, `steps`, `settings`, `layout`,
-         *     `pinned` and `source`. All of it is applied, or nothing.
+         *     `pinned` and `source`. The patch is applied as a whole or not at all.
          *
-         *     **Definition.** `triggers` and `steps` are replaced whole; members of `settings`, `layout` and `pinned` are merged,
-         *     and `null` removes one. A change of `triggers`, `steps` or `settings` makes a new version; runs that have started
-         *     keep the version they started with. A change of `layout` or `pinned` makes none, and neither does a definition equal to the
-         *     current one.
+         *     **Definition.** `triggers` and `steps` are replaced as a whole. Members of `settings`, `layout` and `pinned` are
+         *     merged, and `null` removes one. A change to `triggers`, `steps` or `settings` creates a new version; runs that
+         *     have started keep the version they started with. A change to `layout` or `pinned` does not create a version, nor
+         *     does a definition equal to the current one.
          *
-         *     The definition is checked as a whole. An unknown member or a value of the wrong type is 400 `invalid_request`.
-         *     Every other problem (an id that is malformed or used twice, an unknown action, input an action does not take, a
-         *     step that needs an unknown step or, in a circle, itself, a value out of range, an expression that does not
-         *     compile) is 422 `workflow_invalid`, with all problems in `details`. `POST /v1/workflows/{id}/validate`
-         *     checks a definition without saving it.
+         *     The definition is validated as a whole. An unknown member or a value of the wrong type returns 400
+         *     `invalid_request`. Any other problem returns 422 `workflow_invalid` with all problems in `details`: a malformed
+         *     or duplicate id, an unknown action, input that an action does not accept, a dependency on an unknown step, a
+         *     dependency cycle, a value out of range, or an expression that does not compile. `POST
+         *     /v1/workflows/{id}/validate` validates a definition without saving it.
          *
-         *     **YAML.** The body may be `application/yaml` (also `application/x-yaml` and `text/yaml`): the same document,
-         *     held to the same rules. Anchors, aliases, merge keys, tags, duplicate keys and several documents are refused.
-         *     Each entry of `details` then has the `line` and `column` of its place.
+         *     **YAML.** The body may be `application/yaml` (also `application/x-yaml` and `text/yaml`): the same document
+         *     under the same rules. Anchors, aliases, merge keys, tags, duplicate keys and multiple documents are rejected.
+         *     Each entry of `details` then has the `line` and `column` of the problem.
          *
-         *     **Text.** `source` is the YAML text that somebody wrote for the workflow, with its comments. It is kept beside
-         *     the definition, and with each version. A patch with `source` and none of `triggers`, `steps` and `settings` gives the
-         *     workflow the definition of the text, where a part that is left out is empty, and its name, description and
-         *     layout, if the text has them and the patch has not. Otherwise the text has to say what results from the patch: if
-         *     it says another name, description or definition, the patch is refused with 422 `workflow_invalid` at `/source`.
-         *     The order of members and how a number is written are no difference. A change of the text alone makes no version.
-         *     A body that is YAML is kept as the text if it says the whole workflow. A patch that changes the workflow without
-         *     a text leaves the old one, and `source_stale` says that it says something else.
+         *     **Source text.** `source` is the YAML text of the workflow as its author wrote it, with comments. It is stored
+         *     with the definition and with each version. A patch with `source` but without `triggers`, `steps` and `settings`
+         *     takes the definition from the text; parts missing from the text become empty. It also takes the name,
+         *     description and layout from the text unless the patch sets them. In any other patch the text must match the
+         *     resulting workflow: a different name, description or definition is rejected with 422 `workflow_invalid` at
+         *     `/source`. The order of members and the notation of numbers do not matter. A change to the text alone does not
+         *     create a version. A YAML body is stored as the text if it describes the whole workflow. A patch that changes the
+         *     workflow without a text leaves the old text in place and sets `source_stale`.
          *
-         *     **State.** Any state may follow any other, also for a workflow without steps. Becoming `active` emits
-         *     `workflow.activated`, becoming `paused` emits `workflow.paused`; setting the state it already has changes
-         *     nothing and emits nothing. Triggers fire only while a workflow is `active`. Runs can be started by hand
-         *     while it is `active` or `draft`. Pausing does not touch the runs that are going on.
+         *     **State.** Any state may follow any other, even for a workflow without steps. Becoming `active` emits
+         *     `workflow.activated`; becoming `paused` emits `workflow.paused`. Setting the current state again changes nothing
+         *     and emits nothing. Triggers fire only while a workflow is `active`. Runs can be started manually while it is
+         *     `active` or `draft`. Pausing does not affect runs in progress.
          */
         patch: operations["updateWorkflow"];
         trace?: never;
@@ -114,15 +151,15 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Check a definition
-         * @description Checks a definition as a change of the workflow would, and saves nothing. Parts that are left out are taken
-         *     from the stored definition; without a body the stored definition itself is checked. Each part given replaces
-         *     the stored one whole.
+         * Validate a definition
+         * @description Validates a definition as an update of the workflow would, without saving anything. Missing parts are taken from
+         *     the stored definition; without a body the stored definition itself is validated. Each part that is given
+         *     replaces the stored one as a whole.
          *
-         *     Problems are the result, not an error: the answer is 200 either way. Only a body with an unknown member or a
-         *     value of the wrong type is 400.
+         *     Problems are the result, not an error: the response is 200 either way. Only a body with an unknown member or a
+         *     value of the wrong type returns 400.
          *
-         *     The body may be `application/yaml`, as for a change; each problem then has a `line` and a `column`.
+         *     The body may be `application/yaml`, as for an update; each problem then has a `line` and a `column`.
          */
         post: operations["validateWorkflow"];
         delete?: never;
@@ -146,8 +183,8 @@ export interface paths {
         };
         /**
          * List the versions of a workflow
-         * @description All versions, newest first, without their definitions. Each change of `triggers`, `steps` or `settings` made
-         *     one; version 1 is the empty definition the workflow was created with.
+         * @description Returns all versions, newest first, without their definitions. Each change to `triggers`, `steps` or `settings`
+         *     creates a version. Version 1 is the empty definition that the workflow was created with.
          */
         get: operations["listWorkflowVersions"];
         put?: never;
@@ -169,7 +206,7 @@ export interface paths {
                  */
                 id: components["parameters"]["WorkflowId"];
                 /**
-                 * @description The number of the version. Anything but a positive integer is 400.
+                 * @description The number of the version. Anything but a positive integer returns 400.
                  * @example 2
                  */
                 n: components["parameters"]["VersionNumber"];
@@ -177,11 +214,11 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Read a version of a workflow
-         * @description The definition as it was in this version. Versions never change.
+         * Retrieve a version of a workflow
+         * @description Returns the definition of this version. Versions never change.
          *
-         *     With an `Accept` header that prefers `application/yaml` to `application/json` the answer is the definition
-         *     alone, in YAML, as `PATCH /v1/workflows/{id}` takes it.
+         *     If the `Accept` header prefers `application/yaml` to `application/json`, the response is only the definition, in
+         *     YAML, as `PATCH /v1/workflows/{id}` accepts it.
          */
         get: operations["getWorkflowVersion"];
         put?: never;
@@ -203,7 +240,7 @@ export interface paths {
                  */
                 id: components["parameters"]["WorkflowId"];
                 /**
-                 * @description The number of the version. Anything but a positive integer is 400.
+                 * @description The number of the version. Anything but a positive integer returns 400.
                  * @example 2
                  */
                 n: components["parameters"]["VersionNumber"];
@@ -212,11 +249,11 @@ export interface paths {
         };
         /**
          * Compare two versions of a workflow
-         * @description What changed from version `n` to version `to`, step by step. Either may be the newer one.
+         * @description Returns the changes from version `n` to version `to`, step by step. Either version may be the newer one.
          *
-         *     Steps are matched by their id in the whole workflow, also across blocks. Compared is what a definition means:
-         *     white space, the order of members and whether `needs` is written out or follows from the order of the list make
-         *     no difference. A block and the steps inside it stand for themselves.
+         *     Steps are matched by id across the whole workflow, including across blocks. The comparison is semantic: white
+         *     space, the order of members, and whether `needs` is written out or implied by the order of the list make no
+         *     difference. A block and the steps inside it are compared separately.
          */
         get: operations["diffWorkflowVersions"];
         put?: never;
@@ -238,7 +275,7 @@ export interface paths {
                  */
                 id: components["parameters"]["WorkflowId"];
                 /**
-                 * @description The number of the version. Anything but a positive integer is 400.
+                 * @description The number of the version. Anything but a positive integer returns 400.
                  * @example 2
                  */
                 n: components["parameters"]["VersionNumber"];
@@ -249,9 +286,10 @@ export interface paths {
         put?: never;
         /**
          * Restore a version of a workflow
-         * @description Makes a new version whose `triggers`, `steps` and `settings` are those of version `n`. When they already are
-         *     the current ones, no version is made. The text of the version, if it has one, becomes that of the workflow. Name,
-         *     description, state and layout stay as they are. The definition is checked like any other: one that is no longer accepted is 422 `workflow_invalid`.
+         * @description Creates a new version with the `triggers`, `steps` and `settings` of version `n`. If they equal the current
+         *     ones, no version is created. If version `n` has a source text, it becomes the source text of the workflow. Name,
+         *     description, state and layout do not change. The definition is validated like any other: if it is no longer
+         *     valid, the response is 422 `workflow_invalid`.
          */
         post: operations["restoreWorkflowVersion"];
         delete?: never;
@@ -275,8 +313,8 @@ export interface paths {
         };
         /**
          * List the triggers of a workflow
-         * @description The triggers of the current version in the order of their ids: when each fires next, when it last did, what last
-         *     went wrong and why it last did not fire. Triggers fire only while the workflow is `active`.
+         * @description Returns the triggers of the current version, sorted by id, with the time each fires next and last fired, its
+         *     last error, and the last reason it did not fire. Triggers fire only while the workflow is `active`.
          */
         get: operations["listTriggers"];
         put?: never;
@@ -308,9 +346,9 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Give a webhook another address
-         * @description Makes a new address for a trigger of type `webhook`. The one before leads nowhere from then on. The response has
-         *     the new one; `GET /v1/workflows/{id}/triggers` shows it again.
+         * Rotate the address of a webhook trigger
+         * @description Creates a new address for a trigger of type `webhook`. The previous address stops working immediately. The
+         *     response contains the new address; `GET /v1/workflows/{id}/triggers` also returns it.
          */
         post: operations["rotateTrigger"];
         delete?: never;
@@ -338,10 +376,10 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List the latest calls of a webhook
-         * @description The calls that a trigger of type `webhook` has got, newest first: at most 20, of the last 7 days. They are there
-         *     to build and test with real data. Only calls that were verified are kept, also those that started nothing, and
-         *     those of a workflow that is not active. Headers with credentials or signatures are left out.
+         * List the latest calls to a webhook trigger
+         * @description Returns the calls that a trigger of type `webhook` received, newest first: at most 20, from the last 7 days. Use
+         *     them to build and test with real data. Only verified calls are stored, including calls that did not start a run
+         *     and calls to a workflow that is not active. Headers with credentials or signatures are omitted.
          */
         get: operations["listHookRequests"];
         put?: never;
@@ -373,14 +411,14 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Try out a trigger
-         * @description Starts a run of the current version as if the trigger had fired, in a workflow that is `active` or `draft`. It is
-         *     a run like any other, with `trigger.test` set; its steps have their effects. The trigger itself stays as it is:
-         *     when it fires next and how far it has come do not change.
+         * Test a trigger
+         * @description Starts a run of the current version as if the trigger had fired. The workflow must be `active` or `draft`. The
+         *     run is like any other, with `trigger.test` set, and its steps have real effects. The state of the trigger, such
+         *     as its next time and its cursor, does not change.
          *
-         *     What is left out of the body is made up: the current time for a `schedule`, a sample for an `event`, nothing for
-         *     a `webhook`. A `poll` needs a `payload`: the item to try it out with. `Prefer` and idempotency keys work as when
-         *     a run is started.
+         *     Values missing from the body get defaults: the current time for a `schedule`, a sample for an `event`, nothing
+         *     for a `webhook`. A `poll` needs a `payload`, the item to test with. `Prefer` and idempotency keys work as for
+         *     starting a run.
          */
         post: operations["testTrigger"];
         delete?: never;
@@ -400,7 +438,7 @@ export interface paths {
                  */
                 id: components["parameters"]["WorkflowId"];
                 /**
-                 * @description The id of a step of the workflow, also of one inside a loop.
+                 * @description The id of a step of the workflow. It may be inside a loop.
                  * @example greet
                  */
                 step_id: components["parameters"]["DefinedStepId"];
@@ -410,17 +448,17 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Try out a step
-         * @description Executes one step of the current version by itself, once, with the data of a run, with examples, or both, and
-         *     answers with what came of it. The step has its effect: an HTTP request is sent. Its condition and its retries
-         *     are left out, it may take at most 50 seconds, and nothing is stored. A step that would wait answers `waiting`
-         *     and what for; `flow.run` starts nothing. A loop cannot be tried out, the steps inside it can.
+         * Test a step
+         * @description Executes one step of the current version on its own, once, with the data of a run, with sample data, or both,
+         *     and returns the result. The step has real effects: an HTTP request is sent. Its condition and its retries are
+         *     ignored, it can take at most 50 seconds, and nothing is stored. A step that would wait returns `waiting` and the
+         *     reason; `flow.run` starts nothing. A loop cannot be tested, but the steps inside it can.
          *
-         *     With `definition` it is the step of a draft: members that are left out are those that are saved. The step itself
-         *     has to be valid, the others need not be. This needs the scope `write` too. With `use_pinned` the pins of the
-         *     workflow count, and those in `pinned` over them. What `context` gives counts before pins, and pins before the
-         *     run. Inside a loop the path of the step says whose round of the run is seen, as in `lines[3].reserve`.
-         *     `sources` tells where the data came from that the step refers to.
+         *     With `definition`, the step is taken from a draft: missing members are taken from the saved definition. The step
+         *     itself must be valid; the other steps need not be. This also requires the scope `write`. With `use_pinned`, the
+         *     pins of the workflow are used, and those in `pinned` override them. `context` takes precedence over pins, and
+         *     pins over the run. For a step inside a loop, use the path of the step, as in `lines[3].reserve`, to select the
+         *     round of the run. `sources` reports where the data that the step refers to came from.
          */
         post: operations["testStep"];
         delete?: never;
@@ -444,41 +482,43 @@ export interface paths {
         };
         /**
          * List the runs of a workflow
-         * @description The runs of the workflow, most recent first, without their steps.
+         * @description Returns the runs of the workflow, most recent first, without their steps.
+         *
+         *     With `waiting`, a page can contain fewer runs than `limit`, or none at all, and still have a `next_cursor`, as
+         *     for `GET /v1/runs`.
          */
         get: operations["listRuns"];
         put?: never;
         /**
          * Start a run
-         * @description Starts a run of the current version at once, whatever triggers the workflow has. The workflow must be `active`
-         *     or `draft`; a paused one is 409 `workflow_paused`. `payload` is available in the workflow as
-         *     `trigger.payload`; it is `{}` when left out.
+         * @description Starts a run of the current version immediately, whatever triggers the workflow has. The workflow must be
+         *     `active` or `draft`; a paused one returns 409 `workflow_paused`. `payload` is available in the workflow as
+         *     `trigger.payload` and defaults to `{}`.
          *
-         *     The run is stored durably before the answer, and from then on it reaches exactly one of `succeeded`, `failed`
-         *     and `cancelled`, also when the process or the machine stops in between. It emits `run.started`. A run of a
-         *     workflow without steps succeeds at once.
+         *     The run is stored durably before the response is sent. From then on it ends in exactly one of `succeeded`,
+         *     `failed` and `cancelled`, even if the process or the machine stops in between. It emits `run.started`. A run of
+         *     a workflow without steps succeeds immediately.
          *
-         *     A workspace has a number of runs that are executed at a time. Beyond it a run is accepted and waits in the queue,
-         *     as `waiting_for` says; when the queue is full too, the answer is 429 `run_queue_full`. Where
-         *     `settings.concurrency` of the workflow says `on_limit: drop`, a run too many is 409 `concurrency_limit`. A
-         *     concurrency key that cannot be worked out for the payload is 400.
+         *     A workspace can execute a limited number of runs at a time. Beyond that limit a run is accepted and queued, as
+         *     `waiting_for` shows; if the queue is full too, the response is 429 `run_queue_full`. If `settings.concurrency`
+         *     of the workflow has `on_limit: drop`, a run beyond its limit returns 409 `concurrency_limit`. A concurrency key
+         *     that cannot be evaluated for the payload returns 400.
          *
-         *     With `definition` the run is one of a draft: it executes that definition, members that are left out being those
-         *     that are saved, and nothing of it is saved as a version. It has `draft: true`, takes none of the places that
-         *     `settings.concurrency` shares, and no `event` trigger fires on it. With `use_pinned` a step that has a pin is
-         *     not executed but answered with it. This needs the scope `write` too. A definition that is not valid is 422
-         *     `workflow_invalid`.
+         *     With `definition`, the run executes a draft: missing members are taken from the saved definition, and no version
+         *     is saved. The run has `draft: true`, does not count against the limit in `settings.concurrency`, and fires no
+         *     `event` trigger. With `use_pinned`, a step that has a pin is not executed; its pin is used as its output. This
+         *     also requires the scope `write`. A definition that is not valid returns 422 `workflow_invalid`.
          *
-         *     A client that starts the run because of a notification or a call it received from Stepmill passes on the
-         *     `X-Service-Depth` it came with. See Notifications.
+         *     A client that starts the run because of a notification or a call from Stepmill must pass on the
+         *     `X-Service-Depth` header it received. See Notifications.
          *
-         *     Without `Prefer` the answer is 201 and the run is `running`. With `Prefer: wait=N` the answer is held back
-         *     until the run has finished, for up to N seconds: 200 with the finished run, whichever way it ended, or 201
-         *     with the run still `running` when the time is over. Both then carry `Preference-Applied`. N above 60 counts as
-         *     60; preferences that are unknown or malformed are ignored.
+         *     Without `Prefer` the response is 201 and the run is `running`. With `Prefer: wait=N` the response is delayed
+         *     until the run has finished, for up to N seconds: 200 with the finished run, whatever its status, or 201 with the
+         *     run still `running` when the time has elapsed. Both then carry `Preference-Applied`. N above 60 counts as 60;
+         *     unknown or malformed preferences are ignored.
          *
-         *     An idempotency key saves the 201, with the run as it was when it started: a repetition of the request is
-         *     answered with that, not with the 200 of a wait.
+         *     An idempotency key saves the 201 response, with the run as it was when it started. A repeated request returns
+         *     that response, not the 200 of a wait.
          */
         post: operations["startRun"];
         delete?: never;
@@ -496,12 +536,12 @@ export interface paths {
         };
         /**
          * List the runs of all workflows
-         * @description The runs of the workspace, most recent first, without their steps. Filters can be combined; a run has to fit
-         *     all of them.
+         * @description Returns the runs of the workspace, most recent first, without their steps. Filters can be combined; a run must
+         *     match all of them.
          *
-         *     One page looks at no more than 5,000 runs, so that looking for something rare stays quick. A page can
-         *     therefore hold fewer runs than `limit`, or none at all, and still have a `next_cursor`: the list has ended
-         *     only when that is null. `status` and `workflow_id` leave little to look at; give them when you know them.
+         *     One page scans at most 5,000 runs, so that a search for rare runs stays fast. A page can therefore contain fewer
+         *     runs than `limit`, or none at all, and still have a `next_cursor`: the list ends only when `next_cursor` is
+         *     null. `status` and `workflow_id` narrow the scan the most; set them if you know them.
          */
         get: operations["listAllRuns"];
         put?: never;
@@ -526,9 +566,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Read a run
-         * @description The run with the log of its steps, in the order they started. A step appears once it has started or was
-         *     skipped.
+         * Retrieve a run
+         * @description Returns the run with its steps, in the order they started. A step appears once it has started or was skipped.
          */
         get: operations["getRun"];
         put?: never;
@@ -553,20 +592,20 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Follow a run
-         * @description The run as it goes on, until its end. It begins with `run`, the run without its payload and its steps; `run`
-         *     comes again whenever something about the run itself has changed. Then come all steps that have started so far
-         *     and the log lines they wrote, and from then on each step that starts or changes, as `step`, and each new log
-         *     line, as `log`. When the run has ended, its final `run` is followed by `end`, and the answer is complete.
+         * Stream a run
+         * @description Streams the run until it ends. The stream begins with `run`, the run without its payload and its steps; `run` is
+         *     sent again whenever the run itself changes. All steps that have started so far and their log lines follow. After
+         *     that, the stream sends each step that starts or changes as `step`, and each new log line as `log`. When the run
+         *     has ended, its final `run` is followed by `end`, and the response is complete.
          *
-         *     The stream brings a client up to date; it is not a history. A step that changes several times within a moment is told
-         *     as it is in the end. Steps are told without `input` and `output`, each of which can be 1 MiB: read the run when
-         *     they are wanted. A client that keeps, for each `step_id`, the last `step` it was told knows exactly what reading
-         *     the run shows. Log lines are told once each.
+         *     The stream brings a client up to date; it is not a history. If a step changes several times in quick succession,
+         *     only its latest state is sent. Steps are sent without `input` and `output`, each of which can be 1 MiB: retrieve
+         *     the run to get them. A client that stores the last `step` for each `step_id` has exactly the state that
+         *     retrieving the run returns. Each log line is sent once.
          *
-         *     With the `Last-Event-ID` of an earlier stream only what has changed since then is told. With that of `end` the
-         *     answer is 204, which tells `EventSource` not to connect again. If the workflow is deleted, and the run with it,
-         *     the stream ends with `end` and the reason `deleted`.
+         *     With the `Last-Event-ID` of an earlier stream, only later changes are sent. With that of `end` the response is
+         *     204, which tells `EventSource` not to reconnect. If the workflow is deleted, and the run with it, the stream
+         *     ends with `end` and the reason `deleted`.
          */
         get: operations["followRun"];
         put?: never;
@@ -594,12 +633,13 @@ export interface paths {
         put?: never;
         /**
          * Cancel a run
-         * @description Cancels a running run. That is immediate and final: the answer shows the run as `cancelled`, with every open
-         *     step `cancelled`. The step being executed is aborted, its result is dropped if it still comes, and no
-         *     further step starts. Steps that have finished are not reversed. It emits `run.cancelled`, never `run.failed`. A
-         *     run that is not running is 409 `run_not_running`.
+         * @description Cancels a running run, immediately and permanently: the response shows the run as `cancelled`, with every open
+         *     step `cancelled`. The step in progress is aborted, its result is discarded if it still arrives, and no further
+         *     step starts. Finished steps are not reversed. The run emits `run.cancelled`, never `run.failed`. A run that is
+         *     not running returns 409 `run_not_running`.
          *
-         *     Runs that a `flow.run` step of this run waits for are cancelled with it; those that no step waits for go on.
+         *     Runs that a `flow.run` step of this run waits for are cancelled too. Runs that it started without waiting
+         *     continue.
          */
         post: operations["cancelRun"];
         delete?: never;
@@ -623,9 +663,9 @@ export interface paths {
         };
         /**
          * List the steps of a run
-         * @description The steps that have started or were skipped, in that order, without input, output and attempts. It is for runs
-         *     with very many steps; `GET /v1/runs/{id}` has all of them at once. Steps that start during a walk come at its
-         *     end.
+         * @description Returns the steps that have started or were skipped, in that order, without input, output and attempts. Use it
+         *     for runs with many steps; `GET /v1/runs/{id}` returns all of them at once. Steps that start while you page
+         *     through the list are added at the end.
          */
         get: operations["listRunSteps"];
         put?: never;
@@ -655,9 +695,9 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Read a step of a run
-         * @description The step with its input, output and attempts, as in `GET /v1/runs/{id}`. A step that has not started and was
-         *     not skipped is 404 `step_not_found`.
+         * Retrieve a step of a run
+         * @description Returns the step with its input, output and attempts, as in `GET /v1/runs/{id}`. A step that has neither started
+         *     nor been skipped returns 404 `step_not_found`.
          */
         get: operations["getRunStep"];
         put?: never;
@@ -685,17 +725,31 @@ export interface paths {
         put?: never;
         /**
          * Retry a run
-         * @description Starts a new run in the place of one that failed or was cancelled; any other is 409 `run_not_retryable`. It is a
-         *     run of the same version with the same payload, also when the workflow was changed since, and its `retry_of`
-         *     names the old one, which stays as it is.
+         * @description Starts a new run to replace one that failed or was cancelled; any other run returns 409 `run_not_retryable`. The
+         *     new run has the same payload, and its `retry_of` is the id of the original run, which does not change.
          *
-         *     Steps that came to a good end, and come after nothing but such steps, are taken over with their output and are
-         *     not executed again: their `reason` says that they were copied. Good ends are `succeeded`, `skipped`, and
-         *     `failed` where `on_error` is `continue`. Of a `foreach` that did not end well the good rounds are taken over; a
-         *     `repeat` begins anew.
+         *     `version` selects the version of the workflow to execute, and `workflow_version` in the response is its number:
          *
-         *     Beyond that it is a start like any other: a paused workflow, `Prefer`, limits and idempotency keys work as
-         *     they do there. A run that was started by a `flow.run` step can be retried too; the retry reports to no step.
+         *     - `pinned`, the default: the version that the original run executed, even if the workflow has changed since.
+         *     - `current`: the current version of the workflow. Use it to continue after fixing the workflow. If it is the
+         *       version of the original run, the result is the same as with `pinned`.
+         *
+         *     Completed steps whose predecessors are all completed are copied with their output and not executed again: their
+         *     `reason` says that they were copied. A step counts as completed if it is `succeeded`, `skipped`, or `failed`
+         *     with `on_error: continue`. If a `foreach` did not complete, its completed rounds are copied; a `repeat` starts
+         *     over.
+         *
+         *     With `current`, a step is copied only if nothing its result depends on differs between the two versions: its own
+         *     fields, the steps it depends on, and the blocks it is inside. Its `name` is ignored. `timeout`, `retry`,
+         *     `on_error` and `parallel` matter only for a step that failed. A step whose expressions read `workflow.version`
+         *     is always executed. A step with a new `id` is a new step; removed steps are omitted. If steps inside a `foreach`
+         *     changed, its rounds keep the results of the unchanged ones.
+         *
+         *     A draft run retried with `current` becomes a run of the saved version: it has `draft: false`, and steps that
+         *     used a pin are executed.
+         *
+         *     In all other respects this works like starting a run, including paused workflows, `Prefer`, limits and
+         *     idempotency keys. A run that was started by a `flow.run` step can be retried too; the retry reports to no step.
          */
         post: operations["retryRun"];
         delete?: never;
@@ -718,9 +772,9 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Read what a run executes
-         * @description The definition that the run executes: that of its version, or, for the run of a draft, the one it was started
-         *     with.
+         * Retrieve the definition of a run
+         * @description Returns the definition that the run executes: the definition of its version or, for a draft run, the one it was
+         *     started with.
          */
         get: operations["getRunDefinition"];
         put?: never;
@@ -745,10 +799,10 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Read the log of a run
-         * @description What the steps of the run wrote to their logs, in the order in which it was stored, oldest first. Lines of a
-         *     step are stored when the step, or its attempt, ends. A line has at most 2 KiB, an attempt of a step at most
-         *     1,000 lines; the last of them says that others were left out.
+         * List the log of a run
+         * @description Returns the log lines of the steps of the run in the order they were stored, oldest first. The lines of a step
+         *     are stored when the step, or its attempt, ends. A line has at most 2 KiB and an attempt of a step at most 1,000
+         *     lines; the last line then reports that others were omitted.
          */
         get: operations["listRunLogs"];
         put?: never;
@@ -779,9 +833,10 @@ export interface paths {
         };
         /**
          * List the rounds of a loop
-         * @description The rounds of a step of the run that is a loop, each as a whole: those that failed first, then those that are under way, wait or
-         *     were cancelled, then the others, each group in its order. `counts` counts all of them, whatever the filter and the
-         *     page. A step that failed with `on_error: continue` does not fail its round. A step that is no loop has no rounds.
+         * @description Returns the rounds of a loop step, each as a whole: failed rounds first, then rounds that are running, waiting
+         *     or cancelled, then the others, each group in order. `counts` covers all rounds, regardless of the filter and the
+         *     page. A step that failed with `on_error: continue` does not fail its round. A step that is not a loop has no
+         *     rounds.
          */
         get: operations["getRunRounds"];
         put?: never;
@@ -813,13 +868,14 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Answer a step that waits
+         * Answer a waiting step
          * @description Answers a `flow.approval` step, which then succeeds with `{"approved", "by", "comment", "data"}` as its output;
-         *     `by` is the key that answered. The first answer counts and is stored durably before the response. A step that
-         *     has one, has ended or is of another kind is 409 `step_not_waiting`; a step that the run does not have, or that
-         *     has not started, is 404 `step_not_found`.
+         *     `by` is the key that answered. The first answer counts and is stored durably before the response is sent. A step
+         *     that has already been answered, has ended or is of another type returns 409 `step_not_waiting`. A step that the
+         *     run does not have, or that has not started, returns 404 `step_not_found`.
          *
-         *     The response is the run as it is just after, usually with the step still `waiting`: the run goes on by itself.
+         *     The response contains the run right after the answer was stored, usually with the step still `waiting`: the run
+         *     continues asynchronously.
          */
         post: operations["resumeStep"];
         delete?: never;
@@ -836,10 +892,9 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List steps that wait for an answer
-         * @description The `flow.approval` steps of the workspace that nobody has answered yet, those of the newest runs first. An
-         *     entry is gone when the step was answered or its time is over, when the run was cancelled, and when the
-         *     workflow was deleted.
+         * List steps waiting for an answer
+         * @description Returns the unanswered `flow.approval` steps of the workspace, those of the newest runs first. A step leaves the
+         *     list when it is answered or times out, when its run is cancelled, and when its workflow is deleted.
          */
         get: operations["listApprovals"];
         put?: never;
@@ -856,7 +911,7 @@ export interface paths {
             header?: never;
             path: {
                 /**
-                 * @description What lets the caller in. It cannot be guessed, and can be changed.
+                 * @description The credential of the caller. It cannot be guessed and can be rotated.
                  * @example 6mLI3L2v8FDQ6vxoFaHGDS4HO58wUpYKUErn
                  */
                 token: components["parameters"]["HookToken"];
@@ -866,27 +921,29 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Call a webhook
-         * @description The address of a trigger of type `webhook`, as `GET /v1/workflows/{id}/triggers` shows it. A call starts a run; it
-         *     needs no API key, the token in its address is the credential. The methods that can be used are those of the
-         *     trigger: `POST` unless it says otherwise.
+         * Call a webhook trigger
+         * @description The address of a trigger of type `webhook`, as returned by `GET /v1/workflows/{id}/triggers`. A call starts a
+         *     run. It needs no API key: the token in the address is the credential. The trigger defines the allowed methods;
+         *     the default is `POST`.
          *
-         *     **What is sent** becomes `trigger.payload`, an object, by its content type: a JSON object as it is, other JSON as
-         *     `{"value": …}`; fields of a form by name, files as `{"filename", "content_type", "base64"}`; text as
-         *     `{"value": "…"}`; anything else as `{"base64": "…"}`. `trigger.headers` and `trigger.query` have the rest.
+         *     **Payload.** The body becomes `trigger.payload`, an object, according to its content type: a JSON object
+         *     unchanged, other JSON as `{"value": …}`; form fields by name, files as `{"filename", "content_type", "base64"}`;
+         *     text as `{"value": "…"}`; anything else as `{"base64": "…"}`. `trigger.headers` and `trigger.query` contain the
+         *     headers and the query.
          *
-         *     **Verification.** What `verify` demands is checked before anything is kept. Every call that fails it is answered
-         *     with the same 401.
+         *     **Verification.** The call is verified as `verify` requires before anything is stored. Every call that fails
+         *     verification gets the same 401 response.
          *
-         *     **Repetition.** Calls with the same `dedupe` key start one run within 24 hours; the later ones are answered with
-         *     its id and `duplicate`. The run and its key are durable before the answer.
+         *     **Deduplication.** Calls with the same `dedupe` key within 24 hours start one run; later calls return its id and
+         *     `duplicate`. The run and its key are durable before the response is sent.
          *
-         *     **Answer.** With `respond: now` the answer is 202 with the id of the run. With `respond: result` it waits up to 60
-         *     seconds for the end of the run and is what the workflow returns: the output of the last step in the list that
-         *     succeeded. A member `response` in it, `{"status", "headers", "body"}`, says what is sent; any other output is sent
-         *     as JSON with 200. A run that takes longer is answered with 202, one that failed with 500 `run_failed`.
+         *     **Response.** With `respond: now` the response is 202 with the id of the run. With `respond: result` the call
+         *     waits up to 60 seconds for the run to end and returns its result: the output of the last step in the list that
+         *     succeeded. If that output has a member `response`, `{"status", "headers", "body"}`, it defines the HTTP
+         *     response; any other output is sent as JSON with 200. A run that takes longer returns 202, and one that failed
+         *     returns 500 `run_failed`.
          *
-         *     A hook whose workflow is not active is answered like one that does not exist.
+         *     A hook whose workflow is not active responds like one that does not exist.
          */
         post: operations["callHook"];
         delete?: never;
@@ -901,7 +958,7 @@ export interface paths {
             header?: never;
             path: {
                 /**
-                 * @description What lets the caller in. It cannot be guessed and is good for one step of one run.
+                 * @description The credential of the caller. It cannot be guessed and is valid for one step of one run.
                  * @example p01m7f9hb3mevr88y42wdngtn4vaLpWTxNwk5UfLi1swKm3Zz0qJ8e4YXBwcm92ZQ
                  */
                 token: components["parameters"]["LinkToken"];
@@ -909,16 +966,17 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * See what a link asks for
-         * @description The page behind `links.<step id>.page`: what a `flow.approval` step asks, who asks and until when. It needs no
-         *     account and no API key, the token in its address is the credential. Opening it decides nothing; it has a form
-         *     that does. A link that was used, or whose step ended in another way, says so.
+         * View an approval page
+         * @description The page at `links.<step id>.page`. It shows what a `flow.approval` step asks, who asks and until when. It needs
+         *     no account and no API key: the token in the address is the credential. Opening the page decides nothing; the
+         *     form on it does. If the link was used, or the step ended in another way, the page says so.
          */
         get: operations["showApproval"];
         put?: never;
         /**
-         * Decide by a link
-         * @description What the form of the page sends. The first decision counts and is stored durably before the response.
+         * Submit an approval page
+         * @description Submits the form of the approval page. The first decision counts and is stored durably before the response is
+         *     sent.
          */
         post: operations["decideApproval"];
         delete?: never;
@@ -933,7 +991,7 @@ export interface paths {
             header?: never;
             path: {
                 /**
-                 * @description What lets the caller in. It cannot be guessed and is good for one step of one run.
+                 * @description The credential of the caller. It cannot be guessed and is valid for one step of one run.
                  * @example p01m7f9hb3mevr88y42wdngtn4vaLpWTxNwk5UfLi1swKm3Zz0qJ8e4YXBwcm92ZQ
                  */
                 token: components["parameters"]["LinkToken"];
@@ -943,13 +1001,15 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Answer a step from another service
-         * @description The address in `links.<step id>.callback`. It answers a `flow.approval` step with data and needs no API key, the
-         *     token in its address is the credential. The output of the step is `approved`, `by` being `callback`, and `data`:
-         *     the body, read like that of a [hook](#tag/Hooks): JSON, a form, text or bytes, always as an object.
+         * Answer a step from a service
+         * @description The address in `links.<step id>.callback`. A call answers a `flow.approval` step with data. It needs no API key:
+         *     the token in the address is the credential. The output of the step contains `approved`, `by` set to `callback`,
+         *     and `data`: the body, parsed like that of a [hook](#tag/Hooks): JSON, a form, text or bytes, always as an
+         *     object.
          *
-         *     The first answer counts and is stored durably before the response. It may come before the step begins to wait,
-         *     as long as the run is running. A step that has its answer, or ended in another way, is 409 `step_not_waiting`.
+         *     The first answer counts and is stored durably before the response is sent. It may arrive before the step begins
+         *     to wait, as long as the run is running. A step that has already been answered, or ended in another way, returns
+         *     409 `step_not_waiting`.
          */
         post: operations["callBack"];
         delete?: never;
@@ -967,21 +1027,22 @@ export interface paths {
         };
         /**
          * List webhooks
-         * @description The webhooks of the workspace, newest first.
+         * @description Returns the webhooks of the workspace, newest first.
          */
         get: operations["listWebhooks"];
         put?: never;
         /**
          * Create a webhook
-         * @description Registers an endpoint that is notified of events, of one workflow or of all. It is live at once: no
-         *     verification request is sent. What it receives, how it is signed and how often it is tried is described under
-         *     Notifications.
+         * @description Registers an endpoint that is notified of events of one workflow or of all workflows. It is active immediately:
+         *     no verification request is sent. Notifications describes what it receives, how requests are signed and how they
+         *     are retried.
          *
-         *     The answer holds the `signing_secret`; reads show only its last four characters, as `secret_hint`.
+         *     The response contains the `signing_secret`; later responses contain only its last four characters, as
+         *     `secret_hint`.
          *
-         *     A `url` that is not an absolute http or https URL, or that contains a user name or password, is 400
-         *     `invalid_request`. One whose host is `localhost` or a private address is 422 `webhook_url_not_allowed`; names
-         *     are resolved and checked again at every delivery. A `workflow_id` that does not exist is 404
+         *     A `url` that is not an absolute http or https URL, or that contains a user name or password, returns 400
+         *     `invalid_request`. A URL whose host is `localhost` or a private address returns 422 `webhook_url_not_allowed`;
+         *     host names are resolved and checked again at every delivery. A `workflow_id` that does not exist returns 404
          *     `workflow_not_found`.
          */
         post: operations["createWebhook"];
@@ -1005,25 +1066,26 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Read a webhook
-         * @description The webhook, without its signing secret.
+         * Retrieve a webhook
+         * @description Returns the webhook, without its signing secret.
          */
         get: operations["getWebhook"];
         put?: never;
         post?: never;
         /**
          * Delete a webhook
-         * @description Deletes the webhook and the log of its deliveries. Nothing is sent to it any more.
+         * @description Deletes the webhook and the log of its deliveries. No further notifications are sent to it.
          */
         delete: operations["deleteWebhook"];
         options?: never;
         head?: never;
         /**
-         * Change a webhook
-         * @description Applies a JSON Merge Patch to `url`, `events`, `workflow_id` and `enabled`, with the checks of creating one.
-         *     `events` is replaced whole. `workflow_id: null` means all workflows. `enabled: true` puts a disabled webhook
-         *     back into service with a clean record; `enabled: false` stops notifications, also those that wait for their
-         *     next attempt: they are dropped, and can be redelivered later. The signing secret stays.
+         * Update a webhook
+         * @description Applies a JSON Merge Patch to `url`, `events`, `workflow_id` and `enabled`, with the same validation as for
+         *     creating a webhook. `events` is replaced as a whole. `workflow_id: null` means all workflows. `enabled: true`
+         *     enables a disabled webhook and resets its failure record. `enabled: false` stops notifications, including those
+         *     that wait for their next attempt: they are dropped and can be redelivered later. The signing secret does not
+         *     change.
          */
         patch: operations["updateWebhook"];
         trace?: never;
@@ -1044,11 +1106,11 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Replace the signing secret
-         * @description Gives the webhook a new signing secret, which this answer shows and no later one does. From now on
-         *     `X-Service-Signature` is made with it. `webhook-signature` carries a signature with the secret that was in force
-         *     until now too, for 24 hours, so that a receiver that checks that header can be changed over without losing
-         *     anything. A second rotation within that time ends it for the older one of the two.
+         * Rotate the signing secret
+         * @description Creates a new signing secret for the webhook. Only this response contains it. `X-Service-Signature` uses the new
+         *     secret immediately. For 24 hours `webhook-signature` also carries a signature made with the previous secret, so
+         *     that a receiver that verifies that header can switch without losing notifications. Another rotation within that
+         *     time invalidates the older of the two.
          */
         post: operations["rotateWebhookSecret"];
         delete?: never;
@@ -1074,9 +1136,9 @@ export interface paths {
         put?: never;
         /**
          * Send samples to a webhook
-         * @description Sends a sample of each event that the webhook receives, or of those in `events`, to this webhook alone, at once
-         *     and also while it is disabled. Samples look exactly like real notifications and are signed and tried again like
-         *     them; the workflow and the run they tell of do not exist. They are in the log of deliveries, with
+         * @description Sends a sample of each event that the webhook is subscribed to, or of those in `events`, to this webhook only.
+         *     Samples are sent immediately, even if the webhook is disabled. They look exactly like real notifications and are
+         *     signed and retried like them, but their workflow and run do not exist. They appear in the log of deliveries with
          *     `sample: true`, and in no list or stream of events.
          */
         post: operations["testWebhook"];
@@ -1101,11 +1163,11 @@ export interface paths {
         };
         /**
          * List the deliveries of a webhook
-         * @description What was sent to the webhook and what is to be sent, newest first, for as long as it is kept: seven days. Filters
-         *     can be combined; a delivery has to fit all of them.
+         * @description Returns completed and pending deliveries to the webhook, newest first. Deliveries are stored for seven days.
+         *     Filters can be combined; a delivery must match all of them.
          *
-         *     One page looks at no more than 5,000 deliveries. With `event` it can therefore hold fewer than `limit`, or none
-         *     at all, and still have a `next_cursor`: the list has ended only when that is null.
+         *     One page scans at most 5,000 deliveries. With `event` it can therefore contain fewer than `limit`, or none at
+         *     all, and still have a `next_cursor`: the list ends only when `next_cursor` is null.
          */
         get: operations["listDeliveries"];
         put?: never;
@@ -1132,13 +1194,13 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Redeliver what a webhook missed
-         * @description Makes a new delivery for each one that was made in the given time and did not get through: those that are
-         *     `exhausted` or `dropped`, or have one of the statuses in `status`. Each event is delivered once, however many
-         *     deliveries of it have failed, and left out when a later delivery of it has got through or is on its way.
+         * Redeliver failed deliveries
+         * @description Creates a new delivery for each one that was created in the given time range and failed: those that are
+         *     `exhausted` or `dropped`, or have one of the statuses in `status`. Each event is delivered once, even if several
+         *     deliveries of it failed, and is skipped if a later delivery of it succeeded or is pending.
          *
-         *     At most 10,000 deliveries are made at a time. When `more` is true, send the request again: it goes on with the
-         *     rest. A disabled webhook is 409 `webhook_disabled`.
+         *     A request creates at most 10,000 deliveries. If `more` is true, repeat the request to continue with the rest. A
+         *     disabled webhook returns 409 `webhook_disabled`.
          */
         post: operations["redeliverRange"];
         delete?: never;
@@ -1161,9 +1223,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Read a delivery
-         * @description A delivery with all of its attempts, the beginning of what the endpoint answered to each, and the body that is
-         *     sent.
+         * Retrieve a delivery
+         * @description Returns a delivery with all of its attempts, the beginning of each response, and the body of the request.
          */
         get: operations["getDelivery"];
         put?: never;
@@ -1191,8 +1252,9 @@ export interface paths {
         put?: never;
         /**
          * Redeliver one delivery
-         * @description Makes a new delivery of the same event to the same webhook, whatever came of the first: at once and with all ten
-         *     attempts, with the same bytes and the same `webhook-id`. A disabled webhook is 409 `webhook_disabled`.
+         * @description Creates a new delivery of the same event to the same webhook, whatever the result of the first. It starts
+         *     immediately and has all ten attempts, with the same bytes and the same `webhook-id`. A disabled webhook returns
+         *     409 `webhook_disabled`.
          */
         post: operations["redeliver"];
         delete?: never;
@@ -1210,7 +1272,7 @@ export interface paths {
         };
         /**
          * List secrets
-         * @description The secrets of the workspace in the order of their names, without their values.
+         * @description Returns the secrets of the workspace sorted by name, without their values.
          */
         get: operations["listSecrets"];
         put?: never;
@@ -1227,7 +1289,7 @@ export interface paths {
             header?: never;
             path: {
                 /**
-                 * @description The name of the secret. To be made it must match `^[a-zA-Z_][a-zA-Z0-9_]{0,62}$`; its case counts.
+                 * @description The name of the secret. A new name must match `^[a-zA-Z_][a-zA-Z0-9_]{0,62}$`. Names are case-sensitive.
                  * @example shop_token
                  */
                 name: components["parameters"]["SecretName"];
@@ -1235,22 +1297,23 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Read a secret
-         * @description The secret, without its value. No operation returns the value of a secret, nor a part of it.
+         * Retrieve a secret
+         * @description Returns the secret without its value. No operation returns the value of a secret or any part of it.
          */
         get: operations["getSecret"];
         /**
          * Create or replace a secret
-         * @description Keeps a text under a name, sealed. Expressions read it as `secrets.<name>`. Replacing the value of a secret
-         *     that exists takes effect in steps that start afterwards.
+         * @description Stores an encrypted text under a name. Expressions read it as `secrets.<name>`. A new value for an existing
+         *     secret takes effect in steps that start afterwards.
          *
-         *     A value has at least 4 characters and at most 64 KiB. A shorter one could not be kept out of what runs record.
+         *     A value has at least 4 characters and at most 64 KiB. A shorter value could not be redacted reliably from the
+         *     records of runs.
          */
         put: operations["putSecret"];
         post?: never;
         /**
          * Delete a secret
-         * @description Deletes the secret for good. A step that refers to it fails from then on.
+         * @description Permanently deletes the secret. Steps that refer to it fail from then on.
          */
         delete: operations["deleteSecret"];
         options?: never;
@@ -1267,7 +1330,7 @@ export interface paths {
         };
         /**
          * List variables
-         * @description The variables of the workspace in the order of their names, with their values.
+         * @description Returns the variables of the workspace sorted by name, with their values.
          */
         get: operations["listVariables"];
         put?: never;
@@ -1284,7 +1347,7 @@ export interface paths {
             header?: never;
             path: {
                 /**
-                 * @description The name of the variable. To be made it must match `^[a-zA-Z_][a-zA-Z0-9_]{0,62}$`; its case counts.
+                 * @description The name of the variable. A new name must match `^[a-zA-Z_][a-zA-Z0-9_]{0,62}$`. Names are case-sensitive.
                  * @example region
                  */
                 name: components["parameters"]["VariableName"];
@@ -1292,20 +1355,20 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Read a variable
-         * @description The variable with its value.
+         * Retrieve a variable
+         * @description Returns the variable with its value.
          */
         get: operations["getVariable"];
         /**
          * Create or replace a variable
-         * @description Keeps any JSON value of at most 64 KiB under a name, in the open. Expressions read it as `vars.<name>`.
-         *     Variables are shown to everyone who may read: a password belongs into a secret.
+         * @description Stores any JSON value of at most 64 KiB under a name, unencrypted. Expressions read it as `vars.<name>`.
+         *     Everyone with the scope `read` can see variables: store passwords as secrets.
          */
         put: operations["putVariable"];
         post?: never;
         /**
          * Delete a variable
-         * @description Deletes the variable for good. An expression that refers to it finds `nil` from then on.
+         * @description Permanently deletes the variable. Expressions that refer to it read `nil` from then on.
          */
         delete: operations["deleteVariable"];
         options?: never;
@@ -1324,18 +1387,19 @@ export interface paths {
         put?: never;
         /**
          * Evaluate expressions
-         * @description Tells the value of an `expression`, or of a `template`: any JSON value with `${{ }}` in its strings. It is meant
-         *     for previews while someone types, so an expression that is not valid, or fails, is a normal answer with
-         *     `valid: false`.
+         * @description Returns the value of an `expression`, or of a `template`: any JSON value with `${{ }}` in its strings. It is
+         *     meant for previews while someone types, so an invalid or failing expression is a normal response with `valid:
+         *     false`.
          *
-         *     The names that an expression uses come from `run_id`, the recorded data of that run: what started it, and the
-         *     outputs, statuses and errors of its steps outside of loops. With `step_id` it is what that step of the run would
-         *     see: inside a loop `item`, `index` and the steps of its own round, as in `lines[3].reserve`. The pins of
-         *     `workflow_id` stand in the place of outputs. What `context` gives stands in the place of all that, part by part. The variables of the workspace are there; `context.vars` overrides single ones. Secrets are
-         *     never read: each one is `***`. Nothing is stored.
+         *     `run_id` provides the names that an expression uses from the recorded data of that run: its trigger, and the
+         *     outputs, statuses and errors of its steps outside of loops. With `step_id`, the expression sees what that step
+         *     of the run would see: inside a loop, `item`, `index` and the steps of its own round, as in `lines[3].reserve`.
+         *     The pins of `workflow_id` replace outputs of steps. `context` overrides all of these, part by part. The
+         *     variables of the workspace are available, and `context.vars` overrides single ones. Secrets are never read: each
+         *     one is `***`. Nothing is stored.
          *
-         *     `expressions` is a list of up to 50 of them, which see the same data and together may do the work that one alone
-         *     may do. The answer then has `results` in the same order.
+         *     `expressions` is a list of up to 50 expressions, which see the same data and share the evaluation budget of one
+         *     expression. The response then has `results` in the same order.
          */
         post: operations["evaluateExpression"];
         delete?: never;
@@ -1353,14 +1417,14 @@ export interface paths {
         };
         /**
          * List API keys
-         * @description The API keys of the workspace, newest first, without their values. Revoked keys are not listed.
+         * @description Returns the API keys of the workspace, newest first, without their values. Revoked keys are not listed.
          */
         get: operations["listApiKeys"];
         put?: never;
         /**
          * Create an API key
-         * @description Creates a key of this workspace. `key` in the answer is its value: it is shown here only, so store it now.
-         *     Without `expires_at` the key does not expire; a time that is not in the future is 400 `invalid_request`.
+         * @description Creates a key for this workspace. `key` in the response is its value, which is shown only here: store it now.
+         *     Without `expires_at` the key does not expire; a time that is not in the future returns 400 `invalid_request`.
          */
         post: operations["createApiKey"];
         delete?: never;
@@ -1383,16 +1447,17 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Read an API key
-         * @description The key, without its value.
+         * Retrieve an API key
+         * @description Returns the key, without its value.
          */
         get: operations["getApiKey"];
         put?: never;
         post?: never;
         /**
          * Revoke an API key
-         * @description Revokes the key for good; it may be the one that makes the request. The key is then 404 `api_key_not_found` and
-         *     gone from the list, and requests made with it are 401, on every node of the installation within 5 seconds.
+         * @description Permanently revokes the key, which may be the one that makes the request. The key then returns 404
+         *     `api_key_not_found` and is no longer listed, and requests made with it return 401, on every node of the
+         *     installation within 5 seconds.
          */
         delete: operations["revokeApiKey"];
         options?: never;
@@ -1409,7 +1474,7 @@ export interface paths {
         };
         /**
          * List members
-         * @description The people in the workspace, the newest user first.
+         * @description Returns the people in the workspace, newest user first.
          */
         get: operations["listMembers"];
         put?: never;
@@ -1426,7 +1491,7 @@ export interface paths {
             header?: never;
             path: {
                 /**
-                 * @description The id of the member, which is that of the user.
+                 * @description The id of the member, which is the id of the user.
                  * @example usr_01m7fhvm96e1a9mdbwb15q0y3v
                  */
                 id: components["parameters"]["MemberId"];
@@ -1434,25 +1499,26 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Read a member
-         * @description One person in the workspace.
+         * Retrieve a member
+         * @description Returns a member of the workspace.
          */
         get: operations["getMember"];
         put?: never;
         post?: never;
         /**
          * Remove a member
-         * @description Takes a person out of the workspace; it may be the one who asks. Their sessions in it end, within 5 seconds on
-         *     every node. Who is in no workspace any more has no account any more. The only owner of a workspace stays: 409
-         *     `last_owner`. API keys that the person made stay as they are.
+         * @description Removes a person from the workspace; members can remove themselves. Their sessions in the workspace end within 5
+         *     seconds on every node. A person who is left without a workspace loses their account. The only owner of a
+         *     workspace cannot be removed: 409 `last_owner`. API keys that the person created are not affected.
          */
         delete: operations["removeMember"];
         options?: never;
         head?: never;
         /**
          * Change the role of a member
-         * @description Gives a member another role. It counts at once, in sessions that are open too: on every node of the installation
-         *     within 5 seconds. The only owner of a workspace stays its owner: 409 `last_owner`.
+         * @description Changes the role of a member. The new role takes effect immediately, including in open sessions, and within 5
+         *     seconds on every node of the installation. The role of the only owner of a workspace cannot be changed: 409
+         *     `last_owner`.
          */
         patch: operations["updateMember"];
         trace?: never;
@@ -1466,15 +1532,15 @@ export interface paths {
         };
         /**
          * List invitations
-         * @description Invitations that nobody has accepted and that have not expired, newest first, without their links.
+         * @description Returns invitations that have neither been accepted nor expired, newest first, without their links.
          */
         get: operations["listInvitations"];
         put?: never;
         /**
          * Invite a person
-         * @description Invites somebody into the workspace. Stepmill sends no mail: give `link` to the person yourself. It is shown in
-         *     this answer only, works once and for 7 days. An earlier invitation to the same address stops working. Somebody who is
-         *     a member already is 409 `already_member`.
+         * @description Invites a person to the workspace. Stepmill sends no mail: pass `link` on to the person yourself. Only this
+         *     response contains it. It works once, for 7 days. An earlier invitation to the same address stops working. If the
+         *     person is already a member, the response is 409 `already_member`.
          */
         post: operations["createInvitation"];
         delete?: never;
@@ -1497,15 +1563,15 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Read an invitation
-         * @description The invitation, without its link.
+         * Retrieve an invitation
+         * @description Returns the invitation, without its link.
          */
         get: operations["getInvitation"];
         put?: never;
         post?: never;
         /**
-         * Take an invitation back
-         * @description The link of the invitation stops working.
+         * Revoke an invitation
+         * @description Revokes the invitation. Its link stops working.
          */
         delete: operations["revokeInvitation"];
         options?: never;
@@ -1521,17 +1587,18 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Ask whether somebody can sign in
-         * @description `needed` says that the installation has no user yet: the first one is made with the link that the server prints when
-         *     it starts. `oidc` says that people can sign in with the identity provider of the operator.
+         * Retrieve the sign-in options
+         * @description Returns the ways to sign in. `needed` is true if the installation has no user yet: the first user is created
+         *     with the link that the server prints when it starts. `oidc` is true if people can sign in with the identity
+         *     provider of the operator.
          */
         get: operations["getWelcome"];
         put?: never;
         /**
-         * Make the first user
-         * @description Makes the first user of the installation, the owner of its first workspace, and signs them in. `token` is what stands
-         *     behind `#token=` in the link that the server prints when it starts without users. It works for 24 hours; however many
-         *     use it at the same time, one succeeds.
+         * Create the first user
+         * @description Creates the first user of the installation, the owner of its first workspace, and signs them in. `token` is the
+         *     part after `#token=` in the link that the server prints when it starts without users. The link works for 24
+         *     hours. If several requests use it at the same time, only one succeeds.
          */
         post: operations["createOwner"];
         delete?: never;
@@ -1548,31 +1615,31 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Ask who is signed in
-         * @description The user of the session, the workspace it acts in, and what their role in it allows.
+         * Retrieve the current session
+         * @description Returns the user of the session, the current workspace, and the permissions of their role in it.
          */
         get: operations["getSession"];
         put?: never;
         /**
          * Sign in
-         * @description Begins a session. The answer sets the cookie `__Host-stepmill`, which goes with all requests below `/ui/v1`. A
-         *     session ends after 30 days without use and after 90 days in any case.
+         * @description Starts a session. The response sets the cookie `__Host-stepmill`, which is sent with all requests below
+         *     `/ui/v1`. A session ends after 30 days without use, and after 90 days in any case.
          *
-         *     An address that nobody has and a wrong password are answered alike, and after the same time: 401
-         *     `invalid_credentials`. A minute allows 10 attempts per e-mail address and 30 per client address, unless the operator
-         *     set another number.
+         *     An unknown e-mail address and a wrong password get the same response, after the same time: 401
+         *     `invalid_credentials`. Each minute allows 10 attempts per e-mail address and 30 per client address, unless the
+         *     operator has set other limits.
          */
         post: operations["signIn"];
         /**
          * Sign out
-         * @description Ends the session and takes the cookie away.
+         * @description Ends the session and clears the cookie.
          */
         delete: operations["signOut"];
         options?: never;
         head?: never;
         /**
-         * Act in another workspace
-         * @description Lets the session act in another workspace of the user from now on. Streams that are open end.
+         * Switch the workspace
+         * @description Switches the session to another workspace of the user. Open streams end.
          */
         patch: operations["moveSession"];
         trace?: never;
@@ -1586,14 +1653,14 @@ export interface paths {
         };
         /**
          * List your sessions
-         * @description Where the user is signed in, newest first.
+         * @description Returns the sessions of the user, newest first.
          */
         get: operations["listSessions"];
         put?: never;
         post?: never;
         /**
          * Sign out everywhere
-         * @description Ends all sessions of the user, this one too, on every node of the installation within 5 seconds.
+         * @description Ends all sessions of the user, including this one, within 5 seconds on every node of the installation.
          */
         delete: operations["signOutEverywhere"];
         options?: never;
@@ -1619,7 +1686,7 @@ export interface paths {
         post?: never;
         /**
          * End one of your sessions
-         * @description Ends a session of the user, on every node of the installation within 5 seconds.
+         * @description Ends a session of the user, within 5 seconds on every node of the installation.
          */
         delete: operations["endSession"];
         options?: never;
@@ -1642,8 +1709,8 @@ export interface paths {
         head?: never;
         /**
          * Change your name or password
-         * @description A new password needs the current one, unless there is none yet; it ends all other sessions of the user. A wrong
-         *     `current_password` is 400 `invalid_request` at that member.
+         * @description Changes the name or the password of the user. A new password requires the current one, if there is one, and ends
+         *     all other sessions of the user. A wrong `current_password` returns 400 `invalid_request` for that member.
          */
         patch: operations["updateAccount"];
         trace?: never;
@@ -1657,9 +1724,9 @@ export interface paths {
         };
         /**
          * Sign in with an identity provider
-         * @description Sends the browser to the identity provider of the operator, with state, nonce and PKCE; what it has to bring back
-         *     is kept for ten minutes in the cookie `__Host-stepmill-oidc`. To be opened as a page, not fetched. Where the
-         *     operator named no provider it is 404 `not_found`.
+         * @description Redirects the browser to the identity provider of the operator, with state, nonce and PKCE. The values needed to
+         *     verify the callback are stored for ten minutes in the cookie `__Host-stepmill-oidc`. Open this address as a
+         *     page; do not fetch it. If the operator has configured no provider, the response is 404 `not_found`.
          */
         get: operations["startOidc"];
         put?: never;
@@ -1678,11 +1745,12 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Come back from an identity provider
-         * @description Where the provider sends the browser to. A user is found by their e-mail address, which the provider has to have
-         *     verified; somebody who is none becomes a member of the first workspace if the operator said so with
-         *     `--oidc-role`. It begins a session, sets its cookie and leads on to the page that `next` named. What fails leads
-         *     to `/sign-in` with `error`: `oidc_denied`, `oidc_failed`, `oidc_unverified` or `oidc_unknown_user`.
+         * Complete sign-in with an identity provider
+         * @description The address that the provider redirects the browser to. Users are identified by their e-mail address, which the
+         *     provider must have verified. An unknown user becomes a member of the first workspace if the operator has set
+         *     `--oidc-role`. On success the operation starts a session, sets its cookie and redirects to the page given in
+         *     `next`. On failure it redirects to `/sign-in` with `error`: `oidc_denied`, `oidc_failed`, `oidc_unverified` or
+         *     `oidc_unknown_user`.
          */
         get: operations["finishOidc"];
         put?: never;
@@ -1703,9 +1771,9 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Choose a new password
-         * @description With the link that `stepmill users create-link --email` prints on the machine of the server. It works once and for
-         *     24 hours. All sessions of the user end, and one begins.
+         * Reset a password
+         * @description Sets a new password with the link that `stepmill users create-link --email` prints on the server. The link works
+         *     once, for 24 hours. All sessions of the user end, and a new one starts.
          */
         post: operations["resetPassword"];
         delete?: never;
@@ -1724,8 +1792,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Look at an invitation
-         * @description Shows an invitation to whoever has its link. `token` is what stands behind `#token=` in it.
+         * View an invitation
+         * @description Returns the invitation that a link belongs to. `token` is the part after `#token=` in the link.
          */
         post: operations["lookAtInvitation"];
         delete?: never;
@@ -1745,8 +1813,8 @@ export interface paths {
         put?: never;
         /**
          * Accept an invitation
-         * @description Makes a member of the invited person and signs them in. Who has an account in this installation already shows its
-         *     password; others choose one, and a name.
+         * @description Makes the invited person a member and signs them in. A person who already has an account in this installation
+         *     must give its password; others choose a password and a name.
          */
         post: operations["acceptInvitation"];
         delete?: never;
@@ -1764,20 +1832,21 @@ export interface paths {
         };
         /**
          * List workspaces
-         * @description With an `admin` key of the first workspace: all workspaces of the installation, newest first. With any other
-         *     key: the workspace it belongs to.
+         * @description Returns all workspaces of the installation, newest first, for an `admin` key of the first workspace. For any
+         *     other key it returns only the workspace of the key.
          */
         get: operations["listWorkspaces"];
         put?: never;
         /**
          * Create a workspace
-         * @description Creates a workspace with a first API key of scope `admin`. `api_key` in the answer is the value of that key: it
-         *     is shown here only, so store it now.
+         * @description Creates a workspace and its first API key, with the scope `admin`. `api_key` in the response is the value of
+         *     that key, which is shown only here: store it now.
          *
-         *     Takes an `admin` key of the first workspace; `admin` keys of other workspaces get 403 `insufficient_scope`.
+         *     This requires an `admin` key of the first workspace; `admin` keys of other workspaces get 403
+         *     `insufficient_scope`.
          *
-         *     `requests_per_minute` must be given with the plan `enterprise` and must not be given with the others, where the
-         *     plan fixes it: 60 for `free`, 600 for `pro`.
+         *     `requests_per_minute` is required with the plan `enterprise` and not allowed with the others, where the plan
+         *     sets it: 60 for `free`, 600 for `pro`.
          */
         post: operations["createWorkspace"];
         delete?: never;
@@ -1800,9 +1869,9 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Read a workspace
-         * @description The workspace the key belongs to or, with an `admin` key of the first workspace, any. Everything else is 404
-         *     `workspace_not_found`.
+         * Retrieve a workspace
+         * @description Returns the workspace of the key or, for an `admin` key of the first workspace, any workspace. Everything else
+         *     returns 404 `workspace_not_found`.
          */
         get: operations["getWorkspace"];
         put?: never;
@@ -1811,14 +1880,15 @@ export interface paths {
         options?: never;
         head?: never;
         /**
-         * Change a workspace
+         * Update a workspace
          * @description Applies a JSON Merge Patch to `name`, `plan` and `requests_per_minute`.
          *
-         *     Takes an `admin` key of the first workspace. With other `admin` keys the own workspace is 403
+         *     This requires an `admin` key of the first workspace. With other `admin` keys, their own workspace returns 403
          *     `insufficient_scope` and every other one 404 `workspace_not_found`.
          *
-         *     `requests_per_minute` can be set only if the plan is, or becomes, `enterprise`, and must be given when it
-         *     becomes so. Changing to `free` or `pro` sets it to 60 or 600. The new limit holds within seconds.
+         *     `requests_per_minute` can be set only if the plan is, or becomes, `enterprise`, and is required when the plan
+         *     changes to `enterprise`. Changing the plan to `free` or `pro` sets it to 60 or 600. The new limit takes effect
+         *     within seconds.
          */
         patch: operations["updateWorkspace"];
         trace?: never;
@@ -1832,11 +1902,11 @@ export interface paths {
         };
         /**
          * List the events of the workspace
-         * @description What happened, newest first and for seven days: the events that webhooks are notified of, whether a webhook wants
-         *     them or not. Filters can be combined; an event has to fit all of them.
+         * @description Returns the events of the last seven days, newest first. These are the events that webhooks are notified of,
+         *     whether or not a webhook is subscribed to them. Filters can be combined; an event must match all of them.
          *
-         *     One page looks at no more than 5,000 events. With `types` or `workflow_id` it can therefore hold fewer than
-         *     `limit`, or none at all, and still have a `next_cursor`: the list has ended only when that is null.
+         *     One page scans at most 5,000 events. With `types` or `workflow_id` it can therefore contain fewer than `limit`,
+         *     or none at all, and still have a `next_cursor`: the list ends only when `next_cursor` is null.
          */
         get: operations["listEvents"];
         put?: never;
@@ -1855,14 +1925,14 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Follow the events of the workspace
-         * @description The events of the workspace as they happen: the same events, with the same bodies, that webhooks are notified
-         *     of. The name of an event is its type. Events come in the order in which they were stored.
+         * Stream the events of the workspace
+         * @description Streams the events of the workspace as they happen: the same events, with the same bodies, that webhooks are
+         *     notified of. The name of an event is its type. Events are sent in the order they were stored.
          *
-         *     Without `Last-Event-ID` only new events are told. With it the stream goes on after that event, as far back as
-         *     events are kept, which is seven days; `Last-Event-ID: 0` asks for all that are. When some that came after it may be gone,
-         *     the first event is `gap`, and a client that keeps a list reads it again. An `id` without an event tells a client
-         *     how far it is.
+         *     Without `Last-Event-ID` only new events are sent. With it the stream continues after that event. Events are
+         *     stored for seven days; `Last-Event-ID: 0` requests all of them. If later events may already have been deleted,
+         *     the first event is `gap`, and a client that maintains a list should reload it. An `id` without an event only
+         *     updates the position of the client.
          */
         get: operations["followEvents"];
         put?: never;
@@ -1881,9 +1951,9 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List the actions
-         * @description Every action a step can use, in alphabetical order, with the JSON Schema of its input and output. The same for
-         *     all workspaces of an installation.
+         * List actions
+         * @description Returns every action a step can use, in alphabetical order, with the JSON Schema of its input and output. The
+         *     actions are the same for all workspaces of an installation.
          */
         get: operations["listActions"];
         put?: never;
@@ -1908,8 +1978,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Read an action
-         * @description One action with the JSON Schema of its input and output, its examples and the codes it can fail with.
+         * Retrieve an action
+         * @description Returns an action with the JSON Schema of its input and output, its examples and its error codes.
          */
         get: operations["getAction"];
         put?: never;
@@ -1928,9 +1998,9 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List the templates
-         * @description Whole workflows to begin with, the same for all workspaces: those for a first run, then the others by category. To
-         *     use one, create a workflow and give it `source` of the template with `PATCH`.
+         * List templates
+         * @description Returns complete workflows to start from, the same for all workspaces: first those for a first run, then the
+         *     others by category. To use one, create a workflow and set its `source` to that of the template with `PATCH`.
          */
         get: operations["listTemplates"];
         put?: never;
@@ -1955,10 +2025,43 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Read a template
-         * @description One template with its text, and a payload to start a first run with.
+         * Retrieve a template
+         * @description Returns a template with its source text and a payload for a first run.
          */
         get: operations["getTemplate"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/search": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Search workflows, runs and templates
+         * @description Returns the best matches of each type, at most `limit` per type. There are no further pages: add a word to
+         *     narrow the search.
+         *
+         *     - A **workflow** matches if each word of `q` occurs in its name or its description, or if its id begins with
+         *       `q`.
+         *     - A **run** matches if its id begins with `q`, as in `run_01m7f9`. Newest first.
+         *     - A **template** matches if each word of `q` occurs in its title, name, description, category, triggers or
+         *       actions.
+         *
+         *     Words are separated by white space and match anywhere in a text. Matching ignores case in all scripts and treats
+         *     composed and decomposed letters as equal; no character has a special meaning. Workflows and templates are
+         *     ordered by relevance: first those whose name is exactly `q`, then those whose name begins with it, those with a
+         *     word that begins with each word of `q`, those whose name contains every word, and last those where a word occurs
+         *     only elsewhere. Equally good matches are ordered by name, then by id.
+         */
+        get: operations["search"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1975,10 +2078,9 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Read limits and usage
-         * @description The plan of the workspace with its limits, what exists now, and what happened on each of the last days. Days
-         *     are calendar days in UTC and today is the first of them; they are listed newest first, and days without
-         *     activity are left out.
+         * Retrieve limits and usage
+         * @description Returns the plan of the workspace with its limits, current usage, and activity per day. Days are calendar days
+         *     in UTC, newest first, starting with today. Days without activity are omitted.
          */
         get: operations["getUsage"];
         put?: never;
@@ -1998,8 +2100,8 @@ export interface paths {
         };
         /**
          * List audit entries
-         * @description Who did what in the workspace, newest first. Entries are written together with the change they record and
-         *     are never altered.
+         * @description Returns a record of who did what in the workspace, newest first. Entries are written in the same transaction as
+         *     the change they record and are never altered.
          */
         get: operations["listAuditEntries"];
         put?: never;
@@ -2019,10 +2121,10 @@ export interface paths {
         };
         /**
          * List nodes
-         * @description The processes that do the work of this installation, the one that was started last first, each with how many
-         *     runs of the workspace it holds. On the embedded database that is the one that answers. With PostgreSQL there may
-         *     be any number; one that is not heard of until its `expires_at` counts as dead, others take its runs, and it
-         *     leaves the list.
+         * @description Returns the processes of this installation, most recently started first, each with the number of runs of the
+         *     workspace it holds. With the embedded database the list contains only the process that handles the request. With
+         *     PostgreSQL there can be any number of nodes. A node whose heartbeat does not arrive before its `expires_at` is
+         *     considered dead: other nodes take over its runs, and it leaves the list.
          */
         get: operations["listNodes"];
         put?: never;
@@ -2041,8 +2143,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Read this document as YAML
-         * @description The contract of this installation, in YAML. Needs no API key.
+         * Retrieve this document as YAML
+         * @description Returns the contract of this installation in YAML. Needs no API key.
          */
         get: operations["getOpenApiYaml"];
         put?: never;
@@ -2061,8 +2163,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Read this document as JSON
-         * @description The contract of this installation, in JSON. Needs no API key.
+         * Retrieve this document as JSON
+         * @description Returns the contract of this installation in JSON. Needs no API key.
          */
         get: operations["getOpenApiJson"];
         put?: never;
@@ -2081,10 +2183,10 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Read the JSON Schema of the workflow format
-         * @description A JSON Schema (draft 2020-12) of a workflow as it is written in a file, with the inputs of the actions this
-         *     installation has. Editors use it to complete, explain and check workflows. It knows what can be seen from one
-         *     place; `POST /v1/workflows/{id}/validate` knows the rest. Needs no API key.
+         * Retrieve the JSON Schema of the workflow format
+         * @description Returns a JSON Schema (draft 2020-12) of the workflow file format, including the inputs of the actions of this
+         *     installation. Editors use it to complete, explain and validate workflows. It covers what can be validated
+         *     locally; `POST /v1/workflows/{id}/validate` checks the rest. Needs no API key.
          */
         get: operations["getWorkflowSchema"];
         put?: never;
@@ -2103,9 +2205,9 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Tell whether the process is alive
-         * @description Answers as long as the process can answer requests at all, whatever the state of its database. For the check
-         *     that restarts a process. Needs no API key.
+         * Check liveness
+         * @description Returns 200 as long as the process can handle requests, regardless of the state of its database. Use it as the
+         *     liveness check that restarts a process. Needs no API key.
          */
         get: operations["getHealth"];
         put?: never;
@@ -2124,9 +2226,9 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Tell whether the service is ready
-         * @description Answers 200 when the service can take requests, and 503 while it starts, stops, or cannot work; the message
-         *     says why. For the check of a load balancer. Needs no API key.
+         * Check readiness
+         * @description Returns 200 if the service can accept requests, and 503 while it is starting, stopping or unable to work; the
+         *     message gives the reason. Use it as the health check of a load balancer. Needs no API key.
          */
         get: operations["getReadiness"];
         put?: never;
@@ -2149,8 +2251,8 @@ export interface webhooks {
         get?: never;
         put?: never;
         /**
-         * A run has started
-         * @description Sent when a run begins, however it was started. See the tag for delivery and signatures.
+         * Run started
+         * @description Sent when a run starts, whatever started it. See the tag for delivery and signatures.
          */
         post: operations["notifyRunStarted"];
         delete?: never;
@@ -2169,8 +2271,8 @@ export interface webhooks {
         get?: never;
         put?: never;
         /**
-         * A run has succeeded
-         * @description Sent when a run completes successfully. See the tag for delivery and signatures.
+         * Run succeeded
+         * @description Sent when a run succeeds. See the tag for delivery and signatures.
          */
         post: operations["notifyRunSucceeded"];
         delete?: never;
@@ -2189,7 +2291,7 @@ export interface webhooks {
         get?: never;
         put?: never;
         /**
-         * A run has failed
+         * Run failed
          * @description Sent when a run fails after all retries are exhausted. See the tag for delivery and signatures.
          */
         post: operations["notifyRunFailed"];
@@ -2209,8 +2311,8 @@ export interface webhooks {
         get?: never;
         put?: never;
         /**
-         * A run was cancelled
-         * @description Sent when a running run is cancelled. Such a run emits no `run.failed`. See the tag for delivery and signatures.
+         * Run cancelled
+         * @description Sent when a running run is cancelled. A cancelled run does not emit `run.failed`. See the tag for delivery and signatures.
          */
         post: operations["notifyRunCancelled"];
         delete?: never;
@@ -2229,8 +2331,8 @@ export interface webhooks {
         get?: never;
         put?: never;
         /**
-         * A workflow was activated
-         * @description Sent when a workflow becomes `active`, that is, is deployed. See the tag for delivery and signatures.
+         * Workflow activated
+         * @description Sent when a workflow becomes `active`. See the tag for delivery and signatures.
          */
         post: operations["notifyWorkflowActivated"];
         delete?: never;
@@ -2249,7 +2351,7 @@ export interface webhooks {
         get?: never;
         put?: never;
         /**
-         * A workflow was paused
+         * Workflow paused
          * @description Sent when a workflow becomes `paused`. See the tag for delivery and signatures.
          */
         post: operations["notifyWorkflowPaused"];
@@ -2262,14 +2364,14 @@ export interface webhooks {
 }
 export interface components {
     schemas: {
-        /** @description The body of every answer with a 4xx or 5xx status. */
+        /** @description The body of every response with a 4xx or 5xx status. */
         Error: {
             error: {
-                /** @description For programs. All codes are listed in `x-error-codes`; more may be added. */
+                /** @description A stable code for programs. All codes are listed in `x-error-codes`; more may be added. */
                 code: string;
-                /** @description For people, in English. Names the identifier or field in question. */
+                /** @description A message for people, in English. It names the identifier or field in question. */
                 message: string;
-                /** @description Every problem found in the request body. Absent when the message says it all. */
+                /** @description Every problem found in the request body. Absent if the message covers everything. */
                 details?: components["schemas"]["ErrorDetail"][];
                 /** @description The value of the `X-Request-Id` header. */
                 request_id: string;
@@ -2277,35 +2379,35 @@ export interface components {
         };
         ErrorDetail: {
             pointer: components["schemas"]["Pointer"];
-            /** @description What is wrong there. */
+            /** @description The problem at this location. */
             message: string;
             line?: components["schemas"]["Line"];
             column?: components["schemas"]["Column"];
         };
         /** @description A JSON Pointer (RFC 6901) into the request body, such as `/steps/1/needs/0`; empty for the whole body. */
         Pointer: string;
-        /** @description The line of the place in a body that is YAML. Absent for JSON. */
+        /** @description The line of the problem, in a YAML body or in the body of an import. Absent for other JSON. */
         Line: number;
-        /** @description The column of the place in a body that is YAML, in characters. Absent for JSON. */
+        /** @description The column of the problem, in characters, in a YAML body or in the body of an import. Absent for other JSON. */
         Column: number;
         /**
          * Format: date-time
-         * @description A moment, as RFC 3339 in UTC with milliseconds.
+         * @description A time, as RFC 3339 in UTC with milliseconds.
          */
         Timestamp: string;
         /**
          * Format: date-time
-         * @description A moment, as RFC 3339 in UTC with milliseconds, or null.
+         * @description A time, as RFC 3339 in UTC with milliseconds, or null.
          */
         TimestampOrNull: string | null;
-        /** @description Pass it as `cursor` for the following page; null when there is none. */
+        /** @description Pass it as `cursor` to get the next page. Null on the last page. */
         NextCursor: string | null;
         /**
          * Format: int64
-         * @description Milliseconds from start to end, or until now while there is no end.
+         * @description Milliseconds from start to end, or until now if there is no end yet.
          */
         DurationMs: number;
-        /** @description Whole numbers with the units `ms`, `s`, `m`, `h` and `d`, such as `90s`, `15m` or `1h30m`. */
+        /** @description Integers with the units `ms`, `s`, `m`, `h` and `d`, such as `90s`, `15m` or `1h30m`. */
         Duration: string;
         /** @description The id of a workflow. */
         WorkflowId: string;
@@ -2322,21 +2424,21 @@ export interface components {
         /** @description The id of an event. */
         EventId: string;
         /**
-         * @description `draft`: being written; runs can be started by hand. `active`: deployed; triggers fire. `paused`: no runs
+         * @description `draft`: in development; runs can be started manually. `active`: deployed; triggers fire. `paused`: no runs
          *     start.
          * @enum {string}
          */
         WorkflowState: "draft" | "active" | "paused";
-        /** @description A name for references, unique in the workflow. */
+        /** @description The id that expressions and `needs` refer to. Unique in the workflow. */
         StepId: string;
-        /** @description Something that starts runs. Every workflow can be started by hand over the API, also without a trigger. */
+        /** @description Something that starts runs. Every workflow can be started manually over the API, even without a trigger. */
         Trigger: {
-            /** @description A name for references, unique among the triggers of the workflow. */
+            /** @description The id of the trigger. Unique among the triggers of the workflow. */
             id: string;
             /**
-             * @description `manual`: started by a request. `schedule`: by the time. `webhook`: by a call of an address of its own.
-             *     `event`: by what happens to other workflows and their runs. `poll`: by new items in the answer of a server that
-             *     is asked regularly. Each has the members that are described for it and no others.
+             * @description `manual`: a request starts runs. `schedule`: the clock does. `webhook`: calls to the trigger's own address
+             *     do. `event`: events of other workflows and their runs do. `poll`: new items in the response of a server that
+             *     is polled regularly do. Each type has only the members described for it.
              * @enum {string}
              */
             type: "manual" | "schedule" | "webhook" | "event" | "poll";
@@ -2347,126 +2449,126 @@ export interface components {
              */
             cron?: string;
             /**
-             * @description `schedule` and `poll`: how much time passes from one to the next, at least 10 seconds.
+             * @description `schedule` and `poll`: the interval, at least 10 seconds.
              * @example 15m
              */
             every?: string;
             /**
-             * @description `schedule`: the time zone of `cron`, by its IANA name; UTC unless given.
+             * @description `schedule`: the IANA name of the time zone of `cron`. Defaults to UTC.
              * @example Europe/Paris
              */
             timezone?: string;
             /**
-             * @description `schedule`: what becomes of times that passed while the service was stopped. `skip`: nothing. `latest`: the
-             *     latest of them is made up for, once.
+             * @description `schedule`: how to handle times that were missed while the service was stopped. `skip`: ignore them.
+             *     `latest`: start one run for the latest of them.
              * @default skip
              * @enum {string}
              */
             missed?: "skip" | "latest";
             /**
-             * @description `schedule`: each time is moved by up to this, the same for each time of a trigger; `5s` for `cron` and nothing
-             *     for an interval unless given. `0s` for none.
+             * @description `schedule`: shifts each time by up to this duration, consistently for each time of a trigger. Defaults to
+             *     `5s` for `cron` and to none for an interval. `0s` disables it.
              */
             jitter?: string;
-            /** @description `webhook`: with what methods the address can be called; `POST` unless given. */
+            /** @description `webhook`: the methods that the address accepts. Defaults to `POST`. */
             methods?: ("GET" | "HEAD" | "POST" | "PUT" | "PATCH" | "DELETE")[];
             verify?: components["schemas"]["Verify"];
             /**
-             * @description `webhook`: text with expressions over `trigger`. A call with a key that was there in the last 24 hours starts
-             *     nothing.
+             * @description `webhook`: text with expressions over `trigger`. A call whose key was already seen in the last 24 hours
+             *     starts nothing.
              */
             dedupe?: string;
             /**
-             * @description `webhook`: when the caller gets the answer. `now`: once the run has started, with its id. `result`: once it has
-             *     ended, with what the workflow returns.
+             * @description `webhook`: when the caller gets the response. `now`: once the run has started, with its id. `result`: once
+             *     it has ended, with the result of the workflow.
              * @default now
              * @enum {string}
              */
             respond?: "now" | "result";
             /**
-             * @description `webhook`: how many calls a minute may have.
+             * @description `webhook`: the maximum number of calls per minute.
              * @default 6000
              */
             rate?: number;
             /** @description `event`: the events that start a run. */
             events?: components["schemas"]["EventType"][];
-            /** @description `event`: the workflows whose events count; all others unless given. */
+            /** @description `event`: the workflows whose events start runs. Defaults to all other workflows. */
             workflows?: components["schemas"]["WorkflowId"][];
-            /** @description `poll`: what is asked, as in `http.request`. It can use `cursor`, `secrets` and `vars`. */
+            /** @description `poll`: the request to send, as in `http.request`. It can use `cursor`, `secrets` and `vars`. */
             request?: {
                 [key: string]: unknown;
             };
-            /** @description `poll`: an expression over `response` for the list of items. */
+            /** @description `poll`: an expression over `response` that returns the list of items. */
             items?: string;
-            /** @description `poll`: an expression over `item` for what tells one item from another. This, `cursor`, or both. */
+            /** @description `poll`: an expression over `item` that returns its unique key. Requires this, `cursor` or both. */
             key?: string;
             /**
-             * @description `poll`: an expression over `response` for where to go on. The request reads it as `cursor`; it is nil the first
-             *     time.
+             * @description `poll`: an expression over `response` that returns the position to continue from. The request reads it as
+             *     `cursor`, which is nil the first time.
              */
             cursor?: string;
         };
-        /** @description `webhook`: how a call is known to come from whom it should. Without it, whoever knows the address may call. */
+        /** @description `webhook`: how to verify the sender of a call. Without it, anyone who knows the address may call it. */
         Verify: {
             /**
-             * @description How calls are signed, or how the caller names itself.
+             * @description How calls are signed, or how the caller authenticates.
              * @enum {string}
              */
             scheme: "github" | "stripe" | "slack" | "standard-webhooks" | "hmac" | "basic" | "bearer" | "none";
-            /** @description The secret that both sides know, as `${{ secrets.<name> }}`. Of all schemes but `none`. */
+            /** @description The shared secret, as `${{ secrets.<name> }}`. For all schemes except `none`. */
             secret?: string;
             /** @description `basic`: the user name; the password is the secret. */
             username?: string;
-            /** @description `hmac`: the header that has the signature. `bearer`: the one that has the token, `Authorization` unless given. */
+            /** @description `hmac`: the header with the signature. `bearer`: the header with the token; defaults to `Authorization`. */
             header?: string;
             /**
-             * @description `hmac`: with what the signature is made.
+             * @description `hmac`: the hash algorithm of the signature.
              * @default sha256
              * @enum {string}
              */
             algorithm?: "sha256" | "sha512";
             /**
-             * @description `hmac`: how the signature is written.
+             * @description `hmac`: the encoding of the signature.
              * @default hex
              * @enum {string}
              */
             encoding?: "hex" | "base64";
-            /** @description `hmac`: what stands before the signature in its header, such as `sha256=`. */
+            /** @description `hmac`: the text before the signature in its header, such as `sha256=`. */
             prefix?: string;
             /**
-             * @description `hmac`: what is signed. `{body}` stands for the body, `{name}` for the header of that name. Unless given it is
-             *     `{body}`; with a `timestamp` it is that header, a dot and the body.
+             * @description `hmac`: the signed text. `{body}` stands for the body, `{name}` for the header of that name. Defaults to
+             *     `{body}` or, with a `timestamp`, to that header, a dot and the body.
              */
             signed?: string;
-            /** @description `hmac`: the header that has the time of the call, in Unix seconds. */
+            /** @description `hmac`: the header with the time of the call, in Unix seconds. */
             timestamp?: string;
             /**
-             * @description `stripe`, `slack`, `standard-webhooks`, and `hmac` with a `timestamp`: how old a signed call may be; `5m` unless
-             *     given, at most `1h`.
+             * @description `stripe`, `slack`, `standard-webhooks`, and `hmac` with a `timestamp`: the maximum age of a signed call.
+             *     Defaults to `5m`, at most `1h`.
              */
             tolerance?: string;
         };
         /**
-         * @description One step of a workflow. Steps whose needs are settled run in parallel.
+         * @description A step of a workflow. Steps run in parallel once all the steps they need are settled.
          *
-         *     Strings inside `with` may contain expressions, `${{ … }}`: alone in a string the expression keeps the type of
-         *     its result, among other text it is turned into text. Expressions see `trigger`, `steps.<id>.output`,
-         *     `steps.<id>.status`, `steps.<id>.error`, `run` and `workflow`. A member that does not exist is null, however
-         *     deep.
+         *     Strings inside `with` may contain expressions, `${{ … }}`. An expression that makes up the whole string keeps
+         *     the type of its result; inside other text its result is converted to text. Expressions see `trigger`,
+         *     `steps.<id>.output`, `steps.<id>.status`, `steps.<id>.error`, `run` and `workflow`. A member that does not exist
+         *     is null, at any depth.
          *
-         *     A step is returned as it was saved: members that were left out stay absent.
+         *     A step is returned as it was saved: members that were omitted stay absent.
          */
         Step: ({
             id: components["schemas"]["StepId"];
-            /** @description A name for people. The id, unless given. */
+            /** @description The display name. Defaults to the id. */
             name?: string;
             /**
-             * @description The action the step performs. `data.set` builds an object, which is its output. `flow.wait` waits for a
-             *     time or until a moment, without using any resources; its output is `{"waited_until": …}`. `flow.approval`
-             *     waits for somebody's answer; its output is `{"approved", "by", "comment", "data"}`. `flow.run` runs another
-             *     workflow; its output is `{"run_id", "status", "output"}`. `flow.stop` ends the run. `log.write` writes to the
-             *     log of the run. `http.request` calls a URL; its output is `{"status", "headers", "body"}`. `code.js` runs
-             *     JavaScript; its output is what the script returned.
+             * @description The action of the step. `data.set` builds an object, which is its output. `flow.wait` waits for a duration
+             *     or until a time, without using any resources; its output is `{"waited_until": …}`. `flow.approval` waits for
+             *     an answer; its output is `{"approved", "by", "comment", "data"}`. `flow.run` runs another workflow; its
+             *     output is `{"run_id", "status", "output"}`. `flow.stop` ends the run. `log.write` writes to the log of the
+             *     run. `http.request` calls a URL; its output is `{"status", "headers", "body"}`. `code.js` runs JavaScript;
+             *     its output is the return value of the script.
              */
             uses?: string;
             /** @description The input of the action. */
@@ -2474,90 +2576,92 @@ export interface components {
                 [key: string]: unknown;
             };
             /**
-             * @description The steps that must be settled before this one. Unless given: the step before it in the list, so that a
-             *     plain list runs in order. `[]` starts at once.
+             * @description The steps that must be settled before this one starts. Defaults to the previous step in the list, so that a
+             *     plain list runs in order. `[]` starts the step immediately.
              */
             needs?: components["schemas"]["StepId"][];
-            /** @description An expression, with or without `${{ }}`. When it is false the step is skipped. */
+            /** @description An expression, with or without `${{ }}`. If it is false, the step is skipped. */
             if?: string | boolean;
             /**
              * @description When the step runs, given how the steps it needs ended. `any_ran`: all are settled, none failed and at least
-             *     one ran. `all`: all succeeded. `always`: all are settled, whichever way. `first`: as soon as one of them
+             *     one ran. `all`: all succeeded. `always`: all are settled, with any status. `first`: as soon as one of them
              *     succeeded.
              * @default any_ran
              * @enum {string}
              */
             join?: "any_ran" | "all" | "always" | "first";
             /**
-             * @description What a failure of the step means. `fail`: the run fails. `continue`: the run goes on and
-             *     the steps after it treat it as one that ran, without an output (`nil` in expressions); its error is in `steps.<id>.error`.
+             * @description The effect of a failure of the step. `fail`: the run fails. `continue`: the run continues, and later steps
+             *     treat the step as one that ran without an output (`nil` in expressions); its error is in `steps.<id>.error`.
              * @default fail
              * @enum {string}
              */
             on_error?: "fail" | "continue";
-            /** @description How long one attempt may take, `60s` unless given, at most `15m`. Waiting does not count. */
+            /** @description The maximum duration of one attempt. Defaults to `60s`, at most `15m`. Time spent waiting does not count. */
             timeout?: components["schemas"]["Duration"];
             retry?: components["schemas"]["Retry"];
             /**
-             * @description An expression for a list. The step is then a block: its `steps` are run once for each element, which they see as
-             *     `item` and `index`. Its output is `{"items": […]}` with the output of the last step of each round, in order,
-             *     null where that step was skipped or failed. A round that fails ends the block after the rounds beside it.
+             * @description An expression that returns a list. It makes the step a block: its `steps` run once for each element, which
+             *     they see as `item` and `index`. Its output is `{"items": […]}` with the output of the last step of each
+             *     round, in order, or null where that step was skipped or failed. If a round fails, the block ends after the
+             *     rounds that run in parallel with it.
              */
             foreach?: string;
             /**
-             * @description How many rounds of a `foreach` run at the same time.
+             * @description The number of rounds of a `foreach` that run in parallel.
              * @default 1
              */
             parallel?: number;
             repeat?: components["schemas"]["Repeat"];
             /**
-             * @description The steps of a block, a list like that of the workflow. Ids are unique in the whole workflow; inside,
-             *     `steps.<id>` means this round's. In a run the `step_id` of such a step is its path, as in `lines[3].reserve`.
+             * @description The steps of a block, a list like that of the workflow. Ids are unique in the whole workflow; inside a
+             *     block, `steps.<id>` refers to the step in the same round. In a run the `step_id` of such a step is its path,
+             *     as in `lines[3].reserve`.
              */
             steps?: components["schemas"]["Step"][];
         } & (unknown & unknown & unknown & unknown & unknown & unknown & unknown & unknown)) | unknown | unknown;
         /**
-         * @description Makes the step a block whose `steps` are run again and again until a condition holds. The condition sees the steps
-         *     of the round that has just ended, and `index`.
+         * @description Makes the step a block whose `steps` run repeatedly until a condition is true. The condition sees the steps of
+         *     the round that just ended, and `index`.
          */
         Repeat: {
             /** @description The condition, an expression. */
             until: string;
-            /** @description How long to wait between two rounds, not at all unless given. */
+            /** @description The delay between two rounds. Defaults to none. */
             every?: components["schemas"]["Duration"];
             /**
-             * @description How many rounds there are at most. When the condition does not hold after the last, the block fails.
+             * @description The maximum number of rounds. If the condition is still false after the last one, the block fails.
              * @default 100
              */
             max?: number;
         };
         /**
-         * @description How often and when a step that failed for a passing reason is tried again: a network error, a time-out, or one of
-         *     the statuses 408, 425, 429 and 5xx. The delay before a retry is random, between nothing and a bound that starts at
-         *     `initial` and grows by `factor` each time, up to `max_delay`. `Retry-After` of the answer is honoured, up to an
-         *     hour. A delay survives restarts.
+         * @description When and how often a step is retried after a transient failure: a network error, a timeout, or one of the
+         *     statuses 408, 425, 429 and 5xx. The delay before a retry is random, between zero and an upper bound that starts
+         *     at `initial` and is multiplied by `factor` each time, up to `max_delay`. `Retry-After` in the response is
+         *     honoured, up to an hour. Delays survive restarts.
          */
         Retry: {
             /**
-             * @description How many attempts there are, the first included.
+             * @description The maximum number of attempts, including the first.
              * @default 5
              */
             max_attempts?: number;
-            /** @description The bound of the first delay, `1s` unless given, at most `24h`. */
+            /** @description The upper bound of the first delay. Defaults to `1s`, at most `24h`. */
             initial?: components["schemas"]["Duration"];
             /**
-             * @description By how much the bound grows.
+             * @description The factor that the upper bound grows by.
              * @default 2
              */
             factor?: number;
-            /** @description The largest bound, `5m` unless given, at most `24h`. */
+            /** @description The largest upper bound. Defaults to `5m`, at most `24h`. */
             max_delay?: components["schemas"]["Duration"];
         };
         /** @description The input of `http.request`. */
         HttpRequestInput: {
             /**
-             * @description An absolute http or https URL. What expressions bring into its text is escaped, so that it stays one segment of
-             *     the path or one value of the query; only an expression at its very beginning is taken as it is.
+             * @description An absolute http or https URL. Values that expressions insert are escaped, so that each stays one path
+             *     segment or one query value; only an expression at the very beginning is inserted unchanged.
              */
             url: string;
             /**
@@ -2565,15 +2669,15 @@ export interface components {
              * @enum {string}
              */
             method?: "GET" | "HEAD" | "POST" | "PUT" | "PATCH" | "DELETE" | "OPTIONS";
-            /** @description Fields to add to the query, text, numbers, truth values or lists of them; null leaves one out. */
+            /** @description Fields to add to the query: strings, numbers, booleans or lists of them. Null omits a field. */
             query?: {
                 [key: string]: unknown;
             };
-            /** @description Headers to send. `Idempotency-Key` is the run and the step unless given. */
+            /** @description Headers to send. `Idempotency-Key` defaults to the run and the step. */
             headers?: {
                 [key: string]: unknown;
             };
-            /** @description The body; a string is sent as text, anything else as JSON. */
+            /** @description The body. A string is sent as text, anything else as JSON. */
             body?: unknown;
             /** @description The fields of a form, sent instead of `body`. */
             form?: {
@@ -2585,7 +2689,7 @@ export interface components {
              */
             follow_redirects?: boolean;
             /**
-             * @description Which statuses are failures.
+             * @description The statuses that count as failures.
              * @default >=400
              */
             fail_on?: string;
@@ -2593,11 +2697,11 @@ export interface components {
         /** @description The input of `code.js`. */
         CodeJsInput: {
             /**
-             * @description The body of a JavaScript function. It sees `input`, may use `await`, and its `return` is the result. It runs in
-             *     a process of its own with limited time and memory, without access to files, network or timers.
+             * @description The body of a JavaScript function. It sees `input`, may use `await`, and its `return` value is the result.
+             *     It runs in a separate process with limited time and memory, without access to files, network or timers.
              */
             code: string;
-            /** @description What the script sees as `input`, any value with expressions anywhere inside. */
+            /** @description The value that the script sees as `input`, with expressions anywhere inside. */
             input?: unknown;
         };
         /** @description The input of `data.set`. */
@@ -2607,68 +2711,69 @@ export interface components {
                 [key: string]: unknown;
             };
         };
-        /** @description The input of `flow.wait`, one of the two members. */
+        /** @description The input of `flow.wait`: one of the two members. */
         FlowWaitInput: {
-            /** @description How long to wait, such as `90s`, `2h` or `3d`, or an expression for it. */
+            /** @description How long to wait, such as `90s`, `2h` or `3d`, or an expression that returns it. */
             for?: string;
-            /** @description When to go on, as an RFC 3339 time or an expression for one. A time in the past does not wait. */
+            /** @description When to continue, as an RFC 3339 time or an expression that returns one. A time in the past does not wait. */
             until?: string;
         };
         /** @description Text with an expression, `${{ … }}`. */
         Expression: string;
-        /** @description The input of `flow.approval`. A rejection is no failure: later steps look at `approved`. */
+        /** @description The input of `flow.approval`. A rejection is not a failure: later steps check `approved`. */
         FlowApprovalInput: {
-            /** @description What is to be decided, shown to whoever answers. */
+            /** @description The question to decide, shown to the person who answers. */
             message?: string;
-            /** @description How long to wait, such as `2d`, or an expression for it. `7d` unless given, at most `366d`. */
+            /** @description How long to wait, such as `2d`, or an expression that returns it. Defaults to `7d`, at most `366d`. */
             timeout?: string;
             /**
-             * @description What follows when nobody answers in time. `fail`, unless given: the step fails with `approval_timed_out`.
-             *     `continue`: it succeeds with `approved` being false. `approve`: with `approved` being true.
+             * @description What happens if the step is not answered in time. `fail`, the default: the step fails with
+             *     `approval_timed_out`. `continue`: it succeeds with `approved` set to false. `approve`: it succeeds with
+             *     `approved` set to true.
              */
             on_timeout?: ("fail" | "continue" | "approve") | components["schemas"]["Expression"];
             /**
-             * @description A request that sends word when the wait begins. `links.<step id>.page` and `links.<step id>.callback` are
-             *     the addresses to answer at; whoever has one can answer. Links and secrets in it are hidden in what is kept.
+             * @description A request to send when the wait begins. `links.<step id>.page` and `links.<step id>.callback` are the
+             *     addresses to answer at; anyone who has one can answer. Links and secrets in it are redacted in stored data.
              */
             notify?: {
-                /** @description Where to send it with `POST`. */
+                /** @description The address to send it to with `POST`. */
                 url: string;
                 headers?: {
                     [key: string]: unknown;
                 } | components["schemas"]["Expression"];
-                /** @description Sent as JSON; a string is sent as text. */
+                /** @description The body. A string is sent as text, anything else as JSON. */
                 body?: unknown;
             } | components["schemas"]["Expression"];
-            /** @description Sends word again and again while nobody answers, such as `1d`; at least `1m`. Needs `notify`. */
+            /** @description The interval at which `notify` is sent again until the step is answered, such as `1d`; at least `1m`. Requires `notify`. */
             remind_every?: string;
         };
         /**
-         * @description The input of `flow.run`. The run is started once, however often the step is executed. At most ten runs can stand
-         *     above one another.
+         * @description The input of `flow.run`. The run is started once, no matter how often the step is executed. A run can have at
+         *     most ten ancestors.
          */
         FlowRunInput: {
-            /** @description The workflow to run, one of the same workspace. */
+            /** @description The workflow to run, in the same workspace. */
             workflow_id: string;
-            /** @description What that workflow sees as `trigger.payload`, `{}` unless given. */
+            /** @description The payload, which the workflow sees as `trigger.payload`. Defaults to `{}`. */
             payload?: {
                 [key: string]: unknown;
             } | components["schemas"]["Expression"];
-            /** @description Whether the step waits for the end of the run, true unless given. It then fails unless the run succeeds. */
+            /** @description Whether the step waits for the run to end. Defaults to true. The step then fails unless the run succeeds. */
             wait?: boolean | components["schemas"]["Expression"];
         };
-        /** @description The input of `flow.stop`. The run ends at once, also from inside a loop; open steps are cancelled. */
+        /** @description The input of `flow.stop`. The run ends immediately, even from inside a loop; open steps are cancelled. */
         FlowStopInput: {
-            /** @description How the run ends, `succeeded` unless given. `failed` gives it the error `stopped`. */
+            /** @description The status of the run. Defaults to `succeeded`. `failed` sets its error to `stopped`. */
             status?: ("succeeded" | "failed") | components["schemas"]["Expression"];
-            /** @description Why. It goes to the log, and is the error of a run that fails. */
+            /** @description The reason. It is written to the log, and is the error message of a failed run. */
             message?: string;
         };
         /** @description The input of `log.write`. */
         LogWriteInput: {
-            /** @description The line. What is longer than 2 KiB is cut. */
+            /** @description The line to write. Text beyond 2 KiB is truncated. */
             message: string;
-            /** @description How much it matters, `info` unless given. */
+            /** @description The severity. Defaults to `info`. */
             level?: components["schemas"]["LogLevel"] | components["schemas"]["Expression"];
         };
         /** @enum {string} */
@@ -2676,34 +2781,34 @@ export interface components {
         /** @description The settings of a workflow. */
         Settings: {
             /**
-             * @description How long the steps of a run may be executed, all in all, such as `30m`. At most 24 hours, one hour unless
-             *     given. Time in which every step waits does not count. A run that is over it fails with `run_timeout`.
+             * @description The maximum total execution time of the steps of a run, such as `30m`. Defaults to one hour, at most 24
+             *     hours. Time in which every step waits does not count. A run that exceeds it fails with `run_timeout`.
              */
             timeout?: string;
             concurrency?: components["schemas"]["Concurrency"];
         };
-        /** @description How many runs with the same key are under way at a time. A run that waits counts. */
+        /** @description Limits the number of runs in progress with the same key. Waiting runs count. */
         Concurrency: {
             /**
-             * @description Text with expressions that is worked out when a run starts, such as `${{ trigger.payload.customer }}`.
-             *     Without one all runs of the workflow share the limit.
+             * @description Text with expressions that is evaluated when a run starts, such as `${{ trigger.payload.customer }}`.
+             *     Without a key, all runs of the workflow share the limit.
              */
             key?: string;
-            /** @description One unless given. */
+            /** @description The maximum number of runs in progress. Defaults to 1. */
             limit?: number;
             /**
-             * @description What becomes of a run that would be one too many. `queue`, unless given: it starts and waits for its turn, in
-             *     the order of starts. `drop`: the start is refused with 409 `concurrency_limit`. `cancel_running`: the oldest
-             *     run with that key is cancelled for it.
+             * @description What happens to a run beyond the limit. `queue`, the default: it is accepted and waits for a free slot, in
+             *     the order of starts. `drop`: the start is rejected with 409 `concurrency_limit`. `cancel_running`: the
+             *     oldest run with that key is cancelled to make room.
              * @enum {string}
              */
             on_limit?: "queue" | "drop" | "cancel_running";
         };
-        /** @description A place on the canvas, `[x, y]`. */
+        /** @description A position on the canvas, `[x, y]`. */
         Point: number[];
         /**
-         * @description Where things are drawn: a place for each step id, and for each trigger id with `@` before it. It has no
-         *     influence on runs.
+         * @description Positions on the canvas: one for each step id, and for each trigger id prefixed with `@`. The layout does not
+         *     affect runs.
          */
         Layout: {
             [key: string]: components["schemas"]["Point"];
@@ -2714,7 +2819,7 @@ export interface components {
         };
         WorkflowPatch: {
             name?: string;
-            /** @description null removes it. */
+            /** @description Null removes it. */
             description?: string | null;
             state?: components["schemas"]["WorkflowState"];
             triggers?: components["schemas"]["Trigger"][];
@@ -2722,28 +2827,52 @@ export interface components {
             settings?: components["schemas"]["SettingsPatch"];
             layout?: components["schemas"]["LayoutPatch"];
             pinned?: components["schemas"]["PinsPatch"];
-            /** @description The text of the workflow in YAML, at most 262,144 bytes. null removes it. */
+            /** @description The YAML text of the workflow, at most 262,144 bytes. Null removes it. */
             source?: string | null;
         };
-        /** @description Merged into the settings. null, here or for a member, removes. */
+        WorkflowImport: {
+            /** @description Required here, as the query parameter `name`, or in `source`. */
+            name?: string;
+            description?: string | null;
+            triggers?: components["schemas"]["Trigger"][];
+            steps?: components["schemas"]["Step"][];
+            settings?: components["schemas"]["SettingsPatch"];
+            layout?: components["schemas"]["LayoutPatch"];
+            pinned?: components["schemas"]["PinsPatch"];
+            /** @description The YAML text of the workflow, at most 262,144 bytes. */
+            source?: string | null;
+            /** @description Whether `source` may differ from the other members. */
+            source_stale?: boolean;
+            /** @description Ignored. */
+            id?: string;
+            /** @description Ignored. The workflow is created as a draft. */
+            state?: string;
+            /** @description Ignored. */
+            version?: number;
+            /** @description Ignored. */
+            created_at?: string;
+            /** @description Ignored. */
+            updated_at?: string;
+        };
+        /** @description Merged into the settings. Null removes them, or removes a member. */
         SettingsPatch: {
             timeout?: string | null;
             concurrency?: components["schemas"]["ConcurrencyPatch"];
         } | null;
-        /** @description Merged into the concurrency. null, here or for a member, removes. */
+        /** @description Merged into the concurrency settings. Null removes them, or removes a member. */
         ConcurrencyPatch: {
             key?: string | null;
             limit?: number | null;
             /** @enum {string|null} */
             on_limit?: "queue" | "drop" | "cancel_running" | null;
         } | null;
-        /** @description Merged into the layout. null, here or for a member, removes. */
+        /** @description Merged into the layout. Null removes it, or removes a member. */
         LayoutPatch: {
             [key: string]: components["schemas"]["Point"] | null;
         } | null;
         /**
-         * @description Sample outputs of steps, by their ids, for trying out what comes after them. They make no version, and only the
-         *     test of a step and the run of a draft use them.
+         * @description Sample outputs of steps, by step id, for testing the steps after them. They do not create a version and are used
+         *     only by step tests and draft runs.
          */
         Pins: {
             [key: string]: {
@@ -2751,15 +2880,15 @@ export interface components {
             };
         };
         /**
-         * @description Merged into the pins. null, here or for a member, removes. A pin is an object, as the output of a step is, of at
-         *     most 65,536 bytes; together they have at most 1,048,576.
+         * @description Merged into the pins. Null removes them, or removes a member. A pin is an object, like the output of a step, of
+         *     at most 65,536 bytes; all pins together have at most 1,048,576 bytes.
          */
         PinsPatch: {
             [key: string]: {
                 [key: string]: unknown;
             } | null;
         } | null;
-        /** @description The parts of a workflow that make a version. */
+        /** @description The versioned parts of a workflow. */
         WorkflowDefinition: {
             triggers?: components["schemas"]["Trigger"][];
             steps?: components["schemas"]["Step"][];
@@ -2777,9 +2906,9 @@ export interface components {
             settings: components["schemas"]["Settings"];
             layout: components["schemas"]["Layout"];
             pinned: components["schemas"]["Pins"];
-            /** @description The YAML text that somebody wrote for the workflow, with its comments; null if nobody did. */
+            /** @description The YAML text of the workflow as its author wrote it, with comments. Null if there is none. */
             source: string | null;
-            /** @description Whether the text says something else than the workflow is, because that was changed without it. */
+            /** @description Whether the text differs from the workflow because the workflow was changed without it. */
             source_stale: boolean;
             created_at: components["schemas"]["Timestamp"];
             updated_at: components["schemas"]["Timestamp"];
@@ -2790,7 +2919,7 @@ export interface components {
             state: components["schemas"]["WorkflowState"];
             created_at: components["schemas"]["Timestamp"];
             updated_at: components["schemas"]["Timestamp"];
-            /** @description With `include=activity` only. */
+            /** @description Present only with `include=activity`. */
             activity?: components["schemas"]["WorkflowActivity"];
         };
         TemplateItem: {
@@ -2798,7 +2927,7 @@ export interface components {
             title: string;
             description: string;
             category: string;
-            /** @description Whether it runs at once, without any account or network. */
+            /** @description Whether it runs immediately, without any account or network access. */
             first_run: boolean;
             /** @description The types of its triggers. */
             triggers: string[];
@@ -2817,29 +2946,29 @@ export interface components {
             first_run: boolean;
             triggers: string[];
             uses: string[];
-            /** @description Something to start a first run with. */
+            /** @description A payload for a first run. */
             payload: {
                 [key: string]: unknown;
             };
-            /** @description The text of the workflow, for `source` in `PATCH /v1/workflows/{id}`. */
+            /** @description The YAML text of the workflow, for `source` in `PATCH /v1/workflows/{id}`. */
             source: string;
         };
-        /** @description A workflow at a glance. */
+        /** @description A summary of the triggers and latest runs of a workflow. */
         WorkflowActivity: {
-            /** @description By id. Every workflow can be started by hand, whether it has a trigger for it or not. */
+            /** @description Sorted by id. Every workflow can be started manually, even without a manual trigger. */
             triggers: {
                 id: string;
                 type: string;
             }[];
-            /** @description When the first of the triggers that go by time fires; null when none does. */
+            /** @description When the next schedule or poll trigger fires. Null if there is none. */
             next_run_at: components["schemas"]["TimestampOrNull"];
-            /** @description The first of `recent`; null when nothing has run. */
+            /** @description The first of `recent`. Null if there are no runs. */
             last_run: components["schemas"]["RecentRun"] | null;
             /** @description The latest runs, newest first. */
             recent: components["schemas"]["RecentRun"][];
             /**
-             * @description The share of `succeeded` among the runs in `recent` that succeeded or failed, drafts left out; null when there
-             *     are none.
+             * @description The share of `succeeded` among the runs in `recent` that succeeded or failed, excluding drafts. Null if
+             *     there are none.
              */
             success_rate: number | null;
         };
@@ -2855,17 +2984,22 @@ export interface components {
             data: components["schemas"]["WorkflowListItem"][];
             next_cursor: components["schemas"]["NextCursor"];
         };
+        SearchResults: {
+            workflows: components["schemas"]["WorkflowListItem"][];
+            runs: components["schemas"]["AllRunsItem"][];
+            templates: components["schemas"]["TemplateItem"][];
+        };
         ValidationResult: {
             /** @description Whether the definition can be saved. */
             valid: boolean;
-            /** @description All problems; empty when valid. */
+            /** @description All problems. Empty if the definition is valid. */
             problems: components["schemas"]["ValidationProblem"][];
         };
         ValidationProblem: {
-            /** @description A JSON Pointer (RFC 6901) into the definition that was checked, such as `/steps/1/needs/0`. */
+            /** @description A JSON Pointer (RFC 6901) into the definition that was validated, such as `/steps/1/needs/0`. */
             pointer: string;
             message: string;
-            /** @description What may help, such as a name that is close. Absent when there is none. */
+            /** @description A suggestion, such as a similar name. Absent if there is none. */
             hint?: string;
             line?: components["schemas"]["Line"];
             column?: components["schemas"]["Column"];
@@ -2885,47 +3019,47 @@ export interface components {
             triggers: components["schemas"]["Trigger"][];
             steps: components["schemas"]["Step"][];
             settings: components["schemas"]["Settings"];
-            /** @description The YAML text of the definition; null if nobody wrote one. */
+            /** @description The YAML text of the definition. Null if there is none. */
             source: string | null;
             created_at: components["schemas"]["Timestamp"];
             created_by: components["schemas"]["CreatedBy"];
         };
         WorkflowDiff: {
             workflow_id: components["schemas"]["WorkflowId"];
-            /** @description The number of the version that is compared. */
+            /** @description The number of the version to compare from. */
             from: number;
-            /** @description The number of the version it is compared with. */
+            /** @description The number of the version to compare to. */
             to: number;
-            /** @description Whether nothing differs, so that all three lists are empty. */
+            /** @description Whether the versions are equal. All three lists are then empty. */
             identical: boolean;
-            /** @description The steps that differ, in the order of `to`; removed ones after the step they stood behind. */
+            /** @description The steps that differ, in the order of `to`. Removed steps follow the step they came after. */
             steps: components["schemas"]["StepDiff"][];
-            /** @description The triggers that differ, by id. */
+            /** @description The triggers that differ, sorted by id. */
             triggers: components["schemas"]["TriggerDiff"][];
             /** @description The settings that differ. */
             settings: components["schemas"]["FieldDiff"][];
         };
         StepDiff: {
             /**
-             * @description `moved`: to another block, or to another place in its list. `renamed`: it has another id and differs in
-             *     nothing else but perhaps `needs`. A step that was moved may have changed too; `fields` says how.
+             * @description `moved`: to another block or another position in its list. `renamed`: it has another id and differs in
+             *     nothing else except possibly `needs`. A moved step may also have changed; `fields` lists the changes.
              * @enum {string}
              */
             change: "added" | "removed" | "changed" | "moved" | "renamed";
-            /** @description The id of the step, the new one when it was renamed. */
+            /** @description The id of the step, or its new id if it was renamed. */
             step_id: string;
-            /** @description The path of the block it was in, such as `lines`; null at the top or when it was not there. */
+            /** @description The path of the block it was in, such as `lines`. Null at the top level or if it did not exist. */
             from_block: string | null;
-            /** @description The path of the block it is in; null at the top or when it is not there. */
+            /** @description The path of the block it is in. Null at the top level or if it no longer exists. */
             to_block: string | null;
             from: components["schemas"]["DiffStep"];
             to: components["schemas"]["DiffStep"];
-            /** @description The members that differ; empty for a step that was added or removed. Applied to `from` they give `to`. */
+            /** @description The members that differ. Empty for an added or removed step. Applying them to `from` yields `to`. */
             fields: components["schemas"]["FieldDiff"][];
         };
         /**
-         * @description The step as it was written, but for two members: `needs` is always there, with the ids in alphabetical order,
-         *     and `steps` of a block is left out. Null where the step does not exist.
+         * @description The step as it was written, with two exceptions: `needs` is always present, sorted alphabetically, and `steps`
+         *     of a block is omitted. Null if the step does not exist.
          */
         DiffStep: {
             [key: string]: unknown;
@@ -2934,33 +3068,33 @@ export interface components {
             id: string;
             /** @enum {string} */
             type: "manual" | "schedule" | "webhook" | "event" | "poll";
-            /** @description Whether it can fire, because the workflow is `active`. */
+            /** @description Whether the trigger can fire because the workflow is `active`. */
             active: boolean;
             /**
              * Format: date-time
-             * @description When it fires next, or asks next; null if it does not go by time, or the workflow is not active.
+             * @description When the trigger fires or polls next. Null if it is not time-based or the workflow is not active.
              */
             next_run_at: string | null;
             /**
              * Format: date-time
-             * @description When it last started a run.
+             * @description When the trigger last started a run.
              */
             last_fired_at: string | null;
-            /** @description The run that it started last. It may be gone by now. */
+            /** @description The run that the trigger started last. It may have been deleted. */
             last_run_id: string | null;
-            /** @description What last went wrong, such as a poll that got no answer. */
+            /** @description The last error, such as a failed poll. */
             last_error: components["schemas"]["TriggerNote"] | null;
-            /** @description Why it last did not start a run although there was an occasion. */
+            /** @description Why the trigger last did not start a run when it fired. */
             not_fired: components["schemas"]["TriggerNote"] | null;
-            /** @description The address of a `webhook`; null for other types, and for a key without `write`. */
+            /** @description The address of a `webhook` trigger. Null for other types, and for a key without `write`. */
             url: string | null;
         };
         HookTaken: {
             run_id: components["schemas"]["RunId"];
-            /** @description Whether an earlier call with the same `dedupe` key has started the run. */
+            /** @description Whether an earlier call with the same `dedupe` key started the run. */
             duplicate: boolean;
         };
-        /** @description A call of a webhook. */
+        /** @description A call to a webhook trigger. */
         HookRequest: {
             id: string;
             at: components["schemas"]["Timestamp"];
@@ -2968,19 +3102,19 @@ export interface components {
             /** @description The size of the body, in bytes. */
             size: number;
             /**
-             * @description `started`, `duplicate`, or the code of why nothing was started, such as `workflow_not_active`,
+             * @description `started`, `duplicate`, or the code of the reason why nothing was started, such as `workflow_not_active`,
              *     `concurrency_limit` or `run_queue_full`.
              */
             outcome: string;
             run_id: string | null;
-            /** @description By their names in lower case, without credentials and signatures. */
+            /** @description The headers by lowercase name, without credentials and signatures. */
             headers: {
                 [key: string]: unknown;
             };
             query: {
                 [key: string]: unknown;
             };
-            /** @description What `trigger.payload` is; null if it has more than 64 KiB. */
+            /** @description The value of `trigger.payload`. Null if it is larger than 64 KiB. */
             payload: {
                 [key: string]: unknown;
             } | null;
@@ -2992,10 +3126,10 @@ export interface components {
         TriggerNote: {
             at: components["schemas"]["Timestamp"];
             /**
-             * @description Of a start that was refused, such as `run_queue_full`, `concurrency_limit` or `chain_depth_exceeded`; of a poll
-             *     that failed, such as `http_error` or `egress_denied`; `missed` for times that passed while the service was
-             *     stopped; `workflow_not_active`; `signature_refused` for calls of a webhook that are not genuine;
-             *     `response_invalid` when what a workflow returns cannot be sent. More may be added.
+             * @description The code of a rejected start, such as `run_queue_full`, `concurrency_limit` or `chain_depth_exceeded`, or of
+             *     a failed poll, such as `http_error` or `egress_denied`. Also `missed` for times that passed while the
+             *     service was stopped, `workflow_not_active`, `signature_refused` for webhook calls that fail verification,
+             *     and `response_invalid` if the result of a workflow cannot be sent as a response. More may be added.
              */
             code: string;
             message: string;
@@ -3005,15 +3139,15 @@ export interface components {
             next_cursor: components["schemas"]["NextCursor"];
         };
         TriggerTest: {
-            /** @description What the workflow sees as `trigger.payload`. */
+            /** @description The value of `trigger.payload` in the workflow. */
             payload?: {
                 [key: string]: unknown;
             };
-            /** @description What it sees as `trigger.headers`. */
+            /** @description The value of `trigger.headers` in the workflow. */
             headers?: {
                 [key: string]: unknown;
             };
-            /** @description What it sees as `trigger.query`. */
+            /** @description The value of `trigger.query` in the workflow. */
             query?: {
                 [key: string]: unknown;
             };
@@ -3026,32 +3160,32 @@ export interface components {
             to: components["schemas"]["DiffTrigger"];
             fields: components["schemas"]["FieldDiff"][];
         };
-        /** @description The trigger as it was written; null where it does not exist. */
+        /** @description The trigger as it was written. Null if it does not exist. */
         DiffTrigger: {
             [key: string]: unknown;
         } | null;
         FieldDiff: {
             field: components["schemas"]["Pointer"];
-            /** @description The value before; absent when the member was not there. */
+            /** @description The value before. Absent if the member was not present. */
             from?: components["schemas"]["AnyValue"];
-            /** @description The value after; absent when the member is not there. */
+            /** @description The value after. Absent if the member is not present. */
             to?: components["schemas"]["AnyValue"];
         };
         Action: {
-            /** @description What a step writes in `uses`. */
+            /** @description The name to use in `uses` of a step. */
             name: string;
             title: string;
             summary: string;
-            /** @description Whether the action has no effect outside the run. */
+            /** @description Whether the action has no effects outside the run. */
             pure: boolean;
             input_schema: components["schemas"]["JsonSchema"];
-            /** @description The JSON Schema of the output; null when there is none. */
+            /** @description The JSON Schema of the output. Null if there is none. */
             output_schema: {
                 [key: string]: unknown;
             } | null;
-            /** @description Bounds that the schemas do not show. */
+            /** @description Limits that the schemas do not express. */
             limits: string[];
-            /** @description What the action itself can fail with, beside what any step can. */
+            /** @description The error codes specific to the action, in addition to those of any step. */
             codes: components["schemas"]["ActionCode"][];
             examples: components["schemas"]["ActionExample"][];
         };
@@ -3065,11 +3199,11 @@ export interface components {
             with: {
                 [key: string]: unknown;
             };
-            /** @description What comes for the step while it waits; null for a step that waits for nothing. */
+            /** @description The answer that the waiting step receives. Null for a step that does not wait. */
             answer: {
                 [key: string]: unknown;
             } | null;
-            /** @description What the step then gives. */
+            /** @description The output of the step. */
             output: components["schemas"]["AnyValue"];
         };
         ActionList: {
@@ -3080,10 +3214,10 @@ export interface components {
         JsonSchema: {
             [key: string]: unknown;
         };
-        /** @description The id of the API key it was made with or of the user who made it, `cli` for the command line, or null for the service itself. */
+        /** @description The id of the API key or user that created it, `cli` for the command line, or null for the service itself. */
         CreatedBy: string | null;
         /**
-         * @description A run is `running` until it ends in exactly one of the other three, also while it waits.
+         * @description A run is `running`, even while it waits, until it ends in exactly one of the other three statuses.
          * @enum {string}
          */
         RunStatus: "running" | "succeeded" | "failed" | "cancelled";
@@ -3095,19 +3229,27 @@ export interface components {
             payload?: {
                 [key: string]: unknown;
             };
-            /** @description A definition that is not saved. Members that are left out are those that are. */
+            /** @description An unsaved definition. Missing members are taken from the saved definition. */
             definition?: components["schemas"]["WorkflowDefinition"];
             /**
-             * @description Whether pins stand in for steps.
+             * @description Whether pins replace the execution of steps.
              * @default false
              */
             use_pinned?: boolean;
-            /** @description Pins that count in the place of those of the workflow; null takes one away. */
+            /** @description Pins that override those of the workflow. Null removes one. */
             pinned?: {
                 [key: string]: {
                     [key: string]: unknown;
                 } | null;
             };
+        };
+        RunRetry: {
+            /**
+             * @description The version to execute: that of the run or the current one of the workflow.
+             * @default pinned
+             * @enum {string}
+             */
+            version?: "pinned" | "current";
         };
         RunListItem: {
             id: components["schemas"]["RunId"];
@@ -3124,7 +3266,7 @@ export interface components {
         AllRunsItem: {
             id: components["schemas"]["RunId"];
             workflow_id: components["schemas"]["WorkflowId"];
-            /** @description The name of the workflow as it is now. */
+            /** @description The current name of the workflow. */
             workflow_name: string;
             status: components["schemas"]["RunStatus"];
             /** @description The type of the trigger that started the run. */
@@ -3133,8 +3275,12 @@ export interface components {
             started_at: components["schemas"]["Timestamp"];
             finished_at: components["schemas"]["TimestampOrNull"];
             duration_ms: components["schemas"]["DurationMs"];
-            /** @description Why the run failed; null unless it did. */
+            /** @description Why the run failed. Null unless it failed. */
             error: components["schemas"]["StepError"] | null;
+            /** @description Who started the run. Null for a run started by a trigger or a step. */
+            started_by: components["schemas"]["RunStarter"] | null;
+            /** @description What a `running` run waits for. Null if it does not wait. */
+            waiting_for: components["schemas"]["WaitingFor"] | null;
         };
         AllRunsList: {
             data: components["schemas"]["AllRunsItem"][];
@@ -3143,11 +3289,11 @@ export interface components {
         Run: {
             id: components["schemas"]["RunId"];
             workflow_id: components["schemas"]["WorkflowId"];
-            /** @description The version of the workflow the run executes. */
+            /** @description The version of the workflow that the run executes. */
             workflow_version: number;
             /** @description The id of the run this one retries, or null. */
             retry_of: string | null;
-            /** @description The `flow.run` step that started the run; null for a run that no step started. */
+            /** @description The `flow.run` step that started the run. Null if no step did. */
             parent: components["schemas"]["RunParent"] | null;
             draft: components["schemas"]["OfDraft"];
             status: components["schemas"]["RunStatus"];
@@ -3155,16 +3301,27 @@ export interface components {
             started_at: components["schemas"]["Timestamp"];
             finished_at: components["schemas"]["TimestampOrNull"];
             duration_ms: components["schemas"]["DurationMs"];
-            /** @description Why the run failed; null unless it did. */
+            /** @description Why the run failed. Null unless it failed. */
             error: components["schemas"]["RunError"] | null;
-            /** @description Why nothing of the run is being executed just now; null when something is, or when it has finished. */
+            /** @description Who started the run over the API or in the dashboard. Null for a run started by a trigger or a step. For a retry, who retried it. */
+            started_by: components["schemas"]["RunStarter"] | null;
+            /** @description Why no step of the run is currently executing. Null if one is, or if the run has finished. */
             waiting_for: components["schemas"]["WaitingFor"] | null;
             /** @description The steps that have started or were skipped, in that order. */
             steps: components["schemas"]["RunStep"][];
         };
+        /** @description The API key or user that started a run. */
+        RunStarter: {
+            /** @description `api_key`, or `user` for a signed-in person. */
+            type: string;
+            /** @description The id of the API key or user, which may have been deleted. */
+            id: string;
+            /** @description The name of the API key or user when the run was started. */
+            name: string | null;
+        };
         /**
-         * @description Whether the run executes a definition that was not saved. `workflow_version` is then the version that was
-         *     current when it started.
+         * @description Whether the run executes an unsaved definition. `workflow_version` is then the version that was current when it
+         *     started.
          */
         OfDraft: boolean;
         RunDefinition: {
@@ -3184,34 +3341,34 @@ export interface components {
         RunTrigger: {
             /**
              * @description The type of the trigger: `manual` for a run started over the API, `run` for one started by a step of another
-             *     run. A retry keeps that of the run it retries.
+             *     run. A retry has the type of the run it retries.
              */
             type: string;
             /**
-             * @description The id of the trigger in the workflow, or of the run whose step started this one; null for a run started over
-             *     the API.
+             * @description The id of the trigger in the workflow, or of the run whose step started this one. Null for a run started
+             *     over the API.
              */
             id: string | null;
-            /** @description What the run was started with. */
+            /** @description The payload that the run was started with. */
             payload: {
                 [key: string]: unknown;
             };
-            /** @description The headers of the call of a webhook, names in lower case; null for other triggers. */
+            /** @description The headers of the webhook call, by lowercase name. Null for other triggers. */
             headers: {
                 [key: string]: unknown;
             } | null;
-            /** @description The query of the call of a webhook; null for other triggers. */
+            /** @description The query of the webhook call. Null for other triggers. */
             query: {
                 [key: string]: unknown;
             } | null;
-            /** @description Whether somebody tried the trigger out. */
+            /** @description Whether the run is a test of the trigger. */
             test: boolean;
         };
         RunError: {
             /** @description One of the `in_runs` group of `x-error-codes`; more may be added. */
             code: string;
             message: string;
-            /** @description The step that failed the run; null when it was not a step. */
+            /** @description The step that failed the run. Null if the failure was not in a step. */
             step_id: string | null;
         };
         StepError: {
@@ -3222,86 +3379,88 @@ export interface components {
         WaitingFor: {
             /** @description Why the run waits, as a sentence for people. */
             reason: string;
-            /** @description The step that waits; null when the run as a whole does. */
+            /** @description The step that waits. Null if the run as a whole waits. */
             step_id: string | null;
             /**
              * Format: date-time
-             * @description When it will go on at the latest; null when that is not known.
+             * @description The latest time at which the run continues. Null if unknown.
              */
             until: string | null;
         };
         /** @enum {string} */
         StepStatus: "running" | "waiting" | "succeeded" | "failed" | "skipped" | "cancelled";
-        /** @description Whether the step, of a run of a draft, was answered with its pin instead of being executed. */
+        /** @description Whether the step of a draft run used its pin instead of being executed. */
         WasPinned: boolean;
         RunStep: {
-            /** @description The id of the step in the workflow; inside a block its path, such as `lines[3].reserve`. */
+            /** @description The id of the step in the workflow or, inside a block, its path, such as `lines[3].reserve`. */
             step_id: string;
-            /** @description The name of the step, or its id when it has none. */
+            /** @description The name of the step, or its id if it has none. */
             name: string;
-            /** @description The action the step performs, its `uses`; `foreach` or `repeat` for a block. */
+            /** @description The action of the step, its `uses`; `foreach` or `repeat` for a block. */
             type: string;
             status: components["schemas"]["StepStatus"];
-            /** @description The number of the latest attempt; 0 for a skipped step. */
+            /** @description The number of the latest attempt. 0 for a skipped step. */
             attempt: number;
             /** @description When the first attempt started, or when the step was skipped. */
             started_at: components["schemas"]["Timestamp"];
             finished_at: components["schemas"]["TimestampOrNull"];
-            /** @description From `started_at` to `finished_at`, or until now; 0 for a skipped step. */
+            /** @description The time from `started_at` to `finished_at`, or until now. 0 for a skipped step. */
             duration_ms: components["schemas"]["DurationMs"];
-            /** @description What the action was given, with the expressions evaluated; `{}` for a skipped step. */
+            /** @description The input of the action, with the expressions evaluated. `{}` for a skipped step. */
             input: {
                 [key: string]: unknown;
             };
             /**
-             * @description What the action returned; a result that is not an object is wrapped as `{"value": …}`. `{}` until there is
-             *     one.
+             * @description The output of the action; a result that is not an object is wrapped as `{"value": …}`. `{}` until there is
+             *     one. If the latest attempt failed, the output contains what that attempt received, if anything: an
+             *     `http.request` that fails with `http_error` has the `status`, `headers` and `body` of the response, at most
+             *     64 KiB of them; `truncated` is `true` if they were longer.
              */
             output: {
                 [key: string]: unknown;
             };
-            /** @description Why the latest attempt failed; null when it did not. */
+            /** @description Why the latest attempt failed. Null if it did not fail. */
             error: components["schemas"]["StepError"] | null;
             /**
-             * @description Why the step was skipped or is waiting, or which run it was copied from, as a sentence for people; null
+             * @description Why the step was skipped or is waiting, or which run it was copied from, as a sentence for people. Null
              *     otherwise.
              */
             reason: string | null;
             pinned: components["schemas"]["WasPinned"];
-            /** @description All attempts, oldest first; empty for a skipped step. */
+            /** @description All attempts, oldest first. Empty for a skipped step. */
             attempts: components["schemas"]["StepAttempt"][];
         };
         RunStepItem: {
             /** @description The id of the step in the run. */
             step_id: string;
-            /** @description The name of the step, or its id when it has none. */
+            /** @description The name of the step, or its id if it has none. */
             name: string;
-            /** @description The action the step performs, its `uses`. */
+            /** @description The action of the step, its `uses`. */
             type: string;
             status: components["schemas"]["StepStatus"];
-            /** @description The number of the latest attempt; 0 for a skipped step. */
+            /** @description The number of the latest attempt. 0 for a skipped step. */
             attempt: number;
             started_at: components["schemas"]["Timestamp"];
             finished_at: components["schemas"]["TimestampOrNull"];
             duration_ms: components["schemas"]["DurationMs"];
-            /** @description Why the latest attempt failed; null when it did not. */
+            /** @description Why the latest attempt failed. Null if it did not fail. */
             error: components["schemas"]["StepError"] | null;
-            /** @description Why the step was skipped or is waiting, as a sentence for people; null otherwise. */
+            /** @description Why the step was skipped or is waiting, as a sentence for people. Null otherwise. */
             reason: string | null;
             pinned: components["schemas"]["WasPinned"];
         };
         RunRoundList: {
-            /** @description That of the loop. */
+            /** @description The id of the loop. */
             step_id: string;
-            /** @description How many rounds there will be; null for a loop that is repeated. */
+            /** @description The number of rounds the loop will have. Null for a `repeat`. */
             total: number | null;
-            /** @description The rounds that have started, by status. */
+            /** @description The number of rounds that have started, by status. */
             counts: {
                 running: number;
                 waiting: number;
                 succeeded: number;
                 failed: number;
-                /** @description Those of which every step was skipped. */
+                /** @description Rounds in which every step was skipped. */
                 skipped: number;
                 cancelled: number;
             };
@@ -3314,7 +3473,7 @@ export interface components {
             started_at: components["schemas"]["Timestamp"];
             finished_at: components["schemas"]["TimestampOrNull"];
             duration_ms: components["schemas"]["DurationMs"];
-            /** @description The step that failed the round; null when none did. */
+            /** @description The step that failed the round. Null if none did. */
             failed_step_id: string | null;
         };
         RunStepList: {
@@ -3333,25 +3492,25 @@ export interface components {
         StepAnswer: {
             approved: boolean;
             comment?: string;
-            /** @description Anything, for the steps that follow; null unless given. Together it may be as large as the output of a step. */
+            /** @description Any data for the steps that follow. Defaults to null. The whole answer may be as large as the output of a step. */
             data?: null | boolean | number | string | unknown[] | {
                 [key: string]: unknown;
             };
         };
-        /** @description A step that waits for an answer. */
+        /** @description A step that is waiting for an answer. */
         Approval: {
             run_id: components["schemas"]["RunId"];
             step_id: string;
             step_name: string;
             workflow_id: components["schemas"]["WorkflowId"];
             workflow_name: string;
-            /** @description What is to be decided; null when the step does not say. */
+            /** @description The question to decide. Null if the step has no message. */
             message: string | null;
             since: components["schemas"]["Timestamp"];
             until: components["schemas"]["TimestampOrNull"];
-            /** @description The page on which anybody who has the link can decide; null for a key without `execute`. */
+            /** @description The page on which anyone who has the link can decide. Null for a key without `execute`. */
             page_url: string | null;
-            /** @description The address by which a service can answer with data; null for a key without `execute`. */
+            /** @description The address at which a service can answer with data. Null for a key without `execute`. */
             callback_url: string | null;
         };
         CallbackAnswer: {
@@ -3366,11 +3525,11 @@ export interface components {
         RunHead: {
             id: components["schemas"]["RunId"];
             workflow_id: components["schemas"]["WorkflowId"];
-            /** @description The version of the workflow the run executes. */
+            /** @description The version of the workflow that the run executes. */
             workflow_version: number;
             /** @description The id of the run this one retries, or null. */
             retry_of: string | null;
-            /** @description The `flow.run` step that started the run; null for a run that no step started. */
+            /** @description The `flow.run` step that started the run. Null if no step did. */
             parent: components["schemas"]["RunParent"] | null;
             draft: components["schemas"]["OfDraft"];
             status: components["schemas"]["RunStatus"];
@@ -3378,52 +3537,54 @@ export interface components {
             started_at: components["schemas"]["Timestamp"];
             finished_at: components["schemas"]["TimestampOrNull"];
             duration_ms: components["schemas"]["DurationMs"];
-            /** @description Why the run failed; null unless it did. */
+            /** @description Why the run failed. Null unless it failed. */
             error: components["schemas"]["RunError"] | null;
-            /** @description Why nothing of the run is being executed just now; null when something is, or when it has finished. */
+            /** @description Who started the run over the API or in the dashboard. Null for a run started by a trigger or a step. For a retry, who retried it. */
+            started_by: components["schemas"]["RunStarter"] | null;
+            /** @description Why no step of the run is currently executing. Null if one is, or if the run has finished. */
             waiting_for: components["schemas"]["WaitingFor"] | null;
         };
         /** @description What started the run, without its payload. */
         RunTriggerHead: {
             /**
              * @description The type of the trigger: `manual` for a run started over the API, `run` for one started by a step of another
-             *     run. A retry keeps that of the run it retries.
+             *     run. A retry has the type of the run it retries.
              */
             type: string;
             /**
-             * @description The id of the trigger in the workflow, or of the run whose step started this one; null for a run started over
-             *     the API.
+             * @description The id of the trigger in the workflow, or of the run whose step started this one. Null for a run started
+             *     over the API.
              */
             id: string | null;
         };
-        /** @description A step of a run without what went in and came out. */
+        /** @description A step of a run without its input and output. */
         RunStepHead: {
-            /** @description The id of the step in the workflow; inside a block its path, such as `lines[3].reserve`. */
+            /** @description The id of the step in the workflow or, inside a block, its path, such as `lines[3].reserve`. */
             step_id: string;
-            /** @description The name of the step, or its id when it has none. */
+            /** @description The name of the step, or its id if it has none. */
             name: string;
-            /** @description The action the step performs, its `uses`; `foreach` or `repeat` for a block. */
+            /** @description The action of the step, its `uses`; `foreach` or `repeat` for a block. */
             type: string;
             status: components["schemas"]["StepStatus"];
-            /** @description The number of the latest attempt; 0 for a skipped step. */
+            /** @description The number of the latest attempt. 0 for a skipped step. */
             attempt: number;
             /** @description When the first attempt started, or when the step was skipped. */
             started_at: components["schemas"]["Timestamp"];
             finished_at: components["schemas"]["TimestampOrNull"];
-            /** @description From `started_at` to `finished_at`, or until now; 0 for a skipped step. */
+            /** @description The time from `started_at` to `finished_at`, or until now. 0 for a skipped step. */
             duration_ms: components["schemas"]["DurationMs"];
-            /** @description Why the latest attempt failed; null when it did not. */
+            /** @description Why the latest attempt failed. Null if it did not fail. */
             error: components["schemas"]["StepError"] | null;
             /**
-             * @description Why the step was skipped or is waiting, or which run it was copied from, as a sentence for people; null
+             * @description Why the step was skipped or is waiting, or which run it was copied from, as a sentence for people. Null
              *     otherwise.
              */
             reason: string | null;
             pinned: components["schemas"]["WasPinned"];
-            /** @description All attempts, oldest first; empty for a skipped step. */
+            /** @description All attempts, oldest first. Empty for a skipped step. */
             attempts: components["schemas"]["StepAttempt"][];
         };
-        /** @description Why a stream has ended. */
+        /** @description Why a stream ended. */
         StreamEnd: {
             /**
              * @description `finished`: the run has ended. `deleted`: its workflow was deleted, and the run with it.
@@ -3433,12 +3594,12 @@ export interface components {
         };
         /** @description Events with ids between these two may have been missed. */
         StreamGap: {
-            /** @description The `Last-Event-ID` that was given. */
+            /** @description The `Last-Event-ID` of the request. */
             after: string;
-            /** @description The id after which events are told again. */
+            /** @description The id after which the stream continues. */
             through: string;
         };
-        /** @description What a step wrote to its log. */
+        /** @description A line that a step wrote to its log. */
         LogLine: {
             step_id: string;
             attempt: number;
@@ -3455,40 +3616,40 @@ export interface components {
         WebhookCreate: {
             url: components["schemas"]["WebhookUrl"];
             events: components["schemas"]["WebhookEventsInput"];
-            /** @description Only events of this workflow are sent. All, when null or left out. */
+            /** @description The workflow whose events are sent. If null or omitted, the events of all workflows are sent. */
             workflow_id?: string | null;
         };
         WebhookPatch: {
             url?: components["schemas"]["WebhookUrl"];
             events?: components["schemas"]["WebhookEventsInput"];
-            /** @description Only events of this workflow are sent; all, when null. */
+            /** @description The workflow whose events are sent. If null, the events of all workflows are sent. */
             workflow_id?: string | null;
             enabled?: boolean;
         };
         /**
          * Format: uri
-         * @description An absolute http or https URL without user name and password.
+         * @description An absolute http or https URL without a user name or password.
          */
         WebhookUrl: string;
-        /** @description The events to be notified of. Duplicates are folded. */
+        /** @description The events to subscribe to. Duplicates are removed. */
         WebhookEventsInput: components["schemas"]["EventName"][];
-        /** @description The events the webhook is notified of. */
+        /** @description The events that the webhook is subscribed to. */
         WebhookEvents: string[];
         Webhook: {
             id: components["schemas"]["WebhookId"];
             url: components["schemas"]["WebhookUrl"];
             events: components["schemas"]["WebhookEvents"];
-            /** @description The workflow whose events are sent; null for all workflows. */
+            /** @description The workflow whose events are sent. Null for all workflows. */
             workflow_id: string | null;
             /** @description Whether notifications are sent. */
             enabled: boolean;
-            /** @description Why the service disabled the webhook; null unless it did. */
+            /** @description Why the service disabled the webhook. Null unless it did. */
             disabled_reason: string | null;
-            /** @description When the first of the attempts failed that no success came after; null while the last one succeeded. */
+            /** @description When the first attempt of the current series of failures failed. Null if the last attempt succeeded. */
             failing_since: components["schemas"]["TimestampOrNull"];
             /** @description The last four characters of the signing secret. */
             secret_hint: string;
-            /** @description Until when the secret before the last rotation is signed with too; null when it is not. */
+            /** @description When the previous secret stops being used for signatures. Null if it is not in use. */
             old_secret_until: components["schemas"]["TimestampOrNull"];
             created_at: components["schemas"]["Timestamp"];
             updated_at: components["schemas"]["Timestamp"];
@@ -3498,21 +3659,21 @@ export interface components {
             id: components["schemas"]["WebhookId"];
             url: components["schemas"]["WebhookUrl"];
             events: components["schemas"]["WebhookEvents"];
-            /** @description The workflow whose events are sent; null for all workflows. */
+            /** @description The workflow whose events are sent. Null for all workflows. */
             workflow_id: string | null;
             /** @description Whether notifications are sent. */
             enabled: boolean;
-            /** @description Why the service disabled the webhook; null unless it did. */
+            /** @description Why the service disabled the webhook. Null unless it did. */
             disabled_reason: string | null;
-            /** @description When the first of the attempts failed that no success came after; null while the last one succeeded. */
+            /** @description When the first attempt of the current series of failures failed. Null if the last attempt succeeded. */
             failing_since: components["schemas"]["TimestampOrNull"];
             /** @description The last four characters of the signing secret. */
             secret_hint: string;
-            /** @description Until when the secret before the last rotation is signed with too; null when it is not. */
+            /** @description When the previous secret stops being used for signatures. Null if it is not in use. */
             old_secret_until: components["schemas"]["TimestampOrNull"];
             created_at: components["schemas"]["Timestamp"];
             updated_at: components["schemas"]["Timestamp"];
-            /** @description The key notifications are signed with. Shown in the answers to creating the webhook and to rotating the secret only. */
+            /** @description The key that signs notifications. Returned only when the webhook is created or its secret is rotated. */
             signing_secret: string;
         };
         WebhookList: {
@@ -3520,7 +3681,7 @@ export interface components {
             next_cursor: components["schemas"]["NextCursor"];
         };
         WebhookTest: {
-            /** @description The events to send a sample of. All that the webhook receives, when left out. */
+            /** @description The events to send samples of. Defaults to all events that the webhook is subscribed to. */
             events?: components["schemas"]["EventName"][];
         };
         WebhookTested: {
@@ -3529,28 +3690,28 @@ export interface components {
         RedeliverRange: {
             /**
              * Format: date-time
-             * @description Only deliveries made at this time or later.
+             * @description Redelivers only deliveries created at or after this time.
              */
             since: string;
             /**
              * Format: date-time
-             * @description Only deliveries made before this time.
+             * @description Redelivers only deliveries created before this time.
              */
             until?: string;
-            /** @description The statuses of the deliveries to repeat. `exhausted` and `dropped`, when left out. */
+            /** @description The statuses of the deliveries to redeliver. Defaults to `exhausted` and `dropped`. */
             status?: ("delivered" | "exhausted" | "dropped")[];
         };
         Redelivered: {
-            /** @description How many deliveries were made. */
+            /** @description The number of deliveries created. */
             redelivered: number;
-            /** @description Whether there are more than could be made at a time. */
+            /** @description Whether more deliveries remain than one request can create. */
             more: boolean;
         };
         /**
-         * @description - `pending`: it is under way or waits for its next attempt.
-         *     - `delivered`: the endpoint answered 2xx.
+         * @description - `pending`: an attempt is in progress or scheduled.
+         *     - `delivered`: the endpoint returned 2xx.
          *     - `exhausted`: all ten attempts failed.
-         *     - `dropped`: the webhook was disabled before it got through.
+         *     - `dropped`: the webhook was disabled before the delivery succeeded.
          * @enum {string}
          */
         DeliveryStatus: "pending" | "delivered" | "exhausted" | "dropped";
@@ -3559,20 +3720,20 @@ export interface components {
             number: number;
             at: components["schemas"]["Timestamp"];
             duration_ms: components["schemas"]["DurationMs"];
-            /** @description The status of the answer; null when there was none. */
+            /** @description The status of the response. Null if there was none. */
             status_code: number | null;
-            /** @description Why the attempt failed; null when it succeeded. */
+            /** @description Why the attempt failed. Null if it succeeded. */
             error: string | null;
         };
         LoggedDeliveryAttempt: {
             number: number;
             at: components["schemas"]["Timestamp"];
             duration_ms: components["schemas"]["DurationMs"];
-            /** @description The status of the answer; null when there was none. */
+            /** @description The status of the response. Null if there was none. */
             status_code: number | null;
-            /** @description Why the attempt failed; null when it succeeded. */
+            /** @description Why the attempt failed. Null if it succeeded. */
             error: string | null;
-            /** @description The first 4 KiB of the body of the answer as text; null when there was none. */
+            /** @description The first 4 KiB of the response body as text. Null if there was none. */
             answer: string | null;
         };
         Delivery: {
@@ -3582,19 +3743,19 @@ export interface components {
             event_id: components["schemas"]["EventId"];
             event: components["schemas"]["EventType"];
             workflow_id: components["schemas"]["WorkflowId"];
-            /** @description The run the event is about; null when it is about a workflow. */
+            /** @description The run the event is about. Null if it is about a workflow. */
             run_id: string | null;
-            /** @description Whether the event did not happen and only tries the webhook out. */
+            /** @description Whether the event is a sample that was sent to test the webhook. */
             sample: boolean;
             status: components["schemas"]["DeliveryStatus"];
-            /** @description How many attempts were made. */
+            /** @description The number of attempts made. */
             attempt_count: number;
-            /** @description The latest attempt; null before the first. */
+            /** @description The latest attempt. Null before the first. */
             last_attempt: components["schemas"]["DeliveryAttempt"] | null;
-            /** @description When the next attempt is made; null when there is none. */
+            /** @description When the next attempt is scheduled. Null if there is none. */
             next_at: components["schemas"]["TimestampOrNull"];
             created_at: components["schemas"]["Timestamp"];
-            /** @description When it was delivered or given up; null while it is pending. */
+            /** @description When it was delivered or abandoned. Null while it is pending. */
             finished_at: components["schemas"]["TimestampOrNull"];
         };
         DeliveryDetail: {
@@ -3604,23 +3765,23 @@ export interface components {
             event_id: components["schemas"]["EventId"];
             event: components["schemas"]["EventType"];
             workflow_id: components["schemas"]["WorkflowId"];
-            /** @description The run the event is about; null when it is about a workflow. */
+            /** @description The run the event is about. Null if it is about a workflow. */
             run_id: string | null;
-            /** @description Whether the event did not happen and only tries the webhook out. */
+            /** @description Whether the event is a sample that was sent to test the webhook. */
             sample: boolean;
             status: components["schemas"]["DeliveryStatus"];
-            /** @description How many attempts were made. */
+            /** @description The number of attempts made. */
             attempt_count: number;
-            /** @description The latest attempt; null before the first. */
+            /** @description The latest attempt. Null before the first. */
             last_attempt: components["schemas"]["DeliveryAttempt"] | null;
-            /** @description When the next attempt is made; null when there is none. */
+            /** @description When the next attempt is scheduled. Null if there is none. */
             next_at: components["schemas"]["TimestampOrNull"];
             created_at: components["schemas"]["Timestamp"];
-            /** @description When it was delivered or given up; null while it is pending. */
+            /** @description When it was delivered or abandoned. Null while it is pending. */
             finished_at: components["schemas"]["TimestampOrNull"];
             /** @description All attempts, oldest first. */
             attempts: components["schemas"]["LoggedDeliveryAttempt"][];
-            /** @description What is sent, byte for byte, but for white space. */
+            /** @description The exact body of the request, apart from white space. */
             body: components["schemas"]["AnyNotification"];
         };
         DeliveryList: {
@@ -3631,12 +3792,12 @@ export interface components {
         Event: {
             id: components["schemas"]["EventId"];
             event: components["schemas"]["EventType"];
-            /** @description When it happened. */
+            /** @description When the event happened. */
             timestamp: components["schemas"]["Timestamp"];
             workflow_id: components["schemas"]["WorkflowId"];
-            /** @description The run the event is about; null when it is about a workflow. */
+            /** @description The run the event is about. Null if it is about a workflow. */
             run_id: string | null;
-            /** @description What it is about, as in the body of the notification. */
+            /** @description The data of the event, as in the body of the notification. */
             data: components["schemas"]["RunStartedData"] | components["schemas"]["RunFinishedData"] | components["schemas"]["RunFailedData"] | components["schemas"]["WorkflowStateData"];
         };
         EventList: {
@@ -3691,9 +3852,9 @@ export interface components {
             } | unknown[] | null;
             /** @description The run whose data is used. */
             run_id?: string;
-            /** @description The path of the step of the run that would see the data, such as `get` or `lines[3].reserve`. */
+            /** @description The path of the step of the run whose view of the data is used, such as `get` or `lines[3].reserve`. */
             step_id?: string;
-            /** @description The workflow whose pins count. */
+            /** @description The workflow whose pins are used. */
             workflow_id?: string;
             expressions?: components["schemas"]["ExpressionTerm"][];
             context?: components["schemas"]["SampleData"];
@@ -3705,7 +3866,7 @@ export interface components {
                 [key: string]: unknown;
             } | unknown[] | null;
         } & (unknown | unknown);
-        /** @description Data to evaluate with, in the place of what the run has. */
+        /** @description Data to evaluate with. It overrides the data of the run. */
         SampleData: {
             trigger?: {
                 type?: string;
@@ -3714,7 +3875,7 @@ export interface components {
                 headers?: components["schemas"]["AnyValue"];
                 query?: components["schemas"]["AnyValue"];
             };
-            /** @description By the id of the step; each stands in the place of the whole step. */
+            /** @description Steps by id. Each replaces the whole step. */
             steps?: {
                 [key: string]: {
                     output?: components["schemas"]["AnyValue"];
@@ -3742,24 +3903,24 @@ export interface components {
             /** @description The run whose data is used. */
             run_id?: string;
             context?: components["schemas"]["SampleData"];
-            /** @description A definition that is not saved. Members that are left out are those that are. */
+            /** @description An unsaved definition. Missing members are taken from the saved definition. */
             definition?: components["schemas"]["WorkflowDefinition"];
             /**
-             * @description Whether pins stand in for steps.
+             * @description Whether pins replace the execution of steps.
              * @default false
              */
             use_pinned?: boolean;
-            /** @description Pins that count in the place of those of the workflow; null takes one away. */
+            /** @description Pins that override those of the workflow. Null removes one. */
             pinned?: {
                 [key: string]: {
                     [key: string]: unknown;
                 } | null;
             };
         };
-        /** @description What came of a step that was tried out. */
+        /** @description The result of a step test. */
         StepTested: {
             status: components["schemas"]["StepStatus"];
-            /** @description What `with` became. Secrets are hidden. */
+            /** @description `with` after its expressions were evaluated. Secrets are redacted. */
             input: {
                 [key: string]: unknown;
             };
@@ -3780,12 +3941,12 @@ export interface components {
                 message: string;
             }[];
             duration_ms: number;
-            /** @description Where the data came from that the step refers to. */
+            /** @description Where the data that the step refers to came from. */
             sources: {
-                /** @description Such as `trigger`, `steps.get`, `item` or `index`. */
+                /** @description The name, such as `trigger`, `steps.get`, `item` or `index`. */
                 name: string;
                 /**
-                 * @description In `context`, by a pin, by the run, or by nobody.
+                 * @description Whether the data came from `context`, a pin, the run, or nowhere.
                  * @enum {string}
                  */
                 source: "given" | "pinned" | "run" | "none";
@@ -3812,9 +3973,9 @@ export interface components {
             error: {
                 code: string;
                 message: string;
-                /** @description Where in the text the problem is, counted from 1. */
+                /** @description The line of the problem, starting at 1. */
                 line: number;
-                /** @description Where in the line, in characters, counted from 1. */
+                /** @description The column of the problem, in characters, starting at 1. */
                 column: number;
                 pointer: components["schemas"]["Pointer"];
             };
@@ -3824,11 +3985,11 @@ export interface components {
         Scopes: string[];
         ApiKeyCreate: {
             name: string;
-            /** @description What the key may do. Duplicates are folded. */
+            /** @description The scopes of the key. Duplicates are removed. */
             scopes: components["schemas"]["ScopeName"][];
             /**
              * Format: date-time
-             * @description When the key stops working, in the future. Never, when null or left out.
+             * @description When the key expires, in the future. Never, if null or omitted.
              */
             expires_at?: string | null;
         };
@@ -3836,13 +3997,13 @@ export interface components {
             id: components["schemas"]["ApiKeyId"];
             name: string;
             scopes: components["schemas"]["Scopes"];
-            /** @description How the value of the key begins, to recognise it by. */
+            /** @description The beginning of the value of the key, to identify it. */
             prefix: string;
             created_at: components["schemas"]["Timestamp"];
             created_by: components["schemas"]["CreatedBy"];
-            /** @description When the key stops working; null for never. */
+            /** @description When the key expires. Null if it never does. */
             expires_at: components["schemas"]["TimestampOrNull"];
-            /** @description When it was last used, to the minute or so; null for never. */
+            /** @description When the key was last used, accurate to about a minute. Null if it never was. */
             last_used_at: components["schemas"]["TimestampOrNull"];
         };
         /** @description A new API key, with its value. */
@@ -3850,15 +4011,15 @@ export interface components {
             id: components["schemas"]["ApiKeyId"];
             name: string;
             scopes: components["schemas"]["Scopes"];
-            /** @description How the value of the key begins, to recognise it by. */
+            /** @description The beginning of the value of the key, to identify it. */
             prefix: string;
             created_at: components["schemas"]["Timestamp"];
             created_by: components["schemas"]["CreatedBy"];
-            /** @description When the key stops working; null for never. */
+            /** @description When the key expires. Null if it never does. */
             expires_at: components["schemas"]["TimestampOrNull"];
-            /** @description When it was last used, to the minute or so; null for never. */
+            /** @description When the key was last used, accurate to about a minute. Null if it never was. */
             last_used_at: components["schemas"]["TimestampOrNull"];
-            /** @description The value of the key. Shown in this answer only. */
+            /** @description The value of the key. Returned only in this response. */
             key: string;
         };
         ApiKeyList: {
@@ -3871,14 +4032,14 @@ export interface components {
         SessionIdentifier: string;
         /** @description The id of an invitation. */
         InvitationIdentifier: string;
-        /** @description An e-mail address. It is kept in lower case, and belongs to one user of an installation. */
+        /** @description An e-mail address. It is stored in lower case and is unique in an installation. */
         Email: string;
-        /** @description At least 10 characters, at most 200 bytes; not the e-mail address. */
+        /** @description At least 10 characters and at most 200 bytes. It must differ from the e-mail address. */
         NewPassword: string;
-        /** @description What stands behind `#token=` in a link. */
+        /** @description The part after `#token=` in a link. */
         LinkTokenText: string;
         /**
-         * @description What a member may do, in scopes: `owner` all, `editor` read, write and execute, `operator` read and execute, `viewer` read.
+         * @description The role of a member, which grants scopes: `owner` all, `editor` read, write and execute, `operator` read and execute, `viewer` read.
          * @enum {string}
          */
         Role: "owner" | "editor" | "operator" | "viewer";
@@ -3889,7 +4050,7 @@ export interface components {
             role: components["schemas"]["Role"];
             /** @description When the person became a member. */
             created_at: components["schemas"]["Timestamp"];
-            /** @description When the person last used the installation, to a few minutes; null for never. */
+            /** @description When the person last used the installation, accurate to a few minutes. Null if they never did. */
             last_seen_at: components["schemas"]["TimestampOrNull"];
         };
         MemberList: {
@@ -3915,7 +4076,7 @@ export interface components {
             created_at: components["schemas"]["Timestamp"];
             created_by: components["schemas"]["CreatedBy"];
             expires_at: components["schemas"]["Timestamp"];
-            /** @description Where the invited person goes. Shown in this answer only. */
+            /** @description The link to send to the invited person. Returned only in this response. */
             link: string;
         };
         InvitationList: {
@@ -3942,16 +4103,16 @@ export interface components {
             };
             email: components["schemas"]["Email"];
             role: components["schemas"]["Role"];
-            /** @description The name of who invited the person; null when it was not a user. */
+            /** @description The name of the user who sent the invitation. Null if it was not a user. */
             invited_by: string | null;
-            /** @description Whether somebody with this address is a user of the installation already. */
+            /** @description Whether this address already belongs to a user of the installation. */
             has_account: boolean;
             expires_at: components["schemas"]["Timestamp"];
         };
         Welcome: {
-            /** @description The installation has no user yet. */
+            /** @description Whether the installation has no user yet. */
             needed: boolean;
-            /** @description People can sign in with an identity provider. */
+            /** @description Whether people can sign in with an identity provider. */
             oidc: boolean;
         };
         OwnerCreate: {
@@ -3981,34 +4142,34 @@ export interface components {
             name: string;
             plan: components["schemas"]["PlanName"];
         };
-        /** @description A workspace of a user. */
+        /** @description A workspace that the user is a member of. */
         Membership: {
             id: components["schemas"]["WorkspaceId"];
             name: string;
             plan: components["schemas"]["PlanName"];
             role: components["schemas"]["Role"];
         };
-        /** @description Who is signed in, and what they may do. */
+        /** @description The signed-in user and their permissions. */
         SignedIn: {
             user: {
                 id: components["schemas"]["UserId"];
                 email: components["schemas"]["Email"];
                 name: string;
-                /** @description False for who has only ever signed in with an identity provider. */
+                /** @description Whether the user has a password. False if they have only ever signed in with an identity provider. */
                 has_password: boolean;
                 created_at: components["schemas"]["Timestamp"];
             };
             role: components["schemas"]["Role"];
             scopes: components["schemas"]["Scopes"];
             workspace: components["schemas"]["OwnWorkspace"];
-            /** @description All workspaces of the user, the oldest membership first. */
+            /** @description All workspaces of the user, oldest membership first. */
             workspaces: components["schemas"]["Membership"][];
-            /** @description Whether the user runs the installation, as an owner of its first workspace. */
+            /** @description Whether the user operates the installation, as an owner of its first workspace. */
             operator: boolean;
             session: {
                 id: components["schemas"]["SessionIdentifier"];
                 created_at: components["schemas"]["Timestamp"];
-                /** @description When it ends if nobody uses it any more. */
+                /** @description When the session ends if it is no longer used. */
                 expires_at: components["schemas"]["Timestamp"];
             };
             /** @description The version of Stepmill. */
@@ -4018,13 +4179,13 @@ export interface components {
             id: components["schemas"]["SessionIdentifier"];
             created_at: components["schemas"]["Timestamp"];
             last_seen_at: components["schemas"]["Timestamp"];
-            /** @description When it ends if nobody uses it any more. */
+            /** @description When the session ends if it is no longer used. */
             expires_at: components["schemas"]["Timestamp"];
-            /** @description Where it began. */
+            /** @description The client address that started the session. */
             address: string;
-            /** @description The browser, as it named itself. */
+            /** @description The user agent of the browser. */
             user_agent: string;
-            /** @description Whether it is the session of the request. */
+            /** @description Whether this is the session of the request. */
             current: boolean;
         };
         SessionList: {
@@ -4033,7 +4194,7 @@ export interface components {
         };
         /** @enum {string} */
         PlanName: "free" | "pro" | "enterprise";
-        /** @description How many requests the workspace may make per minute. */
+        /** @description The maximum number of requests of the workspace per minute. */
         RequestsPerMinute: number;
         WorkspaceCreate: {
             name: string;
@@ -4065,7 +4226,7 @@ export interface components {
             requests_per_minute: components["schemas"]["RequestsPerMinute"];
             created_at: components["schemas"]["Timestamp"];
             updated_at: components["schemas"]["Timestamp"];
-            /** @description The value of an API key of the new workspace with the scope `admin`. Shown in this answer only. */
+            /** @description The value of an API key of the new workspace with the scope `admin`. Returned only in this response. */
             api_key: string;
         };
         WorkspaceList: {
@@ -4080,7 +4241,7 @@ export interface components {
             current: components["schemas"]["UsageCurrent"];
             days: components["schemas"]["UsageDay"][];
         };
-        /** @description What the plan allows. */
+        /** @description The limits of the plan. */
         UsageLimits: {
             request_body_bytes: number;
             payload_bytes: number;
@@ -4088,22 +4249,22 @@ export interface components {
             workflows: number;
             webhooks: number;
             api_keys: number;
-            /** @description Steps that a run executes, rounds of loops included. */
+            /** @description The maximum number of steps of a run, including those in every round of a loop. */
             steps_per_run: number;
-            /** @description The output of one step. */
+            /** @description The maximum size of the output of a step, in bytes. */
             output_bytes: number;
-            /** @description The payload of a run with all inputs and outputs of its steps. */
+            /** @description The maximum size of the payload of a run plus all inputs and outputs of its steps, in bytes. */
             state_bytes: number;
-            /** @description Runs that are executed at a time; those that wait do not count. */
+            /** @description The maximum number of runs executed at a time. Waiting runs do not count. */
             concurrent_runs: number;
-            /** @description Runs that wait to be executed. */
+            /** @description The maximum number of queued runs. */
             queued_runs: number;
             secrets: number;
             variables: number;
-            /** @description The bytes that the values of all variables may have together. */
+            /** @description The maximum total size of the values of all variables, in bytes. */
             variable_bytes: number;
         };
-        /** @description What there is now. */
+        /** @description Current usage. */
         UsageCurrent: {
             workflows: number;
             webhooks: number;
@@ -4131,19 +4292,19 @@ export interface components {
             actor: components["schemas"]["AuditActor"];
             action: string;
             target_type: string;
-            /** @description The id of what was acted on, the name of a secret or variable. */
+            /** @description The id of the object that was acted on, or the name of a secret or variable. */
             target_id: string;
-            /** @description More about the action. Never a secret. */
+            /** @description More about the action. Never contains secrets. */
             details: {
                 [key: string]: unknown;
             };
-            /** @description The request that did it; null when it was not a request. */
+            /** @description The request that made the change. Null if it was not a request. */
             request_id: string | null;
         };
         AuditActor: {
-            /** @description `api_key`: a program. `user`: a person who is signed in. `cli`: the command line. `system`: the service itself. `link`: somebody with the link of a step. */
+            /** @description `api_key`: a program. `user`: a signed-in person. `cli`: the command line. `system`: the service itself. `link`: someone with the link of a step. */
             type: string;
-            /** @description The id of the API key or the user; `callback` for a link of that kind; null for the others. */
+            /** @description The id of the API key or the user; `callback` for a callback link; null for the others. */
             id: string | null;
         };
         AuditEntryList: {
@@ -4151,22 +4312,22 @@ export interface components {
             next_cursor: components["schemas"]["NextCursor"];
         };
         Node: {
-            /** @description Each start of a process is a new node with a new id. */
+            /** @description The id of the node. Each start of a process creates a new node. */
             id: string;
-            /** @description The name of its host, or the one that the operator gave it. */
+            /** @description The name set by the operator. Defaults to the host name. */
             name: string;
-            /** @description The version of Stepmill that it runs. */
+            /** @description The version of Stepmill that the node runs. */
             version: string;
-            /** @description `serve`: answers requests and executes runs. `worker`: executes runs. */
+            /** @description `serve`: handles requests and executes runs. `worker`: executes runs. */
             role: string;
             started_at: components["schemas"]["Timestamp"];
-            /** @description When it was last heard of. */
+            /** @description When the last heartbeat arrived. */
             seen_at: components["schemas"]["Timestamp"];
-            /** @description When it counts as dead unless it is heard of before; null where there is only one node. */
+            /** @description When the node is considered dead unless another heartbeat arrives. Null if there is only one node. */
             expires_at: components["schemas"]["TimestampOrNull"];
-            /** @description How many runs of the workspace it holds. Runs that wait for a time or an answer are held by none. */
+            /** @description The number of runs of the workspace that the node holds. No node holds runs that wait for a time or an answer. */
             runs: number;
-            /** @description Whether it is the one that answers this request. */
+            /** @description Whether this node handled the request. */
             this: boolean;
         };
         NodeList: {
@@ -4203,7 +4364,7 @@ export interface components {
             workflow_name: string;
             status: components["schemas"]["RunStatus"];
             trigger: components["schemas"]["NotificationTrigger"];
-            /** @description Whether the run executes a definition that was not saved. Absent when it does not. */
+            /** @description Whether the run executes an unsaved definition. Absent if it does not. */
             draft?: boolean;
             started_at: components["schemas"]["Timestamp"];
         };
@@ -4213,7 +4374,7 @@ export interface components {
             workflow_name: string;
             status: components["schemas"]["RunStatus"];
             trigger: components["schemas"]["NotificationTrigger"];
-            /** @description Whether the run executes a definition that was not saved. Absent when it does not. */
+            /** @description Whether the run executes an unsaved definition. Absent if it does not. */
             draft?: boolean;
             started_at: components["schemas"]["Timestamp"];
             finished_at: components["schemas"]["Timestamp"];
@@ -4225,14 +4386,14 @@ export interface components {
             workflow_name: string;
             status: components["schemas"]["RunStatus"];
             trigger: components["schemas"]["NotificationTrigger"];
-            /** @description Whether the run executes a definition that was not saved. Absent when it does not. */
+            /** @description Whether the run executes an unsaved definition. Absent if it does not. */
             draft?: boolean;
             started_at: components["schemas"]["Timestamp"];
             finished_at: components["schemas"]["Timestamp"];
             duration_ms: components["schemas"]["DurationMs"];
-            /** @description A sentence that says why the run failed. */
+            /** @description A sentence that explains why the run failed. */
             error: string;
-            /** @description The step that failed the run; null when it was not a step. */
+            /** @description The step that failed the run. Null if the failure was not in a step. */
             failed_step_id: string | null;
         };
         WorkflowStateData: {
@@ -4247,7 +4408,7 @@ export interface components {
             id: components["schemas"]["EventId"];
             /** @constant */
             event: "run.started";
-            /** @description When it happened. */
+            /** @description When the event happened. */
             timestamp: components["schemas"]["Timestamp"];
             data: components["schemas"]["RunStartedData"];
         };
@@ -4255,7 +4416,7 @@ export interface components {
             id: components["schemas"]["EventId"];
             /** @constant */
             event: "run.succeeded";
-            /** @description When it happened. */
+            /** @description When the event happened. */
             timestamp: components["schemas"]["Timestamp"];
             data: components["schemas"]["RunFinishedData"];
         };
@@ -4263,7 +4424,7 @@ export interface components {
             id: components["schemas"]["EventId"];
             /** @constant */
             event: "run.failed";
-            /** @description When it happened. */
+            /** @description When the event happened. */
             timestamp: components["schemas"]["Timestamp"];
             data: components["schemas"]["RunFailedData"];
         };
@@ -4271,7 +4432,7 @@ export interface components {
             id: components["schemas"]["EventId"];
             /** @constant */
             event: "run.cancelled";
-            /** @description When it happened. */
+            /** @description When the event happened. */
             timestamp: components["schemas"]["Timestamp"];
             data: components["schemas"]["RunFinishedData"];
         };
@@ -4279,7 +4440,7 @@ export interface components {
             id: components["schemas"]["EventId"];
             /** @constant */
             event: "workflow.activated";
-            /** @description When it happened. */
+            /** @description When the event happened. */
             timestamp: components["schemas"]["Timestamp"];
             data: components["schemas"]["WorkflowStateData"];
         };
@@ -4287,13 +4448,13 @@ export interface components {
             id: components["schemas"]["EventId"];
             /** @constant */
             event: "workflow.paused";
-            /** @description When it happened. */
+            /** @description When the event happened. */
             timestamp: components["schemas"]["Timestamp"];
             data: components["schemas"]["WorkflowStateData"];
         };
     };
     responses: {
-        /** @description The document is still the one that `If-None-Match` names. */
+        /** @description The document has not changed since the version in `If-None-Match`. */
         NotModified: {
             headers: {
                 ETag: components["headers"]["DocumentETag"];
@@ -4306,7 +4467,7 @@ export interface components {
             };
             content?: never;
         };
-        /** @description A value in the path or the query is not acceptable. */
+        /** @description A value in the path or the query is not valid. */
         InvalidParameter: {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
@@ -4319,7 +4480,7 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
-        /** @description A value in the query is not acceptable, or the cursor does not belong to this list. */
+        /** @description A value in the query is not valid, or the cursor does not belong to this list. */
         InvalidListQuery: {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
@@ -4332,7 +4493,7 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
-        /** @description The body is not well-formed JSON or, where that is taken, YAML, or the request does not fit the operation. */
+        /** @description The body is not well-formed JSON (or YAML, where accepted), or the request does not match the operation. */
         InvalidBody: {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
@@ -4345,7 +4506,7 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
-        /** @description There is no valid API key in the request. */
+        /** @description The request has no valid API key. */
         Unauthorized: {
             headers: {
                 "WWW-Authenticate": components["headers"]["WwwAuthenticate"];
@@ -4359,7 +4520,7 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
-        /** @description The key lacks the scope the operation needs. */
+        /** @description The key lacks the required scope. */
         Forbidden: {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
@@ -4372,7 +4533,7 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
-        /** @description The key lacks the scope the operation needs, or the plan does not allow any more. */
+        /** @description The key lacks the required scope, or a limit of the plan is reached. */
         ForbiddenOrPlanLimit: {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
@@ -4385,7 +4546,7 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
-        /** @description There is no such workflow. */
+        /** @description The workflow does not exist. */
         WorkflowNotFound: {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
@@ -4398,7 +4559,7 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
-        /** @description There is no such workflow, or it has no such version. */
+        /** @description The workflow or the version does not exist. */
         VersionNotFound: {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
@@ -4411,7 +4572,7 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
-        /** @description There is no such workflow, or it has no such trigger. */
+        /** @description The workflow or the trigger does not exist. */
         TriggerNotFound: {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
@@ -4424,7 +4585,7 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
-        /** @description There is no such run. */
+        /** @description The run does not exist. */
         RunNotFound: {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
@@ -4437,7 +4598,7 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
-        /** @description There is no such workflow, it has no such step, or there is no such run. */
+        /** @description The workflow, the step or the run does not exist. */
         DefinedStepNotFound: {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
@@ -4450,7 +4611,7 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
-        /** @description There is no such run, or it has no such step so far. */
+        /** @description The run does not exist, or the step has not started. */
         StepNotFound: {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
@@ -4463,7 +4624,7 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
-        /** @description There is no such webhook. */
+        /** @description The webhook does not exist. */
         WebhookNotFound: {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
@@ -4476,7 +4637,7 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
-        /** @description There is no such delivery. */
+        /** @description The delivery does not exist. */
         DeliveryNotFound: {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
@@ -4489,7 +4650,7 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
-        /** @description There is no such webhook, or the workflow to bind it to does not exist. */
+        /** @description The webhook, or the workflow to bind it to, does not exist. */
         WebhookOrWorkflowNotFound: {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
@@ -4502,7 +4663,7 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
-        /** @description There is no such secret. */
+        /** @description The secret does not exist. */
         SecretNotFound: {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
@@ -4515,7 +4676,7 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
-        /** @description There is no such variable. */
+        /** @description The variable does not exist. */
         VariableNotFound: {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
@@ -4528,7 +4689,7 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
-        /** @description There is no such API key, or it was revoked. */
+        /** @description The API key does not exist or was revoked. */
         ApiKeyNotFound: {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
@@ -4541,7 +4702,7 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
-        /** @description There is no such member. */
+        /** @description The member does not exist. */
         MemberNotFound: {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
@@ -4554,7 +4715,7 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
-        /** @description There is no such invitation, or it is not open any more. */
+        /** @description The invitation does not exist or is no longer open. */
         InvitationNotFound: {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
@@ -4567,7 +4728,7 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
-        /** @description The user has no such session. */
+        /** @description The user has no session with this id. */
         SessionNotFound: {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
@@ -4580,7 +4741,7 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
-        /** @description The link was used, has expired or never was one. */
+        /** @description The link has been used, has expired or is not valid. */
         LinkNotFound: {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
@@ -4619,7 +4780,7 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
-        /** @description Another site made the browser send the request. */
+        /** @description The request was sent by a page of another site. */
         CrossOrigin: {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
@@ -4645,7 +4806,7 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
-        /** @description The person is a member of the workspace already. */
+        /** @description The person is already a member of the workspace. */
         AlreadyMember: {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
@@ -4658,7 +4819,7 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
-        /** @description The person is a member of the workspace already, or a request with the same Idempotency-Key is still being worked on. */
+        /** @description The person is already a member of the workspace, or a request with the same Idempotency-Key is still in progress. */
         AlreadyMemberOrInProgress: {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
@@ -4671,7 +4832,7 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
-        /** @description There is no such workspace, or the key may not see it. */
+        /** @description The workspace does not exist, or the key cannot access it. */
         WorkspaceNotFound: {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
@@ -4684,7 +4845,7 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
-        /** @description There is no such template. */
+        /** @description The template does not exist. */
         TemplateNotFound: {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
@@ -4697,7 +4858,7 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
-        /** @description There is no such action. */
+        /** @description The action does not exist. */
         ActionNotFound: {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
@@ -4710,7 +4871,7 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
-        /** @description A request with the same idempotency key is still being worked on. */
+        /** @description A request with the same idempotency key is still in progress. */
         IdempotencyInProgress: {
             headers: {
                 "Retry-After": components["headers"]["RetryAfterInProgress"];
@@ -4737,7 +4898,7 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
-        /** @description The workflow is paused, as many runs as its settings allow are under way, more than ten runs would stand above this one, or a request with the same idempotency key is still being worked on. */
+        /** @description The workflow is paused, its concurrency limit is reached, the run would have more than ten ancestors, or a request with the same idempotency key is still in progress. */
         StartRefused: {
             headers: {
                 "Retry-After": components["headers"]["RetryAfterInProgress"];
@@ -4751,7 +4912,7 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
-        /** @description The run neither failed nor was cancelled, the workflow is paused, as many runs as its settings allow are under way, or a request with the same idempotency key is still being worked on. */
+        /** @description The run neither failed nor was cancelled, the workflow is paused, its concurrency limit is reached, or a request with the same idempotency key is still in progress. */
         RetryRefused: {
             headers: {
                 "Retry-After": components["headers"]["RetryAfterInProgress"];
@@ -4765,10 +4926,10 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
-        /** @description The hook does not take this method. */
+        /** @description The hook does not accept this method. */
         HookMethod: {
             headers: {
-                /** @description The methods that it takes. */
+                /** @description The methods that the hook accepts. */
                 Allow: string;
                 "X-Request-Id": components["headers"]["RequestId"];
                 "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
@@ -4780,7 +4941,7 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
-        /** @description No run was started; the settings of the workflow or the depth of runs forbid it. */
+        /** @description No run was started because of the concurrency limit of the workflow or the limit on ancestors of a run. */
         HookConflict: {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
@@ -4793,7 +4954,7 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
-        /** @description The run did not come to a good end, or the service failed. */
+        /** @description The run did not succeed, or an internal error occurred. */
         HookFailed: {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
@@ -4806,7 +4967,7 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
-        /** @description There is nothing at this address. */
+        /** @description The address does not exist. */
         NothingHere: {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
@@ -4819,7 +4980,7 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
-        /** @description The step has its answer, or ended in another way. */
+        /** @description The step has already been answered, or ended in another way. */
         StepNotOpen: {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
@@ -4832,7 +4993,7 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
-        /** @description The step does not wait for an answer, or a request with the same idempotency key is still being worked on. */
+        /** @description The step is not waiting for an answer, or a request with the same idempotency key is still in progress. */
         StepNotWaiting: {
             headers: {
                 "Retry-After": components["headers"]["RetryAfterInProgress"];
@@ -4846,7 +5007,7 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
-        /** @description The webhook is disabled, or a request with the same idempotency key is still being worked on. */
+        /** @description The webhook is disabled, or a request with the same idempotency key is still in progress. */
         WebhookDisabled: {
             headers: {
                 "Retry-After": components["headers"]["RetryAfterInProgress"];
@@ -4860,7 +5021,7 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
-        /** @description The run has already finished, or a request with the same idempotency key is still being worked on. */
+        /** @description The run has already finished, or a request with the same idempotency key is still in progress. */
         RunNotRunning: {
             headers: {
                 "Retry-After": components["headers"]["RetryAfterInProgress"];
@@ -4874,7 +5035,7 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
-        /** @description The workflow has changed since the state named in `If-Match`. */
+        /** @description The workflow has changed since the state given in `If-Match`. */
         VersionConflict: {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
@@ -4900,7 +5061,7 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
-        /** @description The body is of a media type the operation does not take, or compressed. */
+        /** @description The operation does not accept the media type of the body, or the body is compressed. */
         UnsupportedMediaType: {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
@@ -4913,7 +5074,7 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
-        /** @description The definition has problems; `details` lists all of them. */
+        /** @description The definition has problems. `details` lists all of them. */
         WorkflowInvalid: {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
@@ -4926,7 +5087,7 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
-        /** @description The definition is no longer acceptable, or the idempotency key was used with another body. */
+        /** @description The definition has problems, all listed in `details`, or the idempotency key was used with a different body. */
         WorkflowInvalidOrKeyReused: {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
@@ -4939,7 +5100,7 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
-        /** @description The URL points at an address webhooks may not reach. */
+        /** @description The URL points to an address that webhooks are not allowed to reach. */
         WebhookUrlNotAllowed: {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
@@ -4952,7 +5113,7 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
-        /** @description The URL points at an address webhooks may not reach, or the idempotency key was used with another body. */
+        /** @description The URL points to an address that webhooks are not allowed to reach, or the idempotency key was used with a different body. */
         WebhookUrlNotAllowedOrKeyReused: {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
@@ -4965,7 +5126,7 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
-        /** @description The idempotency key was used before with another body. */
+        /** @description The idempotency key was already used with a different body. */
         IdempotencyKeyReused: {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
@@ -4978,7 +5139,7 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
-        /** @description The requests of this minute are used up. */
+        /** @description The request limit for this minute is reached. */
         RateLimited: {
             headers: {
                 "Retry-After": components["headers"]["RetryAfter"];
@@ -4992,7 +5153,7 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
-        /** @description The requests of this minute are used up, or the workspace has as many streams open as it may have. */
+        /** @description The request limit for this minute or the limit on open streams of the workspace is reached. */
         RateLimitedOrTooManyStreams: {
             headers: {
                 "Retry-After": components["headers"]["RetryAfter"];
@@ -5006,7 +5167,7 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
-        /** @description The requests of this minute are used up, or as many runs as the plan allows wait to be executed. */
+        /** @description The request limit for this minute or the limit on queued runs is reached. */
         RateLimitedOrQueueFull: {
             headers: {
                 "Retry-After": components["headers"]["RetryAfter"];
@@ -5020,7 +5181,7 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
-        /** @description The service failed to handle the request. */
+        /** @description An internal error occurred. */
         InternalError: {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
@@ -5033,7 +5194,7 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
-        /** @description The service cannot answer just now. */
+        /** @description The service is temporarily unavailable. */
         Unavailable: {
             headers: {
                 "Retry-After": components["headers"]["RetryAfter"];
@@ -5047,7 +5208,7 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
-        /** @description The service cannot answer just now, or its database takes no writes. */
+        /** @description The service is temporarily unavailable, or its database is read-only. */
         UnavailableOrReadOnly: {
             headers: {
                 "Retry-After": components["headers"]["RetryAfter"];
@@ -5061,7 +5222,7 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
-        /** @description The service is not ready; the message says why. */
+        /** @description The service is not ready. The message gives the reason. */
         NotReady: {
             headers: {
                 "Retry-After": components["headers"]["RetryAfter"];
@@ -5095,14 +5256,14 @@ export interface components {
             };
             content?: never;
         };
-        /** @description The endpoint does not want notifications any more. The webhook is disabled at once. */
+        /** @description The endpoint no longer accepts notifications. The webhook is disabled immediately. */
         NotificationGone: {
             headers: {
                 [name: string]: unknown;
             };
             content?: never;
         };
-        /** @description Everything else is a failure, redirects and time-outs included, and the notification is tried again. */
+        /** @description Any other response is a failure, including redirects and timeouts, and the notification is retried. */
         NotificationFailed: {
             headers: {
                 [name: string]: unknown;
@@ -5112,12 +5273,12 @@ export interface components {
     };
     parameters: {
         /**
-         * @description What lets the caller in. It cannot be guessed, and can be changed.
+         * @description The credential of the caller. It cannot be guessed and can be rotated.
          * @example 6mLI3L2v8FDQ6vxoFaHGDS4HO58wUpYKUErn
          */
         HookToken: string;
         /**
-         * @description What lets the caller in. It cannot be guessed and is good for one step of one run.
+         * @description The credential of the caller. It cannot be guessed and is valid for one step of one run.
          * @example p01m7f9hb3mevr88y42wdngtn4vaLpWTxNwk5UfLi1swKm3Zz0qJ8e4YXBwcm92ZQ
          */
         LinkToken: string;
@@ -5127,7 +5288,7 @@ export interface components {
          */
         WorkflowId: string;
         /**
-         * @description The id of a step of the workflow, also of one inside a loop.
+         * @description The id of a step of the workflow. It may be inside a loop.
          * @example greet
          */
         DefinedStepId: string;
@@ -5137,7 +5298,7 @@ export interface components {
          */
         RunsWorkflowId: string;
         /**
-         * @description The number of the version. Anything but a positive integer is 400.
+         * @description The number of the version. Anything but a positive integer returns 400.
          * @example 2
          */
         VersionNumber: number;
@@ -5167,12 +5328,12 @@ export interface components {
          */
         DeliveryId: string;
         /**
-         * @description The name of the secret. To be made it must match `^[a-zA-Z_][a-zA-Z0-9_]{0,62}$`; its case counts.
+         * @description The name of the secret. A new name must match `^[a-zA-Z_][a-zA-Z0-9_]{0,62}$`. Names are case-sensitive.
          * @example shop_token
          */
         SecretName: string;
         /**
-         * @description The name of the variable. To be made it must match `^[a-zA-Z_][a-zA-Z0-9_]{0,62}$`; its case counts.
+         * @description The name of the variable. A new name must match `^[a-zA-Z_][a-zA-Z0-9_]{0,62}$`. Names are case-sensitive.
          * @example region
          */
         VariableName: string;
@@ -5182,7 +5343,7 @@ export interface components {
          */
         ApiKeyId: string;
         /**
-         * @description The id of the member, which is that of the user.
+         * @description The id of the member, which is the id of the user.
          * @example usr_01m7fhvm96e1a9mdbwb15q0y3v
          */
         MemberId: string;
@@ -5206,47 +5367,47 @@ export interface components {
          * @example data.set
          */
         ActionName: string;
-        /** @description An `ETag` of the document (or several, or `*`). When it is still that one, the answer is 304 without a body. */
+        /** @description An `ETag` of the document (or several, or `*`). If it still matches, the response is 304 without a body. */
         IfNoneMatch: string;
         /**
-         * @description How many items to return at most.
+         * @description The maximum number of items to return.
          * @example 50
          */
         Limit: number;
-        /** @description The `next_cursor` of the previous page. Left out for the first page. */
+        /** @description The `next_cursor` of the previous page. Omit it for the first page. */
         Cursor: string;
         /**
          * @description Any text that is unique to this request, such as a random UUID. Repeating the request with the same key within
-         *     24 hours has no further effect and is answered with the saved answer.
+         *     24 hours has no further effect and returns the saved response.
          * @example 5f0c9a52-7c0e-4d8e-9a52-0d6a4a0a3a57
          */
         IdempotencyKey: string;
         /**
-         * @description An `ETag` of the workflow (or several, separated by commas, or `*`). The request is refused with 412
+         * @description An `ETag` of the workflow (or several, separated by commas, or `*`). The request is rejected with 412
          *     `version_conflict` unless the workflow is still in that state.
          * @example "2-8c1f0a6b"
          */
         IfMatch: string;
         /**
-         * @description `wait=N` holds the answer back for up to N seconds, at most 60, until the run has finished.
+         * @description `wait=N` delays the response for up to N seconds, at most 60, until the run has finished.
          * @example wait=30
          */
         Prefer: string;
         /**
-         * @description How many runs stand above the run that had this one started, as Stepmill said it in the header of the same name.
-         *     The new run stands one lower. Above ten it is refused.
+         * @description The number of ancestors of the run that caused this request, as received from Stepmill in the header of the same
+         *     name. The new run has one more. More than ten are rejected.
          * @example 0
          */
         Depth: number;
         /**
-         * @description How many runs stand above the run. A receiver that starts a run because of this notification sends the header
+         * @description The number of ancestors of the run. A receiver that starts a run because of this notification sends the header
          *     with its request.
          * @example 0
          */
         ServiceDepth: number;
         /**
-         * @description `sha256=` and the lowercase hexadecimal HMAC-SHA256 of the raw body, keyed with the whole signing secret as
-         *     text, `whsec_` included.
+         * @description `sha256=` followed by the lowercase hexadecimal HMAC-SHA256 of the raw body, keyed with the whole signing secret
+         *     as text, including `whsec_`.
          * @example sha256=1198868192cff380b092b06185c3b04d41b99c17a608fe8c6d04a61868f72bab
          */
         ServiceSignature: string;
@@ -5261,24 +5422,24 @@ export interface components {
          */
         ServiceDelivery: string;
         /**
-         * @description The id of the event, as in the body; the same on every attempt. Use it to drop duplicates.
+         * @description The id of the event, as in the body; the same on every attempt. Use it to discard duplicates.
          * @example evt_01m7f9hc94ee9ag9yxnpgq1csr
          */
         StandardWebhookId: string;
         /**
-         * @description When this attempt was sent, in Unix seconds. Reject requests that are too old to keep replays out.
+         * @description When this attempt was sent, in Unix seconds. Reject old requests to prevent replays.
          * @example 1794735910
          */
         StandardWebhookTimestamp: number;
         /**
-         * @description One or more signatures separated by spaces, each `v1,` and the base64 of the HMAC-SHA256 of
-         *     `<webhook-id>.<webhook-timestamp>.<raw body>`, keyed with the bytes that the part of the signing secret after
-         *     `whsec_` encodes in base64. One match is enough.
+         * @description One or more signatures separated by spaces. Each is `v1,` followed by the base64 HMAC-SHA256 of
+         *     `<webhook-id>.<webhook-timestamp>.<raw body>`, keyed with the base64-decoded part of the signing secret after
+         *     `whsec_`. One match is enough.
          * @example v1,P/+pITft8KHurjkx2zFMX3MMKBa9Xc1fx+9pEQQNNrs=
          */
         StandardWebhookSignature: string;
         /**
-         * @description `Stepmill/` and the version of the installation.
+         * @description `Stepmill/` followed by the version of the installation.
          * @example Stepmill/1.0.0
          */
         UserAgent: string;
@@ -5286,7 +5447,7 @@ export interface components {
     requestBodies: never;
     headers: {
         /**
-         * @description Identifies the request in the logs of the service. Quote it when you report a problem.
+         * @description Identifies the request in the logs of the service. Include it when you report a problem.
          * @example req_01m7fcp3qae35rw9hmckwyqppc
          */
         RequestId: string;
@@ -5306,62 +5467,62 @@ export interface components {
          */
         RateLimitReset: number;
         /**
-         * @description How many seconds to wait before trying again.
+         * @description The number of seconds to wait before trying again.
          * @example 12
          */
         RetryAfter: number;
         /**
-         * @description How many seconds to wait before trying again; present with `idempotency_in_progress`.
+         * @description The number of seconds to wait before trying again. Present with `idempotency_in_progress`.
          * @example 1
          */
         RetryAfterInProgress: number;
         /**
-         * @description Identifies this state of the workflow, for `If-Match`. Opaque; it changes with every change.
+         * @description Identifies this state of the workflow, for `If-Match`. Opaque; changes with every change to the workflow.
          * @example "2-8c1f0a6b"
          */
         ETag: string;
         /**
-         * @description Identifies this text of the document, for `If-None-Match`.
+         * @description Identifies this revision of the document, for `If-None-Match`.
          * @example "5f0c9a527c0e4d8e9a520d6a4a0a3a57"
          */
         DocumentETag: string;
         /**
-         * @description The document may be kept, and is to be asked for again with `If-None-Match` before it is used.
+         * @description The document may be cached but must be revalidated with `If-None-Match` before use.
          * @example no-cache
          */
         CacheControl: "no-cache";
         /**
-         * @description The form of the answer follows the `Accept` header.
+         * @description The format of the response depends on the `Accept` header.
          * @example Accept
          */
         VaryAccept: "Accept";
         /**
-         * @description The path of what was created.
+         * @description The path of the created object.
          * @example /v1/runs/run_01m7f9hb3mevr88y42wdngtn4v
          */
         Location: string;
         /**
-         * @description Present, and `true`, when this is the saved answer to an earlier request with the same key.
+         * @description Present, and `true`, if this is the saved response to an earlier request with the same key.
          * @example true
          */
         IdempotentReplayed: "true";
         /**
-         * @description Present when `Prefer` asked for a wait; the wait that was applied.
+         * @description The wait that was applied. Present if `Prefer` asked for a wait.
          * @example wait=30
          */
         PreferenceApplied: string;
         /**
-         * @description Where the browser goes.
+         * @description The address that the browser is redirected to.
          * @example https://stepmill.example.com/runs
          */
         Redirect: string;
         /**
-         * @description Gives the browser the cookie of its session, or takes it away.
+         * @description Sets or clears the session cookie.
          * @example __Host-stepmill=EXAMPLEexampleEXAMPLEexampleEXAMPLEexample000; Path=/; Max-Age=7776000; HttpOnly; Secure; SameSite=Lax
          */
         SetCookie: string;
         /**
-         * @description How to authenticate.
+         * @description The authentication scheme.
          * @example Bearer
          */
         WwwAuthenticate: string;
@@ -5374,21 +5535,27 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description Only workflows in this state.
+                 * @description Returns only workflows in this state.
                  * @example active
                  */
                 state?: components["schemas"]["WorkflowState"];
                 /**
-                 * @description `activity` gives each item an `activity`: its triggers, its latest runs, and when it runs next by itself.
+                 * @description Returns only workflows whose name or description contains all of these words, or whose id begins with this text. Words are matched as in `GET /v1/search`.
+                 * @example greet customer
+                 */
+                text?: string;
+                /**
+                 * @description `activity` adds an `activity` object to each item: its triggers, its latest runs, and when it next runs
+                 *     automatically.
                  * @example activity
                  */
                 include?: "activity";
                 /**
-                 * @description How many items to return at most.
+                 * @description The maximum number of items to return.
                  * @example 50
                  */
                 limit?: components["parameters"]["Limit"];
-                /** @description The `next_cursor` of the previous page. Left out for the first page. */
+                /** @description The `next_cursor` of the previous page. Omit it for the first page. */
                 cursor?: components["parameters"]["Cursor"];
             };
             header?: never;
@@ -5397,7 +5564,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description One page of workflows. */
+            /** @description A page of workflows. */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -5445,7 +5612,7 @@ export interface operations {
             header?: {
                 /**
                  * @description Any text that is unique to this request, such as a random UUID. Repeating the request with the same key within
-                 *     24 hours has no further effect and is answered with the saved answer.
+                 *     24 hours has no further effect and returns the saved response.
                  * @example 5f0c9a52-7c0e-4d8e-9a52-0d6a4a0a3a57
                  */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
@@ -5488,6 +5655,62 @@ export interface operations {
             413: components["responses"]["PayloadTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             422: components["responses"]["IdempotencyKeyReused"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["UnavailableOrReadOnly"];
+            507: components["responses"]["StorageFull"];
+        };
+    };
+    importWorkflow: {
+        parameters: {
+            query?: {
+                /**
+                 * @description The name of the workflow if the body has none, such as the name of the file.
+                 * @example Greet a customer
+                 */
+                name?: string;
+            };
+            header?: {
+                /**
+                 * @description Any text that is unique to this request, such as a random UUID. Repeating the request with the same key within
+                 *     24 hours has no further effect and returns the saved response.
+                 * @example 5f0c9a52-7c0e-4d8e-9a52-0d6a4a0a3a57
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["WorkflowImport"];
+                "application/yaml": components["schemas"]["WorkflowImport"];
+            };
+        };
+        responses: {
+            /** @description The new workflow. */
+            201: {
+                headers: {
+                    Location: components["headers"]["Location"];
+                    ETag: components["headers"]["ETag"];
+                    "Idempotent-Replayed": components["headers"]["IdempotentReplayed"];
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Workflow"];
+                };
+            };
+            400: components["responses"]["InvalidBody"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["ForbiddenOrPlanLimit"];
+            409: components["responses"]["IdempotencyInProgress"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["WorkflowInvalidOrKeyReused"];
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
             503: components["responses"]["UnavailableOrReadOnly"];
@@ -5539,7 +5762,7 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description An `ETag` of the workflow (or several, separated by commas, or `*`). The request is refused with 412
+                 * @description An `ETag` of the workflow (or several, separated by commas, or `*`). The request is rejected with 412
                  *     `version_conflict` unless the workflow is still in that state.
                  * @example "2-8c1f0a6b"
                  */
@@ -5556,7 +5779,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The workflow is gone. */
+            /** @description The workflow was deleted. */
             204: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -5586,7 +5809,7 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description An `ETag` of the workflow (or several, separated by commas, or `*`). The request is refused with 412
+                 * @description An `ETag` of the workflow (or several, separated by commas, or `*`). The request is rejected with 412
                  *     `version_conflict` unless the workflow is still in that state.
                  * @example "2-8c1f0a6b"
                  */
@@ -5609,7 +5832,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The workflow after the change. */
+            /** @description The updated workflow. */
             200: {
                 headers: {
                     ETag: components["headers"]["ETag"];
@@ -5643,7 +5866,7 @@ export interface operations {
             header?: {
                 /**
                  * @description Any text that is unique to this request, such as a random UUID. Repeating the request with the same key within
-                 *     24 hours has no further effect and is answered with the saved answer.
+                 *     24 hours has no further effect and returns the saved response.
                  * @example 5f0c9a52-7c0e-4d8e-9a52-0d6a4a0a3a57
                  */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
@@ -5704,7 +5927,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description What was found. */
+            /** @description The result of the validation. */
             200: {
                 headers: {
                     "Idempotent-Replayed": components["headers"]["IdempotentReplayed"];
@@ -5736,11 +5959,11 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description How many items to return at most.
+                 * @description The maximum number of items to return.
                  * @example 50
                  */
                 limit?: components["parameters"]["Limit"];
-                /** @description The `next_cursor` of the previous page. Left out for the first page. */
+                /** @description The `next_cursor` of the previous page. Omit it for the first page. */
                 cursor?: components["parameters"]["Cursor"];
             };
             header?: never;
@@ -5755,7 +5978,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description One page of versions. */
+            /** @description A page of versions. */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -5805,7 +6028,7 @@ export interface operations {
                  */
                 id: components["parameters"]["WorkflowId"];
                 /**
-                 * @description The number of the version. Anything but a positive integer is 400.
+                 * @description The number of the version. Anything but a positive integer returns 400.
                  * @example 2
                  */
                 n: components["parameters"]["VersionNumber"];
@@ -5892,7 +6115,7 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description The number of the version to compare with, the current one unless given.
+                 * @description The number of the version to compare with. Defaults to the current version.
                  * @example 3
                  */
                 to?: number;
@@ -5905,7 +6128,7 @@ export interface operations {
                  */
                 id: components["parameters"]["WorkflowId"];
                 /**
-                 * @description The number of the version. Anything but a positive integer is 400.
+                 * @description The number of the version. Anything but a positive integer returns 400.
                  * @example 2
                  */
                 n: components["parameters"]["VersionNumber"];
@@ -5914,7 +6137,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description What differs. */
+            /** @description The differences. */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -6060,12 +6283,12 @@ export interface operations {
             header?: {
                 /**
                  * @description Any text that is unique to this request, such as a random UUID. Repeating the request with the same key within
-                 *     24 hours has no further effect and is answered with the saved answer.
+                 *     24 hours has no further effect and returns the saved response.
                  * @example 5f0c9a52-7c0e-4d8e-9a52-0d6a4a0a3a57
                  */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
                 /**
-                 * @description An `ETag` of the workflow (or several, separated by commas, or `*`). The request is refused with 412
+                 * @description An `ETag` of the workflow (or several, separated by commas, or `*`). The request is rejected with 412
                  *     `version_conflict` unless the workflow is still in that state.
                  * @example "2-8c1f0a6b"
                  */
@@ -6078,7 +6301,7 @@ export interface operations {
                  */
                 id: components["parameters"]["WorkflowId"];
                 /**
-                 * @description The number of the version. Anything but a positive integer is 400.
+                 * @description The number of the version. Anything but a positive integer returns 400.
                  * @example 2
                  */
                 n: components["parameters"]["VersionNumber"];
@@ -6121,11 +6344,11 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description How many items to return at most.
+                 * @description The maximum number of items to return.
                  * @example 50
                  */
                 limit?: components["parameters"]["Limit"];
-                /** @description The `next_cursor` of the previous page. Left out for the first page. */
+                /** @description The `next_cursor` of the previous page. Omit it for the first page. */
                 cursor?: components["parameters"]["Cursor"];
             };
             header?: never;
@@ -6140,7 +6363,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description One page of triggers. */
+            /** @description A page of triggers. */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -6164,7 +6387,7 @@ export interface operations {
                      *           "not_fired": {
                      *             "at": "2026-11-14T02:00:03.413Z",
                      *             "code": "concurrency_limit",
-                     *             "message": "1 of 1 runs of the workflow are under way, and its settings refuse another one."
+                     *             "message": "The concurrency limit of 1 is reached."
                      *           },
                      *           "url": null
                      *         }
@@ -6190,7 +6413,7 @@ export interface operations {
             header?: {
                 /**
                  * @description Any text that is unique to this request, such as a random UUID. Repeating the request with the same key within
-                 *     24 hours has no further effect and is answered with the saved answer.
+                 *     24 hours has no further effect and returns the saved response.
                  * @example 5f0c9a52-7c0e-4d8e-9a52-0d6a4a0a3a57
                  */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
@@ -6256,11 +6479,11 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description How many items to return at most.
+                 * @description The maximum number of items to return.
                  * @example 50
                  */
                 limit?: components["parameters"]["Limit"];
-                /** @description The `next_cursor` of the previous page. Left out for the first page. */
+                /** @description The `next_cursor` of the previous page. Omit it for the first page. */
                 cursor?: components["parameters"]["Cursor"];
             };
             header?: never;
@@ -6280,7 +6503,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description One page of calls. */
+            /** @description A page of calls. */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -6331,12 +6554,12 @@ export interface operations {
             header?: {
                 /**
                  * @description Any text that is unique to this request, such as a random UUID. Repeating the request with the same key within
-                 *     24 hours has no further effect and is answered with the saved answer.
+                 *     24 hours has no further effect and returns the saved response.
                  * @example 5f0c9a52-7c0e-4d8e-9a52-0d6a4a0a3a57
                  */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
                 /**
-                 * @description `wait=N` holds the answer back for up to N seconds, at most 60, until the run has finished.
+                 * @description `wait=N` delays the response for up to N seconds, at most 60, until the run has finished.
                  * @example wait=30
                  */
                 Prefer?: components["parameters"]["Prefer"];
@@ -6385,7 +6608,7 @@ export interface operations {
                     "application/json": components["schemas"]["Run"];
                 };
             };
-            /** @description The run has started. */
+            /** @description The run was started. */
             201: {
                 headers: {
                     Location: components["headers"]["Location"];
@@ -6421,7 +6644,7 @@ export interface operations {
             header?: {
                 /**
                  * @description Any text that is unique to this request, such as a random UUID. Repeating the request with the same key within
-                 *     24 hours has no further effect and is answered with the saved answer.
+                 *     24 hours has no further effect and returns the saved response.
                  * @example 5f0c9a52-7c0e-4d8e-9a52-0d6a4a0a3a57
                  */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
@@ -6433,7 +6656,7 @@ export interface operations {
                  */
                 id: components["parameters"]["WorkflowId"];
                 /**
-                 * @description The id of a step of the workflow, also of one inside a loop.
+                 * @description The id of a step of the workflow. It may be inside a loop.
                  * @example greet
                  */
                 step_id: components["parameters"]["DefinedStepId"];
@@ -6457,7 +6680,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description What came of it. */
+            /** @description The result of the test. */
             200: {
                 headers: {
                     "Idempotent-Replayed": components["headers"]["IdempotentReplayed"];
@@ -6512,16 +6735,21 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description Only runs with this status.
+                 * @description Returns only runs with this status.
                  * @example failed
                  */
                 status?: components["schemas"]["RunStatus"];
                 /**
-                 * @description How many items to return at most.
+                 * @description `true` returns only `running` runs that wait for a time, an answer, another run, their next attempt or a free slot. `false` returns only runs that do not wait, including finished ones. A run waits if its `waiting_for` is not null.
+                 * @example true
+                 */
+                waiting?: boolean;
+                /**
+                 * @description The maximum number of items to return.
                  * @example 50
                  */
                 limit?: components["parameters"]["Limit"];
-                /** @description The `next_cursor` of the previous page. Left out for the first page. */
+                /** @description The `next_cursor` of the previous page. Omit it for the first page. */
                 cursor?: components["parameters"]["Cursor"];
             };
             header?: never;
@@ -6536,7 +6764,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description One page of runs. */
+            /** @description A page of runs. */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -6587,18 +6815,18 @@ export interface operations {
             header?: {
                 /**
                  * @description Any text that is unique to this request, such as a random UUID. Repeating the request with the same key within
-                 *     24 hours has no further effect and is answered with the saved answer.
+                 *     24 hours has no further effect and returns the saved response.
                  * @example 5f0c9a52-7c0e-4d8e-9a52-0d6a4a0a3a57
                  */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
                 /**
-                 * @description `wait=N` holds the answer back for up to N seconds, at most 60, until the run has finished.
+                 * @description `wait=N` delays the response for up to N seconds, at most 60, until the run has finished.
                  * @example wait=30
                  */
                 Prefer?: components["parameters"]["Prefer"];
                 /**
-                 * @description How many runs stand above the run that had this one started, as Stepmill said it in the header of the same name.
-                 *     The new run stands one lower. Above ten it is refused.
+                 * @description The number of ancestors of the run that caused this request, as received from Stepmill in the header of the same
+                 *     name. The new run has one more. More than ten are rejected.
                  * @example 0
                  */
                 "X-Service-Depth"?: components["parameters"]["Depth"];
@@ -6639,7 +6867,7 @@ export interface operations {
                     "application/json": components["schemas"]["Run"];
                 };
             };
-            /** @description The run has started. */
+            /** @description The run was started. */
             201: {
                 headers: {
                     Location: components["headers"]["Location"];
@@ -6673,41 +6901,46 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description Only runs with this status.
+                 * @description Returns only runs with this status.
                  * @example failed
                  */
                 status?: components["schemas"]["RunStatus"];
                 /**
-                 * @description Only runs of this workflow. An id that nothing has is 404 `workflow_not_found`.
+                 * @description Returns only runs of this workflow. An unknown id returns 404 `workflow_not_found`.
                  * @example wf_01m7f8njhve3pt0yekqqme4qcm
                  */
                 workflow_id?: string;
                 /**
-                 * @description Only runs that were started by a trigger of this type.
+                 * @description Returns only runs that were started by a trigger of this type.
                  * @example manual
                  */
                 trigger?: string;
                 /**
-                 * @description Only runs that started at this time or later, to the millisecond.
+                 * @description Returns only runs that started at or after this time, to the millisecond.
                  * @example 2026-11-15T00:00:00Z
                  */
                 started_after?: string;
                 /**
-                 * @description Only runs that started before this time, to the millisecond.
+                 * @description Returns only runs that started before this time, to the millisecond.
                  * @example 2026-11-16T00:00:00Z
                  */
                 started_before?: string;
                 /**
-                 * @description Only runs whose id begins with this text, runs of workflows whose name does, in upper or lower case, and runs whose error has a code that begins with it or a message that contains it.
+                 * @description Returns only runs whose id, workflow name or error code begins with this text, or whose error message contains it. Workflow names match regardless of case.
                  * @example timed_out
                  */
                 text?: string;
                 /**
-                 * @description How many items to return at most.
+                 * @description `true` returns only `running` runs that wait for a time, an answer, another run, their next attempt or a free slot. `false` returns only runs that do not wait, including finished ones. A run waits if its `waiting_for` is not null.
+                 * @example true
+                 */
+                waiting?: boolean;
+                /**
+                 * @description The maximum number of items to return.
                  * @example 50
                  */
                 limit?: components["parameters"]["Limit"];
-                /** @description The `next_cursor` of the previous page. Left out for the first page. */
+                /** @description The `next_cursor` of the previous page. Omit it for the first page. */
                 cursor?: components["parameters"]["Cursor"];
             };
             header?: never;
@@ -6716,7 +6949,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description One page of runs. */
+            /** @description A page of runs. */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -6742,7 +6975,13 @@ export interface operations {
                      *           "error": {
                      *             "code": "timed_out",
                      *             "message": "Step \"Send it\" failed: the server took longer than 30s"
-                     *           }
+                     *           },
+                     *           "started_by": {
+                     *             "type": "api_key",
+                     *             "id": "key_01m7f8ma3yfgy9swj5s5smzsk5",
+                     *             "name": "CI"
+                     *           },
+                     *           "waiting_for": null
                      *         }
                      *       ],
                      *       "next_cursor": null
@@ -6802,7 +7041,7 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description The last `id` that an earlier stream of this run has sent.
+                 * @description The last `id` that an earlier stream of this run sent.
                  * @example 7
                  */
                 "Last-Event-ID"?: string;
@@ -6832,7 +7071,7 @@ export interface operations {
                      * @example retry: 2000
                      *
                      *     event: run
-                     *     data: {"id":"run_01m7f9hb3mevr88y42wdngtn4v","workflow_id":"wf_01m7f8njhve3pt0yekqqme4qcm","workflow_version":2,"status":"running","trigger":{"type":"manual","id":null},"started_at":"2026-11-15T09:45:10.004Z","finished_at":null,"duration_ms":3,"error":null,"waiting_for":null,"retry_of":null,"parent":null}
+                     *     data: {"id":"run_01m7f9hb3mevr88y42wdngtn4v","workflow_id":"wf_01m7f8njhve3pt0yekqqme4qcm","workflow_version":2,"status":"running","trigger":{"type":"manual","id":null},"started_at":"2026-11-15T09:45:10.004Z","finished_at":null,"duration_ms":3,"error":null,"waiting_for":null,"retry_of":null,"parent":null,"draft":false,"started_by":{"type":"api_key","id":"key_01m7f8ma3yfgy9swj5s5smzsk5","name":"CI"}}
                      *
                      *     event: step
                      *     id: 1
@@ -6847,7 +7086,7 @@ export interface operations {
                      *     data: {"step_id":"check","name":"Check the stock","type":"http.request","status":"succeeded","attempt":1,"started_at":"2026-11-15T09:45:10.006Z","finished_at":"2026-11-15T09:45:10.015Z","duration_ms":9,"error":null,"reason":null,"attempts":[{"attempt":1,"status":"succeeded","started_at":"2026-11-15T09:45:10.006Z","finished_at":"2026-11-15T09:45:10.015Z","duration_ms":9,"error":null}]}
                      *
                      *     event: run
-                     *     data: {"id":"run_01m7f9hb3mevr88y42wdngtn4v","workflow_id":"wf_01m7f8njhve3pt0yekqqme4qcm","workflow_version":2,"status":"succeeded","trigger":{"type":"manual","id":null},"started_at":"2026-11-15T09:45:10.004Z","finished_at":"2026-11-15T09:45:10.015Z","duration_ms":11,"error":null,"waiting_for":null,"retry_of":null,"parent":null}
+                     *     data: {"id":"run_01m7f9hb3mevr88y42wdngtn4v","workflow_id":"wf_01m7f8njhve3pt0yekqqme4qcm","workflow_version":2,"status":"succeeded","trigger":{"type":"manual","id":null},"started_at":"2026-11-15T09:45:10.004Z","finished_at":"2026-11-15T09:45:10.015Z","duration_ms":11,"error":null,"waiting_for":null,"retry_of":null,"parent":null,"draft":false,"started_by":{"type":"api_key","id":"key_01m7f8ma3yfgy9swj5s5smzsk5","name":"CI"}}
                      *
                      *     event: end
                      *     id: end
@@ -6856,7 +7095,7 @@ export interface operations {
                     "text/event-stream": string;
                 };
             };
-            /** @description The end of the run was told already. */
+            /** @description The end of the run was already sent. */
             204: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -6882,7 +7121,7 @@ export interface operations {
             header?: {
                 /**
                  * @description Any text that is unique to this request, such as a random UUID. Repeating the request with the same key within
-                 *     24 hours has no further effect and is answered with the saved answer.
+                 *     24 hours has no further effect and returns the saved response.
                  * @example 5f0c9a52-7c0e-4d8e-9a52-0d6a4a0a3a57
                  */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
@@ -6930,21 +7169,21 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description Only steps with this status.
+                 * @description Returns only steps with this status.
                  * @example failed
                  */
                 status?: components["schemas"]["StepStatus"];
                 /**
-                 * @description Only the steps in the rounds of this block, named by its `step_id`, and not those of blocks inside it: `lines` leaves `lines[3].reserve`, `lines[3].parts` leaves `lines[3].parts[0].pick`.
+                 * @description Returns only the steps in the rounds of this block, given by its `step_id`, without the steps of nested blocks: `lines` returns `lines[3].reserve`, and `lines[3].parts` returns `lines[3].parts[0].pick`.
                  * @example lines
                  */
                 block?: string;
                 /**
-                 * @description How many items to return at most.
+                 * @description The maximum number of items to return.
                  * @example 50
                  */
                 limit?: components["parameters"]["Limit"];
-                /** @description The `next_cursor` of the previous page. Left out for the first page. */
+                /** @description The `next_cursor` of the previous page. Omit it for the first page. */
                 cursor?: components["parameters"]["Cursor"];
             };
             header?: never;
@@ -6959,7 +7198,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description One page of steps. */
+            /** @description A page of steps. */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -7085,12 +7324,12 @@ export interface operations {
             header?: {
                 /**
                  * @description Any text that is unique to this request, such as a random UUID. Repeating the request with the same key within
-                 *     24 hours has no further effect and is answered with the saved answer.
+                 *     24 hours has no further effect and returns the saved response.
                  * @example 5f0c9a52-7c0e-4d8e-9a52-0d6a4a0a3a57
                  */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
                 /**
-                 * @description `wait=N` holds the answer back for up to N seconds, at most 60, until the run has finished.
+                 * @description `wait=N` delays the response for up to N seconds, at most 60, until the run has finished.
                  * @example wait=30
                  */
                 Prefer?: components["parameters"]["Prefer"];
@@ -7104,7 +7343,16 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody?: never;
+        requestBody?: {
+            content: {
+                /**
+                 * @example {
+                 *       "version": "current"
+                 *     }
+                 */
+                "application/json": components["schemas"]["RunRetry"];
+            };
+        };
         responses: {
             /** @description The new run finished within the time given in `Prefer`. */
             200: {
@@ -7120,7 +7368,7 @@ export interface operations {
                     "application/json": components["schemas"]["Run"];
                 };
             };
-            /** @description The new run has started. */
+            /** @description The new run was started. */
             201: {
                 headers: {
                     Location: components["headers"]["Location"];
@@ -7212,16 +7460,16 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description Only lines of this step; of one that is not known there are none.
+                 * @description Returns only lines of this step. An unknown step returns none.
                  * @example lines[3].reserve
                  */
                 step_id?: string;
                 /**
-                 * @description How many items to return at most.
+                 * @description The maximum number of items to return.
                  * @example 50
                  */
                 limit?: components["parameters"]["Limit"];
-                /** @description The `next_cursor` of the previous page. Left out for the first page. */
+                /** @description The `next_cursor` of the previous page. Omit it for the first page. */
                 cursor?: components["parameters"]["Cursor"];
             };
             header?: never;
@@ -7236,7 +7484,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description One page of the log. */
+            /** @description A page of log lines. */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -7276,16 +7524,16 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description Only rounds with this status.
+                 * @description Returns only rounds with this status.
                  * @example failed
                  */
                 status?: components["schemas"]["StepStatus"];
                 /**
-                 * @description How many items to return at most.
+                 * @description The maximum number of items to return.
                  * @example 50
                  */
                 limit?: components["parameters"]["Limit"];
-                /** @description The `next_cursor` of the previous page. Left out for the first page. */
+                /** @description The `next_cursor` of the previous page. Omit it for the first page. */
                 cursor?: components["parameters"]["Cursor"];
             };
             header?: never;
@@ -7305,7 +7553,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description One page of rounds. */
+            /** @description A page of rounds. */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -7358,7 +7606,7 @@ export interface operations {
             header?: {
                 /**
                  * @description Any text that is unique to this request, such as a random UUID. Repeating the request with the same key within
-                 *     24 hours has no further effect and is answered with the saved answer.
+                 *     24 hours has no further effect and returns the saved response.
                  * @example 5f0c9a52-7c0e-4d8e-9a52-0d6a4a0a3a57
                  */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
@@ -7424,11 +7672,11 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description How many items to return at most.
+                 * @description The maximum number of items to return.
                  * @example 50
                  */
                 limit?: components["parameters"]["Limit"];
-                /** @description The `next_cursor` of the previous page. Left out for the first page. */
+                /** @description The `next_cursor` of the previous page. Omit it for the first page. */
                 cursor?: components["parameters"]["Cursor"];
             };
             header?: never;
@@ -7437,7 +7685,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description One page of approvals. */
+            /** @description A page of approvals. */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -7483,7 +7731,7 @@ export interface operations {
             header?: never;
             path: {
                 /**
-                 * @description What lets the caller in. It cannot be guessed, and can be changed.
+                 * @description The credential of the caller. It cannot be guessed and can be rotated.
                  * @example 6mLI3L2v8FDQ6vxoFaHGDS4HO58wUpYKUErn
                  */
                 token: components["parameters"]["HookToken"];
@@ -7502,7 +7750,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description What the workflow returns, with `respond` being `result`. Its status and headers can be others. */
+            /** @description The result of the workflow, if `respond` is `result`. Its status and headers can differ. */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -7520,7 +7768,7 @@ export interface operations {
                     "application/json": unknown;
                 };
             };
-            /** @description The run has started. */
+            /** @description The run was started. */
             202: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -7558,7 +7806,7 @@ export interface operations {
             header?: never;
             path: {
                 /**
-                 * @description What lets the caller in. It cannot be guessed and is good for one step of one run.
+                 * @description The credential of the caller. It cannot be guessed and is valid for one step of one run.
                  * @example p01m7f9hb3mevr88y42wdngtn4vaLpWTxNwk5UfLi1swKm3Zz0qJ8e4YXBwcm92ZQ
                  */
                 token: components["parameters"]["LinkToken"];
@@ -7581,7 +7829,7 @@ export interface operations {
                     "text/html": string;
                 };
             };
-            /** @description The request cannot be understood. */
+            /** @description The request is malformed. */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -7595,7 +7843,7 @@ export interface operations {
                     "text/html": string;
                 };
             };
-            /** @description The link is not complete, or what it was for is gone. */
+            /** @description The link is incomplete, or its run no longer exists. */
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -7609,7 +7857,7 @@ export interface operations {
                     "text/html": string;
                 };
             };
-            /** @description Too many wrong links from this address. */
+            /** @description Too many requests with invalid links from this client address. */
             429: {
                 headers: {
                     "Retry-After": components["headers"]["RetryAfter"];
@@ -7624,7 +7872,7 @@ export interface operations {
                     "text/html": string;
                 };
             };
-            /** @description The service failed. */
+            /** @description An internal error occurred. */
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -7646,7 +7894,7 @@ export interface operations {
             header?: never;
             path: {
                 /**
-                 * @description What lets the caller in. It cannot be guessed and is good for one step of one run.
+                 * @description The credential of the caller. It cannot be guessed and is valid for one step of one run.
                  * @example p01m7f9hb3mevr88y42wdngtn4vaLpWTxNwk5UfLi1swKm3Zz0qJ8e4YXBwcm92ZQ
                  */
                 token: components["parameters"]["LinkToken"];
@@ -7669,7 +7917,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Decided; `Location` leads back to the page. */
+            /** @description The decision was stored. `Location` leads back to the page. */
             303: {
                 headers: {
                     /** @description The page, relative to the address of the request. */
@@ -7682,7 +7930,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description The form cannot be understood. */
+            /** @description The form is malformed. */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -7696,7 +7944,7 @@ export interface operations {
                     "text/html": string;
                 };
             };
-            /** @description The link is not complete, or what it was for is gone. */
+            /** @description The link is incomplete, or its run no longer exists. */
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -7710,7 +7958,7 @@ export interface operations {
                     "text/html": string;
                 };
             };
-            /** @description The step has its answer, or ended in another way. */
+            /** @description The step has already been answered, or ended in another way. */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -7724,7 +7972,7 @@ export interface operations {
                     "text/html": string;
                 };
             };
-            /** @description Too many wrong links from this address. */
+            /** @description Too many requests with invalid links from this client address. */
             429: {
                 headers: {
                     "Retry-After": components["headers"]["RetryAfter"];
@@ -7739,7 +7987,7 @@ export interface operations {
                     "text/html": string;
                 };
             };
-            /** @description The service failed. */
+            /** @description An internal error occurred. */
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -7758,13 +8006,13 @@ export interface operations {
     callBack: {
         parameters: {
             query?: {
-                /** @description `false` rejects. */
+                /** @description `false` rejects the request for approval. */
                 approved?: "true" | "false";
             };
             header?: never;
             path: {
                 /**
-                 * @description What lets the caller in. It cannot be guessed and is good for one step of one run.
+                 * @description The credential of the caller. It cannot be guessed and is valid for one step of one run.
                  * @example p01m7f9hb3mevr88y42wdngtn4vaLpWTxNwk5UfLi1swKm3Zz0qJ8e4YXBwcm92ZQ
                  */
                 token: components["parameters"]["LinkToken"];
@@ -7783,7 +8031,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The step has its answer. */
+            /** @description The answer was stored. */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -7816,11 +8064,11 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description How many items to return at most.
+                 * @description The maximum number of items to return.
                  * @example 50
                  */
                 limit?: components["parameters"]["Limit"];
-                /** @description The `next_cursor` of the previous page. Left out for the first page. */
+                /** @description The `next_cursor` of the previous page. Omit it for the first page. */
                 cursor?: components["parameters"]["Cursor"];
             };
             header?: never;
@@ -7829,7 +8077,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description One page of webhooks. */
+            /** @description A page of webhooks. */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -7879,7 +8127,7 @@ export interface operations {
             header?: {
                 /**
                  * @description Any text that is unique to this request, such as a random UUID. Repeating the request with the same key within
-                 *     24 hours has no further effect and is answered with the saved answer.
+                 *     24 hours has no further effect and returns the saved response.
                  * @example 5f0c9a52-7c0e-4d8e-9a52-0d6a4a0a3a57
                  */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
@@ -8002,7 +8250,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The webhook is gone. */
+            /** @description The webhook was deleted. */
             204: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -8058,7 +8306,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The webhook after the change. */
+            /** @description The updated webhook. */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -8090,7 +8338,7 @@ export interface operations {
             header?: {
                 /**
                  * @description Any text that is unique to this request, such as a random UUID. Repeating the request with the same key within
-                 *     24 hours has no further effect and is answered with the saved answer.
+                 *     24 hours has no further effect and returns the saved response.
                  * @example 5f0c9a52-7c0e-4d8e-9a52-0d6a4a0a3a57
                  */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
@@ -8159,7 +8407,7 @@ export interface operations {
             header?: {
                 /**
                  * @description Any text that is unique to this request, such as a random UUID. Repeating the request with the same key within
-                 *     24 hours has no further effect and is answered with the saved answer.
+                 *     24 hours has no further effect and returns the saved response.
                  * @example 5f0c9a52-7c0e-4d8e-9a52-0d6a4a0a3a57
                  */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
@@ -8186,7 +8434,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The samples are on their way. Read the deliveries to see what came of them. */
+            /** @description The samples were queued. List the deliveries to see their results. */
             202: {
                 headers: {
                     "Idempotent-Replayed": components["headers"]["IdempotentReplayed"];
@@ -8239,36 +8487,36 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description Only deliveries with this status.
+                 * @description Returns only deliveries with this status.
                  * @example exhausted
                  */
                 status?: components["schemas"]["DeliveryStatus"];
                 /**
-                 * @description Only deliveries of events of this type.
+                 * @description Returns only deliveries of events of this type.
                  * @example run.failed
                  */
                 event?: components["schemas"]["EventName"];
                 /**
-                 * @description Only deliveries of events of this run.
+                 * @description Returns only deliveries of events of this run.
                  * @example run_01m7f9hb3mevr88y42wdngtn4v
                  */
                 run_id?: string;
                 /**
-                 * @description Only deliveries made at this time or later, to the millisecond.
+                 * @description Returns only deliveries created at or after this time, to the millisecond.
                  * @example 2026-11-15T00:00:00Z
                  */
                 since?: string;
                 /**
-                 * @description Only deliveries made before this time, to the millisecond.
+                 * @description Returns only deliveries created before this time, to the millisecond.
                  * @example 2026-11-16T00:00:00Z
                  */
                 until?: string;
                 /**
-                 * @description How many items to return at most.
+                 * @description The maximum number of items to return.
                  * @example 50
                  */
                 limit?: components["parameters"]["Limit"];
-                /** @description The `next_cursor` of the previous page. Left out for the first page. */
+                /** @description The `next_cursor` of the previous page. Omit it for the first page. */
                 cursor?: components["parameters"]["Cursor"];
             };
             header?: never;
@@ -8283,7 +8531,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description One page of deliveries. */
+            /** @description A page of deliveries. */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -8311,7 +8559,7 @@ export interface operations {
                      *             "at": "2026-11-15T09:45:26.412Z",
                      *             "duration_ms": 203,
                      *             "status_code": 503,
-                     *             "error": "the endpoint answered 503 Service Unavailable"
+                     *             "error": "the endpoint returned 503 Service Unavailable"
                      *           },
                      *           "next_at": "2026-11-15T09:50:41.009Z",
                      *           "created_at": "2026-11-15T09:45:20.031Z",
@@ -8339,7 +8587,7 @@ export interface operations {
             header?: {
                 /**
                  * @description Any text that is unique to this request, such as a random UUID. Repeating the request with the same key within
-                 *     24 hours has no further effect and is answered with the saved answer.
+                 *     24 hours has no further effect and returns the saved response.
                  * @example 5f0c9a52-7c0e-4d8e-9a52-0d6a4a0a3a57
                  */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
@@ -8365,7 +8613,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The new deliveries are on their way. */
+            /** @description The new deliveries were queued. */
             200: {
                 headers: {
                     "Idempotent-Replayed": components["headers"]["IdempotentReplayed"];
@@ -8501,7 +8749,7 @@ export interface operations {
             header?: {
                 /**
                  * @description Any text that is unique to this request, such as a random UUID. Repeating the request with the same key within
-                 *     24 hours has no further effect and is answered with the saved answer.
+                 *     24 hours has no further effect and returns the saved response.
                  * @example 5f0c9a52-7c0e-4d8e-9a52-0d6a4a0a3a57
                  */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
@@ -8567,11 +8815,11 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description How many items to return at most.
+                 * @description The maximum number of items to return.
                  * @example 50
                  */
                 limit?: components["parameters"]["Limit"];
-                /** @description The `next_cursor` of the previous page. Left out for the first page. */
+                /** @description The `next_cursor` of the previous page. Omit it for the first page. */
                 cursor?: components["parameters"]["Cursor"];
             };
             header?: never;
@@ -8580,7 +8828,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description One page of secrets. */
+            /** @description A page of secrets. */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -8621,7 +8869,7 @@ export interface operations {
             header?: never;
             path: {
                 /**
-                 * @description The name of the secret. To be made it must match `^[a-zA-Z_][a-zA-Z0-9_]{0,62}$`; its case counts.
+                 * @description The name of the secret. A new name must match `^[a-zA-Z_][a-zA-Z0-9_]{0,62}$`. Names are case-sensitive.
                  * @example shop_token
                  */
                 name: components["parameters"]["SecretName"];
@@ -8667,7 +8915,7 @@ export interface operations {
             header?: never;
             path: {
                 /**
-                 * @description The name of the secret. To be made it must match `^[a-zA-Z_][a-zA-Z0-9_]{0,62}$`; its case counts.
+                 * @description The name of the secret. A new name must match `^[a-zA-Z_][a-zA-Z0-9_]{0,62}$`. Names are case-sensitive.
                  * @example shop_token
                  */
                 name: components["parameters"]["SecretName"];
@@ -8685,7 +8933,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The secret, which existed and has the new value. */
+            /** @description The existing secret, with the new value. */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -8747,7 +8995,7 @@ export interface operations {
             header?: never;
             path: {
                 /**
-                 * @description The name of the secret. To be made it must match `^[a-zA-Z_][a-zA-Z0-9_]{0,62}$`; its case counts.
+                 * @description The name of the secret. A new name must match `^[a-zA-Z_][a-zA-Z0-9_]{0,62}$`. Names are case-sensitive.
                  * @example shop_token
                  */
                 name: components["parameters"]["SecretName"];
@@ -8756,7 +9004,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The secret is gone. */
+            /** @description The secret was deleted. */
             204: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -8783,11 +9031,11 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description How many items to return at most.
+                 * @description The maximum number of items to return.
                  * @example 50
                  */
                 limit?: components["parameters"]["Limit"];
-                /** @description The `next_cursor` of the previous page. Left out for the first page. */
+                /** @description The `next_cursor` of the previous page. Omit it for the first page. */
                 cursor?: components["parameters"]["Cursor"];
             };
             header?: never;
@@ -8796,7 +9044,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description One page of variables. */
+            /** @description A page of variables. */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -8838,7 +9086,7 @@ export interface operations {
             header?: never;
             path: {
                 /**
-                 * @description The name of the variable. To be made it must match `^[a-zA-Z_][a-zA-Z0-9_]{0,62}$`; its case counts.
+                 * @description The name of the variable. A new name must match `^[a-zA-Z_][a-zA-Z0-9_]{0,62}$`. Names are case-sensitive.
                  * @example region
                  */
                 name: components["parameters"]["VariableName"];
@@ -8885,7 +9133,7 @@ export interface operations {
             header?: never;
             path: {
                 /**
-                 * @description The name of the variable. To be made it must match `^[a-zA-Z_][a-zA-Z0-9_]{0,62}$`; its case counts.
+                 * @description The name of the variable. A new name must match `^[a-zA-Z_][a-zA-Z0-9_]{0,62}$`. Names are case-sensitive.
                  * @example region
                  */
                 name: components["parameters"]["VariableName"];
@@ -8903,7 +9151,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The variable, which existed and has the new value. */
+            /** @description The existing variable, with the new value. */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -8967,7 +9215,7 @@ export interface operations {
             header?: never;
             path: {
                 /**
-                 * @description The name of the variable. To be made it must match `^[a-zA-Z_][a-zA-Z0-9_]{0,62}$`; its case counts.
+                 * @description The name of the variable. A new name must match `^[a-zA-Z_][a-zA-Z0-9_]{0,62}$`. Names are case-sensitive.
                  * @example region
                  */
                 name: components["parameters"]["VariableName"];
@@ -8976,7 +9224,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The variable is gone. */
+            /** @description The variable was deleted. */
             204: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -9005,7 +9253,7 @@ export interface operations {
             header?: {
                 /**
                  * @description Any text that is unique to this request, such as a random UUID. Repeating the request with the same key within
-                 *     24 hours has no further effect and is answered with the saved answer.
+                 *     24 hours has no further effect and returns the saved response.
                  * @example 5f0c9a52-7c0e-4d8e-9a52-0d6a4a0a3a57
                  */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
@@ -9019,7 +9267,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The value, or what is wrong with the expression. */
+            /** @description The value, or the problem with the expression. */
             200: {
                 headers: {
                     "Idempotent-Replayed": components["headers"]["IdempotentReplayed"];
@@ -9051,11 +9299,11 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description How many items to return at most.
+                 * @description The maximum number of items to return.
                  * @example 50
                  */
                 limit?: components["parameters"]["Limit"];
-                /** @description The `next_cursor` of the previous page. Left out for the first page. */
+                /** @description The `next_cursor` of the previous page. Omit it for the first page. */
                 cursor?: components["parameters"]["Cursor"];
             };
             header?: never;
@@ -9064,7 +9312,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description One page of API keys. */
+            /** @description A page of API keys. */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -9111,7 +9359,7 @@ export interface operations {
             header?: {
                 /**
                  * @description Any text that is unique to this request, such as a random UUID. Repeating the request with the same key within
-                 *     24 hours has no further effect and is answered with the saved answer.
+                 *     24 hours has no further effect and returns the saved response.
                  * @example 5f0c9a52-7c0e-4d8e-9a52-0d6a4a0a3a57
                  */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
@@ -9246,7 +9494,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The key is revoked. */
+            /** @description The key was revoked. */
             204: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -9273,11 +9521,11 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description How many items to return at most.
+                 * @description The maximum number of items to return.
                  * @example 50
                  */
                 limit?: components["parameters"]["Limit"];
-                /** @description The `next_cursor` of the previous page. Left out for the first page. */
+                /** @description The `next_cursor` of the previous page. Omit it for the first page. */
                 cursor?: components["parameters"]["Cursor"];
             };
             header?: never;
@@ -9286,7 +9534,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description One page of members. */
+            /** @description A page of members. */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -9328,7 +9576,7 @@ export interface operations {
             header?: never;
             path: {
                 /**
-                 * @description The id of the member, which is that of the user.
+                 * @description The id of the member, which is the id of the user.
                  * @example usr_01m7fhvm96e1a9mdbwb15q0y3v
                  */
                 id: components["parameters"]["MemberId"];
@@ -9375,7 +9623,7 @@ export interface operations {
             header?: never;
             path: {
                 /**
-                 * @description The id of the member, which is that of the user.
+                 * @description The id of the member, which is the id of the user.
                  * @example usr_01m7fhvm96e1a9mdbwb15q0y3v
                  */
                 id: components["parameters"]["MemberId"];
@@ -9384,7 +9632,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The person is not a member any more. */
+            /** @description The person is no longer a member. */
             204: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -9414,7 +9662,7 @@ export interface operations {
             header?: never;
             path: {
                 /**
-                 * @description The id of the member, which is that of the user.
+                 * @description The id of the member, which is the id of the user.
                  * @example usr_01m7fhvm96e1a9mdbwb15q0y3v
                  */
                 id: components["parameters"]["MemberId"];
@@ -9472,11 +9720,11 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description How many items to return at most.
+                 * @description The maximum number of items to return.
                  * @example 50
                  */
                 limit?: components["parameters"]["Limit"];
-                /** @description The `next_cursor` of the previous page. Left out for the first page. */
+                /** @description The `next_cursor` of the previous page. Omit it for the first page. */
                 cursor?: components["parameters"]["Cursor"];
             };
             header?: never;
@@ -9485,7 +9733,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description One page of invitations. */
+            /** @description A page of invitations. */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -9527,7 +9775,7 @@ export interface operations {
             header?: {
                 /**
                  * @description Any text that is unique to this request, such as a random UUID. Repeating the request with the same key within
-                 *     24 hours has no further effect and is answered with the saved answer.
+                 *     24 hours has no further effect and returns the saved response.
                  * @example 5f0c9a52-7c0e-4d8e-9a52-0d6a4a0a3a57
                  */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
@@ -9648,7 +9896,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The invitation is gone. */
+            /** @description The invitation was revoked. */
             204: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -9680,7 +9928,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description How to get in. */
+            /** @description The sign-in options. */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -9725,7 +9973,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The user is made and signed in. */
+            /** @description The user was created and signed in. */
             201: {
                 headers: {
                     "Set-Cookie": components["headers"]["SetCookie"];
@@ -9797,7 +10045,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Who is signed in. */
+            /** @description The current session. */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -9874,7 +10122,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The session has begun. */
+            /** @description The session was started. */
             201: {
                 headers: {
                     "Set-Cookie": components["headers"]["SetCookie"];
@@ -9946,7 +10194,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The session has ended. */
+            /** @description The session was ended. */
             204: {
                 headers: {
                     "Set-Cookie": components["headers"]["SetCookie"];
@@ -9987,7 +10235,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The session acts there. */
+            /** @description The session uses the other workspace. */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -10054,11 +10302,11 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description How many items to return at most.
+                 * @description The maximum number of items to return.
                  * @example 50
                  */
                 limit?: components["parameters"]["Limit"];
-                /** @description The `next_cursor` of the previous page. Left out for the first page. */
+                /** @description The `next_cursor` of the previous page. Omit it for the first page. */
                 cursor?: components["parameters"]["Cursor"];
             };
             header?: never;
@@ -10067,7 +10315,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description One page of sessions. */
+            /** @description A page of sessions. */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -10113,7 +10361,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description All sessions have ended. */
+            /** @description All sessions were ended. */
             204: {
                 headers: {
                     "Set-Cookie": components["headers"]["SetCookie"];
@@ -10151,7 +10399,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The session has ended. */
+            /** @description The session was ended. */
             204: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -10194,7 +10442,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The account is changed. */
+            /** @description The account was updated. */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -10260,7 +10508,7 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description The page to go to afterwards, as a path.
+                 * @description The path of the page to open after sign-in.
                  * @example /runs
                  */
                 next?: string;
@@ -10271,7 +10519,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description To the provider, or back to where people sign in if it cannot be reached. */
+            /** @description Redirects to the provider, or back to the sign-in page if the provider cannot be reached. */
             302: {
                 headers: {
                     Location: components["headers"]["Redirect"];
@@ -10309,7 +10557,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description To the page, signed in, or back to where people sign in. */
+            /** @description Redirects to the page, signed in, or back to the sign-in page. */
             302: {
                 headers: {
                     Location: components["headers"]["Redirect"];
@@ -10347,7 +10595,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The password is changed and the user signed in. */
+            /** @description The password was changed and the user is signed in. */
             201: {
                 headers: {
                     "Set-Cookie": components["headers"]["SetCookie"];
@@ -10555,11 +10803,11 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description How many items to return at most.
+                 * @description The maximum number of items to return.
                  * @example 50
                  */
                 limit?: components["parameters"]["Limit"];
-                /** @description The `next_cursor` of the previous page. Left out for the first page. */
+                /** @description The `next_cursor` of the previous page. Omit it for the first page. */
                 cursor?: components["parameters"]["Cursor"];
             };
             header?: never;
@@ -10568,7 +10816,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description One page of workspaces. */
+            /** @description A page of workspaces. */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -10618,7 +10866,7 @@ export interface operations {
             header?: {
                 /**
                  * @description Any text that is unique to this request, such as a random UUID. Repeating the request with the same key within
-                 *     24 hours has no further effect and is answered with the saved answer.
+                 *     24 hours has no further effect and returns the saved response.
                  * @example 5f0c9a52-7c0e-4d8e-9a52-0d6a4a0a3a57
                  */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
@@ -10739,7 +10987,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The workspace after the change. */
+            /** @description The updated workspace. */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -10768,36 +11016,36 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description Only events of these types, with commas between them.
+                 * @description Returns only events of these types, separated by commas.
                  * @example run.failed,run.cancelled
                  */
                 types?: string;
                 /**
-                 * @description Only events of this workflow and its runs.
+                 * @description Returns only events of this workflow and its runs.
                  * @example wf_01m7f8njhve3pt0yekqqme4qcm
                  */
                 workflow_id?: components["schemas"]["WorkflowId"];
                 /**
-                 * @description Only events of this run.
+                 * @description Returns only events of this run.
                  * @example run_01m7f9hb3mevr88y42wdngtn4v
                  */
                 run_id?: string;
                 /**
-                 * @description Only events of this time or later.
+                 * @description Returns only events at or after this time.
                  * @example 2026-11-15T00:00:00Z
                  */
                 after?: string;
                 /**
-                 * @description Only events before this time.
+                 * @description Returns only events before this time.
                  * @example 2026-11-16T00:00:00Z
                  */
                 before?: string;
                 /**
-                 * @description How many items to return at most.
+                 * @description The maximum number of items to return.
                  * @example 50
                  */
                 limit?: components["parameters"]["Limit"];
-                /** @description The `next_cursor` of the previous page. Left out for the first page. */
+                /** @description The `next_cursor` of the previous page. Omit it for the first page. */
                 cursor?: components["parameters"]["Cursor"];
             };
             header?: never;
@@ -10806,7 +11054,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description One page of events. */
+            /** @description A page of events. */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -10857,19 +11105,19 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description Only events of these types, with commas between them.
+                 * @description Returns only events of these types, separated by commas.
                  * @example run.failed,run.cancelled
                  */
                 types?: string;
                 /**
-                 * @description Only events of this workflow and its runs.
+                 * @description Returns only events of this workflow and its runs.
                  * @example wf_01m7f8njhve3pt0yekqqme4qcm
                  */
                 workflow_id?: components["schemas"]["WorkflowId"];
             };
             header?: {
                 /**
-                 * @description The last `id` that an earlier stream of this workspace has sent.
+                 * @description The last `id` that an earlier stream of this workspace sent.
                  * @example 4711
                  */
                 "Last-Event-ID"?: string;
@@ -10914,11 +11162,11 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description How many items to return at most.
+                 * @description The maximum number of items to return.
                  * @example 50
                  */
                 limit?: components["parameters"]["Limit"];
-                /** @description The `next_cursor` of the previous page. Left out for the first page. */
+                /** @description The `next_cursor` of the previous page. Omit it for the first page. */
                 cursor?: components["parameters"]["Cursor"];
             };
             header?: never;
@@ -10927,7 +11175,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description One page of actions. */
+            /** @description A page of actions. */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -10954,7 +11202,7 @@ export interface operations {
                      *             "properties": {
                      *               "values": {
                      *                 "type": "object",
-                     *                 "description": "The object to build; expressions may stand anywhere in it."
+                     *                 "description": "The object to build. Expressions are allowed anywhere inside."
                      *               }
                      *             }
                      *           },
@@ -11034,7 +11282,7 @@ export interface operations {
                      *         "properties": {
                      *           "values": {
                      *             "type": "object",
-                     *             "description": "The object to build; expressions may stand anywhere in it."
+                     *             "description": "The object to build. Expressions are allowed anywhere inside."
                      *           }
                      *         }
                      *       },
@@ -11076,11 +11324,11 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description How many items to return at most.
+                 * @description The maximum number of items to return.
                  * @example 50
                  */
                 limit?: components["parameters"]["Limit"];
-                /** @description The `next_cursor` of the previous page. Left out for the first page. */
+                /** @description The `next_cursor` of the previous page. Omit it for the first page. */
                 cursor?: components["parameters"]["Cursor"];
             };
             header?: never;
@@ -11089,7 +11337,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description One page of templates. */
+            /** @description A page of templates. */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -11105,7 +11353,7 @@ export interface operations {
                      *         {
                      *           "name": "hello",
                      *           "title": "Say hello",
-                     *           "description": "Builds a greeting from what the run is started with. Runs at once, without any account.",
+                     *           "description": "Builds a greeting from the payload of the run. Runs immediately, without any account.",
                      *           "category": "First steps",
                      *           "first_run": true,
                      *           "triggers": [],
@@ -11158,7 +11406,7 @@ export interface operations {
                      * @example {
                      *       "name": "hello",
                      *       "title": "Say hello",
-                     *       "description": "Builds a greeting from what the run is started with. Runs at once, without any account.",
+                     *       "description": "Builds a greeting from the payload of the run. Runs immediately, without any account.",
                      *       "category": "First steps",
                      *       "first_run": true,
                      *       "triggers": [],
@@ -11184,11 +11432,72 @@ export interface operations {
             503: components["responses"]["Unavailable"];
         };
     };
+    search: {
+        parameters: {
+            query: {
+                /**
+                 * @description The words to search for, at most 50 different ones, or the beginning of an id.
+                 * @example greet customer
+                 */
+                q: string;
+                /**
+                 * @description The types to search, separated by commas. Defaults to all types.
+                 * @example workflow,run
+                 */
+                types?: string;
+                /**
+                 * @description The maximum number of matches to return per type.
+                 * @example 10
+                 */
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The best matches of each type. Types that were not searched are empty. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "workflows": [
+                     *         {
+                     *           "id": "wf_01m7f8njhve3pt0yekqqme4qcm",
+                     *           "name": "Greet a customer",
+                     *           "state": "active",
+                     *           "created_at": "2026-11-15T09:30:00.123Z",
+                     *           "updated_at": "2026-11-15T09:38:27.410Z"
+                     *         }
+                     *       ],
+                     *       "runs": [],
+                     *       "templates": []
+                     *     }
+                     */
+                    "application/json": components["schemas"]["SearchResults"];
+                };
+            };
+            400: components["responses"]["InvalidParameter"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
     getUsage: {
         parameters: {
             query?: {
                 /**
-                 * @description How many days to look back, today included.
+                 * @description The number of days to return, including today.
                  * @example 7
                  */
                 days?: number;
@@ -11274,21 +11583,21 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description Only entries of this action; of one that is not known there are none.
+                 * @description Returns only entries with this action. An unknown action returns none.
                  * @example api_key.created
                  */
                 action?: string;
                 /**
-                 * @description Only entries about the thing with this id.
+                 * @description Returns only entries about the object with this id.
                  * @example key_01m7fcp3q8e60tak362xesvjfr
                  */
                 target_id?: string;
                 /**
-                 * @description How many items to return at most.
+                 * @description The maximum number of items to return.
                  * @example 50
                  */
                 limit?: components["parameters"]["Limit"];
-                /** @description The `next_cursor` of the previous page. Left out for the first page. */
+                /** @description The `next_cursor` of the previous page. Omit it for the first page. */
                 cursor?: components["parameters"]["Cursor"];
             };
             header?: never;
@@ -11297,7 +11606,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description One page of audit entries. */
+            /** @description A page of audit entries. */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -11348,11 +11657,11 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description How many items to return at most.
+                 * @description The maximum number of items to return.
                  * @example 50
                  */
                 limit?: components["parameters"]["Limit"];
-                /** @description The `next_cursor` of the previous page. Left out for the first page. */
+                /** @description The `next_cursor` of the previous page. Omit it for the first page. */
                 cursor?: components["parameters"]["Cursor"];
             };
             header?: never;
@@ -11361,7 +11670,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description One page of nodes. */
+            /** @description A page of nodes. */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -11415,7 +11724,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description An `ETag` of the document (or several, or `*`). When it is still that one, the answer is 304 without a body. */
+                /** @description An `ETag` of the document (or several, or `*`). If it still matches, the response is 304 without a body. */
                 "If-None-Match"?: components["parameters"]["IfNoneMatch"];
             };
             path?: never;
@@ -11447,7 +11756,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description An `ETag` of the document (or several, or `*`). When it is still that one, the answer is 304 without a body. */
+                /** @description An `ETag` of the document (or several, or `*`). If it still matches, the response is 304 without a body. */
                 "If-None-Match"?: components["parameters"]["IfNoneMatch"];
             };
             path?: never;
@@ -11479,7 +11788,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description An `ETag` of the document (or several, or `*`). When it is still that one, the answer is 304 without a body. */
+                /** @description An `ETag` of the document (or several, or `*`). If it still matches, the response is 304 without a body. */
                 "If-None-Match"?: components["parameters"]["IfNoneMatch"];
             };
             path?: never;
@@ -11582,8 +11891,8 @@ export interface operations {
             query?: never;
             header: {
                 /**
-                 * @description `sha256=` and the lowercase hexadecimal HMAC-SHA256 of the raw body, keyed with the whole signing secret as
-                 *     text, `whsec_` included.
+                 * @description `sha256=` followed by the lowercase hexadecimal HMAC-SHA256 of the raw body, keyed with the whole signing secret
+                 *     as text, including `whsec_`.
                  * @example sha256=1198868192cff380b092b06185c3b04d41b99c17a608fe8c6d04a61868f72bab
                  */
                 "X-Service-Signature": components["parameters"]["ServiceSignature"];
@@ -11598,30 +11907,30 @@ export interface operations {
                  */
                 "X-Service-Delivery": components["parameters"]["ServiceDelivery"];
                 /**
-                 * @description How many runs stand above the run. A receiver that starts a run because of this notification sends the header
+                 * @description The number of ancestors of the run. A receiver that starts a run because of this notification sends the header
                  *     with its request.
                  * @example 0
                  */
                 "X-Service-Depth": components["parameters"]["ServiceDepth"];
                 /**
-                 * @description The id of the event, as in the body; the same on every attempt. Use it to drop duplicates.
+                 * @description The id of the event, as in the body; the same on every attempt. Use it to discard duplicates.
                  * @example evt_01m7f9hc94ee9ag9yxnpgq1csr
                  */
                 "webhook-id": components["parameters"]["StandardWebhookId"];
                 /**
-                 * @description When this attempt was sent, in Unix seconds. Reject requests that are too old to keep replays out.
+                 * @description When this attempt was sent, in Unix seconds. Reject old requests to prevent replays.
                  * @example 1794735910
                  */
                 "webhook-timestamp": components["parameters"]["StandardWebhookTimestamp"];
                 /**
-                 * @description One or more signatures separated by spaces, each `v1,` and the base64 of the HMAC-SHA256 of
-                 *     `<webhook-id>.<webhook-timestamp>.<raw body>`, keyed with the bytes that the part of the signing secret after
-                 *     `whsec_` encodes in base64. One match is enough.
+                 * @description One or more signatures separated by spaces. Each is `v1,` followed by the base64 HMAC-SHA256 of
+                 *     `<webhook-id>.<webhook-timestamp>.<raw body>`, keyed with the base64-decoded part of the signing secret after
+                 *     `whsec_`. One match is enough.
                  * @example v1,P/+pITft8KHurjkx2zFMX3MMKBa9Xc1fx+9pEQQNNrs=
                  */
                 "webhook-signature": components["parameters"]["StandardWebhookSignature"];
                 /**
-                 * @description `Stepmill/` and the version of the installation.
+                 * @description `Stepmill/` followed by the version of the installation.
                  * @example Stepmill/1.0.0
                  */
                 "User-Agent": components["parameters"]["UserAgent"];
@@ -11663,8 +11972,8 @@ export interface operations {
             query?: never;
             header: {
                 /**
-                 * @description `sha256=` and the lowercase hexadecimal HMAC-SHA256 of the raw body, keyed with the whole signing secret as
-                 *     text, `whsec_` included.
+                 * @description `sha256=` followed by the lowercase hexadecimal HMAC-SHA256 of the raw body, keyed with the whole signing secret
+                 *     as text, including `whsec_`.
                  * @example sha256=1198868192cff380b092b06185c3b04d41b99c17a608fe8c6d04a61868f72bab
                  */
                 "X-Service-Signature": components["parameters"]["ServiceSignature"];
@@ -11679,30 +11988,30 @@ export interface operations {
                  */
                 "X-Service-Delivery": components["parameters"]["ServiceDelivery"];
                 /**
-                 * @description How many runs stand above the run. A receiver that starts a run because of this notification sends the header
+                 * @description The number of ancestors of the run. A receiver that starts a run because of this notification sends the header
                  *     with its request.
                  * @example 0
                  */
                 "X-Service-Depth": components["parameters"]["ServiceDepth"];
                 /**
-                 * @description The id of the event, as in the body; the same on every attempt. Use it to drop duplicates.
+                 * @description The id of the event, as in the body; the same on every attempt. Use it to discard duplicates.
                  * @example evt_01m7f9hc94ee9ag9yxnpgq1csr
                  */
                 "webhook-id": components["parameters"]["StandardWebhookId"];
                 /**
-                 * @description When this attempt was sent, in Unix seconds. Reject requests that are too old to keep replays out.
+                 * @description When this attempt was sent, in Unix seconds. Reject old requests to prevent replays.
                  * @example 1794735910
                  */
                 "webhook-timestamp": components["parameters"]["StandardWebhookTimestamp"];
                 /**
-                 * @description One or more signatures separated by spaces, each `v1,` and the base64 of the HMAC-SHA256 of
-                 *     `<webhook-id>.<webhook-timestamp>.<raw body>`, keyed with the bytes that the part of the signing secret after
-                 *     `whsec_` encodes in base64. One match is enough.
+                 * @description One or more signatures separated by spaces. Each is `v1,` followed by the base64 HMAC-SHA256 of
+                 *     `<webhook-id>.<webhook-timestamp>.<raw body>`, keyed with the base64-decoded part of the signing secret after
+                 *     `whsec_`. One match is enough.
                  * @example v1,P/+pITft8KHurjkx2zFMX3MMKBa9Xc1fx+9pEQQNNrs=
                  */
                 "webhook-signature": components["parameters"]["StandardWebhookSignature"];
                 /**
-                 * @description `Stepmill/` and the version of the installation.
+                 * @description `Stepmill/` followed by the version of the installation.
                  * @example Stepmill/1.0.0
                  */
                 "User-Agent": components["parameters"]["UserAgent"];
@@ -11746,8 +12055,8 @@ export interface operations {
             query?: never;
             header: {
                 /**
-                 * @description `sha256=` and the lowercase hexadecimal HMAC-SHA256 of the raw body, keyed with the whole signing secret as
-                 *     text, `whsec_` included.
+                 * @description `sha256=` followed by the lowercase hexadecimal HMAC-SHA256 of the raw body, keyed with the whole signing secret
+                 *     as text, including `whsec_`.
                  * @example sha256=1198868192cff380b092b06185c3b04d41b99c17a608fe8c6d04a61868f72bab
                  */
                 "X-Service-Signature": components["parameters"]["ServiceSignature"];
@@ -11762,30 +12071,30 @@ export interface operations {
                  */
                 "X-Service-Delivery": components["parameters"]["ServiceDelivery"];
                 /**
-                 * @description How many runs stand above the run. A receiver that starts a run because of this notification sends the header
+                 * @description The number of ancestors of the run. A receiver that starts a run because of this notification sends the header
                  *     with its request.
                  * @example 0
                  */
                 "X-Service-Depth": components["parameters"]["ServiceDepth"];
                 /**
-                 * @description The id of the event, as in the body; the same on every attempt. Use it to drop duplicates.
+                 * @description The id of the event, as in the body; the same on every attempt. Use it to discard duplicates.
                  * @example evt_01m7f9hc94ee9ag9yxnpgq1csr
                  */
                 "webhook-id": components["parameters"]["StandardWebhookId"];
                 /**
-                 * @description When this attempt was sent, in Unix seconds. Reject requests that are too old to keep replays out.
+                 * @description When this attempt was sent, in Unix seconds. Reject old requests to prevent replays.
                  * @example 1794735910
                  */
                 "webhook-timestamp": components["parameters"]["StandardWebhookTimestamp"];
                 /**
-                 * @description One or more signatures separated by spaces, each `v1,` and the base64 of the HMAC-SHA256 of
-                 *     `<webhook-id>.<webhook-timestamp>.<raw body>`, keyed with the bytes that the part of the signing secret after
-                 *     `whsec_` encodes in base64. One match is enough.
+                 * @description One or more signatures separated by spaces. Each is `v1,` followed by the base64 HMAC-SHA256 of
+                 *     `<webhook-id>.<webhook-timestamp>.<raw body>`, keyed with the base64-decoded part of the signing secret after
+                 *     `whsec_`. One match is enough.
                  * @example v1,P/+pITft8KHurjkx2zFMX3MMKBa9Xc1fx+9pEQQNNrs=
                  */
                 "webhook-signature": components["parameters"]["StandardWebhookSignature"];
                 /**
-                 * @description `Stepmill/` and the version of the installation.
+                 * @description `Stepmill/` followed by the version of the installation.
                  * @example Stepmill/1.0.0
                  */
                 "User-Agent": components["parameters"]["UserAgent"];
@@ -11831,8 +12140,8 @@ export interface operations {
             query?: never;
             header: {
                 /**
-                 * @description `sha256=` and the lowercase hexadecimal HMAC-SHA256 of the raw body, keyed with the whole signing secret as
-                 *     text, `whsec_` included.
+                 * @description `sha256=` followed by the lowercase hexadecimal HMAC-SHA256 of the raw body, keyed with the whole signing secret
+                 *     as text, including `whsec_`.
                  * @example sha256=1198868192cff380b092b06185c3b04d41b99c17a608fe8c6d04a61868f72bab
                  */
                 "X-Service-Signature": components["parameters"]["ServiceSignature"];
@@ -11847,30 +12156,30 @@ export interface operations {
                  */
                 "X-Service-Delivery": components["parameters"]["ServiceDelivery"];
                 /**
-                 * @description How many runs stand above the run. A receiver that starts a run because of this notification sends the header
+                 * @description The number of ancestors of the run. A receiver that starts a run because of this notification sends the header
                  *     with its request.
                  * @example 0
                  */
                 "X-Service-Depth": components["parameters"]["ServiceDepth"];
                 /**
-                 * @description The id of the event, as in the body; the same on every attempt. Use it to drop duplicates.
+                 * @description The id of the event, as in the body; the same on every attempt. Use it to discard duplicates.
                  * @example evt_01m7f9hc94ee9ag9yxnpgq1csr
                  */
                 "webhook-id": components["parameters"]["StandardWebhookId"];
                 /**
-                 * @description When this attempt was sent, in Unix seconds. Reject requests that are too old to keep replays out.
+                 * @description When this attempt was sent, in Unix seconds. Reject old requests to prevent replays.
                  * @example 1794735910
                  */
                 "webhook-timestamp": components["parameters"]["StandardWebhookTimestamp"];
                 /**
-                 * @description One or more signatures separated by spaces, each `v1,` and the base64 of the HMAC-SHA256 of
-                 *     `<webhook-id>.<webhook-timestamp>.<raw body>`, keyed with the bytes that the part of the signing secret after
-                 *     `whsec_` encodes in base64. One match is enough.
+                 * @description One or more signatures separated by spaces. Each is `v1,` followed by the base64 HMAC-SHA256 of
+                 *     `<webhook-id>.<webhook-timestamp>.<raw body>`, keyed with the base64-decoded part of the signing secret after
+                 *     `whsec_`. One match is enough.
                  * @example v1,P/+pITft8KHurjkx2zFMX3MMKBa9Xc1fx+9pEQQNNrs=
                  */
                 "webhook-signature": components["parameters"]["StandardWebhookSignature"];
                 /**
-                 * @description `Stepmill/` and the version of the installation.
+                 * @description `Stepmill/` followed by the version of the installation.
                  * @example Stepmill/1.0.0
                  */
                 "User-Agent": components["parameters"]["UserAgent"];
@@ -11914,8 +12223,8 @@ export interface operations {
             query?: never;
             header: {
                 /**
-                 * @description `sha256=` and the lowercase hexadecimal HMAC-SHA256 of the raw body, keyed with the whole signing secret as
-                 *     text, `whsec_` included.
+                 * @description `sha256=` followed by the lowercase hexadecimal HMAC-SHA256 of the raw body, keyed with the whole signing secret
+                 *     as text, including `whsec_`.
                  * @example sha256=1198868192cff380b092b06185c3b04d41b99c17a608fe8c6d04a61868f72bab
                  */
                 "X-Service-Signature": components["parameters"]["ServiceSignature"];
@@ -11930,24 +12239,24 @@ export interface operations {
                  */
                 "X-Service-Delivery": components["parameters"]["ServiceDelivery"];
                 /**
-                 * @description The id of the event, as in the body; the same on every attempt. Use it to drop duplicates.
+                 * @description The id of the event, as in the body; the same on every attempt. Use it to discard duplicates.
                  * @example evt_01m7f9hc94ee9ag9yxnpgq1csr
                  */
                 "webhook-id": components["parameters"]["StandardWebhookId"];
                 /**
-                 * @description When this attempt was sent, in Unix seconds. Reject requests that are too old to keep replays out.
+                 * @description When this attempt was sent, in Unix seconds. Reject old requests to prevent replays.
                  * @example 1794735910
                  */
                 "webhook-timestamp": components["parameters"]["StandardWebhookTimestamp"];
                 /**
-                 * @description One or more signatures separated by spaces, each `v1,` and the base64 of the HMAC-SHA256 of
-                 *     `<webhook-id>.<webhook-timestamp>.<raw body>`, keyed with the bytes that the part of the signing secret after
-                 *     `whsec_` encodes in base64. One match is enough.
+                 * @description One or more signatures separated by spaces. Each is `v1,` followed by the base64 HMAC-SHA256 of
+                 *     `<webhook-id>.<webhook-timestamp>.<raw body>`, keyed with the base64-decoded part of the signing secret after
+                 *     `whsec_`. One match is enough.
                  * @example v1,P/+pITft8KHurjkx2zFMX3MMKBa9Xc1fx+9pEQQNNrs=
                  */
                 "webhook-signature": components["parameters"]["StandardWebhookSignature"];
                 /**
-                 * @description `Stepmill/` and the version of the installation.
+                 * @description `Stepmill/` followed by the version of the installation.
                  * @example Stepmill/1.0.0
                  */
                 "User-Agent": components["parameters"]["UserAgent"];
@@ -11985,8 +12294,8 @@ export interface operations {
             query?: never;
             header: {
                 /**
-                 * @description `sha256=` and the lowercase hexadecimal HMAC-SHA256 of the raw body, keyed with the whole signing secret as
-                 *     text, `whsec_` included.
+                 * @description `sha256=` followed by the lowercase hexadecimal HMAC-SHA256 of the raw body, keyed with the whole signing secret
+                 *     as text, including `whsec_`.
                  * @example sha256=1198868192cff380b092b06185c3b04d41b99c17a608fe8c6d04a61868f72bab
                  */
                 "X-Service-Signature": components["parameters"]["ServiceSignature"];
@@ -12001,24 +12310,24 @@ export interface operations {
                  */
                 "X-Service-Delivery": components["parameters"]["ServiceDelivery"];
                 /**
-                 * @description The id of the event, as in the body; the same on every attempt. Use it to drop duplicates.
+                 * @description The id of the event, as in the body; the same on every attempt. Use it to discard duplicates.
                  * @example evt_01m7f9hc94ee9ag9yxnpgq1csr
                  */
                 "webhook-id": components["parameters"]["StandardWebhookId"];
                 /**
-                 * @description When this attempt was sent, in Unix seconds. Reject requests that are too old to keep replays out.
+                 * @description When this attempt was sent, in Unix seconds. Reject old requests to prevent replays.
                  * @example 1794735910
                  */
                 "webhook-timestamp": components["parameters"]["StandardWebhookTimestamp"];
                 /**
-                 * @description One or more signatures separated by spaces, each `v1,` and the base64 of the HMAC-SHA256 of
-                 *     `<webhook-id>.<webhook-timestamp>.<raw body>`, keyed with the bytes that the part of the signing secret after
-                 *     `whsec_` encodes in base64. One match is enough.
+                 * @description One or more signatures separated by spaces. Each is `v1,` followed by the base64 HMAC-SHA256 of
+                 *     `<webhook-id>.<webhook-timestamp>.<raw body>`, keyed with the base64-decoded part of the signing secret after
+                 *     `whsec_`. One match is enough.
                  * @example v1,P/+pITft8KHurjkx2zFMX3MMKBa9Xc1fx+9pEQQNNrs=
                  */
                 "webhook-signature": components["parameters"]["StandardWebhookSignature"];
                 /**
-                 * @description `Stepmill/` and the version of the installation.
+                 * @description `Stepmill/` followed by the version of the installation.
                  * @example Stepmill/1.0.0
                  */
                 "User-Agent": components["parameters"]["UserAgent"];

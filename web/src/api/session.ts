@@ -12,17 +12,17 @@ export const sessionQuery = queryOptions({
 	staleTime: 5 * 60_000,
 });
 
-/** useSession is who is signed in. Pages inside the shell always have one. */
+/** useSession returns the current session. Pages inside the shell always have one. */
 export function useSession(): Session {
 	return useSuspenseQuery(sessionQuery).data;
 }
 
-/** grants tells whether scopes include another: admin includes all. */
+/** grants reports whether the scopes include a scope; admin includes all of them. */
 export function grants(scopes: readonly Scope[], scope: Scope): boolean {
 	return scopes.includes("admin") || scopes.includes(scope);
 }
 
-/** useMay tells whether the session's role allows something: what it does not allow is not offered. */
+/** useMay reports whether the session has a scope. The dashboard hides what the session may not do. */
 export function useMay(scope: Scope): boolean {
 	return grants(useSession().scopes, scope);
 }

@@ -2,20 +2,20 @@ import { useQueryClient } from "@tanstack/react-query";
 import { useEffect, useRef, useSyncExternalStore } from "react";
 import { base } from "@/api/client";
 import type { LiveEvent } from "./parse";
-import { type Standing, Stream } from "./stream";
+import { type ConnectionStatus, Stream } from "./stream";
 
-/** The events of the workspace: the one stream of the tab, unless a page follows something closer. */
+/** The event stream of the workspace. Each tab reads this stream, unless a page follows a more specific one. */
 export const stream = new Stream(`${base}/v1/events/stream`);
 
-let detour: Stream | undefined;
+let followed: Stream | undefined;
 const watchers = new Set<() => void>();
 
-function follow(next: Stream | undefined): void {
-	detour = next;
+function setFollowed(next: Stream | undefined): void {
+	followed = next;
 	for (const tell of watchers) tell();
 }
 
-/** matcher turns "run.*", "workflow.paused" or "*" into a test of types. */
+/** matcher turns "run.*", "workflow.paused" or "*" into a predicate on event types. */
 export function matcher(pattern: string): (type: string) => boolean {
 	if (pattern === "*") return () => true;
 	if (pattern.endsWith(".*")) return (type) => type.startsWith(pattern.slice(0, -1));
@@ -23,8 +23,8 @@ export function matcher(pattern: string): (type: string) => boolean {
 }
 
 /**
- * useLive calls the handler for each event whose type fits the pattern, and for
- * "gap", after which everything shown should be read again.
+ * useLive calls the handler for each event whose type matches the pattern, and for "gap",
+ * after which everything shown should be refetched.
  */
 export function useLive(pattern: string, handler: (event: LiveEvent) => void): void {
 	const latest = useRef(handler);
@@ -34,10 +34,7 @@ export function useLive(pattern: string, handler: (event: LiveEvent) => void): v
 	useEffect(() => stream.on(matcher(pattern), (event) => latest.current(event)), [pattern]);
 }
 
-/**
- * useLiveQueries reads queries again when something of the pattern happens, at
- * most once in half a second however much happens.
- */
+/** useLiveQueries invalidates queries when a matching event arrives, at most once every 500 ms. */
 export function useLiveQueries(pattern: string, ...keys: (readonly unknown[])[]): void {
 	const client = useQueryClient();
 	const timer = useRef<ReturnType<typeof setTimeout>>(undefined);
@@ -52,9 +49,9 @@ export function useLiveQueries(pattern: string, ...keys: (readonly unknown[])[])
 }
 
 /**
- * useFollow reads a stream of its own, such as "/v1/runs/{id}/events", in place of
- * the one of the workspace: a browser has few connections. It ends with the
- * event `end`. Nothing is followed while the path is null.
+ * useFollow reads a dedicated stream, such as "/v1/runs/{id}/events", and pauses the
+ * workspace stream meanwhile, because browsers limit the number of connections. It stops
+ * at the event `end`. A null path follows nothing.
  */
 export function useFollow(path: string | null, handler: (event: LiveEvent) => void): void {
 	const latest = useRef(handler);
@@ -64,7 +61,7 @@ export function useFollow(path: string | null, handler: (event: LiveEvent) => vo
 	useEffect(() => {
 		if (path === null) return undefined;
 		const own = new Stream(base + path);
-		const release = stream.hold();
+		const release = stream.pause();
 		const off = own.on(
 			() => true,
 			(event) => latest.current(event),
@@ -73,11 +70,11 @@ export function useFollow(path: string | null, handler: (event: LiveEvent) => vo
 		const finish = () => {
 			if (over) return;
 			over = true;
-			follow(undefined);
+			setFollowed(undefined);
 			release();
 		};
-		const unwatch = own.watch(() => own.standing.state === "ended" && finish());
-		follow(own);
+		const unwatch = own.watch(() => own.status.state === "ended" && finish());
+		setFollowed(own);
 		const stop = own.start();
 		return () => {
 			unwatch();
@@ -89,10 +86,10 @@ export function useFollow(path: string | null, handler: (event: LiveEvent) => vo
 }
 
 function watch(tell: () => void): () => void {
-	let off = (detour ?? stream).watch(tell);
+	let off = (followed ?? stream).watch(tell);
 	const moved = () => {
 		off();
-		off = (detour ?? stream).watch(tell);
+		off = (followed ?? stream).watch(tell);
 		tell();
 	};
 	watchers.add(moved);
@@ -102,7 +99,7 @@ function watch(tell: () => void): () => void {
 	};
 }
 
-/** useStanding tells how the stream of the tab stands. */
-export function useStanding(): Standing {
-	return useSyncExternalStore(watch, () => (detour ?? stream).standing);
+/** useConnectionStatus returns the status of the tab's stream. */
+export function useConnectionStatus(): ConnectionStatus {
+	return useSyncExternalStore(watch, () => (followed ?? stream).status);
 }

@@ -15,7 +15,7 @@ function read(pieces: string[]) {
 const text =
 	'retry: 2000\n\nevent: run.started\nid: 7\ndata: {"a":\ndata: 1}\n\n:\n\nid: 9\n\nevent: gap\ndata: {}\n\n';
 
-test("events are read however the text is cut", () => {
+test("parses events split at any position", () => {
 	const whole = read([text]);
 	expect(whole.events).toEqual([
 		{ type: "run.started", id: "7", data: { a: 1 } },
@@ -28,10 +28,10 @@ test("events are read however the text is cut", () => {
 	expect(read([...text])).toEqual(whole);
 });
 
-test("an event counts when it is complete, not before", () => {
+test("ignores an incomplete event", () => {
 	expect(read(["event: run.started\nid: 7\ndata: {}\n"])).toEqual({ events: [], positions: [] });
 });
 
-test("lines may end as on other systems", () => {
+test("accepts CRLF line endings", () => {
 	expect(read(["event: x\r\ndata: 1\r\n\r\n"]).events).toEqual([{ type: "x", id: "", data: 1 }]);
 });

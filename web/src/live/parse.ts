@@ -6,26 +6,27 @@ export interface LiveEvent {
 }
 
 /**
- * parser reads server-sent events from pieces of text, however they are cut.
- * An id counts from when its event is complete, also without an event.
+ * parser parses server-sent events from text chunks split at arbitrary positions. An id
+ * takes effect when its event is complete, even if the event has no data: the server
+ * sends bare ids as positions to resume from. eventsource-parser drops those.
  */
-export function parser(tell: (event: LiveEvent) => void, position: (id: string) => void): (text: string) => void {
+export function parser(onEvent: (event: LiveEvent) => void, onId: (id: string) => void): (text: string) => void {
 	let rest = "";
 	let type = "";
 	let id: string | undefined;
 	let data: string[] = [];
 
 	const dispatch = () => {
-		if (id !== undefined) position(id);
+		if (id !== undefined) onId(id);
 		if (data.length > 0) {
 			const text = data.join("\n");
 			let body: unknown = text;
 			try {
 				body = JSON.parse(text);
 			} catch {
-				// Not every stream speaks JSON.
+				// Not every stream sends JSON.
 			}
-			tell({ type: type || "message", id: id ?? "", data: body });
+			onEvent({ type: type || "message", id: id ?? "", data: body });
 		}
 		type = "";
 		id = undefined;

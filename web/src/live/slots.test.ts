@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { takeSlot } from "./slots";
+import { acquireSlot } from "./slots";
 
-/** Locks are those of a browser, as far as places need them. */
+/** Locks is a minimal fake of the browser's Web Locks API. */
 class Locks {
 	private readonly held = new Set<string>();
 	private readonly waiting: { name: string; signal: AbortSignal; go: () => void }[] = [];
@@ -39,12 +39,12 @@ afterEach(() => {
 
 const settle = () => new Promise((resolve) => setTimeout(resolve, 5));
 
-test("four tabs follow events, and the fifth when one of them leaves", async () => {
-	const four = await Promise.all([1, 2, 3, 4].map(() => takeSlot(new AbortController().signal)));
+test("limits followers to four tabs, and admits a fifth when one leaves", async () => {
+	const four = await Promise.all([1, 2, 3, 4].map(() => acquireSlot(new AbortController().signal)));
 	await settle();
 	expect(locks.size).toBe(4);
 	let late: (() => void) | undefined;
-	void takeSlot(new AbortController().signal).then((free) => {
+	void acquireSlot(new AbortController().signal).then((free) => {
 		late = free;
 	});
 	await settle();
@@ -58,10 +58,10 @@ test("four tabs follow events, and the fifth when one of them leaves", async () 
 	expect(locks.size).toBe(2);
 });
 
-test("who gives up waiting takes no place", async () => {
-	const four = await Promise.all([1, 2, 3, 4].map(() => takeSlot(new AbortController().signal)));
+test("an aborted wait takes no slot", async () => {
+	const four = await Promise.all([1, 2, 3, 4].map(() => acquireSlot(new AbortController().signal)));
 	const abort = new AbortController();
-	const fifth = takeSlot(abort.signal);
+	const fifth = acquireSlot(abort.signal);
 	abort.abort(new Error("hidden"));
 	await expect(fifth).rejects.toThrow("hidden");
 	for (const free of four) free();
@@ -69,7 +69,7 @@ test("who gives up waiting takes no place", async () => {
 	expect(locks.size).toBe(0);
 });
 
-test("without locks everybody has a place", async () => {
+test("without Web Locks there is no limit", async () => {
 	vi.stubGlobal("navigator", {});
-	await Promise.all([1, 2, 3, 4, 5, 6].map(() => takeSlot(new AbortController().signal)));
+	await Promise.all([1, 2, 3, 4, 5, 6].map(() => acquireSlot(new AbortController().signal)));
 });

@@ -1,19 +1,18 @@
 /**
- * How many tabs of a browser follow events at the same time. Over HTTP/1.1 it has
- * six connections to a server, for all its tabs together: some have to stay free
- * for what the tabs ask.
+ * The number of tabs that follow events at the same time. Over HTTP/1.1 a browser opens at
+ * most six connections to a server for all its tabs, so some must stay free for requests.
  */
-const most = 4;
+const maxTabs = 4;
 
 /**
- * takeSlot waits until fewer tabs than that follow events, and answers how to give
- * the place back. Where tabs cannot agree with each other, everybody has a place.
+ * acquireSlot waits for one of the slots and returns a function that releases it. Browsers
+ * without Web Locks have no limit.
  */
-export function takeSlot(signal: AbortSignal): Promise<() => void> {
+export function acquireSlot(signal: AbortSignal): Promise<() => void> {
 	const locks = globalThis.navigator?.locks;
 	if (!locks) return Promise.resolve(() => undefined);
 	return new Promise((resolve, reject) => {
-		// The first of the places that becomes free is taken, and the others are left.
+		// Take the first slot that becomes free and stop waiting for the others.
 		const others = new AbortController();
 		const giveUp = () => {
 			others.abort();
@@ -27,7 +26,7 @@ export function takeSlot(signal: AbortSignal): Promise<() => void> {
 				signal.removeEventListener("abort", giveUp);
 				resolve(free);
 			});
-		for (let place = 1; place <= most; place++) {
+		for (let place = 1; place <= maxTabs; place++) {
 			locks.request(`stepmill.stream.${place}`, { signal: others.signal }, take).catch(() => undefined);
 		}
 	});

@@ -59,23 +59,23 @@ afterEach(() => {
 
 const settle = () => vi.advanceTimersByTimeAsync(0);
 
-test("a stream that breaks goes on after the last event", async () => {
+test("resumes after the last event when the stream breaks", async () => {
 	stream.start();
 	await settle();
 	connections[0]?.send("id: 7\nevent: run.started\ndata: {}\n\n");
 	await settle();
 	expect(events.map((event) => event.type)).toEqual(["run.started"]);
-	expect(stream.standing.state).toBe("live");
+	expect(stream.status.state).toBe("live");
 	connections[0]?.end();
 	await settle();
-	expect(stream.standing.state).toBe("lost");
+	expect(stream.status.state).toBe("lost");
 	await vi.advanceTimersByTimeAsync(2_000);
 	expect(connections).toHaveLength(2);
 	expect(connections[1]?.headers["Last-Event-ID"]).toBe("7");
-	expect(stream.standing.state).toBe("live");
+	expect(stream.status.state).toBe("live");
 });
 
-test("without a position a broken stream says that something may have been missed", async () => {
+test("reports a gap when a stream without a position breaks", async () => {
 	stream.start();
 	await settle();
 	connections[0]?.end();
@@ -83,7 +83,7 @@ test("without a position a broken stream says that something may have been misse
 	expect(events.map((event) => event.type)).toEqual(["gap"]);
 });
 
-test("tries come further and further apart", async () => {
+test("backs off between attempts", async () => {
 	status = 503;
 	stream.start();
 	await vi.advanceTimersByTimeAsync(60_000);
@@ -91,7 +91,7 @@ test("tries come further and further apart", async () => {
 	expect(connections.length).toBeLessThan(10);
 });
 
-test("a hidden tab has no stream, and goes on where it was when it is seen", async () => {
+test("disconnects in a hidden tab, and resumes when it becomes visible", async () => {
 	stream.start();
 	await settle();
 	connections[0]?.send("id: 3\n\n");
@@ -105,7 +105,7 @@ test("a hidden tab has no stream, and goes on where it was when it is seen", asy
 	expect(connections[1]?.headers["Last-Event-ID"]).toBe("3");
 });
 
-test("silence is a dead connection", async () => {
+test("reconnects after a long silence", async () => {
 	stream.start();
 	await settle();
 	await vi.advanceTimersByTimeAsync(44_000);
@@ -114,29 +114,29 @@ test("silence is a dead connection", async () => {
 	expect(connections).toHaveLength(2);
 });
 
-test.each([204, 404, 410])("%i ends it", async (answer) => {
+test.each([204, 404, 410])("status %i ends the stream", async (answer) => {
 	status = answer;
 	stream.start();
 	await vi.advanceTimersByTimeAsync(120_000);
 	expect(connections).toHaveLength(1);
-	expect(stream.standing.state).toBe("ended");
+	expect(stream.status.state).toBe("ended");
 });
 
-test("end ends it", async () => {
+test("the event end ends the stream", async () => {
 	stream.start();
 	await settle();
 	connections[0]?.send('event: end\nid: end\ndata: {"reason":"finished"}\n\n');
 	connections[0]?.end();
 	await vi.advanceTimersByTimeAsync(120_000);
 	expect(connections).toHaveLength(1);
-	expect(stream.standing.state).toBe("ended");
+	expect(stream.status.state).toBe("ended");
 });
 
-test("a held stream is closed until the last hold is gone", async () => {
+test("a paused stream stays closed until every pause is released", async () => {
 	stream.start();
 	await settle();
-	const first = stream.hold();
-	const second = stream.hold();
+	const first = stream.pause();
+	const second = stream.pause();
 	expect(connections[0]?.signal.aborted).toBe(true);
 	first();
 	await settle();
@@ -146,12 +146,30 @@ test("a held stream is closed until the last hold is gone", async () => {
 	expect(connections).toHaveLength(2);
 });
 
-test("who comes next does not go on where another was", async () => {
+test("reset drops the position", async () => {
 	stream.start();
 	await settle();
 	connections[0]?.send("id: 3\n\n");
 	await settle();
-	stream.forget();
+	stream.reset();
 	await settle();
 	expect(connections[1]?.headers["Last-Event-ID"]).toBeUndefined();
+});
+
+test("a stream waiting for a slot is not lost", async () => {
+	let free = true;
+	vi.stubGlobal("navigator", {
+		locks: { request: (_: string, __: object, work: () => Promise<void>) => (free ? work() : new Promise(() => {})) },
+	});
+	stream.start();
+	await settle();
+	expect(stream.status.state).toBe("live");
+	free = false;
+	connections[0]?.end();
+	await settle();
+	expect(stream.status.state).toBe("lost");
+	// Other tabs hold the slots, so the server is up; this tab refetches periodically instead.
+	await vi.advanceTimersByTimeAsync(15_000);
+	expect(stream.status.state).toBe("connecting");
+	expect(events.map((event) => event.type)).toEqual(["gap"]);
 });

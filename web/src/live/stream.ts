@@ -1,35 +1,35 @@
-import { tellSignedOut } from "@/api/client";
+import { notifySignedOut } from "@/api/client";
 import { type LiveEvent, parser } from "./parse";
-import { takeSlot } from "./slots";
+import { acquireSlot } from "./slots";
 
-/** How the stream stands. Since is when the last sign of it came. */
-export interface Standing {
+/** The status of the connection. `since` is the time of the last sign of life. */
+export interface ConnectionStatus {
 	state: "connecting" | "live" | "lost" | "ended";
 	since: number;
 }
 
 type Handler = (event: LiveEvent) => void;
 
-const firstWait = 1_000;
-const longestWait = 30_000;
-/** The server sends a comment every 15 seconds; silence longer than this is a dead connection. */
-const silence = 45_000;
-const rereading = 10_000;
+const initialDelay = 1_000;
+const maxDelay = 30_000;
+/** The server sends a comment every 15 seconds, so a longer silence means that the connection is dead. */
+const silenceLimit = 45_000;
+const refreshInterval = 10_000;
 
 /**
- * Stream reads server-sent events. It is closed while the tab is hidden, and goes
- * on where it was when the tab is seen again. A stream that says `end` is over.
+ * Stream reads server-sent events. It disconnects while the tab is hidden and resumes from
+ * the last event when the tab is visible again. A stream that sends `end` is finished.
  */
 export class Stream {
-	standing: Standing = { state: "connecting", since: Date.now() };
+	status: ConnectionStatus = { state: "connecting", since: Date.now() };
 	private lastId = "";
-	private wait = firstWait;
+	private delay = initialDelay;
 	private abort?: AbortController;
 	private timer?: ReturnType<typeof setTimeout>;
 	private readonly handlers = new Map<Handler, (type: string) => boolean>();
-	private readonly watchers = new Set<() => void>();
+	private readonly listeners = new Set<() => void>();
 	private users = 0;
-	private holds = 0;
+	private pauses = 0;
 
 	constructor(
 		private readonly address: string,
@@ -40,13 +40,13 @@ export class Stream {
 	start(): () => void {
 		this.users += 1;
 		if (this.users === 1) {
-			this.page.addEventListener("visibilitychange", this.look);
-			this.look();
+			this.page.addEventListener("visibilitychange", this.update);
+			this.update();
 		}
 		return () => {
 			this.users -= 1;
 			if (this.users > 0) return;
-			this.page.removeEventListener("visibilitychange", this.look);
+			this.page.removeEventListener("visibilitychange", this.update);
 			this.close();
 		};
 	}
@@ -56,33 +56,33 @@ export class Stream {
 		return () => this.handlers.delete(handler);
 	}
 
-	watch(tell: () => void): () => void {
-		this.watchers.add(tell);
-		return () => this.watchers.delete(tell);
+	watch(listener: () => void): () => void {
+		this.listeners.add(listener);
+		return () => this.listeners.delete(listener);
 	}
 
-	/** hold closes the stream until the returned function is called. */
-	hold(): () => void {
-		this.holds += 1;
+	/** pause closes the stream until the returned function is called. */
+	pause(): () => void {
+		this.pauses += 1;
 		this.close();
 		return () => {
-			this.holds -= 1;
-			this.look();
+			this.pauses -= 1;
+			this.update();
 		};
 	}
 
-	/** forget drops the position: another person or workspace comes. */
-	forget(): void {
+	/** reset drops the position, because the user or the workspace has changed. */
+	reset(): void {
 		this.lastId = "";
 		this.close();
-		this.stand("connecting");
-		this.look();
+		this.setStatus("connecting");
+		this.update();
 	}
 
-	private readonly look = () => {
-		const open = this.users > 0 && this.holds === 0 && this.page.visibilityState !== "hidden";
+	private readonly update = () => {
+		const open = this.users > 0 && this.pauses === 0 && this.page.visibilityState !== "hidden";
 		if (!open) this.close();
-		else if (!this.abort && this.standing.state !== "ended") void this.connect();
+		else if (!this.abort && this.status.state !== "ended") void this.connect();
 	};
 
 	private close(): void {
@@ -96,55 +96,61 @@ export class Stream {
 		const abort = new AbortController();
 		this.abort = abort;
 		try {
-			await this.read(abort);
+			await this.readWithSlot(abort);
 		} catch {
-			// Every end of the stream is answered the same way: by another try.
+			// However the stream ends, reconnect.
 		}
 		if (this.abort !== abort) return;
 		this.abort = undefined;
-		if (this.standing.state === "ended") return;
-		if (this.standing.state !== "lost") this.stand("lost");
-		this.timer = setTimeout(this.look, this.wait * (0.75 + Math.random() / 2));
-		this.wait = Math.min(this.wait * 2, longestWait);
+		if (this.status.state === "ended") return;
+		if (this.status.state !== "lost") this.setStatus("lost");
+		this.timer = setTimeout(this.update, this.delay * (0.75 + Math.random() / 2));
+		this.delay = Math.min(this.delay * 2, maxDelay);
 	}
 
-	/** Until there is a place among the tabs that follow events, what is shown is read again now and then. */
-	private async place(signal: AbortSignal): Promise<() => void> {
-		const instead = setInterval(() => this.tell({ type: "gap", id: "", data: undefined }), rereading);
+	/**
+	 * While this tab waits for a slot, it refetches periodically. The slots are held by
+	 * connected tabs, so the server is up and the connection does not count as lost.
+	 */
+	private async waitForSlot(signal: AbortSignal): Promise<() => void> {
+		const instead = setInterval(() => {
+			if (this.status.state === "lost") this.setStatus("connecting");
+			this.emit({ type: "gap", id: "", data: undefined });
+		}, refreshInterval);
 		try {
-			return await takeSlot(signal);
+			return await acquireSlot(signal);
 		} finally {
 			clearInterval(instead);
 		}
 	}
 
-	private async read(abort: AbortController): Promise<void> {
-		const leave = await this.place(abort.signal);
+	private async readWithSlot(abort: AbortController): Promise<void> {
+		const leave = await this.waitForSlot(abort.signal);
 		try {
-			await this.listen(abort);
+			await this.readEvents(abort);
 		} finally {
 			leave();
 		}
 	}
 
-	private async listen(abort: AbortController): Promise<void> {
+	private async readEvents(abort: AbortController): Promise<void> {
 		const headers: Record<string, string> = { Accept: "text/event-stream" };
 		if (this.lastId) headers["Last-Event-ID"] = this.lastId;
 		const response = await fetch(this.address, { headers, signal: abort.signal, credentials: "same-origin" });
-		if (response.status === 401) tellSignedOut();
-		// Asking again would not change these answers.
+		if (response.status === 401) notifySignedOut();
+		// Retrying would not change these responses.
 		const final =
 			response.status === 204 || (response.status >= 400 && response.status < 500 && response.status !== 429);
-		if (final) return this.stand("ended");
+		if (final) return this.setStatus("ended");
 		if (!response.ok || !response.body) throw new Error(`the stream answered ${response.status}`);
-		this.wait = firstWait;
-		const back = this.standing.state === "lost";
-		this.stand("live");
-		if (back && !this.lastId) this.tell({ type: "gap", id: "", data: undefined });
+		this.delay = initialDelay;
+		const back = this.status.state === "lost";
+		this.setStatus("live");
+		if (back && !this.lastId) this.emit({ type: "gap", id: "", data: undefined });
 
 		let guard: ReturnType<typeof setTimeout> | undefined;
 		const parse = parser(
-			(event) => this.tell(event),
+			(event) => this.emit(event),
 			(id) => {
 				this.lastId = id;
 			},
@@ -153,10 +159,10 @@ export class Stream {
 		try {
 			for (;;) {
 				clearTimeout(guard);
-				guard = setTimeout(() => void reader.cancel().catch(() => undefined), silence);
+				guard = setTimeout(() => void reader.cancel().catch(() => undefined), silenceLimit);
 				const { done, value } = await reader.read();
 				if (done) return;
-				this.standing.since = Date.now();
+				this.status.since = Date.now();
 				parse(value);
 			}
 		} finally {
@@ -164,13 +170,13 @@ export class Stream {
 		}
 	}
 
-	private tell(event: LiveEvent): void {
-		if (event.type === "end") this.stand("ended");
+	private emit(event: LiveEvent): void {
+		if (event.type === "end") this.setStatus("ended");
 		for (const [handler, wants] of this.handlers) if (event.type === "gap" || wants(event.type)) handler(event);
 	}
 
-	private stand(state: Standing["state"]): void {
-		this.standing = { state, since: state === "lost" ? this.standing.since : Date.now() };
-		for (const tell of this.watchers) tell();
+	private setStatus(state: ConnectionStatus["state"]): void {
+		this.status = { state, since: state === "lost" ? this.status.since : Date.now() };
+		for (const listener of this.listeners) listener();
 	}
 }

@@ -9,8 +9,8 @@ import { Menu, MenuItem, MenuLabel, MenuLine } from "@/ui/menu";
 import { toast } from "@/ui/toast";
 import { type Choice, chooseTheme, useChoice } from "./theme";
 
-const choices: { choice: Choice; name: string; icon: typeof SunIcon }[] = [
-	{ choice: "system", name: "Like the system", icon: ScreenIcon },
+const themes: { choice: Choice; name: string; icon: typeof SunIcon }[] = [
+	{ choice: "system", name: "System", icon: ScreenIcon },
 	{ choice: "light", name: "Light", icon: SunIcon },
 	{ choice: "dark", name: "Dark", icon: MoonIcon },
 ];
@@ -18,8 +18,8 @@ const choices: { choice: Choice; name: string; icon: typeof SunIcon }[] = [
 export function Account({ onShortcuts }: { onShortcuts: () => void }) {
 	const session = useSession();
 	const choice = useChoice();
-	const leave = useLeave();
-	const move = useMove();
+	const leave = useSignOut();
+	const move = useSwitchWorkspace();
 	return (
 		<Menu
 			align="start"
@@ -57,7 +57,7 @@ export function Account({ onShortcuts }: { onShortcuts: () => void }) {
 			)}
 			<MenuLine />
 			<MenuLabel>Theme</MenuLabel>
-			{choices.map((one) => (
+			{themes.map((one) => (
 				<MenuItem
 					key={one.choice}
 					icon={one.icon}
@@ -82,7 +82,7 @@ function initial({ user }: Session): string {
 	return (user.name || user.email).trim().charAt(0).toUpperCase();
 }
 
-function useLeave() {
+function useSignOut() {
 	const client = useQueryClient();
 	const navigate = useNavigate();
 	return async () => {
@@ -96,8 +96,8 @@ function useLeave() {
 	};
 }
 
-/** Nothing of one workspace may be shown in another: everything is read again. */
-function useMove() {
+/** Clears all cached data, so that nothing from one workspace shows up in another. */
+function useSwitchWorkspace() {
 	const client = useQueryClient();
 	const navigate = useNavigate();
 	return async (id: string) => {
@@ -106,7 +106,7 @@ function useMove() {
 			await navigate({ to: "/workflows" });
 			client.clear();
 			client.setQueryData(["session"], session);
-			stream.forget();
+			stream.reset();
 		} catch (error) {
 			toast.error(error);
 		}

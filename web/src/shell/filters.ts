@@ -3,7 +3,7 @@ import { useCallback } from "react";
 
 export type Search = Record<string, string>;
 
-/** readSearch and writeSearch keep addresses as people write them: plain names and plain texts. */
+/** readSearch and writeSearch keep query strings readable: plain names and plain text. */
 export function readSearch(text: string): Search {
 	return Object.fromEntries(new URLSearchParams(text));
 }
@@ -18,9 +18,8 @@ export function writeSearch(search: Record<string, unknown>): string {
 }
 
 /**
- * useFilters is the state of a list that the address keeps. Setting a filter to
- * undefined or "" takes it out. `replace` leaves no step for the back button, as
- * for each letter of a search.
+ * useFilters keeps the filters of a list in the URL. Setting a filter to undefined or ""
+ * removes it. `replace` adds no history entry, as for each keystroke of a search.
  */
 export function useFilters<K extends string>(): [
 	Partial<Record<K, string>>,

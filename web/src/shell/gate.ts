@@ -3,12 +3,12 @@ import { toApiError } from "@/api/error";
 import { queries } from "@/api/query";
 import { sessionQuery } from "@/api/session";
 
-/** inside tells whether an address is one of ours, so that signing in leads nowhere else. */
-export function inside(next: string | undefined): next is string {
+/** isInternalPath reports whether a path belongs to the dashboard, so that signing in cannot redirect elsewhere. */
+export function isInternalPath(next: string | undefined): next is string {
 	return next !== undefined && /^\/(?![/\\])/.test(next) && !/^\/sign-in\b/.test(next);
 }
 
-/** requireSession lets people in who are signed in, and keeps the address for the others. */
+/** requireSession redirects to the sign-in page unless the user is signed in, and remembers the current URL. */
 export async function requireSession({ location }: { location: { href: string } }): Promise<void> {
 	try {
 		await queries.ensureQueryData(sessionQuery);
@@ -16,13 +16,13 @@ export async function requireSession({ location }: { location: { href: string } 
 		if (toApiError(thrown).status !== 401) throw thrown;
 		throw redirect({
 			to: "/sign-in",
-			search: inside(location.href) && location.href !== "/" ? { next: location.href } : {},
+			search: isInternalPath(location.href) && location.href !== "/" ? { next: location.href } : {},
 		});
 	}
 }
 
-/** askToSignIn is called when a session has ended while its pages are open. */
-export function askToSignIn(router: AnyRouter): void {
+/** redirectToSignIn is called when a session ends while its pages are open. */
+export function redirectToSignIn(router: AnyRouter): void {
 	const { pathname, href } = router.state.location;
 	if (["/sign-in", "/welcome", "/invitation", "/reset"].includes(pathname)) return;
 	queries.removeQueries({ queryKey: sessionQuery.queryKey });

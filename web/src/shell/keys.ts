@@ -1,55 +1,57 @@
-import { useEffect, useRef, useSyncExternalStore } from "react";
+import { useEffect, useRef } from "react";
+import { create } from "zustand";
 
 export interface Shortcut {
-	/** Such as "Mod+K", "?", "G W" (one after the other). */
+	/** Such as "Mod+K", "?" or "G W" (a sequence). */
 	keys: string;
-	/** As the list of shortcuts names it. */
-	does: string;
+	/** Shown in the list of shortcuts. */
+	description: string;
 	group: string;
 	run: () => void;
-	/** Whether the key means this where it was pressed; everywhere unless given. */
+	/** Whether the shortcut applies where the key was pressed; everywhere if omitted. */
 	when?: (target: EventTarget | null) => boolean;
 }
 
 const apple = /Mac|iP(hone|ad)/.test(globalThis.navigator?.platform ?? "");
-let shortcuts: readonly Shortcut[] = [];
-const watchers = new Set<() => void>();
-/** The first key of a pair, and until when its second is waited for. */
+const useRegistry = create<{ shortcuts: readonly Shortcut[] }>(() => ({ shortcuts: [] }));
+/** The first key of a sequence, and how long to wait for the second. */
 let pending = { key: "", until: 0 };
 
-function change(next: readonly Shortcut[]): void {
-	shortcuts = next;
-	for (const tell of watchers) tell();
+function change(next: (shortcuts: readonly Shortcut[]) => readonly Shortcut[]): void {
+	useRegistry.setState(({ shortcuts }) => ({ shortcuts: next(shortcuts) }));
 }
 
-/** keysOf writes keys as this machine's keyboard names them. */
-export function keysOf(keys: string): string[] {
+/** keyLabels returns the keys as they are labeled on this platform. */
+export function keyLabels(keys: string): string[] {
 	return keys.split(/[+ ]/).map((key) => (key === "Mod" ? (apple ? "⌘" : "Ctrl") : key));
 }
 
-/** pressed is the name of what was pressed, as shortcuts are written. */
-export function pressed(event: Pick<KeyboardEvent, "key" | "metaKey" | "ctrlKey" | "altKey" | "shiftKey">): string {
+/** keyName returns the name of the pressed key, in the notation of shortcuts. */
+export function keyName(event: Pick<KeyboardEvent, "key" | "metaKey" | "ctrlKey" | "altKey" | "shiftKey">): string {
 	const mod = apple ? event.metaKey : event.ctrlKey;
 	const key = event.key.length === 1 ? event.key.toUpperCase() : event.key;
 	const letter = /^[A-Z]$/.test(key) || key.length > 1;
 	return [mod && "Mod", event.altKey && "Alt", event.shiftKey && letter && "Shift", key].filter(Boolean).join("+");
 }
 
-/** typing tells whether keys belong to a text just now. */
-export function typing(target: EventTarget | null): boolean {
+/** isTyping reports whether key presses go to a text field. */
+export function isTyping(target: EventTarget | null): boolean {
 	return (
 		target instanceof HTMLElement && (target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName))
 	);
 }
 
-export function press(event: KeyboardEvent): void {
+export function handleKeyDown(event: KeyboardEvent): void {
 	if (event.defaultPrevented || event.isComposing) return;
-	const name = pressed(event);
-	const free = !typing(event.target) && !document.querySelector('[role="dialog"]');
+	const name = keyName(event);
+	// A locked dialog shows something that would be lost with it.
+	if (document.querySelector("[data-locked]")) return;
+	const free = !isTyping(event.target) && !document.querySelector('[role="dialog"]');
 	if (!free && !name.startsWith("Mod+")) return;
 	const pair = pending.until > Date.now() ? `${pending.key} ${name}` : "";
 	pending = { key: "", until: 0 };
-	// The latest comes first: a page may take a key over.
+	// The latest registration wins, so that a page can override a key.
+	const { shortcuts } = useRegistry.getState();
 	const meant = shortcuts.filter((one) => !one.when || one.when(event.target));
 	const found = meant.findLast((one) => one.keys === pair) ?? meant.findLast((one) => one.keys === name);
 	if (found) {
@@ -60,10 +62,10 @@ export function press(event: KeyboardEvent): void {
 	}
 }
 
-/** useShortcut makes a key do something while the component is there, and lists it under "?". */
+/** useShortcut registers a shortcut while the component is mounted, and lists it under "?". */
 export function useShortcut(
 	keys: string,
-	does: string,
+	description: string,
 	run: () => void,
 	group = "This page",
 	when?: Shortcut["when"],
@@ -73,18 +75,12 @@ export function useShortcut(
 		latest.current = run;
 	});
 	useEffect(() => {
-		const own: Shortcut = { keys, does, group, run: () => latest.current(), when };
-		change([...shortcuts, own]);
-		return () => change(shortcuts.filter((other) => other !== own));
-	}, [keys, does, group, when]);
+		const own: Shortcut = { keys, description: description, group, run: () => latest.current(), when };
+		change((shortcuts) => [...shortcuts, own]);
+		return () => change((shortcuts) => shortcuts.filter((other) => other !== own));
+	}, [keys, description, group, when]);
 }
 
 export function useShortcuts(): readonly Shortcut[] {
-	return useSyncExternalStore(
-		(tell) => {
-			watchers.add(tell);
-			return () => watchers.delete(tell);
-		},
-		() => shortcuts,
-	);
+	return useRegistry((state) => state.shortcuts);
 }

@@ -8,11 +8,11 @@ import { MenuIcon, SearchIcon } from "@/ui/icons";
 import { Page } from "@/ui/page";
 import { SkeletonRows } from "@/ui/states";
 import { Account } from "./account";
-import { keysOf, press, useShortcut } from "./keys";
-import { Mark, Nav } from "./nav";
+import { handleKeyDown, keyLabels, useShortcut } from "./keys";
+import { Brand, Nav } from "./nav";
 import { Notice } from "./notice";
 import { Palette } from "./palette";
-import { places } from "./places";
+import { navItems } from "./places";
 import { Shortcuts } from "./shortcuts";
 
 export function Layout() {
@@ -21,12 +21,12 @@ export function Layout() {
 	const [menu, setMenu] = useState(false);
 	useEffect(() => stream.start(), []);
 	useEffect(() => {
-		addEventListener("keydown", press);
-		return () => removeEventListener("keydown", press);
+		addEventListener("keydown", handleKeyDown);
+		return () => removeEventListener("keydown", handleKeyDown);
 	}, []);
 	useShortcut("Mod+K", "Search and commands", () => setPalette((open) => !open), "Everywhere");
 	useShortcut("?", "Keyboard shortcuts", () => setKeys(true), "Everywhere");
-	const main = useFocusOnMove();
+	const main = useFocusOnNavigate();
 	return (
 		<div className="flex h-full flex-col lg:flex-row">
 			<a
@@ -35,10 +35,12 @@ export function Layout() {
 			>
 				Skip to content
 			</a>
-			{places.map((place) => place.keys && <Going key={place.to} keys={place.keys} name={place.name} to={place.to} />)}
+			{navItems.map(
+				(place) => place.keys && <NavShortcut key={place.to} keys={place.keys} name={place.name} to={place.to} />,
+			)}
 			<aside className="hidden w-56 shrink-0 flex-col gap-4 border-r bg-surface p-3 lg:flex">
-				<Mark />
-				<Finder onClick={() => setPalette(true)} />
+				<Brand />
+				<SearchButton onClick={() => setPalette(true)} />
 				<div className="-mx-1 min-h-0 flex-1 overflow-y-auto px-1">
 					<Nav />
 				</div>
@@ -46,7 +48,7 @@ export function Layout() {
 			</aside>
 			<header className="flex h-12 shrink-0 items-center gap-2 border-b bg-surface px-3 lg:hidden">
 				<IconButton icon={MenuIcon} label="Navigation" onClick={() => setMenu(true)} />
-				<Mark />
+				<Brand />
 				<span className="flex-1" />
 				<IconButton icon={SearchIcon} label="Search and commands" onClick={() => setPalette(true)} />
 			</header>
@@ -59,7 +61,7 @@ export function Layout() {
 			<div className="flex min-h-0 min-w-0 flex-1 flex-col">
 				<Notice />
 				<main id="main" ref={main} tabIndex={-1} className="min-h-0 flex-1 overflow-y-auto outline-none">
-					<Suspense fallback={<Waiting />}>
+					<Suspense fallback={<PageSkeleton />}>
 						<Outlet />
 					</Suspense>
 				</main>
@@ -70,34 +72,34 @@ export function Layout() {
 	);
 }
 
-function Waiting() {
+function PageSkeleton() {
 	return (
 		<Page>
-			<SkeletonRows label="Loading the page" />
+			<SkeletonRows label="Loading page" />
 		</Page>
 	);
 }
 
-function Finder({ onClick }: { onClick: () => void }) {
+function SearchButton({ onClick }: { onClick: () => void }) {
 	return (
 		<Button onClick={onClick} className="w-full !justify-start !border-border !font-normal !text-muted">
 			<SearchIcon />
 			<span className="flex-1 text-left">Search…</span>
-			{keysOf("Mod+K").map((key) => (
+			{keyLabels("Mod+K").map((key) => (
 				<Kbd key={key}>{key}</Kbd>
 			))}
 		</Button>
 	);
 }
 
-function Going({ keys, name, to }: { keys: string; name: string; to: string }) {
+function NavShortcut({ keys, name, to }: { keys: string; name: string; to: string }) {
 	const navigate = useNavigate();
 	useShortcut(keys, name, () => void navigate({ to }), "Go to");
 	return null;
 }
 
-/** A new page begins where a reader of it would: at its top, with the focus inside. */
-function useFocusOnMove() {
+/** After navigation the new page starts at the top, with the focus inside it. */
+function useFocusOnNavigate() {
 	const main = useRef<HTMLElement>(null);
 	const path = useRouterState({ select: (state) => state.resolvedLocation?.pathname });
 	const first = useRef(true);

@@ -1,10 +1,10 @@
 import { Link } from "@tanstack/react-router";
-import { WaitingCount } from "@/pages/approvals/count";
+import { WaitingCount } from "@/shared/run/approvals-count";
 import { cx } from "@/ui/class";
 import { Logo } from "@/ui/logo";
-import { type Place, places } from "./places";
+import { type NavItem, navItems } from "./places";
 
-const groups: { key: Place["group"]; name?: string }[] = [
+const groups: { key: NavItem["group"]; name?: string }[] = [
 	{ key: "work" },
 	{ key: "connect", name: "Connect" },
 	{ key: "manage", name: "Manage" },
@@ -16,7 +16,7 @@ export function Nav({ onGo }: { onGo?: () => void }) {
 			{groups.map(({ key, name }) => (
 				<div key={key} className="flex flex-col gap-0.5">
 					{name && <p className="px-2 pb-1 text-12 font-medium text-muted">{name}</p>}
-					{places
+					{navItems
 						.filter((place) => place.group === key)
 						.map((place) => (
 							<Item key={place.to} place={place} onGo={onGo} />
@@ -27,7 +27,7 @@ export function Nav({ onGo }: { onGo?: () => void }) {
 	);
 }
 
-function Item({ place, onGo }: { place: Place; onGo?: () => void }) {
+function Item({ place, onGo }: { place: NavItem; onGo?: () => void }) {
 	return (
 		<Link
 			to={place.to}
@@ -45,7 +45,7 @@ function Item({ place, onGo }: { place: Place; onGo?: () => void }) {
 	);
 }
 
-export function Mark() {
+export function Brand() {
 	return (
 		<Link to="/workflows" className="flex h-8 items-center gap-2 rounded-6 px-1.5 text-14 font-semibold text-text">
 			<Logo size={20} />

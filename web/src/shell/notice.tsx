@@ -1,19 +1,19 @@
 import { useEffect, useState } from "react";
-import { useStanding } from "@/live/hooks";
+import { useConnectionStatus } from "@/live/hooks";
 import { WarningIcon } from "@/ui/icons";
 import { timeOfDay } from "@/ui/time";
 
-/** How long a connection may be away before it is worth a word. */
-const patience = 2_500;
+/** How long the connection may be lost before the notice appears. */
+const noticeDelay = 2_500;
 
-/** Notice says when what is shown may be old. */
+/** Notice warns that the data shown may be stale. */
 export function Notice() {
-	const { state, since } = useStanding();
+	const { state, since } = useConnectionStatus();
 	const [late, setLate] = useState(false);
 	useEffect(() => {
 		setLate(false);
 		if (state !== "lost") return undefined;
-		const timer = setTimeout(() => setLate(true), patience);
+		const timer = setTimeout(() => setLate(true), noticeDelay);
 		return () => clearTimeout(timer);
 	}, [state]);
 	return (

@@ -1,21 +1,36 @@
-import { useQuery } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { Dialog as Radix } from "radix-ui";
 import { type KeyboardEvent, useId, useMemo, useState } from "react";
 import { api, got } from "@/api/client";
 import { useMay } from "@/api/session";
+import { maxQuery, useRecentWorkflows, useSearch } from "@/shared/search/use-search";
 import { cx } from "@/ui/class";
-import { ChartIcon, type Icon, LogIcon, MembersIcon, PlayIcon, PlusIcon, SearchIcon, WorkflowIcon } from "@/ui/icons";
+import {
+	ChartIcon,
+	type Icon,
+	LogIcon,
+	MembersIcon,
+	PlayIcon,
+	PlusIcon,
+	RunsIcon,
+	SearchIcon,
+	TemplateIcon,
+	WorkflowIcon,
+} from "@/ui/icons";
 import { panel, scrim } from "@/ui/overlay";
+import { ErrorNote } from "@/ui/states";
+import { nextIndex } from "@/ui/step";
 import { toast } from "@/ui/toast";
-import { type Command, rank } from "./commands";
-import { places } from "./places";
+import { type Command, commandsOf, parseQuery, type ResultActions, rank } from "./commands";
+import { navItems } from "./places";
 
 const icons: Record<Command["group"], Icon> = {
 	"Go to": SearchIcon,
 	Create: PlusIcon,
 	Workflows: WorkflowIcon,
 	Run: PlayIcon,
+	Runs: RunsIcon,
+	Templates: TemplateIcon,
 };
 
 export function Palette({ open, onOpenChange }: { open: boolean; onOpenChange: (open: boolean) => void }) {
@@ -42,18 +57,18 @@ function Search({ onDone }: { onDone: () => void }) {
 	const id = useId();
 	const [text, setText] = useState("");
 	const [at, setAt] = useState(0);
-	const commands = useCommands();
-	const shown = useMemo(() => rank(commands, text), [commands, text]);
-	const chosen = shown[Math.min(at, shown.length - 1)];
+	const { shown, busy, error } = useResults(text);
+	const pointed = Math.min(at, shown.length - 1);
+	const chosen = shown[pointed];
 	const run = (command: Command) => {
 		onDone();
 		command.run();
 	};
 	const onKeyDown = (event: KeyboardEvent) => {
-		const step = event.key === "ArrowDown" ? 1 : event.key === "ArrowUp" ? -1 : 0;
-		if (step !== 0 && shown.length > 0) {
+		const next = nextIndex(event.key, pointed, shown.length);
+		if (next !== null) {
 			event.preventDefault();
-			setAt((Math.min(at, shown.length - 1) + step + shown.length) % shown.length);
+			setAt(next);
 		} else if (event.key === "Enter" && chosen) {
 			event.preventDefault();
 			run(chosen);
@@ -72,7 +87,8 @@ function Search({ onDone }: { onDone: () => void }) {
 					aria-activedescendant={chosen && `${id}-${chosen.id}`}
 					autoComplete="off"
 					spellCheck={false}
-					placeholder="Go to, create, run…"
+					placeholder="Search workflows, runs, templates and commands"
+					maxLength={maxQuery}
 					value={text}
 					onChange={(event) => {
 						setText(event.target.value);
@@ -83,9 +99,8 @@ function Search({ onDone }: { onDone: () => void }) {
 				/>
 			</div>
 			<div role="listbox" id={`${id}-list`} aria-label="Commands" className="overflow-y-auto p-2">
-				{shown.length === 0 && <p className="px-2 py-6 text-center text-muted">Nothing is called “{text}”.</p>}
 				{shown.map((command, index) => (
-					<Choice
+					<CommandOption
 						key={command.id}
 						id={`${id}-${command.id}`}
 						command={command}
@@ -96,11 +111,15 @@ function Search({ onDone }: { onDone: () => void }) {
 					/>
 				))}
 			</div>
+			{error != null && <ErrorNote error={error} className="mx-2 mb-2" />}
+			<p role="status" className="px-4 pb-3 text-center text-12 break-words text-muted empty:hidden">
+				{busy ? "Searching…" : shown.length === 0 && !error ? `No results for “${text.trim()}”.` : null}
+			</p>
 		</>
 	);
 }
 
-interface ChoiceProps {
+interface CommandOptionProps {
 	id: string;
 	command: Command;
 	heading: boolean;
@@ -109,7 +128,7 @@ interface ChoiceProps {
 	onRun: () => void;
 }
 
-function Choice({ id, command, heading, chosen, onPoint, onRun }: ChoiceProps) {
+function CommandOption({ id, command, heading, chosen, onPoint, onRun }: CommandOptionProps) {
 	const Shape = command.icon ?? icons[command.group];
 	return (
 		<>
@@ -118,7 +137,7 @@ function Choice({ id, command, heading, chosen, onPoint, onRun }: ChoiceProps) {
 					{command.group}
 				</p>
 			)}
-			{/* biome-ignore lint/a11y/useKeyWithClickEvents: the field above has the keys */}
+			{/* biome-ignore lint/a11y/useKeyWithClickEvents: the input above handles the keys */}
 			{/* biome-ignore lint/a11y/useFocusableInteractive: the field above keeps the focus */}
 			<div
 				ref={(row) => {
@@ -133,23 +152,59 @@ function Choice({ id, command, heading, chosen, onPoint, onRun }: ChoiceProps) {
 			>
 				<Shape className="text-muted" />
 				<span className="min-w-0 flex-1 truncate">{command.name}</span>
+				{command.hint && <span className="max-w-1/2 truncate font-mono text-12 text-muted">{command.hint}</span>}
 			</div>
 		</>
 	);
 }
 
+/** The number of matches per type, and of workflows before anything is typed. */
+const perType = 8;
+const recentCount = 12;
+
+/** useResults returns the commands that match the text, and the search results from the server. */
+function useResults(text: string): { shown: Command[]; busy: boolean; error: unknown } {
+	const commands = useCommands();
+	const steps = useResultActions();
+	const { query, toRun } = parseQuery(text);
+	const { found, busy, error } = useSearch(query, "workflow,run,template", perType);
+	const recent = useRecentWorkflows(recentCount).data?.data;
+	const typed = query !== "";
+	const results = typed
+		? commandsOf(found, steps, toRun)
+		: commandsOf({ workflows: recent ?? [], runs: [], templates: [] }, { ...steps, start: undefined }, false);
+	return { shown: [...rank(commands, text), ...results], busy, error };
+}
+
+function useResultActions(): ResultActions {
+	const navigate = useNavigate();
+	const execute = useMay("execute");
+	const start = async (id: string) => {
+		try {
+			const run = await got(
+				api.POST("/v1/workflows/{workflow_id}/runs", { params: { path: { workflow_id: id } }, body: {} }),
+			);
+			await navigate({ to: "/runs/$id", params: { id: run.id } });
+		} catch (error) {
+			toast.error(error);
+		}
+	};
+	return {
+		openWorkflow: (id) => void navigate({ to: "/workflows/$id", params: { id } }),
+		openRun: (id) => void navigate({ to: "/runs/$id", params: { id } }),
+		openTemplate: (name) => void navigate({ to: "/templates/$name", params: { name } }),
+		start: execute ? (id) => void start(id) : undefined,
+	};
+}
+
+/** useCommands returns the static commands. */
 function useCommands(): Command[] {
 	const navigate = useNavigate();
 	const write = useMay("write");
-	const execute = useMay("execute");
 	const admin = useMay("admin");
-	const { data } = useQuery({
-		queryKey: ["workflows", "palette"],
-		queryFn: ({ signal }) => got(api.GET("/v1/workflows", { params: { query: { limit: 100 } }, signal })),
-	});
 	return useMemo(() => {
 		const go = (to: string, search?: Record<string, string>) => () => void navigate({ to, search });
-		const list: Command[] = places.map((place) => ({
+		const list: Command[] = navItems.map((place) => ({
 			id: place.to,
 			group: "Go to",
 			name: place.name,
@@ -166,22 +221,6 @@ function useCommands(): Command[] {
 		if (write)
 			list.push({ id: "new-secret", group: "Create", name: "New secret", run: go("/secrets", { new: "secret" }) });
 		if (admin) list.push({ id: "new-key", group: "Create", name: "New API key", run: go("/keys", { new: "1" }) });
-		for (const { id, name } of data?.data ?? [])
-			list.push({ id, group: "Workflows", name, run: () => void navigate({ to: "/workflows/$id", params: { id } }) });
-		if (execute) {
-			const start = async (id: string) => {
-				try {
-					const run = await got(
-						api.POST("/v1/workflows/{workflow_id}/runs", { params: { path: { workflow_id: id } }, body: {} }),
-					);
-					await navigate({ to: "/runs/$id", params: { id: run.id } });
-				} catch (error) {
-					toast.error(error);
-				}
-			};
-			for (const { id, name } of data?.data ?? [])
-				list.push({ id: `run-${id}`, group: "Run", name: `Run ${name}`, run: () => void start(id) });
-		}
 		return list;
-	}, [data, navigate, write, execute, admin]);
+	}, [navigate, write, admin]);
 }

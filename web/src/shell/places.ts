@@ -1,16 +1,16 @@
 import * as icons from "@/ui/icons";
 
-export interface Place {
+export interface NavItem {
 	name: string;
 	to: string;
 	icon: icons.Icon;
-	/** The keys that go there. */
+	/** The shortcut that opens the page. */
 	keys?: string;
 	group: "work" | "connect" | "manage";
 }
 
-/** The pages that the navigation and the palette lead to. */
-export const places: Place[] = [
+/** The pages listed in the navigation and the command palette. */
+export const navItems: NavItem[] = [
 	{ name: "Workflows", to: "/workflows", icon: icons.WorkflowIcon, keys: "G W", group: "work" },
 	{ name: "Runs", to: "/runs", icon: icons.RunsIcon, keys: "G R", group: "work" },
 	{ name: "Approvals", to: "/approvals", icon: icons.ApprovalIcon, keys: "G A", group: "work" },

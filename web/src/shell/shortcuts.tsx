@@ -1,8 +1,8 @@
 import { Kbd } from "@/ui/badge";
 import { Dialog } from "@/ui/dialog";
-import { keysOf, type Shortcut, useShortcuts } from "./keys";
+import { keyLabels, type Shortcut, useShortcuts } from "./keys";
 
-/** Shortcuts lists what keys do here and now. */
+/** Shortcuts lists the shortcuts that are currently active. */
 export function Shortcuts({ open, onOpenChange }: { open: boolean; onOpenChange: (open: boolean) => void }) {
 	const shortcuts = useShortcuts();
 	const groups = new Map<string, Shortcut[]>();
@@ -15,11 +15,11 @@ export function Shortcuts({ open, onOpenChange }: { open: boolean; onOpenChange:
 						<h3 className="pb-1 text-12 font-medium text-muted">{group}</h3>
 						<dl>
 							{list.map((one) => (
-								<div key={one.keys + one.does} className="flex h-8 items-center justify-between gap-4">
-									<dt className="truncate">{one.does}</dt>
+								<div key={one.keys + one.description} className="flex h-8 items-center justify-between gap-4">
+									<dt className="truncate">{one.description}</dt>
 									<dd className="flex shrink-0 gap-1">
-										{keysOf(one.keys).map((key, at) => (
-											// biome-ignore lint/suspicious/noArrayIndexKey: the same key can come twice
+										{keyLabels(one.keys).map((key, at) => (
+											// biome-ignore lint/suspicious/noArrayIndexKey: the same key can appear twice
 											<Kbd key={at}>{key}</Kbd>
 										))}
 									</dd>

@@ -22,10 +22,10 @@ function apply(): void {
 	for (const tell of watchers) tell();
 }
 
-// The system may have changed its mind since the first paint.
+// The system theme may have changed since the first paint.
 apply();
 system.addEventListener("change", apply);
-// Another tab has chosen.
+// Another tab changed the theme.
 addEventListener("storage", (event) => event.key === key && apply());
 
 export function chooseTheme(choice: Choice): void {
@@ -33,7 +33,7 @@ export function chooseTheme(choice: Choice): void {
 		if (choice === "system") localStorage.removeItem(key);
 		else localStorage.setItem(key, choice);
 	} catch {
-		// Without storage the choice lasts as long as the page.
+		// Without storage the choice lasts until the page is closed.
 	}
 	apply();
 	if (choice !== "system") document.documentElement.dataset.theme = choice;
@@ -48,7 +48,7 @@ export function useChoice(): Choice {
 	return useSyncExternalStore(watch, stored);
 }
 
-/** useTheme is what is shown, for drawings that cannot use the variables. */
+/** useTheme returns the effective theme, for drawings that cannot use CSS variables. */
 export function useTheme(): Theme {
 	return useSyncExternalStore(watch, () => (document.documentElement.dataset.theme === "dark" ? "dark" : "light"));
 }

@@ -1,43 +1,52 @@
 import { Link, useRouter } from "@tanstack/react-router";
+import { useEffect, useRef } from "react";
 import { toApiError } from "@/api/error";
-import Forbidden from "@/sign-in/forbidden";
+import { isUnreachable, recovery } from "@/api/recovery";
+import Forbidden from "@/shell/forbidden";
 import { Button } from "@/ui/button";
 import { SearchIcon } from "@/ui/icons";
 import { useTitle } from "@/ui/page";
 import { EmptyState, ErrorState } from "@/ui/states";
 
-/** Nowhere is the page for an address that has none. */
-export function Nowhere() {
+/** NotFound is the page for unknown URLs. */
+export function NotFound() {
 	useTitle("Not found");
 	return (
 		<EmptyState
 			icon={SearchIcon}
-			title="There is nothing at this address"
+			title="Page not found"
 			actions={
 				<Button asChild>
 					<Link to="/workflows">Go to workflows</Link>
 				</Button>
 			}
 		>
-			It may have been deleted, or the link is not complete.
+			It may have been deleted, or the link may be incomplete.
 		</EmptyState>
 	);
 }
 
-/** Broken is shown in the place of a page that failed. */
-export function Broken({ error, reset }: { error: unknown; reset: () => void }) {
+/** PageError replaces a page that failed to render. It retries automatically once an unreachable server is back. */
+export function PageError({ error, reset }: { error: unknown; reset: () => void }) {
 	const router = useRouter();
-	const { status } = toApiError(error);
+	const { status, code } = toApiError(error);
+	const retry = () => {
+		// Some browsers do not retry a module that failed to load.
+		if (code === "page_unreachable") return location.reload();
+		reset();
+		void router.invalidate();
+	};
+	useServerRecovery(isUnreachable(error), retry);
 	if (status === 403) return <Forbidden error={error} />;
-	if (status === 404) return <Nowhere />;
-	return (
-		<ErrorState
-			error={error}
-			title="This page could not be shown"
-			onRetry={() => {
-				reset();
-				void router.invalidate();
-			}}
-		/>
-	);
+	if (status === 404) return <NotFound />;
+	return <ErrorState error={error} title="This page could not be loaded" onRetry={retry} />;
+}
+
+/** useServerRecovery calls `back` once the server is reachable again. */
+function useServerRecovery(away: boolean, back: () => void): void {
+	const latest = useRef(back);
+	useEffect(() => {
+		latest.current = back;
+	});
+	useEffect(() => (away ? recovery.add(() => latest.current()) : undefined), [away]);
 }

@@ -16,9 +16,9 @@ const kinds: Record<Kind, string> = {
 export interface ButtonProps extends ButtonHTMLAttributes<HTMLButtonElement> {
 	kind?: Kind;
 	icon?: Icon;
-	/** Something is under way: the button waits and says so. */
+	/** Shows a spinner and disables the button. */
 	busy?: boolean;
-	/** Gives the look to the child, such as a Link. */
+	/** Applies the style to the child, such as a Link. */
 	asChild?: boolean;
 	small?: boolean;
 	ref?: Ref<HTMLButtonElement>;
@@ -55,7 +55,7 @@ export function Button({
 
 export interface IconButtonProps extends Omit<ButtonHTMLAttributes<HTMLButtonElement>, "aria-label"> {
 	icon: Icon;
-	/** Said to screen readers and shown as a tooltip. */
+	/** Read by screen readers and shown as a tooltip. */
 	label: string;
 	kind?: Kind;
 	small?: boolean;

@@ -1,4 +1,4 @@
-/** cx joins class names and leaves out what is not there. */
+/** cx joins class names and skips empty ones. */
 export function cx(...names: (string | false | null | undefined)[]): string {
 	return names.filter(Boolean).join(" ");
 }

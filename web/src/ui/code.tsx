@@ -1,20 +1,21 @@
 import { cx } from "./class";
 import { CopyButton } from "./copy";
+import { inSentence } from "./sentence";
 
 export interface CodeBlockProps {
 	code: string;
-	/** Said to screen readers. */
+	/** Read by screen readers. */
 	label: string;
 	wrap?: boolean;
 	className?: string;
 }
 
-/** CodeBlock shows text as it is, with a button that copies it. */
+/** CodeBlock shows preformatted text with a copy button. */
 export function CodeBlock({ code, label, wrap, className }: CodeBlockProps) {
 	return (
 		<div className={cx("relative rounded-8 border bg-sunken", className)}>
 			<pre
-				// biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard
+				// biome-ignore lint/a11y/noNoninteractiveTabindex: scrollable content must be reachable by keyboard
 				tabIndex={0}
 				role="region"
 				aria-label={label}
@@ -26,7 +27,7 @@ export function CodeBlock({ code, label, wrap, className }: CodeBlockProps) {
 				{code}
 			</pre>
 			<span className="absolute top-1.5 right-1.5">
-				<CopyButton value={code} label={`Copy ${label.toLowerCase()}`} />
+				<CopyButton value={code} label={`Copy ${inSentence(label)}`} />
 			</span>
 		</div>
 	);

@@ -4,7 +4,7 @@ import { toApiError } from "@/api/error";
 import { Button, IconButton } from "./button";
 import { cx } from "./class";
 import { CloseIcon } from "./icons";
-import { focusField, panel, scrim } from "./overlay";
+import { focusContent, focusFirstField, panel, scrim } from "./overlay";
 import { ErrorNote } from "./states";
 
 export interface DialogProps {
@@ -14,14 +14,18 @@ export interface DialogProps {
 	/** One sentence below the title. */
 	description?: ReactNode;
 	children?: ReactNode;
-	/** Buttons at the bottom right, the main one last. */
+	/** Buttons at the bottom right, the primary one last. */
 	actions?: ReactNode;
-	/** Makes the body a form whose submit is this. */
+	/** Makes the body a form with this submit handler. */
 	onSubmit?: () => void;
 	width?: "small" | "medium" | "large";
-	/** Keeps a click outside from losing what was typed. */
+	/** A click outside does not close it, so that typed text is not lost. */
 	guarded?: boolean;
+	/** Only its own actions close it, because its content cannot be shown again. */
+	locked?: boolean;
 }
+
+const preventClose = (event: Event) => event.preventDefault();
 
 const widths = { small: "max-w-[400px]", medium: "max-w-[560px]", large: "max-w-[840px]" };
 
@@ -35,6 +39,7 @@ export function Dialog({
 	onSubmit,
 	width = "medium",
 	guarded,
+	locked,
 }: DialogProps) {
 	const Body = onSubmit ? "form" : "div";
 	const submit = onSubmit && {
@@ -55,8 +60,10 @@ export function Dialog({
 						"fixed top-1/2 left-1/2 z-40 flex max-h-[calc(100dvh-32px)] w-[calc(100vw-32px)] -translate-x-1/2 -translate-y-1/2 flex-col",
 						widths[width],
 					)}
-					onOpenAutoFocus={focusField}
-					onInteractOutside={guarded ? (event) => event.preventDefault() : undefined}
+					onOpenAutoFocus={focusFirstField}
+					onInteractOutside={guarded || locked ? preventClose : undefined}
+					onEscapeKeyDown={locked ? preventClose : undefined}
+					data-locked={locked || undefined}
 					{...(description ? {} : { "aria-describedby": undefined })}
 				>
 					<div className="flex items-start gap-4 px-6 pt-5 pb-2">
@@ -64,9 +71,11 @@ export function Dialog({
 							<Radix.Title className="text-16 font-semibold break-words">{title}</Radix.Title>
 							{description && <Radix.Description className="mt-1 text-muted">{description}</Radix.Description>}
 						</div>
-						<Radix.Close asChild>
-							<IconButton icon={CloseIcon} label="Close" className="-mt-1 -mr-2" />
-						</Radix.Close>
+						{!locked && (
+							<Radix.Close asChild>
+								<IconButton icon={CloseIcon} label="Close" className="-mt-1 -mr-2" />
+							</Radix.Close>
+						)}
 					</div>
 					<Body {...submit} className="flex min-h-0 flex-1 flex-col">
 						<div className="flex min-h-0 flex-col gap-4 overflow-y-auto px-6 py-2 last:pb-6">{children}</div>
@@ -82,12 +91,12 @@ export interface ConfirmDialogProps {
 	open: boolean;
 	onOpenChange: (open: boolean) => void;
 	title: ReactNode;
-	/** What will be gone, and what will not. */
+	/** What will be deleted, and what will not. */
 	children?: ReactNode;
-	/** The verb on the button, such as "Delete workflow". */
+	/** The label of the button, such as "Delete workflow". */
 	verb: string;
 	danger?: boolean;
-	/** The call. While it runs the dialog waits; a refusal is shown in it. */
+	/** The call. The dialog waits for it and shows its error. */
 	onConfirm: () => Promise<unknown>;
 }
 
@@ -143,9 +152,11 @@ export interface SheetProps {
 	actions?: ReactNode;
 	side?: "right" | "left";
 	width?: number;
+	/** The initial focus: the first field, or the sheet itself if its content focuses a field later. */
+	focus?: "field" | "sheet";
 }
 
-/** Sheet is a panel at the side: details of a row, or the navigation on a narrow screen. */
+/** Sheet is a side panel: details of a row, or the navigation on narrow screens. */
 export function Sheet({
 	open,
 	onOpenChange,
@@ -155,13 +166,14 @@ export function Sheet({
 	actions,
 	side = "right",
 	width = 480,
+	focus = "field",
 }: SheetProps) {
 	return (
 		<Radix.Root open={open} onOpenChange={onOpenChange}>
 			<Radix.Portal>
 				<Radix.Overlay className={scrim} />
 				<Radix.Content
-					onOpenAutoFocus={focusField}
+					onOpenAutoFocus={focus === "field" ? focusFirstField : focusContent}
 					style={{ width: `min(100vw, ${width}px)` }}
 					className={cx(
 						"fixed inset-y-0 z-40 flex animate-appear flex-col border-border bg-surface shadow-lift outline-none",

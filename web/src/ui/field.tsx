@@ -20,23 +20,23 @@ interface Wiring {
 	required: boolean;
 }
 
-/** FieldContext is for a control made of several: each has a wiring of its own, or null for none. */
+/** FieldContext is overridden by controls that consist of several: each gets its own wiring, or null for none. */
 export const FieldContext = createContext<Wiring | null>(null);
 
 export interface FieldProps {
 	label: ReactNode;
 	/** One sentence below the control. */
 	hint?: ReactNode;
-	/** What is wrong, as the API says it: `error?.field("/name")`. */
+	/** The message from the API: `error?.field("/name")`. */
 	error?: string;
 	required?: boolean;
-	/** Beside the label: what else can be done with the field. */
+	/** Shown next to the label, for additional actions. */
 	aside?: ReactNode;
 	children: ReactNode;
 	className?: string;
 }
 
-/** Field gives the control inside it its label, hint and error. */
+/** Field provides the label, hint and error for the control inside it. */
 export function Field({ label, hint, error, required = false, aside, children, className }: FieldProps) {
 	const id = useId();
 	const describedBy = [error && `${id}-error`, hint && `${id}-hint`].filter(Boolean).join(" ") || undefined;
@@ -64,7 +64,7 @@ export function Field({ label, hint, error, required = false, aside, children, c
 	);
 }
 
-/** useField is the wiring for a control of your own inside a Field. */
+/** useField returns the wiring for a custom control inside a Field. */
 export function useField() {
 	const field = useContext(FieldContext);
 	if (!field) return {};
@@ -113,7 +113,7 @@ export function NativeSelect({ options, className, ...rest }: NativeSelectProps)
 }
 
 export interface CheckboxProps extends Omit<InputHTMLAttributes<HTMLInputElement>, "type"> {
-	/** Beside the box. Without one give aria-label. */
+	/** Shown next to the box. Without it, set aria-label. */
 	label?: ReactNode;
 	hint?: ReactNode;
 }
@@ -146,7 +146,7 @@ export function Checkbox({ label, hint, className, ...rest }: CheckboxProps) {
 }
 
 export interface SwitchProps {
-	/** Beside the switch. */
+	/** Shown next to the switch. */
 	label: ReactNode;
 	checked: boolean;
 	onChange: (checked: boolean) => void;

@@ -3,9 +3,9 @@ import type { ReactNode, SVGProps } from "react";
 export type IconProps = SVGProps<SVGSVGElement> & { size?: number };
 export type Icon = (props: IconProps) => ReactNode;
 
-/** drawn makes an icon of 16 by 16 in the colour of the text around it. */
-export function drawn(children: ReactNode): Icon {
-	// biome-ignore lint/correctness/noComponentHookFactories: each icon is made once, with its module
+/** svgIcon creates a 16 by 16 icon in the current text color. */
+export function svgIcon(children: ReactNode): Icon {
+	// biome-ignore lint/correctness/noComponentHookFactories: each icon is created once, with its module
 	return function Icon({ size = 16, className, ...rest }: IconProps) {
 		return (
 			<svg
@@ -28,9 +28,9 @@ export function drawn(children: ReactNode): Icon {
 	};
 }
 
-/** icon makes one of lines. */
+/** icon creates an icon from paths. */
 export function icon(...lines: string[]): Icon {
-	return drawn(lines.map((line) => <path key={line} d={line} />));
+	return svgIcon(lines.map((line) => <path key={line} d={line} />));
 }
 
 const circle = (x: number, y: number, r: number) =>

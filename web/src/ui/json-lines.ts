@@ -1,27 +1,24 @@
-/** One line of a JSON value as it is shown. */
+/** One line of a JSON value as displayed. */
 export interface JsonLine {
-	/** JSON pointer of the value that begins here. */
+	/** The JSON pointer of the value that starts on this line. */
 	path: string;
 	depth: number;
 	key?: string;
-	/** The value, where it fits on the line. */
+	/** The value, if it fits on the line. */
 	text: string;
 	kind: "string" | "number" | "boolean" | "null" | "open" | "close" | "closed" | "empty";
-	/** How many members a container has. */
+	/** The number of items in a container. */
 	size?: number;
 	last: boolean;
 }
 
 const escaped = (key: string) => key.replaceAll("~", "~0").replaceAll("/", "~1");
 
-/** A text of a megabyte would take the browser seconds to lay out; copying gives all of it. */
+/** Browsers take seconds to lay out a megabyte of text. Copying still copies everything. */
 const shortened = (text: string) =>
 	text.length > 2_000 ? `${text.slice(0, 2_000)}… (${text.length - 2_000} more)` : text;
 
-/**
- * jsonLines writes a value as lines, leaving out what is closed. It stops at a
- * number of lines that nobody scrolls through.
- */
+/** jsonLines formats a value as lines, without the contents of collapsed containers. It stops after `most` lines. */
 export function jsonLines(
 	value: unknown,
 	closed: (path: string, depth: number, size: number) => boolean,

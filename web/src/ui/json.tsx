@@ -3,6 +3,7 @@ import { cx } from "./class";
 import { CopyButton } from "./copy";
 import { ChevronDownIcon, ChevronRightIcon } from "./icons";
 import { type JsonLine, jsonLines } from "./json-lines";
+import { inSentence } from "./sentence";
 import { VirtualList } from "./virtual";
 
 const colours: Record<JsonLine["kind"], string> = {
@@ -20,23 +21,23 @@ const rowHeight = 20;
 
 export interface JsonViewProps {
 	value: unknown;
-	/** Said to screen readers, such as "Output". */
+	/** Read by screen readers, such as "Output". */
 	label: string;
-	/** Deeper containers begin closed. */
+	/** Deeper containers are collapsed initially. */
 	openDepth?: number;
-	/** Height at most, in pixels; "fill" takes what the parent gives. */
+	/** The maximum height in pixels; "fill" fills the parent. */
 	height?: number | "fill";
 }
 
-/** JsonView shows a value of any size; containers open and close. */
+/** JsonView shows a value of any size. Containers expand and collapse. */
 export function JsonView({ value, label, openDepth = 2, height = 400 }: JsonViewProps) {
-	const [turned, setTurned] = useState<ReadonlySet<string>>(new Set());
+	const [toggled, setTurned] = useState<ReadonlySet<string>>(new Set());
 	const lines = useMemo(
 		() =>
-			jsonLines(value, (path, depth, size) => (depth >= openDepth || (depth > 0 && size > 200)) !== turned.has(path)),
-		[value, turned, openDepth],
+			jsonLines(value, (path, depth, size) => (depth >= openDepth || (depth > 0 && size > 200)) !== toggled.has(path)),
+		[value, toggled, openDepth],
 	);
-	const turn = (path: string) =>
+	const toggle = (path: string) =>
 		setTurned((old) => {
 			const next = new Set(old);
 			if (!next.delete(path)) next.add(path);
@@ -45,7 +46,7 @@ export function JsonView({ value, label, openDepth = 2, height = 400 }: JsonView
 	return (
 		<div className={cx("relative rounded-8 border bg-surface", height === "fill" && "h-full min-h-0")}>
 			<span className="absolute top-1 right-3 z-10 rounded-6 bg-surface">
-				<CopyButton value={() => JSON.stringify(value, null, 2)} label={`Copy ${label.toLowerCase()}`} />
+				<CopyButton value={() => JSON.stringify(value, null, 2)} label={`Copy ${inSentence(label)}`} />
 			</span>
 			<div
 				style={{ height: height === "fill" ? "100%" : Math.min(height, lines.length * rowHeight + 16) }}
@@ -64,7 +65,7 @@ export function JsonView({ value, label, openDepth = 2, height = 400 }: JsonView
 							style={{ ...style, right: "auto", minWidth: "100%", paddingLeft: 8 + line.depth * 16 }}
 							className="flex items-center pr-12 leading-5 whitespace-pre"
 						>
-							<Line line={line} onTurn={turn} />
+							<Line line={line} onTurn={toggle} />
 						</div>
 					)}
 				</VirtualList>
@@ -82,7 +83,7 @@ function Line({ line, onTurn }: { line: JsonLine; onTurn: (path: string) => void
 				<button
 					type="button"
 					aria-expanded={line.kind === "open"}
-					aria-label={`${line.key ?? "value"}, ${line.size} members`}
+					aria-label={`${line.key ?? "value"}, ${line.size === 1 ? "1 item" : `${line.size} items`}`}
 					onClick={() => onTurn(line.path)}
 					className="flex size-4 items-center justify-center rounded-6 text-muted hover:text-text"
 				>

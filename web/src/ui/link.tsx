@@ -4,7 +4,7 @@ import { cx } from "./class";
 
 type Anchor = (props: ComponentProps<"a"> & { plain?: boolean }) => ReactNode;
 
-/** Link goes to a page of the dashboard. Inside lists use `plain`, which leaves the look to the row. */
+/** Link navigates within the dashboard. Inside lists use `plain`, which leaves the style to the row. */
 export const Link = ((props: ComponentProps<typeof RouterLink> & { plain?: boolean }) => {
 	const { plain, className, ...rest } = props;
 	return (

@@ -1,4 +1,4 @@
-/** Logo is the sign of the product, in the colours of the theme. */
+/** Logo is the product logo, in the colors of the theme. */
 export function Logo({ size }: { size: number }) {
 	return (
 		<svg width={size} height={size} viewBox="0 0 32 32" aria-hidden="true">

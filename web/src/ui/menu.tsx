@@ -4,7 +4,7 @@ import { cx } from "./class";
 import { CheckIcon, type Icon } from "./icons";
 import { panel } from "./overlay";
 
-/** Menu opens below its trigger, which is one element that takes a ref. */
+/** Menu opens below its trigger, which must be a single element that accepts a ref. */
 export function Menu({
 	trigger,
 	children,
@@ -43,9 +43,9 @@ export interface MenuItemProps {
 	onSelect?: () => void;
 	danger?: boolean;
 	disabled?: boolean;
-	/** Shown at the right, such as "Mod+K". */
+	/** Shown on the right, such as "Mod+K". */
 	hint?: ReactNode;
-	/** Puts the look on the child, such as a Link. */
+	/** Applies the style to the child, such as a Link. */
 	asChild?: boolean;
 }
 

@@ -1,8 +1,8 @@
 /**
- * focusField begins in the first field of a dialog, or with the dialog itself: the
- * button that closes it comes first, but is not what a person came for.
+ * focusFirstField focuses the first field of a dialog, or the dialog itself. Otherwise the
+ * close button, which comes first, would get the focus.
  */
-export function focusField(event: Event): void {
+export function focusFirstField(event: Event): void {
 	event.preventDefault();
 	const content = event.currentTarget as HTMLElement;
 	const field = content.querySelector<HTMLElement>(
@@ -11,6 +11,12 @@ export function focusField(event: Event): void {
 	(field ?? content).focus();
 }
 
-/** The looks that overlays share. */
+/** focusContent focuses the dialog itself. */
+export function focusContent(event: Event): void {
+	event.preventDefault();
+	(event.currentTarget as HTMLElement).focus();
+}
+
+/** Styles that overlays share. */
 export const panel = "rounded-8 border border-border bg-surface text-text shadow-lift outline-none animate-appear";
 export const scrim = "fixed inset-0 z-40 bg-scrim animate-appear";

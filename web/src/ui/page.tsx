@@ -3,16 +3,16 @@ import { cx } from "./class";
 
 export interface PageHeaderProps {
 	title: string;
-	/** One sentence, or links that lead back. */
+	/** One sentence, or breadcrumbs. */
 	lead?: ReactNode;
-	/** Beside the title, such as a status. */
+	/** Shown next to the title, such as a status. */
 	badge?: ReactNode;
-	/** At the right, the main one last. */
+	/** On the right, the primary one last. */
 	actions?: ReactNode;
 	children?: ReactNode;
 }
 
-/** PageHeader names the page, also in the tab of the browser. */
+/** PageHeader shows the title of the page, and sets the document title. */
 export function PageHeader({ title, lead, badge, actions, children }: PageHeaderProps) {
 	useTitle(title);
 	return (
@@ -34,7 +34,7 @@ export function PageHeader({ title, lead, badge, actions, children }: PageHeader
 	);
 }
 
-/** Page is the frame of a page that scrolls as a whole. */
+/** Page is the layout of a page that scrolls as a whole. */
 export function Page({ children, className }: { children: ReactNode; className?: string }) {
 	return (
 		<div className={cx("mx-auto flex w-full max-w-6xl flex-col gap-6 p-4 sm:p-6 lg:p-8", className)}>{children}</div>

@@ -2,7 +2,7 @@ import { type ReactNode, useEffect, useRef } from "react";
 import { Button } from "./button";
 import { ErrorNote, ErrorState, SkeletonRows } from "./states";
 
-/** What `usePages` of the API answers, as far as a list needs it. */
+/** The part of the result of `usePages` that a list needs. */
 interface Pages<T> {
 	items: T[];
 	isPending: boolean;
@@ -15,13 +15,13 @@ interface Pages<T> {
 
 export interface PagedProps<T> {
 	pages: Pages<T>;
-	/** Shown when there is nothing at all. */
+	/** Shown if the list is empty. */
 	empty: ReactNode;
 	children: (items: T[]) => ReactNode;
 	rows?: number;
 }
 
-/** Paged is a list in all its states: being read, empty, refused, and with more to come. */
+/** Paged renders a list in all its states: loading, empty, failed, and with more to load. */
 export function Paged<T>({ pages, empty, children, rows }: PagedProps<T>) {
 	if (pages.isPending) return <SkeletonRows rows={rows} />;
 	if (pages.error && pages.items.length === 0)
@@ -36,7 +36,7 @@ export function Paged<T>({ pages, empty, children, rows }: PagedProps<T>) {
 	);
 }
 
-/** More reads the next page when it comes into view, or when asked. */
+/** More loads the next page when it scrolls into view or is clicked. */
 export function More<T>({ pages }: { pages: Pages<T> }) {
 	const end = useRef<HTMLDivElement>(null);
 	const { hasNextPage, isFetchingNextPage, fetchNextPage, error } = pages;

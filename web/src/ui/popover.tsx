@@ -5,7 +5,7 @@ import { panel } from "./overlay";
 
 export interface PopoverProps {
 	trigger: ReactNode;
-	/** Said to screen readers. */
+	/** Read by screen readers. */
 	label: string;
 	children: ReactNode;
 	open?: boolean;
@@ -24,7 +24,11 @@ export function Popover({ trigger, label, children, open, onOpenChange, align = 
 					sideOffset={4}
 					collisionPadding={8}
 					aria-label={label}
-					className={cx(panel, "z-50 max-h-(--radix-popover-content-available-height) overflow-y-auto p-4", className)}
+					className={cx(
+						panel,
+						"z-50 max-h-(--radix-popover-content-available-height) max-w-(--radix-popover-content-available-width) overflow-y-auto p-4",
+						className,
+					)}
 				>
 					{children}
 				</Radix.Content>

@@ -29,7 +29,7 @@ export function EmptyState({ icon: Shape, title, children, actions }: EmptyState
 	);
 }
 
-/** ErrorState takes the place of what could not be read. */
+/** ErrorState replaces content that could not be loaded. */
 export function ErrorState({ error, onRetry, title }: { error: unknown; onRetry?: () => void; title?: string }) {
 	const { status, message, requestId } = toApiError(error);
 	return (
@@ -51,7 +51,7 @@ export function ErrorState({ error, onRetry, title }: { error: unknown; onRetry?
 	);
 }
 
-/** ErrorNote shows a refusal inside a form or dialog, with every field it names. */
+/** ErrorNote shows an error inside a form or dialog, with every field it names. */
 export function ErrorNote({ error, className }: { error: unknown; className?: string }) {
 	const { message, fields, requestId } = toApiError(error);
 	return (
@@ -78,7 +78,7 @@ function RequestId({ id }: { id: string }) {
 			<span className="truncate">
 				Request <code className="font-mono">{id}</code>
 			</span>
-			<CopyButton value={id} label="Copy request id" />
+			<CopyButton value={id} label="Copy request ID" />
 		</span>
 	);
 }
@@ -89,12 +89,12 @@ export function Skeleton({ className }: { className?: string }) {
 	);
 }
 
-/** SkeletonRows stands for a list that is being read. */
+/** SkeletonRows is the placeholder of a list that is loading. */
 export function SkeletonRows({ rows = 6, label = "Loading" }: { rows?: number; label?: string }) {
 	return (
 		<div role="status" aria-label={label} className="flex flex-col">
 			{Array.from({ length: rows }, (_, at) => (
-				// biome-ignore lint/suspicious/noArrayIndexKey: the rows are all alike
+				// biome-ignore lint/suspicious/noArrayIndexKey: the rows are identical
 				<div key={at} className="flex h-12 items-center gap-4 border-b px-4 last:border-b-0">
 					<Skeleton className="h-4 w-4" />
 					<Skeleton className={cx("h-4", at % 3 === 0 ? "w-48" : at % 3 === 1 ? "w-64" : "w-40")} />

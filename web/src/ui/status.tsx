@@ -1,19 +1,21 @@
+import type { Schema } from "@/api/client";
 import { cx } from "./class";
-import { drawn, type Icon } from "./icons";
+import { type Icon, svgIcon } from "./icons";
 
-export type Status = "running" | "waiting" | "succeeded" | "failed" | "skipped" | "cancelled";
+/** The statuses of steps, which include those of runs. */
+export type Status = Schema["StepStatus"];
 
-/** Each status has a shape besides its colour. */
+/** Each status has a shape as well as a color. */
 export const statuses: Record<Status, { name: string; icon: Icon; text: string; soft: string }> = {
 	running: {
 		name: "Running",
-		icon: drawn(<path d="M8 2a6 6 0 1 1-5.2 3" strokeWidth={2} />),
+		icon: svgIcon(<path d="M8 2a6 6 0 1 1-5.2 3" strokeWidth={2} />),
 		text: "text-running",
 		soft: "bg-running-soft",
 	},
 	waiting: {
 		name: "Waiting",
-		icon: drawn(
+		icon: svgIcon(
 			<>
 				<circle cx="8" cy="8" r="6" strokeDasharray="2.4 2.3" />
 				<path d="M8 4.8V8l2.2 1.4" />
@@ -24,7 +26,7 @@ export const statuses: Record<Status, { name: string; icon: Icon; text: string; 
 	},
 	succeeded: {
 		name: "Succeeded",
-		icon: drawn(
+		icon: svgIcon(
 			<>
 				<circle cx="8" cy="8" r="6" />
 				<path d="m5.4 8.2 1.8 1.8 3.4-3.8" />
@@ -35,7 +37,7 @@ export const statuses: Record<Status, { name: string; icon: Icon; text: string; 
 	},
 	failed: {
 		name: "Failed",
-		icon: drawn(
+		icon: svgIcon(
 			<>
 				<circle cx="8" cy="8" r="6" />
 				<path d="m5.9 5.9 4.2 4.2m0-4.2-4.2 4.2" />
@@ -46,7 +48,7 @@ export const statuses: Record<Status, { name: string; icon: Icon; text: string; 
 	},
 	skipped: {
 		name: "Skipped",
-		icon: drawn(
+		icon: svgIcon(
 			<>
 				<path d="M2.5 9.5C4 4.5 10 4 12.5 8.3" strokeDasharray="1.2 2.2" strokeWidth={1.6} />
 				<path d="m13.2 4.8-.5 3.7-3.6-.6" />
@@ -57,7 +59,7 @@ export const statuses: Record<Status, { name: string; icon: Icon; text: string; 
 	},
 	cancelled: {
 		name: "Cancelled",
-		icon: drawn(
+		icon: svgIcon(
 			<>
 				<circle cx="8" cy="8" r="6" />
 				<path d="m3.8 12.2 8.4-8.4" />
@@ -68,7 +70,7 @@ export const statuses: Record<Status, { name: string; icon: Icon; text: string; 
 	},
 };
 
-/** StatusIcon says the status to everybody: by colour, by shape and by name. */
+/** StatusIcon conveys the status by color, shape and name. */
 export function StatusIcon({ status, size = 16, label }: { status: Status; size?: number; label?: string }) {
 	const { icon: Shape, name, text } = statuses[status];
 	return (

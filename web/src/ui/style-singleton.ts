@@ -1,9 +1,9 @@
 import { useEffect } from "react";
 
 /**
- * Stands in for the package react-style-singleton, with the same names. That one
- * adds <style> elements, which the policy of the dashboard forbids; style sheets
- * made by script are allowed.
+ * Replaces the package react-style-singleton, with the same exports. The original adds
+ * <style> elements, which the content security policy forbids; constructed style sheets
+ * are allowed.
  */
 export function stylesheetSingleton() {
 	let users = 0;
@@ -29,7 +29,7 @@ export function stylesheetSingleton() {
 export function styleHookSingleton() {
 	const sheet = stylesheetSingleton();
 	return (styles: string, dynamic?: boolean) => {
-		// biome-ignore lint/correctness/useExhaustiveDependencies: the package promises just this
+		// biome-ignore lint/correctness/useExhaustiveDependencies: same dependencies as the original package
 		useEffect(() => {
 			sheet.add(styles);
 			return () => sheet.remove();
@@ -39,7 +39,7 @@ export function styleHookSingleton() {
 
 export function styleSingleton() {
 	const useStyle = styleHookSingleton();
-	// biome-ignore lint/correctness/noComponentHookFactories: the package promises a factory
+	// biome-ignore lint/correctness/noComponentHookFactories: the original package exports a factory
 	return function Sheet({ styles, dynamic }: { styles: string; dynamic?: boolean }) {
 		useStyle(styles, dynamic);
 		return null;

@@ -6,26 +6,26 @@ export interface Column<T> {
 	header: ReactNode;
 	cell: (row: T) => ReactNode;
 	className?: string;
-	/** Left out below 640 px, or below 1024 px ("lg"); the first column stays. */
+	/** Hidden below 640 px, or below 1024 px ("lg"). The first column is always shown. */
 	wide?: boolean | "lg";
 	align?: "right";
 }
 
 export interface TableProps<T> {
-	/** Said to screen readers. */
+	/** Read by screen readers. */
 	label: string;
 	columns: Column<T>[];
 	rows: T[];
 	rowKey: (row: T) => string;
-	/** Marks a row, such as a selected one. */
+	/** Highlights a row, such as a selected one. */
 	rowClass?: (row: T) => string | undefined;
 }
 
 const hidden = (wide: boolean | "lg" | undefined) => (wide === "lg" ? "max-lg:hidden" : wide && "max-sm:hidden");
 
 /**
- * Table lists things. The first cell should hold the link that opens the row:
- * give it the class `row-link` and the whole row takes the click.
+ * Table renders rows. The first cell should contain the link that opens the row: give it
+ * the class `row-link` to make the whole row clickable.
  */
 export function Table<T>({ label, columns, rows, rowKey, rowClass }: TableProps<T>) {
 	return (
@@ -75,7 +75,7 @@ export function Table<T>({ label, columns, rows, rowKey, rowClass }: TableProps<
 	);
 }
 
-/** Card is the surface that lists and forms lie on. */
+/** Card is the surface of lists and forms. */
 export function Card({ children, className }: { children: ReactNode; className?: string }) {
 	return <div className={cx("overflow-clip rounded-12 border bg-surface", className)}>{children}</div>;
 }

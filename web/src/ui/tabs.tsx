@@ -9,7 +9,7 @@ export interface Tab {
 }
 
 export interface TabsProps {
-	/** Said to screen readers. */
+	/** Read by screen readers. */
 	label: string;
 	tabs: Tab[];
 	value: string;
@@ -18,7 +18,7 @@ export interface TabsProps {
 	contentClassName?: string;
 }
 
-/** Tabs keeps nothing: give it a value from the URL where the address should say it. */
+/** Tabs is controlled. Pass a value from the URL if the tab should be linkable. */
 export function Tabs({ label, tabs, value, onChange, className, contentClassName }: TabsProps) {
 	return (
 		<Radix.Root value={value} onValueChange={onChange} className={cx("flex min-h-0 flex-col", className)}>

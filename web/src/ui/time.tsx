@@ -13,8 +13,8 @@ const units: [Intl.RelativeTimeFormatUnit, number][] = [
 	["minute", 60],
 ];
 
-/** ago says how far a time is from now, in words. */
-export function ago(at: number, now: number): string {
+/** relativeTime describes a time relative to now. */
+export function relativeTime(at: number, now: number): string {
 	const seconds = Math.round((at - now) / 1000);
 	for (const [unit, size] of units) {
 		if (Math.abs(seconds) >= size) return relative.format(Math.trunc(seconds / size), unit);
@@ -31,7 +31,7 @@ export function fullTime(at: string | number): string {
 	return full.format(new Date(at));
 }
 
-/** useNow is the time, read again while somebody looks. */
+/** useNow returns the current time and updates it while the tab is visible. */
 export function useNow(every: number): number {
 	const [now, setNow] = useState(() => Date.now());
 	useEffect(() => {
@@ -43,20 +43,20 @@ export function useNow(every: number): number {
 	return now;
 }
 
-/** RelativeTime is "3 minutes ago", with the full time on hover. */
+/** RelativeTime shows "3 minutes ago", with the full time on hover. */
 export function RelativeTime({ at, never = "never" }: { at: string | null | undefined; never?: string }) {
 	const now = useNow(10_000);
 	if (!at) return <span className="text-muted">{never}</span>;
 	return (
 		<Tooltip text={fullTime(at)}>
 			<time dateTime={at} className="whitespace-nowrap">
-				{ago(Date.parse(at), now)}
+				{relativeTime(Date.parse(at), now)}
 			</time>
 		</Tooltip>
 	);
 }
 
-/** duration is a span of milliseconds in the two largest units. */
+/** duration formats milliseconds in the two largest units. */
 export function duration(ms: number): string {
 	if (ms < 1_000) return `${Math.max(0, Math.round(ms))} ms`;
 	const seconds = ms / 1_000;
@@ -67,16 +67,16 @@ export function duration(ms: number): string {
 	return `${Math.floor(whole / 86_400)} d ${Math.floor((whole % 86_400) / 3_600)} h`;
 }
 
-/** Duration shows how long something took, or counts on while it has not ended. */
+/** Duration shows how long something took, or a live count until it ends. */
 export function Duration({ ms, since }: { ms?: number | null; since?: string | null }) {
 	return (
 		<span className="whitespace-nowrap tabular">
-			{since ? <Counting since={since} /> : ms == null ? "–" : duration(ms)}
+			{since ? <LiveDuration since={since} /> : ms == null ? "–" : duration(ms)}
 		</span>
 	);
 }
 
-function Counting({ since }: { since: string }) {
+function LiveDuration({ since }: { since: string }) {
 	const now = useNow(1_000);
 	return duration(Math.max(0, now - Date.parse(since)));
 }

@@ -1,53 +1,49 @@
-import { useEffect, useSyncExternalStore } from "react";
+import { useEffect } from "react";
+import { create } from "zustand";
 import { type ApiError, toApiError } from "@/api/error";
 import { IconButton } from "./button";
 import { CheckIcon, CloseIcon, WarningIcon } from "./icons";
 import { sentence } from "./sentence";
 
-interface Note {
+interface ToastData {
 	id: number;
 	tone: "good" | "bad";
 	text: string;
 	requestId?: string;
 }
 
-let notes: Note[] = [];
+const useToasts = create<{ toasts: ToastData[] }>(() => ({ toasts: [] }));
 let last = 0;
-const watchers = new Set<() => void>();
 
-function change(next: Note[]): void {
-	notes = next;
-	for (const tell of watchers) tell();
+function change(next: (toasts: ToastData[]) => ToastData[]): void {
+	useToasts.setState(({ toasts }) => ({ toasts: next(toasts) }));
 }
 
-function add(note: Omit<Note, "id">): void {
+function add(note: Omit<ToastData, "id">): void {
 	last += 1;
-	change([...notes, { ...note, id: last }].slice(-3));
+	const id = last;
+	change((toasts) => [...toasts, { ...note, id }].slice(-3));
 }
 
-/** toast says what has just happened. What a person must act on belongs on the page instead. */
+/** toast reports what has just happened. Anything that requires action belongs on the page instead. */
 export const toast = {
 	done: (text: string) => add({ tone: "good", text }),
 	error: (error: ApiError | Error | unknown) => {
 		const { message, requestId } = toApiError(error);
 		add({ tone: "bad", text: sentence(message), requestId });
 	},
+	/** Removes all toasts. */
+	clear: () => change(() => []),
 };
 
 export function Toasts() {
-	const shown = useSyncExternalStore(
-		(tell) => {
-			watchers.add(tell);
-			return () => watchers.delete(tell);
-		},
-		() => notes,
-	);
+	const shown = useToasts((state) => state.toasts);
 	return (
 		<section
-			aria-label="Messages"
+			aria-label="Notifications"
 			className="pointer-events-none fixed right-4 bottom-4 left-4 z-50 flex flex-col items-end gap-2"
 		>
-			{/* Both regions are always there: a screen reader hears only what changes in one it knows. */}
+			{/* Both regions are always rendered, because screen readers only announce changes in regions they know. */}
 			<div role="status" className="contents">
 				{shown.map((note) => note.tone === "good" && <Toast key={note.id} note={note} />)}
 			</div>
@@ -58,11 +54,11 @@ export function Toasts() {
 	);
 }
 
-function Toast({ note }: { note: Note }) {
-	const close = () => change(notes.filter((other) => other.id !== note.id));
+function Toast({ note }: { note: ToastData }) {
+	const close = () => change((toasts) => toasts.filter((other) => other.id !== note.id));
 	useEffect(() => {
 		const timer = setTimeout(
-			() => change(notes.filter((other) => other.id !== note.id)),
+			() => change((toasts) => toasts.filter((other) => other.id !== note.id)),
 			note.tone === "good" ? 4_000 : 12_000,
 		);
 		return () => clearTimeout(timer);

@@ -3,7 +3,7 @@ import type { ReactNode } from "react";
 
 export const TooltipProvider = Radix.Provider;
 
-/** Tooltip repeats what a control is called; it never holds the only copy of something. */
+/** Tooltip repeats the name of a control. It must never be the only source of information. */
 export function Tooltip({
 	text,
 	children,

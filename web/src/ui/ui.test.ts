@@ -2,8 +2,8 @@ import { expect, test } from "vitest";
 import { ApiError, errorOf, toApiError } from "@/api/error";
 import { jsonLines } from "./json-lines";
 import { sentence } from "./sentence";
-import { ago, duration } from "./time";
-import { span } from "./virtual";
+import { nextIndex } from "./step";
+import { duration, relativeTime } from "./time";
 
 test.each([
 	["the name is taken", "The name is taken."],
@@ -29,22 +29,13 @@ test.each([
 	expect(duration(ms)).toBe(expected);
 });
 
-test("times are told from now", () => {
+test("formats relative times", () => {
 	const now = Date.parse("2026-11-15T12:00:00Z");
-	expect(ago(now - 2_000, now)).toBe("just now");
-	expect(ago(now - 30_000, now)).toBe("30 seconds ago");
-	expect(ago(now - 3_599_000, now)).toBe("59 minutes ago");
-	expect(ago(now + 7_200_000, now)).toBe("in 2 hours");
-	expect(ago(now - 86_400_000, now)).toBe("yesterday");
-});
-
-test("a list draws what is seen and a little more", () => {
-	expect(span(0, 100, 20, 1_000, 2)).toEqual({ from: 0, to: 7 });
-	expect(span(10_000, 100, 20, 1_000, 2)).toEqual({ from: 498, to: 507 });
-	expect(span(19_900, 100, 20, 1_000, 2)).toEqual({ from: 993, to: 1_000 });
-	// The list became shorter than where the reader was.
-	expect(span(10_000, 100, 20, 10, 2)).toEqual({ from: 10, to: 10 });
-	expect(span(0, 100, 20, 0)).toEqual({ from: 0, to: 0 });
+	expect(relativeTime(now - 2_000, now)).toBe("just now");
+	expect(relativeTime(now - 30_000, now)).toBe("30 seconds ago");
+	expect(relativeTime(now - 3_599_000, now)).toBe("59 minutes ago");
+	expect(relativeTime(now + 7_200_000, now)).toBe("in 2 hours");
+	expect(relativeTime(now - 86_400_000, now)).toBe("yesterday");
 });
 
 const shown = (value: unknown, closed: string[] = []) =>
@@ -53,7 +44,7 @@ const shown = (value: unknown, closed: string[] = []) =>
 		return `${" ".repeat(line.depth)}${key}${line.text}${line.last || line.kind === "open" ? "" : ","}`;
 	});
 
-test("a value is written line by line", () => {
+test("formats a JSON value line by line", () => {
 	expect(shown({ a: 1, "b/c": [true, null, "x"], d: {} })).toEqual([
 		"{",
 		" a: 1,",
@@ -70,13 +61,13 @@ test("a value is written line by line", () => {
 	expect(shown(undefined)).toEqual(["null"]);
 });
 
-test("a text of a megabyte is cut, and so is a list that nobody reads", () => {
+test("truncates very long texts and lists", () => {
 	expect(jsonLines("x".repeat(1_000_000), () => false)[0]?.text.length).toBeLessThan(2_100);
 	expect(jsonLines(Array(1_000).fill(0), () => false, 100).length).toBeLessThanOrEqual(101);
 });
 
-test("every failure becomes one kind of error", () => {
-	const refusal = {
+test("converts every failure to an ApiError", () => {
+	const failure = {
 		error: {
 			code: "invalid_request",
 			message: "no",
@@ -84,7 +75,7 @@ test("every failure becomes one kind of error", () => {
 			details: [{ pointer: "/name", message: "too long" }],
 		},
 	};
-	const error = errorOf(new Response(null, { status: 429, headers: { "Retry-After": "3" } }), refusal);
+	const error = errorOf(new Response(null, { status: 429, headers: { "Retry-After": "3" } }), failure);
 	expect(error).toMatchObject({
 		status: 429,
 		code: "invalid_request",
@@ -101,4 +92,17 @@ test("every failure becomes one kind of error", () => {
 	});
 	expect(toApiError(new TypeError("Failed to fetch"))).toMatchObject({ status: 0, code: "unreachable" });
 	expect(toApiError("text")).toBeInstanceOf(ApiError);
+});
+
+test.each([
+	["ArrowDown", 0, 3, 1],
+	["ArrowDown", 2, 3, 0],
+	["ArrowUp", 0, 3, 2],
+	["PageDown", 1, 20, 9],
+	["PageDown", 15, 20, 19],
+	["PageUp", 3, 20, 0],
+	["ArrowDown", -1, 0, null],
+	["a", 0, 3, null],
+])("%s from option %i of %i leads to %s", (key, at, count, expected) => {
+	expect(nextIndex(key, at, count)).toBe(expected);
 });

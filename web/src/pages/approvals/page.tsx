@@ -1,7 +1,8 @@
 import { api, got, type Schema } from "@/api/client";
 import { usePages } from "@/api/query";
-import { AnswerButtons } from "@/run/answer";
-import { Until } from "@/run/detail/until";
+import { AnswerButtons } from "@/shared/run/answer";
+import { Until } from "@/shared/run/until";
+import { useFreshApprovals } from "@/shared/run/use-approvals";
 import { CopyButton } from "@/ui/copy";
 import { ApprovalIcon, ExternalIcon } from "@/ui/icons";
 import { Link } from "@/ui/link";
@@ -10,7 +11,6 @@ import { Paged } from "@/ui/paging";
 import { EmptyState } from "@/ui/states";
 import { Card } from "@/ui/table";
 import { RelativeTime } from "@/ui/time";
-import { useFreshApprovals } from "./use-waiting";
 
 type Approval = Schema["Approval"];
 
@@ -21,13 +21,13 @@ export default function Approvals() {
 	useFreshApprovals("all");
 	return (
 		<Page className="!max-w-4xl">
-			<PageHeader title="Approvals" lead="What waits for a person to decide." />
+			<PageHeader title="Approvals" lead="Steps that are waiting for a decision." />
 			<Card>
 				<Paged
 					pages={pages}
 					empty={
-						<EmptyState icon={ApprovalIcon} title="Nobody is waiting for you.">
-							When a run comes to an approval step, it waits here for an answer.
+						<EmptyState icon={ApprovalIcon} title="No approvals waiting">
+							When a run reaches an approval step, it waits here for a decision.
 						</EmptyState>
 					}
 				>
@@ -46,7 +46,7 @@ export default function Approvals() {
 
 function Item({ approval }: { approval: Approval }) {
 	const { run_id: run, step_id: step, message } = approval;
-	const words = message ?? `${approval.step_name} waits for an answer.`;
+	const words = message ?? `${approval.step_name} is waiting for a decision.`;
 	return (
 		<li className="flex flex-wrap items-start gap-x-6 gap-y-3 border-b px-4 py-4 last:border-b-0">
 			<div className="min-w-0 flex-1 basis-72">
@@ -70,7 +70,10 @@ function Item({ approval }: { approval: Approval }) {
 	);
 }
 
-/** Addresses let somebody without an account decide; only those who may decide themselves are shown them. */
+/**
+ * Addresses shows links that let people without an account decide. The API returns them
+ * only to callers who may decide themselves.
+ */
 function Addresses({ approval }: { approval: Approval }) {
 	if (!approval.page_url) return null;
 	return (
@@ -83,14 +86,14 @@ function Addresses({ approval }: { approval: Approval }) {
 					className="inline-flex items-center gap-1 text-accent hover:underline"
 				>
 					<ExternalIcon size={12} />
-					Page to decide on
+					Approval page
 				</a>
-				<CopyButton value={approval.page_url} label="Copy the link to the page" />
+				<CopyButton value={approval.page_url} label="Copy the link to the approval page" />
 			</span>
 			{approval.callback_url && (
 				<span className="inline-flex items-center gap-1">
-					Address for services
-					<CopyButton value={approval.callback_url} label="Copy the address for services" />
+					Callback URL
+					<CopyButton value={approval.callback_url} label="Copy the callback URL" />
 				</span>
 			)}
 		</div>

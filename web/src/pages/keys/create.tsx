@@ -4,9 +4,9 @@ import { api, got, type Schema } from "@/api/client";
 import { toApiError } from "@/api/error";
 import { Button } from "@/ui/button";
 import { CodeBlock } from "@/ui/code";
-import { SecretOnce } from "@/ui/copy";
 import { Dialog } from "@/ui/dialog";
 import { Checkbox, Field, NativeSelect, TextInput } from "@/ui/field";
+import { OnceDialog } from "@/ui/once";
 import { ErrorNote } from "@/ui/states";
 import { fullTime } from "@/ui/time";
 import { example, expiry, lifetimes, type Scope, scopes } from "./scopes";
@@ -15,17 +15,17 @@ interface Props {
 	onOpenChange: (open: boolean) => void;
 }
 
-/** CreateDialog makes a key, then shows its value: the one time that it can be seen. */
+/** CreateDialog creates a key, then shows its value, which cannot be shown again. */
 export function CreateDialog({ onOpenChange }: Props) {
 	const [made, setMade] = useState<Schema["ApiKeyCreated"]>();
 	return made ? (
-		<MadeDialog made={made} onOpenChange={onOpenChange} />
+		<CreatedDialog made={made} onOpenChange={onOpenChange} />
 	) : (
-		<AskDialog onMade={setMade} onOpenChange={onOpenChange} />
+		<KeyForm onMade={setMade} onOpenChange={onOpenChange} />
 	);
 }
 
-function AskDialog({ onMade, onOpenChange }: Props & { onMade: (made: Schema["ApiKeyCreated"]) => void }) {
+function KeyForm({ onMade, onOpenChange }: Props & { onMade: (made: Schema["ApiKeyCreated"]) => void }) {
 	const [name, setName] = useState("");
 	const [granted, setGranted] = useState<Scope[]>(["read"]);
 	const [lifetime, setLifetime] = useState("90");
@@ -54,7 +54,7 @@ function AskDialog({ onMade, onOpenChange }: Props & { onMade: (made: Schema["Ap
 			open
 			onOpenChange={onOpenChange}
 			title="New API key"
-			description="For programs that use the API. Give it no more than it needs."
+			description="For programs that call the API. Grant only the scopes it needs."
 			guarded
 			onSubmit={() => ready && create.mutate()}
 			actions={
@@ -66,12 +66,7 @@ function AskDialog({ onMade, onOpenChange }: Props & { onMade: (made: Schema["Ap
 				</>
 			}
 		>
-			<Field
-				label="Name"
-				required
-				hint="What will use it, so that you recognise it later."
-				error={error?.field("/name")}
-			>
+			<Field label="Name" required hint="The program that will use it." error={error?.field("/name")}>
 				<TextInput
 					value={name}
 					onChange={(event) => setName(event.target.value)}
@@ -81,7 +76,7 @@ function AskDialog({ onMade, onOpenChange }: Props & { onMade: (made: Schema["Ap
 			</Field>
 			<fieldset className="flex flex-col gap-2">
 				<legend className="mb-1 font-medium">Scopes</legend>
-				{scopes.map(({ scope, does }) => (
+				{scopes.map(({ scope, description: does }) => (
 					<Checkbox
 						key={scope}
 						label={<code className="font-mono text-12">{scope}</code>}
@@ -90,7 +85,7 @@ function AskDialog({ onMade, onOpenChange }: Props & { onMade: (made: Schema["Ap
 						onChange={(event) => grant(scope, event.target.checked)}
 					/>
 				))}
-				{granted.length === 0 && <p className="text-12 text-failed">Choose at least one.</p>}
+				{granted.length === 0 && <p className="text-12 text-failed">Select at least one scope.</p>}
 			</fieldset>
 			<div className="flex flex-wrap gap-3">
 				<Field label="Expires" className="flex-1 basis-40" error={error?.field("/expires_at")}>
@@ -107,25 +102,19 @@ function AskDialog({ onMade, onOpenChange }: Props & { onMade: (made: Schema["Ap
 	);
 }
 
-function MadeDialog({ made, onOpenChange }: Props & { made: Schema["ApiKeyCreated"] }) {
+function CreatedDialog({ made, onOpenChange }: Props & { made: Schema["ApiKeyCreated"] }) {
 	return (
-		<Dialog
-			open
-			onOpenChange={onOpenChange}
-			title={`“${made.name}” is ready`}
-			description={made.expires_at ? `It works until ${fullTime(made.expires_at)}.` : "It does not expire."}
-			guarded
-			actions={
-				<Button kind="primary" onClick={() => onOpenChange(false)}>
-					I have stored it
-				</Button>
-			}
+		<OnceDialog
+			title={`API key “${made.name}” created`}
+			description={made.expires_at ? `It expires on ${fullTime(made.expires_at)}.` : "It never expires."}
+			label="API key"
+			value={made.key}
+			onDone={() => onOpenChange(false)}
 		>
-			<SecretOnce label="API key" value={made.key} />
 			<div className="flex flex-col gap-1">
 				<p className="font-medium">Try it</p>
 				<CodeBlock wrap label="cURL example" code={example(location.origin, made.key, made.scopes)} />
 			</div>
-		</Dialog>
+		</OnceDialog>
 	);
 }

@@ -29,14 +29,14 @@ export default function Keys() {
 	useShortcut("N", "New API key", create, "API keys");
 	const revoke = async (key: Key) => {
 		await api.DELETE("/v1/api-keys/{id}", { params: { path: { id: key.id } } });
-		toast.done(`“${key.name}” was revoked`);
+		toast.done(`API key “${key.name}” was revoked`);
 		await client.invalidateQueries({ queryKey: ["keys"] });
 	};
 	return (
 		<Page>
 			<PageHeader
 				title="API keys"
-				lead="What programs use to call the API of this workspace."
+				lead="Keys that programs use to call the API of this workspace."
 				actions={
 					<Button kind="primary" icon={PlusIcon} onClick={create}>
 						New API key
@@ -44,7 +44,7 @@ export default function Keys() {
 				}
 			/>
 			<Card>
-				<Paged pages={pages} empty={<None onNew={create} />}>
+				<Paged pages={pages} empty={<NoKeys onNew={create} />}>
 					{(items) => <Table label="API keys" columns={columns(setRevoked)} rows={items} rowKey={(key) => key.id} />}
 				</Paged>
 			</Card>
@@ -60,8 +60,8 @@ export default function Keys() {
 					danger
 					onConfirm={() => revoke(revoked)}
 				>
-					Requests with the key that begins with <code className="font-mono text-12">{revoked.prefix}</code> are refused
-					within seconds, for good.
+					Requests that use the key starting with <code className="font-mono text-12">{revoked.prefix}</code> are
+					rejected within seconds. This cannot be undone.
 				</ConfirmDialog>
 			)}
 		</Page>
@@ -123,7 +123,7 @@ function Expires({ at }: { at: string | null }) {
 	return over ? <Badge tone="bad">Expired</Badge> : <RelativeTime at={at} />;
 }
 
-function None({ onNew }: { onNew: () => void }) {
+function NoKeys({ onNew }: { onNew: () => void }) {
 	return (
 		<EmptyState
 			icon={KeyIcon}
@@ -134,7 +134,7 @@ function None({ onNew }: { onNew: () => void }) {
 				</Button>
 			}
 		>
-			With a key a program can do what you do here: start runs, read results, change workflows.
+			An API key lets a program do what you do here: start runs, read results and change workflows.
 		</EmptyState>
 	);
 }

@@ -1,14 +1,17 @@
 import type { Schema } from "@/api/client";
+import { scopeNameValues } from "@/api/values";
 
 export type Scope = Schema["ScopeName"];
 
-/** What each scope is good for, in the order in which they are offered. */
-export const scopes: { scope: Scope; does: string }[] = [
-	{ scope: "read", does: "See workflows, runs, logs, webhooks and usage, and the names of secrets." },
-	{ scope: "write", does: "Create, change and delete workflows, webhooks, secrets and variables." },
-	{ scope: "execute", does: "Start, cancel and retry runs, answer approvals, try out steps." },
-	{ scope: "admin", does: "All of the above, and API keys, members and the audit log." },
-];
+const descriptions: Record<Scope, string> = {
+	read: "View workflows, runs, logs, webhooks, usage and the names of secrets.",
+	write: "Create, change and delete workflows, webhooks, secrets and variables.",
+	execute: "Start, cancel and retry runs, decide approvals and test steps.",
+	admin: "All of the above, plus API keys, members and the audit log.",
+};
+
+/** The scopes and what they allow, in display order. */
+export const scopes = scopeNameValues.map((scope) => ({ scope, description: descriptions[scope] }));
 
 const day = 86_400_000;
 
@@ -20,7 +23,7 @@ export const lifetimes = [
 	{ value: "never", label: "Never" },
 ];
 
-/** expiry is when a key stops working: after some days, at the end of a day, or never. */
+/** expiry returns when a key expires: after some days, at the end of a date, or never. */
 export function expiry(lifetime: string, date: string, now: number): string | null {
 	if (lifetime === "never") return null;
 	if (lifetime !== "date") return new Date(now + Number(lifetime) * day).toISOString();
@@ -28,7 +31,7 @@ export function expiry(lifetime: string, date: string, now: number): string | nu
 	return new Date(year, month - 1, date_ + 1).toISOString();
 }
 
-/** example is a call that a key with these scopes may make. */
+/** example returns a command that a key with these scopes may run. */
 export function example(origin: string, key: string, granted: readonly string[]): string {
 	const may = (scope: Scope) => granted.includes("admin") || granted.includes(scope);
 	const auth = `  -H 'Authorization: Bearer ${key}'`;

@@ -1,11 +1,11 @@
 import type { Operation } from "./document";
 
-/** quote makes text one word for a shell. */
+/** quote quotes text for a shell. */
 export function quote(value: string): string {
 	return /^[\w@%+=:,./-]+$/.test(value) ? value : `'${value.replaceAll("'", `'\\''`)}'`;
 }
 
-/** curl writes an operation as a command; without a key it names a variable to put it in. */
+/** curl formats an operation as a command; without a key it uses an environment variable. */
 export function curl(operation: Operation, origin: string, key: string): string {
 	const path = operation.path.replaceAll(/\{(\w+)\}/g, (whole, name: string) => {
 		const example = operation.parameters.find((one) => one.in === "path" && one.name === name)?.example;

@@ -1,4 +1,4 @@
-/** A part of an OpenAPI document, as far as the page looks at it. */
+/** A part of an OpenAPI document. */
 export type Node = { [key: string]: unknown };
 
 export interface Parameter {
@@ -10,7 +10,7 @@ export interface Parameter {
 	example: unknown;
 }
 
-export interface Answer {
+export interface ApiResponse {
 	status: string;
 	description: string;
 	schema?: Node;
@@ -24,14 +24,14 @@ export interface Operation {
 	summary: string;
 	description: string;
 	tag: string;
-	/** The scope a key needs; none where the API is open. */
+	/** The scope that a key needs; undefined if the operation is public. */
 	scope?: string;
 	parameters: Parameter[];
 	body?: { required: boolean; schema?: Node; example?: unknown };
-	answers: Answer[];
+	responses: ApiResponse[];
 }
 
-export interface Chapter {
+export interface TagGroup {
 	name: string;
 	description: string;
 	operations: Operation[];
@@ -39,8 +39,11 @@ export interface Chapter {
 
 const methods = ["get", "post", "put", "patch", "delete"];
 
-/** chapters orders the operations of a document as its tags are. Those for sessions are the dashboard's own. */
-export function chapters(document: Node): Chapter[] {
+/**
+ * groupByTag groups the operations of a document by tag, in the order of its tags. It
+ * skips the routes under /ui, which only the dashboard uses.
+ */
+export function groupByTag(document: Node): TagGroup[] {
 	const tags = list(document.tags).map((tag) => ({
 		name: text(tag.name),
 		description: text(tag.description),
@@ -51,14 +54,14 @@ export function chapters(document: Node): Chapter[] {
 		for (const method of methods) {
 			const raw = node(item)[method];
 			if (!raw) continue;
-			const operation = read(document, path, method, node(raw), list(node(item).parameters));
+			const operation = readOperation(document, path, method, node(raw), list(node(item).parameters));
 			tags.find((tag) => tag.name === operation.tag)?.operations.push(operation);
 		}
 	}
 	return tags.filter((tag) => tag.operations.length > 0);
 }
 
-function read(document: Node, path: string, method: string, raw: Node, shared: Node[]): Operation {
+function readOperation(document: Node, path: string, method: string, raw: Node, shared: Node[]): Operation {
 	const parameters = [...shared, ...list(raw.parameters)].map((one) => parameter(resolve(document, one)));
 	const body = raw.requestBody ? resolve(document, node(raw.requestBody)) : undefined;
 	const scope = text(raw["x-required-scope"]);
@@ -71,10 +74,10 @@ function read(document: Node, path: string, method: string, raw: Node, shared: N
 		tag: text((raw.tags as unknown[] | undefined)?.[0]),
 		scope: scope === "" || scope === "public" ? undefined : scope,
 		parameters,
-		body: body && { required: body.required === true, ...content(document, body) },
-		answers: Object.entries(node(raw.responses)).map(([status, answer]) => {
+		body: body && { required: body.required === true, ...jsonContent(document, body) },
+		responses: Object.entries(node(raw.responses)).map(([status, answer]) => {
 			const resolved = resolve(document, node(answer));
-			return { status, description: text(resolved.description), ...content(document, resolved) };
+			return { status, description: text(resolved.description), ...jsonContent(document, resolved) };
 		}),
 	};
 }
@@ -91,8 +94,8 @@ function parameter(raw: Node): Parameter {
 	};
 }
 
-/** content takes the JSON of a body, with its first example. */
-function content(document: Node, of: Node): { schema?: Node; example?: unknown } {
+/** jsonContent returns the JSON schema of a body and its first example. */
+function jsonContent(document: Node, of: Node): { schema?: Node; example?: unknown } {
 	const json = node(of.content)["application/json"];
 	if (!json) return {};
 	const { schema, example, examples } = node(json);
@@ -111,7 +114,7 @@ export function resolve(document: Node, to: Node): Node {
 	return found;
 }
 
-/** name is what a reference calls its schema. */
+/** refName returns the name of the referenced schema. */
 export function refName(schema: Node): string | undefined {
 	return typeof schema.$ref === "string" ? schema.$ref.split("/").at(-1) : undefined;
 }

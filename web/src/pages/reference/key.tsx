@@ -5,7 +5,7 @@ import { Button } from "@/ui/button";
 import { Field, TextInput } from "@/ui/field";
 import { toast } from "@/ui/toast";
 
-/** KeyField takes the key that the examples carry. It is kept in this page only. */
+/** KeyField is the input for the key used in the examples. The key never leaves this page. */
 export function KeyField({ value, onChange }: { value: string; onChange: (key: string) => void }) {
 	const admin = useMay("admin");
 	const create = useMutation({
@@ -13,14 +13,14 @@ export function KeyField({ value, onChange }: { value: string; onChange: (key: s
 			got(api.POST("/v1/api-keys", { body: { name: "API reference", scopes: ["read", "write", "execute"] } })),
 		onSuccess: ({ key }) => {
 			onChange(key);
-			toast.done("A new key is in the examples. You find it under API keys.");
+			toast.done("Created an API key and filled it in below. Manage it under API keys.");
 		},
 	});
 	return (
 		<div className="flex flex-wrap items-end gap-2">
 			<Field
 				label="Your API key"
-				hint="Fills in the examples. It stays in this page and is sent nowhere."
+				hint="Filled in below. It stays on this page and is not sent anywhere."
 				className="max-w-md min-w-0 flex-1 basis-64"
 			>
 				<TextInput
@@ -34,7 +34,7 @@ export function KeyField({ value, onChange }: { value: string; onChange: (key: s
 			</Field>
 			{admin && !value && (
 				<Button busy={create.isPending} onClick={() => create.mutate()} className="mb-6">
-					Create one for me
+					Create a key for me
 				</Button>
 			)}
 		</div>

@@ -9,7 +9,7 @@ import { DownloadIcon } from "@/ui/icons";
 import { Page, PageHeader } from "@/ui/page";
 import { EmptyState, ErrorState, SkeletonRows } from "@/ui/states";
 import { Card } from "@/ui/table";
-import { type Chapter, chapters, type Node, node, type Operation } from "./document";
+import { groupByTag, type Node, node, type Operation, type TagGroup } from "./document";
 import { KeyField } from "./key";
 import { Details, MethodBadge } from "./operation";
 import { Prose } from "./prose";
@@ -25,7 +25,7 @@ export default function Reference() {
 		<Page>
 			<PageHeader
 				title="API reference"
-				lead="Everything the dashboard does, a program can do with a key."
+				lead="With an API key, a program can do everything the dashboard does."
 				actions={
 					<Button asChild icon={DownloadIcon}>
 						<a href="/v1/openapi.yaml" download="stepmill-openapi.yaml">
@@ -50,14 +50,14 @@ export default function Reference() {
 function Content({ document }: { document: Node }) {
 	const [filters, setFilters] = useFilters<"text" | "operation">();
 	const [key, setKey] = useState("");
-	const all = useMemo(() => chapters(document), [document]);
+	const all = useMemo(() => groupByTag(document), [document]);
 	const wanted = (filters.text ?? "").trim().toLowerCase();
 	const found = useMemo(() => search(all, wanted), [all, wanted]);
 	const selected = all.flatMap(({ operations }) => operations).find(({ id }) => id === filters.operation);
 	return (
 		<>
 			<KeyField value={key} onChange={setKey} />
-			<div className="grid items-start gap-6 lg:grid-cols-[280px_1fr]">
+			<div className="grid items-start gap-6 grid-cols-[minmax(0,1fr)] lg:grid-cols-[280px_minmax(0,1fr)]">
 				<Card className={cx("lg:sticky lg:top-4", selected && "max-lg:hidden")}>
 					<div className="border-b p-3">
 						<TextInput
@@ -68,7 +68,7 @@ function Content({ document }: { document: Node }) {
 							onChange={(event) => setFilters({ text: event.target.value }, { replace: true })}
 						/>
 					</div>
-					<nav aria-label="Operations" className="max-h-[calc(100vh-8rem)] overflow-y-auto p-2">
+					<nav aria-label="Operations" className="max-h-[60vh] overflow-y-auto p-2 lg:max-h-[calc(100vh-8rem)]">
 						{found.map((chapter) => (
 							<List
 								key={chapter.name}
@@ -77,7 +77,7 @@ function Content({ document }: { document: Node }) {
 								onSelect={(id) => setFilters({ operation: id })}
 							/>
 						))}
-						{found.length === 0 && <EmptyState title="No operation fits" />}
+						{found.length === 0 && <EmptyState title="No operations match" />}
 					</nav>
 				</Card>
 				<div className="min-w-0">
@@ -93,7 +93,7 @@ function Content({ document }: { document: Node }) {
 	);
 }
 
-function search(all: Chapter[], wanted: string): Chapter[] {
+function search(all: TagGroup[], wanted: string): TagGroup[] {
 	if (!wanted) return all;
 	const fits = (one: Operation) => `${one.summary} ${one.method} ${one.path}`.toLowerCase().includes(wanted);
 	return all
@@ -102,7 +102,7 @@ function search(all: Chapter[], wanted: string): Chapter[] {
 }
 
 interface ListProps {
-	chapter: Chapter;
+	chapter: TagGroup;
 	selected?: Operation;
 	onSelect: (id: string) => void;
 }
@@ -138,7 +138,7 @@ function List({ chapter, selected, onSelect }: ListProps) {
 function Introduction({ document }: { document: Node }) {
 	const { title, version, description } = node(document.info);
 	return (
-		<article className="flex flex-col gap-4 max-lg:hidden">
+		<article className="flex min-w-0 flex-col gap-4">
 			<h2 className="text-16 font-semibold">
 				{String(title)} {String(version)}
 			</h2>

@@ -1,68 +1,119 @@
-/** Prose draws the little Markdown that the document has: paragraphs, lists, code and emphasis. */
+import { CodeBlock } from "@/ui/code";
+import { type Block, type Inline, parse } from "./markdown";
+
+/** Prose renders the Markdown of the API document. */
 export function Prose({ text }: { text: string }) {
 	return (
-		<div className="flex max-w-prose flex-col gap-2 text-muted">
-			{text
-				.trim()
-				.split(/\n\s*\n/)
-				.map((paragraph, i) => (
-					// biome-ignore lint/suspicious/noArrayIndexKey: the text does not change
-					<Paragraph key={i} text={paragraph} />
-				))}
+		<div className="flex min-w-0 flex-col gap-3 text-muted">
+			{parse(text).map((block, i) => (
+				// biome-ignore lint/suspicious/noArrayIndexKey: the text does not change
+				<BlockView key={i} block={block} />
+			))}
 		</div>
 	);
 }
 
-function Paragraph({ text }: { text: string }) {
-	const lines = text.split("\n").map((line) => line.trim());
-	if (lines.some((line) => bullet.test(line))) return <Items lines={lines} />;
-	return (
-		<p>
-			<Inline text={lines.join(" ")} />
-		</p>
-	);
-}
-
-const bullet = /^[-*] /;
-
-/** Items draws a list; what comes before its first item is a paragraph. */
-function Items({ lines }: { lines: string[] }) {
-	const lead: string[] = [];
-	const items: string[] = [];
-	for (const line of lines) {
-		if (bullet.test(line)) items.push(line.slice(2));
-		else if (items.length > 0) items[items.length - 1] += ` ${line}`;
-		else lead.push(line);
-	}
-	return (
-		<>
-			{lead.length > 0 && (
-				<p>
-					<Inline text={lead.join(" ")} />
+function BlockView({ block }: { block: Block }) {
+	switch (block.kind) {
+		case "heading":
+			return <Heading block={block} />;
+		case "code":
+			return <CodeBlock label="Example" code={block.text} wrap />;
+		case "list":
+			return <List block={block} />;
+		case "table":
+			return <Table block={block} />;
+		default:
+			return (
+				<p className="max-w-prose break-words">
+					<Line content={block.content} />
 				</p>
-			)}
-			<ul className="flex list-disc flex-col gap-1 pl-5">
-				{items.map((item, i) => (
-					// biome-ignore lint/suspicious/noArrayIndexKey: the text does not change
-					<li key={i}>
-						<Inline text={item} />
-					</li>
-				))}
-			</ul>
-		</>
+			);
+	}
+}
+
+/** Headings start below the level-2 heading of the operation or page. */
+function Heading({ block }: { block: Extract<Block, { kind: "heading" }> }) {
+	const Level = block.level <= 2 ? "h3" : "h4";
+	return (
+		<Level className="mt-3 text-14 font-semibold break-words text-text">
+			<Line content={block.content} />
+		</Level>
 	);
 }
 
-function Inline({ text }: { text: string }) {
-	return text.split(/(`[^`]+`|\*\*[^*]+\*\*)/).map((part, i) => (
+function List({ block }: { block: Extract<Block, { kind: "list" }> }) {
+	const Items = block.ordered ? "ol" : "ul";
+	return (
+		<Items className={`flex max-w-prose flex-col gap-1 pl-5 ${block.ordered ? "list-decimal" : "list-disc"}`}>
+			{block.items.map((item, i) => (
+				// biome-ignore lint/suspicious/noArrayIndexKey: the text does not change
+				<li key={i} className="break-words">
+					<Line content={item} />
+				</li>
+			))}
+		</Items>
+	);
+}
+
+/** A wide table scrolls on its own, not with the page. */
+function Table({ block }: { block: Extract<Block, { kind: "table" }> }) {
+	return (
+		// biome-ignore lint/a11y/noNoninteractiveTabindex: makes a wide table scrollable by keyboard
+		<div role="region" aria-label="Table" tabIndex={0} className="max-w-full overflow-x-auto rounded-8 border">
+			<table className="w-full border-collapse text-left text-12">
+				<thead>
+					<tr className="border-b bg-sunken text-text">
+						{block.head.map((cell, i) => (
+							// biome-ignore lint/suspicious/noArrayIndexKey: the text does not change
+							<th key={i} scope="col" className="px-3 py-1.5 font-medium whitespace-nowrap">
+								<Line content={cell} />
+							</th>
+						))}
+					</tr>
+				</thead>
+				<tbody>
+					{block.rows.map((row, i) => (
+						// biome-ignore lint/suspicious/noArrayIndexKey: the text does not change
+						<tr key={i} className="border-b align-top last:border-b-0">
+							{row.map((cell, j) => (
+								// biome-ignore lint/suspicious/noArrayIndexKey: the text does not change
+								<td key={j} className="px-3 py-1.5">
+									<Line content={cell} />
+								</td>
+							))}
+						</tr>
+					))}
+				</tbody>
+			</table>
+		</div>
+	);
+}
+
+function Line({ content }: { content: Inline[] }) {
+	return content.map((part, i) => (
 		// biome-ignore lint/suspicious/noArrayIndexKey: the text does not change
-		<Part key={i} text={part} />
+		<InlineView key={i} part={part} />
 	));
 }
 
-function Part({ text }: { text: string }) {
-	if (text.startsWith("`"))
-		return <code className="rounded-6 bg-sunken px-1 font-mono text-12 text-text">{text.slice(1, -1)}</code>;
-	if (text.startsWith("**")) return <strong className="font-semibold text-text">{text.slice(2, -2)}</strong>;
-	return text;
+function InlineView({ part }: { part: Inline }) {
+	switch (part.kind) {
+		case "code":
+			return (
+				<code className="rounded-6 bg-sunken px-1 font-mono text-12 [overflow-wrap:anywhere] text-text">
+					{part.text}
+				</code>
+			);
+		case "strong":
+			return <strong className="font-semibold text-text">{part.text}</strong>;
+		case "link":
+			return (
+				<a href={part.href} target="_blank" rel="noreferrer" className="text-accent hover:underline">
+					{part.text}
+				</a>
+			);
+		default:
+			return part.text;
+	}
 }

@@ -2,23 +2,24 @@ import { useQueryClient } from "@tanstack/react-query";
 import { useRef, useState } from "react";
 import { Button } from "@/ui/button";
 import { Dialog } from "@/ui/dialog";
+import { Checkbox } from "@/ui/field";
 import { RetryIcon, StopIcon } from "@/ui/icons";
 import { Link } from "@/ui/link";
-import { able, call, type Deed, doAll, type Progress } from "./bulk";
+import { type BulkAction, callApi, eligible, type Progress, type RetryVersion, runAll } from "./bulk";
 import type { Run } from "./merge";
 
-const verbs: Record<Deed, { name: string; doing: string; done: string }> = {
+const verbs: Record<BulkAction, { name: string; doing: string; done: string }> = {
 	cancel: { name: "Cancel", doing: "Cancelling", done: "cancelled" },
 	retry: { name: "Retry", doing: "Retrying", done: "retried" },
 };
 
 const runsOf = (count: number) => (count === 1 ? "1 run" : `${count} runs`);
 
-/** BulkBar does something with all runs that are selected, one call for each. */
+/** BulkBar cancels or retries all selected runs, one call each. */
 export function BulkBar({ chosen, onClear }: { chosen: Run[]; onClear: () => void }) {
-	const [deed, setDeed] = useState<{ kind: Deed; runs: Run[] }>();
-	const running = able(chosen, "cancel");
-	const ended = able(chosen, "retry");
+	const [deed, setDeed] = useState<{ kind: BulkAction; runs: Run[] }>();
+	const running = eligible(chosen, "cancel");
+	const ended = eligible(chosen, "retry");
 	return (
 		<>
 			{chosen.length > 0 && (
@@ -56,7 +57,7 @@ export function BulkBar({ chosen, onClear }: { chosen: Run[]; onClear: () => voi
 }
 
 interface BulkDialogProps {
-	kind: Deed;
+	kind: BulkAction;
 	runs: Run[];
 	onClose: () => void;
 	onDone: () => void;
@@ -66,19 +67,20 @@ function BulkDialog({ kind, runs, onClose, onDone }: BulkDialogProps) {
 	const client = useQueryClient();
 	const [progress, setProgress] = useState<Progress>();
 	const [over, setOver] = useState(false);
+	const [version, setVersion] = useState<RetryVersion>("pinned");
 	const stop = useRef<AbortController>(null);
 	const { name, doing, done } = verbs[kind];
 	const start = async () => {
 		const abort = new AbortController();
 		stop.current = abort;
-		setProgress({ done: 0, refused: [] });
-		await doAll(runs, (run) => call(kind, run), setProgress, abort.signal);
+		setProgress({ done: 0, failed: [] });
+		await runAll(runs, (run) => callApi(kind, run, version), setProgress, abort.signal);
 		setOver(true);
 		onDone();
 		void client.invalidateQueries({ queryKey: ["runs", "all"] });
 	};
 	const busy = progress !== undefined && !over;
-	const good = progress ? progress.done - progress.refused.length : 0;
+	const good = progress ? progress.done - progress.failed.length : 0;
 	return (
 		<Dialog
 			open
@@ -97,7 +99,7 @@ function BulkDialog({ kind, runs, onClose, onDone }: BulkDialogProps) {
 					<Button onClick={() => stop.current?.abort()}>Stop</Button>
 				) : (
 					<>
-						<Button onClick={onClose}>Keep as they are</Button>
+						<Button onClick={onClose}>Go back</Button>
 						<Button kind={kind === "cancel" ? "danger" : "primary"} onClick={() => void start()}>
 							{name} {runsOf(runs.length)}
 						</Button>
@@ -108,12 +110,20 @@ function BulkDialog({ kind, runs, onClose, onDone }: BulkDialogProps) {
 			{!progress && (
 				<p className="text-muted">
 					{kind === "cancel"
-						? "They stop at once and for good. Steps that have finished are not reversed."
-						: "Each starts again from the step that failed, with the same payload and version."}
+						? "They stop immediately. Steps that have finished are not undone."
+						: `Each run restarts from its failed step with the same payload and ${version === "current" ? "the current version of its workflow" : "version"}.`}
 				</p>
 			)}
+			{!progress && kind === "retry" && (
+				<Checkbox
+					label="Use the current version of each workflow"
+					hint="Steps that have changed since the run, and all steps after them, run again."
+					checked={version === "current"}
+					onChange={(event) => setVersion(event.target.checked ? "current" : "pinned")}
+				/>
+			)}
 			{progress && <Bar value={progress.done} max={runs.length} label={doing} />}
-			{progress && progress.refused.length > 0 && <Refusals progress={progress} />}
+			{progress && progress.failed.length > 0 && <Failures progress={progress} />}
 		</Dialog>
 	);
 }
@@ -138,12 +148,12 @@ function Bar({ value, max, label }: { value: number; max: number; label: string 
 	);
 }
 
-function Refusals({ progress }: { progress: Progress }) {
+function Failures({ progress }: { progress: Progress }) {
 	return (
 		<div>
-			<p className="mb-2 font-medium">{progress.refused.length} refused</p>
+			<p className="mb-2 font-medium">{progress.failed.length} failed</p>
 			<ul className="flex max-h-60 flex-col overflow-y-auto rounded-8 border">
-				{progress.refused.map(({ run, error }) => (
+				{progress.failed.map(({ run, error }) => (
 					<li key={run.id} className="border-b px-3 py-2 last:border-b-0">
 						<Link to="/runs/$id" params={{ id: run.id }} className="block truncate">
 							{run.workflow_name}

@@ -1,18 +1,18 @@
 import { describe, expect, it } from "vitest";
 import { ApiError } from "@/api/error";
-import { able, doAll, type Progress } from "./bulk";
+import { eligible, type Progress, runAll } from "./bulk";
 import type { Run } from "./merge";
 
 const run = (id: string, status: Run["status"]) => ({ id, status }) as Run;
 
 describe("bulk", () => {
-	it("offers what can be done", () => {
+	it("selects the runs that an action applies to", () => {
 		const runs = [run("a", "running"), run("b", "failed"), run("c", "cancelled"), run("d", "succeeded")];
-		expect(able(runs, "cancel").map((one) => one.id)).toEqual(["a"]);
-		expect(able(runs, "retry").map((one) => one.id)).toEqual(["b", "c"]);
+		expect(eligible(runs, "cancel").map((one) => one.id)).toEqual(["a"]);
+		expect(eligible(runs, "retry").map((one) => one.id)).toEqual(["b", "c"]);
 	});
 
-	it("makes one call for each, a few at a time, and keeps the refusals", async () => {
+	it("makes one call per run, a few at a time, and collects failures", async () => {
 		const runs = Array.from({ length: 20 }, (_, i) => run(`r${i}`, "running"));
 		let open = 0;
 		let most = 0;
@@ -24,16 +24,16 @@ describe("bulk", () => {
 			open -= 1;
 			if (id === "r7") throw new Error("it has ended");
 		};
-		const end = await doAll(runs, one, (progress) => told.push(progress), new AbortController().signal);
+		const end = await runAll(runs, one, (progress) => told.push(progress), new AbortController().signal);
 		expect(end.done).toBe(20);
-		expect(end.refused.map(({ run: { id }, error }) => `${id}: ${error.message}`)).toEqual(["r7: it has ended"]);
+		expect(end.failed.map(({ run: { id }, error }) => `${id}: ${error.message}`)).toEqual(["r7: it has ended"]);
 		expect(most).toBeLessThanOrEqual(4);
 		expect(told).toHaveLength(20);
 	});
 
-	it("stops when asked, and tries again when the server is busy", async () => {
+	it("stops on abort, and retries when rate limited", async () => {
 		const stop = new AbortController();
-		const none = await doAll(
+		const none = await runAll(
 			[run("a", "running")],
 			async () => undefined,
 			() => undefined,
@@ -45,7 +45,7 @@ describe("bulk", () => {
 			calls += 1;
 			if (calls === 1) throw new ApiError(429, "rate_limited", "slow down", [], "", 0);
 		};
-		const end = await doAll([run("a", "running")], busy, () => undefined, stop.signal);
-		expect([calls, end.refused.length]).toEqual([2, 0]);
+		const end = await runAll([run("a", "running")], busy, () => undefined, stop.signal);
+		expect([calls, end.failed.length]).toEqual([2, 0]);
 	});
 });

@@ -1,59 +1,58 @@
-import { api, got } from "@/api/client";
+import { api, got, type Schema } from "@/api/client";
 import { type ApiError, toApiError } from "@/api/error";
 import type { Run } from "./merge";
 
-export type Deed = "cancel" | "retry";
+export type BulkAction = "cancel" | "retry";
 
-export interface Refusal {
+export interface BulkFailure {
 	run: Run;
 	error: ApiError;
 }
 
 export interface Progress {
 	done: number;
-	refused: Refusal[];
+	failed: BulkFailure[];
 }
 
-const atOnce = 4;
-const patience = 3;
+const concurrency = 4;
+const maxAttempts = 3;
 
-/** able tells which of the runs something can be done to. */
-export function able(runs: readonly Run[], deed: Deed): Run[] {
+/** eligible returns the runs that the action applies to. */
+export function eligible(runs: readonly Run[], deed: BulkAction): Run[] {
 	return runs.filter((run) =>
 		deed === "cancel" ? run.status === "running" : run.status === "failed" || run.status === "cancelled",
 	);
 }
 
-export function call(deed: Deed, run: Run): Promise<unknown> {
+export type RetryVersion = NonNullable<Schema["RunRetry"]["version"]>;
+
+export function callApi(deed: BulkAction, run: Run, version: RetryVersion): Promise<unknown> {
 	const params = { path: { id: run.id } };
 	return deed === "cancel"
 		? got(api.POST("/v1/runs/{id}/cancel", { params }))
-		: got(api.POST("/v1/runs/{id}/retry", { params }));
+		: got(api.POST("/v1/runs/{id}/retry", { params, body: { version } }));
 }
 
-/**
- * doAll makes one call for each run, a few at a time, and goes on when one is
- * refused. It waits where the server asks for it.
- */
-export async function doAll(
+/** runAll makes one call per run, a few at a time, and continues if one fails. It honors Retry-After. */
+export async function runAll(
 	runs: readonly Run[],
 	one: (run: Run) => Promise<unknown>,
-	tell: (progress: Progress) => void,
+	onProgress: (progress: Progress) => void,
 	signal: AbortSignal,
 ): Promise<Progress> {
 	const queue = [...runs];
-	let progress: Progress = { done: 0, refused: [] };
+	let progress: Progress = { done: 0, failed: [] };
 	const worker = async () => {
 		for (let run = queue.shift(); run && !signal.aborted; run = queue.shift()) {
 			const error = await attempt(run, one);
 			progress = {
 				done: progress.done + 1,
-				refused: error ? [...progress.refused, { run, error }] : progress.refused,
+				failed: error ? [...progress.failed, { run, error }] : progress.failed,
 			};
-			tell(progress);
+			onProgress(progress);
 		}
 	};
-	await Promise.all(Array.from({ length: atOnce }, worker));
+	await Promise.all(Array.from({ length: concurrency }, worker));
 	return progress;
 }
 
@@ -64,7 +63,7 @@ async function attempt(run: Run, one: (run: Run) => Promise<unknown>): Promise<A
 			return undefined;
 		} catch (thrown) {
 			const error = toApiError(thrown);
-			if (error.status !== 429 || tries >= patience) return error;
+			if (error.status !== 429 || tries >= maxAttempts) return error;
 			await new Promise((resolve) => setTimeout(resolve, (error.retryAfter ?? 1) * 1000));
 		}
 	}

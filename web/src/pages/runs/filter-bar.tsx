@@ -1,9 +1,8 @@
-import { useQuery } from "@tanstack/react-query";
-import { useEffect, useState } from "react";
-import { api, got } from "@/api/client";
-import { triggerName } from "@/builder/canvas/view";
+import { triggerName } from "@/shared/canvas";
+import { WorkflowSelect } from "@/shared/search/workflow-select";
 import { Button } from "@/ui/button";
 import { NativeSelect, TextInput } from "@/ui/field";
+import { SearchInput } from "@/ui/search-input";
 import { statuses } from "@/ui/status";
 import { custom, type FilterName, type Filters, isFiltered, spans, statusNames, triggerTypes } from "./filters";
 
@@ -13,14 +12,8 @@ export interface FilterBarProps {
 	onClear: () => void;
 }
 
-/** FilterBar narrows the list down. All of it is in the address. */
+/** FilterBar filters the list. All filters are in the URL. */
 export function FilterBar({ filters, onChange, onClear }: FilterBarProps) {
-	const workflows = useQuery({
-		queryKey: ["workflows", "names"],
-		queryFn: ({ signal }) => got(api.GET("/v1/workflows", { params: { query: { limit: 100 } }, signal })),
-	});
-	const names = (workflows.data?.data ?? []).map(({ id, name }) => ({ value: id, label: name }));
-	const unknown = filters.workflow && !names.some(({ value }) => value === filters.workflow);
 	const select = (name: FilterName, label: string, options: { value: string; label: string }[]) => (
 		<NativeSelect
 			aria-label={label}
@@ -32,33 +25,44 @@ export function FilterBar({ filters, onChange, onClear }: FilterBarProps) {
 	);
 	return (
 		<search aria-label="Filters" className="grid grid-cols-2 gap-2 sm:flex sm:flex-wrap">
-			<SearchText value={filters.text ?? ""} onChange={(text) => onChange({ text }, { replace: true })} />
+			<SearchInput
+				label="Search runs"
+				placeholder="Workflow, run ID or error"
+				className="col-span-2 sm:min-w-52 sm:flex-[2]"
+				value={filters.text ?? ""}
+				onChange={(text) => onChange({ text }, { replace: true })}
+			/>
 			{select("status", "Status", [
 				{ value: "", label: "Any status" },
 				...statusNames.map((status) => ({ value: status, label: statuses[status].name })),
 			])}
-			{select("workflow", "Workflow", [
-				{ value: "", label: "All workflows" },
-				...(unknown ? [{ value: filters.workflow ?? "", label: filters.workflow ?? "" }] : []),
-				...names,
-			])}
+			<WorkflowSelect
+				label="Workflow"
+				none="All workflows"
+				className="w-full sm:w-auto sm:min-w-32 sm:flex-1"
+				value={filters.workflow ?? ""}
+				onChange={(workflow) => onChange({ workflow })}
+			/>
 			{select("trigger", "Trigger", [
 				{ value: "", label: "Any trigger" },
-				...triggerTypes.map((type) => ({ value: type, label: triggerName(type) })),
+				...triggerTypes.map((type) => ({
+					value: type,
+					label: type === "manual" ? "Manual or API" : triggerName(type),
+				})),
 			])}
 			{select("since", "Time", [
 				{ value: "", label: "Any time" },
 				...Object.entries(spans).map(([value, { name }]) => ({ value, label: name })),
-				{ value: custom, label: "From … to …" },
+				{ value: custom, label: "Custom range" },
 			])}
 			{filters.since === custom && (
 				<>
-					<Moment
+					<TimeInput
 						label="Started after"
 						value={filters.after}
 						onChange={(after) => onChange({ after }, { replace: true })}
 					/>
-					<Moment
+					<TimeInput
 						label="Started before"
 						value={filters.before}
 						onChange={(before) => onChange({ before }, { replace: true })}
@@ -74,32 +78,7 @@ export function FilterBar({ filters, onChange, onClear }: FilterBarProps) {
 	);
 }
 
-/** SearchText asks when the typing pauses, not at every letter. */
-function SearchText({ value, onChange }: { value: string; onChange: (value: string) => void }) {
-	const [text, setText] = useState(value);
-	const [known, setKnown] = useState(value);
-	if (known !== value) {
-		setKnown(value);
-		setText(value);
-	}
-	useEffect(() => {
-		if (text === value) return undefined;
-		const timer = setTimeout(() => onChange(text), 250);
-		return () => clearTimeout(timer);
-	}, [text, value, onChange]);
-	return (
-		<TextInput
-			type="search"
-			aria-label="Search runs"
-			placeholder="Workflow, run id or error"
-			className="col-span-2 sm:!w-auto sm:min-w-52 sm:flex-[2]"
-			value={text}
-			onChange={(event) => setText(event.target.value)}
-		/>
-	);
-}
-
-function Moment({
+function TimeInput({
 	label,
 	value,
 	onChange,

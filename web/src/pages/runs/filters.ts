@@ -1,12 +1,13 @@
 import type { Schema } from "@/api/client";
-import type { RunStatus } from "./merge";
+import { runStatusValues, runTriggerTypeValues } from "@/api/values";
+import type { ShownStatus } from "./merge";
 
 export type FilterName = "status" | "workflow" | "trigger" | "since" | "after" | "before" | "text";
 export type Filters = Partial<Record<FilterName, string>>;
 
 const hour = 3_600_000;
 
-/** Times to look back, as the address names them. */
+/** Time ranges, by their name in the URL. */
 export const spans: Record<string, { name: string; ms: number }> = {
 	"1h": { name: "Last hour", ms: hour },
 	"24h": { name: "Last 24 hours", ms: 24 * hour },
@@ -15,26 +16,31 @@ export const spans: Record<string, { name: string; ms: number }> = {
 };
 
 export const custom = "custom";
-export const statusNames: RunStatus[] = ["running", "succeeded", "failed", "cancelled"];
-export const triggerTypes = ["manual", "schedule", "webhook", "event", "poll", "run"];
+/** The statuses to filter by. Waiting runs are listed separately from running ones. */
+export const statusNames = runStatusValues.flatMap((status): ShownStatus[] =>
+	status === "running" ? [status, "waiting"] : [status],
+);
+export const triggerTypes = runTriggerTypeValues;
 
-/** instant reads a time as an input of the browser writes it; nothing when it is none. */
-function instant(text: string | undefined): string | undefined {
+/** parseTime parses the value of a datetime-local input; undefined if it is invalid. */
+function parseTime(text: string | undefined): string | undefined {
 	const at = text ? Date.parse(text) : Number.NaN;
 	return Number.isNaN(at) ? undefined : new Date(at).toISOString();
 }
 
-/** queryOf is what the API is asked for. What the address says wrongly is left out rather than refused. */
+/** queryOf returns the API query for the filters. It ignores invalid values from the URL. */
 export function queryOf(filters: Filters, now: number) {
 	const span = spans[filters.since ?? ""];
 	const own = filters.since === custom;
+	const status = statusNames.find((name) => name === filters.status);
 	return {
-		status: statusNames.find((status) => status === filters.status) as Schema["RunStatus"] | undefined,
+		status: status === "waiting" ? ("running" as Schema["RunStatus"]) : status,
+		waiting: status === "waiting" ? true : status === "running" ? false : undefined,
 		workflow_id: filters.workflow || undefined,
 		trigger: filters.trigger || undefined,
 		text: filters.text?.trim() || undefined,
-		started_after: span ? new Date(now - span.ms).toISOString() : own ? instant(filters.after) : undefined,
-		started_before: own ? instant(filters.before) : undefined,
+		started_after: span ? new Date(now - span.ms).toISOString() : own ? parseTime(filters.after) : undefined,
+		started_before: own ? parseTime(filters.before) : undefined,
 	};
 }
 

@@ -34,7 +34,7 @@ export default function Runs() {
 		});
 	return (
 		<Page>
-			<PageHeader title="Runs" lead="Everything that ran, newest first." />
+			<PageHeader title="Runs" lead="Runs of all workflows, newest first." />
 			<FilterBar filters={filters} onChange={setFilters} onClear={clear} />
 			<Card>
 				<Paged
@@ -43,13 +43,13 @@ export default function Runs() {
 						isFiltered(filters) ? (
 							<EmptyState
 								icon={RunsIcon}
-								title="No run fits these filters."
+								title="No runs match these filters"
 								actions={<Button onClick={clear}>Clear filters</Button>}
 							/>
 						) : (
 							<EmptyState
 								icon={RunsIcon}
-								title="Nothing has run yet."
+								title="No runs yet"
 								actions={
 									<Button asChild>
 										<Link to="/workflows" className="!text-text">
@@ -58,7 +58,7 @@ export default function Runs() {
 									</Button>
 								}
 							>
-								Run a workflow by hand, or wait for its trigger.
+								Run a workflow, or wait for a trigger to start one.
 							</EmptyState>
 						)
 					}

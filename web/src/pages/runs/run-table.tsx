@@ -1,16 +1,17 @@
-import { triggerName } from "@/builder/canvas/view";
+import { originOf } from "@/shared/run/origin";
+import { waitingText } from "@/shared/run/words";
 import { Badge } from "@/ui/badge";
 import { Checkbox } from "@/ui/field";
 import { Link } from "@/ui/link";
 import { StatusIcon, statuses } from "@/ui/status";
 import { type Column, Table } from "@/ui/table";
 import { Duration, RelativeTime } from "@/ui/time";
-import type { Run } from "./merge";
+import { type Run, shownStatus } from "./merge";
 
 export interface RunTableProps {
 	runs: Run[];
 	picked: ReadonlySet<string>;
-	/** Left out for those who may do nothing with a run. */
+	/** Omitted for users who may not act on runs. */
 	onPick?: (picked: ReadonlySet<string>) => void;
 }
 
@@ -55,6 +56,12 @@ export function RunTable({ runs, picked, onPick }: RunTableProps) {
 	);
 }
 
+/** why returns why a run failed, or what it is waiting for. */
+function why(run: Run): string | undefined {
+	if (run.error) return run.error.message;
+	return run.status === "running" && run.waiting_for ? waitingText(run.waiting_for.reason) : undefined;
+}
+
 const columns: Column<Run>[] = [
 	{
 		key: "workflow",
@@ -62,7 +69,7 @@ const columns: Column<Run>[] = [
 		className: "w-full max-w-0",
 		cell: (run) => (
 			<div className="flex min-w-0 items-center gap-3">
-				<StatusIcon status={run.status} />
+				<StatusIcon status={shownStatus(run)} />
 				<div className="min-w-0 flex-1">
 					<div className="flex min-w-0 items-center gap-2">
 						<Link
@@ -75,8 +82,8 @@ const columns: Column<Run>[] = [
 						</Link>
 						{run.draft && <Badge tone="accent">Draft</Badge>}
 					</div>
-					<p className="truncate text-12 text-muted" title={run.error?.message}>
-						{run.error ? run.error.message : statuses[run.status].name}
+					<p className="truncate text-12 text-muted" title={why(run)}>
+						{why(run) ?? statuses[run.status].name}
 						<span className="sm:hidden">
 							{" · "}
 							<RelativeTime at={run.started_at} />
@@ -91,7 +98,11 @@ const columns: Column<Run>[] = [
 		header: "Trigger",
 		wide: true,
 		className: "whitespace-nowrap",
-		cell: (run) => triggerName(run.trigger),
+		cell: (run) => (
+			<span className="block max-w-56 truncate" title={originOf(run.trigger, run.started_by)}>
+				{originOf(run.trigger, run.started_by)}
+			</span>
+		),
 	},
 	{ key: "started", header: "Started", wide: true, cell: (run) => <RelativeTime at={run.started_at} /> },
 	{

@@ -1,6 +1,6 @@
 import { CopyButton } from "@/ui/copy";
 
-/** Name is how something is called, with a button that copies how workflows refer to it. */
+/** Name shows a name with a button that copies the expression for it. */
 export function Name({ name, root }: { name: string; root: "secrets" | "vars" }) {
 	return (
 		<span className="flex min-w-0 items-center gap-1">

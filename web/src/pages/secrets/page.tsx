@@ -20,7 +20,7 @@ export default function SecretsAndVariables() {
 		<Page>
 			<PageHeader
 				title="Secrets & variables"
-				lead="What workflows refer to by name."
+				lead="Values that workflows refer to by name."
 				actions={
 					write && (
 						<Button kind="primary" icon={PlusIcon} onClick={create}>

@@ -1,11 +1,11 @@
 import { expect, test } from "vitest";
 import { nameProblem, readValue } from "./value";
 
-test.each(["a", "_a1", "A".repeat(63), ""])("%j gives no cause for complaint", (name) => {
+test.each(["a", "_a1", "A".repeat(63), ""])("%j is a valid name", (name) => {
 	expect(nameProblem(name)).toBeUndefined();
 });
 
-test.each(["1a", "a-b", "a b", "ä", "A".repeat(64)])("%j is no name", (name) => {
+test.each(["1a", "a-b", "a b", "ä", "A".repeat(64)])("%j is not a valid name", (name) => {
 	expect(nameProblem(name)).toBeDefined();
 });
 
@@ -14,7 +14,7 @@ test("a value is any JSON", () => {
 	expect(readValue(' {"a": [1]} ')).toEqual({ value: { a: [1] } });
 });
 
-test("a text without quotes is told how to have them", () => {
-	expect(readValue("eu-west")).toEqual({ problem: 'This is not JSON. A text needs quotes: "eu-west"' });
-	expect(readValue('{"a": ')).toEqual({ problem: "This is not JSON." });
+test("explains that text needs quotes", () => {
+	expect(readValue("eu-west")).toEqual({ problem: 'This is not valid JSON. Put text in quotes: "eu-west"' });
+	expect(readValue('{"a": ')).toEqual({ problem: "This is not valid JSON." });
 });

@@ -1,17 +1,17 @@
-const form = /^[a-zA-Z_][a-zA-Z0-9_]{0,62}$/;
+const namePattern = /^[a-zA-Z_][a-zA-Z0-9_]{0,62}$/;
 
-/** nameProblem says why expressions could not refer to a name. */
+/** nameProblem returns why a name cannot be used in expressions. */
 export function nameProblem(name: string): string | undefined {
-	if (name === "" || form.test(name)) return undefined;
-	return "Letters, digits and underscores only, at most 63, and no digit at the beginning.";
+	if (name === "" || namePattern.test(name)) return undefined;
+	return "Use at most 63 letters, digits and underscores. Do not start with a digit.";
 }
 
-/** readValue reads what was typed as the value of a variable. */
+/** readValue parses the typed value of a variable. */
 export function readValue(text: string): { value: unknown } | { problem: string } {
 	try {
 		return { value: JSON.parse(text) };
 	} catch {
-		const hint = /^\s*[[{"]/.test(text) ? "" : ` A text needs quotes: ${JSON.stringify(text.trim())}`;
-		return { problem: `This is not JSON.${hint}` };
+		const hint = /^\s*[[{"]/.test(text) ? "" : ` Put text in quotes: ${JSON.stringify(text.trim())}`;
+		return { problem: `This is not valid JSON.${hint}` };
 	}
 }

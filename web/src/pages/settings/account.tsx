@@ -15,34 +15,34 @@ import { ErrorNote } from "@/ui/states";
 import { Card, Table } from "@/ui/table";
 import { RelativeTime } from "@/ui/time";
 import { toast } from "@/ui/toast";
-import { browser } from "./agent";
-import { Frame, Section } from "./frame";
+import { browserName } from "./agent";
+import { Section, SettingsFrame } from "./frame";
 import { roleName } from "./roles";
 
 export default function AccountPage() {
 	const { user, role, workspace } = useSession();
 	return (
-		<Frame>
+		<SettingsFrame>
 			<PageHeader title="Your account" lead={`${user.email} · ${roleName(role)} of ${workspace.name}`} />
 			<div>
-				<Section title="Name" lead="How others see you.">
+				<Section title="Name" lead="Shown to other members.">
 					<Name />
 				</Section>
-				<Section title="Password" lead="Your other sessions end when you change it.">
+				<Section title="Password" lead="Changing it signs you out everywhere else.">
 					<Password />
 				</Section>
-				<Section title="Sessions" lead="Where you are signed in.">
+				<Section title="Sessions" lead="Where you are currently signed in.">
 					<Sessions />
 				</Section>
 			</div>
-		</Frame>
+		</SettingsFrame>
 	);
 }
 
 type Change = Schema["AccountPatch"];
 
-/** useChange changes the account of whoever is signed in. */
-function useChange(done: string, after: () => void = () => undefined) {
+/** useUpdateAccount updates the account of the current user. */
+function useUpdateAccount(done: string, after: () => void = () => undefined) {
 	const queries = useQueryClient();
 	return useMutation({
 		meta: { quiet: true },
@@ -61,9 +61,9 @@ function useChange(done: string, after: () => void = () => undefined) {
 function Name() {
 	const { user } = useSession();
 	const [name, setName] = useState(user.name);
-	const change = useChange("Your name is changed.");
-	const refused = change.error ? toApiError(change.error) : undefined;
-	const field = refused?.field("/name");
+	const change = useUpdateAccount("Your name was changed.");
+	const error = change.error ? toApiError(change.error) : undefined;
+	const field = error?.field("/name");
 	return (
 		<form
 			className="flex max-w-md flex-col gap-3"
@@ -75,7 +75,7 @@ function Name() {
 			<Field label="Name" error={field}>
 				<TextInput autoComplete="name" value={name} onChange={(event) => setName(event.target.value)} />
 			</Field>
-			{refused && !field && <ErrorNote error={refused} />}
+			{error && !field && <ErrorNote error={error} />}
 			<div>
 				<Button type="submit" busy={change.isPending} disabled={name.trim() === user.name}>
 					Save
@@ -89,12 +89,12 @@ function Password() {
 	const { user } = useSession();
 	const [current, setCurrent] = useState("");
 	const [password, setPassword] = useState("");
-	const change = useChange("Your password is changed.", () => {
+	const change = useUpdateAccount("Your password was changed.", () => {
 		setCurrent("");
 		setPassword("");
 	});
-	const refused = change.error ? toApiError(change.error) : undefined;
-	const [old, fresh] = [refused?.field("/current_password"), refused?.field("/password")];
+	const error = change.error ? toApiError(change.error) : undefined;
+	const [old, fresh] = [error?.field("/current_password"), error?.field("/password")];
 	return (
 		<form
 			className="flex max-w-md flex-col gap-3"
@@ -122,10 +122,10 @@ function Password() {
 					onChange={(event) => setPassword(event.target.value)}
 				/>
 			</Field>
-			{refused && !old && !fresh && <ErrorNote error={refused} />}
+			{error && !old && !fresh && <ErrorNote error={error} />}
 			<div>
 				<Button type="submit" busy={change.isPending} disabled={password === ""}>
-					Change the password
+					Change password
 				</Button>
 			</div>
 		</form>
@@ -156,27 +156,27 @@ function Sessions() {
 							columns={[
 								{
 									key: "where",
-									header: "Where",
+									header: "Browser",
 									cell: (session) => (
 										<span className="flex flex-wrap items-center gap-2">
 											<span className="font-medium" title={session.user_agent}>
-												{browser(session.user_agent)}
+												{browserName(session.user_agent)}
 											</span>
 											<span className="text-12 text-muted">{session.address}</span>
-											{session.current && <Badge tone="good">This one</Badge>}
+											{session.current && <Badge tone="good">This session</Badge>}
 										</span>
 									),
 								},
-								{ key: "seen", header: "Last here", cell: (session) => <RelativeTime at={session.last_seen_at} /> },
+								{ key: "seen", header: "Last seen", cell: (session) => <RelativeTime at={session.last_seen_at} /> },
 								{
 									key: "end",
-									header: <span className="sr-only">End</span>,
+									header: <span className="sr-only">Sign out</span>,
 									align: "right",
 									cell: (session) =>
 										!session.current && (
 											<IconButton
 												icon={TrashIcon}
-												label={`End the session of ${browser(session.user_agent)}`}
+												label={`Sign out ${browserName(session.user_agent)}`}
 												onClick={() => end.mutate(session.id)}
 											/>
 										),
@@ -202,7 +202,7 @@ function Sessions() {
 					window.location.assign("/sign-in");
 				}}
 			>
-				All your sessions end, this one too.
+				This ends all your sessions, including this one.
 			</ConfirmDialog>
 		</div>
 	);

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { browser } from "./agent";
+import { browserName } from "./agent";
 
 test.each([
 	[
@@ -17,4 +17,4 @@ test.each([
 	],
 	["curl/8.5.0", "curl"],
 	["", "Unknown browser"],
-])("%s", (agent, name) => expect(browser(agent)).toBe(name));
+])("%s", (agent, name) => expect(browserName(agent)).toBe(name));

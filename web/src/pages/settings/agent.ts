@@ -15,11 +15,11 @@ const systems: [RegExp, string][] = [
 	[/Linux/, "Linux"],
 ];
 
-const first = (list: [RegExp, string][], agent: string) => list.find(([pattern]) => pattern.test(agent))?.[1];
+const firstMatch = (list: [RegExp, string][], agent: string) => list.find(([pattern]) => pattern.test(agent))?.[1];
 
-/** browser names what a session was begun with. */
-export function browser(agent: string): string {
-	const [name, system] = [first(browsers, agent), first(systems, agent)];
+/** browserName returns the browser and system of a session. */
+export function browserName(agent: string): string {
+	const [name, system] = [firstMatch(browsers, agent), firstMatch(systems, agent)];
 	if (!name) return "Unknown browser";
 	return system ? `${name} on ${system}` : name;
 }

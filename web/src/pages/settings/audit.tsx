@@ -1,5 +1,6 @@
 import { api, got, type Schema } from "@/api/client";
 import { usePages } from "@/api/query";
+import { listAuditEntriesActionValues } from "@/api/values";
 import { useFilters } from "@/shell/filters";
 import { Badge } from "@/ui/badge";
 import { NativeSelect, TextInput } from "@/ui/field";
@@ -10,45 +11,11 @@ import { Paged } from "@/ui/paging";
 import { EmptyState } from "@/ui/states";
 import { Card, Table } from "@/ui/table";
 import { RelativeTime } from "@/ui/time";
-import { Frame } from "./frame";
+import { SettingsFrame } from "./frame";
 
 type Entry = Schema["AuditEntry"];
 
-const actions = [
-	"api_key.created",
-	"api_key.revoked",
-	"invitation.accepted",
-	"invitation.created",
-	"invitation.revoked",
-	"member.removed",
-	"member.updated",
-	"run.answered",
-	"secret.created",
-	"secret.deleted",
-	"secret.updated",
-	"session.created",
-	"session.ended",
-	"trigger.rotated",
-	"user.created",
-	"user.password_changed",
-	"user.updated",
-	"variable.created",
-	"variable.deleted",
-	"variable.updated",
-	"webhook.created",
-	"webhook.deleted",
-	"webhook.disabled",
-	"webhook.secret_rotated",
-	"webhook.tested",
-	"webhook.updated",
-	"workflow.activated",
-	"workflow.created",
-	"workflow.deleted",
-	"workflow.drafted",
-	"workflow.paused",
-	"workspace.created",
-	"workspace.updated",
-];
+const actions: string[] = [...listAuditEntriesActionValues].sort();
 
 export default function Audit() {
 	const [filters, setFilters] = useFilters<"action" | "target">();
@@ -58,8 +25,8 @@ export default function Audit() {
 		got(api.GET("/v1/audit", { params: { query: { action, target_id: target, limit: 50, cursor } }, signal })),
 	);
 	return (
-		<Frame>
-			<PageHeader title="Audit log" lead="Who did what, written together with the change and never altered." />
+		<SettingsFrame>
+			<PageHeader title="Audit log" lead="Who changed what, and when. Entries are never altered." />
 			<Card>
 				<search className="flex flex-wrap gap-2 border-b p-3">
 					<NativeSelect
@@ -67,12 +34,15 @@ export default function Audit() {
 						className="w-48"
 						value={action ?? ""}
 						onChange={(event) => setFilters({ action: event.target.value })}
-						options={[{ value: "", label: "Every action" }, ...known(action).map((value) => ({ value, label: value }))]}
+						options={[
+							{ value: "", label: "Any action" },
+							...actionOptions(action).map((value) => ({ value, label: value })),
+						]}
 					/>
 					<TextInput
 						type="search"
-						aria-label="Id or name of what was acted on"
-						placeholder="Id or name of what was acted on"
+						aria-label="Target ID or name"
+						placeholder="Target ID or name"
 						className="min-w-0 flex-1 basis-52"
 						value={filters.target ?? ""}
 						onChange={(event) => setFilters({ target: event.target.value }, { replace: true })}
@@ -81,20 +51,20 @@ export default function Audit() {
 				<Paged
 					pages={pages}
 					empty={
-						<EmptyState icon={LogIcon} title={action || target ? "No entry fits" : "Nothing has happened yet."}>
-							{(action || target) && "Try another action or another id."}
+						<EmptyState icon={LogIcon} title={action || target ? "No entries match" : "No entries yet"}>
+							{(action || target) && "Try another action or target."}
 						</EmptyState>
 					}
 				>
 					{(entries) => <Entries entries={entries} />}
 				</Paged>
 			</Card>
-		</Frame>
+		</SettingsFrame>
 	);
 }
 
-/** known are the actions to choose from; one from the address may be another. */
-function known(action?: string): string[] {
+/** actionOptions returns the actions to filter by, including an unknown one from the URL. */
+function actionOptions(action?: string): string[] {
 	return action && !actions.includes(action) ? [action, ...actions] : actions;
 }
 
@@ -108,7 +78,7 @@ function Entries({ entries }: { entries: Entry[] }) {
 				{ key: "action", header: "Action", cell: (entry) => <span className="font-medium">{entry.action}</span> },
 				{
 					key: "target",
-					header: "On",
+					header: "Target",
 					className: "max-w-0 w-1/3",
 					cell: (entry) => (
 						<div className="truncate font-mono text-12" title={entry.target_id}>
@@ -123,8 +93,8 @@ function Entries({ entries }: { entries: Entry[] }) {
 					wide: true,
 					className: "max-w-0 w-1/4",
 					cell: (entry) => (
-						<div className="truncate font-mono text-12 text-muted" title={words(entry)}>
-							{words(entry)}
+						<div className="truncate font-mono text-12 text-muted" title={detailsText(entry)}>
+							{detailsText(entry)}
 						</div>
 					),
 				},
@@ -157,7 +127,7 @@ function Target({ entry }: { entry: Entry }) {
 	return entry.target_id;
 }
 
-const kinds: Record<string, string> = {
+const actorTypes: Record<string, string> = {
 	api_key: "API key",
 	user: "Member",
 	cli: "Command line",
@@ -168,7 +138,7 @@ const kinds: Record<string, string> = {
 function Actor({ entry }: { entry: Entry }) {
 	return (
 		<span className="flex items-center gap-2">
-			<Badge>{kinds[entry.actor.type] ?? entry.actor.type}</Badge>
+			<Badge>{actorTypes[entry.actor.type] ?? entry.actor.type}</Badge>
 			{entry.actor.id && (
 				<span className="max-w-40 truncate font-mono text-12 text-muted" title={entry.actor.id}>
 					{entry.actor.id}
@@ -178,7 +148,7 @@ function Actor({ entry }: { entry: Entry }) {
 	);
 }
 
-function words(entry: Entry): string {
+function detailsText(entry: Entry): string {
 	return Object.entries(entry.details)
 		.map(([name, value]) => `${name}: ${typeof value === "string" ? value : JSON.stringify(value)}`)
 		.join(", ");

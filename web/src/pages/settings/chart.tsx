@@ -5,15 +5,15 @@ import { useTheme } from "@/shell/theme";
 
 export interface Series {
 	label: string;
-	/** The name of a token, such as "succeeded". */
+	/** The name of a color token, such as "succeeded". */
 	token: string;
 	values: number[];
 }
 
 export interface ChartProps {
-	/** Said to screen readers, which get the numbers as a table elsewhere. */
+	/** Read by screen readers, which get the numbers as a table elsewhere. */
 	label: string;
-	/** The beginning of each bar, in seconds. */
+	/** The start of each bar, in seconds. */
 	times: number[];
 	series: Series[];
 }
@@ -21,11 +21,11 @@ export interface ChartProps {
 const height = 200;
 const day = 86_400;
 
-/** Chart draws counts over days as bars that stand on each other. */
+/** Chart draws daily counts as stacked bars. */
 export function Chart({ label, times, series }: ChartProps) {
 	const theme = useTheme();
 	const frame = useRef<HTMLDivElement>(null);
-	// biome-ignore lint/correctness/useExhaustiveDependencies: another theme has other colours
+	// biome-ignore lint/correctness/useExhaustiveDependencies: the colors depend on the theme
 	useEffect(() => {
 		const into = frame.current;
 		if (!into) return undefined;
@@ -40,7 +40,7 @@ export function Chart({ label, times, series }: ChartProps) {
 	return <div ref={frame} role="img" aria-label={label} className="w-full overflow-hidden" />;
 }
 
-/** stacked adds up what stands below; the first series is drawn last and in front. */
+/** stacked accumulates the series; the first one is drawn last, in front. */
 function stacked(series: Series[]): number[][] {
 	const below: number[] = [];
 	return series

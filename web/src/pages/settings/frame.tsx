@@ -12,8 +12,8 @@ const tabs: { to: string; name: string; icon: Icon; scope: Scope }[] = [
 	{ to: "/settings/account", name: "Your account", icon: UserIcon, scope: "read" },
 ];
 
-/** Frame is what the pages of the settings have in common: the way from one to another. */
-export function Frame({ children }: { children: ReactNode }) {
+/** SettingsFrame is the layout of the settings pages, with their navigation. */
+export function SettingsFrame({ children }: { children: ReactNode }) {
 	const admin = useMay("admin");
 	return (
 		<Page>

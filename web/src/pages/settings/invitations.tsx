@@ -14,7 +14,7 @@ import { roleName } from "./roles";
 
 type Invitation = Schema["Invitation"];
 
-/** Invitations are those that nobody has accepted yet. */
+/** Invitations lists the pending invitations. */
 export function Invitations() {
 	const [revoking, setRevoking] = useState<Invitation>();
 	const queries = useQueryClient();
@@ -27,31 +27,31 @@ export function Invitations() {
 	};
 	return (
 		<section className="flex flex-col gap-3">
-			<h2 className="text-14 font-semibold">Open invitations</h2>
+			<h2 className="text-14 font-semibold">Pending invitations</h2>
 			<Card>
-				<Paged pages={pages} rows={2} empty={<EmptyState title="No invitation is open." />}>
+				<Paged pages={pages} rows={2} empty={<EmptyState title="No pending invitations" />}>
 					{(invitations) => (
 						<Table
-							label="Open invitations"
+							label="Pending invitations"
 							rows={invitations}
 							rowKey={(invitation) => invitation.id}
 							columns={[
 								{
 									key: "email",
-									header: "E-mail address",
+									header: "Email address",
 									className: "max-w-0 w-1/2",
 									cell: (invitation) => <div className="truncate font-medium">{invitation.email}</div>,
 								},
 								{ key: "role", header: "Role", cell: (invitation) => <Badge>{roleName(invitation.role)}</Badge> },
-								{ key: "expires", header: "Ends", wide: true, cell: (one) => <RelativeTime at={one.expires_at} /> },
+								{ key: "expires", header: "Expires", wide: true, cell: (one) => <RelativeTime at={one.expires_at} /> },
 								{
 									key: "revoke",
-									header: <span className="sr-only">Take back</span>,
+									header: <span className="sr-only">Revoke</span>,
 									align: "right",
 									cell: (invitation) => (
 										<IconButton
 											icon={TrashIcon}
-											label={`Take back the invitation of ${invitation.email}`}
+											label={`Revoke the invitation for ${invitation.email}`}
 											onClick={() => setRevoking(invitation)}
 										/>
 									),
@@ -65,12 +65,12 @@ export function Invitations() {
 				<ConfirmDialog
 					open
 					onOpenChange={(open) => !open && setRevoking(undefined)}
-					title="Take the invitation back?"
-					verb="Take back"
+					title="Revoke this invitation?"
+					verb="Revoke invitation"
 					danger
 					onConfirm={() => revoke(revoking)}
 				>
-					The link that was sent to {revoking.email} stops working.
+					The link sent to {revoking.email} stops working.
 				</ConfirmDialog>
 			)}
 		</section>

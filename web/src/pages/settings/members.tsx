@@ -14,7 +14,7 @@ import { Paged } from "@/ui/paging";
 import { EmptyState } from "@/ui/states";
 import { Card, Table } from "@/ui/table";
 import { RelativeTime } from "@/ui/time";
-import { Frame } from "./frame";
+import { SettingsFrame } from "./frame";
 import { Invitations } from "./invitations";
 import { InviteDialog } from "./invite";
 import { roles } from "./roles";
@@ -27,10 +27,10 @@ export default function Members() {
 		got(api.GET("/v1/members", { params: { query: { cursor } }, signal })),
 	);
 	return (
-		<Frame>
+		<SettingsFrame>
 			<PageHeader
 				title="Members"
-				lead="Who may sign in to this workspace, and what they may do."
+				lead="People with access to this workspace, and their roles."
 				actions={
 					<Button kind="primary" icon={PlusIcon} onClick={() => setFilters({ new: "1" })}>
 						Invite
@@ -38,13 +38,13 @@ export default function Members() {
 				}
 			/>
 			<Card>
-				<Paged pages={pages} empty={<EmptyState icon={MembersIcon} title="Nobody is a member." />}>
+				<Paged pages={pages} empty={<EmptyState icon={MembersIcon} title="No members" />}>
 					{(members) => <Rows members={members} />}
 				</Paged>
 			</Card>
 			<Invitations />
 			{filters.new && <InviteDialog onClose={() => setFilters({ new: undefined }, { replace: true })} />}
-		</Frame>
+		</SettingsFrame>
 	);
 }
 
@@ -78,7 +78,7 @@ function Rows({ members }: { members: Member[] }) {
 						),
 					},
 					{ key: "role", header: "Role", cell: (member) => <RoleOf member={member} /> },
-					{ key: "seen", header: "Last here", wide: true, cell: (member) => <RelativeTime at={member.last_seen_at} /> },
+					{ key: "seen", header: "Last seen", wide: true, cell: (member) => <RelativeTime at={member.last_seen_at} /> },
 					{ key: "joined", header: "Joined", wide: true, cell: (member) => <RelativeTime at={member.created_at} /> },
 					{
 						key: "remove",
@@ -104,8 +104,8 @@ function Rows({ members }: { members: Member[] }) {
 					onConfirm={() => remove(removing)}
 				>
 					{removing.id === user.id
-						? "You are signed out of this workspace at once."
-						: "They are signed out of this workspace at once. What they have built stays."}
+						? "You lose access to this workspace immediately."
+						: "They lose access to this workspace immediately. Everything they have built stays."}
 				</ConfirmDialog>
 			)}
 		</>

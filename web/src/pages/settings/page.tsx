@@ -12,25 +12,25 @@ import { ErrorNote, ErrorState, SkeletonRows } from "@/ui/states";
 import { Card, Table } from "@/ui/table";
 import { RelativeTime } from "@/ui/time";
 import { toast } from "@/ui/toast";
-import { Frame, Section } from "./frame";
+import { Section, SettingsFrame } from "./frame";
 import { planName } from "./plan";
 
 export default function Settings() {
 	const { workspace } = useSession();
 	const admin = useMay("admin");
 	return (
-		<Frame>
-			<PageHeader title="Workspace" lead="Everything belongs to a workspace: workflows, runs, keys and members." />
+		<SettingsFrame>
+			<PageHeader title="Workspace" lead="Workflows, runs, API keys and members belong to a workspace." />
 			<div>
-				<Section title="Name" lead="Members see it in the corner of every page.">
+				<Section title="Name" lead="Shown to members on every page.">
 					<Rename key={workspace.id} admin={admin} />
 				</Section>
-				<Section title="Identity" lead="For support and for programs.">
+				<Section title="Details" lead="For support requests and API calls.">
 					<dl className="grid grid-cols-[max-content_1fr] items-center gap-x-6 gap-y-2">
-						<dt className="text-muted">Workspace id</dt>
+						<dt className="text-muted">Workspace ID</dt>
 						<dd className="flex min-w-0 items-center gap-1">
 							<code className="truncate font-mono text-12">{workspace.id}</code>
-							<CopyButton value={workspace.id} label="Copy the workspace id" />
+							<CopyButton value={workspace.id} label="Copy the workspace ID" />
 						</dd>
 						<dt className="text-muted">Plan</dt>
 						<dd>
@@ -39,12 +39,12 @@ export default function Settings() {
 					</dl>
 				</Section>
 				{admin && (
-					<Section title="Nodes" lead="The processes that do the work of this installation.">
+					<Section title="Nodes" lead="The server processes of this installation.">
 						<Nodes />
 					</Section>
 				)}
 			</div>
-		</Frame>
+		</SettingsFrame>
 	);
 }
 
@@ -58,11 +58,11 @@ function Rename({ admin }: { admin: boolean }) {
 			got(api.PATCH("/v1/workspaces/{id}", { params: { path: { id: workspace.id } }, body: { name: name.trim() } })),
 		onSuccess: async () => {
 			await queries.invalidateQueries({ queryKey: ["session"] });
-			toast.done("The workspace has a new name.");
+			toast.done("The workspace was renamed.");
 		},
 	});
-	const refused = rename.error ? toApiError(rename.error) : undefined;
-	const field = refused?.field("/name");
+	const error = rename.error ? toApiError(rename.error) : undefined;
+	const field = error?.field("/name");
 	return (
 		<form
 			className="flex max-w-md flex-col gap-3"
@@ -74,7 +74,7 @@ function Rename({ admin }: { admin: boolean }) {
 			<Field label="Name" error={field}>
 				<TextInput value={name} disabled={!admin} maxLength={200} onChange={(event) => setName(event.target.value)} />
 			</Field>
-			{refused && !field && <ErrorNote error={refused} />}
+			{error && !field && <ErrorNote error={error} />}
 			{admin ? (
 				<div>
 					<Button type="submit" busy={rename.isPending} disabled={name.trim() === workspace.name}>
@@ -82,7 +82,7 @@ function Rename({ admin }: { admin: boolean }) {
 					</Button>
 				</div>
 			) : (
-				<p className="text-12 text-muted">Owners can change it.</p>
+				<p className="text-12 text-muted">Only owners can change the name.</p>
 			)}
 		</form>
 	);
@@ -107,7 +107,7 @@ function Nodes() {
 					{ key: "role", header: "Role", wide: true, cell: (node) => <Badge>{node.role}</Badge> },
 					{ key: "version", header: "Version", wide: true, cell: (node) => <code>{node.version}</code> },
 					{ key: "started", header: "Started", cell: (node) => <RelativeTime at={node.started_at} /> },
-					{ key: "runs", header: "Runs it holds", align: "right", cell: (node) => node.runs },
+					{ key: "runs", header: "Runs", align: "right", cell: (node) => node.runs },
 				]}
 			/>
 		</Card>

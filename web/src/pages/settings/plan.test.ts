@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
-import { bytes, calendar, planName, whole } from "./plan";
+import { fillDays, formatBytes, formatNumber, planName } from "./plan";
 
-test("sizes and numbers as people read them", () => {
-	expect([0, 1023, 1024, 1536, 1 << 20, 5 * 2 ** 30].map(bytes)).toEqual([
+test("formats sizes and numbers", () => {
+	expect([0, 1023, 1024, 1536, 1 << 20, 5 * 2 ** 30].map(formatBytes)).toEqual([
 		"0 bytes",
 		"1023 bytes",
 		"1 KiB",
@@ -10,11 +10,11 @@ test("sizes and numbers as people read them", () => {
 		"1 MiB",
 		"5 GiB",
 	]);
-	expect(whole(1234567)).toBe("1,234,567");
+	expect(formatNumber(1234567)).toBe("1,234,567");
 	expect(planName("enterprise")).toBe("Enterprise");
 });
 
-test("every day is there, in order, also over the end of a month", () => {
+test("fills in every day, also across months", () => {
 	const counted = {
 		date: "2026-02-28",
 		requests: 3,
@@ -23,7 +23,7 @@ test("every day is there, in order, also over the end of a month", () => {
 		runs_failed: 1,
 		runs_cancelled: 0,
 	};
-	const days = calendar([counted], 4, new Date("2026-03-01T23:59:59Z"));
+	const days = fillDays([counted], 4, new Date("2026-03-01T23:59:59Z"));
 	expect(days.map((day) => day.date)).toEqual(["2026-02-26", "2026-02-27", "2026-02-28", "2026-03-01"]);
 	expect(days[2]).toEqual(counted);
 	expect(days[3]?.requests).toBe(0);

@@ -1,12 +1,12 @@
-/** planName is how a plan is written for people. */
+/** planName returns the display name of a plan. */
 export function planName(plan: string): string {
 	return plan.charAt(0).toUpperCase() + plan.slice(1);
 }
 
 const units = ["bytes", "KiB", "MiB", "GiB"];
 
-/** bytes writes a size as people read it. */
-export function bytes(size: number): string {
+/** formatBytes formats a size in bytes. */
+export function formatBytes(size: number): string {
 	let unit = 0;
 	while (size >= 1024 && unit < units.length - 1) {
 		size /= 1024;
@@ -15,8 +15,8 @@ export function bytes(size: number): string {
 	return `${size % 1 === 0 ? size : size.toFixed(1)} ${units[unit]}`;
 }
 
-/** whole writes a number with its thousands apart. */
-export function whole(n: number): string {
+/** formatNumber formats a number with thousands separators. */
+export function formatNumber(n: number): string {
 	return n.toLocaleString("en-US");
 }
 
@@ -29,8 +29,8 @@ export interface Day {
 	runs_cancelled: number;
 }
 
-/** calendar gives each of the last days its counts: the API leaves out days on which nothing happened. */
-export function calendar(days: readonly Day[], count: number, today: Date): Day[] {
+/** fillDays returns the counts of each of the last days. The API omits days without activity. */
+export function fillDays(days: readonly Day[], count: number, today: Date): Day[] {
 	const known = new Map(days.map((day) => [day.date, day]));
 	return Array.from({ length: count }, (_, back) => {
 		const at = new Date(Date.UTC(today.getUTCFullYear(), today.getUTCMonth(), today.getUTCDate() - (count - 1 - back)));

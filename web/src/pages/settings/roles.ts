@@ -1,11 +1,17 @@
 import type { Role } from "@/api/session";
+import { roleValues } from "@/api/values";
 
-/** What each role may do, the mightiest first. */
-export const roles: { value: Role; label: string; means: string }[] = [
-	{ value: "owner", label: "Owner", means: "Everything, also members, keys and settings." },
-	{ value: "editor", label: "Editor", means: "Builds workflows and runs them." },
-	{ value: "operator", label: "Operator", means: "Runs, cancels and approves; changes no workflow." },
-	{ value: "viewer", label: "Viewer", means: "Looks at everything, changes nothing." },
-];
+const about: Record<Role, { label: string; description: string }> = {
+	owner: { label: "Owner", description: "Full access, including members, API keys and settings." },
+	editor: { label: "Editor", description: "Can build and run workflows." },
+	operator: {
+		label: "Operator",
+		description: "Can start and cancel runs and decide approvals, but not change workflows.",
+	},
+	viewer: { label: "Viewer", description: "Can view everything, but not change anything." },
+};
 
-export const roleName = (role: Role): string => roles.find(({ value }) => value === role)?.label ?? role;
+/** The roles and what they allow, the most powerful first. */
+export const roles = roleValues.map((value) => ({ value, ...about[value] }));
+
+export const roleName = (role: Role): string => about[role]?.label ?? role;

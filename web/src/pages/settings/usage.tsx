@@ -8,8 +8,8 @@ import { PageHeader } from "@/ui/page";
 import { ErrorState, Skeleton, SkeletonRows } from "@/ui/states";
 import { Card, Table } from "@/ui/table";
 import type { Series } from "./chart";
-import { Frame } from "./frame";
-import { bytes, calendar, type Day, planName, whole } from "./plan";
+import { SettingsFrame } from "./frame";
+import { type Day, fillDays, formatBytes, formatNumber, planName } from "./plan";
 
 const Chart = lazy(() => import("./chart").then(({ Chart }) => ({ default: Chart })));
 
@@ -24,11 +24,11 @@ export default function Usage() {
 		refetchInterval: 30_000,
 	});
 	return (
-		<Frame>
+		<SettingsFrame>
 			<PageHeader
 				title="Plan and usage"
 				badge={usage.data && <Badge tone="accent">{planName(usage.data.plan)}</Badge>}
-				lead="What this workspace may use, what it has, and what it did. Days are in UTC."
+				lead="Limits, current usage and activity of this workspace. Days are in UTC."
 				actions={
 					<NativeSelect
 						aria-label="Time"
@@ -46,12 +46,12 @@ export default function Usage() {
 			) : (
 				<Report usage={usage.data} days={days} />
 			)}
-		</Frame>
+		</SettingsFrame>
 	);
 }
 
 function Report({ usage, days }: { usage: Schema["Usage"]; days: number }) {
-	const all = useMemo(() => calendar(usage.days, days, new Date()), [usage.days, days]);
+	const all = useMemo(() => fillDays(usage.days, days, new Date()), [usage.days, days]);
 	const times = useMemo(() => all.map((day) => Date.parse(day.date) / 1000), [all]);
 	const runs = useMemo(() => runSeries(all), [all]);
 	const requests = useMemo(
@@ -62,29 +62,30 @@ function Report({ usage, days }: { usage: Schema["Usage"]; days: number }) {
 	return (
 		<>
 			<div className="grid gap-6 lg:grid-cols-2">
-				<Graph title="Runs that ended" times={times} series={runs}>
-					{whole(total((day) => day.runs_started))} started
-				</Graph>
-				<Graph title="Requests to the API" times={times} series={requests}>
-					{whole(total((day) => day.requests))} in all · {whole(usage.requests_per_minute)} a minute are allowed
-				</Graph>
+				<ChartCard title="Finished runs" times={times} series={runs}>
+					{formatNumber(total((day) => day.runs_started))} started
+				</ChartCard>
+				<ChartCard title="API requests" times={times} series={requests}>
+					{formatNumber(total((day) => day.requests))} in total · limit of {formatNumber(usage.requests_per_minute)} per
+					minute
+				</ChartCard>
 			</div>
 			<Card>
-				<h2 className="border-b px-4 py-3 text-14 font-semibold">What there is, and what the plan allows</h2>
+				<h2 className="border-b px-4 py-3 text-14 font-semibold">Plan limits</h2>
 				<Table
-					label="Limits of the plan"
-					rows={allowances(usage)}
+					label="Plan limits"
+					rows={limitRows(usage)}
 					rowKey={(row) => row.name}
 					columns={[
 						{ key: "name", header: "", className: "font-medium", cell: (row) => row.name },
 						{
 							key: "share",
 							header: "Used",
-							cell: (row) => row.used !== undefined && <Share used={row.used} of={row.limit} name={row.name} />,
+							cell: (row) => row.used !== undefined && <UsageMeter used={row.used} of={row.limit} name={row.name} />,
 						},
 						{
 							key: "used",
-							header: "Now",
+							header: "Current",
 							align: "right",
 							cell: (row) => (row.used === undefined ? "" : row.write(row.used)),
 						},
@@ -111,8 +112,8 @@ interface GraphProps {
 	children: React.ReactNode;
 }
 
-function Graph({ title, times, series, children }: GraphProps) {
-	const sums = series.map(({ label, values }) => `${label}: ${whole(values.reduce((a, b) => a + b, 0))}`);
+function ChartCard({ title, times, series, children }: GraphProps) {
+	const sums = series.map(({ label, values }) => `${label}: ${formatNumber(values.reduce((a, b) => a + b, 0))}`);
 	return (
 		<Card className="flex flex-col gap-3 p-4">
 			<div className="flex flex-wrap items-baseline justify-between gap-x-4">
@@ -140,31 +141,31 @@ function Graph({ title, times, series, children }: GraphProps) {
 	);
 }
 
-interface Allowance {
+interface LimitRow {
 	name: string;
 	used?: number;
 	limit: number;
 	write: (n: number) => string;
 }
 
-function allowances({ limits, current }: Schema["Usage"]): Allowance[] {
+function limitRows({ limits, current }: Schema["Usage"]): LimitRow[] {
 	return [
-		{ name: "Workflows", used: current.workflows, limit: limits.workflows, write: whole },
-		{ name: "Runs executed at a time", used: current.running_runs, limit: limits.concurrent_runs, write: whole },
-		{ name: "Webhooks", used: current.webhooks, limit: limits.webhooks, write: whole },
-		{ name: "API keys", used: current.api_keys, limit: limits.api_keys, write: whole },
-		{ name: "Secrets", used: current.secrets, limit: limits.secrets, write: whole },
-		{ name: "Variables", used: current.variables, limit: limits.variables, write: whole },
-		{ name: "Size of all variables", used: current.variable_bytes, limit: limits.variable_bytes, write: bytes },
-		{ name: "Runs that wait to be executed", limit: limits.queued_runs, write: whole },
-		{ name: "Steps of a workflow", limit: limits.steps_per_workflow, write: whole },
-		{ name: "Steps that a run executes", limit: limits.steps_per_run, write: whole },
-		{ name: "Payload of a run", limit: limits.payload_bytes, write: bytes },
-		{ name: "Output of a step", limit: limits.output_bytes, write: bytes },
+		{ name: "Workflows", used: current.workflows, limit: limits.workflows, write: formatNumber },
+		{ name: "Concurrent runs", used: current.running_runs, limit: limits.concurrent_runs, write: formatNumber },
+		{ name: "Webhooks", used: current.webhooks, limit: limits.webhooks, write: formatNumber },
+		{ name: "API keys", used: current.api_keys, limit: limits.api_keys, write: formatNumber },
+		{ name: "Secrets", used: current.secrets, limit: limits.secrets, write: formatNumber },
+		{ name: "Variables", used: current.variables, limit: limits.variables, write: formatNumber },
+		{ name: "Total size of variables", used: current.variable_bytes, limit: limits.variable_bytes, write: formatBytes },
+		{ name: "Queued runs", limit: limits.queued_runs, write: formatNumber },
+		{ name: "Steps per workflow", limit: limits.steps_per_workflow, write: formatNumber },
+		{ name: "Executed steps per run", limit: limits.steps_per_run, write: formatNumber },
+		{ name: "Payload of a run", limit: limits.payload_bytes, write: formatBytes },
+		{ name: "Output of a step", limit: limits.output_bytes, write: formatBytes },
 	];
 }
 
-function Share({ used, of, name }: { used: number; of: number; name: string }) {
+function UsageMeter({ used, of, name }: { used: number; of: number; name: string }) {
 	const share = of > 0 ? Math.min(1, used / of) : 0;
 	const colour = share >= 0.9 ? "bg-failed" : share >= 0.75 ? "bg-waiting" : "bg-accent";
 	return (

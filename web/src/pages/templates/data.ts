@@ -7,7 +7,7 @@ export type Template = Schema["Template"];
 export function useTemplates() {
 	return useQuery({
 		queryKey: ["templates"],
-		queryFn: ({ signal }) => got(api.GET("/v1/templates", { signal })),
+		queryFn: ({ signal }) => got(api.GET("/v1/templates", { params: { query: { limit: 100 } }, signal })),
 	});
 }
 

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { TemplateItem } from "./data";
-import { categories, find } from "./find";
+import { categories, filterTemplates } from "./find";
 
 const template = (name: string, category: string, uses: string[]): TemplateItem => ({
 	name,
@@ -20,18 +20,18 @@ const all = [
 
 const names = (found: TemplateItem[]) => found.map(({ name }) => name);
 
-test("categories are told once, in their order", () => {
+test("categories are listed once, in order", () => {
 	expect(categories(all.toReversed())).toEqual(["Monitoring", "People"]);
 	expect(categories(all.slice(1))).toEqual(["People", "Monitoring"]);
 });
 
-test("a template has to have every word, wherever", () => {
-	expect(names(find(all, "", "http PAGE"))).toEqual(["Watch a page"]);
-	expect(names(find(all, "", "  "))).toEqual(["Watch a page", "Ask for approval", "Ping"]);
-	expect(find(all, "", "nothing")).toEqual([]);
+test("a template must contain every word", () => {
+	expect(names(filterTemplates(all, "", "http PAGE"))).toEqual(["Watch a page"]);
+	expect(names(filterTemplates(all, "", "  "))).toEqual(["Watch a page", "Ask for approval", "Ping"]);
+	expect(filterTemplates(all, "", "nothing")).toEqual([]);
 });
 
-test("a category narrows what is found", () => {
-	expect(names(find(all, "Monitoring", "p"))).toEqual(["Watch a page", "Ping"]);
-	expect(find(all, "People", "ping")).toEqual([]);
+test("filters by category", () => {
+	expect(names(filterTemplates(all, "Monitoring", "p"))).toEqual(["Watch a page", "Ping"]);
+	expect(filterTemplates(all, "People", "ping")).toEqual([]);
 });

@@ -10,15 +10,15 @@ import { Page, PageHeader } from "@/ui/page";
 import { ErrorState, Skeleton, SkeletonRows } from "@/ui/states";
 import { Card } from "@/ui/table";
 import { type Template, useTemplate } from "./data";
-import { useUse } from "./use";
+import { useImportTemplate } from "./use";
 
-// The text and the layout are parts of the builder that the rest of the page does not need.
-const Picture = lazy(() => import("./picture").then(({ Picture }) => ({ default: Picture })));
+// The graph needs the parser and the layout of the builder, so it is loaded separately.
+const Picture = lazy(() => import("./picture").then(({ TemplateGraph: Picture }) => ({ default: Picture })));
 
-export default function One() {
+export default function TemplatePage() {
 	const { name = "" } = useParams({ strict: false });
 	const { data, error, refetch } = useTemplate(name);
-	if (data) return <Shown template={data} />;
+	if (data) return <TemplateContent template={data} />;
 	return (
 		<Page>
 			<PageHeader title="Template" lead={<Back />} />
@@ -31,9 +31,9 @@ function Back() {
 	return <Link to="/templates">Templates</Link>;
 }
 
-function Shown({ template }: { template: Template }) {
+function TemplateContent({ template }: { template: Template }) {
 	const write = useMay("write");
-	const use = useUse();
+	const use = useImportTemplate();
 	const { title, description, category, triggers, uses, source, payload } = template;
 	return (
 		<Page>
@@ -64,19 +64,19 @@ function Shown({ template }: { template: Template }) {
 					<Picture source={source} />
 				</Suspense>
 			</Card>
-			<Part name="As text">
+			<Section name="Definition">
 				<CodeBlock label="YAML" code={source} />
-			</Part>
+			</Section>
 			{Object.keys(payload).length > 0 && (
-				<Part name="A payload to try it with">
+				<Section name="Sample payload">
 					<CodeBlock label="Payload" code={JSON.stringify(payload, null, 2)} />
-				</Part>
+				</Section>
 			)}
 		</Page>
 	);
 }
 
-function Part({ name, children }: { name: string; children: React.ReactNode }) {
+function Section({ name, children }: { name: string; children: React.ReactNode }) {
 	return (
 		<section aria-label={name} className="flex flex-col gap-2">
 			<h2 className="text-14 font-semibold">{name}</h2>

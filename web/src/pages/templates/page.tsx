@@ -9,17 +9,17 @@ import { Page, PageHeader } from "@/ui/page";
 import { EmptyState, ErrorState, Skeleton } from "@/ui/states";
 import { Card } from "@/ui/table";
 import { type TemplateItem, useTemplates } from "./data";
-import { categories, find } from "./find";
+import { categories, filterTemplates } from "./find";
 
 export default function Templates() {
 	const [filters, setFilters] = useFilters<"category" | "text">();
 	const { data, error, refetch, isPending } = useTemplates();
 	const all = data?.data ?? [];
 	const { category = "", text = "" } = filters;
-	const found = find(all, category, text);
+	const found = filterTemplates(all, category, text);
 	return (
 		<Page>
-			<PageHeader title="Templates" lead="Workflows to start from. Each becomes a draft that you can change." />
+			<PageHeader title="Templates" lead="Ready-made workflows. Using one creates a draft that you can change." />
 			{all.length > 0 && (
 				<search className="flex flex-col gap-3">
 					<span className="relative">
@@ -46,10 +46,10 @@ export default function Templates() {
 				<Card>
 					<EmptyState
 						icon={TemplateIcon}
-						title={all.length === 0 ? "There are no templates here" : "No template fits"}
+						title={all.length === 0 ? "No templates available" : "No templates match"}
 						actions={
 							all.length > 0 && (
-								<Button onClick={() => setFilters({ category: undefined, text: undefined })}>Clear the filters</Button>
+								<Button onClick={() => setFilters({ category: undefined, text: undefined })}>Clear filters</Button>
 							)
 						}
 					/>
@@ -58,7 +58,7 @@ export default function Templates() {
 			{found.length > 0 && (
 				<ul className="grid gap-4 sm:grid-cols-2 lg:grid-cols-3">
 					{found.map((template) => (
-						<Tile key={template.name} template={template} />
+						<TemplateCard key={template.name} template={template} />
 					))}
 				</ul>
 			)}
@@ -96,7 +96,7 @@ function Categories({
 	);
 }
 
-function Tile({ template }: { template: TemplateItem }) {
+function TemplateCard({ template }: { template: TemplateItem }) {
 	return (
 		<li className="relative flex min-w-0 flex-col gap-2 rounded-12 border bg-surface p-4 hover:border-control">
 			<span className="text-12 text-muted">{template.category}</span>

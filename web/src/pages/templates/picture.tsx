@@ -1,19 +1,19 @@
 import { useMemo } from "react";
-import { type LaidEdge, type LaidNode, layOut } from "@/builder/layout/layout";
-import { graph } from "@/builder/model/graph";
-import { type Definition, type Step, title } from "@/builder/model/types";
-import { parse } from "@/builder/text/content";
+import { type LaidEdge, type LaidNode, layOut } from "@/shared/workflow/layout/layout";
+import { graph } from "@/shared/workflow/model/graph";
+import { type Definition, type Step, title } from "@/shared/workflow/model/types";
+import { parse } from "@/shared/workflow/text/content";
 import { cx } from "@/ui/class";
 
 const margin = 16;
 
-/** Picture is the graph of a text as the builder would draw it, to look at only. */
-export function Picture({ source }: { source: string }) {
+/** TemplateGraph is a read-only graph of a definition, laid out as in the builder. */
+export function TemplateGraph({ source }: { source: string }) {
 	const read = useMemo(() => parse(source), [source]);
-	return "content" in read ? <Drawn definition={read.content} /> : null;
+	return "content" in read ? <GraphSvg definition={read.content} /> : null;
 }
 
-function Drawn({ definition }: { definition: Definition }) {
+function GraphSvg({ definition }: { definition: Definition }) {
 	const { laid, labels } = useMemo(
 		() => ({ laid: layOut({ ...definition, layout: {} }), labels: labelsOf(definition) }),
 		[definition],
@@ -91,7 +91,7 @@ function Node({ node, label }: { node: LaidNode; label?: Label }) {
 	);
 }
 
-/** line leaves a node at its bottom and comes into the next at its top. */
+/** line goes from the bottom of a node to the top of the next. */
 function line(edge: LaidEdge, places: Map<string, LaidNode>): string {
 	const from = places.get(edge.source);
 	const to = places.get(edge.target);

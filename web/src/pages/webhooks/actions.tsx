@@ -8,26 +8,26 @@ import { toast } from "@/ui/toast";
 import type { Webhook } from "./data";
 import type { EventName } from "./events";
 
-/** What an action asks before it is done. */
-export type Asked = "edit" | "rotate" | "missed" | "delete" | undefined;
+/** The dialog that an action opens. */
+export type OpenDialog = "edit" | "rotate" | "missed" | "delete" | undefined;
 
-export function Actions({ webhook, onAsk }: { webhook: Webhook; onAsk: (asked: Asked) => void }) {
+export function WebhookActions({ webhook, onAsk }: { webhook: Webhook; onAsk: (asked: OpenDialog) => void }) {
 	const { id } = webhook;
 	const write = useMay("write");
 	const client = useQueryClient();
-	const again = () => client.invalidateQueries({ queryKey: ["webhooks"] });
+	const refresh = () => client.invalidateQueries({ queryKey: ["webhooks"] });
 	const test = useMutation({
 		mutationFn: (events?: EventName[]) =>
 			got(api.POST("/v1/webhooks/{id}/test", { params: { path: { id } }, body: events ? { events } : {} })),
 		onSuccess: ({ deliveries }) => {
-			toast.done(deliveries.length === 1 ? "A sample is on its way" : `${deliveries.length} samples are on their way`);
-			return again();
+			toast.done(deliveries.length === 1 ? "Sending a sample event" : `Sending ${deliveries.length} sample events`);
+			return refresh();
 		},
 	});
 	const enable = useMutation({
 		mutationFn: (enabled: boolean) =>
 			got(api.PATCH("/v1/webhooks/{id}", { params: { path: { id } }, body: { enabled } })),
-		onSuccess: again,
+		onSuccess: refresh,
 	});
 	if (!write) return null;
 	return (
@@ -35,12 +35,12 @@ export function Actions({ webhook, onAsk }: { webhook: Webhook; onAsk: (asked: A
 			<Menu
 				trigger={
 					<Button busy={test.isPending}>
-						Send a test
+						Send test
 						<ChevronDownIcon />
 					</Button>
 				}
 			>
-				<MenuLabel>A sample of</MenuLabel>
+				<MenuLabel>Sample event</MenuLabel>
 				{webhook.events.map((event) => (
 					<MenuItem key={event} onSelect={() => test.mutate([event as EventName])}>
 						<code className="font-mono text-12">{event}</code>
@@ -49,19 +49,19 @@ export function Actions({ webhook, onAsk }: { webhook: Webhook; onAsk: (asked: A
 				{webhook.events.length > 1 && (
 					<>
 						<MenuLine />
-						<MenuItem onSelect={() => test.mutate(undefined)}>Each of them</MenuItem>
+						<MenuItem onSelect={() => test.mutate(undefined)}>All events</MenuItem>
 					</>
 				)}
 			</Menu>
 			<Button icon={EditIcon} onClick={() => onAsk("edit")}>
 				Edit
 			</Button>
-			<Menu trigger={<IconButton icon={MoreIcon} label="More" kind="secondary" />}>
+			<Menu trigger={<IconButton icon={MoreIcon} label="More actions" kind="secondary" />}>
 				<MenuItem icon={KeyIcon} onSelect={() => onAsk("rotate")}>
-					Rotate the secret…
+					Rotate secret…
 				</MenuItem>
 				<MenuItem icon={RetryIcon} onSelect={() => onAsk("missed")} disabled={!webhook.enabled}>
-					Send again what was missed…
+					Redeliver missed events…
 				</MenuItem>
 				{webhook.enabled ? (
 					<MenuItem icon={StopIcon} onSelect={() => enable.mutate(false)}>

@@ -12,13 +12,13 @@ import { EmptyState } from "@/ui/states";
 import { Card, type Column, Table } from "@/ui/table";
 import { duration, RelativeTime } from "@/ui/time";
 import type { Delivery } from "./data";
-import { useDue } from "./due";
+import { useRefreshWhenDue } from "./due";
 import { type EventName, events } from "./events";
 import { DeliveryBadge, type DeliveryStatus, statuses } from "./status";
 
 type Filter = "status" | "event" | "run_id";
 
-/** Deliveries is the log of what was sent to a webhook. */
+/** Deliveries is the delivery log of a webhook. */
 export function Deliveries({ id }: { id: string }) {
 	const [filters, setFilters] = useFilters<Filter>();
 	const query = {
@@ -36,7 +36,7 @@ export function Deliveries({ id }: { id: string }) {
 		),
 	);
 	useLiveQueries("*", ["webhooks", id, "deliveries"]);
-	useDue(pages.items, key, pages.dataUpdatedAt);
+	useRefreshWhenDue(pages.items, key, pages.dataUpdatedAt);
 	const filtered = Boolean(query.status || query.event || query.run_id);
 	const clear = () => setFilters({ status: undefined, event: undefined, run_id: undefined });
 	return (
@@ -48,7 +48,7 @@ export function Deliveries({ id }: { id: string }) {
 					value={query.status ?? ""}
 					onChange={(event) => setFilters({ status: event.target.value })}
 					options={[
-						{ value: "", label: "Every status" },
+						{ value: "", label: "Any status" },
 						...Object.entries(statuses).map(([value, { name }]) => ({ value, label: name })),
 					]}
 				/>
@@ -57,14 +57,14 @@ export function Deliveries({ id }: { id: string }) {
 					className="w-44"
 					value={query.event ?? ""}
 					onChange={(event) => setFilters({ event: event.target.value })}
-					options={[{ value: "", label: "Every event" }, ...events.map(({ name }) => ({ value: name, label: name }))]}
+					options={[{ value: "", label: "Any event" }, ...events.map(({ name }) => ({ value: name, label: name }))]}
 				/>
 				<span className="relative min-w-0 flex-1 basis-44">
 					<SearchIcon className="pointer-events-none absolute top-2 left-2 text-muted" />
 					<TextInput
 						type="search"
-						aria-label="Run id"
-						placeholder="Run id"
+						aria-label="Run ID"
+						placeholder="Run ID"
 						spellCheck={false}
 						value={filters.run_id ?? ""}
 						onChange={(event) => setFilters({ run_id: event.target.value.trim() }, { replace: true })}
@@ -72,7 +72,7 @@ export function Deliveries({ id }: { id: string }) {
 					/>
 				</span>
 			</search>
-			<Paged pages={pages} empty={<None filtered={filtered} onClear={clear} />}>
+			<Paged pages={pages} empty={<NoDeliveries filtered={filtered} onClear={clear} />}>
 				{(items) => <Table label="Deliveries" columns={columns} rows={items} rowKey={(delivery) => delivery.id} />}
 			</Paged>
 		</Card>
@@ -110,7 +110,7 @@ const columns: Column<Delivery>[] = [
 		wide: true,
 		cell: (delivery) => <DeliveryBadge status={delivery.status} />,
 	},
-	{ key: "last", header: "Last attempt", wide: true, cell: (delivery) => <Last of={delivery} /> },
+	{ key: "last", header: "Last attempt", wide: true, cell: (delivery) => <LastAttempt of={delivery} /> },
 	{
 		key: "attempts",
 		header: "Attempts",
@@ -120,38 +120,38 @@ const columns: Column<Delivery>[] = [
 	},
 	{
 		key: "next",
-		header: "Next try",
+		header: "Next attempt",
 		wide: true,
 		cell: (delivery) => <RelativeTime at={delivery.next_at} never="–" />,
 	},
 	{
 		key: "created",
-		header: "Made",
+		header: "Created",
 		wide: true,
 		cell: (delivery) => <RelativeTime at={delivery.created_at} />,
 	},
 ];
 
-function Last({ of: { last_attempt: last } }: { of: Delivery }) {
+function LastAttempt({ of: { last_attempt: last } }: { of: Delivery }) {
 	if (!last) return <span className="text-muted">–</span>;
 	return (
 		<span className="block max-w-52 truncate" title={last.error ?? undefined}>
-			{last.status_code === null ? (last.error ?? "No answer") : `Answered ${last.status_code}`}{" "}
+			{last.status_code === null ? (last.error ?? "No response") : `Status ${last.status_code}`}{" "}
 			<span className="text-muted">in {duration(last.duration_ms)}</span>
 		</span>
 	);
 }
 
-function None({ filtered, onClear }: { filtered: boolean; onClear: () => void }) {
+function NoDeliveries({ filtered, onClear }: { filtered: boolean; onClear: () => void }) {
 	if (filtered)
 		return (
-			<EmptyState title="No delivery fits" actions={<Button onClick={onClear}>Clear the filters</Button>}>
-				Deliveries are kept for seven days.
+			<EmptyState title="No deliveries match" actions={<Button onClick={onClear}>Clear filters</Button>}>
+				Deliveries are stored for seven days.
 			</EmptyState>
 		);
 	return (
-		<EmptyState title="Nothing was sent in the last seven days">
-			Send a test to see whether your server answers.
+		<EmptyState title="No deliveries in the last seven days">
+			Send a test event to check that your server responds.
 		</EmptyState>
 	);
 }

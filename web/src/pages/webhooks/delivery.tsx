@@ -16,7 +16,7 @@ import { Card } from "@/ui/table";
 import { duration, fullTime, RelativeTime } from "@/ui/time";
 import { toast } from "@/ui/toast";
 import { useWebhook } from "./data";
-import { useDue } from "./due";
+import { useRefreshWhenDue } from "./due";
 import { Fact } from "./fact";
 import { DeliveryBadge, statuses } from "./status";
 
@@ -29,8 +29,8 @@ export default function DeliveryPage() {
 		queryKey: key,
 		queryFn: ({ signal }) => got(api.GET("/v1/deliveries/{id}", { params: { path: { id: delivery } }, signal })),
 	});
-	useDue(data ? [data] : [], key, dataUpdatedAt);
-	if (data) return <Shown webhook={id} delivery={data} />;
+	useRefreshWhenDue(data ? [data] : [], key, dataUpdatedAt);
+	if (data) return <DeliveryContent webhook={id} delivery={data} />;
 	return (
 		<Page>
 			<PageHeader title="Delivery" lead={<Back id={id} />} />
@@ -52,14 +52,14 @@ function Back({ id }: { id: string }) {
 	);
 }
 
-function Shown({ webhook, delivery }: { webhook: string; delivery: Detail }) {
+function DeliveryContent({ webhook, delivery }: { webhook: string; delivery: Detail }) {
 	const write = useMay("write");
 	const navigate = useNavigate();
 	const client = useQueryClient();
 	const redeliver = useMutation({
 		mutationFn: () => got(api.POST("/v1/deliveries/{id}/redeliver", { params: { path: { id: delivery.id } } })),
 		onSuccess: async (made) => {
-			toast.done("The event is on its way again");
+			toast.done("Redelivering the event");
 			await client.invalidateQueries({ queryKey: ["webhooks", webhook, "deliveries"] });
 			await navigate({ to: "/webhooks/$id/deliveries/$delivery", params: { id: webhook, delivery: made.id } });
 		},
@@ -85,7 +85,7 @@ function Shown({ webhook, delivery }: { webhook: string; delivery: Detail }) {
 					Attempts
 				</h2>
 				{delivery.attempts.length === 0 && (
-					<Card className="p-4 text-muted">None yet. The first one is made at once.</Card>
+					<Card className="p-4 text-muted">No attempts yet. The first one starts immediately.</Card>
 				)}
 				{delivery.attempts.toReversed().map((attempt) => (
 					<Attempt key={attempt.number} attempt={attempt} />
@@ -101,17 +101,17 @@ function Facts({ delivery }: { delivery: Detail }) {
 			<dl className="grid gap-x-6 gap-y-3 sm:grid-cols-2 lg:grid-cols-4">
 				<Fact name="Status">
 					<DeliveryBadge status={delivery.status} />
-					<span className="mt-1 block text-12 text-muted">{statuses[delivery.status].means}</span>
+					<span className="mt-1 block text-12 text-muted">{statuses[delivery.status].description}</span>
 				</Fact>
-				<Fact name="Made">
+				<Fact name="Created">
 					<RelativeTime at={delivery.created_at} />
 				</Fact>
-				<Fact name={delivery.finished_at ? "Ended" : "Next try"}>
-					<RelativeTime at={delivery.finished_at ?? delivery.next_at} never="under way" />
+				<Fact name={delivery.finished_at ? "Finished" : "Next attempt"}>
+					<RelativeTime at={delivery.finished_at ?? delivery.next_at} never="in progress" />
 				</Fact>
-				<Fact name="About">
+				<Fact name="Related to">
 					{delivery.sample ? (
-						"Nothing that happened"
+						"Sample data"
 					) : delivery.run_id ? (
 						<Link to="/runs/$id" params={{ id: delivery.run_id }} className="block truncate font-mono text-12">
 							{delivery.run_id}
@@ -137,7 +137,7 @@ function Request({ delivery }: { delivery: Detail }) {
 		`X-Service-Event: ${delivery.event}`,
 		`X-Service-Delivery: ${delivery.id}`,
 		`webhook-id: ${delivery.event_id}`,
-		"webhook-timestamp, webhook-signature, X-Service-Signature: anew with each attempt",
+		"webhook-timestamp, webhook-signature, X-Service-Signature: new for each attempt",
 	];
 	return (
 		<section aria-labelledby="request" className="flex flex-col gap-2">
@@ -169,9 +169,9 @@ function Attempt({ attempt }: { attempt: Detail["attempts"][number] }) {
 			</div>
 			{error && <p className="break-words text-failed">{sentence(error)}</p>}
 			{answer ? (
-				<CodeBlock label={`Answer to attempt ${number}`} code={answer} wrap />
+				<CodeBlock label={`Response to attempt ${number}`} code={answer} wrap />
 			) : (
-				<p className="text-12 text-muted">{status_code === null ? "No answer came." : "The answer had no body."}</p>
+				<p className="text-12 text-muted">{status_code === null ? "No response." : "The response had no body."}</p>
 			)}
 		</Card>
 	);

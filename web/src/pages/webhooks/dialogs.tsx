@@ -3,9 +3,9 @@ import { useState } from "react";
 import { api, got, type Schema } from "@/api/client";
 import { toApiError } from "@/api/error";
 import { Button } from "@/ui/button";
-import { SecretOnce } from "@/ui/copy";
 import { ConfirmDialog, Dialog } from "@/ui/dialog";
 import { Field, NativeSelect } from "@/ui/field";
+import { OnceDialog } from "@/ui/once";
 import { toast } from "@/ui/toast";
 import type { Webhook } from "./data";
 import type { EventName } from "./events";
@@ -15,7 +15,7 @@ interface Props {
 	onOpenChange: (open: boolean) => void;
 }
 
-/** CreateDialog makes a webhook; `onMade` shows its secret. */
+/** CreateDialog creates a webhook; `onMade` shows its secret. */
 export function CreateDialog({ onOpenChange, onMade }: Props & { onMade: (made: Schema["WebhookCreated"]) => void }) {
 	const [draft, setDraft] = useState<Draft>(emptyDraft);
 	const client = useQueryClient();
@@ -32,7 +32,7 @@ export function CreateDialog({ onOpenChange, onMade }: Props & { onMade: (made: 
 			open
 			onOpenChange={onOpenChange}
 			title="New webhook"
-			description="Tells a server of yours what happens here, as it happens."
+			description="Sends events to your server as they happen."
 			guarded
 			onSubmit={() => complete(draft) && create.mutate()}
 			actions={
@@ -87,23 +87,16 @@ export function EditDialog({ webhook, onOpenChange }: Props & { webhook: Webhook
 	);
 }
 
-/** SecretDialog shows a signing secret: the one time that it can be seen. */
+/** SecretDialog shows a signing secret, which cannot be shown again. */
 export function SecretDialog({ secret, title, onDone }: { secret: string; title: string; onDone: () => void }) {
 	return (
-		<Dialog
-			open
-			onOpenChange={(open) => !open && onDone()}
+		<OnceDialog
 			title={title}
-			description="Your server needs it to check that a request came from here."
-			guarded
-			actions={
-				<Button kind="primary" onClick={onDone}>
-					I have stored it
-				</Button>
-			}
-		>
-			<SecretOnce label="Signing secret" value={secret} />
-		</Dialog>
+			description="Your server uses it to verify that a request came from Stepmill."
+			label="Signing secret"
+			value={secret}
+			onDone={onDone}
+		/>
 	);
 }
 
@@ -120,9 +113,9 @@ export function RotateDialog({
 	};
 	return (
 		<ConfirmDialog open onOpenChange={onOpenChange} title="Rotate the signing secret?" verb="Rotate" onConfirm={rotate}>
-			For 24 hours <code className="font-mono text-12">webhook-signature</code> is made with both secrets, so that
-			nothing is lost while you change over. <code className="font-mono text-12">X-Service-Signature</code> uses the new
-			one at once.
+			For 24 hours <code className="font-mono text-12">webhook-signature</code> is signed with both secrets, so that you
+			can switch without losing events. <code className="font-mono text-12">X-Service-Signature</code> uses the new
+			secret immediately.
 		</ConfirmDialog>
 	);
 }
@@ -133,7 +126,7 @@ const spans = [
 	{ value: "168", label: "The last 7 days" },
 ];
 
-/** MissedDialog sends again what did not get through. */
+/** MissedDialog redelivers the events that were not delivered. */
 export function MissedDialog({ id, onOpenChange }: Props & { id: string }) {
 	const [hours, setHours] = useState("24");
 	const client = useQueryClient();
@@ -146,22 +139,20 @@ export function MissedDialog({ id, onOpenChange }: Props & { id: string }) {
 			count += answer.redelivered;
 			more = answer.more;
 		}
-		toast.done(
-			count === 0 ? "Nothing was missed" : `${count === 1 ? "1 event is" : `${count} events are`} on the way again`,
-		);
+		toast.done(count === 0 ? "No missed events" : `Redelivering ${count === 1 ? "1 event" : `${count} events`}`);
 		await client.invalidateQueries({ queryKey: ["webhooks", id] });
 	};
 	return (
 		<ConfirmDialog
 			open
 			onOpenChange={onOpenChange}
-			title="Send again what was missed"
-			verb="Send again"
+			title="Redeliver missed events"
+			verb="Redeliver"
 			onConfirm={redeliver}
 		>
 			<div className="flex flex-col gap-4">
-				<p>Each event that was given up or dropped is delivered anew, once, unless it has got through since.</p>
-				<Field label="From">
+				<p>Redelivers each exhausted or dropped event once, unless it has been delivered since.</p>
+				<Field label="Period">
 					<NativeSelect options={spans} value={hours} onChange={(event) => setHours(event.target.value)} />
 				</Field>
 			</div>

@@ -1,13 +1,16 @@
 import type { Schema } from "@/api/client";
+import { eventNameValues } from "@/api/values";
 
 export type EventName = Schema["EventName"];
 
-/** The events that a webhook can be told of. */
-export const events: { name: EventName; when: string }[] = [
-	{ name: "run.started", when: "A run begins." },
-	{ name: "run.succeeded", when: "A run comes to a good end." },
-	{ name: "run.failed", when: "A run fails." },
-	{ name: "run.cancelled", when: "Somebody or something stops a run." },
-	{ name: "workflow.activated", when: "A workflow becomes active." },
-	{ name: "workflow.paused", when: "A workflow is paused." },
-];
+const when: Record<EventName, string> = {
+	"run.started": "A run begins.",
+	"run.succeeded": "A run succeeds.",
+	"run.failed": "A run fails.",
+	"run.cancelled": "A run is cancelled.",
+	"workflow.activated": "A workflow becomes active.",
+	"workflow.paused": "A workflow is paused.",
+};
+
+/** The events that a webhook can receive. */
+export const events = eventNameValues.map((name) => ({ name, when: when[name] }));

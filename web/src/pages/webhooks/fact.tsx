@@ -1,7 +1,7 @@
 import type { ReactNode } from "react";
 import { cx } from "@/ui/class";
 
-/** Fact is one entry of a list of facts: what it is about, and the fact. */
+/** Fact is one entry of a list of names and values. */
 export function Fact({ name, wide, children }: { name: string; wide?: boolean; children: ReactNode }) {
 	return (
 		<div className={cx("min-w-0", wide && "col-span-full")}>

@@ -1,7 +1,7 @@
 import type { ApiError } from "@/api/error";
-import { Checkbox, Field, NativeSelect, TextInput } from "@/ui/field";
+import { WorkflowSelect } from "@/shared/search/workflow-select";
+import { Checkbox, Field, TextInput } from "@/ui/field";
 import { ErrorNote } from "@/ui/states";
-import { useWorkflowNames } from "./data";
 import { type EventName, events } from "./events";
 
 export interface Draft {
@@ -17,7 +17,7 @@ export function complete(draft: Draft): boolean {
 	return draft.url.trim() !== "" && draft.events.length > 0;
 }
 
-/** bodyOf is what the API takes of a draft. */
+/** bodyOf returns the request body for a draft. */
 export function bodyOf(draft: Draft) {
 	return { url: draft.url.trim(), events: draft.events, workflow_id: draft.workflow || null };
 }
@@ -28,17 +28,20 @@ export interface FormProps {
 	error?: ApiError;
 }
 
-/** Form holds the fields of a webhook. */
+/** Form contains the fields of a webhook. */
 export function Form({ draft, onChange, error }: FormProps) {
-	const names = useWorkflowNames();
-	const known = !draft.workflow || names.has(draft.workflow);
 	const set = (patch: Partial<Draft>) => onChange({ ...draft, ...patch });
 	const choose = (name: EventName, on: boolean) =>
 		set({ events: on ? [...draft.events, name] : draft.events.filter((other) => other !== name) });
 	const url = error?.field("/url") ?? (error?.code === "webhook_url_not_allowed" ? error.message : undefined);
 	return (
 		<>
-			<Field label="URL" required error={url} hint="It is sent a signed POST for each event, and answers with any 2xx.">
+			<Field
+				label="URL"
+				required
+				error={url}
+				hint="Receives a signed POST request for each event and must respond with a 2xx status."
+			>
 				<TextInput
 					type="url"
 					inputMode="url"
@@ -62,18 +65,10 @@ export function Form({ draft, onChange, error }: FormProps) {
 						/>
 					))}
 				</div>
-				{draft.events.length === 0 && <p className="text-12 text-failed">Choose at least one.</p>}
+				{draft.events.length === 0 && <p className="text-12 text-failed">Select at least one event.</p>}
 			</fieldset>
 			<Field label="Workflow" error={error?.field("/workflow_id")}>
-				<NativeSelect
-					value={draft.workflow}
-					onChange={(event) => set({ workflow: event.target.value })}
-					options={[
-						{ value: "", label: "All workflows" },
-						...(known ? [] : [{ value: draft.workflow, label: draft.workflow }]),
-						...[...names].map(([value, label]) => ({ value, label })),
-					]}
-				/>
+				<WorkflowSelect none="All workflows" value={draft.workflow} onChange={(workflow) => set({ workflow })} />
 			</Field>
 			{error && !url && <ErrorNote error={error} />}
 		</>

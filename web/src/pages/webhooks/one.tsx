@@ -3,6 +3,7 @@ import { useNavigate, useParams } from "@tanstack/react-router";
 import { useState } from "react";
 import { api, got } from "@/api/client";
 import { useMay } from "@/api/session";
+import { WorkflowName } from "@/shared/search/workflow-select";
 import { useFilters } from "@/shell/filters";
 import { Badge } from "@/ui/badge";
 import { Button } from "@/ui/button";
@@ -16,18 +17,18 @@ import { Card } from "@/ui/table";
 import { Tabs } from "@/ui/tabs";
 import { fullTime, RelativeTime } from "@/ui/time";
 import { toast } from "@/ui/toast";
-import { Actions, type Asked } from "./actions";
-import { useWebhook, useWorkflowNames, type Webhook } from "./data";
+import { type OpenDialog, WebhookActions } from "./actions";
+import { useWebhook, type Webhook } from "./data";
 import { Deliveries } from "./deliveries";
 import { EditDialog, MissedDialog, RotateDialog, SecretDialog } from "./dialogs";
 import { Fact } from "./fact";
-import { Standing } from "./standing";
+import { WebhookStatus } from "./standing";
 import { Verify } from "./verify-tab";
 
-export default function One() {
+export default function WebhookPage() {
 	const { id = "" } = useParams({ strict: false });
 	const { data, error, refetch } = useWebhook(id);
-	if (data) return <Shown webhook={data} />;
+	if (data) return <WebhookContent webhook={data} />;
 	return (
 		<Page>
 			<PageHeader title="Webhook" lead={<Back />} />
@@ -40,14 +41,14 @@ function Back() {
 	return <Link to="/webhooks">Webhooks</Link>;
 }
 
-function Shown({ webhook }: { webhook: Webhook }) {
+function WebhookContent({ webhook }: { webhook: Webhook }) {
 	const { id } = webhook;
 	const [filters, setFilters] = useFilters<"tab">();
-	const [asked, setAsked] = useState<Asked>();
+	const [dialog, setDialog] = useState<OpenDialog>();
 	const [secret, setSecret] = useState<string>();
 	const navigate = useNavigate();
 	const client = useQueryClient();
-	const close = (open: boolean) => !open && setAsked(undefined);
+	const close = (open: boolean) => !open && setDialog(undefined);
 	const remove = async () => {
 		await api.DELETE("/v1/webhooks/{id}", { params: { path: { id } } });
 		toast.done("The webhook was deleted");
@@ -62,12 +63,12 @@ function Shown({ webhook }: { webhook: Webhook }) {
 				lead={<Back />}
 				badge={
 					<span className="shrink-0">
-						<Standing webhook={webhook} />
+						<WebhookStatus webhook={webhook} />
 					</span>
 				}
-				actions={<Actions webhook={webhook} onAsk={setAsked} />}
+				actions={<WebhookActions webhook={webhook} onAsk={setDialog} />}
 			/>
-			<Trouble webhook={webhook} />
+			<HealthNotice webhook={webhook} />
 			<Facts webhook={webhook} />
 			<Tabs
 				label="Webhook"
@@ -75,15 +76,15 @@ function Shown({ webhook }: { webhook: Webhook }) {
 				onChange={(tab) => setFilters({ tab: tab === "verify" ? tab : undefined }, { replace: true })}
 				tabs={[
 					{ value: "deliveries", label: "Deliveries", content: <Deliveries id={id} /> },
-					{ value: "verify", label: "Check signatures", content: <Verify /> },
+					{ value: "verify", label: "Verify signatures", content: <Verify /> },
 				]}
 			/>
-			{asked === "edit" && <EditDialog webhook={webhook} onOpenChange={close} />}
-			{asked === "rotate" && <RotateDialog id={id} onOpenChange={close} onRotated={setSecret} />}
-			{asked === "missed" && <MissedDialog id={id} onOpenChange={close} />}
-			{secret && <SecretDialog title="The new signing secret" secret={secret} onDone={() => setSecret(undefined)} />}
+			{dialog === "edit" && <EditDialog webhook={webhook} onOpenChange={close} />}
+			{dialog === "rotate" && <RotateDialog id={id} onOpenChange={close} onRotated={setSecret} />}
+			{dialog === "missed" && <MissedDialog id={id} onOpenChange={close} />}
+			{secret && <SecretDialog title="New signing secret" secret={secret} onDone={() => setSecret(undefined)} />}
 			<ConfirmDialog
-				open={asked === "delete"}
+				open={dialog === "delete"}
 				onOpenChange={close}
 				title="Delete this webhook?"
 				verb="Delete webhook"
@@ -97,8 +98,8 @@ function Shown({ webhook }: { webhook: Webhook }) {
 	);
 }
 
-/** Trouble says why a webhook is disabled or about to be, and what to do. */
-function Trouble({ webhook }: { webhook: Webhook }) {
+/** HealthNotice explains why a webhook is disabled or about to be, and what to do. */
+function HealthNotice({ webhook }: { webhook: Webhook }) {
 	const write = useMay("write");
 	const client = useQueryClient();
 	const enable = useMutation({
@@ -114,16 +115,16 @@ function Trouble({ webhook }: { webhook: Webhook }) {
 			>
 				<div className="min-w-0 flex-1 basis-64">
 					<p className="font-medium text-failed">
-						{webhook.disabled_reason ? "It was disabled by the service" : "It was disabled by hand"}
+						{webhook.disabled_reason ? "Disabled automatically" : "Disabled manually"}
 					</p>
 					<p className="break-words">
-						{sentence(webhook.disabled_reason ?? "nothing is sent until it is enabled again")} What was dropped can be
-						sent again afterwards.
+						{sentence(webhook.disabled_reason ?? "no events are sent until you enable it")} Dropped events can be
+						redelivered afterwards.
 					</p>
 				</div>
 				{write && (
 					<Button kind="primary" busy={enable.isPending} onClick={() => enable.mutate()}>
-						Enable again
+						Enable webhook
 					</Button>
 				)}
 			</section>
@@ -131,14 +132,13 @@ function Trouble({ webhook }: { webhook: Webhook }) {
 	if (!webhook.failing_since) return null;
 	return (
 		<section aria-label="Failing" className="rounded-8 border-l-4 border-waiting bg-waiting-soft px-4 py-3 break-words">
-			<p className="font-medium text-waiting">Nothing has got through since {fullTime(webhook.failing_since)}</p>
-			<p>Attempts go on. After five days of nothing but failures it is disabled.</p>
+			<p className="font-medium text-waiting">All deliveries have failed since {fullTime(webhook.failing_since)}</p>
+			<p>Stepmill keeps trying. After five days of failures, the webhook is disabled.</p>
 		</section>
 	);
 }
 
 function Facts({ webhook }: { webhook: Webhook }) {
-	const names = useWorkflowNames();
 	const { workflow_id: workflow, old_secret_until: until } = webhook;
 	return (
 		<Card className="px-4 py-3">
@@ -157,7 +157,7 @@ function Facts({ webhook }: { webhook: Webhook }) {
 						"All workflows"
 					) : (
 						<Link to="/workflows/$id" params={{ id: workflow }} className="break-words">
-							{names.get(workflow) ?? workflow}
+							<WorkflowName id={workflow} />
 						</Link>
 					)}
 				</Fact>
@@ -165,14 +165,14 @@ function Facts({ webhook }: { webhook: Webhook }) {
 					<code className="font-mono text-12">whsec_…{webhook.secret_hint}</code>
 					{until && (
 						<span className="block text-12 text-muted">
-							The one before it counts too, for the last time <RelativeTime at={until} />.
+							The previous secret expires <RelativeTime at={until} />.
 						</span>
 					)}
 				</Fact>
-				<Fact name="Id">
+				<Fact name="ID">
 					<span className="flex min-w-0 items-center gap-1">
 						<code className="truncate font-mono text-12">{webhook.id}</code>
-						<CopyButton value={webhook.id} label="Copy id" />
+						<CopyButton value={webhook.id} label="Copy ID" />
 					</span>
 				</Fact>
 			</dl>

@@ -3,6 +3,7 @@ import { useState } from "react";
 import { api, got, type Schema } from "@/api/client";
 import { usePages } from "@/api/query";
 import { useMay } from "@/api/session";
+import { WorkflowName } from "@/shared/search/workflow-select";
 import { useFilters } from "@/shell/filters";
 import { useShortcut } from "@/shell/keys";
 import { Badge } from "@/ui/badge";
@@ -14,15 +15,14 @@ import { Paged } from "@/ui/paging";
 import { EmptyState } from "@/ui/states";
 import { Card, type Column, Table } from "@/ui/table";
 import { RelativeTime } from "@/ui/time";
-import { useWorkflowNames, type Webhook } from "./data";
+import type { Webhook } from "./data";
 import { CreateDialog, SecretDialog } from "./dialogs";
-import { Standing } from "./standing";
+import { WebhookStatus } from "./standing";
 
 export default function Webhooks() {
 	const [filters, setFilters] = useFilters<"new">();
 	const [made, setMade] = useState<Schema["WebhookCreated"]>();
 	const write = useMay("write");
-	const names = useWorkflowNames();
 	const navigate = useNavigate();
 	const pages = usePages<Webhook>(["webhooks", "list"], (cursor, signal) =>
 		got(api.GET("/v1/webhooks", { params: { query: { limit: 50, cursor } }, signal })),
@@ -33,7 +33,7 @@ export default function Webhooks() {
 		<Page>
 			<PageHeader
 				title="Webhooks"
-				lead="Servers of yours that are told what happens here."
+				lead="Send events to your servers."
 				actions={
 					write && (
 						<Button kind="primary" icon={PlusIcon} onClick={create}>
@@ -43,8 +43,8 @@ export default function Webhooks() {
 				}
 			/>
 			<Card>
-				<Paged pages={pages} empty={<None write={write} onNew={create} />}>
-					{(items) => <Table label="Webhooks" columns={columns(names)} rows={items} rowKey={(webhook) => webhook.id} />}
+				<Paged pages={pages} empty={<NoWebhooks write={write} onNew={create} />}>
+					{(items) => <Table label="Webhooks" columns={columns} rows={items} rowKey={(webhook) => webhook.id} />}
 				</Paged>
 			</Card>
 			{write && filters.new && !made && (
@@ -55,7 +55,7 @@ export default function Webhooks() {
 			)}
 			{made && (
 				<SecretDialog
-					title="The webhook is live"
+					title="Webhook created"
 					secret={made.signing_secret}
 					onDone={() => void navigate({ to: "/webhooks/$id", params: { id: made.id }, replace: true })}
 				/>
@@ -64,58 +64,54 @@ export default function Webhooks() {
 	);
 }
 
-function columns(names: Map<string, string>): Column<Webhook>[] {
-	const workflow = (webhook: Webhook) =>
-		webhook.workflow_id === null ? "All workflows" : (names.get(webhook.workflow_id) ?? webhook.workflow_id);
-	return [
-		{
-			key: "url",
-			header: "URL",
-			className: "w-full max-w-0 min-w-52",
-			cell: (webhook) => (
-				<div className="flex min-w-0 flex-col gap-1">
-					<Link
-						plain
-						to="/webhooks/$id"
-						params={{ id: webhook.id }}
-						title={webhook.url}
-						className="row-link truncate font-medium"
-					>
-						{webhook.url}
-					</Link>
-					<span className="truncate text-12 text-muted" title={workflow(webhook)}>
-						{workflow(webhook)}
-					</span>
-					<span className="sm:hidden">
-						<Standing webhook={webhook} />
-					</span>
-				</div>
-			),
-		},
-		{
-			key: "events",
-			header: "Events",
-			wide: true,
-			cell: ({ events }) => (
-				<span className="flex w-52 flex-wrap gap-1">
-					{events.length === 6 ? (
-						<Badge>All events</Badge>
-					) : (
-						events.map((event) => (
-							<Badge key={event} mono>
-								{event}
-							</Badge>
-						))
-					)}
+const columns: Column<Webhook>[] = [
+	{
+		key: "url",
+		header: "URL",
+		className: "w-full max-w-0 min-w-52",
+		cell: (webhook) => (
+			<div className="flex min-w-0 flex-col gap-1">
+				<Link
+					plain
+					to="/webhooks/$id"
+					params={{ id: webhook.id }}
+					title={webhook.url}
+					className="row-link truncate font-medium"
+				>
+					{webhook.url}
+				</Link>
+				<span className="truncate text-12 text-muted">
+					{webhook.workflow_id === null ? "All workflows" : <WorkflowName id={webhook.workflow_id} />}
 				</span>
-			),
-		},
-		{ key: "standing", header: "State", wide: true, cell: (webhook) => <Standing webhook={webhook} /> },
-		{ key: "created", header: "Created", wide: true, cell: (webhook) => <RelativeTime at={webhook.created_at} /> },
-	];
-}
+				<span className="sm:hidden">
+					<WebhookStatus webhook={webhook} />
+				</span>
+			</div>
+		),
+	},
+	{
+		key: "events",
+		header: "Events",
+		wide: true,
+		cell: ({ events }) => (
+			<span className="flex w-52 flex-wrap gap-1">
+				{events.length === 6 ? (
+					<Badge>All events</Badge>
+				) : (
+					events.map((event) => (
+						<Badge key={event} mono>
+							{event}
+						</Badge>
+					))
+				)}
+			</span>
+		),
+	},
+	{ key: "standing", header: "Status", wide: true, cell: (webhook) => <WebhookStatus webhook={webhook} /> },
+	{ key: "created", header: "Created", wide: true, cell: (webhook) => <RelativeTime at={webhook.created_at} /> },
+];
 
-function None({ write, onNew }: { write: boolean; onNew: () => void }) {
+function NoWebhooks({ write, onNew }: { write: boolean; onNew: () => void }) {
 	return (
 		<EmptyState
 			icon={WebhookIcon}
@@ -128,8 +124,7 @@ function None({ write, onNew }: { write: boolean; onNew: () => void }) {
 				)
 			}
 		>
-			A webhook tells a server of yours when runs start and end, with signed requests that are tried again until they
-			get through.
+			A webhook notifies your server when runs start and finish. Requests are signed, and retried when they fail.
 		</EmptyState>
 	);
 }

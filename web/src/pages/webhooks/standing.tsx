@@ -2,8 +2,8 @@ import { Badge } from "@/ui/badge";
 import { CheckIcon, StopIcon, WarningIcon } from "@/ui/icons";
 import type { Webhook } from "./data";
 
-/** Standing is whether a webhook works. */
-export function Standing({ webhook }: { webhook: Webhook }) {
+/** WebhookStatus shows whether a webhook works. */
+export function WebhookStatus({ webhook }: { webhook: Webhook }) {
 	if (!webhook.enabled)
 		return (
 			<Badge tone={webhook.disabled_reason ? "bad" : "neutral"}>

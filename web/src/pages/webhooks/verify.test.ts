@@ -19,7 +19,7 @@ const code = (language: string) => examples.find((one) => one.language === langu
 
 type Verify = (secret: string, headers: Record<string, string>, body: Buffer, now?: number) => boolean;
 
-test("the example for Node takes what the contract signs, and nothing else", async () => {
+test("the Node example accepts only correctly signed requests", async () => {
 	const { verify } = (await import(`data:text/javascript,${encodeURIComponent(code("Node"))}`)) as { verify: Verify };
 	const now = sent * 1000;
 	expect(verify(secret, headers, Buffer.from(body), now)).toBe(true);
@@ -40,7 +40,7 @@ function python(): boolean {
 	}
 }
 
-test.runIf(python())("the example for Python does the same", () => {
+test.runIf(python())("the Python example accepts only correctly signed requests", () => {
 	const ask = (given: string, now: number) =>
 		execFileSync(
 			"python3",

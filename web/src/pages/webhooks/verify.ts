@@ -1,10 +1,10 @@
-/** How to check that a request came from here, in a few languages. */
+/** Code that verifies the signature of a request, in several languages. */
 export const examples: { language: string; code: string }[] = [
 	{
 		language: "Node",
 		code: `import { createHmac, timingSafeEqual } from "node:crypto";
 
-// body: the bytes as they came, before any parser has seen them
+// body: the raw bytes, before any parsing
 export function verify(secret, headers, body, now = Date.now()) {
   const id = headers["webhook-id"] ?? "";
   const sent = headers["webhook-timestamp"] ?? "";
@@ -22,7 +22,7 @@ export function verify(secret, headers, body, now = Date.now()) {
 		language: "Python",
 		code: `import base64, hashlib, hmac, time
 
-# body: the bytes as they came, before any parser has seen them
+# body: the raw bytes, before any parsing
 def verify(secret, headers, body, now=None):
     sent = headers.get("webhook-timestamp", "")
     if not sent.isdecimal() or abs((now or time.time()) - int(sent)) > 300:
@@ -36,7 +36,7 @@ def verify(secret, headers, body, now=None):
 	},
 	{
 		language: "Go",
-		code: `// body: the bytes as they came, before any parser has seen them
+		code: `// body: the raw bytes, before any parsing
 func verify(secret string, header http.Header, body []byte, now time.Time) bool {
 	id, sent := header.Get("webhook-id"), header.Get("webhook-timestamp")
 	seconds, err := strconv.ParseInt(sent, 10, 64)

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { bars, glance, percent, type RecentRun, summary } from "./activity";
+import { bars, percent, type RecentRun, summary, triggerLabels } from "./activity";
 
 const run = (id: string, status: RecentRun["status"], duration_ms: number): RecentRun => ({
 	id,
@@ -10,7 +10,7 @@ const run = (id: string, status: RecentRun["status"], duration_ms: number): Rece
 	draft: false,
 });
 
-test("a spark line reads from the oldest run to the newest", () => {
+test("a sparkline starts with the oldest run", () => {
 	const recent = [run("new", "failed", 50), run("old", "succeeded", 200)];
 	expect(bars(recent)).toEqual([
 		{ id: "old", status: "succeeded", size: 1 },
@@ -22,7 +22,7 @@ test("runs that took no time have no size", () => {
 	expect(bars([run("a", "succeeded", 0)])).toEqual([{ id: "a", status: "succeeded", size: 0 }]);
 });
 
-test("the words count each status", () => {
+test("the summary counts each status", () => {
 	expect(summary([])).toBe("No runs yet");
 	expect(summary([run("a", "failed", 1)])).toBe("Last run: 1 failed");
 	expect(summary([run("a", "running", 1), run("b", "succeeded", 1), run("c", "succeeded", 1)])).toBe(
@@ -38,10 +38,10 @@ test.each([
 	[0, "0 %"],
 ])("a rate of %f is %s", (rate, text) => expect(percent(rate)).toBe(text));
 
-test("triggers of a kind are named once", () => {
-	expect(glance([{ type: "schedule" }, { type: "webhook" }, { type: "schedule" }, { type: "manual" }])).toEqual([
+test("triggers of the same type share a label", () => {
+	expect(triggerLabels([{ type: "schedule" }, { type: "webhook" }, { type: "schedule" }, { type: "manual" }])).toEqual([
 		{ type: "schedule", text: "2 schedules" },
 		{ type: "webhook", text: "Webhook" },
-		{ type: "manual", text: "By hand" },
+		{ type: "manual", text: "Manual" },
 	]);
 });

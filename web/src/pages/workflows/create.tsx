@@ -28,7 +28,7 @@ export function CreateDialog({ onOpenChange }: { onOpenChange: (open: boolean) =
 			open
 			onOpenChange={onOpenChange}
 			title="New workflow"
-			description="It starts as a draft: nothing runs by itself until you activate it."
+			description="It starts as a draft. Triggers start runs only once you activate it."
 			width="small"
 			onSubmit={() => name.trim() !== "" && create.mutate()}
 			actions={

@@ -1,7 +1,7 @@
 import { base } from "@/api/client";
 import { errorOf } from "@/api/error";
 
-/** fileName is a name that every system takes. */
+/** fileName returns a file name that is valid on every system. */
 export function fileName(name: string): string {
 	const plain = name
 		.normalize("NFKD")
@@ -12,7 +12,7 @@ export function fileName(name: string): string {
 	return `${plain || "workflow"}.yaml`;
 }
 
-/** download saves the YAML of a workflow as the API answers it. */
+/** download saves the YAML of a workflow as the API returns it. */
 export async function download(id: string, name: string): Promise<void> {
 	const response = await fetch(`${base}/v1/workflows/${encodeURIComponent(id)}`, {
 		headers: { Accept: "application/yaml" },
@@ -24,6 +24,6 @@ export async function download(id: string, name: string): Promise<void> {
 	link.href = address;
 	link.download = fileName(name);
 	link.click();
-	// The browser reads the address after this turn.
+	// The browser reads the URL asynchronously.
 	setTimeout(() => URL.revokeObjectURL(address), 10_000);
 }

@@ -2,8 +2,8 @@ import type { EditorView } from "@codemirror/view";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { type DragEvent, useEffect, useRef, useState } from "react";
-import { api, got } from "@/api/client";
 import { toApiError } from "@/api/error";
+import { importText, nameFor, offsetOf, type Problem, problemsOf } from "@/shared/workflow/import";
 import { Button } from "@/ui/button";
 import { cx } from "@/ui/class";
 import { Dialog } from "@/ui/dialog";
@@ -12,82 +12,76 @@ import { Field } from "@/ui/field";
 import { UploadIcon } from "@/ui/icons";
 import { sentence } from "@/ui/sentence";
 import { ErrorNote } from "@/ui/states";
-import { offsetOf, type Problem, problemsOf, readImport } from "./import";
-import { made } from "./made";
 
-const largest = 1 << 20;
+const maxSize = 1 << 20;
 
-/** Refused is a text with mistakes, as opposed to a call that failed. */
-class Refused extends Error {
+/** InvalidWorkflow is thrown for a definition with problems, as opposed to a failed call. */
+class InvalidWorkflow extends Error {
 	constructor(readonly problems: Problem[]) {
 		super("The workflow has mistakes");
 	}
 }
 
-async function importText(text: string, file?: string) {
-	const read = readImport(text, file);
-	if ("problems" in read) throw new Refused(read.problems);
+async function importFile(text: string, file?: string) {
 	try {
-		return await made(read.name, (id) =>
-			got(api.PATCH("/v1/workflows/{id}", { params: { path: { id } }, body: read.body })),
-		);
+		return await importText(text, nameFor(file));
 	} catch (thrown) {
 		const error = toApiError(thrown);
-		throw error.fields.length > 0 ? new Refused(problemsOf(error, read.parsed)) : error;
+		throw error.fields.length > 0 ? new InvalidWorkflow(problemsOf(error)) : error;
 	}
 }
 
-/** ImportDialog makes a draft of a file or of a text. */
+/** ImportDialog creates a draft from a file or text. */
 export default function ImportDialog({ onOpenChange }: { onOpenChange: (open: boolean) => void }) {
 	const [text, setText] = useState("");
 	const [file, setFile] = useState<string>();
-	const [view, setView] = useState<EditorView>(); // it comes later than the dialog
+	const [view, setView] = useState<EditorView>(); // set after the dialog has opened
 	const navigate = useNavigate();
 	const client = useQueryClient();
-	const bring = useMutation({
-		mutationFn: () => importText(text, file),
+	const importing = useMutation({
+		mutationFn: () => importFile(text, file),
 		meta: { quiet: true },
 		onSuccess: ({ id }) => {
 			void client.invalidateQueries({ queryKey: ["workflows"] });
 			return navigate({ to: "/workflows/$id", params: { id } });
 		},
 	});
-	const load = useMutation({
+	const reading = useMutation({
 		mutationFn: async (from: File) => {
-			if (from.size > largest) throw new Error(`${from.name} is larger than 1 MiB.`);
+			if (from.size > maxSize) throw new Error(`${from.name} is larger than 1 MiB.`);
 			return { name: from.name, text: await from.text() };
 		},
 		meta: { quiet: true },
 		onSuccess: (read) => {
-			bring.reset();
+			importing.reset();
 			setFile(read.name);
 			setText(read.text);
 		},
 	});
-	const problems = bring.error instanceof Refused ? bring.error.problems : [];
-	const error = load.error ?? (problems.length === 0 ? bring.error : null);
+	const problems = importing.error instanceof InvalidWorkflow ? importing.error.problems : [];
+	const error = reading.error ?? (problems.length === 0 ? importing.error : null);
 	return (
 		<Dialog
 			open
 			onOpenChange={onOpenChange}
 			title="Import a workflow"
-			description="From YAML or JSON, as the API gives it. It becomes a draft."
+			description="From YAML or JSON. The import creates a draft."
 			width="large"
 			guarded
-			onSubmit={() => text.trim() !== "" && bring.mutate()}
+			onSubmit={() => text.trim() !== "" && importing.mutate()}
 			actions={
 				<>
 					<Button onClick={() => onOpenChange(false)}>Cancel</Button>
-					<Button type="submit" kind="primary" busy={bring.isPending} disabled={text.trim() === ""}>
+					<Button type="submit" kind="primary" busy={importing.isPending} disabled={text.trim() === ""}>
 						Import
 					</Button>
 				</>
 			}
 		>
-			<FileDrop name={file} onFile={(chosen) => load.mutate(chosen)} />
-			<Field label="Text">
+			<FileDrop name={file} onFile={(chosen) => reading.mutate(chosen)} />
+			<Field label="Definition">
 				<CodeEditor
-					label="Text of the workflow"
+					label="Workflow definition"
 					language="yaml"
 					value={text}
 					onChange={setText}
@@ -144,7 +138,7 @@ function FileDrop({ name, onFile }: { name?: string; onFile: (file: File) => voi
 	);
 }
 
-/** Problems lists mistakes, marks them in the text and leads to each. */
+/** Problems lists the problems and marks them in the editor. Clicking one moves the cursor to it. */
 function Problems({ problems, text, view }: { problems: Problem[]; text: string; view?: EditorView }) {
 	useEffect(() => {
 		if (!view) return undefined;
@@ -171,7 +165,7 @@ function Problems({ problems, text, view }: { problems: Problem[]; text: string;
 	return (
 		<div role="alert" className="rounded-6 border-l-4 border-failed bg-failed-soft px-3 py-2">
 			<p className="text-failed">
-				{problems.length === 1 ? "The workflow has a mistake." : `The workflow has ${problems.length} mistakes.`}
+				{problems.length === 1 ? "The workflow has 1 problem." : `The workflow has ${problems.length} problems.`}
 			</p>
 			<ul className="mt-1 flex max-h-40 flex-col gap-1 overflow-y-auto">
 				{problems.map((problem) => (

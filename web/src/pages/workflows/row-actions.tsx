@@ -24,52 +24,52 @@ import { duplicate } from "./duplicate";
 import { StartDialog } from "./start";
 import type { State } from "./state";
 
-/** RowActions is what a person may do with a workflow without opening it. */
+/** RowActions contains the actions on a workflow in the list. */
 export function RowActions({ workflow }: { workflow: Workflow }) {
 	const { id, name, state } = workflow;
 	const write = useMay("write");
 	const execute = useMay("execute");
 	const navigate = useNavigate();
 	const client = useQueryClient();
-	const [asked, setAsked] = useState<"start" | "delete">();
-	const again = () => client.invalidateQueries({ queryKey: ["workflows"] });
+	const [dialog, setDialog] = useState<"start" | "delete">();
+	const refresh = () => client.invalidateQueries({ queryKey: ["workflows"] });
 	const change = useMutation({
 		mutationFn: (next: State) =>
 			got(api.PATCH("/v1/workflows/{id}", { params: { path: { id } }, body: { state: next } })),
 		onSuccess: (changed) => {
 			toast.done(changed.state === "active" ? `“${name}” is active` : `“${name}” is paused`);
-			return again();
+			return refresh();
 		},
 	});
 	const copy = useMutation({
 		mutationFn: () => duplicate(id),
 		onSuccess: async (made) => {
 			toast.done(`“${made.name}” was created as a draft`);
-			await again();
+			await refresh();
 		},
 	});
 	const save = useMutation({ mutationFn: () => download(id, name) });
 	const remove = async () => {
 		await api.DELETE("/v1/workflows/{id}", { params: { path: { id } } });
 		toast.done(`“${name}” was deleted`);
-		await again();
+		await refresh();
 	};
-	const close = (open: boolean) => !open && setAsked(undefined);
+	const close = (open: boolean) => !open && setDialog(undefined);
 	return (
 		<span className="row-control flex justify-end gap-1">
 			{execute && (
 				<IconButton
 					icon={PlayIcon}
-					label={state === "paused" ? `${name} is paused: activate it to run it` : `Run ${name}`}
+					label={state === "paused" ? `${name} is paused. Activate it to run it.` : `Run ${name}`}
 					small
 					aria-disabled={state === "paused" || undefined}
-					onClick={() => state !== "paused" && setAsked("start")}
+					onClick={() => state !== "paused" && setDialog("start")}
 					className="max-sm:hidden"
 				/>
 			)}
-			<Menu trigger={<IconButton icon={MoreIcon} label={`More for ${name}`} small />}>
+			<Menu trigger={<IconButton icon={MoreIcon} label={`More actions for ${name}`} small />}>
 				{execute && (
-					<MenuItem icon={PlayIcon} onSelect={() => setAsked("start")} disabled={state === "paused"}>
+					<MenuItem icon={PlayIcon} onSelect={() => setDialog("start")} disabled={state === "paused"}>
 						Run now…
 					</MenuItem>
 				)}
@@ -77,7 +77,7 @@ export function RowActions({ workflow }: { workflow: Workflow }) {
 					{write ? "Edit" : "Open"}
 				</MenuItem>
 				<MenuItem icon={LogIcon} onSelect={() => void navigate({ to: "/runs", search: { workflow_id: id } })}>
-					See its runs
+					View runs
 				</MenuItem>
 				<MenuLine />
 				{write && state === "active" && (
@@ -101,23 +101,22 @@ export function RowActions({ workflow }: { workflow: Workflow }) {
 				{write && (
 					<>
 						<MenuLine />
-						<MenuItem icon={TrashIcon} danger onSelect={() => setAsked("delete")}>
+						<MenuItem icon={TrashIcon} danger onSelect={() => setDialog("delete")}>
 							Delete…
 						</MenuItem>
 					</>
 				)}
 			</Menu>
-			{asked === "start" && <StartDialog workflow={workflow} onOpenChange={close} />}
+			{dialog === "start" && <StartDialog workflow={workflow} onOpenChange={close} />}
 			<ConfirmDialog
-				open={asked === "delete"}
+				open={dialog === "delete"}
 				onOpenChange={close}
 				title={`Delete “${name}”?`}
 				verb="Delete workflow"
 				danger
 				onConfirm={remove}
 			>
-				Its versions, its runs and the webhooks bound to it go with it. Runs that are going on end. This cannot be
-				undone.
+				This also deletes its versions, its runs and its webhooks. Runs in progress are stopped. This cannot be undone.
 			</ConfirmDialog>
 		</span>
 	);

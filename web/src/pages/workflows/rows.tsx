@@ -3,9 +3,9 @@ import { Link } from "@/ui/link";
 import { StatusIcon } from "@/ui/status";
 import { type Column, Table } from "@/ui/table";
 import { RelativeTime } from "@/ui/time";
-import { type Activity, glance, percent, type RecentRun, type Workflow } from "./activity";
+import { type Activity, percent, type RecentRun, triggerLabels, type Workflow } from "./activity";
 import { RowActions } from "./row-actions";
-import { Spark } from "./spark";
+import { Sparkline } from "./spark";
 import { StateBadge } from "./state";
 
 const shapes: Record<string, Icon> = {
@@ -61,7 +61,7 @@ function Name({ workflow }: { workflow: Workflow }) {
 }
 
 function Triggers({ activity }: { activity?: Activity }) {
-	const kinds = glance(activity?.triggers ?? []);
+	const kinds = triggerLabels(activity?.triggers ?? []);
 	if (kinds.length === 0) return <span className="text-muted">–</span>;
 	return (
 		<ul className="flex flex-col gap-0.5">
@@ -93,11 +93,11 @@ function Recent({ activity }: { activity?: Activity }) {
 	const { recent, success_rate: rate } = activity;
 	return (
 		<span className="flex items-center gap-2">
-			<Spark recent={recent} />
+			<Sparkline recent={recent} />
 			{rate !== null && (
 				<span className="w-11 text-right whitespace-nowrap tabular">
 					{percent(rate)}
-					<span className="sr-only"> of the finished ones succeeded</span>
+					<span className="sr-only"> of finished runs succeeded</span>
 				</span>
 			)}
 		</span>

@@ -12,8 +12,8 @@ const colours: Record<RecentRun["status"], string> = {
 	running: "var(--running)",
 };
 
-/** Spark draws the last runs: those that succeeded stand up, those that failed hang down. */
-export function Spark({ recent }: { recent: readonly RecentRun[] }) {
+/** Sparkline draws the last runs: successful ones point up, failed ones down. */
+export function Sparkline({ recent }: { recent: readonly RecentRun[] }) {
 	const text = summary(recent);
 	return (
 		<Tooltip text={text}>

@@ -11,7 +11,7 @@ import { ErrorNote } from "@/ui/states";
 import type { Workflow } from "./activity";
 import { readPayload } from "./payload";
 
-/** StartDialog starts a run with a payload, and shows the run. */
+/** StartDialog starts a run with a payload, then opens the run. */
 export function StartDialog({
 	workflow,
 	onOpenChange,
@@ -50,14 +50,14 @@ export function StartDialog({
 			open
 			onOpenChange={onOpenChange}
 			title={`Run “${name}”`}
-			description="The payload is what the steps read as trigger.payload."
+			description="Steps read the payload as trigger.payload."
 			guarded
 			onSubmit={submit}
 			actions={
 				<>
 					{payload && Object.keys(payload).length > 0 && (
 						<Button kind="quiet" className="mr-auto" onClick={() => setText(JSON.stringify(payload, null, 2))}>
-							Payload of the last run
+							Use payload of last run
 						</Button>
 					)}
 					<Button onClick={() => onOpenChange(false)}>Cancel</Button>

@@ -11,8 +11,8 @@ import { drawSelection, EditorView, highlightActiveLine, keymap, lineNumbers, pl
 import { useEffect, useRef } from "react";
 import { useField } from "../field";
 import type { CodeEditorProps, Language } from "./props";
-import { look } from "./theme";
-import { typing } from "./typing";
+import { editorTheme } from "./theme";
+import { replaceSelection } from "./typing";
 
 const languages: Record<Language, () => Extension> = {
 	json: () => json(),
@@ -21,7 +21,7 @@ const languages: Record<Language, () => Extension> = {
 	text: () => [],
 };
 
-/** Escape leaves the editor, since Tab indents in it. */
+/** Escape leaves the editor, because Tab indents. */
 const leave = keymap.of([
 	{
 		key: "Escape",
@@ -54,7 +54,7 @@ function settings(props: CodeEditorProps, wiring: ReturnType<typeof useField>): 
 	];
 }
 
-/** CodeMirror is the editor itself; `CodeEditor` loads it when it is needed. */
+/** CodeMirror is the actual editor; `CodeEditor` loads it on demand. */
 export default function CodeMirror(props: CodeEditorProps) {
 	const host = useRef<HTMLDivElement>(null);
 	const view = useRef<EditorView>(undefined);
@@ -79,12 +79,12 @@ export default function CodeMirror(props: CodeEditorProps) {
 					indentUnit.of("  "),
 					bracketMatching(),
 					closeBrackets(),
-					typing,
+					replaceSelection,
 					autocompletion(),
 					changing.current.of(settings(start, first.current)),
 					lines(start),
 					keymap.of([...closeBracketsKeymap, ...completionKeymap, ...lintKeymap, ...historyKeymap, ...defaultKeymap]),
-					look,
+					editorTheme,
 					EditorView.updateListener.of((update) => {
 						if (update.docChanged) latest.current.onChange?.(update.state.doc.toString());
 						if (update.focusChanged) latest.current.onFocusChange?.(editor.hasFocus);
@@ -104,7 +104,7 @@ export default function CodeMirror(props: CodeEditorProps) {
 	const { label, language, readOnly, wrap, lint, extensions, placeholder: hint } = props;
 	const described = wiring["aria-describedby"];
 	const invalid = wiring["aria-invalid"];
-	// biome-ignore lint/correctness/useExhaustiveDependencies: these are what the settings are made of
+	// biome-ignore lint/correctness/useExhaustiveDependencies: these are the inputs of the settings
 	useEffect(() => {
 		view.current?.dispatch({ effects: changing.current.reconfigure(settings(props, wiring)) });
 	}, [label, language, readOnly, wrap, lint, extensions, hint, described, invalid]);

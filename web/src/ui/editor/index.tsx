@@ -6,7 +6,7 @@ export type { CodeEditorProps, Language } from "./props";
 
 const CodeMirror = lazy(() => import("./codemirror"));
 
-/** CodeEditor edits text with colours and problems. Its code is loaded with its first use. */
+/** CodeEditor is a text editor with highlighting and diagnostics. Its code is loaded on first use. */
 export function CodeEditor(props: CodeEditorProps) {
 	const height = props.height ?? (props.singleLine ? 34 : 200);
 	return (

@@ -7,23 +7,23 @@ export type Language = "json" | "yaml" | "javascript" | "text";
 export interface CodeEditorProps {
 	value: string;
 	onChange?: (value: string) => void;
-	/** Said to screen readers. */
+	/** Read by screen readers. */
 	label: string;
 	language?: Language;
 	readOnly?: boolean;
-	/** What is wrong where, asked after typing pauses. Keep it the same function between renders. */
+	/** Returns diagnostics, called when typing pauses. Must be stable between renders. */
 	lint?: (text: string, view: EditorView) => readonly Diagnostic[] | Promise<readonly Diagnostic[]>;
-	/** More of CodeMirror, such as completion. Keep it the same value between renders. */
+	/** Additional CodeMirror extensions, such as completion. Must be stable between renders. */
 	extensions?: Extension;
 	placeholder?: string;
-	/** Long lines break; false scrolls. */
+	/** Wraps long lines; false scrolls. */
 	wrap?: boolean;
-	/** For expressions: Enter writes no line. */
+	/** For expressions: Enter does not insert a line break. */
 	singleLine?: boolean;
 	lineNumbers?: boolean;
-	/** Tab indents, and Escape leaves; false lets Tab move on. */
+	/** Tab indents and Escape leaves the editor; false lets Tab move the focus. */
 	tabIndents?: boolean;
-	/** Height in pixels, or "fill" for what the parent gives. */
+	/** The height in pixels, or "fill" to fill the parent. */
 	height?: number | "fill";
 	onReady?: (view: EditorView) => void;
 	onFocusChange?: (focused: boolean) => void;

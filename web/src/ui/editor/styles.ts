@@ -1,9 +1,9 @@
 import { StyleModule } from "style-mod";
 
 /**
- * The editor's styles come from scripts, as <style> elements, which the policy of
- * the dashboard forbids. In a shadow root the same package uses style sheets made
- * by script, which are allowed: this stands in for such a root.
+ * CodeMirror injects <style> elements, which the dashboard's content security policy
+ * forbids. Inside a shadow root it uses constructed style sheets, which are allowed, so
+ * this object poses as a shadow root.
  */
 const standIn = {
 	ownerDocument: document,

@@ -2,8 +2,8 @@ import { HighlightStyle, syntaxHighlighting } from "@codemirror/language";
 import { EditorView } from "@codemirror/view";
 import { tags } from "@lezer/highlight";
 
-/** look draws the editor with the tokens, so that it follows the theme by itself. */
-export const look = [
+/** editorTheme styles the editor with the design tokens, so that it follows the theme. */
+export const editorTheme = [
 	EditorView.theme({
 		"&": { backgroundColor: "var(--surface)", color: "var(--text)", fontSize: "12px", height: "100%" },
 		"&.cm-focused": { outline: "2px solid var(--accent)", outlineOffset: "0" },
@@ -37,7 +37,7 @@ export const look = [
 		".cm-diagnostic": { padding: "6px 8px", fontFamily: "var(--font-sans, 'Inter Variable', sans-serif)" },
 		".cm-diagnostic-error": { borderLeft: "4px solid var(--failed)" },
 		".cm-diagnostic-warning": { borderLeft: "4px solid var(--waiting)" },
-		// The package underlines with pictures in data: URLs, which the policy forbids.
+		// CodeMirror underlines with images in data: URLs, which the content security policy forbids.
 		".cm-lintRange": { backgroundImage: "none !important", paddingBottom: "0" },
 		".cm-lintRange-error": { textDecoration: "underline wavy var(--failed)", textUnderlineOffset: "3px" },
 		".cm-lintRange-warning": { textDecoration: "underline wavy var(--waiting)", textUnderlineOffset: "3px" },

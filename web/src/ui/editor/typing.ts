@@ -2,10 +2,10 @@ import type { Extension } from "@codemirror/state";
 import { EditorView } from "@codemirror/view";
 
 /**
- * Typing over a selection is done here. The browser would keep the look of what
- * was selected in a style attribute, which the policy of the dashboard forbids.
+ * Replaces a selection when the user types over it. The browser would preserve the style
+ * of the selected text in a style attribute, which the content security policy forbids.
  */
-export const typing: Extension = EditorView.domEventHandlers({
+export const replaceSelection: Extension = EditorView.domEventHandlers({
 	beforeinput: (event, view) => {
 		const { main, ranges } = view.state.selection;
 		const text = event.data;

@@ -1,1 +1,0 @@
-import{t as e}from"./useQuery-7wpqcjSn.js";import{r as t,t as n}from"./client-MJJ1nv1o.js";function r(){return e({queryKey:[`templates`],queryFn:({signal:e})=>t(n.GET(`/v1/templates`,{signal:e}))})}function i(r){return e({queryKey:[`templates`,r],queryFn:({signal:e})=>t(n.GET(`/v1/templates/{name}`,{params:{path:{name:r}},signal:e}))})}export{r as n,i as t};

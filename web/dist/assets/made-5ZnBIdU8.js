@@ -1,1 +1,0 @@
-import{r as e,t}from"./client-MJJ1nv1o.js";async function n(n,r){let{id:i}=await e(t.POST(`/v1/workflows`,{body:{name:n}}));try{return await r(i)}catch(e){throw await t.DELETE(`/v1/workflows/{id}`,{params:{path:{id:i}}}).catch(()=>void 0),e}}export{n as t};

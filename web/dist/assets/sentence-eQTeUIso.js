@@ -1,1 +1,0 @@
-function e(e){let t=/^[a-z]+[ ,]/.test(e)?e.charAt(0).toUpperCase()+e.slice(1):e;return/[.!?…:]$/.test(t)||t===``?t:`${t}.`}export{e as t};

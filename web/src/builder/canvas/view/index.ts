@@ -1,7 +1,0 @@
-export { EdgeLine, type EdgeLineProps, edgePath } from "./edge-line";
-export { FrameNode, type FrameNodeProps } from "./frame-node";
-export { actionIcon, triggerIcon } from "./icons";
-export { Ports } from "./ports";
-export { StartNode, TriggerNode, type TriggerNodeProps } from "./start-node";
-export { Condition, StepNode, type StepNodeProps } from "./step-node";
-export { bare, frameWords, span, triggerName, triggerWords } from "./words";

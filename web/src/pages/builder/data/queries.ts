@@ -1,0 +1,95 @@
+import { useQuery } from "@tanstack/react-query";
+import { useMemo } from "react";
+import { api, got, type Schema } from "@/api/client";
+import { useLiveQueries } from "@/live/hooks";
+import { useActions as useAllActions } from "@/pages/builder/picker/actions";
+import type { JsonObject } from "@/shared/workflow/model";
+import type { JsonSchema } from "../inspector/form/schema";
+
+const forever = { staleTime: Number.POSITIVE_INFINITY };
+
+/** useActions returns all actions by name. */
+export function useActions(): ReadonlyMap<string, Schema["Action"]> | undefined {
+	const { data } = useAllActions();
+	return useMemo(() => data && new Map(data.map((action) => [action.name, action])), [data]);
+}
+
+/** useFormat returns the JSON Schema of the workflow format, for everything except action inputs. */
+export function useFormat(): JsonSchema | undefined {
+	return useQuery({
+		queryKey: ["format"],
+		queryFn: async ({ signal }) => (await got(api.GET("/v1/schemas/workflow.json", { signal }))) as JsonSchema,
+		...forever,
+	}).data;
+}
+
+export function useRun(id: string | null) {
+	return useQuery({
+		queryKey: ["runs", id],
+		queryFn: ({ signal }) => got(api.GET("/v1/runs/{id}", { params: { path: { id: id ?? "" } }, signal })),
+		enabled: id !== null,
+	});
+}
+
+/** useRecentRuns returns the latest runs of a workflow, without their steps. */
+export function useRecentRuns(workflow: string) {
+	return useQuery({
+		queryKey: ["runs", "recent", workflow],
+		queryFn: ({ signal }) => {
+			const params = { path: { workflow_id: workflow }, query: { limit: 10 } };
+			return got(api.GET("/v1/workflows/{workflow_id}/runs", { params, signal }));
+		},
+	}).data?.data;
+}
+
+/** useTriggerStates returns the states of a workflow's triggers, and refetches them when runs start. */
+export function useTriggerStates(workflow: string) {
+	useLiveQueries("run.started", ["workflows", workflow, "triggers"]);
+	return useQuery({
+		queryKey: ["workflows", workflow, "triggers"],
+		queryFn: ({ signal }) =>
+			got(api.GET("/v1/workflows/{id}/triggers", { params: { path: { id: workflow } }, signal })),
+	}).data?.data;
+}
+
+/** How often to poll for requests that started no run, because no event announces them. */
+const callsEvery = 4_000;
+
+/** useHookRequests returns the latest requests of a webhook trigger. With `live` new ones appear automatically. */
+export function useHookRequests(workflow: string, trigger: string | null, live = false) {
+	useLiveQueries("run.started", ["workflows", workflow, "requests"]);
+	return useQuery({
+		queryKey: ["workflows", workflow, "requests", trigger],
+		queryFn: ({ signal }) => {
+			const params = { path: { id: workflow, trigger_id: trigger ?? "" } };
+			return got(api.GET("/v1/workflows/{id}/triggers/{trigger_id}/requests", { params, signal }));
+		},
+		enabled: trigger !== null,
+		retry: false,
+		refetchInterval: live && callsEvery,
+	}).data?.data;
+}
+
+/** useNames returns the names of the workspace's variables and secrets. */
+export function useNames(): { vars?: string[]; secrets?: string[] } {
+	const { data } = useQuery({
+		queryKey: ["names"],
+		queryFn: async ({ signal }) => {
+			const query = { limit: 100 };
+			const [vars, secrets] = await Promise.all([
+				got(api.GET("/v1/variables", { params: { query }, signal })),
+				got(api.GET("/v1/secrets", { params: { query }, signal })),
+			]);
+			return { vars: vars.data.map((one) => one.name), secrets: secrets.data.map((one) => one.name) };
+		},
+	});
+	return data ?? {};
+}
+
+/** The output schema of an action. */
+export function outputOf(
+	actions: ReadonlyMap<string, Schema["Action"]> | undefined,
+	uses: string,
+): JsonObject | undefined {
+	return actions?.get(uses)?.output_schema as JsonObject | undefined;
+}

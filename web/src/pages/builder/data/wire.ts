@@ -1,0 +1,60 @@
+import { api, got, type Schema } from "@/api/client";
+import type { Doc, Json } from "@/shared/workflow/model";
+import type { Answer, Question } from "../inspector/expression/preview";
+
+// The API calls that test an unsaved document.
+
+type Definition = NonNullable<Schema["RunStart"]["definition"]>;
+type Pins = NonNullable<Schema["RunStart"]["pinned"]>;
+
+/** The request body for an unsaved document, with exactly the pins of that document. */
+export function draftBody(doc: Doc, stored: Readonly<Record<string, Json>>) {
+	const { triggers, steps, settings } = doc;
+	const gone = Object.keys(stored).filter((id) => doc.pinned[id] === undefined);
+	const pinned = { ...Object.fromEntries(gone.map((id) => [id, null])), ...doc.pinned } as Pins;
+	return { definition: { triggers, steps, settings } as unknown as Definition, use_pinned: true, pinned };
+}
+
+export interface EvaluateData {
+	readonly run?: string;
+	/** The path of the step in the run. */
+	readonly path?: string;
+	readonly pinned: Readonly<Record<string, Json>>;
+}
+
+/** evaluate returns the values of expressions, in order. */
+export async function evaluate(
+	questions: readonly Question[],
+	{ run, path, pinned }: EvaluateData,
+	signal: AbortSignal,
+): Promise<readonly Answer[]> {
+	const steps = Object.entries(pinned).map(([id, output]) => [id, { output, status: "succeeded" }]);
+	const body: Schema["ExpressionEvaluate"] = {
+		expressions: [...questions],
+		...(run && { run_id: run, ...(path && { step_id: path }) }),
+		...(steps.length > 0 && { context: { steps: Object.fromEntries(steps) } }),
+	};
+	const answer = await got(api.POST("/v1/expressions/evaluate", { body, signal }));
+	return (answer as Schema["EvaluationList"]).results as readonly Answer[];
+}
+
+export type Tested = Schema["StepTested"];
+
+/** testStep executes one step of the document. */
+export function testStep(
+	workflow: string,
+	path: string,
+	draft: ReturnType<typeof draftBody>,
+	run: string | null,
+): Promise<Tested> {
+	const params = { path: { id: workflow, step_id: path } };
+	const body = { ...draft, ...(run && { run_id: run }) };
+	return got(api.POST("/v1/workflows/{id}/steps/{step_id}/test", { params, body }));
+}
+
+/** runDraft starts a run of the document. */
+export function runDraft(workflow: string, draft: ReturnType<typeof draftBody>, payload: Json): Promise<Schema["Run"]> {
+	const params = { path: { workflow_id: workflow } };
+	const body = { ...draft, payload: payload as Record<string, never> };
+	return got(api.POST("/v1/workflows/{workflow_id}/runs", { params, body }));
+}

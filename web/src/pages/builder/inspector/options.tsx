@@ -1,0 +1,174 @@
+import { useDocument, useEditor } from "@/pages/builder/state";
+import { find, negatedBy, otherwiseOf, type Step, title } from "@/shared/workflow/model";
+import { Field, TextInput } from "@/ui/field";
+import { useFormat } from "../data/queries";
+import { ExpressionField } from "./expression/field";
+import { useProblem } from "./form/context";
+import { SchemaField } from "./form/field";
+import { SchemaForm } from "./form/form";
+import { planField } from "./form/plan";
+import type { JsonSchema } from "./form/schema";
+import { Needs } from "./needs";
+import { Section } from "./section";
+
+interface OptionsProps {
+	step: Step;
+	pointer: string;
+	block: boolean;
+}
+
+/** StepOptions edits the settings of a step besides its action. */
+export function StepOptions({ step, pointer, block }: OptionsProps) {
+	const format = useFormat();
+	const when = step.if === undefined ? "Always" : String(step.if);
+	const several = (step.needs?.length ?? 0) > 1 || step.join !== undefined;
+	return (
+		<>
+			<Section title="Run when" summary={when} open={step.if !== undefined}>
+				<Condition step={step} pointer={pointer} />
+				{several && format && <Member name="join" step={step} pointer={pointer} format={format} />}
+			</Section>
+			<Needs step={step} />
+			{!block && format && (
+				<Section title="Retry" summary={retrySummary(step)} open={step.retry !== undefined}>
+					<RetryForm step={step} pointer={pointer} format={format} />
+				</Section>
+			)}
+			{format && (
+				<Section
+					title="Error handling"
+					summary={step.on_error === "continue" ? "The run continues" : "The run fails"}
+					open={step.on_error !== undefined}
+				>
+					<Member name="on_error" step={step} pointer={pointer} format={format} />
+				</Section>
+			)}
+			{!block && (
+				<Section title="Time limit" summary={step.timeout ?? "1m"} open={step.timeout !== undefined}>
+					<Timeout value={step.timeout} pointer={`${pointer}/timeout`} standard="1m" />
+				</Section>
+			)}
+		</>
+	);
+}
+
+/** Condition edits when a step runs. For an "otherwise" it names the step it follows. */
+function Condition({ step, pointer }: { step: Step; pointer: string }) {
+	const editor = useEditor();
+	const doc = useDocument();
+	const owners = [...new Set(negatedBy(doc, step.id).map(({ owner }) => owner))];
+	const followers = otherwiseOf(doc, step.id);
+	const at = `${pointer}/if`;
+	const problem = useProblem(at, true);
+	return (
+		<div data-pointer={at} className="flex flex-col gap-2">
+			{owners.length > 0 && (
+				<p className="rounded-6 bg-sunken px-3 py-2 text-12">
+					Otherwise of <StepLinks ids={owners} />: this condition is the opposite of{" "}
+					{owners.length > 1 ? "theirs" : "that one"} and changes with it. Edit it here to detach it.
+				</p>
+			)}
+			<Field
+				label="Condition"
+				hint="If it is false, the step is skipped. Without a condition, the step always runs."
+				error={problem}
+			>
+				<ExpressionField
+					label="Condition"
+					form="bare"
+					lines
+					value={step.if === undefined ? "" : String(step.if)}
+					pointer={at}
+					onChange={(text) => editor.setField(at, text.trim() === "" ? undefined : text)}
+				/>
+			</Field>
+			{followers.length > 0 && (
+				<p className="text-12 text-muted">
+					The condition of <StepLinks ids={followers} /> is the opposite of this one and changes with it.
+				</p>
+			)}
+		</div>
+	);
+}
+
+/** StepLinks lists steps; clicking a name selects the step. */
+function StepLinks({ ids }: { ids: readonly string[] }) {
+	const editor = useEditor();
+	const doc = useDocument();
+	return ids.map((id, i) => (
+		<span key={id}>
+			{i > 0 && (i === ids.length - 1 ? " and " : ", ")}
+			<button
+				type="button"
+				className="font-medium text-accent underline-offset-2 hover:underline"
+				onClick={() => editor.reveal(id, "/if")}
+			>
+				{title(find(doc.steps, id)?.step ?? { id })}
+			</button>
+		</span>
+	));
+}
+
+/** Member edits one field of a step, using the schema of the workflow format. */
+function Member({ name, step, pointer, format }: { name: string; step: Step; pointer: string; format: JsonSchema }) {
+	const editor = useEditor();
+	const schema = format.$defs?.step?.properties?.[name];
+	const at = `${pointer}/${name}`;
+	return (
+		<SchemaField
+			Form={SchemaForm}
+			plan={planField(name, typeof schema === "object" ? schema : {}, format, false)}
+			value={step[name as keyof Step] as string | undefined}
+			onChange={(value) => editor.setField(at, value)}
+			pointer={at}
+			root={format}
+			expressions={false}
+		/>
+	);
+}
+
+function RetryForm({ step, pointer, format }: { step: Step; pointer: string; format: JsonSchema }) {
+	const editor = useEditor();
+	const retry = { ...step.retry };
+	return (
+		<>
+			<p className="text-muted">
+				Network errors, timeouts and the statuses 408, 425, 429 and 5xx are retried. Everything else fails immediately.
+			</p>
+			<SchemaForm
+				schema={{ $ref: "#/$defs/retry" }}
+				root={format}
+				value={retry}
+				pointer={`${pointer}/retry`}
+				expressions={false}
+				onChange={(name, value) => {
+					const { [name as keyof typeof retry]: _, ...others } = retry;
+					const next = value === undefined ? others : { ...retry, [name]: value };
+					editor.setField(`${pointer}/retry`, Object.keys(next).length > 0 ? next : undefined);
+				}}
+			/>
+		</>
+	);
+}
+
+function retrySummary(step: Step): string {
+	const attempts = step.retry?.max_attempts ?? 5;
+	return attempts === 1 ? "Never" : `Up to ${attempts} attempts`;
+}
+
+/** Timeout edits a duration that has a default. */
+export function Timeout({ value, pointer, standard }: { value?: string; pointer: string; standard: string }) {
+	const editor = useEditor();
+	const problem = useProblem(pointer, true);
+	return (
+		<div data-pointer={pointer}>
+			<Field label="Time limit" hint="A duration such as 90s, 15m or 1h30m. Waiting does not count." error={problem}>
+				<TextInput
+					value={value ?? ""}
+					placeholder={standard}
+					onChange={(event) => editor.setField(pointer, event.target.value || undefined)}
+				/>
+			</Field>
+		</div>
+	);
+}

@@ -1,0 +1,151 @@
+import { useMutation } from "@tanstack/react-query";
+import { api, got } from "@/api/client";
+import { useMay } from "@/api/session";
+import { useEditor, useEditorState } from "@/pages/builder/state";
+import type { Json, Trigger } from "@/shared/workflow/model";
+import { Badge } from "@/ui/badge";
+import { Button } from "@/ui/button";
+import { PlayIcon } from "@/ui/icons";
+import { Link } from "@/ui/link";
+import { ErrorNote } from "@/ui/states";
+import { fullTime, RelativeTime } from "@/ui/time";
+import { useHookRequests, useTriggerStates } from "../../data/queries";
+import { useReplayState } from "../../replay/store";
+import { Section } from "../section";
+
+/** TriggerStatus shows when a trigger fires next and what happened last, and tests it. */
+export function TriggerStatus({ trigger }: { trigger: Trigger }) {
+	const editor = useEditor();
+	const stored = useEditorState((state) => state.stored.doc.triggers.find((one) => one.id === trigger.id));
+	const state = useTriggerStates(editor.id)?.find((one) => one.id === trigger.id);
+	return (
+		<>
+			{trigger.type === "webhook" && <Requests trigger={trigger} />}
+			{trigger.type !== "manual" && (
+				<Section title="Status" open summary={state?.active ? "Active" : "Not active"}>
+					{state ? (
+						<Facts state={state} />
+					) : (
+						<p className="text-muted">It fires once the workflow is saved and active.</p>
+					)}
+					{stored && <TestTrigger trigger={trigger} changed={stored !== trigger} />}
+				</Section>
+			)}
+		</>
+	);
+}
+
+type State = NonNullable<ReturnType<typeof useTriggerStates>>[number];
+
+function Facts({ state }: { state: State }) {
+	return (
+		<dl className="grid grid-cols-[auto_1fr] gap-x-4 gap-y-1">
+			<dt className="text-muted">Now</dt>
+			<dd>{state.active ? "It fires." : "It does not fire because the workflow is not active."}</dd>
+			{state.next_run_at && (
+				<>
+					<dt className="text-muted">Next</dt>
+					<dd>{fullTime(state.next_run_at)}</dd>
+				</>
+			)}
+			<dt className="text-muted">Last</dt>
+			<dd>
+				{state.last_fired_at ? <RelativeTime at={state.last_fired_at} /> : "never"}
+				{state.last_run_id && (
+					<>
+						{" · "}
+						<Link to="/runs/$id" params={{ id: state.last_run_id }}>
+							open run
+						</Link>
+					</>
+				)}
+			</dd>
+			{state.last_error && (
+				<>
+					<dt className="text-muted">Error</dt>
+					<dd className="break-words text-failed">{state.last_error.message}</dd>
+				</>
+			)}
+			{state.not_fired && (
+				<>
+					<dt className="text-muted">Did not fire</dt>
+					<dd className="break-words">{state.not_fired.message}</dd>
+				</>
+			)}
+		</dl>
+	);
+}
+
+/** TestTrigger starts a run of the saved workflow as if the trigger had fired, and shows it. */
+function TestTrigger({ trigger, changed }: { trigger: Trigger; changed: boolean }) {
+	const editor = useEditor();
+	const dirty = useEditorState((state) => state.dirty);
+	const [{ payload }, replay] = useReplayState();
+	const mayExecute = useMay("execute");
+	const test = useMutation({
+		meta: { quiet: true },
+		mutationFn: () =>
+			got(
+				api.POST("/v1/workflows/{id}/triggers/{trigger_id}/test", {
+					params: { path: { id: editor.id, trigger_id: trigger.id } },
+					body: (payload === undefined ? {} : { payload }) as never,
+				}),
+			),
+		onSuccess: (run) => {
+			replay.draw(run.id);
+			replay.set({ tab: "run" });
+			editor.test(true);
+		},
+	});
+	return (
+		<div className="flex flex-col items-start gap-2">
+			<Button small icon={PlayIcon} busy={test.isPending} disabled={!mayExecute} onClick={() => test.mutate()}>
+				Test this trigger
+			</Button>
+			<p className="text-12 text-muted">
+				{dirty || changed
+					? "Runs the workflow as it was last saved. Steps have real effects."
+					: "Starts a run as if the trigger had fired. Steps have real effects."}
+			</p>
+			{test.isError && <ErrorNote error={test.error} />}
+		</div>
+	);
+}
+
+/** Requests lists the latest requests of a webhook trigger, to build and test with real data. */
+function Requests({ trigger }: { trigger: Trigger }) {
+	const editor = useEditor();
+	const [{ payload }, replay] = useReplayState();
+	const saved = useEditorState((state) => state.stored.doc.triggers.some((one) => one.id === trigger.id));
+	const requests = useHookRequests(editor.id, saved ? trigger.id : null, true);
+	return (
+		<Section title="Recent requests" open summary={requests ? String(requests.length) : undefined}>
+			{!requests?.length && <p className="text-muted">No requests yet. Requests of the last 7 days are listed here.</p>}
+			<ul className="flex flex-col gap-1">
+				{requests?.map((request) => {
+					const used = request.payload !== null && JSON.stringify(request.payload) === JSON.stringify(payload);
+					return (
+						<li key={request.id} className="flex min-w-0 items-center gap-2 rounded-6 border bg-canvas py-1 pr-1 pl-2">
+							<span className="font-mono text-12">{request.method}</span>
+							<span className="min-w-0 flex-1 truncate text-12 text-muted">
+								<RelativeTime at={request.at} /> · {request.outcome}
+							</span>
+							{used ? (
+								<Badge tone="accent">in use</Badge>
+							) : (
+								<Button
+									small
+									kind="quiet"
+									disabled={request.payload === null}
+									onClick={() => replay.set({ payload: request.payload as Json })}
+								>
+									Use payload
+								</Button>
+							)}
+						</li>
+					);
+				})}
+			</ul>
+		</Section>
+	);
+}

@@ -1,0 +1,112 @@
+import { idFrom, type NewStep, type TriggerType } from "@/shared/workflow/model";
+import type { Action } from "./actions";
+
+/** An item in the picker. */
+export interface Choice {
+	readonly key: string;
+	readonly title: string;
+	readonly summary: string;
+	readonly group: string;
+	/** The key of its icon. */
+	readonly icon: string;
+	readonly picks:
+		| { readonly kind: "step"; readonly step: NewStep }
+		| { readonly kind: "split" }
+		| { readonly kind: "trigger"; readonly type: TriggerType };
+}
+
+const blocks: readonly Choice[] = [
+	{
+		key: "split",
+		title: "Split into paths",
+		summary: "Takes one path or another, depending on conditions.",
+		group: "Flow",
+		icon: "split",
+		picks: { kind: "split" },
+	},
+	{
+		key: "foreach",
+		title: "For each",
+		summary: "Runs steps once for every item of a list.",
+		group: "Flow",
+		icon: "foreach",
+		picks: { kind: "step", step: { foreach: "", steps: [] } },
+	},
+	{
+		key: "repeat",
+		title: "Repeat until",
+		summary: "Repeats steps until a condition is true.",
+		group: "Flow",
+		icon: "repeat",
+		picks: { kind: "step", step: { repeat: { until: "", every: "30s", max: 20 }, steps: [] } },
+	},
+];
+
+export const triggerChoices: readonly Choice[] = [
+	trigger("manual", "Manual", "A person or a program starts it."),
+	trigger("schedule", "Schedule", "At set times, or at an interval."),
+	trigger("webhook", "Webhook", "When another service calls its URL."),
+	trigger("event", "Event", "When something happens in another workflow, such as a failed run."),
+	trigger("poll", "Poll", "For each new item returned by a server that is polled regularly."),
+];
+
+function trigger(type: TriggerType, title: string, summary: string): Choice {
+	return {
+		key: type,
+		title,
+		summary,
+		group: "What starts this workflow?",
+		icon: type,
+		picks: { kind: "trigger", type },
+	};
+}
+
+/** A new step gets the title of its action as its name, and a short id for expressions. */
+export function stepOf(action: Pick<Action, "name" | "title">): NewStep {
+	return { id: idFrom(action.name.split(".").at(-1) ?? action.name), name: action.title, uses: action.name };
+}
+
+const families: Record<string, string> = { flow: "Flow", http: "Web", data: "Data", code: "Data", log: "Data" };
+const order = ["Web", "Data", "Flow"];
+
+/** The actions and blocks, grouped. */
+export function stepChoices(actions: readonly Action[]): Choice[] {
+	const own = actions.map((action): Choice => {
+		const family = action.name.split(".")[0] ?? "";
+		return {
+			key: action.name,
+			title: action.title,
+			summary: action.summary,
+			group: families[family] ?? "Services",
+			icon: action.name,
+			picks: { kind: "step", step: stepOf(action) },
+		};
+	});
+	const place = (choice: Choice) => (order.includes(choice.group) ? order.indexOf(choice.group) : order.length);
+	return [...blocks, ...own].sort((a, b) => place(a) - place(b));
+}
+
+/** The choices that match the text, best match first. Every word must match. */
+export function search(choices: readonly Choice[], typed: string): Choice[] {
+	const words = typed.toLowerCase().split(/\s+/).filter(Boolean);
+	if (words.length === 0) return [...choices];
+	const scored = choices.flatMap((choice) => {
+		const score = scoreOf(choice, words);
+		return score === 0 ? [] : [{ choice, score }];
+	});
+	return scored.sort((a, b) => b.score - a.score).map(({ choice }) => choice);
+}
+
+function scoreOf(choice: Choice, words: readonly string[]): number {
+	const name = `${choice.title} ${choice.key}`.toLowerCase();
+	const rest = `${choice.summary} ${choice.group}`.toLowerCase();
+	let score = 0;
+	for (const word of words) {
+		if (choice.title.toLowerCase().startsWith(word)) score += 4;
+		else if (name.split(/[\s._]+/).some((part) => part.startsWith(word))) score += 3;
+		else if (name.includes(word)) score += 2;
+		else if (rest.includes(word)) score += 1;
+		else return 0;
+	}
+	return score;
+}

@@ -1,0 +1,133 @@
+import { useMay } from "@/api/session";
+import { useDocument, useEditor, useSelected } from "@/pages/builder/state";
+import { find, title } from "@/shared/workflow/model";
+import { Badge } from "@/ui/badge";
+import { Button, IconButton } from "@/ui/button";
+import { CloseIcon, PlayIcon } from "@/ui/icons";
+import { Link } from "@/ui/link";
+import { ErrorNote } from "@/ui/states";
+import { StatusBadge } from "@/ui/status";
+import { PayloadEditor } from "../data/payload";
+import { ResultView } from "../data/result";
+import { RunSelect } from "../data/run-select";
+import { useDrawn, useFollowedRun } from "./follower";
+import type { DrawnStep } from "./heard";
+import { useReplay } from "./replay";
+import { Rounds } from "./rounds";
+import { useReplayState } from "./store";
+
+/** RunView starts draft runs, and shows what the selected step did in the current run. */
+export function RunView() {
+	const { run, running } = useReplay();
+	const [{ startError }] = useReplayState();
+	const mayRun = useMay("execute");
+	const mayWrite = useMay("write");
+	return (
+		<div className="h-full min-h-0 max-md:overflow-y-auto md:grid md:grid-cols-[20rem_1fr]">
+			<div className="flex min-h-0 flex-col gap-3 p-4 max-md:border-b md:overflow-y-auto md:border-r">
+				<Button kind="primary" icon={PlayIcon} busy={running} disabled={!mayRun || !mayWrite} onClick={run}>
+					Run the draft
+				</Button>
+				{startError ? <ErrorNote error={startError} /> : null}
+				<PayloadEditor />
+			</div>
+			<DrawnRun />
+		</div>
+	);
+}
+
+function DrawnRun() {
+	const [{ run }, replay] = useReplayState();
+	const followed = useFollowedRun();
+	if (run === null || !followed) {
+		return (
+			<div className="p-4 text-muted">
+				<p>
+					The draft runs as it is on the canvas, saved or not. Steps have real effects; pinned steps are not executed.
+				</p>
+				<p>The run appears on the canvas as it happens. Click a step to see its input and output.</p>
+				<div className="mt-3 flex items-center gap-2">
+					<RunSelect label="Run to show on the canvas" hidden />
+				</div>
+			</div>
+		);
+	}
+	return (
+		<div className="flex min-h-0 min-w-0 flex-col">
+			<div className="flex shrink-0 items-center gap-3 border-b px-4 py-2">
+				{followed.head && <StatusBadge status={followed.head.status} />}
+				{followed.head?.draft && (
+					<span className="shrink-0 whitespace-nowrap">
+						<Badge>draft run</Badge>
+					</span>
+				)}
+				<Link to="/runs/$id" params={{ id: run }} className="truncate">
+					Open run
+				</Link>
+				<span className="ml-auto" />
+				<RunSelect label="Run on the canvas" hidden />
+				<IconButton small icon={CloseIcon} label="Remove the run from the canvas" onClick={() => replay.draw(null)} />
+			</div>
+			{followed.head?.error && (
+				<p className="mx-4 mt-2 rounded-6 bg-failed-soft px-3 py-2 break-words text-failed">
+					{followed.head.error.message}
+				</p>
+			)}
+			<div className="min-h-0 flex-1">
+				<SelectedStep />
+			</div>
+		</div>
+	);
+}
+
+/** SelectedStep shows what the selected step did in the current run. */
+function SelectedStep() {
+	const selected = useSelected();
+	const drawn = useDrawn();
+	const editor = useEditor();
+	const doc = useDocument();
+	const followed = useFollowedRun();
+	const [{ run }] = useReplayState();
+	if (selected.kind !== "step") return <p className="p-4 text-muted">Select a step to see what it did.</p>;
+	const { step } = selected;
+	const ran = drawn?.nodes.get(step.id) as DrawnStep | undefined;
+	const loops = [...(find(doc.steps, step.id)?.path ?? []), step.id].filter((id) => drawn?.loops.has(id));
+	return (
+		<div className="flex h-full min-h-0 flex-col">
+			{loops.map((id, i) => {
+				const loop = drawn?.loops.get(id);
+				return loop && <Rounds key={loop.path} name={titleOf(id)} loop={loop} keys={i === loops.length - 1} />;
+			})}
+			<div className="min-h-0 flex-1">
+				{ran ? (
+					<ResultView
+						key={`${run} ${ran.step_id}`}
+						status={ran.status}
+						duration={ran.duration_ms}
+						since={ran.finished_at === null ? ran.started_at : null}
+						input={ran.input}
+						output={ran.output}
+						error={ran.error}
+						reason={ran.reason}
+						aside={
+							<>
+								<span className="truncate font-medium">{title(step)}</span>
+								{ran.attempt > 1 && <Badge>attempt {ran.attempt}</Badge>}
+								{ran.pinned && <Badge tone="accent">pinned output</Badge>}
+							</>
+						}
+					/>
+				) : (
+					<p className="p-4 text-muted">
+						{followed?.ended ? `${title(step)} was not reached in this run.` : `${title(step)} has not started yet.`}
+					</p>
+				)}
+			</div>
+		</div>
+	);
+
+	function titleOf(id: string): string {
+		const found = find(editor.doc.steps, id)?.step;
+		return found ? title(found) : id;
+	}
+}

@@ -1,0 +1,112 @@
+import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { useNavigate } from "@tanstack/react-router";
+import { useState } from "react";
+import { api, got } from "@/api/client";
+import { useMay } from "@/api/session";
+import { useShortcut } from "@/shell/keys";
+import { Button, IconButton } from "@/ui/button";
+import { ConfirmDialog } from "@/ui/dialog";
+import { CodeIcon, MoreIcon, PlayIcon, RetryIcon, StopIcon } from "@/ui/icons";
+import { Menu, MenuItem } from "@/ui/menu";
+import { toast } from "@/ui/toast";
+import { startAsCurl } from "./model/curl";
+import type { Head } from "./model/record";
+import { type RetryChoice, retryChoices } from "./model/retry";
+
+/** payloadQuery reads the trigger of a run, which the stream does not include. */
+export function payloadQuery(id: string) {
+	return {
+		queryKey: ["runs", id, "trigger"],
+		queryFn: async ({ signal }: { signal: AbortSignal }) =>
+			(await got(api.GET("/v1/runs/{id}", { params: { path: { id } }, signal }))).trigger,
+		staleTime: Number.POSITIVE_INFINITY,
+	};
+}
+
+function useRunActions(head: Head) {
+	const client = useQueryClient();
+	const navigate = useNavigate();
+	const open = (run: { id: string }) => {
+		void client.invalidateQueries({ queryKey: ["runs"], refetchType: "none" });
+		void navigate({ to: "/runs/$id", params: { id: run.id } });
+	};
+	const trigger = () => client.fetchQuery(payloadQuery(head.id));
+	const retry = useMutation({
+		mutationFn: ({ version }: RetryChoice) =>
+			got(api.POST("/v1/runs/{id}/retry", { params: { path: { id: head.id } }, body: { version } })),
+		onSuccess: (run, { done }) => {
+			open(run);
+			toast.done(done);
+		},
+	});
+	const again = useMutation({
+		mutationFn: async () => {
+			const { payload } = await trigger();
+			const path = { workflow_id: head.workflow_id };
+			return got(api.POST("/v1/workflows/{workflow_id}/runs", { params: { path }, body: { payload } }));
+		},
+		onSuccess: (run) => {
+			open(run);
+			toast.done("Started a new run with the same payload.");
+		},
+	});
+	const curl = useMutation({
+		mutationFn: async () => {
+			const { payload } = await trigger();
+			await navigator.clipboard.writeText(startAsCurl(location.origin, head.workflow_id, payload));
+		},
+		onSuccess: () => toast.done("Copied. Set STEPMILL_KEY to your API key and run it."),
+	});
+	return { retry, again, curl };
+}
+
+export function RunActions({ head, current }: { head: Head; current: number | undefined }) {
+	const may = useMay("execute");
+	const [confirming, setConfirming] = useState(false);
+	const { retry, again, curl } = useRunActions(head);
+	const running = head.status === "running";
+	const choices = may ? retryChoices(head, current) : [];
+	const [first] = choices;
+	useShortcut("R", first?.label ?? "Retry", () => first && !retry.isPending && retry.mutate(first), "Run");
+	return (
+		<div className="flex flex-wrap items-center gap-2">
+			{may && running && (
+				<Button icon={StopIcon} onClick={() => setConfirming(true)}>
+					Cancel run
+				</Button>
+			)}
+			{choices.map((choice) => (
+				<Button
+					key={choice.version}
+					kind={choice === first ? "primary" : undefined}
+					icon={RetryIcon}
+					busy={retry.isPending && retry.variables.version === choice.version}
+					disabled={retry.isPending}
+					onClick={() => retry.mutate(choice)}
+				>
+					{choice.label}
+				</Button>
+			))}
+			{may && (
+				<Button icon={PlayIcon} busy={again.isPending} onClick={() => again.mutate()}>
+					Run again
+				</Button>
+			)}
+			<Menu trigger={<IconButton icon={MoreIcon} label="More actions" />}>
+				<MenuItem icon={CodeIcon} onSelect={() => curl.mutate()}>
+					Copy as cURL
+				</MenuItem>
+			</Menu>
+			<ConfirmDialog
+				open={confirming}
+				onOpenChange={setConfirming}
+				title="Cancel this run?"
+				verb="Cancel run"
+				danger
+				onConfirm={() => got(api.POST("/v1/runs/{id}/cancel", { params: { path: { id: head.id } } }))}
+			>
+				It stops immediately. Steps that have finished are not undone.
+			</ConfirmDialog>
+		</div>
+	);
+}

@@ -1,0 +1,98 @@
+import type { Edge, Node } from "@xyflow/react";
+import { stepLook } from "@/shared/canvas";
+import { boxOf, type LineData, linesOf } from "@/shared/canvas/elements";
+import type { Laid } from "@/shared/workflow/layout/layout";
+import { startNode } from "@/shared/workflow/layout/size";
+import { type Doc, isBlock, type Step, type Trigger, triggerNode, walk } from "@/shared/workflow/model";
+import type { Status } from "@/ui/status";
+import type { RunRecord, StepHead } from "./model/record";
+import { roundsOf, tally } from "./model/rounds";
+
+export interface NodeData extends Record<string, unknown> {
+	/** The path of the execution that the node shows. */
+	path?: string;
+	status?: Status;
+	selected: boolean;
+	step?: Step;
+	head?: StepHead;
+	trigger?: Trigger;
+	fired?: boolean;
+	/** For a loop: the progress of its rounds. */
+	tally?: string;
+	look?: ReturnType<typeof stepLook>;
+}
+
+export type GraphNode = Node<NodeData>;
+/** With whether the run came along it. */
+export type GraphEdge = Edge<LineData & { travelled: boolean }>;
+
+export interface GraphInput {
+	laid: Laid;
+	doc: Pick<Doc, "triggers" | "steps" | "layout">;
+	record: RunRecord;
+	paths: ReadonlyMap<string, string>;
+	selected: string;
+	totals: ReadonlyMap<string, number | undefined>;
+}
+
+/** NodeCache builds the nodes of the graph and reuses those that have not changed. */
+export class NodeCache {
+	private made = new Map<string, { sign: string; node: GraphNode }>();
+
+	make(drawn: GraphInput): GraphNode[] {
+		const steps = new Map([...walk(drawn.doc.steps)].map((spot) => [spot.step.id, spot.step]));
+		const triggers = new Map(drawn.doc.triggers.map((trigger) => [triggerNode(trigger.id), trigger]));
+		const next = new Map<string, { sign: string; node: GraphNode }>();
+		for (const box of drawn.laid.nodes) {
+			const data = dataOf(drawn, box.id, steps.get(box.id), triggers.get(box.id));
+			const { head } = data;
+			const sign = [box.x, box.y, box.width, box.height, data.path, data.selected, data.tally, data.fired]
+				.concat(head ? [head.status, head.attempt, head.finished_at ?? ""] : [])
+				.join("|");
+			const old = this.made.get(box.id);
+			const node: GraphNode = { ...boxOf(box), data };
+			next.set(box.id, old?.sign === sign ? old : { sign, node });
+		}
+		this.made = next;
+		return [...next.values()].map((one) => one.node);
+	}
+}
+
+function dataOf(drawn: GraphInput, id: string, step: Step | undefined, trigger: Trigger | undefined): NodeData {
+	const { record, selected, totals } = drawn;
+	if (id === startNode) return { path: "", selected: selected === "" };
+	if (trigger) return { path: "", selected: false, trigger, fired: record.head?.trigger.id === trigger.id };
+	const path = drawn.paths.get(id) ?? id;
+	const head = record.steps.get(path);
+	const rounds = step && isBlock(step) ? roundsOf(record, path, step) : undefined;
+	return {
+		path,
+		selected: path === selected,
+		step,
+		head,
+		status: head?.status,
+		tally: rounds && head ? tally(rounds, totals.get(id)) : undefined,
+		look: step && stepLook(step),
+	};
+}
+
+const reached = new Set<Status>(["running", "waiting", "succeeded", "failed", "cancelled"]);
+
+/** edgesOf returns the edges. Edges that the run did not take are faint. */
+export function edgesOf(laid: Laid, record: RunRecord, paths: ReadonlyMap<string, string>): GraphEdge[] {
+	const ran = (id: string) => {
+		const status = record.steps.get(paths.get(id) ?? id)?.status;
+		return status !== undefined && reached.has(status);
+	};
+	return linesOf(laid).map(({ data, ...line }) => ({
+		...line,
+		type: "line",
+		data: {
+			...data,
+			travelled:
+				data.kind === "trigger"
+					? `@${record.head?.trigger.id}` === line.source
+					: (data.kind === "start" || ran(line.source)) && ran(line.target),
+		},
+	}));
+}

@@ -1,0 +1,140 @@
+import "@/shared/canvas/flow.css";
+import { Background, ReactFlow, ReactFlowProvider, useReactFlow } from "@xyflow/react";
+import { type RefObject, useEffect, useMemo, useRef, useState } from "react";
+import { Overview } from "@/shared/canvas/overview";
+import { flowOptions, openingView, showNode } from "@/shared/canvas/viewport";
+import { ZoomControls } from "@/shared/canvas/zoom-controls";
+import { type Laid, layOut } from "@/shared/workflow/layout/layout";
+import { startNode } from "@/shared/workflow/layout/size";
+import { isBlock, type Step } from "@/shared/workflow/model";
+import { IconButton } from "@/ui/button";
+import { ChevronLeftIcon, ChevronRightIcon } from "@/ui/icons";
+import { edgesOf, type GraphNode, NodeCache } from "./graph-data";
+import { edgeTypes, nodeTypes } from "./graph-nodes";
+import { shownExecutions } from "./model/chosen";
+import { parseRound } from "./model/path";
+import { adjacentRound, roundPosition, roundsOf } from "./model/rounds";
+import type { PanesProps } from "./props";
+import { loopAt } from "./selection";
+import { useTotals } from "./use-run";
+
+export default function Graph(props: PanesProps) {
+	return (
+		<ReactFlowProvider>
+			<RunGraph {...props} />
+		</ReactFlowProvider>
+	);
+}
+
+/** RunGraph is the workflow's graph, colored by the state of the run. Keyboard users use the list of steps instead. */
+function RunGraph({ run, record, doc, selection }: PanesProps) {
+	const { path, select } = selection;
+	const laid = useMemo(() => layOut(doc), [doc]);
+	const [maker] = useState(() => new NodeCache());
+	const paths = useMemo(() => shownExecutions(record, doc.steps, path), [record, record.version, doc.steps, path]);
+	const loops = useMemo(() => loopsOf(doc.steps), [doc.steps]);
+	const totals = useTotals(run, record, loops, paths);
+	const nodes = useMemo(
+		() => maker.make({ laid, doc, record, paths, selected: path, totals }),
+		[maker, laid, doc, record, record.version, paths, path, totals],
+	);
+	const edges = useMemo(() => edgesOf(laid, record, paths), [laid, record, record.version, paths]);
+	const shown = path === "" ? undefined : nodes.find((node) => node.data.path === path)?.id;
+	const [ready, setReady] = useState(false);
+	const surface = useRef<HTMLDivElement>(null);
+	return (
+		<div ref={surface} className="relative min-h-0 flex-1">
+			<ReactFlow
+				{...flowOptions}
+				aria-label="Graph of the steps"
+				nodes={nodes}
+				edges={edges}
+				nodeTypes={nodeTypes}
+				edgeTypes={edgeTypes}
+				onNodeClick={(_, node: GraphNode) => node.data.path !== undefined && select(node.data.path)}
+				nodesDraggable={false}
+				nodesConnectable={false}
+				elementsSelectable={false}
+				onInit={() => setReady(true)}
+			>
+				<Background gap={24} />
+				<View surface={surface} laid={laid} shown={shown} ready={ready} />
+				<ZoomControls fit="Zoom to fit" />
+				<Overview
+					count={nodes.length}
+					least={30}
+					ariaLabel="Minimap"
+					nodeColor={colourOf}
+					style={{ width: 140, height: 100 }}
+				/>
+			</ReactFlow>
+			<RoundPager record={record} steps={doc.steps} path={path} select={select} />
+		</div>
+	);
+}
+
+function loopsOf(steps: readonly Step[]): Step[] {
+	return steps.flatMap((step) => (isBlock(step) ? [step, ...loopsOf(step.steps ?? [])] : []));
+}
+
+interface ViewProps {
+	surface: RefObject<HTMLDivElement | null>;
+	laid: Laid;
+	shown: string | undefined;
+	ready: boolean;
+}
+
+/**
+ * View sets the initial viewport, which favors legibility over showing
+ * everything, and scrolls to the selected node.
+ */
+function View({ surface, laid, shown, ready }: ViewProps) {
+	const flow = useReactFlow();
+	const began = useRef(false);
+	useEffect(() => {
+		const host = surface.current;
+		if (!host || !ready) return;
+		if (began.current) {
+			if (shown) showNode(flow, host, shown);
+			return;
+		}
+		began.current = true;
+		const box = (id: string | undefined) => {
+			const node = laid.nodes.find((one) => one.id === id);
+			return node && { ...node.absolute, width: node.width, height: node.height };
+		};
+		void flow.setViewport(openingView(host, laid.bounds, box(startNode), box(shown)));
+	}, [flow, surface, laid, shown, ready]);
+	return null;
+}
+
+function colourOf(node: GraphNode): string {
+	const { status } = node.data;
+	return status ? `var(--${status})` : "var(--border)";
+}
+
+type PagerProps = Pick<PanesProps, "record"> & { steps: readonly Step[]; path: string; select: (path: string) => void };
+
+/** RoundPager shows which round of a loop is displayed and switches between rounds. */
+function RoundPager({ record, steps, path, select }: PagerProps) {
+	const loop = loopAt(steps, path);
+	if (!loop) return null;
+	const rounds = roundsOf(record, loop.path, loop.step);
+	const shown = roundPosition(rounds, path);
+	const round = rounds.list[shown ?? 0];
+	if (!round) return null;
+	const from = shown === undefined ? round.path : path;
+	const go = (way: 1 | -1) => {
+		const next = adjacentRound(rounds, from, way);
+		if (next) select(next);
+	};
+	return (
+		<div className="absolute top-3 left-3 flex items-center gap-1 rounded-8 border bg-surface p-0.5 pl-3 shadow-lift">
+			<span className="tabular">
+				{loop.step.name ?? loop.step.id} · round {(parseRound(round.path)?.index ?? 0) + 1}
+			</span>
+			<IconButton icon={ChevronLeftIcon} label="Previous round, [" small onClick={() => go(-1)} />
+			<IconButton icon={ChevronRightIcon} label="Next round, ]" small onClick={() => go(1)} />
+		</div>
+	);
+}

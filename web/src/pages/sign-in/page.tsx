@@ -1,0 +1,57 @@
+import { useQuery } from "@tanstack/react-query";
+import { useState } from "react";
+import { direct, got } from "@/api/client";
+import { useFilters } from "@/shell/filters";
+import { isInternalPath } from "@/shell/gate";
+import { Button } from "@/ui/button";
+import { useSignIn } from "./enter";
+import { EmailField, PasswordField } from "./fields";
+import { Form } from "./form";
+import { Frame } from "./frame";
+
+/** Why signing in with the identity provider failed. */
+const signInErrors: Record<string, string> = {
+	oidc_denied: "Your identity provider denied access.",
+	oidc_failed: "Signing in with your identity provider failed. Try again in a moment.",
+	oidc_unverified: "Your identity provider has not verified your email address.",
+	oidc_unknown_user: "There is no account with your email address. Ask a workspace owner to invite you.",
+};
+
+export default function SignIn() {
+	const [{ next, ended, error: errorCode }] = useFilters<"next" | "ended" | "error">();
+	const [email, setEmail] = useState("");
+	const [password, setPassword] = useState("");
+	const { data: ways } = useQuery({ queryKey: ["welcome"], queryFn: () => got(direct.GET("/ui/v1/welcome")) });
+	const { enter, busy, error, whole } = useSignIn(
+		() => got(direct.POST("/ui/v1/session", { body: { email, password } })),
+		next,
+	);
+	return (
+		<Frame
+			title="Sign in"
+			lead={ended ? "You were signed out. Sign in to continue where you left off." : "to Stepmill"}
+			foot={
+				ways?.needed
+					? "There are no accounts yet. Create the first one with the link that the server prints when it starts."
+					: "Forgot your password? Ask the operator of this server for a reset link."
+			}
+		>
+			{errorCode && (
+				<p role="alert" className="mb-4 rounded-6 border-l-4 border-failed bg-failed-soft px-3 py-2 text-failed">
+					{signInErrors[errorCode] ?? signInErrors.oidc_failed}
+				</p>
+			)}
+			<Form verb="Sign in" busy={busy} error={whole} onSubmit={() => enter(undefined)}>
+				<EmailField value={email} onChange={setEmail} error={error} autoFocus />
+				<PasswordField value={password} onChange={setPassword} error={error} />
+			</Form>
+			{ways?.oidc && (
+				<Button asChild className="mt-3 w-full">
+					<a href={`/ui/v1/oidc/start${isInternalPath(next) ? `?next=${encodeURIComponent(next)}` : ""}`}>
+						Sign in with your identity provider
+					</a>
+				</Button>
+			)}
+		</Frame>
+	);
+}

@@ -1,0 +1,64 @@
+import {
+	ApprovalIcon,
+	BoltIcon,
+	ClockIcon,
+	CodeIcon,
+	EditIcon,
+	type Icon,
+	icon,
+	LogIcon,
+	PlayIcon,
+	RetryIcon,
+	StopIcon,
+	WebhookIcon,
+	WorkflowIcon,
+} from "@/ui/icons";
+
+const GlobeIcon = icon("M8 2a6 6 0 1 0 0 12A6 6 0 1 0 8 2Z", "M2 8h12M8 2c4 3.6 4 8.4 0 12M8 2c-4 3.6-4 8.4 0 12");
+const TableIcon = icon("M2.5 3h11v10h-11ZM2.5 6.5h11M6.5 6.5V13");
+const MailIcon = icon("M2 4h12v8.5H2ZM2 4.5l6 4.5 6-4.5");
+const PieceIcon = icon("M8 2 13.5 5v6L8 14l-5.5-3V5ZM2.5 5 8 8l5.5-3M8 8v6");
+export const LoopIcon = icon(
+	"M3 7.5a4.5 4.5 0 0 1 8-2.2L13 7M13 3.5V7H9.5M13 8.5a4.5 4.5 0 0 1-8 2.2L3 9M3 12.5V9h3.5",
+);
+export const EachIcon = icon("M2.5 4.5h2M2.5 8h2M2.5 11.5h2M7 4.5h6.5M7 8h6.5M7 11.5h6.5");
+export const PinIcon = icon("M9.5 2 14 6.5l-2.5 1-2 3.5L5 6.5 8.5 4.5ZM7 9l-4.5 4.5");
+export const ShieldIcon = icon("M8 2 13 4v3.6c0 3-2 5.3-5 6.4-3-1.1-5-3.4-5-6.4V4Z");
+
+const actions: Record<string, Icon> = {
+	"http.request": GlobeIcon,
+	"log.write": LogIcon,
+	"data.set": EditIcon,
+	"code.js": CodeIcon,
+	"flow.wait": ClockIcon,
+	"flow.approval": ApprovalIcon,
+	"flow.run": WorkflowIcon,
+	"flow.stop": StopIcon,
+	foreach: EachIcon,
+	repeat: LoopIcon,
+};
+
+const families: Record<string, Icon> = {
+	db: TableIcon,
+	email: MailIcon,
+	mail: MailIcon,
+	data: EditIcon,
+	http: GlobeIcon,
+};
+
+const triggers: Record<string, Icon> = {
+	manual: PlayIcon,
+	schedule: ClockIcon,
+	webhook: WebhookIcon,
+	event: BoltIcon,
+	poll: RetryIcon,
+};
+
+/** actionIcon returns the icon of an action, or a generic one for unknown integrations. */
+export function actionIcon(uses: string): Icon {
+	return actions[uses] ?? families[uses.split(".")[0] ?? ""] ?? PieceIcon;
+}
+
+export function triggerIcon(type: string): Icon {
+	return triggers[type] ?? BoltIcon;
+}
