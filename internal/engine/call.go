@@ -14,7 +14,7 @@ import (
 	"github.com/stepmill/stepmill/internal/run"
 )
 
-// stopGrace is how long an action may take to stop after its timeout.
+// stopGrace is how long an action may take to stop after its timeout or cancellation.
 const stopGrace = time.Second
 
 // executeAsync executes a step with effects in the background. It abandons an action
@@ -60,7 +60,7 @@ func (d *driver) supervise(ctx context.Context, p stepRef, limit time.Duration, 
 	case r := <-done:
 		return timedOut(ctx, limit, r)
 	case <-timer.C:
-		d.log.Error("an action did not stop after its timeout", "step", p.compiled().ID)
+		d.log.Warn("an action is still running after it was told to stop; continuing without it", "step", p.compiled().ID)
 		d.engine.stuck.Add(1)
 		go func() {
 			<-done
