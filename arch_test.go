@@ -29,7 +29,7 @@ const (
 // named after the product's concepts; the concrete actions and the catalog that
 // lists them are not among them.
 const (
-	base   = "clock cron expr failpoint fault jsonpointer mask paging pubsub search signature strictjson strictyaml suggest tally uid"
+	base   = "clock cron expr failpoint fault jsonpointer mask paging pubsub search signature strictjson strictyaml suggest tally txn uid"
 	domain = "account action audit auth event gallery idempotency node run secret trigger usage vault webhook workflow"
 )
 
@@ -61,6 +61,7 @@ var rules = []rule{
 	{pkg: "strictyaml", may: base},
 	{pkg: "suggest", may: base},
 	{pkg: "tally", may: base},
+	{pkg: "txn", may: base},
 	{pkg: "uid", may: base},
 
 	// Domain packages: base packages, and the domain packages they build on.

@@ -69,7 +69,7 @@ type startRunRequest struct {
 	} `body:"optional"`
 }
 
-func (s *Server) startRun(ctx context.Context, in *startRunRequest) (*reply, error) {
+func (s *Server) startRun(ctx context.Context, in *startRunRequest) (commit, error) {
 	wait, wantsWait := preferredWait(in.Prefer)
 	wanted := run.Request{WorkflowID: in.WorkflowID, Payload: in.Body.Payload, Watch: wantsWait}
 	if in.Depth != nil { // the depth of the run that makes this request
@@ -82,11 +82,11 @@ func (s *Server) startRun(ctx context.Context, in *startRunRequest) (*reply, err
 	if wanted.Draft, err = s.draft(ctx, in); err != nil {
 		return nil, err
 	}
-	started, err := s.Runs.Start(ctx, actorOf(ctx), wanted)
+	prepared, err := s.Runs.PrepareStart(ctx, actorOf(ctx), wanted)
 	if err != nil {
 		return nil, err
 	}
-	return s.startedReply(started, wait, wantsWait), nil
+	return s.commitStart(prepared, wait, wantsWait), nil
 }
 
 // draft returns the definition to run in place of the saved one, or nil.
@@ -127,6 +127,20 @@ func (s *Server) getRunDefinition(ctx context.Context, in *runRequest) (*reply, 
 		RunID: r.ID, WorkflowID: r.WorkflowID, WorkflowVersion: r.WorkflowVersion, Draft: r.Draft,
 		Triggers: orEmpty(d.Triggers), Steps: orEmpty(d.Steps), Settings: d.Settings,
 	}), nil
+}
+
+// commitStart starts a prepared run and responds with it.
+func (s *Server) commitStart(prepared *run.Prepared, wait time.Duration, wantsWait bool) commit {
+	return func(ctx context.Context) (*reply, error) {
+		started, committed, err := prepared.Commit(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if !committed {
+			return nil, errStale
+		}
+		return s.startedReply(started, wait, wantsWait), nil
+	}
 }
 
 // startedReply responds with a started run, immediately or when it has ended.
@@ -211,13 +225,13 @@ func (v *retryVersion) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-func (s *Server) retryRun(ctx context.Context, in *retryRunRequest) (*reply, error) {
+func (s *Server) retryRun(ctx context.Context, in *retryRunRequest) (commit, error) {
 	wait, wantsWait := preferredWait(in.Prefer)
-	started, err := s.Runs.Retry(ctx, actorOf(ctx), in.ID, run.RetryOptions{Version: run.RetryVersion(in.Body.Version), Watch: wantsWait})
+	prepared, err := s.Runs.PrepareRetry(ctx, actorOf(ctx), in.ID, run.RetryOptions{Version: run.RetryVersion(in.Body.Version), Watch: wantsWait})
 	if err != nil {
 		return nil, err
 	}
-	return s.startedReply(started, wait, wantsWait), nil
+	return s.commitStart(prepared, wait, wantsWait), nil
 }
 
 func (s *Server) cancelRun(ctx context.Context, in *runRequest) (*reply, error) {

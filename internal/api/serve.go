@@ -126,60 +126,75 @@ func (s *Server) callEndpoint(w http.ResponseWriter, r *http.Request, e *endpoin
 			return nil, err
 		}
 	}
-	effect, err := e.bind(req)
+	prepare, err := e.bind(req)
 	if err != nil {
 		return nil, err
 	}
-	reply, err := s.withIdempotencyKey(r, e, req, req.withPositions(effect))
+	reply, err := s.execute(r, e, req, req.withPositions(prepare))
 	if err != nil || reply.afterCommit == nil {
 		return reply, err
 	}
 	return reply.afterCommit(r.Context(), http.NewResponseController(w))
 }
 
-// errNoSavedResponse aborts the lookup of a saved response if there is none.
-var errNoSavedResponse = errors.New("no saved response for this key")
+// execute prepares and commits a request, again if its data changed in between.
+// With an Idempotency-Key it takes effect only once.
+func (s *Server) execute(r *http.Request, e *endpoint, req *request, prepare prepare) (*reply, error) {
+	once, err := idempotentRequest(r, e, req)
+	if err != nil {
+		return nil, err
+	}
+	if once != nil && e.prepares {
+		saved, err := s.Idempotency.Find(r.Context(), req.actor, *once)
+		if err != nil {
+			return nil, err
+		}
+		if saved != nil {
+			return replay(*saved), nil
+		}
+	}
+	for {
+		commit, err := prepare(r.Context())
+		if err != nil {
+			return nil, err
+		}
+		response, err := s.commit(r.Context(), e, req.actor, once, commit)
+		if !errors.Is(err, errStale) {
+			return response, err
+		}
+	}
+}
 
-// withIdempotencyKey runs the effect. With an Idempotency-Key it does so only once.
-func (s *Server) withIdempotencyKey(r *http.Request, e *endpoint, req *request, effect call) (*reply, error) {
+// idempotentRequest returns what identifies a request with an Idempotency-Key, or
+// nil if it has none.
+func idempotentRequest(r *http.Request, e *endpoint, req *request) (*idempotency.Request, error) {
 	keys := r.Header.Values("Idempotency-Key")
 	if e.Method != http.MethodPost || len(keys) == 0 || e.sessionOnly {
-		return effect(r.Context())
+		return nil, nil
 	}
 	key := keys[0]
 	if len(keys) > 1 || key == "" || len(key) > idempotency.MaxKey || strings.ContainsFunc(key, unprintable) {
 		return nil, parameter("Idempotency-Key", "must be one value of 1 to %d printable characters", idempotency.MaxKey)
 	}
-	var first *reply
-	do := func(effect call) (idempotency.Response, bool, error) {
-		return s.Idempotency.Do(r.Context(), req.actor, idempotency.Request{Route: r.Method + " " + r.URL.Path, Key: key, Body: req.body},
-			func(ctx context.Context) (idempotency.Response, error) {
-				var err error
-				if first, err = effect(ctx); err != nil {
-					return idempotency.Response{}, err
-				}
-				return idempotency.Response{Status: first.statusOr(e.Status), Header: first.header, Body: encodeJSON(first.body)}, nil
-			})
+	return &idempotency.Request{Route: r.Method + " " + r.URL.Path, Key: key, Body: req.body}, nil
+}
+
+// commit writes the effect of a request, and with an Idempotency-Key its response
+// in the same transaction.
+func (s *Server) commit(ctx context.Context, e *endpoint, actor auth.Actor, once *idempotency.Request, commit commit) (*reply, error) {
+	if once == nil {
+		return commit(ctx)
 	}
-	if !e.transactional {
-		// An effect that stores nothing must not hold a transaction open: look for
-		// a saved response, compute a new one outside, then save it.
-		saved, _, err := do(func(context.Context) (*reply, error) { return nil, errNoSavedResponse })
-		switch {
-		case err == nil:
-			return replay(saved), nil
-		case !errors.Is(err, errNoSavedResponse):
-			return nil, err
+	var response *reply
+	saved, replayed, err := s.Idempotency.Do(ctx, actor, *once, func(ctx context.Context) (idempotency.Response, error) {
+		var err error
+		if response, err = commit(ctx); err != nil {
+			return idempotency.Response{}, err
 		}
-		computed, err := effect(r.Context())
-		if err != nil {
-			return nil, err
-		}
-		effect = func(context.Context) (*reply, error) { return computed, nil }
-	}
-	saved, replayed, err := do(effect)
+		return idempotency.Response{Status: response.statusOr(e.Status), Header: response.header, Body: encodeJSON(response.body)}, nil
+	})
 	if err != nil || !replayed {
-		return first, err
+		return response, err
 	}
 	return replay(saved), nil
 }

@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"path"
@@ -19,14 +20,14 @@ type Route struct {
 	Status int
 }
 
-// endpoint is a route with its handler: bind turns a request into a call.
+// endpoint is a route with its handler: bind decodes a request.
 type endpoint struct {
 	Route
 	yaml bool // the body may be YAML
-	bind func(*request) (call, error)
-	// transactional commits the effect in one transaction with the response that
-	// is saved for an Idempotency-Key.
-	transactional bool
+	bind func(*request) (prepare, error)
+	// prepares marks endpoints whose prepare function does the work that may be
+	// slow, such as compiling a definition.
+	prepares bool
 	// sessionOnly marks endpoints of the session mount alone. Their responses are
 	// not saved for an Idempotency-Key, and their bodies are small.
 	sessionOnly bool
@@ -52,11 +53,18 @@ func (e *endpoint) limitText() string {
 // sessionBodyBytes is more than a name, an e-mail address and a password need.
 const sessionBodyBytes = 16 << 10
 
-// notTransactional marks an endpoint that stores nothing and may be slow.
-func (e *endpoint) notTransactional() { e.transactional = false }
+// prepare checks a decoded request and prepares its effect, outside of any
+// transaction.
+type prepare func(ctx context.Context) (commit, error)
 
-// call runs the handler for a request that was decoded and validated.
-type call func(ctx context.Context) (*reply, error)
+// commit writes the effect of a request and returns the response. With an
+// Idempotency-Key it runs inside the transaction that saves the response, so it
+// must be quick. It returns errStale if it wrote nothing because what was prepared
+// is out of date.
+type commit func(ctx context.Context) (*reply, error)
+
+// errStale makes the server prepare a request again.
+var errStale = errors.New("the data has changed since the request was prepared")
 
 // table is the route table.
 type table struct {
@@ -70,22 +78,42 @@ func newTable(serve func(http.ResponseWriter, *http.Request, *endpoint)) table {
 	return table{mux: http.NewServeMux(), serve: serve, endpoints: map[string]*endpoint{}}
 }
 
-// handle adds a route. In is a struct whose field tags name the part of the
-// request they come from; see binder.
-func handle[In any](t *table, pattern string, scope auth.Scope, status int, fn func(context.Context, *In) (*reply, error)) *endpoint {
+// handle adds a route whose handler is quick. In is a struct whose field tags name
+// the part of the request they come from; see binder.
+func handle[In any](t *table, pattern string, scope auth.Scope, status int, fn func(context.Context, *In) (*reply, error)) {
+	addRoute(t, pattern, scope, status, func(_ context.Context, in *In) (commit, error) {
+		return func(ctx context.Context) (*reply, error) { return fn(ctx, in) }, nil
+	})
+}
+
+// handlePrepared adds a route whose handler does slow work, such as compiling a
+// definition, and returns what is left to write.
+func handlePrepared[In any](t *table, pattern string, scope auth.Scope, status int, fn func(context.Context, *In) (commit, error)) {
+	addRoute(t, pattern, scope, status, fn).prepares = true
+}
+
+// handleSlow adds a route whose handler may be slow and stores nothing.
+func handleSlow[In any](t *table, pattern string, scope auth.Scope, status int, fn func(context.Context, *In) (*reply, error)) {
+	handlePrepared(t, pattern, scope, status, func(ctx context.Context, in *In) (commit, error) {
+		response, err := fn(ctx, in)
+		return func(context.Context) (*reply, error) { return response, nil }, err
+	})
+}
+
+func addRoute[In any](t *table, pattern string, scope auth.Scope, status int, fn func(context.Context, *In) (commit, error)) *endpoint {
 	method, path, _ := strings.Cut(pattern, " ")
 	if scope == "" {
 		panic(fmt.Sprintf("route %s has no scope", pattern))
 	}
 	binder := newBinder[In](pattern)
-	e := &endpoint{Route: Route{Method: method, Path: path, Scope: scope, Status: status}, yaml: binder.yaml, transactional: true, requests: newRequestStats()}
+	e := &endpoint{Route: Route{Method: method, Path: path, Scope: scope, Status: status}, yaml: binder.yaml, requests: newRequestStats()}
 	e.sessionOnly = mountOf(path) == mountSession
-	e.bind = func(r *request) (call, error) {
+	e.bind = func(r *request) (prepare, error) {
 		in := new(In)
 		if err := binder.bind(r, in); err != nil {
 			return nil, err
 		}
-		return func(ctx context.Context) (*reply, error) { return fn(ctx, in) }, nil
+		return func(ctx context.Context) (commit, error) { return fn(ctx, in) }, nil
 	}
 	t.routes = append(t.routes, e.Route)
 	t.mount(pattern, e)

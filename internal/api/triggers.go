@@ -81,16 +81,16 @@ type testTriggerRequest struct {
 	} `body:"optional"`
 }
 
-func (s *Server) testTrigger(ctx context.Context, in *testTriggerRequest) (*reply, error) {
+func (s *Server) testTrigger(ctx context.Context, in *testTriggerRequest) (commit, error) {
 	for name, raw := range map[string]json.RawMessage{"headers": in.Body.Headers, "query": in.Body.Query} {
 		if raw != nil && raw[0] != '{' {
 			return nil, fault.Field("/"+name, "must be an object")
 		}
 	}
 	wait, wantsWait := preferredWait(in.Prefer)
-	started, err := s.Triggers.Test(ctx, actorOf(ctx), in.ID, in.TriggerID, trigger.Sample(in.Body), wantsWait)
+	prepared, err := s.Triggers.PrepareTest(ctx, actorOf(ctx), in.ID, in.TriggerID, trigger.Sample(in.Body), wantsWait)
 	if err != nil {
 		return nil, err
 	}
-	return s.startedReply(started, wait, wantsWait), nil
+	return s.commitStart(prepared, wait, wantsWait), nil
 }

@@ -22,17 +22,17 @@ type workflowImport struct {
 	UpdatedAt   string `json:"updated_at"`
 }
 
-func (s *Server) importWorkflow(ctx context.Context, in *importWorkflowRequest) (*reply, error) {
+func (s *Server) importWorkflow(ctx context.Context, in *importWorkflowRequest) (commit, error) {
 	patch, err := in.Body.fullPatch()
 	if err != nil {
 		return nil, err
 	}
-	w, err := s.Workflows.Import(ctx, actorOf(ctx), workflow.Import{Patch: patch, DefaultName: in.Name, AllowStale: in.Body.SourceStale})
+	create, err := s.Workflows.PrepareImport(ctx, actorOf(ctx), workflow.Import{Patch: patch, DefaultName: in.Name, AllowStale: in.Body.SourceStale})
 	if err != nil && !in.Body.SourceStale { // positions in a stale text would be wrong
 		err = in.Body.locate(patch, err)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return showWorkflow(w).withHeader("Location", "/v1/workflows/"+w.ID), nil
+	return commitWorkflow(create, showNewWorkflow), nil
 }

@@ -122,7 +122,7 @@ func (s *Server) createWorkflow(ctx context.Context, in *createWorkflowRequest) 
 	if err != nil {
 		return nil, err
 	}
-	return showWorkflow(w).withHeader("Location", "/v1/workflows/"+w.ID), nil
+	return showNewWorkflow(w), nil
 }
 
 type workflowRequest struct {
@@ -268,13 +268,32 @@ type restoreVersionRequest struct {
 	IfMatch string `header:"If-Match"`
 }
 
-func (s *Server) restoreVersion(ctx context.Context, in *restoreVersionRequest) (*reply, error) {
+func (s *Server) restoreVersion(ctx context.Context, in *restoreVersionRequest) (commit, error) {
 	if in.N < 1 {
 		return nil, parameter("n", "must be a positive whole number")
 	}
-	w, err := s.Workflows.Restore(ctx, actorOf(ctx), in.ID, in.N, workflow.ParseMatch(in.IfMatch))
+	restore, err := s.Workflows.PrepareRestore(ctx, actorOf(ctx), in.ID, in.N, workflow.ParseMatch(in.IfMatch))
 	if err != nil {
 		return nil, err
 	}
-	return showWorkflow(w), nil
+	return commitWorkflow(restore, showWorkflow), nil
+}
+
+// commitWorkflow writes a prepared workflow and responds with it.
+func commitWorkflow(write workflow.Commit, show func(workflow.Workflow) *reply) commit {
+	return func(ctx context.Context) (*reply, error) {
+		w, committed, err := write(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if !committed {
+			return nil, errStale
+		}
+		return show(w), nil
+	}
+}
+
+// showNewWorkflow responds with a workflow that was created.
+func showNewWorkflow(w workflow.Workflow) *reply {
+	return showWorkflow(w).withHeader("Location", "/v1/workflows/"+w.ID)
 }

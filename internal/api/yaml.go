@@ -46,20 +46,26 @@ func (r *request) decodeYAML(into any) error {
 // locatable is a response that refers to positions in the request body.
 type locatable interface{ locate(*strictyaml.Document) }
 
-// withPositions wraps a call so that problems in its error or response have the
+// withPositions wraps a handler so that problems in its error or response have the
 // line and column of the request body.
-func (r *request) withPositions(effect call) call {
+func (r *request) withPositions(handler prepare) prepare {
 	if r.document == nil && !r.positions {
-		return effect
+		return handler
 	}
-	return func(ctx context.Context) (*reply, error) {
-		response, err := effect(ctx)
-		if response != nil && r.document != nil {
-			if body, ok := response.body.(locatable); ok {
-				body.locate(r.document)
-			}
+	return func(ctx context.Context) (commit, error) {
+		write, err := handler(ctx)
+		if err != nil {
+			return nil, r.addPositions(err)
 		}
-		return response, r.addPositions(err)
+		return func(ctx context.Context) (*reply, error) {
+			response, err := write(ctx)
+			if response != nil && r.document != nil {
+				if body, ok := response.body.(locatable); ok {
+					body.locate(r.document)
+				}
+			}
+			return response, r.addPositions(err)
+		}, nil
 	}
 }
 

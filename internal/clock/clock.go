@@ -7,6 +7,8 @@ import (
 	"context"
 	"sync/atomic"
 	"time"
+
+	"github.com/stepmill/stepmill/internal/txn"
 )
 
 const layout = "2006-01-02T15:04:05.000Z"
@@ -49,6 +51,7 @@ func Until(t time.Time) time.Duration { return t.Sub(Now()) }
 
 // Sleep waits for d. It reports false if the context ends first.
 func Sleep(ctx context.Context, d time.Duration) bool {
+	txn.MustBeOutside(ctx)
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {

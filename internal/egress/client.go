@@ -13,6 +13,7 @@ import (
 
 	"github.com/stepmill/stepmill/internal/clock"
 	"github.com/stepmill/stepmill/internal/tally"
+	"github.com/stepmill/stepmill/internal/txn"
 )
 
 // Config configures a Client. The zero value allows the public internet.
@@ -123,6 +124,7 @@ func (c *Client) transport() *http.Transport {
 // Do sends the request and reads the whole response. A response with any status
 // is a success; an error is always an *Error.
 func (c *Client) Do(ctx context.Context, r Request) (*Response, error) {
+	txn.MustBeOutside(ctx)
 	response, err := c.do(ctx, r)
 	outcome := outcomeAnswered
 	if failure, ok := errors.AsType[*Error](err); ok {

@@ -43,6 +43,9 @@ type Record struct {
 
 // Store stores records.
 type Store interface {
+	// IdempotencyRecord returns the record with the same key, or nil if there is
+	// none that has not expired.
+	IdempotencyRecord(ctx context.Context, record Record, now time.Time) (*Record, error)
 	// WithIdempotencyKey returns the existing record, if there is one that has not
 	// expired. Otherwise it calls effect and commits its writes and the record,
 	// with the sealed response, in one transaction.
@@ -71,9 +74,21 @@ type Request struct {
 	Body  []byte
 }
 
-// Do runs the effect and saves its response. If the same request was made
-// before, Do returns the saved response and true instead. It does not save an
-// error of the effect.
+// Find returns the saved response of a request, or nil if there is none.
+func (s *Service) Find(ctx context.Context, actor auth.Actor, req Request) (*Response, error) {
+	record := newRecord(actor, req)
+	earlier, err := s.store.IdempotencyRecord(ctx, record, clock.Now())
+	if err != nil || earlier == nil {
+		return nil, err
+	}
+	response, err := s.replay(ctx, *earlier, record, req)
+	return &response, err
+}
+
+// Do runs the effect and saves its response, in one transaction. If the same
+// request was made before, Do returns the saved response and true instead. It does
+// not save an error of the effect. The effect must be quick: other writers wait
+// for it.
 func (s *Service) Do(ctx context.Context, actor auth.Actor, req Request, effect func(context.Context) (Response, error)) (Response, bool, error) {
 	record := newRecord(actor, req)
 	var answer Response
@@ -87,12 +102,17 @@ func (s *Service) Do(ctx context.Context, actor auth.Actor, req Request, effect 
 	if err != nil || earlier == nil {
 		return answer, false, err
 	}
+	answer, err = s.replay(ctx, *earlier, record, req)
+	return answer, true, err
+}
+
+// replay returns the response of an earlier record with the same key.
+func (s *Service) replay(ctx context.Context, earlier, record Record, req Request) (Response, error) {
 	if string(earlier.Fingerprint) != string(record.Fingerprint) {
-		return Response{}, false, fault.New(fault.IdempotencyKeyReused,
+		return Response{}, fault.New(fault.IdempotencyKeyReused,
 			"the Idempotency-Key %q was used before with another body", req.Key)
 	}
-	answer, err = s.open(ctx, *earlier)
-	return answer, true, err
+	return s.open(ctx, earlier)
 }
 
 func newRecord(actor auth.Actor, req Request) Record {

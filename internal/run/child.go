@@ -33,10 +33,11 @@ func (s *Service) StartChild(ctx context.Context, c Child) (string, error) {
 	if there, err := s.store.RunProgress(ctx, c.WorkspaceID, id); err != nil || there != nil {
 		return id, err
 	}
-	_, err := s.start(ctx, Start{Run: Run{
+	child := Start{Run: Run{
 		ID: id, WorkspaceID: c.WorkspaceID, WorkflowID: c.WorkflowID,
 		Trigger: Trigger{Type: SubRun, ID: c.Parent.RunID, Payload: c.Payload}, Parent: &c.Parent, Depth: c.Depth,
-	}}, false)
+	}}
+	_, err := start(ctx, func() (*Prepared, error) { return s.prepared(ctx, child, false) })
 	if errors.Is(err, ErrStarted) {
 		err = nil
 	}

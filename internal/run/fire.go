@@ -72,13 +72,13 @@ func (s *Service) Fire(ctx context.Context, f Firing) (Started, error) {
 		return Started{}, tooDeep()
 	}
 	r := Run{WorkspaceID: f.WorkspaceID, WorkflowID: f.WorkflowID, Trigger: f.Trigger, Depth: f.Depth}
-	return s.start(ctx, Start{Run: r, Fire: &f.Fire}, f.Watch)
+	return start(ctx, func() (*Prepared, error) { return s.prepared(ctx, Start{Run: r, Fire: &f.Fire}, f.Watch) })
 }
 
-// TestTrigger starts a run as if a trigger had fired.
-func (s *Service) TestTrigger(ctx context.Context, actor auth.Actor, workflowID string, trigger Trigger, watch bool) (Started, error) {
+// PrepareTest prepares a run as if a trigger had fired.
+func (s *Service) PrepareTest(ctx context.Context, actor auth.Actor, workflowID string, trigger Trigger, watch bool) (*Prepared, error) {
 	trigger.Test = true
-	return s.start(ctx, Start{Run: Run{WorkspaceID: actor.Workspace.ID, WorkflowID: workflowID, Trigger: trigger, StartedBy: starter(actor)}}, watch)
+	return s.prepared(ctx, Start{Run: Run{WorkspaceID: actor.Workspace.ID, WorkflowID: workflowID, Trigger: trigger, StartedBy: starter(actor)}}, watch)
 }
 
 func tooDeep() error {

@@ -32,16 +32,16 @@ type RetryOptions struct {
 	Watch bool
 }
 
-// Retry starts a new run with the payload of a run that failed or was cancelled.
-// It reuses the results of steps that succeeded. If it executes another version, it
-// only reuses steps that do not depend on anything that changed.
-func (s *Service) Retry(ctx context.Context, actor auth.Actor, id string, in RetryOptions) (Started, error) {
+// PrepareRetry prepares a new run with the payload of a run that failed or was
+// cancelled. It reuses the results of steps that succeeded. If it executes another
+// version, it only reuses steps that do not depend on anything that changed.
+func (s *Service) PrepareRetry(ctx context.Context, actor auth.Actor, id string, in RetryOptions) (*Prepared, error) {
 	source, err := s.Get(ctx, actor, id)
 	if err != nil {
-		return Started{}, err
+		return nil, err
 	}
 	if source.Status != Failed && source.Status != Cancelled {
-		return Started{}, fault.New(fault.RunNotRetryable, "run %q is %s: only a failed or cancelled run can be retried", id, source.Status)
+		return nil, fault.New(fault.RunNotRetryable, "run %q is %s: only a failed or cancelled run can be retried", id, source.Status)
 	}
 	start := Start{Run: Run{
 		WorkspaceID: source.WorkspaceID, WorkflowID: source.WorkflowID,
@@ -50,14 +50,19 @@ func (s *Service) Retry(ctx context.Context, actor auth.Actor, id string, in Ret
 	if in.Version == RetryCurrent {
 		start.reuse = func(ctx context.Context, version int) ([]Step, error) { return s.reuseAcross(ctx, source, version) }
 	} else if err := s.pinRetry(ctx, source, &start); err != nil {
-		return Started{}, err
+		return nil, err
 	}
-	started, err := s.start(ctx, start, in.Watch)
+	prepared, err := s.prepared(ctx, start, in.Watch)
 	if fault.Is(err, fault.WorkflowNotFound) {
 		// The workflow was just deleted, and its runs with it.
 		err = notFound(id)
 	}
-	return started, err
+	return prepared, err
+}
+
+// Retry prepares and starts a retry.
+func (s *Service) Retry(ctx context.Context, actor auth.Actor, id string, in RetryOptions) (Started, error) {
+	return start(ctx, func() (*Prepared, error) { return s.PrepareRetry(ctx, actor, id, in) })
 }
 
 // pinRetry makes a start execute the version that the run executed.

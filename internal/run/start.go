@@ -73,26 +73,53 @@ type Started struct {
 	ended <-chan *Detail
 }
 
-// Start starts a run of the current version. The run is durable when Start
-// returns.
-func (s *Service) Start(ctx context.Context, actor auth.Actor, in Request) (Started, error) {
-	if in.Depth > action.MaxDepth {
-		return Started{}, tooDeep()
-	}
-	r := Run{WorkspaceID: actor.Workspace.ID, WorkflowID: in.WorkflowID, Trigger: Trigger{Type: Manual, Payload: in.Payload}, Depth: in.Depth, Draft: in.Draft != nil, StartedBy: starter(actor)}
-	return s.start(ctx, Start{Run: r, Draft: in.Draft}, in.Watch)
+// Prepared is a run that is ready to be started.
+type Prepared struct {
+	service *Service
+	start   Start
+	watch   bool
 }
 
-// start fills in and writes a run. Without a version it gets the current one, and
-// without an id a new one.
-func (s *Service) start(ctx context.Context, draft Start, watch bool) (Started, error) {
+// Commit starts the run, which is durable when Commit returns or, inside a
+// transaction, when that is committed. It returns false if the workflow has
+// changed since the run was prepared; then prepare it again.
+func (p *Prepared) Commit(ctx context.Context) (Started, bool, error) {
+	return p.service.tryStart(ctx, p.start, p.watch)
+}
+
+// PrepareStart prepares a run of the current version. It may compile the
+// version, so it must not be called inside a transaction.
+func (s *Service) PrepareStart(ctx context.Context, actor auth.Actor, in Request) (*Prepared, error) {
+	if in.Depth > action.MaxDepth {
+		return nil, tooDeep()
+	}
+	r := Run{WorkspaceID: actor.Workspace.ID, WorkflowID: in.WorkflowID, Trigger: Trigger{Type: Manual, Payload: in.Payload}, Depth: in.Depth, Draft: in.Draft != nil, StartedBy: starter(actor)}
+	return s.prepared(ctx, Start{Run: r, Draft: in.Draft}, in.Watch)
+}
+
+// prepared fills in a run. Without a version it gets the current one, and without
+// an id a new one.
+func (s *Service) prepared(ctx context.Context, start Start, watch bool) (*Prepared, error) {
+	if err := s.prepare(ctx, &start); err != nil {
+		return nil, err
+	}
+	return &Prepared{service: s, start: start, watch: watch}, nil
+}
+
+// Start prepares and starts a run of the current version.
+func (s *Service) Start(ctx context.Context, actor auth.Actor, in Request) (Started, error) {
+	return start(ctx, func() (*Prepared, error) { return s.PrepareStart(ctx, actor, in) })
+}
+
+// start prepares and starts a run, again if the workflow changes in between.
+func start(ctx context.Context, prepare func() (*Prepared, error)) (Started, error) {
 	for {
-		start := draft
-		if err := s.prepare(ctx, &start); err != nil {
+		prepared, err := prepare()
+		if err != nil {
 			return Started{}, err
 		}
-		started, ok, err := s.tryStart(ctx, start, watch)
-		if err != nil || ok {
+		started, committed, err := prepared.Commit(ctx)
+		if err != nil || committed {
 			return started, err
 		}
 	}

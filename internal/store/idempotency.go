@@ -5,7 +5,23 @@ import (
 	"time"
 
 	"github.com/stepmill/stepmill/internal/idempotency"
+	"github.com/stepmill/stepmill/internal/txn"
 )
+
+const selectRecord = `SELECT workspace_id, route, key_hash, fingerprint, answer, expires_at FROM idempotency
+	WHERE workspace_id = $1 AND route = $2 AND key_hash = $3`
+
+// IdempotencyRecord implements idempotency.Store.
+func (s *Store) IdempotencyRecord(ctx context.Context, record idempotency.Record, now time.Time) (found *idempotency.Record, err error) {
+	err = s.read(ctx, func(c Conn) error {
+		found, err = one(c, selectRecord, []any{record.WorkspaceID, record.Route, record.KeyHash}, scanRecord)
+		return err
+	})
+	if err != nil || found == nil || !found.ExpiresAt.After(now) {
+		return nil, err
+	}
+	return found, nil
+}
 
 // WithIdempotencyKey implements idempotency.Store. Transactions run one at a time
 // or block on the record's key, so the second of two requests with the same key
@@ -18,8 +34,7 @@ func (s *Store) WithIdempotencyKey(ctx context.Context, record idempotency.Recor
 		}
 		key := []any{record.WorkspaceID, record.Route, record.KeyHash}
 		var err error
-		earlier, err = one(tx, `SELECT workspace_id, route, key_hash, fingerprint, answer, expires_at FROM idempotency
-			WHERE workspace_id = $1 AND route = $2 AND key_hash = $3`, key, scanRecord)
+		earlier, err = one(tx, selectRecord, key, scanRecord)
 		if err != nil {
 			return err
 		}
@@ -30,7 +45,9 @@ func (s *Store) WithIdempotencyKey(ctx context.Context, record idempotency.Recor
 		if err := tx.Do(`DELETE FROM idempotency WHERE workspace_id = $1 AND route = $2 AND key_hash = $3`, key...); err != nil {
 			return err
 		}
-		sealed, err := effect(within(ctx, tx))
+		effectCtx, cancel := context.WithTimeout(within(ctx, tx), txn.Limit)
+		defer cancel()
+		sealed, err := effect(effectCtx)
 		if err != nil {
 			return err
 		}

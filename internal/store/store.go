@@ -15,6 +15,7 @@ import (
 
 	"github.com/stepmill/stepmill/internal/event"
 	"github.com/stepmill/stepmill/internal/run"
+	"github.com/stepmill/stepmill/internal/txn"
 )
 
 // Driver is a database.
@@ -261,7 +262,7 @@ func collect[T any](rows *[]T, statement string, args []any, scan func(Row) (T, 
 
 // within returns a context whose nested calls join the transaction.
 func within(ctx context.Context, tx *transaction) context.Context {
-	return context.WithValue(ctx, transactionKey{}, tx)
+	return context.WithValue(txn.Mark(ctx), transactionKey{}, tx)
 }
 
 // list returns the rows of a query.

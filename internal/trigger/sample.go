@@ -20,20 +20,21 @@ type Sample struct {
 	Query   json.RawMessage
 }
 
-// Test starts a run as if the trigger had fired, with the given or a made-up
-// sample. The run is marked as a test; the state of the trigger does not change.
-func (s *Service) Test(ctx context.Context, actor auth.Actor, workflowID, id string, sample Sample, watch bool) (run.Started, error) {
+// PrepareTest prepares a run as if the trigger had fired, with the given or a
+// made-up sample. The run is marked as a test; the state of the trigger does not
+// change.
+func (s *Service) PrepareTest(ctx context.Context, actor auth.Actor, workflowID, id string, sample Sample, watch bool) (*run.Prepared, error) {
 	t, err := s.find(ctx, actor, workflowID, id)
 	if err != nil {
-		return run.Started{}, err
+		return nil, err
 	}
 	in := run.Trigger{Type: t.Type, ID: t.ID, Payload: sample.Payload, Headers: sample.Headers, Query: sample.Query}
 	if in.Payload == nil {
 		if in.Payload, err = samplePayload(actor.Workspace.ID, t, clock.Now()); err != nil {
-			return run.Started{}, err
+			return nil, err
 		}
 	}
-	return s.runs.TestTrigger(ctx, actor, workflowID, in, watch)
+	return s.runs.PrepareTest(ctx, actor, workflowID, in, watch)
 }
 
 // samplePayload returns a payload like that of a trigger that fires.

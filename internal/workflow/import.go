@@ -20,9 +20,9 @@ type Import struct {
 	AllowStale bool
 }
 
-// Import creates a draft with a complete definition as its first version. It
-// creates nothing unless every part is valid, and returns all problems at once.
-func (s *Service) Import(ctx context.Context, actor auth.Actor, in Import) (Workflow, error) {
+// PrepareImport prepares a draft with a complete definition as its first version.
+// It returns the problems of all parts at once.
+func (s *Service) PrepareImport(ctx context.Context, actor auth.Actor, in Import) (Commit, error) {
 	w := newDraft(actor)
 	patch := in.Patch
 	if given := patch.Source; given != nil && given.Text != nil && !given.Optional {
@@ -37,23 +37,37 @@ func (s *Service) Import(ctx context.Context, actor auth.Actor, in Import) (Work
 	}
 	for _, part := range patch.parts() {
 		if err := s.apply(ctx, actor, part, &w); !problems.add(err) {
-			return Workflow{}, err
+			return nil, err
 		}
 	}
 	if err := problems.err(); err != nil {
-		return Workflow{}, err
+		return nil, err
 	}
 	if in.AllowStale && patch.Source != nil && patch.Source.Text != nil {
 		w.Source = &patch.Source.Text.Written
 		patch.Source = nil
 	}
 	if err := patch.applySource(&w); err != nil {
+		return nil, err
+	}
+	armed, err := s.armed(ctx, w)
+	if err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context) (Workflow, bool, error) {
+		err := s.insert(ctx, actor, w, armed...)
+		return w, true, err
+	}, nil
+}
+
+// Import prepares and creates a draft.
+func (s *Service) Import(ctx context.Context, actor auth.Actor, in Import) (Workflow, error) {
+	commit, err := s.PrepareImport(ctx, actor, in)
+	if err != nil {
 		return Workflow{}, err
 	}
-	if err := s.insert(ctx, actor, w); err != nil {
-		return Workflow{}, err
-	}
-	return w, nil
+	w, _, err := commit(ctx)
+	return w, err
 }
 
 // newDraft returns a draft without a name and without steps.
@@ -66,16 +80,9 @@ func newDraft(actor auth.Actor) Workflow {
 }
 
 // insert stores a new draft with its first version and its triggers.
-func (s *Service) insert(ctx context.Context, actor auth.Actor, w Workflow) error {
+func (s *Service) insert(ctx context.Context, actor auth.Actor, w Workflow, armed ...Armed) error {
 	first := Version{
 		WorkflowID: w.ID, Number: w.Version, Definition: w.Definition, Source: w.versionText(), CreatedAt: w.CreatedAt, CreatedBy: actor.Name(),
-	}
-	var armed []Armed
-	if len(w.Definition.Triggers) > 0 {
-		var err error
-		if armed, err = s.armed(ctx, w); err != nil {
-			return err
-		}
 	}
 	limit := actor.Limits().Workflows
 	entry := actor.AuditEntry("workflow.created", "workflow", w.ID, map[string]any{"name": w.Name})

@@ -149,39 +149,54 @@ func (s *Service) Update(ctx context.Context, actor auth.Actor, id string, patch
 	})
 }
 
+// Commit writes a prepared change and returns the workflow. It returns false,
+// having written nothing, if the workflow has changed since; then prepare the
+// change again. Preparing may compile a definition; committing is quick and may be
+// part of a transaction.
+type Commit func(ctx context.Context) (w Workflow, committed bool, err error)
+
 // change reads, edits and writes a workflow. It starts over if another change was
 // written in between.
 func (s *Service) change(ctx context.Context, actor auth.Actor, id string, match Match, edit func(*Workflow) error) (Workflow, error) {
 	for {
-		was, err := s.Get(ctx, actor, id)
+		commit, err := s.prepareChange(ctx, actor, id, match, edit)
 		if err != nil {
 			return Workflow{}, err
 		}
-		if err := match.check(was); err != nil {
-			return Workflow{}, err
-		}
-		now := was
-		if err := edit(&now); err != nil {
-			return Workflow{}, err
-		}
-		change, err := newChange(actor, was, now)
-		if err != nil {
-			return Workflow{}, err
-		}
-		if change == nil {
-			return was, nil
-		}
-		if err := s.arm(ctx, was.State, change); err != nil {
-			return Workflow{}, err
-		}
-		updated, err := s.store.UpdateWorkflow(ctx, *change)
-		if err != nil {
-			return Workflow{}, err
-		}
-		if updated {
-			return change.Workflow, nil
+		w, committed, err := commit(ctx)
+		if err != nil || committed {
+			return w, err
 		}
 	}
+}
+
+// prepareChange reads and edits a workflow.
+func (s *Service) prepareChange(ctx context.Context, actor auth.Actor, id string, match Match, edit func(*Workflow) error) (Commit, error) {
+	was, err := s.Get(ctx, actor, id)
+	if err != nil {
+		return nil, err
+	}
+	if err := match.check(was); err != nil {
+		return nil, err
+	}
+	now := was
+	if err := edit(&now); err != nil {
+		return nil, err
+	}
+	change, err := newChange(actor, was, now)
+	if err != nil {
+		return nil, err
+	}
+	if change == nil {
+		return func(context.Context) (Workflow, bool, error) { return was, true, nil }, nil
+	}
+	if err := s.arm(ctx, was.State, change); err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context) (Workflow, bool, error) {
+		updated, err := s.store.UpdateWorkflow(ctx, *change)
+		return change.Workflow, updated, err
+	}, nil
 }
 
 func (p Patch) applyTexts(w *Workflow) error {

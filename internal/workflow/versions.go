@@ -32,16 +32,16 @@ func (s *Service) Version(ctx context.Context, actor auth.Actor, id string, numb
 	return *version, nil
 }
 
-// Restore makes the definition and the text of an old version current again, as a
-// new version. It does nothing if they already are.
-func (s *Service) Restore(ctx context.Context, actor auth.Actor, id string, number int, match Match) (Workflow, error) {
+// PrepareRestore prepares to make the definition and the text of an old version
+// current again, as a new version. It changes nothing if they already are.
+func (s *Service) PrepareRestore(ctx context.Context, actor auth.Actor, id string, number int, match Match) (Commit, error) {
 	version, err := s.Version(ctx, actor, id, number)
 	if err != nil {
-		return Workflow{}, err
+		return nil, err
 	}
 	d := version.Definition
 	patch := Patch{Triggers: &d.Triggers, Steps: &d.Steps, Settings: &SettingsPatch{Replace: &d.Settings}}
-	return s.change(ctx, actor, id, match, func(w *Workflow) error {
+	return s.prepareChange(ctx, actor, id, match, func(w *Workflow) error {
 		if version.Source != nil {
 			// It may no longer match: the name may have changed since.
 			w.Source = version.Source

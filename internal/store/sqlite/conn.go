@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -8,6 +9,7 @@ import (
 
 	"zombiezen.com/go/sqlite"
 
+	"github.com/stepmill/stepmill/internal/clock"
 	"github.com/stepmill/stepmill/internal/store"
 )
 
@@ -16,7 +18,13 @@ import (
 type conn struct {
 	raw        *sqlite.Conn
 	statements map[string]*statement
+	// deadline is when the current transaction has run for too long; the zero time
+	// if there is no limit.
+	deadline time.Time
 }
+
+// errTooLong ends a transaction that has reached its deadline.
+var errTooLong = errors.New("the transaction took too long")
 
 // statement is a prepared statement. For each parameter, in SQLite's order,
 // params has the index of its argument. SQLite treats $1 as a name and numbers
@@ -87,6 +95,9 @@ func (c *conn) Lock(store.Lock) error { return nil }
 
 // Query implements store.Conn.
 func (c *conn) Query(text string, args []any, each func(store.Row) error) (err error) {
+	if !c.deadline.IsZero() && clock.Monotonic().After(c.deadline) {
+		return errTooLong
+	}
 	s, err := c.prepare(text)
 	if err != nil {
 		return err

@@ -17,6 +17,7 @@ import (
 	"zombiezen.com/go/sqlite"
 
 	"github.com/stepmill/stepmill/internal/store"
+	"github.com/stepmill/stepmill/internal/txn"
 )
 
 // FileName is the name of the database in the data directory.
@@ -43,6 +44,9 @@ type Options struct {
 	// ReadLimit bounds a read; zero means the default of 5 seconds. Tests that
 	// read a lot on a busy machine raise it.
 	ReadLimit time.Duration
+	// WriteLimit bounds the statements of a write, without its flush; zero means
+	// txn.Limit.
+	WriteLimit time.Duration
 }
 
 // Open opens the database in a data directory.
@@ -71,7 +75,7 @@ func Open(ctx context.Context, dir string, opts Options) (*DB, error) {
 	if err != nil {
 		return nil, errors.Join(err, raw.Close())
 	}
-	return &DB{path: path, writer: newWriter(newConn(raw), path, counts), readers: readers, counts: counts, checkLater: later}, nil
+	return &DB{path: path, writer: newWriter(newConn(raw), path, cmp.Or(opts.WriteLimit, txn.Limit), counts), readers: readers, counts: counts, checkLater: later}, nil
 }
 
 // Run commits writes until the context ends, then writes what is queued and

@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"runtime/debug"
@@ -39,8 +40,9 @@ const (
 // caller gets its result only after the flush that includes it.
 type writer struct {
 	conn         *conn
-	walPath      string // the path of the write-ahead log
-	checkpointAt int64  // the size at which it is truncated
+	limit        time.Duration // for the statements of one write
+	walPath      string        // the path of the write-ahead log
+	checkpointAt int64         // the size at which it is truncated
 	commits      int
 	counts       *counts
 	optimized    time.Time
@@ -54,8 +56,8 @@ type writeRequest struct {
 	err  error
 }
 
-func newWriter(c *conn, path string, counts *counts) *writer {
-	return &writer{conn: c, counts: counts, walPath: path + "-wal", checkpointAt: maxWAL, queue: make(chan *writeRequest, queueLength), done: make(chan struct{})}
+func newWriter(c *conn, path string, limit time.Duration, counts *counts) *writer {
+	return &writer{conn: c, limit: limit, counts: counts, walPath: path + "-wal", checkpointAt: maxWAL, queue: make(chan *writeRequest, queueLength), done: make(chan struct{})}
 }
 
 // write queues fn and waits until it is durable or has failed. Once queued, fn is
@@ -199,7 +201,11 @@ func (w *writer) runTransactions(group []*writeRequest) error {
 }
 
 func (w *writer) runTransaction(r *writeRequest) (err error) {
+	// The deadline is checked before each statement. To interrupt one would undo
+	// the other transactions of the group too.
+	w.conn.deadline = clock.Monotonic().Add(w.limit)
 	defer func() {
+		w.conn.deadline = time.Time{}
 		if p := recover(); p != nil {
 			err = fmt.Errorf("panic in a write: %v\n%s", p, debug.Stack())
 		}
@@ -257,6 +263,9 @@ func (w *writer) close() error { return w.conn.close() }
 func explain(err error) error {
 	if _, known := fault.As(err); known {
 		return err
+	}
+	if errors.Is(err, errTooLong) {
+		return fault.New(fault.Unavailable, "the change took too long and was not saved; try again").Because(err).After(time.Second)
 	}
 	switch sqlite.ErrCode(err).ToPrimary() {
 	case sqlite.ResultFull:

@@ -13,6 +13,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -21,6 +23,7 @@ import (
 	"github.com/stepmill/stepmill/internal/fault"
 	"github.com/stepmill/stepmill/internal/store"
 	"github.com/stepmill/stepmill/internal/store/sqlite"
+	"github.com/stepmill/stepmill/internal/txn"
 )
 
 // commits counts the transactions in a write-ahead log: the last frame of a
@@ -230,6 +233,60 @@ func TestPanicIsReportedWithStack(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "oh no") || !strings.Contains(err.Error(), "writer_test.go") {
 		t.Errorf("got %v", err)
 	}
+}
+
+func TestWriteLimit(t *testing.T) {
+	t.Parallel()
+	dir := newDir(t)
+	synctest.Test(t, func(t *testing.T) {
+		db, err := sqlite.Open(t.Context(), dir, sqlite.Options{Migrate: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		var running sync.WaitGroup
+		running.Go(func() { _ = db.Run(ctx) })
+		defer running.Wait()
+		defer stop()
+		slow := func(pause time.Duration) func(store.Conn) error {
+			return func(c store.Conn) error {
+				if err := putKey("before " + pause.String())(c); err != nil {
+					return err
+				}
+				time.Sleep(pause)
+				return putKey("after " + pause.String())(c)
+			}
+		}
+		results := map[time.Duration]error{}
+		var mu sync.Mutex
+		release := blockWriter(t, db) // so that all share a commit
+		var writes sync.WaitGroup
+		for _, pause := range []time.Duration{0, 4 * time.Second, txn.Limit + time.Second} {
+			writes.Go(func() {
+				err := db.Write(t.Context(), slow(pause))
+				mu.Lock()
+				defer mu.Unlock()
+				results[pause] = err
+			})
+		}
+		synctest.Wait()
+		release()
+		writes.Wait()
+		isFault(t, "a write over the limit", results[txn.Limit+time.Second], fault.Unavailable)
+		if results[0] != nil || results[4*time.Second] != nil {
+			t.Errorf("writes within the limit failed: %v", results)
+		}
+		var keys []string
+		if err := db.Read(t.Context(), func(c store.Conn) (err error) {
+			keys, err = column(c, allKeys)
+			return err
+		}); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff([]string{"after 0s", "after 4s", "before 0s", "before 4s", "holder"}, keys); diff != "" {
+			t.Error(diff)
+		}
+	})
 }
 
 func TestAcknowledgedWritesAreCommitted(t *testing.T) {

@@ -14,9 +14,9 @@ import (
 	"github.com/stepmill/stepmill/internal/store/sqlite"
 )
 
-// readLimit is far above the default, so that a large read on a busy machine does
-// not fail a test.
-const readLimit = 2 * time.Minute
+// timeLimit is far above the defaults, so that a busy machine does not fail a
+// test.
+const timeLimit = 2 * time.Minute
 
 // template returns a migrated database without rows. Copying it is much cheaper
 // than running the migrations for every test.
@@ -74,7 +74,7 @@ func OpenDir(t testing.TB, dir string) *sqlite.DB {
 // stop returns the error that Run returned.
 func Start(t testing.TB, dir string) (db *sqlite.DB, stop func() error) {
 	t.Helper()
-	db, err := sqlite.Open(t.Context(), dir, sqlite.Options{Migrate: true, ReadLimit: readLimit})
+	db, err := sqlite.Open(t.Context(), dir, sqlite.Options{Migrate: true, ReadLimit: timeLimit, WriteLimit: timeLimit})
 	if err != nil {
 		t.Fatal(err)
 	}
