@@ -67,7 +67,7 @@ func newDatabase(t *testing.T) postgres.Options {
 			return postgres.Migrate(t.Context(), postgres.Options{URL: url, Name: "test"})
 		})
 	})
-	return postgres.Options{URL: server.Shared(t).CopyDatabase(t, template), Name: "test"}
+	return postgres.Options{URL: server.Shared(t).CopyDatabase(t, template), Name: "test", Timeout: 2 * time.Minute}
 }
 
 // join returns a node. Its dispatcher runs once begin is called.

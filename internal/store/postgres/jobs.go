@@ -17,7 +17,7 @@ func (db *DB) Tidy(ctx context.Context) error {
 }
 
 func (db *DB) tidy(ctx context.Context) (int64, error) {
-	ctx, cancel := context.WithTimeout(ctx, transactionTimeout)
+	ctx, cancel := context.WithTimeout(ctx, db.timeout)
 	defer cancel()
 	tag, err := db.reserve.Exec(ctx, `DELETE FROM `+JobSchema+`.river_job WHERE id IN
 		(SELECT j.id FROM `+JobSchema+`.river_job j WHERE j.state = 'scheduled' AND j.kind = 'wake_up' AND NOT EXISTS

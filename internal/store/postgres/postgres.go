@@ -34,7 +34,12 @@ type Options struct {
 	// Name identifies this process in the database. For a node it is the node's
 	// id.
 	Name string
+	// Timeout bounds a transaction, however long its caller would wait; zero means
+	// 10 seconds. Tests on a busy machine raise it.
+	Timeout time.Duration
 }
+
+const defaultTimeout = 10 * time.Second
 
 // reserved is the number of connections reserved for what must not wait:
 // heartbeats, readiness checks, and finding out the outcome of a COMMIT.
@@ -50,6 +55,10 @@ type DB struct {
 	dialed  addrLog
 	horizon horizon
 
+	// timeout bounds a transaction, acquireTimeout its wait for a connection. While
+	// the database is unavailable, it is retried for retryTime.
+	timeout, acquireTimeout, retryTime time.Duration
+
 	begin, beginReading []string
 	// multiStatement holds the first statement of every read that turned out to
 	// need more than one. Those get a transaction; the others run without.
@@ -64,6 +73,8 @@ func Open(ctx context.Context, opts Options) (*DB, error) {
 		perTransaction := transactionSettings(opts.Name)
 		db.begin, db.beginReading = []string{begin, perTransaction, transactionID}, []string{beginReading, perTransaction}
 	}
+	db.timeout = cmp.Or(opts.Timeout, defaultTimeout)
+	db.acquireTimeout, db.retryTime = db.timeout/2, db.timeout/5
 	var err error
 	if db.pool, err = db.newPool(ctx, opts, max(7, opts.Connections)-reserved); err != nil {
 		return nil, err

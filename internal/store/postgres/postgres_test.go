@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stepmill/stepmill/internal/store"
 	"github.com/stepmill/stepmill/internal/store/postgres"
@@ -14,7 +15,7 @@ import (
 func TestConformance(t *testing.T) {
 	t.Parallel()
 	storetest.Run(t, func(t *testing.T, notify store.Notify) *store.Store {
-		return store.New(open(t, newDatabase(t)), notify)
+		return store.New(open(t, patiently(newDatabase(t))), notify)
 	})
 }
 
@@ -22,6 +23,13 @@ func TestConformance(t *testing.T) {
 func newDatabase(t *testing.T) postgres.Options {
 	t.Helper()
 	return postgres.Options{URL: server.Shared(t).CopyDatabase(t, migratedDatabase(t)), Name: "test"}
+}
+
+// patiently raises the timeout of transactions, so that a busy machine does not fail
+// a test.
+func patiently(opts postgres.Options) postgres.Options {
+	opts.Timeout = 2 * time.Minute
+	return opts
 }
 
 var (

@@ -14,19 +14,8 @@ import (
 	"github.com/stepmill/stepmill/internal/store"
 )
 
-const (
-	// transactionTimeout bounds a transaction, however long its caller would
-	// wait.
-	transactionTimeout = 10 * time.Second
-	// acquireTimeout is how long a transaction waits for a connection.
-	acquireTimeout = 5 * time.Second
-	// maxAttempts is how often a transaction is tried that conflicts with
-	// another.
-	maxAttempts = 4
-	// retryUnavailable is how long a transaction is retried while the database is
-	// unavailable.
-	retryUnavailable = 2 * time.Second
-)
+// maxAttempts is how often a transaction is tried that conflicts with another.
+const maxAttempts = 4
 
 // Write implements store.Driver.
 func (db *DB) Write(ctx context.Context, fn func(store.Conn) error) error {
@@ -42,7 +31,7 @@ func (db *DB) retry(ctx context.Context, attempt func(context.Context) error) (k
 	if ctx.Err() != nil {
 		return other, canceledError(ctx)
 	}
-	workCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), transactionTimeout)
+	workCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), db.timeout)
 	defer cancel()
 	began := clock.Monotonic()
 	for n := 1; ; n++ {
@@ -51,7 +40,7 @@ func (db *DB) retry(ctx context.Context, attempt func(context.Context) error) (k
 		db.counts.failed(k, err)
 		switch {
 		case k == conflict && n < maxAttempts:
-		case k == unavailable && time.Since(began) < retryUnavailable && workCtx.Err() == nil:
+		case k == unavailable && time.Since(began) < db.retryTime && workCtx.Err() == nil:
 		default:
 			return k, explain(err, k)
 		}
@@ -108,7 +97,7 @@ func (db *DB) newTransaction(pooled *pgxpool.Conn) *transaction {
 }
 
 func (db *DB) acquire(ctx context.Context) (*pgxpool.Conn, error) {
-	ctx, cancel := context.WithTimeout(ctx, acquireTimeout)
+	ctx, cancel := context.WithTimeout(ctx, db.acquireTimeout)
 	defer cancel()
 	pooled, err := db.pool.Acquire(ctx)
 	if err != nil {
