@@ -8,7 +8,7 @@ import { queries } from "./api/query";
 import { recovery } from "./api/recovery";
 import { stream } from "./live/hooks";
 import { router } from "./router";
-import { redirectToSignIn } from "./shell/gate";
+import { redirectToSignIn } from "./shell/require-session";
 import { Toasts } from "./ui/toast";
 import { TooltipProvider } from "./ui/tooltip";
 

@@ -10,11 +10,11 @@ import {
 import type { ReactNode } from "react";
 import { loadChunk } from "./api/recovery";
 import { type Scope, useMay } from "./api/session";
+import { NotFound, PageError } from "./shell/error-pages";
 import { readSearch, type Search, writeSearch } from "./shell/filters";
 import Forbidden from "./shell/forbidden";
-import { requireSession } from "./shell/gate";
 import { Layout } from "./shell/layout";
-import { NotFound, PageError } from "./shell/trouble";
+import { requireSession } from "./shell/require-session";
 
 type Load = () => Promise<{ default: () => ReactNode }>;
 
@@ -68,17 +68,17 @@ const moved = <P extends string>(path: P, to: string) =>
 const tree = root.addChildren([
 	shell.addChildren([
 		moved("/", "/workflows"),
-		page("/first", () => import("./pages/sign-in/first")),
+		page("/first", () => import("./pages/sign-in/first-workflow")),
 		page("/workflows", () => import("./pages/workflows/page")),
 		page("/workflows/$id", () => import("./pages/builder/page")),
 		page("/runs", () => import("./pages/runs/page")),
 		page("/runs/$id", () => import("./pages/run/page")),
 		page("/approvals", () => import("./pages/approvals/page")),
 		page("/templates", () => import("./pages/templates/page")),
-		page("/templates/$name", () => import("./pages/templates/one")),
+		page("/templates/$name", () => import("./pages/templates/template-page")),
 		page("/keys", () => import("./pages/keys/page"), "admin"),
 		page("/webhooks", () => import("./pages/webhooks/page")),
-		page("/webhooks/$id", () => import("./pages/webhooks/one")),
+		page("/webhooks/$id", () => import("./pages/webhooks/webhook-page")),
 		page("/webhooks/$id/deliveries/$delivery", () => import("./pages/webhooks/delivery")),
 		page("/secrets", () => import("./pages/secrets/page")),
 		page("/settings", () => import("./pages/settings/page")),

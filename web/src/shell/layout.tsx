@@ -10,9 +10,9 @@ import { SkeletonRows } from "@/ui/states";
 import { Account } from "./account";
 import { handleKeyDown, keyLabels, useShortcut } from "./keys";
 import { Brand, Nav } from "./nav";
+import { navItems } from "./nav-items";
 import { Notice } from "./notice";
 import { Palette } from "./palette";
-import { navItems } from "./places";
 import { Shortcuts } from "./shortcuts";
 
 export function Layout() {

@@ -2,7 +2,7 @@ import { Link } from "@tanstack/react-router";
 import { WaitingCount } from "@/shared/run/approvals-count";
 import { cx } from "@/ui/class";
 import { Logo } from "@/ui/logo";
-import { type NavItem, navItems } from "./places";
+import { type NavItem, navItems } from "./nav-items";
 
 const groups: { key: NavItem["group"]; name?: string }[] = [
 	{ key: "work" },

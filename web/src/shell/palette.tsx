@@ -17,12 +17,12 @@ import {
 	TemplateIcon,
 	WorkflowIcon,
 } from "@/ui/icons";
+import { nextIndex } from "@/ui/next-index";
 import { panel, scrim } from "@/ui/overlay";
 import { ErrorNote } from "@/ui/states";
-import { nextIndex } from "@/ui/step";
 import { toast } from "@/ui/toast";
 import { type Command, commandsOf, parseQuery, type ResultActions, rank } from "./commands";
-import { navItems } from "./places";
+import { navItems } from "./nav-items";
 
 const icons: Record<Command["group"], Icon> = {
 	"Go to": SearchIcon,

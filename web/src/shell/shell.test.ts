@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 import { type Command, commandsOf, parseQuery, rank, score } from "./commands";
 import { readSearch, writeSearch } from "./filters";
-import { isInternalPath } from "./gate";
 import { keyName } from "./keys";
+import { isInternalPath } from "./require-session";
 
 test.each([
 	["/runs?status=failed", true],

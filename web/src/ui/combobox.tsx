@@ -5,9 +5,9 @@ import { Button } from "./button";
 import { cx } from "./class";
 import { control, useField } from "./field";
 import { CheckIcon, ChevronDownIcon, SearchIcon } from "./icons";
+import { nextIndex } from "./next-index";
 import { panel } from "./overlay";
 import { sentence } from "./sentence";
-import { nextIndex } from "./step";
 
 export interface Option {
 	value: string;

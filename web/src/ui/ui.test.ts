@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 import { ApiError, errorOf, toApiError } from "@/api/error";
 import { jsonLines } from "./json-lines";
+import { nextIndex } from "./next-index";
 import { sentence } from "./sentence";
-import { nextIndex } from "./step";
 import { duration, relativeTime } from "./time";
 
 test.each([

@@ -6,7 +6,7 @@ import { Button } from "@/ui/button";
 import { CodeBlock } from "@/ui/code";
 import { Dialog } from "@/ui/dialog";
 import { Checkbox, Field, NativeSelect, TextInput } from "@/ui/field";
-import { OnceDialog } from "@/ui/once";
+import { OnceDialog } from "@/ui/once-dialog";
 import { ErrorNote } from "@/ui/states";
 import { fullTime } from "@/ui/time";
 import { example, expiry, lifetimes, type Scope, scopes } from "./scopes";

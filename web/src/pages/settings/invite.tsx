@@ -6,7 +6,7 @@ import type { Role } from "@/api/session";
 import { Button } from "@/ui/button";
 import { Dialog } from "@/ui/dialog";
 import { Field, NativeSelect, TextInput } from "@/ui/field";
-import { OnceDialog } from "@/ui/once";
+import { OnceDialog } from "@/ui/once-dialog";
 import { ErrorNote } from "@/ui/states";
 import { roles } from "./roles";
 

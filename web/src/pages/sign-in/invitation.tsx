@@ -3,12 +3,12 @@ import { useState } from "react";
 import { direct, got, type Schema } from "@/api/client";
 import { toApiError } from "@/api/error";
 import { ErrorState, SkeletonRows } from "@/ui/states";
-import { InvalidLink } from "./dead";
-import { useSignIn } from "./enter";
 import { NameField, PasswordField } from "./fields";
 import { Form } from "./form";
 import { Frame } from "./frame";
+import { InvalidLink } from "./invalid-link";
 import { useToken } from "./token";
+import { useSignIn } from "./use-sign-in";
 
 const gone = "It has already been used, was revoked or has expired. Ask the person who invited you for a new one.";
 

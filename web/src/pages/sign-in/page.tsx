@@ -2,12 +2,12 @@ import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { direct, got } from "@/api/client";
 import { useFilters } from "@/shell/filters";
-import { isInternalPath } from "@/shell/gate";
+import { isInternalPath } from "@/shell/require-session";
 import { Button } from "@/ui/button";
-import { useSignIn } from "./enter";
 import { EmailField, PasswordField } from "./fields";
 import { Form } from "./form";
 import { Frame } from "./frame";
+import { useSignIn } from "./use-sign-in";
 
 /** Why signing in with the identity provider failed. */
 const signInErrors: Record<string, string> = {

@@ -1,11 +1,11 @@
 import { useState } from "react";
 import { direct, got } from "@/api/client";
-import { InvalidLink } from "./dead";
-import { useSignIn } from "./enter";
 import { PasswordField } from "./fields";
 import { Form } from "./form";
 import { Frame } from "./frame";
+import { InvalidLink } from "./invalid-link";
 import { useToken } from "./token";
+import { useSignIn } from "./use-sign-in";
 
 /** Reset sets a new password, using a link created on the server. */
 export default function Reset() {

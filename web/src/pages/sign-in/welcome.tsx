@@ -1,11 +1,11 @@
 import { useState } from "react";
 import { direct, got } from "@/api/client";
-import { InvalidLink } from "./dead";
-import { useSignIn } from "./enter";
 import { EmailField, NameField, PasswordField } from "./fields";
 import { Form } from "./form";
 import { Frame } from "./frame";
+import { InvalidLink } from "./invalid-link";
 import { useToken } from "./token";
+import { useSignIn } from "./use-sign-in";
 
 /** Welcome creates the first account, using the link that the server prints. */
 export default function Welcome() {

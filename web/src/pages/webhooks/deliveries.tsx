@@ -12,8 +12,8 @@ import { EmptyState } from "@/ui/states";
 import { Card, type Column, Table } from "@/ui/table";
 import { duration, RelativeTime } from "@/ui/time";
 import type { Delivery } from "./data";
-import { useRefreshWhenDue } from "./due";
 import { type EventName, events } from "./events";
+import { useRefreshWhenDue } from "./refresh-when-due";
 import { DeliveryBadge, type DeliveryStatus, statuses } from "./status";
 
 type Filter = "status" | "event" | "run_id";

@@ -16,8 +16,8 @@ import { Card } from "@/ui/table";
 import { duration, fullTime, RelativeTime } from "@/ui/time";
 import { toast } from "@/ui/toast";
 import { useWebhook } from "./data";
-import { useRefreshWhenDue } from "./due";
 import { Fact } from "./fact";
+import { useRefreshWhenDue } from "./refresh-when-due";
 import { DeliveryBadge, statuses } from "./status";
 
 type Detail = Schema["DeliveryDetail"];

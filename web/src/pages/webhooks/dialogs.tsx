@@ -5,7 +5,7 @@ import { toApiError } from "@/api/error";
 import { Button } from "@/ui/button";
 import { ConfirmDialog, Dialog } from "@/ui/dialog";
 import { Field, NativeSelect } from "@/ui/field";
-import { OnceDialog } from "@/ui/once";
+import { OnceDialog } from "@/ui/once-dialog";
 import { toast } from "@/ui/toast";
 import type { Webhook } from "./data";
 import type { EventName } from "./events";

@@ -17,7 +17,7 @@ import { Card, type Column, Table } from "@/ui/table";
 import { RelativeTime } from "@/ui/time";
 import type { Webhook } from "./data";
 import { CreateDialog, SecretDialog } from "./dialogs";
-import { WebhookStatus } from "./standing";
+import { WebhookStatus } from "./webhook-status";
 
 export default function Webhooks() {
 	const [filters, setFilters] = useFilters<"new">();

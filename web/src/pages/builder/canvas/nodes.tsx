@@ -18,7 +18,7 @@ import { cx } from "@/ui/class";
 import { Duration } from "@/ui/time";
 import { type CanvasNode, placeholders } from "./build";
 import { useCurrent, useProblemCount, useRunOf } from "./current";
-import { Placeholder } from "./ghost";
+import { Placeholder } from "./placeholder";
 import { Plus } from "./plus";
 
 type Props = NodeProps<CanvasNode>;

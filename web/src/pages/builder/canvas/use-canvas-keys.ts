@@ -7,7 +7,7 @@ import type { Point } from "@/shared/workflow/model";
 import { useShortcut } from "@/shell/keys";
 import { type Drawing, placeholders } from "./build";
 import { currentNode } from "./current";
-import { type Direction, nextNode } from "./steer";
+import { type Direction, nextNode } from "./next-node";
 import { focusNode } from "./use-focus";
 
 const group = "Canvas";

@@ -5,7 +5,7 @@ import { animation, showNode } from "@/shared/canvas/viewport";
 import { startNode } from "@/shared/workflow/layout/size";
 import { placeholders } from "./build";
 import { currentNode } from "./current";
-import { SavedViewport } from "./detour";
+import { SavedViewport } from "./saved-viewport";
 
 /** The focusable element of a node. */
 function elementOf(surface: HTMLElement, node: string): HTMLElement | null {

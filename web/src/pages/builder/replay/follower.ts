@@ -3,8 +3,8 @@ import { useMemo } from "react";
 import { useFollow } from "@/live/hooks";
 import { type Overlay, overlay } from "@/shared/workflow/model";
 import { useRun } from "../data/queries";
-import { applyEvent, type FollowedRun, mergeRun } from "./heard";
 import { useReplayState } from "./store";
+import { applyEvent, type FollowedRun, mergeRun } from "./stream-state";
 
 /** RunFollower listens to the run shown on the canvas. It is mounted once, whatever the page shows. */
 export function RunFollower(): null {

@@ -11,10 +11,10 @@ import { PayloadEditor } from "../data/payload";
 import { ResultView } from "../data/result";
 import { RunSelect } from "../data/run-select";
 import { useDrawn, useFollowedRun } from "./follower";
-import type { DrawnStep } from "./heard";
 import { useReplay } from "./replay";
 import { Rounds } from "./rounds";
 import { useReplayState } from "./store";
+import type { DrawnStep } from "./stream-state";
 
 /** RunView starts draft runs, and shows what the selected step did in the current run. */
 export function RunView() {

@@ -3,7 +3,7 @@ import { createStore } from "zustand/vanilla";
 import { type Editor, useEditor } from "@/pages/builder/state";
 import type { Json } from "@/shared/workflow/model";
 import type { Tested } from "../data/wire";
-import { emptyStream, type StreamState } from "./heard";
+import { emptyStream, type StreamState } from "./stream-state";
 
 /** A finished or running test of a step. */
 export interface StepTest {

@@ -16,8 +16,8 @@ import {
 import { parse } from "@/shared/workflow/text/content";
 import { Checking } from "./check";
 import { type Drafts, drafts as local } from "./draft";
+import { initialState } from "./initial-state";
 import type { OpenDocument } from "./open-document";
-import { initialState } from "./opened";
 import { Saving } from "./saving";
 import { server as remote, type Server, type Tagged } from "./server";
 import { aboutOf, type Snapshot, same, snapshotOf } from "./snapshot";

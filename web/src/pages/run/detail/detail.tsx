@@ -4,7 +4,7 @@ import type { RunRecord } from "../model/record";
 import type { DetailProps } from "../props";
 import { RoundDetail } from "./round";
 import { RunDetail } from "./run";
-import { StepDetail } from "./step";
+import { StepDetail } from "./step-detail";
 
 /** Detail shows what is selected: a step, a round of a loop, or the whole run. */
 export function Detail(props: DetailProps) {

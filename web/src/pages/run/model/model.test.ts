@@ -1,12 +1,12 @@
 import { describe, expect, it } from "vitest";
 import { waitingText } from "@/shared/run/words";
 import type { Step } from "@/shared/workflow/model/types";
-import { shownExecutions } from "./chosen";
 import { startAsCurl } from "./curl";
 import { ancestors, parsePath, parseRound } from "./path";
 import { RunRecord, type StepHead } from "./record";
 import { adjacentRound, roundsOf, tally } from "./rounds";
 import { move, rowsOf } from "./rows";
+import { shownExecutions } from "./shown-executions";
 import { segmentsOf, tickLabel, ticks } from "./timeline";
 
 const at = (second: number) => new Date(Date.UTC(2026, 10, 15, 9, 0, second)).toISOString();

@@ -1,7 +1,7 @@
 import { edgeId, type Graph, type GraphNode, graph } from "../model/graph";
 import { type Doc, isBlock, type Step, triggerNode } from "../model/types";
+import { mergePositions } from "./merge-positions";
 import { type Arranged, arrange, extent, type Item, type Spot, shift } from "./rank";
-import { mergePositions } from "./settle";
 import { around, type Box, frame, gap, node, start, startNode } from "./size";
 
 export interface LaidNode extends Box {

@@ -1,6 +1,6 @@
 import { isMap, isPair, isScalar, isSeq, type Node, type Pair } from "yaml";
 import { members, pointer } from "../model/pointer";
-import { keyOf } from "./refuse";
+import { keyOf } from "./unsupported";
 import type { Parsed } from "./yaml";
 
 export interface Position {

@@ -4,8 +4,8 @@ import type { Json, JsonObject } from "../model/types";
 import { type Block, extents, isAbsent, isCollection } from "./chunk";
 import { type Ids, match, mergeKeys } from "./match";
 import { flow, flowPair, type Kind, kindOf, ordered } from "./print";
-import { keyOf } from "./refuse";
 import { doubleQuoted, isLiteral, isPlain, oneLine, scalarLine } from "./scalar";
+import { keyOf } from "./unsupported";
 
 /** A scalar in the style of the one it replaces; undefined if it needs a block scalar. */
 export function restyle(node: Scalar, value: Json, inFlow: boolean): string | undefined {

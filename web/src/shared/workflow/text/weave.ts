@@ -4,7 +4,7 @@ import type { Json, JsonObject } from "../model/types";
 import { type Block, type Chunk, colonEnd, contentEnd, cut, isAbsent, isCollection, lineEnd, lineStart } from "./chunk";
 import { match, mergeKeys } from "./match";
 import { type Kind, kindOf, ordered, after as printAfter, item as printItem, pair as printPair } from "./print";
-import { keyOf } from "./refuse";
+import { keyOf } from "./unsupported";
 import { restyle, type Written, weaveFlow } from "./weave-flow";
 
 const longestFlow = 120;

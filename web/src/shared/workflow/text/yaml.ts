@@ -3,7 +3,7 @@ import type { Json } from "../model/types";
 import { forbiddenCharacter } from "./character";
 import { isAbsent } from "./chunk";
 import { Lines } from "./lines";
-import { firstUnsupported } from "./refuse";
+import { firstUnsupported } from "./unsupported";
 
 // Parses YAML like the server does: version 1.2 with the core schema, without the features
 // that make a document mean something other than it appears to.

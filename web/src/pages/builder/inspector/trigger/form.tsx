@@ -7,7 +7,7 @@ import type { JsonSchema } from "../form/schema";
 import { Heading } from "../heading";
 import { EventForm } from "./event";
 import { ScheduleForm } from "./schedule";
-import { TriggerStatus } from "./standing";
+import { TriggerStatus } from "./trigger-status";
 import { WebhookAddress } from "./webhook";
 
 export const triggerTitles: Readonly<Record<Trigger["type"], { title: string; lead: string }>> = {
