@@ -6,8 +6,9 @@ export default defineConfig({
 		include: ["e2e/**/*.test.ts"],
 		globalSetup: ["e2e/setup.ts"],
 		environment: "node",
-		testTimeout: 60_000,
-		hookTimeout: 60_000,
+		testTimeout: 180_000,
+		hookTimeout: 180_000,
+		expect: { poll: { timeout: 60_000 } },
 		// One worker: two cores are busy enough with a server and a browser.
 		fileParallelism: false,
 		retry: 0,

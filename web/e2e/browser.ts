@@ -80,6 +80,7 @@ export async function openPage(
 		});
 	};
 	context.on("page", watch);
+	context.setDefaultTimeout(60_000); // a busy machine does not fail a journey
 	const page = await context.newPage();
 	return {
 		page,

@@ -10,7 +10,6 @@ let watched: Watched;
 
 beforeAll(async () => {
 	({ server, browser, watched } = await openSignedIn("/workflows", { viewport: { width: 1440, height: 900 } }));
-	watched.page.setDefaultTimeout(10_000);
 });
 
 afterAll(async () => {

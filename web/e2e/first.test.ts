@@ -52,7 +52,7 @@ test("each first-run template succeeds", async () => {
 		await server.call("PATCH", `/v1/workflows/${id}`, { source });
 		const run = await server.call("POST", `/v1/workflows/${id}/runs`, { payload });
 		await expect
-			.poll(async () => (await server.call("GET", `/v1/runs/${run.id}`)).status, { timeout: 30_000 })
+			.poll(async () => (await server.call("GET", `/v1/runs/${run.id}`)).status, { timeout: 60_000 })
 			.not.toBe("running");
 		expect((await server.call("GET", `/v1/runs/${run.id}`)).status, name).toBe("succeeded");
 	}

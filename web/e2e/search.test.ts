@@ -15,7 +15,6 @@ let oldest: string;
 
 beforeAll(async () => {
 	({ server, browser, watched } = await openSignedIn("/workflows", { viewport: { width: 1440, height: 900 } }));
-	watched.page.setDefaultTimeout(10_000);
 	oldest = (await server.call("POST", "/v1/workflows", { name: target })).id;
 	for (let n = 1; n < count; n += 50) {
 		const names = Array.from({ length: Math.min(50, count - n) }, (_, i) => `Import of branch ${n + i}`);

@@ -55,7 +55,7 @@ function greeting(child: ChildProcess): Promise<string> {
 	return new Promise((resolve, reject) => {
 		let text = "";
 		let told: ReturnType<typeof setTimeout> | undefined;
-		const late = setTimeout(() => reject(new Error(`the server did not start: ${text}`)), 30_000);
+		const late = setTimeout(() => reject(new Error(`the server did not start: ${text}`)), 120_000);
 		const take = (piece: Buffer) => {
 			text += piece;
 			if (!text.includes("ready at")) return;

@@ -185,7 +185,7 @@ longTest("a notice appears while the stream is lost", async () => {
 	await page.getByText(/Live updates stopped at \d\d:\d\d\. Reconnecting…/).waitFor();
 	await shoot(page, "stream-lost");
 	await server.start();
-	await page.getByText(/Live updates stopped/).waitFor({ state: "detached", timeout: 45_000 });
+	await page.getByText(/Live updates stopped/).waitFor({ state: "detached", timeout: 60_000 });
 });
 
 test("failed data is loaded when the server is back", async () => {
@@ -201,7 +201,7 @@ test("failed data is loaded when the server is back", async () => {
 	await page.getByText("The server could not be reached.").waitFor();
 	await shoot(page, "server-away");
 	await server.start();
-	await page.getByText("No webhooks yet").waitFor({ timeout: 45_000 });
+	await page.getByText("No webhooks yet").waitFor({ timeout: 60_000 });
 	await page.getByText("The server could not be reached.").waitFor({ state: "detached" });
 	watched.check();
 });
@@ -215,6 +215,6 @@ longTest("a page whose chunk failed to load appears when the server is back", as
 	await page.getByRole("navigation").getByRole("link", { name: "API reference" }).click();
 	await page.getByText("The server could not be reached.").waitFor();
 	await server.start();
-	await page.getByRole("heading", { level: 1, name: "API reference" }).waitFor({ timeout: 45_000 });
+	await page.getByRole("heading", { level: 1, name: "API reference" }).waitFor({ timeout: 60_000 });
 	watched.check();
 });

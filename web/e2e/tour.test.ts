@@ -94,11 +94,11 @@ test("a tour: build, run, decide, inspect", async () => {
 		const run = await server.call("POST", `/v1/workflows/${order}/runs`, { payload: { id: 1040 + i } });
 		if (i === 5) break;
 		await expect
-			.poll(async () => (await server.call("GET", `/v1/runs/${run.id}`)).waiting_for, { timeout: 20_000 })
+			.poll(async () => (await server.call("GET", `/v1/runs/${run.id}`)).waiting_for, { timeout: 60_000 })
 			.not.toBeNull();
 		await server.call("POST", `/v1/runs/${run.id}/steps/approve/resume`, { approved: i !== 2 });
 		await expect
-			.poll(async () => (await server.call("GET", `/v1/runs/${run.id}`)).status, { timeout: 20_000 })
+			.poll(async () => (await server.call("GET", `/v1/runs/${run.id}`)).status, { timeout: 60_000 })
 			.not.toBe("running");
 	}
 	await page.goto(`/workflows/${order}`);
