@@ -8,6 +8,7 @@ import (
 	"github.com/stepmill/stepmill/internal/auth"
 	"github.com/stepmill/stepmill/internal/clock"
 	"github.com/stepmill/stepmill/internal/config"
+	"github.com/stepmill/stepmill/internal/dispatch/local"
 	"github.com/stepmill/stepmill/internal/event"
 	"github.com/stepmill/stepmill/internal/run"
 	"github.com/stepmill/stepmill/internal/trigger"
@@ -31,7 +32,8 @@ const (
 	keepTokens = time.Hour
 )
 
-// housekeep periodically saves usage counts and times of last use.
+// housekeep periodically saves usage counts and times of last use, and counts the
+// workspaces.
 func (s *Server) housekeep(ctx context.Context) error {
 	ticker := time.NewTicker(housekeepEvery)
 	defer ticker.Stop()
@@ -43,11 +45,38 @@ func (s *Server) housekeep(ctx context.Context) error {
 		case <-ticker.C:
 		}
 		s.flush(ctx)
+		s.countWorkspaces(ctx)
 		if s.cluster != nil && n%releaseEvery == 0 {
 			if err := s.core.store.ReturnWebhooks(ctx); err != nil {
 				s.log.Warn("cannot release idle webhooks", "error", err)
 			}
 		}
+	}
+}
+
+// countWorkspaces finds out whether this process or another one has created a
+// second workspace. Workspaces are never deleted.
+func (s *Server) countWorkspaces(ctx context.Context) {
+	if s.shared.Load() {
+		return
+	}
+	several, err := s.core.store.HasSeveralWorkspaces(ctx)
+	switch {
+	case err != nil && ctx.Err() == nil:
+		s.log.Warn("cannot count the workspaces", "error", err)
+	case several:
+		s.shareCapacity()
+	}
+}
+
+// shareCapacity keeps one workspace from using all slots for runs. On several
+// nodes, the store does that.
+func (s *Server) shareCapacity() {
+	if s.shared.Swap(true) {
+		return
+	}
+	if alone, ok := s.dispatch.(*local.Dispatcher); ok {
+		alone.Share()
 	}
 }
 

@@ -48,6 +48,7 @@ func (s *Server) Run(ctx context.Context) (err error) {
 
 // startWork starts executing runs, sending webhooks and firing triggers.
 func (s *Server) startWork(ctx, work context.Context, parts *group) error {
+	s.countWorkspaces(ctx)
 	if alone, ok := s.dispatch.(*local.Dispatcher); ok {
 		if err := alone.Recover(ctx); err != nil && ctx.Err() == nil {
 			return fmt.Errorf("resume the runs of the previous process: %w", err)

@@ -73,6 +73,7 @@ type Server struct {
 	runChanges   *pubsub.Broker // by run id
 	eventChanges *pubsub.Broker // by workspace id
 	stopping     atomic.Bool
+	shared       atomic.Bool // there is more than one workspace
 	telemetry    *telemetry.Telemetry
 	firstKey     string
 	welcomeLink  string // for the first user; empty when there is an owner
@@ -220,7 +221,7 @@ func (s *Server) assemble(ctx context.Context, data config.Data) (err error) {
 		}
 		s.dispatch = s.cluster.dispatch
 	} else {
-		s.dispatch = local.New(st, s.node, s.log)
+		s.dispatch = local.New(st, s.node, engine.Slots, s.log)
 	}
 	s.runs = run.NewService(st, programs, s.watchers, s.dispatch, s.runChanges)
 	s.engine = engine.New(st, s.dispatch, programs, secrets, links, s.node, s.log)
@@ -338,6 +339,7 @@ func (s *Server) notify() store.Notify {
 			s.runChanges.PublishAll() // subscribers to its runs find them deleted
 			s.notifyPeers(postgres.WorkflowDeleted, workflowID)
 		},
+		WorkspaceCreated: s.shareCapacity,
 	}
 }
 

@@ -348,7 +348,7 @@ func (w *world) start(st engine.Store) *node {
 	id := uid.New(uid.Node)
 	log := slog.New(slog.DiscardHandler)
 	ctx, stop := context.WithCancel(context.Background())
-	n := &node{dispatch: local.New(w.store, id, log), stop: stop}
+	n := &node{dispatch: local.New(w.store, id, engine.Slots, log), stop: stop}
 	n.engine = engine.New(st, n.dispatch, w.plans, w.values, w.links, id, log)
 	w.current.Store(n)
 	if err := n.dispatch.Recover(ctx); err != nil {

@@ -84,6 +84,7 @@ func (s *Store) DataKey(ctx context.Context, workspaceID string) ([]byte, error)
 // InsertWorkspace implements auth.Store.
 func (s *Store) InsertWorkspace(ctx context.Context, w auth.Workspace, dataKey []byte, first auth.Key, ownerID string, entry audit.Entry) error {
 	return s.write(ctx, func(tx *transaction) error {
+		tx.afterCommit(s.notify.WorkspaceCreated)
 		if err := insertWorkspace(tx, w, dataKey, first, entry); err != nil || ownerID == "" {
 			return err
 		}
@@ -92,6 +93,16 @@ func (s *Store) InsertWorkspace(ctx context.Context, w auth.Workspace, dataKey [
 		}
 		return insertMember(tx, w.ID, ownerID, account.Owner, w.CreatedAt)
 	})
+}
+
+// HasSeveralWorkspaces reports whether there is more than one workspace.
+func (s *Store) HasSeveralWorkspaces(ctx context.Context) (bool, error) {
+	var count int
+	err := s.read(ctx, func(c Conn) (err error) {
+		count, err = number(c, `SELECT count(*) FROM (SELECT 1 FROM workspaces LIMIT 2) AS w`)
+		return err
+	})
+	return count > 1, err
 }
 
 func insertWorkspace(tx *transaction, w auth.Workspace, dataKey []byte, first auth.Key, entry audit.Entry) error {

@@ -112,6 +112,8 @@ type Notify struct {
 	EventPending func(at time.Time)
 	// WorkflowDeleted is called when the runs of a workflow became void.
 	WorkflowDeleted func(workflowID string)
+	// WorkspaceCreated is called when a workspace after the first was created.
+	WorkspaceCreated func()
 }
 
 // Store implements the Store interfaces of the domain packages.
@@ -159,6 +161,9 @@ func New(driver Driver, notify Notify) *Store {
 	}
 	if notify.WorkflowDeleted == nil {
 		notify.WorkflowDeleted = func(string) {}
+	}
+	if notify.WorkspaceCreated == nil {
+		notify.WorkspaceCreated = func() {}
 	}
 	return &Store{driver: driver, notify: notify}
 }

@@ -9,9 +9,11 @@ import (
 
 // fairQueue is a round-robin queue over workspaces: a workspace with one run does not
 // wait for the ten thousand of another, and none has more runs in flight than its
-// plan allows. Within a workspace it is first in, first out. A run is queued at most
-// once, with its latest wake-up.
+// plan and its share of the slots allow. Within a workspace it is first in, first out.
+// A run is queued at most once, with its latest wake-up.
 type fairQueue struct {
+	// share is how many runs of one workspace may be in flight, whatever its plan.
+	share      int
 	subqueues  map[string]*subqueue
 	roundRobin []string            // names of subqueues, next first
 	wakes      map[string]run.Wake // by run id
@@ -34,8 +36,8 @@ type queued struct {
 // isolatedQueue is the subqueue of all runs that are executed in isolation.
 const isolatedQueue = "isolated"
 
-func newFairQueue() fairQueue {
-	return fairQueue{subqueues: map[string]*subqueue{}, wakes: map[string]run.Wake{}, inFlight: map[string]int{}}
+func newFairQueue(share int) fairQueue {
+	return fairQueue{share: share, subqueues: map[string]*subqueue{}, wakes: map[string]run.Wake{}, inFlight: map[string]int{}}
 }
 
 // subqueueOf returns the name of the subqueue for a run.
@@ -47,11 +49,11 @@ func subqueueOf(w run.Wake) string {
 }
 
 // concurrencyLimit returns how many runs of that subqueue may be in flight.
-func concurrencyLimit(w run.Wake) int {
+func (f *fairQueue) concurrencyLimit(w run.Wake) int {
 	if w.Isolated() {
 		return 1
 	}
-	return w.Plan.Limits().ConcurrentRuns
+	return min(w.Plan.Limits().ConcurrentRuns, f.share)
 }
 
 // push queues a wake-up. It returns false if the run is already queued.
@@ -84,7 +86,7 @@ func (f *fairQueue) pop() (run.Wake, bool) {
 	for i, name := range f.roundRobin {
 		l := f.subqueues[name]
 		w := f.wakes[l.runs[l.head].runID]
-		if f.inFlight[name] >= concurrencyLimit(w) {
+		if f.inFlight[name] >= f.concurrencyLimit(w) {
 			continue
 		}
 		f.roundRobin = append(f.roundRobin[:i], f.roundRobin[i+1:]...)

@@ -26,6 +26,8 @@ const (
 	recheckDue = 5 * time.Second
 	// maxPollInterval is when the store is polled even if no run is due.
 	maxPollInterval = time.Hour
+	// minReserve is the minimum number of slots that one workspace leaves to others.
+	minReserve = 8
 )
 
 // Store reads the runs that are due or orphaned.
@@ -41,6 +43,7 @@ type Store interface {
 type Dispatcher struct {
 	store Store
 	node  string
+	slots int
 	log   *slog.Logger
 
 	mu         sync.Mutex
@@ -54,12 +57,22 @@ type Dispatcher struct {
 	ready      chan struct{}   // there may be a run for Next
 }
 
-// New returns a dispatcher for the runs of one node.
-func New(store Store, node string, log *slog.Logger) *Dispatcher {
+// New returns a dispatcher for the runs of one node, which executes as many at the
+// same time as it has slots.
+func New(store Store, node string, slots int, log *slog.Logger) *Dispatcher {
 	return &Dispatcher{
-		store: store, node: node, log: log, queue: newFairQueue(), reserved: newReservations(), skipped: map[string]bool{},
+		store: store, node: node, slots: slots, log: log, queue: newFairQueue(slots), reserved: newReservations(), skipped: map[string]bool{},
 		pollSooner: make(chan struct{}, 1), ready: make(chan struct{}, 1),
 	}
+}
+
+// Share keeps a reserve of an eighth of the slots that no workspace can use alone, so
+// that runs which hang do not block other workspaces. Until it is called, a workspace
+// can use all slots. Runs in flight are not affected.
+func (d *Dispatcher) Share() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.queue.share = max(1, d.slots-max(d.slots/8, minReserve))
 }
 
 // Wake queues a run now, or when it is due.

@@ -11,10 +11,14 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/stepmill/stepmill/internal/auth"
 	"github.com/stepmill/stepmill/internal/clock"
 	"github.com/stepmill/stepmill/internal/dispatch/local"
 	"github.com/stepmill/stepmill/internal/run"
 )
+
+// slots is the number of runs that an engine executes at the same time.
+const slots = 256
 
 // rows is a store of waiting runs.
 type rows struct {
@@ -73,7 +77,7 @@ func (r *rows) taken(id string) {
 }
 
 func newDispatcher(store local.Store) *local.Dispatcher {
-	return local.New(store, "node_me", slog.New(slog.DiscardHandler))
+	return local.New(store, "node_me", slots, slog.New(slog.DiscardHandler))
 }
 
 func next(t *testing.T, d *local.Dispatcher) run.Wake {
@@ -100,6 +104,74 @@ func TestQueueIsFairBetweenWorkspaces(t *testing.T) {
 	for i := 1; i < 1000; i++ {
 		if w := next(t, d); w.RunID != fmt.Sprintf("a%d", i) {
 			t.Fatalf("run %d is %s", i, w.RunID)
+		}
+	}
+}
+
+// One workspace has more hanging runs than there are slots. If it shares them with
+// others, it leaves an eighth free, so the run of another starts at once.
+func TestHangingRunsLeaveReserveToOtherWorkspaces(t *testing.T) {
+	t.Parallel()
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	for _, tc := range []struct {
+		shared bool
+		want   int
+	}{{false, slots}, {true, slots * 7 / 8}} {
+		d := newDispatcher(&rows{})
+		if tc.shared {
+			d.Share()
+		}
+		for i := range 300 {
+			d.Wake(run.Wake{RunID: fmt.Sprint("hangs", i), WorkspaceID: "ws_a", Plan: auth.Enterprise})
+		}
+		var last run.Wake
+		taken := 0
+		for ; taken < slots; taken++ {
+			w, err := d.Next(ended)
+			if err != nil {
+				break
+			}
+			last = w
+		}
+		if taken != tc.want {
+			t.Errorf("shared %v: %d runs of one workspace have a slot, want %d", tc.shared, taken, tc.want)
+		}
+		if !tc.shared {
+			continue
+		}
+		d.Wake(run.Wake{RunID: "quick", WorkspaceID: "ws_b", Plan: auth.Free})
+		if w, err := d.Next(ended); err != nil || w.RunID != "quick" {
+			t.Errorf("the run of another workspace does not start: %q, %v", w.RunID, err)
+		}
+		// A slot that becomes free goes to the next run that waits.
+		d.Done(last)
+		if w, err := d.Next(ended); err != nil || w.WorkspaceID != "ws_a" {
+			t.Errorf("after a run has ended, the next does not start: %q, %v", w.RunID, err)
+		}
+	}
+}
+
+// Small numbers of slots have a reserve too, and every workspace can use a slot.
+func TestReserveOfFewSlots(t *testing.T) {
+	t.Parallel()
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	for slots, want := range map[int]int{1: 1, 8: 1, 9: 1, 16: 8, 64: 56, 72: 63} {
+		d := local.New(&rows{}, "node_me", slots, slog.New(slog.DiscardHandler))
+		d.Share()
+		for i := range slots {
+			d.Wake(run.Wake{RunID: fmt.Sprint(i), WorkspaceID: "ws", Plan: auth.Enterprise})
+		}
+		taken := 0
+		for taken < slots {
+			if _, err := d.Next(ended); err != nil {
+				break
+			}
+			taken++
+		}
+		if taken != want {
+			t.Errorf("one workspace uses %d of %d slots, want %d", taken, slots, want)
 		}
 	}
 }

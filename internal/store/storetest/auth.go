@@ -25,6 +25,7 @@ func testInstallation(t *testing.T, w *harness) {
 	missing(w.FirstWorkspace(ctx))(t, "the first workspace of an empty store")
 	in := newInstallation()
 	returns(w.Install(ctx, in))(t, "the first installation", true)
+	returns(w.HasSeveralWorkspaces(ctx))(t, "whether there are several workspaces after the installation", false)
 
 	t.Run("writes everything", func(t *testing.T) {
 		want := in.Workspace
@@ -46,6 +47,13 @@ func testInstallation(t *testing.T, w *harness) {
 		missing(w.Key(ctx, again.Workspace.ID, again.AdminKey.ID))(t, "its key")
 		equal(t, "its audit entries", w.audited(t, again.Workspace.ID, again.Workspace.ID), 0)
 		equal(t, "key check", must(w.KeyCheck(ctx))(t), in.KeyCheck)
+	})
+
+	t.Run("several workspaces", func(t *testing.T) {
+		w.workspace(t)
+		returns(w.HasSeveralWorkspaces(ctx))(t, "with a second workspace", true)
+		w.workspace(t)
+		returns(w.HasSeveralWorkspaces(ctx))(t, "with a third workspace", true)
 	})
 
 	t.Run("is done once by concurrent callers", func(t *testing.T) {

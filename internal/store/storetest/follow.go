@@ -165,9 +165,12 @@ func testNotifications(t *testing.T, w *harness) {
 		Changed:  func(runID string) { tell("changed " + runID) },
 		Ended:    func(e run.Completion) { tell("ended " + e.RunID) },
 		Recorded: func(workspaceID string) { tell("recorded " + workspaceID) },
+
+		WorkspaceCreated: func() { tell("workspace created") },
 	})
 	own.rows = *driverOf(own.Store)
 	ws := own.workspace(t)
+	equal(t, "a workspace", took(), []string{"workspace created"})
 	r := own.start(t, own.workflow(t, ws.ID), "node_1")
 	equal(t, "start", took(), []string{"recorded " + ws.ID})
 	step := newStep("one", 1, run.StepRunning)
