@@ -37,9 +37,10 @@ type Spec struct {
 	// Check returns problems in the literal parts of `with` that a schema cannot
 	// express.
 	Check func(with map[string]any) []Problem
-	// SlowCheck reports whether Check is slow and can fail under load. It is then
-	// called when a workflow is saved, but not for its runs.
-	SlowCheck bool
+	// SlowCheck is like Check, for what takes long: it is called when a workflow is
+	// saved, but not for its runs. An error means that it could not be determined
+	// whether there are problems.
+	SlowCheck func(ctx context.Context, workspaceID string, with map[string]any) ([]Problem, error)
 	// Limits are the limits that the schemas do not express, a sentence each.
 	Limits []string
 	// Codes are the error codes specific to the action, in addition to those of
@@ -206,6 +207,11 @@ const (
 type Entry struct {
 	Spec   Spec
 	Action Action
+	// Acquire, if set, waits until the action may run for a workspace. It is for
+	// actions that share a resource of which there is little. It must return as
+	// soon as the context ends. The timeout of the step starts when it returns, and
+	// release is called when the action has returned.
+	Acquire func(ctx context.Context, workspaceID string) (release func(), err error)
 }
 
 // Func adapts a function to an Action.

@@ -42,20 +42,6 @@ func NewCatalog(entries ...Entry) (*Catalog, error) {
 	return c, nil
 }
 
-// WithoutSlowChecks returns a copy of the catalog without slow checks, for
-// workflows that passed them when they were saved.
-func (c *Catalog) WithoutSlowChecks() *Catalog {
-	fast := &Catalog{entries: make(map[string]*checked, len(c.entries)), names: c.names}
-	for name, entry := range c.entries {
-		copied := *entry
-		if copied.Spec.SlowCheck {
-			copied.Spec.Check = nil
-		}
-		fast.entries[name] = &copied
-	}
-	return fast
-}
-
 func compileSchema(name, text string) (*jsonschema.Schema, error) {
 	document, err := jsonschema.UnmarshalJSON(strings.NewReader(text))
 	if err != nil {

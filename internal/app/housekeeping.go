@@ -69,12 +69,13 @@ func (s *Server) countWorkspaces(ctx context.Context) {
 	}
 }
 
-// shareCapacity keeps one workspace from using all slots for runs. On several
-// nodes, the store does that.
+// shareCapacity keeps one workspace from using all slots for runs or scripts. On
+// several nodes, the store limits the runs of a workspace.
 func (s *Server) shareCapacity() {
 	if s.shared.Swap(true) {
 		return
 	}
+	s.scripts.Share()
 	if alone, ok := s.dispatch.(*local.Dispatcher); ok {
 		alone.Share()
 	}

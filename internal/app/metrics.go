@@ -99,6 +99,7 @@ func (s *Server) collectOutgoing(_ context.Context, m *telemetry.Scrape) {
 	m.Set(telemetry.SandboxAlive, float64(scripts.Processes))
 	m.Set(telemetry.SandboxStarts, float64(scripts.Started))
 	m.Set(telemetry.SandboxBusy, float64(scripts.Scripts))
+	m.Set(telemetry.SandboxWaiting, float64(scripts.Waiting))
 }
 
 func (s *Server) collectStore(ctx context.Context, m *telemetry.Scrape) {

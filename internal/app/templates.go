@@ -69,5 +69,5 @@ func (a *Admin) workflows() (*workflow.Service, error) {
 		return nil, err
 	}
 	secrets := secret.NewService(a.core.store, a.core.vault)
-	return workflow.NewService(a.core.store, actions.WithoutSlowChecks(), nameSource{secrets}, trigger.NewArming(a.core.vault)), nil
+	return workflow.NewService(a.core.store, actions, nameSource{secrets}, trigger.NewArming(a.core.vault)), nil
 }

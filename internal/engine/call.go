@@ -17,25 +17,57 @@ import (
 // stopGrace is how long an action may take to stop after its timeout or cancellation.
 const stopGrace = time.Second
 
-// executeAsync executes a step with effects in the background. It abandons an action
-// that does not stop after its timeout; the action shares no state with the driver.
+// executeAsync executes a step with effects in the background.
 func (d *driver) executeAsync(ctx context.Context, p stepRef) {
 	if len(d.inFlight) == 0 {
 		d.busySince = clock.Now()
 	}
 	d.inFlight[p.step()] = p
-	limit := p.compiled().Limit
 	call, lines := d.prepare(p)
-	ctx, cancel := context.WithTimeout(ctx, limit)
-	done := make(chan result, 1)
-	begun := clock.Monotonic()
-	go func() { done <- call(ctx) }()
 	go func() {
-		defer cancel()
-		r := d.supervise(ctx, p, limit, done)
-		r.log, r.took = lines, time.Since(begun)
+		r := d.executeWithin(ctx, p, p.compiled().Limit, call)
+		r.log = lines
 		d.results <- r
 	}()
+}
+
+// executeWithin waits until the action of a step may run and calls it. The limit
+// applies to the call only. It abandons an action that does not stop after its
+// timeout; the action shares no state with the driver.
+func (d *driver) executeWithin(ctx context.Context, p stepRef, limit time.Duration, call func(context.Context) result) result {
+	release, err := d.acquire(ctx, p)
+	if err != nil {
+		return result{at: p, err: err}
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	done := make(chan result, 1)
+	begun := clock.Monotonic()
+	go func() {
+		r := call(ctx)
+		release() // even if the action was abandoned, not before it returns
+		done <- r
+	}()
+	r := d.supervise(ctx, p, limit, done)
+	r.took = time.Since(begun)
+	return r
+}
+
+// acquire waits until the action of a step may run. Only a step test has a deadline
+// here; a run that waits is bounded by its own timeout.
+func (d *driver) acquire(ctx context.Context, p stepRef) (release func(), err error) {
+	entry := p.compiled().Action
+	if entry.Acquire == nil {
+		return func() {}, nil
+	}
+	release, err = entry.Acquire(ctx, d.snap.WorkspaceID)
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = &action.Failure{
+			Code: action.TimedOut, Retryable: true,
+			Message: fmt.Sprintf("%s could not start in time because the server is busy; try again later", entry.Spec.Name),
+		}
+	}
+	return release, err
 }
 
 // removeInFlight removes a step that is no longer executing.

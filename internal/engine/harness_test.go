@@ -55,12 +55,13 @@ type effects struct {
 	begun chan string // names of gates that were reached
 	ended chan string // names of gates whose step was aborted
 	fails atomic.Pointer[func(runID, path string) bool]
+	slot  chan struct{} // of queued actions
 }
 
 func newEffects() *effects {
 	return &effects{
 		calls: map[string]int{}, texts: map[string]string{}, gates: map[string]chan struct{}{},
-		begun: make(chan string, 1000), ended: make(chan string, 1000),
+		begun: make(chan string, 1000), ended: make(chan string, 1000), slot: make(chan struct{}, 1),
 	}
 }
 
@@ -84,6 +85,21 @@ func (e *effects) entry() action.Entry {
 			return e.run(ctx, req.Input)
 		}),
 	}
+}
+
+// queued returns test.queued: like test.effect, but only one step executes at a time.
+func (e *effects) queued() action.Entry {
+	entry := e.entry()
+	entry.Spec.Name = "test.queued"
+	entry.Acquire = func(ctx context.Context, _ string) (func(), error) {
+		select {
+		case e.slot <- struct{}{}:
+			return func() { <-e.slot }, nil
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+	return entry
 }
 
 // take stores the input of the action and writes its log lines.
@@ -280,7 +296,7 @@ func (w *world) setUp() {
 		return "https://flows.example"
 	})
 	catalog, err := action.NewCatalog(
-		approval.Entry(w.notifier), dataset.Entry(), logwrite.Entry(), stop.Entry(), subrun.Entry(w), wait.Entry(), w.effects.entry(),
+		approval.Entry(w.notifier), dataset.Entry(), logwrite.Entry(), stop.Entry(), subrun.Entry(w), wait.Entry(), w.effects.entry(), w.effects.queued(),
 	)
 	if err != nil {
 		w.t.Fatal(err)

@@ -37,7 +37,7 @@ func (e *Engine) TestStep(ctx context.Context, x run.StepExecution) (run.StepTes
 	if err := d.render(ctx, p); err != nil {
 		d.settleFailed(p, d.failureOf(p.step(), err))
 	} else {
-		d.apply(d.executeSync(ctx, p, min(compiled.Limit, maxTestDuration)))
+		d.apply(d.executeSync(ctx, p))
 	}
 	step := p.step()
 	return run.StepTestResult{
@@ -47,13 +47,11 @@ func (e *Engine) TestStep(ctx context.Context, x run.StepExecution) (run.StepTes
 }
 
 // executeSync executes a step and waits for its result.
-func (d *driver) executeSync(ctx context.Context, p stepRef, limit time.Duration) result {
-	ctx, cancel := context.WithTimeout(ctx, limit)
+func (d *driver) executeSync(ctx context.Context, p stepRef) result {
+	ctx, cancel := context.WithTimeout(ctx, maxTestDuration)
 	defer cancel()
 	call, lines := d.prepare(p)
-	done := make(chan result, 1)
-	go func() { done <- call(ctx) }()
-	r := d.supervise(ctx, p, limit, done)
+	r := d.executeWithin(ctx, p, min(p.compiled().Limit, maxTestDuration), call)
 	r.log = lines
 	return r
 }

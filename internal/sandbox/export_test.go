@@ -1,7 +1,19 @@
 package sandbox
 
+import "context"
+
 // MappingFactor is more than 1 under the race detector, which needs time and memory.
 const MappingFactor = mappingFactor
+
+// AcquireAndRun runs a script in a slot of its own.
+func (p *Pool) AcquireAndRun(ctx context.Context, script Script) (Outcome, error) {
+	release, err := p.Acquire(ctx, "ws")
+	if err != nil {
+		return Outcome{}, err
+	}
+	defer release()
+	return p.Run(ctx, script)
+}
 
 // Pids returns the ids of the warm processes.
 func (p *Pool) Pids() []int {

@@ -56,7 +56,7 @@ func mustRun(t testing.TB, pool *sandbox.Pool, code, input string) string {
 	if input != "" {
 		script.Input = json.RawMessage(input)
 	}
-	outcome, err := pool.Run(t.Context(), script)
+	outcome, err := pool.AcquireAndRun(t.Context(), script)
 	if err != nil {
 		t.Fatalf("%s\n%v", code, err)
 	}
@@ -66,7 +66,7 @@ func mustRun(t testing.TB, pool *sandbox.Pool, code, input string) string {
 // mustFail runs a script that must fail and returns the failure.
 func mustFail(t testing.TB, pool *sandbox.Pool, code string, limit time.Duration) (*sandbox.Failure, sandbox.Outcome) {
 	t.Helper()
-	outcome, err := pool.Run(t.Context(), sandbox.Script{Code: code, Limit: limit})
+	outcome, err := pool.AcquireAndRun(t.Context(), sandbox.Script{Code: code, Limit: limit})
 	failure, ok := errors.AsType[*sandbox.Failure](err)
 	if !ok {
 		t.Fatalf("%s\ngave %s, %v", code, outcome.Output, err)

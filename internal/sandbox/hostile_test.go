@@ -159,7 +159,7 @@ func TestScriptsAreIsolatedFromEachOther(t *testing.T) {
 		"console.log = null; console.error.x = 1; Object.getPrototypeOf(async function () {}).x = 1",
 		"Object.getPrototypeOf(function* () {}).prototype.next = null; [][Symbol.iterator]().__proto__.next = null",
 	} {
-		if _, err := pool.Run(t.Context(), sandbox.Script{Code: code}); err != nil {
+		if _, err := pool.AcquireAndRun(t.Context(), sandbox.Script{Code: code}); err != nil {
 			t.Logf("%s\n%v", code, err) // some scripts fail
 		}
 		if after := mustRun(t, pool, state, ""); after != before {
@@ -185,7 +185,7 @@ func TestCompilingHostileCodeIsBounded(t *testing.T) {
 		"return 1" + strings.Repeat("+1", 100_000),
 		strings.Repeat("{", 200_000) + strings.Repeat("}", 200_000)[:50_000],
 	} {
-		if _, err := pool.Check(t.Context(), code); err != nil {
+		if _, err := pool.Check(t.Context(), "ws", code); err != nil {
 			t.Errorf("%.10s: %v", code, err)
 		}
 		if got := mustRun(t, pool, "return 2", ""); got != "2" {

@@ -15,7 +15,8 @@ import (
 type Config struct {
 	// Command starts a child process: a program that calls [Serve].
 	Command []string
-	// Size is the maximum number of scripts that run at the same time.
+	// Size is the maximum number of scripts that run at the same time. One
+	// workspace can use all of them until Share is called.
 	Size int
 	// Scripts is how many scripts a child runs before it is replaced, and Idle how
 	// long it may be idle before it is stopped. The defaults are 1,000 and a minute.
@@ -29,15 +30,19 @@ const (
 	defaultIdle    = time.Minute
 	// checkTimeout bounds compiling.
 	checkTimeout = 2 * time.Second
+	// checkSlots is how many checks run at the same time, checksPerWorkspace how
+	// many of them are of one workspace, and maxWaitingChecks how many more of its
+	// checks may wait.
+	checkSlots, checksPerWorkspace, maxWaitingChecks = 2, 1, 16
 )
 
 // Pool keeps warm child processes and gives each script exclusive use of one. It
 // starts a child if no warm one is available.
 type Pool struct {
 	config Config
-	// slots bounds running scripts. Checks have their own slot: they are short and
-	// must not wait for long scripts.
-	slots, checks chan struct{}
+	// scripts has the slots of running scripts. Checks have their own: they are
+	// short and must not wait for long scripts.
+	scripts, checks *fairQueue
 
 	closing context.Context
 	close   context.CancelFunc
@@ -59,14 +64,31 @@ func New(config Config) *Pool {
 	if config.Log == nil {
 		config.Log = slog.New(slog.DiscardHandler)
 	}
-	p := &Pool{config: config, slots: make(chan struct{}, max(config.Size, 1)), checks: make(chan struct{}, 1)}
+	config.Size = max(config.Size, 1)
+	p := &Pool{
+		config: config, scripts: newFairQueue(config.Size, config.Size, 0),
+		checks: newFairQueue(checkSlots, checksPerWorkspace, maxWaitingChecks),
+	}
 	p.closing, p.close = context.WithCancel(context.Background())
 	return p
 }
 
-// Run runs a script and waits until it ends. The error is a *[Failure] if the
-// script or its process failed, or the context's error if the context ended
-// first. The lines of the outcome are valid even after an error.
+// Share limits each workspace to three quarters of the slots for scripts, so that
+// the long scripts of one leave room for those of others. With a single slot,
+// workspaces only take turns.
+func (p *Pool) Share() { p.scripts.setShare(max(1, p.config.Size*3/4)) }
+
+// Acquire waits until a script of the workspace may run and returns a function
+// that must be called when the script has ended. The error is [ErrClosed], or
+// that of the context if it ended first.
+func (p *Pool) Acquire(ctx context.Context, workspaceID string) (release func(), err error) {
+	return p.scripts.acquire(ctx, p.closing, workspaceID)
+}
+
+// Run runs a script and waits until it ends. The caller must have acquired a
+// slot. The error is a *[Failure] if the script or its process failed, or the
+// context's error if the context ended first. The lines of the outcome are valid
+// even after an error.
 func (p *Pool) Run(ctx context.Context, script Script) (Outcome, error) {
 	switch {
 	case len(script.Code) > MaxCode:
@@ -78,36 +100,34 @@ func (p *Pool) Run(ctx context.Context, script Script) (Outcome, error) {
 	if err != nil {
 		return Outcome{}, fmt.Errorf("encode the script: %w", err)
 	}
-	return p.runInSlot(ctx, p.slots, frame, script.Limit)
+	return p.send(ctx, frame, script.Limit)
 }
 
-// Check compiles code without running it. It returns a Failure if the code does
-// not compile.
-func (p *Pool) Check(ctx context.Context, code string) (*Failure, error) {
+// Check compiles code of a workspace without running it. It returns a Failure if
+// the code does not compile. The error is [ErrQueueFull] if too many checks of
+// the workspace wait already.
+func (p *Pool) Check(ctx context.Context, workspaceID, code string) (*Failure, error) {
 	if len(code) > MaxCode {
 		return &Failure{Kind: InputTooLarge, Message: fmt.Sprintf("has %d bytes; the limit is %d", len(code), MaxCode)}, nil
 	}
+	release, err := p.checks.acquire(ctx, p.closing, workspaceID)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
 	frame, err := encodeFrame(frameCheck, request{Code: code})
 	if err != nil {
 		return nil, fmt.Errorf("encode the code: %w", err)
 	}
-	_, err = p.runInSlot(ctx, p.checks, frame, checkTimeout)
+	_, err = p.send(ctx, frame, checkTimeout)
 	if failure, ok := errors.AsType[*Failure](err); ok {
 		return failure, nil
 	}
 	return nil, err
 }
 
-// runInSlot acquires a slot and a child, and sends it the request.
-func (p *Pool) runInSlot(ctx context.Context, slots chan struct{}, frame []byte, limit time.Duration) (Outcome, error) {
-	select {
-	case slots <- struct{}{}:
-		defer func() { <-slots }()
-	case <-ctx.Done():
-		return Outcome{}, ctx.Err()
-	case <-p.closing.Done():
-		return Outcome{}, ErrClosed
-	}
+// send acquires a child and sends it the request.
+func (p *Pool) send(ctx context.Context, frame []byte, limit time.Duration) (Outcome, error) {
 	c, err := p.acquire()
 	if err != nil {
 		return Outcome{}, err
@@ -217,15 +237,17 @@ func (p *Pool) retire(c *child) {
 
 // Stats describes the processes and scripts of a pool.
 type Stats struct {
-	// Processes is the number of running processes, Scripts of running scripts.
-	Processes, Scripts int
+	// Processes is the number of running processes, Scripts of running scripts, and
+	// Waiting of scripts that wait for a slot.
+	Processes, Scripts, Waiting int
 	// Started is the number of processes started so far.
 	Started int64
 }
 
 // Stats returns the current statistics.
 func (p *Pool) Stats() Stats {
-	return Stats{Processes: int(p.processes.Load()), Scripts: len(p.slots), Started: p.started.Load()}
+	running, waiting := p.scripts.stats()
+	return Stats{Processes: int(p.processes.Load()), Scripts: running, Waiting: waiting, Started: p.started.Load()}
 }
 
 // Close kills every child, even during a script, and waits until all have exited.

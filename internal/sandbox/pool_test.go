@@ -78,7 +78,7 @@ func TestStats(t *testing.T) {
 	ended := make(chan struct{})
 	for range 2 {
 		go func() {
-			_, _ = pool.Run(ctx, sandbox.Script{Code: endlessLoop})
+			_, _ = pool.AcquireAndRun(ctx, sandbox.Script{Code: endlessLoop})
 			ended <- struct{}{}
 		}()
 	}
@@ -134,7 +134,7 @@ func TestProcessKilledWhileIdle(t *testing.T) {
 	mustRun(t, pool, addOne, "1")
 	killProcess(t, pool.Pids()[0])
 	for range 3 {
-		outcome, err := pool.Run(t.Context(), sandbox.Script{Code: addOne, Input: json.RawMessage("1")})
+		outcome, err := pool.AcquireAndRun(t.Context(), sandbox.Script{Code: addOne, Input: json.RawMessage("1")})
 		failure, ok := errors.AsType[*sandbox.Failure](err)
 		if ok && failure.Kind == sandbox.Lost {
 			continue // the pool has not noticed yet
@@ -151,7 +151,7 @@ func TestConcurrentScripts(t *testing.T) {
 	var wg sync.WaitGroup
 	for i := range 64 {
 		wg.Go(func() {
-			outcome, err := pool.Run(t.Context(), sandbox.Script{
+			outcome, err := pool.AcquireAndRun(t.Context(), sandbox.Script{
 				Code: "console.log(input); return {got: input, mine: typeof kept, kept: (kept = input)}", Input: json.RawMessage(fmt.Sprint(i)),
 			})
 			want := fmt.Sprintf(`{"got":%d,"mine":"undefined","kept":%[1]d}`, i)
@@ -197,7 +197,7 @@ func TestCancel(t *testing.T) {
 		}
 		cancel()
 	}()
-	if _, err := pool.Run(ctx, sandbox.Script{Code: endlessLoop}); !errors.Is(err, context.Canceled) {
+	if _, err := pool.AcquireAndRun(ctx, sandbox.Script{Code: endlessLoop}); !errors.Is(err, context.Canceled) {
 		t.Errorf("the cancelled script ended with %v", err)
 	}
 	if n := len(pool.Pids()); n != 0 {
@@ -215,18 +215,18 @@ func TestContextEndsWhileQueued(t *testing.T) {
 	busy := make(chan struct{})
 	go func() {
 		defer close(busy)
-		_, _ = pool.Run(ctx, sandbox.Script{Code: endlessLoop})
+		_, _ = pool.AcquireAndRun(ctx, sandbox.Script{Code: endlessLoop})
 	}()
 	for pool.Stats().Scripts == 0 {
 		time.Sleep(time.Millisecond)
 	}
 	short, stop := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer stop()
-	if _, err := pool.Run(short, sandbox.Script{Code: addOne, Limit: time.Second}); !errors.Is(err, context.DeadlineExceeded) {
+	if _, err := pool.AcquireAndRun(short, sandbox.Script{Code: addOne, Limit: time.Second}); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("gave %v", err)
 	}
 	// Checks do not wait for scripts.
-	if failure, err := pool.Check(t.Context(), addOne); failure != nil || err != nil {
+	if failure, err := pool.Check(t.Context(), "ws", addOne); failure != nil || err != nil {
 		t.Errorf("gave %v, %v", failure, err)
 	}
 	cancel()
@@ -239,7 +239,7 @@ func TestClose(t *testing.T) {
 	mustRun(t, pool, addOne, "1")
 	ended := make(chan error, 1)
 	go func() {
-		_, err := pool.Run(t.Context(), sandbox.Script{Code: endlessLoop})
+		_, err := pool.AcquireAndRun(t.Context(), sandbox.Script{Code: endlessLoop})
 		ended <- err
 	}()
 	for pool.Stats().Scripts == 0 {
@@ -249,7 +249,7 @@ func TestClose(t *testing.T) {
 	if err := <-ended; !errors.Is(err, sandbox.ErrClosed) {
 		t.Errorf("the script that ran ended with %v", err)
 	}
-	if _, err := pool.Run(t.Context(), sandbox.Script{Code: addOne}); !errors.Is(err, sandbox.ErrClosed) {
+	if _, err := pool.AcquireAndRun(t.Context(), sandbox.Script{Code: addOne}); !errors.Is(err, sandbox.ErrClosed) {
 		t.Errorf("a closed pool gives %v", err)
 	}
 }
@@ -258,7 +258,7 @@ func TestInputAndOutputLimits(t *testing.T) {
 	t.Parallel()
 	pool := newPool(t, sandbox.Config{})
 	input := json.RawMessage(`"` + strings.Repeat("x", sandbox.MaxInput) + `"`)
-	_, err := pool.Run(t.Context(), sandbox.Script{Code: "return input.length", Input: input})
+	_, err := pool.AcquireAndRun(t.Context(), sandbox.Script{Code: "return input.length", Input: input})
 	if failure, ok := errors.AsType[*sandbox.Failure](err); !ok || failure.Kind != sandbox.InputTooLarge {
 		t.Errorf("gave %v", err)
 	}
@@ -305,7 +305,7 @@ func BenchmarkWarm(b *testing.B) {
 	pool := newPool(b, sandbox.Config{Scripts: 1 << 30})
 	mustRun(b, pool, addOne, "1")
 	for b.Loop() {
-		if _, err := pool.Run(b.Context(), sandbox.Script{Code: addOne, Input: json.RawMessage("1"), Limit: time.Minute}); err != nil {
+		if _, err := pool.AcquireAndRun(b.Context(), sandbox.Script{Code: addOne, Input: json.RawMessage("1"), Limit: time.Minute}); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -117,7 +117,7 @@ func TestStack(t *testing.T) {
 func TestConsole(t *testing.T) {
 	t.Parallel()
 	pool := newPool(t, sandbox.Config{})
-	outcome, err := pool.Run(t.Context(), sandbox.Script{Code: `
+	outcome, err := pool.AcquireAndRun(t.Context(), sandbox.Script{Code: `
 		console.log('a', 1, {b: [2]}, null, undefined, true)
 		console.info(new Error('told'))
 		console.warn()
@@ -170,7 +170,7 @@ func TestCheck(t *testing.T) {
 		{"const a = 1\na b", &sandbox.Failure{Kind: sandbox.Syntax, Message: "SyntaxError: Unexpected identifier", Line: 2, Column: 3}},
 		{"return 1\n//# sourceMappingURL=/etc/passwd", nil},
 	} {
-		got, err := pool.Check(t.Context(), tc.code)
+		got, err := pool.Check(t.Context(), "ws", tc.code)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -78,6 +78,7 @@ const (
 	SandboxAlive      Name = "stepmill_sandbox_processes"
 	SandboxStarts     Name = "stepmill_sandbox_processes_started_total"
 	SandboxBusy       Name = "stepmill_sandbox_scripts_running"
+	SandboxWaiting    Name = "stepmill_sandbox_scripts_waiting"
 )
 
 // Metrics returns all metrics in the order of the documentation.
@@ -138,4 +139,5 @@ var metrics = []Metric{
 	{SandboxAlive, Gauge, nil, "Running sandbox processes."},
 	{SandboxStarts, Counter, nil, "Sandbox processes started."},
 	{SandboxBusy, Gauge, nil, "Running scripts."},
+	{SandboxWaiting, Gauge, nil, "Scripts that wait for a process."},
 }

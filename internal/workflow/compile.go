@@ -1,6 +1,7 @@
 package workflow
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -110,7 +111,8 @@ func (p *Program) Find(id string) *CompiledStep {
 
 // Compile checks and compiles a definition. It reports all problems at once and
 // returns a program only if there are none. It does not look up secrets and
-// variables, since they may be created or deleted at any time.
+// variables, since they may be created or deleted at any time, and it does not
+// run slow checks, which a saved workflow has passed.
 func Compile(d Definition, catalog *action.Catalog) (*Program, []Problem) {
 	c, program := compile(d, catalog)
 	if problems := c.sortedProblems(); len(problems) > 0 {
@@ -119,11 +121,14 @@ func Compile(d Definition, catalog *action.Catalog) (*Program, []Problem) {
 	return program, nil
 }
 
-// Check reports why a definition cannot be saved: the problems that Compile
-// reports, and secrets and variables that do not exist. It calls known only if
-// the definition refers to any.
-func Check(d Definition, catalog *action.Catalog, known func() (Names, error)) ([]Problem, error) {
+// Check reports why a definition cannot be saved in a workspace: the problems
+// that Compile and slow checks report, and secrets and variables that do not
+// exist. It calls known only if the definition refers to any.
+func Check(ctx context.Context, d Definition, catalog *action.Catalog, workspaceID string, known func() (Names, error)) ([]Problem, error) {
 	c, _ := compile(d, catalog)
+	if err := c.runSlowChecks(ctx, workspaceID); err != nil {
+		return nil, err
+	}
 	if len(c.secrets)+len(c.vars) > 0 {
 		names, err := known()
 		if err != nil {
@@ -133,6 +138,30 @@ func Check(d Definition, catalog *action.Catalog, known func() (Names, error)) (
 		c.checkNames("variable", c.vars, names.Variables)
 	}
 	return c.sortedProblems(), nil
+}
+
+// slowCheck is a step whose input needs a slow check.
+type slowCheck struct {
+	at    string // the pointer of the input
+	spec  action.Spec
+	input map[string]any
+}
+
+// runSlowChecks reports the problems that slow checks find.
+func (c *compiler) runSlowChecks(ctx context.Context, workspaceID string) error {
+	for _, check := range c.slowChecks {
+		problems, err := check.spec.SlowCheck(ctx, workspaceID, check.input)
+		if err != nil {
+			return err
+		}
+		deferred := templated(check.input)
+		for _, problem := range problems {
+			if !deferred(problem.Pointer) {
+				c.report(check.at+problem.Pointer, problem.Hint, "%s", problem.Message)
+			}
+		}
+	}
+	return nil
 }
 
 func compile(d Definition, catalog *action.Catalog) (*compiler, *Program) {
@@ -179,6 +208,7 @@ type compiler struct {
 	allVars    bool
 	links      bool
 	problems   []Problem
+	slowChecks []slowCheck
 	answerable map[string]bool // by step id: waits for an answer
 }
 

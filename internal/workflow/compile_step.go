@@ -122,8 +122,12 @@ func (c *compiler) compileAction(at string, compiled *CompiledStep, sc scope) {
 		_, given := input[field]
 		return given
 	})
-	for _, problem := range c.catalog.Check(compiled.Uses, input, templated(input)) {
+	problems := c.catalog.Check(compiled.Uses, input, templated(input))
+	for _, problem := range problems {
 		c.report(at+"/with"+problem.Pointer, problem.Hint, "%s", problem.Message)
+	}
+	if entry.Spec.SlowCheck != nil && len(problems) == 0 {
+		c.slowChecks = append(c.slowChecks, slowCheck{at + "/with", entry.Spec, input})
 	}
 }
 

@@ -41,7 +41,7 @@ type programEntry struct {
 // NewPrograms returns a cache that compiles versions with a catalog. It skips the
 // slow checks, since versions were checked when they were saved.
 func NewPrograms(store Definitions, catalog *action.Catalog) *Programs {
-	return &Programs{store: store, catalog: catalog.WithoutSlowChecks(), order: lru.New(), entries: map[programKey]*lru.Element{}}
+	return &Programs{store: store, catalog: catalog, order: lru.New(), entries: map[programKey]*lru.Element{}}
 }
 
 // Catalog returns the catalog that versions are compiled with.

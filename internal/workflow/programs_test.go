@@ -25,9 +25,17 @@ func (s stored) Draft(context.Context, string) (*workflow.Unsaved, error) {
 // such a check would reject it now.
 func TestSavedVersionsSkipSlowChecks(t *testing.T) {
 	t.Parallel()
-	refuse := func(map[string]any) []action.Problem { return []action.Problem{{Message: "too slow"}} }
-	for _, slow := range []bool{false, true} {
-		catalog, err := action.NewCatalog(action.Entry{Spec: action.Spec{Name: "test.check", Input: `{}`, Check: refuse, SlowCheck: slow}})
+	refused := []action.Problem{{Message: "refused"}}
+	refuse := func(map[string]any) []action.Problem { return refused }
+	refuseSlowly := func(_ context.Context, workspaceID string, _ map[string]any) ([]action.Problem, error) {
+		if workspaceID != "ws_1" {
+			t.Errorf("checked for workspace %q", workspaceID)
+		}
+		return refused, nil
+	}
+	for slow, spec := range map[bool]action.Spec{false: {Check: refuse}, true: {SlowCheck: refuseSlowly}} {
+		spec.Name, spec.Input = "test.check", `{}`
+		catalog, err := action.NewCatalog(action.Entry{Spec: spec})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -35,8 +43,8 @@ func TestSavedVersionsSkipSlowChecks(t *testing.T) {
 		if err := json.Unmarshal([]byte(`{"steps": [{"id": "a", "uses": "test.check"}]}`), &definition); err != nil {
 			t.Fatal(err)
 		}
-		if _, problems := workflow.Compile(definition, catalog); len(problems) != 1 {
-			t.Errorf("slow %v: when it is saved: %v", slow, problems)
+		if problems, err := workflow.Check(t.Context(), definition, catalog, "ws_1", nil); err != nil || len(problems) != 1 {
+			t.Errorf("slow %v: when it is saved: %v, %v", slow, problems, err)
 		}
 		program, err := workflow.NewPrograms(stored(definition), catalog).Get(t.Context(), "wf", 1)
 		if failed := err != nil; failed == slow || (program == nil) == slow {

@@ -148,7 +148,7 @@ func NewService(store Store, catalog *action.Catalog, names NameSource, arming A
 }
 
 func (s *Service) check(ctx context.Context, actor auth.Actor, d Definition) ([]Problem, error) {
-	return Check(d, s.catalog, func() (Names, error) { return s.names.Names(ctx, actor.Workspace.ID) })
+	return Check(ctx, d, s.catalog, actor.Workspace.ID, func() (Names, error) { return s.names.Names(ctx, actor.Workspace.ID) })
 }
 
 const (

@@ -60,6 +60,7 @@ func TestRunAndStepMetrics(t *testing.T) {
 		"stepmill_sandbox_processes":                                         1,
 		"stepmill_sandbox_processes_started_total":                           1,
 		"stepmill_sandbox_scripts_running":                                   0,
+		"stepmill_sandbox_scripts_waiting":                                   0,
 		"stepmill_runs_queued":                                               0,
 		"stepmill_runs_oldest_ready_seconds":                                 0,
 		`stepmill_step_duration_seconds_bucket{action="data.set",le="+Inf"}`: 15,

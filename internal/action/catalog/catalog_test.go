@@ -117,6 +117,11 @@ func runExample(t *testing.T, c *action.Catalog, entry action.Entry, example act
 	if problems := c.Check(entry.Spec.Name, with, func(string) bool { return false }); len(problems) > 0 {
 		t.Fatalf("the input is not valid: %+v", problems)
 	}
+	if entry.Spec.SlowCheck != nil {
+		if problems, err := entry.Spec.SlowCheck(t.Context(), "ws_1", with); err != nil || len(problems) > 0 {
+			t.Fatalf("the input is not valid: %+v, %v", problems, err)
+		}
+	}
 	req := action.Request{Input: with, Now: time.Now(), Log: func(action.Level, string) {}}
 	if example.Answer != "" {
 		answer, err := expr.FromJSON([]byte(example.Answer))

@@ -3,14 +3,20 @@ package codejs
 import (
 	"context"
 	"crypto/sha256"
+	"errors"
 	"sync"
+	"time"
 
 	"github.com/stepmill/stepmill/internal/action"
+	"github.com/stepmill/stepmill/internal/fault"
 	"github.com/stepmill/stepmill/internal/sandbox"
 )
 
 // maxCached is the maximum number of cached results.
 const maxCached = 4096
+
+// retryAfter is when a client should save again if too many checks are waiting.
+const retryAfter = 2 * time.Second
 
 // checker compiles scripts before they run. Code is compiled only in the
 // sandbox, because hostile code can be as expensive to compile as to run. The
@@ -25,39 +31,43 @@ func newChecker(runner Runner) *checker {
 	return &checker{runner: runner, cache: map[[sha256.Size]byte]*sandbox.Failure{}}
 }
 
-func (c *checker) check(with map[string]any) []action.Problem {
+func (c *checker) check(ctx context.Context, workspaceID string, with map[string]any) ([]action.Problem, error) {
 	code, ok := with["code"].(string)
 	if !ok {
-		return nil // an expression
+		return nil, nil // an expression
 	}
-	failure := c.compile(code)
-	if failure == nil {
-		return nil
+	failure, err := c.compile(ctx, workspaceID, code)
+	if failure == nil || err != nil {
+		return nil, err
 	}
 	problem := action.Problem{Pointer: "/code", Message: formatFailure(failure)}
 	switch failure.Kind {
 	case sandbox.Timeout, sandbox.Memory:
 		problem.Message = "is too complex to compile"
 	}
-	return []action.Problem{problem}
+	return []action.Problem{problem}, nil
 }
 
-// compile returns nil if the code compiles, or if that cannot be determined; the
-// run then reports the failure.
-func (c *checker) compile(code string) *sandbox.Failure {
+// compile returns nil if the code compiles, or if the sandbox cannot tell; the run
+// then reports the failure.
+func (c *checker) compile(ctx context.Context, workspaceID, code string) (*sandbox.Failure, error) {
 	sum := sha256.Sum256([]byte(code))
 	c.mu.Lock()
 	failure, cached := c.cache[sum]
 	c.mu.Unlock()
 	if cached {
-		return failure
+		return failure, nil
 	}
-	failure, err := c.runner.Check(context.Background(), code)
+	failure, err := c.runner.Check(ctx, workspaceID, code)
 	switch {
+	case errors.Is(err, sandbox.ErrQueueFull):
+		return nil, fault.New(fault.RateLimited, "too many scripts of this workspace are waiting to be compiled; save fewer workflows at the same time").After(retryAfter)
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
 	case err != nil || failure != nil && (failure.Kind == sandbox.Lost || failure.Kind == sandbox.Crashed):
-		return nil
+		return nil, nil
 	case failure != nil && failure.Kind == sandbox.Timeout:
-		return failure // not cached: the machine may have been busy
+		return failure, nil // not cached: the machine may have been busy
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -65,5 +75,5 @@ func (c *checker) compile(code string) *sandbox.Failure {
 		clear(c.cache)
 	}
 	c.cache[sum] = failure
-	return failure
+	return failure, nil
 }

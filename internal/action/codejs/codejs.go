@@ -37,25 +37,27 @@ const (
 
 // Runner runs and compiles scripts.
 type Runner interface {
+	// Acquire waits until a script of the workspace may run.
+	Acquire(ctx context.Context, workspaceID string) (release func(), err error)
 	Run(ctx context.Context, script sandbox.Script) (sandbox.Outcome, error)
-	Check(ctx context.Context, code string) (*sandbox.Failure, error)
+	Check(ctx context.Context, workspaceID, code string) (*sandbox.Failure, error)
 }
 
-// Entry declares the action.
+// Entry declares the action. Without a runner it can neither run scripts nor
+// check them.
 func Entry(runner Runner) action.Entry {
-	return action.Entry{
+	entry := action.Entry{
 		Spec: action.Spec{
 			Name:  "code.js",
 			Title: "Run JavaScript",
 			Summary: "Runs the body of a JavaScript function and returns its result. The script runs in a separate process " +
 				"with limited time and memory, without access to files, network or timers. Its console output is written to the log of the step.",
-			Input:     inputSchema,
-			Output:    outputSchema,
-			Check:     newChecker(runner).check,
-			SlowCheck: true,
+			Input:  inputSchema,
+			Output: outputSchema,
 			Limits: []string{
 				"The code has at most 256 KiB, the input 4 MiB, and the result 1 MiB with at most 64 levels of nesting.",
 				"A script can run for the timeout of its step, at most a minute, and use 64 MiB of memory unless the operator has set another limit.",
+				"The server runs a limited number of scripts at a time; workspaces take turns. Time that a step waits for its turn does not count towards its timeout, but it counts towards the timeout of the run.",
 			},
 			Codes: []action.Code{
 				{Name: ScriptError, Meaning: "The script does not compile, threw an exception, or returned a value that JSON cannot represent."},
@@ -70,6 +72,11 @@ func Entry(runner Runner) action.Entry {
 			return run(ctx, runner, req)
 		}),
 	}
+	if runner != nil {
+		entry.Acquire = runner.Acquire
+		entry.Spec.SlowCheck = newChecker(runner).check
+	}
+	return entry
 }
 
 func run(ctx context.Context, runner Runner, req action.Request) (action.Result, error) {
@@ -89,8 +96,7 @@ func run(ctx context.Context, runner Runner, req action.Request) (action.Result,
 	return result(outcome.Output)
 }
 
-// timeLimit returns how long the script may run. A script that had to wait for a
-// process reaches the timeout of its step first, which can be retried.
+// timeLimit returns how long the script may run.
 func timeLimit(ctx context.Context) time.Duration {
 	end, ok := ctx.Deadline()
 	if !ok {

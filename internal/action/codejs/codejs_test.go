@@ -13,6 +13,7 @@ import (
 
 	"github.com/stepmill/stepmill/internal/action"
 	"github.com/stepmill/stepmill/internal/action/codejs"
+	"github.com/stepmill/stepmill/internal/fault"
 	"github.com/stepmill/stepmill/internal/sandbox"
 )
 
@@ -53,7 +54,9 @@ func (f *fakeRunner) Run(_ context.Context, script sandbox.Script) (sandbox.Outc
 	return f.outcome, f.err
 }
 
-func (f *fakeRunner) Check(context.Context, string) (*sandbox.Failure, error) {
+func (f *fakeRunner) Acquire(context.Context, string) (func(), error) { return func() {}, nil }
+
+func (f *fakeRunner) Check(context.Context, string, string) (*sandbox.Failure, error) {
 	f.checks++
 	return f.failure, f.err
 }
@@ -159,16 +162,30 @@ func TestTimeLimit(t *testing.T) {
 	}
 }
 
+// checkCode returns a function that checks the code of a step.
+func checkCode(t *testing.T, runner codejs.Runner) func(code string) []action.Problem {
+	t.Helper()
+	check := codejs.Entry(runner).Spec.SlowCheck
+	return func(code string) []action.Problem {
+		t.Helper()
+		problems, err := check(t.Context(), "ws_1", map[string]any{"code": code})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return problems
+	}
+}
+
 func TestCheck(t *testing.T) {
 	t.Parallel()
-	check := codejs.Entry(realRunner(t)).Spec.Check
+	check := checkCode(t, realRunner(t))
 	for _, tc := range []struct{ code, want string }{
 		{"return input.a ?? await null", ""},
 		{"for (;;) {}", ""},
 		{"const a = 1\nconst b = = 2", "SyntaxError: Unexpected token = (line 2, column 11)"},
 		{strings.Repeat("(", 100_000), "is too complex to compile"},
 	} {
-		problems := check(map[string]any{"code": tc.code})
+		problems := check(tc.code)
 		switch {
 		case tc.want == "" && len(problems) > 0:
 			t.Errorf("%.20s: %+v", tc.code, problems)
@@ -182,16 +199,16 @@ func TestCheck(t *testing.T) {
 func TestCompileResultsAreCached(t *testing.T) {
 	t.Parallel()
 	runner := &fakeRunner{}
-	check := codejs.Entry(runner).Spec.Check
+	check := checkCode(t, runner)
 	for range 3 {
-		check(map[string]any{"code": "return 1"})
+		check("return 1")
 	}
 	if runner.checks != 1 {
 		t.Errorf("compiled %d times", runner.checks)
 	}
 	runner.checks, runner.err = 0, sandbox.ErrClosed
 	for range 3 {
-		if problems := check(map[string]any{"code": "return 2"}); problems != nil {
+		if problems := check("return 2"); problems != nil {
 			t.Errorf("%+v", problems)
 		}
 	}
@@ -200,16 +217,37 @@ func TestCompileResultsAreCached(t *testing.T) {
 	}
 }
 
+// A workspace that has too many checks waiting is told so, and a check ends with
+// its request. Neither saves code that was not checked.
+func TestCheckFails(t *testing.T) {
+	t.Parallel()
+	check := func(ctx context.Context, runner codejs.Runner) error {
+		problems, err := codejs.Entry(runner).Spec.SlowCheck(ctx, "ws_1", map[string]any{"code": "return 1"})
+		if problems != nil {
+			t.Errorf("%+v", problems)
+		}
+		return err
+	}
+	if err := check(t.Context(), &fakeRunner{err: sandbox.ErrQueueFull}); !fault.Is(err, fault.RateLimited) {
+		t.Errorf("gave %v", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := check(ctx, &fakeRunner{err: ctx.Err()}); !errors.Is(err, context.Canceled) {
+		t.Errorf("gave %v", err)
+	}
+}
+
 // A compile timeout says more about the machine than about the code.
 func TestCompileTimeoutIsNotCached(t *testing.T) {
 	t.Parallel()
 	runner := &fakeRunner{failure: &sandbox.Failure{Kind: sandbox.Timeout}}
-	check := codejs.Entry(runner).Spec.Check
-	if problems := check(map[string]any{"code": "return 1"}); len(problems) != 1 {
+	check := checkCode(t, runner)
+	if problems := check("return 1"); len(problems) != 1 {
 		t.Errorf("%+v", problems)
 	}
 	runner.failure = nil
-	if problems := check(map[string]any{"code": "return 1"}); problems != nil {
+	if problems := check("return 1"); problems != nil {
 		t.Errorf("the timeout was cached: %+v", problems)
 	}
 }
