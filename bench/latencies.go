@@ -206,6 +206,13 @@ func (h *holder) ServeHTTP(_ http.ResponseWriter, request *http.Request) {
 	h.record(h.left, run)
 }
 
+// calls returns the number of runs that have called.
+func (h *holder) calls() int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return len(h.came)
+}
+
 func (h *holder) record(in map[string][]time.Time, run string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -22,6 +22,7 @@ func main() {
 	flag.IntVar(&selected.schedules, "schedules", 0, "measure only the CPU time of this many idle schedules")
 	flag.IntVar(&selected.turns, "turns", 0, "compare only the embedded database with one and two nodes on PostgreSQL, in this many rounds")
 	flag.BoolVar(&selected.promises, "promises", false, "measure only the cluster latencies that the documentation guarantees")
+	flag.BoolVar(&selected.neighbors, "neighbors", false, "measure only how a workspace that tries to occupy all capacity affects another")
 	flag.Parse()
 	if err := bench(context.Background(), *length, selected); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
@@ -32,7 +33,7 @@ func main() {
 // selection selects a single measurement instead of the whole table.
 type selection struct {
 	waiting, move, schedules, turns int
-	promises                        bool
+	promises, neighbors             bool
 }
 
 // tenants is the number of workspaces that share the load. One more has webhooks.
@@ -63,12 +64,17 @@ func bench(ctx context.Context, length time.Duration, selected selection) (err e
 		return compareNodes(ctx, dir, selected.turns, length)
 	case selected.promises:
 		return clusterLatencies(ctx, dir)
+	case selected.neighbors:
+		return neighbors(ctx, dir, length)
 	}
 	r := &report{embedded: map[string]float64{}}
 	if err := r.references(ctx, dir, length); err != nil {
 		return err
 	}
 	if err := r.product(ctx, dir, length); err != nil {
+		return err
+	}
+	if err := neighbors(ctx, dir, length); err != nil {
 		return err
 	}
 	return r.shared(ctx, dir, length)
