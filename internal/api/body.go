@@ -2,7 +2,6 @@ package api
 
 import (
 	"errors"
-	"io"
 	"mime"
 	"net/http"
 	"strings"
@@ -13,32 +12,29 @@ import (
 )
 
 // read reads the request body within the limit of the endpoint.
-func (r *request) read(w http.ResponseWriter, e *endpoint) error {
+func (r *request) read(e *endpoint, reserved *reservation) error {
 	if r.http.Body == nil || r.http.Body == http.NoBody {
 		return nil
 	}
 	media, badMedia := checkMedia(r.http, e)
 	r.yaml = isYAML(media)
-	if badMedia != nil && r.http.ContentLength > 0 {
-		return badMedia
+	if badMedia != nil {
+		return r.rejectAny(badMedia, reserved)
 	}
 	limit := e.bodyBytes(r.actor)
-	tooLarge := fault.New(fault.PayloadTooLarge, "the body is larger than the %d bytes that %s", limit, e.limitText())
-	if r.http.ContentLength > limit {
-		return tooLarge
-	}
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.http.Body, limit))
-	var over *http.MaxBytesError
-	switch {
-	case errors.As(err, &over):
-		return tooLarge
-	case err != nil:
-		return fault.New(fault.InvalidRequest, "the body could not be read completely").Because(err)
-	case len(body) > 0 && badMedia != nil: // there was no Content-Length
+	body, err := readBody(r.http, limit, reserved, fault.New(fault.PayloadTooLarge, "the body is larger than the %d bytes that %s", limit, e.limitText()))
+	r.body = body
+	return err
+}
+
+// rejectAny returns badMedia if there is a body. If its length is unknown, the
+// first byte shows it.
+func (r *request) rejectAny(badMedia error, reserved *reservation) error {
+	if r.http.ContentLength > 0 {
 		return badMedia
 	}
-	r.body = body
-	return nil
+	_, err := readBody(r.http, 0, reserved, badMedia)
+	return err
 }
 
 // checkMedia returns the media type of the body, or an error if the endpoint does not accept it.

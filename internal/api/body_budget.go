@@ -1,31 +1,99 @@
 package api
 
 import (
-	"net/http"
-	"sync/atomic"
+	"sync"
 	"time"
 
 	"github.com/stepmill/stepmill/internal/fault"
 )
 
-// bodyBudget limits the memory that request bodies use in total, so that many
-// large requests at once are rejected instead of exhausting the process.
+const (
+	// freeBodyBytes is how much of each body is not counted, so that a small
+	// request gets through whatever others send. The limit of connections bounds
+	// the sum.
+	freeBodyBytes = 16 << 10
+	// minShareBytes lets everyone send at least one body of the largest plan, even
+	// if the budget is small.
+	minShareBytes = 4 << 20
+)
+
+// bodyBudget limits the memory that request bodies use, in total and for each
+// owner, so that nobody can keep others from sending theirs.
 type bodyBudget struct {
-	limit int64
-	used  atomic.Int64
+	limit int64 // zero: no limit
+
+	mu    sync.Mutex
+	used  int64
+	owned map[string]int64
 }
 
-// acquire reserves memory for the body of a request until release is called. A
-// request without Content-Length reserves the full limit.
-func (b *bodyBudget) acquire(r *http.Request, limit int64) (release func(), err error) {
-	size := r.ContentLength
-	if size < 0 {
-		size = limit
+func newBodyBudget(limit int64) *bodyBudget {
+	return &bodyBudget{limit: limit, owned: map[string]int64{}}
+}
+
+// bodyOwner is someone a body is counted against: a workspace, a hook or the
+// network of a client. All of an owner's bodies together may use one part in parts
+// of the budget.
+type bodyOwner struct {
+	key   string
+	parts int64
+}
+
+func workspaceBodies(id string) bodyOwner { return bodyOwner{"workspace " + id, 4} }
+
+func hookBodies(workflowID, id string) bodyOwner {
+	return bodyOwner{"hook " + workflowID + "/" + id, 8}
+}
+
+func networkBodies(network string) bodyOwner { return bodyOwner{"network " + network, 8} }
+
+// reservation is the memory that one body uses.
+type reservation struct {
+	budget *bodyBudget
+	owners []bodyOwner
+	held   int64
+}
+
+// reserve returns an empty reservation. The caller must release it.
+func (b *bodyBudget) reserve(owners ...bodyOwner) *reservation {
+	return &reservation{budget: b, owners: owners}
+}
+
+// grow reserves memory for a buffer of this size in place of the current one.
+func (r *reservation) grow(size int64) error {
+	b, more := r.budget, max(0, size-freeBodyBytes)-r.held
+	if b.limit == 0 || more <= 0 {
+		return nil
 	}
-	size = min(size, limit)
-	if b.used.Add(size) > b.limit && b.limit > 0 {
-		b.used.Add(-size)
-		return nil, fault.New(fault.Unavailable, "the service is handling too many large requests at once: try again").After(time.Second)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.used+more > b.limit {
+		return fault.New(fault.Unavailable, "the service is handling too many large requests at once: try again").After(time.Second)
 	}
-	return func() { b.used.Add(-size) }, nil
+	for _, owner := range r.owners {
+		if b.owned[owner.key]+more > max(b.limit/owner.parts, minShareBytes) {
+			return fault.New(fault.Unavailable, "the service is handling too many of your large requests at once: send fewer at a time").After(time.Second)
+		}
+	}
+	b.add(r.owners, more)
+	r.held += more
+	return nil
+}
+
+// release returns the memory. Releasing again does nothing.
+func (r *reservation) release() {
+	b := r.budget
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.add(r.owners, -r.held)
+	r.held = 0
+}
+
+func (b *bodyBudget) add(owners []bodyOwner, n int64) {
+	b.used += n
+	for _, owner := range owners {
+		if b.owned[owner.key] += n; b.owned[owner.key] == 0 {
+			delete(b.owned, owner.key)
+		}
+	}
 }

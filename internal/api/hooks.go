@@ -11,6 +11,7 @@ import (
 	"github.com/stepmill/stepmill/internal/clock"
 	"github.com/stepmill/stepmill/internal/fault"
 	"github.com/stepmill/stepmill/internal/paging"
+	"github.com/stepmill/stepmill/internal/ratelimit"
 	"github.com/stepmill/stepmill/internal/run"
 	"github.com/stepmill/stepmill/internal/trigger"
 )
@@ -52,38 +53,70 @@ func (s *Server) acceptCall(w http.ResponseWriter, r *http.Request, c *caller, h
 		}
 		return trigger.Accepted{}, fault.New(fault.MethodNotAllowed, "method %s is not allowed here; the webhook accepts %s", clean(r.Method), strings.Join(hook.Methods(), ", "))
 	}
-	limits := hook.Workspace.Plan.Limits()
-	release, err := s.bodies.acquire(r, limits.RequestBodyBytes)
+	verifier, err := s.Hooks.Verifier(r.Context(), hook)
 	if err != nil {
 		return trigger.Accepted{}, err
 	}
-	defer release()
+	if err := s.checkHeader(w, r, hook, verifier); err != nil {
+		return trigger.Accepted{}, err
+	}
+	reserved := s.bodies.reserve(workspaceBodies(hook.WorkspaceID), hookBodies(hook.WorkflowID, hook.ID))
+	defer reserved.release()
 	call := trigger.Call{RequestID: c.requestID, Method: r.Method, Header: r.Header, Query: r.URL.RawQuery}
-	if call.Body, err = readPublicBody(w, r, limits); err != nil {
+	if call.Body, err = readPublicBody(r, hook.Workspace.Plan.Limits(), reserved); err != nil {
 		return trigger.Accepted{}, err
 	}
-	if err := s.Hooks.Verify(r.Context(), hook, call); err != nil {
-		return trigger.Accepted{}, err
-	}
-	if err := s.limitCall(w, r, hook); err != nil {
-		return trigger.Accepted{}, err
+	if verifier.NeedsBody() {
+		if err := verifier.Verify(call); err != nil {
+			return trigger.Accepted{}, err
+		}
+		if err := s.limitCall(w, r, hook); err != nil {
+			return trigger.Accepted{}, err
+		}
 	}
 	return s.Hooks.Accept(r.Context(), hook, call)
 }
 
+// checkHeader rejects a call before its body is read, if the headers are enough to
+// tell. A call that its body has yet to verify is not counted against the limit of
+// the hook, because anyone could use the limit up, but it is rejected if the limit
+// has been reached.
+func (s *Server) checkHeader(w http.ResponseWriter, r *http.Request, hook trigger.Hook, verifier trigger.Verifier) error {
+	if err := verifier.VerifyHeader(r.Header); err != nil {
+		return err
+	}
+	if !verifier.NeedsBody() {
+		return s.limitCall(w, r, hook)
+	}
+	if state := s.Limits.Peek(limitKey(hook), hook.PerMinute(), clock.Now()); state.Remaining == 0 {
+		return s.limitReached(w, hook, state)
+	}
+	return nil
+}
+
+// limitKey is the key of the rate limit of a hook.
+func limitKey(hook trigger.Hook) string { return hook.WorkflowID + "/" + hook.ID }
+
 // limitCall counts a verified call against the rate limit of its hook.
 func (s *Server) limitCall(w http.ResponseWriter, r *http.Request, hook trigger.Hook) error {
-	state, ok, err := s.Limits.Take(r.Context(), hook.WorkflowID+"/"+hook.ID, hook.PerMinute(), clock.Now())
+	state, ok, err := s.Limits.Take(r.Context(), limitKey(hook), hook.PerMinute(), clock.Now())
 	if err != nil {
 		return err
+	}
+	if !ok {
+		return s.limitReached(w, hook, state)
 	}
 	if hook.Active {
 		setLimitHeaders(w.Header(), state)
 	}
-	if !ok {
-		return rateLimited("the webhook has reached its limit of %d calls per minute", state)
-	}
 	return nil
+}
+
+func (s *Server) limitReached(w http.ResponseWriter, hook trigger.Hook, state ratelimit.State) error {
+	if hook.Active {
+		setLimitHeaders(w.Header(), state)
+	}
+	return rateLimited("the webhook has reached its limit of %d calls per minute", state)
 }
 
 // respondToCall responds with the result of the workflow, or with the id of its

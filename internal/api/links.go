@@ -1,8 +1,6 @@
 package api
 
 import (
-	"errors"
-	"io"
 	"net/http"
 
 	"github.com/stepmill/stepmill/internal/auth"
@@ -17,14 +15,14 @@ type answeredBody struct {
 
 // serveCallback lets a program resume a waiting step with data.
 func (s *Server) serveCallback(w http.ResponseWriter, r *http.Request, c *caller, token string) {
-	if err := s.handleCallback(w, r, c, token); err != nil {
+	if err := s.handleCallback(r, c, token); err != nil {
 		s.fail(w, c, s.reject(w, r, err))
 		return
 	}
 	writeJSON(w, http.StatusOK, answeredBody{true})
 }
 
-func (s *Server) handleCallback(w http.ResponseWriter, r *http.Request, c *caller, token string) error {
+func (s *Server) handleCallback(r *http.Request, c *caller, token string) error {
 	link, err := s.Links.Show(r.Context(), run.CallbackLink, token)
 	if err != nil {
 		return err
@@ -37,13 +35,9 @@ func (s *Server) handleCallback(w http.ResponseWriter, r *http.Request, c *calle
 	default:
 		return parameter("approved", "must be true or false, and given only once")
 	}
-	limits := link.Workspace.Plan.Limits()
-	release, err := s.bodies.acquire(r, limits.RequestBodyBytes)
-	if err != nil {
-		return err
-	}
-	defer release()
-	body, err := readPublicBody(w, r, limits)
+	reserved := s.bodies.reserve(workspaceBodies(link.Workspace.ID), networkBodies(c.network))
+	defer reserved.release()
+	body, err := readPublicBody(r, link.Workspace.Plan.Limits(), reserved)
 	if err != nil {
 		return err
 	}
@@ -80,17 +74,7 @@ func notWaitingReason(v run.Verdict) string {
 }
 
 // readPublicBody reads the body of an unauthenticated request within the limit of the plan.
-func readPublicBody(w http.ResponseWriter, r *http.Request, limits auth.Limits) ([]byte, error) {
-	tooLarge := fault.New(fault.PayloadTooLarge, "the body is larger than the %d bytes that the plan allows", limits.RequestBodyBytes)
-	if r.ContentLength > limits.RequestBodyBytes {
-		return nil, tooLarge
-	}
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, limits.RequestBodyBytes))
-	if _, over := errors.AsType[*http.MaxBytesError](err); over {
-		return nil, tooLarge
-	}
-	if err != nil {
-		return nil, fault.New(fault.InvalidRequest, "the body could not be read completely").Because(err)
-	}
-	return body, nil
+func readPublicBody(r *http.Request, limits auth.Limits, reserved *reservation) ([]byte, error) {
+	limit := limits.RequestBodyBytes
+	return readBody(r, limit, reserved, fault.New(fault.PayloadTooLarge, "the body is larger than the %d bytes that the plan allows", limit))
 }

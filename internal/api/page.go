@@ -6,6 +6,7 @@ import (
 	_ "embed"
 	"encoding/base64"
 	"html/template"
+	"io"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -56,7 +57,7 @@ const maxForm = 64 << 10
 // page decides nothing.
 func (s *Server) servePage(w http.ResponseWriter, r *http.Request, c *caller, token string) {
 	if r.Method == http.MethodPost {
-		if err := s.submitForm(w, r, c, token); err != nil {
+		if err := s.submitForm(r, c, token); err != nil {
 			s.failPage(w, c, s.reject(w, r, err))
 			return
 		}
@@ -74,8 +75,17 @@ func (s *Server) servePage(w http.ResponseWriter, r *http.Request, c *caller, to
 	s.renderPage(w, http.StatusOK, viewOf(link))
 }
 
-func (s *Server) submitForm(w http.ResponseWriter, r *http.Request, c *caller, token string) error {
-	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
+func (s *Server) submitForm(r *http.Request, c *caller, token string) error {
+	if _, err := s.Links.Show(r.Context(), run.PageLink, token); err != nil {
+		return err
+	}
+	reserved := s.bodies.reserve(networkBodies(c.network))
+	defer reserved.release()
+	body, err := readBody(r, maxForm, reserved, fault.New(fault.InvalidRequest, "the form is larger than %d bytes: write a shorter comment", maxForm))
+	if err != nil {
+		return err
+	}
+	r.Body = io.NopCloser(bytes.NewReader(body))
 	if err := r.ParseForm(); err != nil {
 		return fault.New(fault.InvalidRequest, "the form could not be read").Because(err)
 	}

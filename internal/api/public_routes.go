@@ -64,7 +64,8 @@ func (s *Server) publicRouteFor(path string) (*publicRoute, string) {
 // servePublic serves a request to a public route.
 func (s *Server) servePublic(w http.ResponseWriter, r *http.Request, c *caller, route *publicRoute, token string) {
 	w.Header().Set("X-Robots-Tag", "noindex")
-	setLimitHeaders(w.Header(), s.preauth.Peek(network(s.clientAddress(r)), s.PreauthPerMinute, clock.Now()))
+	c.network = network(s.clientAddress(r))
+	setLimitHeaders(w.Header(), s.preauth.Peek(c.network, s.PreauthPerMinute, clock.Now()))
 	if route.methods != nil && !slices.Contains(route.methods, r.Method) && (r.Method != http.MethodHead || route.methods[0] != http.MethodGet) {
 		allowed := strings.Join(route.methods, ", ")
 		w.Header().Set("Allow", allowed)

@@ -30,7 +30,15 @@ type caller struct {
 	mount     mount
 	signedIn  *account.SignedIn // nil without a session
 	visit     account.ClientInfo
-	network   string // the key for counting failed attempts
+	network   string // the key for what is counted by client; see network
+}
+
+// bodyOwner returns whom the body of the request is counted against.
+func (c *caller) bodyOwner() bodyOwner {
+	if c.actor.Workspace.ID != "" {
+		return workspaceBodies(c.actor.Workspace.ID)
+	}
+	return networkBodies(c.network)
 }
 
 type callerKey struct{}
@@ -41,6 +49,7 @@ func actorOf(ctx context.Context) auth.Actor { return callerOf(ctx).actor }
 
 // serve handles every request.
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
+	r, _ = trackBody(w, r)
 	c := &caller{requestID: uid.New(uid.Request)}
 	out := &recorder{ResponseWriter: w}
 	start := clock.Monotonic()
@@ -117,12 +126,9 @@ func (s *Server) callEndpoint(w http.ResponseWriter, r *http.Request, e *endpoin
 	}
 	req := &request{http: r, actor: c.actor}
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
-		release, err := s.bodies.acquire(r, e.bodyBytes(c.actor))
-		if err != nil {
-			return nil, err
-		}
-		defer release()
-		if err := req.read(w, e); err != nil {
+		reserved := s.bodies.reserve(c.bodyOwner())
+		defer reserved.release()
+		if err := req.read(e, reserved); err != nil {
 			return nil, err
 		}
 	}

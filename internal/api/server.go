@@ -87,11 +87,14 @@ type Options struct {
 	Log   *slog.Logger
 }
 
-// Limits counts the requests of workspaces.
+// Limits counts the requests of workspaces and the calls of hooks.
 type Limits interface {
 	// Take counts a request against a limit per minute. It always returns the
 	// state of the limit, and false if the request exceeds it.
-	Take(ctx context.Context, workspaceID string, perMinute int, now time.Time) (ratelimit.State, bool, error)
+	Take(ctx context.Context, key string, perMinute int, now time.Time) (ratelimit.State, bool, error)
+	// Peek returns the state of a limit without counting a request. Nothing remains
+	// if the next request would exceed it.
+	Peek(key string, perMinute int, now time.Time) ratelimit.State
 }
 
 // Server handles requests.
@@ -104,7 +107,7 @@ type Server struct {
 	perUser        *ratelimit.Limiter
 	signInAttempts *ratelimit.Limiter
 	origins        *http.CrossOriginProtection
-	bodies         bodyBudget
+	bodies         *bodyBudget
 	streams        *openStreams
 	// unmatched counts requests that match no route, errors those that failed.
 	unmatched    *requestStats
@@ -122,7 +125,7 @@ func New(services Services, options Options) *Server {
 	s := &Server{
 		Services: services, Options: options,
 		preauth: ratelimit.New(), perUser: ratelimit.New(), signInAttempts: ratelimit.New(), origins: http.NewCrossOriginProtection(),
-		bodies: bodyBudget{limit: options.BodyBytes}, streams: newOpenStreams(), unmatched: newRequestStats(), errors: newErrors(), pages: newPages(),
+		bodies: newBodyBudget(options.BodyBytes), streams: newOpenStreams(), unmatched: newRequestStats(), errors: newErrors(), pages: newPages(),
 	}
 	if s.Origin != "" {
 		if err := s.origins.AddTrustedOrigin(s.Origin); err != nil {
@@ -158,8 +161,8 @@ func (s *Server) HTTP() *http.Server {
 		DisableGeneralOptionsHandler: true,
 
 		ReadHeaderTimeout: 5 * time.Second,
-		ReadTimeout:       30 * time.Second,
-		WriteTimeout:      60 * time.Second,
+		ReadTimeout:       30 * time.Second, // until a body is read; see bodyReader
+		WriteTimeout:      responseTime,
 		IdleTimeout:       120 * time.Second,
 		MaxHeaderBytes:    32 << 10,
 		ErrorLog:          slog.NewLogLogger(s.Log.Handler(), slog.LevelDebug),

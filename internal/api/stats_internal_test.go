@@ -154,6 +154,8 @@ func (l *fakeListener) Accept() (net.Conn, error) {
 	return nil, net.ErrClosed
 }
 
+func (l *fakeListener) Close() error { return nil }
+
 // remoteConn has a remote address.
 type remoteConn struct{ net.Conn }
 

@@ -92,6 +92,20 @@ func (l *Leased) Take(ctx context.Context, key string, limit int, now time.Time)
 	}
 }
 
+// Peek returns the state of a key, as far as this node knows it, without counting
+// a request. Nothing remains only if Take would report false.
+func (l *Leased) Peek(key string, limit int, now time.Time) State {
+	now = now.Add(l.clockOffset())
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	s := l.keyState(key, limit, now)
+	known := l.state(s, now)
+	if known.Remaining == 0 && !s.exhausted && limit > 0 {
+		known.Remaining = 1 // the store may have more tokens after a change of the limit
+	}
+	return known
+}
+
 // keyState returns the state of a key in the current window and applies a
 // changed limit.
 func (l *Leased) keyState(key string, limit int, now time.Time) *keyState {

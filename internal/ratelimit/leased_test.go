@@ -277,6 +277,30 @@ func TestLeasedSeparatesWindowsAndKeys(t *testing.T) {
 	}
 }
 
+func TestPeekReportsAnExhaustedLimit(t *testing.T) {
+	t.Parallel()
+	store := newMemoryStore()
+	node := newNodes(store, 1)[0]
+	for used := range 3 {
+		if got := node.Peek("ws", 3, noon).Remaining; got == 0 {
+			t.Errorf("nothing remains after %d of 3", used)
+		}
+		take(t, node, "ws", 3, noon)
+	}
+	calls := store.callCount()
+	if got := node.Peek("ws", 3, noon).Remaining; got != 0 {
+		t.Errorf("%d remain after 3 of 3", got)
+	}
+	// What the store has left after two changes of the limit is not known.
+	node.Peek("ws", 1, noon)
+	if got := node.Peek("ws", 10, noon).Remaining; got == 0 {
+		t.Error("nothing remains after 3 of 10")
+	}
+	if got := store.callCount(); got != calls {
+		t.Errorf("peeking called the store %d times", got-calls)
+	}
+}
+
 func TestLimitChangeAppliesAtOnce(t *testing.T) {
 	t.Parallel()
 	all := newNodes(newMemoryStore(), 2)

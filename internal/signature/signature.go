@@ -5,6 +5,7 @@ package signature
 import (
 	"crypto/sha256"
 	"crypto/sha512"
+	"errors"
 	"fmt"
 	"hash"
 	"net/http"
@@ -65,11 +66,17 @@ const DefaultTolerance = 5 * time.Minute
 // Rejection is the reason a request failed verification. It is shown to the
 // owner of the secret, never to the sender, and contains no part of the request
 // or the secret.
-type Rejection struct{ Reason string }
+type Rejection struct {
+	Reason string
+	// mismatch means that the signature is not that of the body.
+	mismatch bool
+}
 
 func (e *Rejection) Error() string { return "signature: " + e.Reason }
 
-func reject(format string, args ...any) error { return &Rejection{fmt.Sprintf(format, args...)} }
+func reject(format string, args ...any) error {
+	return &Rejection{Reason: fmt.Sprintf(format, args...)}
+}
 
 // Verify verifies a request. A non-nil error is a *Rejection.
 func (r Rule) Verify(now time.Time, header http.Header, body []byte) error {
@@ -94,6 +101,20 @@ func (r Rule) Verify(now time.Time, header http.Header, body []byte) error {
 	}
 	return reject("the scheme is unknown")
 }
+
+// VerifyHeader verifies what does not depend on the body: all of basic and bearer,
+// and for a signature that its headers are there and its timestamp is recent. A
+// non-nil error is a *Rejection.
+func (r Rule) VerifyHeader(now time.Time, header http.Header) error {
+	err := r.Verify(now, header, nil)
+	if rejection, ok := errors.AsType[*Rejection](err); ok && rejection.mismatch {
+		return nil
+	}
+	return err
+}
+
+// SignsBody reports whether Verify depends on the body.
+func (r Rule) SignsBody() bool { return r.Scheme != Basic && r.Scheme != Bearer }
 
 // Timed reports whether the scheme rejects old requests.
 func (r Rule) Timed() bool {

@@ -124,6 +124,29 @@ func TestAcceptsDocumentedRequests(t *testing.T) {
 	}
 }
 
+// Before the body is known, a request is rejected only if no body could make it
+// valid.
+func TestVerifyHeader(t *testing.T) {
+	t.Parallel()
+	for name, g := range documentedRequests() {
+		now := time.Unix(g.at, 0)
+		if err := g.rule.VerifyHeader(now, g.header); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if err := g.rule.VerifyHeader(now, http.Header{}); err == nil {
+			t.Errorf("%s: accepted without headers", name)
+		}
+		if g.rule.Timed() && g.rule.VerifyHeader(now.Add(time.Hour), g.header) == nil {
+			t.Errorf("%s: accepted an hour later", name)
+		}
+		other := g.rule
+		other.Secret = "whsec_" + base64.StdEncoding.EncodeToString([]byte("another secret"))
+		if err := other.VerifyHeader(now, g.header); (err == nil) != g.rule.SignsBody() {
+			t.Errorf("%s: with another secret: %v", name, err)
+		}
+	}
+}
+
 // assertRejected asserts that a request is rejected and the error reveals no secret.
 func assertRejected(t *testing.T, name string, g validRequest, at time.Time) {
 	t.Helper()

@@ -42,7 +42,7 @@ func computeMAC(algorithm func() hash.Hash, key []byte, parts ...[]byte) []byte 
 
 // errMismatch returns the rejection of a wrong signature.
 func errMismatch() error {
-	return reject("the signature does not match: check that the sender uses the same secret")
+	return &Rejection{Reason: "the signature does not match: check that the sender uses the same secret", mismatch: true}
 }
 
 // matchHex compares a signature in hex with the expected one.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"time"
 
@@ -106,18 +107,49 @@ func (h *Hooks) Find(ctx context.Context, token string) (Hook, error) {
 	return hook, nil
 }
 
-// Verify returns an error if a call cannot be verified. Only the owner of the hook
-// learns the reason.
-func (h *Hooks) Verify(ctx context.Context, hook Hook, call Call) error {
+// Verifier verifies a call of a hook in two steps: its headers, which arrive first,
+// then its body. Only the owner of the hook learns why a call is rejected.
+type Verifier struct {
+	hooks *Hooks
+	hook  Hook
+	rule  *signature.Rule // nil: calls are not verified
+}
+
+// Verifier returns the verifier of a hook.
+func (h *Hooks) Verifier(ctx context.Context, hook Hook) (Verifier, error) {
+	v := Verifier{hooks: h, hook: hook}
 	rule, err := h.rule(ctx, hook)
-	if err == nil && rule != nil {
-		err = rule.Verify(clock.Now(), call.Header, call.Body)
+	v.rule = rule
+	return v, v.explain(err)
+}
+
+// NeedsBody reports whether a call is verified only by its body.
+func (v Verifier) NeedsBody() bool { return v.rule != nil && v.rule.SignsBody() }
+
+// VerifyHeader returns an error if the headers show that a call is not genuine.
+func (v Verifier) VerifyHeader(header http.Header) error {
+	if v.rule == nil {
+		return nil
 	}
+	return v.explain(v.rule.VerifyHeader(clock.Now(), header))
+}
+
+// Verify returns an error if a call is not genuine.
+func (v Verifier) Verify(call Call) error {
+	if v.rule == nil {
+		return nil
+	}
+	return v.explain(v.rule.Verify(clock.Now(), call.Header, call.Body))
+}
+
+// explain records the reason of a rejection for the owner of the hook, and returns
+// the error for the caller.
+func (v Verifier) explain(err error) error {
 	rejection, ok := errors.AsType[*signature.Rejection](err)
 	if !ok {
 		return err
 	}
-	h.inbox.Note(hook.Trigger, &Note{At: clock.Now(), Code: CodeSignatureRejected, Message: rejection.Reason}, nil)
+	v.hooks.inbox.Note(v.hook.Trigger, &Note{At: clock.Now(), Code: CodeSignatureRejected, Message: rejection.Reason}, nil)
 	return fault.New(fault.Unauthorized, "the request could not be verified: its signature or credentials are missing or wrong")
 }
 
