@@ -94,8 +94,8 @@ func (s *Server) clientAddress(r *http.Request) netip.Addr {
 	return addr
 }
 
-// network returns the key under which failed attempts of an address are counted.
-// An IPv6 client owns a whole /64.
+// network returns the key under which connections, failed attempts and bodies of a
+// client are counted. An IPv6 client owns a whole /64.
 func network(addr netip.Addr) string {
 	if addr.Is6() {
 		if prefix, err := addr.WithZone("").Prefix(64); err == nil {

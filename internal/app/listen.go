@@ -107,8 +107,9 @@ func (s *Server) serveMetrics() (stop func()) {
 	}
 	s.log.Info("metrics are served", "address", s.metrics.Addr().String())
 	server := s.telemetry.HTTP(telemetry.Options{Ready: s.ready, Profiles: s.config.MetricsPprof})
+	limited := api.LimitConns(s.metrics, metricsConns, nil)
+	server.ConnState = limited.TrackState
 	go func() {
-		limited := api.LimitConns(s.metrics, metricsConns, nil)
 		if err := server.Serve(limited); err != nil && !errors.Is(err, http.ErrServerClosed) {
 			s.log.Error("the metrics server failed", "error", err)
 		}

@@ -80,6 +80,7 @@ func (s *Server) serve(ctx, work context.Context) (err error) {
 		return nil
 	}
 	server := s.api.HTTP()
+	server.ConnState = s.listener.TrackState
 	serving := make(chan error, 1)
 	go func() {
 		serving <- server.Serve(s.listener)
