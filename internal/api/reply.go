@@ -114,6 +114,7 @@ func setRetryAfter(h http.Header, f *fault.Error) {
 // recorder records the status and size of a response, for the log.
 type recorder struct {
 	http.ResponseWriter
+	body   *bodyReader // of the request; nil if there is none
 	status int
 	bytes  int
 }
@@ -121,6 +122,7 @@ type recorder struct {
 func (r *recorder) WriteHeader(status int) {
 	if r.status == 0 {
 		r.status = status
+		r.body.limitDrain()
 	}
 	r.ResponseWriter.WriteHeader(status)
 }

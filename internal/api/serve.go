@@ -49,9 +49,13 @@ func actorOf(ctx context.Context) auth.Actor { return callerOf(ctx).actor }
 
 // serve handles every request.
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
-	r, _ = trackBody(w, r)
+	r, body := trackBody(w, r)
+	s.respond(&recorder{ResponseWriter: w, body: body}, r)
+	s.drain(body, r)
+}
+
+func (s *Server) respond(out *recorder, r *http.Request) {
 	c := &caller{requestID: uid.New(uid.Request)}
-	out := &recorder{ResponseWriter: w}
 	start := clock.Monotonic()
 	defer func() {
 		if p := recover(); p != nil {

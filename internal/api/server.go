@@ -108,6 +108,7 @@ type Server struct {
 	signInAttempts *ratelimit.Limiter
 	origins        *http.CrossOriginProtection
 	bodies         *bodyBudget
+	drains         *drains
 	streams        *openStreams
 	// unmatched counts requests that match no route, errors those that failed.
 	unmatched    *requestStats
@@ -125,7 +126,7 @@ func New(services Services, options Options) *Server {
 	s := &Server{
 		Services: services, Options: options,
 		preauth: ratelimit.New(), perUser: ratelimit.New(), signInAttempts: ratelimit.New(), origins: http.NewCrossOriginProtection(),
-		bodies: newBodyBudget(options.BodyBytes), streams: newOpenStreams(), unmatched: newRequestStats(), errors: newErrors(), pages: newPages(),
+		bodies: newBodyBudget(options.BodyBytes), drains: newDrains(), streams: newOpenStreams(), unmatched: newRequestStats(), errors: newErrors(), pages: newPages(),
 	}
 	if s.Origin != "" {
 		if err := s.origins.AddTrustedOrigin(s.Origin); err != nil {
