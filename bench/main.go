@@ -23,6 +23,7 @@ func main() {
 	flag.IntVar(&selected.turns, "turns", 0, "compare only the embedded database with one and two nodes on PostgreSQL, in this many rounds")
 	flag.BoolVar(&selected.promises, "promises", false, "measure only the cluster latencies that the documentation guarantees")
 	flag.BoolVar(&selected.neighbors, "neighbors", false, "measure only how a workspace that tries to occupy all capacity affects another")
+	flag.BoolVar(&selected.unfinished, "unfinished", false, "measure only the latency of a tenant beside unfinished bodies of another")
 	flag.Parse()
 	if err := bench(context.Background(), *length, selected); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
@@ -33,7 +34,7 @@ func main() {
 // selection selects a single measurement instead of the whole table.
 type selection struct {
 	waiting, move, schedules, turns int
-	promises, neighbors             bool
+	promises, neighbors, unfinished bool
 }
 
 // tenants is the number of workspaces that share the load. One more has webhooks.
@@ -66,6 +67,8 @@ func bench(ctx context.Context, length time.Duration, selected selection) (err e
 		return clusterLatencies(ctx, dir)
 	case selected.neighbors:
 		return neighbors(ctx, dir, length)
+	case selected.unfinished:
+		return unfinishedBodies(ctx, dir, length)
 	}
 	r := &report{embedded: map[string]float64{}}
 	if err := r.references(ctx, dir, length); err != nil {
@@ -159,6 +162,9 @@ func (r *report) product(ctx context.Context, dir string, length time.Duration) 
 	}
 	if err := setup.revocations(ctx, binary, data); err != nil {
 		return fmt.Errorf("revoked keys: %w", err)
+	}
+	if err := setup.unfinished(workspaces[0], workspaces[1], length); err != nil {
+		return fmt.Errorf("unfinished bodies: %w", err)
 	}
 	fmt.Printf("%.0f MiB resident at the end\n", server.memory())
 	if server, err = restartAfterKill(ctx, server, binary, args); err != nil {
