@@ -3,6 +3,7 @@ package api_test
 import (
 	"bufio"
 	"io"
+	"net"
 	"net/http"
 	"strings"
 	"sync"
@@ -17,22 +18,27 @@ const chunked = "Content-Type: application/json\r\nTransfer-Encoding: chunked\r\
 // begin sends the head of a request with a body and returns the status of the
 // first response, which is 100 if the server wants the body. It then sends one
 // byte of it.
-func (s *server) begin(t *testing.T, target string, headers ...string) int {
-	t.Helper()
-	conn := s.dial(t, time.Minute)
+func begin(conn net.Conn, target string, headers ...string) (int, error) {
 	if _, err := io.WriteString(conn, target+" HTTP/1.1\r\nHost: x\r\n"+chunked+strings.Join(append(headers, ""), "\r\n")+"\r\n"); err != nil {
-		t.Fatal(err)
+		return 0, err
 	}
 	response, err := http.ReadResponse(bufio.NewReader(conn), nil)
 	if err != nil {
-		t.Fatal(err)
+		return 0, err
 	}
 	if response.StatusCode == http.StatusContinue {
-		if _, err := io.WriteString(conn, "1\r\n{\r\n"); err != nil {
-			t.Fatal(err)
-		}
+		_, err = io.WriteString(conn, "1\r\n{\r\n")
 	}
-	return response.StatusCode
+	return response.StatusCode, err
+}
+
+func (s *server) begin(t *testing.T, target string, headers ...string) int {
+	t.Helper()
+	status, err := begin(s.dial(t, time.Minute), target, headers...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return status
 }
 
 // beginMany starts n equal requests at the same time and finishes none.
@@ -40,7 +46,12 @@ func (s *server) beginMany(t *testing.T, n int, target string, headers ...string
 	t.Helper()
 	var wg sync.WaitGroup
 	for range n {
-		wg.Go(func() { s.begin(t, target, headers...) })
+		conn := s.dial(t, time.Minute)
+		wg.Go(func() {
+			if _, err := begin(conn, target, headers...); err != nil {
+				t.Error(err)
+			}
+		})
 	}
 	wg.Wait()
 }
@@ -84,9 +95,9 @@ func TestUnfinishedHookCalls(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
 	attacked := s.newTestWorkspaceWith(t, `{"name": "n", "plan": "enterprise", "requests_per_minute": 10000}`)
-	open, signed := attacked.activeHook("open", `"rate": 1000`), ""
+	open := attacked.activeHook("open", `"rate": 1000`)
 	attacked.call("PUT", "/v1/secrets/hook", `{"value": "a secret"}`).wantStatus(201)
-	signed = attacked.activeHook("signed", `"verify": {"scheme": "github", "secret": "${{ secrets.hook }}"}`)
+	signed := attacked.activeHook("signed", `"verify": {"scheme": "github", "secret": "${{ secrets.hook }}"}`)
 	other := s.newTestWorkspaceWith(t, `{"name": "n", "plan": "pro"}`)
 	hook := other.activeHook("wf", "")
 	s.beginMany(t, 128, "POST "+open)
