@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 )
@@ -87,7 +88,7 @@ func (c *client) sendUnfinished(n int, head request) (stop func()) {
 					return
 				}
 				closed := context.AfterFunc(ctx, func() { _ = conn.conn.Close() })
-				_, _ = conn.conn.Write(append(head[:len(head):len(head)], "1\r\n{\r\n"...))
+				_, _ = conn.conn.Write(append(slices.Clip(head), "1\r\n{\r\n"...))
 				first()
 				_, _ = conn.reader.ReadByte() // the response, when the server has waited long enough
 				closed()

@@ -52,7 +52,7 @@ func TestResponseBeforeTheEndOfTheBody(t *testing.T) {
 				if err != nil || response.StatusCode != tc.status || response.Header.Get("X-Request-Id") == "" || !strings.HasSuffix(string(text), "}\n") {
 					t.Errorf("got %s %s, %v", response.Status, text, err)
 				}
-				if _, err := reader.ReadByte(); err != io.EOF { //nolint:errorlint // a reset would be another error
+				if _, err := reader.ReadByte(); err != io.EOF {
 					t.Errorf("the connection ended with %v", err)
 				}
 			})

@@ -65,7 +65,7 @@ func wantProgress(t *testing.T, other *testWorkspace, hook string) {
 		other.call("POST", "/v1/workflows", body).wantStatus(201)
 		hookCaller(other).call("POST", hook, body).wantStatus(202)
 		// Without Content-Length, a server cannot know how large the body is.
-		request, err := http.NewRequestWithContext(t.Context(), "POST", other.server.url+"/v1/workflows", io.NopCloser(strings.NewReader(body)))
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, other.server.url+"/v1/workflows", io.NopCloser(strings.NewReader(body)))
 		if err != nil {
 			t.Fatal(err)
 		}
