@@ -221,6 +221,24 @@ func (s *Service) Sessions(ctx context.Context, in SignedIn, page paging.Request
 	return s.store.Sessions(ctx, in.User.ID, page)
 }
 
+// SessionAddresses returns the client addresses of the latest sessions of the
+// user with an e-mail address. There are none if there is no such user.
+func (s *Service) SessionAddresses(ctx context.Context, email string) ([]string, error) {
+	u, err := s.store.UserByEmail(ctx, email)
+	if err != nil {
+		return nil, err
+	}
+	if u == nil {
+		u = &User{}
+	}
+	sessions, err := s.store.Sessions(ctx, u.ID, paging.Request{Limit: paging.MaxLimit})
+	addresses := make([]string, len(sessions.Items))
+	for i, session := range sessions.Items {
+		addresses[i] = session.Address
+	}
+	return addresses, err
+}
+
 // SignOut ends a session of the user.
 func (s *Service) SignOut(ctx context.Context, actor auth.Actor, id string) error {
 	ended, err := s.store.EndSession(ctx, actor.ID, id, actor.AuditEntry("session.ended", "session", id, nil))

@@ -10,16 +10,9 @@ import (
 	"github.com/stepmill/stepmill/internal/paging"
 )
 
-const (
-	// defaultRequestsPerUser is the limit per minute: more than a dashboard with
-	// several tabs needs.
-	defaultRequestsPerUser = 3000
-	// attemptsPerEmail limits the sign-in attempts per e-mail address and minute.
-	// A password is easier to guess than a key, so an attempt counts as signInCost
-	// failed authentications of the client's address.
-	attemptsPerEmail = 10
-	signInCost       = 20
-)
+// defaultRequestsPerUser is the limit per minute: more than a dashboard with
+// several tabs needs.
+const defaultRequestsPerUser = 3000
 
 type userBody struct {
 	ID          string `json:"id"`
@@ -88,23 +81,6 @@ func (s *Server) signedInReply(ctx context.Context, in account.SignedIn, token s
 		return nil, err
 	}
 	return withSessionCookie(r, token), nil
-}
-
-// countAttempt counts a sign-in attempt by network and, if there is one, by
-// e-mail address. It returns an error if a limit is exceeded.
-func (s *Server) countAttempt(ctx context.Context, email string) error {
-	now := clock.Now()
-	state, ok, _ := s.signInAttempts.Take(ctx, "address "+callerOf(ctx).network, max(1, s.PreauthPerMinute/signInCost), now)
-	if !ok {
-		return rateLimited("too many sign-in attempts: this IP address may make %d per minute", state)
-	}
-	if email == "" {
-		return nil
-	}
-	if state, ok, _ = s.signInAttempts.Take(ctx, "email "+email, attemptsPerEmail, now); !ok {
-		return rateLimited("too many sign-in attempts: this e-mail address may be tried %d times per minute", state)
-	}
-	return nil
 }
 
 type signInRequest struct {
