@@ -87,7 +87,7 @@ func NewService(store Store, options ...Option) *Service {
 func (s *Service) newUser(ctx context.Context, email, name, password string) (User, error) {
 	email, badEmail := Email("/email", email)
 	name, badName := fault.Name("/name", name, maxNameLength)
-	if err := fault.Fields(badEmail, badName, checkPassword(password, email)); err != nil {
+	if err := fault.Fields(badEmail, badName, checkPassword(password, email, name)); err != nil {
 		return User{}, err
 	}
 	hash, err := s.passwords.hash(ctx, password)

@@ -19,7 +19,7 @@ import (
 )
 
 const (
-	minPassword = 10  // characters
+	minPassword = 12  // characters
 	maxPassword = 200 // bytes
 
 	saltBytes = 16
@@ -52,29 +52,19 @@ var maxCost = Cost{Memory: 256 << 10, Passes: 16, Threads: 16}
 func normalize(password string) string { return norm.NFC.String(password) }
 
 // checkPassword rejects a new password that is too short, too long or too easy
-// to guess.
-func checkPassword(password, email string) error {
+// to guess. Passwords that were set under earlier rules keep working.
+func checkPassword(password, email, name string) error {
 	const pointer = "/password"
 	password = normalize(password)
-	local, _, _ := strings.Cut(email, "@")
-	folded := strings.ToLower(password)
 	switch {
 	case utf8.RuneCountInString(password) < minPassword:
 		return fault.Field(pointer, "must have at least %d characters", minPassword)
 	case len(password) > maxPassword:
 		return fault.Field(pointer, "must have at most %d bytes", maxPassword)
-	case folded == email || folded == local || distinctRunes(password) < 4:
-		return fault.Field(pointer, "is too easy to guess")
+	case guessBits(password, knownWords(email, name)) < minGuessBits:
+		return fault.Field(pointer, "is too easy to guess: choose one that is not made of common words, sequences, repetitions, your name or your e-mail address")
 	}
 	return nil
-}
-
-func distinctRunes(text string) int {
-	seen := map[rune]bool{}
-	for _, r := range text {
-		seen[r] = true
-	}
-	return len(seen)
 }
 
 // hasher computes and verifies password hashes, a few at a time.

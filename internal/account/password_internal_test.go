@@ -2,9 +2,12 @@ package account
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/base64"
 	"strings"
 	"sync"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/stepmill/stepmill/internal/fault"
 )
@@ -110,13 +113,55 @@ func TestHashingIsBounded(t *testing.T) {
 
 func TestCheckPassword(t *testing.T) {
 	t.Parallel()
-	for password, ok := range map[string]bool{
-		"correct horse": true, "ten letter": true, "ninechars": false, strings.Repeat("é", 10): false, "äöüÄÖÜßéèê": true,
-		strings.Repeat("abcd", 50): true, strings.Repeat("abcd", 50) + "e": false, "aaaaaaaaaaaa": false, "abababababab": false,
-		"ADA.lovelace@example.com": false, "ada.lovelace": false,
+	for _, tc := range []struct {
+		problem   string // part of the message; "" if the passwords are accepted
+		passwords []string
+	}{
+		{"", []string{
+			"correct horse", "correct horse battery", "twelve chars", "äöüÄÖÜßéèêçñ", "another long one", "only looking around", "a compiler of her own",
+			"dk3k29fkw02k", "839265746352", "monkey dragon purple guitar", "Tr0ub4dor&3xyz", "my password is mauve", long(200),
+		}},
+		{"at least 12 characters", []string{"", "1234567890", "ten letter", "elevenchars", strings.Repeat("é", 11), strings.Repeat("e\u0301", 11)}},
+		{"at most 200 bytes", []string{long(201), strings.Repeat("é", 101)}},
+		{"too easy to guess", []string{
+			"123456789012", "098765432109", "password1234", "Password2024!", "P@ssw0rd1234", "pa55word2026", "passwordpassword", "password8391", "a new password",
+			"letmein12345", "iloveyou1234", "welcome12345!", "changeme1234", "administrator", "monkeydragon1", "summer winter", "Sommer2026!!", "Dezember2025",
+			"qwertyuiop12", "qwertyuiopas", "q1w2e3r4t5y6", "1q2w3e4r5t6y", "1qaz2wsx3edc", "zaq12wsxcde3", "jkl;asdfjkl;", "112233445566", "abcdefghijkl", "zyxwvutsrqpo",
+			"aaaaaaaaaaaa", "abababababab", "abcabcabcabc", "12341234abcd", strings.Repeat("abcd", 50), "trustno1trustno1", "correcthorsebatterystaple",
+			"stepmill1234", "Stepmill2026!", "St3pm1ll-St3pm1ll", "ADA.lovelace@example.com", "ada.lovelace", "adalovelace1", "Ada Lovelace 1815", "lovelace2026!", "byron1byron2", "example12345",
+		}},
 	} {
-		if err := checkPassword(password, "ada.lovelace@example.com"); (err == nil) != ok {
-			t.Errorf("%q: %v", password, err)
+		for _, password := range tc.passwords {
+			err := checkPassword(password, "ada.lovelace@example.com", "Ada Byron")
+			if (err == nil) != (tc.problem == "") || err != nil && !strings.Contains(err.Error(), tc.problem) {
+				t.Errorf("%.40q: got %v, want %q (about %d bits)", password, err, tc.problem, guessBits(password, knownWords("ada.lovelace@example.com", "Ada Byron")))
+			}
 		}
 	}
+}
+
+// long returns a password of n bytes without a pattern.
+func long(n int) string {
+	sum := sha256.Sum256([]byte("seed"))
+	text := ""
+	for len(text) < n {
+		text += base64.RawStdEncoding.EncodeToString(sum[:])
+		sum = sha256.Sum256(sum[:])
+	}
+	return text[:n]
+}
+
+// Any text has an estimate between nothing and the bits of its characters.
+func FuzzGuessBits(f *testing.F) {
+	f.Add("Password2024!", "ada@example.com")
+	f.Add(strings.Repeat("a1B$", 50), "")
+	f.Fuzz(func(t *testing.T, password, email string) {
+		if len(password) > maxPassword {
+			return
+		}
+		bits := guessBits(password, knownWords(email, ""))
+		if bits < 0 || bits > letterBits*utf8.RuneCountInString(strings.ToLower(password)) {
+			t.Errorf("%q has %d bits", password, bits)
+		}
+	})
 }

@@ -155,7 +155,7 @@ func (s *Service) ResetPassword(ctx context.Context, token, password string, cli
 	if err != nil {
 		return SignedIn{}, "", err
 	}
-	if err := checkPassword(password, u.Email); err != nil {
+	if err := checkPassword(password, u.Email, u.Name); err != nil {
 		return SignedIn{}, "", err
 	}
 	if u.Password, err = s.passwords.hash(ctx, password); err != nil {

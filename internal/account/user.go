@@ -81,7 +81,7 @@ func (s *Service) changePassword(ctx context.Context, actor auth.Actor, in Signe
 	if u == nil {
 		return notSignedIn()
 	}
-	if err := checkPassword(*change.Password, u.Email); err != nil {
+	if err := checkPassword(*change.Password, u.Email, u.Name); err != nil {
 		return err
 	}
 	if err := s.checkCurrent(ctx, *u, change.Current); err != nil {

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"golang.org/x/text/unicode/norm"
+
 	"github.com/stepmill/stepmill/internal/account"
 	"github.com/stepmill/stepmill/internal/fault"
 	"github.com/stepmill/stepmill/internal/fault/faulttest"
@@ -110,7 +112,8 @@ func TestFirstPassword(t *testing.T) {
 func TestPasswordNormalization(t *testing.T) {
 	t.Parallel()
 	h := newEnv(t)
-	composed, decomposed := strings.Repeat("àéîöŭ", 20), strings.Repeat("a\u0300e\u0301i\u0302o\u0308u\u0306", 20)
+	composed := strings.Repeat("àéîöŭöàŭéîàŭîöéîéàöŭ", 5)
+	decomposed := norm.NFD.String(composed)
 	token := h.invite(h.Admin, "ada@example.com", account.Viewer)
 	_, _, err := h.people.Accept(t.Context(), token, "Ada", "a\u0300e\u0301i\u0302o\u0308u\u0306", account.ClientInfo{})
 	faulttest.Want(t, err, fault.InvalidRequest, "/password") // five characters

@@ -1626,8 +1626,9 @@ export interface paths {
          *     `/ui/v1`. A session ends after 30 days without use, and after 90 days in any case.
          *
          *     An unknown e-mail address and a wrong password get the same response, after the same time: 401
-         *     `invalid_credentials`. Each minute allows 10 attempts per e-mail address and 30 per client address, unless the
-         *     operator has set other limits.
+         *     `invalid_credentials`. Each minute allows a client address, or an IPv6 network (/64), 30 attempts, unless the
+         *     operator has set another limit, and 10 for one e-mail address. From all client addresses together, an e-mail
+         *     address may be tried 100 times a minute; networks in which the user has a session are exempt from that limit.
          */
         post: operations["signIn"];
         /**
@@ -4034,7 +4035,10 @@ export interface components {
         InvitationIdentifier: string;
         /** @description An e-mail address. It is stored in lower case and is unique in an installation. */
         Email: string;
-        /** @description At least 10 characters and at most 200 bytes. It must differ from the e-mail address. */
+        /**
+         * @description At least 12 characters and at most 200 bytes. A password that is easy to guess is rejected: one that consists of
+         *     common words, sequences, repetitions, or the user's name or e-mail address.
+         */
         NewPassword: string;
         /** @description The part after `#token=` in a link. */
         LinkTokenText: string;

@@ -114,7 +114,7 @@ function Password() {
 					/>
 				</Field>
 			)}
-			<Field label="New password" error={fresh} hint="At least 10 characters.">
+			<Field label="New password" error={fresh} hint="At least 12 characters. Avoid common words and sequences.">
 				<TextInput
 					type="password"
 					autoComplete="new-password"

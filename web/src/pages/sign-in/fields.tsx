@@ -51,7 +51,7 @@ export function PasswordField({ value, onChange, error, autoFocus, label = "Pass
 		<Field
 			label={label}
 			error={error?.field("/password")}
-			hint={fresh && !error?.field("/password") ? "At least 10 characters." : undefined}
+			hint={fresh && !error?.field("/password") ? "At least 12 characters. Avoid common words and sequences." : undefined}
 		>
 			<span className="relative flex">
 				<TextInput
