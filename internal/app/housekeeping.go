@@ -135,8 +135,9 @@ func (s *Server) expire(ctx context.Context, now time.Time) {
 	s.purge(ctx, func() (bool, error) { return st.PurgeTriggerKeys(ctx, now, purgeBatch) })
 	s.purge(ctx, func() (bool, error) { return st.PurgeRequests(ctx, now.Add(-trigger.RequestRetention), purgeBatch) })
 	s.purge(ctx, func() (bool, error) {
-		return st.PurgeOld(ctx, now.Add(-event.Retention), now.Add(-keepAudit), purgeBatch/4) // it deletes from four tables
+		return st.PurgeOld(ctx, now.Add(-event.Retention), purgeBatch/4) // it deletes from four tables
 	})
+	s.purge(ctx, func() (bool, error) { return st.PurgeAudit(ctx, now.Add(-keepAudit), purgeBatch) })
 }
 
 // leadsCleanup reports whether this node removes old rows; in a cluster, one does.

@@ -23,6 +23,7 @@ type commands struct {
 	Migrate    migrateCommand    `cmd:"" help:"Migrate the schema of a shared database to the current version."`
 	Keys       keysCommand       `cmd:"" help:"Manage API keys."`
 	Users      usersCommand      `cmd:"" help:"List users and create sign-in links."`
+	Audit      auditCommand      `cmd:"" help:"Verify the audit log."`
 	Workspaces workspacesCommand `cmd:"" help:"Manage workspaces and their plans."`
 	Workflows  workflowsCommand  `cmd:"" help:"Create workflows."`
 	Templates  templatesCommand  `cmd:"" help:"List workflow templates."`

@@ -190,7 +190,7 @@ func TestFollowWithGap(t *testing.T) {
 			"99": {&event.Gap{After: 99, Through: 6}, 6, "[]"},
 		})
 		// Now the expired events are deleted.
-		if _, err := c.PurgeOld(t.Context(), time.Now().Add(-event.Retention), time.Now().Add(-event.Retention), 100); err != nil {
+		if _, err := c.PurgeOld(t.Context(), time.Now().Add(-event.Retention), 100); err != nil {
 			t.Fatal(err)
 		}
 		check("they are deleted", map[string]wanted{

@@ -9,6 +9,8 @@ import (
 	"github.com/stepmill/stepmill/internal/paging"
 )
 
+// insertAudit adds entries that the transaction writes at its end. It converts
+// them to the form in which they are stored, which their hashes cover.
 func insertAudit(tx *transaction, entries ...audit.Entry) error {
 	for _, e := range entries {
 		details := []byte("{}")
@@ -18,14 +20,16 @@ func insertAudit(tx *transaction, entries ...audit.Entry) error {
 				return fmt.Errorf("encode audit details: %w", err)
 			}
 		}
-		if err := tx.Do(`INSERT INTO audit (id, workspace_id, at, actor_type, actor_id, action, target_type, target_id, details, request_id)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
-			e.ID, e.WorkspaceID, e.At, e.ActorType, e.ActorID, e.Action, e.TargetType, e.TargetID, string(details), e.RequestID); err != nil {
-			return err
+		for _, text := range []*string{&e.ID, &e.WorkspaceID, &e.ActorType, &e.ActorID, &e.Action, &e.TargetType, &e.TargetID, &e.RequestID} {
+			*text = Text(*text)
 		}
+		e.Details = nil
+		tx.audit = append(tx.audit, audit.Record{Entry: e, RawDetails: Text(string(details))})
 	}
 	return nil
 }
+
+const auditColumns = `id, workspace_id, at, actor_type, actor_id, action, target_type, target_id, details, request_id`
 
 func scanAudit(r Row) (e audit.Entry, err error) {
 	var details []byte
@@ -37,8 +41,7 @@ func scanAudit(r Row) (e audit.Entry, err error) {
 
 // AuditEntries implements audit.Store.
 func (s *Store) AuditEntries(ctx context.Context, workspaceID string, filter audit.Filter, page paging.Request) (paging.Page[audit.Entry], error) {
-	statement := `SELECT id, workspace_id, at, actor_type, actor_id, action, target_type, target_id, details, request_id
-		FROM audit WHERE workspace_id = $1 AND id < $2`
+	statement := `SELECT ` + auditColumns + ` FROM audit WHERE workspace_id = $1 AND id < $2`
 	args := []any{workspaceID, before(page.After), page.Limit + 1}
 	if filter.Action != "" {
 		args = append(args, filter.Action)
@@ -54,4 +57,9 @@ func (s *Store) AuditEntries(ctx context.Context, workspaceID string, filter aud
 		return err
 	})
 	return paging.Cut(entries, page.Limit, func(e audit.Entry) string { return e.ID }), err
+}
+
+// RecordAudit implements account.Store.
+func (s *Store) RecordAudit(ctx context.Context, entries ...audit.Entry) error {
+	return s.write(ctx, func(tx *transaction) error { return insertAudit(tx, entries...) })
 }

@@ -33,6 +33,9 @@ func (s *Store) finalize(ctx context.Context, tx *transaction) error {
 	if err := s.writeEvents(tx); err != nil {
 		return err
 	}
+	if err := writeAudit(tx); err != nil {
+		return err
+	}
 	return s.enqueueJobs(ctx, tx)
 }
 

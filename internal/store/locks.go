@@ -29,7 +29,8 @@ const (
 	lockConcurrency LockKind = "share"
 	// LockWorkspace guards the order of a workspace's events and its
 	// workspace-wide state: its set of webhooks and its number of runs in flight.
-	// It is acquired at the end of a transaction.
+	// It is acquired at the end of a transaction. Only the row of the workspace's
+	// audit chain comes after it.
 	LockWorkspace LockKind = "workspace"
 )
 

@@ -90,11 +90,10 @@ func (s *Store) PurgeTriggerKeys(ctx context.Context, now time.Time, limit int) 
 }
 
 // PurgeOld deletes up to limit rows of each kind that are past their retention:
-// deliveries with their attempts, events, deleted webhooks and audit entries. It
-// finds them in key order, which is the order of their age. An event stays while
-// it has a delivery or a trigger that has yet to fire on it. It returns true if
-// there may be more.
-func (s *Store) PurgeOld(ctx context.Context, events, entries time.Time, limit int) (bool, error) {
+// deliveries with their attempts, events and deleted webhooks. It finds them in key
+// order, which is the order of their age. An event stays while it has a delivery
+// or a trigger that has yet to fire on it. It returns true if there may be more.
+func (s *Store) PurgeOld(ctx context.Context, events time.Time, limit int) (bool, error) {
 	const oldest = `(SELECT id FROM deliveries ORDER BY id LIMIT $2)`
 	more := false
 	err := s.write(ctx, func(tx *transaction) error {
@@ -111,7 +110,6 @@ func (s *Store) PurgeOld(ctx context.Context, events, entries time.Time, limit i
 			{`DELETE FROM events WHERE seq IN (SELECT seq FROM events e WHERE id < $3 AND at < $1
 				AND NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.event_id = e.id)
 				AND NOT EXISTS (SELECT 1 FROM occasions o WHERE o.event_id = e.id) ORDER BY id LIMIT $2)`, []any{events, limit, uid.LowerBound(uid.Event, events)}},
-			{`DELETE FROM audit WHERE at < $1 AND id IN (SELECT id FROM audit ORDER BY id LIMIT $2)`, []any{entries, limit}},
 			{`DELETE FROM webhooks WHERE id IN (SELECT id FROM webhooks WHERE deleted_at < $1 LIMIT $2)`, []any{events, limit}},
 		} {
 			n, err := tx.Exec(purge.statement, purge.args...)

@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/stepmill/stepmill/internal/audit"
 	"github.com/stepmill/stepmill/internal/event"
 	"github.com/stepmill/stepmill/internal/run"
 	"github.com/stepmill/stepmill/internal/txn"
@@ -169,12 +170,13 @@ func New(driver Driver, notify Notify) *Store {
 }
 
 // transaction is a transaction in progress. It collects what finalize writes at
-// its end (events, freed slots, runs to wake, jobs to enqueue) and the callbacks
+// its end (events, audit entries, freed slots, runs to wake, jobs to enqueue) and the callbacks
 // to run after the commit.
 type transaction struct {
 	Conn
 	optimistic         bool // relies on cached data and is rolled back if that is stale
 	events             []event.Event
+	audit              []audit.Record
 	loads              map[string]load
 	subscriberVersions map[string]int64 // by workspace
 	subscribersDirty   map[string]bool  // workspaces whose subscribers this transaction changes

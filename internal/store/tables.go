@@ -8,7 +8,7 @@ import (
 
 // Schema is the version of the tables below: that of the last migration of the
 // embedded database. An export contains it.
-const Schema = 2
+const Schema = 3
 
 // Table describes which columns of a table an export contains, as lists of names
 // separated by spaces, grouped by type.
@@ -28,10 +28,8 @@ type Table struct {
 // databases fail for a table or column that is neither here nor in LeftOut.
 func Tables() []Table {
 	return []Table{
-		{
-			// The id of an import means nothing elsewhere.
-			Name: "installation", Key: "id", Text: "first_workspace_id", Int: "id created_at", Bytes: "key_check", NotExported: "importing",
-		},
+		// The id of an import means nothing elsewhere.
+		{Name: "installation", Key: "id", Text: "first_workspace_id", Int: "id created_at", Bytes: "key_check", NotExported: "importing"},
 		{
 			Name: "workspaces", Key: "id", Text: "id name plan", Bytes: "data_key",
 			Int: "requests_per_minute created_at updated_at workflows webhooks api_keys secrets variables variable_bytes",
@@ -43,7 +41,8 @@ func Tables() []Table {
 		{Name: "users", Key: "id", Text: "id email name password identity", Int: "seen_at created_at"},
 		{Name: "members", Key: "workspace_id user_id", Text: "workspace_id user_id role", Int: "joined_at"},
 		{Name: "invitations", Key: "id", Text: "id workspace_id email role created_by", Int: "created_at expires_at", Bytes: "hash"},
-		{Name: "audit", Key: "id", Text: "id workspace_id actor_type actor_id action target_type target_id details request_id", Int: "at"},
+		{Name: "audit", Key: "id", Text: "id workspace_id actor_type actor_id action target_type target_id details request_id", Int: "at seq", Bytes: "hash"},
+		{Name: "audit_chains", Key: "workspace_id", Text: "workspace_id", Int: "seq purged_seq", Bytes: "hash purged_hash"},
 		{Name: "secrets", Key: "workspace_id name", Text: "workspace_id name created_by updated_by", Int: "created_at updated_at", Bytes: "value"},
 		{Name: "variables", Key: "workspace_id name", Text: "workspace_id name value created_by updated_by", Int: "created_at updated_at"},
 		{

@@ -3,6 +3,7 @@
 package cli_test
 
 import (
+	"database/sql"
 	"errors"
 	"os"
 	"os/exec"
@@ -14,6 +15,7 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+	_ "modernc.org/sqlite" // the driver
 
 	"github.com/stepmill/stepmill/test/harness"
 )
@@ -48,6 +50,7 @@ func TestScripts(t *testing.T) {
 			"exits":    exits,
 			"capture":  capture,
 			"mode":     mode,
+			"sql":      execSQL,
 		},
 	})
 }
@@ -219,5 +222,19 @@ func mode(ts *testscript.TestScript, neg bool, args []string) {
 		if got := info.Mode().Perm(); got != os.FileMode(want) {
 			ts.Fatalf("%s has mode %o, want %o", file, got, want)
 		}
+	}
+}
+
+// sql DIR STATEMENT changes rows in a data directory, bypassing Stepmill.
+func execSQL(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: sql DIR STATEMENT")
+	}
+	db, err := sql.Open("sqlite", filepath.Join(ts.MkAbs(args[0]), "stepmill.db"))
+	ts.Check(err)
+	result, err := db.Exec(args[1])
+	ts.Check(errors.Join(err, db.Close()))
+	if n, err := result.RowsAffected(); err != nil || n == 0 {
+		ts.Fatalf("%d rows were changed: %v", n, err)
 	}
 }

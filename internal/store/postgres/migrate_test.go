@@ -29,7 +29,7 @@ func TestMigrateAtTheSameTime(t *testing.T) {
 	}
 	running.Wait()
 	db := open(t, opts)
-	if n := number(t, db, `SELECT count(*) FROM schema_versions WHERE version_id > 0`); n != 2 {
+	if n := number(t, db, `SELECT count(*) FROM schema_versions WHERE version_id > 0`); n != 3 {
 		t.Errorf("%d migrations were applied", n)
 	}
 	if n := number(t, db, `SELECT count(*) FROM stepmill_river.river_job`); n != 0 {
@@ -70,12 +70,12 @@ func TestSchemaOfANewerRelease(t *testing.T) {
 	t.Parallel()
 	opts := newDatabase(t)
 	db := open(t, opts)
-	exec(t, db, `INSERT INTO schema_versions (version_id, is_applied) VALUES (3, true)`)
+	exec(t, db, `INSERT INTO schema_versions (version_id, is_applied) VALUES (4, true)`)
 	if err := postgres.Migrate(t.Context(), opts); err != nil {
 		t.Errorf("the schema of the next release: %v", err)
 	}
 	open(t, opts)
-	exec(t, db, `INSERT INTO schema_versions (version_id, is_applied) VALUES (4, true)`)
+	exec(t, db, `INSERT INTO schema_versions (version_id, is_applied) VALUES (5, true)`)
 	_, err := postgres.Open(t.Context(), opts)
 	for name, err := range map[string]error{"open": err, "migrate": postgres.Migrate(t.Context(), opts)} {
 		if err == nil || !strings.Contains(err.Error(), "newer Stepmill") {

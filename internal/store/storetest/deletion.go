@@ -242,10 +242,11 @@ func testPurgeOld(t *testing.T, w *harness) {
 	drop(late, cut)
 
 	entries := left("audit")
-	returns(w.PurgeOld(ctx, began.Add(-time.Hour), began.Add(-time.Hour), 3))(t, "of what is not old", false)
+	returns(w.PurgeOld(ctx, began.Add(-time.Hour), 3))(t, "of what is not old", false)
+	returns(w.PurgeAudit(ctx, began.Add(-time.Hour), 3))(t, "of entries that are not old", false)
 	equal(t, "events", left("events"), 7)
 	for more, rounds := true, 1; more; rounds++ {
-		more = must(w.PurgeOld(ctx, cut, began.Add(-time.Hour), 3))(t)
+		more = must(w.PurgeOld(ctx, cut, 3))(t)
 		if want := max(2, 7-3*rounds); left("events") != want || rounds > 3 {
 			t.Fatalf("after %d batches of 3 there are %d events, want %d", rounds, left("events"), want)
 		}
@@ -262,7 +263,7 @@ func testPurgeOld(t *testing.T, w *harness) {
 	equal(t, "audit entries", left("audit"), entries)
 
 	for more := true; more; {
-		more = must(w.PurgeOld(ctx, began.Add(-time.Hour), clock.Now().Add(time.Hour), 3))(t)
+		more = must(w.PurgeAudit(ctx, clock.Now().Add(time.Hour), 3))(t)
 	}
 	equal(t, "audit entries", left("audit"), 0)
 	equal(t, "events", left("events"), 2)

@@ -271,7 +271,7 @@ func testPurgeDeliveries(t *testing.T, w *harness) {
 	made, _, err := w.Redeliver(ctx, ws.ID, hook.ID, []string{all[1].ID}, now, nil)
 	must(made, err)(t)
 	for more := true; more; {
-		more = must(w.PurgeOld(ctx, now.Add(-time.Minute), old, 2))(t)
+		more = must(w.PurgeOld(ctx, now.Add(-time.Minute), 2))(t)
 	}
 	equal(t, "deliveries", mapped(must(w.Deliveries(ctx, ws.ID, hook.ID, webhook.Filter{}, fullPage))(t).Items, deliveryID), made)
 	equal(t, "attempts", w.count(t, `SELECT count(*) FROM delivery_attempts`), 0)

@@ -67,6 +67,7 @@ var areas = []struct {
 	{"variables", testVariables},
 	{"tenants and names", testNamedTenants},
 	{"audit", testAudit},
+	{"audit chain", testAuditChain},
 	{"idempotency", testIdempotency},
 	{"usage", testUsage},
 	{"tokens", testTokens},
