@@ -54,6 +54,8 @@ type ClientInfo struct {
 type Store interface {
 	FirstWorkspace(ctx context.Context) (*auth.Workspace, error)
 	Workspace(ctx context.Context, id string) (*auth.Workspace, error)
+	// RecordAudit writes audit entries about what changed nothing.
+	RecordAudit(ctx context.Context, entries ...audit.Entry) error
 	UserStore
 	SessionStore
 	MemberStore
@@ -66,6 +68,7 @@ type Service struct {
 	store     Store
 	passwords *hasher
 	cache     *cache
+	failures  *failures
 }
 
 // Option configures a Service.
@@ -76,7 +79,7 @@ func WithCost(c Cost) Option { return func(s *Service) { s.passwords = newHasher
 
 // NewService returns a service that uses the given store.
 func NewService(store Store, options ...Option) *Service {
-	s := &Service{store: store, passwords: newHasher(DefaultCost()), cache: newCache()}
+	s := &Service{store: store, passwords: newHasher(DefaultCost()), cache: newCache(), failures: newFailures()}
 	for _, apply := range options {
 		apply(s)
 	}

@@ -160,7 +160,7 @@ func (s *Service) Accept(ctx context.Context, token, name, password string, clie
 	if err != nil {
 		return SignedIn{}, "", err
 	}
-	u, isNew, err := s.acceptingUser(ctx, invited.Email, name, password)
+	u, isNew, err := s.acceptingUser(ctx, invited.Email, name, password, client)
 	if err != nil {
 		return SignedIn{}, "", err
 	}
@@ -188,7 +188,7 @@ func (s *Service) Accept(ctx context.Context, token, name, password string, clie
 
 // acceptingUser returns the user with the address if the password is theirs, or a
 // new user if there is none.
-func (s *Service) acceptingUser(ctx context.Context, email, name, password string) (u User, isNew bool, err error) {
+func (s *Service) acceptingUser(ctx context.Context, email, name, password string, client ClientInfo) (u User, isNew bool, err error) {
 	found, err := s.store.UserByEmail(ctx, email)
 	if err != nil {
 		return User{}, false, err
@@ -199,6 +199,7 @@ func (s *Service) acceptingUser(ctx context.Context, email, name, password strin
 	}
 	matches, _, err := s.passwords.verify(ctx, found.Password, password)
 	if err == nil && !matches {
+		s.failures.add(found.ID, client, clock.Now())
 		err = wrongCredentials()
 	}
 	return *found, false, err

@@ -92,6 +92,9 @@ func (s *Service) SignIn(ctx context.Context, email, password string, client Cli
 		return SignedIn{}, "", err
 	}
 	if !matches {
+		if u.ID != "" {
+			s.failures.add(u.ID, client, clock.Now())
+		}
 		return SignedIn{}, "", wrongCredentials()
 	}
 	oldHash := u.Password

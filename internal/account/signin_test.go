@@ -46,7 +46,7 @@ func TestSignIn(t *testing.T) {
 	}
 }
 
-// Failed sign-ins do not reveal the reason, and write nothing.
+// Failed sign-ins do not reveal the reason, and write nothing before they respond.
 func TestSignInFailuresAreIndistinguishable(t *testing.T) {
 	t.Parallel()
 	h := newEnv(t)

@@ -99,6 +99,19 @@ func TestSignInAndOut(t *testing.T) {
 	p.call("GET", "/ui/v1/session", "").wantStatus(401, "unauthorized")
 }
 
+// A wrong password appears in the audit log, with the address of the client.
+func TestFailedSignInIsAudited(t *testing.T) {
+	t.Parallel()
+	w := newTestWorkspace(t)
+	p := w.addUser("owner")
+	a := w.server.anonymous(t).call("POST", "/ui/v1/session", fmt.Sprintf(`{"email": %q, "password": "wrong"}`, p.email)).wantStatus(401, "invalid_credentials")
+	want := fmt.Sprintf(`"actor":{"type":"system","id":null},"action":"session.failed","target_type":"user","target_id":%q,"details":{"address":"127.0.0.1"},"request_id":%q`,
+		p.id, a.header.Get("X-Request-Id"))
+	eventually(t, "the failure is in the audit log", func() bool {
+		return strings.Contains(string(p.call("GET", "/ui/v1/audit?action=session.failed", "").wantStatus(200).body), want)
+	})
+}
+
 func TestEndingAnotherSession(t *testing.T) {
 	t.Parallel()
 	w := newTestWorkspace(t)

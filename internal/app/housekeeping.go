@@ -32,8 +32,8 @@ const (
 	keepTokens = time.Hour
 )
 
-// housekeep periodically saves usage counts and times of last use, and counts the
-// workspaces.
+// housekeep periodically saves usage counts, times of last use and failed
+// sign-ins, and counts the workspaces.
 func (s *Server) housekeep(ctx context.Context) error {
 	ticker := time.NewTicker(housekeepEvery)
 	defer ticker.Stop()
@@ -93,6 +93,9 @@ func (s *Server) flush(ctx context.Context) {
 	}
 	if err := s.core.accounts.FlushLastUsed(ctx); err != nil {
 		s.log.Warn("cannot save when sessions were last used", "error", err)
+	}
+	if err := s.core.accounts.FlushFailures(ctx); err != nil {
+		s.log.Warn("cannot record failed sign-ins", "error", err)
 	}
 }
 
