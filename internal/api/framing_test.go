@@ -175,6 +175,23 @@ func TestOptionsAsterisk(t *testing.T) {
 	}
 }
 
+// The response to a header that is too large ends properly, although the rest of the
+// request is not read.
+func TestOversizedHeaderIsAnswered(t *testing.T) {
+	t.Parallel()
+	conn := sharedServer(t).dial(t, time.Minute)
+	go func() {
+		_, _ = io.WriteString(conn, "GET /healthz HTTP/1.1\r\nHost: x\r\nX-Large: "+strings.Repeat("x", 200<<10)+"\r\n\r\n") // the server may close early
+	}()
+	response, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.Copy(io.Discard, response.Body); err != nil || response.StatusCode != http.StatusRequestHeaderFieldsTooLarge {
+		t.Errorf("got %s, %v", response.Status, err)
+	}
+}
+
 // A client that does not finish its headers is disconnected.
 func TestSlowHeaders(t *testing.T) {
 	lane.NotShort(t)
