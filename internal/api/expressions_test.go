@@ -50,6 +50,7 @@ func TestEvaluate(t *testing.T) {
 		{name: "an expression and a template are one too many", request: "POST /v1/expressions/evaluate", body: `{"expression": "1", "template": "1"}`, lenient: true, status: 400, code: "invalid_request", pointers: []string{"/template"}},
 		{name: "an unknown part of the context is rejected", request: "POST /v1/expressions/evaluate", body: `{"expression": "1", "context": {"secrets": {"a": "b"}}}`, lenient: true, status: 400, code: "invalid_request", pointers: []string{"/context/secrets"}},
 		{name: "a time has to be one", request: "POST /v1/expressions/evaluate", body: `{"expression": "1", "context": {"run": {"started_at": "soon"}}}`, lenient: true, status: 400, code: "invalid_request", pointers: []string{"/context/run/started_at"}},
+		{name: "an unknown workflow is workflow_not_found", request: "POST /v1/expressions/evaluate", body: `{"expression": "1", "workflow_id": "wf_01m7f8njhve3pt0yekqqme4qcm"}`, status: 404, code: "workflow_not_found", message: "wf_01m7f8njhve3pt0yekqqme4qcm"},
 		{name: "an unknown run is run_not_found", request: "POST /v1/expressions/evaluate", body: `{"expression": "1", "run_id": "run_01m7f9hb3mevr88y42wdngtn4v"}`, status: 404, code: "run_not_found", message: "run_01m7f9hb3mevr88y42wdngtn4v"},
 		{name: "an empty run_id is rejected", request: "POST /v1/expressions/evaluate", body: `{"expression": "1", "run_id": ""}`, status: 400, code: "invalid_request", pointers: []string{"/run_id"}},
 		{

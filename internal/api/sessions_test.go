@@ -216,6 +216,9 @@ func TestSessionRequests(t *testing.T) {
 	} else {
 		p.call("GET", at, "").wantStatus(200)
 	}
+	for _, path := range []string{"/ui/v1/session", "/ui/v1/welcome"} {
+		p.call("GET", path+"?limit=1", "").wantStatus(400, "invalid_request")
+	}
 	again := p.call("POST", "/ui/v1/workflows", `{"name": "Mine"}`, "Idempotency-Key", "k").wantStatus(201)
 	if again.str("id") != a.str("id") || again.header.Get("Idempotent-Replayed") != "true" || again.header.Get("Location") != a.header.Get("Location") {
 		t.Errorf("%v %s", again.header, again.body)

@@ -4602,6 +4602,19 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
+        /** @description The workflow or the run that the expressions refer to does not exist. */
+        SampleNotFound: {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
         /** @description The workflow, the step or the run does not exist. */
         DefinedStepNotFound: {
             headers: {
@@ -9288,7 +9301,7 @@ export interface operations {
             400: components["responses"]["InvalidBody"];
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
-            404: components["responses"]["RunNotFound"];
+            404: components["responses"]["SampleNotFound"];
             409: components["responses"]["IdempotencyInProgress"];
             413: components["responses"]["PayloadTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
@@ -9951,6 +9964,7 @@ export interface operations {
                     "application/json": components["schemas"]["Welcome"];
                 };
             };
+            400: components["responses"]["InvalidParameter"];
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
             503: components["responses"]["Unavailable"];
@@ -10100,6 +10114,7 @@ export interface operations {
                     "application/json": components["schemas"]["SignedIn"];
                 };
             };
+            400: components["responses"]["InvalidParameter"];
             401: components["responses"]["NotSignedIn"];
             403: components["responses"]["CrossOrigin"];
             429: components["responses"]["RateLimited"];
