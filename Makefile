@@ -13,7 +13,7 @@ LINTER := bin/golangci-lint
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help run build web pictures check test test-long race lint gen verify verify-tidy verify-gen bench fuzz clean
+.PHONY: help run build web pictures check test test-long race lint gen verify verify-tidy verify-gen bench fuzz fuzz-api clean
 
 help: ## List the targets
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z][a-z-]*:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -93,6 +93,10 @@ fuzz: ## Run each fuzz target for FUZZTIME (30s)
 		done; \
 		test -z "$$failed" || { echo "fuzz: failed:$$failed" >&2; exit 1; }; \
 	}
+
+# FUZZTIME has a default above, which is that of make fuzz.
+fuzz-api: ## Send requests made from the API's document to the server for FUZZTIME (10m); FUZZ_SEED repeats a run
+	STEPMILL_FUZZ_TIME=$(if $(filter file,$(origin FUZZTIME)),10m,$(FUZZTIME)) go test -count=1 -timeout 0 -v -run '^TestAPI$$' ./test/fuzzapi
 
 clean: ## Remove built files
 	rm -rf bin

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Everything that make test leaves out: race-built servers, soak, load and fairness on
 # several nodes, every browser journey, the full crash suite on both databases,
-# the race detector on every package, and fuzzing.
+# the race detector on every package, and fuzzing with new seeds.
 set -eu
 cd "$(dirname "$0")/.."
 . scripts/lib.sh
@@ -37,4 +37,5 @@ on_postgres() { STEPMILL_TEST_DATABASE=postgres go test -timeout 25m -count=1 -p
 try "black-box tests on PostgreSQL" on_postgres
 
 try "fuzzing" make --no-print-directory fuzz FUZZTIME="${FUZZTIME:-10s}"
+try "fuzzing the API" make --no-print-directory fuzz-api FUZZTIME="${FUZZTIME:-2m}"
 verdict

@@ -27,6 +27,7 @@ const (
 var (
 	readyLine = regexp.MustCompile(`(?m)^Stepmill \S+ is ready at (http://\S+)$`)
 	keyLine   = regexp.MustCompile(`(?m)^\s+(smk_\w+)$`)
+	setupLine = regexp.MustCompile(`(?m)^\s+http\S+#token=(\S+)$`)
 )
 
 // Server is a running `stepmill serve`.
@@ -259,6 +260,17 @@ func (s *Server) AwaitKey(t testing.TB) string {
 		t.Fatalf("the server printed no admin key\n%s", s.out.text())
 	}
 	return key
+}
+
+// AwaitSetupToken waits until the server prints the link with which the first account
+// is created, and returns the token in it.
+func (s *Server) AwaitSetupToken(t testing.TB) string {
+	t.Helper()
+	token, ok := s.out.await(setupLine, s.exited)
+	if !ok {
+		t.Fatalf("the server printed no link for the first account\n%s", s.out.text())
+	}
+	return token
 }
 
 // AwaitOutput waits until the standard output of the server matches the pattern.
