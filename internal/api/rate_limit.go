@@ -15,13 +15,18 @@ import (
 )
 
 // identify authenticates the caller and counts the request against the caller's
-// limit. The rate limit headers are set whatever the response is. On a public
-// route, a missing key is not counted as a failure.
+// limit. The rate limit headers are set whatever the response is. A public route
+// ignores credentials: if its headers depended on them, it would tell valid keys
+// from others without counting the attempt.
 func (s *Server) identify(w http.ResponseWriter, r *http.Request, c *caller, public bool) {
 	address := s.clientAddress(r)
 	c.network, c.visit = network(address), account.ClientInfo{Address: address.String(), Agent: printable(r.UserAgent()), RequestID: c.requestID}
-	actor, signedIn, err := s.authenticate(r, c.mount)
 	now := clock.Now()
+	if public {
+		setLimitHeaders(w.Header(), s.preauth.Peek(c.network, s.PreauthPerMinute, now))
+		return
+	}
+	actor, signedIn, err := s.authenticate(r, c.mount)
 	if err == nil {
 		actor.RequestID = c.requestID
 		c.actor, c.signedIn = actor, signedIn
@@ -35,7 +40,7 @@ func (s *Server) identify(w http.ResponseWriter, r *http.Request, c *caller, pub
 	if _, has := sessionToken(r); c.mount == mountSession {
 		guess = has
 	}
-	if fault.Is(err, fault.Unauthorized) && guess && !public {
+	if fault.Is(err, fault.Unauthorized) && guess {
 		var ok bool
 		if state, ok, _ = s.preauth.Take(r.Context(), c.network, s.PreauthPerMinute, now); !ok {
 			c.rejection = rateLimited("too many failed requests: this IP address may fail to authenticate %d times per minute", state)

@@ -130,9 +130,8 @@ func TestRateLimitHeaders(t *testing.T) {
 	}{
 		{w.client, "GET /v1/workflows", 200, 1_000_000},
 		{w.client, "DELETE /v1/webhooks/x", 404, 1_000_000},
-		{w.client, "GET /nothing", 404, 1_000_000},
+		{w.client, "GET /v1/nothing", 404, 1_000_000},
 		{w.client, "PATCH /v1/workflows", 405, 1_000_000},
-		{w.client, "GET /healthz", 200, 1_000_000},
 		{s.anonymous(t), "GET /v1/workflows", 401, 4321},
 		{s.anonymous(t), "GET /v1/nothing", 401, 4321},
 		{s.anonymous(t), "GET /v2", 404, 4321},
@@ -149,6 +148,34 @@ func TestRateLimitHeaders(t *testing.T) {
 	large := w.call("POST", "/v1/workflows", `{"name": "`+strings.Repeat("x", 5<<20)+`"}`).wantStatus(413)
 	if limit, _, _ := limitHeaders(t, large); limit != 1_000_000 {
 		t.Errorf("the limit is %d", limit)
+	}
+}
+
+// Public routes ignore credentials: their headers do not reveal whether a key or
+// a session is valid, and the request does not count against its limit.
+func TestPublicRoutesIgnoreCredentials(t *testing.T) {
+	t.Parallel()
+	s := newServer(t, func(c *config.Serve) { c.PreauthRPM = 4321 })
+	w := s.newTestWorkspace(t)
+	user := w.addUser("viewer")
+	wrongKey, wrongSession := client{t: t, server: s, key: "smk_wrong"}, client{t: t, server: s, token: strings.Repeat("x", 43)}
+	avoidMinuteEnd()
+	_, before, _ := limitHeaders(t, w.call("GET", "/v1/workflows", "").wantStatus(200))
+	for path, status := range map[string]int{
+		"/v1/openapi.json": 200, "/v1/openapi.yaml": 200, "/v1/schemas/workflow.json": 200, "/healthz": 200, "/readyz": 200,
+		"/v2": 404, "/ui/v1/openapi.json": 200, "/ui/v1/welcome": 200,
+	} {
+		for name, caller := range map[string]client{
+			"nobody": s.anonymous(t), "a key": w.client, "a wrong key": wrongKey, "a session": user.client, "a wrong session": wrongSession,
+		} {
+			a := caller.call("GET", path, "").wantStatus(status)
+			if limit, left, _ := limitHeaders(t, a); limit != 4321 || left != 4321 {
+				t.Errorf("GET %s with %s: limit %d, left %d, want 4321 and 4321", path, name, limit, left)
+			}
+		}
+	}
+	if _, after, _ := limitHeaders(t, w.call("GET", "/v1/workflows", "").wantStatus(200)); after != before-1 {
+		t.Errorf("%d requests are left, want %d", after, before-1)
 	}
 }
 

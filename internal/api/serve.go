@@ -91,7 +91,7 @@ func (s *Server) respond(out *recorder, r *http.Request) {
 	switch {
 	case endpoint != nil:
 		s.routes.mux.ServeHTTP(out, r)
-	case c.rejection != nil && !public:
+	case c.rejection != nil:
 		s.fail(out, c, c.rejection)
 	case len(allowed) > 0:
 		out.Header().Set("Allow", strings.Join(allowed, ", "))
