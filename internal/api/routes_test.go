@@ -254,6 +254,67 @@ func TestRoutesAreDocumented(t *testing.T) {
 	}
 }
 
+// anyQuery lists the routes that accept any query parameter.
+var anyQuery = map[string]bool{"GET /ui/v1/oidc/callback": true}
+
+// Every other route rejects an unknown query parameter before it does anything,
+// and documents that response.
+func TestUnknownQueryParametersAreRejected(t *testing.T) {
+	t.Parallel()
+	w := newTestWorkspace(t)
+	createOneOfEach(w)
+	owner := w.addUser("owner")
+	for _, route := range slices.Concat(routes(), sessionRoutes()) {
+		if anyQuery[routeName(route)] {
+			continue
+		}
+		id, _, _, _ := collection(route)
+		if id == "" {
+			id = "x"
+		}
+		path, body := w.expand(routePath(route, id)), routeBody(t, route)
+		separator := "?"
+		if strings.Contains(path, "?") {
+			separator = "&"
+		}
+		path += separator + "unknown=1"
+		if !strings.HasPrefix(route.Path, "/ui/") {
+			w.call(route.Method, path, body).wantStatus(http.StatusBadRequest, "invalid_request")
+		}
+		if strings.HasPrefix(route.Path, "/v1/") {
+			path = "/ui" + path
+		}
+		if strings.HasPrefix(path, "/ui/") {
+			owner.call(route.Method, path, body).wantStatus(http.StatusBadRequest, "invalid_request")
+		}
+	}
+}
+
+// documents lists the routes that only return a text of the program.
+var documents = map[string]bool{"GET /v1/openapi.yaml": true, "GET /v1/openapi.json": true, "GET /v1/schemas/workflow.json": true, "GET /healthz": true}
+
+// Every route documents the failures that can happen on any route.
+func TestCommonFailuresAreDocumented(t *testing.T) {
+	t.Parallel()
+	for _, route := range slices.Concat(routes(), sessionRoutes(), publicRoutes()) {
+		statuses := []string{"500"}
+		if !anyQuery[routeName(route)] {
+			statuses = append(statuses, "400")
+		}
+		if route.Scope != auth.Public {
+			statuses = append(statuses, "401", "403", "429")
+		}
+		if !documents[routeName(route)] {
+			statuses = append(statuses, "503")
+		}
+		for _, status := range statuses {
+			if published().root().at("paths", route.Path, strings.ToLower(route.Method), "responses", status).value == nil {
+				t.Errorf("%s: status %s is not documented", routeName(route), status)
+			}
+		}
+	}
+}
+
 // readOnlyPosts lists the POSTs that change nothing.
 var readOnlyPosts = map[string]bool{"POST /v1/expressions/evaluate": true}
 
