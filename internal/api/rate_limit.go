@@ -119,14 +119,15 @@ func (s *Server) trusts(addr netip.Addr) bool {
 	return false
 }
 
-func setSecurityHeaders(h http.Header, r *http.Request) {
+func (s *Server) setSecurityHeaders(h http.Header) {
 	h.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Referrer-Policy", "no-referrer")
 	h.Set("Cross-Origin-Opener-Policy", "same-origin")
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")
 	h.Set("Cache-Control", "no-store")
-	if r.TLS != nil {
+	// TLS ends at a proxy. Without includeSubDomains: other hosts are not ours.
+	if strings.HasPrefix(s.Origin, "https://") {
 		h.Set("Strict-Transport-Security", "max-age=31536000")
 	}
 }

@@ -179,6 +179,36 @@ func TestPublicRoutesIgnoreCredentials(t *testing.T) {
 	}
 }
 
+// Browsers that have reached the service through https keep using it, if that is
+// how it is reached.
+func TestStrictTransportSecurity(t *testing.T) {
+	t.Parallel()
+	for public, want := range map[string]string{"": "", "http://flows.example.com": "", "https://flows.example.com/base": "max-age=31536000"} {
+		s := newServer(t, func(c *config.Serve) {
+			if public == "" {
+				return
+			}
+			if err := c.PublicURL.UnmarshalText([]byte(public)); err != nil {
+				t.Fatal(err)
+			}
+		})
+		for _, path := range []string{"/healthz", "/v1/workflows", "/", "/approve/none", "/ui/v1/session"} {
+			request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.url+path, http.NoBody)
+			if err != nil {
+				t.Fatal(err)
+			}
+			response, err := s.http.Do(request)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_ = response.Body.Close()
+			if got := response.Header.Get("Strict-Transport-Security"); got != want {
+				t.Errorf("GET %s with the public URL %q: got %q, want %q", path, public, got, want)
+			}
+		}
+	}
+}
+
 // Failed authentications have a separate budget per address. Valid keys neither
 // use it nor are blocked by it.
 func TestPreauthLimit(t *testing.T) {

@@ -66,7 +66,7 @@ func (s *Server) respond(out *recorder, r *http.Request) {
 		s.recordRequest(out, c, took)
 		s.logRequest(r, out, c, took)
 	}()
-	setSecurityHeaders(out.Header(), r)
+	s.setSecurityHeaders(out.Header())
 	out.Header().Set("X-Request-Id", c.requestID)
 	if route, token := s.publicRouteFor(r.URL.Path); route != nil {
 		s.servePublic(out, r, c, route, token)
