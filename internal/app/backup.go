@@ -2,13 +2,14 @@ package app
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/stepmill/stepmill/internal/clock"
 	"github.com/stepmill/stepmill/internal/config"
@@ -34,13 +35,12 @@ func Backup(_ context.Context, data config.Data, target string) error {
 
 // Restore replaces the data with a backup. It fails while a server uses the
 // directory, and when the master key there does not match. It keeps the previous
-// data and returns its path.
+// data and returns its path. After an interruption it can be repeated.
 func Restore(_ context.Context, data config.Data, source string) (previous string, err error) {
 	if data.Shared() {
 		return "", errSharedDatabase
 	}
-	check, err := sqlite.Inspect(source)
-	if err != nil {
+	if _, err := os.Stat(source); err != nil {
 		return "", err
 	}
 	if err := os.MkdirAll(data.Dir, 0o700); err != nil {
@@ -51,18 +51,65 @@ func Restore(_ context.Context, data config.Data, source string) (previous strin
 		return "", err
 	}
 	defer func() { err = errors.Join(err, lock.Close()) }()
+	target := filepath.Join(data.Dir, sqlite.FileName)
+	if err := finishMove(target); err != nil {
+		return "", err
+	}
+	check, err := sqlite.Inspect(source)
+	if err != nil {
+		return "", err
+	}
 	if err := checkBackupKey(data, check); err != nil {
 		return "", err
 	}
-	target := filepath.Join(data.Dir, sqlite.FileName)
-	partial := target + ".partial"
-	if err := copyFile(source, partial); err != nil {
+	partial := target + partialSuffix
+	if err := sqlite.Copy(source, partial); err != nil {
 		return "", err
 	}
 	if previous, err = moveAside(target); err != nil {
 		return "", err
 	}
-	return previous, os.Rename(partial, target)
+	if err := os.Rename(partial, target); err != nil {
+		return "", err
+	}
+	return previous, syncDir(data.Dir)
+}
+
+// The suffixes of the files that a restore creates: the data that it replaces,
+// with the time appended, and the data that it has not put in place yet.
+const (
+	previousSuffix = ".before-restore-"
+	partialSuffix  = ".partial"
+)
+
+// checkRestoreComplete rejects a directory without a database in which a restore
+// was interrupted: a start would create a new installation beside the old data.
+func checkRestoreComplete(dir string) error {
+	target := filepath.Join(dir, sqlite.FileName)
+	if previous := lastPrevious(target); previous != "" {
+		return fmt.Errorf("a restore into %[1]s was interrupted: there is no %[2]s, and the previous data is in %[3]s. "+
+			"Restore the backup again with `stepmill restore FILE --data-dir %[1]s`, or go back to the previous data with `stepmill restore %[3]s --data-dir %[1]s`",
+			dir, sqlite.FileName, previous)
+	}
+	if _, err := os.Stat(target + partialSuffix); err == nil {
+		return fmt.Errorf("a restore into %[1]s was interrupted: there is no %[2]s. Restore the backup again with `stepmill restore FILE --data-dir %[1]s`, "+
+			"or delete %[3]s to start a new installation", dir, sqlite.FileName, target+partialSuffix)
+	}
+	return nil
+}
+
+// lastPrevious returns the path of the data that the last restore replaced, or
+// "" if there is none.
+func lastPrevious(target string) string {
+	last := ""
+	entries, _ := os.ReadDir(filepath.Dir(target)) // an unreadable directory fails elsewhere
+	for _, entry := range entries {                // sorted, and so by time
+		name := entry.Name()
+		if strings.HasPrefix(name, filepath.Base(target)+previousSuffix) && !strings.HasSuffix(name, "-wal") && !strings.HasSuffix(name, "-shm") {
+			last = filepath.Join(filepath.Dir(target), name)
+		}
+	}
+	return last
 }
 
 // checkBackupKey rejects a backup that the current master key cannot decrypt. A
@@ -97,30 +144,33 @@ func readMasterKey(data config.Data) ([]byte, error) {
 // overwritten.
 func moveAside(target string) (previous string, err error) {
 	if _, err := os.Stat(target); errors.Is(err, fs.ErrNotExist) {
-		return "", nil
+		return lastPrevious(target), nil
 	}
-	previous = target + ".before-restore-" + clock.Now().Format("20060102-150405.000000")
-	for _, suffix := range []string{"", "-wal", "-shm"} {
-		if err := os.Rename(target+suffix, previous+suffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return "", err
-		}
+	previous = newPrevious(target)
+	if err := os.Rename(target, previous); err != nil {
+		return "", err
 	}
-	return previous, nil
+	return previous, moveLog(target, previous)
 }
 
-func copyFile(source, target string) (err error) {
-	in, err := os.Open(source)
-	if err != nil {
+// finishMove moves a log whose database is gone to where an interrupted restore
+// has moved the database. Left in place, it would be applied to the restored one.
+func finishMove(target string) error {
+	if _, err := os.Stat(target); !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	defer func() { err = errors.Join(err, in.Close()) }()
-	out, err := os.OpenFile(target, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
-	if err != nil {
-		return err
+	return moveLog(target, cmp.Or(lastPrevious(target), newPrevious(target)))
+}
+
+func newPrevious(target string) string {
+	return target + previousSuffix + clock.Now().Format("20060102-150405.000000")
+}
+
+func moveLog(target, previous string) error {
+	for _, suffix := range []string{"-wal", "-shm"} {
+		if err := os.Rename(target+suffix, previous+suffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
 	}
-	_, err = io.Copy(out, in)
-	if err == nil {
-		err = out.Sync()
-	}
-	return errors.Join(err, out.Close())
+	return nil
 }

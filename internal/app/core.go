@@ -163,6 +163,11 @@ func masterKey(data config.Data, serving bool) ([]byte, error) {
 	}
 	_, err := os.Stat(filepath.Join(data.Dir, sqlite.FileName))
 	empty := errors.Is(err, fs.ErrNotExist)
+	if empty {
+		if err := checkRestoreComplete(data.Dir); err != nil {
+			return nil, err
+		}
+	}
 	if empty && !serving {
 		return nil, explainMissing(sqlite.ErrMissing, data.Dir)
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 
@@ -72,6 +73,48 @@ func Inspect(path string) (keyCheck []byte, err error) {
 		return nil, fmt.Errorf("%s is not a Stepmill backup", path)
 	}
 	return keyCheck, nil
+}
+
+// Copy writes a durable copy of a database that no process is using to target,
+// which it replaces. It includes the write-ahead log that an unclean stop leaves.
+func Copy(source, target string) (err error) {
+	for _, suffix := range []string{"", "-wal", "-shm"} { // of an interrupted copy
+		if err := os.Remove(target + suffix); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return err
+		}
+	}
+	if err := copyFile(source, target); err != nil {
+		return err
+	}
+	if err := copyFile(source+"-wal", target+"-wal"); errors.Is(err, os.ErrNotExist) {
+		return nil
+	} else if err != nil {
+		return err
+	}
+	raw, err := openConn(target, false)
+	if err != nil {
+		return err
+	}
+	c := newConn(raw)
+	defer func() { err = errors.Join(err, c.close()) }() // removes the log
+	return c.run("PRAGMA wal_checkpoint(TRUNCATE)")
+}
+
+func copyFile(source, target string) (err error) {
+	in, err := os.Open(source)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, in.Close()) }()
+	out, err := os.OpenFile(target, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(out, in)
+	if err == nil {
+		err = out.Sync()
+	}
+	return errors.Join(err, out.Close())
 }
 
 func syncFile(path string) error {
