@@ -3,12 +3,15 @@ package sqlite_test
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+
+	raw "zombiezen.com/go/sqlite"
 
 	"github.com/stepmill/stepmill/internal/fault"
 	"github.com/stepmill/stepmill/internal/store"
@@ -102,6 +105,9 @@ func TestOpenAfterCrash(t *testing.T) {
 			got, err := damaged.reopen(t)
 			if err != nil {
 				rejected++
+				if !strings.Contains(err.Error(), "`stepmill restore FILE`") {
+					t.Errorf("page %d, byte %d: the message does not say what to do: %v", page+1, offset, err)
+				}
 			} else if !slices.Equal(got, whole.rows) {
 				t.Errorf("page %d, byte %d: served %d rows of %d", page+1, offset, len(got), len(whole.rows))
 			}
@@ -143,12 +149,22 @@ func TestOpenRejectsGarbage(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, migrate := range []bool{true, false} {
-		if _, err := sqlite.Open(t.Context(), dir, sqlite.Options{Migrate: migrate}); err == nil {
-			t.Errorf("migrate %t: it was opened", migrate)
+		if _, err := sqlite.Open(t.Context(), dir, sqlite.Options{Migrate: migrate}); err == nil || !strings.Contains(err.Error(), "`stepmill restore FILE`") {
+			t.Errorf("migrate %t: got %v", migrate, err)
 		}
 	}
 	if left, err := os.ReadFile(filepath.Join(dir, sqlite.FileName)); err != nil || string(left) != content {
 		t.Errorf("the file was changed to %d bytes, %v", len(left), err)
+	}
+}
+
+// Damage that is found while reading or writing is reported with what to do.
+func TestDamageWhileRunning(t *testing.T) {
+	t.Parallel()
+	for _, code := range []raw.ResultCode{raw.ResultCorrupt, raw.ResultNotADB} {
+		if err := sqlite.Explain(code.ToError()); !strings.Contains(err.Error(), "`stepmill restore FILE`") || !errors.Is(err, code.ToError()) {
+			t.Errorf("got %v", err)
+		}
 	}
 }
 

@@ -50,8 +50,13 @@ type Options struct {
 }
 
 // Open opens the database in a data directory.
-func Open(ctx context.Context, dir string, opts Options) (*DB, error) {
+func Open(ctx context.Context, dir string, opts Options) (_ *DB, err error) {
 	path := filepath.Join(dir, FileName)
+	defer func() {
+		if isDamage(err) {
+			err = damaged(path, err)
+		}
+	}()
 	if err := checkFilesystem(dir); err != nil && !opts.UnsafeFilesystem {
 		return nil, err
 	}
@@ -176,48 +181,4 @@ func openConn(path string, readOnly bool) (*sqlite.Conn, error) {
 func closedUncleanly(path string) bool {
 	info, err := os.Stat(path + "-wal")
 	return err == nil && info.Size() > 0
-}
-
-// checkLimit bounds how long a start can take after a crash: larger files are
-// checked while serving.
-const checkLimit = 128 << 20
-
-func checkAfterCrash(raw *sqlite.Conn, path string) (later bool, err error) {
-	if info, err := os.Stat(path); err != nil || info.Size() > checkLimit {
-		return true, err
-	}
-	c := newConn(raw)
-	defer c.finalize()
-	return false, quickCheck(c, path)
-}
-
-// checkWhileServing checks the whole file on its own connection until the context
-// ends.
-func (db *DB) checkWhileServing(ctx context.Context) (err error) {
-	raw, err := openConn(db.path, true)
-	if err != nil {
-		return err
-	}
-	raw.SetInterrupt(ctx.Done())
-	c := newConn(raw)
-	defer func() { err = errors.Join(err, c.close()) }()
-	if err := quickCheck(c, db.path); err != nil && ctx.Err() == nil {
-		return err
-	}
-	return nil
-}
-
-func quickCheck(c *conn, path string) error {
-	verdict := ""
-	err := c.Query("PRAGMA quick_check(1)", nil, func(r store.Row) error { return r.Scan(&verdict) })
-	switch {
-	case err != nil && !fatal(err):
-		return fmt.Errorf("check %s: %w", path, err)
-	case err != nil:
-		verdict = err.Error()
-	}
-	if verdict != "ok" {
-		return fmt.Errorf("%s is damaged (%s): restore a backup with `stepmill restore FILE`", path, verdict)
-	}
-	return nil
 }

@@ -170,7 +170,10 @@ func (w *writer) commit(group []*writeRequest) error {
 	for _, r := range group {
 		r.done <- r.err
 	}
-	if err != nil && fatal(err) {
+	switch {
+	case isDamage(err):
+		return damaged(FileName, err)
+	case err != nil && fatal(err):
 		return fmt.Errorf("the disk failed while writing %s: %w", FileName, err)
 	}
 	return nil
@@ -276,6 +279,8 @@ func explain(err error) error {
 		return fault.New(fault.Unavailable, "the store is busy; try again").Because(err).After(time.Second)
 	case sqlite.ResultIOErr:
 		return fault.New(fault.Unavailable, "the server's disk failed; it is not known whether the change was saved").Because(err).After(10 * time.Second)
+	case sqlite.ResultCorrupt, sqlite.ResultNotADB:
+		return damaged(FileName, err)
 	}
 	return err
 }
