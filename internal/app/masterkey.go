@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"os"
+	"runtime"
 
 	"github.com/stepmill/stepmill/internal/clock"
 	"github.com/stepmill/stepmill/internal/config"
@@ -82,6 +84,20 @@ func (c *core) finishRotation(data config.Data) error {
 	}
 	_, err := vault.Promote(data.KeyFile(), clock.Now())
 	return err
+}
+
+// warnIfKeyIsExposed logs a warning if other users of the machine can access the
+// file with the master key.
+func warnIfKeyIsExposed(data config.Data, log *slog.Logger) {
+	if data.MasterKey != "" || runtime.GOOS == "windows" { // Windows has no such modes
+		return
+	}
+	path := data.KeyFile()
+	info, err := os.Stat(path)
+	if err != nil || info.Mode().Perm()&0o077 == 0 {
+		return
+	}
+	log.Warn("other users of this machine can access the master key: run `chmod 600 "+path+"`", "file", path, "mode", fmt.Sprintf("%04o", info.Mode().Perm()))
 }
 
 // CreateMasterKey writes a new master key to a new file.

@@ -3,12 +3,15 @@ package app
 import (
 	"bytes"
 	"context"
+	"errors"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/stepmill/stepmill/internal/config"
+	"github.com/stepmill/stepmill/internal/node"
 	"github.com/stepmill/stepmill/internal/store"
 	"github.com/stepmill/stepmill/internal/store/sqlite"
 	"github.com/stepmill/stepmill/internal/vault"
@@ -163,5 +166,23 @@ func TestInterruptedRotation(t *testing.T) {
 				t.Error("the draft is still there")
 			}
 		})
+	}
+}
+
+func TestExposedMasterKeyIsReported(t *testing.T) {
+	t.Parallel()
+	for mode, exposed := range map[os.FileMode]bool{0o600: false, 0o400: false, 0o640: true, 0o604: true, 0o644: true} {
+		d := newSealedData(t)
+		if err := os.Chmod(d.KeyFile(), mode); err != nil {
+			t.Fatal(err)
+		}
+		var log bytes.Buffer
+		s := newServer(node.RoleServe, config.Serve{}, slog.New(slog.NewTextHandler(&log, nil)))
+		if err := errors.Join(s.open(t.Context(), d.Data), s.release()); err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Contains(log.String(), "chmod 600 "+d.KeyFile()); got != exposed {
+			t.Errorf("mode %04o: the warning is logged: %t, want %t: %s", mode, got, exposed, log.String())
+		}
 	}
 }

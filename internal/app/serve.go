@@ -186,6 +186,7 @@ func (s *Server) open(ctx context.Context, data config.Data) (err error) {
 	if s.core, err = openCore(ctx, data, options, s.notify()); err != nil {
 		return err
 	}
+	warnIfKeyIsExposed(data, s.log)
 	if data.Shared() { // a rotation may be in progress: use the key that matches and leave the files alone
 		return nil
 	}
