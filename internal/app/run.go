@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/stepmill/stepmill/internal/dispatch/local"
+	"github.com/stepmill/stepmill/internal/fault"
 	"github.com/stepmill/stepmill/internal/node"
 )
 
@@ -46,14 +47,65 @@ func (s *Server) Run(ctx context.Context) (err error) {
 	return errors.Join(err, memberParts.wait())
 }
 
-// startWork starts executing runs, sending webhooks and firing triggers.
+// startWork starts executing runs, sending webhooks and firing triggers. On a full
+// disk it returns nil and starts them when there is space.
 func (s *Server) startWork(ctx, work context.Context, parts *group) error {
 	s.countWorkspaces(ctx)
-	if alone, ok := s.dispatch.(*local.Dispatcher); ok {
-		if err := alone.Recover(ctx); err != nil && ctx.Err() == nil {
-			return fmt.Errorf("resume the runs of the previous process: %w", err)
+	err := s.recoverRuns(ctx)
+	if fault.Is(err, fault.StorageFull) {
+		s.awaitsSpace.Store(true)
+		s.log.Warn("the service does not execute runs", "error", errAwaitsSpace)
+		parts.start(func() error { return s.awaitSpace(work, parts) })
+		return nil
+	}
+	if err == nil {
+		s.execute(work, parts)
+	}
+	return err
+}
+
+var errAwaitsSpace = errors.New("the disk is full: reads are served, nothing can be changed, and runs continue when there is space")
+
+// spaceCheckEvery is the interval at which a server that was started on a full
+// disk looks for space.
+const spaceCheckEvery = 2 * time.Second
+
+func (s *Server) awaitSpace(work context.Context, parts *group) error {
+	for {
+		select {
+		case <-work.Done():
+			return nil
+		case <-time.After(spaceCheckEvery):
+		}
+		err := s.recoverRuns(work)
+		switch {
+		case work.Err() != nil:
+			return nil
+		case err == nil:
+			s.log.Info("the disk has space again: executing runs")
+			s.execute(work, parts)
+			s.awaitsSpace.Store(false)
+			return nil
+		case !fault.Is(err, fault.StorageFull):
+			return err
 		}
 	}
+}
+
+// recoverRuns queues the runs of the previous process.
+func (s *Server) recoverRuns(ctx context.Context) error {
+	alone, ok := s.dispatch.(*local.Dispatcher)
+	if !ok {
+		return nil
+	}
+	if err := alone.Recover(ctx); err != nil && ctx.Err() == nil {
+		return fmt.Errorf("resume the runs of the previous process: %w", err)
+	}
+	return nil
+}
+
+// execute starts the parts that work on runs.
+func (s *Server) execute(work context.Context, parts *group) {
 	// From here on, a run that crashes the process is blamed for it.
 	if err := s.starts.ready(); err != nil {
 		s.log.Warn("cannot record that the service is ready", "error", err)
@@ -64,7 +116,6 @@ func (s *Server) startWork(ctx, work context.Context, parts *group) error {
 	parts.start(func() error { return s.schedule.Run(work) })
 	parts.start(func() error { return s.eventStarter.Run(work) })
 	parts.start(func() error { return s.poll.Run(work) })
-	return nil
 }
 
 // serve handles requests until the server is stopped or a part fails.

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 )
 
 // startsBeforeSafeMode is how many starts in a row may crash before the service
@@ -46,8 +47,10 @@ func recordStart(dir string, leaveSafeMode bool) (starts, error) {
 	return s, nil
 }
 
+// write writes the count. On a full disk it does nothing: reads can still be
+// served, so the start must not fail.
 func (s starts) write(count int) error {
-	if err := os.WriteFile(s.path, []byte(strconv.Itoa(count)+"\n"), 0o600); err != nil {
+	if err := os.WriteFile(s.path, []byte(strconv.Itoa(count)+"\n"), 0o600); err != nil && !errors.Is(err, syscall.ENOSPC) {
 		return fmt.Errorf("record the start: %w", err)
 	}
 	return nil

@@ -24,6 +24,7 @@ import (
 	"github.com/stepmill/stepmill/internal/engine"
 	"github.com/stepmill/stepmill/internal/event"
 	"github.com/stepmill/stepmill/internal/failpoint"
+	"github.com/stepmill/stepmill/internal/fault"
 	"github.com/stepmill/stepmill/internal/idempotency"
 	"github.com/stepmill/stepmill/internal/node"
 	"github.com/stepmill/stepmill/internal/paging"
@@ -74,6 +75,7 @@ type Server struct {
 	eventChanges *pubsub.Broker // by workspace id
 	stopping     atomic.Bool
 	shared       atomic.Bool // there is more than one workspace
+	awaitsSpace  atomic.Bool // no runs are executed until the disk has space
 	telemetry    *telemetry.Telemetry
 	firstKey     string
 	welcomeLink  string // for the first user; empty when there is an owner
@@ -124,7 +126,10 @@ func NewServer(ctx context.Context, data config.Data, serve config.Serve, log *s
 	if s.firstKey, err = s.core.auth.Bootstrap(ctx); err != nil {
 		return s, fmt.Errorf("set up the first workspace: %w", err)
 	}
-	if s.welcomeLink, err = s.core.accounts.WelcomeLink(ctx, s.publicURL()); err != nil {
+	s.welcomeLink, err = s.core.accounts.WelcomeLink(ctx, s.publicURL())
+	if fault.Is(err, fault.StorageFull) {
+		s.log.Warn("cannot create the link for the first user; free some space and restart", "error", err)
+	} else if err != nil {
 		return s, fmt.Errorf("create the link for the first user: %w", err)
 	}
 	return s, nil
@@ -378,6 +383,9 @@ func (s *Server) ready(ctx context.Context) error {
 	}
 	if s.starts.safe {
 		return errSafeMode
+	}
+	if s.awaitsSpace.Load() {
+		return errAwaitsSpace
 	}
 	if s.engine.Stuck() >= maxStuck {
 		return fmt.Errorf("%d actions are still running after their timeout: restart the service", maxStuck)

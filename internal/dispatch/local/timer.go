@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/stepmill/stepmill/internal/clock"
+	"github.com/stepmill/stepmill/internal/fault"
 )
 
 // Run queues runs when they become due, until the context ends.
@@ -54,12 +55,12 @@ func (d *Dispatcher) Recover(ctx context.Context) error {
 }
 
 // recordCrash counts the crash of the previous process. It retries while the store is
-// busy.
+// busy, but not on a full disk, which may last.
 func (d *Dispatcher) recordCrash(ctx context.Context) error {
 	const pause, attempts = 100 * time.Millisecond, 300
 	for n := 1; ; n++ {
 		err := d.store.RecordCrash(ctx, d.node)
-		if err == nil || ctx.Err() != nil || n == attempts {
+		if err == nil || ctx.Err() != nil || n == attempts || fault.Is(err, fault.StorageFull) {
 			return err
 		}
 		d.log.Warn("cannot record which runs the previous process was executing; retrying", "error", err)

@@ -22,13 +22,15 @@ func isDamage(err error) bool {
 	return false
 }
 
-// resultCode returns the primary result code of an error, which comes from this
+func resultCode(err error) sqlite.ResultCode { return extendedCode(err).ToPrimary() }
+
+// extendedCode returns the result code of an error, which comes from this
 // package's library or from the driver that runs the migrations.
-func resultCode(err error) sqlite.ResultCode {
+func extendedCode(err error) sqlite.ResultCode {
 	if e, ok := errors.AsType[*driver.Error](err); ok {
-		return sqlite.ResultCode(e.Code()).ToPrimary()
+		return sqlite.ResultCode(e.Code())
 	}
-	return sqlite.ErrCode(err).ToPrimary()
+	return sqlite.ErrCode(err)
 }
 
 // damaged adds to the cause what to do about it.

@@ -50,7 +50,14 @@ type Options struct {
 }
 
 // Open opens the database in a data directory.
-func Open(ctx context.Context, dir string, opts Options) (_ *DB, err error) {
+func Open(ctx context.Context, dir string, opts Options) (*DB, error) {
+	if !opts.Migrate {
+		return open(ctx, dir, opts)
+	}
+	return openWithReserve(ctx, dir, func(ctx context.Context) (*DB, error) { return open(ctx, dir, opts) })
+}
+
+func open(ctx context.Context, dir string, opts Options) (_ *DB, err error) {
 	path := filepath.Join(dir, FileName)
 	defer func() {
 		if isDamage(err) {
