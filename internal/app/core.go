@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/stepmill/stepmill/internal/account"
 	"github.com/stepmill/stepmill/internal/auth"
@@ -132,13 +133,28 @@ func openExclusive(ctx context.Context, data config.Data) (_ *core, release func
 	return c, release, nil
 }
 
-// ping returns an error if the database cannot be read.
+// pingTimeout is how long a health check waits for the database.
+const pingTimeout = 5 * time.Second
+
+// ping returns an error if the database cannot be read. It leaves a read behind
+// that the disk does not respond to.
 func (c *core) ping(ctx context.Context) error {
 	if c.pg != nil {
 		return c.pg.Ping(ctx)
 	}
-	_, err := c.store.KeyCheck(ctx)
-	return err
+	ctx, cancel := context.WithTimeout(ctx, pingTimeout)
+	defer cancel()
+	done := make(chan error, 1)
+	go func() {
+		_, err := c.store.KeyCheck(ctx)
+		done <- err
+	}()
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 // close flushes pending writes and closes the database.

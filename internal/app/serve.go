@@ -257,7 +257,7 @@ func (s *Server) assemble(ctx context.Context, data config.Data) (err error) {
 		Nodes:       node.NewService(s.registry(), st, s.node),
 	}, api.Options{
 		Limits: s.limits(), Cursors: cursors, PreauthPerMinute: s.config.PreauthRPM, BodyBytes: bodyBytes(), TrustedProxies: config.Prefixes(s.config.TrustedProxy), Ready: s.ready, Log: s.log,
-		StreamsPerWorkspace: s.config.StreamsPerWorkspace, PublicURL: s.publicURL, Origin: s.config.PublicURL.Origin(), Version: config.VersionText(), Dashboard: web.Dashboard(),
+		StorageTimeout: s.config.StorageTimeout, StreamsPerWorkspace: s.config.StreamsPerWorkspace, PublicURL: s.publicURL, Origin: s.config.PublicURL.Origin(), Version: config.VersionText(), Dashboard: web.Dashboard(),
 		OIDC: provider, OIDCRole: account.Role(s.config.OIDC.Role),
 	})
 	return nil
@@ -381,6 +381,9 @@ func (s *Server) ready(ctx context.Context) error {
 	if err := s.core.ping(ctx); err != nil {
 		return errors.New("the database does not respond")
 	}
+	if s.core.lite != nil && s.core.lite.Busy() > maxCommit {
+		return fmt.Errorf("the disk does not respond: a commit has taken longer than %s", maxCommit)
+	}
 	if s.starts.safe {
 		return errSafeMode
 	}
@@ -392,6 +395,9 @@ func (s *Server) ready(ctx context.Context) error {
 	}
 	return nil
 }
+
+// maxCommit is how long a commit may take before the service is no longer ready.
+const maxCommit = 5 * time.Second
 
 // maxStuck is how many actions may run past their timeout before the service is
 // no longer ready.

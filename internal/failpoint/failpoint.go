@@ -28,4 +28,5 @@ const (
 	BeforePollCommit   Point = "before_poll_commit"    // new items are about to start runs
 	AfterPollCommit    Point = "after_poll_commit"     // the runs are written, the items marked as seen
 	AtStart            Point = "at_start"              // the process has started
+	BeforeFlush        Point = "before_flush"          // SQLite: a group of transactions is about to be flushed
 )

@@ -51,7 +51,7 @@ func parse(text string) (*rule, error) {
 	}
 	name, subject, _ := strings.Cut(parts[0], "@")
 	r := &rule{point: Point(name), subject: subject, probability: 1}
-	action, length, _ := strings.Cut(parts[1], "=")
+	action, argument, _ := strings.Cut(parts[1], "=")
 	switch action {
 	case "kill":
 		r.act, r.fatal = kill, true
@@ -60,13 +60,15 @@ func parse(text string) (*rule, error) {
 	case "panic":
 		r.act = func() { panic("failpoint " + text) }
 	case "pause":
-		d, err := time.ParseDuration(length)
+		d, err := time.ParseDuration(argument)
 		if err != nil {
 			return nil, err
 		}
 		r.act = func() { time.Sleep(d) }
+	case "block":
+		r.act = func() { blockWhile(argument) }
 	default:
-		return nil, fmt.Errorf("the action must be kill, exit, panic or pause=<duration>")
+		return nil, fmt.Errorf("the action must be kill, exit, panic, pause=<duration> or block=<file>")
 	}
 	if len(parts) == 2 {
 		return r, nil
@@ -78,6 +80,16 @@ func parse(text string) (*rule, error) {
 		r.probability, err = strconv.ParseFloat(parts[2], 64)
 	}
 	return r, err
+}
+
+// blockWhile waits as long as a file exists.
+func blockWhile(file string) {
+	for {
+		if _, err := os.Stat(file); err != nil {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
 }
 
 // kill ends the process with SIGKILL: no deferred function runs.

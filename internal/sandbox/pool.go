@@ -9,6 +9,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/stepmill/stepmill/internal/txn"
 )
 
 // Config configures a Pool.
@@ -128,6 +130,7 @@ func (p *Pool) Check(ctx context.Context, workspaceID, code string) (*Failure, e
 
 // send acquires a child and sends it the request.
 func (p *Pool) send(ctx context.Context, frame []byte, limit time.Duration) (Outcome, error) {
+	txn.MustBeOutside(ctx)
 	c, err := p.acquire()
 	if err != nil {
 		return Outcome{}, err
