@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"io"
 	"log/slog"
 	"net/http"
 	"strings"
@@ -56,7 +55,7 @@ type testServer struct {
 func startOnDisk(t *testing.T, data config.Data, full *atomic.Bool) *testServer {
 	t.Helper()
 	serve := config.Serve{Endpoint: config.Endpoint{Listen: "127.0.0.1:0"}, ConnsPerAddress: 100, PreauthRPM: 1000}
-	running, err := NewServer(t.Context(), data, serve, slog.New(slog.NewTextHandler(io.Discard, nil)), func(s *Server) {
+	running, err := NewServer(t.Context(), data, serve, slog.New(slog.DiscardHandler), func(s *Server) {
 		s.core.store = store.New(fullDisk{s.core.db, full}, s.notify())
 	})
 	if err != nil {

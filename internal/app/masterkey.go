@@ -97,7 +97,7 @@ func warnIfKeyIsExposed(data config.Data, log *slog.Logger) {
 	if err != nil || info.Mode().Perm()&0o077 == 0 {
 		return
 	}
-	log.Warn("other users of this machine can access the master key: run `chmod 600 "+path+"`", "file", path, "mode", fmt.Sprintf("%04o", info.Mode().Perm()))
+	log.Warn("other users of this machine can access the master key", "file", path, "mode", fmt.Sprintf("%04o", info.Mode().Perm()), "fix", "chmod 600 "+path)
 }
 
 // CreateMasterKey writes a new master key to a new file.

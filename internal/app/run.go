@@ -78,17 +78,15 @@ func (s *Server) awaitSpace(work context.Context, parts *group) error {
 		case <-time.After(spaceCheckEvery):
 		}
 		err := s.recoverRuns(work)
-		switch {
-		case work.Err() != nil:
-			return nil
-		case err == nil:
+		if fault.Is(err, fault.StorageFull) || work.Err() != nil {
+			continue
+		}
+		if err == nil {
 			s.log.Info("the disk has space again: executing runs")
 			s.execute(work, parts)
 			s.awaitsSpace.Store(false)
-			return nil
-		case !fault.Is(err, fault.StorageFull):
-			return err
 		}
+		return err
 	}
 }
 

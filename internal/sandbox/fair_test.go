@@ -58,7 +58,7 @@ func TestSingleWorkspaceUsesAllSlots(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer release()
+		t.Cleanup(release)
 	}
 	if s := pool.Stats(); s.Scripts != 3 {
 		t.Errorf("%d slots are used", s.Scripts)

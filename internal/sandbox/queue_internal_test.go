@@ -177,7 +177,7 @@ func TestNoSlotIsLost(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			defer release()
+			t.Cleanup(release)
 		}
 	})
 }

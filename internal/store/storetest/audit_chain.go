@@ -132,8 +132,8 @@ func (w *harness) testPurgedChain(t *testing.T) {
 	w.exec(t, `DELETE FROM audit WHERE workspace_id = $1`, ws.ID)
 	// The clock of one node was wrong: entries 4 and 6 seem older than their
 	// predecessors.
-	for _, offset := range []time.Duration{-9, -8, -7, -9, 5, -9, 6} {
-		at(offset * time.Hour)
+	for _, hours := range []int{-9, -8, -7, -9, 5, -9, 6} {
+		at(time.Duration(hours) * time.Hour)
 	}
 	for range 2 {
 		for must(w.PurgeAudit(ctx, began, 2))(t) {
