@@ -3,8 +3,12 @@ package main
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
 	"time"
 )
 
@@ -17,6 +21,8 @@ type attack struct {
 	steps, victim string
 	// began reports whether the attack uses all the capacity that it can get.
 	began func() bool
+	// compiles makes the attack requests that compile, in place of runs.
+	compiles bool
 }
 
 // neighbors measures how long a run of one workspace takes while another tries to
@@ -34,7 +40,7 @@ func neighbors(ctx context.Context, dir string, length time.Duration) error {
 	const script, set = `{"id":"a","uses":"code.js","with":{"code":%q},"timeout":"15m"}`, `{"id":"a","uses":"data.set","with":{"values":{"n":1}}}`
 	begun := time.Now()
 	fmt.Printf("\n%-44s %9s %9s %9s %9s %9s\n", "a run of one workspace to its end, 1 client", "p50 ms", "p99 ms", "idle p50", "idle p99", "×idle p50")
-	for _, a := range []attack{
+	for i, a := range []attack{
 		{
 			name: "a script beside 20 endless scripts", runs: 20, plan: `"plan":"free"`,
 			steps: fmt.Sprintf(script, "for (;;) {}"), victim: fmt.Sprintf(script, "return 1"),
@@ -46,9 +52,14 @@ func neighbors(ctx context.Context, dir string, length time.Duration) error {
 			victim: set,
 			began:  func() bool { return endpoint.calls() >= 192 },
 		},
+		{
+			name: "one step beside costly definitions", plan: `"plan":"free"`, compiles: true,
+			steps: set, victim: set,
+			began: func() bool { return time.Since(begun) > 2*time.Second },
+		},
 	} {
 		begun = time.Now()
-		if err := a.measure(ctx, binary, filepath.Join(dir, fmt.Sprintf("beside-%d", a.runs)), length); err != nil {
+		if err := a.measure(ctx, binary, filepath.Join(dir, fmt.Sprintf("beside-%d", i)), length); err != nil {
 			return fmt.Errorf("%s: %w", a.name, err)
 		}
 	}
@@ -85,6 +96,13 @@ func (a attack) measure(ctx context.Context, binary, data string, length time.Du
 			return err
 		}
 	}
+	if a.compiles {
+		attackCtx, stop := context.WithCancel(ctx)
+		var attackers sync.WaitGroup
+		defer attackers.Wait()
+		defer stop()
+		attackers.Go(func() { c.compile(attackCtx, attacker, attacking) })
+	}
 	if _, err := since(time.Now(), a.began); err != nil {
 		return err
 	}
@@ -95,6 +113,28 @@ func (a attack) measure(ctx context.Context, binary, data string, length time.Du
 	fmt.Printf("%-44s %9.2f %9.2f %9.2f %9.2f %9.2f\n", a.name, milliseconds(beside.percentile(0.5)), milliseconds(beside.percentile(0.99)),
 		milliseconds(idle.percentile(0.5)), milliseconds(idle.percentile(0.99)), float64(beside.percentile(0.5))/float64(idle.percentile(0.5)))
 	return nil
+}
+
+// compile sends definitions that take as long to compile as they may, with an
+// Idempotency-Key, until the context ends.
+func (c *client) compile(ctx context.Context, key, workflow string) {
+	const depth = 40
+	for n := 0; ctx.Err() == nil; n++ {
+		code := fmt.Sprintf("// %d\nreturn %s1%s", n, strings.Repeat("((a=", depth), strings.Repeat(")=>1)", depth))
+		body := fmt.Sprintf(`{"definition":{"steps":[{"id":"a","uses":"code.js","with":{"code":%q}}]}}`, code)
+		request, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+c.server.address+"/v1/workflows/"+workflow+"/runs", strings.NewReader(body))
+		if err != nil {
+			return
+		}
+		request.Header.Set("Authorization", "Bearer "+key)
+		request.Header.Set("Content-Type", "application/json")
+		request.Header.Set("Idempotency-Key", strconv.Itoa(n))
+		response, err := http.DefaultClient.Do(request)
+		if err != nil {
+			return // the server was killed
+		}
+		_ = response.Body.Close()
+	}
 }
 
 // tenant makes a workspace with one active workflow and returns its key and the
