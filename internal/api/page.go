@@ -100,7 +100,7 @@ func (s *Server) submitForm(r *http.Request, c *caller, token string) error {
 	return s.submitDecision(r, c, run.PageLink, token, in)
 }
 
-func viewOf(a run.Asked) pageView {
+func viewOf(a run.LinkedStep) pageView {
 	view := pageView{Workspace: a.Workspace.Name, Workflow: a.WorkflowName, Message: a.Message()}
 	verdict := a.Verdict()
 	if a.Step != nil {

@@ -42,13 +42,13 @@ type Signer interface {
 type LinkStore interface {
 	// RunOwner returns the workspace of a run, or "" if the run does not exist.
 	RunOwner(ctx context.Context, runID string) (string, error)
-	Asked(ctx context.Context, workspaceID, runID, stepID string) (*Asked, error)
+	LinkedStep(ctx context.Context, workspaceID, runID, stepID string) (*LinkedStep, error)
 	AnswerStep(ctx context.Context, a Answer) (answered bool, err error)
 }
 
-// Asked is a step that waits for an answer, with the facts that are shown to the
+// LinkedStep is a step that waits for an answer, with the facts that are shown to the
 // person who decides.
-type Asked struct {
+type LinkedStep struct {
 	Workspace    auth.Workspace
 	WorkflowName string
 	RunStatus    Status
@@ -144,22 +144,22 @@ func invalidLink() error {
 }
 
 // Show returns the step that a link is for.
-func (l *Links) Show(ctx context.Context, kind LinkKind, token string) (Asked, error) {
+func (l *Links) Show(ctx context.Context, kind LinkKind, token string) (LinkedStep, error) {
 	_, asked, err := l.find(ctx, kind, token)
 	return asked, err
 }
 
-func (l *Links) find(ctx context.Context, kind LinkKind, token string) (linkTarget, Asked, error) {
+func (l *Links) find(ctx context.Context, kind LinkKind, token string) (linkTarget, LinkedStep, error) {
 	in, err := l.read(ctx, kind, token)
 	if err != nil {
-		return linkTarget{}, Asked{}, err
+		return linkTarget{}, LinkedStep{}, err
 	}
-	asked, err := l.store.Asked(ctx, in.workspaceID, in.runID, in.stepID)
+	asked, err := l.store.LinkedStep(ctx, in.workspaceID, in.runID, in.stepID)
 	if err == nil && asked == nil {
 		err = invalidLink()
 	}
 	if err != nil {
-		return linkTarget{}, Asked{}, err
+		return linkTarget{}, LinkedStep{}, err
 	}
 	return in, *asked, nil
 }
@@ -208,7 +208,7 @@ type Verdict struct {
 }
 
 // Verdict returns the standing of the step and its decision.
-func (a Asked) Verdict() Verdict {
+func (a LinkedStep) Verdict() Verdict {
 	step := a.Step
 	switch {
 	case step == nil && a.RunStatus == Running:
@@ -244,7 +244,7 @@ func verdict(answer json.RawMessage, at *time.Time) Verdict {
 }
 
 // Message returns the question that the step asks.
-func (a Asked) Message() string {
+func (a LinkedStep) Message() string {
 	var input struct {
 		Message string `json:"message"`
 	}

@@ -104,13 +104,13 @@ func (s *Store) RunOwner(ctx context.Context, runID string) (string, error) {
 	return *owner, nil
 }
 
-// Asked implements run.LinkStore.
-func (s *Store) Asked(ctx context.Context, workspaceID, runID, path string) (*run.Asked, error) {
-	var found *run.Asked
+// LinkedStep implements run.LinkStore.
+func (s *Store) LinkedStep(ctx context.Context, workspaceID, runID, path string) (*run.LinkedStep, error) {
+	var found *run.LinkedStep
 	err := s.read(ctx, func(c Conn) (err error) {
 		found, err = one(c, `SELECT ws.id, ws.name, ws.plan, w.name, r.status FROM runs r
 			JOIN workflows w ON w.id = r.workflow_id AND w.deleted_at IS NULL JOIN workspaces ws ON ws.id = r.workspace_id
-			WHERE r.id = $1 AND r.workspace_id = $2`, []any{runID, workspaceID}, func(r Row) (a run.Asked, err error) {
+			WHERE r.id = $1 AND r.workspace_id = $2`, []any{runID, workspaceID}, func(r Row) (a run.LinkedStep, err error) {
 			err = r.Scan(&a.Workspace.ID, &a.Workspace.Name, (*string)(&a.Workspace.Plan), &a.WorkflowName, (*string)(&a.RunStatus))
 			return a, err
 		})

@@ -210,14 +210,14 @@ func testAsked(t *testing.T, w *harness, ws auth.Workspace) {
 	r := w.ask(t, wf, "a")
 	equal(t, "owner", must(w.RunOwner(ctx, r.ID))(t), ws.ID)
 	equal(t, "owner of an unknown run", must(w.RunOwner(ctx, "run_none"))(t), "")
-	asked := found(w.Asked(ctx, ws.ID, r.ID, "a"))(t)
+	asked := found(w.LinkedStep(ctx, ws.ID, r.ID, "a"))(t)
 	equal(t, "workspace", asked.Workspace.Name, ws.Name)
 	equal(t, "workflow", asked.WorkflowName, wf.Name)
 	equal(t, "status", asked.Verdict(), run.Verdict{Standing: run.Open})
-	equal(t, "not begun", found(w.Asked(ctx, ws.ID, r.ID, "z"))(t).Verdict(), run.Verdict{Standing: run.NotYetOpen})
-	equal(t, "of others", must(w.Asked(ctx, other.ID, r.ID, "a"))(t), nil)
+	equal(t, "not begun", found(w.LinkedStep(ctx, ws.ID, r.ID, "z"))(t).Verdict(), run.Verdict{Standing: run.NotYetOpen})
+	equal(t, "of others", must(w.LinkedStep(ctx, other.ID, r.ID, "a"))(t), nil)
 	w.deleteWorkflow(t, wf)
-	equal(t, "of a deleted workflow", must(w.Asked(ctx, ws.ID, r.ID, "a"))(t), nil)
+	equal(t, "of a deleted workflow", must(w.LinkedStep(ctx, ws.ID, r.ID, "a"))(t), nil)
 	w.notified.take()
 }
 
