@@ -57,12 +57,12 @@ func (s *Server) submitDecision(r *http.Request, c *caller, kind run.LinkKind, t
 	if err != nil {
 		return err
 	}
-	return fault.New(fault.StepNotWaiting, "%s", notWaitingReason(link.Verdict()))
+	return fault.New(fault.StepNotWaiting, "%s", notWaitingReason(link.AnswerStatus()))
 }
 
 // notWaitingReason returns why a step cannot be resumed.
-func notWaitingReason(v run.Verdict) string {
-	switch v.Standing {
+func notWaitingReason(v run.AnswerStatus) string {
+	switch v.State {
 	case run.Decided:
 		return "this has already been decided"
 	case run.RanOut:

@@ -102,11 +102,11 @@ func (s *Server) submitForm(r *http.Request, c *caller, token string) error {
 
 func viewOf(a run.LinkedStep) pageView {
 	view := pageView{Workspace: a.Workspace.Name, Workflow: a.WorkflowName, Message: a.Message()}
-	verdict := a.Verdict()
+	verdict := a.AnswerStatus()
 	if a.Step != nil {
 		view.Step, view.Since = a.Step.Name, formatTime(&a.Step.StartedAt)
 	}
-	switch verdict.Standing {
+	switch verdict.State {
 	case run.Open:
 		view.Title, view.Open = "Your decision is needed", true
 		view.Until = formatTime(a.Step.Until())

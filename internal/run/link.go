@@ -188,59 +188,59 @@ func (l *Links) Decide(ctx context.Context, kind LinkKind, token string, in Resu
 	})
 }
 
-// Standing is whether a step can be answered and, if not, why.
-type Standing string
+// AnswerState is whether a step can be answered and, if not, why.
+type AnswerState string
 
 // The standings of a step.
 const (
-	NotYetOpen Standing = "not_yet"   // it does not wait for an answer yet
-	Open       Standing = "open"      // it waits for an answer
-	Decided    Standing = "decided"   // it was answered
-	RanOut     Standing = "timed_out" // it timed out
-	Closed     Standing = "closed"    // it ended without an answer
+	NotYetOpen AnswerState = "not_yet"   // it does not wait for an answer yet
+	Open       AnswerState = "open"      // it waits for an answer
+	Decided    AnswerState = "decided"   // it was answered
+	RanOut     AnswerState = "timed_out" // it timed out
+	Closed     AnswerState = "closed"    // it ended without an answer
 )
 
-// Verdict is the standing of a step and its decision.
-type Verdict struct {
-	Standing Standing
+// AnswerStatus is the standing of a step and its decision.
+type AnswerStatus struct {
+	State    AnswerState
 	Approved bool
 	At       *time.Time
 }
 
-// Verdict returns the standing of the step and its decision.
-func (a LinkedStep) Verdict() Verdict {
+// AnswerStatus returns the standing of the step and its decision.
+func (a LinkedStep) AnswerStatus() AnswerStatus {
 	step := a.Step
 	switch {
 	case step == nil && a.RunStatus == Running:
-		return Verdict{Standing: NotYetOpen}
+		return AnswerStatus{State: NotYetOpen}
 	case step == nil:
-		return Verdict{Standing: Closed}
+		return AnswerStatus{State: Closed}
 	case step.Status == StepSucceeded:
-		return verdict(step.Output, step.FinishedAt)
+		return answerStatus(step.Output, step.FinishedAt)
 	case step.Status == StepFailed:
-		return Verdict{Standing: RanOut, At: step.FinishedAt}
+		return AnswerStatus{State: RanOut, At: step.FinishedAt}
 	case step.Status.Settled() || a.RunStatus != Running:
-		return Verdict{Standing: Closed, At: step.FinishedAt}
+		return AnswerStatus{State: Closed, At: step.FinishedAt}
 	case step.Answer != nil:
-		return verdict(step.Answer, nil)
+		return answerStatus(step.Answer, nil)
 	case step.Status == StepWaiting && step.Awaits == action.AwaitsAnswer:
-		return Verdict{Standing: Open}
+		return AnswerStatus{State: Open}
 	}
-	return Verdict{Standing: NotYetOpen}
+	return AnswerStatus{State: NotYetOpen}
 }
 
-func verdict(answer json.RawMessage, at *time.Time) Verdict {
+func answerStatus(answer json.RawMessage, at *time.Time) AnswerStatus {
 	var given struct {
 		Approved bool    `json:"approved"`
 		By       *string `json:"by"`
 	}
 	if err := json.Unmarshal(answer, &given); err != nil {
-		return Verdict{Standing: Closed, At: at}
+		return AnswerStatus{State: Closed, At: at}
 	}
 	if given.By == nil {
-		return Verdict{Standing: RanOut, Approved: given.Approved, At: at}
+		return AnswerStatus{State: RanOut, Approved: given.Approved, At: at}
 	}
-	return Verdict{Standing: Decided, Approved: given.Approved, At: at}
+	return AnswerStatus{State: Decided, Approved: given.Approved, At: at}
 }
 
 // Message returns the question that the step asks.
