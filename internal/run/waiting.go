@@ -21,8 +21,8 @@ func (d Detail) WaitingFor() *Waiting {
 	if d.Status != Running {
 		return nil
 	}
-	place := Place{HeldBack: d.HeldBack, Queued: d.Queued, Crashes: d.Crashes, ConcurrencyKey: d.ConcurrencyKey}
-	if w := place.waiting(); w != nil {
+	facts := WaitFacts{HeldBack: d.HeldBack, Queued: d.Queued, Crashes: d.Crashes, ConcurrencyKey: d.ConcurrencyKey}
+	if w := facts.waiting(); w != nil {
 		return w
 	}
 	return WaitingStep(func(yield func(*Step) bool) {
@@ -34,8 +34,8 @@ func (d Detail) WaitingFor() *Waiting {
 	}).waiting()
 }
 
-// Place holds the facts that decide what a running run waits for.
-type Place struct {
+// WaitFacts holds the facts that decide what a running run waits for.
+type WaitFacts struct {
 	HeldBack       bool
 	Queued         bool
 	Crashes        int
@@ -45,7 +45,7 @@ type Place struct {
 }
 
 // WaitingFor returns what the run waits for, or nil.
-func (p Place) WaitingFor() *Waiting {
+func (p WaitFacts) WaitingFor() *Waiting {
 	if w := p.waiting(); w != nil {
 		return w
 	}
@@ -53,7 +53,7 @@ func (p Place) WaitingFor() *Waiting {
 }
 
 // waiting returns what keeps the run from being executed, or nil.
-func (p Place) waiting() *Waiting {
+func (p WaitFacts) waiting() *Waiting {
 	switch {
 	case p.HeldBack:
 		return &Waiting{Reason: "queued: the concurrency limit of the workflow" + forKey(p.ConcurrencyKey) + " is reached"}

@@ -125,12 +125,12 @@ func (s *Store) addWaiting(ctx context.Context, filter run.Filter, page *paging.
 	if !slices.ContainsFunc(page.Items, func(l run.Listed) bool { return l.Status == run.Running }) {
 		return nil
 	}
-	states := map[string]*run.Place{}
+	states := map[string]*run.WaitFacts{}
 	err := s.readAll(ctx, func() []Query {
 		var queries []Query
 		for _, item := range page.Items {
 			if item.Status == run.Running {
-				states[item.ID] = &run.Place{}
+				states[item.ID] = &run.WaitFacts{}
 				queries = append(queries, s.queryWaitState(item.ID, states[item.ID]))
 			}
 		}
@@ -154,7 +154,7 @@ func (s *Store) addWaiting(ctx context.Context, filter run.Filter, page *paging.
 
 // queryWaitState returns the query for the queue state of a run and the step that
 // it waits for.
-func (s *Store) queryWaitState(id string, into *run.Place) Query {
+func (s *Store) queryWaitState(id string, into *run.WaitFacts) Query {
 	queued := `false`
 	if s.cluster != nil {
 		queued = waitsForNode
