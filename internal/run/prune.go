@@ -7,8 +7,8 @@ import (
 	"github.com/stepmill/stepmill/internal/auth"
 )
 
-// Kept is a workflow and the plan that determines how long its runs are kept.
-type Kept struct {
+// RetainedWorkflow is a workflow and the plan that determines how long its runs are kept.
+type RetainedWorkflow struct {
 	WorkflowID string
 	Plan       auth.Plan
 }
@@ -22,8 +22,8 @@ type Expired struct {
 
 // PruneStore is the store of a Pruner.
 type PruneStore interface {
-	// NextKept returns the workflow with the smallest id after the given one.
-	NextKept(ctx context.Context, after string) (*Kept, error)
+	// NextRetained returns the workflow with the smallest id after the given one.
+	NextRetained(ctx context.Context, after string) (*RetainedWorkflow, error)
 	// Expired examines up to limit runs of a workflow that started after the given
 	// one, oldest first.
 	Expired(ctx context.Context, workflowID string, keep auth.Retention, now time.Time, after string, limit int) (Expired, error)
@@ -41,10 +41,10 @@ type Pruner struct {
 	store PruneStore
 	keep  func(auth.Plan) auth.Retention
 
-	of      Kept     // the current workflow; empty at the beginning
-	hasMore bool     // there may be more in that workflow
-	after   string   // the run that it looked at last
-	ids     []string // runs to delete next
+	of      RetainedWorkflow // the current workflow; empty at the beginning
+	hasMore bool             // there may be more in that workflow
+	after   string           // the run that it looked at last
+	ids     []string         // runs to delete next
 }
 
 // NewPruner returns a pruner; keep returns the retention of a plan.
@@ -73,11 +73,11 @@ func (p *Pruner) Batch(ctx context.Context, now time.Time, limit int) (bool, err
 // returns false after the last one.
 func (p *Pruner) lookup(ctx context.Context, now time.Time) (bool, error) {
 	if !p.hasMore {
-		next, err := p.store.NextKept(ctx, p.of.WorkflowID)
+		next, err := p.store.NextRetained(ctx, p.of.WorkflowID)
 		if err != nil {
 			return false, err
 		}
-		p.of, p.after, p.hasMore = Kept{}, "", next != nil
+		p.of, p.after, p.hasMore = RetainedWorkflow{}, "", next != nil
 		if next == nil {
 			return false, nil
 		}

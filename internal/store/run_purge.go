@@ -119,13 +119,13 @@ func (s *Store) PurgeRemains(ctx context.Context, limit int) (bool, error) {
 	return more && err == nil, err
 }
 
-// NextKept implements run.PruneStore. The query itself skips workflows that have
+// NextRetained implements run.PruneStore. The query itself skips workflows that have
 // no runs.
-func (s *Store) NextKept(ctx context.Context, after string) (*run.Kept, error) {
-	var next *run.Kept
+func (s *Store) NextRetained(ctx context.Context, after string) (*run.RetainedWorkflow, error) {
+	var next *run.RetainedWorkflow
 	err := s.read(ctx, func(c Conn) (err error) {
 		next, err = one(c, `SELECT w.id, s.plan FROM workflows w JOIN workspaces s ON s.id = w.workspace_id
-			WHERE w.id > $1 AND w.deleted_at IS NULL AND (SELECT r.id FROM runs r WHERE r.workflow_id = w.id LIMIT 1) IS NOT NULL ORDER BY w.id LIMIT 1`, []any{after}, func(r Row) (k run.Kept, err error) {
+			WHERE w.id > $1 AND w.deleted_at IS NULL AND (SELECT r.id FROM runs r WHERE r.workflow_id = w.id LIMIT 1) IS NOT NULL ORDER BY w.id LIMIT 1`, []any{after}, func(r Row) (k run.RetainedWorkflow, err error) {
 			err = r.Scan(&k.WorkflowID, (*string)(&k.Plan))
 			return k, err
 		})
