@@ -23,9 +23,9 @@ func (s *Store) RotateToken(ctx context.Context, t trigger.Trigger, hash []byte,
 	return rotated, err
 }
 
-// KeepRequests implements trigger.InboxStore. It looks the trigger up again,
+// SaveRequests implements trigger.InboxStore. It looks the trigger up again,
 // because it may have been deleted since the calls arrived.
-func (s *Store) KeepRequests(ctx context.Context, t trigger.Trigger, requests []trigger.Request, atMost int) error {
+func (s *Store) SaveRequests(ctx context.Context, t trigger.Trigger, requests []trigger.Request, atMost int) error {
 	return s.write(ctx, func(tx *transaction) error {
 		exists, err := number(tx, `SELECT count(*) FROM triggers WHERE workflow_id = $1 AND trigger_id = $2 AND workspace_id = $3`, t.WorkflowID, t.ID, t.WorkspaceID)
 		if err != nil || exists == 0 {

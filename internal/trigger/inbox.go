@@ -40,8 +40,8 @@ const (
 
 // InboxStore stores calls of hooks.
 type InboxStore interface {
-	// KeepRequests stores calls of a trigger and deletes all but the newest atMost.
-	KeepRequests(ctx context.Context, of Trigger, requests []Request, atMost int) error
+	// SaveRequests stores calls of a trigger and deletes all but the newest atMost.
+	SaveRequests(ctx context.Context, of Trigger, requests []Request, atMost int) error
 	Requests(ctx context.Context, workspaceID, workflowID, id string, since time.Time, page paging.Request) (paging.Page[Request], error)
 	NoteTrigger(ctx context.Context, of Trigger, failed, idle *Note) error
 }
@@ -122,7 +122,7 @@ func (i *Inbox) Flush(ctx context.Context) error {
 	var errs []error
 	for _, e := range pending {
 		if len(e.requests) > 0 {
-			errs = append(errs, i.store.KeepRequests(ctx, e.of, e.requests, maxRequests))
+			errs = append(errs, i.store.SaveRequests(ctx, e.of, e.requests, maxRequests))
 		}
 		if e.failed != nil || e.notFired != nil {
 			errs = append(errs, i.store.NoteTrigger(ctx, e.of, e.failed, e.notFired))

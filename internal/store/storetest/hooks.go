@@ -70,7 +70,7 @@ func testRequests(t *testing.T, w *harness, workspaceID string) {
 	calls[2].Payload, calls[2].RunID = nil, ""
 	keep := func(of trigger.Trigger, calls ...trigger.Request) {
 		t.Helper()
-		if err := w.KeepRequests(ctx, of, calls, 3); err != nil {
+		if err := w.SaveRequests(ctx, of, calls, 3); err != nil {
 			t.Fatal(err)
 		}
 	}
