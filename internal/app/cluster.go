@@ -311,7 +311,7 @@ func (s *Server) checkEndedRuns(except func(runID string) bool) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), leaveTimeout)
 	defer cancel()
-	ended, err := s.core.store.EndedOf(ctx, watched)
+	ended, err := s.core.store.EndedRuns(ctx, watched)
 	if err != nil {
 		s.log.Debug("cannot check which watched runs have ended", "error", err)
 	}

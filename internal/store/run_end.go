@@ -142,9 +142,9 @@ func (s *Store) cancelAll(tx *transaction, runs []namedRun, at time.Time) error 
 	return nil
 }
 
-// EndedOf returns those of the given runs that are no longer running. A run that
+// EndedRuns returns those of the given runs that are no longer running. A run that
 // does not exist is about to start and not included.
-func (s *Store) EndedOf(ctx context.Context, ids []string) ([]string, error) {
+func (s *Store) EndedRuns(ctx context.Context, ids []string) ([]string, error) {
 	var ended []string
 	err := s.readAll(ctx, func() []Query {
 		ended = nil

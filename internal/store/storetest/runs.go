@@ -132,7 +132,7 @@ func (w *harness) checkNotStarted(t *testing.T, start run.Start) {
 func testEndedOf(t *testing.T, w *harness, wf workflow.Workflow) {
 	over, running, coming := w.start(t, wf, "node_1"), w.start(t, wf, "node_1"), newStart(t, wf, "node_1")
 	w.finish(t, over, run.Succeeded)
-	ended := must(w.EndedOf(t.Context(), []string{running.ID, over.ID, coming.Run.ID}))(t)
+	ended := must(w.EndedRuns(t.Context(), []string{running.ID, over.ID, coming.Run.ID}))(t)
 	equal(t, "ended", ended, []string{over.ID})
 }
 
