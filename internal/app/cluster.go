@@ -55,7 +55,7 @@ func (s *Server) newCluster(ctx context.Context, data config.Data) (*cluster, er
 		return nil, err
 	}
 	c.dispatch, err = river.New(claimer{s.core.store}, river.Config{
-		Node: s.node, Capacity: engine.Slots, Trusted: func() bool { return c.member.Trusted() }, Pool: c.jobs, Schema: postgres.JobSchema, PollOnly: data.Pooled, Log: s.log,
+		Node: s.node, Capacity: engine.Slots, HoldsLease: func() bool { return c.member.HoldsLease() }, Pool: c.jobs, Schema: postgres.JobSchema, PollOnly: data.Pooled, Log: s.log,
 	})
 	if err != nil {
 		return nil, err

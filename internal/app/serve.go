@@ -232,7 +232,7 @@ func (s *Server) assemble(ctx context.Context, data config.Data) (err error) {
 	s.runs = run.NewService(st, programs, s.watchers, s.dispatch, s.runChanges)
 	s.engine = engine.New(st, s.dispatch, programs, secrets, links, s.node, s.log)
 	if s.cluster != nil {
-		s.engine.Trust(s.cluster.member.Trusted)
+		s.engine.CheckLease(s.cluster.member.HoldsLease)
 	}
 	s.sender = webhook.NewSender(st, s.egress, v, s.log)
 	workflows := workflow.NewService(st, actions, nameSource{secrets}, trigger.NewArming(v))
@@ -375,7 +375,7 @@ func (s *Server) ready(ctx context.Context) error {
 	if s.stopping.Load() {
 		return errors.New("the service is shutting down")
 	}
-	if s.cluster != nil && !s.cluster.member.Trusted() {
+	if s.cluster != nil && !s.cluster.member.HoldsLease() {
 		return errors.New("the lease of this node has expired: its heartbeats do not reach the database")
 	}
 	if err := s.core.ping(ctx); err != nil {

@@ -44,8 +44,8 @@ type Engine struct {
 	links    Links
 	log      *slog.Logger
 
-	// trusted reports whether this node still owns its runs.
-	trusted func() bool
+	// holdsLease reports whether this node still owns its runs.
+	holdsLease func() bool
 
 	mu     sync.Mutex
 	active map[string]*driver
@@ -61,13 +61,13 @@ func (e *Engine) Stuck() int { return int(e.stuck.Load()) }
 func New(store Store, source dispatch.Source, programs *workflow.Programs, values Values, links Links, node string, log *slog.Logger) *Engine {
 	return &Engine{
 		store: store, source: source, node: node, log: log, programs: programs, values: values, links: links, active: map[string]*driver{},
-		trusted: func() bool { return true }, counts: newCounts(programs.Catalog()),
+		holdsLease: func() bool { return true }, counts: newCounts(programs.Catalog()),
 	}
 }
 
-// Trust makes the engine check, before it starts steps with effects, whether this
+// CheckLease makes the engine check, before it starts steps with effects, whether this
 // node still owns its runs.
-func (e *Engine) Trust(trusted func() bool) { e.trusted = trusted }
+func (e *Engine) CheckLease(holdsLease func() bool) { e.holdsLease = holdsLease }
 
 // Run executes runs until the context ends. Then it starts no more runs and returns
 // when every run in flight has reached a checkpoint.

@@ -49,7 +49,7 @@ func (d *driver) drive(ctx context.Context) {
 		if !decision.Empty() && !d.commit(ctx, decision) {
 			return
 		}
-		if len(d.pending) > 0 && !d.engine.trusted() {
+		if len(d.pending) > 0 && !d.engine.holdsLease() {
 			d.log.Warn("not starting steps: another node may own the run")
 			return
 		}

@@ -141,9 +141,9 @@ func (m *Member) Join(ctx context.Context) error {
 	}
 }
 
-// Trusted reports whether this node still owns its runs. If its last heartbeat is too
+// HoldsLease reports whether this node still owns its runs. If its last heartbeat is too
 // old, other nodes may have taken them over.
-func (m *Member) Trusted() bool {
+func (m *Member) HoldsLease() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return clock.Monotonic().Before(m.trusted)

@@ -248,7 +248,7 @@ func TestTrustEndsBeforeExpiry(t *testing.T) {
 		d, h := newDatabase(), &fakeExecutor{}
 		m := member(t, d, h, "a")
 		after(d, h, 4*life)
-		if !m.Trusted() || len(h.dropped) > 0 {
+		if !m.HoldsLease() || len(h.dropped) > 0 {
 			t.Fatal("a node with heartbeats is not trusted")
 		}
 		d.set(func() { d.down, d.held["a"] = true, []run.OwnedRun{held("r", 1)} })
@@ -256,12 +256,12 @@ func TestTrustEndsBeforeExpiry(t *testing.T) {
 		d.mu.Lock()
 		expiry := d.expires["a"]
 		d.mu.Unlock()
-		if m.Trusted() || len(h.dropped) != 1 || !h.dropped[0].Before(expiry.Add(-life/10)) {
+		if m.HoldsLease() || len(h.dropped) != 1 || !h.dropped[0].Before(expiry.Add(-life/10)) {
 			t.Fatalf("dropped at %v; the node expires at %v", h.dropped, expiry)
 		}
 		d.set(func() { d.down = false })
 		after(d, h, life/2)
-		if !m.Trusted() {
+		if !m.HoldsLease() {
 			t.Error("a node is not trusted after a new heartbeat")
 		}
 		same(t, "resumed immediately", h.resumed, []string{"r"})
@@ -300,8 +300,8 @@ func TestSlowQueueDoesNotDelayHeartbeats(t *testing.T) {
 		m := member(t, d, h, "a")
 		d.set(func() { d.slow = 3 * life })
 		after(d, h, 10*life)
-		if !m.Trusted() || len(h.dropped) > 0 || d.beats < 30 {
-			t.Errorf("trusted %t, dropped %v, %d heartbeats", m.Trusted(), h.dropped, d.beats)
+		if !m.HoldsLease() || len(h.dropped) > 0 || d.beats < 30 {
+			t.Errorf("trusted %t, dropped %v, %d heartbeats", m.HoldsLease(), h.dropped, d.beats)
 		}
 		d.set(func() { d.slow = 0 })
 		after(d, h, 4*life)
@@ -364,7 +364,7 @@ func TestExpiredNodeDropsItsRuns(t *testing.T) {
 			t.Errorf("dropped %v, forgotten %v", h.dropped, d.forgotten)
 		}
 		after(d, h, life)
-		if !m.Trusted() {
+		if !m.HoldsLease() {
 			t.Error("a node that registered again is not trusted")
 		}
 	})

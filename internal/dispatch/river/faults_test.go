@@ -170,7 +170,7 @@ func newNode(t *testing.T, opts postgres.Options, random *rand.Rand, effects *sy
 		t.Fatal(err)
 	}
 	t.Cleanup(pool.Close)
-	if n.dispatch, err = river.New(storeClaimer{n.store}, river.Config{Node: n.id, Capacity: engine.Slots, Pool: pool, Trusted: func() bool { return true }, Schema: postgres.JobSchema, Log: log}); err != nil {
+	if n.dispatch, err = river.New(storeClaimer{n.store}, river.Config{Node: n.id, Capacity: engine.Slots, Pool: pool, HoldsLease: func() bool { return true }, Schema: postgres.JobSchema, Log: log}); err != nil {
 		t.Fatal(err)
 	}
 	n.store.SetCluster(store.Cluster{

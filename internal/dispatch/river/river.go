@@ -57,9 +57,9 @@ type Config struct {
 	Node string
 	// Capacity is the number of runs that the node executes at a time.
 	Capacity int
-	// Trusted reports whether the node owns the runs that it claims. If its last
+	// HoldsLease reports whether the node owns the runs that it claims. If its last
 	// heartbeat is too old, other nodes may take them over.
-	Trusted func() bool
+	HoldsLease func() bool
 	// Pool has the connections for River.
 	Pool *pgxpool.Pool
 	// Schema is the database schema of River's tables.

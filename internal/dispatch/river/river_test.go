@@ -92,7 +92,7 @@ func join(t *testing.T, opts postgres.Options, node string, capacity, limit int)
 		AnswerArrived: func(id string) { p.Nudge(id) },
 	})
 	p.Dispatcher, err = river.New(claimer{p}, river.Config{
-		Node: node, Capacity: capacity, Pool: jobs, Trusted: func() bool { return true }, Schema: postgres.JobSchema, Log: slog.New(slog.DiscardHandler),
+		Node: node, Capacity: capacity, Pool: jobs, HoldsLease: func() bool { return true }, Schema: postgres.JobSchema, Log: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -186,7 +186,7 @@ func (d *Dispatcher) Stats() dispatch.Stats {
 // Draining reports whether this node claims no more runs, because it stops or
 // because its last heartbeat is too old.
 func (d *Dispatcher) Draining() bool {
-	if !d.config.Trusted() {
+	if !d.config.HoldsLease() {
 		return true
 	}
 	d.mu.Lock()
