@@ -102,11 +102,11 @@ func (s *Server) submitForm(r *http.Request, c *caller, token string) error {
 
 func viewOf(a run.LinkedStep) pageView {
 	view := pageView{Workspace: a.Workspace.Name, Workflow: a.WorkflowName, Message: a.Message()}
-	verdict := a.AnswerStatus()
+	status := a.AnswerStatus()
 	if a.Step != nil {
 		view.Step, view.Since = a.Step.Name, formatTime(&a.Step.StartedAt)
 	}
-	switch verdict.State {
+	switch status.State {
 	case run.Open:
 		view.Title, view.Open = "Your decision is needed", true
 		view.Until = formatTime(a.Step.Until())
@@ -117,7 +117,7 @@ func viewOf(a run.LinkedStep) pageView {
 		view.Title, view.Text, view.Pending = "Nothing to decide yet", "The workflow has not reached this step. This page reloads automatically.", true
 	case run.Decided:
 		view.Title, view.Text, view.Mood = "Rejected", "This decision has been made. Thank you, there is nothing left to do.", "no"
-		if verdict.Approved {
+		if status.Approved {
 			view.Title, view.Mood = "Approved", "yes"
 		}
 	case run.RanOut:

@@ -240,9 +240,9 @@ func same[T comparable](t *testing.T, what string, got, want []T) {
 	}
 }
 
-// Trust ends before other nodes may take over the runs, runs are dropped once, and
+// The lease ends before other nodes may take over the runs, runs are dropped once, and
 // runs that the node still owns are resumed after the next heartbeat.
-func TestTrustEndsBeforeExpiry(t *testing.T) {
+func TestLeaseEndsBeforeExpiry(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		d, h := newDatabase(), &fakeExecutor{}
@@ -301,7 +301,7 @@ func TestSlowQueueDoesNotDelayHeartbeats(t *testing.T) {
 		d.set(func() { d.slow = 3 * life })
 		after(d, h, 10*life)
 		if !m.HoldsLease() || len(h.dropped) > 0 || d.beats < 30 {
-			t.Errorf("trusted %t, dropped %v, %d heartbeats", m.HoldsLease(), h.dropped, d.beats)
+			t.Errorf("holds its lease: %t, dropped %v, %d heartbeats", m.HoldsLease(), h.dropped, d.beats)
 		}
 		d.set(func() { d.slow = 0 })
 		after(d, h, 4*life)

@@ -191,7 +191,7 @@ func (l *Links) Decide(ctx context.Context, kind LinkKind, token string, in Resu
 // AnswerState is whether a step can be answered and, if not, why.
 type AnswerState string
 
-// The standings of a step.
+// The states of a step.
 const (
 	NotYetOpen AnswerState = "not_yet"   // it does not wait for an answer yet
 	Open       AnswerState = "open"      // it waits for an answer
@@ -200,14 +200,14 @@ const (
 	Closed     AnswerState = "closed"    // it ended without an answer
 )
 
-// AnswerStatus is the standing of a step and its decision.
+// AnswerStatus says whether a step can be answered, and its decision.
 type AnswerStatus struct {
 	State    AnswerState
 	Approved bool
 	At       *time.Time
 }
 
-// AnswerStatus returns the standing of the step and its decision.
+// AnswerStatus returns whether the step can be answered, and its decision.
 func (a LinkedStep) AnswerStatus() AnswerStatus {
 	step := a.Step
 	switch {
