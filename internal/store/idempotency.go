@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/stepmill/stepmill/internal/idempotency"
-	"github.com/stepmill/stepmill/internal/txn"
 )
 
 const selectRecord = `SELECT workspace_id, route, key_hash, fingerprint, answer, expires_at FROM idempotency
@@ -45,9 +44,9 @@ func (s *Store) WithIdempotencyKey(ctx context.Context, record idempotency.Recor
 		if err := tx.Do(`DELETE FROM idempotency WHERE workspace_id = $1 AND route = $2 AND key_hash = $3`, key...); err != nil {
 			return err
 		}
-		effectCtx, cancel := context.WithTimeout(within(ctx, tx), txn.Limit)
-		defer cancel()
-		sealed, err := effect(effectCtx)
+		// What the effect begins, such as a watch of its run, may outlive the
+		// transaction, so this context must not end with it.
+		sealed, err := effect(within(ctx, tx))
 		if err != nil {
 			return err
 		}

@@ -44,7 +44,19 @@ func testIdempotency(t *testing.T, w *harness) {
 	t.Run("a record expires", func(t *testing.T) { testExpiry(t, w, wf) })
 	t.Run("an effect that fails leaves nothing", func(t *testing.T) { testFailedEffect(t, w, wf) })
 	t.Run("an effect is one transaction", func(t *testing.T) { testNested(t, w, wf) })
+	t.Run("the context of an effect outlives the transaction", func(t *testing.T) { testEffectContext(t, w, wf) })
 	t.Run("one of many concurrent requests has the effect", func(t *testing.T) { testConcurrentOnce(t, w, wf) })
+}
+
+func testEffectContext(t *testing.T, w *harness, wf workflow.Workflow) {
+	var inside context.Context
+	missing(w.WithIdempotencyKey(t.Context(), newRecord(wf.WorkspaceID, "context"), clock.Now(), func(ctx context.Context) ([]byte, error) {
+		inside = ctx
+		return []byte("saved"), nil
+	}))(t, "the record of a new key")
+	if err := inside.Err(); err != nil { // a watch of the run that the effect started would have ended
+		t.Errorf("the context has ended: %v", err)
+	}
 }
 
 func (w *harness) countRuns(t *testing.T, of workflow.Workflow) int {
