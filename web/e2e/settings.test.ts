@@ -92,7 +92,7 @@ longTest("the API reference fills a key into its examples", async () => {
 	await page.getByRole("button", { name: "Create a key for me" }).click();
 	const command = page.getByText(/Authorization: Bearer smk_/).first();
 	await command.waitFor();
-	const key = /smk_\w+/.exec(await command.innerText())?.[0];
+	const key = /smk_\w+/.exec((await command.textContent()) ?? "")?.[0];
 	const answer = await fetch(`${server.url}/v1/workflows`, { headers: { Authorization: `Bearer ${key}` } });
 	expect(answer.status).toBe(200);
 	await shoot(page, "reference-operation");

@@ -51,7 +51,9 @@ export function PasswordField({ value, onChange, error, autoFocus, label = "Pass
 		<Field
 			label={label}
 			error={error?.field("/password")}
-			hint={fresh && !error?.field("/password") ? "At least 12 characters. Avoid common words and sequences." : undefined}
+			hint={
+				fresh && !error?.field("/password") ? "At least 12 characters. Avoid common words and sequences." : undefined
+			}
 		>
 			<span className="relative flex">
 				<TextInput

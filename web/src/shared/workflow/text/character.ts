@@ -1,6 +1,5 @@
 /** Finds characters that are not allowed anywhere in a document. */
 export function forbiddenCharacter(text: string): { offset: number; message: string } | undefined {
-	// biome-ignore lint/suspicious/noControlCharactersInRegex: it looks for control characters
 	const found =
 		/[^\t\n\r\x20-\x7e\xa0-\ud7ff\ue000-\ufffd]|[\u2028\u2029\ufeff]|[\ud800-\udbff](?![\udc00-\udfff])/u.exec(text);
 	if (!found) return undefined;
