@@ -6,9 +6,11 @@
 started=$(date +%s)
 scratch=$(mktemp -d)
 failed=
+beside_pid=
 
 finish() {
 	status=$?
+	[ -z "$beside_pid" ] || kill "$beside_pid" 2>/dev/null || :
 	rm -rf "$scratch"
 	if [ "$status" -eq 0 ]; then outcome=passed; else outcome=FAILED; fi
 	seconds=$(($(date +%s) - started))
@@ -31,6 +33,25 @@ try() {
 	shift
 	step "$name"
 	"$@" || failed="${failed:+$failed, }$name"
+}
+
+# Starts a named step in the background. await_beside waits for it and prints what
+# it printed.
+try_beside() {
+	beside=$1
+	shift
+	step "$beside, beside the following steps"
+	"$@" >"$scratch/beside" 2>&1 &
+	beside_pid=$!
+}
+
+await_beside() {
+	step "waiting for: $beside"
+	outcome=0
+	wait "$beside_pid" || outcome=$?
+	beside_pid=
+	cat "$scratch/beside"
+	[ "$outcome" -eq 0 ] || failed="${failed:+$failed, }$beside"
 }
 
 # Ends the script, with an error if any step failed.

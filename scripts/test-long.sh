@@ -37,5 +37,5 @@ on_postgres() { STEPMILL_TEST_DATABASE=postgres go test -timeout 25m -count=1 -p
 try "black-box tests on PostgreSQL" on_postgres
 
 try "fuzzing" make --no-print-directory fuzz FUZZTIME="${FUZZTIME:-10s}"
-try "fuzzing the API" make --no-print-directory fuzz-api FUZZTIME="${FUZZTIME:-2m}"
+try "fuzzing the API" make --no-print-directory fuzz-api FUZZTIME="${FUZZTIME:-1m}"
 verdict

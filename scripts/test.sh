@@ -28,7 +28,8 @@ xargs go vet <"$scratch/packages"
 step "npm packages for the tests"
 npm ci --prefix test/receivers --ignore-scripts --no-audit --no-fund
 
-try "dashboard" sh scripts/web.sh main
+# The journeys wait more than they compute.
+try_beside "dashboard" sh scripts/web.sh main
 try "packages" xargs go test -timeout 15m <"$scratch/plain"
 # More parallel tests than cores: the PostgreSQL tests mostly wait.
 race_packages() { test_race -parallel 4 -timeout 15m $(cat "$scratch/concurrent"); }
@@ -42,4 +43,5 @@ export STEPMILL_TEST_BIN
 try "black-box tests" xargs go test -timeout 15m -count=1 -p 4 <"$scratch/blackbox"
 on_postgres() { STEPMILL_TEST_DATABASE=postgres go test -timeout 15m -count=1 -p 4 ./test/crash ./test/scripts ./test/receivers; }
 try "black-box tests on PostgreSQL" on_postgres
+await_beside
 verdict
