@@ -2,6 +2,7 @@ package api_test
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -38,26 +39,41 @@ func TestResponseBeforeTheEndOfTheBody(t *testing.T) {
 		} {
 			t.Run(tc.name+", "+framing, func(t *testing.T) {
 				t.Parallel()
-				conn := w.server.dial(t, 30*time.Second)
 				head := tc.target + " HTTP/1.1\r\nHost: x\r\n" + framing + "\r\n" + strings.Join(tc.headers, "\r\n") + "\r\n\r\n"
-				if _, err := io.WriteString(conn, head+body); err != nil {
-					t.Fatalf("send the request: %v", err)
+				var err error
+				for range 5 { // the server cuts off a client that stands still for too long
+					if err = w.server.sendBeforeReading(t, head+body, tc.status); err == nil {
+						return
+					}
 				}
-				reader := bufio.NewReader(conn)
-				response, err := http.ReadResponse(reader, nil)
-				if err != nil {
-					t.Fatalf("read the response: %v", err)
-				}
-				text, err := io.ReadAll(response.Body)
-				if err != nil || response.StatusCode != tc.status || response.Header.Get("X-Request-Id") == "" || !strings.HasSuffix(string(text), "}\n") {
-					t.Errorf("got %s %s, %v", response.Status, text, err)
-				}
-				if _, err := reader.ReadByte(); err != io.EOF {
-					t.Errorf("the connection ended with %v", err)
-				}
+				t.Error(err)
 			})
 		}
 	}
+}
+
+// sendBeforeReading sends a whole request, then reads the response. It returns an
+// error unless that is complete and has the status.
+func (s *server) sendBeforeReading(t *testing.T, request string, status int) error {
+	t.Helper()
+	conn := s.dial(t, time.Minute)
+	if _, err := io.WriteString(conn, request); err != nil {
+		return fmt.Errorf("send the request: %w", err)
+	}
+	reader := bufio.NewReader(conn)
+	response, err := http.ReadResponse(reader, nil)
+	if err != nil {
+		return fmt.Errorf("read the response: %w", err)
+	}
+	defer func() { _ = response.Body.Close() }()
+	text, err := io.ReadAll(response.Body)
+	if err != nil || response.StatusCode != status || response.Header.Get("X-Request-Id") == "" || !strings.HasSuffix(string(text), "}\n") {
+		return fmt.Errorf("got %s %s, %w", response.Status, text, err)
+	}
+	if _, err := reader.ReadByte(); !errors.Is(err, io.EOF) {
+		return fmt.Errorf("the connection ended with %w", err)
+	}
+	return nil
 }
 
 // After a rejected request with a small body the connection can be used again.
