@@ -19,7 +19,7 @@ func costlyCode(index int) string {
 	return fmt.Sprintf("// %d\nreturn %s1%s", index, strings.Repeat("((a=", depth), strings.Repeat(")=>1)", depth))
 }
 
-// A request compiles for as long as it may: two seconds for each of six scripts. It has
+// A request compiles for as long as it may: two seconds for each of 30 scripts. It has
 // an Idempotency-Key, so its effect and its response are saved in one transaction. That
 // transaction must not be open while it compiles: another workspace writes meanwhile.
 func TestCompilingDoesNotBlockWrites(t *testing.T) {
@@ -27,7 +27,7 @@ func TestCompilingDoesNotBlockWrites(t *testing.T) {
 	s := harness.Start(t, t.TempDir())
 	busy, other := flow.NewWorkspace(t, s.Client, "pro"), flow.NewWorkspace(t, s.Client, "free")
 	id := defineScript(t, busy, "return 1", "10s")
-	steps := make([]any, 6)
+	steps := make([]any, 30)
 	for i := range steps {
 		steps[i] = map[string]any{"id": fmt.Sprintf("s%d", i), "uses": "code.js", "with": map[string]any{"code": costlyCode(i)}}
 	}
@@ -35,12 +35,8 @@ func TestCompilingDoesNotBlockWrites(t *testing.T) {
 
 	compiled := make(chan harness.Response, 1)
 	go func() {
-		defer close(compiled)
-		response, err := busy.Do(t.Context(), "POST", "/v1/workflows/"+id+"/runs", definition, "Idempotency-Key", "costly")
-		if err != nil {
-			t.Error(err)
-			return
-		}
+		// The server is killed before it responds.
+		response, _ := busy.Do(t.Context(), "POST", "/v1/workflows/"+id+"/runs", definition, "Idempotency-Key", "costly")
 		compiled <- response
 	}()
 	harness.Eventually(t, "a script is being compiled", func() bool {
@@ -59,7 +55,6 @@ func TestCompilingDoesNotBlockWrites(t *testing.T) {
 		t.Errorf("the writes took longer than all the compiling, which ended with %d", response.Status)
 	default:
 	}
-	if response := <-compiled; response.Status != http.StatusUnprocessableEntity {
-		t.Errorf("the costly definition got %d, want 422: %s", response.Status, response.Body)
-	}
+	s.Kill(t)
+	<-compiled
 }
