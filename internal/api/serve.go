@@ -14,7 +14,6 @@ import (
 	"github.com/stepmill/stepmill/internal/clock"
 	"github.com/stepmill/stepmill/internal/fault"
 	"github.com/stepmill/stepmill/internal/idempotency"
-	"github.com/stepmill/stepmill/internal/txn"
 	"github.com/stepmill/stepmill/internal/uid"
 	"github.com/stepmill/stepmill/internal/usage"
 )
@@ -56,9 +55,6 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *Server) respond(out *recorder, r *http.Request) {
-	if s.StorageTimeout > 0 {
-		r = r.WithContext(txn.LimitWait(r.Context(), s.StorageTimeout))
-	}
 	c := &caller{requestID: uid.New(uid.Request)}
 	start := clock.Monotonic()
 	defer func() {

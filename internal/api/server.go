@@ -64,9 +64,6 @@ type Options struct {
 	TrustedProxies []netip.Prefix
 	// BodyBytes limits the total size of request bodies in flight; zero: no limit.
 	BodyBytes int64
-	// StorageTimeout is how long a request waits for a disk that does not respond;
-	// zero: without limit.
-	StorageTimeout time.Duration
 	// StreamsPerWorkspace limits the open streams of a workspace; zero: 100.
 	StreamsPerWorkspace int
 	// Dashboard holds the files of the built dashboard; nil serves none.

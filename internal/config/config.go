@@ -86,7 +86,6 @@ type Serve struct {
 	PreauthRPM          int           `name:"preauth-rpm" env:"STEPMILL_PREAUTH_RPM" default:"600" placeholder:"N" help:"Failed authentications allowed per client address per minute (default: ${default})."`
 	TrustedProxy        []Network     `env:"STEPMILL_TRUSTED_PROXY" placeholder:"CIDR" help:"Proxies whose X-Forwarded-For header is trusted."`
 	ConnsPerAddress     int           `env:"STEPMILL_CONNS_PER_ADDRESS" default:"100" placeholder:"N" help:"Open connections allowed per client, an IPv4 address or an IPv6 /64, except loopback and trusted proxies (default: ${default})."`
-	StorageTimeout      time.Duration `env:"STEPMILL_STORAGE_TIMEOUT" default:"9s" placeholder:"TIME" help:"How long a request waits for a disk that does not respond (default: ${default})."`
 	StreamsPerWorkspace int           `env:"STEPMILL_STREAMS_PER_WORKSPACE" default:"100" placeholder:"N" help:"Open event streams allowed per workspace (default: ${default})."`
 	DrainDelay          time.Duration `env:"STEPMILL_DRAIN_DELAY" default:"0s" placeholder:"TIME" help:"How long to keep serving, while reporting not ready, after a signal to stop, so that load balancers notice (default: ${default})."`
 	LeaveSafeMode       bool          `env:"STEPMILL_LEAVE_SAFE_MODE" help:"Execute runs again after the service entered safe mode because it crashed repeatedly during startup."`

@@ -1,6 +1,5 @@
-// Package txn puts into contexts what concerns write transactions: whether work
-// runs inside one, and how long the caller waits for one. Every other writer waits
-// for work inside a transaction, so that work must be quick.
+// Package txn marks contexts whose work runs inside a write transaction. Every
+// other writer waits for such work, so it must be quick.
 package txn
 
 import (
@@ -23,18 +22,4 @@ func MustBeOutside(ctx context.Context) {
 	if ctx.Value(insideKey{}) != nil {
 		panic("slow work inside a write transaction, which blocks all other writers")
 	}
-}
-
-type waitKey struct{}
-
-// LimitWait returns a context in which a caller waits for the disk no longer than
-// d. A flush cannot be canceled, so the outcome is then unknown.
-func LimitWait(ctx context.Context, d time.Duration) context.Context {
-	return context.WithValue(ctx, waitKey{}, d)
-}
-
-// WaitLimit returns the limit that LimitWait has set, or zero.
-func WaitLimit(ctx context.Context) time.Duration {
-	d, _ := ctx.Value(waitKey{}).(time.Duration)
-	return d
 }

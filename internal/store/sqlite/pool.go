@@ -68,14 +68,10 @@ func (p *pool) read(ctx context.Context, fn func(store.Conn) error) error {
 	if ctx.Err() != nil { // select would choose at random
 		return canceledError(ctx)
 	}
-	expired, stop := waitLimit(ctx)
-	defer stop()
 	select {
 	case r = <-p.free:
 	case <-ctx.Done():
 		return canceledError(ctx)
-	case <-expired: // other reads occupy all connections
-		return notRespondingError()
 	case <-p.done:
 		return closedError()
 	}

@@ -15,7 +15,6 @@ import (
 	"github.com/stepmill/stepmill/internal/failpoint"
 	"github.com/stepmill/stepmill/internal/fault"
 	"github.com/stepmill/stepmill/internal/store"
-	"github.com/stepmill/stepmill/internal/txn"
 )
 
 const (
@@ -59,9 +58,6 @@ type writeRequest struct {
 	fn   func(store.Conn) error
 	done chan error
 	err  error
-	// taken is set by whoever is first: the writer, which runs fn, or the caller,
-	// who stops waiting while fn is queued.
-	taken atomic.Bool
 }
 
 func newWriter(c *conn, path string, limit time.Duration, counts *counts) *writer {
@@ -69,12 +65,10 @@ func newWriter(c *conn, path string, limit time.Duration, counts *counts) *write
 }
 
 // write queues fn and waits until it is durable or has failed. Once queued, fn is
-// not canceled with the context, because the caller needs to know its outcome. A
-// caller that has a limit stops waiting for a disk that does not respond.
+// not canceled: the caller needs to know its outcome, so its context no longer
+// matters.
 func (w *writer) write(ctx context.Context, fn func(store.Conn) error) error {
 	r := &writeRequest{fn: fn, done: make(chan error, 1)}
-	expired, stop := waitLimit(ctx)
-	defer stop()
 	if ctx.Err() != nil { // select would choose at random
 		return canceledError(ctx)
 	}
@@ -82,19 +76,12 @@ func (w *writer) write(ctx context.Context, fn func(store.Conn) error) error {
 	case w.queue <- r:
 	case <-ctx.Done():
 		return canceledError(ctx)
-	case <-expired:
-		return notRespondingError()
 	case <-w.done:
 		return closedError()
 	}
 	select {
 	case err := <-r.done:
 		return err
-	case <-expired:
-		if r.taken.CompareAndSwap(false, true) {
-			return notRespondingError()
-		}
-		return fault.New(fault.Unavailable, "the server's disk does not respond; it is not known whether the change was saved").After(retryLater)
 	case <-w.done:
 		// The last group may have finished just before the shutdown.
 		select {
@@ -104,23 +91,6 @@ func (w *writer) write(ctx context.Context, fn func(store.Conn) error) error {
 			return closedError()
 		}
 	}
-}
-
-// waitLimit returns a channel that receives when the caller stops waiting.
-func waitLimit(ctx context.Context) (expired <-chan time.Time, stop func()) {
-	limit := txn.WaitLimit(ctx)
-	if limit == 0 {
-		return nil, func() {}
-	}
-	timer := time.NewTimer(limit)
-	return timer.C, func() { timer.Stop() }
-}
-
-// retryLater is when a client should try again while the disk does not respond.
-const retryLater = 10 * time.Second
-
-func notRespondingError() error {
-	return fault.New(fault.Unavailable, "the server's disk does not respond; nothing was changed").After(retryLater)
 }
 
 func canceledError(ctx context.Context) error {
@@ -227,9 +197,6 @@ func (w *writer) commit(group []*writeRequest) error {
 // lost.
 func (w *writer) runTransactions(group []*writeRequest) error {
 	for _, r := range group {
-		if !r.taken.CompareAndSwap(false, true) {
-			continue // the caller has stopped waiting
-		}
 		if err := w.conn.run("SAVEPOINT write"); err != nil {
 			return err
 		}
