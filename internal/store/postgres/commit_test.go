@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -76,14 +77,21 @@ func TestBrokenConnections(t *testing.T) {
 	db, proxy, opts := throughProxy(t, 9)
 	look := open(t, opts)
 	stop := make(chan struct{})
-	var cutting sync.WaitGroup
+	var (
+		cutting  sync.WaitGroup
+		finished atomic.Int64
+	)
 	cutting.Go(func() {
-		for i := 0; ; i++ {
-			select {
-			case <-stop:
-				return
-			case <-time.After(40 * time.Millisecond):
+		for i, last := 0, int64(0); ; i++ {
+			// However slow the machine is, most transactions are undisturbed.
+			for finished.Load() < last+8 {
+				select {
+				case <-stop:
+					return
+				case <-time.After(5 * time.Millisecond):
+				}
 			}
+			last = finished.Load()
 			if i%2 == 0 {
 				proxy.Cut()
 				continue
@@ -101,6 +109,7 @@ func TestBrokenConnections(t *testing.T) {
 			for i := 0; i < 20 || i < 5000 && proxy.Counts().Cut < 8; i++ {
 				id := fmt.Sprint(worker, " ", i)
 				err := db.WriteRun(context.Background(), id, func(c store.Conn) error { return note(c, id) })
+				finished.Add(1)
 				mu.Lock()
 				outcomes[id] = err
 				mu.Unlock()
