@@ -255,22 +255,25 @@ func (s *Server) PrintedKey() string {
 // AwaitKey waits until the server prints the admin key and returns it.
 func (s *Server) AwaitKey(t testing.TB) string {
 	t.Helper()
-	key, ok := s.out.await(keyLine, s.exited)
-	if !ok {
-		t.Fatalf("the server printed no admin key\n%s", s.out.text())
-	}
-	return key
+	return s.awaitPrinted(t, keyLine, "no admin key")
 }
 
 // AwaitSetupToken waits until the server prints the link with which the first account
 // is created, and returns the token in it.
 func (s *Server) AwaitSetupToken(t testing.TB) string {
 	t.Helper()
-	token, ok := s.out.await(setupLine, s.exited)
+	return s.awaitPrinted(t, setupLine, "no link for the first account")
+}
+
+// awaitPrinted waits until the standard output matches the pattern and returns its
+// first group.
+func (s *Server) awaitPrinted(t testing.TB, pattern *regexp.Regexp, missing string) string {
+	t.Helper()
+	found, ok := s.out.await(pattern, s.exited)
 	if !ok {
-		t.Fatalf("the server printed no link for the first account\n%s", s.out.text())
+		t.Fatalf("the server printed %s\n%s", missing, s.out.text())
 	}
-	return token
+	return found
 }
 
 // AwaitOutput waits until the standard output of the server matches the pattern.
