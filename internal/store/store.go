@@ -187,12 +187,10 @@ type transaction struct {
 
 func (tx *transaction) afterCommit(fn func()) { tx.after = append(tx.after, fn) }
 
-type transactionKey struct{}
-
 // write runs fn in a transaction. If the context already carries one, fn joins
 // it.
 func (s *Store) write(ctx context.Context, fn func(*transaction) error) error {
-	if outer, ok := ctx.Value(transactionKey{}).(*transaction); ok {
+	if outer, ok := txn.From(ctx).(*transaction); ok {
 		return fn(outer)
 	}
 	return s.commit(ctx, transaction{}, fn, s.driver.Write)
@@ -232,12 +230,12 @@ func (s *Store) commit(ctx context.Context, initial transaction, fn func(*transa
 
 // nested reports whether the context carries a transaction that writes would
 // join.
-func nested(ctx context.Context) bool { return ctx.Value(transactionKey{}) != nil }
+func nested(ctx context.Context) bool { return txn.From(ctx) != nil }
 
 // read runs fn on a consistent view. Inside a transaction, fn sees that
 // transaction's writes.
 func (s *Store) read(ctx context.Context, fn func(Conn) error) error {
-	if outer, ok := ctx.Value(transactionKey{}).(*transaction); ok {
+	if outer, ok := txn.From(ctx).(*transaction); ok {
 		return fn(outer.Conn)
 	}
 	return s.driver.Read(ctx, fn)
@@ -245,7 +243,7 @@ func (s *Store) read(ctx context.Context, fn func(Conn) error) error {
 
 // readAll runs independent queries on a consistent view.
 func (s *Store) readAll(ctx context.Context, queries func() []Query) error {
-	outer, ok := ctx.Value(transactionKey{}).(*transaction)
+	outer, ok := txn.From(ctx).(*transaction)
 	if !ok {
 		return s.driver.ReadAll(ctx, queries)
 	}
@@ -269,7 +267,7 @@ func collect[T any](rows *[]T, statement string, args []any, scan func(Row) (T, 
 
 // within returns a context whose nested calls join the transaction.
 func within(ctx context.Context, tx *transaction) context.Context {
-	return context.WithValue(txn.Mark(ctx), transactionKey{}, tx)
+	return txn.With(ctx, tx)
 }
 
 // list returns the rows of a query.
