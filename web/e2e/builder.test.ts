@@ -448,6 +448,7 @@ test("settings open as a sheet on narrow screens", async () => {
 	try {
 		// A laptop at 200 %.
 		await page.setViewportSize({ width: 720, height: 450 });
+		await page.getByRole("complementary", { name: "Details" }).waitFor({ state: "hidden" });
 		await node(page, "b").click();
 		const sheet = page.getByRole("dialog", { name: "b", exact: true });
 		await sheet.getByRole("textbox", { name: "Name" }).fill("Second");

@@ -1,4 +1,4 @@
-import { type KeyboardEvent, useEffect } from "react";
+import { type KeyboardEvent, useLayoutEffect } from "react";
 import { currentNode } from "@/pages/builder/canvas/current";
 import { nameOf } from "@/pages/builder/command/edit";
 import { Inspector } from "@/pages/builder/inspector/inspector";
@@ -29,8 +29,9 @@ export function DetailsSheet() {
 	const editor = useEditor();
 	const open = useEditorState((state) => state.details);
 	const title = useEditorState(titleOf);
-	// A panel that was open must not cover the document when the window becomes narrow.
-	useEffect(() => editor.hideDetails(), [editor]);
+	// A panel that was open must not cover the document when the window becomes
+	// narrow. A layout effect: it runs before the next click can open the sheet.
+	useLayoutEffect(() => editor.hideDetails(), [editor]);
 	return (
 		<Sheet
 			open={open}
