@@ -52,7 +52,7 @@ var shared = sync.OnceValues(func() (*server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &server{dir: dir, config: config.Serve{PreauthRPM: 1_000_000}}
+	s := &server{dir: dir, config: config.Serve{PreauthRPM: 1_000_000, DiskTimeout: time.Hour}}
 	sharedStarted.Store(s)
 	return s, s.start(context.Background())
 })
@@ -93,7 +93,7 @@ func sharedServer(t *testing.T) *server {
 // newServer starts a server for one test.
 func newServer(t *testing.T, adjust ...func(*config.Serve)) *server {
 	t.Helper()
-	s := &server{dir: t.TempDir(), config: config.Serve{PreauthRPM: 1_000_000}}
+	s := &server{dir: t.TempDir(), config: config.Serve{PreauthRPM: 1_000_000, DiskTimeout: time.Hour}}
 	for _, change := range adjust {
 		change(&s.config)
 	}

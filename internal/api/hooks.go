@@ -60,7 +60,10 @@ func (s *Server) acceptCall(w http.ResponseWriter, r *http.Request, c *caller, h
 	if err := s.checkHeader(w, r, hook, verifier); err != nil {
 		return trigger.Accepted{}, err
 	}
-	reserved := s.bodies.reserve(workspaceBodies(hook.WorkspaceID), hookBodies(hook.WorkflowID, hook.ID))
+	reserved, err := s.reserveBody(workspaceBodies(hook.WorkspaceID), hookBodies(hook.WorkflowID, hook.ID))
+	if err != nil {
+		return trigger.Accepted{}, err
+	}
 	defer reserved.release()
 	call := trigger.Call{RequestID: c.requestID, Method: r.Method, Header: r.Header, Query: r.URL.RawQuery}
 	if call.Body, err = readPublicBody(r, hook.Workspace.Plan.Limits(), reserved); err != nil {

@@ -35,7 +35,10 @@ func (s *Server) handleCallback(r *http.Request, c *caller, token string) error 
 	default:
 		return parameter("approved", "must be true or false, and given only once")
 	}
-	reserved := s.bodies.reserve(workspaceBodies(link.Workspace.ID), networkBodies(c.network))
+	reserved, err := s.reserveBody(workspaceBodies(link.Workspace.ID), networkBodies(c.network))
+	if err != nil {
+		return err
+	}
 	defer reserved.release()
 	body, err := readPublicBody(r, link.Workspace.Plan.Limits(), reserved)
 	if err != nil {

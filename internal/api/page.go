@@ -79,7 +79,10 @@ func (s *Server) submitForm(r *http.Request, c *caller, token string) error {
 	if _, err := s.Links.Show(r.Context(), run.PageLink, token); err != nil {
 		return err
 	}
-	reserved := s.bodies.reserve(networkBodies(c.network))
+	reserved, err := s.reserveBody(networkBodies(c.network))
+	if err != nil {
+		return err
+	}
 	defer reserved.release()
 	body, err := readBody(r, maxForm, reserved, fault.New(fault.InvalidRequest, "the form is larger than %d bytes: write a shorter comment", maxForm))
 	if err != nil {

@@ -134,11 +134,12 @@ func (s *Server) setSecurityHeaders(h http.Header) {
 
 func (s *Server) logRequest(r *http.Request, out *recorder, c *caller, took time.Duration) {
 	level := slog.LevelInfo
-	if (r.URL.Path == healthPath || r.URL.Path == readyPath || c.dashboard) && out.status < http.StatusBadRequest {
+	status, bytes := out.written()
+	if (r.URL.Path == healthPath || r.URL.Path == readyPath || c.dashboard) && status < http.StatusBadRequest {
 		level = slog.LevelDebug // health checks come every few seconds, and a page loads many files
 	}
 	s.Log.LogAttrs(r.Context(), level, "request",
 		slog.String("request_id", c.requestID), slog.String("method", clean(r.Method)), slog.String("path", s.loggedPath(r.URL.Path)),
-		slog.Int("status", out.status), slog.Int("bytes", out.bytes), slog.Float64("duration_ms", float64(took.Microseconds())/1000),
+		slog.Int("status", status), slog.Int("bytes", bytes), slog.Float64("duration_ms", float64(took.Microseconds())/1000),
 		slog.String("workspace_id", c.actor.Workspace.ID), slog.String(c.mount.actorLogKey(), c.actor.ID), slog.String("address", s.clientAddress(r).String()))
 }

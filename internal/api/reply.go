@@ -110,31 +110,3 @@ func setRetryAfter(h http.Header, f *fault.Error) {
 		h.Set("Retry-After", strconv.Itoa(int(math.Ceil(retry.Seconds()))))
 	}
 }
-
-// recorder records the status and size of a response, for the log.
-type recorder struct {
-	http.ResponseWriter
-	body   *bodyReader // of the request; nil if there is none
-	status int
-	bytes  int
-}
-
-func (r *recorder) WriteHeader(status int) {
-	if r.status == 0 {
-		r.status = status
-		r.body.limitDrain()
-	}
-	r.ResponseWriter.WriteHeader(status)
-}
-
-func (r *recorder) Write(data []byte) (int, error) {
-	if r.status == 0 {
-		r.status = http.StatusOK
-	}
-	n, err := r.ResponseWriter.Write(data)
-	r.bytes += n
-	return n, err
-}
-
-// Unwrap lets http.ResponseController reach the connection.
-func (r *recorder) Unwrap() http.ResponseWriter { return r.ResponseWriter }

@@ -50,12 +50,16 @@ func actorOf(ctx context.Context) auth.Actor { return callerOf(ctx).actor }
 // serve handles every request.
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	r, body := trackBody(w, r)
-	s.respond(&recorder{ResponseWriter: w, body: body}, r)
+	out, c := &recorder{ResponseWriter: w, body: body}, &caller{requestID: uid.New(uid.Request)}
+	if s.StorageStalled == nil {
+		s.respond(out, r, c)
+	} else if !s.respondUnlessStalled(out, r, c) {
+		return
+	}
 	s.drain(body, r)
 }
 
-func (s *Server) respond(out *recorder, r *http.Request) {
-	c := &caller{requestID: uid.New(uid.Request)}
+func (s *Server) respond(out *recorder, r *http.Request, c *caller) {
 	start := clock.Monotonic()
 	defer func() {
 		if p := recover(); p != nil {
@@ -129,8 +133,11 @@ func (s *Server) callEndpoint(w http.ResponseWriter, r *http.Request, e *endpoin
 		}
 	}
 	req := &request{http: r, actor: c.actor}
-	if r.Method != http.MethodGet && r.Method != http.MethodHead {
-		reserved := s.bodies.reserve(c.bodyOwner())
+	if !reads(r) {
+		reserved, err := s.reserveBody(c.bodyOwner())
+		if err != nil {
+			return nil, err
+		}
 		defer reserved.release()
 		if err := req.read(e, reserved); err != nil {
 			return nil, err
@@ -218,7 +225,7 @@ func replay(saved idempotency.Response) *reply {
 // fail writes an error.
 func (s *Server) fail(w http.ResponseWriter, c *caller, err error) {
 	f := s.clientError(c, err)
-	if rec, ok := w.(*recorder); ok && rec.status != 0 {
+	if rec, ok := w.(*recorder); ok && rec.started() {
 		return // the response has been started
 	}
 	c.code = f.Code

@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/netip"
+	"sync/atomic"
 	"time"
 
 	"github.com/stepmill/stepmill/internal/account"
@@ -84,7 +85,10 @@ type Options struct {
 	Version string
 	// Ready returns an error if the service cannot handle requests.
 	Ready func(context.Context) error
-	Log   *slog.Logger
+	// StorageStalled reports whether the storage has stopped responding. If it is
+	// nil, the storage itself limits how long requests wait.
+	StorageStalled func() bool
+	Log            *slog.Logger
 }
 
 // Limits counts the requests of workspaces and the calls of hooks.
@@ -108,6 +112,7 @@ type Server struct {
 	signInAttempts *ratelimit.Limiter
 	origins        *http.CrossOriginProtection
 	bodies         *bodyBudget
+	stalled        atomic.Bool // a request was abandoned because the storage had stalled
 	drains         *drains
 	streams        *openStreams
 	// unmatched counts requests that match no route, errors those that failed.

@@ -87,7 +87,7 @@ func (s *Server) recordRequest(out *recorder, c *caller, took time.Duration) {
 	if c.dashboard {
 		to = s.dashboard.requests
 	}
-	status := out.status
+	status, _ := out.written()
 	if status == 0 {
 		status = http.StatusOK // the default of net/http
 	}

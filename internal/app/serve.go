@@ -101,6 +101,9 @@ func WithPasswordCost(cost account.Cost) Option {
 // NewServer opens the data and the listener. On a new installation it creates the
 // first workspace.
 func NewServer(ctx context.Context, data config.Data, serve config.Serve, log *slog.Logger, options ...Option) (s *Server, err error) {
+	if serve.DiskTimeout != 0 && serve.DiskTimeout <= api.StallDelay {
+		return nil, fmt.Errorf("--disk-timeout must be more than %s, or 0s for no limit", api.StallDelay)
+	}
 	s = newServer(node.RoleServe, serve, log)
 	data.Node = s.node
 	defer func() {
@@ -258,7 +261,7 @@ func (s *Server) assemble(ctx context.Context, data config.Data) (err error) {
 	}, api.Options{
 		Limits: s.limits(), Cursors: cursors, PreauthPerMinute: s.config.PreauthRPM, BodyBytes: bodyBytes(), TrustedProxies: config.Prefixes(s.config.TrustedProxy), Ready: s.ready, Log: s.log,
 		StreamsPerWorkspace: s.config.StreamsPerWorkspace, PublicURL: s.publicURL, Origin: s.config.PublicURL.Origin(), Version: config.VersionText(), Dashboard: web.Dashboard(),
-		OIDC: provider, OIDCRole: account.Role(s.config.OIDC.Role),
+		OIDC: provider, OIDCRole: account.Role(s.config.OIDC.Role), StorageStalled: s.storageStalled(),
 	})
 	return nil
 }
@@ -382,7 +385,7 @@ func (s *Server) ready(ctx context.Context) error {
 		return errors.New("the database does not respond")
 	}
 	if s.core.lite != nil && s.core.lite.Busy() > maxCommit {
-		return fmt.Errorf("the disk does not respond: a commit has taken longer than %s", maxCommit)
+		return fmt.Errorf("the disk does not respond: a commit or a read has taken longer than %s", maxCommit)
 	}
 	if s.starts.safe {
 		return errSafeMode
@@ -396,8 +399,20 @@ func (s *Server) ready(ctx context.Context) error {
 	return nil
 }
 
-// maxCommit is how long a commit may take before the service is no longer ready.
+// maxCommit is how long a commit or a read may take before the service is no longer
+// ready.
 const maxCommit = 5 * time.Second
+
+// storageStalled returns a function that reports whether the disk of the embedded
+// database has stopped responding. It returns nil without a timeout, and for a
+// shared database, which limits every call itself.
+func (s *Server) storageStalled() func() bool {
+	if s.core.lite == nil || s.config.DiskTimeout == 0 {
+		return nil
+	}
+	limit := s.config.DiskTimeout - api.StallDelay
+	return func() bool { return s.core.lite.Busy() > limit }
+}
 
 // maxStuck is how many actions may run past their timeout before the service is
 // no longer ready.

@@ -87,6 +87,7 @@ type Serve struct {
 	TrustedProxy        []Network     `env:"STEPMILL_TRUSTED_PROXY" placeholder:"CIDR" help:"Proxies whose X-Forwarded-For header is trusted."`
 	ConnsPerAddress     int           `env:"STEPMILL_CONNS_PER_ADDRESS" default:"100" placeholder:"N" help:"Open connections allowed per client, an IPv4 address or an IPv6 /64, except loopback and trusted proxies (default: ${default})."`
 	StreamsPerWorkspace int           `env:"STEPMILL_STREAMS_PER_WORKSPACE" default:"100" placeholder:"N" help:"Open event streams allowed per workspace (default: ${default})."`
+	DiskTimeout         time.Duration `env:"STEPMILL_DISK_TIMEOUT" default:"8s" placeholder:"TIME" help:"How long a request waits for the disk of the data directory before it gets a 503, more than 2s, or 0s for no limit (default: ${default})."`
 	DrainDelay          time.Duration `env:"STEPMILL_DRAIN_DELAY" default:"0s" placeholder:"TIME" help:"How long to keep serving, while reporting not ready, after a signal to stop, so that load balancers notice (default: ${default})."`
 	LeaveSafeMode       bool          `env:"STEPMILL_LEAVE_SAFE_MODE" help:"Execute runs again after the service entered safe mode because it crashed repeatedly during startup."`
 	KeepRuns            KeepRuns      `env:"STEPMILL_KEEP_RUNS" default:"plan" placeholder:"TIME" help:"How long to keep finished runs: a time such as 90d, plan for the retention of the workspace's plan, or forever (default: ${default})."`

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stepmill/stepmill/test/flow"
 	"github.com/stepmill/stepmill/test/harness"
 )
 
@@ -32,41 +33,71 @@ func awaitReadiness(t *testing.T, c *harness.Client, status int, reason string) 
 	})
 }
 
-// While a flush does not return, the service is not ready and serves reads. Then
-// everything goes on.
+// While a flush does not return, the service is not ready, requests that would wait
+// for the disk are told so, and reads are served. Then everything goes on, with the
+// writes that had no response too.
 func TestFrozenDisk(t *testing.T) {
 	harness.EmbeddedOnly(t, "the disk of the data directory")
 	t.Parallel()
 	dir, frozen := t.TempDir(), filepath.Join(t.TempDir(), "frozen")
-	s := harness.StartWith(t, harness.Options{Dir: dir, Failpoint: "before_flush:block=" + frozen})
+	before := harness.Start(t, dir)
+	workflow := flow.Define(t, before.Client, flow.Set("a", 1))
+	called := flow.Define(t, before.Client, flow.Set("a", 1))
+	before.Expect(t, http.StatusOK, "PATCH", "/v1/workflows/"+called, map[string]any{
+		"state": "active", "triggers": []any{map[string]any{"id": "call", "type": "webhook"}},
+	})
+	hook := flow.HookPath(t, before.Client, called)
+	key := before.Key
+	before.Stop(t)
+
+	s := harness.StartWith(t, harness.Options{Dir: dir, Failpoint: "before_flush:block=" + frozen, Args: []string{"--disk-timeout=8s"}})
+	s.Key = key
 	thaw := func() { _ = os.Remove(frozen) }
 	t.Cleanup(thaw) // before the server is stopped
 	if err := os.WriteFile(frozen, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	const writes = 3
-	created := make(chan int, writes)
-	for range writes {
+	writes := []struct {
+		path string
+		body any
+	}{
+		{"/v1/workflows", map[string]any{"name": "frozen"}},
+		{"/v1/workflows/" + workflow + "/runs", map[string]any{}},
+		{hook, map[string]any{}},
+	}
+	responses := make(chan harness.Response, len(writes))
+	for _, write := range writes {
 		go func() {
-			a, _ := s.Do(t.Context(), "POST", "/v1/workflows", map[string]any{"name": "frozen"})
-			created <- a.Status
+			response, _ := s.Do(t.Context(), "POST", write.path, write.body)
+			responses <- response
 		}()
 	}
 	awaitReadiness(t, s.Client, http.StatusServiceUnavailable, "disk does not respond")
+	for range writes {
+		response := <-responses
+		if response.Status != http.StatusServiceUnavailable || !strings.Contains(string(response.Body), "it is not known whether") || response.Header.Get("Retry-After") == "" {
+			t.Errorf("a write got %d, want 503: %s", response.Status, response.Body)
+		}
+	}
+	later := s.Expect(t, http.StatusServiceUnavailable, "POST", "/v1/workflows", map[string]any{"name": "frozen"})
+	if !strings.Contains(string(later.Body), "nothing was changed") {
+		t.Errorf("a later write got %s", later.Body)
+	}
 	s.Expect(t, http.StatusOK, "GET", "/healthz", nil)
 	if n := workflowsNamed(t, s.Client, "frozen"); n != 0 {
 		t.Errorf("%d workflows are visible before they are durable", n)
 	}
 	thaw()
 	awaitReadiness(t, s.Client, http.StatusOK, "")
-	for range writes {
-		if status := <-created; status != http.StatusCreated {
-			t.Errorf("a write got %d, want 201", status)
-		}
+	harness.Eventually(t, "the runs that were started before end", func() bool {
+		var list struct{ Data []struct{ Status string } }
+		s.Expect(t, http.StatusOK, "GET", "/v1/runs?status=succeeded", nil).Decode(t, &list)
+		return len(list.Data) == 2
+	})
+	if n := workflowsNamed(t, s.Client, "frozen"); n != 1 {
+		t.Errorf("there are %d workflows, want 1", n)
 	}
-	if n := workflowsNamed(t, s.Client, "frozen"); n != writes {
-		t.Errorf("there are %d workflows, want %d", n, writes)
-	}
+	s.Expect(t, http.StatusCreated, "POST", "/v1/workflows", map[string]any{"name": "thawed"})
 	s.Stop(t)
 	checkTables(t, openCopy(t, dir), "")
 }

@@ -191,10 +191,13 @@ func (o Options) arguments() ([]string, error) {
 	if o.Worker {
 		args[0] = "worker"
 	}
-	args = append(args, o.Args...)
 	if o.Dir == "" {
-		return args, nil
+		return append(args, o.Args...), nil
 	}
+	if !o.Worker {
+		args = append(args, "--disk-timeout", Timeout.String()) // the disk of a busy machine may be slow
+	}
+	args = append(args, o.Args...)
 	args = append(args, "--data-dir", o.Dir)
 	if !o.Worker {
 		args = append(args, "--listen", "127.0.0.1:0")

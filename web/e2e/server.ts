@@ -30,7 +30,18 @@ export async function startServer(flags: string[] = []): Promise<Server> {
 			const listen = server.url ? new URL(server.url).host : "127.0.0.1:0";
 			child = spawn(
 				inject("binary"),
-				["serve", "--listen", listen, "--data-dir", data, "--egress-allow", "127.0.0.0/8", ...flags],
+				[
+					"serve",
+					"--listen",
+					listen,
+					"--data-dir",
+					data,
+					"--egress-allow",
+					"127.0.0.0/8",
+					"--disk-timeout",
+					"3m",
+					...flags,
+				],
 				{
 					stdio: ["ignore", "pipe", "pipe"],
 				},

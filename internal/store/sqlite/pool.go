@@ -30,6 +30,7 @@ type reader struct {
 	interrupt chan struct{}
 	timer     *time.Timer
 	fired     chan struct{} // receives after the timer has closed interrupt
+	busy      stopwatch
 }
 
 func newReader(raw *sqlite.Conn) *reader {
@@ -79,6 +80,7 @@ func (p *pool) read(ctx context.Context, fn func(store.Conn) error) error {
 		r.reset()
 		p.free <- r
 	}()
+	r.busy.start()
 	r.timer.Reset(p.limit)
 	if err := r.snapshot(fn); err != nil {
 		return explain(err)
@@ -88,6 +90,7 @@ func (p *pool) read(ctx context.Context, fn func(store.Conn) error) error {
 
 // reset prepares the reader for the next read, even after a panic.
 func (r *reader) reset() {
+	r.busy.stop()
 	if !r.timer.Stop() {
 		<-r.fired
 		r.resetInterrupt()
@@ -106,6 +109,15 @@ func (r *reader) snapshot(fn func(store.Conn) error) error {
 		return err
 	}
 	return r.conn.run("COMMIT")
+}
+
+// busy returns how long the longest of the current reads has taken.
+func (p *pool) busy() time.Duration {
+	longest := time.Duration(0)
+	for _, r := range p.all {
+		longest = max(longest, r.busy.elapsed())
+	}
+	return longest
 }
 
 // close waits for all readers to return, then closes them.

@@ -113,15 +113,9 @@ func (db *DB) Run(ctx context.Context) error {
 	return errors.Join(err, db.readers.close(), db.writer.close())
 }
 
-// Busy returns how long the writer has been working on the current commit. It is
-// zero while the writer is idle.
-func (db *DB) Busy() time.Duration {
-	since := db.writer.busySince.Load()
-	if since == nil {
-		return 0
-	}
-	return time.Since(*since)
-}
+// Busy returns how long the current commit has taken, or the longest of the
+// current reads if that is longer. It is zero if there is neither.
+func (db *DB) Busy() time.Duration { return max(db.writer.busy.elapsed(), db.readers.busy()) }
 
 // Read implements store.Driver.
 func (db *DB) Read(ctx context.Context, fn func(store.Conn) error) error {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"runtime/debug"
-	"sync/atomic"
 	"time"
 
 	"zombiezen.com/go/sqlite"
@@ -50,8 +49,7 @@ type writer struct {
 	optimized    time.Time
 	queue        chan *writeRequest
 	done         chan struct{}
-	// busySince is when the writer began the current commit; nil while it is idle.
-	busySince atomic.Pointer[time.Time]
+	busy         stopwatch // with a commit, or with maintenance
 }
 
 type writeRequest struct {
@@ -107,13 +105,13 @@ func (w *writer) run(ctx context.Context) error {
 	idle := time.NewTimer(idleAfter)
 	defer idle.Stop()
 	for {
-		w.busySince.Store(nil)
+		w.busy.stop()
 		select {
 		case r := <-w.queue:
-			w.setBusy()
+			w.busy.start()
 			group = w.gather(append(group[:0], r))
 		case <-idle.C:
-			w.setBusy()
+			w.busy.start()
 			w.maintain()
 			continue
 		case <-ctx.Done():
@@ -126,11 +124,6 @@ func (w *writer) run(ctx context.Context) error {
 		w.limitWAL()
 		idle.Reset(idleAfter)
 	}
-}
-
-func (w *writer) setBusy() {
-	now := clock.Monotonic()
-	w.busySince.Store(&now)
 }
 
 // gather takes what is queued without waiting for more.
