@@ -80,6 +80,7 @@ export async function openPage(
 		});
 	};
 	context.on("page", watch);
+	context.on("page", slowDown);
 	context.setDefaultTimeout(60_000); // a busy machine does not fail a journey
 	const page = await context.newPage();
 	return {
@@ -95,6 +96,15 @@ export async function openPage(
 		},
 		close: () => context.close(),
 	};
+}
+
+const slowdown = Number(process.env.STEPMILL_E2E_SLOWDOWN ?? 1);
+
+/** slowDown makes the scripts of a page run as many times slower as STEPMILL_E2E_SLOWDOWN says. */
+async function slowDown(page: Page): Promise<void> {
+	if (slowdown <= 1) return;
+	const session = await page.context().newCDPSession(page);
+	await session.send("Emulation.setCPUThrottlingRate", { rate: slowdown });
 }
 
 /** signIn signs the owner in, creating the account first if the server is new. */
