@@ -46,7 +46,8 @@ export async function startServer(flags: string[] = []): Promise<Server> {
 					stdio: ["ignore", "pipe", "pipe"],
 				},
 			);
-			const text = await greeting(child);
+			// The first start ends with the link for the owner.
+			const text = await greeting(child, server.url ? /ready at \S+\n/ : /\/welcome#token=\S+\n/);
 			server.url = /ready at (http:\S+)/.exec(text)?.[1] ?? server.url;
 			server.key = /smk_\w+/.exec(text)?.[0] ?? server.key;
 			server.welcome = /http:\S+\/welcome#token=\S+/.exec(text)?.[0] ?? "";
@@ -61,21 +62,16 @@ export async function startServer(flags: string[] = []): Promise<Server> {
 	return server;
 }
 
-/** greeting returns what the server prints once it is ready. */
-function greeting(child: ChildProcess): Promise<string> {
+/** greeting returns what the server prints once it is ready, up to and including `last`. */
+function greeting(child: ChildProcess, last: RegExp): Promise<string> {
 	return new Promise((resolve, reject) => {
 		let text = "";
-		let told: ReturnType<typeof setTimeout> | undefined;
 		const late = setTimeout(() => reject(new Error(`the server did not start: ${text}`)), 120_000);
 		const take = (piece: Buffer) => {
 			text += piece;
-			if (!text.includes("ready at")) return;
-			// The key and the link are printed right after.
-			clearTimeout(told);
-			told = setTimeout(() => {
-				clearTimeout(late);
-				resolve(text);
-			}, 150);
+			if (!last.test(text)) return;
+			clearTimeout(late);
+			resolve(text);
 		};
 		child.stdout?.on("data", take);
 		child.stderr?.on("data", take);
