@@ -119,12 +119,21 @@ export async function signIn(watched: Watched, server: Server, next = "/workflow
 	await watched.page.goto(next);
 }
 
-/** write replaces the text of an editor with key presses: select all, delete, insert. */
+/** write replaces the text of an editor in one edit, which is one step to undo. */
 export async function write(editor: Locator, text: string): Promise<void> {
 	await editor.click();
 	await editor.press("ControlOrMeta+A");
-	await editor.press("Backspace");
 	await editor.page().keyboard.insertText(text);
+}
+
+/** waitForFocus waits until an element has the focus, and key presses reach it. */
+export async function waitForFocus(element: Locator): Promise<void> {
+	await element.and(element.page().locator(":focus")).waitFor();
+}
+
+/** copied returns the text on the clipboard. */
+export function copied(page: Page): Promise<string> {
+	return page.evaluate(() => navigator.clipboard.readText());
 }
 
 /** openSignedIn starts a server and opens a page with its owner signed in. */
@@ -176,6 +185,7 @@ const shots = fileURLToPath(new URL("./shots/", import.meta.url));
 export async function shoot(page: Page, name: string): Promise<void> {
 	for (const theme of ["light", "dark"] as Theme[]) {
 		await page.emulateMedia({ colorScheme: theme });
+		await page.locator(`html[data-theme=${theme}]`).waitFor();
 		await page.evaluate(() => document.fonts.ready);
 		await page.screenshot({ path: `${shots}${name}-${theme}.png` });
 		await checkAxe(page);

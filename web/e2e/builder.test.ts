@@ -1,6 +1,6 @@
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { openSignedIn, shoot, type Watched, write } from "./browser";
+import { copied, openSignedIn, shoot, type Watched, waitForFocus, write } from "./browser";
 import { longTest } from "./lane";
 import type { Server } from "./server";
 
@@ -33,7 +33,13 @@ async function opened(name: string, definition: object = {}): Promise<string> {
 async function open(page: Page, id: string): Promise<void> {
 	await page.goto(`/workflows/${id}`);
 	await page.locator('[data-surface="canvas"] .react-flow__node').first().waitFor();
+	// The canvas moves to its opening view once it has been measured.
+	await expect.poll(() => viewport(page)).not.toBe("translate(0px, 0px) scale(1)");
 }
+
+/** The transform of the canvas: its position and zoom. */
+const viewport = (page: Page) =>
+	page.locator(".react-flow__viewport").evaluate((element) => (element as HTMLElement).style.transform);
 
 const stored = (id: string) => server.call("GET", `/v1/workflows/${id}`);
 const note = (id: string, more: object = {}): Step => ({
@@ -44,10 +50,13 @@ const note = (id: string, more: object = {}): Step => ({
 });
 const node = (page: Page, id: string) => page.locator(`[data-node="${id}"]`);
 
+/** The fields of the settings. Once an action is added, the first empty required one gets the focus. */
+const fields = (page: Page) => page.locator("aside").locator("textarea, input, .cm-content");
+
 /** Picks an item in the picker by typing. */
 async function pick(page: Page, word: string): Promise<void> {
 	await page.getByRole("combobox", { name: /^Search/ }).fill(word);
-	await page.getByRole("option").first().waitFor();
+	await page.getByRole("option", { selected: true }).waitFor();
 	await page.keyboard.press("Enter");
 }
 
@@ -63,8 +72,7 @@ test("a first workflow by mouse: add a trigger and a step, save, run", async () 
 	await page.getByRole("option", { name: /^Schedule/ }).click();
 	await page.getByRole("button", { name: "What happens first?" }).click();
 	await page.getByRole("option", { name: /^Write to the log/ }).click();
-	// The first empty required field has the focus.
-	await page.waitForFunction(() => document.activeElement?.matches("aside textarea, aside input, aside .cm-content"));
+	await waitForFocus(fields(page));
 	await page.keyboard.type("Hello");
 	await page.getByRole("button", { name: "Save", exact: true }).click();
 	await page.getByRole("button", { name: "Saved", exact: true }).waitFor();
@@ -93,7 +101,7 @@ test("a first workflow using only the keyboard", async () => {
 	await page.waitForFunction(() => (document.activeElement as HTMLElement)?.dataset.node === "#step");
 	await page.keyboard.press("Enter");
 	await pick(page, "log");
-	await page.waitForFunction(() => document.activeElement?.matches("aside textarea, aside input, aside .cm-content"));
+	await waitForFocus(fields(page));
 	await page.keyboard.type("Hello");
 	await page.keyboard.press("Control+s");
 	await page.getByRole("button", { name: "Saved", exact: true }).waitFor();
@@ -102,7 +110,7 @@ test("a first workflow using only the keyboard", async () => {
 	await page.keyboard.press("Escape");
 	await page.waitForFunction(() => (document.activeElement as HTMLElement)?.dataset.node === "write");
 	// The canvas is one tab stop.
-	expect(await page.locator('[data-surface="canvas"] [tabindex="0"]').count()).toBe(1);
+	await expect.poll(() => page.locator('[data-surface="canvas"] [tabindex="0"]').count()).toBe(1);
 	expect((await stored(id)).steps).toHaveLength(1);
 	watched.check();
 });
@@ -111,17 +119,16 @@ test("inserting on an implicit edge adds one step and no needs", async () => {
 	const { page } = watched;
 	const id = await opened("Insert", { steps: [note("a"), note("b"), note("c")] });
 	const insert = page.getByRole("button", { name: "Add a step between a and b" });
-	const view = () => page.locator(".react-flow__viewport").getAttribute("style");
-	const before = await view();
+	const before = await viewport(page);
 	await insert.click();
-	await page.getByRole("combobox", { name: /^Search/ }).waitFor();
-	// The canvas moved to make room for the picker, and moves back if nothing is picked.
-	expect(await view()).not.toBe(before);
+	await waitForFocus(page.getByRole("combobox", { name: /^Search/ }));
+	// The canvas moves to make room for the picker, and moves back if nothing is picked.
+	await expect.poll(() => viewport(page)).not.toBe(before);
 	await page.keyboard.press("Escape");
-	expect(await view()).toBe(before);
+	await expect.poll(() => viewport(page)).toBe(before);
 	await insert.click();
 	await pick(page, "log");
-	await page.waitForFunction(() => document.activeElement?.matches("aside textarea, aside input, aside .cm-content"));
+	await waitForFocus(fields(page));
 	await page.keyboard.type("between");
 	await save(page);
 	const { steps } = await stored(id);
@@ -190,7 +197,7 @@ longTest("a step dropped on an edge moves there; dropped elsewhere it keeps its 
 	const after = await place(page, "b");
 	await page.reload();
 	await node(page, "b").waitFor();
-	expect(await place(page, "b")).toBe(after);
+	await expect.poll(() => place(page, "b")).toBe(after);
 	expect((await stored(id)).version).toBe(version);
 	watched.check();
 });
@@ -209,17 +216,20 @@ test("delete, undo, copy and paste by keyboard", async () => {
 	await node(page, "b").waitFor();
 	await node(page, "b").click();
 	await page.keyboard.press("Control+c");
-	expect(await page.evaluate(() => navigator.clipboard.readText())).toContain("- id: b");
+	await expect.poll(() => copied(page)).toContain("- id: b");
 	await page.keyboard.press("Control+v");
 	await node(page, "b_2").waitFor();
 	await page.keyboard.press("F2");
 	await page.getByRole("textbox", { name: "Id" }).fill("again");
-	await page.keyboard.press("Enter");
+	await page.getByRole("textbox", { name: "Id" }).press("Enter");
 	await node(page, "again").waitFor();
 	await save(page);
 	expect((await stored(id)).steps.map((step: Step) => step.id)).toEqual(["a", "b", "again", "c"]);
 	watched.check();
 });
+
+/** Text is validated whenever typing pauses, and what is there by then may be rejected. */
+const halfTyped = /status of 400.*\/validate/;
 
 test("YAML and canvas edit one document: comments and untouched steps stay byte for byte", async () => {
 	const { page } = watched;
@@ -240,7 +250,7 @@ test("YAML and canvas edit one document: comments and untouched steps stay byte 
 	const id = await opened("Text", { source });
 	await page.getByRole("button", { name: "Add a step after b" }).click();
 	await pick(page, "log");
-	await page.waitForFunction(() => document.activeElement?.matches("aside textarea, aside input, aside .cm-content"));
+	await waitForFocus(fields(page));
 	await page.keyboard.type("three");
 	await save(page);
 	const after = (await stored(id)).source as string;
@@ -250,7 +260,7 @@ test("YAML and canvas edit one document: comments and untouched steps stay byte 
 	await node(page, "b").click();
 	await page.locator("aside").getByRole("textbox", { name: "Name" }).fill("Second");
 	await page.locator("aside").getByRole("textbox", { name: "ID" }).fill("second");
-	await page.keyboard.press("Enter");
+	await page.locator("aside").getByRole("textbox", { name: "ID" }).press("Enter");
 	await node(page, "second").waitFor();
 	await save(page);
 	expect((await stored(id)).source).toBe(after.replace("- id: b\n", "- id: second\n    name: Second\n"));
@@ -258,8 +268,9 @@ test("YAML and canvas edit one document: comments and untouched steps stay byte 
 	await page.keyboard.press("Escape");
 	await page.getByRole("button", { name: "YAML", exact: true }).click();
 	const text = page.getByRole("textbox", { name: "The workflow as YAML" });
+	watched.expect(halfTyped);
 	await text.click();
-	await page.keyboard.press("Control+End");
+	await text.press("Control+End");
 	await page.keyboard.type("  - id: d\nuses: log.write\nwith: {message: four}");
 	await page.getByRole("button", { name: "Canvas", exact: true }).click();
 	await node(page, "d").waitFor();
@@ -272,8 +283,10 @@ test("invalid YAML leaves the canvas unchanged and shows the position of the err
 	const { page } = watched;
 	await opened("Mistake", { steps: [note("a")] });
 	await page.getByRole("button", { name: "YAML", exact: true }).click();
-	await page.getByRole("textbox", { name: "The workflow as YAML" }).click();
-	await page.keyboard.press("Control+End");
+	const text = page.getByRole("textbox", { name: "The workflow as YAML" });
+	watched.expect(halfTyped);
+	await text.click();
+	await text.press("Control+End");
 	await page.keyboard.type("  - [");
 	await page.getByText(/^Line \d+, column \d+/).waitFor();
 	await page.getByRole("button", { name: "Canvas", exact: true }).click();
@@ -283,7 +296,7 @@ test("invalid YAML leaves the canvas unchanged and shows the position of the err
 	await page.waitForFunction(() => document.activeElement?.matches(".cm-content"));
 	await page.getByRole("button", { name: "Canvas", exact: true }).click();
 	await node(page, "a").waitFor();
-	expect(await page.getByRole("button", { name: /^Add a step/ }).count()).toBe(0);
+	await expect.poll(() => page.getByRole("button", { name: /^Add a step/ }).count()).toBe(0);
 	await page.getByRole("button", { name: "Discard text" }).click();
 	await page.getByRole("button", { name: "Add a step after a" }).waitFor();
 	watched.check();
@@ -296,7 +309,7 @@ longTest("a conflicting save asks what to keep and overwrites nothing", async ()
 	await server.call("PATCH", `/v1/workflows/${id}`, { steps: [note("a"), note("theirs")] });
 	await page.getByRole("button", { name: "Add a step after a" }).click();
 	await pick(page, "log");
-	await page.waitForFunction(() => document.activeElement?.matches("aside textarea, aside input, aside .cm-content"));
+	await waitForFocus(fields(page));
 	await page.keyboard.type("mine");
 	await page.keyboard.press("Control+s");
 	const dialog = page.getByRole("dialog", { name: "Someone else saved this workflow" });
@@ -352,13 +365,14 @@ longTest("dragging one of 200 steps does not re-render the others", async () => 
 	// The arrow keys also reach steps that were outside the view.
 	await page.keyboard.press("Control+z");
 	await node(page, "s0").click();
+	const current = () => page.evaluate(() => (document.activeElement as HTMLElement).dataset.node);
 	for (let i = 1; i <= 12; i++) {
+		const before = await current();
 		await page.keyboard.press("ArrowDown");
-		await page.waitForFunction(() => document.activeElement?.matches('[data-node][aria-pressed="true"]'));
+		await expect.poll(current).toMatch(/^s\d+$/);
+		await expect.poll(current).not.toBe(before);
 	}
-	expect(
-		await page.evaluate(() => Number((document.activeElement as HTMLElement).dataset.node?.slice(1))),
-	).toBeGreaterThan(9);
+	expect(Number((await current())?.slice(1))).toBeGreaterThan(9);
 	watched.check();
 });
 
@@ -422,7 +436,7 @@ test("splits into paths, wraps in a loop and moves into it", async () => {
 	await page.getByText(/The condition of .* is the opposite of this one/).waitFor();
 	await node(page, "write_2").click();
 	await page.getByText(/^Otherwise of/).waitFor();
-	expect(await condition.textContent()).toContain("!(trigger.payload.total > 500)");
+	await expect.poll(() => condition.textContent()).toContain("!(trigger.payload.total > 500)");
 	await page.keyboard.press("Control+z");
 	await node(page, "b").click();
 	await page.getByRole("button", { name: "More actions", exact: true }).click();
@@ -433,7 +447,7 @@ test("splits into paths, wraps in a loop and moves into it", async () => {
 	await page.getByRole("menuitem", { name: "Move into…" }).click();
 	await page.getByRole("option", { name: /each/ }).click();
 	await page.getByRole("button", { name: "Outline", exact: true }).click();
-	expect(await page.getByRole("treeitem", { level: 2 }).count()).toBe(2);
+	await expect.poll(() => page.getByRole("treeitem", { level: 2 }).count()).toBe(2);
 	await page.keyboard.press("Control+z");
 	await page.keyboard.press("Control+z");
 	await page.keyboard.press("Control+z");
@@ -449,6 +463,7 @@ test("settings open as a sheet on narrow screens", async () => {
 		// A laptop at 200 %.
 		await page.setViewportSize({ width: 720, height: 450 });
 		await page.getByRole("complementary", { name: "Details" }).waitFor({ state: "hidden" });
+		await page.getByRole("button", { name: "Zoom to fit" }).click();
 		await node(page, "b").click();
 		const sheet = page.getByRole("dialog", { name: "b", exact: true });
 		await sheet.getByRole("textbox", { name: "Name" }).fill("Second");
@@ -464,7 +479,7 @@ test("settings open as a sheet on narrow screens", async () => {
 		await pick(page, "schedule");
 		await page.getByRole("dialog", { name: "schedule" }).waitFor();
 		await shoot(page, "builder-sheet-phone");
-		expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(360);
+		await expect.poll(() => page.evaluate(() => document.documentElement.scrollWidth)).toBe(360);
 		await page.keyboard.press("Escape");
 		await save(page);
 		expect(await stored(id)).toMatchObject({ triggers: [{ type: "schedule" }], steps: [{}, { name: "Second" }] });
@@ -506,7 +521,7 @@ longTest("outline, problems and versions", async () => {
 	await page.getByRole("button", { name: "Restore this version" }).click();
 	await page.getByRole("button", { name: "Restore", exact: true }).click();
 	await node(page, "lines").waitFor();
-	expect((await stored(id)).version).toBe(4);
+	await expect.poll(async () => (await stored(id)).version).toBe(4);
 	await page.getByRole("button", { name: "YAML", exact: true }).click();
 	await page.getByRole("textbox", { name: "The workflow as YAML" }).waitFor();
 	await shoot(page, "builder-yaml");

@@ -1,6 +1,6 @@
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { openBrowser, openPage, owner, shoot } from "./browser";
+import { openBrowser, openPage, owner, shoot, waitForFocus } from "./browser";
 import { type Server, startServer } from "./server";
 
 let server: Server;
@@ -20,7 +20,7 @@ test("from the link to a successful run, using only the keyboard", async () => {
 	const watched = await openPage(browser, server);
 	const { page } = watched;
 	await page.goto(server.welcome);
-	await page.getByLabel("Your name").waitFor();
+	await waitForFocus(page.getByLabel("Your name"));
 	await page.keyboard.type(owner.name);
 	await page.keyboard.press("Tab");
 	await page.keyboard.type(owner.email);
@@ -30,8 +30,7 @@ test("from the link to a successful run, using only the keyboard", async () => {
 
 	await page.getByRole("heading", { name: "Create your first workflow" }).waitFor();
 	const choices = page.getByRole("button", { name: /^Create and run/ });
-	await choices.first().waitFor();
-	expect(await choices.count()).toBe(3);
+	await expect.poll(() => choices.count()).toBe(3);
 	await shoot(page, "first");
 	await choices.first().focus();
 	await page.keyboard.press("Enter");

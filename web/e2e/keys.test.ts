@@ -1,7 +1,7 @@
 import { execFileSync } from "node:child_process";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { openSignedIn, shoot, type Watched } from "./browser";
+import { openSignedIn, shoot, type Watched, waitForFocus } from "./browser";
 import { longTest } from "./lane";
 import type { Server } from "./server";
 
@@ -45,7 +45,7 @@ test("a key is created, used with its example, and revoked", async () => {
 	await page.getByRole("button", { name: "I have stored it" }).click();
 	const table = page.getByRole("table", { name: "API keys" });
 	await table.getByText("Nightly import").waitFor();
-	expect(await page.getByText(key).count()).toBe(0);
+	await expect.poll(() => page.getByText(key).count()).toBe(0);
 	await shoot(page, "keys-list");
 	await page.getByRole("button", { name: "Revoke Nightly import" }).click();
 	await page.getByRole("dialog").getByRole("button", { name: "Revoke key" }).click();
@@ -59,7 +59,7 @@ longTest("a key is created using only the keyboard", async () => {
 	await page.goto("/keys");
 	await page.getByRole("heading", { name: "API keys" }).waitFor();
 	await page.keyboard.press("n");
-	await page.getByRole("dialog", { name: "New API key" }).waitFor();
+	await waitForFocus(page.getByRole("dialog", { name: "New API key" }).getByLabel("Name"));
 	await page.keyboard.type("By keyboard");
 	await page.keyboard.press("Enter");
 	const value = page.getByRole("group", { name: "API key" });
@@ -75,6 +75,6 @@ longTest("a key is created using only the keyboard", async () => {
 	await page.keyboard.press("Enter");
 	await page.getByRole("dialog").waitFor({ state: "detached" });
 	await page.getByRole("table", { name: "API keys" }).getByText("By keyboard").waitFor();
-	expect(new URL(page.url()).search).toBe("");
+	await expect.poll(() => new URL(page.url()).search).toBe("");
 	watched.check();
 });

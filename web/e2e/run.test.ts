@@ -2,7 +2,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { openPage, openSignedIn, shoot, type Watched } from "./browser";
+import { copied, openPage, openSignedIn, shoot, type Watched } from "./browser";
 import { longTest } from "./lane";
 import { approving, begin, failing, large, lines, log, looping, many, tenThousand, waiting } from "./run.data";
 import type { Server } from "./server";
@@ -39,16 +39,21 @@ test("a failed run shows its error and can be retried from the failed step", asy
 	await page.getByRole("tree", { name: "Timeline of the steps" }).waitFor();
 	await shoot(page, "run-timeline");
 	await page.getByRole("button", { name: "Copy details" }).click();
-	expect(await page.evaluate(() => navigator.clipboard.readText())).toContain("connection_failed: ");
+	await expect.poll(() => copied(page)).toContain("connection_failed: ");
 	await page.getByRole("button", { name: "More" }).click();
-	await page.getByRole("menuitem", { name: "Copy as cURL" }).click();
-	await page.getByText("Set STEPMILL_KEY to your API key").waitFor();
-	expect(await page.evaluate(() => navigator.clipboard.readText())).toContain(`-d '{"payload":{"order":42}}'`);
+	// A toast disappears again, so the wait for it begins before the click.
+	await Promise.all([
+		page.getByText("Set STEPMILL_KEY to your API key").waitFor(),
+		page.getByRole("menuitem", { name: "Copy as cURL" }).click(),
+	]);
+	await expect.poll(() => copied(page)).toContain(`-d '{"payload":{"order":42}}'`);
 	await page.getByRole("button", { name: /^Retry/ }).click();
 	await page.waitForURL((url) => !url.pathname.endsWith(run));
 	await page.getByText("Retry of").waitFor();
-	await page.getByRole("button", { name: "Run again" }).click();
-	await page.getByText("Started a new run with the same payload.").waitFor();
+	await Promise.all([
+		page.getByText("Started a new run with the same payload.").waitFor(),
+		page.getByRole("button", { name: "Run again" }).click(),
+	]);
 	watched.check();
 });
 
@@ -83,7 +88,7 @@ test("a failed request shows the response", async () => {
 	await page.getByLabel("Output").getByText("the database is away").waitFor();
 	await shoot(page, "run-response");
 	await page.getByRole("button", { name: "Copy details" }).click();
-	expect(await page.evaluate(() => navigator.clipboard.readText())).toContain("Response: {");
+	await expect.poll(() => copied(page)).toContain("Response: {");
 	shop.close();
 	watched.check();
 });
@@ -99,9 +104,8 @@ test("a failed run is retried with the fixed version or the original one", async
 	const retries = page.getByRole("button", { name: /^Retry/ });
 	await expect.poll(() => retries.allInnerTexts()).toEqual(["Retry with v3 (current)", "Retry with v2 (original)"]);
 	await shoot(page, "run-fix-and-retry");
-	await retries.first().click();
+	await Promise.all([page.getByText("Retrying with v3.").waitFor(), retries.first().click()]);
 	await page.waitForURL((url) => !url.pathname.endsWith(run));
-	await page.getByText("Retrying with v3.").waitFor();
 	await page.getByText("Succeeded").first().waitFor();
 	await page.getByText("v3", { exact: true }).waitFor();
 	await page.getByText("Run by Ada Lovelace").waitFor();
@@ -168,7 +172,7 @@ longTest("loops are navigated by keyboard, failed rounds first, and the URL keep
 	const tree = page.getByRole("tree", { name: "Steps" });
 	await tree.getByText("failed").first().waitFor();
 	await tree.focus();
-	for (const key of ["Home", "ArrowRight", "ArrowRight", "ArrowRight", "ArrowRight"]) await page.keyboard.press(key);
+	for (const key of ["Home", "ArrowRight", "ArrowRight", "ArrowRight", "ArrowRight"]) await tree.press(key);
 	await page.waitForURL((url) => url.searchParams.get("step") === "lines[7].pick");
 	await page.getByText("out of stock").first().waitFor();
 	await page.keyboard.press("]");
@@ -177,7 +181,7 @@ longTest("loops are navigated by keyboard, failed rounds first, and the URL keep
 	await page.reload();
 	await page.getByRole("tab", { name: "Output", selected: true }).waitFor();
 	await page.getByText("3 rounds").first().waitFor();
-	expect(new URL(page.url()).searchParams.get("step")).toBe("lines[0].pick");
+	await expect.poll(() => new URL(page.url()).searchParams.get("step")).toBe("lines[0].pick");
 	await shoot(page, "run-loop");
 	watched.check();
 });
@@ -189,9 +193,9 @@ longTest("ten thousand rounds can be browsed", async () => {
 	const tree = page.getByRole("tree", { name: "Steps" });
 	await tree.getByText("10000/10000").waitFor();
 	await tree.focus();
-	for (const key of ["Home", "ArrowRight", "End"]) await page.keyboard.press(key);
+	for (const key of ["Home", "ArrowRight", "End"]) await tree.press(key);
 	await page.getByRole("treeitem", { name: /Round 10000/, selected: true }).waitFor();
-	expect(await page.getByRole("treeitem").count()).toBeLessThan(100);
+	await expect.poll(() => page.getByRole("treeitem").count()).toBeLessThan(100);
 	await shoot(page, "run-ten-thousand");
 	watched.check();
 });

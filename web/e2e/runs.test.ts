@@ -107,7 +107,7 @@ test("an approval is decided from the list", async () => {
 	await item.getByRole("button", { name: "Reject" }).click();
 	await page.getByRole("dialog").getByRole("button", { name: "Reject" }).click();
 	await page.getByText("No approvals waiting").waitFor();
-	const step = await server.call("GET", `/v1/runs/${run}/steps/ask`);
-	expect(step.output).toMatchObject({ approved: false });
+	const output = async () => (await server.call("GET", `/v1/runs/${run}/steps/ask`)).output;
+	await expect.poll(output).toMatchObject({ approved: false });
 	watched.check();
 });

@@ -1,6 +1,6 @@
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { openSignedIn, shoot, type Watched } from "./browser";
+import { openSignedIn, shoot, type Watched, waitForFocus } from "./browser";
 import { longTest } from "./lane";
 import type { Server } from "./server";
 
@@ -27,12 +27,21 @@ afterAll(async () => {
 	await server?.stop();
 });
 
+/** search opens the palette and types into it. */
+async function search(text: string): Promise<void> {
+	const { page } = watched;
+	await page.getByRole("heading", { level: 1 }).waitFor();
+	await page.keyboard.press("Control+k");
+	await waitForFocus(page.getByRole("combobox", { name: "Search and commands" }));
+	await page.keyboard.type(text);
+}
+
 /** choose opens a workflow select and picks a workflow by keyboard. */
 async function choose(name: string, text: string, option: string): Promise<void> {
 	const { page } = watched;
 	await page.getByRole("combobox", { name, exact: true }).click();
 	await page.getByRole("combobox", { name: "Search workflows" }).fill(text);
-	await page.getByRole("option", { name: option, exact: true }).waitFor();
+	await page.getByRole("option", { name: option, exact: true, selected: true }).waitFor();
 	await page.keyboard.press("Enter");
 	await page.getByRole("combobox", { name: "Search workflows" }).waitFor({ state: "detached" });
 }
@@ -40,10 +49,8 @@ async function choose(name: string, text: string, option: string): Promise<void>
 test("Ctrl-K finds the last of 503 workflows by its exact name", async () => {
 	const { page } = watched;
 	await page.goto("/runs");
-	await page.getByRole("heading", { level: 1 }).waitFor();
-	await page.keyboard.press("Control+k");
-	await page.keyboard.type(target);
-	await page.getByRole("option", { name: target, exact: true }).waitFor();
+	await search(target);
+	await page.getByRole("option", { name: target, exact: true, selected: true }).waitFor();
 	await shoot(page, "palette-search");
 	await page.keyboard.press("Enter");
 	await page.waitForURL(`**/workflows/${oldest}`);
@@ -53,22 +60,17 @@ test("Ctrl-K finds the last of 503 workflows by its exact name", async () => {
 test("Ctrl-K runs a workflow, finds the run by its ID, and reports no results", async () => {
 	const { page } = watched;
 	await page.goto("/runs");
-	await page.getByRole("heading", { level: 1 }).waitFor();
-	await page.keyboard.press("Control+k");
-	await page.keyboard.type("run ZÜRICH ledger");
-	await page.getByRole("option", { name: `Run ${target}` }).waitFor();
+	await search("run ZÜRICH ledger");
+	await page.getByRole("option", { name: `Run ${target}`, selected: true }).waitFor();
 	await page.keyboard.press("Enter");
 	await page.waitForURL("**/runs/run_*");
 	const run = new URL(page.url()).pathname.split("/")[2] ?? "";
 
 	await page.goto("/workflows");
-	await page.getByRole("heading", { level: 1 }).waitFor();
-	await page.keyboard.press("Control+k");
-	const search = page.getByRole("combobox", { name: "Search and commands" });
-	await search.fill("nothing is called like this");
+	await search("nothing is called like this");
 	await page.getByText("No results for “nothing is called like this”.").waitFor();
-	await search.fill(run);
-	await page.getByRole("option", { name: target }).waitFor();
+	await page.getByRole("combobox", { name: "Search and commands" }).fill(run);
+	await page.getByRole("option", { name: target, selected: true }).waitFor();
 	await page.keyboard.press("Enter");
 	await page.waitForURL(`**/runs/${run}`);
 	watched.check();
@@ -81,9 +83,7 @@ test("a failed search shows its error", async () => {
 	);
 	watched.expect("status of 400");
 	await page.goto("/workflows");
-	await page.getByRole("heading", { level: 1 }).waitFor();
-	await page.keyboard.press("Control+k");
-	await page.keyboard.type("ledger");
+	await search("ledger");
 	await page.getByRole("alert").getByText("q: is not acceptable").waitFor();
 	await page.unroute("**/ui/v1/search?*");
 	watched.check();
@@ -97,7 +97,7 @@ test("the workflow filter of the run list finds the last workflow and keeps it i
 	await page.getByText("There are more workflows. Type to narrow the list.").waitFor();
 	await shoot(page, "workflow-select");
 	await page.keyboard.press("Escape");
-	expect(await filter.evaluate((one) => one === document.activeElement)).toBe(true);
+	await waitForFocus(filter);
 	await choose("Workflow", "ledger zürich", target);
 	await page.waitForURL(`**/runs?workflow=${oldest}`);
 	await page.getByRole("link", { name: target }).waitFor();

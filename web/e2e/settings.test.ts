@@ -68,6 +68,8 @@ test("the last owner cannot lose the role", async () => {
 
 longTest("usage shows the finished runs", async () => {
 	const { page } = watched;
+	const running = async () => (await server.call("GET", "/v1/runs?status=running")).data;
+	await expect.poll(running).toEqual([]);
 	await page.goto("/settings/usage");
 	await page.getByRole("img", { name: /Finished runs\. Succeeded: 12, Failed: 3/ }).waitFor();
 	await page.locator(".uplot canvas").first().waitFor();

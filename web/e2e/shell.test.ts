@@ -1,6 +1,6 @@
-import type { Browser } from "playwright-core";
+import type { Browser, Request } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { openPage, openSignedIn, shoot, type Watched } from "./browser";
+import { openPage, openSignedIn, shoot, type Watched, waitForFocus } from "./browser";
 import { longTest } from "./lane";
 import type { Server } from "./server";
 
@@ -43,20 +43,15 @@ longTest.each(paths)("%s opens by URL in both themes without errors", async (pat
 
 test("the first page loads no more than 250 kB of script", async () => {
 	const fresh = await openPage(browser, server, { storageState: await watched.context.storageState() });
-	const sizes = new Map<string, Promise<number>>();
-	fresh.page.on("requestfinished", (request) => {
-		const { pathname } = new URL(request.url());
-		if (pathname.endsWith(".js"))
-			sizes.set(
-				pathname,
-				request.sizes().then((size) => size.responseBodySize),
-			);
+	const scripts: Request[] = [];
+	fresh.page.on("request", (request) => {
+		if (new URL(request.url()).pathname.endsWith(".js")) scripts.push(request);
 	});
 	await fresh.page.goto("/workflows");
 	await fresh.page.getByRole("heading", { level: 1 }).waitFor();
-	const list = await Promise.all(sizes.values());
-	expect(list.length).toBeGreaterThan(2);
-	expect(list.reduce((sum, size) => sum + size, 0)).toBeLessThanOrEqual(250_000);
+	expect(scripts.length).toBeGreaterThan(2);
+	const sizes = await Promise.all(scripts.map((request) => request.sizes()));
+	expect(sizes.reduce((sum, size) => sum + size.responseBodySize, 0)).toBeLessThanOrEqual(250_000);
 	await fresh.close();
 });
 
@@ -107,7 +102,7 @@ test("the palette opens a page using only the keyboard", async () => {
 	await page.goto("/workflows");
 	await page.getByRole("heading", { level: 1 }).waitFor();
 	await page.keyboard.press("Control+k");
-	await page.getByRole("combobox").waitFor();
+	await waitForFocus(page.getByRole("combobox"));
 	await shoot(page, "palette");
 	await page.keyboard.type("webh");
 	await page.keyboard.press("Enter");
@@ -124,8 +119,8 @@ test("? lists the shortcuts, and they work", async () => {
 	await shoot(page, "shortcuts");
 	await page.keyboard.press("Escape");
 	await page.getByRole("dialog").waitFor({ state: "detached" });
-	await page.keyboard.press("g");
-	await page.keyboard.press("a");
+	// Without waiting in between: the keys of a sequence belong together.
+	await Promise.all([page.keyboard.press("g"), page.keyboard.press("a")]);
 	await page.waitForURL("**/approvals");
 	await page.goBack();
 	await page.waitForURL("**/workflows");
@@ -178,9 +173,10 @@ longTest("a seventh tab loads while six live tabs are open", async () => {
 longTest("a notice appears while the stream is lost", async () => {
 	const { page } = watched;
 	watched.expect(/events\/stream|ERR_CONNECTION_REFUSED|ERR_INCOMPLETE_CHUNKED/);
+	const connected = page.waitForResponse(/events\/stream/);
 	await page.goto("/runs");
 	await page.getByRole("heading", { level: 1 }).waitFor();
-	await page.waitForTimeout(500);
+	await connected;
 	await server.stop();
 	await page.getByText(/Live updates stopped at \d\d:\d\d\. Reconnecting…/).waitFor();
 	await shoot(page, "stream-lost");

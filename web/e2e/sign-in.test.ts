@@ -44,7 +44,7 @@ test("the first user creates the owner account, signs out, and returns to the sa
 	const { page } = watched;
 	await page.goto(server.welcome);
 	await page.getByLabel("Your name").waitFor();
-	expect(page.url()).not.toContain("token");
+	await expect.poll(() => page.url()).not.toContain("token");
 	await shoot(page, "welcome");
 
 	watched.expect(/status of 400.*\/ui\/v1\/welcome/);

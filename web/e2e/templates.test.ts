@@ -27,7 +27,7 @@ test("a template is found, opened and used", async () => {
 	await page.getByRole("img", { name: /^Graph of 0 triggers and \d steps$/ }).waitFor();
 	await shoot(page, "templates-one");
 	await page.goBack();
-	expect(new URL(page.url()).searchParams.get("category")).toBe("First steps");
+	await expect.poll(() => new URL(page.url()).searchParams.get("category")).toBe("First steps");
 	await page.goForward();
 	await page.getByRole("button", { name: "Use this template" }).click();
 	await page.waitForURL(/\/workflows\/wf_/);

@@ -59,6 +59,12 @@ const field = (pointer: string) => watched.page.locator(`[data-pointer^="${point
 const exactly = (pointer: string) => watched.page.locator(`[data-pointer="${pointer}"]`);
 const node = (page: Page, id: string) => page.locator(`[data-node="${id}"]`);
 
+/** Selects a step on the canvas, of which the test panel may cover a part. */
+async function select(page: Page, id: string): Promise<void> {
+	await page.getByRole("button", { name: "Zoom to fit" }).click();
+	await node(page, id).click();
+}
+
 test("an expression field completes, previews and reports mistakes", async () => {
 	const { page } = watched;
 	await opened("Expressions", "count");
@@ -77,11 +83,15 @@ test("an expression field completes, previews and reports mistakes", async () =>
 	await page.getByRole("option", { name: /^lines/ }).waitFor();
 	await shoot(page, "builder-completion");
 	await page.keyboard.type("tot");
-	await page.getByRole("option", { name: /^total/ }).waitFor();
-	// A completion that has just appeared ignores Enter for a moment.
-	await page.waitForTimeout(200);
-	await page.keyboard.press("Enter");
-	await expect.poll(() => editor.textContent()).toContain("steps.get.output.total");
+	await page.getByRole("option", { name: /^lines/ }).waitFor({ state: "detached" });
+	await page.getByRole("option", { name: /^total/, selected: true }).waitFor();
+	await expect
+		.poll(async () => {
+			// A completion that has just appeared ignores Enter for a moment.
+			await page.keyboard.press("Enter");
+			return editor.textContent();
+		})
+		.toContain("steps.get.output.total");
 	await page.keyboard.type(" + ");
 	await input.locator(".cm-lintRange-error").waitFor();
 	await input.locator("p.text-failed").waitFor();
@@ -105,7 +115,7 @@ longTest("data is inserted from the tree, which shows its origin", async () => {
 test("a step is tested, its output pinned, and the pin used in a draft run", async () => {
 	const { page } = watched;
 	const id = await opened("Pins", "get");
-	await node(page, "get").click();
+	await select(page, "get");
 	await page.keyboard.press("t");
 	await page.getByRole("button", { name: "Pin this output" }).waitFor();
 	await page.getByText("Trigger data").waitFor();
@@ -122,7 +132,7 @@ test("a step is tested, its output pinned, and the pin used in a draft run", asy
 	await dialog.waitFor({ state: "detached" });
 	await shoot(page, "builder-test");
 
-	await node(page, "count").click();
+	await select(page, "count");
 	await page.keyboard.press("t");
 	await page.getByText('"total"').first().waitFor();
 	await expect.poll(() => page.getByRole("tabpanel").textContent()).toContain("14");
@@ -130,7 +140,7 @@ test("a step is tested, its output pinned, and the pin used in a draft run", asy
 
 	await page.keyboard.press("Control+Enter");
 	await page.getByText("draft run", { exact: true }).waitFor();
-	await node(page, "get").click();
+	await select(page, "get");
 	await page.getByText("pinned output", { exact: true }).waitFor();
 	// The pin was not saved, and the draft run did not save it either.
 	expect((await server.call("GET", `/v1/workflows/${id}`)).pinned).toEqual({});
@@ -162,7 +172,7 @@ test("a schedule shows its next times; a webhook trigger lists its requests", as
 	await page.getByText("Every day at 03:00").waitFor();
 	await page.getByRole("combobox", { name: "Repeat" }).selectOption("week");
 	await page.getByText("At 03:00 on Monday").waitFor();
-	expect(await page.getByRole("listitem").filter({ hasText: "03:00" }).count()).toBe(5);
+	await expect.poll(() => page.getByRole("listitem").filter({ hasText: "03:00" }).count()).toBe(5);
 	await shoot(page, "builder-schedule");
 
 	const { data } = await server.call("GET", `/v1/workflows/${id}/triggers`);
@@ -176,7 +186,7 @@ test("a schedule shows its next times; a webhook trigger lists its requests", as
 	await shoot(page, "builder-webhook");
 	await page.keyboard.press("Control+Enter");
 	await page.getByText("draft run", { exact: true }).waitFor();
-	await node(page, "get").click();
+	await select(page, "get");
 	await page.getByText('"from outside"').first().waitFor();
 	watched.check();
 });
@@ -202,7 +212,7 @@ test("renaming a step rewrites its references, and one undo reverts it", async (
 	const name = page.getByRole("textbox", { name: "ID", exact: true });
 	await name.fill("order");
 	await name.press("Enter");
-	await node(page, "count").click();
+	await select(page, "count");
 	await expect
 		.poll(() => exactly("/steps/3/with/input").locator(".cm-content").textContent())
 		.toContain("steps.order.output");

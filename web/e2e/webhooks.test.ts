@@ -137,6 +137,6 @@ test("a rejected URL is shown at its field", async () => {
 		.getByText(/private|not allowed|not public/i)
 		.first()
 		.waitFor();
-	expect(await page.getByLabel("URL").getAttribute("aria-invalid")).toBe("true");
+	await expect.poll(() => page.getByLabel("URL").getAttribute("aria-invalid")).toBe("true");
 	watched.check();
 });

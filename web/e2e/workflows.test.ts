@@ -1,6 +1,6 @@
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { openPage, openSignedIn, shoot, type Watched, write } from "./browser";
+import { openPage, openSignedIn, shoot, type Watched, waitForFocus, write } from "./browser";
 import { longTest } from "./lane";
 import type { Server } from "./server";
 
@@ -28,6 +28,7 @@ test("a new workflow opens in the builder", async () => {
 	const { page } = watched;
 	await page.getByText("No workflows yet. Start from a template or an empty canvas.").waitFor();
 	await page.keyboard.press("n");
+	await waitForFocus(page.getByRole("dialog").getByLabel("Name"));
 	await page.keyboard.type("Greet a customer");
 	await page.keyboard.press("Enter");
 	await page.waitForURL(/\/workflows\/wf_/);
@@ -57,6 +58,7 @@ test("an invalid import shows the position of the problem and creates nothing; f
 	const about = entries.filter(({ action }: { action: string }) => action.startsWith("workflow."));
 	expect(about).toMatchObject([{ action: "workflow.created", details: { name: "Greet a customer" } }]);
 	await page.getByRole("button", { name: "Line 4, column 11" }).click();
+	await waitForFocus(page.getByRole("textbox", { name: "Workflow definition" }));
 	await page.keyboard.press("End");
 	await page.keyboard.press("Backspace");
 	await submit.click();
@@ -137,7 +139,7 @@ longTest("two hundred workflows with long names fit, and the search finds the la
 	for (let n = 0; n < 200; n++) await server.call("POST", "/v1/workflows", { name: `${n} ${"long ".repeat(30)}` });
 	await page.goto("/workflows?text=greet");
 	await row("Greet a customer").waitFor();
-	expect(await page.getByRole("row").count()).toBe(2);
+	await expect.poll(() => page.getByRole("row").count()).toBe(2);
 	await page.goto("/workflows?state=active");
 	await page.getByText("No workflows match").waitFor();
 	await page.getByRole("button", { name: "Clear filters" }).click();
