@@ -64,7 +64,7 @@ test("resumes after the last event when the stream breaks", async () => {
 	await settle();
 	connections[0]?.send("id: 7\nevent: run.started\ndata: {}\n\n");
 	await settle();
-	expect(events.map((event) => event.type)).toEqual(["run.started"]);
+	expect(events.map((event) => event.type)).toEqual(["gap", "run.started"]);
 	expect(stream.status.state).toBe("live");
 	connections[0]?.end();
 	await settle();
@@ -73,11 +73,19 @@ test("resumes after the last event when the stream breaks", async () => {
 	expect(connections).toHaveLength(2);
 	expect(connections[1]?.headers["Last-Event-ID"]).toBe("7");
 	expect(stream.status.state).toBe("live");
+	expect(events.map((event) => event.type)).toEqual(["gap", "run.started"]);
+});
+
+test("reports a gap when it first connects, because the page may have loaded its data before", async () => {
+	stream.start();
+	await settle();
+	expect(events.map((event) => event.type)).toEqual(["gap"]);
 });
 
 test("reports a gap when a stream without a position breaks", async () => {
 	stream.start();
 	await settle();
+	events.length = 0;
 	connections[0]?.end();
 	await vi.advanceTimersByTimeAsync(2_000);
 	expect(events.map((event) => event.type)).toEqual(["gap"]);
@@ -164,6 +172,7 @@ test("a stream waiting for a slot is not lost", async () => {
 	stream.start();
 	await settle();
 	expect(stream.status.state).toBe("live");
+	events.length = 0;
 	free = false;
 	connections[0]?.end();
 	await settle();

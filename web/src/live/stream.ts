@@ -144,9 +144,9 @@ export class Stream {
 		if (final) return this.setStatus("ended");
 		if (!response.ok || !response.body) throw new Error(`the stream answered ${response.status}`);
 		this.delay = initialDelay;
-		const back = this.status.state === "lost";
 		this.setStatus("live");
-		if (back && !this.lastId) this.emit({ type: "gap", id: "", data: undefined });
+		// Without a position the stream starts now, so events since the data was loaded are missing.
+		if (!this.lastId) this.emit({ type: "gap", id: "", data: undefined });
 
 		let guard: ReturnType<typeof setTimeout> | undefined;
 		const parse = parser(
