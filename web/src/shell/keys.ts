@@ -1,4 +1,4 @@
-import { useEffect, useRef } from "react";
+import { useLayoutEffect, useRef } from "react";
 import { create } from "zustand";
 
 export interface Shortcut {
@@ -14,7 +14,7 @@ export interface Shortcut {
 
 const apple = /Mac|iP(hone|ad)/.test(globalThis.navigator?.platform ?? "");
 const useRegistry = create<{ shortcuts: readonly Shortcut[] }>(() => ({ shortcuts: [] }));
-/** The first key of a sequence, and how long to wait for the second. */
+/** The first key of a sequence, and until when the second one may be pressed, in event time. */
 let pending = { key: "", until: 0 };
 
 function change(next: (shortcuts: readonly Shortcut[]) => readonly Shortcut[]): void {
@@ -48,7 +48,7 @@ export function handleKeyDown(event: KeyboardEvent): void {
 	if (document.querySelector("[data-locked]")) return;
 	const free = !isTyping(event.target) && !document.querySelector('[role="dialog"]');
 	if (!free && !name.startsWith("Mod+")) return;
-	const pair = pending.until > Date.now() ? `${pending.key} ${name}` : "";
+	const pair = pending.until > event.timeStamp ? `${pending.key} ${name}` : "";
 	pending = { key: "", until: 0 };
 	// The latest registration wins, so that a page can override a key.
 	const { shortcuts } = useRegistry.getState();
@@ -58,11 +58,14 @@ export function handleKeyDown(event: KeyboardEvent): void {
 		event.preventDefault();
 		found.run();
 	} else if (shortcuts.some((one) => one.keys.startsWith(`${name} `))) {
-		pending = { key: name, until: Date.now() + 1_200 };
+		pending = { key: name, until: event.timeStamp + 1_200 };
 	}
 }
 
-/** useShortcut registers a shortcut while the component is mounted, and lists it under "?". */
+/**
+ * useShortcut registers a shortcut while the component is mounted, and lists it under "?".
+ * Layout effects: the shortcut works as soon as the component is on the screen.
+ */
 export function useShortcut(
 	keys: string,
 	description: string,
@@ -71,10 +74,10 @@ export function useShortcut(
 	when?: Shortcut["when"],
 ): void {
 	const latest = useRef(run);
-	useEffect(() => {
+	useLayoutEffect(() => {
 		latest.current = run;
 	});
-	useEffect(() => {
+	useLayoutEffect(() => {
 		const own: Shortcut = { keys, description: description, group, run: () => latest.current(), when };
 		change((shortcuts) => [...shortcuts, own]);
 		return () => change((shortcuts) => shortcuts.filter((other) => other !== own));

@@ -1,5 +1,5 @@
 import { Outlet, useNavigate, useRouterState } from "@tanstack/react-router";
-import { Suspense, useEffect, useRef, useState } from "react";
+import { Suspense, useEffect, useLayoutEffect, useRef, useState } from "react";
 import { stream } from "@/live/hooks";
 import { Kbd } from "@/ui/badge";
 import { Button, IconButton } from "@/ui/button";
@@ -20,7 +20,7 @@ export function Layout() {
 	const [keys, setKeys] = useState(false);
 	const [menu, setMenu] = useState(false);
 	useEffect(() => stream.start(), []);
-	useEffect(() => {
+	useLayoutEffect(() => {
 		addEventListener("keydown", handleKeyDown);
 		return () => removeEventListener("keydown", handleKeyDown);
 	}, []);

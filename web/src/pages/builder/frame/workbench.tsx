@@ -1,4 +1,4 @@
-import { lazy, Suspense, useEffect } from "react";
+import { lazy, Suspense, useLayoutEffect } from "react";
 import { Canvas } from "@/pages/builder/canvas/canvas";
 import { watchClipboard } from "@/pages/builder/command/clipboard";
 import { EditorDialogs } from "@/pages/builder/command/questions";
@@ -31,7 +31,7 @@ export function Workbench() {
 	const testing = useEditorState((state) => state.testing);
 	useTitle(useEditorState((state) => state.history.present.name));
 	useKeys();
-	useEffect(() => watchClipboard(editor), [editor]);
+	useLayoutEffect(() => watchClipboard(editor), [editor]);
 	return (
 		<div ref={box} className="flex h-full min-h-0 flex-col">
 			<Header narrow={width !== undefined && width < minWidthForDetails} />
