@@ -17,12 +17,9 @@ function isInput(element: HTMLElement): boolean {
 	return element.tagName !== "BUTTON" || element.getAttribute("role") === "switch";
 }
 
-/** How long to wait for a field: its schema and editor are loaded on first use. */
-const timeout = 3000;
-
 /**
- * useFieldFocus focuses a field on request. It waits for the field to load, unless the
- * user moves the focus elsewhere.
+ * useFieldFocus focuses a field on request. It waits for the field's schema and editor,
+ * which are loaded on first use, unless the user clicks or moves the focus elsewhere.
  */
 export function useFieldFocus(root: RefObject<HTMLElement | null>, pointer: string | null, count: number): void {
 	// Each request is handled once, because typing changes which field is the first empty one.
@@ -32,22 +29,25 @@ export function useFieldFocus(root: RefObject<HTMLElement | null>, pointer: stri
 		if (!host || pointer === null || count === done.current) return undefined;
 		const before = document.activeElement;
 		const observer = new MutationObserver(() => reach());
-		const timer = setTimeout(() => observer.disconnect(), timeout);
+		const finish = () => {
+			observer.disconnect();
+			done.current = count;
+		};
 		const reach = () => {
 			// A closing dialog returns the focus to the canvas; that does not count as a choice by the user.
 			const away = document.activeElement !== before && host.contains(document.activeElement);
 			const control = away ? null : controlAt(host, pointer);
 			if (!away && !control) return;
-			observer.disconnect();
-			done.current = count;
+			finish();
 			if (!control) return;
 			control.focus();
 			control.scrollIntoView({ block: "nearest" });
 		};
 		observer.observe(host, { childList: true, subtree: true });
+		addEventListener("pointerdown", finish, true);
 		reach();
 		return () => {
-			clearTimeout(timer);
+			removeEventListener("pointerdown", finish, true);
 			observer.disconnect();
 		};
 	}, [root, pointer, count]);
