@@ -8,7 +8,7 @@ import { bracketMatching, indentOnInput, indentUnit } from "@codemirror/language
 import { linter, lintKeymap } from "@codemirror/lint";
 import { Compartment, EditorState, type Extension } from "@codemirror/state";
 import { drawSelection, EditorView, highlightActiveLine, keymap, lineNumbers, placeholder } from "@codemirror/view";
-import { useEffect, useRef } from "react";
+import { useEffect, useLayoutEffect, useRef } from "react";
 import { useField } from "../field";
 import type { CodeEditorProps, Language } from "./props";
 import { editorTheme } from "./theme";
@@ -62,7 +62,7 @@ export default function CodeMirror(props: CodeEditorProps) {
 	const latest = useRef(props);
 	const wiring = useField();
 	const first = useRef(wiring);
-	useEffect(() => {
+	useLayoutEffect(() => {
 		latest.current = props;
 	});
 	useEffect(() => {
@@ -96,7 +96,8 @@ export default function CodeMirror(props: CodeEditorProps) {
 		latest.current.onReady?.(editor);
 		return () => editor.destroy();
 	}, []);
-	useEffect(() => {
+	// A layout effect: it runs before another key press changes the text, which it would undo.
+	useLayoutEffect(() => {
 		const editor = view.current;
 		if (!editor || editor.state.doc.toString() === props.value) return;
 		editor.dispatch({ changes: { from: 0, to: editor.state.doc.length, insert: props.value } });
