@@ -193,3 +193,12 @@ func TestCompilingHostileCodeIsBounded(t *testing.T) {
 		}
 	}
 }
+
+func TestCompilingHasLimitedProcessorTime(t *testing.T) {
+	t.Parallel()
+	pool := newPool(t, sandbox.Config{Size: 1})
+	failure, err := pool.Check(t.Context(), "ws", slowToCompile)
+	if err != nil || failure == nil || failure.Kind != sandbox.Timeout {
+		t.Errorf("got %v, %v, want a timeout", failure, err)
+	}
+}

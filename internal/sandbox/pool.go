@@ -30,8 +30,9 @@ type Config struct {
 const (
 	defaultScripts = 1000
 	defaultIdle    = time.Minute
-	// checkTimeout bounds compiling.
-	checkTimeout = 2 * time.Second
+	// compileCPU bounds the processor time of compiling, compileTimeout how long it
+	// takes on a busy machine.
+	compileCPU, compileTimeout = 2 * time.Second, 30 * time.Second
 	// checkSlots is how many checks run at the same time, checksPerWorkspace how
 	// many of them are of one workspace, and maxWaitingChecks how many more of its
 	// checks may wait.
@@ -102,7 +103,7 @@ func (p *Pool) Run(ctx context.Context, script Script) (Outcome, error) {
 	if err != nil {
 		return Outcome{}, fmt.Errorf("encode the script: %w", err)
 	}
-	return p.send(ctx, frame, script.Limit)
+	return p.send(ctx, frame, limits{time: script.Limit})
 }
 
 // Check compiles code of a workspace without running it. It returns a Failure if
@@ -121,7 +122,7 @@ func (p *Pool) Check(ctx context.Context, workspaceID, code string) (*Failure, e
 	if err != nil {
 		return nil, fmt.Errorf("encode the code: %w", err)
 	}
-	_, err = p.send(ctx, frame, checkTimeout)
+	_, err = p.send(ctx, frame, limits{time: compileTimeout, cpu: compileCPU})
 	if failure, ok := errors.AsType[*Failure](err); ok {
 		return failure, nil
 	}
@@ -129,7 +130,7 @@ func (p *Pool) Check(ctx context.Context, workspaceID, code string) (*Failure, e
 }
 
 // send acquires a child and sends it the request.
-func (p *Pool) send(ctx context.Context, frame []byte, limit time.Duration) (Outcome, error) {
+func (p *Pool) send(ctx context.Context, frame []byte, limit limits) (Outcome, error) {
 	txn.MustBeOutside(ctx)
 	c, err := p.acquire()
 	if err != nil {
@@ -140,11 +141,8 @@ func (p *Pool) send(ctx context.Context, frame []byte, limit time.Duration) (Out
 
 // roundTrip sends the child a request. It kills a child that misbehaves or does
 // not reply in time.
-func (p *Pool) roundTrip(ctx context.Context, c *child, frame []byte, limit time.Duration) (Outcome, error) {
-	own, cancel := ctx, context.CancelFunc(func() {})
-	if limit > 0 {
-		own, cancel = context.WithTimeout(ctx, limit)
-	}
+func (p *Pool) roundTrip(ctx context.Context, c *child, frame []byte, limit limits) (Outcome, error) {
+	own, cancel := limit.apply(ctx, c)
 	defer cancel()
 	stopKill := context.AfterFunc(own, c.kill)
 	outcome, err := c.roundTrip(frame)
@@ -163,7 +161,7 @@ func (p *Pool) roundTrip(ctx context.Context, c *child, frame []byte, limit time
 	case ctx.Err() != nil:
 		return outcome, ctx.Err()
 	case own.Err() != nil:
-		return outcome, &Failure{Kind: Timeout, Message: fmt.Sprintf("the script did not end within %v", limit)}
+		return outcome, &Failure{Kind: Timeout, Message: fmt.Sprintf("the script did not end within %v", limit.time)}
 	case p.closing.Err() != nil:
 		return outcome, ErrClosed
 	case errors.Is(err, errMemory):
