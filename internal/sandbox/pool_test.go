@@ -115,12 +115,17 @@ func TestStopsIdleProcesses(t *testing.T) {
 func TestProcessKilledDuringAScript(t *testing.T) {
 	t.Parallel()
 	pool := newPool(t, sandbox.Config{})
-	mustRun(t, pool, addOne, "1")
-	pid := pool.Pids()[0]
-	time.AfterFunc(100*time.Millisecond, func() { killProcess(t, pid) })
-	failure, outcome := mustFail(t, pool, endlessLoop, 10*time.Second)
-	if failure.Kind != sandbox.Lost || len(outcome.Lines) != 1 {
-		t.Errorf("%+v, %+v", failure, outcome)
+	for delay := 100 * time.Millisecond; ; delay *= 2 {
+		mustRun(t, pool, addOne, "1")
+		pid := pool.Pids()[0]
+		time.AfterFunc(delay, func() { killProcess(t, pid) })
+		failure, outcome := mustFail(t, pool, endlessLoop, 2*time.Minute)
+		if failure.Kind != sandbox.Lost {
+			t.Fatalf("%+v, %+v", failure, outcome)
+		}
+		if len(outcome.Lines) == 1 { // otherwise it was killed before the script ran
+			break
+		}
 	}
 	if got := mustRun(t, pool, addOne, "1"); got != "2" {
 		t.Error(got)
@@ -290,7 +295,7 @@ func TestKillsProcessesThatBreakTheProtocol(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			pool := newPool(t, sandbox.Config{Command: command})
-			failure, _ := mustFail(t, pool, addOne, 10*time.Second)
+			failure, _ := mustFail(t, pool, addOne, 2*time.Minute)
 			if failure.Kind != sandbox.Lost && failure.Kind != sandbox.Crashed {
 				t.Errorf("%+v", failure)
 			}

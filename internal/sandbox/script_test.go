@@ -1,6 +1,7 @@
 package sandbox_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -94,7 +95,7 @@ func TestFailures(t *testing.T) {
 		{"return 'x'.repeat(5e6)", sandbox.TooLarge, "the limit is 4194304", 0, 0},
 		{"return '€'.repeat(2e6)", sandbox.TooLarge, "the limit is 4194304", 0, 0},
 	} {
-		got, _ := mustFail(t, pool, tc.code, 10*time.Second)
+		got, _ := mustFail(t, pool, tc.code, 2*time.Minute)
 		if got.Kind != tc.kind || !strings.Contains(got.Message, tc.message) {
 			t.Errorf("%s\ngave %s: %s", tc.code, got.Kind, got.Message)
 		}
@@ -107,7 +108,7 @@ func TestFailures(t *testing.T) {
 func TestStack(t *testing.T) {
 	t.Parallel()
 	pool := newPool(t, sandbox.Config{})
-	got, _ := mustFail(t, pool, "function inner() {\n  throw new Error('deep')\n}\nfunction outer() { inner() }\nouter()", time.Second)
+	got, _ := mustFail(t, pool, "function inner() {\n  throw new Error('deep')\n}\nfunction outer() { inner() }\nouter()", 2*time.Minute)
 	want := []string{"inner (2:9)", "outer (4:25)", "5:6"}
 	if diff := cmp.Diff(want, got.Stack); diff != "" {
 		t.Error(diff)
@@ -146,8 +147,8 @@ func TestConsole(t *testing.T) {
 func TestLogLimit(t *testing.T) {
 	t.Parallel()
 	pool := newPool(t, sandbox.Config{})
-	failure, outcome := mustFail(t, pool, "for (let i = 0;; i++) console.log(i)", time.Second)
-	if failure.Kind != sandbox.Timeout {
+	failure, outcome := mustFail(t, pool, fmt.Sprintf("for (let i = 0; i < %d; i++) console.log(i); throw 1", 2*sandbox.MaxLines), 2*time.Minute)
+	if failure.Kind != sandbox.Exception {
 		t.Errorf("ended by %+v", failure)
 	}
 	if len(outcome.Lines) != sandbox.MaxLines+1 {

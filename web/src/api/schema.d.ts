@@ -6736,7 +6736,7 @@ export interface operations {
             };
             400: components["responses"]["InvalidBody"];
             401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
+            403: components["responses"]["ForbiddenOrPlanLimit"];
             404: components["responses"]["DefinedStepNotFound"];
             409: components["responses"]["IdempotencyInProgress"];
             413: components["responses"]["PayloadTooLarge"];
@@ -6902,7 +6902,7 @@ export interface operations {
             };
             400: components["responses"]["InvalidBody"];
             401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
+            403: components["responses"]["ForbiddenOrPlanLimit"];
             404: components["responses"]["WorkflowNotFound"];
             409: components["responses"]["StartRefused"];
             413: components["responses"]["PayloadTooLarge"];
