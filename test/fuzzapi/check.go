@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"mime"
 	"net/http"
+	"net/url"
 	"regexp"
 	"slices"
 	"strconv"
@@ -114,6 +115,9 @@ func (c *Checker) checkTenant(q *Request, a *Response) []Problem {
 	if a.Status >= http.StatusMultipleChoices || q.As == nil || q.As.Session || !strings.HasPrefix(q.path(), "/v1/") {
 		return nil
 	}
+	if isPage(a) {
+		return nil // a raw request can be for another path
+	}
 	for _, id := range idInPath.FindAllString(q.path(), -1) {
 		if owner := c.Known.owner(id); owner != "" && owner != q.As.Workspace {
 			return problem("tenant", "%s reached %s of workspace %s: %.1000s", q.As.Name, id, owner, a.Body)
@@ -122,16 +126,19 @@ func (c *Checker) checkTenant(q *Request, a *Response) []Problem {
 	return nil
 }
 
+// isPage reports whether a response is an HTML page, such as one of the dashboard.
+func isPage(a *Response) bool { return strings.HasPrefix(a.Header.Get("Content-Type"), "text/html") }
+
 // checkUnknownRoute checks the response to a path or a method that is not documented,
 // and to a request whose operation is not certain.
 func (c *Checker) checkUnknownRoute(q *Request, a *Response) []Problem {
 	if a.Status < http.StatusBadRequest {
-		if html := strings.HasPrefix(a.Header.Get("Content-Type"), "text/html"); html || len(q.Raw) > 0 {
+		if isPage(a) || len(q.Raw) > 0 {
 			return nil // a page of the dashboard, or the operation after all
 		}
 		return problem("undeclared route", "%s %.200s is not documented, but returned %d", q.Method, q.Target, a.Status)
 	}
-	if strings.HasPrefix(q.path(), "/approve/") {
+	if path, err := url.PathUnescape(q.path()); err == nil && strings.HasPrefix(path, "/approve/") {
 		return nil // an HTML page
 	}
 	return c.checkError(q, a, nil)

@@ -116,7 +116,7 @@ func (f *Fuzzer) send(ctx context.Context, q *Request) []Problem {
 		return nil
 	case err != nil && q.needsWire() && q.malformed() && len(q.wire()) > readBuffer:
 		return nil // net/http closes the connection with unread data, which resets it
-	case errors.Is(err, io.ErrUnexpectedEOF) && q.Raw != nil && f.isStream(q):
+	case errors.Is(err, io.ErrUnexpectedEOF) && (q.Raw != nil || q.Cut > 0) && f.isStream(q):
 		return nil // a client that sends no more has gone away: its stream ends before it begins
 	case err != nil:
 		return problem("no response", "%v", err)
