@@ -3,6 +3,7 @@ package action
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
@@ -25,7 +26,12 @@ func explain(err error, deferred func(pointer string) bool) []Problem {
 	}
 	if len(invalid.Causes) > 0 {
 		var out []Problem
-		for _, cause := range invalid.Causes {
+		// The validator visits the members of objects in random order.
+		causes := slices.Clone(invalid.Causes)
+		slices.SortStableFunc(causes, func(a, b *jsonschema.ValidationError) int {
+			return slices.Compare(a.InstanceLocation, b.InstanceLocation)
+		})
+		for _, cause := range causes {
 			out = append(out, explain(cause, deferred)...)
 		}
 		return out
@@ -47,7 +53,7 @@ func explainLeaf(e *jsonschema.ValidationError) []Problem {
 		return out
 	case *kind.AdditionalProperties:
 		var out []Problem
-		for _, name := range k.Properties {
+		for _, name := range slices.Sorted(slices.Values(k.Properties)) {
 			out = append(out, Problem{Pointer: at + jsonpointer.Of(name), Message: fmt.Sprintf("unknown field %q", name)})
 		}
 		return out

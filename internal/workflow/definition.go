@@ -193,7 +193,11 @@ func (d Definition) Canonical() ([]byte, error) {
 	if d.Steps == nil {
 		d.Steps = []Step{}
 	}
-	return json.Marshal(d)
+	text, err := json.Marshal(d)
+	if err != nil {
+		return nil, err
+	}
+	return strictjson.NormalizeStrings(text)
 }
 
 // ErrCorrupt means that a stored definition cannot be read.
