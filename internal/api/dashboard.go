@@ -114,7 +114,7 @@ func gzipBytes(body []byte) []byte {
 
 // find returns the file for a request that matches no route, or nil.
 func (d *dashboard) find(r *http.Request) *asset {
-	if d.page == nil || r.Method != http.MethodGet && r.Method != http.MethodHead {
+	if d.page == nil || !reads(r) {
 		return nil
 	}
 	if found := d.files[r.URL.Path]; found != nil {

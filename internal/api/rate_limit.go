@@ -119,7 +119,9 @@ func (s *Server) trusts(addr netip.Addr) bool {
 	return false
 }
 
-func (s *Server) setSecurityHeaders(h http.Header) {
+// setCommonHeaders sets the headers that every response has.
+func (s *Server) setCommonHeaders(h http.Header, c *caller) {
+	h.Set("X-Request-Id", c.requestID)
 	h.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Referrer-Policy", "no-referrer")

@@ -70,8 +70,7 @@ func (s *Server) respond(out *recorder, r *http.Request, c *caller) {
 		s.recordRequest(out, c, took)
 		s.logRequest(r, out, c, took)
 	}()
-	s.setSecurityHeaders(out.Header())
-	out.Header().Set("X-Request-Id", c.requestID)
+	s.setCommonHeaders(out.Header(), c)
 	if route, token := s.publicRouteFor(r.URL.Path); route != nil {
 		s.servePublic(out, r, c, route, token)
 		return
@@ -104,6 +103,9 @@ func (s *Server) respond(out *recorder, r *http.Request, c *caller) {
 		s.fail(out, c, fault.New(fault.NotFound, "there is nothing at %q", clean(r.URL.Path)))
 	}
 }
+
+// reads reports whether a request only reads.
+func reads(r *http.Request) bool { return r.Method == http.MethodGet || r.Method == http.MethodHead }
 
 // serveEndpoint runs the endpoint that a request matched and writes its response.
 func (s *Server) serveEndpoint(w http.ResponseWriter, r *http.Request, e *endpoint) {

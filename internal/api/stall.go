@@ -58,8 +58,7 @@ func (s *Server) failStalled(w http.ResponseWriter, r *http.Request, c *caller) 
 	}
 	s.errors.Add(string(fault.Unavailable))
 	s.Log.Warn("request abandoned", "request_id", c.requestID, "error", err)
-	s.setSecurityHeaders(w.Header())
-	w.Header().Set("X-Request-Id", c.requestID)
+	s.setCommonHeaders(w.Header(), c)
 	w.Header().Set("Connection", "close") // the handler may still use it
 	writeError(w, err.After(stallRetry), c.requestID)
 }
@@ -77,5 +76,3 @@ func (s *Server) reserveBody(owners ...bodyOwner) (*reservation, error) {
 	}
 	return s.bodies.reserve(owners...), nil
 }
-
-func reads(r *http.Request) bool { return r.Method == http.MethodGet || r.Method == http.MethodHead }

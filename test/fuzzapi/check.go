@@ -115,8 +115,8 @@ func (c *Checker) checkTenant(q *Request, a *Response) []Problem {
 	if a.Status >= http.StatusMultipleChoices || q.As == nil || q.As.Session || !strings.HasPrefix(q.path(), "/v1/") {
 		return nil
 	}
-	if isPage(a) {
-		return nil // a raw request can be for another path
+	if q.Raw != nil && isPage(a) {
+		return nil // it can be for another path
 	}
 	for _, id := range idInPath.FindAllString(q.path(), -1) {
 		if owner := c.Known.owner(id); owner != "" && owner != q.As.Workspace {
