@@ -51,12 +51,14 @@ func actorOf(ctx context.Context) auth.Actor { return callerOf(ctx).actor }
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	r, body := trackBody(w, r)
 	out, c := &recorder{ResponseWriter: w, body: body}, &caller{requestID: uid.New(uid.Request)}
-	if s.StorageStalled == nil {
-		s.respond(out, r, c)
-	} else if !s.respondUnlessStalled(out, r, c) {
-		return
+	if s.StorageStalled != nil {
+		out.header = http.Header{}
+		defer s.guard.add(&guardedRequest{out: out, http: r, caller: c})()
 	}
-	s.drain(body, r)
+	s.respond(out, r, c)
+	if out.begin() == nil { // also sends the headers of a response without a body
+		s.drain(body, r)
+	}
 }
 
 func (s *Server) respond(out *recorder, r *http.Request, c *caller) {

@@ -10,7 +10,6 @@ import (
 	"log/slog"
 	"net/http"
 	"net/netip"
-	"sync/atomic"
 	"time"
 
 	"github.com/stepmill/stepmill/internal/account"
@@ -112,7 +111,7 @@ type Server struct {
 	signInAttempts *ratelimit.Limiter
 	origins        *http.CrossOriginProtection
 	bodies         *bodyBudget
-	stalled        atomic.Bool // a request was abandoned because the storage had stalled
+	guard          *stallGuard
 	drains         *drains
 	streams        *openStreams
 	// unmatched counts requests that match no route, errors those that failed.
@@ -131,7 +130,7 @@ func New(services Services, options Options) *Server {
 	s := &Server{
 		Services: services, Options: options,
 		preauth: ratelimit.New(), perUser: ratelimit.New(), signInAttempts: ratelimit.New(), origins: http.NewCrossOriginProtection(),
-		bodies: newBodyBudget(options.BodyBytes), drains: newDrains(), streams: newOpenStreams(), unmatched: newRequestStats(), errors: newErrors(), pages: newPages(),
+		bodies: newBodyBudget(options.BodyBytes), guard: newStallGuard(), drains: newDrains(), streams: newOpenStreams(), unmatched: newRequestStats(), errors: newErrors(), pages: newPages(),
 	}
 	if s.Origin != "" {
 		if err := s.origins.AddTrustedOrigin(s.Origin); err != nil {

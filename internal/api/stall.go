@@ -1,52 +1,96 @@
 package api
 
 import (
+	"context"
 	"net/http"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/stepmill/stepmill/internal/fault"
 )
 
-// stallCheck is how often a request checks whether the storage responds.
+// stallCheck is how often it is checked whether the storage responds.
 const stallCheck = time.Second
 
-// StallDelay is how long it takes at most until a request notices that the storage
-// has stalled.
+// StallDelay is how long it takes at most until requests are abandoned after the
+// storage has stalled.
 const StallDelay = 2 * stallCheck
 
-// respondUnlessStalled responds to a request. If the storage stops responding in
-// the meantime, it tells the client so, returns false, and leaves the handler to
-// finish on its own: a flush that hangs cannot be canceled, and what has to happen
-// after a commit still happens.
-func (s *Server) respondUnlessStalled(out *recorder, r *http.Request, c *caller) bool {
-	out.header = http.Header{}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		s.respond(out, r, c)
-	}()
+// stallGuard knows the requests in flight, so that they can be responded to when
+// the storage stops responding.
+type stallGuard struct {
+	stalled atomic.Bool // a request was abandoned because the storage had stalled
+
+	mu       sync.Mutex
+	requests map[*guardedRequest]struct{}
+}
+
+// guardedRequest is a request in flight that can be abandoned.
+type guardedRequest struct {
+	out    *recorder
+	http   *http.Request
+	caller *caller
+	// suspect is true if the storage was found stalled at the last check. One check
+	// is not enough: after a pause of the whole machine, a commit looks slow
+	// although it is about to end.
+	suspect bool
+}
+
+func newStallGuard() *stallGuard { return &stallGuard{requests: map[*guardedRequest]struct{}{}} }
+
+// add makes a request known until done is called.
+func (g *stallGuard) add(r *guardedRequest) (done func()) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.requests[r] = struct{}{}
+	return func() {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		delete(g.requests, r)
+	}
+}
+
+// check returns the requests that were in flight at two checks in a row which both
+// found the storage stalled.
+func (g *stallGuard) check(stalled bool) []*guardedRequest {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	var waiting []*guardedRequest
+	for r := range g.requests {
+		if stalled && r.suspect {
+			waiting = append(waiting, r)
+		}
+		r.suspect = stalled
+	}
+	return waiting
+}
+
+// GuardStorage responds to requests whose handlers wait for storage that has
+// stopped responding, until the context ends. The handlers are left to finish on
+// their own: a flush that hangs cannot be canceled, and what has to happen after a
+// commit still happens.
+func (s *Server) GuardStorage(ctx context.Context) error {
+	if s.StorageStalled == nil {
+		return nil
+	}
 	check := time.NewTicker(stallCheck)
 	defer check.Stop()
-	// One check is not enough: after a pause of the whole machine, a commit looks
-	// slow although it is about to end.
-	before := false
 	for {
 		select {
-		case <-done:
-			_ = out.begin() // a response without a body
-			return true
+		case <-ctx.Done():
+			return nil
 		case <-check.C:
 		}
-		if out.started() {
-			<-done
-			return true
+		for _, r := range s.guard.check(s.StorageStalled()) {
+			go s.abandon(r) // a client that does not read must not delay the others
 		}
-		stalled := s.StorageStalled()
-		if stalled && before && out.abandon(func(w http.ResponseWriter) { s.failStalled(w, r, c) }) {
-			s.stalled.Store(true)
-			return false
-		}
-		before = stalled
+	}
+}
+
+func (s *Server) abandon(r *guardedRequest) {
+	if r.out.abandon(func(w http.ResponseWriter) { s.failStalled(w, r.http, r.caller) }) {
+		s.guard.stalled.Store(true)
 	}
 }
 
@@ -61,6 +105,7 @@ func (s *Server) failStalled(w http.ResponseWriter, r *http.Request, c *caller) 
 	s.setCommonHeaders(w.Header(), c)
 	w.Header().Set("Connection", "close") // the handler may still use it
 	writeError(w, err.After(stallRetry), c.requestID)
+	_ = http.NewResponseController(w).Flush() // a client that has gone needs no response
 }
 
 const stallRetry = 10 * time.Second
@@ -68,11 +113,11 @@ const stallRetry = 10 * time.Second
 // reserveBody reserves memory for the body of a request. It rejects requests while
 // the storage is known not to respond: nobody would wait for their effect.
 func (s *Server) reserveBody(owners ...bodyOwner) (*reservation, error) {
-	if s.stalled.Load() {
+	if s.guard.stalled.Load() {
 		if s.StorageStalled() {
 			return nil, fault.New(fault.Unavailable, "the server's disk does not respond; nothing was changed").After(stallRetry)
 		}
-		s.stalled.Store(false)
+		s.guard.stalled.Store(false)
 	}
 	return s.bodies.reserve(owners...), nil
 }

@@ -40,6 +40,9 @@ func TestStalledStorage(t *testing.T) {
 				time.AfterFunc(test.stall, func() { stalled.Store(false) })
 				response := httptest.NewRecorder()
 				served := make(chan struct{})
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				go func() { _ = s.GuardStorage(ctx) }()
 				go func() {
 					defer close(served)
 					s.serve(response, httptest.NewRequest(http.MethodGet, "/v1/waiting", nil))

@@ -40,6 +40,9 @@ func (s *Server) Run(ctx context.Context) (err error) {
 	if s.role == node.RoleServe { // a worker does not have the retention settings
 		parts.start(func() error { return s.sweep(work) })
 	}
+	if s.api != nil {
+		parts.start(func() error { return s.api.GuardStorage(work) })
+	}
 	err = s.serve(ctx, work)
 	stopWork()
 	err = errors.Join(err, parts.wait(), s.leave(ctx))
