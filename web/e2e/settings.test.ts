@@ -29,7 +29,7 @@ test("an invited member joins with the given role and can be removed", async () 
 	await page.getByLabel("Email address").fill("grace@example.com");
 	await page.getByLabel("Role", { exact: true }).selectOption("operator");
 	await page.getByRole("button", { name: "Create link" }).click();
-	const link = await page.getByText(/\/invitation#token=/).innerText();
+	const link = (await page.getByText(/\/invitation#token=/).textContent()) ?? "";
 	await page.keyboard.press("Escape");
 	await page.getByRole("button", { name: "I have copied it" }).click();
 	await page.getByRole("table", { name: "Pending invitations" }).getByText("grace@example.com").waitFor();

@@ -84,10 +84,16 @@ test("an expression field completes, previews and reports mistakes", async () =>
 	await shoot(page, "builder-completion");
 	await page.keyboard.type("tot");
 	await page.getByRole("option", { name: /^lines/ }).waitFor({ state: "detached" });
-	await page.getByRole("option", { name: /^total/, selected: true }).waitFor();
+	const total = page.getByRole("option", { name: /^total/, selected: true });
+	await total.waitFor();
 	await expect
 		.poll(async () => {
-			// A completion that has just appeared ignores Enter for a moment.
+			// Right after the list has changed, Enter starts a new line instead.
+			if (!(await total.isVisible())) {
+				await page.keyboard.press("Control+a");
+				await page.keyboard.type("${{ steps.get.output.tot");
+				await total.waitFor();
+			}
 			await page.keyboard.press("Enter");
 			return editor.textContent();
 		})
