@@ -85,6 +85,7 @@ var rules = []rule{
 
 	// Machinery: the engine knows what an action is, but no concrete action.
 	{pkg: "archive", may: base},
+	{pkg: "control", may: base},
 	{pkg: "dispatch", may: base + " run"},
 	{pkg: "dispatch/local", may: base + " dispatch run"},
 	{pkg: "dispatch/river", may: base + " dispatch run"},

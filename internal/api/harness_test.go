@@ -25,6 +25,7 @@ import (
 
 	"github.com/stepmill/stepmill/internal/app"
 	"github.com/stepmill/stepmill/internal/config"
+	embedded "github.com/stepmill/stepmill/internal/store/sqlite"
 )
 
 // server is the complete service, running in this process with its own data
@@ -173,7 +174,7 @@ func (s *server) query(t *testing.T, query string, args ...any) [][]string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.conn == nil {
-		conn, err := sqlite.OpenConn(filepath.Join(s.dir, "stepmill.db"), sqlite.OpenReadWrite|sqlite.OpenWAL)
+		conn, err := sqlite.OpenConn(embedded.URI(filepath.Join(s.dir, embedded.FileName)), sqlite.OpenReadWrite|sqlite.OpenWAL|sqlite.OpenURI)
 		if err != nil {
 			t.Fatal(err)
 		}

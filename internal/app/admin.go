@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"os"
 	"strings"
 	"time"
 
@@ -17,31 +19,76 @@ import (
 	"github.com/stepmill/stepmill/internal/store/sqlite"
 )
 
-// Admin implements the commands of the operator of an installation. They work
-// even while its server runs.
+// Admin implements the commands of the operator of an installation.
 type Admin struct {
 	core  *core
 	first auth.Workspace
+	lock  *os.File
+	// serverURL returns the base URL of the server that runs the command; nil if
+	// none does.
+	serverURL func() string
 }
 
-// OpenAdmin opens the data of an existing installation.
-func OpenAdmin(ctx context.Context, data config.Data) (*Admin, error) {
+// WithAdmin calls do with the data of an existing installation. While a server has
+// the data directory open, the server runs the command line args instead.
+func WithAdmin(ctx context.Context, data config.Data, args []string, stdout io.Writer, do func(*Admin) error) (err error) {
+	var lock *os.File
+	if !data.Shared() {
+		if err := checkDataExists(data); err != nil {
+			return err
+		}
+		server, held, err := reach(ctx, data.Dir)
+		switch {
+		case err != nil:
+			return err
+		case server != nil:
+			return runInServer(ctx, server, args, stdout)
+		}
+		lock = held
+	}
+	admin, err := openAdmin(ctx, data, lock)
+	if err != nil {
+		return err
+	}
+	return errors.Join(do(admin), admin.Close())
+}
+
+// openAdmin opens the data of an installation that no server has open, and keeps
+// the lock on the data directory, if any, until Close.
+func openAdmin(ctx context.Context, data config.Data, lock *os.File) (*Admin, error) {
 	c, err := openCore(ctx, data, sqlite.Options{}, store.Notify{})
+	if err != nil {
+		return nil, errors.Join(err, unlock(lock))
+	}
+	admin, err := newAdmin(ctx, c, DataLocation(data))
+	if err != nil {
+		return nil, errors.Join(err, c.close(), unlock(lock))
+	}
+	admin.lock = lock
+	return admin, nil
+}
+
+// newAdmin returns the commands on data that is open.
+func newAdmin(ctx context.Context, c *core, location string) (*Admin, error) {
+	first, err := c.store.FirstWorkspace(ctx)
 	if err != nil {
 		return nil, err
 	}
-	first, err := c.store.FirstWorkspace(ctx)
-	if err == nil && first == nil {
-		err = explainMissing(sqlite.ErrMissing, DataLocation(data))
-	}
-	if err != nil {
-		return nil, errors.Join(err, c.close())
+	if first == nil {
+		return nil, explainMissing(sqlite.ErrMissing, location)
 	}
 	return &Admin{core: c, first: *first}, nil
 }
 
 // Close flushes pending writes and closes the database.
-func (a *Admin) Close() error { return a.core.close() }
+func (a *Admin) Close() error { return errors.Join(a.core.close(), unlock(a.lock)) }
+
+func unlock(lock *os.File) error {
+	if lock == nil {
+		return nil
+	}
+	return lock.Close()
+}
 
 // actor returns the actor for a workspace; an empty id means the first one.
 func (a *Admin) actor(ctx context.Context, workspaceID string) (auth.Actor, error) {

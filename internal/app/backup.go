@@ -1,11 +1,13 @@
 package app
 
 import (
+	"bufio"
 	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -23,20 +25,68 @@ var errSharedDatabase = errors.New("--database-url (STEPMILL_DATABASE_URL) names
 
 // Backup writes a consistent copy of the data to a new file, also while the
 // server runs. The master key is not in it.
-func Backup(_ context.Context, data config.Data, target string) error {
+func Backup(ctx context.Context, data config.Data, target string) error {
+	return writeNewFile(target, func(file io.Writer) error { return BackupTo(ctx, data, file) })
+}
+
+// BackupTo is like Backup but writes to an io.Writer.
+func BackupTo(ctx context.Context, data config.Data, to io.Writer) (err error) {
 	if data.Shared() {
 		return errSharedDatabase
 	}
-	if _, err := os.Stat(filepath.Join(data.Dir, sqlite.FileName)); errors.Is(err, fs.ErrNotExist) {
-		return explainMissing(sqlite.ErrMissing, data.Dir)
+	if err := checkDataExists(data); err != nil {
+		return err
 	}
-	return sqlite.Backup(data.Dir, target)
+	server, lock, err := reach(ctx, data.Dir)
+	switch {
+	case err != nil:
+		return err
+	case server != nil:
+		return runInServer(ctx, server, []string{"backup", "-"}, to)
+	}
+	defer func() { err = errors.Join(err, lock.Close()) }()
+	return sqlite.Backup(data.Dir, to)
+}
+
+// WriteBackup writes a consistent copy of the data that is open.
+func (a *Admin) WriteBackup(to io.Writer) error {
+	if a.core.lite == nil {
+		return errSharedDatabase
+	}
+	return a.core.lite.Backup(to)
+}
+
+// writeNewFile writes a file that must not exist. It appears, private to its owner,
+// when it is complete and on disk.
+func writeNewFile(target string, write func(io.Writer) error) error {
+	if _, err := os.Stat(target); err == nil {
+		return fmt.Errorf("%s already exists", target)
+	}
+	partial := target + partialSuffix
+	if err := os.Remove(partial); err != nil && !errors.Is(err, os.ErrNotExist) { // left by a crash, with whatever mode
+		return err
+	}
+	file, err := os.OpenFile(partial, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	buffered := bufio.NewWriterSize(file, 1<<16)
+	if err = write(buffered); err == nil {
+		err = errors.Join(buffered.Flush(), file.Sync())
+	}
+	if err = errors.Join(err, file.Close()); err != nil {
+		return errors.Join(err, os.Remove(partial))
+	}
+	if err := os.Rename(partial, target); err != nil {
+		return err
+	}
+	return syncDir(filepath.Dir(target))
 }
 
 // Restore replaces the data with a backup. It fails while a server uses the
 // directory, and when the master key there does not match. It keeps the previous
 // data and returns its path. After an interruption it can be repeated.
-func Restore(_ context.Context, data config.Data, source string) (previous string, err error) {
+func Restore(ctx context.Context, data config.Data, source string) (previous string, err error) {
 	if data.Shared() {
 		return "", errSharedDatabase
 	}
@@ -46,7 +96,7 @@ func Restore(_ context.Context, data config.Data, source string) (previous strin
 	if err := os.MkdirAll(data.Dir, 0o700); err != nil {
 		return "", fmt.Errorf("create the data directory: %w", err)
 	}
-	lock, err := lockDir(data.Dir)
+	lock, err := lockDir(ctx, data.Dir)
 	if err != nil {
 		return "", err
 	}

@@ -23,7 +23,7 @@ func killedServer(t *testing.T) (data config.Data, backup string) {
 	if err := Backup(t.Context(), d.Data, backup); err != nil {
 		t.Fatal(err)
 	}
-	admin, err := OpenAdmin(t.Context(), d.Data)
+	admin, err := openAdmin(t.Context(), d.Data, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,7 +51,7 @@ func killedServer(t *testing.T) (data config.Data, backup string) {
 // keyNames returns the names of the API keys in the data, newest first.
 func keyNames(t *testing.T, data config.Data) []string {
 	t.Helper()
-	admin, err := OpenAdmin(t.Context(), data)
+	admin, err := openAdmin(t.Context(), data, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -138,5 +138,42 @@ func TestRestoreInterruptedWhileCopying(t *testing.T) {
 	}
 	if got := keyNames(t, data); !slices.Equal(got, []string{"First admin key"}) {
 		t.Errorf("the keys are %q", got)
+	}
+}
+
+// A backup replaces no file, leaves no other behind, and is private.
+func TestBackupDoesNotOverwrite(t *testing.T) {
+	t.Parallel()
+	d := newSealedData(t)
+	target := filepath.Join(t.TempDir(), "backup.db")
+	for path, content := range map[string]string{target: "precious", target + partialSuffix: "left by a crash"} {
+		if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := Backup(t.Context(), d.Data, target); err == nil {
+		t.Error("a file was overwritten")
+	}
+	if got, err := os.ReadFile(target); err != nil || string(got) != "precious" {
+		t.Errorf("it holds %q, %v", got, err)
+	}
+	if err := os.Remove(target); err != nil {
+		t.Fatal(err)
+	}
+	if err := Backup(t.Context(), d.Data, target); err != nil {
+		t.Errorf("a leftover of an earlier backup is in the way: %v", err)
+	}
+	if info, err := os.Stat(target); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("the backup: %v, %v", info, err)
+	}
+	if err := Backup(t.Context(), config.Data{Dir: t.TempDir()}, target+"2"); !errors.Is(err, sqlite.ErrMissing) {
+		t.Errorf("a backup of missing data: %v", err)
+	}
+	if err := Backup(t.Context(), d.Data, filepath.Join(t.TempDir(), "missing", "backup.db")); err == nil {
+		t.Error("a backup was written to a missing directory")
+	}
+	left, err := filepath.Glob(target + "*")
+	if err != nil || len(left) != 1 {
+		t.Errorf("files: %q, %v", left, err)
 	}
 }

@@ -115,10 +115,10 @@ func openExclusive(ctx context.Context, data config.Data) (_ *core, release func
 	if data.Shared() {
 		return openSharedExclusive(ctx, data)
 	}
-	if _, err := os.Stat(filepath.Join(data.Dir, sqlite.FileName)); errors.Is(err, fs.ErrNotExist) {
-		return nil, nil, explainMissing(sqlite.ErrMissing, data.Dir)
+	if err := checkDataExists(data); err != nil {
+		return nil, nil, err
 	}
-	lock, err := lockDir(data.Dir)
+	lock, err := lockDir(ctx, data.Dir)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -164,12 +164,33 @@ func (c *core) close() error {
 	return c.failed
 }
 
+// checkDataExists returns an error if a data directory contains no database.
+func checkDataExists(data config.Data) error {
+	_, err := os.Stat(filepath.Join(data.Dir, sqlite.FileName))
+	if errors.Is(err, fs.ErrNotExist) {
+		if err := checkRestoreComplete(data.Dir); err != nil {
+			return err
+		}
+		return explainMissing(sqlite.ErrMissing, data.Dir)
+	}
+	return nil
+}
+
 func explainMissing(err error, place string) error {
 	if errors.Is(err, sqlite.ErrMissing) {
-		return fmt.Errorf("there is no Stepmill data in %s: start `stepmill serve` first, or name another location with --data-dir or --database-url", place)
+		return missingData{place}
 	}
 	return err
 }
+
+// missingData is the error for a location without data.
+type missingData struct{ place string }
+
+func (e missingData) Error() string {
+	return fmt.Sprintf("there is no Stepmill data in %s: start `stepmill serve` first, or name another location with --data-dir or --database-url", e.place)
+}
+
+func (missingData) Unwrap() error { return sqlite.ErrMissing }
 
 // masterKey reads the master key. Only a server that starts with an empty
 // directory creates one: a new key could not decrypt existing data.
@@ -177,15 +198,10 @@ func masterKey(data config.Data, serving bool) ([]byte, error) {
 	if data.Shared() {
 		return sharedMasterKey(data)
 	}
-	_, err := os.Stat(filepath.Join(data.Dir, sqlite.FileName))
-	empty := errors.Is(err, fs.ErrNotExist)
-	if empty {
-		if err := checkRestoreComplete(data.Dir); err != nil {
-			return nil, err
-		}
-	}
-	if empty && !serving {
-		return nil, explainMissing(sqlite.ErrMissing, data.Dir)
+	missing := checkDataExists(data)
+	empty := errors.Is(missing, sqlite.ErrMissing)
+	if missing != nil && !(empty && serving) {
+		return nil, missing
 	}
 	if data.MasterKey != "" {
 		return vault.ParseMasterKey(data.MasterKey)

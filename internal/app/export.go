@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 
 	"github.com/stepmill/stepmill/internal/archive"
 	"github.com/stepmill/stepmill/internal/clock"
@@ -17,29 +16,11 @@ import (
 // Export writes all data of an installation to a new file, while no server runs,
 // and returns the number of rows. The master key is not included.
 func Export(ctx context.Context, data config.Data, target string) (rows int64, err error) {
-	if _, err := os.Stat(target); err == nil {
-		return 0, fmt.Errorf("%s already exists", target)
-	}
-	c, release, err := openExclusive(ctx, data)
-	if err != nil {
-		return 0, err
-	}
-	defer func() { err = errors.Join(err, release()) }()
-	partial := target + ".partial"
-	file, err := os.OpenFile(partial, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
-	if err != nil {
-		return 0, err
-	}
-	if rows, err = c.export(ctx, file); err == nil {
-		err = file.Sync()
-	}
-	if err = errors.Join(err, file.Close()); err != nil {
-		return 0, errors.Join(fmt.Errorf("write %s: %w", partial, err), os.Remove(partial))
-	}
-	if err := os.Rename(partial, target); err != nil {
-		return 0, err
-	}
-	return rows, syncDir(filepath.Dir(target))
+	err = writeNewFile(target, func(file io.Writer) error {
+		rows, err = ExportTo(ctx, data, file)
+		return err
+	})
+	return rows, err
 }
 
 // ExportTo is like Export but writes to an io.Writer.

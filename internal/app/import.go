@@ -81,7 +81,7 @@ func openForImport(ctx context.Context, data config.Data) (_ *core, release func
 	if err := os.MkdirAll(data.Dir, 0o700); err != nil {
 		return nil, nil, fmt.Errorf("create the data directory: %w", err)
 	}
-	lock, err := lockDir(data.Dir)
+	lock, err := lockDir(ctx, data.Dir)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -54,6 +54,9 @@ func (s *Server) listeners() []net.Listener {
 	if s.metrics != nil {
 		open = append(open, s.metrics)
 	}
+	if s.commands != nil {
+		open = append(open, s.commands)
+	}
 	return open
 }
 

@@ -1,17 +1,34 @@
 package app
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 )
+
+// errDirInUse means that another process has locked a data directory.
+var errDirInUse = errors.New("stop it, or choose another --data-dir")
+
+// lockTimeout is how long a server waits for a command that uses the directory.
+const lockTimeout = 2 * time.Second
 
 // lockDir locks a data directory for this process until the returned file is
 // closed or the process ends.
-func lockDir(dir string) (*os.File, error) {
+func lockDir(ctx context.Context, dir string) (file *os.File, err error) {
+	err = retry(ctx, lockTimeout, errDirInUse, func() error {
+		file, err = tryLockDir(dir)
+		return err
+	})
+	return file, err
+}
+
+func tryLockDir(dir string) (*os.File, error) {
 	path := filepath.Join(dir, "lock")
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -20,7 +37,7 @@ func lockDir(dir string) (*os.File, error) {
 	if err := tryLock(file); err != nil {
 		holder, _ := io.ReadAll(io.LimitReader(file, 32))
 		_ = file.Close()
-		return nil, fmt.Errorf("another Stepmill server%s is using %s: stop it, or choose another --data-dir", describe(holder), dir)
+		return nil, fmt.Errorf("another Stepmill process%s is using %s: %w", describe(holder), dir, errDirInUse)
 	}
 	// The process id is only informational; the lock is on the file itself.
 	if err := file.Truncate(0); err == nil {
@@ -31,7 +48,7 @@ func lockDir(dir string) (*os.File, error) {
 
 func describe(holder []byte) string {
 	if pid, err := strconv.Atoi(strings.TrimSpace(string(holder))); err == nil {
-		return fmt.Sprintf(" (process %d)", pid)
+		return fmt.Sprintf(" (pid %d)", pid)
 	}
 	return ""
 }

@@ -43,6 +43,9 @@ func (s *Server) Run(ctx context.Context) (err error) {
 	if s.api != nil {
 		parts.start(func() error { return s.api.GuardStorage(work) })
 	}
+	if s.commands != nil {
+		parts.start(func() error { return s.serveCommands(work) })
+	}
 	err = s.serve(ctx, work)
 	stopWork()
 	err = errors.Join(err, parts.wait(), s.leave(ctx))

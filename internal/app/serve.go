@@ -79,6 +79,9 @@ type Server struct {
 	telemetry    *telemetry.Telemetry
 	firstKey     string
 	welcomeLink  string // for the first user; empty when there is an owner
+	runCommand   CommandRunner
+	commands     net.Listener // nil if commands cannot reach the server
+	dataDir      string
 }
 
 // dispatcher brings runs to the engine.
@@ -135,6 +138,7 @@ func NewServer(ctx context.Context, data config.Data, serve config.Serve, log *s
 	} else if err != nil {
 		return s, fmt.Errorf("create the link for the first user: %w", err)
 	}
+	s.listenForCommands(ctx, data.Dir)
 	return s, nil
 }
 
@@ -182,7 +186,7 @@ func (s *Server) open(ctx context.Context, data config.Data) (err error) {
 		if err := os.MkdirAll(data.Dir, 0o700); err != nil {
 			return fmt.Errorf("create the data directory: %w", err)
 		}
-		if s.lock, err = lockDir(data.Dir); err != nil {
+		if s.lock, err = lockDir(ctx, data.Dir); err != nil {
 			return err
 		}
 		if s.starts, err = recordStart(data.Dir, s.config.LeaveSafeMode); err != nil {

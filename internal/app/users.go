@@ -45,7 +45,7 @@ func (a *Admin) Users(ctx context.Context) ([]User, error) {
 // CreateLink creates a link that works once: to reset the password of the user
 // with the given email, or without one to create the first user.
 func (a *Admin) CreateLink(ctx context.Context, at config.Endpoint, email string) (string, error) {
-	base, err := baseURL(at)
+	base, err := a.baseURL(at)
 	if err != nil {
 		return "", err
 	}
@@ -60,8 +60,12 @@ func (a *Admin) CreateLink(ctx context.Context, at config.Endpoint, email string
 	return link, cliError(err)
 }
 
-// baseURL returns the base URL of links for a server with the same settings.
-func baseURL(at config.Endpoint) (string, error) {
+// baseURL returns the base URL of links for the server that runs the command, or
+// else for one with the same settings.
+func (a *Admin) baseURL(at config.Endpoint) (string, error) {
+	if a.serverURL != nil && at.PublicURL == (config.PublicURL{}) {
+		return a.serverURL(), nil
+	}
 	addr, err := net.ResolveTCPAddr("tcp", strings.TrimSpace(at.Listen))
 	if err != nil {
 		return "", err

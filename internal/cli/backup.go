@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/stepmill/stepmill/internal/app"
@@ -8,15 +9,28 @@ import (
 )
 
 type backupCommand struct {
-	File string `arg:"" help:"The file to write. It must not exist."`
+	File string `arg:"" help:"The file to write. It must not exist. - writes to standard output."`
 }
 
 // Run writes a backup.
 func (c *backupCommand) Run(con *console, data config.Data) error {
-	if err := app.Backup(con, data, c.File); err != nil {
+	out, name := con.out, c.File
+	var err error
+	switch {
+	case con.admin != nil:
+		return con.admin.WriteBackup(con.out) // for the command that has asked for it
+	case c.File != stdio:
+		err = app.Backup(con, data, c.File)
+	case isTerminal(con.out):
+		return errors.New("the backup cannot be written to a terminal: name a file or redirect standard output")
+	default:
+		err = app.BackupTo(con, data, con.out)
+		out, name = con.err, "the backup"
+	}
+	if err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(con.out, "wrote %s\nThe backup does not contain the master key. It is %s: keep a copy somewhere else.\n", c.File, data.KeyLocation())
+	_, err = fmt.Fprintf(out, "wrote %s\nThe backup does not contain the master key. It is %s: keep a copy somewhere else.\n", name, data.KeyLocation())
 	return err
 }
 

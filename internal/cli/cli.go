@@ -8,9 +8,12 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
+	"strings"
 
 	"github.com/alecthomas/kong"
 
+	"github.com/stepmill/stepmill/internal/app"
 	"github.com/stepmill/stepmill/internal/config"
 )
 
@@ -39,7 +42,10 @@ type commands struct {
 // console holds the context and the output streams of a command.
 type console struct {
 	context.Context
+	args     []string
 	out, err io.Writer
+	// admin is the installation if the command runs in its server, else nil.
+	admin *app.Admin
 }
 
 // exit is panicked with to unwind kong when it wants to exit with a status.
@@ -47,9 +53,25 @@ type exit int
 
 // Main runs a command line and returns the exit status.
 func Main(ctx context.Context, args []string, stdout, stderr io.Writer) (status int) {
+	return run(&console{Context: ctx, args: args, out: stdout, err: stderr})
+}
+
+// runInServer runs a command line that a command has sent to its server.
+func runInServer(ctx context.Context, admin *app.Admin, args []string, stdout, stderr io.Writer) (status int) {
+	return run(&console{Context: ctx, args: args, out: stdout, err: stderr, admin: admin})
+}
+
+// serverCommands are the commands that a server runs for another process.
+var serverCommands = []string{"keys", "users", "audit", "workspaces", "workflows", "backup"}
+
+func run(con *console) (status int) {
 	defer func() {
-		if code, ok := recover().(exit); ok {
-			status = int(code)
+		switch p := recover().(type) {
+		case nil:
+		case exit:
+			status = int(p)
+		default:
+			panic(p)
 		}
 	}()
 	var cli commands
@@ -58,18 +80,21 @@ func Main(ctx context.Context, args []string, stdout, stderr io.Writer) (status 
 		kong.Description("Durable workflow automation. Start with: stepmill serve"),
 		kong.UsageOnError(),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
-		kong.Writers(stdout, stderr),
+		kong.Writers(con.out, con.err),
 		kong.Exit(func(code int) { panic(exit(code)) }),
 	)
 	if err != nil {
-		return fail(stderr, err)
+		return fail(con.err, err)
 	}
-	parsed, err := parser.Parse(args)
+	parsed, err := parser.Parse(con.args)
 	if err != nil {
-		return fail(stderr, err)
+		return fail(con.err, err)
 	}
-	if err := parsed.Run(&console{ctx, stdout, stderr}, cli.Data); err != nil {
-		return fail(stderr, err)
+	if command, _, _ := strings.Cut(parsed.Command(), " "); con.admin != nil && !slices.Contains(serverCommands, command) {
+		return fail(con.err, fmt.Errorf("the server does not run `stepmill %s` for others", command))
+	}
+	if err := parsed.Run(con, cli.Data); err != nil {
+		return fail(con.err, err)
 	}
 	return 0
 }

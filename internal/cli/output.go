@@ -2,7 +2,6 @@ package cli
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
 	"text/tabwriter"
@@ -12,13 +11,13 @@ import (
 	"github.com/stepmill/stepmill/internal/config"
 )
 
-// withAdmin opens the installation, calls do and closes it.
+// withAdmin calls do with the installation. While a server has it open, the command
+// line is sent to the server, which calls do.
 func withAdmin(con *console, data config.Data, do func(*app.Admin) error) error {
-	admin, err := app.OpenAdmin(con, data)
-	if err != nil {
-		return err
+	if con.admin != nil {
+		return do(con.admin)
 	}
-	return errors.Join(do(admin), admin.Close())
+	return app.WithAdmin(con, data, con.args, con.out, do)
 }
 
 // printResult prints rows as a table, or the value as JSON.

@@ -23,7 +23,7 @@ func (c *serveCommand) Run(con *console, data config.Data) error {
 	tuneGC()
 	ctx, release := notifyStop(con)
 	defer release()
-	server, err := app.NewServer(ctx, data, c.Serve, newLogger(con.err, c.Log))
+	server, err := app.NewServer(ctx, data, c.Serve, newLogger(con.err, c.Log), app.WithCommands(runInServer))
 	if err != nil {
 		return err
 	}

@@ -225,14 +225,22 @@ func mode(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// sql DIR STATEMENT changes rows in a data directory, bypassing Stepmill.
+// sql DIR STATEMENT changes rows in a data directory, bypassing Stepmill. With !, the
+// database must be locked.
 func execSQL(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) != 2 {
-		ts.Fatalf("usage: sql DIR STATEMENT")
+	if len(args) != 2 {
+		ts.Fatalf("usage: [!] sql DIR STATEMENT")
 	}
 	db, err := sql.Open("sqlite", filepath.Join(ts.MkAbs(args[0]), "stepmill.db"))
 	ts.Check(err)
 	result, err := db.Exec(args[1])
+	if neg {
+		if err == nil || !strings.Contains(err.Error(), "database is locked") {
+			ts.Fatalf("got %v, want a locked database", err)
+		}
+		ts.Check(db.Close())
+		return
+	}
 	ts.Check(errors.Join(err, db.Close()))
 	if n, err := result.RowsAffected(); err != nil || n == 0 {
 		ts.Fatalf("%d rows were changed: %v", n, err)

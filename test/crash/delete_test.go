@@ -144,10 +144,9 @@ func checkDeleted(t *testing.T, c *harness.Client, workflowID, webhookID string,
 // awaitPurge waits until the rows of the workflow and its runs are deleted.
 func awaitPurge(t *testing.T, s *harness.Server, workflowID string, runs []string) {
 	t.Helper()
-	db := openTables(t, s.Dir)
 	begun := time.Now()
 	for {
-		left := tables.Number(t, db, `SELECT (SELECT count(*) FROM workflows WHERE id = $1) + (SELECT count(*) FROM workflow_versions WHERE workflow_id = $1)
+		left := tables.Number(t, openTables(t, s.Dir), `SELECT (SELECT count(*) FROM workflows WHERE id = $1) + (SELECT count(*) FROM workflow_versions WHERE workflow_id = $1)
 			+ (SELECT count(*) FROM runs WHERE workflow_id = $1) + (SELECT count(*) FROM run_queue WHERE workflow_id = $1)
 			+ (SELECT count(*) FROM steps WHERE run_id IN ('`+strings.Join(runs, "', '")+`'))`, workflowID)
 		if left == 0 {

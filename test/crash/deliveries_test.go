@@ -41,12 +41,10 @@ func TestKillAroundDelivery(t *testing.T) {
 			if exit := doomed.Wait(t); exit.Code != -1 {
 				t.Fatalf("exit code %d, want death by a signal", exit.Code)
 			}
-			db := openTables(t, s.Dir)
-			id := tables.Texts(t, db, "SELECT id FROM deliveries WHERE status = 'pending' AND attempts = 0")
+			id := tables.Texts(t, openTables(t, s.Dir), "SELECT id FROM deliveries WHERE status = 'pending' AND attempts = 0")
 			if len(id) != 1 || len(hooks.Attempts(id[0])) != test.arrived {
 				t.Fatalf("pending deliveries are %v, want one that arrived %d times", id, test.arrived)
 			}
-			_ = db.Close()
 
 			s = restart(t, s, egress)
 			awaitDelivered(t, s)

@@ -46,7 +46,7 @@ func TestSecondServerIsRejected(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, dir := range []string{s.Dir, link, filepath.Join(s.Dir, "..", filepath.Base(s.Dir))} {
-		expectStartFailure(t, dir, nil, "another Stepmill server", dir, "--data-dir")
+		expectStartFailure(t, dir, nil, "another Stepmill process", dir, "--data-dir")
 	}
 	s.Expect(t, 200, "GET", "/readyz", nil)
 	for _, v := range does.violations(awaitEnd(t, s.Client, run)) {

@@ -1,6 +1,7 @@
 package crash_test
 
 import (
+	"database/sql"
 	"testing"
 
 	"github.com/stepmill/stepmill/test/harness"
@@ -54,5 +55,5 @@ func TestMoveToPostgresAndBack(t *testing.T) {
 		t.Error("an export succeeded while a node was running")
 	}
 	db := tables.OpenPostgres(t, server.URL(name))
-	l.checkContinues(t, s, deliveries, db)
+	l.checkContinues(t, s, deliveries, func() *sql.DB { return db })
 }

@@ -252,7 +252,8 @@ func TestMoveToAnotherDirectory(t *testing.T) {
 	l.hooks.open.Store(true)
 	s := harness.Start(t, home, egress, "--leave-safe-mode")
 	s.Key = l.Key
-	l.checkContinues(t, s, deliveries, openTables(t, home))
+	l.checkContinues(t, s, deliveries, func() *sql.DB { return openTables(t, home) })
+	s.Stop(t)
 	checkTables(t, openCopy(t, home), "")
 }
 
@@ -303,7 +304,7 @@ func pending(t *testing.T, dir string) map[string]string {
 }
 
 // checkContinues checks that nothing was lost in the move and that runs continue.
-func (l *movedInstallation) checkContinues(t *testing.T, s *harness.Server, deliveries map[string]string, db *sql.DB) {
+func (l *movedInstallation) checkContinues(t *testing.T, s *harness.Server, deliveries map[string]string, open func() *sql.DB) {
 	t.Helper()
 	// Keys, secrets, idempotent responses, cursors.
 	s.With(l.limited).Expect(t, 200, "GET", "/v1/workflows", nil)
@@ -361,7 +362,7 @@ func (l *movedInstallation) checkContinues(t *testing.T, s *harness.Server, deli
 	if _, over := l.followed.progress(); !over || len(l.followed.steps) != 3 {
 		t.Errorf("the stream of the run has %d steps, ended: %t; want 3 and the end", len(l.followed.steps), over)
 	}
-	l.catchUp(t, s, db)
+	l.catchUp(t, s, open())
 }
 
 // catchUp follows the events after those received before the move, and compares them with

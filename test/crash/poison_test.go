@@ -80,10 +80,9 @@ func TestPoisonRunIsQuarantined(t *testing.T) {
 // awaitExecuted waits until a run executes in a later epoch, and returns that epoch.
 func awaitExecuted(t *testing.T, s *harness.Server, run string, epoch int) int {
 	t.Helper()
-	db := openTables(t, s.Dir)
 	now := 0
 	harness.Eventually(t, "the run executes again", func() bool {
-		now = tables.Number(t, db, `SELECT COALESCE(max(epoch), 0) FROM run_queue WHERE run_id = $1 AND executing LIKE '%poison%'`, run)
+		now = tables.Number(t, openTables(t, s.Dir), `SELECT COALESCE(max(epoch), 0) FROM run_queue WHERE run_id = $1 AND executing LIKE '%poison%'`, run)
 		return now > epoch
 	})
 	return now

@@ -21,16 +21,15 @@ func newReceiver(t *testing.T) *receiver { return &receiver{sink.NewReceiver(t),
 // awaitNone waits until the count is zero.
 func awaitNone(t *testing.T, dir, what, query string) {
 	t.Helper()
-	db := openTables(t, dir)
 	for deadline := time.Now().Add(timeout); ; {
-		left := tables.Number(t, db, query)
+		left := tables.Number(t, openTables(t, dir), query)
 		if left == 0 {
 			return
 		}
 		if time.Now().After(deadline) {
 			t.Fatalf("%d %s after %v", left, what, timeout)
 		}
-		time.Sleep(10 * time.Millisecond)
+		time.Sleep(50 * time.Millisecond)
 	}
 }
 

@@ -1,24 +1,51 @@
 package crash_test
 
 import (
+	"bytes"
 	"database/sql"
+	"errors"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	_ "modernc.org/sqlite" // the driver
 
+	"github.com/stepmill/stepmill/internal/control"
 	"github.com/stepmill/stepmill/test/harness"
 	"github.com/stepmill/stepmill/test/tables"
 )
 
-// openTables opens a database read-only. A server may be running.
+// openTables opens the database as it is now: for a server that is running, a backup
+// that the server makes, since no other process can open its database.
 func openTables(t *testing.T, dir string) *sql.DB {
 	t.Helper()
 	if harness.OnPostgres() {
 		return openShared(t, dir)
 	}
-	db, err := sql.Open("sqlite", "file:"+filepath.Join(dir, "stepmill.db")+"?mode=ro&_pragma=busy_timeout(5000)")
+	server, err := control.Connect(t.Context(), dir)
+	if errors.Is(err, control.ErrNoServer) {
+		return openFile(t, filepath.Join(copyData(t, dir), "stepmill.db"))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "backup.db")
+	file, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var output bytes.Buffer
+	status, err := server.Run(t.Context(), []string{"backup", "-"}, file, &output)
+	if err := errors.Join(err, file.Close()); err != nil || status != 0 {
+		t.Fatalf("back up the database: status %d, %v: %s", status, err, &output)
+	}
+	return openFile(t, path)
+}
+
+func openFile(t *testing.T, path string) *sql.DB {
+	t.Helper()
+	db, err := sql.Open("sqlite", "file:"+path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,11 +83,7 @@ func openCopy(t *testing.T, dir string) *sql.DB {
 	if harness.OnPostgres() {
 		return openShared(t, dir)
 	}
-	db, err := sql.Open("sqlite", "file:"+filepath.Join(copyData(t, dir), "stepmill.db"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = db.Close() })
+	db := openFile(t, filepath.Join(copyData(t, dir), "stepmill.db"))
 	if got := tables.Texts(t, db, "PRAGMA integrity_check"); len(got) != 1 || got[0] != "ok" {
 		t.Errorf("integrity_check: %s", strings.Join(got, "; "))
 	}

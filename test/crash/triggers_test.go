@@ -153,8 +153,7 @@ func TestKillDuringPoll(t *testing.T) {
 				}},
 			})
 			const asked = `SELECT count(*) FROM triggers WHERE state IS NOT NULL`
-			db := openTables(t, s.Dir)
-			harness.Eventually(t, "the poll has sent a request", func() bool { return tables.Number(t, db, asked) > 0 })
+			harness.Eventually(t, "the poll has sent a request", func() bool { return tables.Number(t, openTables(t, s.Dir), asked) > 0 })
 			for round := 1; round <= rounds; round++ {
 				s.Stop(t)
 				items.Add(each)
@@ -166,7 +165,7 @@ func TestKillDuringPoll(t *testing.T) {
 				awaitRuns(t, s, round*each)
 			}
 			s.Stop(t)
-			db = openCopy(t, s.Dir)
+			db := openCopy(t, s.Dir)
 			checkTables(t, db, "")
 			found := tables.Texts(t, db, `SELECT payload FROM runs GROUP BY payload`)
 			for n := range int64(old) {
@@ -184,16 +183,16 @@ func TestKillDuringPoll(t *testing.T) {
 // awaitRuns waits until there are that many runs and all of them have ended.
 func awaitRuns(t *testing.T, s *harness.Server, want int) {
 	t.Helper()
-	db := openTables(t, s.Dir)
+	count := func() int { return tables.Number(t, openTables(t, s.Dir), `SELECT count(*) FROM runs`) }
 	deadline := time.Now().Add(timeout)
-	for tables.Number(t, db, `SELECT count(*) FROM runs`) < want {
+	for count() < want {
 		if time.Now().After(deadline) {
-			t.Fatalf("%d runs, want %d", tables.Number(t, db, `SELECT count(*) FROM runs`), want)
+			t.Fatalf("%d runs, want %d", count(), want)
 		}
 		time.Sleep(20 * time.Millisecond)
 	}
 	awaitNone(t, s.Dir, "runs have not ended", `SELECT count(*) FROM run_queue`)
-	if got := tables.Number(t, db, `SELECT count(*) FROM runs`); got != want {
+	if got := count(); got != want {
 		t.Fatalf("%d runs, want %d", got, want)
 	}
 }

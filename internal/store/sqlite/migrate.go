@@ -32,10 +32,15 @@ func prepare(ctx context.Context, path string, migrate bool) (err error) {
 			return err
 		}
 	}
+	uri, err := url.Parse(URI(path))
+	if err != nil {
+		return err
+	}
+	query := uri.Query()
 	// auto_vacuum can only be chosen before the first table.
-	// The path is escaped because # and ? have a meaning in a URI.
-	uri := "file:" + (&url.URL{Path: path}).EscapedPath()
-	db, err := sql.Open("sqlite", uri+"?_pragma=busy_timeout(5000)&_pragma=auto_vacuum(2)&_pragma=journal_mode(wal)&_pragma=synchronous(full)")
+	query["_pragma"] = []string{"busy_timeout(5000)", "auto_vacuum(2)", "journal_mode(wal)", "synchronous(full)"}
+	uri.RawQuery = query.Encode()
+	db, err := sql.Open("sqlite", uri.String())
 	if err != nil {
 		return err
 	}

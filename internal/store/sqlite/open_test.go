@@ -4,14 +4,12 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -109,12 +107,8 @@ func TestFileModes(t *testing.T) {
 	if err := db.Write(t.Context(), putKey("x")); err != nil {
 		t.Fatal(err)
 	}
-	backup := filepath.Join(t.TempDir(), "backup.db")
-	if err := sqlite.Backup(dir, backup); err != nil {
-		t.Fatal(err)
-	}
 	file := filepath.Join(dir, sqlite.FileName)
-	for _, path := range []string{file, file + "-wal", file + "-shm", backup} {
+	for _, path := range []string{file, file + "-wal"} {
 		info, err := os.Stat(path)
 		if err != nil {
 			t.Fatal(err)
@@ -122,6 +116,26 @@ func TestFileModes(t *testing.T) {
 		if got := info.Mode().Perm(); got != 0o600 {
 			t.Errorf("%s has mode %o", filepath.Base(path), got)
 		}
+	}
+}
+
+// TestIndexIsInMemory checks that no file is mapped: a thread that waits for the
+// disk in a page fault stops the whole process.
+func TestIndexIsInMemory(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS == "windows" {
+		t.Skip("the index is always a mapped file on this system")
+	}
+	dir := newDir(t)
+	db := open(t, dir)
+	if err := db.Write(t.Context(), putKey("x")); err != nil {
+		t.Fatal(err)
+	}
+	if got := keys(t, db); len(got) != 1 {
+		t.Errorf("rows: %q", got)
+	}
+	if _, err := os.Stat(filepath.Join(dir, sqlite.FileName+"-shm")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the file of the index: %v", err)
 	}
 }
 
@@ -151,7 +165,7 @@ func TestSpecialCharactersInPaths(t *testing.T) {
 		db, stop := start(t, dir)
 		err := db.Write(t.Context(), putKey("x"))
 		backup := filepath.Join(dir, "backup of "+name)
-		err = errors.Join(err, sqlite.Backup(dir, backup), stop())
+		err = errors.Join(err, writeBackup(dir, backup), stop())
 		if err != nil {
 			t.Errorf("%q: %v", name, err)
 		}
@@ -211,49 +225,20 @@ func TestSchemaVersions(t *testing.T) {
 	t.Run("same", func(t *testing.T) {
 		t.Parallel()
 		dir := newDir(t)
-		first := open(t, dir)
-		second, err := sqlite.Open(t.Context(), dir, sqlite.Options{})
+		db, err := sqlite.Open(t.Context(), dir, sqlite.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		ctx, stop := context.WithCancel(context.Background())
 		ended := make(chan error, 1)
-		go func() { ended <- second.Run(ctx) }()
-		err = second.Write(t.Context(), putKey("by a command"))
+		go func() { ended <- db.Run(ctx) }()
+		err = db.Write(t.Context(), putKey("by a command"))
 		stop()
 		if err := errors.Join(err, <-ended); err != nil {
 			t.Error(err)
 		}
-		if got := keys(t, first); len(got) != 1 {
+		if got := keys(t, open(t, dir)); len(got) != 1 {
 			t.Errorf("rows: %q", got)
 		}
 	})
-}
-
-// TestTwoProcessesWrite checks that a command and the server can write at the
-// same time without a busy error.
-func TestTwoProcessesWrite(t *testing.T) {
-	t.Parallel()
-	const writers, each = 16, 25
-	dir := newDir(t)
-	dbs := []*sqlite.DB{open(t, dir), open(t, dir)}
-	var running sync.WaitGroup
-	for i, db := range dbs {
-		for j := range writers {
-			running.Go(func() {
-				for n := range each {
-					if err := db.Write(t.Context(), putKey(fmt.Sprint(i, "-", j, "-", n))); err != nil {
-						t.Errorf("database %d: %v", i, err)
-					}
-				}
-			})
-		}
-	}
-	running.Wait()
-	for _, db := range dbs {
-		if got := len(keys(t, db)); got != len(dbs)*writers*each {
-			t.Errorf("%d rows, want %d", got, len(dbs)*writers*each)
-		}
-	}
-	checkIntegrity(t, outside(t, filepath.Join(dir, sqlite.FileName)))
 }

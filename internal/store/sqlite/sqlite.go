@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -170,8 +171,21 @@ func settings(readOnly bool) []string {
 
 const busyTimeout = 5 * time.Second
 
+// URI returns the URI that opens a database in such a way that no other process can
+// open it at the same time. The index of the write-ahead log is then in memory: a
+// mapped file would stop the whole process, and not only one thread, while the file
+// system does not respond.
+func URI(path string) string {
+	// The path is escaped because # and ? have a meaning in a URI.
+	uri := "file:" + (&url.URL{Path: path}).EscapedPath()
+	if runtime.GOOS != "windows" { // has no such mode
+		uri += "?vfs=unix-excl"
+	}
+	return uri
+}
+
 func openConn(path string, readOnly bool) (*sqlite.Conn, error) {
-	raw, err := sqlite.OpenConn(path, sqlite.OpenReadWrite|sqlite.OpenWAL)
+	raw, err := sqlite.OpenConn(URI(path), sqlite.OpenReadWrite|sqlite.OpenWAL|sqlite.OpenURI)
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", path, err)
 	}

@@ -1,7 +1,9 @@
 package sqlite_test
 
 import (
+	"errors"
 	"fmt"
+	"os"
 	"testing"
 
 	raw "zombiezen.com/go/sqlite"
@@ -73,16 +75,24 @@ func keys(t *testing.T, db *sqlite.DB) (out []string) {
 	return out
 }
 
-// outside opens a separate connection to a database file, as another process
-// would.
+// outside opens a separate connection to a database file.
 func outside(t *testing.T, path string) *raw.Conn {
 	t.Helper()
-	conn, err := raw.OpenConn(path, raw.OpenReadWrite)
+	conn, err := raw.OpenConn(sqlite.URI(path), raw.OpenReadWrite|raw.OpenURI)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { conn.Close() })
 	return conn
+}
+
+// writeBackup writes a backup to a file.
+func writeBackup(dir, path string) error {
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	return errors.Join(sqlite.Backup(dir, file), file.Close())
 }
 
 // query reads the first column of a query's rows on a separate connection.

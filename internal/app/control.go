@@ -1,0 +1,104 @@
+package app
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"github.com/stepmill/stepmill/internal/control"
+)
+
+// CommandRunner runs a command line of the operator in the server that has the
+// data open, and returns its exit status.
+type CommandRunner func(ctx context.Context, admin *Admin, args []string, stdout, stderr io.Writer) (status int)
+
+// WithCommands lets the operator's commands work while the server has its data
+// directory open. With a shared database they need no server.
+func WithCommands(run CommandRunner) Option { return func(s *Server) { s.runCommand = run } }
+
+// listenForCommands opens the socket for the commands of the operator.
+func (s *Server) listenForCommands(ctx context.Context, dir string) {
+	if s.runCommand == nil || s.core.lite == nil {
+		return
+	}
+	var err error
+	s.dataDir = dir
+	if s.commands, err = control.Listen(ctx, dir); err != nil {
+		s.log.Warn("commands such as `stepmill keys` and `stepmill backup` will not work while this server runs", "error", err)
+	}
+}
+
+// serveCommands runs the commands of the operator until the context ends.
+func (s *Server) serveCommands(ctx context.Context) error {
+	return control.Serve(ctx, s.commands, func(ctx context.Context, args []string, stdout, stderr io.Writer) (status int) {
+		defer func() {
+			if p := recover(); p != nil {
+				s.log.Error("panic in a command", "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+				fmt.Fprintln(stderr, "stepmill: the server failed to run the command; see its log")
+				status = 1
+			}
+		}()
+		admin, err := newAdmin(ctx, s.core, s.dataDir)
+		if err != nil {
+			fmt.Fprintf(stderr, "stepmill: %v\n", err)
+			return 1
+		}
+		admin.serverURL = s.publicURL
+		return s.runCommand(ctx, admin, args, stdout, stderr)
+	})
+}
+
+// reachTimeout is how long a command waits for a server that starts or stops, and
+// for another command.
+const reachTimeout = 10 * time.Second
+
+// reach connects with the server that uses a data directory or, if there is none,
+// locks the directory.
+func reach(ctx context.Context, dir string) (server *control.Client, lock *os.File, err error) {
+	err = retry(ctx, reachTimeout, errDirInUse, func() error {
+		var err error
+		if server, err = control.Connect(ctx, dir); errors.Is(err, control.ErrNoServer) {
+			lock, err = tryLockDir(dir)
+		}
+		return err
+	})
+	return server, lock, err
+}
+
+// runInServer runs a command line in a server and copies its output.
+func runInServer(ctx context.Context, server *control.Client, args []string, stdout io.Writer) error {
+	var stderr bytes.Buffer
+	status, err := server.Run(ctx, args, stdout, &stderr)
+	if err == nil && status != 0 {
+		err = errors.New(strings.TrimPrefix(strings.TrimSpace(stderr.String()), "stepmill: "))
+	}
+	return err
+}
+
+// retryEvery is the interval of retry.
+const retryEvery = 20 * time.Millisecond
+
+// retry calls do until it returns another error than the given one, or the time is
+// over.
+func retry(ctx context.Context, limit time.Duration, while error, do func() error) error {
+	over := time.After(limit)
+	for {
+		err := do()
+		if !errors.Is(err, while) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-over:
+			return err
+		case <-time.After(retryEvery):
+		}
+	}
+}

@@ -1,0 +1,134 @@
+package control_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stepmill/stepmill/internal/control"
+)
+
+// serve runs commands in a data directory until the returned function is called.
+func serve(t *testing.T, dir string, handle control.Handler) (stop func()) {
+	t.Helper()
+	listener, err := control.Listen(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- control.Serve(ctx, listener, handle) }()
+	stop = func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+		ended <- nil
+	}
+	t.Cleanup(stop)
+	return stop
+}
+
+func connect(t *testing.T, dir string) *control.Client {
+	t.Helper()
+	client, err := control.Connect(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client
+}
+
+// A command gets its arguments, its output arrives in full, and so does its status,
+// even in a directory whose path is longer than that of a socket may be.
+func TestRun(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), strings.Repeat("long", 40))
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	large := bytes.Repeat([]byte("\x00binary\xff"), 1<<17)
+	serve(t, dir, func(_ context.Context, args []string, stdout, stderr io.Writer) int {
+		_, outErr := stdout.Write(large)
+		_, errErr := fmt.Fprintf(stderr, "args: %q", args)
+		if errors.Join(outErr, errErr) != nil {
+			return 1
+		}
+		return 7
+	})
+	for range 3 {
+		var stdout, stderr bytes.Buffer
+		status, err := connect(t, dir).Run(t.Context(), []string{"keys", "list", ""}, &stdout, &stderr)
+		if err != nil || status != 7 || !bytes.Equal(stdout.Bytes(), large) || stderr.String() != `args: ["keys" "list" ""]` {
+			t.Errorf("status %d, %v; %d bytes; %s", status, err, stdout.Len(), &stderr)
+		}
+	}
+	if info, err := os.Stat(filepath.Join(dir, "control.sock")); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("the socket is %v, %v", info, err)
+	}
+}
+
+// Without a server, or after it was killed, there is none to connect with. The next
+// server takes the place of its socket.
+func TestConnectWithoutServer(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if _, err := control.Connect(t.Context(), dir); !errors.Is(err, control.ErrNoServer) {
+		t.Errorf("got %v", err)
+	}
+	for range 2 {
+		stop := serve(t, dir, func(context.Context, []string, io.Writer, io.Writer) int { return 0 })
+		if status, err := connect(t, dir).Run(t.Context(), nil, io.Discard, io.Discard); err != nil || status != 0 {
+			t.Errorf("status %d, %v", status, err)
+		}
+		stop()
+		if _, err := control.Connect(t.Context(), dir); !errors.Is(err, control.ErrNoServer) {
+			t.Errorf("got %v", err)
+		}
+	}
+}
+
+// A command ends when its client goes away, and when the server stops.
+func TestCanceledCommand(t *testing.T) {
+	t.Parallel()
+	for _, by := range []string{"client", "server"} {
+		t.Run(by, func(t *testing.T) {
+			t.Parallel()
+			dir, started, ended := t.TempDir(), make(chan struct{}), make(chan struct{})
+			stop := serve(t, dir, func(ctx context.Context, _ []string, _, _ io.Writer) int {
+				close(started)
+				<-ctx.Done()
+				close(ended)
+				return 1
+			})
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			result := make(chan error, 1)
+			client := connect(t, dir)
+			go func() {
+				status, err := client.Run(ctx, nil, io.Discard, io.Discard)
+				if err == nil && status == 0 {
+					err = errors.New("the command succeeded")
+				} else {
+					err = nil
+				}
+				result <- err
+			}()
+			<-started
+			if by == "client" {
+				cancel()
+			} else {
+				stop()
+			}
+			<-ended
+			if err := <-result; err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
