@@ -253,7 +253,6 @@ func TestMoveToAnotherDirectory(t *testing.T) {
 	s := harness.Start(t, home, egress, "--leave-safe-mode")
 	s.Key = l.Key
 	l.checkContinues(t, s, deliveries, func() *sql.DB { return openTables(t, home) })
-	s.Stop(t)
 	checkTables(t, openCopy(t, home), "")
 }
 
@@ -362,19 +361,19 @@ func (l *movedInstallation) checkContinues(t *testing.T, s *harness.Server, deli
 	if _, over := l.followed.progress(); !over || len(l.followed.steps) != 3 {
 		t.Errorf("the stream of the run has %d steps, ended: %t; want 3 and the end", len(l.followed.steps), over)
 	}
-	l.catchUp(t, s, open())
+	l.catchUp(t, s, open)
 }
 
 // catchUp follows the events after those received before the move, and compares them with
 // a stream from the beginning.
-func (l *movedInstallation) catchUp(t *testing.T, s *harness.Server, db *sql.DB) {
+func (l *movedInstallation) catchUp(t *testing.T, s *harness.Server, open func() *sql.DB) {
 	t.Helper()
 	all := &streamClient{lastID: "0"}
 	var both sync.WaitGroup
 	both.Go(func() { l.followedEvent.follow(t, s, "/v1/events/stream") })
 	both.Go(func() { all.follow(t, s, "/v1/events/stream") })
-	want := tables.Number(t, db, "SELECT count(*) FROM events e JOIN installation i ON i.first_workspace_id = e.workspace_id")
 	harness.Eventually(t, "all events are received", func() bool {
+		want := tables.Number(t, open(), "SELECT count(*) FROM events e JOIN installation i ON i.first_workspace_id = e.workspace_id")
 		a, _ := l.followedEvent.progress()
 		b, _ := all.progress()
 		return a == want && b == want
