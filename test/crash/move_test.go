@@ -178,7 +178,7 @@ func (l *movedInstallation) call(t *testing.T, c *harness.Client) {
 	c.Expect(t, 200, "PATCH", "/v1/workflows/"+id, map[string]any{"triggers": []any{map[string]any{"id": "hook", "type": "webhook"}}})
 	c.Expect(t, 202, "POST", flow.HookPath(t, c, id), payload(6))
 	harness.Eventually(t, "the call is recorded", func() bool {
-		return tables.Number(t, openTables(t, l.Dir), "SELECT count(*) FROM hook_requests") > 0
+		return number(t, l.Dir, "SELECT count(*) FROM hook_requests") > 0
 	})
 }
 
@@ -224,7 +224,7 @@ func (l *movedInstallation) followUntilKill(t *testing.T) {
 	var both sync.WaitGroup
 	both.Go(func() { l.followed.follow(t, l.Server, "/v1/runs/"+l.interrupted+"/events") })
 	both.Go(func() { l.followedEvent.follow(t, l.Server, "/v1/events/stream") })
-	want := tables.Number(t, openTables(t, l.Dir), "SELECT count(*) FROM events e JOIN installation i ON i.first_workspace_id = e.workspace_id")
+	want := number(t, l.Dir, "SELECT count(*) FROM events e JOIN installation i ON i.first_workspace_id = e.workspace_id")
 	harness.Eventually(t, "all events so far are received", func() bool {
 		received, _ := l.followedEvent.progress()
 		steps, _ := l.followed.progress()

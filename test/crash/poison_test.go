@@ -9,7 +9,6 @@ import (
 	"github.com/stepmill/stepmill/test/flow"
 	"github.com/stepmill/stepmill/test/harness"
 	"github.com/stepmill/stepmill/test/sink"
-	"github.com/stepmill/stepmill/test/tables"
 )
 
 // poisonFailpoint pauses a server in the step poison, so that the test can kill it there.
@@ -82,7 +81,7 @@ func awaitExecuted(t *testing.T, s *harness.Server, run string, epoch int) int {
 	t.Helper()
 	now := 0
 	harness.Eventually(t, "the run executes again", func() bool {
-		now = tables.Number(t, openTables(t, s.Dir), `SELECT COALESCE(max(epoch), 0) FROM run_queue WHERE run_id = $1 AND executing LIKE '%poison%'`, run)
+		now = number(t, s.Dir, `SELECT COALESCE(max(epoch), 0) FROM run_queue WHERE run_id = $1 AND executing LIKE '%poison%'`, run)
 		return now > epoch
 	})
 	return now

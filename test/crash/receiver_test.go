@@ -7,7 +7,6 @@ import (
 
 	"github.com/stepmill/stepmill/test/harness"
 	"github.com/stepmill/stepmill/test/sink"
-	"github.com/stepmill/stepmill/test/tables"
 )
 
 // receiver receives deliveries and starts runs that cause them.
@@ -22,7 +21,7 @@ func newReceiver(t *testing.T) *receiver { return &receiver{sink.NewReceiver(t),
 func awaitNone(t *testing.T, dir, what, query string) {
 	t.Helper()
 	for deadline := time.Now().Add(timeout); ; {
-		left := tables.Number(t, openTables(t, dir), query)
+		left := number(t, dir, query)
 		if left == 0 {
 			return
 		}

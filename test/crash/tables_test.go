@@ -16,22 +16,40 @@ import (
 	"github.com/stepmill/stepmill/test/tables"
 )
 
-// openTables opens the database as it is now: for a server that is running, a backup
-// that the server makes, since no other process can open its database.
+// openTables opens the database as it is now, until the end of the test.
 func openTables(t *testing.T, dir string) *sql.DB {
 	t.Helper()
+	db, discard := snapshot(t, dir)
+	t.Cleanup(discard)
+	return db
+}
+
+// number returns a number from the database as it is now.
+func number(t *testing.T, dir, query string, args ...any) int {
+	t.Helper()
+	db, discard := snapshot(t, dir)
+	defer discard()
+	return tables.Number(t, db, query, args...)
+}
+
+// snapshot opens the database as it is now, until discard is called. For a server that
+// is running, it is a backup that the server makes, since no other process can open its
+// database.
+func snapshot(t *testing.T, dir string) (db *sql.DB, discard func()) {
+	t.Helper()
 	if harness.OnPostgres() {
-		return openShared(t, dir)
+		db := openShared(t, dir)
+		return db, func() { _ = db.Close() }
 	}
 	server, err := control.Connect(t.Context(), dir)
 	if errors.Is(err, control.ErrNoServer) {
-		return openFile(t, filepath.Join(copyData(t, dir), "stepmill.db"))
+		db := openFile(t, filepath.Join(copyData(t, dir), "stepmill.db"))
+		return db, func() { _ = db.Close() }
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	path := filepath.Join(t.TempDir(), "backup.db")
-	file, err := os.Create(path)
+	file, err := os.CreateTemp(t.TempDir(), "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,7 +58,8 @@ func openTables(t *testing.T, dir string) *sql.DB {
 	if err := errors.Join(err, file.Close()); err != nil || status != 0 {
 		t.Fatalf("back up the database: status %d, %v: %s", status, err, &output)
 	}
-	return openFile(t, path)
+	db = openFile(t, file.Name())
+	return db, func() { _ = errors.Join(db.Close(), os.Remove(file.Name())) }
 }
 
 func openFile(t *testing.T, path string) *sql.DB {

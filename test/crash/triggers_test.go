@@ -153,7 +153,7 @@ func TestKillDuringPoll(t *testing.T) {
 				}},
 			})
 			const asked = `SELECT count(*) FROM triggers WHERE state IS NOT NULL`
-			harness.Eventually(t, "the poll has sent a request", func() bool { return tables.Number(t, openTables(t, s.Dir), asked) > 0 })
+			harness.Eventually(t, "the poll has sent a request", func() bool { return number(t, s.Dir, asked) > 0 })
 			for round := 1; round <= rounds; round++ {
 				s.Stop(t)
 				items.Add(each)
@@ -183,7 +183,7 @@ func TestKillDuringPoll(t *testing.T) {
 // awaitRuns waits until there are that many runs and all of them have ended.
 func awaitRuns(t *testing.T, s *harness.Server, want int) {
 	t.Helper()
-	count := func() int { return tables.Number(t, openTables(t, s.Dir), `SELECT count(*) FROM runs`) }
+	count := func() int { return number(t, s.Dir, `SELECT count(*) FROM runs`) }
 	deadline := time.Now().Add(timeout)
 	for count() < want {
 		if time.Now().After(deadline) {

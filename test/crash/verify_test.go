@@ -175,7 +175,7 @@ func (l *load) settle(t *testing.T, s *harness.Server) {
 		}
 	}
 	// Runs whose start got no response are only in the tables.
-	for tables.Number(t, openTables(t, s.Dir), "SELECT count(*) FROM run_queue") > 0 {
+	for number(t, s.Dir, "SELECT count(*) FROM run_queue") > 0 {
 		if time.Since(begun) > timeout {
 			t.Fatalf("runs are still queued %v after the last fault", timeout)
 		}

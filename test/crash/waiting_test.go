@@ -222,7 +222,7 @@ func TestRetriesSurviveKills(t *testing.T) {
 		if err == nil && first.ID != again.ID {
 			t.Errorf("one idempotency key returned the retries %s and %s", first.ID, again.ID)
 		}
-		if n := tables.Number(t, openTables(t, s.Dir), "SELECT count(*) FROM runs WHERE retry_of = $1", source); n != 1 {
+		if n := number(t, s.Dir, "SELECT count(*) FROM runs WHERE retry_of = $1", source); n != 1 {
 			t.Errorf("run %s has %d retries, want 1", source, n)
 		}
 		if end := awaitEnd(t, s.Client, again.ID); end.Status != failed || len(end.Steps) != 2 {
