@@ -68,6 +68,29 @@ func (r *receiver) setStatus(status int) {
 	}
 }
 
+// hold makes all following responses wait until the returned function is called,
+// which sets their status.
+func (r *receiver) hold() (respond func(status int)) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	responding := make(chan struct{})
+	r.handler = func(w http.ResponseWriter, request *http.Request) {
+		select {
+		case <-responding:
+		case <-request.Context().Done():
+			return
+		}
+		r.mu.Lock()
+		handler := r.handler
+		r.mu.Unlock()
+		handler(w, request)
+	}
+	return func(status int) {
+		r.setStatus(status)
+		close(responding)
+	}
+}
+
 // wait waits until the endpoint has received n requests and returns them.
 func (r *receiver) wait(t *testing.T, n int) []received {
 	t.Helper()
@@ -348,8 +371,9 @@ func TestRedeliverRange(t *testing.T) {
 	w, endpoint := newWorkspaceWithLoopback(t), newReceiver(t)
 	w.createWebhook("wh", endpoint.url, `["run.started", "run.succeeded"]`)
 	w.workflow("wf", setStep)
-	endpoint.setStatus(http.StatusGone)
+	respond := endpoint.hold() // a webhook that is already disabled gets no more deliveries
 	w.runToEnd("a", "wf", "")
+	respond(http.StatusGone)
 	eventually(t, "the webhook is disabled", func() bool {
 		return w.call("GET", "/v1/webhooks/$wh", "").object()["enabled"] == false
 	})
