@@ -75,34 +75,6 @@ func (w *testWorkspace) counts() string {
 	return strings.Join(out, ", ")
 }
 
-// Validation compiles scripts, which can be slow. Even with an idempotency key
-// it does not block writes.
-func TestValidationDoesNotBlockWrites(t *testing.T) {
-	t.Parallel()
-	w := newTestWorkspace(t)
-	w.workflow("wf")
-	var steps []string
-	for i := range 3 {
-		code := "return " + strings.Repeat("[", 40_000+i) + strings.Repeat("]", 40_000+i)
-		steps = append(steps, fmt.Sprintf(`{"id": "s%d", "uses": "code.js", "with": {"code": %q}}`, i, code))
-	}
-	checked := make(chan struct{})
-	go func() {
-		defer close(checked)
-		w.withIdempotencyKey("check", "/v1/workflows/$wf/validate", `{"steps": [`+strings.Join(steps, ",")+`]}`).wantStatus(http.StatusOK)
-	}()
-	const enough = 5
-	for written := range enough {
-		w.call("PUT", "/v1/variables/x", `{"value": 1}`)
-		select {
-		case <-checked:
-			t.Fatalf("only %d writes went on beside the check", written)
-		default:
-		}
-	}
-	<-checked
-}
-
 func TestIdempotencyKeys(t *testing.T) {
 	t.Parallel()
 	const body = `{"name": "Once"}`
