@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 	"time"
 
@@ -23,7 +22,6 @@ import (
 type Admin struct {
 	core  *core
 	first auth.Workspace
-	lock  *os.File
 	// serverURL returns the base URL of the server that runs the command; nil if
 	// none does.
 	serverURL func() string
@@ -31,40 +29,30 @@ type Admin struct {
 
 // WithAdmin calls do with the data of an existing installation. While a server has
 // the data directory open, the server runs the command line args instead.
-func WithAdmin(ctx context.Context, data config.Data, args []string, stdout io.Writer, do func(*Admin) error) (err error) {
-	var lock *os.File
-	if !data.Shared() {
-		if err := checkDataExists(data); err != nil {
+func WithAdmin(ctx context.Context, data config.Data, args []string, stdout io.Writer, do func(*Admin) error) error {
+	open := func() error {
+		admin, err := openAdmin(ctx, data)
+		if err != nil {
 			return err
 		}
-		server, held, err := reach(ctx, data.Dir)
-		switch {
-		case err != nil:
-			return err
-		case server != nil:
-			return runInServer(ctx, server, args, stdout)
-		}
-		lock = held
+		return errors.Join(do(admin), admin.Close())
 	}
-	admin, err := openAdmin(ctx, data, lock)
-	if err != nil {
-		return err
+	if data.Shared() {
+		return open()
 	}
-	return errors.Join(do(admin), admin.Close())
+	return inServerOr(ctx, data, args, stdout, open)
 }
 
-// openAdmin opens the data of an installation that no server has open, and keeps
-// the lock on the data directory, if any, until Close.
-func openAdmin(ctx context.Context, data config.Data, lock *os.File) (*Admin, error) {
+// openAdmin opens the data of an installation that no server has open.
+func openAdmin(ctx context.Context, data config.Data) (*Admin, error) {
 	c, err := openCore(ctx, data, sqlite.Options{}, store.Notify{})
 	if err != nil {
-		return nil, errors.Join(err, unlock(lock))
+		return nil, err
 	}
 	admin, err := newAdmin(ctx, c, DataLocation(data))
 	if err != nil {
-		return nil, errors.Join(err, c.close(), unlock(lock))
+		return nil, errors.Join(err, c.close())
 	}
-	admin.lock = lock
 	return admin, nil
 }
 
@@ -81,14 +69,7 @@ func newAdmin(ctx context.Context, c *core, location string) (*Admin, error) {
 }
 
 // Close flushes pending writes and closes the database.
-func (a *Admin) Close() error { return errors.Join(a.core.close(), unlock(a.lock)) }
-
-func unlock(lock *os.File) error {
-	if lock == nil {
-		return nil
-	}
-	return lock.Close()
-}
+func (a *Admin) Close() error { return a.core.close() }
 
 // actor returns the actor for a workspace; an empty id means the first one.
 func (a *Admin) actor(ctx context.Context, workspaceID string) (auth.Actor, error) {

@@ -30,22 +30,11 @@ func Backup(ctx context.Context, data config.Data, target string) error {
 }
 
 // BackupTo is like Backup but writes to an io.Writer.
-func BackupTo(ctx context.Context, data config.Data, to io.Writer) (err error) {
+func BackupTo(ctx context.Context, data config.Data, to io.Writer) error {
 	if data.Shared() {
 		return errSharedDatabase
 	}
-	if err := checkDataExists(data); err != nil {
-		return err
-	}
-	server, lock, err := reach(ctx, data.Dir)
-	switch {
-	case err != nil:
-		return err
-	case server != nil:
-		return runInServer(ctx, server, []string{"backup", "-"}, to)
-	}
-	defer func() { err = errors.Join(err, lock.Close()) }()
-	return sqlite.Backup(data.Dir, to)
+	return inServerOr(ctx, data, []string{"backup", "-"}, to, func() error { return sqlite.Backup(data.Dir, to) })
 }
 
 // WriteBackup writes a consistent copy of the data that is open.

@@ -23,7 +23,7 @@ func killedServer(t *testing.T) (data config.Data, backup string) {
 	if err := Backup(t.Context(), d.Data, backup); err != nil {
 		t.Fatal(err)
 	}
-	admin, err := openAdmin(t.Context(), d.Data, nil)
+	admin, err := openAdmin(t.Context(), d.Data)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,7 +51,7 @@ func killedServer(t *testing.T) (data config.Data, backup string) {
 // keyNames returns the names of the API keys in the data, newest first.
 func keyNames(t *testing.T, data config.Data) []string {
 	t.Helper()
-	admin, err := openAdmin(t.Context(), data, nil)
+	admin, err := openAdmin(t.Context(), data)
 	if err != nil {
 		t.Fatal(err)
 	}

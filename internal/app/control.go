@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/stepmill/stepmill/internal/config"
 	"github.com/stepmill/stepmill/internal/control"
 )
 
@@ -52,6 +53,23 @@ func (s *Server) serveCommands(ctx context.Context) error {
 		admin.serverURL = s.publicURL
 		return s.runCommand(ctx, admin, args, stdout, stderr)
 	})
+}
+
+// inServerOr runs a command line in the server that has a data directory open. If
+// there is none, it locks the directory and calls do.
+func inServerOr(ctx context.Context, data config.Data, args []string, stdout io.Writer, do func() error) (err error) {
+	if err := checkDataExists(data); err != nil {
+		return err
+	}
+	server, lock, err := reach(ctx, data.Dir)
+	switch {
+	case err != nil:
+		return err
+	case server != nil:
+		return runInServer(ctx, server, args, stdout)
+	}
+	defer func() { err = errors.Join(err, lock.Close()) }()
+	return do()
 }
 
 // reachTimeout is how long a command waits for a server that starts or stops, and
