@@ -36,8 +36,8 @@ func (s *Server) listenForCommands(ctx context.Context, dir string) {
 }
 
 // serveCommands runs the commands of the operator until the context ends.
-func (s *Server) serveCommands(ctx context.Context) error {
-	return control.Serve(ctx, s.commands, func(ctx context.Context, args []string, stdout, stderr io.Writer) (status int) {
+func (s *Server) serveCommands(ctx context.Context) {
+	control.Serve(ctx, s.commands, func(ctx context.Context, args []string, stdout, stderr io.Writer) (status int) {
 		defer func() {
 			if p := recover(); p != nil {
 				s.log.Error("panic in a command", "panic", fmt.Sprint(p), "stack", string(debug.Stack()))

@@ -44,7 +44,7 @@ func (s *Server) Run(ctx context.Context) (err error) {
 		parts.start(func() error { return s.api.GuardStorage(work) })
 	}
 	if s.commands != nil {
-		parts.start(func() error { return s.serveCommands(work) })
+		parts.start(func() error { s.serveCommands(work); return nil })
 	}
 	err = s.serve(ctx, work)
 	stopWork()

@@ -14,6 +14,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"time"
 )
 
 // fileName is the name of the socket in the data directory.
@@ -75,22 +76,27 @@ func (l listener) Close() error {
 	return os.Remove(l.path)
 }
 
+// acceptPause is how long Serve waits after it could not accept a connection.
+const acceptPause = 100 * time.Millisecond
+
 // Handler runs a command line and returns its exit status.
 type Handler func(ctx context.Context, args []string, stdout, stderr io.Writer) (status int)
 
 // Serve runs the commands that arrive until the context ends, and then waits for
-// those that are running, whose context ends too.
-func Serve(ctx context.Context, listener net.Listener, handle Handler) error {
+// those that are running, whose context ends too. It goes on after an error.
+func Serve(ctx context.Context, listener net.Listener, handle Handler) {
 	defer context.AfterFunc(ctx, func() { _ = listener.Close() })()
 	var running sync.WaitGroup
 	defer running.Wait()
 	for {
 		conn, err := listener.Accept()
-		if ctx.Err() != nil {
-			return nil
-		}
 		if err != nil {
-			return fmt.Errorf("accept commands: %w", err)
+			select {
+			case <-ctx.Done():
+				return
+			case <-time.After(acceptPause): // such as too many open files
+			}
+			continue
 		}
 		running.Go(func() {
 			defer func() { _ = conn.Close() }()

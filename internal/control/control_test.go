@@ -6,9 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stepmill/stepmill/internal/control"
@@ -22,14 +24,14 @@ func serve(t *testing.T, dir string, handle control.Handler) (stop func()) {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- control.Serve(ctx, listener, handle) }()
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		control.Serve(ctx, listener, handle)
+	}()
 	stop = func() {
 		cancel()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
-		ended <- nil
+		<-ended
 	}
 	t.Cleanup(stop)
 	return stop
@@ -91,6 +93,40 @@ func TestConnectWithoutServer(t *testing.T) {
 			t.Errorf("got %v", err)
 		}
 	}
+}
+
+// flakyListener fails to accept a connection before it accepts one.
+type flakyListener struct {
+	net.Listener
+	failed atomic.Bool
+}
+
+func (l *flakyListener) Accept() (net.Conn, error) {
+	if l.failed.CompareAndSwap(false, true) {
+		return nil, errors.New("too many open files")
+	}
+	return l.Listener.Accept()
+}
+
+// A connection that cannot be accepted does not end the service.
+func TestServeGoesOnAfterAnError(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	listener, err := control.Listen(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		control.Serve(ctx, &flakyListener{Listener: listener}, func(context.Context, []string, io.Writer, io.Writer) int { return 7 })
+	}()
+	if status, err := connect(t, dir).Run(t.Context(), nil, io.Discard, io.Discard); err != nil || status != 7 {
+		t.Errorf("status %d, %v", status, err)
+	}
+	cancel()
+	<-ended
 }
 
 // A command ends when its client goes away, and when the server stops.
