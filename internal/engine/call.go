@@ -19,15 +19,12 @@ const stopGrace = time.Second
 
 // executeAsync executes a step with effects in the background.
 func (d *driver) executeAsync(ctx context.Context, p stepRef) {
-	if len(d.inFlight) == 0 {
-		d.busySince = clock.Now()
-	}
-	d.inFlight[p.step()] = p
+	d.executions.begin(p)
 	call, lines := d.prepare(p)
 	go func() {
 		r := d.executeWithin(ctx, p, p.compiled().Limit, call)
 		r.log = lines
-		d.results <- r
+		d.executions.results <- r
 	}()
 }
 
@@ -60,7 +57,7 @@ func (d *driver) acquire(ctx context.Context, p stepRef) (release func(), err er
 	if entry.Acquire == nil {
 		return func() {}, nil
 	}
-	release, err = entry.Acquire(ctx, d.snap.WorkspaceID)
+	release, err = entry.Acquire(ctx, d.state.snap.WorkspaceID)
 	if errors.Is(err, context.DeadlineExceeded) {
 		err = &action.Failure{
 			Code: action.TimedOut, Retryable: true,
@@ -68,16 +65,6 @@ func (d *driver) acquire(ctx context.Context, p stepRef) (release func(), err er
 		}
 	}
 	return release, err
-}
-
-// removeInFlight removes a step that is no longer executing.
-func (d *driver) removeInFlight(step *run.Step) {
-	if _, inFlight := d.inFlight[step]; !inFlight {
-		return
-	}
-	d.ran = d.executionTime()
-	d.busySince = clock.Now()
-	delete(d.inFlight, step)
 }
 
 func (d *driver) supervise(ctx context.Context, p stepRef, limit time.Duration, done <-chan result) result {
@@ -118,7 +105,7 @@ func timedOut(ctx context.Context, limit time.Duration, r result) result {
 func (d *driver) prepare(p stepRef) (func(context.Context) result, *stepLog) {
 	step, log := p.step(), d.log.With("step", p.step().Path)
 	req, err := d.request(step)
-	lines := &stepLog{path: step.Path, attempt: step.Attempt, mask: d.maskOf(step)}
+	lines := &stepLog{path: step.Path, attempt: step.Attempt, mask: d.secrets.maskOf(step)}
 	req.Log = lines.write
 	do := p.compiled().Action.Action
 	return func(ctx context.Context) (out result) {
@@ -144,13 +131,13 @@ func (d *driver) prepare(p stepRef) (func(context.Context) result, *stepLog) {
 // request returns the request for the action of a step.
 func (d *driver) request(step *run.Step) (action.Request, error) {
 	req := action.Request{
-		Now: clock.Now(), Began: step.StartedAt, Workspace: d.snap.WorkspaceID, IdempotencyKey: d.snap.ID + "/" + step.Path,
-		Run: action.Run{ID: d.snap.ID, Path: step.Path, Depth: d.snap.Depth, Trial: d.isTest},
+		Now: clock.Now(), Began: step.StartedAt, Workspace: d.state.snap.WorkspaceID, IdempotencyKey: d.state.snap.ID + "/" + step.Path,
+		Run: action.Run{ID: d.state.snap.ID, Path: step.Path, Depth: d.state.snap.Depth, Trial: d.isTest},
 	}
 	if step.WakeAt != nil {
 		req.WokenAt = *step.WakeAt
 	}
-	if req.Input = d.inputs[step]; req.Input == nil {
+	if req.Input = d.secrets.inputs[step]; req.Input == nil {
 		value, err := expr.FromJSON(step.Input)
 		if err != nil {
 			return req, err

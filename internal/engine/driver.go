@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -10,11 +9,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/stepmill/stepmill/internal/auth"
 	"github.com/stepmill/stepmill/internal/clock"
-	"github.com/stepmill/stepmill/internal/expr"
 	"github.com/stepmill/stepmill/internal/failpoint"
-	"github.com/stepmill/stepmill/internal/mask"
 	"github.com/stepmill/stepmill/internal/pubsub"
 	"github.com/stepmill/stepmill/internal/run"
 	"github.com/stepmill/stepmill/internal/workflow"
@@ -30,50 +26,22 @@ type driver struct {
 	workflowID   string
 	log          *slog.Logger
 
-	lease   run.Lease
-	epoch   atomic.Int64  // of the lease, readable by other goroutines
-	fresh   *run.Snapshot // the run as it was started; nil if it must be read
-	snap    run.Snapshot
-	limits  auth.Limits
-	timeout time.Duration
-	root    *frame
-	seq     int // of the last started step
-	rev     int // of the last commit
-	size    int // bytes that the run stores
-	crashes int // reset once the run gets past the steps it crashed at
-	isTest  bool
-	stale   bool // the store has newer state: the run has to be read again
-	logged  int  // bytes in the logs of the run
+	lease  run.Lease
+	epoch  atomic.Int64  // of the lease, readable by other goroutines
+	fresh  *run.Snapshot // the run as it was started; nil if it must be read
+	isTest bool
+	stale  bool // the store has newer state: the run has to be read again
 
-	secrets map[string]string            // secrets that the program uses
-	mask    *mask.Masker                 // hides the secrets in everything that is stored
-	inputs  map[*run.Step]map[string]any // unmasked inputs
-	masks   map[*run.Step]*mask.Masker   // for steps that also have links to hide
-
-	inFlight  map[*run.Step]stepRef // currently executing
-	busySince time.Time             // since when inFlight is not empty
-	ran       time.Duration         // execution time before busySince
-	pending   []stepRef             // to execute after the next commit
-	changed   []*run.Step           // to write in the next commit
-	attempts  []run.Attempt         // to write in the next commit
-	// unanswered are the steps in changed that settled because no answer arrived.
-	unanswered []string
-	logs       []run.LogLine // to write in the next commit
-	earlyEnd   *earlyEnd     // set if the run ends before all its steps have settled
-	results    chan result
+	state      runState      // the steps of the run
+	changes    pendingCommit // what the next commit writes
+	secrets    secrets       // what must not be stored
+	executions executions    // actions with effects
 }
 
-// earlyEnd is how a run ends before all its steps have settled.
-type earlyEnd struct {
-	status  run.Status
-	failure *run.Failure
-}
-
-// failEarly makes the run fail after the current round of changes.
-func (d *driver) failEarly(failure run.Failure) {
-	if d.earlyEnd == nil {
-		d.earlyEnd = &earlyEnd{run.Failed, &failure}
-	}
+func newDriver(e *Engine, log *slog.Logger) *driver {
+	d := &driver{engine: e, log: log, secrets: newSecrets()}
+	d.state = runState{changes: &d.changes, secrets: &d.secrets, log: log}
+	return d
 }
 
 // nudge makes the driver check the store for answers.
@@ -110,7 +78,7 @@ func (d *driver) tryLoad(ctx context.Context) (bool, error) {
 	if err != nil || snap == nil || snap.Status != run.Running {
 		return false, err
 	}
-	d.snap = *snap
+	d.state.snap = *snap
 	program, err := run.ProgramOf(ctx, d.engine.programs, snap.Run)
 	if errors.Is(err, workflow.ErrCorrupt) {
 		err = &corruptError{err}
@@ -122,49 +90,33 @@ func (d *driver) tryLoad(ctx context.Context) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	return true, d.restore(program, vars)
+	d.executions = newExecutions(snap.Ran, program.Timeout)
+	return true, d.state.restore(program, vars)
 }
 
-// restore rebuilds the state in memory from the stored rows.
-func (d *driver) restore(program *workflow.Program, vars map[string]any) error {
-	trigger, err := d.snap.Trigger.Seen()
+// fetchValues reads the variables and secrets that the program uses.
+func (d *driver) fetchValues(ctx context.Context, program *workflow.Program) (vars map[string]any, err error) {
+	workspaceID := d.state.snap.WorkspaceID
+	if program.Vars {
+		if vars, err = d.engine.values.Vars(ctx, workspaceID); err != nil {
+			return nil, err
+		}
+	}
+	if program.Links { // fail now, where it is retried; later the step would fail
+		if _, err := d.engine.links.Link(ctx, workspaceID, d.state.snap.ID, ""); err != nil {
+			return nil, err
+		}
+	}
+	if len(program.Secrets) == 0 {
+		return vars, nil
+	}
+	values, err := d.engine.values.Open(ctx, workspaceID, program.Secrets)
 	if err != nil {
-		return &corruptError{err}
+		return nil, err
 	}
-	d.root = newFrame(program, "", &expr.Env{
-		Trigger:  trigger,
-		Steps:    map[string]expr.Step{},
-		Run:      expr.Run{ID: d.snap.ID, StartedAt: d.snap.StartedAt},
-		Workflow: expr.Workflow{ID: d.snap.WorkflowID, Name: d.snap.WorkflowName, Version: d.snap.WorkflowVersion},
-		Secrets:  d.secrets,
-		Vars:     vars,
-	})
-	d.inputs, d.masks = map[*run.Step]map[string]any{}, map[*run.Step]*mask.Masker{}
-	d.inFlight, d.results = map[*run.Step]stepRef{}, make(chan result)
-	d.limits, d.timeout, d.ran, d.size, d.logged = d.snap.Plan.Limits(), program.Timeout, d.snap.Ran, d.snap.Trigger.Size(), d.snap.Logged
-	for _, step := range d.snap.Steps {
-		d.seq, d.rev = max(d.seq, step.Seq), max(d.rev, step.Rev)
-		d.size += len(step.Input) + len(step.Output)
-		p, counts, err := d.find(step.Path)
-		if err != nil {
-			return &corruptError{err}
-		}
-		if !counts {
-			continue
-		}
-		if !step.Status.Settled() && !(validOrAbsent(step.Input) && validOrAbsent(step.Answer)) {
-			return &corruptError{fmt.Errorf("the input or the answer of step %q is not JSON", step.Path)}
-		}
-		p.steps[p.i] = &step
-		if err := p.publish(); err != nil {
-			return &corruptError{err}
-		}
-		d.closeRestoredRound(p.frame)
-	}
-	return nil
+	d.secrets.set(values)
+	return vars, nil
 }
-
-func validOrAbsent(value json.RawMessage) bool { return value == nil || json.Valid(value) }
 
 const (
 	minStorePause = 50 * time.Millisecond
@@ -208,7 +160,7 @@ func (d *driver) pause(ctx context.Context, length time.Duration) bool {
 func (d *driver) commit(ctx context.Context, decision run.Decision) bool {
 	held := false
 	done := d.retryStore(ctx, "write a checkpoint", func() (err error) {
-		held, err = d.engine.store.Commit(ctx, d.lease, d.snap.Run, decision)
+		held, err = d.engine.store.Commit(ctx, d.lease, d.state.snap.Run, decision)
 		if d.stale = errors.Is(err, run.ErrAnswered); d.stale {
 			return nil // retrying does not help
 		}
@@ -238,29 +190,29 @@ func (d *driver) recoverPanic(ctx context.Context) {
 		return
 	}
 	d.log.Error("panic while executing a run", "panic", cause, "stack", string(debug.Stack()))
-	d.changed, d.attempts, d.logs, d.unanswered = nil, nil, nil, nil // they may be inconsistent
+	d.changes.discard() // they may be inconsistent
 	d.fail(context.WithoutCancel(ctx), run.CodeInternal, "The run failed because of an internal error in Stepmill.")
 }
 
 // quarantine makes a run fail that has repeatedly crashed the process.
 func (d *driver) quarantine(ctx context.Context) {
-	d.log.Error("a run is quarantined: the process crashed repeatedly while executing it", "crashes", d.crashes)
+	d.log.Error("a run is quarantined: the process crashed repeatedly while executing it", "crashes", d.changes.crashes)
 	d.fail(ctx, run.CodeQuarantined, fmt.Sprintf(
-		"The service crashed %d times while executing the same step of this run, so the run was stopped. Retry the run to execute the step again.", d.crashes))
+		"The service crashed %d times while executing the same step of this run, so the run was stopped. Retry the run to execute the step again.", d.changes.crashes))
 }
 
 // finish commits the last steps and the end of the run.
 func (d *driver) finish(ctx context.Context, end run.Finish) {
 	end.At = clock.Now()
-	ended := d.snap.Run
+	ended := d.state.snap.Run
 	ended.Status, ended.Error = end.Status, end.Error
-	e, err := run.EndedEvent(ended, d.snap.WorkflowName, end.At)
+	e, err := run.EndedEvent(ended, d.state.snap.WorkflowName, end.At)
 	if err != nil {
 		d.log.Error("cannot create the event of a finished run", "error", err)
 		return
 	}
 	end.Event = e
-	if d.commit(ctx, d.takeDecision(run.Decision{Finish: &end})) && end.Error != nil {
+	if d.commit(ctx, d.decide(run.Decision{Finish: &end})) && end.Error != nil {
 		d.engine.counts.runFailures.Add(end.Error.Code)
 	}
 }

@@ -107,10 +107,9 @@ func (e *Engine) processOnce(stop context.Context, wake run.Wake) (run.Wake, boo
 	// not depend on the stop context.
 	ctx, abort := context.WithCancel(context.WithoutCancel(stop))
 	defer abort()
-	d := &driver{
-		engine: e, stop: stop, abort: abort, unregistered: make(chan struct{}), nudges: make(chan struct{}, 1), fresh: wake.Fresh,
-		workflowID: wake.WorkflowID, crashes: wake.Crashes, log: e.log.With("run_id", wake.RunID),
-	}
+	d := newDriver(e, e.log.With("run_id", wake.RunID))
+	d.stop, d.abort, d.unregistered, d.nudges = stop, abort, make(chan struct{}), make(chan struct{}, 1)
+	d.workflowID, d.fresh, d.changes.crashes = wake.WorkflowID, wake.Fresh, wake.Crashes
 	e.register(wake.RunID, d)
 	defer e.unregister(wake.RunID, d)
 	lease, ok := e.acquireLease(ctx, d, wake)

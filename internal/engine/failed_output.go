@@ -14,26 +14,26 @@ const maxFailedOutput = 64 << 10
 // of a server. It masks the output before shortening it, so that no part of a secret
 // remains at the end. So that a failure does not cause another one, such output is
 // dropped once the run has used half of its state limit.
-func (d *driver) storeFailedOutput(step *run.Step, value map[string]any) {
+func (s *runState) storeFailedOutput(step *run.Step, value map[string]any) {
 	if value == nil {
 		return
 	}
 	output, err := strictjson.Encode(value)
 	if err != nil {
-		d.log.Error("cannot encode the output of a failed step", "step", step.Path, "error", err)
+		s.log.Error("cannot encode the output of a failed step", "step", step.Path, "error", err)
 		return
 	}
-	output = shorten(d.maskOf(step).JSON(output), min(maxFailedOutput, d.limits.OutputBytes))
-	if output == nil || d.size+len(output) > d.limits.StateBytes/2 {
+	output = shorten(s.secrets.maskOf(step).JSON(output), min(maxFailedOutput, s.limits.OutputBytes))
+	if output == nil || s.size+len(output) > s.limits.StateBytes/2 {
 		return
 	}
 	step.Output = output
-	d.addSize(len(output))
+	s.addSize(len(output))
 }
 
 // dropOutput removes the output of an earlier attempt.
-func (d *driver) dropOutput(step *run.Step) {
-	d.size -= len(step.Output)
+func (s *runState) dropOutput(step *run.Step) {
+	s.size -= len(step.Output)
 	step.Output = nil
 }
 

@@ -3,7 +3,6 @@ package engine
 import (
 	"fmt"
 	"iter"
-	"maps"
 	"strconv"
 	"strings"
 
@@ -18,7 +17,7 @@ type frame struct {
 	program *workflow.Program
 	prefix  string      // of step paths: "" or "lines[3]."
 	steps   []*run.Step // by index in the program; nil if not started
-	blocks  []*block    // by index in the program; nil if not an open block
+	blocks  []block     // by index in the program; nil if not an open block
 	env     *expr.Env
 	of      *stepRef // the block of the round; nil for the run itself
 	n       int      // index of the round
@@ -32,22 +31,21 @@ type stepRef struct {
 
 func (p stepRef) step() *run.Step                  { return p.steps[p.i] }
 func (p stepRef) compiled() *workflow.CompiledStep { return &p.program.Steps[p.i] }
+func (p stepRef) block() block                     { return p.blocks[p.i] }
+
+// item returns the item of the enclosing foreach, if any.
+func (p stepRef) item() any {
+	if p.env.Loop == nil {
+		return nil
+	}
+	return p.env.Loop.Item
+}
 
 func newFrame(program *workflow.Program, prefix string, env *expr.Env) *frame {
 	return &frame{
 		program: program, prefix: prefix, env: env,
-		steps: make([]*run.Step, len(program.Steps)), blocks: make([]*block, len(program.Steps)),
+		steps: make([]*run.Step, len(program.Steps)), blocks: make([]block, len(program.Steps)),
 	}
-}
-
-// round returns a new frame for a round of a block.
-func (p stepRef) round(n int, loop expr.Loop) *frame {
-	env := *p.env
-	env.Steps = maps.Clone(p.env.Steps)
-	env.Loop = &loop
-	f := newFrame(p.compiled().Block.Body, p.prefix+p.compiled().ID+"["+strconv.Itoa(n)+"].", &env)
-	f.of, f.n = &p, n
-	return f
 }
 
 func (f *frame) status(i int) run.StepStatus {
@@ -117,7 +115,7 @@ func (f *frame) visit(yield func(stepRef) bool) bool {
 			return false
 		}
 		if b := f.blocks[i]; b != nil {
-			for _, inner := range b.rounds {
+			for _, inner := range b.open() {
 				if !inner.visit(yield) {
 					return false
 				}
@@ -130,8 +128,8 @@ func (f *frame) visit(yield func(stepRef) bool) bool {
 // find returns the step with a path such as lines[3].reserve, and opens the rounds
 // that contain it. It returns false for a step inside a settled block or round,
 // because only the output of the block matters then.
-func (d *driver) find(path string) (stepRef, bool, error) {
-	f := d.root
+func (s *runState) find(path string) (stepRef, bool, error) {
+	f := s.root
 	for {
 		head, rest, inner := strings.Cut(path, ".")
 		id, round, looped := strings.Cut(head, "[")
@@ -149,8 +147,14 @@ func (d *driver) find(path string) (stepRef, bool, error) {
 		if f.steps[i].Status.Settled() {
 			return stepRef{}, false, nil
 		}
-		if f, err = d.reopen(stepRef{f, i}, n); err != nil || f == nil {
-			return stepRef{}, false, err
+		p := stepRef{f, i}
+		if p.block() == nil {
+			if err := s.openBlock(p); err != nil {
+				return stepRef{}, false, err
+			}
+		}
+		if f = p.block().reopen(n); f == nil {
+			return stepRef{}, false, nil
 		}
 		path = rest
 	}

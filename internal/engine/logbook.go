@@ -17,21 +17,6 @@ const (
 	maxRunLog = 8 << 20
 )
 
-// appendLogs adds the lines of a step to the log of its run, up to its limit.
-func (d *driver) appendLogs(lines []run.LogLine) {
-	for _, line := range lines {
-		before := d.logged
-		d.logged += len(line.Message) + len(line.Path)
-		switch {
-		case before > maxRunLog:
-			return
-		case d.logged > maxRunLog:
-			line.Level, line.Message = string(action.Warn), fmt.Sprintf("the logs of a run are limited to %d bytes: further lines are dropped", maxRunLog)
-		}
-		d.logs = append(d.logs, line)
-	}
-}
-
 // stepLog collects the log lines of one attempt of a step. An abandoned action may
 // still write; lines after take are dropped.
 type stepLog struct {

@@ -27,14 +27,14 @@ func TestRestoreDropsFinishedRounds(t *testing.T) {
 			program := compile(t, `[{"id": "l", `+test.loop+`, "steps": [
 				{"id": "inner", "foreach": "[1]", "steps": [{"id": "x", "uses": "data.set", "with": {"values": {}}}]},
 				{"id": "beside", "needs": [], "uses": "data.set", "with": {"values": {}}}]}]`)
-			d := &driver{}
-			d.snap.Plan, d.snap.Trigger.Payload = auth.Free, json.RawMessage(`{}`)
-			d.snap.Steps = []run.Step{{Path: "l", Seq: 1, Status: run.StepRunning, StartedAt: time.Now(), Input: json.RawMessage(test.input)}}
+			d := newDriver(nil, nil)
+			d.state.snap.Plan, d.state.snap.Trigger.Payload = auth.Free, json.RawMessage(`{}`)
+			d.state.snap.Steps = []run.Step{{Path: "l", Seq: 1, Status: run.StepRunning, StartedAt: time.Now(), Input: json.RawMessage(test.input)}}
 			if test.input == "" {
-				d.snap.Steps[0].Input = nil
+				d.state.snap.Steps[0].Input = nil
 			}
 			add := func(path string, status run.StepStatus, output string) {
-				d.snap.Steps = append(d.snap.Steps, run.Step{Path: path, Seq: len(d.snap.Steps) + 1, Status: status, Output: json.RawMessage(output)})
+				d.state.snap.Steps = append(d.state.snap.Steps, run.Step{Path: path, Seq: len(d.state.snap.Steps) + 1, Status: status, Output: json.RawMessage(output)})
 			}
 			for n := range rounds - 1 {
 				round := fmt.Sprintf("l[%d].", n)
@@ -43,18 +43,25 @@ func TestRestoreDropsFinishedRounds(t *testing.T) {
 				add(round+"inner[0].x", run.StepSucceeded, `{}`) // started after the step next to its block
 			}
 			add(fmt.Sprintf("l[%d].inner", rounds-1), run.StepRunning, "")
-			if err := d.restore(program, nil); err != nil {
+			if err := d.state.restore(program, nil); err != nil {
 				t.Fatal(err)
 			}
-			b := d.root.blocks[0]
-			if len(b.rounds) != 1 || b.next != rounds || b.failure != nil {
-				t.Errorf("%d rounds are open, the next is %d: %+v", len(b.rounds), b.next, b.failure)
+			b := roundsOf(d.state.root.blocks[0])
+			if len(b.frames) != 1 || b.next != rounds || b.failure != nil {
+				t.Errorf("%d rounds are open, the next is %d: %+v", len(b.frames), b.next, b.failure)
 			}
 			if got := fmt.Sprint(b.outputs[rounds-3]); got != fmt.Sprintf("map[n:%d]", rounds-3) {
 				t.Errorf("the output of a round is %s", got)
 			}
 		})
 	}
+}
+
+func roundsOf(b block) *rounds {
+	if loop, ok := b.(*foreach); ok {
+		return &loop.rounds
+	}
+	return &b.(*repeat).rounds
 }
 
 func numbers(n int) string {

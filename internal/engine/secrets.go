@@ -3,6 +3,7 @@ package engine
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"path"
 	"slices"
@@ -12,7 +13,6 @@ import (
 	"github.com/stepmill/stepmill/internal/mask"
 	"github.com/stepmill/stepmill/internal/run"
 	"github.com/stepmill/stepmill/internal/strictjson"
-	"github.com/stepmill/stepmill/internal/workflow"
 )
 
 // Values reads the values outside of a run that expressions can refer to.
@@ -22,74 +22,46 @@ type Values interface {
 	Vars(ctx context.Context, workspaceID string) (map[string]any, error)
 }
 
-// fetchValues reads the variables and secrets that the program uses. Secrets are only
-// held in memory; everything that is stored is masked.
-func (d *driver) fetchValues(ctx context.Context, program *workflow.Program) (vars map[string]any, err error) {
-	if program.Vars {
-		if vars, err = d.engine.values.Vars(ctx, d.snap.WorkspaceID); err != nil {
-			return nil, err
-		}
-	}
-	if program.Links { // fail now, where it is retried; later the step would fail
-		if _, err := d.engine.links.Link(ctx, d.snap.WorkspaceID, d.snap.ID, ""); err != nil {
-			return nil, err
-		}
-	}
-	if len(program.Secrets) == 0 {
-		return vars, nil
-	}
-	if d.secrets, err = d.engine.values.Open(ctx, d.snap.WorkspaceID, program.Secrets); err != nil {
-		return nil, err
-	}
-	values := make([]string, 0, len(d.secrets))
-	for _, value := range d.secrets {
-		values = append(values, value)
-	}
-	slices.Sort(values)
-	d.mask = mask.New(values)
-	return vars, nil
-}
-
 // Links creates the links of steps that wait for an answer.
 type Links interface {
 	Link(ctx context.Context, workspaceID, runID, path string) (expr.Link, error)
 }
 
-// makeLinks creates the links that the input of a step refers to. They are masked
-// like secrets, because anyone who has a link can answer.
-func (d *driver) makeLinks(ctx context.Context, p stepRef) (map[string]expr.Link, error) {
-	names := p.compiled().Links
-	if len(names) == 0 {
-		return nil, nil
-	}
-	links, hidden := make(map[string]expr.Link, len(names)), make([]string, 0, len(d.secrets)+2*len(names))
-	for _, id := range names {
-		link, err := d.engine.links.Link(ctx, d.snap.WorkspaceID, d.snap.ID, p.pathOf(id))
-		if err != nil {
-			return nil, err
-		}
-		links[id] = link
-		hidden = append(hidden, path.Base(link.Page), path.Base(link.Callback))
-	}
-	for _, value := range d.secrets {
+// secrets are the secrets that the program of a run uses and the inputs that contain
+// them. They are only held in memory; everything that is stored is masked.
+type secrets struct {
+	values map[string]string
+	mask   *mask.Masker
+	inputs map[*run.Step]map[string]any // unmasked inputs
+	masks  map[*run.Step]*mask.Masker   // for steps that also have links to hide
+}
+
+func newSecrets() secrets {
+	return secrets{inputs: map[*run.Step]map[string]any{}, masks: map[*run.Step]*mask.Masker{}}
+}
+
+// set sets the values to hide.
+func (s *secrets) set(values map[string]string) {
+	hidden := make([]string, 0, len(values))
+	for _, value := range values {
 		hidden = append(hidden, value)
 	}
-	d.masks[p.step()] = mask.New(hidden)
-	return links, nil
+	slices.Sort(hidden)
+	s.values, s.mask = values, mask.New(hidden)
 }
 
 // maskOf returns the mask for everything that is stored of a step.
-func (d *driver) maskOf(step *run.Step) *mask.Masker {
-	if m, ok := d.masks[step]; ok {
+func (s *secrets) maskOf(step *run.Step) *mask.Masker {
+	if m, ok := s.masks[step]; ok {
 		return m
 	}
-	return d.mask
+	return s.mask
 }
 
-// checkSecrets fails if a step refers to a secret that no longer exists.
-func (d *driver) checkSecrets(p stepRef) error {
+// check fails if a step refers to a secret that no longer exists.
+func (s *secrets) check(p stepRef) error {
 	for _, name := range p.compiled().Secrets {
-		if _, ok := d.secrets[name]; !ok {
+		if _, ok := s.values[name]; !ok {
 			return &action.Failure{Code: run.CodeSecretMissing, Message: fmt.Sprintf("secret %q no longer exists", name)}
 		}
 	}
@@ -98,33 +70,31 @@ func (d *driver) checkSecrets(p stepRef) error {
 
 // inputMasked reports whether the stored input may differ from the real one. Text
 // that happens to equal a secret is masked too.
-func (d *driver) inputMasked(step *run.Step) bool {
-	return d.mask != nil && d.inputs[step] == nil && bytes.Contains(step.Input, []byte(mask.Replacement))
+func (s *secrets) inputMasked(step *run.Step) bool {
+	return s.mask != nil && s.inputs[step] == nil && bytes.Contains(step.Input, []byte(mask.Replacement))
 }
 
-// renderWithSecrets evaluates an input that contains secrets. The real input stays in
-// memory; the stored one has every secret masked.
-func (d *driver) renderWithSecrets(ctx context.Context, p stepRef) (map[string]any, error) {
+// render evaluates an input that contains secrets or links. The real input stays in
+// memory. If no input is stored yet, it also returns the one to store, in which they
+// are masked.
+func (s *secrets) render(p stepRef, links map[string]expr.Link) (input map[string]any, masked json.RawMessage, err error) {
 	step := p.step()
-	links, err := d.makeLinks(ctx, p)
-	if err != nil {
-		return nil, err
-	}
+	s.hideLinks(step, links)
 	p.env.Now = step.StartedAt
 	whole := *p.env
 	whole.Links = links
 	value, err := p.compiled().Input.Eval(&whole, expr.Budget{})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	input, _ := value.(map[string]any)
-	d.inputs[step] = input
+	input, _ = value.(map[string]any)
+	s.inputs[step] = input
 	if step.Input != nil {
-		return input, nil
+		return input, nil, nil
 	}
 	shown := whole
 	shown.Secrets = map[string]string{}
-	for name := range d.secrets {
+	for name := range s.values {
 		shown.Secrets[name] = mask.Replacement
 	}
 	// An expression that only works with the real value is stored as an empty input.
@@ -134,10 +104,29 @@ func (d *driver) renderWithSecrets(ctx context.Context, p stepRef) (map[string]a
 	}
 	encoded, err := strictjson.Encode(value)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	step.Input = d.maskOf(step).JSON(encoded)
-	d.addSize(len(step.Input))
-	d.change(step)
-	return input, nil
+	return input, s.maskOf(step).JSON(encoded), nil
+}
+
+// hideLinks masks the links of a step like secrets, because anyone who has a link
+// can answer.
+func (s *secrets) hideLinks(step *run.Step, links map[string]expr.Link) {
+	if len(links) == 0 {
+		return
+	}
+	hidden := make([]string, 0, len(s.values)+2*len(links))
+	for _, link := range links {
+		hidden = append(hidden, path.Base(link.Page), path.Base(link.Callback))
+	}
+	for _, value := range s.values {
+		hidden = append(hidden, value)
+	}
+	s.masks[step] = mask.New(hidden)
+}
+
+// forget drops what is held of a settled step.
+func (s *secrets) forget(step *run.Step) {
+	delete(s.inputs, step)
+	delete(s.masks, step)
 }

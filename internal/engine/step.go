@@ -3,16 +3,12 @@ package engine
 import (
 	"bytes"
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/stepmill/stepmill/internal/action"
 	"github.com/stepmill/stepmill/internal/clock"
 	"github.com/stepmill/stepmill/internal/expr"
-	"github.com/stepmill/stepmill/internal/mask"
 	"github.com/stepmill/stepmill/internal/run"
 	"github.com/stepmill/stepmill/internal/strictjson"
 )
@@ -30,17 +26,15 @@ type result struct {
 // outside the run. Steps with effects become pending: they start once everything
 // they depend on is committed.
 func (d *driver) advance(ctx context.Context, f *frame) {
-	for again := true; again && ctx.Err() == nil && !d.batchFull(); {
+	for again := true; again && ctx.Err() == nil && !d.changes.full(); {
 		again = false
-		for i := 0; i < len(f.program.Steps) && d.earlyEnd == nil; i++ {
+		for i := 0; i < len(f.program.Steps) && d.state.earlyEnd == nil; i++ {
 			p := stepRef{f, i}
 			switch d.move(ctx, p) {
 			case stepSettled:
 				again = true
 			case needsExecution:
-				if !slices.Contains(d.pending, p) {
-					d.pending = append(d.pending, p)
-				}
+				d.executions.add(p)
 			}
 		}
 	}
@@ -59,17 +53,15 @@ func (d *driver) move(ctx context.Context, p stepRef) stepChange {
 	if step == nil {
 		return d.startStep(ctx, p)
 	}
-	_, inFlight := d.inFlight[step]
 	switch {
-	case inFlight || step.Status.Settled():
+	case d.executions.has(step) || step.Status.Settled():
 		return noChange
 	case step.Status == run.StepWaiting && step.Answer == nil && (step.WakeAt == nil || step.WakeAt.After(clock.Now())):
 		return noChange
 	case p.compiled().Block != nil:
-		d.wakeBlock(p)
 		return d.moveBlock(ctx, p)
 	case step.Status == run.StepWaiting && step.Error != nil:
-		d.startNextAttempt(p)
+		d.state.startNextAttempt(step)
 	}
 	return d.execute(ctx, p)
 }
@@ -81,34 +73,28 @@ func (d *driver) startStep(ctx context.Context, p stepRef) stepChange {
 	if verdict == notYet {
 		return noChange
 	}
-	if limit := d.limits.StepsPerRun; d.seq >= limit {
-		d.failEarly(run.Failure{Code: run.CodeStepLimit, Message: fmt.Sprintf("The run has executed %d steps, the most the %s plan allows.", limit, d.snap.Plan)})
+	if limit := d.state.limits.StepsPerRun; d.state.seq >= limit {
+		d.state.failEarly(run.Failure{Code: run.CodeStepLimit, Message: fmt.Sprintf("The run has executed %d steps, the most the %s plan allows.", limit, d.state.snap.Plan)})
 		return noChange
 	}
-	now := clock.Now()
-	p.env.Now = now
-	d.seq++
-	p.steps[p.i] = &run.Step{
-		Path: p.prefix + compiled.ID, Seq: d.seq, Name: compiled.Title(), Type: compiled.Kind(),
-		Status: run.StepRunning, Attempt: 1, StartedAt: now, AttemptAt: now,
-	}
-	d.change(p.step())
+	d.state.begin(p)
 	if verdict == skip {
-		return d.skip(p, reason)
+		d.state.skip(p, reason)
+		return stepSettled
 	}
 	if compiled.When != nil {
 		holds, err := compiled.When.EvalBool(p.env, expr.Budget{})
 		if err != nil {
-			d.settleFailed(p, d.failureOf(p.step(), err))
-			d.countOutcome(p.step())
-			return stepSettled
+			return d.failBeforeCall(p, err)
 		}
 		if !holds {
-			return d.skip(p, "its condition is false")
+			d.state.skip(p, "its condition is false")
+			return stepSettled
 		}
 	}
-	if pin, pinned := d.root.program.Pins[compiled.ID]; pinned {
-		return d.usePinnedOutput(p, pin)
+	if pin, pinned := d.state.root.program.Pins[compiled.ID]; pinned {
+		d.state.usePinnedOutput(p, pin)
+		return stepSettled
 	}
 	if compiled.Block != nil {
 		return d.moveBlock(ctx, p)
@@ -116,21 +102,40 @@ func (d *driver) startStep(ctx context.Context, p stepRef) stepChange {
 	return d.execute(ctx, p)
 }
 
-// usePinnedOutput settles a step of a draft with its pinned output.
-func (d *driver) usePinnedOutput(p stepRef, pin json.RawMessage) stepChange {
-	step, now := p.step(), clock.Now()
-	step.Pin(d.maskOf(step).JSON(pin))
-	step.FinishedAt = &now
-	d.addSize(len(step.Output))
-	d.settle(p)
-	return stepSettled
+// moveBlock advances the rounds of a block, starts new ones, and settles the block
+// when the last one has ended.
+func (d *driver) moveBlock(ctx context.Context, p stepRef) stepChange {
+	if p.block() == nil {
+		if err := d.state.openBlock(p); err != nil {
+			d.state.fail(p, d.state.failureOf(p.step(), err))
+			return stepSettled
+		}
+	}
+	b := p.block()
+	for ctx.Err() == nil && !d.changes.full() {
+		progress := b.start()
+		for _, round := range inOrder(b.open()) {
+			d.advance(ctx, round)
+			if round.settled() {
+				b.end(round)
+				progress = true
+			}
+		}
+		switch {
+		case b.ended():
+			b.settle()
+			return stepSettled
+		case !progress || p.step().Status == run.StepWaiting:
+			return noChange
+		}
+	}
+	return noChange
 }
 
-func (d *driver) skip(p stepRef, reason string) stepChange {
-	step := p.step()
-	step.Status, step.Reason, step.Attempt = run.StepSkipped, reason, 0
-	step.FinishedAt = &step.StartedAt
-	d.settle(p)
+// failBeforeCall makes a step fail whose action was not called.
+func (d *driver) failBeforeCall(p stepRef, err error) stepChange {
+	d.state.fail(p, d.state.failureOf(p.step(), err))
+	d.countOutcome(p.step())
 	return stepSettled
 }
 
@@ -138,9 +143,7 @@ func (d *driver) skip(p stepRef, reason string) stepChange {
 // executeAsync.
 func (d *driver) execute(ctx context.Context, p stepRef) stepChange {
 	if err := d.render(ctx, p); err != nil {
-		d.settleFailed(p, d.failureOf(p.step(), err))
-		d.countOutcome(p.step())
-		return stepSettled
+		return d.failBeforeCall(p, err)
 	}
 	if !p.compiled().Pure {
 		return needsExecution
@@ -163,16 +166,13 @@ func (d *driver) render(ctx context.Context, p stepRef) error {
 		return nil // the input was needed to ask; the answer is here
 	}
 	if len(p.compiled().Secrets)+len(p.compiled().Links) > 0 {
-		if err := d.checkSecrets(p); err != nil {
-			return err
-		}
 		input, err := d.renderWithSecrets(ctx, p)
 		if err != nil {
 			return err
 		}
 		return d.checkInput(step, input)
 	}
-	if step.Input != nil && !d.inputMasked(step) {
+	if step.Input != nil && !d.secrets.inputMasked(step) {
 		return nil
 	}
 	p.env.Now = step.StartedAt
@@ -185,15 +185,47 @@ func (d *driver) render(ctx context.Context, p stepRef) error {
 		return err
 	}
 	if step.Input == nil {
-		step.Input = d.mask.JSON(input)
-		d.addSize(len(input))
-		d.change(step)
+		d.state.setInput(step, d.secrets.mask.JSON(input))
 	}
 	object, _ := value.(map[string]any)
 	if !bytes.Equal(step.Input, input) {
-		d.inputs[step] = object
+		d.secrets.inputs[step] = object
 	}
 	return d.checkInput(step, object)
+}
+
+// renderWithSecrets evaluates an input that contains secrets or links, and stores it
+// masked.
+func (d *driver) renderWithSecrets(ctx context.Context, p stepRef) (map[string]any, error) {
+	if err := d.secrets.check(p); err != nil {
+		return nil, err
+	}
+	links, err := d.makeLinks(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	input, masked, err := d.secrets.render(p, links)
+	if err == nil && masked != nil {
+		d.state.setInput(p.step(), masked)
+	}
+	return input, err
+}
+
+// makeLinks creates the links that the input of a step refers to.
+func (d *driver) makeLinks(ctx context.Context, p stepRef) (map[string]expr.Link, error) {
+	names := p.compiled().Links
+	if len(names) == 0 {
+		return nil, nil
+	}
+	links := make(map[string]expr.Link, len(names))
+	for _, id := range names {
+		link, err := d.engine.links.Link(ctx, d.state.snap.WorkspaceID, d.state.snap.ID, p.pathOf(id))
+		if err != nil {
+			return nil, err
+		}
+		links[id] = link
+	}
+	return links, nil
 }
 
 // checkInput validates an input against the schema of its action, now that all
@@ -209,150 +241,23 @@ func (d *driver) checkInput(step *run.Step, input map[string]any) error {
 // apply applies the result of a step to the state.
 func (d *driver) apply(r result) {
 	step := r.at.step()
-	d.removeInFlight(step)
-	d.change(step)
-	d.appendLogs(r.log.take())
+	d.executions.end(step)
+	d.changes.add(step)
+	d.changes.addLogs(r.log.take())
 	awaited := step.Awaits != "" && step.Answer == nil
 	switch {
 	case r.err != nil:
-		d.handleFailure(r.at, r.err)
+		d.state.handleFailure(r.at, r.err)
 	case r.result.Wait != nil:
-		until := r.result.Wait.Until.UTC().Truncate(time.Microsecond)
-		step.Status, step.WakeAt, step.Reason, step.Awaits = run.StepWaiting, &until, d.maskOf(step).Text(r.result.Wait.Reason), r.result.Wait.Awaits
-		step.Deadline = nil
-		if deadline := r.result.Wait.Deadline.UTC().Truncate(time.Microsecond); deadline.After(until) {
-			step.Deadline = &deadline
-		}
+		d.state.wait(step, *r.result.Wait)
 	default:
-		d.succeed(r.at, r.result.Output)
+		d.state.succeed(r.at, r.result.Output, d.secrets.maskOf(step))
 		if r.result.Stop != nil {
-			d.stopRun(r.at, *r.result.Stop)
+			d.state.stopRun(step, *r.result.Stop)
 		}
 	}
 	if awaited && step.Status.Settled() {
-		d.unanswered = append(d.unanswered, step.Path)
+		d.changes.unanswered = append(d.changes.unanswered, step.Path)
 	}
 	d.countExecution(step, r.took)
-}
-
-// stopRun ends the run on behalf of a step.
-func (d *driver) stopRun(p stepRef, stop action.Stop) {
-	if !stop.Failed {
-		d.earlyEnd = &earlyEnd{status: run.Succeeded}
-		return
-	}
-	message := stop.Message
-	if message == "" {
-		message = fmt.Sprintf("Step %q stopped the run.", p.step().Name)
-	}
-	d.failEarly(run.Failure{Code: run.CodeStopped, Message: run.Clip(d.maskOf(p.step()).Text(message), maxMessage), StepID: p.step().Path})
-}
-
-// addSize adds to the size of the run's stored state and enforces its limit.
-func (d *driver) addSize(bytes int) {
-	d.size += bytes
-	if limit := d.limits.StateBytes; d.size > limit {
-		d.failEarly(run.Failure{Code: run.CodeStateTooLarge, Message: fmt.Sprintf("The inputs and outputs of the run have more than %d bytes, the most the %s plan allows.", limit, d.snap.Plan)})
-	}
-}
-
-// handleFailure schedules the next attempt of a step if the failure is retryable and
-// attempts are left. Otherwise the step fails.
-func (d *driver) handleFailure(p stepRef, err error) {
-	step, policy, failure := p.step(), p.compiled().Policy, d.failureOf(p.step(), err)
-	passing, ok := errors.AsType[*action.Failure](err)
-	if ok {
-		d.storeFailedOutput(step, passing.Output)
-	}
-	if !ok || !passing.Retryable || step.Attempt >= policy.MaxAttempts {
-		d.settleFailed(p, failure)
-		return
-	}
-	now := clock.Now()
-	next := now.Add(backoff(policy, step.Attempt, passing.RetryAfter)).Truncate(time.Microsecond)
-	d.attempts = append(d.attempts, run.Attempt{
-		Path: step.Path, Number: step.Attempt, StartedAt: step.AttemptAt, FinishedAt: now, Error: failure,
-	})
-	failure.StepID = step.Path
-	step.Status, step.WakeAt, step.Error = run.StepWaiting, &next, &failure
-	step.Reason = fmt.Sprintf("attempt %d of %d failed; retrying at %s", step.Attempt, policy.MaxAttempts, clock.Format(next))
-}
-
-// startNextAttempt starts the next attempt of a step that waited for its retry.
-func (d *driver) startNextAttempt(p stepRef) {
-	step := p.step()
-	step.Attempt++
-	step.Status, step.AttemptAt = run.StepRunning, clock.Now()
-	step.WakeAt, step.Deadline, step.Error, step.Awaits, step.Reason = nil, nil, nil, "", ""
-	d.dropOutput(step)
-	d.change(step)
-}
-
-func (d *driver) succeed(p stepRef, value any) {
-	output, err := d.encodeOutput(value, d.maskOf(p.step()))
-	if err != nil {
-		d.settleFailed(p, d.failureOf(p.step(), err))
-		return
-	}
-	p.step().Status, p.step().Output = run.StepSucceeded, output
-	d.finishStep(p)
-}
-
-// encodeOutput encodes an output as an object. It wraps a bare value.
-func (d *driver) encodeOutput(value any, masker *mask.Masker) (json.RawMessage, error) {
-	output, err := strictjson.Encode(action.Object(value))
-	if err != nil {
-		return nil, err
-	}
-	output = masker.JSON(output)
-	if limit := d.limits.OutputBytes; len(output) > limit {
-		return nil, &action.Failure{Code: run.CodeOutputTooLarge, Message: fmt.Sprintf("the output has %d bytes; the %s plan allows at most %d", len(output), d.snap.Plan, limit)}
-	}
-	d.addSize(len(output))
-	return output, nil
-}
-
-func (d *driver) settleFailed(p stepRef, failure run.Failure) {
-	step := p.step()
-	if failure.StepID == "" {
-		failure.StepID = step.Path
-	}
-	step.Status, step.Error = run.StepFailed, &failure
-	d.finishStep(p)
-}
-
-func (d *driver) finishStep(p stepRef) {
-	now := clock.Now()
-	step := p.step()
-	delete(d.inputs, step)
-	delete(d.masks, step)
-	step.FinishedAt, step.WakeAt, step.Deadline, step.Awaits, step.Reason = &now, nil, nil, "", ""
-	d.settle(p)
-}
-
-func (d *driver) settle(p stepRef) {
-	d.change(p.step())
-	if err := p.publish(); err != nil {
-		// The output was just encoded, so this cannot happen.
-		d.log.Error("cannot read back a step's output", "step", p.step().Path, "error", err)
-	}
-}
-
-const maxMessage = 4 << 10
-
-// failureOf returns the failure that users see for an error.
-func (d *driver) failureOf(step *run.Step, err error) run.Failure {
-	var (
-		fromAction *action.Failure
-		fromExpr   *expr.Error
-	)
-	failure := run.Failure{Code: run.CodeInternal, Message: "The step failed because of an internal error in Stepmill."}
-	switch {
-	case errors.As(err, &fromAction):
-		failure = run.Failure{Code: fromAction.Code, Message: fromAction.Message}
-	case errors.As(err, &fromExpr):
-		failure = run.Failure{Code: fromExpr.Code, Message: fromExpr.Error()}
-	}
-	failure.Message = run.Clip(d.maskOf(step).Text(failure.Message), maxMessage)
-	return failure
 }

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/stepmill/stepmill/internal/clock"
-	"github.com/stepmill/stepmill/internal/mask"
 	"github.com/stepmill/stepmill/internal/run"
 	"github.com/stepmill/stepmill/internal/uid"
 	"github.com/stepmill/stepmill/internal/workflow"
@@ -19,29 +18,27 @@ func (e *Engine) TestStep(ctx context.Context, x run.StepExecution) (run.StepTes
 	compiled := x.Step
 	compiled.After, compiled.When, compiled.Policy.MaxAttempts = nil, nil, 1
 	program := &workflow.Program{Steps: []workflow.CompiledStep{compiled}, Secrets: compiled.Secrets}
-	d := &driver{
-		engine: e, log: e.log, limits: x.Plan.Limits(), isTest: true,
-		inFlight: map[*run.Step]stepRef{}, inputs: map[*run.Step]map[string]any{}, masks: map[*run.Step]*mask.Masker{},
-	}
-	d.snap.ID, d.snap.WorkspaceID, d.snap.Plan = uid.New(uid.Run), x.WorkspaceID, x.Plan
+	d := newDriver(e, e.log)
+	d.isTest, d.state.limits, d.executions = true, x.Plan.Limits(), newExecutions(0, 0)
+	d.state.snap.ID, d.state.snap.WorkspaceID, d.state.snap.Plan = uid.New(uid.Run), x.WorkspaceID, x.Plan
 	if _, err := d.fetchValues(ctx, program); err != nil {
 		return run.StepTestResult{}, err
 	}
 	env := *x.Env
-	env.Secrets = d.secrets
+	env.Secrets = d.secrets.values
 	now := clock.Now()
 	p := stepRef{newFrame(program, "", &env), 0}
 	p.steps[0] = &run.Step{
 		Path: compiled.ID, Seq: 1, Name: compiled.Title(), Type: compiled.Kind(), Status: run.StepRunning, Attempt: 1, StartedAt: now, AttemptAt: now,
 	}
 	if err := d.render(ctx, p); err != nil {
-		d.settleFailed(p, d.failureOf(p.step(), err))
+		d.state.fail(p, d.state.failureOf(p.step(), err))
 	} else {
 		d.apply(d.executeSync(ctx, p))
 	}
 	step := p.step()
 	return run.StepTestResult{
-		Status: step.Status, Input: step.Input, Output: step.Output, Error: step.Error, Reason: step.Reason, Logs: d.logs,
+		Status: step.Status, Input: step.Input, Output: step.Output, Error: step.Error, Reason: step.Reason, Logs: d.changes.logs,
 		Duration: clock.Now().Sub(now),
 	}, nil
 }

@@ -1,0 +1,186 @@
+package engine
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/stepmill/stepmill/internal/action"
+	"github.com/stepmill/stepmill/internal/clock"
+	"github.com/stepmill/stepmill/internal/expr"
+	"github.com/stepmill/stepmill/internal/mask"
+	"github.com/stepmill/stepmill/internal/run"
+	"github.com/stepmill/stepmill/internal/strictjson"
+)
+
+// begin creates the row of a step.
+func (s *runState) begin(p stepRef) {
+	now := clock.Now()
+	p.env.Now = now
+	s.seq++
+	p.steps[p.i] = &run.Step{
+		Path: p.prefix + p.compiled().ID, Seq: s.seq, Name: p.compiled().Title(), Type: p.compiled().Kind(),
+		Status: run.StepRunning, Attempt: 1, StartedAt: now, AttemptAt: now,
+	}
+	s.changes.add(p.step())
+}
+
+func (s *runState) skip(p stepRef, reason string) {
+	step := p.step()
+	step.Status, step.Reason, step.Attempt = run.StepSkipped, reason, 0
+	step.FinishedAt = &step.StartedAt
+	s.settle(p)
+}
+
+// usePinnedOutput settles a step of a draft with its pinned output.
+func (s *runState) usePinnedOutput(p stepRef, pin json.RawMessage) {
+	step, now := p.step(), clock.Now()
+	step.Pin(s.secrets.maskOf(step).JSON(pin))
+	step.FinishedAt = &now
+	s.addSize(len(step.Output))
+	s.settle(p)
+}
+
+// setInput stores the input of a step.
+func (s *runState) setInput(step *run.Step, input json.RawMessage) {
+	step.Input = input
+	s.addSize(len(input))
+	s.changes.add(step)
+}
+
+// wait suspends a step.
+func (s *runState) wait(step *run.Step, wait action.Wait) {
+	until := wait.Until.UTC().Truncate(time.Microsecond)
+	step.Status, step.WakeAt, step.Reason, step.Awaits = run.StepWaiting, &until, s.secrets.maskOf(step).Text(wait.Reason), wait.Awaits
+	step.Deadline = nil
+	if deadline := wait.Deadline.UTC().Truncate(time.Microsecond); deadline.After(until) {
+		step.Deadline = &deadline
+	}
+}
+
+// handleFailure schedules the next attempt of a step if the failure is retryable and
+// attempts are left. Otherwise the step fails.
+func (s *runState) handleFailure(p stepRef, err error) {
+	step, policy, failure := p.step(), p.compiled().Policy, s.failureOf(p.step(), err)
+	passing, ok := errors.AsType[*action.Failure](err)
+	if ok {
+		s.storeFailedOutput(step, passing.Output)
+	}
+	if !ok || !passing.Retryable || step.Attempt >= policy.MaxAttempts {
+		s.fail(p, failure)
+		return
+	}
+	now := clock.Now()
+	next := now.Add(backoff(policy, step.Attempt, passing.RetryAfter)).Truncate(time.Microsecond)
+	s.changes.attempts = append(s.changes.attempts, run.Attempt{
+		Path: step.Path, Number: step.Attempt, StartedAt: step.AttemptAt, FinishedAt: now, Error: failure,
+	})
+	failure.StepID = step.Path
+	step.Status, step.WakeAt, step.Error = run.StepWaiting, &next, &failure
+	step.Reason = fmt.Sprintf("attempt %d of %d failed; retrying at %s", step.Attempt, policy.MaxAttempts, clock.Format(next))
+}
+
+// startNextAttempt starts the next attempt of a step that waited for its retry.
+func (s *runState) startNextAttempt(step *run.Step) {
+	step.Attempt++
+	step.Status, step.AttemptAt = run.StepRunning, clock.Now()
+	step.WakeAt, step.Deadline, step.Error, step.Awaits, step.Reason = nil, nil, nil, "", ""
+	s.dropOutput(step)
+	s.changes.add(step)
+}
+
+// succeed settles a step with an output.
+func (s *runState) succeed(p stepRef, value any, masker *mask.Masker) {
+	output, err := s.encodeOutput(value, masker)
+	if err != nil {
+		s.fail(p, s.failureOf(p.step(), err))
+		return
+	}
+	p.step().Status, p.step().Output = run.StepSucceeded, output
+	s.finish(p)
+}
+
+// encodeOutput encodes an output as an object. It wraps a bare value.
+func (s *runState) encodeOutput(value any, masker *mask.Masker) (json.RawMessage, error) {
+	output, err := strictjson.Encode(action.Object(value))
+	if err != nil {
+		return nil, err
+	}
+	output = masker.JSON(output)
+	if limit := s.limits.OutputBytes; len(output) > limit {
+		return nil, &action.Failure{Code: run.CodeOutputTooLarge, Message: fmt.Sprintf("the output has %d bytes; the %s plan allows at most %d", len(output), s.snap.Plan, limit)}
+	}
+	s.addSize(len(output))
+	return output, nil
+}
+
+// fail settles a step with a failure.
+func (s *runState) fail(p stepRef, failure run.Failure) {
+	step := p.step()
+	if failure.StepID == "" {
+		failure.StepID = step.Path
+	}
+	step.Status, step.Error = run.StepFailed, &failure
+	s.finish(p)
+}
+
+// finish settles a step that has succeeded or failed.
+func (s *runState) finish(p stepRef) {
+	now := clock.Now()
+	step := p.step()
+	s.secrets.forget(step)
+	step.FinishedAt, step.WakeAt, step.Deadline, step.Awaits, step.Reason = &now, nil, nil, "", ""
+	s.settle(p)
+}
+
+// settle adds a settled step to the pending commit and shows it to expressions.
+func (s *runState) settle(p stepRef) {
+	s.changes.add(p.step())
+	if err := p.publish(); err != nil {
+		// The output was just encoded, so this cannot happen.
+		s.log.Error("cannot read back a step's output", "step", p.step().Path, "error", err)
+	}
+}
+
+// cancel cancels the open steps of a round that does not continue.
+func (s *runState) cancel(f *frame) {
+	now := clock.Now()
+	for p := range f.unsettled() {
+		step := p.step()
+		step.Status, step.FinishedAt = run.StepCancelled, &now
+		s.changes.add(step)
+	}
+}
+
+// stopRun ends the run on behalf of a step.
+func (s *runState) stopRun(step *run.Step, stop action.Stop) {
+	if !stop.Failed {
+		s.earlyEnd = &earlyEnd{status: run.Succeeded}
+		return
+	}
+	message := stop.Message
+	if message == "" {
+		message = fmt.Sprintf("Step %q stopped the run.", step.Name)
+	}
+	s.failEarly(run.Failure{Code: run.CodeStopped, Message: run.Clip(s.secrets.maskOf(step).Text(message), maxMessage), StepID: step.Path})
+}
+
+const maxMessage = 4 << 10
+
+// failureOf returns the failure that users see for an error.
+func (s *runState) failureOf(step *run.Step, err error) run.Failure {
+	var (
+		fromAction *action.Failure
+		fromExpr   *expr.Error
+	)
+	failure := run.Failure{Code: run.CodeInternal, Message: "The step failed because of an internal error in Stepmill."}
+	switch {
+	case errors.As(err, &fromAction):
+		failure = run.Failure{Code: fromAction.Code, Message: fromAction.Message}
+	case errors.As(err, &fromExpr):
+		failure = run.Failure{Code: fromExpr.Code, Message: fromExpr.Error()}
+	}
+	failure.Message = run.Clip(s.secrets.maskOf(step).Text(failure.Message), maxMessage)
+	return failure
+}
