@@ -202,9 +202,19 @@ type Step struct {
 	Awaits action.Awaits
 	// Answer is the answer to the step; nil until it arrives.
 	Answer json.RawMessage
+	// State is the state in the last checkpoint of the step; nil if there is none or
+	// the step has settled. It is stored sealed.
+	State []byte
+	// CheckpointAttempt is the attempt that returned the last checkpoint; 0 if there
+	// is none.
+	CheckpointAttempt int
 	// Rev is the last commit of the run that wrote the step.
 	Rev int
 }
+
+// Failures returns how many attempts have failed since the last checkpoint if the
+// current one fails too.
+func (s Step) Failures() int { return s.Attempt - max(0, s.CheckpointAttempt-1) }
 
 // Until returns the latest time at which the wait of the step ends.
 func (s Step) Until() *time.Time {

@@ -217,14 +217,16 @@ func upsertStep(tx *transaction, runID string, rev int, step run.Step) error {
 		code, text, at = step.Error.Code, step.Error.Message, orNil(step.Error.StepID)
 	}
 	err := tx.Do(`INSERT INTO steps (run_id, path, seq, name, type, status, attempt, started_at, attempt_at, finished_at, wake_at,
-		deadline, awaits, reason, error_code, error_text, error_step, rev, input, output)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20)
+		deadline, awaits, reason, error_code, error_text, error_step, rev, checkpoint_attempt, input, output, state)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22)
 		ON CONFLICT (run_id, path) DO UPDATE SET status = excluded.status, attempt = excluded.attempt,
 		started_at = excluded.started_at, attempt_at = excluded.attempt_at, finished_at = excluded.finished_at, wake_at = excluded.wake_at,
 		deadline = excluded.deadline, awaits = excluded.awaits, reason = excluded.reason, error_code = excluded.error_code, error_text = excluded.error_text,
-		error_step = excluded.error_step, rev = excluded.rev, input = excluded.input, output = excluded.output`,
+		error_step = excluded.error_step, rev = excluded.rev, checkpoint_attempt = excluded.checkpoint_attempt,
+		input = excluded.input, output = excluded.output, state = excluded.state`,
 		runID, step.Path, step.Seq, step.Name, step.Type, string(step.Status), step.Attempt, step.StartedAt, step.AttemptAt, timeOrNil(step.FinishedAt),
-		timeOrNil(step.WakeAt), timeOrNil(step.Deadline), orNil(string(step.Awaits)), orNil(step.Reason), code, text, at, rev, orNil(string(step.Input)), orNil(string(step.Output)))
+		timeOrNil(step.WakeAt), timeOrNil(step.Deadline), orNil(string(step.Awaits)), orNil(step.Reason), code, text, at, rev, step.CheckpointAttempt,
+		orNil(string(step.Input)), orNil(string(step.Output)), bytesOrNil(step.State))
 	return err
 }
 

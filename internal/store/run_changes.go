@@ -10,7 +10,7 @@ import (
 // repeatedly.
 const (
 	selectSlimRun  = `SELECT ` + runColumns + `, NULL AS payload, NULL AS headers, NULL AS query, w.name` + fromRuns
-	selectSlimStep = `SELECT ` + stepColumns + `, NULL AS input, NULL AS output, NULL AS answer FROM steps `
+	selectSlimStep = `SELECT ` + stepColumns + `, NULL AS input, NULL AS output, NULL AS answer, NULL AS state FROM steps `
 )
 
 // RunProgress implements run.Store.

@@ -81,7 +81,7 @@ func (s *Store) afterRunEnded(tx *transaction, r run.Run, f run.Finish, detail *
 // cancelOpenSteps cancels the open steps of a run that has ended, and the runs
 // that they wait for.
 func (s *Store) cancelOpenSteps(tx *transaction, runID string, at time.Time) error {
-	if err := tx.Do(`UPDATE steps SET status = 'cancelled', finished_at = $1, wake_at = NULL, deadline = NULL, awaits = NULL, reason = NULL,
+	if err := tx.Do(`UPDATE steps SET status = 'cancelled', finished_at = $1, wake_at = NULL, deadline = NULL, awaits = NULL, reason = NULL, state = NULL, checkpoint_attempt = 0,
 		rev = (SELECT max(l.rev) + 1 FROM steps l WHERE l.run_id = $2)
 		WHERE run_id = $2 AND status IN ('running', 'waiting')`, at, runID); err != nil {
 		return err

@@ -302,9 +302,9 @@ func (s *Store) queryQueueState(id string, d *run.Detail) Query {
 const whereRun = `WHERE run_id = $1 ORDER BY seq`
 
 const stepColumns = `path, seq, name, type, status, attempt, started_at, attempt_at, finished_at, wake_at, deadline, awaits, reason,
-	error_code, error_text, error_step, rev`
+	error_code, error_text, error_step, rev, checkpoint_attempt`
 
-const selectStep = `SELECT ` + stepColumns + `, input, output, answer FROM steps `
+const selectStep = `SELECT ` + stepColumns + `, input, output, answer, state FROM steps `
 
 const selectAttempt = `SELECT path, attempt, started_at, finished_at, error_code, error_text FROM step_attempts `
 
@@ -320,7 +320,8 @@ func scanStep(row Row) (run.Step, error) {
 		code, text, at string
 	)
 	err := row.Scan(&s.Path, &s.Seq, &s.Name, &s.Type, (*string)(&s.Status), &s.Attempt, &s.StartedAt, &s.AttemptAt, &s.FinishedAt, &s.WakeAt, &s.Deadline,
-		(*string)(&s.Awaits), &s.Reason, &code, &text, &at, &s.Rev, (*[]byte)(&s.Input), (*[]byte)(&s.Output), (*[]byte)(&s.Answer))
+		(*string)(&s.Awaits), &s.Reason, &code, &text, &at, &s.Rev, &s.CheckpointAttempt,
+		(*[]byte)(&s.Input), (*[]byte)(&s.Output), (*[]byte)(&s.Answer), &s.State)
 	if code != "" {
 		s.Error = &run.Failure{Code: code, Message: text, StepID: at}
 	}

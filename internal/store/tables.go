@@ -8,7 +8,7 @@ import (
 
 // Schema is the version of the tables below: that of the last migration of the
 // embedded database. An export contains it.
-const Schema = 3
+const Schema = 4
 
 // Table describes which columns of a table an export contains, as lists of names
 // separated by spaces, grouped by type.
@@ -70,7 +70,7 @@ func Tables() []Table {
 			Int: "epoch wake_at ran logged crashes share_limit", Bool: "turn", Cluster: "slot parked adrift",
 		},
 		{
-			Name: "steps", Key: "run_id path", Int: "seq attempt started_at attempt_at finished_at wake_at deadline rev",
+			Name: "steps", Key: "run_id path", Int: "seq attempt started_at attempt_at finished_at wake_at deadline rev checkpoint_attempt", Bytes: "state",
 			Text: "run_id path name type status awaits reason error_code error_text error_step input output answer",
 		},
 		{Name: "run_drafts", Key: "run_id", Text: "run_id definition pinned"},

@@ -219,6 +219,7 @@ func testImportManyRows(t *testing.T, from, to *harness) {
 		for i := range steps {
 			d.Steps = append(d.Steps, newStep(fmt.Sprintf("each[%d].a", i), i, run.StepSucceeded))
 		}
+		d.Steps[0].Status, d.Steps[0].State, d.Steps[0].CheckpointAttempt = run.StepRunning, []byte{0, 0xff, '"'}, 1
 		returns(from.Commit(ctx, firstLease(r), r, d))(t, "commit", true)
 	}
 	large := newStart(t, wf, "node_1")

@@ -38,6 +38,7 @@ var areas = []struct {
 	{"activation", testActivate},
 	{"commits", testCommit},
 	{"state of a run", testRunState},
+	{"checkpoints of steps", testCheckpoints},
 	{"crashes", testRecordCrash},
 	{"concurrency limits", testConcurrencyLimit},
 	{"answers", testAnswers},
