@@ -6,6 +6,7 @@ package action
 
 import (
 	"context"
+	"encoding/json"
 	"time"
 )
 
@@ -99,6 +100,9 @@ type Request struct {
 	WokenAt time.Time
 	// Answer is the answer the step waited for, or nil if none has arrived.
 	Answer map[string]any
+	// State is the state of the step's last checkpoint as JSON, or nil if there is
+	// none.
+	State json.RawMessage
 	// Log adds a line to the log of the step. It must not be called concurrently
 	// or after the action has returned.
 	Log func(level Level, message string)
@@ -135,12 +139,27 @@ const (
 	Error Level = "error"
 )
 
-// Result is the result of an action: an output, a wait, or the end of the whole
-// run.
+// Result is the result of an action: an output, a wait, a checkpoint, or the end of
+// the whole run. A wait can come with a checkpoint.
 type Result struct {
-	Output any
-	Wait   *Wait
-	Stop   *Stop
+	Output     any
+	Wait       *Wait
+	Checkpoint *Checkpoint
+	Stop       *Stop
+}
+
+// Checkpoint means that the action has made progress and is not done. Once the state
+// is durable, the action runs again with it as [Request.State]: after the wait if the
+// result has one, otherwise immediately. Whatever interrupts a call, be it a failure,
+// a timeout, a crash or a shutdown, the next call gets the state of the last checkpoint.
+//
+// A checkpoint resets the attempts of the step: its retry policy applies to the
+// failures since then. The timeout of the step applies to each call. Pure actions
+// cannot return checkpoints.
+type Checkpoint struct {
+	// State is encoded as JSON. It is sealed, so it may contain secrets. Its size has
+	// the same limit as an output.
+	State any
 }
 
 // Object returns an output the way a run stores and shows it, which is always as

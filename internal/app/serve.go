@@ -237,7 +237,7 @@ func (s *Server) assemble(ctx context.Context, data config.Data) (err error) {
 		s.dispatch = local.New(st, s.node, engine.Slots, s.log)
 	}
 	s.runs = run.NewService(st, programs, s.watchers, s.dispatch, s.runChanges)
-	s.engine = engine.New(st, s.dispatch, programs, secrets, links, s.node, s.log)
+	s.engine = engine.New(st, s.dispatch, programs, secrets, links, v, s.node, s.log)
 	if s.cluster != nil {
 		s.engine.CheckLease(s.cluster.member.HoldsLease)
 	}

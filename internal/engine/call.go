@@ -132,7 +132,8 @@ func (d *driver) prepare(p stepRef) (func(context.Context) result, *stepLog) {
 func (d *driver) request(step *run.Step) (action.Request, error) {
 	req := action.Request{
 		Now: clock.Now(), Began: step.StartedAt, Workspace: d.state.snap.WorkspaceID, IdempotencyKey: d.state.snap.ID + "/" + step.Path,
-		Run: action.Run{ID: d.state.snap.ID, Path: step.Path, Depth: d.state.snap.Depth, Trial: d.isTest},
+		Run:   action.Run{ID: d.state.snap.ID, Path: step.Path, Depth: d.state.snap.Depth, Trial: d.isTest},
+		State: step.State,
 	}
 	if step.WakeAt != nil {
 		req.WokenAt = *step.WakeAt

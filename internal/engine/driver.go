@@ -90,6 +90,9 @@ func (d *driver) tryLoad(ctx context.Context) (bool, error) {
 	if err != nil {
 		return false, err
 	}
+	if err := d.openStates(ctx, snap.Steps); err != nil {
+		return false, err
+	}
 	d.executions = newExecutions(snap.Ran, program.Timeout)
 	return true, d.state.restore(program, vars)
 }
@@ -158,8 +161,14 @@ func (d *driver) pause(ctx context.Context, length time.Duration) bool {
 // commit writes a decision and retries while the store fails. It returns false if
 // the lease is lost or the engine stops.
 func (d *driver) commit(ctx context.Context, decision run.Decision) bool {
-	held := false
+	held, sealed := false, false
 	done := d.retryStore(ctx, "write a checkpoint", func() (err error) {
+		if !sealed {
+			if err := d.sealStates(ctx, decision.Steps); err != nil {
+				return err
+			}
+			sealed = true
+		}
 		held, err = d.engine.store.Commit(ctx, d.lease, d.state.snap.Run, decision)
 		if d.stale = errors.Is(err, run.ErrAnswered); d.stale {
 			return nil // retrying does not help

@@ -42,6 +42,7 @@ type Engine struct {
 	programs *workflow.Programs
 	values   Values
 	links    Links
+	vault    Vault
 	log      *slog.Logger
 
 	// holdsLease reports whether this node still owns its runs.
@@ -58,9 +59,9 @@ type Engine struct {
 func (e *Engine) Stuck() int { return int(e.stuck.Load()) }
 
 // New returns an engine that executes runs of a source on behalf of a node.
-func New(store Store, source dispatch.Source, programs *workflow.Programs, values Values, links Links, node string, log *slog.Logger) *Engine {
+func New(store Store, source dispatch.Source, programs *workflow.Programs, values Values, links Links, vault Vault, node string, log *slog.Logger) *Engine {
 	return &Engine{
-		store: store, source: source, node: node, log: log, programs: programs, values: values, links: links, active: map[string]*driver{},
+		store: store, source: source, node: node, log: log, programs: programs, values: values, links: links, vault: vault, active: map[string]*driver{},
 		holdsLease: func() bool { return true }, counts: newCounts(programs.Catalog()),
 	}
 }

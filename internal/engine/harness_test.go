@@ -215,8 +215,10 @@ type world struct {
 	plans    *workflow.Programs
 	values   *secret.Service
 	links    *run.Links
+	vault    *vault.Vault
 	nowhere  atomic.Bool // the public URL is unknown
 	effects  *effects
+	pages    *pages
 	notifier *testNotifier // of approvals
 	actor    auth.Actor
 	flows    *workflow.Service
@@ -239,7 +241,7 @@ type node struct {
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	w := &world{t: t, effects: newEffects(), notifier: &testNotifier{}, watchers: run.NewWatchers()}
+	w := &world{t: t, effects: newEffects(), pages: newPages(), notifier: &testNotifier{}, watchers: run.NewWatchers()}
 	w.db = sqlitetest.Open(t)
 	w.store = store.New(w.db, w.notify())
 	w.setUp()
@@ -288,7 +290,7 @@ func (w *world) setUp() {
 		w.t.Fatal(err)
 	}
 	w.actor = auth.Actor{Workspace: *first, Type: "system", Scopes: auth.Scopes()}
-	w.values = secret.NewService(w.store, v)
+	w.vault, w.values = v, secret.NewService(w.store, v)
 	w.links = run.NewLinks(w.store, v, func() string {
 		if w.nowhere.Load() {
 			return ""
@@ -296,7 +298,7 @@ func (w *world) setUp() {
 		return "https://flows.example"
 	})
 	catalog, err := action.NewCatalog(
-		approval.Entry(w.notifier), dataset.Entry(), logwrite.Entry(), stop.Entry(), subrun.Entry(w), wait.Entry(), w.effects.entry(), w.effects.queued(),
+		approval.Entry(w.notifier), dataset.Entry(), logwrite.Entry(), stop.Entry(), subrun.Entry(w), wait.Entry(), w.effects.entry(), w.effects.queued(), w.pages.entry(),
 	)
 	if err != nil {
 		w.t.Fatal(err)
@@ -365,7 +367,7 @@ func (w *world) start(st engine.Store) *node {
 	log := slog.New(slog.DiscardHandler)
 	ctx, stop := context.WithCancel(context.Background())
 	n := &node{dispatch: local.New(w.store, id, engine.Slots, log), stop: stop}
-	n.engine = engine.New(st, n.dispatch, w.plans, w.values, w.links, id, log)
+	n.engine = engine.New(st, n.dispatch, w.plans, w.values, w.links, w.vault, id, log)
 	w.current.Store(n)
 	if err := n.dispatch.Recover(ctx); err != nil {
 		w.t.Fatal(err)

@@ -24,6 +24,8 @@ type pendingCommit struct {
 	steps    []*run.Step
 	attempts []run.Attempt
 	logs     []run.LogLine
+	// progress reports whether a step has a new checkpoint.
+	progress bool
 	// unanswered are the steps that settled because no answer arrived.
 	unanswered []string
 }
@@ -56,6 +58,7 @@ func (c *pendingCommit) addLogs(lines []run.LogLine) {
 
 // take moves the collected changes to a decision.
 func (c *pendingCommit) take(decision run.Decision) run.Decision {
+	decision.ClearCrashes = c.crashes > 0 && c.progress
 	seen := make(map[*run.Step]bool, len(c.steps))
 	for _, step := range c.steps {
 		if !seen[step] {
@@ -76,5 +79,5 @@ func (c *pendingCommit) take(decision run.Decision) run.Decision {
 
 // discard drops the collected changes.
 func (c *pendingCommit) discard() {
-	c.steps, c.attempts, c.logs, c.unanswered = c.steps[:0], nil, nil, nil
+	c.steps, c.attempts, c.logs, c.unanswered, c.progress = c.steps[:0], nil, nil, nil, false
 }

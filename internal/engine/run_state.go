@@ -66,7 +66,7 @@ func (s *runState) restore(program *workflow.Program, vars map[string]any) error
 	s.limits, s.size, s.changes.logged = s.snap.Plan.Limits(), s.snap.Trigger.Size(), s.snap.Logged
 	for _, step := range s.snap.Steps {
 		s.seq, s.changes.rev = max(s.seq, step.Seq), max(s.changes.rev, step.Rev)
-		s.size += len(step.Input) + len(step.Output)
+		s.size += len(step.Input) + len(step.Output) + len(step.State)
 		p, counts, err := s.find(step.Path)
 		if err != nil {
 			return &corruptError{err}

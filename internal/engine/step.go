@@ -245,11 +245,15 @@ func (d *driver) apply(r result) {
 	d.changes.add(step)
 	d.changes.addLogs(r.log.take())
 	awaited := step.Awaits != "" && step.Answer == nil
+	if r.err == nil && r.result.Checkpoint != nil {
+		r.err = d.state.checkpoint(r.at, *r.result.Checkpoint)
+	}
 	switch {
 	case r.err != nil:
 		d.state.handleFailure(r.at, r.err)
 	case r.result.Wait != nil:
 		d.state.wait(step, *r.result.Wait)
+	case r.result.Checkpoint != nil: // it continues after the next commit
 	default:
 		d.state.succeed(r.at, r.result.Output, d.secrets.maskOf(step))
 		if r.result.Stop != nil {

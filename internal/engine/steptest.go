@@ -13,7 +13,7 @@ import (
 // maxTestDuration limits a step test, because an API request waits for its result.
 const maxTestDuration = 50 * time.Second
 
-// TestStep executes a single step once. It implements run.Executor.
+// TestStep executes a single step, without retries. It implements run.Executor.
 func (e *Engine) TestStep(ctx context.Context, x run.StepExecution) (run.StepTestResult, error) {
 	compiled := x.Step
 	compiled.After, compiled.When, compiled.Policy.MaxAttempts = nil, nil, 1
@@ -34,7 +34,7 @@ func (e *Engine) TestStep(ctx context.Context, x run.StepExecution) (run.StepTes
 	if err := d.render(ctx, p); err != nil {
 		d.state.fail(p, d.state.failureOf(p.step(), err))
 	} else {
-		d.apply(d.executeSync(ctx, p))
+		d.executeSync(ctx, p)
 	}
 	step := p.step()
 	return run.StepTestResult{
@@ -43,12 +43,15 @@ func (e *Engine) TestStep(ctx context.Context, x run.StepExecution) (run.StepTes
 	}, nil
 }
 
-// executeSync executes a step and waits for its result.
-func (d *driver) executeSync(ctx context.Context, p stepRef) result {
+// executeSync executes a step until it settles or waits. Its checkpoints are only
+// held in memory.
+func (d *driver) executeSync(ctx context.Context, p stepRef) {
 	ctx, cancel := context.WithTimeout(ctx, maxTestDuration)
 	defer cancel()
-	call, lines := d.prepare(p)
-	r := d.executeWithin(ctx, p, min(p.compiled().Limit, maxTestDuration), call)
-	r.log = lines
-	return r
+	for p.step().Status == run.StepRunning {
+		call, lines := d.prepare(p)
+		r := d.executeWithin(ctx, p, min(p.compiled().Limit, maxTestDuration), call)
+		r.log = lines
+		d.apply(r)
+	}
 }

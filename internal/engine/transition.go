@@ -67,18 +67,18 @@ func (s *runState) handleFailure(p stepRef, err error) {
 	if ok {
 		s.storeFailedOutput(step, passing.Output)
 	}
-	if !ok || !passing.Retryable || step.Attempt >= policy.MaxAttempts {
+	if !ok || !passing.Retryable || step.Failures() >= policy.MaxAttempts {
 		s.fail(p, failure)
 		return
 	}
 	now := clock.Now()
-	next := now.Add(backoff(policy, step.Attempt, passing.RetryAfter)).Truncate(time.Microsecond)
+	next := now.Add(backoff(policy, step.Failures(), passing.RetryAfter)).Truncate(time.Microsecond)
 	s.changes.attempts = append(s.changes.attempts, run.Attempt{
 		Path: step.Path, Number: step.Attempt, StartedAt: step.AttemptAt, FinishedAt: now, Error: failure,
 	})
 	failure.StepID = step.Path
 	step.Status, step.WakeAt, step.Error = run.StepWaiting, &next, &failure
-	step.Reason = fmt.Sprintf("attempt %d of %d failed; retrying at %s", step.Attempt, policy.MaxAttempts, clock.Format(next))
+	step.Reason = fmt.Sprintf("attempt %d of %d failed; retrying at %s", step.Failures(), policy.MaxAttempts, clock.Format(next))
 }
 
 // startNextAttempt starts the next attempt of a step that waited for its retry.
@@ -130,6 +130,7 @@ func (s *runState) finish(p stepRef) {
 	now := clock.Now()
 	step := p.step()
 	s.secrets.forget(step)
+	s.dropState(step)
 	step.FinishedAt, step.WakeAt, step.Deadline, step.Awaits, step.Reason = &now, nil, nil, "", ""
 	s.settle(p)
 }
@@ -149,6 +150,7 @@ func (s *runState) cancel(f *frame) {
 	for p := range f.unsettled() {
 		step := p.step()
 		step.Status, step.FinishedAt = run.StepCancelled, &now
+		s.dropState(step)
 		s.changes.add(step)
 	}
 }

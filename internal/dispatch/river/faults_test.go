@@ -179,7 +179,7 @@ func newNode(t *testing.T, opts postgres.Options, random *rand.Rand, effects *sy
 	})
 	n.flows = workflow.NewService(n.store, catalog, names{values}, trigger.NewArming(nil))
 	n.runs = run.NewService(n.store, plans, watchers, n.dispatch, pubsub.NewBroker())
-	n.engine = engine.New(n.store, n.dispatch, plans, values, run.NewLinks(n.store, v, func() string { return "" }), n.id, log)
+	n.engine = engine.New(n.store, n.dispatch, plans, values, run.NewLinks(n.store, v, func() string { return "" }), v, n.id, log)
 	n.member = membership.New(membership.Config{
 		Node: noun.Node{ID: n.id, Name: n.id, StartedAt: clock.Now()}, Capacity: engine.Slots, TTL: 3 * time.Second, OnHeartbeat: func(noun.Heartbeat) {},
 	}, n.db, n.store, n, log)

@@ -1,0 +1,92 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/stepmill/stepmill/internal/action"
+	"github.com/stepmill/stepmill/internal/run"
+	"github.com/stepmill/stepmill/internal/strictjson"
+	"github.com/stepmill/stepmill/internal/vault"
+)
+
+// Vault seals the states of steps. They can contain anything that an action knows,
+// and unlike an output, a state with masked values would be of no use.
+type Vault interface {
+	Seal(ctx context.Context, ref vault.Ref, plain []byte) ([]byte, error)
+	Open(ctx context.Context, ref vault.Ref, sealed []byte) ([]byte, error)
+}
+
+// checkpoint stores the state of a step that continues, and starts counting its
+// attempts anew. It is committed before the step is executed again.
+func (s *runState) checkpoint(p stepRef, checkpoint action.Checkpoint) error {
+	step := p.step()
+	if p.compiled().Pure {
+		return fmt.Errorf("the pure action %s returned a checkpoint", step.Type)
+	}
+	state, err := strictjson.Encode(checkpoint.State)
+	if err != nil {
+		return err
+	}
+	if limit := s.limits.OutputBytes; len(state) > limit {
+		return &action.Failure{Code: run.CodeOutputTooLarge, Message: fmt.Sprintf("the state of the step has %d bytes; the %s plan allows at most %d", len(state), s.snap.Plan, limit)}
+	}
+	s.dropState(step)
+	s.addSize(len(state))
+	step.Status, step.State, step.CheckpointAttempt = run.StepRunning, state, step.Attempt
+	step.WakeAt, step.Deadline, step.Awaits, step.Reason = nil, nil, "", ""
+	s.changes.progress = true
+	return nil
+}
+
+// dropState removes the state of a step.
+func (s *runState) dropState(step *run.Step) {
+	s.size -= len(step.State)
+	step.State, step.CheckpointAttempt = nil, 0
+}
+
+// sealStates replaces the states of steps that are about to be stored.
+func (d *driver) sealStates(ctx context.Context, steps []run.Step) error {
+	var sealed map[int][]byte
+	for i, step := range steps {
+		if step.State == nil {
+			continue
+		}
+		state, err := d.engine.vault.Seal(ctx, d.stateRef(step), step.State)
+		if err != nil {
+			return err
+		}
+		if sealed == nil {
+			sealed = map[int][]byte{}
+		}
+		sealed[i] = state
+	}
+	for i, state := range sealed {
+		steps[i].State = state
+	}
+	return nil
+}
+
+// openStates replaces the sealed states of stored steps.
+func (d *driver) openStates(ctx context.Context, steps []run.Step) error {
+	for i, step := range steps {
+		if step.State == nil || step.Status.Settled() {
+			continue
+		}
+		state, err := d.engine.vault.Open(ctx, d.stateRef(step), step.State)
+		if errors.Is(err, vault.ErrSealed) {
+			return &corruptError{fmt.Errorf("the state of step %q: %w", step.Path, err)}
+		}
+		if err != nil {
+			return err
+		}
+		steps[i].State = state
+	}
+	return nil
+}
+
+// stateRef returns the location that the state of a step is sealed for.
+func (d *driver) stateRef(step run.Step) vault.Ref {
+	return vault.Ref{Workspace: d.state.snap.WorkspaceID, Table: "steps", ID: d.lease.RunID + "/" + step.Path}
+}
