@@ -26,8 +26,8 @@ const (
 )
 
 // Groups of packages that the table below refers to. The domain packages are
-// named after the product's concepts; the concrete actions and the catalog that
-// lists them are not among them.
+// named after the product's concepts; the concrete actions and types of triggers,
+// and the catalogs that list them, are not among them.
 const (
 	base   = "clock cron expr failpoint fault jsonpointer mask paging pubsub search signature strictjson strictyaml suggest tally txn uid"
 	domain = "account action audit auth event gallery idempotency node run secret trigger usage vault webhook workflow"
@@ -77,6 +77,8 @@ var rules = []rule{
 	{pkg: "run", may: base + " action audit auth event workflow"},
 	{pkg: "secret", may: base + " audit auth vault"},
 	{pkg: "trigger", may: base + " action audit auth event run vault workflow"},
+	{pkg: "trigger/catalog", may: base + " trigger trigger/*"},
+	{pkg: "trigger/*", may: base + " action audit auth event run trigger workflow"},
 	{pkg: "gallery", may: base},
 	{pkg: "usage", may: base + " auth"},
 	{pkg: "vault", may: base},
@@ -98,7 +100,7 @@ var rules = []rule{
 	{pkg: "telemetry", may: base},
 
 	// Edges: the API and the stores know the domain, not each other.
-	{pkg: "api", may: base + " " + domain + " ratelimit telemetry /openapi"},
+	{pkg: "api", may: base + " " + domain + " trigger/webhook ratelimit telemetry /openapi"},
 	{pkg: "store", may: base + " " + domain + " archive"},
 	{pkg: "store/postgres", may: base + " " + domain + " store"},
 	{pkg: "store/sqlite", may: base + " " + domain + " store"},

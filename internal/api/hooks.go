@@ -14,6 +14,7 @@ import (
 	"github.com/stepmill/stepmill/internal/ratelimit"
 	"github.com/stepmill/stepmill/internal/run"
 	"github.com/stepmill/stepmill/internal/trigger"
+	"github.com/stepmill/stepmill/internal/trigger/webhook"
 )
 
 // hookWait limits how long a call of a hook waits for the result of its run.
@@ -36,7 +37,7 @@ func (s *Server) serveHook(w http.ResponseWriter, r *http.Request, c *caller, to
 	switch {
 	case err != nil && !hook.Active:
 		// A caller must not be able to tell a paused hook from an unknown one.
-		s.fail(w, c, s.reject(w, r, trigger.HookNotFound()))
+		s.fail(w, c, s.reject(w, r, webhook.HookNotFound()))
 	case err != nil:
 		s.fail(w, c, s.reject(w, r, err))
 	case hook.Waits():
@@ -46,35 +47,35 @@ func (s *Server) serveHook(w http.ResponseWriter, r *http.Request, c *caller, to
 	}
 }
 
-func (s *Server) acceptCall(w http.ResponseWriter, r *http.Request, c *caller, hook trigger.Hook) (trigger.Accepted, error) {
+func (s *Server) acceptCall(w http.ResponseWriter, r *http.Request, c *caller, hook webhook.Hook) (webhook.Accepted, error) {
 	if !slices.Contains(hook.Methods(), r.Method) {
 		if hook.Active {
 			w.Header().Set("Allow", strings.Join(hook.Methods(), ", "))
 		}
-		return trigger.Accepted{}, fault.New(fault.MethodNotAllowed, "method %s is not allowed here; the webhook accepts %s", clean(r.Method), strings.Join(hook.Methods(), ", "))
+		return webhook.Accepted{}, fault.New(fault.MethodNotAllowed, "method %s is not allowed here; the webhook accepts %s", clean(r.Method), strings.Join(hook.Methods(), ", "))
 	}
 	verifier, err := s.Hooks.Verifier(r.Context(), hook)
 	if err != nil {
-		return trigger.Accepted{}, err
+		return webhook.Accepted{}, err
 	}
 	if err := s.checkHeader(w, r, hook, verifier); err != nil {
-		return trigger.Accepted{}, err
+		return webhook.Accepted{}, err
 	}
 	reserved, err := s.reserveBody(workspaceBodies(hook.WorkspaceID), hookBodies(hook.WorkflowID, hook.ID))
 	if err != nil {
 		return trigger.Accepted{}, err
 	}
 	defer reserved.release()
-	call := trigger.Call{RequestID: c.requestID, Method: r.Method, Header: r.Header, Query: r.URL.RawQuery}
+	call := webhook.Call{RequestID: c.requestID, Method: r.Method, Header: r.Header, Query: r.URL.RawQuery}
 	if call.Body, err = readPublicBody(r, hook.Workspace.Plan.Limits(), reserved); err != nil {
-		return trigger.Accepted{}, err
+		return webhook.Accepted{}, err
 	}
 	if verifier.NeedsBody() {
 		if err := verifier.Verify(call); err != nil {
-			return trigger.Accepted{}, err
+			return webhook.Accepted{}, err
 		}
 		if err := s.limitCall(w, r, hook); err != nil {
-			return trigger.Accepted{}, err
+			return webhook.Accepted{}, err
 		}
 	}
 	return s.Hooks.Accept(r.Context(), hook, call)
@@ -84,7 +85,7 @@ func (s *Server) acceptCall(w http.ResponseWriter, r *http.Request, c *caller, h
 // tell. A call that its body has yet to verify is not counted against the limit of
 // the hook, because anyone could use the limit up, but it is rejected if the limit
 // has been reached.
-func (s *Server) checkHeader(w http.ResponseWriter, r *http.Request, hook trigger.Hook, verifier trigger.Verifier) error {
+func (s *Server) checkHeader(w http.ResponseWriter, r *http.Request, hook webhook.Hook, verifier webhook.Verifier) error {
 	if err := verifier.VerifyHeader(r.Header); err != nil {
 		return err
 	}
@@ -98,10 +99,10 @@ func (s *Server) checkHeader(w http.ResponseWriter, r *http.Request, hook trigge
 }
 
 // limitKey is the key of the rate limit of a hook.
-func limitKey(hook trigger.Hook) string { return hook.WorkflowID + "/" + hook.ID }
+func limitKey(hook webhook.Hook) string { return hook.WorkflowID + "/" + hook.ID }
 
 // limitCall counts a verified call against the rate limit of its hook.
-func (s *Server) limitCall(w http.ResponseWriter, r *http.Request, hook trigger.Hook) error {
+func (s *Server) limitCall(w http.ResponseWriter, r *http.Request, hook webhook.Hook) error {
 	state, ok, err := s.Limits.Take(r.Context(), limitKey(hook), hook.PerMinute(), clock.Now())
 	if err != nil {
 		return err
@@ -115,7 +116,7 @@ func (s *Server) limitCall(w http.ResponseWriter, r *http.Request, hook trigger.
 	return nil
 }
 
-func (s *Server) limitReached(w http.ResponseWriter, hook trigger.Hook, state ratelimit.State) error {
+func (s *Server) limitReached(w http.ResponseWriter, hook webhook.Hook, state ratelimit.State) error {
 	if hook.Active {
 		setLimitHeaders(w.Header(), state)
 	}
@@ -124,7 +125,7 @@ func (s *Server) limitReached(w http.ResponseWriter, hook trigger.Hook, state ra
 
 // respondToCall responds with the result of the workflow, or with the id of its
 // run if that takes too long.
-func (s *Server) respondToCall(w http.ResponseWriter, r *http.Request, c *caller, hook trigger.Hook, accepted trigger.Accepted) {
+func (s *Server) respondToCall(w http.ResponseWriter, r *http.Request, c *caller, hook webhook.Hook, accepted webhook.Accepted) {
 	// The write timeout starts after the wait. A connection without deadline
 	// support has no timeout to extend.
 	_ = http.NewResponseController(w).SetWriteDeadline(clock.Monotonic().Add(hookWait + time.Minute))
@@ -143,7 +144,7 @@ func (s *Server) respondToCall(w http.ResponseWriter, r *http.Request, c *caller
 
 // writeResponse writes the response of a workflow. The policy keeps browsers from
 // treating it as a page of ours: it gets its own origin and runs no scripts.
-func (s *Server) writeResponse(w http.ResponseWriter, response *trigger.Response) {
+func (s *Server) writeResponse(w http.ResponseWriter, response *webhook.Response) {
 	h := w.Header()
 	for name, value := range response.Header {
 		h.Set(name, value)

@@ -25,6 +25,7 @@ import (
 	"github.com/stepmill/stepmill/internal/secret"
 	"github.com/stepmill/stepmill/internal/tally"
 	"github.com/stepmill/stepmill/internal/trigger"
+	hooks "github.com/stepmill/stepmill/internal/trigger/webhook"
 	"github.com/stepmill/stepmill/internal/usage"
 	"github.com/stepmill/stepmill/internal/webhook"
 	"github.com/stepmill/stepmill/internal/workflow"
@@ -39,7 +40,7 @@ type Services struct {
 	Runs        *run.Service
 	Links       *run.Links
 	Triggers    *trigger.Service
-	Hooks       *trigger.Hooks
+	Hooks       *hooks.Hooks
 	Webhooks    *webhook.Service
 	Secrets     *secret.Service
 	Previews    *run.Previews

@@ -293,12 +293,7 @@ func publish(broker *pubsub.Broker, id string) {
 
 // wakeTriggers makes the triggers check what is due, since another node may have
 // changed it.
-func (s *Server) wakeTriggers() {
-	now := clock.Now()
-	s.schedule.Wake(now)
-	s.eventStarter.Wake(now)
-	s.poll.Wake(now)
-}
+func (s *Server) wakeTriggers() { s.firers.WakeAll(clock.Now()) }
 
 // checkEndedRuns finds the watched runs that have ended on another node.
 func (s *Server) checkEndedRuns(except func(runID string) bool) {

@@ -117,9 +117,9 @@ func (s *Server) execute(work context.Context, parts *group) {
 	parts.start(func() error { return s.dispatch.Run(work) })
 	parts.start(func() error { return s.engine.Run(work) })
 	parts.start(func() error { return s.sender.Run(work) })
-	parts.start(func() error { return s.schedule.Run(work) })
-	parts.start(func() error { return s.eventStarter.Run(work) })
-	parts.start(func() error { return s.poll.Run(work) })
+	for _, firer := range s.firers.All() {
+		parts.start(func() error { return firer.Run(work) })
+	}
 }
 
 // serve handles requests until the server is stopped or a part fails.

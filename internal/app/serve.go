@@ -37,6 +37,8 @@ import (
 	"github.com/stepmill/stepmill/internal/store/sqlite"
 	"github.com/stepmill/stepmill/internal/telemetry"
 	"github.com/stepmill/stepmill/internal/trigger"
+	triggers "github.com/stepmill/stepmill/internal/trigger/catalog"
+	hooks "github.com/stepmill/stepmill/internal/trigger/webhook"
 	"github.com/stepmill/stepmill/internal/uid"
 	"github.com/stepmill/stepmill/internal/usage"
 	"github.com/stepmill/stepmill/internal/webhook"
@@ -62,9 +64,7 @@ type Server struct {
 	inbox        *trigger.Inbox
 	engine       *engine.Engine
 	sender       *webhook.Sender
-	schedule     *trigger.Scheduler
-	eventStarter *trigger.EventStarter
-	poll         *trigger.Poller
+	firers       *trigger.Firers
 	dispatch     dispatcher
 	cluster      *cluster // nil: a single process
 	role         string
@@ -219,6 +219,10 @@ func (s *Server) assemble(ctx context.Context, data config.Data) (err error) {
 	if err != nil {
 		return err
 	}
+	types, err := triggers.New()
+	if err != nil {
+		return err
+	}
 	cursors, err := paging.NewCodec(v.Derive("cursors"))
 	if err != nil {
 		return err
@@ -227,7 +231,7 @@ func (s *Server) assemble(ctx context.Context, data config.Data) (err error) {
 	links := run.NewLinks(st, v, s.publicURL)
 	s.inbox = trigger.NewInbox(st)
 	s.usage = usage.NewService(st)
-	programs := workflow.NewPrograms(st, actions)
+	programs := workflow.NewPrograms(st, actions, types.Format())
 	if data.Shared() {
 		if s.cluster, err = s.newCluster(ctx, data); err != nil {
 			return err
@@ -242,10 +246,8 @@ func (s *Server) assemble(ctx context.Context, data config.Data) (err error) {
 		s.engine.CheckLease(s.cluster.member.HoldsLease)
 	}
 	s.sender = webhook.NewSender(st, s.egress, v, s.log)
-	workflows := workflow.NewService(st, actions, nameSource{secrets}, trigger.NewArming(v))
-	s.schedule = trigger.NewScheduler(st, programs, s.runs, s.log)
-	s.eventStarter = trigger.NewEventStarter(st, s.runs, s.log)
-	s.poll = trigger.NewPoller(st, programs, s.runs, secrets, actions, s.log)
+	workflows := workflow.NewService(st, actions, types.Format(), nameSource{secrets}, trigger.NewArming(types, v))
+	s.firers = types.Firers(trigger.Deps{Store: st, Programs: programs, Runs: s.runs, Values: secrets, Actions: actions, Log: s.log})
 	previews := run.NewPreviews(s.runs, secrets)
 	provider, err := s.identityProvider()
 	if err != nil {
@@ -253,8 +255,8 @@ func (s *Server) assemble(ctx context.Context, data config.Data) (err error) {
 	}
 	s.api = api.New(api.Services{
 		Auth: s.core.auth, Accounts: s.core.accounts, Actions: actions, Workflows: workflows, Runs: s.runs, Links: links, Audit: audit.NewService(st), Usage: s.usage,
-		Triggers:    trigger.NewService(st, workflows, s.runs, v, actions, s.inbox, s.publicURL),
-		Hooks:       trigger.NewHooks(st, programs, s.runs, secrets, s.inbox),
+		Triggers:    trigger.NewService(types, st, workflows, s.runs, v, s.inbox, s.publicURL),
+		Hooks:       hooks.NewHooks(st, programs, s.runs, secrets, s.inbox),
 		Webhooks:    webhook.NewService(st, v, policy, trigger.SampleEvent),
 		Secrets:     secrets,
 		Previews:    previews,
@@ -342,9 +344,9 @@ func (s *Server) notify() store.Notify {
 			s.sender.Wake()
 			s.notifyPeers(postgres.Deliverable, "")
 		},
-		EventPending: func(at time.Time) { s.eventStarter.Wake(at) },
+		EventPending: func(at time.Time) { s.firers.Wake(workflow.EventTrigger, at) },
 		Scheduled: func(kind string, at time.Time) {
-			s.scheduled(kind, at)
+			s.firers.Wake(kind, at)
 			s.notifyPeers(postgres.Scheduled, "")
 		},
 		WorkflowDeleted: func(workflowID string) {
@@ -353,16 +355,6 @@ func (s *Server) notify() store.Notify {
 			s.notifyPeers(postgres.WorkflowDeleted, workflowID)
 		},
 		WorkspaceCreated: s.shareCapacity,
-	}
-}
-
-// scheduled wakes the part that fires triggers of a type.
-func (s *Server) scheduled(kind string, at time.Time) {
-	switch kind {
-	case workflow.ScheduleTrigger:
-		s.schedule.Wake(at)
-	case workflow.PollTrigger:
-		s.poll.Wake(at)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/stepmill/stepmill/internal/gallery"
 	"github.com/stepmill/stepmill/internal/secret"
 	"github.com/stepmill/stepmill/internal/trigger"
+	triggers "github.com/stepmill/stepmill/internal/trigger/catalog"
 	"github.com/stepmill/stepmill/internal/workflow"
 )
 
@@ -68,6 +69,10 @@ func (a *Admin) workflows() (*workflow.Service, error) {
 	if err != nil {
 		return nil, err
 	}
+	types, err := triggers.New()
+	if err != nil {
+		return nil, err
+	}
 	secrets := secret.NewService(a.core.store, a.core.vault)
-	return workflow.NewService(a.core.store, actions, nameSource{secrets}, trigger.NewArming(a.core.vault)), nil
+	return workflow.NewService(a.core.store, actions, types.Format(), nameSource{secrets}, trigger.NewArming(types, a.core.vault)), nil
 }

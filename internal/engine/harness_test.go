@@ -303,7 +303,7 @@ func (w *world) setUp() {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	w.flows, w.plans = workflow.NewService(w.store, catalog, names{w.values}, trigger.NewArming(nil)), workflow.NewPrograms(w.store, catalog)
+	w.flows, w.plans = workflow.NewService(w.store, catalog, nil, names{w.values}, trigger.NewArming(nil, nil)), workflow.NewPrograms(w.store, catalog, nil)
 	w.runs = run.NewService(w.store, w.plans, w.watchers, w, pubsub.NewBroker())
 }
 

@@ -51,7 +51,7 @@ func newScenario(t *testing.T) *scenario {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.flows, s.plans = workflow.NewService(s.store, catalog, names{s.values}, trigger.NewArming(nil)), workflow.NewPrograms(s.store, catalog)
+	s.flows, s.plans = workflow.NewService(s.store, catalog, nil, names{s.values}, trigger.NewArming(nil, nil)), workflow.NewPrograms(s.store, catalog, nil)
 	s.runs = run.NewService(s.store, s.plans, s.watchers, s.world, pubsub.NewBroker())
 	s.workflowID = s.workflow(`[]`)
 	return s

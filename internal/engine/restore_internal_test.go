@@ -82,7 +82,7 @@ func compile(t *testing.T, steps string) *workflow.Program {
 	if err := json.Unmarshal([]byte(steps), &definition.Steps); err != nil {
 		t.Fatal(err)
 	}
-	program, problems := workflow.Compile(definition, catalog)
+	program, problems := workflow.Compile(definition, catalog, nil)
 	if len(problems) > 0 {
 		t.Fatal(problems)
 	}

@@ -3,15 +3,10 @@ package trigger
 import (
 	"context"
 	"encoding/json"
-	"errors"
-	"log/slog"
 	"slices"
 	"time"
 
 	"github.com/stepmill/stepmill/internal/event"
-	"github.com/stepmill/stepmill/internal/fault"
-	"github.com/stepmill/stepmill/internal/run"
-	"github.com/stepmill/stepmill/internal/workflow"
 )
 
 // Subscription lists the events that a trigger fires on.
@@ -58,56 +53,4 @@ type PendingEventStore interface {
 	// SettlePendingEvent postpones an event to next, or drops it if next is nil,
 	// and records why.
 	SettlePendingEvent(ctx context.Context, o PendingEvent, next *time.Time, idle Note) error
-}
-
-// EventStarter starts runs for events.
-type EventStarter struct {
-	*Ticker[PendingEvent]
-	store PendingEventStore
-	runs  Runs
-}
-
-// NewEventStarter returns an EventStarter on a store.
-func NewEventStarter(store PendingEventStore, runs Runs, log *slog.Logger) *EventStarter {
-	r := &EventStarter{store: store, runs: runs}
-	r.Ticker = newTicker(dueWork[PendingEvent]{name: workflow.EventTrigger, due: store.DuePendingEvents, next: store.NextPendingEvent, handle: r.start}, log)
-	return r
-}
-
-// start starts the run for a pending event, or records why it cannot.
-func (r *EventStarter) start(ctx context.Context, p PendingEvent, now time.Time) error {
-	t, e := p.Of, p.Event
-	depth := e.Depth
-	if e.RunID != "" {
-		depth++ // one below the run that caused the event
-	}
-	_, err := r.runs.Fire(ctx, run.Firing{
-		WorkspaceID: t.WorkspaceID, WorkflowID: t.WorkflowID, Depth: depth,
-		Trigger: run.Trigger{Type: t.Type, ID: t.ID, Payload: e.Body},
-		Fire:    run.Fire{At: now, EventID: e.ID},
-	})
-	notFired := permanentRejection(err, now)
-	switch {
-	case errors.Is(err, run.ErrNotDue):
-		return r.store.SettlePendingEvent(ctx, p, nil, Note{At: now, Code: CodeNotActive, Message: "the event " + string(e.Type) + " did not start a run: the workflow was no longer active"})
-	case obsolete(err):
-		return nil
-	case notFired == nil:
-		return err
-	}
-	return r.store.SettlePendingEvent(ctx, p, retryAt(err, e.At, now), *notFired)
-}
-
-// maxEventWait limits how long an event waits for space in the queue.
-const maxEventWait = 24 * time.Hour
-
-// retryAt returns when to retry a rejected event: the longer it has waited, the
-// later. It returns nil for errors that are permanent.
-func retryAt(err error, since, now time.Time) *time.Time {
-	waited := now.Sub(since)
-	if !fault.Is(err, fault.RunQueueFull) || waited > maxEventWait {
-		return nil
-	}
-	next := now.Add(min(max(waited/2, time.Second), 5*time.Minute))
-	return &next
 }

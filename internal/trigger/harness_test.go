@@ -23,6 +23,7 @@ import (
 	"github.com/stepmill/stepmill/internal/store/sqlite"
 	"github.com/stepmill/stepmill/internal/store/sqlitetest"
 	"github.com/stepmill/stepmill/internal/trigger"
+	triggers "github.com/stepmill/stepmill/internal/trigger/catalog"
 	"github.com/stepmill/stepmill/internal/vault"
 	"github.com/stepmill/stepmill/internal/workflow"
 )
@@ -36,6 +37,7 @@ type testEnv struct {
 	values    *secret.Service
 	actor     auth.Actor
 	catalog   *action.Catalog
+	types     *trigger.Types
 	flows     *workflow.Service
 	programs  *workflow.Programs
 	runs      *run.Service
@@ -48,30 +50,31 @@ type testEnv struct {
 
 // node is a process that fires triggers.
 type node struct {
-	schedule *trigger.Scheduler
-	respond  *trigger.EventStarter
-	poll     *trigger.Poller
-	stop     context.CancelFunc
-	done     sync.WaitGroup
+	firers *trigger.Firers
+	stop   context.CancelFunc
+	done   sync.WaitGroup
 }
 
 func newTestEnv(t *testing.T) *testEnv {
 	t.Helper()
-	w := &testEnv{t: t, api: &fakeAPI{}}
+	types, err := triggers.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return newTestEnvWith(t, types)
+}
+
+// newTestEnvWith returns an environment with other types of triggers.
+func newTestEnvWith(t *testing.T, types *trigger.Types) *testEnv {
+	t.Helper()
+	w := &testEnv{t: t, api: &fakeAPI{}, types: types}
 	w.db = sqlitetest.Open(t)
 	t.Cleanup(w.stopNodes)
 	w.store = store.New(w.db, store.Notify{
 		Scheduled: func(kind string, at time.Time) {
-			w.forEachNode(func(n *node) {
-				switch kind {
-				case workflow.ScheduleTrigger:
-					n.schedule.Wake(at)
-				case workflow.PollTrigger:
-					n.poll.Wake(at)
-				}
-			})
+			w.forEachNode(func(n *node) { n.firers.Wake(kind, at) })
 		},
-		EventPending: func(at time.Time) { w.forEachNode(func(n *node) { n.respond.Wake(at) }) },
+		EventPending: func(at time.Time) { w.forEachNode(func(n *node) { n.firers.Wake(workflow.EventTrigger, at) }) },
 	})
 	w.setUp()
 	return w
@@ -98,8 +101,8 @@ func (w *testEnv) setUp() {
 	w.values = secret.NewService(w.store, v)
 	w.catalog, err = catalog.New(catalog.Deps{HTTP: w.api})
 	w.must(err)
-	w.flows = workflow.NewService(w.store, w.catalog, names{w.values}, trigger.NewArming(v))
-	w.programs = workflow.NewPrograms(w.store, w.catalog)
+	w.flows = workflow.NewService(w.store, w.catalog, w.types.Format(), names{w.values}, trigger.NewArming(w.types, v))
+	w.programs = workflow.NewPrograms(w.store, w.catalog, w.types.Format())
 	w.runs = run.NewService(w.store, w.programs, run.NewWatchers(), w, pubsub.NewBroker())
 }
 
@@ -128,17 +131,15 @@ func (w *testEnv) startNode() *node {
 	ctx, stop := context.WithCancel(context.Background())
 	log := slog.New(slog.DiscardHandler)
 	n := &node{
-		schedule: trigger.NewScheduler(w.store, w.programs, w.runs, log),
-		respond:  trigger.NewEventStarter(w.store, w.runs, log),
-		poll:     trigger.NewPoller(w.store, w.programs, w.runs, w.values, w.catalog, log),
-		stop:     stop,
+		firers: w.types.Firers(trigger.Deps{Store: w.store, Programs: w.programs, Runs: w.runs, Values: w.values, Actions: w.catalog, Log: log}),
+		stop:   stop,
 	}
 	w.mu.Lock()
 	w.nodes = append(w.nodes, n)
 	w.mu.Unlock()
-	n.done.Go(func() { _ = n.schedule.Run(ctx) })
-	n.done.Go(func() { _ = n.respond.Run(ctx) })
-	n.done.Go(func() { _ = n.poll.Run(ctx) })
+	for _, firer := range n.firers.All() {
+		n.done.Go(func() { _ = firer.Run(ctx) })
+	}
 	return n
 }
 

@@ -19,6 +19,7 @@ import (
 	"github.com/stepmill/stepmill/internal/egress"
 	"github.com/stepmill/stepmill/internal/run"
 	"github.com/stepmill/stepmill/internal/trigger"
+	polling "github.com/stepmill/stepmill/internal/trigger/poll"
 	"github.com/stepmill/stepmill/internal/workflow"
 )
 
@@ -216,10 +217,10 @@ func TestPollFailures(t *testing.T) {
 		code, says          string
 	}{
 		{"a bad status", byID, `{}`, 503, "http_error", "https://shop.example/orders returned 503"},
-		{"no list", byID, `{"items": 7}`, 200, trigger.CodeExpression, "items: "},
-		{"no key", byID, `{"items": [{"id": 1}, {"name": "x"}]}`, 200, trigger.CodeExpression, "key: item 1 has no key"},
-		{"a key that fails", strings.Replace(byID, "item.id", "item.id + 1", 1), `{"items": [{"id": "x"}]}`, 200, trigger.CodeExpression, "key: "},
-		{"too many items", byID, itemList(1, 10_001), 200, trigger.CodeTooManyItems, "10001 items"},
+		{"no list", byID, `{"items": 7}`, 200, polling.CodeExpression, "items: "},
+		{"no key", byID, `{"items": [{"id": 1}, {"name": "x"}]}`, 200, polling.CodeExpression, "key: item 1 has no key"},
+		{"a key that fails", strings.Replace(byID, "item.id", "item.id + 1", 1), `{"items": [{"id": "x"}]}`, 200, polling.CodeExpression, "key: "},
+		{"too many items", byID, itemList(1, 10_001), 200, polling.CodeTooManyItems, "10001 items"},
 		{"a request that does not fit", `"request": {"url": "https://shop.example", "method": "${{ 1 + 1 }}"}, "items": "response.body", "key": "item"`, `[]`, 200, "invalid_input", "request/method"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -229,7 +230,7 @@ func TestPollFailures(t *testing.T) {
 				w.api.respond(200, `{"items": []}`)
 				made := w.workflow(workflow.Active, poll(tc.members))
 				w.startNode()
-				if tc.code == "http_error" || tc.code == trigger.CodeTooManyItems { // a successful poll first
+				if tc.code == "http_error" || tc.code == polling.CodeTooManyItems { // a successful poll first
 					time.Sleep(30 * time.Second)
 				}
 				w.api.respond(tc.status, tc.body)
@@ -394,7 +395,7 @@ func TestPollChunks(t *testing.T) {
 				runs := &flakyBatches{Batches: w.runs}
 				ctx, stop := context.WithCancel(t.Context())
 				var done sync.WaitGroup
-				p := trigger.NewPoller(w.store, w.programs, runs, w.values, w.catalog, slog.New(slog.DiscardHandler))
+				p := polling.NewPoller(w.store, w.programs, runs, w.values, w.catalog, slog.New(slog.DiscardHandler))
 				done.Go(func() { _ = p.Run(ctx) })
 				time.Sleep(30 * time.Second)
 				w.api.handle(func(_ context.Context, r egress.Request) (int, string, error) {

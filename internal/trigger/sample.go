@@ -8,7 +8,6 @@ import (
 	"github.com/stepmill/stepmill/internal/auth"
 	"github.com/stepmill/stepmill/internal/clock"
 	"github.com/stepmill/stepmill/internal/event"
-	"github.com/stepmill/stepmill/internal/fault"
 	"github.com/stepmill/stepmill/internal/run"
 	"github.com/stepmill/stepmill/internal/workflow"
 )
@@ -29,26 +28,12 @@ func (s *Service) PrepareTest(ctx context.Context, actor auth.Actor, workflowID,
 		return nil, err
 	}
 	in := run.Trigger{Type: t.Type, ID: t.ID, Payload: sample.Payload, Headers: sample.Headers, Query: sample.Query}
-	if in.Payload == nil {
-		if in.Payload, err = samplePayload(actor.Workspace.ID, t, clock.Now()); err != nil {
+	if kind := s.types.find(t.Type); in.Payload == nil && kind.Sample != nil {
+		if in.Payload, err = kind.Sample(actor.Workspace.ID, t, clock.Now()); err != nil {
 			return nil, err
 		}
 	}
 	return s.runs.PrepareTest(ctx, actor, workflowID, in, watch)
-}
-
-// samplePayload returns a payload like that of a trigger that fires.
-func samplePayload(workspaceID string, t workflow.Trigger, now time.Time) (json.RawMessage, error) {
-	switch t.Type {
-	case workflow.ScheduleTrigger:
-		return schedulePayload(now)
-	case workflow.PollTrigger:
-		return nil, fault.Field("/payload", "is required to test a poll: send an item such as the poll would find")
-	case workflow.EventTrigger:
-		e, err := SampleEvent(event.Type(t.Events[0]), workspaceID, now)
-		return e.Body, err
-	}
-	return nil, nil
 }
 
 // SampleEvent returns a sample from the package that publishes the event.
@@ -57,9 +42,4 @@ func SampleEvent(kind event.Type, workspaceID string, at time.Time) (event.Event
 		return workflow.SampleEvent(kind, workspaceID, at)
 	}
 	return run.SampleEvent(kind, workspaceID, at)
-}
-
-// schedulePayload returns the payload of a schedule.
-func schedulePayload(at time.Time) (json.RawMessage, error) {
-	return json.Marshal(map[string]string{"scheduled_at": clock.Format(at)})
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/stepmill/stepmill/internal/paging"
 	"github.com/stepmill/stepmill/internal/run"
 	"github.com/stepmill/stepmill/internal/trigger"
+	scheduling "github.com/stepmill/stepmill/internal/trigger/schedule"
 	"github.com/stepmill/stepmill/internal/workflow"
 	"github.com/stepmill/stepmill/test/lane"
 )
@@ -295,7 +296,7 @@ func TestScheduleStoreFailures(t *testing.T) {
 		st.broken.Store(true)
 		ctx, stop := context.WithCancel(t.Context())
 		defer stop()
-		s := trigger.NewScheduler(st, w.programs, runs, slog.New(slog.DiscardHandler))
+		s := scheduling.NewScheduler(st, w.programs, runs, slog.New(slog.DiscardHandler))
 		go func() { _ = s.Run(ctx) }()
 		sleepUntil(t, "2000-01-01T01:02:00Z")
 		wantEqual(t, "runs", len(w.scheduledTimes(made.ID)), 0)

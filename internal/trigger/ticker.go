@@ -19,45 +19,48 @@ const (
 	// maxSleep is the longest time between two reads of the store: clocks can
 	// change, and other nodes arm triggers too.
 	maxSleep = time.Minute
-	// retryDelay is the delay after a failure.
-	retryDelay = time.Second
+	// RetryDelay is the delay after a failure.
+	RetryDelay = time.Second
 )
 
-// dueWork defines the work of a ticker: how to read due items and how to handle
+// DueWork defines the work of a ticker: how to read due items and how to handle
 // one.
-type dueWork[T any] struct {
-	name string
-	due  func(ctx context.Context, now time.Time, limit int) ([]T, error)
-	next func(ctx context.Context) (*time.Time, error)
-	// handle handles one item. After an error the item is unchanged and due again.
-	handle func(ctx context.Context, item T, now time.Time) error
+type DueWork[T any] struct {
+	// Name is the type of the triggers.
+	Name string
+	Due  func(ctx context.Context, now time.Time, limit int) ([]T, error)
+	Next func(ctx context.Context) (*time.Time, error)
+	// Handle handles one item. After an error the item is unchanged and due again.
+	Handle func(ctx context.Context, item T, now time.Time) error
 }
 
 // Ticker handles items when they are due. It uses one timer, set to the earliest
 // item. Several nodes may run the same ticker: the conditional write that moves an
 // item to its next time lets only one of them win.
 type Ticker[T any] struct {
-	dueWork[T]
-	log *slog.Logger
+	work DueWork[T]
+	log  *slog.Logger
 
 	mu     sync.Mutex
 	nextAt time.Time
 	woken  chan struct{}
 }
 
-func newTicker[T any](w dueWork[T], log *slog.Logger) *Ticker[T] {
-	return &Ticker[T]{dueWork: w, log: log, woken: make(chan struct{}, 1)}
+// NewTicker returns a ticker that does some work.
+func NewTicker[T any](w DueWork[T], log *slog.Logger) *Ticker[T] {
+	return &Ticker[T]{work: w, log: log, woken: make(chan struct{}, 1)}
 }
 
-// ofType returns the work for triggers of one type.
-func ofType(store Store, kind string, handle func(ctx context.Context, t Trigger, now time.Time) error) dueWork[Trigger] {
-	return dueWork[Trigger]{
-		name: kind,
-		due: func(ctx context.Context, now time.Time, limit int) ([]Trigger, error) {
+// OfType returns the work for triggers of one type, with their due times in
+// NextAt.
+func OfType(store Store, kind string, handle func(ctx context.Context, t Trigger, now time.Time) error) DueWork[Trigger] {
+	return DueWork[Trigger]{
+		Name: kind,
+		Due: func(ctx context.Context, now time.Time, limit int) ([]Trigger, error) {
 			return store.DueTriggers(ctx, kind, now, limit)
 		},
-		next:   func(ctx context.Context) (*time.Time, error) { return store.NextTrigger(ctx, kind) },
-		handle: handle,
+		Next:   func(ctx context.Context) (*time.Time, error) { return store.NextTrigger(ctx, kind) },
+		Handle: handle,
 	}
 }
 
@@ -94,20 +97,20 @@ func (k *Ticker[T]) runDue(ctx context.Context) {
 	k.nextAt = now.Add(maxSleep)
 	k.mu.Unlock()
 	for ctx.Err() == nil {
-		due, err := k.due(ctx, now, batchSize)
+		due, err := k.work.Due(ctx, now, batchSize)
 		if err != nil {
 			k.readFailed(ctx, now, err)
 			return
 		}
 		if failures := k.handleAll(ctx, due, now); failures > 0 {
-			k.wakeBy(now.Add(retryDelay))
+			k.wakeBy(now.Add(RetryDelay))
 			return
 		}
 		if len(due) < batchSize {
 			break
 		}
 	}
-	switch next, err := k.next(ctx); {
+	switch next, err := k.work.Next(ctx); {
 	case err != nil:
 		k.readFailed(ctx, now, err)
 	case next != nil:
@@ -127,10 +130,10 @@ func (k *Ticker[T]) handleAll(ctx context.Context, due []T, now time.Time) int {
 		slots <- struct{}{}
 		workers.Go(func() {
 			defer func() { <-slots }()
-			if err := k.handle(ctx, item, now); err != nil {
+			if err := k.work.Handle(ctx, item, now); err != nil {
 				failures.Add(1)
 				if ctx.Err() == nil {
-					k.log.Error("cannot fire a trigger", "type", k.name, "error", err)
+					k.log.Error("cannot fire a trigger", "type", k.work.Name, "error", err)
 				}
 			}
 		})
@@ -141,9 +144,9 @@ func (k *Ticker[T]) handleAll(ctx context.Context, due []T, now time.Time) int {
 
 func (k *Ticker[T]) readFailed(ctx context.Context, now time.Time, err error) {
 	if ctx.Err() == nil {
-		k.log.Error("cannot read the due triggers", "type", k.name, "error", err)
+		k.log.Error("cannot read the due triggers", "type", k.work.Name, "error", err)
 	}
-	k.wakeBy(now.Add(retryDelay))
+	k.wakeBy(now.Add(RetryDelay))
 }
 
 // wakeBy makes sure that the store is read by the given time. It reports whether

@@ -9,8 +9,10 @@ import (
 	"github.com/stepmill/stepmill/internal/auth"
 	"github.com/stepmill/stepmill/internal/fault"
 	"github.com/stepmill/stepmill/internal/vault"
-	"github.com/stepmill/stepmill/internal/workflow"
 )
+
+// HookPath is the path of hooks below the public URL of the service.
+const HookPath = "/hooks/"
 
 // A token consists of random characters and a checksum, so that an invalid token
 // is rejected without a read of the store.
@@ -33,7 +35,8 @@ func checksum(body string) string {
 	return base64.RawURLEncoding.EncodeToString(sum[:3])[:checkChars]
 }
 
-func validToken(token string) bool {
+// ValidToken reports whether a token has a valid checksum.
+func ValidToken(token string) bool {
 	return len(token) == bodyChars+checkChars && checksum(token[:bodyChars]) == token[bodyChars:]
 }
 
@@ -82,7 +85,7 @@ func (s *Service) webhook(ctx context.Context, actor auth.Actor, workflowID, id 
 	if err != nil {
 		return Trigger{}, err
 	}
-	if defined.Type != workflow.WebhookTrigger {
+	if !s.types.find(defined.Type).HasURL {
 		return Trigger{}, fault.New(fault.InvalidRequest, "trigger %q of workflow %q is not a webhook but a trigger of type %s", id, workflowID, defined.Type)
 	}
 	stored, err := s.store.Triggers(ctx, actor.Workspace.ID, workflowID)
@@ -90,7 +93,7 @@ func (s *Service) webhook(ctx context.Context, actor auth.Actor, workflowID, id 
 		return Trigger{}, err
 	}
 	for _, t := range stored {
-		if t.ID == id && t.Type == workflow.WebhookTrigger {
+		if t.ID == id && t.Type == defined.Type {
 			return t, nil
 		}
 	}

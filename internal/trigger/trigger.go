@@ -1,6 +1,7 @@
 // Package trigger owns the triggers of workflows: when they fire, their progress,
 // and why one did not fire. It does not own the definition of a trigger (package
-// workflow) or the runs that it starts (package run).
+// workflow) or the runs that it starts (package run). Each type of trigger is
+// declared by a Type in a package below this one.
 package trigger
 
 import (
@@ -9,7 +10,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/stepmill/stepmill/internal/action"
 	"github.com/stepmill/stepmill/internal/audit"
 	"github.com/stepmill/stepmill/internal/auth"
 	"github.com/stepmill/stepmill/internal/paging"
@@ -111,19 +111,19 @@ type Runs interface {
 
 // Service implements the use cases of triggers.
 type Service struct {
+	types     *Types
 	store     Store
 	workflows Workflows
 	runs      Runs
 	vault     Sealer
-	catalog   *action.Catalog
 	inbox     *Inbox
 	base      func() string
 }
 
-// NewService returns a service on a store. The URLs of webhooks start with base;
-// the inbox holds their latest calls.
-func NewService(store Store, workflows Workflows, runs Runs, vault Sealer, catalog *action.Catalog, inbox *Inbox, base func() string) *Service {
-	return &Service{store: store, workflows: workflows, runs: runs, vault: vault, catalog: catalog, inbox: inbox, base: base}
+// NewService returns a service on a store. The URLs of triggers start with base;
+// the inbox has their latest calls.
+func NewService(types *Types, store Store, workflows Workflows, runs Runs, vault Sealer, inbox *Inbox, base func() string) *Service {
+	return &Service{types: types, store: store, workflows: workflows, runs: runs, vault: vault, inbox: inbox, base: base}
 }
 
 // List lists the triggers of a workflow by id, including those that are not stored

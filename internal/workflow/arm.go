@@ -29,8 +29,8 @@ type Arming interface {
 }
 
 // CompileTriggers compiles the triggers of a definition that passed Check.
-func CompileTriggers(d Definition, catalog *action.Catalog) ([]CompiledTrigger, error) {
-	c := &compiler{catalog: catalog, blocks: map[string]string{}}
+func CompileTriggers(d Definition, catalog *action.Catalog, types *TriggerTypes) ([]CompiledTrigger, error) {
+	c := &compiler{catalog: catalog, types: types, blocks: map[string]string{}}
 	out := c.compileTriggers(d.Triggers)
 	if len(c.problems) > 0 {
 		return nil, fmt.Errorf("%w: %s: %s", ErrCorrupt, c.problems[0].Pointer, c.problems[0].Message)
@@ -51,7 +51,7 @@ func (s *Service) arm(ctx context.Context, was State, change *Change) error {
 
 // armed returns the triggers of a workflow, ready to be stored.
 func (s *Service) armed(ctx context.Context, w Workflow) ([]Armed, error) {
-	compiled, err := CompileTriggers(w.Definition, s.catalog)
+	compiled, err := CompileTriggers(w.Definition, s.catalog, s.types)
 	if err != nil {
 		return nil, err
 	}

@@ -113,8 +113,8 @@ func (p *Program) Find(id string) *CompiledStep {
 // returns a program only if there are none. It does not look up secrets and
 // variables, since they may be created or deleted at any time, and it does not
 // run slow checks, which a saved workflow has passed.
-func Compile(d Definition, catalog *action.Catalog) (*Program, []Problem) {
-	c, program := compile(d, catalog)
+func Compile(d Definition, catalog *action.Catalog, types *TriggerTypes) (*Program, []Problem) {
+	c, program := compile(d, catalog, types)
 	if problems := c.sortedProblems(); len(problems) > 0 {
 		return nil, problems
 	}
@@ -124,8 +124,8 @@ func Compile(d Definition, catalog *action.Catalog) (*Program, []Problem) {
 // Check reports why a definition cannot be saved in a workspace: the problems
 // that Compile and slow checks report, and secrets and variables that do not
 // exist. It calls known only if the definition refers to any.
-func Check(ctx context.Context, d Definition, catalog *action.Catalog, workspaceID string, known func() (Names, error)) ([]Problem, error) {
-	c, _ := compile(d, catalog)
+func Check(ctx context.Context, d Definition, catalog *action.Catalog, types *TriggerTypes, workspaceID string, known func() (Names, error)) ([]Problem, error) {
+	c, _ := compile(d, catalog, types)
 	if err := c.runSlowChecks(ctx, workspaceID); err != nil {
 		return nil, err
 	}
@@ -164,8 +164,8 @@ func (c *compiler) runSlowChecks(ctx context.Context, workspaceID string) error 
 	return nil
 }
 
-func compile(d Definition, catalog *action.Catalog) (*compiler, *Program) {
-	c := &compiler{catalog: catalog, blocks: map[string]string{}, answerable: map[string]bool{}}
+func compile(d Definition, catalog *action.Catalog, types *TriggerTypes) (*compiler, *Program) {
+	c := &compiler{catalog: catalog, types: types, blocks: map[string]string{}, answerable: map[string]bool{}}
 	triggers := c.compileTriggers(d.Triggers)
 	secrets, vars := len(c.secrets), len(c.vars)
 	c.allVars = false
@@ -201,6 +201,7 @@ func topLevelIndex(pointer string) int {
 
 type compiler struct {
 	catalog    *action.Catalog
+	types      *TriggerTypes
 	names      []string
 	blocks     map[string]string // by step id, the id of its block
 	secrets    []expr.Ref        // with pointers from the document root
@@ -219,7 +220,7 @@ type scope struct {
 	item      bool            // inside a foreach
 	index     bool            // inside any loop
 	depth     int
-	// Only in a poll trigger.
+	// Only in a trigger.
 	response bool
 	cursor   bool
 }

@@ -20,7 +20,7 @@ func compile(t *testing.T, steps string) (*workflow.Program, []workflow.Problem)
 	if err := json.Unmarshal([]byte(steps), &d.Steps); err != nil {
 		t.Fatal(err)
 	}
-	return workflow.Compile(d, actions)
+	return workflow.Compile(d, actions, types(t))
 }
 
 const set = `"uses": "data.set", "with": {"values": {}}`

@@ -88,7 +88,7 @@ func (s *Service) DraftStep(ctx context.Context, actor auth.Actor, id, stepID st
 	if err != nil {
 		return TestStep{}, err
 	}
-	program, problems := Compile(d, s.catalog)
+	program, problems := Compile(d, s.catalog, s.types)
 	if len(problems) > 0 {
 		return TestStep{}, fmt.Errorf("compile a definition that passed its check: %s", problems[0].Message)
 	}

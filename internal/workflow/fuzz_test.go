@@ -55,11 +55,11 @@ func FuzzDefinition(f *testing.F) {
 		if strictjson.Decode(data, &d) != nil {
 			return
 		}
-		program, problems := workflow.Compile(d, known)
+		program, problems := workflow.Compile(d, known, types(t))
 		if (program == nil) != (len(problems) > 0) {
 			t.Fatalf("either a program or problems expected: %v", problems)
 		}
-		if _, again := workflow.Compile(d, known); !cmp.Equal(problems, again) {
+		if _, again := workflow.Compile(d, known, types(t)); !cmp.Equal(problems, again) {
 			t.Fatalf("Compile is not deterministic (-first +second):\n%s", cmp.Diff(problems, again))
 		}
 		canonical := canonicalOf(t, d)

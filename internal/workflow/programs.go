@@ -22,6 +22,7 @@ type Definitions interface {
 type Programs struct {
 	store   Definitions
 	catalog *action.Catalog
+	types   *TriggerTypes
 
 	mu      sync.Mutex
 	order   *lru.List // most recently used first
@@ -38,10 +39,11 @@ type programEntry struct {
 	program *Program
 }
 
-// NewPrograms returns a cache that compiles versions with a catalog. It skips the
-// slow checks, since versions were checked when they were saved.
-func NewPrograms(store Definitions, catalog *action.Catalog) *Programs {
-	return &Programs{store: store, catalog: catalog, order: lru.New(), entries: map[programKey]*lru.Element{}}
+// NewPrograms returns a cache that compiles versions with a catalog and the
+// types of triggers. It skips the slow checks, since versions were checked when
+// they were saved.
+func NewPrograms(store Definitions, catalog *action.Catalog, types *TriggerTypes) *Programs {
+	return &Programs{store: store, catalog: catalog, types: types, order: lru.New(), entries: map[programKey]*lru.Element{}}
 }
 
 // Catalog returns the catalog that versions are compiled with.
@@ -75,7 +77,7 @@ func (c *Programs) OfDraft(ctx context.Context, runID string) (*Program, error) 
 }
 
 func (c *Programs) compile(key programKey, d Definition, pins Pins) (*Program, error) {
-	program, problems := Compile(d, c.catalog)
+	program, problems := Compile(d, c.catalog, c.types)
 	if len(problems) > 0 {
 		return nil, fmt.Errorf("%w: version %d of %s does not compile: %s: %s", ErrCorrupt, key.version, key.workflowID, problems[0].Pointer, problems[0].Message)
 	}

@@ -215,7 +215,7 @@ func written(t *rapid.T, steps []workflow.Step) string {
 }
 
 func compiled(t *rapid.T, steps []workflow.Step, actions *action.Catalog) *workflow.Program {
-	p, problems := workflow.Compile(workflow.Definition{Steps: steps}, actions)
+	p, problems := workflow.Compile(workflow.Definition{Steps: steps}, actions, nil)
 	if len(problems) > 0 {
 		t.Fatalf("%s does not compile: %v", written(t, steps), problems)
 	}

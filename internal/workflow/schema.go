@@ -2,6 +2,7 @@ package workflow
 
 import (
 	"fmt"
+	"maps"
 
 	"github.com/stepmill/stepmill/internal/action"
 	"github.com/stepmill/stepmill/internal/strictjson"
@@ -14,11 +15,15 @@ const SchemaID = "urn:stepmill:schema:workflow:v1"
 type node map[string]any
 
 // Schema returns the JSON Schema of the workflow format for editors, including
-// the inputs of the actions in the catalog. It covers only local rules; rules
+// the inputs of the actions in the catalog and the types of triggers. It covers only local rules; rules
 // about the whole workflow, such as cycles, are checked by Compile. The schema
 // accepts the canonical form of everything that Compile accepts.
-func Schema(catalog *action.Catalog) ([]byte, error) {
+func Schema(catalog *action.Catalog, types *TriggerTypes) ([]byte, error) {
 	inputs, err := inputSchemas(catalog)
+	if err != nil {
+		return nil, err
+	}
+	trigger, err := triggerSchema(types, catalog)
 	if err != nil {
 		return nil, err
 	}
@@ -26,8 +31,7 @@ func Schema(catalog *action.Catalog) ([]byte, error) {
 		"id":          idSchema(),
 		"duration":    durationSchema(),
 		"expression":  expressionSchema(),
-		"trigger":     triggerSchema(inputs),
-		"verify":      verifySchema(),
+		"trigger":     trigger,
 		"step":        stepSchema(catalog),
 		"block":       blockSchema(),
 		"action":      actionSchema(inputs),
@@ -40,6 +44,7 @@ func Schema(catalog *action.Catalog) ([]byte, error) {
 	for name, input := range inputs {
 		defs[inputDef(name)] = input
 	}
+	maps.Copy(defs, types.definitions())
 	text, err := strictjson.Encode(documentSchema(defs))
 	if err != nil {
 		return nil, fmt.Errorf("schema of the format: %w", err)

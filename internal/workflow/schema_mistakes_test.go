@@ -36,7 +36,7 @@ func compilePlaces(t testing.TB, text string) []string {
 		}
 		return found
 	}
-	_, problems := workflow.Compile(d.Definition, actions(t))
+	_, problems := workflow.Compile(d.Definition, actions(t), types(t))
 	for _, problem := range problems {
 		found = append(found, problem.Pointer)
 	}

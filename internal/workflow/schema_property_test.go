@@ -142,7 +142,7 @@ func (m *maker) workflow() map[string]any {
 }
 
 func (m *maker) trigger() any {
-	t := map[string]any{"id": pick(m, "trigger", "a", "by_hand"), "type": pick(m, "type", workflow.TriggerTypes()...)}
+	t := map[string]any{"id": pick(m, "trigger", "a", "by_hand"), "type": pick(m, "type", types(m.t).Names()...)}
 	switch t["type"] {
 	case workflow.ScheduleTrigger:
 		if rapid.Bool().Draw(m.t, "interval") {
@@ -212,7 +212,7 @@ func TestSchemaAcceptsWhatCompileAccepts(t *testing.T) {
 		if !ok {
 			return
 		}
-		if _, problems := workflow.Compile(d, actions(t)); len(problems) > 0 {
+		if _, problems := workflow.Compile(d, actions(t), types(t)); len(problems) > 0 {
 			return
 		}
 		if len(d.Steps) > 0 {

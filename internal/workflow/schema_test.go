@@ -30,6 +30,7 @@ import (
 	"github.com/stepmill/stepmill/internal/action/subrun"
 	"github.com/stepmill/stepmill/internal/action/wait"
 	"github.com/stepmill/stepmill/internal/jsonpointer"
+	triggers "github.com/stepmill/stepmill/internal/trigger/catalog"
 	"github.com/stepmill/stepmill/internal/workflow"
 )
 
@@ -44,10 +45,24 @@ func actions(t testing.TB) *action.Catalog {
 	return c
 }
 
+var shippedTypes = sync.OnceValues(triggers.New)
+
+func types(t interface {
+	Helper()
+	Fatal(args ...any)
+}) *workflow.TriggerTypes {
+	t.Helper()
+	found, err := shippedTypes()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found.Format()
+}
+
 // format returns the compiled schema of the format.
 func format(t testing.TB, actions *action.Catalog) *jsonschema.Schema {
 	t.Helper()
-	text, err := workflow.Schema(actions)
+	text, err := workflow.Schema(actions, types(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -128,7 +143,7 @@ func accepts(t fataler, schema *jsonschema.Schema, document string) {
 
 func TestSchemaHasEveryField(t *testing.T) {
 	t.Parallel()
-	text, err := workflow.Schema(actions(t))
+	text, err := workflow.Schema(actions(t), types(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -179,7 +194,7 @@ func members(typ reflect.Type) []string {
 // Editors show titles and descriptions: every member of every object has them.
 func TestSchemaIsDocumented(t *testing.T) {
 	t.Parallel()
-	text, err := workflow.Schema(actions(t))
+	text, err := workflow.Schema(actions(t), types(t))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// Types of triggers.
+// Names of the types of triggers that ship with Stepmill.
 const (
 	ManualTrigger   = "manual"
 	ScheduleTrigger = "schedule"
@@ -13,11 +13,6 @@ const (
 	EventTrigger    = "event"
 	PollTrigger     = "poll"
 )
-
-// TriggerTypes lists the types of triggers.
-func TriggerTypes() []string {
-	return []string{ManualTrigger, ScheduleTrigger, WebhookTrigger, EventTrigger, PollTrigger}
-}
 
 // Trigger is an entry of `triggers`. Its type decides which members are allowed.
 type Trigger struct {
@@ -119,38 +114,6 @@ func Schemes() []string {
 	return []string{SchemeGitHub, SchemeStripe, SchemeSlack, SchemeStandard, SchemeHMAC, SchemeBasic, SchemeBearer, SchemeNone}
 }
 
-// schemeMembers returns the members that a scheme allows besides scheme.
-func schemeMembers(scheme string) []string {
-	switch scheme {
-	case SchemeGitHub:
-		return []string{"secret"}
-	case SchemeBearer:
-		return []string{"secret", "header"}
-	case SchemeBasic:
-		return []string{"secret", "username"}
-	case SchemeStripe, SchemeSlack, SchemeStandard:
-		return []string{"secret", "tolerance"}
-	case SchemeHMAC:
-		return []string{"secret", "header", "algorithm", "encoding", "prefix", "signed", "timestamp", "tolerance"}
-	}
-	return nil
-}
-
-// triggerMembers returns the members that a type allows besides id and type.
-func triggerMembers(kind string) []string {
-	switch kind {
-	case ScheduleTrigger:
-		return []string{"cron", "every", "timezone", "missed", "jitter"}
-	case WebhookTrigger:
-		return []string{"methods", "verify", "dedupe", "respond", "rate"}
-	case EventTrigger:
-		return []string{"events", "workflows"}
-	case PollTrigger:
-		return []string{"every", "request", "items", "key", "cursor"}
-	}
-	return nil
-}
-
 // members returns the names of the members that are set, besides id and type.
 func (t Trigger) members() []string {
 	return presentNames(map[string]bool{
@@ -161,8 +124,8 @@ func (t Trigger) members() []string {
 	})
 }
 
-// members returns the names of the members that are set, besides scheme.
-func (v Verify) members() []string {
+// Members returns the sorted names of the members that are set, besides scheme.
+func (v Verify) Members() []string {
 	return presentNames(map[string]bool{
 		"secret": v.Secret != "", "username": v.Username != "", "header": v.Header != "", "algorithm": v.Algorithm != "", "encoding": v.Encoding != "",
 		"prefix": v.Prefix != "", "signed": v.Signed != "", "timestamp": v.Timestamp != "", "tolerance": v.Tolerance != "",

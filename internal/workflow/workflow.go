@@ -128,6 +128,7 @@ type Store interface {
 type Service struct {
 	store   Store
 	catalog *action.Catalog
+	types   *TriggerTypes
 	names   NameSource
 	arming  Arming
 	schema  func() ([]byte, error)
@@ -138,17 +139,18 @@ type NameSource interface {
 	Names(ctx context.Context, workspaceID string) (Names, error)
 }
 
-// NewService returns a Service. The catalog has the available actions, names the
-// secrets and variables that expressions can refer to.
-func NewService(store Store, catalog *action.Catalog, names NameSource, arming Arming) *Service {
+// NewService returns a Service. The catalog has the available actions, types the
+// types of triggers, and names the secrets and variables that expressions can refer
+// to.
+func NewService(store Store, catalog *action.Catalog, types *TriggerTypes, names NameSource, arming Arming) *Service {
 	return &Service{
-		store: store, catalog: catalog, names: names, arming: arming,
-		schema: sync.OnceValues(func() ([]byte, error) { return Schema(catalog) }),
+		store: store, catalog: catalog, types: types, names: names, arming: arming,
+		schema: sync.OnceValues(func() ([]byte, error) { return Schema(catalog, types) }),
 	}
 }
 
 func (s *Service) check(ctx context.Context, actor auth.Actor, d Definition) ([]Problem, error) {
-	return Check(ctx, d, s.catalog, actor.Workspace.ID, func() (Names, error) { return s.names.Names(ctx, actor.Workspace.ID) })
+	return Check(ctx, d, s.catalog, s.types, actor.Workspace.ID, func() (Names, error) { return s.names.Names(ctx, actor.Workspace.ID) })
 }
 
 const (

@@ -159,7 +159,7 @@ func newNode(t *testing.T, opts postgres.Options, random *rand.Rand, effects *sy
 		t.Fatal(err)
 	}
 	values := secret.NewService(n.store, v)
-	plans := workflow.NewPrograms(n.store, catalog)
+	plans := workflow.NewPrograms(n.store, catalog, nil)
 	log := slog.New(slog.DiscardHandler)
 	config, err := n.db.Configure(opts, 4)
 	if err != nil {
@@ -177,7 +177,7 @@ func newNode(t *testing.T, opts postgres.Options, random *rand.Rand, effects *sy
 		Node: n.id, Limit: func(auth.Plan) int { return 20 }, Reserve: n.dispatch.ReserveShared, Draining: n.dispatch.Draining, SlotFreed: n.dispatch.SlotFreed, EnqueueJobs: n.enqueueJobs,
 		HasJob: n.hasJob,
 	})
-	n.flows = workflow.NewService(n.store, catalog, names{values}, trigger.NewArming(nil))
+	n.flows = workflow.NewService(n.store, catalog, nil, names{values}, trigger.NewArming(nil, nil))
 	n.runs = run.NewService(n.store, plans, watchers, n.dispatch, pubsub.NewBroker())
 	n.engine = engine.New(n.store, n.dispatch, plans, values, run.NewLinks(n.store, v, func() string { return "" }), v, n.id, log)
 	n.member = membership.New(membership.Config{

@@ -1,4 +1,4 @@
-package trigger
+package webhook
 
 import (
 	"fmt"
@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/stepmill/stepmill/internal/run"
-	"github.com/stepmill/stepmill/internal/workflow"
 )
 
 const (
@@ -36,7 +35,7 @@ func (r *Response) setHeaders(given map[string]any) error {
 	}
 	for name, value := range given {
 		lower := strings.ToLower(name)
-		if !workflow.HeaderName(name) {
+		if !headerName.MatchString(name) {
 			return fmt.Errorf("response/headers: %q is not a valid header name", run.Clip(name, 100))
 		}
 		if !mayRespondWith(lower) {

@@ -1,4 +1,4 @@
-package trigger
+package webhook
 
 import (
 	"encoding/json"
@@ -97,23 +97,6 @@ func TestFinalOutput(t *testing.T) {
 	} {
 		if got := finalOutput(program, steps); string(got) != want {
 			t.Errorf("got %s, want %s", got, want)
-		}
-	}
-}
-
-func TestTokens(t *testing.T) {
-	t.Parallel()
-	seen := map[string]bool{}
-	for range 1000 {
-		token := newToken()
-		if !validToken(token) || seen[token] || len(token) != 36 {
-			t.Fatalf("%q", token)
-		}
-		seen[token] = true
-		for _, other := range []string{"", token[:35], token + "A", "A" + token[:35], token[:32] + "....", token[1:] + token[:1]} {
-			if validToken(other) {
-				t.Fatalf("%q passes for %q", other, token)
-			}
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package trigger
+package webhook
 
 import (
 	"context"
@@ -13,6 +13,7 @@ import (
 	"github.com/stepmill/stepmill/internal/clock"
 	"github.com/stepmill/stepmill/internal/run"
 	"github.com/stepmill/stepmill/internal/strictjson"
+	"github.com/stepmill/stepmill/internal/trigger"
 	"github.com/stepmill/stepmill/internal/workflow"
 )
 
@@ -50,7 +51,7 @@ func (h *Hooks) Result(ctx context.Context, hook Hook, accepted Accepted, reques
 func (h *Hooks) respond(hook Hook, output json.RawMessage) *Response {
 	response, err := parseResponse(output)
 	if err != nil {
-		h.inbox.Note(hook.Trigger, &Note{At: clock.Now(), Code: CodeInvalidResponse, Message: err.Error()}, nil)
+		h.inbox.Note(hook.Trigger, &trigger.Note{At: clock.Now(), Code: CodeInvalidResponse, Message: err.Error()}, nil)
 		return nil
 	}
 	return response

@@ -1,4 +1,4 @@
-package trigger
+package poll
 
 import (
 	"context"
@@ -14,14 +14,15 @@ import (
 	"github.com/stepmill/stepmill/internal/fault"
 	"github.com/stepmill/stepmill/internal/mask"
 	"github.com/stepmill/stepmill/internal/run"
+	"github.com/stepmill/stepmill/internal/trigger"
 	"github.com/stepmill/stepmill/internal/workflow"
 )
 
 const (
-	// maxConcurrentPolls limits the requests in flight, pollTimeout the duration
+	// maxConcurrent limits the requests in flight, timeout the duration
 	// of one.
-	maxConcurrentPolls = 64
-	pollTimeout        = 30 * time.Second
+	maxConcurrent = 64
+	timeout       = 30 * time.Second
 	// claimDuration is how long a node owns a poll. If the node dies, another one
 	// polls after that.
 	claimDuration = 2 * time.Minute
@@ -33,35 +34,23 @@ const (
 	maxNote  = 1000
 )
 
-// Values provides the secrets and variables that the request of a poll and the
-// verification of a call can refer to.
-type Values interface {
-	// Open decrypts the named secrets. It leaves out those that do not exist.
-	Open(ctx context.Context, workspaceID string, names []string) (map[string]string, error)
-	Vars(ctx context.Context, workspaceID string) (map[string]any, error)
-}
-
-// Batches starts several runs in one transaction.
-type Batches interface {
-	FireAll(ctx context.Context, b run.Batch) (started []string, err error)
-}
-
 // Poller polls servers and starts a run for each new item.
 type Poller struct {
-	*Ticker[Trigger]
-	store    Store
-	programs Programs
-	runs     Batches
-	values   Values
+	*trigger.Ticker[trigger.Trigger]
+	store    trigger.Store
+	programs trigger.Programs
+	runs     trigger.Batches
+	values   trigger.Values
 	catalog  *action.Catalog
+	log      *slog.Logger
 	slots    chan struct{}
 	polls    sync.WaitGroup
 }
 
 // NewPoller returns a poller on a store. The catalog has the action that sends requests.
-func NewPoller(store Store, programs Programs, runs Batches, values Values, catalog *action.Catalog, log *slog.Logger) *Poller {
-	p := &Poller{store: store, programs: programs, runs: runs, values: values, catalog: catalog, slots: make(chan struct{}, maxConcurrentPolls)}
-	p.Ticker = newTicker(ofType(store, workflow.PollTrigger, p.claim), log)
+func NewPoller(store trigger.Store, programs trigger.Programs, runs trigger.Batches, values trigger.Values, catalog *action.Catalog, log *slog.Logger) *Poller {
+	p := &Poller{store: store, programs: programs, runs: runs, values: values, catalog: catalog, log: log, slots: make(chan struct{}, maxConcurrent)}
+	p.Ticker = trigger.NewTicker(trigger.OfType(store, workflow.PollTrigger, p.claim), log)
 	return p
 }
 
@@ -73,14 +62,14 @@ func (p *Poller) Run(ctx context.Context) error {
 
 // claim takes a poll that is due and runs it in the background, because a server
 // may be slow.
-func (p *Poller) claim(ctx context.Context, t Trigger, now time.Time) error {
+func (p *Poller) claim(ctx context.Context, t trigger.Trigger, now time.Time) error {
 	select {
 	case p.slots <- struct{}{}:
 	case <-ctx.Done():
 		return nil
 	}
 	until := clock.Now().Add(claimDuration)
-	claimed, err := p.store.MoveTrigger(ctx, Move{Of: t, Next: &until, Failures: t.Failures})
+	claimed, err := p.store.MoveTrigger(ctx, trigger.Move{Of: t, Next: &until, Failures: t.Failures})
 	if err != nil || !claimed {
 		<-p.slots
 		return err
@@ -98,32 +87,32 @@ func (p *Poller) claim(ctx context.Context, t Trigger, now time.Time) error {
 
 // poll sends one request and starts runs for new items. due is when the poll was
 // due.
-func (p *Poller) poll(ctx context.Context, t Trigger, due, now time.Time) error {
-	compiled, err := compiledTrigger(ctx, p.store, p.programs, t, now)
+func (p *Poller) poll(ctx context.Context, t trigger.Trigger, due, now time.Time) error {
+	compiled, err := trigger.Compiled(ctx, p.store, p.programs, t, now)
 	if err != nil || compiled == nil {
 		return err
 	}
-	every := compiled.Schedule.Interval()
+	every := compiled.Config.(*Config).Schedule.Interval()
 	next := due.Add(every)
 	if !next.After(now) {
 		next = now.Add(every)
 	}
 	before, err := parseState(t.State, compiled.Trigger)
 	if err != nil {
-		note := &Note{At: now, Code: CodeCorrupt, Message: "the saved state of the poll cannot be read: pause the workflow and activate it again"}
-		_, err := p.store.MoveTrigger(ctx, Move{Of: t, Error: note})
+		note := &trigger.Note{At: now, Code: trigger.CodeCorrupt, Message: "the saved state of the poll cannot be read: pause the workflow and activate it again"}
+		_, err := p.store.MoveTrigger(ctx, trigger.Move{Of: t, Error: note})
 		return err
 	}
 	found, masker, err := p.fetch(ctx, *compiled, t, before.Cursor)
 	switch {
 	case ctx.Err() != nil: // the service stops: the next node polls immediately
-		_, err := p.store.MoveTrigger(context.WithoutCancel(ctx), Move{Of: t, Next: &now, Failures: t.Failures})
+		_, err := p.store.MoveTrigger(context.WithoutCancel(ctx), trigger.Move{Of: t, Next: &now, Failures: t.Failures})
 		return err
 	case err != nil:
 		return p.recordFailure(ctx, t, every, now, masker, err)
 	}
 	if before.first {
-		_, err := p.store.MoveTrigger(ctx, Move{Of: t, Next: &next, State: before.withSeen(found, found.items).encode()})
+		_, err := p.store.MoveTrigger(ctx, trigger.Move{Of: t, Next: &next, State: before.withSeen(found, found.items).encode()})
 		return err
 	}
 	return p.startRuns(ctx, t, before, found, masker, next, now)
@@ -131,7 +120,7 @@ func (p *Poller) poll(ctx context.Context, t Trigger, due, now time.Time) error 
 
 // startRuns starts a run for each new item. Items with keys are marked as seen
 // together with their runs, one chunk at a time. Without keys it is all or nothing.
-func (p *Poller) startRuns(ctx context.Context, t Trigger, was pollState, found pollResult, masker *mask.Masker, next, now time.Time) error {
+func (p *Poller) startRuns(ctx context.Context, t trigger.Trigger, was state, found result, masker *mask.Masker, next, now time.Time) error {
 	unseen := was.unseen(found.items)
 	for {
 		part, last := unseen, true
@@ -144,7 +133,7 @@ func (p *Poller) startRuns(ctx context.Context, t Trigger, was pollState, found 
 			seen.Cursor, until = was.Cursor, *t.NextAt
 		}
 		if len(part) == 0 {
-			m := Move{Of: t, Next: &next}
+			m := trigger.Move{Of: t, Next: &next}
 			if !was.equal(seen) {
 				m.State = seen.encode()
 			}
@@ -160,7 +149,7 @@ func (p *Poller) startRuns(ctx context.Context, t Trigger, was pollState, found 
 
 // fire starts the runs of items. It returns false if the poll has to stop: another
 // node owns it, or the queue is full.
-func (p *Poller) fire(ctx context.Context, t Trigger, items []item, masker *mask.Masker, state []byte, next, now time.Time) (bool, error) {
+func (p *Poller) fire(ctx context.Context, t trigger.Trigger, items []item, masker *mask.Masker, state []byte, next, now time.Time) (bool, error) {
 	b := run.Batch{
 		WorkspaceID: t.WorkspaceID, WorkflowID: t.WorkflowID,
 		Fire: run.Fire{At: now, Was: t.NextAt, Next: &next, State: state},
@@ -175,15 +164,15 @@ func (p *Poller) fire(ctx context.Context, t Trigger, items []item, masker *mask
 	failpoint.Hit(failpoint.BeforePollCommit, t.ID)
 	_, err := p.runs.FireAll(ctx, b)
 	failpoint.Hit(failpoint.AfterPollCommit, t.ID)
-	switch notFired := permanentRejection(err, now); {
-	case obsolete(err):
+	switch notFired := trigger.Rejection(err, now); {
+	case trigger.Obsolete(err):
 		return false, nil
 	case fault.Is(err, fault.RunQueueFull):
 		again := now.Add(time.Minute)
-		_, err = p.store.MoveTrigger(ctx, Move{Of: t, Next: &again, NotFired: notFired})
+		_, err = p.store.MoveTrigger(ctx, trigger.Move{Of: t, Next: &again, NotFired: notFired})
 		return false, err
 	case notFired != nil: // no item can start a run
-		_, err = p.store.MoveTrigger(ctx, Move{Of: t, Next: &next, State: state, NotFired: notFired})
+		_, err = p.store.MoveTrigger(ctx, trigger.Move{Of: t, Next: &next, State: state, NotFired: notFired})
 		return true, err
 	}
 	return true, err
@@ -191,7 +180,7 @@ func (p *Poller) fire(ctx context.Context, t Trigger, items []item, masker *mask
 
 // recordFailure records an error and schedules the next poll with exponential
 // backoff.
-func (p *Poller) recordFailure(ctx context.Context, t Trigger, every time.Duration, now time.Time, masker *mask.Masker, err error) error {
+func (p *Poller) recordFailure(ctx context.Context, t trigger.Trigger, every time.Duration, now time.Time, masker *mask.Masker, err error) error {
 	failure, ok := errors.AsType[*action.Failure](err)
 	if !ok {
 		return p.release(ctx, t, now, err)
@@ -203,41 +192,41 @@ func (p *Poller) recordFailure(ctx context.Context, t Trigger, every time.Durati
 	}
 	delay = max(every, min(delay, maxDelay), min(failure.RetryAfter, workflow.MaxDelay))
 	next := now.Add(delay)
-	note := &Note{At: now, Code: failure.Code, Message: run.Clip(masker.Text(failure.Message), maxNote)}
-	_, err = p.store.MoveTrigger(ctx, Move{Of: t, Next: &next, Failures: failures, Error: note})
+	note := &trigger.Note{At: now, Code: failure.Code, Message: run.Clip(masker.Text(failure.Message), maxNote)}
+	_, err = p.store.MoveTrigger(ctx, trigger.Move{Of: t, Next: &next, Failures: failures, Error: note})
 	return err
 }
 
 // release gives up the claim on a poll that failed because of the service.
-func (p *Poller) release(ctx context.Context, t Trigger, now time.Time, cause error) error {
-	again := now.Add(retryDelay)
-	_, err := p.store.MoveTrigger(ctx, Move{Of: t, Next: &again, Failures: t.Failures})
+func (p *Poller) release(ctx context.Context, t trigger.Trigger, now time.Time, cause error) error {
+	again := now.Add(trigger.RetryDelay)
+	_, err := p.store.MoveTrigger(ctx, trigger.Move{Of: t, Next: &again, Failures: t.Failures})
 	return errors.Join(cause, err)
 }
 
 // fetch sends the request and returns its items, and a masker for everything that
 // is recorded. An error of the poll itself is an action.Failure.
-func (p *Poller) fetch(ctx context.Context, compiled workflow.CompiledTrigger, t Trigger, cursor any) (pollResult, *mask.Masker, error) {
-	ctx, cancel := context.WithTimeout(ctx, pollTimeout)
+func (p *Poller) fetch(ctx context.Context, compiled workflow.CompiledTrigger, t trigger.Trigger, cursor any) (result, *mask.Masker, error) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	q := pollRequest{compiled: compiled, trigger: t, cursor: cursor, now: clock.Now()}
+	q := request{compiled: compiled, trigger: t, cursor: cursor, now: clock.Now()}
 	if compiled.Vars {
 		var err error
 		if q.vars, err = p.values.Vars(ctx, t.WorkspaceID); err != nil {
-			return pollResult{}, nil, err
+			return result{}, nil, err
 		}
 	}
 	var err error
 	if q.secrets, err = p.values.Open(ctx, t.WorkspaceID, compiled.Secrets); err != nil {
-		return pollResult{}, nil, err
+		return result{}, nil, err
 	}
 	masker := q.mask()
 	response, err := q.send(ctx, p.catalog)
 	if err != nil {
 		if ctx.Err() != nil && !errors.As(err, new(*action.Failure)) {
-			err = &action.Failure{Code: action.TimedOut, Message: fmt.Sprintf("there was no response within %s", pollTimeout)}
+			err = &action.Failure{Code: action.TimedOut, Message: fmt.Sprintf("there was no response within %s", timeout)}
 		}
-		return pollResult{}, masker, err
+		return result{}, masker, err
 	}
 	found, err := q.parse(response)
 	return found, masker, err

@@ -1,4 +1,4 @@
-package trigger
+package poll
 
 import (
 	"context"
@@ -14,6 +14,7 @@ import (
 	"github.com/stepmill/stepmill/internal/mask"
 	"github.com/stepmill/stepmill/internal/run"
 	"github.com/stepmill/stepmill/internal/strictjson"
+	"github.com/stepmill/stepmill/internal/trigger"
 	"github.com/stepmill/stepmill/internal/workflow"
 )
 
@@ -31,18 +32,18 @@ const (
 	maxCursor  = 4 << 10
 )
 
-// pollRequest holds everything that the request of a poll is built from.
-type pollRequest struct {
+// request holds everything that the request of a poll is built from.
+type request struct {
 	compiled workflow.CompiledTrigger
-	trigger  Trigger
+	trigger  trigger.Trigger
 	cursor   any
 	now      time.Time
 	vars     map[string]any
 	secrets  map[string]string
 }
 
-// pollResult holds the items of a response and the next cursor.
-type pollResult struct {
+// result holds the items of a response and the next cursor.
+type result struct {
 	items  []item
 	cursor any // nil: unchanged
 	keyed  bool
@@ -64,7 +65,9 @@ func (i item) payload() ([]byte, error) {
 	return strictjson.Encode(map[string]any{"value": i.value})
 }
 
-func (q pollRequest) env() *expr.Env {
+func (q request) config() *Config { return q.compiled.Config.(*Config) }
+
+func (q request) env() *expr.Env {
 	return &expr.Env{
 		Cursor: q.cursor, Vars: q.vars, Secrets: q.secrets, Now: q.now,
 		Trigger:  expr.Trigger{Type: q.trigger.Type, ID: q.trigger.ID},
@@ -72,25 +75,25 @@ func (q pollRequest) env() *expr.Env {
 	}
 }
 
-func (q pollRequest) mask() *mask.Masker { return mask.New(slices.Sorted(maps.Values(q.secrets))) }
+func (q request) mask() *mask.Masker { return mask.New(slices.Sorted(maps.Values(q.secrets))) }
 
 // send sends the request and returns the response as expressions see it.
-func (q pollRequest) send(ctx context.Context, catalog *action.Catalog) (any, error) {
+func (q request) send(ctx context.Context, catalog *action.Catalog) (any, error) {
 	for _, name := range q.compiled.Secrets {
 		if _, there := q.secrets[name]; !there {
 			return nil, &action.Failure{Code: run.CodeSecretMissing, Message: fmt.Sprintf("the secret %q no longer exists", name)}
 		}
 	}
-	value, err := q.compiled.Call.Eval(q.env(), expr.Budget{})
+	value, err := q.config().Call.Eval(q.env(), expr.Budget{})
 	if err != nil {
 		return nil, expressionFailure("request", err)
 	}
 	input, _ := value.(map[string]any)
 	known := func(string) bool { return false }
-	if problems := catalog.Check(workflow.PollAction, input, known); len(problems) > 0 {
+	if problems := catalog.Check(requestAction, input, known); len(problems) > 0 {
 		return nil, &action.Failure{Code: action.InvalidInput, Message: fmt.Sprintf("request%s: %s", problems[0].Pointer, problems[0].Message)}
 	}
-	entry, _ := catalog.Find(workflow.PollAction)
+	entry, _ := catalog.Find(requestAction)
 	result, err := entry.Action.Run(ctx, action.Request{
 		Input: input, Now: q.now, Workspace: q.trigger.WorkspaceID, Began: q.now,
 		IdempotencyKey: q.trigger.WorkflowID + "/" + q.trigger.ID + "/" + strconv.FormatInt(q.now.UnixMicro(), 10),
@@ -100,23 +103,23 @@ func (q pollRequest) send(ctx context.Context, catalog *action.Catalog) (any, er
 }
 
 // parse extracts the items and the cursor from a response.
-func (q pollRequest) parse(response any) (pollResult, error) {
+func (q request) parse(response any) (result, error) {
 	env := q.env()
 	env.Secrets, env.Response = nil, response
-	list, err := q.compiled.List.EvalList(env, expr.Budget{})
+	list, err := q.config().List.EvalList(env, expr.Budget{})
 	if err != nil {
-		return pollResult{}, expressionFailure("items", err)
+		return result{}, expressionFailure("items", err)
 	}
-	found := pollResult{keyed: q.compiled.Identity != nil}
+	found := result{keyed: q.config().Identity != nil}
 	if limit := q.itemLimit(); len(list) > limit {
-		return pollResult{}, &action.Failure{Code: CodeTooManyItems, Message: fmt.Sprintf("the response has %d items; a poll accepts at most %d", len(list), limit)}
+		return result{}, &action.Failure{Code: CodeTooManyItems, Message: fmt.Sprintf("the response has %d items; a poll accepts at most %d", len(list), limit)}
 	}
 	seen := map[key]bool{}
 	for n, value := range list {
 		i := item{value: value}
 		if found.keyed {
 			if i.key, err = q.keyOf(*env, value, n); err != nil {
-				return pollResult{}, err
+				return result{}, err
 			}
 			if seen[i.key] {
 				continue
@@ -129,17 +132,17 @@ func (q pollRequest) parse(response any) (pollResult, error) {
 	return found, err
 }
 
-func (q pollRequest) itemLimit() int {
-	if q.compiled.Identity == nil {
+func (q request) itemLimit() int {
+	if q.config().Identity == nil {
 		return maxUnkeyed
 	}
 	return maxItems
 }
 
 // keyOf returns the key that identifies an item.
-func (q pollRequest) keyOf(env expr.Env, value any, n int) (key, error) {
+func (q request) keyOf(env expr.Env, value any, n int) (key, error) {
 	env.Loop = &expr.Loop{Item: value, Index: n}
-	id, err := q.compiled.Identity.Eval(&env, expr.Budget{})
+	id, err := q.config().Identity.Eval(&env, expr.Budget{})
 	if err != nil {
 		return key{}, expressionFailure("key", err)
 	}
@@ -155,11 +158,11 @@ func (q pollRequest) keyOf(env expr.Env, value any, n int) (key, error) {
 }
 
 // nextCursor returns the cursor for the next poll, or nil.
-func (q pollRequest) nextCursor(env *expr.Env) (any, error) {
-	if q.compiled.NextCursor == nil {
+func (q request) nextCursor(env *expr.Env) (any, error) {
+	if q.config().NextCursor == nil {
 		return nil, nil
 	}
-	cursor, err := q.compiled.NextCursor.Eval(env, expr.Budget{Result: maxCursor})
+	cursor, err := q.config().NextCursor.Eval(env, expr.Budget{Result: maxCursor})
 	if err != nil {
 		return nil, expressionFailure("cursor", err)
 	}

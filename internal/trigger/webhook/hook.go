@@ -1,4 +1,4 @@
-package trigger
+package webhook
 
 import (
 	"context"
@@ -14,11 +14,9 @@ import (
 	"github.com/stepmill/stepmill/internal/expr"
 	"github.com/stepmill/stepmill/internal/fault"
 	"github.com/stepmill/stepmill/internal/signature"
+	"github.com/stepmill/stepmill/internal/trigger"
 	"github.com/stepmill/stepmill/internal/workflow"
 )
-
-// HookPath is the path of hooks below the public URL of the service.
-const HookPath = "/hooks/"
 
 // dedupeWindow is how long a repeated call with the same key starts no run.
 const dedupeWindow = 24 * time.Hour
@@ -31,29 +29,30 @@ const (
 
 // HookStore finds the trigger and the workspace of a call.
 type HookStore interface {
-	TriggerByToken(ctx context.Context, hash []byte) (*Trigger, error)
+	TriggerByToken(ctx context.Context, hash []byte) (*trigger.Trigger, error)
 	Workspace(ctx context.Context, id string) (*auth.Workspace, error)
 }
 
 // Hooks handles calls of webhook triggers.
 type Hooks struct {
 	store    HookStore
-	programs Programs
-	runs     Runs
-	values   Values
-	inbox    *Inbox
+	programs trigger.Programs
+	runs     trigger.Runs
+	values   trigger.Values
+	inbox    *trigger.Inbox
 }
 
 // NewHooks returns Hooks that record calls in an inbox.
-func NewHooks(store HookStore, programs Programs, runs Runs, values Values, inbox *Inbox) *Hooks {
+func NewHooks(store HookStore, programs trigger.Programs, runs trigger.Runs, values trigger.Values, inbox *trigger.Inbox) *Hooks {
 	return &Hooks{store: store, programs: programs, runs: runs, values: values, inbox: inbox}
 }
 
 // Hook is a webhook that is being called.
 type Hook struct {
-	Trigger
+	trigger.Trigger
 	Workspace auth.Workspace
 	compiled  workflow.CompiledTrigger
+	config    *Config
 }
 
 // Actor returns the actor that the hook acts as.
@@ -62,13 +61,13 @@ func (h Hook) Actor(requestID string) auth.Actor {
 }
 
 // Methods returns the allowed methods.
-func (h Hook) Methods() []string { return h.compiled.Methods }
+func (h Hook) Methods() []string { return h.config.Methods }
 
 // PerMinute returns the limit of calls per minute.
-func (h Hook) PerMinute() int { return h.compiled.PerMinute }
+func (h Hook) PerMinute() int { return h.config.PerMinute }
 
 // Waits reports whether the caller waits for the result of the run.
-func (h Hook) Waits() bool { return h.compiled.Respond == workflow.RespondResult }
+func (h Hook) Waits() bool { return h.config.Respond == workflow.RespondResult }
 
 // HookNotFound returns the error for every call that has no hook to run, whatever
 // the reason.
@@ -77,10 +76,10 @@ func HookNotFound() error { return fault.New(fault.NotFound, "there is nothing h
 // Find returns the hook of a token, even if its workflow is not active: callers
 // must not learn that the hook exists.
 func (h *Hooks) Find(ctx context.Context, token string) (Hook, error) {
-	if !validToken(token) {
+	if !trigger.ValidToken(token) {
 		return Hook{}, HookNotFound()
 	}
-	found, err := h.store.TriggerByToken(ctx, HashToken(token))
+	found, err := h.store.TriggerByToken(ctx, trigger.HashToken(token))
 	if err != nil {
 		return Hook{}, err
 	}
@@ -104,6 +103,7 @@ func (h *Hooks) Find(ctx context.Context, token string) (Hook, error) {
 		return Hook{}, HookNotFound()
 	}
 	hook.Workspace, hook.compiled = *workspace, program.Triggers[i]
+	hook.config = hook.compiled.Config.(*Config)
 	return hook, nil
 }
 
@@ -149,14 +149,14 @@ func (v Verifier) explain(err error) error {
 	if !ok {
 		return err
 	}
-	v.hooks.inbox.Note(v.hook.Trigger, &Note{At: clock.Now(), Code: CodeSignatureRejected, Message: rejection.Reason}, nil)
+	v.hooks.inbox.Note(v.hook.Trigger, &trigger.Note{At: clock.Now(), Code: CodeSignatureRejected, Message: rejection.Reason}, nil)
 	return fault.New(fault.Unauthorized, "the request could not be verified: its signature or credentials are missing or wrong")
 }
 
 // rule returns the verification rule of a hook with its secrets decrypted, or nil
 // if calls are not verified.
 func (h *Hooks) rule(ctx context.Context, hook Hook) (*signature.Rule, error) {
-	v := hook.compiled.Verification
+	v := hook.config.Verification
 	if v == nil || v.Scheme == workflow.SchemeNone {
 		return nil, nil
 	}

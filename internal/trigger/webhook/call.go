@@ -1,4 +1,4 @@
-package trigger
+package webhook
 
 import (
 	"context"
@@ -15,6 +15,7 @@ import (
 	"github.com/stepmill/stepmill/internal/run"
 	"github.com/stepmill/stepmill/internal/signature"
 	"github.com/stepmill/stepmill/internal/strictjson"
+	"github.com/stepmill/stepmill/internal/trigger"
 	"github.com/stepmill/stepmill/internal/uid"
 	"github.com/stepmill/stepmill/internal/workflow"
 )
@@ -43,7 +44,7 @@ func (h *Hooks) Accept(ctx context.Context, hook Hook, call Call) (Accepted, err
 		return Accepted{}, err
 	}
 	if !hook.Active {
-		h.inbox.Record(hook.Trigger, call.record(firing, CodeNotActive, ""))
+		h.inbox.Record(hook.Trigger, call.record(firing, trigger.CodeNotActive, ""))
 		return Accepted{}, HookNotFound()
 	}
 	started, err := h.runs.Fire(ctx, firing)
@@ -67,7 +68,7 @@ func (h *Hooks) recordFailure(hook Hook, call Call, firing run.Firing, err error
 		return err
 	}
 	h.inbox.Record(hook.Trigger, call.record(firing, string(f.Code), ""))
-	h.inbox.Note(hook.Trigger, nil, &Note{At: clock.Now(), Code: string(f.Code), Message: f.Message})
+	h.inbox.Note(hook.Trigger, nil, &trigger.Note{At: clock.Now(), Code: string(f.Code), Message: f.Message})
 	return err
 }
 
@@ -77,13 +78,13 @@ func (h Hook) firing(call Call) (run.Firing, error) {
 	f := run.Firing{WorkspaceID: h.WorkspaceID, WorkflowID: h.WorkflowID, Watch: h.Waits(), Fire: run.Fire{At: now}}
 	f.Trigger = run.Trigger{Type: workflow.WebhookTrigger, ID: h.ID}
 	var err error
-	if f.Trigger.Payload, err = ParseBody(call.Header, call.Body); err != nil {
+	if f.Trigger.Payload, err = trigger.ParseBody(call.Header, call.Body); err != nil {
 		return f, err
 	}
-	if f.Trigger.Headers, err = strictjson.Encode(HeaderValues(call.Header, h.verificationHeaders()...)); err != nil {
+	if f.Trigger.Headers, err = strictjson.Encode(trigger.HeaderValues(call.Header, h.verificationHeaders()...)); err != nil {
 		return f, err
 	}
-	if f.Trigger.Query, err = strictjson.Encode(ParseQuery(call.Query)); err != nil {
+	if f.Trigger.Query, err = strictjson.Encode(trigger.ParseQuery(call.Query)); err != nil {
 		return f, err
 	}
 	// A call from a step of a run carries the depth of that run.
@@ -96,7 +97,7 @@ func (h Hook) firing(call Call) (run.Firing, error) {
 
 // verificationHeaders returns the headers that carry the proof of a call.
 func (h Hook) verificationHeaders() []string {
-	v := h.compiled.Verification
+	v := h.config.Verification
 	if v == nil || v.Scheme == workflow.SchemeNone {
 		return nil
 	}
@@ -105,14 +106,14 @@ func (h Hook) verificationHeaders() []string {
 
 // dedupe returns the deduplication key of a call, or nil if it has none.
 func (h Hook) dedupe(t run.Trigger, now time.Time) (*run.Dedupe, error) {
-	if h.compiled.DedupeKey == nil {
+	if h.config.DedupeKey == nil {
 		return nil, nil
 	}
 	seen, err := t.Seen()
 	if err != nil {
 		return nil, err
 	}
-	value, err := h.compiled.DedupeKey.Eval(&expr.Env{Trigger: seen, Now: now}, expr.Budget{})
+	value, err := h.config.DedupeKey.Eval(&expr.Env{Trigger: seen, Now: now}, expr.Budget{})
 	if err != nil {
 		return nil, fault.New(fault.InvalidRequest, "the deduplication key of the call cannot be evaluated")
 	}
@@ -128,8 +129,8 @@ func (h Hook) dedupe(t run.Trigger, now time.Time) (*run.Dedupe, error) {
 }
 
 // record returns the call as it is stored.
-func (c Call) record(f run.Firing, outcome, runID string) Request {
-	return Request{
+func (c Call) record(f run.Firing, outcome, runID string) trigger.Request {
+	return trigger.Request{
 		ID: uid.At(uid.Request, f.Fire.At), At: f.Fire.At, Method: c.Method, Size: len(c.Body), Outcome: outcome, RunID: runID,
 		Headers: f.Trigger.Headers, Query: f.Trigger.Query, Payload: f.Trigger.Payload,
 	}

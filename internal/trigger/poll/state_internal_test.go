@@ -1,4 +1,4 @@
-package trigger
+package poll
 
 import (
 	"encoding/binary"
@@ -27,7 +27,7 @@ func TestPollStateSeesItemsOnce(t *testing.T) {
 		}
 		fired := map[key]bool{}
 		for range rapid.IntRange(1, 12).Draw(t, "answers") {
-			found := pollResult{keyed: true}
+			found := result{keyed: true}
 			from := rapid.IntRange(0, 300).Draw(t, "from")
 			for n := range rapid.IntRange(0, 100).Draw(t, "items") {
 				found.items = append(found.items, itemOf(from+n))
@@ -57,11 +57,11 @@ func TestPollStateSeesItemsOnce(t *testing.T) {
 
 func TestPollStateIsBounded(t *testing.T) {
 	t.Parallel()
-	s := pollState{Source: sourceHash(workflow.Trigger{})}
-	first := pollResult{keyed: true, items: []item{itemOf(0)}}
+	s := state{Source: sourceHash(workflow.Trigger{})}
+	first := result{keyed: true, items: []item{itemOf(0)}}
 	s = s.withSeen(first, first.items)
 	for round := range 30 {
-		found := pollResult{keyed: true, items: []item{itemOf(0)}} // it stays in the response
+		found := result{keyed: true, items: []item{itemOf(0)}} // it stays in the response
 		for n := range 1000 {
 			found.items = append(found.items, itemOf(1+round*1000+n))
 		}

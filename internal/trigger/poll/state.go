@@ -1,4 +1,4 @@
-package trigger
+package poll
 
 import (
 	"crypto/sha256"
@@ -11,8 +11,8 @@ import (
 	"github.com/stepmill/stepmill/internal/workflow"
 )
 
-// pollState is the progress of a poll.
-type pollState struct {
+// state is the progress of a poll.
+type state struct {
 	// Source is a hash of the request and how it is read. When that changes, the
 	// poll starts over.
 	Source []byte
@@ -23,15 +23,15 @@ type pollState struct {
 	first bool // there was no poll before
 }
 
-// storedState is the stored form of pollState.
+// storedState is the stored form of state.
 type storedState struct {
 	Source []byte          `json:"source"`
 	Cursor json.RawMessage `json:"cursor,omitempty"`
 	Seen   []byte          `json:"seen,omitempty"`
 }
 
-func parseState(raw []byte, t workflow.Trigger) (pollState, error) {
-	s := pollState{Source: sourceHash(t), first: true}
+func parseState(raw []byte, t workflow.Trigger) (state, error) {
+	s := state{Source: sourceHash(t), first: true}
 	if raw == nil {
 		return s, nil
 	}
@@ -59,7 +59,7 @@ func sourceHash(t workflow.Trigger) []byte {
 	return sum[:8]
 }
 
-func (s pollState) encode() []byte {
+func (s state) encode() []byte {
 	stored := storedState{Source: s.Source, Seen: s.Seen}
 	if s.Cursor != nil {
 		stored.Cursor, _ = strictjson.Encode(s.Cursor) // the result of an expression always encodes
@@ -68,12 +68,12 @@ func (s pollState) encode() []byte {
 	return out
 }
 
-func (s pollState) equal(as pollState) bool {
+func (s state) equal(as state) bool {
 	return !s.first && string(s.Seen) == string(as.Seen) && reflect.DeepEqual(s.Cursor, as.Cursor)
 }
 
 // keys returns the keys of the seen items.
-func (s pollState) keys() map[key]bool {
+func (s state) keys() map[key]bool {
 	out := make(map[key]bool, len(s.Seen)/len(key{}))
 	for rest := s.Seen; len(rest) >= len(key{}); rest = rest[len(key{}):] {
 		out[key(rest[:len(key{})])] = true
@@ -82,7 +82,7 @@ func (s pollState) keys() map[key]bool {
 }
 
 // unseen returns the items that were not seen before: all of them, without keys.
-func (s pollState) unseen(items []item) []item {
+func (s state) unseen(items []item) []item {
 	seen := s.keys()
 	var out []item
 	for _, i := range items {
@@ -95,8 +95,8 @@ func (s pollState) unseen(items []item) []item {
 
 // withSeen returns the state after items of a response were seen. It forgets the
 // oldest keys first, but none that the response still has.
-func (s pollState) withSeen(found pollResult, seen []item) pollState {
-	next := pollState{Source: s.Source, Cursor: s.Cursor, Seen: s.Seen}
+func (s state) withSeen(found result, seen []item) state {
+	next := state{Source: s.Source, Cursor: s.Cursor, Seen: s.Seen}
 	if found.cursor != nil {
 		next.Cursor = found.cursor
 	}

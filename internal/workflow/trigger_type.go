@@ -1,0 +1,106 @@
+package workflow
+
+import (
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+
+	"github.com/stepmill/stepmill/internal/action"
+)
+
+// TriggerType declares the part that a type of trigger has in the workflow format:
+// its members, their JSON Schema and how they are compiled.
+type TriggerType struct {
+	// Name is the value of `type`.
+	Name string
+	// Summary says what starts runs. Editors show it next to the name.
+	Summary string
+	// Members returns the JSON Schemas of the members that it allows besides id and
+	// type. Types may share a member, with the same schema.
+	Members func(actions *action.Catalog) map[string]any
+	// Rule is a JSON Schema for all members together, such as which are required.
+	Rule map[string]any
+	// Definitions are JSON Schemas that those of the members refer to, by their
+	// name in $defs.
+	Definitions map[string]any
+	// Compile checks a trigger and returns its CompiledTrigger.Config. It reports
+	// problems to the compiler.
+	Compile func(c *TriggerCompiler, t Trigger) any
+}
+
+// TriggerTypes finds types of triggers by name. It is immutable. A nil pointer has
+// no types.
+type TriggerTypes struct {
+	list []TriggerType
+}
+
+// NewTriggerTypes returns the given types in their order. It fails if two have the
+// same name.
+func NewTriggerTypes(types ...TriggerType) (*TriggerTypes, error) {
+	seen := map[string]bool{}
+	for _, kind := range types {
+		if seen[kind.Name] {
+			return nil, fmt.Errorf("the trigger type %s is declared twice", kind.Name)
+		}
+		seen[kind.Name] = true
+	}
+	return &TriggerTypes{list: slices.Clone(types)}, nil
+}
+
+// all returns the types in their order.
+func (t *TriggerTypes) all() []TriggerType {
+	if t == nil {
+		return nil
+	}
+	return t.list
+}
+
+// Names returns the names of the types in their order.
+func (t *TriggerTypes) Names() []string {
+	var names []string
+	for _, kind := range t.all() {
+		names = append(names, kind.Name)
+	}
+	return names
+}
+
+func (t *TriggerTypes) find(name string) (TriggerType, bool) {
+	for _, kind := range t.all() {
+		if kind.Name == name {
+			return kind, true
+		}
+	}
+	return TriggerType{}, false
+}
+
+// members returns the JSON Schemas of the members of a type.
+func (t TriggerType) members(actions *action.Catalog) map[string]any {
+	if t.Members == nil {
+		return nil
+	}
+	return t.Members(actions)
+}
+
+// properties returns the JSON Schemas of the members of all types.
+func (t *TriggerTypes) properties(actions *action.Catalog) (node, error) {
+	out := node{}
+	for _, kind := range t.all() {
+		for name, schema := range kind.members(actions) {
+			if other, shared := out[name]; shared && !reflect.DeepEqual(other, schema) {
+				return nil, fmt.Errorf("the trigger type %s declares %s differently than another type", kind.Name, name)
+			}
+			out[name] = schema
+		}
+	}
+	return out, nil
+}
+
+// definitions returns the JSON Schemas that the members of all types refer to.
+func (t *TriggerTypes) definitions() node {
+	out := node{}
+	for _, kind := range t.all() {
+		maps.Copy(out, kind.Definitions)
+	}
+	return out
+}
