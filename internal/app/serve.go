@@ -64,6 +64,7 @@ type Server struct {
 	inbox        *trigger.Inbox
 	engine       *engine.Engine
 	sender       *webhook.Sender
+	triggerTypes *trigger.Types // nil until assembled: those of the catalog
 	firers       *trigger.Firers
 	dispatch     dispatcher
 	cluster      *cluster // nil: a single process
@@ -219,10 +220,12 @@ func (s *Server) assemble(ctx context.Context, data config.Data) (err error) {
 	if err != nil {
 		return err
 	}
-	types, err := triggers.New()
-	if err != nil {
-		return err
+	if s.triggerTypes == nil {
+		if s.triggerTypes, err = triggers.New(); err != nil {
+			return err
+		}
 	}
+	types := s.triggerTypes
 	cursors, err := paging.NewCodec(v.Derive("cursors"))
 	if err != nil {
 		return err
