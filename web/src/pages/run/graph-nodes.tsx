@@ -8,10 +8,10 @@ import {
 	StartNode,
 	StepNode,
 	TriggerNode,
-	triggerName,
 	triggerWords,
 } from "@/shared/canvas";
 import { lineEnds } from "@/shared/canvas/elements";
+import { triggerName } from "@/shared/triggers";
 import { Duration } from "@/ui/time";
 import type { GraphEdge, GraphNode } from "./graph-data";
 import type { StepHead } from "./model/record";

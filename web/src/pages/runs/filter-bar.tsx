@@ -1,5 +1,5 @@
-import { triggerName } from "@/shared/canvas";
 import { WorkflowSelect } from "@/shared/search/workflow-select";
+import { triggerName } from "@/shared/triggers";
 import { Button } from "@/ui/button";
 import { NativeSelect, TextInput } from "@/ui/field";
 import { SearchInput } from "@/ui/search-input";

@@ -1,4 +1,5 @@
 import type { Schema } from "@/api/client";
+import { triggerInfo } from "@/shared/triggers";
 
 /** A workflow in the list, with its recent activity. */
 export type Workflow = Schema["WorkflowListItem"];
@@ -39,14 +40,6 @@ export function percent(rate: number): string {
 	return `${whole} %`;
 }
 
-const names: Record<string, string> = {
-	manual: "Manual",
-	schedule: "Schedule",
-	webhook: "Webhook",
-	event: "Event",
-	poll: "Poll",
-};
-
 export interface TriggerLabel {
 	type: string;
 	/** Such as "Schedule", or "2 schedules". */
@@ -58,7 +51,7 @@ export function triggerLabels(triggers: readonly { type: string }[]): TriggerLab
 	const counts = new Map<string, number>();
 	for (const { type } of triggers) counts.set(type, (counts.get(type) ?? 0) + 1);
 	return [...counts].map(([type, count]) => {
-		const name = names[type] ?? type;
-		return { type, text: count > 1 && type !== "manual" ? `${count} ${name.toLowerCase()}s` : name };
+		const { name, uncounted } = triggerInfo(type);
+		return { type, text: count > 1 && !uncounted ? `${count} ${name.toLowerCase()}s` : name };
 	});
 }

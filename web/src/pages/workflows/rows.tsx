@@ -1,4 +1,4 @@
-import { BoltIcon, ClockIcon, type Icon, PlayIcon, RetryIcon, WebhookIcon } from "@/ui/icons";
+import { triggerIcon } from "@/shared/triggers";
 import { Link } from "@/ui/link";
 import { StatusIcon } from "@/ui/status";
 import { type Column, Table } from "@/ui/table";
@@ -7,14 +7,6 @@ import { type Activity, percent, type RecentRun, triggerLabels, type Workflow } 
 import { RowActions } from "./row-actions";
 import { Sparkline } from "./spark";
 import { StateBadge } from "./state";
-
-const shapes: Record<string, Icon> = {
-	manual: PlayIcon,
-	schedule: ClockIcon,
-	webhook: WebhookIcon,
-	event: BoltIcon,
-	poll: RetryIcon,
-};
 
 const columns: Column<Workflow>[] = [
 	{ key: "name", header: "Name", cell: (row) => <Name workflow={row} />, className: "w-full max-w-0 min-w-52" },
@@ -66,7 +58,7 @@ function Triggers({ activity }: { activity?: Activity }) {
 	return (
 		<ul className="flex flex-col gap-0.5">
 			{kinds.map(({ type, text }) => {
-				const Shape = shapes[type] ?? BoltIcon;
+				const Shape = triggerIcon(type);
 				return (
 					<li key={type} className="flex items-center gap-1.5 whitespace-nowrap">
 						<Shape size={14} className="text-muted" />

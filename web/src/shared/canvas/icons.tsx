@@ -1,16 +1,12 @@
 import {
 	ApprovalIcon,
-	BoltIcon,
 	ClockIcon,
 	CodeIcon,
 	EditIcon,
 	type Icon,
 	icon,
 	LogIcon,
-	PlayIcon,
-	RetryIcon,
 	StopIcon,
-	WebhookIcon,
 	WorkflowIcon,
 } from "@/ui/icons";
 
@@ -46,19 +42,7 @@ const families: Record<string, Icon> = {
 	http: GlobeIcon,
 };
 
-const triggers: Record<string, Icon> = {
-	manual: PlayIcon,
-	schedule: ClockIcon,
-	webhook: WebhookIcon,
-	event: BoltIcon,
-	poll: RetryIcon,
-};
-
 /** actionIcon returns the icon of an action, or a generic one for unknown integrations. */
 export function actionIcon(uses: string): Icon {
 	return actions[uses] ?? families[uses.split(".")[0] ?? ""] ?? PieceIcon;
-}
-
-export function triggerIcon(type: string): Icon {
-	return triggers[type] ?? BoltIcon;
 }

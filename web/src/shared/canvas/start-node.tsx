@@ -1,6 +1,6 @@
 import { memo, type ReactNode } from "react";
+import { triggerIcon } from "@/shared/triggers";
 import { cx } from "@/ui/class";
-import { triggerIcon } from "./icons";
 import { box } from "./look";
 import { NodeStatus } from "./step-node";
 

@@ -1,4 +1,3 @@
-import type { runTriggerTypeValues } from "@/api/values";
 import { type Step, type Trigger, title } from "@/shared/workflow/model/types";
 
 /** formatDuration formats a duration from the definition: "30s" is "30 s", "1m30s" is "1 min 30 s". */
@@ -38,20 +37,6 @@ export function frameWords(step: Pick<Step, "foreach" | "parallel" | "repeat">):
 	const list = bareExpression(step.foreach ?? "").replace(/^trigger\.payload\./, "");
 	const words = ["For each", list || "…"];
 	return step.parallel && step.parallel > 1 ? [...words, `${step.parallel} at a time`] : words;
-}
-
-const triggerNames: Record<(typeof runTriggerTypeValues)[number], string> = {
-	manual: "Manual",
-	schedule: "Schedule",
-	webhook: "Webhook",
-	event: "Event",
-	poll: "Poll",
-	run: "Another run",
-};
-
-/** triggerName returns the display name of a trigger type. */
-export function triggerName(type: string): string {
-	return triggerNames[type as keyof typeof triggerNames] ?? type;
 }
 
 /** triggerWords returns the most informative setting of a trigger. */

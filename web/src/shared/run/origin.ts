@@ -1,5 +1,5 @@
 import type { Schema } from "@/api/client";
-import { triggerName } from "@/shared/canvas/words";
+import { triggerName } from "@/shared/triggers";
 
 type Starter = Schema["RunStarter"];
 

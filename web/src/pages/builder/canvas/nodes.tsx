@@ -9,9 +9,9 @@ import {
 	StepNode,
 	stepLook,
 	TriggerNode,
-	triggerName,
 	triggerWords,
 } from "@/shared/canvas";
+import { triggerName } from "@/shared/triggers";
 import type { GraphNode } from "@/shared/workflow/model";
 import { title } from "@/shared/workflow/model";
 import { cx } from "@/ui/class";

@@ -1,5 +1,6 @@
 import { graphOf } from "@/pages/builder/state";
 import type { Editor } from "@/pages/builder/state/editor";
+import { triggerInfo } from "@/shared/triggers";
 import {
 	addStep,
 	addTrigger,
@@ -10,7 +11,6 @@ import {
 	type Edit,
 	find,
 	isBlock,
-	type JsonObject,
 	leavesOf,
 	move,
 	moveInto,
@@ -64,17 +64,8 @@ export function insert(editor: Editor, step: NewStep, place: Place): void {
 	editor.announce(`Added ${nameOf(edit.doc, id)}.`);
 }
 
-/** The initial fields of a new trigger. */
-const triggerDefaults: Record<TriggerType, JsonObject> = {
-	manual: {},
-	schedule: { cron: "0 9 * * *" },
-	webhook: {},
-	event: { events: ["run.failed"] },
-	poll: { every: "5m", request: { url: "" }, items: "response.body", key: "item.id" },
-};
-
 export function insertTrigger(editor: Editor, type: TriggerType): void {
-	const edit = editor.apply((doc) => addTrigger(doc, { type, ...triggerDefaults[type] }));
+	const edit = editor.apply((doc) => addTrigger(doc, { type, ...triggerInfo(type).initial }));
 	const [node] = edit.select;
 	if (edit.rejected || node === undefined) return;
 	editor.reveal(node, null);

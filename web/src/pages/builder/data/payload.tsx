@@ -1,5 +1,6 @@
 import { useState } from "react";
 import { useDocument, useEditor, useEditorState } from "@/pages/builder/state";
+import { triggerInfo } from "@/shared/triggers";
 import { isObject, type Json } from "@/shared/workflow/model";
 import { CodeEditor } from "@/ui/editor";
 import { NativeSelect } from "@/ui/field";
@@ -78,11 +79,11 @@ function read(text: string): Json | undefined {
 	}
 }
 
-/** The recent requests of the first saved webhook trigger. */
+/** The recent requests of the first saved trigger that has a URL. */
 function useRequests() {
 	const editor = useEditor();
 	const { triggers } = useDocument();
 	const stored = useEditorState((state) => state.stored.doc.triggers);
-	const hook = triggers.find((one) => one.type === "webhook" && stored.some((saved) => saved.id === one.id));
+	const hook = triggers.find((one) => triggerInfo(one.type).called && stored.some((saved) => saved.id === one.id));
 	return (useHookRequests(editor.id, hook?.id ?? null) ?? []).filter((request) => request.payload !== null);
 }

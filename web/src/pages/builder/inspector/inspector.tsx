@@ -1,6 +1,7 @@
 import { useEffect, useRef } from "react";
 import { type Selected, useEditorState, useReadOnly, useSelected } from "@/pages/builder/state";
-import { isBlock, type Step, type Trigger, triggerNode } from "@/shared/workflow/model";
+import { triggerInfo } from "@/shared/triggers";
+import { isBlock, type Step, triggerNode } from "@/shared/workflow/model";
 import { EmptyState } from "@/ui/states";
 import { useActions } from "../data/queries";
 import { ActionForm } from "./action";
@@ -83,7 +84,7 @@ function useTarget(root: React.RefObject<HTMLDivElement | null>, selected: Selec
 function useEmptyField(selected: Selected): string | null {
 	const step: Step | undefined = selected.kind === "step" ? selected.step : undefined;
 	const action = useActions()?.get(step?.uses ?? "");
-	if (selected.kind === "trigger") return emptyOfTrigger(selected.trigger);
+	if (selected.kind === "trigger") return triggerInfo(selected.trigger.type).first;
 	if (!step) return null;
 	if (step.foreach === "") return "/foreach";
 	if (step.repeat?.until === "") return "/repeat/until";
@@ -92,10 +93,4 @@ function useEmptyField(selected: Selected): string | null {
 	const { main, more } = planForm(schema, schema, step.with);
 	const name = firstEmpty([...main, ...more], step.with ?? {}) ?? main[0]?.name;
 	return name === undefined ? "/name" : `/with/${name}`;
-}
-
-const firstOfTrigger: Readonly<Record<string, string>> = { schedule: "/cron", event: "/events", poll: "/request" };
-
-function emptyOfTrigger(trigger: Trigger): string {
-	return firstOfTrigger[trigger.type] ?? "/id";
 }

@@ -1,3 +1,4 @@
+import { triggerInfos } from "@/shared/triggers";
 import { idFrom, type NewStep, type TriggerType } from "@/shared/workflow/model";
 import type { Action } from "./actions";
 
@@ -42,24 +43,14 @@ const blocks: readonly Choice[] = [
 	},
 ];
 
-export const triggerChoices: readonly Choice[] = [
-	trigger("manual", "Manual", "A person or a program starts it."),
-	trigger("schedule", "Schedule", "At set times, or at an interval."),
-	trigger("webhook", "Webhook", "When another service calls its URL."),
-	trigger("event", "Event", "When something happens in another workflow, such as a failed run."),
-	trigger("poll", "Poll", "For each new item returned by a server that is polled regularly."),
-];
-
-function trigger(type: TriggerType, title: string, summary: string): Choice {
-	return {
-		key: type,
-		title,
-		summary,
-		group: "What starts this workflow?",
-		icon: type,
-		picks: { kind: "trigger", type },
-	};
-}
+export const triggerChoices: readonly Choice[] = triggerInfos.map(({ type, name, summary }) => ({
+	key: type,
+	title: name,
+	summary,
+	group: "What starts this workflow?",
+	icon: type,
+	picks: { kind: "trigger", type },
+}));
 
 /** A new step gets the title of its action as its name, and a short id for expressions. */
 export function stepOf(action: Pick<Action, "name" | "title">): NewStep {

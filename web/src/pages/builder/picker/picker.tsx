@@ -2,7 +2,8 @@ import { type KeyboardEvent, useEffect, useId, useMemo, useRef, useState } from 
 import { focusNode } from "@/pages/builder/canvas/use-focus";
 import { insert, insertTrigger } from "@/pages/builder/command/edit";
 import { type Adding, type Editor, useEditor, useEditorState } from "@/pages/builder/state";
-import { actionIcon, triggerIcon } from "@/shared/canvas";
+import { actionIcon } from "@/shared/canvas";
+import { triggerIcon } from "@/shared/triggers";
 import { IconButton } from "@/ui/button";
 import { cx } from "@/ui/class";
 import { control } from "@/ui/field";

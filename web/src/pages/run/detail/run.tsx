@@ -3,6 +3,7 @@ import type { ReactNode } from "react";
 import { originOf } from "@/shared/run/origin";
 import { Until } from "@/shared/run/until";
 import { reasonText } from "@/shared/run/words";
+import { triggerInfo } from "@/shared/triggers";
 import { JsonView } from "@/ui/json";
 import { ErrorState, Skeleton } from "@/ui/states";
 import { StatusBadge } from "@/ui/status";
@@ -21,7 +22,7 @@ export function RunDetail({ run, record, selection, bare }: DetailProps) {
 	// The payload comes with all inputs and outputs of the run, so it is not fetched automatically for large runs.
 	const first = record.steps.size > 1_000 ? "summary" : "payload";
 	const tab = names.includes(selection.tab ?? "") ? (selection.tab as string) : first;
-	const called = head?.trigger.type === "webhook";
+	const called = head !== undefined && triggerInfo(head.trigger.type).called === true;
 	const trigger = useQuery({ ...payloadQuery(run), enabled: tab !== "summary" });
 	const body = (content: ReactNode) => <div className="h-full overflow-y-auto px-4 pb-4">{content}</div>;
 	if (!head) return null;

@@ -1,4 +1,4 @@
-import type { concurrencyOnLimitValues, stepJoinValues } from "@/api/values";
+import type { concurrencyOnLimitValues, stepJoinValues, triggerTypeValues } from "@/api/values";
 
 // The definition of a workflow as immutable data: operations return a new document that shares its unchanged parts.
 
@@ -41,7 +41,7 @@ export interface Step {
 	readonly steps?: readonly Step[];
 }
 
-export type TriggerType = "manual" | "schedule" | "webhook" | "event" | "poll";
+export type TriggerType = (typeof triggerTypeValues)[number];
 
 export interface Trigger {
 	readonly id: string;

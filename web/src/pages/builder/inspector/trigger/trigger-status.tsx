@@ -2,14 +2,13 @@ import { useMutation } from "@tanstack/react-query";
 import { api, got } from "@/api/client";
 import { useMay } from "@/api/session";
 import { useEditor, useEditorState } from "@/pages/builder/state";
-import type { Json, Trigger } from "@/shared/workflow/model";
-import { Badge } from "@/ui/badge";
+import type { Trigger } from "@/shared/workflow/model";
 import { Button } from "@/ui/button";
 import { PlayIcon } from "@/ui/icons";
 import { Link } from "@/ui/link";
 import { ErrorNote } from "@/ui/states";
 import { fullTime, RelativeTime } from "@/ui/time";
-import { useHookRequests, useTriggerStates } from "../../data/queries";
+import { useTriggerStates } from "../../data/queries";
 import { useReplayState } from "../../replay/store";
 import { Section } from "../section";
 
@@ -19,19 +18,10 @@ export function TriggerStatus({ trigger }: { trigger: Trigger }) {
 	const stored = useEditorState((state) => state.stored.doc.triggers.find((one) => one.id === trigger.id));
 	const state = useTriggerStates(editor.id)?.find((one) => one.id === trigger.id);
 	return (
-		<>
-			{trigger.type === "webhook" && <Requests trigger={trigger} />}
-			{trigger.type !== "manual" && (
-				<Section title="Status" open summary={state?.active ? "Active" : "Not active"}>
-					{state ? (
-						<Facts state={state} />
-					) : (
-						<p className="text-muted">It fires once the workflow is saved and active.</p>
-					)}
-					{stored && <TestTrigger trigger={trigger} changed={stored !== trigger} />}
-				</Section>
-			)}
-		</>
+		<Section title="Status" open summary={state?.active ? "Active" : "Not active"}>
+			{state ? <Facts state={state} /> : <p className="text-muted">It fires once the workflow is saved and active.</p>}
+			{stored && <TestTrigger trigger={trigger} changed={stored !== trigger} />}
+		</Section>
 	);
 }
 
@@ -109,43 +99,5 @@ function TestTrigger({ trigger, changed }: { trigger: Trigger; changed: boolean 
 			</p>
 			{test.isError && <ErrorNote error={test.error} />}
 		</div>
-	);
-}
-
-/** Requests lists the latest requests of a webhook trigger, to build and test with real data. */
-function Requests({ trigger }: { trigger: Trigger }) {
-	const editor = useEditor();
-	const [{ payload }, replay] = useReplayState();
-	const saved = useEditorState((state) => state.stored.doc.triggers.some((one) => one.id === trigger.id));
-	const requests = useHookRequests(editor.id, saved ? trigger.id : null, true);
-	return (
-		<Section title="Recent requests" open summary={requests ? String(requests.length) : undefined}>
-			{!requests?.length && <p className="text-muted">No requests yet. Requests of the last 7 days are listed here.</p>}
-			<ul className="flex flex-col gap-1">
-				{requests?.map((request) => {
-					const used = request.payload !== null && JSON.stringify(request.payload) === JSON.stringify(payload);
-					return (
-						<li key={request.id} className="flex min-w-0 items-center gap-2 rounded-6 border bg-canvas py-1 pr-1 pl-2">
-							<span className="font-mono text-12">{request.method}</span>
-							<span className="min-w-0 flex-1 truncate text-12 text-muted">
-								<RelativeTime at={request.at} /> · {request.outcome}
-							</span>
-							{used ? (
-								<Badge tone="accent">in use</Badge>
-							) : (
-								<Button
-									small
-									kind="quiet"
-									disabled={request.payload === null}
-									onClick={() => replay.set({ payload: request.payload as Json })}
-								>
-									Use payload
-								</Button>
-							)}
-						</li>
-					);
-				})}
-			</ul>
-		</Section>
 	);
 }

@@ -2,7 +2,7 @@ import { useState } from "react";
 import { useEditor } from "@/pages/builder/state";
 import type { Trigger } from "@/shared/workflow/model";
 import { Field, NativeSelect, TextInput } from "@/ui/field";
-import { useProblem } from "../form/context";
+import { useProblem } from "../../form/context";
 import { NextTimes } from "./next";
 import { SimpleSchedule } from "./simple";
 import { zoneClock } from "./times";

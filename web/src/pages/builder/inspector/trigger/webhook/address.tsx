@@ -7,7 +7,7 @@ import type { Trigger } from "@/shared/workflow/model";
 import { Button } from "@/ui/button";
 import { CopyButton } from "@/ui/copy";
 import { ConfirmDialog } from "@/ui/dialog";
-import { useTriggerStates } from "../../data/queries";
+import { useTriggerStates } from "../../../data/queries";
 
 /** WebhookAddress shows the URL of the trigger. It exists once the trigger has been saved. */
 export function WebhookAddress({ trigger }: { trigger: Trigger }) {

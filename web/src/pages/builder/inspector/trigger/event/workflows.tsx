@@ -5,10 +5,10 @@ import type { Trigger } from "@/shared/workflow/model";
 import { IconButton } from "@/ui/button";
 import { Field, FieldContext } from "@/ui/field";
 import { CloseIcon } from "@/ui/icons";
-import { useProblem } from "../form/context";
+import { useProblem } from "../../form/context";
 
-/** EventForm selects the workflows whose events count. */
-export function EventForm({ trigger, pointer }: { trigger: Trigger; pointer: string }) {
+/** EventWorkflows selects the workflows whose events count. */
+export function EventWorkflows({ trigger, pointer }: { trigger: Trigger; pointer: string }) {
 	const editor = useEditor();
 	const at = `${pointer}/workflows`;
 	const problem = useProblem(at, true);

@@ -1,0 +1,12 @@
+import { ClockIcon } from "@/ui/icons";
+import type { TriggerInfo } from "./info";
+
+export const schedule: TriggerInfo = {
+	type: "schedule",
+	name: "Schedule",
+	icon: ClockIcon,
+	summary: "At set times, or at an interval.",
+	lead: "Runs start at set times, or at an interval.",
+	initial: { cron: "0 9 * * *" },
+	first: "/cron",
+};

@@ -1,0 +1,13 @@
+import { WebhookIcon } from "@/ui/icons";
+import type { TriggerInfo } from "./info";
+
+export const webhook: TriggerInfo = {
+	type: "webhook",
+	name: "Webhook",
+	icon: WebhookIcon,
+	summary: "When another service calls its URL.",
+	lead: "Runs start when the URL of this trigger is called.",
+	initial: {},
+	first: "/id",
+	called: true,
+};
