@@ -18,6 +18,7 @@ import (
 // request is a request with its body read.
 type request struct {
 	http  *http.Request
+	route match
 	actor auth.Actor
 	body  []byte
 	yaml  bool // the body is YAML
@@ -108,7 +109,7 @@ func (b *binder) bind(r *request, in any) error {
 		text := ""
 		switch field.from {
 		case "path":
-			text = r.http.PathValue(field.name)
+			text = r.route.value(field.name)
 		case "query":
 			text = query[field.name]
 		case "header":

@@ -77,30 +77,32 @@ func (s *Server) respond(out *recorder, r *http.Request, c *caller) {
 		s.servePublic(out, r, c, route, token)
 		return
 	}
-	endpoint, allowed := s.routes.find(r)
-	c.endpoint = endpoint
-	if file := s.dashboard.find(r); endpoint == nil && len(allowed) == 0 && file != nil {
-		c.dashboard = true
-		s.dashboard.serve(out, r, file)
-		return
+	route := s.routes.root.find(r)
+	c.endpoint = route.endpoint
+	if route.endpoint == nil && len(route.allowed) == 0 {
+		if file := s.dashboard.find(r); file != nil {
+			c.dashboard = true
+			s.dashboard.serve(out, r, file)
+			return
+		}
 	}
 	c.mount = mountOf(r.URL.Path)
-	public := c.mount == mountPublic || endpoint != nil && endpoint.Scope == auth.Public
+	public := c.mount == mountPublic || route.endpoint != nil && route.endpoint.Scope == auth.Public
 	if c.mount == mountSession && s.origins.Check(r) != nil {
 		s.rejectOrigin(out, r, c)
 		return
 	}
 	s.identify(out, r, c, public)
-	r = r.WithContext(context.WithValue(r.Context(), callerKey{}, c))
 
 	switch {
-	case endpoint != nil:
-		s.routes.mux.ServeHTTP(out, r)
+	case route.endpoint != nil:
+		s.serveEndpoint(out, r.WithContext(context.WithValue(r.Context(), callerKey{}, c)), route)
 	case c.rejection != nil:
 		s.fail(out, c, c.rejection)
-	case len(allowed) > 0:
-		out.Header().Set("Allow", strings.Join(allowed, ", "))
-		s.fail(out, c, fault.New(fault.MethodNotAllowed, "method %s is not allowed here; use %s", clean(r.Method), strings.Join(allowed, ", ")))
+	case len(route.allowed) > 0:
+		allowed := strings.Join(route.allowed, ", ")
+		out.Header().Set("Allow", allowed)
+		s.fail(out, c, fault.New(fault.MethodNotAllowed, "method %s is not allowed here; use %s", clean(r.Method), allowed))
 	default:
 		s.fail(out, c, fault.New(fault.NotFound, "there is nothing at %q", clean(r.URL.Path)))
 	}
@@ -110,9 +112,9 @@ func (s *Server) respond(out *recorder, r *http.Request, c *caller) {
 func reads(r *http.Request) bool { return r.Method == http.MethodGet || r.Method == http.MethodHead }
 
 // serveEndpoint runs the endpoint that a request matched and writes its response.
-func (s *Server) serveEndpoint(w http.ResponseWriter, r *http.Request, e *endpoint) {
-	c := callerOf(r.Context())
-	reply, err := s.callEndpoint(w, r, e, c)
+func (s *Server) serveEndpoint(w http.ResponseWriter, r *http.Request, route match) {
+	c, e := callerOf(r.Context()), route.endpoint
+	reply, err := s.callEndpoint(w, r, route, c)
 	if err != nil {
 		s.fail(w, c, err)
 		return
@@ -124,7 +126,8 @@ func (s *Server) serveEndpoint(w http.ResponseWriter, r *http.Request, e *endpoi
 	s.write(w, e, c.mount.prefixLocation(reply))
 }
 
-func (s *Server) callEndpoint(w http.ResponseWriter, r *http.Request, e *endpoint, c *caller) (*reply, error) {
+func (s *Server) callEndpoint(w http.ResponseWriter, r *http.Request, route match, c *caller) (*reply, error) {
+	e := route.endpoint
 	if e.Scope != auth.Public {
 		if c.rejection != nil {
 			return nil, c.rejection
@@ -136,7 +139,7 @@ func (s *Server) callEndpoint(w http.ResponseWriter, r *http.Request, e *endpoin
 			s.Usage.Count(c.actor.Workspace.ID, func(day *usage.Day) { day.Requests++ })
 		}
 	}
-	req := &request{http: r, actor: c.actor}
+	req := &request{http: r, route: route, actor: c.actor}
 	if !reads(r) {
 		reserved, err := s.reserveBody(c.bodyOwner())
 		if err != nil {

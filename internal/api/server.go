@@ -150,7 +150,6 @@ func New(services Services, options Options) *Server {
 	if s.RequestsPerUser == 0 {
 		s.RequestsPerUser = defaultRequestsPerUser
 	}
-	s.routes = newTable(s.serveEndpoint)
 	s.register(&s.routes)
 	return s
 }

@@ -33,9 +33,9 @@ type RouteStats struct {
 // Stats returns the current counts.
 func (s *Server) Stats() Stats {
 	stats := Stats{Errors: s.errors.Counts(), Streams: s.streams.total()}
-	for _, route := range s.routes.routes {
-		if e := s.routes.endpoints[route.Method+" "+route.Path]; e.requests.hasRequests() {
-			stats.Routes = append(stats.Routes, e.requests.stats(route.Method, route.Path))
+	for _, e := range s.routes.endpoints {
+		if e.requests.hasRequests() {
+			stats.Routes = append(stats.Routes, e.requests.stats(e.Method, e.Path))
 		}
 	}
 	if s.dashboard.requests.hasRequests() {

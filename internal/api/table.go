@@ -4,9 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
-	"path"
-	"slices"
 	"strings"
 
 	"github.com/stepmill/stepmill/internal/auth"
@@ -31,6 +28,7 @@ type endpoint struct {
 	// sessionOnly marks endpoints of the session mount alone. Their responses are
 	// not saved for an Idempotency-Key, and their bodies are small.
 	sessionOnly bool
+	parameters  []string // of the path, in order
 	requests    *requestStats
 }
 
@@ -68,14 +66,8 @@ var errStale = errors.New("the data has changed since the request was prepared")
 
 // table is the route table.
 type table struct {
-	mux       *http.ServeMux
-	serve     func(http.ResponseWriter, *http.Request, *endpoint)
-	endpoints map[string]*endpoint // by pattern
-	routes    []Route
-}
-
-func newTable(serve func(http.ResponseWriter, *http.Request, *endpoint)) table {
-	return table{mux: http.NewServeMux(), serve: serve, endpoints: map[string]*endpoint{}}
+	endpoints []*endpoint // in the order they were added
+	root      routeNode
 }
 
 // handle adds a route whose handler is quick. In is a struct whose field tags name
@@ -106,7 +98,10 @@ func addRoute[In any](t *table, pattern string, scope auth.Scope, status int, fn
 		panic(fmt.Sprintf("route %s has no scope", pattern))
 	}
 	binder := newBinder[In](pattern)
-	e := &endpoint{Route: Route{Method: method, Path: path, Scope: scope, Status: status}, yaml: binder.yaml, requests: newRequestStats()}
+	e := &endpoint{
+		Route: Route{Method: method, Path: path, Scope: scope, Status: status},
+		yaml:  binder.yaml, parameters: parameterNames(path), requests: newRequestStats(),
+	}
 	e.sessionOnly = mountOf(path) == mountSession
 	e.bind = func(r *request) (prepare, error) {
 		in := new(In)
@@ -115,44 +110,26 @@ func addRoute[In any](t *table, pattern string, scope auth.Scope, status int, fn
 		}
 		return func(ctx context.Context) (commit, error) { return fn(ctx, in) }, nil
 	}
-	t.routes = append(t.routes, e.Route)
-	t.mount(pattern, e)
+	t.endpoints = append(t.endpoints, e)
+	t.root.add(path, e)
 	if mountOf(path) == mountKey {
-		t.mount(method+" "+sessionPrefix+path, e)
+		t.root.add(sessionPrefix+path, e)
 	}
 	return e
 }
 
-func (t *table) mount(pattern string, e *endpoint) {
-	t.endpoints[pattern] = e
-	t.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) { t.serve(w, r, e) })
-}
-
 // Routes lists the routes, except those that need a session.
-func (s *Server) Routes() []Route {
-	return slices.DeleteFunc(slices.Clone(s.routes.routes), func(r Route) bool { return mountOf(r.Path) == mountSession })
-}
+func (s *Server) Routes() []Route { return s.routes.list(false) }
 
 // SessionRoutes lists the routes that exist on the session mount only.
-func (s *Server) SessionRoutes() []Route {
-	return slices.DeleteFunc(slices.Clone(s.routes.routes), func(r Route) bool { return mountOf(r.Path) != mountSession })
-}
+func (s *Server) SessionRoutes() []Route { return s.routes.list(true) }
 
-// find returns the endpoint of a request, or the methods that its path allows.
-func (t *table) find(r *http.Request) (found *endpoint, allowed []string) {
-	// The mux would redirect a path like //v1 or /v1/../x.
-	if path.Clean(r.URL.Path) != r.URL.Path {
-		return nil, nil
-	}
-	if _, pattern := t.mux.Handler(r); pattern != "" {
-		return t.endpoints[pattern], nil
-	}
-	probe := &http.Request{URL: r.URL, Host: r.Host}
-	for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPatch, http.MethodPut, http.MethodDelete} {
-		probe.Method = method
-		if _, pattern := t.mux.Handler(probe); pattern != "" {
-			allowed = append(allowed, method)
+func (t *table) list(sessionOnly bool) []Route {
+	var out []Route
+	for _, e := range t.endpoints {
+		if e.sessionOnly == sessionOnly {
+			out = append(out, e.Route)
 		}
 	}
-	return nil, allowed
+	return out
 }
