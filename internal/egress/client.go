@@ -6,6 +6,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
+	"io"
 	"net"
 	"net/http"
 	"net/netip"
@@ -37,6 +38,7 @@ type Limits struct {
 	Connect   time.Duration // TCP connection to any address of a name: 10 s
 	Handshake time.Duration // TLS handshake: 10 s
 	Total     time.Duration // whole request, if it has no other timeout: 60 s
+	Stall     time.Duration // without a byte of a streamed response: 60 s
 	Idle      time.Duration // idle time before a connection is closed: 60 s
 
 	HeaderBytes int64 // response headers: 64 KiB
@@ -51,6 +53,7 @@ func (l Limits) orDefaults() Limits {
 		Connect:     cmp.Or(l.Connect, 10*time.Second),
 		Handshake:   cmp.Or(l.Handshake, 10*time.Second),
 		Total:       cmp.Or(l.Total, 60*time.Second),
+		Stall:       cmp.Or(l.Stall, 60*time.Second),
 		Idle:        cmp.Or(l.Idle, 60*time.Second),
 		HeaderBytes: cmp.Or(l.HeaderBytes, 64<<10),
 		Redirects:   cmp.Or(l.Redirects, 5),
@@ -107,7 +110,7 @@ func (c *Client) transport() *http.Transport {
 		Protocols:              protocols,
 		DialContext:            c.dialer.dial,
 		DialTLSContext:         c.dialer.dialTLS,
-		DisableCompression:     true, // see readDecoded
+		DisableCompression:     true, // see decodedBody
 		MaxResponseHeaderBytes: c.limits.HeaderBytes,
 		MaxIdleConns:           c.limits.IdleConns,
 		MaxIdleConnsPerHost:    c.limits.IdleConns,
@@ -125,13 +128,28 @@ func (c *Client) transport() *http.Transport {
 // is a success; an error is always an *Error.
 func (c *Client) Do(ctx context.Context, r Request) (*Response, error) {
 	txn.MustBeOutside(ctx)
-	response, err := c.do(ctx, r)
+	start := clock.Monotonic()
+	ctx, cancel := c.withTimeout(ctx, r.Timeout)
+	s, err := c.open(ctx, r, cancel)
+	if err != nil {
+		return nil, err
+	}
+	body, err := io.ReadAll(s)
+	if err != nil {
+		return nil, err
+	}
+	return &Response{
+		Status: s.Status, Header: s.Header, Body: body, Truncated: s.truncated, URL: s.URL, Duration: time.Since(start),
+	}, nil
+}
+
+// count counts a request by its outcome.
+func (c *Client) count(err error) {
 	outcome := outcomeAnswered
 	if failure, ok := errors.AsType[*Error](err); ok {
 		outcome = string(failure.Code)
 	}
 	c.calls.Add(outcome)
-	return response, err
 }
 
 // outcomeAnswered is the outcome of a request that got a response.
@@ -148,28 +166,6 @@ func newCalls() *tally.Set {
 // Calls returns the number of requests so far by outcome: answered, or a code.
 func (c *Client) Calls() map[string]int64 { return c.calls.Counts() }
 
-func (c *Client) do(ctx context.Context, r Request) (*Response, error) {
-	start := clock.Monotonic()
-	ctx, cancel := c.withTimeout(ctx, r.Timeout)
-	defer cancel()
-	req, err := c.prepare(ctx, r)
-	if err != nil {
-		return nil, err
-	}
-	pool := c.pools.acquire(r.Workspace)
-	defer c.pools.release(pool)
-	resp, err := c.send(pool.transport, req, r)
-	if err != nil {
-		return nil, err
-	}
-	out, err := readResponse(resp, r)
-	if err != nil {
-		return nil, err
-	}
-	out.Duration = time.Since(start)
-	return out, nil
-}
-
 func (c *Client) withTimeout(ctx context.Context, timeout time.Duration) (context.Context, context.CancelFunc) {
 	if _, limited := ctx.Deadline(); timeout <= 0 && limited {
 		return context.WithCancel(ctx)
@@ -178,16 +174,16 @@ func (c *Client) withTimeout(ctx context.Context, timeout time.Duration) (contex
 }
 
 // send sends the request and follows redirects.
-func (c *Client) send(transport http.RoundTripper, req *http.Request, r Request) (*http.Response, error) {
+func (c *Client) send(transport http.RoundTripper, req *http.Request, followRedirects bool) (*http.Response, error) {
 	for hops := 0; ; hops++ {
 		resp, err := transport.RoundTrip(req)
 		if err != nil {
 			return nil, classifyError(req.Context(), req.URL.Hostname(), err)
 		}
-		if !r.FollowRedirects {
+		if !followRedirects {
 			return resp, nil
 		}
-		next, err := c.redirectRequest(req, resp, r.Body)
+		next, err := c.redirectRequest(req, resp)
 		if next == nil && err == nil {
 			return resp, nil
 		}

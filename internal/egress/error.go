@@ -56,6 +56,10 @@ func fail(code Code, cause error, format string, args ...any) *Error {
 	}
 }
 
+// errNoResponse is the cause of a context that ends because a streamed response
+// did not begin in time.
+var errNoResponse = errors.New("the response did not begin in time")
+
 // classifyError turns an error of a request to the host into an *Error.
 func classifyError(ctx context.Context, host string, err error) *Error {
 	var known *Error
@@ -63,6 +67,8 @@ func classifyError(ctx context.Context, host string, err error) *Error {
 	switch {
 	case errors.As(err, &known):
 		return known
+	case errors.Is(context.Cause(ctx), errNoResponse):
+		return fail(TimedOut, err, "%s did not respond in time", host)
 	case errors.Is(ctx.Err(), context.Canceled):
 		return fail(Cancelled, context.Cause(ctx), "the request to %s was cancelled", host)
 	case ctx.Err() != nil:

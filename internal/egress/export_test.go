@@ -25,3 +25,13 @@ func (c *Client) DialWith(dial func(ctx context.Context, network, address string
 		return transport
 	}
 }
+
+// Users returns how many requests use the connections of a workspace.
+func (c *Client) Users(workspace string) int {
+	c.pools.mu.Lock()
+	defer c.pools.mu.Unlock()
+	if element, ok := c.pools.byWorkspace[workspace]; ok {
+		return poolOf(element).users
+	}
+	return 0
+}

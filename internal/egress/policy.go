@@ -1,6 +1,6 @@
 // Package egress owns outbound HTTP on behalf of users: the policy of which
-// addresses the service may connect to, and the only client that does. It does
-// not retry; steps and webhooks decide that.
+// addresses the service may connect to, and the only client that does, with
+// buffered or streamed bodies. It does not retry; steps and webhooks decide that.
 package egress
 
 import (

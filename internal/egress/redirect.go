@@ -7,7 +7,7 @@ import (
 )
 
 // redirectRequest returns the request for a redirect, or nil if resp is not one.
-func (c *Client) redirectRequest(req *http.Request, resp *http.Response, body []byte) (*http.Request, error) {
+func (c *Client) redirectRequest(req *http.Request, resp *http.Response) (*http.Request, error) {
 	if !isRedirect(resp.StatusCode) || resp.Header.Get("Location") == "" {
 		return nil, nil
 	}
@@ -22,18 +22,19 @@ func (c *Client) redirectRequest(req *http.Request, resp *http.Response, body []
 	if from.Scheme == "https" && to.Scheme == "http" {
 		return nil, fail(Denied, nil, "%s redirects from https to http, which is not secure", from.Hostname())
 	}
-	return newRedirect(req, to, resp.StatusCode, body)
+	return newRedirect(req, to, resp.StatusCode)
 }
 
 // newRedirect changes the method and the body as net/http does. It sets no
 // Referer, which would leak the query.
-func newRedirect(req *http.Request, to *url.URL, status int, body []byte) (*http.Request, error) {
+func newRedirect(req *http.Request, to *url.URL, status int) (*http.Request, error) {
 	header, method := req.Header.Clone(), req.Method
+	keepsBody := req.ContentLength != 0
 	if !sameHost(req.URL, to) {
 		dropUnsafeHeaders(header)
 	}
 	if status != http.StatusTemporaryRedirect && status != http.StatusPermanentRedirect {
-		body = nil
+		keepsBody = false
 		for _, name := range []string{"Content-Encoding", "Content-Language", "Content-Location", "Content-Type"} {
 			header.Del(name)
 		}
@@ -41,10 +42,18 @@ func newRedirect(req *http.Request, to *url.URL, status int, body []byte) (*http
 			method = http.MethodGet
 		}
 	}
-	if req.ContentLength == 0 { // an earlier redirect dropped the body
-		body = nil
+	next, err := newHTTPRequest(req.Context(), method, to, header, nil)
+	if err != nil || !keepsBody {
+		return next, err
 	}
-	return newHTTPRequest(req.Context(), method, to, header, body)
+	if req.GetBody == nil {
+		return nil, fail(InvalidRequest, nil, "%s redirects the request with its body, which is streamed and cannot be sent again", req.URL.Hostname())
+	}
+	next.GetBody, next.ContentLength = req.GetBody, req.ContentLength
+	if next.Body, err = req.GetBody(); err != nil {
+		return nil, fail(InvalidRequest, err, "the body of the request could not be read")
+	}
+	return next, nil
 }
 
 func isRedirect(status int) bool {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"io"
 	"net/http"
 	"net/url"
 	"strings"
@@ -21,6 +22,14 @@ type Request struct {
 	// Host is an error.
 	Header http.Header
 	Body   []byte
+	// Upload is streamed as the body of the request, in place of Body. It is closed
+	// when it was sent or the request is over; Close must end a Read in progress. A
+	// redirect that would send it again is an error.
+	Upload io.ReadCloser
+	// UploadLength is the length of Upload in bytes. If it is zero, the length is
+	// unknown and the body is sent in chunks. Another length than announced is an
+	// error, unless the server has responded before it is noticed.
+	UploadLength int64
 	// FollowRedirects follows up to Limits.Redirects redirects. Otherwise Do
 	// returns the redirect as the response.
 	FollowRedirects bool
@@ -28,13 +37,17 @@ type Request struct {
 	// body is an error, or is cut if Truncate is set.
 	MaxBody  int64
 	Truncate bool
-	// Timeout bounds the whole request, in addition to the context. If neither has
-	// a limit, Limits.Total applies.
+	// Timeout bounds the whole request, with Stream only the time until the headers
+	// of the response arrive. The context applies in addition. If neither has a
+	// limit, Limits.Total applies.
 	Timeout time.Duration
+	// Stall bounds how long a Read of a Stream waits for a byte from the server;
+	// Limits.Stall if zero.
+	Stall time.Duration
 }
 
 // prepare builds the request to send, or returns an error if it is not valid.
-func (c *Client) prepare(ctx context.Context, r Request) (*http.Request, error) {
+func (c *Client) prepare(ctx context.Context, r Request, up *upload) (*http.Request, error) {
 	u, err := url.Parse(r.URL)
 	if err != nil {
 		return nil, fail(InvalidRequest, nil, "the URL is not valid") // the cause would quote the URL
@@ -57,7 +70,11 @@ func (c *Client) prepare(ctx context.Context, r Request) (*http.Request, error) 
 	if header["Accept-Encoding"] == nil && header["Range"] == nil {
 		header.Set("Accept-Encoding", "gzip")
 	}
-	return newHTTPRequest(ctx, method, u, header, r.Body)
+	req, err := newHTTPRequest(ctx, method, u, header, r.Body)
+	if err == nil && up != nil {
+		up.attach(req)
+	}
+	return req, err
 }
 
 func newHTTPRequest(ctx context.Context, method string, u *url.URL, header http.Header, body []byte) (*http.Request, error) {

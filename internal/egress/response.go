@@ -2,7 +2,6 @@ package egress
 
 import (
 	"bufio"
-	"cmp"
 	"compress/gzip"
 	"errors"
 	"io"
@@ -44,75 +43,81 @@ func (r *Response) RetryAfter(now time.Time) time.Duration {
 	return 0
 }
 
-// readResponse reads the response up to its limit.
-func readResponse(resp *http.Response, r Request) (*Response, error) {
-	defer resp.Body.Close()
-	host, ctx := resp.Request.URL.Hostname(), resp.Request.Context()
-	if resp.StatusCode == http.StatusSwitchingProtocols {
-		return nil, fail(InvalidResponse, nil, "%s tried to switch to another protocol", host)
-	}
-	limit := cmp.Or(max(r.MaxBody, 0), defaultMaxBody)
-	wire := &byteLimitReader{from: resp.Body, left: limit + wireOverhead}
-	body, err := readDecoded(resp, wire, limit+1)
-	tooLong := int64(len(body)) > limit || errors.Is(err, errTooLong)
-	switch {
-	case tooLong && !r.Truncate:
-		return nil, fail(ResponseTooLarge, nil, "the response of %s is longer than %d bytes", host, limit)
-	case tooLong:
-		body = body[:min(int64(len(body)), limit)]
-	case err != nil && wire.sawEOF && ctx.Err() == nil:
-		return nil, fail(InvalidResponse, err, "the response of %s cannot be decompressed", host)
-	case err != nil:
-		return nil, classifyError(ctx, host, err)
-	}
-	return &Response{
-		Status:    resp.StatusCode,
-		Header:    resp.Header,
-		Body:      body,
-		Truncated: tooLong,
-		URL:       resp.Request.URL.String(),
-	}, nil
+// decodedBody reads a response body within its limits and decompresses it. The
+// client decompresses itself because net/http limits neither the compressed nor
+// the decompressed size.
+type decodedBody struct {
+	wire    *wireReader
+	gzipped bool
+	decoder io.Reader // nil before the first read
+	limit   int64
+	left    int64
 }
 
-// readDecoded reads up to limit bytes of the decompressed body. The client
-// decompresses itself because net/http limits neither the compressed nor the
-// decompressed size.
-func readDecoded(resp *http.Response, wire io.Reader, limit int64) ([]byte, error) {
+// newDecodedBody returns the body of a response. The headers of the response then
+// describe the decoded body.
+func newDecodedBody(resp *http.Response, limit int64) *decodedBody {
 	encoding := strings.ToLower(resp.Header.Get("Content-Encoding"))
-	if encoding != "gzip" && encoding != "x-gzip" || resp.StatusCode == http.StatusPartialContent {
-		return io.ReadAll(io.LimitReader(wire, limit))
+	b := &decodedBody{
+		wire:    &wireReader{from: resp.Body, left: limit + wireOverhead},
+		gzipped: (encoding == "gzip" || encoding == "x-gzip") && resp.StatusCode != http.StatusPartialContent,
+		limit:   limit, left: limit,
 	}
-	buffered := bufio.NewReader(wire)
-	if _, err := buffered.Peek(1); err != nil {
-		if errors.Is(err, io.EOF) { // as after HEAD
-			return nil, nil
+	if b.gzipped && resp.Body != http.NoBody { // there is none after HEAD
+		resp.Header.Del("Content-Encoding")
+		resp.Header.Del("Content-Length")
+	}
+	return b
+}
+
+// Read implements io.Reader. It returns errTooLong for the byte after the limit.
+func (b *decodedBody) Read(p []byte) (int, error) {
+	if b.decoder == nil {
+		var err error
+		if b.decoder, err = b.open(); err != nil {
+			return 0, err
 		}
-		return nil, err
 	}
-	decoder, err := gzip.NewReader(buffered)
-	if err != nil {
-		return nil, err
+	n, err := b.decoder.Read(p[:min(int64(len(p)), b.left+1)])
+	if int64(n) > b.left {
+		n, err = int(b.left), errTooLong
 	}
-	resp.Header.Del("Content-Encoding")
-	resp.Header.Del("Content-Length")
-	return io.ReadAll(io.LimitReader(decoder, limit))
+	b.left -= int64(n)
+	return n, err
+}
+
+func (b *decodedBody) open() (io.Reader, error) {
+	if !b.gzipped {
+		return b.wire, nil
+	}
+	buffered := bufio.NewReader(b.wire)
+	if _, err := buffered.Peek(1); err != nil {
+		return nil, err // an empty body is valid
+	}
+	return gzip.NewReader(buffered)
 }
 
 var errTooLong = errors.New("the body is too long")
 
-// byteLimitReader returns errTooLong after a number of bytes. It records EOF.
-type byteLimitReader struct {
+// wireReader reads a body as it was sent. It returns errTooLong after a number of
+// bytes, and records EOF.
+type wireReader struct {
 	from   io.Reader
 	left   int64
 	sawEOF bool
+	stall  *stallTimer // nil: reads may take any time
 }
 
-func (m *byteLimitReader) Read(p []byte) (int, error) {
-	if m.left <= 0 {
+func (w *wireReader) Read(p []byte) (int, error) {
+	if w.left <= 0 {
 		return 0, errTooLong
 	}
-	n, err := m.from.Read(p[:min(int64(len(p)), m.left)])
-	m.left -= int64(n)
-	m.sawEOF = m.sawEOF || errors.Is(err, io.EOF)
+	if w.stall != nil {
+		w.stall.start()
+		defer w.stall.stop()
+	}
+	n, err := w.from.Read(p[:min(int64(len(p)), w.left)])
+	w.left -= int64(n)
+	w.sawEOF = w.sawEOF || errors.Is(err, io.EOF)
 	return n, err
 }
