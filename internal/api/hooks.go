@@ -63,7 +63,7 @@ func (s *Server) acceptCall(w http.ResponseWriter, r *http.Request, c *caller, h
 	}
 	reserved, err := s.reserveBody(workspaceBodies(hook.WorkspaceID), hookBodies(hook.WorkflowID, hook.ID))
 	if err != nil {
-		return trigger.Accepted{}, err
+		return webhook.Accepted{}, err
 	}
 	defer reserved.release()
 	call := webhook.Call{RequestID: c.requestID, Method: r.Method, Header: r.Header, Query: r.URL.RawQuery}

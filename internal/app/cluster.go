@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"fmt"
+	"net/netip"
 	"os"
 	"slices"
 	"sync/atomic"
@@ -47,14 +48,14 @@ type cluster struct {
 // newCluster joins the cluster.
 func (s *Server) newCluster(ctx context.Context, data config.Data) (*cluster, error) {
 	c := &cluster{}
-	pool, err := s.core.pg.Configure(sharedOptions(data), jobConnections)
+	pool, err := s.data.pg.Configure(sharedOptions(data), jobConnections)
 	if err != nil {
 		return nil, err
 	}
 	if c.jobs, err = pgxpool.NewWithConfig(ctx, pool); err != nil {
 		return nil, err
 	}
-	c.dispatch, err = river.New(claimer{s.core.store}, river.Config{
+	c.dispatch, err = river.New(claimer{s.data.store}, river.Config{
 		Node: s.node, Capacity: engine.Slots, HoldsLease: func() bool { return c.member.HoldsLease() }, Pool: c.jobs, Schema: postgres.JobSchema, PollOnly: data.Pooled, Log: s.log,
 	})
 	if err != nil {
@@ -64,8 +65,8 @@ func (s *Server) newCluster(ctx context.Context, data config.Data) (*cluster, er
 	if err != nil {
 		return nil, err
 	}
-	c.notifier = postgres.NewNotifier(s.core.pg, s.node, listen, s.onPeerMessage, s.log)
-	s.core.store.SetCluster(store.Cluster{
+	c.notifier = postgres.NewNotifier(s.data.pg, s.node, listen, s.onPeerMessage, s.log)
+	s.data.store.SetCluster(store.Cluster{
 		Node: s.node, Limit: c.limit, Reserve: c.dispatch.ReserveShared, Draining: c.dispatch.Draining,
 		EnqueueJobs: func(ctx context.Context, conn store.Conn, runs []run.Job) error {
 			tx, err := postgres.Tx(conn)
@@ -91,9 +92,9 @@ func (s *Server) newCluster(ctx context.Context, data config.Data) (*cluster, er
 				executor{s, c}.OnTakeover()
 			}
 			c.notifier.SetSingleNode(b.Nodes == 1)
-			s.core.pg.SetSingleNode(b.Nodes == 1)
+			s.data.pg.SetSingleNode(b.Nodes == 1)
 		},
-	}, s.core.pg, s.core.store, executor{s, c}, s.log)
+	}, s.data.pg, s.data.store, executor{s, c}, s.log)
 	if err := c.member.Join(ctx); err != nil {
 		return nil, fmt.Errorf("join the cluster: %w", err)
 	}
@@ -110,7 +111,7 @@ func (s *Server) listenConfig(data config.Data) (*pgx.ConnConfig, error) {
 	case data.Pooled:
 		return nil, nil
 	}
-	pool, err := s.core.pg.Configure(opts, 1)
+	pool, err := s.data.pg.Configure(opts, 1)
 	if err != nil {
 		return nil, err
 	}
@@ -120,12 +121,22 @@ func (s *Server) listenConfig(data config.Data) (*pgx.ConnConfig, error) {
 // self describes this process to other nodes.
 func (s *Server) self() node.Node {
 	self := node.Node{
-		ID: s.node, Name: nodeName(s.config.NodeName), Version: config.VersionText(), Role: s.role, Listens: s.reachableAddresses(), StartedAt: clock.Now(),
+		ID: s.node, Name: nodeName(s.config.NodeName), Version: config.VersionText(), Role: s.role, Listens: s.front.reachableAddresses(), StartedAt: clock.Now(),
 	}
-	if s.listener != nil {
+	if s.front.listener != nil {
 		self.URL = s.publicURL()
 	}
 	return self
+}
+
+// ownAddresses returns the addresses that steps must not reach: those of this
+// process, of the other nodes and of the shared database.
+func (s *Server) ownAddresses() []netip.AddrPort {
+	own := s.front.listenAddresses()
+	if s.cluster != nil {
+		own = slices.Concat(own, s.cluster.member.Others().Listens, s.data.pg.DialedAddrs())
+	}
+	return own
 }
 
 // registry returns the registry of all nodes, or of this one if it runs alone.
@@ -133,7 +144,7 @@ func (s *Server) registry() node.Registry {
 	if s.cluster == nil {
 		return node.Alone(s.self())
 	}
-	return s.core.pg
+	return s.data.pg
 }
 
 func nodeName(given string) string {
@@ -161,7 +172,7 @@ func (s *Server) limits() api.Limits {
 		return ratelimit.New()
 	}
 	// clock.Now already follows the clock of the database.
-	return ratelimit.NewLeased(s.core.store, func() time.Duration { return 0 })
+	return ratelimit.NewLeased(s.data.store, func() time.Duration { return 0 })
 }
 
 func (c *cluster) close() {
@@ -191,18 +202,18 @@ type executor struct {
 }
 
 // Leases implements membership.Executor.
-func (e executor) Leases() []run.Lease { return e.server.engine.Leases() }
+func (e executor) Leases() []run.Lease { return e.server.runner.engine.Leases() }
 
 // Has implements membership.Executor.
 func (e executor) Has(runID string) bool { return e.cluster.dispatch.Has(runID) }
 
 // Abort implements membership.Executor.
-func (e executor) Abort(lease run.Lease) { e.server.engine.AbortLease(lease) }
+func (e executor) Abort(lease run.Lease) { e.server.runner.engine.AbortLease(lease) }
 
 // AbortAll implements membership.Executor.
 func (e executor) AbortAll() {
 	e.cluster.dispatch.Forget()
-	e.server.engine.AbortAll()
+	e.server.runner.engine.AbortAll()
 }
 
 // Nudge implements membership.Executor.
@@ -216,8 +227,8 @@ func (e executor) Watch(w run.Wake) { e.cluster.dispatch.Watch(w) }
 
 // OnTakeover implements membership.Executor.
 func (e executor) OnTakeover() {
-	e.server.sender.Wake()
-	e.server.wakeTriggers()
+	e.server.runner.sender.Wake()
+	e.server.runner.wakeTriggers()
 }
 
 // AdmitThrottled implements membership.Executor.
@@ -225,7 +236,7 @@ func (e executor) AdmitThrottled(workspaceID string) { e.cluster.dispatch.SlotFr
 
 // nudge notifies the engine and the dispatcher that an answer for a run arrived.
 func (s *Server) nudge(runID string) {
-	s.engine.Nudge(runID)
+	s.runner.engine.Nudge(runID)
 	if s.cluster != nil {
 		s.cluster.dispatch.Nudge(runID)
 	}
@@ -236,31 +247,31 @@ func (s *Server) nudge(runID string) {
 func (s *Server) onPeerMessage(n postgres.Message) {
 	switch n.Kind {
 	case postgres.RunChanged:
-		publish(s.runChanges, n.ID)
+		publish(s.changes.runs, n.ID)
 	case postgres.RunEnded:
-		s.onRunEnded(n.ID, s.engine.IsActive) // a run that this node executes has not ended elsewhere
+		s.onRunEnded(n.ID, s.runner.engine.IsActive) // a run that this node executes has not ended elsewhere
 	case postgres.RunCancelled:
-		s.engine.Abort(n.ID)
+		s.runner.engine.Abort(n.ID)
 		s.checkRunsUnlessKnown(n.ID)
 		s.onRunEnded(n.ID, nil)
 	case postgres.AnswerArrived:
 		s.nudge(n.ID)
 		s.checkRunsUnlessKnown(n.ID)
 	case postgres.EventRecorded:
-		publish(s.eventChanges, n.ID)
+		publish(s.changes.events, n.ID)
 	case postgres.Deliverable:
-		s.sender.Wake()
+		s.runner.sender.Wake()
 	case postgres.WorkflowDeleted:
-		s.engine.AbortWorkflow(n.ID)
+		s.runner.engine.AbortWorkflow(n.ID)
 		s.checkRunsUnlessKnown(n.ID)
-		s.runChanges.PublishAll()
+		s.changes.runs.PublishAll()
 	case postgres.Scheduled:
-		s.wakeTriggers()
+		s.runner.wakeTriggers()
 	case postgres.Everything:
-		s.wakeTriggers()
+		s.runner.wakeTriggers()
 		s.onRunEnded("", nil)
-		s.eventChanges.PublishAll()
-		s.sender.Wake()
+		s.changes.events.PublishAll()
+		s.runner.sender.Wake()
 	}
 }
 
@@ -277,9 +288,9 @@ func (s *Server) onRunEnded(runID string, except func(runID string) bool) {
 	if runID == "" {
 		go s.checkEndedRuns(except)
 	} else {
-		s.watchers.Ended(runID, nil)
+		s.changes.watchers.Ended(runID, nil)
 	}
-	publish(s.runChanges, runID)
+	publish(s.changes.runs, runID)
 }
 
 // publish notifies the subscribers of an id, or all subscribers if it is empty.
@@ -291,13 +302,9 @@ func publish(broker *pubsub.Broker, id string) {
 	}
 }
 
-// wakeTriggers makes the triggers check what is due, since another node may have
-// changed it.
-func (s *Server) wakeTriggers() { s.firers.WakeAll(clock.Now()) }
-
 // checkEndedRuns finds the watched runs that have ended on another node.
 func (s *Server) checkEndedRuns(except func(runID string) bool) {
-	watched := s.watchers.Watched()
+	watched := s.changes.watchers.Watched()
 	if except != nil {
 		watched = slices.DeleteFunc(watched, except)
 	}
@@ -306,12 +313,12 @@ func (s *Server) checkEndedRuns(except func(runID string) bool) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), leaveTimeout)
 	defer cancel()
-	ended, err := s.core.store.EndedRuns(ctx, watched)
+	ended, err := s.data.store.EndedRuns(ctx, watched)
 	if err != nil {
 		s.log.Debug("cannot check which watched runs have ended", "error", err)
 	}
 	for _, id := range ended {
-		s.watchers.Ended(id, nil)
+		s.changes.watchers.Ended(id, nil)
 	}
 }
 

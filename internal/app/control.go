@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"runtime/debug"
 	"strings"
@@ -21,23 +22,45 @@ type CommandRunner func(ctx context.Context, admin *Admin, args []string, stdout
 
 // WithCommands lets the operator's commands work while the server has its data
 // directory open. With a shared database they need no server.
-func WithCommands(run CommandRunner) Option { return func(s *Server) { s.runCommand = run } }
+func WithCommands(run CommandRunner) Option { return func(s *Server) { s.commands.run = run } }
+
+// commands is what the commands of the operator reach.
+type commands struct {
+	run      CommandRunner // nil: none can be run
+	listener net.Listener  // nil if commands cannot reach the server
+	dir      string
+}
+
+// listen opens the socket in the data directory.
+func (c *commands) listen(ctx context.Context, dir string) (err error) {
+	c.dir = dir
+	c.listener, err = control.Listen(ctx, dir)
+	return err
+}
+
+func (c *commands) close() error {
+	if c.listener == nil {
+		return nil
+	}
+	if err := c.listener.Close(); !errors.Is(err, net.ErrClosed) {
+		return err
+	}
+	return nil
+}
 
 // listenForCommands opens the socket for the commands of the operator.
 func (s *Server) listenForCommands(ctx context.Context, dir string) {
-	if s.runCommand == nil || s.core.lite == nil {
+	if s.commands.run == nil || s.data.lite == nil {
 		return
 	}
-	var err error
-	s.dataDir = dir
-	if s.commands, err = control.Listen(ctx, dir); err != nil {
+	if err := s.commands.listen(ctx, dir); err != nil {
 		s.log.Warn("commands such as `stepmill keys` and `stepmill backup` will not work while this server runs", "error", err)
 	}
 }
 
 // serveCommands runs the commands of the operator until the context ends.
 func (s *Server) serveCommands(ctx context.Context) {
-	control.Serve(ctx, s.commands, func(ctx context.Context, args []string, stdout, stderr io.Writer) (status int) {
+	control.Serve(ctx, s.commands.listener, func(ctx context.Context, args []string, stdout, stderr io.Writer) (status int) {
 		defer func() {
 			if p := recover(); p != nil {
 				s.log.Error("panic in a command", "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
@@ -45,13 +68,13 @@ func (s *Server) serveCommands(ctx context.Context) {
 				status = 1
 			}
 		}()
-		admin, err := newAdmin(ctx, s.core, s.dataDir)
+		admin, err := newAdmin(ctx, s.data.core, s.commands.dir)
 		if err != nil {
 			fmt.Fprintf(stderr, "stepmill: %v\n", err)
 			return 1
 		}
 		admin.serverURL = s.publicURL
-		return s.runCommand(ctx, admin, args, stdout, stderr)
+		return s.commands.run(ctx, admin, args, stdout, stderr)
 	})
 }
 

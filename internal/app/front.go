@@ -4,76 +4,80 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/netip"
-	"slices"
+	"sync/atomic"
+	"time"
 
 	"github.com/stepmill/stepmill/internal/api"
 	"github.com/stepmill/stepmill/internal/config"
 	"github.com/stepmill/stepmill/internal/telemetry"
 )
 
+const shutdownTimeout = 25 * time.Second
+
+// front is what clients reach: the listeners of the API and of the metrics.
+type front struct {
+	config config.Serve
+	log    *slog.Logger
+
+	listener  *api.LimitListener // nil: a worker
+	api       *api.Server
+	closeOIDC func()       // closes connections to the identity provider
+	metrics   net.Listener // nil: not served
+	telemetry *telemetry.Telemetry
+	stopping  atomic.Bool
+}
+
 // metricsConns is how many connections one address may open to the metrics.
 const metricsConns = 32
 
 // listen opens the listeners.
-func (s *Server) listen(ctx context.Context) error {
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", s.config.Listen)
+func (f *front) listen(ctx context.Context, sources ...telemetry.Source) error {
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", f.config.Listen)
 	if err != nil {
-		return fmt.Errorf("listen on %s: %w", s.config.Listen, err)
+		return fmt.Errorf("listen on %s: %w", f.config.Listen, err)
 	}
-	s.listener = api.LimitConns(listener, s.config.ConnsPerAddress, config.Prefixes(s.config.TrustedProxy))
-	return s.listenForMetrics(ctx)
+	f.listener = api.LimitConns(listener, f.config.ConnsPerAddress, config.Prefixes(f.config.TrustedProxy))
+	return f.listenForMetrics(ctx, sources...)
 }
 
 // listenForMetrics opens the metrics listener if one is configured.
-func (s *Server) listenForMetrics(ctx context.Context) (err error) {
-	at := s.config.MetricsListen
+func (f *front) listenForMetrics(ctx context.Context, sources ...telemetry.Source) (err error) {
+	at := f.config.MetricsListen
 	if at == "" {
-		if s.config.MetricsPprof {
+		if f.config.MetricsPprof {
 			return errors.New("--metrics-pprof needs --metrics-listen")
 		}
 		return nil
 	}
-	if s.telemetry, err = telemetry.New(s.log, s.collectNode, s.collectAPI, s.collectRuns, s.collectOutgoing, s.collectStore); err != nil {
+	if f.telemetry, err = telemetry.New(f.log, sources...); err != nil {
 		return err
 	}
-	if s.metrics, err = (&net.ListenConfig{}).Listen(ctx, "tcp", at); err != nil {
+	if f.metrics, err = (&net.ListenConfig{}).Listen(ctx, "tcp", at); err != nil {
 		return fmt.Errorf("listen for metrics on %s: %w", at, err)
 	}
 	return nil
 }
 
 // listeners returns the open listeners.
-func (s *Server) listeners() []net.Listener {
+func (f *front) listeners() []net.Listener {
 	var open []net.Listener
-	if s.listener != nil {
-		open = append(open, s.listener)
+	if f.listener != nil {
+		open = append(open, f.listener)
 	}
-	if s.metrics != nil {
-		open = append(open, s.metrics)
-	}
-	if s.commands != nil {
-		open = append(open, s.commands)
+	if f.metrics != nil {
+		open = append(open, f.metrics)
 	}
 	return open
 }
 
-// ownAddresses returns the addresses that steps must not reach: those of this
-// process, of the other nodes and of the shared database.
-func (s *Server) ownAddresses() []netip.AddrPort {
-	own := s.listenAddresses()
-	if s.cluster != nil {
-		own = slices.Concat(own, s.cluster.member.Others().Listens, s.core.pg.DialedAddrs())
-	}
-	return own
-}
-
 // listenAddresses returns the addresses of the listeners.
-func (s *Server) listenAddresses() []netip.AddrPort {
+func (f *front) listenAddresses() []netip.AddrPort {
 	var at []netip.AddrPort
-	for _, listener := range s.listeners() {
+	for _, listener := range f.listeners() {
 		if address, err := netip.ParseAddrPort(listener.Addr().String()); err == nil {
 			at = append(at, address)
 		}
@@ -86,9 +90,9 @@ const maxReachable = 100
 
 // reachableAddresses returns the addresses at which others can reach the
 // listeners. A listener on all interfaces is reachable at each local address.
-func (s *Server) reachableAddresses() []netip.AddrPort {
+func (f *front) reachableAddresses() []netip.AddrPort {
 	var at []netip.AddrPort
-	for _, address := range s.listenAddresses() {
+	for _, address := range f.listenAddresses() {
 		if !address.Addr().IsUnspecified() {
 			at = append(at, address)
 			continue
@@ -104,18 +108,77 @@ func (s *Server) reachableAddresses() []netip.AddrPort {
 }
 
 // serveMetrics serves the metrics until stop is called.
-func (s *Server) serveMetrics() (stop func()) {
-	if s.metrics == nil {
+func (f *front) serveMetrics(ready func(context.Context) error) (stop func()) {
+	if f.metrics == nil {
 		return func() {}
 	}
-	s.log.Info("metrics are served", "address", s.metrics.Addr().String())
-	server := s.telemetry.HTTP(telemetry.Options{Ready: s.ready, Profiles: s.config.MetricsPprof})
-	limited := api.LimitConns(s.metrics, metricsConns, nil)
+	f.log.Info("metrics are served", "address", f.metrics.Addr().String())
+	server := f.telemetry.HTTP(telemetry.Options{Ready: ready, Profiles: f.config.MetricsPprof})
+	limited := api.LimitConns(f.metrics, metricsConns, nil)
 	server.ConnState = limited.TrackState
 	go func() {
 		if err := server.Serve(limited); err != nil && !errors.Is(err, http.ErrServerClosed) {
-			s.log.Error("the metrics server failed", "error", err)
+			f.log.Error("the metrics server failed", "error", err)
 		}
 	}()
 	return func() { _ = server.Close() } // a scrape in flight is retried by its client
+}
+
+// serve handles requests until the context ends, a part has failed and cancelled
+// work, or the database has failed. A worker only waits for that. stopWaiting is
+// called before the server waits for requests in flight.
+func (f *front) serve(ctx, work context.Context, databaseEnded <-chan struct{}, stopWaiting func()) (err error) {
+	if f.listener == nil {
+		select {
+		case <-ctx.Done():
+			f.log.Info("stopping")
+			f.stopping.Store(true)
+		case <-work.Done(): // a part failed
+		case <-databaseEnded:
+		}
+		return nil
+	}
+	server := f.api.HTTP()
+	server.ConnState = f.listener.TrackState
+	serving := make(chan error, 1)
+	go func() {
+		serving <- server.Serve(f.listener)
+	}()
+	select {
+	case <-ctx.Done():
+		return f.stopServing(ctx, server, stopWaiting)
+	case err = <-serving:
+	case <-work.Done(): // a part failed
+	case <-databaseEnded: // the database failed: nothing may be acknowledged any more
+		_ = server.Close()
+	}
+	return err
+}
+
+func (f *front) stopServing(ctx context.Context, server *http.Server, stopWaiting func()) error {
+	f.log.Info("stopping")
+	f.stopping.Store(true)
+	stopWaiting()
+	time.Sleep(f.config.DrainDelay)
+	limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTimeout)
+	defer cancel()
+	if err := server.Shutdown(limit); err != nil {
+		f.log.Warn("some requests did not finish before the shutdown timeout", "error", err)
+		return server.Close()
+	}
+	return nil
+}
+
+// close closes the listeners and the connections to the identity provider.
+func (f *front) close() error {
+	var errs []error
+	for _, listener := range f.listeners() {
+		if err := listener.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
+			errs = append(errs, err)
+		}
+	}
+	if f.closeOIDC != nil {
+		f.closeOIDC()
+	}
+	return errors.Join(errs...)
 }

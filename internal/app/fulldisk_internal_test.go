@@ -56,13 +56,13 @@ func startOnDisk(t *testing.T, data config.Data, full *atomic.Bool) *testServer 
 	t.Helper()
 	serve := config.Serve{Endpoint: config.Endpoint{Listen: "127.0.0.1:0"}, ConnsPerAddress: 100, PreauthRPM: 1000}
 	running, err := NewServer(t.Context(), data, serve, slog.New(slog.DiscardHandler), func(s *Server) {
-		s.core.store = store.New(fullDisk{s.core.db, full}, s.notify())
+		s.data.store = store.New(fullDisk{s.data.db, full}, s.notify())
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, stop := context.WithCancel(context.Background())
-	s := &testServer{t: t, running: running, stop: stop, ended: make(chan error, 1), key: running.firstKey}
+	s := &testServer{t: t, running: running, stop: stop, ended: make(chan error, 1), key: running.welcome.key}
 	go func() { s.ended <- running.Run(ctx) }()
 	t.Cleanup(s.close)
 	return s

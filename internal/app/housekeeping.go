@@ -2,16 +2,17 @@ package app
 
 import (
 	"context"
+	"log/slog"
 	"time"
 
 	"github.com/stepmill/stepmill/internal/account"
 	"github.com/stepmill/stepmill/internal/auth"
 	"github.com/stepmill/stepmill/internal/clock"
 	"github.com/stepmill/stepmill/internal/config"
-	"github.com/stepmill/stepmill/internal/dispatch/local"
 	"github.com/stepmill/stepmill/internal/event"
 	"github.com/stepmill/stepmill/internal/run"
 	"github.com/stepmill/stepmill/internal/trigger"
+	"github.com/stepmill/stepmill/internal/usage"
 )
 
 const (
@@ -32,79 +33,64 @@ const (
 	keepTokens = time.Hour
 )
 
-// housekeep periodically saves usage counts, times of last use and failed
+// housekeeper saves what is counted in memory and removes old rows.
+type housekeeper struct {
+	data     *storage
+	runner   *runner
+	node     string // the id of this node
+	keepRuns config.KeepRuns
+	log      *slog.Logger
+
+	usage *usage.Service
+	inbox *trigger.Inbox
+}
+
+// flushPeriodically saves usage counts, times of last use and failed
 // sign-ins, and counts the workspaces.
-func (s *Server) housekeep(ctx context.Context) error {
+func (h *housekeeper) flushPeriodically(ctx context.Context) error {
 	ticker := time.NewTicker(housekeepEvery)
 	defer ticker.Stop()
 	for n := 1; ; n++ {
 		select {
 		case <-ctx.Done():
-			s.flush(context.WithoutCancel(ctx))
+			h.flush(context.WithoutCancel(ctx))
 			return nil
 		case <-ticker.C:
 		}
-		s.flush(ctx)
-		s.countWorkspaces(ctx)
-		if s.cluster != nil && n%releaseEvery == 0 {
-			if err := s.core.store.ReturnWebhooks(ctx); err != nil {
-				s.log.Warn("cannot release idle webhooks", "error", err)
+		h.flush(ctx)
+		h.runner.countWorkspaces(ctx)
+		if h.data.pg != nil && n%releaseEvery == 0 {
+			if err := h.data.store.ReturnWebhooks(ctx); err != nil {
+				h.log.Warn("cannot release idle webhooks", "error", err)
 			}
 		}
 	}
 }
 
-// countWorkspaces finds out whether this process or another one has created a
-// second workspace. Workspaces are never deleted.
-func (s *Server) countWorkspaces(ctx context.Context) {
-	if s.shared.Load() {
-		return
+func (h *housekeeper) flush(ctx context.Context) {
+	if err := h.usage.Flush(ctx); err != nil {
+		h.log.Warn("cannot save usage counts", "error", err)
 	}
-	several, err := s.core.store.HasSeveralWorkspaces(ctx)
-	switch {
-	case err != nil && ctx.Err() == nil:
-		s.log.Warn("cannot count the workspaces", "error", err)
-	case several:
-		s.shareCapacity()
+	if err := h.inbox.Flush(ctx); err != nil {
+		h.log.Warn("cannot save recent webhook calls", "error", err)
 	}
-}
-
-// shareCapacity keeps one workspace from using all slots for runs or scripts. On
-// several nodes, the store limits the runs of a workspace.
-func (s *Server) shareCapacity() {
-	if s.shared.Swap(true) {
-		return
+	if err := h.data.auth.FlushLastUsed(ctx); err != nil {
+		h.log.Warn("cannot save when API keys were last used", "error", err)
 	}
-	s.scripts.Share()
-	if alone, ok := s.dispatch.(*local.Dispatcher); ok {
-		alone.Share()
+	if err := h.data.accounts.FlushLastUsed(ctx); err != nil {
+		h.log.Warn("cannot save when sessions were last used", "error", err)
 	}
-}
-
-func (s *Server) flush(ctx context.Context) {
-	if err := s.usage.Flush(ctx); err != nil {
-		s.log.Warn("cannot save usage counts", "error", err)
-	}
-	if err := s.inbox.Flush(ctx); err != nil {
-		s.log.Warn("cannot save recent webhook calls", "error", err)
-	}
-	if err := s.core.auth.FlushLastUsed(ctx); err != nil {
-		s.log.Warn("cannot save when API keys were last used", "error", err)
-	}
-	if err := s.core.accounts.FlushLastUsed(ctx); err != nil {
-		s.log.Warn("cannot save when sessions were last used", "error", err)
-	}
-	if err := s.core.accounts.FlushFailures(ctx); err != nil {
-		s.log.Warn("cannot record failed sign-ins", "error", err)
+	if err := h.data.accounts.FlushFailures(ctx); err != nil {
+		h.log.Warn("cannot record failed sign-ins", "error", err)
 	}
 }
 
 // sweep removes deleted and old rows in batches. It runs separately from
-// housekeep, because it can take long after large deletions.
-func (s *Server) sweep(ctx context.Context) error {
+// flushPeriodically, because it can take long after large deletions.
+func (h *housekeeper) sweep(ctx context.Context) error {
 	ticker := time.NewTicker(housekeepEvery)
 	defer ticker.Stop()
-	st, pruner := s.core.store, run.NewPruner(s.core.store, retention(s.config.KeepRuns))
+	st, pruner := h.data.store, run.NewPruner(h.data.store, retention(h.keepRuns))
 	var expired, pruned time.Time
 	for {
 		select {
@@ -112,45 +98,45 @@ func (s *Server) sweep(ctx context.Context) error {
 			return nil
 		case <-ticker.C:
 		}
-		if !s.leadsCleanup(ctx) {
+		if !h.leadsCleanup(ctx) {
 			continue
 		}
 		now := clock.Now()
-		s.purge(ctx, func() (bool, error) { return st.PurgeDeleted(ctx, purgeBatch) })
+		h.purge(ctx, func() (bool, error) { return st.PurgeDeleted(ctx, purgeBatch) })
 		if now.Sub(pruned) >= pruneEvery {
-			s.purge(ctx, func() (bool, error) { return pruner.Batch(ctx, now, purgeBatch) })
-			s.purge(ctx, func() (bool, error) { return st.PurgeTokens(ctx, now.Add(-keepTokens), purgeBatch) })
-			s.purge(ctx, func() (bool, error) { return st.PurgeSessions(ctx, now, now.Add(-account.IdleTimeout), purgeBatch) })
+			h.purge(ctx, func() (bool, error) { return pruner.Batch(ctx, now, purgeBatch) })
+			h.purge(ctx, func() (bool, error) { return st.PurgeTokens(ctx, now.Add(-keepTokens), purgeBatch) })
+			h.purge(ctx, func() (bool, error) { return st.PurgeSessions(ctx, now, now.Add(-account.IdleTimeout), purgeBatch) })
 			pruned = now
 		}
-		s.purge(ctx, func() (bool, error) { return st.PurgeRemains(ctx, purgeBatch) })
+		h.purge(ctx, func() (bool, error) { return st.PurgeRemains(ctx, purgeBatch) })
 		if now.Sub(expired) >= expireEvery {
-			s.expire(ctx, now)
+			h.expire(ctx, now)
 			expired = now
 		}
 	}
 }
 
 // expire removes expired rows.
-func (s *Server) expire(ctx context.Context, now time.Time) {
-	st := s.core.store
-	s.purge(ctx, func() (bool, error) { return st.PurgeIdempotency(ctx, now, purgeBatch) })
-	s.purge(ctx, func() (bool, error) { return st.PurgeTriggerKeys(ctx, now, purgeBatch) })
-	s.purge(ctx, func() (bool, error) { return st.PurgeRequests(ctx, now.Add(-trigger.RequestRetention), purgeBatch) })
-	s.purge(ctx, func() (bool, error) {
+func (h *housekeeper) expire(ctx context.Context, now time.Time) {
+	st := h.data.store
+	h.purge(ctx, func() (bool, error) { return st.PurgeIdempotency(ctx, now, purgeBatch) })
+	h.purge(ctx, func() (bool, error) { return st.PurgeTriggerKeys(ctx, now, purgeBatch) })
+	h.purge(ctx, func() (bool, error) { return st.PurgeRequests(ctx, now.Add(-trigger.RequestRetention), purgeBatch) })
+	h.purge(ctx, func() (bool, error) {
 		return st.PurgeOld(ctx, now.Add(-event.Retention), purgeBatch/4) // it deletes from four tables
 	})
-	s.purge(ctx, func() (bool, error) { return st.PurgeAudit(ctx, now.Add(-keepAudit), purgeBatch) })
+	h.purge(ctx, func() (bool, error) { return st.PurgeAudit(ctx, now.Add(-keepAudit), purgeBatch) })
 }
 
 // leadsCleanup reports whether this node removes old rows; in a cluster, one does.
-func (s *Server) leadsCleanup(ctx context.Context) bool {
-	if s.cluster == nil {
+func (h *housekeeper) leadsCleanup(ctx context.Context) bool {
+	if h.data.pg == nil {
 		return true
 	}
 	ctx, cancel := context.WithTimeout(ctx, housekeepEvery)
 	defer cancel()
-	mine, err := s.core.pg.TryLead(ctx, "tidy", s.node, 3*housekeepEvery)
+	mine, err := h.data.pg.TryLead(ctx, "tidy", h.node, 3*housekeepEvery)
 	return err == nil && mine
 }
 
@@ -170,12 +156,12 @@ func retention(setting config.KeepRuns) func(auth.Plan) auth.Retention {
 
 // purge runs batches until nothing is left. After each batch it pauses for as
 // long as the batch took, so that others get at least half of the writer's time.
-func (s *Server) purge(ctx context.Context, batch func() (more bool, err error)) {
+func (h *housekeeper) purge(ctx context.Context, batch func() (more bool, err error)) {
 	for ctx.Err() == nil {
 		began := clock.Monotonic()
 		more, err := batch()
 		if err != nil {
-			s.log.Warn("cannot remove old data", "error", err)
+			h.log.Warn("cannot remove old data", "error", err)
 		}
 		if err != nil || !more {
 			return

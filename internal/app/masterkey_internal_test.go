@@ -178,7 +178,7 @@ func TestExposedMasterKeyIsReported(t *testing.T) {
 		}
 		var log bytes.Buffer
 		s := newServer(node.RoleServe, config.Serve{}, slog.New(slog.NewTextHandler(&log, nil)))
-		if err := errors.Join(s.open(t.Context(), d.Data), s.release()); err != nil {
+		if err := errors.Join(s.data.open(t.Context(), d.Data, s.config, s.notify(), s.log), s.close()); err != nil {
 			t.Fatal(err)
 		}
 		if got := strings.Contains(log.String(), "chmod 600 "+d.KeyFile()); got != exposed {

@@ -25,6 +25,11 @@ func newRunCounts() *runCounts {
 	return &runCounts{ended: tally.NewSet(string(run.Succeeded), string(run.Failed), string(run.Cancelled))}
 }
 
+// metricSources returns the functions that collect the metrics.
+func (s *Server) metricSources() []telemetry.Source {
+	return []telemetry.Source{s.collectNode, s.collectAPI, s.collectRuns, s.collectOutgoing, s.collectStore}
+}
+
 func (s *Server) collectNode(ctx context.Context, m *telemetry.Scrape) {
 	m.Set(telemetry.BuildInfo, 1, config.VersionText(), runtime.Version())
 	m.Set(telemetry.NodeInfo, 1, s.node, s.role)
@@ -42,10 +47,10 @@ func (s *Server) collectNode(ctx context.Context, m *telemetry.Scrape) {
 }
 
 func (s *Server) collectAPI(_ context.Context, m *telemetry.Scrape) {
-	if s.listener == nil {
+	if s.front.listener == nil {
 		return // a worker
 	}
-	stats := s.api.Stats()
+	stats := s.front.api.Stats()
 	for _, route := range stats.Routes {
 		method, path := route.Method, route.Path
 		if path == "" {
@@ -58,14 +63,14 @@ func (s *Server) collectAPI(_ context.Context, m *telemetry.Scrape) {
 	}
 	m.SetAll(telemetry.HTTPErrors, stats.Errors)
 	m.Set(telemetry.HTTPStreams, float64(stats.Streams))
-	m.Set(telemetry.HTTPConnections, float64(s.listener.Open()))
-	m.Set(telemetry.HTTPConnectionsRefused, float64(s.listener.Rejected()))
+	m.Set(telemetry.HTTPConnections, float64(s.front.listener.Open()))
+	m.Set(telemetry.HTTPConnectionsRefused, float64(s.front.listener.Rejected()))
 }
 
 func (s *Server) collectRuns(_ context.Context, m *telemetry.Scrape) {
-	m.Set(telemetry.RunsStarted, float64(s.counts.started.Load()))
-	m.SetAll(telemetry.RunsEnded, s.counts.ended.Counts())
-	queue := s.dispatch.Stats()
+	m.Set(telemetry.RunsStarted, float64(s.runner.counts.started.Load()))
+	m.SetAll(telemetry.RunsEnded, s.runner.counts.ended.Counts())
+	queue := s.runner.dispatch.Stats()
 	m.Set(telemetry.RunsQueued, float64(queue.Queued))
 	resumed := queue.Resumed
 	if s.cluster != nil {
@@ -74,7 +79,7 @@ func (s *Server) collectRuns(_ context.Context, m *telemetry.Scrape) {
 		m.Set(telemetry.RunsFound, float64(member.Found))
 	}
 	m.Set(telemetry.RunsResumed, float64(resumed))
-	stats := s.engine.Stats()
+	stats := s.runner.engine.Stats()
 	m.Set(telemetry.RunsActive, float64(stats.Active))
 	m.SetAll(telemetry.RunFailures, stats.RunFailures)
 	for name, of := range stats.Actions {
@@ -89,13 +94,13 @@ func (s *Server) collectRuns(_ context.Context, m *telemetry.Scrape) {
 }
 
 func (s *Server) collectOutgoing(_ context.Context, m *telemetry.Scrape) {
-	m.SetAll(telemetry.EgressCalls, s.egress.Calls())
-	sender := s.sender.Stats()
+	m.SetAll(telemetry.EgressCalls, s.runner.egress.Calls())
+	sender := s.runner.sender.Stats()
 	m.SetAll(telemetry.WebhookAttempts, sender.Attempts)
 	m.SetHistogram(telemetry.WebhookDuration, sender.Duration)
 	m.Set(telemetry.WebhookInFlight, float64(sender.InFlight))
 	m.Set(telemetry.WebhookQueued, float64(sender.Queued))
-	scripts := s.scripts.Stats()
+	scripts := s.runner.scripts.Stats()
 	m.Set(telemetry.SandboxAlive, float64(scripts.Processes))
 	m.Set(telemetry.SandboxStarts, float64(scripts.Started))
 	m.Set(telemetry.SandboxBusy, float64(scripts.Scripts))
@@ -103,7 +108,7 @@ func (s *Server) collectOutgoing(_ context.Context, m *telemetry.Scrape) {
 }
 
 func (s *Server) collectStore(ctx context.Context, m *telemetry.Scrape) {
-	stats := s.core.db.Stats()
+	stats := s.data.db.Stats()
 	m.SetAll(telemetry.StoreTransactions, stats.Transactions)
 	m.SetHistogram(telemetry.StoreGroups, stats.Groups)
 	m.SetHistogram(telemetry.StoreCommits, stats.Commits)
@@ -113,21 +118,21 @@ func (s *Server) collectStore(ctx context.Context, m *telemetry.Scrape) {
 	s.collectFiles(m)
 	s.collectOldestTransaction(ctx, m)
 	now := clock.Now()
-	backlog, err := s.core.store.Backlog(ctx, now)
+	backlog, err := s.data.store.Backlog(ctx, now)
 	if err != nil {
 		m.Failed(err)
 		return
 	}
 	m.Age(telemetry.WebhookOldest, backlog.Undelivered, now)
 	m.Age(telemetry.WebhookLate, backlog.Due, now)
-	m.Age(telemetry.RunsOldest, earliest(backlog.Ready, s.dispatch.Stats().Oldest), now)
+	m.Age(telemetry.RunsOldest, earliest(backlog.Ready, s.runner.dispatch.Stats().Oldest), now)
 }
 
 func (s *Server) collectOldestTransaction(ctx context.Context, m *telemetry.Scrape) {
-	if s.core.pg == nil {
+	if s.data.pg == nil {
 		return // SQLite has no other users
 	}
-	oldest, err := s.core.pg.OldestTransaction(ctx)
+	oldest, err := s.data.pg.OldestTransaction(ctx)
 	if err != nil {
 		m.Failed(fmt.Errorf("find the oldest open transaction: %w", err))
 		return
@@ -136,10 +141,10 @@ func (s *Server) collectOldestTransaction(ctx context.Context, m *telemetry.Scra
 }
 
 func (s *Server) collectFiles(m *telemetry.Scrape) {
-	if s.core.lite == nil {
+	if s.data.lite == nil {
 		return // PostgreSQL has the files
 	}
-	files := s.core.lite.Files()
+	files := s.data.lite.Files()
 	m.Set(telemetry.SQLiteBytes, float64(files.Bytes))
 	m.Set(telemetry.SQLiteLog, float64(files.LogBytes))
 	if files.Free >= 0 {

@@ -13,7 +13,7 @@ type childStarter struct{ server *Server }
 
 // StartChild implements subrun.Starter.
 func (s childStarter) StartChild(ctx context.Context, c subrun.Child) (string, error) {
-	return s.server.runs.StartChild(ctx, run.Child{
+	return s.server.runner.runs.StartChild(ctx, run.Child{
 		WorkspaceID: c.Workspace, WorkflowID: c.WorkflowID, Payload: c.Payload, Depth: c.Run.Depth + 1, Began: c.Began,
 		Parent: run.Parent{RunID: c.Run.ID, StepID: c.Run.Path, Waits: c.Waited},
 	})

@@ -63,12 +63,12 @@ func startWithTypes(t *testing.T, types ...trigger.Type) *testServer {
 		t.Fatal(err)
 	}
 	serve := config.Serve{Endpoint: config.Endpoint{Listen: "127.0.0.1:0"}, ConnsPerAddress: 100, PreauthRPM: 1000}
-	running, err := NewServer(t.Context(), config.Data{Dir: t.TempDir()}, serve, slog.New(slog.DiscardHandler), func(s *Server) { s.triggerTypes = known })
+	running, err := NewServer(t.Context(), config.Data{Dir: t.TempDir()}, serve, slog.New(slog.DiscardHandler), func(s *Server) { s.runner.triggers = known })
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, stop := context.WithCancel(context.Background())
-	s := &testServer{t: t, running: running, stop: stop, ended: make(chan error, 1), key: running.firstKey}
+	s := &testServer{t: t, running: running, stop: stop, ended: make(chan error, 1), key: running.welcome.key}
 	go func() { s.ended <- running.Run(ctx) }()
 	t.Cleanup(s.close)
 	return s

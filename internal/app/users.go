@@ -86,6 +86,6 @@ func (s *Server) identityProvider() (api.IdentityProvider, error) {
 		return nil, err
 	}
 	client, closed := oidc.NewHTTPClient("Stepmill/"+config.VersionText(), s.ownAddresses)
-	s.closeOIDC = closed
+	s.front.closeOIDC = closed
 	return oidc.New(oidc.Config{Issuer: s.config.Issuer, ClientID: s.config.ClientID, ClientSecret: secret, Client: client}), nil
 }

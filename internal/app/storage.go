@@ -1,0 +1,67 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+
+	"github.com/stepmill/stepmill/internal/config"
+	"github.com/stepmill/stepmill/internal/failpoint"
+	"github.com/stepmill/stepmill/internal/store"
+	"github.com/stepmill/stepmill/internal/store/sqlite"
+)
+
+// storage holds the data of a server: the database and, if it has its own, the
+// data directory.
+type storage struct {
+	*core
+	lock   *os.File // on the data directory; nil: a shared database
+	starts starts
+}
+
+// open opens the data. It locks a data directory for this process.
+func (d *storage) open(ctx context.Context, data config.Data, serve config.Serve, notify store.Notify, log *slog.Logger) (err error) {
+	if !data.Shared() {
+		if err := os.MkdirAll(data.Dir, 0o700); err != nil {
+			return fmt.Errorf("create the data directory: %w", err)
+		}
+		if d.lock, err = lockDir(ctx, data.Dir); err != nil {
+			return err
+		}
+		if d.starts, err = recordStart(data.Dir, serve.LeaveSafeMode); err != nil {
+			return err
+		}
+	}
+	failpoint.Hit(failpoint.AtStart, "")
+	options := sqlite.Options{Migrate: serve.Migrate || !data.Shared(), UnsafeFilesystem: serve.UnsafeFilesystem}
+	if d.core, err = openCore(ctx, data, options, notify); err != nil {
+		return err
+	}
+	warnIfKeyIsExposed(data, log)
+	if data.Shared() { // a rotation may be in progress: use the key that matches and leave the files alone
+		return nil
+	}
+	return d.finishRotation(data)
+}
+
+// undoStart uncounts a start that failed.
+func (d *storage) undoStart() error {
+	if d.starts.path == "" {
+		return nil
+	}
+	return d.starts.undo()
+}
+
+// close closes the database, then unlocks the data directory.
+func (d *storage) close() error {
+	var errs []error
+	if d.core != nil {
+		errs = append(errs, d.core.close())
+	}
+	if d.lock != nil {
+		errs = append(errs, d.lock.Close())
+	}
+	return errors.Join(errs...)
+}
