@@ -131,7 +131,7 @@ func (s *Stream) Read(p []byte) (int, error) {
 	n, err := s.body.Read(p)
 	switch {
 	case err == nil:
-	case err == io.EOF: // as in io.ReadAll: a wrapped EOF is not the end of the body
+	case err == io.EOF: //nolint:errorlint // a wrapped EOF is not the end of the body
 		s.err = io.EOF
 		s.end(nil)
 	case errors.Is(err, errTooLong) && s.truncate:

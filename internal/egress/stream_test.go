@@ -81,11 +81,11 @@ func TestStreamsAResponseAsItArrives(t *testing.T) {
 						t.Fatalf("read %q, %v, want %q", got, err, part)
 					}
 				}
-				if n, err := stream.Read(make([]byte, 1)); n != 0 || err != io.EOF {
+				if n, err := stream.Read(make([]byte, 1)); n != 0 || !errors.Is(err, io.EOF) {
 					t.Errorf("the end is %d, %v", n, err)
 				}
 				wantReleased(t, client, 1)
-				if n, err := stream.Read(make([]byte, 1)); n != 0 || err != io.EOF || stream.Close() != nil {
+				if n, err := stream.Read(make([]byte, 1)); n != 0 || !errors.Is(err, io.EOF) || stream.Close() != nil {
 					t.Errorf("after the end: %d, %v", n, err)
 				}
 				wantReleased(t, client, 1)
@@ -153,7 +153,7 @@ func TestStreamFromHostileServers(t *testing.T) {
 				if n, err = io.Copy(io.Discard, stream); tc.read >= 0 && n != tc.read {
 					t.Errorf("read %d bytes, want %d", n, tc.read)
 				}
-				if _, again := stream.Read(make([]byte, 1)); again != err { //nolint:errorlint // the very same error
+				if _, again := stream.Read(make([]byte, 1)); !errors.Is(again, err) {
 					t.Errorf("reading again: %v, want %v", again, err)
 				}
 				stream.Close()
@@ -304,7 +304,7 @@ func readPausing(from io.Reader, pause time.Duration) ([]byte, error) {
 		part := make([]byte, 512)
 		n, err := from.Read(part)
 		body = append(body, part[:n]...)
-		if err == io.EOF { //nolint:errorlint // as io.ReadAll does
+		if errors.Is(err, io.EOF) {
 			return body, nil
 		}
 		if err != nil {
