@@ -57,14 +57,11 @@ func (u *upload) fail(err *Error) error {
 }
 
 // failure returns why the body could not be sent, or nil.
-func (u *upload) failure() error {
+func (u *upload) failure() *Error {
 	if u == nil {
 		return nil
 	}
-	if err := u.failed.Load(); err != nil {
-		return err
-	}
-	return nil
+	return u.failed.Load()
 }
 
 // Close implements io.Closer. It ends a read in progress.
