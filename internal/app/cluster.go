@@ -56,7 +56,7 @@ func (s *Server) newCluster(ctx context.Context, data config.Data) (*cluster, er
 		return nil, err
 	}
 	c.dispatch, err = river.New(claimer{s.data.store}, river.Config{
-		Node: s.node, Capacity: engine.Slots, HoldsLease: func() bool { return c.member.HoldsLease() }, Pool: c.jobs, Schema: postgres.JobSchema, PollOnly: data.Pooled, Log: s.log,
+		Node: s.node, Capacity: engine.Slots, HoldsLease: func() bool { return c.member.HoldsLease() }, Pool: c.jobs, PollOnly: data.Pooled, Log: s.log,
 	})
 	if err != nil {
 		return nil, err
@@ -94,7 +94,7 @@ func (s *Server) newCluster(ctx context.Context, data config.Data) (*cluster, er
 			c.notifier.SetSingleNode(b.Nodes == 1)
 			s.data.pg.SetSingleNode(b.Nodes == 1)
 		},
-	}, s.data.pg, s.data.store, executor{s, c}, s.log)
+	}, registry{s.data.pg}, s.data.store, executor{s, c}, s.log)
 	if err := c.member.Join(ctx); err != nil {
 		return nil, fmt.Errorf("join the cluster: %w", err)
 	}
@@ -195,6 +195,14 @@ func (c claimer) Claim(ctx context.Context, wake run.Wake, complete func(context
 	})
 }
 
+// registry stores the nodes, and releases the jobs of those that it removes.
+type registry struct{ *postgres.DB }
+
+// Forget implements membership.Registry.
+func (r registry) Forget(ctx context.Context, id string) (bool, error) {
+	return r.DB.Forget(ctx, id, river.ReleaseJobs)
+}
+
 // executor gives membership access to the runs on this node.
 type executor struct {
 	server  *Server
@@ -229,6 +237,11 @@ func (e executor) Watch(w run.Wake) { e.cluster.dispatch.Watch(w) }
 func (e executor) OnTakeover() {
 	e.server.runner.sender.Wake()
 	e.server.runner.wakeTriggers()
+}
+
+// DeleteStaleJobs implements membership.Executor.
+func (e executor) DeleteStaleJobs(ctx context.Context) error {
+	return e.cluster.dispatch.DeleteStaleJobs(ctx)
 }
 
 // AdmitThrottled implements membership.Executor.

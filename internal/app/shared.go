@@ -8,6 +8,7 @@ import (
 
 	"github.com/stepmill/stepmill/internal/clock"
 	"github.com/stepmill/stepmill/internal/config"
+	"github.com/stepmill/stepmill/internal/dispatch/river"
 	"github.com/stepmill/stepmill/internal/store"
 	"github.com/stepmill/stepmill/internal/store/postgres"
 	"github.com/stepmill/stepmill/internal/store/sqlite"
@@ -89,5 +90,5 @@ func Migrate(ctx context.Context, data config.Data) error {
 	if !data.Shared() {
 		return errors.New("name the database with --database-url; a data directory is migrated when the server starts")
 	}
-	return postgres.Migrate(ctx, sharedOptions(data))
+	return postgres.Migrate(ctx, sharedOptions(data), river.Migrate)
 }

@@ -35,8 +35,6 @@ type Registry interface {
 	// TryLead acquires or renews the lease of the leader for a task, and reports
 	// whether this node holds it.
 	TryLead(ctx context.Context, term, id string, life time.Duration) (bool, error)
-	// Tidy deletes jobs that are no longer needed.
-	Tidy(ctx context.Context) error
 }
 
 // Queue stores the runs of nodes.
@@ -70,6 +68,8 @@ type Executor interface {
 	OnTakeover()
 	// AdmitThrottled gives free slots of a workspace to its throttled runs.
 	AdmitThrottled(workspaceID string)
+	// DeleteStaleJobs deletes jobs that no run waits for.
+	DeleteStaleJobs(ctx context.Context) error
 }
 
 // Member is this node as a member of the cluster.

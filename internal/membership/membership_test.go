@@ -102,8 +102,6 @@ func (d *database) Retire(_ context.Context, id string) error {
 	return nil
 }
 
-func (d *database) Tidy(context.Context) error { return nil }
-
 func (d *database) TryLead(context.Context, string, string, time.Duration) (bool, error) {
 	return true, nil
 }
@@ -186,7 +184,8 @@ func (h *fakeExecutor) Resume(w run.Wake) {
 
 func (h *fakeExecutor) Watch(w run.Wake) { h.note(func() { h.watched = append(h.watched, w.RunID) }) }
 
-func (h *fakeExecutor) AdmitThrottled(string) {}
+func (h *fakeExecutor) DeleteStaleJobs(context.Context) error { return nil }
+func (h *fakeExecutor) AdmitThrottled(string)                 {}
 
 func (h *fakeExecutor) OnTakeover() {}
 

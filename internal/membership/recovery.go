@@ -220,7 +220,7 @@ func (m *Member) runMaintenance(ctx context.Context) {
 			m.sweep(ctx, n%recountRounds == 0)
 			unknown = m.findUnknownNodes(ctx, unknown)
 			if n%recountRounds == 0 {
-				m.cleanUpJobs(ctx)
+				m.deleteStaleJobs(ctx)
 			}
 		} else {
 			unknown = nil
@@ -231,9 +231,9 @@ func (m *Member) runMaintenance(ctx context.Context) {
 	}
 }
 
-func (m *Member) cleanUpJobs(ctx context.Context) {
-	if err := m.registry.Tidy(ctx); err != nil && ctx.Err() == nil {
-		m.log.Warn("cannot delete finished jobs", "error", err)
+func (m *Member) deleteStaleJobs(ctx context.Context) {
+	if err := m.executor.DeleteStaleJobs(ctx); err != nil && ctx.Err() == nil {
+		m.log.Warn("cannot delete stale jobs", "error", err)
 	}
 }
 

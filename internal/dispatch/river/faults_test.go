@@ -66,7 +66,7 @@ func TestRunsUnderStoreFaults(t *testing.T) {
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 0))
 	opts := postgres.Options{URL: server.Shared(t).NewDatabase(t), Name: "test"}
-	if err := postgres.Migrate(t.Context(), opts); err != nil {
+	if err := postgres.Migrate(t.Context(), opts, river.Migrate); err != nil {
 		t.Fatal(err)
 	}
 	var effects sync.Map // number of effects by step
@@ -170,7 +170,7 @@ func newNode(t *testing.T, opts postgres.Options, random *rand.Rand, effects *sy
 		t.Fatal(err)
 	}
 	t.Cleanup(pool.Close)
-	if n.dispatch, err = river.New(storeClaimer{n.store}, river.Config{Node: n.id, Capacity: engine.Slots, Pool: pool, HoldsLease: func() bool { return true }, Schema: postgres.JobSchema, Log: log}); err != nil {
+	if n.dispatch, err = river.New(storeClaimer{n.store}, river.Config{Node: n.id, Capacity: engine.Slots, Pool: pool, HoldsLease: func() bool { return true }, Log: log}); err != nil {
 		t.Fatal(err)
 	}
 	n.store.SetCluster(store.Cluster{
@@ -182,7 +182,7 @@ func newNode(t *testing.T, opts postgres.Options, random *rand.Rand, effects *sy
 	n.engine = engine.New(n.store, n.dispatch, plans, values, run.NewLinks(n.store, v, func() string { return "" }), v, n.id, log)
 	n.member = membership.New(membership.Config{
 		Node: noun.Node{ID: n.id, Name: n.id, StartedAt: clock.Now()}, Capacity: engine.Slots, TTL: 3 * time.Second, OnHeartbeat: func(noun.Heartbeat) {},
-	}, n.db, n.store, n, log)
+	}, registry{n.db}, n.store, n, log)
 	if err := n.member.Join(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -246,6 +246,12 @@ func (n names) Names(ctx context.Context, workspaceID string) (workflow.Names, e
 	return workflow.Names(found), err
 }
 
+type registry struct{ *postgres.DB }
+
+func (r registry) Forget(ctx context.Context, id string) (bool, error) {
+	return r.DB.Forget(ctx, id, river.ReleaseJobs)
+}
+
 // node implements membership.Executor.
 
 func (n *node) Leases() []run.Lease             { return n.engine.Leases() }
@@ -254,7 +260,10 @@ func (n *node) Abort(lease run.Lease)           { n.engine.AbortLease(lease) }
 func (n *node) Resume(w run.Wake)               { n.dispatch.Resume(w) }
 func (n *node) Watch(w run.Wake)                { n.dispatch.Watch(w) }
 func (n *node) AdmitThrottled(workspace string) { n.dispatch.SlotFreed(workspace) }
-func (n *node) OnTakeover()                     {}
+func (n *node) DeleteStaleJobs(ctx context.Context) error {
+	return n.dispatch.DeleteStaleJobs(ctx)
+}
+func (n *node) OnTakeover() {}
 func (n *node) AbortAll() {
 	n.dispatch.Forget()
 	n.engine.AbortAll()
@@ -324,7 +333,7 @@ func (n *node) execute(t *testing.T, workflowID string, asks bool) {
 // check checks the final state of the database.
 func (n *node) check(t *testing.T) {
 	t.Helper()
-	if err := n.db.Tidy(t.Context()); err != nil {
+	if err := n.dispatch.DeleteStaleJobs(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	for rule, statement := range map[string]string{

@@ -62,8 +62,6 @@ type Config struct {
 	HoldsLease func() bool
 	// Pool has the connections for River.
 	Pool *pgxpool.Pool
-	// Schema is the database schema of River's tables.
-	Schema string
 	// PollOnly is set if the pool does not support LISTEN.
 	PollOnly bool
 	Log      *slog.Logger
@@ -113,7 +111,7 @@ func New(store Store, config Config) (*Dispatcher, error) {
 	var err error
 	d.client, err = river.NewClient(riverpgxv5.New(config.Pool), &river.Config{
 		ID:                          config.Node,
-		Schema:                      config.Schema,
+		Schema:                      Schema,
 		Queues:                      map[string]river.QueueConfig{queueName: {MaxWorkers: maxClaims}},
 		Workers:                     workers,
 		FetchCooldown:               fetchPause,
@@ -126,7 +124,6 @@ func New(store Store, config Config) (*Dispatcher, error) {
 		// aborted one leaves invalid indexes behind.
 		ReindexerSchedule: river.NeverSchedule(),
 		RetryPolicy:       constantRetry{},
-		Test:              river.TestConfig{Time: sharedClock{}},
 		Logger:            slog.New(warnOnly{config.Log.Handler()}),
 	})
 	if err != nil {
@@ -135,79 +132,11 @@ func New(store Store, config Config) (*Dispatcher, error) {
 	return d, nil
 }
 
-// EnqueueJobs enqueues runs for any node, in the transaction of the caller.
-func (d *Dispatcher) EnqueueJobs(ctx context.Context, tx pgx.Tx, runs []run.Job) error {
-	jobs, now := make([]river.InsertManyParams, len(runs)), clock.Now()
-	for i, h := range runs {
-		opts := &river.InsertOpts{Queue: queueName, Priority: priority(h.InFlight), MaxAttempts: maxAttempts}
-		// River checks scheduled jobs only periodically, so due jobs must not have a
-		// time.
-		if at := h.At.Add(-scheduleLead); at.After(now) {
-			opts.ScheduledAt = at
-		}
-		jobs[i] = river.InsertManyParams{Args: wakeUp{RunID: h.RunID, Epoch: h.Epoch, At: h.At, Isolated: h.Isolated()}, InsertOpts: opts}
-	}
-	// Do not use COPY: if this node is paused during it, the database waits forever
-	// and keeps the locks of the transaction.
-	_, err := d.client.InsertManyTx(ctx, tx, jobs)
-	return err
-}
-
-// fetchTimeout is how long a fetched job counts as being worked on.
-const fetchTimeout = 15 * time.Second
-
-// HasJob reports which of the given runs have a job that is due about now.
-func (d *Dispatcher) HasJob(ctx context.Context, tx pgx.Tx, ids []string) (map[string]bool, error) {
-	table := pgx.Identifier{d.config.Schema, "river_job"}.Sanitize()
-	// Do not prepare the statement: a generic query plan compares each id with each
-	// job.
-	rows, err := tx.Query(ctx, `SELECT DISTINCT args->>'run_id' FROM `+table+` WHERE queue = $1 AND args->>'run_id' = ANY($2)
-		AND (state IN ('available', 'retryable', 'scheduled') AND scheduled_at < now() + $3::bigint * interval '1 microsecond'
-		OR state = 'running' AND attempted_at > now() - $3::bigint * interval '1 microsecond')`,
-		pgx.QueryExecModeCacheDescribe, queueName, ids, fetchTimeout.Microseconds())
-	if err != nil {
-		return nil, err
-	}
-	found, err := pgx.CollectRows(rows, pgx.RowTo[string])
-	hasJob := make(map[string]bool, len(found))
-	for _, id := range found {
-		hasJob[id] = true
-	}
-	return hasJob, err
-}
-
-// priority prefers runs of workspaces with few runs in flight, so that a workspace
-// with one run does not wait for the ten thousand of another.
-func priority(inFlight int) int {
-	switch {
-	case inFlight <= 8:
-		return 1
-	case inFlight <= 64:
-		return 2
-	case inFlight <= 256:
-		return 3
-	}
-	return 4
-}
-
-// maxAttempts is high because jobs only fail while the database is unavailable.
-const maxAttempts = 1000
-
 // constantRetry retries every second, until the database is available again.
 type constantRetry struct{}
 
 // NextRetry implements river.ClientRetryPolicy.
 func (constantRetry) NextRetry(*rivertype.JobRow) time.Time { return clock.Now().Add(time.Second) }
-
-// sharedClock makes River use the clock that all nodes share. If a node used its own
-// clock and it was ahead, other nodes would find its snoozed jobs too late.
-type sharedClock struct{}
-
-// Now implements rivertype.TimeGenerator.
-func (sharedClock) Now() time.Time { return clock.NowMonotonic() }
-
-// NowOrNil implements rivertype.TimeGenerator. It leaves the time to the database.
-func (sharedClock) NowOrNil() *time.Time { return nil }
 
 // warnOnly drops River's log records below the level of warnings.
 type warnOnly struct{ slog.Handler }

@@ -64,7 +64,7 @@ func newDatabase(t *testing.T) postgres.Options {
 	t.Helper()
 	makeTemplate.Do(func() {
 		template = server.Shared(t).NewTemplate(t, func(url string) error {
-			return postgres.Migrate(t.Context(), postgres.Options{URL: url, Name: "test"})
+			return postgres.Migrate(t.Context(), postgres.Options{URL: url, Name: "test"}, river.Migrate)
 		})
 	})
 	return postgres.Options{URL: server.Shared(t).CopyDatabase(t, template), Name: "test", Timeout: 2 * time.Minute}
@@ -92,7 +92,7 @@ func join(t *testing.T, opts postgres.Options, node string, capacity, limit int)
 		AnswerArrived: func(id string) { p.Nudge(id) },
 	})
 	p.Dispatcher, err = river.New(claimer{p}, river.Config{
-		Node: node, Capacity: capacity, Pool: jobs, HoldsLease: func() bool { return true }, Schema: postgres.JobSchema, Log: slog.New(slog.DiscardHandler),
+		Node: node, Capacity: capacity, Pool: jobs, HoldsLease: func() bool { return true }, Log: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -4,6 +4,7 @@ import (
 	"container/heap"
 	"context"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -28,8 +29,11 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 	if err := d.startClient(ctx, client); err != nil {
 		return err
 	}
+	var scheduling sync.WaitGroup
+	scheduling.Go(func() { d.scheduleJobs(ctx) })
 	d.runTimers(ctx)
 	<-stopped
+	scheduling.Wait()
 	limit, cancel := context.WithTimeout(client, jobTime)
 	defer cancel()
 	d.requeue(limit)

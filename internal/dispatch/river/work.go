@@ -39,10 +39,15 @@ const (
 	snoozeMin, snoozeMax = 100 * time.Millisecond, fetchEvery + 100*time.Millisecond
 )
 
-// snoozeTime returns a random time. Nodes poll at a constant interval, so after a
-// constant time the same full node could fetch the job again and again.
-func snoozeTime() time.Duration {
-	return snoozeMin + rand.N(snoozeMax-snoozeMin)
+// snooze returns the error that snoozes a job for a random time. Nodes poll at a
+// constant interval, so after a constant time the same full node could fetch the job
+// again and again.
+//
+// River adds the duration to the time of this machine, and the database compares the
+// result with its own. If this machine's clock is ahead, the duration can be
+// negative, which river.JobSnooze does not accept.
+func snooze() error {
+	return &river.JobSnoozeError{Duration: snoozeMin + rand.N(snoozeMax-snoozeMin) + clock.Offset()}
 }
 
 // Work implements river.Worker.
@@ -50,7 +55,7 @@ func (w *worker) Work(ctx context.Context, job *river.Job[wakeUp]) error {
 	d := w.dispatcher
 	wake := run.Wake{RunID: job.Args.RunID, Epoch: job.Args.Epoch, At: job.Args.At}
 	if d.Draining() || !wake.At.After(clock.Now()) && !d.waitForCapacity(ctx, wake.RunID, job.Args.Isolated) {
-		return river.JobSnooze(snoozeTime())
+		return snooze()
 	}
 	err := d.claim(ctx, wake, func(ctx context.Context, tx pgx.Tx) error {
 		_, err := river.JobCompleteTx[*riverpgxv5.Driver](ctx, tx, job)

@@ -11,8 +11,6 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/pressly/goose/v3"
-	"github.com/riverqueue/river/riverdriver/riverpgxv5"
-	"github.com/riverqueue/river/rivermigrate"
 
 	"github.com/stepmill/stepmill/internal/failpoint"
 )
@@ -20,20 +18,16 @@ import (
 //go:embed migrations/*.sql
 var migrations embed.FS
 
-// JobSchema is the schema of River's tables. Ours are in the first schema of the
-// connection's search path.
-const JobSchema = "stepmill_river"
-
 // versionTable records the migrations that were applied.
 const versionTable = "schema_versions"
 
 // migrationLock is the advisory lock that nodes hold while they migrate.
 const migrationLock = 7_316_402_118
 
-// Migrate brings our schema and that of River up to date. Nodes that start at the
-// same time migrate one after the other. An interrupted migration can be
-// repeated.
-func Migrate(ctx context.Context, opts Options) (err error) {
+// Migrate brings our schema up to date, and then calls jobs to migrate that of the
+// job queue. Nodes that start at the same time migrate one after the other. An
+// interrupted migration can be repeated.
+func Migrate(ctx context.Context, opts Options, jobs func(context.Context, *pgxpool.Pool) error) (err error) {
 	config, err := configure(opts, 4)
 	if err != nil {
 		return err
@@ -55,13 +49,10 @@ func Migrate(ctx context.Context, opts Options) (err error) {
 	if _, err := lockTx.Exec(ctx, `SELECT pg_advisory_xact_lock($1)`, int64(migrationLock)); err != nil {
 		return fmt.Errorf("wait for another migration: %w", err)
 	}
-	if _, err := pool.Exec(ctx, `CREATE SCHEMA IF NOT EXISTS `+JobSchema); err != nil {
-		return fmt.Errorf("make the schema %s: %w", JobSchema, err)
-	}
 	if err := migrateOwn(ctx, pool); err != nil {
 		return err
 	}
-	return migrateJobs(ctx, pool)
+	return jobs(ctx, pool)
 }
 
 func migrateOwn(ctx context.Context, pool *pgxpool.Pool) (err error) {
@@ -103,17 +94,6 @@ func newProvider(db *sql.DB) (*goose.Provider, error) {
 func checkNotTooNew(have, want int64) error {
 	if have > want+1 {
 		return fmt.Errorf("the database was migrated by a newer Stepmill (schema %d, this binary knows %d): upgrade the binary", have, want)
-	}
-	return nil
-}
-
-func migrateJobs(ctx context.Context, pool *pgxpool.Pool) error {
-	migrator, err := rivermigrate.New(riverpgxv5.New(pool), &rivermigrate.Config{Schema: JobSchema})
-	if err != nil {
-		return fmt.Errorf("read the migrations of jobs: %w", err)
-	}
-	if _, err := migrator.Migrate(ctx, rivermigrate.DirectionUp, nil); err != nil {
-		return fmt.Errorf("migrate the schema of jobs: %w", err)
 	}
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/stepmill/stepmill/internal/dispatch/river"
 	"github.com/stepmill/stepmill/internal/store/postgres"
 	server "github.com/stepmill/stepmill/test/postgres"
 )
@@ -22,7 +23,7 @@ func TestMigrateAtTheSameTime(t *testing.T) {
 	var running sync.WaitGroup
 	for range 4 {
 		running.Go(func() {
-			if err := postgres.Migrate(t.Context(), opts); err != nil {
+			if err := postgres.Migrate(t.Context(), opts, river.Migrate); err != nil {
 				t.Error(err)
 			}
 		})
@@ -44,7 +45,7 @@ func TestMigrateAfterInterruption(t *testing.T) {
 	opts := newDatabase(t)
 	db := open(t, opts)
 	exec(t, db, `DROP SCHEMA stepmill_river CASCADE`)
-	if err := postgres.Migrate(t.Context(), opts); err != nil {
+	if err := postgres.Migrate(t.Context(), opts, river.Migrate); err != nil {
 		t.Fatal(err)
 	}
 	if n := number(t, db, `SELECT count(*) FROM stepmill_river.river_job`); n != 0 {
@@ -58,7 +59,7 @@ func TestMigrateAfterInterruption(t *testing.T) {
 	if _, err := conn.Exec(t.Context(), `DROP SCHEMA public CASCADE; CREATE SCHEMA public`); err != nil {
 		t.Fatal(err)
 	}
-	if err := postgres.Migrate(t.Context(), opts); err != nil {
+	if err := postgres.Migrate(t.Context(), opts, river.Migrate); err != nil {
 		t.Fatal(err)
 	}
 	open(t, opts)
@@ -71,13 +72,13 @@ func TestSchemaOfANewerRelease(t *testing.T) {
 	opts := newDatabase(t)
 	db := open(t, opts)
 	exec(t, db, `INSERT INTO schema_versions (version_id, is_applied) VALUES (4, true)`)
-	if err := postgres.Migrate(t.Context(), opts); err != nil {
+	if err := postgres.Migrate(t.Context(), opts, river.Migrate); err != nil {
 		t.Errorf("the schema of the next release: %v", err)
 	}
 	open(t, opts)
 	exec(t, db, `INSERT INTO schema_versions (version_id, is_applied) VALUES (5, true)`)
 	_, err := postgres.Open(t.Context(), opts)
-	for name, err := range map[string]error{"open": err, "migrate": postgres.Migrate(t.Context(), opts)} {
+	for name, err := range map[string]error{"open": err, "migrate": postgres.Migrate(t.Context(), opts, river.Migrate)} {
 		if err == nil || !strings.Contains(err.Error(), "newer Stepmill") {
 			t.Errorf("%s the schema of a later release: %v", name, err)
 		}

@@ -95,19 +95,21 @@ func (db *DB) TerminateSessions(ctx context.Context, id string) error {
 	return err
 }
 
-// Forget removes a dead node that owns nothing any more. Another node can become
-// the leader without waiting for the end of its term, and runs that it was about
-// to claim are requeued at once. It reports whether there was such a node, or
-// webhooks that it served.
-func (db *DB) Forget(ctx context.Context, id string) (bool, error) {
+// Forget removes a dead node that owns nothing any more, so that another node can
+// become the leader without waiting for the end of its term. It calls releaseJobs
+// in the same transaction. It reports whether there was such a node, or webhooks
+// that it served.
+func (db *DB) Forget(ctx context.Context, id string, releaseJobs func(ctx context.Context, tx pgx.Tx, node string) error) (removed bool, err error) {
 	const dead = ` AND NOT EXISTS (SELECT 1 FROM nodes WHERE id = $1 AND NOT dead)`
-	var removed bool
-	err := db.reserve.QueryRow(ctx, `WITH c AS (DELETE FROM couriers WHERE node = $1`+dead+` RETURNING 1), t AS (DELETE FROM terms WHERE holder = $1`+dead+`),
-		l AS (DELETE FROM `+JobSchema+`.river_leader WHERE leader_id = $1`+dead+`),
-		j AS (UPDATE `+JobSchema+`.river_job SET state = 'available' WHERE state = 'running' AND attempted_by[array_length(attempted_by, 1)] = $1`+dead+`), n AS (DELETE FROM nodes WHERE id = $1 AND dead RETURNING 1),
-		told AS (SELECT pg_notify($2, $3))
-		SELECT EXISTS (SELECT 1 FROM c UNION ALL SELECT 1 FROM n) FROM told`, id, channel, id+"\n"+string(Deliverable)).Scan(&removed)
-	return removed, err
+	err = pgx.BeginFunc(ctx, db.reserve, func(tx pgx.Tx) error {
+		if err := releaseJobs(ctx, tx, id); err != nil {
+			return err
+		}
+		return tx.QueryRow(ctx, `WITH c AS (DELETE FROM couriers WHERE node = $1`+dead+` RETURNING 1), t AS (DELETE FROM terms WHERE holder = $1`+dead+`),
+			n AS (DELETE FROM nodes WHERE id = $1 AND dead RETURNING 1), told AS (SELECT pg_notify($2, $3))
+			SELECT EXISTS (SELECT 1 FROM c UNION ALL SELECT 1 FROM n) FROM told`, id, channel, id+"\n"+string(Deliverable)).Scan(&removed)
+	})
+	return removed && err == nil, err
 }
 
 // Nodes implements node.Registry. It lists the live nodes.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/stepmill/stepmill/internal/clock"
+	"github.com/stepmill/stepmill/internal/dispatch/river"
 	"github.com/stepmill/stepmill/internal/node"
 	"github.com/stepmill/stepmill/internal/store/postgres"
 )
@@ -69,7 +70,7 @@ func TestHeartbeats(t *testing.T) {
 		t.Errorf("alive: %+v, %v", alive, err)
 	}
 	exec(t, db, `INSERT INTO couriers (webhook_id, node) VALUES ('w', 'b'), ('v', 'a')`)
-	if removed, err := db.Forget(t.Context(), "b"); err != nil || !removed {
+	if removed, err := db.Forget(t.Context(), "b", river.ReleaseJobs); err != nil || !removed {
 		t.Fatal(removed, err)
 	}
 	if n := number(t, db, `SELECT count(*) FROM couriers`); n != 1 {
@@ -78,7 +79,7 @@ func TestHeartbeats(t *testing.T) {
 	if b := beat(t, db, "b", time.Minute); b.Dead || b.Nodes != 2 {
 		t.Errorf("a forgotten node came back: %+v", b)
 	}
-	if removed, err := db.Forget(t.Context(), "b"); err != nil || removed {
+	if removed, err := db.Forget(t.Context(), "b", river.ReleaseJobs); err != nil || removed {
 		t.Fatal(removed, err)
 	}
 	if b := beat(t, db, "a", time.Minute); b.Nodes != 2 {
@@ -92,20 +93,20 @@ func TestForgetRequeuesJobs(t *testing.T) {
 	t.Parallel()
 	db := open(t, newDatabase(t))
 	for _, by := range []string{"{b}", "{a,b}", "{b,a}"} {
-		exec(t, db, `INSERT INTO `+postgres.JobSchema+`.river_job (kind, args, max_attempts, state, attempted_at, attempted_by, attempt)
+		exec(t, db, `INSERT INTO `+river.Schema+`.river_job (kind, args, max_attempts, state, attempted_at, attempted_by, attempt)
 			VALUES ('wake_up', '{}', 10, 'running', now(), $1::text::text[], 1)`, by)
 	}
 	count := func(state string) int {
-		return number(t, db, `SELECT count(*) FROM `+postgres.JobSchema+`.river_job WHERE state = $1::text::`+postgres.JobSchema+`.river_job_state`, state)
+		return number(t, db, `SELECT count(*) FROM `+river.Schema+`.river_job WHERE state = $1::text::`+river.Schema+`.river_job_state`, state)
 	}
 	beat(t, db, "b", time.Minute)
-	if _, err := db.Forget(t.Context(), "b"); err != nil || count("running") != 3 {
+	if _, err := db.Forget(t.Context(), "b", river.ReleaseJobs); err != nil || count("running") != 3 {
 		t.Errorf("a live node lost its jobs: %v", err)
 	}
 	if err := db.Retire(t.Context(), "b"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := db.Forget(t.Context(), "b"); err != nil || count("running") != 1 || count("available") != 2 {
+	if _, err := db.Forget(t.Context(), "b", river.ReleaseJobs); err != nil || count("running") != 1 || count("available") != 2 {
 		t.Errorf("%d jobs are available, %d are running: %v", count("available"), count("running"), err)
 	}
 }
@@ -173,7 +174,7 @@ func TestTryLead(t *testing.T) {
 	if err := db.Retire(t.Context(), "b"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := db.Forget(t.Context(), "b"); err != nil {
+	if _, err := db.Forget(t.Context(), "b", river.ReleaseJobs); err != nil {
 		t.Fatal(err)
 	}
 	serve("a", time.Minute, true)

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stepmill/stepmill/internal/dispatch/river"
 	"github.com/stepmill/stepmill/internal/store"
 	"github.com/stepmill/stepmill/internal/store/postgres"
 	"github.com/stepmill/stepmill/internal/store/storetest"
@@ -42,7 +43,7 @@ var (
 func migratedDatabase(t *testing.T) string {
 	makeTemplate.Do(func() {
 		template = server.Shared(t).NewTemplate(t, func(url string) error {
-			return postgres.Migrate(t.Context(), postgres.Options{URL: url, Name: "test"})
+			return postgres.Migrate(t.Context(), postgres.Options{URL: url, Name: "test"}, river.Migrate)
 		})
 	})
 	return template

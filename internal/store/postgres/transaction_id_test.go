@@ -6,6 +6,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/stepmill/stepmill/internal/dispatch/river"
 	"github.com/stepmill/stepmill/internal/fault"
 	"github.com/stepmill/stepmill/internal/store"
 	"github.com/stepmill/stepmill/internal/store/postgres"
@@ -20,7 +21,7 @@ func TestReusedTransactionID(t *testing.T) {
 	pg := server.Start(t, server.Options{})
 	url := pg.NewDatabase(t)
 	opts := postgres.Options{URL: url, Name: "test"}
-	if err := postgres.Migrate(t.Context(), opts); err != nil {
+	if err := postgres.Migrate(t.Context(), opts, river.Migrate); err != nil {
 		t.Fatal(err)
 	}
 	db := open(t, opts)

@@ -10,6 +10,7 @@ import (
 	_ "github.com/jackc/pgx/v5/stdlib" // the driver for goose
 	"github.com/pressly/goose/v3"
 
+	"github.com/stepmill/stepmill/internal/dispatch/river"
 	"github.com/stepmill/stepmill/internal/store/postgres"
 	"github.com/stepmill/stepmill/internal/store/storetest"
 	server "github.com/stepmill/stepmill/test/postgres"
@@ -35,7 +36,7 @@ func TestUpgradeMarksWaitingRuns(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := postgres.Migrate(t.Context(), opts); err != nil {
+	if err := postgres.Migrate(t.Context(), opts, river.Migrate); err != nil {
 		t.Fatal(err)
 	}
 	rows, err := connect(t, opts).Query(t.Context(), storetest.UpgradedRuns)

@@ -1,0 +1,121 @@
+package river
+
+import (
+	"context"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/riverqueue/river"
+
+	"github.com/stepmill/stepmill/internal/clock"
+	"github.com/stepmill/stepmill/internal/run"
+)
+
+// EnqueueJobs enqueues runs for any node, in the transaction of the caller.
+func (d *Dispatcher) EnqueueJobs(ctx context.Context, tx pgx.Tx, runs []run.Job) error {
+	jobs, now := make([]river.InsertManyParams, len(runs)), clock.Now()
+	for i, h := range runs {
+		opts := &river.InsertOpts{Queue: queueName, Priority: priority(h.InFlight), MaxAttempts: maxAttempts}
+		// River checks scheduled jobs only periodically, so due jobs must not have a
+		// time.
+		if at := h.At.Add(-scheduleLead); at.After(now) {
+			opts.ScheduledAt = at
+		}
+		jobs[i] = river.InsertManyParams{Args: wakeUp{RunID: h.RunID, Epoch: h.Epoch, At: h.At, Isolated: h.Isolated()}, InsertOpts: opts}
+	}
+	// Do not use COPY: if this node is paused during it, the database waits forever
+	// and keeps the locks of the transaction.
+	_, err := d.client.InsertManyTx(ctx, tx, jobs)
+	return err
+}
+
+// fetchTimeout is how long a fetched job counts as being worked on.
+const fetchTimeout = 15 * time.Second
+
+// HasJob reports which of the given runs have a job that is due about now.
+func (d *Dispatcher) HasJob(ctx context.Context, tx pgx.Tx, ids []string) (map[string]bool, error) {
+	// Do not prepare the statement: a generic query plan compares each id with each
+	// job.
+	rows, err := tx.Query(ctx, `SELECT DISTINCT args->>'run_id' FROM `+jobTable+` WHERE queue = $1 AND args->>'run_id' = ANY($2)
+		AND (state IN ('available', 'retryable', 'scheduled') AND scheduled_at < now() + $3::bigint * interval '1 microsecond'
+		OR state = 'running' AND attempted_at > now() - $3::bigint * interval '1 microsecond')`,
+		pgx.QueryExecModeCacheDescribe, queueName, ids, fetchTimeout.Microseconds())
+	if err != nil {
+		return nil, err
+	}
+	found, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	hasJob := make(map[string]bool, len(found))
+	for _, id := range found {
+		hasJob[id] = true
+	}
+	return hasJob, err
+}
+
+// priority prefers runs of workspaces with few runs in flight, so that a workspace
+// with one run does not wait for the ten thousand of another.
+func priority(inFlight int) int {
+	switch {
+	case inFlight <= 8:
+		return 1
+	case inFlight <= 64:
+		return 2
+	case inFlight <= 256:
+		return 3
+	}
+	return 4
+}
+
+// maxAttempts is high because jobs only fail while the database is unavailable.
+const maxAttempts = 1000
+
+const (
+	// scheduleEvery is how often each node makes scheduled jobs available. Like River,
+	// it includes those that become due before the next time.
+	scheduleEvery = 5 * time.Second
+	// jobBatch bounds how many jobs one statement changes.
+	jobBatch = 1000
+)
+
+// scheduleJobs makes scheduled jobs available until the context ends. The leader of
+// River does this too, but by the clock of its machine: if that is slow, jobs would
+// wait too long. This uses the clock of the database.
+func (d *Dispatcher) scheduleJobs(ctx context.Context) {
+	for clock.Sleep(ctx, scheduleEvery) {
+		err := d.inBatches(ctx, `UPDATE `+jobTable+` SET state = 'available' WHERE id IN
+			(SELECT id FROM `+jobTable+` WHERE state IN ('retryable', 'scheduled') AND queue = $1
+				AND scheduled_at <= now() + $2::bigint * interval '1 microsecond' ORDER BY scheduled_at LIMIT $3 FOR UPDATE SKIP LOCKED)`,
+			queueName, scheduleEvery.Microseconds(), jobBatch)
+		if err != nil && ctx.Err() == nil {
+			d.log.Warn("cannot schedule jobs; retrying", "error", err)
+		}
+	}
+}
+
+// DeleteStaleJobs deletes scheduled jobs that no run waits for any more: a run that
+// was going to wait for a year may have ended after a second.
+func (d *Dispatcher) DeleteStaleJobs(ctx context.Context) error {
+	return d.inBatches(ctx, `DELETE FROM `+jobTable+` WHERE id IN
+		(SELECT j.id FROM `+jobTable+` j WHERE j.state = 'scheduled' AND j.kind = 'wake_up' AND NOT EXISTS
+			(SELECT 1 FROM run_queue q WHERE q.run_id = j.args->>'run_id' AND q.epoch = (j.args->>'epoch')::bigint) LIMIT $1)`, jobBatch)
+}
+
+// inBatches repeats a statement until it changes fewer than jobBatch rows.
+func (d *Dispatcher) inBatches(ctx context.Context, statement string, args ...any) error {
+	for {
+		limit, cancel := context.WithTimeout(ctx, jobTime)
+		tag, err := d.config.Pool.Exec(limit, statement, args...)
+		cancel()
+		if err != nil || tag.RowsAffected() < jobBatch {
+			return err
+		}
+	}
+}
+
+// ReleaseJobs makes the jobs that a dead node had fetched available to other nodes,
+// and ends its term as the leader of River. It does nothing if the node is alive.
+func ReleaseJobs(ctx context.Context, tx pgx.Tx, node string) error {
+	const dead = ` AND NOT EXISTS (SELECT 1 FROM nodes WHERE id = $1 AND NOT dead)`
+	_, err := tx.Exec(ctx, `WITH l AS (DELETE FROM `+Schema+`.river_leader WHERE leader_id = $1`+dead+`)
+		UPDATE `+jobTable+` SET state = 'available' WHERE state = 'running' AND attempted_by[array_length(attempted_by, 1)] = $1`+dead, node)
+	return err
+}
