@@ -10,7 +10,6 @@ import (
 
 	"github.com/stepmill/stepmill/internal/clock"
 	"github.com/stepmill/stepmill/internal/dispatch"
-	"github.com/stepmill/stepmill/internal/dispatch/local"
 	"github.com/stepmill/stepmill/internal/egress"
 	"github.com/stepmill/stepmill/internal/engine"
 	"github.com/stepmill/stepmill/internal/fault"
@@ -27,25 +26,20 @@ type runner struct {
 
 	egress   *egress.Client
 	scripts  *sandbox.Pool
-	dispatch dispatcher
-	engine   *engine.Engine
-	runs     *run.Service
-	sender   *webhook.Sender
-	triggers *trigger.Types // nil until assembled: those of the catalog
-	firers   *trigger.Firers
+	dispatch dispatch.Dispatcher
+	// adoptRuns queues the runs of the previous process, and shareSlots keeps one
+	// workspace from using all slots of this one. On several nodes the store does both.
+	adoptRuns  func(context.Context) error
+	shareSlots func()
+	engine     *engine.Engine
+	runs       *run.Service
+	sender     *webhook.Sender
+	triggers   *trigger.Types // nil until assembled: those of the catalog
+	firers     *trigger.Firers
 
 	counts      *runCounts
 	shared      atomic.Bool // there is more than one workspace
 	awaitsSpace atomic.Bool // no runs are executed until the disk has space
-}
-
-// dispatcher brings runs to the engine.
-type dispatcher interface {
-	dispatch.Source
-	run.Queue
-	Wake(run.Wake)
-	Run(ctx context.Context) error
-	Stats() dispatch.Stats
 }
 
 // start starts executing runs, sending webhooks and firing triggers. On a full
@@ -93,11 +87,7 @@ func (r *runner) awaitSpace(work context.Context, parts *group) error {
 
 // recoverRuns queues the runs of the previous process.
 func (r *runner) recoverRuns(ctx context.Context) error {
-	alone, ok := r.dispatch.(*local.Dispatcher)
-	if !ok {
-		return nil
-	}
-	if err := alone.Recover(ctx); err != nil && ctx.Err() == nil {
+	if err := r.adoptRuns(ctx); err != nil && ctx.Err() == nil {
 		return fmt.Errorf("resume the runs of the previous process: %w", err)
 	}
 	return nil
@@ -139,9 +129,7 @@ func (r *runner) shareCapacity() {
 		return
 	}
 	r.scripts.Share()
-	if alone, ok := r.dispatch.(*local.Dispatcher); ok {
-		alone.Share()
-	}
+	r.shareSlots()
 }
 
 // wakeTriggers makes the triggers check what is due, since another node may have

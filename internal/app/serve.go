@@ -184,15 +184,20 @@ func (s *Server) assemble(ctx context.Context, data config.Data) (err error) {
 		usage: usage.NewService(st), inbox: trigger.NewInbox(st),
 	}
 	programs := workflow.NewPrograms(st, actions, types.Format())
+	queued := func(string) bool { return false }
 	if data.Shared() {
 		if s.cluster, err = s.newCluster(ctx, data); err != nil {
 			return err
 		}
-		s.runner.dispatch = s.cluster.dispatch
+		// Other nodes take over the runs of a dead one, and the store limits the runs
+		// of a workspace and knows which of them wait.
+		s.runner.dispatch, s.runner.adoptRuns, s.runner.shareSlots = s.cluster.dispatch, func(context.Context) error { return nil }, func() {}
 	} else {
-		s.runner.dispatch = local.New(st, s.node, engine.Slots, s.log)
+		alone := local.New(st, s.node, engine.Slots, s.log)
+		s.runner.dispatch, s.runner.adoptRuns, s.runner.shareSlots, queued = alone, alone.Recover, alone.Share, alone.Queued
 	}
 	s.runner.runs = run.NewService(st, programs, s.changes.watchers, s.runner.dispatch, s.changes.runs)
+	s.runner.runs.QueuedInMemory(queued)
 	s.runner.engine = engine.New(st, s.runner.dispatch, programs, secrets, links, v, s.node, s.log)
 	if s.cluster != nil {
 		s.runner.engine.CheckLease(s.cluster.member.HoldsLease)

@@ -10,6 +10,18 @@ import (
 	"github.com/stepmill/stepmill/internal/run"
 )
 
+// Dispatcher brings runs that have work to do to the engine.
+type Dispatcher interface {
+	Source
+	run.Queue
+	// Wake passes on a run that has work to do, now or later.
+	Wake(run.Wake)
+	// Run dispatches runs until the context ends.
+	Run(ctx context.Context) error
+	// Stats returns the current statistics.
+	Stats() Stats
+}
+
 // Source returns runs to execute.
 type Source interface {
 	// Next waits for the next run. It only returns an error if the context has ended.

@@ -305,6 +305,7 @@ func (w *world) setUp() {
 	}
 	w.flows, w.plans = workflow.NewService(w.store, catalog, nil, names{w.values}, trigger.NewArming(nil, nil)), workflow.NewPrograms(w.store, catalog, nil)
 	w.runs = run.NewService(w.store, w.plans, w.watchers, w, pubsub.NewBroker())
+	w.runs.QueuedInMemory(w.queued)
 }
 
 // names lists the secrets and variables of a workspace.
@@ -356,7 +357,7 @@ func (w *world) Unreserve(runID string) {
 	}
 }
 
-func (w *world) Queued(runID string) bool {
+func (w *world) queued(runID string) bool {
 	n := w.current.Load()
 	return n != nil && n.dispatch.Queued(runID)
 }

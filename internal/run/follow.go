@@ -103,7 +103,7 @@ func (f *Feed) Next(ctx context.Context) (*Changes, error) {
 		}
 	}
 	if changes.Status == Running {
-		changes.Queued = changes.Queued || f.service.queue.Queued(f.runID)
+		changes.Queued = changes.Queued || f.service.queued(f.runID)
 		changes.Steps = slices.SortedFunc(maps.Values(f.open), func(a, b Step) int { return a.Seq - b.Seq })
 	}
 	return changes, nil

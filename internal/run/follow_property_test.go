@@ -44,8 +44,6 @@ type followWorld struct {
 // emptyQueue is a queue that is always empty.
 type emptyQueue struct{ run.Queue }
 
-func (emptyQueue) Queued(string) bool { return false }
-
 func newFollowWorld(t testing.TB) *followWorld {
 	t.Helper()
 	db := sqlitetest.Open(t)

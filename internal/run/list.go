@@ -130,7 +130,7 @@ func (s *Service) ListAll(ctx context.Context, actor auth.Actor, filter Filter, 
 		}
 		filter.Status = Running
 	}
-	filter.Queued = s.queue.Queued
+	filter.Queued = s.queued
 	return s.store.AllRuns(ctx, actor.Workspace.ID, filter, page)
 }
 

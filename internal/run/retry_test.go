@@ -115,7 +115,6 @@ func (e editedWorkflowStore) StartRun(_ context.Context, start run.Start) (bool,
 
 func (editedWorkflowStore) Reserve(string, string, int) (string, bool) { return "", true }
 func (editedWorkflowStore) Unreserve(string)                           {}
-func (editedWorkflowStore) Queued(string) bool                         { return false }
 
 // The reused steps are picked for the version that the retry is written with.
 func TestRetryWhileWorkflowChanges(t *testing.T) {

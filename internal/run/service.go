@@ -89,8 +89,6 @@ type Queue interface {
 	Reserve(workspaceID, runID string, atMost int) (node string, ok bool)
 	// Unreserve releases the slot of a run that did not start.
 	Unreserve(runID string)
-	// Queued reports whether a run waits to be executed.
-	Queued(runID string) bool
 }
 
 // Programs finds compiled versions of workflows.
@@ -114,14 +112,22 @@ type Service struct {
 	programs    Programs
 	completions CompletionSource
 	queue       Queue
+	queued      func(runID string) bool
 	changes     *pubsub.Broker // keyed by run id
 	closing     chan struct{}
 }
 
 // NewService returns a service. The topics of changes are the ids of runs.
 func NewService(store Store, programs Programs, completions CompletionSource, queue Queue, changes *pubsub.Broker) *Service {
-	return &Service{store: store, programs: programs, completions: completions, queue: queue, changes: changes, closing: make(chan struct{})}
+	return &Service{
+		store: store, programs: programs, completions: completions, queue: queue, queued: func(string) bool { return false }, changes: changes,
+		closing: make(chan struct{}),
+	}
 }
+
+// QueuedInMemory sets the function that reports whether a run waits in memory to be
+// executed. Without it, the store knows which runs wait.
+func (s *Service) QueuedInMemory(queued func(runID string) bool) { s.queued = queued }
 
 // Close ends every Await, because the process is about to stop.
 func (s *Service) Close() { close(s.closing) }
@@ -148,7 +154,7 @@ func (s *Service) Get(ctx context.Context, actor auth.Actor, id string) (Detail,
 	found, err := s.store.Run(ctx, actor.Workspace.ID, id)
 	detail, err := fault.Found(found, err, notFound, id)
 	if err == nil && detail.Status == Running {
-		detail.Queued = detail.Queued || s.queue.Queued(id)
+		detail.Queued = detail.Queued || s.queued(id)
 	}
 	return detail, err
 }

@@ -124,7 +124,6 @@ func (n names) Names(ctx context.Context, workspaceID string) (workflow.Names, e
 
 func (w *testEnv) Reserve(string, string, int) (string, bool) { return "node_1", !w.queueFull.Load() }
 func (w *testEnv) Unreserve(string)                           {}
-func (w *testEnv) Queued(string) bool                         { return false }
 
 // startNode starts a node.
 func (w *testEnv) startNode() *node {

@@ -147,9 +147,6 @@ func (d *Dispatcher) Unreserve(runID string) {
 	pubsub.Signal(d.capacityFreed)
 }
 
-// Queued returns false: the store knows which runs are queued.
-func (d *Dispatcher) Queued(string) bool { return false }
-
 // Has reports whether a run is on this node and not executing.
 func (d *Dispatcher) Has(runID string) bool {
 	d.mu.Lock()
