@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"github.com/stepmill/stepmill/internal/run"
-	"github.com/stepmill/stepmill/internal/workflow"
 )
 
 // acquireSlot acquires a slot under the concurrency limit of a new run. It
@@ -17,54 +16,53 @@ func (s *Store) acquireSlot(tx *transaction, start run.Start) (bool, error) {
 	if err := lockSlots(tx, start.Run); err != nil {
 		return false, err
 	}
-	inUse, err := countRuns(tx, start.Run, true)
-	if err != nil || inUse < start.Concurrency.Limit {
-		return true, err
-	}
-	if err := checkAncestors(tx, start.Run); err != nil {
+	admission, err := start.Admit(slotRows{tx, start.Run})
+	if err != nil {
 		return false, err
 	}
-	switch start.Concurrency.OnLimit {
-	case workflow.Drop:
-		return false, run.ErrAtLimit
-	case workflow.CancelRunning:
-		oldest, err := list(tx, selectRun+`JOIN run_queue q ON q.run_id = r.id
-			WHERE q.workflow_id = $1 AND q.share_key = $2 AND q.turn = $3 ORDER BY q.run_id LIMIT $4`,
-			[]any{start.Run.WorkflowID, start.Run.ConcurrencyKey, true, inUse - start.Concurrency.Limit + 1}, scanRun)
-		if err != nil {
-			return false, err
-		}
-		for _, r := range oldest {
-			// The slot goes to the new run, not to a queued one.
-			r.ConcurrencyKey = ""
-			if _, err := s.cancel(tx, r, start.Run.StartedAt); err != nil {
-				return false, err
-			}
-		}
-		return true, nil
-	default:
-		queued, err := countRuns(tx, start.Run, false)
-		if err == nil && queued >= start.Plan.Limits().QueuedRuns {
-			err = run.ErrQueueFull
-		}
-		return false, err
-	}
+	return admission.Admitted, s.cancelOldest(tx, start.Run, admission.CancelOldest)
 }
 
-// checkAncestors rejects a run that would wait for, or cancel, an ancestor that
-// waits for it.
-func checkAncestors(tx *transaction, r run.Run) error {
-	for parent := r.Parent; parent != nil && parent.Waits; {
-		above, err := one(tx, selectRun+`WHERE r.id = $1`, []any{parent.RunID}, scanRun)
-		if err != nil || above == nil {
+// cancelOldest cancels the oldest runs that hold a slot for the run's concurrency
+// key. Their slots go to the new run, not to queued ones.
+func (s *Store) cancelOldest(tx *transaction, r run.Run, count int) error {
+	if count == 0 {
+		return nil
+	}
+	oldest, err := list(tx, selectRun+`JOIN run_queue q ON q.run_id = r.id
+		WHERE q.workflow_id = $1 AND q.share_key = $2 AND q.turn = $3 ORDER BY q.run_id LIMIT $4`,
+		[]any{r.WorkflowID, r.ConcurrencyKey, true, count}, scanRun)
+	if err != nil {
+		return err
+	}
+	for _, old := range oldest {
+		old.ConcurrencyKey = ""
+		if _, err := s.cancel(tx, old, r.StartedAt); err != nil {
 			return err
 		}
-		if above.WorkflowID == r.WorkflowID && above.ConcurrencyKey == r.ConcurrencyKey {
-			return run.ErrAtLimit
-		}
-		parent = above.Parent
 	}
 	return nil
+}
+
+// slotRows implements run.Slots for the concurrency key of a run.
+type slotRows struct {
+	tx  *transaction
+	run run.Run
+}
+
+// Admitted implements run.Slots.
+func (r slotRows) Admitted() (int, error) { return countRuns(r.tx, r.run, true) }
+
+// Queued implements run.Slots.
+func (r slotRows) Queued() (int, error) { return countRuns(r.tx, r.run, false) }
+
+// Ancestor implements run.Slots.
+func (r slotRows) Ancestor(runID string) (*run.Run, error) {
+	found, err := one(r.tx, selectRun+`WHERE r.id = $1`, []any{runID}, scanRun)
+	if err != nil || found == nil {
+		return nil, err
+	}
+	return &found.Run, nil
 }
 
 // countRuns counts the runs that hold a slot for the run's concurrency key, or
