@@ -60,7 +60,7 @@ func (h *housekeeper) flushPeriodically(ctx context.Context) error {
 		h.flush(ctx)
 		h.runner.countWorkspaces(ctx)
 		if h.data.pg != nil && n%releaseEvery == 0 {
-			if err := h.data.store.ReturnWebhooks(ctx); err != nil {
+			if err := h.data.store.OutboxOf(h.node).ReturnWebhooks(ctx); err != nil {
 				h.log.Warn("cannot release idle webhooks", "error", err)
 			}
 		}

@@ -184,6 +184,7 @@ func (s *Server) assemble(ctx context.Context, data config.Data) (err error) {
 		usage: usage.NewService(st), inbox: trigger.NewInbox(st),
 	}
 	programs := workflow.NewPrograms(st, actions, types.Format())
+	var outbox webhook.Outbox = st
 	queued := func(string) bool { return false }
 	if data.Shared() {
 		if s.cluster, err = s.newCluster(ctx, data); err != nil {
@@ -191,6 +192,7 @@ func (s *Server) assemble(ctx context.Context, data config.Data) (err error) {
 		}
 		// Other nodes take over the runs of a dead one, and the store limits the runs
 		// of a workspace and knows which of them wait.
+		outbox = st.OutboxOf(s.node)
 		s.runner.dispatch, s.runner.adoptRuns, s.runner.shareSlots = s.cluster.dispatch, func(context.Context) error { return nil }, func() {}
 	} else {
 		alone := local.New(st, s.node, engine.Slots, s.log)
@@ -202,7 +204,7 @@ func (s *Server) assemble(ctx context.Context, data config.Data) (err error) {
 	if s.cluster != nil {
 		s.runner.engine.CheckLease(s.cluster.member.HoldsLease)
 	}
-	s.runner.sender = webhook.NewSender(st, s.runner.egress, v, s.log)
+	s.runner.sender = webhook.NewSender(outbox, s.runner.egress, v, s.log)
 	workflows := workflow.NewService(st, actions, types.Format(), nameSource{secrets}, trigger.NewArming(types, v))
 	s.runner.firers = types.Firers(trigger.Deps{Store: st, Programs: programs, Runs: s.runner.runs, Values: secrets, Actions: actions, Log: s.log})
 	previews := run.NewPreviews(s.runner.runs, secrets)

@@ -12,9 +12,6 @@ import (
 // DueDeliveries implements webhook.Outbox. Deliveries to a webhook that was
 // deleted with its workflow are still sent; its row stays for that.
 func (s *Store) DueDeliveries(ctx context.Context, now time.Time, except []string, limit int) ([]webhook.Due, error) {
-	if s.cluster != nil {
-		return s.dueOnThisNode(ctx, now, except, limit)
-	}
 	statement, args := selectDue+`WHERE d.next_at <= $1`, []any{now, limit}
 	statement, args = notIn(statement, "d.webhook_id", except, args)
 	var due []webhook.Due

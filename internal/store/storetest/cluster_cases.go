@@ -336,18 +336,18 @@ func testWebhookOwners(t *testing.T, tm *cluster) {
 	tm.start(t, wf, "node_1")
 	due := func(m *clusterNode) []string {
 		t.Helper()
-		return mapped(must(m.DueDeliveries(ctx, clock.Now(), nil, 10))(t), func(d webhook.Due) string { return d.WebhookID })
+		return mapped(must(m.OutboxOf(m.node).DueDeliveries(ctx, clock.Now(), nil, 10))(t), func(d webhook.Due) string { return d.WebhookID })
 	}
 	equal(t, "due for the first", due(first), []string{hook.ID})
 	equal(t, "due for the second", due(second), nil)
 	equal(t, "again for the first", due(first), []string{hook.ID})
-	if err := first.ReturnWebhooks(ctx); err != nil {
+	if err := first.OutboxOf(first.node).ReturnWebhooks(ctx); err != nil {
 		t.Fatal(err)
 	}
 	equal(t, "due for the second", due(second), nil)
 
 	tm.exec(t, `UPDATE deliveries SET status = 'delivered', next_at = NULL`)
-	if err := first.ReturnWebhooks(ctx); err != nil {
+	if err := first.OutboxOf(first.node).ReturnWebhooks(ctx); err != nil {
 		t.Fatal(err)
 	}
 	tm.endRun(t, wf)
