@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/stepmill/stepmill/internal/dispatch/river"
+	"github.com/stepmill/stepmill/internal/store"
 	"github.com/stepmill/stepmill/internal/store/postgres"
 	server "github.com/stepmill/stepmill/test/postgres"
 )
@@ -30,7 +31,7 @@ func TestMigrateAtTheSameTime(t *testing.T) {
 	}
 	running.Wait()
 	db := open(t, opts)
-	if n := number(t, db, `SELECT count(*) FROM schema_versions WHERE version_id > 0`); n != 3 {
+	if n := number(t, db, `SELECT count(*) FROM schema_versions WHERE version_id > 0`); n != store.Schema {
 		t.Errorf("%d migrations were applied", n)
 	}
 	if n := number(t, db, `SELECT count(*) FROM stepmill_river.river_job`); n != 0 {
@@ -71,12 +72,12 @@ func TestSchemaOfANewerRelease(t *testing.T) {
 	t.Parallel()
 	opts := newDatabase(t)
 	db := open(t, opts)
-	exec(t, db, `INSERT INTO schema_versions (version_id, is_applied) VALUES (4, true)`)
+	exec(t, db, `INSERT INTO schema_versions (version_id, is_applied) VALUES ($1, true)`, store.Schema+1)
 	if err := postgres.Migrate(t.Context(), opts, river.Migrate); err != nil {
 		t.Errorf("the schema of the next release: %v", err)
 	}
 	open(t, opts)
-	exec(t, db, `INSERT INTO schema_versions (version_id, is_applied) VALUES (5, true)`)
+	exec(t, db, `INSERT INTO schema_versions (version_id, is_applied) VALUES ($1, true)`, store.Schema+2)
 	_, err := postgres.Open(t.Context(), opts)
 	for name, err := range map[string]error{"open": err, "migrate": postgres.Migrate(t.Context(), opts, river.Migrate)} {
 		if err == nil || !strings.Contains(err.Error(), "newer Stepmill") {
