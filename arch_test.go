@@ -88,6 +88,7 @@ var rules = []rule{
 	// Machinery: the engine knows what an action is, but no concrete action.
 	{pkg: "archive", may: base},
 	{pkg: "control", may: base},
+	{pkg: "database", may: base},
 	{pkg: "dispatch", may: base + " run"},
 	{pkg: "dispatch/local", may: base + " dispatch run"},
 	{pkg: "dispatch/river", may: base + " dispatch run"},
@@ -101,11 +102,11 @@ var rules = []rule{
 
 	// Edges: the API and the stores know the domain, not each other.
 	{pkg: "api", may: base + " " + domain + " trigger/webhook ratelimit telemetry /openapi"},
-	{pkg: "store", may: base + " " + domain + " archive"},
-	{pkg: "store/postgres", may: base + " " + domain + " store"},
-	{pkg: "store/sqlite", may: base + " " + domain + " store"},
+	{pkg: "store", may: base + " " + domain + " archive database"},
+	{pkg: "store/postgres", may: base + " " + domain + " database store"},
+	{pkg: "store/sqlite", may: base + " " + domain + " database store"},
 	{pkg: "store/sqlitetest", may: base + " " + domain + " store store/sqlite"},
-	{pkg: "store/storetest", may: base + " " + domain + " archive store /test/lane"},
+	{pkg: "store/storetest", may: base + " " + domain + " archive database store /test/lane"},
 
 	// Assembly: only app imports everything.
 	{pkg: "app", may: "* */* /openapi /web"},

@@ -16,6 +16,7 @@ import (
 	"github.com/stepmill/stepmill/internal/auth"
 	"github.com/stepmill/stepmill/internal/clock"
 	"github.com/stepmill/stepmill/internal/config"
+	"github.com/stepmill/stepmill/internal/database"
 	"github.com/stepmill/stepmill/internal/dispatch/river"
 	"github.com/stepmill/stepmill/internal/engine"
 	"github.com/stepmill/stepmill/internal/membership"
@@ -68,14 +69,14 @@ func (s *Server) newCluster(ctx context.Context, data config.Data) (*cluster, er
 	c.notifier = postgres.NewNotifier(s.data.pg, s.node, listen, s.onPeerMessage, s.log)
 	s.data.store.SetCluster(store.Cluster{
 		Node: s.node, Limit: c.limit, Reserve: c.dispatch.ReserveShared, Draining: c.dispatch.Draining,
-		EnqueueJobs: func(ctx context.Context, conn store.Conn, runs []run.Job) error {
+		EnqueueJobs: func(ctx context.Context, conn database.Conn, runs []run.Job) error {
 			tx, err := postgres.Tx(conn)
 			if err != nil {
 				return err
 			}
 			return c.dispatch.EnqueueJobs(ctx, tx, runs)
 		},
-		HasJob: func(ctx context.Context, conn store.Conn, ids []string) (map[string]bool, error) {
+		HasJob: func(ctx context.Context, conn database.Conn, ids []string) (map[string]bool, error) {
 			tx, err := postgres.Tx(conn)
 			if err != nil {
 				return nil, err
@@ -186,7 +187,7 @@ type claimer struct{ *store.Store }
 
 // Claim implements river.Store.
 func (c claimer) Claim(ctx context.Context, wake run.Wake, complete func(context.Context, pgx.Tx) error) (run.Wake, run.Claimed, error) {
-	return c.Store.Claim(ctx, wake, func(ctx context.Context, conn store.Conn) error {
+	return c.Store.Claim(ctx, wake, func(ctx context.Context, conn database.Conn) error {
 		tx, err := postgres.Tx(conn)
 		if err != nil {
 			return err

@@ -29,7 +29,7 @@ type core struct {
 	auth     *auth.Service
 	accounts *account.Service
 
-	db     database
+	db     backend
 	pg     *postgres.DB // nil: SQLite
 	lite   *sqlite.DB   // nil: PostgreSQL
 	stop   context.CancelFunc
@@ -90,8 +90,8 @@ func openStore(ctx context.Context, data config.Data, opts sqlite.Options, notif
 	return c, nil
 }
 
-// database is implemented by sqlite.DB and postgres.DB.
-type database interface {
+// backend is implemented by sqlite.DB and postgres.DB.
+type backend interface {
 	store.Mover
 	Run(ctx context.Context) error
 	Stats() store.Stats

@@ -12,24 +12,25 @@ import (
 	"time"
 
 	"github.com/stepmill/stepmill/internal/config"
+	"github.com/stepmill/stepmill/internal/database"
 	"github.com/stepmill/stepmill/internal/fault"
 	"github.com/stepmill/stepmill/internal/store"
 )
 
 // fullDisk is a database whose writes fail while the disk is full.
 type fullDisk struct {
-	database
+	backend
 	full *atomic.Bool
 }
 
-func (d fullDisk) Write(ctx context.Context, fn func(store.Conn) error) error {
+func (d fullDisk) Write(ctx context.Context, fn func(database.Conn) error) error {
 	if d.full.Load() {
 		return fault.New(fault.StorageFull, "the server's disk is full; nothing was changed")
 	}
-	return d.database.Write(ctx, fn)
+	return d.backend.Write(ctx, fn)
 }
 
-func (d fullDisk) WriteRun(ctx context.Context, _ string, fn func(store.Conn) error) error {
+func (d fullDisk) WriteRun(ctx context.Context, _ string, fn func(database.Conn) error) error {
 	return d.Write(ctx, fn)
 }
 

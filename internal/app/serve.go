@@ -184,19 +184,9 @@ func (s *Server) assemble(ctx context.Context, data config.Data) (err error) {
 		usage: usage.NewService(st), inbox: trigger.NewInbox(st),
 	}
 	programs := workflow.NewPrograms(st, actions, types.Format())
-	var outbox webhook.Outbox = st
-	queued := func(string) bool { return false }
-	if data.Shared() {
-		if s.cluster, err = s.newCluster(ctx, data); err != nil {
-			return err
-		}
-		// Other nodes take over the runs of a dead one, and the store limits the runs
-		// of a workspace and knows which of them wait.
-		outbox = st.OutboxOf(s.node)
-		s.runner.dispatch, s.runner.adoptRuns, s.runner.shareSlots = s.cluster.dispatch, func(context.Context) error { return nil }, func() {}
-	} else {
-		alone := local.New(st, s.node, engine.Slots, s.log)
-		s.runner.dispatch, s.runner.adoptRuns, s.runner.shareSlots, queued = alone, alone.Recover, alone.Share, alone.Queued
+	outbox, queued, err := s.newDispatcher(ctx, data)
+	if err != nil {
+		return err
 	}
 	s.runner.runs = run.NewService(st, programs, s.changes.watchers, s.runner.dispatch, s.changes.runs)
 	s.runner.runs.QueuedInMemory(queued)
@@ -229,6 +219,25 @@ func (s *Server) assemble(ctx context.Context, data config.Data) (err error) {
 		OIDC: provider, OIDCRole: account.Role(s.config.OIDC.Role), StorageStalled: s.storageStalled(),
 	})
 	return nil
+}
+
+// newDispatcher chooses between a single process and a node of a cluster. It returns
+// the deliveries that this node sends, and a function that reports whether a run is
+// queued in memory.
+func (s *Server) newDispatcher(ctx context.Context, data config.Data) (outbox webhook.Outbox, queued func(runID string) bool, err error) {
+	st, r := s.data.store, &s.runner
+	if !data.Shared() {
+		alone := local.New(st, s.node, engine.Slots, s.log)
+		r.dispatch, r.adoptRuns, r.shareSlots = alone, alone.Recover, alone.Share
+		return st, alone.Queued, nil
+	}
+	if s.cluster, err = s.newCluster(ctx, data); err != nil {
+		return nil, nil, err
+	}
+	// Other nodes take over the runs of a dead one, and the store limits the runs of a
+	// workspace and knows which of them wait.
+	r.dispatch, r.adoptRuns, r.shareSlots = s.cluster.dispatch, func(context.Context) error { return nil }, func() {}
+	return st.OutboxOf(s.node), func(string) bool { return false }, nil
 }
 
 // publicURL returns the base URL of links to the service. A worker without a

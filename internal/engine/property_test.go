@@ -18,9 +18,9 @@ import (
 	"github.com/stepmill/stepmill/internal/action/logwrite"
 	"github.com/stepmill/stepmill/internal/action/stop"
 	"github.com/stepmill/stepmill/internal/action/wait"
+	"github.com/stepmill/stepmill/internal/database"
 	"github.com/stepmill/stepmill/internal/pubsub"
 	"github.com/stepmill/stepmill/internal/run"
-	"github.com/stepmill/stepmill/internal/store"
 	"github.com/stepmill/stepmill/internal/trigger"
 	"github.com/stepmill/stepmill/internal/workflow"
 	"github.com/stepmill/stepmill/test/lane"
@@ -141,8 +141,8 @@ func (s *scenario) retry(sk *sketch, id string) []string {
 // events checks that the run has one started event and one ended event.
 func (s *scenario) events(id string) []string {
 	kinds := map[string]int{}
-	err := s.db.Read(context.Background(), func(c store.Conn) error {
-		return c.Query(`SELECT type FROM events WHERE run_id = $1`, []any{id}, func(r store.Row) error {
+	err := s.db.Read(context.Background(), func(c database.Conn) error {
+		return c.Query(`SELECT type FROM events WHERE run_id = $1`, []any{id}, func(r database.Row) error {
 			var kind string
 			err := r.Scan(&kind)
 			kinds[kind]++

@@ -7,8 +7,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/stepmill/stepmill/internal/database"
 	"github.com/stepmill/stepmill/internal/run"
-	"github.com/stepmill/stepmill/internal/store"
 )
 
 // live starts an engine that a test can crash.
@@ -169,7 +169,7 @@ func TestCorruptRowFailsOnlyItsRun(t *testing.T) {
 					ids = append(ids, w.startRun(flow, fmt.Sprintf(`{"n": %d}`, i)))
 				}
 				synctest.Wait()
-				err := w.db.Write(context.WithoutCancel(t.Context()), func(c store.Conn) error {
+				err := w.db.Write(context.WithoutCancel(t.Context()), func(c database.Conn) error {
 					_, err := c.Exec(damage, ids[17])
 					return err
 				})

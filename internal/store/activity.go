@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/stepmill/stepmill/internal/database"
 	"github.com/stepmill/stepmill/internal/workflow"
 )
 
@@ -22,7 +23,7 @@ func (s *Store) Activities(ctx context.Context, workspaceID string, ids []string
 		args = append(args, id)
 		placeholders[i] = fmt.Sprintf("$%d", len(args))
 	}
-	err := s.read(ctx, func(c Conn) error {
+	err := s.read(ctx, func(c database.Conn) error {
 		clear(found)
 		if err := loadTriggers(c, found, args, placeholders); err != nil {
 			return err
@@ -32,9 +33,9 @@ func (s *Store) Activities(ctx context.Context, workspaceID string, ids []string
 	return found, err
 }
 
-func loadTriggers(c Conn, found map[string]workflow.Activity, args []any, placeholders []string) error {
+func loadTriggers(c database.Conn, found map[string]workflow.Activity, args []any, placeholders []string) error {
 	return c.Query(`SELECT workflow_id, trigger_id, type, next_at FROM triggers
-		WHERE workflow_id IN (`+strings.Join(placeholders, ", ")+`) AND workspace_id = $1 ORDER BY workflow_id, trigger_id`, args, func(r Row) error {
+		WHERE workflow_id IN (`+strings.Join(placeholders, ", ")+`) AND workspace_id = $1 ORDER BY workflow_id, trigger_id`, args, func(r database.Row) error {
 		var (
 			id, triggerID, kind string
 			nextAt              *time.Time
@@ -52,14 +53,14 @@ func loadTriggers(c Conn, found map[string]workflow.Activity, args []any, placeh
 	})
 }
 
-func recentRuns(c Conn, found map[string]workflow.Activity, args []any, placeholders []string) error {
+func recentRuns(c database.Conn, found map[string]workflow.Activity, args []any, placeholders []string) error {
 	const columns = `workflow_id, id, status, draft, started_at, finished_at`
 	parts := make([]string, len(placeholders))
 	for i, place := range placeholders {
 		parts[i] = fmt.Sprintf(`SELECT * FROM (SELECT %s FROM runs WHERE workflow_id = %s ORDER BY id DESC LIMIT %d) r%d
 			WHERE EXISTS (SELECT 1 FROM workflows w WHERE w.id = r%d.workflow_id AND w.workspace_id = $1)`, columns, place, workflow.Recent, i, i)
 	}
-	return c.Query(strings.Join(parts, ` UNION ALL `), args, func(r Row) error {
+	return c.Query(strings.Join(parts, ` UNION ALL `), args, func(r database.Row) error {
 		var (
 			id  string
 			one workflow.RecentRun

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/stepmill/stepmill/internal/action"
+	"github.com/stepmill/stepmill/internal/database"
 	"github.com/stepmill/stepmill/internal/paging"
 	"github.com/stepmill/stepmill/internal/run"
 )
@@ -21,7 +22,7 @@ func (s *Store) AnswerStep(ctx context.Context, a run.Answer) (bool, error) {
 		if _, err := lockRun(tx, a.RunID); err != nil {
 			return err
 		}
-		open, err := number(tx, `SELECT count(*) FROM steps JOIN runs r ON r.id = steps.run_id
+		open, err := database.Number(tx, `SELECT count(*) FROM steps JOIN runs r ON r.id = steps.run_id
 			JOIN workflows w ON w.id = r.workflow_id AND w.deleted_at IS NULL
 			WHERE steps.run_id = $1 AND steps.path = $2 AND r.workspace_id = $3 AND steps.awaits = 'answer' AND steps.status = 'waiting'`,
 			a.RunID, a.StepID, a.WorkspaceID)
@@ -46,7 +47,7 @@ func (s *Store) answerEarly(ctx context.Context, a run.Answer) (answered bool, e
 		if answered = false; err != nil || n == 0 {
 			return err
 		}
-		begun, err := number(tx, `SELECT count(*) FROM steps WHERE run_id = $1 AND path = $2`, a.RunID, a.StepID)
+		begun, err := database.Number(tx, `SELECT count(*) FROM steps WHERE run_id = $1 AND path = $2`, a.RunID, a.StepID)
 		if err != nil {
 			return err
 		}
@@ -94,8 +95,8 @@ func (s *Store) applyEarlyAnswer(tx *transaction, runID string, step run.Step, r
 // RunOwner implements run.LinkStore.
 func (s *Store) RunOwner(ctx context.Context, runID string) (string, error) {
 	var owner *string
-	err := s.read(ctx, func(c Conn) (err error) {
-		owner, err = one(c, `SELECT workspace_id FROM runs WHERE id = $1`, []any{runID}, scanText)
+	err := s.read(ctx, func(c database.Conn) (err error) {
+		owner, err = database.One(c, `SELECT workspace_id FROM runs WHERE id = $1`, []any{runID}, scanText)
 		return err
 	})
 	if err != nil || owner == nil {
@@ -107,17 +108,17 @@ func (s *Store) RunOwner(ctx context.Context, runID string) (string, error) {
 // LinkedStep implements run.LinkStore.
 func (s *Store) LinkedStep(ctx context.Context, workspaceID, runID, path string) (*run.LinkedStep, error) {
 	var found *run.LinkedStep
-	err := s.read(ctx, func(c Conn) (err error) {
-		found, err = one(c, `SELECT ws.id, ws.name, ws.plan, w.name, r.status FROM runs r
+	err := s.read(ctx, func(c database.Conn) (err error) {
+		found, err = database.One(c, `SELECT ws.id, ws.name, ws.plan, w.name, r.status FROM runs r
 			JOIN workflows w ON w.id = r.workflow_id AND w.deleted_at IS NULL JOIN workspaces ws ON ws.id = r.workspace_id
-			WHERE r.id = $1 AND r.workspace_id = $2`, []any{runID, workspaceID}, func(r Row) (a run.LinkedStep, err error) {
+			WHERE r.id = $1 AND r.workspace_id = $2`, []any{runID, workspaceID}, func(r database.Row) (a run.LinkedStep, err error) {
 			err = r.Scan(&a.Workspace.ID, &a.Workspace.Name, (*string)(&a.Workspace.Plan), &a.WorkflowName, (*string)(&a.RunStatus))
 			return a, err
 		})
 		if err != nil || found == nil {
 			return err
 		}
-		found.Step, err = one(c, selectStep+`WHERE run_id = $1 AND path = $2`, []any{runID, path}, scanStep)
+		found.Step, err = database.One(c, selectStep+`WHERE run_id = $1 AND path = $2`, []any{runID, path}, scanStep)
 		return err
 	})
 	return found, err
@@ -142,7 +143,7 @@ func (s *Store) announceAnswer(tx *transaction, runID string, at time.Time) erro
 	if err := tx.Do(`UPDATE run_queue SET wake_at = $1 WHERE run_id = $2 AND turn`, at, runID); err != nil {
 		return err
 	}
-	owned, err := number(tx, `SELECT count(*) FROM run_queue WHERE run_id = $1`+ownedByNode, runID)
+	owned, err := database.Number(tx, `SELECT count(*) FROM run_queue WHERE run_id = $1`+ownedByNode, runID)
 	if err != nil {
 		return err
 	}
@@ -158,12 +159,12 @@ func (s *Store) announceAnswer(tx *transaction, runID string, at time.Time) erro
 func (s *Store) Approvals(ctx context.Context, workspaceID string, page paging.Request) (paging.Page[run.Approval], error) {
 	runID, path, _ := strings.Cut(page.After, "/")
 	var found []run.Approval
-	err := s.read(ctx, func(c Conn) (err error) {
-		found, err = list(c, `SELECT s.run_id, s.path, q.workflow_id, w.name, s.name, s.input, s.started_at, COALESCE(s.deadline, s.wake_at)
+	err := s.read(ctx, func(c database.Conn) (err error) {
+		found, err = database.List(c, `SELECT s.run_id, s.path, q.workflow_id, w.name, s.name, s.input, s.started_at, COALESCE(s.deadline, s.wake_at)
 			FROM run_queue q JOIN steps s ON s.run_id = q.run_id JOIN workflows w ON w.id = q.workflow_id AND w.deleted_at IS NULL
 			WHERE q.workspace_id = $1`+useIndex("q.workspace_id")+` AND q.run_id <= $2 AND (q.run_id < $2 OR s.path > $3)
 			AND s.awaits = 'answer' AND s.status = 'waiting' AND s.answer IS NULL ORDER BY q.run_id DESC, s.path LIMIT $4`,
-			[]any{workspaceID, before(runID), path, page.Limit + 1}, func(r Row) (a run.Approval, err error) {
+			[]any{workspaceID, before(runID), path, page.Limit + 1}, func(r database.Row) (a run.Approval, err error) {
 				err = r.Scan(&a.RunID, &a.StepID, &a.WorkflowID, &a.WorkflowName, &a.StepName, (*[]byte)(&a.Input), &a.Since, &a.Until)
 				return a, err
 			})
@@ -175,9 +176,9 @@ func (s *Store) Approvals(ctx context.Context, workspaceID string, page paging.R
 // Answers returns the answers to the open steps of a run, by path.
 func (s *Store) Answers(ctx context.Context, runID string) (map[string]json.RawMessage, error) {
 	answers := map[string]json.RawMessage{}
-	err := s.read(ctx, func(c Conn) error {
+	err := s.read(ctx, func(c database.Conn) error {
 		return c.Query(`SELECT path, answer FROM steps WHERE run_id = $1 AND answer IS NOT NULL AND status IN ('running', 'waiting')`,
-			[]any{runID}, func(r Row) error {
+			[]any{runID}, func(r database.Row) error {
 				var (
 					path  string
 					value []byte

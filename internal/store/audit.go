@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/stepmill/stepmill/internal/audit"
+	"github.com/stepmill/stepmill/internal/database"
 	"github.com/stepmill/stepmill/internal/paging"
 )
 
@@ -31,7 +32,7 @@ func insertAudit(tx *transaction, entries ...audit.Entry) error {
 
 const auditColumns = `id, workspace_id, at, actor_type, actor_id, action, target_type, target_id, details, request_id`
 
-func scanAudit(r Row) (e audit.Entry, err error) {
+func scanAudit(r database.Row) (e audit.Entry, err error) {
 	var details []byte
 	if err := r.Scan(&e.ID, &e.WorkspaceID, &e.At, &e.ActorType, &e.ActorID, &e.Action, &e.TargetType, &e.TargetID, &details, &e.RequestID); err != nil {
 		return e, err
@@ -52,8 +53,8 @@ func (s *Store) AuditEntries(ctx context.Context, workspaceID string, filter aud
 		statement += fmt.Sprintf(` AND target_id = $%d`, len(args))
 	}
 	var entries []audit.Entry
-	err := s.read(ctx, func(c Conn) (err error) {
-		entries, err = list(c, statement+` ORDER BY id DESC LIMIT $3`, args, scanAudit)
+	err := s.read(ctx, func(c database.Conn) (err error) {
+		entries, err = database.List(c, statement+` ORDER BY id DESC LIMIT $3`, args, scanAudit)
 		return err
 	})
 	return paging.Cut(entries, page.Limit, func(e audit.Entry) string { return e.ID }), err

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/stepmill/stepmill/internal/audit"
+
+	"github.com/stepmill/stepmill/internal/database"
 )
 
 // writeAudit writes the audit entries of a transaction. They come last, because
@@ -61,7 +63,7 @@ func appendAudit(tx *transaction, workspaceID string, records []audit.Record) er
 // the chain with the new seq and the hash of the last entry so far.
 func advanceChain(tx *transaction, workspaceID string, n int) (audit.Chain, error) {
 	const statement = `UPDATE audit_chains SET seq = seq + $1 WHERE workspace_id = $2 RETURNING seq, hash, purged_seq, purged_hash`
-	chain, err := one(tx, statement, []any{n, workspaceID}, scanChain)
+	chain, err := database.One(tx, statement, []any{n, workspaceID}, scanChain)
 	if err != nil {
 		return audit.Chain{}, err
 	}
@@ -74,8 +76,8 @@ func advanceChain(tx *transaction, workspaceID string, n int) (audit.Chain, erro
 		workspaceID, none.Seq, none.Hash, none.PurgedSeq, none.PurgedHash); err != nil {
 		return none, err
 	}
-	if chain, err = one(tx, statement, []any{n, workspaceID}, scanChain); err == nil && chain == nil {
-		err = ErrUnexpected
+	if chain, err = database.One(tx, statement, []any{n, workspaceID}, scanChain); err == nil && chain == nil {
+		err = database.ErrUnexpected
 	}
 	if err != nil {
 		return none, err
@@ -83,12 +85,12 @@ func advanceChain(tx *transaction, workspaceID string, n int) (audit.Chain, erro
 	return *chain, nil
 }
 
-func scanChain(r Row) (c audit.Chain, err error) {
+func scanChain(r database.Row) (c audit.Chain, err error) {
 	err = r.Scan(&c.Seq, &c.Hash, &c.PurgedSeq, &c.PurgedHash)
 	return c, err
 }
 
-func scanAuditRecord(r Row) (rec audit.Record, err error) {
+func scanAuditRecord(r database.Row) (rec audit.Record, err error) {
 	err = r.Scan(&rec.ID, &rec.WorkspaceID, &rec.At, &rec.ActorType, &rec.ActorID, &rec.Action, &rec.TargetType, &rec.TargetID, &rec.RawDetails, &rec.RequestID,
 		&rec.Seq, &rec.Hash)
 	return rec, err
@@ -100,11 +102,11 @@ func (s *Store) AuditChain(ctx context.Context, workspaceID string, after int64,
 		chain   *audit.Chain
 		records []audit.Record
 	)
-	err := s.read(ctx, func(c Conn) (err error) {
-		if chain, err = one(c, `SELECT seq, hash, purged_seq, purged_hash FROM audit_chains WHERE workspace_id = $1`, []any{workspaceID}, scanChain); err != nil {
+	err := s.read(ctx, func(c database.Conn) (err error) {
+		if chain, err = database.One(c, `SELECT seq, hash, purged_seq, purged_hash FROM audit_chains WHERE workspace_id = $1`, []any{workspaceID}, scanChain); err != nil {
 			return err
 		}
-		records, err = list(c, `SELECT `+auditColumns+`, seq, hash FROM audit WHERE workspace_id = $1 AND seq > $2 ORDER BY seq LIMIT $3`,
+		records, err = database.List(c, `SELECT `+auditColumns+`, seq, hash FROM audit WHERE workspace_id = $1 AND seq > $2 ORDER BY seq LIMIT $3`,
 			[]any{workspaceID, after, limit}, scanAuditRecord)
 		return err
 	})
@@ -114,8 +116,8 @@ func (s *Store) AuditChain(ctx context.Context, workspaceID string, after int64,
 // UnchainedEntries implements audit.ChainStore.
 func (s *Store) UnchainedEntries(ctx context.Context, workspaceID string) (int, error) {
 	n := 0
-	err := s.read(ctx, func(c Conn) (err error) {
-		n, err = number(c, `SELECT count(*) FROM audit WHERE workspace_id = $1 AND seq IS NULL`, workspaceID)
+	err := s.read(ctx, func(c database.Conn) (err error) {
+		n, err = database.Number(c, `SELECT count(*) FROM audit WHERE workspace_id = $1 AND seq IS NULL`, workspaceID)
 		return err
 	})
 	return n, err
@@ -126,8 +128,8 @@ func (s *Store) UnchainedEntries(ctx context.Context, workspaceID string) (int, 
 // the first one that is not as old: the rest stays verifiable.
 func (s *Store) PurgeAudit(ctx context.Context, before time.Time, limit int) (bool, error) {
 	var due *string
-	err := s.read(ctx, func(c Conn) (err error) {
-		due, err = one(c, `SELECT c.workspace_id FROM audit_chains c JOIN audit a ON a.workspace_id = c.workspace_id
+	err := s.read(ctx, func(c database.Conn) (err error) {
+		due, err = database.One(c, `SELECT c.workspace_id FROM audit_chains c JOIN audit a ON a.workspace_id = c.workspace_id
 			AND a.seq = (SELECT min(o.seq) FROM audit o WHERE o.workspace_id = c.workspace_id AND o.seq IS NOT NULL)
 			WHERE a.at < $1 LIMIT 1`, []any{before}, scanText)
 		return err
@@ -149,7 +151,7 @@ func (s *Store) PurgeAudit(ctx context.Context, before time.Time, limit int) (bo
 // purgeChain deletes up to limit entries from the start of a chain and keeps the
 // hash of the last one.
 func purgeChain(tx *transaction, workspaceID string, before time.Time, limit int) error {
-	oldest, err := list(tx, `SELECT `+auditColumns+`, seq, hash FROM audit WHERE workspace_id = $1 AND seq > 0 ORDER BY seq LIMIT $2`,
+	oldest, err := database.List(tx, `SELECT `+auditColumns+`, seq, hash FROM audit WHERE workspace_id = $1 AND seq > 0 ORDER BY seq LIMIT $2`,
 		[]any{workspaceID, limit}, scanAuditRecord)
 	if err != nil {
 		return err

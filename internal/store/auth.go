@@ -10,6 +10,7 @@ import (
 	"github.com/stepmill/stepmill/internal/account"
 	"github.com/stepmill/stepmill/internal/audit"
 	"github.com/stepmill/stepmill/internal/auth"
+	"github.com/stepmill/stepmill/internal/database"
 	"github.com/stepmill/stepmill/internal/paging"
 )
 
@@ -34,8 +35,8 @@ func (s *Store) Install(ctx context.Context, in auth.Installation) (bool, error)
 // if nothing is installed yet.
 func (s *Store) KeyCheck(ctx context.Context) ([]byte, error) {
 	var check []byte
-	err := s.read(ctx, func(c Conn) error {
-		return c.Query(`SELECT key_check FROM installation WHERE id = 1`, nil, func(r Row) error { return r.Scan(&check) })
+	err := s.read(ctx, func(c database.Conn) error {
+		return c.Query(`SELECT key_check FROM installation WHERE id = 1`, nil, func(r database.Row) error { return r.Scan(&check) })
 	})
 	return check, err
 }
@@ -48,7 +49,7 @@ func (s *Store) RewrapDataKeys(ctx context.Context, check []byte, rewrap func(wo
 		wrapped     []byte
 	}
 	return s.write(ctx, func(tx *transaction) error {
-		keys, err := list(tx, `SELECT id, data_key FROM workspaces`, nil, func(r Row) (k key, err error) {
+		keys, err := database.List(tx, `SELECT id, data_key FROM workspaces`, nil, func(r database.Row) (k key, err error) {
 			err = r.Scan(&k.workspaceID, &k.wrapped)
 			return k, err
 		})
@@ -72,8 +73,8 @@ func (s *Store) RewrapDataKeys(ctx context.Context, check []byte, rewrap func(wo
 // DataKey implements vault.Keys.
 func (s *Store) DataKey(ctx context.Context, workspaceID string) ([]byte, error) {
 	var key []byte
-	err := s.read(ctx, func(c Conn) error {
-		return c.Query(`SELECT data_key FROM workspaces WHERE id = $1`, []any{workspaceID}, func(r Row) error { return r.Scan(&key) })
+	err := s.read(ctx, func(c database.Conn) error {
+		return c.Query(`SELECT data_key FROM workspaces WHERE id = $1`, []any{workspaceID}, func(r database.Row) error { return r.Scan(&key) })
 	})
 	if err == nil && key == nil {
 		err = fmt.Errorf("there is no workspace %s", workspaceID)
@@ -98,8 +99,8 @@ func (s *Store) InsertWorkspace(ctx context.Context, w auth.Workspace, dataKey [
 // HasSeveralWorkspaces reports whether there is more than one workspace.
 func (s *Store) HasSeveralWorkspaces(ctx context.Context) (bool, error) {
 	var count int
-	err := s.read(ctx, func(c Conn) (err error) {
-		count, err = number(c, `SELECT count(*) FROM (SELECT 1 FROM workspaces LIMIT 2) AS w`)
+	err := s.read(ctx, func(c database.Conn) (err error) {
+		count, err = database.Number(c, `SELECT count(*) FROM (SELECT 1 FROM workspaces LIMIT 2) AS w`)
 		return err
 	})
 	return count > 1, err
@@ -121,7 +122,7 @@ const workspaceColumns = `w.id, w.name, w.plan, w.requests_per_minute, w.created
 
 const selectWorkspace = `SELECT ` + workspaceColumns + ` FROM workspaces w LEFT JOIN installation i ON i.first_workspace_id = w.id `
 
-func scanWorkspace(r Row) (w auth.Workspace, err error) {
+func scanWorkspace(r database.Row) (w auth.Workspace, err error) {
 	err = r.Scan(workspaceFields(&w)...)
 	return w, err
 }
@@ -134,8 +135,8 @@ func workspaceFields(w *auth.Workspace) []any {
 // Workspace implements auth.Store.
 func (s *Store) Workspace(ctx context.Context, id string) (*auth.Workspace, error) {
 	var found *auth.Workspace
-	err := s.read(ctx, func(c Conn) (err error) {
-		found, err = one(c, selectWorkspace+`WHERE w.id = $1`, []any{id}, scanWorkspace)
+	err := s.read(ctx, func(c database.Conn) (err error) {
+		found, err = database.One(c, selectWorkspace+`WHERE w.id = $1`, []any{id}, scanWorkspace)
 		return err
 	})
 	return found, err
@@ -144,8 +145,8 @@ func (s *Store) Workspace(ctx context.Context, id string) (*auth.Workspace, erro
 // FirstWorkspace returns the installation's first workspace, or nil.
 func (s *Store) FirstWorkspace(ctx context.Context) (*auth.Workspace, error) {
 	var found *auth.Workspace
-	err := s.read(ctx, func(c Conn) (err error) {
-		found, err = one(c, selectWorkspace+`WHERE i.id = 1`, nil, scanWorkspace)
+	err := s.read(ctx, func(c database.Conn) (err error) {
+		found, err = database.One(c, selectWorkspace+`WHERE i.id = 1`, nil, scanWorkspace)
 		return err
 	})
 	return found, err
@@ -154,8 +155,8 @@ func (s *Store) FirstWorkspace(ctx context.Context) (*auth.Workspace, error) {
 // Workspaces implements auth.Store.
 func (s *Store) Workspaces(ctx context.Context, page paging.Request) (paging.Page[auth.Workspace], error) {
 	var found []auth.Workspace
-	err := s.read(ctx, func(c Conn) (err error) {
-		found, err = list(c, selectWorkspace+`WHERE w.id < $1 ORDER BY w.id DESC LIMIT $2`,
+	err := s.read(ctx, func(c database.Conn) (err error) {
+		found, err = database.List(c, selectWorkspace+`WHERE w.id < $1 ORDER BY w.id DESC LIMIT $2`,
 			[]any{before(page.After), page.Limit + 1}, scanWorkspace)
 		return err
 	})
@@ -195,13 +196,13 @@ func (s *Store) InsertKey(ctx context.Context, k auth.Key, atMost int, entry aud
 func insertKey(tx *transaction, k auth.Key) error {
 	err := tx.Do(`INSERT INTO api_keys (id, workspace_id, name, scopes, lookup, hash, created_at, created_by, expires_at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
-		k.ID, k.WorkspaceID, k.Name, auth.JoinScopes(k.Scopes), k.Lookup, k.Hash, k.CreatedAt, k.CreatedBy, timeOrNil(k.ExpiresAt))
+		k.ID, k.WorkspaceID, k.Name, auth.JoinScopes(k.Scopes), k.Lookup, k.Hash, k.CreatedAt, k.CreatedBy, database.TimeOrNil(k.ExpiresAt))
 	return err
 }
 
 const selectKey = `SELECT id, workspace_id, name, scopes, lookup, hash, created_at, created_by, expires_at, last_used_at FROM api_keys `
 
-func scanKey(r Row) (k auth.Key, err error) {
+func scanKey(r database.Row) (k auth.Key, err error) {
 	var scopes string
 	err = r.Scan(&k.ID, &k.WorkspaceID, &k.Name, &scopes, &k.Lookup, &k.Hash, &k.CreatedAt, &k.CreatedBy, &k.ExpiresAt, &k.LastUsedAt)
 	k.Scopes = auth.SplitScopes(scopes)
@@ -211,8 +212,8 @@ func scanKey(r Row) (k auth.Key, err error) {
 // Key implements auth.Store.
 func (s *Store) Key(ctx context.Context, workspaceID, id string) (*auth.Key, error) {
 	var found *auth.Key
-	err := s.read(ctx, func(c Conn) (err error) {
-		found, err = one(c, selectKey+`WHERE id = $1 AND workspace_id = $2 AND revoked_at IS NULL`, []any{id, workspaceID}, scanKey)
+	err := s.read(ctx, func(c database.Conn) (err error) {
+		found, err = database.One(c, selectKey+`WHERE id = $1 AND workspace_id = $2 AND revoked_at IS NULL`, []any{id, workspaceID}, scanKey)
 		return err
 	})
 	return found, err
@@ -221,8 +222,8 @@ func (s *Store) Key(ctx context.Context, workspaceID, id string) (*auth.Key, err
 // Keys implements auth.Store.
 func (s *Store) Keys(ctx context.Context, workspaceID string, page paging.Request) (paging.Page[auth.Key], error) {
 	var found []auth.Key
-	err := s.read(ctx, func(c Conn) (err error) {
-		found, err = list(c, selectKey+`WHERE workspace_id = $1 AND revoked_at IS NULL AND id < $2 ORDER BY id DESC LIMIT $3`,
+	err := s.read(ctx, func(c database.Conn) (err error) {
+		found, err = database.List(c, selectKey+`WHERE workspace_id = $1 AND revoked_at IS NULL AND id < $2 ORDER BY id DESC LIMIT $3`,
 			[]any{workspaceID, before(page.After), page.Limit + 1}, scanKey)
 		return err
 	})
@@ -251,12 +252,12 @@ func (s *Store) KeyByLookup(ctx context.Context, lookup string) (*auth.Key, *aut
 		key       *auth.Key
 		workspace *auth.Workspace
 	)
-	err := s.read(ctx, func(c Conn) (err error) {
-		key, err = one(c, selectKey+`WHERE lookup = $1 AND revoked_at IS NULL`, []any{lookup}, scanKey)
+	err := s.read(ctx, func(c database.Conn) (err error) {
+		key, err = database.One(c, selectKey+`WHERE lookup = $1 AND revoked_at IS NULL`, []any{lookup}, scanKey)
 		if err != nil || key == nil {
 			return err
 		}
-		workspace, err = one(c, selectWorkspace+`WHERE w.id = $1`, []any{key.WorkspaceID}, scanWorkspace)
+		workspace, err = database.One(c, selectWorkspace+`WHERE w.id = $1`, []any{key.WorkspaceID}, scanWorkspace)
 		if err == nil && workspace == nil {
 			err = fmt.Errorf("key %s has no workspace", key.ID)
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stepmill/stepmill/internal/auth"
 	"github.com/stepmill/stepmill/internal/clock"
+	"github.com/stepmill/stepmill/internal/database"
 	"github.com/stepmill/stepmill/internal/run"
 )
 
@@ -33,9 +34,9 @@ type Cluster struct {
 	// shutting down or other nodes have taken over its runs.
 	Draining func() bool
 	// EnqueueJobs enqueues wake-ups for any node in the connection's transaction.
-	EnqueueJobs func(context.Context, Conn, []run.Job) error
+	EnqueueJobs func(context.Context, database.Conn, []run.Job) error
 	// HasJob reports which of the given runs have a job.
-	HasJob func(context.Context, Conn, []string) (map[string]bool, error)
+	HasJob func(context.Context, database.Conn, []string) (map[string]bool, error)
 	// SlotFreed is called after the commit if a workspace has throttled runs and
 	// may have a slot for them.
 	SlotFreed func(workspaceID string)
@@ -87,8 +88,8 @@ func (s *Store) revokeLeases(tx *transaction, workspaceID, workflowID string) er
 }
 
 // scanFreed returns a function that frees what a row of the queue holds.
-func (tx *transaction) scanFreed(workspaceID string) func(Row) error {
-	return func(r Row) error {
+func (tx *transaction) scanFreed(workspaceID string) func(database.Row) error {
+	return func(r database.Row) error {
 		var slot, throttled bool
 		if err := r.Scan(&slot, &throttled); err != nil {
 			return err
@@ -135,13 +136,13 @@ func (s *Store) writeLoad(tx *transaction, workspaceID string) error {
 	if cached, ok := s.subscribers.get(workspaceID); ok && tx.optimistic && l.unthrottled == 0 {
 		tx.noteSubscriberVersion(workspaceID, cached.version)
 		return tx.Tally(`UPDATE workspace_load SET running = running - $1 WHERE workspace_id = $2 RETURNING parked, 1 / (audience = $3)::int`,
-			int64(l.freed), []any{workspaceID, cached.version}, func(r Row) error {
+			int64(l.freed), []any{workspaceID, cached.version}, func(r database.Row) error {
 				var unchanged int
 				return r.Scan(&throttled, &unchanged)
 			})
 	}
 	return tx.Query(`UPDATE workspace_load SET running = running - $1, parked = parked - $2 WHERE workspace_id = $3 RETURNING parked, audience`,
-		[]any{l.freed, l.unthrottled, workspaceID}, func(r Row) error {
+		[]any{l.freed, l.unthrottled, workspaceID}, func(r database.Row) error {
 			var version int64
 			err := r.Scan(&throttled, &version)
 			tx.noteSubscriberVersion(workspaceID, version)
@@ -161,7 +162,7 @@ func (s *Store) expectWorkspaceSlot(tx *transaction, workspaceID string, plan au
 	// Without a row the version does not match either.
 	return tx.Tally(`INSERT INTO workspace_load AS l (workspace_id, running, parked) VALUES ($2, $1, 0)
 		ON CONFLICT (workspace_id) DO UPDATE SET running = l.running + $1
-		RETURNING l.running, 1 / (l.running <= $3 AND l.audience = $4)::int`, 1, []any{workspaceID, limit, version}, func(r Row) error {
+		RETURNING l.running, 1 / (l.running <= $3 AND l.audience = $4)::int`, 1, []any{workspaceID, limit, version}, func(r database.Row) error {
 		var inUse, ok int
 		err := r.Scan(&inUse, &ok)
 		s.subscribers.setHeadroom(workspaceID, hasHeadroom(inUse, limit))
@@ -191,7 +192,7 @@ func (s *Store) acquireWorkspaceSlot(tx *transaction, workspaceID string, plan a
 		running = CASE WHEN l.running < $2 THEN l.running + 1 ELSE l.running END,
 		parked = CASE WHEN l.running < $2 THEN l.parked ELSE l.parked + 1 END
 		WHERE l.running < $2 OR l.parked < $3 RETURNING l.running, l.given, l.audience`,
-		[]any{workspaceID, limit, maxThrottled}, func(r Row) error {
+		[]any{workspaceID, limit, maxThrottled}, func(r database.Row) error {
 			counted = true
 			var version int64
 			err := r.Scan(&inUse, &granted, &version)
@@ -260,12 +261,12 @@ func (s *Store) insertQueued(tx *transaction, start run.Start, node string, admi
 	tx.afterCommit(func() { s.announceStart(start, node != "") })
 	return tx.Do(`INSERT INTO run_queue (run_id, workspace_id, workflow_id, epoch, node, wake_at, share_key, share_limit, turn, slot, parked)
 		VALUES ($1, $2, $3, 1, $4, $5, $6, $7, $8, $9, $10)`,
-		r.ID, r.WorkspaceID, r.WorkflowID, orNil(node), wakeAt, orNil(r.ConcurrencyKey), limit, admitted, slot, admitted && !slot)
+		r.ID, r.WorkspaceID, r.WorkflowID, database.OrNil(node), wakeAt, database.OrNil(r.ConcurrencyKey), limit, admitted, slot, admitted && !slot)
 }
 
 // wakeInCluster moves a run that no node executes to its next state.
 func (s *Store) wakeInCluster(tx *transaction, runID string) error {
-	found, err := one(tx, selectWake+`WHERE run_queue.run_id = $1 AND NOT run_queue.slot AND NOT run_queue.parked`+notDeleted, []any{runID}, scanWake)
+	found, err := database.One(tx, selectWake+`WHERE run_queue.run_id = $1 AND NOT run_queue.slot AND NOT run_queue.parked`+notDeleted, []any{runID}, scanWake)
 	if err != nil || found == nil { // nil: it already has a job or is throttled
 		return err
 	}
@@ -310,7 +311,7 @@ func (s *Store) enqueueJobs(ctx context.Context, tx *transaction) error {
 
 // Claim makes this node the owner of a run and calls with in the same
 // transaction. If the run is not due yet, the node keeps a local timer for it.
-func (s *Store) Claim(ctx context.Context, wake run.Wake, with func(context.Context, Conn) error) (run.Wake, run.Claimed, error) {
+func (s *Store) Claim(ctx context.Context, wake run.Wake, with func(context.Context, database.Conn) error) (run.Wake, run.Claimed, error) {
 	var (
 		claimed run.Wake
 		outcome run.Claimed
@@ -321,9 +322,9 @@ func (s *Store) Claim(ctx context.Context, wake run.Wake, with func(context.Cont
 			return err
 		}
 		slot := false
-		found, err := one(tx, `SELECT run_queue.slot, `+wakeColumns+` WHERE run_queue.run_id = $1 AND run_queue.turn AND NOT run_queue.parked
+		found, err := database.One(tx, `SELECT run_queue.slot, `+wakeColumns+` WHERE run_queue.run_id = $1 AND run_queue.turn AND NOT run_queue.parked
 			AND run_queue.epoch = $2 AND (run_queue.node IS NULL OR run_queue.node = $3 AND NOT run_queue.slot)`+notDeleted+` FOR UPDATE OF run_queue`,
-			[]any{wake.RunID, wake.Epoch, s.cluster.Node}, func(r Row) (w run.Wake, err error) {
+			[]any{wake.RunID, wake.Epoch, s.cluster.Node}, func(r database.Row) (w run.Wake, err error) {
 				err = r.Scan(&slot, &w.RunID, &w.WorkspaceID, &w.WorkflowID, &w.Epoch, &w.At, &w.Crashes, (*string)(&w.Plan))
 				return w, err
 			})

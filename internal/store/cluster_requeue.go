@@ -7,6 +7,7 @@ import (
 
 	"github.com/stepmill/stepmill/internal/auth"
 	"github.com/stepmill/stepmill/internal/clock"
+	"github.com/stepmill/stepmill/internal/database"
 	"github.com/stepmill/stepmill/internal/run"
 )
 
@@ -28,7 +29,7 @@ func (s *Store) AdmitThrottled(ctx context.Context, workspaceID string) (bool, e
 			plan               auth.Plan
 		)
 		if err := tx.Query(`SELECT l.running, l.parked, w.plan FROM workspace_load l JOIN workspaces w ON w.id = l.workspace_id WHERE l.workspace_id = $1`,
-			[]any{workspaceID}, func(r Row) error { return r.Scan(&running, &throttled, (*string)(&plan)) }); err != nil {
+			[]any{workspaceID}, func(r database.Row) error { return r.Scan(&running, &throttled, (*string)(&plan)) }); err != nil {
 			return err
 		}
 		free := min(throttled, s.cluster.Limit(plan)-running, admitBatch)
@@ -36,7 +37,7 @@ func (s *Store) AdmitThrottled(ctx context.Context, workspaceID string) (bool, e
 			return nil
 		}
 		// Runs that are being cancelled or answered are skipped.
-		waiting, err := list(tx, selectWake+`WHERE run_queue.workspace_id = $1 AND run_queue.parked ORDER BY run_queue.wake_at, run_queue.run_id
+		waiting, err := database.List(tx, selectWake+`WHERE run_queue.workspace_id = $1 AND run_queue.parked ORDER BY run_queue.wake_at, run_queue.run_id
 			LIMIT $2 FOR UPDATE OF run_queue SKIP LOCKED`, []any{workspaceID, free}, scanWake)
 		if err != nil {
 			return err
@@ -79,7 +80,7 @@ func (s *Store) TakeOver(ctx context.Context, node string, died bool) (count int
 			blamed = COALESCE(executing, blamed), `
 	}
 	err = s.write(ctx, func(tx *transaction) error {
-		wakes, err := list(tx, `UPDATE run_queue SET epoch = epoch + 1, node = NULL, `+blame+`executing = NULL, wake_at = COALESCE(wake_at, $3)
+		wakes, err := database.List(tx, `UPDATE run_queue SET epoch = epoch + 1, node = NULL, `+blame+`executing = NULL, wake_at = COALESCE(wake_at, $3)
 			FROM workspaces s WHERE s.id = run_queue.workspace_id
 			AND run_id IN (SELECT run_id FROM run_queue WHERE node = $1 AND NOT EXISTS (SELECT 1 FROM nodes WHERE id = $1 AND NOT dead) ORDER BY run_id LIMIT $2 FOR UPDATE)
 			RETURNING `+wakeFields, []any{node, takeoverBatch, clock.Now()}, scanWake)
@@ -102,7 +103,7 @@ func (s *Store) Requeue(ctx context.Context, runs []run.Wake) error {
 		err := s.write(ctx, func(tx *transaction) error {
 			now := clock.Now()
 			for _, r := range some {
-				found, err := one(tx, `UPDATE run_queue SET epoch = epoch + 1, node = NULL, executing = NULL, wake_at = COALESCE(wake_at, $1)
+				found, err := database.One(tx, `UPDATE run_queue SET epoch = epoch + 1, node = NULL, executing = NULL, wake_at = COALESCE(wake_at, $1)
 					FROM workspaces s WHERE s.id = run_queue.workspace_id AND run_id = $2 AND epoch = $3 AND node = $4
 					RETURNING `+wakeFields, []any{now, r.RunID, r.Epoch, s.cluster.Node}, scanWake)
 				if err != nil {
@@ -150,7 +151,7 @@ func (s *Store) Sweep(ctx context.Context) (found int, more bool, waiting []stri
 			tx.jobs = append(tx.jobs, run.Job{Wake: wake})
 		}
 		found = len(wakes)
-		waiting, err = list(tx, `SELECT workspace_id FROM workspace_load WHERE parked > 0`, nil, scanText)
+		waiting, err = database.List(tx, `SELECT workspace_id FROM workspace_load WHERE parked > 0`, nil, scanText)
 		return err
 	})
 	if err != nil {
@@ -163,7 +164,7 @@ func (s *Store) Sweep(ctx context.Context) (found int, more bool, waiting []stri
 // findImported lists runs that came with an import, whether they are due or not,
 // and clears their mark.
 func (s *Store) findImported(ctx context.Context, tx *transaction) ([]run.Wake, error) {
-	wakes, err := list(tx, selectWake+`WHERE run_queue.adrift AND run_queue.node IS NULL AND NOT run_queue.parked AND run_queue.turn`+notDeleted+`
+	wakes, err := database.List(tx, selectWake+`WHERE run_queue.adrift AND run_queue.node IS NULL AND NOT run_queue.parked AND run_queue.turn`+notDeleted+`
 		LIMIT $1 FOR UPDATE OF run_queue SKIP LOCKED`, []any{takeoverBatch}, scanWake)
 	if err != nil || len(wakes) == 0 {
 		return nil, err
@@ -196,9 +197,9 @@ func (s *Store) findLost(ctx context.Context, tx *transaction, from *overdueRun)
 		from = &overdueRun{}
 	}
 	due := clock.Now().Add(-lostAfter)
-	all, err := list(tx, `SELECT wake_at, run_id FROM run_queue WHERE node IS NULL AND NOT parked AND turn AND wake_at < $1
+	all, err := database.List(tx, `SELECT wake_at, run_id FROM run_queue WHERE node IS NULL AND NOT parked AND turn AND wake_at < $1
 		AND (wake_at, run_id) > ($2, $3)`+notDeleted+` ORDER BY wake_at, run_id LIMIT $4`, []any{due, from.at, from.runID, overdueBatch},
-		func(r Row) (l overdueRun, err error) {
+		func(r database.Row) (l overdueRun, err error) {
 			err = r.Scan(&l.at, &l.runID)
 			return l, err
 		})
@@ -218,7 +219,7 @@ func (s *Store) findLost(ctx context.Context, tx *transaction, from *overdueRun)
 			continue
 		}
 		// A run that was claimed meanwhile has no time any more, or a later one.
-		wake, err := one(tx, selectWake+`WHERE run_queue.run_id = $1 AND NOT run_queue.parked AND run_queue.turn`+notDeleted+
+		wake, err := database.One(tx, selectWake+`WHERE run_queue.run_id = $1 AND NOT run_queue.parked AND run_queue.turn`+notDeleted+
 			` FOR UPDATE OF run_queue SKIP LOCKED`, []any{l.runID}, scanWake)
 		if err != nil {
 			return nil, nil, err
@@ -240,8 +241,8 @@ func (s *Store) findLost(ctx context.Context, tx *transaction, from *overdueRun)
 // claimed them after they were removed.
 func (s *Store) UnknownNodes(ctx context.Context) ([]string, error) {
 	var unknown []string
-	err := s.read(ctx, func(c Conn) (err error) {
-		unknown, err = list(c, `SELECT DISTINCT node FROM run_queue q WHERE node IS NOT NULL AND NOT EXISTS (SELECT 1 FROM nodes n WHERE n.id = q.node)
+	err := s.read(ctx, func(c database.Conn) (err error) {
+		unknown, err = database.List(c, `SELECT DISTINCT node FROM run_queue q WHERE node IS NOT NULL AND NOT EXISTS (SELECT 1 FROM nodes n WHERE n.id = q.node)
 			UNION SELECT node FROM couriers c WHERE NOT EXISTS (SELECT 1 FROM nodes n WHERE n.id = c.node) ORDER BY node`, nil, scanText)
 		return err
 	})
@@ -269,9 +270,9 @@ func (s *Store) Recount(ctx context.Context, workspaceID string) (bool, error) {
 // to the store.
 func (s *Store) OwnedRuns(ctx context.Context, node string) ([]run.OwnedRun, error) {
 	var owned []run.OwnedRun
-	err := s.read(ctx, func(c Conn) (err error) {
-		owned, err = list(c, `SELECT run_queue.wake_at IS NOT NULL, NOT run_queue.slot, `+wakeColumns+` WHERE run_queue.node = $1`+notDeleted, []any{node},
-			func(r Row) (h run.OwnedRun, err error) {
+	err := s.read(ctx, func(c database.Conn) (err error) {
+		owned, err = database.List(c, `SELECT run_queue.wake_at IS NOT NULL, NOT run_queue.slot, `+wakeColumns+` WHERE run_queue.node = $1`+notDeleted, []any{node},
+			func(r database.Row) (h run.OwnedRun, err error) {
 				err = r.Scan(&h.AnswerArrived, &h.LocalTimer, &h.RunID, &h.WorkspaceID, &h.WorkflowID, &h.Epoch, &h.At, &h.Crashes, (*string)(&h.Plan))
 				return h, err
 			})

@@ -3,6 +3,7 @@ package store
 import (
 	"time"
 
+	"github.com/stepmill/stepmill/internal/database"
 	"github.com/stepmill/stepmill/internal/run"
 )
 
@@ -29,7 +30,7 @@ func (s *Store) cancelOldest(tx *transaction, r run.Run, count int) error {
 	if count == 0 {
 		return nil
 	}
-	oldest, err := list(tx, selectRun+`JOIN run_queue q ON q.run_id = r.id
+	oldest, err := database.List(tx, selectRun+`JOIN run_queue q ON q.run_id = r.id
 		WHERE q.workflow_id = $1 AND q.share_key = $2 AND q.turn = $3 ORDER BY q.run_id LIMIT $4`,
 		[]any{r.WorkflowID, r.ConcurrencyKey, true, count}, scanRun)
 	if err != nil {
@@ -58,7 +59,7 @@ func (r slotRows) Queued() (int, error) { return countRuns(r.tx, r.run, false) }
 
 // Ancestor implements run.Slots.
 func (r slotRows) Ancestor(runID string) (*run.Run, error) {
-	found, err := one(r.tx, selectRun+`WHERE r.id = $1`, []any{runID}, scanRun)
+	found, err := database.One(r.tx, selectRun+`WHERE r.id = $1`, []any{runID}, scanRun)
 	if err != nil || found == nil {
 		return nil, err
 	}
@@ -69,7 +70,7 @@ func (r slotRows) Ancestor(runID string) (*run.Run, error) {
 // wait for one. The condition on turn is written as a comparison so that the
 // index applies.
 func countRuns(tx *transaction, r run.Run, admitted bool) (int, error) {
-	return number(tx, `SELECT count(*) FROM run_queue WHERE workflow_id = $1 AND share_key = $2 AND turn = $3`, r.WorkflowID, r.ConcurrencyKey, admitted)
+	return database.Number(tx, `SELECT count(*) FROM run_queue WHERE workflow_id = $1 AND share_key = $2 AND turn = $3`, r.WorkflowID, r.ConcurrencyKey, admitted)
 }
 
 // passSlot passes the slot of a run that has ended to the queued runs, in the
@@ -79,9 +80,9 @@ func (s *Store) passSlot(tx *transaction, r run.Run, at time.Time) error {
 		return err
 	}
 	for {
-		next, err := one(tx, `SELECT run_id, share_limit FROM run_queue
+		next, err := database.One(tx, `SELECT run_id, share_limit FROM run_queue
 			WHERE workflow_id = $1 AND share_key = $2 AND turn = $3`+notDeleted+` ORDER BY run_id LIMIT 1`,
-			[]any{r.WorkflowID, r.ConcurrencyKey, false}, func(r Row) (w queuedRun, err error) {
+			[]any{r.WorkflowID, r.ConcurrencyKey, false}, func(r database.Row) (w queuedRun, err error) {
 				err = r.Scan(&w.runID, &w.limit)
 				return w, err
 			})

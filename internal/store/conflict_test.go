@@ -9,6 +9,7 @@ import (
 	"github.com/stepmill/stepmill/internal/audit"
 	"github.com/stepmill/stepmill/internal/auth"
 	"github.com/stepmill/stepmill/internal/clock"
+	"github.com/stepmill/stepmill/internal/database"
 	"github.com/stepmill/stepmill/internal/dispatch/local"
 	"github.com/stepmill/stepmill/internal/engine"
 	"github.com/stepmill/stepmill/internal/event"
@@ -44,14 +45,14 @@ type conflictingDriver struct {
 	meanwhile func()
 }
 
-func (d *conflictingDriver) Write(ctx context.Context, fn func(store.Conn) error) error {
+func (d *conflictingDriver) Write(ctx context.Context, fn func(database.Conn) error) error {
 	meanwhile := d.meanwhile
 	if meanwhile == nil {
 		return d.DB.Write(ctx, fn)
 	}
 	d.meanwhile = nil
 	conflict := errors.New("conflict")
-	err := d.DB.Write(ctx, func(c store.Conn) error {
+	err := d.DB.Write(ctx, func(c database.Conn) error {
 		if err := fn(c); err != nil {
 			return err
 		}

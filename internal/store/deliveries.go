@@ -6,6 +6,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/stepmill/stepmill/internal/database"
 	"github.com/stepmill/stepmill/internal/webhook"
 )
 
@@ -13,10 +14,10 @@ import (
 // deleted with its workflow are still sent; its row stays for that.
 func (s *Store) DueDeliveries(ctx context.Context, now time.Time, except []string, limit int) ([]webhook.Due, error) {
 	statement, args := selectDue+`WHERE d.next_at <= $1`, []any{now, limit}
-	statement, args = notIn(statement, "d.webhook_id", except, args)
+	statement, args = database.NotIn(statement, "d.webhook_id", except, args)
 	var due []webhook.Due
-	err := s.read(ctx, func(c Conn) (err error) {
-		due, err = list(c, statement+` ORDER BY d.next_at, d.seq LIMIT $2`, args, scanDue)
+	err := s.read(ctx, func(c database.Conn) (err error) {
+		due, err = database.List(c, statement+` ORDER BY d.next_at, d.seq LIMIT $2`, args, scanDue)
 		return err
 	})
 	return due, err
@@ -25,7 +26,7 @@ func (s *Store) DueDeliveries(ctx context.Context, now time.Time, except []strin
 const selectDue = `SELECT d.id, d.workspace_id, d.webhook_id, d.run_id, d.attempts, w.url
 	FROM deliveries d JOIN webhooks w ON w.id = d.webhook_id AND w.workspace_id = d.workspace_id `
 
-func scanDue(r Row) (d webhook.Due, err error) {
+func scanDue(r database.Row) (d webhook.Due, err error) {
 	err = r.Scan(&d.DeliveryID, &d.WorkspaceID, &d.WebhookID, &d.RunID, &d.Attempts, &d.URL)
 	return d, err
 }
@@ -33,8 +34,8 @@ func scanDue(r Row) (d webhook.Due, err error) {
 // OutgoingDelivery implements webhook.Outbox.
 func (s *Store) OutgoingDelivery(ctx context.Context, workspaceID, deliveryID string) (*webhook.OutgoingDelivery, error) {
 	var found *webhook.OutgoingDelivery
-	err := s.read(ctx, func(c Conn) (err error) {
-		found, err = one(c, `SELECT d.id, d.workspace_id, d.webhook_id, d.run_id, d.attempts, w.url, w.secret, w.old_secret, w.old_until,
+	err := s.read(ctx, func(c database.Conn) (err error) {
+		found, err = database.One(c, `SELECT d.id, d.workspace_id, d.webhook_id, d.run_id, d.attempts, w.url, w.secret, w.old_secret, w.old_until,
 			e.id, e.workspace_id, e.type, e.workflow_id, e.run_id, e.at, e.depth, e.body
 			FROM deliveries d JOIN webhooks w ON w.id = d.webhook_id AND w.workspace_id = d.workspace_id
 			JOIN events e ON e.id = d.event_id AND e.workspace_id = d.workspace_id
@@ -44,7 +45,7 @@ func (s *Store) OutgoingDelivery(ctx context.Context, workspaceID, deliveryID st
 	return found, err
 }
 
-func scanOutgoingDelivery(r Row) (p webhook.OutgoingDelivery, err error) {
+func scanOutgoingDelivery(r database.Row) (p webhook.OutgoingDelivery, err error) {
 	err = r.Scan(&p.DeliveryID, &p.WorkspaceID, &p.WebhookID, &p.RunID, &p.Attempts, &p.URL, &p.Secret, &p.OldSecret, &p.OldUntil,
 		&p.Event.ID, &p.Event.WorkspaceID, (*string)(&p.Event.Type), &p.Event.WorkflowID, &p.Event.RunID, &p.Event.At, &p.Event.Depth, &p.Event.Body)
 	return p, err
@@ -53,8 +54,8 @@ func scanOutgoingDelivery(r Row) (p webhook.OutgoingDelivery, err error) {
 // NextDelivery implements webhook.Outbox.
 func (s *Store) NextDelivery(ctx context.Context, after time.Time) (*time.Time, error) {
 	var next *time.Time
-	err := s.read(ctx, func(c Conn) error {
-		return c.Query(`SELECT min(next_at) FROM deliveries WHERE next_at > $1`, []any{after}, func(r Row) error { return r.Scan(&next) })
+	err := s.read(ctx, func(c database.Conn) error {
+		return c.Query(`SELECT min(next_at) FROM deliveries WHERE next_at > $1`, []any{after}, func(r database.Row) error { return r.Scan(&next) })
 	})
 	return next, err
 }
@@ -101,7 +102,7 @@ func reportAttempt(tx *transaction, r webhook.Report, ended time.Time) error {
 	}
 	n, err := tx.Exec(`UPDATE deliveries SET status = $1, attempts = $2, next_at = $3, finished_at = $4
 		WHERE id = $5 AND workspace_id = $6 AND attempts = $7 AND status = 'pending'`,
-		string(r.Status), r.Attempt.Number, timeOrNil(r.NextAt), finishedAt, r.OutgoingDelivery.DeliveryID, r.OutgoingDelivery.WorkspaceID, r.OutgoingDelivery.Attempts)
+		string(r.Status), r.Attempt.Number, database.TimeOrNil(r.NextAt), finishedAt, r.OutgoingDelivery.DeliveryID, r.OutgoingDelivery.WorkspaceID, r.OutgoingDelivery.Attempts)
 	if err != nil {
 		return err
 	}
@@ -110,7 +111,7 @@ func reportAttempt(tx *transaction, r webhook.Report, ended time.Time) error {
 	}
 	return tx.Do(`INSERT INTO delivery_attempts (delivery_id, attempt, at, duration, status, error, answer) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
 		r.OutgoingDelivery.DeliveryID, r.Attempt.Number, r.Attempt.At, int64(r.Attempt.Duration), r.Attempt.Status,
-		orNil(r.Attempt.Error), orNil(r.Attempt.Response))
+		database.OrNil(r.Attempt.Error), database.OrNil(r.Attempt.Response))
 }
 
 // reachesFailureLimit reports whether one more failure disables the webhook, and
@@ -118,7 +119,7 @@ func reportAttempt(tx *transaction, r webhook.Report, ended time.Time) error {
 // last.
 func reachesFailureLimit(tx *transaction, r webhook.Report, ended time.Time) (bool, error) {
 	if r.Disable == "" {
-		n, err := number(tx, `SELECT count(*) FROM webhooks WHERE id = $1 AND COALESCE(failing_since, $2) <= $3 AND failures >= $4`,
+		n, err := database.Number(tx, `SELECT count(*) FROM webhooks WHERE id = $1 AND COALESCE(failing_since, $2) <= $3 AND failures >= $4`,
 			r.OutgoingDelivery.WebhookID, ended, r.FailingSince, r.Failures-1)
 		if err != nil || n == 0 {
 			return false, err

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/stepmill/stepmill/internal/audit"
+	"github.com/stepmill/stepmill/internal/database"
 	"github.com/stepmill/stepmill/internal/event"
 	"github.com/stepmill/stepmill/internal/paging"
 	"github.com/stepmill/stepmill/internal/uid"
@@ -19,7 +20,7 @@ const (
 	fromLog     = `deliveries d JOIN events e ON e.id = d.event_id` + withAttempt
 )
 
-func scanDelivery(r Row) (d webhook.Delivery, err error) {
+func scanDelivery(r database.Row) (d webhook.Delivery, err error) {
 	var last webhook.Attempt
 	err = r.Scan(&d.ID, &d.WorkspaceID, &d.WebhookID, &d.EventID, (*string)(&d.Event), &d.RunID, &d.WorkflowID, &d.Sample, (*string)(&d.Status), &d.Attempts,
 		&d.NextAt, &d.CreatedAt, &d.FinishedAt, &last.Number, &last.At, (*int64)(&last.Duration), &last.Status, &last.Error)
@@ -48,9 +49,9 @@ func (s *Store) Deliveries(ctx context.Context, workspaceID, webhookID string, f
 			`WHERE e.workspace_id = $2 AND e.run_id = $` + strconv.Itoa(len(args))
 	}
 	var found paging.Page[webhook.Delivery]
-	err := s.read(ctx, func(c Conn) (err error) {
+	err := s.read(ctx, func(c database.Conn) (err error) {
 		found, err = scanPage(c, statement+` ORDER BY d.id DESC LIMIT $5`, args, page.Limit, func(d webhook.Delivery) string { return d.ID },
-			func(r Row) (webhook.Delivery, bool, error) {
+			func(r database.Row) (webhook.Delivery, bool, error) {
 				d, err := scanDelivery(r)
 				return d, d.ID != "" && (filter.Event == "" || d.Event == filter.Event), err
 			})
@@ -62,19 +63,19 @@ func (s *Store) Deliveries(ctx context.Context, workspaceID, webhookID string, f
 // Delivery implements webhook.Log.
 func (s *Store) Delivery(ctx context.Context, workspaceID, id string) (*webhook.Detail, error) {
 	var detail *webhook.Detail
-	err := s.read(ctx, func(c Conn) error {
-		d, err := one(c, selectDelivery+fromLog+`JOIN webhooks w ON w.id = d.webhook_id AND w.deleted_at IS NULL WHERE d.id = $1 AND d.workspace_id = $2`,
+	err := s.read(ctx, func(c database.Conn) error {
+		d, err := database.One(c, selectDelivery+fromLog+`JOIN webhooks w ON w.id = d.webhook_id AND w.deleted_at IS NULL WHERE d.id = $1 AND d.workspace_id = $2`,
 			[]any{id, workspaceID}, scanDelivery)
 		if err != nil || d == nil {
 			return err
 		}
 		detail = &webhook.Detail{Delivery: *d}
 		if err := c.Query(`SELECT body FROM events WHERE id = $1 AND workspace_id = $2`, []any{d.EventID, workspaceID},
-			func(r Row) error { return r.Scan(&detail.Body) }); err != nil {
+			func(r database.Row) error { return r.Scan(&detail.Body) }); err != nil {
 			return err
 		}
-		detail.Log, err = list(c, `SELECT attempt, at, duration, status, error, answer FROM delivery_attempts WHERE delivery_id = $1 ORDER BY attempt`,
-			[]any{id}, func(r Row) (a webhook.Attempt, err error) {
+		detail.Log, err = database.List(c, `SELECT attempt, at, duration, status, error, answer FROM delivery_attempts WHERE delivery_id = $1 ORDER BY attempt`,
+			[]any{id}, func(r database.Row) (a webhook.Attempt, err error) {
 				err = r.Scan(&a.Number, &a.At, (*int64)(&a.Duration), &a.Status, &a.Error, &a.Response)
 				return a, err
 			})
@@ -94,7 +95,7 @@ func (s *Store) SendSamples(ctx context.Context, workspaceID, webhookID string, 
 		if err := lockWorkspace(tx, workspaceID); err != nil {
 			return err
 		}
-		n, err := number(tx, `SELECT count(*) FROM webhooks WHERE id = $1 AND workspace_id = $2 AND deleted_at IS NULL`, webhookID, workspaceID)
+		n, err := database.Number(tx, `SELECT count(*) FROM webhooks WHERE id = $1 AND workspace_id = $2 AND deleted_at IS NULL`, webhookID, workspaceID)
 		if found = n == 1; err != nil || !found {
 			return err
 		}
@@ -106,7 +107,7 @@ func (s *Store) SendSamples(ctx context.Context, workspaceID, webhookID string, 
 			if err := s.insertDelivery(tx, id, webhookID, e, e.At); err != nil {
 				return err
 			}
-			d, err := one(tx, selectDelivery+fromLog+`WHERE d.id = $1 AND d.workspace_id = $2`, []any{id, workspaceID}, scanDelivery)
+			d, err := database.One(tx, selectDelivery+fromLog+`WHERE d.id = $1 AND d.workspace_id = $2`, []any{id, workspaceID}, scanDelivery)
 			if err != nil {
 				return err
 			}
@@ -120,8 +121,8 @@ func (s *Store) SendSamples(ctx context.Context, workspaceID, webhookID string, 
 // Redeliverable implements webhook.Log.
 func (s *Store) Redeliverable(ctx context.Context, workspaceID, webhookID string, status webhook.Status, from, below string, limit int) ([]string, error) {
 	var ids []string
-	err := s.read(ctx, func(c Conn) (err error) {
-		ids, err = list(c, `SELECT d.id FROM deliveries d WHERE d.webhook_id = $1 AND d.workspace_id = $2 AND d.status = $3 AND d.id >= $4 AND d.id < $5
+	err := s.read(ctx, func(c database.Conn) (err error) {
+		ids, err = database.List(c, `SELECT d.id FROM deliveries d WHERE d.webhook_id = $1 AND d.workspace_id = $2 AND d.status = $3 AND d.id >= $4 AND d.id < $5
 			AND NOT EXISTS (SELECT 1 FROM deliveries n WHERE n.event_id = d.event_id AND n.webhook_id = d.webhook_id AND n.id > d.id)
 			ORDER BY d.id LIMIT $6`, []any{webhookID, workspaceID, string(status), from, below, limit}, scanText)
 		return err
@@ -140,7 +141,7 @@ func (s *Store) Redeliver(ctx context.Context, workspaceID, webhookID string, id
 		if err := lockWorkspace(tx, workspaceID); err != nil {
 			return err
 		}
-		n, err := number(tx, `SELECT count(*) FROM webhooks WHERE id = $1 AND workspace_id = $2 AND enabled AND deleted_at IS NULL`, webhookID, workspaceID)
+		n, err := database.Number(tx, `SELECT count(*) FROM webhooks WHERE id = $1 AND workspace_id = $2 AND enabled AND deleted_at IS NULL`, webhookID, workspaceID)
 		if err != nil {
 			return err
 		}
@@ -149,8 +150,8 @@ func (s *Store) Redeliver(ctx context.Context, workspaceID, webhookID string, id
 			return nil
 		}
 		for _, id := range ids {
-			e, err := one(tx, `SELECT event_id, run_id FROM deliveries WHERE id = $1 AND workspace_id = $2 AND webhook_id = $3`,
-				[]any{id, workspaceID, webhookID}, func(r Row) (e event.Event, err error) {
+			e, err := database.One(tx, `SELECT event_id, run_id FROM deliveries WHERE id = $1 AND workspace_id = $2 AND webhook_id = $3`,
+				[]any{id, workspaceID, webhookID}, func(r database.Row) (e event.Event, err error) {
 					e.WorkspaceID = workspaceID
 					return e, r.Scan(&e.ID, &e.RunID)
 				})

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/stepmill/stepmill/internal/database"
 	"github.com/stepmill/stepmill/internal/workflow"
 )
 
@@ -25,14 +26,14 @@ func insertDraft(tx *transaction, runID string, draft workflow.Unsaved) error {
 // the run does not exist or executes a version.
 func (s *Store) Draft(ctx context.Context, runID string) (*workflow.Unsaved, error) {
 	var found *workflow.Unsaved
-	err := s.read(ctx, func(c Conn) (err error) {
-		found, err = one(c, `SELECT definition, pinned FROM run_drafts WHERE run_id = $1`, []any{runID}, scanDraft)
+	err := s.read(ctx, func(c database.Conn) (err error) {
+		found, err = database.One(c, `SELECT definition, pinned FROM run_drafts WHERE run_id = $1`, []any{runID}, scanDraft)
 		return err
 	})
 	return found, err
 }
 
-func scanDraft(r Row) (workflow.Unsaved, error) {
+func scanDraft(r database.Row) (workflow.Unsaved, error) {
 	var (
 		draft              workflow.Unsaved
 		definition, pinned []byte

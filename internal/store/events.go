@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/stepmill/stepmill/internal/clock"
+	"github.com/stepmill/stepmill/internal/database"
 	"github.com/stepmill/stepmill/internal/event"
 	"github.com/stepmill/stepmill/internal/paging"
 	"github.com/stepmill/stepmill/internal/uid"
@@ -80,7 +81,7 @@ func (s *Store) insertEvents(tx *transaction, workspaceID string, events []event
 
 func insertEvent(tx *transaction, e event.Event, sample bool) error {
 	err := tx.Do(`INSERT INTO events (id, workspace_id, type, workflow_id, run_id, at, depth, sample, body) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
-		e.ID, e.WorkspaceID, string(e.Type), e.WorkflowID, orNil(e.RunID), e.At, e.Depth, sample, e.Body)
+		e.ID, e.WorkspaceID, string(e.Type), e.WorkflowID, database.OrNil(e.RunID), e.At, e.Depth, sample, e.Body)
 	return err
 }
 
@@ -88,7 +89,7 @@ func insertEvent(tx *transaction, e event.Event, sample bool) error {
 func (s *Store) insertDelivery(tx *transaction, id, webhookID string, e event.Event, at time.Time) error {
 	tx.afterCommit(s.notify.Deliverable)
 	err := tx.Do(`INSERT INTO deliveries (id, workspace_id, webhook_id, event_id, run_id, status, attempts, next_at, created_at)
-		VALUES ($1, $2, $3, $4, $5, 'pending', 0, $6, $7)`, id, e.WorkspaceID, webhookID, e.ID, orNil(e.RunID), at, at)
+		VALUES ($1, $2, $3, $4, $5, 'pending', 0, $6, $7)`, id, e.WorkspaceID, webhookID, e.ID, database.OrNil(e.RunID), at, at)
 	return err
 }
 
@@ -98,11 +99,11 @@ func (s *Store) EventExtent(ctx context.Context, workspaceID string, since time.
 	var extent event.Extent
 	err := s.write(ctx, func(tx *transaction) error {
 		extent = event.Extent{} // the transaction may be retried
-		if err := tx.Lock(Lock{Kind: LockWorkspace, Key: workspaceID, Shared: true}); err != nil {
+		if err := tx.Lock(database.Lock{Kind: database.LockWorkspace, Key: workspaceID, Shared: true}); err != nil {
 			return err
 		}
 		err := tx.Query(`SELECT (SELECT max(seq) FROM events), (SELECT seq FROM events WHERE id >= $1 ORDER BY id LIMIT 1)`,
-			[]any{uid.LowerBound(uid.Event, since)}, func(r Row) error { return r.Scan(&extent.Newest, &extent.Oldest) })
+			[]any{uid.LowerBound(uid.Event, since)}, func(r database.Row) error { return r.Scan(&extent.Newest, &extent.Oldest) })
 		if extent.Oldest == 0 {
 			extent.Oldest = extent.Newest + 1
 		}
@@ -113,7 +114,7 @@ func (s *Store) EventExtent(ctx context.Context, workspaceID string, since time.
 
 const selectEvent = `SELECT seq, id, workspace_id, type, workflow_id, run_id, at, depth, body FROM events `
 
-func scanEvent(r Row) (e event.Stored, err error) {
+func scanEvent(r database.Row) (e event.Stored, err error) {
 	err = r.Scan(&e.Seq, &e.ID, &e.WorkspaceID, (*string)(&e.Type), &e.WorkflowID, &e.RunID, &e.At, &e.Depth, &e.Body)
 	return e, err
 }
@@ -135,13 +136,13 @@ func (s *Store) EventsAfter(ctx context.Context, workspaceID string, want event.
 		}
 		statement += ` AND type IN (` + strings.Join(types, `, `) + `)`
 	}
-	err = s.read(ctx, func(c Conn) error {
+	err = s.read(ctx, func(c database.Conn) error {
 		var err error
 		if upTo, err = eventsUpTo(c, workspaceID); err != nil {
 			return err
 		}
 		upTo = max(upTo, after) // all events may have been purged
-		events, err = list(c, statement+` ORDER BY seq LIMIT $3`, args, scanEvent)
+		events, err = database.List(c, statement+` ORDER BY seq LIMIT $3`, args, scanEvent)
 		if n := len(events); n == limit {
 			upTo = events[n-1].Seq
 		}
@@ -154,10 +155,10 @@ func (s *Store) EventsAfter(ctx context.Context, workspaceID string, want event.
 // exceed: that of its newest event, or of any event so old that everything before
 // it is committed. Without the latter, a client that follows a quiet workspace
 // would appear to have missed the events of other workspaces.
-func eventsUpTo(c Conn, workspaceID string) (int64, error) {
+func eventsUpTo(c database.Conn, workspaceID string) (int64, error) {
 	var own, old int64
 	err := c.Query(`SELECT (SELECT max(seq) FROM events WHERE workspace_id = $1), (SELECT seq FROM events WHERE id < $2 ORDER BY id DESC LIMIT 1)`,
-		[]any{workspaceID, uid.LowerBound(uid.Event, clock.Now().Add(-maxCommitDelay))}, func(r Row) error { return r.Scan(&own, &old) })
+		[]any{workspaceID, uid.LowerBound(uid.Event, clock.Now().Add(-maxCommitDelay))}, func(r database.Row) error { return r.Scan(&own, &old) })
 	return max(own, old), err
 }
 
@@ -165,7 +166,7 @@ func eventsUpTo(c Conn, workspaceID string) (int64, error) {
 // without an index are checked row by row.
 func (s *Store) Events(ctx context.Context, workspaceID string, want event.Query, page paging.Request) (paging.Page[event.Stored], error) {
 	var found paging.Page[event.Stored]
-	err := s.read(ctx, func(c Conn) error {
+	err := s.read(ctx, func(c database.Conn) error {
 		from, below, err := eventRange(c, want)
 		if err != nil {
 			return err
@@ -179,7 +180,7 @@ func (s *Store) Events(ctx context.Context, workspaceID string, want event.Query
 		}
 		found, err = scanPage(c, statement+` ORDER BY seq DESC LIMIT $4`, args, page.Limit,
 			func(e event.Stored) string { return strconv.FormatInt(e.Seq, 10) },
-			func(r Row) (event.Stored, bool, error) {
+			func(r database.Row) (event.Stored, bool, error) {
 				e, err := scanEvent(r)
 				return e, want.Matches(e.Event), err
 			})
@@ -194,15 +195,15 @@ const maxCommitDelay = time.Hour
 
 // eventRange returns the range [from, below) of numbers that events in a time
 // span have. Their ids contain the time.
-func eventRange(c Conn, want event.Query) (from, below int64, err error) {
+func eventRange(c database.Conn, want event.Query) (from, below int64, err error) {
 	below = 1<<63 - 1
 	if err := c.Query(`SELECT seq FROM events WHERE id < $1 ORDER BY id DESC LIMIT 1`, []any{uid.LowerBound(uid.Event, want.After.Add(-maxCommitDelay))},
-		func(r Row) error { return r.Scan(&from) }); err != nil {
+		func(r database.Row) error { return r.Scan(&from) }); err != nil {
 		return 0, 0, err
 	}
 	if want.Before != nil {
 		err = c.Query(`SELECT seq FROM events WHERE id >= $1 ORDER BY id LIMIT 1`, []any{uid.LowerBound(uid.Event, want.Before.Add(maxCommitDelay))},
-			func(r Row) error { return r.Scan(&below) })
+			func(r database.Row) error { return r.Scan(&below) })
 	}
 	return from, below, err
 }

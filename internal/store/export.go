@@ -7,24 +7,26 @@ import (
 	"strings"
 
 	"github.com/stepmill/stepmill/internal/archive"
+
+	"github.com/stepmill/stepmill/internal/database"
 )
 
 // Mover is a database that an installation can be exported from and imported
 // into.
 type Mover interface {
-	Driver
+	database.Driver
 	// ReadSnapshot calls fn with a view of the committed data that does not
 	// change however long fn takes. Rows are streamed: no other statement can run
 	// until the last one is read.
-	ReadSnapshot(ctx context.Context, fn func(Conn) error) error
+	ReadSnapshot(ctx context.Context, fn func(database.Conn) error) error
 	// LastNumber returns the largest number ever assigned to a row of a table,
 	// even if that row has been deleted: positions in streams are such numbers.
-	LastNumber(c Conn, table string) (int64, error)
+	LastNumber(c database.Conn, table string) (int64, error)
 	// Resequence makes a table's numbering continue after the given number.
 	// Inserting rows with explicit numbers does not do that in every database.
-	Resequence(c Conn, table string, last int64) error
+	Resequence(c database.Conn, table string, last int64) error
 	// AfterImport does what remains to be done for imported rows.
-	AfterImport(c Conn) error
+	AfterImport(c database.Conn) error
 }
 
 // exportPage is the number of rows that one query reads.
@@ -33,7 +35,7 @@ const exportPage = 500
 // Export writes all rows of all tables from one consistent snapshot. It streams
 // them, so its memory use does not depend on the number of rows.
 func Export(ctx context.Context, db Mover, to *archive.Writer) error {
-	return db.ReadSnapshot(ctx, func(c Conn) error {
+	return db.ReadSnapshot(ctx, func(c database.Conn) error {
 		for _, t := range Tables() {
 			section := archive.Section{Table: t.Name}
 			if t.Numbered {
@@ -54,7 +56,7 @@ func Export(ctx context.Context, db Mover, to *archive.Writer) error {
 }
 
 // exportTable pages through a table in primary key order.
-func exportTable(ctx context.Context, c Conn, t Table, to *archive.Writer) error {
+func exportTable(ctx context.Context, c database.Conn, t Table, to *archive.Writer) error {
 	row := newRowBuffer(t)
 	first, rest := t.pageQueries()
 	for statement, args := first, []any{exportPage}; ; {
@@ -62,7 +64,7 @@ func exportTable(ctx context.Context, c Conn, t Table, to *archive.Writer) error
 			return err
 		}
 		found := 0
-		err := c.Query(statement, args, func(r Row) error {
+		err := c.Query(statement, args, func(r database.Row) error {
 			found++
 			if err := row.scan(r); err != nil {
 				return err
@@ -110,7 +112,7 @@ func newRowBuffer(t Table) *rowBuffer {
 }
 
 // scan reads a row into the buffer.
-func (r *rowBuffer) scan(row Row) error {
+func (r *rowBuffer) scan(row database.Row) error {
 	for i, column := range r.columns {
 		switch column.Kind {
 		case archive.Text:

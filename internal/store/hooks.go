@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/stepmill/stepmill/internal/audit"
+	"github.com/stepmill/stepmill/internal/database"
 	"github.com/stepmill/stepmill/internal/paging"
 	"github.com/stepmill/stepmill/internal/trigger"
 )
@@ -27,15 +28,15 @@ func (s *Store) RotateToken(ctx context.Context, t trigger.Trigger, hash []byte,
 // because it may have been deleted since the calls arrived.
 func (s *Store) SaveRequests(ctx context.Context, t trigger.Trigger, requests []trigger.Request, atMost int) error {
 	return s.write(ctx, func(tx *transaction) error {
-		exists, err := number(tx, `SELECT count(*) FROM triggers WHERE workflow_id = $1 AND trigger_id = $2 AND workspace_id = $3`, t.WorkflowID, t.ID, t.WorkspaceID)
+		exists, err := database.Number(tx, `SELECT count(*) FROM triggers WHERE workflow_id = $1 AND trigger_id = $2 AND workspace_id = $3`, t.WorkflowID, t.ID, t.WorkspaceID)
 		if err != nil || exists == 0 {
 			return err
 		}
 		for _, r := range requests {
 			if err := tx.Do(`INSERT INTO hook_requests (workflow_id, trigger_id, id, workspace_id, at, method, size, outcome, run_id, headers, query, payload)
 				VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) ON CONFLICT (workflow_id, trigger_id, id) DO NOTHING`,
-				t.WorkflowID, t.ID, r.ID, t.WorkspaceID, r.At, r.Method, r.Size, r.Outcome, orNil(r.RunID),
-				string(r.Headers), string(r.Query), orNil(string(r.Payload))); err != nil {
+				t.WorkflowID, t.ID, r.ID, t.WorkspaceID, r.At, r.Method, r.Size, r.Outcome, database.OrNil(r.RunID),
+				string(r.Headers), string(r.Query), database.OrNil(string(r.Payload))); err != nil {
 				return err
 			}
 		}
@@ -49,10 +50,10 @@ func (s *Store) SaveRequests(ctx context.Context, t trigger.Trigger, requests []
 // Requests implements trigger.InboxStore.
 func (s *Store) Requests(ctx context.Context, workspaceID, workflowID, id string, since time.Time, page paging.Request) (paging.Page[trigger.Request], error) {
 	var found []trigger.Request
-	err := s.read(ctx, func(c Conn) (err error) {
-		found, err = list(c, `SELECT id, at, method, size, outcome, run_id, headers, query, payload FROM hook_requests
+	err := s.read(ctx, func(c database.Conn) (err error) {
+		found, err = database.List(c, `SELECT id, at, method, size, outcome, run_id, headers, query, payload FROM hook_requests
 			WHERE workflow_id = $1 AND trigger_id = $2 AND workspace_id = $3 AND id < $4 AND at >= $5 ORDER BY id DESC LIMIT $6`,
-			[]any{workflowID, id, workspaceID, before(page.After), since, page.Limit + 1}, func(r Row) (q trigger.Request, err error) {
+			[]any{workflowID, id, workspaceID, before(page.After), since, page.Limit + 1}, func(r database.Row) (q trigger.Request, err error) {
 				err = r.Scan(&q.ID, &q.At, &q.Method, &q.Size, &q.Outcome, &q.RunID, (*[]byte)(&q.Headers), (*[]byte)(&q.Query), (*[]byte)(&q.Payload))
 				return q, err
 			})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/stepmill/stepmill/internal/database"
 	"github.com/stepmill/stepmill/internal/idempotency"
 )
 
@@ -12,8 +13,8 @@ const selectRecord = `SELECT workspace_id, route, key_hash, fingerprint, answer,
 
 // IdempotencyRecord implements idempotency.Store.
 func (s *Store) IdempotencyRecord(ctx context.Context, record idempotency.Record, now time.Time) (found *idempotency.Record, err error) {
-	err = s.read(ctx, func(c Conn) error {
-		found, err = one(c, selectRecord, []any{record.WorkspaceID, record.Route, record.KeyHash}, scanRecord)
+	err = s.read(ctx, func(c database.Conn) error {
+		found, err = database.One(c, selectRecord, []any{record.WorkspaceID, record.Route, record.KeyHash}, scanRecord)
 		return err
 	})
 	if err != nil || found == nil || !found.ExpiresAt.After(now) {
@@ -28,12 +29,12 @@ func (s *Store) IdempotencyRecord(ctx context.Context, record idempotency.Record
 func (s *Store) WithIdempotencyKey(ctx context.Context, record idempotency.Record, now time.Time, effect func(context.Context) ([]byte, error)) (*idempotency.Record, error) {
 	var earlier *idempotency.Record
 	err := s.write(ctx, func(tx *transaction) error {
-		if err := tx.Lock(Lock{Kind: lockIdempotencyKey, Key: record.WorkspaceID + " " + record.Route + " " + record.KeyHash}); err != nil {
+		if err := tx.Lock(database.Lock{Kind: database.LockIdempotencyKey, Key: record.WorkspaceID + " " + record.Route + " " + record.KeyHash}); err != nil {
 			return err
 		}
 		key := []any{record.WorkspaceID, record.Route, record.KeyHash}
 		var err error
-		earlier, err = one(tx, selectRecord, key, scanRecord)
+		earlier, err = database.One(tx, selectRecord, key, scanRecord)
 		if err != nil {
 			return err
 		}
@@ -57,7 +58,7 @@ func (s *Store) WithIdempotencyKey(ctx context.Context, record idempotency.Recor
 	return earlier, err
 }
 
-func scanRecord(r Row) (rec idempotency.Record, err error) {
+func scanRecord(r database.Row) (rec idempotency.Record, err error) {
 	err = r.Scan(&rec.WorkspaceID, &rec.Route, &rec.KeyHash, &rec.Fingerprint, &rec.Sealed, &rec.ExpiresAt)
 	return rec, err
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/stepmill/stepmill/internal/archive"
+	"github.com/stepmill/stepmill/internal/database"
 	"github.com/stepmill/stepmill/internal/failpoint"
 )
 
@@ -43,9 +44,9 @@ func (s *Store) ImportIncomplete(ctx context.Context) (bool, error) {
 	return false, err
 }
 
-func checkComplete(c Conn) error {
+func checkComplete(c database.Conn) error {
 	incomplete := false
-	err := c.Query(`SELECT importing IS NOT NULL FROM installation WHERE id = 1`, nil, func(r Row) error { return r.Scan(&incomplete) })
+	err := c.Query(`SELECT importing IS NOT NULL FROM installation WHERE id = 1`, nil, func(r database.Row) error { return r.Scan(&incomplete) })
 	if err == nil && incomplete {
 		err = ErrImportIncomplete
 	}
@@ -94,7 +95,7 @@ type importer struct {
 // that did not finish, but no other rows.
 func (m *importer) begin(ctx context.Context, keyCheck []byte) error {
 	replaces := false
-	err := m.db.Write(ctx, func(c Conn) error {
+	err := m.db.Write(ctx, func(c database.Conn) error {
 		n, err := c.Exec(`UPDATE installation SET importing = $1 WHERE id = 1 AND importing IS NOT NULL`, m.id)
 		if replaces = n == 1; err != nil || replaces {
 			return err
@@ -116,10 +117,10 @@ func (m *importer) begin(ctx context.Context, keyCheck []byte) error {
 }
 
 // checkEmpty rejects tables that contain rows without an installation.
-func checkEmpty(c Conn) error {
+func checkEmpty(c database.Conn) error {
 	for _, t := range Tables()[1:] {
 		found := false
-		err := c.Query(`SELECT 1 FROM `+t.Name+` LIMIT 1`, nil, func(Row) error { found = true; return nil })
+		err := c.Query(`SELECT 1 FROM `+t.Name+` LIMIT 1`, nil, func(database.Row) error { found = true; return nil })
 		if err != nil {
 			return err
 		}
@@ -131,8 +132,8 @@ func checkEmpty(c Conn) error {
 }
 
 // transaction runs fn unless another import has started meanwhile.
-func (m *importer) transaction(ctx context.Context, fn func(Conn) error) error {
-	return m.db.Write(ctx, func(c Conn) error {
+func (m *importer) transaction(ctx context.Context, fn func(database.Conn) error) error {
+	return m.db.Write(ctx, func(c database.Conn) error {
 		n, err := c.Exec(`UPDATE installation SET importing = $1 WHERE id = 1 AND importing = $1`, m.id)
 		if err != nil {
 			return err
@@ -149,7 +150,7 @@ func (m *importer) clear(ctx context.Context) error {
 	for _, t := range Tables()[1:] {
 		statement := `DELETE FROM ` + t.Name + ` WHERE (` + sqlList(t.Key) + `) IN (SELECT ` + sqlList(t.Key) + ` FROM ` + t.Name + ` LIMIT $1)`
 		for more := true; more; {
-			err := m.transaction(ctx, func(c Conn) error {
+			err := m.transaction(ctx, func(c database.Conn) error {
 				n, err := c.Exec(statement, importRows)
 				more = n == importRows
 				return err
@@ -166,7 +167,7 @@ func (m *importer) clear(ctx context.Context) error {
 func (m *importer) rollback(ctx context.Context) error {
 	err := m.clear(ctx)
 	if err == nil {
-		err = m.transaction(ctx, func(c Conn) error {
+		err = m.transaction(ctx, func(c database.Conn) error {
 			_, err := c.Exec(`DELETE FROM installation WHERE id = 1`)
 			return err
 		})
@@ -186,7 +187,7 @@ func (m *importer) finish(ctx context.Context) error {
 		}
 		values[column.Name] = m.installation[i]
 	}
-	return m.transaction(ctx, func(c Conn) error {
+	return m.transaction(ctx, func(c database.Conn) error {
 		for _, section := range m.numbered {
 			if err := m.db.Resequence(c, section.Table, section.Last); err != nil {
 				return fmt.Errorf("resequence %s: %w", section.Table, err)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/stepmill/stepmill/internal/archive"
+	"github.com/stepmill/stepmill/internal/database"
 	"github.com/stepmill/stepmill/internal/failpoint"
 )
 
@@ -75,7 +76,7 @@ func (m *importer) write(ctx context.Context, t Table, rows [][]any) error {
 		m.installation = rows[0] // written by finish
 		return nil
 	}
-	err := m.transaction(ctx, func(c Conn) error {
+	err := m.transaction(ctx, func(c database.Conn) error {
 		if err := insertAll(c, t, rows); err != nil {
 			return err
 		}
@@ -97,7 +98,7 @@ func (m *importer) write(ctx context.Context, t Table, rows [][]any) error {
 }
 
 // insertAll inserts rows, several per statement while enough are left.
-func insertAll(c Conn, t Table, rows [][]any) error {
+func insertAll(c database.Conn, t Table, rows [][]any) error {
 	many, single := t.insertStatement(insertRows), t.insertStatement(1)
 	for len(rows) > 0 {
 		statement, n := single, 1
@@ -141,7 +142,7 @@ func separator(row, column int) string {
 // releaseImportedRun takes a run from the node that owned it in the exporting
 // installation. As after a restart, steps in flight count as a crash and any node
 // may claim the run. The new epoch keeps the previous owner from writing.
-func releaseImportedRun(c Conn, runID any, now time.Time) error {
+func releaseImportedRun(c database.Conn, runID any, now time.Time) error {
 	if err := c.Do(`UPDATE run_queue SET epoch = epoch + 1 WHERE run_id = $1`, runID); err != nil {
 		return err
 	}

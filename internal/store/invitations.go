@@ -6,12 +6,13 @@ import (
 
 	"github.com/stepmill/stepmill/internal/account"
 	"github.com/stepmill/stepmill/internal/audit"
+	"github.com/stepmill/stepmill/internal/database"
 	"github.com/stepmill/stepmill/internal/paging"
 )
 
 const selectInvitation = `SELECT id, workspace_id, email, role, hash, created_at, created_by, expires_at FROM invitations `
 
-func scanInvitation(r Row) (in account.Invitation, err error) {
+func scanInvitation(r database.Row) (in account.Invitation, err error) {
 	err = r.Scan(&in.ID, &in.WorkspaceID, &in.Email, (*string)(&in.Role), &in.Hash, &in.CreatedAt, &in.CreatedBy, &in.ExpiresAt)
 	return in, err
 }
@@ -19,8 +20,8 @@ func scanInvitation(r Row) (in account.Invitation, err error) {
 // Invitations implements account.Store.
 func (s *Store) Invitations(ctx context.Context, workspaceID string, now time.Time, page paging.Request) (paging.Page[account.Invitation], error) {
 	var found []account.Invitation
-	err := s.read(ctx, func(c Conn) (err error) {
-		found, err = list(c, selectInvitation+`WHERE workspace_id = $1 AND expires_at > $2 AND id < $3 ORDER BY id DESC LIMIT $4`,
+	err := s.read(ctx, func(c database.Conn) (err error) {
+		found, err = database.List(c, selectInvitation+`WHERE workspace_id = $1 AND expires_at > $2 AND id < $3 ORDER BY id DESC LIMIT $4`,
 			[]any{workspaceID, now, before(page.After), page.Limit + 1}, scanInvitation)
 		return err
 	})
@@ -39,8 +40,8 @@ func (s *Store) InvitationByHash(ctx context.Context, hash []byte, now time.Time
 
 func (s *Store) oneInvitation(ctx context.Context, where string, args ...any) (*account.Invitation, error) {
 	var found *account.Invitation
-	err := s.read(ctx, func(c Conn) (err error) {
-		found, err = one(c, selectInvitation+where, args, scanInvitation)
+	err := s.read(ctx, func(c database.Conn) (err error) {
+		found, err = database.One(c, selectInvitation+where, args, scanInvitation)
 		return err
 	})
 	return found, err
@@ -49,13 +50,13 @@ func (s *Store) oneInvitation(ctx context.Context, where string, args ...any) (*
 // InsertInvitation implements account.Store.
 func (s *Store) InsertInvitation(ctx context.Context, in account.Invitation, atMost int, entry audit.Entry) (bool, error) {
 	return s.writeIf(ctx, func(tx *transaction) (bool, error) {
-		if err := tx.Lock(Lock{Kind: lockMembers, Key: in.WorkspaceID}); err != nil {
+		if err := tx.Lock(database.Lock{Kind: database.LockMembers, Key: in.WorkspaceID}); err != nil {
 			return false, err
 		}
 		if err := tx.Do(`DELETE FROM invitations WHERE workspace_id = $1 AND email = $2`, in.WorkspaceID, in.Email); err != nil {
 			return false, err
 		}
-		open, err := number(tx, `SELECT COUNT(*) FROM invitations WHERE workspace_id = $1 AND expires_at > $2`, in.WorkspaceID, in.CreatedAt)
+		open, err := database.Number(tx, `SELECT COUNT(*) FROM invitations WHERE workspace_id = $1 AND expires_at > $2`, in.WorkspaceID, in.CreatedAt)
 		if err != nil || open >= atMost {
 			return false, err
 		}
@@ -81,7 +82,7 @@ func (s *Store) RevokeInvitation(ctx context.Context, workspaceID, id string, en
 // Accept implements account.Store.
 func (s *Store) Accept(ctx context.Context, in account.Invitation, user account.User, n account.NewSession, entries ...audit.Entry) (bool, error) {
 	return s.writeIf(ctx, func(tx *transaction) (bool, error) {
-		if err := tx.Lock(Lock{Kind: lockMembers, Key: in.WorkspaceID}); err != nil {
+		if err := tx.Lock(database.Lock{Kind: database.LockMembers, Key: in.WorkspaceID}); err != nil {
 			return false, err
 		}
 		used, err := oneRow(tx.Exec(`DELETE FROM invitations WHERE id = $1 AND workspace_id = $2 AND expires_at > $3`, in.ID, in.WorkspaceID, n.CreatedAt))
@@ -95,7 +96,7 @@ func (s *Store) Accept(ctx context.Context, in account.Invitation, user account.
 // Join implements account.Store.
 func (s *Store) Join(ctx context.Context, user account.User, role account.Role, n account.NewSession, entries ...audit.Entry) (bool, error) {
 	return s.writeIf(ctx, func(tx *transaction) (bool, error) {
-		if err := tx.Lock(Lock{Kind: lockMembers, Key: n.WorkspaceID}); err != nil {
+		if err := tx.Lock(database.Lock{Kind: database.LockMembers, Key: n.WorkspaceID}); err != nil {
 			return false, err
 		}
 		return join(tx, user, role, n, entries)

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/stepmill/stepmill/internal/database"
 	"github.com/stepmill/stepmill/internal/failpoint"
 	"github.com/stepmill/stepmill/internal/run"
 	"github.com/stepmill/stepmill/internal/workflow"
@@ -35,13 +36,15 @@ func (s *Store) Snapshot(ctx context.Context, runID string) (*run.Snapshot, erro
 		found    []namedRun
 		snapshot *run.Snapshot
 	)
-	err := s.readAll(ctx, func() []Query {
+	err := s.readAll(ctx, func() []database.Query {
 		snapshot = &run.Snapshot{}
-		return []Query{
-			collect(&found, selectRun+`WHERE r.id = $1`, []any{runID}, scanRun),
-			collect(&snapshot.Steps, selectStep+whereRun, []any{runID}, scanStep),
-			{`SELECT w.plan, q.ran, q.logged FROM run_queue q JOIN workspaces w ON w.id = q.workspace_id WHERE q.run_id = $1`, []any{runID},
-				func(r Row) error { return r.Scan((*string)(&snapshot.Plan), (*int64)(&snapshot.Ran), &snapshot.Logged) }},
+		return []database.Query{
+			database.Collect(&found, selectRun+`WHERE r.id = $1`, []any{runID}, scanRun),
+			database.Collect(&snapshot.Steps, selectStep+whereRun, []any{runID}, scanStep),
+			{Statement: `SELECT w.plan, q.ran, q.logged FROM run_queue q JOIN workspaces w ON w.id = q.workspace_id WHERE q.run_id = $1`, Args: []any{runID},
+				Each: func(r database.Row) error {
+					return r.Scan((*string)(&snapshot.Plan), (*int64)(&snapshot.Ran), &snapshot.Logged)
+				}},
 		}
 	})
 	if err != nil || len(found) == 0 {
@@ -55,9 +58,9 @@ func (s *Store) Snapshot(ctx context.Context, runID string) (*run.Snapshot, erro
 // does not exist.
 func (s *Store) Definition(ctx context.Context, workflowID string, version int) (*workflow.Definition, error) {
 	var found *workflow.Definition
-	err := s.read(ctx, func(c Conn) (err error) {
-		found, err = one(c, `SELECT definition FROM workflow_versions WHERE workflow_id = $1 AND version = $2`,
-			[]any{workflowID, version}, func(r Row) (workflow.Definition, error) {
+	err := s.read(ctx, func(c database.Conn) (err error) {
+		found, err = database.One(c, `SELECT definition FROM workflow_versions WHERE workflow_id = $1 AND version = $2`,
+			[]any{workflowID, version}, func(r database.Row) (workflow.Definition, error) {
 				var definition []byte
 				if err := r.Scan(&definition); err != nil {
 					return workflow.Definition{}, err
@@ -75,7 +78,7 @@ func (s *Store) Commit(ctx context.Context, lease run.Lease, r run.Run, d run.De
 	fence := s.fence(lease, d)
 	if s.decisionTouchesOneRun(r, d) && !nested(ctx) {
 		committed, err := s.writeRun(ctx, lease.RunID, func(tx *transaction) error {
-			if err := tx.Expect(fence.text, fence.args...); err != nil {
+			if err := tx.Expect(fence.Text, fence.Args...); err != nil {
 				return err
 			}
 			return s.writeDecision(tx, r, d)
@@ -91,7 +94,7 @@ func (s *Store) Commit(ctx context.Context, lease run.Lease, r run.Run, d run.De
 				return err
 			}
 		}
-		n, err := tx.Exec(fence.text, fence.args...)
+		n, err := tx.Exec(fence.Text, fence.Args...)
 		if committed = n == 1; err != nil || !committed {
 			return err
 		}
@@ -157,7 +160,7 @@ func (s *Store) wake(tx *transaction, runID string) error {
 		tx.toWake = append(tx.toWake, runID)
 		return nil
 	}
-	wake, err := one(tx, selectWake+`WHERE run_queue.run_id = $1`, []any{runID}, scanWake)
+	wake, err := database.One(tx, selectWake+`WHERE run_queue.run_id = $1`, []any{runID}, scanWake)
 	if err == nil && wake != nil {
 		tx.afterCommit(func() { s.notify.Wake(*wake) })
 	}
@@ -179,20 +182,20 @@ const ownedByNode = ` AND COALESCE(node, '') <> ''`
 // the queue under the lease's epoch, and without a row the caller may not write.
 // In a cluster the holder of a lease has a slot, so a caller that missed the
 // response to a release cannot release the run twice.
-func (s *Store) fence(lease run.Lease, d run.Decision) statement {
+func (s *Store) fence(lease run.Lease, d run.Decision) database.Statement {
 	releaseSlot, condition := ``, notDeleted
 	if s.cluster != nil {
 		releaseSlot, condition = `slot = false, `, notDeleted+` AND slot`+ownedByNode
 	}
 	switch {
 	case d.Finish != nil:
-		return statement{`DELETE FROM run_queue WHERE run_id = $1 AND epoch = $2` + condition, []any{lease.RunID, lease.Epoch}}
+		return database.Statement{Text: `DELETE FROM run_queue WHERE run_id = $1 AND epoch = $2` + condition, Args: []any{lease.RunID, lease.Epoch}}
 	case d.Release:
-		return statement{`UPDATE run_queue SET ` + releaseSlot + `node = NULL, wake_at = CASE WHEN wake_at < $1 THEN wake_at ELSE $1 END, executing = NULL, ran = $2, logged = $3, waiting_step = $4
-			WHERE run_id = $5 AND epoch = $6` + condition, []any{d.WakeAt, int64(d.Ran), d.Logged, orNil(d.WaitingStep), lease.RunID, lease.Epoch}}
+		return database.Statement{Text: `UPDATE run_queue SET ` + releaseSlot + `node = NULL, wake_at = CASE WHEN wake_at < $1 THEN wake_at ELSE $1 END, executing = NULL, ran = $2, logged = $3, waiting_step = $4
+			WHERE run_id = $5 AND epoch = $6` + condition, Args: []any{d.WakeAt, int64(d.Ran), d.Logged, database.OrNil(d.WaitingStep), lease.RunID, lease.Epoch}}
 	default:
-		return statement{`UPDATE run_queue SET executing = $1, ran = $2, logged = $3, waiting_step = $4 WHERE run_id = $5 AND epoch = $6` + condition,
-			[]any{orNil(strings.Join(d.Executing, "\n")), int64(d.Ran), d.Logged, orNil(d.WaitingStep), lease.RunID, lease.Epoch}}
+		return database.Statement{Text: `UPDATE run_queue SET executing = $1, ran = $2, logged = $3, waiting_step = $4 WHERE run_id = $5 AND epoch = $6` + condition,
+			Args: []any{database.OrNil(strings.Join(d.Executing, "\n")), int64(d.Ran), d.Logged, database.OrNil(d.WaitingStep), lease.RunID, lease.Epoch}}
 	}
 }
 
@@ -200,7 +203,7 @@ func (s *Store) fence(lease run.Lease, d run.Decision) statement {
 // arrived.
 func checkUnanswered(tx *transaction, runID string, paths []string) error {
 	for _, path := range paths {
-		n, err := number(tx, `SELECT count(*) FROM steps WHERE run_id = $1 AND path = $2 AND answer IS NOT NULL`, runID, path)
+		n, err := database.Number(tx, `SELECT count(*) FROM steps WHERE run_id = $1 AND path = $2 AND answer IS NOT NULL`, runID, path)
 		if err != nil {
 			return err
 		}
@@ -214,7 +217,7 @@ func checkUnanswered(tx *transaction, runID string, paths []string) error {
 func upsertStep(tx *transaction, runID string, rev int, step run.Step) error {
 	var code, text, at any
 	if step.Error != nil {
-		code, text, at = step.Error.Code, step.Error.Message, orNil(step.Error.StepID)
+		code, text, at = step.Error.Code, step.Error.Message, database.OrNil(step.Error.StepID)
 	}
 	err := tx.Do(`INSERT INTO steps (run_id, path, seq, name, type, status, attempt, started_at, attempt_at, finished_at, wake_at,
 		deadline, awaits, reason, error_code, error_text, error_step, rev, checkpoint_attempt, input, output, state)
@@ -224,9 +227,9 @@ func upsertStep(tx *transaction, runID string, rev int, step run.Step) error {
 		deadline = excluded.deadline, awaits = excluded.awaits, reason = excluded.reason, error_code = excluded.error_code, error_text = excluded.error_text,
 		error_step = excluded.error_step, rev = excluded.rev, checkpoint_attempt = excluded.checkpoint_attempt,
 		input = excluded.input, output = excluded.output, state = excluded.state`,
-		runID, step.Path, step.Seq, step.Name, step.Type, string(step.Status), step.Attempt, step.StartedAt, step.AttemptAt, timeOrNil(step.FinishedAt),
-		timeOrNil(step.WakeAt), timeOrNil(step.Deadline), orNil(string(step.Awaits)), orNil(step.Reason), code, text, at, rev, step.CheckpointAttempt,
-		orNil(string(step.Input)), orNil(string(step.Output)), bytesOrNil(step.State))
+		runID, step.Path, step.Seq, step.Name, step.Type, string(step.Status), step.Attempt, step.StartedAt, step.AttemptAt, database.TimeOrNil(step.FinishedAt),
+		database.TimeOrNil(step.WakeAt), database.TimeOrNil(step.Deadline), database.OrNil(string(step.Awaits)), database.OrNil(step.Reason), code, text, at, rev, step.CheckpointAttempt,
+		database.OrNil(string(step.Input)), database.OrNil(string(step.Output)), database.BytesOrNil(step.State))
 	return err
 }
 
@@ -242,7 +245,7 @@ func (s *Store) finish(tx *transaction, r run.Run, d run.Decision) error {
 	f := *d.Finish
 	var code, text, step any
 	if f.Error != nil {
-		code, text, step = f.Error.Code, f.Error.Message, orNil(f.Error.StepID)
+		code, text, step = f.Error.Code, f.Error.Message, database.OrNil(f.Error.StepID)
 	}
 	if err := tx.Do(`UPDATE runs SET status = $1, finished_at = $2, error_code = $3, error_text = $4, error_step = $5 WHERE id = $6`,
 		string(f.Status), f.At, code, text, step, r.ID); err != nil {
@@ -251,7 +254,7 @@ func (s *Store) finish(tx *transaction, r run.Run, d run.Decision) error {
 	return s.afterRunEnded(tx, r, f, run.CompletedDetail(r, d))
 }
 
-func scanWake(r Row) (w run.Wake, err error) {
+func scanWake(r database.Row) (w run.Wake, err error) {
 	err = r.Scan(&w.RunID, &w.WorkspaceID, &w.WorkflowID, &w.Epoch, &w.At, &w.Crashes, (*string)(&w.Plan))
 	return w, err
 }
@@ -260,10 +263,10 @@ func scanWake(r Row) (w run.Wake, err error) {
 // workspaces.
 func (s *Store) Due(ctx context.Context, now time.Time, except []string, limit int) ([]run.Wake, error) {
 	statement, args := selectWake+`WHERE run_queue.node IS NULL AND run_queue.wake_at <= $1`+notDeleted, []any{now, limit}
-	statement, args = notIn(statement, "run_queue.workspace_id", except, args)
+	statement, args = database.NotIn(statement, "run_queue.workspace_id", except, args)
 	var wakes []run.Wake
-	err := s.read(ctx, func(c Conn) (err error) {
-		wakes, err = list(c, statement+` ORDER BY run_queue.wake_at LIMIT $2`, args, scanWake)
+	err := s.read(ctx, func(c database.Conn) (err error) {
+		wakes, err = database.List(c, statement+` ORDER BY run_queue.wake_at LIMIT $2`, args, scanWake)
 		return err
 	})
 	return wakes, err
@@ -273,8 +276,8 @@ func (s *Store) Due(ctx context.Context, now time.Time, except []string, limit i
 // is none.
 func (s *Store) NextDue(ctx context.Context, after time.Time) (*time.Time, error) {
 	var next *time.Time
-	err := s.read(ctx, func(c Conn) error {
-		return c.Query(`SELECT min(wake_at) FROM run_queue WHERE node IS NULL AND wake_at > $1`, []any{after}, func(r Row) error { return r.Scan(&next) })
+	err := s.read(ctx, func(c database.Conn) error {
+		return c.Query(`SELECT min(wake_at) FROM run_queue WHERE node IS NULL AND wake_at > $1`, []any{after}, func(r database.Row) error { return r.Scan(&next) })
 	})
 	return next, err
 }
@@ -294,8 +297,8 @@ const blame = `UPDATE run_queue SET crashes = CASE WHEN blamed = executing THEN 
 // After a restart these are the runs of the previous process.
 func (s *Store) Orphans(ctx context.Context, node, after string, limit int) ([]run.Wake, error) {
 	var wakes []run.Wake
-	err := s.read(ctx, func(c Conn) (err error) {
-		wakes, err = list(c, selectWake+`WHERE run_queue.node IS NOT NULL AND run_queue.node <> $1 AND run_queue.run_id > $2`+notDeleted+`
+	err := s.read(ctx, func(c database.Conn) (err error) {
+		wakes, err = database.List(c, selectWake+`WHERE run_queue.node IS NOT NULL AND run_queue.node <> $1 AND run_queue.run_id > $2`+notDeleted+`
 			ORDER BY run_queue.run_id LIMIT $3`, []any{node, after, limit}, scanWake)
 		return err
 	})

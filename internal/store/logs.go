@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/stepmill/stepmill/internal/database"
 	"github.com/stepmill/stepmill/internal/paging"
 	"github.com/stepmill/stepmill/internal/run"
 )
@@ -26,11 +27,11 @@ func (s *Store) Logs(ctx context.Context, workspaceID, runID, path string, page 
 		lines  []placedLine
 		exists bool
 	)
-	err := s.read(ctx, func(c Conn) (err error) {
+	err := s.read(ctx, func(c database.Conn) (err error) {
 		if exists, err = runExists(c, workspaceID, runID); err != nil || !exists {
 			return err
 		}
-		lines, err = list(c, selectLine+`WHERE run_id = $1 AND (rev, line) > ($2, $3) AND ($4 = '' OR path = $4) ORDER BY rev, line LIMIT $5`,
+		lines, err = database.List(c, selectLine+`WHERE run_id = $1 AND (rev, line) > ($2, $3) AND ($4 = '' OR path = $4) ORDER BY rev, line LIMIT $5`,
 			[]any{runID, rev, line, path, page.Limit + 1}, scanLine)
 		return err
 	})
@@ -49,7 +50,7 @@ type placedLine struct {
 
 const selectLine = `SELECT rev, line, path, attempt, at, level, message FROM step_logs `
 
-func scanLine(r Row) (l placedLine, err error) {
+func scanLine(r database.Row) (l placedLine, err error) {
 	err = r.Scan(&l.rev, &l.line, &l.Path, &l.Attempt, &l.At, &l.Level, &l.Message)
 	return l, err
 }

@@ -6,12 +6,13 @@ import (
 
 	"github.com/stepmill/stepmill/internal/account"
 	"github.com/stepmill/stepmill/internal/audit"
+	"github.com/stepmill/stepmill/internal/database"
 	"github.com/stepmill/stepmill/internal/paging"
 )
 
 const selectMember = `SELECT m.workspace_id, m.role, m.joined_at, ` + userColumns + ` FROM members m JOIN users u ON u.id = m.user_id `
 
-func scanMember(r Row) (m account.Member, err error) {
+func scanMember(r database.Row) (m account.Member, err error) {
 	err = r.Scan(append([]any{&m.WorkspaceID, (*string)(&m.Role), &m.JoinedAt}, userFields(&m.User)...)...)
 	return m, err
 }
@@ -19,8 +20,8 @@ func scanMember(r Row) (m account.Member, err error) {
 // Members implements account.Store.
 func (s *Store) Members(ctx context.Context, workspaceID string, page paging.Request) (paging.Page[account.Member], error) {
 	var found []account.Member
-	err := s.read(ctx, func(c Conn) (err error) {
-		found, err = list(c, selectMember+`WHERE m.workspace_id = $1 AND m.user_id < $2 ORDER BY m.user_id DESC LIMIT $3`,
+	err := s.read(ctx, func(c database.Conn) (err error) {
+		found, err = database.List(c, selectMember+`WHERE m.workspace_id = $1 AND m.user_id < $2 ORDER BY m.user_id DESC LIMIT $3`,
 			[]any{workspaceID, before(page.After), page.Limit + 1}, scanMember)
 		return err
 	})
@@ -30,8 +31,8 @@ func (s *Store) Members(ctx context.Context, workspaceID string, page paging.Req
 // Member implements account.Store.
 func (s *Store) Member(ctx context.Context, workspaceID, userID string) (*account.Member, error) {
 	var found *account.Member
-	err := s.read(ctx, func(c Conn) (err error) {
-		found, err = one(c, selectMember+`WHERE m.workspace_id = $1 AND m.user_id = $2`, []any{workspaceID, userID}, scanMember)
+	err := s.read(ctx, func(c database.Conn) (err error) {
+		found, err = database.One(c, selectMember+`WHERE m.workspace_id = $1 AND m.user_id = $2`, []any{workspaceID, userID}, scanMember)
 		return err
 	})
 	return found, err
@@ -43,22 +44,22 @@ func insertMember(tx *transaction, workspaceID, userID string, role account.Role
 
 // isMember reports whether a user is a member of a workspace.
 func isMember(tx *transaction, workspaceID, userID string) (bool, error) {
-	n, err := number(tx, `SELECT COUNT(*) FROM members WHERE workspace_id = $1 AND user_id = $2`, workspaceID, userID)
+	n, err := database.Number(tx, `SELECT COUNT(*) FROM members WHERE workspace_id = $1 AND user_id = $2`, workspaceID, userID)
 	return n == 1, err
 }
 
 // HasOwner implements account.Store.
 func (s *Store) HasOwner(ctx context.Context, workspaceID string) (bool, error) {
 	has := false
-	err := s.read(ctx, func(c Conn) (err error) {
+	err := s.read(ctx, func(c database.Conn) (err error) {
 		has, err = hasOwner(c, workspaceID)
 		return err
 	})
 	return has, err
 }
 
-func hasOwner(c Conn, workspaceID string) (bool, error) {
-	n, err := number(c, `SELECT COUNT(*) FROM members WHERE workspace_id = $1 AND role = $2`, workspaceID, string(account.Owner))
+func hasOwner(c database.Conn, workspaceID string) (bool, error) {
+	n, err := database.Number(c, `SELECT COUNT(*) FROM members WHERE workspace_id = $1 AND role = $2`, workspaceID, string(account.Owner))
 	return n > 0, err
 }
 
@@ -81,10 +82,10 @@ func (s *Store) SetRole(ctx context.Context, workspaceID, userID string, role ac
 // role. It blocks other changes to the members of the workspace until the
 // transaction ends.
 func checkLastOwner(tx *transaction, workspaceID, userID string, staysOwner bool) (account.Outcome, error) {
-	if err := tx.Lock(Lock{Kind: lockMembers, Key: workspaceID}); err != nil {
+	if err := tx.Lock(database.Lock{Kind: database.LockMembers, Key: workspaceID}); err != nil {
 		return account.Missing, err
 	}
-	role, err := one(tx, `SELECT role FROM members WHERE workspace_id = $1 AND user_id = $2`, []any{workspaceID, userID}, scanText)
+	role, err := database.One(tx, `SELECT role FROM members WHERE workspace_id = $1 AND user_id = $2`, []any{workspaceID, userID}, scanText)
 	switch {
 	case err != nil:
 		return account.Missing, err
@@ -93,7 +94,7 @@ func checkLastOwner(tx *transaction, workspaceID, userID string, staysOwner bool
 	case *role != string(account.Owner) || staysOwner:
 		return account.Done, nil
 	}
-	owners, err := number(tx, `SELECT COUNT(*) FROM members WHERE workspace_id = $1 AND role = $2`, workspaceID, string(account.Owner))
+	owners, err := database.Number(tx, `SELECT COUNT(*) FROM members WHERE workspace_id = $1 AND role = $2`, workspaceID, string(account.Owner))
 	if err == nil && owners == 1 {
 		return account.LastOwner, nil
 	}
@@ -127,7 +128,7 @@ func (s *Store) RemoveMember(ctx context.Context, workspaceID, userID string, en
 
 // removeOrphanedUser deletes a user who is no longer in any workspace.
 func removeOrphanedUser(tx *transaction, userID string) error {
-	n, err := number(tx, `SELECT COUNT(*) FROM members WHERE user_id = $1`, userID)
+	n, err := database.Number(tx, `SELECT COUNT(*) FROM members WHERE user_id = $1`, userID)
 	if err != nil || n > 0 {
 		return err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/stepmill/stepmill/internal/database"
 	"github.com/stepmill/stepmill/internal/webhook"
 )
 
@@ -26,8 +27,8 @@ const claimBatch = 200
 // that the node owns or can claim.
 func (o NodeOutbox) DueDeliveries(ctx context.Context, now time.Time, except []string, limit int) ([]webhook.Due, error) {
 	unclaimed := 0
-	err := o.read(ctx, func(c Conn) (err error) {
-		unclaimed, err = number(c, `SELECT count(*) FROM (SELECT 1 FROM deliveries d WHERE d.next_at <= $1
+	err := o.read(ctx, func(c database.Conn) (err error) {
+		unclaimed, err = database.Number(c, `SELECT count(*) FROM (SELECT 1 FROM deliveries d WHERE d.next_at <= $1
 			AND NOT EXISTS (SELECT 1 FROM couriers c WHERE c.webhook_id = d.webhook_id) LIMIT 1) u`, now)
 		return err
 	})
@@ -38,10 +39,10 @@ func (o NodeOutbox) DueDeliveries(ctx context.Context, now time.Time, except []s
 		return nil, err
 	}
 	statement, args := selectDue+`JOIN couriers c ON c.webhook_id = d.webhook_id AND c.node = $3 WHERE d.next_at <= $1`, []any{now, limit, o.node}
-	statement, args = notIn(statement, "d.webhook_id", except, args)
+	statement, args = database.NotIn(statement, "d.webhook_id", except, args)
 	var due []webhook.Due
-	err = o.read(ctx, func(c Conn) (err error) {
-		due, err = list(c, statement+` ORDER BY d.next_at, d.seq LIMIT $2`, args, scanDue)
+	err = o.read(ctx, func(c database.Conn) (err error) {
+		due, err = database.List(c, statement+` ORDER BY d.next_at, d.seq LIMIT $2`, args, scanDue)
 		return err
 	})
 	return due, err

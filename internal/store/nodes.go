@@ -1,13 +1,15 @@
 package store
 
+import "github.com/stepmill/stepmill/internal/database"
+
 import "context"
 
 // RunsByNode implements node.Store.
 func (s *Store) RunsByNode(ctx context.Context, workspaceID string) (map[string]int, error) {
 	runs := map[string]int{}
-	err := s.read(ctx, func(c Conn) error {
+	err := s.read(ctx, func(c database.Conn) error {
 		return c.Query(`SELECT node, count(*) FROM run_queue WHERE workspace_id = $1`+ownedByNode+useIndex("workspace_id")+notDeleted+` GROUP BY node`,
-			[]any{workspaceID}, func(r Row) error {
+			[]any{workspaceID}, func(r database.Row) error {
 				var node string
 				var n int
 				err := r.Scan(&node, &n)

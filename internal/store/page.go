@@ -3,6 +3,7 @@ package store
 import (
 	"errors"
 
+	"github.com/stepmill/stepmill/internal/database"
 	"github.com/stepmill/stepmill/internal/paging"
 )
 
@@ -15,10 +16,10 @@ var errEnough = errors.New("enough rows")
 
 // scanPage reads a page of the rows that scan accepts. The statement returns them
 // in key order and stops at maxScanned rows.
-func scanPage[T any](c Conn, statement string, args []any, limit int, key func(T) string, scan func(Row) (T, bool, error)) (paging.Page[T], error) {
+func scanPage[T any](c database.Conn, statement string, args []any, limit int, key func(T) string, scan func(database.Row) (T, bool, error)) (paging.Page[T], error) {
 	found := paging.Page[T]{Items: []T{}}
 	scanned, last := 0, ""
-	err := c.Query(statement, args, func(r Row) error {
+	err := c.Query(statement, args, func(r database.Row) error {
 		item, wanted, err := scan(r)
 		if err != nil {
 			return err

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/stepmill/stepmill/internal/database"
 	"github.com/stepmill/stepmill/internal/event"
 	"github.com/stepmill/stepmill/internal/trigger"
 )
@@ -16,7 +17,7 @@ func (s *Store) insertPendingEvent(tx *transaction, e event.Event, to trigger.Su
 		to.WorkflowID, to.ID, e.ID, e.WorkspaceID, e.At)
 }
 
-func scanSubscription(r Row) (trigger.Subscription, error) {
+func scanSubscription(r database.Row) (trigger.Subscription, error) {
 	var (
 		workflowID, id string
 		spec           []byte
@@ -34,8 +35,8 @@ func scanSubscription(r Row) (trigger.Subscription, error) {
 // DuePendingEvents implements trigger.PendingEventStore.
 func (s *Store) DuePendingEvents(ctx context.Context, now time.Time, limit int) ([]trigger.PendingEvent, error) {
 	var due []trigger.PendingEvent
-	err := s.read(ctx, func(c Conn) (err error) {
-		due, err = list(c, `SELECT `+triggerColumns+`, e.id, e.workspace_id, e.type, e.workflow_id, e.run_id, e.at, e.depth, e.body
+	err := s.read(ctx, func(c database.Conn) (err error) {
+		due, err = database.List(c, `SELECT `+triggerColumns+`, e.id, e.workspace_id, e.type, e.workflow_id, e.run_id, e.at, e.depth, e.body
 			FROM occasions o JOIN triggers t ON t.workflow_id = o.workflow_id AND t.trigger_id = o.trigger_id JOIN events e ON e.id = o.event_id
 			WHERE o.next_at <= $1 ORDER BY o.next_at, o.event_id LIMIT $2`, []any{now, limit}, scanPendingEvent)
 		return err
@@ -43,7 +44,7 @@ func (s *Store) DuePendingEvents(ctx context.Context, now time.Time, limit int) 
 	return due, err
 }
 
-func scanPendingEvent(r Row) (trigger.PendingEvent, error) {
+func scanPendingEvent(r database.Row) (trigger.PendingEvent, error) {
 	var e event.Event
 	of, err := scanTriggerAnd(r, &e.ID, &e.WorkspaceID, (*string)(&e.Type), &e.WorkflowID, &e.RunID, &e.At, &e.Depth, &e.Body)
 	return trigger.PendingEvent{Of: of, Event: e}, err
@@ -52,8 +53,8 @@ func scanPendingEvent(r Row) (trigger.PendingEvent, error) {
 // NextPendingEvent implements trigger.PendingEventStore.
 func (s *Store) NextPendingEvent(ctx context.Context) (*time.Time, error) {
 	var next *time.Time
-	err := s.read(ctx, func(c Conn) error {
-		return c.Query(`SELECT min(next_at) FROM occasions`, nil, func(r Row) error { return r.Scan(&next) })
+	err := s.read(ctx, func(c database.Conn) error {
+		return c.Query(`SELECT min(next_at) FROM occasions`, nil, func(r database.Row) error { return r.Scan(&next) })
 	})
 	return next, err
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/stepmill/stepmill/internal/database"
 	"github.com/stepmill/stepmill/internal/uid"
 )
 
@@ -13,11 +14,11 @@ import (
 func (s *Store) PurgeDeleted(ctx context.Context, limit int) (bool, error) {
 	more := false
 	err := s.write(ctx, func(tx *transaction) error {
-		id, err := one(tx, `SELECT id FROM workflows WHERE deleted_at IS NOT NULL LIMIT 1`, nil, scanText)
+		id, err := database.One(tx, `SELECT id FROM workflows WHERE deleted_at IS NOT NULL LIMIT 1`, nil, scanText)
 		if more = id != nil; err != nil || !more {
 			return err
 		}
-		runs, err := list(tx, `SELECT id FROM runs WHERE workflow_id = $1 LIMIT $2`, []any{*id, limit}, scanText)
+		runs, err := database.List(tx, `SELECT id FROM runs WHERE workflow_id = $1 LIMIT $2`, []any{*id, limit}, scanText)
 		if err != nil {
 			return err
 		}
@@ -49,7 +50,7 @@ func (s *Store) purgeQueued(tx *transaction, b *budget, runID string) error {
 	if s.cluster == nil {
 		return b.exec(tx, `DELETE FROM run_queue WHERE run_id = $1`, runID)
 	}
-	return tx.Query(`DELETE FROM run_queue WHERE run_id = $1 RETURNING workspace_id, slot, parked`, []any{runID}, func(r Row) error {
+	return tx.Query(`DELETE FROM run_queue WHERE run_id = $1 RETURNING workspace_id, slot, parked`, []any{runID}, func(r database.Row) error {
 		b.rows--
 		var (
 			workspaceID  string
@@ -123,7 +124,7 @@ func (s *Store) PurgeOld(ctx context.Context, events time.Time, limit int) (bool
 	return more, err
 }
 
-func scanText(r Row) (text string, err error) {
+func scanText(r database.Row) (text string, err error) {
 	err = r.Scan(&text)
 	return text, err
 }

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 
+	"github.com/stepmill/stepmill/internal/database"
 	"github.com/stepmill/stepmill/internal/run"
 )
 
@@ -16,16 +17,16 @@ const (
 // RunProgress implements run.Store.
 func (s *Store) RunProgress(ctx context.Context, workspaceID, id string) (*run.Progress, error) {
 	var progress *run.Progress
-	err := s.read(ctx, func(c Conn) error {
-		found, err := one(c, `SELECT r.status, COALESCE((SELECT max(rev) FROM steps WHERE run_id = r.id), -1)`+fromRuns+`
-			WHERE r.id = $1 AND r.workspace_id = $2`, []any{id, workspaceID}, func(r Row) (p run.Progress, err error) {
+	err := s.read(ctx, func(c database.Conn) error {
+		found, err := database.One(c, `SELECT r.status, COALESCE((SELECT max(rev) FROM steps WHERE run_id = r.id), -1)`+fromRuns+`
+			WHERE r.id = $1 AND r.workspace_id = $2`, []any{id, workspaceID}, func(r database.Row) (p run.Progress, err error) {
 			err = r.Scan((*string)(&p.Status), &p.Rev)
 			return p, err
 		})
 		if progress = found; err != nil || found == nil {
 			return err
 		}
-		progress.Open, err = list(c, selectSlimStep+`WHERE run_id = $1 AND status IN ('running', 'waiting')`, []any{id}, scanStep)
+		progress.Open, err = database.List(c, selectSlimStep+`WHERE run_id = $1 AND status IN ('running', 'waiting')`, []any{id}, scanStep)
 		return err
 	})
 	return progress, err
@@ -35,8 +36,8 @@ func (s *Store) RunProgress(ctx context.Context, workspaceID, id string) (*run.P
 // since every step would pay for it. It scans the steps of the one run instead.
 func (s *Store) RunChanges(ctx context.Context, workspaceID, id string, after run.Position, limit int) (*run.Changes, error) {
 	var changes *run.Changes
-	err := s.read(ctx, func(c Conn) error {
-		found, err := one(c, selectSlimRun+`WHERE r.id = $1 AND r.workspace_id = $2`, []any{id, workspaceID}, scanRun)
+	err := s.read(ctx, func(c database.Conn) error {
+		found, err := database.One(c, selectSlimRun+`WHERE r.id = $1 AND r.workspace_id = $2`, []any{id, workspaceID}, scanRun)
 		if err != nil || found == nil {
 			return err
 		}
@@ -56,9 +57,9 @@ func (s *Store) RunChanges(ctx context.Context, workspaceID, id string, after ru
 	return changes, err
 }
 
-func changedLines(c Conn, runID string, after run.Position, limit int) ([]run.Change, error) {
-	return list(c, selectLine+`WHERE run_id = $1 AND (rev, line) > ($2, $3) ORDER BY rev, line LIMIT $4`,
-		[]any{runID, after.Rev, after.Line, limit}, func(r Row) (run.Change, error) {
+func changedLines(c database.Conn, runID string, after run.Position, limit int) ([]run.Change, error) {
+	return database.List(c, selectLine+`WHERE run_id = $1 AND (rev, line) > ($2, $3) ORDER BY rev, line LIMIT $4`,
+		[]any{runID, after.Rev, after.Line, limit}, func(r database.Row) (run.Change, error) {
 			l, err := scanLine(r)
 			return run.WrittenLine(l.LogLine, l.rev, l.line), err
 		})
@@ -70,8 +71,8 @@ func mayHaveAttempts(s run.Step) bool {
 	return s.Attempt > 1 || s.Status == run.StepWaiting || s.Status == run.StepCancelled
 }
 
-func changedSteps(c Conn, runID string, after run.Position, limit int) ([]run.Change, error) {
-	steps, err := list(c, selectSlimStep+`WHERE run_id = $1 AND (rev, seq) > ($2, $3) ORDER BY rev, seq LIMIT $4`,
+func changedSteps(c database.Conn, runID string, after run.Position, limit int) ([]run.Change, error) {
+	steps, err := database.List(c, selectSlimStep+`WHERE run_id = $1 AND (rev, seq) > ($2, $3) ORDER BY rev, seq LIMIT $4`,
 		[]any{runID, after.Rev, after.Seq, limit}, scanStep)
 	if err != nil {
 		return nil, err
@@ -80,7 +81,7 @@ func changedSteps(c Conn, runID string, after run.Position, limit int) ([]run.Ch
 	for i, step := range steps {
 		var attempts []run.Attempt
 		if mayHaveAttempts(step) {
-			attempts, err = list(c, selectAttempt+`WHERE run_id = $1 AND path = $2 ORDER BY attempt`, []any{runID, step.Path}, scanAttempt)
+			attempts, err = database.List(c, selectAttempt+`WHERE run_id = $1 AND path = $2 ORDER BY attempt`, []any{runID, step.Path}, scanAttempt)
 			if err != nil {
 				return nil, err
 			}

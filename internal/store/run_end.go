@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/stepmill/stepmill/internal/database"
 	"github.com/stepmill/stepmill/internal/run"
 	"github.com/stepmill/stepmill/internal/strictjson"
 )
@@ -13,7 +14,7 @@ import (
 func (s *Store) CancelRun(ctx context.Context, cancel run.Cancellation) (bool, error) {
 	cancelled := false
 	err := s.write(ctx, func(tx *transaction) error {
-		found, err := one(tx, selectRun+`WHERE r.id = $1 AND r.workspace_id = $2 AND r.status = 'running'`,
+		found, err := database.One(tx, selectRun+`WHERE r.id = $1 AND r.workspace_id = $2 AND r.status = 'running'`,
 			[]any{cancel.RunID, cancel.WorkspaceID}, scanRun)
 		if cancelled = found != nil; err != nil || !cancelled {
 			return err
@@ -102,9 +103,9 @@ func (s *Store) answerParent(tx *transaction, r run.Run, f run.Finish) error {
 // answerParents tells the steps that wait for runs of a workflow that these were
 // deleted.
 func (s *Store) answerParents(tx *transaction, workflowID string, at time.Time) error {
-	deleted, err := list(tx, `SELECT r.id, r.parent_run, r.parent_step FROM run_queue q JOIN runs r ON r.id = q.run_id
+	deleted, err := database.List(tx, `SELECT r.id, r.parent_run, r.parent_step FROM run_queue q JOIN runs r ON r.id = q.run_id
 		WHERE q.workflow_id = $1`+useIndex("q.workflow_id")+` AND r.parent_run IS NOT NULL AND r.parent_waits`, []any{workflowID},
-		func(row Row) (r run.Run, err error) {
+		func(row database.Row) (r run.Run, err error) {
 			r.Parent = &run.Parent{}
 			err = row.Scan(&r.ID, &r.Parent.RunID, &r.Parent.StepID)
 			return r, err
@@ -122,13 +123,13 @@ func (s *Store) answerParents(tx *transaction, workflowID string, at time.Time) 
 
 // cancelChildren cancels the runs that the steps of a run wait for.
 func (s *Store) cancelChildren(tx *transaction, runID string, at time.Time) error {
-	children, err := list(tx, selectRun+`WHERE r.parent_run = $1 AND r.parent_waits AND r.status = 'running'`, []any{runID}, scanRun)
+	children, err := database.List(tx, selectRun+`WHERE r.parent_run = $1 AND r.parent_waits AND r.status = 'running'`, []any{runID}, scanRun)
 	return errors.Join(err, s.cancelAll(tx, children, at))
 }
 
 // cancelChildrenOf cancels the runs that runs of a workflow wait for.
 func (s *Store) cancelChildrenOf(tx *transaction, workflowID string, at time.Time) error {
-	children, err := list(tx, selectRun+`JOIN run_queue q ON q.run_id = r.parent_run
+	children, err := database.List(tx, selectRun+`JOIN run_queue q ON q.run_id = r.parent_run
 		WHERE q.workflow_id = $1 AND r.parent_waits AND r.status = 'running'`, []any{workflowID}, scanRun)
 	return errors.Join(err, s.cancelAll(tx, children, at))
 }
@@ -146,11 +147,11 @@ func (s *Store) cancelAll(tx *transaction, runs []namedRun, at time.Time) error 
 // does not exist is about to start and not included.
 func (s *Store) EndedRuns(ctx context.Context, ids []string) ([]string, error) {
 	var ended []string
-	err := s.readAll(ctx, func() []Query {
+	err := s.readAll(ctx, func() []database.Query {
 		ended = nil
-		queries := make([]Query, len(ids))
+		queries := make([]database.Query, len(ids))
 		for i, id := range ids {
-			queries[i] = Query{`SELECT id FROM runs WHERE id = $1 AND NOT EXISTS (SELECT 1 FROM run_queue WHERE run_id = $1)`, []any{id}, func(Row) error {
+			queries[i] = database.Query{Statement: `SELECT id FROM runs WHERE id = $1 AND NOT EXISTS (SELECT 1 FROM run_queue WHERE run_id = $1)`, Args: []any{id}, Each: func(database.Row) error {
 				ended = append(ended, id)
 				return nil
 			}}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/stepmill/stepmill/internal/database"
 	"github.com/stepmill/stepmill/internal/paging"
 	"github.com/stepmill/stepmill/internal/run"
 )
@@ -21,8 +22,8 @@ func (s *Store) AllRuns(ctx context.Context, workspaceID string, filter run.Filt
 	args := []any{workspaceID, min(below, before(page.After)), from, maxScanned}
 	statement := s.listStatement(filter, &args)
 	var found paging.Page[run.Listed]
-	err := s.read(ctx, func(c Conn) (err error) {
-		found, err = scanPage(c, statement, args, page.Limit, func(l run.Listed) string { return l.ID }, func(r Row) (run.Listed, bool, error) {
+	err := s.read(ctx, func(c database.Conn) (err error) {
+		found, err = scanPage(c, statement, args, page.Limit, func(l run.Listed) string { return l.ID }, func(r database.Row) (run.Listed, bool, error) {
 			item, seen, err := scanListed(r)
 			wanted := !seen.deleted && filter.Matches(item) && (filter.Waiting == nil || filter.Waits(item, seen.waits) == *filter.Waiting)
 			return item, wanted, err
@@ -100,7 +101,7 @@ type hiddenColumns struct {
 	waits   bool
 }
 
-func scanListed(row Row) (l run.Listed, s hiddenColumns, err error) {
+func scanListed(row database.Row) (l run.Listed, s hiddenColumns, err error) {
 	var (
 		failure   run.Failure
 		by        run.Starter
@@ -126,8 +127,8 @@ func (s *Store) addWaiting(ctx context.Context, filter run.Filter, page *paging.
 		return nil
 	}
 	states := map[string]*run.WaitFacts{}
-	err := s.readAll(ctx, func() []Query {
-		var queries []Query
+	err := s.readAll(ctx, func() []database.Query {
+		var queries []database.Query
 		for _, item := range page.Items {
 			if item.Status == run.Running {
 				states[item.ID] = &run.WaitFacts{}
@@ -154,14 +155,14 @@ func (s *Store) addWaiting(ctx context.Context, filter run.Filter, page *paging.
 
 // queryWaitState returns the query for the queue state of a run and the step that
 // it waits for.
-func (s *Store) queryWaitState(id string, into *run.WaitFacts) Query {
+func (s *Store) queryWaitState(id string, into *run.WaitFacts) database.Query {
 	queued := `false`
 	if s.cluster != nil {
 		queued = waitsForNode
 	}
-	return Query{`SELECT NOT q.turn, q.crashes, q.share_key, ` + queued + `, s.path, s.reason, s.deadline, s.wake_at
-		FROM run_queue q LEFT JOIN steps s ON s.run_id = q.run_id AND s.path = q.waiting_step AND s.status = 'waiting' WHERE q.run_id = $1`, []any{id},
-		func(r Row) error {
+	return database.Query{Statement: `SELECT NOT q.turn, q.crashes, q.share_key, ` + queued + `, s.path, s.reason, s.deadline, s.wake_at
+		FROM run_queue q LEFT JOIN steps s ON s.run_id = q.run_id AND s.path = q.waiting_step AND s.status = 'waiting' WHERE q.run_id = $1`, Args: []any{id},
+		Each: func(r database.Row) error {
 			var step run.Step
 			err := r.Scan(&into.HeldBack, &into.Crashes, &into.ConcurrencyKey, &into.Queued, &step.Path, &step.Reason, &step.Deadline, &step.WakeAt)
 			if step.Path != "" {
@@ -172,8 +173,8 @@ func (s *Store) queryWaitState(id string, into *run.WaitFacts) Query {
 }
 
 // runExists reports whether a workspace has a run that can be read.
-func runExists(c Conn, workspaceID, runID string) (bool, error) {
-	n, err := number(c, `SELECT count(*) FROM runs r JOIN workflows w ON w.id = r.workflow_id AND w.deleted_at IS NULL
+func runExists(c database.Conn, workspaceID, runID string) (bool, error) {
+	n, err := database.Number(c, `SELECT count(*) FROM runs r JOIN workflows w ON w.id = r.workflow_id AND w.deleted_at IS NULL
 		WHERE r.id = $1 AND r.workspace_id = $2`, runID, workspaceID)
 	return n == 1, err
 }
@@ -204,11 +205,11 @@ func (s *Store) Steps(ctx context.Context, workspaceID, runID string, filter run
 		steps  []run.Step
 		exists bool
 	)
-	err = s.read(ctx, func(c Conn) (err error) {
+	err = s.read(ctx, func(c database.Conn) (err error) {
 		if exists, err = runExists(c, workspaceID, runID); err != nil || !exists {
 			return err
 		}
-		steps, err = list(c, statement+` ORDER BY seq LIMIT $3`, args, scanStep)
+		steps, err = database.List(c, statement+` ORDER BY seq LIMIT $3`, args, scanStep)
 		return err
 	})
 	return paging.Cut(steps, page.Limit, func(s run.Step) string { return strconv.Itoa(s.Seq) }), exists, err
@@ -217,16 +218,16 @@ func (s *Store) Steps(ctx context.Context, workspaceID, runID string, filter run
 // RoundSteps implements run.Store: a range of the primary key, without bodies.
 func (s *Store) RoundSteps(ctx context.Context, workspaceID, runID, block string) (*run.RoundSteps, error) {
 	var found *run.RoundSteps
-	err := s.read(ctx, func(c Conn) error {
+	err := s.read(ctx, func(c database.Conn) error {
 		exists, err := runExists(c, workspaceID, runID)
 		if err != nil || !exists {
 			return err
 		}
-		step, err := one(c, selectStep+`WHERE run_id = $1 AND path = $2`, []any{runID, block}, scanStep)
+		step, err := database.One(c, selectStep+`WHERE run_id = $1 AND path = $2`, []any{runID, block}, scanStep)
 		if err != nil || step == nil {
 			return err
 		}
-		steps, err := list(c, selectSlimStep+`WHERE run_id = $1 AND path >= $2 AND path < $3
+		steps, err := database.List(c, selectSlimStep+`WHERE run_id = $1 AND path >= $2 AND path < $3
 			AND length(path) - length(replace(path, '.', '')) = $4`,
 			[]any{runID, block + `[`, block + `\`, strings.Count(block, ".") + 1}, scanStep)
 		found = &run.RoundSteps{Block: *step, Steps: steps}
@@ -245,7 +246,7 @@ func (s *Store) StepsAt(ctx context.Context, workspaceID, runID string, paths []
 		return nil, nil
 	}
 	var steps []run.Step
-	err := s.read(ctx, func(c Conn) error {
+	err := s.read(ctx, func(c database.Conn) error {
 		steps = nil
 		exists, err := runExists(c, workspaceID, runID)
 		if err != nil || !exists {
@@ -264,13 +265,13 @@ func (s *Store) StepsAt(ctx context.Context, workspaceID, runID string, paths []
 	return steps, err
 }
 
-func stepsAt(c Conn, runID string, paths []string) ([]run.Step, error) {
+func stepsAt(c database.Conn, runID string, paths []string) ([]run.Step, error) {
 	args, placeholders := []any{runID}, make([]string, len(paths))
 	for i, path := range paths {
 		args = append(args, path)
 		placeholders[i] = fmt.Sprintf("$%d", len(args))
 	}
-	return list(c, selectStep+`WHERE run_id = $1 AND path IN (`+strings.Join(placeholders, ", ")+`)`, args, scanStep)
+	return database.List(c, selectStep+`WHERE run_id = $1 AND path IN (`+strings.Join(placeholders, ", ")+`)`, args, scanStep)
 }
 
 // Step implements run.Store.
@@ -279,15 +280,15 @@ func (s *Store) Step(ctx context.Context, workspaceID, runID, path string) (*run
 		detail *run.StepDetail
 		exists bool
 	)
-	err := s.read(ctx, func(c Conn) (err error) {
+	err := s.read(ctx, func(c database.Conn) (err error) {
 		if exists, err = runExists(c, workspaceID, runID); err != nil || !exists {
 			return err
 		}
-		step, err := one(c, selectStep+`WHERE run_id = $1 AND path = $2`, []any{runID, path}, scanStep)
+		step, err := database.One(c, selectStep+`WHERE run_id = $1 AND path = $2`, []any{runID, path}, scanStep)
 		if err != nil || step == nil {
 			return err
 		}
-		attempts, err := list(c, selectAttempt+`WHERE run_id = $1 AND path = $2 ORDER BY attempt`, []any{runID, path}, scanAttempt)
+		attempts, err := database.List(c, selectAttempt+`WHERE run_id = $1 AND path = $2 ORDER BY attempt`, []any{runID, path}, scanAttempt)
 		detail = &run.StepDetail{Step: *step, Attempts: attempts}
 		return err
 	})

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stepmill/stepmill/internal/auth"
 	"github.com/stepmill/stepmill/internal/clock"
+	"github.com/stepmill/stepmill/internal/database"
 	"github.com/stepmill/stepmill/internal/run"
 	"github.com/stepmill/stepmill/internal/uid"
 )
@@ -102,7 +103,7 @@ func (s *Store) PurgeRemains(ctx context.Context, limit int) (bool, error) {
 		more = true
 		b := newBudget(limit)
 		for {
-			runID, err := one(tx, `SELECT run_id FROM run_remains LIMIT 1`, nil, scanText)
+			runID, err := database.One(tx, `SELECT run_id FROM run_remains LIMIT 1`, nil, scanText)
 			if err != nil || runID == nil {
 				more = false
 				return err
@@ -123,9 +124,9 @@ func (s *Store) PurgeRemains(ctx context.Context, limit int) (bool, error) {
 // no runs.
 func (s *Store) NextRetained(ctx context.Context, after string) (*run.RetainedWorkflow, error) {
 	var next *run.RetainedWorkflow
-	err := s.read(ctx, func(c Conn) (err error) {
-		next, err = one(c, `SELECT w.id, s.plan FROM workflows w JOIN workspaces s ON s.id = w.workspace_id
-			WHERE w.id > $1 AND w.deleted_at IS NULL AND (SELECT r.id FROM runs r WHERE r.workflow_id = w.id LIMIT 1) IS NOT NULL ORDER BY w.id LIMIT 1`, []any{after}, func(r Row) (k run.RetainedWorkflow, err error) {
+	err := s.read(ctx, func(c database.Conn) (err error) {
+		next, err = database.One(c, `SELECT w.id, s.plan FROM workflows w JOIN workspaces s ON s.id = w.workspace_id
+			WHERE w.id > $1 AND w.deleted_at IS NULL AND (SELECT r.id FROM runs r WHERE r.workflow_id = w.id LIMIT 1) IS NOT NULL ORDER BY w.id LIMIT 1`, []any{after}, func(r database.Row) (k run.RetainedWorkflow, err error) {
 			err = r.Scan(&k.WorkflowID, (*string)(&k.Plan))
 			return k, err
 		})
@@ -139,7 +140,7 @@ func (s *Store) NextRetained(ctx context.Context, after string) (*run.RetainedWo
 // expired.
 func (s *Store) Expired(ctx context.Context, workflowID string, keep auth.Retention, now time.Time, after string, limit int) (run.Expired, error) {
 	var found run.Expired
-	err := s.read(ctx, func(c Conn) error {
+	err := s.read(ctx, func(c database.Conn) error {
 		found = run.Expired{}
 		newest, err := oldestRetained(c, workflowID, keep.RunsPerWorkflow)
 		if err != nil {
@@ -152,7 +153,7 @@ func (s *Store) Expired(ctx context.Context, workflowID string, keep auth.Retent
 		}
 		// The ids come from the index alone, so that no other plan looks cheaper
 		// to the database.
-		ids, err := list(c, `SELECT id FROM runs WHERE workflow_id = $1 AND id > $2 AND id < $3 ORDER BY id LIMIT $4`,
+		ids, err := database.List(c, `SELECT id FROM runs WHERE workflow_id = $1 AND id > $2 AND id < $3 ORDER BY id LIMIT $4`,
 			[]any{workflowID, after, bound, limit}, scanText)
 		if err != nil {
 			return err
@@ -161,7 +162,7 @@ func (s *Store) Expired(ctx context.Context, workflowID string, keep auth.Retent
 			found.Next = ids[limit-1]
 		}
 		for _, id := range ids {
-			old, err := number(c, `SELECT count(*) FROM runs WHERE id = $1 AND status <> 'running' AND (finished_at < $2 OR id < $3)`, id, finished, newest)
+			old, err := database.Number(c, `SELECT count(*) FROM runs WHERE id = $1 AND status <> 'running' AND (finished_at < $2 OR id < $3)`, id, finished, newest)
 			if err != nil {
 				return err
 			}
@@ -176,11 +177,11 @@ func (s *Store) Expired(ctx context.Context, workflowID string, keep auth.Retent
 
 // oldestRetained returns the id of the oldest of the newest n runs of a workflow.
 // It is empty if the workflow has fewer runs, or n is zero.
-func oldestRetained(c Conn, workflowID string, n int) (string, error) {
+func oldestRetained(c database.Conn, workflowID string, n int) (string, error) {
 	if n == 0 {
 		return "", nil
 	}
-	id, err := one(c, `SELECT id FROM runs WHERE workflow_id = $1 ORDER BY id DESC LIMIT 1 OFFSET $2`, []any{workflowID, n - 1}, scanText)
+	id, err := database.One(c, `SELECT id FROM runs WHERE workflow_id = $1 ORDER BY id DESC LIMIT 1 OFFSET $2`, []any{workflowID, n - 1}, scanText)
 	if err != nil || id == nil {
 		return "", err
 	}

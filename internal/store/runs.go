@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/stepmill/stepmill/internal/database"
 	"github.com/stepmill/stepmill/internal/failpoint"
 	"github.com/stepmill/stepmill/internal/paging"
 	"github.com/stepmill/stepmill/internal/run"
@@ -135,14 +136,14 @@ func checkChildStart(tx *transaction, r run.Run) error {
 	if _, err := lockRun(tx, r.Parent.RunID); err != nil {
 		return err
 	}
-	existing, err := number(tx, `SELECT count(*) FROM runs WHERE id = $1`, r.ID)
+	existing, err := database.Number(tx, `SELECT count(*) FROM runs WHERE id = $1`, r.ID)
 	if err != nil {
 		return err
 	}
 	if existing == 1 {
 		return run.ErrStarted
 	}
-	live, err := number(tx, `SELECT count(*) FROM run_queue WHERE run_id = $1 AND workspace_id = $2`+notDeleted, r.Parent.RunID, r.WorkspaceID)
+	live, err := database.Number(tx, `SELECT count(*) FROM run_queue WHERE run_id = $1 AND workspace_id = $2`+notDeleted, r.Parent.RunID, r.WorkspaceID)
 	if err == nil && live == 0 {
 		err = run.ErrParentEnded
 	}
@@ -170,7 +171,7 @@ func (s *Store) enqueue(tx *transaction, start run.Start, admitted bool) error {
 	}
 	tx.afterCommit(func() { s.announceStart(start, admitted) })
 	return tx.Do(`INSERT INTO run_queue (run_id, workspace_id, workflow_id, epoch, node, wake_at, share_key, share_limit, turn)
-		VALUES ($1, $2, $3, 1, $4, $5, $6, $7, $8)`, r.ID, r.WorkspaceID, r.WorkflowID, node, wakeAt, orNil(r.ConcurrencyKey), limit, admitted)
+		VALUES ($1, $2, $3, 1, $4, $5, $6, $7, $8)`, r.ID, r.WorkspaceID, r.WorkflowID, node, wakeAt, database.OrNil(r.ConcurrencyKey), limit, admitted)
 }
 
 // announceStart reports that a run started, and wakes it if it was admitted.
@@ -209,9 +210,9 @@ func insertRun(tx *transaction, r run.Run) error {
 	err := tx.Do(`INSERT INTO runs (id, workspace_id, workflow_id, workflow_version, status, started_at, trigger_type, trigger_id, retry_of,
 		parent_run, parent_step, parent_waits, depth, share_key, test, draft, payload, headers, query, started_by_type, started_by_id, started_by_name)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22)`,
-		r.ID, r.WorkspaceID, r.WorkflowID, r.WorkflowVersion, string(r.Status), r.StartedAt, r.Trigger.Type, orNil(r.Trigger.ID), orNil(r.RetryOf),
-		parent, step, waits, r.Depth, orNil(r.ConcurrencyKey), r.Trigger.Test, r.Draft, string(r.Trigger.Payload), orNil(string(r.Trigger.Headers)), orNil(string(r.Trigger.Query)),
-		orNil(by.Type), orNil(by.ID), orNil(by.Name))
+		r.ID, r.WorkspaceID, r.WorkflowID, r.WorkflowVersion, string(r.Status), r.StartedAt, r.Trigger.Type, database.OrNil(r.Trigger.ID), database.OrNil(r.RetryOf),
+		parent, step, waits, r.Depth, database.OrNil(r.ConcurrencyKey), r.Trigger.Test, r.Draft, string(r.Trigger.Payload), database.OrNil(string(r.Trigger.Headers)), database.OrNil(string(r.Trigger.Query)),
+		database.OrNil(by.Type), database.OrNil(by.ID), database.OrNil(by.Name))
 	return err
 }
 
@@ -229,7 +230,7 @@ type namedRun struct {
 	workflowName string
 }
 
-func scanRun(row Row) (namedRun, error) {
+func scanRun(row database.Row) (namedRun, error) {
 	var (
 		r                namedRun
 		code, text, step string
@@ -259,12 +260,12 @@ func (s *Store) Run(ctx context.Context, workspaceID, id string) (*run.Detail, e
 		found  []namedRun
 		detail *run.Detail
 	)
-	err := s.readAll(ctx, func() []Query {
+	err := s.readAll(ctx, func() []database.Query {
 		detail = &run.Detail{}
-		return []Query{
-			collect(&found, selectRun+`WHERE r.id = $1 AND r.workspace_id = $2`, []any{id, workspaceID}, scanRun),
-			collect(&detail.Steps, selectStep+whereRun, []any{id}, scanStep),
-			collect(&detail.Attempts, selectAttempt+`WHERE run_id = $1 ORDER BY path, attempt`, []any{id}, scanAttempt),
+		return []database.Query{
+			database.Collect(&found, selectRun+`WHERE r.id = $1 AND r.workspace_id = $2`, []any{id, workspaceID}, scanRun),
+			database.Collect(&detail.Steps, selectStep+whereRun, []any{id}, scanStep),
+			database.Collect(&detail.Attempts, selectAttempt+`WHERE run_id = $1 ORDER BY path, attempt`, []any{id}, scanAttempt),
 			s.queryQueueState(id, detail),
 		}
 	})
@@ -278,8 +279,8 @@ func (s *Store) Run(ctx context.Context, workspaceID, id string) (*run.Detail, e
 // RunSummary implements run.Store.
 func (s *Store) RunSummary(ctx context.Context, workspaceID, id string) (*run.Run, error) {
 	var summary *run.Run
-	err := s.read(ctx, func(c Conn) error {
-		found, err := one(c, selectRun+`WHERE r.id = $1 AND r.workspace_id = $2`, []any{id, workspaceID}, scanRun)
+	err := s.read(ctx, func(c database.Conn) error {
+		found, err := database.One(c, selectRun+`WHERE r.id = $1 AND r.workspace_id = $2`, []any{id, workspaceID}, scanRun)
 		if found != nil {
 			summary = &found.Run
 		}
@@ -289,13 +290,13 @@ func (s *Store) RunSummary(ctx context.Context, workspaceID, id string) (*run.Ru
 }
 
 // queryQueueState returns the query for the queue state of a running run.
-func (s *Store) queryQueueState(id string, d *run.Detail) Query {
+func (s *Store) queryQueueState(id string, d *run.Detail) database.Query {
 	if s.cluster != nil {
-		return Query{`SELECT NOT turn, crashes, parked OR slot AND node IS NULL FROM run_queue WHERE run_id = $1`, []any{id},
-			func(r Row) error { return r.Scan(&d.HeldBack, &d.Crashes, &d.Queued) }}
+		return database.Query{Statement: `SELECT NOT turn, crashes, parked OR slot AND node IS NULL FROM run_queue WHERE run_id = $1`, Args: []any{id},
+			Each: func(r database.Row) error { return r.Scan(&d.HeldBack, &d.Crashes, &d.Queued) }}
 	}
-	return Query{`SELECT NOT turn, crashes FROM run_queue WHERE run_id = $1`, []any{id},
-		func(r Row) error { return r.Scan(&d.HeldBack, &d.Crashes) }}
+	return database.Query{Statement: `SELECT NOT turn, crashes FROM run_queue WHERE run_id = $1`, Args: []any{id},
+		Each: func(r database.Row) error { return r.Scan(&d.HeldBack, &d.Crashes) }}
 }
 
 // whereRun selects the steps of a run in order.
@@ -308,13 +309,13 @@ const selectStep = `SELECT ` + stepColumns + `, input, output, answer, state FRO
 
 const selectAttempt = `SELECT path, attempt, started_at, finished_at, error_code, error_text FROM step_attempts `
 
-func scanAttempt(r Row) (a run.Attempt, err error) {
+func scanAttempt(r database.Row) (a run.Attempt, err error) {
 	err = r.Scan(&a.Path, &a.Number, &a.StartedAt, &a.FinishedAt, &a.Error.Code, &a.Error.Message)
 	a.Error.StepID = a.Path
 	return a, err
 }
 
-func scanStep(row Row) (run.Step, error) {
+func scanStep(row database.Row) (run.Step, error) {
 	var (
 		s              run.Step
 		code, text, at string
@@ -351,8 +352,8 @@ func (s *Store) Runs(ctx context.Context, workspaceID, workflowID string, status
 		args = append(args, string(status))
 	}
 	var items []run.Item
-	err := s.read(ctx, func(c Conn) (err error) {
-		items, err = list(c, statement, args, func(r Row) (i run.Item, err error) {
+	err := s.read(ctx, func(c database.Conn) (err error) {
+		items, err = database.List(c, statement, args, func(r database.Row) (i run.Item, err error) {
 			err = r.Scan(&i.ID, &i.WorkflowID, (*string)(&i.Status), &i.StartedAt, &i.FinishedAt)
 			return i, err
 		})

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/stepmill/stepmill/internal/audit"
+	"github.com/stepmill/stepmill/internal/database"
 	"github.com/stepmill/stepmill/internal/paging"
 	"github.com/stepmill/stepmill/internal/secret"
 )
@@ -22,7 +23,7 @@ type valueTable[T interface{ Meta() secret.Metadata }] struct {
 	bytes string
 	// columns are read in addition to the metadata.
 	columns string
-	scan    func(Row) (T, error)
+	scan    func(database.Row) (T, error)
 	// param converts a value to the type of its column.
 	param func([]byte) any
 	size  func(T) int
@@ -32,7 +33,7 @@ type valueTable[T interface{ Meta() secret.Metadata }] struct {
 func (s *Store) Secrets() secret.Table[secret.Secret] {
 	return valueTable[secret.Secret]{
 		store: s, table: "secrets",
-		scan: func(r Row) (v secret.Secret, err error) {
+		scan: func(r database.Row) (v secret.Secret, err error) {
 			err = r.Scan(metadata(&v.Metadata)...)
 			return v, err
 		},
@@ -47,7 +48,7 @@ func (s *Store) Variables() secret.Table[secret.Variable] { return s.variables()
 func (s *Store) variables() valueTable[secret.Variable] {
 	return valueTable[secret.Variable]{
 		store: s, table: "variables", bytes: "variable_bytes", columns: ", value",
-		scan: func(r Row) (v secret.Variable, err error) {
+		scan: func(r database.Row) (v secret.Variable, err error) {
 			err = r.Scan(append(metadata(&v.Metadata), (*[]byte)(&v.Value))...)
 			return v, err
 		},
@@ -64,8 +65,8 @@ func (t valueTable[T]) query() string {
 	return `SELECT workspace_id, name, created_at, created_by, updated_at, updated_by` + t.columns + ` FROM ` + t.table + ` WHERE workspace_id = $1`
 }
 
-func (t valueTable[T]) row(c Conn, workspaceID, name string) (*T, error) {
-	return one(c, t.query()+` AND name = $2`, []any{workspaceID, name}, t.scan)
+func (t valueTable[T]) row(c database.Conn, workspaceID, name string) (*T, error) {
+	return database.One(c, t.query()+` AND name = $2`, []any{workspaceID, name}, t.scan)
 }
 
 // lock serializes the changes of a workspace: otherwise two transactions could
@@ -124,7 +125,7 @@ func (t valueTable[T]) fits(tx *transaction, w secret.Write, growth int) (bool, 
 	if t.bytes == "" || growth <= 0 {
 		return true, nil
 	}
-	size, err := number(tx, `SELECT `+t.bytes+` FROM workspaces WHERE id = $1`, w.WorkspaceID)
+	size, err := database.Number(tx, `SELECT `+t.bytes+` FROM workspaces WHERE id = $1`, w.WorkspaceID)
 	return size+growth <= w.Limit.Bytes, err
 }
 
@@ -151,7 +152,7 @@ func (t valueTable[T]) insert(tx *transaction, w secret.Write) (secret.Outcome, 
 
 // Get implements secret.Table.
 func (t valueTable[T]) Get(ctx context.Context, workspaceID, name string) (found *T, err error) {
-	err = t.store.read(ctx, func(c Conn) (err error) {
+	err = t.store.read(ctx, func(c database.Conn) (err error) {
 		found, err = t.row(c, workspaceID, name)
 		return err
 	})
@@ -161,8 +162,8 @@ func (t valueTable[T]) Get(ctx context.Context, workspaceID, name string) (found
 // List implements secret.Table.
 func (t valueTable[T]) List(ctx context.Context, workspaceID string, page paging.Request) (paging.Page[T], error) {
 	var found []T
-	err := t.store.read(ctx, func(c Conn) (err error) {
-		found, err = list(c, t.query()+` AND name > $2 ORDER BY name LIMIT $3`, []any{workspaceID, page.After, page.Limit + 1}, t.scan)
+	err := t.store.read(ctx, func(c database.Conn) (err error) {
+		found, err = database.List(c, t.query()+` AND name > $2 ORDER BY name LIMIT $3`, []any{workspaceID, page.After, page.Limit + 1}, t.scan)
 		return err
 	})
 	return paging.Cut(found, page.Limit, func(v T) string { return v.Meta().Name }), err
@@ -207,10 +208,10 @@ func (s *Store) SealedSecrets(ctx context.Context, workspaceID string, names []s
 		args = append(args, name)
 		placeholders[i] = "$" + strconv.Itoa(i+2)
 	}
-	err := s.read(ctx, func(c Conn) error {
+	err := s.read(ctx, func(c database.Conn) error {
 		clear(found) // the transaction may be retried
 		return c.Query(`SELECT name, value FROM secrets WHERE workspace_id = $1 AND name IN (`+strings.Join(placeholders, ", ")+`)`,
-			args, func(r Row) error {
+			args, func(r database.Row) error {
 				var name string
 				var sealed []byte
 				if err := r.Scan(&name, &sealed); err != nil {
@@ -226,9 +227,9 @@ func (s *Store) SealedSecrets(ctx context.Context, workspaceID string, names []s
 // VariableValues implements secret.Store.
 func (s *Store) VariableValues(ctx context.Context, workspaceID string) (map[string]json.RawMessage, error) {
 	found, table := map[string]json.RawMessage{}, s.variables()
-	err := s.read(ctx, func(c Conn) error {
+	err := s.read(ctx, func(c database.Conn) error {
 		clear(found) // the transaction may be retried
-		rows, err := list(c, table.query(), []any{workspaceID}, table.scan)
+		rows, err := database.List(c, table.query(), []any{workspaceID}, table.scan)
 		for _, v := range rows {
 			found[v.Name] = v.Value
 		}
@@ -240,7 +241,7 @@ func (s *Store) VariableValues(ctx context.Context, workspaceID string) (map[str
 // ValueNames implements secret.Store.
 func (s *Store) ValueNames(ctx context.Context, workspaceID string) (secret.Names, error) {
 	var names secret.Names
-	err := s.read(ctx, func(c Conn) (err error) {
+	err := s.read(ctx, func(c database.Conn) (err error) {
 		if names.Secrets, err = namesIn(c, "secrets", workspaceID); err != nil {
 			return err
 		}
@@ -250,8 +251,8 @@ func (s *Store) ValueNames(ctx context.Context, workspaceID string) (secret.Name
 	return names, err
 }
 
-func namesIn(c Conn, table, workspaceID string) ([]string, error) {
-	return list(c, `SELECT name FROM `+table+` WHERE workspace_id = $1 ORDER BY name`, []any{workspaceID}, func(r Row) (name string, err error) {
+func namesIn(c database.Conn, table, workspaceID string) ([]string, error) {
+	return database.List(c, `SELECT name FROM `+table+` WHERE workspace_id = $1 ORDER BY name`, []any{workspaceID}, func(r database.Row) (name string, err error) {
 		err = r.Scan(&name)
 		return name, err
 	})

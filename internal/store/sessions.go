@@ -6,6 +6,7 @@ import (
 
 	"github.com/stepmill/stepmill/internal/account"
 	"github.com/stepmill/stepmill/internal/audit"
+	"github.com/stepmill/stepmill/internal/database"
 	"github.com/stepmill/stepmill/internal/paging"
 )
 
@@ -41,8 +42,8 @@ func sessionFields(s *account.Session) []any {
 // SessionByHash implements account.Store.
 func (s *Store) SessionByHash(ctx context.Context, hash []byte) (*account.SignedIn, error) {
 	var found *account.SignedIn
-	err := s.read(ctx, func(c Conn) (err error) {
-		found, err = one(c, `SELECT m.role, `+sessionColumns+`, `+userColumns+`, `+workspaceColumns+`
+	err := s.read(ctx, func(c database.Conn) (err error) {
+		found, err = database.One(c, `SELECT m.role, `+sessionColumns+`, `+userColumns+`, `+workspaceColumns+`
 			FROM sessions s JOIN users u ON u.id = s.user_id JOIN members m ON m.workspace_id = s.workspace_id AND m.user_id = s.user_id
 			JOIN workspaces w ON w.id = s.workspace_id LEFT JOIN installation i ON i.first_workspace_id = w.id WHERE s.hash = $1`,
 			[]any{hash}, scanSignedIn)
@@ -51,7 +52,7 @@ func (s *Store) SessionByHash(ctx context.Context, hash []byte) (*account.Signed
 	return found, err
 }
 
-func scanSignedIn(r Row) (in account.SignedIn, err error) {
+func scanSignedIn(r database.Row) (in account.SignedIn, err error) {
 	fields := append([]any{(*string)(&in.Role)}, sessionFields(&in.Session)...)
 	fields = append(append(fields, userFields(&in.User)...), workspaceFields(&in.Workspace)...)
 	err = r.Scan(fields...)
@@ -61,9 +62,9 @@ func scanSignedIn(r Row) (in account.SignedIn, err error) {
 // Sessions implements account.Store.
 func (s *Store) Sessions(ctx context.Context, userID string, page paging.Request) (paging.Page[account.Session], error) {
 	var found []account.Session
-	err := s.read(ctx, func(c Conn) (err error) {
-		found, err = list(c, `SELECT `+sessionColumns+` FROM sessions s WHERE s.user_id = $1 AND s.id < $2 ORDER BY s.id DESC LIMIT $3`,
-			[]any{userID, before(page.After), page.Limit + 1}, func(r Row) (s account.Session, err error) {
+	err := s.read(ctx, func(c database.Conn) (err error) {
+		found, err = database.List(c, `SELECT `+sessionColumns+` FROM sessions s WHERE s.user_id = $1 AND s.id < $2 ORDER BY s.id DESC LIMIT $3`,
+			[]any{userID, before(page.After), page.Limit + 1}, func(r database.Row) (s account.Session, err error) {
 				err = r.Scan(sessionFields(&s)...)
 				return s, err
 			})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/stepmill/stepmill/internal/database"
 	"github.com/stepmill/stepmill/internal/tally"
 )
 
@@ -43,7 +44,7 @@ type Backlog struct {
 // Backlog reads the backlog over all workspaces.
 func (s *Store) Backlog(ctx context.Context, now time.Time) (Backlog, error) {
 	var b Backlog
-	err := s.read(ctx, func(c Conn) error {
+	err := s.read(ctx, func(c database.Conn) error {
 		for _, q := range []struct {
 			statement string
 			args      []any
@@ -56,7 +57,7 @@ func (s *Store) Backlog(ctx context.Context, now time.Time) (Backlog, error) {
 			// for the first match.
 			{`SELECT created_at FROM deliveries WHERE seq = (SELECT min(seq + 0) FROM deliveries WHERE next_at IS NOT NULL)`, nil, &b.Undelivered},
 		} {
-			if err := c.Query(q.statement, q.args, func(r Row) error { return r.Scan(q.into) }); err != nil {
+			if err := c.Query(q.statement, q.args, func(r database.Row) error { return r.Scan(q.into) }); err != nil {
 				return err
 			}
 		}

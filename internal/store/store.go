@@ -1,91 +1,21 @@
 // Package store owns the tables. It holds every SQL statement that both databases
-// understand, written once in PostgreSQL's dialect, on top of a small Driver that
-// each database provides. Each exported method is one transaction. Business rules
-// live in the packages above; the store only checks the conditions it is given.
+// understand, written once in PostgreSQL's dialect, on top of package database. Each
+// exported method is one transaction. Business rules live in the packages above; the
+// store only checks the conditions it is given.
 package store
 
 import (
 	"context"
 	"errors"
-	"math/bits"
-	"strconv"
-	"strings"
 	"sync/atomic"
 	"time"
 
 	"github.com/stepmill/stepmill/internal/audit"
+	"github.com/stepmill/stepmill/internal/database"
 	"github.com/stepmill/stepmill/internal/event"
 	"github.com/stepmill/stepmill/internal/run"
 	"github.com/stepmill/stepmill/internal/txn"
 )
-
-// Driver is a database.
-type Driver interface {
-	// Read calls fn with a consistent view of the committed data.
-	Read(ctx context.Context, fn func(Conn) error) error
-	// ReadAll runs the queries in one batch, on a consistent view of the
-	// committed data. It may call queries again to start over.
-	ReadAll(ctx context.Context, queries func() []Query) error
-	// Write calls fn in a transaction and returns nil once its writes are
-	// durable. After an error none of its writes remain. Write may call fn again
-	// after a conflict, and other callers' functions may run before or after it
-	// in the same database transaction.
-	Write(ctx context.Context, fn func(Conn) error) error
-	// WriteRun is Write for a transaction about a single run. Apart from rows of
-	// that run, fn may touch only what it has locked. Statements of other runs'
-	// transactions may be interleaved with its own.
-	WriteRun(ctx context.Context, runID string, fn func(Conn) error) error
-}
-
-// Conn runs statements. Placeholders are $1, $2, …; a time.Time is stored as
-// microseconds.
-type Conn interface {
-	// Exec runs a statement and returns the number of rows it affected.
-	Exec(statement string, args ...any) (affected int64, err error)
-	// Do runs a statement whose result the caller does not need. It runs before
-	// the next Exec or Query; its error may be reported as late as the end of the
-	// transaction.
-	Do(statement string, args ...any) error
-	// Expect runs a statement that must find or change exactly one row. If it
-	// does not, the transaction is rolled back and returns ErrUnexpected, which,
-	// like an error of Do, may be reported late.
-	Expect(statement string, args ...any) error
-	Query(statement string, args []any, each func(Row) error) error
-	// Tally runs a statement that adds its first argument to a counter. If
-	// several transactions run it with otherwise equal arguments, the driver may
-	// run it once with the sum. Each is called with the rows once the transaction
-	// is durable and before it returns; its error is ignored. It may not be
-	// called if the response to the commit was lost.
-	Tally(statement string, n int64, args []any, each func(Row) error) error
-	// Lock blocks other transactions that request the same lock until this one
-	// ends. It does nothing where transactions run one at a time.
-	Lock(Lock) error
-}
-
-// Query is a statement and the function that reads its rows.
-type Query struct {
-	Statement string
-	Args      []any
-	Each      func(Row) error
-}
-
-// statement is the text of a statement with its arguments.
-type statement struct {
-	text string
-	args []any
-}
-
-// ErrUnexpected is returned by a transaction in which an Expect did not match
-// exactly one row.
-var ErrUnexpected = errors.New("a statement did not find or change exactly one row")
-
-// Row is one row of a result.
-type Row interface {
-	// Scan copies the columns into pointers to string, int, int64, bool, []byte
-	// or time.Time. A nullable column can be scanned into a pointer to a pointer;
-	// NULL leaves other destinations at their zero value.
-	Scan(dest ...any) error
-}
 
 // Notify holds callbacks that the store calls after a commit. They must not
 // block.
@@ -119,7 +49,7 @@ type Notify struct {
 
 // Store implements the Store interfaces of the domain packages.
 type Store struct {
-	driver  Driver
+	driver  database.Driver
 	notify  Notify
 	cluster *Cluster // nil for a single process
 
@@ -129,7 +59,7 @@ type Store struct {
 }
 
 // New returns a store on top of a driver. Functions of notify may be nil.
-func New(driver Driver, notify Notify) *Store {
+func New(driver database.Driver, notify Notify) *Store {
 	if notify.Wake == nil {
 		notify.Wake = func(run.Wake) {}
 	}
@@ -173,7 +103,7 @@ func New(driver Driver, notify Notify) *Store {
 // its end (events, audit entries, freed slots, runs to wake, jobs to enqueue) and the callbacks
 // to run after the commit.
 type transaction struct {
-	Conn
+	database.Conn
 	optimistic         bool // relies on cached data and is rolled back if that is stale
 	events             []event.Event
 	audit              []audit.Record
@@ -200,18 +130,18 @@ func (s *Store) write(ctx context.Context, fn func(*transaction) error) error {
 // it has locked. It uses Expect instead of reading conditions first, and returns
 // false, without having changed anything, if one of them did not hold.
 func (s *Store) writeRun(ctx context.Context, runID string, fn func(*transaction) error) (bool, error) {
-	err := s.commit(ctx, transaction{optimistic: true}, fn, func(ctx context.Context, body func(Conn) error) error {
+	err := s.commit(ctx, transaction{optimistic: true}, fn, func(ctx context.Context, body func(database.Conn) error) error {
 		return s.driver.WriteRun(ctx, runID, body)
 	})
-	if errors.Is(err, ErrUnexpected) {
+	if errors.Is(err, database.ErrUnexpected) {
 		return false, nil
 	}
 	return err == nil, err
 }
 
-func (s *Store) commit(ctx context.Context, initial transaction, fn func(*transaction) error, write func(context.Context, func(Conn) error) error) error {
+func (s *Store) commit(ctx context.Context, initial transaction, fn func(*transaction) error, write func(context.Context, func(database.Conn) error) error) error {
 	tx := &transaction{}
-	err := write(ctx, func(c Conn) error {
+	err := write(ctx, func(c database.Conn) error {
 		*tx = initial // the transaction may be retried
 		tx.Conn = c
 		if err := fn(tx); err != nil {
@@ -234,7 +164,7 @@ func nested(ctx context.Context) bool { return txn.From(ctx) != nil }
 
 // read runs fn on a consistent view. Inside a transaction, fn sees that
 // transaction's writes.
-func (s *Store) read(ctx context.Context, fn func(Conn) error) error {
+func (s *Store) read(ctx context.Context, fn func(database.Conn) error) error {
 	if outer, ok := txn.From(ctx).(*transaction); ok {
 		return fn(outer.Conn)
 	}
@@ -242,7 +172,7 @@ func (s *Store) read(ctx context.Context, fn func(Conn) error) error {
 }
 
 // readAll runs independent queries on a consistent view.
-func (s *Store) readAll(ctx context.Context, queries func() []Query) error {
+func (s *Store) readAll(ctx context.Context, queries func() []database.Query) error {
 	outer, ok := txn.From(ctx).(*transaction)
 	if !ok {
 		return s.driver.ReadAll(ctx, queries)
@@ -255,46 +185,9 @@ func (s *Store) readAll(ctx context.Context, queries func() []Query) error {
 	return nil
 }
 
-// collect returns a query that appends its rows to a slice.
-func collect[T any](rows *[]T, statement string, args []any, scan func(Row) (T, error)) Query {
-	*rows = []T{}
-	return Query{statement, args, func(r Row) error {
-		item, err := scan(r)
-		*rows = append(*rows, item)
-		return err
-	}}
-}
-
 // within returns a context whose nested calls join the transaction.
 func within(ctx context.Context, tx *transaction) context.Context {
 	return txn.With(ctx, tx)
-}
-
-// list returns the rows of a query.
-func list[T any](c Conn, statement string, args []any, scan func(Row) (T, error)) ([]T, error) {
-	out := []T{}
-	err := c.Query(statement, args, func(r Row) error {
-		item, err := scan(r)
-		out = append(out, item)
-		return err
-	})
-	return out, err
-}
-
-// one returns the first row of a query, or nil.
-func one[T any](c Conn, statement string, args []any, scan func(Row) (T, error)) (*T, error) {
-	rows, err := list(c, statement, args, scan)
-	if err != nil || len(rows) == 0 {
-		return nil, err
-	}
-	return &rows[0], nil
-}
-
-// number returns the only column of the only row of a query.
-func number(c Conn, statement string, args ...any) (int, error) {
-	n := 0
-	err := c.Query(statement, args, func(r Row) error { return r.Scan(&n) })
-	return n, err
 }
 
 // incrementUsage adds one to a workspace's counter, a column of workspaces, and
@@ -316,43 +209,4 @@ func before(position string) string {
 		return "~" // sorts after every id
 	}
 	return position
-}
-
-// notIn adds a condition that excludes the given values. Their number is rounded
-// up to a power of two by repeating the last one, which keeps the number of
-// distinct prepared statements small.
-func notIn(statement, column string, values []string, args []any) (string, []any) {
-	if len(values) == 0 {
-		return statement, args
-	}
-	placeholders := make([]string, 1<<bits.Len(uint(len(values)-1)))
-	for i := range placeholders {
-		args = append(args, values[min(i, len(values)-1)])
-		placeholders[i] = `$` + strconv.Itoa(len(args))
-	}
-	return statement + ` AND ` + column + ` NOT IN (` + strings.Join(placeholders, `, `) + `)`, args
-}
-
-// orNil stores "" as NULL.
-func orNil(text string) any {
-	if text == "" {
-		return nil
-	}
-	return text
-}
-
-// bytesOrNil stores absent bytes as NULL.
-func bytesOrNil(b []byte) any {
-	if b == nil {
-		return nil
-	}
-	return b
-}
-
-// timeOrNil stores an absent time as NULL.
-func timeOrNil(t *time.Time) any {
-	if t == nil {
-		return nil
-	}
-	return *t
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/stepmill/stepmill/internal/database"
 	"github.com/stepmill/stepmill/internal/event"
 	"github.com/stepmill/stepmill/internal/trigger"
 	"github.com/stepmill/stepmill/internal/uid"
@@ -113,11 +114,11 @@ func (s *Store) subscribersOf(tx *transaction, workspaceID string) (subs subscri
 	if found, ok := s.subscribers.lookup(workspaceID, version); ok && cacheable {
 		return found, nil
 	}
-	if subs.triggers, err = list(tx, `SELECT workflow_id, trigger_id, spec FROM triggers WHERE workspace_id = $1 AND active = $2 AND type = 'event'`,
+	if subs.triggers, err = database.List(tx, `SELECT workflow_id, trigger_id, spec FROM triggers WHERE workspace_id = $1 AND active = $2 AND type = 'event'`,
 		[]any{workspaceID, true}, scanSubscription); err != nil {
 		return subs, err
 	}
-	if subs.webhooks, err = list(tx, selectWebhook+`WHERE workspace_id = $1 AND deleted_at IS NULL`, []any{workspaceID}, scanWebhook); err != nil {
+	if subs.webhooks, err = database.List(tx, selectWebhook+`WHERE workspace_id = $1 AND deleted_at IS NULL`, []any{workspaceID}, scanWebhook); err != nil {
 		return subs, err
 	}
 	if cacheable {

@@ -6,6 +6,8 @@ import (
 
 	"github.com/stepmill/stepmill/internal/account"
 	"github.com/stepmill/stepmill/internal/audit"
+
+	"github.com/stepmill/stepmill/internal/database"
 )
 
 // InsertTicket implements account.Store.
@@ -22,9 +24,9 @@ func (s *Store) InsertTicket(ctx context.Context, t account.Ticket, entries ...a
 // TicketByHash implements account.Store.
 func (s *Store) TicketByHash(ctx context.Context, kind account.TicketKind, hash []byte, now time.Time) (*account.Ticket, error) {
 	var found *account.Ticket
-	err := s.read(ctx, func(c Conn) (err error) {
-		found, err = one(c, `SELECT hash, kind, user_id, created_at, expires_at FROM tickets WHERE hash = $1 AND kind = $2 AND expires_at > $3`,
-			[]any{hash, string(kind), now}, func(r Row) (t account.Ticket, err error) {
+	err := s.read(ctx, func(c database.Conn) (err error) {
+		found, err = database.One(c, `SELECT hash, kind, user_id, created_at, expires_at FROM tickets WHERE hash = $1 AND kind = $2 AND expires_at > $3`,
+			[]any{hash, string(kind), now}, func(r database.Row) (t account.Ticket, err error) {
 				err = r.Scan(&t.Hash, (*string)(&t.Kind), &t.UserID, &t.CreatedAt, &t.ExpiresAt)
 				return t, err
 			})
@@ -41,7 +43,7 @@ func consumeTicket(tx *transaction, kind account.TicketKind, hash []byte, now ti
 // CreateFirstOwner implements account.Store.
 func (s *Store) CreateFirstOwner(ctx context.Context, hash []byte, now time.Time, owner account.User, n account.NewSession, entries ...audit.Entry) (bool, error) {
 	return s.writeIf(ctx, func(tx *transaction) (bool, error) {
-		if err := tx.Lock(Lock{Kind: lockMembers, Key: n.WorkspaceID}); err != nil {
+		if err := tx.Lock(database.Lock{Kind: database.LockMembers, Key: n.WorkspaceID}); err != nil {
 			return false, err
 		}
 		if ok, err := consumeTicket(tx, account.Welcome, hash, now); err != nil || !ok {

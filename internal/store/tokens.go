@@ -3,6 +3,8 @@ package store
 import (
 	"context"
 	"time"
+
+	"github.com/stepmill/stepmill/internal/database"
 )
 
 // TakeTokens implements ratelimit.TokenStore. It is a single conditional write: a
@@ -19,7 +21,7 @@ func (s *Store) TakeTokens(ctx context.Context, workspaceID string, window time.
 			taken = CASE WHEN rate_windows.taken + $4 > $5 THEN $5 ELSE rate_windows.taken + $4 END
 			WHERE rate_windows.taken < $5
 			RETURNING granted, $5 - taken`,
-			[]any{window, workspaceID, min(want, limit), want, limit}, func(r Row) error { return r.Scan(&granted, &left) })
+			[]any{window, workspaceID, min(want, limit), want, limit}, func(r database.Row) error { return r.Scan(&granted, &left) })
 	})
 	if err != nil {
 		return 0, 0, err

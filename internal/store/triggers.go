@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/stepmill/stepmill/internal/database"
 	"github.com/stepmill/stepmill/internal/run"
 	"github.com/stepmill/stepmill/internal/trigger"
 	"github.com/stepmill/stepmill/internal/workflow"
@@ -19,7 +20,7 @@ func (s *Store) updateTriggers(tx *transaction, w workflow.Workflow, armed []wor
 		left[i] = t.ID
 	}
 	for _, table := range triggerTables {
-		statement, args := notIn(`DELETE FROM `+table+` WHERE workflow_id = $1`, "trigger_id", left, []any{w.ID})
+		statement, args := database.NotIn(`DELETE FROM `+table+` WHERE workflow_id = $1`, "trigger_id", left, []any{w.ID})
 		if err := tx.Do(statement, args...); err != nil {
 			return err
 		}
@@ -34,7 +35,7 @@ func (s *Store) updateTriggers(tx *transaction, w workflow.Workflow, armed []wor
 				next_at = CASE WHEN triggers.spec = excluded.spec AND triggers.active = excluded.active THEN triggers.next_at ELSE excluded.next_at END,
 				failures = CASE WHEN triggers.spec = excluded.spec AND triggers.active = excluded.active THEN triggers.failures ELSE 0 END,
 				state = CASE WHEN triggers.active = excluded.active THEN triggers.state ELSE NULL END`,
-			w.ID, t.ID, w.WorkspaceID, t.Type, w.Version, w.State == workflow.Active, timeOrNil(t.NextAt), t.Spec, bytesOrNil(t.Token), bytesOrNil(t.TokenHash)); err != nil {
+			w.ID, t.ID, w.WorkspaceID, t.Type, w.Version, w.State == workflow.Active, database.TimeOrNil(t.NextAt), t.Spec, database.BytesOrNil(t.Token), database.BytesOrNil(t.TokenHash)); err != nil {
 			return err
 		}
 		if t.NextAt != nil {
@@ -76,7 +77,7 @@ func fire(tx *transaction, r run.Run, f run.Fire) error {
 	statement, args := `UPDATE triggers SET fired_at = $1, run_id = $2, failures = 0`, []any{f.At, r.ID, r.WorkflowID, r.Trigger.ID, r.WorkspaceID, true}
 	const armed = ` WHERE workflow_id = $3 AND trigger_id = $4 AND workspace_id = $5 AND active = $6`
 	if f.Was != nil {
-		statement, args = statement+`, next_at = $7`+armed+` AND next_at = $8`, append(args, timeOrNil(f.Next), *f.Was)
+		statement, args = statement+`, next_at = $7`+armed+` AND next_at = $8`, append(args, database.TimeOrNil(f.Next), *f.Was)
 	} else {
 		statement += armed
 	}
@@ -123,7 +124,7 @@ func claimTriggerKey(tx *transaction, r run.Run, f run.Fire) error {
 	if err != nil || n == 1 {
 		return err
 	}
-	first, err := one(tx, `SELECT run_id FROM trigger_keys WHERE workflow_id = $1 AND trigger_id = $2 AND hash = $3`,
+	first, err := database.One(tx, `SELECT run_id FROM trigger_keys WHERE workflow_id = $1 AND trigger_id = $2 AND hash = $3`,
 		[]any{r.WorkflowID, r.Trigger.ID, f.Dedupe.Hash}, scanText)
 	if err != nil || first == nil {
 		return err
@@ -136,10 +137,10 @@ const triggerColumns = `t.workspace_id, t.workflow_id, t.trigger_id, t.type, t.v
 
 const selectTrigger = `SELECT ` + triggerColumns + ` FROM triggers t `
 
-func scanTrigger(r Row) (trigger.Trigger, error) { return scanTriggerAnd(r) }
+func scanTrigger(r database.Row) (trigger.Trigger, error) { return scanTriggerAnd(r) }
 
 // scanTriggerAnd scans the columns of a trigger followed by others.
-func scanTriggerAnd(r Row, more ...any) (trigger.Trigger, error) {
+func scanTriggerAnd(r database.Row, more ...any) (trigger.Trigger, error) {
 	var (
 		t                trigger.Trigger
 		failed, idle     trigger.Note
@@ -161,8 +162,8 @@ func scanTriggerAnd(r Row, more ...any) (trigger.Trigger, error) {
 // Triggers implements trigger.Store.
 func (s *Store) Triggers(ctx context.Context, workspaceID, workflowID string) ([]trigger.Trigger, error) {
 	var found []trigger.Trigger
-	err := s.read(ctx, func(c Conn) (err error) {
-		found, err = list(c, selectTrigger+`WHERE t.workflow_id = $1 AND t.workspace_id = $2 ORDER BY t.trigger_id`, []any{workflowID, workspaceID}, scanTrigger)
+	err := s.read(ctx, func(c database.Conn) (err error) {
+		found, err = database.List(c, selectTrigger+`WHERE t.workflow_id = $1 AND t.workspace_id = $2 ORDER BY t.trigger_id`, []any{workflowID, workspaceID}, scanTrigger)
 		return err
 	})
 	return found, err
@@ -171,8 +172,8 @@ func (s *Store) Triggers(ctx context.Context, workspaceID, workflowID string) ([
 // TriggerByToken implements trigger.Store.
 func (s *Store) TriggerByToken(ctx context.Context, hash []byte) (*trigger.Trigger, error) {
 	var found *trigger.Trigger
-	err := s.read(ctx, func(c Conn) (err error) {
-		found, err = one(c, selectTrigger+`WHERE t.token_hash = $1`, []any{hash}, scanTrigger)
+	err := s.read(ctx, func(c database.Conn) (err error) {
+		found, err = database.One(c, selectTrigger+`WHERE t.token_hash = $1`, []any{hash}, scanTrigger)
 		return err
 	})
 	return found, err
@@ -181,8 +182,8 @@ func (s *Store) TriggerByToken(ctx context.Context, hash []byte) (*trigger.Trigg
 // DueTriggers implements trigger.Store.
 func (s *Store) DueTriggers(ctx context.Context, kind string, now time.Time, limit int) ([]trigger.Trigger, error) {
 	var due []trigger.Trigger
-	err := s.read(ctx, func(c Conn) (err error) {
-		due, err = list(c, selectTrigger+`WHERE t.type = $1 AND t.next_at <= $2 ORDER BY t.next_at LIMIT $3`, []any{kind, now, limit}, scanTrigger)
+	err := s.read(ctx, func(c database.Conn) (err error) {
+		due, err = database.List(c, selectTrigger+`WHERE t.type = $1 AND t.next_at <= $2 ORDER BY t.next_at LIMIT $3`, []any{kind, now, limit}, scanTrigger)
 		return err
 	})
 	return due, err
@@ -191,8 +192,8 @@ func (s *Store) DueTriggers(ctx context.Context, kind string, now time.Time, lim
 // NextTrigger implements trigger.Store.
 func (s *Store) NextTrigger(ctx context.Context, kind string) (*time.Time, error) {
 	var next *time.Time
-	err := s.read(ctx, func(c Conn) error {
-		return c.Query(`SELECT min(next_at) FROM triggers WHERE type = $1 AND next_at IS NOT NULL`, []any{kind}, func(r Row) error { return r.Scan(&next) })
+	err := s.read(ctx, func(c database.Conn) error {
+		return c.Query(`SELECT min(next_at) FROM triggers WHERE type = $1 AND next_at IS NOT NULL`, []any{kind}, func(r database.Row) error { return r.Scan(&next) })
 	})
 	return next, err
 }
@@ -211,7 +212,7 @@ func (s *Store) MoveTrigger(ctx context.Context, m trigger.Move) (bool, error) {
 func (s *Store) moveTrigger(tx *transaction, m trigger.Move) (bool, error) {
 	t := m.Of
 	n, err := tx.Exec(`UPDATE triggers SET next_at = $1, failures = $2 WHERE workflow_id = $3 AND trigger_id = $4 AND workspace_id = $5 AND next_at = $6`,
-		timeOrNil(m.Next), m.Failures, t.WorkflowID, t.ID, t.WorkspaceID, timeOrNil(t.NextAt))
+		database.TimeOrNil(m.Next), m.Failures, t.WorkflowID, t.ID, t.WorkspaceID, database.TimeOrNil(t.NextAt))
 	if err != nil || n == 0 {
 		return false, err
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/stepmill/stepmill/internal/database"
 	"github.com/stepmill/stepmill/internal/usage"
 )
 
@@ -36,9 +37,9 @@ func (s *Store) AddUsage(ctx context.Context, counts map[usage.Key]usage.Day) er
 // UsageDays implements usage.Store.
 func (s *Store) UsageDays(ctx context.Context, workspaceID, since string) ([]usage.Day, error) {
 	var days []usage.Day
-	err := s.read(ctx, func(c Conn) (err error) {
-		days, err = list(c, `SELECT date, requests, runs_started, runs_succeeded, runs_failed, runs_cancelled FROM usage
-			WHERE workspace_id = $1 AND date >= $2 ORDER BY date DESC`, []any{workspaceID, since}, func(r Row) (d usage.Day, err error) {
+	err := s.read(ctx, func(c database.Conn) (err error) {
+		days, err = database.List(c, `SELECT date, requests, runs_started, runs_succeeded, runs_failed, runs_cancelled FROM usage
+			WHERE workspace_id = $1 AND date >= $2 ORDER BY date DESC`, []any{workspaceID, since}, func(r database.Row) (d usage.Day, err error) {
 			err = r.Scan(&d.Date, &d.Requests, &d.RunsStarted, &d.RunsSucceeded, &d.RunsFailed, &d.RunsCancelled)
 			return d, err
 		})
@@ -50,12 +51,12 @@ func (s *Store) UsageDays(ctx context.Context, workspaceID, since string) ([]usa
 // UsageCurrent implements usage.Store.
 func (s *Store) UsageCurrent(ctx context.Context, workspaceID string) (usage.Current, error) {
 	var now usage.Current
-	err := s.read(ctx, func(c Conn) error {
+	err := s.read(ctx, func(c database.Conn) error {
 		return c.Query(`SELECT workflows, webhooks, api_keys, secrets, variables, variable_bytes,
 			(SELECT count(*) FROM run_queue q JOIN workflows w ON w.id = q.workflow_id
 				WHERE w.workspace_id = $1 AND w.deleted_at IS NULL`+useIndex("q.workflow_id")+`)
 			FROM workspaces WHERE id = $1`,
-			[]any{workspaceID}, func(r Row) error {
+			[]any{workspaceID}, func(r database.Row) error {
 				return r.Scan(&now.Workflows, &now.Webhooks, &now.APIKeys, &now.Secrets, &now.Variables, &now.VariableBytes, &now.RunningRuns)
 			})
 	})

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stepmill/stepmill/internal/account"
 	"github.com/stepmill/stepmill/internal/audit"
+	"github.com/stepmill/stepmill/internal/database"
 	"github.com/stepmill/stepmill/internal/paging"
 )
 
@@ -35,8 +36,8 @@ func oneRow(n int64, err error) (bool, error) { return n == 1, err }
 // HasUsers implements account.Store.
 func (s *Store) HasUsers(ctx context.Context) (bool, error) {
 	n := 0
-	err := s.read(ctx, func(c Conn) (err error) {
-		n, err = number(c, `SELECT 1 FROM users LIMIT 1`)
+	err := s.read(ctx, func(c database.Conn) (err error) {
+		n, err = database.Number(c, `SELECT 1 FROM users LIMIT 1`)
 		return err
 	})
 	return n == 1, err
@@ -51,7 +52,7 @@ func userFields(u *account.User) []any {
 	return []any{&u.ID, &u.Email, &u.Name, &u.Password, &u.Identity, &u.SeenAt, &u.CreatedAt}
 }
 
-func scanUser(r Row) (u account.User, err error) {
+func scanUser(r database.Row) (u account.User, err error) {
 	err = r.Scan(userFields(&u)...)
 	return u, err
 }
@@ -59,8 +60,8 @@ func scanUser(r Row) (u account.User, err error) {
 // Users implements account.Store.
 func (s *Store) Users(ctx context.Context, page paging.Request) (paging.Page[account.User], error) {
 	var found []account.User
-	err := s.read(ctx, func(c Conn) (err error) {
-		found, err = list(c, selectUser+`WHERE u.id < $1 ORDER BY u.id DESC LIMIT $2`, []any{before(page.After), page.Limit + 1}, scanUser)
+	err := s.read(ctx, func(c database.Conn) (err error) {
+		found, err = database.List(c, selectUser+`WHERE u.id < $1 ORDER BY u.id DESC LIMIT $2`, []any{before(page.After), page.Limit + 1}, scanUser)
 		return err
 	})
 	return paging.Cut(found, page.Limit, func(u account.User) string { return u.ID }), err
@@ -94,8 +95,8 @@ func (s *Store) BindIdentity(ctx context.Context, user account.User, was string,
 
 func (s *Store) oneUser(ctx context.Context, where, arg string) (*account.User, error) {
 	var found *account.User
-	err := s.read(ctx, func(c Conn) (err error) {
-		found, err = one(c, selectUser+where, []any{arg}, scanUser)
+	err := s.read(ctx, func(c database.Conn) (err error) {
+		found, err = database.One(c, selectUser+where, []any{arg}, scanUser)
 		return err
 	})
 	return found, err
@@ -104,7 +105,7 @@ func (s *Store) oneUser(ctx context.Context, where, arg string) (*account.User, 
 // insertUser returns false if another user has the address or the identity.
 func insertUser(tx *transaction, user account.User) (bool, error) {
 	return oneRow(tx.Exec(`INSERT INTO users (id, email, name, password, identity, seen_at, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7)
-		ON CONFLICT DO NOTHING`, user.ID, user.Email, user.Name, user.Password, orNil(user.Identity), timeOrNil(user.SeenAt), user.CreatedAt))
+		ON CONFLICT DO NOTHING`, user.ID, user.Email, user.Name, user.Password, database.OrNil(user.Identity), database.TimeOrNil(user.SeenAt), user.CreatedAt))
 }
 
 // lockUser blocks other transactions on a user until this one ends. It returns
@@ -143,10 +144,10 @@ func (s *Store) ChangePassword(ctx context.Context, user account.User, was, keep
 // Memberships implements account.Store.
 func (s *Store) Memberships(ctx context.Context, userID string) ([]account.Membership, error) {
 	var found []account.Membership
-	err := s.read(ctx, func(c Conn) (err error) {
-		found, err = list(c, `SELECT m.role, `+workspaceColumns+` FROM members m JOIN workspaces w ON w.id = m.workspace_id
+	err := s.read(ctx, func(c database.Conn) (err error) {
+		found, err = database.List(c, `SELECT m.role, `+workspaceColumns+` FROM members m JOIN workspaces w ON w.id = m.workspace_id
 			LEFT JOIN installation i ON i.first_workspace_id = w.id WHERE m.user_id = $1 ORDER BY m.joined_at, m.workspace_id`,
-			[]any{userID}, func(r Row) (m account.Membership, err error) {
+			[]any{userID}, func(r database.Row) (m account.Membership, err error) {
 				err = r.Scan(append([]any{(*string)(&m.Role)}, workspaceFields(&m.Workspace)...)...)
 				return m, err
 			})

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/stepmill/stepmill/internal/audit"
+	"github.com/stepmill/stepmill/internal/database"
 	"github.com/stepmill/stepmill/internal/event"
 	"github.com/stepmill/stepmill/internal/paging"
 	"github.com/stepmill/stepmill/internal/webhook"
@@ -14,7 +15,7 @@ import (
 const selectWebhook = `SELECT id, workspace_id, url, events, workflow_id, enabled, disabled_reason, secret, secret_hint,
 	old_secret, old_until, failing_since, created_at, updated_at FROM webhooks `
 
-func scanWebhook(r Row) (w webhook.Webhook, err error) {
+func scanWebhook(r database.Row) (w webhook.Webhook, err error) {
 	var events string
 	err = r.Scan(&w.ID, &w.WorkspaceID, &w.URL, &events, &w.WorkflowID, &w.Enabled, &w.DisabledReason,
 		&w.SealedSecret, &w.SecretHint, &w.OldSecret, &w.OldUntil, &w.FailingSince, &w.CreatedAt, &w.UpdatedAt)
@@ -37,10 +38,10 @@ func hasWorkflow(tx *transaction, w webhook.Webhook) (bool, error) {
 	if w.WorkflowID == "" {
 		return true, nil
 	}
-	if err := tx.Lock(Lock{Kind: lockWorkflow, Key: w.WorkflowID, Shared: true}); err != nil {
+	if err := tx.Lock(database.Lock{Kind: database.LockWorkflow, Key: w.WorkflowID, Shared: true}); err != nil {
 		return false, err
 	}
-	n, err := number(tx, `SELECT count(*) FROM workflows WHERE id = $1 AND workspace_id = $2 AND deleted_at IS NULL`, w.WorkflowID, w.WorkspaceID)
+	n, err := database.Number(tx, `SELECT count(*) FROM workflows WHERE id = $1 AND workspace_id = $2 AND deleted_at IS NULL`, w.WorkflowID, w.WorkspaceID)
 	return n == 1, err
 }
 
@@ -84,8 +85,8 @@ func (s *Store) InsertWebhook(ctx context.Context, w webhook.Webhook, atMost int
 // Webhook implements webhook.Store.
 func (s *Store) Webhook(ctx context.Context, workspaceID, id string) (*webhook.Webhook, error) {
 	var found *webhook.Webhook
-	err := s.read(ctx, func(c Conn) (err error) {
-		found, err = one(c, selectWebhook+`WHERE id = $1 AND workspace_id = $2 AND deleted_at IS NULL`, []any{id, workspaceID}, scanWebhook)
+	err := s.read(ctx, func(c database.Conn) (err error) {
+		found, err = database.One(c, selectWebhook+`WHERE id = $1 AND workspace_id = $2 AND deleted_at IS NULL`, []any{id, workspaceID}, scanWebhook)
 		return err
 	})
 	return found, err
@@ -94,8 +95,8 @@ func (s *Store) Webhook(ctx context.Context, workspaceID, id string) (*webhook.W
 // Webhooks implements webhook.Store.
 func (s *Store) Webhooks(ctx context.Context, workspaceID string, page paging.Request) (paging.Page[webhook.Webhook], error) {
 	var found []webhook.Webhook
-	err := s.read(ctx, func(c Conn) (err error) {
-		found, err = list(c, selectWebhook+`WHERE workspace_id = $1 AND deleted_at IS NULL AND id < $2 ORDER BY id DESC LIMIT $3`,
+	err := s.read(ctx, func(c database.Conn) (err error) {
+		found, err = database.List(c, selectWebhook+`WHERE workspace_id = $1 AND deleted_at IS NULL AND id < $2 ORDER BY id DESC LIMIT $3`,
 			[]any{workspaceID, before(page.After), page.Limit + 1}, scanWebhook)
 		return err
 	})
@@ -118,7 +119,7 @@ func (s *Store) UpdateWebhook(ctx context.Context, w webhook.Webhook, was time.T
 		if err := lockWorkspace(tx, w.WorkspaceID); err != nil {
 			return err
 		}
-		on, err := number(tx, `SELECT count(*) FROM webhooks WHERE id = $1 AND workspace_id = $2 AND enabled`, w.ID, w.WorkspaceID)
+		on, err := database.Number(tx, `SELECT count(*) FROM webhooks WHERE id = $1 AND workspace_id = $2 AND enabled`, w.ID, w.WorkspaceID)
 		if err != nil {
 			return err
 		}
@@ -128,7 +129,7 @@ func (s *Store) UpdateWebhook(ctx context.Context, w webhook.Webhook, was time.T
 			failures = CASE WHEN enabled = $4 THEN failures ELSE 0 END, failing_since = CASE WHEN enabled = $4 THEN failing_since END, enabled = $4
 			WHERE id = $7 AND workspace_id = $8 AND updated_at = $9 AND deleted_at IS NULL`,
 			w.URL, joinEvents(w.Events), w.WorkflowID, w.Enabled, w.DisabledReason, w.UpdatedAt, w.ID, w.WorkspaceID, was,
-			w.SealedSecret, w.SecretHint, bytesOrNil(w.OldSecret), timeOrNil(w.OldUntil))
+			w.SealedSecret, w.SecretHint, database.BytesOrNil(w.OldSecret), database.TimeOrNil(w.OldUntil))
 		if err != nil {
 			return err
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/stepmill/stepmill/internal/auth"
+	"github.com/stepmill/stepmill/internal/database"
 	"github.com/stepmill/stepmill/internal/paging"
 	"github.com/stepmill/stepmill/internal/search"
 	"github.com/stepmill/stepmill/internal/workflow"
@@ -24,9 +25,9 @@ func (s *Store) Workflows(ctx context.Context, workspaceID string, filter workfl
 		args = append(args, string(filter.State))
 	}
 	var found paging.Page[workflow.Item]
-	err := s.read(ctx, func(c Conn) (err error) {
+	err := s.read(ctx, func(c database.Conn) (err error) {
 		found, err = scanPage(c, statement+` ORDER BY id DESC LIMIT $3`, args, page.Limit, func(i workflow.Item) string { return i.ID },
-			func(r Row) (workflow.Item, bool, error) {
+			func(r database.Row) (workflow.Item, bool, error) {
 				item, entry, err := scanWorkflowItem(r)
 				return item, filter.Words.Matches(entry), err
 			})
@@ -40,11 +41,11 @@ func (s *Store) Workflows(ctx context.Context, workspaceID string, filter workfl
 // plan. The conformance suite logs how long that takes.
 func (s *Store) SearchWorkflows(ctx context.Context, workspaceID string, query search.Query, limit int) ([]workflow.Item, error) {
 	var best *search.Best[workflow.Item]
-	err := s.read(ctx, func(c Conn) error {
+	err := s.read(ctx, func(c database.Conn) error {
 		best = search.NewBest[workflow.Item](limit)
 		return c.Query(`SELECT id, name, state, created_at, updated_at, description FROM workflows
 			WHERE workspace_id = $1 AND deleted_at IS NULL ORDER BY id DESC LIMIT $2`,
-			[]any{workspaceID, auth.Enterprise.Limits().Workflows}, func(r Row) error {
+			[]any{workspaceID, auth.Enterprise.Limits().Workflows}, func(r database.Row) error {
 				item, entry, err := scanWorkflowItem(r)
 				best.Add(query.Rank(entry), entry, item)
 				return err
@@ -57,7 +58,7 @@ func (s *Store) SearchWorkflows(ctx context.Context, workspaceID string, query s
 }
 
 // scanWorkflowItem reads an item of the list and its search entry.
-func scanWorkflowItem(r Row) (item workflow.Item, entry search.Entry, err error) {
+func scanWorkflowItem(r database.Row) (item workflow.Item, entry search.Entry, err error) {
 	var description *string
 	err = r.Scan(&item.ID, &item.Name, (*string)(&item.State), &item.CreatedAt, &item.UpdatedAt, &description)
 	entry = search.Entry{ID: item.ID, Name: item.Name}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/stepmill/stepmill/internal/database"
 	"github.com/stepmill/stepmill/internal/run"
 	"github.com/stepmill/stepmill/internal/workflow"
 )
@@ -61,10 +62,10 @@ func (s *Store) CachedWorkflowRef(ctx context.Context, workspaceID, workflowID s
 // WorkflowRef implements run.Store.
 func (s *Store) WorkflowRef(ctx context.Context, workspaceID, workflowID string) (*run.WorkflowRef, error) {
 	var ref *run.WorkflowRef
-	err := s.read(ctx, func(c Conn) (err error) {
-		ref, err = one(c, `SELECT w.name, w.state, w.version, w.revision, s.plan FROM workflows w JOIN workspaces s ON s.id = w.workspace_id
+	err := s.read(ctx, func(c database.Conn) (err error) {
+		ref, err = database.One(c, `SELECT w.name, w.state, w.version, w.revision, s.plan FROM workflows w JOIN workspaces s ON s.id = w.workspace_id
 			WHERE w.id = $1 AND w.workspace_id = $2 AND w.deleted_at IS NULL`, []any{workflowID, workspaceID},
-			func(r Row) (h run.WorkflowRef, err error) {
+			func(r database.Row) (h run.WorkflowRef, err error) {
 				err = r.Scan(&h.Name, (*string)(&h.State), &h.Version, &h.Revision, (*string)(&h.Plan))
 				return h, err
 			})
@@ -96,7 +97,7 @@ func (s *Store) sameRef(tx *transaction, start run.Start) (bool, error) {
 	if err := lockRef(tx, start); err != nil {
 		return false, err
 	}
-	unchanged, err := number(tx, `SELECT count(*) `+refUnchanged, refArgs(start)...)
+	unchanged, err := database.Number(tx, `SELECT count(*) `+refUnchanged, refArgs(start)...)
 	if unchanged == 0 {
 		s.workflowRefs.remove(refKey{start.Run.WorkspaceID, start.Run.WorkflowID})
 	}
@@ -115,5 +116,5 @@ func (s *Store) sameRefs(tx *transaction, starts []run.Start) (bool, error) {
 }
 
 func lockRef(tx *transaction, start run.Start) error {
-	return tx.Lock(Lock{Kind: lockWorkflow, Key: start.Run.WorkflowID, Shared: true})
+	return tx.Lock(database.Lock{Kind: database.LockWorkflow, Key: start.Run.WorkflowID, Shared: true})
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/stepmill/stepmill/internal/audit"
+	"github.com/stepmill/stepmill/internal/database"
 	"github.com/stepmill/stepmill/internal/paging"
 	"github.com/stepmill/stepmill/internal/workflow"
 )
@@ -70,8 +71,8 @@ func insertVersion(tx *transaction, v workflow.Version) error {
 // Workflow implements workflow.Store.
 func (s *Store) Workflow(ctx context.Context, workspaceID, id string) (*workflow.Workflow, error) {
 	var found *workflow.Workflow
-	err := s.read(ctx, func(c Conn) (err error) {
-		found, err = one(c, `SELECT w.id, w.workspace_id, w.name, w.description, w.state, w.version, w.revision,
+	err := s.read(ctx, func(c database.Conn) (err error) {
+		found, err = database.One(c, `SELECT w.id, w.workspace_id, w.name, w.description, w.state, w.version, w.revision,
 			w.created_at, w.updated_at, w.layout, w.source, w.source_stale, w.pinned, v.definition
 			FROM workflows w JOIN workflow_versions v ON v.workflow_id = w.id AND v.version = w.version
 			WHERE w.id = $1 AND w.workspace_id = $2 AND w.deleted_at IS NULL`, []any{id, workspaceID}, scanWorkflow)
@@ -80,7 +81,7 @@ func (s *Store) Workflow(ctx context.Context, workspaceID, id string) (*workflow
 	return found, err
 }
 
-func scanWorkflow(r Row) (workflow.Workflow, error) {
+func scanWorkflow(r database.Row) (workflow.Workflow, error) {
 	var (
 		w                          workflow.Workflow
 		layout, pinned, definition []byte
@@ -109,7 +110,7 @@ func (s *Store) UpdateWorkflow(ctx context.Context, change workflow.Change) (boo
 	}
 	updated := false
 	err = s.write(ctx, func(tx *transaction) error {
-		if err := tx.Lock(Lock{Kind: lockWorkflow, Key: w.ID}); err != nil {
+		if err := tx.Lock(database.Lock{Kind: database.LockWorkflow, Key: w.ID}); err != nil {
 			return err
 		}
 		n, err := tx.Exec(`UPDATE workflows SET name = $1, description = $2, state = $3, version = $4, revision = $5, updated_at = $6, layout = $7,
@@ -147,7 +148,7 @@ func (s *Store) UpdateWorkflow(ctx context.Context, change workflow.Change) (boo
 func (s *Store) DeleteWorkflow(ctx context.Context, w workflow.Workflow, at time.Time, entry audit.Entry) (bool, error) {
 	deleted := false
 	err := s.write(ctx, func(tx *transaction) error {
-		if err := tx.Lock(Lock{Kind: lockWorkflow, Key: w.ID}); err != nil {
+		if err := tx.Lock(database.Lock{Kind: database.LockWorkflow, Key: w.ID}); err != nil {
 			return err
 		}
 		n, err := tx.Exec(`UPDATE workflows SET deleted_at = $1 WHERE id = $2 AND workspace_id = $3 AND revision = $4 AND deleted_at IS NULL`,
@@ -194,12 +195,12 @@ func (s *Store) Versions(ctx context.Context, workspaceID, id string, page pagin
 		below = n
 	}
 	var versions []workflow.Version
-	err := s.read(ctx, func(c Conn) (err error) {
-		versions, err = list(c, `SELECT v.workflow_id, v.version, v.created_at, v.created_by
+	err := s.read(ctx, func(c database.Conn) (err error) {
+		versions, err = database.List(c, `SELECT v.workflow_id, v.version, v.created_at, v.created_by
 			FROM workflow_versions v JOIN workflows w ON w.id = v.workflow_id
 			WHERE v.workflow_id = $1 AND w.workspace_id = $2 AND w.deleted_at IS NULL AND v.version < $3
 			ORDER BY v.version DESC LIMIT $4`, []any{id, workspaceID, below, page.Limit + 1},
-			func(r Row) (v workflow.Version, err error) {
+			func(r database.Row) (v workflow.Version, err error) {
 				err = r.Scan(&v.WorkflowID, &v.Number, &v.CreatedAt, &v.CreatedBy)
 				return v, err
 			})
@@ -211,8 +212,8 @@ func (s *Store) Versions(ctx context.Context, workspaceID, id string, page pagin
 // Version implements workflow.Store.
 func (s *Store) Version(ctx context.Context, workspaceID, id string, number int) (*workflow.Version, error) {
 	var found *workflow.Version
-	err := s.read(ctx, func(c Conn) (err error) {
-		found, err = one(c, `SELECT v.workflow_id, v.version, v.created_at, v.created_by, v.definition, v.source
+	err := s.read(ctx, func(c database.Conn) (err error) {
+		found, err = database.One(c, `SELECT v.workflow_id, v.version, v.created_at, v.created_by, v.definition, v.source
 			FROM workflow_versions v JOIN workflows w ON w.id = v.workflow_id
 			WHERE v.workflow_id = $1 AND v.version = $2 AND w.workspace_id = $3 AND w.deleted_at IS NULL`,
 			[]any{id, number, workspaceID}, scanVersion)
@@ -221,7 +222,7 @@ func (s *Store) Version(ctx context.Context, workspaceID, id string, number int)
 	return found, err
 }
 
-func scanVersion(r Row) (workflow.Version, error) {
+func scanVersion(r database.Row) (workflow.Version, error) {
 	var (
 		v          workflow.Version
 		definition []byte

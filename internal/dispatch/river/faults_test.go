@@ -20,6 +20,7 @@ import (
 	"github.com/stepmill/stepmill/internal/action/wait"
 	"github.com/stepmill/stepmill/internal/auth"
 	"github.com/stepmill/stepmill/internal/clock"
+	"github.com/stepmill/stepmill/internal/database"
 	"github.com/stepmill/stepmill/internal/dispatch/river"
 	"github.com/stepmill/stepmill/internal/engine"
 	"github.com/stepmill/stepmill/internal/fault"
@@ -108,8 +109,8 @@ func explain(t *testing.T, nodes []*node) {
 	for _, n := range nodes {
 		t.Logf("%s works on %v", n.id, n.engine.Leases())
 	}
-	if err := nodes[0].db.Read(context.Background(), func(c store.Conn) error {
-		return c.Query(`SELECT to_jsonb(q)::text FROM run_queue q UNION ALL SELECT to_jsonb(l)::text FROM workspace_load l UNION ALL SELECT to_jsonb(n)::text FROM nodes n`, nil, func(r store.Row) error {
+	if err := nodes[0].db.Read(context.Background(), func(c database.Conn) error {
+		return c.Query(`SELECT to_jsonb(q)::text FROM run_queue q UNION ALL SELECT to_jsonb(l)::text FROM workspace_load l UNION ALL SELECT to_jsonb(n)::text FROM nodes n`, nil, func(r database.Row) error {
 			var row string
 			err := r.Scan(&row)
 			t.Log(row)
@@ -211,7 +212,7 @@ func runner(t *testing.T) (last func(func(context.Context) error), first func(..
 	return func(part func(context.Context) error) { start(part) }, start
 }
 
-func (n *node) hasJob(ctx context.Context, conn store.Conn, ids []string) (map[string]bool, error) {
+func (n *node) hasJob(ctx context.Context, conn database.Conn, ids []string) (map[string]bool, error) {
 	tx, err := postgres.Tx(conn)
 	if err != nil {
 		return nil, err
@@ -219,7 +220,7 @@ func (n *node) hasJob(ctx context.Context, conn store.Conn, ids []string) (map[s
 	return n.dispatch.HasJob(ctx, tx, ids)
 }
 
-func (n *node) enqueueJobs(ctx context.Context, conn store.Conn, runs []run.Job) error {
+func (n *node) enqueueJobs(ctx context.Context, conn database.Conn, runs []run.Job) error {
 	tx, err := postgres.Tx(conn)
 	if err != nil {
 		return err
@@ -230,7 +231,7 @@ func (n *node) enqueueJobs(ctx context.Context, conn store.Conn, runs []run.Job)
 type storeClaimer struct{ *store.Store }
 
 func (c storeClaimer) Claim(ctx context.Context, wake run.Wake, complete func(context.Context, pgx.Tx) error) (run.Wake, run.Claimed, error) {
-	return c.Store.Claim(ctx, wake, func(ctx context.Context, conn store.Conn) error {
+	return c.Store.Claim(ctx, wake, func(ctx context.Context, conn database.Conn) error {
 		tx, err := postgres.Tx(conn)
 		if err != nil {
 			return err
@@ -350,8 +351,8 @@ func (n *node) check(t *testing.T) {
 		"a step starts one run": `SELECT count(*) FROM (SELECT 1 FROM runs WHERE parent_run IS NOT NULL GROUP BY parent_run, parent_step HAVING count(*) > 1) d`,
 	} {
 		for began, left := time.Now(), 1; left > 0; time.Sleep(50 * time.Millisecond) {
-			if err := n.db.Read(t.Context(), func(c store.Conn) error {
-				return c.Query(statement, nil, func(r store.Row) error { return r.Scan(&left) })
+			if err := n.db.Read(t.Context(), func(c database.Conn) error {
+				return c.Query(statement, nil, func(r database.Row) error { return r.Scan(&left) })
 			}); err != nil {
 				t.Fatal(err)
 			}

@@ -15,6 +15,7 @@ import (
 	"github.com/stepmill/stepmill/internal/audit"
 	"github.com/stepmill/stepmill/internal/auth"
 	"github.com/stepmill/stepmill/internal/clock"
+	"github.com/stepmill/stepmill/internal/database"
 	"github.com/stepmill/stepmill/internal/dispatch/river"
 	"github.com/stepmill/stepmill/internal/run"
 	"github.com/stepmill/stepmill/internal/store"
@@ -38,7 +39,7 @@ type testNode struct {
 type claimer struct{ *testNode }
 
 func (c claimer) Claim(ctx context.Context, wake run.Wake, complete func(context.Context, pgx.Tx) error) (run.Wake, run.Claimed, error) {
-	return c.store.Claim(ctx, wake, func(ctx context.Context, conn store.Conn) error {
+	return c.store.Claim(ctx, wake, func(ctx context.Context, conn database.Conn) error {
 		tx, err := postgres.Tx(conn)
 		if err != nil {
 			return err
@@ -99,14 +100,14 @@ func join(t *testing.T, opts postgres.Options, node string, capacity, limit int)
 	}
 	p.store.SetCluster(store.Cluster{
 		Node: node, Limit: func(auth.Plan) int { return limit }, Reserve: p.ReserveShared, Draining: p.Draining, SlotFreed: p.SlotFreed,
-		EnqueueJobs: func(ctx context.Context, c store.Conn, runs []run.Job) error {
+		EnqueueJobs: func(ctx context.Context, c database.Conn, runs []run.Job) error {
 			tx, err := postgres.Tx(c)
 			if err != nil {
 				return err
 			}
 			return p.EnqueueJobs(ctx, tx, runs)
 		},
-		HasJob: func(ctx context.Context, c store.Conn, ids []string) (map[string]bool, error) {
+		HasJob: func(ctx context.Context, c database.Conn, ids []string) (map[string]bool, error) {
 			tx, err := postgres.Tx(c)
 			if err != nil {
 				return nil, err
@@ -344,7 +345,7 @@ func TestNudgeWakesRunWithLocalTimer(t *testing.T) {
 
 func (p *testNode) change(t *testing.T, statement string, args ...any) {
 	t.Helper()
-	if err := p.db.Write(t.Context(), func(c store.Conn) error { return c.Do(statement, args...) }); err != nil {
+	if err := p.db.Write(t.Context(), func(c database.Conn) error { return c.Do(statement, args...) }); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -391,8 +392,8 @@ func TestPriorityByRunsInFlight(t *testing.T) {
 	}
 	a.start(t, one)
 	var got []string
-	err := a.db.Read(t.Context(), func(c store.Conn) error {
-		return c.Query(`SELECT priority::bigint, count(*) FROM stepmill_river.river_job WHERE state = 'available' GROUP BY 1 ORDER BY 1`, nil, func(r store.Row) error {
+	err := a.db.Read(t.Context(), func(c database.Conn) error {
+		return c.Query(`SELECT priority::bigint, count(*) FROM stepmill_river.river_job WHERE state = 'available' GROUP BY 1 ORDER BY 1`, nil, func(r database.Row) error {
 			var priority, n int
 			err := r.Scan(&priority, &n)
 			got = append(got, fmt.Sprint(priority, ": ", n))
@@ -417,7 +418,7 @@ func TestHasJob(t *testing.T) {
 	if err != nil || found != 2 {
 		t.Errorf("Sweep found %d runs, %v", found, err)
 	}
-	err = a.db.Write(t.Context(), func(c store.Conn) error {
+	err = a.db.Write(t.Context(), func(c database.Conn) error {
 		tx, err := postgres.Tx(c)
 		if err != nil {
 			return err

@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stepmill/stepmill/internal/database"
 	"github.com/stepmill/stepmill/internal/fault"
-	"github.com/stepmill/stepmill/internal/store"
 	"github.com/stepmill/stepmill/internal/store/postgres"
 	"github.com/stepmill/stepmill/test/faultproxy"
 	"github.com/stepmill/stepmill/test/lane"
@@ -47,9 +47,9 @@ func TestLostCommitResponses(t *testing.T) {
 			outcomes := writeTogether(t, db, notes(30))
 			for i := range 30 {
 				id := fmt.Sprint("alone ", i)
-				outcomes[id] = db.Write(t.Context(), func(c store.Conn) error { return note(c, id) })
+				outcomes[id] = db.Write(t.Context(), func(c database.Conn) error { return note(c, id) })
 				id = fmt.Sprint("at once ", i)
-				outcomes[id] = db.Write(t.Context(), func(c store.Conn) error { return c.Do(`INSERT INTO notes (id) VALUES ($1)`, id) })
+				outcomes[id] = db.Write(t.Context(), func(c database.Conn) error { return c.Do(`INSERT INTO notes (id) VALUES ($1)`, id) })
 			}
 			lost := proxy.Counts().Lost
 			proxy.LoseCommits(faultproxy.Commits{})
@@ -108,7 +108,7 @@ func TestBrokenConnections(t *testing.T) {
 		running.Go(func() {
 			for i := 0; i < 20 || i < 5000 && proxy.Counts().Cut < 8; i++ {
 				id := fmt.Sprint(worker, " ", i)
-				err := db.WriteRun(context.Background(), id, func(c store.Conn) error { return note(c, id) })
+				err := db.WriteRun(context.Background(), id, func(c database.Conn) error { return note(c, id) })
 				finished.Add(1)
 				mu.Lock()
 				outcomes[id] = err
@@ -154,7 +154,7 @@ func TestAllConnectionsInUse(t *testing.T) {
 	in := make(chan struct{}, 5)
 	for range 5 {
 		running.Go(func() {
-			_ = db.Write(context.Background(), func(c store.Conn) error {
+			_ = db.Write(context.Background(), func(c database.Conn) error {
 				if _, err := c.Exec(`SELECT 1`); err != nil {
 					return err
 				}
@@ -165,7 +165,7 @@ func TestAllConnectionsInUse(t *testing.T) {
 		})
 		<-in
 	}
-	err := db.Write(t.Context(), func(c store.Conn) error { return note(c, "a") })
+	err := db.Write(t.Context(), func(c database.Conn) error { return note(c, "a") })
 	if f, ok := fault.As(err); !ok || f.Code != fault.Unavailable {
 		t.Errorf("a transaction without a connection: %v", err)
 	}
@@ -177,7 +177,7 @@ func TestAllConnectionsInUse(t *testing.T) {
 	}
 	close(gate)
 	running.Wait()
-	if err := db.Write(t.Context(), func(c store.Conn) error { return note(c, "a") }); err != nil {
+	if err := db.Write(t.Context(), func(c database.Conn) error { return note(c, "a") }); err != nil {
 		t.Error(err)
 	}
 }

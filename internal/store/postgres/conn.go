@@ -7,7 +7,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/stepmill/stepmill/internal/store"
+	"github.com/stepmill/stepmill/internal/database"
 )
 
 // sendFunc runs statements of a transaction. Those of several transactions may
@@ -54,7 +54,7 @@ func (c *conn) Expect(text string, args ...any) error {
 }
 
 // Query implements store.Conn.
-func (c *conn) Query(text string, args []any, each func(store.Row) error) error {
+func (c *conn) Query(text string, args []any, each func(database.Row) error) error {
 	s := newStatement(text, args, true)
 	if err := c.run(s); err != nil {
 		return err
@@ -64,7 +64,7 @@ func (c *conn) Query(text string, args []any, each func(store.Row) error) error 
 }
 
 // Tally implements store.Conn.
-func (c *conn) Tally(text string, n int64, args []any, each func(store.Row) error) error {
+func (c *conn) Tally(text string, n int64, args []any, each func(database.Row) error) error {
 	s := newStatement(text, append([]any{n}, args...), true)
 	s.onCommit = each
 	c.pending, c.onCommit = append(c.pending, s), append(c.onCommit, s)
@@ -81,20 +81,20 @@ func (c *conn) runOnCommit() {
 
 // Lock implements store.Conn with a transaction-level advisory lock, which also
 // works behind a transaction pooler.
-func (c *conn) Lock(lock store.Lock) error {
+func (c *conn) Lock(lock database.Lock) error {
 	text := `SELECT pg_advisory_xact_lock($1)`
 	if lock.Shared {
 		text = `SELECT pg_advisory_xact_lock_shared($1)`
 	}
 	s := newStatement(text, []any{lockNumber(lock)}, false)
-	s.lock, s.atEnd = true, lock.Kind == store.LockWorkspace
+	s.lock, s.atEnd = true, lock.Kind == database.LockWorkspace
 	c.pending = append(c.pending, s)
 	return nil
 }
 
 // lockNumber returns the key of the advisory lock. A collision only makes two
 // transactions wait for each other unnecessarily.
-func lockNumber(lock store.Lock) int64 {
+func lockNumber(lock database.Lock) int64 {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(lock.Kind))
 	_, _ = h.Write([]byte{0})
@@ -125,7 +125,7 @@ func (c *conn) sendPending() error {
 		return err
 	}
 	if slices.ContainsFunc(all, (*statement).failedExpectation) {
-		return store.ErrUnexpected
+		return database.ErrUnexpected
 	}
 	return nil
 }

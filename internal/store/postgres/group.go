@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/stepmill/stepmill/internal/clock"
+	"github.com/stepmill/stepmill/internal/database"
 	"github.com/stepmill/stepmill/internal/fault"
-	"github.com/stepmill/stepmill/internal/store"
 )
 
 const (
@@ -47,7 +47,7 @@ type groups struct {
 type groupedTx struct {
 	ctx    context.Context
 	runID  string
-	fn     func(store.Conn) error
+	fn     func(database.Conn) error
 	result chan error
 	// recorded holds the statements of a transaction that needs no results while
 	// it runs.
@@ -85,7 +85,7 @@ func newGroups(db *DB) *groups {
 }
 
 // WriteRun implements store.Driver.
-func (db *DB) WriteRun(ctx context.Context, runID string, fn func(store.Conn) error) error {
+func (db *DB) WriteRun(ctx context.Context, runID string, fn func(database.Conn) error) error {
 	if ctx.Err() != nil { // select would choose at random
 		return canceledError(ctx)
 	}

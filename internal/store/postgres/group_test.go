@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stepmill/stepmill/internal/database"
 	"github.com/stepmill/stepmill/internal/fault"
-	"github.com/stepmill/stepmill/internal/store"
 	"github.com/stepmill/stepmill/internal/store/postgres"
 )
 
@@ -26,31 +26,31 @@ func table(t *testing.T, opts postgres.Options) *postgres.DB {
 }
 
 // needsResult makes a transaction run in its group instead of being recorded.
-func needsResult(c store.Conn) error {
-	return c.Query(`SELECT 1`, nil, func(store.Row) error { return nil })
+func needsResult(c database.Conn) error {
+	return c.Query(`SELECT 1`, nil, func(database.Row) error { return nil })
 }
 
 // recordedNote writes a note without needing a result, so that its transaction is
 // recorded. It ends like one that counts something under the lock of a workspace.
-func recordedNote(c store.Conn, id string, atMost int) error {
+func recordedNote(c database.Conn, id string, atMost int) error {
 	return errors.Join(
 		c.Expect(`INSERT INTO notes (id) VALUES ($1)`, id),
-		c.Lock(store.Lock{Kind: store.LockWorkspace, Key: "w"}),
-		c.Tally(`UPDATE tallies SET n = n + $1 WHERE id = $2 RETURNING n, 1 / (n <= $3)::int`, 1, []any{"written", atMost}, func(store.Row) error { return nil }),
+		c.Lock(database.Lock{Kind: database.LockWorkspace, Key: "w"}),
+		c.Tally(`UPDATE tallies SET n = n + $1 WHERE id = $2 RETURNING n, 1 / (n <= $3)::int`, 1, []any{"written", atMost}, func(database.Row) error { return nil }),
 	)
 }
 
 func exec(t *testing.T, db *postgres.DB, statement string, args ...any) {
 	t.Helper()
-	if err := db.Write(t.Context(), func(c store.Conn) error { return c.Do(statement, args...) }); err != nil {
+	if err := db.Write(t.Context(), func(c database.Conn) error { return c.Do(statement, args...) }); err != nil {
 		t.Fatal(err)
 	}
 }
 
 func number(t *testing.T, db *postgres.DB, statement string, args ...any) (n int) {
 	t.Helper()
-	err := db.Read(t.Context(), func(c store.Conn) error {
-		return c.Query(statement, args, func(r store.Row) error { return r.Scan(&n) })
+	err := db.Read(t.Context(), func(c database.Conn) error {
+		return c.Query(statement, args, func(r database.Row) error { return r.Scan(&n) })
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -59,11 +59,11 @@ func number(t *testing.T, db *postgres.DB, statement string, args ...any) (n int
 }
 
 // note writes a note in a transaction with several round trips.
-func note(c store.Conn, id string) error {
+func note(c database.Conn, id string) error {
 	if _, err := c.Exec(`INSERT INTO notes (id) VALUES ($1)`, id); err != nil {
 		return err
 	}
-	return c.Query(`SELECT count(*) FROM notes WHERE id = $1`, []any{id}, func(r store.Row) error {
+	return c.Query(`SELECT count(*) FROM notes WHERE id = $1`, []any{id}, func(r database.Row) error {
 		n := 0
 		if err := r.Scan(&n); err != nil || n != 1 {
 			return fmt.Errorf("a transaction sees %d of its own rows, %w", n, err)
@@ -74,7 +74,7 @@ func note(c store.Conn, id string) error {
 
 // writeTogether runs transactions that queue up while all workers are busy, so
 // that they share commits.
-func writeTogether(t *testing.T, db *postgres.DB, txs map[string]func(store.Conn) error) map[string]error {
+func writeTogether(t *testing.T, db *postgres.DB, txs map[string]func(database.Conn) error) map[string]error {
 	t.Helper()
 	const busy = 2 // all workers
 	var (
@@ -85,7 +85,7 @@ func writeTogether(t *testing.T, db *postgres.DB, txs map[string]func(store.Conn
 	)
 	for i := range busy {
 		running.Go(func() {
-			_ = db.WriteRun(context.Background(), fmt.Sprint("busy ", i), func(c store.Conn) error {
+			_ = db.WriteRun(context.Background(), fmt.Sprint("busy ", i), func(c database.Conn) error {
 				// A transaction that needs a result keeps its worker busy.
 				if err := needsResult(c); err != nil {
 					return err
@@ -119,16 +119,16 @@ func writeTogether(t *testing.T, db *postgres.DB, txs map[string]func(store.Conn
 const recordedSuffix = " written down"
 
 // notes returns transactions of both kinds.
-func notes(n int) map[string]func(store.Conn) error {
-	txs := map[string]func(store.Conn) error{}
+func notes(n int) map[string]func(database.Conn) error {
+	txs := map[string]func(database.Conn) error{}
 	for i := range n {
 		id := fmt.Sprintf("run_%03d", i)
 		if i%2 == 1 {
 			id += recordedSuffix
-			txs[id] = func(c store.Conn) error { return recordedNote(c, id, 1000) }
+			txs[id] = func(c database.Conn) error { return recordedNote(c, id, 1000) }
 			continue
 		}
-		txs[id] = func(c store.Conn) error { return note(c, id) }
+		txs[id] = func(c database.Conn) error { return note(c, id) }
 	}
 	return txs
 }
@@ -171,37 +171,37 @@ func TestFailureInAGroup(t *testing.T) {
 	t.Parallel()
 	broken := errors.New("broken")
 	for name, tc := range map[string]struct {
-		tx   func(store.Conn) error
+		tx   func(database.Conn) error
 		want string
 	}{
-		"before it wrote": {func(c store.Conn) error { return errors.Join(needsResult(c), broken) }, "broken"},
-		"while recorded":  {func(store.Conn) error { return broken }, "broken"},
-		"after it wrote":  {func(c store.Conn) error { return errors.Join(note(c, "bad"), broken) }, "broken"},
-		"with what it left": {func(c store.Conn) error {
+		"before it wrote": {func(c database.Conn) error { return errors.Join(needsResult(c), broken) }, "broken"},
+		"while recorded":  {func(database.Conn) error { return broken }, "broken"},
+		"after it wrote":  {func(c database.Conn) error { return errors.Join(note(c, "bad"), broken) }, "broken"},
+		"with what it left": {func(c database.Conn) error {
 			return errors.Join(needsResult(c), c.Do(`INSERT INTO notes (id) VALUES ('bad')`), broken)
 		}, "broken"},
-		"with what it left, by itself": {func(c store.Conn) error { return errors.Join(c.Do(`INSERT INTO notes (id) VALUES ('bad')`), broken) }, "broken"},
-		"with what it expected": {func(c store.Conn) error {
+		"with what it left, by itself": {func(c database.Conn) error { return errors.Join(c.Do(`INSERT INTO notes (id) VALUES ('bad')`), broken) }, "broken"},
+		"with what it expected": {func(c database.Conn) error {
 			return errors.Join(c.Do(`INSERT INTO notes (id) VALUES ('bad')`), c.Expect(`UPDATE notes SET id = id WHERE id = 'nobody'`))
-		}, store.ErrUnexpected.Error()},
-		"with what it expected under its lock": {func(c store.Conn) error { return recordedNote(c, "bad", 0) }, store.ErrUnexpected.Error()},
-		"in the database": {func(c store.Conn) error {
+		}, database.ErrUnexpected.Error()},
+		"with what it expected under its lock": {func(c database.Conn) error { return recordedNote(c, "bad", 0) }, database.ErrUnexpected.Error()},
+		"in the database": {func(c database.Conn) error {
 			_, err := c.Exec(`INSERT INTO notes (id) VALUES ('bad'), ((1/0)::text)`)
 			return err
 		}, "division by zero"},
-		"in the database, at its end": {func(c store.Conn) error {
+		"in the database, at its end": {func(c database.Conn) error {
 			if err := note(c, "bad"); err != nil {
 				return err
 			}
 			return c.Do(`INSERT INTO notes (id) VALUES ((1/0)::text)`)
 		}, "division by zero"},
-		"with a panic": {func(c store.Conn) error {
+		"with a panic": {func(c database.Conn) error {
 			if err := note(c, "bad"); err != nil {
 				return err
 			}
 			panic("oh")
 		}, "panic in a transaction: oh"},
-		"although it goes on": {func(c store.Conn) error {
+		"although it goes on": {func(c database.Conn) error {
 			_, _ = c.Exec(`INSERT INTO notes (id) VALUES ((1/0)::text)`)
 			_ = note(c, "bad")
 			return nil
@@ -233,9 +233,9 @@ func TestTransactionsOfOneRun(t *testing.T) {
 	var running sync.WaitGroup
 	for range 60 {
 		running.Go(func() {
-			err := db.WriteRun(t.Context(), "r", func(c store.Conn) error {
+			err := db.WriteRun(t.Context(), "r", func(c database.Conn) error {
 				n := 0
-				if err := c.Query(`SELECT n FROM counts WHERE id = 'r' FOR UPDATE`, nil, func(r store.Row) error { return r.Scan(&n) }); err != nil {
+				if err := c.Query(`SELECT n FROM counts WHERE id = 'r' FOR UPDATE`, nil, func(r database.Row) error { return r.Scan(&n) }); err != nil {
 					return err
 				}
 				return c.Do(`UPDATE counts SET n = $1 WHERE id = 'r'`, n+1)
@@ -260,9 +260,9 @@ func TestGroupsDoNotDeadlock(t *testing.T) {
 	var running sync.WaitGroup
 	for i := range 600 {
 		db, id := nodes[i%2], fmt.Sprint("run_", i)
-		lock := store.Lock{Kind: store.LockWorkspace, Key: fmt.Sprint("ws_", i*7919%13)}
+		lock := database.Lock{Kind: database.LockWorkspace, Key: fmt.Sprint("ws_", i*7919%13)}
 		running.Go(func() {
-			err := db.WriteRun(t.Context(), id, func(c store.Conn) error {
+			err := db.WriteRun(t.Context(), id, func(c database.Conn) error {
 				if err := note(c, id); err != nil {
 					return err
 				}
@@ -312,7 +312,7 @@ func TestCloseUnderLoad(t *testing.T) {
 	for i := range 300 {
 		running.Go(func() {
 			id := fmt.Sprintf("run_%03d", i)
-			err := db.WriteRun(context.Background(), id, func(c store.Conn) error { return note(c, id) })
+			err := db.WriteRun(context.Background(), id, func(c database.Conn) error { return note(c, id) })
 			mu.Lock()
 			defer mu.Unlock()
 			if outcomes[id] = err; len(outcomes) == 20 {
@@ -325,7 +325,7 @@ func TestCloseUnderLoad(t *testing.T) {
 		t.Error(err)
 	}
 	checkNotes(t, look, outcomes)
-	if err := db.WriteRun(context.Background(), "late", func(store.Conn) error { return nil }); err == nil {
+	if err := db.WriteRun(context.Background(), "late", func(database.Conn) error { return nil }); err == nil {
 		t.Error("a closed database accepted a transaction")
 	}
 	stop()
@@ -338,17 +338,17 @@ func TestCanceledRequest(t *testing.T) {
 	cancel()
 	for name, write := range map[string]func(context.Context) error{
 		"Write": func(ctx context.Context) error {
-			return db.Write(ctx, func(c store.Conn) error { return note(c, "a") })
+			return db.Write(ctx, func(c database.Conn) error { return note(c, "a") })
 		},
 		"WriteRun": func(ctx context.Context) error {
-			return db.WriteRun(ctx, "b", func(c store.Conn) error { return note(c, "b") })
+			return db.WriteRun(ctx, "b", func(c database.Conn) error { return note(c, "b") })
 		},
 	} {
 		if f, ok := fault.As(write(ctx)); !ok || f.Code != fault.Unavailable {
 			t.Errorf("%s after its request was canceled: %v", name, f)
 		}
 		ctx, cancel := context.WithCancel(t.Context())
-		err := db.Write(ctx, func(c store.Conn) error {
+		err := db.Write(ctx, func(c database.Conn) error {
 			cancel() // too late: it has begun
 			return note(c, name)
 		})

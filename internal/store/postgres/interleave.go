@@ -5,7 +5,7 @@ import (
 	"errors"
 	"slices"
 
-	"github.com/stepmill/stepmill/internal/store"
+	"github.com/stepmill/stepmill/internal/database"
 )
 
 // runInterleaved runs the transactions of a group until each has ended. In each
@@ -94,7 +94,7 @@ func (m *groupedTx) start(t *transaction, updates chan<- *groupedTx) {
 // finishRecorded ends a recorded transaction once its expectations are checked.
 func (m *groupedTx) finishRecorded() {
 	if slices.ContainsFunc(m.ready, (*statement).failedExpectation) {
-		m.outcome = store.ErrUnexpected
+		m.outcome = database.ErrUnexpected
 	}
 	m.ready, m.ended = nil, true
 }

@@ -7,7 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/stepmill/stepmill/internal/store"
+	"github.com/stepmill/stepmill/internal/database"
 )
 
 func effectOnly(text string, args ...any) *statement {
@@ -170,7 +170,7 @@ func TestSumTallies(t *testing.T) {
 	t.Parallel()
 	tally := func(n int64, args ...any) *statement {
 		s := newStatement(`UPDATE t SET n = n + $1 WHERE id = $2`, append([]any{n}, args...), true)
-		s.onCommit = func(store.Row) error { return nil }
+		s.onCommit = func(database.Row) error { return nil }
 		return s
 	}
 	all := []*statement{tally(1, "a"), tally(2, "b"), tally(4, "a"), tally(8, "b"), tally(16, "c")}

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/stepmill/stepmill/internal/archive"
+	"github.com/stepmill/stepmill/internal/database"
 	"github.com/stepmill/stepmill/internal/store"
 	"github.com/stepmill/stepmill/internal/store/sqlitetest"
 	"github.com/stepmill/stepmill/internal/store/storetest"
@@ -16,9 +17,9 @@ func TestTables(t *testing.T) {
 	db := open(t, newDatabase(t))
 	kinds := map[string]archive.Kind{"text": archive.Text, "bigint": archive.Int, "integer": archive.Int, "boolean": archive.Bool, "bytea": archive.Bytes}
 	have := map[string]map[string]archive.Kind{}
-	err := db.Read(t.Context(), func(c store.Conn) error {
+	err := db.Read(t.Context(), func(c database.Conn) error {
 		return c.Query(`SELECT table_name::text, column_name::text, data_type::text FROM information_schema.columns WHERE table_schema = 'public'`, nil,
-			func(r store.Row) error {
+			func(r database.Row) error {
 				var table, column, kind string
 				if err := r.Scan(&table, &column, &kind); err != nil {
 					return err

@@ -10,6 +10,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/stepmill/stepmill/internal/database"
 	"github.com/stepmill/stepmill/internal/paging"
 	"github.com/stepmill/stepmill/internal/run"
 	"github.com/stepmill/stepmill/internal/store"
@@ -23,7 +24,7 @@ func TestCluster(t *testing.T) {
 	t.Parallel()
 	log := &statementLog{texts: map[string]bool{}}
 	t.Run("all", func(t *testing.T) {
-		storetest.RunCluster(t, func(t *testing.T) store.Driver { return loggingDriver{open(t, patiently(newDatabase(t))), log} })
+		storetest.RunCluster(t, func(t *testing.T) database.Driver { return loggingDriver{open(t, patiently(newDatabase(t))), log} })
 	})
 	t.Run("plans", func(t *testing.T) { checkPlans(t, log.texts) })
 }
@@ -156,23 +157,23 @@ type loggingDriver struct {
 }
 
 // Read implements store.Driver.
-func (l loggingDriver) Read(ctx context.Context, fn func(store.Conn) error) error {
-	return l.DB.Read(ctx, func(c store.Conn) error { return fn(loggingConn{c, l.said}) })
+func (l loggingDriver) Read(ctx context.Context, fn func(database.Conn) error) error {
+	return l.DB.Read(ctx, func(c database.Conn) error { return fn(loggingConn{c, l.said}) })
 }
 
 // Write implements store.Driver.
-func (l loggingDriver) Write(ctx context.Context, fn func(store.Conn) error) error {
-	return l.DB.Write(ctx, func(c store.Conn) error { return fn(loggingConn{c, l.said}) })
+func (l loggingDriver) Write(ctx context.Context, fn func(database.Conn) error) error {
+	return l.DB.Write(ctx, func(c database.Conn) error { return fn(loggingConn{c, l.said}) })
 }
 
 // WriteRun implements store.Driver.
-func (l loggingDriver) WriteRun(ctx context.Context, runID string, fn func(store.Conn) error) error {
-	return l.DB.WriteRun(ctx, runID, func(c store.Conn) error { return fn(loggingConn{c, l.said}) })
+func (l loggingDriver) WriteRun(ctx context.Context, runID string, fn func(database.Conn) error) error {
+	return l.DB.WriteRun(ctx, runID, func(c database.Conn) error { return fn(loggingConn{c, l.said}) })
 }
 
 // ReadAll implements store.Driver.
-func (l loggingDriver) ReadAll(ctx context.Context, queries func() []store.Query) error {
-	return l.DB.ReadAll(ctx, func() []store.Query {
+func (l loggingDriver) ReadAll(ctx context.Context, queries func() []database.Query) error {
+	return l.DB.ReadAll(ctx, func() []database.Query {
 		all := queries()
 		for _, q := range all {
 			l.said.add(q.Statement)
@@ -182,7 +183,7 @@ func (l loggingDriver) ReadAll(ctx context.Context, queries func() []store.Query
 }
 
 type loggingConn struct {
-	store.Conn
+	database.Conn
 	said *statementLog
 }
 
@@ -205,7 +206,7 @@ func (h loggingConn) Expect(text string, args ...any) error {
 }
 
 // Query implements store.Conn.
-func (h loggingConn) Query(text string, args []any, each func(store.Row) error) error {
+func (h loggingConn) Query(text string, args []any, each func(database.Row) error) error {
 	h.said.add(text)
 	return h.Conn.Query(text, args, each)
 }

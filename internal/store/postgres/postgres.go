@@ -19,7 +19,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"github.com/stepmill/stepmill/internal/store"
+	"github.com/stepmill/stepmill/internal/database"
 )
 
 // Options configure how to connect to a database.
@@ -213,4 +213,4 @@ func (db *DB) newPool(ctx context.Context, opts Options, size int) (*pgxpool.Poo
 
 func isEOF(err error) bool { return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) }
 
-var _ store.Driver = (*DB)(nil)
+var _ database.Driver = (*DB)(nil)

@@ -6,13 +6,13 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"github.com/stepmill/stepmill/internal/store"
+	"github.com/stepmill/stepmill/internal/database"
 )
 
 // Read implements store.Driver. Most reads are a single statement, which sees a
 // consistent state without a transaction. A read that turns out to need more is
 // run again in a transaction, and from then on it starts with one.
-func (db *DB) Read(ctx context.Context, fn func(store.Conn) error) error {
+func (db *DB) Read(ctx context.Context, fn func(database.Conn) error) error {
 	_, err := db.retry(ctx, func(ctx context.Context) error {
 		pooled, err := db.acquire(ctx)
 		if err != nil {
@@ -30,7 +30,7 @@ func (db *DB) Read(ctx context.Context, fn func(store.Conn) error) error {
 
 // ReadAll implements store.Driver. The transaction and all queries travel in one
 // round trip.
-func (db *DB) ReadAll(ctx context.Context, queries func() []store.Query) error {
+func (db *DB) ReadAll(ctx context.Context, queries func() []database.Query) error {
 	_, err := db.retry(ctx, func(ctx context.Context) error {
 		pooled, err := db.acquire(ctx)
 		if err != nil {
@@ -61,7 +61,7 @@ func (db *DB) ReadAll(ctx context.Context, queries func() []store.Query) error {
 var errMultipleStatements = errors.New("the read has several statements")
 
 // readSingle runs a read that has a single statement.
-func (db *DB) readSingle(ctx context.Context, pooled *pgxpool.Conn, fn func(store.Conn) error) error {
+func (db *DB) readSingle(ctx context.Context, pooled *pgxpool.Conn, fn func(database.Conn) error) error {
 	t := &transaction{conn: pooled.Conn(), begun: true}
 	first := ""
 	return call(fn, &conn{raw: t.conn, send: func(statements []*statement) error {
@@ -78,7 +78,7 @@ func (db *DB) readSingle(ctx context.Context, pooled *pgxpool.Conn, fn func(stor
 }
 
 // readInTransaction runs a read in a transaction.
-func (db *DB) readInTransaction(ctx context.Context, pooled *pgxpool.Conn, fn func(store.Conn) error) error {
+func (db *DB) readInTransaction(ctx context.Context, pooled *pgxpool.Conn, fn func(database.Conn) error) error {
 	t := &transaction{conn: pooled.Conn(), begin: db.beginReading}
 	defer t.rollback(ctx)
 	return call(fn, &conn{raw: t.conn, send: sendNow(ctx, t)})

@@ -3,11 +3,11 @@ package postgres
 import (
 	"context"
 
-	"github.com/stepmill/stepmill/internal/store"
+	"github.com/stepmill/stepmill/internal/database"
 )
 
 // ReadSnapshot implements store.Mover.
-func (db *DB) ReadSnapshot(ctx context.Context, fn func(store.Conn) error) error {
+func (db *DB) ReadSnapshot(ctx context.Context, fn func(database.Conn) error) error {
 	pooled, err := db.acquire(ctx)
 	if err != nil {
 		return explain(err, classify(err))
@@ -29,7 +29,7 @@ const noTimeouts = `SELECT set_config('idle_in_transaction_session_timeout', '0'
 type streamingConn struct{ *conn }
 
 // Query implements store.Conn.
-func (c streamingConn) Query(text string, args []any, each func(store.Row) error) error {
+func (c streamingConn) Query(text string, args []any, each func(database.Row) error) error {
 	if err := c.flush(); err != nil { // begins the transaction
 		return err
 	}
@@ -50,21 +50,21 @@ func (c streamingConn) Query(text string, args []any, each func(store.Row) error
 }
 
 // LastNumber implements store.Mover.
-func (db *DB) LastNumber(c store.Conn, table string) (last int64, err error) {
+func (db *DB) LastNumber(c database.Conn, table string) (last int64, err error) {
 	err = c.Query(`SELECT CASE WHEN is_called THEN last_value ELSE 0 END FROM `+table+`_seq_seq`, nil,
-		func(r store.Row) error { return r.Scan(&last) })
+		func(r database.Row) error { return r.Scan(&last) })
 	return last, err
 }
 
 // Resequence implements store.Mover.
-func (db *DB) Resequence(c store.Conn, table string, last int64) error {
+func (db *DB) Resequence(c database.Conn, table string, last int64) error {
 	if last == 0 {
 		return nil
 	}
-	return c.Query(`SELECT setval('`+table+`_seq_seq', $1)`, []any{last}, func(store.Row) error { return nil })
+	return c.Query(`SELECT setval('`+table+`_seq_seq', $1)`, []any{last}, func(database.Row) error { return nil })
 }
 
 // AfterImport implements store.Mover. It marks the runs as having no job yet.
-func (db *DB) AfterImport(c store.Conn) error {
+func (db *DB) AfterImport(c database.Conn) error {
 	return c.Do(`UPDATE run_queue SET adrift = true WHERE turn`)
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/stepmill/stepmill/internal/archive"
+	"github.com/stepmill/stepmill/internal/database"
 	"github.com/stepmill/stepmill/internal/store"
 	"github.com/stepmill/stepmill/test/lane"
 )
@@ -44,7 +45,7 @@ func TestExportOfLargeRows(t *testing.T) {
 	for n := range rows {
 		text := make([]byte, 8<<10) // repetitive data compresses fast
 		_, _ = rand.Read(text)
-		err := db.Write(t.Context(), func(c store.Conn) error {
+		err := db.Write(t.Context(), func(c database.Conn) error {
 			return c.Do(`INSERT INTO steps (run_id, path, seq, name, type, status, attempt, started_at, attempt_at, output) VALUES ('run_1', $1, $2, '', '', '', 1, 1, 1, $3)`,
 				fmt.Sprintf("%03d", n), n, strings.Repeat(hex.EncodeToString(text), size/2/len(text)))
 		})
@@ -77,8 +78,8 @@ func TestReadSnapshotHasNoTimeouts(t *testing.T) {
 		opts := newDatabase(t)
 		opts.Pooled = pooled
 		limits := map[string]string{}
-		err := open(t, opts).ReadSnapshot(t.Context(), func(c store.Conn) error {
-			return c.Query(`SELECT name, setting FROM pg_settings WHERE name IN ('statement_timeout', 'idle_in_transaction_session_timeout')`, nil, func(r store.Row) error {
+		err := open(t, opts).ReadSnapshot(t.Context(), func(c database.Conn) error {
+			return c.Query(`SELECT name, setting FROM pg_settings WHERE name IN ('statement_timeout', 'idle_in_transaction_session_timeout')`, nil, func(r database.Row) error {
 				var name, setting string
 				err := r.Scan(&name, &setting)
 				limits[name] = setting
@@ -102,8 +103,8 @@ func TestReadSnapshotStopsEarly(t *testing.T) {
 	t.Parallel()
 	db := open(t, newDatabase(t))
 	enough := errors.New("enough")
-	err := db.ReadSnapshot(t.Context(), func(c store.Conn) error {
-		return c.Query(`SELECT repeat('x', 100000), pg_sleep(0.1) FROM generate_series(1, 100000)`, nil, func(store.Row) error { return enough })
+	err := db.ReadSnapshot(t.Context(), func(c database.Conn) error {
+		return c.Query(`SELECT repeat('x', 100000), pg_sleep(0.1) FROM generate_series(1, 100000)`, nil, func(database.Row) error { return enough })
 	})
 	if !errors.Is(err, enough) {
 		t.Errorf("the query ended with %v", err)
@@ -112,8 +113,8 @@ func TestReadSnapshotStopsEarly(t *testing.T) {
 		t.Error(err)
 	}
 	seen := 0
-	if err := db.ReadSnapshot(t.Context(), func(c store.Conn) error {
-		return c.Query(`SELECT n FROM generate_series(1, 3) n`, nil, func(store.Row) error { seen++; return nil })
+	if err := db.ReadSnapshot(t.Context(), func(c database.Conn) error {
+		return c.Query(`SELECT n FROM generate_series(1, 3) n`, nil, func(database.Row) error { seen++; return nil })
 	}); err != nil || seen != 3 {
 		t.Errorf("%d rows: %v", seen, err)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"github.com/stepmill/stepmill/internal/database"
 	"github.com/stepmill/stepmill/internal/store"
 )
 
@@ -26,8 +27,8 @@ type statement struct {
 	wantRows   bool
 	effectOnly bool
 	expect     bool
-	onCommit   func(store.Row) error // set if it may be merged with others by adding up the first arguments
-	sentAs     *statement            // the statement that was sent in its place
+	onCommit   func(database.Row) error // set if it may be merged with others by adding up the first arguments
+	sentAs     *statement               // the statement that was sent in its place
 	affected   int64
 	tag        string
 	result     result
@@ -157,7 +158,7 @@ func (t *transaction) receive(results pgx.BatchResults, preamble int, statements
 // COMMIT in the same round trip, from running.
 func asUnexpected(err error) error {
 	if pgErr, ok := errors.AsType[*pgconn.PgError](err); ok && pgErr.Code == "22012" {
-		return fmt.Errorf("%w: %w", store.ErrUnexpected, err)
+		return fmt.Errorf("%w: %w", database.ErrUnexpected, err)
 	}
 	return err
 }
@@ -221,7 +222,7 @@ func toArg(arg any) any {
 }
 
 // each calls fn with each row of the statement.
-func (s *statement) each(conn *pgx.Conn, fn func(store.Row) error) error {
+func (s *statement) each(conn *pgx.Conn, fn func(database.Row) error) error {
 	result := s.result
 	if s.sentAs != nil {
 		result = s.sentAs.result

@@ -6,6 +6,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"github.com/stepmill/stepmill/internal/database"
 	"github.com/stepmill/stepmill/internal/store"
 	"github.com/stepmill/stepmill/internal/tally"
 )
@@ -67,7 +68,7 @@ func (c *counts) failed(k kind, err error) {
 // that was not met does not count.
 func isDatabaseError(err error) bool {
 	_, is := errors.AsType[*pgconn.PgError](err)
-	return is && !errors.Is(err, store.ErrUnexpected)
+	return is && !errors.Is(err, database.ErrUnexpected)
 }
 
 // Stats returns the counters of the database.

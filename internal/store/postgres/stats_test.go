@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/stepmill/stepmill/internal/database"
 	"github.com/stepmill/stepmill/internal/store"
 )
 
@@ -33,8 +34,8 @@ func connections(s store.Stats) (total int64) {
 func TestStats(t *testing.T) {
 	t.Parallel()
 	db := open(t, newDatabase(t))
-	put := func(id string) func(store.Conn) error {
-		return func(c store.Conn) error {
+	put := func(id string) func(database.Conn) error {
+		return func(c database.Conn) error {
 			_, err := c.Exec(`INSERT INTO rate_windows (window_start, workspace_id, taken, granted) VALUES (1, $1, 1, 1)`, id)
 			return err
 		}
@@ -52,7 +53,7 @@ func TestStats(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if err := db.Write(t.Context(), func(c store.Conn) error { return errors.Join(put("x")(c), rule) }); !errors.Is(err, rule) {
+	if err := db.Write(t.Context(), func(c database.Conn) error { return errors.Join(put("x")(c), rule) }); !errors.Is(err, rule) {
 		t.Error(err)
 	}
 	stats := db.Stats()
@@ -66,7 +67,7 @@ func TestStats(t *testing.T) {
 		t.Errorf("%+v", stats)
 	}
 	for _, statement := range []string{`SELECT nonsense`, `INSERT INTO rate_windows (window_start) VALUES (1)`} {
-		if err := db.Write(t.Context(), func(c store.Conn) error { _, err := c.Exec(statement); return err }); err == nil {
+		if err := db.Write(t.Context(), func(c database.Conn) error { _, err := c.Exec(statement); return err }); err == nil {
 			t.Errorf("%s succeeded", statement)
 		}
 	}

@@ -6,9 +6,9 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/stepmill/stepmill/internal/database"
 	"github.com/stepmill/stepmill/internal/dispatch/river"
 	"github.com/stepmill/stepmill/internal/fault"
-	"github.com/stepmill/stepmill/internal/store"
 	"github.com/stepmill/stepmill/internal/store/postgres"
 	server "github.com/stepmill/stepmill/test/postgres"
 )
@@ -26,7 +26,7 @@ func TestReusedTransactionID(t *testing.T) {
 	}
 	db := open(t, opts)
 	reused := false
-	err := db.Write(t.Context(), func(c store.Conn) error {
+	err := db.Write(t.Context(), func(c database.Conn) error {
 		if reused { // the retry does nothing
 			return nil
 		}
@@ -34,7 +34,7 @@ func TestReusedTransactionID(t *testing.T) {
 			return err
 		}
 		var id int64
-		if err := c.Query(`SELECT pg_current_xact_id()::text::bigint`, nil, func(r store.Row) error { return r.Scan(&id) }); err != nil {
+		if err := c.Query(`SELECT pg_current_xact_id()::text::bigint`, nil, func(r database.Row) error { return r.Scan(&id) }); err != nil {
 			return err
 		}
 		pg.StopImmediate()
@@ -43,8 +43,8 @@ func TestReusedTransactionID(t *testing.T) {
 		return nil
 	})
 	there := 0
-	if err := db.Read(t.Context(), func(c store.Conn) error {
-		return c.Query(`SELECT count(*) FROM terms WHERE name = 'lost'`, nil, func(r store.Row) error { return r.Scan(&there) })
+	if err := db.Read(t.Context(), func(c database.Conn) error {
+		return c.Query(`SELECT count(*) FROM terms WHERE name = 'lost'`, nil, func(r database.Row) error { return r.Scan(&there) })
 	}); err != nil {
 		t.Fatal(err)
 	}

@@ -7,13 +7,13 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
-	"github.com/stepmill/stepmill/internal/store"
+	"github.com/stepmill/stepmill/internal/database"
 )
 
 // Tx returns the transaction behind c for a library that writes in it. It must be
 // a transaction of its own, not one of a group. All earlier statements are sent
 // first.
-func Tx(c store.Conn) (pgx.Tx, error) {
+func Tx(c database.Conn) (pgx.Tx, error) {
 	own, ok := c.(*conn)
 	if !ok || own.tx == nil {
 		return nil, errors.New("the transaction is part of a group")

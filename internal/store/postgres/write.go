@@ -10,15 +10,15 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/stepmill/stepmill/internal/clock"
+	"github.com/stepmill/stepmill/internal/database"
 	"github.com/stepmill/stepmill/internal/fault"
-	"github.com/stepmill/stepmill/internal/store"
 )
 
 // maxAttempts is how often a transaction is tried that conflicts with another.
 const maxAttempts = 4
 
 // Write implements store.Driver.
-func (db *DB) Write(ctx context.Context, fn func(store.Conn) error) error {
+func (db *DB) Write(ctx context.Context, fn func(database.Conn) error) error {
 	k, err := db.retry(ctx, func(ctx context.Context) error { return db.writeOnce(ctx, fn) })
 	db.counts.transaction(k, err)
 	return err
@@ -56,7 +56,7 @@ func canceledError(ctx context.Context) error {
 }
 
 // writeOnce runs fn in its own transaction.
-func (db *DB) writeOnce(ctx context.Context, fn func(store.Conn) error) error {
+func (db *DB) writeOnce(ctx context.Context, fn func(database.Conn) error) error {
 	pooled, err := db.acquire(ctx)
 	if err != nil {
 		return err
@@ -107,7 +107,7 @@ func (db *DB) acquire(ctx context.Context) (*pgxpool.Conn, error) {
 }
 
 // call runs fn and turns a panic into an error, so that the connection survives.
-func call(fn func(store.Conn) error, c store.Conn) (err error) {
+func call(fn func(database.Conn) error, c database.Conn) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("panic in a transaction: %v\n%s", p, debug.Stack())

@@ -10,7 +10,7 @@ import (
 
 	"zombiezen.com/go/sqlite"
 
-	"github.com/stepmill/stepmill/internal/store"
+	"github.com/stepmill/stepmill/internal/database"
 )
 
 // Backup writes a consistent copy of the database in a data directory that no other
@@ -31,7 +31,7 @@ func backup(path string, to io.Writer) (err error) {
 		return err
 	}
 	// A single statement reads all pages of one snapshot.
-	err = c.Query("SELECT pgno, data FROM sqlite_dbpage ORDER BY pgno", nil, func(r store.Row) error {
+	err = c.Query("SELECT pgno, data FROM sqlite_dbpage ORDER BY pgno", nil, func(r database.Row) error {
 		number, page := 0, []byte(nil)
 		if err := r.Scan(&number, &page); err != nil {
 			return err
@@ -70,11 +70,11 @@ func Inspect(path string) (keyCheck []byte, err error) {
 	c := newConn(raw)
 	defer func() { err = errors.Join(err, c.close()) }()
 	verdict := ""
-	err = c.Query("PRAGMA integrity_check(1)", nil, func(r store.Row) error { return r.Scan(&verdict) })
+	err = c.Query("PRAGMA integrity_check(1)", nil, func(r database.Row) error { return r.Scan(&verdict) })
 	if err != nil || verdict != "ok" {
 		return nil, fmt.Errorf("%s is not an intact SQLite database (%s)", path, cmp.Or(verdict, fmt.Sprint(err)))
 	}
-	err = c.Query("SELECT key_check FROM installation WHERE id = 1", nil, func(r store.Row) error { return r.Scan(&keyCheck) })
+	err = c.Query("SELECT key_check FROM installation WHERE id = 1", nil, func(r database.Row) error { return r.Scan(&keyCheck) })
 	if err != nil || keyCheck == nil {
 		return nil, fmt.Errorf("%s is not a Stepmill backup", path)
 	}

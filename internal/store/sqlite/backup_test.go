@@ -14,12 +14,12 @@ import (
 
 	raw "zombiezen.com/go/sqlite"
 
-	"github.com/stepmill/stepmill/internal/store"
+	"github.com/stepmill/stepmill/internal/database"
 	"github.com/stepmill/stepmill/internal/store/sqlite"
 )
 
 // install makes the database a Stepmill installation.
-func install(c store.Conn) error {
+func install(c database.Conn) error {
 	_, err := c.Exec(`INSERT INTO installation VALUES (1, 'ws_1', $1, 0, NULL)`, []byte("check"))
 	return err
 }
@@ -161,7 +161,7 @@ func newBackup(t *testing.T, path string) []byte {
 	t.Helper()
 	dir := newDir(t)
 	db := open(t, dir)
-	err := db.Write(t.Context(), func(c store.Conn) error {
+	err := db.Write(t.Context(), func(c database.Conn) error {
 		for _, key := range numbered("a row of some length ", 2000) {
 			if err := putKey(key)(c); err != nil {
 				return err

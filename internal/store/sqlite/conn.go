@@ -10,6 +10,7 @@ import (
 	"zombiezen.com/go/sqlite"
 
 	"github.com/stepmill/stepmill/internal/clock"
+	"github.com/stepmill/stepmill/internal/database"
 	"github.com/stepmill/stepmill/internal/store"
 )
 
@@ -60,7 +61,7 @@ func (c *conn) prepare(text string) (*statement, error) {
 
 // Exec implements store.Conn.
 func (c *conn) Exec(text string, args ...any) (int64, error) {
-	err := c.Query(text, args, func(store.Row) error { return nil })
+	err := c.Query(text, args, func(database.Row) error { return nil })
 	return int64(c.raw.Changes()), err
 }
 
@@ -73,28 +74,28 @@ func (c *conn) Do(text string, args ...any) error {
 // Expect implements store.Conn.
 func (c *conn) Expect(text string, args ...any) error {
 	found := int64(0)
-	if err := c.Query(text, args, func(store.Row) error { found++; return nil }); err != nil {
+	if err := c.Query(text, args, func(database.Row) error { found++; return nil }); err != nil {
 		return err
 	}
 	if !strings.HasPrefix(text, "SELECT") {
 		found = int64(c.raw.Changes())
 	}
 	if found != 1 {
-		return store.ErrUnexpected
+		return database.ErrUnexpected
 	}
 	return nil
 }
 
 // Tally implements store.Conn.
-func (c *conn) Tally(text string, n int64, args []any, each func(store.Row) error) error {
+func (c *conn) Tally(text string, n int64, args []any, each func(database.Row) error) error {
 	return c.Query(text, append([]any{n}, args...), each)
 }
 
 // Lock implements store.Conn. It does nothing, because there is only one writer.
-func (c *conn) Lock(store.Lock) error { return nil }
+func (c *conn) Lock(database.Lock) error { return nil }
 
 // Query implements store.Conn.
-func (c *conn) Query(text string, args []any, each func(store.Row) error) (err error) {
+func (c *conn) Query(text string, args []any, each func(database.Row) error) (err error) {
 	if !c.deadline.IsZero() && clock.Monotonic().After(c.deadline) {
 		return errTooLong
 	}

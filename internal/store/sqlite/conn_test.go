@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/stepmill/stepmill/internal/store"
+	"github.com/stepmill/stepmill/internal/database"
 )
 
 func TestNumberedParameters(t *testing.T) {
@@ -22,7 +22,7 @@ func TestNumberedParameters(t *testing.T) {
 	} {
 		for range 2 { // the second time from the cache
 			var got []string
-			err := db.Read(t.Context(), func(c store.Conn) (err error) {
+			err := db.Read(t.Context(), func(c database.Conn) (err error) {
 				got, err = column(c, statement, "a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k")
 				return err
 			})
@@ -32,7 +32,7 @@ func TestNumberedParameters(t *testing.T) {
 		}
 	}
 	for name, args := range map[string][]any{"too few": {"a"}, "none": nil, "of a strange type": {"a", struct{}{}}, "a float": {"a", 1.5}} {
-		err := db.Read(t.Context(), func(c store.Conn) error {
+		err := db.Read(t.Context(), func(c database.Conn) error {
 			_, err := column(c, `SELECT $1, $2`, args...)
 			return err
 		})
@@ -44,10 +44,10 @@ func TestNumberedParameters(t *testing.T) {
 
 func TestBindingsDoNotLeak(t *testing.T) {
 	t.Parallel()
-	err := open(t, newDir(t)).Read(t.Context(), func(c store.Conn) error {
+	err := open(t, newDir(t)).Read(t.Context(), func(c database.Conn) error {
 		for _, arg := range []any{"text", nil, "other"} {
 			got := "untouched"
-			if err := c.Query(`SELECT $1`, []any{arg}, func(r store.Row) error { return r.Scan(&got) }); err != nil {
+			if err := c.Query(`SELECT $1`, []any{arg}, func(r database.Row) error { return r.Scan(&got) }); err != nil {
 				return err
 			}
 			want := "untouched"
@@ -89,13 +89,13 @@ func TestValueRoundTrip(t *testing.T) {
 		At: at, AtPtr: &at, NotNull: true,
 	}
 	var got values
-	err := open(t, newDir(t)).Read(t.Context(), func(c store.Conn) error {
+	err := open(t, newDir(t)).Read(t.Context(), func(c database.Conn) error {
 		return c.Query(`SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, NULL, NULL, NULL, NULL, $14, NULL`,
 			[]any{
 				want.Text, want.EmptyText, want.TextPtr, want.NilText, want.Int, want.Int64, want.Yes, want.No, want.Bytes, want.NoBytes,
 				want.At, *want.AtPtr, nil, want.NotNull,
 			},
-			func(r store.Row) error {
+			func(r database.Row) error {
 				return r.Scan(&got.Text, &got.EmptyText, &got.TextPtr, &got.NilText, &got.Int, &got.Int64, &got.Yes, &got.No, &got.Bytes,
 					&got.NoBytes, &got.At, &got.AtPtr, &got.NilAt, &got.NullText, &got.NullInt, &got.NullBytes, &got.NullBool, &got.NotNull, &got.NullAt)
 			})
@@ -108,10 +108,10 @@ func TestValueRoundTrip(t *testing.T) {
 func TestRowErrorStopsTheQuery(t *testing.T) {
 	t.Parallel()
 	stop := errors.New("enough")
-	err := open(t, newDir(t)).Read(t.Context(), func(c store.Conn) error {
+	err := open(t, newDir(t)).Read(t.Context(), func(c database.Conn) error {
 		for range 2 {
 			rows := 0
-			err := c.Query(`SELECT 1 UNION ALL SELECT 2`, nil, func(store.Row) error {
+			err := c.Query(`SELECT 1 UNION ALL SELECT 2`, nil, func(database.Row) error {
 				rows++
 				return stop
 			})
@@ -120,7 +120,7 @@ func TestRowErrorStopsTheQuery(t *testing.T) {
 			}
 		}
 		var odd struct{}
-		if err := c.Query(`SELECT 1`, nil, func(r store.Row) error { return r.Scan(&odd) }); err == nil {
+		if err := c.Query(`SELECT 1`, nil, func(r database.Row) error { return r.Scan(&odd) }); err == nil {
 			t.Error("a number was read into a struct")
 		}
 		return nil
@@ -132,7 +132,7 @@ func TestRowErrorStopsTheQuery(t *testing.T) {
 
 func TestExecReturnsAffectedRows(t *testing.T) {
 	t.Parallel()
-	err := open(t, newDir(t)).Write(t.Context(), func(c store.Conn) error {
+	err := open(t, newDir(t)).Write(t.Context(), func(c database.Conn) error {
 		for _, key := range []string{"a", "b", "c"} {
 			if err := putKey(key)(c); err != nil {
 				return err

@@ -9,7 +9,7 @@ import (
 	driver "modernc.org/sqlite"
 	"zombiezen.com/go/sqlite"
 
-	"github.com/stepmill/stepmill/internal/store"
+	"github.com/stepmill/stepmill/internal/database"
 )
 
 // isDamage reports whether an error means that the contents of the file are
@@ -69,7 +69,7 @@ func (db *DB) checkWhileServing(ctx context.Context) (err error) {
 
 func quickCheck(c *conn, path string) error {
 	verdict := ""
-	err := c.Query("PRAGMA quick_check(1)", nil, func(r store.Row) error { return r.Scan(&verdict) })
+	err := c.Query("PRAGMA quick_check(1)", nil, func(r database.Row) error { return r.Scan(&verdict) })
 	switch {
 	case err != nil && !fatal(err):
 		return fmt.Errorf("check %s: %w", path, err)

@@ -13,8 +13,8 @@ import (
 
 	raw "zombiezen.com/go/sqlite"
 
+	"github.com/stepmill/stepmill/internal/database"
 	"github.com/stepmill/stepmill/internal/fault"
-	"github.com/stepmill/stepmill/internal/store"
 	"github.com/stepmill/stepmill/internal/store/sqlite"
 )
 
@@ -37,7 +37,7 @@ func newCrashedFiles(t *testing.T) (c crashedFiles) {
 		if at == inFile {
 			db.Checkpoint()
 		}
-		err := db.Write(t.Context(), func(conn store.Conn) error {
+		err := db.Write(t.Context(), func(conn database.Conn) error {
 			for _, key := range c.rows[at : at+100] {
 				if err := putKey(key)(conn); err != nil {
 					return err

@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/stepmill/stepmill/internal/store"
+	"github.com/stepmill/stepmill/internal/database"
 	"github.com/stepmill/stepmill/internal/store/sqlite"
 )
 
@@ -24,7 +24,7 @@ func TestMaintenanceFreesSpace(t *testing.T) {
 		return info.Size()
 	}
 	must := func(statement string) {
-		err := db.Write(t.Context(), func(c store.Conn) error {
+		err := db.Write(t.Context(), func(c database.Conn) error {
 			_, err := c.Exec(statement)
 			return err
 		})

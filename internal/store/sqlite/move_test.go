@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/stepmill/stepmill/internal/archive"
+	"github.com/stepmill/stepmill/internal/database"
 	"github.com/stepmill/stepmill/internal/fault"
 	"github.com/stepmill/stepmill/internal/store"
 	"github.com/stepmill/stepmill/internal/store/sqlite"
@@ -22,7 +23,7 @@ func TestReadSnapshot(t *testing.T) {
 	if err := db.Write(t.Context(), putKey("before")); err != nil {
 		t.Fatal(err)
 	}
-	err := db.ReadSnapshot(t.Context(), func(c store.Conn) error {
+	err := db.ReadSnapshot(t.Context(), func(c database.Conn) error {
 		for range 3 {
 			if got, err := column(c, allKeys); err != nil || !slices.Equal(got, []string{"before"}) {
 				t.Errorf("the snapshot contains %v, %v", got, err)
@@ -48,7 +49,7 @@ func TestReadSnapshotStopsWithContext(t *testing.T) {
 	t.Parallel()
 	db := open(t, newDir(t))
 	ctx, cancel := context.WithCancel(t.Context())
-	err := db.ReadSnapshot(ctx, func(c store.Conn) error {
+	err := db.ReadSnapshot(ctx, func(c database.Conn) error {
 		cancel()
 		_, err := column(c, `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT max(i) FROM n`)
 		return err
@@ -57,7 +58,7 @@ func TestReadSnapshotStopsWithContext(t *testing.T) {
 		t.Error("the read was not interrupted")
 	}
 	failed := errors.New("failed")
-	if err := db.ReadSnapshot(t.Context(), func(store.Conn) error { return failed }); !errors.Is(err, failed) {
+	if err := db.ReadSnapshot(t.Context(), func(database.Conn) error { return failed }); !errors.Is(err, failed) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -66,7 +67,7 @@ func TestReadSnapshotStopsWithContext(t *testing.T) {
 func exportOf(t *testing.T, keys []string) []byte {
 	t.Helper()
 	db := open(t, newDir(t))
-	err := db.Write(t.Context(), func(c store.Conn) error {
+	err := db.Write(t.Context(), func(c database.Conn) error {
 		for _, key := range keys {
 			if err := putKey(key)(c); err != nil {
 				return err
@@ -124,8 +125,8 @@ type measuringDriver struct {
 	rows, bytes int
 }
 
-func (d *measuringDriver) Write(ctx context.Context, fn func(store.Conn) error) error {
-	return d.DB.Write(ctx, func(c store.Conn) error {
+func (d *measuringDriver) Write(ctx context.Context, fn func(database.Conn) error) error {
+	return d.DB.Write(ctx, func(c database.Conn) error {
 		w := &measuringConn{Conn: c}
 		err := fn(w)
 		d.rows, d.bytes = max(d.rows, w.rows), max(d.bytes, w.bytes)
@@ -134,7 +135,7 @@ func (d *measuringDriver) Write(ctx context.Context, fn func(store.Conn) error) 
 }
 
 type measuringConn struct {
-	store.Conn
+	database.Conn
 	rows, bytes int
 }
 

@@ -14,7 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/stepmill/stepmill/internal/store"
+	"github.com/stepmill/stepmill/internal/database"
 	"github.com/stepmill/stepmill/internal/store/sqlite"
 )
 
@@ -22,7 +22,7 @@ func TestSettingsAreApplied(t *testing.T) {
 	t.Parallel()
 	db := open(t, newDir(t))
 	for name, tc := range map[string]struct {
-		use  func(context.Context, func(store.Conn) error) error
+		use  func(context.Context, func(database.Conn) error) error
 		want map[string]string
 	}{
 		"writer": {use: db.Write, want: map[string]string{"query_only": "0"}},
@@ -33,7 +33,7 @@ func TestSettingsAreApplied(t *testing.T) {
 			"busy_timeout": "5000", "wal_autocheckpoint": "1000", "locking_mode": "normal", "encoding": "UTF-8",
 		})
 		got := map[string]string{}
-		err := tc.use(t.Context(), func(c store.Conn) error {
+		err := tc.use(t.Context(), func(c database.Conn) error {
 			for setting := range tc.want {
 				value, err := column(c, "PRAGMA "+setting)
 				if err != nil {
@@ -56,7 +56,7 @@ func TestBusyTimeoutAfterCheckpoint(t *testing.T) {
 	db := open(t, newDir(t))
 	db.Checkpoint()
 	var got []string
-	err := db.Write(t.Context(), func(c store.Conn) (err error) {
+	err := db.Write(t.Context(), func(c database.Conn) (err error) {
 		got, err = column(c, "PRAGMA busy_timeout")
 		return err
 	})

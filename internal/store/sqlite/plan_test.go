@@ -11,6 +11,7 @@ import (
 
 	"github.com/stepmill/stepmill/internal/auth"
 	"github.com/stepmill/stepmill/internal/clock"
+	"github.com/stepmill/stepmill/internal/database"
 	"github.com/stepmill/stepmill/internal/paging"
 	"github.com/stepmill/stepmill/internal/run"
 	"github.com/stepmill/stepmill/internal/search"
@@ -25,16 +26,16 @@ type planningDriver struct {
 	plans []string
 }
 
-func (d *planningDriver) Read(ctx context.Context, fn func(store.Conn) error) error {
-	return d.DB.Read(ctx, func(c store.Conn) error { return fn(planningConn{c, d}) })
+func (d *planningDriver) Read(ctx context.Context, fn func(database.Conn) error) error {
+	return d.DB.Read(ctx, func(c database.Conn) error { return fn(planningConn{c, d}) })
 }
 
-func (d *planningDriver) Write(ctx context.Context, fn func(store.Conn) error) error {
-	return d.DB.Write(ctx, func(c store.Conn) error { return fn(planningConn{c, d}) })
+func (d *planningDriver) Write(ctx context.Context, fn func(database.Conn) error) error {
+	return d.DB.Write(ctx, func(c database.Conn) error { return fn(planningConn{c, d}) })
 }
 
 type planningConn struct {
-	store.Conn
+	database.Conn
 	to *planningDriver
 }
 
@@ -45,7 +46,7 @@ func (c planningConn) Exec(text string, args ...any) (int64, error) {
 	return c.Conn.Exec(text, args...)
 }
 
-func (c planningConn) Query(text string, args []any, each func(store.Row) error) error {
+func (c planningConn) Query(text string, args []any, each func(database.Row) error) error {
 	if err := c.explain(text, args); err != nil {
 		return err
 	}
@@ -54,7 +55,7 @@ func (c planningConn) Query(text string, args []any, each func(store.Row) error)
 
 func (c planningConn) explain(text string, args []any) error {
 	var lines []string
-	err := c.Conn.Query("EXPLAIN QUERY PLAN "+text, args, func(r store.Row) error {
+	err := c.Conn.Query("EXPLAIN QUERY PLAN "+text, args, func(r database.Row) error {
 		id, parent, unused, line := 0, 0, 0, ""
 		err := r.Scan(&id, &parent, &unused, &line)
 		lines = append(lines, line)
@@ -191,7 +192,7 @@ func TestQueryPlansOfWaitingRuns(t *testing.T) {
 		const made = `INSERT INTO workflows (id, workspace_id, name, state, version, revision, created_at, updated_at, layout)
 			VALUES ('wf_2', 'ws_1', 'n', 'draft', 1, 1, 0, 0, '{}')`
 		const owner = `INSERT INTO workspaces (id, name, plan, requests_per_minute, data_key, created_at, updated_at) VALUES ('ws_1', 'n', 'free', 60, '', 0, 0)`
-		if err := d.DB.Write(t.Context(), func(c store.Conn) error { return errors.Join(c.Do(owner), c.Do(made)) }); err != nil {
+		if err := d.DB.Write(t.Context(), func(c database.Conn) error { return errors.Join(c.Do(owner), c.Do(made)) }); err != nil {
 			t.Fatal(err)
 		}
 		for i, onLimit := range []workflow.OnLimit{workflow.Queue, workflow.Queue, workflow.CancelRunning} {
@@ -230,7 +231,7 @@ func TestQueryPlansOfWaitingRuns(t *testing.T) {
 // all in one workspace.
 func analyze(t *testing.T, db *sqlite.DB) {
 	t.Helper()
-	err := db.Write(t.Context(), func(c store.Conn) error {
+	err := db.Write(t.Context(), func(c database.Conn) error {
 		for i := range 500 {
 			if _, err := c.Exec(`INSERT INTO runs (id, workspace_id, workflow_id, workflow_version, status, started_at, trigger_type, payload)
 				VALUES ($1, 'ws_1', 'wf_1', 1, $2, 0, 'manual', '{}')`, fmt.Sprintf("run_%d", i), []string{"running", "succeeded", "failed", "cancelled"}[i%4]); err != nil {

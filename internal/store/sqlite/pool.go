@@ -7,7 +7,7 @@ import (
 
 	"zombiezen.com/go/sqlite"
 
-	"github.com/stepmill/stepmill/internal/store"
+	"github.com/stepmill/stepmill/internal/database"
 )
 
 // readLimit is the default limit on the duration of a read: a reader that never
@@ -64,7 +64,7 @@ func newPool(path string, size int, limit time.Duration) (*pool, error) {
 	return p, nil
 }
 
-func (p *pool) read(ctx context.Context, fn func(store.Conn) error) error {
+func (p *pool) read(ctx context.Context, fn func(database.Conn) error) error {
 	var r *reader
 	if ctx.Err() != nil { // select would choose at random
 		return canceledError(ctx)
@@ -101,7 +101,7 @@ func (r *reader) reset() {
 }
 
 // snapshot runs fn in a transaction, so that all its reads see the same state.
-func (r *reader) snapshot(fn func(store.Conn) error) error {
+func (r *reader) snapshot(fn func(database.Conn) error) error {
 	if err := r.conn.run("BEGIN"); err != nil {
 		return err
 	}

@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stepmill/stepmill/internal/database"
 	"github.com/stepmill/stepmill/internal/fault"
-	"github.com/stepmill/stepmill/internal/store"
 	"github.com/stepmill/stepmill/internal/store/sqlite"
 	"github.com/stepmill/stepmill/test/lane"
 )
@@ -33,7 +33,7 @@ func tryAll(db *sqlite.DB) error {
 		running.Go(func() {
 			arrive := sync.OnceFunc(arrived.Done)
 			defer arrive() // a read may end before it begins
-			errs[i] = db.Read(context.Background(), func(c store.Conn) error {
+			errs[i] = db.Read(context.Background(), func(c database.Conn) error {
 				arrive()
 				arrived.Wait()
 				_, err := column(c, allKeys)
@@ -48,7 +48,7 @@ func tryAll(db *sqlite.DB) error {
 func TestReadIsASnapshot(t *testing.T) {
 	t.Parallel()
 	db := open(t, newDir(t))
-	err := db.Read(t.Context(), func(c store.Conn) error {
+	err := db.Read(t.Context(), func(c database.Conn) error {
 		for i := range 3 {
 			got, err := column(c, allKeys)
 			if err != nil || len(got) != 0 {
@@ -81,10 +81,10 @@ func TestReaderReturnsToThePool(t *testing.T) {
 	db := open(t, newDir(t))
 	failure := errors.New("no")
 	for range 3 * db.Readers() {
-		if err := db.Read(t.Context(), func(store.Conn) error { return failure }); !errors.Is(err, failure) {
+		if err := db.Read(t.Context(), func(database.Conn) error { return failure }); !errors.Is(err, failure) {
 			t.Errorf("the error of fn became %v", err)
 		}
-		if err := db.Read(t.Context(), func(c store.Conn) error { return c.Query("SELECT nothing", nil, nil) }); err == nil {
+		if err := db.Read(t.Context(), func(c database.Conn) error { return c.Query("SELECT nothing", nil, nil) }); err == nil {
 			t.Error("an invalid statement succeeded")
 		}
 		func() {
@@ -93,8 +93,8 @@ func TestReaderReturnsToThePool(t *testing.T) {
 					t.Error("the panic of fn was swallowed")
 				}
 			}()
-			_ = db.Read(t.Context(), func(c store.Conn) error {
-				return c.Query("SELECT 1 UNION SELECT 2", nil, func(store.Row) error { panic("in a row") })
+			_ = db.Read(t.Context(), func(c database.Conn) error {
+				return c.Query("SELECT 1 UNION SELECT 2", nil, func(database.Row) error { panic("in a row") })
 			})
 		}()
 	}
@@ -109,7 +109,7 @@ func TestCancelWhileWaitingForAReader(t *testing.T) {
 	arrived.Add(db.Readers())
 	for range db.Readers() {
 		running.Go(func() {
-			_ = db.Read(context.Background(), func(store.Conn) error {
+			_ = db.Read(context.Background(), func(database.Conn) error {
 				arrived.Done()
 				<-release
 				return nil
@@ -119,7 +119,7 @@ func TestCancelWhileWaitingForAReader(t *testing.T) {
 	arrived.Wait()
 	ctx, cancel := context.WithCancel(t.Context())
 	given := make(chan error, 1)
-	go func() { given <- db.Read(ctx, func(store.Conn) error { return nil }) }()
+	go func() { given <- db.Read(ctx, func(database.Conn) error { return nil }) }()
 	cancel()
 	isFault(t, "read", <-given, fault.Unavailable)
 	close(release)
@@ -156,14 +156,14 @@ func TestReadLimit(t *testing.T) {
 	var running sync.WaitGroup
 	began := time.Now()
 	running.Go(func() {
-		err := db.Read(context.Background(), func(c store.Conn) error {
+		err := db.Read(context.Background(), func(c database.Conn) error {
 			return c.Query(`WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n`, nil,
-				func(store.Row) error { return nil })
+				func(database.Row) error { return nil })
 		})
 		isFault(t, "a query without an end", err, fault.Unavailable)
 	})
 	running.Go(func() {
-		err := db.Read(context.Background(), func(c store.Conn) error {
+		err := db.Read(context.Background(), func(c database.Conn) error {
 			for time.Since(began) < time.Minute {
 				if _, err := column(c, "SELECT 1"); err != nil {
 					return err
@@ -207,7 +207,7 @@ func TestCheckpointDoesNotWaitForReaders(t *testing.T) {
 		}
 		return info.Size()
 	}
-	err := db.Read(t.Context(), func(c store.Conn) error {
+	err := db.Read(t.Context(), func(c database.Conn) error {
 		if _, err := column(c, allKeys); err != nil {
 			return err
 		}

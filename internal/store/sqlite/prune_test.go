@@ -7,6 +7,7 @@ import (
 
 	"github.com/stepmill/stepmill/internal/auth"
 	"github.com/stepmill/stepmill/internal/clock"
+	"github.com/stepmill/stepmill/internal/database"
 	"github.com/stepmill/stepmill/internal/run"
 	"github.com/stepmill/stepmill/internal/store"
 )
@@ -17,7 +18,7 @@ func TestWritesDuringPurge(t *testing.T) {
 	t.Parallel()
 	const runs, limit = 3_000, 100
 	ctx, db := t.Context(), open(t, newDir(t))
-	err := db.Write(ctx, func(c store.Conn) error {
+	err := db.Write(ctx, func(c database.Conn) error {
 		for _, statement := range []string{
 			`INSERT INTO workspaces (id, name, plan, requests_per_minute, data_key, created_at, updated_at) VALUES ('ws_1', 'n', 'free', 60, '', 0, 0)`,
 			`INSERT INTO workflows (id, workspace_id, name, state, version, revision, created_at, updated_at, layout) VALUES ('wf_1', 'ws_1', 'n', 'draft', 1, 1, 0, 0, '{}')`,
@@ -57,7 +58,7 @@ func TestWritesDuringPurge(t *testing.T) {
 	if got := len(keys(t, db)); got != batches {
 		t.Errorf("%d of %d writes were found", got, batches)
 	}
-	err = db.Read(ctx, func(c store.Conn) error {
+	err = db.Read(ctx, func(c database.Conn) error {
 		left, err := column(c, `SELECT id FROM runs`)
 		if len(left) != 0 {
 			t.Errorf("%d runs are left", len(left))

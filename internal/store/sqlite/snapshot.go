@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 
-	"github.com/stepmill/stepmill/internal/store"
+	"github.com/stepmill/stepmill/internal/database"
 )
 
 // ReadSnapshot implements store.Mover. It uses its own connection, since those of
 // the pool are for short reads.
-func (db *DB) ReadSnapshot(ctx context.Context, fn func(store.Conn) error) (err error) {
+func (db *DB) ReadSnapshot(ctx context.Context, fn func(database.Conn) error) (err error) {
 	raw, err := openConn(db.path, true)
 	if err != nil {
 		return err
@@ -30,14 +30,14 @@ func (db *DB) ReadSnapshot(ctx context.Context, fn func(store.Conn) error) (err 
 }
 
 // LastNumber implements store.Mover.
-func (db *DB) LastNumber(c store.Conn, table string) (last int64, err error) {
-	err = c.Query(`SELECT seq FROM sqlite_sequence WHERE name = $1`, []any{table}, func(r store.Row) error { return r.Scan(&last) })
+func (db *DB) LastNumber(c database.Conn, table string) (last int64, err error) {
+	err = c.Query(`SELECT seq FROM sqlite_sequence WHERE name = $1`, []any{table}, func(r database.Row) error { return r.Scan(&last) })
 	return last, err
 }
 
 // Resequence implements store.Mover. SQLite creates a table's sequence with its
 // first row.
-func (db *DB) Resequence(c store.Conn, table string, last int64) error {
+func (db *DB) Resequence(c database.Conn, table string, last int64) error {
 	n, err := c.Exec(`UPDATE sqlite_sequence SET seq = $1 WHERE name = $2 AND seq < $1`, last, table)
 	if err != nil || n > 0 {
 		return err
@@ -48,4 +48,4 @@ func (db *DB) Resequence(c store.Conn, table string, last int64) error {
 
 // AfterImport implements store.Mover. It does nothing: the next start looks for
 // all runs.
-func (db *DB) AfterImport(store.Conn) error { return nil }
+func (db *DB) AfterImport(database.Conn) error { return nil }

@@ -17,7 +17,7 @@ import (
 
 	"zombiezen.com/go/sqlite"
 
-	"github.com/stepmill/stepmill/internal/store"
+	"github.com/stepmill/stepmill/internal/database"
 	"github.com/stepmill/stepmill/internal/txn"
 )
 
@@ -119,7 +119,7 @@ func (db *DB) Run(ctx context.Context) error {
 func (db *DB) Busy() time.Duration { return max(db.writer.busy.elapsed(), db.readers.busy()) }
 
 // Read implements store.Driver.
-func (db *DB) Read(ctx context.Context, fn func(store.Conn) error) error {
+func (db *DB) Read(ctx context.Context, fn func(database.Conn) error) error {
 	err := db.readers.read(ctx, fn)
 	if isDatabaseError(err) {
 		db.counts.failed(err)
@@ -128,8 +128,8 @@ func (db *DB) Read(ctx context.Context, fn func(store.Conn) error) error {
 }
 
 // ReadAll implements store.Driver.
-func (db *DB) ReadAll(ctx context.Context, queries func() []store.Query) error {
-	return db.Read(ctx, func(c store.Conn) error {
+func (db *DB) ReadAll(ctx context.Context, queries func() []database.Query) error {
+	return db.Read(ctx, func(c database.Conn) error {
 		for _, q := range queries() {
 			if err := c.Query(q.Statement, q.Args, q.Each); err != nil {
 				return err
@@ -140,12 +140,12 @@ func (db *DB) ReadAll(ctx context.Context, queries func() []store.Query) error {
 }
 
 // Write implements store.Driver.
-func (db *DB) Write(ctx context.Context, fn func(store.Conn) error) error {
+func (db *DB) Write(ctx context.Context, fn func(database.Conn) error) error {
 	return db.writer.write(ctx, fn)
 }
 
 // WriteRun implements store.Driver.
-func (db *DB) WriteRun(ctx context.Context, _ string, fn func(store.Conn) error) error {
+func (db *DB) WriteRun(ctx context.Context, _ string, fn func(database.Conn) error) error {
 	return db.writer.write(ctx, fn)
 }
 

@@ -9,6 +9,7 @@ import (
 	raw "zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
 
+	"github.com/stepmill/stepmill/internal/database"
 	"github.com/stepmill/stepmill/internal/fault"
 	"github.com/stepmill/stepmill/internal/store"
 	"github.com/stepmill/stepmill/internal/store/sqlite"
@@ -42,8 +43,8 @@ func start(t *testing.T, dir string) (*sqlite.DB, func() error) {
 }
 
 // putKey returns a function that writes one row.
-func putKey(key string) func(store.Conn) error {
-	return func(c store.Conn) error {
+func putKey(key string) func(database.Conn) error {
+	return func(c database.Conn) error {
 		_, err := c.Exec(`INSERT INTO usage VALUES ($1, '2026-01-01', 0, 0, 0, 0, 0)`, key)
 		return err
 	}
@@ -52,8 +53,8 @@ func putKey(key string) func(store.Conn) error {
 const allKeys = `SELECT workspace_id FROM usage ORDER BY workspace_id`
 
 // column reads the first column of a query's rows as text.
-func column(c store.Conn, query string, args ...any) (out []string, err error) {
-	err = c.Query(query, args, func(r store.Row) error {
+func column(c database.Conn, query string, args ...any) (out []string, err error) {
+	err = c.Query(query, args, func(r database.Row) error {
 		text := ""
 		err := r.Scan(&text)
 		out = append(out, text)
@@ -65,7 +66,7 @@ func column(c store.Conn, query string, args ...any) (out []string, err error) {
 // keys reads the rows that putKey wrote.
 func keys(t *testing.T, db *sqlite.DB) (out []string) {
 	t.Helper()
-	err := db.Read(t.Context(), func(c store.Conn) (err error) {
+	err := db.Read(t.Context(), func(c database.Conn) (err error) {
 		out, err = column(c, allKeys)
 		return err
 	})

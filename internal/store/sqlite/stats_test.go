@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/stepmill/stepmill/internal/clock"
+	"github.com/stepmill/stepmill/internal/database"
 	"github.com/stepmill/stepmill/internal/fault"
 	"github.com/stepmill/stepmill/internal/store"
 	"github.com/stepmill/stepmill/internal/store/sqlite"
@@ -34,11 +35,11 @@ func TestStats(t *testing.T) {
 	noErrors(t, []error{db.Write(t.Context(), putKey("first"))})
 	before := db.Stats()
 	release := blockWriter(t, db)
-	reject := func(err error) func(store.Conn) error {
-		return func(c store.Conn) error { return errors.Join(putKey("refused")(c), err) }
+	reject := func(err error) func(database.Conn) error {
+		return func(c database.Conn) error { return errors.Join(putKey("refused")(c), err) }
 	}
-	statement := func(text string) func(store.Conn) error {
-		return func(c store.Conn) error { _, err := c.Exec(text); return err }
+	statement := func(text string) func(database.Conn) error {
+		return func(c database.Conn) error { _, err := c.Exec(text); return err }
 	}
 	writes := append(puts([]string{"a", "b", "c"}),
 		reject(errors.New("a rule")), reject(fault.New(fault.NotFound, "gone")), putKey("first"), statement("SELECT nonsense"))
@@ -87,8 +88,8 @@ func TestStatsOfReads(t *testing.T) {
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	for _, ctx := range []context.Context{t.Context(), ended} {
-		err := db.Read(ctx, func(c store.Conn) error {
-			return c.Query(`INSERT INTO audit (id) VALUES ('x')`, nil, func(store.Row) error { return nil })
+		err := db.Read(ctx, func(c database.Conn) error {
+			return c.Query(`INSERT INTO audit (id) VALUES ('x')`, nil, func(database.Row) error { return nil })
 		})
 		if err == nil {
 			t.Error("it succeeded")

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/stepmill/stepmill/internal/archive"
+	"github.com/stepmill/stepmill/internal/database"
 	"github.com/stepmill/stepmill/internal/store"
 	"github.com/stepmill/stepmill/internal/store/storetest"
 )
@@ -18,9 +19,9 @@ func TestTables(t *testing.T) {
 	kinds := map[string]archive.Kind{"TEXT": archive.Text, "INTEGER": archive.Int, "BLOB": archive.Bytes}
 	have := map[string]map[string]archive.Kind{}
 	keys, numbers := map[string]string{}, map[string]bool{}
-	err := db.Read(t.Context(), func(c store.Conn) error {
+	err := db.Read(t.Context(), func(c database.Conn) error {
 		return c.Query(`SELECT m.name, c.name, c.type, c.pk, m.sql LIKE '%AUTOINCREMENT%' FROM sqlite_master m JOIN pragma_table_info(m.name) c
-			WHERE m.type = 'table' AND m.name NOT LIKE 'sqlite\_%' ESCAPE '\' ORDER BY m.name, c.pk`, nil, func(r store.Row) error {
+			WHERE m.type = 'table' AND m.name NOT LIKE 'sqlite\_%' ESCAPE '\' ORDER BY m.name, c.pk`, nil, func(r database.Row) error {
 			table, column, kind, key, counts := "", "", "", 0, false
 			if err := r.Scan(&table, &column, &kind, &key, &counts); err != nil {
 				return err

@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/pressly/goose/v3"
 
-	"github.com/stepmill/stepmill/internal/store"
+	"github.com/stepmill/stepmill/internal/database"
 	"github.com/stepmill/stepmill/internal/store/sqlite"
 	"github.com/stepmill/stepmill/internal/store/storetest"
 )
@@ -37,7 +37,7 @@ func TestUpgradeMarksWaitingRuns(t *testing.T) {
 		t.Fatal(err)
 	}
 	var got []string
-	err = open(t, dir).Read(t.Context(), func(c store.Conn) (err error) {
+	err = open(t, dir).Read(t.Context(), func(c database.Conn) (err error) {
 		got, err = column(c, storetest.UpgradedRuns)
 		return err
 	})

@@ -11,9 +11,9 @@ import (
 	"zombiezen.com/go/sqlite"
 
 	"github.com/stepmill/stepmill/internal/clock"
+	"github.com/stepmill/stepmill/internal/database"
 	"github.com/stepmill/stepmill/internal/failpoint"
 	"github.com/stepmill/stepmill/internal/fault"
-	"github.com/stepmill/stepmill/internal/store"
 )
 
 const (
@@ -53,7 +53,7 @@ type writer struct {
 }
 
 type writeRequest struct {
-	fn   func(store.Conn) error
+	fn   func(database.Conn) error
 	done chan error
 	err  error
 }
@@ -65,7 +65,7 @@ func newWriter(c *conn, path string, limit time.Duration, counts *counts) *write
 // write queues fn and waits until it is durable or has failed. Once queued, fn is
 // not canceled: the caller needs to know its outcome, so its context no longer
 // matters.
-func (w *writer) write(ctx context.Context, fn func(store.Conn) error) error {
+func (w *writer) write(ctx context.Context, fn func(database.Conn) error) error {
 	r := &writeRequest{fn: fn, done: make(chan error, 1)}
 	if ctx.Err() != nil { // select would choose at random
 		return canceledError(ctx)

@@ -20,8 +20,8 @@ import (
 
 	raw "zombiezen.com/go/sqlite"
 
+	"github.com/stepmill/stepmill/internal/database"
 	"github.com/stepmill/stepmill/internal/fault"
-	"github.com/stepmill/stepmill/internal/store"
 	"github.com/stepmill/stepmill/internal/store/sqlite"
 	"github.com/stepmill/stepmill/internal/txn"
 )
@@ -54,7 +54,7 @@ func blockWriter(t *testing.T, db *sqlite.DB) (release func()) {
 	t.Helper()
 	blocked, unblock, result := make(chan struct{}), make(chan struct{}), make(chan error, 1)
 	go func() {
-		result <- db.Write(context.Background(), func(c store.Conn) error {
+		result <- db.Write(context.Background(), func(c database.Conn) error {
 			close(blocked)
 			<-unblock
 			return putKey("holder")(c)
@@ -71,7 +71,7 @@ func blockWriter(t *testing.T, db *sqlite.DB) (release func()) {
 
 // enqueue queues writes behind a blocked writer and returns a function that waits
 // for their results.
-func enqueue(t *testing.T, db *sqlite.DB, writes ...func(store.Conn) error) func() []error {
+func enqueue(t *testing.T, db *sqlite.DB, writes ...func(database.Conn) error) func() []error {
 	t.Helper()
 	results := make([]error, len(writes))
 	var waiting sync.WaitGroup
@@ -88,7 +88,7 @@ func enqueue(t *testing.T, db *sqlite.DB, writes ...func(store.Conn) error) func
 	}
 }
 
-func puts(keys []string) (writes []func(store.Conn) error) {
+func puts(keys []string) (writes []func(database.Conn) error) {
 	for _, key := range keys {
 		writes = append(writes, putKey(key))
 	}
@@ -164,24 +164,24 @@ func TestFailureInAGroup(t *testing.T) {
 	db := open(t, dir)
 	failure := errors.New("no")
 	rejected := fault.New(fault.WorkflowPaused, "a rule said no")
-	ends := map[string]func(store.Conn) error{
-		"succeeds": func(store.Conn) error { return nil },
-		"fails":    func(store.Conn) error { return failure },
-		"rejects":  func(store.Conn) error { return fmt.Errorf("wrapped: %w", rejected) },
-		"panics":   func(store.Conn) error { panic("in a write") },
-		"repeats":  func(c store.Conn) error { return putKey("holder")(c) },
-		"babbles":  func(c store.Conn) error { return putKey("x")(nil) },
-		"misspells": func(c store.Conn) error {
+	ends := map[string]func(database.Conn) error{
+		"succeeds": func(database.Conn) error { return nil },
+		"fails":    func(database.Conn) error { return failure },
+		"rejects":  func(database.Conn) error { return fmt.Errorf("wrapped: %w", rejected) },
+		"panics":   func(database.Conn) error { panic("in a write") },
+		"repeats":  func(c database.Conn) error { return putKey("holder")(c) },
+		"babbles":  func(c database.Conn) error { return putKey("x")(nil) },
+		"misspells": func(c database.Conn) error {
 			_, err := c.Exec(`INSERT INTO nowhere VALUES (1)`)
 			return err
 		},
 	}
-	var writes []func(store.Conn) error
+	var writes []func(database.Conn) error
 	var names, want []string
 	for round := range 20 {
 		for name, end := range ends {
 			key := fmt.Sprintf("%s %d", name, round)
-			writes = append(writes, func(c store.Conn) error {
+			writes = append(writes, func(c database.Conn) error {
 				if err := putKey(key)(c); err != nil {
 					return err
 				}
@@ -229,7 +229,7 @@ func TestFailureInAGroup(t *testing.T) {
 
 func TestPanicIsReportedWithStack(t *testing.T) {
 	t.Parallel()
-	err := open(t, newDir(t)).Write(t.Context(), func(store.Conn) error { panic("oh no") })
+	err := open(t, newDir(t)).Write(t.Context(), func(database.Conn) error { panic("oh no") })
 	if err == nil || !strings.Contains(err.Error(), "oh no") || !strings.Contains(err.Error(), "writer_test.go") {
 		t.Errorf("got %v", err)
 	}
@@ -248,8 +248,8 @@ func TestWriteLimit(t *testing.T) {
 		running.Go(func() { _ = db.Run(ctx) })
 		defer running.Wait()
 		defer stop()
-		slow := func(pause time.Duration) func(store.Conn) error {
-			return func(c store.Conn) error {
+		slow := func(pause time.Duration) func(database.Conn) error {
+			return func(c database.Conn) error {
 				if err := putKey("before " + pause.String())(c); err != nil {
 					return err
 				}
@@ -277,7 +277,7 @@ func TestWriteLimit(t *testing.T) {
 			t.Errorf("writes within the limit failed: %v", results)
 		}
 		var keys []string
-		if err := db.Read(t.Context(), func(c store.Conn) (err error) {
+		if err := db.Read(t.Context(), func(c database.Conn) (err error) {
 			keys, err = column(c, allKeys)
 			return err
 		}); err != nil {
@@ -338,7 +338,7 @@ func TestClosedDatabase(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 100 {
-		never := func(store.Conn) error {
+		never := func(database.Conn) error {
 			t.Error("a write ran after the shutdown")
 			return nil
 		}
@@ -360,7 +360,7 @@ func TestShutdownUnderLoad(t *testing.T) {
 				err := db.Write(context.Background(), putKey(fmt.Sprint(i, "-", n)))
 				if err == nil {
 					written.Add(1)
-					err = db.Read(context.Background(), func(c store.Conn) error { return nil })
+					err = db.Read(context.Background(), func(c database.Conn) error { return nil })
 				}
 				if err != nil {
 					isFault(t, "the last call", err, fault.Unavailable)
@@ -385,7 +385,7 @@ func TestCancelBeforeTheQueue(t *testing.T) {
 	cancel()
 	for range 100 {
 		isFault(t, "write", db.Write(ctx, putKey("given up")), fault.Unavailable)
-		isFault(t, "read", db.Read(ctx, func(store.Conn) error { return nil }), fault.Unavailable)
+		isFault(t, "read", db.Read(ctx, func(database.Conn) error { return nil }), fault.Unavailable)
 	}
 
 	// The same for a caller blocked on a full queue.
@@ -426,9 +426,9 @@ func TestQueuedWriteIsNotCanceled(t *testing.T) {
 // limitPages makes the disk full, or frees space again.
 func limitPages(t *testing.T, db *sqlite.DB, more int) {
 	t.Helper()
-	err := db.Write(t.Context(), func(c store.Conn) error {
+	err := db.Write(t.Context(), func(c database.Conn) error {
 		pages := 0
-		if err := c.Query("PRAGMA page_count", nil, func(r store.Row) error { return r.Scan(&pages) }); err != nil {
+		if err := c.Query("PRAGMA page_count", nil, func(r database.Row) error { return r.Scan(&pages) }); err != nil {
 			return err
 		}
 		_, err := c.Exec(fmt.Sprintf("PRAGMA max_page_count = %d", pages+more))
@@ -443,7 +443,7 @@ func TestFullDisk(t *testing.T) {
 	t.Parallel()
 	dir := newDir(t)
 	db := open(t, dir)
-	big := func(key string) func(store.Conn) error { return putKey(key + strings.Repeat("x", 100_000)) }
+	big := func(key string) func(database.Conn) error { return putKey(key + strings.Repeat("x", 100_000)) }
 	if err := db.Write(t.Context(), big("before")); err != nil {
 		t.Fatal(err)
 	}

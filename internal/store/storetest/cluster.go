@@ -10,13 +10,14 @@ import (
 
 	"github.com/stepmill/stepmill/internal/auth"
 	"github.com/stepmill/stepmill/internal/clock"
+	"github.com/stepmill/stepmill/internal/database"
 	"github.com/stepmill/stepmill/internal/run"
 	"github.com/stepmill/stepmill/internal/store"
 )
 
 // RunCluster runs the tests of a database that several nodes share. Each call of
 // open returns a driver for a new database with the schema and no rows.
-func RunCluster(t *testing.T, open func(t *testing.T) store.Driver) {
+func RunCluster(t *testing.T, open func(t *testing.T) database.Driver) {
 	for _, area := range []struct {
 		name string
 		test func(*testing.T, *cluster)
@@ -64,7 +65,7 @@ type clusterNode struct {
 	freed map[string]bool
 }
 
-func newCluster(t *testing.T, rows store.Driver, nodes int) *cluster {
+func newCluster(t *testing.T, rows database.Driver, nodes int) *cluster {
 	t.Helper()
 	c := &cluster{}
 	c.limit.Store(2)
@@ -101,7 +102,7 @@ func (tm *cluster) setDead(t *testing.T, node string, is bool) {
 	tm.exec(t, `UPDATE nodes SET dead = $1 WHERE id = $2`, is, node)
 }
 
-func enqueueJobs(_ context.Context, c store.Conn, runs []run.Job) error {
+func enqueueJobs(_ context.Context, c database.Conn, runs []run.Job) error {
 	for _, h := range runs {
 		if err := c.Do(`INSERT INTO handed (run_id, epoch, at, crashes) VALUES ($1, $2, $3, $4)`, h.RunID, h.Epoch, h.At, h.Crashes); err != nil {
 			return err
@@ -110,12 +111,12 @@ func enqueueJobs(_ context.Context, c store.Conn, runs []run.Job) error {
 	return nil
 }
 
-func hasJob(_ context.Context, c store.Conn, ids []string) (map[string]bool, error) {
+func hasJob(_ context.Context, c database.Conn, ids []string) (map[string]bool, error) {
 	asked, found := map[string]bool{}, map[string]bool{}
 	for _, id := range ids {
 		asked[id] = true
 	}
-	err := c.Query(`SELECT run_id FROM handed`, nil, func(r store.Row) error {
+	err := c.Query(`SELECT run_id FROM handed`, nil, func(r database.Row) error {
 		id := ""
 		err := r.Scan(&id)
 		found[id] = asked[id]
@@ -151,7 +152,7 @@ type job struct {
 // jobs lists the enqueued jobs in order.
 func (tm *cluster) jobs(t *testing.T) []job {
 	t.Helper()
-	return collect(t, tm.harness, `SELECT id, run_id, epoch, at, crashes FROM handed ORDER BY id`, nil, func(r store.Row) (j job, err error) {
+	return collect(t, tm.harness, `SELECT id, run_id, epoch, at, crashes FROM handed ORDER BY id`, nil, func(r database.Row) (j job, err error) {
 		err = r.Scan(&j.id, &j.wake.RunID, &j.wake.Epoch, &j.wake.At, &j.wake.Crashes)
 		return j, err
 	})
@@ -159,7 +160,7 @@ func (tm *cluster) jobs(t *testing.T) []job {
 
 // claim claims the run of a job and deletes the job.
 func (m *clusterNode) claim(ctx context.Context, j job) (run.Wake, run.Claimed, error) {
-	return m.Claim(ctx, j.wake, func(_ context.Context, c store.Conn) error { return c.Do(`DELETE FROM handed WHERE id = $1`, j.id) })
+	return m.Claim(ctx, j.wake, func(_ context.Context, c database.Conn) error { return c.Do(`DELETE FROM handed WHERE id = $1`, j.id) })
 }
 
 // load returns the recorded load of a workspace.

@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"github.com/stepmill/stepmill/internal/clock"
+	"github.com/stepmill/stepmill/internal/database"
 	"github.com/stepmill/stepmill/internal/event"
 	"github.com/stepmill/stepmill/internal/run"
-	"github.com/stepmill/stepmill/internal/store"
 	"github.com/stepmill/stepmill/internal/webhook"
 	"github.com/stepmill/stepmill/internal/workflow"
 )
@@ -116,7 +116,7 @@ func testClaims(t *testing.T, tm *cluster) {
 		jobs := tm.jobs(t)
 		left := jobs[len(jobs)-1]
 		broken := errors.New("broken")
-		_, _, err := second.Claim(ctx, left.wake, func(context.Context, store.Conn) error { return broken })
+		_, _, err := second.Claim(ctx, left.wake, func(context.Context, database.Conn) error { return broken })
 		if !errors.Is(err, broken) {
 			t.Error(err)
 		}

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/stepmill/stepmill/internal/clock"
+	"github.com/stepmill/stepmill/internal/database"
 	"github.com/stepmill/stepmill/internal/run"
-	"github.com/stepmill/stepmill/internal/store"
 	"github.com/stepmill/stepmill/internal/workflow"
 )
 
@@ -214,7 +214,7 @@ func (p *simulatedNode) answerOne(t *testing.T) {
 // fireTimers makes the runs due for which this node has a timer.
 func (p *simulatedNode) fireTimers(t *testing.T) {
 	for id, wake := range p.timers {
-		err := p.rows.Write(t.Context(), func(c store.Conn) error {
+		err := p.rows.Write(t.Context(), func(c database.Conn) error {
 			return c.Do(`UPDATE run_queue SET wake_at = 1 WHERE run_id = $1 AND node = $2 AND NOT slot`, id, p.node)
 		})
 		if p.fail(t, "let time pass", err) {
@@ -291,7 +291,7 @@ func (g *simulation) check(t *testing.T) {
 		jobs[run.Lease{RunID: j.wake.RunID, Epoch: j.wake.Epoch}] = true
 	}
 	for _, at := range collect(t, g.harness, `SELECT run_id, epoch, COALESCE(node, ''), slot, parked, turn FROM run_queue`, nil,
-		func(r store.Row) (p queueState, err error) {
+		func(r database.Row) (p queueState, err error) {
 			err = r.Scan(&p.RunID, &p.Epoch, &p.node, &p.slot, &p.throttled, &p.admitted)
 			return p, err
 		}) {

@@ -6,14 +6,14 @@ import (
 	"sync"
 	"time"
 
+	"github.com/stepmill/stepmill/internal/database"
 	"github.com/stepmill/stepmill/internal/fault"
-	"github.com/stepmill/stepmill/internal/store"
 )
 
 // Faulty is a driver that fails at random: it does nothing, or does what it was
 // asked and reports an error.
 type Faulty struct {
-	store.Driver
+	database.Driver
 
 	mu     sync.Mutex
 	random *rand.Rand
@@ -30,7 +30,7 @@ type Faults struct {
 }
 
 // NewFaulty wraps a driver. It injects no faults until Fail is called.
-func NewFaulty(driver store.Driver, random *rand.Rand) *Faulty {
+func NewFaulty(driver database.Driver, random *rand.Rand) *Faulty {
 	return &Faulty{Driver: driver, random: random}
 }
 
@@ -49,22 +49,22 @@ func (f *Faulty) Counts() Faults {
 }
 
 // Read implements store.Driver.
-func (f *Faulty) Read(ctx context.Context, fn func(store.Conn) error) error {
+func (f *Faulty) Read(ctx context.Context, fn func(database.Conn) error) error {
 	return f.call(false, func() error { return f.Driver.Read(ctx, fn) })
 }
 
 // ReadAll implements store.Driver.
-func (f *Faulty) ReadAll(ctx context.Context, queries func() []store.Query) error {
+func (f *Faulty) ReadAll(ctx context.Context, queries func() []database.Query) error {
 	return f.call(false, func() error { return f.Driver.ReadAll(ctx, queries) })
 }
 
 // Write implements store.Driver.
-func (f *Faulty) Write(ctx context.Context, fn func(store.Conn) error) error {
+func (f *Faulty) Write(ctx context.Context, fn func(database.Conn) error) error {
 	return f.call(true, func() error { return f.Driver.Write(ctx, fn) })
 }
 
 // WriteRun implements store.Driver.
-func (f *Faulty) WriteRun(ctx context.Context, runID string, fn func(store.Conn) error) error {
+func (f *Faulty) WriteRun(ctx context.Context, runID string, fn func(database.Conn) error) error {
 	return f.call(true, func() error { return f.Driver.WriteRun(ctx, runID, fn) })
 }
 

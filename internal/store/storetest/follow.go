@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stepmill/stepmill/internal/database"
 	"github.com/stepmill/stepmill/internal/event"
 	"github.com/stepmill/stepmill/internal/run"
 	"github.com/stepmill/stepmill/internal/store"
@@ -134,7 +135,7 @@ func testEventsAfter(t *testing.T, w *harness) {
 	events, _, err := w.EventsAfter(ctx, ws.ID, event.Filter{}, 1, 1)
 	equal(t, "error", err, nil)
 	equal(t, "type", events[0].Type, event.RunFailed)
-	equal(t, "body", string(events[0].Body), string(collect(t, w, `SELECT body FROM events WHERE seq = 3`, nil, func(r store.Row) (body []byte, err error) {
+	equal(t, "body", string(events[0].Body), string(collect(t, w, `SELECT body FROM events WHERE seq = 3`, nil, func(r database.Row) (body []byte, err error) {
 		err = r.Scan(&body)
 		return body, err
 	})[0]))

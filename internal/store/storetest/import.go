@@ -16,6 +16,7 @@ import (
 	"github.com/stepmill/stepmill/internal/archive"
 	"github.com/stepmill/stepmill/internal/auth"
 	"github.com/stepmill/stepmill/internal/clock"
+	"github.com/stepmill/stepmill/internal/database"
 	"github.com/stepmill/stepmill/internal/event"
 	"github.com/stepmill/stepmill/internal/run"
 	"github.com/stepmill/stepmill/internal/store"
@@ -138,7 +139,7 @@ func (w *harness) fill(t *testing.T, rows int) {
 	for _, text := range texts() {
 		kinds = append(kinds, text)
 	}
-	err := w.rows.Write(t.Context(), func(c store.Conn) error {
+	err := w.rows.Write(t.Context(), func(c database.Conn) error {
 		for _, table := range store.Tables()[1:] {
 			var names, places []string
 			for i, column := range table.Columns() {

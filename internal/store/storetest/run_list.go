@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"github.com/stepmill/stepmill/internal/clock"
+	"github.com/stepmill/stepmill/internal/database"
 	"github.com/stepmill/stepmill/internal/paging"
 	"github.com/stepmill/stepmill/internal/run"
-	"github.com/stepmill/stepmill/internal/store"
 	"github.com/stepmill/stepmill/internal/uid"
 	"github.com/stepmill/stepmill/internal/workflow"
 )
@@ -35,7 +35,7 @@ func (w *harness) seed(t *testing.T, runs ...seedRunSpec) []string {
 	for i, r := range runs {
 		ids[i] = source.New(uid.Run, r.started)
 	}
-	err := w.rows.Write(t.Context(), func(c store.Conn) error {
+	err := w.rows.Write(t.Context(), func(c database.Conn) error {
 		for i, r := range runs {
 			if err := seedRun(c, ids[i], r); err != nil {
 				return err
@@ -49,7 +49,7 @@ func (w *harness) seed(t *testing.T, runs ...seedRunSpec) []string {
 	return ids
 }
 
-func seedRun(c store.Conn, id string, r seedRunSpec) error {
+func seedRun(c database.Conn, id string, r seedRunSpec) error {
 	var finished, code any
 	if r.status != run.Running {
 		finished = r.finished

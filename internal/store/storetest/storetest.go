@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stepmill/stepmill/internal/database"
 	"github.com/stepmill/stepmill/internal/event"
 	"github.com/stepmill/stepmill/internal/store"
 )
@@ -94,7 +95,7 @@ func Run(t *testing.T, open func(t *testing.T, notify store.Notify) *store.Store
 // harness is a store with access to its tables and its notifications.
 type harness struct {
 	*store.Store
-	rows     store.Driver
+	rows     database.Driver
 	notified *recorder
 	open     func(t *testing.T, notify store.Notify) *store.Store
 }
@@ -111,15 +112,15 @@ func newHarness(t *testing.T, open func(t *testing.T, notify store.Notify) *stor
 
 // driverOf returns the driver of a store, because no method shows the rows of the
 // queue, events and deliveries.
-func driverOf(s *store.Store) *store.Driver {
-	return (*store.Driver)(reflect.ValueOf(s).Elem().FieldByName("driver").Addr().UnsafePointer())
+func driverOf(s *store.Store) *database.Driver {
+	return (*database.Driver)(reflect.ValueOf(s).Elem().FieldByName("driver").Addr().UnsafePointer())
 }
 
-func collect[T any](t *testing.T, w *harness, statement string, args []any, scan func(store.Row) (T, error)) []T {
+func collect[T any](t *testing.T, w *harness, statement string, args []any, scan func(database.Row) (T, error)) []T {
 	t.Helper()
 	out := []T{}
-	err := w.rows.Read(t.Context(), func(c store.Conn) error {
-		return c.Query(statement, args, func(r store.Row) error {
+	err := w.rows.Read(t.Context(), func(c database.Conn) error {
+		return c.Query(statement, args, func(r database.Row) error {
 			item, err := scan(r)
 			out = append(out, item)
 			return err
@@ -134,7 +135,7 @@ func collect[T any](t *testing.T, w *harness, statement string, args []any, scan
 // count returns the result of a query for one number.
 func (w *harness) count(t *testing.T, statement string, args ...any) int {
 	t.Helper()
-	return collect(t, w, statement, args, func(r store.Row) (n int, err error) {
+	return collect(t, w, statement, args, func(r database.Row) (n int, err error) {
 		err = r.Scan(&n)
 		return n, err
 	})[0]
@@ -143,7 +144,7 @@ func (w *harness) count(t *testing.T, statement string, args ...any) int {
 // exec changes rows directly, without the store.
 func (w *harness) exec(t *testing.T, statement string, args ...any) {
 	t.Helper()
-	err := w.rows.Write(t.Context(), func(c store.Conn) error {
+	err := w.rows.Write(t.Context(), func(c database.Conn) error {
 		_, err := c.Exec(statement, args...)
 		return err
 	})
@@ -164,7 +165,7 @@ type queued struct {
 func (w *harness) queue(t *testing.T, runID string) *queued {
 	t.Helper()
 	found := collect(t, w, `SELECT epoch, node, wake_at, executing FROM run_queue WHERE run_id = $1`, []any{runID},
-		func(r store.Row) (q queued, err error) {
+		func(r database.Row) (q queued, err error) {
 			err = r.Scan(&q.Epoch, &q.Node, &q.WakeAt, &q.Executing)
 			return q, err
 		})
@@ -183,7 +184,7 @@ func (w *harness) events(t *testing.T, runID string, kind string) int {
 // eventOf returns the id of the event of the given type about a run.
 func (w *harness) eventOf(t *testing.T, runID string, kind event.Type) string {
 	t.Helper()
-	return collect(t, w, `SELECT id FROM events WHERE run_id = $1 AND type = $2`, []any{runID, string(kind)}, func(r store.Row) (id string, err error) {
+	return collect(t, w, `SELECT id FROM events WHERE run_id = $1 AND type = $2`, []any{runID, string(kind)}, func(r database.Row) (id string, err error) {
 		err = r.Scan(&id)
 		return id, err
 	})[0]

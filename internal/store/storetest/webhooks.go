@@ -7,15 +7,15 @@ import (
 	"time"
 
 	"github.com/stepmill/stepmill/internal/clock"
+	"github.com/stepmill/stepmill/internal/database"
 	"github.com/stepmill/stepmill/internal/event"
 	"github.com/stepmill/stepmill/internal/paging"
 	"github.com/stepmill/stepmill/internal/run"
-	"github.com/stepmill/stepmill/internal/store"
 	"github.com/stepmill/stepmill/internal/webhook"
 	"github.com/stepmill/stepmill/internal/workflow"
 )
 
-func text(r store.Row) (s string, err error) {
+func text(r database.Row) (s string, err error) {
 	err = r.Scan(&s)
 	return s, err
 }
@@ -192,7 +192,7 @@ func testDeliveriesEnd(t *testing.T, w *harness, wf workflow.Workflow) {
 func checkStored(t *testing.T, w *harness, e event.Event, hookID string) {
 	t.Helper()
 	stored := collect(t, w, `SELECT id, workspace_id, type, workflow_id, run_id, at, depth, body FROM events WHERE id = $1`, []any{e.ID},
-		func(r store.Row) (got event.Event, err error) {
+		func(r database.Row) (got event.Event, err error) {
 			err = r.Scan(&got.ID, &got.WorkspaceID, (*string)(&got.Type), &got.WorkflowID, &got.RunID, &got.At, &got.Depth, &got.Body)
 			return got, err
 		})[0]
@@ -206,7 +206,7 @@ func checkStored(t *testing.T, w *harness, e event.Event, hookID string) {
 		NextAt, CreatedAt      time.Time
 	}
 	pending := collect(t, w, `SELECT workspace_id, run_id, status, attempts, next_at, created_at FROM deliveries
-		WHERE event_id = $1 AND webhook_id = $2`, []any{e.ID, hookID}, func(r store.Row) (d delivery, err error) {
+		WHERE event_id = $1 AND webhook_id = $2`, []any{e.ID, hookID}, func(r database.Row) (d delivery, err error) {
 		err = r.Scan(&d.Workspace, &d.Run, &d.Status, &d.Attempt, &d.NextAt, &d.CreatedAt)
 		return d, err
 	})
