@@ -97,16 +97,17 @@ var rules = []rule{
 	{pkg: "membership", may: base + " node run"},
 	{pkg: "oidc", may: base + " account egress"},
 	{pkg: "ratelimit", may: base},
+	{pkg: "runqueue", may: base + " auth database run"},
 	{pkg: "sandbox", may: base},
 	{pkg: "telemetry", may: base},
 
 	// Edges: the API and the stores know the domain, not each other.
 	{pkg: "api", may: base + " " + domain + " trigger/webhook ratelimit telemetry /openapi"},
-	{pkg: "store", may: base + " " + domain + " archive database"},
+	{pkg: "store", may: base + " " + domain + " archive database runqueue"},
 	{pkg: "store/postgres", may: base + " " + domain + " database store"},
 	{pkg: "store/sqlite", may: base + " " + domain + " database store"},
 	{pkg: "store/sqlitetest", may: base + " " + domain + " store store/sqlite"},
-	{pkg: "store/storetest", may: base + " " + domain + " archive database store /test/lane"},
+	{pkg: "store/storetest", may: base + " " + domain + " archive database runqueue store /test/lane"},
 
 	// Assembly: only app imports everything.
 	{pkg: "app", may: "* */* /openapi /web"},

@@ -24,7 +24,7 @@ import (
 	"github.com/stepmill/stepmill/internal/pubsub"
 	"github.com/stepmill/stepmill/internal/ratelimit"
 	"github.com/stepmill/stepmill/internal/run"
-	"github.com/stepmill/stepmill/internal/store"
+	"github.com/stepmill/stepmill/internal/runqueue"
 	"github.com/stepmill/stepmill/internal/store/postgres"
 )
 
@@ -56,7 +56,8 @@ func (s *Server) newCluster(ctx context.Context, data config.Data) (*cluster, er
 	if c.jobs, err = pgxpool.NewWithConfig(ctx, pool); err != nil {
 		return nil, err
 	}
-	c.dispatch, err = river.New(claimer{s.data.store}, river.Config{
+	queue := s.newQueue(c)
+	c.dispatch, err = river.New(claimer{queue}, river.Config{
 		Node: s.node, Capacity: engine.Slots, HoldsLease: func() bool { return c.member.HoldsLease() }, Pool: c.jobs, PollOnly: data.Pooled, Log: s.log,
 	})
 	if err != nil {
@@ -67,8 +68,31 @@ func (s *Server) newCluster(ctx context.Context, data config.Data) (*cluster, er
 		return nil, err
 	}
 	c.notifier = postgres.NewNotifier(s.data.pg, s.node, listen, s.onPeerMessage, s.log)
-	s.data.store.SetCluster(store.Cluster{
-		Node: s.node, Limit: c.limit, Reserve: c.dispatch.ReserveShared, Draining: c.dispatch.Draining,
+	s.data.store.SetQueue(queue)
+	c.member = membership.New(membership.Config{
+		Node:     s.self(),
+		Capacity: engine.Slots, TTL: max(time.Second, s.config.NodeLease),
+		OnHeartbeat: func(b node.Heartbeat) {
+			if before := c.nodes.Swap(int64(b.Nodes)); before > int64(b.Nodes) {
+				executor{s, c}.OnTakeover()
+			}
+			c.notifier.SetSingleNode(b.Nodes == 1)
+			s.data.pg.SetSingleNode(b.Nodes == 1)
+		},
+	}, registry{s.data.pg}, queue, executor{s, c}, s.log)
+	if err := c.member.Join(ctx); err != nil {
+		return nil, fmt.Errorf("join the cluster: %w", err)
+	}
+	return c, nil
+}
+
+// newQueue returns the queue of this node. It is used once the cluster has a
+// dispatcher.
+func (s *Server) newQueue(c *cluster) *runqueue.Cluster {
+	return runqueue.NewCluster(runqueue.ClusterConfig{
+		Node: s.node, Wake: func(w run.Wake) { c.dispatch.Wake(w) }, Limit: c.limit,
+		Reserve:  func(w run.Wake) bool { return c.dispatch.ReserveShared(w) },
+		Draining: func() bool { return c.dispatch.Draining() },
 		EnqueueJobs: func(ctx context.Context, conn database.Conn, runs []run.Job) error {
 			tx, err := postgres.Tx(conn)
 			if err != nil {
@@ -83,23 +107,8 @@ func (s *Server) newCluster(ctx context.Context, data config.Data) (*cluster, er
 			}
 			return c.dispatch.HasJob(ctx, tx, ids)
 		},
-		SlotFreed: c.dispatch.SlotFreed,
-	})
-	c.member = membership.New(membership.Config{
-		Node:     s.self(),
-		Capacity: engine.Slots, TTL: max(time.Second, s.config.NodeLease),
-		OnHeartbeat: func(b node.Heartbeat) {
-			if before := c.nodes.Swap(int64(b.Nodes)); before > int64(b.Nodes) {
-				executor{s, c}.OnTakeover()
-			}
-			c.notifier.SetSingleNode(b.Nodes == 1)
-			s.data.pg.SetSingleNode(b.Nodes == 1)
-		},
-	}, registry{s.data.pg}, s.data.store, executor{s, c}, s.log)
-	if err := c.member.Join(ctx); err != nil {
-		return nil, fmt.Errorf("join the cluster: %w", err)
-	}
-	return c, nil
+		SlotFreed: func(workspaceID string) { c.dispatch.SlotFreed(workspaceID) },
+	}, s.data.store)
 }
 
 // listenConfig returns the connection for LISTEN, or nil behind a connection pool
@@ -182,12 +191,12 @@ func (c *cluster) close() {
 	}
 }
 
-// claimer claims runs in the store and completes their jobs in one transaction.
-type claimer struct{ *store.Store }
+// claimer claims runs in the queue and completes their jobs in one transaction.
+type claimer struct{ *runqueue.Cluster }
 
 // Claim implements river.Store.
 func (c claimer) Claim(ctx context.Context, wake run.Wake, complete func(context.Context, pgx.Tx) error) (run.Wake, run.Claimed, error) {
-	return c.Store.Claim(ctx, wake, func(ctx context.Context, conn database.Conn) error {
+	return c.Cluster.Claim(ctx, wake, func(ctx context.Context, conn database.Conn) error {
 		tx, err := postgres.Tx(conn)
 		if err != nil {
 			return err

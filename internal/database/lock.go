@@ -31,3 +31,6 @@ const (
 	// audit chain comes after it.
 	LockWorkspace LockKind = "workspace"
 )
+
+// WorkspaceLock returns the lock of a workspace.
+func WorkspaceLock(workspaceID string) Lock { return Lock{Kind: LockWorkspace, Key: workspaceID} }

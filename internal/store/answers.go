@@ -10,6 +10,7 @@ import (
 	"github.com/stepmill/stepmill/internal/database"
 	"github.com/stepmill/stepmill/internal/paging"
 	"github.com/stepmill/stepmill/internal/run"
+	"github.com/stepmill/stepmill/internal/runqueue"
 )
 
 // AnswerStep implements run.Store.
@@ -43,7 +44,7 @@ func (s *Store) AnswerStep(ctx context.Context, a run.Answer) (bool, error) {
 // misses the other's write.
 func (s *Store) answerEarly(ctx context.Context, a run.Answer) (answered bool, err error) {
 	err = s.write(ctx, func(tx *transaction) error {
-		n, err := tx.Exec(`UPDATE run_queue SET epoch = epoch WHERE run_id = $1 AND workspace_id = $2`+notDeleted, a.RunID, a.WorkspaceID)
+		n, err := tx.Exec(`UPDATE run_queue SET epoch = epoch WHERE run_id = $1 AND workspace_id = $2`+runqueue.NotDeleted, a.RunID, a.WorkspaceID)
 		if answered = false; err != nil || n == 0 {
 			return err
 		}
@@ -85,7 +86,7 @@ func (s *Store) applyEarlyAnswer(tx *transaction, runID string, step run.Step, r
 		return err
 	}
 	if !released {
-		tx.afterCommit(func() { s.notify.AnswerArrived(runID) })
+		tx.AfterCommit(func() { s.notify.AnswerArrived(runID) })
 		return nil
 	}
 	err = tx.Do(`UPDATE run_queue SET wake_at = $1 WHERE run_id = $2`, step.StartedAt, runID)
@@ -143,15 +144,15 @@ func (s *Store) announceAnswer(tx *transaction, runID string, at time.Time) erro
 	if err := tx.Do(`UPDATE run_queue SET wake_at = $1 WHERE run_id = $2 AND turn`, at, runID); err != nil {
 		return err
 	}
-	owned, err := database.Number(tx, `SELECT count(*) FROM run_queue WHERE run_id = $1`+ownedByNode, runID)
+	owned, err := database.Number(tx, `SELECT count(*) FROM run_queue WHERE run_id = $1`+runqueue.OwnedByNode, runID)
 	if err != nil {
 		return err
 	}
 	if owned == 1 {
-		tx.afterCommit(func() { s.notify.AnswerArrived(runID) })
+		tx.AfterCommit(func() { s.notify.AnswerArrived(runID) })
 		return nil
 	}
-	return s.wake(tx, runID)
+	return tx.queue.Wake(runID)
 }
 
 // Approvals implements run.Store. Only unfinished runs have waiting steps, so
@@ -162,7 +163,7 @@ func (s *Store) Approvals(ctx context.Context, workspaceID string, page paging.R
 	err := s.read(ctx, func(c database.Conn) (err error) {
 		found, err = database.List(c, `SELECT s.run_id, s.path, q.workflow_id, w.name, s.name, s.input, s.started_at, COALESCE(s.deadline, s.wake_at)
 			FROM run_queue q JOIN steps s ON s.run_id = q.run_id JOIN workflows w ON w.id = q.workflow_id AND w.deleted_at IS NULL
-			WHERE q.workspace_id = $1`+useIndex("q.workspace_id")+` AND q.run_id <= $2 AND (q.run_id < $2 OR s.path > $3)
+			WHERE q.workspace_id = $1`+runqueue.UseIndex("q.workspace_id")+` AND q.run_id <= $2 AND (q.run_id < $2 OR s.path > $3)
 			AND s.awaits = 'answer' AND s.status = 'waiting' AND s.answer IS NULL ORDER BY q.run_id DESC, s.path LIMIT $4`,
 			[]any{workspaceID, before(runID), path, page.Limit + 1}, func(r database.Row) (a run.Approval, err error) {
 				err = r.Scan(&a.RunID, &a.StepID, &a.WorkflowID, &a.WorkflowName, &a.StepName, (*[]byte)(&a.Input), &a.Since, &a.Until)

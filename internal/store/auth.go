@@ -85,7 +85,7 @@ func (s *Store) DataKey(ctx context.Context, workspaceID string) ([]byte, error)
 // InsertWorkspace implements auth.Store.
 func (s *Store) InsertWorkspace(ctx context.Context, w auth.Workspace, dataKey []byte, first auth.Key, ownerID string, entry audit.Entry) error {
 	return s.write(ctx, func(tx *transaction) error {
-		tx.afterCommit(s.notify.WorkspaceCreated)
+		tx.AfterCommit(s.notify.WorkspaceCreated)
 		if err := insertWorkspace(tx, w, dataKey, first, entry); err != nil || ownerID == "" {
 			return err
 		}

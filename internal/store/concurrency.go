@@ -5,6 +5,7 @@ import (
 
 	"github.com/stepmill/stepmill/internal/database"
 	"github.com/stepmill/stepmill/internal/run"
+	"github.com/stepmill/stepmill/internal/runqueue"
 )
 
 // acquireSlot acquires a slot under the concurrency limit of a new run. It
@@ -81,7 +82,7 @@ func (s *Store) passSlot(tx *transaction, r run.Run, at time.Time) error {
 	}
 	for {
 		next, err := database.One(tx, `SELECT run_id, share_limit FROM run_queue
-			WHERE workflow_id = $1 AND share_key = $2 AND turn = $3`+notDeleted+` ORDER BY run_id LIMIT 1`,
+			WHERE workflow_id = $1 AND share_key = $2 AND turn = $3`+runqueue.NotDeleted+` ORDER BY run_id LIMIT 1`,
 			[]any{r.WorkflowID, r.ConcurrencyKey, false}, func(r database.Row) (w queuedRun, err error) {
 				err = r.Scan(&w.runID, &w.limit)
 				return w, err
@@ -96,7 +97,7 @@ func (s *Store) passSlot(tx *transaction, r run.Run, at time.Time) error {
 		if err := tx.Do(`UPDATE run_queue SET turn = $1, wake_at = $2 WHERE run_id = $3`, true, at, next.runID); err != nil {
 			return err
 		}
-		if err := s.wake(tx, next.runID); err != nil {
+		if err := tx.queue.Wake(next.runID); err != nil {
 			return err
 		}
 	}

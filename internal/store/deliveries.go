@@ -125,13 +125,13 @@ func reachesFailureLimit(tx *transaction, r webhook.Report, ended time.Time) (bo
 			return false, err
 		}
 	}
-	return true, lockWorkspace(tx, r.OutgoingDelivery.WorkspaceID)
+	return true, tx.Lock(database.WorkspaceLock(r.OutgoingDelivery.WorkspaceID))
 }
 
 // disableFailing disables a webhook that keeps failing.
 func disableFailing(tx *transaction, r webhook.Report, at time.Time) error {
 	id, reason := r.OutgoingDelivery.WebhookID, cmp.Or(r.Disable, r.FailingReason)
-	tx.subscribersChanged(r.OutgoingDelivery.WorkspaceID)
+	tx.queue.SubscribersChanged(r.OutgoingDelivery.WorkspaceID)
 	n, err := tx.Exec(`UPDATE webhooks SET enabled = $1, disabled_reason = $2, updated_at = $3 WHERE id = $4 AND enabled AND deleted_at IS NULL`,
 		false, reason, at, id)
 	if err != nil {

@@ -92,7 +92,7 @@ func (s *Store) SendSamples(ctx context.Context, workspaceID, webhookID string, 
 	)
 	err := s.write(ctx, func(tx *transaction) error {
 		sent = nil // the transaction may be retried
-		if err := lockWorkspace(tx, workspaceID); err != nil {
+		if err := tx.Lock(database.WorkspaceLock(workspaceID)); err != nil {
 			return err
 		}
 		n, err := database.Number(tx, `SELECT count(*) FROM webhooks WHERE id = $1 AND workspace_id = $2 AND deleted_at IS NULL`, webhookID, workspaceID)
@@ -138,7 +138,7 @@ func (s *Store) Redeliver(ctx context.Context, workspaceID, webhookID string, id
 	)
 	err := s.write(ctx, func(tx *transaction) error {
 		made, outcome = nil, webhook.Done // the transaction may be retried
-		if err := lockWorkspace(tx, workspaceID); err != nil {
+		if err := tx.Lock(database.WorkspaceLock(workspaceID)); err != nil {
 			return err
 		}
 		n, err := database.Number(tx, `SELECT count(*) FROM webhooks WHERE id = $1 AND workspace_id = $2 AND enabled AND deleted_at IS NULL`, webhookID, workspaceID)

@@ -20,15 +20,7 @@ func (tx *transaction) addEvents(events ...event.Event) { tx.events = append(tx.
 
 // finalize writes what the transaction has collected.
 func (s *Store) finalize(ctx context.Context, tx *transaction) error {
-	for _, runID := range tx.toWake {
-		if err := s.wakeInCluster(tx, runID); err != nil {
-			return err
-		}
-	}
-	if err := s.writeLoads(tx); err != nil {
-		return err
-	}
-	if err := s.bumpSubscriberVersions(tx); err != nil {
+	if err := tx.queue.Settle(); err != nil {
 		return err
 	}
 	if err := s.writeEvents(tx); err != nil {
@@ -37,7 +29,7 @@ func (s *Store) finalize(ctx context.Context, tx *transaction) error {
 	if err := writeAudit(tx); err != nil {
 		return err
 	}
-	return s.enqueueJobs(ctx, tx)
+	return tx.queue.Enqueue(ctx)
 }
 
 // writeEvents writes the events of a transaction. They come last, under the
@@ -60,8 +52,8 @@ func (s *Store) writeEvents(tx *transaction) error {
 }
 
 func (s *Store) insertEvents(tx *transaction, workspaceID string, events []event.Event) error {
-	tx.afterCommit(func() { s.notify.Recorded(workspaceID) })
-	if err := lockWorkspace(tx, workspaceID); err != nil {
+	tx.AfterCommit(func() { s.notify.Recorded(workspaceID) })
+	if err := tx.Lock(database.WorkspaceLock(workspaceID)); err != nil {
 		return err
 	}
 	subs, err := s.subscribersOf(tx, workspaceID)
@@ -87,7 +79,7 @@ func insertEvent(tx *transaction, e event.Event, sample bool) error {
 
 // insertDelivery queues an event for delivery to a webhook.
 func (s *Store) insertDelivery(tx *transaction, id, webhookID string, e event.Event, at time.Time) error {
-	tx.afterCommit(s.notify.Deliverable)
+	tx.AfterCommit(s.notify.Deliverable)
 	err := tx.Do(`INSERT INTO deliveries (id, workspace_id, webhook_id, event_id, run_id, status, attempts, next_at, created_at)
 		VALUES ($1, $2, $3, $4, $5, 'pending', 0, $6, $7)`, id, e.WorkspaceID, webhookID, e.ID, database.OrNil(e.RunID), at, at)
 	return err

@@ -13,6 +13,7 @@ import (
 	"github.com/stepmill/stepmill/internal/archive"
 	"github.com/stepmill/stepmill/internal/database"
 	"github.com/stepmill/stepmill/internal/failpoint"
+	"github.com/stepmill/stepmill/internal/runqueue"
 )
 
 const (
@@ -149,5 +150,5 @@ func releaseImportedRun(c database.Conn, runID any, now time.Time) error {
 	if err := c.Do(blame+` AND run_id = $2`, "", runID); err != nil {
 		return err
 	}
-	return c.Do(`UPDATE run_queue SET node = NULL, wake_at = $1 WHERE run_id = $2`+ownedByNode, now, runID)
+	return c.Do(`UPDATE run_queue SET node = NULL, wake_at = $1 WHERE run_id = $2`+runqueue.OwnedByNode, now, runID)
 }

@@ -2,32 +2,24 @@ package store
 
 import (
 	"context"
-	"strings"
 	"time"
 
 	"github.com/stepmill/stepmill/internal/database"
 	"github.com/stepmill/stepmill/internal/failpoint"
 	"github.com/stepmill/stepmill/internal/run"
+	"github.com/stepmill/stepmill/internal/runqueue"
 	"github.com/stepmill/stepmill/internal/workflow"
 )
 
 // Activate makes the node the owner of a run whose epoch still matches the
 // wake-up. It returns false if the wake-up is stale. A node that became the owner
 // but lost the response may call it again.
-func (s *Store) Activate(ctx context.Context, wake run.Wake, node string) (run.Lease, bool, error) {
-	activated, condition := false, notDeleted
-	if s.cluster != nil { // this node already owns the run, or may not execute it
-		condition += ` AND node = $2 AND slot`
-	}
-	lease := run.Lease{RunID: wake.RunID, Epoch: wake.Epoch + 1}
-	err := s.write(ctx, func(tx *transaction) error {
-		n, err := tx.Exec(`UPDATE run_queue SET epoch = $1, node = $2, wake_at = NULL
-			WHERE run_id = $3 AND turn AND (epoch = $4 OR epoch = $1 AND node = $2)`+condition,
-			lease.Epoch, node, lease.RunID, wake.Epoch)
-		activated = n == 1
+func (s *Store) Activate(ctx context.Context, wake run.Wake, node string) (lease run.Lease, activated bool, err error) {
+	err = s.write(ctx, func(tx *transaction) (err error) {
+		activated, err = tx.queue.Activate(wake, node)
 		return err
 	})
-	return lease, activated, err
+	return run.Lease{RunID: wake.RunID, Epoch: wake.Epoch + 1}, activated, err
 }
 
 // Snapshot reads a run for the engine. It returns nil if the run does not exist.
@@ -75,7 +67,7 @@ func (s *Store) Definition(ctx context.Context, workflowID string, version int) 
 // Commit applies a decision atomically if the lease is still valid. Otherwise it
 // changes nothing and returns false.
 func (s *Store) Commit(ctx context.Context, lease run.Lease, r run.Run, d run.Decision) (bool, error) {
-	fence := s.fence(lease, d)
+	fence := s.queue.Fence(lease, d)
 	if s.decisionTouchesOneRun(r, d) && !nested(ctx) {
 		committed, err := s.writeRun(ctx, lease.RunID, func(tx *transaction) error {
 			if err := tx.Expect(fence.Text, fence.Args...); err != nil {
@@ -105,8 +97,8 @@ func (s *Store) Commit(ctx context.Context, lease run.Lease, r run.Run, d run.De
 
 // writeDecision writes a decision about a run whose lease is valid.
 func (s *Store) writeDecision(tx *transaction, r run.Run, d run.Decision) error {
-	if s.cluster != nil && (d.Finish != nil || d.Release) {
-		tx.addFreed(r.WorkspaceID, 1, 0)
+	if d.Finish != nil || d.Release {
+		tx.queue.Release(r)
 	}
 	if err := checkUnanswered(tx, r.ID, d.Unanswered); err != nil {
 		return err
@@ -131,7 +123,7 @@ func (s *Store) writeDecision(tx *transaction, r run.Run, d run.Decision) error 
 		}
 	}
 	if len(d.Steps) > 0 {
-		tx.afterCommit(func() { s.notify.Changed(r.ID) })
+		tx.AfterCommit(func() { s.notify.Changed(r.ID) })
 	}
 	if d.Finish != nil {
 		return s.finish(tx, r, d)
@@ -142,7 +134,7 @@ func (s *Store) writeDecision(tx *transaction, r run.Run, d run.Decision) error 
 		}
 	}
 	if d.Release {
-		return s.wake(tx, r.ID)
+		return tx.queue.Wake(r.ID)
 	}
 	return nil
 }
@@ -150,53 +142,7 @@ func (s *Store) writeDecision(tx *transaction, r run.Run, d run.Decision) error 
 // decisionTouchesOneRun reports whether a decision writes only its own run: it
 // neither ends other runs nor passes the run on.
 func (s *Store) decisionTouchesOneRun(r run.Run, d run.Decision) bool {
-	return r.ConcurrencyKey == "" && r.Parent == nil && (d.Finish == nil || !d.Finish.CutShort) && (s.cluster == nil || !d.Release)
-}
-
-// wake passes on a run that no node owns. A run that was just released wakes at
-// once if an answer arrived in the meantime.
-func (s *Store) wake(tx *transaction, runID string) error {
-	if s.cluster != nil {
-		tx.toWake = append(tx.toWake, runID)
-		return nil
-	}
-	wake, err := database.One(tx, selectWake+`WHERE run_queue.run_id = $1`, []any{runID}, scanWake)
-	if err == nil && wake != nil {
-		tx.afterCommit(func() { s.notify.Wake(*wake) })
-	}
-	return err
-}
-
-const (
-	wakeFields  = `run_queue.run_id, run_queue.workspace_id, run_queue.workflow_id, run_queue.epoch, run_queue.wake_at, run_queue.crashes, s.plan`
-	wakeColumns = wakeFields + ` FROM run_queue JOIN workspaces s ON s.id = run_queue.workspace_id`
-	selectWake  = `SELECT ` + wakeColumns + ` `
-)
-
-// ownedByNode matches runs that a node owns. It is not written as IS NOT NULL: if
-// the queue was empty at the last ANALYZE, PostgreSQL would then look for the run
-// among all owned runs, including dead rows.
-const ownedByNode = ` AND COALESCE(node, '') <> ''`
-
-// fence returns the statement that checks the lease: it touches the run's row in
-// the queue under the lease's epoch, and without a row the caller may not write.
-// In a cluster the holder of a lease has a slot, so a caller that missed the
-// response to a release cannot release the run twice.
-func (s *Store) fence(lease run.Lease, d run.Decision) database.Statement {
-	releaseSlot, condition := ``, notDeleted
-	if s.cluster != nil {
-		releaseSlot, condition = `slot = false, `, notDeleted+` AND slot`+ownedByNode
-	}
-	switch {
-	case d.Finish != nil:
-		return database.Statement{Text: `DELETE FROM run_queue WHERE run_id = $1 AND epoch = $2` + condition, Args: []any{lease.RunID, lease.Epoch}}
-	case d.Release:
-		return database.Statement{Text: `UPDATE run_queue SET ` + releaseSlot + `node = NULL, wake_at = CASE WHEN wake_at < $1 THEN wake_at ELSE $1 END, executing = NULL, ran = $2, logged = $3, waiting_step = $4
-			WHERE run_id = $5 AND epoch = $6` + condition, Args: []any{d.WakeAt, int64(d.Ran), d.Logged, database.OrNil(d.WaitingStep), lease.RunID, lease.Epoch}}
-	default:
-		return database.Statement{Text: `UPDATE run_queue SET executing = $1, ran = $2, logged = $3, waiting_step = $4 WHERE run_id = $5 AND epoch = $6` + condition,
-			Args: []any{database.OrNil(strings.Join(d.Executing, "\n")), int64(d.Ran), d.Logged, database.OrNil(d.WaitingStep), lease.RunID, lease.Epoch}}
-	}
+	return r.ConcurrencyKey == "" && r.Parent == nil && (d.Finish == nil || !d.Finish.CutShort) && (!d.Release || s.queue.ReleasesAlone())
 }
 
 // checkUnanswered rejects a decision that times out steps whose answer has
@@ -254,19 +200,14 @@ func (s *Store) finish(tx *transaction, r run.Run, d run.Decision) error {
 	return s.afterRunEnded(tx, r, f, run.CompletedDetail(r, d))
 }
 
-func scanWake(r database.Row) (w run.Wake, err error) {
-	err = r.Scan(&w.RunID, &w.WorkspaceID, &w.WorkflowID, &w.Epoch, &w.At, &w.Crashes, (*string)(&w.Plan))
-	return w, err
-}
-
 // Due lists runs that are due, the earliest first, except those of the given
 // workspaces.
 func (s *Store) Due(ctx context.Context, now time.Time, except []string, limit int) ([]run.Wake, error) {
-	statement, args := selectWake+`WHERE run_queue.node IS NULL AND run_queue.wake_at <= $1`+notDeleted, []any{now, limit}
+	statement, args := runqueue.SelectWake+`WHERE run_queue.node IS NULL AND run_queue.wake_at <= $1`+runqueue.NotDeleted, []any{now, limit}
 	statement, args = database.NotIn(statement, "run_queue.workspace_id", except, args)
 	var wakes []run.Wake
 	err := s.read(ctx, func(c database.Conn) (err error) {
-		wakes, err = database.List(c, statement+` ORDER BY run_queue.wake_at LIMIT $2`, args, scanWake)
+		wakes, err = database.List(c, statement+` ORDER BY run_queue.wake_at LIMIT $2`, args, runqueue.ScanWake)
 		return err
 	})
 	return wakes, err
@@ -298,8 +239,8 @@ const blame = `UPDATE run_queue SET crashes = CASE WHEN blamed = executing THEN 
 func (s *Store) Orphans(ctx context.Context, node, after string, limit int) ([]run.Wake, error) {
 	var wakes []run.Wake
 	err := s.read(ctx, func(c database.Conn) (err error) {
-		wakes, err = database.List(c, selectWake+`WHERE run_queue.node IS NOT NULL AND run_queue.node <> $1 AND run_queue.run_id > $2`+notDeleted+`
-			ORDER BY run_queue.run_id LIMIT $3`, []any{node, after, limit}, scanWake)
+		wakes, err = database.List(c, runqueue.SelectWake+`WHERE run_queue.node IS NOT NULL AND run_queue.node <> $1 AND run_queue.run_id > $2`+runqueue.NotDeleted+`
+			ORDER BY run_queue.run_id LIMIT $3`, []any{node, after, limit}, runqueue.ScanWake)
 		return err
 	})
 	return wakes, err

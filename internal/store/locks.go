@@ -31,9 +31,3 @@ func lockSlots(tx *transaction, r run.Run) error {
 	}
 	return tx.Lock(database.Lock{Kind: database.LockConcurrency, Key: r.WorkflowID + "/" + r.ConcurrencyKey})
 }
-
-// lockWorkspace locks the workspace for the end of the transaction: events are
-// numbered in commit order and go to the webhooks that exist at that moment.
-func lockWorkspace(tx *transaction, workspaceID string) error {
-	return tx.Lock(database.Lock{Kind: database.LockWorkspace, Key: workspaceID})
-}

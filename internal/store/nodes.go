@@ -1,6 +1,9 @@
 package store
 
-import "github.com/stepmill/stepmill/internal/database"
+import (
+	"github.com/stepmill/stepmill/internal/database"
+	"github.com/stepmill/stepmill/internal/runqueue"
+)
 
 import "context"
 
@@ -8,7 +11,7 @@ import "context"
 func (s *Store) RunsByNode(ctx context.Context, workspaceID string) (map[string]int, error) {
 	runs := map[string]int{}
 	err := s.read(ctx, func(c database.Conn) error {
-		return c.Query(`SELECT node, count(*) FROM run_queue WHERE workspace_id = $1`+ownedByNode+useIndex("workspace_id")+notDeleted+` GROUP BY node`,
+		return c.Query(`SELECT node, count(*) FROM run_queue WHERE workspace_id = $1`+runqueue.OwnedByNode+runqueue.UseIndex("workspace_id")+runqueue.NotDeleted+` GROUP BY node`,
 			[]any{workspaceID}, func(r database.Row) error {
 				var node string
 				var n int

@@ -12,7 +12,7 @@ import (
 
 // insertPendingEvent stores an event for a trigger that fires on it.
 func (s *Store) insertPendingEvent(tx *transaction, e event.Event, to trigger.Subscription) error {
-	tx.afterCommit(func() { s.notify.EventPending(e.At) })
+	tx.AfterCommit(func() { s.notify.EventPending(e.At) })
 	return tx.Do(`INSERT INTO occasions (workflow_id, trigger_id, event_id, workspace_id, next_at) VALUES ($1, $2, $3, $4, $5)`,
 		to.WorkflowID, to.ID, e.ID, e.WorkspaceID, e.At)
 }

@@ -27,7 +27,8 @@ func (s *Store) PurgeDeleted(ctx context.Context, limit int) (bool, error) {
 			if b.exhausted() {
 				return nil
 			}
-			if err := s.purgeQueued(tx, b, runID); err != nil {
+			rows, err := tx.queue.Purge(runID)
+			if b.rows -= int64(rows); err != nil {
 				return err
 			}
 			if err := b.purgeRun(tx, runID, `DELETE FROM runs WHERE id = $1`, runID); err != nil {
@@ -42,26 +43,6 @@ func (s *Store) PurgeDeleted(ctx context.Context, limit int) (bool, error) {
 		return err
 	})
 	return more && err == nil, err
-}
-
-// purgeQueued deletes the row of a run from the queue and frees what it still
-// holds.
-func (s *Store) purgeQueued(tx *transaction, b *budget, runID string) error {
-	if s.cluster == nil {
-		return b.exec(tx, `DELETE FROM run_queue WHERE run_id = $1`, runID)
-	}
-	return tx.Query(`DELETE FROM run_queue WHERE run_id = $1 RETURNING workspace_id, slot, parked`, []any{runID}, func(r database.Row) error {
-		b.rows--
-		var (
-			workspaceID  string
-			slot, parked bool
-		)
-		if err := r.Scan(&workspaceID, &slot, &parked); err != nil {
-			return err
-		}
-		tx.releaseSlot(workspaceID, slot, parked)
-		return nil
-	})
 }
 
 // PurgeIdempotency deletes up to limit expired idempotency records. It returns

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stepmill/stepmill/internal/database"
 	"github.com/stepmill/stepmill/internal/run"
+	"github.com/stepmill/stepmill/internal/runqueue"
 	"github.com/stepmill/stepmill/internal/strictjson"
 )
 
@@ -41,7 +42,7 @@ func (s *Store) cancelLocked(tx *transaction, r namedRun, at time.Time) error {
 		return err
 	}
 	// Without a row in the queue no lease on the run is valid.
-	if err := s.dequeue(tx, r.Run); err != nil {
+	if err := tx.queue.Remove(r.Run); err != nil {
 		return err
 	}
 	ended := r.Run
@@ -57,7 +58,7 @@ func (s *Store) cancelLocked(tx *transaction, r namedRun, at time.Time) error {
 // records the event, passes the slot on to queued runs and answers the parent
 // run. Detail is nil if it is not known.
 func (s *Store) afterRunEnded(tx *transaction, r run.Run, f run.Finish, detail *run.Detail) error {
-	tx.afterCommit(func() {
+	tx.AfterCommit(func() {
 		s.notify.Ended(run.Completion{WorkspaceID: r.WorkspaceID, RunID: r.ID, Status: f.Status, Detail: detail})
 	})
 	if f.CutShort {
@@ -104,7 +105,7 @@ func (s *Store) answerParent(tx *transaction, r run.Run, f run.Finish) error {
 // deleted.
 func (s *Store) answerParents(tx *transaction, workflowID string, at time.Time) error {
 	deleted, err := database.List(tx, `SELECT r.id, r.parent_run, r.parent_step FROM run_queue q JOIN runs r ON r.id = q.run_id
-		WHERE q.workflow_id = $1`+useIndex("q.workflow_id")+` AND r.parent_run IS NOT NULL AND r.parent_waits`, []any{workflowID},
+		WHERE q.workflow_id = $1`+runqueue.UseIndex("q.workflow_id")+` AND r.parent_run IS NOT NULL AND r.parent_waits`, []any{workflowID},
 		func(row database.Row) (r run.Run, err error) {
 			r.Parent = &run.Parent{}
 			err = row.Scan(&r.ID, &r.Parent.RunID, &r.Parent.StepID)

@@ -12,6 +12,7 @@ import (
 	"github.com/stepmill/stepmill/internal/database"
 	"github.com/stepmill/stepmill/internal/paging"
 	"github.com/stepmill/stepmill/internal/run"
+	"github.com/stepmill/stepmill/internal/runqueue"
 )
 
 // AllRuns implements run.Store. Each list scans one range of one index, newest
@@ -67,14 +68,14 @@ func (s *Store) listStatement(filter run.Filter, args *[]any) string {
 		case "":
 			return fromRuns + `r.workflow_id = $5` + own + newest
 		case run.Running:
-			return fromQueue + `q.workflow_id = $5` + useIndex("q.workflow_id") + own + queued
+			return fromQueue + `q.workflow_id = $5` + runqueue.UseIndex("q.workflow_id") + own + queued
 		}
 		*args = append(*args, string(filter.Status))
 		return fromRuns + `r.workflow_id = $5 AND r.status = $6 AND r.status <> 'running'` + own + newest
 	}
 	switch filter.Status {
 	case run.Running:
-		return fromQueue + `q.workspace_id = $1` + useIndex("q.workspace_id") + queued
+		return fromQueue + `q.workspace_id = $1` + runqueue.UseIndex("q.workspace_id") + queued
 	case run.Failed, run.Cancelled:
 		*args = append(*args, string(filter.Status))
 		return fromRuns + `r.workspace_id = $1 AND r.status = $5 AND r.status IN ('failed', 'cancelled')` + newest
@@ -84,16 +85,8 @@ func (s *Store) listStatement(filter run.Filter, args *[]any) string {
 
 // waitingCondition returns the condition that a run in the queue q waits.
 func (s *Store) waitingCondition() string {
-	condition := `NOT q.turn OR q.waiting_step IS NOT NULL`
-	if s.cluster != nil {
-		condition += ` OR ` + waitsForNode
-	}
-	return condition
+	return `NOT q.turn OR q.waiting_step IS NOT NULL OR ` + s.queue.WaitsForNode()
 }
-
-// waitsForNode is the condition that a run in the queue q of a cluster waits for
-// a node to execute it.
-const waitsForNode = `(q.parked OR q.slot AND q.node IS NULL)`
 
 // hiddenColumns are columns that are read for filtering but not returned.
 type hiddenColumns struct {
@@ -156,11 +149,7 @@ func (s *Store) addWaiting(ctx context.Context, filter run.Filter, page *paging.
 // queryWaitState returns the query for the queue state of a run and the step that
 // it waits for.
 func (s *Store) queryWaitState(id string, into *run.WaitFacts) database.Query {
-	queued := `false`
-	if s.cluster != nil {
-		queued = waitsForNode
-	}
-	return database.Query{Statement: `SELECT NOT q.turn, q.crashes, q.share_key, ` + queued + `, s.path, s.reason, s.deadline, s.wake_at
+	return database.Query{Statement: `SELECT NOT q.turn, q.crashes, q.share_key, ` + s.queue.WaitsForNode() + `, s.path, s.reason, s.deadline, s.wake_at
 		FROM run_queue q LEFT JOIN steps s ON s.run_id = q.run_id AND s.path = q.waiting_step AND s.status = 'waiting' WHERE q.run_id = $1`, Args: []any{id},
 		Each: func(r database.Row) error {
 			var step run.Step

@@ -8,17 +8,8 @@ import (
 	"github.com/stepmill/stepmill/internal/failpoint"
 	"github.com/stepmill/stepmill/internal/paging"
 	"github.com/stepmill/stepmill/internal/run"
+	"github.com/stepmill/stepmill/internal/runqueue"
 )
-
-// useIndex returns a condition that holds for every queued run, on its
-// workspace_id or workflow_id. It makes PostgreSQL consider the partial index on
-// that column. Without it, while the statistics say that the queue is empty, the
-// planner treats such an index as no worse than the primary key, and dead rows
-// stay in the index for a while.
-func useIndex(column string) string { return ` AND ` + column + ` <> ''` }
-
-// notDeleted voids every lease on the runs of a deleted workflow at once.
-const notDeleted = ` AND NOT EXISTS (SELECT 1 FROM workflows w WHERE w.id = run_queue.workflow_id AND w.deleted_at IS NOT NULL)`
 
 // maxFresh bounds the payload of a run that is passed on in memory, where many
 // runs may be queued.
@@ -79,9 +70,11 @@ func (s *Store) startRun(tx *transaction, start run.Start) error {
 			return err
 		}
 	}
-	if err := s.enqueue(tx, start, admitted); err != nil {
+	executable, err := tx.queue.Insert(start, admitted)
+	if err != nil {
 		return err
 	}
+	tx.AfterCommit(func() { s.announceStart(start, executable) })
 	tx.addEvents(start.Event)
 	return nil
 }
@@ -126,7 +119,7 @@ func (s *Store) StartRuns(ctx context.Context, all run.Starts) ([]string, error)
 // startTouchesOneRun reports whether a start writes only the new run, which this
 // node will execute.
 func (s *Store) startTouchesOneRun(start run.Start) bool {
-	return start.Concurrency == nil && start.Run.Parent == nil && len(start.Steps) == 0 && start.Fire == nil && (s.cluster == nil || start.Node != "")
+	return start.Concurrency == nil && start.Run.Parent == nil && len(start.Steps) == 0 && start.Fire == nil && s.queue.InsertsAlone(start)
 }
 
 // checkChildStart rejects a run that a step already started, and one whose parent
@@ -143,42 +136,19 @@ func checkChildStart(tx *transaction, r run.Run) error {
 	if existing == 1 {
 		return run.ErrStarted
 	}
-	live, err := database.Number(tx, `SELECT count(*) FROM run_queue WHERE run_id = $1 AND workspace_id = $2`+notDeleted, r.Parent.RunID, r.WorkspaceID)
+	live, err := database.Number(tx, `SELECT count(*) FROM run_queue WHERE run_id = $1 AND workspace_id = $2`+runqueue.NotDeleted, r.Parent.RunID, r.WorkspaceID)
 	if err == nil && live == 0 {
 		err = run.ErrParentEnded
 	}
 	return err
 }
 
-// enqueue adds a new run to the queue: owned by its node, ready for any node, or
-// held back by its concurrency limit.
-func (s *Store) enqueue(tx *transaction, start run.Start, admitted bool) error {
-	if s.cluster != nil {
-		return s.enqueueInCluster(tx, start, admitted)
-	}
-	r := start.Run
-	var node, wakeAt any
-	switch {
-	case !admitted:
-	case start.Node == "":
-		wakeAt = r.StartedAt
-	default:
-		node = start.Node
-	}
-	var limit any
-	if start.Concurrency != nil {
-		limit = start.Concurrency.Limit
-	}
-	tx.afterCommit(func() { s.announceStart(start, admitted) })
-	return tx.Do(`INSERT INTO run_queue (run_id, workspace_id, workflow_id, epoch, node, wake_at, share_key, share_limit, turn)
-		VALUES ($1, $2, $3, 1, $4, $5, $6, $7, $8)`, r.ID, r.WorkspaceID, r.WorkflowID, node, wakeAt, database.OrNil(r.ConcurrencyKey), limit, admitted)
-}
-
-// announceStart reports that a run started, and wakes it if it was admitted.
-func (s *Store) announceStart(start run.Start, admitted bool) {
+// announceStart reports that a run started, and wakes it if this process can execute
+// it.
+func (s *Store) announceStart(start run.Start, executable bool) {
 	failpoint.Hit(failpoint.AfterAcceptCommit, start.Run.ID)
 	s.notify.Started(start.Run.WorkspaceID)
-	if !admitted {
+	if !executable {
 		s.notify.HeldBack(start.Run.ID)
 		return
 	}
@@ -291,12 +261,8 @@ func (s *Store) RunSummary(ctx context.Context, workspaceID, id string) (*run.Ru
 
 // queryQueueState returns the query for the queue state of a running run.
 func (s *Store) queryQueueState(id string, d *run.Detail) database.Query {
-	if s.cluster != nil {
-		return database.Query{Statement: `SELECT NOT turn, crashes, parked OR slot AND node IS NULL FROM run_queue WHERE run_id = $1`, Args: []any{id},
-			Each: func(r database.Row) error { return r.Scan(&d.HeldBack, &d.Crashes, &d.Queued) }}
-	}
-	return database.Query{Statement: `SELECT NOT turn, crashes FROM run_queue WHERE run_id = $1`, Args: []any{id},
-		Each: func(r database.Row) error { return r.Scan(&d.HeldBack, &d.Crashes) }}
+	return database.Query{Statement: `SELECT NOT q.turn, q.crashes, ` + s.queue.WaitsForNode() + ` FROM run_queue q WHERE q.run_id = $1`, Args: []any{id},
+		Each: func(r database.Row) error { return r.Scan(&d.HeldBack, &d.Crashes, &d.Queued) }}
 }
 
 // whereRun selects the steps of a run in order.
@@ -345,7 +311,7 @@ func (s *Store) Runs(ctx context.Context, workspaceID, workflowID string, status
 	case "":
 	case run.Running:
 		statement = columns + `run_queue q JOIN runs r ON r.id = q.run_id
-			WHERE q.workflow_id = $1 AND q.run_id < $3` + useIndex("q.workflow_id") + live + `ORDER BY q.run_id DESC LIMIT $4`
+			WHERE q.workflow_id = $1 AND q.run_id < $3` + runqueue.UseIndex("q.workflow_id") + live + `ORDER BY q.run_id DESC LIMIT $4`
 	default:
 		statement = columns + `runs r WHERE r.workflow_id = $1 AND r.id < $3 AND r.status = $5 AND r.status <> 'running'` + live + `
 			ORDER BY r.id DESC LIMIT $4`

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/stepmill/stepmill/internal/database"
+	"github.com/stepmill/stepmill/internal/runqueue"
 	"github.com/stepmill/stepmill/internal/tally"
 )
 
@@ -50,7 +51,7 @@ func (s *Store) Backlog(ctx context.Context, now time.Time) (Backlog, error) {
 			args      []any
 			into      **time.Time
 		}{
-			{`SELECT wake_at FROM run_queue WHERE node IS NULL AND wake_at <= $1` + notDeleted + ` ORDER BY wake_at LIMIT 1`, []any{now}, &b.Ready},
+			{`SELECT wake_at FROM run_queue WHERE node IS NULL AND wake_at <= $1` + runqueue.NotDeleted + ` ORDER BY wake_at LIMIT 1`, []any{now}, &b.Ready},
 			{`SELECT min(next_at) FROM deliveries WHERE next_at <= $1`, []any{now}, &b.Due},
 			// Deliveries are numbered in order, and the index on next_at holds
 			// their numbers. Without + 0 the database would scan all deliveries

@@ -7,13 +7,13 @@ package store
 import (
 	"context"
 	"errors"
-	"sync/atomic"
 	"time"
 
 	"github.com/stepmill/stepmill/internal/audit"
 	"github.com/stepmill/stepmill/internal/database"
 	"github.com/stepmill/stepmill/internal/event"
 	"github.com/stepmill/stepmill/internal/run"
+	"github.com/stepmill/stepmill/internal/runqueue"
 	"github.com/stepmill/stepmill/internal/txn"
 )
 
@@ -49,13 +49,12 @@ type Notify struct {
 
 // Store implements the Store interfaces of the domain packages.
 type Store struct {
-	driver  database.Driver
-	notify  Notify
-	cluster *Cluster // nil for a single process
+	driver database.Driver
+	notify Notify
+	queue  runqueue.Queue
 
 	subscribers  subscriberCache
 	workflowRefs workflowRefs
-	sweepCursor  atomic.Pointer[overdueRun] // where the next Sweep continues
 }
 
 // New returns a store on top of a driver. Functions of notify may be nil.
@@ -96,26 +95,41 @@ func New(driver database.Driver, notify Notify) *Store {
 	if notify.WorkspaceCreated == nil {
 		notify.WorkspaceCreated = func() {}
 	}
-	return &Store{driver: driver, notify: notify}
+	return &Store{driver: driver, notify: notify, queue: runqueue.NewLocal(notify.Wake)}
 }
 
-// transaction is a transaction in progress. It collects what finalize writes at
-// its end (events, audit entries, freed slots, runs to wake, jobs to enqueue) and the callbacks
-// to run after the commit.
+// SetQueue replaces the queue of a single process.
+func (s *Store) SetQueue(q runqueue.Queue) { s.queue = q }
+
+// transaction is a transaction in progress. It collects what finalize writes at its
+// end, such as events and audit entries, and the callbacks to run after the commit.
 type transaction struct {
 	database.Conn
-	optimistic         bool // relies on cached data and is rolled back if that is stale
-	events             []event.Event
-	audit              []audit.Record
-	loads              map[string]load
-	subscriberVersions map[string]int64 // by workspace
-	subscribersDirty   map[string]bool  // workspaces whose subscribers this transaction changes
-	toWake             []string         // run ids; in a cluster only
-	jobs               []run.Job
-	after              []func()
+	queue      runqueue.Transaction
+	optimistic bool // relies on cached data and is rolled back if that is stale
+	events     []event.Event
+	audit      []audit.Record
+	after      []func()
 }
 
-func (tx *transaction) afterCommit(fn func()) { tx.after = append(tx.after, fn) }
+// AfterCommit implements runqueue.Tx.
+func (tx *transaction) AfterCommit(fn func()) { tx.after = append(tx.after, fn) }
+
+// Optimistic implements runqueue.Tx.
+func (tx *transaction) Optimistic() bool { return tx.optimistic }
+
+// Unwrap implements runqueue.Tx.
+func (tx *transaction) Unwrap() database.Conn { return tx.Conn }
+
+// WriteQueue implements runqueue.Store.
+func (s *Store) WriteQueue(ctx context.Context, fn func(runqueue.Transaction) error) error {
+	return s.write(ctx, func(tx *transaction) error { return fn(tx.queue) })
+}
+
+// ReadQueue implements runqueue.Store.
+func (s *Store) ReadQueue(ctx context.Context, fn func(database.Conn) error) error {
+	return s.read(ctx, fn)
+}
 
 // write runs fn in a transaction. If the context already carries one, fn joins
 // it.
@@ -143,7 +157,7 @@ func (s *Store) commit(ctx context.Context, initial transaction, fn func(*transa
 	tx := &transaction{}
 	err := write(ctx, func(c database.Conn) error {
 		*tx = initial // the transaction may be retried
-		tx.Conn = c
+		tx.Conn, tx.queue = c, s.queue.Begin(tx)
 		if err := fn(tx); err != nil {
 			return err
 		}

@@ -14,7 +14,7 @@ import (
 // definition. An unchanged trigger keeps its schedule and state; one that becomes
 // active starts afresh, since what happened in the meantime must not start runs.
 func (s *Store) updateTriggers(tx *transaction, w workflow.Workflow, armed []workflow.Armed) error {
-	tx.subscribersChanged(w.WorkspaceID)
+	tx.queue.SubscribersChanged(w.WorkspaceID)
 	left := make([]string, len(armed))
 	for i, t := range armed {
 		left[i] = t.ID
@@ -39,7 +39,7 @@ func (s *Store) updateTriggers(tx *transaction, w workflow.Workflow, armed []wor
 			return err
 		}
 		if t.NextAt != nil {
-			tx.afterCommit(func() { s.notify.Scheduled(t.Type, *t.NextAt) })
+			tx.AfterCommit(func() { s.notify.Scheduled(t.Type, *t.NextAt) })
 		}
 	}
 	return nil
@@ -222,7 +222,7 @@ func (s *Store) moveTrigger(tx *transaction, m trigger.Move) (bool, error) {
 		}
 	}
 	if m.Next != nil {
-		tx.afterCommit(func() { s.notify.Scheduled(t.Type, *m.Next) })
+		tx.AfterCommit(func() { s.notify.Scheduled(t.Type, *m.Next) })
 	}
 	return true, noteTrigger(tx, t, m.Error, m.NotFired)
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/stepmill/stepmill/internal/database"
+	"github.com/stepmill/stepmill/internal/runqueue"
 	"github.com/stepmill/stepmill/internal/usage"
 )
 
@@ -54,7 +55,7 @@ func (s *Store) UsageCurrent(ctx context.Context, workspaceID string) (usage.Cur
 	err := s.read(ctx, func(c database.Conn) error {
 		return c.Query(`SELECT workflows, webhooks, api_keys, secrets, variables, variable_bytes,
 			(SELECT count(*) FROM run_queue q JOIN workflows w ON w.id = q.workflow_id
-				WHERE w.workspace_id = $1 AND w.deleted_at IS NULL`+useIndex("q.workflow_id")+`)
+				WHERE w.workspace_id = $1 AND w.deleted_at IS NULL`+runqueue.UseIndex("q.workflow_id")+`)
 			FROM workspaces WHERE id = $1`,
 			[]any{workspaceID}, func(r database.Row) error {
 				return r.Scan(&now.Workflows, &now.Webhooks, &now.APIKeys, &now.Secrets, &now.Variables, &now.VariableBytes, &now.RunningRuns)

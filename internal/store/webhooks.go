@@ -58,7 +58,7 @@ func (s *Store) InsertWebhook(ctx context.Context, w webhook.Webhook, atMost int
 			outcome = webhook.NoWorkflow
 			return nil
 		}
-		if err := lockWorkspace(tx, w.WorkspaceID); err != nil {
+		if err := tx.Lock(database.WorkspaceLock(w.WorkspaceID)); err != nil {
 			return err
 		}
 		room, err := incrementUsage(tx, "webhooks", w.WorkspaceID, atMost)
@@ -69,7 +69,7 @@ func (s *Store) InsertWebhook(ctx context.Context, w webhook.Webhook, atMost int
 			outcome = webhook.TooMany
 			return nil
 		}
-		tx.subscribersChanged(w.WorkspaceID)
+		tx.queue.SubscribersChanged(w.WorkspaceID)
 		if err := tx.Do(`INSERT INTO webhooks
 			(id, workspace_id, url, events, workflow_id, enabled, disabled_reason, secret, secret_hint, created_at, updated_at)
 			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
@@ -116,7 +116,7 @@ func (s *Store) UpdateWebhook(ctx context.Context, w webhook.Webhook, was time.T
 			outcome = webhook.NoWorkflow
 			return nil
 		}
-		if err := lockWorkspace(tx, w.WorkspaceID); err != nil {
+		if err := tx.Lock(database.WorkspaceLock(w.WorkspaceID)); err != nil {
 			return err
 		}
 		on, err := database.Number(tx, `SELECT count(*) FROM webhooks WHERE id = $1 AND workspace_id = $2 AND enabled`, w.ID, w.WorkspaceID)
@@ -137,7 +137,7 @@ func (s *Store) UpdateWebhook(ctx context.Context, w webhook.Webhook, was time.T
 			outcome = webhook.Changed
 			return nil
 		}
-		tx.subscribersChanged(w.WorkspaceID)
+		tx.queue.SubscribersChanged(w.WorkspaceID)
 		if on == 1 && !w.Enabled {
 			if err := dropDeliveries(tx, w.ID, w.UpdatedAt); err != nil {
 				return err
@@ -152,14 +152,14 @@ func (s *Store) UpdateWebhook(ctx context.Context, w webhook.Webhook, was time.T
 func (s *Store) DeleteWebhook(ctx context.Context, workspaceID, id string, at time.Time, entry audit.Entry) (bool, error) {
 	deleted := false
 	err := s.write(ctx, func(tx *transaction) error {
-		if err := lockWorkspace(tx, workspaceID); err != nil {
+		if err := tx.Lock(database.WorkspaceLock(workspaceID)); err != nil {
 			return err
 		}
 		n, err := tx.Exec(`UPDATE webhooks SET deleted_at = $1 WHERE id = $2 AND workspace_id = $3 AND deleted_at IS NULL`, at, id, workspaceID)
 		if deleted = n == 1; err != nil || !deleted {
 			return err
 		}
-		tx.subscribersChanged(workspaceID)
+		tx.queue.SubscribersChanged(workspaceID)
 		if err := decrementUsage(tx, "webhooks", workspaceID, 1); err != nil {
 			return err
 		}

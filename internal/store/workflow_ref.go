@@ -10,7 +10,7 @@ import (
 	"github.com/stepmill/stepmill/internal/workflow"
 )
 
-// workflowRefs caches, in a cluster, the refs of active workflows. An entry may
+// workflowRefs caches the refs of active workflows. An entry may
 // be stale: the transaction that starts a run detects that, and the ref is read
 // again.
 type workflowRefs struct {
@@ -53,7 +53,7 @@ func (s *Store) CachedWorkflowRef(ctx context.Context, workspaceID, workflowID s
 		return &ref, nil
 	}
 	ref, err := s.WorkflowRef(ctx, workspaceID, workflowID)
-	if err == nil && ref != nil && ref.State == workflow.Active && s.cluster != nil && !nested(ctx) {
+	if err == nil && ref != nil && ref.State == workflow.Active && !nested(ctx) {
 		s.workflowRefs.put(key, *ref)
 	}
 	return ref, err

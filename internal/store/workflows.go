@@ -156,17 +156,17 @@ func (s *Store) DeleteWorkflow(ctx context.Context, w workflow.Workflow, at time
 		if deleted = n == 1; err != nil || !deleted {
 			return err
 		}
-		tx.subscribersChanged(w.WorkspaceID)
+		tx.queue.SubscribersChanged(w.WorkspaceID)
 		if err := deleteTriggers(tx, w.ID); err != nil {
 			return err
 		}
 		if err := errors.Join(s.answerParents(tx, w.ID, at), s.cancelChildrenOf(tx, w.ID, at)); err != nil {
 			return err
 		}
-		if err := s.revokeLeases(tx, w.WorkspaceID, w.ID); err != nil {
+		if err := tx.queue.Revoke(w.WorkspaceID, w.ID); err != nil {
 			return err
 		}
-		tx.afterCommit(func() { s.notify.WorkflowDeleted(w.ID) })
+		tx.AfterCommit(func() { s.notify.WorkflowDeleted(w.ID) })
 		if err := deleteWebhooks(tx, w, at); err != nil {
 			return err
 		}
@@ -177,7 +177,7 @@ func (s *Store) DeleteWorkflow(ctx context.Context, w workflow.Workflow, at time
 
 // deleteWebhooks deletes the webhooks bound to a workflow.
 func deleteWebhooks(tx *transaction, w workflow.Workflow, at time.Time) error {
-	if err := lockWorkspace(tx, w.WorkspaceID); err != nil {
+	if err := tx.Lock(database.WorkspaceLock(w.WorkspaceID)); err != nil {
 		return err
 	}
 	hooks, err := tx.Exec(`UPDATE webhooks SET deleted_at = $1 WHERE workspace_id = $2 AND workflow_id = $3 AND deleted_at IS NULL`,

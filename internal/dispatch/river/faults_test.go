@@ -28,6 +28,7 @@ import (
 	noun "github.com/stepmill/stepmill/internal/node"
 	"github.com/stepmill/stepmill/internal/pubsub"
 	"github.com/stepmill/stepmill/internal/run"
+	"github.com/stepmill/stepmill/internal/runqueue"
 	"github.com/stepmill/stepmill/internal/secret"
 	"github.com/stepmill/stepmill/internal/store"
 	"github.com/stepmill/stepmill/internal/store/postgres"
@@ -171,19 +172,21 @@ func newNode(t *testing.T, opts postgres.Options, random *rand.Rand, effects *sy
 		t.Fatal(err)
 	}
 	t.Cleanup(pool.Close)
-	if n.dispatch, err = river.New(storeClaimer{n.store}, river.Config{Node: n.id, Capacity: engine.Slots, Pool: pool, HoldsLease: func() bool { return true }, Log: log}); err != nil {
+	queue := runqueue.NewCluster(runqueue.ClusterConfig{
+		Node: n.id, Limit: func(auth.Plan) int { return 20 }, EnqueueJobs: n.enqueueJobs, HasJob: n.hasJob,
+		Wake: func(w run.Wake) { n.dispatch.Wake(w) }, Reserve: func(w run.Wake) bool { return n.dispatch.ReserveShared(w) },
+		Draining: func() bool { return n.dispatch.Draining() }, SlotFreed: func(id string) { n.dispatch.SlotFreed(id) },
+	}, n.store)
+	if n.dispatch, err = river.New(queueClaimer{queue}, river.Config{Node: n.id, Capacity: engine.Slots, Pool: pool, HoldsLease: func() bool { return true }, Log: log}); err != nil {
 		t.Fatal(err)
 	}
-	n.store.SetCluster(store.Cluster{
-		Node: n.id, Limit: func(auth.Plan) int { return 20 }, Reserve: n.dispatch.ReserveShared, Draining: n.dispatch.Draining, SlotFreed: n.dispatch.SlotFreed, EnqueueJobs: n.enqueueJobs,
-		HasJob: n.hasJob,
-	})
+	n.store.SetQueue(queue)
 	n.flows = workflow.NewService(n.store, catalog, nil, names{values}, trigger.NewArming(nil, nil))
 	n.runs = run.NewService(n.store, plans, watchers, n.dispatch, pubsub.NewBroker())
 	n.engine = engine.New(n.store, n.dispatch, plans, values, run.NewLinks(n.store, v, func() string { return "" }), v, n.id, log)
 	n.member = membership.New(membership.Config{
 		Node: noun.Node{ID: n.id, Name: n.id, StartedAt: clock.Now()}, Capacity: engine.Slots, TTL: 3 * time.Second, OnHeartbeat: func(noun.Heartbeat) {},
-	}, registry{n.db}, n.store, n, log)
+	}, registry{n.db}, queue, n, log)
 	if err := n.member.Join(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -228,10 +231,10 @@ func (n *node) enqueueJobs(ctx context.Context, conn database.Conn, runs []run.J
 	return n.dispatch.EnqueueJobs(ctx, tx, runs)
 }
 
-type storeClaimer struct{ *store.Store }
+type queueClaimer struct{ *runqueue.Cluster }
 
-func (c storeClaimer) Claim(ctx context.Context, wake run.Wake, complete func(context.Context, pgx.Tx) error) (run.Wake, run.Claimed, error) {
-	return c.Store.Claim(ctx, wake, func(ctx context.Context, conn database.Conn) error {
+func (c queueClaimer) Claim(ctx context.Context, wake run.Wake, complete func(context.Context, pgx.Tx) error) (run.Wake, run.Claimed, error) {
+	return c.Cluster.Claim(ctx, wake, func(ctx context.Context, conn database.Conn) error {
 		tx, err := postgres.Tx(conn)
 		if err != nil {
 			return err

@@ -18,6 +18,7 @@ import (
 	"github.com/stepmill/stepmill/internal/database"
 	"github.com/stepmill/stepmill/internal/dispatch/river"
 	"github.com/stepmill/stepmill/internal/run"
+	"github.com/stepmill/stepmill/internal/runqueue"
 	"github.com/stepmill/stepmill/internal/store"
 	"github.com/stepmill/stepmill/internal/store/postgres"
 	"github.com/stepmill/stepmill/internal/uid"
@@ -30,6 +31,7 @@ import (
 type testNode struct {
 	*river.Dispatcher
 	store *store.Store
+	queue *runqueue.Cluster
 	db    *postgres.DB
 	node  string
 	stop  func()
@@ -39,7 +41,7 @@ type testNode struct {
 type claimer struct{ *testNode }
 
 func (c claimer) Claim(ctx context.Context, wake run.Wake, complete func(context.Context, pgx.Tx) error) (run.Wake, run.Claimed, error) {
-	return c.store.Claim(ctx, wake, func(ctx context.Context, conn database.Conn) error {
+	return c.queue.Claim(ctx, wake, func(ctx context.Context, conn database.Conn) error {
 		tx, err := postgres.Tx(conn)
 		if err != nil {
 			return err
@@ -49,11 +51,11 @@ func (c claimer) Claim(ctx context.Context, wake run.Wake, complete func(context
 }
 
 func (c claimer) AdmitThrottled(ctx context.Context, workspaceID string) (bool, error) {
-	return c.store.AdmitThrottled(ctx, workspaceID)
+	return c.queue.AdmitThrottled(ctx, workspaceID)
 }
 
 func (c claimer) Requeue(ctx context.Context, runs []run.Wake) error {
-	return c.store.Requeue(ctx, runs)
+	return c.queue.Requeue(ctx, runs)
 }
 
 var (
@@ -98,8 +100,8 @@ func join(t *testing.T, opts postgres.Options, node string, capacity, limit int)
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.store.SetCluster(store.Cluster{
-		Node: node, Limit: func(auth.Plan) int { return limit }, Reserve: p.ReserveShared, Draining: p.Draining, SlotFreed: p.SlotFreed,
+	p.queue = runqueue.NewCluster(runqueue.ClusterConfig{
+		Node: node, Wake: p.Wake, Limit: func(auth.Plan) int { return limit }, Reserve: p.ReserveShared, Draining: p.Draining, SlotFreed: p.SlotFreed,
 		EnqueueJobs: func(ctx context.Context, c database.Conn, runs []run.Job) error {
 			tx, err := postgres.Tx(c)
 			if err != nil {
@@ -114,7 +116,8 @@ func join(t *testing.T, opts postgres.Options, node string, capacity, limit int)
 			}
 			return p.HasJob(ctx, tx, ids)
 		},
-	})
+	}, p.store)
+	p.store.SetQueue(p.queue)
 	rows, closeRows := context.WithCancel(context.Background())
 	work, stop := context.WithCancel(context.Background())
 	p.stop = stop
@@ -333,7 +336,7 @@ func TestNudgeWakesRunWithLocalTimer(t *testing.T) {
 	w := a.gets(t, r, patient)
 	a.release(t, r, w, clock.Now().Add(9*time.Second))
 	a.Forget()
-	held, err := a.store.OwnedRuns(t.Context(), "a")
+	held, err := a.queue.OwnedRuns(t.Context(), "a")
 	if err != nil || len(held) != 1 || !held[0].LocalTimer {
 		t.Fatal(held, err)
 	}
@@ -363,7 +366,7 @@ func TestIsolatedRunsOneAtATime(t *testing.T) {
 		a.next(t, patient)
 	}
 	a.change(t, `UPDATE run_queue SET crashes = 2`)
-	if n, _, err := a.store.TakeOver(t.Context(), "a", false); err != nil || n != 3 {
+	if n, _, err := a.queue.TakeOver(t.Context(), "a", false); err != nil || n != 3 {
 		t.Fatal(n, err)
 	}
 	for range 3 {
@@ -414,7 +417,7 @@ func TestHasJob(t *testing.T) {
 	a.change(t, `UPDATE stepmill_river.river_job SET state = 'scheduled', scheduled_at = now() + interval '1 hour' WHERE args->>'run_id' = $1`, far.ID)
 	a.change(t, `UPDATE stepmill_river.river_job SET state = 'running', attempted_at = now() - interval '1 minute' WHERE args->>'run_id' = $1`, lost.ID)
 	a.change(t, `UPDATE run_queue SET wake_at = 1`)
-	found, _, _, err := a.store.Sweep(t.Context())
+	found, _, _, err := a.queue.Sweep(t.Context())
 	if err != nil || found != 2 {
 		t.Errorf("Sweep found %d runs, %v", found, err)
 	}
@@ -457,7 +460,7 @@ func TestThrottledRunsAreAdmitted(t *testing.T) {
 		t.Error("a node that leaves reserves slots")
 	}
 	a.finish(t, second, w)
-	if _, err := b.store.AdmitThrottled(t.Context(), wf.WorkspaceID); err != nil {
+	if _, err := b.queue.AdmitThrottled(t.Context(), wf.WorkspaceID); err != nil {
 		t.Fatal(err)
 	}
 	b.gets(t, third, patient)

@@ -12,6 +12,7 @@ import (
 	"github.com/stepmill/stepmill/internal/clock"
 	"github.com/stepmill/stepmill/internal/database"
 	"github.com/stepmill/stepmill/internal/run"
+	"github.com/stepmill/stepmill/internal/runqueue"
 	"github.com/stepmill/stepmill/internal/store"
 )
 
@@ -57,6 +58,7 @@ type cluster struct {
 // clusterNode is one of the nodes.
 type clusterNode struct {
 	*harness
+	*runqueue.Cluster
 	node        string
 	hasCapacity atomic.Bool
 	draining    atomic.Bool
@@ -74,11 +76,12 @@ func newCluster(t *testing.T, rows database.Driver, nodes int) *cluster {
 		m.hasCapacity.Store(true)
 		notified := &recorder{}
 		s := store.New(retriedDriver{rows}, notified.notify())
-		s.SetCluster(store.Cluster{
-			Node: m.node, Limit: func(auth.Plan) int { return int(c.limit.Load()) },
+		m.Cluster = runqueue.NewCluster(runqueue.ClusterConfig{
+			Node: m.node, Wake: notified.notify().Wake, Limit: func(auth.Plan) int { return int(c.limit.Load()) },
 			Reserve: func(run.Wake) bool { return m.hasCapacity.Load() }, Draining: m.draining.Load,
 			EnqueueJobs: enqueueJobs, HasJob: hasJob, SlotFreed: m.slotFreed,
-		})
+		}, s)
+		s.SetQueue(m.Cluster)
 		m.harness = &harness{Store: s, rows: rows, notified: notified}
 		c.nodes = append(c.nodes, m)
 	}

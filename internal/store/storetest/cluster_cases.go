@@ -246,7 +246,7 @@ func testTakeOver(t *testing.T, tm *cluster) {
 		total := 0
 		for more := true; more; {
 			var n int
-			if n, more, err = tm.TakeOver(ctx, "node_1", false); err != nil {
+			if n, more, err = tm.nodes[0].TakeOver(ctx, "node_1", false); err != nil {
 				t.Fatal(err)
 			}
 			total += n
