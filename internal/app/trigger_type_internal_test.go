@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stepmill/stepmill/internal/action"
 	"github.com/stepmill/stepmill/internal/config"
 	"github.com/stepmill/stepmill/internal/cron"
 	"github.com/stepmill/stepmill/internal/run"
@@ -23,14 +22,23 @@ func pulse() trigger.Type {
 	return trigger.Type{
 		Format: workflow.TriggerType{
 			Name: "pulse", Summary: "A pulse.",
-			Members: func(*action.Catalog) map[string]any { return map[string]any{"every": workflow.IntervalSchema()} },
-			Rule:    map[string]any{"required": []string{"every"}},
+			Input: map[string]any{
+				"type": "object", "additionalProperties": false, "required": []string{"rest"},
+				"properties": map[string]any{"rest": workflow.IntervalSchema()},
+			},
+			Rule: map[string]any{"required": []string{"with"}},
 			Compile: func(c *workflow.TriggerCompiler, t workflow.Trigger) any {
-				if t.Every == "" {
-					c.Report("/every", "", "is required")
+				var input struct {
+					Rest string `json:"rest"`
+				}
+				switch {
+				case !c.Input(t, &input):
+					return nil
+				case input.Rest == "":
+					c.Report("/with/rest", "", "is required")
 					return nil
 				}
-				return c.Interval("/every", t.Every)
+				return c.Interval("/with/rest", input.Rest)
 			},
 		},
 		First:  func(_ string, _ workflow.CompiledTrigger, now time.Time) time.Time { return now },
@@ -94,12 +102,13 @@ func TestDeclaredTriggerType(t *testing.T) {
 	id := s.create("/v1/workflows", `{"name": "Beat"}`)
 	at := "/v1/workflows/" + id
 	contains("GET", "/v1/schemas/workflow.json", "", http.StatusOK, `"enum":["pulse"]`, `"A pulse."`)
-	contains("PATCH", at, `{"triggers": [{"id": "p", "type": "pulse", "every": "1s"}]}`, http.StatusUnprocessableEntity, "/triggers/0/every", "must be at least 10s")
-	contains("PATCH", at, `{"triggers": [{"id": "p", "type": "pulse"}]}`, http.StatusUnprocessableEntity, "/triggers/0/every", "is required")
-	contains("PATCH", at, `{"triggers": [{"id": "p", "type": "pulse", "every": "1h", "cron": "@daily"}]}`, http.StatusUnprocessableEntity, "a trigger of type pulse cannot have cron")
-	contains("PATCH", at, `{"triggers": [{"id": "p", "type": "plse", "every": "1h"}]}`, http.StatusUnprocessableEntity, `did you mean \"pulse\"?`)
+	contains("PATCH", at, `{"triggers": [{"id": "p", "type": "pulse", "with": {"rest": "1s"}}]}`, http.StatusUnprocessableEntity, "/triggers/0/with/rest", "must be at least 10s")
+	contains("PATCH", at, `{"triggers": [{"id": "p", "type": "pulse", "with": {"rest": "1h", "rate": 2}}]}`, http.StatusUnprocessableEntity, "/triggers/0/with/rate", "unknown field")
+	contains("PATCH", at, `{"triggers": [{"id": "p", "type": "pulse"}]}`, http.StatusUnprocessableEntity, "/triggers/0/with/rest", "is required")
+	contains("PATCH", at, `{"triggers": [{"id": "p", "type": "pulse", "with": {"rest": "1h"}, "cron": "@daily"}]}`, http.StatusUnprocessableEntity, "a trigger of type pulse cannot have cron")
+	contains("PATCH", at, `{"triggers": [{"id": "p", "type": "plse", "with": {"rest": "1h"}}]}`, http.StatusUnprocessableEntity, `did you mean \"pulse\"?`)
 
-	contains("PATCH", at, `{"triggers": [{"id": "p", "type": "pulse", "every": "1h"}]}`, http.StatusOK)
+	contains("PATCH", at, `{"triggers": [{"id": "p", "type": "pulse", "with": {"rest": "1h"}}]}`, http.StatusOK)
 	contains("GET", at+"/triggers", "", http.StatusOK, `"type":"pulse"`, `"active":false`, `"next_run_at":null`)
 	contains("POST", at+"/triggers/p/test", `{}`, http.StatusCreated, `"payload":{"beat":true}`, `"test":true`)
 

@@ -51,7 +51,7 @@ func (c *compiler) compileTrigger(at string, trigger Trigger) CompiledTrigger {
 	}
 	allowed := kind.members(c.catalog)
 	for _, name := range trigger.members() {
-		if _, ok := allowed[name]; !ok {
+		if _, ok := allowed[name]; !ok && (name != "with" || kind.Input == nil) {
 			c.report(at+"/"+name, "", "a trigger of type %s cannot have %s", trigger.Type, name)
 		}
 	}

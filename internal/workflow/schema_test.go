@@ -169,7 +169,11 @@ func TestSchemaHasEveryField(t *testing.T) {
 		"settings":    reflect.TypeFor[workflow.Settings](),
 		"concurrency": reflect.TypeFor[workflow.Concurrency](),
 	} {
-		if diff := cmp.Diff(members(typ), slices.Sorted(maps.Keys(schema.Defs[def].Properties))); diff != "" {
+		want := members(typ)
+		if def == "trigger" { // only types with an input have it
+			want = slices.DeleteFunc(want, func(name string) bool { return name == "with" })
+		}
+		if diff := cmp.Diff(want, slices.Sorted(maps.Keys(schema.Defs[def].Properties))); diff != "" {
 			t.Errorf("%s and its schema differ (-Go +schema):\n%s", typ, diff)
 		}
 	}
@@ -224,6 +228,7 @@ func withEffect(t testing.TB) *action.Catalog {
 	c, err := action.NewCatalog(
 		approval.Entry(nil), dataset.Entry(), httprequest.Entry(nil), logwrite.Entry(), stop.Entry(), subrun.Entry(nil), wait.Entry(),
 		action.Entry{Spec: action.Spec{Name: "test.effect", Input: `{"type": "object"}`, Output: `{}`}},
+		action.Entry{Spec: action.Spec{Name: "test.pages", Input: `{"type": "object"}`, Output: `{}`}},
 	)
 	if err != nil {
 		t.Fatal(err)

@@ -37,6 +37,9 @@ func triggerCases(types *TriggerTypes, actions *action.Catalog) []node {
 		for name := range kind.members(actions) {
 			allowed[name] = true
 		}
+		if kind.Input != nil {
+			allowed["with"] = kind.Input
+		}
 		then := node{"properties": allowed, "additionalProperties": false}
 		maps.Copy(then, kind.Rule)
 		cases = append(cases, node{"if": node{"properties": node{"type": node{"const": kind.Name}}, "required": []string{"type"}}, "then": then})

@@ -42,6 +42,9 @@ type Trigger struct {
 	Items   string          `json:"items,omitempty"`
 	Key     string          `json:"key,omitempty"`
 	Cursor  string          `json:"cursor,omitempty"`
+
+	// With has the settings of types that declare an input, like that of an action.
+	With json.RawMessage `json:"with,omitempty"`
 }
 
 // Missed says what happens to scheduled times that passed while the service was
@@ -121,6 +124,7 @@ func (t Trigger) members() []string {
 		"methods": t.Methods != nil, "verify": t.Verify != nil, "dedupe": t.Dedupe != "", "respond": t.Respond != "", "rate": t.Rate != 0,
 		"events": t.Events != nil, "workflows": t.Workflows != nil,
 		"request": t.Request != nil, "items": t.Items != "", "key": t.Key != "", "cursor": t.Cursor != "",
+		"with": t.With != nil,
 	})
 }
 

@@ -1,6 +1,7 @@
 package workflow
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -8,6 +9,7 @@ import (
 	"github.com/stepmill/stepmill/internal/clock"
 	"github.com/stepmill/stepmill/internal/cron"
 	"github.com/stepmill/stepmill/internal/expr"
+	"github.com/stepmill/stepmill/internal/strictjson"
 )
 
 // minInterval is the shortest interval of a trigger.
@@ -42,6 +44,26 @@ func (t *TriggerCompiler) Report(pointer, hint, format string, args ...any) {
 // the closest of them as a hint.
 func (t *TriggerCompiler) ReportUnknown(pointer, name string, known []string, format string, args ...any) {
 	t.Report(pointer, didYouMean(name, known), format, args...)
+}
+
+// Input decodes `with` into a struct and reports what does not fit.
+func (t *TriggerCompiler) Input(trigger Trigger, into any) bool {
+	raw := trigger.With
+	if raw == nil {
+		raw = []byte("{}")
+	}
+	err := strictjson.Decode(raw, into)
+	if err == nil {
+		return true
+	}
+	if problems, ok := errors.AsType[strictjson.Errors](err); ok {
+		for _, problem := range problems {
+			t.Report("/with"+problem.Pointer, "", "%s", problem.Message)
+		}
+		return false
+	}
+	t.Report("/with", "", "%s", err)
+	return false
 }
 
 // Duration compiles a duration of at most limit.
@@ -131,8 +153,8 @@ func (t *TriggerCompiler) Credential(pointer, source string, confidential bool) 
 	return compiled
 }
 
-// Input compiles the input of an action that the trigger executes.
-func (t *TriggerCompiler) Input(pointer, action string, raw []byte, sees TriggerScope) *expr.Value {
+// ActionInput compiles the input of an action that the trigger executes.
+func (t *TriggerCompiler) ActionInput(pointer, action string, raw []byte, sees TriggerScope) *expr.Value {
 	input, err := decodeInput(raw)
 	if err != nil {
 		t.Report(pointer, "", "must be an object")

@@ -19,6 +19,9 @@ type TriggerType struct {
 	// Members returns the JSON Schemas of the members that it allows besides id and
 	// type. Types may share a member, with the same schema.
 	Members func(actions *action.Catalog) map[string]any
+	// Input is the JSON Schema of `with`; nil if the type does not have it. New types
+	// have their settings there, where names cannot clash with those of other types.
+	Input map[string]any
 	// Rule is a JSON Schema for all members together, such as which are required.
 	Rule map[string]any
 	// Definitions are JSON Schemas that those of the members refer to, by their
@@ -92,6 +95,9 @@ func (t *TriggerTypes) properties(actions *action.Catalog) (node, error) {
 			}
 			out[name] = schema
 		}
+	}
+	if slices.ContainsFunc(t.all(), func(kind TriggerType) bool { return kind.Input != nil }) {
+		out["with"] = node{"title": "With", "description": "The settings of the trigger. They depend on its type.", "type": "object"}
 	}
 	return out, nil
 }

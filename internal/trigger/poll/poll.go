@@ -56,7 +56,7 @@ func compile(c *workflow.TriggerCompiler, t workflow.Trigger) any {
 	if t.Request == nil {
 		c.Report("/request", "", "is required")
 	} else {
-		config.Call = c.Input("/request", requestAction, t.Request, workflow.TriggerScope{Cursor: true})
+		config.Call = c.ActionInput("/request", requestAction, t.Request, workflow.TriggerScope{Cursor: true})
 	}
 	response := workflow.TriggerScope{Response: true, Cursor: true}
 	if t.Items == "" {
