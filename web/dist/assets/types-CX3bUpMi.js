@@ -1,1 +1,0 @@
-function e(e,t){return{doc:e,select:[],rejected:t}}function t(e){return e.steps!==void 0||e.foreach!==void 0||e.repeat!==void 0}function n(e){return e.name||e.id}function r(e){return`@${e}`}export{r as i,e as n,n as r,t};
