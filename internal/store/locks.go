@@ -1,8 +1,9 @@
 package store
 
-import "github.com/stepmill/stepmill/internal/database"
-
-import "github.com/stepmill/stepmill/internal/run"
+import (
+	"github.com/stepmill/stepmill/internal/database"
+	"github.com/stepmill/stepmill/internal/run"
+)
 
 // lockRun blocks other transactions on a run until this one ends. It returns
 // false if the run is no longer running. A transaction that writes about a run

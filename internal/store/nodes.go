@@ -1,11 +1,11 @@
 package store
 
 import (
+	"context"
+
 	"github.com/stepmill/stepmill/internal/database"
 	"github.com/stepmill/stepmill/internal/runqueue"
 )
-
-import "context"
 
 // RunsByNode implements node.Store.
 func (s *Store) RunsByNode(ctx context.Context, workspaceID string) (map[string]int, error) {

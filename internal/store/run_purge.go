@@ -49,12 +49,6 @@ func newBudget(rows int) *budget {
 // in the queue or in run_remains.
 func (b *budget) exhausted() bool { return b.rows < 2 || clock.Now().After(b.until) }
 
-func (b *budget) exec(tx *transaction, statement string, args ...any) error {
-	n, err := tx.Exec(statement, args...)
-	b.rows -= n
-	return err
-}
-
 // purgeRun deletes a run with the given statement for its own row, and as many of
 // its other rows as the budget allows. Without its own row the run is no longer
 // visible; the rest is recorded in run_remains for later batches.
