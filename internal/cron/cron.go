@@ -94,14 +94,26 @@ func (s *Schedule) Next(after time.Time) time.Time {
 	// A time that does not exist may move to the next day, so start a day early.
 	day := dayOf(after.In(s.zone)).AddDate(0, 0, -1)
 	for range searchDays {
-		if s.matchesDay(day) {
-			if next := s.firstOn(day, after); !next.IsZero() {
-				return next.UTC()
-			}
-		}
+		next := s.firstOn(day, after)
 		day = day.AddDate(0, 0, 1)
+		if !next.IsZero() {
+			return s.orMidnight(next, day, after).UTC()
+		}
 	}
 	return time.Time{}
+}
+
+// orMidnight returns next, which is a time on the day before the given one, or the
+// first time on the given day if it comes earlier: where clocks are set back shortly
+// after midnight, the day begins before the last hour of the previous one is repeated.
+func (s *Schedule) orMidnight(next, day, after time.Time) time.Time {
+	if changed, _ := next.In(s.zone).ZoneBounds(); !changed.After(after) {
+		return next
+	}
+	if earlier := s.firstOn(day, after); !earlier.IsZero() && earlier.Before(next) {
+		return earlier
+	}
+	return next
 }
 
 // Last returns the last time after one moment and not after another, or the zero
@@ -150,8 +162,12 @@ func (s *Schedule) matchesDay(day time.Time) bool {
 	return dom || dow
 }
 
-// firstOn returns the first time on a day that is after the given one.
+// firstOn returns the first time on a day that is after the given one, or the zero
+// time if there is none.
 func (s *Schedule) firstOn(day, after time.Time) time.Time {
+	if !s.matchesDay(day) {
+		return time.Time{}
+	}
 	before, later := s.offset(day.Add(-15*time.Hour)), s.offset(day.Add(39*time.Hour))
 	if before == later { // no transition is near
 		return s.firstRegular(day, before, after)

@@ -76,6 +76,8 @@ func TestNext(t *testing.T) {
 			"2026-04-04T14:45:00Z 2026-04-05T15:15:00Z"},
 		{"Santiago: midnight does not exist", "0 0 * * *", "America/Santiago", "2026-09-05T12:00:00Z",
 			"2026-09-06T04:00:00Z 2026-09-07T03:00:00Z"},
+		{"St. John's, back at one minute past midnight", "* * * * *", "America/St_Johns", "2001-10-28T02:29:00Z",
+			"2001-10-28T02:30:00Z 2001-10-28T02:31:00Z 2001-10-28T02:32:00Z"},
 		{"Samoa: a day does not exist", "0 12 30 12 *", "Pacific/Apia", "2011-12-01T00:00:00Z", "2011-12-30T10:00:00Z 2012-12-29T22:00:00Z"},
 		{"an interval ignores transitions", "@every 24h", "Europe/Paris", "2026-03-28T01:30:00Z", "2026-03-29T01:30:00Z"},
 	} {
