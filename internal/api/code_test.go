@@ -25,7 +25,7 @@ func TestScripts(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
 			w := newTestWorkspace(t)
-			w.workflow("wf", `{"id": "a", "uses": "code.js", "with": {"code": `+strconv.Quote(tc.code)+`, "input": "${{ trigger.payload }}"}}`)
+			w.workflow("wf", `{"id": "a", "uses": "code.js", "timeout": "10m", "with": {"code": `+strconv.Quote(tc.code)+`, "input": "${{ trigger.payload }}"}}`)
 			run := w.runToEnd("run", "wf", `{"payload": {"price": 42}}`)
 			if got := run.str("status"); got != tc.status {
 				t.Errorf("status %s: %s", got, run.body)

@@ -12,7 +12,7 @@ const draftBody = `"definition": {"steps": [
 // runDraft starts a draft run and waits for its end.
 func (w *testWorkspace) runDraft(body string) *response {
 	w.t.Helper()
-	return w.call("POST", "/v1/workflows/$wf/runs", body, "Prefer", "wait=30").wantStatus(http.StatusOK)
+	return w.call("POST", "/v1/workflows/$wf/runs", body, "Prefer", "wait=60").wantStatus(http.StatusOK)
 }
 
 func TestDraftRuns(t *testing.T) {
@@ -67,7 +67,7 @@ func TestRetryDraftRun(t *testing.T) {
 		{"id": "first", "uses": "data.set", "with": {"values": {}}},
 		{"id": "stop", "uses": "flow.stop", "with": {"status": "failed", "message": "no"}}]}}`)
 	w.names["run"] = failed.str("id")
-	again := w.call("POST", "/v1/runs/$run/retry", "", "Prefer", "wait=30").wantStatus(http.StatusOK)
+	again := w.call("POST", "/v1/runs/$run/retry", "", "Prefer", "wait=60").wantStatus(http.StatusOK)
 	wantContains(t, again.json(), w.expand(`{"status": "failed", "draft": true, "retry_of": "$run", "steps": [{"step_id": "first", "output": {"a": 5}}, {"step_id": "stop"}]}`))
 }
 

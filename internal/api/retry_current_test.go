@@ -22,7 +22,7 @@ func TestRetryWithCurrentVersion(t *testing.T) {
 		{
 			name:    "runs the current version and keeps the results of steps that did not change",
 			setup:   setupFixedWorkflow,
-			request: "POST /v1/runs/$run/retry", scope: "execute", body: retryCurrent, requestHeaders: []string{"Prefer", "wait=30"}, status: 200, members: runKeys,
+			request: "POST /v1/runs/$run/retry", scope: "execute", body: retryCurrent, requestHeaders: []string{"Prefer", "wait=60"}, status: 200, members: runKeys,
 			contains: `{"status": "succeeded", "retry_of": "$run", "workflow_version": 3, "draft": false, "trigger": {"payload": {"name": "Ada"}},
 				"steps": [{"step_id": "set", "status": "succeeded", "reason": "copied from $run"}, {"step_id": "fail", "reason": null, "output": {"fixed": true}}]}`,
 			events: "run.started run.succeeded",
@@ -33,7 +33,7 @@ func TestRetryWithCurrentVersion(t *testing.T) {
 		{
 			name:    "pinned runs the version of the run, also when there is a newer one",
 			setup:   setupFixedWorkflow,
-			request: "POST /v1/runs/$run/retry", body: `{"version": "pinned"}`, requestHeaders: []string{"Prefer", "wait=30"}, status: 200,
+			request: "POST /v1/runs/$run/retry", body: `{"version": "pinned"}`, requestHeaders: []string{"Prefer", "wait=60"}, status: 200,
 			contains: `{"status": "failed", "workflow_version": 2, "steps": [{"step_id": "set", "reason": "copied from $run"}, {"step_id": "fail", "status": "failed"}]}`,
 			events:   "run.started run.failed",
 		},
@@ -45,7 +45,7 @@ func TestRetryWithCurrentVersion(t *testing.T) {
 				w.patch("wf", `{"steps": [{"id": "set", "uses": "data.set", "with": {"values": {"a": 21}}},
 					{"id": "twice", "uses": "data.set", "with": {"values": {"b": "${{ steps.set.output.a * 2 }}"}}}, `+fixedStep+`]}`)
 			},
-			request: "POST /v1/runs/$run/retry", body: retryCurrent, requestHeaders: []string{"Prefer", "wait=30"}, status: 200,
+			request: "POST /v1/runs/$run/retry", body: retryCurrent, requestHeaders: []string{"Prefer", "wait=60"}, status: 200,
 			contains: `{"status": "succeeded", "steps": [{"step_id": "set", "reason": null, "output": {"a": 21}}, {"step_id": "twice", "reason": null, "output": {"b": 42}}, {"step_id": "fail"}]}`,
 			events:   "run.started run.succeeded",
 		},
@@ -58,7 +58,7 @@ func TestRetryWithCurrentVersion(t *testing.T) {
 				w.patch("wf", `{"steps": [{"id": "set", "name": "Set it", "uses": "data.set", "with": {"values": {"a": 1}}},
 					{"id": "fresh", "needs": [], "uses": "data.set", "with": {"values": {}}}, {"id": "fail", "needs": ["set", "fresh"], "uses": "data.set", "with": {"values": {}}}]}`)
 			},
-			request: "POST /v1/runs/$run/retry", body: retryCurrent, requestHeaders: []string{"Prefer", "wait=30"}, status: 200,
+			request: "POST /v1/runs/$run/retry", body: retryCurrent, requestHeaders: []string{"Prefer", "wait=60"}, status: 200,
 			contains: `{"status": "succeeded", "steps": [{"step_id": "set", "name": "Set it", "reason": "copied from $run"}, {"step_id": "fresh", "reason": null}, {"step_id": "fail", "reason": null}]}`,
 			events:   "run.started run.succeeded",
 		},
@@ -68,7 +68,7 @@ func TestRetryWithCurrentVersion(t *testing.T) {
 				w.workflow("wf", setStep, failStep)
 				w.runToEnd("run", "wf", "")
 			},
-			request: "POST /v1/runs/$run/retry", body: retryCurrent, requestHeaders: []string{"Prefer", "wait=30"}, status: 200,
+			request: "POST /v1/runs/$run/retry", body: retryCurrent, requestHeaders: []string{"Prefer", "wait=60"}, status: 200,
 			contains: `{"status": "failed", "workflow_version": 2, "steps": [{"step_id": "set", "reason": "copied from $run"}, {"step_id": "fail"}]}`,
 			events:   "run.started run.failed",
 		},
@@ -80,7 +80,7 @@ func TestRetryWithCurrentVersion(t *testing.T) {
 					{"id": "free", "needs": [], "uses": "data.set", "with": {"values": {"f": 1}}}, ` + failStep + `]}}`).str("id")
 				w.patch("wf", `{"steps": [`+setStep+`, {"id": "free", "needs": [], "uses": "data.set", "with": {"values": {"f": 1}}}, `+fixedStep+`]}`)
 			},
-			request: "POST /v1/runs/$run/retry", body: retryCurrent, requestHeaders: []string{"Prefer", "wait=30"}, status: 200,
+			request: "POST /v1/runs/$run/retry", body: retryCurrent, requestHeaders: []string{"Prefer", "wait=60"}, status: 200,
 			contains: `{"status": "succeeded", "draft": false, "workflow_version": 3,
 				"steps": [{"step_id": "free", "reason": "copied from $run"}, {"step_id": "set", "pinned": false, "reason": null, "output": {"a": 1}}, {"step_id": "fail"}]}`,
 			events: "run.started run.succeeded",

@@ -31,8 +31,8 @@ func TestRetryRun(t *testing.T) {
 				setupFailedRun(w)
 				w.patch("wf", `{"steps": []}`)
 			},
-			request: "POST /v1/runs/$run/retry", scope: "execute", requestHeaders: []string{"Prefer", "wait=30"}, status: 200, members: runKeys,
-			headers: []string{"Preference-Applied", "wait=30", "Location", "/v1/runs/run_[0-9a-z]{26}"},
+			request: "POST /v1/runs/$run/retry", scope: "execute", requestHeaders: []string{"Prefer", "wait=60"}, status: 200, members: runKeys,
+			headers: []string{"Preference-Applied", "wait=60", "Location", "/v1/runs/run_[0-9a-z]{26}"},
 			contains: `{"status": "succeeded", "retry_of": "$run", "parent": null, "workflow_id": "$wf", "workflow_version": 2, "error": null,
 				"trigger": {"type": "manual", "id": null, "payload": {"name": "Ada"}},
 				"steps": [{"step_id": "set", "status": "succeeded", "output": {"a": 1}, "reason": "copied from $run", "attempt": 1, "attempts": [{"attempt": 1}]},
@@ -74,9 +74,9 @@ func TestRetryRun(t *testing.T) {
 			setup: func(w *testWorkspace) {
 				w.workflow("wf", setStep, failStep)
 				w.runToEnd("first", "wf", "")
-				w.names["run"] = w.call("POST", "/v1/runs/$first/retry", "", "Prefer", "wait=30").wantStatus(200).str("id")
+				w.names["run"] = w.call("POST", "/v1/runs/$first/retry", "", "Prefer", "wait=60").wantStatus(200).str("id")
 			},
-			request: "POST /v1/runs/$run/retry", requestHeaders: []string{"Prefer", "wait=30"}, status: 200,
+			request: "POST /v1/runs/$run/retry", requestHeaders: []string{"Prefer", "wait=60"}, status: 200,
 			contains: `{"status": "failed", "retry_of": "$run", "steps": [{"step_id": "set", "reason": "copied from $first"}, {"step_id": "fail", "status": "failed"}]}`,
 			events:   "run.started run.failed",
 		},
@@ -87,7 +87,7 @@ func TestRetryRun(t *testing.T) {
 					`{"id": "after", "uses": "data.set", "with": {"values": {}}}`)
 				w.runToEnd("run", "wf", "")
 			},
-			request: "POST /v1/runs/$run/retry", requestHeaders: []string{"Prefer", "wait=30"}, status: 200,
+			request: "POST /v1/runs/$run/retry", requestHeaders: []string{"Prefer", "wait=60"}, status: 200,
 			contains: `{"status": "failed", "error": {"code": "stopped", "message": "Enough", "step_id": "halt"},
 				"steps": [{"step_id": "set", "reason": "copied from $run"}, {"step_id": "halt", "status": "succeeded", "reason": null}]}`,
 			events: "run.started run.failed",
@@ -136,7 +136,7 @@ func TestRetryReusesRounds(t *testing.T) {
 		{"id": "try", "uses": "flow.run", "with": {"workflow_id": "${{ item }}", "payload": {"n": "${{ index }}"}}}]}`)
 	w.runToEnd("run", "wf", `{"payload": {"ids": ["$child", "$asleep", "$child"]}}`)
 	w.patch("asleep", `{"state": "active"}`)
-	again := w.call("POST", "/v1/runs/$run/retry", "", "Prefer", "wait=30").wantStatus(200)
+	again := w.call("POST", "/v1/runs/$run/retry", "", "Prefer", "wait=60").wantStatus(200)
 	w.names["again"] = again.str("id")
 	copied := w.expand(`"copied from $run"`)
 	steps := stepsByID(again)

@@ -242,7 +242,7 @@ func TestCancelEndsPreferWait(t *testing.T) {
 	w := newTestWorkspace(t)
 	w.workflow("wf", waitStep)
 	waited := make(chan *response, 1)
-	go func() { waited <- w.call("POST", "/v1/workflows/$wf/runs", "", "Prefer", "wait=30") }()
+	go func() { waited <- w.call("POST", "/v1/workflows/$wf/runs", "", "Prefer", "wait=60") }()
 	var id string
 	eventually(t, "the run is listed", func() bool {
 		ids := w.client.call("GET", w.expand("/v1/workflows/$wf/runs"), "").column("id")

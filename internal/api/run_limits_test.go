@@ -55,7 +55,7 @@ func TestStateTooLarge(t *testing.T) {
 	w.workflow("wf", list...)
 	for extra := range 2 {
 		a := w.call("POST", "/v1/workflows/$wf/runs", fmt.Sprintf(`{"payload": {"x": %q, "last": %q, "pad": "12"}}`,
-			strings.Repeat("x", size), strings.Repeat("y", rest+extra)), "Prefer", "wait=30").wantStatus(200)
+			strings.Repeat("x", size), strings.Repeat("y", rest+extra)), "Prefer", "wait=60").wantStatus(200)
 		want := `{"status": "succeeded"}`
 		if extra > 0 {
 			want = `{"status": "failed", "error": {"code": "state_too_large", "message": "~.*8388608 bytes.*free plan.*", "step_id": null}}`

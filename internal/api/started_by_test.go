@@ -22,12 +22,12 @@ func TestStartedBy(t *testing.T) {
 	}{
 		"a key": {
 			func() *response {
-				return key.call("POST", w.expand("/v1/workflows/$wf/runs"), "", "Prefer", "wait=30").wantStatus(http.StatusOK)
+				return key.call("POST", w.expand("/v1/workflows/$wf/runs"), "", "Prefer", "wait=60").wantStatus(http.StatusOK)
 			}, byKey,
 		},
 		"a person": {
 			func() *response {
-				return ada.call("POST", w.expand("/ui/v1/workflows/$wf/runs"), "", "Prefer", "wait=30").wantStatus(http.StatusOK)
+				return ada.call("POST", w.expand("/ui/v1/workflows/$wf/runs"), "", "Prefer", "wait=60").wantStatus(http.StatusOK)
 			}, byAda,
 		},
 	} {
@@ -39,7 +39,7 @@ func TestStartedBy(t *testing.T) {
 		t.Log(name)
 	}
 	// A retry was started by the caller who retried.
-	again := key.call("POST", w.expand("/v1/runs/$run/retry"), "", "Prefer", "wait=30").wantStatus(http.StatusOK)
+	again := key.call("POST", w.expand("/v1/runs/$run/retry"), "", "Prefer", "wait=60").wantStatus(http.StatusOK)
 	wantContains(t, again.json(), `{"started_by": `+byKey+`}`)
 
 	// Steps and triggers are not actors.

@@ -184,7 +184,7 @@ func TestRetryOfSubrun(t *testing.T) {
 	w.workflow("wf", subStep)
 	w.runToEnd("run", "wf", "")
 	w.names["below"] = w.call("GET", "/v1/workflows/$child/runs", "").column("id")[0]
-	wantContains(t, w.call("POST", "/v1/runs/$below/retry", "", "Prefer", "wait=30").wantStatus(200).json(),
+	wantContains(t, w.call("POST", "/v1/runs/$below/retry", "", "Prefer", "wait=60").wantStatus(200).json(),
 		w.expand(`{"retry_of": "$below", "parent": null, "trigger": {"type": "run", "id": "$run"}, "status": "failed"}`))
 	w.waitForStatus("run", "failed")
 }
