@@ -117,6 +117,22 @@ func TestOpenAfterCrash(t *testing.T) {
 		}
 	})
 
+	// The table of versions then has no rows, or not the last one: page 3 is its first.
+	t.Run("a damaged table of versions is rejected", func(t *testing.T) {
+		pageSize := int(binary.BigEndian.Uint16(whole.file[16:]))
+		for _, damage := range []struct {
+			offset int
+			flip   byte
+		}{{0, 1}, {3, 5}, {4, 1}} {
+			damaged := whole
+			damaged.file = slices.Clone(whole.file)
+			damaged.file[2*pageSize+damage.offset] ^= damage.flip
+			if _, err := damaged.reopen(t); err == nil || !strings.Contains(err.Error(), "`stepmill restore FILE`") {
+				t.Errorf("byte %d: %v", damage.offset, err)
+			}
+		}
+	})
+
 	// The log has checksums and ends at the first wrong one.
 	t.Run("a damaged log ends at the damage", func(t *testing.T) {
 		for _, at := range []int{0, 40, len(whole.log) / 2, len(whole.log) - 100} {

@@ -45,6 +45,11 @@ func prepare(ctx context.Context, path string, migrate bool) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
+	return migrateTo(ctx, db, path, migrate)
+}
+
+// migrateTo makes sure that a database has the schema of this binary.
+func migrateTo(ctx context.Context, db *sql.DB, path string, migrate bool) error {
 	files, err := fs.Sub(migrations, "migrations")
 	if err != nil {
 		return err
@@ -56,7 +61,7 @@ func prepare(ctx context.Context, path string, migrate bool) (err error) {
 	have, want, err := provider.GetVersions(ctx)
 	switch {
 	case err != nil:
-		return fmt.Errorf("open %s: %w", path, err)
+		return explainDamage(ctx, db, path, fmt.Errorf("open %s: %w", path, err))
 	case have > want:
 		return fmt.Errorf("%s was written by a newer Stepmill (schema %d, this binary knows %d): upgrade the binary", path, have, want)
 	case have == want:
@@ -66,9 +71,23 @@ func prepare(ctx context.Context, path string, migrate bool) (err error) {
 	}
 	failpoint.Hit(failpoint.DuringMigration, path)
 	if _, err := provider.Up(ctx); err != nil {
-		return fmt.Errorf("migrate %s: %w", path, err)
+		return explainDamage(ctx, db, path, fmt.Errorf("migrate %s: %w", path, err))
 	}
 	return nil
+}
+
+// explainDamage returns why a database could not be migrated. A damaged table of
+// versions looks like another schema, so that the failure itself does not tell.
+func explainDamage(ctx context.Context, db *sql.DB, path string, failure error) error {
+	if isDamage(failure) {
+		return failure
+	}
+	verdict := ""
+	err := db.QueryRowContext(ctx, "PRAGMA quick_check(1)").Scan(&verdict)
+	if err == nil && verdict == "ok" || err != nil && !isDamage(err) {
+		return failure
+	}
+	return damaged(path, failure)
 }
 
 // createPrivate creates the file readable only by its owner; SQLite gives its
