@@ -55,10 +55,14 @@ type testServer struct {
 
 func startOnDisk(t *testing.T, data config.Data, full *atomic.Bool) *testServer {
 	t.Helper()
+	return startServer(t, data, func(s *Server) { s.data.store = store.New(fullDisk{s.data.db, full}, s.notify()) })
+}
+
+// startServer starts a server with an option and stops it when the test ends.
+func startServer(t *testing.T, data config.Data, option Option) *testServer {
+	t.Helper()
 	serve := config.Serve{Endpoint: config.Endpoint{Listen: "127.0.0.1:0"}, ConnsPerAddress: 100, PreauthRPM: 1000}
-	running, err := NewServer(t.Context(), data, serve, slog.New(slog.DiscardHandler), func(s *Server) {
-		s.data.store = store.New(fullDisk{s.data.db, full}, s.notify())
-	})
+	running, err := NewServer(t.Context(), data, serve, slog.New(slog.DiscardHandler), option)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,7 +3,6 @@ package app
 import (
 	"context"
 	"encoding/json"
-	"log/slog"
 	"net/http"
 	"strings"
 	"testing"
@@ -70,16 +69,7 @@ func startWithTypes(t *testing.T, types ...trigger.Type) *testServer {
 	if err != nil {
 		t.Fatal(err)
 	}
-	serve := config.Serve{Endpoint: config.Endpoint{Listen: "127.0.0.1:0"}, ConnsPerAddress: 100, PreauthRPM: 1000}
-	running, err := NewServer(t.Context(), config.Data{Dir: t.TempDir()}, serve, slog.New(slog.DiscardHandler), func(s *Server) { s.runner.triggers = known })
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, stop := context.WithCancel(context.Background())
-	s := &testServer{t: t, running: running, stop: stop, ended: make(chan error, 1), key: running.welcome.key}
-	go func() { s.ended <- running.Run(ctx) }()
-	t.Cleanup(s.close)
-	return s
+	return startServer(t, config.Data{Dir: t.TempDir()}, func(s *Server) { s.runner.triggers = known })
 }
 
 // A type of trigger works everywhere once it is declared: it is part of the format,
