@@ -19,13 +19,10 @@ func Collect[T any](rows *[]T, statement string, args []any, scan func(Row) (T, 
 
 // List returns the rows of a query.
 func List[T any](c Conn, statement string, args []any, scan func(Row) (T, error)) ([]T, error) {
-	out := []T{}
-	err := c.Query(statement, args, func(r Row) error {
-		item, err := scan(r)
-		out = append(out, item)
-		return err
-	})
-	return out, err
+	var rows []T
+	q := Collect(&rows, statement, args, scan)
+	err := c.Query(q.Statement, q.Args, q.Each)
+	return rows, err
 }
 
 // One returns the first row of a query, or nil.
