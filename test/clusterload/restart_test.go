@@ -142,7 +142,7 @@ func TestRollingRestartUnderLoad(t *testing.T) {
 		was := c.nodes[round%2]
 		exit := was.Terminate(t)
 		if exit.Code != 0 {
-			t.Errorf("round %d: exit code %d\n%s", round, exit.Code, was.Log())
+			t.Errorf("round %d: exit code %d\n%s", round, exit.Code, was.Excerpt())
 		}
 		if n := c.number(`SELECT count(*) FROM run_queue q WHERE node IS NOT NULL AND NOT EXISTS (SELECT 1 FROM nodes n WHERE n.id = q.node)`); n != 0 {
 			t.Errorf("round %d: %d runs belong to a node that has left", round, n)

@@ -40,7 +40,7 @@ func TestTerminateWhileWaiting(t *testing.T) {
 		}
 		exit := s.Terminate(t)
 		if exit.Code != 0 {
-			t.Fatalf("round %d: exit code %d\n%s", round, exit.Code, s.Log())
+			t.Fatalf("round %d: exit code %d\n%s", round, exit.Code, s.Excerpt())
 		}
 		db := openCopy(t, s.Dir)
 		checkTables(t, db, "")

@@ -36,7 +36,7 @@ func TestTerminateUnderLoad(t *testing.T) {
 		exit := s.Terminate(t)
 		wait()
 		if exit.Code != 0 {
-			t.Errorf("round %d: exit code %d, want 0\n%s", round, exit.Code, s.Log())
+			t.Errorf("round %d: exit code %d, want 0\n%s", round, exit.Code, s.Excerpt())
 		}
 		slowest = max(slowest, exit.Took)
 		if _, err := os.Stat(filepath.Join(s.Dir, "stepmill.db-wal")); err == nil {
@@ -70,7 +70,7 @@ func TestTerminateRightAfterStart(t *testing.T) {
 		s.AwaitListening(t)
 		time.Sleep(time.Duration(round) * time.Millisecond)
 		if exit := s.Terminate(t); exit.Code != 0 {
-			t.Errorf("round %d: exit code %d, want 0\n%s", round, exit.Code, s.Log())
+			t.Errorf("round %d: exit code %d, want 0\n%s", round, exit.Code, s.Excerpt())
 		}
 	}
 	db := openCopy(t, s.Dir)

@@ -3,6 +3,8 @@ package harness
 import (
 	"bytes"
 	"regexp"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 )
@@ -12,21 +14,26 @@ const (
 	tailSize = 64 << 10
 	// maxSuspicious is how many suspicious lines are stored.
 	maxSuspicious = 20
+	// maxTraces and maxRecords are how many lines an excerpt has of each kind, and
+	// maxLine is how long they are.
+	maxTraces, maxRecords, maxLine = 60, 40, 300
 )
 
 // suspiciousLine matches lines that a healthy server never prints.
 var suspiciousLine = regexp.MustCompile(`WARNING: DATA RACE|^panic:|^fatal error:|"level":"ERROR"`)
 
-// harmlessLine matches suspicious lines that are expected: readiness checks of a server
-// that is shutting down.
-var harmlessLine = regexp.MustCompile(`"error":"unavailable: not ready: the service is shutting down"`)
+// successfulRequest matches the log record of a request that succeeded.
+var successfulRequest = regexp.MustCompile(`"msg":"request",.*"status":[123]\d\d,`)
 
-// output stores the end of what a process prints, and its suspicious lines.
+// output stores the end of what a process prints, its suspicious lines, and an excerpt
+// for the message of a failed test.
 type output struct {
 	mu         sync.Mutex
 	tail       []byte
 	line       []byte // the last line, if it is incomplete
 	suspicious []string
+	traces     []string       // the first lines that are not log records: panics, data races
+	records    []string       // the last log records, without successful requests
 	counted    map[string]int // number of lines by text
 	changed    chan struct{}
 }
@@ -53,9 +60,10 @@ func (o *output) Write(data []byte) (int, error) {
 		if !whole {
 			break
 		}
-		if len(o.suspicious) < maxSuspicious && suspiciousLine.Match(line) && !harmlessLine.Match(line) {
+		if len(o.suspicious) < maxSuspicious && suspiciousLine.Match(line) {
 			o.suspicious = append(o.suspicious, string(line))
 		}
+		o.addToExcerpt(line)
 		for text := range o.counted {
 			if bytes.Contains(line, []byte(text)) {
 				o.counted[text]++
@@ -66,6 +74,35 @@ func (o *output) Write(data []byte) (int, error) {
 	close(o.changed)
 	o.changed = make(chan struct{})
 	return len(data), nil
+}
+
+func (o *output) addToExcerpt(line []byte) {
+	switch {
+	case !bytes.HasPrefix(line, []byte("{")):
+		if len(o.traces) < maxTraces {
+			o.traces = append(o.traces, shortened(line))
+		}
+	case !successfulRequest.Match(line):
+		if len(o.records) == maxRecords {
+			o.records = slices.Delete(o.records, 0, 1)
+		}
+		o.records = append(o.records, shortened(line))
+	}
+}
+
+func shortened(line []byte) string {
+	if len(line) > maxLine {
+		return string(line[:maxLine]) + "…"
+	}
+	return string(line)
+}
+
+// excerpt returns the lines that explain a failure, with at most that many log records.
+func (o *output) excerpt(records int) string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	last := o.records[max(0, len(o.records)-records):]
+	return strings.Join(slices.Concat(o.traces, last), "\n")
 }
 
 func (o *output) text() string {

@@ -17,12 +17,9 @@ import (
 // broken server from hanging a test, and is long enough for a busy machine.
 const Timeout = 3 * time.Minute
 
-const (
-	// tailShown is how much of a server's log a failed test shows, and tailOfEnded
-	// how much if the server had exited before.
-	tailShown   = 8 << 10
-	tailOfEnded = 1 << 10
-)
+// recordsOfExited is how many log records a failed test shows of a server that had
+// exited before. Crash tests have many of them.
+const recordsOfExited = 5
 
 var (
 	readyLine = regexp.MustCompile(`(?m)^Stepmill \S+ is ready at (http://\S+)$`)
@@ -213,14 +210,14 @@ func (o Options) arguments() ([]string, error) {
 
 func (s *Server) failed(what string) error {
 	s.kill()
-	return fmt.Errorf("the server %s (exit code %d)\n%s%s", what, s.cmd.ProcessState.ExitCode(), s.out.text(), s.log.text())
+	return fmt.Errorf("the server %s (exit code %d)\n%s%s", what, s.cmd.ProcessState.ExitCode(), s.out.text(), s.Excerpt())
 }
 
 // AwaitReady waits until the server is ready for requests.
 func (s *Server) AwaitReady(t testing.TB) {
 	t.Helper()
 	if err := s.awaitReady(t.Context(), time.Now().Add(Timeout)); err != nil {
-		t.Fatalf("the server %v\n%s", err, s.Log())
+		t.Fatalf("the server %v\n%s", err, s.Excerpt())
 	}
 }
 
@@ -289,12 +286,16 @@ func (s *Server) AwaitOutput(t testing.TB, pattern string) {
 // Log returns the end of the log.
 func (s *Server) Log() string { return s.log.text() }
 
+// Excerpt returns the lines of the log that explain a failure: panics, data races and
+// the last records, without those of successful requests.
+func (s *Server) Excerpt() string { return s.log.excerpt(maxRecords) }
+
 // AwaitLog waits until the log matches the pattern and returns the first group.
 func (s *Server) AwaitLog(t testing.TB, pattern string) string {
 	t.Helper()
 	suspiciousLine, ok := s.log.await(regexp.MustCompile(pattern), s.exited)
 	if !ok {
-		t.Fatalf("the log does not match %s\n%s", pattern, s.Log())
+		t.Fatalf("the log does not match %s\n%s", pattern, s.Excerpt())
 	}
 	return suspiciousLine
 }
@@ -390,18 +391,19 @@ func (s *Server) Terminate(t testing.TB) Exit {
 func (s *Server) Stop(t testing.TB) {
 	t.Helper()
 	if exit := s.Terminate(t); exit.Code != 0 {
-		t.Fatalf("exit code %d after SIGTERM, want 0\n%s", exit.Code, s.Log())
+		t.Fatalf("exit code %d after SIGTERM, want 0\n%s", exit.Code, s.Excerpt())
 	}
 }
 
 // Close kills the server if it still runs. It fails the test for a data race, a panic
-// or an unexpected error in the log. If the test failed, it shows the end of the log.
+// or an unexpected error in the log. If the test failed, it shows an excerpt of the
+// log, which is short enough that the message of the failure stays in sight.
 func (s *Server) Close(t testing.TB) {
 	t.Helper()
-	shown := tailShown
+	records := maxRecords
 	select {
 	case <-s.exited:
-		shown = tailOfEnded
+		records = recordsOfExited
 	default:
 		s.Kill(t)
 	}
@@ -410,12 +412,7 @@ func (s *Server) Close(t testing.TB) {
 			t.Errorf("the server logged: %s", line)
 		}
 	}
-	if !t.Failed() {
-		return
+	if t.Failed() {
+		t.Logf("log of server %d on %s without successful requests:\n%s", s.Pid(), s.Dir, s.log.excerpt(records))
 	}
-	log := s.Log()
-	if len(log) > shown {
-		log = "…" + log[len(log)-shown:]
-	}
-	t.Logf("log of server %d on %s:\n%s", s.Pid(), s.Dir, log)
 }
