@@ -28,7 +28,10 @@ func TestLostCommitResponses(t *testing.T) {
 		}
 		return n
 	}
-	harness.Eventually(t, "enough commit responses are lost", func() bool { n := lost(); return n.Lost >= minimum && n.LostEarly > 0 })
+	if left := harness.AwaitZero(func() int { return minimum - lost().Lost }); left > 0 {
+		t.Fatalf("%d commit responses were lost, want %d: there were no commits for %v", minimum-left, minimum, harness.Timeout)
+	}
+	harness.Eventually(t, "a commit response is lost early", func() bool { return lost().LostEarly > 0 })
 	l.awaitMore(l.minRuns)
 	for _, m := range c.nodes {
 		m.proxy.LoseCommits(faultproxy.Commits{})

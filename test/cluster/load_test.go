@@ -148,11 +148,20 @@ func (l *load) awaitMore(runs int) {
 // awaitEnded waits until that many runs have ended.
 func (l *load) awaitEnded(runs int) {
 	l.t.Helper()
-	harness.Eventually(l.t, fmt.Sprintf("%d runs have ended", runs), func() bool {
+	left := harness.AwaitZero(func() int {
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		return l.counts.ended >= runs
+		if l.t.Failed() { // the clients have stopped
+			return 0
+		}
+		return runs - l.counts.ended
 	})
+	if left > 0 {
+		l.t.Errorf("no run has ended for %v; %d of %d are left", harness.Timeout, left, runs)
+	}
+	if l.t.Failed() {
+		l.t.FailNow()
+	}
 }
 
 // unavailable returns how many requests got a 503 so far.

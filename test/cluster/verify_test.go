@@ -61,12 +61,9 @@ func (l *load) awaitIdle() {
 			AND NOT EXISTS (SELECT 1 FROM nodes n WHERE n.id = j.attempted_by[array_length(j.attempted_by, 1)]))`})
 	}
 	for _, left := range left {
-		for n := 1; n > 0; time.Sleep(50 * time.Millisecond) {
-			if n = tables.Number(l.t, l.c.db, left.query); n > 0 && time.Since(started) > harness.Timeout {
-				l.t.Errorf("%d %s %v after the last fault", n, left.what, harness.Timeout)
-				l.logLeftovers()
-				break
-			}
+		if n := harness.AwaitZero(func() int { return tables.Number(l.t, l.c.db, left.query) }); n > 0 {
+			l.t.Errorf("%d %s, unchanged for %v", n, left.what, harness.Timeout)
+			l.logLeftovers()
 		}
 	}
 	l.t.Logf("everything had ended %v after the load", time.Since(started).Round(time.Millisecond))

@@ -140,12 +140,8 @@ func (c *cluster) texts(query string, args ...any) []string {
 // awaitIdle waits until the queue is empty and checks the tables.
 func (c *cluster) awaitIdle() {
 	c.t.Helper()
-	deadline := time.Now().Add(harness.Timeout)
-	for c.number(`SELECT count(*) FROM run_queue`) > 0 {
-		if time.Now().After(deadline) {
-			c.t.Fatalf("runs are still queued after %v:\n%s", harness.Timeout, tables.Queue(c.t, c.db))
-		}
-		time.Sleep(50 * time.Millisecond)
+	if n := harness.AwaitZero(func() int { return c.number(`SELECT count(*) FROM run_queue`) }); n > 0 {
+		c.t.Fatalf("%d runs are queued, unchanged for %v:\n%s", n, harness.Timeout, tables.Queue(c.t, c.db))
 	}
 	tables.CheckShared(c.t, c.db)
 }

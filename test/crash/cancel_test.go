@@ -44,12 +44,11 @@ func TestCancelRacesCompletion(t *testing.T) {
 	var mu sync.Mutex
 	var runs []*raced
 	var group sync.WaitGroup
-	deadline := time.Now().Add(timeout)
 	for racer := range racers {
 		random := harness.Random(seed, racer)
 		d := &delay{random, 60 * time.Millisecond}
 		group.Go(func() {
-			for n := int64(racer); !race.over() && !t.Failed() && time.Now().Before(deadline); n += racers {
+			for n := int64(racer); race.goesOn() && !t.Failed(); n += racers {
 				pick := random.IntN(len(chains))
 				r := &raced{does: chains[pick]}
 				r.race(t, s.Client, workflows[pick], n, d.next(), 1+random.IntN(2))

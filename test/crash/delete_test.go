@@ -145,17 +145,13 @@ func checkDeleted(t *testing.T, c *harness.Client, workflowID, webhookID string,
 func awaitPurge(t *testing.T, s *harness.Server, workflowID string, runs []string) {
 	t.Helper()
 	begun := time.Now()
-	for {
-		left := number(t, s.Dir, `SELECT (SELECT count(*) FROM workflows WHERE id = $1) + (SELECT count(*) FROM workflow_versions WHERE workflow_id = $1)
+	left := harness.AwaitZero(func() int {
+		return number(t, s.Dir, `SELECT (SELECT count(*) FROM workflows WHERE id = $1) + (SELECT count(*) FROM workflow_versions WHERE workflow_id = $1)
 			+ (SELECT count(*) FROM runs WHERE workflow_id = $1) + (SELECT count(*) FROM run_queue WHERE workflow_id = $1)
 			+ (SELECT count(*) FROM steps WHERE run_id IN ('`+strings.Join(runs, "', '")+`'))`, workflowID)
-		if left == 0 {
-			t.Logf("purged after %v", time.Since(begun).Round(time.Millisecond))
-			return
-		}
-		if time.Since(begun) > timeout {
-			t.Fatalf("%d rows are left after %v", left, timeout)
-		}
-		time.Sleep(100 * time.Millisecond)
+	})
+	if left > 0 {
+		t.Fatalf("%d rows are left, unchanged for %v", left, timeout)
 	}
+	t.Logf("purged after %v", time.Since(begun).Round(time.Millisecond))
 }

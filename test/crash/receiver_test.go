@@ -3,7 +3,6 @@ package crash_test
 import (
 	"fmt"
 	"testing"
-	"time"
 
 	"github.com/stepmill/stepmill/test/harness"
 	"github.com/stepmill/stepmill/test/sink"
@@ -20,15 +19,8 @@ func newReceiver(t *testing.T) *receiver { return &receiver{sink.NewReceiver(t),
 // awaitNone waits until the count is zero.
 func awaitNone(t *testing.T, dir, what, query string) {
 	t.Helper()
-	for deadline := time.Now().Add(timeout); ; {
-		left := number(t, dir, query)
-		if left == 0 {
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("%d %s after %v", left, what, timeout)
-		}
-		time.Sleep(50 * time.Millisecond)
+	if left := harness.AwaitZero(func() int { return number(t, dir, query) }); left > 0 {
+		t.Fatalf("%d %s, unchanged for %v", left, what, timeout)
 	}
 }
 

@@ -184,12 +184,8 @@ func TestKillDuringPoll(t *testing.T) {
 func awaitRuns(t *testing.T, s *harness.Server, want int) {
 	t.Helper()
 	count := func() int { return number(t, s.Dir, `SELECT count(*) FROM runs`) }
-	deadline := time.Now().Add(timeout)
-	for count() < want {
-		if time.Now().After(deadline) {
-			t.Fatalf("%d runs, want %d", count(), want)
-		}
-		time.Sleep(20 * time.Millisecond)
+	if left := harness.AwaitZero(func() int { return want - count() }); left > 0 {
+		t.Fatalf("%d runs, want %d", want-left, want)
 	}
 	awaitNone(t, s.Dir, "runs have not ended", `SELECT count(*) FROM run_queue`)
 	if got := count(); got != want {

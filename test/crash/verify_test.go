@@ -167,20 +167,14 @@ func (l *load) settle(t *testing.T, s *harness.Server) {
 		}
 	}
 	for _, e := range l.ledger.runs {
-		for l.verifyRun(t, s, e).Status == running {
-			if time.Since(begun) > timeout {
-				t.Fatalf("run %s is still running %v after the last fault\n%s", e.id, timeout, describeQueue(t, s.Dir))
+		for waiting := time.Now(); l.verifyRun(t, s, e).Status == running; time.Sleep(20 * time.Millisecond) {
+			if time.Since(waiting) > timeout {
+				t.Fatalf("run %s is still running %v after the last fault\n%s", e.id, time.Since(begun), describeQueue(t, s.Dir))
 			}
-			time.Sleep(20 * time.Millisecond)
 		}
 	}
 	// Runs whose start got no response are only in the tables.
-	for number(t, s.Dir, "SELECT count(*) FROM run_queue") > 0 {
-		if time.Since(begun) > timeout {
-			t.Fatalf("runs are still queued %v after the last fault", timeout)
-		}
-		time.Sleep(20 * time.Millisecond)
-	}
+	awaitNone(t, s.Dir, "runs are queued", "SELECT count(*) FROM run_queue")
 	t.Logf("every run had ended %v after the last fault", time.Since(begun).Round(time.Millisecond))
 }
 
