@@ -72,30 +72,63 @@ func (c *cluster) transact(ctx context.Context, do func(*sql.Tx) error) error {
 	return tx.Commit()
 }
 
-// The connection to the database is slow. Everything takes longer, but no node loses
-// its lease.
+// The connection to the database is slow. Everything takes longer, and transactions that
+// wait for each other take longer than they may and are retried, but no node loses its
+// lease.
 func TestSlowDatabase(t *testing.T) {
 	lane.LongOnly(t)
 	t.Parallel()
-	c := newCluster(t, options{nodes: 2, lease: 10 * time.Second, proxied: true, errors: "does not answer|the store failed"})
+	c := newCluster(t, options{
+		nodes: 2, lease: 10 * time.Second, proxied: true,
+		errors: "the store failed|the store is busy|it is not known whether the change was saved",
+	})
 	l := newLoad(c)
 	l.slow = true
-	before := map[string]string{}
+	slowest := c.watchCommits()
 	for _, m := range c.nodes {
-		before[m.name] = c.nodeID(m.name)
 		m.proxy.Latency(100*time.Millisecond, 100*time.Millisecond)
 	}
 	l.startClients()
 	l.awaitMore(l.minRuns)
 	l.stopClients()
 	for _, m := range c.nodes {
-		if id := c.nodeID(m.name); id != before[m.name] {
-			t.Errorf("node %s has a new id", m.name)
+		if m.Exited() {
+			t.Errorf("node %s has exited", m.name)
 		}
 		m.proxy.Latency(0, 0)
 	}
-	if lost := c.countLogged(releasedRuns) + c.countLogged(tookOver) + c.countLogged(lostLease); lost > 0 {
-		t.Errorf("nodes lost their lease %d times, want 0", lost)
+	// Heartbeats may take longer than this. If even a commit without latency did, the
+	// machine is too busy for them.
+	limit := c.options.lease / 5
+	switch lost, slowest := c.countLogged(releasedRuns)+c.countLogged(tookOver)+c.countLogged(lostLease), slowest(); {
+	case lost > 0 && slowest < limit:
+		t.Errorf("nodes lost their lease %d times, want 0: commits took at most %v", lost, slowest)
+	case lost > 0:
+		t.Logf("inconclusive: nodes lost their lease, but a commit took %v", slowest)
 	}
 	l.verify(false)
+}
+
+// watchCommits measures small commits on a direct connection, until slowest is called.
+func (c *cluster) watchCommits() (slowest func() time.Duration) {
+	ctx, stop := context.WithCancel(c.t.Context())
+	result := make(chan time.Duration, 1)
+	go func() {
+		longest := time.Duration(0)
+		for ctx.Err() == nil {
+			began := time.Now()
+			// This writes to the log of the database but to no table.
+			if _, err := c.db.ExecContext(ctx, `SELECT pg_logical_emit_message(true, 'test', '')`); err != nil && ctx.Err() == nil {
+				c.t.Error(err)
+				break
+			}
+			longest = max(longest, time.Since(began))
+			time.Sleep(50 * time.Millisecond)
+		}
+		result <- longest
+	}()
+	return func() time.Duration {
+		stop()
+		return <-result
+	}
 }
