@@ -36,7 +36,7 @@ func (l *load) killDuringCall(m *member) {
 	run, key := l.startHanging(m)
 	id := c.nodeID(m.name)
 	m.avoid(true)
-	endFault := c.recordFault(m.name)
+	endFault, before := c.recordFault(m.name), c.countLogged(tookOver)
 	died := time.Now()
 	m.Kill(c.t)
 	expires := time.UnixMicro(int64(tables.Number(c.t, c.db, `SELECT coalesce(max(expires_at), 0) FROM nodes WHERE id = $1`, id)))
@@ -46,6 +46,7 @@ func (l *load) killDuringCall(m *member) {
 		c.t.Errorf("a killed node was replaced %v before its lease expired", expires.Sub(again.At))
 	}
 	c.awaitRemoved(id)
+	harness.Eventually(c.t, "another node logs that it took over", func() bool { return c.countLogged(tookOver) > before })
 	c.start(m)
 	endFault()
 	l.cancelHanging(m, run, key)
