@@ -1,6 +1,7 @@
 package cluster_test
 
 import (
+	"fmt"
 	"net/http"
 	"testing"
 	"time"
@@ -57,8 +58,9 @@ func (l *load) killDuringCall(m *member) {
 func (l *load) startHanging(m *member) (run, key string) {
 	l.t.Helper()
 	var made runBody
-	m.With(l.tenants[0].key).Expect(l.t, http.StatusCreated, "POST", "/v1/workflows/"+l.hanging+"/runs", map[string]any{}).Decode(l.t, &made)
 	l.extraRuns++
+	l.sendTo(m.Client, l.tenants[0], http.StatusCreated, "POST", "/v1/workflows/"+l.hanging+"/runs", map[string]any{},
+		"Idempotency-Key", fmt.Sprintf("hanging-%d", l.extraRuns)).Decode(l.t, &made)
 	call := l.await("the hanging call is in flight", 1, func(call *sink.Call) bool { return call.Run() == made.ID })[0]
 	return made.ID, call.Key
 }
@@ -66,7 +68,7 @@ func (l *load) startHanging(m *member) (run, key string) {
 // cancelHanging cancels a hanging run and waits until each of its calls is dropped.
 func (l *load) cancelHanging(m *member, run, key string) {
 	l.t.Helper()
-	m.With(l.tenants[0].key).Expect(l.t, http.StatusOK, "POST", "/v1/runs/"+run+"/cancel", nil)
+	l.sendTo(m.Client, l.tenants[0], http.StatusOK, "POST", "/v1/runs/"+run+"/cancel", nil, "Idempotency-Key", "cancel-"+run)
 	harness.Eventually(l.t, "the calls of a cancelled run are dropped", func() bool {
 		return len(l.sink.Calls(func(call *sink.Call) bool { return call.Key == key && !call.Dropped })) == 0
 	})

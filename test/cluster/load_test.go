@@ -233,8 +233,26 @@ func (l *load) start(random *rand.Rand, of *tenant, kind string) *acknowledgedRu
 func (l *load) startOn(m *member, of *tenant, kind string) *acknowledgedRun {
 	l.t.Helper()
 	return l.startWithKey(of, kind, func(path string, body any, headers ...string) (harness.Response, bool) {
-		return m.With(of.key).Expect(l.t, http.StatusCreated, "POST", path, body, headers...), true
+		return l.sendTo(m.Client, of, http.StatusCreated, "POST", path, body, headers...), true
 	})
+}
+
+// sendTo sends an idempotent request to a healthy node, which responds with the status
+// or, if the database is slow, with a 503 first.
+func (l *load) sendTo(c *harness.Client, of *tenant, status int, method, path string, body any, headers ...string) (response harness.Response) {
+	l.t.Helper()
+	harness.Eventually(l.t, method+" "+path+" takes effect", func() bool {
+		var err error
+		if response, err = c.With(of.key).Do(l.t.Context(), method, path, body, headers...); err != nil {
+			l.t.Fatalf("%s %s: %v", method, path, err)
+		}
+		// After a 503 the first attempt may still be in progress.
+		return response.Status != http.StatusServiceUnavailable && response.Status != http.StatusConflict
+	})
+	if response.Status != status {
+		l.t.Fatalf("%s %s: status %d, want %d\n%s", method, path, response.Status, status, response.Body)
+	}
+	return response
 }
 
 // startWithKey starts a run with an idempotency key and records it.

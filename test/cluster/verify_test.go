@@ -85,7 +85,7 @@ func (l *load) read(e *acknowledgedRun) []byte {
 	l.t.Helper()
 	for _, m := range l.c.nodes {
 		if c := m.client(); c != nil {
-			return c.With(e.tenant.key).Expect(l.t, 200, "GET", "/v1/runs/"+e.id, nil).Body
+			return l.sendTo(c, e.tenant, 200, "GET", "/v1/runs/"+e.id, nil).Body
 		}
 	}
 	l.t.Fatal("clients avoid all nodes")
