@@ -99,7 +99,7 @@ func TestCancelWhileWaiting(t *testing.T) {
 func TestCancelWhileQueued(t *testing.T) {
 	t.Parallel()
 	target := sink.New(t)
-	s := harness.Start(t, t.TempDir(), egress)
+	s := harness.Start(t, t.TempDir(), egress, longLease)
 	c := flow.NewWorkspace(t, s.Client, "free")
 	id := flow.Define(t, c, flow.HTTP("call", target.URL+"?hang"))
 	var runs []string
@@ -131,7 +131,7 @@ func TestCancelAbortsCall(t *testing.T) {
 	t.Parallel()
 	runs := lane.Pick(5, 20)
 	target := sink.New(t)
-	s := harness.Start(t, t.TempDir(), egress)
+	s := harness.Start(t, t.TempDir(), egress, longLease)
 	id := flow.Define(t, s.Client, flow.HTTP("hangs", target.URL+"?hang"), flow.HTTP("later", target.URL))
 	for n := range runs {
 		run := startRun(t, s.Client, id, int64(n)).ID
@@ -190,7 +190,7 @@ func TestNoCallsAfterCancel(t *testing.T) {
 	race := &raceStats{races: lane.Pick(60, 400), least: lane.Pick(10, 20)}
 	seed := harness.Seed(t)
 	target := sink.New(t)
-	s := harness.Start(t, t.TempDir(), egress)
+	s := harness.Start(t, t.TempDir(), egress, longLease)
 	var steps []map[string]any
 	for i := range callSteps {
 		steps = append(steps, flow.HTTP(stepID(i), target.URL+"?ms=10"))

@@ -21,9 +21,7 @@ func TestTerminateWhileWaiting(t *testing.T) {
 	rounds := lane.Pick(3, 12)
 	random := harness.Random(harness.Seed(t), 0)
 	target := sink.New(t)
-	// No server dies here, so no lease has to expire soon: a slow database must not
-	// make another server repeat calls.
-	args := []string{egress, "--node-lease=1m"}
+	args := []string{egress, longLease}
 	s := harness.Start(t, t.TempDir(), args...)
 	parent := parentWorkflow(t, s.Client, target.URL+"?ms=40")
 	asks := flow.Define(t, s.Client, flow.HTTP("before", target.URL+"?ms=40"), map[string]any{"id": "ask", "uses": "flow.approval"}, flow.HTTP("after", target.URL+"?ms=40"))

@@ -18,7 +18,7 @@ func TestHangingRunsDoNotBlockOtherWorkspaces(t *testing.T) {
 		limit = 192 // three quarters
 	}
 	target := sink.New(t)
-	s := harness.Start(t, t.TempDir(), egress)
+	s := harness.Start(t, t.TempDir(), egress, longLease)
 	other := flow.NewWorkspace(t, s.Client, "free")
 	hangs := flow.Define(t, s.Client, flow.HTTP("hangs", target.URL+"/hang?hang", "timeout", "15m"))
 	quick := flow.Define(t, other, flow.Set("a", 1))

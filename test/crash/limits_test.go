@@ -34,7 +34,7 @@ func execute(t *testing.T, c *harness.Client, workflowID string) runBody {
 func TestStepTimeout(t *testing.T) {
 	t.Parallel()
 	target := sink.New(t)
-	s := harness.Start(t, t.TempDir(), egress)
+	s := harness.Start(t, t.TempDir(), egress, longLease)
 	hang := target.URL + "?hang"
 	once := flow.Define(t, s.Client, flow.HTTP("hangs", hang, "timeout", "1s", "retry", map[string]any{"max_attempts": 1}))
 	begun := time.Now()
