@@ -101,7 +101,7 @@ func send(t *testing.T, api *harness.Client, id string, cancel bool) result {
 	if cancel {
 		method, path = "POST", path+"/cancel"
 	}
-	response, err := api.Do(t.Context(), method, path, nil)
+	response, err := do(t, api, method, path, nil)
 	var r run
 	switch {
 	case err != nil:

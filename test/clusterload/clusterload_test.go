@@ -7,7 +7,9 @@ import (
 	"database/sql"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -164,16 +166,39 @@ type run struct {
 
 func startRun(t *testing.T, c *harness.Client, workflow string) run {
 	t.Helper()
-	var r run
-	c.Expect(t, 201, "POST", "/v1/workflows/"+workflow+"/runs", nil).Decode(t, &r)
-	return r
+	return decodeRun(t, c, 201, "POST", "/v1/workflows/"+workflow+"/runs")
 }
 
 func getRun(t *testing.T, c *harness.Client, id string) run {
 	t.Helper()
-	var r run
-	c.Expect(t, 200, "GET", "/v1/runs/"+id, nil).Decode(t, &r)
+	return decodeRun(t, c, 200, "GET", "/v1/runs/"+id)
+}
+
+func decodeRun(t *testing.T, c *harness.Client, status int, method, path string) (r run) {
+	t.Helper()
+	response, err := do(t, c, method, path, nil)
+	if err != nil || response.Status != status {
+		t.Fatalf("%s %s: status %d, want %d (%v)\n%s", method, path, response.Status, status, err, response.Body)
+	}
+	response.Decode(t, &r)
 	return r
+}
+
+// do sends a request, again while the database stalls. On a busy machine a commit may
+// take longer than a transaction may, and the node responds that nothing was changed.
+func do(t *testing.T, c *harness.Client, method, path string, body any, headers ...string) (response harness.Response, err error) {
+	for deadline := time.Now().Add(harness.Timeout); ; time.Sleep(50 * time.Millisecond) {
+		response, err = c.Do(t.Context(), method, path, body, headers...)
+		if err != nil || !databaseStalled(response) || time.Now().After(deadline) {
+			return response, err
+		}
+	}
+}
+
+// databaseStalled reports whether a request was rejected because the database took too
+// long to respond.
+func databaseStalled(r harness.Response) bool {
+	return r.Status == http.StatusServiceUnavailable && strings.Contains(string(r.Body), "the database is not responding")
 }
 
 // awaitRun waits until a run has ended.
@@ -200,7 +225,7 @@ func (c *cluster) startRuns(key, workflow string, runs, clients int) []string {
 		group.Go(func() {
 			for n := i; n < runs && !c.t.Failed(); n += clients {
 				var r run
-				response, err := client.Do(c.t.Context(), "POST", "/v1/workflows/"+workflow+"/runs", map[string]any{"payload": map[string]any{"n": n}})
+				response, err := do(c.t, client, "POST", "/v1/workflows/"+workflow+"/runs", map[string]any{"payload": map[string]any{"n": n}})
 				if err != nil || response.Status != 201 {
 					c.t.Errorf("start a run: %v %d %s", err, response.Status, response.Body)
 					return

@@ -149,7 +149,7 @@ func testWait(t *testing.T, c *cluster) {
 	var group sync.WaitGroup
 	for i := range 4 {
 		group.Go(func() {
-			response, err := c.nodes[i%2].Do(t.Context(), "POST", "/v1/workflows/"+id+"/runs", nil, "Prefer", "wait=60")
+			response, err := do(t, c.nodes[i%2].Client, "POST", "/v1/workflows/"+id+"/runs", nil, "Prefer", "wait=60")
 			if err != nil || response.Status != 200 || !strings.Contains(string(response.Body), `"succeeded"`) {
 				t.Errorf("start with Prefer: wait returned %d %s (%v)", response.Status, response.Body, err)
 			}

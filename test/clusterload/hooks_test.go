@@ -40,7 +40,7 @@ func testDuplicates(t *testing.T, c *cluster) {
 		)
 		for i := range 32 {
 			all.Go(func() {
-				response, err := c.nodes[i%2].Do(t.Context(), "POST", path, map[string]any{"key": fmt.Sprint(round)})
+				response, err := do(t, c.nodes[i%2].Client, "POST", path, map[string]any{"key": fmt.Sprint(round)})
 				if err != nil || response.Status != 202 {
 					t.Errorf("%d %s: %v", response.Status, response.Body, err)
 					return
@@ -75,7 +75,7 @@ func testResults(t *testing.T, c *cluster) {
 	for i := range 20 {
 		all.Go(func() {
 			key := fmt.Sprint(i / 2) // each key goes to both nodes
-			response, err := c.nodes[i%2].Do(t.Context(), "POST", path, map[string]any{"key": key})
+			response, err := do(t, c.nodes[i%2].Client, "POST", path, map[string]any{"key": key})
 			if err != nil || response.Status != 200 || string(response.Body) != `{"key":"`+key+`"}` {
 				t.Errorf("%d %s: %v", response.Status, response.Body, err)
 			}
