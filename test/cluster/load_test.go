@@ -119,6 +119,7 @@ func (l *load) calls(id string, ms int) map[string]any {
 
 // startClients starts the clients.
 func (l *load) startClients() {
+	l.t.Cleanup(l.group.Wait) // if the test fails, the clients stop on their own
 	for i := range l.clients {
 		random := harness.Random(l.c.seed, 100+i)
 		l.group.Go(func() {

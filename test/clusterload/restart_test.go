@@ -34,9 +34,10 @@ type traffic struct {
 func (c *cluster) traffic(workflow string, clients int) *traffic {
 	tr := &traffic{c: c, workflow: workflow, stop: make(chan struct{}), runs: map[string]bool{}}
 	tr.nodes = append(tr.nodes, c.nodes...)
+	c.t.Cleanup(tr.group.Wait) // if the test fails, the clients stop on their own
 	for i := range clients {
 		tr.group.Go(func() {
-			for n := i; ; n++ {
+			for n := i; !c.t.Failed(); n++ {
 				select {
 				case <-tr.stop:
 					return
@@ -52,7 +53,7 @@ func (c *cluster) traffic(workflow string, clients int) *traffic {
 // start starts a run with an idempotency key and retries until a node responds.
 func (tr *traffic) start(key string, n int) {
 	deadline := time.Now().Add(harness.Timeout)
-	for try := 0; time.Now().Before(deadline); try++ {
+	for try := 0; time.Now().Before(deadline) && !tr.c.t.Failed(); try++ {
 		tr.mu.Lock()
 		node := tr.nodes[(n+try)%len(tr.nodes)]
 		tr.mu.Unlock()
@@ -76,7 +77,9 @@ func (tr *traffic) start(key string, n int) {
 			return
 		}
 	}
-	tr.c.t.Error("no node responded to a start")
+	if !tr.c.t.Failed() {
+		tr.c.t.Error("no node responded to a start")
+	}
 }
 
 // replace sends the traffic of one node to another.
