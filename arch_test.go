@@ -119,6 +119,7 @@ var rules = []rule{
 	{pkg: "/"},
 	{pkg: "/bench", may: "/test/postgres"},
 	{pkg: "/bench/ceiling"},
+	{pkg: "/integrations"},
 	{pkg: "/openapi"},
 	{pkg: "/test/*", may: "/openapi /test/*"},
 	{pkg: "/web"},
