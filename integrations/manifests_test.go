@@ -203,7 +203,7 @@ func (m manifest) checkURL(t *testing.T, name, text string) {
 	t.Helper()
 	m.checkVariables(t, text)
 	addresses := []string{expression.ReplaceAllString(text, "x")}
-	if at := expression.FindStringIndex(text); at != nil && at[0] == 0 {
+	if strings.HasPrefix(text, "${{") {
 		addresses[0] = "https://" + addresses[0]
 	}
 	for _, match := range expression.FindAllString(text, -1) {
