@@ -13,8 +13,10 @@ import (
 type compiler struct {
 	source   string
 	origin   position
-	inserted []int // see wrapMaps
+	inserted []int  // see wrapMaps
+	scope    *Scope // nil in a workflow
 	refs     Refs
+	names    []string // of the scope
 	vars     []string // let variables in scope, by slot
 	slots    int
 	loops    []string // functions whose body is being compiled
@@ -138,7 +140,7 @@ func (c *compiler) conditional(n *ast.ConditionalNode) (node, error) {
 }
 
 func (c *compiler) let(n *ast.VariableDeclaratorNode) (node, error) {
-	taken := slices.Contains(rootNames(), n.Name) || slices.Contains(c.vars, n.Name)
+	taken := slices.Contains(c.rootNames(), n.Name) || slices.Contains(c.vars, n.Name)
 	if _, ok := lookup(n.Name); ok || taken {
 		return nil, invalidf(c.at(n), "the name %s is already in use", n.Name)
 	}

@@ -14,6 +14,9 @@ func (c *compiler) identifier(n *ast.IdentifierNode) (node, error) {
 	if i := slices.Index(c.vars, n.Value); i >= 0 {
 		return slot{i}, nil
 	}
+	if c.scope != nil {
+		return c.scopedName(n)
+	}
 	switch n.Value {
 	case "item":
 		c.refs.Item = true
@@ -54,9 +57,9 @@ func (c *compiler) unknown(n *ast.IdentifierNode) error {
 	if _, ok := lookup(n.Value); ok {
 		return invalidf(c.at(n), "%s is a function: write %s(…)", n.Value, n.Value)
 	}
-	names := append(rootNames(), c.vars...)
+	names := append(c.rootNames(), c.vars...)
 	return invalidf(c.at(n), "unknown name %s%s; an expression can use %s",
-		n.Value, suggest.Hint(n.Value, names), strings.Join(rootNames(), ", "))
+		n.Value, suggest.Hint(n.Value, names), strings.Join(c.rootNames(), ", "))
 }
 
 // member compiles a.b and a[b]. It resolves literal names of the environment at
@@ -84,6 +87,9 @@ func (c *compiler) member(n *ast.MemberNode) (node, error) {
 
 // fixedMember compiles n.name if n is a root or a step, and returns nil otherwise.
 func (c *compiler) fixedMember(n *ast.MemberNode, name string) (node, error) {
+	if c.scope != nil {
+		return c.scopedMember(n, name)
+	}
 	if id, ok := c.stepID(n.Node); ok {
 		if !slices.Contains(stepFields(), name) {
 			return nil, c.noField(n, "steps."+id, name, stepFields())

@@ -21,6 +21,8 @@ type Env struct {
 	// its position.
 	Response any
 	Cursor   any
+	// Values has the values of the names of a [Scope].
+	Values map[string]any
 	// Now is the result of now(). It is not read from a clock, so that evaluating
 	// again gives the same result. If it is zero, now() fails.
 	Now time.Time

@@ -14,6 +14,7 @@ type code struct {
 	source string
 	origin position
 	refs   Refs
+	names  []string // of the scope
 
 	size     int // nodes
 	slots    int // let variables

@@ -33,19 +33,20 @@ func parse(source string) (tree ast.Node, inserted []int, err error) {
 	return t.Node, inserted, nil
 }
 
-// compile compiles an expression that begins at origin.
-func compile(source string, origin position) (*code, *Error) {
+// compile compiles an expression that begins at origin, with the names of the
+// scope or, if it is nil, those of a workflow.
+func compile(source string, origin position, scope *Scope) (*code, *Error) {
 	tree, inserted, err := parse(source)
 	if err != nil {
 		return nil, located(err, source, origin)
 	}
-	c := &compiler{source: source, origin: origin, inserted: inserted}
+	c := &compiler{source: source, origin: origin, inserted: inserted, scope: scope}
 	root, err := c.node(tree)
 	if err != nil {
 		return nil, located(err, source, origin)
 	}
 	return &code{
-		root: root, source: source, origin: origin, refs: c.refs,
+		root: root, source: source, origin: origin, refs: c.refs, names: c.names,
 		size: c.size, slots: c.slots, frames: c.frames, patterns: c.patterns,
 	}, nil
 }

@@ -8,7 +8,7 @@ type Program struct{ code *code }
 
 // Compile compiles a bare expression, such as steps.get.output.total > 100.
 func Compile(source string) (*Program, error) {
-	c, err := compile(source, start())
+	c, err := compile(source, start(), nil)
 	if err != nil {
 		return nil, err
 	}
@@ -31,7 +31,7 @@ func CompileBare(source string) (*Program, error) {
 		e := located(invalidf(-1, "the whole expression must be inside a single ${{ }}"), excerpt(trimmed), start())
 		return nil, e
 	}
-	c, err := compile(parts[0].text, parts[0].origin)
+	c, err := compile(parts[0].text, parts[0].origin, nil)
 	if err != nil {
 		return nil, err
 	}

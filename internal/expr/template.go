@@ -22,7 +22,7 @@ type piece struct {
 // CompileTemplate compiles a string with any number of ${{ … }}. In the text
 // around them, $${{ is an escaped ${{.
 func CompileTemplate(source string) (*Template, error) {
-	t, errs := compileTemplate(source, 1)
+	t, errs := compileTemplate(source, 1, nil)
 	if errs != nil {
 		return nil, errs[0]
 	}
@@ -30,7 +30,7 @@ func CompileTemplate(source string) (*Template, error) {
 }
 
 // compileTemplate reports at most the given number of errors.
-func compileTemplate(source string, most int) (*Template, Errors) {
+func compileTemplate(source string, most int, scope *Scope) (*Template, Errors) {
 	parts, err := scan(source, start())
 	if err != nil {
 		return nil, Errors{err}
@@ -42,7 +42,7 @@ func compileTemplate(source string, most int) (*Template, Errors) {
 			t.pieces = append(t.pieces, piece{text: p.text})
 			continue
 		}
-		c, err := compile(p.text, p.origin)
+		c, err := compile(p.text, p.origin, scope)
 		if err != nil {
 			if errs = append(errs, err); len(errs) >= most {
 				return nil, errs

@@ -30,7 +30,11 @@ type branch struct {
 // all problems, each with its JSON pointer. Escapes, by the JSON pointer of a
 // string, are applied to the text that expressions insert into that string.
 func CompileValue(v any, escapes map[string]Escape) (*Value, error) {
-	c := valueCompiler{meter: resultMeter{m: newEvaluation(nil, Budget{}), left: maxConstant}, escapes: escapes}
+	return compileValue(v, escapes, nil)
+}
+
+func compileValue(v any, escapes map[string]Escape, scope *Scope) (*Value, error) {
+	c := valueCompiler{meter: resultMeter{m: newEvaluation(nil, Budget{}), left: maxConstant}, escapes: escapes, scope: scope}
 	root := c.branch(v, nil, 0)
 	if c.errs != nil {
 		return nil, c.errs
@@ -47,6 +51,7 @@ const maxConstant = 64 << 20
 type valueCompiler struct {
 	meter       resultMeter
 	escapes     map[string]Escape
+	scope       *Scope
 	refs        Refs
 	errs        Errors
 	expressions int
@@ -92,7 +97,7 @@ func (c *valueCompiler) template(s string, at *path) branch {
 	if at.length() > maxPointer {
 		return c.failf(at, s, "the path to an expression has keys of more than %d bytes in total", maxPointer)
 	}
-	t, errs := compileTemplate(s, maxErrors)
+	t, errs := compileTemplate(s, maxErrors, c.scope)
 	if errs != nil {
 		return c.fail(at, errs...)
 	}
