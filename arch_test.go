@@ -30,7 +30,7 @@ const (
 // and the catalogs that list them, are not among them.
 const (
 	base   = "clock cron expr failpoint fault jsonpointer mask paging pubsub search signature strictjson strictyaml suggest tally txn uid"
-	domain = "account action audit auth event gallery idempotency node run secret trigger usage vault webhook workflow"
+	domain = "account action audit auth event gallery idempotency integration node run secret trigger usage vault webhook workflow"
 )
 
 // rule lists the packages of this module that a package may import. Packages
@@ -80,6 +80,7 @@ var rules = []rule{
 	{pkg: "trigger/catalog", may: base + " trigger trigger/*"},
 	{pkg: "trigger/*", may: base + " action audit auth event run trigger workflow"},
 	{pkg: "gallery", may: base},
+	{pkg: "integration", may: base + " /integrations"},
 	{pkg: "usage", may: base + " auth"},
 	{pkg: "vault", may: base},
 	{pkg: "webhook", may: base + " audit auth egress event vault workflow"},

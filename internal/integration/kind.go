@@ -1,0 +1,103 @@
+package integration
+
+import "slices"
+
+// The kinds of authentication.
+const (
+	APIKey         = "api_key"
+	Bearer         = "bearer"
+	BasicAuth      = "basic"
+	OAuth2         = "oauth2"
+	ServiceAccount = "service_account"
+	AWSSigV4       = "aws_sigv4"
+)
+
+// kind describes a kind of authentication: what people enter, how it is applied,
+// and which members an entry of the kind has beside those of every entry.
+type kind struct {
+	name string
+	// fields and apply are those of an entry without an apply of its own.
+	fields []Field
+	apply  *manifestApply
+	// hasToken reports whether the credential is a token that the service issues.
+	hasToken bool
+	members  []string
+	required []string
+}
+
+// commonMembers are the members that an entry of every kind can have.
+func commonMembers() []string {
+	return []string{"id", "kind", "label", "help", "fields", "test", "learn"}
+}
+
+// kinds is the table of all kinds.
+func kinds() []kind {
+	token := &manifestApply{Headers: map[string]string{"Authorization": "Bearer ${{ token }}"}}
+	return []kind{
+		{
+			name:     APIKey,
+			members:  []string{"apply"},
+			required: []string{"fields", "apply"},
+		},
+		{
+			name:    Bearer,
+			fields:  []Field{{Name: "token", Title: "Token", Secret: true}},
+			apply:   &manifestApply{Headers: map[string]string{"Authorization": "Bearer ${{ secret.token }}"}},
+			members: []string{"apply"},
+		},
+		{
+			name: BasicAuth,
+			fields: []Field{
+				{Name: "username", Title: "User name"},
+				{Name: "password", Title: "Password", Secret: true},
+			},
+			apply:   &manifestApply{Basic: &manifestBasic{User: "${{ connection.username }}", Password: "${{ secret.password }}"}},
+			members: []string{"apply"},
+		},
+		{
+			name: OAuth2, apply: token, hasToken: true,
+			members: []string{
+				"apply", "app_fields", "authorize_url", "token_url", "revoke_url", "scopes", "scope_separator", "scope_param",
+				"params", "token_params", "client_auth", "token_body", "revoke_body", "pkce", "token_at", "exchange",
+			},
+			required: []string{"token_url", "client_auth"},
+		},
+		{
+			name: ServiceAccount, apply: token, hasToken: true,
+			fields: []Field{
+				{Name: "key", Title: "Key file", Secret: true, Format: FormatJSON, Help: "The content of the JSON file."},
+				{Name: "subject", Title: "User to act for", Optional: true},
+			},
+			members:  []string{"token_url", "scopes"},
+			required: []string{"token_url", "scopes"},
+		},
+		{
+			name: AWSSigV4,
+			fields: []Field{
+				{Name: "access_key_id", Title: "Access key ID"},
+				{Name: "secret_access_key", Title: "Secret access key", Secret: true},
+				{Name: "region", Title: "Region", Format: FormatHostLabel, Example: "eu-central-1"},
+				{Name: "session_token", Title: "Session token", Secret: true, Optional: true, Help: "Only for temporary credentials."},
+			},
+			members: []string{"service"},
+		},
+	}
+}
+
+// Kinds returns the names of all kinds.
+func Kinds() []string {
+	var out []string
+	for _, k := range kinds() {
+		out = append(out, k.name)
+	}
+	return out
+}
+
+func findKind(name string) (kind, bool) {
+	all := kinds()
+	i := slices.IndexFunc(all, func(k kind) bool { return k.name == name })
+	if i < 0 {
+		return kind{}, false
+	}
+	return all[i], true
+}

@@ -1,0 +1,186 @@
+package integration
+
+import (
+	"bytes"
+	"encoding/json"
+
+	"github.com/stepmill/stepmill/internal/strictjson"
+)
+
+// The manifest as it is written.
+
+type manifest struct {
+	ID         string             `json:"id"`
+	Name       string             `json:"name"`
+	Category   string             `json:"category"`
+	Docs       string             `json:"docs"`
+	Keywords   []string           `json:"keywords"`
+	BaseURL    string             `json:"base_url"`
+	Headers    map[string]string  `json:"headers"`
+	Connection manifestConnection `json:"connection"`
+}
+
+type manifestConnection struct {
+	Fields manifestFields    `json:"fields"`
+	Auth   []manifestAuth    `json:"auth"`
+	Hosts  []manifestHost    `json:"hosts"`
+	Test   *manifestCall     `json:"test"`
+	Learn  map[string]string `json:"learn"`
+}
+
+type manifestAuth struct {
+	ID        string            `json:"id"`
+	Kind      string            `json:"kind"`
+	Label     string            `json:"label"`
+	Help      string            `json:"help"`
+	Fields    manifestFields    `json:"fields"`
+	AppFields manifestFields    `json:"app_fields"`
+	Apply     *manifestApply    `json:"apply"`
+	Test      *manifestCall     `json:"test"`
+	Learn     map[string]string `json:"learn"`
+	Service   string            `json:"service"`
+
+	AuthorizeURL   string            `json:"authorize_url"`
+	TokenURL       string            `json:"token_url"`
+	RevokeURL      string            `json:"revoke_url"`
+	Scopes         []string          `json:"scopes"`
+	ScopeSeparator string            `json:"scope_separator"`
+	ScopeParam     string            `json:"scope_param"`
+	Params         map[string]string `json:"params"`
+	TokenParams    map[string]string `json:"token_params"`
+	ClientAuth     string            `json:"client_auth"`
+	TokenBody      string            `json:"token_body"`
+	RevokeBody     string            `json:"revoke_body"`
+	PKCE           *bool             `json:"pkce"`
+	TokenAt        string            `json:"token_at"`
+	Exchange       *manifestExchange `json:"exchange"`
+
+	members []string // the members that are written
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (a *manifestAuth) UnmarshalJSON(data []byte) error {
+	type plain manifestAuth
+	err := strictjson.Decode(data, (*plain)(a))
+	a.members = keys(data)
+	return err
+}
+
+type manifestExchange struct {
+	URL    string            `json:"url"`
+	Params map[string]string `json:"params"`
+}
+
+type manifestApply struct {
+	Headers map[string]string `json:"headers"`
+	Query   map[string]string `json:"query"`
+	Basic   *manifestBasic    `json:"basic"`
+	Path    string            `json:"path"`
+}
+
+type manifestBasic struct {
+	User     string `json:"user"`
+	Password string `json:"password"`
+}
+
+type manifestCall struct {
+	Method  string              `json:"method"`
+	Path    string              `json:"path"`
+	URL     string              `json:"url"`
+	Query   map[string]string   `json:"query"`
+	Headers map[string]string   `json:"headers"`
+	JSON    any                 `json:"json"`
+	GraphQL string              `json:"graphql"`
+	Errors  []manifestErrorRule `json:"errors"`
+}
+
+type manifestErrorRule struct {
+	When    string `json:"when"`
+	Kind    string `json:"kind"`
+	Code    string `json:"code"`
+	Message string `json:"message"`
+}
+
+type manifestField struct {
+	Title    string           `json:"title"`
+	Help     string           `json:"help"`
+	Secret   bool             `json:"secret"`
+	Optional bool             `json:"optional"`
+	Default  string           `json:"default"`
+	Enum     []manifestChoice `json:"enum"`
+	Pattern  string           `json:"pattern"`
+	Format   string           `json:"format"`
+	Example  string           `json:"example"`
+}
+
+// manifestFields is an object of fields that keeps their order.
+type manifestFields []namedField
+
+type namedField struct {
+	name string
+	manifestField
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (f *manifestFields) UnmarshalJSON(data []byte) error {
+	var fields map[string]manifestField
+	if err := strictjson.Decode(data, &fields); err != nil {
+		return err
+	}
+	for _, name := range keys(data) {
+		*f = append(*f, namedField{name, fields[name]})
+	}
+	return nil
+}
+
+// keys returns the keys of an object in the order of the document.
+func keys(object []byte) []string {
+	var out []string
+	dec := json.NewDecoder(bytes.NewReader(object))
+	if t, err := dec.Token(); err != nil || t != json.Delim('{') {
+		return nil
+	}
+	for dec.More() {
+		key, err := dec.Token()
+		if err != nil {
+			return nil
+		}
+		name, _ := key.(string)
+		out = append(out, name)
+		var value json.RawMessage
+		if dec.Decode(&value) != nil {
+			return nil
+		}
+	}
+	return out
+}
+
+// manifestChoice is a value, or an object with a value and a label.
+type manifestChoice struct {
+	Value string `json:"value"`
+	Label string `json:"label"`
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (c *manifestChoice) UnmarshalJSON(data []byte) error {
+	if data[0] != '{' {
+		return strictjson.Decode(data, &c.Value)
+	}
+	type plain manifestChoice
+	return strictjson.Decode(data, (*plain)(c))
+}
+
+// manifestHost is a host, or an object with a host and the domains it lies within.
+type manifestHost struct {
+	Host   string   `json:"host"`
+	Within []string `json:"within"`
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (h *manifestHost) UnmarshalJSON(data []byte) error {
+	if data[0] != '{' {
+		return strictjson.Decode(data, &h.Host)
+	}
+	type plain manifestHost
+	return strictjson.Decode(data, (*plain)(h))
+}

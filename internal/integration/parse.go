@@ -1,0 +1,215 @@
+package integration
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/stepmill/stepmill/internal/expr"
+	"github.com/stepmill/stepmill/internal/jsonpointer"
+	"github.com/stepmill/stepmill/internal/strictjson"
+	"github.com/stepmill/stepmill/internal/strictyaml"
+	"github.com/stepmill/stepmill/internal/suggest"
+)
+
+// maxManifest is the maximum size of a manifest in bytes.
+const maxManifest = 256 << 10
+
+var (
+	idPattern  = regexp.MustCompile(`^[a-z][a-z0-9_]{1,40}$`)
+	identifier = regexp.MustCompile(`^[a-z][a-z0-9_]{0,40}$`)
+	headerName = regexp.MustCompile(`^[A-Za-z0-9-]+$`)
+)
+
+// Categories returns the categories that an integration can have.
+func Categories() []string {
+	return []string{
+		"commerce", "communication", "crm", "data", "development", "files", "finance",
+		"marketing", "productivity", "social", "support",
+	}
+}
+
+// Parse reads a manifest and compiles its templates. The error is an [Errors].
+func Parse(data []byte) (*Integration, error) {
+	if len(data) > maxManifest {
+		return nil, Errors{{Message: fmt.Sprintf("the manifest is longer than %d KiB", maxManifest>>10)}}
+	}
+	document, err := strictyaml.Decode(data)
+	if err != nil {
+		return nil, decodeErrors(err, nil)
+	}
+	var m manifest
+	if err := strictjson.Decode(document.JSON, &m); err != nil {
+		return nil, decodeErrors(err, document)
+	}
+	p := &parser{document: document}
+	out := p.integration(&m)
+	if p.errs != nil {
+		return nil, p.errs
+	}
+	return out, nil
+}
+
+// decodeErrors converts the errors of the decoders, with positions in the document
+// if there is one.
+func decodeErrors(err error, document *strictyaml.Document) Errors {
+	var list strictjson.Errors
+	if !errors.As(err, &list) {
+		return Errors{{Message: err.Error()}}
+	}
+	var out Errors
+	for _, one := range list {
+		e := &Error{Line: one.Line, Column: one.Column, Pointer: one.Pointer, Message: one.Message}
+		if document != nil {
+			e.Line, e.Column, _ = document.At(one.Pointer)
+			if one.Key {
+				e.Line, e.Column, _ = document.KeyAt(one.Pointer)
+			}
+		}
+		out = append(out, e)
+	}
+	return out
+}
+
+// parser checks a manifest and compiles it.
+type parser struct {
+	document *strictyaml.Document
+	errs     Errors
+	fields   []Field // of the connection
+	shared   variables
+	hosts    []string // the sources of the hosts
+	base     bool     // there is a base URL
+}
+
+// at returns the pointer of a member.
+func at(parent string, members ...string) string { return parent + jsonpointer.Of(members...) }
+
+func (p *parser) failf(pointer, format string, args ...any) {
+	line, column, _ := p.document.At(pointer)
+	p.errs = append(p.errs, &Error{Line: line, Column: column, Pointer: pointer, Message: fmt.Sprintf(format, args...)})
+}
+
+// require reports a missing text.
+func (p *parser) require(pointer, value string) {
+	if strings.TrimSpace(value) == "" {
+		p.failf(pointer, "is required")
+	}
+}
+
+// oneOf reports a text that is none of the allowed ones.
+func (p *parser) oneOf(pointer, value string, allowed []string) {
+	if !slices.Contains(allowed, value) {
+		p.failf(pointer, "%q is unknown%s: use one of %s", value, suggest.Hint(value, allowed), strings.Join(allowed, ", "))
+	}
+}
+
+func (p *parser) integration(m *manifest) *Integration {
+	if !idPattern.MatchString(m.ID) {
+		p.failf("/id", "must be the name of the folder: 2 to 41 lower-case letters, digits and underscores, starting with a letter")
+	}
+	p.require("/name", m.Name)
+	p.oneOf("/category", m.Category, Categories())
+	if u, err := parseURL(m.Docs); err != nil || u.Host != strings.ToLower(u.Host) {
+		p.failf("/docs", "must be the https URL of the service's documentation")
+	}
+	for i, word := range m.Keywords {
+		p.require(at("/keywords", strconv.Itoa(i)), word)
+	}
+	out := &Integration{ID: m.ID, Name: m.Name, Category: m.Category, Docs: m.Docs, Keywords: m.Keywords}
+	p.base = m.BaseURL != ""
+	for _, h := range m.Connection.Hosts {
+		p.hosts = append(p.hosts, h.Host)
+	}
+	p.fields = p.parseFields("/connection/fields", m.Connection.Fields)
+	auth := p.authFields(m)
+	p.shared = p.sharedVariables(m, auth)
+
+	out.BaseURL = p.anyURL("/base_url", m.BaseURL, p.shared)
+	if strings.ContainsAny(m.BaseURL, "?#") && !strings.HasPrefix(m.BaseURL, "${{") {
+		p.failf("/base_url", "must not have a query or a fragment")
+	}
+	out.Headers = p.headers("/headers", m.Headers, p.shared.scope(nil))
+	out.Connection = p.connection(m, auth)
+	return out
+}
+
+func (p *parser) connection(m *manifest, fields [][]Field) Connection {
+	c := &m.Connection
+	out := Connection{Fields: p.fields}
+	if len(c.Hosts) == 0 {
+		p.failf("/connection/hosts", "is required: the hosts that may receive the credential")
+	}
+	for i, h := range c.Hosts {
+		out.Hosts = append(out.Hosts, p.host(at("/connection/hosts", strconv.Itoa(i)), h))
+	}
+	if c.Test != nil {
+		out.Test = p.call("/connection/test", c.Test, p.shared)
+	}
+	out.Learn = p.learn("/connection/learn", c.Learn, p.shared)
+	if len(c.Auth) == 0 {
+		p.failf("/connection/auth", "is required: at least one way to authenticate")
+	}
+	ids := map[string]bool{}
+	for i := range c.Auth {
+		pointer := at("/connection/auth", strconv.Itoa(i))
+		a := p.auth(pointer, m, &c.Auth[i], fields[i], out)
+		if ids[a.ID] {
+			p.failf(pointer, "the id %q is already in use: give the entry an id of its own", a.ID)
+		}
+		ids[a.ID] = true
+		out.Auth = append(out.Auth, a)
+	}
+	return out
+}
+
+// template compiles a text. An empty one is a zero Template.
+func (p *parser) template(pointer, source string, scope *expr.Scope, escape expr.Escape) Template {
+	if source == "" {
+		return Template{}
+	}
+	compiled, err := scope.CompileTemplate(source, escape)
+	if err != nil {
+		p.failf(pointer, "%s", message(err))
+	}
+	return Template{compiled}
+}
+
+// templates compiles the members of an object.
+func (p *parser) templates(pointer string, sources map[string]string, scope *expr.Scope) map[string]Template {
+	if len(sources) == 0 {
+		return nil
+	}
+	out := make(map[string]Template, len(sources))
+	for _, name := range slices.Sorted(maps.Keys(sources)) {
+		compiled, err := scope.CompileTemplate(sources[name], nil)
+		if err != nil {
+			p.failf(at(pointer, name), "%s", message(err))
+		}
+		out[name] = Template{compiled}
+	}
+	return out
+}
+
+// headers compiles headers.
+func (p *parser) headers(pointer string, sources map[string]string, scope *expr.Scope) map[string]Template {
+	for _, name := range slices.Sorted(maps.Keys(sources)) {
+		if !headerName.MatchString(name) {
+			p.failf(at(pointer, name), "is not the name of a header")
+		}
+	}
+	return p.templates(pointer, sources, scope)
+}
+
+// message returns the text of an expression's error without its position, which
+// refers to the template.
+func message(err error) string {
+	var e *expr.Error
+	if errors.As(err, &e) {
+		return e.Message
+	}
+	return err.Error()
+}

@@ -1,0 +1,162 @@
+package integration
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// auth compiles an entry of auth. The connection has what all entries share.
+func (p *parser) auth(pointer string, m *manifest, a *manifestAuth, fields []Field, shared Connection) Auth {
+	k, ok := findKind(a.Kind)
+	if !ok {
+		p.oneOf(at(pointer, "kind"), a.Kind, Kinds())
+		return Auth{ID: cmp.Or(a.ID, pointer)}
+	}
+	p.members(pointer, k, a.members)
+	if a.ID != "" && !identifier.MatchString(a.ID) {
+		p.failf(at(pointer, "id"), "must have lower-case letters, digits and underscores and start with a letter")
+	}
+	names := p.authVariables(m, a, fields)
+	out := Auth{
+		ID: cmp.Or(a.ID, a.Kind), Kind: a.Kind, Label: a.Label, Help: a.Help, Service: a.Service,
+		Fields: fields, AppFields: p.parseFields(at(pointer, "app_fields"), a.AppFields),
+		Test: shared.Test, Learn: map[string]Template{},
+	}
+	out.Apply = p.apply(at(pointer, "apply"), cmp.Or(a.Apply, k.apply), names, m)
+	if a.Test != nil {
+		out.Test = p.call(at(pointer, "test"), a.Test, names)
+	}
+	if out.Test == nil {
+		p.failf(pointer, "a connection needs a test: add one here or to the connection")
+	}
+	maps.Copy(out.Learn, shared.Learn)
+	maps.Copy(out.Learn, p.learn(at(pointer, "learn"), a.Learn, names))
+	p.stages(pointer, fields, out.Learn)
+	if out.Learn[Label].IsZero() {
+		p.failf(pointer, "a connection needs a label: add it to learn here or of the connection")
+	}
+	if k.hasToken {
+		p.token(pointer, a, names, &out)
+	}
+	if out.Label == "" && out.NeedsConsent() {
+		out.Label = "Sign in with " + m.Name
+	}
+	p.require(at(pointer, "label"), out.Label)
+	return out
+}
+
+// members checks which members an entry has.
+func (p *parser) members(pointer string, k kind, given []string) {
+	allowed := slices.Concat(commonMembers(), k.members)
+	for _, name := range given {
+		if !slices.Contains(allowed, name) {
+			p.failf(at(pointer, name), "does not belong to an entry of the kind %s: remove it", k.name)
+		}
+	}
+	for _, name := range k.required {
+		if !slices.Contains(given, name) {
+			p.failf(at(pointer, name), "is required for the kind %s", k.name)
+		}
+	}
+}
+
+// apply compiles where a credential goes.
+func (p *parser) apply(pointer string, a *manifestApply, names variables, m *manifest) Apply {
+	if a == nil {
+		return Apply{}
+	}
+	scope := names.applyScope()
+	out := Apply{
+		Headers: p.headers(at(pointer, "headers"), a.Headers, scope),
+		Query:   p.templates(at(pointer, "query"), a.Query, scope),
+		Path:    p.template(at(pointer, "path"), a.Path, scope, nil),
+	}
+	if a.Basic != nil {
+		out.Basic = &Basic{
+			User:     p.template(at(pointer, "basic", "user"), a.Basic.User, scope, nil),
+			Password: p.template(at(pointer, "basic", "password"), a.Basic.Password, scope, nil),
+		}
+	}
+	if len(a.Headers)+len(a.Query) == 0 && a.Basic == nil && a.Path == "" {
+		p.failf(pointer, "says nothing: use headers, query, basic or path")
+	}
+	if a.Path != "" && !strings.Contains(m.BaseURL, authSegment) {
+		p.failf(at(pointer, "path"), "needs %s in base_url, which it replaces", authSegment)
+	}
+	return out
+}
+
+// token compiles the members about tokens.
+func (p *parser) token(pointer string, a *manifestAuth, names variables, out *Auth) {
+	out.TokenURL = p.serverURL(at(pointer, "token_url"), a.TokenURL, names)
+	for i, scope := range a.Scopes {
+		if scope == "" || slices.Contains(a.Scopes[:i], scope) {
+			p.failf(at(pointer, "scopes", strconv.Itoa(i)), "is empty or repeated")
+		}
+	}
+	out.Scopes, out.ScopeSeparator, out.ScopeParam = a.Scopes, cmp.Or(a.ScopeSeparator, " "), cmp.Or(a.ScopeParam, "scope")
+	if a.Kind != OAuth2 {
+		return
+	}
+	scope := names.scope(nil)
+	out.AuthorizeURL = p.serverURL(at(pointer, "authorize_url"), a.AuthorizeURL, names)
+	out.RevokeURL = p.serverURL(at(pointer, "revoke_url"), a.RevokeURL, names)
+	out.Params = p.templates(at(pointer, "params"), a.Params, scope)
+	out.TokenParams = p.templates(at(pointer, "token_params"), a.TokenParams, scope)
+	out.ClientAuth, out.TokenBody = a.ClientAuth, cmp.Or(a.TokenBody, "form")
+	out.RevokeBody = cmp.Or(a.RevokeBody, out.TokenBody)
+	out.PKCE = a.AuthorizeURL != "" && (a.PKCE == nil || *a.PKCE)
+	out.TokenAt = a.TokenAt
+	if a.ClientAuth != "" {
+		p.oneOf(at(pointer, "client_auth"), a.ClientAuth, []string{"basic", "body"})
+	}
+	p.oneOf(at(pointer, "token_body"), out.TokenBody, []string{"form", "json"})
+	p.oneOf(at(pointer, "revoke_body"), out.RevokeBody, []string{"form", "json"})
+	if a.AuthorizeURL == "" && (a.Params != nil || a.PKCE != nil || a.ScopeParam != "") {
+		p.failf(pointer, "params, pkce and scope_param belong to an authorize_url: without one, use token_params")
+	}
+	if a.RevokeURL == "" && a.RevokeBody != "" {
+		p.failf(at(pointer, "revoke_body"), "belongs to a revoke_url")
+	}
+	if a.Exchange != nil {
+		p.exchange(at(pointer, "exchange"), a.Exchange, names, out)
+	}
+}
+
+func (p *parser) exchange(pointer string, e *manifestExchange, names variables, out *Auth) {
+	out.Exchange = &Exchange{
+		URL:    out.TokenURL,
+		Params: p.templates(at(pointer, "params"), e.Params, names.scope(map[string][]string{"token": nil})),
+	}
+	if e.URL != "" {
+		out.Exchange.URL = p.serverURL(at(pointer, "url"), e.URL, names)
+	}
+	if e.Params["grant_type"] == "" {
+		p.failf(at(pointer, "params"), "needs a grant_type")
+	}
+}
+
+// learn compiles what a connection learns.
+func (p *parser) learn(pointer string, sources map[string]string, names variables) map[string]Template {
+	for _, name := range slices.Sorted(maps.Keys(sources)) {
+		if !identifier.MatchString(name) {
+			p.failf(at(pointer, name), "a variable's name has lower-case letters, digits and underscores and starts with a letter")
+		}
+	}
+	return p.templates(pointer, sources, names.learnScope())
+}
+
+// stages checks that no entry of learn reads a variable that is not yet known.
+func (p *parser) stages(pointer string, fields []Field, learn map[string]Template) {
+	for _, name := range slices.Sorted(maps.Keys(learn)) {
+		for _, read := range learn[name].Variables() {
+			isField := slices.ContainsFunc(slices.Concat(p.fields, fields), func(f Field) bool { return f.Name == read })
+			if source, ok := learn[read]; ok && !isField && stageOf(source) >= stageOf(learn[name]) {
+				p.failf(pointer, "learn: %s reads connection.%s, which is not known earlier: repeat its expression", name, read)
+			}
+		}
+	}
+}
