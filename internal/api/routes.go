@@ -59,6 +59,9 @@ func (s *Server) register(t *table) {
 	handle(t, "GET /v1/templates", auth.Read, http.StatusOK, s.listTemplates)
 	handle(t, "GET /v1/templates/{name}", auth.Read, http.StatusOK, s.getTemplate)
 
+	handle(t, "GET /v1/integrations", auth.Read, http.StatusOK, s.listIntegrations)
+	handle(t, "GET /v1/integrations/{id}", auth.Read, http.StatusOK, s.getIntegration)
+
 	handle(t, "GET /v1/search", auth.Read, http.StatusOK, s.search)
 
 	handle(t, "GET /v1/usage", auth.Read, http.StatusOK, s.getUsage)

@@ -85,6 +85,8 @@ var routeBodies = map[string]string{
 	"GET /v1/templates":                                     "-",
 	"GET /v1/templates/{name}":                              "-",
 	"GET /v1/actions/{name}":                                "-",
+	"GET /v1/integrations":                                  "-",
+	"GET /v1/integrations/{id}":                             "-",
 	"GET /v1/events":                                        "-",
 	"GET /v1/events/stream":                                 "-",
 	"GET /v1/search":                                        "-",
@@ -145,6 +147,8 @@ var collections = map[string]struct{ name, missing, code string }{
 	"members":     {"$member", "usr_01m7fhvm96e1a9mdbwb15q0y3v", "member_not_found"},
 	"invitations": {"$invitation", "inv_01m7fhvm96e1a9mdbwb15q0y3v", "invitation_not_found"},
 	"workspaces":  {"$workspace", "ws_01m7fe3gv0es8r65rzyjka792g", "workspace_not_found"},
+
+	"integrations": {"slack", "slick", "integration_not_found"},
 }
 
 // collection returns the collection of the first id in a route's path.

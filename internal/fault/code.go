@@ -37,6 +37,8 @@ const (
 	VariableNotFound  Code = "variable_not_found"
 	TriggerNotFound   Code = "trigger_not_found"
 
+	IntegrationNotFound Code = "integration_not_found"
+
 	SessionNotFound    Code = "session_not_found"
 	MemberNotFound     Code = "member_not_found"
 	InvitationNotFound Code = "invitation_not_found"
@@ -113,6 +115,7 @@ var statuses = map[Code]int{
 	SecretNotFound:        http.StatusNotFound,
 	VariableNotFound:      http.StatusNotFound,
 	TriggerNotFound:       http.StatusNotFound,
+	IntegrationNotFound:   http.StatusNotFound,
 	MethodNotAllowed:      http.StatusMethodNotAllowed,
 	WorkflowActive:        http.StatusConflict,
 	WorkflowPaused:        http.StatusConflict,

@@ -10,6 +10,9 @@ import (
 	"sync"
 
 	"github.com/stepmill/stepmill/integrations"
+	"github.com/stepmill/stepmill/internal/fault"
+	"github.com/stepmill/stepmill/internal/search"
+	"github.com/stepmill/stepmill/internal/suggest"
 )
 
 // Catalog is a set of integrations. It is immutable and safe for concurrent use.
@@ -64,6 +67,12 @@ func parseFile(file string, text []byte) (*Integration, error) {
 // List returns the integrations, ordered by id.
 func (c *Catalog) List() []*Integration { return slices.Clone(c.list) }
 
+// Matches reports whether each word of a query occurs in the name, id, category or
+// keywords.
+func (i *Integration) Matches(query search.Query) bool {
+	return query.Matches(search.Entry{Name: i.Name, Text: append([]string{i.ID, i.Category}, i.Keywords...)})
+}
+
 // Find returns the integration with the id.
 func (c *Catalog) Find(id string) (*Integration, bool) {
 	i, ok := slices.BinarySearchFunc(c.list, id, func(one *Integration, id string) int { return strings.Compare(one.ID, id) })
@@ -71,4 +80,17 @@ func (c *Catalog) Find(id string) (*Integration, bool) {
 		return nil, false
 	}
 	return c.list[i], true
+}
+
+// Get returns the integration with the id, or the error that clients see if there
+// is none.
+func (c *Catalog) Get(id string) (*Integration, error) {
+	if found, ok := c.Find(id); ok {
+		return found, nil
+	}
+	var ids []string
+	for _, one := range c.list {
+		ids = append(ids, one.ID)
+	}
+	return nil, fault.New(fault.IntegrationNotFound, "there is no integration %q%s", id, suggest.Hint(id, ids))
 }

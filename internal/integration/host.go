@@ -1,6 +1,7 @@
 package integration
 
 import (
+	"cmp"
 	"fmt"
 	"net/url"
 	"slices"
@@ -25,6 +26,23 @@ func (i *Integration) Hosts(vars map[string]string) ([]string, error) {
 	}
 	slices.Sort(out)
 	return slices.Compact(out), nil
+}
+
+// HostPatterns returns the hosts for people to read, before there is a connection:
+// a variable as {name}, and a host within a domain as *.domain.
+func (i *Integration) HostPatterns() []string {
+	var out []string
+	for _, h := range i.Connection.Hosts {
+		if h.Within == nil {
+			out = append(out, replaceExpressions(h.Name.Source(), func(expression string) string {
+				return "{" + cmp.Or(loneVariable(expression), "…") + "}"
+			}))
+		}
+		for _, domain := range h.Within {
+			out = append(out, "*."+domain)
+		}
+	}
+	return out
 }
 
 func (h Host) resolve(vars map[string]string) (string, error) {
@@ -94,6 +112,21 @@ func expressionLength(text string) int {
 		return 0
 	}
 	return end + len("}}")
+}
+
+// replaceExpressions replaces every expression in a text.
+func replaceExpressions(text string, by func(expression string) string) string {
+	var out strings.Builder
+	for text != "" {
+		if length := expressionLength(text); length > 0 {
+			out.WriteString(by(text[:length]))
+			text = text[length:]
+			continue
+		}
+		out.WriteByte(text[0])
+		text = text[1:]
+	}
+	return out.String()
 }
 
 // loneVariable returns the name if text is exactly one variable of the connection.

@@ -139,15 +139,5 @@ func (p *parser) host(pointer string, h manifestHost) Host {
 
 // withoutExpressions replaces every expression in a text by a letter.
 func withoutExpressions(text string) string {
-	var out strings.Builder
-	for text != "" {
-		if length := expressionLength(text); length > 0 {
-			out.WriteByte('x')
-			text = text[length:]
-			continue
-		}
-		out.WriteByte(text[0])
-		text = text[1:]
-	}
-	return out.String()
+	return replaceExpressions(text, func(string) string { return "x" })
 }

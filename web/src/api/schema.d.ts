@@ -2038,6 +2038,52 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/integrations": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List integrations
+         * @description Returns the services that a workspace can connect to, the same for all workspaces, sorted by id.
+         */
+        get: operations["listIntegrations"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/integrations/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The id of the integration.
+                 * @example gitlab
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        /**
+         * Retrieve an integration
+         * @description Returns how to connect to a service.
+         */
+        get: operations["getIntegration"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/search": {
         parameters: {
             query?: never;
@@ -2953,6 +2999,63 @@ export interface components {
             };
             /** @description The YAML text of the workflow, for `source` in `PATCH /v1/workflows/{id}`. */
             source: string;
+        };
+        IntegrationCategory: string;
+        IntegrationList: {
+            data: components["schemas"]["Integration"][];
+            next_cursor: components["schemas"]["NextCursor"];
+        };
+        Integration: {
+            id: string;
+            name: string;
+            category: components["schemas"]["IntegrationCategory"];
+            /**
+             * Format: uri
+             * @description The documentation of the service.
+             */
+            docs: string;
+            /** @description Further words to find it by. */
+            keywords: string[];
+            /** @description The ways to authenticate. A connection uses one of them. */
+            auth: components["schemas"]["IntegrationAuth"][];
+            /** @description The hosts that receive the credential. `{name}` stands for the value of a field, and `*.example.com` for a host in this domain that the service names when a connection is made. */
+            hosts: string[];
+        };
+        IntegrationAuth: {
+            /** @description Unique within the integration. */
+            id: string;
+            kind: string;
+            label: string;
+            /** @description Where to get the credential. */
+            help: string | null;
+            /** @description Whether a person must sign in at the service to connect. */
+            consent: boolean;
+            /** @description What to enter for a connection, in this order. */
+            fields: components["schemas"]["IntegrationField"][];
+            /** @description What to enter for an OAuth app, beside its client id and secret. */
+            app_fields: components["schemas"]["IntegrationField"][];
+            /** @description The OAuth scopes that a connection asks for. */
+            scopes: string[];
+        };
+        IntegrationField: {
+            name: string;
+            title: string;
+            help: string | null;
+            /** @description Whether the value is a credential, which no response returns. */
+            secret: boolean;
+            required: boolean;
+            /** @description The value if none is entered. */
+            default: string | null;
+            /** @description The possible values. Empty if any value is possible. */
+            enum: {
+                value: string;
+                label: string;
+            }[];
+            /** @description A regular expression that the whole value must match. */
+            pattern: string | null;
+            /** @description `host` is a host name, optionally with a port, `host_label` one part of a host name, such as a subdomain, and `json` a JSON object, such as a key file. */
+            format: string | null;
+            example: string | null;
         };
         /** @description A summary of the triggers and latest runs of a workflow. */
         WorkflowActivity: {
@@ -4864,6 +4967,19 @@ export interface components {
         };
         /** @description The template does not exist. */
         TemplateNotFound: {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /** @description The integration does not exist. */
+        IntegrationNotFound: {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
                 "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
@@ -11490,6 +11606,200 @@ export interface operations {
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
             404: components["responses"]["TemplateNotFound"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    listIntegrations: {
+        parameters: {
+            query?: {
+                /**
+                 * @description Returns only integrations of this category.
+                 * @example development
+                 */
+                category?: components["schemas"]["IntegrationCategory"];
+                /**
+                 * @description Returns only integrations whose name, id, category or keywords contain all of these words. Words are matched as in `GET /v1/search`.
+                 * @example git
+                 */
+                text?: string;
+                /**
+                 * @description The maximum number of items to return.
+                 * @example 50
+                 */
+                limit?: components["parameters"]["Limit"];
+                /** @description The `next_cursor` of the previous page. Omit it for the first page. */
+                cursor?: components["parameters"]["Cursor"];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of integrations. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "data": [
+                     *         {
+                     *           "id": "gitlab",
+                     *           "name": "GitLab",
+                     *           "category": "development",
+                     *           "docs": "https://docs.gitlab.com/api/rest",
+                     *           "keywords": [
+                     *             "git",
+                     *             "merge request"
+                     *           ],
+                     *           "auth": [
+                     *             {
+                     *               "id": "bearer",
+                     *               "kind": "bearer",
+                     *               "label": "Access token",
+                     *               "help": "A personal, group or project access token with the scope api.",
+                     *               "consent": false,
+                     *               "fields": [
+                     *                 {
+                     *                   "name": "host",
+                     *                   "title": "Host",
+                     *                   "help": "gitlab.com, or the host of your own GitLab.",
+                     *                   "secret": false,
+                     *                   "required": false,
+                     *                   "default": "gitlab.com",
+                     *                   "enum": [],
+                     *                   "pattern": null,
+                     *                   "format": "host",
+                     *                   "example": null
+                     *                 },
+                     *                 {
+                     *                   "name": "token",
+                     *                   "title": "Token",
+                     *                   "help": null,
+                     *                   "secret": true,
+                     *                   "required": true,
+                     *                   "default": null,
+                     *                   "enum": [],
+                     *                   "pattern": null,
+                     *                   "format": null,
+                     *                   "example": null
+                     *                 }
+                     *               ],
+                     *               "app_fields": [],
+                     *               "scopes": []
+                     *             }
+                     *           ],
+                     *           "hosts": [
+                     *             "{host}"
+                     *           ]
+                     *         }
+                     *       ],
+                     *       "next_cursor": null
+                     *     }
+                     */
+                    "application/json": components["schemas"]["IntegrationList"];
+                };
+            };
+            400: components["responses"]["InvalidListQuery"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    getIntegration: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The id of the integration.
+                 * @example gitlab
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The integration. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": "gitlab",
+                     *       "name": "GitLab",
+                     *       "category": "development",
+                     *       "docs": "https://docs.gitlab.com/api/rest",
+                     *       "keywords": [
+                     *         "git",
+                     *         "merge request"
+                     *       ],
+                     *       "auth": [
+                     *         {
+                     *           "id": "bearer",
+                     *           "kind": "bearer",
+                     *           "label": "Access token",
+                     *           "help": "A personal, group or project access token with the scope api.",
+                     *           "consent": false,
+                     *           "fields": [
+                     *             {
+                     *               "name": "host",
+                     *               "title": "Host",
+                     *               "help": "gitlab.com, or the host of your own GitLab.",
+                     *               "secret": false,
+                     *               "required": false,
+                     *               "default": "gitlab.com",
+                     *               "enum": [],
+                     *               "pattern": null,
+                     *               "format": "host",
+                     *               "example": null
+                     *             },
+                     *             {
+                     *               "name": "token",
+                     *               "title": "Token",
+                     *               "help": null,
+                     *               "secret": true,
+                     *               "required": true,
+                     *               "default": null,
+                     *               "enum": [],
+                     *               "pattern": null,
+                     *               "format": null,
+                     *               "example": null
+                     *             }
+                     *           ],
+                     *           "app_fields": [],
+                     *           "scopes": []
+                     *         }
+                     *       ],
+                     *       "hosts": [
+                     *         "{host}"
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Integration"];
+                };
+            };
+            400: components["responses"]["InvalidParameter"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["IntegrationNotFound"];
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
             503: components["responses"]["Unavailable"];

@@ -1,0 +1,124 @@
+package api
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/stepmill/stepmill/internal/integration"
+	"github.com/stepmill/stepmill/internal/paging"
+	"github.com/stepmill/stepmill/internal/search"
+)
+
+type integrationBody struct {
+	ID       string            `json:"id"`
+	Name     string            `json:"name"`
+	Category string            `json:"category"`
+	Docs     string            `json:"docs"`
+	Keywords []string          `json:"keywords"`
+	Auth     []integrationAuth `json:"auth"`
+	Hosts    []string          `json:"hosts"`
+}
+
+type integrationAuth struct {
+	ID        string             `json:"id"`
+	Kind      string             `json:"kind"`
+	Label     string             `json:"label"`
+	Help      *string            `json:"help"`
+	Consent   bool               `json:"consent"`
+	Fields    []integrationField `json:"fields"`
+	AppFields []integrationField `json:"app_fields"`
+	Scopes    []string           `json:"scopes"`
+}
+
+type integrationField struct {
+	Name     string              `json:"name"`
+	Title    string              `json:"title"`
+	Help     *string             `json:"help"`
+	Secret   bool                `json:"secret"`
+	Required bool                `json:"required"`
+	Default  *string             `json:"default"`
+	Enum     []integrationChoice `json:"enum"`
+	Pattern  *string             `json:"pattern"`
+	Format   *string             `json:"format"`
+	Example  *string             `json:"example"`
+}
+
+type integrationChoice struct {
+	Value string `json:"value"`
+	Label string `json:"label"`
+}
+
+func showIntegration(i *integration.Integration) integrationBody {
+	body := integrationBody{
+		ID: i.ID, Name: i.Name, Category: i.Category, Docs: i.Docs, Keywords: orEmpty(i.Keywords),
+		Auth: []integrationAuth{}, Hosts: i.HostPatterns(),
+	}
+	for _, a := range i.Connection.Auth {
+		body.Auth = append(body.Auth, integrationAuth{
+			ID: a.ID, Kind: a.Kind, Label: a.Label, Help: orNull(a.Help), Consent: a.NeedsConsent(),
+			Fields:    showAll(i.Fields(&a), showIntegrationField),
+			AppFields: showAll(a.AppFields, showIntegrationField),
+			Scopes:    orEmpty(a.Scopes),
+		})
+	}
+	return body
+}
+
+func showIntegrationField(f integration.Field) integrationField {
+	return integrationField{
+		Name: f.Name, Title: f.Title, Help: orNull(f.Help), Secret: f.Secret, Required: f.Check("") != nil,
+		Default: orNull(f.Default), Pattern: orNull(f.Pattern), Format: orNull(f.Format), Example: orNull(f.Example),
+		Enum: showAll(f.Enum, func(c integration.Choice) integrationChoice { return integrationChoice(c) }),
+	}
+}
+
+type listIntegrationsRequest struct {
+	page
+	Category string `query:"category"`
+	Text     string `query:"text"`
+}
+
+func (s *Server) listIntegrations(ctx context.Context, in *listIntegrationsRequest) (*reply, error) {
+	if in.Category != "" && !slices.Contains(integration.Categories(), in.Category) {
+		return nil, parameter("category", "must be one of %s", strings.Join(integration.Categories(), ", "))
+	}
+	var query search.Query
+	if in.Text != "" {
+		var err error
+		if query, err = words("text", in.Text); err != nil {
+			return nil, err
+		}
+	}
+	return paginate(ctx, s, in.page, []string{"integrations", in.Category, strconv.Quote(in.Text)},
+		func(p paging.Request) (paging.Page[*integration.Integration], error) {
+			catalog, err := integration.Builtin()
+			if err != nil {
+				return paging.Page[*integration.Integration]{}, err
+			}
+			var found []*integration.Integration
+			for _, one := range catalog.List() {
+				if one.ID > p.After && (in.Category == "" || one.Category == in.Category) && one.Matches(query) {
+					found = append(found, one)
+				}
+			}
+			return paging.Cut(found, p.Limit, func(i *integration.Integration) string { return i.ID }), nil
+		}, showIntegration)
+}
+
+type integrationRequest struct {
+	ID string `path:"id"`
+}
+
+func (s *Server) getIntegration(_ context.Context, in *integrationRequest) (*reply, error) {
+	catalog, err := integration.Builtin()
+	if err != nil {
+		return nil, err
+	}
+	found, err := catalog.Get(in.ID)
+	if err != nil {
+		return nil, err
+	}
+	return ok(showIntegration(found)), nil
+}

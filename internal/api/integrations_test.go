@@ -1,0 +1,89 @@
+package api_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stepmill/stepmill/internal/integration"
+)
+
+func TestIntegrations(t *testing.T) {
+	const keys = "id name category docs keywords auth hosts"
+	runScenarios(t, []scenario{
+		{
+			name:    "the list has every integration, sorted by id",
+			request: "GET /v1/integrations?limit=100", scope: "read", status: 200, members: "data next_cursor", contains: `{"next_cursor": null}`,
+			after: func(w *testWorkspace, a *response) {
+				catalog, err := integration.Builtin()
+				if err != nil {
+					w.t.Fatal(err)
+				}
+				ids := a.column("id")
+				if !slices.IsSorted(ids) || len(ids) != len(catalog.List()) {
+					w.t.Errorf("the integrations are %v", ids)
+				}
+				for _, item := range a.items() {
+					wantKeys(w.t, item, keys)
+				}
+			},
+		},
+		{
+			name:    "the list is read page by page like every list",
+			request: "GET /v1/integrations?limit=1", status: 200, contains: `{"data": [{}], "next_cursor": "~.+"}`,
+			after: func(w *testWorkspace, a *response) {
+				all := w.call("GET", "/v1/integrations?limit=100", "").wantStatus(200).column("id")
+				walked := slices.Concat(readPages(w.client, "/v1/integrations?limit=7", "id")...)
+				if fmt.Sprint(all) != fmt.Sprint(walked) {
+					w.t.Errorf("all are %v, page by page %v", all, walked)
+				}
+				w.call("GET", "/v1/integrations?category=crm&cursor="+a.str("next_cursor"), "").wantStatus(400, "invalid_cursor")
+			},
+		},
+		{
+			name:    "the list can be filtered",
+			request: "GET /v1/integrations?category=support", status: 200, contains: `{"data": [{"id": "intercom"}, {"id": "zendesk"}], "next_cursor": null}`,
+			after: func(w *testWorkspace, _ *response) {
+				for query, want := range map[string]string{
+					"text=GitL":                  "gitlab",
+					"text=crm":                   "hubspot pipedrive salesforce zoho",
+					"text=crm+zo":                "zoho",
+					"text=crm&category=commerce": "",
+					"text=jira":                  "atlassian",
+				} {
+					ids := w.call("GET", "/v1/integrations?"+query, "").wantStatus(200).column("id")
+					if got := strings.Join(ids, " "); got != want {
+						w.t.Errorf("%s lists %s, want %s", query, got, want)
+					}
+				}
+			},
+		},
+		{name: "an unknown category is rejected", request: "GET /v1/integrations?category=things", status: 400, code: "invalid_request"},
+		{name: "an unknown parameter is rejected", request: "GET /v1/integrations?kind=x", status: 400, code: "invalid_request"},
+		{
+			name:    "an integration says what to enter and where it goes",
+			request: "GET /v1/integrations/shopify", scope: "read", status: 200, members: keys,
+			contains: `{"id": "shopify", "name": "Shopify", "category": "commerce", "hosts": ["{shop}.myshopify.com"],
+				"auth": [{"id": "client_credentials", "kind": "oauth2", "consent": false}, {"id": "oauth2", "kind": "oauth2", "consent": true},
+					{"id": "api_key", "kind": "api_key", "consent": false, "app_fields": [], "scopes": [], "fields": [
+						{"name": "shop", "secret": false, "required": true, "format": "host_label", "example": "my-store", "enum": []},
+						{"name": "token", "secret": true, "required": true, "default": null, "pattern": null},
+						{"name": "client_secret", "secret": true, "required": false}]}]}`,
+		},
+		{
+			name:    "choices have labels, and learned hosts are shown by their domain",
+			request: "GET /v1/integrations/zoho", status: 200,
+			after: func(w *testWorkspace, a *response) {
+				body := fmt.Sprint(a.object())
+				for _, want := range []string{"label:Europe (zoho.eu) value:zoho.eu", "*.zohoapis.eu", "default:zoho.com"} {
+					if !strings.Contains(body, want) {
+						w.t.Errorf("the response lacks %q: %s", want, body)
+					}
+				}
+			},
+		},
+		{name: "an unknown integration gets a hint", request: "GET /v1/integrations/slak", status: 404, code: "integration_not_found", contains: `{"error": {"message": "there is no integration \"slak\" (did you mean \"slack\"?)"}}`},
+		{name: "integrations cannot be changed", request: "DELETE /v1/integrations/slack", status: 405, code: "method_not_allowed"},
+	})
+}
