@@ -1,19 +1,103 @@
 package integrations_test
 
 import (
+	"cmp"
+	"os"
+	"slices"
+	"strings"
 	"testing"
 
-	"github.com/stepmill/stepmill/integrations"
 	"github.com/stepmill/stepmill/internal/integration"
 )
 
-func TestManifests(t *testing.T) {
-	t.Parallel()
-	catalog, err := integration.Load(integrations.Files)
+func catalog(t *testing.T) *integration.Catalog {
+	t.Helper()
+	out, err := integration.Builtin()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(catalog.List()) == 0 {
-		t.Error("there are no manifests")
+	return out
+}
+
+// learned has samples of variables that services tell.
+var learned = map[string]string{
+	"pipedrive.api_domain":    "https://acme.pipedrive.com",
+	"quickbooks.realm_id":     "9341453474484455",
+	"salesforce.instance_url": "https://acme.my.salesforce.com",
+	"zoho.api_domain":         "https://www.zohoapis.eu",
+	"mailchimp.dc":            "us6",
+}
+
+// samples returns values for a connection.
+func samples(i *integration.Integration, a *integration.Auth) map[string]string {
+	vars := map[string]string{}
+	for _, f := range i.Fields(a) {
+		if !f.Secret {
+			vars[f.Name] = cmp.Or(f.Default, f.Example, "acme")
+		}
+	}
+	for name := range a.Learn {
+		if value, ok := learned[i.ID+"."+name]; ok {
+			vars[name] = value
+		}
+	}
+	return vars
+}
+
+// Every URL of every manifest renders, and the test goes to a host that may receive
+// the credential.
+func TestURLs(t *testing.T) {
+	t.Parallel()
+	for _, i := range catalog(t).List() {
+		for _, a := range i.Connection.Auth {
+			env := integration.Env{Connection: samples(i, &a)}
+			for name, template := range map[string]integration.Template{"authorize": a.AuthorizeURL, "token": a.TokenURL, "revoke": a.RevokeURL} {
+				if template.IsZero() {
+					continue
+				}
+				if _, err := template.URL(env); err != nil {
+					t.Errorf("%s, %s: the %s URL: %v", i.ID, a.ID, name, err)
+				}
+			}
+			hosts, err := i.Hosts(env.Connection)
+			if err != nil {
+				t.Errorf("%s, %s: %v", i.ID, a.ID, err)
+			}
+			u, err := i.URL(a.Test, env, "")
+			if err != nil || !slices.Contains(hosts, u.Host) {
+				t.Errorf("%s, %s: the test calls %v (%v), not one of %q", i.ID, a.ID, u, err, hosts)
+			}
+		}
+	}
+}
+
+// Texts that people see have no expressions, and say where to get the credential.
+func TestTexts(t *testing.T) {
+	t.Parallel()
+	for _, i := range catalog(t).List() {
+		for _, a := range i.Connection.Auth {
+			for _, text := range []string{i.Name, a.Label, a.Help} {
+				if strings.Contains(text, "${{") || strings.TrimSpace(text) != text {
+					t.Errorf("%s, %s: %q is not a text for people", i.ID, a.ID, text)
+				}
+			}
+			if a.Help == "" {
+				t.Errorf("%s, %s: help is missing: where does one get the credential?", i.ID, a.ID)
+			}
+		}
+	}
+}
+
+func TestSources(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("SOURCES.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, i := range catalog(t).List() {
+		first, _, _ := strings.Cut(i.Name, " ")
+		if !strings.Contains(string(text), "\n| "+first) {
+			t.Errorf("SOURCES.md has no row for %s", i.Name)
+		}
 	}
 }
