@@ -82,9 +82,11 @@ type Auth struct {
 	// AuthorizeURL is zero if the entry uses client credentials.
 	AuthorizeURL Template
 	TokenURL     Template
-	// RevokeURL is zero if tokens cannot be revoked. A request to it carries token,
-	// the refresh token if there is one, and the client's credentials.
+	// RevokeURL is zero if tokens cannot be revoked. A request to it carries the
+	// refresh token, or the access token if there is none, as RevokeParam, and the
+	// client's credentials.
 	RevokeURL      Template
+	RevokeParam    string
 	Scopes         []string
 	ScopeSeparator string
 	ScopeParam     string // the name of the parameter with the scopes

@@ -51,6 +51,7 @@ type manifestAuth struct {
 	ClientAuth     string            `json:"client_auth"`
 	TokenBody      string            `json:"token_body"`
 	RevokeBody     string            `json:"revoke_body"`
+	RevokeParam    string            `json:"revoke_param"`
 	PKCE           *bool             `json:"pkce"`
 	TokenAt        string            `json:"token_at"`
 	Exchange       *manifestExchange `json:"exchange"`

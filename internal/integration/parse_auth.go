@@ -107,7 +107,7 @@ func (p *parser) token(pointer string, a *manifestAuth, names variables, out *Au
 	out.Params = p.templates(at(pointer, "params"), a.Params, scope)
 	out.TokenParams = p.templates(at(pointer, "token_params"), a.TokenParams, scope)
 	out.ClientAuth, out.TokenBody = a.ClientAuth, cmp.Or(a.TokenBody, "form")
-	out.RevokeBody = cmp.Or(a.RevokeBody, out.TokenBody)
+	out.RevokeBody, out.RevokeParam = cmp.Or(a.RevokeBody, out.TokenBody), cmp.Or(a.RevokeParam, "token")
 	out.PKCE = a.AuthorizeURL != "" && (a.PKCE == nil || *a.PKCE)
 	out.TokenAt = a.TokenAt
 	if a.ClientAuth != "" {
@@ -118,8 +118,8 @@ func (p *parser) token(pointer string, a *manifestAuth, names variables, out *Au
 	if a.AuthorizeURL == "" && (a.Params != nil || a.PKCE != nil || a.ScopeParam != "") {
 		p.failf(pointer, "params, pkce and scope_param belong to an authorize_url: without one, use token_params")
 	}
-	if a.RevokeURL == "" && a.RevokeBody != "" {
-		p.failf(at(pointer, "revoke_body"), "belongs to a revoke_url")
+	if a.RevokeURL == "" && a.RevokeBody+a.RevokeParam != "" {
+		p.failf(pointer, "revoke_body and revoke_param belong to a revoke_url")
 	}
 	if a.Exchange != nil {
 		p.exchange(at(pointer, "exchange"), a.Exchange, names, out)

@@ -141,7 +141,7 @@ func TestParseRejects(t *testing.T) {
 		{"kind: bearer", "kind: bearer\n      apply: {path: \"${{ connection.shop }}\"}", "needs {auth} in base_url"},
 		{"client_auth: body", "client_auth: header", "/connection/auth/1/client_auth"},
 		{"client_auth: body", "client_auth: body\n      token_body: xml", "/connection/auth/1/token_body"},
-		{"client_auth: body", "client_auth: body\n      revoke_body: json", "belongs to a revoke_url"},
+		{"client_auth: body", "client_auth: body\n      revoke_body: json", "belong to a revoke_url"},
 		{"client_auth: body", "client_auth: body\n      exchange: {params: {}}", "needs a grant_type"},
 		{"authorize_url: https://${{ connection.region }}.shop.example/authorize", "params: {a: b}", "belong to an authorize_url"},
 		{"scopes: [read, write]", "scopes: [read, read]", "/connection/auth/1/scopes/1: is empty or repeated"},
@@ -210,13 +210,14 @@ func TestAuthOptions(t *testing.T) {
       app_fields: {signing_secret: {title: S, secret: true, optional: true}}
       revoke_url: https://shop.example/revoke
       revoke_body: json
+      revoke_param: refresh_token
       pkce: false
       scope_param: user_scope
       scope_separator: ","
       token_params: {expiring: "1"}
       token_at: user
       exchange: {params: {grant_type: long, code: "${{ token }}"}}`)), "user")
-	if got.PKCE || got.ClientAuth != "basic" || got.RevokeBody != "json" || got.TokenBody != "form" || got.ScopeParam != "user_scope" || got.TokenAt != "user" {
+	if got.PKCE || got.ClientAuth != "basic" || got.RevokeBody != "json" || got.RevokeParam != "refresh_token" || got.TokenBody != "form" || got.ScopeParam != "user_scope" || got.TokenAt != "user" {
 		t.Errorf("the entry is %+v", got)
 	}
 	if text, _, err := got.Exchange.Params["code"].Text(integration.Env{Token: "t0"}); text != "t0" || err != nil {
