@@ -42,7 +42,8 @@ const (
 	FormatJSON      = "json"       // a JSON object, such as a key file
 )
 
-func formats() []string { return []string{FormatHost, FormatHostLabel, FormatJSON} }
+// Formats returns the formats of fields.
+func Formats() []string { return []string{FormatHost, FormatHostLabel, FormatJSON} }
 
 // maxValue is the maximum size of a value in bytes. The largest are key files.
 const maxValue = 16 << 10

@@ -53,12 +53,14 @@ func (i *Integration) Fields(a *Auth) []Field {
 // Auth is one way to authenticate.
 //
 // The members from AuthorizeURL on belong to the kind oauth2, TokenURL and Scopes
-// also to service_account. These rules hold for every token request and need no
-// member: it accepts JSON, and reads a form-encoded answer too. An answer without
-// an access token is an error whatever its status, as some services answer 200
-// with error, or with ok: false and error. An answer without expires_in gives a
-// token of unknown life, which is refreshed after a 401. If a refresh returns no
-// new refresh token, the old one stays valid.
+// also to service_account. These rules hold for every service:
+//   - A request to the token or revoke URL carries the headers of the integration,
+//     with Accept: application/json.
+//   - The answer to a token request is JSON or form-encoded, as its Content-Type
+//     says. One without an access token is an error whatever its status: some
+//     services answer 200 with an error member.
+//   - A token without expires_in is used until the service answers 401.
+//   - If a refresh returns no new refresh token, the old one stays valid.
 type Auth struct {
 	ID    string // unique in the manifest; the kind, unless it says otherwise
 	Kind  string

@@ -28,7 +28,7 @@ func (p *parser) field(pointer string, f namedField) Field {
 	}
 	p.require(at(pointer, "title"), f.Title)
 	if f.Format != "" {
-		p.oneOf(at(pointer, "format"), f.Format, formats())
+		p.oneOf(at(pointer, "format"), f.Format, Formats())
 	}
 	if f.Pattern != "" {
 		compiled, err := regexp.Compile(`^(?:` + f.Pattern + `)$`)

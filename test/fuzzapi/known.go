@@ -34,6 +34,8 @@ func NewKnown(receiver string) *Known {
 		"triggers":  {"by_hand", "call", "nightly"},
 		"steps":     {"greet", "ask", "each", "each[0].inner", "bad"},
 		"versions":  {"1", "2", "3"},
+
+		"integrations": {"slack", "gitlab", "zoho"},
 	}}
 }
 

@@ -100,7 +100,6 @@ func (w *world) seedWorkspace(admin *harness.Client, name string) {
 	for _, template := range templates.Data {
 		w.known.Add("templates", template.Name)
 	}
-	w.known.Add("integrations", "slack")
 }
 
 // seedWorkflows makes workflows that use every kind of step, and runs of them.
