@@ -1,6 +1,7 @@
 package integrations_test
 
 import (
+	"maps"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -153,9 +154,7 @@ func find(t *testing.T, id, auth string) (*integration.Integration, *integration
 func learn(t *testing.T, i *integration.Integration, a *integration.Auth, env integration.Env) map[string]string {
 	t.Helper()
 	got, vars := map[string]string{}, map[string]string{}
-	for name, value := range env.Connection {
-		vars[name] = value
-	}
+	maps.Copy(vars, env.Connection)
 	env.Connection = vars
 	for _, stage := range []integration.Stage{integration.AtCallback, integration.AtToken, integration.AtTest} {
 		for name, template := range a.Learned(stage) {
@@ -167,9 +166,7 @@ func learn(t *testing.T, i *integration.Integration, a *integration.Auth, env in
 				got[name] = text
 			}
 		}
-		for name, value := range got {
-			vars[name] = value
-		}
+		maps.Copy(vars, got)
 	}
 	return got
 }

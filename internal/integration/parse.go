@@ -207,8 +207,7 @@ func (p *parser) headers(pointer string, sources map[string]string, scope *expr.
 // message returns the text of an expression's error without its position, which
 // refers to the template.
 func message(err error) string {
-	var e *expr.Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*expr.Error](err); ok {
 		return e.Message
 	}
 	return err.Error()
