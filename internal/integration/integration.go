@@ -108,18 +108,18 @@ type Auth struct {
 	// Exchange, if not nil, trades the token for one that lives longer: after the
 	// code was exchanged, and again instead of a refresh.
 	Exchange *Exchange
+
+	hostField string
 }
 
 // NeedsConsent reports whether a person must sign in at the service to connect.
 func (a *Auth) NeedsConsent() bool { return !a.AuthorizeURL.IsZero() }
 
-// HostField returns the name of the field that is the whole host of the token URL,
-// as in https://${{ connection.host }}/token, or "". Such a host is chosen by
-// whoever connects, so the client secret of an app for one host must not be sent
-// to another.
-func (a *Auth) HostField() string {
-	return loneVariable(authority(a.TokenURL.Source()))
-}
+// HostField returns the name of the field with which whoever connects chooses the
+// host of the token URL, as in https://${{ connection.host }}/token, or "" if the
+// service has it. The client secret of an app for one such host must not be sent to
+// another.
+func (a *Auth) HostField() string { return a.hostField }
 
 // Exchange is a request to trade a token for another. It is sent like a token
 // request, with the client's credentials and these parameters.

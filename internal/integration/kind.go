@@ -30,74 +30,72 @@ func commonMembers() []string {
 	return []string{"id", "kind", "label", "help", "fields", "test", "learn"}
 }
 
+var bearerToken = &manifestApply{Headers: map[string]string{"Authorization": "Bearer ${{ token }}"}}
+
 // kinds is the table of all kinds.
-func kinds() []kind {
-	token := &manifestApply{Headers: map[string]string{"Authorization": "Bearer ${{ token }}"}}
-	return []kind{
-		{
-			name:     APIKey,
-			members:  []string{"apply"},
-			required: []string{"fields", "apply"},
+var kinds = []kind{
+	{
+		name:     APIKey,
+		members:  []string{"apply"},
+		required: []string{"fields", "apply"},
+	},
+	{
+		name:    Bearer,
+		fields:  []Field{{Name: "token", Title: "Token", Secret: true}},
+		apply:   &manifestApply{Headers: map[string]string{"Authorization": "Bearer ${{ secret.token }}"}},
+		members: []string{"apply"},
+	},
+	{
+		name: BasicAuth,
+		fields: []Field{
+			{Name: "username", Title: "User name"},
+			{Name: "password", Title: "Password", Secret: true},
 		},
-		{
-			name:    Bearer,
-			fields:  []Field{{Name: "token", Title: "Token", Secret: true}},
-			apply:   &manifestApply{Headers: map[string]string{"Authorization": "Bearer ${{ secret.token }}"}},
-			members: []string{"apply"},
+		apply:   &manifestApply{Basic: &manifestBasic{User: "${{ connection.username }}", Password: "${{ secret.password }}"}},
+		members: []string{"apply"},
+	},
+	{
+		name: OAuth2, apply: bearerToken, hasToken: true,
+		members: []string{
+			"apply", "app_fields", "authorize_url", "token_url", "revoke_url", "scopes", "scope_separator", "scope_param",
+			"params", "token_params", "client_auth", "token_body", "revoke_body", "revoke_param", "pkce", "token_at", "exchange",
 		},
-		{
-			name: BasicAuth,
-			fields: []Field{
-				{Name: "username", Title: "User name"},
-				{Name: "password", Title: "Password", Secret: true},
-			},
-			apply:   &manifestApply{Basic: &manifestBasic{User: "${{ connection.username }}", Password: "${{ secret.password }}"}},
-			members: []string{"apply"},
+		required: []string{"token_url", "client_auth"},
+	},
+	{
+		name: ServiceAccount, apply: bearerToken, hasToken: true,
+		fields: []Field{
+			{Name: "key", Title: "Key file", Secret: true, Format: FormatJSON, Help: "The content of the JSON file."},
+			{Name: "subject", Title: "User to act for", Optional: true},
 		},
-		{
-			name: OAuth2, apply: token, hasToken: true,
-			members: []string{
-				"apply", "app_fields", "authorize_url", "token_url", "revoke_url", "scopes", "scope_separator", "scope_param",
-				"params", "token_params", "client_auth", "token_body", "revoke_body", "revoke_param", "pkce", "token_at", "exchange",
-			},
-			required: []string{"token_url", "client_auth"},
+		members:  []string{"token_url", "scopes"},
+		required: []string{"token_url", "scopes"},
+	},
+	{
+		name: AWSSigV4,
+		fields: []Field{
+			{Name: "access_key_id", Title: "Access key ID"},
+			{Name: "secret_access_key", Title: "Secret access key", Secret: true},
+			{Name: "region", Title: "Region", Format: FormatHostLabel, Example: "eu-central-1"},
+			{Name: "session_token", Title: "Session token", Secret: true, Optional: true, Help: "Only for temporary credentials."},
 		},
-		{
-			name: ServiceAccount, apply: token, hasToken: true,
-			fields: []Field{
-				{Name: "key", Title: "Key file", Secret: true, Format: FormatJSON, Help: "The content of the JSON file."},
-				{Name: "subject", Title: "User to act for", Optional: true},
-			},
-			members:  []string{"token_url", "scopes"},
-			required: []string{"token_url", "scopes"},
-		},
-		{
-			name: AWSSigV4,
-			fields: []Field{
-				{Name: "access_key_id", Title: "Access key ID"},
-				{Name: "secret_access_key", Title: "Secret access key", Secret: true},
-				{Name: "region", Title: "Region", Format: FormatHostLabel, Example: "eu-central-1"},
-				{Name: "session_token", Title: "Session token", Secret: true, Optional: true, Help: "Only for temporary credentials."},
-			},
-			members: []string{"service"},
-		},
-	}
+		members: []string{"service"},
+	},
 }
 
 // Kinds returns the names of all kinds.
 func Kinds() []string {
 	var out []string
-	for _, k := range kinds() {
+	for _, k := range kinds {
 		out = append(out, k.name)
 	}
 	return out
 }
 
 func findKind(name string) (kind, bool) {
-	all := kinds()
-	i := slices.IndexFunc(all, func(k kind) bool { return k.name == name })
+	i := slices.IndexFunc(kinds, func(k kind) bool { return k.name == name })
 	if i < 0 {
 		return kind{}, false
 	}
-	return all[i], true
+	return kinds[i], true
 }

@@ -92,6 +92,10 @@ func (p *parser) apply(pointer string, a *manifestApply, names variables, m *man
 // token compiles the members about tokens.
 func (p *parser) token(pointer string, a *manifestAuth, names variables, out *Auth) {
 	out.TokenURL = p.serverURL(at(pointer, "token_url"), a.TokenURL, names)
+	host := loneVariable(authority(a.TokenURL))
+	if slices.ContainsFunc(slices.Concat(p.fields, out.Fields), func(f Field) bool { return f.Name == host && f.Format == FormatHost }) {
+		out.hostField = host
+	}
 	for i, scope := range a.Scopes {
 		if scope == "" || slices.Contains(a.Scopes[:i], scope) {
 			p.failf(at(pointer, "scopes", strconv.Itoa(i)), "is empty or repeated")

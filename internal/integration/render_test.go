@@ -46,9 +46,10 @@ func TestHostField(t *testing.T) {
 	if got := auth(t, parse(t, shop), "oauth2").HostField(); got != "" {
 		t.Errorf("the host field is %q", got)
 	}
-	text := with(t, "token_url: https://${{ connection.region }}.shop.example", "token_url: https://${{ connection.shop }}")
-	if got := auth(t, parse(t, text), "oauth2").HostField(); got != "shop" {
-		t.Errorf("the host field is %q, want shop", got)
+	text := with(t, "token_url: https://${{ connection.region }}.shop.example", "token_url: https://${{ connection.sandbox }}")
+	text = strings.Replace(text, "sandbox: {title: Sandbox,", "sandbox: {title: Sandbox, format: host,", 1)
+	if got := auth(t, parse(t, text), "oauth2").HostField(); got != "sandbox" {
+		t.Errorf("the host field is %q, want sandbox", got)
 	}
 }
 
