@@ -21,6 +21,14 @@ func TestNamesAreInTheContract(t *testing.T) {
 		}
 	}
 	var contract struct {
+		Paths map[string]struct {
+			Get struct {
+				Parameters []struct {
+					Name   string
+					Schema struct{ Enum []string }
+				}
+			}
+		}
 		Components struct {
 			Schemas struct{ IntegrationCategory, IntegrationAuth, IntegrationField schema }
 		}
@@ -38,6 +46,7 @@ func TestNamesAreInTheContract(t *testing.T) {
 		want, contract []string
 	}{
 		{"categories", integration.Categories(), schemas.IntegrationCategory.Extensible},
+		{"the filter by category", integration.Categories(), contract.Paths["/v1/integrations"].Get.Parameters[0].Schema.Enum},
 		{"kinds", integration.Kinds(), schemas.IntegrationAuth.Properties["kind"].Extensible},
 		{"formats", integration.Formats(), schemas.IntegrationField.Properties["format"].Extensible},
 	} {

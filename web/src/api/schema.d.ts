@@ -11618,7 +11618,7 @@ export interface operations {
                  * @description Returns only integrations of this category.
                  * @example development
                  */
-                category?: components["schemas"]["IntegrationCategory"];
+                category?: "commerce" | "communication" | "crm" | "data" | "development" | "files" | "finance" | "marketing" | "productivity" | "social" | "support";
                 /**
                  * @description Returns only integrations whose name, id, category or keywords contain all of these words. Words are matched as in `GET /v1/search`.
                  * @example git
