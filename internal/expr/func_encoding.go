@@ -1,10 +1,7 @@
 package expr
 
 import (
-	"crypto/hmac"
-	"crypto/sha256"
 	"encoding/base64"
-	"encoding/hex"
 	"net/url"
 	"strings"
 	"unicode/utf8"
@@ -26,10 +23,6 @@ func encodingFunctions() []function {
 			`fromBase64("aGVsbG8=")`, `"hello"`),
 		fn("urlEncode", "urlEncode(value) string", "The value as text, escaped for one part of a URL.", 1, 1, urlEncode,
 			`urlEncode("a b/ü&c")`, `"a%20b%2F%C3%BC%26c"`),
-		fn("sha256", "sha256(text) string", "The SHA-256 hash in hexadecimal.", 1, 1, hash,
-			`sha256("abc")`, `"ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"`),
-		fn("hmacSha256", "hmacSha256(key, text) string", "The HMAC-SHA-256 signature of the text in hexadecimal.", 2, 2, sign,
-			`hmacSha256("key", "message")`, `"6e9ef29b75fffc5b7abae527d58fdadb2fe42e7219011976917343065f58ed4a"`),
 	}
 }
 
@@ -93,39 +86,4 @@ func urlEncode(m *evaluation, a args) (any, error) {
 		return nil, err
 	}
 	return strings.ReplaceAll(url.QueryEscape(s), "+", "%20"), nil
-}
-
-const hashSteps = 20 // per call, besides those per byte
-
-func hash(m *evaluation, a args) (any, error) {
-	s, err := a.text(0)
-	if err != nil {
-		return nil, err
-	}
-	if err := m.digest(len(s)); err != nil {
-		return nil, err
-	}
-	sum := sha256.Sum256([]byte(s))
-	return hex.EncodeToString(sum[:]), nil
-}
-
-func sign(m *evaluation, a args) (any, error) {
-	s, err := a.texts(2)
-	if err != nil {
-		return nil, err
-	}
-	if err := m.digest(len(s[0]) + len(s[1])); err != nil {
-		return nil, err
-	}
-	mac := hmac.New(sha256.New, []byte(s[0]))
-	mac.Write([]byte(s[1]))
-	return hex.EncodeToString(mac.Sum(nil)), nil
-}
-
-// digest charges for hashing n bytes, including the copy that hashing needs.
-func (m *evaluation) digest(n int) error {
-	if err := m.growText(n + 2*sha256.Size); err != nil {
-		return err
-	}
-	return m.spend(hashSteps + n/8)
 }

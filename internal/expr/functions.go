@@ -57,6 +57,7 @@ func allGroups() []group {
 		{"Lists", slices.Concat(loopFunctions(), listFunctions())},
 		{"Objects", objectFunctions()},
 		{"Types and encodings", encodingFunctions()},
+		{"Hashes and signatures", hashFunctions()},
 		{"Dates and times", timeFunctions()},
 	}
 }

@@ -40,7 +40,8 @@ func TestFunctionNames(t *testing.T) {
 		filter map reduce any all one none count sum find findIndex findLast groupBy sortBy
 		sort reverse uniq concat flatten take first last
 		len keys values toPairs fromPairs get
-		type string toJSON fromJSON toBase64 fromBase64 urlEncode sha256 hmacSha256
+		type string toJSON fromJSON toBase64 fromBase64 urlEncode
+		hash hmac sha256 hmacSha256
 		now date formatDate addDuration`)
 	var got []string
 	for _, f := range expr.Functions() {
