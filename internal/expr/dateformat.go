@@ -17,41 +17,61 @@ func formatDate(m *evaluation, a args) (any, error) {
 	if !a.has(1) {
 		return timeText(t), nil
 	}
-	layout, err := a.text(1)
+	layout, err := a.layout(m)
 	if err != nil {
 		return nil, err
 	}
-	if len(layout) > maxPattern {
-		return nil, failf("argument 2 of formatDate has more than %d bytes", maxPattern)
-	}
-	if err := m.growText(5 * len(layout)); err != nil {
+	zone, err := a.zone(m, 2)
+	if err != nil {
 		return nil, err
 	}
-	if err := m.spend(len(layout)); err != nil {
-		return nil, err
-	}
-	return layoutTime(t, layout), nil
-}
-
-// layoutTime replaces the tokens of layout and keeps all other text.
-func layoutTime(t time.Time, layout string) string {
+	t = t.In(zone)
 	var b strings.Builder
 	for layout != "" {
-		if layout[0] == '[' {
-			if text, rest, ok := strings.Cut(layout[1:], "]"); ok {
-				b.WriteString(text)
-				layout = rest
-				continue
-			}
+		var part layoutPart
+		part, layout = nextPart(layout)
+		if part.literal {
+			b.WriteString(part.text)
+		} else {
+			b.WriteString(token(t, part.text))
 		}
-		n := 1
-		for n < len(layout) && layout[n] == layout[0] {
-			n++
-		}
-		b.WriteString(token(t, layout[:n]))
-		layout = layout[n:]
 	}
-	return b.String()
+	return b.String(), nil
+}
+
+// layout returns argument 2, a layout, and charges for its use.
+func (a args) layout(m *evaluation) (string, error) {
+	layout, err := a.text(1)
+	if err != nil {
+		return "", err
+	}
+	if len(layout) > maxPattern {
+		return "", failf("argument 2 of %s has more than %d bytes", a.name, maxPattern)
+	}
+	if err := m.growText(5 * len(layout)); err != nil {
+		return "", err
+	}
+	return layout, m.spend(len(layout))
+}
+
+// layoutPart is a run of one character, which may be a token, or literal text.
+type layoutPart struct {
+	text    string
+	literal bool
+}
+
+// nextPart returns the first part of a layout and the rest.
+func nextPart(layout string) (layoutPart, string) {
+	if layout[0] == '[' {
+		if text, rest, ok := strings.Cut(layout[1:], "]"); ok {
+			return layoutPart{text: text, literal: true}, rest
+		}
+	}
+	n := 1
+	for n < len(layout) && layout[n] == layout[0] {
+		n++
+	}
+	return layoutPart{text: layout[:n]}, layout[n:]
 }
 
 // token returns the text for a token, which is a run of one letter.

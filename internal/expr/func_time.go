@@ -11,11 +11,15 @@ func timeFunctions() []function {
 	return []function{
 		fn("now", "now() time", "The time of the evaluation.", 0, 0, now,
 			`now()`, `"2026-11-15T09:30:00.000Z"`),
-		fn("date", "date(value) time", `A time from a string, "2026-11-15", "2026-11-15 09:30:00" or RFC 3339, or from Unix seconds; without a time zone it is UTC.`, 1, 1, date,
-			`date("2026-11-15T10:30:00+01:00")`, `"2026-11-15T09:30:00.000Z"`, `date("2026-11-15") < date("2026-11-16")`, `true`),
-		fn("formatDate", "formatDate(time[, layout]) string", "The time as text in UTC, by default in RFC 3339. A layout can have YYYY YY MMMM MMM MM M DD D dddd ddd HH H hh h mm m ss s SSS A a Z, and [text] for literal text.", 1, 2, formatDate,
+		fn("date", "date(value[, zone]) time", `A time from a string, "2026-11-15", "2026-11-15 09:30:00" or RFC 3339, or from Unix seconds. A string without an offset is in the zone, UTC by default.`, 1, 2, date,
+			`date("2026-11-15T10:30:00+01:00")`, `"2026-11-15T09:30:00.000Z"`, `date("2026-11-15 09:30:00", "Europe/Berlin")`, `"2026-11-15T08:30:00.000Z"`),
+		fn("parseDate", "parseDate(text, layout[, zone]) time", "A time from text in a layout of formatDate. Text without an offset is in the zone, UTC by default.", 2, 3, parseDate,
+			`parseDate("05.11.2026 9:30", "DD.MM.YYYY H:mm", "Europe/Berlin")`, `"2026-11-05T08:30:00.000Z"`,
+			`parseDate("Nov 5, 2026", "MMM D, YYYY")`, `"2026-11-05T00:00:00.000Z"`),
+		fn("formatDate", "formatDate(time[, layout[, zone]]) string", "The time as text, by default in RFC 3339 and in UTC. A layout can have YYYY YY MMMM MMM MM M DD D dddd ddd HH H hh h mm m ss s SSS A a Z, and [text] for literal text.", 1, 3, formatDate,
 			`formatDate("2026-11-05T09:30:00Z", "YYYY-MM-DD HH:mm:ss")`, `"2026-11-05 09:30:00"`,
-			`formatDate("2026-11-05T21:30:00Z", "dddd, D MMMM [at] h a")`, `"Thursday, 5 November at 9 pm"`),
+			`formatDate("2026-11-05T21:30:00Z", "dddd, D MMMM [at] h a")`, `"Thursday, 5 November at 9 pm"`,
+			`formatDate("2026-11-05T21:30:00Z", "YYYY-MM-DD[T]HH:mm:ssZ", "Europe/Berlin")`, `"2026-11-05T22:30:00+01:00"`),
 		fn("addDuration", "addDuration(time, duration) time", `The time plus a duration in w, d, h, m, s and ms, such as "3d", "1h30m" or "-90s".`, 2, 2, addDuration,
 			`addDuration("2026-11-15T09:30:00Z", "3d")`, `"2026-11-18T09:30:00.000Z"`,
 			`addDuration("2026-11-15", "-90s")`, `"2026-11-14T23:58:30.000Z"`),
@@ -35,7 +39,18 @@ func date(m *evaluation, a args) (any, error) {
 	if err := m.spend(timeSteps); err != nil {
 		return nil, err
 	}
-	return boxed(a.time(0))
+	zone, err := a.zone(m, 1)
+	if err != nil {
+		return nil, err
+	}
+	t, err := a.time(0)
+	if err != nil {
+		return nil, err
+	}
+	if s, ok := a.values[0].(string); ok && zone != time.UTC && timeLayout(s) != time.RFC3339 {
+		return valid(civilOf(t, time.UTC).in(zone))
+	}
+	return t, nil
 }
 
 // toTime converts a value to a time in UTC.
@@ -108,11 +123,7 @@ func addDuration(m *evaluation, a args) (any, error) {
 	if !ok {
 		return nil, failf(`argument 2 of addDuration is not a duration such as "3d" or "1h30m"`)
 	}
-	t, ok = inRange(t.Add(d))
-	if !ok {
-		return nil, failf("the time is outside of the years 0 to %d", maxYear)
-	}
-	return t, nil
+	return valid(t.Add(d))
 }
 
 // parseDuration parses Go's durations, and days and weeks.

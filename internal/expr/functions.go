@@ -58,7 +58,7 @@ func allGroups() []group {
 		{"Objects", objectFunctions()},
 		{"Types and encodings", encodingFunctions()},
 		{"Hashes and signatures", hashFunctions()},
-		{"Dates and times", timeFunctions()},
+		{"Dates and times", slices.Concat(timeFunctions(), calendarFunctions())},
 	}
 }
 

@@ -42,7 +42,8 @@ func TestFunctionNames(t *testing.T) {
 		len keys values toPairs fromPairs get
 		type string toJSON fromJSON toBase64 fromBase64 urlEncode
 		hash hmac sha256 hmacSha256
-		now date formatDate addDuration`)
+		now date parseDate formatDate addDuration
+		addDays addMonths addYears startOf endOf dateDiff dateParts`)
 	var got []string
 	for _, f := range expr.Functions() {
 		got = append(got, f.Name)
