@@ -12,8 +12,10 @@ import (
 )
 
 // Vault seals the states of steps. They can contain anything that an action knows,
-// and unlike an output, a state with masked values would be of no use.
+// and unlike an output, a state with masked values would be of no use. It also signs
+// the ids of runs, for the seeds of their random values.
 type Vault interface {
+	Sign(ctx context.Context, workspaceID, purpose string, text []byte) ([]byte, error)
 	Seal(ctx context.Context, ref vault.Ref, plain []byte) ([]byte, error)
 	Open(ctx context.Context, ref vault.Ref, sealed []byte) ([]byte, error)
 }

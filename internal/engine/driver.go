@@ -97,7 +97,8 @@ func (d *driver) tryLoad(ctx context.Context) (bool, error) {
 	return true, d.state.restore(program, vars)
 }
 
-// fetchValues reads the variables and secrets that the program uses.
+// fetchValues reads the variables and secrets that the program uses, and makes the
+// seed of its random values.
 func (d *driver) fetchValues(ctx context.Context, program *workflow.Program) (vars map[string]any, err error) {
 	workspaceID := d.state.snap.WorkspaceID
 	if program.Vars {
@@ -107,6 +108,11 @@ func (d *driver) fetchValues(ctx context.Context, program *workflow.Program) (va
 	}
 	if program.Links { // fail now, where it is retried; later the step would fail
 		if _, err := d.engine.links.Link(ctx, workspaceID, d.state.snap.ID, ""); err != nil {
+			return nil, err
+		}
+	}
+	if program.Random {
+		if d.state.seed, err = d.engine.vault.Sign(ctx, workspaceID, "random values", []byte(d.state.snap.ID)); err != nil {
 			return nil, err
 		}
 	}

@@ -33,7 +33,7 @@ func (s *runState) items(p stepRef) ([]any, error) {
 		items, _ := input["items"].([]any)
 		return items, nil
 	}
-	p.env.Now = step.StartedAt
+	p.env.Now, p.env.Seed = step.StartedAt, s.seedOf(step.Path, "foreach")
 	items, err := p.compiled().Block.Items.EvalList(p.env, expr.Budget{})
 	if err != nil {
 		return nil, err

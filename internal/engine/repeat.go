@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/stepmill/stepmill/internal/clock"
@@ -47,6 +48,7 @@ func (b *repeat) end(round *frame) {
 		return
 	}
 	loop := b.of.compiled().Block
+	round.env.Seed = b.state.seedOf(b.of.step().Path+"["+strconv.Itoa(round.n)+"]", "until")
 	holds, err := loop.Until.EvalBool(round.env, expr.Budget{})
 	switch {
 	case err != nil:

@@ -25,6 +25,7 @@ type runState struct {
 	root     *frame
 	seq      int       // of the last started step
 	size     int       // bytes that the run stores
+	seed     []byte    // of random values; nil if the program uses none
 	earlyEnd *earlyEnd // set if the run ends before all its steps have settled
 }
 
@@ -39,6 +40,16 @@ func (s *runState) failEarly(failure run.Failure) {
 	if s.earlyEnd == nil {
 		s.earlyEnd = &earlyEnd{run.Failed, &failure}
 	}
+}
+
+// seedOf returns the seed for an expression of a step: the same whenever it is
+// evaluated, and another one for every other expression, step and run. It is secret,
+// so that nobody who knows the id of a run can predict the values.
+func (s *runState) seedOf(path, field string) []byte {
+	if s.seed == nil {
+		return nil
+	}
+	return expr.DeriveSeed(s.seed, path, field)
 }
 
 // addSize adds to the size of the run's stored state and enforces its limit.

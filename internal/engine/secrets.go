@@ -80,7 +80,6 @@ func (s *secrets) inputMasked(step *run.Step) bool {
 func (s *secrets) render(p stepRef, links map[string]expr.Link) (input map[string]any, masked json.RawMessage, err error) {
 	step := p.step()
 	s.hideLinks(step, links)
-	p.env.Now = step.StartedAt
 	whole := *p.env
 	whole.Links = links
 	value, err := p.compiled().Input.Eval(&whole, expr.Budget{})

@@ -83,6 +83,7 @@ func (d *driver) startStep(ctx context.Context, p stepRef) stepChange {
 		return stepSettled
 	}
 	if compiled.When != nil {
+		p.env.Seed = d.state.seedOf(p.step().Path, "if")
 		holds, err := compiled.When.EvalBool(p.env, expr.Budget{})
 		if err != nil {
 			return d.failBeforeCall(p, err)
@@ -165,6 +166,7 @@ func (d *driver) render(ctx context.Context, p stepRef) error {
 	if step.Answer != nil && step.Input != nil {
 		return nil // the input was needed to ask; the answer is here
 	}
+	p.env.Now, p.env.Seed = step.StartedAt, d.state.seedOf(step.Path, "with")
 	if len(p.compiled().Secrets)+len(p.compiled().Links) > 0 {
 		input, err := d.renderWithSecrets(ctx, p)
 		if err != nil {
@@ -175,7 +177,6 @@ func (d *driver) render(ctx context.Context, p stepRef) error {
 	if step.Input != nil && !d.secrets.inputMasked(step) {
 		return nil
 	}
-	p.env.Now = step.StartedAt
 	value, err := p.compiled().Input.Eval(p.env, expr.Budget{})
 	if err != nil {
 		return err

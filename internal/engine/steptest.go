@@ -17,7 +17,7 @@ const maxTestDuration = 50 * time.Second
 func (e *Engine) TestStep(ctx context.Context, x run.StepExecution) (run.StepTestResult, error) {
 	compiled := x.Step
 	compiled.After, compiled.When, compiled.Policy.MaxAttempts = nil, nil, 1
-	program := &workflow.Program{Steps: []workflow.CompiledStep{compiled}, Secrets: compiled.Secrets}
+	program := &workflow.Program{Steps: []workflow.CompiledStep{compiled}, Secrets: compiled.Secrets, Random: len(compiled.Input.Refs().Random) > 0}
 	d := newDriver(e, e.log)
 	d.isTest, d.state.limits, d.executions = true, x.Plan.Limits(), newExecutions(0, 0)
 	d.state.snap.ID, d.state.snap.WorkspaceID, d.state.snap.Plan = uid.New(uid.Run), x.WorkspaceID, x.Plan

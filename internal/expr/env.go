@@ -26,6 +26,10 @@ type Env struct {
 	// Now is the result of now(). It is not read from a clock, so that evaluating
 	// again gives the same result. If it is zero, now() fails.
 	Now time.Time
+	// Seed determines the results of uuid() and the other random functions, so that
+	// evaluating again gives the same result. See [DeriveSeed]. If it is empty, they
+	// fail.
+	Seed []byte
 }
 
 // Trigger describes what started the run.

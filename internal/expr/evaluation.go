@@ -20,6 +20,7 @@ type evaluation struct {
 	frames   []frame // loops being run, the innermost last
 	stack    []any   // arguments of the calls being prepared
 	patterns map[string]*regex
+	calls    int // of functions that return random values
 }
 
 // frame has the values of #, #index and #acc in one loop.

@@ -27,6 +27,7 @@ type function struct {
 	min, max int
 	call     func(m *evaluation, a args) (any, error)
 	loop     loopFunc
+	random   bool // its result depends on Env.Seed
 }
 
 const anyNumber = 1 << 20 // of arguments
@@ -58,6 +59,7 @@ func allGroups() []group {
 		{"Objects", objectFunctions()},
 		{"Types and encodings", encodingFunctions()},
 		{"Hashes and signatures", hashFunctions()},
+		{"Random values", randomFunctions()},
 		{"Dates and times", slices.Concat(timeFunctions(), calendarFunctions())},
 	}
 }

@@ -42,6 +42,7 @@ func TestFunctionNames(t *testing.T) {
 		len keys values toPairs fromPairs get
 		type string toJSON fromJSON toBase64 fromBase64 urlEncode
 		hash hmac sha256 hmacSha256
+		uuid random randomText
 		now date parseDate formatDate addDuration
 		addDays addMonths addYears startOf endOf dateDiff dateParts`)
 	var got []string

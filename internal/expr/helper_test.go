@@ -37,6 +37,7 @@ func sampleEnv() *expr.Env {
 		Links:    map[string]expr.Link{"ask": {Page: "https://x/p", Callback: "https://x/c"}},
 		Loop:     &expr.Loop{Item: map[string]any{"sku": "x"}, Index: 3},
 		Now:      time.Date(2026, 11, 15, 9, 30, 0, 0, time.UTC),
+		Seed:     []byte("sample"),
 	}
 }
 

@@ -23,7 +23,8 @@ func hostileEnv() *expr.Env {
 			"wide":  strings.Repeat("aé", 1<<18),
 			"text":  strings.Repeat("word ", 1<<16),
 		}},
-		Now: time.Unix(1_700_000_000, 0),
+		Now:  time.Unix(1_700_000_000, 0),
+		Seed: []byte("hostile"),
 	}
 }
 
@@ -77,6 +78,9 @@ func TestTimeIsBounded(t *testing.T) {
 		`all(1..100000, len(uniq(trigger.payload.items)) > 0)`,
 		`all(1..100000, all(1..100, formatDate(#, "dddd, D MMMM YYYY HH:mm:ss") != ""))`,
 		`all(1..100000, all(1..100, date(trigger.payload.items[#].at) != nil))`,
+		`all(1..100000, all(1..100, uuid() != ""))`,
+		`all(1..100000, all(1..100, random(0, #) >= 0))`,
+		`all(1..100000, randomText(1000) != "")`,
 		`all(1..100000, all(1..100, date("2026-11-15", "Europe/Berlin") != nil))`,
 		`all(1..100000, all(1..100, parseDate("5 Nov 2026", "D MMM YYYY", "Asia/Tokyo") != nil))`,
 		`all(1..100000, all(1..100, addMonths(now(), #, "Pacific/Apia") != nil))`,
@@ -130,6 +134,7 @@ func TestMemoryIsBounded(t *testing.T) {
 		`fromPairs(map(1..100000, [string(#), #]))`,
 		`fromJSON("[" + join(map(1..100000, "[]"), ",") + "]")`,
 		`fromJSON("[" + join(map(1..50000, "{}"), ",") + "]")`,
+		`map(1..100000, uuid())`,
 		`1..100001`,
 		`-9223372036854775807..9223372036854775807`,
 	})

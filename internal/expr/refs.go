@@ -11,6 +11,8 @@ type Refs struct {
 	Vars    []Ref
 	// Links are the ids of steps whose links are read.
 	Links []Ref
+	// Random are the functions called whose results depend on Env.Seed.
+	Random []Ref
 	// AllSteps and AllVars report that steps or vars is also used with a computed
 	// name, or as a whole.
 	AllSteps bool
@@ -37,7 +39,7 @@ type Ref struct {
 
 // And returns the references of both.
 func (r Refs) And(o Refs) Refs {
-	r.Steps, r.Secrets, r.Vars, r.Links = slices.Clip(r.Steps), slices.Clip(r.Secrets), slices.Clip(r.Vars), slices.Clip(r.Links)
+	r.Steps, r.Secrets, r.Vars, r.Links, r.Random = slices.Clip(r.Steps), slices.Clip(r.Secrets), slices.Clip(r.Vars), slices.Clip(r.Links), slices.Clip(r.Random)
 	r.merge(o)
 	return r
 }
@@ -48,6 +50,7 @@ func (r *Refs) merge(o Refs) {
 	r.Secrets = append(r.Secrets, o.Secrets...)
 	r.Vars = append(r.Vars, o.Vars...)
 	r.Links = append(r.Links, o.Links...)
+	r.Random = append(r.Random, o.Random...)
 	r.AllSteps = r.AllSteps || o.AllSteps
 	r.AllVars = r.AllVars || o.AllVars
 	r.Item = r.Item || o.Item
@@ -67,7 +70,7 @@ func (r Refs) within(pointer string) Refs {
 		}
 		return out
 	}
-	r.Steps, r.Secrets, r.Vars, r.Links = mark(r.Steps), mark(r.Secrets), mark(r.Vars), mark(r.Links)
+	r.Steps, r.Secrets, r.Vars, r.Links, r.Random = mark(r.Steps), mark(r.Secrets), mark(r.Vars), mark(r.Links), mark(r.Random)
 	return r
 }
 

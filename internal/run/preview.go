@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"maps"
+	"strconv"
 	"time"
 
 	"github.com/stepmill/stepmill/internal/auth"
@@ -122,6 +123,7 @@ func (p *Previews) Evaluate(ctx context.Context, actor auth.Actor, in Preview) (
 		if program == nil {
 			continue
 		}
+		env.Seed = expr.DeriveSeed([]byte("preview"), env.Run.ID, in.StepID, strconv.Itoa(i))
 		// All expressions share the budget of one.
 		value, err := program.Eval(env, expr.Budget{Steps: max(1, expr.DefaultSteps-spent), Spent: &spent})
 		if out[i] = (Evaluation{Value: value}); err != nil {

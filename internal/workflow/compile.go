@@ -37,6 +37,8 @@ type Program struct {
 	Vars bool
 	// Links reports whether any step refers to a link.
 	Links bool
+	// Random reports whether any expression of a step uses random values.
+	Random bool
 	// Triggers are in the order of the definition.
 	Triggers []CompiledTrigger
 	// Pins replace the outputs of pinned steps in a draft.
@@ -170,10 +172,10 @@ func compile(d Definition, catalog *action.Catalog, types *TriggerTypes) (*compi
 	secrets, vars := len(c.secrets), len(c.vars)
 	c.allVars = false
 	c.checkIDs("/steps", d.Steps, "")
-	program := c.compileSteps("/steps", d.Steps, scope{visible: map[string]bool{}, enclosing: map[string]bool{}})
+	program := c.compileSteps("/steps", d.Steps, scope{visible: map[string]bool{}, enclosing: map[string]bool{}, random: true})
 	c.compileSettings(d.Settings, program)
 	program.Triggers = triggers
-	program.Links = c.links
+	program.Links, program.Random = c.links, c.random
 	program.Secrets, program.Vars = mergeNames(nil, c.secrets[secrets:]), len(c.vars) > vars || c.allVars
 	return c, program
 }
@@ -208,6 +210,7 @@ type compiler struct {
 	vars       []expr.Ref
 	allVars    bool
 	links      bool
+	random     bool
 	problems   []Problem
 	slowChecks []slowCheck
 	answerable map[string]bool // by step id: waits for an answer
@@ -219,6 +222,7 @@ type scope struct {
 	enclosing map[string]bool // steps of this list and of the lists around it
 	item      bool            // inside a foreach
 	index     bool            // inside any loop
+	random    bool            // in a step
 	depth     int
 	// Only in a trigger.
 	response bool

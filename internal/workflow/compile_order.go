@@ -79,6 +79,12 @@ func (c *compiler) checkRefs(at string, refs expr.Refs, sc scope) {
 	if refs.Cursor && !sc.cursor {
 		c.report(at, "", "cursor is available only in a poll trigger")
 	}
+	for _, ref := range refs.Random {
+		if !sc.random {
+			c.report(at+ref.Pointer, "use it in the step that needs it", "%s() is available only in steps", ref.Name)
+		}
+	}
+	c.random = c.random || sc.random && len(refs.Random) > 0
 	c.secrets = append(c.secrets, prefixPointers(at, refs.Secrets)...)
 	c.vars = append(c.vars, prefixPointers(at, refs.Vars)...)
 	c.allVars = c.allVars || refs.AllVars
