@@ -6,6 +6,8 @@ import "time"
 type args struct {
 	name   string
 	values []any
+	// compiled is argument 2 if it is the literal of a regular expression.
+	compiled *regex
 }
 
 func (a args) wrong(i int, want string) error {

@@ -25,7 +25,13 @@ func (c *compiler) call(n ast.Node, name string, args []ast.Node) (node, error) 
 	if err != nil {
 		return nil, err
 	}
-	return &call{at: c.at(n), function: f, args: nodes}, nil
+	out := &call{at: c.at(n), function: f, args: nodes}
+	if f.pattern {
+		if literal, ok := args[1].(*ast.StringNode); ok {
+			out.regex, err = c.pattern(literal)
+		}
+	}
+	return out, err
 }
 
 func arity(f *function) string {
@@ -76,6 +82,7 @@ type call struct {
 	at       int
 	function *function
 	args     []node
+	regex    *regex // of a literal pattern
 }
 
 func (n *call) eval(m *evaluation) (any, error) {
@@ -87,7 +94,7 @@ func (n *call) eval(m *evaluation) (any, error) {
 		}
 		m.stack = append(m.stack, v)
 	}
-	v, err := n.function.call(m, args{name: n.function.Name, values: m.stack[base:]})
+	v, err := n.function.call(m, args{name: n.function.Name, values: m.stack[base:], compiled: n.regex})
 	m.stack = m.stack[:base]
 	return v, locate(err, n.at)
 }

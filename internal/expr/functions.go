@@ -27,6 +27,7 @@ type function struct {
 	min, max int
 	call     func(m *evaluation, a args) (any, error)
 	loop     loopFunc
+	pattern  bool // argument 2 is a regular expression
 	random   bool // its result depends on Env.Seed
 }
 
@@ -53,7 +54,7 @@ type group struct {
 
 func allGroups() []group {
 	return []group{
-		{"Text", slices.Concat(textFunctions(), searchFunctions())},
+		{"Text", slices.Concat(textFunctions(), searchFunctions(), regexFunctions())},
 		{"Numbers", numberFunctions()},
 		{"Lists", slices.Concat(loopFunctions(), listFunctions())},
 		{"Objects", objectFunctions()},

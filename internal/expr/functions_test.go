@@ -36,6 +36,7 @@ func TestFunctionNames(t *testing.T) {
 	t.Parallel()
 	want := strings.Fields(`
 		upper lower trim trimPrefix trimSuffix split join replace slug hasPrefix hasSuffix indexOf lastIndexOf
+		regexFind regexFindAll regexReplace
 		abs ceil floor round min max mean int float
 		filter map reduce any all one none count sum find findIndex findLast groupBy sortBy
 		sort reverse uniq concat flatten take first last

@@ -97,6 +97,12 @@ func TestTimeIsBounded(t *testing.T) {
 		`all(1..100000, get({}, trigger.payload.a) == nil)`,
 		`all(1..100000, slug(trigger.payload.wide) != "")`,
 		`trigger.payload.a matches "(a|b|ab)*c"`,
+		`regexFind(trigger.payload.a, "(a|b|ab)*c")`,
+		`regexFindAll(trigger.payload.a, "a.*b|a")`,
+		`regexReplace(trigger.payload.a, "a[^b]*b|a", "x")`,
+		`regexFindAll(trigger.payload.a, "")`,
+		`all(1..100000, len(regexFindAll("aaaaaaaaaaaaaaaa", "(a)(b)?|(.)")) > 0)`,
+		`all(trigger.payload.items, regexFind(.name, "^name-" + string(#index)) != nil)`,
 		`all(trigger.payload.items, .name matches ("^name-" + string(#index)))`,
 		`all(1..100000, all(1..100, "aaaaaaaaaaaaaaaaaaaaaaaa" matches "(a*)*b" == false))`,
 	})
@@ -135,6 +141,10 @@ func TestMemoryIsBounded(t *testing.T) {
 		`fromJSON("[" + join(map(1..100000, "[]"), ",") + "]")`,
 		`fromJSON("[" + join(map(1..50000, "{}"), ",") + "]")`,
 		`map(1..100000, uuid())`,
+		`regexReplace(trigger.payload.a, "a", trigger.payload.text)`,
+		`regexReplace("a", "(a)", trigger.payload.text + join(map(1..50000, "$1"), ""))`,
+		`reduce(1..100, regexReplace(#acc, "x+", "$0$0"), "x")`,
+		`regexFindAll(trigger.payload.text, "w")`,
 		`1..100001`,
 		`-9223372036854775807..9223372036854775807`,
 	})
@@ -171,6 +181,7 @@ func TestLargePayloadsWork(t *testing.T) {
 		`len(replace(trigger.payload.text, " ", "--"))`:                                     393_216,
 		`len(uniq(map(trigger.payload.items, .name)))`:                                      10_000,
 		`len(filter(take(trigger.payload.items, 1000), .name matches "^name-[0-9]{1,2}$"))`: 100,
+		`len(regexReplace(trigger.payload.text[:20000], "w(or)d", "$1"))`:                   12_000,
 		`len(sha256(trigger.payload.a))`:                                                    64,
 	} {
 		p, err := expr.Compile(source)

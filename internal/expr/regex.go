@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"regexp/syntax"
 	"strings"
+	"sync"
 	"unicode/utf8"
 )
 
@@ -12,6 +13,9 @@ import (
 // text times the length of the program, so both are charged.
 type regex struct {
 	re *regexp.Regexp
+	// later returns the pattern for the matches after the first one. It is compiled
+	// when it is needed.
+	later func() *regexp.Regexp
 	// program is an upper bound of the number of instructions; slow ones count more
 	// than once.
 	program int
@@ -46,7 +50,8 @@ func compilePattern(pattern string) (*regex, error) {
 	if err != nil {
 		return nil, failf("the pattern is not a regular expression: %s", patternProblem(err))
 	}
-	return &regex{re: re, program: program}, nil
+	later := sync.OnceValue(func() *regexp.Regexp { return laterPattern(tree) })
+	return &regex{re: re, later: later, program: program}, nil
 }
 
 // patternProblem returns the error without the quoted part of the pattern, which

@@ -64,6 +64,10 @@ func TestCheckNames(t *testing.T) {
 			`{"settings": {"concurrency": {"key": "${{ vars.regions }}"}}, "steps": []}`,
 			[]workflow.Problem{{Pointer: "/settings/concurrency/key", Message: "the key cannot use variables", Hint: "use trigger.payload"}},
 		},
+		"random value in a concurrency key": {
+			`{"settings": {"concurrency": {"key": "${{ uuid() }}"}}, "steps": []}`,
+			[]workflow.Problem{{Pointer: "/settings/concurrency/key", Message: "uuid() is available only in steps", Hint: "use it in the step that needs it"}},
+		},
 		"problems in document order": {
 			`{"steps": [{"id": "a", "if": "vars.none == 1", "uses": "data.set", "with": {"values": {}}}, {"id": "b", "uses": "data.set"}]}`,
 			[]workflow.Problem{
