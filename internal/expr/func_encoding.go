@@ -2,7 +2,6 @@ package expr
 
 import (
 	"encoding/base64"
-	"net/url"
 	"strings"
 	"unicode/utf8"
 )
@@ -21,8 +20,6 @@ func encodingFunctions() []function {
 			`toBase64("hello")`, `"aGVsbG8="`),
 		fn("fromBase64", "fromBase64(text) string", "The decoded text of base64, standard or URL-safe, with or without padding.", 1, 1, fromBase64,
 			`fromBase64("aGVsbG8=")`, `"hello"`),
-		fn("urlEncode", "urlEncode(value) string", "The value as text, escaped for one part of a URL.", 1, 1, urlEncode,
-			`urlEncode("a b/ü&c")`, `"a%20b%2F%C3%BC%26c"`),
 	}
 }
 
@@ -74,16 +71,4 @@ func fromBase64(m *evaluation, a args) (any, error) {
 		return nil, failf("the decoded bytes are not UTF-8 text")
 	}
 	return string(out), nil
-}
-
-// urlEncode encodes a space as %20, which is valid in a path and in a query.
-func urlEncode(m *evaluation, a args) (any, error) {
-	s, err := m.text(a.values[0])
-	if err != nil {
-		return nil, err
-	}
-	if err := m.growText(3 * len(s)); err != nil {
-		return nil, err
-	}
-	return strings.ReplaceAll(url.QueryEscape(s), "+", "%20"), nil
 }

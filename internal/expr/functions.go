@@ -59,7 +59,8 @@ func allGroups() []group {
 		{"Lists", slices.Concat(loopFunctions(), listFunctions())},
 		{"Objects", objectFunctions()},
 		{"Types and encodings", encodingFunctions()},
-		{"Hashes and signatures", hashFunctions()},
+		{"URLs", urlFunctions()},
+		{"Hashes and signatures", slices.Concat(hashFunctions(), jwtFunctions())},
 		{"Random values", randomFunctions()},
 		{"Dates and times", slices.Concat(timeFunctions(), calendarFunctions())},
 	}

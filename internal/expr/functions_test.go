@@ -41,8 +41,9 @@ func TestFunctionNames(t *testing.T) {
 		filter map reduce any all one none count sum find findIndex findLast groupBy sortBy
 		sort reverse uniq concat flatten take first last
 		len keys values toPairs fromPairs get
-		type string toJSON fromJSON toBase64 fromBase64 urlEncode
-		hash hmac sha256 hmacSha256
+		type string toJSON fromJSON toBase64 fromBase64
+		urlEncode urlDecode parseURL buildURL addQuery
+		hash hmac sha256 hmacSha256 jwtSign
 		uuid random randomText
 		now date parseDate formatDate addDuration
 		addDays addMonths addYears startOf endOf dateDiff dateParts`)
