@@ -59,6 +59,7 @@ func allGroups() []group {
 		{"Lists", slices.Concat(loopFunctions(), listFunctions())},
 		{"Objects", objectFunctions()},
 		{"Types and encodings", encodingFunctions()},
+		{"Documents", documentFunctions()},
 		{"URLs", urlFunctions()},
 		{"Hashes and signatures", slices.Concat(hashFunctions(), jwtFunctions())},
 		{"Random values", randomFunctions()},
