@@ -186,10 +186,10 @@ func groupName(s string) (name, rest string) {
 	if s == "" {
 		return "", ""
 	}
-	switch {
-	case s[0] == '$':
+	switch s[0] {
+	case '$':
 		return "", s[1:]
-	case s[0] == '{':
+	case '{':
 		if name, rest, ok := strings.Cut(s[1:min(len(s), maxPattern)], "}"); ok {
 			return name, rest + s[min(len(s), maxPattern):]
 		}

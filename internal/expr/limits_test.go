@@ -111,7 +111,7 @@ func TestCannotReachTheHost(t *testing.T) {
 		`exec("id")`, `system("id")`, `eval("1")`, `compile("1")`, `reflect`, `runtime`, `self`, `this`, `global`,
 		`now().UTC()`, `now().Location()`, `trigger.payload.Eval()`, `run.StartedAt`, `trigger.Payload`,
 		`constructor`, `__proto__`, `toString()`, `"".constructor()`, `repeat("x", 1000000)`, `random()`,
-		`duration("1h")`, `timezone("UTC")`, `bitand(1, 2)`,
+		`duration("1h")`, `timezone("UTC")`, `date("2026-01-01", "2006", "../../etc/passwd")`, `bitand(1, 2)`,
 		`::now()()`, `fn`, `map`, `let f = upper; f("a")`, `median([1])`, `findLastIndex([1], true)`,
 	} {
 		if e := mustFail(t, source); e.Code != expr.CodeInvalid {
