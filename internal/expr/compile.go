@@ -237,8 +237,8 @@ func (c *compiler) binary(n *ast.BinaryNode) (node, error) {
 	return binary{at: c.at(n), left: left, right: right, apply: apply}, nil
 }
 
-// pattern compiles a literal regular expression. All patterns of
-// an expression share one limit, because the expression keeps them in memory.
+// pattern compiles a literal regular expression. All patterns of an expression
+// share one limit, because the expression keeps them in memory.
 func (c *compiler) pattern(n *ast.StringNode) (*regex, error) {
 	re, err := compilePattern(n.Value)
 	if err != nil {

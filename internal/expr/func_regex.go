@@ -190,8 +190,8 @@ func groupName(s string) (name, rest string) {
 	case '$':
 		return "", s[1:]
 	case '{':
-		if name, rest, ok := strings.Cut(s[1:min(len(s), maxPattern)], "}"); ok {
-			return name, rest + s[min(len(s), maxPattern):]
+		if end := strings.IndexByte(s[:min(len(s), maxPattern)], '}'); end > 1 {
+			return s[1:end], s[end+1:]
 		}
 	}
 	n := 0

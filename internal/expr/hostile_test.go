@@ -166,6 +166,7 @@ func TestMemoryIsBounded(t *testing.T) {
 		`buildURL({"path": trigger.payload.a})`,
 		`regexReplace(trigger.payload.a, "a", trigger.payload.text)`,
 		`regexReplace("a", "(a)", trigger.payload.text + join(map(1..50000, "$1"), ""))`,
+		`regexReplace("a", "a", replace(trigger.payload.text, "word ", "${0}word"))`,
 		`reduce(1..100, regexReplace(#acc, "x+", "$0$0"), "x")`,
 		`regexFindAll(trigger.payload.text, "w")`,
 		`1..100001`,

@@ -16,6 +16,9 @@ type regex struct {
 	// later returns the pattern for the matches after the first one. It is compiled
 	// when it is needed.
 	later func() *regexp.Regexp
+	// laterSteps are the steps to compile it, until they are charged. They are 0 for
+	// a literal pattern, which evaluations share.
+	laterSteps int
 	// program is an upper bound of the number of instructions; slow ones count more
 	// than once.
 	program int
@@ -127,6 +130,7 @@ func (m *evaluation) pattern(text string) (*regex, error) {
 	if err := m.spend(20 * r.program); err != nil {
 		return nil, err
 	}
+	r.laterSteps = patternCompile + 20*r.program
 	if m.patterns == nil || len(m.patterns) >= maxDynamic {
 		m.patterns = make(map[string]*regex)
 	}

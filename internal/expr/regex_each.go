@@ -7,7 +7,11 @@ import (
 	"unicode/utf8"
 )
 
-const maxGroups = 32 // of a pattern whose groups are used
+const (
+	maxGroups  = 32  // of a pattern whose groups are used
+	matchSteps = 8   // to start the search for one match
+	matchBytes = 128 // that a search allocates, besides the positions of groups
+)
 
 // each calls visit with the positions of every match, as
 // regexp.FindAllStringSubmatchIndex returns them, at most limit times if limit is
@@ -51,8 +55,17 @@ func (r *regex) each(m *evaluation, text string, limit int, visit func(match []i
 
 // next returns the first match at pos or later, nil if there is none.
 func (r *regex) next(m *evaluation, text string, pos int) ([]int, error) {
+	if err := m.spend(matchSteps); err != nil {
+		return nil, err
+	}
+	if err := m.grow(matchBytes + 2*weightElement*r.re.NumSubexp()); err != nil {
+		return nil, err
+	}
 	re, from := r.re, pos
 	if pos > 0 {
+		if err := m.compileLater(r); err != nil {
+			return nil, err
+		}
 		// The character before, which ^ and \b look at, is skipped by the pattern.
 		re = r.later()
 		_, size := utf8.DecodeLastRuneInString(text[:pos])
@@ -77,6 +90,17 @@ func (r *regex) next(m *evaluation, text string, pos int) ([]int, error) {
 // cost returns the steps × patternPerStep to match one byte. The engine copies the
 // positions of all groups for each instruction.
 func (r *regex) cost() int { return (r.program + 4) * (1 + r.re.NumSubexp()/4) }
+
+// compileLater charges for the pattern of later matches if r was compiled in this
+// evaluation.
+func (m *evaluation) compileLater(r *regex) error {
+	if r.laterSteps == 0 {
+		return nil
+	}
+	steps := r.laterSteps
+	r.laterSteps = 0
+	return m.spend(steps)
+}
 
 // laterPattern returns the pattern for all matches but the first: it skips one
 // character and then as few as possible. Its first group is the match.

@@ -30,6 +30,8 @@ func TestRegexFunctions(t *testing.T) {
 		`regexReplace("ab", "(a)|(b)", "<$2>")`:                           `"<><b>"`,
 		`regexReplace("ab", "a" + "", "${0}-${0}")`:                       `"a-ab"`,
 		`regexReplace("price", "e", "$ {x}")`:                             `"pric$ {x}"`,
+		`regexReplace("ab", "b", "${0")`:                                  `"a${0"`,
+		`regexReplace("ab", "b", "${}")`:                                  `"a${}"`,
 	})
 	failTable(t, map[string]string{
 		`regexReplace("a", "a", "$1")`:               "argument 3 of regexReplace names a group that the pattern does not have; write $$ for a dollar sign",
@@ -49,11 +51,19 @@ func TestRegexMatchesLikeGo(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		pattern := rapid.StringMatching(`(\^|\\b|\\B|\(\?m\)\^)?([aé.](\*|\?|\*\?|\+)?|\(a\|b\)|\(b\)\?|\\b|b\$){0,4}(\||\$)?`).Draw(rt, "pattern")
 		text := rapid.StringMatching(`[abé \n]{0,12}`).Draw(rt, "text")
-		want := [][]string{}
-		for _, match := range regexp.MustCompile(pattern).FindAllStringIndex(text, -1) {
-			want = append(want, []string{text[match[0]:match[1]], fmt.Sprint(len([]rune(text[:match[0]])))})
+		want := [][]any{}
+		for _, match := range regexp.MustCompile(pattern).FindAllStringSubmatchIndex(text, -1) {
+			groups := []any{}
+			for i := 2; i < len(match); i += 2 {
+				if match[i] < 0 {
+					groups = append(groups, nil)
+				} else {
+					groups = append(groups, text[match[i]:match[i+1]])
+				}
+			}
+			want = append(want, []any{text[match[0]:match[1]], len([]rune(text[:match[0]])), groups})
 		}
-		source := fmt.Sprintf("map(regexFindAll(%q, %q), [.text, string(.index)])", text, pattern)
+		source := fmt.Sprintf("map(regexFindAll(%q, %q), [.text, .index, .groups])", text, pattern)
 		if got := eval(t, source); got != asJSON(t, want) {
 			rt.Fatalf("%s = %s, want %s", source, got, asJSON(t, want))
 		}
