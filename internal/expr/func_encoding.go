@@ -62,8 +62,7 @@ func fromBase64(m *evaluation, a args) (any, error) {
 	if err := m.spend(len(s) / 8); err != nil {
 		return nil, err
 	}
-	s = strings.NewReplacer("-", "+", "_", "/").Replace(strings.TrimRight(s, "="))
-	out, err := base64.RawStdEncoding.DecodeString(s)
+	out, err := decodeBase64(s)
 	if err != nil {
 		return nil, failf("the string is not base64")
 	}
@@ -71,4 +70,10 @@ func fromBase64(m *evaluation, a args) (any, error) {
 		return nil, failf("the decoded bytes are not UTF-8 text")
 	}
 	return string(out), nil
+}
+
+// decodeBase64 decodes base64, standard or URL-safe, with or without padding.
+func decodeBase64(s string) ([]byte, error) {
+	s = strings.NewReplacer("-", "+", "_", "/").Replace(strings.TrimRight(s, "="))
+	return base64.RawStdEncoding.DecodeString(s)
 }

@@ -9,6 +9,8 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"hash"
+
+	"github.com/stepmill/stepmill/internal/mask"
 )
 
 func hashFunctions() []function {
@@ -94,6 +96,9 @@ func hmacText(m *evaluation, a args) (any, error) {
 	if err := m.digest(len(s[0]) + len(s[1])); err != nil {
 		return nil, err
 	}
+	if s[0] == mask.Replacement {
+		return mask.Replacement, nil // a masked key gives a masked signature
+	}
 	key, err := a.key(s[0])
 	if err != nil {
 		return nil, err
@@ -113,10 +118,8 @@ func (a args) key(text string) ([]byte, error) {
 	switch encoding {
 	case "hex":
 		key, err = hex.DecodeString(text)
-	case "base64":
-		key, err = base64.StdEncoding.DecodeString(text)
-	case "base64url":
-		key, err = base64.RawURLEncoding.DecodeString(text)
+	case "base64", "base64url":
+		key, err = decodeBase64(text)
 	default:
 		key = []byte(text)
 	}

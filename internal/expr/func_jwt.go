@@ -14,6 +14,7 @@ import (
 	"maps"
 	"math/big"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/stepmill/stepmill/internal/mask"
@@ -134,69 +135,79 @@ func (m *evaluation) jwtSignature(algorithm, key, text string) ([]byte, error) {
 }
 
 func hs256(m *evaluation, key, text string) ([]byte, error) {
+	if err := m.digest(len(key)); err != nil {
+		return nil, err
+	}
 	if key == "" {
 		return nil, failf("argument 2 of jwtSign is empty")
 	}
-	if block, _ := pem.Decode([]byte(key[:min(len(key), maxPrivateKey)])); block != nil {
+	if privateKey(key[:min(len(key), maxPrivateKey)]) != nil {
 		return nil, failf("argument 2 of jwtSign is a PEM key: set the option algorithm to RS256 or ES256")
-	}
-	if err := m.digest(len(key)); err != nil {
-		return nil, err
 	}
 	mac := hmac.New(sha256.New, []byte(key))
 	mac.Write([]byte(text))
 	return mac.Sum(nil), nil
 }
 
-func rs256(key string, sum []byte) ([]byte, error) {
-	const want = "argument 2 of jwtSign must be an RSA private key in PEM, of at least 1024 and at most %d bits"
-	block, _ := pem.Decode([]byte(key))
-	if block == nil {
-		return nil, failf(want, maxRSABits)
+// privateKey returns the first private key in PEM, nil if there is none. Tools
+// write other blocks before it, such as the parameters of a curve.
+func privateKey(text string) []byte {
+	for rest := []byte(text); ; {
+		var block *pem.Block
+		block, rest = pem.Decode(rest)
+		if block == nil {
+			return nil
+		}
+		if strings.HasSuffix(block.Type, "PRIVATE KEY") {
+			return block.Bytes
+		}
 	}
-	private, err := x509.ParsePKCS1PrivateKey(block.Bytes)
+}
+
+func rs256(key string, sum []byte) ([]byte, error) {
+	invalid := failf("argument 2 of jwtSign must be an RSA private key in PEM, of at least 1024 and at most %d bits", maxRSABits)
+	der := privateKey(key)
+	private, err := x509.ParsePKCS1PrivateKey(der)
 	if err != nil {
-		parsed, err := x509.ParsePKCS8PrivateKey(block.Bytes)
+		parsed, err := x509.ParsePKCS8PrivateKey(der)
 		if err != nil {
-			return nil, failf(want, maxRSABits)
+			return nil, invalid
 		}
 		private, _ = parsed.(*rsa.PrivateKey)
 	}
-	if private == nil || private.N.BitLen() > maxRSABits {
-		return nil, failf(want, maxRSABits)
+	// Signing with more than two primes is slow and has no use.
+	if private == nil || private.N.BitLen() > maxRSABits || len(private.Primes) != 2 {
+		return nil, invalid
 	}
 	out, err := rsa.SignPKCS1v15(nil, private, crypto.SHA256, sum)
 	if err != nil {
-		return nil, failf(want, maxRSABits)
+		return nil, invalid
 	}
 	return out, nil
 }
 
 func es256(key string, sum []byte) ([]byte, error) {
-	const want = "argument 2 of jwtSign must be a private key of the curve P-256 in PEM"
-	block, _ := pem.Decode([]byte(key))
-	if block == nil {
-		return nil, failf(want)
-	}
-	private, err := x509.ParseECPrivateKey(block.Bytes)
+	invalid := failf("argument 2 of jwtSign must be a private key of the curve P-256 in PEM")
+	der := privateKey(key)
+	private, err := x509.ParseECPrivateKey(der)
 	if err != nil {
-		parsed, err := x509.ParsePKCS8PrivateKey(block.Bytes)
+		parsed, err := x509.ParsePKCS8PrivateKey(der)
 		if err != nil {
-			return nil, failf(want)
+			return nil, invalid
 		}
 		private, _ = parsed.(*ecdsa.PrivateKey)
 	}
 	if private == nil || private.Curve != elliptic.P256() {
-		return nil, failf(want)
+		return nil, invalid
 	}
 	// Without a source of randomness, the signature is that of RFC 6979.
 	encoded, err := private.Sign(nil, sum, crypto.SHA256)
 	if err != nil {
-		return nil, failf(want)
+		return nil, invalid
 	}
 	var point struct{ R, S *big.Int }
 	if _, err := asn1.Unmarshal(encoded, &point); err != nil {
-		return nil, failf(want)
+		return nil, invalid
 	}
 	out := make([]byte, 64)
 	point.R.FillBytes(out[:32])

@@ -20,7 +20,11 @@ func TestHashVectors(t *testing.T) {
 		`hash("abc", "sha512")`:                  `"ddaf35a193617abacc417349ae20413112e6fa4e89a97ea20a9eeee64b55d39a2192992a274fc1a836ba3c23a3feebbd454d4423643ce80e2a9ac94fa54ca49f"`,
 		`hash("a>", "md5", "base64url")`:         `"eT8QwSxMRPwz0e0Gc7zRpA"`,
 		`hmac("key", "message", "sha256")`:       `"6e9ef29b75fffc5b7abae527d58fdadb2fe42e7219011976917343065f58ed4a"`,
-		`hmac("a2V5", "message", "sha256", "hex", "base64") == hmacSha256("key", "message")`: `true`,
+		`hmac("a2V5", "message", "sha256", "hex", "base64") == hmacSha256("key", "message")`:     `true`,
+		`hmac("_-8=", "a", "md5", "hex", "base64url") == hmac("ffef", "a", "md5", "hex", "hex")`: `true`,
+		`hmac("/+8", "a", "md5", "hex", "base64") == hmac("ffef", "a", "md5", "hex", "hex")`:     `true`,
+		// What is stored of a step is evaluated with masked secrets.
+		`hmac("***", "a", "md5", "hex", "hex")`: `"***"`,
 	})
 }
 

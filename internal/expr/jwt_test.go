@@ -43,11 +43,12 @@ func TestJWTIsVerified(t *testing.T) {
 		key       string
 		public    any
 	}{
-		"text":        {jose.HS256, "0123456789abcdef0123456789abcdef", []byte("0123456789abcdef0123456789abcdef")},
-		"RSA PKCS #1": {jose.RS256, inPEM(t, "RSA PRIVATE KEY", x509.MarshalPKCS1PrivateKey(rsaKey), nil), &rsaKey.PublicKey},
-		"RSA PKCS #8": {jose.RS256, inPEM(t, "PRIVATE KEY", rsa8, rsaErr), &rsaKey.PublicKey},
-		"EC SEC 1":    {jose.ES256, inPEM(t, "EC PRIVATE KEY", ec1, ec1Err), &ecKey.PublicKey},
-		"EC PKCS #8":  {jose.ES256, inPEM(t, "PRIVATE KEY", ec8, ec8Err), &ecKey.PublicKey},
+		"text":                   {jose.HS256, "0123456789abcdef0123456789abcdef", []byte("0123456789abcdef0123456789abcdef")},
+		"RSA PKCS #1":            {jose.RS256, inPEM(t, "RSA PRIVATE KEY", x509.MarshalPKCS1PrivateKey(rsaKey), nil), &rsaKey.PublicKey},
+		"RSA PKCS #8":            {jose.RS256, inPEM(t, "PRIVATE KEY", rsa8, rsaErr), &rsaKey.PublicKey},
+		"EC SEC 1":               {jose.ES256, inPEM(t, "EC PRIVATE KEY", ec1, ec1Err), &ecKey.PublicKey},
+		"EC with its parameters": {jose.ES256, "-----BEGIN EC PARAMETERS-----\nBggqhkjOPQMBBw==\n-----END EC PARAMETERS-----\n" + inPEM(t, "EC PRIVATE KEY", ec1, ec1Err), &ecKey.PublicKey},
+		"EC PKCS #8":             {jose.ES256, inPEM(t, "PRIVATE KEY", ec8, ec8Err), &ecKey.PublicKey},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
