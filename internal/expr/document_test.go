@@ -17,6 +17,8 @@ func TestCSV(t *testing.T) {
 		`parseCSV("a,b\n\n1,\"x\"\"y\nz\"\n")`:        `[{"a":"1","b":"x\"y\nz"}]`,
 		`parseCSV("1,2\n3", {"header": false})`:       `[["1","2"],["3"]]`,
 		`parseCSV("a\tb\n1\t2", {"delimiter": "\t"})`: `[{"a":"1","b":"2"}]`,
+		`toCSV([{"a": nil}, {"a": "x"}])`:             `"a\n\"\"\nx\n"`,
+		`parseCSV(toCSV([{"a": ""}, {"a": "x"}]))`:    `[{"a":""},{"a":"x"}]`,
 		`toCSV([])`:  `""`,
 		`toCSV(nil)`: `""`,
 		`toCSV([{"b": [1], "a": "x\"y"}, {"c": 1.5}])`:       `"a,b,c\n\"x\"\"y\",[1],\n,,1.5\n"`,
@@ -41,16 +43,21 @@ func TestXML(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
 		`<?xml version="1.0" encoding="ISO-8859-1"?><a>ü</a>`: `{"a":"ü"}`,
-		`<a/>`:                            `{"a":""}`,
-		` <!-- note --> <a> <b/> </a> `:   `{"a":{"b":""}}`,
-		`<a>x<b/>y</a>`:                   `{"a":{"#text":"xy","b":""}}`,
-		`<a><![CDATA[<&>]]>&#65;&lt;</a>`: `{"a":"<&>A<"}`,
+		`<a/>`:                               `{"a":""}`,
+		`<!DOCTYPE a [<!ENTITY b "c">]><a/>`: `{"a":""}`,
+		`<!DOCTYPE cXML SYSTEM "http://xml.cxml.org/schemas/cXML/1.2.014/cXML.dtd"><cXML/>`: `{"cXML":""}`,
+		` <!-- note --> <a> <b/> </a> `:                 `{"a":{"b":""}}`,
+		`<a>x<b/>y</a>`:                                 `{"a":{"#text":"xy","b":""}}`,
+		`<a><![CDATA[<&>]]>&#65;&lt;</a>`:               `{"a":"<&>A<"}`,
 		`<s:a xmlns:s="urn:x" s:b="1"><s:c/><c/></s:a>`: `{"s:a":{"@s:b":"1","@xmlns:s":"urn:x","c":"","s:c":""}}`,
 		`<a><b>1</b><b x="2"/><b><c/></b></a>`:          `{"a":{"b":["1",{"@x":"2"},{"c":""}]}}`,
 	} {
 		if got := eval(t, fmt.Sprintf("parseXML(%q)", text)); got != want {
 			t.Errorf("%s = %s, want %s", text, got, want)
 		}
+	}
+	if got := eval(t, fmt.Sprintf("len(parseXML(%q))", strings.Repeat("<a>", 100)+strings.Repeat("</a>", 100))); got != "1" {
+		t.Errorf("100 levels: %s", got)
 	}
 	deep := strings.Repeat("<a>", 101) + strings.Repeat("</a>", 101)
 	for text, want := range map[string]string{
@@ -62,8 +69,8 @@ func TestXML(t *testing.T) {
 		`</a>`:             "the text is not valid XML at line 1",
 		`<a b="1" b="2"/>`: "the text is not valid XML at line 1",
 		`<a>&nbsp;</a>`:    "the text is not valid XML at line 1",
-		`<!DOCTYPE a [<!ENTITY b "c">]><a>&b;</a>`:     "the XML has a document type, which is not supported",
-		`<!DOCTYPE a SYSTEM "file:///etc/passwd"><a/>`: "the XML has a document type, which is not supported",
+		`<!DOCTYPE a [<!ENTITY b "c">]><a>&b;</a>`:                         "the text is not valid XML at line 1",
+		`<!DOCTYPE a [<!ENTITY b SYSTEM "file:///etc/passwd">]><a>&b;</a>`: "the text is not valid XML at line 1",
 		deep: "the XML is nested too deeply",
 	} {
 		if e := mustFail(t, fmt.Sprintf("parseXML(%q)", text)); e.Code != expr.CodeFailed || e.Message != want {

@@ -17,11 +17,13 @@ func documentFunctions() []function {
 		fn("toCSV", "toCSV(rows[, options]) string", "A list of maps or of lists as CSV. The columns of maps are their keys, sorted, or those in the option columns. The option header set to false leaves out the names; delimiter is a character, a comma by default.", 1, 2, toCSV,
 			`toCSV([{"id": 1, "name": "Ada"}, {"id": 2, "name": "Grace, H."}])`, `"id,name\n1,Ada\n2,\"Grace, H.\"\n"`,
 			`toCSV([[1, nil], ["a", true]], {"delimiter": ";"})`, `"1;\na;true\n"`),
-		fn("parseXML", "parseXML(text) map", `The elements of XML text. An element with neither attributes nor elements is its text; any other is a map with its attributes as "@name", its text as "#text", and its elements by name, as a list if one occurs several times. Document types are rejected.`, 1, 1, parseXML,
+		fn("parseXML", "parseXML(text) map", `The elements of XML text. An element with neither attributes nor elements is its text; any other is a map with its attributes as "@name", its text as "#text", and its elements by name, as a list if one occurs several times. A document type is ignored.`, 1, 1, parseXML,
 			`parseXML("<order id=\"7\"><line>a</line><line>b</line><note/></order>")`, `{"order":{"@id":"7","line":["a","b"],"note":""}}`,
 			`parseXML("<p lang=\"en\">Hi &amp; bye</p>")`, `{"p":{"#text":"Hi & bye","@lang":"en"}}`),
 	}
 }
+
+const csvBuffer = 5 << 10 // bytes that a reader or writer allocates
 
 // delimiter returns the option delimiter.
 func (o options) delimiter() (rune, error) {
@@ -30,7 +32,7 @@ func (o options) delimiter() (rune, error) {
 		return 0, err
 	}
 	r, size := utf8.DecodeRuneInString(s)
-	if size == 0 || size != len(s) || strings.ContainsRune("\"\r\n\uFFFD", r) {
+	if size == 0 || size != len(s) || strings.ContainsRune("\x00\"\r\n\uFFFD", r) {
 		return 0, failf("%s: delimiter must be one character, but neither a quote nor a line break", o.of)
 	}
 	return r, nil
@@ -53,7 +55,7 @@ func parseCSV(m *evaluation, a args) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := m.write(2 * len(text)); err != nil {
+	if err := m.write(csvBuffer + 2*len(text)); err != nil {
 		return nil, err
 	}
 	if err := m.spend(len(text) / 4); err != nil {
@@ -154,11 +156,14 @@ func toCSV(m *evaluation, a args) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := m.write(csvBuffer); err != nil {
+		return nil, err
+	}
 	var b strings.Builder
 	w := csv.NewWriter(&b)
 	w.Comma = delimiter
 	if hasHeader && columns != nil {
-		if err := m.writeRow(w, stringList(columns)); err != nil {
+		if err := m.writeRow(w, &b, stringList(columns)); err != nil {
 			return nil, err
 		}
 	}
@@ -167,7 +172,7 @@ func toCSV(m *evaluation, a args) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		if err := m.writeRow(w, fields); err != nil {
+		if err := m.writeRow(w, &b, fields); err != nil {
 			return nil, err
 		}
 	}
@@ -233,7 +238,8 @@ func (m *evaluation) rowFields(row any, columns []string) ([]any, error) {
 	return nil, failf("argument 1 of toCSV must be a list of maps or of lists")
 }
 
-func (m *evaluation) writeRow(w *csv.Writer, fields []any) error {
+// writeRow writes a row with w, whose text goes to b.
+func (m *evaluation) writeRow(w *csv.Writer, b *strings.Builder, fields []any) error {
 	if err := m.grow(len(fields) * 2 * weightElement); err != nil {
 		return err
 	}
@@ -250,6 +256,11 @@ func (m *evaluation) writeRow(w *csv.Writer, fields []any) error {
 		if err := m.extend(len(record[i]) + strings.Count(record[i], `"`) + 3); err != nil {
 			return err
 		}
+	}
+	if len(record) == 1 && record[0] == "" {
+		w.Flush()
+		b.WriteString("\"\"\n") // an empty line would not be a row
+		return nil
 	}
 	if err := w.Write(record); err != nil {
 		return failf("a row cannot be written as CSV")
