@@ -26,6 +26,7 @@ func random(f function) function {
 }
 
 const (
+	hmacBytes     = 640  // allocated for one HMAC
 	maxRandomText = 1000 // characters
 	maxAlphabet   = 256  // characters
 	alphanumeric  = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
@@ -59,12 +60,15 @@ func (m *evaluation) random(a args) (*randomStream, error) {
 		return nil, failf("%s() is not available here", a.name)
 	}
 	m.calls++
-	return &randomStream{m: m, seed: m.env.Seed, call: m.calls}, m.grow(2 * sha256.Size)
+	return &randomStream{m: m, seed: m.env.Seed, call: m.calls}, nil
 }
 
 func (s *randomStream) next(n int) ([]byte, error) {
 	if len(s.left) < n {
 		if err := s.m.spend(2 * hashSteps); err != nil {
+			return nil, err
+		}
+		if err := s.m.grow(hmacBytes); err != nil {
 			return nil, err
 		}
 		mac := hmac.New(sha256.New, s.seed)

@@ -94,7 +94,9 @@ func parseURL(m *evaluation, a args) (any, error) {
 	}
 	path := u.Path
 	if u.Opaque != "" {
-		path = u.Opaque
+		if path, err = url.PathUnescape(u.Opaque); err != nil {
+			return nil, failf("argument 1 of parseURL is not a valid URL")
+		}
 	}
 	out := map[string]any{
 		"scheme": orNil(u.Scheme), "user": nil, "password": nil, "host": orNil(u.Hostname()), "port": nil,
@@ -176,7 +178,7 @@ func buildURL(m *evaluation, a args) (any, error) {
 	}
 	u := url.URL{Scheme: scheme, Host: host, Path: path, Fragment: fragment}
 	if host == "" && scheme != "" && !strings.HasPrefix(path, "/") {
-		u.Path, u.Opaque = "", path
+		u.Path, u.Opaque = "", u.EscapedPath()
 	}
 	if host != "" && path != "" && !strings.HasPrefix(path, "/") {
 		u.Path = "/" + path
