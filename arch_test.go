@@ -29,7 +29,7 @@ const (
 // named after the product's concepts; the concrete actions and types of triggers,
 // and the catalogs that list them, are not among them.
 const (
-	base   = "clock cron expr failpoint fault jsonpointer mask paging pubsub search signature strictjson strictyaml suggest tally txn uid"
+	base   = "clock cron expr failpoint fault jsonpointer locale mask paging pubsub search signature strictjson strictyaml suggest tally txn uid"
 	domain = "account action audit auth event gallery idempotency integration node run secret trigger usage vault webhook workflow"
 )
 
@@ -52,6 +52,7 @@ var rules = []rule{
 	{pkg: "fault", may: base},
 	{pkg: "fault/faulttest", may: "fault"},
 	{pkg: "jsonpointer", may: base},
+	{pkg: "locale", may: base},
 	{pkg: "mask", may: base},
 	{pkg: "pubsub", may: base},
 	{pkg: "paging", may: base},

@@ -55,7 +55,7 @@ type group struct {
 func allGroups() []group {
 	return []group{
 		{"Text", slices.Concat(textFunctions(), searchFunctions(), regexFunctions())},
-		{"Numbers", numberFunctions()},
+		{"Numbers", slices.Concat(numberFunctions(), formatFunctions())},
 		{"Lists", slices.Concat(loopFunctions(), listFunctions())},
 		{"Objects", objectFunctions()},
 		{"Types and encodings", encodingFunctions()},

@@ -37,7 +37,7 @@ func TestFunctionNames(t *testing.T) {
 	want := strings.Fields(`
 		upper lower trim trimPrefix trimSuffix split join replace slug hasPrefix hasSuffix indexOf lastIndexOf
 		regexFind regexFindAll regexReplace
-		abs ceil floor round min max mean int float
+		abs ceil floor round min max mean int float formatNumber formatCurrency
 		filter map reduce any all one none count sum find findIndex findLast groupBy sortBy
 		sort reverse uniq concat flatten take first last
 		len keys values toPairs fromPairs get

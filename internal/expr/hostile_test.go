@@ -103,6 +103,8 @@ func TestTimeIsBounded(t *testing.T) {
 		`all(1..100000, hmac(trigger.payload.a, "", "sha1") != "")`,
 		`all(1..100000, hmac("", trigger.payload.a, "sha512") != "")`,
 		`all(1..100000, all(1..100, float("1.2345678901234567e-300") > 0))`,
+		`all(1..100000, all(1..100, formatNumber(# * 1e300, "fa") != ""))`,
+		`all(1..100000, all(1..100, formatCurrency(#, "EUR", "de") != ""))`,
 		`all(1..100000, get({}, trigger.payload.a) == nil)`,
 		`all(1..100000, slug(trigger.payload.wide) != "")`,
 		`trigger.payload.a matches "(a|b|ab)*c"`,
