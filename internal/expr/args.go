@@ -8,6 +8,8 @@ type args struct {
 	values []any
 	// compiled is argument 2 if it is the literal of a regular expression.
 	compiled *regex
+	// selector is argument 2 if it is the literal of a CSS selector.
+	selector *selector
 }
 
 func (a args) wrong(i int, want string) error {

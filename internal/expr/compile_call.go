@@ -26,12 +26,33 @@ func (c *compiler) call(n ast.Node, name string, args []ast.Node) (node, error) 
 		return nil, err
 	}
 	out := &call{at: c.at(n), function: f, args: nodes}
-	if f.pattern {
-		if literal, ok := args[1].(*ast.StringNode); ok {
+	if literal, ok := secondLiteral(args); ok {
+		switch {
+		case f.pattern:
 			out.regex, err = c.pattern(literal)
+		case f.selector:
+			out.selector, err = c.selector(literal)
 		}
 	}
 	return out, err
+}
+
+// secondLiteral returns the second argument if it is literal text.
+func secondLiteral(args []ast.Node) (*ast.StringNode, bool) {
+	if len(args) < 2 {
+		return nil, false
+	}
+	literal, ok := args[1].(*ast.StringNode)
+	return literal, ok
+}
+
+// selector compiles a literal CSS selector.
+func (c *compiler) selector(n *ast.StringNode) (*selector, error) {
+	s, err := compileSelector(n.Value)
+	if err != nil {
+		return nil, invalidf(c.at(n), "%s", err)
+	}
+	return s, nil
 }
 
 func arity(f *function) string {
@@ -82,7 +103,8 @@ type call struct {
 	at       int
 	function *function
 	args     []node
-	regex    *regex // of a literal pattern
+	regex    *regex    // of a literal pattern
+	selector *selector // if it is a literal
 }
 
 func (n *call) eval(m *evaluation) (any, error) {
@@ -94,7 +116,7 @@ func (n *call) eval(m *evaluation) (any, error) {
 		}
 		m.stack = append(m.stack, v)
 	}
-	v, err := n.function.call(m, args{name: n.function.Name, values: m.stack[base:], compiled: n.regex})
+	v, err := n.function.call(m, args{name: n.function.Name, values: m.stack[base:], compiled: n.regex, selector: n.selector})
 	m.stack = m.stack[:base]
 	return v, locate(err, n.at)
 }

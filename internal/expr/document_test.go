@@ -5,6 +5,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
 	"github.com/stepmill/stepmill/internal/expr"
 )
 
@@ -36,6 +39,73 @@ func TestCSV(t *testing.T) {
 		`parseCSV("a", {"separator": ";"})`:  `argument 2 of parseCSV has an unknown option; use "header" or "delimiter"`,
 		`toCSV([1])`:                         "argument 1 of toCSV must be a list of maps or of lists",
 		`toCSV([], {"columns": [1]})`:        "argument 2 of toCSV: columns must be a list of strings",
+	})
+}
+
+func TestToXML(t *testing.T) {
+	t.Parallel()
+	evalTable(t, map[string]string{
+		`toXML({"a": nil})`:                                      `"<a/>"`,
+		`toXML({"a": ""})`:                                       `"<a/>"`,
+		`toXML({"a": 1.5})`:                                      `"<a>1.5</a>"`,
+		`toXML({"a": {"b": [], "c": [nil, true]}})`:              `"<a><c/><c>true</c></a>"`,
+		`toXML({"a": {"@b": "\"<'&>\n", "#text": "]]>\n\r"}})`:   `"<a b=\"&quot;&lt;&#39;&amp;&gt;&#10;\">]]&gt;\n&#13;</a>"`,
+		`toXML({"s:a": {"@xmlns:s": "urn:x", "s:b": "\u0001"}})`: `"<s:a xmlns:s=\"urn:x\"><s:b>�</s:b></s:a>"`,
+		`escapeXML(nil) + escapeXML(12)`:                         `"12"`,
+	})
+	failTable(t, map[string]string{
+		`toXML({})`:                   "argument 1 of toXML must have one key, the root element",
+		`toXML({"a": 1, "b": 2})`:     "argument 1 of toXML must have one key, the root element",
+		`toXML({"a": [1]})`:           "argument 1 of toXML must have one root element, not a list",
+		`toXML({"a": {"b": [[1]]}})`:  "argument 1 of toXML has a list in a list",
+		`toXML({"a b": 1})`:           "argument 1 of toXML has a key that is not a name in XML",
+		`toXML({"a::b": 1})`:          "argument 1 of toXML has a key that is not a name in XML",
+		`toXML({"a": {"@b=": 1}})`:    "argument 1 of toXML has a key that is not a name in XML",
+		`toXML({"a": {"@b": [1]}})`:   "argument 1 of toXML has an attribute or a text that is array",
+		`toXML({"a": {"#text": {}}})`: "argument 1 of toXML has an attribute or a text that is map",
+		`toXML("a")`:                  "argument 1 of toXML must be a map, got string",
+	})
+}
+
+// parseXML reads what toXML writes.
+func TestXMLRoundTrip(t *testing.T) {
+	t.Parallel()
+	toAndFro, err := expr.Compile("parseXML(toXML(trigger.payload))")
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := rapid.StringMatching(`([a-z]:)?[a-zé_][a-z0-9.-]{0,2}`)
+	text := rapid.StringMatching(`[a-z<>&"'é]([ \t\r\n<>&;"'é\]a-z]{0,4}[a-z<>&"'é])?`)
+	var element func(depth int) *rapid.Generator[any]
+	element = func(depth int) *rapid.Generator[any] {
+		return rapid.Custom(func(rt *rapid.T) any {
+			if depth == 0 || rapid.Bool().Draw(rt, "leaf") {
+				return text.Draw(rt, "text")
+			}
+			out := map[string]any{"@" + name.Draw(rt, "attribute"): text.Draw(rt, "value")}
+			if rapid.Bool().Draw(rt, "mixed") {
+				out["#text"] = text.Draw(rt, "text")
+			}
+			for range rapid.IntRange(0, 2).Draw(rt, "elements") {
+				items := rapid.SliceOfN(element(depth-1), 1, 3).Draw(rt, "items")
+				if key := name.Draw(rt, "name"); len(items) == 1 {
+					out[key] = items[0]
+				} else {
+					out[key] = items
+				}
+			}
+			return out
+		})
+	}
+	rapid.Check(t, func(rt *rapid.T) {
+		want := map[string]any{name.Draw(rt, "root"): element(3).Draw(rt, "element")}
+		got, err := toAndFro.Eval(&expr.Env{Trigger: expr.Trigger{Payload: want}}, expr.Budget{})
+		if err != nil {
+			rt.Fatalf("%v: %v", want, err)
+		}
+		if diff := cmp.Diff(any(want), got); diff != "" {
+			rt.Fatal(diff)
+		}
 	})
 }
 

@@ -28,6 +28,7 @@ type function struct {
 	call     func(m *evaluation, a args) (any, error)
 	loop     loopFunc
 	pattern  bool // argument 2 is a regular expression
+	selector bool // argument 2 is a CSS selector
 	random   bool // its result depends on Env.Seed
 }
 
@@ -59,7 +60,7 @@ func allGroups() []group {
 		{"Lists", slices.Concat(loopFunctions(), listFunctions())},
 		{"Objects", objectFunctions()},
 		{"Types and encodings", encodingFunctions()},
-		{"Documents", documentFunctions()},
+		{"Documents", slices.Concat(documentFunctions(), toXMLFunctions(), htmlFunctions())},
 		{"URLs", urlFunctions()},
 		{"Hashes and signatures", slices.Concat(hashFunctions(), jwtFunctions())},
 		{"Random values", randomFunctions()},

@@ -42,7 +42,7 @@ func TestFunctionNames(t *testing.T) {
 		sort reverse uniq concat flatten take first last
 		len keys values toPairs fromPairs get
 		type string toJSON fromJSON toBase64 fromBase64
-		parseCSV toCSV parseXML
+		parseCSV toCSV parseXML toXML escapeXML htmlFind htmlFindAll htmlText
 		urlEncode urlDecode parseURL buildURL addQuery
 		hash hmac sha256 hmacSha256 jwtSign
 		uuid random randomText

@@ -3,6 +3,7 @@ package expr_test
 import (
 	"encoding/json"
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/stepmill/stepmill/internal/expr"
@@ -65,6 +66,34 @@ func FuzzTemplate(f *testing.F) {
 		checkPlain(t, out)
 		if _, err := expr.CompileBare(source); err != nil {
 			checkError(t, err, source)
+		}
+	})
+}
+
+func FuzzHTML(f *testing.F) {
+	for _, one := range [][2]string{
+		{`<ul id="menu"><li class=a>1<li>2</ul>`, `#menu > li:nth-child(2n+1), .a ~ li`},
+		{`<table><tr><td>1<td>2<tr><th>3</table>`, `tbody tr + tr :not(td, [a="b"])`},
+		{`<p><b><div></b></p><svg><path/></svg><!-- x --><script>a<b</script>`, `[a^='b'] *:last-of-type`},
+		{`<select><optgroup><option>a<optgroup><option>b</select><dl><dt>x<dd>y</dl>`, `\31 23.\:a`},
+	} {
+		f.Add(one[0], one[1])
+	}
+	p, err := expr.Compile(`[htmlFindAll(trigger.payload.text, trigger.payload.selector), htmlText(trigger.payload.text)]`)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Fuzz(func(t *testing.T, text, selector string) {
+		v, err := p.Eval(&expr.Env{Trigger: expr.Trigger{Payload: map[string]any{"text": text, "selector": selector}}}, small)
+		if err != nil {
+			checkError(t, err, p.Source())
+			return
+		}
+		checkPlain(t, v)
+		for _, element := range v.([]any)[0].([]any) {
+			if e := element.(map[string]any); !strings.Contains(text, e["html"].(string)) || e["tag"] == "" {
+				t.Fatalf("%q in %q", e, text)
+			}
 		}
 	})
 }

@@ -33,11 +33,8 @@ func TestLikeIntl(t *testing.T) {
 		if c.Max != nil {
 			digits.Min, digits.Max = *c.Min, *c.Max
 		}
-		var got string
-		switch {
-		case c.Currency == "":
-			got = l.Number(c.Number, digits)
-		default:
+		got := l.Number(c.Number, digits)
+		if c.Currency != "" {
 			digits.Min, digits.Max = locale.Decimals(c.Currency), locale.Decimals(c.Currency)
 			symbol := l.Symbol(c.Currency)
 			if c.Code {
