@@ -21,7 +21,7 @@ func randomFunctions() []function {
 
 // random marks a function whose result depends on Env.Seed.
 func random(f function) function {
-	f.random = true
+	f.InSteps = true
 	return f
 }
 

@@ -5,20 +5,24 @@ import (
 	"strconv"
 )
 
-// Function describes a function of the language. The reference in the docs is
-// generated from it, and every example runs as a test.
+//go:generate go test . -run "TestDocs|TestDashboard" -update
+
+// Function describes a function of the language. The reference in the docs and the
+// list for the dashboard are generated from it, and every example runs as a test.
 type Function struct {
-	Name      string    `json:"name"`
-	Group     string    `json:"group"`
-	Signature string    `json:"signature"`
-	Doc       string    `json:"doc"`
-	Examples  []Example `json:"examples"`
+	Name      string
+	Group     string
+	Signature string
+	Doc       string
+	Examples  []Example
+	// InSteps reports that the function is available only in steps.
+	InSteps bool
 }
 
 // Example is an expression and its result as JSON.
 type Example struct {
-	Source string `json:"source"`
-	Result string `json:"result"`
+	Source string
+	Result string
 }
 
 // function is a Function with its implementation: either call or loop is set.
@@ -29,7 +33,6 @@ type function struct {
 	loop     loopFunc
 	pattern  bool // argument 2 is a regular expression
 	selector bool // argument 2 is a CSS selector
-	random   bool // its result depends on Env.Seed
 }
 
 const anyNumber = 1 << 20 // of arguments

@@ -98,7 +98,11 @@ test("an expression field completes, previews and reports mistakes", async () =>
 			return editor.textContent();
 		})
 		.toContain("steps.get.output.total");
-	await page.keyboard.type(" + ");
+	await page.keyboard.type(" + formatN");
+	await page.getByRole("option", { name: /^formatNumber/ }).waitFor();
+	await page.getByText("The number as people write it").waitFor();
+	await shoot(page, "builder-completion-function");
+	for (const _ of "formatN") await page.keyboard.press("Backspace");
 	await input.locator(".cm-lintRange-error").waitFor();
 	await input.locator("p.text-failed").waitFor();
 	watched.check();

@@ -28,6 +28,15 @@ export const editorTheme = [
 			boxShadow: "var(--lift)",
 			overflow: "hidden",
 		},
+		// The description of a completion is beside the list.
+		".cm-tooltip.cm-tooltip-autocomplete": { overflow: "visible" },
+		".cm-tooltip.cm-tooltip-autocomplete > ul": { borderRadius: "8px" },
+		".cm-tooltip.cm-completionInfo": {
+			padding: "6px 8px",
+			maxWidth: "320px",
+			lineHeight: "20px",
+			fontFamily: "var(--font-sans, 'Inter Variable', sans-serif)",
+		},
 		".cm-tooltip.cm-tooltip-autocomplete > ul > li": { padding: "4px 8px", lineHeight: "20px" },
 		".cm-tooltip.cm-tooltip-autocomplete > ul > li[aria-selected]": {
 			backgroundColor: "var(--accent-soft)",

@@ -17,6 +17,8 @@ export interface Completion {
 	readonly type?: string;
 	readonly value?: Json;
 	readonly detail?: string;
+	/** What a function does. */
+	readonly doc?: string;
 }
 
 /** The expression at a position; undefined outside of expressions. */
@@ -68,7 +70,8 @@ function roots(scope: Scope, place: Place, typed: string): Completion[] {
 	const names = Object.entries(scope.names).map(([label, shape]) => item(label, "name", label, place, shape));
 	const functions = scope.functions.map((fn) => ({
 		...item(fn.name, "function", `${fn.name}(`, place, {}),
-		detail: fn.signature,
+		detail: fn.signature.slice(fn.name.length),
+		doc: fn.doc,
 	}));
 	return matching([...names, ...functions], typed);
 }

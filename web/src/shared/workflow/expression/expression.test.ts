@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { type Doc, emptyDoc, type Step } from "../model/types";
 import { chainAt, complete } from "./complete";
+import { functions } from "./functions";
 import { lex } from "./lex";
 import { bareRefs, templateRefs } from "./refs";
 import { type Data, scopeAt } from "./scope";
@@ -99,7 +100,6 @@ describe("complete", () => {
 		item: { sku: "x" },
 		vars: ["region"],
 		secrets: ["token"],
-		functions: [{ name: "upper", signature: "upper(text)", doc: "Capital letters." }],
 	};
 	/** Completes at the bar in the text. */
 	const at = (text: string, where = "/steps/2/steps/1/with/url", form: "bare" | "template" = "template") => {
@@ -151,8 +151,24 @@ describe("complete", () => {
 		expect(labels("|", "/steps/2/steps/0/if", "bare")).toEqual(
 			expect.arrayContaining(["item", "index", "secrets", "upper"]),
 		);
-		expect(labels("${{ | }}", "/triggers/0/dedupe")).toEqual(["trigger", "upper"]);
+		expect(labels("${{ t| }}", "/triggers/0/dedupe")[0]).toBe("trigger");
+		expect(labels("${{ | }}", "/triggers/0/dedupe")).not.toContain("steps");
 		expect(labels("|", "/triggers/0/key", "bare")).toEqual(expect.arrayContaining(["item", "response"]));
+	});
+
+	it("offers every function with its signature and description", () => {
+		for (const fn of functions) {
+			const found = at(`\${{ ${fn.name}| }}`).find((one) => one.label === fn.name);
+			expect(found).toMatchObject({ kind: "function", insert: `${fn.name}(`, doc: fn.doc });
+			expect(fn.name + found?.detail).toBe(fn.signature);
+		}
+		expect(labels("${{ 1 + h| }}")).toEqual(expect.arrayContaining(["hash", "hmac", "htmlFind"]));
+	});
+
+	it("offers random values only in steps", () => {
+		expect(labels("${{ uu| }}")).toEqual(["uuid"]);
+		expect(labels("${{ uu| }}", "/triggers/0/dedupe")).toEqual([]);
+		expect(labels("${{ uu| }}", "/settings/concurrency/key")).toEqual([]);
 	});
 
 	it("finds the chain at the cursor", () => {

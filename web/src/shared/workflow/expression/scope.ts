@@ -1,6 +1,7 @@
 import { graph, visible } from "../model/graph";
 import { find, stepAt } from "../model/tree";
 import type { Doc, Json, JsonObject } from "../model/types";
+import { type ExpressionFunction, functions } from "./functions";
 
 // The names available to an expression, depending on its position.
 
@@ -16,7 +17,6 @@ export interface Data {
 	readonly cursor?: Json;
 	readonly vars?: readonly string[];
 	readonly secrets?: readonly string[];
-	readonly functions?: readonly { readonly name: string; readonly signature: string; readonly doc: string }[];
 	/** The ids of approval steps. */
 	readonly approvals?: readonly string[];
 }
@@ -33,7 +33,7 @@ export interface Shape {
 
 export interface Scope {
 	readonly names: Readonly<Record<string, Shape>>;
-	readonly functions: NonNullable<Data["functions"]>;
+	readonly functions: readonly ExpressionFunction[];
 }
 
 const text: Shape = { schema: { type: "string" } };
@@ -41,7 +41,8 @@ const text: Shape = { schema: { type: "string" } };
 /** The scope at a JSON pointer, such as /steps/1/with/url. */
 export function scopeAt(doc: Pick<Doc, "steps" | "triggers">, at: string, data: Data): Scope {
 	const names = at.startsWith("/triggers/") ? triggerNames(at, data) : stepNames(doc, at, data);
-	return { names, functions: data.functions ?? [] };
+	const inStep = stepAt(doc.steps, at) !== undefined;
+	return { names, functions: functions.filter((fn) => inStep || !fn.inSteps) };
 }
 
 function shapeOf(value: Json | undefined, detail?: string): Shape {

@@ -6,7 +6,7 @@ import { complete, type Completion as Found } from "@/shared/workflow/expression
 import type { Scope } from "@/shared/workflow/expression/scope";
 import type { Form } from "./missing";
 
-/** completion offers the names available at the cursor. */
+/** completion offers the names and functions available at the cursor. */
 export function completion(scope: () => Scope, form: Form): Extension {
 	const source = (context: CompletionContext): CompletionResult | null => {
 		const found = complete(context.state.doc.toString(), context.pos, scope(), form);
@@ -25,6 +25,7 @@ function option(found: Found): Completion {
 		label: found.label,
 		type: found.kind === "function" ? "function" : "property",
 		...((found.type ?? found.detail) && { detail: detailOf(found) }),
+		...(found.doc && { info: found.doc }),
 		apply: (view: EditorView) => {
 			view.dispatch({
 				changes: { from: found.from, to: Math.max(found.to, view.state.selection.main.head), insert: found.insert },
