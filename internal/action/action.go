@@ -103,6 +103,9 @@ type Request struct {
 	// State is the state of the step's last checkpoint as JSON, or nil if there is
 	// none.
 	State json.RawMessage
+	// MaxOutput is the most bytes that an output or a state may have as JSON, or zero
+	// if there is no limit.
+	MaxOutput int
 	// Log adds a line to the log of the step. It must not be called concurrently
 	// or after the action has returned.
 	Log func(level Level, message string)
@@ -218,8 +221,9 @@ func (e *Failure) Error() string { return e.Code + ": " + e.Message }
 
 // Error codes that any step can fail with.
 const (
-	InvalidInput = "invalid_input"
-	TimedOut     = "timed_out"
+	InvalidInput   = "invalid_input"
+	TimedOut       = "timed_out"
+	OutputTooLarge = "output_too_large"
 )
 
 // Entry is an action with its declaration.

@@ -55,7 +55,7 @@ func TestActions(t *testing.T) {
 			request: "GET /v1/actions/http.request", status: 200,
 			after: func(w *testWorkspace, a *response) {
 				codes, _ := a.object()["codes"].([]any)
-				if len(codes) != 10 {
+				if len(codes) != 11 {
 					w.t.Errorf("codes are %v", codes)
 				}
 			},

@@ -5,7 +5,6 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
-	"net/url"
 )
 
 // Connect dials without checking the addresses of the name first, so that only
@@ -13,9 +12,6 @@ import (
 func (c *Client) Connect(ctx context.Context, targets ...netip.AddrPort) (net.Conn, error) {
 	return c.dialer.connect(ctx, "host.test", targets)
 }
-
-// SameHost reports whether a redirect keeps credentials.
-func SameHost(a, b *url.URL) bool { return sameHost(a, b) }
 
 // DialWith replaces network connections with those of dial.
 func (c *Client) DialWith(dial func(ctx context.Context, network, address string) (net.Conn, error)) {

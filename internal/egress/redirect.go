@@ -30,7 +30,7 @@ func (c *Client) redirectRequest(req *http.Request, resp *http.Response) (*http.
 func newRedirect(req *http.Request, to *url.URL, status int) (*http.Request, error) {
 	header, method := req.Header.Clone(), req.Method
 	keepsBody := req.ContentLength != 0
-	if !sameHost(req.URL, to) {
+	if !SameHost(req.URL, to) {
 		dropUnsafeHeaders(header)
 	}
 	if status != http.StatusTemporaryRedirect && status != http.StatusPermanentRedirect {
@@ -66,9 +66,9 @@ func isRedirect(status int) bool {
 	}
 }
 
-// sameHost reports whether credentials for one URL may be sent to the other. A
+// SameHost reports whether credentials for one URL may be sent to the other. A
 // redirect from http to https on the default ports stays on the same host.
-func sameHost(a, b *url.URL) bool {
+func SameHost(a, b *url.URL) bool {
 	name := func(u *url.URL) string { return strings.ToLower(strings.TrimSuffix(u.Hostname(), ".")) }
 	return name(a) == name(b) && portOf(a) == portOf(b)
 }

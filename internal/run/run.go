@@ -59,7 +59,7 @@ func (s StepStatus) Settled() bool { return s != StepRunning && s != StepWaiting
 const (
 	CodeInternal       = "internal_error"
 	CodeCorruptState   = "corrupt_state"
-	CodeOutputTooLarge = "output_too_large"
+	CodeOutputTooLarge = action.OutputTooLarge
 	CodeStepLimit      = "step_limit_exceeded"
 	CodeRepeatLimit    = "repeat_limit_exceeded"
 	CodeStateTooLarge  = "state_too_large"

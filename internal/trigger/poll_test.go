@@ -191,6 +191,31 @@ func TestPollCursor(t *testing.T) {
 }
 
 // Items that are not objects are wrapped.
+// A poll reads all pages before it compares the items.
+func TestPollPages(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newTestEnv(t)
+		w.startNode()
+		w.api.respond(200, `{"items": []}`)
+		made := w.workflow(workflow.Active, poll(`"items": "response.items", "key": "item.id", "request": {
+			"url": "https://shop.example/orders", "paginate": {"style": "page", "items": "body.items"}}`))
+		time.Sleep(30 * time.Second)
+		w.api.handle(func(_ context.Context, r egress.Request) (int, string, error) {
+			body, ok := map[string]string{"page=1": itemList(1, 2), "page=2": itemList(3, 4)}[strings.TrimPrefix(r.URL, "https://shop.example/orders?")]
+			if !ok {
+				body = `{"items": []}`
+			}
+			return 200, body, nil
+		})
+		time.Sleep(time.Minute)
+		wantEqual(t, "runs", w.startedItems(made.ID), intRange(1, 4))
+		wantEqual(t, "asked", w.api.urls()[1:], []string{
+			"https://shop.example/orders?page=1", "https://shop.example/orders?page=2", "https://shop.example/orders?page=3",
+		})
+	})
+}
+
 func TestPollWrapsPlainItems(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -96,11 +96,16 @@ func scripts(t *testing.T) *sandbox.Pool {
 type fakeShop struct{}
 
 func (fakeShop) Do(_ context.Context, r egress.Request) (*egress.Response, error) {
-	if r.URL != "https://shop.example/orders/42?full=true" {
+	body, ok := map[string]string{
+		"https://shop.example/orders/42?full=true":     `{"id": 42, "total": 99.5}`,
+		"https://shop.example/orders?limit=2":          `{"orders": [{"id": 1}, {"id": 2}], "next_cursor": "b"}`,
+		"https://shop.example/orders?cursor=b&limit=2": `{"orders": [{"id": 3}], "next_cursor": null}`,
+	}[r.URL]
+	if !ok {
 		return nil, &egress.Error{Code: egress.ConnectionFailed, Message: r.URL}
 	}
 	return &egress.Response{
-		Status: 200, Header: http.Header{"Content-Type": {"application/json"}}, Body: []byte(`{"id": 42, "total": 99.5}`),
+		Status: 200, Header: http.Header{"Content-Type": {"application/json"}}, Body: []byte(body),
 	}, nil
 }
 
@@ -131,6 +136,11 @@ func runExample(t *testing.T, c *action.Catalog, entry action.Entry, example act
 		req.Answer, _ = answer.(map[string]any)
 	}
 	result, err := entry.Action.Run(t.Context(), req)
+	for err == nil && result.Checkpoint != nil {
+		if req.State, err = json.Marshal(result.Checkpoint.State); err == nil {
+			result, err = entry.Action.Run(t.Context(), req)
+		}
+	}
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -60,25 +60,42 @@ func check(with map[string]any) []action.Problem {
 			problems = append(problems, action.Problem{Pointer: "/url", Message: "must be an absolute http or https URL"})
 		}
 	}
-	return problems
+	_, found := parsePagination(with)
+	return append(problems, found...)
 }
 
 func run(ctx context.Context, client Client, req action.Request) (action.Result, error) {
+	pages, problems := parsePagination(req.Input)
+	if len(problems) > 0 {
+		return action.Result{}, &action.Failure{Code: action.InvalidInput, Message: "with" + problems[0].Pointer + ": " + problems[0].Message}
+	}
+	if pages != nil {
+		return readPage(ctx, client, req, pages)
+	}
 	call, err := compose(req)
 	if err != nil {
 		return action.Result{}, &action.Failure{Code: action.InvalidInput, Message: err.Error()}
 	}
-	resp, err := client.Do(ctx, call)
-	if failure, ok := errors.AsType[*egress.Error](err); ok {
-		return action.Result{}, &action.Failure{Code: string(failure.Code), Message: failure.Message, Retryable: failure.Retryable}
-	}
+	resp, err := send(ctx, client, call, req)
 	if err != nil {
 		return action.Result{}, err
 	}
-	if isFailure(req.Input["fail_on"], resp.Status) {
-		return action.Result{}, statusError(call, resp, req.Now)
-	}
 	return action.Result{Output: output(resp)}, nil
+}
+
+// send sends a request and returns its response if the status is no failure.
+func send(ctx context.Context, client Client, call egress.Request, req action.Request) (*egress.Response, error) {
+	resp, err := client.Do(ctx, call)
+	if failure, ok := errors.AsType[*egress.Error](err); ok {
+		return nil, &action.Failure{Code: string(failure.Code), Message: failure.Message, Retryable: failure.Retryable}
+	}
+	if err != nil {
+		return nil, err
+	}
+	if isFailure(req.Input["fail_on"], resp.Status) {
+		return nil, statusError(call, resp, req.Now)
+	}
+	return resp, nil
 }
 
 // output describes the response, whether or not its status is a failure.

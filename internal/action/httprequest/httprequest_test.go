@@ -228,7 +228,7 @@ func TestAllCodesAreDeclared(t *testing.T) {
 	for _, code := range httprequest.Entry(nil).Spec.Codes {
 		declared = append(declared, code.Name)
 	}
-	want := []string{httprequest.HTTPError}
+	want := []string{httprequest.HTTPError, httprequest.PaginationFailed}
 	for _, code := range egress.Codes() {
 		want = append(want, string(code))
 	}

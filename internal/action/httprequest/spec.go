@@ -17,7 +17,24 @@ const inputSchema = `{
 		"body": {"description": "The body. A string is sent as text, anything else as JSON."},
 		"form": {"type": "object", "description": "The fields of a form, sent instead of body."},
 		"follow_redirects": {"type": "boolean", "default": true, "description": "Whether redirects are followed, up to five."},
-		"fail_on": {"type": "string", "pattern": "^(>=[1-5][0-9][0-9]|never)$", "default": ">=400", "description": "The statuses that count as failures: >= followed by a status, or never."}
+		"fail_on": {"type": "string", "pattern": "^(>=[1-5][0-9][0-9]|never)$", "default": ">=400", "description": "The statuses that count as failures: >= followed by a status, or never."},
+		"paginate": {
+			"type": "object",
+			"required": ["style", "items"],
+			"additionalProperties": false,
+			"description": "Reads all pages of a list, one request per page. items, next and more are expressions without ${{ }}. They are evaluated for each page and can use body, headers and status of its response, and page: its number, cursor, offset and size.",
+			"properties": {
+				"style": {"type": "string", "enum": ["cursor", "page", "offset", "link", "next_url"], "description": "How the next page is requested. cursor: with a value of the response. page: with a page number. offset: with the number of items before it. link: at the URL in the header Link with rel=next. next_url: at a URL in the response."},
+				"items": {"type": "string", "minLength": 1, "description": "The list of items of a page.", "examples": ["body.orders"]},
+				"next": {"type": "string", "minLength": 1, "description": "cursor: the cursor of the next page. next_url: its URL. Null or empty text after the last page.", "examples": ["body.next_cursor"]},
+				"more": {"type": "string", "minLength": 1, "description": "Whether another page follows. By default there is none after a page without items, or with fewer than size, for page and offset; and after a page without a next one for the other styles.", "examples": ["body.has_more"]},
+				"param": {"type": "string", "minLength": 1, "description": "The parameter that the cursor, page number or offset is sent in. Defaults to the name of the style. In the body it can be a path, such as variables.after."},
+				"in": {"type": "string", "enum": ["query", "body"], "default": "query", "description": "Where the parameter is: in the query, or in the body or form."},
+				"start": {"type": "integer", "minimum": 0, "description": "The first page number, by default 1, or the first offset, by default 0."},
+				"size": {"type": "integer", "minimum": 1, "description": "page and offset: the number of items of a full page. A page with fewer is the last one. The offset grows by it, and otherwise by the number of items."},
+				"max_pages": {"type": "integer", "minimum": 1, "maximum": 10000, "default": 100, "description": "The most pages to read."}
+			}
+		}
 	}
 }`
 
@@ -27,7 +44,10 @@ const outputSchema = `{
 		"status": {"type": "integer", "description": "The status of the response."},
 		"headers": {"type": "object", "description": "The headers of the response, by lowercase name."},
 		"body": {"description": "The body: parsed if it is JSON, a string if it is text, {\"base64\": …} otherwise."},
-		"truncated": {"type": "boolean", "description": "True if the step failed and only the beginning of its response was stored."}
+		"truncated": {"type": "boolean", "description": "True if the step failed and only the beginning of its response was stored."},
+		"items": {"type": "array", "description": "With paginate, in place of body: the items of all pages. status and headers are those of the last page."},
+		"pages": {"type": "integer", "description": "With paginate: the number of pages that were read."},
+		"more": {"type": "boolean", "description": "With paginate: true if max_pages ended the list before its last page."}
 	}
 }`
 
@@ -35,6 +55,10 @@ var examples = []action.Example{{
 	Title:  "Fetch an order",
 	With:   `{"url": "https://shop.example/orders/42", "query": {"full": true}}`,
 	Output: `{"status": 200, "headers": {"content-type": "application/json"}, "body": {"id": 42, "total": 99.5}}`,
+}, {
+	Title:  "Read all pages of a list",
+	With:   `{"url": "https://shop.example/orders", "query": {"limit": 2}, "paginate": {"style": "cursor", "items": "body.orders", "next": "body.next_cursor"}}`,
+	Output: `{"items": [{"id": 1}, {"id": 2}, {"id": 3}], "pages": 2, "more": false, "status": 200, "headers": {"content-type": "application/json"}}`,
 }}
 
 var limits = []string{
@@ -43,10 +67,12 @@ var limits = []string{
 	"At most five redirects are followed.",
 	"Requests can only reach public addresses, on the ports 80, 443, and 1024 and above. --egress-allow allows private ranges. Requests to Stepmill itself are never allowed.",
 	"body and form cannot be combined.",
+	"paginate reads at most 100 pages by default and 10,000 at most. The items of all pages must fit into the output of a step. Each page is recorded before the next one is requested: after a crash or a failure, the step continues with the page it was reading. The timeout and the retries of the step apply to each page. Each page has its own Idempotency-Key: that of the step, a slash and the number of the page.",
 }
 
 var codes = []action.Code{
 	{Name: HTTPError, Meaning: "The server returned a status that counts as a failure. The response is the output of the step. 408, 425, 429 and 5xx are retried."},
+	{Name: PaginationFailed, Meaning: "The pages of a list cannot be followed: the next page is on another host, or the same page would be read again."},
 	{Name: string(egress.Denied), Meaning: "Requests to this address are not allowed."},
 	{Name: string(egress.ConnectionFailed), Meaning: "The server could not be reached, or the connection was closed early. The request is retried."},
 	{Name: string(egress.TimedOut), Meaning: "The server did not respond within the timeout of the step, or did not accept a connection within 10 seconds. The request is retried."},

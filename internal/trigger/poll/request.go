@@ -30,6 +30,8 @@ const (
 	maxItems   = 10_000
 	maxUnkeyed = 1_000
 	maxCursor  = 4 << 10
+	// maxResponse limits the items of all pages of a response, in bytes.
+	maxResponse = 1 << 20
 )
 
 // request holds everything that the request of a poll is built from.
@@ -94,12 +96,21 @@ func (q request) send(ctx context.Context, catalog *action.Catalog) (any, error)
 		return nil, &action.Failure{Code: action.InvalidInput, Message: fmt.Sprintf("request%s: %s", problems[0].Pointer, problems[0].Message)}
 	}
 	entry, _ := catalog.Find(requestAction)
-	result, err := entry.Action.Run(ctx, action.Request{
+	call := action.Request{
 		Input: input, Now: q.now, Workspace: q.trigger.WorkspaceID, Began: q.now,
 		IdempotencyKey: q.trigger.WorkflowID + "/" + q.trigger.ID + "/" + strconv.FormatInt(q.now.UnixMicro(), 10),
-		Log:            func(action.Level, string) {},
-	})
-	return result.Output, err
+		Log:            func(action.Level, string) {}, MaxOutput: maxResponse,
+	}
+	for {
+		result, err := entry.Action.Run(ctx, call)
+		if err != nil || result.Checkpoint == nil {
+			return result.Output, err
+		}
+		// A poll that is interrupted starts again, so the pages are only held in memory.
+		if call.State, err = strictjson.Encode(result.Checkpoint.State); err != nil {
+			return nil, err
+		}
+	}
 }
 
 // parse extracts the items and the cursor from a response.

@@ -2614,8 +2614,9 @@ export interface components {
              *     or until a time, without using any resources; its output is `{"waited_until": …}`. `flow.approval` waits for
              *     an answer; its output is `{"approved", "by", "comment", "data"}`. `flow.run` runs another workflow; its
              *     output is `{"run_id", "status", "output"}`. `flow.stop` ends the run. `log.write` writes to the log of the
-             *     run. `http.request` calls a URL; its output is `{"status", "headers", "body"}`. `code.js` runs JavaScript;
-             *     its output is the return value of the script.
+             *     run. `http.request` calls a URL; its output is `{"status", "headers", "body"}`, and with `paginate`
+             *     `{"items", "pages", "more", "status", "headers"}`. `code.js` runs JavaScript; its output is the return value
+             *     of the script.
              */
             uses?: string;
             /** @description The input of the action. */
@@ -2740,6 +2741,62 @@ export interface components {
              * @default >=400
              */
             fail_on?: string;
+            paginate?: components["schemas"]["Pagination"];
+        };
+        /**
+         * @description How `http.request` reads all pages of a list, one request per page. `items`, `next` and `more` are expressions
+         *     without `${{ }}`. They are evaluated for each page and can use `body`, `headers` and `status` of its response,
+         *     and `page`: its `number`, `cursor`, `offset` and `size`. The output has the `items` of all pages, the number of
+         *     `pages`, and `more`. Each page is recorded before the next one is requested.
+         */
+        Pagination: {
+            /**
+             * @description How the next page is requested. `cursor`: with a value of the response. `page`: with a page number.
+             *     `offset`: with the number of items before it. `link`: at the URL in the header `Link` with `rel=next`.
+             *     `next_url`: at a URL in the response. A URL must be on the host of the step.
+             * @enum {string}
+             */
+            style: "cursor" | "page" | "offset" | "link" | "next_url";
+            /**
+             * @description The list of items of a page.
+             * @example body.orders
+             */
+            items: string;
+            /**
+             * @description Required for `cursor`: the cursor of the next page, and for `next_url`: its URL. Null or empty text after the
+             *     last page.
+             * @example body.next_cursor
+             */
+            next?: string;
+            /**
+             * @description Whether another page follows. By default there is none after a page without items, or with fewer than `size`,
+             *     for `page` and `offset`; and after a page without a next one for the other styles.
+             * @example body.has_more
+             */
+            more?: string;
+            /**
+             * @description The parameter that the cursor, page number or offset is sent in. Defaults to the name of the style. In the
+             *     body it can be a path, such as `variables.after`.
+             */
+            param?: string;
+            /**
+             * @description Where the parameter is: in the query, or in the body or form.
+             * @default query
+             * @enum {string}
+             */
+            in?: "query" | "body";
+            /** @description The first page number, by default 1, or the first offset, by default 0. */
+            start?: number;
+            /**
+             * @description For `page` and `offset`: the number of items of a full page. A page with fewer is the last one. The offset
+             *     grows by it, and otherwise by the number of items.
+             */
+            size?: number;
+            /**
+             * @description The most pages to read.
+             * @default 100
+             */
+            max_pages?: number;
         };
         /** @description The input of `code.js`. */
         CodeJsInput: {

@@ -1,0 +1,320 @@
+package httprequest
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/stepmill/stepmill/internal/action"
+	"github.com/stepmill/stepmill/internal/egress"
+	"github.com/stepmill/stepmill/internal/expr"
+	"github.com/stepmill/stepmill/internal/strictjson"
+)
+
+// PaginationFailed is the code of pages that cannot be followed.
+const PaginationFailed = "pagination_failed"
+
+// progress is the state of a step after a page: what it has read and where the next
+// page is.
+type progress struct {
+	Pages int             `json:"pages"`
+	Items json.RawMessage `json:"items"`
+	// Cursor, Offset and URL locate the next page, depending on the style.
+	Cursor json.RawMessage `json:"cursor,omitempty"`
+	Offset int             `json:"offset,omitempty"`
+	URL    string          `json:"url,omitempty"`
+	// Seen has a hash of each cursor or URL so far.
+	Seen string `json:"seen,omitempty"`
+}
+
+// readPage requests the next page. While more follow, the result is a checkpoint.
+func readPage(ctx context.Context, client Client, req action.Request, p *pagination) (action.Result, error) {
+	at := progress{Items: json.RawMessage("[]"), Offset: p.start}
+	if req.State != nil {
+		if err := json.Unmarshal(req.State, &at); err != nil {
+			return action.Result{}, err
+		}
+	}
+	call, err := p.compose(req, at)
+	if err != nil {
+		return action.Result{}, &action.Failure{Code: action.InvalidInput, Message: err.Error()}
+	}
+	resp, err := send(ctx, client, call, req)
+	if err != nil {
+		return action.Result{}, err
+	}
+	env := &expr.Env{Values: output(resp), Now: req.Now}
+	env.Values["page"] = p.describe(at)
+	list, err := p.items.EvalList(env, expr.Budget{})
+	if err != nil {
+		return action.Result{}, expressionFailure("items", err)
+	}
+	if err := at.add(list); err != nil {
+		return action.Result{}, err
+	}
+	more, err := p.advance(&at, call.URL, resp, env, len(list))
+	switch {
+	case err != nil:
+		return action.Result{}, err
+	case more && at.Pages < p.maxPages:
+		return at.checkpoint(req.MaxOutput)
+	case more:
+		req.Log(action.Warn, fmt.Sprintf("stopped after %d pages, the most that max_pages allows; there are more", at.Pages))
+	}
+	return at.finish(resp, more, req.MaxOutput)
+}
+
+// compose builds the request for a page.
+func (p *pagination) compose(req action.Request, at progress) (egress.Request, error) {
+	req.Input = maps.Clone(req.Input)
+	var err error
+	switch {
+	case at.URL != "":
+		req.Input["url"] = at.URL
+		delete(req.Input, "query") // the URL has everything
+	case p.style == byPage:
+		err = p.set(req.Input, p.start+at.Pages)
+	case p.style == byOffset:
+		err = p.set(req.Input, at.Offset)
+	case at.Cursor != nil:
+		var cursor any
+		if cursor, err = expr.FromJSON(at.Cursor); err == nil {
+			err = p.set(req.Input, cursor)
+		}
+	}
+	if err != nil {
+		return egress.Request{}, err
+	}
+	call, err := compose(req)
+	if err == nil {
+		// A receiver that recognizes repetitions must not take a page for the one before.
+		call.Header.Set("Idempotency-Key", call.Header.Get("Idempotency-Key")+"/"+strconv.Itoa(at.Pages+1))
+	}
+	return call, err
+}
+
+// set sets the parameter of the page in the query, the form or the body.
+func (p *pagination) set(input map[string]any, value any) error {
+	form, isForm := input["form"].(map[string]any)
+	body, isObject := input["body"].(map[string]any)
+	switch {
+	case !p.inBody:
+		query, _ := input["query"].(map[string]any)
+		input["query"] = with(query, []string{p.param}, value)
+	case isForm:
+		input["form"] = with(form, []string{p.param}, value)
+	case isObject || input["body"] == nil:
+		input["body"] = with(body, strings.Split(p.param, "."), value)
+	default:
+		return errors.New("paginate/in: the parameter can be in the body only if that is an object or a form")
+	}
+	return nil
+}
+
+// with returns a copy of an object in which the member at a path is set.
+func with(object map[string]any, path []string, value any) map[string]any {
+	out := make(map[string]any, len(object)+1)
+	maps.Copy(out, object)
+	if len(path) > 1 {
+		inner, _ := out[path[0]].(map[string]any)
+		value = with(inner, path[1:], value)
+	}
+	out[path[0]] = value
+	return out
+}
+
+// describe returns the page that expressions read as page.
+func (p *pagination) describe(at progress) map[string]any {
+	page := map[string]any{"number": at.Pages + 1, "cursor": nil, "offset": at.Offset, "size": nil}
+	if p.style == byPage {
+		page["number"] = p.start + at.Pages
+	}
+	if p.size > 0 {
+		page["size"] = p.size
+	}
+	if cursor, err := expr.FromJSON(at.Cursor); at.Cursor != nil && err == nil {
+		page["cursor"] = cursor
+	}
+	return page
+}
+
+// advance moves to the next page. It returns false after the last page.
+func (p *pagination) advance(at *progress, requested string, resp *egress.Response, env *expr.Env, count int) (bool, error) {
+	at.Offset += p.step(count)
+	more, err := p.continues(env, count)
+	if err != nil || !more {
+		return false, err
+	}
+	var next any
+	switch p.style {
+	case byPage, byOffset:
+		return true, nil
+	case byLink:
+		next = nextLink(resp.Header)
+	case byCursor, byNextURL:
+		if next, err = p.next.Eval(env, expr.Budget{}); err != nil {
+			return false, expressionFailure("next", err)
+		}
+	}
+	if next == nil || next == "" || next == false {
+		return false, nil
+	}
+	if p.style == byCursor {
+		err = at.setCursor(next)
+	} else {
+		err = at.setURL(requested, resp.URL, next)
+	}
+	return err == nil, err
+}
+
+// step returns how far a page moves the offset.
+func (p *pagination) step(count int) int {
+	if p.size > 0 {
+		return p.size
+	}
+	return count
+}
+
+// continues reports whether another page can follow, as far as the items tell. The
+// expression more replaces the default: a page number or offset ends with a page that
+// is empty or not full.
+func (p *pagination) continues(env *expr.Env, count int) (bool, error) {
+	if p.more != nil {
+		more, err := p.more.EvalBool(env, expr.Budget{})
+		if err != nil {
+			return false, expressionFailure("more", err)
+		}
+		return more, nil
+	}
+	if p.style == byPage || p.style == byOffset {
+		return count > 0 && count >= p.size, nil
+	}
+	return true, nil
+}
+
+// setCursor makes the cursor the position of the next page.
+func (at *progress) setCursor(cursor any) error {
+	if _, err := formatScalar(cursor); err != nil {
+		return paginationFailure("next: the cursor " + err.Error())
+	}
+	encoded, err := strictjson.Encode(cursor)
+	if err != nil {
+		return err
+	}
+	at.Cursor = encoded
+	return at.see("cursor", encoded)
+}
+
+// setURL makes a URL of a response the next page. It must be on the host of the
+// step, because the request carries the headers of the step.
+func (at *progress) setURL(requested, answered string, next any) error {
+	text, ok := next.(string)
+	if !ok {
+		return paginationFailure("next: the URL of the next page is not a string")
+	}
+	from, err := url.Parse(requested)
+	if err != nil {
+		return err
+	}
+	base, err := url.Parse(answered)
+	if err != nil {
+		return err
+	}
+	to, err := base.Parse(text)
+	switch {
+	case err != nil:
+		return paginationFailure("the URL of the next page is not valid")
+	case !egress.SameHost(from, to):
+		return paginationFailure(fmt.Sprintf("the next page is on %s, but the step calls %s: its headers, which may contain credentials, are not sent to another host", to.Host, from.Host))
+	case from.Scheme == "https" && to.Scheme != "https":
+		return paginationFailure("the URL of the next page changes from https to " + to.Scheme)
+	}
+	at.URL = to.String()
+	return at.see("URL", []byte(at.URL))
+}
+
+// hashLength is the length of an encoded hash in Seen.
+const hashLength = 8
+
+// see records a cursor or URL. It fails if an earlier page already had it.
+func (at *progress) see(kind string, position []byte) error {
+	sum := sha256.Sum256(position)
+	hash := base64.RawURLEncoding.EncodeToString(sum[:6])
+	for i := 0; i < len(at.Seen); i += hashLength {
+		if at.Seen[i:i+hashLength] == hash {
+			return paginationFailure(fmt.Sprintf("page %d has the same %s of the next page as page %d: the pages would repeat without end", at.Pages, kind, i/hashLength+1))
+		}
+	}
+	at.Seen += hash
+	return nil
+}
+
+// add appends the items of a page.
+func (at *progress) add(list []any) error {
+	at.Pages++
+	if len(list) == 0 {
+		return nil
+	}
+	encoded, err := strictjson.Encode(list)
+	if err != nil {
+		return err
+	}
+	if len(at.Items) > len("[]") {
+		encoded = bytes.Join([][]byte{at.Items[:len(at.Items)-1], encoded[1:]}, []byte(","))
+	}
+	at.Items = encoded
+	return nil
+}
+
+// checkpoint returns the state before the next page.
+func (at progress) checkpoint(limit int) (action.Result, error) {
+	if err := at.checkSize(at, limit); err != nil {
+		return action.Result{}, err
+	}
+	return action.Result{Checkpoint: &action.Checkpoint{State: at}}, nil
+}
+
+// finish returns the output after the last page.
+func (at progress) finish(resp *egress.Response, more bool, limit int) (action.Result, error) {
+	items, err := expr.FromJSON(at.Items)
+	if err != nil {
+		return action.Result{}, err
+	}
+	out := map[string]any{"items": items, "pages": at.Pages, "more": more, "status": resp.Status, "headers": headers(resp.Header)}
+	if err := at.checkSize(out, limit); err != nil {
+		return action.Result{}, err
+	}
+	return action.Result{Output: out}, nil
+}
+
+// checkSize fails if a value does not fit into the row of the step.
+func (at progress) checkSize(value any, limit int) error {
+	encoded, err := strictjson.Encode(value)
+	if err != nil || limit == 0 || len(encoded) <= limit {
+		return err
+	}
+	return &action.Failure{Code: action.OutputTooLarge, Message: fmt.Sprintf(
+		"the items of %d pages have %d bytes, more than the %d that a step can store: read fewer pages with max_pages, or keep less of each item, such as items: map(body.orders, {\"id\": .id})",
+		at.Pages, len(at.Items), limit)}
+}
+
+func paginationFailure(message string) error {
+	return &action.Failure{Code: PaginationFailed, Message: message}
+}
+
+// expressionFailure returns the failure of an expression of paginate.
+func expressionFailure(name string, err error) error {
+	failure, ok := errors.AsType[*expr.Error](err)
+	if !ok {
+		return err
+	}
+	return &action.Failure{Code: failure.Code, Message: "paginate/" + name + ": " + failure.Error()}
+}

@@ -1,0 +1,121 @@
+package crash_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"sync"
+	"testing"
+
+	"github.com/stepmill/stepmill/test/flow"
+	"github.com/stepmill/stepmill/test/harness"
+)
+
+// list1000 serves a list of 1,000 pages by cursor. A step requests a page only after
+// the page before it is durable, so each request must be for the page after the last
+// one, or for the last one again if its result was lost in a death.
+type list1000 struct {
+	*httptest.Server
+	mu       sync.Mutex
+	last     int // the last page requested, from 0
+	repeated []int
+	wrong    []string
+}
+
+const listPages = 1000
+
+func newList1000(t *testing.T) *list1000 {
+	l := &list1000{last: -1}
+	l.Server = httptest.NewServer(http.HandlerFunc(l.serve))
+	t.Cleanup(l.Close)
+	return l
+}
+
+func (l *list1000) serve(w http.ResponseWriter, r *http.Request) {
+	n, _ := strconv.Atoi(r.URL.Query().Get("cursor"))
+	l.mu.Lock()
+	switch n {
+	case l.last + 1:
+		l.last = n
+	case l.last:
+		l.repeated = append(l.repeated, n)
+	default:
+		l.wrong = append(l.wrong, fmt.Sprintf("page %d after page %d", n, l.last))
+	}
+	l.mu.Unlock()
+	next := strconv.Itoa(n + 1)
+	if n == listPages-1 {
+		next = "null"
+	}
+	w.Header().Set("Content-Type", "application/json")
+	fmt.Fprintf(w, `{"items": [%d, %d], "next": %s}`, 2*n, 2*n+1, next)
+}
+
+// lastPage returns the last page requested.
+func (l *list1000) lastPage() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.last
+}
+
+// await waits until a page was requested.
+func (l *list1000) await(t *testing.T, page int) {
+	t.Helper()
+	harness.Eventually(t, fmt.Sprintf("page %d is requested", page), func() bool { return l.lastPage() >= page })
+}
+
+// A step reads 1,000 pages while its server dies four times. No page is lost, and none
+// is requested again after its checkpoint.
+func TestPagesAfterCrashes(t *testing.T) {
+	t.Parallel()
+	list := newList1000(t)
+	s := harness.Start(t, t.TempDir(), egress)
+	id := flow.Define(t, s.Client, flow.Step("read", "http.request", fmt.Sprintf(
+		`{"url": %q, "paginate": {"style": "cursor", "items": "body.items", "next": "body.next", "max_pages": %d}}`, list.URL, listPages)))
+	started := startRun(t, s.Client, id, 1)
+	list.await(t, 200)
+	s.Kill(t)
+	awaitDeath(t, startDoomed(t, s.Dir, "after_effect:kill:#200"))
+	lost := list.lastPage()
+	awaitDeath(t, startDoomed(t, s.Dir, "after_checkpoint:kill:#200"))
+	s = restart(t, s, egress)
+	list.await(t, 800)
+	s.Kill(t)
+	s = restart(t, s, egress)
+
+	if end := awaitEnd(t, s.Client, started.ID); end.Status != succeeded {
+		t.Fatalf("the run is %s: %+v", end.Status, end.Error)
+	}
+	var ended struct {
+		Steps []struct {
+			Output struct {
+				Items []int
+				Pages int
+				More  bool
+			}
+		}
+	}
+	s.Expect(t, http.StatusOK, "GET", "/v1/runs/"+started.ID, nil).Decode(t, &ended)
+	output := ended.Steps[0].Output
+	if output.Pages != listPages || output.More || len(output.Items) != 2*listPages {
+		t.Errorf("%d items of %d pages, more %t", len(output.Items), output.Pages, output.More)
+	}
+	for i, item := range output.Items {
+		if item != i {
+			t.Fatalf("item %d is %d: a page was lost, repeated or exchanged", i, item)
+		}
+	}
+	if list.wrong != nil {
+		t.Errorf("pages were requested again after their checkpoint: %v", list.wrong)
+	}
+	found := map[int]int{}
+	for _, page := range list.repeated {
+		found[page]++
+	}
+	if found[lost] == 0 || len(found) > 4 {
+		t.Errorf("the pages %v were requested twice, want %d, whose result was lost, and at most one for each other death", list.repeated, lost)
+	}
+	s.Stop(t)
+	checkTables(t, openCopy(t, s.Dir), "")
+}
