@@ -158,7 +158,7 @@ func (s *Server) assemble(ctx context.Context, data config.Data) (err error) {
 	st, v := s.data.store, s.data.vault
 	policy := egress.Policy{Allow: config.Prefixes(s.config.EgressAllow)}
 	s.runner.egress = egress.New(egress.Config{
-		Policy: policy, UserAgent: "Stepmill/" + config.VersionText(), Own: s.ownAddresses,
+		Policy: policy, UserAgent: "Stepmill/" + config.VersionText(), Own: s.ownAddresses, Proxy: s.config.EgressProxy.URL(),
 	})
 	if s.runner.scripts, err = s.newSandbox(); err != nil {
 		return err

@@ -57,6 +57,7 @@ func (d Data) KeyLocation() string {
 // Execute holds the settings of every node that executes runs.
 type Execute struct {
 	EgressAllow   []Network     `env:"STEPMILL_EGRESS_ALLOW" placeholder:"CIDR" help:"Private address ranges that steps and webhooks may reach."`
+	EgressProxy   ProxyURL      `env:"STEPMILL_EGRESS_PROXY" placeholder:"URL" help:"HTTP proxy for the requests of steps, polls and webhooks, such as http://user:password@proxy.example:3128. Prefer the environment variable if it contains a password."`
 	JSProcesses   int           `name:"js-processes" env:"STEPMILL_JS_PROCESSES" default:"0" placeholder:"N" help:"Maximum number of code.js scripts that run concurrently, each in a separate process (default: the number of CPUs, at least 2)."`
 	JSMemory      int           `name:"js-memory" env:"STEPMILL_JS_MEMORY" default:"64" placeholder:"MIB" help:"Memory limit of a code.js script, in MiB, at least 16 (default: ${default})."`
 	NodeName      string        `env:"STEPMILL_NODE_NAME" placeholder:"NAME" help:"Name of this node (default: the host name)."`

@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"net/url"
 	"time"
 
 	"github.com/stepmill/stepmill/internal/clock"
@@ -29,7 +30,11 @@ type Config struct {
 	RootCAs *x509.CertPool
 	// Resolver replaces the resolver of the machine.
 	Resolver Resolver
-	Limits   Limits
+	// Proxy is the URL of an HTTP proxy that all connections go through, http or
+	// https and optionally with a user name and password, or nil. The policy applies
+	// to the targets, not to the proxy.
+	Proxy  *url.URL
+	Limits Limits
 }
 
 // Limits bounds one request. A zero field means its default.
@@ -96,6 +101,7 @@ func New(config Config) *Client {
 	if c.dialer.resolver == nil {
 		c.dialer.resolver = &net.Resolver{PreferGo: true}
 	}
+	c.dialer.proxy = newProxy(config.Proxy, c.dialer.tls)
 	c.pools = newPools(limits.Workspaces, c.transport)
 	return c
 }

@@ -31,6 +31,7 @@ type dialer struct {
 	resolver Resolver
 	limits   Limits
 	tls      *tls.Config
+	proxy    *proxy // nil: direct connections
 }
 
 // dial implements http.Transport.DialContext. An error is an *Error or the error
@@ -150,7 +151,7 @@ type attempt struct {
 
 // attempt dials a target and sends the result while connect still waits for one.
 func (d *dialer) attempt(ctx context.Context, target netip.AddrPort, attempts chan<- attempt) {
-	conn, err := (&net.Dialer{ControlContext: d.control}).DialContext(ctx, "tcp", target.String())
+	conn, err := d.open(ctx, target)
 	select {
 	case attempts <- attempt{conn, err}:
 	case <-ctx.Done():
@@ -158,6 +159,17 @@ func (d *dialer) attempt(ctx context.Context, target netip.AddrPort, attempts ch
 			conn.Close()
 		}
 	}
+}
+
+// open connects to a target, directly or through the proxy.
+func (d *dialer) open(ctx context.Context, target netip.AddrPort) (net.Conn, error) {
+	if d.proxy == nil {
+		return (&net.Dialer{ControlContext: d.control}).DialContext(ctx, "tcp", target.String())
+	}
+	if err := d.control(ctx, "", target.String(), nil); err != nil {
+		return nil, err
+	}
+	return d.proxy.dial(ctx, target)
 }
 
 // control runs just before a socket is connected and checks the actual address.
@@ -196,6 +208,8 @@ func (d *dialer) dialError(ctx context.Context, host string, err error) error {
 		return ctx.Err()
 	case errors.As(err, &denied):
 		return denied
+	case errors.As(err, &network) && network.Timeout() && d.proxy != nil:
+		return fail(TimedOut, err, "the egress proxy did not connect to %s within %s", host, d.limits.Connect)
 	case errors.As(err, &network) && network.Timeout():
 		return fail(TimedOut, err, "%s did not accept a connection within %s", host, d.limits.Connect)
 	default:

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"os"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -41,6 +42,9 @@ func (n names) LookupNetIP(_ context.Context, _, host string) ([]netip.Addr, err
 
 func newClient(t *testing.T, config egress.Config) *egress.Client {
 	t.Helper()
+	if os.Getenv(throughProxy) != "" && config.Proxy == nil {
+		config.Proxy = startProxy(t, nil).url
+	}
 	client := egress.New(config)
 	t.Cleanup(client.Close)
 	return client
