@@ -22,6 +22,9 @@ type Spec struct {
 	// URLs are the JSON pointers of fields that are URLs. Values that expressions
 	// insert into them are escaped.
 	URLs []string
+	// XML are the JSON pointers of fields that are XML documents. Values that
+	// expressions insert into them are escaped.
+	XML []string
 	// Pure reports whether the action has no effects outside the run and is fast:
 	// it needs no checkpoint of its own and may be repeated.
 	Pure bool

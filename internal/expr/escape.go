@@ -1,6 +1,7 @@
 package expr
 
 import (
+	"encoding/xml"
 	"net/url"
 	"strings"
 )
@@ -18,4 +19,12 @@ func EscapeURL(before, text string) string {
 		return strings.ReplaceAll(text, ".", "%2E")
 	}
 	return url.PathEscape(text)
+}
+
+// EscapeXML is the [Escape] of an XML document: text becomes character data or the
+// value of an attribute, and cannot add markup.
+func EscapeXML(_, text string) string {
+	var out strings.Builder
+	_ = xml.EscapeText(&out, []byte(text)) // a Builder accepts everything
+	return out.String()
 }

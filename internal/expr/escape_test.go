@@ -31,3 +31,28 @@ func TestEscapeURL(t *testing.T) {
 		}
 	}
 }
+
+func TestEscapeXML(t *testing.T) {
+	t.Parallel()
+	payload := "<a b=\"c\">'&\x00"
+	for template, want := range map[string]string{
+		`<x>${{ trigger.payload }}</x>`:                 `<x>&lt;a b=&#34;c&#34;&gt;&#39;&amp;` + "\ufffd</x>",
+		`<x y="${{ "a\"b" }}" n="${{ 1.5 }}"/>`:         `<x y="a&#34;b" n="1.5"/>`,
+		`${{ "<a/>" }}<b/>`:                             `&lt;a/&gt;<b/>`,
+		`${{ "<whole/>" }}`:                             `<whole/>`,
+		`<x>${{ "Zürich" }}</x>`:                        `<x>Zürich</x>`,
+		`<x><![CDATA[${{ "]]>" + "<script/>" }}]]></x>`: `<x><![CDATA[]]&gt;&lt;script/&gt;]]></x>`,
+	} {
+		value, err := expr.CompileValue(map[string]any{"xml": template}, map[string]expr.Escape{"/xml": expr.EscapeXML})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := value.Eval(&expr.Env{Trigger: expr.Trigger{Payload: payload}}, expr.Budget{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if document := got.(map[string]any)["xml"]; document != want {
+			t.Errorf("%s gives %s, not %s", template, document, want)
+		}
+	}
+}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"unicode/utf8"
 
+	"github.com/stepmill/stepmill/internal/action"
 	"github.com/stepmill/stepmill/internal/expr"
 	"github.com/stepmill/stepmill/internal/suggest"
 )
@@ -108,7 +109,7 @@ func (c *compiler) compileAction(at string, compiled *CompiledStep, sc scope) {
 		c.report(at+"/with", "", "must be an object")
 		return
 	}
-	value, err := expr.CompileValue(input, escapes(entry.Spec.URLs))
+	value, err := expr.CompileValue(input, escapes(entry.Spec))
 	if err != nil {
 		c.reportExpr(at+"/with", err)
 	} else {
@@ -131,10 +132,13 @@ func (c *compiler) compileAction(at string, compiled *CompiledStep, sc scope) {
 	}
 }
 
-func escapes(urls []string) map[string]expr.Escape {
-	out := make(map[string]expr.Escape, len(urls))
-	for _, pointer := range urls {
+func escapes(spec action.Spec) map[string]expr.Escape {
+	out := make(map[string]expr.Escape, len(spec.URLs)+len(spec.XML))
+	for _, pointer := range spec.URLs {
 		out[pointer] = expr.EscapeURL
+	}
+	for _, pointer := range spec.XML {
+		out[pointer] = expr.EscapeXML
 	}
 	return out
 }

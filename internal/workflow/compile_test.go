@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/stepmill/stepmill/internal/action/catalog"
+	"github.com/stepmill/stepmill/internal/expr"
 	"github.com/stepmill/stepmill/internal/workflow"
 )
 
@@ -166,5 +167,23 @@ func TestCanonicalFormRoundTrips(t *testing.T) {
 	}
 	if _, err := workflow.ParseDefinition([]byte(`{"steps":7}`)); err == nil {
 		t.Error("a damaged definition is accepted")
+	}
+}
+
+func TestInsertedValuesAreEscaped(t *testing.T) {
+	t.Parallel()
+	program, problems := compile(t, `[{"id": "a", "uses": "http.request", "with": {
+		"url": "https://a.example/${{ trigger.payload.text }}", "xml": "<a>${{ trigger.payload.text }}</a>", "headers": {"x": "${{ trigger.payload.text }}"}
+	}}]`)
+	if len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	got, err := program.Steps[0].Input.Eval(&expr.Env{Trigger: expr.Trigger{Payload: map[string]any{"text": "</b>"}}}, expr.Budget{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]any{"url": "https://a.example/%3C%2Fb%3E", "xml": "<a>&lt;/b&gt;</a>", "headers": map[string]any{"x": "</b>"}}
+	if diff := cmp.Diff(any(want), got); diff != "" {
+		t.Error(diff)
 	}
 }

@@ -161,7 +161,7 @@ func (t *TriggerCompiler) ActionInput(pointer, action string, raw []byte, sees T
 		return nil
 	}
 	entry, _ := t.c.catalog.Find(action)
-	value, err := expr.CompileValue(input, escapes(entry.Spec.URLs))
+	value, err := expr.CompileValue(input, escapes(entry.Spec))
 	if err != nil {
 		t.c.reportExpr(t.at+pointer, err)
 	} else {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 
 	"github.com/stepmill/stepmill/internal/action"
@@ -60,8 +61,18 @@ func addQuery(in map[string]any) (string, error) {
 	return u.String(), nil
 }
 
-// encodeBody encodes the body as text, a form or JSON, and sets its Content-Type.
+// givenBodies returns the members of an input that have a body, of which only one may
+// be given.
+func givenBodies(in map[string]any) []string {
+	return slices.DeleteFunc([]string{"body", "form", "xml"}, func(name string) bool { return in[name] == nil })
+}
+
+// encodeBody encodes the body as text, XML, a form or JSON, and sets its Content-Type.
 func encodeBody(in map[string]any, header http.Header) ([]byte, error) {
+	if document, ok := in["xml"].(string); ok {
+		header.Set("Content-Type", "application/xml; charset=utf-8")
+		return []byte(document), nil
+	}
 	if form, ok := in["form"]; ok && form != nil {
 		fields, err := parseFields("form", form)
 		header.Set("Content-Type", "application/x-www-form-urlencoded")

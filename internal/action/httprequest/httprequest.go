@@ -4,20 +4,16 @@ package httprequest
 
 import (
 	"context"
-	"encoding/base64"
 	"errors"
 	"fmt"
-	"mime"
 	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/stepmill/stepmill/internal/action"
 	"github.com/stepmill/stepmill/internal/egress"
-	"github.com/stepmill/stepmill/internal/expr"
 )
 
 // HTTPError is the code of a response whose status counts as a failure.
@@ -37,6 +33,7 @@ func Entry(client Client) action.Entry {
 			Summary: "Sends an HTTP request and returns the response. Network errors, timeouts and the statuses 408, 425, 429 and 5xx are retried. " +
 				"Every attempt carries the same Idempotency-Key, unless the step sets one. X-Service-Depth is the number of ancestors of the run.",
 			URLs:     []string{"/url"},
+			XML:      []string{"/xml"},
 			Input:    inputSchema,
 			Output:   outputSchema,
 			Check:    check,
@@ -52,8 +49,8 @@ func Entry(client Client) action.Entry {
 
 func check(with map[string]any) []action.Problem {
 	var problems []action.Problem
-	if with["body"] != nil && with["form"] != nil {
-		problems = append(problems, action.Problem{Pointer: "/form", Message: "cannot be sent together with body"})
+	if given := givenBodies(with); len(given) > 1 {
+		problems = append(problems, action.Problem{Pointer: "/" + given[1], Message: "cannot be sent together with " + given[0]})
 	}
 	if text, ok := with["url"].(string); ok {
 		if u, err := url.Parse(text); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
@@ -141,19 +138,4 @@ func headers(h http.Header) map[string]any {
 		out[strings.ToLower(name)] = strings.Join(values, ", ")
 	}
 	return out
-}
-
-// body returns the body as a value: parsed if it is JSON, a string if it is text,
-// and base64 otherwise.
-func body(resp *egress.Response) any {
-	media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
-	if media == "application/json" || strings.HasSuffix(media, "+json") {
-		if value, err := expr.FromJSON(resp.Body); err == nil {
-			return value
-		}
-	}
-	if utf8.Valid(resp.Body) && !strings.ContainsRune(string(resp.Body), 0) {
-		return string(resp.Body)
-	}
-	return map[string]any{"base64": base64.StdEncoding.EncodeToString(resp.Body)}
 }

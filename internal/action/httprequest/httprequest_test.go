@@ -73,6 +73,18 @@ func TestRequest(t *testing.T) {
 			map[string]any{"url": "/x", "method": "PUT", "body": "hello"},
 			map[string]string{"x-method": "PUT", "x-type": "text/plain; charset=utf-8"}, "hello",
 		},
+		"XML is sent as XML": {
+			map[string]any{"url": "/x", "method": "POST", "xml": "<a>é</a>"},
+			map[string]string{"x-method": "POST", "x-type": "application/xml; charset=utf-8"}, "<a>é</a>",
+		},
+		"XML with another type": {
+			map[string]any{"url": "/x", "method": "POST", "xml": "<a/>", "headers": map[string]any{"content-type": "application/soap+xml"}},
+			map[string]string{"x-type": "application/soap+xml"}, "<a/>",
+		},
+		"text with another type": {
+			map[string]any{"url": "/x", "method": "POST", "body": "a,b\r\n", "headers": map[string]any{"Content-Type": "text/csv"}},
+			map[string]string{"x-type": "text/csv"}, "a,b\r\n",
+		},
 		"a form is sent as a form": {
 			map[string]any{"url": "/x", "method": "POST", "form": map[string]any{"a": "1&2", "b": []any{1, true}}},
 			map[string]string{"x-type": "application/x-www-form-urlencoded"}, "a=1%262&b=1&b=true",
@@ -118,6 +130,29 @@ func TestResponseBody(t *testing.T) {
 		"text is text":                     {"text/html", "<p>é</p>", "<p>é</p>"},
 		"anything else is base64":          {"application/octet-stream", "\xff\x00", map[string]any{"base64": "/wA="}},
 		"an empty body is an empty string": {"", "", ""},
+
+		"Latin-1":                          {"text/plain; charset=ISO-8859-1", "caf\xe9", "café"},
+		"Windows-1252":                     {"text/html; charset=windows-1252", "\x80 5", "€ 5"},
+		"a quoted charset":                 {`text/csv; charset="latin1"`, "\xfc", "ü"},
+		"Shift JIS":                        {"text/plain; charset=Shift_JIS", "\x93\xfa\x96\x7b", "日本"},
+		"GBK":                              {"text/plain; charset=gbk", "\xd6\xd0", "中"},
+		"UTF-16 with a byte order mark":    {"text/plain; charset=utf-16", "\xfe\xff\x00h\x00i", "hi"},
+		"UTF-16 little-endian":             {"text/plain; charset=utf-16le", "h\x00i\x00", "hi"},
+		"a byte order mark wins":           {"text/plain; charset=latin1", "\xef\xbb\xbf\xc3\xa9", "é"},
+		"UTF-16 without a charset":         {"text/plain", "\xff\xfeh\x00i\x00", "hi"},
+		"a byte order mark is removed":     {"text/plain", "\xef\xbb\xbfhi", "hi"},
+		"JSON after a byte order mark":     {"application/json", "\xef\xbb\xbf[1]", []any{1}},
+		"JSON in Latin-1":                  {"application/json; charset=latin1", "\"\xe9\"", "é"},
+		"an unknown charset, UTF-8":        {"text/plain; charset=klingon", "é", "é"},
+		"an unknown charset":               {"text/plain; charset=klingon", "\xe9", map[string]any{"base64": "6Q=="}},
+		"an encoding that is never read":   {"text/plain; charset=iso-2022-kr", "\xe9", map[string]any{"base64": "6Q=="}},
+		"no charset and not UTF-8":         {"text/plain", "\xe9", map[string]any{"base64": "6Q=="}},
+		"UTF-8 that is not valid":          {"text/plain; charset=utf-8", "\xe9", map[string]any{"base64": "6Q=="}},
+		"XML":                              {"application/xml", "<a>é</a>", "<a>é</a>"},
+		"XML with a charset":               {"text/xml; charset=iso-8859-1", "<a>\xe9</a>", "<a>é</a>"},
+		"XML with a declaration":           {"application/soap+xml", `<?xml version="1.0" encoding='ISO-8859-1'?><a>` + "\xe9</a>", `<?xml version="1.0" encoding='ISO-8859-1'?><a>é</a>`},
+		"the charset before a declaration": {"application/xml; charset=utf-8", `<?xml version="1.0" encoding="latin1"?><a>é</a>`, `<?xml version="1.0" encoding="latin1"?><a>é</a>`},
+		"binary with a charset":            {"application/octet-stream; charset=latin1", "\xe9", map[string]any{"base64": "6Q=="}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -250,5 +285,24 @@ func TestInvalidValues(t *testing.T) {
 	}
 	if _, failure := call(t, echo, map[string]any{"url": "/", "headers": map[string]any{"A": "x\r\nB: y"}}); failure == nil || failure.Retryable {
 		t.Errorf("a line break in a header is accepted: %+v", failure)
+	}
+}
+
+func TestOnlyOneBody(t *testing.T) {
+	t.Parallel()
+	check := httprequest.Entry(nil).Spec.Check
+	for _, test := range []struct {
+		with map[string]any
+		want []action.Problem
+	}{
+		{map[string]any{"xml": "<a/>"}, nil},
+		{map[string]any{"body": nil, "form": map[string]any{}}, nil},
+		{map[string]any{"body": "a", "form": map[string]any{}}, []action.Problem{{Pointer: "/form", Message: "cannot be sent together with body"}}},
+		{map[string]any{"xml": "<a/>", "form": map[string]any{}}, []action.Problem{{Pointer: "/xml", Message: "cannot be sent together with form"}}},
+		{map[string]any{"xml": "<a/>", "body": 1}, []action.Problem{{Pointer: "/xml", Message: "cannot be sent together with body"}}},
+	} {
+		if diff := cmp.Diff(test.want, check(test.with)); diff != "" {
+			t.Errorf("%v:\n%s", test.with, diff)
+		}
 	}
 }

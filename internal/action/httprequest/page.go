@@ -111,7 +111,7 @@ func (p *pagination) set(input map[string]any, value any) error {
 		input["query"] = with(query, []string{p.param}, value)
 	case isForm:
 		input["form"] = with(form, []string{p.param}, value)
-	case isObject || input["body"] == nil:
+	case isObject || len(givenBodies(input)) == 0:
 		input["body"] = with(body, strings.Split(p.param, "."), value)
 	default:
 		return errors.New("paginate/in: the parameter can be in the body only if that is an object or a form")

@@ -14,7 +14,8 @@ const inputSchema = `{
 		"method": {"type": "string", "enum": ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"], "default": "GET", "description": "The method of the request."},
 		"query": {"type": "object", "description": "Fields to add to the query: strings, numbers, booleans or lists of them. Null omits a field."},
 		"headers": {"type": "object", "description": "Headers to send. Idempotency-Key defaults to the id of the run and the path of the step, the same for every attempt."},
-		"body": {"description": "The body. A string is sent as text, anything else as JSON."},
+		"body": {"description": "The body. A string is sent as text/plain, anything else as JSON. For another type of text, set the header Content-Type."},
+		"xml": {"type": "string", "minLength": 1, "description": "An XML document, sent as application/xml instead of body. Values that expressions insert are escaped, unless an expression is the whole document. For another type, such as application/soap+xml, set the header Content-Type."},
 		"form": {"type": "object", "description": "The fields of a form, sent instead of body."},
 		"follow_redirects": {"type": "boolean", "default": true, "description": "Whether redirects are followed, up to five."},
 		"fail_on": {"type": "string", "pattern": "^(>=[1-5][0-9][0-9]|never)$", "default": ">=400", "description": "The statuses that count as failures: >= followed by a status, or never."},
@@ -43,7 +44,7 @@ const outputSchema = `{
 	"properties": {
 		"status": {"type": "integer", "description": "The status of the response."},
 		"headers": {"type": "object", "description": "The headers of the response, by lowercase name."},
-		"body": {"description": "The body: parsed if it is JSON, a string if it is text, {\"base64\": …} otherwise."},
+		"body": {"description": "The body: parsed if it is JSON, a string if it is text, {\"base64\": …} otherwise. Text, XML and JSON in another encoding than UTF-8 are decoded as their Content-Type, byte order mark or XML declaration says."},
 		"truncated": {"type": "boolean", "description": "True if the step failed and only the beginning of its response was stored."},
 		"items": {"type": "array", "description": "With paginate, in place of body: the items of all pages. status and headers are those of the last page."},
 		"pages": {"type": "integer", "description": "With paginate: the number of pages that were read."},
@@ -66,7 +67,7 @@ var limits = []string{
 	"A step that fails with http_error stores at most 64 KiB of the response.",
 	"At most five redirects are followed.",
 	"Requests can only reach public addresses, on the ports 80, 443, and 1024 and above. --egress-allow allows private ranges. Requests to Stepmill itself are never allowed.",
-	"body and form cannot be combined.",
+	"body, xml and form cannot be combined.",
 	"paginate reads at most 100 pages by default and 10,000 at most. The items of all pages must fit into the output of a step. Each page is recorded before the next one is requested: after a crash or a failure, the step continues with the page it was reading. The timeout and the retries of the step apply to each page. Each page has its own Idempotency-Key: that of the step, a slash and the number of the page.",
 }
 

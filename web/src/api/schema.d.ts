@@ -2725,8 +2725,16 @@ export interface components {
             headers?: {
                 [key: string]: unknown;
             };
-            /** @description The body. A string is sent as text, anything else as JSON. */
+            /**
+             * @description The body. A string is sent as `text/plain`, anything else as JSON. For another type of text, set the header
+             *     `Content-Type`.
+             */
             body?: unknown;
+            /**
+             * @description An XML document, sent as `application/xml` instead of `body`. Values that expressions insert are escaped,
+             *     unless an expression is the whole document.
+             */
+            xml?: string;
             /** @description The fields of a form, sent instead of `body`. */
             form?: {
                 [key: string]: unknown;
