@@ -100,6 +100,18 @@ func TestStepTestInsideRound(t *testing.T) {
 	}
 }
 
+func TestStepTestInsideRepeat(t *testing.T) {
+	t.Parallel()
+	w := newTestWorkspace(t)
+	w.workflow("wf", `{"id": "count", "repeat": {"until": "index == 2"}, "steps": [
+		{"id": "next", "uses": "data.set", "with": {"values": {"n": "${{ (previous.n ?? 5) * 2 }}"}}}]}`)
+	w.runToEnd("run", "wf", `{}`)
+	for n, want := range []int{10, 20, 40} {
+		tried := w.call("POST", fmt.Sprintf("/v1/workflows/$wf/steps/count%%5B%d%%5D.next/test", n), `{"run_id": "$run"}`).wantStatus(200)
+		wantContains(t, tried.json(), fmt.Sprintf(`{"output": {"n": %d}, "sources": [{"name": "trigger", "source": "run"}, {"name": "previous", "source": "run"}]}`, want))
+	}
+}
+
 // Lookups work for more names than a statement can have parameters. Not
 // parallel: reads have a time limit.
 func TestEvaluateManySteps(t *testing.T) {

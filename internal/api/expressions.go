@@ -45,6 +45,7 @@ type sampleBody struct {
 	Steps    map[string]sampleStep      `json:"steps"`
 	Item     json.RawMessage            `json:"item"`
 	Index    *int                       `json:"index"`
+	Previous json.RawMessage            `json:"previous"`
 	Vars     map[string]json.RawMessage `json:"vars"`
 	Run      sampleRun                  `json:"run"`
 	Workflow sampleWorkflow             `json:"workflow"`
@@ -81,7 +82,7 @@ func (b sampleBody) sample() run.Sample {
 		steps[id] = run.SampleStep(step)
 	}
 	return run.Sample{
-		Trigger: run.SampleTrigger(b.Trigger), Steps: steps, Item: b.Item, Index: b.Index, Vars: b.Vars,
+		Trigger: run.SampleTrigger(b.Trigger), Steps: steps, Item: b.Item, Index: b.Index, Previous: b.Previous, Vars: b.Vars,
 		Run: run.SampleRun(b.Run), Workflow: run.SampleWorkflow(b.Workflow),
 	}
 }

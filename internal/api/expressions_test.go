@@ -25,10 +25,10 @@ func TestEvaluate(t *testing.T) {
 		evaluate("a template of nothing", `{"template": null}`, `{"value": null, "type": "null"}`),
 		evaluate("a number that no float can hold", `{"template": 123456789012345678901234567890}`, `{"value": 123456789012345678901234567890, "type": "number"}`),
 
-		evaluate("what the context has", `{"expression": "[trigger.type, trigger.id, trigger.headers.a, trigger.query.b, item.x, index, run.id, run.started_at, workflow.id, workflow.name, workflow.version]",
-			"context": {"trigger": {"type": "webhook", "id": "hook", "headers": {"a": "h"}, "query": {"b": "q"}}, "item": {"x": 1}, "index": 7,
+		evaluate("what the context has", `{"expression": "[trigger.type, trigger.id, trigger.headers.a, trigger.query.b, item.x, index, previous.y, run.id, run.started_at, workflow.id, workflow.name, workflow.version]",
+			"context": {"trigger": {"type": "webhook", "id": "hook", "headers": {"a": "h"}, "query": {"b": "q"}}, "item": {"x": 1}, "index": 7, "previous": {"y": 8},
 			"run": {"id": "run_x", "started_at": "2026-01-02T03:04:05Z"}, "workflow": {"id": "wf_x", "name": "N", "version": 3}}}`,
-			`{"value": ["webhook", "hook", "h", "q", 1, 7, "run_x", "2026-01-02T03:04:05.000Z", "wf_x", "N", 3]}`),
+			`{"value": ["webhook", "hook", "h", "q", 1, 7, 8, "run_x", "2026-01-02T03:04:05.000Z", "wf_x", "N", 3]}`),
 		evaluate("steps of the context", `{"expression": "[steps.a.output.x, steps.a.status, steps.b.error.code, steps.none.output]",
 			"context": {"steps": {"a": {"output": {"x": [1]}, "status": "succeeded"}, "b": {"status": "failed", "error": {"code": "timed_out"}}}}}`,
 			`{"value": [[1], "succeeded", "timed_out", null]}`),

@@ -60,8 +60,8 @@ func newRounds(s *runState, p stepRef) rounds {
 }
 
 // openNext opens the next round.
-func (r *rounds) openNext(item any) {
-	r.frames[r.next] = r.of.round(r.next, expr.Loop{Index: r.next, Item: item})
+func (r *rounds) openNext(item, previous any) {
+	r.frames[r.next] = r.of.round(r.next, expr.Loop{Index: r.next, Item: item, Previous: previous})
 	r.next++
 }
 
@@ -73,10 +73,7 @@ func (r *rounds) close(round *frame) {
 	for len(r.outputs) <= round.n {
 		r.outputs = append(r.outputs, nil)
 	}
-	last := round.program.Steps[len(round.program.Steps)-1]
-	if outcome := round.env.Steps[last.ID]; outcome.Status == string(run.StepSucceeded) {
-		r.outputs[round.n] = outcome.Output
-	}
+	r.outputs[round.n] = round.output()
 }
 
 // end closes a round. After a failed one, the other open rounds finish but no more
@@ -114,6 +111,16 @@ func (r *rounds) settle() {
 	_, _ = s.encodeOutput(output, s.secrets.mask)
 	p.step().Output = nil
 	s.fail(p, *r.failure)
+}
+
+// output returns the output of a round whose steps have settled: that of its last step,
+// or nil if it did not succeed.
+func (f *frame) output() any {
+	last := f.program.Steps[len(f.program.Steps)-1]
+	if outcome := f.env.Steps[last.ID]; outcome.Status == string(run.StepSucceeded) {
+		return outcome.Output
+	}
+	return nil
 }
 
 // inOrder returns rounds in order.

@@ -47,13 +47,13 @@ func (s *runState) items(p stepRef) ([]any, error) {
 }
 
 // openNext opens the next round. A round without an item, which only a retry can
-// reuse, has that of the enclosing loop.
+// reuse, has that of the enclosing loop. Previous is that of the enclosing repeat.
 func (b *foreach) openNext() {
 	item := b.of.item()
 	if b.next < len(b.items) {
 		item = b.items[b.next]
 	}
-	b.rounds.openNext(item)
+	b.rounds.openNext(item, b.of.previous())
 }
 
 // start opens rounds up to the limit of parallel rounds.

@@ -41,6 +41,14 @@ func (p stepRef) item() any {
 	return p.env.Loop.Item
 }
 
+// previous returns the output of the previous round of the enclosing repeat, if any.
+func (p stepRef) previous() any {
+	if p.env.Loop == nil {
+		return nil
+	}
+	return p.env.Loop.Previous
+}
+
 func newFrame(program *workflow.Program, prefix string, env *expr.Env) *frame {
 	return &frame{
 		program: program, prefix: prefix, env: env,

@@ -22,8 +22,20 @@ func (b *repeat) start() bool {
 	if b.done || len(b.frames) > 0 {
 		return false
 	}
-	b.openNext(b.of.item())
+	b.openNext()
 	return true
+}
+
+// openNext opens the next round, which sees the output of the one before. While a run
+// is restored, that one may still be open.
+func (b *repeat) openNext() {
+	var previous any
+	if before := b.frames[b.next-1]; before != nil {
+		previous = before.output()
+	} else if b.next > 0 {
+		previous = b.outputs[b.next-1]
+	}
+	b.rounds.openNext(b.of.item(), previous)
 }
 
 // wake ends the wait between two rounds. The round that is still open if the run was
@@ -74,7 +86,7 @@ func (b *repeat) rest(number int, length time.Duration) {
 // reopen opens all rounds up to n and ends the one before it.
 func (b *repeat) reopen(n int) *frame {
 	for b.next <= n {
-		b.openNext(b.of.item())
+		b.openNext()
 	}
 	if before := b.frames[n-1]; before != nil && before.settled() {
 		b.endRestored(before)

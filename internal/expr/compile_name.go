@@ -24,6 +24,9 @@ func (c *compiler) identifier(n *ast.IdentifierNode) (node, error) {
 	case "index":
 		c.refs.Index = true
 		return loopIndex{}, nil
+	case "previous":
+		c.refs.Previous = true
+		return loopPrevious{}, nil
 	case "response":
 		c.refs.Response = true
 		return pollResponse{}, nil

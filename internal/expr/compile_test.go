@@ -19,7 +19,7 @@ func TestCompileErrors(t *testing.T) {
 		`1 +`:                     "unexpected end of the expression",
 		`triger.payload`:          "unknown name triger (did you mean \"trigger\"?)",
 		`step.get.output`:         "unknown name step (did you mean \"steps\"?)",
-		`banana`:                  "an expression can use trigger, steps, item, index, run, workflow, secrets, vars, links, response, cursor",
+		`banana`:                  "an expression can use trigger, steps, item, index, previous, run, workflow, secrets, vars, links, response, cursor",
 		`null`:                    "unknown name null (write nil)",
 		`upper`:                   "upper is a function: write upper(…)",
 		`trigger.paylod`:          "trigger has no paylod (did you mean \"payload\"?); it has type, id, payload, headers, query",

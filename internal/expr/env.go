@@ -15,7 +15,7 @@ type Env struct {
 	Vars     map[string]any
 	// Links has the links of steps that wait for an answer, by step id.
 	Links map[string]Link
-	// Loop is the iteration of the enclosing foreach, nil outside of one.
+	// Loop is the round of the enclosing loop, nil outside of one.
 	Loop *Loop
 	// Response and Cursor are set for a trigger that polls: the response it got and
 	// its position.
@@ -69,15 +69,17 @@ type Link struct {
 	Callback string
 }
 
-// Loop is one iteration of a foreach.
+// Loop is one round of a loop.
 type Loop struct {
 	Item  any
 	Index int
+	// Previous is the output of the round before, in a repeat.
+	Previous any
 }
 
 // rootNames are the names that an expression can start with.
 func rootNames() []string {
-	return []string{"trigger", "steps", "item", "index", "run", "workflow", "secrets", "vars", "links", "response", "cursor"}
+	return []string{"trigger", "steps", "item", "index", "previous", "run", "workflow", "secrets", "vars", "links", "response", "cursor"}
 }
 
 // fieldsOf returns the keys of a root with fixed fields, nil for other roots.

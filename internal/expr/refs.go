@@ -20,6 +20,8 @@ type Refs struct {
 	// Item and Index report that the expression needs a foreach around it.
 	Item  bool
 	Index bool
+	// Previous reports that the expression needs a repeat around it.
+	Previous bool
 	// Response and Cursor report that the expression needs a trigger that polls.
 	Response bool
 	Cursor   bool
@@ -55,6 +57,7 @@ func (r *Refs) merge(o Refs) {
 	r.AllVars = r.AllVars || o.AllVars
 	r.Item = r.Item || o.Item
 	r.Index = r.Index || o.Index
+	r.Previous = r.Previous || o.Previous
 	r.Response = r.Response || o.Response
 	r.Cursor = r.Cursor || o.Cursor
 	r.Version = r.Version || o.Version

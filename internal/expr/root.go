@@ -120,6 +120,15 @@ func (loopItem) eval(m *evaluation) (any, error) {
 	return m.normalize(m.env.Loop.Item)
 }
 
+type loopPrevious struct{}
+
+func (loopPrevious) eval(m *evaluation) (any, error) {
+	if m.env.Loop == nil {
+		return nil, nil
+	}
+	return m.normalize(m.env.Loop.Previous)
+}
+
 type pollResponse struct{}
 
 func (pollResponse) eval(m *evaluation) (any, error) { return m.normalize(m.env.Response) }

@@ -56,6 +56,7 @@ type Sample struct {
 	Steps    map[string]SampleStep // each as a whole
 	Item     json.RawMessage
 	Index    *int
+	Previous json.RawMessage
 	Vars     map[string]json.RawMessage
 	Run      SampleRun
 	Workflow SampleWorkflow
@@ -204,9 +205,10 @@ func (s Sample) apply(env *expr.Env) error {
 		decode(given.Error, &step.Error)
 		env.Steps[id] = step
 	}
-	if s.Item != nil || s.Index != nil {
+	if s.Item != nil || s.Index != nil || s.Previous != nil {
 		env.Loop = &expr.Loop{}
 		decode(s.Item, &env.Loop.Item)
+		decode(s.Previous, &env.Loop.Previous)
 		replace(&env.Loop.Index, s.Index)
 	}
 	if len(s.Vars) > 0 {

@@ -163,8 +163,9 @@ func (r rounds) prefixes() []string {
 	return out
 }
 
-// enter sets item and index to those of the innermost round. Inside a repeat, item
-// is that of the enclosing foreach.
+// enter sets item, index and previous to those of the innermost round. Inside a repeat,
+// item is that of the enclosing foreach, and inside a foreach, previous is that of the
+// enclosing repeat. Previous is known once the repeat has ended.
 func (r rounds) enter(steps map[string]Step, env *expr.Env) error {
 	for _, one := range r {
 		block, there := steps[one.block]
@@ -173,7 +174,13 @@ func (r rounds) enter(steps map[string]Step, env *expr.Env) error {
 		}
 		loop := &expr.Loop{Index: one.n}
 		if env.Loop != nil {
-			loop.Item = env.Loop.Item
+			loop.Item, loop.Previous = env.Loop.Item, env.Loop.Previous
+		}
+		if block.Type == Repeat {
+			var err error
+			if loop.Previous, err = block.outputOfRound(one.n - 1); err != nil {
+				return err
+			}
 		}
 		if block.Type == Foreach && block.Input != nil {
 			var input struct {
@@ -193,6 +200,21 @@ func (r rounds) enter(steps map[string]Step, env *expr.Env) error {
 		env.Loop = loop
 	}
 	return nil
+}
+
+// outputOfRound returns the output of a round of a loop that has succeeded, otherwise
+// nil.
+func (s Step) outputOfRound(n int) (any, error) {
+	var output struct {
+		Items []json.RawMessage `json:"items"`
+	}
+	if s.Output == nil {
+		return nil, nil
+	}
+	if err := json.Unmarshal(s.Output, &output); err != nil || n < 0 || n >= len(output.Items) {
+		return nil, err
+	}
+	return expr.FromJSON(output.Items[n])
 }
 
 // sources returns where the values of the references come from, given the filled
@@ -215,7 +237,7 @@ func (v View) sources(refs expr.Refs, env *expr.Env) []Source {
 	}
 	loop := FromNone
 	switch {
-	case v.Sample.Item != nil || v.Sample.Index != nil:
+	case v.Sample.Item != nil || v.Sample.Index != nil || v.Sample.Previous != nil:
 		loop = FromGiven
 	case env.Loop != nil:
 		loop = fromRun
@@ -225,6 +247,9 @@ func (v View) sources(refs expr.Refs, env *expr.Env) []Source {
 	}
 	if refs.Index {
 		out = append(out, Source{"index", loop})
+	}
+	if refs.Previous {
+		out = append(out, Source{"previous", loop})
 	}
 	return out
 }

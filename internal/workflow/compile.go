@@ -223,6 +223,7 @@ type scope struct {
 	item      bool            // inside a foreach
 	index     bool            // inside any loop
 	random    bool            // in a step
+	previous  bool            // inside a repeat
 	depth     int
 	// Only in a trigger.
 	response bool

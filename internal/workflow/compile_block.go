@@ -42,6 +42,7 @@ func (c *compiler) compileBlock(at string, compiled *CompiledStep, sc scope) {
 	}
 	body := sc
 	body.index, body.item, body.depth = true, sc.item || step.Foreach != "", sc.depth+1
+	body.previous = sc.previous || step.Repeat != nil
 	if body.depth > MaxBlockDepth {
 		c.report(at, "", "blocks can be nested at most %d levels deep", MaxBlockDepth)
 		return

@@ -73,6 +73,9 @@ func (c *compiler) checkRefs(at string, refs expr.Refs, sc scope) {
 	if refs.Index && !sc.index {
 		c.report(at, "", "index is available only inside a loop")
 	}
+	if refs.Previous && !sc.previous {
+		c.report(at, "", "previous is available only inside a repeat")
+	}
 	if refs.Response && !sc.response {
 		c.report(at, "", "response is available only in the items, key and cursor of a poll trigger")
 	}

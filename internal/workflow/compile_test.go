@@ -102,6 +102,15 @@ func TestProblemsHavePointers(t *testing.T) {
 			`[{"id": "a", "if": "item > 1", ` + set + `}]`,
 			[]workflow.Problem{{Pointer: "/steps/0/if", Message: "item is available only inside a foreach"}},
 		},
+		"previous outside a repeat": {
+			`[{"id": "a", "if": "previous.x", ` + set + `}, {"id": "b", "foreach": "[previous]", "steps": [{"id": "c", "if": "previous", ` + set + `}]},
+				{"id": "d", "repeat": {"until": "previous.n > index"}, "steps": [{"id": "e", "foreach": "previous", "steps": [{"id": "f", "if": "previous", ` + set + `}]}]}]`,
+			[]workflow.Problem{
+				{Pointer: "/steps/0/if", Message: "previous is available only inside a repeat"},
+				{Pointer: "/steps/1/foreach", Message: "previous is available only inside a repeat"},
+				{Pointer: "/steps/1/steps/0/if", Message: "previous is available only inside a repeat"},
+			},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -4054,6 +4054,7 @@ export interface components {
             };
             item?: components["schemas"]["AnyValue"];
             index?: number;
+            previous?: components["schemas"]["AnyValue"];
             vars?: {
                 [key: string]: components["schemas"]["AnyValue"];
             };

@@ -153,6 +153,9 @@ describe("complete", () => {
 		);
 		expect(labels("${{ t| }}", "/triggers/0/dedupe")[0]).toBe("trigger");
 		expect(labels("${{ | }}", "/triggers/0/dedupe")).not.toContain("steps");
+		expect(labels("prev|", "/steps/2/steps/0/if", "bare")).toEqual([]);
+		expect(labels("prev|", "/steps/3/repeat/until", "bare")).toEqual(["previous"]);
+		expect(labels("prev|", "/steps/3/steps/0/if", "bare")).toEqual(["previous"]);
 		expect(labels("|", "/triggers/0/key", "bare")).toEqual(expect.arrayContaining(["item", "response"]));
 	});
 

@@ -120,6 +120,8 @@ function stepNames(doc: Pick<Doc, "steps">, at: string, data: Data): Record<stri
 		names.item = shapeOf(data.item, "the element of this round");
 	if (blocks.length > 0 || inside)
 		names.index = { schema: { type: "integer" }, detail: "the number of this round, from 0" };
+	if (inside || blocks.some((block) => block?.repeat !== undefined))
+		names.previous = { detail: "the output of the round before" };
 	if (!inside && !field.startsWith("/foreach")) Object.assign(names, secretNames(data));
 	const links = (data.approvals ?? []).filter((id) => around(doc, spot.path, id));
 	if (field.startsWith("/with") && links.length > 0) {

@@ -38,6 +38,7 @@ function needOf(root: string, tokens: readonly Token[], i: number, known: Known)
 			return known.trigger ? undefined : "trigger";
 		case "item":
 		case "index":
+		case "previous":
 			return known.item ? undefined : "item";
 		case "response":
 		case "cursor":
