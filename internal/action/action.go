@@ -88,7 +88,10 @@ type Action interface {
 type Request struct {
 	// Input is `with` with every expression evaluated; it matches Spec.Input.
 	Input map[string]any
-	Now   time.Time
+	// MaskedInput is the input as the run stores it. Actions that store their input
+	// elsewhere use it, so that no masked value gets there.
+	MaskedInput map[string]any
+	Now         time.Time
 	// Workspace is the id of the workspace of the run.
 	Workspace string
 	// IdempotencyKey identifies this step of this run. It is the same for every

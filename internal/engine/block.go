@@ -103,12 +103,12 @@ func (r *rounds) settle() {
 	}
 	output := map[string]any{"items": r.outputs}
 	if r.failure == nil {
-		s.succeed(p, output, s.secrets.mask)
+		s.succeed(p, output)
 		return
 	}
 	// The outputs of a failed loop count towards the size of the run, as those of a
 	// loop that succeeded do.
-	_, _ = s.encodeOutput(output, s.secrets.mask)
+	_, _ = s.encodeOutput(p, output)
 	p.step().Output = nil
 	s.fail(p, *r.failure)
 }

@@ -105,7 +105,7 @@ func timedOut(ctx context.Context, limit time.Duration, r result) result {
 func (d *driver) prepare(p stepRef) (func(context.Context) result, *stepLog) {
 	step, log := p.step(), d.log.With("step", p.step().Path)
 	req, err := d.request(step)
-	lines := &stepLog{path: step.Path, attempt: step.Attempt, mask: d.secrets.maskOf(step)}
+	lines := &stepLog{path: step.Path, attempt: step.Attempt, mask: d.secrets.maskOf(step), late: p.compiled().Masked != nil}
 	req.Log = lines.write
 	do := p.compiled().Action.Action
 	return func(ctx context.Context) (out result) {
@@ -138,12 +138,13 @@ func (d *driver) request(step *run.Step) (action.Request, error) {
 	if step.WakeAt != nil {
 		req.WokenAt = *step.WakeAt
 	}
+	value, err := expr.FromJSON(step.Input)
+	if err != nil {
+		return req, err
+	}
+	req.MaskedInput, _ = value.(map[string]any)
 	if req.Input = d.secrets.inputs[step]; req.Input == nil {
-		value, err := expr.FromJSON(step.Input)
-		if err != nil {
-			return req, err
-		}
-		req.Input, _ = value.(map[string]any)
+		req.Input = req.MaskedInput
 	}
 	if step.Answer != nil {
 		value, err := expr.FromJSON(step.Answer)

@@ -73,7 +73,7 @@ func (d *driver) sealStates(ctx context.Context, steps []run.Step) error {
 // openStates replaces the sealed states of stored steps.
 func (d *driver) openStates(ctx context.Context, steps []run.Step) error {
 	for i, step := range steps {
-		if step.State == nil || step.Status.Settled() {
+		if step.State == nil {
 			continue
 		}
 		state, err := d.engine.vault.Open(ctx, d.stateRef(step), step.State)
@@ -88,7 +88,11 @@ func (d *driver) openStates(ctx context.Context, steps []run.Step) error {
 	return nil
 }
 
-// stateRef returns the location that the state of a step is sealed for.
+// stateRef returns the location that the state of a step is sealed for. That of a
+// settled step is its real output, which a retry of the run copies.
 func (d *driver) stateRef(step run.Step) vault.Ref {
+	if step.Status.Settled() {
+		return vault.Ref{Workspace: d.state.snap.WorkspaceID, Table: "steps", ID: d.state.snap.WorkflowID + "/" + step.Path}
+	}
 	return vault.Ref{Workspace: d.state.snap.WorkspaceID, Table: "steps", ID: d.lease.RunID + "/" + step.Path}
 }

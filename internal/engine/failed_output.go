@@ -14,16 +14,20 @@ const maxFailedOutput = 64 << 10
 // of a server. It masks the output before shortening it, so that no part of a secret
 // remains at the end. So that a failure does not cause another one, such output is
 // dropped once the run has used half of its state limit.
-func (s *runState) storeFailedOutput(step *run.Step, value map[string]any) {
+func (s *runState) storeFailedOutput(p stepRef, value map[string]any) {
 	if value == nil {
 		return
 	}
+	step := p.step()
 	output, err := strictjson.Encode(value)
+	if err == nil {
+		output, err = s.hideSelected(p.compiled().Masked, s.secrets.maskOf(step).secrets.JSON(output))
+	}
 	if err != nil {
 		s.log.Error("cannot encode the output of a failed step", "step", step.Path, "error", err)
 		return
 	}
-	output = shorten(s.secrets.maskOf(step).JSON(output), min(maxFailedOutput, s.limits.OutputBytes))
+	output = shorten(output, min(maxFailedOutput, s.limits.OutputBytes))
 	if output == nil || s.size+len(output) > s.limits.StateBytes/2 {
 		return
 	}

@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"bytes"
+
 	"github.com/stepmill/stepmill/internal/expr"
 	"github.com/stepmill/stepmill/internal/strictjson"
 )
@@ -25,7 +27,11 @@ func newForeach(s *runState, p stepRef) (*foreach, error) {
 func (s *runState) items(p stepRef) ([]any, error) {
 	step := p.step()
 	if step.Input != nil {
-		value, err := expr.FromJSON(step.Input)
+		stored := step.Input
+		if step.State != nil { // the input is masked
+			stored = step.State
+		}
+		value, err := expr.FromJSON(stored)
 		if err != nil {
 			return nil, err
 		}
@@ -42,7 +48,11 @@ func (s *runState) items(p stepRef) ([]any, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.setInput(step, input)
+	shown := s.secrets.foundMask.JSON(input)
+	s.setInput(step, shown)
+	if !bytes.Equal(shown, input) {
+		s.setReal(step, input)
+	}
 	return items, nil
 }
 

@@ -99,6 +99,9 @@ func (p stepRef) publish() error {
 		return nil
 	}
 	entry, err := step.Seen()
+	if err == nil && step.State != nil {
+		entry.Output, err = expr.FromJSON(step.State)
+	}
 	if err != nil {
 		return err
 	}

@@ -110,6 +110,10 @@ func (e *effects) take(req action.Request) {
 	for i := range lines {
 		req.Log(action.Info, strconv.Itoa(i))
 	}
+	if req.Input["issues"] == true {
+		length, _ := req.Input["line"].(int)
+		req.Log(action.Info, strings.Repeat("x", length)+canary)
+	}
 	for _, key := range []string{"header", "says", "logs"} {
 		if text, ok := req.Input[key].(string); ok {
 			req.Log(action.Info, text)
@@ -167,6 +171,9 @@ func (e *effects) run(ctx context.Context, in map[string]any) (action.Result, er
 	}
 	if in["panics"] == true {
 		panic("scripted")
+	}
+	if in["issues"] == true {
+		return action.Result{Output: map[string]any{"body": map[string]any{"access_token": canary, "pin": 7, "user": "ada"}}}, nil
 	}
 	if in["echoes"] == true {
 		return action.Result{Output: in}, nil

@@ -13,6 +13,8 @@ import (
 const (
 	maxLogLines   = 1000
 	maxLogMessage = 2 << 10
+	// maxLateMessage limits a line of a step that has a mask before it is clipped.
+	maxLateMessage = 16 << 10
 	// maxRunLog limits the logs of all steps of a run, in bytes.
 	maxRunLog = 8 << 20
 )
@@ -22,7 +24,10 @@ const (
 type stepLog struct {
 	path    string
 	attempt int
-	mask    *mask.Masker
+	mask    stepMask
+	// late reports that the step has a mask: its lines are clipped when the values are
+	// known, because a value that is cut in two would not be found.
+	late bool
 
 	mu     sync.Mutex
 	lines  []run.LogLine
@@ -41,18 +46,27 @@ func (l *stepLog) write(level action.Level, message string) {
 		level, message = action.Warn, fmt.Sprintf("the log of a step is limited to %d lines: further lines are dropped", maxLogLines)
 	}
 	// Mask before clipping: a secret that is cut in two would not be found.
-	l.lines = append(l.lines, run.LogLine{
-		Path: l.path, Attempt: l.attempt, At: clock.Now(), Level: string(level), Message: run.Clip(l.mask.Text(message), maxLogMessage),
-	})
+	message = l.mask.Text(message)
+	switch {
+	case !l.late:
+		message = run.Clip(message, maxLogMessage)
+	case len(message) > maxLateMessage:
+		message = fmt.Sprintf("a line of %d bytes was dropped: the step has a mask, and its lines are limited to %d bytes", len(message), maxLateMessage)
+	}
+	l.lines = append(l.lines, run.LogLine{Path: l.path, Attempt: l.attempt, At: clock.Now(), Level: string(level), Message: message})
 }
 
-// take returns the lines and closes the log.
-func (l *stepLog) take() []run.LogLine {
+// take closes the log and returns its lines without the values that steps have masked
+// meanwhile.
+func (l *stepLog) take(found *mask.Masker) []run.LogLine {
 	if l == nil {
 		return nil
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.closed = true
+	for i := range l.lines {
+		l.lines[i].Message = run.Clip(found.Text(l.lines[i].Message), maxLogMessage)
+	}
 	return l.lines
 }

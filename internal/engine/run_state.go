@@ -75,6 +75,9 @@ func (s *runState) restore(program *workflow.Program, vars map[string]any) error
 		Vars:     vars,
 	})
 	s.limits, s.size, s.changes.logged = s.snap.Plan.Limits(), s.snap.Trigger.Size(), s.snap.Logged
+	if err := s.restoreFound(program); err != nil {
+		return &corruptError{err}
+	}
 	for _, step := range s.snap.Steps {
 		s.seq, s.changes.rev = max(s.seq, step.Seq), max(s.changes.rev, step.Rev)
 		s.size += len(step.Input) + len(step.Output) + len(step.State)

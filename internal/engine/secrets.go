@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"path"
 	"slices"
 
@@ -34,10 +35,17 @@ type secrets struct {
 	mask   *mask.Masker
 	inputs map[*run.Step]map[string]any // unmasked inputs
 	masks  map[*run.Step]*mask.Masker   // for steps that also have links to hide
+	// found are the values in the outputs of steps that have a mask, and foundMask
+	// masks them.
+	found     map[string]bool
+	foundMask *mask.Masker
 }
 
+// maxFound limits the values of a run that the masks of its steps select.
+const maxFound = 1000
+
 func newSecrets() secrets {
-	return secrets{inputs: map[*run.Step]map[string]any{}, masks: map[*run.Step]*mask.Masker{}}
+	return secrets{inputs: map[*run.Step]map[string]any{}, masks: map[*run.Step]*mask.Masker{}, found: map[string]bool{}}
 }
 
 // set sets the values to hide.
@@ -50,12 +58,37 @@ func (s *secrets) set(values map[string]string) {
 	s.values, s.mask = values, mask.New(hidden)
 }
 
+// stepMask masks everything that is stored of a step: secrets and links, then the
+// values that masks of steps have selected. Expressions never see the former, but
+// they see the latter.
+type stepMask struct{ secrets, found *mask.Masker }
+
+func (m stepMask) JSON(raw []byte) []byte { return m.found.JSON(m.secrets.JSON(raw)) }
+
+func (m stepMask) Text(text string) string { return m.found.Text(m.secrets.Text(text)) }
+
 // maskOf returns the mask for everything that is stored of a step.
-func (s *secrets) maskOf(step *run.Step) *mask.Masker {
+func (s *secrets) maskOf(step *run.Step) stepMask {
 	if m, ok := s.masks[step]; ok {
-		return m
+		return stepMask{m, s.foundMask}
 	}
-	return s.mask
+	return stepMask{s.mask, s.foundMask}
+}
+
+// addFound masks values from now on.
+func (s *secrets) addFound(values []string) error {
+	known := len(s.found)
+	for _, value := range values {
+		s.found[value] = true
+	}
+	switch {
+	case len(s.found) == known:
+		return nil
+	case len(s.found) > maxFound:
+		return &action.Failure{Code: run.CodeMaskLimit, Message: fmt.Sprintf("the masks of the steps select more than %d different values; select single values instead of whole lists", maxFound)}
+	}
+	s.foundMask = mask.New(slices.Sorted(maps.Keys(s.found)))
+	return nil
 }
 
 // check fails if a step refers to a secret that no longer exists.
@@ -71,7 +104,7 @@ func (s *secrets) check(p stepRef) error {
 // inputMasked reports whether the stored input may differ from the real one. Text
 // that happens to equal a secret is masked too.
 func (s *secrets) inputMasked(step *run.Step) bool {
-	return s.mask != nil && s.inputs[step] == nil && bytes.Contains(step.Input, []byte(mask.Replacement))
+	return (s.mask != nil || s.foundMask != nil) && s.inputs[step] == nil && bytes.Contains(step.Input, []byte(mask.Replacement))
 }
 
 // render evaluates an input that contains secrets or links. The real input stays in

@@ -186,7 +186,7 @@ func (d *driver) render(ctx context.Context, p stepRef) error {
 		return err
 	}
 	if step.Input == nil {
-		d.state.setInput(step, d.secrets.mask.JSON(input))
+		d.state.setInput(step, d.secrets.maskOf(step).JSON(input))
 	}
 	object, _ := value.(map[string]any)
 	if !bytes.Equal(step.Input, input) {
@@ -244,7 +244,6 @@ func (d *driver) apply(r result) {
 	step := r.at.step()
 	d.executions.end(step)
 	d.changes.add(step)
-	d.changes.addLogs(r.log.take())
 	awaited := step.Awaits != "" && step.Answer == nil
 	if r.err == nil && r.result.Checkpoint != nil {
 		r.err = d.state.checkpoint(r.at, *r.result.Checkpoint)
@@ -256,11 +255,12 @@ func (d *driver) apply(r result) {
 		d.state.wait(step, *r.result.Wait)
 	case r.result.Checkpoint != nil: // it continues after the next commit
 	default:
-		d.state.succeed(r.at, r.result.Output, d.secrets.maskOf(step))
+		d.state.succeed(r.at, r.result.Output)
 		if r.result.Stop != nil {
 			d.state.stopRun(step, *r.result.Stop)
 		}
 	}
+	d.changes.addLogs(r.log.take(d.secrets.foundMask)) // with what the step itself masks
 	if awaited && step.Status.Settled() {
 		d.changes.unanswered = append(d.changes.unanswered, step.Path)
 	}

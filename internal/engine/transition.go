@@ -9,9 +9,7 @@ import (
 	"github.com/stepmill/stepmill/internal/action"
 	"github.com/stepmill/stepmill/internal/clock"
 	"github.com/stepmill/stepmill/internal/expr"
-	"github.com/stepmill/stepmill/internal/mask"
 	"github.com/stepmill/stepmill/internal/run"
-	"github.com/stepmill/stepmill/internal/strictjson"
 )
 
 // begin creates the row of a step.
@@ -36,9 +34,15 @@ func (s *runState) skip(p stepRef, reason string) {
 // usePinnedOutput settles a step of a draft with its pinned output.
 func (s *runState) usePinnedOutput(p stepRef, pin json.RawMessage) {
 	step, now := p.step(), clock.Now()
-	step.Pin(s.secrets.maskOf(step).JSON(pin))
+	output, err := s.maskOutput(p, pin)
+	if err != nil {
+		s.fail(p, s.failureOf(step, err))
+		return
+	}
+	step.Pin(output.shown)
 	step.FinishedAt = &now
-	s.addSize(len(step.Output))
+	s.addSize(len(output.shown))
+	s.setReal(step, output.real)
 	s.settle(p)
 }
 
@@ -65,7 +69,7 @@ func (s *runState) handleFailure(p stepRef, err error) {
 	step, policy, failure := p.step(), p.compiled().Policy, s.failureOf(p.step(), err)
 	passing, ok := errors.AsType[*action.Failure](err)
 	if ok {
-		s.storeFailedOutput(step, passing.Output)
+		s.storeFailedOutput(p, passing.Output)
 	}
 	if !ok || !passing.Retryable || step.Failures() >= policy.MaxAttempts {
 		s.fail(p, failure)
@@ -91,28 +95,14 @@ func (s *runState) startNextAttempt(step *run.Step) {
 }
 
 // succeed settles a step with an output.
-func (s *runState) succeed(p stepRef, value any, masker *mask.Masker) {
-	output, err := s.encodeOutput(value, masker)
+func (s *runState) succeed(p stepRef, value any) {
+	output, err := s.encodeOutput(p, action.Object(value))
 	if err != nil {
 		s.fail(p, s.failureOf(p.step(), err))
 		return
 	}
-	p.step().Status, p.step().Output = run.StepSucceeded, output
-	s.finish(p)
-}
-
-// encodeOutput encodes an output as an object. It wraps a bare value.
-func (s *runState) encodeOutput(value any, masker *mask.Masker) (json.RawMessage, error) {
-	output, err := strictjson.Encode(action.Object(value))
-	if err != nil {
-		return nil, err
-	}
-	output = masker.JSON(output)
-	if limit := s.limits.OutputBytes; len(output) > limit {
-		return nil, &action.Failure{Code: run.CodeOutputTooLarge, Message: fmt.Sprintf("the output has %d bytes; the %s plan allows at most %d", len(output), s.snap.Plan, limit)}
-	}
-	s.addSize(len(output))
-	return output, nil
+	p.step().Status, p.step().Output = run.StepSucceeded, output.shown
+	s.finish(p, output.real)
 }
 
 // fail settles a step with a failure.
@@ -122,15 +112,17 @@ func (s *runState) fail(p stepRef, failure run.Failure) {
 		failure.StepID = step.Path
 	}
 	step.Status, step.Error = run.StepFailed, &failure
-	s.finish(p)
+	s.finish(p, nil)
 }
 
-// finish settles a step that has succeeded or failed.
-func (s *runState) finish(p stepRef) {
+// finish settles a step that has succeeded or failed. The real output is that of a
+// step whose output is stored masked.
+func (s *runState) finish(p stepRef, real json.RawMessage) {
 	now := clock.Now()
 	step := p.step()
 	s.secrets.forget(step)
 	s.dropState(step)
+	s.setReal(step, real)
 	step.FinishedAt, step.WakeAt, step.Deadline, step.Awaits, step.Reason = &now, nil, nil, "", ""
 	s.settle(p)
 }

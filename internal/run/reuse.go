@@ -1,9 +1,11 @@
 package run
 
 import (
+	"bytes"
 	"strconv"
 	"strings"
 
+	"github.com/stepmill/stepmill/internal/mask"
 	"github.com/stepmill/stepmill/internal/workflow"
 )
 
@@ -19,7 +21,7 @@ import (
 func ReuseSteps(program *workflow.Program, of Detail, reusable map[string]workflow.Reuse) []Step {
 	r := stepReuse{
 		steps: map[string]Step{}, reused: map[string]Step{}, titles: map[string]string{},
-		reason: "copied from " + of.ID, reusable: reusable,
+		reason: "copied from " + of.ID, reusable: reusable, masks: len(program.Masks) > 0,
 	}
 	if of.Error != nil {
 		r.failedAt = of.Error.StepID
@@ -46,6 +48,8 @@ type stepReuse struct {
 	// failedAt is the step that the run failed at; empty for none.
 	failedAt string
 	reusable map[string]workflow.Reuse
+	// masks reports whether steps of the program have a mask.
+	masks bool
 }
 
 func (r *stepReuse) collectTitles(program *workflow.Program) {
@@ -106,10 +110,16 @@ func (r *stepReuse) reuseStep(compiled *workflow.CompiledStep, prefix string) bo
 	case good:
 		r.add(step)
 		r.addInside(step.Path)
-	case step.Type == Foreach && step.Input != nil:
+	case step.Type == Foreach && step.Input != nil && !r.itemsMasked(step):
 		r.reopen(compiled, step)
 	}
 	return good
+}
+
+// itemsMasked reports whether the items of a foreach were stored masked, so that its
+// rounds cannot continue.
+func (r *stepReuse) itemsMasked(step Step) bool {
+	return r.masks && bytes.Contains(step.Input, []byte(mask.Replacement))
 }
 
 // holds reports whether the result of a step is still valid in the program of the

@@ -62,6 +62,7 @@ const (
 	CodeOutputTooLarge = action.OutputTooLarge
 	CodeStepLimit      = "step_limit_exceeded"
 	CodeRepeatLimit    = "repeat_limit_exceeded"
+	CodeMaskLimit      = "mask_limit_exceeded"
 	CodeStateTooLarge  = "state_too_large"
 	CodeRunTimeout     = "run_timeout"
 	CodeStopped        = "stopped"
@@ -72,7 +73,7 @@ const (
 // Codes lists the failure codes above.
 func Codes() []string {
 	return []string{
-		CodeInternal, CodeCorruptState, CodeOutputTooLarge, CodeStepLimit, CodeRepeatLimit, CodeStateTooLarge, CodeRunTimeout, CodeStopped,
+		CodeInternal, CodeCorruptState, CodeOutputTooLarge, CodeStepLimit, CodeRepeatLimit, CodeMaskLimit, CodeStateTooLarge, CodeRunTimeout, CodeStopped,
 		CodeQuarantined, CodeSecretMissing,
 	}
 }
@@ -202,8 +203,9 @@ type Step struct {
 	Awaits action.Awaits
 	// Answer is the answer to the step; nil until it arrives.
 	Answer json.RawMessage
-	// State is the state in the last checkpoint of the step; nil if there is none or
-	// the step has settled. It is stored sealed.
+	// State is the state in the last checkpoint of the step; nil if there is none. Of a
+	// step that has succeeded and whose output is masked because of the mask of a step,
+	// it is the real output; of an open foreach, the real items. It is stored sealed.
 	State []byte
 	// CheckpointAttempt is the attempt that returned the last checkpoint; 0 if there
 	// is none.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/stepmill/stepmill/internal/action"
 	"github.com/stepmill/stepmill/internal/expr"
+	"github.com/stepmill/stepmill/internal/mask"
 )
 
 // Problem is a reason why a definition cannot run.
@@ -43,6 +44,9 @@ type Program struct {
 	Triggers []CompiledTrigger
 	// Pins replace the outputs of pinned steps in a draft.
 	Pins Pins
+	// Masks are the paths into the outputs of steps whose values are masked, by the id
+	// of the step.
+	Masks map[string][]mask.Path
 }
 
 // Trigger returns the trigger with the given id, or nil.
@@ -73,6 +77,8 @@ type CompiledStep struct {
 	Links []string
 	// Pure reports whether the action has no side effects with this input.
 	Pure bool
+	// Masked are the paths into the output whose values are masked.
+	Masked []mask.Path
 	// Block is set for a step that contains steps.
 	Block *Block
 }
@@ -167,7 +173,7 @@ func (c *compiler) runSlowChecks(ctx context.Context, workspaceID string) error 
 }
 
 func compile(d Definition, catalog *action.Catalog, types *TriggerTypes) (*compiler, *Program) {
-	c := &compiler{catalog: catalog, types: types, blocks: map[string]string{}, answerable: map[string]bool{}}
+	c := &compiler{catalog: catalog, types: types, blocks: map[string]string{}, answerable: map[string]bool{}, masks: map[string][]mask.Path{}}
 	triggers := c.compileTriggers(d.Triggers)
 	secrets, vars := len(c.secrets), len(c.vars)
 	c.allVars = false
@@ -175,7 +181,7 @@ func compile(d Definition, catalog *action.Catalog, types *TriggerTypes) (*compi
 	program := c.compileSteps("/steps", d.Steps, scope{visible: map[string]bool{}, enclosing: map[string]bool{}, random: true})
 	c.compileSettings(d.Settings, program)
 	program.Triggers = triggers
-	program.Links, program.Random = c.links, c.random
+	program.Links, program.Random, program.Masks = c.links, c.random, c.masks
 	program.Secrets, program.Vars = mergeNames(nil, c.secrets[secrets:]), len(c.vars) > vars || c.allVars
 	return c, program
 }
@@ -214,6 +220,7 @@ type compiler struct {
 	problems   []Problem
 	slowChecks []slowCheck
 	answerable map[string]bool // by step id: waits for an answer
+	masks      map[string][]mask.Path
 }
 
 // scope is what the expressions of a list of steps can refer to.

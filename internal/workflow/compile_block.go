@@ -76,6 +76,9 @@ func (c *compiler) checkBlockFields(at string, step Step) {
 	if step.Timeout != "" {
 		c.report(at+"/timeout", "set it on the steps inside the block", "a block cannot have a timeout")
 	}
+	if step.Mask != nil {
+		c.report(at+"/mask", "set it on the steps inside the block", "a block cannot have a mask")
+	}
 	if step.Parallel != 0 && step.Foreach == "" {
 		c.report(at+"/parallel", "", "only foreach can run rounds in parallel")
 	}

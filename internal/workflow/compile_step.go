@@ -104,6 +104,7 @@ func (c *compiler) compileAction(at string, compiled *CompiledStep, sc scope) {
 		c.report(at+"/uses", hint, "unknown action %q", compiled.Uses)
 	}
 	compiled.Action = entry
+	c.compileMask(at, compiled)
 	input, err := decodeInput(compiled.With)
 	if err != nil {
 		c.report(at+"/with", "", "must be an object")

@@ -102,6 +102,16 @@ func TestProblemsHavePointers(t *testing.T) {
 			`[{"id": "a", "if": "item > 1", ` + set + `}]`,
 			[]workflow.Problem{{Pointer: "/steps/0/if", Message: "item is available only inside a foreach"}},
 		},
+		"masks that select nothing": {
+			`[{"id": "a", "uses": "http.request", "with": {"url": "https://a.example/"}, "mask": ["body.token", "headrs.x", "body[0]", ""]},
+				{"id": "b", "foreach": "[1]", "mask": ["items"], "steps": [{"id": "c", ` + set + `, "mask": ["any.thing"]}]}]`,
+			[]workflow.Problem{
+				{Pointer: "/steps/0/mask/1", Message: `the output of http.request has no "headrs"`, Hint: `did you mean "headers"?`},
+				{Pointer: "/steps/0/mask/2", Message: "must be names separated by dots, such as body.access_token"},
+				{Pointer: "/steps/0/mask/3", Message: "must be names separated by dots, such as body.access_token"},
+				{Pointer: "/steps/1/mask", Message: "a block cannot have a mask", Hint: "set it on the steps inside the block"},
+			},
+		},
 		"previous outside a repeat": {
 			`[{"id": "a", "if": "previous.x", ` + set + `}, {"id": "b", "foreach": "[previous]", "steps": [{"id": "c", "if": "previous", ` + set + `}]},
 				{"id": "d", "repeat": {"until": "previous.n > index"}, "steps": [{"id": "e", "foreach": "previous", "steps": [{"id": "f", "if": "previous", ` + set + `}]}]}]`,

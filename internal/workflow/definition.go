@@ -29,6 +29,8 @@ type Step struct {
 	// Timeout limits one attempt; waiting does not count.
 	Timeout string `json:"timeout,omitempty"`
 	Retry   *Retry `json:"retry,omitempty"`
+	// Mask lists the paths into the output whose values are masked from then on.
+	Mask []string `json:"mask,omitempty"`
 
 	// A step that contains steps is a block: a loop over a list, or one that
 	// repeats until a condition is true.

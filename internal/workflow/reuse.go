@@ -171,7 +171,7 @@ func (s *CompiledStep) refs() expr.Refs {
 // step runs and what its output is. It does not compare inner steps, except for
 // the id of the last one, whose output is that of the block.
 func sameResult(a, b *CompiledStep) bool {
-	if a.Uses != b.Uses || a.If != b.If || cmp.Or(a.Join, AnyRan) != cmp.Or(b.Join, AnyRan) || !sameJSON(a.With, b.With) {
+	if a.Uses != b.Uses || a.If != b.If || cmp.Or(a.Join, AnyRan) != cmp.Or(b.Join, AnyRan) || !sameJSON(a.With, b.With) || !slices.Equal(a.Mask, b.Mask) {
 		return false
 	}
 	if a.Block == nil || b.Block == nil {

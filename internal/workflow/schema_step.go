@@ -32,6 +32,7 @@ func stepSchema(catalog *action.Catalog) node {
 		"timeout": durationProperty("Time limit", "How long one attempt may take. Default "+clock.FormatDuration(defaultTimeout)+", at most "+
 			clock.FormatDuration(maxTimeout)+". Waiting does not count."),
 		"retry": ref("retry"),
+		"mask":  maskSchema(),
 		"foreach": node{
 			"title": "For each", "description": "An expression that returns a list. The steps of the block run once per element, which they read as item and index.",
 			"type": "string", "minLength": 1,
@@ -79,6 +80,14 @@ func needsSchema() node {
 	return needs
 }
 
+func maskSchema() node {
+	paths := arraySchema("Mask", "Paths into the output of the step, such as body.access_token. From then on, the values found there are shown as *** everywhere in the run. Later steps still get them.", node{
+		"type": "string", "minLength": 1, "maxLength": 200,
+	})
+	paths["maxItems"] = maxMasks
+	return paths
+}
+
 func joinSchema() node {
 	return node{
 		"title": "Join", "description": "How the steps in needs must end for this one to start.",
@@ -98,7 +107,7 @@ func blockSchema() node {
 		"title": "Block", "description": "A step that contains steps is a loop: over a list with foreach, or until a condition is true with repeat.",
 		"required": []string{"steps"},
 		"properties": node{
-			"uses": false, "with": false, "timeout": false, "retry": false,
+			"uses": false, "with": false, "timeout": false, "retry": false, "mask": false,
 			"steps": node{"minItems": 1},
 		},
 		"anyOf": []node{hasMember("foreach"), hasMember("repeat")},

@@ -24,8 +24,8 @@ var invariants = map[string]string{
 		SELECT id FROM runs WHERE (finished_at IS NULL) <> (status = 'running')`,
 	"a run that has ended has no open steps": `
 		SELECT s.run_id FROM steps s JOIN runs r ON r.id = s.run_id WHERE r.status <> 'running' AND s.status IN ('running', 'waiting')`,
-	"a step that has settled has no state": `
-		SELECT run_id FROM steps WHERE status NOT IN ('running', 'waiting') AND (state IS NOT NULL OR checkpoint_attempt <> 0)`,
+	"a step that has settled has no checkpoint, and only one that has succeeded a state": `
+		SELECT run_id FROM steps WHERE status NOT IN ('running', 'waiting') AND (state IS NOT NULL AND status <> 'succeeded' OR checkpoint_attempt <> 0)`,
 	"a step belongs to a run, or to one that is being removed": `
 		SELECT s.run_id FROM steps s LEFT JOIN runs r ON r.id = s.run_id WHERE r.id IS NULL AND s.run_id NOT IN (SELECT run_id FROM run_remains)`,
 	"a workflow has its current version": `

@@ -106,7 +106,7 @@ func start(ctx context.Context, starter Starter, req action.Request) (action.Res
 		return action.Result{}, &action.Failure{Code: ChainDepth, Message: fmt.Sprintf("the run already has %d ancestors, the maximum; check for workflows that start each other", action.MaxDepth)}
 	}
 	payload := []byte("{}")
-	if given, ok := req.Input["payload"]; ok && given != nil {
+	if given, ok := req.MaskedInput["payload"]; ok && given != nil {
 		encoded, err := strictjson.Encode(given)
 		if err != nil {
 			return action.Result{}, err

@@ -2649,6 +2649,12 @@ export interface components {
             timeout?: components["schemas"]["Duration"];
             retry?: components["schemas"]["Retry"];
             /**
+             * @description Paths into the output of the step, such as `body.access_token`: names separated by dots. A list is passed
+             *     through, so `items.key` is the `key` of every item. From then on, the values found there are shown as `***`
+             *     everywhere in the run. Later steps still get them. Not for blocks.
+             */
+            mask?: string[];
+            /**
              * @description An expression that returns a list. It makes the step a block: its `steps` run once for each element, which
              *     they see as `item` and `index`. Its output is `{"items": […]}` with the output of the last step of each
              *     round, in order, or null where that step was skipped or failed. If a round fails, the block ends after the

@@ -48,6 +48,11 @@ export function StepOptions({ step, pointer, block }: OptionsProps) {
 					<Timeout value={step.timeout} pointer={`${pointer}/timeout`} standard="1m" />
 				</Section>
 			)}
+			{!block && format && (
+				<Section title="Mask" summary={step.mask?.join(", ") ?? "Nothing"} open={step.mask !== undefined}>
+					<Member name="mask" step={step} pointer={pointer} format={format} />
+				</Section>
+			)}
 		</>
 	);
 }

@@ -34,6 +34,7 @@ export interface Step {
 	readonly on_error?: "fail" | "continue";
 	readonly timeout?: string;
 	readonly retry?: Retry;
+	readonly mask?: readonly string[];
 	readonly foreach?: string;
 	readonly parallel?: number;
 	readonly repeat?: Repeat;

@@ -11,7 +11,7 @@ const orders: Readonly<Record<Kind, readonly string[]>> = {
 	workflow: ["name", "description", "triggers", "settings", "steps", "layout"],
 	step: [
 		...["id", "name", "needs", "if", "join", "foreach", "parallel", "repeat", "uses", "with"],
-		...["retry", "timeout", "on_error", "steps"],
+		...["retry", "timeout", "on_error", "mask", "steps"],
 	],
 	trigger: ["id", "type"],
 	plain: [],

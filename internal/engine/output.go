@@ -1,0 +1,96 @@
+package engine
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+
+	"github.com/stepmill/stepmill/internal/action"
+	"github.com/stepmill/stepmill/internal/expr"
+	"github.com/stepmill/stepmill/internal/mask"
+	"github.com/stepmill/stepmill/internal/run"
+	"github.com/stepmill/stepmill/internal/strictjson"
+	"github.com/stepmill/stepmill/internal/workflow"
+)
+
+// output is an encoded output of a step.
+type output struct {
+	shown json.RawMessage // as it is stored and shown
+	// real is what expressions see, if it differs: it has the values that masks of
+	// steps hide. It is stored sealed, as the state of the settled step.
+	real json.RawMessage
+}
+
+// encodeOutput encodes and masks an output.
+func (s *runState) encodeOutput(p stepRef, value any) (output, error) {
+	encoded, err := strictjson.Encode(value)
+	if err != nil {
+		return output{}, err
+	}
+	masked, err := s.maskOutput(p, encoded)
+	if err != nil {
+		return output{}, err
+	}
+	if size, limit := max(len(masked.shown), len(masked.real)), s.limits.OutputBytes; size > limit {
+		return output{}, &action.Failure{Code: run.CodeOutputTooLarge, Message: fmt.Sprintf("the output has %d bytes; the %s plan allows at most %d", size, s.snap.Plan, limit)}
+	}
+	s.addSize(len(masked.shown))
+	return masked, nil
+}
+
+// maskOutput masks an output. The values that the mask of the step selects are masked
+// in the run from then on.
+func (s *runState) maskOutput(p stepRef, encoded []byte) (output, error) {
+	real := json.RawMessage(s.secrets.maskOf(p.step()).secrets.JSON(encoded))
+	shown, err := s.hideSelected(p.compiled().Masked, real)
+	if err != nil || bytes.Equal(shown, real) {
+		return output{shown: shown}, err
+	}
+	return output{shown: shown, real: real}, nil
+}
+
+// hideSelected masks the values that the paths select, here and in the run from now
+// on, and those of earlier steps.
+func (s *runState) hideSelected(paths []mask.Path, real json.RawMessage) (json.RawMessage, error) {
+	shown := real
+	if paths != nil {
+		value, err := expr.FromJSON(real)
+		if err != nil {
+			return nil, err
+		}
+		if err := s.secrets.addFound(mask.Values(value, paths)); err != nil {
+			return nil, err
+		}
+		if shown, err = strictjson.Encode(mask.Hide(value, paths)); err != nil {
+			return nil, err
+		}
+	}
+	return s.secrets.foundMask.JSON(shown), nil
+}
+
+// setReal keeps the real output of a settled step, or the real items of a foreach,
+// which are stored masked. It is nil if there is none.
+func (s *runState) setReal(step *run.Step, real json.RawMessage) {
+	if real != nil {
+		step.State = real
+		s.addSize(len(real))
+	}
+}
+
+// restoreFound finds the masked values of a run that is restored. Those of rounds that
+// have ended count too.
+func (s *runState) restoreFound(program *workflow.Program) error {
+	var values []string
+	for _, step := range s.snap.Steps {
+		paths := program.Masks[run.LastOf(step.Path)]
+		if paths == nil || step.State == nil || !step.Status.Settled() {
+			continue
+		}
+		real, err := expr.FromJSON(step.State)
+		if err != nil {
+			return err
+		}
+		values = append(values, mask.Values(real, paths)...)
+	}
+	return s.secrets.addFound(values)
+}
