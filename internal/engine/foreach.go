@@ -51,7 +51,7 @@ func (s *runState) items(p stepRef) ([]any, error) {
 	shown := s.secrets.foundMask.JSON(input)
 	s.setInput(step, shown)
 	if !bytes.Equal(shown, input) {
-		s.setReal(step, input)
+		s.setUnmasked(step, input)
 	}
 	return items, nil
 }

@@ -16,9 +16,9 @@ import (
 // output is an encoded output of a step.
 type output struct {
 	shown json.RawMessage // as it is stored and shown
-	// real is what expressions see, if it differs: it has the values that masks of
+	// unmasked is what expressions see, if it differs: it has the values that masks of
 	// steps hide. It is stored sealed, as the state of the settled step.
-	real json.RawMessage
+	unmasked json.RawMessage
 }
 
 // encodeOutput encodes and masks an output.
@@ -31,7 +31,7 @@ func (s *runState) encodeOutput(p stepRef, value any) (output, error) {
 	if err != nil {
 		return output{}, err
 	}
-	if size, limit := max(len(masked.shown), len(masked.real)), s.limits.OutputBytes; size > limit {
+	if size, limit := max(len(masked.shown), len(masked.unmasked)), s.limits.OutputBytes; size > limit {
 		return output{}, &action.Failure{Code: run.CodeOutputTooLarge, Message: fmt.Sprintf("the output has %d bytes; the %s plan allows at most %d", size, s.snap.Plan, limit)}
 	}
 	s.addSize(len(masked.shown))
@@ -41,20 +41,20 @@ func (s *runState) encodeOutput(p stepRef, value any) (output, error) {
 // maskOutput masks an output. The values that the mask of the step selects are masked
 // in the run from then on.
 func (s *runState) maskOutput(p stepRef, encoded []byte) (output, error) {
-	real := json.RawMessage(s.secrets.maskOf(p.step()).secrets.JSON(encoded))
-	shown, err := s.hideSelected(p.compiled().Masked, real)
-	if err != nil || bytes.Equal(shown, real) {
+	unmasked := json.RawMessage(s.secrets.maskOf(p.step()).secrets.JSON(encoded))
+	shown, err := s.hideSelected(p.compiled().Masked, unmasked)
+	if err != nil || bytes.Equal(shown, unmasked) {
 		return output{shown: shown}, err
 	}
-	return output{shown: shown, real: real}, nil
+	return output{shown: shown, unmasked: unmasked}, nil
 }
 
 // hideSelected masks the values that the paths select, here and in the run from now
 // on, and those of earlier steps.
-func (s *runState) hideSelected(paths []mask.Path, real json.RawMessage) (json.RawMessage, error) {
-	shown := real
+func (s *runState) hideSelected(paths []mask.Path, unmasked json.RawMessage) (json.RawMessage, error) {
+	shown := unmasked
 	if paths != nil {
-		value, err := expr.FromJSON(real)
+		value, err := expr.FromJSON(unmasked)
 		if err != nil {
 			return nil, err
 		}
@@ -68,12 +68,12 @@ func (s *runState) hideSelected(paths []mask.Path, real json.RawMessage) (json.R
 	return s.secrets.foundMask.JSON(shown), nil
 }
 
-// setReal keeps the real output of a settled step, or the real items of a foreach,
+// setUnmasked keeps the real output of a settled step, or the real items of a foreach,
 // which are stored masked. It is nil if there is none.
-func (s *runState) setReal(step *run.Step, real json.RawMessage) {
-	if real != nil {
-		step.State = real
-		s.addSize(len(real))
+func (s *runState) setUnmasked(step *run.Step, unmasked json.RawMessage) {
+	if unmasked != nil {
+		step.State = unmasked
+		s.addSize(len(unmasked))
 	}
 }
 
@@ -86,11 +86,11 @@ func (s *runState) restoreFound(program *workflow.Program) error {
 		if paths == nil || step.State == nil || !step.Status.Settled() {
 			continue
 		}
-		real, err := expr.FromJSON(step.State)
+		unmasked, err := expr.FromJSON(step.State)
 		if err != nil {
 			return err
 		}
-		values = append(values, mask.Values(real, paths)...)
+		values = append(values, mask.Values(unmasked, paths)...)
 	}
 	return s.secrets.addFound(values)
 }

@@ -42,7 +42,7 @@ func (s *runState) usePinnedOutput(p stepRef, pin json.RawMessage) {
 	step.Pin(output.shown)
 	step.FinishedAt = &now
 	s.addSize(len(output.shown))
-	s.setReal(step, output.real)
+	s.setUnmasked(step, output.unmasked)
 	s.settle(p)
 }
 
@@ -102,7 +102,7 @@ func (s *runState) succeed(p stepRef, value any) {
 		return
 	}
 	p.step().Status, p.step().Output = run.StepSucceeded, output.shown
-	s.finish(p, output.real)
+	s.finish(p, output.unmasked)
 }
 
 // fail settles a step with a failure.
@@ -117,12 +117,12 @@ func (s *runState) fail(p stepRef, failure run.Failure) {
 
 // finish settles a step that has succeeded or failed. The real output is that of a
 // step whose output is stored masked.
-func (s *runState) finish(p stepRef, real json.RawMessage) {
+func (s *runState) finish(p stepRef, unmasked json.RawMessage) {
 	now := clock.Now()
 	step := p.step()
 	s.secrets.forget(step)
 	s.dropState(step)
-	s.setReal(step, real)
+	s.setUnmasked(step, unmasked)
 	step.FinishedAt, step.WakeAt, step.Deadline, step.Awaits, step.Reason = &now, nil, nil, "", ""
 	s.settle(p)
 }

@@ -34,7 +34,7 @@ func nextLink(header http.Header) any {
 				hasAnchor = true
 			}
 		}
-		for _, relation := range strings.Fields(rel) {
+		for relation := range strings.FieldsSeq(rel) {
 			if strings.EqualFold(relation, "next") && !hasAnchor {
 				return strings.TrimSpace(target)
 			}

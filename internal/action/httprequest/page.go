@@ -108,27 +108,34 @@ func (p *pagination) set(input map[string]any, value any) error {
 	switch {
 	case !p.inBody:
 		query, _ := input["query"].(map[string]any)
-		input["query"] = with(query, []string{p.param}, value)
+		input["query"] = with(query, p.param, value)
 	case isForm:
-		input["form"] = with(form, []string{p.param}, value)
+		input["form"] = with(form, p.param, value)
 	case isObject || len(givenBodies(input)) == 0:
-		input["body"] = with(body, strings.Split(p.param, "."), value)
+		input["body"] = withPath(body, p.param, value)
 	default:
 		return errors.New("paginate/in: the parameter can be in the body only if that is an object or a form")
 	}
 	return nil
 }
 
-// with returns a copy of an object in which the member at a path is set.
-func with(object map[string]any, path []string, value any) map[string]any {
+// with returns a copy of an object in which a member is set.
+func with(object map[string]any, name string, value any) map[string]any {
 	out := make(map[string]any, len(object)+1)
 	maps.Copy(out, object)
-	if len(path) > 1 {
-		inner, _ := out[path[0]].(map[string]any)
-		value = with(inner, path[1:], value)
-	}
-	out[path[0]] = value
+	out[name] = value
 	return out
+}
+
+// withPath returns a copy of an object in which the member at a path such as
+// variables.after is set.
+func withPath(object map[string]any, path string, value any) map[string]any {
+	name, rest, nested := strings.Cut(path, ".")
+	if nested {
+		inner, _ := object[name].(map[string]any)
+		value = withPath(inner, rest, value)
+	}
+	return with(object, name, value)
 }
 
 // describe returns the page that expressions read as page.
