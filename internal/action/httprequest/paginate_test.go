@@ -402,7 +402,7 @@ func TestPaginationIsCheckedOnSave(t *testing.T) {
 		"no next":                      {map[string]any{"style": "cursor", "items": "body"}, []string{"/paginate/next: is required for the style cursor"}},
 		"next of another style":        {map[string]any{"style": "link", "items": "body", "next": "body.next"}, []string{"/paginate/next: cannot be used with the style link"}},
 		"an expression with a mistake": {map[string]any{"style": "page", "items": "body.["}, []string{"/paginate/items: "}},
-		"a name of the workflow":       {map[string]any{"style": "page", "items": "steps.get.output"}, []string{"/paginate/items: unknown name steps; an expression can use body, headers, status, page"}},
+		"a name of the workflow":       {map[string]any{"style": "page", "items": "steps.get.output"}, []string{"/paginate/items: unknown name steps; an expression can use body, headers, page, status"}},
 		"too many pages":               {map[string]any{"style": "page", "items": "body", "max_pages": 10001}, []string{"/paginate/max_pages: "}},
 		"an unknown member":            {map[string]any{"style": "page", "items": "body", "limit": 1}, []string{"/paginate/limit: unknown field"}},
 	} {
