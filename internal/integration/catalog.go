@@ -73,6 +73,15 @@ func (i *Integration) Matches(query search.Query) bool {
 	return query.Matches(search.Entry{Name: i.Name, Text: append([]string{i.ID, i.Category}, i.Keywords...)})
 }
 
+// Hint returns a suggestion for an id that does not exist, or "".
+func (c *Catalog) Hint(id string) string {
+	ids := make([]string, len(c.list))
+	for i, one := range c.list {
+		ids[i] = one.ID
+	}
+	return suggest.Hint(id, ids)
+}
+
 // Find returns the integration with the id.
 func (c *Catalog) Find(id string) (*Integration, bool) {
 	i, ok := slices.BinarySearchFunc(c.list, id, func(one *Integration, id string) int { return strings.Compare(one.ID, id) })

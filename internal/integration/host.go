@@ -13,7 +13,7 @@ import (
 // given variables, in lower case, sorted and without duplicates. A host has a port
 // only if it is not 443. One that reads an unset variable is left out.
 func (i *Integration) Hosts(vars map[string]string) ([]string, error) {
-	var out []string
+	out := slices.Clone(i.hosts)
 	for _, h := range i.Connection.Hosts {
 		if slices.ContainsFunc(h.Name.Variables(), func(name string) bool { return vars[name] == "" }) {
 			continue

@@ -19,6 +19,8 @@ type Integration struct {
 	// Headers are sent with every call. A header whose value is nil is left out.
 	Headers    map[string]Template
 	Connection Connection
+
+	hosts []string // of a custom connection, as they were entered
 }
 
 // Connection describes a connection: what people enter, how the credential is
@@ -42,6 +44,15 @@ func (c *Connection) Find(id string) (*Auth, bool) {
 		}
 	}
 	return nil, false
+}
+
+// IDs lists the ids of the entries of Auth.
+func (c *Connection) IDs() []string {
+	var ids []string
+	for _, a := range c.Auth {
+		ids = append(ids, a.ID)
+	}
+	return ids
 }
 
 // Fields returns what people enter for a connection with the entry of Auth: the

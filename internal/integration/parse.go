@@ -175,7 +175,7 @@ func (p *parser) template(pointer, source string, scope *expr.Scope, escape expr
 	if err != nil {
 		p.failf(pointer, "%s", message(err))
 	}
-	return Template{compiled}
+	return Template{compiled: compiled}
 }
 
 // templates compiles the members of an object.
@@ -189,7 +189,7 @@ func (p *parser) templates(pointer string, sources map[string]string, scope *exp
 		if err != nil {
 			p.failf(at(pointer, name), "%s", message(err))
 		}
-		out[name] = Template{compiled}
+		out[name] = Template{compiled: compiled}
 	}
 	return out
 }

@@ -44,7 +44,10 @@ func object(m map[string]string) map[string]any {
 
 // Template is a compiled text that may contain expressions. The zero value means
 // that the manifest has none.
-type Template struct{ compiled *expr.Template }
+type Template struct {
+	compiled *expr.Template
+	custom   bool // a URL that may use http and have a port
+}
 
 // IsZero reports whether the manifest has no such template.
 func (t Template) IsZero() bool { return t.compiled == nil }
@@ -108,6 +111,9 @@ func (t Template) URL(env Env) (*url.URL, error) {
 	if err != nil {
 		return nil, err
 	}
+	if t.custom {
+		return url.Parse(text)
+	}
 	return parseURL(text)
 }
 
@@ -124,6 +130,9 @@ func parseURL(text string) (*url.URL, error) {
 
 // URL returns the URL of a call. The text auth replaces {auth} in it.
 func (i *Integration) URL(call *Call, env Env, auth string) (*url.URL, error) {
+	if call.URL.custom {
+		return call.URL.URL(env)
+	}
 	text, _, err := call.URL.Text(env)
 	if err != nil {
 		return nil, err

@@ -1,0 +1,191 @@
+package integration
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"maps"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/stepmill/stepmill/internal/expr"
+	"github.com/stepmill/stepmill/internal/strictjson"
+)
+
+// customName is the name of a custom connection's service in messages.
+const customName = "a custom connection"
+
+// custom is the definition of a custom connection: one to a service without an
+// integration. Unlike a manifest it is written by whoever connects, so its hosts may
+// have ports and its URLs may use http.
+type custom struct {
+	Hosts []string       `json:"hosts"`
+	Apply *manifestApply `json:"apply"`
+	// TestURL is requested to test the connection.
+	TestURL string `json:"test_url"`
+
+	AuthorizeURL   string            `json:"authorize_url"`
+	TokenURL       string            `json:"token_url"`
+	RevokeURL      string            `json:"revoke_url"`
+	Scopes         []string          `json:"scopes"`
+	ScopeSeparator string            `json:"scope_separator"`
+	Params         map[string]string `json:"params"`
+	ClientAuth     string            `json:"client_auth"`
+	PKCE           *bool             `json:"pkce"`
+	Service        string            `json:"service"`
+}
+
+// ParseCustom reads the definition of a custom connection of a kind. The error is an
+// [Errors]; its pointers start at the definition.
+func ParseCustom(kindName string, definition json.RawMessage) (*Integration, error) {
+	k, ok := findKind(kindName)
+	if !ok {
+		return nil, Errors{{Pointer: "/auth", Message: "must be one of " + strings.Join(Kinds(), ", ")}}
+	}
+	var c custom
+	if err := strictjson.Decode(definition, &c); err != nil {
+		return nil, decodeErrors(err, nil)
+	}
+	p := &customParser{custom: c, kind: k}
+	out := p.parse()
+	if p.errs != nil {
+		return nil, p.errs
+	}
+	return out, nil
+}
+
+type customParser struct {
+	custom
+	kind kind
+	errs Errors
+}
+
+func (p *customParser) fail(pointer, message string) {
+	p.errs = append(p.errs, &Error{Pointer: pointer, Message: message})
+}
+
+func (p *customParser) parse() *Integration {
+	if len(p.Hosts) == 0 {
+		p.fail("/hosts", "is required: the hosts that may receive the credential")
+	}
+	a := Auth{
+		ID: p.kind.name, Kind: p.kind.name, Label: p.kind.name, Fields: slices.Clone(p.kind.fields), Service: p.Service,
+		Scopes: p.Scopes, ScopeSeparator: cmp.Or(p.ScopeSeparator, " "), ScopeParam: "scope",
+		ClientAuth: cmp.Or(p.ClientAuth, "basic"), TokenBody: "form", RevokeBody: "form", PKCE: p.PKCE == nil || *p.PKCE,
+	}
+	p.parseApply(&a)
+	p.parseURLs(&a)
+	if p.TestURL != "" {
+		a.Test = &Call{Method: "GET", URL: p.url("/test_url", p.TestURL)}
+	}
+	return &Integration{Name: customName, Connection: Connection{Auth: []Auth{a}}, hosts: p.Hosts}
+}
+
+// parseApply compiles where the credential goes. The secrets that it reads are the
+// fields of an API key.
+func (p *customParser) parseApply(a *Auth) {
+	apply := p.Apply
+	switch {
+	case apply == nil && p.kind.apply != nil:
+		apply = p.kind.apply
+	case apply == nil && p.kind.name == AWSSigV4:
+		return
+	case apply == nil:
+		p.fail("/apply", `is required: where the credential goes, such as {"headers": {"X-Api-Key": "${{ secret.key }}"}}`)
+		return
+	}
+	scope := p.applyScope(a, apply)
+	compile := func(pointer, source string) Template {
+		t, err := scope.CompileTemplate(source, nil)
+		if err != nil {
+			p.fail(pointer, message(err))
+		}
+		return Template{compiled: t}
+	}
+	a.Apply = Apply{Headers: map[string]Template{}, Query: map[string]Template{}}
+	for name, source := range apply.Headers {
+		if !headerName.MatchString(name) {
+			p.fail(at("/apply/headers", name), "is not the name of a header")
+		}
+		a.Apply.Headers[name] = compile(at("/apply/headers", name), source)
+	}
+	for name, source := range apply.Query {
+		a.Apply.Query[name] = compile(at("/apply/query", name), source)
+	}
+	if apply.Basic != nil {
+		a.Apply.Basic = &Basic{User: compile("/apply/basic/user", apply.Basic.User), Password: compile("/apply/basic/password", apply.Basic.Password)}
+	}
+}
+
+var secretName = regexp.MustCompile(`\bsecret\.([a-z][a-z0-9_]*)`)
+
+// applyScope returns the names that apply can read. Each secret that an API key reads
+// becomes one of its fields.
+func (p *customParser) applyScope(a *Auth, apply *manifestApply) *expr.Scope {
+	if p.kind.name == APIKey {
+		var sources []string
+		for _, part := range []map[string]string{apply.Headers, apply.Query} {
+			sources = slices.AppendSeq(sources, maps.Values(part))
+		}
+		if apply.Basic != nil {
+			sources = append(sources, apply.Basic.User, apply.Basic.Password)
+		}
+		seen := map[string]bool{}
+		for _, match := range secretName.FindAllStringSubmatch(strings.Join(sources, " "), -1) {
+			seen[match[1]] = true
+		}
+		for _, name := range slices.Sorted(maps.Keys(seen)) {
+			a.Fields = append(a.Fields, Field{Name: name, Title: name, Secret: true})
+		}
+		if len(seen) == 0 {
+			p.fail("/apply", "uses no secret: write ${{ secret.key }} where the key goes")
+		}
+	}
+	names := variables{hasToken: p.kind.hasToken}
+	names.add(a.Fields, nil)
+	return names.applyScope()
+}
+
+func (p *customParser) parseURLs(a *Auth) {
+	for _, one := range []struct {
+		pointer, text string
+		into          *Template
+	}{
+		{"/authorize_url", p.AuthorizeURL, &a.AuthorizeURL}, {"/token_url", p.TokenURL, &a.TokenURL}, {"/revoke_url", p.RevokeURL, &a.RevokeURL},
+	} {
+		switch {
+		case one.text != "" && !p.kind.hasToken:
+			p.fail(one.pointer, "does not belong to a connection of the kind "+p.kind.name)
+		case one.text != "":
+			*one.into = p.url(one.pointer, one.text)
+		case one.pointer == "/token_url" && p.kind.hasToken:
+			p.fail(one.pointer, "is required: where tokens are issued")
+		}
+	}
+	if p.kind.name == OAuth2 {
+		a.Fields = []Field{{Name: "client_id", Title: "Client ID"}, {Name: "client_secret", Title: "Client secret", Secret: true, Optional: p.AuthorizeURL != ""}}
+	}
+}
+
+// url compiles an absolute URL without expressions.
+func (p *customParser) url(pointer, text string) Template {
+	if err := checkCustomURL(text); err != nil {
+		p.fail(pointer, err.Error())
+		return Template{}
+	}
+	t, err := expr.NewScope(nil).CompileTemplate(text, nil)
+	if err != nil {
+		p.fail(pointer, message(err))
+	}
+	return Template{compiled: t, custom: true}
+}
+
+func checkCustomURL(text string) error {
+	u, err := url.Parse(text)
+	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || u.User != nil || u.Fragment != "" || strings.Contains(text, "${{") {
+		return errors.New("must be an absolute https URL, without a user or a fragment")
+	}
+	return nil
+}
