@@ -179,14 +179,20 @@ func (c *Client) withTimeout(ctx context.Context, timeout time.Duration) (contex
 	return context.WithTimeout(ctx, cmp.Or(max(timeout, 0), c.limits.Total))
 }
 
-// send sends the request and follows redirects.
-func (c *Client) send(transport http.RoundTripper, req *http.Request, followRedirects bool) (*http.Response, error) {
+// send sends the request and follows redirects. The request of the response is the
+// one without the credential.
+func (c *Client) send(transport http.RoundTripper, req *http.Request, r Request) (*http.Response, error) {
 	for hops := 0; ; hops++ {
-		resp, err := transport.RoundTrip(req)
+		sent, err := authenticate(req, r.Credential)
+		if err != nil {
+			return nil, err
+		}
+		resp, err := transport.RoundTrip(sent)
 		if err != nil {
 			return nil, classifyError(req.Context(), req.URL.Hostname(), err)
 		}
-		if !followRedirects {
+		resp.Request = req
+		if !r.FollowRedirects {
 			return resp, nil
 		}
 		next, err := c.redirectRequest(req, resp)

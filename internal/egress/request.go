@@ -22,6 +22,9 @@ type Request struct {
 	// Host is an error.
 	Header http.Header
 	Body   []byte
+	// Credential is added to the request, and to its redirects as far as it allows
+	// them. A request to a host that it does not allow is an error.
+	Credential Credential
 	// Upload is streamed as the body of the request, in place of Body. It is closed
 	// when it was sent or the request is over; Close must end a Read in progress. A
 	// redirect that would send it again is an error.
@@ -53,6 +56,9 @@ func (c *Client) prepare(ctx context.Context, r Request, up *upload) (*http.Requ
 		return nil, fail(InvalidRequest, nil, "the URL is not valid") // the cause would quote the URL
 	}
 	if err := c.dialer.guard.checkURL(u); err != nil {
+		return nil, err
+	}
+	if err := checkCredential(u, r.Credential); err != nil {
 		return nil, err
 	}
 	method := cmp.Or(r.Method, http.MethodGet)

@@ -90,7 +90,7 @@ func (c *Client) open(ctx context.Context, r Request, cancel context.CancelFunc)
 	// stream. The transport would also wait for an upload that has stopped. It closes
 	// the connection itself.
 	unregister := context.AfterFunc(ctx, release)
-	resp, err := c.send(pool.transport, req, r.FollowRedirects) //nolint:bodyclose // Stream.end closes it
+	resp, err := c.send(pool.transport, req, r) //nolint:bodyclose // Stream.end closes it
 	if err == nil && resp.StatusCode == http.StatusSwitchingProtocols {
 		err = fail(InvalidResponse, nil, "%s tried to switch to another protocol", req.URL.Hostname())
 		resp.Body.Close()

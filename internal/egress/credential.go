@@ -1,0 +1,42 @@
+package egress
+
+import (
+	"net/http"
+	"net/url"
+)
+
+// Credential authenticates the requests to certain hosts.
+type Credential interface {
+	// Allows reports whether the credential may be sent to a URL.
+	Allows(u *url.URL) bool
+	// Apply adds the credential to a request, right before it is sent. It replaces
+	// headers of the same name. It must not consume the body; GetBody returns another
+	// reader of it, and is nil if the body is streamed.
+	Apply(r *http.Request) error
+}
+
+// authenticate returns the request as it is sent: with the credential, if there is
+// one and it may be sent to this URL. The request itself stays without it, so that a
+// redirect elsewhere, or an error, does not contain it.
+func authenticate(req *http.Request, credential Credential) (*http.Request, error) {
+	if credential == nil || !credential.Allows(req.URL) {
+		return req, nil
+	}
+	sent := req.Clone(req.Context())
+	if err := credential.Apply(sent); err != nil {
+		return nil, fail(InvalidRequest, err, "the credential could not be added to the request: %v", err)
+	}
+	if !credential.Allows(sent.URL) {
+		return nil, fail(Denied, nil, "the credential changed the host of the request")
+	}
+	return sent, nil
+}
+
+// checkCredential rejects a request to a host that must not see its credential. Only
+// a redirect may lead there, and then without it.
+func checkCredential(u *url.URL, credential Credential) error {
+	if credential != nil && !credential.Allows(u) {
+		return fail(Denied, nil, "the connection must not be used for %s: it is not one of its hosts", u.Host)
+	}
+	return nil
+}
