@@ -38,6 +38,8 @@ type Spec struct {
 	// Answerable reports whether the step waits for an answer, which can arrive
 	// through its links.
 	Answerable bool
+	// Connects reports whether the step may name a connection.
+	Connects bool
 	// Check returns problems in the literal parts of `with` that a schema cannot
 	// express.
 	Check func(with map[string]any) []Problem
@@ -97,6 +99,8 @@ type Request struct {
 	// IdempotencyKey identifies this step of this run. It is the same for every
 	// attempt, so that a receiver can recognize retries.
 	IdempotencyKey string
+	// Connection is the connection that the step names; nil for none.
+	Connection *Connection
 	// Run is the run that the step is part of.
 	Run Run
 	// Began is when the step began. It is the same for every attempt, even after
@@ -204,6 +208,8 @@ const (
 	AwaitsRun    Awaits = "run"    // the end of a run that it started
 )
 
+// A broken connection is awaited by its name: see [AwaitsConnection].
+
 // Stop ends the run immediately.
 type Stop struct {
 	Failed  bool
@@ -219,6 +225,8 @@ type Failure struct {
 	Output map[string]any
 	// Retryable reports whether the failure may be transient.
 	Retryable bool
+	// Rejected reports whether the server rejected the credential of the connection.
+	Rejected bool
 	// RetryAfter is the delay that the server asked for, if any.
 	RetryAfter time.Duration
 }

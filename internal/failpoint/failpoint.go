@@ -27,6 +27,9 @@ const (
 	AfterTickCommit    Point = "after_tick_commit"     // it has advanced, and its run is written
 	BeforePollCommit   Point = "before_poll_commit"    // new items are about to start runs
 	AfterPollCommit    Point = "after_poll_commit"     // the runs are written, the items marked as seen
+	BeforeRenewal      Point = "before_renewal"        // a token is about to be renewed
+	AfterRenewal       Point = "after_renewal"         // the service has issued it, nothing is written
+	AfterRenewalStored Point = "after_renewal_stored"  // it is durable, nobody has used it
 	AtStart            Point = "at_start"              // the process has started
 	BeforeFlush        Point = "before_flush"          // SQLite: a group of transactions is about to be flushed
 )

@@ -22,20 +22,22 @@ const (
 	PlanLimitExceeded Code = "plan_limit_exceeded"
 	CrossOrigin       Code = "cross_origin"
 
-	NotFound          Code = "not_found"
-	WorkflowNotFound  Code = "workflow_not_found"
-	VersionNotFound   Code = "version_not_found"
-	RunNotFound       Code = "run_not_found"
-	StepNotFound      Code = "step_not_found"
-	WebhookNotFound   Code = "webhook_not_found"
-	DeliveryNotFound  Code = "delivery_not_found"
-	APIKeyNotFound    Code = "api_key_not_found"
-	WorkspaceNotFound Code = "workspace_not_found"
-	ActionNotFound    Code = "action_not_found"
-	TemplateNotFound  Code = "template_not_found"
-	SecretNotFound    Code = "secret_not_found"
-	VariableNotFound  Code = "variable_not_found"
-	TriggerNotFound   Code = "trigger_not_found"
+	NotFound           Code = "not_found"
+	WorkflowNotFound   Code = "workflow_not_found"
+	VersionNotFound    Code = "version_not_found"
+	RunNotFound        Code = "run_not_found"
+	StepNotFound       Code = "step_not_found"
+	WebhookNotFound    Code = "webhook_not_found"
+	DeliveryNotFound   Code = "delivery_not_found"
+	APIKeyNotFound     Code = "api_key_not_found"
+	WorkspaceNotFound  Code = "workspace_not_found"
+	ActionNotFound     Code = "action_not_found"
+	TemplateNotFound   Code = "template_not_found"
+	SecretNotFound     Code = "secret_not_found"
+	VariableNotFound   Code = "variable_not_found"
+	ConnectionNotFound Code = "connection_not_found"
+	OAuthAppNotFound   Code = "oauth_app_not_found"
+	TriggerNotFound    Code = "trigger_not_found"
 
 	IntegrationNotFound Code = "integration_not_found"
 
@@ -51,6 +53,11 @@ const (
 	RunNotRunning         Code = "run_not_running"
 	RunNotRetryable       Code = "run_not_retryable"
 	StepNotWaiting        Code = "step_not_waiting"
+	ConnectionInUse       Code = "connection_in_use"
+	ConnectionExists      Code = "connection_exists"
+	OAuthAppMissing       Code = "oauth_app_missing"
+	ConsentExpired        Code = "consent_expired"
+	ConsentRefused        Code = "consent_refused"
 	ConcurrencyLimit      Code = "concurrency_limit"
 	ChainDepthExceeded    Code = "chain_depth_exceeded"
 	WebhookDisabled       Code = "webhook_disabled"
@@ -113,6 +120,13 @@ var statuses = map[Code]int{
 	ActionNotFound:        http.StatusNotFound,
 	TemplateNotFound:      http.StatusNotFound,
 	SecretNotFound:        http.StatusNotFound,
+	ConnectionNotFound:    http.StatusNotFound,
+	ConnectionInUse:       http.StatusConflict,
+	OAuthAppNotFound:      http.StatusNotFound,
+	OAuthAppMissing:       http.StatusConflict,
+	ConsentExpired:        http.StatusConflict,
+	ConsentRefused:        http.StatusConflict,
+	ConnectionExists:      http.StatusConflict,
 	VariableNotFound:      http.StatusNotFound,
 	TriggerNotFound:       http.StatusNotFound,
 	IntegrationNotFound:   http.StatusNotFound,

@@ -32,6 +32,8 @@ const (
 	User       Kind = "usr"
 	Session    Kind = "ses"
 	Invitation Kind = "inv"
+	Connection Kind = "conn"
+	OAuthApp   Kind = "oapp"
 )
 
 const (

@@ -37,6 +37,9 @@ func compose(req action.Request) (egress.Request, error) {
 	if call.Header.Get("Idempotency-Key") == "" {
 		call.Header.Set("Idempotency-Key", req.IdempotencyKey)
 	}
+	if req.Connection != nil {
+		call.Credential = req.Connection.Credential
+	}
 	// A receiver that starts a run passes the depth on, which ends loops.
 	call.Header.Set(action.DepthHeader, strconv.Itoa(req.Run.Depth))
 	return call, nil

@@ -32,6 +32,7 @@ func Entry(client Client) action.Entry {
 			Title: "Call a URL",
 			Summary: "Sends an HTTP request and returns the response. Network errors, timeouts and the statuses 408, 425, 429 and 5xx are retried. " +
 				"Every attempt carries the same Idempotency-Key, unless the step sets one. X-Service-Depth is the number of ancestors of the run.",
+			Connects: true,
 			URLs:     []string{"/url"},
 			XML:      []string{"/xml"},
 			Input:    inputSchema,
@@ -89,8 +90,11 @@ func send(ctx context.Context, client Client, call egress.Request, req action.Re
 	if err != nil {
 		return nil, err
 	}
-	if isFailure(req.Input["fail_on"], resp.Status) {
-		return nil, statusError(call, resp, req.Now)
+	rejected := req.Connection != nil && resp.Status == http.StatusUnauthorized
+	if rejected || isFailure(req.Input["fail_on"], resp.Status) {
+		failure := statusError(call, resp, req.Now)
+		failure.Rejected = rejected
+		return nil, failure
 	}
 	return resp, nil
 }
@@ -111,7 +115,7 @@ func isFailure(rule any, status int) bool {
 	return err == nil && status >= from
 }
 
-func statusError(call egress.Request, resp *egress.Response, now time.Time) error {
+func statusError(call egress.Request, resp *egress.Response, now time.Time) *action.Failure {
 	failure := &action.Failure{
 		Code: HTTPError, Output: output(resp),
 		Message: strings.TrimSpace(fmt.Sprintf("%s returned %d %s", withoutQuery(call.URL), resp.Status, http.StatusText(resp.Status))),

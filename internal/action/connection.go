@@ -1,0 +1,27 @@
+package action
+
+import (
+	"strings"
+
+	"github.com/stepmill/stepmill/internal/egress"
+)
+
+// Connection is the connection of a step, ready to use.
+type Connection struct {
+	Name string
+	// Credential authenticates requests to the hosts of the connection.
+	Credential egress.Credential
+	// Secrets are the values in it that must not be stored.
+	Secrets []string
+}
+
+// awaitsConnection is the beginning of what a step awaits that needs a connection.
+const awaitsConnection = "connection/"
+
+// AwaitsConnection returns what a step awaits that needs a broken connection.
+func AwaitsConnection(name string) Awaits { return awaitsConnection + Awaits(name) }
+
+// Connection returns the name of the connection that a step awaits, if it awaits one.
+func (a Awaits) Connection() (name string, ok bool) {
+	return strings.CutPrefix(string(a), awaitsConnection)
+}
