@@ -30,7 +30,7 @@ const (
 // and the catalogs that list them, are not among them.
 const (
 	base   = "clock cron expr failpoint fault jsonpointer locale mask paging pubsub search signature strictjson strictyaml suggest tally txn uid"
-	domain = "account action audit auth event gallery idempotency integration node run secret trigger usage vault webhook workflow"
+	domain = "account action audit auth connection event gallery idempotency integration node run secret trigger usage vault webhook workflow"
 )
 
 // rule lists the packages of this module that a package may import. Packages
@@ -67,11 +67,12 @@ var rules = []rule{
 
 	// Domain packages: base packages, and the domain packages they build on.
 	{pkg: "account", may: base + " audit auth"},
-	{pkg: "action", may: base},
+	{pkg: "action", may: base + " egress"},
 	{pkg: "action/catalog", may: base + " action action/*"},
 	{pkg: "action/*", may: base + " action egress sandbox vault"},
 	{pkg: "audit", may: base},
 	{pkg: "auth", may: base + " audit vault"},
+	{pkg: "connection", may: base + " action audit auth egress integration vault"},
 	{pkg: "event", may: base},
 	{pkg: "idempotency", may: base + " auth vault"},
 	{pkg: "node", may: base + " auth"},

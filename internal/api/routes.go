@@ -41,6 +41,21 @@ func (s *Server) register(t *table) {
 	handle(t, "PUT /v1/variables/{name}", auth.Write, http.StatusOK, s.putVariable)
 	handle(t, "DELETE /v1/variables/{name}", auth.Write, http.StatusNoContent, variables.remove)
 
+	handle(t, "GET /v1/connections", auth.Read, http.StatusOK, s.listConnections)
+	handle(t, "POST /v1/connections", auth.Write, http.StatusCreated, s.createConnection)
+	handle(t, "GET /v1/connections/{id}", auth.Read, http.StatusOK, s.getConnection)
+	handle(t, "PATCH /v1/connections/{id}", auth.Write, http.StatusOK, s.updateConnection)
+	handle(t, "DELETE /v1/connections/{id}", auth.Write, http.StatusNoContent, s.deleteConnection)
+	handleSlow(t, "POST /v1/connections/{id}/test", auth.Write, http.StatusOK, s.testConnection)
+	handle(t, "POST /ui/v1/connections/connect", auth.Write, http.StatusOK, s.connect)
+	handle(t, "POST /ui/v1/connections/{id}/reconnect", auth.Write, http.StatusOK, s.reconnect)
+	handleSlow(t, "GET "+consentCallback, auth.Write, http.StatusFound, s.finishConsent)
+
+	handle(t, "GET /v1/oauth-apps", auth.Admin, http.StatusOK, s.listApps)
+	handle(t, "POST /v1/oauth-apps", auth.Admin, http.StatusCreated, s.createApp)
+	handle(t, "GET /v1/oauth-apps/{id}", auth.Admin, http.StatusOK, s.getApp)
+	handle(t, "DELETE /v1/oauth-apps/{id}", auth.Admin, http.StatusNoContent, s.deleteApp)
+
 	handleSlow(t, "POST /v1/expressions/evaluate", auth.Read, http.StatusOK, s.evaluateExpression)
 
 	handle(t, "GET /v1/api-keys", auth.Admin, http.StatusOK, s.listKeys)

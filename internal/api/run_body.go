@@ -66,16 +66,18 @@ type runError struct {
 }
 
 type waitingBody struct {
-	Reason string  `json:"reason"`
-	StepID *string `json:"step_id"`
-	Until  *string `json:"until"`
+	Kind       run.WaitKind `json:"kind"`
+	Reason     string       `json:"reason"`
+	StepID     *string      `json:"step_id"`
+	Connection *string      `json:"connection"`
+	Until      *string      `json:"until"`
 }
 
 func showWaiting(w *run.Waiting) *waitingBody {
 	if w == nil {
 		return nil
 	}
-	return &waitingBody{w.Reason, orNull(w.StepID), clock.FormatPtr(w.Until)}
+	return &waitingBody{w.Kind, w.Reason, orNull(w.StepID), orNull(w.Connection), clock.FormatPtr(w.Until)}
 }
 
 // stepFields are the fields that every view of a step has.

@@ -16,6 +16,7 @@ import (
 	"github.com/stepmill/stepmill/internal/action"
 	"github.com/stepmill/stepmill/internal/audit"
 	"github.com/stepmill/stepmill/internal/auth"
+	"github.com/stepmill/stepmill/internal/connection"
 	"github.com/stepmill/stepmill/internal/event"
 	"github.com/stepmill/stepmill/internal/idempotency"
 	"github.com/stepmill/stepmill/internal/node"
@@ -43,6 +44,7 @@ type Services struct {
 	Hooks       *hooks.Hooks
 	Webhooks    *webhook.Service
 	Secrets     *secret.Service
+	Connections *connection.Service
 	Previews    *run.Previews
 	StepTester  *run.StepTester
 	Audit       *audit.Service

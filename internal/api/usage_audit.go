@@ -32,6 +32,7 @@ type usageLimits struct {
 	QueuedRuns       int   `json:"queued_runs"`
 	Secrets          int   `json:"secrets"`
 	Variables        int   `json:"variables"`
+	Connections      int   `json:"connections"`
 	VariableBytes    int   `json:"variable_bytes"`
 }
 
@@ -42,6 +43,7 @@ type usageNow struct {
 	Secrets       int `json:"secrets"`
 	Variables     int `json:"variables"`
 	VariableBytes int `json:"variable_bytes"`
+	Connections   int `json:"connections"`
 	RunningRuns   int `json:"running_runs"`
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/stepmill/stepmill/internal/auth"
 	"github.com/stepmill/stepmill/internal/clock"
 	"github.com/stepmill/stepmill/internal/config"
+	"github.com/stepmill/stepmill/internal/connection"
 	"github.com/stepmill/stepmill/internal/event"
 	"github.com/stepmill/stepmill/internal/run"
 	"github.com/stepmill/stepmill/internal/trigger"
@@ -41,8 +42,9 @@ type housekeeper struct {
 	keepRuns config.KeepRuns
 	log      *slog.Logger
 
-	usage *usage.Service
-	inbox *trigger.Inbox
+	usage       *usage.Service
+	inbox       *trigger.Inbox
+	connections *connection.Service
 }
 
 // flushPeriodically saves usage counts, times of last use and failed
@@ -76,6 +78,9 @@ func (h *housekeeper) flush(ctx context.Context) {
 	}
 	if err := h.data.auth.FlushLastUsed(ctx); err != nil {
 		h.log.Warn("cannot save when API keys were last used", "error", err)
+	}
+	if err := h.connections.Flush(ctx); err != nil {
+		h.log.Warn("cannot save when connections were last used", "error", err)
 	}
 	if err := h.data.accounts.FlushLastUsed(ctx); err != nil {
 		h.log.Warn("cannot save when sessions were last used", "error", err)

@@ -15,12 +15,14 @@ import (
 	"github.com/stepmill/stepmill/internal/api"
 	"github.com/stepmill/stepmill/internal/audit"
 	"github.com/stepmill/stepmill/internal/config"
+	"github.com/stepmill/stepmill/internal/connection"
 	"github.com/stepmill/stepmill/internal/dispatch/local"
 	"github.com/stepmill/stepmill/internal/egress"
 	"github.com/stepmill/stepmill/internal/engine"
 	"github.com/stepmill/stepmill/internal/event"
 	"github.com/stepmill/stepmill/internal/fault"
 	"github.com/stepmill/stepmill/internal/idempotency"
+	"github.com/stepmill/stepmill/internal/integration"
 	"github.com/stepmill/stepmill/internal/node"
 	"github.com/stepmill/stepmill/internal/paging"
 	"github.com/stepmill/stepmill/internal/pubsub"
@@ -178,10 +180,15 @@ func (s *Server) assemble(ctx context.Context, data config.Data) (err error) {
 		return err
 	}
 	secrets := secret.NewService(st, v)
+	integrations, err := integration.Builtin()
+	if err != nil {
+		return err
+	}
+	connections := connection.NewService(st, v, s.runner.egress, integrations, s.node)
 	links := run.NewLinks(st, v, s.publicURL)
 	s.housekeeper = housekeeper{
 		data: &s.data, runner: &s.runner, node: s.node, keepRuns: s.config.KeepRuns, log: s.log,
-		usage: usage.NewService(st), inbox: trigger.NewInbox(st),
+		usage: usage.NewService(st), inbox: trigger.NewInbox(st), connections: connections,
 	}
 	programs := workflow.NewPrograms(st, actions, types.Format())
 	outbox, queued, err := s.newDispatcher(ctx, data)
@@ -190,13 +197,15 @@ func (s *Server) assemble(ctx context.Context, data config.Data) (err error) {
 	}
 	s.runner.runs = run.NewService(st, programs, s.changes.watchers, s.runner.dispatch, s.changes.runs)
 	s.runner.runs.QueuedInMemory(queued)
-	s.runner.engine = engine.New(st, s.runner.dispatch, programs, secrets, links, v, s.node, s.log)
+	s.runner.engine = engine.New(engine.Config{
+		Node: s.node, Store: st, Source: s.runner.dispatch, Programs: programs, Values: secrets, Links: links, Connections: connections, Vault: v, Log: s.log,
+	})
 	if s.cluster != nil {
 		s.runner.engine.CheckLease(s.cluster.member.HoldsLease)
 	}
 	s.runner.sender = webhook.NewSender(outbox, s.runner.egress, v, s.log)
-	workflows := workflow.NewService(st, actions, types.Format(), nameSource{secrets}, trigger.NewArming(types, v))
-	s.runner.firers = types.Firers(trigger.Deps{Store: st, Programs: programs, Runs: s.runner.runs, Values: secrets, Actions: actions, Log: s.log})
+	workflows := workflow.NewService(st, actions, types.Format(), nameSource{secrets, st}, trigger.NewArming(types, v))
+	s.runner.firers = types.Firers(trigger.Deps{Store: st, Programs: programs, Runs: s.runner.runs, Values: secrets, Connections: connections, Actions: actions, Log: s.log})
 	previews := run.NewPreviews(s.runner.runs, secrets)
 	provider, err := s.identityProvider()
 	if err != nil {
@@ -208,6 +217,7 @@ func (s *Server) assemble(ctx context.Context, data config.Data) (err error) {
 		Hooks:       hooks.NewHooks(st, programs, s.runner.runs, secrets, s.housekeeper.inbox),
 		Webhooks:    webhook.NewService(st, v, policy, trigger.SampleEvent),
 		Secrets:     secrets,
+		Connections: connections,
 		Previews:    previews,
 		StepTester:  run.NewStepTester(previews, programs, s.runner.engine),
 		Idempotency: idempotency.NewService(st, v),
@@ -254,13 +264,22 @@ func (s *Server) publicURL() string {
 	}
 }
 
-// nameSource provides the names that expressions can refer to.
-type nameSource struct{ secrets *secret.Service }
+// nameSource provides the names that definitions can refer to.
+type nameSource struct {
+	secrets     *secret.Service
+	connections interface {
+		ConnectionNames(ctx context.Context, workspaceID string) ([]string, error)
+	}
+}
 
 // Names implements workflow.NameSource.
 func (n nameSource) Names(ctx context.Context, workspaceID string) (workflow.Names, error) {
-	found, err := n.secrets.Names(ctx, workspaceID)
-	return workflow.Names(found), err
+	values, err := n.secrets.Names(ctx, workspaceID)
+	if err != nil {
+		return workflow.Names{}, err
+	}
+	connections, err := n.connections.ConnectionNames(ctx, workspaceID)
+	return workflow.Names{Secrets: values.Secrets, Variables: values.Variables, Connections: connections}, err
 }
 
 // bodyBytes limits the total size of all request bodies in memory: a quarter of

@@ -74,5 +74,5 @@ func (a *Admin) workflows() (*workflow.Service, error) {
 		return nil, err
 	}
 	secrets := secret.NewService(a.core.store, a.core.vault)
-	return workflow.NewService(a.core.store, actions, types.Format(), nameSource{secrets}, trigger.NewArming(types, a.core.vault)), nil
+	return workflow.NewService(a.core.store, actions, types.Format(), nameSource{secrets, a.core.store}, trigger.NewArming(types, a.core.vault)), nil
 }

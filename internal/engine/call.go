@@ -4,13 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"runtime/debug"
+	"slices"
 	"time"
 
 	"github.com/stepmill/stepmill/internal/action"
 	"github.com/stepmill/stepmill/internal/clock"
 	"github.com/stepmill/stepmill/internal/expr"
 	"github.com/stepmill/stepmill/internal/failpoint"
+	"github.com/stepmill/stepmill/internal/mask"
 	"github.com/stepmill/stepmill/internal/run"
 )
 
@@ -20,32 +23,46 @@ const stopGrace = time.Second
 // executeAsync executes a step with effects in the background.
 func (d *driver) executeAsync(ctx context.Context, p stepRef) {
 	d.executions.begin(p)
-	call, lines := d.prepare(p)
+	call := d.prepare(p)
 	go func() {
-		r := d.executeWithin(ctx, p, p.compiled().Limit, call)
-		r.log = lines
-		d.executions.results <- r
+		d.executions.results <- d.executeWithin(ctx, p, p.compiled().Limit, call)
 	}()
 }
 
-// executeWithin waits until the action of a step may run and calls it. The limit
-// applies to the call only. It abandons an action that does not stop after its
-// timeout; the action shares no state with the driver.
-func (d *driver) executeWithin(ctx context.Context, p stepRef, limit time.Duration, call func(context.Context) result) result {
+// executeWithin opens the connection of a step, waits until its action may run and
+// calls it. The limit applies to the call only.
+func (d *driver) executeWithin(ctx context.Context, p stepRef, limit time.Duration, call *call) result {
+	name := p.compiled().Connection
+	if name == "" {
+		return d.callWithin(ctx, p, limit, call)
+	}
+	r := result{at: p, log: call.log}
+	err := d.engine.connections.Use(ctx, d.state.snap.WorkspaceID, name, func(ctx context.Context, c action.Connection) error {
+		call.connect(c)
+		r = d.callWithin(ctx, p, limit, call)
+		return r.err
+	})
+	r.err = err
+	return r
+}
+
+// callWithin abandons an action that does not stop after its timeout; the action
+// shares no state with the driver.
+func (d *driver) callWithin(ctx context.Context, p stepRef, limit time.Duration, call *call) result {
 	release, err := d.acquire(ctx, p)
 	if err != nil {
-		return result{at: p, err: err}
+		return result{at: p, err: err, log: call.log}
 	}
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	done := make(chan result, 1)
 	begun := clock.Monotonic()
 	go func() {
-		r := call(ctx)
+		r := call.do(ctx)
 		release() // even if the action was abandoned, not before it returns
 		done <- r
 	}()
-	r := d.supervise(ctx, p, limit, done)
+	r := d.supervise(ctx, p, limit, done, call.log)
 	r.took = time.Since(begun)
 	return r
 }
@@ -67,7 +84,7 @@ func (d *driver) acquire(ctx context.Context, p stepRef) (release func(), err er
 	return release, err
 }
 
-func (d *driver) supervise(ctx context.Context, p stepRef, limit time.Duration, done <-chan result) result {
+func (d *driver) supervise(ctx context.Context, p stepRef, limit time.Duration, done <-chan result, log *stepLog) result {
 	select {
 	case r := <-done:
 		return timedOut(ctx, limit, r)
@@ -85,7 +102,7 @@ func (d *driver) supervise(ctx context.Context, p stepRef, limit time.Duration, 
 			<-done
 			d.engine.stuck.Add(-1)
 		}()
-		return timedOut(ctx, limit, result{at: p, err: ctx.Err()})
+		return timedOut(ctx, limit, result{at: p, err: ctx.Err(), log: log})
 	}
 }
 
@@ -100,32 +117,58 @@ func timedOut(ctx context.Context, limit time.Duration, r result) result {
 	return r
 }
 
-// prepare returns a function that calls the action of a step, and the log that the
-// action writes. A panic in the action makes only this step fail.
-func (d *driver) prepare(p stepRef) (func(context.Context) result, *stepLog) {
-	step, log := p.step(), d.log.With("step", p.step().Path)
-	req, err := d.request(step)
-	lines := &stepLog{path: step.Path, attempt: step.Attempt, mask: d.secrets.maskOf(step), late: p.compiled().Masked != nil}
-	req.Log = lines.write
-	do := p.compiled().Action.Action
-	return func(ctx context.Context) (out result) {
-		out.at, out.log = p, lines
-		defer func() {
-			if cause := recover(); cause != nil {
-				log.Error("panic in an action", "panic", cause, "stack", string(debug.Stack()))
-				out.err = &action.Failure{Code: run.CodeInternal, Message: "The step failed because of an internal error in Stepmill."}
-			}
-		}()
-		if out.err = err; err == nil {
-			out.err = ctx.Err() // the run may have been aborted already
+// call is a call of the action of a step. It shares no state with the driver.
+type call struct {
+	at     stepRef
+	action action.Action
+	req    action.Request
+	err    error // of the request; the action is not called then
+	log    *stepLog
+	logger *slog.Logger
+	// hidden are the values that must not be stored of the step, without those of its
+	// connection.
+	hidden []string
+}
+
+// prepare prepares the call of the action of a step.
+func (d *driver) prepare(p stepRef) *call {
+	step := p.step()
+	c := &call{
+		at: p, action: p.compiled().Action.Action, logger: d.log.With("step", step.Path), hidden: d.secrets.hiddenOf(step),
+		log: &stepLog{path: step.Path, attempt: step.Attempt, mask: d.secrets.maskOf(step), late: p.compiled().Masked != nil},
+	}
+	c.req, c.err = d.request(step)
+	c.req.Log = c.log.write
+	return c
+}
+
+// connect gives the action a connection, whose secrets are kept out of the log.
+func (c *call) connect(connection action.Connection) {
+	c.req.Connection = &connection
+	c.log.hide(mask.New(slices.Concat(c.hidden, connection.Secrets)))
+}
+
+// do calls the action. A panic makes only this step fail.
+func (c *call) do(ctx context.Context) (out result) {
+	out.at, out.log = c.at, c.log
+	if c.req.Connection != nil {
+		out.secrets = c.req.Connection.Secrets
+	}
+	defer func() {
+		if cause := recover(); cause != nil {
+			c.logger.Error("panic in an action", "panic", cause, "stack", string(debug.Stack()))
+			out.err = &action.Failure{Code: run.CodeInternal, Message: "The step failed because of an internal error in Stepmill."}
 		}
-		if out.err == nil {
-			failpoint.Hit(failpoint.BeforeEffect, req.IdempotencyKey)
-			out.result, out.err = do.Run(ctx, req)
-			failpoint.Hit(failpoint.AfterEffect, req.IdempotencyKey)
-		}
-		return out
-	}, lines
+	}()
+	if out.err = c.err; c.err == nil {
+		out.err = ctx.Err() // the run may have been aborted already
+	}
+	if out.err == nil {
+		failpoint.Hit(failpoint.BeforeEffect, c.req.IdempotencyKey)
+		out.result, out.err = c.action.Run(ctx, c.req)
+		failpoint.Hit(failpoint.AfterEffect, c.req.IdempotencyKey)
+	}
+	return out
 }
 
 // request returns the request for the action of a step.

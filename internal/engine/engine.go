@@ -36,14 +36,15 @@ const (
 
 // Engine executes runs.
 type Engine struct {
-	store    Store
-	source   dispatch.Source
-	node     string
-	programs *workflow.Programs
-	values   Values
-	links    Links
-	vault    Vault
-	log      *slog.Logger
+	store       Store
+	source      dispatch.Source
+	node        string
+	programs    *workflow.Programs
+	values      Values
+	links       Links
+	vault       Vault
+	connections Connections
+	log         *slog.Logger
 
 	// holdsLease reports whether this node still owns its runs.
 	holdsLease func() bool
@@ -58,11 +59,25 @@ type Engine struct {
 // Stuck returns the number of actions that are still running after their timeout.
 func (e *Engine) Stuck() int { return int(e.stuck.Load()) }
 
-// New returns an engine that executes runs of a source on behalf of a node.
-func New(store Store, source dispatch.Source, programs *workflow.Programs, values Values, links Links, vault Vault, node string, log *slog.Logger) *Engine {
+// Config is what an engine works with.
+type Config struct {
+	Node        string // on whose behalf runs are executed
+	Store       Store
+	Source      dispatch.Source // of the runs to execute
+	Programs    *workflow.Programs
+	Values      Values
+	Links       Links
+	Connections Connections
+	Vault       Vault
+	Log         *slog.Logger
+}
+
+// New returns an engine.
+func New(config Config) *Engine {
 	return &Engine{
-		store: store, source: source, node: node, log: log, programs: programs, values: values, links: links, vault: vault, active: map[string]*driver{},
-		holdsLease: func() bool { return true }, counts: newCounts(programs.Catalog()),
+		store: config.Store, source: config.Source, node: config.Node, log: config.Log, programs: config.Programs, values: config.Values,
+		links: config.Links, connections: config.Connections, vault: config.Vault, active: map[string]*driver{},
+		holdsLease: func() bool { return true }, counts: newCounts(config.Programs.Catalog()),
 	}
 }
 

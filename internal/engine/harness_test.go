@@ -67,7 +67,7 @@ func newEffects() *effects {
 
 func (e *effects) entry() action.Entry {
 	return action.Entry{
-		Spec: action.Spec{Name: "test.effect", Input: `{"type": "object"}`, Output: `{}`},
+		Spec: action.Spec{Name: "test.effect", Connects: true, Input: `{"type": "object"}`, Output: `{}`},
 		Action: action.Func(func(ctx context.Context, req action.Request) (action.Result, error) {
 			e.take(req)
 			if req.Input["scripted"] == true {
@@ -216,22 +216,23 @@ func (e *effects) count(name string) int {
 // world is a store with everything around it except the engine, which a test starts,
 // stops and crashes.
 type world struct {
-	t        *testing.T
-	db       *sqlite.DB
-	store    *store.Store
-	plans    *workflow.Programs
-	values   *secret.Service
-	links    *run.Links
-	vault    *vault.Vault
-	nowhere  atomic.Bool // the public URL is unknown
-	effects  *effects
-	pages    *pages
-	notifier *testNotifier // of approvals
-	actor    auth.Actor
-	flows    *workflow.Service
-	runs     *run.Service
-	watchers *run.Watchers
-	details  atomic.Int64 // completions that carried a detail
+	t           *testing.T
+	db          *sqlite.DB
+	store       *store.Store
+	plans       *workflow.Programs
+	values      *secret.Service
+	links       *run.Links
+	vault       *vault.Vault
+	nowhere     atomic.Bool // the public URL is unknown
+	effects     *effects
+	pages       *pages
+	notifier    *testNotifier // of approvals
+	connections *connections
+	actor       auth.Actor
+	flows       *workflow.Service
+	runs        *run.Service
+	watchers    *run.Watchers
+	details     atomic.Int64 // completions that carried a detail
 	// childStarts, if not nil, is called before a step starts a run.
 	childStarts func(parent string)
 
@@ -248,7 +249,7 @@ type node struct {
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	w := &world{t: t, effects: newEffects(), pages: newPages(), notifier: &testNotifier{}, watchers: run.NewWatchers()}
+	w := &world{t: t, effects: newEffects(), pages: newPages(), notifier: &testNotifier{}, connections: &connections{}, watchers: run.NewWatchers()}
 	w.db = sqlitetest.Open(t)
 	w.store = store.New(w.db, w.notify())
 	w.setUp()
@@ -320,7 +321,7 @@ type names struct{ values *secret.Service }
 
 func (n names) Names(ctx context.Context, workspaceID string) (workflow.Names, error) {
 	found, err := n.values.Names(ctx, workspaceID)
-	return workflow.Names(found), err
+	return workflow.Names{Secrets: found.Secrets, Variables: found.Variables, Connections: []string{shop}}, err
 }
 
 // setPlan changes the plan of the workspace.
@@ -375,7 +376,9 @@ func (w *world) start(st engine.Store) *node {
 	log := slog.New(slog.DiscardHandler)
 	ctx, stop := context.WithCancel(context.Background())
 	n := &node{dispatch: local.New(w.store, id, engine.Slots, log), stop: stop}
-	n.engine = engine.New(st, n.dispatch, w.plans, w.values, w.links, w.vault, id, log)
+	n.engine = engine.New(engine.Config{
+		Node: id, Store: st, Source: n.dispatch, Programs: w.plans, Values: w.values, Links: w.links, Connections: w.connections, Vault: w.vault, Log: log,
+	})
 	w.current.Store(n)
 	if err := n.dispatch.Recover(ctx); err != nil {
 		w.t.Fatal(err)

@@ -35,6 +35,13 @@ type stepLog struct {
 	closed bool
 }
 
+// hide sets the mask for the secrets in the lines that follow.
+func (l *stepLog) hide(secrets *mask.Masker) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.mask.secrets = secrets
+}
+
 func (l *stepLog) write(level action.Level, message string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

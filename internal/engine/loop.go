@@ -154,4 +154,5 @@ func (d *driver) fetchAnswers(ctx context.Context) {
 		return err
 	})
 	d.state.setAnswers(answers)
+	d.state.checkConnections()
 }

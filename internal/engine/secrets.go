@@ -34,7 +34,8 @@ type secrets struct {
 	values map[string]string
 	mask   *mask.Masker
 	inputs map[*run.Step]map[string]any // unmasked inputs
-	masks  map[*run.Step]*mask.Masker   // for steps that also have links to hide
+	masks  map[*run.Step]*mask.Masker   // for steps that have more to hide
+	hidden map[*run.Step][]string       // links and credentials of steps, beside values
 	// found are the values in the outputs of steps that have a mask, and foundMask
 	// masks them.
 	found     map[string]bool
@@ -45,7 +46,10 @@ type secrets struct {
 const maxFound = 1000
 
 func newSecrets() secrets {
-	return secrets{inputs: map[*run.Step]map[string]any{}, masks: map[*run.Step]*mask.Masker{}, found: map[string]bool{}}
+	return secrets{
+		inputs: map[*run.Step]map[string]any{}, masks: map[*run.Step]*mask.Masker{},
+		hidden: map[*run.Step][]string{}, found: map[string]bool{},
+	}
 }
 
 // set sets the values to hide.
@@ -144,21 +148,38 @@ func (s *secrets) render(p stepRef, links map[string]expr.Link) (input map[strin
 // hideLinks masks the links of a step like secrets, because anyone who has a link
 // can answer.
 func (s *secrets) hideLinks(step *run.Step, links map[string]expr.Link) {
-	if len(links) == 0 {
-		return
-	}
-	hidden := make([]string, 0, len(s.values)+2*len(links))
+	hidden := make([]string, 0, 2*len(links))
 	for _, link := range links {
 		hidden = append(hidden, path.Base(link.Page), path.Base(link.Callback))
 	}
+	s.hide(step, hidden)
+}
+
+// hide masks more values in everything that is stored of a step.
+func (s *secrets) hide(step *run.Step, values []string) {
+	known := len(s.hidden[step])
+	for _, value := range values {
+		if !slices.Contains(s.hidden[step], value) {
+			s.hidden[step] = append(s.hidden[step], value)
+		}
+	}
+	if len(s.hidden[step]) > known {
+		s.masks[step] = mask.New(s.hiddenOf(step))
+	}
+}
+
+// hiddenOf returns the values that must not be stored of a step.
+func (s *secrets) hiddenOf(step *run.Step) []string {
+	hidden := slices.Clone(s.hidden[step])
 	for _, value := range s.values {
 		hidden = append(hidden, value)
 	}
-	s.masks[step] = mask.New(hidden)
+	return hidden
 }
 
 // forget drops what is held of a settled step.
 func (s *secrets) forget(step *run.Step) {
 	delete(s.inputs, step)
 	delete(s.masks, step)
+	delete(s.hidden, step)
 }

@@ -3,11 +3,13 @@ package engine
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
 	"github.com/stepmill/stepmill/internal/action"
 	"github.com/stepmill/stepmill/internal/clock"
+	"github.com/stepmill/stepmill/internal/connection"
 	"github.com/stepmill/stepmill/internal/expr"
 	"github.com/stepmill/stepmill/internal/run"
 	"github.com/stepmill/stepmill/internal/strictjson"
@@ -19,7 +21,9 @@ type result struct {
 	result action.Result
 	err    error
 	log    *stepLog
-	took   time.Duration // by the action
+	// secrets are the values of the step's connection that must not be stored.
+	secrets []string
+	took    time.Duration // by the action
 }
 
 // advance starts, skips and finishes steps as far as possible without effects
@@ -62,6 +66,8 @@ func (d *driver) move(ctx context.Context, p stepRef) stepChange {
 		return d.moveBlock(ctx, p)
 	case step.Status == run.StepWaiting && step.Error != nil:
 		d.state.startNextAttempt(step)
+	case step.Status == run.StepWaiting && awaitsConnection(step):
+		d.state.resume(step)
 	}
 	return d.execute(ctx, p)
 }
@@ -149,9 +155,8 @@ func (d *driver) execute(ctx context.Context, p stepRef) stepChange {
 	if !p.compiled().Pure {
 		return needsExecution
 	}
-	call, _ := d.prepare(p)
 	begun := clock.Monotonic()
-	r := call(ctx)
+	r := d.prepare(p).do(ctx)
 	r.took = time.Since(begun)
 	d.apply(r)
 	if p.step().Status.Settled() {
@@ -243,12 +248,16 @@ func (d *driver) checkInput(step *run.Step, input map[string]any) error {
 func (d *driver) apply(r result) {
 	step := r.at.step()
 	d.executions.end(step)
+	d.secrets.hide(step, r.secrets)
 	d.changes.add(step)
 	awaited := step.Awaits != "" && step.Answer == nil
 	if r.err == nil && r.result.Checkpoint != nil {
 		r.err = d.state.checkpoint(r.at, *r.result.Checkpoint)
 	}
+	broken, _ := errors.AsType[*connection.BrokenError](r.err)
 	switch {
+	case broken != nil:
+		d.state.waitForConnection(r.at, broken)
 	case r.err != nil:
 		d.state.handleFailure(r.at, r.err)
 	case r.result.Wait != nil:

@@ -49,9 +49,6 @@ func (d *driver) executeSync(ctx context.Context, p stepRef) {
 	ctx, cancel := context.WithTimeout(ctx, maxTestDuration)
 	defer cancel()
 	for p.step().Status == run.StepRunning {
-		call, lines := d.prepare(p)
-		r := d.executeWithin(ctx, p, min(p.compiled().Limit, maxTestDuration), call)
-		r.log = lines
-		d.apply(r)
+		d.apply(d.executeWithin(ctx, p, min(p.compiled().Limit, maxTestDuration), d.prepare(p)))
 	}
 }

@@ -5,14 +5,33 @@ import (
 	"iter"
 	"strings"
 	"time"
+
+	"github.com/stepmill/stepmill/internal/action"
 )
 
 // Waiting describes what a run waits for.
 type Waiting struct {
+	Kind   WaitKind
 	Reason string
 	StepID string
-	Until  *time.Time
+	// Connection is the name of the connection that has to be reconnected, if Kind
+	// is ForConnection.
+	Connection string
+	Until      *time.Time
 }
+
+// WaitKind says what kind of thing a run waits for.
+type WaitKind string
+
+// The kinds.
+const (
+	ForSlot       WaitKind = "slot"  // the run is queued
+	ForTime       WaitKind = "time"  // a step continues at a time
+	ForRetry      WaitKind = "retry" // a step failed and is tried again
+	ForAnswer     WaitKind = "answer"
+	ForRun        WaitKind = "run" // that a step started
+	ForConnection WaitKind = "connection"
+)
 
 // WaitingFor returns what the run waits for: a slot or, if no step is running, the
 // step that wakes up first. It returns nil if a step is running or the run has
@@ -56,11 +75,11 @@ func (p WaitFacts) WaitingFor() *Waiting {
 func (p WaitFacts) waiting() *Waiting {
 	switch {
 	case p.HeldBack:
-		return &Waiting{Reason: "queued: the concurrency limit of the workflow" + forKey(p.ConcurrencyKey) + " is reached"}
+		return &Waiting{Kind: ForSlot, Reason: "queued: the concurrency limit of the workflow" + forKey(p.ConcurrencyKey) + " is reached"}
 	case p.Queued && p.Crashes >= crashesToIsolate:
-		return &Waiting{Reason: fmt.Sprintf("queued: executed in isolation because the service crashed %d times while it was running", p.Crashes)}
+		return &Waiting{Kind: ForSlot, Reason: fmt.Sprintf("queued: executed in isolation because the service crashed %d times while it was running", p.Crashes)}
 	case p.Queued:
-		return &Waiting{Reason: "queued: the concurrency limit is reached"}
+		return &Waiting{Kind: ForSlot, Reason: "queued: the concurrency limit is reached"}
 	}
 	return nil
 }
@@ -69,7 +88,19 @@ func (s *Step) waiting() *Waiting {
 	if s == nil {
 		return nil
 	}
-	return &Waiting{Reason: s.Reason, StepID: s.Path, Until: s.Until()}
+	w := &Waiting{Kind: ForTime, Reason: s.Reason, StepID: s.Path, Until: s.Until()}
+	name, awaitsConnection := s.Awaits.Connection()
+	switch {
+	case s.Error != nil:
+		w.Kind = ForRetry
+	case awaitsConnection:
+		w.Kind, w.Connection = ForConnection, name
+	case s.Awaits == action.AwaitsAnswer:
+		w.Kind = ForAnswer
+	case s.Awaits == action.AwaitsRun:
+		w.Kind = ForRun
+	}
+	return w
 }
 
 // WaitingStep returns the step that a run waits for: the waiting step that wakes up

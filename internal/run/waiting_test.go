@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/stepmill/stepmill/internal/action"
 	"github.com/stepmill/stepmill/internal/run"
 )
 
@@ -23,22 +24,22 @@ func TestWaitingFor(t *testing.T) {
 		"a finished run":               {detail: run.Detail{Run: run.Run{Status: run.Cancelled}, Steps: steps, Queued: true, HeldBack: true}},
 		"a run with a running step":    {detail: run.Detail{Steps: append(steps[:3:3], step("d", "http.request", run.StepRunning, nil))}},
 		"a run without steps":          {},
-		"the step that wakes up first": {detail: run.Detail{Steps: steps}, want: &run.Waiting{Reason: "because of b", StepID: "b", Until: &soon}},
+		"the step that wakes up first": {detail: run.Detail{Steps: steps}, want: &run.Waiting{Kind: run.ForTime, Reason: "because of b", StepID: "b", Until: &soon}},
 		"the concurrency limit for a key": {
 			detail: run.Detail{Run: run.Run{ConcurrencyKey: "=Ada"}, Steps: steps, HeldBack: true},
-			want:   &run.Waiting{Reason: `queued: the concurrency limit of the workflow for key "Ada" is reached`},
+			want:   &run.Waiting{Kind: run.ForSlot, Reason: `queued: the concurrency limit of the workflow for key "Ada" is reached`},
 		},
 		"the concurrency limit without a key": {
 			detail: run.Detail{Run: run.Run{ConcurrencyKey: "="}, HeldBack: true},
-			want:   &run.Waiting{Reason: "queued: the concurrency limit of the workflow is reached"},
+			want:   &run.Waiting{Kind: run.ForSlot, Reason: "queued: the concurrency limit of the workflow is reached"},
 		},
 		"queued": {
 			detail: run.Detail{Steps: steps, Queued: true, Crashes: 1},
-			want:   &run.Waiting{Reason: "queued: the concurrency limit is reached"},
+			want:   &run.Waiting{Kind: run.ForSlot, Reason: "queued: the concurrency limit is reached"},
 		},
 		"isolated after crashes": {
 			detail: run.Detail{Queued: true, Crashes: 2},
-			want:   &run.Waiting{Reason: "queued: executed in isolation because the service crashed 2 times while it was running"},
+			want:   &run.Waiting{Kind: run.ForSlot, Reason: "queued: executed in isolation because the service crashed 2 times while it was running"},
 		},
 	} {
 		if tc.detail.Status == "" {
@@ -46,6 +47,31 @@ func TestWaitingFor(t *testing.T) {
 		}
 		if diff := cmp.Diff(tc.want, tc.detail.WaitingFor()); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+func TestWaitKindOfStep(t *testing.T) {
+	t.Parallel()
+	failure := &run.Failure{Code: "http_error"}
+	for name, tc := range map[string]struct {
+		step       run.Step
+		kind       run.WaitKind
+		connection string
+	}{
+		"a time":       {step: run.Step{}, kind: run.ForTime},
+		"an answer":    {step: run.Step{Awaits: action.AwaitsAnswer}, kind: run.ForAnswer},
+		"another run":  {step: run.Step{Awaits: action.AwaitsRun}, kind: run.ForRun},
+		"a connection": {step: run.Step{Awaits: action.AwaitsConnection("team-slack")}, kind: run.ForConnection, connection: "team-slack"},
+		"a retry":      {step: run.Step{Error: failure}, kind: run.ForRetry},
+		"a retry of a step that has waited for a connection": {
+			step: run.Step{Error: failure, Awaits: action.AwaitsConnection("team-slack")}, kind: run.ForRetry,
+		},
+	} {
+		tc.step.Status = run.StepWaiting
+		got := run.WaitFacts{Step: &tc.step}.WaitingFor()
+		if got.Kind != tc.kind || got.Connection != tc.connection {
+			t.Errorf("%s: %+v", name, got)
 		}
 	}
 }

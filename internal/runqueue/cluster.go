@@ -82,6 +82,11 @@ func (c *Cluster) ReleasesAlone() bool { return false }
 // WaitsForNode implements Queue.
 func (c *Cluster) WaitsForNode() string { return `(q.parked OR q.slot AND q.node IS NULL)` }
 
+// NodeIsGone implements Queue.
+func (c *Cluster) NodeIsGone(column, _ string) string {
+	return `NOT EXISTS (SELECT 1 FROM nodes WHERE nodes.id = ` + column + ` AND NOT nodes.dead)`
+}
+
 // write runs a transaction of the queue alone.
 func (c *Cluster) write(ctx context.Context, fn func(*clusterTransaction) error) error {
 	return c.store.WriteQueue(ctx, func(t Transaction) error { return fn(t.(*clusterTransaction)) })

@@ -34,6 +34,9 @@ func (l *Local) ReleasesAlone() bool { return true }
 // WaitsForNode implements Queue. The dispatcher knows which runs wait.
 func (l *Local) WaitsForNode() string { return `false` }
 
+// NodeIsGone implements Queue. Each process is a new node, and there is one at a time.
+func (l *Local) NodeIsGone(column, self string) string { return column + ` <> ` + self }
+
 // localTransaction writes rows at once and collects nothing.
 type localTransaction struct {
 	queue *Local

@@ -27,6 +27,9 @@ type Queue interface {
 	// WaitsForNode returns the condition that a run in the queue q waits for a node
 	// to execute it.
 	WaitsForNode() string
+	// NodeIsGone returns the condition that the node in a column no longer exists. The
+	// parameter is the placeholder of this node.
+	NodeIsGone(column, self string) string
 }
 
 // Transaction is the queue's part of a transaction. Settle and Enqueue end it.

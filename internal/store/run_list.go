@@ -149,11 +149,18 @@ func (s *Store) addWaiting(ctx context.Context, filter run.Filter, page *paging.
 // queryWaitState returns the query for the queue state of a run and the step that
 // it waits for.
 func (s *Store) queryWaitState(id string, into *run.WaitFacts) database.Query {
-	return database.Query{Statement: `SELECT NOT q.turn, q.crashes, q.share_key, ` + s.queue.WaitsForNode() + `, s.path, s.reason, s.deadline, s.wake_at
+	return database.Query{Statement: `SELECT NOT q.turn, q.crashes, q.share_key, ` + s.queue.WaitsForNode() + `, s.path, s.reason, s.deadline, s.wake_at, s.awaits, s.error_code
 		FROM run_queue q LEFT JOIN steps s ON s.run_id = q.run_id AND s.path = q.waiting_step AND s.status = 'waiting' WHERE q.run_id = $1`, Args: []any{id},
 		Each: func(r database.Row) error {
-			var step run.Step
-			err := r.Scan(&into.HeldBack, &into.Crashes, &into.ConcurrencyKey, &into.Queued, &step.Path, &step.Reason, &step.Deadline, &step.WakeAt)
+			var (
+				step    run.Step
+				failure run.Failure
+			)
+			err := r.Scan(&into.HeldBack, &into.Crashes, &into.ConcurrencyKey, &into.Queued, &step.Path, &step.Reason, &step.Deadline, &step.WakeAt,
+				(*string)(&step.Awaits), &failure.Code)
+			if failure.Code != "" {
+				step.Error = &failure
+			}
 			if step.Path != "" {
 				into.Step = &step
 			}

@@ -129,7 +129,7 @@ func (s *Store) PurgeSessions(ctx context.Context, now, idle time.Time, limit in
 		if more = n == int64(limit); err != nil {
 			return err
 		}
-		for _, statement := range []string{`DELETE FROM tickets WHERE expires_at <= $1`, `DELETE FROM invitations WHERE expires_at <= $1`} {
+		for _, statement := range []string{`DELETE FROM tickets WHERE expires_at <= $1`, `DELETE FROM consents WHERE expires_at <= $1`, `DELETE FROM invitations WHERE expires_at <= $1`} {
 			if err := tx.Do(statement, now); err != nil {
 				return err
 			}

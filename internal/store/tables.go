@@ -8,7 +8,7 @@ import (
 
 // Schema is the version of the tables below: that of the last migration of the
 // embedded database. An export contains it.
-const Schema = 4
+const Schema = 5
 
 // Table describes which columns of a table an export contains, as lists of names
 // separated by spaces, grouped by type.
@@ -32,7 +32,7 @@ func Tables() []Table {
 		{Name: "installation", Key: "id", Text: "first_workspace_id", Int: "id created_at", Bytes: "key_check", NotExported: "importing"},
 		{
 			Name: "workspaces", Key: "id", Text: "id name plan", Bytes: "data_key",
-			Int: "requests_per_minute created_at updated_at workflows webhooks api_keys secrets variables variable_bytes",
+			Int: "requests_per_minute created_at updated_at workflows webhooks api_keys secrets variables variable_bytes connections",
 		},
 		{
 			Name: "api_keys", Key: "id", Text: "id workspace_id name scopes lookup created_by", Bytes: "hash",
@@ -45,6 +45,16 @@ func Tables() []Table {
 		{Name: "audit_chains", Key: "workspace_id", Text: "workspace_id", Int: "seq purged_seq", Bytes: "hash purged_hash"},
 		{Name: "secrets", Key: "workspace_id name", Text: "workspace_id name created_by updated_by", Int: "created_at updated_at", Bytes: "value"},
 		{Name: "variables", Key: "workspace_id name", Text: "workspace_id name value created_by updated_by", Int: "created_at updated_at"},
+		{
+			Name: "connections", Key: "id", Bytes: "credential", NotExported: "renewing_node renewing_to",
+			Text: "id workspace_id name integration definition auth fields learned hosts account status problem created_by updated_by",
+			Int:  "epoch expires_at last_used_at created_at updated_at",
+		},
+		{
+			Name: "oauth_apps", Key: "id", Text: "id workspace_id integration auth client_id created_by updated_by",
+			Int: "created_at updated_at", Bool: "shared", Bytes: "secret",
+		},
+		{Name: "connection_users", Key: "workflow_id connection", Text: "workflow_id connection workspace_id"},
 		{
 			Name: "workflows", Key: "id", Text: "id workspace_id name description state layout source pinned",
 			Int: "version revision created_at updated_at deleted_at", Bool: "source_stale",
@@ -102,6 +112,7 @@ func LeftOut() map[string]string {
 		"goose_db_version": "the migrations of one database",
 		"schema_versions":  "the migrations of one database",
 		"sessions":         "where people are signed in to one installation",
+		"consents":         "consents that people are asked for, within ten minutes",
 		"tickets":          "links into one installation that expire within a day",
 		"rate_windows":     "counts of the current minute",
 		"nodes":            "the nodes that share a database",

@@ -38,6 +38,9 @@ func (s *Store) InsertWorkflow(
 		if err := insertVersion(tx, first); err != nil {
 			return err
 		}
+		if err := updateConnectionUsers(tx, w); err != nil {
+			return err
+		}
 		if len(armed) > 0 {
 			if err := s.updateTriggers(tx, w, armed); err != nil {
 				return err
@@ -125,6 +128,9 @@ func (s *Store) UpdateWorkflow(ctx context.Context, change workflow.Change) (boo
 			if err := insertVersion(tx, *change.NewVersion); err != nil {
 				return err
 			}
+			if err := updateConnectionUsers(tx, w); err != nil {
+				return err
+			}
 		}
 		if change.Rewritten {
 			if err := tx.Do(`UPDATE workflow_versions SET source = $1 WHERE workflow_id = $2 AND version = $3`, w.Source, w.ID, w.Version); err != nil {
@@ -158,6 +164,9 @@ func (s *Store) DeleteWorkflow(ctx context.Context, w workflow.Workflow, at time
 		}
 		tx.queue.SubscribersChanged(w.WorkspaceID)
 		if err := deleteTriggers(tx, w.ID); err != nil {
+			return err
+		}
+		if err := tx.Do(`DELETE FROM connection_users WHERE workflow_id = $1`, w.ID); err != nil {
 			return err
 		}
 		if err := errors.Join(s.answerParents(tx, w.ID, at), s.cancelChildrenOf(tx, w.ID, at)); err != nil {

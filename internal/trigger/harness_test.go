@@ -117,7 +117,7 @@ type names struct{ values *secret.Service }
 
 func (n names) Names(ctx context.Context, workspaceID string) (workflow.Names, error) {
 	found, err := n.values.Names(ctx, workspaceID)
-	return workflow.Names(found), err
+	return workflow.Names{Secrets: found.Secrets, Variables: found.Variables}, err
 }
 
 // The queue of runs.

@@ -387,7 +387,7 @@ func TestPollItemsNotFired(t *testing.T) {
 
 // flakyBatches starts batches and sometimes loses the result.
 type flakyBatches struct {
-	trigger.Batches
+	*run.Service
 	calls atomic.Int64
 }
 
@@ -396,7 +396,7 @@ func (s *flakyBatches) FireAll(ctx context.Context, b run.Batch) ([]string, erro
 	if n%3 == 0 {
 		return nil, errors.New("the disk is gone")
 	}
-	started, err := s.Batches.FireAll(ctx, b)
+	started, err := s.Service.FireAll(ctx, b)
 	if n%3 == 1 {
 		err = errors.Join(err, errors.New("the answer was lost"))
 	}
@@ -417,10 +417,12 @@ func TestPollChunks(t *testing.T) {
 				w := newTestEnv(t)
 				w.api.respond(200, itemList(1, 1))
 				made := w.workflow(workflow.Active, poll(members))
-				runs := &flakyBatches{Batches: w.runs}
+				runs := &flakyBatches{Service: w.runs}
 				ctx, stop := context.WithCancel(t.Context())
 				var done sync.WaitGroup
-				p := polling.NewPoller(w.store, w.programs, runs, w.values, w.catalog, slog.New(slog.DiscardHandler))
+				p := polling.NewPoller(trigger.Deps{
+					Store: w.store, Programs: w.programs, Runs: runs, Values: w.values, Actions: w.catalog, Log: slog.New(slog.DiscardHandler),
+				})
 				done.Go(func() { _ = p.Run(ctx) })
 				time.Sleep(30 * time.Second)
 				w.api.handle(func(_ context.Context, r egress.Request) (int, string, error) {

@@ -44,9 +44,17 @@ type Deps struct {
 		Runs
 		Batches
 	}
-	Values  Values
-	Actions *action.Catalog
-	Log     *slog.Logger
+	Values      Values
+	Connections Connections
+	Actions     *action.Catalog
+	Log         *slog.Logger
+}
+
+// Connections opens the connections of triggers.
+type Connections interface {
+	// Use calls a function with a connection, and once more if the server rejected a
+	// credential that could be renewed.
+	Use(ctx context.Context, workspaceID, name string, call func(context.Context, action.Connection) error) error
 }
 
 // Firer fires the triggers of one type.

@@ -31,6 +31,7 @@ type Current struct {
 	Secrets       int
 	Variables     int
 	VariableBytes int
+	Connections   int
 	RunningRuns   int
 }
 

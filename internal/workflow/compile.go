@@ -94,10 +94,11 @@ type Block struct {
 	Max      int
 }
 
-// Names are the names that expressions in a workspace can refer to.
+// Names are the names in a workspace that a definition can refer to.
 type Names struct {
-	Secrets   []string
-	Variables []string
+	Secrets     []string
+	Variables   []string
+	Connections []string
 }
 
 // Find returns the step with the given id, at any depth, or nil.
@@ -118,8 +119,8 @@ func (p *Program) Find(id string) *CompiledStep {
 }
 
 // Compile checks and compiles a definition. It reports all problems at once and
-// returns a program only if there are none. It does not look up secrets and
-// variables, since they may be created or deleted at any time, and it does not
+// returns a program only if there are none. It does not look up secrets, variables
+// and connections, since they may be created or deleted at any time, and it does not
 // run slow checks, which a saved workflow has passed.
 func Compile(d Definition, catalog *action.Catalog, types *TriggerTypes) (*Program, []Problem) {
 	c, program := compile(d, catalog, types)
@@ -130,20 +131,21 @@ func Compile(d Definition, catalog *action.Catalog, types *TriggerTypes) (*Progr
 }
 
 // Check reports why a definition cannot be saved in a workspace: the problems
-// that Compile and slow checks report, and secrets and variables that do not
-// exist. It calls known only if the definition refers to any.
+// that Compile and slow checks report, and secrets, variables and connections that do
+// not exist. It calls known only if the definition refers to any.
 func Check(ctx context.Context, d Definition, catalog *action.Catalog, types *TriggerTypes, workspaceID string, known func() (Names, error)) ([]Problem, error) {
 	c, _ := compile(d, catalog, types)
 	if err := c.runSlowChecks(ctx, workspaceID); err != nil {
 		return nil, err
 	}
-	if len(c.secrets)+len(c.vars) > 0 {
+	if len(c.secrets)+len(c.vars)+len(c.connections) > 0 {
 		names, err := known()
 		if err != nil {
 			return nil, err
 		}
 		c.checkNames("secret", c.secrets, names.Secrets)
 		c.checkNames("variable", c.vars, names.Variables)
+		c.checkNames("connection", c.connections, names.Connections)
 	}
 	return c.sortedProblems(), nil
 }
@@ -208,19 +210,20 @@ func topLevelIndex(pointer string) int {
 }
 
 type compiler struct {
-	catalog    *action.Catalog
-	types      *TriggerTypes
-	names      []string
-	blocks     map[string]string // by step id, the id of its block
-	secrets    []expr.Ref        // with pointers from the document root
-	vars       []expr.Ref
-	allVars    bool
-	links      bool
-	random     bool
-	problems   []Problem
-	slowChecks []slowCheck
-	answerable map[string]bool // by step id: waits for an answer
-	masks      map[string][]mask.Path
+	catalog     *action.Catalog
+	types       *TriggerTypes
+	names       []string
+	blocks      map[string]string // by step id, the id of its block
+	secrets     []expr.Ref        // with pointers from the document root
+	vars        []expr.Ref
+	connections []expr.Ref
+	allVars     bool
+	links       bool
+	random      bool
+	problems    []Problem
+	slowChecks  []slowCheck
+	answerable  map[string]bool // by step id: waits for an answer
+	masks       map[string][]mask.Path
 }
 
 // scope is what the expressions of a list of steps can refer to.

@@ -79,6 +79,9 @@ func (c *compiler) checkBlockFields(at string, step Step) {
 	if step.Mask != nil {
 		c.report(at+"/mask", "set it on the steps inside the block", "a block cannot have a mask")
 	}
+	if step.Connection != "" || step.OnBrokenConnection != "" {
+		c.report(at+"/connection", "set it on the steps inside the block", "a block cannot have a connection")
+	}
 	if step.Parallel != 0 && step.Foreach == "" {
 		c.report(at+"/parallel", "", "only foreach can run rounds in parallel")
 	}

@@ -105,6 +105,7 @@ func (c *compiler) compileAction(at string, compiled *CompiledStep, sc scope) {
 	}
 	compiled.Action = entry
 	c.compileMask(at, compiled)
+	c.checkStepConnection(at, compiled.Step, entry.Spec)
 	input, err := decodeInput(compiled.With)
 	if err != nil {
 		c.report(at+"/with", "", "must be an object")

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/stepmill/stepmill/internal/strictjson"
 )
@@ -31,6 +32,11 @@ type Step struct {
 	Retry   *Retry `json:"retry,omitempty"`
 	// Mask lists the paths into the output whose values are masked from then on.
 	Mask []string `json:"mask,omitempty"`
+	// Connection is the name of the connection that the step uses.
+	Connection string `json:"connection,omitempty"`
+	// OnBrokenConnection says what happens while that connection has to be
+	// reconnected; empty for wait.
+	OnBrokenConnection OnBroken `json:"on_broken_connection,omitempty"`
 
 	// A step that contains steps is a block: a loop over a list, or one that
 	// repeats until a condition is true.
@@ -135,6 +141,18 @@ func unmarshalName(data []byte, into *string) error {
 	return nil
 }
 
+// OnBroken says what a step does while its connection has to be reconnected.
+type OnBroken string
+
+// The values of OnBroken.
+const (
+	WaitIfBroken OnBroken = "wait"
+	FailIfBroken OnBroken = "fail"
+)
+
+// UnmarshalJSON reads a name. It rejects "", which means that the member is absent.
+func (o *OnBroken) UnmarshalJSON(data []byte) error { return unmarshalName(data, (*string)(o)) }
+
 // Condition is the `if` of a step: an expression as text, or true or false.
 type Condition string
 
@@ -212,4 +230,22 @@ func ParseDefinition(data []byte) (Definition, error) {
 		return Definition{}, fmt.Errorf("%w: %w", ErrCorrupt, err)
 	}
 	return d, nil
+}
+
+// Connections lists the connections that the definition names, sorted.
+func (d Definition) Connections() []string {
+	var names []string
+	for _, trigger := range d.Triggers {
+		names = append(names, trigger.Connection)
+	}
+	names = appendConnections(names, d.Steps)
+	slices.Sort(names)
+	return slices.DeleteFunc(slices.Compact(names), func(name string) bool { return name == "" })
+}
+
+func appendConnections(names []string, steps []Step) []string {
+	for _, step := range steps {
+		names = appendConnections(append(names, step.Connection), step.Steps)
+	}
+	return names
 }

@@ -31,8 +31,13 @@ func stepSchema(catalog *action.Catalog) node {
 		},
 		"timeout": durationProperty("Time limit", "How long one attempt may take. Default "+clock.FormatDuration(defaultTimeout)+", at most "+
 			clock.FormatDuration(maxTimeout)+". Waiting does not count."),
-		"retry": ref("retry"),
-		"mask":  maskSchema(),
+		"retry":      ref("retry"),
+		"mask":       maskSchema(),
+		"connection": ConnectionSchema("The name of the connection that authenticates the step."),
+		"on_broken_connection": node{
+			"title": "If the connection is broken", "description": "What the step does while its connection has to be reconnected. wait: it waits, for up to 7 days. fail: it fails.",
+			"type": "string", "enum": []OnBroken{WaitIfBroken, FailIfBroken}, "default": WaitIfBroken,
+		},
 		"foreach": node{
 			"title": "For each", "description": "An expression that returns a list. The steps of the block run once per element, which they read as item and index.",
 			"type": "string", "minLength": 1,
@@ -107,7 +112,7 @@ func blockSchema() node {
 		"title": "Block", "description": "A step that contains steps is a loop: over a list with foreach, or until a condition is true with repeat.",
 		"required": []string{"steps"},
 		"properties": node{
-			"uses": false, "with": false, "timeout": false, "retry": false, "mask": false,
+			"uses": false, "with": false, "timeout": false, "retry": false, "mask": false, "connection": false, "on_broken_connection": false,
 			"steps": node{"minItems": 1},
 		},
 		"anyOf": []node{hasMember("foreach"), hasMember("repeat")},

@@ -43,6 +43,8 @@ type Trigger struct {
 	Key     string          `json:"key,omitempty"`
 	Cursor  string          `json:"cursor,omitempty"`
 
+	// Connection is the name of the connection that the trigger uses.
+	Connection string `json:"connection,omitempty"`
 	// With has the settings of types that declare an input, like that of an action.
 	With json.RawMessage `json:"with,omitempty"`
 }

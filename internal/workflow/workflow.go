@@ -134,7 +134,7 @@ type Service struct {
 	schema  func() ([]byte, error)
 }
 
-// NameSource returns the names of the secrets and variables of a workspace.
+// NameSource returns the names of the secrets, variables and connections of a workspace.
 type NameSource interface {
 	Names(ctx context.Context, workspaceID string) (Names, error)
 }

@@ -183,7 +183,10 @@ func newNode(t *testing.T, opts postgres.Options, random *rand.Rand, effects *sy
 	n.store.SetQueue(queue)
 	n.flows = workflow.NewService(n.store, catalog, nil, names{values}, trigger.NewArming(nil, nil))
 	n.runs = run.NewService(n.store, plans, watchers, n.dispatch, pubsub.NewBroker())
-	n.engine = engine.New(n.store, n.dispatch, plans, values, run.NewLinks(n.store, v, func() string { return "" }), v, n.id, log)
+	n.engine = engine.New(engine.Config{
+		Node: n.id, Store: n.store, Source: n.dispatch, Programs: plans, Values: values, Vault: v, Log: log,
+		Links: run.NewLinks(n.store, v, func() string { return "" }),
+	})
 	n.member = membership.New(membership.Config{
 		Node: noun.Node{ID: n.id, Name: n.id, StartedAt: clock.Now()}, Capacity: engine.Slots, TTL: 3 * time.Second, OnHeartbeat: func(noun.Heartbeat) {},
 	}, registry{n.db}, queue, n, log)
@@ -247,7 +250,7 @@ type names struct{ values *secret.Service }
 
 func (n names) Names(ctx context.Context, workspaceID string) (workflow.Names, error) {
 	found, err := n.values.Names(ctx, workspaceID)
-	return workflow.Names(found), err
+	return workflow.Names{Secrets: found.Secrets, Variables: found.Variables}, err
 }
 
 type registry struct{ *postgres.DB }

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stepmill/stepmill/internal/action"
 	"github.com/stepmill/stepmill/internal/auth"
 	"github.com/stepmill/stepmill/internal/clock"
 	"github.com/stepmill/stepmill/internal/paging"
@@ -23,7 +24,7 @@ func testWaiting(t *testing.T, w *harness) {
 		returns(w.Commit(ctx, firstLease(r), r, d))(t, "commit", true)
 	}
 	asks := newStep("ask", 1, run.StepWaiting)
-	asks.WakeAt, asks.Deadline, asks.Reason = new(clock.Now().Add(time.Minute)), &until, "waits for an answer"
+	asks.WakeAt, asks.Deadline, asks.Reason, asks.Awaits = new(clock.Now().Add(time.Minute)), &until, "waits for an answer", action.AwaitsAnswer
 
 	executing, waits, ended := w.start(t, wf, "node_1"), w.start(t, wf, "node_1"), w.start(t, wf, "node_1")
 	commit(executing, run.Decision{Steps: []run.Step{newStep("a", 1, run.StepRunning)}, Executing: []string{"a"}})
@@ -67,14 +68,14 @@ func testWaiting(t *testing.T, w *harness) {
 
 	what := w.waitingFor(t, ws.ID)
 	equal(t, "what they wait for", what, map[string]*run.Waiting{
-		waits.ID:        {Reason: "waits for an answer", StepID: "ask", Until: &until},
-		heldBack.Run.ID: {Reason: `queued: the concurrency limit of the workflow for key "k" is reached`},
+		waits.ID:        {Kind: run.ForAnswer, Reason: "waits for an answer", StepID: "ask", Until: &until},
+		heldBack.Run.ID: {Kind: run.ForSlot, Reason: `queued: the concurrency limit of the workflow for key "k" is reached`},
 	})
 	equal(t, "as the run says", found(w.Run(ctx, ws.ID, waits.ID))(t).WaitingFor(), what[waits.ID])
 
 	lease, ok, err := w.Activate(ctx, run.Wake{RunID: waits.ID, Epoch: 1}, "node_2")
 	returns(ok, err)(t, "activate", true)
-	asks.Status, asks.FinishedAt, asks.WakeAt, asks.Deadline, asks.Reason = run.StepSucceeded, new(clock.Now()), nil, nil, ""
+	asks.Status, asks.FinishedAt, asks.WakeAt, asks.Deadline, asks.Reason, asks.Awaits = run.StepSucceeded, new(clock.Now()), nil, nil, "", ""
 	returns(w.Commit(ctx, lease, waits, run.Decision{Steps: []run.Step{asks, newStep("b", 2, run.StepRunning)}, Executing: []string{"b"}}))(t, "go on", true)
 	equal(t, "once it continues", w.waitingFor(t, ws.ID)[waits.ID], nil)
 	w.notified.take()

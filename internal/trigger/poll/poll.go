@@ -31,7 +31,7 @@ func Type() trigger.Type {
 		// The first poll is immediate: later responses are compared with the first.
 		First: func(_ string, _ workflow.CompiledTrigger, now time.Time) time.Time { return now },
 		Firer: func(d trigger.Deps) trigger.Firer {
-			return NewPoller(d.Store, d.Programs, d.Runs, d.Values, d.Actions, d.Log)
+			return NewPoller(d)
 		},
 		Sample: sample,
 	}
@@ -53,6 +53,7 @@ func compile(c *workflow.TriggerCompiler, t workflow.Trigger) any {
 	} else {
 		config.Schedule = c.Interval("/every", t.Every)
 	}
+	c.Connection("/connection", t.Connection)
 	if t.Request == nil {
 		c.Report("/request", "", "is required")
 	} else {
@@ -90,8 +91,9 @@ func members(actions *action.Catalog) schema {
 		request = workflow.InputSchema(requestAction, "Request", "The request to send, as in "+requestAction+". It can use cursor, secrets and vars.")
 	}
 	return schema{
-		"every":   workflow.IntervalSchema(),
-		"request": request,
+		"every":      workflow.IntervalSchema(),
+		"request":    request,
+		"connection": workflow.ConnectionSchema("The name of the connection that authenticates the request."),
 		"items": schema{
 			"title": "Items", "description": "An expression that reads response and returns the list of items.",
 			"type": "string", "minLength": 1, "examples": []string{"response.body.orders"},

@@ -37,20 +37,24 @@ const (
 // Poller polls servers and starts a run for each new item.
 type Poller struct {
 	*trigger.Ticker[trigger.Trigger]
-	store    trigger.Store
-	programs trigger.Programs
-	runs     trigger.Batches
-	values   trigger.Values
-	catalog  *action.Catalog
-	log      *slog.Logger
-	slots    chan struct{}
-	polls    sync.WaitGroup
+	store       trigger.Store
+	programs    trigger.Programs
+	runs        trigger.Batches
+	values      trigger.Values
+	connections trigger.Connections
+	catalog     *action.Catalog
+	log         *slog.Logger
+	slots       chan struct{}
+	polls       sync.WaitGroup
 }
 
-// NewPoller returns a poller on a store. The catalog has the action that sends requests.
-func NewPoller(store trigger.Store, programs trigger.Programs, runs trigger.Batches, values trigger.Values, catalog *action.Catalog, log *slog.Logger) *Poller {
-	p := &Poller{store: store, programs: programs, runs: runs, values: values, catalog: catalog, log: log, slots: make(chan struct{}, maxConcurrent)}
-	p.Ticker = trigger.NewTicker(trigger.OfType(store, workflow.PollTrigger, p.claim), log)
+// NewPoller returns a poller. Among the actions is the one that sends requests.
+func NewPoller(d trigger.Deps) *Poller {
+	p := &Poller{
+		store: d.Store, programs: d.Programs, runs: d.Runs, values: d.Values, connections: d.Connections, catalog: d.Actions, log: d.Log,
+		slots: make(chan struct{}, maxConcurrent),
+	}
+	p.Ticker = trigger.NewTicker(trigger.OfType(d.Store, workflow.PollTrigger, p.claim), d.Log)
 	return p
 }
 
@@ -220,8 +224,17 @@ func (p *Poller) fetch(ctx context.Context, compiled workflow.CompiledTrigger, t
 	if q.secrets, err = p.values.Open(ctx, t.WorkspaceID, compiled.Secrets); err != nil {
 		return result{}, nil, err
 	}
-	masker := q.mask()
-	response, err := q.send(ctx, p.catalog)
+	masker := q.mask(nil)
+	var response any
+	if name := compiled.Connection; name == "" {
+		response, err = q.send(ctx, p.catalog, nil)
+	} else {
+		err = p.connections.Use(ctx, t.WorkspaceID, name, func(ctx context.Context, c action.Connection) (err error) {
+			masker = q.mask(c.Secrets)
+			response, err = q.send(ctx, p.catalog, &c)
+			return err
+		})
+	}
 	if err != nil {
 		if ctx.Err() != nil && !errors.As(err, new(*action.Failure)) {
 			err = &action.Failure{Code: action.TimedOut, Message: fmt.Sprintf("there was no response within %s", timeout)}

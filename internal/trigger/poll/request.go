@@ -77,10 +77,13 @@ func (q request) env() *expr.Env {
 	}
 }
 
-func (q request) mask() *mask.Masker { return mask.New(slices.Sorted(maps.Values(q.secrets))) }
+// mask masks the secrets of the request and further ones.
+func (q request) mask(more []string) *mask.Masker {
+	return mask.New(slices.Concat(slices.Sorted(maps.Values(q.secrets)), more))
+}
 
 // send sends the request and returns the response as expressions see it.
-func (q request) send(ctx context.Context, catalog *action.Catalog) (any, error) {
+func (q request) send(ctx context.Context, catalog *action.Catalog, connection *action.Connection) (any, error) {
 	for _, name := range q.compiled.Secrets {
 		if _, there := q.secrets[name]; !there {
 			return nil, &action.Failure{Code: run.CodeSecretMissing, Message: fmt.Sprintf("the secret %q no longer exists", name)}
@@ -99,6 +102,7 @@ func (q request) send(ctx context.Context, catalog *action.Catalog) (any, error)
 	call := action.Request{
 		Input: input, Now: q.now, Workspace: q.trigger.WorkspaceID, Began: q.now,
 		IdempotencyKey: q.trigger.WorkflowID + "/" + q.trigger.ID + "/" + strconv.FormatInt(q.now.UnixMicro(), 10),
+		Connection:     connection,
 		Log:            func(action.Level, string) {}, MaxOutput: maxResponse,
 	}
 	for {

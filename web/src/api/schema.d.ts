@@ -1376,6 +1376,246 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/connections": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List connections
+         * @description Returns the connections of the workspace sorted by name, without their credentials.
+         */
+        get: operations["listConnections"];
+        put?: never;
+        /**
+         * Create a connection
+         * @description Stores an encrypted credential under a name. Steps and triggers refer to it with `connection`. The name never
+         *     changes.
+         *
+         *     A connection belongs to an `integration`, or it is a custom one: `definition` then says which hosts receive the
+         *     credential and where it goes in a request. `auth` is one of the integration's ways to authenticate or, for a
+         *     custom connection, a kind. `fields` has the values that this way asks for, secrets included. No operation returns
+         *     a secret.
+         *
+         *     A new connection is `untested`: test it with `POST /v1/connections/{id}/test`. A way to authenticate that needs
+         *     the consent of a person returns 400 `invalid_request`; a signed-in person connects it with `POST
+         *     /ui/v1/connections/connect`.
+         */
+        post: operations["createConnection"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/connections/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The id of the connection.
+                 * @example conn_01m7fd4k9he6vb3n2q8t5xw7ya
+                 */
+                id: components["parameters"]["ConnectionId"];
+            };
+            cookie?: never;
+        };
+        /**
+         * Retrieve a connection
+         * @description Returns the connection, the workflows that use it and the number of runs that wait for it.
+         */
+        get: operations["getConnection"];
+        put?: never;
+        post?: never;
+        /**
+         * Delete a connection
+         * @description Deletes the connection and its credential. A connection that an active workflow uses returns 409
+         *     `connection_in_use`. Steps of other workflows that refer to it fail from then on with `connection_missing`.
+         */
+        delete: operations["deleteConnection"];
+        options?: never;
+        head?: never;
+        /**
+         * Update a connection
+         * @description Replaces the fields that are given; the others keep their values. For a custom connection, `definition` is
+         *     replaced as a whole. The connection is `untested` afterwards. A token that needs no consent is issued anew. Steps
+         *     that start afterwards use the new credential.
+         */
+        patch: operations["updateConnection"];
+        trace?: never;
+    };
+    "/v1/connections/{id}/test": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The id of the connection.
+                 * @example conn_01m7fd4k9he6vb3n2q8t5xw7ya
+                 */
+                id: components["parameters"]["ConnectionId"];
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Test a connection
+         * @description Sends the test request of the connection and records the result in its `status`. A token that is about to expire
+         *     is renewed first. A failed test is a result, not an error: the response is 200 either way.
+         *
+         *     A custom connection without `test_url` has no test and returns 400 `invalid_request`, unless its credential is a
+         *     token: then obtaining one is the test.
+         */
+        post: operations["testConnection"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/ui/v1/connections/connect": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Connect with the consent of a person
+         * @description Begins to make a connection that needs the consent of a person, and returns the address at the service where the
+         *     person gives it. Open it as a page within ten minutes. The service then sends the browser to `GET
+         *     /ui/v1/oauth/callback`, which makes the connection. Nothing is stored before.
+         *
+         *     The members are those of `POST /v1/connections`. Without an OAuth app for the service, the response is 409
+         *     `oauth_app_missing`; a custom connection has its own client id and secret in `fields`.
+         */
+        post: operations["connect"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/ui/v1/connections/{id}/reconnect": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The id of the connection.
+                 * @example conn_01m7fd4k9he6vb3n2q8t5xw7ya
+                 */
+                id: components["parameters"]["ConnectionId"];
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Renew the consent for a connection
+         * @description Begins to renew the consent for a connection, as `POST /ui/v1/connections/connect` does for a new one. The
+         *     connection stays as it is until the person has consented. Then it is `connected`, and runs that wait for it
+         *     continue.
+         */
+        post: operations["reconnect"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/ui/v1/oauth/callback": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Complete a consent
+         * @description The address that services redirect the browser to; it is registered at the service as the redirect URL of the
+         *     OAuth app. `state` can be used once, within ten minutes, and only by the person who was asked. The operation
+         *     exchanges `code` for a token, makes the connection or reconnects it, and redirects to `/connections/done` with
+         *     `connection`, its id. On failure nothing changes, and it redirects there with `error`, a code such as
+         *     `consent_expired`, `consent_refused`, `connection_exists` or `plan_limit_exceeded`, and `message`.
+         *
+         *     A service may send further parameters.
+         */
+        get: operations["finishConsent"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/oauth-apps": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List OAuth apps
+         * @description Returns the OAuth apps of the workspace, newest first, without their secrets.
+         */
+        get: operations["listOAuthApps"];
+        put?: never;
+        /**
+         * Create or replace an OAuth app
+         * @description Stores the client id and secret that a service issued for this installation. Register `redirect_url` of the
+         *     response at the service. A workspace has one app for each way to authenticate that needs consent; another one for
+         *     the same way replaces it, and the response is 200. Connections keep the app that they were made with until they
+         *     are reconnected.
+         *
+         *     A `shared` app serves all workspaces that have none of their own. Only the first workspace of an installation can
+         *     share its apps.
+         */
+        post: operations["createOAuthApp"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/oauth-apps/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The id of the OAuth app.
+                 * @example oapp_01m7fd9b1te2x6y4c7d8n3qfks
+                 */
+                id: components["parameters"]["OAuthAppId"];
+            };
+            cookie?: never;
+        };
+        /**
+         * Retrieve an OAuth app
+         * @description Returns the OAuth app, without its secret.
+         */
+        get: operations["getOAuthApp"];
+        put?: never;
+        post?: never;
+        /**
+         * Delete an OAuth app
+         * @description Deletes the OAuth app. Connections keep the app that they were made with.
+         */
+        delete: operations["deleteOAuthApp"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/expressions/evaluate": {
         parameters: {
             query?: never;
@@ -2545,6 +2785,8 @@ export interface components {
             request?: {
                 [key: string]: unknown;
             };
+            /** @description `poll`: the name of the connection that authenticates the request. */
+            connection?: components["schemas"]["ConnectionName"];
             /** @description `poll`: an expression over `response` that returns the list of items. */
             items?: string;
             /** @description `poll`: an expression over `item` that returns its unique key. Requires this, `cursor` or both. */
@@ -2648,6 +2890,15 @@ export interface components {
             /** @description The maximum duration of one attempt. Defaults to `60s`, at most `15m`. Time spent waiting does not count. */
             timeout?: components["schemas"]["Duration"];
             retry?: components["schemas"]["Retry"];
+            /** @description The name of the connection that authenticates the step. `http.request` accepts one. */
+            connection?: components["schemas"]["ConnectionName"];
+            /**
+             * @description What the step does while its connection has to be reconnected. `wait`: it waits, for up to seven days, and
+             *     then fails with `connection_broken`. `fail`: it fails immediately.
+             * @default wait
+             * @enum {string}
+             */
+            on_broken_connection?: "wait" | "fail";
             /**
              * @description Paths into the output of the step, such as `body.access_token`: names separated by dots. A list is passed
              *     through, so `items.key` is the `key` of every item. From then on, the values found there are shown as `***`
@@ -3552,10 +3803,18 @@ export interface components {
             message: string;
         };
         WaitingFor: {
+            /**
+             * @description What the run waits for. `slot`: the run is queued. `time`: a step continues at a time. `retry`: a step failed
+             *     and is tried again. `answer`: someone answers a step. `run`: a run that a step started ends. `connection`:
+             *     someone reconnects the connection of a step.
+             */
+            kind: string;
             /** @description Why the run waits, as a sentence for people. */
             reason: string;
             /** @description The step that waits. Null if the run as a whole waits. */
             step_id: string | null;
+            /** @description The name of the connection that has to be reconnected. Null unless `kind` is `connection`. */
+            connection: string | null;
             /**
              * Format: date-time
              * @description The latest time at which the run continues. Null if unknown.
@@ -3983,6 +4242,210 @@ export interface components {
         AnyValue: string | number | boolean | {
             [key: string]: unknown;
         } | unknown[] | null;
+        /** @description The id of a connection. */
+        ConnectionId: string;
+        /** @description The name that steps and triggers refer to. Unique in the workspace; it never changes. */
+        ConnectionName: string;
+        /**
+         * @description `untested`: it was neither tested nor used since it was created or changed. `connected`: it worked when it was
+         *     last used. `failing`: the service rejected the credential. `needs_reconnect`: the token was revoked or has
+         *     expired, and a person must consent again; steps wait until then.
+         */
+        ConnectionStatus: string;
+        /** @description A credential with which steps and triggers reach a service, without its secrets. */
+        Connection: {
+            id: components["schemas"]["ConnectionId"];
+            name: components["schemas"]["ConnectionName"];
+            /** @description The id of the integration. Null for a custom connection. */
+            integration: string | null;
+            /** @description The way to authenticate, of the integration; for a custom connection, the kind. */
+            auth: string;
+            status: components["schemas"]["ConnectionStatus"];
+            /** @description Why the status is `failing` or `needs_reconnect`. Null otherwise. */
+            problem: string | null;
+            /** @description The account at the service, as the service names it. Null if unknown. */
+            account: string | null;
+            /** @description The values that were entered, without secrets. */
+            fields: {
+                [key: string]: string;
+            };
+            /** @description The hosts that the credential is sent to, with a port if it is not the usual one, and with `http://` in front of a host without TLS. Requests to any other host are rejected. */
+            hosts: string[];
+            /** @description The definition of a custom connection. Null if it has an integration. */
+            definition: components["schemas"]["ConnectionDefinition"] | null;
+            /** @description When a step, a trigger or a test last used it with success. */
+            last_used_at: components["schemas"]["TimestampOrNull"];
+            /** @description When the current token expires. It is renewed before that, if the service allows it. Null if it does not expire, or if that is unknown. */
+            expires_at: components["schemas"]["TimestampOrNull"];
+            created_at: components["schemas"]["Timestamp"];
+            created_by: components["schemas"]["CreatedBy"];
+            updated_at: components["schemas"]["Timestamp"];
+            updated_by: components["schemas"]["CreatedBy"];
+        };
+        /** @description A connection and what uses it. */
+        ConnectionDetail: {
+            id: components["schemas"]["ConnectionId"];
+            name: components["schemas"]["ConnectionName"];
+            /** @description The id of the integration. Null for a custom connection. */
+            integration: string | null;
+            /** @description The way to authenticate, of the integration; for a custom connection, the kind. */
+            auth: string;
+            status: components["schemas"]["ConnectionStatus"];
+            /** @description Why the status is `failing` or `needs_reconnect`. Null otherwise. */
+            problem: string | null;
+            /** @description The account at the service, as the service names it. Null if unknown. */
+            account: string | null;
+            /** @description The values that were entered, without secrets. */
+            fields: {
+                [key: string]: string;
+            };
+            /** @description The hosts that the credential is sent to, with a port if it is not the usual one, and with `http://` in front of a host without TLS. Requests to any other host are rejected. */
+            hosts: string[];
+            /** @description The definition of a custom connection. Null if it has an integration. */
+            definition: components["schemas"]["ConnectionDefinition"] | null;
+            /** @description When a step, a trigger or a test last used it with success. */
+            last_used_at: components["schemas"]["TimestampOrNull"];
+            /** @description When the current token expires. It is renewed before that, if the service allows it. Null if it does not expire, or if that is unknown. */
+            expires_at: components["schemas"]["TimestampOrNull"];
+            created_at: components["schemas"]["Timestamp"];
+            created_by: components["schemas"]["CreatedBy"];
+            updated_at: components["schemas"]["Timestamp"];
+            updated_by: components["schemas"]["CreatedBy"];
+            /** @description The workflows whose current definition refers to the connection, sorted by name; at most 100. */
+            used_by: components["schemas"]["ConnectionUser"][];
+            /** @description The number of runs that wait for the connection to be reconnected. */
+            waiting_runs: number;
+        };
+        ConnectionUser: {
+            workflow_id: components["schemas"]["WorkflowId"];
+            name: string;
+            /** @description Whether the workflow is active. */
+            active: boolean;
+        };
+        ConnectionList: {
+            data: components["schemas"]["Connection"][];
+            next_cursor: components["schemas"]["NextCursor"];
+        };
+        /** @description Either `integration` or `definition` is required. */
+        ConnectionCreate: {
+            name: components["schemas"]["ConnectionName"];
+            /** @description The id of the integration. Null or absent for a custom connection. */
+            integration?: string | null;
+            /** @description The way to authenticate: one of the integration or, for a custom connection, `api_key`, `bearer`, `basic`, `oauth2`, `service_account` or `aws_sigv4`. */
+            auth: string;
+            fields?: components["schemas"]["ConnectionFields"];
+            definition?: components["schemas"]["ConnectionDefinition"];
+        };
+        ConnectionPatch: {
+            fields?: components["schemas"]["ConnectionFields"];
+            definition?: components["schemas"]["ConnectionDefinition"];
+        };
+        /** @description The values that the way to authenticate asks for, secrets included. For a custom connection: `bearer` has `token`, `basic` has `username` and `password`, `oauth2` has `client_id` and `client_secret`, `service_account` has `key`, the content of the key file, and `subject`, `aws_sigv4` has `access_key_id`, `secret_access_key`, `region` and `session_token`, and `api_key` has one for each `secret.<name>` in `apply`. */
+        ConnectionFields: {
+            [key: string]: string;
+        };
+        /** @description How a custom connection authenticates, and to which hosts. */
+        ConnectionDefinition: {
+            /** @description The hosts that receive the credential, such as `api.example.com` or `api.example.com:8443`. The credential is sent without TLS only to a host with `http://` in front. */
+            hosts: string[];
+            apply?: components["schemas"]["ConnectionApply"];
+            /** @description A URL on one of the hosts that returns a status below 400 if the credential works. */
+            test_url?: string;
+            /** @description `oauth2`: where people consent. Without it, client credentials are used. */
+            authorize_url?: string;
+            /** @description `oauth2` and `service_account`: where tokens are issued. Required for them. */
+            token_url?: string;
+            /** @description `oauth2`: where tokens are revoked. */
+            revoke_url?: string;
+            /** @description `oauth2` and `service_account`: the scopes to ask for. */
+            scopes?: string[];
+            /** @description `oauth2`: what separates scopes. Defaults to a space. */
+            scope_separator?: string;
+            /** @description `oauth2`: further parameters of `authorize_url`. */
+            params?: {
+                [key: string]: string;
+            };
+            /**
+             * @description `oauth2`: whether the client id and secret go into a header or into the body of a token request.
+             * @default basic
+             * @enum {string}
+             */
+            client_auth?: "basic" | "body";
+            /**
+             * @description `oauth2`: whether consents use PKCE.
+             * @default true
+             */
+            pkce?: boolean;
+            /** @description `aws_sigv4`: the name of the service in signatures. Defaults to the first part of the host. */
+            service?: string;
+        };
+        /** @description Where the credential goes in a request. Values are text with expressions over `secret`, `connection` and, for kinds with a token, `token`. Required for `api_key`; other kinds use the `Authorization` header without it. */
+        ConnectionApply: {
+            headers?: {
+                [key: string]: string;
+            };
+            query?: {
+                [key: string]: string;
+            };
+            basic?: {
+                user: string;
+                password: string;
+            };
+        };
+        ConnectionTest: {
+            ok: boolean;
+            /** @description Why the test failed. Null if it succeeded. */
+            problem: string | null;
+            connection: components["schemas"]["Connection"];
+        };
+        Consent: {
+            /**
+             * Format: uri
+             * @description The address at the service where the person consents.
+             */
+            authorize_url: string;
+            /**
+             * Format: uri
+             * @description The redirect URL that must be registered at the service.
+             */
+            redirect_url: string;
+        };
+        /** @description The id of an OAuth app. */
+        OAuthAppId: string;
+        /** @description A registration of this installation at a service, without its secret. */
+        OAuthApp: {
+            id: components["schemas"]["OAuthAppId"];
+            /** @description The id of the integration. */
+            integration: string;
+            /** @description The way of the integration to authenticate that uses the app. */
+            auth: string;
+            client_id: string;
+            /** @description Whether workspaces without an app of their own use this one. */
+            shared: boolean;
+            /**
+             * Format: uri
+             * @description The redirect URL to register at the service.
+             */
+            redirect_url: string;
+            created_at: components["schemas"]["Timestamp"];
+            created_by: components["schemas"]["CreatedBy"];
+            updated_at: components["schemas"]["Timestamp"];
+            updated_by: components["schemas"]["CreatedBy"];
+        };
+        OAuthAppList: {
+            data: components["schemas"]["OAuthApp"][];
+            next_cursor: components["schemas"]["NextCursor"];
+        };
+        OAuthAppCreate: {
+            /** @description The id of the integration. */
+            integration: string;
+            /** @description The way of the integration to authenticate. Defaults to the first that needs consent. */
+            auth?: string;
+            client_id: string;
+            client_secret: string;
+            /** @default false */
+            shared?: boolean;
+        };
         SecretPut: {
             /** @description The text to keep, at most 64 KiB of UTF-8 without NUL. Never shown again. */
             value: string;
@@ -4442,6 +4905,7 @@ export interface components {
             variables: number;
             /** @description The maximum total size of the values of all variables, in bytes. */
             variable_bytes: number;
+            connections: number;
         };
         /** @description Current usage. */
         UsageCurrent: {
@@ -4451,6 +4915,7 @@ export interface components {
             secrets: number;
             variables: number;
             variable_bytes: number;
+            connections: number;
             running_runs: number;
         };
         UsageDay: {
@@ -4857,6 +5322,98 @@ export interface components {
         };
         /** @description The secret does not exist. */
         SecretNotFound: {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /** @description The connection does not exist. */
+        ConnectionNotFound: {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /** @description The OAuth app does not exist. */
+        OAuthAppNotFound: {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /** @description The name is taken, or a request with the same idempotency key is still in progress. */
+        ConnectionExistsOrInProgress: {
+            headers: {
+                "Retry-After": components["headers"]["RetryAfterInProgress"];
+                "X-Request-Id": components["headers"]["RequestId"];
+                "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /** @description The connection is used by an active workflow. */
+        ConnectionInUse: {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /** @description The name is taken, or there is no OAuth app for the service. */
+        ConnectRefused: {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /** @description There is no OAuth app for the service. */
+        ReconnectRefused: {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /** @description The role of the user lacks the required scope, or the request was sent by a page of another site. */
+        ForbiddenOrCrossOrigin: {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
                 "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
@@ -5527,6 +6084,16 @@ export interface components {
          * @example wh_01m7facgqmf46bs8r42wfv2z13
          */
         WebhookId: string;
+        /**
+         * @description The id of the connection.
+         * @example conn_01m7fd4k9he6vb3n2q8t5xw7ya
+         */
+        ConnectionId: string;
+        /**
+         * @description The id of the OAuth app.
+         * @example oapp_01m7fd9b1te2x6y4c7d8n3qfks
+         */
+        OAuthAppId: string;
         /**
          * @description The id of the delivery.
          * @example dlv_01m7f9hc95f59r7xcc7ks9t3d9
@@ -9496,6 +10063,846 @@ export interface operations {
             507: components["responses"]["StorageFull"];
         };
     };
+    listConnections: {
+        parameters: {
+            query?: {
+                /**
+                 * @description The maximum number of items to return.
+                 * @example 50
+                 */
+                limit?: components["parameters"]["Limit"];
+                /** @description The `next_cursor` of the previous page. Omit it for the first page. */
+                cursor?: components["parameters"]["Cursor"];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of connections. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "data": [
+                     *         {
+                     *           "id": "conn_01m7fd4k9he6vb3n2q8t5xw7ya",
+                     *           "name": "shop",
+                     *           "integration": null,
+                     *           "auth": "api_key",
+                     *           "status": "connected",
+                     *           "problem": null,
+                     *           "account": null,
+                     *           "fields": {},
+                     *           "hosts": [
+                     *             "api.shop.example"
+                     *           ],
+                     *           "definition": {
+                     *             "hosts": [
+                     *               "api.shop.example"
+                     *             ],
+                     *             "apply": {
+                     *               "headers": {
+                     *                 "X-Api-Key": "${{ secret.key }}"
+                     *               }
+                     *             },
+                     *             "test_url": "https://api.shop.example/v1/me"
+                     *           },
+                     *           "last_used_at": "2026-11-16T08:30:12.044Z",
+                     *           "expires_at": null,
+                     *           "created_at": "2026-11-15T10:20:00.250Z",
+                     *           "created_by": "key_01m7fcp3q8e60tak362xesvjfr",
+                     *           "updated_at": "2026-11-15T10:21:07.910Z",
+                     *           "updated_by": "key_01m7fcp3q8e60tak362xesvjfr"
+                     *         }
+                     *       ],
+                     *       "next_cursor": null
+                     *     }
+                     */
+                    "application/json": components["schemas"]["ConnectionList"];
+                };
+            };
+            400: components["responses"]["InvalidListQuery"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    createConnection: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Any text that is unique to this request, such as a random UUID. Repeating the request with the same key within
+                 *     24 hours has no further effect and returns the saved response.
+                 * @example 5f0c9a52-7c0e-4d8e-9a52-0d6a4a0a3a57
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "name": "shop",
+                 *       "auth": "api_key",
+                 *       "definition": {
+                 *         "hosts": [
+                 *           "api.shop.example"
+                 *         ],
+                 *         "apply": {
+                 *           "headers": {
+                 *             "X-Api-Key": "${{ secret.key }}"
+                 *           }
+                 *         },
+                 *         "test_url": "https://api.shop.example/v1/me"
+                 *       },
+                 *       "fields": {
+                 *         "key": "sk_live_example"
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["ConnectionCreate"];
+            };
+        };
+        responses: {
+            /** @description The new connection. */
+            201: {
+                headers: {
+                    Location: components["headers"]["Location"];
+                    "Idempotent-Replayed": components["headers"]["IdempotentReplayed"];
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": "conn_01m7fd4k9he6vb3n2q8t5xw7ya",
+                     *       "name": "shop",
+                     *       "integration": null,
+                     *       "auth": "api_key",
+                     *       "status": "untested",
+                     *       "problem": null,
+                     *       "account": null,
+                     *       "fields": {},
+                     *       "hosts": [
+                     *         "api.shop.example"
+                     *       ],
+                     *       "definition": {
+                     *         "hosts": [
+                     *           "api.shop.example"
+                     *         ],
+                     *         "apply": {
+                     *           "headers": {
+                     *             "X-Api-Key": "${{ secret.key }}"
+                     *           }
+                     *         },
+                     *         "test_url": "https://api.shop.example/v1/me"
+                     *       },
+                     *       "last_used_at": null,
+                     *       "expires_at": null,
+                     *       "created_at": "2026-11-15T10:20:00.250Z",
+                     *       "created_by": "key_01m7fcp3q8e60tak362xesvjfr",
+                     *       "updated_at": "2026-11-15T10:20:00.250Z",
+                     *       "updated_by": "key_01m7fcp3q8e60tak362xesvjfr"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Connection"];
+                };
+            };
+            400: components["responses"]["InvalidBody"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["ForbiddenOrPlanLimit"];
+            409: components["responses"]["ConnectionExistsOrInProgress"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["IdempotencyKeyReused"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["UnavailableOrReadOnly"];
+            507: components["responses"]["StorageFull"];
+        };
+    };
+    getConnection: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The id of the connection.
+                 * @example conn_01m7fd4k9he6vb3n2q8t5xw7ya
+                 */
+                id: components["parameters"]["ConnectionId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The connection. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": "conn_01m7fd6c2ze4k8r1m5s9w0h3pt",
+                     *       "name": "team-slack",
+                     *       "integration": "slack",
+                     *       "auth": "oauth2",
+                     *       "status": "needs_reconnect",
+                     *       "problem": "the service rejected the request for a token: invalid_grant (token revoked)",
+                     *       "account": "Example Team",
+                     *       "fields": {},
+                     *       "hosts": [
+                     *         "slack.com"
+                     *       ],
+                     *       "definition": null,
+                     *       "last_used_at": "2026-11-16T08:30:12.044Z",
+                     *       "expires_at": "2026-11-16T09:12:00.000Z",
+                     *       "created_at": "2026-11-15T10:20:00.250Z",
+                     *       "created_by": "usr_01m7fhvm96e1a9mdbwb15q0y3v",
+                     *       "updated_at": "2026-11-15T10:21:07.910Z",
+                     *       "updated_by": "usr_01m7fhvm96e1a9mdbwb15q0y3v",
+                     *       "used_by": [
+                     *         {
+                     *           "workflow_id": "wf_01m7f8njhve3pt0yekqqme4qcm",
+                     *           "name": "Greet a customer",
+                     *           "active": true
+                     *         }
+                     *       ],
+                     *       "waiting_runs": 12
+                     *     }
+                     */
+                    "application/json": components["schemas"]["ConnectionDetail"];
+                };
+            };
+            400: components["responses"]["InvalidParameter"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["ConnectionNotFound"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    deleteConnection: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The id of the connection.
+                 * @example conn_01m7fd4k9he6vb3n2q8t5xw7ya
+                 */
+                id: components["parameters"]["ConnectionId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The connection was deleted. */
+            204: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["InvalidBody"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["ConnectionNotFound"];
+            409: components["responses"]["ConnectionInUse"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["UnavailableOrReadOnly"];
+            507: components["responses"]["StorageFull"];
+        };
+    };
+    updateConnection: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The id of the connection.
+                 * @example conn_01m7fd4k9he6vb3n2q8t5xw7ya
+                 */
+                id: components["parameters"]["ConnectionId"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "fields": {
+                 *         "key": "sk_live_another"
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["ConnectionPatch"];
+                /**
+                 * @example {
+                 *       "fields": {
+                 *         "key": "sk_live_another"
+                 *       }
+                 *     }
+                 */
+                "application/merge-patch+json": components["schemas"]["ConnectionPatch"];
+            };
+        };
+        responses: {
+            /** @description The updated connection. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": "conn_01m7fd4k9he6vb3n2q8t5xw7ya",
+                     *       "name": "shop",
+                     *       "integration": null,
+                     *       "auth": "api_key",
+                     *       "status": "untested",
+                     *       "problem": null,
+                     *       "account": null,
+                     *       "fields": {},
+                     *       "hosts": [
+                     *         "api.shop.example"
+                     *       ],
+                     *       "definition": {
+                     *         "hosts": [
+                     *           "api.shop.example"
+                     *         ],
+                     *         "apply": {
+                     *           "headers": {
+                     *             "X-Api-Key": "${{ secret.key }}"
+                     *           }
+                     *         },
+                     *         "test_url": "https://api.shop.example/v1/me"
+                     *       },
+                     *       "last_used_at": "2026-11-16T08:30:12.044Z",
+                     *       "expires_at": null,
+                     *       "created_at": "2026-11-15T10:20:00.250Z",
+                     *       "created_by": "key_01m7fcp3q8e60tak362xesvjfr",
+                     *       "updated_at": "2026-11-15T10:21:07.910Z",
+                     *       "updated_by": "key_01m7fcp3q8e60tak362xesvjfr"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Connection"];
+                };
+            };
+            400: components["responses"]["InvalidBody"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["ConnectionNotFound"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["UnavailableOrReadOnly"];
+            507: components["responses"]["StorageFull"];
+        };
+    };
+    testConnection: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Any text that is unique to this request, such as a random UUID. Repeating the request with the same key within
+                 *     24 hours has no further effect and returns the saved response.
+                 * @example 5f0c9a52-7c0e-4d8e-9a52-0d6a4a0a3a57
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /**
+                 * @description The id of the connection.
+                 * @example conn_01m7fd4k9he6vb3n2q8t5xw7ya
+                 */
+                id: components["parameters"]["ConnectionId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The result of the test. */
+            200: {
+                headers: {
+                    "Idempotent-Replayed": components["headers"]["IdempotentReplayed"];
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "ok": true,
+                     *       "problem": null,
+                     *       "connection": {
+                     *         "id": "conn_01m7fd4k9he6vb3n2q8t5xw7ya",
+                     *         "name": "shop",
+                     *         "integration": null,
+                     *         "auth": "api_key",
+                     *         "status": "connected",
+                     *         "problem": null,
+                     *         "account": null,
+                     *         "fields": {},
+                     *         "hosts": [
+                     *           "api.shop.example"
+                     *         ],
+                     *         "definition": {
+                     *           "hosts": [
+                     *             "api.shop.example"
+                     *           ],
+                     *           "apply": {
+                     *             "headers": {
+                     *               "X-Api-Key": "${{ secret.key }}"
+                     *             }
+                     *           },
+                     *           "test_url": "https://api.shop.example/v1/me"
+                     *         },
+                     *         "last_used_at": "2026-11-16T08:30:12.044Z",
+                     *         "expires_at": null,
+                     *         "created_at": "2026-11-15T10:20:00.250Z",
+                     *         "created_by": "key_01m7fcp3q8e60tak362xesvjfr",
+                     *         "updated_at": "2026-11-15T10:21:07.910Z",
+                     *         "updated_by": "key_01m7fcp3q8e60tak362xesvjfr"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["ConnectionTest"];
+                };
+            };
+            400: components["responses"]["InvalidBody"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["ConnectionNotFound"];
+            409: components["responses"]["IdempotencyInProgress"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["IdempotencyKeyReused"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["UnavailableOrReadOnly"];
+            507: components["responses"]["StorageFull"];
+        };
+    };
+    connect: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "name": "team-slack",
+                 *       "integration": "slack",
+                 *       "auth": "oauth2"
+                 *     }
+                 */
+                "application/json": components["schemas"]["ConnectionCreate"];
+            };
+        };
+        responses: {
+            /** @description Where the person consents. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "authorize_url": "https://slack.com/oauth/v2/authorize?client_id=3336676.569200954261&code_challenge=E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM&code_challenge_method=S256&redirect_uri=https%3A%2F%2Fstepmill.example.com%2Fui%2Fv1%2Foauth%2Fcallback&response_type=code&scope=chat%3Awrite&state=4R6QXKWBD2ZT5VYJH3NMPE7CSA",
+                     *       "redirect_url": "https://stepmill.example.com/ui/v1/oauth/callback"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Consent"];
+                };
+            };
+            400: components["responses"]["InvalidBody"];
+            401: components["responses"]["NotSignedIn"];
+            403: components["responses"]["ForbiddenOrCrossOrigin"];
+            409: components["responses"]["ConnectRefused"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["UnavailableOrReadOnly"];
+            507: components["responses"]["StorageFull"];
+        };
+    };
+    reconnect: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The id of the connection.
+                 * @example conn_01m7fd4k9he6vb3n2q8t5xw7ya
+                 */
+                id: components["parameters"]["ConnectionId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Where the person consents. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "authorize_url": "https://slack.com/oauth/v2/authorize?client_id=3336676.569200954261&code_challenge=E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM&code_challenge_method=S256&redirect_uri=https%3A%2F%2Fstepmill.example.com%2Fui%2Fv1%2Foauth%2Fcallback&response_type=code&scope=chat%3Awrite&state=4R6QXKWBD2ZT5VYJH3NMPE7CSA",
+                     *       "redirect_url": "https://stepmill.example.com/ui/v1/oauth/callback"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Consent"];
+                };
+            };
+            400: components["responses"]["InvalidBody"];
+            401: components["responses"]["NotSignedIn"];
+            403: components["responses"]["ForbiddenOrCrossOrigin"];
+            404: components["responses"]["ConnectionNotFound"];
+            409: components["responses"]["ReconnectRefused"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["UnavailableOrReadOnly"];
+            507: components["responses"]["StorageFull"];
+        };
+    };
+    finishConsent: {
+        parameters: {
+            query?: {
+                /** @example 4R6QXKWBD2ZT5VYJH3NMPE7CSA */
+                state?: string;
+                /** @example SplxlOBeZQQYbYS6WxSbIA */
+                code?: string;
+                /** @example access_denied */
+                error?: string;
+                /** @example The user cancelled */
+                error_description?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Redirects to the dashboard, which shows how it went. */
+            302: {
+                headers: {
+                    Location: components["headers"]["Redirect"];
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["InvalidParameter"];
+            401: components["responses"]["NotSignedIn"];
+            403: components["responses"]["Forbidden"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["UnavailableOrReadOnly"];
+            507: components["responses"]["StorageFull"];
+        };
+    };
+    listOAuthApps: {
+        parameters: {
+            query?: {
+                /**
+                 * @description The maximum number of items to return.
+                 * @example 50
+                 */
+                limit?: components["parameters"]["Limit"];
+                /** @description The `next_cursor` of the previous page. Omit it for the first page. */
+                cursor?: components["parameters"]["Cursor"];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of OAuth apps. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "data": [
+                     *         {
+                     *           "id": "oapp_01m7fd9b1te2x6y4c7d8n3qfks",
+                     *           "integration": "slack",
+                     *           "auth": "oauth2",
+                     *           "client_id": "3336676.569200954261",
+                     *           "shared": true,
+                     *           "redirect_url": "https://stepmill.example.com/ui/v1/oauth/callback",
+                     *           "created_at": "2026-11-15T10:18:41.002Z",
+                     *           "created_by": "usr_01m7fhvm96e1a9mdbwb15q0y3v",
+                     *           "updated_at": "2026-11-15T10:18:41.002Z",
+                     *           "updated_by": "usr_01m7fhvm96e1a9mdbwb15q0y3v"
+                     *         }
+                     *       ],
+                     *       "next_cursor": null
+                     *     }
+                     */
+                    "application/json": components["schemas"]["OAuthAppList"];
+                };
+            };
+            400: components["responses"]["InvalidListQuery"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    createOAuthApp: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Any text that is unique to this request, such as a random UUID. Repeating the request with the same key within
+                 *     24 hours has no further effect and returns the saved response.
+                 * @example 5f0c9a52-7c0e-4d8e-9a52-0d6a4a0a3a57
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "integration": "slack",
+                 *       "client_id": "3336676.569200954261",
+                 *       "client_secret": "0f1e2d3c4b5a",
+                 *       "shared": true
+                 *     }
+                 */
+                "application/json": components["schemas"]["OAuthAppCreate"];
+            };
+        };
+        responses: {
+            /** @description The existing OAuth app, with the new client id and secret. */
+            200: {
+                headers: {
+                    Location: components["headers"]["Location"];
+                    "Idempotent-Replayed": components["headers"]["IdempotentReplayed"];
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": "oapp_01m7fd9b1te2x6y4c7d8n3qfks",
+                     *       "integration": "slack",
+                     *       "auth": "oauth2",
+                     *       "client_id": "3336676.569200954261",
+                     *       "shared": true,
+                     *       "redirect_url": "https://stepmill.example.com/ui/v1/oauth/callback",
+                     *       "created_at": "2026-11-15T10:18:41.002Z",
+                     *       "created_by": "usr_01m7fhvm96e1a9mdbwb15q0y3v",
+                     *       "updated_at": "2026-11-15T10:18:41.002Z",
+                     *       "updated_by": "usr_01m7fhvm96e1a9mdbwb15q0y3v"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["OAuthApp"];
+                };
+            };
+            /** @description The new OAuth app. */
+            201: {
+                headers: {
+                    Location: components["headers"]["Location"];
+                    "Idempotent-Replayed": components["headers"]["IdempotentReplayed"];
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": "oapp_01m7fd9b1te2x6y4c7d8n3qfks",
+                     *       "integration": "slack",
+                     *       "auth": "oauth2",
+                     *       "client_id": "3336676.569200954261",
+                     *       "shared": true,
+                     *       "redirect_url": "https://stepmill.example.com/ui/v1/oauth/callback",
+                     *       "created_at": "2026-11-15T10:18:41.002Z",
+                     *       "created_by": "usr_01m7fhvm96e1a9mdbwb15q0y3v",
+                     *       "updated_at": "2026-11-15T10:18:41.002Z",
+                     *       "updated_by": "usr_01m7fhvm96e1a9mdbwb15q0y3v"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["OAuthApp"];
+                };
+            };
+            400: components["responses"]["InvalidBody"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            409: components["responses"]["IdempotencyInProgress"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["IdempotencyKeyReused"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["UnavailableOrReadOnly"];
+            507: components["responses"]["StorageFull"];
+        };
+    };
+    getOAuthApp: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The id of the OAuth app.
+                 * @example oapp_01m7fd9b1te2x6y4c7d8n3qfks
+                 */
+                id: components["parameters"]["OAuthAppId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The OAuth app. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": "oapp_01m7fd9b1te2x6y4c7d8n3qfks",
+                     *       "integration": "slack",
+                     *       "auth": "oauth2",
+                     *       "client_id": "3336676.569200954261",
+                     *       "shared": true,
+                     *       "redirect_url": "https://stepmill.example.com/ui/v1/oauth/callback",
+                     *       "created_at": "2026-11-15T10:18:41.002Z",
+                     *       "created_by": "usr_01m7fhvm96e1a9mdbwb15q0y3v",
+                     *       "updated_at": "2026-11-15T10:18:41.002Z",
+                     *       "updated_by": "usr_01m7fhvm96e1a9mdbwb15q0y3v"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["OAuthApp"];
+                };
+            };
+            400: components["responses"]["InvalidParameter"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["OAuthAppNotFound"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    deleteOAuthApp: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The id of the OAuth app.
+                 * @example oapp_01m7fd9b1te2x6y4c7d8n3qfks
+                 */
+                id: components["parameters"]["OAuthAppId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The OAuth app was deleted. */
+            204: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "X-RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "X-RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["InvalidBody"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["OAuthAppNotFound"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["UnavailableOrReadOnly"];
+            507: components["responses"]["StorageFull"];
+        };
+    };
     evaluateExpression: {
         parameters: {
             query?: never;
@@ -11982,7 +13389,8 @@ export interface operations {
                      *         "queued_runs": 10000,
                      *         "secrets": 1000,
                      *         "variables": 1000,
-                     *         "variable_bytes": 4194304
+                     *         "variable_bytes": 4194304,
+                     *         "connections": 200
                      *       },
                      *       "current": {
                      *         "workflows": 14,
@@ -11991,6 +13399,7 @@ export interface operations {
                      *         "secrets": 4,
                      *         "variables": 2,
                      *         "variable_bytes": 61,
+                     *         "connections": 5,
                      *         "running_runs": 1
                      *       },
                      *       "days": [

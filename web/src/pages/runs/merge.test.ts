@@ -44,7 +44,7 @@ describe("merge", () => {
 	});
 
 	it("distinguishes waiting runs from running ones", () => {
-		const waits = { reason: "waits for an answer", step_id: "ask", until: null };
+		const waits = { kind: "answer", reason: "waits for an answer", step_id: "ask", connection: null, until: null };
 		expect(shownStatus({ ...run(1), waiting_for: waits })).toBe("waiting");
 		expect(shownStatus(run(1))).toBe("running");
 		const some: Pages = {

@@ -1,0 +1,155 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/stepmill/stepmill/internal/clock"
+	"github.com/stepmill/stepmill/internal/connection"
+	"github.com/stepmill/stepmill/internal/fault"
+	"github.com/stepmill/stepmill/internal/paging"
+)
+
+type connectionBody struct {
+	ID          string            `json:"id"`
+	Name        string            `json:"name"`
+	Integration *string           `json:"integration"`
+	Auth        string            `json:"auth"`
+	Status      connection.Status `json:"status"`
+	Problem     *string           `json:"problem"`
+	Account     *string           `json:"account"`
+	Fields      map[string]string `json:"fields"`
+	Hosts       []connection.Host `json:"hosts"`
+	Definition  json.RawMessage   `json:"definition"`
+	LastUsedAt  *string           `json:"last_used_at"`
+	ExpiresAt   *string           `json:"expires_at"`
+	CreatedAt   string            `json:"created_at"`
+	CreatedBy   *string           `json:"created_by"`
+	UpdatedAt   string            `json:"updated_at"`
+	UpdatedBy   *string           `json:"updated_by"`
+}
+
+func showConnection(c connection.Connection) connectionBody {
+	return connectionBody{
+		ID: c.ID, Name: c.Name, Integration: orNull(c.Integration), Auth: c.Auth, Status: c.Status, Problem: orNull(c.Problem), Account: orNull(c.Account),
+		Fields: c.Fields, Hosts: c.Hosts, Definition: c.Definition, LastUsedAt: clock.FormatPtr(c.LastUsedAt), ExpiresAt: clock.FormatPtr(c.ExpiresAt),
+		CreatedAt: clock.Format(c.CreatedAt), CreatedBy: orNull(c.CreatedBy), UpdatedAt: clock.Format(c.UpdatedAt), UpdatedBy: orNull(c.UpdatedBy),
+	}
+}
+
+// connectionDetail is a connection with what uses it.
+type connectionDetail struct {
+	connectionBody
+	UsedBy      []connectionUser `json:"used_by"`
+	WaitingRuns int              `json:"waiting_runs"`
+}
+
+type connectionUser struct {
+	WorkflowID string `json:"workflow_id"`
+	Name       string `json:"name"`
+	Active     bool   `json:"active"`
+}
+
+func (s *Server) listConnections(ctx context.Context, in *page) (*reply, error) {
+	return paginate(ctx, s, *in, []string{"connections"},
+		func(p paging.Request) (paging.Page[connection.Connection], error) {
+			return s.Connections.List(ctx, actorOf(ctx), p)
+		},
+		func(c connection.Connection) any { return showConnection(c) })
+}
+
+type createConnectionRequest struct {
+	Body struct {
+		Name        *string           `json:"name"`
+		Integration *string           `json:"integration" null:"ok"`
+		Auth        *string           `json:"auth"`
+		Fields      map[string]string `json:"fields"`
+		Definition  json.RawMessage   `json:"definition"`
+	} `body:"required"`
+}
+
+// newConnection checks which members of a new connection are given.
+func newConnection(name, integration, way *string, fields map[string]string, definition json.RawMessage) (connection.New, error) {
+	switch {
+	case name == nil:
+		return connection.New{}, fault.Field("/name", "is required")
+	case way == nil:
+		return connection.New{}, fault.Field("/auth", "is required")
+	case integration == nil && definition == nil:
+		return connection.New{}, fault.Field("/integration", "is required, or definition for a custom connection")
+	case integration != nil && definition != nil:
+		return connection.New{}, fault.Field("/definition", "must be left out: the integration has it")
+	}
+	wanted := connection.New{Name: *name, Auth: *way, Fields: fields, Definition: definition}
+	if integration != nil {
+		wanted.Integration = *integration
+	}
+	return wanted, nil
+}
+
+func (s *Server) createConnection(ctx context.Context, in *createConnectionRequest) (*reply, error) {
+	wanted, err := newConnection(in.Body.Name, in.Body.Integration, in.Body.Auth, in.Body.Fields, in.Body.Definition)
+	if err != nil {
+		return nil, err
+	}
+	c, err := s.Connections.Create(ctx, actorOf(ctx), wanted)
+	if err != nil {
+		return nil, err
+	}
+	return ok(showConnection(c)).withHeader("Location", "/v1/connections/"+c.ID), nil
+}
+
+func (s *Server) getConnection(ctx context.Context, in *connectionRequest) (*reply, error) {
+	c, err := s.Connections.Get(ctx, actorOf(ctx), in.ID)
+	if err != nil {
+		return nil, err
+	}
+	usage, err := s.Connections.Usage(ctx, actorOf(ctx), c)
+	if err != nil {
+		return nil, err
+	}
+	detail := connectionDetail{connectionBody: showConnection(c), UsedBy: make([]connectionUser, len(usage.Workflows)), WaitingRuns: usage.Waiting}
+	for i, user := range usage.Workflows {
+		detail.UsedBy[i] = connectionUser{user.ID, user.Name, user.Active}
+	}
+	return ok(detail), nil
+}
+
+type updateConnectionRequest struct {
+	ID   string `path:"id"`
+	Body struct {
+		Fields     map[string]string `json:"fields"`
+		Definition json.RawMessage   `json:"definition"`
+	} `body:"required"`
+}
+
+func (s *Server) updateConnection(ctx context.Context, in *updateConnectionRequest) (*reply, error) {
+	c, err := s.Connections.Update(ctx, actorOf(ctx), in.ID, connection.Patch{Fields: in.Body.Fields, Definition: in.Body.Definition})
+	if err != nil {
+		return nil, err
+	}
+	return ok(showConnection(c)), nil
+}
+
+func (s *Server) deleteConnection(ctx context.Context, in *connectionRequest) (*reply, error) {
+	return &reply{}, s.Connections.Delete(ctx, actorOf(ctx), in.ID)
+}
+
+type connectionTestBody struct {
+	OK         bool           `json:"ok"`
+	Problem    *string        `json:"problem"`
+	Connection connectionBody `json:"connection"`
+}
+
+// testConnection responds with 200 also if the test fails: that is its result.
+func (s *Server) testConnection(ctx context.Context, in *connectionRequest) (*reply, error) {
+	result, err := s.Connections.Test(ctx, actorOf(ctx), in.ID)
+	if err != nil {
+		return nil, err
+	}
+	return ok(connectionTestBody{result.Problem == "", orNull(result.Problem), showConnection(result.Connection)}), nil
+}
+
+type connectionRequest struct {
+	ID string `path:"id"`
+}

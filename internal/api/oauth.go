@@ -1,0 +1,156 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/url"
+
+	"github.com/stepmill/stepmill/internal/clock"
+	"github.com/stepmill/stepmill/internal/connection"
+	"github.com/stepmill/stepmill/internal/fault"
+	"github.com/stepmill/stepmill/internal/paging"
+)
+
+// consentCallback is where services send browsers back after a consent. People
+// register it at the service.
+const consentCallback = "/ui/v1/oauth/callback"
+
+type appBody struct {
+	ID          string  `json:"id"`
+	Integration string  `json:"integration"`
+	Auth        string  `json:"auth"`
+	ClientID    string  `json:"client_id"`
+	Shared      bool    `json:"shared"`
+	RedirectURL string  `json:"redirect_url"`
+	CreatedAt   string  `json:"created_at"`
+	CreatedBy   *string `json:"created_by"`
+	UpdatedAt   string  `json:"updated_at"`
+	UpdatedBy   *string `json:"updated_by"`
+}
+
+func (s *Server) showApp(a connection.App) appBody {
+	return appBody{
+		ID: a.ID, Integration: a.Integration, Auth: a.Auth, ClientID: a.ClientID, Shared: a.Shared, RedirectURL: s.PublicURL() + consentCallback,
+		CreatedAt: clock.Format(a.CreatedAt), CreatedBy: orNull(a.CreatedBy), UpdatedAt: clock.Format(a.UpdatedAt), UpdatedBy: orNull(a.UpdatedBy),
+	}
+}
+
+func (s *Server) listApps(ctx context.Context, in *page) (*reply, error) {
+	return paginate(ctx, s, *in, []string{"oauth_apps"},
+		func(p paging.Request) (paging.Page[connection.App], error) {
+			return s.Connections.Apps(ctx, actorOf(ctx), p)
+		},
+		func(a connection.App) any { return s.showApp(a) })
+}
+
+type appRequest struct {
+	ID string `path:"id"`
+}
+
+func (s *Server) getApp(ctx context.Context, in *appRequest) (*reply, error) {
+	app, err := s.Connections.App(ctx, actorOf(ctx), in.ID)
+	if err != nil {
+		return nil, err
+	}
+	return ok(s.showApp(app)), nil
+}
+
+type createAppRequest struct {
+	Body struct {
+		Integration  *string `json:"integration"`
+		Auth         string  `json:"auth"`
+		ClientID     *string `json:"client_id"`
+		ClientSecret *string `json:"client_secret"`
+		Shared       bool    `json:"shared"`
+	} `body:"required"`
+}
+
+// createApp responds with 200 if it replaced the app for the same service.
+func (s *Server) createApp(ctx context.Context, in *createAppRequest) (*reply, error) {
+	body := in.Body
+	switch {
+	case body.Integration == nil:
+		return nil, fault.Field("/integration", "is required")
+	case body.ClientID == nil:
+		return nil, fault.Field("/client_id", "is required")
+	case body.ClientSecret == nil:
+		return nil, fault.Field("/client_secret", "is required")
+	}
+	app, isNew, err := s.Connections.PutApp(ctx, actorOf(ctx), connection.NewApp{
+		Integration: *body.Integration, Auth: body.Auth, ClientID: *body.ClientID, ClientSecret: *body.ClientSecret, Shared: body.Shared,
+	})
+	if err != nil {
+		return nil, err
+	}
+	response := ok(s.showApp(app)).withHeader("Location", "/v1/oauth-apps/"+app.ID)
+	if !isNew {
+		response.status = http.StatusOK
+	}
+	return response, nil
+}
+
+func (s *Server) deleteApp(ctx context.Context, in *appRequest) (*reply, error) {
+	return &reply{}, s.Connections.DeleteApp(ctx, actorOf(ctx), in.ID)
+}
+
+type consentBody struct {
+	// AuthorizeURL is where the person consents.
+	AuthorizeURL string `json:"authorize_url"`
+	RedirectURL  string `json:"redirect_url"`
+}
+
+type connectRequest struct {
+	Body struct {
+		Name        *string           `json:"name"`
+		Integration *string           `json:"integration" null:"ok"`
+		Auth        *string           `json:"auth"`
+		Fields      map[string]string `json:"fields"`
+		Definition  json.RawMessage   `json:"definition"`
+	} `body:"required"`
+}
+
+// connect begins a connection that needs consent.
+func (s *Server) connect(ctx context.Context, in *connectRequest) (*reply, error) {
+	wanted, err := newConnection(in.Body.Name, in.Body.Integration, in.Body.Auth, in.Body.Fields, in.Body.Definition)
+	if err != nil {
+		return nil, err
+	}
+	redirectURL := s.PublicURL() + consentCallback
+	address, err := s.Connections.Connect(ctx, actorOf(ctx), wanted, redirectURL)
+	if err != nil {
+		return nil, err
+	}
+	return ok(consentBody{address, redirectURL}), nil
+}
+
+// reconnect begins to renew the consent for a connection.
+func (s *Server) reconnect(ctx context.Context, in *connectionRequest) (*reply, error) {
+	redirectURL := s.PublicURL() + consentCallback
+	address, err := s.Connections.Reconnect(ctx, actorOf(ctx), in.ID, redirectURL)
+	if err != nil {
+		return nil, err
+	}
+	return ok(consentBody{address, redirectURL}), nil
+}
+
+type consentCallbackRequest struct {
+	Query url.Values `query:"*"`
+}
+
+// finishConsent completes a consent and sends the browser back to the dashboard, which
+// tells how it went.
+func (s *Server) finishConsent(ctx context.Context, in *consentCallbackRequest) (*reply, error) {
+	c, err := s.Connections.Complete(ctx, actorOf(ctx), in.Query)
+	outcome := url.Values{}
+	switch problem, ok := fault.As(err); {
+	case err == nil:
+		outcome.Set("connection", c.ID)
+	case ok:
+		outcome.Set("error", string(problem.Code))
+		outcome.Set("message", problem.Message)
+	default:
+		return nil, err
+	}
+	return redirect(s.PublicURL() + "/connections/done?" + outcome.Encode()), nil
+}

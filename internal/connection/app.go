@@ -1,0 +1,214 @@
+package connection
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/stepmill/stepmill/internal/audit"
+	"github.com/stepmill/stepmill/internal/auth"
+	"github.com/stepmill/stepmill/internal/clock"
+	"github.com/stepmill/stepmill/internal/fault"
+	"github.com/stepmill/stepmill/internal/integration"
+	"github.com/stepmill/stepmill/internal/paging"
+	"github.com/stepmill/stepmill/internal/uid"
+	"github.com/stepmill/stepmill/internal/vault"
+)
+
+// App is an OAuth app: the registration of this installation at a service, without its
+// secret. People consent to what the app asks for.
+type App struct {
+	ID          string
+	WorkspaceID string
+	// Integration and Auth say which connections use the app.
+	Integration string
+	Auth        string
+	ClientID    string
+	// Shared makes the app available to all workspaces. Only an app of the first
+	// workspace can be shared.
+	Shared    bool
+	CreatedAt time.Time
+	CreatedBy string
+	UpdatedAt time.Time
+	UpdatedBy string
+}
+
+// SealedApp is an app with its sealed secret.
+type SealedApp struct {
+	App
+	Secret []byte
+}
+
+// AppStore stores OAuth apps. A workspace has at most one per integration and way to
+// authenticate.
+type AppStore interface {
+	// PutApp creates an app or replaces the one for the same service.
+	PutApp(ctx context.Context, app SealedApp, created, updated audit.Entry) (stored App, isNew bool, err error)
+	App(ctx context.Context, workspaceID, id string) (*App, error)
+	// Apps are ordered by id.
+	Apps(ctx context.Context, workspaceID string, page paging.Request) (paging.Page[App], error)
+	DeleteApp(ctx context.Context, workspaceID, id string, entry audit.Entry) (deleted bool, err error)
+	// AppFor returns the app for a service that a workspace uses: its own, or a shared
+	// one.
+	AppFor(ctx context.Context, workspaceID, integration, auth string) (*SealedApp, error)
+}
+
+// NewApp is the input for creating an OAuth app.
+type NewApp struct {
+	Integration  string
+	Auth         string
+	ClientID     string
+	ClientSecret string
+	Shared       bool
+}
+
+// PutApp creates an OAuth app, or replaces the one for the same service. Connections
+// that exist keep the app that they were made with until they are reconnected.
+func (s *Service) PutApp(ctx context.Context, actor auth.Actor, in NewApp) (app App, isNew bool, err error) {
+	service, ok := s.integrations.Find(in.Integration)
+	if !ok {
+		return App{}, false, fault.Field("/integration", "there is no integration %q%s", in.Integration, s.integrations.Hint(in.Integration))
+	}
+	way, err := consentWay(service, in.Auth)
+	if err != nil {
+		return App{}, false, err
+	}
+	id, secret := strings.TrimSpace(in.ClientID), strings.TrimSpace(in.ClientSecret)
+	switch {
+	case id == "":
+		return App{}, false, fault.Field("/client_id", "is required: %s shows it where the app is registered", service.Name)
+	case secret == "":
+		return App{}, false, fault.Field("/client_secret", "is required: %s shows it where the app is registered", service.Name)
+	case len(id) > maxCredential || len(secret) > maxCredential:
+		return App{}, false, fault.Field("/client_secret", "must have at most %d bytes", maxCredential)
+	case in.Shared && !actor.Workspace.First:
+		return App{}, false, fault.Field("/shared", "only the first workspace of the installation can share its apps")
+	}
+	now := clock.Now()
+	app = App{
+		ID: uid.New(uid.OAuthApp), WorkspaceID: actor.Workspace.ID, Integration: service.ID, Auth: way.ID, ClientID: id, Shared: in.Shared,
+		CreatedAt: now, CreatedBy: actor.Name(), UpdatedAt: now, UpdatedBy: actor.Name(),
+	}
+	sealed, err := s.vault.Seal(ctx, appRef(app), []byte(secret))
+	if err != nil {
+		return App{}, false, err
+	}
+	details := map[string]any{"integration": app.Integration}
+	return s.apps.PutApp(ctx, SealedApp{app, sealed},
+		actor.AuditEntry("oauth_app.created", "oauth_app", app.ID, details), actor.AuditEntry("oauth_app.updated", "oauth_app", app.ID, details))
+}
+
+const maxCredential = 4 << 10
+
+// appRef returns the location that the secret of an app is sealed for: there is one
+// app per service, whatever its id.
+func appRef(app App) vault.Ref {
+	return vault.Ref{Workspace: app.WorkspaceID, Table: "oauth_apps", ID: app.Integration + "/" + app.Auth}
+}
+
+// consentWay returns a way to authenticate that needs consent: the one with the id, or
+// the only one.
+func consentWay(service *integration.Integration, id string) (*integration.Auth, error) {
+	var ways []string
+	for i := range service.Connection.Auth {
+		way := &service.Connection.Auth[i]
+		if way.NeedsConsent() && (id == "" || id == way.ID) {
+			return way, nil
+		}
+		if way.NeedsConsent() {
+			ways = append(ways, way.ID)
+		}
+	}
+	if len(ways) == 0 {
+		return nil, fault.Field("/integration", "%s does not use OAuth apps: connect it with a key or a token", service.Name)
+	}
+	return nil, fault.Field("/auth", "must be one of %s", strings.Join(ways, ", "))
+}
+
+// Apps lists the OAuth apps of a workspace.
+func (s *Service) Apps(ctx context.Context, actor auth.Actor, page paging.Request) (paging.Page[App], error) {
+	return s.apps.Apps(ctx, actor.Workspace.ID, page)
+}
+
+// App reads one OAuth app.
+func (s *Service) App(ctx context.Context, actor auth.Actor, id string) (App, error) {
+	if !uid.Valid(uid.OAuthApp, id) {
+		return App{}, appNotFound(id)
+	}
+	app, err := s.apps.App(ctx, actor.Workspace.ID, id)
+	return fault.Found(app, err, appNotFound, id)
+}
+
+// DeleteApp deletes an OAuth app. Connections keep the app that they were made with.
+func (s *Service) DeleteApp(ctx context.Context, actor auth.Actor, id string) error {
+	app, err := s.App(ctx, actor, id)
+	if err != nil {
+		return err
+	}
+	deleted, err := s.apps.DeleteApp(ctx, actor.Workspace.ID, id,
+		actor.AuditEntry("oauth_app.deleted", "oauth_app", id, map[string]any{"integration": app.Integration}))
+	if err == nil && !deleted {
+		err = appNotFound(id)
+	}
+	return err
+}
+
+func appNotFound(id string) error {
+	return fault.New(fault.OAuthAppNotFound, "there is no OAuth app %q", id)
+}
+
+// clientFor returns the OAuth app that a connection is made with.
+func (s *Service) clientFor(ctx context.Context, c *opened) (oauthClient, error) {
+	if c.Integration == "" { // a custom connection has its own
+		return c.client(), nil
+	}
+	app, err := s.apps.AppFor(ctx, c.WorkspaceID, c.Integration, c.Auth)
+	if err != nil {
+		return oauthClient{}, err
+	}
+	if app != nil {
+		secret, err := s.vault.Open(ctx, appRef(app.App), app.Secret)
+		return oauthClient{app.ClientID, string(secret)}, err
+	}
+	if configured, ok := s.fileApps[appKey{c.Integration, c.Auth}]; ok {
+		return configured, nil
+	}
+	return oauthClient{}, fault.New(fault.OAuthAppMissing,
+		"there is no OAuth app for %s yet: an owner registers one at the service and adds its client ID and secret", c.service.Name)
+}
+
+// appKey identifies the service that an app is for.
+type appKey struct{ integration, auth string }
+
+// AddFileApps adds the OAuth apps of the operator's file. They are used where neither
+// the workspace nor the installation has one.
+func (s *Service) AddFileApps(text []byte) error {
+	var entries []struct {
+		Integration  string `json:"integration"`
+		Auth         string `json:"auth"`
+		ClientID     string `json:"client_id"`
+		ClientSecret string `json:"client_secret"`
+	}
+	if err := json.Unmarshal(text, &entries); err != nil {
+		return fmt.Errorf("must be a list of apps with integration, client_id and client_secret: %w", err)
+	}
+	apps := map[appKey]oauthClient{}
+	for i, entry := range entries {
+		service, ok := s.integrations.Find(entry.Integration)
+		if !ok {
+			return fmt.Errorf("entry %d: there is no integration %q%s", i+1, entry.Integration, s.integrations.Hint(entry.Integration))
+		}
+		way, err := consentWay(service, entry.Auth)
+		if err != nil {
+			return fmt.Errorf("entry %d: %w", i+1, err)
+		}
+		if entry.ClientID == "" || entry.ClientSecret == "" {
+			return fmt.Errorf("entry %d: client_id and client_secret are required", i+1)
+		}
+		apps[appKey{service.ID, way.ID}] = oauthClient{entry.ClientID, entry.ClientSecret}
+	}
+	s.fileApps = apps
+	return nil
+}

@@ -1,0 +1,158 @@
+// Package connection owns connections: the named, sealed credentials with which the
+// steps and triggers of a workspace reach other services. It decides which hosts a
+// credential may be sent to, adds it to requests, and renews tokens before they
+// expire. How a service authenticates is described by package integration.
+package connection
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/stepmill/stepmill/internal/action"
+	"github.com/stepmill/stepmill/internal/audit"
+	"github.com/stepmill/stepmill/internal/paging"
+)
+
+// Status says whether a connection works.
+type Status string
+
+// The statuses.
+const (
+	Untested       Status = "untested"
+	Connected      Status = "connected"
+	Failing        Status = "failing"         // the service rejected the credential
+	NeedsReconnect Status = "needs_reconnect" // the token was revoked or has expired; steps wait
+)
+
+// Statuses lists the statuses.
+func Statuses() []Status { return []Status{Untested, Connected, Failing, NeedsReconnect} }
+
+// Connection is a credential of a workspace, without its secrets.
+type Connection struct {
+	ID          string
+	WorkspaceID string
+	// Name is how steps refer to the connection. It never changes.
+	Name string
+	// Integration is the id of the integration; empty for a custom connection, which
+	// has its own Definition instead.
+	Integration string
+	Definition  json.RawMessage
+	// Auth is the id of the way to authenticate, in the integration.
+	Auth string
+	// Fields are the values that were entered, without secrets, and Learned those that
+	// the service told.
+	Fields  map[string]string
+	Learned map[string]string
+	// Hosts are the hosts that the credential may be sent to.
+	Hosts []Host
+	// Account is the account at the service, as people know it; empty if unknown.
+	Account string
+	Status  Status
+	// Problem is why the status is failing or needs_reconnect.
+	Problem string
+	// Epoch increases whenever the credential changes.
+	Epoch int64
+	// ExpiresAt is when the current token expires; nil if it does not, or is unknown.
+	ExpiresAt  *time.Time
+	LastUsedAt *time.Time
+	CreatedAt  time.Time
+	CreatedBy  string
+	UpdatedAt  time.Time
+	UpdatedBy  string
+}
+
+// Sealed is a connection with its sealed credential.
+type Sealed struct {
+	Connection
+	Credential []byte
+}
+
+// Usage says what uses a connection.
+type Usage struct {
+	// Workflows are the workflows whose current definition names it, at most
+	// MaxUsers of them.
+	Workflows []User
+	// Waiting is the number of runs that wait for it to be reconnected.
+	Waiting int
+}
+
+// MaxUsers is how many of the workflows that use a connection are listed.
+const MaxUsers = 100
+
+// User is a workflow that uses a connection.
+type User struct {
+	ID     string
+	Name   string
+	Active bool
+}
+
+// Outcome is the outcome of creating a connection.
+type Outcome int
+
+// The outcomes.
+const (
+	Created Outcome = iota
+	NameTaken
+	TooMany
+)
+
+// Store stores connections. Each method is one transaction. A pointer result is nil
+// when there is no such row; a false result means that nothing was changed.
+type Store interface {
+	// InsertConnection stores a new connection unless its name is taken or the
+	// workspace already has atMost.
+	InsertConnection(ctx context.Context, c Sealed, atMost int, entry audit.Entry) (Outcome, error)
+	Connection(ctx context.Context, workspaceID, id string) (*Connection, error)
+	// Connections are ordered by name.
+	Connections(ctx context.Context, workspaceID string, page paging.Request) (paging.Page[Connection], error)
+	ConnectionUsage(ctx context.Context, workspaceID, name string) (Usage, error)
+	// SealedConnection returns a connection with its credential, by name.
+	SealedConnection(ctx context.Context, workspaceID, name string) (*Sealed, error)
+	// UpdateConnection replaces everything but the id, the name and what was recorded
+	// by use, if the connection still has the epoch.
+	UpdateConnection(ctx context.Context, c Sealed, wasEpoch int64, entry *audit.Entry) (updated bool, err error)
+	// SetConnectionStatus changes the status if the connection still has the epoch.
+	SetConnectionStatus(ctx context.Context, workspaceID, id string, epoch int64, status Status, problem string) (changed bool, err error)
+	// DeleteConnection deletes a connection that no active workflow uses. It returns
+	// those that do.
+	DeleteConnection(ctx context.Context, workspaceID, id string, entry audit.Entry) (deleted bool, users []User, err error)
+	// ClaimRenewal makes one node renew a credential, if the connection still has the
+	// epoch and no other claim is valid: a claim ends with its time, and with its node.
+	ClaimRenewal(ctx context.Context, claim Claim) (claimed bool, err error)
+	// WakeSteps wakes some of the runs with steps that wait for a connection. It
+	// returns true if there may be more.
+	WakeSteps(ctx context.Context, workspaceID, name string, at time.Time) (more bool, err error)
+	// MarkConnectionsUsed records when connections were last used, by id.
+	MarkConnectionsUsed(ctx context.Context, used map[string]time.Time) error
+}
+
+// Codes of steps that fail because of their connection.
+const (
+	CodeMissing     = "connection_missing"     // there is none with the name
+	CodeBroken      = "connection_broken"      // it was not reconnected in time
+	CodeUnavailable = "connection_unavailable" // its token could not be renewed for now
+)
+
+// Claim is the right of a node to renew the credential of a connection.
+type Claim struct {
+	WorkspaceID string
+	ID          string
+	Epoch       int64
+	Node        string
+	At          time.Time
+	Until       time.Time
+}
+
+// BrokenError is returned for a connection that has to be reconnected.
+type BrokenError struct{ Name, Problem string }
+
+func (e *BrokenError) Error() string {
+	return fmt.Sprintf("the connection %q has to be reconnected: %s", e.Name, e.Problem)
+}
+
+// Unwrap returns the failure of what cannot wait until the connection works again.
+func (e *BrokenError) Unwrap() error {
+	return &action.Failure{Code: CodeBroken, Message: e.Error()}
+}

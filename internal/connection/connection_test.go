@@ -1,0 +1,265 @@
+package connection_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/netip"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stepmill/stepmill/internal/action"
+	"github.com/stepmill/stepmill/internal/auth"
+	"github.com/stepmill/stepmill/internal/connection"
+	"github.com/stepmill/stepmill/internal/egress"
+	"github.com/stepmill/stepmill/internal/fault"
+	"github.com/stepmill/stepmill/internal/fault/faulttest"
+	"github.com/stepmill/stepmill/internal/integration"
+	"github.com/stepmill/stepmill/internal/store"
+	"github.com/stepmill/stepmill/internal/store/sqlitetest"
+	"github.com/stepmill/stepmill/internal/vault"
+	"github.com/stepmill/stepmill/test/oauthserver"
+)
+
+const redirect = "https://flows.example/ui/v1/oauth/callback"
+
+// installation is a store with one workspace, and the services of several nodes on it.
+type installation struct {
+	t      *testing.T
+	store  *store.Store
+	vault  *vault.Vault
+	client *egress.Client
+	owner  auth.Actor
+	*connection.Service
+}
+
+func newInstallation(t *testing.T) *installation {
+	t.Helper()
+	in := &installation{t: t, store: store.New(sqlitetest.Open(t), store.Notify{})}
+	var err error
+	if in.vault, err = vault.New(make([]byte, 32), in.store); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := auth.NewService(in.store, in.vault).Bootstrap(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	first, err := in.store.FirstWorkspace(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	in.owner = auth.Actor{Workspace: *first, Type: "user", ID: "usr_1", Scopes: auth.Scopes()}
+	in.client = egress.New(egress.Config{Policy: egress.Policy{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}})
+	t.Cleanup(in.client.Close)
+	in.Service = in.node("node_1")
+	return in
+}
+
+func (in *installation) node(id string) *connection.Service {
+	in.t.Helper()
+	catalog, err := integration.Builtin()
+	if err != nil {
+		in.t.Fatal(err)
+	}
+	return connection.NewService(in.store, in.vault, in.client, catalog, id)
+}
+
+// definition is a custom connection to a test server.
+func definition(s *oauthserver.Server, more string) []byte {
+	return []byte(fmt.Sprintf(`{"hosts": [%q], "test_url": %q, "token_url": %q %s}`, s.URL, s.URL+"/resource", s.URL+"/token", more))
+}
+
+// connect makes a connection by consent.
+func (in *installation) connect(s *oauthserver.Server, name string) connection.Connection {
+	in.t.Helper()
+	address, err := in.Connect(in.t.Context(), in.owner, connection.New{
+		Name: name, Auth: integration.OAuth2, Fields: map[string]string{"client_id": oauthserver.ClientID, "client_secret": oauthserver.ClientSecret},
+		Definition: definition(s, fmt.Sprintf(`, "authorize_url": %q`, s.URL+"/authorize")),
+	}, redirect)
+	if err != nil {
+		in.t.Fatal(err)
+	}
+	c, err := in.Complete(in.t.Context(), in.owner, s.Consent(in.t, address))
+	if err != nil {
+		in.t.Fatal(err)
+	}
+	return c
+}
+
+// call requests the resource of a test server with a connection.
+func (in *installation) call(node *connection.Service, s *oauthserver.Server, name string) error {
+	return node.Use(in.t.Context(), in.owner.Workspace.ID, name, func(ctx context.Context, c action.Connection) error {
+		resp, err := in.client.Do(ctx, egress.Request{URL: s.URL + "/resource", Credential: c.Credential, Workspace: in.owner.Workspace.ID})
+		switch {
+		case err != nil:
+			return err
+		case resp.Status == http.StatusUnauthorized:
+			return &action.Failure{Code: "http_error", Message: "401", Rejected: true}
+		case resp.Status != http.StatusOK:
+			return fmt.Errorf("status %d", resp.Status)
+		}
+		return nil
+	})
+}
+
+func TestConsent(t *testing.T) {
+	t.Parallel()
+	in, s := newInstallation(t), oauthserver.Start(t)
+	c := in.connect(s, "shop")
+	if c.Status != connection.Connected || c.ExpiresAt == nil {
+		t.Errorf("%+v", c)
+	}
+	if err := in.call(in.Service, s, "shop"); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestConsentIsUsedOnceByWhoAsked(t *testing.T) {
+	t.Parallel()
+	in, s := newInstallation(t), oauthserver.Start(t)
+	begin := func() string {
+		address, err := in.Connect(t.Context(), in.owner, connection.New{
+			Name: "shop", Auth: integration.OAuth2, Fields: map[string]string{"client_id": oauthserver.ClientID, "client_secret": oauthserver.ClientSecret},
+			Definition: definition(s, fmt.Sprintf(`, "authorize_url": %q`, s.URL+"/authorize")),
+		}, redirect)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return address
+	}
+	other := in.owner
+	other.ID = "usr_2"
+	back := s.Consent(t, begin())
+	if _, err := in.Complete(t.Context(), other, back); !fault.Is(err, fault.ConsentExpired) {
+		t.Errorf("another person completed it: %v", err)
+	}
+	if _, err := in.Complete(t.Context(), in.owner, back); err != nil {
+		t.Error(err)
+	}
+	_, err := in.Complete(t.Context(), in.owner, back)
+	faulttest.Want(t, err, fault.ConsentExpired)
+}
+
+func TestTokenIsRenewedOnceOnAllNodes(t *testing.T) {
+	t.Parallel()
+	in, s := newInstallation(t), oauthserver.Start(t)
+	in.connect(s, "shop")
+	s.Set(func(now *oauthserver.Settings) { now.Delay = 300 * time.Millisecond })
+	s.ExpireAll()
+	nodes := []*connection.Service{in.Service, in.node("node_1"), in.node("node_1")}
+	var calls sync.WaitGroup
+	for i := range 64 {
+		calls.Go(func() {
+			if err := in.call(nodes[i%len(nodes)], s, "shop"); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	calls.Wait()
+	if n := s.Requests("refresh_token"); n != 1 {
+		t.Errorf("the token was renewed %d times", n)
+	}
+}
+
+func TestRevokedTokenBreaksTheConnection(t *testing.T) {
+	t.Parallel()
+	in, s := newInstallation(t), oauthserver.Start(t)
+	c := in.connect(s, "shop")
+	s.RevokeAll()
+	broken := func() {
+		t.Helper()
+		if _, ok := errors.AsType[*connection.BrokenError](in.call(in.Service, s, "shop")); !ok {
+			t.Error("the connection is not broken")
+		}
+	}
+	broken()
+	broken() // without another request
+	if n := s.Requests("refresh_token"); n != 1 {
+		t.Errorf("%d requests", n)
+	}
+	address, err := in.Reconnect(t.Context(), in.owner, c.ID, redirect)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := in.Complete(t.Context(), in.owner, s.Consent(t, address)); err != nil {
+		t.Fatal(err)
+	}
+	if err := in.call(in.Service, s, "shop"); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestErrorsOfTokenEndpoints checks every error of RFC 6749, section 5.2, and those
+// that may pass.
+func TestErrorsOfTokenEndpoints(t *testing.T) {
+	t.Parallel()
+	for _, code := range []string{"invalid_request", "invalid_client", "invalid_grant", "unauthorized_client", "unsupported_grant_type", "invalid_scope"} {
+		in, s := newInstallation(t), oauthserver.Start(t)
+		in.connect(s, "shop")
+		s.ExpireAll()
+		s.Set(func(now *oauthserver.Settings) { now.Fails = code })
+		if broken, ok := errors.AsType[*connection.BrokenError](in.call(in.Service, s, "shop")); !ok || broken.Problem == "" {
+			t.Errorf("%s: %+v", code, broken)
+		}
+	}
+	for _, code := range []string{"server_error", "temporarily_unavailable"} {
+		in, s := newInstallation(t), oauthserver.Start(t)
+		c := in.connect(s, "shop")
+		s.ExpireAll()
+		s.Set(func(now *oauthserver.Settings) { now.Fails = code })
+		if failure, ok := errors.AsType[*action.Failure](in.call(in.Service, s, "shop")); !ok || !failure.Retryable || failure.Code != connection.CodeUnavailable {
+			t.Errorf("%s: %+v", code, failure)
+		}
+		s.Set(func(now *oauthserver.Settings) { now.Fails = "" })
+		if err := in.call(in.Service, s, "shop"); err != nil {
+			t.Error(err)
+		}
+		if now, err := in.Get(t.Context(), in.owner, c.ID); err != nil || now.Status != connection.Connected {
+			t.Errorf("%+v, %v", now, err)
+		}
+	}
+}
+
+func TestClientCredentials(t *testing.T) {
+	t.Parallel()
+	in, s := newInstallation(t), oauthserver.Start(t)
+	c, err := in.Create(t.Context(), in.owner, connection.New{
+		Name: "shop", Auth: integration.OAuth2, Definition: definition(s, ""),
+		Fields: map[string]string{"client_id": oauthserver.ClientID, "client_secret": oauthserver.ClientSecret},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		if err := in.call(in.Service, s, "shop"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := s.Requests("client_credentials"); n != 1 {
+		t.Errorf("%d tokens for three calls", n)
+	}
+	result, err := in.Test(t.Context(), in.owner, c.ID)
+	if err != nil || result.Problem != "" || result.Connection.Status != connection.Connected {
+		t.Errorf("%+v, %v", result, err)
+	}
+}
+
+func TestRejectedStaticKey(t *testing.T) {
+	t.Parallel()
+	in, s := newInstallation(t), oauthserver.Start(t)
+	c, err := in.Create(t.Context(), in.owner, connection.New{
+		Name: "shop", Auth: integration.Bearer, Fields: map[string]string{"token": "not-a-token"},
+		Definition: []byte(fmt.Sprintf(`{"hosts": [%q]}`, s.URL)),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = in.call(in.Service, s, "shop")
+	if failure, ok := errors.AsType[*action.Failure](err); !ok || failure.Code != "http_error" {
+		t.Errorf("%v", err)
+	}
+	if now, err := in.Get(t.Context(), in.owner, c.ID); err != nil || now.Status != connection.Failing {
+		t.Errorf("%+v, %v", now, err)
+	}
+}

@@ -1,0 +1,336 @@
+package connection
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net/url"
+	"strings"
+	"time"
+
+	"golang.org/x/oauth2"
+
+	"github.com/stepmill/stepmill/internal/auth"
+	"github.com/stepmill/stepmill/internal/clock"
+	"github.com/stepmill/stepmill/internal/fault"
+	"github.com/stepmill/stepmill/internal/integration"
+	"github.com/stepmill/stepmill/internal/uid"
+	"github.com/stepmill/stepmill/internal/vault"
+)
+
+// consentLife is how long a person may take to consent.
+const consentLife = 10 * time.Minute
+
+// Consent is a consent that a person was asked for at a service.
+type Consent struct {
+	StateHash   []byte // of the state parameter, which the service sends back
+	WorkspaceID string
+	UserID      string // who was asked; nobody else can complete it
+	Pending     []byte // sealed
+	ExpiresAt   time.Time
+}
+
+// ConsentStore stores consents until they are completed.
+type ConsentStore interface {
+	InsertConsent(ctx context.Context, c Consent) error
+	// TakeConsent deletes and returns a consent that has not expired.
+	TakeConsent(ctx context.Context, stateHash []byte, userID string, now time.Time) (*Consent, error)
+}
+
+// pending is what the completion of a consent needs.
+type pending struct {
+	Verifier   string            `json:"verifier"`
+	Redirect   string            `json:"redirect"`
+	Connection Connection        `json:"connection"`
+	Secrets    map[string]string `json:"secrets"`
+	Client     string            `json:"client"`
+	Secret     string            `json:"secret"`
+	// Reconnect is the epoch of the connection that is reconnected; 0 for a new one.
+	Reconnect int64 `json:"reconnect"`
+}
+
+// Connect begins to make a connection that needs the consent of a person. It returns
+// the URL at the service where the person consents. The service sends the browser back
+// to the redirect URL.
+func (s *Service) Connect(ctx context.Context, actor auth.Actor, in New, redirect string) (string, error) {
+	if !namePattern.MatchString(in.Name) {
+		return "", fault.Field("/name", nameRule)
+	}
+	existing, err := s.store.SealedConnection(ctx, actor.Workspace.ID, in.Name)
+	if err != nil {
+		return "", err
+	}
+	if existing != nil {
+		return "", fault.New(fault.ConnectionExists, "there is already a connection %q", in.Name)
+	}
+	now := clock.Now()
+	c := &opened{Connection: Connection{
+		ID: uid.New(uid.Connection), WorkspaceID: actor.Workspace.ID, Name: in.Name, Integration: in.Integration, Definition: in.Definition, Auth: in.Auth,
+		CreatedAt: now, CreatedBy: actor.Name(),
+	}}
+	if err := s.configure(c, in.Fields); err != nil {
+		return "", err
+	}
+	return s.askConsent(ctx, actor, c, redirect, 0)
+}
+
+// Reconnect begins to renew the consent for a connection. Until it is completed, the
+// connection stays as it is.
+func (s *Service) Reconnect(ctx context.Context, actor auth.Actor, id, redirect string) (string, error) {
+	c, err := s.Get(ctx, actor, id)
+	if err != nil {
+		return "", err
+	}
+	sealed, err := s.store.SealedConnection(ctx, c.WorkspaceID, c.Name)
+	if err != nil || sealed == nil {
+		return "", errors.Join(err, notFound(id))
+	}
+	now, err := s.unseal(ctx, *sealed)
+	if err != nil {
+		return "", err
+	}
+	return s.askConsent(ctx, actor, now, redirect, now.Epoch)
+}
+
+func (s *Service) askConsent(ctx context.Context, actor auth.Actor, c *opened, redirect string, epoch int64) (string, error) {
+	if !c.auth.NeedsConsent() {
+		return "", fault.Field("/auth", "%s is not connected by consent: create the connection with its fields", c.service.Name)
+	}
+	client, err := s.clientFor(ctx, c)
+	if err != nil {
+		return "", err
+	}
+	state := rand.Text()
+	wait := pending{
+		Verifier: oauth2.GenerateVerifier(), Redirect: redirect, Connection: c.Connection, Secrets: c.secrets.Fields,
+		Client: client.id, Secret: client.secret, Reconnect: epoch,
+	}
+	address, err := authorizeURL(c, client, wait, state)
+	if err != nil {
+		return "", err
+	}
+	plain, err := json.Marshal(wait)
+	if err != nil {
+		return "", err
+	}
+	consent := Consent{StateHash: hashState(state), WorkspaceID: c.WorkspaceID, UserID: actor.ID, ExpiresAt: clock.Now().Add(consentLife)}
+	if consent.Pending, err = s.vault.Seal(ctx, consentRef(consent), plain); err != nil {
+		return "", err
+	}
+	return address, s.consents.InsertConsent(ctx, consent)
+}
+
+func hashState(state string) []byte {
+	sum := sha256.Sum256([]byte(state))
+	return sum[:]
+}
+
+func consentRef(c Consent) vault.Ref {
+	return vault.Ref{Workspace: c.WorkspaceID, Table: "consents", ID: fmt.Sprintf("%x", c.StateHash)}
+}
+
+// authorizeURL returns the URL where a person consents.
+func authorizeURL(c *opened, client oauthClient, wait pending, state string) (string, error) {
+	env := c.env()
+	u, err := c.auth.AuthorizeURL.URL(env)
+	if err != nil {
+		return "", fault.Field("/fields", "%v", err)
+	}
+	params := u.Query()
+	if err := setParams(params, c.auth.Params, env); err != nil {
+		return "", err
+	}
+	params.Set("response_type", "code")
+	params.Set("client_id", client.id)
+	params.Set("redirect_uri", wait.Redirect)
+	params.Set("state", state)
+	if len(c.auth.Scopes) > 0 {
+		params.Set(c.auth.ScopeParam, strings.Join(c.auth.Scopes, c.auth.ScopeSeparator))
+	}
+	if c.auth.PKCE {
+		params.Set("code_challenge", oauth2.S256ChallengeFromVerifier(wait.Verifier))
+		params.Set("code_challenge_method", "S256")
+	}
+	u.RawQuery = params.Encode()
+	return u.String(), nil
+}
+
+// Complete completes a consent with the parameters that the service sent back. The
+// state in them can be used once, and only by the person who was asked.
+func (s *Service) Complete(ctx context.Context, actor auth.Actor, callback url.Values) (Connection, error) {
+	consent, err := s.consents.TakeConsent(ctx, hashState(callback.Get("state")), actor.ID, clock.Now())
+	if err != nil {
+		return Connection{}, err
+	}
+	if consent == nil || consent.WorkspaceID != actor.Workspace.ID {
+		return Connection{}, fault.New(fault.ConsentExpired,
+			"this consent has expired, was already used, or was started by someone else: connect again")
+	}
+	plain, err := s.vault.Open(ctx, consentRef(*consent), consent.Pending)
+	if err != nil {
+		return Connection{}, err
+	}
+	var wait pending
+	if err := json.Unmarshal(plain, &wait); err != nil {
+		return Connection{}, err
+	}
+	if code := callback.Get("error"); code != "" {
+		return Connection{}, fault.New(fault.ConsentRefused, "the service did not allow the connection: %s", describeError(code, callback.Get("error_description")))
+	}
+	if callback.Get("code") == "" {
+		return Connection{}, fault.New(fault.ConsentRefused, "the service sent no code: connect again")
+	}
+	return s.complete(ctx, actor, wait, callback)
+}
+
+func describeError(code, description string) string {
+	if description == "" {
+		return code
+	}
+	return code + " (" + description + ")"
+}
+
+func (s *Service) complete(ctx context.Context, actor auth.Actor, wait pending, callback url.Values) (Connection, error) {
+	c := &opened{Connection: wait.Connection, secrets: secrets{Fields: wait.Secrets, ClientID: wait.Client, ClientSecret: wait.Secret}}
+	var err error
+	if c.service, c.auth, err = s.describe(c.Connection); err != nil {
+		return Connection{}, err
+	}
+	env := c.env()
+	env.Callback = map[string]string{}
+	for name := range callback {
+		env.Callback[name] = callback.Get(name)
+	}
+	if err := s.learn(c, integration.AtCallback, env); err != nil {
+		return Connection{}, err
+	}
+	answer, err := s.exchangeCode(ctx, c, wait, callback.Get("code"))
+	if err != nil {
+		return Connection{}, fault.New(fault.ConsentRefused, "%v", err)
+	}
+	c.secrets.Token, c.ExpiresAt = &answer.token, answer.token.ExpiresAt
+	env = c.env()
+	env.Token = answer.members
+	if err := s.learn(c, integration.AtToken, env); err != nil {
+		return Connection{}, err
+	}
+	if err := s.setHosts(c); err != nil {
+		return Connection{}, err
+	}
+	c.Status, c.Problem, c.UpdatedAt, c.UpdatedBy = Connected, "", clock.Now(), actor.Name()
+	if err := s.learnFromTest(ctx, c); err != nil {
+		c.Status, c.Problem = Failing, err.Error()
+	}
+	return c.Connection, s.saveConsent(ctx, actor, c, wait.Reconnect)
+}
+
+// saveConsent stores a connection that a person has consented to. Steps that wait for
+// it continue.
+func (s *Service) saveConsent(ctx context.Context, actor auth.Actor, c *opened, reconnects int64) error {
+	c.Epoch = reconnects + 1
+	sealed, err := s.seal(ctx, c)
+	if err != nil {
+		return err
+	}
+	if reconnects == 0 {
+		return s.insert(ctx, actor, sealed)
+	}
+	entry := s.entry(actor, "connection.reconnected", c.Connection)
+	for updated := false; !updated; {
+		if updated, err = s.store.UpdateConnection(ctx, sealed, reconnects, &entry); err != nil || updated {
+			break
+		}
+		// It was renewed, marked as broken or changed in the meantime: the new consent
+		// replaces that.
+		now, err := s.store.Connection(ctx, c.WorkspaceID, c.ID)
+		if err != nil || now == nil {
+			return errors.Join(err, notFound(c.ID))
+		}
+		reconnects = now.Epoch
+		sealed.Epoch = reconnects + 1
+	}
+	if err != nil {
+		return err
+	}
+	return s.wakeSteps(ctx, c.Connection)
+}
+
+// wakeSteps wakes the steps that wait for a connection. If it fails, they find out by
+// themselves.
+func (s *Service) wakeSteps(ctx context.Context, c Connection) error {
+	ctx = context.WithoutCancel(ctx)
+	for more := true; more; {
+		var err error
+		if more, err = s.store.WakeSteps(ctx, c.WorkspaceID, c.Name, clock.Now()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// exchangeCode exchanges the code of a consent for a token.
+func (s *Service) exchangeCode(ctx context.Context, c *opened, wait pending, code string) (tokenAnswer, error) {
+	env := c.env()
+	endpoint, err := c.auth.TokenURL.URL(env)
+	if err != nil {
+		return tokenAnswer{}, err
+	}
+	params := url.Values{"grant_type": {"authorization_code"}, "code": {code}, "redirect_uri": {wait.Redirect}}
+	if c.auth.PKCE {
+		params.Set("code_verifier", wait.Verifier)
+	}
+	if err := setParams(params, c.auth.TokenParams, env); err != nil {
+		return tokenAnswer{}, err
+	}
+	answer, err := requestToken(ctx, s.client, c.WorkspaceID, c.auth, endpoint.String(), c.client(), params)
+	if err != nil || c.auth.Exchange == nil {
+		return answer, err
+	}
+	c.secrets.Token = &answer.token
+	return s.exchangeToken(ctx, c)
+}
+
+// exchangeToken trades the token of a connection for one that lives longer.
+func (s *Service) exchangeToken(ctx context.Context, c *opened) (tokenAnswer, error) {
+	env := c.env()
+	endpoint, err := c.auth.Exchange.URL.URL(env)
+	if err != nil {
+		return tokenAnswer{}, err
+	}
+	params := url.Values{}
+	if err := setParams(params, c.auth.Exchange.Params, env); err != nil {
+		return tokenAnswer{}, err
+	}
+	return requestToken(ctx, s.client, c.WorkspaceID, c.auth, endpoint.String(), c.client(), params)
+}
+
+// learn sets the variables that a stage of connecting gives.
+func (s *Service) learn(c *opened, stage integration.Stage, env integration.Env) error {
+	learned := maps.Clone(c.Learned)
+	if learned == nil {
+		learned = map[string]string{}
+	}
+	for name, template := range c.auth.Learned(stage) {
+		value, ok, err := template.Text(env)
+		switch {
+		case err != nil || !ok: // the service does not tell
+		case name == integration.Label:
+			c.Account = value
+		default:
+			learned[name] = value
+		}
+	}
+	for _, field := range c.service.Fields(c.auth) {
+		if value, ok := learned[field.Name]; ok {
+			if err := field.Check(value); err != nil {
+				return fault.New(fault.ConsentRefused, "the service sent an unexpected value for %s, which %v", field.Name, err)
+			}
+		}
+	}
+	c.Learned = learned
+	return nil
+}

@@ -1,0 +1,138 @@
+package connection
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/stepmill/stepmill/internal/integration"
+)
+
+// secrets are the sealed part of a connection.
+type secrets struct {
+	Fields map[string]string `json:"fields,omitempty"`
+	// Token is the current token of a kind that has one.
+	Token *Token `json:"token,omitempty"`
+	// ClientID and ClientSecret belong to the OAuth app that the token was issued to.
+	ClientID     string `json:"client_id,omitempty"`
+	ClientSecret string `json:"client_secret,omitempty"`
+}
+
+// Token is what a token endpoint issued.
+type Token struct {
+	Access    string     `json:"access"`
+	Refresh   string     `json:"refresh,omitempty"`
+	IssuedAt  time.Time  `json:"issued_at"`
+	ExpiresAt *time.Time `json:"expires_at,omitempty"` // nil: never, or unknown
+}
+
+// values lists everything that must not be shown, for a mask.
+func (s secrets) values() []string {
+	var out []string
+	for _, value := range s.Fields {
+		out = append(out, value)
+		out = append(out, partsOf(value)...)
+	}
+	if s.Token != nil {
+		out = append(out, s.Token.Access, s.Token.Refresh)
+	}
+	out = append(out, s.ClientSecret)
+	return slices.DeleteFunc(out, func(value string) bool { return value == "" })
+}
+
+// partsOf returns the private key of a key file: it must not be shown either when it
+// is not quoted as a whole.
+func partsOf(value string) []string {
+	var file struct {
+		PrivateKey string `json:"private_key"`
+	}
+	if !strings.HasPrefix(strings.TrimSpace(value), "{") || json.Unmarshal([]byte(value), &file) != nil {
+		return nil
+	}
+	return []string{file.PrivateKey}
+}
+
+// credential adds a connection to requests. It implements egress.Credential.
+type credential struct {
+	hosts []Host
+	apply func(*http.Request) error
+}
+
+// Allows reports whether a URL leads to one of the hosts of the connection.
+func (c credential) Allows(u *url.URL) bool { return allows(c.hosts, u) }
+
+// Apply adds the credential to a request.
+func (c credential) Apply(r *http.Request) error { return c.apply(r) }
+
+// applyTemplates returns a function that adds a credential to requests as the
+// integration says.
+func applyTemplates(how integration.Apply, env integration.Env) func(*http.Request) error {
+	return func(r *http.Request) error {
+		if how.Basic != nil {
+			if err := applyBasic(r, *how.Basic, env); err != nil {
+				return err
+			}
+		}
+		for name, template := range how.Headers {
+			value, ok, err := template.Text(env)
+			switch {
+			case err != nil:
+				return fmt.Errorf("the header %s: %w", name, err)
+			case strings.ContainsFunc(value, func(c rune) bool { return c < ' ' || c == 0x7f }):
+				return fmt.Errorf("the header %s would contain a line break or another control character", name)
+			case ok:
+				r.Header.Set(name, value)
+			}
+		}
+		return applyQuery(r, how.Query, env)
+	}
+}
+
+func applyBasic(r *http.Request, how integration.Basic, env integration.Env) error {
+	user, _, err := how.User.Text(env)
+	if err != nil {
+		return err
+	}
+	password, _, err := how.Password.Text(env)
+	if err != nil {
+		return err
+	}
+	if strings.Contains(user, ":") {
+		return errors.New("the user name must not contain a colon")
+	}
+	r.Header.Set("Authorization", "Basic "+base64.StdEncoding.EncodeToString([]byte(user+":"+password)))
+	return nil
+}
+
+// applyQuery replaces parameters of the query. The others stay as they are.
+func applyQuery(r *http.Request, params map[string]integration.Template, env integration.Env) error {
+	if len(params) == 0 {
+		return nil
+	}
+	u := *r.URL
+	kept := slices.DeleteFunc(strings.Split(u.RawQuery, "&"), func(part string) bool {
+		name, _, _ := strings.Cut(part, "=")
+		name, err := url.QueryUnescape(name)
+		_, replaced := params[name]
+		return part == "" || err == nil && replaced
+	})
+	added := url.Values{}
+	for name, template := range params {
+		value, ok, err := template.Text(env)
+		if err != nil {
+			return fmt.Errorf("the parameter %s: %w", name, err)
+		}
+		if ok {
+			added.Set(name, value)
+		}
+	}
+	u.RawQuery = strings.Join(append(kept, added.Encode()), "&")
+	r.URL = &u
+	return nil
+}

@@ -1,0 +1,201 @@
+package connection
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/stepmill/stepmill/internal/action"
+	"github.com/stepmill/stepmill/internal/clock"
+	"github.com/stepmill/stepmill/internal/failpoint"
+	"github.com/stepmill/stepmill/internal/integration"
+)
+
+const (
+	// renewAhead is how long before its expiry a token is renewed: at most this, and at
+	// most half of its life.
+	renewAhead = 15 * time.Minute
+	// renewalTime bounds one renewal. A claim is valid for longer, so that two nodes
+	// never use a refresh token at the same time.
+	renewalTime = 45 * time.Second
+	claimTime   = 60 * time.Second
+	// claimCheck is how often others look whether a renewal is done.
+	claimCheck = 100 * time.Millisecond
+)
+
+// isDue reports whether a token should be renewed before it is used.
+func (t *Token) isDue(now time.Time) bool {
+	if t == nil {
+		return true
+	}
+	if t.ExpiresAt == nil {
+		return false
+	}
+	ahead := min(renewAhead, t.ExpiresAt.Sub(t.IssuedAt)/2)
+	return !now.Before(t.ExpiresAt.Add(-ahead))
+}
+
+// isValid reports whether a token has not expired yet.
+func (t *Token) isValid(now time.Time) bool {
+	return t != nil && (t.ExpiresAt == nil || now.Before(*t.ExpiresAt))
+}
+
+// renew returns the connection with a credential of a later epoch than the given one.
+// One caller at a time renews it, on all nodes together; the others wait for the
+// result. A caller that gives up does not interrupt it.
+func (s *Service) renew(ctx context.Context, old *opened) (*opened, error) {
+	renewed := s.renewals.DoChan(old.ID, func() (any, error) {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), claimTime+renewalTime)
+		defer cancel()
+		return s.renewOnce(ctx, old)
+	})
+	select {
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case result := <-renewed:
+		if result.Err != nil {
+			return nil, result.Err
+		}
+		now := result.Val.(*opened)
+		if now.Epoch <= old.Epoch { // it was under way for an older epoch
+			return s.renew(ctx, old)
+		}
+		return now, nil
+	}
+}
+
+// renewOnce claims the renewal and does it, or waits until another node has done it.
+func (s *Service) renewOnce(ctx context.Context, old *opened) (*opened, error) {
+	for {
+		claimed, err := s.claim(ctx, old)
+		if err != nil {
+			return nil, err
+		}
+		if claimed {
+			return s.renewClaimed(ctx, old)
+		}
+		now, err := s.read(ctx, old.WorkspaceID, old.Name)
+		if err != nil || now.Epoch > old.Epoch {
+			return now, err
+		}
+		if !clock.Sleep(ctx, claimCheck) {
+			return nil, unavailable(old.Name, ctx.Err())
+		}
+	}
+}
+
+func (s *Service) claim(ctx context.Context, c *opened) (bool, error) {
+	now := clock.Now()
+	return s.store.ClaimRenewal(ctx, Claim{
+		WorkspaceID: c.WorkspaceID, ID: c.ID, Epoch: c.Epoch, Node: s.node, At: now, Until: now.Add(claimTime),
+	})
+}
+
+// renewClaimed requests a new token and stores it before anyone uses it: a refresh
+// token is often valid only once, and this one may have been the last use of it.
+func (s *Service) renewClaimed(ctx context.Context, old *opened) (*opened, error) {
+	asking, cancel := context.WithTimeout(ctx, renewalTime)
+	defer cancel()
+	failpoint.Hit(failpoint.BeforeRenewal, old.ID)
+	answer, err := s.issue(asking, old)
+	failpoint.Hit(failpoint.AfterRenewal, old.ID)
+	switch {
+	case err != nil && isTemporary(err):
+		// Writing the status again ends the claim.
+		_, ended := s.store.SetConnectionStatus(ctx, old.WorkspaceID, old.ID, old.Epoch, old.Status, old.Problem)
+		return nil, errors.Join(unavailable(old.Name, err), ended)
+	case err != nil:
+		return nil, s.markBroken(ctx, old, err.Error())
+	}
+	next := *old
+	token := answer.token
+	if token.Refresh == "" && old.secrets.Token != nil {
+		token.Refresh = old.secrets.Token.Refresh
+	}
+	next.secrets.Token, next.ExpiresAt, next.Epoch, next.Problem = &token, token.ExpiresAt, old.Epoch+1, ""
+	if next.Status == Failing {
+		next.Status = Connected
+	}
+	sealed, err := s.seal(ctx, &next)
+	if err != nil {
+		return nil, err
+	}
+	stored, err := s.store.UpdateConnection(ctx, sealed, old.Epoch, nil)
+	if err != nil {
+		return nil, err
+	}
+	failpoint.Hit(failpoint.AfterRenewalStored, old.ID)
+	if !stored { // it was changed by a person in the meantime
+		return s.read(ctx, old.WorkspaceID, old.Name)
+	}
+	return &next, nil
+}
+
+// issue requests a token in the way of the connection.
+func (s *Service) issue(ctx context.Context, c *opened) (tokenAnswer, error) {
+	env := c.env()
+	endpoint, err := c.auth.TokenURL.URL(env)
+	if err != nil {
+		return tokenAnswer{}, err
+	}
+	app, params := c.client(), url.Values{}
+	switch {
+	case c.auth.Kind == integration.ServiceAccount:
+		assertion, err := signAssertion(c.secrets.Fields, c.Fields["subject"], c.auth.Scopes, endpoint.String())
+		if err != nil {
+			return tokenAnswer{}, err
+		}
+		params.Set("grant_type", "urn:ietf:params:oauth:grant-type:jwt-bearer")
+		params.Set("assertion", assertion)
+	case !c.auth.NeedsConsent():
+		params.Set("grant_type", "client_credentials")
+		if len(c.auth.Scopes) > 0 {
+			params.Set(c.auth.ScopeParam, strings.Join(c.auth.Scopes, c.auth.ScopeSeparator))
+		}
+		if err := setParams(params, c.auth.TokenParams, env); err != nil {
+			return tokenAnswer{}, err
+		}
+	case c.auth.Exchange != nil && c.secrets.Token != nil:
+		return s.exchangeToken(ctx, c)
+	case c.secrets.Token == nil || c.secrets.Token.Refresh == "":
+		return tokenAnswer{}, &tokenError{code: "invalid_grant", description: "the token was rejected, and there is no refresh token"}
+	default:
+		params.Set("grant_type", "refresh_token")
+		params.Set("refresh_token", c.secrets.Token.Refresh)
+	}
+	return requestToken(ctx, s.client, c.WorkspaceID, c.auth, endpoint.String(), app, params)
+}
+
+func setParams(params url.Values, templates map[string]integration.Template, env integration.Env) error {
+	for name, template := range templates {
+		value, ok, err := template.Text(env)
+		if err != nil {
+			return fmt.Errorf("the parameter %s: %w", name, err)
+		}
+		if ok {
+			params.Set(name, value)
+		}
+	}
+	return nil
+}
+
+// markBroken records that a connection has to be reconnected.
+func (s *Service) markBroken(ctx context.Context, c *opened, problem string) error {
+	if _, err := s.store.SetConnectionStatus(ctx, c.WorkspaceID, c.ID, c.Epoch, NeedsReconnect, problem); err != nil {
+		return err
+	}
+	return &BrokenError{Name: c.Name, Problem: problem}
+}
+
+// unavailable is the failure of a step whose connection could not be renewed for now.
+func unavailable(name string, cause error) error {
+	if errors.Is(cause, context.Canceled) {
+		return cause
+	}
+	return &action.Failure{
+		Code: CodeUnavailable, Retryable: true, Message: fmt.Sprintf("the token of the connection %q could not be renewed: %v", name, cause),
+	}
+}

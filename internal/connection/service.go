@@ -1,0 +1,271 @@
+package connection
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/singleflight"
+
+	"github.com/stepmill/stepmill/internal/audit"
+	"github.com/stepmill/stepmill/internal/auth"
+	"github.com/stepmill/stepmill/internal/clock"
+	"github.com/stepmill/stepmill/internal/fault"
+	"github.com/stepmill/stepmill/internal/integration"
+	"github.com/stepmill/stepmill/internal/paging"
+	"github.com/stepmill/stepmill/internal/uid"
+	"github.com/stepmill/stepmill/internal/vault"
+)
+
+// Vault seals credentials.
+type Vault interface {
+	Seal(ctx context.Context, ref vault.Ref, plain []byte) ([]byte, error)
+	Open(ctx context.Context, ref vault.Ref, sealed []byte) ([]byte, error)
+}
+
+// Service implements the operations on connections.
+type Service struct {
+	store        Store
+	vault        Vault
+	client       Client
+	integrations *integration.Catalog
+	apps         AppStore
+	consents     ConsentStore
+	fileApps     map[appKey]oauthClient // of the operator
+	node         string                 // this one
+	renewals     singleflight.Group     // by connection id
+
+	mu   sync.Mutex
+	used map[string]time.Time // since the last flush
+}
+
+// Stores is everything that a Service stores.
+type Stores interface {
+	Store
+	AppStore
+	ConsentStore
+}
+
+// NewService returns a Service. The client sends the requests for tokens and the
+// tests of connections, on behalf of a node.
+func NewService(store Stores, vault Vault, client Client, integrations *integration.Catalog, node string) *Service {
+	return &Service{store: store, apps: store, consents: store, vault: vault, client: client, integrations: integrations, node: node, used: map[string]time.Time{}}
+}
+
+// New is the input for creating a connection.
+type New struct {
+	Name        string
+	Integration string
+	Definition  json.RawMessage
+	Auth        string
+	Fields      map[string]string
+}
+
+// Create creates a connection of a kind that needs no consent.
+func (s *Service) Create(ctx context.Context, actor auth.Actor, in New) (Connection, error) {
+	now := clock.Now()
+	c := &opened{Connection: Connection{
+		ID: uid.New(uid.Connection), WorkspaceID: actor.Workspace.ID, Name: in.Name, Integration: in.Integration, Definition: in.Definition,
+		Auth: in.Auth, Status: Untested, Epoch: 1, CreatedAt: now, CreatedBy: actor.Name(), UpdatedAt: now, UpdatedBy: actor.Name(),
+	}}
+	if !namePattern.MatchString(in.Name) {
+		return Connection{}, fault.Field("/name", nameRule)
+	}
+	if err := s.configure(c, in.Fields); err != nil {
+		return Connection{}, err
+	}
+	if c.auth.NeedsConsent() {
+		return Connection{}, fault.Field("/auth", "%s needs the consent of a person: connect it in the dashboard", c.service.Name)
+	}
+	sealed, err := s.seal(ctx, c)
+	if err != nil {
+		return Connection{}, err
+	}
+	return c.Connection, s.insert(ctx, actor, sealed)
+}
+
+// insert stores a new connection.
+func (s *Service) insert(ctx context.Context, actor auth.Actor, c Sealed) error {
+	limit := actor.Limits().Connections
+	outcome, err := s.store.InsertConnection(ctx, c, limit, s.entry(actor, "connection.created", c.Connection))
+	switch {
+	case err != nil:
+	case outcome == NameTaken:
+		err = fault.New(fault.ConnectionExists, "there is already a connection %q", c.Name)
+	case outcome == TooMany:
+		err = fault.New(fault.PlanLimitExceeded, "the %s plan allows %d connections; delete one first", actor.Workspace.Plan, limit)
+	}
+	return err
+}
+
+var namePattern = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,62}$`)
+
+const nameRule = "must start with a letter a-z and contain only a-z, 0-9, _ and -, at most 63 characters"
+
+// configure describes a connection and sets its fields, of which those that are
+// missing keep their value.
+func (s *Service) configure(c *opened, fields map[string]string) (err error) {
+	if c.service, c.auth, err = s.describe(c.Connection); err != nil {
+		return err
+	}
+	known := c.service.Fields(c.auth)
+	values := map[string]string{}
+	for _, old := range []map[string]string{c.Fields, c.secrets.Fields, fields} {
+		for name, value := range old {
+			values[name] = strings.TrimSpace(value)
+		}
+	}
+	c.Fields, c.secrets.Fields = map[string]string{}, map[string]string{}
+	var problems []fault.Detail
+	for i := range known {
+		f := &known[i]
+		value, given := values[f.Name]
+		delete(values, f.Name)
+		if !given || value == "" {
+			value = f.Default
+		}
+		if err := f.Check(value); err != nil {
+			problems = append(problems, fault.Detail{Pointer: "/fields/" + f.Name, Message: err.Error()})
+		}
+		switch {
+		case value == "":
+		case f.Secret:
+			c.secrets.Fields[f.Name] = value
+		default:
+			c.Fields[f.Name] = value
+		}
+	}
+	for name := range values {
+		problems = append(problems, fault.Detail{Pointer: "/fields/" + name, Message: fmt.Sprintf("is not a field of %s", c.service.Name)})
+	}
+	if c.auth.Kind == integration.ServiceAccount && len(problems) == 0 {
+		if _, err := parseKeyFile(c.secrets.Fields["key"]); err != nil {
+			problems = append(problems, fault.Detail{Pointer: "/fields/key", Message: err.Error()})
+		}
+	}
+	if len(problems) > 0 {
+		return fault.New(fault.InvalidRequest, "some fields are not valid").With(problems...)
+	}
+	return s.setHosts(c)
+}
+
+// setHosts fixes the hosts that a credential may be sent to.
+func (s *Service) setHosts(c *opened) error {
+	names, err := c.service.Hosts(c.env().Connection)
+	if err != nil {
+		return fault.Field("/fields", "%v", err)
+	}
+	c.Hosts = nil
+	for _, name := range names {
+		host, err := ParseHost(name)
+		if err != nil {
+			return fault.Field("/hosts", "%q %v", name, err)
+		}
+		c.Hosts = append(c.Hosts, host)
+	}
+	return nil
+}
+
+// describe finds the integration of a connection and its way to authenticate.
+func (s *Service) describe(c Connection) (*integration.Integration, *integration.Auth, error) {
+	if c.Integration == "" {
+		service, err := integration.ParseCustom(c.Auth, c.Definition)
+		if err != nil {
+			return nil, nil, invalidDefinition(err)
+		}
+		return service, &service.Connection.Auth[0], nil
+	}
+	service, ok := s.integrations.Find(c.Integration)
+	if !ok {
+		return nil, nil, fault.Field("/integration", "there is no integration %q%s", c.Integration, s.integrations.Hint(c.Integration))
+	}
+	way, ok := service.Connection.Find(c.Auth)
+	if !ok {
+		return nil, nil, fault.Field("/auth", "must be one of %s", strings.Join(service.Connection.IDs(), ", "))
+	}
+	return service, way, nil
+}
+
+// invalidDefinition reports the problems of a custom connection.
+func invalidDefinition(err error) error {
+	problems, ok := errors.AsType[integration.Errors](err)
+	if !ok {
+		return err
+	}
+	out := fault.New(fault.InvalidRequest, "the connection is not valid")
+	for _, problem := range problems {
+		pointer := problem.Pointer
+		if pointer != "/auth" {
+			pointer = "/definition" + pointer
+		}
+		out = out.With(fault.Detail{Pointer: pointer, Message: problem.Message})
+	}
+	return out
+}
+
+// Get reads one connection.
+func (s *Service) Get(ctx context.Context, actor auth.Actor, id string) (Connection, error) {
+	if !uid.Valid(uid.Connection, id) {
+		return Connection{}, notFound(id)
+	}
+	c, err := s.store.Connection(ctx, actor.Workspace.ID, id)
+	return fault.Found(c, err, notFound, id)
+}
+
+// List lists the connections of a workspace by name.
+func (s *Service) List(ctx context.Context, actor auth.Actor, page paging.Request) (paging.Page[Connection], error) {
+	return s.store.Connections(ctx, actor.Workspace.ID, page)
+}
+
+// Usage says what uses a connection.
+func (s *Service) Usage(ctx context.Context, actor auth.Actor, c Connection) (Usage, error) {
+	return s.store.ConnectionUsage(ctx, actor.Workspace.ID, c.Name)
+}
+
+// Delete deletes a connection that no active workflow uses.
+func (s *Service) Delete(ctx context.Context, actor auth.Actor, id string) error {
+	c, err := s.Get(ctx, actor, id)
+	if err != nil {
+		return err
+	}
+	deleted, users, err := s.store.DeleteConnection(ctx, actor.Workspace.ID, id, s.entry(actor, "connection.deleted", c))
+	switch {
+	case err != nil || deleted:
+		return err
+	case len(users) > 0:
+		return fault.New(fault.ConnectionInUse, "the connection %q is used by the active workflow %q: pause it or change it first", c.Name, users[0].Name)
+	}
+	return notFound(id)
+}
+
+func (s *Service) entry(actor auth.Actor, what string, c Connection) audit.Entry {
+	return actor.AuditEntry(what, "connection", c.ID, map[string]any{"name": c.Name})
+}
+
+func notFound(id string) error {
+	return fault.New(fault.ConnectionNotFound, "there is no connection %q", id)
+}
+
+// markUsed notes that a connection was used.
+func (s *Service) markUsed(id string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.used[id] = clock.Now()
+}
+
+// Flush writes when connections were last used.
+func (s *Service) Flush(ctx context.Context) error {
+	s.mu.Lock()
+	used := s.used
+	s.used = map[string]time.Time{}
+	s.mu.Unlock()
+	if len(used) == 0 {
+		return nil
+	}
+	return s.store.MarkConnectionsUsed(ctx, used)
+}

@@ -1,0 +1,60 @@
+package connection
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"io"
+	"net/http"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
+
+	"github.com/stepmill/stepmill/internal/clock"
+)
+
+// unsignedPayload is the hash of a body that is streamed and therefore not signed.
+const unsignedPayload = "UNSIGNED-PAYLOAD"
+
+// signAWS returns a function that signs requests with AWS Signature Version 4.
+func signAWS(service, region string, credentials aws.Credentials) func(*http.Request) error {
+	signer := v4.NewSigner(func(o *v4.SignerOptions) { o.DisableURIPathEscaping = service == "s3" })
+	return func(r *http.Request) error {
+		hash, err := payloadHash(r)
+		if err != nil {
+			return err
+		}
+		if service == "s3" {
+			r.Header.Set("X-Amz-Content-Sha256", hash)
+		}
+		return signer.SignHTTP(context.Background(), credentials, r, hash, service, region, clock.Now())
+	}
+}
+
+func payloadHash(r *http.Request) (string, error) {
+	if r.Body == nil || r.Body == http.NoBody {
+		sum := sha256.Sum256(nil)
+		return hex.EncodeToString(sum[:]), nil
+	}
+	if r.GetBody == nil {
+		return unsignedPayload, nil
+	}
+	body, err := r.GetBody()
+	if err != nil {
+		return "", err
+	}
+	defer body.Close()
+	hash := sha256.New()
+	if _, err := io.Copy(hash, body); err != nil {
+		return "", err
+	}
+	return hex.EncodeToString(hash.Sum(nil)), nil
+}
+
+// awsService returns the name of the service in a host such as
+// sqs.eu-central-1.amazonaws.com.
+func awsService(host string) string {
+	name, _, _ := strings.Cut(host, ".")
+	return name
+}

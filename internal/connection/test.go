@@ -1,0 +1,251 @@
+package connection
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/stepmill/stepmill/internal/action"
+	"github.com/stepmill/stepmill/internal/auth"
+	"github.com/stepmill/stepmill/internal/clock"
+	"github.com/stepmill/stepmill/internal/egress"
+	"github.com/stepmill/stepmill/internal/expr"
+	"github.com/stepmill/stepmill/internal/fault"
+	"github.com/stepmill/stepmill/internal/integration"
+	"github.com/stepmill/stepmill/internal/mask"
+	"github.com/stepmill/stepmill/internal/strictjson"
+)
+
+// TestResult is the outcome of a test of a connection.
+type TestResult struct {
+	Connection Connection
+	// Problem is why the test failed; empty if it succeeded.
+	Problem string
+}
+
+// Test sends the test request of a connection and records the outcome. It learns the
+// account and the variables that the service tells.
+func (s *Service) Test(ctx context.Context, actor auth.Actor, id string) (TestResult, error) {
+	c, err := s.Get(ctx, actor, id)
+	if err != nil {
+		return TestResult{}, err
+	}
+	problem := ""
+	err = s.test(ctx, actor, c.Name)
+	if failure, ok := errors.AsType[*action.Failure](err); ok {
+		problem, err = failure.Message, nil
+	}
+	if err != nil {
+		return TestResult{}, err
+	}
+	c, err = s.Get(ctx, actor, id)
+	return TestResult{Connection: c, Problem: problem}, err
+}
+
+func (s *Service) test(ctx context.Context, actor auth.Actor, name string) error {
+	c, err := s.open(ctx, actor.Workspace.ID, name)
+	if err != nil {
+		return err
+	}
+	if c.auth.Test == nil {
+		if c.hasToken() { // it was issued, which is all that can be tested
+			return s.recordTest(ctx, actor, c, nil)
+		}
+		return fault.New(fault.InvalidRequest, "the connection has no test: set test_url to a URL that requires the credential")
+	}
+	var body any
+	err = s.Use(ctx, c.WorkspaceID, name, func(ctx context.Context, used action.Connection) (err error) {
+		body, err = s.sendTest(ctx, c, used)
+		return err
+	})
+	if err == nil {
+		return s.recordTest(ctx, actor, c, body)
+	}
+	if failure, ok := errors.AsType[*action.Failure](err); ok && !failure.Rejected && !failure.Retryable {
+		err = errors.Join(err, s.setStatus(ctx, c, Failing, failure.Message))
+	}
+	return err
+}
+
+// sendTest sends the test request and returns the body of the response. It fails with
+// an action.Failure without secrets.
+func (s *Service) sendTest(ctx context.Context, c *opened, used action.Connection) (any, error) {
+	call, env := c.auth.Test, c.env()
+	target, err := c.service.URL(call, env, "")
+	if err != nil {
+		return nil, &action.Failure{Code: action.InvalidInput, Message: err.Error()}
+	}
+	request := egress.Request{
+		Workspace: c.WorkspaceID, Method: call.Method, URL: target.String(), Header: http.Header{"Accept": {"application/json"}},
+		Credential: used.Credential, FollowRedirects: true, Timeout: tokenTimeout,
+	}
+	if err := renderHeaders(request.Header, env, c.service.Headers, call.Headers); err != nil {
+		return nil, err
+	}
+	if request.Body, err = testBody(call, env); err != nil {
+		return nil, err
+	}
+	if request.Body != nil {
+		request.Header.Set("Content-Type", "application/json")
+	}
+	resp, err := s.client.Do(ctx, request)
+	if failure, ok := errors.AsType[*egress.Error](err); ok {
+		return nil, &action.Failure{Code: string(failure.Code), Message: failure.Message, Retryable: failure.Retryable}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return checkTest(call, resp, mask.New(used.Secrets))
+}
+
+func renderHeaders(into http.Header, env integration.Env, headers ...map[string]integration.Template) error {
+	for _, part := range headers {
+		for name, template := range part {
+			value, ok, err := template.Text(env)
+			if err != nil {
+				return err
+			}
+			if ok {
+				into.Set(name, value)
+			}
+		}
+	}
+	return nil
+}
+
+func testBody(call *integration.Call, env integration.Env) ([]byte, error) {
+	switch {
+	case call.GraphQL != "":
+		return strictjson.Encode(map[string]any{"query": call.GraphQL})
+	case call.JSON != nil:
+		value, err := call.JSON.Eval(env)
+		if err != nil {
+			return nil, err
+		}
+		return strictjson.Encode(value)
+	}
+	return nil, nil
+}
+
+// checkTest decides whether the response to a test is a success, and returns its body.
+func checkTest(call *integration.Call, resp *egress.Response, hide *mask.Masker) (any, error) {
+	env := integration.Env{Status: resp.Status, Headers: map[string]string{}}
+	for name := range resp.Header {
+		env.Headers[strings.ToLower(name)] = resp.Header.Get(name)
+	}
+	if body, err := expr.FromJSON(resp.Body); err == nil {
+		env.Body = body
+	}
+	for _, rule := range call.Errors {
+		holds, err := rule.When.Holds(env)
+		if err != nil || !holds {
+			continue
+		}
+		text, _, err := rule.Message.Text(env)
+		if err != nil || text == "" {
+			text = "the service reports an error"
+		}
+		return nil, &action.Failure{Code: "test_failed", Message: hide.Text(text), Rejected: resp.Status == http.StatusUnauthorized}
+	}
+	if resp.Status >= http.StatusBadRequest {
+		return nil, &action.Failure{
+			Code: "test_failed", Rejected: resp.Status == http.StatusUnauthorized, Retryable: resp.Status >= http.StatusInternalServerError,
+			Message: strings.TrimSpace(fmt.Sprintf("the service responded with %d %s", resp.Status, http.StatusText(resp.Status))),
+		}
+	}
+	return env.Body, nil
+}
+
+// recordTest records that a test succeeded, and what was learned from it.
+func (s *Service) recordTest(ctx context.Context, actor auth.Actor, tested *opened, body any) error {
+	now, err := s.read(ctx, tested.WorkspaceID, tested.Name) // the test may have renewed the token
+	if err != nil {
+		return err
+	}
+	next := *now
+	if err := s.learnFrom(&next, body); err != nil {
+		return err
+	}
+	next.Status, next.Problem, next.UpdatedAt, next.UpdatedBy = Connected, "", clock.Now(), actor.Name()
+	sealed, err := s.seal(ctx, &next)
+	if err != nil {
+		return err
+	}
+	entry := s.entry(actor, "connection.tested", next.Connection)
+	_, err = s.store.UpdateConnection(ctx, sealed, now.Epoch, &entry)
+	return err
+}
+
+// learnFrom sets the variables that the response to a test tells, and the hosts that
+// depend on them.
+func (s *Service) learnFrom(c *opened, body any) error {
+	env := c.env()
+	env.Test = body
+	if err := s.learn(c, integration.AtTest, env); err != nil {
+		return err
+	}
+	return s.setHosts(c)
+}
+
+// learnFromTest tests a connection that is not stored yet.
+func (s *Service) learnFromTest(ctx context.Context, c *opened) error {
+	if c.auth.Test == nil {
+		return nil
+	}
+	body, err := s.sendTest(ctx, c, c.connection())
+	if err != nil {
+		return err
+	}
+	return s.learnFrom(c, body)
+}
+
+// Patch is a change of a connection. A nil member stays as it is.
+type Patch struct {
+	Definition []byte
+	// Fields replaces those that it has; the others keep their value.
+	Fields map[string]string
+}
+
+// Update changes the fields or the definition of a connection. Its status is untested
+// afterwards, and its token, if it has one, is issued anew.
+func (s *Service) Update(ctx context.Context, actor auth.Actor, id string, patch Patch) (Connection, error) {
+	for {
+		c, err := s.Get(ctx, actor, id)
+		if err != nil {
+			return Connection{}, err
+		}
+		sealed, err := s.store.SealedConnection(ctx, c.WorkspaceID, c.Name)
+		if err != nil || sealed == nil || sealed.ID != id {
+			return Connection{}, errors.Join(err, notFound(id))
+		}
+		now, err := s.unseal(ctx, *sealed)
+		if err != nil {
+			return Connection{}, err
+		}
+		if patch.Definition != nil {
+			if now.Integration != "" {
+				return Connection{}, fault.Field("/hosts", "belong to the integration %s and cannot be changed", now.Integration)
+			}
+			now.Definition = patch.Definition
+		}
+		if err := s.configure(now, patch.Fields); err != nil {
+			return Connection{}, err
+		}
+		if !now.auth.NeedsConsent() {
+			now.secrets.Token, now.ExpiresAt = nil, nil
+		}
+		was := now.Epoch
+		now.Epoch, now.Status, now.Problem, now.UpdatedAt, now.UpdatedBy = was+1, Untested, "", clock.Now(), actor.Name()
+		next, err := s.seal(ctx, now)
+		if err != nil {
+			return Connection{}, err
+		}
+		entry := s.entry(actor, "connection.updated", now.Connection)
+		updated, err := s.store.UpdateConnection(ctx, next, was, &entry)
+		if err != nil || updated {
+			return now.Connection, err
+		}
+	}
+}

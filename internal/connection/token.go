@@ -1,0 +1,176 @@
+package connection
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"mime"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/stepmill/stepmill/internal/clock"
+	"github.com/stepmill/stepmill/internal/egress"
+	"github.com/stepmill/stepmill/internal/integration"
+	"github.com/stepmill/stepmill/internal/strictjson"
+)
+
+// Client sends requests to the outside.
+type Client interface {
+	Do(ctx context.Context, r egress.Request) (*egress.Response, error)
+}
+
+// tokenTimeout bounds one request to a token endpoint.
+const tokenTimeout = 30 * time.Second
+
+// oauthClient is the OAuth app that requests tokens.
+type oauthClient struct{ id, secret string }
+
+// tokenAnswer is the answer of a token endpoint.
+type tokenAnswer struct {
+	token Token
+	// members is the whole answer, from which variables are learned.
+	members map[string]any
+}
+
+// tokenError is an error that a token endpoint responded with.
+type tokenError struct {
+	code        string // of RFC 6749, section 5.2, or of the service
+	description string
+	status      int
+}
+
+func (e *tokenError) Error() string {
+	text := fmt.Sprintf("the service rejected the request for a token: %s", e.code)
+	if e.description != "" {
+		text += " (" + e.description + ")"
+	}
+	return text
+}
+
+// temporary reports whether repeating the request may help.
+func (e *tokenError) temporary() bool {
+	return e.status == http.StatusTooManyRequests || e.status >= http.StatusInternalServerError ||
+		e.code == "temporarily_unavailable" || e.code == "server_error"
+}
+
+// requestToken sends a request to a token endpoint.
+func requestToken(ctx context.Context, client Client, workspaceID string, auth *integration.Auth, endpoint string, app oauthClient, params url.Values) (tokenAnswer, error) {
+	header := http.Header{"Accept": {"application/json"}}
+	switch {
+	case auth.ClientAuth == "basic" && app.id != "":
+		r := http.Request{Header: header}
+		r.SetBasicAuth(url.QueryEscape(app.id), url.QueryEscape(app.secret))
+	case app.id != "":
+		params.Set("client_id", app.id)
+		if app.secret != "" {
+			params.Set("client_secret", app.secret)
+		}
+	}
+	body, media, err := encodeParams(params, auth.TokenBody)
+	if err != nil {
+		return tokenAnswer{}, err
+	}
+	header.Set("Content-Type", media)
+	asked := clock.Now()
+	resp, err := client.Do(ctx, egress.Request{
+		Workspace: workspaceID, Method: http.MethodPost, URL: endpoint, Header: header, Body: body, Timeout: tokenTimeout,
+	})
+	if err != nil {
+		return tokenAnswer{}, err
+	}
+	return parseAnswer(resp, auth.TokenAt, asked)
+}
+
+// encodeParams encodes the parameters of a request as a form or as JSON.
+func encodeParams(params url.Values, style string) (body []byte, media string, err error) {
+	if style != "json" {
+		return []byte(params.Encode()), "application/x-www-form-urlencoded", nil
+	}
+	members := make(map[string]any, len(params))
+	for name := range params {
+		members[name] = params.Get(name)
+	}
+	body, err = strictjson.Encode(members)
+	return body, "application/json", err
+}
+
+// parseAnswer reads the answer of a token endpoint. An answer without an access token
+// is an error, whatever its status: some services respond with 200 to everything.
+func parseAnswer(resp *egress.Response, tokenAt string, asked time.Time) (tokenAnswer, error) {
+	members := parseMembers(resp)
+	issued := members
+	if inner, ok := members[tokenAt].(map[string]any); tokenAt != "" && ok {
+		issued = inner
+	}
+	access, _ := issued["access_token"].(string)
+	if access == "" || resp.Status >= http.StatusBadRequest {
+		failure := &tokenError{status: resp.Status}
+		failure.code, _ = members["error"].(string)
+		failure.description, _ = members["error_description"].(string)
+		if failure.code == "" {
+			failure.code = strings.TrimSpace(fmt.Sprintf("%d %s", resp.Status, http.StatusText(resp.Status)))
+		}
+		return tokenAnswer{}, failure
+	}
+	answer := tokenAnswer{token: Token{Access: access, IssuedAt: asked}, members: members}
+	answer.token.Refresh, _ = issued["refresh_token"].(string)
+	if seconds := secondsOf(issued["expires_in"]); seconds > 0 {
+		expires := asked.Add(time.Duration(seconds) * time.Second)
+		answer.token.ExpiresAt = &expires
+	}
+	return answer, nil
+}
+
+// maxTokenLife is the longest life of a token that is believed; it keeps times valid.
+const maxTokenLife = 10 * 365 * 24 * 60 * 60
+
+// secondsOf reads a number of seconds, which some services send as text.
+func secondsOf(value any) int64 {
+	var text string
+	switch value := value.(type) {
+	case json.Number:
+		text = value.String()
+	case string:
+		text = value
+	default:
+		return 0
+	}
+	seconds, err := strconv.ParseFloat(text, 64)
+	if err != nil || seconds < 0 {
+		return 0
+	}
+	return int64(min(seconds, maxTokenLife))
+}
+
+// parseMembers reads a JSON object, or a form if the answer is one.
+func parseMembers(resp *egress.Response) map[string]any {
+	members := map[string]any{}
+	media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	if media == "application/x-www-form-urlencoded" || media == "text/plain" {
+		if form, err := url.ParseQuery(string(resp.Body)); err == nil && form.Has("access_token") || form.Has("error") {
+			for name := range form {
+				members[name] = form.Get(name)
+			}
+			return members
+		}
+	}
+	decoder := json.NewDecoder(strings.NewReader(string(resp.Body)))
+	decoder.UseNumber()
+	_ = decoder.Decode(&members) // what is not an object has no access token
+	return members
+}
+
+// isTemporary reports whether a request for a token may succeed later.
+func isTemporary(err error) bool {
+	if failure, ok := errors.AsType[*tokenError](err); ok {
+		return failure.temporary()
+	}
+	if failure, ok := errors.AsType[*egress.Error](err); ok {
+		return failure.Retryable
+	}
+	return true
+}

@@ -1,0 +1,167 @@
+package connection
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+
+	"github.com/stepmill/stepmill/internal/action"
+	"github.com/stepmill/stepmill/internal/clock"
+	"github.com/stepmill/stepmill/internal/integration"
+	"github.com/stepmill/stepmill/internal/vault"
+)
+
+// opened is a connection with its secrets.
+type opened struct {
+	Connection
+	secrets secrets
+	service *integration.Integration
+	auth    *integration.Auth
+}
+
+// env returns the values that the templates of the integration can read.
+func (c *opened) env() integration.Env {
+	env := integration.Env{Connection: map[string]string{}, Secret: c.secrets.Fields}
+	for _, values := range []map[string]string{c.Fields, c.Learned} {
+		for name, value := range values {
+			env.Connection[name] = value
+		}
+	}
+	if c.secrets.Token != nil {
+		env.Token = c.secrets.Token.Access
+	}
+	return env
+}
+
+// client returns the OAuth app of the connection: the one that a person consented to,
+// or the one that was entered.
+func (c *opened) client() oauthClient {
+	if c.secrets.ClientID != "" {
+		return oauthClient{c.secrets.ClientID, c.secrets.ClientSecret}
+	}
+	return oauthClient{c.Fields["client_id"], c.secrets.Fields["client_secret"]}
+}
+
+// hasToken reports whether the credential is a token that can be renewed.
+func (c *opened) hasToken() bool {
+	return c.auth.Kind == integration.OAuth2 || c.auth.Kind == integration.ServiceAccount
+}
+
+// connection returns the connection as actions use it.
+func (c *opened) connection() action.Connection {
+	apply := applyTemplates(c.auth.Apply, c.env())
+	if c.auth.Kind == integration.AWSSigV4 {
+		apply = c.signAWS
+	}
+	return action.Connection{Name: c.Name, Credential: credential{hosts: c.Hosts, apply: apply}, Secrets: c.secrets.values()}
+}
+
+func (c *opened) signAWS(r *http.Request) error {
+	service := c.auth.Service
+	if service == "" {
+		service = awsService(r.URL.Hostname())
+	}
+	return signAWS(service, c.Fields["region"], aws.Credentials{
+		AccessKeyID: c.Fields["access_key_id"], SecretAccessKey: c.secrets.Fields["secret_access_key"], SessionToken: c.secrets.Fields["session_token"],
+	})(r)
+}
+
+// Use calls a function with a connection. If the server rejects a credential that can
+// be renewed, it renews it and calls the function once more. It returns a BrokenError
+// if the connection has to be reconnected first.
+func (s *Service) Use(ctx context.Context, workspaceID, name string, call func(context.Context, action.Connection) error) error {
+	c, err := s.open(ctx, workspaceID, name)
+	if err != nil {
+		return err
+	}
+	err = call(ctx, c.connection())
+	if isRejected(err) && c.hasToken() {
+		if c, err = s.renew(ctx, c); err != nil {
+			return err
+		}
+		err = call(ctx, c.connection())
+	}
+	switch {
+	case isRejected(err):
+		return errors.Join(err, s.setStatus(ctx, c, Failing, "the service rejected the credential (401)"))
+	case err == nil:
+		s.markUsed(c.ID)
+		return s.setStatus(ctx, c, Connected, "")
+	}
+	return err
+}
+
+func isRejected(err error) bool {
+	failure, ok := errors.AsType[*action.Failure](err)
+	return ok && failure.Rejected
+}
+
+// setStatus records whether a connection works, if that is news.
+func (s *Service) setStatus(ctx context.Context, c *opened, status Status, problem string) error {
+	if c.Status == status {
+		return nil
+	}
+	_, err := s.store.SetConnectionStatus(context.WithoutCancel(ctx), c.WorkspaceID, c.ID, c.Epoch, status, problem)
+	return err
+}
+
+// open returns a connection that is ready to use: a token that is about to expire is
+// renewed first.
+func (s *Service) open(ctx context.Context, workspaceID, name string) (*opened, error) {
+	c, err := s.read(ctx, workspaceID, name)
+	if err != nil || !c.hasToken() || !c.secrets.Token.isDue(clock.Now()) {
+		return c, err
+	}
+	renewed, err := s.renew(ctx, c)
+	if _, broken := errors.AsType[*BrokenError](err); err != nil && !broken && c.secrets.Token.isValid(clock.Now()) {
+		return c, nil // there is time to try again
+	}
+	return renewed, err
+}
+
+// read reads a connection and opens its credential.
+func (s *Service) read(ctx context.Context, workspaceID, name string) (*opened, error) {
+	sealed, err := s.store.SealedConnection(ctx, workspaceID, name)
+	switch {
+	case err != nil:
+		return nil, err
+	case sealed == nil:
+		return nil, &action.Failure{Code: CodeMissing, Message: fmt.Sprintf("there is no connection %q", name)}
+	case sealed.Status == NeedsReconnect:
+		return nil, &BrokenError{Name: name, Problem: sealed.Problem}
+	}
+	return s.unseal(ctx, *sealed)
+}
+
+func (s *Service) unseal(ctx context.Context, sealed Sealed) (*opened, error) {
+	c := &opened{Connection: sealed.Connection}
+	plain, err := s.vault.Open(ctx, sealedAt(c.Connection), sealed.Credential)
+	if err != nil {
+		return nil, fmt.Errorf("open the connection %s: %w", c.ID, err)
+	}
+	if err := json.Unmarshal(plain, &c.secrets); err != nil {
+		return nil, fmt.Errorf("read the connection %s: %w", c.ID, err)
+	}
+	c.service, c.auth, err = s.describe(c.Connection)
+	return c, err
+}
+
+// seal returns a connection as it is stored.
+func (s *Service) seal(ctx context.Context, c *opened) (Sealed, error) {
+	plain, err := json.Marshal(c.secrets)
+	if err != nil {
+		return Sealed{}, err
+	}
+	sealed, err := s.vault.Seal(ctx, sealedAt(c.Connection), plain)
+	return Sealed{Connection: c.Connection, Credential: sealed}, err
+}
+
+// sealedAt returns the location that a credential is sealed for. It cannot be opened
+// at another one.
+func sealedAt(c Connection) vault.Ref {
+	return vault.Ref{Workspace: c.WorkspaceID, Table: "connections", ID: c.ID}
+}

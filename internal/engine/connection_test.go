@@ -1,0 +1,144 @@
+package engine_test
+
+import (
+	"context"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stepmill/stepmill/internal/action"
+	"github.com/stepmill/stepmill/internal/clock"
+	"github.com/stepmill/stepmill/internal/connection"
+	"github.com/stepmill/stepmill/internal/run"
+)
+
+// shop is the connection of the steps in these tests, token its secret.
+const (
+	shop  = "shop"
+	token = "token-of-the-shop"
+)
+
+// connections is a connection that can be broken.
+type connections struct {
+	broken atomic.Bool
+	uses   atomic.Int64
+}
+
+func (c *connections) Use(ctx context.Context, _, name string, call func(context.Context, action.Connection) error) error {
+	c.uses.Add(1)
+	if c.broken.Load() {
+		return &connection.BrokenError{Name: name, Problem: "the token was revoked"}
+	}
+	return call(ctx, action.Connection{Name: name, Secrets: []string{token}})
+}
+
+const shopStep = `[{"id": "order", "uses": "test.effect", "connection": "shop", "with": {"returns": "` + token + `", "logs": "it is ` + token + `"}}]`
+
+func TestSecretsOfConnectionsAreMasked(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.start(w.store)
+	id := w.startRun(w.workflow(shopStep), "{}")
+	d := w.finished(id)
+	if d.Status != run.Succeeded || w.connections.uses.Load() != 1 {
+		t.Fatalf("%s %+v, %d uses", d.Status, d.Error, w.connections.uses.Load())
+	}
+	if output := string(d.Steps[0].Output); strings.Contains(output, token) || !strings.Contains(output, "***") {
+		t.Errorf("output %s", output)
+	}
+	if logs := w.logs(id); strings.Contains(logs, token) {
+		t.Errorf("logs %s", logs)
+	}
+}
+
+// TestBrokenConnection checks that a step waits for its connection, across a restart,
+// and continues when it is told that the connection works again.
+func TestBrokenConnection(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		n := w.start(w.store)
+		w.connections.broken.Store(true)
+		id := w.startRun(w.workflow(shopStep), "{}")
+		synctest.Wait()
+		waiting := w.get(id)
+		step := waiting.Steps[0]
+		if name, ok := step.Awaits.Connection(); !ok || name != shop || step.Status != run.StepWaiting || step.Attempt != 1 {
+			t.Fatalf("%+v", step)
+		}
+		if until := step.Until(); until == nil || until.Sub(step.StartedAt) != 7*24*time.Hour {
+			t.Errorf("it waits until %v", until)
+		}
+		time.Sleep(3 * 24 * time.Hour)
+		if again := w.get(id).Steps[0]; again.Status != run.StepWaiting || !again.Until().Equal(*step.Until()) {
+			t.Errorf("after three days: %+v", again)
+		}
+		n.stop()
+		n.done.Wait()
+		w.start(w.store)
+		synctest.Wait()
+		w.connections.broken.Store(false)
+		at := clock.Now()
+		if more, err := w.store.WakeSteps(t.Context(), w.actor.Workspace.ID, shop, at); err != nil || more {
+			t.Fatal(more, err)
+		}
+		ended := w.finished(id)
+		if ended.Status != run.Succeeded || ended.Steps[0].Attempt != 1 || ended.FinishedAt.Sub(at) > time.Second {
+			t.Errorf("%s %+v after %s", ended.Status, ended.Error, ended.FinishedAt.Sub(at))
+		}
+	})
+}
+
+// TestReconnectDuringOtherSteps checks that a run which another step keeps in memory is
+// told too.
+func TestReconnectDuringOtherSteps(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.start(w.store)
+		w.connections.broken.Store(true)
+		id := w.startRun(w.workflow(`[{"id": "order", "uses": "test.effect", "connection": "shop", "with": {}},
+			{"id": "other", "needs": [], "timeout": "15m", "uses": "test.effect", "with": {"takes": "14m"}}]`), "{}")
+		time.Sleep(30 * time.Second)
+		w.connections.broken.Store(false)
+		at := clock.Now()
+		if _, err := w.store.WakeSteps(t.Context(), w.actor.Workspace.ID, shop, at); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		if step := w.get(id).Steps[0]; step.Status != run.StepSucceeded || step.FinishedAt.Sub(at) > time.Second {
+			t.Errorf("%+v", step)
+		}
+		w.endOf(id)
+	})
+}
+
+func TestBrokenConnectionFailsInTheEnd(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		member string
+		after  time.Duration
+	}{
+		"after seven days":              {"", 7 * 24 * time.Hour},
+		"at once if the step says so":   {`, "on_broken_connection": "fail"`, 0},
+		"after seven days, said so too": {`, "on_broken_connection": "wait"`, 7 * 24 * time.Hour},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t)
+				w.start(w.store)
+				w.connections.broken.Store(true)
+				d := w.endOf(w.startRun(w.workflow(`[{"id": "order", "uses": "test.effect", "connection": "shop", "with": {}`+tc.member+`}]`), "{}"))
+				if d.Error == nil || d.Error.Code != connection.CodeBroken || d.Steps[0].Attempt != 1 {
+					t.Fatalf("%s %+v", d.Status, d.Error)
+				}
+				if took := d.FinishedAt.Sub(d.StartedAt).Round(time.Minute); took != tc.after {
+					t.Errorf("it failed after %s", took)
+				}
+			})
+		})
+	}
+}

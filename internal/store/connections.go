@@ -1,0 +1,292 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/stepmill/stepmill/internal/action"
+	"github.com/stepmill/stepmill/internal/audit"
+	"github.com/stepmill/stepmill/internal/connection"
+	"github.com/stepmill/stepmill/internal/database"
+	"github.com/stepmill/stepmill/internal/paging"
+	"github.com/stepmill/stepmill/internal/runqueue"
+	"github.com/stepmill/stepmill/internal/workflow"
+)
+
+const connectionColumns = `id, workspace_id, name, integration, definition, auth, fields, learned, hosts, account, status, problem, epoch,
+	expires_at, last_used_at, created_at, created_by, updated_at, updated_by`
+
+const selectConnection = `SELECT ` + connectionColumns + ` FROM connections `
+
+func scanConnection(r database.Row) (connection.Connection, error) { return scanConnectionAnd(r) }
+
+// scanConnectionAnd scans the columns of a connection followed by others.
+func scanConnectionAnd(r database.Row, more ...any) (connection.Connection, error) {
+	var (
+		c                      connection.Connection
+		fields, learned, hosts []byte
+	)
+	err := r.Scan(append([]any{
+		&c.ID, &c.WorkspaceID, &c.Name, &c.Integration, (*[]byte)(&c.Definition), &c.Auth, &fields, &learned, &hosts, &c.Account, (*string)(&c.Status), &c.Problem,
+		&c.Epoch, &c.ExpiresAt, &c.LastUsedAt, &c.CreatedAt, &c.CreatedBy, &c.UpdatedAt, &c.UpdatedBy,
+	}, more...)...)
+	if err != nil {
+		return c, err
+	}
+	for _, part := range []struct {
+		text []byte
+		into any
+	}{{fields, &c.Fields}, {learned, &c.Learned}, {hosts, &c.Hosts}} {
+		if err := json.Unmarshal(part.text, part.into); err != nil {
+			return c, err
+		}
+	}
+	return c, nil
+}
+
+// encodeConnection returns the parts of a connection that are stored as JSON.
+func encodeConnection(c connection.Connection) (fields, learned, hosts string, err error) {
+	var parts [3]string
+	for i, part := range []any{c.Fields, c.Learned, c.Hosts} {
+		text, err := json.Marshal(part)
+		if err != nil {
+			return "", "", "", err
+		}
+		parts[i] = string(text)
+	}
+	return parts[0], parts[1], parts[2], nil
+}
+
+// InsertConnection implements connection.Store.
+func (s *Store) InsertConnection(ctx context.Context, c connection.Sealed, atMost int, entry audit.Entry) (outcome connection.Outcome, err error) {
+	fields, learned, hosts, err := encodeConnection(c.Connection)
+	if err != nil {
+		return 0, err
+	}
+	err = s.write(ctx, func(tx *transaction) error {
+		outcome = connection.Created
+		// The counter of the workspace serializes the changes of its connections.
+		room, err := incrementUsage(tx, "connections", c.WorkspaceID, atMost)
+		if err != nil {
+			return err
+		}
+		taken, err := database.Number(tx, `SELECT count(*) FROM connections WHERE workspace_id = $1 AND name = $2`, c.WorkspaceID, c.Name)
+		switch {
+		case err != nil:
+			return err
+		case taken > 0 && room:
+			outcome = connection.NameTaken
+			return decrementUsage(tx, "connections", c.WorkspaceID, 1)
+		case taken > 0:
+			outcome = connection.NameTaken
+			return nil
+		case !room:
+			outcome = connection.TooMany
+			return nil
+		}
+		if err := tx.Do(`INSERT INTO connections (`+connectionColumns+`, credential)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20)`,
+			c.ID, c.WorkspaceID, c.Name, c.Integration, textOrNil(c.Definition), c.Auth, fields, learned, hosts, Text(c.Account), string(c.Status), Text(c.Problem), c.Epoch,
+			database.TimeOrNil(c.ExpiresAt), database.TimeOrNil(c.LastUsedAt), c.CreatedAt, c.CreatedBy, c.UpdatedAt, c.UpdatedBy, c.Credential); err != nil {
+			return err
+		}
+		return insertAudit(tx, entry)
+	})
+	return outcome, err
+}
+
+func textOrNil(text []byte) any {
+	if text == nil {
+		return nil
+	}
+	return string(text)
+}
+
+// Connection implements connection.Store.
+func (s *Store) Connection(ctx context.Context, workspaceID, id string) (found *connection.Connection, err error) {
+	err = s.read(ctx, func(c database.Conn) (err error) {
+		found, err = database.One(c, selectConnection+`WHERE id = $1 AND workspace_id = $2`, []any{id, workspaceID}, scanConnection)
+		return err
+	})
+	return found, err
+}
+
+// Connections implements connection.Store.
+func (s *Store) Connections(ctx context.Context, workspaceID string, page paging.Request) (paging.Page[connection.Connection], error) {
+	var found []connection.Connection
+	err := s.read(ctx, func(c database.Conn) (err error) {
+		found, err = database.List(c, selectConnection+`WHERE workspace_id = $1 AND name > $2 ORDER BY name LIMIT $3`,
+			[]any{workspaceID, page.After, page.Limit + 1}, scanConnection)
+		return err
+	})
+	return paging.Cut(found, page.Limit, func(c connection.Connection) string { return c.Name }), err
+}
+
+// ConnectionNames lists the names of the connections of a workspace.
+func (s *Store) ConnectionNames(ctx context.Context, workspaceID string) (names []string, err error) {
+	err = s.read(ctx, func(c database.Conn) (err error) {
+		names, err = namesIn(c, "connections", workspaceID)
+		return err
+	})
+	return names, err
+}
+
+// SealedConnection implements connection.Store.
+func (s *Store) SealedConnection(ctx context.Context, workspaceID, name string) (found *connection.Sealed, err error) {
+	err = s.read(ctx, func(c database.Conn) (err error) {
+		found, err = database.One(c, `SELECT `+connectionColumns+`, credential FROM connections WHERE workspace_id = $1 AND name = $2`,
+			[]any{workspaceID, name}, func(r database.Row) (sealed connection.Sealed, err error) {
+				sealed.Connection, err = scanConnectionAnd(r, &sealed.Credential)
+				return sealed, err
+			})
+		return err
+	})
+	return found, err
+}
+
+// ConnectionUsage implements connection.Store.
+func (s *Store) ConnectionUsage(ctx context.Context, workspaceID, name string) (usage connection.Usage, err error) {
+	err = s.read(ctx, func(c database.Conn) (err error) {
+		if usage.Workflows, err = connectionUsers(c, workspaceID, name, false); err != nil {
+			return err
+		}
+		usage.Waiting, err = database.Number(c, `SELECT count(DISTINCT q.run_id) FROM run_queue q JOIN steps s ON s.run_id = q.run_id
+			WHERE q.workspace_id = $1`+runqueue.UseIndex("q.workspace_id")+` AND s.status = 'waiting' AND s.awaits = $2`,
+			workspaceID, string(action.AwaitsConnection(name)))
+		return err
+	})
+	return usage, err
+}
+
+func connectionUsers(c database.Conn, workspaceID, name string, onlyActive bool) ([]connection.User, error) {
+	return database.List(c, `SELECT w.id, w.name, w.state = 'active' FROM connection_users u JOIN workflows w ON w.id = u.workflow_id AND w.deleted_at IS NULL
+		WHERE u.workspace_id = $1 AND u.connection = $2 AND (w.state = 'active' OR NOT $3) ORDER BY w.name, w.id LIMIT $4`,
+		[]any{workspaceID, name, onlyActive, connection.MaxUsers}, func(r database.Row) (u connection.User, err error) {
+			err = r.Scan(&u.ID, &u.Name, &u.Active)
+			return u, err
+		})
+}
+
+// updateConnectionUsers records which connections a workflow uses.
+func updateConnectionUsers(tx *transaction, w workflow.Workflow) error {
+	if err := tx.Do(`DELETE FROM connection_users WHERE workflow_id = $1`, w.ID); err != nil {
+		return err
+	}
+	for _, name := range w.Definition.Connections() {
+		if err := tx.Do(`INSERT INTO connection_users (workflow_id, connection, workspace_id) VALUES ($1, $2, $3)`, w.ID, name, w.WorkspaceID); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// UpdateConnection implements connection.Store.
+func (s *Store) UpdateConnection(ctx context.Context, c connection.Sealed, wasEpoch int64, entry *audit.Entry) (updated bool, err error) {
+	fields, learned, hosts, err := encodeConnection(c.Connection)
+	if err != nil {
+		return false, err
+	}
+	err = s.write(ctx, func(tx *transaction) error {
+		n, err := tx.Exec(`UPDATE connections SET definition = $1, auth = $2, fields = $3, learned = $4, hosts = $5, account = $6, status = $7, problem = $8,
+			epoch = $9, expires_at = $10, updated_at = $11, updated_by = $12, credential = $13, renewing_node = NULL, renewing_to = NULL
+			WHERE id = $14 AND workspace_id = $15 AND epoch = $16`,
+			textOrNil(c.Definition), c.Auth, fields, learned, hosts, Text(c.Account), string(c.Status), Text(c.Problem), c.Epoch, database.TimeOrNil(c.ExpiresAt),
+			c.UpdatedAt, c.UpdatedBy, c.Credential, c.ID, c.WorkspaceID, wasEpoch)
+		if updated = n == 1; err != nil || !updated || entry == nil {
+			return err
+		}
+		return insertAudit(tx, *entry)
+	})
+	return updated, err
+}
+
+// SetConnectionStatus implements connection.Store.
+func (s *Store) SetConnectionStatus(ctx context.Context, workspaceID, id string, epoch int64, status connection.Status, problem string) (changed bool, err error) {
+	err = s.write(ctx, func(tx *transaction) error {
+		n, err := tx.Exec(`UPDATE connections SET status = $1, problem = $2, renewing_node = NULL, renewing_to = NULL WHERE id = $3 AND workspace_id = $4 AND epoch = $5`,
+			string(status), Text(problem), id, workspaceID, epoch)
+		changed = n == 1
+		return err
+	})
+	return changed, err
+}
+
+// DeleteConnection implements connection.Store.
+func (s *Store) DeleteConnection(ctx context.Context, workspaceID, id string, entry audit.Entry) (deleted bool, users []connection.User, err error) {
+	err = s.write(ctx, func(tx *transaction) error {
+		deleted, users = false, nil // the transaction may be retried
+		found, err := database.One(tx, selectConnection+`WHERE id = $1 AND workspace_id = $2`, []any{id, workspaceID}, scanConnection)
+		if err != nil || found == nil {
+			return err
+		}
+		if users, err = connectionUsers(tx, workspaceID, found.Name, true); err != nil || len(users) > 0 {
+			return err
+		}
+		n, err := tx.Exec(`DELETE FROM connections WHERE id = $1 AND workspace_id = $2`, id, workspaceID)
+		if deleted = n == 1; err != nil || !deleted {
+			return err
+		}
+		if err := decrementUsage(tx, "connections", workspaceID, 1); err != nil {
+			return err
+		}
+		return insertAudit(tx, entry)
+	})
+	return deleted, users, err
+}
+
+// ClaimRenewal implements connection.Store.
+func (s *Store) ClaimRenewal(ctx context.Context, claim connection.Claim) (claimed bool, err error) {
+	err = s.write(ctx, func(tx *transaction) error {
+		n, err := tx.Exec(`UPDATE connections SET renewing_node = $1, renewing_to = $2 WHERE id = $3 AND workspace_id = $4 AND epoch = $5 AND status <> 'needs_reconnect'
+			AND (renewing_to IS NULL OR renewing_to <= $6 OR `+s.queue.NodeIsGone("renewing_node", "$1")+`)`,
+			claim.Node, claim.Until, claim.ID, claim.WorkspaceID, claim.Epoch, claim.At)
+		claimed = n == 1
+		return err
+	})
+	return claimed, err
+}
+
+// wakeBatch is how many runs WakeSteps wakes in one transaction.
+const wakeBatch = 100
+
+// WakeSteps implements connection.Store.
+func (s *Store) WakeSteps(ctx context.Context, workspaceID, name string, at time.Time) (more bool, err error) {
+	awaits := string(action.AwaitsConnection(name))
+	err = s.write(ctx, func(tx *transaction) error {
+		waiting, err := database.List(tx, `SELECT DISTINCT q.run_id FROM run_queue q JOIN steps s ON s.run_id = q.run_id
+			WHERE q.workspace_id = $1`+runqueue.UseIndex("q.workspace_id")+` AND s.status = 'waiting' AND s.awaits = $2 AND s.wake_at > $3
+			ORDER BY q.run_id LIMIT $4`, []any{workspaceID, awaits, at, wakeBatch}, scanText)
+		more = len(waiting) == wakeBatch
+		if err != nil {
+			return err
+		}
+		for _, runID := range waiting {
+			if running, err := lockRun(tx, runID); err != nil || !running {
+				return err
+			}
+			if err := tx.Do(`UPDATE steps SET wake_at = $1 WHERE run_id = $2 AND status = 'waiting' AND awaits = $3`, at, runID, awaits); err != nil {
+				return err
+			}
+			if err := s.announceAnswer(tx, runID, at); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return more, err
+}
+
+// MarkConnectionsUsed implements connection.Store.
+func (s *Store) MarkConnectionsUsed(ctx context.Context, used map[string]time.Time) error {
+	return s.write(ctx, func(tx *transaction) error {
+		for _, id := range slices.Sorted(maps.Keys(used)) { // in order, so that nodes do not deadlock
+			if err := tx.Do(`UPDATE connections SET last_used_at = $1 WHERE id = $2 AND (last_used_at IS NULL OR last_used_at < $1)`, used[id], id); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}

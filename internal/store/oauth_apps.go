@@ -1,0 +1,122 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"github.com/stepmill/stepmill/internal/audit"
+	"github.com/stepmill/stepmill/internal/connection"
+	"github.com/stepmill/stepmill/internal/database"
+	"github.com/stepmill/stepmill/internal/paging"
+)
+
+const appColumns = `id, workspace_id, integration, auth, client_id, shared, created_at, created_by, updated_at, updated_by`
+
+func scanApp(r database.Row) (a connection.App, err error) {
+	err = r.Scan(&a.ID, &a.WorkspaceID, &a.Integration, &a.Auth, &a.ClientID, &a.Shared, &a.CreatedAt, &a.CreatedBy, &a.UpdatedAt, &a.UpdatedBy)
+	return a, err
+}
+
+// PutApp implements connection.AppStore.
+func (s *Store) PutApp(ctx context.Context, app connection.SealedApp, created, updated audit.Entry) (stored connection.App, isNew bool, err error) {
+	err = s.write(ctx, func(tx *transaction) error {
+		n, err := tx.Exec(`UPDATE oauth_apps SET client_id = $1, secret = $2, shared = $3, updated_at = $4, updated_by = $5
+			WHERE workspace_id = $6 AND integration = $7 AND auth = $8`,
+			app.ClientID, app.Secret, app.Shared, app.UpdatedAt, app.UpdatedBy, app.WorkspaceID, app.Integration, app.Auth)
+		if err != nil {
+			return err
+		}
+		entry := updated
+		if isNew = n == 0; isNew {
+			entry = created
+			if err := tx.Do(`INSERT INTO oauth_apps (`+appColumns+`, secret) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
+				app.ID, app.WorkspaceID, app.Integration, app.Auth, app.ClientID, app.Shared, app.CreatedAt, app.CreatedBy, app.UpdatedAt, app.UpdatedBy, app.Secret); err != nil {
+				return err
+			}
+		}
+		found, err := database.One(tx, `SELECT `+appColumns+` FROM oauth_apps WHERE workspace_id = $1 AND integration = $2 AND auth = $3`,
+			[]any{app.WorkspaceID, app.Integration, app.Auth}, scanApp)
+		if err != nil {
+			return err
+		}
+		stored = *found
+		entry.TargetID = stored.ID
+		return insertAudit(tx, entry)
+	})
+	return stored, isNew, err
+}
+
+// App implements connection.AppStore.
+func (s *Store) App(ctx context.Context, workspaceID, id string) (found *connection.App, err error) {
+	err = s.read(ctx, func(c database.Conn) (err error) {
+		found, err = database.One(c, `SELECT `+appColumns+` FROM oauth_apps WHERE id = $1 AND workspace_id = $2`, []any{id, workspaceID}, scanApp)
+		return err
+	})
+	return found, err
+}
+
+// Apps implements connection.AppStore.
+func (s *Store) Apps(ctx context.Context, workspaceID string, page paging.Request) (paging.Page[connection.App], error) {
+	var found []connection.App
+	err := s.read(ctx, func(c database.Conn) (err error) {
+		found, err = database.List(c, `SELECT `+appColumns+` FROM oauth_apps WHERE workspace_id = $1 AND id < $2 ORDER BY id DESC LIMIT $3`,
+			[]any{workspaceID, before(page.After), page.Limit + 1}, scanApp)
+		return err
+	})
+	return paging.Cut(found, page.Limit, func(a connection.App) string { return a.ID }), err
+}
+
+// DeleteApp implements connection.AppStore.
+func (s *Store) DeleteApp(ctx context.Context, workspaceID, id string, entry audit.Entry) (deleted bool, err error) {
+	err = s.write(ctx, func(tx *transaction) error {
+		n, err := tx.Exec(`DELETE FROM oauth_apps WHERE id = $1 AND workspace_id = $2`, id, workspaceID)
+		if deleted = n == 1; err != nil || !deleted {
+			return err
+		}
+		return insertAudit(tx, entry)
+	})
+	return deleted, err
+}
+
+// AppFor implements connection.AppStore.
+func (s *Store) AppFor(ctx context.Context, workspaceID, integration, auth string) (found *connection.SealedApp, err error) {
+	err = s.read(ctx, func(c database.Conn) (err error) {
+		found, err = database.One(c, `SELECT `+appColumns+`, secret FROM oauth_apps
+			WHERE integration = $1 AND auth = $2 AND (workspace_id = $3 OR shared) ORDER BY workspace_id = $3 DESC LIMIT 1`,
+			[]any{integration, auth, workspaceID}, func(r database.Row) (a connection.SealedApp, err error) {
+				err = r.Scan(&a.ID, &a.WorkspaceID, &a.Integration, &a.Auth, &a.ClientID, &a.Shared, &a.CreatedAt, &a.CreatedBy, &a.UpdatedAt, &a.UpdatedBy, &a.Secret)
+				return a, err
+			})
+		return err
+	})
+	return found, err
+}
+
+// InsertConsent implements connection.ConsentStore.
+func (s *Store) InsertConsent(ctx context.Context, c connection.Consent) error {
+	return s.write(ctx, func(tx *transaction) error {
+		return tx.Do(`INSERT INTO consents (state_hash, workspace_id, user_id, pending, expires_at) VALUES ($1, $2, $3, $4, $5)`,
+			c.StateHash, c.WorkspaceID, c.UserID, c.Pending, c.ExpiresAt)
+	})
+}
+
+// TakeConsent implements connection.ConsentStore.
+func (s *Store) TakeConsent(ctx context.Context, stateHash []byte, userID string, now time.Time) (taken *connection.Consent, err error) {
+	err = s.write(ctx, func(tx *transaction) error {
+		taken = nil // the transaction may be retried
+		found, err := database.One(tx, `SELECT state_hash, workspace_id, user_id, pending, expires_at FROM consents
+			WHERE state_hash = $1 AND user_id = $2 AND expires_at > $3`, []any{stateHash, userID, now}, func(r database.Row) (c connection.Consent, err error) {
+			err = r.Scan(&c.StateHash, &c.WorkspaceID, &c.UserID, &c.Pending, &c.ExpiresAt)
+			return c, err
+		})
+		if err != nil || found == nil {
+			return err
+		}
+		n, err := tx.Exec(`DELETE FROM consents WHERE state_hash = $1`, stateHash)
+		if n == 1 {
+			taken = found
+		}
+		return err
+	})
+	return taken, err
+}

@@ -1,0 +1,283 @@
+// Package oauthserver is an OAuth 2 server for tests. Its access tokens are short-lived,
+// its refresh tokens rotate and are valid once, and it can be told to be slow, to fail
+// and to revoke what it issued. It also serves a protected resource.
+package oauthserver
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// The client that is registered at the server.
+const (
+	ClientID     = "client-of-stepmill"
+	ClientSecret = "secret-of-the-client"
+)
+
+// Server is an OAuth 2 server.
+type Server struct {
+	URL string
+
+	mu sync.Mutex
+	// life is how long access tokens are valid.
+	life time.Duration
+	// delay is how long the token endpoint takes.
+	delay time.Duration
+	// fails is the error of the token endpoint, or "".
+	fails string
+	// rotates reports whether a refresh token is valid only once.
+	rotates bool
+
+	codes    map[string]grant     // by code
+	access   map[string]time.Time // access tokens, with their expiry
+	refresh  map[string]bool      // refresh tokens
+	issued   []string
+	requests map[string]int // to the token endpoint, by grant type
+	served   int            // requests for the resource that were allowed
+	rejected int            // and those that were not
+}
+
+type grant struct{ challenge, redirect string }
+
+// Start starts a server on a free port of the loopback interface.
+func Start(t *testing.T) *Server {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &Server{
+		URL: "http://" + listener.Addr().String(), life: time.Hour, rotates: true,
+		codes: map[string]grant{}, access: map[string]time.Time{}, refresh: map[string]bool{}, requests: map[string]int{},
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /authorize", s.authorize)
+	mux.HandleFunc("POST /token", s.token)
+	mux.HandleFunc("POST /revoke", s.revoke)
+	mux.HandleFunc("/resource", s.resource)
+	server := &http.Server{Handler: mux, ReadHeaderTimeout: time.Minute}
+	go func() { _ = server.Serve(listener) }()
+	t.Cleanup(func() { _ = server.Close() })
+	return s
+}
+
+// Set changes how the server behaves.
+func (s *Server) Set(change func(*Settings)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := Settings{Life: s.life, Delay: s.delay, Fails: s.fails, Rotates: s.rotates}
+	change(&now)
+	s.life, s.delay, s.fails, s.rotates = now.Life, now.Delay, now.Fails, now.Rotates
+}
+
+// Settings is how the server behaves.
+type Settings struct {
+	Life    time.Duration // of access tokens; zero: they have no expires_in
+	Delay   time.Duration // of the token endpoint
+	Fails   string        // the error of the token endpoint; "" for none
+	Rotates bool          // a refresh token is valid only once
+}
+
+// RevokeAll makes every token that was issued invalid.
+func (s *Server) RevokeAll() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	clear(s.access)
+	clear(s.refresh)
+}
+
+// ExpireAll makes every access token invalid. Refresh tokens stay valid.
+func (s *Server) ExpireAll() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	clear(s.access)
+}
+
+// Requests returns the number of requests to the token endpoint with a grant type.
+func (s *Server) Requests(grantType string) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.requests[grantType]
+}
+
+// Served returns how many requests for the resource were allowed and rejected.
+func (s *Server) Served() (allowed, rejected int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.served, s.rejected
+}
+
+// Issued returns every token that was ever issued, to look for where none must be.
+func (s *Server) Issued() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append([]string(nil), s.issued...)
+}
+
+// Consent does what a person and a browser do at an authorize URL: it consents and
+// returns the parameters that the server sends back to the redirect URL.
+func (s *Server) Consent(t *testing.T, authorizeURL string) url.Values {
+	t.Helper()
+	client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	resp, err := client.Get(authorizeURL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	location, err := resp.Location()
+	if err != nil {
+		t.Fatalf("%s: %v", resp.Status, err)
+	}
+	return location.Query()
+}
+
+func (s *Server) authorize(w http.ResponseWriter, r *http.Request) {
+	query := r.URL.Query()
+	back, err := url.Parse(query.Get("redirect_uri"))
+	if err != nil || query.Get("client_id") != ClientID || query.Get("response_type") != "code" || query.Get("state") == "" {
+		http.Error(w, "invalid request", http.StatusBadRequest)
+		return
+	}
+	code := rand.Text()
+	s.mu.Lock()
+	s.codes[code] = grant{query.Get("code_challenge"), query.Get("redirect_uri")}
+	s.mu.Unlock()
+	params := back.Query()
+	params.Set("code", code)
+	params.Set("state", query.Get("state"))
+	back.RawQuery = params.Encode()
+	http.Redirect(w, r, back.String(), http.StatusFound)
+}
+
+func (s *Server) token(w http.ResponseWriter, r *http.Request) {
+	if err := r.ParseForm(); err != nil {
+		fail(w, "invalid_request")
+		return
+	}
+	s.mu.Lock()
+	delay := s.delay
+	s.mu.Unlock()
+	select {
+	case <-time.After(delay):
+	case <-r.Context().Done():
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.requests[r.PostForm.Get("grant_type")]++
+	if s.fails != "" {
+		fail(w, s.fails)
+		return
+	}
+	if code := s.check(r); code != "" {
+		fail(w, code)
+		return
+	}
+	answer := map[string]any{"access_token": s.issue("access"), "token_type": "Bearer"}
+	s.access[answer["access_token"].(string)] = time.Now().Add(max(s.life, time.Hour*boolInt(s.life == 0)))
+	if s.life > 0 {
+		answer["expires_in"] = int(s.life.Seconds())
+	}
+	if r.PostForm.Get("grant_type") != "client_credentials" {
+		next := s.issue("refresh")
+		s.refresh[next] = true
+		answer["refresh_token"] = next
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(answer)
+}
+
+func boolInt(b bool) time.Duration {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// check returns the error of a request for a token, or "".
+func (s *Server) check(r *http.Request) string {
+	id, secret, basic := r.BasicAuth()
+	if !basic {
+		id, secret = r.PostForm.Get("client_id"), r.PostForm.Get("client_secret")
+	}
+	if id != ClientID || secret != ClientSecret {
+		return "invalid_client"
+	}
+	switch r.PostForm.Get("grant_type") {
+	case "authorization_code":
+		code := r.PostForm.Get("code")
+		given, ok := s.codes[code]
+		delete(s.codes, code)
+		sum := sha256.Sum256([]byte(r.PostForm.Get("code_verifier")))
+		challenge := base64.RawURLEncoding.EncodeToString(sum[:])
+		if !ok || given.redirect != r.PostForm.Get("redirect_uri") || given.challenge != "" && given.challenge != challenge {
+			return "invalid_grant"
+		}
+	case "refresh_token":
+		old := r.PostForm.Get("refresh_token")
+		if !s.refresh[old] {
+			return "invalid_grant"
+		}
+		if s.rotates {
+			delete(s.refresh, old)
+		}
+	case "client_credentials":
+	default:
+		return "unsupported_grant_type"
+	}
+	return ""
+}
+
+func (s *Server) issue(kind string) string {
+	token := fmt.Sprintf("%s-%s", kind, rand.Text())
+	s.issued = append(s.issued, token)
+	return token
+}
+
+func fail(w http.ResponseWriter, code string) {
+	status := http.StatusBadRequest
+	switch code {
+	case "invalid_client":
+		status = http.StatusUnauthorized
+	case "server_error":
+		status = http.StatusInternalServerError
+	case "temporarily_unavailable":
+		status = http.StatusServiceUnavailable
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(map[string]string{"error": code, "error_description": "the test server says so"})
+}
+
+func (s *Server) revoke(w http.ResponseWriter, r *http.Request) {
+	_ = r.ParseForm()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.access, r.PostForm.Get("token"))
+	delete(s.refresh, r.PostForm.Get("token"))
+}
+
+// resource requires an access token.
+func (s *Server) resource(w http.ResponseWriter, r *http.Request) {
+	token := strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if expiry, ok := s.access[token]; !ok || time.Now().After(expiry) {
+		s.rejected++
+		w.WriteHeader(http.StatusUnauthorized)
+		return
+	}
+	s.served++
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(map[string]any{"account": "ada@example.com", "method": r.Method, "key": r.Header.Get("Idempotency-Key")})
+}
