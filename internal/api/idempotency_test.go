@@ -69,7 +69,7 @@ func TestIdempotencyOfEveryPost(t *testing.T) {
 func (w *testWorkspace) counts() string {
 	w.t.Helper()
 	var out []string
-	for _, table := range []string{"workflows", "runs", "webhooks", "api_keys", "secrets", "variables", "events", "audit"} {
+	for _, table := range []string{"workflows", "runs", "webhooks", "api_keys", "secrets", "variables", "connections", "oauth_apps", "events", "audit"} {
 		out = append(out, table+" "+w.server.query(w.t, `SELECT count(*) FROM `+table+` WHERE workspace_id = ?`, w.id)[0][0])
 	}
 	return strings.Join(out, ", ")

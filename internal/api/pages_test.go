@@ -68,6 +68,7 @@ var lists = []struct {
 	},
 	{name: "secrets", path: "/v1/secrets", key: "name", add: setupSecret, byName: true},
 	{name: "variables", path: "/v1/variables", key: "name", add: setupVariable, byName: true},
+	{name: "connections", path: "/v1/connections", key: "name", add: setupConnection, byName: true},
 	{name: "API keys", path: "/v1/api-keys", key: "id", add: setupKey},
 	{
 		name: "audit entries", path: "/v1/audit", key: "id",
@@ -237,10 +238,11 @@ func TestCursorFromAnotherWorkspace(t *testing.T) {
 			setupWebhook(w)
 			setupKey(w)
 			setupSecret(w)
+			setupConnection(w)
 			setupVariable(w)
 		}
 	}
-	for _, path := range []string{"/v1/workflows", "/v1/approvals", "/v1/webhooks", "/v1/secrets", "/v1/variables", "/v1/api-keys", "/v1/audit"} {
+	for _, path := range []string{"/v1/workflows", "/v1/approvals", "/v1/webhooks", "/v1/secrets", "/v1/variables", "/v1/connections", "/v1/api-keys", "/v1/audit"} {
 		cursor := one.call("GET", path+"?limit=1", "").str("next_cursor")
 		one.call("GET", path+"?limit=1&cursor="+cursor, "").wantStatus(200)
 		two.call("GET", path+"?limit=1&cursor="+cursor, "").wantStatus(400, "invalid_cursor")

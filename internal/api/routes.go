@@ -28,6 +28,7 @@ func (s *Server) register(t *table) {
 	handleSlow(t, "POST /v1/workflows/{id}/steps/{step_id}/test", auth.Execute, http.StatusOK, s.testStep)
 
 	s.registerRuns(t)
+	s.registerConnections(t)
 	s.registerWebhooks(t)
 	s.registerAccounts(t)
 
@@ -40,21 +41,6 @@ func (s *Server) register(t *table) {
 	handle(t, "GET /v1/variables/{name}", auth.Read, http.StatusOK, variables.get)
 	handle(t, "PUT /v1/variables/{name}", auth.Write, http.StatusOK, s.putVariable)
 	handle(t, "DELETE /v1/variables/{name}", auth.Write, http.StatusNoContent, variables.remove)
-
-	handle(t, "GET /v1/connections", auth.Read, http.StatusOK, s.listConnections)
-	handle(t, "POST /v1/connections", auth.Write, http.StatusCreated, s.createConnection)
-	handle(t, "GET /v1/connections/{id}", auth.Read, http.StatusOK, s.getConnection)
-	handle(t, "PATCH /v1/connections/{id}", auth.Write, http.StatusOK, s.updateConnection)
-	handle(t, "DELETE /v1/connections/{id}", auth.Write, http.StatusNoContent, s.deleteConnection)
-	handleSlow(t, "POST /v1/connections/{id}/test", auth.Write, http.StatusOK, s.testConnection)
-	handle(t, "POST /ui/v1/connections/connect", auth.Write, http.StatusOK, s.connect)
-	handle(t, "POST /ui/v1/connections/{id}/reconnect", auth.Write, http.StatusOK, s.reconnect)
-	handleSlow(t, "GET "+consentCallback, auth.Write, http.StatusFound, s.finishConsent)
-
-	handle(t, "GET /v1/oauth-apps", auth.Admin, http.StatusOK, s.listApps)
-	handle(t, "POST /v1/oauth-apps", auth.Admin, http.StatusCreated, s.createApp)
-	handle(t, "GET /v1/oauth-apps/{id}", auth.Admin, http.StatusOK, s.getApp)
-	handle(t, "DELETE /v1/oauth-apps/{id}", auth.Admin, http.StatusNoContent, s.deleteApp)
 
 	handleSlow(t, "POST /v1/expressions/evaluate", auth.Read, http.StatusOK, s.evaluateExpression)
 
@@ -106,6 +92,24 @@ func (s *Server) registerRuns(t *table) {
 	handle(t, "GET /v1/runs/{id}/steps/{step_id}", auth.Read, http.StatusOK, s.getStep)
 	handle(t, "POST /v1/runs/{id}/steps/{step_id}/resume", auth.Execute, http.StatusOK, s.resumeStep)
 	handle(t, "GET /v1/approvals", auth.Read, http.StatusOK, s.listApprovals)
+}
+
+// registerConnections adds the routes of connections and OAuth apps.
+func (s *Server) registerConnections(t *table) {
+	handle(t, "GET /v1/connections", auth.Read, http.StatusOK, s.listConnections)
+	handle(t, "POST /v1/connections", auth.Write, http.StatusCreated, s.createConnection)
+	handle(t, "GET /v1/connections/{id}", auth.Read, http.StatusOK, s.getConnection)
+	handle(t, "PATCH /v1/connections/{id}", auth.Write, http.StatusOK, s.updateConnection)
+	handle(t, "DELETE /v1/connections/{id}", auth.Write, http.StatusNoContent, s.deleteConnection)
+	handleSlow(t, "POST /v1/connections/{id}/test", auth.Write, http.StatusOK, s.testConnection)
+	handle(t, "POST /ui/v1/connections/connect", auth.Write, http.StatusOK, s.connect)
+	handle(t, "POST /ui/v1/connections/{id}/reconnect", auth.Write, http.StatusOK, s.reconnect)
+	handleSlow(t, "GET "+consentCallback, auth.Write, http.StatusFound, s.finishConsent)
+
+	handle(t, "GET /v1/oauth-apps", auth.Admin, http.StatusOK, s.listApps)
+	handle(t, "POST /v1/oauth-apps", auth.Admin, http.StatusCreated, s.createApp)
+	handle(t, "GET /v1/oauth-apps/{id}", auth.Admin, http.StatusOK, s.getApp)
+	handle(t, "DELETE /v1/oauth-apps/{id}", auth.Admin, http.StatusNoContent, s.deleteApp)
 }
 
 // registerWebhooks adds the routes of events, webhooks and deliveries.

@@ -72,6 +72,16 @@ var routeBodies = map[string]string{
 	"GET /v1/variables/{name}":                              "-",
 	"PUT /v1/variables/{name}":                              `{"value": [1]}`,
 	"DELETE /v1/variables/{name}":                           "-",
+	"GET /v1/connections":                                   "-",
+	"POST /v1/connections":                                  `{"name": "matrix", "integration": null, "auth": "bearer", "fields": {"token": "matrix-token"}, "definition": {"hosts": ["api.example.com"]}}`,
+	"GET /v1/connections/{id}":                              "-",
+	"PATCH /v1/connections/{id}":                            `{"fields": {"token": "another-token"}, "definition": {"hosts": ["api.example.com"]}}`,
+	"DELETE /v1/connections/{id}":                           "-",
+	"POST /v1/connections/{id}/test":                        "-",
+	"GET /v1/oauth-apps":                                    "-",
+	"POST /v1/oauth-apps":                                   `{"integration": "notion", "auth": "oauth2", "client_id": "matrix", "client_secret": "matrix-secret", "shared": false}`,
+	"GET /v1/oauth-apps/{id}":                               "-",
+	"DELETE /v1/oauth-apps/{id}":                            "-",
 	"POST /v1/expressions/evaluate":                         `{"expression": "1 + 1", "context": {}}`,
 	"GET /v1/api-keys":                                      "-",
 	"POST /v1/api-keys":                                     `{"name": "Matrix", "scopes": ["read"], "expires_at": null}`,
@@ -104,25 +114,29 @@ var routeBodies = map[string]string{
 	"GET /v1/invitations/{id}":    "-",
 	"DELETE /v1/invitations/{id}": "-",
 
-	"GET /ui/v1/welcome":             "-",
-	"POST /ui/v1/welcome":            `{"token": "x", "email": "matrix@example.com", "name": "Matrix", "password": "correct horse"}`,
-	"POST /ui/v1/session":            `{"email": "matrix@example.com", "password": "correct horse"}`,
-	"GET /ui/v1/session":             "-",
-	"PATCH /ui/v1/session":           `{"workspace_id": "x"}`,
-	"DELETE /ui/v1/session":          "-",
-	"GET /ui/v1/sessions":            "-",
-	"DELETE /ui/v1/sessions":         "-",
-	"DELETE /ui/v1/sessions/{id}":    "-",
-	"PATCH /ui/v1/account":           `{"name": "Matrix"}`,
-	"GET /ui/v1/oidc/start":          "-",
-	"GET /ui/v1/oidc/callback":       "-",
-	"POST /ui/v1/password-reset":     `{"token": "x", "password": "correct horse"}`,
-	"POST /ui/v1/invitations/look":   `{"token": "x"}`,
-	"POST /ui/v1/invitations/accept": `{"token": "x", "name": "Matrix", "password": "correct horse"}`,
-	"GET /v1/openapi.json":           "-",
-	"GET /v1/schemas/workflow.json":  "-",
-	"GET /healthz":                   "-",
-	"GET /readyz":                    "-",
+	"GET /ui/v1/welcome":          "-",
+	"POST /ui/v1/welcome":         `{"token": "x", "email": "matrix@example.com", "name": "Matrix", "password": "correct horse"}`,
+	"POST /ui/v1/session":         `{"email": "matrix@example.com", "password": "correct horse"}`,
+	"GET /ui/v1/session":          "-",
+	"PATCH /ui/v1/session":        `{"workspace_id": "x"}`,
+	"DELETE /ui/v1/session":       "-",
+	"GET /ui/v1/sessions":         "-",
+	"DELETE /ui/v1/sessions":      "-",
+	"DELETE /ui/v1/sessions/{id}": "-",
+	"PATCH /ui/v1/account":        `{"name": "Matrix"}`,
+	"GET /ui/v1/oidc/start":       "-",
+	"GET /ui/v1/oidc/callback":    "-",
+	"POST /ui/v1/connections/connect": `{"name": "matrix", "integration": null, "auth": "oauth2", "fields": {"client_id": "c", "client_secret": "matrix-secret"},
+		"definition": {"hosts": ["api.example.com"], "authorize_url": "https://example.com/authorize", "token_url": "https://example.com/token"}}`,
+	"POST /ui/v1/connections/{id}/reconnect": "-",
+	"GET /ui/v1/oauth/callback":              "-",
+	"POST /ui/v1/password-reset":             `{"token": "x", "password": "correct horse"}`,
+	"POST /ui/v1/invitations/look":           `{"token": "x"}`,
+	"POST /ui/v1/invitations/accept":         `{"token": "x", "name": "Matrix", "password": "correct horse"}`,
+	"GET /v1/openapi.json":                   "-",
+	"GET /v1/schemas/workflow.json":          "-",
+	"GET /healthz":                           "-",
+	"GET /readyz":                            "-",
 }
 
 // routeQueries holds the query of each route that requires one.
@@ -141,6 +155,8 @@ var collections = map[string]struct{ name, missing, code string }{
 	"deliveries":  {"$dlv", "dlv_01m7facgqmf46bs8r42wfv2z13", "delivery_not_found"},
 	"secrets":     {"$secret", "none", "secret_not_found"},
 	"variables":   {"$variable", "none", "variable_not_found"},
+	"connections": {"$conn", "conn_01m7facgqmf46bs8r42wfv2z13", "connection_not_found"},
+	"oauth-apps":  {"$app", "oapp_01m7facgqmf46bs8r42wfv2z13", "oauth_app_not_found"},
 	"api-keys":    {"$key", "key_01m7fcp3q8e60tak362xesvjfr", "api_key_not_found"},
 	"templates":   {"hello", "goodbye", "template_not_found"},
 	"actions":     {"data.set", "data.nothing", "action_not_found"},
@@ -206,6 +222,8 @@ func createOneOfEach(w *testWorkspace) {
 	setupKey(w)
 	setupSecret(w)
 	setupVariable(w)
+	setupConnection(w)
+	setupOAuthApp(w)
 	setupMember(w)
 	setupInvitation(w)
 }
@@ -259,7 +277,7 @@ func TestRoutesAreDocumented(t *testing.T) {
 }
 
 // anyQuery lists the routes that accept any query parameter.
-var anyQuery = map[string]bool{"GET /ui/v1/oidc/callback": true}
+var anyQuery = map[string]bool{"GET /ui/v1/oidc/callback": true, "GET /ui/v1/oauth/callback": true}
 
 // Every other route rejects an unknown query parameter before it does anything,
 // and documents that response.

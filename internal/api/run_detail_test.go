@@ -99,12 +99,12 @@ func TestGetRun(t *testing.T) {
 				w.runUntilWaiting("run", "wf")
 			},
 			request: "GET /v1/runs/$run", status: 200,
-			contains: `{"status": "running", "finished_at": null, "waiting_for": {"step_id": "pause", "reason": "~waits until .+", "until": "~.+Z"},
+			contains: `{"status": "running", "finished_at": null, "waiting_for": {"kind": "time", "step_id": "pause", "connection": null, "reason": "~waits until .+", "until": "~.+Z"},
 				"steps": [{"step_id": "set"}, {"step_id": "pause", "status": "waiting", "finished_at": null, "input": {"for": "1h"}, "output": {}, "error": null,
 				"reason": "~waits until .+", "attempts": [{"status": "waiting", "finished_at": null}]}]}`,
 			after: func(w *testWorkspace, a *response) {
 				wait := a.object()["waiting_for"].(map[string]any)
-				wantKeys(w.t, wait, "reason step_id until")
+				wantKeys(w.t, wait, "kind reason step_id connection until")
 				until, err := time.Parse(time.RFC3339, wait["until"].(string))
 				if left := time.Until(until); err != nil || left < 59*time.Minute || left > time.Hour {
 					w.t.Errorf("it waits until %v, %v from now", wait["until"], left)

@@ -60,11 +60,11 @@ func TestUsageOfEachPlan(t *testing.T) {
 		"free": `{"plan": "free", "requests_per_minute": 60, "limits": {"request_body_bytes": 1048576, "payload_bytes": 262144,
 			"steps_per_workflow": 50, "workflows": 100, "webhooks": 20, "api_keys": 20,
 			"steps_per_run": 1000, "output_bytes": 262144, "state_bytes": 8388608, "concurrent_runs": 5, "queued_runs": 1000,
-			"secrets": 100, "variables": 100, "variable_bytes": 1048576}}`,
+			"secrets": 100, "variables": 100, "variable_bytes": 1048576, "connections": 20}}`,
 		"pro": `{"plan": "pro", "requests_per_minute": 600, "limits": {"request_body_bytes": 2097152, "payload_bytes": 1048576,
 			"steps_per_workflow": 200, "workflows": 1000, "webhooks": 50, "api_keys": 100,
 			"steps_per_run": 10000, "output_bytes": 1048576, "state_bytes": 16777216, "concurrent_runs": 50, "queued_runs": 10000,
-			"secrets": 1000, "variables": 1000, "variable_bytes": 4194304}}`,
+			"secrets": 1000, "variables": 1000, "variable_bytes": 4194304, "connections": 200}}`,
 	} {
 		w := sharedServer(t).newTestWorkspaceWith(t, `{"name": "n", "plan": "`+plan+`"}`)
 		wantContains(t, w.call("GET", "/v1/usage", "").wantStatus(200).json(), want)
@@ -92,9 +92,17 @@ func TestAudit(t *testing.T) {
 		{"variable.created", "variable", "PUT /v1/variables/$variable", `{"value": 1}`, `{}`},
 		{"variable.updated", "variable", "PUT /v1/variables/$variable", `{"value": 1}`, `{}`},
 		{"variable.deleted", "variable", "DELETE /v1/variables/$variable", "", `{}`},
+		{
+			"connection.created", "conn", "POST /v1/connections",
+			`{"name": "shop", "auth": "bearer", "fields": {"token": "t0ps3cret"}, "definition": {"hosts": ["api.example.com"]}}`, `{"name": "shop"}`,
+		},
+		{"connection.updated", "conn", "PATCH /v1/connections/$conn", `{"fields": {"token": "t0ps3cret too"}}`, `{"name": "shop"}`},
+		{"connection.deleted", "conn", "DELETE /v1/connections/$conn", "", `{"name": "shop"}`},
+		{"oauth_app.created", "app", "POST /v1/oauth-apps", `{"integration": "slack", "client_id": "c", "client_secret": "t0ps3cret"}`, `{"integration": "slack"}`},
+		{"oauth_app.deleted", "app", "DELETE /v1/oauth-apps/$app", "", `{"integration": "slack"}`},
 		{"workflow.deleted", "wf", "DELETE /v1/workflows/$wf", "", `{"name": "Greet"}`},
 	}
-	kinds := map[string]string{"wf": "workflow", "wh": "webhook", "key": "api_key", "secret": "secret", "variable": "variable"}
+	kinds := map[string]string{"wf": "workflow", "wh": "webhook", "key": "api_key", "secret": "secret", "variable": "variable", "conn": "connection", "app": "oauth_app"}
 	w.names["secret"], w.names["variable"] = "token", "region"
 	for _, deed := range deeds {
 		method, path := splitCall(deed.call)

@@ -169,22 +169,19 @@ func (s *Server) assemble(ctx context.Context, data config.Data) (err error) {
 	if err != nil {
 		return err
 	}
-	if s.runner.triggers == nil {
-		if s.runner.triggers, err = triggers.New(); err != nil {
-			return err
-		}
+	types, err := s.triggerTypes()
+	if err != nil {
+		return err
 	}
-	types := s.runner.triggers
 	cursors, err := paging.NewCodec(v.Derive("cursors"))
 	if err != nil {
 		return err
 	}
 	secrets := secret.NewService(st, v)
-	integrations, err := integration.Builtin()
+	connections, err := s.newConnections()
 	if err != nil {
 		return err
 	}
-	connections := connection.NewService(st, v, s.runner.egress, integrations, s.node)
 	links := run.NewLinks(st, v, s.publicURL)
 	s.housekeeper = housekeeper{
 		data: &s.data, runner: &s.runner, node: s.node, keepRuns: s.config.KeepRuns, log: s.log,
@@ -229,6 +226,24 @@ func (s *Server) assemble(ctx context.Context, data config.Data) (err error) {
 		OIDC: provider, OIDCRole: account.Role(s.config.OIDC.Role), StorageStalled: s.storageStalled(),
 	})
 	return nil
+}
+
+// triggerTypes returns the types of triggers: those of the catalog, unless others are set.
+func (s *Server) triggerTypes() (types *trigger.Types, err error) {
+	if s.runner.triggers == nil {
+		s.runner.triggers, err = triggers.New()
+	}
+	return s.runner.triggers, err
+}
+
+// newConnections builds the service of connections, with the integrations that are
+// part of the product.
+func (s *Server) newConnections() (*connection.Service, error) {
+	integrations, err := integration.Builtin()
+	if err != nil {
+		return nil, err
+	}
+	return connection.NewService(s.data.store, s.data.vault, s.runner.egress, integrations, s.node), nil
 }
 
 // newDispatcher chooses between a single process and a node of a cluster. It returns

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -160,14 +161,16 @@ func (s *Service) setHosts(c *opened) error {
 	if err != nil {
 		return fault.Field("/fields", "%v", err)
 	}
-	c.Hosts = nil
+	hosts := make([]Host, 0, len(names))
 	for _, name := range names {
 		host, err := ParseHost(name)
 		if err != nil {
-			return fault.Field("/hosts", "%q %v", name, err)
+			return fault.Field("/definition/hosts", "%q %v", name, err)
 		}
-		c.Hosts = append(c.Hosts, host)
+		hosts = append(hosts, host)
 	}
+	slices.Sort(hosts)
+	c.Hosts = slices.Compact(hosts)
 	return nil
 }
 

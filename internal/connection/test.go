@@ -226,7 +226,7 @@ func (s *Service) Update(ctx context.Context, actor auth.Actor, id string, patch
 		}
 		if patch.Definition != nil {
 			if now.Integration != "" {
-				return Connection{}, fault.Field("/hosts", "belong to the integration %s and cannot be changed", now.Integration)
+				return Connection{}, fault.Field("/definition", "must be left out: the integration %s has it", now.Integration)
 			}
 			now.Definition = patch.Definition
 		}

@@ -70,6 +70,7 @@ func (p *customParser) parse() *Integration {
 	if len(p.Hosts) == 0 {
 		p.fail("/hosts", "is required: the hosts that may receive the credential")
 	}
+	p.checkMembers()
 	a := Auth{
 		ID: p.kind.name, Kind: p.kind.name, Label: p.kind.name, Fields: slices.Clone(p.kind.fields), Service: p.Service,
 		Scopes: p.Scopes, ScopeSeparator: cmp.Or(p.ScopeSeparator, " "), ScopeParam: "scope",
@@ -81,6 +82,36 @@ func (p *customParser) parse() *Integration {
 		a.Test = &Call{Method: "GET", URL: p.url("/test_url", p.TestURL)}
 	}
 	return &Integration{Name: customName, Connection: Connection{Auth: []Auth{a}}, hosts: p.Hosts}
+}
+
+// checkMembers rejects members that have no effect on a connection of the kind.
+func (p *customParser) checkMembers() {
+	given := []struct {
+		name  string
+		isSet bool
+	}{
+		{"apply", p.Apply != nil},
+		{"authorize_url", p.AuthorizeURL != ""},
+		{"token_url", p.TokenURL != ""},
+		{"revoke_url", p.RevokeURL != ""},
+		{"scopes", p.Scopes != nil},
+		{"scope_separator", p.ScopeSeparator != ""},
+		{"params", p.Params != nil},
+		{"client_auth", p.ClientAuth != ""},
+		{"pkce", p.PKCE != nil},
+		{"service", p.Service != ""},
+	}
+	for _, member := range given {
+		if member.isSet && !slices.Contains(p.kind.members, member.name) {
+			p.fail("/"+member.name, "does not belong to a connection of the kind "+p.kind.name)
+		}
+	}
+	if p.ClientAuth != "" && p.ClientAuth != "basic" && p.ClientAuth != "body" {
+		p.fail("/client_auth", "must be basic or body")
+	}
+	if p.Apply != nil && p.Apply.Path != "" {
+		p.fail("/apply/path", "works only in integrations: use headers or query")
+	}
 }
 
 // parseApply compiles where the credential goes. The secrets that it reads are the
@@ -156,13 +187,15 @@ func (p *customParser) parseURLs(a *Auth) {
 		{"/authorize_url", p.AuthorizeURL, &a.AuthorizeURL}, {"/token_url", p.TokenURL, &a.TokenURL}, {"/revoke_url", p.RevokeURL, &a.RevokeURL},
 	} {
 		switch {
-		case one.text != "" && !p.kind.hasToken:
-			p.fail(one.pointer, "does not belong to a connection of the kind "+p.kind.name)
 		case one.text != "":
 			*one.into = p.url(one.pointer, one.text)
 		case one.pointer == "/token_url" && p.kind.hasToken:
 			p.fail(one.pointer, "is required: where tokens are issued")
 		}
+	}
+	a.Params = map[string]Template{}
+	for name, text := range p.Params {
+		a.Params[name] = p.constant(at("/params", name), text)
 	}
 	if p.kind.name == OAuth2 {
 		a.Fields = []Field{{Name: "client_id", Title: "Client ID"}, {Name: "client_secret", Title: "Client secret", Secret: true, Optional: p.AuthorizeURL != ""}}
@@ -175,6 +208,11 @@ func (p *customParser) url(pointer, text string) Template {
 		p.fail(pointer, err.Error())
 		return Template{}
 	}
+	return p.constant(pointer, text)
+}
+
+// constant compiles text without expressions.
+func (p *customParser) constant(pointer, text string) Template {
 	t, err := expr.NewScope(nil).CompileTemplate(text, nil)
 	if err != nil {
 		p.fail(pointer, message(err))

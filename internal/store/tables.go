@@ -1,6 +1,7 @@
 package store
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/stepmill/stepmill/internal/archive"
@@ -27,6 +28,10 @@ type Table struct {
 // Tables returns everything that an installation contains. The tests of the
 // databases fail for a table or column that is neither here nor in LeftOut.
 func Tables() []Table {
+	return slices.Concat(workspaceTables(), workflowTables(), runTables(), eventTables())
+}
+
+func workspaceTables() []Table {
 	return []Table{
 		// The id of an import means nothing elsewhere.
 		{Name: "installation", Key: "id", Text: "first_workspace_id", Int: "id created_at", Bytes: "key_check", NotExported: "importing"},
@@ -55,6 +60,11 @@ func Tables() []Table {
 			Int: "created_at updated_at", Bool: "shared", Bytes: "secret",
 		},
 		{Name: "connection_users", Key: "workflow_id connection", Text: "workflow_id connection workspace_id"},
+	}
+}
+
+func workflowTables() []Table {
+	return []Table{
 		{
 			Name: "workflows", Key: "id", Text: "id workspace_id name description state layout source pinned",
 			Int: "version revision created_at updated_at deleted_at", Bool: "source_stale",
@@ -71,6 +81,11 @@ func Tables() []Table {
 			Text: "workflow_id trigger_id id workspace_id method outcome run_id headers query payload",
 		},
 		{Name: "workflow_versions", Key: "workflow_id version", Text: "workflow_id created_by definition source", Int: "version created_at"},
+	}
+}
+
+func runTables() []Table {
+	return []Table{
 		{
 			Name: "runs", Key: "id", Int: "workflow_version started_at finished_at depth", Bool: "parent_waits test draft",
 			Text: "id workspace_id workflow_id status trigger_type trigger_id error_code error_text error_step retry_of parent_run parent_step share_key payload headers query started_by_type started_by_id started_by_name",
@@ -88,6 +103,11 @@ func Tables() []Table {
 		{Name: "step_logs", Key: "run_id rev line", Text: "run_id path level message", Int: "rev line attempt at"},
 		{Name: "step_attempts", Key: "run_id path attempt", Text: "run_id path error_code error_text", Int: "attempt started_at finished_at"},
 		{Name: "run_remains", Key: "run_id", Text: "run_id"},
+	}
+}
+
+func eventTables() []Table {
+	return []Table{
 		{
 			Name: "webhooks", Key: "id", Text: "id workspace_id url events workflow_id disabled_reason secret_hint", Bool: "enabled",
 			Int: "old_until failures failing_since created_at updated_at deleted_at", Bytes: "secret old_secret",
