@@ -71,8 +71,13 @@ func TestConnections(t *testing.T) {
 		},
 		{
 			name:  "the hosts of a custom connection can be changed",
-			setup: setupConnection, request: "PATCH /v1/connections/$conn", body: `{"definition": {"hosts": ["other.example.com"]}}`, status: 200, audit: "connection.updated",
+			setup: setupConnection, request: "PATCH /v1/connections/$conn", body: `{"fields": {"token": "another token"}, "definition": {"hosts": ["other.example.com"]}}`, status: 200, audit: "connection.updated",
 			contains: `{"hosts": ["other.example.com"], "definition": {"hosts": ["other.example.com"]}}`,
+		},
+		{
+			name:  "a stored secret is not sent to another host",
+			setup: setupConnection, request: "PATCH /v1/connections/$conn", body: `{"definition": {"hosts": ["other.example.com"]}}`, status: 400, code: "invalid_request",
+			pointers: []string{"/fields/token"}, message: "another host",
 		},
 		{
 			name:  "the name never changes",

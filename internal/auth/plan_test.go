@@ -26,21 +26,21 @@ func TestPlanLimits(t *testing.T) {
 			auth.Free, auth.Limits{
 				RequestBodyBytes: mib, PayloadBytes: 256 * kib, StepsPerWorkflow: 50, Workflows: 100, Webhooks: 20, APIKeys: 20,
 				StepsPerRun: 1_000, OutputBytes: 256 * kib, StateBytes: 8 * mib, ConcurrentRuns: 5, QueuedRuns: 1_000,
-				Secrets: 100, Variables: 100, VariableBytes: mib,
+				Secrets: 100, Variables: 100, Connections: 20, VariableBytes: mib,
 			}, 60, auth.Retention{KeepRuns: 7 * day, RunsPerWorkflow: 10_000},
 		},
 		{
 			auth.Pro, auth.Limits{
 				RequestBodyBytes: 2 * mib, PayloadBytes: mib, StepsPerWorkflow: 200, Workflows: 1_000, Webhooks: 50, APIKeys: 100,
 				StepsPerRun: 10_000, OutputBytes: mib, StateBytes: 16 * mib, ConcurrentRuns: 50, QueuedRuns: 10_000,
-				Secrets: 1_000, Variables: 1_000, VariableBytes: 4 * mib,
+				Secrets: 1_000, Variables: 1_000, Connections: 200, VariableBytes: 4 * mib,
 			}, 600, auth.Retention{KeepRuns: 30 * day},
 		},
 		{
 			auth.Enterprise, auth.Limits{
 				RequestBodyBytes: 4 * mib, PayloadBytes: 2 * mib, StepsPerWorkflow: 500, Workflows: 10_000, Webhooks: 500, APIKeys: 500,
 				StepsPerRun: 50_000, OutputBytes: mib, StateBytes: 32 * mib, ConcurrentRuns: 1_000, QueuedRuns: 100_000,
-				Secrets: 10_000, Variables: 10_000, VariableBytes: 16 * mib,
+				Secrets: 10_000, Variables: 10_000, Connections: 2_000, VariableBytes: 16 * mib,
 			}, 0, auth.Retention{KeepRuns: 30 * day},
 		},
 	} {

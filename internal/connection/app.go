@@ -164,6 +164,9 @@ func (s *Service) clientFor(ctx context.Context, c *opened) (oauthClient, error)
 	if c.Integration == "" { // a custom connection has its own
 		return c.client(), nil
 	}
+	if err := checkAppHost(c); err != nil {
+		return oauthClient{}, err
+	}
 	app, err := s.apps.AppFor(ctx, c.WorkspaceID, c.Integration, c.Auth)
 	if err != nil {
 		return oauthClient{}, err
@@ -177,6 +180,18 @@ func (s *Service) clientFor(ctx context.Context, c *opened) (oauthClient, error)
 	}
 	return oauthClient{}, fault.New(fault.OAuthAppMissing,
 		"there is no OAuth app for %s yet: an owner registers one at the service and adds its client ID and secret", c.service.Name)
+}
+
+// checkAppHost rejects a connection whose token endpoint is on a host that whoever
+// connects has chosen freely: the secret of an app must not be sent there.
+func checkAppHost(c *opened) error {
+	name := c.auth.HostField()
+	for _, field := range c.service.Fields(c.auth) {
+		if field.Name == name && len(field.Enum) == 0 && field.Pattern == "" && !strings.EqualFold(c.Fields[name], field.Default) {
+			return fault.Field("/fields/"+name, "must be %s to connect with the OAuth app: connect another host with a token, or as a custom connection with its own client ID", field.Default)
+		}
+	}
+	return nil
 }
 
 // appKey identifies the service that an app is for.

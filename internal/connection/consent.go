@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"net/url"
@@ -85,11 +84,7 @@ func (s *Service) Reconnect(ctx context.Context, actor auth.Actor, id, redirect 
 	if err != nil {
 		return "", err
 	}
-	sealed, err := s.store.SealedConnection(ctx, c.WorkspaceID, c.Name)
-	if err != nil || sealed == nil {
-		return "", errors.Join(err, notFound(id))
-	}
-	now, err := s.unseal(ctx, *sealed)
+	now, err := s.readSealed(ctx, c)
 	if err != nil {
 		return "", err
 	}
@@ -247,8 +242,11 @@ func (s *Service) saveConsent(ctx context.Context, actor auth.Actor, c *opened, 
 		// It was renewed, marked as broken or changed in the meantime: the new consent
 		// replaces that.
 		now, err := s.store.Connection(ctx, c.WorkspaceID, c.ID)
-		if err != nil || now == nil {
-			return errors.Join(err, notFound(c.ID))
+		if err != nil {
+			return err
+		}
+		if now == nil {
+			return notFound(c.ID)
 		}
 		reconnects = now.Epoch
 		sealed.Epoch = reconnects + 1

@@ -82,6 +82,7 @@ func (s *runState) handleFailure(p stepRef, err error) {
 	})
 	failure.StepID = step.Path
 	step.Status, step.WakeAt, step.Error = run.StepWaiting, &next, &failure
+	step.Deadline, step.Awaits = nil, "" // of a wait for its connection, which is over
 	step.Reason = fmt.Sprintf("attempt %d of %d failed; retrying at %s", step.Failures(), policy.MaxAttempts, clock.Format(next))
 }
 

@@ -264,8 +264,12 @@ func (s *Store) WakeSteps(ctx context.Context, workspaceID, name string, at time
 			return err
 		}
 		for _, runID := range waiting {
-			if running, err := lockRun(tx, runID); err != nil || !running {
+			running, err := lockRun(tx, runID)
+			if err != nil {
 				return err
+			}
+			if !running { // it ended in the meantime
+				continue
 			}
 			if err := tx.Do(`UPDATE steps SET wake_at = $1 WHERE run_id = $2 AND status = 'waiting' AND awaits = $3`, at, runID, awaits); err != nil {
 				return err

@@ -47,7 +47,7 @@ CREATE TABLE oauth_apps (
     auth         TEXT    NOT NULL,
     client_id    TEXT    NOT NULL,
     secret       BLOB    NOT NULL, -- sealed
-    shared       BOOLEAN NOT NULL,
+    shared       INTEGER NOT NULL,
     created_at   INTEGER NOT NULL,
     created_by   TEXT    NOT NULL,
     updated_at   INTEGER NOT NULL,
