@@ -35,6 +35,7 @@ func RunCluster(t *testing.T, open func(t *testing.T) database.Driver) {
 		{"owned runs", testOwnedRuns},
 		{"owners of webhooks", testWebhookOwners},
 		{"cached subscribers", testSubscriberCache},
+		{"claims of renewals", testRenewalClaims},
 		{"stale expectations", testStaleExpectations},
 		{"cached workflow refs", testCachedWorkflowRef},
 		{"concurrent starts and ends", testConcurrentSlots},

@@ -20,7 +20,7 @@ type limited struct {
 func testLimits(t *testing.T, w *harness) {
 	for name, kind := range map[string]func(*testing.T, *harness, string) limited{
 		"keys": limitedKeys, "workflows": limitedWorkflows, "webhooks": limitedWebhooks,
-		"secrets": limitedSecrets, "variables": limitedVariables,
+		"secrets": limitedSecrets, "variables": limitedVariables, "connections": limitedConnections,
 	} {
 		t.Run(name, func(t *testing.T) {
 			const most = 10

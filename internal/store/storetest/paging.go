@@ -37,7 +37,7 @@ type pagedList struct {
 
 var listings = map[string]func(*testing.T, *harness) pagedList{
 	"workflows": listWorkflows, "keys": listKeys, "webhooks": listWebhooks, "audit": listAudit,
-	"secrets": listSecrets, "variables": listVariables,
+	"secrets": listSecrets, "variables": listVariables, "connections": listConnections, "OAuth apps": listApps,
 	"runs": listRuns(""), "running runs": listRuns(run.Running),
 }
 
