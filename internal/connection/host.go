@@ -72,7 +72,7 @@ func canonicalName(name string) (string, error) {
 		return addr.Unmap().String(), nil
 	}
 	ascii, err := idna.Lookup.ToASCII(strings.TrimSuffix(name, "."))
-	if err != nil || ascii == "" || len(ascii) > 253 {
+	if err != nil || len(ascii) > 253 || slices.Contains(strings.Split(ascii, "."), "") {
 		return "", fmt.Errorf("%q is not a valid host name", name)
 	}
 	return ascii, nil

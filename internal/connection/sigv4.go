@@ -53,8 +53,14 @@ func payloadHash(r *http.Request) (string, error) {
 }
 
 // awsService returns the name of the service in a host such as
-// sqs.eu-central-1.amazonaws.com.
-func awsService(host string) string {
-	name, _, _ := strings.Cut(host, ".")
-	return name
+// sqs.eu-central-1.amazonaws.com or bucket.s3.eu-central-1.amazonaws.com. For hosts
+// outside of AWS it is the first part.
+func awsService(host, region string) string {
+	name, ours := strings.CutSuffix(strings.TrimSuffix(host, ".cn"), ".amazonaws.com")
+	if !ours {
+		first, _, _ := strings.Cut(host, ".")
+		return first
+	}
+	name = strings.TrimSuffix(strings.TrimSuffix(name, "."+region), ".dualstack")
+	return name[strings.LastIndexByte(name, '.')+1:]
 }

@@ -63,7 +63,7 @@ func (c *opened) connection() action.Connection {
 func (c *opened) signAWS(r *http.Request) error {
 	service := c.auth.Service
 	if service == "" {
-		service = awsService(r.URL.Hostname())
+		service = awsService(r.URL.Hostname(), c.Fields["region"])
 	}
 	return signAWS(service, c.Fields["region"], aws.Credentials{
 		AccessKeyID: c.Fields["access_key_id"], SecretAccessKey: c.secrets.Fields["secret_access_key"], SessionToken: c.secrets.Fields["session_token"],
