@@ -113,6 +113,7 @@ func TestConnections(t *testing.T) {
 		{name: "an unknown member of the definition", request: "POST /v1/connections", body: `{"name": "a", "auth": "bearer", "fields": {"token": "abcd"}, "definition": {"hosts": ["a.example"], "host": "b"}}`, status: 400, code: "invalid_request", pointers: []string{"/definition/host"}},
 		{name: "a member of another kind", request: "POST /v1/connections", body: `{"name": "a", "auth": "bearer", "fields": {"token": "abcd"}, "definition": {"hosts": ["a.example"], "scopes": ["x"]}}`, status: 400, code: "invalid_request", pointers: []string{"/definition/scopes"}},
 		{name: "an unknown field", request: "POST /v1/connections", body: `{"name": "a", "auth": "bearer", "fields": {"token": "abcd", "tokn": "efgh"}, "definition": {"hosts": ["a.example"]}}`, status: 400, code: "invalid_request", pointers: []string{"/fields/tokn"}},
+		{name: "a secret of three characters cannot be masked", request: "POST /v1/connections", body: `{"name": "a", "auth": "bearer", "fields": {"token": "äöü"}, "definition": {"hosts": ["a.example"]}}`, status: 400, code: "invalid_request", pointers: []string{"/fields/token"}},
 		{name: "a missing field", request: "POST /v1/connections", body: `{"name": "a", "auth": "bearer", "definition": {"hosts": ["a.example"]}}`, status: 400, code: "invalid_request", pointers: []string{"/fields/token"}},
 		{
 			name: "an unreadable key file", request: "POST /v1/connections", status: 400, code: "invalid_request", pointers: []string{"/fields/key"},
@@ -173,9 +174,9 @@ func TestOAuthApps(t *testing.T) {
 			},
 		},
 		{name: "the secret is required", request: "POST /v1/oauth-apps", body: `{"integration": "slack", "client_id": "c"}`, status: 400, code: "invalid_request", pointers: []string{"/client_secret"}, lenient: true},
-		{name: "an unknown integration", request: "POST /v1/oauth-apps", body: `{"integration": "slak", "client_id": "c", "client_secret": "s"}`, status: 400, code: "invalid_request", pointers: []string{"/integration"}, message: "slack"},
-		{name: "an integration without consent", request: "POST /v1/oauth-apps", body: `{"integration": "stripe", "client_id": "c", "client_secret": "s"}`, status: 400, code: "invalid_request", pointers: []string{"/integration"}},
-		{name: "only the first workspace shares apps", request: "POST /v1/oauth-apps", body: `{"integration": "slack", "client_id": "c", "client_secret": "s", "shared": true}`, status: 400, code: "invalid_request", pointers: []string{"/shared"}},
+		{name: "an unknown integration", request: "POST /v1/oauth-apps", body: `{"integration": "slak", "client_id": "c", "client_secret": "s3cret"}`, status: 400, code: "invalid_request", pointers: []string{"/integration"}, message: "slack"},
+		{name: "an integration without consent", request: "POST /v1/oauth-apps", body: `{"integration": "stripe", "client_id": "c", "client_secret": "s3cret"}`, status: 400, code: "invalid_request", pointers: []string{"/integration"}},
+		{name: "only the first workspace shares apps", request: "POST /v1/oauth-apps", body: `{"integration": "slack", "client_id": "c", "client_secret": "s3cret", "shared": true}`, status: 400, code: "invalid_request", pointers: []string{"/shared"}},
 	})
 }
 

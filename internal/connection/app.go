@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/stepmill/stepmill/internal/audit"
 	"github.com/stepmill/stepmill/internal/auth"
 	"github.com/stepmill/stepmill/internal/clock"
 	"github.com/stepmill/stepmill/internal/fault"
 	"github.com/stepmill/stepmill/internal/integration"
+	"github.com/stepmill/stepmill/internal/mask"
 	"github.com/stepmill/stepmill/internal/paging"
 	"github.com/stepmill/stepmill/internal/uid"
 	"github.com/stepmill/stepmill/internal/vault"
@@ -81,6 +83,8 @@ func (s *Service) PutApp(ctx context.Context, actor auth.Actor, in NewApp) (app 
 		return App{}, false, fault.Field("/client_id", "is required: %s shows it where the app is registered", service.Name)
 	case secret == "":
 		return App{}, false, fault.Field("/client_secret", "is required: %s shows it where the app is registered", service.Name)
+	case utf8.RuneCountInString(secret) < mask.MinLength:
+		return App{}, false, fault.Field("/client_secret", "must have at least %d characters", mask.MinLength)
 	case len(id) > maxCredential || len(secret) > maxCredential:
 		return App{}, false, fault.Field("/client_secret", "must have at most %d bytes", maxCredential)
 	case in.Shared && !actor.Workspace.First:

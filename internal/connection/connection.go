@@ -111,7 +111,7 @@ type Store interface {
 	// SealedConnection returns a connection with its credential, by name.
 	SealedConnection(ctx context.Context, workspaceID, name string) (*Sealed, error)
 	// UpdateConnection replaces everything but the id, the name and what was recorded
-	// by use, if the connection still has the epoch.
+	// by use, if the connection still has the epoch. Another epoch ends a claim.
 	UpdateConnection(ctx context.Context, c Sealed, wasEpoch int64, entry *audit.Entry) (updated bool, err error)
 	// SetConnectionStatus changes the status if the connection still has the epoch.
 	SetConnectionStatus(ctx context.Context, workspaceID, id string, epoch int64, status Status, problem string) (changed bool, err error)
@@ -121,6 +121,8 @@ type Store interface {
 	// ClaimRenewal makes one node renew a credential, if the connection still has the
 	// epoch and no other claim is valid: a claim ends with its time, and with its node.
 	ClaimRenewal(ctx context.Context, claim Claim) (claimed bool, err error)
+	// ReleaseRenewal ends a claim early.
+	ReleaseRenewal(ctx context.Context, claim Claim) error
 	// WakeSteps wakes some of the runs with steps that wait for a connection. It
 	// returns true if there may be more.
 	WakeSteps(ctx context.Context, workspaceID, name string, at time.Time) (more bool, err error)

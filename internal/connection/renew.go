@@ -70,16 +70,18 @@ func (s *Service) renew(ctx context.Context, old *opened) (*opened, error) {
 // renewOnce claims the renewal and does it, or waits until another node has done it.
 func (s *Service) renewOnce(ctx context.Context, old *opened) (*opened, error) {
 	for {
-		claimed, err := s.claim(ctx, old)
+		now := clock.Now()
+		claim := Claim{WorkspaceID: old.WorkspaceID, ID: old.ID, Epoch: old.Epoch, Node: s.node, At: now, Until: now.Add(claimTime)}
+		claimed, err := s.store.ClaimRenewal(ctx, claim)
 		if err != nil {
 			return nil, err
 		}
 		if claimed {
-			return s.renewClaimed(ctx, old)
+			return s.renewClaimed(ctx, old, claim)
 		}
-		now, err := s.read(ctx, old.WorkspaceID, old.Name)
-		if err != nil || now.Epoch > old.Epoch {
-			return now, err
+		current, err := s.read(ctx, old.WorkspaceID, old.Name)
+		if err != nil || current.Epoch > old.Epoch {
+			return current, err
 		}
 		if !clock.Sleep(ctx, claimCheck) {
 			return nil, unavailable(old.Name, ctx.Err())
@@ -87,16 +89,9 @@ func (s *Service) renewOnce(ctx context.Context, old *opened) (*opened, error) {
 	}
 }
 
-func (s *Service) claim(ctx context.Context, c *opened) (bool, error) {
-	now := clock.Now()
-	return s.store.ClaimRenewal(ctx, Claim{
-		WorkspaceID: c.WorkspaceID, ID: c.ID, Epoch: c.Epoch, Node: s.node, At: now, Until: now.Add(claimTime),
-	})
-}
-
 // renewClaimed requests a new token and stores it before anyone uses it: a refresh
 // token is often valid only once, and this one may have been the last use of it.
-func (s *Service) renewClaimed(ctx context.Context, old *opened) (*opened, error) {
+func (s *Service) renewClaimed(ctx context.Context, old *opened, claim Claim) (*opened, error) {
 	asking, cancel := context.WithTimeout(ctx, renewalTime)
 	defer cancel()
 	failpoint.Hit(failpoint.BeforeRenewal, old.ID)
@@ -104,9 +99,7 @@ func (s *Service) renewClaimed(ctx context.Context, old *opened) (*opened, error
 	failpoint.Hit(failpoint.AfterRenewal, old.ID)
 	switch {
 	case err != nil && isTemporary(err):
-		// Writing the status again ends the claim.
-		_, ended := s.store.SetConnectionStatus(ctx, old.WorkspaceID, old.ID, old.Epoch, old.Status, old.Problem)
-		return nil, errors.Join(unavailable(old.Name, err), ended)
+		return nil, errors.Join(unavailable(old.Name, err), s.store.ReleaseRenewal(ctx, claim))
 	case err != nil:
 		return nil, s.markBroken(ctx, old, err.Error())
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode/utf8"
 
 	"golang.org/x/sync/singleflight"
 
@@ -18,6 +19,7 @@ import (
 	"github.com/stepmill/stepmill/internal/clock"
 	"github.com/stepmill/stepmill/internal/fault"
 	"github.com/stepmill/stepmill/internal/integration"
+	"github.com/stepmill/stepmill/internal/mask"
 	"github.com/stepmill/stepmill/internal/paging"
 	"github.com/stepmill/stepmill/internal/uid"
 	"github.com/stepmill/stepmill/internal/vault"
@@ -130,7 +132,7 @@ func (s *Service) configure(c *opened, fields map[string]string) (err error) {
 		if !given || value == "" {
 			value = f.Default
 		}
-		if err := f.Check(value); err != nil {
+		if err := checkField(f, value); err != nil {
 			problems = append(problems, fault.Detail{Pointer: "/fields/" + f.Name, Message: err.Error()})
 		}
 		switch {
@@ -153,6 +155,17 @@ func (s *Service) configure(c *opened, fields map[string]string) (err error) {
 		return fault.New(fault.InvalidRequest, "some fields are not valid").With(problems...)
 	}
 	return s.setHosts(c)
+}
+
+// checkField checks a value of a field. A secret must be long enough to be masked.
+func checkField(f *integration.Field, value string) error {
+	if err := f.Check(value); err != nil {
+		return err
+	}
+	if f.Secret && value != "" && utf8.RuneCountInString(value) < mask.MinLength {
+		return fmt.Errorf("must have at least %d characters: a shorter secret cannot be hidden in the records of runs", mask.MinLength)
+	}
+	return nil
 }
 
 // setHosts fixes the hosts that a credential may be sent to.

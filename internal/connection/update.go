@@ -19,7 +19,8 @@ type Patch struct {
 }
 
 // Update changes the fields or the definition of a connection. Its status is untested
-// afterwards, and its token, if it has one, is issued anew.
+// afterwards, and its token, if it has one, is issued anew. Steps that wait because the
+// connection was broken try it again.
 func (s *Service) Update(ctx context.Context, actor auth.Actor, id string, patch Patch) (Connection, error) {
 	for {
 		c, err := s.Get(ctx, actor, id)
@@ -41,7 +42,13 @@ func (s *Service) Update(ctx context.Context, actor auth.Actor, id string, patch
 		}
 		entry := s.entry(actor, "connection.updated", now.Connection)
 		updated, err := s.store.UpdateConnection(ctx, next, was.Epoch, &entry)
-		if err != nil || updated {
+		if err != nil {
+			return Connection{}, err
+		}
+		if updated && was.Status == NeedsReconnect {
+			err = s.wakeSteps(ctx, now.Connection)
+		}
+		if updated {
 			return now.Connection, err
 		}
 	}

@@ -1,6 +1,7 @@
 package connection_test
 
 import (
+	"errors"
 	"testing"
 
 	"github.com/stepmill/stepmill/internal/connection"
@@ -89,6 +90,28 @@ func TestAppSecretStaysAtItsService(t *testing.T) {
 	}
 	faulttest.Want(t, connect("evil.example.com"), fault.InvalidRequest, "/fields/host")
 	if err := connect("gitlab.com"); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestUpdateRepairsConnection checks that a connection whose client was rejected works
+// once its secret is corrected.
+func TestUpdateRepairsConnection(t *testing.T) {
+	t.Parallel()
+	in, s := newInstallation(t), oauthserver.Start(t)
+	c, err := in.Create(t.Context(), in.owner, connection.New{
+		Name: "shop", Auth: integration.OAuth2, Definition: definition(s, ""), Fields: map[string]string{"client_id": oauthserver.ClientID, "client_secret": "a typo"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, broken := errors.AsType[*connection.BrokenError](in.call(in.Service, s, "shop")); !broken {
+		t.Fatal("the connection works")
+	}
+	if _, err := in.Update(t.Context(), in.owner, c.ID, connection.Patch{Fields: map[string]string{"client_secret": oauthserver.ClientSecret}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := in.call(in.Service, s, "shop"); err != nil {
 		t.Error(err)
 	}
 }

@@ -191,7 +191,7 @@ func (s *Store) UpdateConnection(ctx context.Context, c connection.Sealed, wasEp
 	}
 	err = s.write(ctx, func(tx *transaction) error {
 		n, err := tx.Exec(`UPDATE connections SET definition = $1, auth = $2, fields = $3, learned = $4, hosts = $5, account = $6, status = $7, problem = $8,
-			epoch = $9, expires_at = $10, updated_at = $11, updated_by = $12, credential = $13, renewing_node = NULL, renewing_to = NULL
+			epoch = $9, expires_at = $10, updated_at = $11, updated_by = $12, credential = $13, renewing_to = CASE WHEN epoch = $9 THEN renewing_to END
 			WHERE id = $14 AND workspace_id = $15 AND epoch = $16`,
 			textOrNil(c.Definition), c.Auth, fields, learned, hosts, Text(c.Account), string(c.Status), Text(c.Problem), c.Epoch, database.TimeOrNil(c.ExpiresAt),
 			c.UpdatedAt, c.UpdatedBy, c.Credential, c.ID, c.WorkspaceID, wasEpoch)
@@ -206,7 +206,7 @@ func (s *Store) UpdateConnection(ctx context.Context, c connection.Sealed, wasEp
 // SetConnectionStatus implements connection.Store.
 func (s *Store) SetConnectionStatus(ctx context.Context, workspaceID, id string, epoch int64, status connection.Status, problem string) (changed bool, err error) {
 	err = s.write(ctx, func(tx *transaction) error {
-		n, err := tx.Exec(`UPDATE connections SET status = $1, problem = $2, renewing_node = NULL, renewing_to = NULL WHERE id = $3 AND workspace_id = $4 AND epoch = $5`,
+		n, err := tx.Exec(`UPDATE connections SET status = $1, problem = $2 WHERE id = $3 AND workspace_id = $4 AND epoch = $5`,
 			string(status), Text(problem), id, workspaceID, epoch)
 		changed = n == 1
 		return err
@@ -247,6 +247,14 @@ func (s *Store) ClaimRenewal(ctx context.Context, claim connection.Claim) (claim
 		return err
 	})
 	return claimed, err
+}
+
+// ReleaseRenewal implements connection.Store.
+func (s *Store) ReleaseRenewal(ctx context.Context, claim connection.Claim) error {
+	return s.write(ctx, func(tx *transaction) error {
+		return tx.Do(`UPDATE connections SET renewing_to = NULL WHERE id = $1 AND workspace_id = $2 AND epoch = $3 AND renewing_node = $4 AND renewing_to = $5`,
+			claim.ID, claim.WorkspaceID, claim.Epoch, claim.Node, claim.Until)
+	})
 }
 
 // wakeBatch is how many runs WakeSteps wakes in one transaction.

@@ -179,10 +179,19 @@ func testClaimRenewal(t *testing.T, w *harness) {
 	claim := func(at time.Time) (bool, error) { return w.ClaimRenewal(ctx, newClaim(made, "node_1", at)) }
 	equal(t, "winners of 32", concurrently(t, 32, func(int) (bool, error) { return claim(now) }), 1)
 	returns(claim(now.Add(59*time.Second)))(t, "before it ends", false)
-	returns(claim(now.Add(time.Minute)))(t, "after it ended", true)
+	later := now.Add(time.Minute)
+	returns(claim(later))(t, "after it ended", true)
 
-	returns(w.SetConnectionStatus(ctx, ws, made.ID, 1, connection.Connected, ""))(t, "give up", true)
-	returns(claim(now))(t, "after someone gave up", true)
+	// What others record about the connection does not end a claim.
+	returns(w.SetConnectionStatus(ctx, ws, made.ID, 1, connection.Connected, ""))(t, "set the status", true)
+	returns(w.UpdateConnection(ctx, made, 1, nil))(t, "record a test", true)
+	returns(claim(later))(t, "after others recorded something", false)
+	for _, other := range []connection.Claim{newClaim(made, "node_1", now), newClaim(made, "node_2", later)} {
+		returns(true, w.ReleaseRenewal(ctx, other))(t, "release the claim of another", true)
+	}
+	returns(claim(later))(t, "after others gave up", false)
+	returns(true, w.ReleaseRenewal(ctx, newClaim(made, "node_1", later)))(t, "give up", true)
+	returns(claim(now))(t, "after it gave up", true)
 	next := made
 	next.Epoch = 2
 	returns(w.UpdateConnection(ctx, next, 1, nil))(t, "renew", true)
