@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"math"
+	"os"
 	"runtime/debug"
 	"time"
 
@@ -243,7 +244,17 @@ func (s *Server) newConnections() (*connection.Service, error) {
 	if err != nil {
 		return nil, err
 	}
-	return connection.NewService(s.data.store, s.data.vault, s.runner.egress, integrations, s.node), nil
+	connections := connection.NewService(s.data.store, s.data.vault, s.runner.egress, integrations, s.node)
+	if file := s.config.OAuthAppsFile; file != "" {
+		apps, err := os.ReadFile(file)
+		if err == nil {
+			err = connections.AddFileApps(apps)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("--oauth-apps-file: %w", err)
+		}
+	}
+	return connections, nil
 }
 
 // newDispatcher chooses between a single process and a node of a cluster. It returns

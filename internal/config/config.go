@@ -86,6 +86,7 @@ type Serve struct {
 	OIDC
 	PreauthRPM          int           `name:"preauth-rpm" env:"STEPMILL_PREAUTH_RPM" default:"600" placeholder:"N" help:"Failed authentications allowed per client address per minute (default: ${default})."`
 	TrustedProxy        []Network     `env:"STEPMILL_TRUSTED_PROXY" placeholder:"CIDR" help:"Proxies whose X-Forwarded-For header is trusted."`
+	OAuthAppsFile       string        `name:"oauth-apps-file" env:"STEPMILL_OAUTH_APPS_FILE" placeholder:"FILE" help:"File with OAuth apps for the connections of all workspaces, a JSON list."`
 	ConnsPerAddress     int           `env:"STEPMILL_CONNS_PER_ADDRESS" default:"100" placeholder:"N" help:"Open connections allowed per client, an IPv4 address or an IPv6 /64, except loopback and trusted proxies (default: ${default})."`
 	StreamsPerWorkspace int           `env:"STEPMILL_STREAMS_PER_WORKSPACE" default:"100" placeholder:"N" help:"Open event streams allowed per workspace (default: ${default})."`
 	DiskTimeout         time.Duration `env:"STEPMILL_DISK_TIMEOUT" default:"8s" placeholder:"TIME" help:"How long a request waits for the disk of the data directory before it gets a 503, more than 2s, or 0s for no limit (default: ${default})."`

@@ -113,18 +113,36 @@ func TestAPIExamples(t *testing.T) {
 	}
 }
 
+// The examples of connections work.
+func TestConnectionExamples(t *testing.T) {
+	t.Parallel()
+	server, out := runExamples(t, "docs/connections.md")
+	var list struct{ Data []struct{ Name string } }
+	server.Expect(t, http.StatusOK, http.MethodGet, "/v1/connections", nil).Decode(t, &list)
+	var names []string
+	for _, c := range list.Data {
+		names = append(names, c.Name)
+	}
+	if want := []string{"erp", "git", "queue", "shop", "warehouse"}; !slices.Equal(names, want) || strings.Contains(out, `"error":{`) {
+		t.Errorf("got %v, want %v\n%s", names, want, out)
+	}
+}
+
 // Every workflow in the documentation can be saved and started.
 func TestWorkflowExamples(t *testing.T) {
 	t.Parallel()
 	server := harness.Start(t, t.TempDir())
 	var examples [][]string
-	for _, document := range []string{"docs/workflows.md", "docs/approvals.md", "docs/triggers.md"} {
+	for _, document := range []string{"docs/workflows.md", "docs/approvals.md", "docs/connections.md", "docs/triggers.md"} {
 		found := workflowBlock.FindAllStringSubmatch(read(t, document), -1)
 		if len(found) == 0 {
 			t.Fatalf("%s has no examples", document)
 		}
 		examples = append(examples, found...)
 	}
+	server.Expect(t, http.StatusCreated, http.MethodPost, "/v1/connections", map[string]any{
+		"name": "shop", "auth": "bearer", "fields": map[string]string{"token": "of the examples"}, "definition": map[string]any{"hosts": []string{"api.shop.example"}},
+	})
 	server.Expect(t, http.StatusCreated, http.MethodPut, "/v1/secrets/example", map[string]string{"value": "of the examples"})
 	for _, example := range examples {
 		var made struct{ ID string }
