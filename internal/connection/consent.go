@@ -108,7 +108,7 @@ func (s *Service) askConsent(ctx context.Context, actor auth.Actor, c *opened, r
 	if err != nil {
 		return "", err
 	}
-	plain, err := json.Marshal(wait)
+	plain, err := json.Marshal(wait) //nolint:gosec // it is sealed
 	if err != nil {
 		return "", err
 	}

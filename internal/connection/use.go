@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -27,9 +28,7 @@ type opened struct {
 func (c *opened) env() integration.Env {
 	env := integration.Env{Connection: map[string]string{}, Secret: c.secrets.Fields}
 	for _, values := range []map[string]string{c.Fields, c.Learned} {
-		for name, value := range values {
-			env.Connection[name] = value
-		}
+		maps.Copy(env.Connection, values)
 	}
 	if c.secrets.Token != nil {
 		env.Token = c.secrets.Token.Access
@@ -152,7 +151,7 @@ func (s *Service) unseal(ctx context.Context, sealed Sealed) (*opened, error) {
 
 // seal returns a connection as it is stored.
 func (s *Service) seal(ctx context.Context, c *opened) (Sealed, error) {
-	plain, err := json.Marshal(c.secrets)
+	plain, err := json.Marshal(c.secrets) //nolint:gosec // it is sealed
 	if err != nil {
 		return Sealed{}, err
 	}

@@ -42,6 +42,6 @@ func (c *compiler) checkStepConnection(at string, step Step, spec action.Spec) {
 func (t *TriggerCompiler) Connection(pointer, name string) { t.c.checkConnection(t.at+pointer, name) }
 
 // ConnectionSchema returns the JSON Schema of a member that names a connection.
-func ConnectionSchema(description string) node {
+func ConnectionSchema(description string) map[string]any {
 	return node{"title": "Connection", "description": description, "type": "string", "pattern": connectionPattern.String()}
 }

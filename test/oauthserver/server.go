@@ -4,6 +4,7 @@
 package oauthserver
 
 import (
+	"cmp"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
@@ -184,7 +185,7 @@ func (s *Server) token(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	answer := map[string]any{"access_token": s.issue("access"), "token_type": "Bearer"}
-	s.access[answer["access_token"].(string)] = time.Now().Add(max(s.life, time.Hour*boolInt(s.life == 0)))
+	s.access[answer["access_token"].(string)] = time.Now().Add(cmp.Or(s.life, time.Hour))
 	if s.life > 0 {
 		answer["expires_in"] = int(s.life.Seconds())
 	}
@@ -195,13 +196,6 @@ func (s *Server) token(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	_ = json.NewEncoder(w).Encode(answer)
-}
-
-func boolInt(b bool) time.Duration {
-	if b {
-		return 1
-	}
-	return 0
 }
 
 // check returns the error of a request for a token, or "".
