@@ -142,3 +142,36 @@ func TestBrokenConnectionFailsInTheEnd(t *testing.T) {
 		})
 	}
 }
+
+// TestRetryAfterBrokenConnection checks that a step which fails after its connection
+// works again waits for its retry, no longer for the connection.
+func TestRetryAfterBrokenConnection(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.start(w.store)
+		w.connections.broken.Store(true)
+		id := w.startRun(w.workflow(`[{"id": "order", "uses": "test.effect", "connection": "shop", "with": {"call": "order", "passes_after": 1},
+			"retry": {"max_attempts": 2, "backoff": {"initial": "30m", "max": "30m"}}}]`), "{}")
+		time.Sleep(time.Second)
+		if waits := w.get(id).WaitingFor(); waits == nil || waits.Kind != run.ForConnection || waits.Connection != shop {
+			t.Fatalf("%+v", waits)
+		}
+		w.connections.broken.Store(false)
+		at := clock.Now()
+		if _, err := w.store.WakeSteps(t.Context(), w.actor.Workspace.ID, shop, at); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		waits := w.get(id).WaitingFor()
+		if waits == nil || waits.Kind != run.ForRetry || waits.Connection != "" || waits.Until.Sub(at) > time.Hour {
+			t.Errorf("%+v", waits)
+		}
+		if usage, err := w.store.ConnectionUsage(t.Context(), w.actor.Workspace.ID, shop); err != nil || usage.Waiting != 0 {
+			t.Errorf("%d runs wait for the connection, %v", usage.Waiting, err)
+		}
+		if d := w.finished(id); d.Status != run.Succeeded || d.Steps[0].Attempt != 2 {
+			t.Errorf("%s %+v", d.Status, d.Error)
+		}
+	})
+}
