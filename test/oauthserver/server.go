@@ -10,6 +10,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net"
 	"net/http"
 	"net/url"
@@ -44,7 +45,7 @@ type Server struct {
 	refresh  map[string]bool      // refresh tokens
 	issued   []string
 	requests map[string]int // to the token endpoint, by grant type
-	served   int            // requests for the resource that were allowed
+	served   map[string]int // requests for the resource that were allowed, by idempotency key
 	rejected int            // and those that were not
 }
 
@@ -59,7 +60,7 @@ func Start(t *testing.T) *Server {
 	}
 	s := &Server{
 		URL: "http://" + listener.Addr().String(), life: time.Hour, rotates: true,
-		codes: map[string]grant{}, access: map[string]time.Time{}, refresh: map[string]bool{}, requests: map[string]int{},
+		codes: map[string]grant{}, access: map[string]time.Time{}, refresh: map[string]bool{}, requests: map[string]int{}, served: map[string]int{},
 	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /authorize", s.authorize)
@@ -111,11 +112,19 @@ func (s *Server) Requests(grantType string) int {
 	return s.requests[grantType]
 }
 
-// Served returns how many requests for the resource were allowed and rejected.
-func (s *Server) Served() (allowed, rejected int) {
+// Served returns how many requests for the resource were allowed, by their idempotency
+// key.
+func (s *Server) Served() map[string]int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.served, s.rejected
+	return maps.Clone(s.served)
+}
+
+// Rejected returns how many requests for the resource had no valid token.
+func (s *Server) Rejected() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.rejected
 }
 
 // Issued returns every token that was ever issued, to look for where none must be.
@@ -271,7 +280,7 @@ func (s *Server) resource(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusUnauthorized)
 		return
 	}
-	s.served++
+	s.served[r.Header.Get("Idempotency-Key")]++
 	w.Header().Set("Content-Type", "application/json")
 	_ = json.NewEncoder(w).Encode(map[string]any{"account": "ada@example.com", "method": r.Method, "key": r.Header.Get("Idempotency-Key")})
 }

@@ -1,0 +1,327 @@
+// Package connections_test checks what connections promise with the real binary and an
+// OAuth 2 server: no run fails because a token expires, is revoked or is renewed by a
+// process that dies, and no token appears anywhere but at its service.
+package connections_test
+
+import (
+	"bytes"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stepmill/stepmill/test/flow"
+	"github.com/stepmill/stepmill/test/harness"
+	"github.com/stepmill/stepmill/test/installation"
+	"github.com/stepmill/stepmill/test/lane"
+	"github.com/stepmill/stepmill/test/oauthserver"
+)
+
+func TestMain(m *testing.M) { harness.Main(m) }
+
+const (
+	allowLoopback = "--egress-allow=127.0.0.0/8"
+	name          = "shop"
+)
+
+// owner is a person with a session, who connects services.
+type owner struct {
+	*harness.Client
+	cookie string
+}
+
+// signUp makes the first owner of an installation.
+func signUp(t *testing.T, s *harness.Server, token string) owner {
+	t.Helper()
+	answer := s.With("").Expect(t, http.StatusCreated, "POST", "/ui/v1/welcome", map[string]any{
+		"token": token, "email": "ada@example.com", "name": "Ada", "password": "a difficult engine to guess",
+	})
+	cookie, _, _ := strings.Cut(answer.Header.Get("Set-Cookie"), ";")
+	return owner{s.With(""), cookie}
+}
+
+func (o owner) post(t *testing.T, status int, path string, body any) harness.Response {
+	t.Helper()
+	return o.Expect(t, status, "POST", path, body, "Cookie", o.cookie)
+}
+
+// connect connects the workspace with the server by consent and returns the id of the
+// connection.
+func (o owner) connect(t *testing.T, oauth *oauthserver.Server) string {
+	t.Helper()
+	var begun struct {
+		AuthorizeURL string `json:"authorize_url"`
+	}
+	o.post(t, http.StatusOK, "/ui/v1/connections/connect", map[string]any{
+		"name": name, "auth": "oauth2", "fields": map[string]string{"client_id": oauthserver.ClientID, "client_secret": oauthserver.ClientSecret},
+		"definition": map[string]any{
+			"hosts": []string{oauth.URL}, "authorize_url": oauth.URL + "/authorize", "token_url": oauth.URL + "/token", "test_url": oauth.URL + "/resource",
+		},
+	}).Decode(t, &begun)
+	return o.consent(t, oauth, begun.AuthorizeURL)
+}
+
+// reconnect renews the consent for a connection.
+func (o owner) reconnect(t *testing.T, oauth *oauthserver.Server, id string) {
+	t.Helper()
+	var begun struct {
+		AuthorizeURL string `json:"authorize_url"`
+	}
+	o.post(t, http.StatusOK, "/ui/v1/connections/"+id+"/reconnect", nil).Decode(t, &begun)
+	o.consent(t, oauth, begun.AuthorizeURL)
+}
+
+// consent does what the browser of the person does.
+func (o owner) consent(t *testing.T, oauth *oauthserver.Server, authorizeURL string) string {
+	t.Helper()
+	back := oauth.Consent(t, authorizeURL)
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, o.URL+"/ui/v1/oauth/callback?"+back.Encode(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("Cookie", o.cookie)
+	client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	answer, err := client.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	location, err := url.Parse(answer.Header.Get("Location"))
+	if err != nil || location.Query().Get("connection") == "" {
+		t.Fatalf("%s, Location %q, %v", answer.Status, answer.Header.Get("Location"), err)
+	}
+	return location.Query().Get("connection")
+}
+
+// define makes a workflow that calls the protected resource once.
+func define(t *testing.T, c *harness.Client, oauth *oauthserver.Server) string {
+	t.Helper()
+	return flow.Define(t, c, flow.HTTP("call", oauth.URL+"/resource", "connection", name))
+}
+
+func startRuns(t *testing.T, c *harness.Client, workflow string, n int) []string {
+	t.Helper()
+	ids := make([]string, n)
+	for i := range ids {
+		var started struct{ ID string }
+		c.Expect(t, http.StatusCreated, "POST", "/v1/workflows/"+workflow+"/runs", map[string]any{"payload": map[string]any{"n": i}}).Decode(t, &started)
+		ids[i] = started.ID
+	}
+	return ids
+}
+
+type runDetail struct {
+	Status     string
+	Error      *struct{ Code, Message string }
+	WaitingFor *struct{ Reason string } `json:"waiting_for"`
+}
+
+func get(t *testing.T, c *harness.Client, id string) (d runDetail) {
+	t.Helper()
+	c.Expect(t, http.StatusOK, "GET", "/v1/runs/"+id, nil).Decode(t, &d)
+	return d
+}
+
+// awaitSuccess waits until all runs have succeeded.
+func awaitSuccess(t *testing.T, c *harness.Client, ids []string) {
+	t.Helper()
+	for _, id := range ids {
+		harness.Eventually(t, "the run "+id+" succeeds", func() bool {
+			d := get(t, c, id)
+			if d.Error != nil {
+				t.Fatalf("%s failed: %+v", id, *d.Error)
+			}
+			return d.Status == "succeeded"
+		})
+	}
+}
+
+// wantOnce checks that each run had its effect once.
+func wantOnce(t *testing.T, oauth *oauthserver.Server, ids []string) {
+	t.Helper()
+	served := oauth.Served()
+	for _, id := range ids {
+		if n := served[id+"/call"]; n != 1 {
+			t.Errorf("the call of %s was served %d times", id, n)
+		}
+	}
+}
+
+func TestRevokedTokenPausesRuns(t *testing.T) {
+	t.Parallel()
+	oauth := oauthserver.Start(t)
+	s := harness.Start(t, t.TempDir(), allowLoopback)
+	person := signUp(t, s, s.AwaitSetupToken(t))
+	id := person.connect(t, oauth)
+	workflow := define(t, s.Client, oauth)
+	n := lane.Pick(100, 1000)
+	ids := startRuns(t, s.Client, workflow, n/2)
+	oauth.RevokeAll()
+	ids = append(ids, startRuns(t, s.Client, workflow, n-n/2)...)
+	waits := func(id string) bool {
+		d := get(t, s.Client, id)
+		return d.Status == "succeeded" || d.WaitingFor != nil && strings.Contains(d.WaitingFor.Reason, name)
+	}
+	for _, id := range ids {
+		harness.Eventually(t, "the run waits for its connection, or has ended before", func() bool { return waits(id) })
+	}
+	var shown struct {
+		Status      string
+		WaitingRuns int `json:"waiting_runs"`
+	}
+	s.Expect(t, http.StatusOK, "GET", "/v1/connections/"+id, nil).Decode(t, &shown)
+	if shown.Status != "needs_reconnect" || shown.WaitingRuns == 0 {
+		t.Errorf("%+v", shown)
+	}
+	person.reconnect(t, oauth, id)
+	awaitSuccess(t, s.Client, ids)
+	wantOnce(t, oauth, ids)
+	if n := oauth.Requests("refresh_token"); n != 1 {
+		t.Errorf("the revoked token was used %d times for a renewal", n)
+	}
+}
+
+// TestKillDuringRenewal kills the process at each failpoint of a renewal. A service that
+// accepts the old refresh token again goes unnoticed. Otherwise the connection has to
+// be reconnected, and the run waits for that.
+func TestKillDuringRenewal(t *testing.T) {
+	t.Parallel()
+	for _, point := range []string{"before_renewal", "after_renewal", "after_renewal_stored"} {
+		for _, rotates := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, rotating %v", point, rotates), func(t *testing.T) {
+				t.Parallel()
+				oauth := oauthserver.Start(t)
+				oauth.Set(func(now *oauthserver.Settings) { now.Rotates = rotates })
+				s := harness.Start(t, t.TempDir(), allowLoopback)
+				person := signUp(t, s, s.AwaitSetupToken(t))
+				id, workflow := person.connect(t, oauth), define(t, s.Client, oauth)
+				key := s.Key
+				s.Stop(t)
+				for range lane.Pick(1, 17) { // 102 deaths in the long lane
+					oauth.ExpireAll()
+					dying := harness.StartProcess(t, harness.Options{Dir: s.Dir, Args: []string{allowLoopback}, Failpoint: point + ":kill"})
+					if err := dying.AwaitReadyLine(); err != nil {
+						t.Fatal(err)
+					}
+					dying.AwaitReady(t)
+					dying.Key = key
+					ids := startRuns(t, dying.Client, workflow, 1)
+					if exit := dying.Wait(t); exit.Code == 0 {
+						t.Fatal("the server did not die")
+					}
+					again := harness.Start(t, s.Dir, allowLoopback)
+					again.Key = key
+					if rotates && point == "after_renewal" {
+						harness.Eventually(t, "the run waits for its connection", func() bool {
+							d := get(t, again.Client, ids[0])
+							return d.WaitingFor != nil && strings.Contains(d.WaitingFor.Reason, name)
+						})
+						owner{again.With(""), person.cookie}.reconnect(t, oauth, id)
+					}
+					awaitSuccess(t, again.Client, ids)
+					wantOnce(t, oauth, ids)
+					again.Stop(t)
+				}
+			})
+		}
+	}
+}
+
+func TestOneRenewalOnThreeNodes(t *testing.T) {
+	t.Parallel()
+	oauth := oauthserver.Start(t)
+	installed := installation.New(t)
+	nodes := make([]*harness.Server, 3)
+	for i := range nodes {
+		nodes[i] = harness.StartWith(t, harness.Options{Dir: installed.Dir, Database: installed.URL, Args: []string{allowLoopback}})
+		nodes[i].Key = installed.AdminKey
+	}
+	c, err := nodes[0].Do(t.Context(), "POST", "/v1/connections", map[string]any{
+		"name": name, "auth": "oauth2", "fields": map[string]string{"client_id": oauthserver.ClientID, "client_secret": oauthserver.ClientSecret},
+		"definition": map[string]any{"hosts": []string{oauth.URL}, "token_url": oauth.URL + "/token"},
+	})
+	if err != nil || c.Status != http.StatusCreated {
+		t.Fatalf("%d %s %v", c.Status, c.Body, err)
+	}
+	workflow := define(t, nodes[0].Client, oauth)
+	awaitSuccess(t, nodes[0].Client, startRuns(t, nodes[0].Client, workflow, 1))
+	before := oauth.Requests("client_credentials")
+	oauth.Set(func(now *oauthserver.Settings) { now.Delay = 500 * time.Millisecond })
+	oauth.ExpireAll()
+	var ids []string
+	for i := range 64 {
+		node := nodes[i%len(nodes)]
+		ids = append(ids, startRuns(t, node.Client, workflow, 1)...)
+	}
+	awaitSuccess(t, nodes[0].Client, ids)
+	wantOnce(t, oauth, ids)
+	if n := oauth.Requests("client_credentials") - before; n != 1 {
+		t.Errorf("the token was renewed %d times", n)
+	}
+}
+
+// TestTokensStayAtTheirService uses credentials and then looks for them in everything
+// that the service stores, prints and returns.
+func TestTokensStayAtTheirService(t *testing.T) {
+	t.Parallel()
+	harness.EmbeddedOnly(t, "it reads the files of the data directory")
+	oauth := oauthserver.Start(t)
+	s := harness.Start(t, t.TempDir(), allowLoopback)
+	person := signUp(t, s, s.AwaitSetupToken(t))
+	id := person.connect(t, oauth)
+	const key = "canary-of-a-static-key"
+	s.Expect(t, http.StatusCreated, "POST", "/v1/connections", map[string]any{
+		"name": "static", "auth": "api_key", "fields": map[string]string{"key": key},
+		"definition": map[string]any{
+			"hosts": []string{oauth.URL}, "apply": map[string]any{"headers": map[string]string{"Authorization": "Bearer ${{ secret.key }}"}, "query": map[string]string{"key": "${{ secret.key }}"}},
+		},
+	})
+	workflow := flow.Define(t, s.Client,
+		flow.HTTP("call", oauth.URL+"/resource", "connection", name),
+		flow.HTTP("rejected", oauth.URL+"/resource", "connection", "static", "on_error", "continue"))
+	ids := startRuns(t, s.Client, workflow, 3)
+	awaitSuccess(t, s.Client, ids)
+	oauth.ExpireAll()
+	more := startRuns(t, s.Client, workflow, 3)
+	awaitSuccess(t, s.Client, more)
+	hidden := append(oauth.Issued(), oauthserver.ClientSecret, key)
+	look := func(where string, text []byte) {
+		t.Helper()
+		for _, secret := range hidden {
+			if bytes.Contains(text, []byte(secret)) {
+				t.Errorf("%s contains %s", where, secret)
+			}
+		}
+	}
+	for _, path := range []string{"/v1/connections", "/v1/connections/" + id, "/v1/audit", "/v1/events", "/v1/runs", "/v1/workflows/" + workflow} {
+		look(path, s.Expect(t, http.StatusOK, "GET", path, nil).Body)
+	}
+	for _, id := range append(ids, more...) {
+		look("the run", s.Expect(t, http.StatusOK, "GET", "/v1/runs/"+id, nil).Body)
+		look("the log", s.Expect(t, http.StatusOK, "GET", "/v1/runs/"+id+"/logs", nil).Body)
+	}
+	backup := filepath.Join(t.TempDir(), "backup")
+	if result := harness.Run(t, nil, "backup", "--data-dir", s.Dir, backup); result.Code != 0 {
+		t.Fatalf("%+v", result)
+	}
+	s.Stop(t)
+	look("the output", []byte(s.Log()))
+	for _, dir := range []string{s.Dir, filepath.Dir(backup)} {
+		err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+			if err != nil || !entry.Type().IsRegular() {
+				return err
+			}
+			text, err := os.ReadFile(path)
+			look(path, text)
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
