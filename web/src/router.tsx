@@ -80,6 +80,8 @@ const tree = root.addChildren([
 		page("/webhooks", () => import("./pages/webhooks/page")),
 		page("/webhooks/$id", () => import("./pages/webhooks/webhook-page")),
 		page("/webhooks/$id/deliveries/$delivery", () => import("./pages/webhooks/delivery")),
+		page("/connections", () => import("./pages/connections/page")),
+		page("/connections/$id", () => import("./pages/connections/connection-page")),
 		page("/secrets", () => import("./pages/secrets/page")),
 		page("/settings", () => import("./pages/settings/page")),
 		page("/settings/members", () => import("./pages/settings/members"), "admin"),
@@ -90,6 +92,7 @@ const tree = root.addChildren([
 	]),
 	outside("/sign-in", () => import("./pages/sign-in/page")),
 	outside("/welcome", () => import("./pages/sign-in/welcome")),
+	outside("/connections/done", () => import("./pages/connections/done")),
 	outside("/reset", () => import("./pages/sign-in/reset")),
 	outside("/invitation", () => import("./pages/sign-in/invitation")),
 ]);

@@ -15,6 +15,7 @@ export const navItems: NavItem[] = [
 	{ name: "Runs", to: "/runs", icon: icons.RunsIcon, keys: "G R", group: "work" },
 	{ name: "Approvals", to: "/approvals", icon: icons.ApprovalIcon, keys: "G A", group: "work" },
 	{ name: "Templates", to: "/templates", icon: icons.TemplateIcon, keys: "G T", group: "work" },
+	{ name: "Connections", to: "/connections", icon: icons.PlugIcon, keys: "G C", group: "connect" },
 	{ name: "API keys", to: "/keys", icon: icons.KeyIcon, keys: "G K", group: "connect" },
 	{ name: "Webhooks", to: "/webhooks", icon: icons.WebhookIcon, keys: "G H", group: "connect" },
 	{ name: "Secrets & variables", to: "/secrets", icon: icons.SecretIcon, keys: "G V", group: "connect" },

@@ -53,6 +53,7 @@ export const WebhookIcon = icon(
 	circle(12, 11.5, 2.5),
 	"M6.9 6.8 5.3 9.4M9.1 6.8l1.6 2.6M6.5 11.5h3",
 );
+export const PlugIcon = icon("M5.5 2v3M10.5 2v3M3.5 5h9v3a4.5 4.5 0 0 1-9 0ZM8 12.5V15");
 export const SecretIcon = icon(box(3, 7, 10, 7), "M5.5 7V5a2.5 2.5 0 0 1 5 0v2");
 export const SettingsIcon = icon("M2 4.5h6M12 4.5h2M2 11.5h2M8 11.5h6", circle(10, 4.5, 2), circle(6, 11.5, 2));
 export const ReferenceIcon = icon(

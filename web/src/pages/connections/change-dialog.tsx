@@ -1,0 +1,77 @@
+import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { useState } from "react";
+import { api, got } from "@/api/client";
+import { toApiError } from "@/api/error";
+import { CustomForm } from "@/shared/connections/custom";
+import type { Connection, Integration } from "@/shared/connections/data";
+import { Fields } from "@/shared/connections/fields";
+import {
+	customDraft,
+	customFields,
+	definitionOf,
+	emptyCustom,
+	givenFields,
+	isComplete,
+} from "@/shared/connections/form";
+import { Button } from "@/ui/button";
+import { Dialog } from "@/ui/dialog";
+import { ErrorNote } from "@/ui/states";
+import { toast } from "@/ui/toast";
+
+interface ChangeDialogProps {
+	connection: Connection;
+	/** The integration of the connection; undefined for a custom one. */
+	service: Integration | undefined;
+	onClose: () => void;
+}
+
+/** ChangeDialog changes the fields of a connection. Stored secrets are not shown, and stay if nothing is entered. */
+export function ChangeDialog({ connection, service, onClose }: ChangeDialogProps) {
+	const { id, auth, definition } = connection;
+	const [values, setValues] = useState<Record<string, string>>({ ...connection.fields });
+	const [custom, setCustom] = useState(definition ? customDraft(definition) : emptyCustom);
+	const client = useQueryClient();
+	const fields = definition ? customFields(auth, custom) : (service?.auth.find((way) => way.id === auth)?.fields ?? []);
+	const save = useMutation({
+		meta: { quiet: true },
+		mutationFn: () => {
+			const body = {
+				fields: givenFields(fields, values),
+				...(definition && { definition: definitionOf(auth, custom, definition) }),
+			};
+			return got(api.PATCH("/v1/connections/{id}", { params: { path: { id } }, body }));
+		},
+		onSuccess: async () => {
+			await client.invalidateQueries({ queryKey: ["connections"] });
+			toast.done("The connection was saved. Test it to see whether it works.");
+			onClose();
+		},
+	});
+	const error = save.error ? toApiError(save.error) : undefined;
+	const placed =
+		error?.fields.length &&
+		error.fields.every(({ pointer }) => pointer.startsWith("/fields/") || pointer.startsWith("/definition/"));
+	const ready = isComplete(fields, values, true);
+	return (
+		<Dialog
+			open
+			onOpenChange={(open) => !open && onClose()}
+			title={`Change “${connection.name}”`}
+			guarded
+			onSubmit={() => ready && save.mutate()}
+			actions={
+				<>
+					<Button onClick={onClose}>Cancel</Button>
+					<Button type="submit" kind="primary" busy={save.isPending} disabled={!ready}>
+						Save
+					</Button>
+				</>
+			}
+		>
+			{definition && <CustomForm kind={auth} draft={custom} onChange={setCustom} error={error} />}
+			<Fields fields={fields} values={values} onChange={setValues} error={error} stored />
+			{!definition && fields.length === 0 && <p>This connection has no fields. Reconnect it to change the account.</p>}
+			{error && !placed && <ErrorNote error={error} />}
+		</Dialog>
+	);
+}

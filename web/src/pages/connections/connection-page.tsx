@@ -1,0 +1,191 @@
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useNavigate, useParams } from "@tanstack/react-router";
+import { type ReactNode, useState } from "react";
+import { api, direct, got } from "@/api/client";
+import { useMay } from "@/api/session";
+import { useLiveQueries } from "@/live/hooks";
+import { openConsent } from "@/shared/connections/consent";
+import { ConsentWait } from "@/shared/connections/consent-wait";
+import { type ConnectionDetail, serviceName, useIntegrations } from "@/shared/connections/data";
+import { ConnectionStatus, statusTodo } from "@/shared/connections/status";
+import { Button } from "@/ui/button";
+import { ConfirmDialog } from "@/ui/dialog";
+import { EditIcon, RetryIcon, TrashIcon } from "@/ui/icons";
+import { Link } from "@/ui/link";
+import { Page, PageHeader } from "@/ui/page";
+import { sentence } from "@/ui/sentence";
+import { ErrorState, SkeletonRows } from "@/ui/states";
+import { Card } from "@/ui/table";
+import { fullTime, RelativeTime } from "@/ui/time";
+import { toast } from "@/ui/toast";
+import { ChangeDialog } from "./change-dialog";
+
+export default function ConnectionPage() {
+	const { id = "" } = useParams({ strict: false });
+	const { data, error, refetch } = useQuery({
+		queryKey: ["connections", id],
+		queryFn: ({ signal }) => got(api.GET("/v1/connections/{id}", { params: { path: { id } }, signal })),
+	});
+	useLiveQueries("run.*", ["connections", id]);
+	if (data) return <Content connection={data} />;
+	return (
+		<Page>
+			<PageHeader title="Connection" lead={<Back />} />
+			<Card>{error ? <ErrorState error={error} onRetry={() => void refetch()} /> : <SkeletonRows />}</Card>
+		</Page>
+	);
+}
+
+const Back = () => <Link to="/connections">Connections</Link>;
+
+function Content({ connection }: { connection: ConnectionDetail }) {
+	const { id, name } = connection;
+	const [dialog, setDialog] = useState<"change" | "delete">();
+	const write = useMay("write");
+	const client = useQueryClient();
+	const navigate = useNavigate();
+	const integrations = useIntegrations().data;
+	const service = integrations?.find((one) => one.id === connection.integration);
+	const consent =
+		service?.auth.find((way) => way.id === connection.auth)?.consent ?? Boolean(connection.definition?.authorize_url);
+	const refresh = () => client.invalidateQueries({ queryKey: ["connections"] });
+	const test = useMutation({
+		mutationFn: () => got(api.POST("/v1/connections/{id}/test", { params: { path: { id } } })),
+		onSuccess: ({ ok, problem }) => {
+			if (ok) toast.done("The connection works");
+			else toast.error(new Error(`The test failed: ${problem}`));
+			return refresh();
+		},
+	});
+	const reconnect = useMutation({
+		mutationFn: async () => {
+			const { authorize_url: url } = await got(
+				direct.POST("/ui/v1/connections/{id}/reconnect", { params: { path: { id } } }),
+			);
+			return { url, opened: openConsent(url) };
+		},
+	});
+	const remove = async () => {
+		await api.DELETE("/v1/connections/{id}", { params: { path: { id } } });
+		toast.done(`“${name}” was deleted`);
+		await navigate({ to: "/connections", replace: true });
+		client.removeQueries({ queryKey: ["connections", id] });
+		await refresh();
+	};
+	const close = () => setDialog(undefined);
+	return (
+		<Page>
+			<PageHeader
+				title={name}
+				lead={<Back />}
+				badge={<ConnectionStatus status={connection.status} />}
+				actions={
+					write && (
+						<>
+							<Button busy={test.isPending} onClick={() => test.mutate()}>
+								Test
+							</Button>
+							{consent && (
+								<Button icon={RetryIcon} busy={reconnect.isPending} onClick={() => reconnect.mutate()}>
+									Reconnect
+								</Button>
+							)}
+							<Button icon={EditIcon} onClick={() => setDialog("change")}>
+								Change
+							</Button>
+							<Button icon={TrashIcon} onClick={() => setDialog("delete")}>
+								Delete
+							</Button>
+						</>
+					)
+				}
+			/>
+			<Problem connection={connection} />
+			<Facts connection={connection} service={serviceName(connection, integrations)} />
+			{reconnect.data && (
+				<ConsentWait
+					title={`Reconnect ${name}`}
+					serviceName={service?.name ?? "the service"}
+					url={reconnect.data.url}
+					opened={reconnect.data.opened}
+					onClose={() => reconnect.reset()}
+					onAgain={() => reconnect.mutate()}
+					onConnected={() => {
+						reconnect.reset();
+						toast.done("Reconnected. Waiting runs continue.");
+						void refresh();
+					}}
+				/>
+			)}
+			{dialog === "change" && <ChangeDialog connection={connection} service={service} onClose={close} />}
+			<ConfirmDialog
+				open={dialog === "delete"}
+				onOpenChange={close}
+				title={`Delete “${name}”?`}
+				verb="Delete connection"
+				danger
+				onConfirm={remove}
+			>
+				The credential cannot be recovered. Steps that refer to it fail.
+			</ConfirmDialog>
+		</Page>
+	);
+}
+
+function Problem({ connection: { status, problem, waiting_runs: waiting } }: { connection: ConnectionDetail }) {
+	if (status !== "failing" && status !== "needs_reconnect") return null;
+	return (
+		<section aria-label="Problem" className="rounded-8 border-l-4 border-failed bg-failed-soft px-4 py-3 break-words">
+			<p className="font-medium text-failed">{sentence(problem ?? "the connection does not work")}</p>
+			<p>
+				{statusTodo(status)} {waiting > 0 && `${waiting === 1 ? "1 run is" : `${waiting} runs are`} waiting.`}
+			</p>
+		</section>
+	);
+}
+
+function Facts({ connection, service }: { connection: ConnectionDetail; service: string }) {
+	return (
+		<Card className="px-4 py-3">
+			<dl className="grid gap-x-6 gap-y-3 sm:grid-cols-3">
+				<Fact name="Service">{service}</Fact>
+				<Fact name="Account">{connection.account ?? "Unknown"}</Fact>
+				<Fact name="Last used">
+					{connection.last_used_at ? <RelativeTime at={connection.last_used_at} /> : "never"}
+				</Fact>
+				<Fact name="Hosts">
+					<code className="font-mono text-12 break-all">{connection.hosts.join(", ")}</code>
+				</Fact>
+				<Fact name="Token expires">{connection.expires_at ? fullTime(connection.expires_at) : "Not known"}</Fact>
+				<Fact name="Waiting runs">{connection.waiting_runs}</Fact>
+				{Object.entries(connection.fields).map(([name, value]) => (
+					<Fact key={name} name={name}>
+						{value}
+					</Fact>
+				))}
+				<Fact name="Used by">
+					{connection.used_by.length === 0 && "No workflow"}
+					<ul>
+						{connection.used_by.map((user) => (
+							<li key={user.workflow_id} className="break-words">
+								<Link to="/workflows/$id" params={{ id: user.workflow_id }}>
+									{user.name}
+								</Link>
+								{!user.active && <span className="text-muted"> (not active)</span>}
+							</li>
+						))}
+					</ul>
+				</Fact>
+			</dl>
+		</Card>
+	);
+}
+
+function Fact({ name, children }: { name: string; children: ReactNode }) {
+	return (
+		<div className="min-w-0">
+			<dt className="text-12 text-muted">{name}</dt>
+			<dd className="mt-1 min-w-0 break-words">{children}</dd>
+		</div>
+	);
+}

@@ -1,0 +1,114 @@
+import { useNavigate } from "@tanstack/react-router";
+import { api, got } from "@/api/client";
+import { usePages } from "@/api/query";
+import { useMay } from "@/api/session";
+import { useLiveQueries } from "@/live/hooks";
+import { type Connection, serviceName, useIntegrations } from "@/shared/connections/data";
+import { ConnectDialog } from "@/shared/connections/dialog";
+import { ConnectionStatus, statusTodo } from "@/shared/connections/status";
+import { useFilters } from "@/shell/filters";
+import { useShortcut } from "@/shell/keys";
+import { Button } from "@/ui/button";
+import { PlugIcon, PlusIcon } from "@/ui/icons";
+import { Link } from "@/ui/link";
+import { Page, PageHeader } from "@/ui/page";
+import { Paged } from "@/ui/paging";
+import { EmptyState } from "@/ui/states";
+import { Card, type Column, Table } from "@/ui/table";
+import { RelativeTime } from "@/ui/time";
+
+export default function Connections() {
+	const [filters, setFilters] = useFilters<"new">();
+	const write = useMay("write");
+	const navigate = useNavigate();
+	const integrations = useIntegrations().data;
+	const pages = usePages<Connection>(["connections", "list"], (cursor, signal) =>
+		got(api.GET("/v1/connections", { params: { query: { limit: 50, cursor } }, signal })),
+	);
+	useLiveQueries("run.*", ["connections", "list"]);
+	const create = () => write && setFilters({ new: "1" });
+	useShortcut("N", "New connection", create, "Connections");
+	const newButton = write && (
+		<Button kind="primary" icon={PlusIcon} onClick={create}>
+			New connection
+		</Button>
+	);
+	return (
+		<Page>
+			<PageHeader title="Connections" lead="The accounts with which steps reach other services." actions={newButton} />
+			<Card>
+				<Paged
+					pages={pages}
+					empty={
+						<EmptyState icon={PlugIcon} title="No connections yet" actions={newButton}>
+							Connect a service once, and use it in any workflow. The credential is encrypted and never shown again.
+						</EmptyState>
+					}
+				>
+					{(items) => (
+						<Table
+							label="Connections"
+							rows={items}
+							rowKey={({ id }) => id}
+							columns={[nameColumn((one) => serviceName(one, integrations)), ...columns]}
+						/>
+					)}
+				</Paged>
+			</Card>
+			{write && filters.new && (
+				<ConnectDialog
+					onClose={() => setFilters({ new: undefined }, { replace: true })}
+					onConnected={({ id }) => void navigate({ to: "/connections/$id", params: { id }, replace: true })}
+				/>
+			)}
+		</Page>
+	);
+}
+
+const nameColumn = (service: (connection: Connection) => string): Column<Connection> => ({
+	key: "name",
+	header: "Name",
+	className: "w-full max-w-0 min-w-40",
+	cell: (connection) => (
+		<div className="min-w-0">
+			<Link plain to="/connections/$id" params={{ id: connection.id }} className="row-link block truncate font-medium">
+				{connection.name}
+			</Link>
+			<span className="block truncate text-12 text-muted">
+				{[service(connection), connection.account].filter(Boolean).join(" · ")}
+			</span>
+		</div>
+	),
+});
+
+const columns: Column<Connection>[] = [
+	{
+		key: "status",
+		header: "Status",
+		cell: ({ status, problem }) => (
+			<div className="min-w-0">
+				<ConnectionStatus status={status} />
+				<span className="block max-w-64 truncate text-12 text-muted max-sm:hidden" title={problem ?? undefined}>
+					{statusTodo(status)}
+				</span>
+			</div>
+		),
+	},
+	{
+		key: "hosts",
+		header: "Hosts",
+		wide: "lg",
+		cell: ({ hosts }) => (
+			<code className="font-mono text-12 whitespace-nowrap" title={hosts.join(", ")}>
+				{hosts[0]}
+				{hosts.length > 1 && ` +${hosts.length - 1}`}
+			</code>
+		),
+	},
+	{
+		key: "used",
+		header: "Last used",
+		wide: true,
+		cell: (connection) => (connection.last_used_at ? <RelativeTime at={connection.last_used_at} /> : "never"),
+	},
+];

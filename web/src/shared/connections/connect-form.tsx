@@ -1,0 +1,149 @@
+import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { useState } from "react";
+import { api, direct, got } from "@/api/client";
+import { toApiError } from "@/api/error";
+import { Button } from "@/ui/button";
+import { Dialog } from "@/ui/dialog";
+import { Field, NativeSelect, TextInput } from "@/ui/field";
+import { ErrorNote } from "@/ui/states";
+import { AppForm } from "./app-form";
+import { openConsent } from "./consent";
+import { ConsentWait } from "./consent-wait";
+import { CustomForm } from "./custom";
+import type { Connection, Integration } from "./data";
+import { Fields } from "./fields";
+import {
+	customFields,
+	defaultsOf,
+	definitionOf,
+	emptyCustom,
+	givenFields,
+	isComplete,
+	kinds,
+	needsConsent,
+	proposeName,
+} from "./form";
+
+interface ConnectFormProps {
+	/** Null for a custom connection. */
+	service: Integration | null;
+	/** The names that are in use. */
+	taken: readonly string[];
+	onBack: () => void;
+	onClose: () => void;
+	onConnected: (connection: Connection) => void;
+}
+
+/** ConnectForm asks for what a service needs, and makes the connection. */
+export function ConnectForm({ service, taken, onBack, onClose, onConnected }: ConnectFormProps) {
+	const [name, setName] = useState(() => proposeName(service?.id ?? "custom", taken));
+	const [auth, setAuth] = useState(service?.auth[0]?.id ?? "api_key");
+	const [custom, setCustom] = useState(emptyCustom);
+	const [values, setValues] = useState<Record<string, string>>(() => defaultsOf(service?.auth[0]?.fields ?? []));
+	const client = useQueryClient();
+	const way = service?.auth.find(({ id }) => id === auth);
+	const fields = service ? (way?.fields ?? []) : customFields(auth, custom);
+	const consent = needsConsent(way, auth, custom);
+	const finish = async (connection: Connection) => {
+		await client.invalidateQueries({ queryKey: ["connections"] });
+		onConnected(connection);
+	};
+	const connect = useMutation({
+		meta: { quiet: true },
+		mutationFn: async () => {
+			const body = {
+				name: name.trim(),
+				auth,
+				fields: givenFields(fields, values),
+				...(service ? { integration: service.id } : { definition: definitionOf(auth, custom) }),
+			};
+			if (!consent) {
+				await finish(await got(api.POST("/v1/connections", { body })));
+				return undefined;
+			}
+			const { authorize_url: url } = await got(direct.POST("/ui/v1/connections/connect", { body }));
+			return { url, opened: openConsent(url) };
+		},
+	});
+	const error = connect.error ? toApiError(connect.error) : undefined;
+	const choose = (next: string) => {
+		setAuth(next);
+		setValues(defaultsOf(service?.auth.find(({ id }) => id === next)?.fields ?? []));
+		connect.reset();
+	};
+	const serviceName = service?.name ?? "the service";
+	const title = service ? `Connect ${service.name}` : "Custom connection";
+	if (connect.data) {
+		return (
+			<ConsentWait
+				title={title}
+				serviceName={serviceName}
+				url={connect.data.url}
+				opened={connect.data.opened}
+				onClose={onClose}
+				onAgain={() => connect.reset()}
+				onConnected={finish}
+			/>
+		);
+	}
+	if (service && way && error?.code === "oauth_app_missing") {
+		return (
+			<AppForm
+				service={service}
+				way={way}
+				onClose={onClose}
+				onBack={() => connect.reset()}
+				onSaved={() => connect.mutate()}
+			/>
+		);
+	}
+	const taught = new Set(["/name", ...fields.map((field) => `/fields/${field.name}`)]);
+	const placed =
+		error?.fields.length &&
+		error.fields.every(({ pointer }) => taught.has(pointer) || (!service && pointer.startsWith("/definition/")));
+	const nameError = error?.field("/name") ?? (error?.code === "connection_exists" ? error.message : undefined);
+	const ready =
+		name.trim() !== "" &&
+		isComplete(fields, values) &&
+		(service !== null || (custom.hosts.trim() !== "" && fields.length > 0));
+	return (
+		<Dialog
+			open
+			onOpenChange={(open) => !open && onClose()}
+			title={title}
+			description={way?.help ?? undefined}
+			guarded
+			onSubmit={() => ready && connect.mutate()}
+			actions={
+				<>
+					<Button onClick={onBack}>Back</Button>
+					<Button type="submit" kind="primary" busy={connect.isPending} disabled={!ready}>
+						{consent ? `Continue to ${serviceName}` : "Connect"}
+					</Button>
+				</>
+			}
+		>
+			{(!service || service.auth.length > 1) && (
+				<Field label="Authenticate with" error={error?.field("/auth")}>
+					<NativeSelect
+						value={auth}
+						onChange={(event) => choose(event.target.value)}
+						options={service ? service.auth.map(({ id, label }) => ({ value: id, label })) : kinds}
+					/>
+				</Field>
+			)}
+			<Field label="Name" required error={nameError} hint="Steps refer to it by this name, which never changes.">
+				<TextInput
+					value={name}
+					maxLength={63}
+					spellCheck={false}
+					className="font-mono text-12"
+					onChange={(event) => setName(event.target.value)}
+				/>
+			</Field>
+			{!service && <CustomForm kind={auth} draft={custom} onChange={setCustom} error={error} />}
+			<Fields fields={fields} values={values} onChange={setValues} error={error} />
+			{error && !nameError && !placed && <ErrorNote error={error} />}
+		</Dialog>
+	);
+}

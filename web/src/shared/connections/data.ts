@@ -1,0 +1,50 @@
+import { useQuery } from "@tanstack/react-query";
+import { api, got, type Schema } from "@/api/client";
+
+export type Connection = Schema["Connection"];
+export type ConnectionDetail = Schema["ConnectionDetail"];
+export type Integration = Schema["Integration"];
+export type Way = Schema["IntegrationAuth"];
+export type InputField = Schema["IntegrationField"];
+export type Definition = Schema["ConnectionDefinition"];
+
+/** useIntegrations returns all integrations. */
+export function useIntegrations() {
+	return useQuery({
+		queryKey: ["integrations"],
+		staleTime: Number.POSITIVE_INFINITY,
+		queryFn: async ({ signal }) => {
+			const all: Integration[] = [];
+			for (let cursor: string | undefined, more = true; more; ) {
+				const page = await got(api.GET("/v1/integrations", { params: { query: { limit: 100, cursor } }, signal }));
+				all.push(...page.data);
+				cursor = page.next_cursor ?? undefined;
+				more = cursor !== undefined;
+			}
+			return all;
+		},
+	});
+}
+
+/** useConnections returns all connections of the workspace, by name. */
+export function useConnections() {
+	return useQuery({
+		queryKey: ["connections", "all"],
+		queryFn: async ({ signal }) => {
+			const all: Connection[] = [];
+			for (let cursor: string | undefined, more = true; more; ) {
+				const page = await got(api.GET("/v1/connections", { params: { query: { limit: 100, cursor } }, signal }));
+				all.push(...page.data);
+				cursor = page.next_cursor ?? undefined;
+				more = cursor !== undefined;
+			}
+			return all;
+		},
+	});
+}
+
+/** serviceName returns what a connection connects to. */
+export function serviceName(connection: Pick<Connection, "integration">, integrations: Integration[] = []): string {
+	if (connection.integration === null) return "Custom";
+	return integrations.find(({ id }) => id === connection.integration)?.name ?? connection.integration;
+}

@@ -1,0 +1,102 @@
+import { type ApiError, toApiError } from "@/api/error";
+import { Field, NativeSelect, TextArea, TextInput } from "@/ui/field";
+import { toast } from "@/ui/toast";
+import type { InputField } from "./data";
+
+interface FieldsProps {
+	fields: readonly InputField[];
+	values: Readonly<Record<string, string>>;
+	onChange: (values: Record<string, string>) => void;
+	error?: ApiError;
+	/** Secrets are stored already: an empty field keeps them. */
+	stored?: boolean;
+}
+
+/** Fields draws what a way to authenticate asks for. */
+export function Fields({ fields, values, onChange, error, stored = false }: FieldsProps) {
+	return fields.map((field) => (
+		<Field
+			key={field.name}
+			label={field.title}
+			required={field.required && !(stored && field.secret)}
+			error={error?.field(`/fields/${field.name}`)}
+			hint={hintOf(field, stored)}
+		>
+			<FieldControl
+				field={field}
+				value={values[field.name] ?? ""}
+				onChange={(value) => onChange({ ...values, [field.name]: value })}
+			/>
+		</Field>
+	));
+}
+
+function hintOf(field: InputField, stored: boolean): string | undefined {
+	const keep = stored && field.secret ? "Leave it empty to keep the stored value." : "";
+	return [field.help, keep].filter(Boolean).join(" ") || undefined;
+}
+
+interface ControlProps {
+	field: InputField;
+	value: string;
+	onChange: (value: string) => void;
+}
+
+function FieldControl({ field, value, onChange }: ControlProps) {
+	if (field.enum.length > 0) {
+		const none = { value: "", label: field.required ? "Choose…" : "Not set" };
+		return (
+			<NativeSelect
+				value={value}
+				onChange={(event) => onChange(event.target.value)}
+				options={value === "" || !field.required ? [none, ...field.enum] : field.enum}
+			/>
+		);
+	}
+	if (field.format === "json") return <KeyFile value={value} title={field.title} onChange={onChange} />;
+	return (
+		<TextInput
+			type={field.secret ? "password" : "text"}
+			autoComplete={field.secret ? "new-password" : "off"}
+			spellCheck={false}
+			value={value}
+			placeholder={field.example ? `such as ${field.example}` : undefined}
+			onChange={(event) => onChange(event.target.value)}
+		/>
+	);
+}
+
+/** The larger files are no key files. */
+const maxFile = 64 * 1024;
+
+function KeyFile({ value, title, onChange }: { value: string; title: string; onChange: (value: string) => void }) {
+	const read = async (file: File | undefined) => {
+		if (!file) return;
+		try {
+			if (file.size > maxFile) throw new Error(`“${file.name}” is too large to be a key file.`);
+			onChange(await file.text());
+		} catch (thrown) {
+			toast.error(toApiError(thrown));
+		}
+	};
+	return (
+		<div className="flex flex-col gap-2">
+			<TextArea
+				rows={4}
+				value={value}
+				spellCheck={false}
+				autoComplete="off"
+				className="font-mono text-12"
+				placeholder="Paste the content, or choose the file below."
+				onChange={(event) => onChange(event.target.value)}
+			/>
+			<input
+				type="file"
+				accept=".json,application/json"
+				aria-label={`Choose a file for ${title}`}
+				className="text-12 text-muted"
+				onChange={(event) => void read(event.target.files?.[0])}
+			/>
+		</div>
+	);
+}

@@ -1,0 +1,86 @@
+import { describe, expect, it } from "vitest";
+import type { Definition, InputField, Integration } from "./data";
+import {
+	customDraft,
+	customFields,
+	definitionOf,
+	emptyCustom,
+	givenFields,
+	isComplete,
+	matchIntegrations,
+	needsConsent,
+	proposeName,
+	secretNames,
+} from "./form";
+
+const placement = (value: string, where: "header" | "query" = "header", name = "X-Key") => ({ where, name, value });
+
+describe("a custom connection", () => {
+	it("asks for each secret that its places refer to", () => {
+		const placements = [placement("${{ secret.key }}"), placement("${{ secret.app }}:${{ secret.key }}", "query", "k")];
+		expect(secretNames(placements)).toEqual(["app", "key"]);
+		expect(customFields("api_key", { ...emptyCustom, placements }).map(({ title }) => title)).toEqual([
+			"app",
+			"API key",
+		]);
+	});
+
+	it("becomes a definition with only what its kind has, and back", () => {
+		const draft = { ...emptyCustom, hosts: "api.example.com\n b.example.com ", token_url: "https://a.example/token" };
+		const definition = definitionOf("api_key", draft);
+		expect(definition).toEqual({
+			hosts: ["api.example.com", "b.example.com"],
+			apply: { headers: { Authorization: "Bearer ${{ secret.key }}" } },
+		});
+		expect(definitionOf("api_key", customDraft(definition), definition)).toEqual(definition);
+		expect(definitionOf("bearer", draft)).toEqual({ hosts: ["api.example.com", "b.example.com"] });
+	});
+
+	it("keeps members of its definition that the form does not edit", () => {
+		const was = { hosts: ["a.example"], token_url: "https://a.example/t", pkce: false, scopes: ["x"] } as Definition;
+		expect(definitionOf("oauth2", { ...customDraft(was), scopes: "" }, was)).toEqual({
+			hosts: ["a.example"],
+			token_url: "https://a.example/t",
+			pkce: false,
+		});
+	});
+
+	it("needs consent only for OAuth 2 with an authorize URL", () => {
+		const draft = { ...emptyCustom, authorize_url: "https://a.example/authorize" };
+		expect(needsConsent(undefined, "oauth2", draft)).toBe(true);
+		expect(needsConsent(undefined, "oauth2", emptyCustom)).toBe(false);
+		expect(needsConsent(undefined, "api_key", draft)).toBe(false);
+	});
+});
+
+describe("the fields of a connection", () => {
+	const fields = [
+		{ name: "shop", required: true, secret: false },
+		{ name: "token", required: true, secret: true },
+		{ name: "note", required: false, secret: false },
+	] as InputField[];
+
+	it("are complete with every required value, and stored secrets may stay empty", () => {
+		expect(isComplete(fields, { shop: "a" })).toBe(false);
+		expect(isComplete(fields, { shop: "a", token: "t" })).toBe(true);
+		expect(isComplete(fields, { shop: "a" }, true)).toBe(true);
+		expect(isComplete(fields, { shop: " " }, true)).toBe(false);
+	});
+
+	it("are sent if they were entered, and without those of another way to authenticate", () => {
+		expect(givenFields(fields, { shop: "a", token: "", other: "x" })).toEqual({ shop: "a" });
+	});
+});
+
+it("proposes a name that is not in use", () => {
+	expect(proposeName("google", [])).toBe("google");
+	expect(proposeName("google", ["google", "google-2"])).toBe("google-3");
+});
+
+it("finds services by every word of the search", () => {
+	const one = (id: string, name: string, keywords: string[] = []) =>
+		({ id, name, category: "productivity", keywords }) as unknown as Integration;
+	const all = [one("google", "Google", ["gmail", "sheets"]), one("notion", "Notion")];
+	expect(matchIntegrations(all, "GMAIL prod").map(({ id }) => id)).toEqual(["google"]);
+	expect(matchIntegrations(all, "").length).toBe(2);
+});

@@ -1,0 +1,184 @@
+import type { Definition, InputField, Integration, Way } from "./data";
+
+// What people enter for a connection, and the request that it becomes.
+
+/** A place in a request where the credential of an API key goes. */
+export interface Placement {
+	readonly where: "header" | "query";
+	readonly name: string;
+	readonly value: string;
+}
+
+/** The definition of a custom connection as it is entered. */
+export interface CustomDraft {
+	readonly hosts: string;
+	readonly placements: readonly Placement[];
+	readonly test_url: string;
+	readonly authorize_url: string;
+	readonly token_url: string;
+	readonly scopes: string;
+	readonly service: string;
+}
+
+export const emptyCustom: CustomDraft = {
+	hosts: "",
+	placements: [{ where: "header", name: "Authorization", value: "Bearer ${{ secret.key }}" }],
+	test_url: "",
+	authorize_url: "",
+	token_url: "",
+	scopes: "",
+	service: "",
+};
+
+/** The kinds of custom connections. */
+export const kinds = [
+	{ value: "api_key", label: "API key" },
+	{ value: "bearer", label: "Bearer token" },
+	{ value: "basic", label: "User name and password" },
+	{ value: "oauth2", label: "OAuth 2" },
+	{ value: "service_account", label: "Service account" },
+	{ value: "aws_sigv4", label: "AWS signature" },
+];
+
+const plain = {
+	help: null,
+	secret: false,
+	required: true,
+	default: null,
+	enum: [],
+	pattern: null,
+	format: null,
+	example: null,
+};
+const field = (name: string, title: string, more: Partial<InputField> = {}): InputField => ({
+	...plain,
+	name,
+	title,
+	...more,
+});
+
+/** customFields returns the fields of a custom connection of a kind. */
+export function customFields(kind: string, draft: CustomDraft): InputField[] {
+	switch (kind) {
+		case "bearer":
+			return [field("token", "Token", { secret: true })];
+		case "basic":
+			return [field("username", "User name"), field("password", "Password", { secret: true })];
+		case "oauth2":
+			return [
+				field("client_id", "Client ID"),
+				field("client_secret", "Client secret", { secret: true, required: draft.authorize_url === "" }),
+			];
+		case "service_account":
+			return [
+				field("key", "Key file", { secret: true, format: "json", help: "The content of the JSON file." }),
+				field("subject", "User to act for", { required: false }),
+			];
+		case "aws_sigv4":
+			return [
+				field("access_key_id", "Access key ID"),
+				field("secret_access_key", "Secret access key", { secret: true }),
+				field("region", "Region", { example: "eu-central-1" }),
+				field("session_token", "Session token", {
+					secret: true,
+					required: false,
+					help: "Only for temporary credentials.",
+				}),
+			];
+		default:
+			return secretNames(draft.placements).map((name) =>
+				field(name, name === "key" ? "API key" : name, { secret: true }),
+			);
+	}
+}
+
+/** secretNames returns the secrets that the placements refer to, as in ${{ secret.key }}. */
+export function secretNames(placements: readonly Placement[]): string[] {
+	const found = placements.flatMap(({ value }) => [...value.matchAll(/\bsecret\.([a-z][a-z0-9_]*)/g)]);
+	return [...new Set(found.map((match) => match[1] as string))].sort();
+}
+
+const list = (text: string) => text.split(/[\s,]+/).filter(Boolean);
+
+/** definitionOf returns the definition of a custom connection. Members of `base` that the form does not edit stay. */
+export function definitionOf(kind: string, draft: CustomDraft, base?: Definition | null): Definition {
+	const out: Record<string, unknown> = { ...base, hosts: list(draft.hosts) };
+	const set = (name: string, value: unknown) => {
+		if (value === "" || (Array.isArray(value) && value.length === 0)) delete out[name];
+		else out[name] = value;
+	};
+	set("test_url", draft.test_url.trim());
+	if (kind === "api_key") out.apply = applyOf(draft.placements, base);
+	if (kind === "oauth2") set("authorize_url", draft.authorize_url.trim());
+	if (kind === "oauth2" || kind === "service_account") {
+		set("token_url", draft.token_url.trim());
+		set("scopes", list(draft.scopes));
+	}
+	if (kind === "aws_sigv4") set("service", draft.service.trim());
+	return out as Definition;
+}
+
+function applyOf(placements: readonly Placement[], base?: Definition | null) {
+	const at = (where: Placement["where"]) =>
+		Object.fromEntries(placements.filter((one) => one.where === where).map(({ name, value }) => [name.trim(), value]));
+	const [headers, query] = [at("header"), at("query")];
+	return {
+		...(base?.apply?.basic && { basic: base.apply.basic }),
+		...(Object.keys(headers).length > 0 && { headers }),
+		...(Object.keys(query).length > 0 && { query }),
+	};
+}
+
+/** customDraft returns what was entered for the definition of a custom connection. */
+export function customDraft(definition: Definition): CustomDraft {
+	const placed = (where: Placement["where"], values: Record<string, string> = {}) =>
+		Object.entries(values).map(([name, value]): Placement => ({ where, name, value }));
+	return {
+		hosts: definition.hosts.join("\n"),
+		placements: [...placed("header", definition.apply?.headers), ...placed("query", definition.apply?.query)],
+		test_url: definition.test_url ?? "",
+		authorize_url: definition.authorize_url ?? "",
+		token_url: definition.token_url ?? "",
+		scopes: (definition.scopes ?? []).join(" "),
+		service: definition.service ?? "",
+	};
+}
+
+/** proposeName returns a name for a connection that is not in use. */
+export function proposeName(id: string, taken: readonly string[]): string {
+	for (let count = 1; ; count++) {
+		const name = count === 1 ? id : `${id}-${count}`;
+		if (!taken.includes(name)) return name;
+	}
+}
+
+/** givenFields returns the fields to send: those that were entered. */
+export function givenFields(fields: readonly InputField[], values: Readonly<Record<string, string>>) {
+	return Object.fromEntries(
+		fields.map(({ name }) => [name, values[name] ?? ""] as const).filter(([, value]) => value.trim() !== ""),
+	);
+}
+
+/** isComplete reports whether every required field has a value; stored secrets may stay empty. */
+export function isComplete(fields: readonly InputField[], values: Readonly<Record<string, string>>, stored = false) {
+	return fields.every((one) => !one.required || (stored && one.secret) || (values[one.name] ?? "").trim() !== "");
+}
+
+/** defaultsOf returns the initial values of fields. */
+export function defaultsOf(fields: readonly InputField[]): Record<string, string> {
+	return Object.fromEntries(fields.flatMap((one) => (one.default === null ? [] : [[one.name, one.default]])));
+}
+
+/** matchIntegrations returns the integrations that contain every word of the text. */
+export function matchIntegrations(integrations: readonly Integration[], text: string): Integration[] {
+	const words = text.toLowerCase().split(/\s+/).filter(Boolean);
+	return integrations.filter(({ id, name, category, keywords }) => {
+		const all = [id, name, category, ...keywords].join(" ").toLowerCase();
+		return words.every((word) => all.includes(word));
+	});
+}
+
+/** needsConsent reports whether a person must sign in at the service to connect. */
+export function needsConsent(way: Way | undefined, kind: string, draft: CustomDraft): boolean {
+	return way ? way.consent : kind === "oauth2" && draft.authorize_url.trim() !== "";
+}

@@ -1,0 +1,26 @@
+import { Badge } from "@/ui/badge";
+import { CheckIcon, ClockIcon, WarningIcon } from "@/ui/icons";
+
+const looks: Record<string, { name: string; tone: "good" | "bad" | "warn" | "neutral"; todo?: string }> = {
+	connected: { name: "Connected", tone: "good" },
+	untested: { name: "Not tested", tone: "neutral", todo: "Test it to see whether it works." },
+	failing: { name: "Failing", tone: "bad", todo: "The service rejected the credential. Change it, then test it." },
+	needs_reconnect: { name: "Reconnect", tone: "warn", todo: "Steps wait until someone reconnects it." },
+};
+
+/** statusName returns the display name of a status. */
+export const statusName = (status: string): string => looks[status]?.name ?? status;
+
+/** statusTodo returns what to do about a status, if anything. */
+export const statusTodo = (status: string): string | undefined => looks[status]?.todo;
+
+export function ConnectionStatus({ status }: { status: string }) {
+	const { name, tone } = looks[status] ?? { name: status, tone: "neutral" as const };
+	const Shape = tone === "good" ? CheckIcon : tone === "neutral" ? ClockIcon : WarningIcon;
+	return (
+		<Badge tone={tone}>
+			<Shape size={12} />
+			{name}
+		</Badge>
+	);
+}
