@@ -1,4 +1,5 @@
 import type { ReactNode } from "react";
+import { ReconnectLink } from "@/shared/connections/reconnect-link";
 import { AnswerButtons } from "@/shared/run/answer";
 import { Until } from "@/shared/run/until";
 import { reasonText } from "@/shared/run/words";
@@ -49,6 +50,7 @@ function Waiting({ run, wait, record, selection }: WaitingProps) {
 				<p>
 					{reasonText(wait.reason)} <Until at={wait.until} />
 				</p>
+				{wait.kind === "connection" && wait.connection && <ReconnectLink name={wait.connection} />}
 			</div>
 			{path !== null && (
 				<Button small onClick={() => selection.select(path)}>

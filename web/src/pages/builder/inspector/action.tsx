@@ -14,9 +14,13 @@ import { TextInput } from "@/ui/field";
 import { Popover } from "@/ui/popover";
 import { SkeletonRows } from "@/ui/states";
 import { useActions } from "../data/queries";
+import { ConnectionField } from "./connection";
 import { useProblem } from "./form/context";
 import { SchemaForm } from "./form/form";
 import type { JsonSchema } from "./form/schema";
+
+/** The actions that accept a connection. */
+const connecting = new Set(["http.request"]);
 
 /** ActionForm edits the action of a step and its input. */
 export function ActionForm({ step, pointer }: { step: Step; pointer: string }) {
@@ -46,6 +50,9 @@ export function ActionForm({ step, pointer }: { step: Step; pointer: string }) {
 					pointer={`${pointer}/with`}
 					onChange={(name, value) => editor.setField(`${pointer}/with${pointerTo(name)}`, value)}
 				/>
+			)}
+			{action && (connecting.has(action.name) || step.connection !== undefined) && (
+				<ConnectionField value={step.connection} pointer={pointer} />
 			)}
 		</div>
 	);

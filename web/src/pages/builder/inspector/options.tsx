@@ -41,6 +41,9 @@ export function StepOptions({ step, pointer, block }: OptionsProps) {
 					open={step.on_error !== undefined}
 				>
 					<Member name="on_error" step={step} pointer={pointer} format={format} />
+					{step.connection !== undefined && (
+						<Member name="on_broken_connection" step={step} pointer={pointer} format={format} />
+					)}
 				</Section>
 			)}
 			{!block && (

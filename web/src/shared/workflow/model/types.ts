@@ -35,6 +35,9 @@ export interface Step {
 	readonly timeout?: string;
 	readonly retry?: Retry;
 	readonly mask?: readonly string[];
+	/** The name of the connection that authenticates the step. */
+	readonly connection?: string;
+	readonly on_broken_connection?: "wait" | "fail";
 	readonly foreach?: string;
 	readonly parallel?: number;
 	readonly repeat?: Repeat;

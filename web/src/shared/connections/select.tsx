@@ -1,0 +1,49 @@
+import { useState } from "react";
+import { useMay } from "@/api/session";
+import { Button } from "@/ui/button";
+import { NativeSelect } from "@/ui/field";
+import { useConnections } from "./data";
+import { ConnectDialog } from "./dialog";
+import { statusName } from "./status";
+
+interface ConnectionSelectProps {
+	/** The name of the connection; empty for none. */
+	value: string;
+	onChange: (name: string) => void;
+}
+
+/** ConnectionSelect selects a connection by name, or makes a new one and selects it. */
+export function ConnectionSelect({ value, onChange }: ConnectionSelectProps) {
+	const [open, setOpen] = useState(false);
+	const write = useMay("write");
+	const { data } = useConnections();
+	const missing = value !== "" && !data?.some(({ name }) => name === value);
+	const options = [
+		{ value: "", label: "None" },
+		...(missing ? [{ value, label: data ? `${value} (does not exist)` : value }] : []),
+		...(data ?? []).map(({ name, status }) => ({
+			value: name,
+			label: status === "connected" ? name : `${name} (${statusName(status).toLowerCase()})`,
+		})),
+	];
+	return (
+		<div className="flex flex-wrap gap-2">
+			<NativeSelect
+				className="min-w-40 flex-1"
+				value={value}
+				options={options}
+				onChange={(event) => onChange(event.target.value)}
+			/>
+			{write && <Button onClick={() => setOpen(true)}>New connection…</Button>}
+			{open && (
+				<ConnectDialog
+					onClose={() => setOpen(false)}
+					onConnected={({ name }) => {
+						setOpen(false);
+						onChange(name);
+					}}
+				/>
+			)}
+		</div>
+	);
+}
