@@ -2890,6 +2890,12 @@ export interface components {
             /** @description The maximum duration of one attempt. Defaults to `60s`, at most `15m`. Time spent waiting does not count. */
             timeout?: components["schemas"]["Duration"];
             retry?: components["schemas"]["Retry"];
+            /**
+             * @description Paths into the output of the step, such as `body.access_token`: names separated by dots. A list is passed
+             *     through, so `items.key` is the `key` of every item. From then on, the values found there are shown as `***`
+             *     everywhere in the run. Later steps still get them. Not for blocks.
+             */
+            mask?: string[];
             /** @description The name of the connection that authenticates the step. `http.request` accepts one. */
             connection?: components["schemas"]["ConnectionName"];
             /**
@@ -2899,12 +2905,6 @@ export interface components {
              * @enum {string}
              */
             on_broken_connection?: "wait" | "fail";
-            /**
-             * @description Paths into the output of the step, such as `body.access_token`: names separated by dots. A list is passed
-             *     through, so `items.key` is the `key` of every item. From then on, the values found there are shown as `***`
-             *     everywhere in the run. Later steps still get them. Not for blocks.
-             */
-            mask?: string[];
             /**
              * @description An expression that returns a list. It makes the step a block: its `steps` run once for each element, which
              *     they see as `item` and `index`. Its output is `{"items": […]}` with the output of the last step of each
