@@ -160,9 +160,7 @@ func (s *Server) abortStart() error { return errors.Join(s.data.undoStart(), s.c
 func (s *Server) assemble(ctx context.Context, data config.Data) (err error) {
 	st, v := s.data.store, s.data.vault
 	policy := egress.Policy{Allow: config.Prefixes(s.config.EgressAllow)}
-	s.runner.egress = egress.New(egress.Config{
-		Policy: policy, UserAgent: "Stepmill/" + config.VersionText(), Own: s.ownAddresses, Proxy: s.config.EgressProxy.URL(),
-	})
+	s.runner.egress = s.newEgress(policy)
 	if s.runner.scripts, err = s.newSandbox(); err != nil {
 		return err
 	}
@@ -227,6 +225,13 @@ func (s *Server) assemble(ctx context.Context, data config.Data) (err error) {
 		OIDC: provider, OIDCRole: account.Role(s.config.OIDC.Role), StorageStalled: s.storageStalled(),
 	})
 	return nil
+}
+
+// newEgress builds the client for requests to other servers.
+func (s *Server) newEgress(policy egress.Policy) *egress.Client {
+	return egress.New(egress.Config{
+		Policy: policy, UserAgent: "Stepmill/" + config.VersionText(), Own: s.ownAddresses, Proxy: s.config.EgressProxy.URL(),
+	})
 }
 
 // triggerTypes returns the types of triggers: those of the catalog, unless others are set.
