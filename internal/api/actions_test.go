@@ -12,7 +12,7 @@ import (
 )
 
 func TestActions(t *testing.T) {
-	const keys = "name title summary pure input_schema output_schema limits codes examples"
+	const keys = "name title summary pure accepts_connection input_schema output_schema limits codes examples"
 	runScenarios(t, []scenario{
 		{
 			name:    "the list has every action in alphabetical order",
@@ -47,12 +47,12 @@ func TestActions(t *testing.T) {
 		{
 			name:    "an action has its schemas and examples",
 			request: "GET /v1/actions/data.set", scope: "read", status: 200, members: keys,
-			contains: `{"name": "data.set", "pure": true, "input_schema": {"type": "object", "required": ["values"]}, "output_schema": {"type": "object"},
+			contains: `{"name": "data.set", "pure": true, "accepts_connection": false, "input_schema": {"type": "object", "required": ["values"]}, "output_schema": {"type": "object"},
 				"limits": [], "codes": [], "examples": [{"title": "A greeting", "with": {"values": {"greeting": "Hello"}}, "output": {"greeting": "Hello"}}]}`,
 		},
 		{
 			name:    "an action says what it can fail with",
-			request: "GET /v1/actions/http.request", status: 200,
+			request: "GET /v1/actions/http.request", status: 200, contains: `{"accepts_connection": true}`,
 			after: func(w *testWorkspace, a *response) {
 				codes, _ := a.object()["codes"].([]any)
 				if len(codes) != 11 {
