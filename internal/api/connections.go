@@ -27,21 +27,8 @@ type connectionBody struct {
 	CreatedBy   *string           `json:"created_by"`
 	UpdatedAt   string            `json:"updated_at"`
 	UpdatedBy   *string           `json:"updated_by"`
-}
-
-func showConnection(c connection.Connection) connectionBody {
-	return connectionBody{
-		ID: c.ID, Name: c.Name, Integration: orNull(c.Integration), Auth: c.Auth, Status: c.Status, Problem: orNull(c.Problem), Account: orNull(c.Account),
-		Fields: c.Fields, Hosts: c.Hosts, Definition: c.Definition, LastUsedAt: clock.FormatPtr(c.LastUsedAt), ExpiresAt: clock.FormatPtr(c.ExpiresAt),
-		CreatedAt: clock.Format(c.CreatedAt), CreatedBy: orNull(c.CreatedBy), UpdatedAt: clock.Format(c.UpdatedAt), UpdatedBy: orNull(c.UpdatedBy),
-	}
-}
-
-// connectionDetail is a connection with what uses it.
-type connectionDetail struct {
-	connectionBody
-	UsedBy      []connectionUser `json:"used_by"`
-	WaitingRuns int              `json:"waiting_runs"`
+	UsedBy      []connectionUser  `json:"used_by"`
+	WaitingRuns int               `json:"waiting_runs"`
 }
 
 type connectionUser struct {
@@ -50,12 +37,35 @@ type connectionUser struct {
 	Active     bool   `json:"active"`
 }
 
+func showConnection(c connection.Connection, usage connection.Usage) connectionBody {
+	return connectionBody{
+		ID: c.ID, Name: c.Name, Integration: orNull(c.Integration), Auth: c.Auth, Status: c.Status, Problem: orNull(c.Problem), Account: orNull(c.Account),
+		Fields: c.Fields, Hosts: c.Hosts, Definition: c.Definition, LastUsedAt: clock.FormatPtr(c.LastUsedAt), ExpiresAt: clock.FormatPtr(c.ExpiresAt),
+		CreatedAt: clock.Format(c.CreatedAt), CreatedBy: orNull(c.CreatedBy), UpdatedAt: clock.Format(c.UpdatedAt), UpdatedBy: orNull(c.UpdatedBy),
+		UsedBy:      showAll(usage.Workflows, func(u connection.User) connectionUser { return connectionUser{u.ID, u.Name, u.Active} }),
+		WaitingRuns: usage.Waiting,
+	}
+}
+
+// describeConnection returns a connection with what uses it.
+func (s *Server) describeConnection(ctx context.Context, c connection.Connection) (connectionBody, error) {
+	usage, err := s.Connections.Usage(ctx, actorOf(ctx), []string{c.Name})
+	return showConnection(c, usage[c.Name]), err
+}
+
 func (s *Server) listConnections(ctx context.Context, in *page) (*reply, error) {
+	var usage map[string]connection.Usage
 	return paginate(ctx, s, *in, []string{"connections"},
 		func(p paging.Request) (paging.Page[connection.Connection], error) {
-			return s.Connections.List(ctx, actorOf(ctx), p)
+			found, err := s.Connections.List(ctx, actorOf(ctx), p)
+			if err != nil {
+				return found, err
+			}
+			names := showAll(found.Items, func(c connection.Connection) string { return c.Name })
+			usage, err = s.Connections.Usage(ctx, actorOf(ctx), names)
+			return found, err
 		},
-		func(c connection.Connection) any { return showConnection(c) })
+		func(c connection.Connection) connectionBody { return showConnection(c, usage[c.Name]) })
 }
 
 type createConnectionRequest struct {
@@ -96,7 +106,11 @@ func (s *Server) createConnection(ctx context.Context, in *createConnectionReque
 	if err != nil {
 		return nil, err
 	}
-	return ok(showConnection(c)).withHeader("Location", "/v1/connections/"+c.ID), nil
+	body, err := s.describeConnection(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	return ok(body).withHeader("Location", "/v1/connections/"+c.ID), nil
 }
 
 func (s *Server) getConnection(ctx context.Context, in *connectionRequest) (*reply, error) {
@@ -104,15 +118,11 @@ func (s *Server) getConnection(ctx context.Context, in *connectionRequest) (*rep
 	if err != nil {
 		return nil, err
 	}
-	usage, err := s.Connections.Usage(ctx, actorOf(ctx), c)
+	body, err := s.describeConnection(ctx, c)
 	if err != nil {
 		return nil, err
 	}
-	detail := connectionDetail{connectionBody: showConnection(c), UsedBy: make([]connectionUser, len(usage.Workflows)), WaitingRuns: usage.Waiting}
-	for i, user := range usage.Workflows {
-		detail.UsedBy[i] = connectionUser{user.ID, user.Name, user.Active}
-	}
-	return ok(detail), nil
+	return ok(body), nil
 }
 
 type updateConnectionRequest struct {
@@ -128,7 +138,11 @@ func (s *Server) updateConnection(ctx context.Context, in *updateConnectionReque
 	if err != nil {
 		return nil, err
 	}
-	return ok(showConnection(c)), nil
+	body, err := s.describeConnection(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	return ok(body), nil
 }
 
 func (s *Server) deleteConnection(ctx context.Context, in *connectionRequest) (*reply, error) {
@@ -147,7 +161,11 @@ func (s *Server) testConnection(ctx context.Context, in *connectionRequest) (*re
 	if err != nil {
 		return nil, err
 	}
-	return ok(connectionTestBody{result.Problem == "", orNull(result.Problem), showConnection(result.Connection)}), nil
+	body, err := s.describeConnection(ctx, result.Connection)
+	if err != nil {
+		return nil, err
+	}
+	return ok(connectionTestBody{result.Problem == "", orNull(result.Problem), body}), nil
 }
 
 type connectionRequest struct {

@@ -24,7 +24,7 @@ func setupOAuthApp(w *testWorkspace) {
 }
 
 const (
-	connectionKeys = "id name integration auth status problem account fields hosts definition last_used_at expires_at created_at created_by updated_at updated_by"
+	connectionKeys = "id name integration auth status problem account fields hosts definition last_used_at expires_at created_at created_by updated_at updated_by used_by waiting_runs"
 	appKeys        = "id integration auth client_id shared redirect_url created_at created_by updated_at updated_by"
 )
 
@@ -36,7 +36,7 @@ func TestConnections(t *testing.T) {
 			name:    "a new connection is created, and shown without its secrets",
 			request: "POST /v1/connections", scope: "write", body: shop, status: 201, members: connectionKeys, audit: "connection.created",
 			contains: `{"name": "shop", "integration": null, "auth": "api_key", "status": "untested", "problem": null, "fields": {}, "hosts": ["api.example.com", "http://10.0.0.5:3000"],
-				"last_used_at": null, "expires_at": null, "created_by": "~key_.*"}`,
+				"last_used_at": null, "expires_at": null, "created_by": "~key_.*", "used_by": [], "waiting_runs": 0}`,
 			after: func(w *testWorkspace, a *response) {
 				if strings.Contains(string(a.body), "s3cret") || a.header.Get("Location") != "/v1/connections/"+a.str("id") {
 					w.t.Errorf("%v %s", a.header, a.body)
@@ -51,7 +51,7 @@ func TestConnections(t *testing.T) {
 		},
 		{
 			name:  "a connection is read with what uses it",
-			setup: setupConnection, request: "GET /v1/connections/$conn", scope: "read", status: 200, members: connectionKeys + " used_by waiting_runs",
+			setup: setupConnection, request: "GET /v1/connections/$conn", scope: "read", status: 200, members: connectionKeys,
 			contains: `{"id": "$conn", "name": "$conn_name", "used_by": [], "waiting_runs": 0}`,
 		},
 		{
@@ -62,7 +62,7 @@ func TestConnections(t *testing.T) {
 				}
 			},
 			request: "GET /v1/connections", scope: "read", status: 200, members: "data next_cursor",
-			contains: `{"data": [{"name": "a"}, {"name": "a-b"}, {"name": "a_b"}, {"name": "b"}], "next_cursor": null}`,
+			contains: `{"data": [{"name": "a"}, {"name": "a-b"}, {"name": "a_b"}, {"name": "b", "used_by": [], "waiting_runs": 0}], "next_cursor": null}`,
 		},
 		{
 			name:  "a secret can be replaced",
@@ -86,7 +86,7 @@ func TestConnections(t *testing.T) {
 		{
 			name:  "a failed test is a result",
 			setup: setupConnection, request: "POST /v1/connections/$conn/test", scope: "write", status: 200, members: "ok problem connection",
-			contains: `{"ok": false, "problem": "~.+", "connection": {"id": "$conn", "status": "failing", "problem": "~.+"}}`,
+			contains: `{"ok": false, "problem": "~.+", "connection": {"id": "$conn", "status": "failing", "problem": "~.+", "used_by": [], "waiting_runs": 0}}`,
 		},
 		{
 			name:  "a deleted connection is not found, and its name can be used again",
@@ -137,6 +137,10 @@ func TestConnectionInUse(t *testing.T) {
 	w.patch("wf", `{"steps": [`+step+`]}`)
 	wantContains(t, w.call("GET", "/v1/connections/$conn", "").json(), w.expand(`{"used_by": [{"workflow_id": "$wf", "name": "Orders", "active": false}]}`))
 	w.patch("wf", `{"state": "active"}`)
+	active := w.expand(`{"used_by": [{"workflow_id": "$wf", "name": "Orders", "active": true}], "waiting_runs": 0}`)
+	wantContains(t, w.call("GET", "/v1/connections", "").json(), `{"data": [`+active+`]}`)
+	wantContains(t, w.call("PATCH", "/v1/connections/$conn", `{"fields": {"token": "another token"}}`).json(), active)
+	wantContains(t, w.call("POST", "/v1/connections/$conn/test", "").json(), `{"connection": `+active+`}`)
 	if a := w.call("DELETE", "/v1/connections/$conn", "").wantStatus(409, "connection_in_use"); !strings.Contains(string(a.body), "Orders") {
 		t.Errorf("%s", a.body)
 	}

@@ -71,8 +71,8 @@ type Sealed struct {
 
 // Usage says what uses a connection.
 type Usage struct {
-	// Workflows are the workflows whose current definition names it, at most
-	// MaxUsers of them.
+	// Workflows are the workflows whose current definition names it: active ones
+	// first, then by name, at most MaxUsers of them.
 	Workflows []User
 	// Waiting is the number of runs that wait for it to be reconnected.
 	Waiting int
@@ -107,7 +107,8 @@ type Store interface {
 	Connection(ctx context.Context, workspaceID, id string) (*Connection, error)
 	// Connections are ordered by name.
 	Connections(ctx context.Context, workspaceID string, page paging.Request) (paging.Page[Connection], error)
-	ConnectionUsage(ctx context.Context, workspaceID, name string) (Usage, error)
+	// ConnectionUsage returns what uses connections, by name.
+	ConnectionUsage(ctx context.Context, workspaceID string, names []string) (map[string]Usage, error)
 	// SealedConnection returns a connection with its credential, by name.
 	SealedConnection(ctx context.Context, workspaceID, name string) (*Sealed, error)
 	// UpdateConnection replaces everything but the id, the name and what was recorded

@@ -238,9 +238,9 @@ func (s *Service) List(ctx context.Context, actor auth.Actor, page paging.Reques
 	return s.store.Connections(ctx, actor.Workspace.ID, page)
 }
 
-// Usage says what uses a connection.
-func (s *Service) Usage(ctx context.Context, actor auth.Actor, c Connection) (Usage, error) {
-	return s.store.ConnectionUsage(ctx, actor.Workspace.ID, c.Name)
+// Usage returns what uses connections, by name.
+func (s *Service) Usage(ctx context.Context, actor auth.Actor, names []string) (map[string]Usage, error) {
+	return s.store.ConnectionUsage(ctx, actor.Workspace.ID, names)
 }
 
 // Delete deletes a connection that no active workflow uses.

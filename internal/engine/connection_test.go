@@ -167,8 +167,8 @@ func TestRetryAfterBrokenConnection(t *testing.T) {
 		if waits == nil || waits.Kind != run.ForRetry || waits.Connection != "" || waits.Until.Sub(at) > time.Hour {
 			t.Errorf("%+v", waits)
 		}
-		if usage, err := w.store.ConnectionUsage(t.Context(), w.actor.Workspace.ID, shop); err != nil || usage.Waiting != 0 {
-			t.Errorf("%d runs wait for the connection, %v", usage.Waiting, err)
+		if usage, err := w.store.ConnectionUsage(t.Context(), w.actor.Workspace.ID, []string{shop}); err != nil || usage[shop].Waiting != 0 {
+			t.Errorf("%d runs wait for the connection, %v", usage[shop].Waiting, err)
 		}
 		if d := w.finished(id); d.Status != run.Succeeded || d.Steps[0].Attempt != 2 {
 			t.Errorf("%s %+v", d.Status, d.Error)

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/stepmill/stepmill/internal/action"
@@ -148,26 +150,71 @@ func (s *Store) SealedConnection(ctx context.Context, workspaceID, name string) 
 }
 
 // ConnectionUsage implements connection.Store.
-func (s *Store) ConnectionUsage(ctx context.Context, workspaceID, name string) (usage connection.Usage, err error) {
-	err = s.read(ctx, func(c database.Conn) (err error) {
-		if usage.Workflows, err = connectionUsers(c, workspaceID, name, false); err != nil {
+func (s *Store) ConnectionUsage(ctx context.Context, workspaceID string, names []string) (map[string]connection.Usage, error) {
+	found := map[string]connection.Usage{}
+	if len(names) == 0 {
+		return found, nil
+	}
+	awaited := make([]any, len(names))
+	for i, name := range names {
+		awaited[i] = string(action.AwaitsConnection(name))
+	}
+	err := s.read(ctx, func(c database.Conn) error {
+		clear(found) // the transaction may be retried
+		users, err := connectionUsers(c, workspaceID, names)
+		if err != nil {
 			return err
 		}
-		usage.Waiting, err = database.Number(c, `SELECT count(DISTINCT q.run_id) FROM run_queue q JOIN steps s ON s.run_id = q.run_id
-			WHERE q.workspace_id = $1`+runqueue.UseIndex("q.workspace_id")+` AND s.status = 'waiting' AND s.awaits = $2`,
-			workspaceID, string(action.AwaitsConnection(name)))
-		return err
+		for name, workflows := range users {
+			found[name] = connection.Usage{Workflows: workflows}
+		}
+		return c.Query(`SELECT s.awaits, count(DISTINCT q.run_id) FROM run_queue q JOIN steps s ON s.run_id = q.run_id
+			WHERE q.workspace_id = $1`+runqueue.UseIndex("q.workspace_id")+` AND s.status = 'waiting' AND s.awaits IN (`+placeholders(2, len(names))+`) GROUP BY s.awaits`,
+			append([]any{workspaceID}, awaited...), func(r database.Row) error {
+				var awaits string
+				var runs int
+				if err := r.Scan(&awaits, &runs); err != nil {
+					return err
+				}
+				name, _ := action.Awaits(awaits).Connection()
+				usage := found[name]
+				usage.Waiting = runs
+				found[name] = usage
+				return nil
+			})
 	})
-	return usage, err
+	return found, err
 }
 
-func connectionUsers(c database.Conn, workspaceID, name string, onlyActive bool) ([]connection.User, error) {
-	return database.List(c, `SELECT w.id, w.name, w.state = 'active' FROM connection_users u JOIN workflows w ON w.id = u.workflow_id AND w.deleted_at IS NULL
-		WHERE u.workspace_id = $1 AND u.connection = $2 AND (w.state = 'active' OR NOT $3) ORDER BY w.name, w.id LIMIT $4`,
-		[]any{workspaceID, name, onlyActive, connection.MaxUsers}, func(r database.Row) (u connection.User, err error) {
-			err = r.Scan(&u.ID, &u.Name, &u.Active)
-			return u, err
-		})
+// connectionUsers returns the first workflows that use each of the connections, the
+// active ones before the others.
+func connectionUsers(c database.Conn, workspaceID string, names []string) (map[string][]connection.User, error) {
+	users, args := map[string][]connection.User{}, []any{workspaceID, connection.MaxUsers}
+	for _, name := range names {
+		args = append(args, name)
+	}
+	err := c.Query(`SELECT connection, id, name, active FROM (
+			SELECT u.connection, w.id, w.name, w.state = 'active' AS active,
+				row_number() OVER (PARTITION BY u.connection ORDER BY CASE w.state WHEN 'active' THEN 0 ELSE 1 END, w.name, w.id) AS place
+			FROM connection_users u JOIN workflows w ON w.id = u.workflow_id AND w.workspace_id = u.workspace_id AND w.deleted_at IS NULL
+			WHERE u.workspace_id = $1 AND u.connection IN (`+placeholders(3, len(names))+`)) AS users
+		WHERE place <= $2 ORDER BY connection, place`, args, func(r database.Row) error {
+		var name string
+		var user connection.User
+		err := r.Scan(&name, &user.ID, &user.Name, &user.Active)
+		users[name] = append(users[name], user)
+		return err
+	})
+	return users, err
+}
+
+// placeholders returns the parameters of a list in a statement, from a number on.
+func placeholders(from, n int) string {
+	list := make([]string, n)
+	for i := range list {
+		list[i] = "$" + strconv.Itoa(from+i)
+	}
+	return strings.Join(list, ", ")
 }
 
 // updateConnectionUsers records which connections a workflow uses.
@@ -222,8 +269,13 @@ func (s *Store) DeleteConnection(ctx context.Context, workspaceID, id string, en
 		if err != nil || found == nil {
 			return err
 		}
-		if users, err = connectionUsers(tx, workspaceID, found.Name, true); err != nil || len(users) > 0 {
+		using, err := connectionUsers(tx, workspaceID, []string{found.Name})
+		if err != nil {
 			return err
+		}
+		users = slices.DeleteFunc(using[found.Name], func(u connection.User) bool { return !u.Active })
+		if len(users) > 0 {
+			return nil
 		}
 		n, err := tx.Exec(`DELETE FROM connections WHERE id = $1 AND workspace_id = $2`, id, workspaceID)
 		if deleted = n == 1; err != nil || !deleted {

@@ -3,8 +3,6 @@ package store
 import (
 	"context"
 	"encoding/json"
-	"strconv"
-	"strings"
 
 	"github.com/stepmill/stepmill/internal/audit"
 	"github.com/stepmill/stepmill/internal/database"
@@ -203,14 +201,13 @@ func (s *Store) SealedSecrets(ctx context.Context, workspaceID string, names []s
 	if len(names) == 0 {
 		return found, nil
 	}
-	args, placeholders := []any{workspaceID}, make([]string, len(names))
-	for i, name := range names {
+	args := []any{workspaceID}
+	for _, name := range names {
 		args = append(args, name)
-		placeholders[i] = "$" + strconv.Itoa(i+2)
 	}
 	err := s.read(ctx, func(c database.Conn) error {
 		clear(found) // the transaction may be retried
-		return c.Query(`SELECT name, value FROM secrets WHERE workspace_id = $1 AND name IN (`+strings.Join(placeholders, ", ")+`)`,
+		return c.Query(`SELECT name, value FROM secrets WHERE workspace_id = $1 AND name IN (`+placeholders(2, len(names))+`)`,
 			args, func(r database.Row) error {
 				var name string
 				var sealed []byte

@@ -96,6 +96,38 @@ func TestPlansOfRunLists(t *testing.T) {
 	check("full")
 }
 
+// TestPlansOfConnections checks that what uses connections is found by indexes.
+func TestPlansOfConnections(t *testing.T) {
+	t.Parallel()
+	opts, said := newDatabase(t), &statementLog{texts: map[string]bool{}}
+	s := store.New(loggingDriver{open(t, opts), said}, store.Notify{})
+	if _, err := s.ConnectionUsage(t.Context(), "ws_1", []string{"a", "b", "c"}); err != nil {
+		t.Fatal(err)
+	}
+	conn := connect(t, opts)
+	for _, text := range []string{
+		`INSERT INTO workflows (id, workspace_id, name, state, version, revision, created_at, updated_at, layout, source_stale, pinned)
+			SELECT 'wf_' || n, 'ws_' || n % 50, n, 'active', 1, 1, n, n, '{}', false, '{}' FROM generate_series(1, 5000) n`,
+		`INSERT INTO connection_users (workflow_id, connection, workspace_id) SELECT id, 'c' || version, workspace_id FROM workflows`,
+		`INSERT INTO run_queue (run_id, workspace_id, workflow_id, epoch) SELECT 'run_' || n, 'ws_' || n % 50, 'wf', 1 FROM generate_series(1, 5000) n`,
+		`INSERT INTO steps (run_id, path, seq, name, type, status, attempt, started_at, attempt_at, awaits)
+			SELECT run_id, 'a', 1, 'a', 'http.request', 'waiting', 1, 1, 1, 'connection/c1' FROM run_queue`,
+		`ANALYZE`, `SET plan_cache_mode = force_generic_plan`,
+	} {
+		if _, err := conn.Exec(t.Context(), text, pgx.QueryExecModeSimpleProtocol); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for text := range said.texts {
+		if plan := strings.Join(planOf(t, conn, text), "\n"); strings.Contains(plan, "Seq Scan") {
+			t.Errorf("%s\n%s", text, plan)
+		}
+	}
+	if len(said.texts) != 2 {
+		t.Errorf("%d statements", len(said.texts))
+	}
+}
+
 // usesPrimaryKey reports whether a plan finds rows of the queue by the run's id,
 // or by node and id.
 func usesPrimaryKey(plan []string) bool {

@@ -252,3 +252,35 @@ func analyze(t *testing.T, db *sqlite.DB) {
 		t.Fatal(err)
 	}
 }
+
+// TestQueryPlansOfConnections checks that a page of connections, with what uses them,
+// is found by indexes in a fixed number of statements.
+func TestQueryPlansOfConnections(t *testing.T) {
+	t.Parallel()
+	scanned := regexp.MustCompile(`SCAN [a-z]\b|AUTOMATIC`) // of a table, not of a subquery
+	for _, analyzed := range []bool{false, true} {
+		d := &planningDriver{DB: open(t, newDir(t))}
+		if analyzed {
+			analyze(t, d.DB)
+		}
+		ctx, s := t.Context(), store.New(d, store.Notify{})
+		if _, err := s.Connections(ctx, "ws_1", paging.Request{Limit: 20}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.ConnectionUsage(ctx, "ws_1", []string{"a", "b", "c"}); err != nil {
+			t.Fatal(err)
+		}
+		if len(d.plans) != 3 {
+			t.Errorf("%d statements", len(d.plans))
+		}
+		for i, want := range []string{
+			`SEARCH connections USING INDEX connections_by_name (workspace_id=? AND name>?)`,
+			`SEARCH u USING COVERING INDEX connection_users_by_name (workspace_id=? AND connection=?)`,
+			`SEARCH q USING COVERING INDEX run_queue_by_workspace (workspace_id=?)`,
+		} {
+			if plan := d.plans[i]; !strings.Contains(plan, want) || scanned.MatchString(plan) {
+				t.Errorf("analyzed %t, statement %d: the plan is %s", analyzed, i, plan)
+			}
+		}
+	}
+}

@@ -48,10 +48,17 @@ func (w *harness) deleteConnection(ctx context.Context, c connection.Sealed) (bo
 	return deleted, err
 }
 
+// usage returns what uses a connection.
+func (w *harness) usage(t *testing.T, workspaceID, name string) connection.Usage {
+	t.Helper()
+	return must(w.ConnectionUsage(t.Context(), workspaceID, []string{name}))(t)[name]
+}
+
 func testConnections(t *testing.T, w *harness) {
 	t.Run("insert and read", func(t *testing.T) { testInsertConnection(t, w) })
 	t.Run("update", func(t *testing.T) { testUpdateConnection(t, w) })
 	t.Run("use by workflows", func(t *testing.T) { testConnectionUsage(t, w) })
+	t.Run("usage of several", func(t *testing.T) { testUsageOfSeveral(t, w) })
 	t.Run("claims of renewals", func(t *testing.T) { testClaimRenewal(t, w) })
 	t.Run("steps that wait", func(t *testing.T) { testWakeSteps(t, w) })
 	t.Run("last use", func(t *testing.T) { testMarkConnectionsUsed(t, w) })
@@ -135,7 +142,7 @@ func using(of workflow.Workflow, name string) workflow.Change {
 func testConnectionUsage(t *testing.T, w *harness) {
 	ctx, ws := t.Context(), w.workspace(t)
 	made := w.connection(t, ws.ID, "shop")
-	users := func() []connection.User { return must(w.ConnectionUsage(ctx, ws.ID, "shop"))(t).Workflows }
+	users := func() []connection.User { return w.usage(t, ws.ID, "shop").Workflows }
 	equal(t, "users at first", len(users()), 0)
 
 	change := using(w.workflow(t, ws.ID), "shop")
@@ -159,12 +166,52 @@ func testConnectionUsage(t *testing.T, w *harness) {
 	change.Workflow.State = workflow.Active
 	returns(w.UpdateWorkflow(ctx, change))(t, "use another one", true)
 	equal(t, "users of the first", len(users()), 0)
-	equal(t, "users of the other", len(must(w.ConnectionUsage(ctx, ws.ID, "other"))(t).Workflows), 1)
+	equal(t, "users of the other", len(w.usage(t, ws.ID, "other").Workflows), 1)
 	returns(w.deleteConnection(ctx, made))(t, "delete what no workflow uses", true)
 	returns(w.deleteConnection(ctx, other))(t, "delete the other", false)
 	w.deleteWorkflow(t, change.Workflow)
-	equal(t, "users after the workflow", len(must(w.ConnectionUsage(ctx, ws.ID, "other"))(t).Workflows), 0)
+	equal(t, "users after the workflow", len(w.usage(t, ws.ID, "other").Workflows), 0)
 	returns(w.deleteConnection(ctx, other))(t, "delete the other", true)
+	w.notified.take()
+}
+
+// testUsageOfSeveral checks the order and the number of the workflows that are listed
+// for each of several connections, and that their waiting runs are counted once.
+func testUsageOfSeveral(t *testing.T, w *harness) {
+	ctx, ws := t.Context(), w.workspace(t)
+	equal(t, "of no connection", must(w.ConnectionUsage(ctx, ws.ID, nil))(t), map[string]connection.Usage{})
+	user := func(name, connectionName string, active bool) connection.User {
+		change := using(w.workflow(t, ws.ID), connectionName)
+		change.Workflow.Name = name
+		if active {
+			change.Workflow.State = workflow.Active
+		}
+		returns(w.UpdateWorkflow(ctx, change))(t, "use it", true)
+		return connection.User{ID: change.Workflow.ID, Name: name, Active: active}
+	}
+	for _, name := range []string{"shop", "mail", "busy", "idle"} {
+		w.connection(t, ws.ID, name)
+	}
+	a, b, c, d := user("a", "shop", false), user("b", "shop", true), user("c", "mail", true), user("d", "shop", true)
+	var last connection.User
+	for i := range connection.MaxUsers + 5 {
+		last = user(fmt.Sprintf("%03d", i), "busy", i == connection.MaxUsers+4)
+	}
+	waits := w.workflow(t, ws.ID)
+	w.awaitConnection(t, waits, "shop", true)
+	twice := w.start(t, waits, "node_1")
+	steps := []run.Step{waitingStep("one", 1, action.AwaitsConnection("mail")), waitingStep("two", 2, action.AwaitsConnection("mail"))}
+	returns(w.Commit(ctx, firstLease(twice), twice, run.Decision{Rev: 1, Steps: steps, Release: true, WakeAt: *steps[0].WakeAt}))(t, "wait", true)
+
+	usage := must(w.ConnectionUsage(ctx, ws.ID, []string{"shop", "mail", "busy", "idle", "none"}))(t)
+	busy := usage["busy"].Workflows
+	delete(usage, "busy")
+	equal(t, "usage", usage, map[string]connection.Usage{
+		"shop": {Workflows: []connection.User{b, d, a}, Waiting: 1},
+		"mail": {Workflows: []connection.User{c}, Waiting: 1},
+	})
+	equal(t, "listed workflows of many", len(busy), connection.MaxUsers)
+	equal(t, "the first of many", busy[0], last)
 	w.notified.take()
 }
 
@@ -245,7 +292,7 @@ func testWakeSteps(t *testing.T, w *harness) {
 	ctx, ws := t.Context(), w.workspace(t)
 	wf := w.workflow(t, ws.ID)
 	waits, owned, other := w.awaitConnection(t, wf, "shop", true), w.awaitConnection(t, wf, "shop", false), w.awaitConnection(t, wf, "other", true)
-	equal(t, "waiting runs", must(w.ConnectionUsage(ctx, ws.ID, "shop"))(t).Waiting, 2)
+	equal(t, "waiting runs", w.usage(t, ws.ID, "shop").Waiting, 2)
 	at := clock.Now()
 	returns(w.WakeSteps(ctx, ws.ID, "shop", at))(t, "more to wake", false)
 	wake := run.Wake{RunID: waits.ID, WorkspaceID: ws.ID, WorkflowID: wf.ID, Epoch: 1, At: at, Plan: ws.Plan}
@@ -310,9 +357,7 @@ func testConnectionTenants(t *testing.T, w *harness) {
 	for _, page := range []paging.Request{fullPage, {Limit: 1}, {Limit: 1, After: "a"}} {
 		empty(w.Connections(ctx, stranger.ID, page))(t, "connections")
 	}
-	use := must(w.ConnectionUsage(ctx, stranger.ID, "shop"))(t)
-	equal(t, "users", len(use.Workflows), 0)
-	equal(t, "waiting runs", use.Waiting, 0)
+	equal(t, "usage", must(w.ConnectionUsage(ctx, stranger.ID, []string{"shop"}))(t), map[string]connection.Usage{})
 	theirs := made
 	theirs.WorkspaceID = stranger.ID
 	entry := newEntry(stranger.ID, "attempt", "attempt")
@@ -328,7 +373,7 @@ func testConnectionTenants(t *testing.T, w *harness) {
 	equal(t, "usage", must(w.UsageCurrent(ctx, stranger.ID))(t), usage.Current{APIKeys: 1})
 	equal(t, "of the owner", found(w.SealedConnection(ctx, owner.ID, "shop"))(t), made)
 	returns(w.insertConnection(ctx, newConnection(stranger.ID, "shop"), noLimit))(t, "the same name", connection.Created)
-	equal(t, "waiting runs of the owner", must(w.ConnectionUsage(ctx, owner.ID, "shop"))(t).Waiting, 1)
+	equal(t, "waiting runs of the owner", w.usage(t, owner.ID, "shop").Waiting, 1)
 	returns(w.CancelRun(ctx, newCancellation(t, waits)))(t, "cancel", true)
 	w.notified.take()
 }
