@@ -144,6 +144,15 @@ func TestConnectionInUse(t *testing.T) {
 	if a := w.call("DELETE", "/v1/connections/$conn", "").wantStatus(409, "connection_in_use"); !strings.Contains(string(a.body), "Orders") {
 		t.Errorf("%s", a.body)
 	}
+	w.patch("wf", `{"state": "paused"}`)
+	w.call("DELETE", "/v1/connections/$conn", "").wantStatus(204)
+	a := w.call("PATCH", "/v1/workflows/$wf", `{"state": "active"}`).wantStatus(422, "workflow_invalid")
+	if !strings.Contains(string(a.body), "/steps/0/connection") {
+		t.Errorf("%s", a.body)
+	}
+	w.patch("wf", `{"name": "Sales", "state": "draft"}`)
+	w.create("conn", "/v1/connections", `{"name": "$conn_name", "auth": "bearer", "fields": {"token": "a new token"}, "definition": {"hosts": ["api.example.com"]}}`)
+	w.patch("wf", `{"state": "active"}`)
 	w.patch("wf", `{"steps": []}`)
 	wantContains(t, w.call("GET", "/v1/connections/$conn", "").json(), `{"used_by": []}`)
 	w.call("DELETE", "/v1/connections/$conn", "").wantStatus(204)

@@ -23,6 +23,10 @@ const (
 	// the workflow. A deletion sees every run, and no run that started before a
 	// pause becomes visible after it.
 	LockWorkflow LockKind = "workflow"
+	// LockConnection is shared by changes that make an active workflow use a
+	// connection, and exclusive for its deletion: an active workflow never loses its
+	// connection. A transaction acquires several of them in the order of their keys.
+	LockConnection LockKind = "connection"
 	// LockConcurrency guards the slots of a concurrency key.
 	LockConcurrency LockKind = "share"
 	// LockWorkspace guards the order of a workspace's events and its

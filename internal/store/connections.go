@@ -217,6 +217,28 @@ func placeholders(from, n int) string {
 	return strings.Join(list, ", ")
 }
 
+// lockConnection returns the lock of a connection.
+func lockConnection(workspaceID, name string, shared bool) database.Lock {
+	return database.Lock{Kind: database.LockConnection, Key: workspaceID + "/" + name, Shared: shared}
+}
+
+// lockConnections keeps connections from being deleted until the end of the
+// transaction. It returns false if one of them does not exist. The names are sorted.
+func lockConnections(tx *transaction, workspaceID string, names []string) (exist bool, err error) {
+	if len(names) == 0 {
+		return true, nil
+	}
+	args := []any{workspaceID}
+	for _, name := range names {
+		if err := tx.Lock(lockConnection(workspaceID, name, true)); err != nil {
+			return false, err
+		}
+		args = append(args, name)
+	}
+	n, err := database.Number(tx, `SELECT count(*) FROM connections WHERE workspace_id = $1 AND name IN (`+placeholders(2, len(names))+`)`, args...)
+	return n == len(names), err
+}
+
 // updateConnectionUsers records which connections a workflow uses.
 func updateConnectionUsers(tx *transaction, w workflow.Workflow) error {
 	if err := tx.Do(`DELETE FROM connection_users WHERE workflow_id = $1`, w.ID); err != nil {
@@ -267,6 +289,9 @@ func (s *Store) DeleteConnection(ctx context.Context, workspaceID, id string, en
 		deleted, users = false, nil // the transaction may be retried
 		found, err := database.One(tx, selectConnection+`WHERE id = $1 AND workspace_id = $2`, []any{id, workspaceID}, scanConnection)
 		if err != nil || found == nil {
+			return err
+		}
+		if err := tx.Lock(lockConnection(workspaceID, found.Name, false)); err != nil {
 			return err
 		}
 		using, err := connectionUsers(tx, workspaceID, []string{found.Name})

@@ -113,7 +113,11 @@ func (s *Store) UpdateWorkflow(ctx context.Context, change workflow.Change) (boo
 	}
 	updated := false
 	err = s.write(ctx, func(tx *transaction) error {
+		updated = false // the transaction may be retried
 		if err := tx.Lock(database.Lock{Kind: database.LockWorkflow, Key: w.ID}); err != nil {
+			return err
+		}
+		if exist, err := lockConnections(tx, w.WorkspaceID, change.Connections); err != nil || !exist {
 			return err
 		}
 		n, err := tx.Exec(`UPDATE workflows SET name = $1, description = $2, state = $3, version = $4, revision = $5, updated_at = $6, layout = $7,

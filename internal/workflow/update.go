@@ -150,8 +150,8 @@ func (s *Service) Update(ctx context.Context, actor auth.Actor, id string, patch
 }
 
 // Commit writes a prepared change and returns the workflow. It returns false,
-// having written nothing, if the workflow has changed since; then prepare the
-// change again. Preparing may compile a definition; committing is quick and may be
+// having written nothing, if the workflow has changed since or one of its connections
+// was deleted; then prepare the change again. Preparing may compile a definition; committing is quick and may be
 // part of a transaction.
 type Commit func(ctx context.Context) (w Workflow, committed bool, err error)
 
@@ -193,10 +193,37 @@ func (s *Service) prepareChange(ctx context.Context, actor auth.Actor, id string
 	if err := s.arm(ctx, was.State, change); err != nil {
 		return nil, err
 	}
+	if err := s.requireConnections(ctx, actor, was.State, change); err != nil {
+		return nil, err
+	}
 	return func(ctx context.Context) (Workflow, bool, error) {
 		updated, err := s.store.UpdateWorkflow(ctx, *change)
 		return change.Workflow, updated, err
 	}, nil
+}
+
+// requireConnections makes a change depend on the connections of an active workflow. A
+// workflow that becomes active may have been saved before one of them was deleted.
+func (s *Service) requireConnections(ctx context.Context, actor auth.Actor, was State, change *Change) error {
+	w := change.Workflow
+	if w.State != Active || was == Active && change.NewVersion == nil {
+		return nil
+	}
+	change.Connections = w.Definition.Connections()
+	if len(change.Connections) == 0 {
+		return nil
+	}
+	names, err := s.names.Names(ctx, actor.Workspace.ID)
+	if err != nil {
+		return err
+	}
+	c, _ := compile(w.Definition, s.catalog, s.types)
+	c.problems = nil // a saved definition has none, and a new one was checked
+	c.checkNames("connection", c.connections, names.Connections)
+	if problems := c.sortedProblems(); len(problems) > 0 {
+		return invalidDefinition(problems)
+	}
+	return nil
 }
 
 func (p Patch) applyTexts(w *Workflow) error {

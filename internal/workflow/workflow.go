@@ -98,6 +98,9 @@ type Change struct {
 	Armed *[]Armed
 	// Rewritten reports whether the text of the current version changed.
 	Rewritten bool
+	// Connections are the names of the connections that must exist: those of a workflow
+	// that becomes active, or of a new version of an active one. They are sorted.
+	Connections []string
 }
 
 // Store stores workflows. Each method is one transaction. A pointer result is nil
@@ -115,7 +118,8 @@ type Store interface {
 	SearchWorkflows(ctx context.Context, workspaceID string, query search.Query, limit int) ([]Item, error)
 	// Activities returns the recent activity of the given workflows by id.
 	Activities(ctx context.Context, workspaceID string, ids []string) (map[string]Activity, error)
-	// UpdateWorkflow applies the change if the row still has WasRevision.
+	// UpdateWorkflow applies the change if the row still has WasRevision and the
+	// connections of the change exist.
 	UpdateWorkflow(ctx context.Context, change Change) (updated bool, err error)
 	// DeleteWorkflow hides the workflow, its runs and its webhooks immediately, if
 	// the row still has the revision.

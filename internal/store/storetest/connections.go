@@ -59,6 +59,7 @@ func testConnections(t *testing.T, w *harness) {
 	t.Run("update", func(t *testing.T) { testUpdateConnection(t, w) })
 	t.Run("use by workflows", func(t *testing.T) { testConnectionUsage(t, w) })
 	t.Run("usage of several", func(t *testing.T) { testUsageOfSeveral(t, w) })
+	t.Run("deleted while it comes into use", func(t *testing.T) { testDeleteConnectionInUse(t, w) })
 	t.Run("claims of renewals", func(t *testing.T) { testClaimRenewal(t, w) })
 	t.Run("steps that wait", func(t *testing.T) { testWakeSteps(t, w) })
 	t.Run("last use", func(t *testing.T) { testMarkConnectionsUsed(t, w) })
@@ -150,6 +151,7 @@ func testConnectionUsage(t *testing.T, w *harness) {
 	wf := change.Workflow
 	equal(t, "users", users(), []connection.User{{ID: wf.ID, Name: wf.Name}})
 	change = activated(t, wf)
+	change.Connections = []string{"shop"}
 	returns(w.UpdateWorkflow(ctx, change))(t, "activate", true)
 	wf = change.Workflow
 	equal(t, "users", users(), []connection.User{{ID: wf.ID, Name: wf.Name, Active: true}})
@@ -172,6 +174,49 @@ func testConnectionUsage(t *testing.T, w *harness) {
 	w.deleteWorkflow(t, change.Workflow)
 	equal(t, "users after the workflow", len(w.usage(t, ws.ID, "other").Workflows), 0)
 	returns(w.deleteConnection(ctx, other))(t, "delete the other", true)
+	w.notified.take()
+}
+
+// testDeleteConnectionInUse deletes connections while workflows that use them are
+// activated, or while active workflows begin to use them. One of both is refused.
+func testDeleteConnectionInUse(t *testing.T, w *harness) {
+	ctx, ws := t.Context(), w.workspace(t)
+	gone := activated(t, w.workflow(t, ws.ID))
+	gone.Connections = []string{"none"}
+	returns(w.UpdateWorkflow(ctx, gone))(t, "activate without its connection", false)
+	equal(t, "the state", found(w.Workflow(ctx, ws.ID, gone.Workflow.ID))(t).State, workflow.Draft)
+	for i := range 40 {
+		names := []string{fmt.Sprintf("a%d", i), fmt.Sprintf("b%d", i)}
+		made := []connection.Sealed{w.connection(t, ws.ID, names[0]), w.connection(t, ws.ID, names[1])}
+		wf := w.workflow(t, ws.ID)
+		var change workflow.Change
+		if i%2 == 0 { // saved, then activated
+			saved := using(wf, names[0])
+			returns(w.UpdateWorkflow(ctx, saved))(t, "save", true)
+			change = activated(t, saved.Workflow)
+		} else { // active, then saved
+			active := activated(t, wf)
+			returns(w.UpdateWorkflow(ctx, active))(t, "activate", true)
+			change = using(active.Workflow, names[0])
+		}
+		change.Connections = names
+		deleted := make([]bool, len(made))
+		updated := 0
+		concurrently(t, 3, func(n int) (ok bool, err error) {
+			if n < len(made) {
+				deleted[n], err = w.deleteConnection(ctx, made[n])
+				return deleted[n], err
+			}
+			ok, err = w.UpdateWorkflow(ctx, change)
+			if ok {
+				updated++
+			}
+			return ok, err
+		})
+		if updated == 1 && deleted[0] || updated == 0 && !deleted[0] && !deleted[1] {
+			t.Fatalf("round %d: updated %d, deleted %v", i, updated, deleted)
+		}
+	}
 	w.notified.take()
 }
 
