@@ -19,7 +19,7 @@ type deliveryBody struct {
 	WebhookID    string           `json:"webhook_id"`
 	EventID      string           `json:"event_id"`
 	Event        event.Type       `json:"event"`
-	WorkflowID   string           `json:"workflow_id"`
+	WorkflowID   *string          `json:"workflow_id"`
 	RunID        *string          `json:"run_id"`
 	Sample       bool             `json:"sample"`
 	Status       webhook.Status   `json:"status"`
@@ -52,7 +52,7 @@ type deliveryDetail struct {
 
 func showDelivery(d webhook.Delivery) deliveryBody {
 	body := deliveryBody{
-		ID: d.ID, WebhookID: d.WebhookID, EventID: d.EventID, Event: d.Event, WorkflowID: d.WorkflowID, RunID: orNull(d.RunID), Sample: d.Sample,
+		ID: d.ID, WebhookID: d.WebhookID, EventID: d.EventID, Event: d.Event, WorkflowID: orNull(d.WorkflowID), RunID: orNull(d.RunID), Sample: d.Sample,
 		Status: d.Status, AttemptCount: d.Attempts, NextAt: clock.FormatPtr(d.NextAt), CreatedAt: clock.Format(d.CreatedAt), FinishedAt: clock.FormatPtr(d.FinishedAt),
 	}
 	if d.Last != nil {

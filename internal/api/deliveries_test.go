@@ -200,7 +200,7 @@ func TestRotateSecret(t *testing.T) {
 func TestWebhookSamples(t *testing.T) {
 	t.Parallel()
 	w, endpoint, other := newWorkspaceWithLoopback(t), newReceiver(t), newReceiver(t)
-	all := `["run.started", "run.succeeded", "run.failed", "run.cancelled", "workflow.activated", "workflow.paused"]`
+	all := `["run.started", "run.succeeded", "run.failed", "run.cancelled", "workflow.activated", "workflow.paused", "connection.broken"]`
 	w.createWebhook("wh", endpoint.url, all)
 	w.createWebhook("other", other.url, all)
 	stream := w.client.follow("/v1/events/stream")
@@ -218,13 +218,13 @@ func TestWebhookSamples(t *testing.T) {
 			"last_attempt": {"number": 1, "status_code": 200, "error": null}, "attempts": [{"number": 1, "status_code": 200, "error": null, "answer": "thank you"}]}`)
 		wantKeys(t, detail.object(), detailKeys)
 	}
-	want := []string{"run.started", "run.succeeded", "run.failed", "run.cancelled", "workflow.activated", "workflow.paused"}
+	want := []string{"run.started", "run.succeeded", "run.failed", "run.cancelled", "workflow.activated", "workflow.paused", "connection.broken"}
 	if diff := cmp.Diff(want, events); diff != "" {
 		t.Error(diff)
 	}
 	w.call("PATCH", "/v1/webhooks/$wh", `{"enabled": false}`).wantStatus(200)
 	w.call("POST", "/v1/webhooks/$wh/test", `{"events": ["run.failed", "run.failed"]}`).wantStatus(202)
-	last := endpoint.wait(t, 7)[6]
+	last := endpoint.wait(t, 8)[7]
 	if last.header.Get("X-Service-Event") != "run.failed" {
 		t.Errorf("got %v", last.header)
 	}

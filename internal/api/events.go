@@ -64,7 +64,7 @@ type eventBody struct {
 	ID         string          `json:"id"`
 	Event      event.Type      `json:"event"`
 	Timestamp  string          `json:"timestamp"`
-	WorkflowID string          `json:"workflow_id"`
+	WorkflowID *string         `json:"workflow_id"`
 	RunID      *string         `json:"run_id"`
 	Data       json.RawMessage `json:"data"`
 }
@@ -76,7 +76,7 @@ func showEvent(e event.Stored) eventBody {
 	if err := json.Unmarshal(e.Body, &body); err != nil {
 		panic(err) // this program wrote it
 	}
-	return eventBody{ID: e.ID, Event: e.Type, Timestamp: clock.Format(e.At), WorkflowID: e.WorkflowID, RunID: orNull(e.RunID), Data: body.Data}
+	return eventBody{ID: e.ID, Event: e.Type, Timestamp: clock.Format(e.At), WorkflowID: orNull(e.WorkflowID), RunID: orNull(e.RunID), Data: body.Data}
 }
 
 type listEventsRequest struct {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/stepmill/stepmill/internal/action"
 	"github.com/stepmill/stepmill/internal/audit"
+	"github.com/stepmill/stepmill/internal/event"
 	"github.com/stepmill/stepmill/internal/paging"
 )
 
@@ -112,9 +113,14 @@ type Store interface {
 	// SealedConnection returns a connection with its credential, by name.
 	SealedConnection(ctx context.Context, workspaceID, name string) (*Sealed, error)
 	// UpdateConnection replaces everything but the id, the name and what was recorded
-	// by use, if the connection still has the epoch. Another epoch ends a claim.
+	// by use, if the connection still has the epoch. Another epoch ends a claim. With
+	// the same epoch, a connection that has to be reconnected stays as it is.
 	UpdateConnection(ctx context.Context, c Sealed, wasEpoch int64, entry *audit.Entry) (updated bool, err error)
-	// SetConnectionStatus changes the status if the connection still has the epoch.
+	// BreakConnection sets the status needs_reconnect and writes the event, if the
+	// connection still has the epoch and another status.
+	BreakConnection(ctx context.Context, workspaceID, id string, epoch int64, problem string, e event.Event) (changed bool, err error)
+	// SetConnectionStatus changes the status if the connection still has the epoch and
+	// does not have to be reconnected: only a new credential changes that.
 	SetConnectionStatus(ctx context.Context, workspaceID, id string, epoch int64, status Status, problem string) (changed bool, err error)
 	// DeleteConnection deletes a connection that no active workflow uses. It returns
 	// those that do.

@@ -177,7 +177,11 @@ func setParams(params url.Values, templates map[string]integration.Template, env
 
 // markBroken records that a connection has to be reconnected.
 func (s *Service) markBroken(ctx context.Context, c *opened, problem string) error {
-	if _, err := s.store.SetConnectionStatus(ctx, c.WorkspaceID, c.ID, c.Epoch, NeedsReconnect, problem); err != nil {
+	e, err := brokenEvent(c.Connection, problem, clock.Now())
+	if err != nil {
+		return err
+	}
+	if _, err := s.store.BreakConnection(ctx, c.WorkspaceID, c.ID, c.Epoch, problem, e); err != nil {
 		return err
 	}
 	return &BrokenError{Name: c.Name, Problem: problem}

@@ -24,11 +24,12 @@ const (
 	RunCancelled      Type = "run.cancelled"
 	WorkflowActivated Type = "workflow.activated"
 	WorkflowPaused    Type = "workflow.paused"
+	ConnectionBroken  Type = "connection.broken"
 )
 
 // Types lists all event types in the order of the documentation.
 func Types() []Type {
-	return []Type{RunStarted, RunSucceeded, RunFailed, RunCancelled, WorkflowActivated, WorkflowPaused}
+	return []Type{RunStarted, RunSucceeded, RunFailed, RunCancelled, WorkflowActivated, WorkflowPaused, ConnectionBroken}
 }
 
 // Known reports whether name is an event type.
@@ -57,7 +58,8 @@ type envelope struct {
 	Data      any    `json:"data"`
 }
 
-// Subject identifies the workflow and run that an event is about.
+// Subject identifies the workflow and run that an event is about. An event of a
+// workspace has neither.
 type Subject struct {
 	WorkspaceID, WorkflowID, RunID string
 	Depth                          int  // of the run

@@ -15,7 +15,7 @@ import (
 
 func TestTypes(t *testing.T) {
 	t.Parallel()
-	want := []event.Type{"run.started", "run.succeeded", "run.failed", "run.cancelled", "workflow.activated", "workflow.paused"}
+	want := []event.Type{"run.started", "run.succeeded", "run.failed", "run.cancelled", "workflow.activated", "workflow.paused", "connection.broken"}
 	if diff := cmp.Diff(want, event.Types()); diff != "" {
 		t.Errorf("types (-want +got):\n%s", diff)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/stepmill/stepmill/internal/audit"
 	"github.com/stepmill/stepmill/internal/connection"
 	"github.com/stepmill/stepmill/internal/database"
+	"github.com/stepmill/stepmill/internal/event"
 	"github.com/stepmill/stepmill/internal/paging"
 	"github.com/stepmill/stepmill/internal/runqueue"
 	"github.com/stepmill/stepmill/internal/workflow"
@@ -261,7 +262,7 @@ func (s *Store) UpdateConnection(ctx context.Context, c connection.Sealed, wasEp
 	err = s.write(ctx, func(tx *transaction) error {
 		n, err := tx.Exec(`UPDATE connections SET definition = $1, auth = $2, fields = $3, learned = $4, hosts = $5, account = $6, status = $7, problem = $8,
 			epoch = $9, expires_at = $10, updated_at = $11, updated_by = $12, credential = $13, renewing_to = CASE WHEN epoch = $9 THEN renewing_to END
-			WHERE id = $14 AND workspace_id = $15 AND epoch = $16`,
+			WHERE id = $14 AND workspace_id = $15 AND epoch = $16 AND (epoch <> $9 OR status <> 'needs_reconnect')`,
 			textOrNil(c.Definition), c.Auth, fields, learned, hosts, Text(c.Account), string(c.Status), Text(c.Problem), c.Epoch, database.TimeOrNil(c.ExpiresAt),
 			c.UpdatedAt, c.UpdatedBy, c.Credential, c.ID, c.WorkspaceID, wasEpoch)
 		if updated = n == 1; err != nil || !updated || entry == nil {
@@ -272,10 +273,25 @@ func (s *Store) UpdateConnection(ctx context.Context, c connection.Sealed, wasEp
 	return updated, err
 }
 
+// BreakConnection implements connection.Store.
+func (s *Store) BreakConnection(ctx context.Context, workspaceID, id string, epoch int64, problem string, e event.Event) (changed bool, err error) {
+	err = s.write(ctx, func(tx *transaction) error {
+		n, err := tx.Exec(`UPDATE connections SET status = 'needs_reconnect', problem = $1
+			WHERE id = $2 AND workspace_id = $3 AND epoch = $4 AND status <> 'needs_reconnect'`, Text(problem), id, workspaceID, epoch)
+		if changed = n == 1; err != nil || !changed {
+			return err
+		}
+		tx.addEvents(e)
+		return nil
+	})
+	return changed, err
+}
+
 // SetConnectionStatus implements connection.Store.
 func (s *Store) SetConnectionStatus(ctx context.Context, workspaceID, id string, epoch int64, status connection.Status, problem string) (changed bool, err error) {
 	err = s.write(ctx, func(tx *transaction) error {
-		n, err := tx.Exec(`UPDATE connections SET status = $1, problem = $2 WHERE id = $3 AND workspace_id = $4 AND epoch = $5`,
+		n, err := tx.Exec(`UPDATE connections SET status = $1, problem = $2
+			WHERE id = $3 AND workspace_id = $4 AND epoch = $5 AND status <> 'needs_reconnect'`,
 			string(status), Text(problem), id, workspaceID, epoch)
 		changed = n == 1
 		return err

@@ -26,10 +26,14 @@ func ParseSubscription(workflowID, id string, spec []byte) (Subscription, error)
 }
 
 // Wants reports whether the trigger fires on an event. It ignores events of its
-// own workflow unless that workflow is named.
+// own workflow unless that workflow is named. Events that belong to no workflow are
+// not restricted by the workflows.
 func (s Subscription) Wants(e event.Event) bool {
 	if !slices.Contains(s.Events, string(e.Type)) {
 		return false
+	}
+	if e.WorkflowID == "" {
+		return true
 	}
 	if s.Workflows == nil {
 		return e.WorkflowID != s.WorkflowID

@@ -68,6 +68,9 @@ func TestSubscriptions(t *testing.T) {
 		{`{"events": ["run.failed"], "workflows": ["wf_other"]}`, event.RunFailed, own, false},
 		{`{"events": ["run.failed"], "workflows": ["wf_own"]}`, event.RunFailed, own, true},
 		{`{"events": ["workflow.paused"]}`, event.WorkflowPaused, other, true},
+		{`{"events": ["connection.broken"]}`, event.ConnectionBroken, "", true},
+		{`{"events": ["connection.broken"], "workflows": ["wf_1"]}`, event.ConnectionBroken, "", true},
+		{`{"events": ["run.failed"]}`, event.ConnectionBroken, "", false},
 	} {
 		s, err := trigger.ParseSubscription(own, "e", []byte(tc.spec))
 		if err != nil {

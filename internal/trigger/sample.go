@@ -7,6 +7,7 @@ import (
 
 	"github.com/stepmill/stepmill/internal/auth"
 	"github.com/stepmill/stepmill/internal/clock"
+	"github.com/stepmill/stepmill/internal/connection"
 	"github.com/stepmill/stepmill/internal/event"
 	"github.com/stepmill/stepmill/internal/run"
 	"github.com/stepmill/stepmill/internal/workflow"
@@ -38,8 +39,12 @@ func (s *Service) PrepareTest(ctx context.Context, actor auth.Actor, workflowID,
 
 // SampleEvent returns a sample from the package that publishes the event.
 func SampleEvent(kind event.Type, workspaceID string, at time.Time) (event.Event, error) {
-	if kind == event.WorkflowActivated || kind == event.WorkflowPaused {
+	switch kind {
+	case event.WorkflowActivated, event.WorkflowPaused:
 		return workflow.SampleEvent(kind, workspaceID, at)
+	case event.ConnectionBroken:
+		return connection.SampleEvent(workspaceID, at)
+	default:
+		return run.SampleEvent(kind, workspaceID, at)
 	}
-	return run.SampleEvent(kind, workspaceID, at)
 }

@@ -11,10 +11,12 @@ import (
 	"github.com/stepmill/stepmill/internal/action"
 	"github.com/stepmill/stepmill/internal/clock"
 	"github.com/stepmill/stepmill/internal/connection"
+	"github.com/stepmill/stepmill/internal/event"
 	"github.com/stepmill/stepmill/internal/paging"
 	"github.com/stepmill/stepmill/internal/run"
 	"github.com/stepmill/stepmill/internal/uid"
 	"github.com/stepmill/stepmill/internal/usage"
+	"github.com/stepmill/stepmill/internal/webhook"
 	"github.com/stepmill/stepmill/internal/workflow"
 )
 
@@ -48,15 +50,10 @@ func (w *harness) deleteConnection(ctx context.Context, c connection.Sealed) (bo
 	return deleted, err
 }
 
-// usage returns what uses a connection.
-func (w *harness) usage(t *testing.T, workspaceID, name string) connection.Usage {
-	t.Helper()
-	return must(w.ConnectionUsage(t.Context(), workspaceID, []string{name}))(t)[name]
-}
-
 func testConnections(t *testing.T, w *harness) {
 	t.Run("insert and read", func(t *testing.T) { testInsertConnection(t, w) })
 	t.Run("update", func(t *testing.T) { testUpdateConnection(t, w) })
+	t.Run("break", func(t *testing.T) { testBreakConnection(t, w) })
 	t.Run("use by workflows", func(t *testing.T) { testConnectionUsage(t, w) })
 	t.Run("usage of several", func(t *testing.T) { testUsageOfSeveral(t, w) })
 	t.Run("deleted while it comes into use", func(t *testing.T) { testDeleteConnectionInUse(t, w) })
@@ -123,140 +120,50 @@ func testUpdateConnection(t *testing.T, w *harness) {
 		return w.UpdateConnection(ctx, mine, 2, nil)
 	}), 1)
 
-	returns(w.SetConnectionStatus(ctx, ws, made.ID, 2, connection.NeedsReconnect, "revoked"))(t, "status of an earlier epoch", false)
-	returns(w.SetConnectionStatus(ctx, ws, made.ID, 3, connection.NeedsReconnect, "revoked"))(t, "status", true)
+	returns(w.SetConnectionStatus(ctx, ws, made.ID, 2, connection.Connected, ""))(t, "status of an earlier epoch", false)
+	returns(w.SetConnectionStatus(ctx, ws, made.ID, 3, connection.Connected, "none"))(t, "status", true)
 	got := found(w.Connection(ctx, ws, made.ID))(t)
-	equal(t, "status", got.Status, connection.NeedsReconnect)
-	equal(t, "problem", got.Problem, "revoked")
+	equal(t, "status", got.Status, connection.Connected)
+	equal(t, "problem", got.Problem, "none")
 	equal(t, "epoch", got.Epoch, 3)
 	equal(t, "update time", got.UpdatedAt, next.UpdatedAt)
 }
 
-// using returns a change of a workflow whose step names a connection.
-func using(of workflow.Workflow, name string) workflow.Change {
-	change := redefined(of, "call")
-	change.Workflow.Definition.Steps[0].Connection = name
-	change.NewVersion.Definition = change.Workflow.Definition
-	return change
+func (w *harness) breakConnection(ctx context.Context, t *testing.T, c connection.Sealed, epoch int64) (bool, error) {
+	e := newEvent(t, event.ConnectionBroken, event.Subject{WorkspaceID: c.WorkspaceID})
+	return w.BreakConnection(ctx, c.WorkspaceID, c.ID, epoch, "revoked", e)
 }
 
-func testConnectionUsage(t *testing.T, w *harness) {
+// testBreakConnection checks that a connection breaks once, with one event, and that
+// only another credential repairs it.
+func testBreakConnection(t *testing.T, w *harness) {
 	ctx, ws := t.Context(), w.workspace(t)
 	made := w.connection(t, ws.ID, "shop")
-	users := func() []connection.User { return w.usage(t, ws.ID, "shop").Workflows }
-	equal(t, "users at first", len(users()), 0)
-
-	change := using(w.workflow(t, ws.ID), "shop")
-	returns(w.UpdateWorkflow(ctx, change))(t, "use it", true)
-	wf := change.Workflow
-	equal(t, "users", users(), []connection.User{{ID: wf.ID, Name: wf.Name}})
-	change = activated(t, wf)
-	change.Connections = []string{"shop"}
-	returns(w.UpdateWorkflow(ctx, change))(t, "activate", true)
-	wf = change.Workflow
-	equal(t, "users", users(), []connection.User{{ID: wf.ID, Name: wf.Name, Active: true}})
-
-	deleted, active, err := w.DeleteConnection(ctx, ws.ID, made.ID, newEntry(ws.ID, "connection.deleted", made.ID))
-	returns(deleted, err)(t, "delete what an active workflow uses", false)
-	equal(t, "reported users", active, users())
-	equal(t, "audit entries", w.actions(t, ws.ID, made.ID), []string{"connection.created"})
-	equal(t, "counted", must(w.UsageCurrent(ctx, ws.ID))(t).Connections, 1)
-
-	other := newConnection(ws.ID, "other")
-	returns(w.insertConnection(ctx, other, noLimit))(t, "another", connection.Created)
-	change = using(wf, "other")
-	change.Workflow.State = workflow.Active
-	returns(w.UpdateWorkflow(ctx, change))(t, "use another one", true)
-	equal(t, "users of the first", len(users()), 0)
-	equal(t, "users of the other", len(w.usage(t, ws.ID, "other").Workflows), 1)
-	returns(w.deleteConnection(ctx, made))(t, "delete what no workflow uses", true)
-	returns(w.deleteConnection(ctx, other))(t, "delete the other", false)
-	w.deleteWorkflow(t, change.Workflow)
-	equal(t, "users after the workflow", len(w.usage(t, ws.ID, "other").Workflows), 0)
-	returns(w.deleteConnection(ctx, other))(t, "delete the other", true)
-	w.notified.take()
-}
-
-// testDeleteConnectionInUse deletes connections while workflows that use them are
-// activated, or while active workflows begin to use them. One of both is refused.
-func testDeleteConnectionInUse(t *testing.T, w *harness) {
-	ctx, ws := t.Context(), w.workspace(t)
-	gone := activated(t, w.workflow(t, ws.ID))
-	gone.Connections = []string{"none"}
-	returns(w.UpdateWorkflow(ctx, gone))(t, "activate without its connection", false)
-	equal(t, "the state", found(w.Workflow(ctx, ws.ID, gone.Workflow.ID))(t).State, workflow.Draft)
-	for i := range 40 {
-		names := []string{fmt.Sprintf("a%d", i), fmt.Sprintf("b%d", i)}
-		made := []connection.Sealed{w.connection(t, ws.ID, names[0]), w.connection(t, ws.ID, names[1])}
-		wf := w.workflow(t, ws.ID)
-		var change workflow.Change
-		if i%2 == 0 { // saved, then activated
-			saved := using(wf, names[0])
-			returns(w.UpdateWorkflow(ctx, saved))(t, "save", true)
-			change = activated(t, saved.Workflow)
-		} else { // active, then saved
-			active := activated(t, wf)
-			returns(w.UpdateWorkflow(ctx, active))(t, "activate", true)
-			change = using(active.Workflow, names[0])
-		}
-		change.Connections = names
-		deleted := make([]bool, len(made))
-		updated := 0
-		concurrently(t, 3, func(n int) (ok bool, err error) {
-			if n < len(made) {
-				deleted[n], err = w.deleteConnection(ctx, made[n])
-				return deleted[n], err
-			}
-			ok, err = w.UpdateWorkflow(ctx, change)
-			if ok {
-				updated++
-			}
-			return ok, err
-		})
-		if updated == 1 && deleted[0] || updated == 0 && !deleted[0] && !deleted[1] {
-			t.Fatalf("round %d: updated %d, deleted %v", i, updated, deleted)
-		}
+	alert := w.workflow(t, ws.ID)
+	returns(w.UpdateWorkflow(ctx, withNewTriggers(alert, workflow.Active, eventTrigger("broken", `"connection.broken"`))))(t, "subscribe", true)
+	hook := w.webhook(t, ws.ID, func(h *webhook.Webhook) { h.Events = []event.Type{event.ConnectionBroken} })
+	w.webhook(t, ws.ID, func(h *webhook.Webhook) { h.Events, h.WorkflowID = []event.Type{event.ConnectionBroken}, alert.ID })
+	events := func() int {
+		return len(must(w.Events(ctx, ws.ID, event.Query{Filter: event.Filter{Types: []event.Type{event.ConnectionBroken}}}, fullPage))(t).Items)
 	}
-	w.notified.take()
-}
+	returns(w.breakConnection(ctx, t, made, 2))(t, "of another epoch", false)
+	equal(t, "events at first", events(), 0)
+	equal(t, "winners of 16", concurrently(t, 16, func(int) (bool, error) { return w.breakConnection(ctx, t, made, 1) }), 1)
+	got := found(w.Connection(ctx, ws.ID, made.ID))(t)
+	equal(t, "status", got.Status, connection.NeedsReconnect)
+	equal(t, "problem", got.Problem, "revoked")
+	equal(t, "events", events(), 1)
+	equal(t, "pending events", len(must(w.DuePendingEvents(ctx, clock.Now().Add(time.Minute), 100))(t)), 1)
+	equal(t, "deliveries", len(must(w.Deliveries(ctx, ws.ID, hook.ID, webhook.Filter{}, fullPage))(t).Items), 1)
 
-// testUsageOfSeveral checks the order and the number of the workflows that are listed
-// for each of several connections, and that their waiting runs are counted once.
-func testUsageOfSeveral(t *testing.T, w *harness) {
-	ctx, ws := t.Context(), w.workspace(t)
-	equal(t, "of no connection", must(w.ConnectionUsage(ctx, ws.ID, nil))(t), map[string]connection.Usage{})
-	user := func(name, connectionName string, active bool) connection.User {
-		change := using(w.workflow(t, ws.ID), connectionName)
-		change.Workflow.Name = name
-		if active {
-			change.Workflow.State = workflow.Active
-		}
-		returns(w.UpdateWorkflow(ctx, change))(t, "use it", true)
-		return connection.User{ID: change.Workflow.ID, Name: name, Active: active}
-	}
-	for _, name := range []string{"shop", "mail", "busy", "idle"} {
-		w.connection(t, ws.ID, name)
-	}
-	a, b, c, d := user("a", "shop", false), user("b", "shop", true), user("c", "mail", true), user("d", "shop", true)
-	var last connection.User
-	for i := range connection.MaxUsers + 5 {
-		last = user(fmt.Sprintf("%03d", i), "busy", i == connection.MaxUsers+4)
-	}
-	waits := w.workflow(t, ws.ID)
-	w.awaitConnection(t, waits, "shop", true)
-	twice := w.start(t, waits, "node_1")
-	steps := []run.Step{waitingStep("one", 1, action.AwaitsConnection("mail")), waitingStep("two", 2, action.AwaitsConnection("mail"))}
-	returns(w.Commit(ctx, firstLease(twice), twice, run.Decision{Rev: 1, Steps: steps, Release: true, WakeAt: *steps[0].WakeAt}))(t, "wait", true)
-
-	usage := must(w.ConnectionUsage(ctx, ws.ID, []string{"shop", "mail", "busy", "idle", "none"}))(t)
-	busy := usage["busy"].Workflows
-	delete(usage, "busy")
-	equal(t, "usage", usage, map[string]connection.Usage{
-		"shop": {Workflows: []connection.User{b, d, a}, Waiting: 1},
-		"mail": {Workflows: []connection.User{c}, Waiting: 1},
-	})
-	equal(t, "listed workflows of many", len(busy), connection.MaxUsers)
-	equal(t, "the first of many", busy[0], last)
+	returns(w.SetConnectionStatus(ctx, ws.ID, made.ID, 1, connection.Connected, ""))(t, "a success of before", false)
+	returns(w.UpdateConnection(ctx, made, 1, nil))(t, "a test of before", false)
+	equal(t, "status", found(w.Connection(ctx, ws.ID, made.ID))(t).Status, connection.NeedsReconnect)
+	next := made
+	next.Epoch = 2
+	returns(w.UpdateConnection(ctx, next, 1, nil))(t, "reconnect", true)
+	returns(w.breakConnection(ctx, t, made, 2))(t, "break it again", true)
+	equal(t, "events", events(), 2)
 	w.notified.take()
 }
 
@@ -290,7 +197,8 @@ func testClaimRenewal(t *testing.T, w *harness) {
 	returns(claim(now.Add(time.Hour)))(t, "of an earlier epoch", false)
 	made = next
 	returns(claim(now))(t, "of the next epoch", true)
-	returns(w.SetConnectionStatus(ctx, ws, made.ID, 2, connection.NeedsReconnect, "revoked"))(t, "break it", true)
+	returns(w.breakConnection(ctx, t, made, 2))(t, "break it", true)
+	w.notified.take()
 	returns(claim(now))(t, "of a broken connection", false)
 }
 
@@ -408,6 +316,7 @@ func testConnectionTenants(t *testing.T, w *harness) {
 	entry := newEntry(stranger.ID, "attempt", "attempt")
 	returns(w.UpdateConnection(ctx, theirs, 1, &entry))(t, "update", false)
 	returns(w.SetConnectionStatus(ctx, stranger.ID, made.ID, 1, connection.Failing, "x"))(t, "set the status", false)
+	returns(w.breakConnection(ctx, t, theirs, 1))(t, "break it", false)
 	returns(w.ClaimRenewal(ctx, newClaim(theirs, "node_1", clock.Now())))(t, "claim", false)
 	deleted, users, err := w.DeleteConnection(ctx, stranger.ID, made.ID, entry)
 	returns(deleted, err)(t, "delete", false)

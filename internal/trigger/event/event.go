@@ -1,5 +1,5 @@
 // Package event declares the trigger type event, which fires on events of other
-// workflows and their runs.
+// workflows and their runs, and of connections.
 package event
 
 import (
@@ -22,7 +22,7 @@ const maxWorkflows = 100
 func Type() trigger.Type {
 	return trigger.Type{
 		Format: workflow.TriggerType{
-			Name: workflow.EventTrigger, Summary: "Events of other workflows and their runs.",
+			Name: workflow.EventTrigger, Summary: "Events of other workflows, their runs and connections.",
 			Members: members, Rule: schema{"required": []string{"events"}}, Compile: compile,
 		},
 		Firer:  func(d trigger.Deps) trigger.Firer { return NewStarter(d.Store, d.Runs, d.Log) },
