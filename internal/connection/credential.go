@@ -106,8 +106,14 @@ func applyBasic(r *http.Request, how integration.Basic, env integration.Env) err
 	if strings.Contains(user, ":") {
 		return errors.New("the user name must not contain a colon")
 	}
-	r.Header.Set("Authorization", "Basic "+base64.StdEncoding.EncodeToString([]byte(user+":"+password)))
+	r.Header.Set("Authorization", "Basic "+basicCredential(user, password))
 	return nil
+}
+
+// basicCredential returns a user name and a password as HTTP basic authentication
+// encodes them.
+func basicCredential(user, password string) string {
+	return base64.StdEncoding.EncodeToString([]byte(user + ":" + password))
 }
 
 // applyQuery replaces parameters of the query. The others stay as they are.

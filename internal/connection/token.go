@@ -8,6 +8,7 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -15,6 +16,7 @@ import (
 	"github.com/stepmill/stepmill/internal/clock"
 	"github.com/stepmill/stepmill/internal/egress"
 	"github.com/stepmill/stepmill/internal/integration"
+	"github.com/stepmill/stepmill/internal/mask"
 	"github.com/stepmill/stepmill/internal/strictjson"
 )
 
@@ -82,7 +84,23 @@ func requestToken(ctx context.Context, client Client, workspaceID string, auth *
 	if err != nil {
 		return tokenAnswer{}, err
 	}
-	return parseAnswer(resp, auth.TokenAt, asked)
+	answer, err := parseAnswer(resp, auth.TokenAt, asked)
+	if failure, ok := errors.AsType[*tokenError](err); ok {
+		hide := mask.New(secretsOf(app, params))
+		failure.code, failure.description = hide.Text(failure.code), hide.Text(failure.description)
+	}
+	return answer, err
+}
+
+// secretsOf lists what a request for a token contains that its error must not repeat.
+func secretsOf(app oauthClient, params url.Values) []string {
+	out := []string{app.secret, url.QueryEscape(app.secret), basicCredential(url.QueryEscape(app.id), url.QueryEscape(app.secret))}
+	for name, values := range params {
+		if !slices.Contains([]string{"grant_type", "client_id", "redirect_uri", "scope"}, name) {
+			out = append(out, values...)
+		}
+	}
+	return out
 }
 
 // encodeParams encodes the parameters of a request as a form or as JSON.

@@ -39,6 +39,8 @@ type Server struct {
 	fails string
 	// rotates reports whether a refresh token is valid only once.
 	rotates bool
+	// echoes reports whether errors repeat the request.
+	echoes bool
 
 	codes    map[string]grant     // by code
 	access   map[string]time.Time // access tokens, with their expiry
@@ -77,9 +79,9 @@ func Start(t *testing.T) *Server {
 func (s *Server) Set(change func(*Settings)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	now := Settings{Life: s.life, Delay: s.delay, Fails: s.fails, Rotates: s.rotates}
+	now := Settings{Life: s.life, Delay: s.delay, Fails: s.fails, Rotates: s.rotates, Echoes: s.echoes}
 	change(&now)
-	s.life, s.delay, s.fails, s.rotates = now.Life, now.Delay, now.Fails, now.Rotates
+	s.life, s.delay, s.fails, s.rotates, s.echoes = now.Life, now.Delay, now.Fails, now.Rotates, now.Echoes
 }
 
 // Settings is how the server behaves.
@@ -88,6 +90,7 @@ type Settings struct {
 	Delay   time.Duration // of the token endpoint
 	Fails   string        // the error of the token endpoint; "" for none
 	Rotates bool          // a refresh token is valid only once
+	Echoes  bool          // errors of the token endpoint repeat the request
 }
 
 // RevokeAll makes every token that was issued invalid.
@@ -171,7 +174,7 @@ func (s *Server) authorize(w http.ResponseWriter, r *http.Request) {
 
 func (s *Server) token(w http.ResponseWriter, r *http.Request) {
 	if err := r.ParseForm(); err != nil {
-		fail(w, "invalid_request")
+		fail(w, "invalid_request", err.Error())
 		return
 	}
 	s.mu.Lock()
@@ -185,12 +188,16 @@ func (s *Server) token(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.requests[r.PostForm.Get("grant_type")]++
+	description := "the test server says so"
+	if s.echoes {
+		description = fmt.Sprint(r.Header.Get("Authorization"), " ", r.PostForm.Encode(), " ", r.PostForm)
+	}
 	if s.fails != "" {
-		fail(w, s.fails)
+		fail(w, s.fails, description)
 		return
 	}
 	if code := s.check(r); code != "" {
-		fail(w, code)
+		fail(w, code, description)
 		return
 	}
 	answer := map[string]any{"access_token": s.issue("access"), "token_type": "Bearer"}
@@ -247,7 +254,7 @@ func (s *Server) issue(kind string) string {
 	return token
 }
 
-func fail(w http.ResponseWriter, code string) {
+func fail(w http.ResponseWriter, code, description string) {
 	status := http.StatusBadRequest
 	switch code {
 	case "invalid_client":
@@ -259,7 +266,7 @@ func fail(w http.ResponseWriter, code string) {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(map[string]string{"error": code, "error_description": "the test server says so"})
+	_ = json.NewEncoder(w).Encode(map[string]string{"error": code, "error_description": description})
 }
 
 func (s *Server) revoke(w http.ResponseWriter, r *http.Request) {
