@@ -23,6 +23,8 @@ func TestMain(m *testing.M) { harness.Main(m) }
 const (
 	allowLoopback = "--egress-allow=127.0.0.0/8"
 	name          = "shop"
+	email         = "ada@example.com"
+	password      = "a difficult engine to guess"
 )
 
 // owner is a person with a session, who connects services.
@@ -34,9 +36,18 @@ type owner struct {
 // signUp makes the first owner of an installation.
 func signUp(t *testing.T, s *harness.Server, token string) owner {
 	t.Helper()
-	answer := s.With("").Expect(t, http.StatusCreated, "POST", "/ui/v1/welcome", map[string]any{
-		"token": token, "email": "ada@example.com", "name": "Ada", "password": "a difficult engine to guess",
-	})
+	return newOwner(s, s.With("").Expect(t, http.StatusCreated, "POST", "/ui/v1/welcome", map[string]any{
+		"token": token, "email": email, "name": "Ada", "password": password,
+	}))
+}
+
+// signIn signs in the first owner again.
+func signIn(t *testing.T, s *harness.Server) owner {
+	t.Helper()
+	return newOwner(s, s.With("").Expect(t, http.StatusCreated, "POST", "/ui/v1/session", map[string]any{"email": email, "password": password}))
+}
+
+func newOwner(s *harness.Server, answer harness.Response) owner {
 	cookie, _, _ := strings.Cut(answer.Header.Get("Set-Cookie"), ";")
 	return owner{s.With(""), cookie}
 }
