@@ -249,7 +249,7 @@ func (s *Server) newConnections() (*connection.Service, error) {
 	if err != nil {
 		return nil, err
 	}
-	connections := connection.NewService(s.data.store, s.data.vault, s.runner.egress, integrations, s.node)
+	connections := connection.NewService(s.data.store, s.data.vault, s.runner.egress, integrations, s.node, s.log)
 	if file := s.config.OAuthAppsFile; file != "" {
 		apps, err := os.ReadFile(file)
 		if err == nil {

@@ -122,9 +122,9 @@ type Store interface {
 	// SetConnectionStatus changes the status if the connection still has the epoch and
 	// does not have to be reconnected: only a new credential changes that.
 	SetConnectionStatus(ctx context.Context, workspaceID, id string, epoch int64, status Status, problem string) (changed bool, err error)
-	// DeleteConnection deletes a connection that no active workflow uses. It returns
-	// those that do.
-	DeleteConnection(ctx context.Context, workspaceID, id string, entry audit.Entry) (deleted bool, users []User, err error)
+	// DeleteConnection deletes a connection that no active workflow uses, and returns
+	// it. Otherwise it returns the active workflows that use it.
+	DeleteConnection(ctx context.Context, workspaceID, id string, entry audit.Entry) (deleted *Sealed, users []User, err error)
 	// ClaimRenewal makes one node renew a credential, if the connection still has the
 	// epoch and no other claim is valid: a claim ends with its time, and with its node.
 	ClaimRenewal(ctx context.Context, claim Claim) (claimed bool, err error)

@@ -1,9 +1,11 @@
 package connection_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"net/netip"
 	"sync"
@@ -30,8 +32,9 @@ type installation struct {
 	t      *testing.T
 	store  *store.Store
 	vault  *vault.Vault
-	client *egress.Client
+	client connection.Client
 	owner  auth.Actor
+	log    bytes.Buffer
 	*connection.Service
 }
 
@@ -50,8 +53,9 @@ func newInstallation(t *testing.T) *installation {
 		t.Fatal(err)
 	}
 	in.owner = auth.Actor{Workspace: *first, Type: "user", ID: "usr_1", Scopes: auth.Scopes()}
-	in.client = egress.New(egress.Config{Policy: egress.Policy{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}})
-	t.Cleanup(in.client.Close)
+	client := egress.New(egress.Config{Policy: egress.Policy{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}})
+	t.Cleanup(client.Close)
+	in.client = client
 	in.Service = in.node("node_1")
 	return in
 }
@@ -62,7 +66,7 @@ func (in *installation) node(id string) *connection.Service {
 	if err != nil {
 		in.t.Fatal(err)
 	}
-	return connection.NewService(in.store, in.vault, in.client, catalog, id)
+	return connection.NewService(in.store, in.vault, in.client, catalog, id, slog.New(slog.NewTextHandler(&in.log, nil)))
 }
 
 // definition is a custom connection to a test server.
@@ -75,7 +79,7 @@ func (in *installation) connect(s *oauthserver.Server, name string) connection.C
 	in.t.Helper()
 	address, err := in.Connect(in.t.Context(), in.owner, connection.New{
 		Name: name, Auth: integration.OAuth2, Fields: map[string]string{"client_id": oauthserver.ClientID, "client_secret": oauthserver.ClientSecret},
-		Definition: definition(s, fmt.Sprintf(`, "authorize_url": %q`, s.URL+"/authorize")),
+		Definition: definition(s, fmt.Sprintf(`, "authorize_url": %q, "revoke_url": %q`, s.URL+"/authorize", s.URL+"/revoke")),
 	}, redirect)
 	if err != nil {
 		in.t.Fatal(err)

@@ -272,19 +272,14 @@ func (s *Service) wakeSteps(ctx context.Context, c Connection) error {
 
 // exchangeCode exchanges the code of a consent for a token.
 func (s *Service) exchangeCode(ctx context.Context, c *opened, wait pending, code string) (tokenAnswer, error) {
-	env := c.env()
-	endpoint, err := c.auth.TokenURL.URL(env)
-	if err != nil {
-		return tokenAnswer{}, err
-	}
 	params := url.Values{"grant_type": {"authorization_code"}, "code": {code}, "redirect_uri": {wait.Redirect}}
 	if c.auth.PKCE {
 		params.Set("code_verifier", wait.Verifier)
 	}
-	if err := setParams(params, c.auth.TokenParams, env); err != nil {
+	if err := setParams(params, c.auth.TokenParams, c.env()); err != nil {
 		return tokenAnswer{}, err
 	}
-	answer, err := requestToken(ctx, s.client, c.WorkspaceID, c.auth, endpoint.String(), c.client(), params)
+	answer, err := s.requestToken(ctx, c, c.auth.TokenURL, params)
 	if err != nil || c.auth.Exchange == nil {
 		return answer, err
 	}
@@ -294,16 +289,11 @@ func (s *Service) exchangeCode(ctx context.Context, c *opened, wait pending, cod
 
 // exchangeToken trades the token of a connection for one that lives longer.
 func (s *Service) exchangeToken(ctx context.Context, c *opened) (tokenAnswer, error) {
-	env := c.env()
-	endpoint, err := c.auth.Exchange.URL.URL(env)
-	if err != nil {
-		return tokenAnswer{}, err
-	}
 	params := url.Values{}
-	if err := setParams(params, c.auth.Exchange.Params, env); err != nil {
+	if err := setParams(params, c.auth.Exchange.Params, c.env()); err != nil {
 		return tokenAnswer{}, err
 	}
-	return requestToken(ctx, s.client, c.WorkspaceID, c.auth, endpoint.String(), c.client(), params)
+	return s.requestToken(ctx, c, c.auth.Exchange.URL, params)
 }
 
 // learn sets the variables that a stage of connecting gives.

@@ -121,22 +121,28 @@ func (s *Service) renewClaimed(ctx context.Context, old *opened, claim Claim) (*
 		return nil, err
 	}
 	failpoint.Hit(failpoint.AfterRenewalStored, old.ID)
-	if !stored { // it was changed by a person in the meantime
-		return s.read(ctx, old.WorkspaceID, old.Name)
+	if stored {
+		return &next, nil
 	}
-	return &next, nil
+	now, err := s.store.Connection(ctx, old.WorkspaceID, old.ID)
+	if err == nil && now == nil { // it was deleted in the meantime, and its old token revoked
+		s.revoke(ctx, &next)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return s.read(ctx, old.WorkspaceID, old.Name) // a person has changed it
 }
 
 // issue requests a token in the way of the connection.
 func (s *Service) issue(ctx context.Context, c *opened) (tokenAnswer, error) {
-	env := c.env()
-	endpoint, err := c.auth.TokenURL.URL(env)
-	if err != nil {
-		return tokenAnswer{}, err
-	}
-	app, params := c.client(), url.Values{}
+	env, params := c.env(), url.Values{}
 	switch {
 	case c.auth.Kind == integration.ServiceAccount:
+		endpoint, err := c.auth.TokenURL.URL(env)
+		if err != nil {
+			return tokenAnswer{}, err
+		}
 		assertion, err := signAssertion(c.secrets.Fields, c.Fields["subject"], c.auth.Scopes, endpoint.String())
 		if err != nil {
 			return tokenAnswer{}, err
@@ -159,7 +165,7 @@ func (s *Service) issue(ctx context.Context, c *opened) (tokenAnswer, error) {
 		params.Set("grant_type", "refresh_token")
 		params.Set("refresh_token", c.secrets.Token.Refresh)
 	}
-	return requestToken(ctx, s.client, c.WorkspaceID, c.auth, endpoint.String(), app, params)
+	return s.requestToken(ctx, c, c.auth.TokenURL, params)
 }
 
 func setParams(params url.Values, templates map[string]integration.Template, env integration.Env) error {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"regexp"
 	"slices"
 	"strings"
@@ -42,6 +43,7 @@ type Service struct {
 	fileApps     map[appKey]oauthClient // of the operator
 	node         string                 // this one
 	renewals     singleflight.Group     // by connection id
+	log          *slog.Logger
 
 	mu   sync.Mutex
 	used map[string]time.Time // since the last flush
@@ -56,8 +58,10 @@ type Stores interface {
 
 // NewService returns a Service. The client sends the requests for tokens and the
 // tests of connections, on behalf of a node.
-func NewService(store Stores, vault Vault, client Client, integrations *integration.Catalog, node string) *Service {
-	return &Service{store: store, apps: store, consents: store, vault: vault, client: client, integrations: integrations, node: node, used: map[string]time.Time{}}
+func NewService(store Stores, vault Vault, client Client, integrations *integration.Catalog, node string, log *slog.Logger) *Service {
+	return &Service{
+		store: store, apps: store, consents: store, vault: vault, client: client, integrations: integrations, node: node, log: log, used: map[string]time.Time{},
+	}
 }
 
 // New is the input for creating a connection.
@@ -243,7 +247,8 @@ func (s *Service) Usage(ctx context.Context, actor auth.Actor, names []string) (
 	return s.store.ConnectionUsage(ctx, actor.Workspace.ID, names)
 }
 
-// Delete deletes a connection that no active workflow uses.
+// Delete deletes a connection that no active workflow uses. Then it revokes its token
+// at the service, if the service allows that.
 func (s *Service) Delete(ctx context.Context, actor auth.Actor, id string) error {
 	c, err := s.Get(ctx, actor, id)
 	if err != nil {
@@ -251,8 +256,11 @@ func (s *Service) Delete(ctx context.Context, actor auth.Actor, id string) error
 	}
 	deleted, users, err := s.store.DeleteConnection(ctx, actor.Workspace.ID, id, s.entry(actor, "connection.deleted", c))
 	switch {
-	case err != nil || deleted:
+	case err != nil:
 		return err
+	case deleted != nil:
+		s.revokeDeleted(ctx, *deleted)
+		return nil
 	case len(users) > 0:
 		return fault.New(fault.ConnectionInUse, "the connection %q is used by the active workflow %q: pause it or change it first", c.Name, users[0].Name)
 	}

@@ -59,11 +59,37 @@ func (e *tokenError) temporary() bool {
 		e.code == "temporarily_unavailable" || e.code == "server_error"
 }
 
-// requestToken sends a request to a token endpoint.
-func requestToken(ctx context.Context, client Client, workspaceID string, auth *integration.Auth, endpoint string, app oauthClient, params url.Values) (tokenAnswer, error) {
-	header := http.Header{"Accept": {"application/json"}}
-	switch {
-	case auth.ClientAuth == "basic" && app.id != "":
+// requestToken requests a token of a connection.
+func (s *Service) requestToken(ctx context.Context, c *opened, endpoint integration.Template, params url.Values) (tokenAnswer, error) {
+	asked := clock.Now()
+	resp, err := s.postAsClient(ctx, c, endpoint, params, c.auth.TokenBody)
+	if err != nil {
+		return tokenAnswer{}, err
+	}
+	answer, err := parseAnswer(resp, c.auth.TokenAt, asked)
+	if failure, ok := errors.AsType[*tokenError](err); ok {
+		hide := mask.New(secretsOf(c.client(), params))
+		failure.code, failure.description = hide.Text(failure.code), hide.Text(failure.description)
+	}
+	return answer, err
+}
+
+// postAsClient sends parameters to an endpoint of the authorization server, with the
+// client's credentials and the headers of the integration. It follows no redirects,
+// which would take the credentials elsewhere.
+func (s *Service) postAsClient(ctx context.Context, c *opened, endpoint integration.Template, params url.Values, style string) (*egress.Response, error) {
+	env := c.env()
+	target, err := endpoint.URL(env)
+	if err != nil {
+		return nil, err
+	}
+	header := http.Header{}
+	if err := renderHeaders(header, env, c.service.Headers); err != nil {
+		return nil, err
+	}
+	header.Set("Accept", "application/json")
+	switch app := c.client(); {
+	case c.auth.ClientAuth == "basic" && app.id != "":
 		r := http.Request{Header: header}
 		r.SetBasicAuth(url.QueryEscape(app.id), url.QueryEscape(app.secret))
 	case app.id != "":
@@ -72,24 +98,14 @@ func requestToken(ctx context.Context, client Client, workspaceID string, auth *
 			params.Set("client_secret", app.secret)
 		}
 	}
-	body, media, err := encodeParams(params, auth.TokenBody)
+	body, media, err := encodeParams(params, style)
 	if err != nil {
-		return tokenAnswer{}, err
+		return nil, err
 	}
 	header.Set("Content-Type", media)
-	asked := clock.Now()
-	resp, err := client.Do(ctx, egress.Request{
-		Workspace: workspaceID, Method: http.MethodPost, URL: endpoint, Header: header, Body: body, Timeout: tokenTimeout,
+	return s.client.Do(ctx, egress.Request{
+		Workspace: c.WorkspaceID, Method: http.MethodPost, URL: target.String(), Header: header, Body: body, Timeout: tokenTimeout,
 	})
-	if err != nil {
-		return tokenAnswer{}, err
-	}
-	answer, err := parseAnswer(resp, auth.TokenAt, asked)
-	if failure, ok := errors.AsType[*tokenError](err); ok {
-		hide := mask.New(secretsOf(app, params))
-		failure.code, failure.description = hide.Text(failure.code), hide.Text(failure.description)
-	}
-	return answer, err
 }
 
 // secretsOf lists what a request for a token contains that its error must not repeat.

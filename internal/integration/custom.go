@@ -74,7 +74,7 @@ func (p *customParser) parse() *Integration {
 	a := Auth{
 		ID: p.kind.name, Kind: p.kind.name, Label: p.kind.name, Fields: slices.Clone(p.kind.fields), Service: p.Service,
 		Scopes: p.Scopes, ScopeSeparator: cmp.Or(p.ScopeSeparator, " "), ScopeParam: "scope",
-		ClientAuth: cmp.Or(p.ClientAuth, "basic"), TokenBody: "form", RevokeBody: "form", PKCE: p.PKCE == nil || *p.PKCE,
+		ClientAuth: cmp.Or(p.ClientAuth, "basic"), TokenBody: "form", RevokeBody: "form", RevokeParam: "token", PKCE: p.PKCE == nil || *p.PKCE,
 	}
 	p.parseApply(&a)
 	p.parseURLs(&a)

@@ -92,10 +92,7 @@ func (p *parser) apply(pointer string, a *manifestApply, names variables, m *man
 // token compiles the members about tokens.
 func (p *parser) token(pointer string, a *manifestAuth, names variables, out *Auth) {
 	out.TokenURL = p.serverURL(at(pointer, "token_url"), a.TokenURL, names)
-	host := loneVariable(authority(a.TokenURL))
-	if slices.ContainsFunc(slices.Concat(p.fields, out.Fields), func(f Field) bool { return f.Name == host && f.Format == FormatHost }) {
-		out.hostField = host
-	}
+	out.hostField = p.hostField(a.TokenURL, out.Fields)
 	for i, scope := range a.Scopes {
 		if scope == "" || slices.Contains(a.Scopes[:i], scope) {
 			p.failf(at(pointer, "scopes", strconv.Itoa(i)), "is empty or repeated")
@@ -108,6 +105,7 @@ func (p *parser) token(pointer string, a *manifestAuth, names variables, out *Au
 	scope := names.scope(nil)
 	out.AuthorizeURL = p.serverURL(at(pointer, "authorize_url"), a.AuthorizeURL, names)
 	out.RevokeURL = p.serverURL(at(pointer, "revoke_url"), a.RevokeURL, names)
+	p.sameHostField(at(pointer, "revoke_url"), a.RevokeURL, out)
 	out.Params = p.templates(at(pointer, "params"), a.Params, scope)
 	out.TokenParams = p.templates(at(pointer, "token_params"), a.TokenParams, scope)
 	out.ClientAuth, out.TokenBody = a.ClientAuth, cmp.Or(a.TokenBody, "form")
@@ -130,6 +128,23 @@ func (p *parser) token(pointer string, a *manifestAuth, names variables, out *Au
 	}
 }
 
+// hostField returns the field that is the whole host of a URL, or "".
+func (p *parser) hostField(source string, fields []Field) string {
+	host := loneVariable(authority(source))
+	if slices.ContainsFunc(slices.Concat(p.fields, fields), func(f Field) bool { return f.Name == host && f.Format == FormatHost }) {
+		return host
+	}
+	return ""
+}
+
+// sameHostField checks a URL beside the token URL that receives the client secret: if
+// whoever connects chooses its host, then by the same field.
+func (p *parser) sameHostField(pointer, source string, out *Auth) {
+	if field := p.hostField(source, out.Fields); field != "" && field != out.hostField {
+		p.failf(pointer, "its host is chosen with connection.%s, unlike that of token_url: the client secret could be sent anywhere", field)
+	}
+}
+
 func (p *parser) exchange(pointer string, e *manifestExchange, names variables, out *Auth) {
 	out.Exchange = &Exchange{
 		URL:    out.TokenURL,
@@ -137,6 +152,7 @@ func (p *parser) exchange(pointer string, e *manifestExchange, names variables, 
 	}
 	if e.URL != "" {
 		out.Exchange.URL = p.serverURL(at(pointer, "url"), e.URL, names)
+		p.sameHostField(at(pointer, "url"), e.URL, out)
 	}
 	if e.Params["grant_type"] == "" {
 		p.failf(at(pointer, "params"), "needs a grant_type")

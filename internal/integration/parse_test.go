@@ -147,6 +147,8 @@ func TestParseRejects(t *testing.T) {
 		{"scopes: [read, write]", "scopes: [read, read]", "/connection/auth/1/scopes/1: is empty or repeated"},
 		{"token_url: https://${{ connection.region }}", "token_url: https://${{ connection.sandbox }}", "its host reads connection.sandbox, which can have any value"},
 		{"token_url: https://${{ connection.region }}", "token_url: https://${{ connection.api }}", "its host reads connection.api, which can have any value"},
+		{"fields: {sandbox: {title: Sandbox, optional: true}}", "fields: {sandbox: {title: Sandbox, optional: true}, host: {title: Host, format: host}}\n      revoke_url: https://${{ connection.host }}/revoke", "/connection/auth/1/revoke_url: its host is chosen with connection.host, unlike that of token_url"},
+		{"fields: {sandbox: {title: Sandbox, optional: true}}", "fields: {sandbox: {title: Sandbox, optional: true}, host: {title: Host, format: host}}\n      exchange: {url: 'https://${{ connection.host }}/x', params: {grant_type: a}}", "/connection/auth/1/exchange/url: its host is chosen with connection.host"},
 		{"token_url: https://", "token_url: http://", "/connection/auth/1/token_url: must be an https URL"},
 		{"token_url: https://", "token_url: https://a@", "/connection/auth/1/token_url: must be an https URL"},
 		{", within: [shop.example]", "", "connection.api can have any value"},

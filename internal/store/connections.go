@@ -24,6 +24,8 @@ const connectionColumns = `id, workspace_id, name, integration, definition, auth
 
 const selectConnection = `SELECT ` + connectionColumns + ` FROM connections `
 
+const selectSealedConnection = `SELECT ` + connectionColumns + `, credential FROM connections `
+
 func scanConnection(r database.Row) (connection.Connection, error) { return scanConnectionAnd(r) }
 
 // scanConnectionAnd scans the columns of a connection followed by others.
@@ -48,6 +50,11 @@ func scanConnectionAnd(r database.Row, more ...any) (connection.Connection, erro
 		}
 	}
 	return c, nil
+}
+
+func scanSealedConnection(r database.Row) (sealed connection.Sealed, err error) {
+	sealed.Connection, err = scanConnectionAnd(r, &sealed.Credential)
+	return sealed, err
 }
 
 // encodeConnection returns the parts of a connection that are stored as JSON.
@@ -140,11 +147,7 @@ func (s *Store) ConnectionNames(ctx context.Context, workspaceID string) (names 
 // SealedConnection implements connection.Store.
 func (s *Store) SealedConnection(ctx context.Context, workspaceID, name string) (found *connection.Sealed, err error) {
 	err = s.read(ctx, func(c database.Conn) (err error) {
-		found, err = database.One(c, `SELECT `+connectionColumns+`, credential FROM connections WHERE workspace_id = $1 AND name = $2`,
-			[]any{workspaceID, name}, func(r database.Row) (sealed connection.Sealed, err error) {
-				sealed.Connection, err = scanConnectionAnd(r, &sealed.Credential)
-				return sealed, err
-			})
+		found, err = database.One(c, selectSealedConnection+`WHERE workspace_id = $1 AND name = $2`, []any{workspaceID, name}, scanSealedConnection)
 		return err
 	})
 	return found, err
@@ -300,10 +303,10 @@ func (s *Store) SetConnectionStatus(ctx context.Context, workspaceID, id string,
 }
 
 // DeleteConnection implements connection.Store.
-func (s *Store) DeleteConnection(ctx context.Context, workspaceID, id string, entry audit.Entry) (deleted bool, users []connection.User, err error) {
+func (s *Store) DeleteConnection(ctx context.Context, workspaceID, id string, entry audit.Entry) (deleted *connection.Sealed, users []connection.User, err error) {
 	err = s.write(ctx, func(tx *transaction) error {
-		deleted, users = false, nil // the transaction may be retried
-		found, err := database.One(tx, selectConnection+`WHERE id = $1 AND workspace_id = $2`, []any{id, workspaceID}, scanConnection)
+		deleted, users = nil, nil // the transaction may be retried
+		found, err := database.One(tx, selectSealedConnection+`WHERE id = $1 AND workspace_id = $2`, []any{id, workspaceID}, scanSealedConnection)
 		if err != nil || found == nil {
 			return err
 		}
@@ -319,9 +322,10 @@ func (s *Store) DeleteConnection(ctx context.Context, workspaceID, id string, en
 			return nil
 		}
 		n, err := tx.Exec(`DELETE FROM connections WHERE id = $1 AND workspace_id = $2`, id, workspaceID)
-		if deleted = n == 1; err != nil || !deleted {
+		if err != nil || n == 0 {
 			return err
 		}
+		deleted = found
 		if err := decrementUsage(tx, "connections", workspaceID, 1); err != nil {
 			return err
 		}

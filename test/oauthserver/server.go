@@ -37,10 +37,14 @@ type Server struct {
 	delay time.Duration
 	// fails is the error of the token endpoint, or "".
 	fails string
+	// respond replaces the token endpoint if it is not nil.
+	respond http.HandlerFunc
 	// rotates reports whether a refresh token is valid only once.
 	rotates bool
 	// echoes reports whether errors repeat the request.
 	echoes bool
+	// revokeStatus is the status of the revocation endpoint.
+	revokeStatus int
 
 	codes    map[string]grant     // by code
 	access   map[string]time.Time // access tokens, with their expiry
@@ -49,6 +53,7 @@ type Server struct {
 	requests map[string]int // to the token endpoint, by grant type
 	served   map[string]int // requests for the resource that were allowed, by idempotency key
 	rejected int            // and those that were not
+	revoked  []string       // the tokens that were sent to the revocation endpoint
 }
 
 type grant struct{ challenge, redirect string }
@@ -61,7 +66,7 @@ func Start(t *testing.T) *Server {
 		t.Fatal(err)
 	}
 	s := &Server{
-		URL: "http://" + listener.Addr().String(), life: time.Hour, rotates: true,
+		URL: "http://" + listener.Addr().String(), life: time.Hour, rotates: true, revokeStatus: http.StatusOK,
 		codes: map[string]grant{}, access: map[string]time.Time{}, refresh: map[string]bool{}, requests: map[string]int{}, served: map[string]int{},
 	}
 	mux := http.NewServeMux()
@@ -79,18 +84,26 @@ func Start(t *testing.T) *Server {
 func (s *Server) Set(change func(*Settings)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	now := Settings{Life: s.life, Delay: s.delay, Fails: s.fails, Rotates: s.rotates, Echoes: s.echoes}
+	now := Settings{
+		Life: s.life, Delay: s.delay, Fails: s.fails, Respond: s.respond, Rotates: s.rotates, Echoes: s.echoes, RevokeStatus: s.revokeStatus,
+	}
 	change(&now)
-	s.life, s.delay, s.fails, s.rotates, s.echoes = now.Life, now.Delay, now.Fails, now.Rotates, now.Echoes
+	s.life, s.delay, s.fails, s.respond = now.Life, now.Delay, now.Fails, now.Respond
+	s.rotates, s.echoes, s.revokeStatus = now.Rotates, now.Echoes, now.RevokeStatus
 }
 
 // Settings is how the server behaves.
 type Settings struct {
-	Life    time.Duration // of access tokens; zero: they have no expires_in
-	Delay   time.Duration // of the token endpoint
-	Fails   string        // the error of the token endpoint; "" for none
-	Rotates bool          // a refresh token is valid only once
-	Echoes  bool          // errors of the token endpoint repeat the request
+	Life  time.Duration // of access tokens; zero: they have no expires_in
+	Delay time.Duration // of the token endpoint
+	Fails string        // the error of the token endpoint; "" for none
+	// Respond, if not nil, replaces the token endpoint.
+	Respond http.HandlerFunc
+	Rotates bool // a refresh token is valid only once
+	Echoes  bool // errors of the token endpoint repeat the request
+	// RevokeStatus is the status of the revocation endpoint, which revokes nothing
+	// unless it is 200.
+	RevokeStatus int
 }
 
 // RevokeAll makes every token that was issued invalid.
@@ -135,6 +148,13 @@ func (s *Server) Issued() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return append([]string(nil), s.issued...)
+}
+
+// Revoked returns the tokens that were sent to the revocation endpoint by the client.
+func (s *Server) Revoked() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append([]string(nil), s.revoked...)
 }
 
 // Consent does what a person and a browser do at an authorize URL: it consents and
@@ -188,6 +208,10 @@ func (s *Server) token(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.requests[r.PostForm.Get("grant_type")]++
+	if s.respond != nil {
+		s.respond(w, r)
+		return
+	}
 	description := "the test server says so"
 	if s.echoes {
 		description = fmt.Sprint(r.Header.Get("Authorization"), " ", r.PostForm.Encode(), " ", r.PostForm)
@@ -216,11 +240,7 @@ func (s *Server) token(w http.ResponseWriter, r *http.Request) {
 
 // check returns the error of a request for a token, or "".
 func (s *Server) check(r *http.Request) string {
-	id, secret, basic := r.BasicAuth()
-	if !basic {
-		id, secret = r.PostForm.Get("client_id"), r.PostForm.Get("client_secret")
-	}
-	if id != ClientID || secret != ClientSecret {
+	if !isClient(r) {
 		return "invalid_client"
 	}
 	switch r.PostForm.Get("grant_type") {
@@ -248,6 +268,15 @@ func (s *Server) check(r *http.Request) string {
 	return ""
 }
 
+// isClient reports whether a request has the credentials of the client.
+func isClient(r *http.Request) bool {
+	id, secret, basic := r.BasicAuth()
+	if !basic {
+		id, secret = r.PostForm.Get("client_id"), r.PostForm.Get("client_secret")
+	}
+	return id == ClientID && secret == ClientSecret
+}
+
 func (s *Server) issue(kind string) string {
 	token := fmt.Sprintf("%s-%s", kind, rand.Text())
 	s.issued = append(s.issued, token)
@@ -270,11 +299,19 @@ func fail(w http.ResponseWriter, code, description string) {
 }
 
 func (s *Server) revoke(w http.ResponseWriter, r *http.Request) {
-	_ = r.ParseForm()
+	if err := r.ParseForm(); err != nil || !isClient(r) {
+		fail(w, "invalid_client", "the client is unknown")
+		return
+	}
+	token := r.PostForm.Get("token")
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.access, r.PostForm.Get("token"))
-	delete(s.refresh, r.PostForm.Get("token"))
+	s.revoked = append(s.revoked, token)
+	if s.revokeStatus == http.StatusOK {
+		delete(s.access, token)
+		delete(s.refresh, token)
+	}
+	w.WriteHeader(s.revokeStatus)
 }
 
 // resource requires an access token.

@@ -47,7 +47,7 @@ func (w *harness) connection(t *testing.T, workspaceID, name string) connection.
 
 func (w *harness) deleteConnection(ctx context.Context, c connection.Sealed) (bool, error) {
 	deleted, _, err := w.DeleteConnection(ctx, c.WorkspaceID, c.ID, newEntry(c.WorkspaceID, "connection.deleted", c.ID))
-	return deleted, err
+	return deleted != nil, err
 }
 
 func testConnections(t *testing.T, w *harness) {
@@ -89,7 +89,8 @@ func testInsertConnection(t *testing.T, w *harness) {
 	}), 1)
 	equal(t, "counted", must(w.UsageCurrent(ctx, ws))(t).Connections, 3)
 
-	returns(w.deleteConnection(ctx, made))(t, "delete", true)
+	deleted, _, err := w.DeleteConnection(ctx, ws, made.ID, newEntry(ws, "connection.deleted", made.ID))
+	equal(t, "the deleted one", found(deleted, err)(t), made)
 	returns(w.deleteConnection(ctx, made))(t, "again", false)
 	missing(w.Connection(ctx, ws, made.ID))(t, "the deleted one")
 	equal(t, "counted", must(w.UsageCurrent(ctx, ws))(t).Connections, 2)
@@ -319,7 +320,7 @@ func testConnectionTenants(t *testing.T, w *harness) {
 	returns(w.breakConnection(ctx, t, theirs, 1))(t, "break it", false)
 	returns(w.ClaimRenewal(ctx, newClaim(theirs, "node_1", clock.Now())))(t, "claim", false)
 	deleted, users, err := w.DeleteConnection(ctx, stranger.ID, made.ID, entry)
-	returns(deleted, err)(t, "delete", false)
+	returns(deleted != nil, err)(t, "delete", false)
 	equal(t, "reported users", len(users), 0)
 	returns(w.WakeSteps(ctx, stranger.ID, "shop", clock.Now()))(t, "wake", false)
 	equal(t, "notifications", w.notified.take(), notifications{})
