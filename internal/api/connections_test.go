@@ -207,20 +207,70 @@ func TestConnectRoutes(t *testing.T) {
 	owner.call("POST", w.expand("/ui/v1/connections/$conn/reconnect"), "").wantStatus(400, "invalid_request")
 	owner.call("POST", "/ui/v1/connections/conn_01m7facgqmf46bs8r42wfv2z13/reconnect", "").wantStatus(404, "connection_not_found")
 	w.addUser("viewer").call("POST", "/ui/v1/connections/connect", slack).wantStatus(403, "insufficient_scope")
-	w.addUser("viewer").call("GET", "/ui/v1/oauth/callback?state=x", "").wantStatus(403, "insufficient_scope")
 
 	begun := owner.call("POST", "/ui/v1/connections/connect", slack).wantStatus(200)
 	at, err := url.Parse(begun.str("authorize_url"))
 	if err != nil || at.Host != "slack.com" || at.Query().Get("redirect_uri") != begun.str("redirect_url") || at.Query().Get("client_id") != "1234.5678" {
 		t.Errorf("%v %s", err, begun.body)
 	}
+	if got := owner.call("GET", "/ui/v1/session", "").wantStatus(200).str("oauth_redirect_url"); got != begun.str("redirect_url") {
+		t.Errorf("the redirect URL of the session is %s", got)
+	}
 	refused := "/ui/v1/oauth/callback?error=access_denied&error_description=no&state=" + at.Query().Get("state")
-	for _, want := range []string{"consent_refused", "consent_expired"} { // the second time it is used up
-		done := owner.call("GET", refused, "").wantStatus(http.StatusFound)
+	for _, tc := range []struct {
+		name              string
+		client            client
+		path, code, means string
+	}{
+		{"no session", w.server.anonymous(t), refused, "unauthorized", "sign in, and connect again"},
+		{"a session that has ended", client{t: t, server: w.server, token: strings.Repeat("x", 43)}, refused, "unauthorized", "sign in, and connect again"},
+		{"a role that may not connect", w.addUser("viewer").client, refused, "insufficient_scope", "your role"},
+		{"another person", w.addUser("owner").client, refused, "consent_expired", "another person"},
+		{"an unknown state", owner.client, "/ui/v1/oauth/callback?code=x&state=y", "consent_expired", "Connect again"},
+		{"no parameters", owner.client, "/ui/v1/oauth/callback", "consent_expired", "Connect again"},
+		{"refused", owner.client, refused, "consent_refused", "access_denied (no). To fix it: connect again and allow it"},
+		{"a used state", owner.client, refused, "consent_expired", "was completed before"},
+	} {
+		done := tc.client.call("GET", tc.path, "").wantStatus(http.StatusFound)
 		to, err := url.Parse(done.header.Get("Location"))
-		if err != nil || to.Path != "/connections/done" || to.Query().Get("error") != want || to.Query().Get("message") == "" {
-			t.Errorf("got %s, want %s", done.header.Get("Location"), want)
+		if err != nil || to.Path != "/connections/done" || to.Query().Get("error") != tc.code || !strings.Contains(to.Query().Get("message"), tc.means) {
+			t.Errorf("%s: got %s, want %s, %s", tc.name, done.header.Get("Location"), tc.code, tc.means)
 		}
 	}
 	wantContains(t, owner.call("GET", "/ui/v1/connections", "").json(), w.expand(`{"data": [{"id": "$conn"}]}`))
+}
+
+// A consent begins where the browser will have a session when it comes back.
+func TestConnectAtAnotherHost(t *testing.T) {
+	t.Parallel()
+	w := newTestWorkspace(t)
+	owner := w.addUser("owner")
+	setupOAuthApp(w)
+	port := w.server.url[strings.LastIndex(w.server.url, ":"):]
+	for origin, refused := range map[string]bool{
+		w.server.url:                  false,
+		strings.ToUpper(w.server.url): false,
+		"null":                        false, // and the host is the same
+		"":                            false,
+		"http://localhost" + port:     true,
+		"https://127.0.0.1" + port:    true,
+		"http://127.0.0.1":            true,
+		"https://proxy.example.com":   true,
+	} {
+		for _, path := range []string{"/ui/v1/connections/connect", "/ui/v1/connections/conn_01m7facgqmf46bs8r42wfv2z13/reconnect"} {
+			body := ""
+			if strings.HasSuffix(path, "/connect") {
+				body = `{"name": "team", "integration": "slack", "auth": "oauth2"}`
+			}
+			got := owner.call("POST", path, body, "Origin", origin, "Sec-Fetch-Site", "same-origin")
+			if refused {
+				got.wantStatus(409, "wrong_host")
+				if text := string(got.body); !strings.Contains(text, origin) || !strings.Contains(text, w.server.url) || !strings.Contains(text, "--public-url") {
+					t.Errorf("%s: %s", origin, text)
+				}
+			} else if got.status == 409 {
+				t.Errorf("%q is refused: %s", origin, got.body)
+			}
+		}
+	}
 }

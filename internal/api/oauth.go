@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/url"
+	"strings"
 
 	"github.com/stepmill/stepmill/internal/clock"
 	"github.com/stepmill/stepmill/internal/connection"
@@ -31,7 +32,7 @@ type appBody struct {
 
 func (s *Server) showApp(a connection.App) appBody {
 	return appBody{
-		ID: a.ID, Integration: a.Integration, Auth: a.Auth, ClientID: a.ClientID, Shared: a.Shared, RedirectURL: s.PublicURL() + consentCallback,
+		ID: a.ID, Integration: a.Integration, Auth: a.Auth, ClientID: a.ClientID, Shared: a.Shared, RedirectURL: s.redirectURL(),
 		CreatedAt: clock.Format(a.CreatedAt), CreatedBy: orNull(a.CreatedBy), UpdatedAt: clock.Format(a.UpdatedAt), UpdatedBy: orNull(a.UpdatedBy),
 	}
 }
@@ -116,41 +117,84 @@ func (s *Server) connect(ctx context.Context, in *connectRequest) (*reply, error
 	if err != nil {
 		return nil, err
 	}
-	redirectURL := s.PublicURL() + consentCallback
-	address, err := s.Connections.Connect(ctx, actorOf(ctx), wanted, redirectURL)
+	if err := s.checkHost(ctx); err != nil {
+		return nil, err
+	}
+	address, err := s.Connections.Connect(ctx, actorOf(ctx), wanted, s.redirectURL())
 	if err != nil {
 		return nil, err
 	}
-	return ok(consentBody{address, redirectURL}), nil
+	return ok(consentBody{address, s.redirectURL()}), nil
 }
 
 // reconnect begins to renew the consent for a connection.
 func (s *Server) reconnect(ctx context.Context, in *connectionRequest) (*reply, error) {
-	redirectURL := s.PublicURL() + consentCallback
-	address, err := s.Connections.Reconnect(ctx, actorOf(ctx), in.ID, redirectURL)
+	if err := s.checkHost(ctx); err != nil {
+		return nil, err
+	}
+	address, err := s.Connections.Reconnect(ctx, actorOf(ctx), in.ID, s.redirectURL())
 	if err != nil {
 		return nil, err
 	}
-	return ok(consentBody{address, redirectURL}), nil
+	return ok(consentBody{address, s.redirectURL()}), nil
 }
 
 type consentCallbackRequest struct {
 	Query url.Values `query:"*"`
 }
 
-// finishConsent completes a consent and sends the browser back to the dashboard, which
-// tells how it went.
+// finishConsent completes a consent and sends the browser back to the dashboard.
 func (s *Server) finishConsent(ctx context.Context, in *consentCallbackRequest) (*reply, error) {
 	c, err := s.Connections.Complete(ctx, actorOf(ctx), in.Query)
-	outcome := url.Values{}
-	switch problem, ok := fault.As(err); {
-	case err == nil:
-		outcome.Set("connection", c.ID)
-	case ok:
-		outcome.Set("error", string(problem.Code))
-		outcome.Set("message", problem.Message)
-	default:
+	if err != nil {
 		return nil, err
 	}
-	return redirect(s.PublicURL() + "/connections/done?" + outcome.Encode()), nil
+	return s.consentDone(url.Values{"connection": {c.ID}}), nil
+}
+
+// consentFailed sends the browser back to the dashboard, which shows why there is no
+// connection.
+func (s *Server) consentFailed(problem *fault.Error) *reply {
+	message := problem.Message
+	if problem.Code == fault.Unauthorized {
+		message = "you are not signed in to Stepmill in this browser: sign in, and connect again"
+	}
+	return s.consentDone(url.Values{"error": {string(problem.Code)}, "message": {message}})
+}
+
+func (s *Server) consentDone(outcome url.Values) *reply {
+	return redirect(s.PublicURL() + "/connections/done?" + outcome.Encode())
+}
+
+func (s *Server) redirectURL() string { return s.PublicURL() + consentCallback }
+
+// checkHost rejects a consent that begins at another address than the public URL: the
+// service would send the browser to the public URL, where it has no session.
+func (s *Server) checkHost(ctx context.Context) error {
+	public, err := url.Parse(s.PublicURL())
+	if err != nil {
+		return err
+	}
+	c := callerOf(ctx)
+	used := &url.URL{Scheme: public.Scheme, Host: c.host}
+	if origin, err := url.Parse(c.origin); err == nil && origin.Host != "" {
+		used = origin
+	}
+	if originOf(used) == originOf(public) {
+		return nil
+	}
+	return fault.New(fault.WrongHost, "you use Stepmill at %s, but services send browsers back to %s, where you are not signed in: "+
+		"open %s and connect there, or set --public-url to the address that you use", clean(originOf(used)), originOf(public), s.PublicURL())
+}
+
+// originOf returns the origin of a URL, without the usual port of its scheme.
+func originOf(u *url.URL) string {
+	host := strings.ToLower(u.Host)
+	switch u.Scheme {
+	case "http":
+		host = strings.TrimSuffix(host, ":80")
+	case "https":
+		host = strings.TrimSuffix(host, ":443")
+	}
+	return u.Scheme + "://" + host
 }

@@ -102,9 +102,9 @@ func (s *Server) registerConnections(t *table) {
 	handle(t, "PATCH /v1/connections/{id}", auth.Write, http.StatusOK, s.updateConnection)
 	handle(t, "DELETE /v1/connections/{id}", auth.Write, http.StatusNoContent, s.deleteConnection)
 	handleSlow(t, "POST /v1/connections/{id}/test", auth.Write, http.StatusOK, s.testConnection)
-	handle(t, "POST /ui/v1/connections/connect", auth.Write, http.StatusOK, s.connect)
+	handleSlow(t, "POST /ui/v1/connections/connect", auth.Write, http.StatusOK, s.connect)
 	handle(t, "POST /ui/v1/connections/{id}/reconnect", auth.Write, http.StatusOK, s.reconnect)
-	handleSlow(t, "GET "+consentCallback, auth.Write, http.StatusFound, s.finishConsent)
+	handleSlow(t, "GET "+consentCallback, auth.Write, http.StatusFound, s.finishConsent).failed = s.consentFailed
 
 	handle(t, "GET /v1/oauth-apps", auth.Admin, http.StatusOK, s.listApps)
 	handle(t, "POST /v1/oauth-apps", auth.Admin, http.StatusCreated, s.createApp)

@@ -30,6 +30,8 @@ type caller struct {
 	mount     mount
 	signedIn  *account.SignedIn // nil without a session
 	visit     account.ClientInfo
+	origin    string // of the page that sent the request, as its browser says
+	host      string // that the request was sent to
 	network   string // the key for what is counted by client; see network
 }
 
@@ -86,7 +88,7 @@ func (s *Server) respond(out *recorder, r *http.Request, c *caller) {
 			return
 		}
 	}
-	c.mount = mountOf(r.URL.Path)
+	c.mount, c.origin, c.host = mountOf(r.URL.Path), r.Header.Get("Origin"), r.Host
 	public := c.mount == mountPublic || route.endpoint != nil && route.endpoint.Scope == auth.Public
 	if c.mount == mountSession && s.origins.Check(r) != nil {
 		s.rejectOrigin(out, r, c)
@@ -115,7 +117,12 @@ func reads(r *http.Request) bool { return r.Method == http.MethodGet || r.Method
 func (s *Server) serveEndpoint(w http.ResponseWriter, r *http.Request, route match) {
 	c, e := callerOf(r.Context()), route.endpoint
 	reply, err := s.callEndpoint(w, r, route, c)
-	if err != nil {
+	switch {
+	case err != nil && e.failed != nil:
+		problem := s.clientError(c, err)
+		c.code = problem.Code
+		reply = e.failed(problem)
+	case err != nil:
 		s.fail(w, c, err)
 		return
 	}

@@ -46,6 +46,8 @@ type signedInBody struct {
 		ExpiresAt string `json:"expires_at"`
 	} `json:"session"`
 	Version string `json:"version"`
+	// OAuthRedirectURL is the redirect URL to register at services.
+	OAuthRedirectURL string `json:"oauth_redirect_url"`
 }
 
 // showSignedIn responds with the user, the session and the workspaces.
@@ -58,7 +60,7 @@ func (s *Server) showSignedIn(ctx context.Context, in account.SignedIn) (*reply,
 		User:   userBody{in.User.ID, in.User.Email, in.User.Name, in.User.Password != "", clock.Format(in.User.CreatedAt)},
 		Role:   in.Role,
 		Scopes: in.Role.Scopes(), Workspace: showOwnWorkspace(in.Workspace), Workspaces: make([]membershipBody, len(all)),
-		Operator: in.Actor().IsOperator(), Version: s.Version,
+		Operator: in.Actor().IsOperator(), Version: s.Version, OAuthRedirectURL: s.redirectURL(),
 	}
 	for i, m := range all {
 		body.Workspaces[i] = membershipBody{showOwnWorkspace(m.Workspace), m.Role}

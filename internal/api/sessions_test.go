@@ -52,7 +52,7 @@ func TestSessionRoutesNeedASession(t *testing.T) {
 	t.Parallel()
 	w := newTestWorkspace(t)
 	for _, route := range sessionRoutes() {
-		if route.Scope == auth.Public {
+		if route.Scope == auth.Public || redirects[routeName(route)] {
 			continue
 		}
 		for _, c := range []client{w.client, w.server.anonymous(t), {t: t, server: w.server, token: strings.Repeat("x", 43)}, {t: t, server: w.server, token: w.key}} {

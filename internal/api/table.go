@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/stepmill/stepmill/internal/auth"
+	"github.com/stepmill/stepmill/internal/fault"
 )
 
 // Route is an entry of the route table.
@@ -28,8 +29,11 @@ type endpoint struct {
 	// sessionOnly marks endpoints of the session mount alone. Their responses are
 	// not saved for an Idempotency-Key, and their bodies are small.
 	sessionOnly bool
-	parameters  []string // of the path, in order
-	requests    *requestStats
+	// failed, if not nil, returns the response to an error. It is for endpoints that
+	// browsers open as a page, where people could not read an error in JSON.
+	failed     func(*fault.Error) *reply
+	parameters []string // of the path, in order
+	requests   *requestStats
 }
 
 // bodyBytes returns the maximum size of a request body.
@@ -80,13 +84,15 @@ func handle[In any](t *table, pattern string, scope auth.Scope, status int, fn f
 
 // handlePrepared adds a route whose handler does slow work, such as compiling a
 // definition, and returns what is left to write.
-func handlePrepared[In any](t *table, pattern string, scope auth.Scope, status int, fn func(context.Context, *In) (commit, error)) {
-	addRoute(t, pattern, scope, status, fn).prepares = true
+func handlePrepared[In any](t *table, pattern string, scope auth.Scope, status int, fn func(context.Context, *In) (commit, error)) *endpoint {
+	e := addRoute(t, pattern, scope, status, fn)
+	e.prepares = true
+	return e
 }
 
 // handleSlow adds a route whose handler may be slow and stores nothing.
-func handleSlow[In any](t *table, pattern string, scope auth.Scope, status int, fn func(context.Context, *In) (*reply, error)) {
-	handlePrepared(t, pattern, scope, status, func(ctx context.Context, in *In) (commit, error) {
+func handleSlow[In any](t *table, pattern string, scope auth.Scope, status int, fn func(context.Context, *In) (*reply, error)) *endpoint {
+	return handlePrepared(t, pattern, scope, status, func(ctx context.Context, in *In) (commit, error) {
 		response, err := fn(ctx, in)
 		return func(context.Context) (*reply, error) { return response, nil }, err
 	})

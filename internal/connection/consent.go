@@ -163,7 +163,7 @@ func (s *Service) Complete(ctx context.Context, actor auth.Actor, callback url.V
 	}
 	if consent == nil || consent.WorkspaceID != actor.Workspace.ID {
 		return Connection{}, fault.New(fault.ConsentExpired,
-			"this consent has expired, was already used, or was started by someone else: connect again")
+			"this consent can no longer be completed: it took longer than 10 minutes, was completed before, or was started by another person or in another workspace. Connect again")
 	}
 	plain, err := s.vault.Open(ctx, consentRef(*consent), consent.Pending)
 	if err != nil {
@@ -174,19 +174,49 @@ func (s *Service) Complete(ctx context.Context, actor auth.Actor, callback url.V
 		return Connection{}, err
 	}
 	if code := callback.Get("error"); code != "" {
-		return Connection{}, fault.New(fault.ConsentRefused, "the service did not allow the connection: %s", describeError(code, callback.Get("error_description")))
+		return Connection{}, refused(code, callback.Get("error_description"))
 	}
 	if callback.Get("code") == "" {
-		return Connection{}, fault.New(fault.ConsentRefused, "the service sent no code: connect again")
+		return Connection{}, fault.New(fault.ConsentRefused, "the service sent the browser back without a code: connect again")
 	}
 	return s.complete(ctx, actor, wait, callback)
 }
 
+// refused returns the problem of a consent that ended with an error of RFC 6749, section
+// 4.1.2.1, or of the service.
+func refused(code, description string) error {
+	advice := "check the OAuth app at the service, its redirect URL and its scopes, and connect again"
+	switch code {
+	case "access_denied", "user_cancelled_login", "user_cancelled_authorize":
+		advice = "connect again and allow it; some services require an administrator to allow the app first"
+	case "server_error", "temporarily_unavailable":
+		advice = "the service has a problem; connect again later"
+	case "invalid_scope":
+		advice = "the OAuth app at the service may not ask for these scopes; allow them there and connect again"
+	case "unauthorized_client", "unsupported_response_type":
+		advice = "allow the authorization code grant in the OAuth app at the service, and connect again"
+	}
+	return fault.New(fault.ConsentRefused, "the access was not allowed at the service: %s. To fix it: %s", describeError(code, description), advice)
+}
+
+// describeError describes an error that a service reported.
 func describeError(code, description string) string {
 	if description == "" {
-		return code
+		return shorten(code)
 	}
-	return code + " (" + description + ")"
+	return shorten(code) + " (" + shorten(description) + ")"
+}
+
+// maxReported is how much of a text of a service is shown.
+const maxReported = 300
+
+// shorten returns the beginning of a text on one line.
+func shorten(text string) string {
+	text = strings.Join(strings.Fields(strings.ToValidUTF8(text, "?")), " ")
+	if runes := []rune(text); len(runes) > maxReported {
+		text = string(runes[:maxReported]) + "…"
+	}
+	return text
 }
 
 func (s *Service) complete(ctx context.Context, actor auth.Actor, wait pending, callback url.Values) (Connection, error) {
@@ -220,7 +250,11 @@ func (s *Service) complete(ctx context.Context, actor auth.Actor, wait pending, 
 	if err := s.learnFromTest(ctx, c); err != nil {
 		c.Status, c.Problem = Failing, err.Error()
 	}
-	return c.Connection, s.saveConsent(ctx, actor, c, wait.Reconnect)
+	err = s.saveConsent(ctx, actor, c, wait.Reconnect)
+	if _, rejected := fault.As(err); rejected { // such as a name that is taken by now
+		s.revoke(ctx, c)
+	}
+	return c.Connection, err
 }
 
 // saveConsent stores a connection that a person has consented to. Steps that wait for

@@ -58,6 +58,7 @@ const (
 	OAuthAppMissing       Code = "oauth_app_missing"
 	ConsentExpired        Code = "consent_expired"
 	ConsentRefused        Code = "consent_refused"
+	WrongHost             Code = "wrong_host"
 	ConcurrencyLimit      Code = "concurrency_limit"
 	ChainDepthExceeded    Code = "chain_depth_exceeded"
 	WebhookDisabled       Code = "webhook_disabled"
@@ -126,6 +127,7 @@ var statuses = map[Code]int{
 	OAuthAppMissing:       http.StatusConflict,
 	ConsentExpired:        http.StatusConflict,
 	ConsentRefused:        http.StatusConflict,
+	WrongHost:             http.StatusConflict,
 	ConnectionExists:      http.StatusConflict,
 	VariableNotFound:      http.StatusNotFound,
 	TriggerNotFound:       http.StatusNotFound,
