@@ -97,20 +97,25 @@ func newConnection(name, integration, way *string, fields map[string]string, def
 	return wanted, nil
 }
 
-func (s *Server) createConnection(ctx context.Context, in *createConnectionRequest) (*reply, error) {
+func (s *Server) createConnection(ctx context.Context, in *createConnectionRequest) (commit, error) {
 	wanted, err := newConnection(in.Body.Name, in.Body.Integration, in.Body.Auth, in.Body.Fields, in.Body.Definition)
 	if err != nil {
 		return nil, err
 	}
-	c, err := s.Connections.Create(ctx, actorOf(ctx), wanted)
-	if err != nil {
+	if wanted, err = s.Connections.Discover(ctx, actorOf(ctx), wanted); err != nil {
 		return nil, err
 	}
-	body, err := s.describeConnection(ctx, c)
-	if err != nil {
-		return nil, err
-	}
-	return ok(body).withHeader("Location", "/v1/connections/"+c.ID), nil
+	return func(ctx context.Context) (*reply, error) {
+		c, err := s.Connections.Create(ctx, actorOf(ctx), wanted)
+		if err != nil {
+			return nil, err
+		}
+		body, err := s.describeConnection(ctx, c)
+		if err != nil {
+			return nil, err
+		}
+		return ok(body).withHeader("Location", "/v1/connections/"+c.ID), nil
+	}, nil
 }
 
 func (s *Server) getConnection(ctx context.Context, in *connectionRequest) (*reply, error) {

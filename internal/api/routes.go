@@ -97,7 +97,7 @@ func (s *Server) registerRuns(t *table) {
 // registerConnections adds the routes of connections and OAuth apps.
 func (s *Server) registerConnections(t *table) {
 	handle(t, "GET /v1/connections", auth.Read, http.StatusOK, s.listConnections)
-	handle(t, "POST /v1/connections", auth.Write, http.StatusCreated, s.createConnection)
+	handlePrepared(t, "POST /v1/connections", auth.Write, http.StatusCreated, s.createConnection)
 	handle(t, "GET /v1/connections/{id}", auth.Read, http.StatusOK, s.getConnection)
 	handle(t, "PATCH /v1/connections/{id}", auth.Write, http.StatusOK, s.updateConnection)
 	handle(t, "DELETE /v1/connections/{id}", auth.Write, http.StatusNoContent, s.deleteConnection)

@@ -66,6 +66,9 @@ func (s *Service) Connect(ctx context.Context, actor auth.Actor, in New, redirec
 	if existing != nil {
 		return "", fault.New(fault.ConnectionExists, "there is already a connection %q", in.Name)
 	}
+	if in, err = s.Discover(ctx, actor, in); err != nil {
+		return "", err
+	}
 	now := clock.Now()
 	c := &opened{Connection: Connection{
 		ID: uid.New(uid.Connection), WorkspaceID: actor.Workspace.ID, Name: in.Name, Integration: in.Integration, Definition: in.Definition, Auth: in.Auth,

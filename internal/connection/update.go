@@ -22,6 +22,15 @@ type Patch struct {
 // afterwards, and its token, if it has one, is issued anew. Steps that wait because the
 // connection was broken try it again.
 func (s *Service) Update(ctx context.Context, actor auth.Actor, id string, patch Patch) (Connection, error) {
+	c, err := s.Get(ctx, actor, id)
+	if err != nil {
+		return Connection{}, err
+	}
+	if patch.Definition != nil && c.Integration == "" {
+		if patch.Definition, err = s.discover(ctx, c.WorkspaceID, c.Auth, patch.Definition); err != nil {
+			return Connection{}, err
+		}
+	}
 	for {
 		c, err := s.Get(ctx, actor, id)
 		if err != nil {

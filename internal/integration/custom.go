@@ -26,6 +26,11 @@ type custom struct {
 	// TestURL is requested to test the connection.
 	TestURL string `json:"test_url"`
 
+	// Issuer publishes the members that are left out. See ServerMetadata.
+	Issuer string `json:"issuer"`
+	// Grant is how tokens are issued: by the consent of a person, which is the default
+	// if there is an issuer or an authorize URL, or with client credentials.
+	Grant          string            `json:"grant"`
 	AuthorizeURL   string            `json:"authorize_url"`
 	TokenURL       string            `json:"token_url"`
 	RevokeURL      string            `json:"revoke_url"`
@@ -36,6 +41,12 @@ type custom struct {
 	PKCE           *bool             `json:"pkce"`
 	Service        string            `json:"service"`
 }
+
+// The grants.
+const (
+	grantCode   = "authorization_code"
+	grantClient = "client_credentials"
+)
 
 // ParseCustom reads the definition of a custom connection of a kind. The error is an
 // [Errors]; its pointers start at the definition.
@@ -91,6 +102,8 @@ func (p *customParser) checkMembers() {
 		isSet bool
 	}{
 		{"apply", p.Apply != nil},
+		{"issuer", p.Issuer != ""},
+		{"grant", p.Grant != ""},
 		{"authorize_url", p.AuthorizeURL != ""},
 		{"token_url", p.TokenURL != ""},
 		{"revoke_url", p.RevokeURL != ""},
@@ -102,12 +115,21 @@ func (p *customParser) checkMembers() {
 		{"service", p.Service != ""},
 	}
 	for _, member := range given {
-		if member.isSet && !slices.Contains(p.kind.members, member.name) {
+		isCustom := p.kind.name == OAuth2 && (member.name == "issuer" || member.name == "grant") // a manifest has neither
+		if member.isSet && !isCustom && !slices.Contains(p.kind.members, member.name) {
 			p.fail("/"+member.name, "does not belong to a connection of the kind "+p.kind.name)
 		}
 	}
 	if p.ClientAuth != "" && p.ClientAuth != "basic" && p.ClientAuth != "body" {
 		p.fail("/client_auth", "must be basic or body")
+	}
+	switch {
+	case p.Grant != "" && p.Grant != grantCode && p.Grant != grantClient:
+		p.fail("/grant", "must be "+grantCode+" or "+grantClient)
+	case p.Grant == grantClient && p.AuthorizeURL != "":
+		p.fail("/authorize_url", "must be left out: nobody consents to client credentials")
+	case p.Grant == grantCode && p.AuthorizeURL == "":
+		p.fail("/authorize_url", "is required: where people consent")
 	}
 	if p.Apply != nil && p.Apply.Path != "" {
 		p.fail("/apply/path", "works only in integrations: use headers or query")

@@ -1,0 +1,107 @@
+package integration
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/stepmill/stepmill/internal/strictjson"
+)
+
+// ServerMetadata describes an authorization server, as its issuer publishes it (RFC 8414
+// and OpenID Connect Discovery).
+type ServerMetadata struct {
+	Issuer           string   `json:"issuer"`
+	AuthorizeURL     string   `json:"authorization_endpoint"`
+	TokenURL         string   `json:"token_endpoint"`
+	RevokeURL        string   `json:"revocation_endpoint"`
+	ClientAuth       []string `json:"token_endpoint_auth_methods_supported"`
+	ChallengeMethods []string `json:"code_challenge_methods_supported"`
+}
+
+// UnresolvedIssuer returns the issuer of the definition of a custom connection that
+// leaves out an endpoint, or "". A definition that is not valid has none.
+func UnresolvedIssuer(kindName string, definition json.RawMessage) string {
+	var c custom
+	if kindName != OAuth2 || strictjson.Decode(definition, &c) != nil {
+		return ""
+	}
+	if c.TokenURL != "" && (c.AuthorizeURL != "" || c.Grant == grantClient) {
+		return ""
+	}
+	return c.Issuer
+}
+
+// MetadataURLs returns where the metadata of an issuer may be: the URL of OpenID Connect,
+// which adds to the path of the issuer, and that of RFC 8414, which precedes it.
+func MetadataURLs(issuer string) ([]string, error) {
+	u, err := url.Parse(issuer)
+	if err != nil || checkCustomURL(issuer) != nil || u.RawQuery != "" || u.ForceQuery {
+		return nil, errors.New("must be an absolute https URL, without a user, a query or a fragment")
+	}
+	path := strings.TrimSuffix(u.EscapedPath(), "/")
+	host := u.Scheme + "://" + u.Host
+	return []string{host + path + "/.well-known/openid-configuration", host + "/.well-known/oauth-authorization-server" + path}, nil
+}
+
+// Resolve fills in what the definition of a custom connection leaves out. The result no
+// longer depends on what the issuer publishes. Problems are about the issuer.
+func (m ServerMetadata) Resolve(definition json.RawMessage) (json.RawMessage, error) {
+	var c custom
+	if err := strictjson.Decode(definition, &c); err != nil {
+		return nil, err
+	}
+	if m.Issuer != c.Issuer {
+		return nil, fmt.Errorf("is not what the service calls itself, %q: enter that", m.Issuer)
+	}
+	var members map[string]any
+	if err := json.Unmarshal(definition, &members); err != nil {
+		return nil, err
+	}
+	for _, endpoint := range []struct {
+		name, given, found string
+		isNeeded           bool
+	}{
+		{"token_url", c.TokenURL, m.TokenURL, true},
+		{"authorize_url", c.AuthorizeURL, m.AuthorizeURL, c.Grant != grantClient},
+		{"revoke_url", c.RevokeURL, m.RevokeURL, false},
+	} {
+		switch {
+		case endpoint.given != "" || endpoint.name == "authorize_url" && !endpoint.isNeeded:
+		case endpoint.found == "" && endpoint.isNeeded:
+			return nil, fmt.Errorf("does not publish its %s: enter it", endpoint.name)
+		case endpoint.found == "":
+		case checkCustomURL(endpoint.found) != nil, strings.HasPrefix(c.Issuer, "https:") && !strings.HasPrefix(endpoint.found, "https:"):
+			return nil, fmt.Errorf("publishes a %s that is not an https URL", endpoint.name)
+		default:
+			members[endpoint.name] = endpoint.found
+		}
+	}
+	if c.ClientAuth == "" {
+		method, err := m.clientAuth()
+		if err != nil {
+			return nil, err
+		}
+		members["client_auth"] = method
+	}
+	if c.PKCE == nil && c.Grant != grantClient {
+		// A server that publishes no methods ignores PKCE, or supports it nevertheless.
+		members["pkce"] = m.ChallengeMethods == nil || slices.Contains(m.ChallengeMethods, "S256")
+	}
+	return strictjson.Encode(members)
+}
+
+// clientAuth returns where the client id and secret go.
+func (m ServerMetadata) clientAuth() (string, error) {
+	has := func(method string) bool { return slices.Contains(m.ClientAuth, method) }
+	switch {
+	case m.ClientAuth == nil || has("client_secret_basic"):
+		return "basic", nil
+	case has("client_secret_post") || has("none"):
+		return "body", nil
+	}
+	return "", fmt.Errorf("accepts clients only by %s: Stepmill needs client_secret_basic or client_secret_post", strings.Join(m.ClientAuth, ", "))
+}
