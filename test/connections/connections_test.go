@@ -70,7 +70,7 @@ func (o owner) connect(t *testing.T, oauth *oauthserver.Server, others ...string
 			"hosts": append([]string{oauth.URL}, others...), "authorize_url": oauth.URL + "/authorize", "token_url": oauth.URL + "/token", "test_url": oauth.URL + "/resource",
 		},
 	}).Decode(t, &begun)
-	return o.consent(t, oauth, begun.AuthorizeURL)
+	return o.finish(t, oauth.Consent(t, begun.AuthorizeURL))
 }
 
 // reconnect renews the consent for a connection.
@@ -80,13 +80,13 @@ func (o owner) reconnect(t *testing.T, oauth *oauthserver.Server, id string) {
 		AuthorizeURL string `json:"authorize_url"`
 	}
 	o.post(t, http.StatusOK, "/ui/v1/connections/"+id+"/reconnect", nil).Decode(t, &begun)
-	o.consent(t, oauth, begun.AuthorizeURL)
+	o.finish(t, oauth.Consent(t, begun.AuthorizeURL))
 }
 
-// consent does what the browser of the person does.
-func (o owner) consent(t *testing.T, oauth *oauthserver.Server, authorizeURL string) string {
+// finish does what the browser of the person does when the service sends it back, and
+// returns the id of the connection.
+func (o owner) finish(t *testing.T, back url.Values) string {
 	t.Helper()
-	back := oauth.Consent(t, authorizeURL)
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, o.URL+"/ui/v1/oauth/callback?"+back.Encode(), nil)
 	if err != nil {
 		t.Fatal(err)
