@@ -194,37 +194,6 @@ func TestRevokedTokenBreaksTheConnection(t *testing.T) {
 	}
 }
 
-// TestErrorsOfTokenEndpoints checks every error of RFC 6749, section 5.2, and those
-// that may pass.
-func TestErrorsOfTokenEndpoints(t *testing.T) {
-	t.Parallel()
-	for _, code := range []string{"invalid_request", "invalid_client", "invalid_grant", "unauthorized_client", "unsupported_grant_type", "invalid_scope"} {
-		in, s := newInstallation(t), oauthserver.Start(t)
-		in.connect(s, "shop")
-		s.ExpireAll()
-		s.Set(func(now *oauthserver.Settings) { now.Fails = code })
-		if broken, ok := errors.AsType[*connection.BrokenError](in.call(in.Service, s, "shop")); !ok || broken.Problem == "" {
-			t.Errorf("%s: %+v", code, broken)
-		}
-	}
-	for _, code := range []string{"server_error", "temporarily_unavailable"} {
-		in, s := newInstallation(t), oauthserver.Start(t)
-		c := in.connect(s, "shop")
-		s.ExpireAll()
-		s.Set(func(now *oauthserver.Settings) { now.Fails = code })
-		if failure, ok := errors.AsType[*action.Failure](in.call(in.Service, s, "shop")); !ok || !failure.Retryable || failure.Code != connection.CodeUnavailable {
-			t.Errorf("%s: %+v", code, failure)
-		}
-		s.Set(func(now *oauthserver.Settings) { now.Fails = "" })
-		if err := in.call(in.Service, s, "shop"); err != nil {
-			t.Error(err)
-		}
-		if now, err := in.Get(t.Context(), in.owner, c.ID); err != nil || now.Status != connection.Connected {
-			t.Errorf("%+v, %v", now, err)
-		}
-	}
-}
-
 func TestClientCredentials(t *testing.T) {
 	t.Parallel()
 	in, s := newInstallation(t), oauthserver.Start(t)

@@ -238,7 +238,7 @@ func (s *Service) complete(ctx context.Context, actor auth.Actor, wait pending, 
 	}
 	answer, err := s.exchangeCode(ctx, c, wait, callback.Get("code"))
 	if err != nil {
-		return Connection{}, fault.New(fault.ConsentRefused, "%v", err)
+		return Connection{}, fault.New(fault.ConsentRefused, "%v. Check the client ID and secret and the token URL, and connect again", err)
 	}
 	c.secrets.Token, c.ExpiresAt = &answer.token, answer.token.ExpiresAt
 	env = c.env()

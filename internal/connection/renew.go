@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"net/url"
 	"strings"
 	"time"
@@ -97,11 +98,11 @@ func (s *Service) renewClaimed(ctx context.Context, old *opened, claim Claim) (*
 	failpoint.Hit(failpoint.BeforeRenewal, old.ID)
 	answer, err := s.issue(asking, old)
 	failpoint.Hit(failpoint.AfterRenewal, old.ID)
-	switch {
-	case err != nil && isTemporary(err):
+	if failure, refused := refusal(err); refused {
+		return nil, s.markBroken(ctx, old, failure.Error()+": "+failure.advice())
+	}
+	if err != nil {
 		return nil, errors.Join(unavailable(old.Name, err), s.store.ReleaseRenewal(ctx, claim))
-	case err != nil:
-		return nil, s.markBroken(ctx, old, err.Error())
 	}
 	next := *old
 	token := answer.token
@@ -160,7 +161,7 @@ func (s *Service) issue(ctx context.Context, c *opened) (tokenAnswer, error) {
 	case c.auth.Exchange != nil && c.secrets.Token != nil:
 		return s.exchangeToken(ctx, c)
 	case c.secrets.Token == nil || c.secrets.Token.Refresh == "":
-		return tokenAnswer{}, &tokenError{code: "invalid_grant", description: "the token was rejected, and there is no refresh token"}
+		return tokenAnswer{}, &tokenError{status: http.StatusBadRequest, code: "invalid_grant", description: "the token is no longer accepted, and there is no refresh token"}
 	default:
 		params.Set("grant_type", "refresh_token")
 		params.Set("refresh_token", c.secrets.Token.Refresh)

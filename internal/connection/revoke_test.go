@@ -2,6 +2,7 @@ package connection_test
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
@@ -11,6 +12,8 @@ import (
 
 	"github.com/stepmill/stepmill/internal/connection"
 	"github.com/stepmill/stepmill/internal/egress"
+	"github.com/stepmill/stepmill/internal/fault"
+	"github.com/stepmill/stepmill/internal/fault/faulttest"
 	"github.com/stepmill/stepmill/internal/integration"
 	"github.com/stepmill/stepmill/test/oauthserver"
 )
@@ -31,7 +34,6 @@ func TestDeletedConnectionIsRevoked(t *testing.T) {
 // not keep the connection.
 func TestRevocation(t *testing.T) {
 	t.Parallel()
-	client := map[string]string{"client_id": oauthserver.ClientID, "client_secret": oauthserver.ClientSecret}
 	create := func(in *installation, s *oauthserver.Server, more string) connection.Connection {
 		t.Helper()
 		c, err := in.Create(t.Context(), in.owner, connection.New{Name: "shop", Auth: integration.OAuth2, Definition: definition(s, more), Fields: client})
@@ -258,5 +260,29 @@ func TestTokenRequestsOfIntegrations(t *testing.T) {
 				t.Errorf("the body is %s", got)
 			}
 		})
+	}
+}
+
+// TestConsentThatCannotBeSaved checks that the token of a consent is revoked if another
+// connection has taken the name in the meantime.
+func TestConsentThatCannotBeSaved(t *testing.T) {
+	t.Parallel()
+	in, s := newInstallation(t), oauthserver.Start(t)
+	address, err := in.Connect(t.Context(), in.owner, connection.New{
+		Name: "shop", Auth: integration.OAuth2, Fields: client,
+		Definition: definition(s, fmt.Sprintf(`, "authorize_url": %q, "revoke_url": %q`, s.URL+"/authorize", s.URL+"/revoke")),
+	}, redirect)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := in.Create(t.Context(), in.owner, connection.New{
+		Name: "shop", Auth: integration.Bearer, Fields: map[string]string{"token": "s3cret"}, Definition: []byte(`{"hosts": ["api.example.com"]}`),
+	}); err != nil {
+		t.Fatal(err)
+	}
+	_, err = in.Complete(t.Context(), in.owner, s.Consent(t, address))
+	faulttest.Want(t, err, fault.ConnectionExists)
+	if got := s.Revoked(); len(got) != 1 {
+		t.Errorf("revoked %q", got)
 	}
 }

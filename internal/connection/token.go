@@ -38,25 +38,44 @@ type tokenAnswer struct {
 	members map[string]any
 }
 
-// tokenError is an error that a token endpoint responded with.
+// tokenError is a response of a token endpoint without a token.
 type tokenError struct {
-	code        string // of RFC 6749, section 5.2, or of the service
+	code        string // of RFC 6749, section 5.2, or of the service; "" if it reported none
 	description string
 	status      int
 }
 
 func (e *tokenError) Error() string {
-	text := fmt.Sprintf("the service rejected the request for a token: %s", e.code)
-	if e.description != "" {
-		text += " (" + e.description + ")"
+	what := describeError(e.code, e.description)
+	if e.code == "" {
+		what = strings.TrimSpace(fmt.Sprintf("it responded with %d %s", e.status, http.StatusText(e.status)))
 	}
-	return text
+	return "the service issued no token: " + what
 }
 
-// temporary reports whether repeating the request may help.
+// temporary reports whether repeating the request may help. A response that is not one
+// of a token endpoint, such as a page of a proxy, says nothing about the credential.
 func (e *tokenError) temporary() bool {
-	return e.status == http.StatusTooManyRequests || e.status >= http.StatusInternalServerError ||
-		e.code == "temporarily_unavailable" || e.code == "server_error"
+	switch e.status {
+	case http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden:
+		return e.code == "temporarily_unavailable" || e.code == "server_error"
+	}
+	return e.code == "" || e.status == http.StatusTooManyRequests || e.status >= http.StatusInternalServerError
+}
+
+// advice says what people can do about the error.
+func (e *tokenError) advice() string {
+	switch e.code {
+	case "invalid_client":
+		return "check the client ID and secret, and reconnect"
+	case "unauthorized_client", "unsupported_grant_type":
+		return "allow this grant for the client at the service, and reconnect"
+	case "invalid_scope":
+		return "allow these scopes for the client at the service, or change them, and reconnect"
+	case "invalid_request":
+		return "check how the client and the connection are set up, and reconnect"
+	}
+	return "the access may have expired or was revoked; reconnect"
 }
 
 // requestToken requests a token of a connection.
@@ -67,8 +86,8 @@ func (s *Service) requestToken(ctx context.Context, c *opened, endpoint integrat
 		return tokenAnswer{}, err
 	}
 	answer, err := parseAnswer(resp, c.auth.TokenAt, asked)
-	if failure, ok := errors.AsType[*tokenError](err); ok {
-		hide := mask.New(secretsOf(c.client(), params))
+	if failure, ok := errors.AsType[*tokenError](err); ok { // some services quote what they reject
+		hide := mask.New(append(c.secrets.values(), secretsOf(c.client(), params)...))
 		failure.code, failure.description = hide.Text(failure.code), hide.Text(failure.description)
 	}
 	return answer, err
@@ -145,9 +164,6 @@ func parseAnswer(resp *egress.Response, tokenAt string, asked time.Time) (tokenA
 		failure := &tokenError{status: resp.Status}
 		failure.code, _ = members["error"].(string)
 		failure.description, _ = members["error_description"].(string)
-		if failure.code == "" {
-			failure.code = strings.TrimSpace(fmt.Sprintf("%d %s", resp.Status, http.StatusText(resp.Status)))
-		}
 		return tokenAnswer{}, failure
 	}
 	answer := tokenAnswer{token: Token{Access: access, IssuedAt: asked}, members: members}
@@ -198,13 +214,9 @@ func parseMembers(resp *egress.Response) map[string]any {
 	return members
 }
 
-// isTemporary reports whether a request for a token may succeed later.
-func isTemporary(err error) bool {
-	if failure, ok := errors.AsType[*tokenError](err); ok {
-		return failure.temporary()
-	}
-	if failure, ok := errors.AsType[*egress.Error](err); ok {
-		return failure.Retryable
-	}
-	return true
+// refusal returns the error with which a token endpoint refused a token for good. All
+// other errors may pass.
+func refusal(err error) (*tokenError, bool) {
+	failure, ok := errors.AsType[*tokenError](err)
+	return failure, ok && !failure.temporary()
 }
