@@ -25,7 +25,7 @@ func setupOAuthApp(w *testWorkspace) {
 
 const (
 	connectionKeys = "id name integration auth status problem account fields hosts definition last_used_at expires_at created_at created_by updated_at updated_by used_by waiting_runs"
-	appKeys        = "id integration auth client_id shared redirect_url created_at created_by updated_at updated_by"
+	appKeys        = "id integration auth client_id fields shared redirect_url created_at created_by updated_at updated_by"
 )
 
 func TestConnections(t *testing.T) {
@@ -162,9 +162,9 @@ func TestOAuthApps(t *testing.T) {
 	runScenarios(t, []scenario{
 		{
 			name:    "a new app is created, and shown without its secret",
-			request: "POST /v1/oauth-apps", scope: "admin", body: `{"integration": "slack", "client_id": " 1234.5678 ", "client_secret": "s3cret-value"}`, status: 201,
+			request: "POST /v1/oauth-apps", scope: "admin", body: `{"integration": "slack", "client_id": " 1234.5678 ", "client_secret": "s3cret-value", "fields": {"signing_secret": "s3cret-too"}}`, status: 201,
 			members: appKeys, audit: "oauth_app.created",
-			contains: `{"integration": "slack", "auth": "oauth2", "client_id": "1234.5678", "shared": false, "redirect_url": "~https?://.*/ui/v1/oauth/callback"}`,
+			contains: `{"integration": "slack", "auth": "oauth2", "client_id": "1234.5678", "fields": {}, "shared": false, "redirect_url": "~https?://.*/ui/v1/oauth/callback"}`,
 			after: func(w *testWorkspace, a *response) {
 				if strings.Contains(string(a.body), "s3cret") || a.header.Get("Location") != "/v1/oauth-apps/"+a.str("id") {
 					w.t.Errorf("%v %s", a.header, a.body)
@@ -189,6 +189,9 @@ func TestOAuthApps(t *testing.T) {
 		{name: "the secret is required", request: "POST /v1/oauth-apps", body: `{"integration": "slack", "client_id": "c"}`, status: 400, code: "invalid_request", pointers: []string{"/client_secret"}, lenient: true},
 		{name: "an unknown integration", request: "POST /v1/oauth-apps", body: `{"integration": "slak", "client_id": "c", "client_secret": "s3cret"}`, status: 400, code: "invalid_request", pointers: []string{"/integration"}, message: "slack"},
 		{name: "an integration without consent", request: "POST /v1/oauth-apps", body: `{"integration": "stripe", "client_id": "c", "client_secret": "s3cret"}`, status: 400, code: "invalid_request", pointers: []string{"/integration"}},
+		{name: "an unknown field", request: "POST /v1/oauth-apps", body: `{"integration": "slack", "client_id": "c", "client_secret": "s3cret", "fields": {"signing": "s3cret"}}`, status: 400, code: "invalid_request", pointers: []string{"/fields/signing"}},
+		{name: "a secret field of three characters cannot be masked", request: "POST /v1/oauth-apps", body: `{"integration": "slack", "client_id": "c", "client_secret": "s3cret", "fields": {"signing_secret": "abc"}}`, status: 400, code: "invalid_request", pointers: []string{"/fields/signing_secret"}},
+		{name: "a field that is too long", request: "POST /v1/oauth-apps", body: `{"integration": "slack", "client_id": "c", "client_secret": "s3cret", "fields": {"signing_secret": "` + strings.Repeat("x", 17<<10) + `"}}`, status: 400, code: "invalid_request", pointers: []string{"/fields/signing_secret"}},
 		{name: "only the first workspace shares apps", request: "POST /v1/oauth-apps", body: `{"integration": "slack", "client_id": "c", "client_secret": "s3cret", "shared": true}`, status: 400, code: "invalid_request", pointers: []string{"/shared"}},
 	})
 }

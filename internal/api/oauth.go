@@ -18,21 +18,22 @@ import (
 const consentCallback = "/ui/v1/oauth/callback"
 
 type appBody struct {
-	ID          string  `json:"id"`
-	Integration string  `json:"integration"`
-	Auth        string  `json:"auth"`
-	ClientID    string  `json:"client_id"`
-	Shared      bool    `json:"shared"`
-	RedirectURL string  `json:"redirect_url"`
-	CreatedAt   string  `json:"created_at"`
-	CreatedBy   *string `json:"created_by"`
-	UpdatedAt   string  `json:"updated_at"`
-	UpdatedBy   *string `json:"updated_by"`
+	ID          string            `json:"id"`
+	Integration string            `json:"integration"`
+	Auth        string            `json:"auth"`
+	ClientID    string            `json:"client_id"`
+	Fields      map[string]string `json:"fields"`
+	Shared      bool              `json:"shared"`
+	RedirectURL string            `json:"redirect_url"`
+	CreatedAt   string            `json:"created_at"`
+	CreatedBy   *string           `json:"created_by"`
+	UpdatedAt   string            `json:"updated_at"`
+	UpdatedBy   *string           `json:"updated_by"`
 }
 
 func (s *Server) showApp(a connection.App) appBody {
 	return appBody{
-		ID: a.ID, Integration: a.Integration, Auth: a.Auth, ClientID: a.ClientID, Shared: a.Shared, RedirectURL: s.redirectURL(),
+		ID: a.ID, Integration: a.Integration, Auth: a.Auth, ClientID: a.ClientID, Fields: a.Fields, Shared: a.Shared, RedirectURL: s.redirectURL(),
 		CreatedAt: clock.Format(a.CreatedAt), CreatedBy: orNull(a.CreatedBy), UpdatedAt: clock.Format(a.UpdatedAt), UpdatedBy: orNull(a.UpdatedBy),
 	}
 }
@@ -59,11 +60,12 @@ func (s *Server) getApp(ctx context.Context, in *appRequest) (*reply, error) {
 
 type createAppRequest struct {
 	Body struct {
-		Integration  *string `json:"integration"`
-		Auth         string  `json:"auth"`
-		ClientID     *string `json:"client_id"`
-		ClientSecret *string `json:"client_secret"`
-		Shared       bool    `json:"shared"`
+		Integration  *string           `json:"integration"`
+		Auth         string            `json:"auth"`
+		ClientID     *string           `json:"client_id"`
+		ClientSecret *string           `json:"client_secret"`
+		Fields       map[string]string `json:"fields"`
+		Shared       bool              `json:"shared"`
 	} `body:"required"`
 }
 
@@ -79,7 +81,7 @@ func (s *Server) createApp(ctx context.Context, in *createAppRequest) (*reply, e
 		return nil, fault.Field("/client_secret", "is required")
 	}
 	app, isNew, err := s.Connections.PutApp(ctx, actorOf(ctx), connection.NewApp{
-		Integration: *body.Integration, Auth: body.Auth, ClientID: *body.ClientID, ClientSecret: *body.ClientSecret, Shared: body.Shared,
+		Integration: *body.Integration, Auth: body.Auth, ClientID: *body.ClientID, ClientSecret: *body.ClientSecret, Fields: body.Fields, Shared: body.Shared,
 	})
 	if err != nil {
 		return nil, err

@@ -20,7 +20,7 @@ import (
 )
 
 // App is an OAuth app: the registration of this installation at a service, without its
-// secret. People consent to what the app asks for.
+// secrets. People consent to what the app asks for.
 type App struct {
 	ID          string
 	WorkspaceID string
@@ -28,6 +28,8 @@ type App struct {
 	Integration string
 	Auth        string
 	ClientID    string
+	// Fields are the values of the integration's app fields that are not secret.
+	Fields map[string]string
 	// Shared makes the app available to all workspaces. Only an app of the first
 	// workspace can be shared.
 	Shared    bool
@@ -37,10 +39,16 @@ type App struct {
 	UpdatedBy string
 }
 
-// SealedApp is an app with its sealed secret.
+// SealedApp is an app with its sealed secrets.
 type SealedApp struct {
 	App
-	Secret []byte
+	Secret []byte // appSecrets
+}
+
+// appSecrets are the sealed part of an app.
+type appSecrets struct {
+	ClientSecret string            `json:"client_secret"`
+	Fields       map[string]string `json:"fields,omitempty"` // the app fields that are secret
 }
 
 // AppStore stores OAuth apps. A workspace has at most one per integration and way to
@@ -63,6 +71,7 @@ type NewApp struct {
 	Auth         string
 	ClientID     string
 	ClientSecret string
+	Fields       map[string]string // values of the integration's app fields
 	Shared       bool
 }
 
@@ -90,12 +99,20 @@ func (s *Service) PutApp(ctx context.Context, actor auth.Actor, in NewApp) (app 
 	case in.Shared && !actor.Workspace.First:
 		return App{}, false, fault.Field("/shared", "only the first workspace of the installation can share its apps")
 	}
+	fields, secretFields, err := appFields(service, way, in.Fields)
+	if err != nil {
+		return App{}, false, err
+	}
 	now := clock.Now()
 	app = App{
-		ID: uid.New(uid.OAuthApp), WorkspaceID: actor.Workspace.ID, Integration: service.ID, Auth: way.ID, ClientID: id, Shared: in.Shared,
+		ID: uid.New(uid.OAuthApp), WorkspaceID: actor.Workspace.ID, Integration: service.ID, Auth: way.ID, ClientID: id, Fields: fields, Shared: in.Shared,
 		CreatedAt: now, CreatedBy: actor.Name(), UpdatedAt: now, UpdatedBy: actor.Name(),
 	}
-	sealed, err := s.vault.Seal(ctx, appRef(app), []byte(secret))
+	plain, err := json.Marshal(appSecrets{secret, secretFields}) //nolint:gosec // it is sealed
+	if err != nil {
+		return App{}, false, err
+	}
+	sealed, err := s.vault.Seal(ctx, appRef(app), plain)
 	if err != nil {
 		return App{}, false, err
 	}
@@ -106,7 +123,16 @@ func (s *Service) PutApp(ctx context.Context, actor auth.Actor, in NewApp) (app 
 
 const maxCredential = 4 << 10
 
-// appRef returns the location that the secret of an app is sealed for: there is one
+// appFields checks the values of the app fields and tells secrets from the others.
+func appFields(service *integration.Integration, way *integration.Auth, values map[string]string) (plain, secret map[string]string, err error) {
+	plain, secret, problems := sortFields(way.AppFields, values, "an OAuth app for "+service.Name)
+	if len(problems) > 0 {
+		return nil, nil, fault.New(fault.InvalidRequest, "some fields are not valid").With(problems...)
+	}
+	return plain, secret, nil
+}
+
+// appRef returns the location that the secrets of an app are sealed for: there is one
 // app per service, whatever its id.
 func appRef(app App) vault.Ref {
 	return vault.Ref{Workspace: app.WorkspaceID, Table: "oauth_apps", ID: app.Integration + "/" + app.Auth}
@@ -176,8 +202,15 @@ func (s *Service) clientFor(ctx context.Context, c *opened) (oauthClient, error)
 		return oauthClient{}, err
 	}
 	if app != nil {
-		secret, err := s.vault.Open(ctx, appRef(app.App), app.Secret)
-		return oauthClient{app.ClientID, string(secret)}, err
+		plain, err := s.vault.Open(ctx, appRef(app.App), app.Secret)
+		if err != nil {
+			return oauthClient{}, err
+		}
+		var secrets appSecrets
+		if err := json.Unmarshal(plain, &secrets); err != nil {
+			return oauthClient{}, fmt.Errorf("read the OAuth app %s: %w", app.ID, err)
+		}
+		return oauthClient{app.ClientID, secrets.ClientSecret}, nil
 	}
 	if configured, ok := s.fileApps[appKey{c.Integration, c.Auth}]; ok {
 		return configured, nil
@@ -205,10 +238,11 @@ type appKey struct{ integration, auth string }
 // the workspace nor the installation has one.
 func (s *Service) AddFileApps(text []byte) error {
 	var entries []struct {
-		Integration  string `json:"integration"`
-		Auth         string `json:"auth"`
-		ClientID     string `json:"client_id"`
-		ClientSecret string `json:"client_secret"`
+		Integration  string            `json:"integration"`
+		Auth         string            `json:"auth"`
+		ClientID     string            `json:"client_id"`
+		ClientSecret string            `json:"client_secret"`
+		Fields       map[string]string `json:"fields"`
 	}
 	if err := json.Unmarshal(text, &entries); err != nil {
 		return fmt.Errorf("must be a list of apps with integration, client_id and client_secret: %w", err)
@@ -225,6 +259,9 @@ func (s *Service) AddFileApps(text []byte) error {
 		}
 		if entry.ClientID == "" || entry.ClientSecret == "" {
 			return fmt.Errorf("entry %d: client_id and client_secret are required", i+1)
+		}
+		if _, _, problems := sortFields(way.AppFields, entry.Fields, "an OAuth app for "+service.Name); len(problems) > 0 {
+			return fmt.Errorf("entry %d: %s %s", i+1, strings.TrimPrefix(problems[0].Pointer, "/"), problems[0].Message)
 		}
 		apps[appKey{service.ID, way.ID}] = oauthClient{entry.ClientID, entry.ClientSecret}
 	}

@@ -1,11 +1,13 @@
 package connection
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -120,36 +122,12 @@ func (s *Service) configure(c *opened, fields map[string]string) (err error) {
 	if c.service, c.auth, err = s.describe(c.Connection); err != nil {
 		return err
 	}
-	known := c.service.Fields(c.auth)
-	values := map[string]string{}
+	known, values := c.service.Fields(c.auth), map[string]string{}
 	for _, old := range []map[string]string{c.Fields, c.secrets.Fields, fields} {
-		for name, value := range old {
-			values[name] = strings.TrimSpace(value)
-		}
+		maps.Copy(values, old)
 	}
-	c.Fields, c.secrets.Fields = map[string]string{}, map[string]string{}
 	var problems []fault.Detail
-	for i := range known {
-		f := &known[i]
-		value, given := values[f.Name]
-		delete(values, f.Name)
-		if !given || value == "" {
-			value = f.Default
-		}
-		if err := checkField(f, value); err != nil {
-			problems = append(problems, fault.Detail{Pointer: "/fields/" + f.Name, Message: err.Error()})
-		}
-		switch {
-		case value == "":
-		case f.Secret:
-			c.secrets.Fields[f.Name] = value
-		default:
-			c.Fields[f.Name] = value
-		}
-	}
-	for name := range values {
-		problems = append(problems, fault.Detail{Pointer: "/fields/" + name, Message: fmt.Sprintf("is not a field of %s", c.service.Name)})
-	}
+	c.Fields, c.secrets.Fields, problems = sortFields(known, values, c.service.Name)
 	if c.auth.Kind == integration.ServiceAccount && len(problems) == 0 {
 		if _, err := parseKeyFile(c.secrets.Fields["key"]); err != nil {
 			problems = append(problems, fault.Detail{Pointer: "/fields/key", Message: err.Error()})
@@ -159,6 +137,32 @@ func (s *Service) configure(c *opened, fields map[string]string) (err error) {
 		return fault.New(fault.InvalidRequest, "some fields are not valid").With(problems...)
 	}
 	return s.setHosts(c)
+}
+
+// sortFields checks the values that were entered for fields, and tells secrets from the
+// others. A field without a value has its default.
+func sortFields(known []integration.Field, values map[string]string, service string) (plain, secret map[string]string, problems []fault.Detail) {
+	plain, secret = map[string]string{}, map[string]string{}
+	for i := range known {
+		f := &known[i]
+		value := cmp.Or(strings.TrimSpace(values[f.Name]), f.Default)
+		if err := checkField(f, value); err != nil {
+			problems = append(problems, fault.Detail{Pointer: "/fields/" + f.Name, Message: err.Error()})
+		}
+		switch {
+		case value == "":
+		case f.Secret:
+			secret[f.Name] = value
+		default:
+			plain[f.Name] = value
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		if !slices.ContainsFunc(known, func(f integration.Field) bool { return f.Name == name }) {
+			problems = append(problems, fault.Detail{Pointer: "/fields/" + name, Message: fmt.Sprintf("is not a field of %s", service)})
+		}
+	}
+	return plain, secret, problems
 }
 
 // checkField checks a value of a field. A secret must be long enough to be masked.

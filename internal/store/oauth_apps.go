@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"encoding/json"
 	"time"
 
 	"github.com/stepmill/stepmill/internal/audit"
@@ -10,27 +11,40 @@ import (
 	"github.com/stepmill/stepmill/internal/paging"
 )
 
-const appColumns = `id, workspace_id, integration, auth, client_id, shared, created_at, created_by, updated_at, updated_by`
+const appColumns = `id, workspace_id, integration, auth, client_id, fields, shared, created_at, created_by, updated_at, updated_by`
 
-func scanApp(r database.Row) (a connection.App, err error) {
-	err = r.Scan(&a.ID, &a.WorkspaceID, &a.Integration, &a.Auth, &a.ClientID, &a.Shared, &a.CreatedAt, &a.CreatedBy, &a.UpdatedAt, &a.UpdatedBy)
-	return a, err
+func scanApp(r database.Row) (connection.App, error) { return scanAppAnd(r) }
+
+// scanAppAnd scans the columns of an app followed by others.
+func scanAppAnd(r database.Row, more ...any) (a connection.App, err error) {
+	var fields []byte
+	err = r.Scan(append([]any{
+		&a.ID, &a.WorkspaceID, &a.Integration, &a.Auth, &a.ClientID, &fields, &a.Shared, &a.CreatedAt, &a.CreatedBy, &a.UpdatedAt, &a.UpdatedBy,
+	}, more...)...)
+	if err != nil {
+		return a, err
+	}
+	return a, json.Unmarshal(fields, &a.Fields)
 }
 
 // PutApp implements connection.AppStore.
 func (s *Store) PutApp(ctx context.Context, app connection.SealedApp, created, updated audit.Entry) (stored connection.App, isNew bool, err error) {
+	fields, err := json.Marshal(app.Fields)
+	if err != nil {
+		return connection.App{}, false, err
+	}
 	err = s.write(ctx, func(tx *transaction) error {
-		n, err := tx.Exec(`UPDATE oauth_apps SET client_id = $1, secret = $2, shared = $3, updated_at = $4, updated_by = $5
-			WHERE workspace_id = $6 AND integration = $7 AND auth = $8`,
-			app.ClientID, app.Secret, app.Shared, app.UpdatedAt, app.UpdatedBy, app.WorkspaceID, app.Integration, app.Auth)
+		n, err := tx.Exec(`UPDATE oauth_apps SET client_id = $1, secret = $2, fields = $3, shared = $4, updated_at = $5, updated_by = $6
+			WHERE workspace_id = $7 AND integration = $8 AND auth = $9`,
+			app.ClientID, app.Secret, string(fields), app.Shared, app.UpdatedAt, app.UpdatedBy, app.WorkspaceID, app.Integration, app.Auth)
 		if err != nil {
 			return err
 		}
 		entry := updated
 		if isNew = n == 0; isNew {
 			entry = created
-			if err := tx.Do(`INSERT INTO oauth_apps (`+appColumns+`, secret) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
-				app.ID, app.WorkspaceID, app.Integration, app.Auth, app.ClientID, app.Shared, app.CreatedAt, app.CreatedBy, app.UpdatedAt, app.UpdatedBy, app.Secret); err != nil {
+			if err := tx.Do(`INSERT INTO oauth_apps (`+appColumns+`, secret) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`,
+				app.ID, app.WorkspaceID, app.Integration, app.Auth, app.ClientID, string(fields), app.Shared, app.CreatedAt, app.CreatedBy, app.UpdatedAt, app.UpdatedBy, app.Secret); err != nil {
 				return err
 			}
 		}
@@ -84,7 +98,7 @@ func (s *Store) AppFor(ctx context.Context, workspaceID, integration, auth strin
 		found, err = database.One(c, `SELECT `+appColumns+`, secret FROM oauth_apps
 			WHERE integration = $1 AND auth = $2 AND (workspace_id = $3 OR shared) ORDER BY workspace_id = $3 DESC LIMIT 1`,
 			[]any{integration, auth, workspaceID}, func(r database.Row) (a connection.SealedApp, err error) {
-				err = r.Scan(&a.ID, &a.WorkspaceID, &a.Integration, &a.Auth, &a.ClientID, &a.Shared, &a.CreatedAt, &a.CreatedBy, &a.UpdatedAt, &a.UpdatedBy, &a.Secret)
+				a.App, err = scanAppAnd(r, &a.Secret)
 				return a, err
 			})
 		return err

@@ -56,7 +56,7 @@ func workspaceTables() []Table {
 			Int:  "epoch expires_at last_used_at created_at updated_at",
 		},
 		{
-			Name: "oauth_apps", Key: "id", Text: "id workspace_id integration auth client_id created_by updated_by",
+			Name: "oauth_apps", Key: "id", Text: "id workspace_id integration auth client_id fields created_by updated_by",
 			Int: "created_at updated_at", Bool: "shared", Bytes: "secret",
 		},
 		{Name: "connection_users", Key: "workflow_id connection", Text: "workflow_id connection workspace_id"},

@@ -15,7 +15,7 @@ func newApp(workspaceID, integration string) connection.SealedApp {
 	now := clock.Now()
 	return connection.SealedApp{
 		App: connection.App{
-			ID: uid.At(uid.OAuthApp, now), WorkspaceID: workspaceID, Integration: integration, Auth: "oauth2", ClientID: "client of " + workspaceID,
+			ID: uid.At(uid.OAuthApp, now), WorkspaceID: workspaceID, Integration: integration, Auth: "oauth2", ClientID: "client of " + workspaceID, Fields: map[string]string{"team": "ä"},
 			CreatedAt: now, CreatedBy: "usr_maker", UpdatedAt: now, UpdatedBy: "usr_maker",
 		},
 		Secret: []byte("sealed \x00\xff " + workspaceID),
@@ -46,10 +46,12 @@ func testOAuthApps(t *testing.T, w *harness) {
 	missing(w.AppFor(ctx, ws, "notion", "oauth2"))(t, "for another service")
 
 	again := newApp(ws, "slack")
+	again.Fields = map[string]string{}
 	again.ClientID, again.Secret, again.UpdatedAt, again.UpdatedBy = "new", []byte("another"), made.UpdatedAt.Add(time.Second), "usr_other"
 	stored, isNew, err := w.putApp(ctx, again)
 	returns(isNew, err)(t, "replace", false)
 	want := made
+	want.Fields = again.Fields
 	want.ClientID, want.Secret, want.UpdatedAt, want.UpdatedBy = again.ClientID, again.Secret, again.UpdatedAt, again.UpdatedBy
 	equal(t, "replaced", stored, want.App)
 	equal(t, "for its service", found(w.AppFor(ctx, ws, "slack", "oauth2"))(t), want)

@@ -46,6 +46,7 @@ CREATE TABLE oauth_apps (
     integration  TEXT COLLATE "C"    NOT NULL,
     auth         TEXT COLLATE "C"    NOT NULL,
     client_id    TEXT COLLATE "C"    NOT NULL,
+    fields       TEXT COLLATE "C"    NOT NULL, -- JSON, without secrets
     secret       BYTEA    NOT NULL, -- sealed
     shared       BOOLEAN NOT NULL,
     created_at   BIGINT NOT NULL,

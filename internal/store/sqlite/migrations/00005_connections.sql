@@ -46,6 +46,7 @@ CREATE TABLE oauth_apps (
     integration  TEXT    NOT NULL,
     auth         TEXT    NOT NULL,
     client_id    TEXT    NOT NULL,
+    fields       TEXT    NOT NULL, -- JSON, without secrets
     secret       BLOB    NOT NULL, -- sealed
     shared       INTEGER NOT NULL,
     created_at   INTEGER NOT NULL,
