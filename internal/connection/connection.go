@@ -116,12 +116,10 @@ type Store interface {
 	// by use, if the connection still has the epoch. Another epoch ends a claim. With
 	// the same epoch, a connection that has to be reconnected stays as it is.
 	UpdateConnection(ctx context.Context, c Sealed, wasEpoch int64, entry *audit.Entry) (updated bool, err error)
-	// BreakConnection sets the status needs_reconnect and writes the event, if the
-	// connection still has the epoch and another status.
-	BreakConnection(ctx context.Context, workspaceID, id string, epoch int64, problem string, e event.Event) (changed bool, err error)
-	// SetConnectionStatus changes the status if the connection still has the epoch and
-	// does not have to be reconnected: only a new credential changes that.
-	SetConnectionStatus(ctx context.Context, workspaceID, id string, epoch int64, status Status, problem string) (changed bool, err error)
+	// SetConnectionStatus changes the status, and writes the events, if the connection
+	// still has the epoch and does not have to be reconnected: only a new credential
+	// changes that.
+	SetConnectionStatus(ctx context.Context, workspaceID, id string, epoch int64, status Status, problem string, events ...event.Event) (changed bool, err error)
 	// DeleteConnection deletes a connection that no active workflow uses, and returns
 	// it. Otherwise it returns the active workflows that use it.
 	DeleteConnection(ctx context.Context, workspaceID, id string, entry audit.Entry) (deleted *Sealed, users []User, err error)

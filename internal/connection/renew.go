@@ -188,7 +188,7 @@ func (s *Service) markBroken(ctx context.Context, c *opened, problem string) err
 	if err != nil {
 		return err
 	}
-	if _, err := s.store.BreakConnection(ctx, c.WorkspaceID, c.ID, c.Epoch, problem, e); err != nil {
+	if _, err := s.store.SetConnectionStatus(ctx, c.WorkspaceID, c.ID, c.Epoch, NeedsReconnect, problem, e); err != nil {
 		return err
 	}
 	return &BrokenError{Name: c.Name, Problem: problem}

@@ -276,28 +276,19 @@ func (s *Store) UpdateConnection(ctx context.Context, c connection.Sealed, wasEp
 	return updated, err
 }
 
-// BreakConnection implements connection.Store.
-func (s *Store) BreakConnection(ctx context.Context, workspaceID, id string, epoch int64, problem string, e event.Event) (changed bool, err error) {
-	err = s.write(ctx, func(tx *transaction) error {
-		n, err := tx.Exec(`UPDATE connections SET status = 'needs_reconnect', problem = $1
-			WHERE id = $2 AND workspace_id = $3 AND epoch = $4 AND status <> 'needs_reconnect'`, Text(problem), id, workspaceID, epoch)
-		if changed = n == 1; err != nil || !changed {
-			return err
-		}
-		tx.addEvents(e)
-		return nil
-	})
-	return changed, err
-}
-
 // SetConnectionStatus implements connection.Store.
-func (s *Store) SetConnectionStatus(ctx context.Context, workspaceID, id string, epoch int64, status connection.Status, problem string) (changed bool, err error) {
+func (s *Store) SetConnectionStatus(
+	ctx context.Context, workspaceID, id string, epoch int64, status connection.Status, problem string, events ...event.Event,
+) (changed bool, err error) {
 	err = s.write(ctx, func(tx *transaction) error {
 		n, err := tx.Exec(`UPDATE connections SET status = $1, problem = $2
 			WHERE id = $3 AND workspace_id = $4 AND epoch = $5 AND status <> 'needs_reconnect'`,
 			string(status), Text(problem), id, workspaceID, epoch)
-		changed = n == 1
-		return err
+		if changed = n == 1; err != nil || !changed {
+			return err
+		}
+		tx.addEvents(events...)
+		return nil
 	})
 	return changed, err
 }

@@ -210,7 +210,7 @@ func (l *load) execute(random *rand.Rand, of *tenant, kind string) *acknowledged
 			l.counts.ended++
 			l.mu.Unlock()
 			return e
-		case !resumed && strings.Contains(string(response.Body), `"waiting_for":{"reason":`) && slices.ContainsFunc(now.Steps, waitsForApproval):
+		case !resumed && strings.Contains(string(response.Body), `"waiting_for":{`) && slices.ContainsFunc(now.Steps, waitsForApproval):
 			_, resumed = l.send(random, of, "POST", "/v1/runs/"+e.id+"/steps/ask/resume", map[string]any{"approved": true})
 		case time.Now().After(deadline):
 			l.t.Errorf("run %s (%s) has not ended: %s", e.id, kind, response.Body)

@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -244,16 +245,13 @@ func (c canaries) lookInAPI(t *testing.T, s *harness.Server) {
 	values["/v1/workflows/{workflow_id}"] = values["/v1/workflows/{id}"]
 	read := 0
 	for _, path := range readable(t, s) {
-		var targets []string
-		prefix, rest, parameter := path, "", strings.Contains(path, "}")
-		if parameter {
-			end := strings.Index(path, "}") + 1
-			prefix, rest = path[:end], path[end:]
-			for _, value := range values[prefix] {
-				targets = append(targets, prefix[:strings.Index(prefix, "{")]+value)
+		targets, rest := []string{path}, ""
+		if prefix, after, found := strings.Cut(path, "{"); found {
+			parameter, behind, _ := strings.Cut(after, "}")
+			targets, rest = nil, behind
+			for _, value := range values[prefix+"{"+parameter+"}"] {
+				targets = append(targets, prefix+value)
 			}
-		} else {
-			targets = []string{path}
 		}
 		var rests []string
 		for _, step := range answers {
@@ -338,9 +336,7 @@ func TestCredentialsStayAtTheirService(t *testing.T) {
 	}
 	for _, kind := range kinds {
 		definition := map[string]any{"hosts": []string{service.URL}, "test_url": service.URL + "/" + kind.name + "/401"}
-		for member, value := range kind.definition {
-			definition[member] = value
-		}
+		maps.Copy(definition, kind.definition)
 		var made struct{ ID string }
 		s.Expect(t, http.StatusCreated, "POST", "/v1/connections", map[string]any{
 			"name": kind.name, "auth": kind.auth, "fields": kind.fields, "definition": definition,

@@ -132,7 +132,7 @@ func testUpdateConnection(t *testing.T, w *harness) {
 
 func (w *harness) breakConnection(ctx context.Context, t *testing.T, c connection.Sealed, epoch int64) (bool, error) {
 	e := newEvent(t, event.ConnectionBroken, event.Subject{WorkspaceID: c.WorkspaceID})
-	return w.BreakConnection(ctx, c.WorkspaceID, c.ID, epoch, "revoked", e)
+	return w.SetConnectionStatus(ctx, c.WorkspaceID, c.ID, epoch, connection.NeedsReconnect, "revoked", e)
 }
 
 // testBreakConnection checks that a connection breaks once, with one event, and that
