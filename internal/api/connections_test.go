@@ -236,7 +236,7 @@ func TestConnectRoutes(t *testing.T) {
 	} {
 		done := tc.client.call("GET", tc.path, "").wantStatus(http.StatusFound)
 		to, err := url.Parse(done.header.Get("Location"))
-		if err != nil || to.Path != "/connections/done" || to.Query().Get("error") != tc.code || !strings.Contains(to.Query().Get("message"), tc.means) {
+		if err != nil || to.Path != "/connections/done" || !to.Query().Has("state") || to.Query().Get("error") != tc.code || !strings.Contains(to.Query().Get("message"), tc.means) {
 			t.Errorf("%s: got %s, want %s, %s", tc.name, done.header.Get("Location"), tc.code, tc.means)
 		}
 	}

@@ -151,20 +151,23 @@ func (s *Server) finishConsent(ctx context.Context, in *consentCallbackRequest) 
 	if err != nil {
 		return nil, err
 	}
-	return s.consentDone(url.Values{"connection": {c.ID}}), nil
+	return s.consentDone(in.Query.Get("state"), url.Values{"connection": {c.ID}}), nil
 }
 
 // consentFailed sends the browser back to the dashboard, which shows why there is no
 // connection.
-func (s *Server) consentFailed(problem *fault.Error) *reply {
+func (s *Server) consentFailed(r *http.Request, problem *fault.Error) *reply {
 	message := problem.Message
 	if problem.Code == fault.Unauthorized {
 		message = "you are not signed in to Stepmill in this browser: sign in, and connect again"
 	}
-	return s.consentDone(url.Values{"error": {string(problem.Code)}, "message": {message}})
+	return s.consentDone(r.URL.Query().Get("state"), url.Values{"error": {string(problem.Code)}, "message": {message}})
 }
 
-func (s *Server) consentDone(outcome url.Values) *reply {
+// consentDone sends the browser to the page at the end of a consent. The state tells the
+// window that asked which consent it was.
+func (s *Server) consentDone(state string, outcome url.Values) *reply {
+	outcome.Set("state", state)
 	return redirect(s.PublicURL() + "/connections/done?" + outcome.Encode())
 }
 

@@ -121,7 +121,7 @@ func (s *Server) serveEndpoint(w http.ResponseWriter, r *http.Request, route mat
 	case err != nil && e.failed != nil:
 		problem := s.clientError(c, err)
 		c.code = problem.Code
-		reply = e.failed(problem)
+		reply = e.failed(r, problem)
 	case err != nil:
 		s.fail(w, c, err)
 		return

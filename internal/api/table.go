@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"strings"
 
 	"github.com/stepmill/stepmill/internal/auth"
@@ -31,7 +32,7 @@ type endpoint struct {
 	sessionOnly bool
 	// failed, if not nil, returns the response to an error. It is for endpoints that
 	// browsers open as a page, where people could not read an error in JSON.
-	failed     func(*fault.Error) *reply
+	failed     func(*http.Request, *fault.Error) *reply
 	parameters []string // of the path, in order
 	requests   *requestStats
 }
